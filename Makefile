@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+# RTRS and RNBD as modules, built outside of a kernel tree. `make help` lists
+# what there is.
+
+ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+RIG := $(ROOT)/tools/testing
+
+# The running kernel's build tree; if there's none, the newest one installed.
+running := /lib/modules/$(shell uname -r)/build
+installed := $(shell ls -d /lib/modules/*/build /usr/src/linux-headers-*-amd64 2>/dev/null | sort -V | tail -n 1)
+ifeq ($(KDIR),)
+KDIR := $(if $(wildcard $(running)/Makefile),$(running),$(installed))
+endif
+
+options := CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m \
+	CONFIG_INFINIBAND_RTRS_SERVER=m CONFIG_BLK_DEV_RNBD=y \
+	CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m
+kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
+
+# The set of modules that tests run: ours, or the in-tree driver's (intree).
+MODULES ?= ours
+export KDIR MODULES T ROUNDS RUNTIME
+
+.PHONY: modules modules_install clean help setup test vm demo demo-shell bench \
+	check print-kdir
+
+modules: $(if $(KDIR),,need-kdir)
+	+$(kbuild) modules
+
+modules_install: $(if $(KDIR),,need-kdir)
+	+$(kbuild) modules_install
+
+clean: $(if $(KDIR),,need-kdir)
+	+$(kbuild) clean
+
+.PHONY: need-kdir
+need-kdir:
+	@echo "No kernel build tree found. Install one (Debian: apt-get install" >&2
+	@echo "linux-headers-amd64, or run 'make setup'), or give one with KDIR=." >&2
+	@false
+
+print-kdir:
+	@echo $(KDIR)
+
+help:
+	@echo 'make [modules]        build the five modules against KDIR ($(KDIR))'
+	@echo 'make modules_install  install them, as root'
+	@echo 'make clean            remove what was built'
+	@echo
+	@echo 'These install the Debian packages they need, and run virtual machines:'
+	@echo 'make demo             a volume of one machine as a disk of another, step by step'
+	@echo 'make demo-shell       the same, then a shell on the client'
+	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
+	@echo 'make vm               a shell in a guest with the modules loaded'
+	@echo 'make bench            this driver, the in-tree one and NVMe over RDMA compared'
+	@echo '                      (ROUNDS=3 RUNTIME=5)'
+	@echo 'make check            warnings, sparse, checkpatch, kernel-doc: all silent?'
+	@echo 'make setup            packages and guests, without running anything'
+
+# KDIR is left to the setup, as the packages may bring it.
+setup:
+	@$(RIG)/setup.sh guest ours intree
+
+test:
+	@$(RIG)/run-tests
+
+vm:
+	@$(RIG)/vm
+
+demo:
+	@$(RIG)/demo
+
+demo-shell:
+	@$(RIG)/demo --shell
+
+bench:
+	@$(RIG)/bench
+
+check:
+	@$(RIG)/check.sh

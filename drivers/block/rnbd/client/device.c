@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: the life of a device, from map to unmap.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "rnbd-clt.h"
+
+static DEFINE_IDA(rnbd_clt_index);
+
+static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
+{
+	ida_free(&rnbd_clt_index, dev->index);
+	kfree(dev->link);
+	kfree(dev);
+}
+
+static void rnbd_clt_free_disk(struct gendisk *disk)
+{
+	rnbd_clt_dev_free(disk->private_data);
+}
+
+static const struct block_device_operations rnbd_clt_fops = {
+	.owner = THIS_MODULE,
+	.free_disk = rnbd_clt_free_disk,
+};
+
+static bool rnbd_clt_mapped(struct rnbd_clt_sess *sess, const char *path)
+{
+	struct rnbd_clt_dev *dev;
+
+	lockdep_assert_held(&sess->lock);
+	list_for_each_entry(dev, &sess->devs, list) {
+		if (!strcmp(dev->path, path))
+			return true;
+	}
+	return false;
+}
+
+/* From here until rnbd_clt_dev_detach(), the device's name is taken. */
+static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	int err = 0;
+
+	spin_lock(&sess->lock);
+	if (rnbd_clt_mapped(sess, dev->path))
+		err = -EEXIST;
+	else
+		list_add_tail(&dev->list, &sess->devs);
+	spin_unlock(&sess->lock);
+	return err;
+}
+
+static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, u32 device_id)
+{
+	struct rnbd_msg_close msg = {
+		.hdr.type = cpu_to_le16(RNBD_MSG_CLOSE),
+		.device_id = cpu_to_le32(device_id),
+	};
+
+	/* If this gets lost, so has the session, and the server closes it. */
+	rnbd_clt_admin(sess, &msg, sizeof(msg), NULL, 0);
+}
+
+static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	bool opened;
+
+	spin_lock(&sess->lock);
+	opened = dev->opened;
+	spin_unlock(&sess->lock);
+	if (opened)
+		rnbd_clt_close_id(sess, dev->device_id);
+
+	spin_lock(&sess->lock);
+	list_del(&dev->list);
+	spin_unlock(&sess->lock);
+	rnbd_clt_sess_put(sess);
+}
+
+/* The device has become the user of its session that the caller was. */
+static struct rnbd_clt_dev *
+rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
+		   const struct rnbd_clt_map_opts *opts)
+{
+	struct rnbd_clt_dev *dev;
+	int err = -ENOMEM;
+
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+
+	dev->sess = sess;
+	dev->access_mode = opts->access_mode;
+	dev->nr_poll_queues = opts->nr_poll_queues;
+	strscpy(dev->path, opts->dev_path, sizeof(dev->path));
+
+	dev->index = ida_alloc(&rnbd_clt_index, GFP_KERNEL);
+	if (dev->index < 0) {
+		err = dev->index;
+		goto free_dev;
+	}
+	dev->link = kasprintf(GFP_KERNEL, "%s@%s", dev->path, sess->name);
+	if (!dev->link)
+		goto free_index;
+	strreplace(dev->link, '/', '!');
+
+	err = rnbd_clt_dev_attach(dev);
+	if (err) {
+		pr_err("%s: %s is mapped already\n", sess->name, dev->path);
+		goto free_link;
+	}
+	return dev;
+
+free_link:
+	kfree(dev->link);
+free_index:
+	ida_free(&rnbd_clt_index, dev->index);
+free_dev:
+	kfree(dev);
+	return ERR_PTR(err);
+}
+
+/*
+ * The answer counts if the session hasn't been lost since the question was asked,
+ * and nobody else was faster.
+ */
+static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
+				 unsigned int downs)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	int err = 0;
+
+	spin_lock(&sess->lock);
+	if (sess->downs != downs) {
+		err = -ECONNABORTED;
+	} else if (dev->opened) {
+		err = -EALREADY;
+	} else {
+		dev->opened = true;
+		dev->device_id = device_id;
+		/* Whoever is unmapping it closes it on the server as well. */
+		if (dev->state != RNBD_DEV_UNMAPPED)
+			/* pairs with rnbd_clt_submit_io(), for device_id */
+			smp_store_release(&dev->state, RNBD_DEV_OPEN);
+	}
+	spin_unlock(&sess->lock);
+	return err;
+}
+
+static int rnbd_clt_dev_open(struct rnbd_clt_dev *dev,
+			     struct rnbd_msg_open_rsp *rsp)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	struct rnbd_msg_open msg = {
+		.hdr.type = cpu_to_le16(RNBD_MSG_OPEN),
+		.access_mode = dev->access_mode,
+	};
+	unsigned int downs;
+	int err;
+
+	strscpy(msg.dev_name, dev->path, sizeof(msg.dev_name));
+	spin_lock(&sess->lock);
+	downs = sess->downs;
+	spin_unlock(&sess->lock);
+
+	err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
+	if (err) {
+		pr_err("%s: server can't open %s (%s): %pe\n", sess->name,
+		       dev->path, rnbd_clt_access_names[dev->access_mode],
+		       ERR_PTR(err));
+		return err;
+	}
+
+	err = rnbd_clt_check_rsp(dev, rsp);
+	if (err) {
+		rnbd_clt_close_id(sess, le32_to_cpu(rsp->device_id));
+		return err;
+	}
+	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), downs);
+}
+
+static int rnbd_clt_dev_add_disk(struct rnbd_clt_dev *dev,
+				 const struct rnbd_msg_open_rsp *rsp)
+{
+	struct queue_limits lim = { };
+	struct gendisk *disk;
+	int err;
+
+	rnbd_clt_fill_limits(dev, rsp, &lim);
+	disk = blk_mq_alloc_disk(&dev->sess->tag_set, &lim, dev);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+
+	disk->fops = &rnbd_clt_fops;
+	disk->private_data = dev;
+	snprintf(disk->disk_name, sizeof(disk->disk_name), "rnbd%d",
+		 dev->index);
+	set_capacity(disk, le64_to_cpu(rsp->nsectors));
+	set_disk_ro(disk, dev->access_mode == RNBD_ACCESS_RO);
+	dev->disk = disk;
+
+	err = device_add_disk(NULL, disk, NULL);
+	if (err)
+		put_disk(disk);
+	return err;
+}
+
+static int rnbd_clt_dev_bring_up(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_msg_open_rsp *rsp;
+	int err;
+
+	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+
+	err = rnbd_clt_dev_open(dev, rsp);
+	if (!err)
+		err = rnbd_clt_dev_add_disk(dev, rsp);
+	kfree(rsp);
+	return err;
+}
+
+/**
+ * rnbd_clt_dev_map() - map a device
+ * @opts: what the user wants
+ *
+ * Return: 0 when the disk is there and its partitions have been looked for, or a
+ * negative errno.
+ */
+int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
+{
+	struct rnbd_clt_sess *sess;
+	struct rnbd_clt_dev *dev;
+	int err;
+
+	sess = rnbd_clt_sess_get(opts->sessname, opts->paths, opts->nr_paths);
+	if (IS_ERR(sess))
+		return PTR_ERR(sess);
+
+	dev = rnbd_clt_dev_alloc(sess, opts);
+	if (IS_ERR(dev)) {
+		rnbd_clt_sess_put(sess);
+		return PTR_ERR(dev);
+	}
+
+	err = rnbd_clt_dev_bring_up(dev);
+	if (err) {
+		rnbd_clt_dev_detach(dev);
+		rnbd_clt_dev_free(dev);
+		return err;
+	}
+
+	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->sessname,
+		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
+		dev->index);
+	err = rnbd_clt_dev_add_sysfs(dev);
+	if (err) {
+		pr_err("%s: can't show %s in sysfs: %pe\n", opts->sessname,
+		       opts->dev_path, ERR_PTR(err));
+		if (!rnbd_clt_dev_claim(dev, true))
+			rnbd_clt_dev_unmap(dev, false);
+	}
+	return err;
+}
+
+static int rnbd_clt_dev_update(struct rnbd_clt_dev *dev,
+			       const struct rnbd_msg_open_rsp *rsp)
+{
+	struct request_queue *q = dev->disk->queue;
+	struct queue_limits lim = queue_limits_start_update(q);
+	int err;
+
+	rnbd_clt_fill_limits(dev, rsp, &lim);
+	err = queue_limits_commit_update_frozen(q, &lim);
+	if (!err)
+		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
+	return err;
+}
+
+/**
+ * rnbd_clt_dev_remap() - open a device again on the server
+ * @dev: device, kept by the caller's use of its attributes
+ *
+ * Return: 0, -EALREADY if it is open, or another negative errno.
+ */
+int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_msg_open_rsp *rsp;
+	int err;
+
+	switch (READ_ONCE(dev->state)) {
+	case RNBD_DEV_OPEN:
+		return -EALREADY;
+	case RNBD_DEV_UNMAPPED:
+		return -ENODEV;
+	default:
+		break;
+	}
+
+	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+
+	err = rnbd_clt_sess_info(dev->sess);
+	if (!err)
+		err = rnbd_clt_dev_open(dev, rsp);
+	if (!err)
+		err = rnbd_clt_dev_update(dev, rsp);
+	kfree(rsp);
+	return err;
+}
+
+/**
+ * rnbd_clt_dev_claim() - be the one who unmaps a device
+ * @dev: device
+ * @force: even if it is in use
+ *
+ * From here on I/O fails. Somebody who opens the disk after the look at its openers
+ * finds one that is going away, as if it had been opened a little later. Return: 0
+ * if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does, -EBUSY
+ * if the disk is in use.
+ */
+int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	int err = 0;
+
+	mutex_lock(&dev->disk->open_mutex);
+	spin_lock(&sess->lock);
+	if (dev->state == RNBD_DEV_UNMAPPED)
+		err = -EALREADY;
+	else if (!force && disk_openers(dev->disk))
+		err = -EBUSY;
+	else
+		WRITE_ONCE(dev->state, RNBD_DEV_UNMAPPED);
+	spin_unlock(&sess->lock);
+	mutex_unlock(&dev->disk->open_mutex);
+	return err;
+}
+
+/**
+ * rnbd_clt_dev_unmap() - remove a device
+ * @dev: device, claimed by the caller
+ * @force: the disk may be in use; fail I/O at once rather than when it gets here
+ *
+ * Returns when the disk is gone, its requests have ended, and the server has closed
+ * it. The device is freed with the last one who has the disk open.
+ */
+void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
+{
+	struct gendisk *disk = dev->disk;
+
+	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->name, dev->path,
+		dev->index);
+	if (force)
+		blk_mark_disk_dead(disk);
+	rnbd_clt_dev_del_sysfs(dev);
+	del_gendisk(disk);
+	rnbd_clt_dev_detach(dev);
+	put_disk(disk);
+}

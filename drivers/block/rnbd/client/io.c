@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: requests, of disks and about them.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+
+#include "rnbd-clt.h"
+
+/* How long the server may take to open a device before its path is given up. */
+#define RNBD_CLT_ADMIN_TIMEOUT	(30 * HZ)
+
+/* On the wire a request has an operation of the protocol's own. */
+static int rnbd_clt_wire_op(enum req_op op)
+{
+	switch (op) {
+	case REQ_OP_READ:
+		return RNBD_OP_READ;
+	case REQ_OP_WRITE:
+		return RNBD_OP_WRITE;
+	case REQ_OP_FLUSH:
+		return RNBD_OP_FLUSH;
+	case REQ_OP_DISCARD:
+		return RNBD_OP_DISCARD;
+	case REQ_OP_SECURE_ERASE:
+		return RNBD_OP_SECURE_ERASE;
+	case REQ_OP_WRITE_ZEROES:
+		return RNBD_OP_WRITE_ZEROES;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static u32 rnbd_clt_wire_flags(const struct request *rq)
+{
+	blk_opf_t opf = rq->cmd_flags;
+	u32 flags = 0;
+
+	if (op_is_sync(opf))
+		flags |= RNBD_F_SYNC;
+	if (opf & REQ_FUA)
+		flags |= RNBD_F_FUA;
+	if (opf & REQ_PREFLUSH)
+		flags |= RNBD_F_PREFLUSH;
+	if (req_op(rq) == REQ_OP_WRITE_ZEROES && (opf & REQ_NOUNMAP))
+		flags |= RNBD_F_NOUNMAP;
+	return flags;
+}
+
+static int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
+			     struct request *rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	bool flush = req_op(rq) == REQ_OP_FLUSH;
+	int op = rnbd_clt_wire_op(req_op(rq));
+
+	if (op < 0)
+		return op;
+
+	pdu->msg = (struct rnbd_msg_io) {
+		.hdr.type = cpu_to_le16(RNBD_MSG_IO),
+		.device_id = cpu_to_le32(dev->device_id),
+		.sector = cpu_to_le64(flush ? 0 : blk_rq_pos(rq)),
+		.rw = cpu_to_le32(op | rnbd_clt_wire_flags(rq)),
+		.bi_size = cpu_to_le32(blk_rq_bytes(rq)),
+		.prio = cpu_to_le16(req_get_ioprio(rq)),
+	};
+	pdu->io.msg = &pdu->msg;
+	pdu->io.msg_len = sizeof(pdu->msg);
+	return 0;
+}
+
+static bool rnbd_clt_has_data(struct request *rq)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+	case REQ_OP_DRV_IN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void rnbd_clt_done(struct rtrs_clt_io *io, int err)
+{
+	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
+
+	pdu->err = err;
+	blk_mq_complete_request(blk_mq_rq_from_pdu(pdu));
+}
+
+static int rnbd_clt_submit(struct rnbd_clt_sess *sess, struct request *rq,
+			   bool last)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	struct rtrs_clt_io *io = &pdu->io;
+
+	io->slot = rq->tag;
+	io->queue = rq->mq_hctx->queue_num;
+	io->done = rnbd_clt_done;
+	io->sgl = pdu->sgl;
+	if (rnbd_clt_has_data(rq)) {
+		io->dir = rq_dma_dir(rq);
+		io->nents = blk_rq_map_sg(rq, pdu->sgl);
+		io->data_len = blk_rq_bytes(rq);
+	} else {
+		io->dir = DMA_TO_DEVICE;
+		io->nents = 0;
+		io->data_len = 0;
+	}
+	return rtrs_clt_submit(sess->clt, io, last);
+}
+
+static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
+			      bool last)
+{
+	int err;
+
+	/* rnbd_clt_link_down() waits for this. */
+	rcu_read_lock();
+	/* pairs with rnbd_clt_dev_set_open(), for device_id */
+	switch (smp_load_acquire(&dev->state)) {
+	case RNBD_DEV_OPEN:
+		err = rnbd_clt_fill_msg(dev, rq);
+		if (!err)
+			err = rnbd_clt_submit(dev->sess, rq, last);
+		break;
+	case RNBD_DEV_UNMAPPED:
+		err = -EIO;
+		break;
+	default:
+		err = -ENOTCONN;
+		break;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/*
+ * End a request. One that has lost its path, or found none, fails; nothing else
+ * decides that.
+ */
+static void rnbd_clt_end(struct request *rq, int err)
+{
+	blk_status_t status;
+
+	switch (err) {
+	case -ECONNABORTED:
+	case -ENOTCONN:
+		status = BLK_STS_TRANSPORT;
+		break;
+	default:
+		status = errno_to_blk_status(err);
+		break;
+	}
+	blk_mq_end_request(rq, status);
+}
+
+static void rnbd_clt_complete(struct request *rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	rnbd_clt_end(rq, pdu->err);
+}
+
+static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
+				      const struct blk_mq_queue_data *bd)
+{
+	struct rnbd_clt_sess *sess = hctx->queue->tag_set->driver_data;
+	struct request *rq = bd->rq;
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	int err;
+
+	blk_mq_start_request(rq);
+	if (blk_rq_is_passthrough(rq))
+		err = rnbd_clt_submit(sess, rq, bd->last);
+	else
+		err = rnbd_clt_submit_io(hctx->queue->queuedata, rq, bd->last);
+	if (likely(!err))
+		return BLK_STS_OK;
+
+	/* What went before in this batch may still wait for its last one. */
+	if (bd->last)
+		rtrs_clt_commit(sess->clt, hctx->queue_num);
+	if (err == -EBUSY)
+		return BLK_STS_RESOURCE;
+
+	/* Ends the way all others do, so that one place decides. */
+	pdu->err = err;
+	blk_mq_complete_request_direct(rq, rnbd_clt_complete);
+	return BLK_STS_OK;
+}
+
+static void rnbd_clt_commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	struct rnbd_clt_sess *sess = hctx->queue->tag_set->driver_data;
+
+	rtrs_clt_commit(sess->clt, hctx->queue_num);
+}
+
+/*
+ * I/O may take as long as the server's disk does: heartbeats tell whether the server
+ * is there. But who asks it to open a device is not left waiting for ever. Giving up
+ * ends the path, and that completes the request.
+ */
+static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
+{
+	struct rnbd_clt_sess *sess = rq->q->tag_set->driver_data;
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	if (blk_rq_is_passthrough(rq)) {
+		pr_err("%s: server doesn't answer, giving the path up\n",
+		       sess->name);
+		rtrs_clt_give_up(sess->clt, &pdu->io);
+	}
+	return BLK_EH_RESET_TIMER;
+}
+
+static int rnbd_clt_init_request(struct blk_mq_tag_set *set,
+				 struct request *rq, unsigned int hctx_idx,
+				 unsigned int numa_node)
+{
+	struct rnbd_clt_sess *sess = set->driver_data;
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	sg_init_table(pdu->sgl, sess->limits.max_segments);
+	return 0;
+}
+
+const struct blk_mq_ops rnbd_clt_mq_ops = {
+	.queue_rq = rnbd_clt_queue_rq,
+	.commit_rqs = rnbd_clt_commit_rqs,
+	.complete = rnbd_clt_complete,
+	.timeout = rnbd_clt_timeout,
+	.init_request = rnbd_clt_init_request,
+};
+
+/**
+ * rnbd_clt_admin() - send a message that is no I/O, and wait for the answer
+ * @sess: session
+ * @msg: message
+ * @msg_len: its length
+ * @rsp: where to put the answer, from kmalloc(), or NULL if there's none
+ * @rsp_len: its length
+ *
+ * Return: 0, the server's errno, or that of a failure on the way there.
+ */
+int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
+		   void *rsp, size_t rsp_len)
+{
+	struct rnbd_clt_pdu *pdu;
+	struct request *rq;
+	blk_status_t status;
+	int err = 0;
+
+	rq = blk_mq_alloc_request(sess->admin_q,
+				  rsp ? REQ_OP_DRV_IN : REQ_OP_DRV_OUT,
+				  sess->tag_set.reserved_tags ?
+				  BLK_MQ_REQ_RESERVED : 0);
+	if (IS_ERR(rq))
+		return PTR_ERR(rq);
+
+	rq->timeout = RNBD_CLT_ADMIN_TIMEOUT;
+	pdu = blk_mq_rq_to_pdu(rq);
+	pdu->err = 0;
+	pdu->io.msg = msg;
+	pdu->io.msg_len = msg_len;
+	if (rsp)
+		err = blk_rq_map_kern(rq, rsp, rsp_len, GFP_KERNEL);
+	if (!err) {
+		status = blk_execute_rq(rq, true);
+		err = pdu->err ?: blk_status_to_errno(status);
+	}
+	blk_mq_free_request(rq);
+	return err;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: what a server says of a device, checked, and made a disk's limits.
+ * The block layer warns of, or divides by, what it doesn't expect, so nothing is
+ * passed on as it came.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+
+#include "rnbd-clt.h"
+
+/**
+ * rnbd_clt_nsectors_ok() - can a disk be this large?
+ * @nsectors: capacity
+ *
+ * Return: whether the capacity in bytes is one that a file can have.
+ */
+bool rnbd_clt_nsectors_ok(u64 nsectors)
+{
+	return nsectors <= LLONG_MAX >> SECTOR_SHIFT;
+}
+
+/**
+ * rnbd_clt_check_rsp() - check what can't be put right
+ * @dev: device; if it has a disk, its block size has to stay
+ * @rsp: answer to RNBD_MSG_OPEN
+ *
+ * Return: 0, or a negative errno after a message.
+ */
+int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
+		       const struct rnbd_msg_open_rsp *rsp)
+{
+	u32 lbs = le16_to_cpu(rsp->logical_block_size);
+	u64 nsectors = le64_to_cpu(rsp->nsectors);
+
+	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP)) {
+		pr_err("%s: %s: server's answer isn't one to an open\n",
+		       dev->sess->name, dev->path);
+		return -EPROTO;
+	}
+	if (!is_power_of_2(lbs) || lbs < SECTOR_SIZE || lbs > PAGE_SIZE) {
+		pr_err("%s: %s: blocks of %u bytes can't be used\n",
+		       dev->sess->name, dev->path, lbs);
+		return -EINVAL;
+	}
+	if (dev->disk && lbs != queue_logical_block_size(dev->disk->queue)) {
+		pr_err("%s: %s: its blocks are of %u bytes now; unmap it first\n",
+		       dev->sess->name, dev->path, lbs);
+		return -EINVAL;
+	}
+	if (!rnbd_clt_nsectors_ok(nsectors)) {
+		pr_err("%s: %s: a capacity of %llu sectors can't be used\n",
+		       dev->sess->name, dev->path, nsectors);
+		return -EFBIG;
+	}
+	return 0;
+}
+
+/* A length without data is told in 32 bits, and is one of whole blocks. */
+static unsigned int rnbd_clt_max_sectors(__le32 sectors, unsigned int lbs)
+{
+	return round_down(min_t(u32, le32_to_cpu(sectors),
+				U32_MAX >> SECTOR_SHIFT), lbs >> SECTOR_SHIFT);
+}
+
+static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
+				  struct queue_limits *lim)
+{
+	u32 granularity = le32_to_cpu(rsp->discard_granularity);
+	u32 alignment = le32_to_cpu(rsp->discard_alignment);
+	unsigned int lbs = lim->logical_block_size;
+	unsigned int max;
+
+	max = rnbd_clt_max_sectors(rsp->max_discard_sectors, lbs);
+	/* Left out, or odd: the server's block layer cuts what doesn't fit. */
+	if (!is_power_of_2(granularity) || granularity < lbs ||
+	    granularity >> SECTOR_SHIFT > max) {
+		granularity = lbs;
+		alignment = 0;
+	}
+	if (alignment >= granularity || !IS_ALIGNED(alignment, lbs))
+		alignment = 0;
+
+	lim->max_hw_discard_sectors = max;
+	lim->discard_granularity = max ? granularity : 0;
+	lim->discard_alignment = max ? alignment : 0;
+	lim->max_secure_erase_sectors = rsp->secure_discard ? max : 0;
+}
+
+/**
+ * rnbd_clt_fill_limits() - make limits of an answer
+ * @dev: device
+ * @rsp: answer to RNBD_MSG_OPEN that passed rnbd_clt_check_rsp()
+ * @lim: limits, all that matter are set
+ */
+void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
+			  const struct rnbd_msg_open_rsp *rsp,
+			  struct queue_limits *lim)
+{
+	const struct rtrs_clt_limits *max = &dev->sess->limits;
+	u32 max_io = max->max_io_size >> SECTOR_SHIFT;
+	unsigned int lbs = le16_to_cpu(rsp->logical_block_size);
+	unsigned int pbs = le16_to_cpu(rsp->physical_block_size);
+
+	lim->logical_block_size = lbs;
+	lim->physical_block_size = is_power_of_2(pbs) ? max(pbs, lbs) : lbs;
+
+	/* The server's data is in one piece, so its max_segments isn't ours. */
+	lim->max_segments = max->max_segments;
+	lim->virt_boundary_mask = SZ_4K - 1;
+	max_io = min_not_zero(max_io, le32_to_cpu(rsp->max_hw_sectors));
+	lim->max_hw_sectors = max_t(u32, max_io, PAGE_SIZE >> SECTOR_SHIFT);
+
+	rnbd_clt_fill_discard(rsp, lim);
+	lim->max_write_zeroes_sectors =
+		rnbd_clt_max_sectors(rsp->max_write_zeroes_sectors, lbs);
+
+	lim->features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA |
+			   BLK_FEAT_ROTATIONAL);
+	if (rsp->cache_policy & RNBD_CACHE_WRITEBACK)
+		lim->features |= BLK_FEAT_WRITE_CACHE;
+	if (rsp->cache_policy & RNBD_CACHE_FUA)
+		lim->features |= BLK_FEAT_FUA;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: loading and unloading.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+#include "rnbd-clt.h"
+
+const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
+
+static int __init rnbd_clt_init(void)
+{
+	return rnbd_clt_add_ctl();
+}
+
+/*
+ * An open disk and a writer of unmap_device hold the module, so what is left here
+ * is idle, and nobody else removes it.
+ */
+static void __exit rnbd_clt_exit(void)
+{
+	struct rnbd_clt_dev *dev;
+
+	rnbd_clt_stop_mapping();
+	while ((dev = rnbd_clt_any_dev())) {
+		if (WARN_ON_ONCE(rnbd_clt_dev_claim(dev, true)))
+			break;
+		rnbd_clt_dev_unmap(dev, false);
+	}
+	rnbd_clt_del_ctl();
+}
+
+module_init(rnbd_clt_init);
+module_exit(rnbd_clt_exit);
+
+MODULE_DESCRIPTION("RDMA network block device client");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: what is written to map_device.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": map_device: " fmt
+
+#include <linux/cpumask.h>
+#include <linux/parser.h>
+#include <linux/string.h>
+
+#include "rnbd-clt.h"
+
+enum {
+	OPT_SESSNAME,
+	OPT_PATH,
+	OPT_DEVICE_PATH,
+	OPT_ACCESS_MODE,
+	OPT_DEST_PORT,
+	OPT_NR_POLL_QUEUES,
+	OPT_UNKNOWN,
+};
+
+static const match_table_t rnbd_clt_opts = {
+	{ OPT_SESSNAME,		"sessname=%s" },
+	{ OPT_PATH,		"path=%s" },
+	{ OPT_DEVICE_PATH,	"device_path=%s" },
+	{ OPT_ACCESS_MODE,	"access_mode=%s" },
+	{ OPT_DEST_PORT,	"dest_port=%s" },
+	{ OPT_NR_POLL_QUEUES,	"nr_poll_queues=%s" },
+	{ OPT_UNKNOWN,		NULL },
+};
+
+static int rnbd_clt_parse_sessname(const char *val,
+				   struct rnbd_clt_map_opts *opts)
+{
+	if (!rtrs_name_valid(val)) {
+		pr_err("sessname=%s: at most %d characters, none of them / or .\n",
+		       val, RTRS_NAME_LEN - 1);
+		return -EINVAL;
+	}
+	opts->sessname = val;
+	return 0;
+}
+
+static int rnbd_clt_parse_device_path(const char *val,
+				      struct rnbd_clt_map_opts *opts)
+{
+	if (strlen(val) >= RNBD_NAME_LEN) {
+		pr_err("device_path=%s: longer than %d characters\n", val,
+		       RNBD_NAME_LEN - 1);
+		return -EINVAL;
+	}
+	opts->dev_path = val;
+	return 0;
+}
+
+static int rnbd_clt_parse_access_mode(const char *val,
+				      struct rnbd_clt_map_opts *opts)
+{
+	int mode = match_string(rnbd_clt_access_names, RNBD_ACCESS_MODES, val);
+
+	if (mode < 0) {
+		pr_err("access_mode=%s: neither ro, rw nor migration\n", val);
+		return -EINVAL;
+	}
+	opts->access_mode = mode;
+	return 0;
+}
+
+static int rnbd_clt_parse_port(const char *val, struct rnbd_clt_map_opts *opts)
+{
+	if (kstrtou16(val, 10, &opts->port) || !opts->port) {
+		pr_err("dest_port=%s: not a number from 1 to 65535\n", val);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
+{
+	if (kstrtouint(val, 10, &opts->nr_poll_queues) ||
+	    opts->nr_poll_queues > num_possible_cpus()) {
+		pr_err("nr_poll_queues=%s: not a number from 0 to %u\n", val,
+		       num_possible_cpus());
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Parsed at the end, as dest_port may follow. */
+static int rnbd_clt_keep_path(const char *val, struct rnbd_clt_map_opts *opts)
+{
+	if (opts->nr_paths == RTRS_MAX_PATHS) {
+		pr_err("more than %d paths\n", RTRS_MAX_PATHS);
+		return -EINVAL;
+	}
+	opts->path_strs[opts->nr_paths++] = val;
+	return 0;
+}
+
+static int rnbd_clt_parse_opt(int opt, const char *val,
+			      struct rnbd_clt_map_opts *opts)
+{
+	switch (opt) {
+	case OPT_SESSNAME:
+		return rnbd_clt_parse_sessname(val, opts);
+	case OPT_PATH:
+		return rnbd_clt_keep_path(val, opts);
+	case OPT_DEVICE_PATH:
+		return rnbd_clt_parse_device_path(val, opts);
+	case OPT_ACCESS_MODE:
+		return rnbd_clt_parse_access_mode(val, opts);
+	case OPT_DEST_PORT:
+		return rnbd_clt_parse_port(val, opts);
+	default:
+		return rnbd_clt_parse_poll(val, opts);
+	}
+}
+
+static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
+{
+	const char *str;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < opts->nr_paths; i++) {
+		str = opts->path_strs[i];
+		err = rtrs_addr_parse(str, opts->port, &opts->paths[i]);
+		if (err) {
+			pr_err("path=%s: not [SRC,]DST, both ip:ADDRESS or both gid:GID (%pe)\n",
+			       str, ERR_PTR(err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+/**
+ * rnbd_clt_parse() - parse what was written to map_device
+ * @line: the text, changed; must outlive @opts
+ * @opts: result, zeroed by the caller
+ *
+ * Return: 0, or a negative errno after a message that says what is wrong.
+ */
+int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
+{
+	substring_t args[MAX_OPT_ARGS];
+	unsigned long seen = 0;
+	char *word;
+	int opt, err;
+
+	opts->access_mode = RNBD_ACCESS_RW;
+	opts->port = RTRS_PORT;
+
+	while ((word = strsep(&line, " \t\n"))) {
+		if (!*word)
+			continue;
+		opt = match_token(word, rnbd_clt_opts, args);
+		if (opt == OPT_UNKNOWN) {
+			pr_err("%s: no such option, or no value\n", word);
+			return -EINVAL;
+		}
+		if (opt != OPT_PATH && __test_and_set_bit(opt, &seen)) {
+			pr_err("%s: this option was given before\n", word);
+			return -EINVAL;
+		}
+		err = rnbd_clt_parse_opt(opt, args[0].from, opts);
+		if (err)
+			return err;
+	}
+
+	if (!opts->sessname || !opts->dev_path) {
+		pr_err("%s= is missing\n",
+		       opts->sessname ? "device_path" : "sessname");
+		return -EINVAL;
+	}
+	return rnbd_clt_parse_paths(opts);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RNBD client.
+ *
+ * A session is a connection to a server, by the transport, with a tag set and
+ * devices. A device is a disk here and a device opened on the server. A request
+ * of any of a session's disks has a tag of the session's set, and that tag is its
+ * slot in the transport. Requests to the server about devices are requests as
+ * well, on a queue that belongs to no disk.
+ *
+ * Locks, outer ones first; none but the last is held in the I/O path, and none of
+ * them while sysfs files are removed, since those who use the files take them:
+ *
+ *	rnbd_clt_sessions_lock (mutex)
+ *	gendisk.open_mutex
+ *	rnbd_clt_sess.lock (spinlock)
+ *	RCU: from the look at a device's state to the end of the submission
+ */
+#ifndef RNBD_CLT_H
+#define RNBD_CLT_H
+
+#include <linux/blk-mq.h>
+#include <linux/completion.h>
+#include <linux/kobject.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+#include "../../../infiniband/ulp/rtrs/rtrs.h"
+#include "../common/rnbd-proto.h"
+
+/**
+ * struct rnbd_clt_sess - a session with a server
+ * @list: in the list of sessions, under rnbd_clt_sessions_lock
+ * @kref: keeps the memory
+ * @users: those who use the session, devices and who is about to make one; under
+ *	rnbd_clt_sessions_lock. At 0 the session is closed for good
+ * @opened: done when the first user has opened the session, or failed to
+ * @err: why it failed, valid after @opened
+ * @gone: done when the session has been closed and its name may be used again
+ * @clt: the transport's session, from before @opened until it is closed
+ * @limits: what the transport allows
+ * @tag_set: tags for the requests of all devices
+ * @admin_q: queue for requests about devices
+ * @lock: guards @downs, @devs and the fields of the devices named there
+ * @downs: how often the session has lost its last path
+ * @devs: devices
+ * @name: its name
+ *
+ * Made by the first rnbd_clt_sess_get(), closed by the last rnbd_clt_sess_put().
+ */
+struct rnbd_clt_sess {
+	struct list_head list;
+	struct kref kref;
+	unsigned int users;
+	struct completion opened;
+	int err;
+	struct completion gone;
+
+	struct rtrs_clt *clt;
+	struct rtrs_clt_limits limits;
+	struct blk_mq_tag_set tag_set;
+	struct request_queue *admin_q;
+
+	/* see above */
+	spinlock_t lock;
+	unsigned int downs;
+	struct list_head devs;
+
+	char name[RTRS_NAME_LEN];
+};
+
+/**
+ * enum rnbd_clt_dev_state - what a device is good for
+ * @RNBD_DEV_INIT: not opened on the server for the first time yet
+ * @RNBD_DEV_OPEN: I/O goes to the server
+ * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
+ *	the device; it must be opened again
+ * @RNBD_DEV_UNMAPPED: somebody removes it; nothing follows
+ */
+enum rnbd_clt_dev_state {
+	RNBD_DEV_INIT,
+	RNBD_DEV_OPEN,
+	RNBD_DEV_CLOSED,
+	RNBD_DEV_UNMAPPED,
+};
+
+/**
+ * struct rnbd_clt_dev - a mapped device
+ * @list: in the session's list, under its lock
+ * @sess: session; the device is a user of it until it is unmapped
+ * @disk: the disk, from before the device can be seen
+ * @kobj: "rnbd" in the disk's folder in sysfs
+ * @link: name of the link to the disk in ctl/devices
+ * @state: see there; written under the session's lock, read without
+ * @opened: the server has it open as @device_id; under the session's lock
+ * @device_id: written while @state keeps I/O away
+ * @index: the number in the disk's name
+ * @access_mode: as asked for when mapped
+ * @nr_poll_queues: as asked for when mapped
+ * @path: what the server calls the device
+ *
+ * Freed with the disk, so it outlives the mapping while somebody has the disk open.
+ */
+struct rnbd_clt_dev {
+	struct list_head list;
+	struct rnbd_clt_sess *sess;
+	struct gendisk *disk;
+	struct kobject *kobj;
+	char *link;
+
+	enum rnbd_clt_dev_state state;
+	bool opened;
+	u32 device_id;
+
+	int index;
+	enum rnbd_access_mode access_mode;
+	unsigned int nr_poll_queues;
+	char path[RNBD_NAME_LEN];
+};
+
+/**
+ * struct rnbd_clt_pdu - the driver's part of a request
+ * @io: the transport's request
+ * @err: how it ended, from rtrs_clt_io.done or a failed submission
+ * @msg: message if it is I/O; others bring their own
+ * @sgl: data, rtrs_clt_limits.max_segments entries
+ */
+struct rnbd_clt_pdu {
+	struct rtrs_clt_io io;
+	int err;
+	struct rnbd_msg_io msg;
+	struct scatterlist sgl[];
+};
+
+/**
+ * struct rnbd_clt_map_opts - what was written to map_device
+ * @sessname: session
+ * @dev_path: device
+ * @access_mode: how to open it
+ * @nr_poll_queues: kept, but without effect so far
+ * @port: port of the server, for the paths that follow
+ * @nr_paths: how many
+ * @path_strs: paths as written
+ * @paths: and parsed
+ *
+ * The strings lie in the buffer that was parsed.
+ */
+struct rnbd_clt_map_opts {
+	const char *sessname;
+	const char *dev_path;
+	enum rnbd_access_mode access_mode;
+	unsigned int nr_poll_queues;
+	u16 port;
+	unsigned int nr_paths;
+	const char *path_strs[RTRS_MAX_PATHS];
+	struct rtrs_addr paths[RTRS_MAX_PATHS];
+};
+
+extern const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES];
+
+/* session.c */
+struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
+					const struct rtrs_addr *paths,
+					unsigned int nr_paths);
+void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
+int rnbd_clt_sess_info(struct rnbd_clt_sess *sess);
+struct rnbd_clt_dev *rnbd_clt_any_dev(void);
+
+/* device.c */
+int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
+int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
+void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
+
+/* limits.c */
+int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
+		       const struct rnbd_msg_open_rsp *rsp);
+void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
+			  const struct rnbd_msg_open_rsp *rsp,
+			  struct queue_limits *lim);
+bool rnbd_clt_nsectors_ok(u64 nsectors);
+
+/* io.c */
+extern const struct blk_mq_ops rnbd_clt_mq_ops;
+int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
+		   void *rsp, size_t rsp_len);
+
+/* map.c */
+int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);
+
+/* sysfs.c */
+int rnbd_clt_dev_add_sysfs(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_del_sysfs(struct rnbd_clt_dev *dev);
+int rnbd_clt_add_ctl(void);
+void rnbd_clt_stop_mapping(void);
+void rnbd_clt_del_ctl(void);
+
+#endif /* RNBD_CLT_H */

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: sessions, found by name, opened by the first who asks for one and
+ * closed by the last who lets go of it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/slab.h>
+
+#include "rnbd-clt.h"
+
+static DEFINE_MUTEX(rnbd_clt_sessions_lock);
+static LIST_HEAD(rnbd_clt_sessions);
+
+/*
+ * The server has forgotten the devices by the time it sees a path again, and may
+ * give their ids to others. So no I/O with an old id may follow: when this returns,
+ * those who saw the old state have submitted, in vain, as there is no path.
+ */
+static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
+{
+	struct rnbd_clt_dev *dev;
+
+	spin_lock(&sess->lock);
+	sess->downs++;
+	list_for_each_entry(dev, &sess->devs, list) {
+		dev->opened = false;
+		if (dev->state == RNBD_DEV_OPEN)
+			WRITE_ONCE(dev->state, RNBD_DEV_CLOSED);
+	}
+	spin_unlock(&sess->lock);
+	synchronize_rcu();
+}
+
+static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
+{
+	struct rnbd_clt_sess *sess = priv;
+
+	if (ev == RTRS_LINK_DOWN) {
+		rnbd_clt_link_down(sess);
+		pr_warn("%s: session lost, its devices are closed\n",
+			sess->name);
+	} else {
+		pr_info("%s: session is back; devices are opened again by writing to remap_device\n",
+			sess->name);
+	}
+}
+
+/**
+ * rnbd_clt_sess_info() - introduce this client to the server
+ * @sess: session
+ *
+ * Has to come first whenever the server may have a new session for us. Return: 0
+ * or a negative errno.
+ */
+int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
+{
+	struct rnbd_msg_sess_info msg = {
+		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO),
+		.ver = RNBD_VER_MAJOR,
+	};
+	struct rnbd_msg_sess_info *rsp;
+	int err;
+
+	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+
+	err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
+	if (!err && rsp->hdr.type != cpu_to_le16(RNBD_MSG_SESS_INFO_RSP))
+		err = -EPROTO;
+	if (err)
+		pr_err("%s: exchange of versions failed: %pe\n", sess->name,
+		       ERR_PTR(err));
+	kfree(rsp);
+	return err;
+}
+
+static int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
+{
+	const struct rtrs_clt_limits *lim = &sess->limits;
+	struct blk_mq_tag_set *set = &sess->tag_set;
+	int err;
+
+	if (!lim->queue_depth || !lim->nr_queues || !lim->max_segments ||
+	    lim->max_segments > USHRT_MAX || lim->max_io_size < PAGE_SIZE) {
+		pr_err("%s: server's limits can't be used: depth %u, I/O size %u\n",
+		       sess->name, lim->queue_depth, lim->max_io_size);
+		return -EPROTO;
+	}
+
+	set->ops = &rnbd_clt_mq_ops;
+	set->driver_data = sess;
+	set->queue_depth = min_t(u32, lim->queue_depth, BLK_MQ_MAX_DEPTH);
+	/* What the server is told must get through however busy the disks are. */
+	set->reserved_tags = set->queue_depth > 1;
+	set->nr_hw_queues = lim->nr_queues;
+	set->numa_node = NUMA_NO_NODE;
+	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	set->cmd_size = struct_size_t(struct rnbd_clt_pdu, sgl,
+				      lim->max_segments);
+	err = blk_mq_alloc_tag_set(set);
+	if (err)
+		return err;
+
+	sess->admin_q = blk_mq_alloc_queue(set, NULL, sess);
+	if (IS_ERR(sess->admin_q)) {
+		blk_mq_free_tag_set(set);
+		return PTR_ERR(sess->admin_q);
+	}
+	return 0;
+}
+
+/*
+ * The transport comes between the queue and the tag set: timeouts of the former
+ * reach into it, and it reports events, and completes requests, until closed.
+ */
+static void rnbd_clt_sess_close(struct rnbd_clt_sess *sess)
+{
+	blk_mq_destroy_queue(sess->admin_q);
+	blk_put_queue(sess->admin_q);
+	rtrs_clt_close(sess->clt);
+	blk_mq_free_tag_set(&sess->tag_set);
+}
+
+static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
+			      const struct rtrs_addr *paths,
+			      unsigned int nr_paths)
+{
+	struct rtrs_clt_params params = {
+		.sessname = sess->name,
+		.paths = paths,
+		.nr_paths = nr_paths,
+		.nr_queues = num_online_cpus(),
+		.link_event = rnbd_clt_link_event,
+		.priv = sess,
+	};
+	int err;
+
+	sess->clt = rtrs_clt_open(&params);
+	if (IS_ERR(sess->clt)) {
+		err = PTR_ERR(sess->clt);
+		pr_err("%s: can't open the session: %pe\n", sess->name,
+		       sess->clt);
+		return err;
+	}
+	rtrs_clt_limits(sess->clt, &sess->limits);
+
+	err = rnbd_clt_alloc_tags(sess);
+	if (err) {
+		rtrs_clt_close(sess->clt);
+		return err;
+	}
+
+	err = rnbd_clt_sess_info(sess);
+	if (err)
+		rnbd_clt_sess_close(sess);
+	return err;
+}
+
+static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
+{
+	struct rnbd_clt_sess *sess;
+
+	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
+	if (!sess)
+		return ERR_PTR(-ENOMEM);
+
+	kref_init(&sess->kref);
+	sess->users = 1;
+	init_completion(&sess->opened);
+	init_completion(&sess->gone);
+	spin_lock_init(&sess->lock);
+	INIT_LIST_HEAD(&sess->devs);
+	strscpy(sess->name, name, sizeof(sess->name));
+	return sess;
+}
+
+static void rnbd_clt_sess_free(struct kref *kref)
+{
+	kfree(container_of(kref, struct rnbd_clt_sess, kref));
+}
+
+/* The name is free again: for the transport, for the server, and for us. */
+static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
+{
+	mutex_lock(&rnbd_clt_sessions_lock);
+	list_del(&sess->list);
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	complete_all(&sess->gone);
+	kref_put(&sess->kref, rnbd_clt_sess_free);
+}
+
+/**
+ * rnbd_clt_sess_put() - stop using a session
+ * @sess: session
+ *
+ * Closes it if there's no other user.
+ */
+void rnbd_clt_sess_put(struct rnbd_clt_sess *sess)
+{
+	bool last;
+
+	mutex_lock(&rnbd_clt_sessions_lock);
+	last = !--sess->users;
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	if (!last)
+		return;
+
+	if (!sess->err)
+		rnbd_clt_sess_close(sess);
+	rnbd_clt_sess_gone(sess);
+}
+
+static struct rnbd_clt_sess *rnbd_clt_sess_find(const char *name)
+{
+	struct rnbd_clt_sess *sess;
+
+	lockdep_assert_held(&rnbd_clt_sessions_lock);
+	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
+		if (!strcmp(sess->name, name))
+			return sess;
+	}
+	return NULL;
+}
+
+/*
+ * Become a user of a session, old or new. A new one is returned with @first set and
+ * has to be opened; an old one that is just being closed is waited for.
+ */
+static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
+					       bool *first)
+{
+	struct rnbd_clt_sess *sess;
+
+	for (;;) {
+		mutex_lock(&rnbd_clt_sessions_lock);
+		sess = rnbd_clt_sess_find(name);
+		if (!sess || sess->users)
+			break;
+		kref_get(&sess->kref);
+		mutex_unlock(&rnbd_clt_sessions_lock);
+		wait_for_completion(&sess->gone);
+		kref_put(&sess->kref, rnbd_clt_sess_free);
+	}
+
+	*first = !sess;
+	if (sess) {
+		sess->users++;
+	} else if (!may_open) {
+		sess = ERR_PTR(-ENXIO);
+	} else {
+		sess = rnbd_clt_sess_alloc(name);
+		if (!IS_ERR(sess))
+			list_add(&sess->list, &rnbd_clt_sessions);
+	}
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	return sess;
+}
+
+/**
+ * rnbd_clt_sess_get() - use a session, and open it if need be
+ * @name: which
+ * @paths: paths to open it with
+ * @nr_paths: how many; if 0, the session must be there already
+ *
+ * Return: the session, for rnbd_clt_sess_put(), or an ERR_PTR(). Who comes while
+ * another opens the session gets the result of that.
+ */
+struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
+					const struct rtrs_addr *paths,
+					unsigned int nr_paths)
+{
+	struct rnbd_clt_sess *sess;
+	bool first;
+	int err;
+
+	sess = rnbd_clt_sess_use(name, nr_paths, &first);
+	if (sess == ERR_PTR(-ENXIO))
+		pr_err("%s: no such session, and no path= to open it with\n",
+		       name);
+	if (IS_ERR(sess))
+		return sess;
+
+	if (first) {
+		sess->err = rnbd_clt_sess_open(sess, paths, nr_paths);
+		complete_all(&sess->opened);
+	} else {
+		wait_for_completion(&sess->opened);
+	}
+
+	err = sess->err;
+	if (err) {
+		rnbd_clt_sess_put(sess);
+		return ERR_PTR(err);
+	}
+	return sess;
+}
+
+/**
+ * rnbd_clt_any_dev() - one of the devices, for who wants to remove them all
+ *
+ * Nobody else may map or unmap meanwhile. Return: a device, or NULL.
+ */
+struct rnbd_clt_dev *rnbd_clt_any_dev(void)
+{
+	struct rnbd_clt_sess *sess;
+	struct rnbd_clt_dev *dev = NULL;
+
+	mutex_lock(&rnbd_clt_sessions_lock);
+	sess = list_first_entry_or_null(&rnbd_clt_sessions,
+					struct rnbd_clt_sess, list);
+	if (sess)
+		dev = list_first_entry_or_null(&sess->devs, struct rnbd_clt_dev,
+					       list);
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	return dev;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: files in sysfs. /sys/class/rnbd-client/ctl maps devices,
+ * /sys/block/rnbd<N>/rnbd is about one.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/device.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "rnbd-clt.h"
+
+static struct class rnbd_clt_class = {
+	.name = "rnbd-client",
+};
+
+/* ctl, from rnbd_clt_add_ctl() to rnbd_clt_del_ctl(), and ctl/devices. */
+static struct device *rnbd_clt_ctl;
+static struct kobject *rnbd_clt_devices;
+
+/* Removing an attribute waits for its users, so a user finds the device there. */
+static struct rnbd_clt_dev *to_dev(struct kobject *kobj)
+{
+	return dev_to_disk(kobj_to_dev(kobj->parent))->private_data;
+}
+
+static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
+			  char *buf)
+{
+	static const char * const names[] = {
+		[RNBD_DEV_INIT] = "init",
+		[RNBD_DEV_OPEN] = "open",
+		[RNBD_DEV_CLOSED] = "closed",
+		[RNBD_DEV_UNMAPPED] = "unmapped",
+	};
+
+	return sysfs_emit(buf, "%s\n", names[READ_ONCE(to_dev(kobj)->state)]);
+}
+
+static struct kobj_attribute state_attr = __ATTR_RO(state);
+
+static ssize_t session_show(struct kobject *kobj, struct kobj_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_dev(kobj)->sess->name);
+}
+
+static struct kobj_attribute session_attr = __ATTR_RO(session);
+
+static ssize_t mapping_path_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_dev(kobj)->path);
+}
+
+static struct kobj_attribute mapping_path_attr = __ATTR_RO(mapping_path);
+
+static ssize_t access_mode_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  rnbd_clt_access_names[to_dev(kobj)->access_mode]);
+}
+
+static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
+
+static ssize_t nr_poll_queues_show(struct kobject *kobj,
+				   struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", to_dev(kobj)->nr_poll_queues);
+}
+
+static struct kobj_attribute nr_poll_queues_attr = __ATTR_RO(nr_poll_queues);
+
+static ssize_t unmap_device_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n",
+			  attr->attr.name);
+}
+
+/*
+ * The attribute goes with the device. It isn't waited for by the removal, and this
+ * module waits for it by the reference that is held.
+ */
+static int rnbd_clt_unmap_self(struct kobject *kobj,
+			       const struct attribute *attr, bool force)
+{
+	struct rnbd_clt_dev *dev = to_dev(kobj);
+	struct kernfs_node *kn;
+	int err;
+
+	err = rnbd_clt_dev_claim(dev, force);
+	if (err)
+		return err;
+
+	kn = sysfs_break_active_protection(kobj, attr);
+	rnbd_clt_dev_unmap(dev, force);
+	if (kn)
+		sysfs_unbreak_active_protection(kn);
+	return 0;
+}
+
+static ssize_t unmap_device_store(struct kobject *kobj,
+				  struct kobj_attribute *attr, const char *buf,
+				  size_t count)
+{
+	bool force = sysfs_streq(buf, "force");
+	int err;
+
+	if (!force && !sysfs_streq(buf, "normal")) {
+		pr_err("unmap_device: neither normal nor force\n");
+		return -EINVAL;
+	}
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	err = rnbd_clt_unmap_self(kobj, &attr->attr, force);
+	module_put(THIS_MODULE);
+	return err ?: count;
+}
+
+static struct kobj_attribute unmap_device_attr = __ATTR_RW(unmap_device);
+
+static ssize_t remap_device_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo <1> > %s\n", attr->attr.name);
+}
+
+static ssize_t remap_device_store(struct kobject *kobj,
+				  struct kobj_attribute *attr, const char *buf,
+				  size_t count)
+{
+	int err;
+
+	if (!sysfs_streq(buf, "1")) {
+		pr_err("remap_device: not 1\n");
+		return -EINVAL;
+	}
+	err = rnbd_clt_dev_remap(to_dev(kobj));
+	return err ?: count;
+}
+
+static struct kobj_attribute remap_device_attr = __ATTR_RW(remap_device);
+
+static ssize_t resize_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo <sectors of 512 bytes> > %s\n",
+			  attr->attr.name);
+}
+
+static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr,
+			    const char *buf, size_t count)
+{
+	u64 sectors;
+
+	if (kstrtou64(buf, 10, &sectors) || !rnbd_clt_nsectors_ok(sectors)) {
+		pr_err("resize: not a number of sectors that a disk can have\n");
+		return -EINVAL;
+	}
+	set_capacity_and_notify(to_dev(kobj)->disk, sectors);
+	return count;
+}
+
+static struct kobj_attribute resize_attr = __ATTR_RW(resize);
+
+static struct attribute *rnbd_clt_dev_attrs[] = {
+	&state_attr.attr,
+	&session_attr.attr,
+	&mapping_path_attr.attr,
+	&access_mode_attr.attr,
+	&nr_poll_queues_attr.attr,
+	&unmap_device_attr.attr,
+	&remap_device_attr.attr,
+	&resize_attr.attr,
+	NULL
+};
+
+static const struct attribute_group rnbd_clt_dev_group = {
+	.attrs = rnbd_clt_dev_attrs,
+};
+
+/**
+ * rnbd_clt_dev_add_sysfs() - show a device
+ * @dev: device whose disk has been added
+ *
+ * When the attributes are there, anybody may unmap the device. Return: 0 or a
+ * negative errno.
+ */
+int rnbd_clt_dev_add_sysfs(struct rnbd_clt_dev *dev)
+{
+	struct kobject *disk = &disk_to_dev(dev->disk)->kobj;
+	int err;
+
+	/* Two names that differ in ! and / only make the same link. */
+	err = sysfs_create_link_nowarn(rnbd_clt_devices, disk, dev->link);
+	if (err) {
+		kfree(dev->link);
+		dev->link = NULL;
+		return err;
+	}
+	dev->kobj = kobject_create_and_add("rnbd", disk);
+	if (!dev->kobj)
+		return -ENOMEM;
+	return sysfs_create_group(dev->kobj, &rnbd_clt_dev_group);
+}
+
+/**
+ * rnbd_clt_dev_del_sysfs() - undo rnbd_clt_dev_add_sysfs(), whole or in part
+ * @dev: device
+ *
+ * Waits for those who use the attributes.
+ */
+void rnbd_clt_dev_del_sysfs(struct rnbd_clt_dev *dev)
+{
+	if (dev->link)
+		sysfs_remove_link(rnbd_clt_devices, dev->link);
+	if (dev->kobj) {
+		sysfs_remove_group(dev->kobj, &rnbd_clt_dev_group);
+		kobject_del(dev->kobj);
+		kobject_put(dev->kobj);
+	}
+}
+
+static ssize_t map_device_show(struct device *ctl,
+			       struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf,
+			  "Usage: echo \"sessname=NAME path=[SRC,]DST [path=...] device_path=PATH [access_mode=ro|rw|migration] [dest_port=N] [nr_poll_queues=N]\" > %s\n",
+			  attr->attr.name);
+}
+
+static ssize_t map_device_store(struct device *ctl,
+				struct device_attribute *attr, const char *buf,
+				size_t count)
+{
+	struct rnbd_clt_map_opts *opts;
+	char *line;
+	int err;
+
+	/* A page is what a write is cut down to. */
+	if (count >= PAGE_SIZE || strlen(buf) != count) {
+		pr_err("map_device: more than a page, or a NUL in it\n");
+		return -EINVAL;
+	}
+
+	opts = kvzalloc(sizeof(*opts), GFP_KERNEL);
+	line = kstrdup(buf, GFP_KERNEL);
+	err = -ENOMEM;
+	if (opts && line)
+		err = rnbd_clt_parse(line, opts);
+	if (!err)
+		err = rnbd_clt_dev_map(opts);
+	kfree(line);
+	kvfree(opts);
+	return err ?: count;
+}
+
+static DEVICE_ATTR_RW(map_device);
+
+/**
+ * rnbd_clt_add_ctl() - make the folder in sysfs by which devices are mapped
+ *
+ * Return: 0 or a negative errno.
+ */
+int rnbd_clt_add_ctl(void)
+{
+	int err;
+
+	err = class_register(&rnbd_clt_class);
+	if (err)
+		return err;
+
+	rnbd_clt_ctl = device_create(&rnbd_clt_class, NULL, MKDEV(0, 0), NULL,
+				     "ctl");
+	if (IS_ERR(rnbd_clt_ctl)) {
+		err = PTR_ERR(rnbd_clt_ctl);
+		goto unregister_class;
+	}
+
+	err = -ENOMEM;
+	rnbd_clt_devices = kobject_create_and_add("devices",
+						  &rnbd_clt_ctl->kobj);
+	if (!rnbd_clt_devices)
+		goto unregister_ctl;
+
+	err = device_create_file(rnbd_clt_ctl, &dev_attr_map_device);
+	if (err)
+		goto put_devices;
+	return 0;
+
+put_devices:
+	kobject_put(rnbd_clt_devices);
+unregister_ctl:
+	device_unregister(rnbd_clt_ctl);
+unregister_class:
+	class_unregister(&rnbd_clt_class);
+	return err;
+}
+
+/**
+ * rnbd_clt_stop_mapping() - nothing is mapped any more when this returns
+ */
+void rnbd_clt_stop_mapping(void)
+{
+	device_remove_file(rnbd_clt_ctl, &dev_attr_map_device);
+}
+
+/**
+ * rnbd_clt_del_ctl() - undo rnbd_clt_add_ctl(), after rnbd_clt_stop_mapping()
+ */
+void rnbd_clt_del_ctl(void)
+{
+	kobject_put(rnbd_clt_devices);
+	device_unregister(rnbd_clt_ctl);
+	class_unregister(&rnbd_clt_class);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RNBD 2.2: what client and server say to each other. Each message is the user
+ * message of an RTRS request, each answer the data of an RTRS read. All
+ * integers are little endian.
+ */
+#ifndef RNBD_PROTO_H
+#define RNBD_PROTO_H
+
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+
+/* Major version of the protocol; a peer's minor version makes no difference. */
+#define RNBD_VER_MAJOR	2
+
+/* Longest name of a device, the terminating NUL included. */
+#define RNBD_NAME_LEN	255
+
+/**
+ * enum rnbd_msg_type - values of &rnbd_msg_hdr.type
+ * @RNBD_MSG_SESS_INFO: first message of a session, a read
+ * @RNBD_MSG_SESS_INFO_RSP: its answer
+ * @RNBD_MSG_OPEN: open a device, a read
+ * @RNBD_MSG_OPEN_RSP: its answer
+ * @RNBD_MSG_IO: do I/O on an open device, a read or a write
+ * @RNBD_MSG_CLOSE: close a device, a write without data
+ */
+enum rnbd_msg_type {
+	RNBD_MSG_SESS_INFO,
+	RNBD_MSG_SESS_INFO_RSP,
+	RNBD_MSG_OPEN,
+	RNBD_MSG_OPEN_RSP,
+	RNBD_MSG_IO,
+	RNBD_MSG_CLOSE,
+};
+
+/**
+ * enum rnbd_access_mode - how a device is opened
+ * @RNBD_ACCESS_RO: reads only; any number of them
+ * @RNBD_ACCESS_RW: reads and writes; nobody else may write
+ * @RNBD_ACCESS_MIGRATION: reads and writes, beside one other that writes
+ * @RNBD_ACCESS_MODES: how many there are
+ */
+enum rnbd_access_mode {
+	RNBD_ACCESS_RO,
+	RNBD_ACCESS_RW,
+	RNBD_ACCESS_MIGRATION,
+	RNBD_ACCESS_MODES,
+};
+
+/* Names of the access modes, as users write and read them. */
+#define RNBD_ACCESS_NAMES { "ro", "rw", "migration" }
+
+/* &rnbd_msg_io.rw: an operation ... */
+#define RNBD_OP_MASK		0xff
+#define RNBD_OP_READ		0
+#define RNBD_OP_WRITE		1
+#define RNBD_OP_FLUSH		2
+#define RNBD_OP_DISCARD		3
+#define RNBD_OP_SECURE_ERASE	4
+#define RNBD_OP_WRITE_ZEROES	5
+/* ... and flags. */
+#define RNBD_F_SYNC		BIT(8)
+#define RNBD_F_FUA		BIT(9)
+#define RNBD_F_PREFLUSH		BIT(10)
+#define RNBD_F_NOUNMAP		BIT(11)
+#define RNBD_F_ALL \
+	(RNBD_F_SYNC | RNBD_F_FUA | RNBD_F_PREFLUSH | RNBD_F_NOUNMAP)
+
+/* &rnbd_msg_open_rsp.cache_policy */
+#define RNBD_CACHE_FUA		BIT(0)
+#define RNBD_CACHE_WRITEBACK	BIT(1)
+
+/**
+ * struct rnbd_msg_hdr - what each message and answer begins with
+ * @type: enum rnbd_msg_type
+ * @reserved: 0
+ */
+struct rnbd_msg_hdr {
+	__le16 type;
+	__le16 reserved;
+};
+
+/**
+ * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
+ * @hdr: header
+ * @ver: major version of the sender
+ * @reserved: 0
+ */
+struct rnbd_msg_sess_info {
+	struct rnbd_msg_hdr hdr;
+	u8 ver;
+	u8 reserved[31];
+};
+
+static_assert(sizeof(struct rnbd_msg_sess_info) == 36);
+
+/**
+ * struct rnbd_msg_open - RNBD_MSG_OPEN
+ * @hdr: header
+ * @access_mode: enum rnbd_access_mode
+ * @reserved: 0
+ * @dev_name: which device, NUL-terminated
+ * @reserved2: 0
+ */
+struct rnbd_msg_open {
+	struct rnbd_msg_hdr hdr;
+	u8 access_mode;
+	u8 reserved;
+	char dev_name[RNBD_NAME_LEN];
+	u8 reserved2[3];
+};
+
+static_assert(sizeof(struct rnbd_msg_open) == 264);
+
+/**
+ * struct rnbd_msg_open_rsp - RNBD_MSG_OPEN_RSP
+ * @hdr: header
+ * @device_id: what the device is called in later messages of this session
+ * @nsectors: capacity in sectors of 512 bytes, as are all sectors here
+ * @max_hw_sectors: largest read or write the device takes in one piece
+ * @max_write_zeroes_sectors: largest write zeroes, 0 if it has none
+ * @max_discard_sectors: largest discard, 0 if it has none
+ * @discard_granularity: unit of discards, in bytes
+ * @discard_alignment: where the first such unit begins, in bytes
+ * @physical_block_size: in bytes
+ * @logical_block_size: in bytes; sectors and lengths are multiples of it
+ * @max_segments: most segments the device takes in one piece
+ * @secure_discard: not 0 if it has secure erase
+ * @obsolete: was set for rotating disks
+ * @cache_policy: RNBD_CACHE_*
+ * @reserved: 0
+ */
+struct rnbd_msg_open_rsp {
+	struct rnbd_msg_hdr hdr;
+	__le32 device_id;
+	__le64 nsectors;
+	__le32 max_hw_sectors;
+	__le32 max_write_zeroes_sectors;
+	__le32 max_discard_sectors;
+	__le32 discard_granularity;
+	__le32 discard_alignment;
+	__le16 physical_block_size;
+	__le16 logical_block_size;
+	__le16 max_segments;
+	__le16 secure_discard;
+	u8 obsolete;
+	u8 cache_policy;
+	u8 reserved[10];
+};
+
+static_assert(sizeof(struct rnbd_msg_open_rsp) == 56);
+static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
+
+/**
+ * struct rnbd_msg_io - RNBD_MSG_IO
+ * @hdr: header
+ * @device_id: from the answer to RNBD_MSG_OPEN
+ * @sector: where, in sectors of 512 bytes
+ * @rw: RNBD_OP_* and RNBD_F_*
+ * @bi_size: how many bytes
+ * @prio: as in ioprio_set(2); counts if it is there
+ * @reserved: 0
+ */
+struct rnbd_msg_io {
+	struct rnbd_msg_hdr hdr;
+	__le32 device_id;
+	__le64 sector;
+	__le32 rw;
+	__le32 bi_size;
+	__le16 prio;
+	u8 reserved[6];
+};
+
+static_assert(sizeof(struct rnbd_msg_io) == 32);
+static_assert(offsetof(struct rnbd_msg_io, prio) == 24);
+
+/* The shortest RNBD_MSG_IO, and the shortest that holds a priority. */
+#define RNBD_MSG_IO_MIN		offsetof(struct rnbd_msg_io, prio)
+#define RNBD_MSG_IO_PRIO	offsetofend(struct rnbd_msg_io, prio)
+
+/**
+ * struct rnbd_msg_close - RNBD_MSG_CLOSE
+ * @hdr: header
+ * @device_id: from the answer to RNBD_MSG_OPEN
+ */
+struct rnbd_msg_close {
+	struct rnbd_msg_hdr hdr;
+	__le32 device_id;
+};
+
+static_assert(sizeof(struct rnbd_msg_close) == 8);
+
+#endif /* RNBD_PROTO_H */

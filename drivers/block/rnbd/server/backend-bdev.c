@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: I/O on a disk. A request is a bio; its data is in one piece, and the
+ * block layer cuts it up as the disk wants it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+
+#include "rnbd-srv.h"
+
+static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
+{
+	map->bdev = I_BDEV(map->file->f_mapping->host);
+	if (map->mode != RNBD_ACCESS_RO && bdev_read_only(map->bdev))
+		return -EROFS;
+	/* Rules of their own apply to writes, which a client can't know. */
+	if (bdev_is_zoned(map->bdev))
+		return -EOPNOTSUPP;
+	map->block_size = bdev_logical_block_size(map->bdev);
+	return 0;
+}
+
+static sector_t rnbd_srv_bdev_capacity(const struct rnbd_srv_map *map)
+{
+	return bdev_nr_sectors(map->bdev);
+}
+
+static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
+				 struct rnbd_msg_open_rsp *rsp)
+{
+	struct block_device *bdev = map->bdev;
+	struct request_queue *q = bdev_get_queue(bdev);
+
+	rsp->max_hw_sectors = cpu_to_le32(queue_max_hw_sectors(q));
+	rsp->max_segments = cpu_to_le16(bdev_max_segments(bdev));
+	rsp->physical_block_size =
+		cpu_to_le16(min_t(u32, bdev_physical_block_size(bdev), SZ_32K));
+	rsp->max_write_zeroes_sectors =
+		cpu_to_le32(bdev_write_zeroes_sectors(bdev));
+	rsp->max_discard_sectors = cpu_to_le32(bdev_max_discard_sectors(bdev));
+	rsp->discard_granularity = cpu_to_le32(bdev_discard_granularity(bdev));
+	rsp->discard_alignment = cpu_to_le32(bdev_discard_alignment(bdev));
+	rsp->secure_discard = cpu_to_le16(!!bdev_max_secure_erase_sectors(bdev));
+	if (bdev_write_cache(bdev))
+		rsp->cache_policy |= RNBD_CACHE_WRITEBACK;
+	if (bdev_fua(bdev))
+		rsp->cache_policy |= RNBD_CACHE_FUA;
+}
+
+/*
+ * Flags that have no meaning for an operation are left out, as the block layer
+ * warns of them. Writes aren't background to be throttled here: the client's kernel
+ * has done so.
+ */
+static blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
+{
+	blk_opf_t opf;
+
+	switch (req->op) {
+	case RNBD_OP_READ:
+		return REQ_OP_READ | REQ_SYNC;
+	case RNBD_OP_WRITE:
+		opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
+		if (req->flags & RNBD_F_FUA)
+			opf |= REQ_FUA;
+		if (req->flags & RNBD_F_PREFLUSH)
+			opf |= REQ_PREFLUSH;
+		return opf;
+	case RNBD_OP_DISCARD:
+		return REQ_OP_DISCARD | REQ_SYNC;
+	case RNBD_OP_SECURE_ERASE:
+		return REQ_OP_SECURE_ERASE | REQ_SYNC;
+	case RNBD_OP_WRITE_ZEROES:
+		opf = REQ_OP_WRITE_ZEROES | REQ_SYNC;
+		if (req->flags & RNBD_F_NOUNMAP)
+			opf |= REQ_NOUNMAP;
+		return opf;
+	default:
+		return REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH;
+	}
+}
+
+static void rnbd_srv_bdev_end_io(struct bio *bio)
+{
+	struct rnbd_srv_req *req = container_of(bio, struct rnbd_srv_req, bio);
+	int err = blk_status_to_errno(bio->bi_status);
+
+	bio_uninit(bio);
+	rnbd_srv_end(req, err);
+}
+
+static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
+{
+	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+	struct bio *bio = &req->bio;
+
+	bio_init(bio, req->map->bdev, &req->bvec, 1, rnbd_srv_bdev_opf(req));
+	bio->bi_end_io = rnbd_srv_bdev_end_io;
+	bio->bi_ioprio = req->prio;
+	if (req->op != RNBD_OP_FLUSH)
+		bio->bi_iter.bi_sector = req->sector;
+
+	if (req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE)
+		__bio_add_page(bio, virt_to_page(op->data), req->len,
+			       offset_in_page(op->data));
+	else if (req->op != RNBD_OP_FLUSH)
+		bio->bi_iter.bi_size = req->len;
+	submit_bio(bio);
+}
+
+const struct rnbd_srv_backend rnbd_srv_bdev_backend = {
+	.open = rnbd_srv_bdev_open,
+	.capacity = rnbd_srv_bdev_capacity,
+	.limits = rnbd_srv_bdev_limits,
+	.submit = rnbd_srv_bdev_submit,
+};

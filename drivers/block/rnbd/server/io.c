@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: I/O. What the client says is checked here, so that backends need not.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/align.h>
+#include <linux/blkdev.h>
+#include <linux/ioprio.h>
+
+#include "rnbd-srv.h"
+
+static struct rnbd_srv_map *rnbd_srv_get_map(struct rnbd_srv_sess *sess, u32 id)
+{
+	struct rnbd_srv_map *map;
+
+	rcu_read_lock();
+	map = xa_load(&sess->maps, id);
+	if (map && !percpu_ref_tryget_live(&map->ref))
+		map = NULL;
+	rcu_read_unlock();
+	return map;
+}
+
+/*
+ * The priority ends up as the index of an array in some I/O scheduler, whatever its
+ * class.
+ */
+static u16 rnbd_srv_prio(const struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_io *msg = (const void *)op->msg;
+	const struct rnbd_srv_sess *sess = op->priv;
+	u16 prio;
+
+	if (op->msg_len < RNBD_MSG_IO_PRIO ||
+	    READ_ONCE(sess->ver) < RNBD_VER_MAJOR)
+		return 0;
+	prio = le16_to_cpu(msg->prio);
+	return ioprio_valid(prio) ? prio : 0;
+}
+
+static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
+{
+	const struct rnbd_srv_map *map = req->map;
+	u32 blocks = map->block_size >> SECTOR_SHIFT;
+	sector_t capacity = map->backend->capacity(map);
+	u32 sectors = req->len >> SECTOR_SHIFT;
+
+	return req->len && IS_ALIGNED(req->len, map->block_size) &&
+	       IS_ALIGNED(req->sector, blocks) &&
+	       req->sector <= capacity && sectors <= capacity - req->sector;
+}
+
+static int rnbd_srv_check(const struct rnbd_srv_req *req,
+			  const struct rtrs_srv_op *op)
+{
+	if (req->flags & ~RNBD_F_ALL)
+		return -EINVAL;
+
+	switch (req->op) {
+	case RNBD_OP_READ:
+		if (op->dir != DMA_FROM_DEVICE || op->data_len != req->len)
+			return -EINVAL;
+		break;
+	case RNBD_OP_WRITE:
+		if (op->dir != DMA_TO_DEVICE || op->data_len != req->len)
+			return -EINVAL;
+		break;
+	case RNBD_OP_FLUSH:
+		return 0;
+	case RNBD_OP_DISCARD:
+	case RNBD_OP_SECURE_ERASE:
+	case RNBD_OP_WRITE_ZEROES:
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+
+	if (req->op != RNBD_OP_READ && req->map->mode == RNBD_ACCESS_RO)
+		return -EROFS;
+	return rnbd_srv_range_ok(req) ? 0 : -EINVAL;
+}
+
+static void rnbd_srv_parse(struct rnbd_srv_req *req,
+			   const struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_io *msg = (const void *)op->msg;
+	u32 rw = le32_to_cpu(msg->rw);
+
+	req->sector = le64_to_cpu(msg->sector);
+	req->len = le32_to_cpu(msg->bi_size);
+	req->op = rw & RNBD_OP_MASK;
+	req->flags = rw & ~RNBD_OP_MASK;
+	req->prio = rnbd_srv_prio(op);
+}
+
+/**
+ * rnbd_srv_io() - do I/O for a client
+ * @op: its request
+ *
+ * Return: 0 if the request is completed later, or has been already, or a negative
+ * errno if the caller has to.
+ */
+int rnbd_srv_io(struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_io *msg = (const void *)op->msg;
+	struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
+	struct rnbd_srv_sess *sess = op->priv;
+	struct rnbd_srv_map *map;
+	int err;
+
+	if (op->msg_len < RNBD_MSG_IO_MIN) {
+		pr_err_ratelimited("%s: I/O message of %u bytes\n", sess->name,
+				   op->msg_len);
+		return -EINVAL;
+	}
+	map = rnbd_srv_get_map(sess, le32_to_cpu(msg->device_id));
+	if (!map) {
+		pr_err_ratelimited("%s: I/O on device id %u, which isn't open\n",
+				   sess->name, le32_to_cpu(msg->device_id));
+		return -ENOENT;
+	}
+
+	req->map = map;
+	rnbd_srv_parse(req, op);
+	err = rnbd_srv_check(req, op);
+	if (err) {
+		pr_err_ratelimited("%s: %s: refused operation %u, flags 0x%x, sector %llu, %u bytes, %u of data: %pe\n",
+				   sess->name, map->path, req->op, req->flags,
+				   (u64)req->sector, req->len, op->data_len,
+				   ERR_PTR(err));
+		percpu_ref_put(&map->ref);
+		return err;
+	}
+	map->backend->submit(req);
+	return 0;
+}
+
+/**
+ * rnbd_srv_end() - end I/O that a backend was given
+ * @req: request; belongs to the transport again
+ * @err: 0 or a negative errno
+ *
+ * Any context. The answer goes before the reference, so that a close that waits for
+ * the reference is answered after it.
+ */
+void rnbd_srv_end(struct rnbd_srv_req *req, int err)
+{
+	struct rnbd_srv_map *map = req->map;
+
+	if (unlikely(err))
+		pr_err_ratelimited("%s: %s: operation %u, sector %llu, %u bytes failed: %pe\n",
+				   map->sess->name, map->path, req->op,
+				   (u64)req->sector, req->len, ERR_PTR(err));
+	rtrs_srv_complete(rtrs_srv_op_from_priv(req), err);
+	percpu_ref_put(&map->ref);
+}

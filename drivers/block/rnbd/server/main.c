@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: loading and unloading.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/limits.h>
+#include <linux/module.h>
+
+#include "rnbd-srv.h"
+
+static ushort port_nr = RTRS_PORT;
+module_param(port_nr, ushort, 0444);
+MODULE_PARM_DESC(port_nr, "Port to listen on (default: 1234)");
+
+char rnbd_srv_search_path[PATH_MAX] = "/";
+module_param_string(dev_search_path, rnbd_srv_search_path, PATH_MAX, 0444);
+MODULE_PARM_DESC(dev_search_path,
+		 "Folder that clients name devices in; %SESSNAME% stands for the session's name (default: /)");
+
+const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
+
+struct workqueue_struct *rnbd_srv_wq;
+struct workqueue_struct *rnbd_srv_file_wq;
+
+static struct rtrs_srv *rnbd_srv_rtrs;
+
+static const struct rtrs_srv_ops rnbd_srv_ops = {
+	.op_size = sizeof(struct rnbd_srv_req),
+	.request = rnbd_srv_request,
+	.sess_up = rnbd_srv_sess_up,
+	.sess_down = rnbd_srv_sess_down,
+};
+
+static int __init rnbd_srv_init(void)
+{
+	int err = -ENOMEM;
+
+	rnbd_srv_wq = alloc_workqueue("rnbd_server", WQ_UNBOUND, 0);
+	if (!rnbd_srv_wq)
+		return -ENOMEM;
+	rnbd_srv_file_wq = alloc_workqueue("rnbd_server_file",
+					   WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rnbd_srv_file_wq)
+		goto destroy_wq;
+
+	err = rnbd_srv_add_ctl();
+	if (err)
+		goto destroy_file_wq;
+
+	rnbd_srv_rtrs = rtrs_srv_open(&rnbd_srv_ops, port_nr);
+	if (IS_ERR(rnbd_srv_rtrs)) {
+		err = PTR_ERR(rnbd_srv_rtrs);
+		pr_err("can't listen on port %u: %pe\n", port_nr,
+		       rnbd_srv_rtrs);
+		goto del_ctl;
+	}
+	return 0;
+
+del_ctl:
+	rnbd_srv_del_ctl();
+destroy_file_wq:
+	destroy_workqueue(rnbd_srv_file_wq);
+destroy_wq:
+	destroy_workqueue(rnbd_srv_wq);
+	return err;
+}
+
+static void __exit rnbd_srv_exit(void)
+{
+	/* Ends all sessions, and each one's end closes what it had open. */
+	rtrs_srv_close(rnbd_srv_rtrs);
+	destroy_workqueue(rnbd_srv_file_wq);
+	destroy_workqueue(rnbd_srv_wq);
+	rnbd_srv_del_ctl();
+}
+
+module_init(rnbd_srv_init);
+module_exit(rnbd_srv_exit);
+
+MODULE_DESCRIPTION("RDMA network block device server");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: sessions, and the messages that are no I/O. Those sleep for long, so
+ * they are done in work items of their own.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/minmax.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "rnbd-srv.h"
+
+/**
+ * rnbd_srv_sess_up() - a client has connected
+ * @rtrs: the transport's session
+ *
+ * Return: our session, or an ERR_PTR().
+ */
+void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
+{
+	const char *name = rtrs_srv_sess_name(rtrs);
+	size_t len = strlen(name) + 1;
+	struct rnbd_srv_sess *sess;
+
+	sess = kzalloc(struct_size(sess, name, len), GFP_KERNEL);
+	if (!sess)
+		return ERR_PTR(-ENOMEM);
+
+	kref_init(&sess->kref);
+	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
+	init_waitqueue_head(&sess->idle);
+	/*
+	 * An id that a client has kept from an earlier session should be no id
+	 * here, rather than that of another device.
+	 */
+	sess->next_id = get_random_u32() & U16_MAX;
+	memcpy(sess->name, name, len);
+	pr_info("%s: connected\n", sess->name);
+	return sess;
+}
+
+/**
+ * rnbd_srv_sess_free() - free a session that nothing refers to
+ * @kref: its reference count
+ */
+void rnbd_srv_sess_free(struct kref *kref)
+{
+	struct rnbd_srv_sess *sess =
+		container_of(kref, struct rnbd_srv_sess, kref);
+
+	xa_destroy(&sess->maps);
+	kfree(sess);
+}
+
+/**
+ * rnbd_srv_sess_down() - a client has gone
+ * @rtrs: the transport's session
+ * @priv: ours
+ *
+ * Returns when all that it had open has been closed.
+ */
+void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
+{
+	struct rnbd_srv_sess *sess = priv;
+	struct rnbd_srv_map *map;
+	unsigned long id;
+
+	rcu_read_lock();
+	xa_for_each(&sess->maps, id, map)
+		rnbd_srv_close(map, NULL);
+	rcu_read_unlock();
+
+	wait_event(sess->idle, !atomic_read(&sess->nr_maps));
+	pr_info("%s: disconnected\n", sess->name);
+	kref_put(&sess->kref, rnbd_srv_sess_free);
+}
+
+static int rnbd_srv_sess_info(struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_sess_info *msg = (const void *)op->msg;
+	struct rnbd_msg_sess_info *rsp = op->data;
+	struct rnbd_srv_sess *sess = op->priv;
+
+	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
+	    op->data_len < sizeof(*rsp))
+		return -EINVAL;
+
+	WRITE_ONCE(sess->ver, min_t(u8, msg->ver, RNBD_VER_MAJOR));
+	*rsp = (struct rnbd_msg_sess_info) {
+		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO_RSP),
+		.ver = sess->ver,
+	};
+	return 0;
+}
+
+static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_open *msg = (const void *)op->msg;
+	struct rnbd_srv_sess *sess = op->priv;
+	struct rnbd_msg_open_rsp rsp = { };
+	int err;
+
+	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
+	    op->data_len < sizeof(rsp) ||
+	    msg->access_mode >= RNBD_ACCESS_MODES ||
+	    strnlen(msg->dev_name, sizeof(msg->dev_name)) ==
+	    sizeof(msg->dev_name))
+		return -EINVAL;
+
+	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &rsp);
+	if (err) {
+		pr_err_ratelimited("%s: can't open %s (%s): %pe\n", sess->name,
+				   msg->dev_name,
+				   rnbd_srv_access_names[msg->access_mode],
+				   ERR_PTR(err));
+		return err;
+	}
+	memcpy(op->data, &rsp, sizeof(rsp));
+	return 0;
+}
+
+static u16 rnbd_srv_msg_type(const struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_hdr *hdr = (const void *)op->msg;
+
+	return le16_to_cpu(hdr->type);
+}
+
+static void rnbd_srv_slow_work(struct work_struct *work)
+{
+	struct rnbd_srv_req *req =
+		container_of(work, struct rnbd_srv_req, work);
+	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+	int err;
+
+	if (rnbd_srv_msg_type(op) == RNBD_MSG_OPEN)
+		err = rnbd_srv_open_msg(op);
+	else
+		err = rnbd_srv_sess_info(op);
+	rtrs_srv_complete(op, err);
+}
+
+static int rnbd_srv_slow(struct rtrs_srv_op *op)
+{
+	struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
+
+	INIT_WORK(&req->work, rnbd_srv_slow_work);
+	queue_work(rnbd_srv_wq, &req->work);
+	return 0;
+}
+
+/* Completed when the device has been closed, unless somebody else does that. */
+static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_close *msg = (const void *)op->msg;
+	struct rnbd_srv_sess *sess = op->priv;
+	struct rnbd_srv_map *map;
+	bool ours = false;
+
+	if (op->msg_len < sizeof(*msg))
+		return -EINVAL;
+
+	rcu_read_lock();
+	map = xa_load(&sess->maps, le32_to_cpu(msg->device_id));
+	if (map)
+		ours = rnbd_srv_close(map, op);
+	rcu_read_unlock();
+	return ours ? 0 : -ENOENT;
+}
+
+/**
+ * rnbd_srv_request() - a message has come
+ * @op: it; completed from here or later
+ */
+void rnbd_srv_request(struct rtrs_srv_op *op)
+{
+	const struct rnbd_srv_sess *sess = op->priv;
+	u16 type = U16_MAX;
+	int err;
+
+	if (op->msg_len >= sizeof(struct rnbd_msg_hdr))
+		type = rnbd_srv_msg_type(op);
+
+	switch (type) {
+	case RNBD_MSG_IO:
+		err = rnbd_srv_io(op);
+		break;
+	case RNBD_MSG_SESS_INFO:
+	case RNBD_MSG_OPEN:
+		err = rnbd_srv_slow(op);
+		break;
+	case RNBD_MSG_CLOSE:
+		err = rnbd_srv_close_msg(op);
+		break;
+	default:
+		pr_err_ratelimited("%s: message of unknown type %u, %u bytes\n",
+				   sess->name, type, op->msg_len);
+		err = -EINVAL;
+		break;
+	}
+	if (err)
+		rtrs_srv_complete(op, err);
+}

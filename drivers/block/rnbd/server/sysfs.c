@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: files in sysfs, /sys/class/rnbd-server/ctl/devices.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/device.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "rnbd-srv.h"
+
+static struct class rnbd_srv_class = {
+	.name = "rnbd-server",
+};
+
+static struct device *rnbd_srv_ctl;
+
+/* ctl/devices, parent of the devices */
+struct kobject *rnbd_srv_devices;
+
+static void rnbd_srv_dev_release(struct kobject *kobj)
+{
+	kfree(container_of(kobj, struct rnbd_srv_dev, kobj));
+}
+
+const struct kobj_type rnbd_srv_dev_ktype = {
+	.release = rnbd_srv_dev_release,
+	.sysfs_ops = &kobj_sysfs_ops,
+};
+
+static struct rnbd_srv_map *to_map(struct kobject *kobj)
+{
+	return container_of(kobj, struct rnbd_srv_map, kobj);
+}
+
+static ssize_t read_only_show(struct kobject *kobj,
+			      struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", to_map(kobj)->mode == RNBD_ACCESS_RO);
+}
+
+static struct kobj_attribute read_only_attr = __ATTR_RO(read_only);
+
+static ssize_t mapping_path_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", to_map(kobj)->path);
+}
+
+static struct kobj_attribute mapping_path_attr = __ATTR_RO(mapping_path);
+
+static ssize_t access_mode_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  rnbd_srv_access_names[to_map(kobj)->mode]);
+}
+
+static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
+
+static ssize_t force_close_show(struct kobject *kobj,
+				struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
+}
+
+/*
+ * The attribute goes with the map, whoever closes that. It isn't waited for by the
+ * removal, and this module waits for it by the reference that is held. Breaking the
+ * protection keeps the map's memory.
+ */
+static ssize_t force_close_store(struct kobject *kobj,
+				 struct kobj_attribute *attr, const char *buf,
+				 size_t count)
+{
+	struct rnbd_srv_map *map = to_map(kobj);
+	struct kernfs_node *kn;
+
+	if (!sysfs_streq(buf, "1")) {
+		pr_err("force_close: not 1\n");
+		return -EINVAL;
+	}
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+
+	kn = sysfs_break_active_protection(kobj, &attr->attr);
+	if (kn) {
+		rnbd_srv_close(map, NULL);
+		wait_for_completion(&map->closed);
+		sysfs_unbreak_active_protection(kn);
+	}
+	module_put(THIS_MODULE);
+	return kn ? count : -ENODEV;
+}
+
+static struct kobj_attribute force_close_attr = __ATTR_RW(force_close);
+
+static struct attribute *rnbd_srv_map_attrs[] = {
+	&read_only_attr.attr,
+	&mapping_path_attr.attr,
+	&access_mode_attr.attr,
+	&force_close_attr.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(rnbd_srv_map);
+
+/* I/O may still look the map up, find its reference dead, and turn away. */
+static void rnbd_srv_map_release(struct kobject *kobj)
+{
+	struct rnbd_srv_map *map = to_map(kobj);
+
+	percpu_ref_exit(&map->ref);
+	kref_put(&map->sess->kref, rnbd_srv_sess_free);
+	kfree_rcu(map, rcu);
+}
+
+const struct kobj_type rnbd_srv_map_ktype = {
+	.release = rnbd_srv_map_release,
+	.sysfs_ops = &kobj_sysfs_ops,
+	.default_groups = rnbd_srv_map_groups,
+};
+
+/**
+ * rnbd_srv_add_ctl() - make the folder in sysfs that shows devices
+ *
+ * Return: 0 or a negative errno.
+ */
+int rnbd_srv_add_ctl(void)
+{
+	int err;
+
+	err = class_register(&rnbd_srv_class);
+	if (err)
+		return err;
+
+	rnbd_srv_ctl = device_create(&rnbd_srv_class, NULL, MKDEV(0, 0), NULL,
+				     "ctl");
+	if (IS_ERR(rnbd_srv_ctl)) {
+		err = PTR_ERR(rnbd_srv_ctl);
+		goto unregister_class;
+	}
+
+	err = -ENOMEM;
+	rnbd_srv_devices = kobject_create_and_add("devices",
+						  &rnbd_srv_ctl->kobj);
+	if (!rnbd_srv_devices)
+		goto unregister_ctl;
+	return 0;
+
+unregister_ctl:
+	device_unregister(rnbd_srv_ctl);
+unregister_class:
+	class_unregister(&rnbd_srv_class);
+	return err;
+}
+
+/**
+ * rnbd_srv_del_ctl() - undo rnbd_srv_add_ctl()
+ */
+void rnbd_srv_del_ctl(void)
+{
+	kobject_put(rnbd_srv_devices);
+	device_unregister(rnbd_srv_ctl);
+	class_unregister(&rnbd_srv_class);
+}

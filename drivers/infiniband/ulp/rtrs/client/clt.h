@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The client's session, its paths, and what each slot of a path holds.
+ *
+ * Who keeps what alive: the upper layer keeps the session (rtrs_clt_open() to
+ * rtrs_clt_close()), the session keeps its paths, a path keeps its connections
+ * and slots while it is not RTRS_CLT_DISCONNECTED. What a path sets up in
+ * rtrs_clt_path_connect() one work item, rtrs_clt_path_end(), takes down.
+ *
+ * Locks, in the order in which they nest: rtrs_clt_lock (names of sessions),
+ * rtrs_clt.lock (the array of connected paths), rtrs_clt_path.state_lock. The
+ * I/O path takes none of them.
+ */
+#ifndef RTRS_CLT_H
+#define RTRS_CLT_H
+
+#include <linux/completion.h>
+#include <linux/device.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include "../common/core.h"
+
+#define RTRS_CLT_RESOLVE_MS	2000
+#define RTRS_CLT_CONNECT_MS	30000
+/* Receives are posted again so many at a time. */
+#define RTRS_CLT_RECV_BATCH	16
+/* More data segments than that go through a memory region. */
+#define RTRS_CLT_MAX_SGE	32
+
+/**
+ * enum rtrs_clt_state - state of a path; see rtrs_clt_path_move()
+ * @RTRS_CLT_DISCONNECTED: holds nothing but its addresses
+ * @RTRS_CLT_CONNECTING: rtrs_clt_path_connect() is at work
+ * @RTRS_CLT_CONNECTED: takes requests
+ * @RTRS_CLT_ENDING: rtrs_clt_path_end() is at work, or is about to be
+ * @RTRS_CLT_NR_STATES: how many there are
+ */
+enum rtrs_clt_state {
+	RTRS_CLT_DISCONNECTED,
+	RTRS_CLT_CONNECTING,
+	RTRS_CLT_CONNECTED,
+	RTRS_CLT_ENDING,
+	RTRS_CLT_NR_STATES
+};
+
+/**
+ * enum rtrs_clt_event - what moves a path from one state to another
+ * @RTRS_CLT_EV_CONNECT: somebody wants it connected
+ * @RTRS_CLT_EV_CONNECTED: it is
+ * @RTRS_CLT_EV_FAIL: it can't go on, or nobody wants it any more
+ * @RTRS_CLT_EV_ENDED: all that it held is given back
+ * @RTRS_CLT_NR_EVENTS: how many there are
+ */
+enum rtrs_clt_event {
+	RTRS_CLT_EV_CONNECT,
+	RTRS_CLT_EV_CONNECTED,
+	RTRS_CLT_EV_FAIL,
+	RTRS_CLT_EV_ENDED,
+	RTRS_CLT_NR_EVENTS
+};
+
+/**
+ * struct rtrs_clt_recv - a receive of a connection
+ * @cqe: its handler
+ * @wr: its work request
+ * @sge: 8 bytes of the connection's receive buffer
+ */
+struct rtrs_clt_recv {
+	struct ib_cqe cqe;
+	struct ib_recv_wr wr;
+	struct ib_sge sge;
+};
+
+/**
+ * struct rtrs_clt_con - a connection
+ * @con: what it has in common with the server's
+ * @recvs: its receives
+ * @nr_recvs: how many
+ * @rkeys: their buffers, one struct rtrs_msg_rkey_rsp each
+ * @rkeys_dma: address of @rkeys for the device
+ * @again: receives to be posted again; handlers of the queue pair only
+ * @nr_again: how many
+ */
+struct rtrs_clt_con {
+	struct rtrs_con con;
+	struct rtrs_clt_recv *recvs;
+	u32 nr_recvs;
+	struct rtrs_msg_rkey_rsp *rkeys;
+	dma_addr_t rkeys_dma;
+	struct ib_recv_wr *again;
+	u32 nr_again;
+};
+
+/**
+ * struct rtrs_clt_slot - what a path holds for one slot
+ * @io: the request on its way, NULL when there is none
+ * @con: the connection that it went out on, and that the answer must come on
+ * @queued: the request is queued and not yet answered; see rtrs_con_queue()
+ * @mr_used: the memory region is registered for the request and still valid
+ * @err: the server's answer, while the key is invalidated
+ * @nents: entries of the request's scatter list that are mapped for DMA
+ * @rkey: key of the server's chunk
+ * @raddr: the chunk's address
+ * @mr: memory region, for reads and for writes of many segments
+ * @inv_cqe: handler of the key's local invalidation
+ * @reg_wr: registers @mr
+ * @inv_wr: invalidates it
+ * @wr: writes the request into the server's chunk
+ * @hdr_dma: address of @hdr for the device
+ * @hdr: user message and RTRS header; alone in its cache lines
+ * @sge: data, then the headers
+ *
+ * All of it is the submitter's until @queued is set, the handlers' of @con
+ * after that, and rtrs_clt_path_end()'s when the path's queue pairs are drained.
+ */
+struct rtrs_clt_slot {
+	struct rtrs_clt_io *io;
+	struct rtrs_clt_con *con;
+	bool queued;
+	bool mr_used;
+	int err;
+	int nents;
+	u32 rkey;
+	u64 raddr;
+	struct ib_mr *mr;
+	struct ib_cqe inv_cqe;
+	struct ib_reg_wr reg_wr;
+	struct ib_send_wr inv_wr;
+	struct ib_rdma_wr wr;
+	dma_addr_t hdr_dma;
+	u8 hdr[RTRS_MAX_HDR_LEN] ____cacheline_aligned;
+	struct ib_sge sge[] ____cacheline_aligned;
+};
+
+/**
+ * struct rtrs_clt_stats - counters of a path on one CPU
+ * @ops: requests that were queued, by direction: reads, writes
+ * @bytes: their data
+ * @done: requests that have been given back
+ */
+struct rtrs_clt_stats {
+	u64 ops[2];
+	u64 bytes[2];
+	u64 done;
+};
+
+/**
+ * struct rtrs_clt_path - a path
+ * @path: what it has in common with the server's
+ * @clt: its session
+ * @kobj: its folder in sysfs; frees it
+ * @in_sysfs: the folder exists
+ * @hca_name: name of the RDMA device that it was last connected over
+ * @hca_port: the device's port
+ * @addr: where it goes; the source as soon as routing has chosen it
+ * @uuid: its name on the wire
+ * @nr_connects: how often it has been connected
+ * @state: changed by rtrs_clt_path_move() only, under @state_lock
+ * @state_lock: any context
+ * @err: why it left RTRS_CLT_CONNECTING, under @state_lock
+ * @wait: for @nr_pending, and for a state other than RTRS_CLT_CONNECTING
+ * @nr_pending: connections that have not finished the step at hand
+ * @end_work: rtrs_clt_path_end()
+ * @nr_cons: connections that are set up
+ * @cons: all of them, service first; clt->nr_queues + 1 entries
+ * @depth: slots that the server has, sets the layout of immediate values
+ * @chunk_size: bytes of a chunk
+ * @max_io_size: bytes of data in a chunk
+ * @new_rkey: the server sends a new key with each answer
+ * @max_sge: entries in a send's list
+ * @max_segments: entries of a scatter list that a request may have
+ * @nr_slots: slots that are used: no more than the device's queues can take
+ * @slots: of requests
+ * @mrs: @slots by the constant part of their memory region's key
+ * @info: answer to the INFO_REQ, while connecting
+ * @info_dma: its address for the device
+ * @info_len: bytes that came
+ * @info_size: bytes of @info
+ * @info_cqe: handler of its receive
+ * @stats: counters
+ */
+struct rtrs_clt_path {
+	struct rtrs_path path;
+	struct rtrs_clt *clt;
+	struct kobject kobj;
+	bool in_sysfs;
+	char hca_name[IB_DEVICE_NAME_MAX];
+	u32 hca_port;
+	struct rtrs_addr addr;
+	uuid_t uuid;
+	u16 nr_connects;
+
+	enum rtrs_clt_state state;
+	spinlock_t state_lock; /* state, err */
+	int err;
+	wait_queue_head_t wait;
+	atomic_t nr_pending;
+	struct work_struct end_work;
+
+	unsigned int nr_cons;
+	struct rtrs_clt_con *cons;
+	u32 depth;
+	u32 chunk_size;
+	u32 max_io_size;
+	bool new_rkey;
+	u32 max_sge;
+	u32 max_segments;
+	u32 nr_slots;
+	struct rtrs_clt_slot **slots;
+	struct xarray mrs;
+
+	void *info;
+	dma_addr_t info_dma;
+	u32 info_len;
+	u32 info_size;
+	struct ib_cqe info_cqe;
+
+	struct rtrs_clt_stats __percpu *stats;
+};
+
+/**
+ * struct rtrs_clt_live - the paths that take requests
+ * @rcu: frees it
+ * @nr: how many
+ * @path: the paths
+ *
+ * Never changed, only replaced.
+ */
+struct rtrs_clt_live {
+	struct rcu_head rcu;
+	unsigned int nr;
+	struct rtrs_clt_path *path[];
+};
+
+/**
+ * struct rtrs_clt - a session
+ * @name: its name
+ * @uuid: its name on the wire
+ * @entry: in the list of all sessions, under rtrs_clt_lock
+ * @dev: its folder in sysfs
+ * @paths_kobj: the folder "paths" in it
+ * @nr_queues: connections for I/O in each path
+ * @limits: what the first path agreed on with the server; every further path
+ *	has to offer as much
+ * @have_limits: there was a first path
+ * @lock: guards changes of @live, @link and @opened; held by @link_event
+ * @live: paths that are RTRS_CLT_CONNECTED, under RCU; NULL if there are none
+ * @link: what the upper layer was told last, or would have been
+ * @opened: the upper layer is told
+ * @turn: which path is next, for round-robin
+ * @link_event: the upper layer wants to know
+ * @priv: handed to it
+ * @nr_paths: entries in @paths
+ * @paths: all paths
+ */
+struct rtrs_clt {
+	char name[RTRS_NAME_LEN];
+	uuid_t uuid;
+	struct list_head entry;
+	struct device dev;
+	struct kobject *paths_kobj;
+	unsigned int nr_queues;
+	struct rtrs_clt_limits limits;
+	bool have_limits;
+	struct mutex lock; /* live, link, opened */
+	struct rtrs_clt_live __rcu *live;
+	enum rtrs_link_event link;
+	bool opened;
+	unsigned int __percpu *turn;
+	void (*link_event)(void *priv, enum rtrs_link_event ev);
+	void *priv;
+	unsigned int nr_paths;
+	struct rtrs_clt_path *paths[RTRS_MAX_PATHS];
+};
+
+static inline struct rtrs_clt_path *to_clt_path(struct rtrs_path *path)
+{
+	return container_of(path, struct rtrs_clt_path, path);
+}
+
+static inline struct rtrs_clt_con *to_clt_con(struct rtrs_con *con)
+{
+	return container_of(con, struct rtrs_clt_con, con);
+}
+
+/* path.c */
+struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
+					   const struct rtrs_addr *addr);
+void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
+int rtrs_clt_path_connect(struct rtrs_clt_path *path);
+void rtrs_clt_path_error(struct rtrs_path *path, int err, const char *why);
+int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
+void rtrs_clt_path_step_done(struct rtrs_clt_path *path);
+bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
+			int err);
+
+/* mpath.c */
+struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt);
+int rtrs_clt_live_add(struct rtrs_clt_path *path);
+void rtrs_clt_live_del(struct rtrs_clt_path *path);
+void rtrs_clt_live_gone(struct rtrs_clt *clt);
+
+/* conn.c */
+int rtrs_clt_cons_connect(struct rtrs_clt_path *path);
+void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);
+void rtrs_clt_cons_destroy(struct rtrs_clt_path *path);
+
+/* info.c */
+int rtrs_clt_info_alloc(struct rtrs_clt_path *path);
+int rtrs_clt_info_exchange(struct rtrs_clt_path *path);
+void rtrs_clt_info_free(struct rtrs_clt_path *path);
+
+/* slot.c */
+int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
+void rtrs_clt_slots_free(struct rtrs_clt_path *path);
+
+/* io.c */
+void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+void rtrs_clt_slot_abort(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+
+/* recv.c */
+int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr);
+int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
+void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
+void rtrs_clt_answer(struct rtrs_clt_con *con, u32 slot, int err,
+		     const u32 *rkey);
+void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey);
+
+/* sysfs.c */
+int rtrs_clt_sysfs_init(void);
+void rtrs_clt_sysfs_exit(void);
+void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt);
+int rtrs_clt_sysfs_add(struct rtrs_clt *clt);
+void rtrs_clt_sysfs_del(struct rtrs_clt *clt);
+void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path);
+int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path);
+void rtrs_clt_path_sysfs_del(struct rtrs_clt_path *path);
+
+#endif /* RTRS_CLT_H */

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Connections of a path: addresses and routes, queue pairs, the CM.
+ *
+ * The connecting thread takes all connections through each step together and
+ * waits until all have done it. The CM's handler only reports. The service
+ * connection goes first, alone: the server's answer to it says how deep the
+ * others have to be.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+
+#include "clt.h"
+
+/* Reads the private data of an accept; the service connection's counts. */
+static int rtrs_clt_read_rep(struct rtrs_clt_path *path, const void *data,
+			     u8 len)
+{
+	const struct rtrs_cm_rep *rep = data;
+	struct ib_device_attr *attrs = &path->path.dev->attrs;
+	u32 depth, hdr, chunk;
+
+	if (!data || len < sizeof(*rep) ||
+	    le16_to_cpu(rep->magic) != RTRS_MAGIC) {
+		pr_err("%s: no RTRS server answers there\n", path->path.name);
+		return -EPROTO;
+	}
+	if (le16_to_cpu(rep->version) >> 8 != RTRS_VERSION_MAJOR) {
+		pr_err("%s: the server speaks RTRS %u, we speak %u\n",
+		       path->path.name, le16_to_cpu(rep->version) >> 8,
+		       RTRS_VERSION_MAJOR);
+		return -EPROTO;
+	}
+	depth = le16_to_cpu(rep->queue_depth);
+	path->max_io_size = le32_to_cpu(rep->max_io_size);
+	hdr = le32_to_cpu(rep->max_hdr_size);
+	if (!depth || hdr < RTRS_MAX_HDR_LEN || hdr > SZ_1G ||
+	    path->max_io_size < SZ_4K || path->max_io_size > SZ_1G)
+		goto bad;
+	chunk = path->max_io_size + hdr;
+	if (chunk > BIT(rtrs_imm_off_bits(depth)))
+		goto bad;
+	path->depth = depth;
+	path->chunk_size = chunk;
+	path->new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
+
+	path->max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
+	/* Data that begins off a page's boundary reaches into one page more. */
+	path->max_segments = min(attrs->max_fast_reg_page_list_len,
+				 path->max_io_size / SZ_4K + 1);
+	path->max_io_size = min(path->max_io_size,
+				(path->max_segments - 1) * SZ_4K);
+	/* What rtrs_clt_con_setup() asks of a queue has to fit. */
+	path->nr_slots = min_t(u32, depth, (attrs->max_qp_wr - 64) / 3);
+	return 0;
+bad:
+	pr_err("%s: the server offers a queue depth of %u and %u bytes per I/O, which can't be right\n",
+	       path->path.name, depth, le32_to_cpu(rep->max_io_size));
+	return -EPROTO;
+}
+
+static int rtrs_clt_established(struct rtrs_clt_con *con,
+				const struct rdma_conn_param *param)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+
+	if (con->con.cid)
+		return 0;
+	return rtrs_clt_read_rep(path, param->private_data,
+				 param->private_data_len);
+}
+
+static int rtrs_clt_rejected(struct rtrs_clt_con *con,
+			     struct rdma_cm_event *ev)
+{
+	struct rdma_cm_id *id = con->con.cm_id;
+	const struct rtrs_cm_rep *rep;
+	int err = -ECONNREFUSED;
+	u8 len;
+
+	rep = rdma_consumer_reject_data(id, ev, &len);
+	if (rep && len >= sizeof(*rep) && le16_to_cpu(rep->magic) == RTRS_MAGIC &&
+	    (s16)le16_to_cpu(rep->err) < 0 &&
+	    (s16)le16_to_cpu(rep->err) >= -MAX_ERRNO)
+		err = (s16)le16_to_cpu(rep->err);
+	pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
+	       con->con.path->name, con->con.cid,
+	       rdma_reject_msg(id, ev->status), ERR_PTR(err));
+	return err;
+}
+
+/* Reports what the CM has to say; what ends the id's life is the path's. */
+static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	struct rtrs_clt_con *con = id->context;
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	int err = 0;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		err = rtrs_clt_established(con, &ev->param.conn);
+		fallthrough;
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (!err)
+			rtrs_clt_path_step_done(path);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		err = rtrs_clt_rejected(con, ev);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		err = -EHOSTUNREACH;
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		err = -ECONNABORTED;
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		err = -ECONNRESET;
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		err = -ENODEV;
+		break;
+	default:
+		break;
+	}
+	if (err)
+		rtrs_clt_path_error(&path->path, err, rdma_event_msg(ev->event));
+	return 0;
+}
+
+static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
+{
+	struct rtrs_clt_con *con = &path->cons[cid];
+	struct sockaddr *src = (struct sockaddr *)&path->addr.src;
+	struct rdma_cm_id *id;
+	enum rdma_ucm_port_space ps;
+
+	ps = path->addr.dst.ss_family == AF_IB ? RDMA_PS_IB : RDMA_PS_TCP;
+	con->con.path = &path->path;
+	con->con.cid = cid;
+	id = rdma_create_id(&init_net, rtrs_clt_cm_handler, con, ps, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	con->con.cm_id = id;
+	path->nr_cons = cid + 1;
+	rdma_set_reuseaddr(id, 1);
+	return rdma_resolve_addr(id, src->sa_family == AF_UNSPEC ? NULL : src,
+				 (struct sockaddr *)&path->addr.dst,
+				 RTRS_CLT_RESOLVE_MS);
+}
+
+/*
+ * Each slot may have a registration and a write in the send queue, and keeps
+ * room there for its invalidation; the server answers with a message or two.
+ */
+static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
+{
+	struct rtrs_clt_con *con = &path->cons[cid];
+	struct rtrs_qp_params params = {
+		.send_wr	= RTRS_SERVICE_DEPTH,
+		.recv_wr	= RTRS_SERVICE_DEPTH,
+		.send_sge	= 1,
+		.poll		= IB_POLL_SOFTIRQ,
+	};
+	int ret;
+
+	ret = rtrs_path_open_dev(&path->path, con->con.cm_id->device);
+	if (ret)
+		return ret;
+	if (cid) {
+		params.send_wr = 2 * path->nr_slots + RTRS_SIGNAL_EVERY;
+		params.send_reserve = path->nr_slots;
+		params.recv_wr = 2 * path->nr_slots + RTRS_CLT_RECV_BATCH;
+		params.send_sge = path->max_sge;
+		params.vector = cid - 1;
+	}
+	ret = rtrs_con_create_qp(&con->con, &params);
+	if (ret)
+		return ret;
+	/* The answer to INFO_REQ comes first, and has a receive of its own. */
+	if (!cid) {
+		ret = rtrs_clt_info_alloc(path);
+		if (ret)
+			return ret;
+		params.recv_wr--;
+	}
+	ret = rtrs_clt_recvs_alloc(con, params.recv_wr);
+	return ret ?: rtrs_clt_recvs_post(con);
+}
+
+static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
+{
+	struct rtrs_clt *clt = path->clt;
+	struct rtrs_cm_req req = {
+		.magic		= cpu_to_le16(RTRS_MAGIC),
+		.version	= cpu_to_le16(RTRS_VERSION),
+		.cid		= cpu_to_le16(cid),
+		.cid_num	= cpu_to_le16(clt->nr_queues + 1),
+		.recon_cnt	= cpu_to_le16(path->nr_connects),
+		.path_uuid	= path->uuid,
+		.sess_uuid	= clt->uuid,
+		.first_conn	= !clt->have_limits,
+	};
+	struct rdma_conn_param param = {
+		.private_data		= &req,
+		.private_data_len	= sizeof(req),
+		.retry_count		= RTRS_CM_RETRIES,
+		.rnr_retry_count	= RTRS_CM_RETRIES,
+	};
+	int ret;
+
+	ret = rtrs_clt_con_setup(path, cid);
+	return ret ?: rdma_connect(path->cons[cid].con.cm_id, &param);
+}
+
+static int rtrs_clt_con_route(struct rtrs_clt_path *path, unsigned int cid)
+{
+	return rdma_resolve_route(path->cons[cid].con.cm_id,
+				  RTRS_CLT_RESOLVE_MS);
+}
+
+/* Takes connections @first .. @end - 1 through one step. */
+static int rtrs_clt_cons_step(struct rtrs_clt_path *path, unsigned int first,
+			      unsigned int end, unsigned int timeout_ms,
+			      int (*step)(struct rtrs_clt_path *, unsigned int))
+{
+	unsigned int cid;
+	int ret;
+
+	atomic_set(&path->nr_pending, end - first);
+	for (cid = first; cid < end; cid++) {
+		ret = step(path, cid);
+		if (ret)
+			return ret;
+	}
+	return rtrs_clt_path_wait(path, timeout_ms);
+}
+
+static int rtrs_clt_cons_range(struct rtrs_clt_path *path, unsigned int first,
+			       unsigned int end)
+{
+	int ret;
+
+	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
+				 rtrs_clt_con_resolve);
+	if (!ret)
+		ret = rtrs_clt_cons_step(path, first, end,
+					 2 * RTRS_CLT_RESOLVE_MS,
+					 rtrs_clt_con_route);
+	if (!ret)
+		ret = rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
+					 rtrs_clt_con_request);
+	return ret;
+}
+
+/* A session's first path sets its limits; the others have to reach them. */
+static int rtrs_clt_check_limits(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	struct rtrs_clt_limits *limits = &clt->limits;
+
+	if (!clt->have_limits) {
+		limits->queue_depth = path->nr_slots;
+		limits->max_io_size = path->max_io_size;
+		limits->max_segments = path->max_segments;
+		limits->nr_queues = clt->nr_queues;
+		return 0;
+	}
+	if (path->nr_slots >= limits->queue_depth &&
+	    path->max_io_size >= limits->max_io_size &&
+	    path->max_segments >= limits->max_segments)
+		return 0;
+	pr_err("%s: the path can do less than the session's first path\n",
+	       path->path.name);
+	return -EINVAL;
+}
+
+/**
+ * rtrs_clt_cons_connect() - connect all connections of a path
+ * @path: a path that is being connected
+ *
+ * Allocates the path's slots as well, once it is known how many there are.
+ *
+ * Context: process, the thread that connects it.
+ * Return: 0 or a negative errno; rtrs_clt_cons_disconnect() and
+ * rtrs_clt_cons_destroy() undo it either way.
+ */
+int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
+{
+	unsigned int nr = path->clt->nr_queues + 1;
+	struct rdma_addr *addr;
+	int ret;
+
+	path->cons = kvcalloc(nr, sizeof(*path->cons), GFP_KERNEL);
+	if (!path->cons)
+		return -ENOMEM;
+	ret = rtrs_clt_cons_range(path, 0, 1);
+	if (!ret)
+		ret = rtrs_clt_check_limits(path);
+	if (ret)
+		return ret;
+	/* All of them from the same address, hence over the same device. */
+	addr = &path->cons[0].con.cm_id->route.addr;
+	path->addr.src = addr->src_addr;
+	if (path->addr.src.ss_family == AF_INET)
+		((struct sockaddr_in *)&path->addr.src)->sin_port = 0;
+	else if (path->addr.src.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&path->addr.src)->sin6_port = 0;
+	ret = rtrs_clt_cons_range(path, 1, nr);
+	return ret ?: rtrs_clt_slots_alloc(path);
+}
+
+/**
+ * rtrs_clt_cons_disconnect() - end all traffic of a path
+ * @path: a path that ends; nobody submits requests to it any more
+ *
+ * On return no handler of a completion runs or will run.
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->nr_cons; i++)
+		if (path->cons[i].con.cq)
+			rdma_disconnect(path->cons[i].con.cm_id);
+	/* Handlers of receives post sends, so those are drained after them. */
+	for (i = 0; i < path->nr_cons; i++)
+		rtrs_con_drain_recv(&path->cons[i].con);
+	for (i = 0; i < path->nr_cons; i++)
+		rtrs_con_drain_send(&path->cons[i].con);
+}
+
+/**
+ * rtrs_clt_cons_destroy() - free all connections of a path, and its device
+ * @path: a path that ends, drained, its slots freed
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->nr_cons; i++) {
+		rtrs_con_destroy_qp(&path->cons[i].con);
+		rtrs_clt_recvs_free(&path->cons[i]);
+	}
+	rtrs_path_close_dev(&path->path);
+	for (i = 0; i < path->nr_cons; i++)
+		rdma_destroy_id(path->cons[i].con.cm_id);
+	path->nr_cons = 0;
+	kvfree(path->cons);
+	path->cons = NULL;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * INFO_REQ and its answer, the first exchange on a path's service connection:
+ * our session's name for the addresses and keys of the server's chunks.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+
+#include "clt.h"
+
+static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_clt_path *path = container_of(wc->wr_cqe,
+						  struct rtrs_clt_path, info_cqe);
+
+	if (rtrs_con_wc_failed(wc->qp->qp_context, wc, "receive of INFO_RSP"))
+		return;
+	if (wc->opcode != IB_WC_RECV || wc->wc_flags & IB_WC_WITH_IMM) {
+		rtrs_clt_path_error(&path->path, -EPROTO,
+				    "the server's first message is no INFO_RSP");
+		return;
+	}
+	path->info_len = wc->byte_len;
+	rtrs_clt_path_step_done(path);
+}
+
+/**
+ * rtrs_clt_info_alloc() - post the receive for the server's answer
+ * @path: a path that is being connected; its service connection has a queue
+ *	pair, and nothing is posted there yet
+ *
+ * How deep the server's queue is, is not known yet: there is room for the
+ * deepest.
+ *
+ * Return: 0 or a negative errno; rtrs_clt_info_free() undoes it either way.
+ */
+int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
+{
+	struct ib_device *dev = path->path.dev;
+	struct ib_sge sge = { .lkey = path->path.pd->local_dma_lkey };
+	struct ib_recv_wr wr = {
+		.wr_cqe	= &path->info_cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	path->info_size = sizeof(struct rtrs_info_rsp) +
+			  RTRS_MAX_QUEUE_DEPTH * sizeof(struct rtrs_desc);
+	path->info = kzalloc(path->info_size, GFP_KERNEL);
+	if (!path->info)
+		return -ENOMEM;
+	path->info_dma = ib_dma_map_single(dev, path->info, path->info_size,
+					   DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(dev, path->info_dma)) {
+		kfree(path->info);
+		path->info = NULL;
+		return -ENOMEM;
+	}
+	path->info_cqe.done = rtrs_clt_info_recv_done;
+	sge.addr = path->info_dma;
+	sge.length = path->info_size;
+	return ib_post_recv(path->cons[0].con.cm_id->qp, &wr, NULL);
+}
+
+/**
+ * rtrs_clt_info_free() - undo rtrs_clt_info_alloc(), if it was done
+ * @path: a path; the receive is done or its queue pair drained
+ */
+void rtrs_clt_info_free(struct rtrs_clt_path *path)
+{
+	if (!path->info)
+		return;
+	ib_dma_unmap_single(path->path.dev, path->info_dma, path->info_size,
+			    DMA_FROM_DEVICE);
+	kfree(path->info);
+	path->info = NULL;
+}
+
+/* Deals the memory of the server's descriptors out to the slots. */
+static int rtrs_clt_info_read(struct rtrs_clt_path *path)
+{
+	const struct rtrs_info_rsp *rsp = path->info;
+	u32 i, nr, off, len, slot = 0;
+	u64 addr;
+
+	if (path->info_len < sizeof(*rsp) ||
+	    le16_to_cpu(rsp->type) != RTRS_MSG_INFO_RSP)
+		return -EPROTO;
+	nr = le16_to_cpu(rsp->nr_desc);
+	if (path->info_len < struct_size(rsp, desc, nr))
+		return -EPROTO;
+	for (i = 0; i < nr; i++) {
+		addr = le64_to_cpu(rsp->desc[i].addr);
+		len = le32_to_cpu(rsp->desc[i].len);
+		if (!len || len % path->chunk_size || addr + len < addr ||
+		    len / path->chunk_size > path->depth - slot)
+			return -EPROTO;
+		for (off = 0; off < len; off += path->chunk_size, slot++) {
+			/* The server may have more than this device can use. */
+			if (slot >= path->nr_slots)
+				continue;
+			path->slots[slot]->raddr = addr + off;
+			path->slots[slot]->rkey = le32_to_cpu(rsp->desc[i].key);
+		}
+	}
+	return slot == path->depth ? 0 : -EPROTO;
+}
+
+static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_con *con = wc->qp->qp_context;
+
+	if (rtrs_con_wc_failed(con, wc, "send of INFO_REQ"))
+		return;
+	rtrs_con_sent(con);
+	rtrs_clt_path_step_done(to_clt_path(con->path));
+}
+
+/**
+ * rtrs_clt_info_exchange() - tell our name, learn the server's keys
+ * @path: a path that is being connected, its connections established
+ *
+ * Context: process, the thread that connects it.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
+{
+	struct ib_device *dev = path->path.dev;
+	struct ib_cqe cqe = { .done = rtrs_clt_info_send_done };
+	struct ib_sge sge = {
+		.length	= sizeof(struct rtrs_info_req),
+		.lkey	= path->path.pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_cqe		= &cqe,
+		.opcode		= IB_WR_SEND,
+		.send_flags	= IB_SEND_SIGNALED,
+		.sg_list	= &sge,
+		.num_sge	= 1,
+	};
+	struct rtrs_info_req *req;
+	int ret;
+
+	req = kzalloc(sizeof(*req), GFP_KERNEL);
+	if (!req)
+		return -ENOMEM;
+	req->type = cpu_to_le16(RTRS_MSG_INFO_REQ);
+	strscpy(req->name, path->clt->name, sizeof(req->name));
+	sge.addr = ib_dma_map_single(dev, req, sizeof(*req), DMA_TO_DEVICE);
+	ret = ib_dma_mapping_error(dev, sge.addr) ? -ENOMEM : 0;
+	if (ret)
+		goto free_req;
+
+	/* Our message is sent, and the answer is there. */
+	atomic_set(&path->nr_pending, 2);
+	ret = rtrs_con_post(&path->cons[0].con, &wr, true);
+	if (!ret)
+		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
+	/* The message and its cqe are on our stack and in our hands. */
+	if (ret)
+		rtrs_clt_cons_disconnect(path);
+	ib_dma_unmap_single(dev, sge.addr, sizeof(*req), DMA_TO_DEVICE);
+	if (!ret) {
+		ib_dma_sync_single_for_cpu(dev, path->info_dma, path->info_len,
+					   DMA_FROM_DEVICE);
+		ret = rtrs_clt_info_read(path);
+		rtrs_clt_info_free(path);
+	}
+free_req:
+	kfree(req);
+	return ret;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests, from rtrs_clt_submit() to the answer.
+ *
+ * In normal operation a write is one work request: RDMA WRITE WITH IMM of the
+ * caller's data, from where it lies, and of the headers behind it, into the
+ * server's chunk of that slot. A read is two: the caller's pages are registered
+ * with the slot's memory region, and the headers, which name its key, are
+ * written. The server fills the pages by RDMA WRITE and invalidates the key.
+ * A write of more segments than a send takes is registered as well, and sent
+ * through the region's local key. The answer is an immediate value.
+ *
+ * The request is done when the answer is there and the key invalid: by the
+ * server's SEND WITH INV, seen before the answer, or by our own LOCAL INV. What
+ * the server says about it does not count, only what the device reports.
+ *
+ * In recovery rtrs_clt_path_end() drains the queue pairs, frees the memory
+ * regions, and then gives back whatever request is left.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+#include "clt.h"
+
+/* The slot is free again before its owner is told, who may use it at once. */
+static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
+			       struct rtrs_clt_slot *slot, int err)
+{
+	struct rtrs_clt_io *io = slot->io;
+
+	if (slot->nents)
+		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
+	slot->nents = 0;
+	slot->io = NULL;
+	this_cpu_inc(path->stats->done);
+	io->done(io, err);
+}
+
+/**
+ * rtrs_clt_slot_abort() - give a request back whose path is dead
+ * @path: the path, drained, its memory regions gone
+ * @slot: one of its slots
+ */
+void rtrs_clt_slot_abort(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
+{
+	if (slot->io)
+		rtrs_clt_slot_done(path, slot, -ECONNABORTED);
+}
+
+/* The key is invalid now: hand on the answer that waited for it. */
+static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_clt_slot *slot = container_of(wc->wr_cqe,
+						  struct rtrs_clt_slot, inv_cqe);
+	struct rtrs_con *con = &slot->con->con;
+
+	if (rtrs_con_wc_failed(con, wc, "invalidating a key"))
+		return;
+	rtrs_con_sent(con);
+	slot->mr_used = false;
+	rtrs_clt_slot_done(to_clt_path(con->path), slot, slot->err);
+}
+
+/**
+ * rtrs_clt_slot_init() - fill in what never changes
+ * @path: the path
+ * @slot: a new slot of it
+ */
+void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
+{
+	slot->inv_cqe.done = rtrs_clt_inv_done;
+	slot->reg_wr.wr.opcode = IB_WR_REG_MR;
+	slot->reg_wr.mr = slot->mr;
+	slot->inv_wr.opcode = IB_WR_LOCAL_INV;
+	slot->inv_wr.wr_cqe = &slot->inv_cqe;
+	slot->inv_wr.send_flags = IB_SEND_SIGNALED;
+	slot->wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	slot->wr.wr.sg_list = slot->sge;
+}
+
+/**
+ * rtrs_clt_invalidated() - the device says that the server invalidated a key
+ * @con: where the server's message came
+ * @rkey: the key
+ *
+ * Context: handlers of the connection.
+ */
+void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct rtrs_clt_slot *slot = xa_load(&path->mrs, rkey >> 8);
+
+	/* Only a request that waits for it, and with the key it has now. */
+	if (!slot || !smp_load_acquire(&slot->queued) || slot->con != con ||
+	    !slot->mr_used || slot->mr->rkey != rkey) {
+		rtrs_clt_path_error(&path->path, -EPROTO,
+				    "the server invalidated a key that is not in use");
+		return;
+	}
+	slot->mr_used = false;
+}
+
+/**
+ * rtrs_clt_answer() - the server has answered a request
+ * @con: where the answer came
+ * @nr: number of the slot, as the server said it
+ * @err: its errno, 0 or negative
+ * @rkey: the new key of its chunk, or NULL
+ *
+ * Context: handlers of the connection.
+ */
+void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct rtrs_clt_slot *slot;
+
+	if (unlikely(nr >= path->nr_slots))
+		goto bad;
+	slot = path->slots[nr];
+	/* Pairs with rtrs_con_queue(). */
+	if (unlikely(!smp_load_acquire(&slot->queued) || slot->con != con))
+		goto bad;
+	/*
+	 * An answer to what was never sent is the server's own invention, but
+	 * the work request must be out of the chain before the slot is free.
+	 */
+	rtrs_con_flush(&con->con);
+
+	slot->queued = false;
+	if (rkey)
+		slot->rkey = *rkey;
+	if (!slot->mr_used) {
+		rtrs_clt_slot_done(path, slot, err);
+		return;
+	}
+	slot->err = err;
+	slot->inv_wr.ex.invalidate_rkey = slot->mr->rkey;
+	/* The send queue keeps room for it; no room means a bug of ours. */
+	if (WARN_ON_ONCE(rtrs_con_post(&con->con, &slot->inv_wr, true)))
+		rtrs_clt_path_error(&path->path, -EBUSY, "invalidating a key");
+	return;
+bad:
+	rtrs_clt_path_error(&path->path, -EPROTO,
+			    "the server answered what was not asked");
+}
+
+/* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
+static int rtrs_clt_map_mr(struct rtrs_clt_slot *slot, struct rtrs_clt_io *io)
+{
+	struct ib_mr *mr = slot->mr;
+	int n;
+
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	n = ib_map_mr_sg(mr, io->sgl, slot->nents, NULL, SZ_4K);
+	if (unlikely(n != slot->nents))
+		return n < 0 ? n : -EINVAL;
+	slot->reg_wr.key = mr->rkey;
+	slot->reg_wr.access = IB_ACCESS_LOCAL_WRITE;
+	if (io->dir == DMA_FROM_DEVICE)
+		slot->reg_wr.access |= IB_ACCESS_REMOTE_WRITE;
+	slot->reg_wr.wr.send_flags = 0;
+	slot->mr_used = true;
+	return 0;
+}
+
+/* Headers of a read. */
+static u32 rtrs_clt_put_read_hdr(struct rtrs_clt_slot *slot,
+				 const struct rtrs_clt_io *io)
+{
+	struct rtrs_msg_read *msg = (void *)slot->hdr + io->msg_len;
+
+	msg->type = cpu_to_le16(RTRS_MSG_READ);
+	msg->usr_len = cpu_to_le16(io->msg_len);
+	msg->flags = cpu_to_le16(RTRS_READ_NEED_INVAL);
+	msg->nr_desc = cpu_to_le16(1);
+	msg->desc[0].addr = cpu_to_le64(slot->mr->iova);
+	msg->desc[0].key = cpu_to_le32(slot->mr->rkey);
+	msg->desc[0].len = cpu_to_le32(slot->mr->length);
+	return struct_size(msg, desc, 1);
+}
+
+static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
+				  const struct rtrs_clt_io *io)
+{
+	struct rtrs_msg_write *msg = (void *)slot->hdr + io->msg_len;
+
+	msg->type = cpu_to_le16(RTRS_MSG_WRITE);
+	msg->usr_len = cpu_to_le16(io->msg_len);
+	return sizeof(*msg);
+}
+
+/* Lists a write's data; returns the number of entries. */
+static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
+			     struct rtrs_clt_slot *slot,
+			     const struct rtrs_clt_io *io)
+{
+	struct scatterlist *sg;
+	int i;
+
+	if (slot->mr_used) {
+		slot->sge[0].addr = slot->mr->iova;
+		slot->sge[0].length = slot->mr->length;
+		slot->sge[0].lkey = slot->mr->lkey;
+		return 1;
+	}
+	for_each_sg(io->sgl, sg, slot->nents, i) {
+		slot->sge[i].addr = sg_dma_address(sg);
+		slot->sge[i].length = sg_dma_len(sg);
+		slot->sge[i].lkey = path->path.pd->local_dma_lkey;
+	}
+	return slot->nents;
+}
+
+/* Builds the request's work requests; returns the first of the chain. */
+static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
+					 struct rtrs_clt_slot *slot,
+					 const struct rtrs_clt_io *io)
+{
+	struct ib_rdma_wr *wr = &slot->wr;
+	u32 hdr_off = io->data_len + io->msg_len;
+	u32 nr_sge = 0, hdr_len = io->msg_len;
+
+	memcpy(slot->hdr, io->msg, io->msg_len);
+	wr->remote_addr = slot->raddr;
+	wr->rkey = slot->rkey;
+	if (io->dir == DMA_FROM_DEVICE) {
+		hdr_len += rtrs_clt_put_read_hdr(slot, io);
+		wr->remote_addr += io->data_len;
+	} else {
+		hdr_len += rtrs_clt_put_write_hdr(slot, io);
+		if (slot->nents)
+			nr_sge = rtrs_clt_put_data(path, slot, io);
+	}
+	slot->sge[nr_sge].addr = slot->hdr_dma;
+	slot->sge[nr_sge].length = hdr_len;
+	slot->sge[nr_sge].lkey = path->path.pd->local_dma_lkey;
+	ib_dma_sync_single_for_device(path->path.dev, slot->hdr_dma, hdr_len,
+				      DMA_TO_DEVICE);
+
+	wr->wr.next = NULL;
+	wr->wr.num_sge = nr_sge + 1;
+	wr->wr.send_flags = 0;
+	wr->wr.ex.imm_data =
+		cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ,
+				     (u32)io->slot << rtrs_imm_off_bits(path->depth) |
+				     hdr_off));
+	if (!slot->mr_used)
+		return &wr->wr;
+	slot->reg_wr.wr.next = &wr->wr;
+	return &slot->reg_wr.wr;
+}
+
+/* Makes the request's data ready for the device. */
+static int rtrs_clt_map_data(struct rtrs_clt_path *path,
+			     struct rtrs_clt_slot *slot, struct rtrs_clt_io *io)
+{
+	int ret;
+
+	slot->mr_used = false;
+	if (!io->nents)
+		return 0;
+	slot->nents = ib_dma_map_sg(path->path.dev, io->sgl, io->nents, io->dir);
+	if (unlikely(!slot->nents))
+		return -EIO;
+	if (io->dir == DMA_TO_DEVICE && slot->nents < path->max_sge)
+		return 0;
+	ret = rtrs_clt_map_mr(slot, io);
+	if (unlikely(ret)) {
+		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
+		slot->nents = 0;
+	}
+	return ret;
+}
+
+static void rtrs_clt_count(struct rtrs_clt_path *path,
+			   const struct rtrs_clt_io *io)
+{
+	int write = io->dir == DMA_TO_DEVICE;
+
+	this_cpu_inc(path->stats->ops[write]);
+	this_cpu_add(path->stats->bytes[write], io->data_len);
+}
+
+static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
+			 bool last)
+{
+	struct rtrs_clt_con *con = &path->cons[io->queue + 1];
+	struct rtrs_clt_slot *slot = path->slots[io->slot];
+	int ret;
+
+	ret = rtrs_clt_map_data(path, slot, io);
+	if (unlikely(ret))
+		return ret;
+	slot->io = io;
+	slot->con = con;
+	io->path = path;
+	ret = rtrs_con_queue(&con->con, rtrs_clt_build(path, slot, io), last,
+			     &slot->queued);
+	if (likely(!ret)) {
+		rtrs_clt_count(path, io);
+		return 0;
+	}
+	slot->mr_used = false;
+	slot->io = NULL;
+	if (slot->nents)
+		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
+	slot->nents = 0;
+	return ret;
+}
+
+/**
+ * rtrs_clt_submit() - send a request
+ * @clt: the session
+ * @io: the request
+ * @last: nothing follows soon: send it and what waits for it. Without it the
+ *	request may wait for rtrs_clt_commit() on its queue
+ *
+ * The request's io->done() is called once, perhaps before this returns, if and
+ * only if this returns 0.
+ *
+ * Context: any.
+ * Return: 0; -ENOTCONN if no path is connected; -EBUSY if the path's queue is
+ * full right now, or the errno of mapping the data for the device. Of requests
+ * on the same queue submitted before without @last none stays behind, whatever
+ * is returned, if @last is set.
+ */
+int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
+{
+	struct rtrs_clt_path *path;
+	struct rtrs_clt_live *live;
+	int ret = -ENOTCONN;
+
+	rcu_read_lock();
+	path = rtrs_clt_pick_path(clt);
+	if (likely(path))
+		ret = rtrs_clt_send(path, io, last);
+	/* Earlier ones of the batch may have gone to the other paths' chains. */
+	live = rcu_dereference(clt->live);
+	if (last && live && (live->nr > 1 || unlikely(ret)))
+		rtrs_clt_commit(clt, io->queue);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_submit);
+
+/**
+ * rtrs_clt_commit() - send what rtrs_clt_submit() held back
+ * @clt: the session
+ * @queue: on which queue
+ *
+ * Context: any.
+ */
+void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
+{
+	struct rtrs_clt_live *live;
+	unsigned int i;
+
+	rcu_read_lock();
+	live = rcu_dereference(clt->live);
+	for (i = 0; live && i < live->nr; i++)
+		rtrs_con_flush(&live->path[i]->cons[queue + 1].con);
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_commit);
+
+/**
+ * rtrs_clt_give_up() - a request took too long
+ * @clt: the session
+ * @io: the request, in flight, or done by now
+ *
+ * A request can't be taken back from the server alone: its path ends, and with
+ * it all requests that are on it. Each is completed in the usual way.
+ *
+ * Context: any.
+ */
+void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
+	struct rtrs_clt_live *live;
+	unsigned int i;
+
+	rcu_read_lock();
+	live = rcu_dereference(clt->live);
+	for (i = 0; live && i < live->nr; i++)
+		if (live->path[i] == READ_ONCE(io->path))
+			rtrs_clt_path_error(&live->path[i]->path, -ETIMEDOUT,
+					    "a request stays unanswered");
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_give_up);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What comes from the server: answers, keys, heartbeats.
+ *
+ * Nothing that is read here is trusted. What can't be right ends the path.
+ */
+#include <linux/slab.h>
+
+#include "clt.h"
+
+/* Collects receives and posts them again with one doorbell. */
+static void rtrs_clt_recv_again(struct rtrs_clt_con *con,
+				struct rtrs_clt_recv *recv)
+{
+	int ret;
+
+	recv->wr.next = con->again;
+	con->again = &recv->wr;
+	if (++con->nr_again < RTRS_CLT_RECV_BATCH)
+		return;
+	ret = ib_post_recv(con->con.cm_id->qp, con->again, NULL);
+	con->again = NULL;
+	con->nr_again = 0;
+	if (unlikely(ret))
+		rtrs_clt_path_error(con->con.path, ret, "posting a receive");
+}
+
+/* The key that came with an answer; NULL if what came is none for this slot. */
+static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
+				     struct rtrs_clt_recv *recv,
+				     const struct ib_wc *wc, u32 slot, u32 *rkey)
+{
+	const struct rtrs_msg_rkey_rsp *msg = &con->rkeys[recv - con->recvs];
+
+	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr,
+				   sizeof(*msg), DMA_FROM_DEVICE);
+	if (wc->byte_len < sizeof(*msg) ||
+	    le16_to_cpu(msg->type) != RTRS_MSG_RKEY_RSP ||
+	    le16_to_cpu(msg->slot) != slot)
+		return NULL;
+	*rkey = le32_to_cpu(msg->rkey);
+	return rkey;
+}
+
+/* An immediate value, with a key in the message if @has_msg. */
+static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
+			      struct rtrs_clt_recv *recv,
+			      const struct ib_wc *wc, bool has_msg)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	u32 imm = be32_to_cpu(wc->ex.imm_data);
+	u32 payload = rtrs_imm_payload(imm);
+	u32 slot = rtrs_imm_rsp_slot(payload);
+	const u32 *new_rkey = NULL;
+	u32 rkey;
+
+	switch (rtrs_imm_type(imm)) {
+	case RTRS_IMM_IO_RSP:
+	case RTRS_IMM_IO_RSP_W_INV:
+		if (has_msg && path->new_rkey) {
+			new_rkey = rtrs_clt_recv_rkey(con, recv, wc, slot, &rkey);
+			if (!new_rkey)
+				break;
+		}
+		rtrs_clt_answer(con, slot, rtrs_imm_rsp_err(payload), new_rkey);
+		return;
+	default:
+		if (rtrs_hb_recv(&con->con, imm))
+			return;
+	}
+	rtrs_clt_path_error(con->con.path, -EPROTO,
+			    "the server sent nonsense");
+}
+
+/* The server sent something on an I/O connection, or after INFO_RSP. */
+static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_clt_recv *recv = container_of(wc->wr_cqe,
+						  struct rtrs_clt_recv, cqe);
+	struct rtrs_clt_con *con = to_clt_con(wc->qp->qp_context);
+
+	if (rtrs_con_wc_failed(&con->con, wc, "receive"))
+		return;
+	if (wc->wc_flags & IB_WC_WITH_IMM)
+		rtrs_clt_recv_imm(con, recv, wc, wc->opcode == IB_WC_RECV);
+	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
+	else
+		rtrs_clt_path_error(con->con.path, -EPROTO,
+				    "the server sent nonsense");
+	rtrs_clt_recv_again(con, recv);
+}
+
+/**
+ * rtrs_clt_recvs_alloc() - allocate a connection's receives
+ * @con: the connection, with a device
+ * @nr: how many
+ *
+ * Return: 0 or -ENOMEM; rtrs_clt_recvs_free() undoes it either way.
+ */
+int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr)
+{
+	struct rtrs_path *path = con->con.path;
+	struct rtrs_clt_recv *recv;
+	u32 i;
+
+	con->recvs = kvcalloc(nr, sizeof(*con->recvs), GFP_KERNEL);
+	con->rkeys = kcalloc(nr, sizeof(*con->rkeys), GFP_KERNEL);
+	if (!con->recvs || !con->rkeys)
+		return -ENOMEM;
+	con->rkeys_dma = ib_dma_map_single(path->dev, con->rkeys,
+					   nr * sizeof(*con->rkeys),
+					   DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(path->dev, con->rkeys_dma))
+		return -ENOMEM;
+	con->nr_recvs = nr;
+	for (i = 0; i < nr; i++) {
+		recv = &con->recvs[i];
+		recv->cqe.done = rtrs_clt_recv_done;
+		recv->sge.addr = con->rkeys_dma + i * sizeof(*con->rkeys);
+		recv->sge.length = sizeof(*con->rkeys);
+		recv->sge.lkey = path->pd->local_dma_lkey;
+		recv->wr.wr_cqe = &recv->cqe;
+		recv->wr.sg_list = &recv->sge;
+		recv->wr.num_sge = 1;
+	}
+	return 0;
+}
+
+/**
+ * rtrs_clt_recvs_post() - post all of a connection's receives
+ * @con: has its queue pair, not yet connected
+ *
+ * Return: 0 or the verb's errno.
+ */
+int rtrs_clt_recvs_post(struct rtrs_clt_con *con)
+{
+	u32 i;
+
+	for (i = 0; i + 1 < con->nr_recvs; i++)
+		con->recvs[i].wr.next = &con->recvs[i + 1].wr;
+	return ib_post_recv(con->con.cm_id->qp, &con->recvs[0].wr, NULL);
+}
+
+/**
+ * rtrs_clt_recvs_free() - undo rtrs_clt_recvs_alloc()
+ * @con: the connection, its queue pair drained, or none
+ */
+void rtrs_clt_recvs_free(struct rtrs_clt_con *con)
+{
+	if (con->nr_recvs)
+		ib_dma_unmap_single(con->con.path->dev, con->rkeys_dma,
+				    con->nr_recvs * sizeof(*con->rkeys),
+				    DMA_FROM_DEVICE);
+	con->nr_recvs = 0;
+	kfree(con->rkeys);
+	kvfree(con->recvs);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Names of sessions and addresses of paths, as users write and read them:
+ * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>"; "," or "@" parts the two.
+ */
+#include <linux/ctype.h>
+#include <linux/export.h>
+#include <linux/inet.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+#include <rdma/ib.h>
+
+#include "core.h"
+
+static int rtrs_gid_parse(const char *str, u16 port, struct sockaddr_ib *sib)
+{
+	const char *end;
+
+	if (!in6_pton(str, -1, sib->sib_addr.sib_raw, -1, &end) || *end)
+		return -EINVAL;
+	sib->sib_family = AF_IB;
+	/* Any partition key. */
+	sib->sib_pkey = cpu_to_be16(0xffff);
+	sib->sib_sid = cpu_to_be64(RDMA_IB_IP_PS_IB | port);
+	sib->sib_sid_mask = cpu_to_be64(~0ULL);
+	return 0;
+}
+
+static int rtrs_end_parse(const char *str, u16 port,
+			  struct sockaddr_storage *ss)
+{
+	char port_str[6];
+
+	memset(ss, 0, sizeof(*ss));
+	if (!strncmp(str, "gid:", 4))
+		return rtrs_gid_parse(str + 4, port, (struct sockaddr_ib *)ss);
+	if (strncmp(str, "ip:", 3))
+		return -EINVAL;
+	snprintf(port_str, sizeof(port_str), "%u", port);
+	return inet_pton_with_scope(&init_net, AF_UNSPEC, str + 3, port_str, ss);
+}
+
+/**
+ * rtrs_addr_parse() - read a path as users write it
+ * @str: "[SRC,]DST" or "[SRC@]DST"
+ * @port: port of DST, not 0
+ * @addr: the result
+ *
+ * Return: 0, or -EINVAL if malformed or if the two are of different families.
+ */
+int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr)
+{
+	char src[RTRS_PATH_STR_LEN];
+	size_t len = strcspn(str, ",@");
+	int ret;
+
+	memset(&addr->src, 0, sizeof(addr->src));
+	if (!port || strlen(str) >= sizeof(src))
+		return -EINVAL;
+	if (str[len]) {
+		memcpy(src, str, len);
+		src[len] = '\0';
+		str += len + 1;
+		ret = rtrs_end_parse(src, 0, &addr->src);
+		if (ret)
+			return ret;
+	}
+	ret = rtrs_end_parse(str, port, &addr->dst);
+	if (ret)
+		return ret;
+	if (len && addr->src.ss_family != AF_UNSPEC &&
+	    addr->src.ss_family != addr->dst.ss_family)
+		return -EINVAL;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(rtrs_addr_parse);
+
+static int rtrs_end_format(const struct sockaddr_storage *ss, char *buf,
+			   size_t len)
+{
+	switch (ss->ss_family) {
+	case AF_IB:
+		return scnprintf(buf, len, "gid:%pI6",
+				 &((const struct sockaddr_ib *)ss)->sib_addr);
+	case AF_INET:
+		return scnprintf(buf, len, "ip:%pI4",
+				 &((const struct sockaddr_in *)ss)->sin_addr);
+	case AF_INET6:
+		return scnprintf(buf, len, "ip:%pI6c",
+				 &((const struct sockaddr_in6 *)ss)->sin6_addr);
+	default:
+		return scnprintf(buf, len, "-");
+	}
+}
+
+/**
+ * rtrs_addr_format() - write a path as sysfs shows it
+ * @addr: the path; ends that are AF_UNSPEC are left out
+ * @buf: where to write "SRC@DST", NUL terminated; RTRS_PATH_STR_LEN holds all
+ * @len: its size
+ *
+ * Return: bytes written, without the NUL.
+ */
+int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len)
+{
+	int n = 0;
+
+	if (addr->src.ss_family != AF_UNSPEC) {
+		n = rtrs_end_format(&addr->src, buf, len);
+		if (addr->dst.ss_family == AF_UNSPEC)
+			return n;
+		n += scnprintf(buf + n, len - n, "@");
+	}
+	return n + rtrs_end_format(&addr->dst, buf + n, len - n);
+}
+EXPORT_SYMBOL_GPL(rtrs_addr_format);
+
+/**
+ * rtrs_name_valid() - can this be a session's name?
+ * @name: the name, NUL terminated
+ *
+ * It becomes a folder in sysfs and a part of folders' names, and it goes to the
+ * server, so it is neither empty nor longer than RTRS_NAME_LEN with its NUL, and
+ * has no '/', no '.' and nothing that can't be printed.
+ */
+bool rtrs_name_valid(const char *name)
+{
+	size_t len = strnlen(name, RTRS_NAME_LEN);
+	size_t i;
+
+	if (!len || len == RTRS_NAME_LEN)
+		return false;
+	for (i = 0; i < len; i++)
+		if (name[i] == '/' || name[i] == '.' || !isgraph(name[i]))
+			return false;
+	return true;
+}
+EXPORT_SYMBOL_GPL(rtrs_name_valid);

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A path's device and a connection's queue pair.
+ *
+ * Posting: an upper half builds a chain of work requests and hands it to
+ * rtrs_con_queue(). Chains pile up at the connection until one is marked as the
+ * last of its batch; then all go to the device with one doorbell. Room in the
+ * send queue is counted here, so that it can't overflow; see struct rtrs_con.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+
+#include "core.h"
+
+MODULE_DESCRIPTION("RTRS: what client and server have in common");
+MODULE_LICENSE("GPL");
+
+/**
+ * rtrs_path_open_dev() - take an RDMA device into use for a path
+ * @path: the path
+ * @dev: the device; a path has one for all its connections
+ *
+ * Context: process, the path is being set up by one thread.
+ * Return: 0, -EXDEV if the path has another device already, -EOPNOTSUPP if the
+ * device can't register memory by work request, or the verbs' errno.
+ */
+int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev)
+{
+	struct ib_pd *pd;
+
+	if (path->pd)
+		return path->dev == dev ? 0 : -EXDEV;
+	if (!(dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS)) {
+		pr_err("%s: device %s can't register memory by work request\n",
+		       path->name, dev_name(&dev->dev));
+		return -EOPNOTSUPP;
+	}
+	pd = ib_alloc_pd(dev, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	path->pd = pd;
+	path->dev = dev;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(rtrs_path_open_dev);
+
+/**
+ * rtrs_path_close_dev() - undo rtrs_path_open_dev(), if it was done
+ * @path: the path, without queue pairs and memory regions by now
+ */
+void rtrs_path_close_dev(struct rtrs_path *path)
+{
+	if (!path->pd)
+		return;
+	ib_dealloc_pd(path->pd);
+	path->pd = NULL;
+	path->dev = NULL;
+}
+EXPORT_SYMBOL_GPL(rtrs_path_close_dev);
+
+/**
+ * rtrs_con_wc_failed() - look at a completion's status
+ * @con: where it came from
+ * @wc: the completion
+ * @what: what was done, for the log
+ *
+ * A failure ends the path. Flushed work is no failure of its own: it follows
+ * from the end of the path.
+ *
+ * Return: true if the work was not done.
+ */
+bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
+			const char *what)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return false;
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		pr_err_ratelimited("%s: connection %u: %s failed: %s (vendor error %#x)\n",
+				   con->path->name, con->cid, what,
+				   ib_wc_status_msg(wc->status), wc->vendor_err);
+	con->path->error(con->path, -ECONNRESET, what);
+	return true;
+}
+EXPORT_SYMBOL_GPL(rtrs_con_wc_failed);
+
+static void rtrs_con_give_room(struct rtrs_con *con, u32 nr)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	con->sq_free += nr;
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	if (con->sq_room)
+		con->sq_room(con);
+}
+
+/* RTRS_SIGNAL_EVERY work requests have left the send queue. */
+static void rtrs_con_sent_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_con *con = container_of(wc->wr_cqe, struct rtrs_con, sq_cqe);
+
+	if (!rtrs_con_wc_failed(con, wc, "send"))
+		rtrs_con_give_room(con, RTRS_SIGNAL_EVERY);
+}
+
+/**
+ * rtrs_con_sent() - a work request with a signal of its own has been done
+ * @con: where it was posted
+ *
+ * Context: handler of the work request's completion.
+ */
+void rtrs_con_sent(struct rtrs_con *con)
+{
+	rtrs_con_give_room(con, 1);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_sent);
+
+static void rtrs_con_qp_event(struct ib_event *event, void *context)
+{
+	struct rtrs_con *con = context;
+
+	if (event->event == IB_EVENT_COMM_EST)
+		rdma_notify(con->cm_id, IB_EVENT_COMM_EST);
+	else
+		pr_debug("%s: connection %u: %s\n", con->path->name, con->cid,
+			 ib_event_msg(event->event));
+}
+
+/**
+ * rtrs_con_create_qp() - give a connection its queue pair
+ * @con: has its cm_id with a device, and its path that device
+ * @params: size and kind
+ *
+ * Context: process.
+ * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes it.
+ */
+int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params)
+{
+	/* One more of each, for ib_drain_sq() and ib_drain_rq(). */
+	struct ib_qp_init_attr attr = {
+		.event_handler	= rtrs_con_qp_event,
+		.qp_context	= con,
+		.qp_type	= IB_QPT_RC,
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.cap.max_send_wr = params->send_wr + params->send_reserve + 1,
+		.cap.max_recv_wr = params->recv_wr + 1,
+		.cap.max_send_sge = params->send_sge,
+		.cap.max_recv_sge = 1,
+	};
+	u32 nr_cqe = attr.cap.max_send_wr + attr.cap.max_recv_wr;
+	int vectors = con->path->dev->num_comp_vectors;
+	struct ib_cq *cq;
+	int ret;
+
+	cq = ib_cq_pool_get(con->path->dev, nr_cqe,
+			    params->vector % max(vectors, 1), params->poll);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	ret = rdma_create_qp(con->cm_id, con->path->pd, &attr);
+	if (ret) {
+		ib_cq_pool_put(cq, nr_cqe);
+		return ret;
+	}
+	con->cq = cq;
+	con->nr_cqe = nr_cqe;
+	con->sq_free = params->send_wr + params->send_reserve;
+	con->sq_reserve = params->send_reserve;
+	con->sq_seq = 0;
+	con->sq_head = NULL;
+	con->sq_cqe.done = rtrs_con_sent_done;
+	spin_lock_init(&con->sq_lock);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(rtrs_con_create_qp);
+
+/**
+ * rtrs_con_destroy_qp() - undo rtrs_con_create_qp(), if it was done
+ * @con: drained, or never connected
+ */
+void rtrs_con_destroy_qp(struct rtrs_con *con)
+{
+	if (!con->cq)
+		return;
+	rdma_destroy_qp(con->cm_id);
+	ib_cq_pool_put(con->cq, con->nr_cqe);
+	con->cq = NULL;
+}
+EXPORT_SYMBOL_GPL(rtrs_con_destroy_qp);
+
+/**
+ * rtrs_con_drain_recv() - let the queue pair take nothing any more
+ * @con: the connection; nothing is done if it has no queue pair
+ *
+ * On return no handler of a receive runs or will run.
+ *
+ * Context: process, not the one that handles completions.
+ */
+void rtrs_con_drain_recv(struct rtrs_con *con)
+{
+	if (con->cq)
+		ib_drain_rq(con->cm_id->qp);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_drain_recv);
+
+/**
+ * rtrs_con_drain_send() - wait for the send queue's last handler
+ * @con: the connection; the caller has made sure that nothing is posted any
+ *	more. Nothing is done if it has no queue pair
+ *
+ * Context: process, not the one that handles completions.
+ */
+void rtrs_con_drain_send(struct rtrs_con *con)
+{
+	if (con->cq)
+		ib_drain_sq(con->cm_id->qp);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_drain_send);
+
+static void rtrs_con_ring(struct rtrs_con *con)
+{
+	struct ib_send_wr *first = con->sq_head;
+	int ret;
+
+	lockdep_assert_held(&con->sq_lock);
+	if (!first)
+		return;
+	ret = ib_post_send(con->cm_id->qp, first, NULL);
+	/* rtrs_con_flush() looks without the lock: NULL means posted. */
+	smp_store_release(&con->sq_head, NULL);
+	if (unlikely(ret))
+		con->path->error(con->path, ret, "posting a send");
+}
+
+/**
+ * rtrs_con_queue() - queue a chain of work requests
+ * @con: the connection
+ * @first: the chain; stays the caller's, and has to stay as it is until a call
+ *	with @last set, or rtrs_con_flush(), has returned
+ * @last: ring the doorbell
+ * @queued: set to true before anybody can post the chain, unless NULL. Who sees
+ *	it set (acquire) and then calls rtrs_con_flush() knows that the device
+ *	has the chain
+ *
+ * Work requests without IB_SEND_SIGNALED get the connection's cqe. That the
+ * device refused a chain is no error here: it ends the path, as any failure
+ * that comes later does.
+ *
+ * Context: any.
+ * Return: 0, or -EBUSY when the send queue has no room for all of it.
+ */
+int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
+		   bool *queued)
+{
+	bool own_signal = first->send_flags & IB_SEND_SIGNALED;
+	struct ib_send_wr *wr, *tail = first;
+	unsigned long flags;
+	u32 nr = 1;
+	int ret = 0;
+
+	for (; tail->next; tail = tail->next)
+		nr++;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	if (unlikely(con->sq_free < nr + (own_signal ? 0 : con->sq_reserve))) {
+		ret = -EBUSY;
+		last = true;
+		goto ring;
+	}
+	con->sq_free -= nr;
+	for (wr = first; wr; wr = wr->next) {
+		if (wr->send_flags & IB_SEND_SIGNALED)
+			continue;
+		wr->wr_cqe = &con->sq_cqe;
+		if (++con->sq_seq % RTRS_SIGNAL_EVERY == 0)
+			wr->send_flags |= IB_SEND_SIGNALED;
+	}
+	if (con->sq_head)
+		con->sq_tail->next = first;
+	else
+		con->sq_head = first;
+	con->sq_tail = tail;
+	if (queued) {
+		/* Who sees it set sees the chain as well. */
+		smp_store_release(queued, true);
+	}
+ring:
+	if (last)
+		rtrs_con_ring(con);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_con_queue);
+
+/**
+ * rtrs_con_post() - post a chain of work requests
+ * @con: the connection
+ * @first: the chain, see rtrs_con_queue()
+ * @last: ring the doorbell
+ *
+ * Context: any.
+ * Return: as rtrs_con_queue().
+ */
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, bool last)
+{
+	return rtrs_con_queue(con, first, last, NULL);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_post);
+
+/**
+ * rtrs_con_flush() - ring the doorbell for what rtrs_con_queue() held back
+ * @con: the connection
+ *
+ * Context: any.
+ */
+void rtrs_con_flush(struct rtrs_con *con)
+{
+	unsigned long flags;
+
+	/* Pairs with rtrs_con_ring(). */
+	if (!smp_load_acquire(&con->sq_head))
+		return;
+	spin_lock_irqsave(&con->sq_lock, flags);
+	rtrs_con_ring(con);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_flush);
+
+/**
+ * rtrs_con_post_imm() - send an immediate value and nothing else
+ * @con: the connection
+ * @imm: the value, in the CPU's order
+ *
+ * Context: any.
+ * Return: as rtrs_con_post().
+ */
+int rtrs_con_post_imm(struct rtrs_con *con, u32 imm)
+{
+	struct ib_rdma_wr wr = {
+		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.ex.imm_data	= cpu_to_be32(imm),
+	};
+
+	return rtrs_con_post(con, &wr.wr, true);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_post_imm);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What client and server have in common below the protocol: a path with its
+ * protection domain and heartbeat, a connection with its queue pair.
+ */
+#ifndef RTRS_CORE_H
+#define RTRS_CORE_H
+
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "proto.h"
+
+struct rtrs_con;
+
+/**
+ * struct rtrs_path - what a path is on either side
+ * @name: for messages, "SESSION SRC@DST"; fixed before the first connection is
+ *	made, or empty
+ * @dev: RDMA device, set with @pd
+ * @pd: protection domain of this path alone, so that a peer's keys reach nothing
+ *	but what this path set aside for it
+ * @error: the path can't go on: ask for its end. Any context; may come any
+ *	number of times, from several places at once. @err is negative
+ * @hb_con: connection 0, from rtrs_hb_start() to rtrs_hb_stop()
+ * @hb_work: sends a heartbeat each interval
+ * @hb_missed: heartbeats sent since the last answer
+ * @hb_sent: when the last one was sent, ns
+ * @hb_latency: how long the last answer took, ns
+ *
+ * Embedded in the client's or the server's path, which keeps it alive.
+ */
+struct rtrs_path {
+	char name[RTRS_NAME_LEN + RTRS_PATH_STR_LEN];
+	struct ib_device *dev;
+	struct ib_pd *pd;
+	void (*error)(struct rtrs_path *path, int err, const char *why);
+	struct rtrs_con *hb_con;
+	struct delayed_work hb_work;
+	atomic_t hb_missed;
+	u64 hb_sent;
+	u64 hb_latency;
+};
+
+/**
+ * struct rtrs_con - a connection, one queue pair
+ * @path: the path that it is part of, and that outlives it
+ * @cm_id: its connection manager id; owns the queue pair
+ * @cq: from the device's pool, for both queues of the pair
+ * @nr_cqe: entries of @cq that are ours
+ * @cid: index in the path, 0 for the service connection
+ * @sq_lock: guards the fields below; taken in any context; nothing nests in it
+ *	but the locks of the RDMA driver
+ * @sq_free: work requests that the send queue still takes
+ * @sq_reserve: so many of them are for those with a signal of their own
+ * @sq_seq: work requests posted without a signal of their own
+ * @sq_head: chain that waits for the doorbell, NULL if none does
+ * @sq_tail: its last work request
+ * @sq_cqe: of all work requests without a signal of their own
+ * @sq_room: called when room in the send queue came free, may be NULL; context
+ *	of the completion queue
+ *
+ * Embedded in the client's or the server's connection.
+ *
+ * Only every RTRS_SIGNAL_EVERY-th work request is signalled. Its completion
+ * tells that as many have left the queue. Work requests that ask for a signal
+ * themselves have a cqe of their own, whose handler calls rtrs_con_sent().
+ */
+struct rtrs_con {
+	struct rtrs_path *path;
+	struct rdma_cm_id *cm_id;
+	struct ib_cq *cq;
+	u32 nr_cqe;
+	u16 cid;
+	spinlock_t sq_lock; /* the fields below */
+	u32 sq_free;
+	u32 sq_reserve;
+	u32 sq_seq;
+	struct ib_send_wr *sq_head;
+	struct ib_send_wr *sq_tail;
+	struct ib_cqe sq_cqe;
+	void (*sq_room)(struct rtrs_con *con);
+};
+
+#define RTRS_SIGNAL_EVERY	32
+
+/**
+ * struct rtrs_qp_params - size and kind of a queue pair
+ * @send_wr: work requests that rtrs_con_post() takes before it says -EBUSY
+ * @send_reserve: as many more for those with a signal of their own
+ * @recv_wr: receives that are posted at most
+ * @send_sge: entries in the list of a send
+ * @vector: completion vector, taken modulo those that the device has
+ * @poll: where completions are handled
+ */
+struct rtrs_qp_params {
+	u32 send_wr;
+	u32 send_reserve;
+	u32 recv_wr;
+	u32 send_sge;
+	int vector;
+	enum ib_poll_context poll;
+};
+
+int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev);
+void rtrs_path_close_dev(struct rtrs_path *path);
+
+int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params);
+void rtrs_con_destroy_qp(struct rtrs_con *con);
+void rtrs_con_drain_recv(struct rtrs_con *con);
+void rtrs_con_drain_send(struct rtrs_con *con);
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, bool last);
+int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
+		   bool *queued);
+void rtrs_con_flush(struct rtrs_con *con);
+void rtrs_con_sent(struct rtrs_con *con);
+int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
+bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
+			const char *what);
+
+void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con);
+void rtrs_hb_stop(struct rtrs_path *path);
+bool rtrs_hb_recv(struct rtrs_con *con, u32 imm);
+
+#endif /* RTRS_CORE_H */

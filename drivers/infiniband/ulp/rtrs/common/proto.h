@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RTRS 2.0 on the wire. Documentation/rtrs-protocol.rst tells who sends what
+ * when; all integers are little endian but the immediate value.
+ */
+#ifndef RTRS_PROTO_H
+#define RTRS_PROTO_H
+
+#include <linux/bits.h>
+#include <linux/build_bug.h>
+#include <linux/log2.h>
+#include <linux/types.h>
+#include <linux/uuid.h>
+
+#include "../rtrs.h"
+
+#define RTRS_MAGIC		0x1bbd
+#define RTRS_VERSION_MAJOR	2
+#define RTRS_VERSION_MINOR	0
+#define RTRS_VERSION		(RTRS_VERSION_MAJOR << 8 | RTRS_VERSION_MINOR)
+
+/* Connections of a path: the service connection, then those for I/O. */
+#define RTRS_MAX_CONS		4096
+#define RTRS_MAX_QUEUE_DEPTH	65535
+/* Room for headers behind the data in each chunk. */
+#define RTRS_HDR_ROOM		4096
+#define RTRS_MIN_CHUNK_SIZE	8192
+#define RTRS_SERVICE_DEPTH	512
+#define RTRS_CM_RETRIES		7
+
+#define RTRS_HB_INTERVAL_MS	5000
+#define RTRS_HB_MAX_MISSED	5
+
+/**
+ * struct rtrs_cm_req - private data of a connection request
+ * @cma: the first bytes belong to the CM for AF_IB
+ * @magic: RTRS_MAGIC
+ * @version: RTRS_VERSION; another major version is refused
+ * @cid: index of this connection in its path, 0 for the service connection
+ * @cid_num: connections in the path
+ * @recon_cnt: grows with each connect of the path
+ * @path_uuid: names the path
+ * @sess_uuid: names the session, same on all its paths
+ * @first_conn: bit 0: the server may create the session for this path
+ * @reserved: 0
+ */
+struct rtrs_cm_req {
+	u8 cma[2];
+	__le16 magic;
+	__le16 version;
+	__le16 cid;
+	__le16 cid_num;
+	__le16 recon_cnt;
+	uuid_t path_uuid;
+	uuid_t sess_uuid;
+	u8 first_conn;
+	u8 reserved[11];
+};
+
+static_assert(sizeof(struct rtrs_cm_req) == 56);
+
+/* The server invalidates a chunk's key on each I/O and sends a new one. */
+#define RTRS_FLAG_NEW_RKEY	BIT(1)
+
+/**
+ * struct rtrs_cm_rep - private data of an accept and of a reject
+ * @magic: RTRS_MAGIC
+ * @version: RTRS_VERSION
+ * @err: 0 on accept, negative errno on reject
+ * @queue_depth: chunks of the session
+ * @max_io_size: bytes of data in a chunk
+ * @max_hdr_size: bytes for headers in a chunk
+ * @flags: RTRS_FLAG_NEW_RKEY or 0
+ * @reserved: 0
+ */
+struct rtrs_cm_rep {
+	__le16 magic;
+	__le16 version;
+	__le16 err;
+	__le16 queue_depth;
+	__le32 max_io_size;
+	__le32 max_hdr_size;
+	__le32 flags;
+	u8 reserved[36];
+};
+
+static_assert(sizeof(struct rtrs_cm_rep) == 56);
+
+/**
+ * enum rtrs_msg_type - first field of each message
+ * @RTRS_MSG_INFO_REQ: struct rtrs_info_req
+ * @RTRS_MSG_INFO_RSP: struct rtrs_info_rsp
+ * @RTRS_MSG_WRITE: struct rtrs_msg_write
+ * @RTRS_MSG_READ: struct rtrs_msg_read
+ * @RTRS_MSG_RKEY_RSP: struct rtrs_msg_rkey_rsp
+ */
+enum rtrs_msg_type {
+	RTRS_MSG_INFO_REQ	= 0,
+	RTRS_MSG_INFO_RSP	= 1,
+	RTRS_MSG_WRITE		= 2,
+	RTRS_MSG_READ		= 3,
+	RTRS_MSG_RKEY_RSP	= 4,
+};
+
+/**
+ * struct rtrs_desc - memory that the peer may use
+ * @addr: address for the peer's work requests
+ * @key: its remote key
+ * @len: bytes
+ */
+struct rtrs_desc {
+	__le64 addr;
+	__le32 key;
+	__le32 len;
+};
+
+static_assert(sizeof(struct rtrs_desc) == 16);
+
+/**
+ * struct rtrs_info_req - the client's first message, on connection 0
+ * @type: RTRS_MSG_INFO_REQ
+ * @name: the session's name, NUL terminated
+ * @reserved: 0
+ */
+struct rtrs_info_req {
+	__le16 type;
+	char name[RTRS_NAME_LEN];
+	u8 reserved[15];
+};
+
+static_assert(sizeof(struct rtrs_info_req) == 272);
+
+/**
+ * struct rtrs_info_rsp - the answer to struct rtrs_info_req
+ * @type: RTRS_MSG_INFO_RSP
+ * @nr_desc: how many descriptors follow
+ * @reserved: 0
+ * @desc: cover the session's chunks, in order
+ */
+struct rtrs_info_rsp {
+	__le16 type;
+	__le16 nr_desc;
+	u8 reserved[4];
+	struct rtrs_desc desc[];
+};
+
+static_assert(sizeof(struct rtrs_info_rsp) == 8);
+
+/**
+ * struct rtrs_msg_write - header of a request that carries data or nothing
+ * @type: RTRS_MSG_WRITE
+ * @usr_len: bytes of user message before this header
+ */
+struct rtrs_msg_write {
+	__le16 type;
+	__le16 usr_len;
+};
+
+static_assert(sizeof(struct rtrs_msg_write) == 4);
+
+/* Answer with SEND WITH INV of the first descriptor's key. */
+#define RTRS_READ_NEED_INVAL	BIT(0)
+
+/**
+ * struct rtrs_msg_read - header of a request that wants data
+ * @type: RTRS_MSG_READ
+ * @usr_len: bytes of user message before this header
+ * @flags: RTRS_READ_NEED_INVAL or 0
+ * @nr_desc: 0 or 1
+ * @desc: where the client wants the data
+ */
+struct rtrs_msg_read {
+	__le16 type;
+	__le16 usr_len;
+	__le16 flags;
+	__le16 nr_desc;
+	struct rtrs_desc desc[];
+};
+
+static_assert(sizeof(struct rtrs_msg_read) == 8);
+
+/**
+ * struct rtrs_msg_rkey_rsp - goes with an answer under RTRS_FLAG_NEW_RKEY
+ * @type: RTRS_MSG_RKEY_RSP
+ * @slot: of which chunk
+ * @rkey: its key from now on
+ */
+struct rtrs_msg_rkey_rsp {
+	__le16 type;
+	__le16 slot;
+	__le32 rkey;
+};
+
+static_assert(sizeof(struct rtrs_msg_rkey_rsp) == 8);
+
+/* Headers of a request: user message, RTRS header, one descriptor. */
+#define RTRS_MAX_HDR_LEN	(RTRS_MAX_MSG_LEN + \
+				 sizeof(struct rtrs_msg_read) + \
+				 sizeof(struct rtrs_desc))
+static_assert(RTRS_MAX_HDR_LEN <= RTRS_HDR_ROOM);
+
+/**
+ * enum rtrs_imm_type - top 4 bits of an immediate value
+ * @RTRS_IMM_IO_REQ: a request; payload: slot and header offset
+ * @RTRS_IMM_IO_RSP: an answer; payload: errno and slot
+ * @RTRS_IMM_IO_RSP_W_INV: the same, the client's key has been invalidated
+ * @RTRS_IMM_HB_MSG: heartbeat
+ * @RTRS_IMM_HB_ACK: answer to a heartbeat
+ */
+enum rtrs_imm_type {
+	RTRS_IMM_IO_REQ		= 0,
+	RTRS_IMM_IO_RSP		= 1,
+	RTRS_IMM_IO_RSP_W_INV	= 2,
+	RTRS_IMM_HB_MSG		= 8,
+	RTRS_IMM_HB_ACK		= 9,
+};
+
+#define RTRS_IMM_PAYLOAD_BITS	28
+#define RTRS_IMM_SLOT_BITS	19
+#define RTRS_IMM_ERR_MASK	GENMASK(8, 0)
+
+static inline u32 rtrs_imm(enum rtrs_imm_type type, u32 payload)
+{
+	return (u32)type << RTRS_IMM_PAYLOAD_BITS |
+	       (payload & GENMASK(RTRS_IMM_PAYLOAD_BITS - 1, 0));
+}
+
+static inline u32 rtrs_imm_type(u32 imm)
+{
+	return imm >> RTRS_IMM_PAYLOAD_BITS;
+}
+
+static inline u32 rtrs_imm_payload(u32 imm)
+{
+	return imm & GENMASK(RTRS_IMM_PAYLOAD_BITS - 1, 0);
+}
+
+/* Bits left for an offset in the payload of RTRS_IMM_IO_REQ. */
+static inline u32 rtrs_imm_off_bits(u32 queue_depth)
+{
+	u32 slot_bits = queue_depth > 1 ? ilog2(queue_depth - 1) + 1 : 0;
+
+	return RTRS_IMM_PAYLOAD_BITS - slot_bits;
+}
+
+/* Payload of RTRS_IMM_IO_RSP; @err is 0 or a negative errno. */
+static inline u32 rtrs_imm_rsp(u32 slot, int err)
+{
+	return ((u32)abs(err) & RTRS_IMM_ERR_MASK) << RTRS_IMM_SLOT_BITS | slot;
+}
+
+static inline u32 rtrs_imm_rsp_slot(u32 payload)
+{
+	return payload & GENMASK(RTRS_IMM_SLOT_BITS - 1, 0);
+}
+
+static inline int rtrs_imm_rsp_err(u32 payload)
+{
+	return -(int)(payload >> RTRS_IMM_SLOT_BITS);
+}
+
+#endif /* RTRS_PROTO_H */

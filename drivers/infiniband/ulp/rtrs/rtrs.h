@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RTRS: RDMA transport. What upper layers use; nothing else is for them.
+ *
+ * A session connects a client and a server over one or more paths. The server
+ * sets queue_depth chunks of memory aside for it. A request is a user message
+ * and, with it, data to be written or room for data to be read; it occupies one
+ * slot, and the slot's number is the chunk's. The answer is an errno and, for
+ * reads, the data.
+ */
+#ifndef RTRS_H
+#define RTRS_H
+
+#include <linux/dma-direction.h>
+#include <linux/scatterlist.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+
+/* Longest session name, the terminating NUL included (wire format). */
+#define RTRS_NAME_LEN		255
+/* Most paths a session may have. */
+#define RTRS_MAX_PATHS		128
+/* Longest "ip:SRC@ip:DST" or "gid:SRC@gid:DST", the NUL included. */
+#define RTRS_PATH_STR_LEN	128
+/* Port that an RTRS server listens on unless told otherwise. */
+#define RTRS_PORT		1234
+
+/**
+ * struct rtrs_addr - the two ends of a path
+ * @src: local address; ss_family is AF_UNSPEC when routing is to choose it
+ * @dst: the server's address and port
+ *
+ * Families are AF_INET, AF_INET6 and AF_IB (a GID).
+ */
+struct rtrs_addr {
+	struct sockaddr_storage src;
+	struct sockaddr_storage dst;
+};
+
+int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr);
+int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
+bool rtrs_name_valid(const char *name);
+
+/* Client */
+
+struct rtrs_clt;
+
+/**
+ * enum rtrs_link_event - what became of a session as a whole
+ * @RTRS_LINK_UP: it has a connected path again
+ * @RTRS_LINK_DOWN: its last connected path is gone; every request that was in
+ *	flight has been completed before this is reported
+ */
+enum rtrs_link_event {
+	RTRS_LINK_UP,
+	RTRS_LINK_DOWN,
+};
+
+/**
+ * struct rtrs_clt_params - what rtrs_clt_open() needs to know
+ * @sessname: name of the session, unique on this client; see rtrs_name_valid()
+ * @paths: the paths to connect, at least one
+ * @nr_paths: how many, at most RTRS_MAX_PATHS
+ * @nr_queues: connections for I/O in each path, usually one a CPU
+ * @link_event: told of changes after rtrs_clt_open() has returned; process
+ *	context, may sleep, must not call rtrs_clt_close()
+ * @priv: handed to @link_event
+ */
+struct rtrs_clt_params {
+	const char *sessname;
+	const struct rtrs_addr *paths;
+	unsigned int nr_paths;
+	unsigned int nr_queues;
+	void (*link_event)(void *priv, enum rtrs_link_event ev);
+	void *priv;
+};
+
+/**
+ * struct rtrs_clt_limits - what the two ends agreed on
+ * @queue_depth: slots are 0 .. queue_depth - 1
+ * @max_io_size: most bytes of data in a request
+ * @max_segments: most entries of a request's scatter list; none but the first
+ *	may begin, and none but the last may end, off a 4096-byte boundary
+ * @nr_queues: connections for I/O in each path
+ */
+struct rtrs_clt_limits {
+	u32 queue_depth;
+	u32 max_io_size;
+	u32 max_segments;
+	u32 nr_queues;
+};
+
+/**
+ * struct rtrs_clt_io - a request
+ * @slot: which slot it occupies. The caller hands slots out; it must not use
+ *	one again before @done has been called for it
+ * @queue: on which of a path's connections it goes, below nr_queues
+ * @dir: DMA_TO_DEVICE carries data to the server, DMA_FROM_DEVICE brings data
+ *	back; without data it is DMA_TO_DEVICE
+ * @msg: user message, copied before rtrs_clt_submit() returns
+ * @msg_len: its length, at most RTRS_MAX_MSG_LEN
+ * @nents: entries in @sgl, 0 without data
+ * @data_len: bytes that @sgl describes
+ * @sgl: the data, unmapped; belongs to the transport until @done
+ * @done: called once for each request that rtrs_clt_submit() took, with 0, the
+ *	server's negative errno, or -ECONNABORTED when its path died. Softirq or
+ *	process context. By then nothing can reach the data any more
+ * @path: the transport's own
+ *
+ * Lives as long as the request, usually in the driver's part of a struct request.
+ */
+struct rtrs_clt_io {
+	u16 slot;
+	u16 queue;
+	u16 msg_len;
+	enum dma_data_direction dir;
+	u32 nents;
+	u32 data_len;
+	const void *msg;
+	struct scatterlist *sgl;
+	void (*done)(struct rtrs_clt_io *io, int err);
+	struct rtrs_clt_path *path;
+};
+
+/* Longest user message, in bytes. */
+#define RTRS_MAX_MSG_LEN	320
+
+struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
+void rtrs_clt_close(struct rtrs_clt *clt);
+void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits);
+int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last);
+void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue);
+void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io);
+
+/* Server */
+
+struct rtrs_srv;
+struct rtrs_srv_sess;
+
+/**
+ * struct rtrs_srv_op - a request that arrived
+ * @priv: what @sess_up returned for the session
+ * @dir: DMA_FROM_DEVICE if the client reads, DMA_TO_DEVICE otherwise (the names
+ *	are the client's: same value as in its struct rtrs_clt_io)
+ * @data_len: bytes of data that came with it, or most bytes to answer with
+ * @data: where they are: physically contiguous, page aligned, in the kernel's
+ *	linear map. The client may be able to change it at any time
+ * @msg_len: length of @msg
+ * @msg: the user message, a copy that the client can't reach
+ *
+ * Belongs to the upper layer from ->request() until rtrs_srv_complete().
+ */
+struct rtrs_srv_op {
+	void *priv;
+	enum dma_data_direction dir;
+	u32 data_len;
+	void *data;
+	u16 msg_len;
+	u8 msg[RTRS_MAX_MSG_LEN] __aligned(8);
+};
+
+/**
+ * struct rtrs_srv_ops - an upper layer on the server
+ * @op_size: bytes that it wants for itself with each op, see rtrs_srv_op_priv();
+ *	zeroed when the path comes up, not between requests
+ * @request: a request came. Process context, may sleep, but whatever waits for
+ *	another request of this or any session must go elsewhere. Ends in exactly
+ *	one rtrs_srv_complete(), from here or later
+ * @sess_up: a session has its first path; what it returns is kept as the priv of
+ *	the session's ops. An ERR_PTR() refuses the session. May sleep
+ * @sess_down: the session's last path is gone and no op is in hand any more;
+ *	never runs beside @request for the same session. May sleep
+ */
+struct rtrs_srv_ops {
+	size_t op_size;
+	void (*request)(struct rtrs_srv_op *op);
+	void *(*sess_up)(struct rtrs_srv_sess *sess);
+	void (*sess_down)(struct rtrs_srv_sess *sess, void *priv);
+};
+
+struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port);
+void rtrs_srv_close(struct rtrs_srv *srv);
+void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
+void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
+struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
+const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);
+u32 rtrs_srv_sess_depth(const struct rtrs_srv_sess *sess);
+
+#endif /* RTRS_H */

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Connections: taken into a path, given a queue pair and receives, accepted; and
+ * what the connection manager has to say about them later.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "srv.h"
+
+static void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
+{
+	memset(rep, 0, sizeof(*rep));
+	rep->magic = cpu_to_le16(RTRS_MAGIC);
+	rep->version = cpu_to_le16(RTRS_VERSION);
+	rep->err = cpu_to_le16(err);
+}
+
+/**
+ * rtrs_srv_con_reject() - refuse a connection request
+ * @id: it came with this
+ * @err: the reason, a negative errno, which the client is told
+ */
+void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
+{
+	struct rtrs_cm_rep rep;
+
+	rtrs_srv_fill_rep(&rep, err);
+	rdma_reject(id, &rep, sizeof(rep), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
+{
+	const struct rtrs_srv_sess *sess = con->path->sess;
+	struct rtrs_cm_rep rep;
+	struct rdma_conn_param param = {
+		.private_data		= &rep,
+		.private_data_len	= sizeof(rep),
+		.flow_control		= 1,
+		.rnr_retry_count	= RTRS_CM_RETRIES,
+	};
+
+	rtrs_srv_fill_rep(&rep, 0);
+	rep.queue_depth = cpu_to_le16(sess->queue_depth);
+	rep.max_io_size = cpu_to_le32(rtrs_srv_max_io_size(sess));
+	rep.max_hdr_size = cpu_to_le32(RTRS_HDR_ROOM);
+	if (sess->always_invalidate)
+		rep.flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
+	return rdma_accept(con->c.cm_id, &param);
+}
+
+/* Chains of receives, so that as many requests as slots can always come. */
+static u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
+{
+	u32 max = con->path->p.dev->attrs.max_qp_wr - 1;
+
+	if (!con->c.cid)
+		return min_t(u32, RTRS_SERVICE_DEPTH, max) /
+		       RTRS_SRV_RECV_BATCH - 1;
+	return DIV_ROUND_UP(con->path->sess->queue_depth +
+			    RTRS_SRV_RECV_BATCH - 1, RTRS_SRV_RECV_BATCH);
+}
+
+static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
+{
+	u32 max = con->path->p.dev->attrs.max_qp_wr - 1;
+	struct rtrs_qp_params params = {
+		.send_sge	= 1,
+		.poll		= IB_POLL_WORKQUEUE,
+	};
+
+	if (con->c.cid) {
+		params.vector = con->c.cid - 1;
+		params.send_wr = con->path->sess->queue_depth *
+				 RTRS_SRV_WR_PER_IO + RTRS_SIGNAL_EVERY;
+		params.recv_wr = rtrs_srv_recv_chains(con) *
+				 RTRS_SRV_RECV_BATCH;
+		con->c.sq_room = rtrs_srv_sq_room;
+	} else {
+		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max);
+		/* One is for the client's first message. */
+		params.recv_wr = rtrs_srv_recv_chains(con) *
+				 RTRS_SRV_RECV_BATCH + 1;
+	}
+	return rtrs_con_create_qp(&con->c, &params);
+}
+
+/**
+ * rtrs_srv_con_recv_again() - make up for a receive that was taken
+ * @con: where it was taken
+ *
+ * Context: the completion queue's.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_srv_con_recv_again(struct rtrs_srv_con *con)
+{
+	if (++con->recv_used < RTRS_SRV_RECV_BATCH)
+		return 0;
+	con->recv_used = 0;
+	return ib_post_recv(con->c.cm_id->qp, con->recv_wr, NULL);
+}
+
+static int rtrs_srv_con_post_recvs(struct rtrs_srv_con *con)
+{
+	u32 chains = rtrs_srv_recv_chains(con);
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < RTRS_SRV_RECV_BATCH; i++) {
+		con->recv_wr[i].wr_cqe = &con->recv_cqe;
+		if (i)
+			con->recv_wr[i - 1].next = &con->recv_wr[i];
+	}
+	if (!con->c.cid)
+		ret = rtrs_srv_setup_recv(con);
+	for (i = 0; i < chains && !ret; i++)
+		ret = ib_post_recv(con->c.cm_id->qp, con->recv_wr, NULL);
+	return ret;
+}
+
+/* Nobody asks for the end of a path's connection but the path. */
+static int rtrs_srv_con_event(struct rdma_cm_id *id,
+			      struct rdma_cm_event *event)
+{
+	struct rtrs_srv_con *con = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		rtrs_srv_path_end(con->path, 0, "the client disconnected");
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		rtrs_srv_path_end(con->path, -ENODEV, "the device goes");
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		rtrs_srv_path_end(con->path, -ECONNRESET,
+				  rdma_event_msg(event->event));
+		break;
+	default:
+		pr_debug("%s: connection %u: %s (%d)\n", con->path->p.name,
+			 con->c.cid, rdma_event_msg(event->event),
+			 event->status);
+	}
+	return 0;
+}
+
+static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
+{
+	struct rdma_cm_id *id = con->c.cm_id;
+	int ret;
+
+	ret = rtrs_path_open_dev(&con->path->p, id->device);
+	if (ret)
+		goto reject;
+	ret = rtrs_srv_con_create_qp(con);
+	if (ret)
+		goto reject;
+	ret = rtrs_srv_con_post_recvs(con);
+	if (ret)
+		goto reject;
+	/* Rejects by itself if it can't. */
+	return rtrs_srv_con_accept(con);
+
+reject:
+	rtrs_srv_con_reject(id, ret);
+	return ret;
+}
+
+static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
+					       u16 cid)
+{
+	struct rtrs_srv_con *con;
+
+	con = kzalloc(sizeof(*con), GFP_KERNEL);
+	if (!con)
+		return NULL;
+	con->path = path;
+	con->c.path = &path->p;
+	con->c.cid = cid;
+	con->recv_cqe.done = rtrs_srv_recv_done;
+	spin_lock_init(&con->pend_lock);
+	INIT_LIST_HEAD(&con->pending);
+	return con;
+}
+
+/**
+ * rtrs_srv_con_add() - take a requested connection into a path
+ * @path: the path
+ * @id: from the request
+ * @req: the request, a valid one for this path
+ *
+ * Context: handler of the request.
+ * Return: a negative errno if the path doesn't take it, and @id is still the
+ * caller's; 0 if @id is the path's now, even if the path ends for an error.
+ */
+int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
+		     const struct rtrs_cm_req *req)
+{
+	u16 cid = le16_to_cpu(req->cid);
+	struct rtrs_srv_con *con;
+	int ret = -EBUSY;
+
+	mutex_lock(&path->con_lock);
+	if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING || path->cons[cid])
+		goto unlock;
+	con = rtrs_srv_con_alloc(path, cid);
+	if (!con) {
+		rtrs_srv_path_end(path, -ENOMEM, "adding a connection");
+		ret = -ENOMEM;
+		goto unlock;
+	}
+	con->c.cm_id = id;
+	id->context = con;
+	id->event_handler = rtrs_srv_con_event;
+	path->cons[cid] = con;
+	ret = rtrs_srv_con_setup(con);
+	if (ret)
+		rtrs_srv_path_end(path, ret, "setting a connection up");
+	else
+		path->nr_accepted++;
+	ret = 0;
+unlock:
+	mutex_unlock(&path->con_lock);
+	return ret;
+}

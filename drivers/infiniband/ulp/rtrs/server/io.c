@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Requests. One arrives as an RDMA WRITE WITH IMM into the chunk of its slot.
+ * The immediate value tells where in the chunk its header is. If the client is
+ * to be kept out of the chunk, its key is invalidated first. Then the header and
+ * the user message are copied, checked, and handed to the upper layer, together
+ * with the place of the data. The answer goes out as one chain of work requests:
+ * data, if the client reads; invalidation of the client's key, if it wishes so;
+ * registration of the chunk under a new key, if the old one was invalidated;
+ * and the errno.
+ *
+ * The client may use a slot again as soon as it has the answer, which can be
+ * before the function that posts it has returned. So a slot is given back before
+ * its answer is posted, and the chain stands on the stack, which a request that
+ * comes too early can't reach.
+ *
+ * What doesn't fit in the send queue waits at its connection. That is rare, as
+ * the queue is as long as all slots could need: only answers whose completion
+ * hasn't been handled yet, though the client has them, can take that room.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+
+#include "srv.h"
+
+/**
+ * struct rtrs_srv_answer - work requests of an answer
+ * @data: RDMA WRITE of what was read
+ * @data_sge: where it is
+ * @inv: SEND WITH INV of the client's key
+ * @reg: REG_MR of the chunk
+ * @imm: RDMA WRITE WITH IMM or SEND WITH IMM, with the errno
+ * @imm_sge: message with the chunk's new key
+ */
+struct rtrs_srv_answer {
+	struct ib_rdma_wr data;
+	struct ib_sge data_sge;
+	struct ib_send_wr inv;
+	struct ib_reg_wr reg;
+	struct ib_rdma_wr imm;
+	struct ib_sge imm_sge;
+};
+
+/* The upper layer's part begins on a cache line of its own. */
+#define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
+
+/**
+ * rtrs_srv_io_size() - how large a slot is
+ * @ops: the upper layer
+ *
+ * Return: bytes, the upper layer's part included.
+ */
+size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
+{
+	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
+}
+
+static struct rtrs_srv_io *to_srv_io(struct rtrs_srv_op *op)
+{
+	return container_of(op, struct rtrs_srv_io, op);
+}
+
+/**
+ * rtrs_srv_op_priv() - the upper layer's part of an op
+ * @op: the op
+ *
+ * Return: its op_size bytes.
+ */
+void *rtrs_srv_op_priv(struct rtrs_srv_op *op)
+{
+	return (void *)to_srv_io(op) + RTRS_SRV_IO_HEAD;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_op_priv);
+
+/**
+ * rtrs_srv_op_from_priv() - undo rtrs_srv_op_priv()
+ * @op_priv: the upper layer's part of an op
+ *
+ * Return: the op.
+ */
+struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv)
+{
+	struct rtrs_srv_io *io = op_priv - RTRS_SRV_IO_HEAD;
+
+	return &io->op;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_op_from_priv);
+
+/* Headers end here at the latest, the data before them. */
+static u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
+{
+	return io->hdr_off + sizeof(struct rtrs_msg_read) +
+	       sizeof(struct rtrs_desc);
+}
+
+/* Give the slot back; @io is no more the caller's. */
+static void rtrs_srv_io_release(struct rtrs_srv_io *io)
+{
+	this_cpu_inc(io->con->path->stats->done);
+	/* Pairs with the xchg() that takes the slot. */
+	smp_store_release(&io->in_hand, 0);
+}
+
+/* There is nobody to answer any more. */
+static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_path *path = io->con->path;
+
+	rtrs_srv_io_release(io);
+	percpu_ref_put(&path->ios_ref);
+}
+
+/* Return: true if it is posted, and @io is no more the caller's. */
+static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
+{
+	struct ib_send_wr wr = {
+		.wr_cqe			= &io->inv_cqe,
+		.opcode			= IB_WR_LOCAL_INV,
+		.send_flags		= IB_SEND_SIGNALED,
+		.ex.invalidate_rkey	= io->mr->rkey,
+	};
+
+	return !rtrs_con_post(&io->con->c, &wr, true);
+}
+
+/* The last of an answer: the errno, and the chunk's new key if it has one. */
+static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
+			       const struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_path *path = io->con->path;
+	enum rtrs_imm_type type = io->need_inval ? RTRS_IMM_IO_RSP_W_INV :
+						   RTRS_IMM_IO_RSP;
+	u32 imm = rtrs_imm(type, rtrs_imm_rsp(io->slot, io->err));
+
+	a->imm.wr.ex.imm_data = cpu_to_be32(imm);
+	if (!io->mr) {
+		a->imm.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+		return;
+	}
+	a->imm_sge.addr = path->rkeys_dma + io->slot * sizeof(*path->rkeys);
+	a->imm_sge.length = sizeof(*path->rkeys);
+	a->imm_sge.lkey = path->p.pd->local_dma_lkey;
+	a->imm.wr.opcode = IB_WR_SEND_WITH_IMM;
+	a->imm.wr.sg_list = &a->imm_sge;
+	a->imm.wr.num_sge = 1;
+}
+
+static struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
+						const struct rtrs_srv_io *io)
+{
+	struct ib_send_wr *first = NULL, **next = &first;
+
+	memset(a, 0, sizeof(*a));
+	if (io->desc_len && !io->err) {
+		a->data_sge.addr = io->dma;
+		a->data_sge.length = io->desc_len;
+		a->data_sge.lkey = io->con->c.path->pd->local_dma_lkey;
+		a->data.wr.opcode = IB_WR_RDMA_WRITE;
+		a->data.wr.sg_list = &a->data_sge;
+		a->data.wr.num_sge = 1;
+		a->data.remote_addr = io->desc_addr;
+		a->data.rkey = io->desc_key;
+		*next = &a->data.wr;
+		next = &a->data.wr.next;
+	}
+	if (io->need_inval) {
+		a->inv.opcode = IB_WR_SEND_WITH_INV;
+		a->inv.ex.invalidate_rkey = io->desc_key;
+		*next = &a->inv;
+		next = &a->inv.next;
+	}
+	if (io->mr) {
+		a->reg.wr.opcode = IB_WR_REG_MR;
+		a->reg.mr = io->mr;
+		a->reg.key = io->mr->rkey;
+		a->reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+		*next = &a->reg.wr;
+		next = &a->reg.wr.next;
+	}
+	rtrs_srv_build_imm(a, io);
+	*next = &a->imm.wr;
+	return first;
+}
+
+/* Return: true if it is posted, and @io is no more the caller's. */
+static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_con *con = io->con;
+	struct rtrs_srv_path *path = con->path;
+	struct rtrs_srv_answer answer;
+	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io);
+
+	rtrs_srv_io_release(io);
+	if (unlikely(rtrs_con_post(&con->c, first, true))) {
+		/* Nothing went out, so the slot is still as it was. */
+		if (!xchg(&io->in_hand, 1)) {
+			this_cpu_dec(path->stats->done);
+			return false;
+		}
+		rtrs_srv_path_end(path, -EPROTO,
+				  "slot used again before its answer");
+	}
+	percpu_ref_put(&path->ios_ref);
+	return true;
+}
+
+static bool rtrs_srv_try_post(struct rtrs_srv_io *io)
+{
+	if (io->stage == RTRS_SRV_IO_INVALIDATE)
+		return rtrs_srv_post_inv(io);
+	return rtrs_srv_post_answer(io);
+}
+
+/**
+ * rtrs_srv_sq_room() - post what waits for room in a send queue
+ * @c: the connection; something else than the requests that wait keeps it alive
+ *
+ * Context: any.
+ */
+void rtrs_srv_sq_room(struct rtrs_con *c)
+{
+	struct rtrs_srv_con *con = to_srv_con(c);
+	struct rtrs_srv_io *io;
+	unsigned long flags;
+
+	if (list_empty(&con->pending))
+		return;
+	spin_lock_irqsave(&con->pend_lock, flags);
+	while (!list_empty(&con->pending)) {
+		io = list_first_entry(&con->pending, struct rtrs_srv_io,
+				      pending);
+		list_del(&io->pending);
+		if (!rtrs_srv_try_post(io)) {
+			list_add(&io->pending, &con->pending);
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&con->pend_lock, flags);
+}
+
+static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
+				   struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_path *path = con->path;
+	unsigned long flags;
+
+	/* Once @io is in the list, it keeps nothing alive for us. */
+	percpu_ref_get(&path->ios_ref);
+	spin_lock_irqsave(&con->pend_lock, flags);
+	if (con->closing) {
+		spin_unlock_irqrestore(&con->pend_lock, flags);
+		rtrs_srv_io_drop(io);
+	} else {
+		list_add_tail(&io->pending, &con->pending);
+		spin_unlock_irqrestore(&con->pend_lock, flags);
+		/*
+		 * Room may have come free before @io was in the list. Who gave
+		 * it held sq_lock, and so do we in here: either we see the
+		 * room, or the giver sees the list.
+		 */
+		rtrs_srv_sq_room(&con->c);
+	}
+	percpu_ref_put(&path->ios_ref);
+}
+
+/* Post the next work requests of @io, now or later. It isn't the caller's now. */
+static void rtrs_srv_io_post(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_con *con = io->con;
+
+	if (likely(list_empty(&con->pending)) && rtrs_srv_try_post(io))
+		return;
+	rtrs_srv_wait_for_room(con, io);
+}
+
+/**
+ * rtrs_srv_con_drop_pending() - drop what waits for room, let nothing wait
+ * @con: a connection of a path that is closing
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_io *io, *next;
+	LIST_HEAD(dropped);
+
+	spin_lock_irq(&con->pend_lock);
+	con->closing = true;
+	list_splice_init(&con->pending, &dropped);
+	spin_unlock_irq(&con->pend_lock);
+	list_for_each_entry_safe(io, next, &dropped, pending)
+		rtrs_srv_io_drop(io);
+}
+
+/**
+ * rtrs_srv_drop_orphans() - drop requests whose LOCAL_INV was never posted
+ * @path: a path that is closing. No receive and no send is outstanding, but for
+ *	answers
+ *
+ * A device may refuse work requests when it is removed, say. Those have no
+ * completion that would drop the request.
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_io *io;
+	u32 i;
+
+	if (!path->ios)
+		return;
+	for (i = 0; i < path->sess->queue_depth; i++) {
+		io = rtrs_srv_path_io(path, i);
+		if (READ_ONCE(io->in_hand) &&
+		    READ_ONCE(io->stage) == RTRS_SRV_IO_INVALIDATE)
+			rtrs_srv_io_drop(io);
+	}
+}
+
+/**
+ * rtrs_srv_complete() - answer a request
+ * @op: the op; not the upper layer's any more
+ * @err: 0 or a negative errno. Data that was read is sent only with 0
+ *
+ * Context: any, hard interrupts too.
+ */
+void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
+{
+	struct rtrs_srv_io *io = to_srv_io(op);
+	struct rtrs_srv_path *path = io->con->path;
+	struct ib_device *dev = path->p.dev;
+
+	if (unlikely(rtrs_srv_path_state(path) != RTRS_SRV_CONNECTED)) {
+		rtrs_srv_io_drop(io);
+		return;
+	}
+	/* Some of the kernel's own errnos don't fit in the answer. */
+	if (unlikely(err > 0 || err < -(int)RTRS_IMM_ERR_MASK))
+		err = -EIO;
+	io->err = err;
+	/* Without a new key, the client invalidates after an error itself. */
+	if (err && !io->mr)
+		io->need_inval = false;
+	io->stage = RTRS_SRV_IO_ANSWER;
+
+	ib_dma_sync_single_for_device(dev, io->dma, rtrs_srv_io_used(io),
+				      DMA_BIDIRECTIONAL);
+	if (io->mr) {
+		ib_update_fast_reg_key(io->mr, ib_inc_rkey(io->mr->rkey));
+		path->rkeys[io->slot].rkey = cpu_to_le32(io->mr->rkey);
+		ib_dma_sync_single_for_device(dev, path->rkeys_dma +
+					      io->slot * sizeof(*path->rkeys),
+					      sizeof(*path->rkeys),
+					      DMA_TO_DEVICE);
+	}
+	rtrs_srv_io_post(io);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_complete);
+
+/* @h is a copy. -EINVAL is for the client to know. */
+static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
+			       const struct rtrs_msg_read *hdr,
+			       const struct rtrs_desc *desc, u32 room)
+{
+	u16 nr_desc = le16_to_cpu(hdr->nr_desc);
+	u16 flags = le16_to_cpu(hdr->flags);
+
+	io->op.dir = DMA_FROM_DEVICE;
+	io->op.data_len = 0;
+	if (nr_desc > 1 || flags & ~RTRS_READ_NEED_INVAL ||
+	    (!nr_desc && flags))
+		return -EINVAL;
+	if (!nr_desc)
+		return 0;
+	if (le32_to_cpu(desc->len) > room)
+		return -EINVAL;
+	io->desc_addr = le64_to_cpu(desc->addr);
+	io->desc_key = le32_to_cpu(desc->key);
+	io->desc_len = le32_to_cpu(desc->len);
+	io->need_inval = flags & RTRS_READ_NEED_INVAL;
+	io->op.data_len = io->desc_len;
+	return 0;
+}
+
+/*
+ * Copy and check the headers. Each byte of the chunk is read once, as the client
+ * may be able to change it at any time.
+ *
+ * Return: 0, -EINVAL to be answered, or -EPROTO if there is no telling what this
+ * is.
+ */
+static int rtrs_srv_parse(struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_sess *sess = io->con->path->sess;
+	struct rtrs_srv_op *op = &io->op;
+	struct {
+		struct rtrs_msg_read hdr;
+		struct rtrs_desc desc;
+	} h;
+	u16 type, usr_len;
+	u32 data_len;
+
+	memcpy(&h, op->data + io->hdr_off, sizeof(h));
+	/* The compiler must not read there again instead of in the copy. */
+	barrier();
+	type = le16_to_cpu(h.hdr.type);
+	usr_len = le16_to_cpu(h.hdr.usr_len);
+	if (type != RTRS_MSG_WRITE && type != RTRS_MSG_READ)
+		return -EPROTO;
+	if (usr_len > RTRS_MAX_MSG_LEN || usr_len > io->hdr_off)
+		return -EPROTO;
+	data_len = io->hdr_off - usr_len;
+	if (data_len > rtrs_srv_max_io_size(sess))
+		return -EPROTO;
+
+	op->msg_len = usr_len;
+	memcpy(op->msg, op->data + data_len, usr_len);
+	io->desc_len = 0;
+	io->need_inval = false;
+	if (type == RTRS_MSG_READ)
+		return rtrs_srv_parse_read(io, &h.hdr, &h.desc, data_len);
+	op->dir = DMA_TO_DEVICE;
+	op->data_len = data_len;
+	return 0;
+}
+
+static void rtrs_srv_count(const struct rtrs_srv_path *path,
+			   const struct rtrs_srv_op *op)
+{
+	if (op->dir == DMA_FROM_DEVICE) {
+		this_cpu_inc(path->stats->reads);
+		this_cpu_add(path->stats->read_bytes, op->data_len);
+	} else {
+		this_cpu_inc(path->stats->writes);
+		this_cpu_add(path->stats->write_bytes, op->data_len);
+	}
+}
+
+/* The client can't use the chunk any more, if that is to be so. */
+static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_path *path = io->con->path;
+	int ret;
+
+	io->stage = RTRS_SRV_IO_WORK;
+	ib_dma_sync_single_for_cpu(path->p.dev, io->dma, rtrs_srv_io_used(io),
+				   DMA_BIDIRECTIONAL);
+	ret = rtrs_srv_parse(io);
+	if (unlikely(ret == -EPROTO)) {
+		rtrs_srv_path_end(path, ret, "malformed request");
+		rtrs_srv_io_drop(io);
+		return;
+	}
+	rtrs_srv_count(path, &io->op);
+	if (unlikely(ret))
+		rtrs_srv_complete(&io->op, ret);
+	else
+		path->sess->srv->ops->request(&io->op);
+}
+
+/**
+ * rtrs_srv_inv_done() - a chunk's key is invalid
+ * @cq: where this was completed
+ * @wc: LOCAL_INV
+ */
+void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_io *io = container_of(wc->wr_cqe, struct rtrs_srv_io,
+					      inv_cqe);
+	struct rtrs_srv_con *con = io->con;
+
+	if (rtrs_con_wc_failed(&con->c, wc, "invalidation of a chunk's key")) {
+		rtrs_srv_io_drop(io);
+		return;
+	}
+	rtrs_con_sent(&con->c);
+	rtrs_srv_dispatch(io);
+}
+
+static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
+{
+	struct rtrs_srv_path *path = con->path;
+	const struct rtrs_srv_sess *sess = path->sess;
+	u32 slot = payload >> sess->off_bits;
+	u32 off = payload & GENMASK(sess->off_bits - 1, 0);
+	struct rtrs_srv_io *io;
+
+	/* With this, the longest header lies inside the chunk. */
+	if (slot >= sess->queue_depth ||
+	    off > rtrs_srv_max_io_size(sess) + RTRS_MAX_MSG_LEN) {
+		rtrs_srv_path_end(path, -EPROTO,
+				  "request for memory that it doesn't have");
+		return;
+	}
+	io = rtrs_srv_path_io(path, slot);
+	if (xchg(&io->in_hand, 1)) {
+		rtrs_srv_path_end(path, -EPROTO,
+				  "slot used again before its answer");
+		return;
+	}
+	percpu_ref_get(&path->ios_ref);
+	io->con = con;
+	io->hdr_off = off;
+	io->stage = RTRS_SRV_IO_INVALIDATE;
+	if (io->mr)
+		rtrs_srv_io_post(io);
+	else
+		rtrs_srv_dispatch(io);
+}
+
+/**
+ * rtrs_srv_recv_done() - something came in
+ * @cq: where this was completed
+ * @wc: a receive without a buffer
+ */
+void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_con *con = container_of(wc->wr_cqe,
+						struct rtrs_srv_con, recv_cqe);
+	struct rtrs_srv_path *path = con->path;
+	u32 imm;
+	int ret;
+
+	if (unlikely(rtrs_con_wc_failed(&con->c, wc, "receive")))
+		return;
+	ret = rtrs_srv_con_recv_again(con);
+	if (unlikely(ret)) {
+		rtrs_srv_path_end(path, ret, "posting receives");
+		return;
+	}
+	if (unlikely(wc->opcode != IB_WC_RECV_RDMA_WITH_IMM))
+		goto unexpected;
+	imm = be32_to_cpu(wc->ex.imm_data);
+	if (!con->c.cid) {
+		if (rtrs_hb_recv(&con->c, imm))
+			return;
+		goto unexpected;
+	}
+	if (unlikely(rtrs_imm_type(imm) != RTRS_IMM_IO_REQ))
+		goto unexpected;
+	switch (rtrs_srv_path_state(path)) {
+	case RTRS_SRV_CONNECTED:
+		rtrs_srv_request(con, rtrs_imm_payload(imm));
+		return;
+	case RTRS_SRV_CONNECTING:
+		goto unexpected;
+	default:
+		return;
+	}
+
+unexpected:
+	rtrs_srv_path_end(path, -EPROTO, "message that isn't due here");
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Listening, and what becomes of a connection request.
+ *
+ * The handler of a request owns the new cm_id until rtrs_srv_con_add() has given
+ * it to a path. Before that, an error is told to the client and handed to the
+ * connection manager, which destroys the id; after that, the path's closing
+ * work does, and the handler returns 0 whatever happens.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <rdma/ib.h>
+
+#include "srv.h"
+
+MODULE_DESCRIPTION("RTRS server");
+MODULE_LICENSE("GPL");
+
+#define RTRS_SRV_BACKLOG	128
+
+unsigned int rtrs_srv_chunk_size = 128 << 10;
+module_param_named(max_chunk_size, rtrs_srv_chunk_size, uint, 0444);
+MODULE_PARM_DESC(max_chunk_size,
+		 "Bytes in a chunk, a power of 2; I/O is up to 4096 less (default 131072)");
+
+unsigned int rtrs_srv_queue_depth = 512;
+module_param_named(sess_queue_depth, rtrs_srv_queue_depth, uint, 0444);
+MODULE_PARM_DESC(sess_queue_depth,
+		 "Chunks, hence requests in flight, of a session (default 512)");
+
+bool rtrs_srv_always_invalidate = true;
+module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
+MODULE_PARM_DESC(always_invalidate,
+		 "Keep clients from changing a chunk while a request is in hand (default Y)");
+
+/*
+ * Where paths are set up and taken down. Not in one queue, since paths that are
+ * being set up may wait for others to be gone.
+ */
+struct workqueue_struct *rtrs_srv_setup_wq;
+struct workqueue_struct *rtrs_srv_close_wq;
+
+static int rtrs_srv_check_req(const struct rdma_conn_param *param,
+			      struct rtrs_cm_req *req)
+{
+	u16 cid_num;
+
+	if (!param->private_data || param->private_data_len < sizeof(*req))
+		return -EINVAL;
+	memcpy(req, param->private_data, sizeof(*req));
+	if (le16_to_cpu(req->magic) != RTRS_MAGIC)
+		return -EINVAL;
+	if (le16_to_cpu(req->version) >> 8 != RTRS_VERSION_MAJOR)
+		return -EPROTONOSUPPORT;
+	cid_num = le16_to_cpu(req->cid_num);
+	if (cid_num < 2 || cid_num > RTRS_MAX_CONS ||
+	    le16_to_cpu(req->cid) >= cid_num)
+		return -EINVAL;
+	return 0;
+}
+
+static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
+						const uuid_t *uuid)
+{
+	struct rtrs_srv_path *path;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_for_each_entry(path, &sess->paths, entry)
+		if (uuid_equal(&path->uuid, uuid))
+			return path;
+	return NULL;
+}
+
+/* The path is there already. Is this one more of its connections? */
+static int rtrs_srv_join_path(struct rtrs_srv_path *path,
+			      const struct rtrs_cm_req *req)
+{
+	s16 newer = le16_to_cpu(req->recon_cnt) - path->recon_cnt;
+
+	/*
+	 * A client that connects a path anew has given the old one up, even if
+	 * nothing told us so yet. It finds the way free when it tries again.
+	 */
+	if (newer > 0)
+		rtrs_srv_path_end(path, -ECONNRESET,
+				  "the client connects it anew");
+	if (newer || !req->cid)
+		return -EBUSY;
+	if (le16_to_cpu(req->cid_num) != path->nr_cons)
+		return -EINVAL;
+	kobject_get(&path->kobj);
+	return 0;
+}
+
+static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
+					       struct rtrs_srv_sess *sess,
+					       struct rdma_cm_id *id,
+					       const struct rtrs_cm_req *req)
+{
+	struct rtrs_srv_path *path;
+	bool new_sess = !sess;
+
+	if (srv->closing)
+		return ERR_PTR(-ESHUTDOWN);
+	if (!sess) {
+		if (!(req->first_conn & BIT(0)))
+			return ERR_PTR(-ENXIO);
+		if (req->cid)
+			return ERR_PTR(-ENOTCONN);
+		sess = rtrs_srv_sess_create(srv, &req->sess_uuid, id->device);
+		if (IS_ERR(sess))
+			return ERR_CAST(sess);
+	}
+	if (req->cid)
+		return ERR_PTR(-ENOTCONN);
+	path = rtrs_srv_path_create(sess, id, req);
+	if (IS_ERR(path) && new_sess)
+		rtrs_srv_sess_discard(sess);
+	return path;
+}
+
+/* The path that a request is for; the caller gets a reference. */
+static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
+					       struct rdma_cm_id *id,
+					       const struct rtrs_cm_req *req)
+{
+	struct rtrs_srv_path *path = NULL;
+	struct rtrs_srv_sess *sess;
+	int ret;
+
+	mutex_lock(&rtrs_srv_lock);
+	sess = rtrs_srv_sess_find(srv, &req->sess_uuid);
+	if (sess)
+		path = rtrs_srv_find_path(sess, &req->path_uuid);
+	if (path) {
+		ret = rtrs_srv_join_path(path, req);
+		if (ret)
+			path = ERR_PTR(ret);
+	} else {
+		path = rtrs_srv_new_path(srv, sess, id, req);
+	}
+	mutex_unlock(&rtrs_srv_lock);
+	return path;
+}
+
+static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
+				    const struct rdma_conn_param *param)
+{
+	struct rtrs_addr peer = { .dst = id->route.addr.dst_addr };
+	char peer_str[RTRS_PATH_STR_LEN];
+	struct rtrs_srv_path *path;
+	struct rtrs_cm_req req;
+	int ret;
+
+	ret = rtrs_srv_check_req(param, &req);
+	if (ret)
+		goto reject;
+	path = rtrs_srv_get_path(srv, id, &req);
+	if (IS_ERR(path)) {
+		ret = PTR_ERR(path);
+		goto reject;
+	}
+	ret = rtrs_srv_con_add(path, id, &req);
+	rtrs_srv_path_put(path);
+	if (ret)
+		goto reject;
+	return 0;
+
+reject:
+	rtrs_addr_format(&peer, peer_str, sizeof(peer_str));
+	pr_info_ratelimited("connection request from %s refused: %pe\n",
+			    peer_str, ERR_PTR(ret));
+	rtrs_srv_con_reject(id, ret);
+	return ret;
+}
+
+static int rtrs_srv_listen_event(struct rdma_cm_id *id,
+				 struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return rtrs_srv_connect_request(id->context, id,
+						&event->param.conn);
+	pr_debug("listening: %s (%d)\n", rdma_event_msg(event->event),
+		 event->status);
+	return 0;
+}
+
+static struct rdma_cm_id *rtrs_srv_listen(struct rtrs_srv *srv,
+					  struct sockaddr_storage *addr,
+					  enum rdma_ucm_port_space ps)
+{
+	struct rdma_cm_id *id;
+	int ret;
+
+	id = rdma_create_id(&init_net, rtrs_srv_listen_event, srv, ps,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	/* IPv4 too, whatever the sysctl bindv6only says about sockets. */
+	ret = rdma_set_afonly(id, 0);
+	if (!ret)
+		ret = rdma_bind_addr(id, (struct sockaddr *)addr);
+	if (!ret)
+		ret = rdma_listen(id, RTRS_SRV_BACKLOG);
+	if (ret) {
+		rdma_destroy_id(id);
+		return ERR_PTR(ret);
+	}
+	return id;
+}
+
+static struct rdma_cm_id *rtrs_srv_listen_ip(struct rtrs_srv *srv)
+{
+	struct sockaddr_storage ss = {};
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)&ss;
+	struct rdma_cm_id *id;
+
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(srv->port);
+	id = rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
+	if (id != ERR_PTR(-EAFNOSUPPORT))
+		return id;
+	memset(&ss, 0, sizeof(ss));
+	sin->sin_family = AF_INET;
+	sin->sin_port = htons(srv->port);
+	return rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
+}
+
+static struct rdma_cm_id *rtrs_srv_listen_ib(struct rtrs_srv *srv)
+{
+	struct sockaddr_storage ss = {};
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)&ss;
+
+	sib->sib_family = AF_IB;
+	sib->sib_sid = cpu_to_be64(RDMA_IB_IP_PS_IB | srv->port);
+	sib->sib_sid_mask = cpu_to_be64(~0ULL);
+	/* Any partition key. */
+	sib->sib_pkey = cpu_to_be16(0xffff);
+	return rtrs_srv_listen(srv, &ss, RDMA_PS_IB);
+}
+
+/**
+ * rtrs_srv_open() - listen for sessions
+ * @ops: the upper layer; called from now on
+ * @port: port to listen on, not 0
+ *
+ * Context: process, may sleep.
+ * Return: for rtrs_srv_close(), or an ERR_PTR().
+ */
+struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
+{
+	struct rdma_cm_id *id;
+	struct rtrs_srv *srv;
+
+	if (!port)
+		return ERR_PTR(-EINVAL);
+	srv = kzalloc(sizeof(*srv), GFP_KERNEL);
+	if (!srv)
+		return ERR_PTR(-ENOMEM);
+	srv->ops = ops;
+	srv->port = port;
+
+	id = rtrs_srv_listen_ip(srv);
+	if (IS_ERR(id)) {
+		pr_err("can't listen on port %u: %pe\n", port, id);
+		kfree(srv);
+		return ERR_CAST(id);
+	}
+	srv->ip_id = id;
+
+	id = rtrs_srv_listen_ib(srv);
+	if (IS_ERR(id))
+		pr_info("not listening for GIDs, only for IP addresses: %pe\n",
+			id);
+	else
+		srv->ib_id = id;
+	return srv;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_open);
+
+/**
+ * rtrs_srv_close() - end all sessions and listen no more
+ * @srv: from rtrs_srv_open()
+ *
+ * Waits for the upper layer to complete the requests that it has in hand. On
+ * return ->sess_down() has been called for every session.
+ *
+ * Context: process, may sleep; the caller holds nothing that the upper layer's
+ * functions need.
+ */
+void rtrs_srv_close(struct rtrs_srv *srv)
+{
+	mutex_lock(&rtrs_srv_lock);
+	srv->closing = true;
+	mutex_unlock(&rtrs_srv_lock);
+
+	if (srv->ib_id)
+		rdma_destroy_id(srv->ib_id);
+	rdma_destroy_id(srv->ip_id);
+
+	rtrs_srv_sess_end_all(srv);
+	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
+	/* Whoever took the last session down has done with @srv after this. */
+	flush_workqueue(rtrs_srv_close_wq);
+	kfree(srv);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_close);
+
+static int __init rtrs_srv_check_params(void)
+{
+	if (!is_power_of_2(rtrs_srv_chunk_size) ||
+	    rtrs_srv_chunk_size < RTRS_MIN_CHUNK_SIZE ||
+	    rtrs_srv_chunk_size < PAGE_SIZE ||
+	    rtrs_srv_chunk_size > KMALLOC_MAX_SIZE) {
+		pr_err("max_chunk_size=%u: must be a power of 2 from %lu to %lu\n",
+		       rtrs_srv_chunk_size,
+		       max_t(unsigned long, RTRS_MIN_CHUNK_SIZE, PAGE_SIZE),
+		       (unsigned long)KMALLOC_MAX_SIZE);
+		return -EINVAL;
+	}
+	if (!rtrs_srv_queue_depth ||
+	    rtrs_srv_queue_depth > RTRS_MAX_QUEUE_DEPTH) {
+		pr_err("sess_queue_depth=%u: must be from 1 to %u\n",
+		       rtrs_srv_queue_depth, RTRS_MAX_QUEUE_DEPTH);
+		return -EINVAL;
+	}
+	if (ilog2(rtrs_srv_chunk_size) >
+	    rtrs_imm_off_bits(rtrs_srv_queue_depth)) {
+		pr_err("sess_queue_depth=%u with max_chunk_size=%u: lower one, as both must fit in %u bits\n",
+		       rtrs_srv_queue_depth, rtrs_srv_chunk_size,
+		       RTRS_IMM_PAYLOAD_BITS);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int __init rtrs_srv_init(void)
+{
+	int ret;
+
+	ret = rtrs_srv_check_params();
+	if (ret)
+		return ret;
+	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND, 0);
+	if (!rtrs_srv_setup_wq)
+		return -ENOMEM;
+	ret = -ENOMEM;
+	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND, 0);
+	if (!rtrs_srv_close_wq)
+		goto destroy_setup_wq;
+	ret = rtrs_srv_sysfs_init();
+	if (ret)
+		goto destroy_close_wq;
+	return 0;
+
+destroy_close_wq:
+	destroy_workqueue(rtrs_srv_close_wq);
+destroy_setup_wq:
+	destroy_workqueue(rtrs_srv_setup_wq);
+	return ret;
+}
+
+static void __exit rtrs_srv_exit(void)
+{
+	rtrs_srv_sysfs_exit();
+	destroy_workqueue(rtrs_srv_close_wq);
+	destroy_workqueue(rtrs_srv_setup_wq);
+}
+
+module_init(rtrs_srv_init);
+module_exit(rtrs_srv_exit);

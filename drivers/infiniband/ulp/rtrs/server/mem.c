@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory: the chunks of a session, and what each of its paths needs to let the
+ * client write to them. A path has its own memory regions, so that what one path
+ * was told is worth nothing on another.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "srv.h"
+
+/* Memory regions that are registered at once; the service queue takes them. */
+#define RTRS_SRV_REG_BATCH	64
+
+/**
+ * rtrs_srv_chunks_alloc() - allocate a session's chunks, if they aren't there
+ * @sess: the session
+ * @node: memory node of its first path's device
+ *
+ * Context: process, under the session's up_lock.
+ * Return: 0 or -ENOMEM.
+ */
+int rtrs_srv_chunks_alloc(struct rtrs_srv_sess *sess, int node)
+{
+	/* Compound pages, as the upper layer may hand parts of them on. */
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN |
+		    __GFP_RETRY_MAYFAIL;
+	u32 i;
+
+	lockdep_assert_held(&sess->up_lock);
+	if (sess->chunks)
+		return 0;
+	sess->chunks = kvcalloc(sess->queue_depth, sizeof(*sess->chunks),
+				GFP_KERNEL);
+	if (!sess->chunks)
+		return -ENOMEM;
+	for (i = 0; i < sess->queue_depth; i++) {
+		sess->chunks[i] = alloc_pages_node(node, gfp,
+						   get_order(sess->chunk_size));
+		if (!sess->chunks[i])
+			goto fail;
+	}
+	return 0;
+
+fail:
+	pr_warn_ratelimited("%s: no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
+			    sess->name, sess->queue_depth, sess->chunk_size);
+	rtrs_srv_chunks_free(sess);
+	return -ENOMEM;
+}
+
+/**
+ * rtrs_srv_chunks_free() - undo rtrs_srv_chunks_alloc(), if it was done
+ * @sess: the session, without paths that could use the chunks
+ */
+void rtrs_srv_chunks_free(struct rtrs_srv_sess *sess)
+{
+	u32 i;
+
+	if (!sess->chunks)
+		return;
+	for (i = 0; i < sess->queue_depth && sess->chunks[i]; i++)
+		__free_pages(sess->chunks[i], get_order(sess->chunk_size));
+	kvfree(sess->chunks);
+	sess->chunks = NULL;
+}
+
+static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	struct rtrs_srv_io *io;
+	u32 i;
+
+	path->io_size = rtrs_srv_io_size(sess->srv->ops);
+	path->ios = kvcalloc(sess->queue_depth, path->io_size, GFP_KERNEL);
+	if (!path->ios)
+		return -ENOMEM;
+	for (i = 0; i < sess->queue_depth; i++) {
+		io = rtrs_srv_path_io(path, i);
+		io->slot = i;
+		io->inv_cqe.done = rtrs_srv_inv_done;
+		io->op.priv = sess->priv;
+		io->op.data = page_address(sess->chunks[i]);
+	}
+	return 0;
+}
+
+static int rtrs_srv_map_chunks(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	struct ib_device *dev = path->p.dev;
+	u64 dma;
+
+	while (path->nr_mapped < sess->queue_depth) {
+		dma = ib_dma_map_page(dev, sess->chunks[path->nr_mapped], 0,
+				      sess->chunk_size, DMA_BIDIRECTIONAL);
+		if (ib_dma_mapping_error(dev, dma))
+			return -ENOMEM;
+		rtrs_srv_path_io(path, path->nr_mapped)->dma = dma;
+		path->nr_mapped++;
+	}
+	return 0;
+}
+
+static void rtrs_srv_unmap_chunks(struct rtrs_srv_path *path)
+{
+	while (path->nr_mapped--)
+		ib_dma_unmap_page(path->p.dev,
+				  rtrs_srv_path_io(path, path->nr_mapped)->dma,
+				  path->sess->chunk_size, DMA_BIDIRECTIONAL);
+	path->nr_mapped = 0;
+}
+
+static int rtrs_srv_alloc_rkeys(struct rtrs_srv_path *path)
+{
+	u32 depth = path->sess->queue_depth;
+	u64 dma;
+	u32 i;
+
+	path->rkeys = kcalloc(depth, sizeof(*path->rkeys), GFP_KERNEL);
+	if (!path->rkeys)
+		return -ENOMEM;
+	for (i = 0; i < depth; i++) {
+		path->rkeys[i].type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
+		path->rkeys[i].slot = cpu_to_le16(i);
+	}
+	dma = ib_dma_map_single(path->p.dev, path->rkeys,
+				depth * sizeof(*path->rkeys), DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(path->p.dev, dma))
+		return -ENOMEM;
+	path->rkeys_dma = dma;
+	return 0;
+}
+
+static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
+{
+	if (path->rkeys_dma)
+		ib_dma_unmap_single(path->p.dev, path->rkeys_dma,
+				    path->sess->queue_depth *
+				    sizeof(*path->rkeys), DMA_TO_DEVICE);
+	path->rkeys_dma = 0;
+	kfree(path->rkeys);
+	path->rkeys = NULL;
+}
+
+/*
+ * Chunks in each memory region: one if its key is to change with each request,
+ * else as many as the device can take, the same number in each.
+ */
+static u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
+{
+	const struct rtrs_srv_sess *sess = path->sess;
+	u32 max = path->p.dev->attrs.max_fast_reg_page_list_len /
+		  (sess->chunk_size / RTRS_SRV_MR_PAGE);
+	u32 n;
+
+	/* A descriptor's length has 32 bits, and so have most devices' MRs. */
+	max = min_t(u32, max, SZ_1G / sess->chunk_size);
+	if (sess->always_invalidate)
+		max = min_t(u32, max, 1);
+	for (n = min(max, sess->queue_depth); n > 1; n--)
+		if (sess->queue_depth % n == 0)
+			break;
+	return n;
+}
+
+/* Make a memory region of @nr chunks from @slot on. */
+static int rtrs_srv_add_mr(struct rtrs_srv_path *path, struct scatterlist *sgl,
+			   u32 slot, u32 nr)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	struct scatterlist *sg;
+	struct ib_mr *mr;
+	int ret;
+	u32 i;
+
+	mr = ib_alloc_mr(path->p.pd, IB_MR_TYPE_MEM_REG,
+			 nr * (sess->chunk_size / RTRS_SRV_MR_PAGE));
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	path->mrs[path->nr_mrs++] = mr;
+	sg_init_table(sgl, nr);
+	for_each_sg(sgl, sg, nr, i) {
+		sg_set_page(sg, sess->chunks[slot + i], sess->chunk_size, 0);
+		sg_dma_address(sg) = rtrs_srv_path_io(path, slot + i)->dma;
+		sg_dma_len(sg) = sess->chunk_size;
+	}
+	ret = ib_map_mr_sg(mr, sgl, nr, NULL, RTRS_SRV_MR_PAGE);
+	if (ret != nr)
+		return ret < 0 ? ret : -EINVAL;
+	if (sess->always_invalidate)
+		rtrs_srv_path_io(path, slot)->mr = mr;
+	return 0;
+}
+
+static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	u32 nr = rtrs_srv_chunks_per_mr(path);
+	struct scatterlist *sgl;
+	int ret = 0;
+	u32 slot;
+
+	if (!nr) {
+		pr_warn_ratelimited("%s: device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
+				    path->p.name, dev_name(&path->p.dev->dev),
+				    sess->chunk_size);
+		return -EOPNOTSUPP;
+	}
+	path->mrs = kvcalloc(sess->queue_depth / nr, sizeof(*path->mrs),
+			     GFP_KERNEL);
+	sgl = kvcalloc(nr, sizeof(*sgl), GFP_KERNEL);
+	if (!path->mrs || !sgl)
+		ret = -ENOMEM;
+	for (slot = 0; slot < sess->queue_depth && !ret; slot += nr)
+		ret = rtrs_srv_add_mr(path, sgl, slot, nr);
+	kvfree(sgl);
+	return ret;
+}
+
+static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
+{
+	struct ib_reg_wr *wrs;
+	int ret = 0;
+	u32 i, n;
+
+	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
+	if (!wrs)
+		return -ENOMEM;
+	for (i = 0; i < path->nr_mrs && !ret; i += n) {
+		memset(wrs, 0, RTRS_SRV_REG_BATCH * sizeof(*wrs));
+		for (n = 0; n < RTRS_SRV_REG_BATCH && i + n < path->nr_mrs;
+		     n++) {
+			wrs[n].wr.opcode = IB_WR_REG_MR;
+			wrs[n].mr = path->mrs[i + n];
+			wrs[n].key = path->mrs[i + n]->rkey;
+			wrs[n].access = IB_ACCESS_LOCAL_WRITE |
+					IB_ACCESS_REMOTE_WRITE;
+			if (n)
+				wrs[n - 1].wr.next = &wrs[n].wr;
+		}
+		ret = rtrs_srv_setup_post(path, &wrs[0].wr, &wrs[n - 1].wr);
+	}
+	kfree(wrs);
+	return ret;
+}
+
+/**
+ * rtrs_srv_mem_setup() - make a path ready to take and answer requests
+ * @path: a path whose session is up
+ *
+ * Context: the path's info work.
+ * Return: 0 or a negative errno; rtrs_srv_mem_free() cleans up either way.
+ */
+int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
+{
+	int ret;
+
+	ret = rtrs_srv_ios_alloc(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_map_chunks(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_alloc_mrs(path);
+	if (ret)
+		return ret;
+	if (path->sess->always_invalidate) {
+		ret = rtrs_srv_alloc_rkeys(path);
+		if (ret)
+			return ret;
+	}
+	return rtrs_srv_register_mrs(path);
+}
+
+/**
+ * rtrs_srv_mem_free() - undo rtrs_srv_mem_setup(), as far as it came
+ * @path: a path without requests in hand, its connections drained
+ */
+void rtrs_srv_mem_free(struct rtrs_srv_path *path)
+{
+	while (path->nr_mrs)
+		ib_dereg_mr(path->mrs[--path->nr_mrs]);
+	kvfree(path->mrs);
+	path->mrs = NULL;
+	rtrs_srv_free_rkeys(path);
+	rtrs_srv_unmap_chunks(path);
+	kvfree(path->ios);
+	path->ios = NULL;
+}

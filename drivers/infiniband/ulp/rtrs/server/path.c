@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The life of a path: its beginning, its states, and its end.
+ *
+ * In the end, first nothing new comes in, then what is in hand ends, then what
+ * the hardware could still use goes, and the cm_ids go last, since the removal
+ * of an RDMA device waits for them and for nothing else.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+
+#include "srv.h"
+
+/**
+ * rtrs_srv_next_state() - the state table
+ * @state: where a path is
+ * @event: what happens
+ *
+ * Return: where it goes; @state if the event means nothing to it.
+ */
+enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
+					enum rtrs_srv_event event)
+{
+	static const u8 next[RTRS_SRV_NR_STATES][RTRS_SRV_NR_EVENTS] = {
+		[RTRS_SRV_CONNECTING] = {
+			[RTRS_SRV_UP]			= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
+			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+		},
+		[RTRS_SRV_CONNECTED] = {
+			[RTRS_SRV_UP]			= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+		},
+		[RTRS_SRV_CLOSING] = {
+			[RTRS_SRV_UP]			= RTRS_SRV_CLOSING,
+			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
+			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+		},
+	};
+
+	return next[state][event];
+}
+
+/**
+ * rtrs_srv_path_event() - let something happen to a path
+ * @path: the path; the caller's context is one that its closing work waits for
+ * @event: what happens
+ *
+ * The only place where a path's state changes.
+ *
+ * Context: any.
+ * Return: true if the state changed.
+ */
+bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event)
+{
+	enum rtrs_srv_state old, new;
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->state_lock, flags);
+	old = path->state;
+	new = rtrs_srv_next_state(old, event);
+	/* Pairs with rtrs_srv_path_state(). */
+	smp_store_release(&path->state, new);
+	if (new != old && new == RTRS_SRV_CLOSING)
+		queue_work(rtrs_srv_close_wq, &path->close_work);
+	spin_unlock_irqrestore(&path->state_lock, flags);
+
+	if (new == old)
+		return false;
+	rtrs_srv_changed();
+	return true;
+}
+
+/**
+ * rtrs_srv_path_end() - ask for the end of a path
+ * @path: the path, as for rtrs_srv_path_event()
+ * @err: 0 if somebody wants it so, else a negative errno
+ * @why: the reason, for the log; only the first one counts
+ *
+ * Context: any.
+ */
+void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why)
+{
+	if (!rtrs_srv_path_event(path, RTRS_SRV_END))
+		return;
+	if (err)
+		pr_warn_ratelimited("%s: path ends: %s (%pe)\n", path->p.name,
+				    why, ERR_PTR(err));
+	else
+		pr_info_ratelimited("%s: path ends: %s\n", path->p.name, why);
+}
+
+static void rtrs_srv_path_error(struct rtrs_path *p, int err, const char *why)
+{
+	rtrs_srv_path_end(to_srv_path(p), err, why);
+}
+
+static void rtrs_srv_setup_timeout(struct work_struct *work)
+{
+	struct rtrs_srv_path *path = container_of(to_delayed_work(work),
+						  struct rtrs_srv_path,
+						  setup_timeout);
+
+	if (rtrs_srv_path_event(path, RTRS_SRV_SETUP_TIMEOUT))
+		pr_warn_ratelimited("%s: path ends: the client didn't finish its handshake in %u s\n",
+				    path->p.name, RTRS_SRV_SETUP_MS / 1000);
+}
+
+static void rtrs_srv_ios_released(struct percpu_ref *ref)
+{
+	complete(&container_of(ref, struct rtrs_srv_path, ios_ref)->ios_done);
+}
+
+static void rtrs_srv_path_free(struct rtrs_srv_path *path)
+{
+	free_percpu(path->stats);
+	percpu_ref_exit(&path->ios_ref);
+	kfree(path->info_req);
+	kvfree(path->cons);
+	mutex_destroy(&path->con_lock);
+	kfree(path);
+}
+
+/**
+ * rtrs_srv_path_put() - let go of a path that was looked up
+ * @path: the path
+ */
+void rtrs_srv_path_put(struct rtrs_srv_path *path)
+{
+	kobject_put(&path->kobj);
+}
+
+/*
+ * After this, connections are as dead as they get while somebody posts to them:
+ * the client reaches nothing here any more, and no new request turns up.
+ */
+static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
+{
+	u32 i;
+
+	/* A connection that was being set up is complete, no other follows. */
+	mutex_lock(&path->con_lock);
+	mutex_unlock(&path->con_lock);
+
+	for (i = 0; i < path->nr_cons; i++)
+		if (path->cons[i])
+			rdma_disconnect(path->cons[i]->c.cm_id);
+	/*
+	 * While the first round waits, receives that came before the end may
+	 * be posted again, behind what is waited for. The second round finds
+	 * them.
+	 */
+	for (i = 0; i < 2 * path->nr_cons; i++)
+		if (path->cons[i % path->nr_cons])
+			rtrs_con_drain_recv(&path->cons[i % path->nr_cons]->c);
+
+	cancel_delayed_work_sync(&path->setup_timeout);
+	cancel_work_sync(&path->info_work);
+	rtrs_hb_stop(&path->p);
+}
+
+/* Wait until no request is in hand. */
+static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
+{
+	u32 i;
+
+	for (i = 0; i < path->nr_cons; i++) {
+		if (!path->cons[i])
+			continue;
+		rtrs_srv_con_drop_pending(path->cons[i]);
+		rtrs_con_drain_send(&path->cons[i]->c);
+	}
+	rtrs_srv_drop_orphans(path);
+	percpu_ref_kill(&path->ios_ref);
+	wait_for_completion(&path->ios_done);
+	/* The upper layer may have completed requests since. */
+	for (i = 0; i < path->nr_cons; i++)
+		if (path->cons[i])
+			rtrs_con_drain_send(&path->cons[i]->c);
+}
+
+static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
+{
+	u32 i;
+
+	for (i = 0; i < path->nr_cons; i++)
+		if (path->cons[i])
+			rtrs_con_destroy_qp(&path->cons[i]->c);
+	rtrs_path_close_dev(&path->p);
+	for (i = 0; i < path->nr_cons; i++) {
+		if (!path->cons[i])
+			continue;
+		rdma_destroy_id(path->cons[i]->c.cm_id);
+		kfree(path->cons[i]);
+		path->cons[i] = NULL;
+	}
+}
+
+static void rtrs_srv_close_work(struct work_struct *work)
+{
+	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
+						  close_work);
+
+	rtrs_srv_path_stop(path);
+	rtrs_srv_sysfs_del_path(path);
+	rtrs_srv_path_finish_ios(path);
+	rtrs_srv_mem_free(path);
+	rtrs_srv_setup_free(path);
+	rtrs_srv_path_destroy_cons(path);
+	rtrs_srv_sess_leave(path);
+
+	kobject_put(&path->kobj);
+	wait_for_completion(&path->released);
+	rtrs_srv_path_free(path);
+}
+
+static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
+{
+	path->cons = kvcalloc(path->nr_cons, sizeof(*path->cons), GFP_KERNEL);
+	path->info_req = kzalloc(sizeof(*path->info_req), GFP_KERNEL);
+	path->stats = alloc_percpu(struct rtrs_srv_stats);
+	if (!path->cons || !path->info_req || !path->stats)
+		return -ENOMEM;
+	return percpu_ref_init(&path->ios_ref, rtrs_srv_ios_released, 0,
+			       GFP_KERNEL);
+}
+
+/**
+ * rtrs_srv_path_create() - make a path, without connections yet
+ * @sess: its session
+ * @id: whose request for connection 0 asks for it
+ * @req: that request, a valid one
+ *
+ * It ends by itself if it isn't connected in RTRS_SRV_SETUP_MS.
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: the path, with a reference for the caller, or an ERR_PTR().
+ */
+struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
+					   struct rdma_cm_id *id,
+					   const struct rtrs_cm_req *req)
+{
+	struct rtrs_srv_path *path;
+	int ret;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	if (sess->nr_paths >= RTRS_MAX_PATHS)
+		return ERR_PTR(-EMFILE);
+	if (rtrs_srv_dev_depth(id->device) < sess->queue_depth)
+		return ERR_PTR(-EOPNOTSUPP);
+	path = kzalloc(sizeof(*path), GFP_KERNEL);
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&path->state_lock);
+	mutex_init(&path->con_lock);
+	init_completion(&path->ios_done);
+	init_completion(&path->released);
+	INIT_DELAYED_WORK(&path->setup_timeout, rtrs_srv_setup_timeout);
+	INIT_WORK(&path->info_work, rtrs_srv_info_work);
+	INIT_WORK(&path->close_work, rtrs_srv_close_work);
+	path->nr_cons = le16_to_cpu(req->cid_num);
+	ret = rtrs_srv_path_alloc(path);
+	if (ret) {
+		rtrs_srv_path_free(path);
+		return ERR_PTR(ret);
+	}
+
+	path->p.error = rtrs_srv_path_error;
+	path->sess = sess;
+	uuid_copy(&path->uuid, &req->path_uuid);
+	path->recon_cnt = le16_to_cpu(req->recon_cnt);
+	path->addr.src = id->route.addr.src_addr;
+	path->addr.dst = id->route.addr.dst_addr;
+	path->port_num = id->port_num;
+	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
+	strscpy(path->p.name, path->addr_str, sizeof(path->p.name));
+
+	kobject_init(&path->kobj, &rtrs_srv_path_ktype);
+	kobject_get(&path->kobj);
+	list_add_tail(&path->entry, &sess->paths);
+	sess->nr_paths++;
+	schedule_delayed_work(&path->setup_timeout,
+			      msecs_to_jiffies(RTRS_SRV_SETUP_MS));
+	return path;
+}

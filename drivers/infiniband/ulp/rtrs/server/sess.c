@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sessions: created and found by uuid, named and made known to the upper layer
+ * when their first path is set up, gone with their last path.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/export.h>
+#include <linux/slab.h>
+
+#include "srv.h"
+
+/* Guards the list of sessions, what is said to be so in srv.h, and the names. */
+DEFINE_MUTEX(rtrs_srv_lock);
+/* Of all upper layers, since a name is a folder in sysfs. */
+static LIST_HEAD(rtrs_srv_sessions);
+/* For all that is waited for here; none of it is frequent. */
+DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
+/* How often rtrs_srv_changed() was called. */
+static atomic_t rtrs_srv_changes = ATOMIC_INIT(0);
+
+/**
+ * rtrs_srv_changed() - wake who waits for a path or a session to change or go
+ *
+ * Context: any.
+ */
+void rtrs_srv_changed(void)
+{
+	/* Pairs with the read in rtrs_srv_sess_claim(). */
+	atomic_inc_return_release(&rtrs_srv_changes);
+	wake_up_all(&rtrs_srv_wait);
+}
+
+/**
+ * rtrs_srv_sess_find() - look a session up
+ * @srv: where it came in
+ * @uuid: its uuid
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: the session, or NULL; one without paths can't be found any more.
+ */
+struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
+					 const uuid_t *uuid)
+{
+	struct rtrs_srv_sess *sess;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_for_each_entry(sess, &rtrs_srv_sessions, entry)
+		if (sess->srv == srv && !list_empty(&sess->paths) &&
+		    uuid_equal(&sess->uuid, uuid))
+			return sess;
+	return NULL;
+}
+
+/**
+ * rtrs_srv_dev_depth() - how deep a session may be on a device
+ * @dev: the device
+ *
+ * One connection may have to carry all requests of a session, with all their
+ * work requests, and there's a receive posted for each request that the client
+ * may send.
+ *
+ * Return: the queue depth, 0 if the device is no good at all.
+ */
+u32 rtrs_srv_dev_depth(const struct ib_device *dev)
+{
+	/* One work request is for draining. */
+	int wr = dev->attrs.max_qp_wr - 1;
+	int by_send = (wr - RTRS_SIGNAL_EVERY) / RTRS_SRV_WR_PER_IO;
+	int by_recv = wr - 2 * RTRS_SRV_RECV_BATCH;
+	int by_cq = (dev->attrs.max_cqe - RTRS_SIGNAL_EVERY -
+		     2 * RTRS_SRV_RECV_BATCH - 2) / (RTRS_SRV_WR_PER_IO + 1);
+
+	return clamp(min3(by_send, by_recv, by_cq), 0, RTRS_MAX_QUEUE_DEPTH);
+}
+
+/**
+ * rtrs_srv_sess_create() - make a session
+ * @srv: where it came in
+ * @uuid: its uuid, not in use
+ * @dev: device of its first path
+ *
+ * Context: under rtrs_srv_lock; it ends with its last path, or by
+ * rtrs_srv_sess_discard() if it got none.
+ * Return: the session or an ERR_PTR().
+ */
+struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
+					   const uuid_t *uuid,
+					   struct ib_device *dev)
+{
+	u32 depth = min(rtrs_srv_queue_depth, rtrs_srv_dev_depth(dev));
+	struct rtrs_srv_sess *sess;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	if (!depth)
+		return ERR_PTR(-EOPNOTSUPP);
+	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
+	if (!sess)
+		return ERR_PTR(-ENOMEM);
+	sess->srv = srv;
+	uuid_copy(&sess->uuid, uuid);
+	sess->queue_depth = depth;
+	sess->chunk_size = rtrs_srv_chunk_size;
+	sess->off_bits = rtrs_imm_off_bits(depth);
+	sess->always_invalidate = rtrs_srv_always_invalidate;
+	INIT_LIST_HEAD(&sess->paths);
+	mutex_init(&sess->up_lock);
+	list_add_tail(&sess->entry, &rtrs_srv_sessions);
+	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
+	return sess;
+}
+
+/**
+ * rtrs_srv_sess_discard() - the last of a session
+ * @sess: a session without paths, and without anything set up for one
+ *
+ * Context: under rtrs_srv_lock.
+ */
+void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
+{
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_del(&sess->entry);
+	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
+	rtrs_srv_changed();
+	mutex_destroy(&sess->up_lock);
+	kfree(sess);
+}
+
+/* Has it a path that isn't on its way out? */
+static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_path *path;
+
+	list_for_each_entry(path, &sess->paths, entry)
+		if (rtrs_srv_path_state(path) != RTRS_SRV_CLOSING)
+			return true;
+	return false;
+}
+
+/* -EAGAIN: the name is in use by a session on its way out. */
+static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
+{
+	struct rtrs_srv_sess *other;
+
+	if (sess->name[0])
+		return strcmp(sess->name, name) ? -EINVAL : 0;
+	list_for_each_entry(other, &rtrs_srv_sessions, entry) {
+		if (other == sess || strcmp(other->name, name))
+			continue;
+		return rtrs_srv_sess_alive(other) ? -EEXIST : -EAGAIN;
+	}
+	return 0;
+}
+
+/*
+ * -EAGAIN: a path between the same addresses is on its way out. If it isn't
+ * yet, it is now: a client has one path between two addresses, so it must have
+ * given up the other one.
+ */
+static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_path *other;
+
+	list_for_each_entry(other, &path->sess->paths, entry) {
+		if (other == path || !other->named ||
+		    strcmp(other->addr_str, path->addr_str))
+			continue;
+		rtrs_srv_path_end(other, -ECONNRESET,
+				  "the client connects anew between these addresses");
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	int ret;
+
+	mutex_lock(&rtrs_srv_lock);
+	ret = rtrs_srv_check_name(sess, name);
+	if (!ret)
+		ret = rtrs_srv_check_addr(path);
+	if (!ret) {
+		strscpy(sess->name, name, sizeof(sess->name));
+		path->named = true;
+	}
+	mutex_unlock(&rtrs_srv_lock);
+	return ret;
+}
+
+/**
+ * rtrs_srv_sess_claim() - take a session's name and a path's into use
+ * @path: the path
+ * @name: the session's name, a valid one
+ *
+ * A client that went away and comes back at once may meet what is left of its
+ * old session or path; so those that are on their way out are waited for.
+ *
+ * Context: process, may sleep until the path is closing.
+ * Return: 0; -EEXIST if another session has the name, -EINVAL if the session has
+ * another name, -ECONNABORTED.
+ */
+int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
+{
+	int changes, ret;
+
+	for (;;) {
+		/* What changes after this, the end of @path too, wakes us. */
+		changes = atomic_read_acquire(&rtrs_srv_changes);
+		if (rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
+			return -ECONNABORTED;
+		ret = rtrs_srv_try_claim(path, name);
+		if (ret != -EAGAIN)
+			return ret;
+		wait_event(rtrs_srv_wait,
+			   atomic_read(&rtrs_srv_changes) != changes);
+	}
+}
+
+/**
+ * rtrs_srv_sess_up() - make a path's session ready for requests, if it isn't
+ * @path: a path that has claimed the session's name
+ *
+ * What was set up when an error is met stays until the session goes, or another
+ * path has more luck.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_srv_sess_up(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	void *priv;
+	int ret = 0;
+
+	mutex_lock(&sess->up_lock);
+	if (sess->up)
+		goto unlock;
+	ret = rtrs_srv_chunks_alloc(sess, ibdev_to_node(path->p.dev));
+	if (ret)
+		goto unlock;
+	ret = rtrs_srv_sysfs_add_sess(sess);
+	if (ret)
+		goto unlock;
+	priv = sess->srv->ops->sess_up(sess);
+	if (IS_ERR(priv)) {
+		ret = PTR_ERR(priv);
+		goto unlock;
+	}
+	sess->priv = priv;
+	sess->up = true;
+unlock:
+	mutex_unlock(&sess->up_lock);
+	return ret;
+}
+
+/**
+ * rtrs_srv_sess_leave() - part a path from its session
+ * @path: the path; nothing of it can reach the session any more
+ *
+ * With the last path goes the session.
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	bool last;
+
+	mutex_lock(&rtrs_srv_lock);
+	list_del(&path->entry);
+	sess->nr_paths--;
+	last = list_empty(&sess->paths);
+	mutex_unlock(&rtrs_srv_lock);
+	rtrs_srv_changed();
+	if (!last)
+		return;
+
+	/* Nobody can find the session any more. */
+	if (sess->up)
+		sess->srv->ops->sess_down(sess, sess->priv);
+	rtrs_srv_sysfs_del_sess(sess);
+	rtrs_srv_chunks_free(sess);
+	mutex_lock(&rtrs_srv_lock);
+	rtrs_srv_sess_discard(sess);
+	mutex_unlock(&rtrs_srv_lock);
+}
+
+/**
+ * rtrs_srv_sess_end_all() - ask for the end of all of an upper layer's paths
+ * @srv: takes no new ones any more
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
+{
+	struct rtrs_srv_sess *sess;
+	struct rtrs_srv_path *path;
+
+	mutex_lock(&rtrs_srv_lock);
+	list_for_each_entry(sess, &rtrs_srv_sessions, entry) {
+		if (sess->srv != srv)
+			continue;
+		list_for_each_entry(path, &sess->paths, entry)
+			rtrs_srv_path_end(path, 0, "the server is closing");
+	}
+	mutex_unlock(&rtrs_srv_lock);
+}
+
+/**
+ * rtrs_srv_sess_name() - how a session is called
+ * @sess: a session that is up
+ *
+ * Context: any.
+ * Return: the name that its client gave it; lives as long as the session.
+ */
+const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess)
+{
+	return sess->name;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_sess_name);
+
+/**
+ * rtrs_srv_sess_depth() - how many slots a session has
+ * @sess: a session that is up
+ *
+ * Context: any.
+ * Return: the most requests that a path of the session can have in hand.
+ */
+u32 rtrs_srv_sess_depth(const struct rtrs_srv_sess *sess)
+{
+	return sess->queue_depth;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_sess_depth);

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The handshake that turns a set of connections into a path: the client names
+ * its session, the path is made ready, the client is told where the chunks are.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+
+#include "srv.h"
+
+static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
+						  struct rtrs_srv_path,
+						  info_req_cqe);
+	struct rtrs_con *c = &path->cons[0]->c;
+
+	if (rtrs_con_wc_failed(c, wc, "receive of the client's first message"))
+		return;
+	if (wc->opcode != IB_WC_RECV ||
+	    wc->byte_len != sizeof(*path->info_req)) {
+		rtrs_srv_path_end(path, -EPROTO,
+				  "the client's first message isn't one");
+		return;
+	}
+	queue_work(rtrs_srv_setup_wq, &path->info_work);
+}
+
+/**
+ * rtrs_srv_setup_recv() - post the receive for the client's first message
+ * @con: connection 0, on which nothing else has been posted yet
+ *
+ * Return: 0, or a negative errno; rtrs_srv_setup_free() cleans up either way.
+ */
+int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_path *path = con->path;
+	struct ib_device *dev = path->p.dev;
+	struct ib_recv_wr wr = {
+		.wr_cqe		= &path->info_req_cqe,
+		.num_sge	= 1,
+	};
+	struct ib_sge sge = {
+		.length		= sizeof(*path->info_req),
+		.lkey		= path->p.pd->local_dma_lkey,
+	};
+	u64 dma;
+
+	dma = ib_dma_map_single(dev, path->info_req, sizeof(*path->info_req),
+				DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(dev, dma))
+		return -ENOMEM;
+	path->info_req_dma = dma;
+	path->info_req_cqe.done = rtrs_srv_info_req_done;
+	sge.addr = dma;
+	wr.sg_list = &sge;
+	return ib_post_recv(con->c.cm_id->qp, &wr, NULL);
+}
+
+static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
+{
+	if (!path->info_req_dma)
+		return;
+	ib_dma_unmap_single(path->p.dev, path->info_req_dma,
+			    sizeof(*path->info_req), DMA_FROM_DEVICE);
+	path->info_req_dma = 0;
+}
+
+static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
+{
+	if (path->info_rsp_dma)
+		ib_dma_unmap_single(path->p.dev, path->info_rsp_dma,
+				    path->info_rsp_len, DMA_TO_DEVICE);
+	path->info_rsp_dma = 0;
+	kfree(path->info_rsp);
+	path->info_rsp = NULL;
+}
+
+/**
+ * rtrs_srv_setup_free() - free what the handshake left behind
+ * @path: a path whose connections are drained
+ */
+void rtrs_srv_setup_free(struct rtrs_srv_path *path)
+{
+	rtrs_srv_unmap_info_req(path);
+	rtrs_srv_free_info_rsp(path);
+}
+
+static void rtrs_srv_setup_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
+						  struct rtrs_srv_path,
+						  setup_cqe);
+	struct rtrs_con *c = &path->cons[0]->c;
+
+	if (rtrs_con_wc_failed(c, wc, "work request of the handshake"))
+		return;
+	rtrs_con_sent(c);
+	WRITE_ONCE(path->setup_busy, false);
+	wake_up_all(&rtrs_srv_wait);
+}
+
+/**
+ * rtrs_srv_setup_post() - post work requests on connection 0, wait until done
+ * @path: the path
+ * @first: the chain
+ * @last: its last one
+ *
+ * Context: the path's info work.
+ * Return: 0 or a negative errno. On errors the device may still use what the
+ * chain refers to, until the path's connections are drained.
+ */
+int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
+			struct ib_send_wr *last)
+{
+	int ret;
+
+	path->setup_cqe.done = rtrs_srv_setup_done;
+	WRITE_ONCE(path->setup_busy, true);
+	last->wr_cqe = &path->setup_cqe;
+	last->send_flags |= IB_SEND_SIGNALED;
+	ret = rtrs_con_post(&path->cons[0]->c, first, true);
+	if (ret)
+		return ret;
+	/* Any failure of the work requests makes the path end. */
+	wait_event(rtrs_srv_wait,
+		   !READ_ONCE(path->setup_busy) ||
+		   rtrs_srv_path_state(path) == RTRS_SRV_CLOSING);
+	return READ_ONCE(path->setup_busy) ? -ECONNABORTED : 0;
+}
+
+/* Take the session's name, if all is there that the client announced. */
+static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
+{
+	const struct rtrs_info_req *req = path->info_req;
+	bool all_there;
+	int ret;
+
+	rtrs_srv_unmap_info_req(path);
+	mutex_lock(&path->con_lock);
+	all_there = path->nr_accepted == path->nr_cons;
+	mutex_unlock(&path->con_lock);
+	if (!all_there || le16_to_cpu(req->type) != RTRS_MSG_INFO_REQ)
+		return -EPROTO;
+	if (!rtrs_name_valid(req->name)) {
+		pr_warn_ratelimited("%s: the client's name for its session is not valid\n",
+				    path->addr_str);
+		return -EINVAL;
+	}
+	ret = rtrs_srv_sess_claim(path, req->name);
+	if (ret) {
+		pr_warn_ratelimited("%s: the session's name \"%s\" is refused: %pe\n",
+				    path->addr_str, req->name, ERR_PTR(ret));
+		return ret;
+	}
+	/* A message that is printed meanwhile may show some of both. */
+	snprintf(path->p.name, sizeof(path->p.name), "%s %s", req->name,
+		 path->addr_str);
+	return 0;
+}
+
+/* As soon as this is out, requests come. */
+static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
+{
+	struct ib_device *dev = path->p.dev;
+	struct ib_sge sge = {
+		.addr		= path->info_rsp_dma,
+		.length		= path->info_rsp_len,
+		.lkey		= path->p.pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.opcode		= IB_WR_SEND,
+		.sg_list	= &sge,
+		.num_sge	= 1,
+	};
+	int ret;
+
+	ib_dma_sync_single_for_device(dev, path->info_rsp_dma,
+				      path->info_rsp_len, DMA_TO_DEVICE);
+	ret = rtrs_srv_setup_post(path, &wr, &wr);
+	if (!ret)
+		rtrs_srv_free_info_rsp(path);
+	return ret;
+}
+
+static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
+{
+	struct rtrs_info_rsp *rsp;
+	u64 dma;
+	u32 i;
+
+	path->info_rsp_len = struct_size(rsp, desc, path->nr_mrs);
+	rsp = kzalloc(path->info_rsp_len, GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+	path->info_rsp = rsp;
+	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
+	rsp->nr_desc = cpu_to_le16(path->nr_mrs);
+	for (i = 0; i < path->nr_mrs; i++) {
+		rsp->desc[i].addr = cpu_to_le64(path->mrs[i]->iova);
+		rsp->desc[i].key = cpu_to_le32(path->mrs[i]->rkey);
+		rsp->desc[i].len = cpu_to_le32(path->mrs[i]->length);
+	}
+	dma = ib_dma_map_single(path->p.dev, rsp, path->info_rsp_len,
+				DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(path->p.dev, dma))
+		return -ENOMEM;
+	path->info_rsp_dma = dma;
+	return 0;
+}
+
+static int rtrs_srv_setup(struct rtrs_srv_path *path)
+{
+	int ret;
+
+	ret = rtrs_srv_take_info_req(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_sess_up(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_mem_setup(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_prepare_info_rsp(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_sysfs_add_path(path);
+	if (ret)
+		return ret;
+	if (!rtrs_srv_path_event(path, RTRS_SRV_UP))
+		return -ECONNABORTED;
+	/* First, as a client that doesn't take the answer must be noticed. */
+	rtrs_hb_start(&path->p, &path->cons[0]->c);
+	return rtrs_srv_send_info_rsp(path);
+}
+
+/**
+ * rtrs_srv_info_work() - do what the client's first message asks for
+ * @work: in the path; queued once, by the arrival of that message
+ *
+ * On errors, what is done stays for the path's closing work to undo.
+ */
+void rtrs_srv_info_work(struct work_struct *work)
+{
+	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
+						  info_work);
+	int ret;
+
+	ret = rtrs_srv_setup(path);
+	if (ret) {
+		rtrs_srv_path_end(path, ret, "setting the path up");
+		return;
+	}
+	pr_info_ratelimited("%s: connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
+			    path->p.name, path->nr_cons,
+			    path->sess->queue_depth, path->sess->chunk_size,
+			    dev_name(&path->p.dev->dev), path->port_num);
+}

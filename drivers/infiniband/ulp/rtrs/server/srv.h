@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RTRS server: what its files share.
+ *
+ * A session is created by the first connection request that names it, and lives
+ * as long as it has a path. A path is created by the request for its connection
+ * 0, is set up (CONNECTING) until the client has been told where the chunks
+ * are, carries requests (CONNECTED), and is taken down (CLOSING) by one work
+ * item, whatever the reason and whoever found it. All others only ask for its
+ * end: rtrs_srv_path_end().
+ *
+ * Locks, outer before inner; those in different lines of the list don't nest:
+ *
+ *	handler lock of a cm_id > rtrs_srv_lock > &path->state_lock
+ *	handler lock of a cm_id > &path->con_lock > &path->state_lock
+ *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
+ *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
+ *
+ * A cm_id is destroyed, and a path's folder removed, with none of them held.
+ */
+#ifndef RTRS_SRV_H
+#define RTRS_SRV_H
+
+#include <linux/completion.h>
+#include <linux/kobject.h>
+#include <linux/mutex.h>
+#include <linux/percpu-refcount.h>
+#include <linux/wait.h>
+
+#include "../common/core.h"
+
+/* Receives that are posted again at once. */
+#define RTRS_SRV_RECV_BATCH	16
+/*
+ * Work requests of one I/O: LOCAL_INV, RDMA WRITE, SEND WITH INV, REG_MR and the
+ * answer.
+ */
+#define RTRS_SRV_WR_PER_IO	5
+/* From the request for connection 0 to the end of the handshake. */
+#define RTRS_SRV_SETUP_MS	30000
+/* What memory regions are made of, whatever PAGE_SIZE is. */
+#define RTRS_SRV_MR_PAGE	SZ_4K
+
+/**
+ * struct rtrs_srv - an upper layer and where it listens
+ * @ops: the upper layer
+ * @port: service port
+ * @ip_id: listens for IP addresses
+ * @ib_id: listens for GIDs, NULL if that can't be had
+ * @closing: no new paths; guarded by rtrs_srv_lock
+ * @nr_sess: sessions; written under rtrs_srv_lock
+ *
+ * Owned by the upper layer, from rtrs_srv_open() to rtrs_srv_close().
+ */
+struct rtrs_srv {
+	const struct rtrs_srv_ops *ops;
+	u16 port;
+	struct rdma_cm_id *ip_id;
+	struct rdma_cm_id *ib_id;
+	bool closing;
+	u32 nr_sess;
+};
+
+/**
+ * struct rtrs_srv_sess - a session
+ * @entry: in the list of all sessions, guarded by rtrs_srv_lock
+ * @srv: where it came in
+ * @uuid: chosen by the client
+ * @name: set once, by the first path that is set up, under rtrs_srv_lock; empty
+ *	before
+ * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
+ *	way out: its name is still in use, but it takes no path any more
+ * @nr_paths: how many
+ * @queue_depth: number of chunks
+ * @chunk_size: bytes in each
+ * @off_bits: bits for an offset in the immediate value of a request
+ * @always_invalidate: a chunk's key is valid only while the client owns the
+ *	chunk
+ * @up_lock: guards the fields below while there are paths
+ * @up: the upper layer knows the session
+ * @priv: the upper layer's; doesn't change while a path is connected
+ * @chunks: first page of each chunk
+ * @dev: the session's folder in sysfs
+ * @paths_dir: the folder of its paths
+ *
+ * Kept alive by its paths; freed by the last one's closing work.
+ */
+struct rtrs_srv_sess {
+	struct list_head entry;
+	struct rtrs_srv *srv;
+	uuid_t uuid;
+	char name[RTRS_NAME_LEN];
+	struct list_head paths;
+	u32 nr_paths;
+	u32 queue_depth;
+	u32 chunk_size;
+	u32 off_bits;
+	bool always_invalidate;
+	struct mutex up_lock; /* what follows, while there are paths */
+	bool up;
+	void *priv;
+	struct page **chunks;
+	struct device *dev;
+	struct kobject *paths_dir;
+};
+
+/**
+ * enum rtrs_srv_state - where a path is in its life
+ * @RTRS_SRV_CONNECTING: from the request for connection 0
+ * @RTRS_SRV_CONNECTED: takes requests
+ * @RTRS_SRV_CLOSING: the closing work has been queued
+ * @RTRS_SRV_NR_STATES: how many there are
+ */
+enum rtrs_srv_state {
+	RTRS_SRV_CONNECTING,
+	RTRS_SRV_CONNECTED,
+	RTRS_SRV_CLOSING,
+	RTRS_SRV_NR_STATES
+};
+
+/**
+ * enum rtrs_srv_event - what moves a path from state to state
+ * @RTRS_SRV_UP: all is ready for requests
+ * @RTRS_SRV_SETUP_TIMEOUT: the handshake took too long, if it isn't done
+ * @RTRS_SRV_END: the path is wanted no more, or can't go on
+ * @RTRS_SRV_NR_EVENTS: how many there are
+ */
+enum rtrs_srv_event {
+	RTRS_SRV_UP,
+	RTRS_SRV_SETUP_TIMEOUT,
+	RTRS_SRV_END,
+	RTRS_SRV_NR_EVENTS
+};
+
+/**
+ * struct rtrs_srv_stats - what a path has done
+ * @reads: requests for data
+ * @read_bytes: data asked for
+ * @writes: all other requests
+ * @write_bytes: data that came with them
+ * @done: requests of both kinds that are finished
+ *
+ * One for each CPU, written by that CPU alone.
+ */
+struct rtrs_srv_stats {
+	u64 reads;
+	u64 read_bytes;
+	u64 writes;
+	u64 write_bytes;
+	u64 done;
+};
+
+/**
+ * struct rtrs_srv_path - a path
+ * @p: what it has in common with the client's
+ * @sess: its session; valid until the path has left it
+ * @state: see enum rtrs_srv_state; written under @state_lock
+ * @ios: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
+ *	while the path is connected, and until its closing work has ended
+ * @io_size: bytes from one to the next
+ * @ios_ref: a reference for each request in hand
+ * @ios_done: no request is in hand any more
+ * @stats: for each CPU
+ * @rkeys: message for each slot that carries the chunk's new key
+ * @rkeys_dma: their DMA address, 0 if they aren't there
+ * @mrs: memory regions of the chunks
+ * @nr_mrs: how many
+ * @nr_mapped: chunks that are mapped for this path's device
+ * @entry: in the session's list, guarded by rtrs_srv_lock
+ * @uuid: chosen by the client
+ * @recon_cnt: from the connection requests
+ * @named: its folder in sysfs exists or is about to; guarded by rtrs_srv_lock
+ * @addr: local address and peer's
+ * @addr_str: both, as sysfs shows them
+ * @port_num: port of the device
+ * @state_lock: innermost lock, taken in any context
+ * @con_lock: serializes setting up connections, guards @cons, @nr_accepted and
+ *	@stats_base until the closing work is alone with them
+ * @nr_cons: connections that the client announced
+ * @nr_accepted: connections that were accepted
+ * @cons: the connections by cid, NULL before they are requested
+ * @info_req: buffer for the client's first message
+ * @info_req_dma: its DMA address, 0 if it isn't mapped
+ * @info_req_cqe: handles its arrival
+ * @info_rsp: the answer
+ * @info_rsp_len: its length
+ * @info_rsp_dma: its DMA address, 0 if it isn't mapped
+ * @setup_cqe: handles the end of work requests that @info_work waits for
+ * @setup_busy: that hasn't come yet
+ * @setup_timeout: ends a path whose handshake doesn't
+ * @info_work: does what the client's first message asks for
+ * @close_work: takes the path down; queued once, by the change of @state
+ * @stats_base: sums of @stats when they were last reset
+ * @kobj: its folder in sysfs; its count keeps the path alive for those who
+ *	looked it up under rtrs_srv_lock
+ * @released: @kobj is no more
+ *
+ * Owned by its closing work, which frees it.
+ */
+struct rtrs_srv_path {
+	struct rtrs_path p;
+	struct rtrs_srv_sess *sess;
+	enum rtrs_srv_state state;
+	void *ios;
+	size_t io_size;
+	struct percpu_ref ios_ref;
+	struct completion ios_done;
+	struct rtrs_srv_stats __percpu *stats;
+	struct rtrs_msg_rkey_rsp *rkeys;
+	u64 rkeys_dma;
+	struct ib_mr **mrs;
+	u32 nr_mrs;
+	u32 nr_mapped;
+
+	struct list_head entry;
+	uuid_t uuid;
+	u16 recon_cnt;
+	bool named;
+	struct rtrs_addr addr;
+	char addr_str[RTRS_PATH_STR_LEN];
+	u32 port_num;
+
+	spinlock_t state_lock; /* state */
+	struct mutex con_lock; /* cons, nr_accepted, stats_base */
+	u32 nr_cons;
+	u32 nr_accepted;
+	struct rtrs_srv_con **cons;
+
+	struct rtrs_info_req *info_req;
+	u64 info_req_dma;
+	struct ib_cqe info_req_cqe;
+	struct rtrs_info_rsp *info_rsp;
+	size_t info_rsp_len;
+	u64 info_rsp_dma;
+	struct ib_cqe setup_cqe;
+	bool setup_busy;
+
+	struct delayed_work setup_timeout;
+	struct work_struct info_work;
+	struct work_struct close_work;
+
+	struct rtrs_srv_stats stats_base;
+	struct kobject kobj;
+	struct completion released;
+};
+
+/**
+ * struct rtrs_srv_con - a connection
+ * @c: what it has in common with the client's
+ * @path: the path that owns it
+ * @recv_cqe: of all receives but the one for the client's first message
+ * @recv_wr: a chain of empty receives
+ * @recv_used: receives taken since the chain was last posted; only the
+ *	completion queue's context touches it
+ * @pend_lock: guards @pending and @closing; taken in any context
+ * @pending: requests whose next work requests wait for room in the send queue
+ * @closing: nothing may wait any more
+ *
+ * From its connection request to the path's closing work.
+ */
+struct rtrs_srv_con {
+	struct rtrs_con c;
+	struct rtrs_srv_path *path;
+	struct ib_cqe recv_cqe;
+	struct ib_recv_wr recv_wr[RTRS_SRV_RECV_BATCH];
+	u32 recv_used;
+	spinlock_t pend_lock; /* pending, closing */
+	struct list_head pending;
+	bool closing;
+};
+
+/**
+ * enum rtrs_srv_io_stage - what a request in hand waits for
+ * @RTRS_SRV_IO_INVALIDATE: its chunk's key to be invalid
+ * @RTRS_SRV_IO_WORK: the upper layer
+ * @RTRS_SRV_IO_ANSWER: its answer to be posted
+ */
+enum rtrs_srv_io_stage {
+	RTRS_SRV_IO_INVALIDATE,
+	RTRS_SRV_IO_WORK,
+	RTRS_SRV_IO_ANSWER,
+};
+
+/**
+ * struct rtrs_srv_io - a slot of a path, and the request in it
+ * @in_hand: there is a request; taken by xchg(), given back by a store with
+ *	release semantics. Whoever set it owns the fields below
+ * @stage: what it waits for
+ * @con: where it came
+ * @mr: the chunk's own memory region, NULL without always_invalidate
+ * @dma: the chunk's address for the path's device
+ * @slot: the slot
+ * @hdr_off: where the request's header is in the chunk
+ * @err: 0 or a negative errno for the answer
+ * @need_inval: the client's key is to be invalidated with the answer
+ * @desc_key: key of the client's memory
+ * @desc_len: its length, 0 if there is nothing to send
+ * @desc_addr: its address
+ * @inv_cqe: handles the end of LOCAL_INV
+ * @pending: in the connection's list
+ * @op: what the upper layer sees; its own part follows this struct
+ *
+ * In the array of its path.
+ */
+struct rtrs_srv_io {
+	int in_hand;
+	enum rtrs_srv_io_stage stage;
+	struct rtrs_srv_con *con;
+	struct ib_mr *mr;
+	u64 dma;
+	u32 slot;
+	u32 hdr_off;
+	int err;
+	bool need_inval;
+	u32 desc_key;
+	u32 desc_len;
+	u64 desc_addr;
+	struct ib_cqe inv_cqe;
+	struct list_head pending;
+	struct rtrs_srv_op op;
+};
+
+static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)
+{
+	return container_of(p, struct rtrs_srv_path, p);
+}
+
+static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
+{
+	return container_of(c, struct rtrs_srv_con, c);
+}
+
+static inline u32 rtrs_srv_max_io_size(const struct rtrs_srv_sess *sess)
+{
+	return sess->chunk_size - RTRS_HDR_ROOM;
+}
+
+static inline enum rtrs_srv_state
+rtrs_srv_path_state(const struct rtrs_srv_path *path)
+{
+	/* Pairs with the store of the state: a connected path's slots are there. */
+	return smp_load_acquire(&path->state);
+}
+
+static inline struct rtrs_srv_io *
+rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
+{
+	return path->ios + slot * path->io_size;
+}
+
+extern struct mutex rtrs_srv_lock;
+extern struct wait_queue_head rtrs_srv_wait;
+
+/* listen.c */
+extern struct workqueue_struct *rtrs_srv_setup_wq;
+extern struct workqueue_struct *rtrs_srv_close_wq;
+extern unsigned int rtrs_srv_chunk_size;
+extern unsigned int rtrs_srv_queue_depth;
+extern bool rtrs_srv_always_invalidate;
+
+/* sess.c */
+struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
+					 const uuid_t *uuid);
+struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
+					   const uuid_t *uuid,
+					   struct ib_device *dev);
+void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
+u32 rtrs_srv_dev_depth(const struct ib_device *dev);
+int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);
+int rtrs_srv_sess_up(struct rtrs_srv_path *path);
+void rtrs_srv_sess_leave(struct rtrs_srv_path *path);
+void rtrs_srv_sess_end_all(struct rtrs_srv *srv);
+void rtrs_srv_changed(void);
+
+/* path.c */
+struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
+					   struct rdma_cm_id *id,
+					   const struct rtrs_cm_req *req);
+void rtrs_srv_path_put(struct rtrs_srv_path *path);
+enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
+					enum rtrs_srv_event event);
+bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event);
+void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why);
+
+/* con.c */
+int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
+		     const struct rtrs_cm_req *req);
+void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
+int rtrs_srv_con_recv_again(struct rtrs_srv_con *con);
+
+/* setup.c */
+int rtrs_srv_setup_recv(struct rtrs_srv_con *con);
+void rtrs_srv_setup_free(struct rtrs_srv_path *path);
+void rtrs_srv_info_work(struct work_struct *work);
+int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
+			struct ib_send_wr *last);
+
+/* mem.c */
+int rtrs_srv_chunks_alloc(struct rtrs_srv_sess *sess, int node);
+void rtrs_srv_chunks_free(struct rtrs_srv_sess *sess);
+int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
+void rtrs_srv_mem_free(struct rtrs_srv_path *path);
+
+/* io.c */
+void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc);
+void rtrs_srv_sq_room(struct rtrs_con *c);
+void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc);
+void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
+void rtrs_srv_drop_orphans(struct rtrs_srv_path *path);
+size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops);
+
+/* sysfs.c */
+extern const struct kobj_type rtrs_srv_path_ktype;
+int __init rtrs_srv_sysfs_init(void);
+void rtrs_srv_sysfs_exit(void);
+int rtrs_srv_sysfs_add_sess(struct rtrs_srv_sess *sess);
+void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess);
+int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path);
+void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path);
+
+#endif /* RTRS_SRV_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What kernels before 6.14 or so lack in <linux/blk-mq.h>; so far for 6.1. New
+ * kernels are told by the feature flags of struct queue_limits.
+ */
+#ifndef COMPAT_LINUX_BLK_MQ_H
+#define COMPAT_LINUX_BLK_MQ_H
+
+#include_next <linux/blk-mq.h>
+
+#ifndef BLK_FEAT_WRITE_CACHE
+
+#define BLK_FEAT_WRITE_CACHE	BIT(0)
+#define BLK_FEAT_FUA		BIT(1)
+#define BLK_FEAT_ROTATIONAL	BIT(2)
+
+/* Limits as one piece, given when a disk is made; what the drivers set of them. */
+struct compat_queue_limits {
+	unsigned long virt_boundary_mask;
+	unsigned int features;
+	unsigned int max_hw_sectors;
+	unsigned int physical_block_size;
+	unsigned int logical_block_size;
+	unsigned int max_hw_discard_sectors;
+	unsigned int max_secure_erase_sectors;
+	unsigned int max_write_zeroes_sectors;
+	unsigned int discard_granularity;
+	unsigned int discard_alignment;
+	unsigned short max_segments;
+};
+
+static inline void
+compat_set_limits(struct request_queue *q, const struct compat_queue_limits *lim)
+{
+	blk_queue_logical_block_size(q, lim->logical_block_size);
+	blk_queue_physical_block_size(q, lim->physical_block_size);
+	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
+	blk_queue_max_segments(q, lim->max_segments);
+	blk_queue_virt_boundary(q, lim->virt_boundary_mask);
+	blk_queue_max_discard_sectors(q, lim->max_hw_discard_sectors);
+	blk_queue_max_secure_erase_sectors(q, lim->max_secure_erase_sectors);
+	blk_queue_max_write_zeroes_sectors(q, lim->max_write_zeroes_sectors);
+	q->limits.discard_granularity = lim->discard_granularity;
+	q->limits.discard_alignment = lim->discard_alignment;
+	blk_queue_write_cache(q, lim->features & BLK_FEAT_WRITE_CACHE,
+			      lim->features & BLK_FEAT_FUA);
+	if (lim->features & BLK_FEAT_ROTATIONAL)
+		blk_queue_flag_clear(QUEUE_FLAG_NONROT, q);
+	else
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
+}
+
+#define queue_limits compat_queue_limits
+
+static inline struct queue_limits
+queue_limits_start_update(struct request_queue *q)
+{
+	return (struct queue_limits) { };
+}
+
+static inline int
+queue_limits_commit_update_frozen(struct request_queue *q,
+				  const struct queue_limits *lim)
+{
+	blk_mq_freeze_queue(q);
+	compat_set_limits(q, lim);
+	blk_mq_unfreeze_queue(q);
+	return 0;
+}
+
+#undef blk_mq_alloc_disk
+#define blk_mq_alloc_disk(set, lim, queuedata)				\
+({									\
+	static struct lock_class_key __key;				\
+	struct gendisk *__disk = __blk_mq_alloc_disk(set, queuedata, &__key); \
+									\
+	if (!IS_ERR(__disk))						\
+		compat_set_limits(__disk->queue, lim);			\
+	__disk;								\
+})
+
+static inline struct request_queue *
+blk_mq_alloc_queue(struct blk_mq_tag_set *set, const struct queue_limits *lim,
+		   void *queuedata)
+{
+	struct request_queue *q = blk_mq_init_queue(set);
+
+	if (!IS_ERR(q)) {
+		q->queuedata = queuedata;
+		if (lim)
+			compat_set_limits(q, lim);
+	}
+	return q;
+}
+
+/* Merging has to be asked for. */
+static inline int compat_alloc_tag_set(struct blk_mq_tag_set *set)
+{
+	set->flags |= BLK_MQ_F_SHOULD_MERGE;
+	return blk_mq_alloc_tag_set(set);
+}
+
+#define blk_mq_alloc_tag_set compat_alloc_tag_set
+
+/* The queue is the request's. */
+static inline int compat_map_sg(struct request *rq, struct scatterlist *sgl)
+{
+	return blk_rq_map_sg(rq->q, rq, sgl);
+}
+
+static inline int compat_map_kern(struct request *rq, void *buf,
+				  unsigned int len, gfp_t gfp)
+{
+	return blk_rq_map_kern(rq->q, rq, buf, len, gfp);
+}
+
+#define blk_rq_map_sg	compat_map_sg
+#define blk_rq_map_kern	compat_map_kern
+
+#endif /* BLK_FEAT_WRITE_CACHE */
+#endif /* COMPAT_LINUX_BLK_MQ_H */

@@ -1,0 +1,497 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Steps that tests are made of. A test runs in the client guest, or in the only
+# one; what it wants on the server goes through `on server '...'`, which is a
+# plain subshell where there is only one guest.
+
+shopt -s inherit_errexit
+
+# ---- talk, fail, wait ----
+
+say() { echo "# $*"; }
+fail() { echo "FAIL: $*"; exit 1; }
+skip() { echo "SKIP: $*"; exit 4; }
+
+_never=
+# pause SECONDS: like sleep, without starting a process.
+pause()
+{
+	[ -n "$_never" ] || exec {_never}<> <(:)
+	read -r -t "$1" -u "$_never" || true
+}
+
+# wait_for SECONDS COMMAND...: until the command is true; false if it never is.
+wait_for()
+{
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -le $end ] || return 1
+		pause 0.1
+	done
+}
+
+# must TEXT COMMAND...: the command is true, or the test fails with the text.
+must()
+{
+	local text=$1
+	shift
+	"$@" || fail "$text"
+}
+
+equal()
+{
+	[ "$2" = "$3" ] || fail "$1: '$2', expected '$3'"
+}
+
+# ---- guests ----
+
+two_guests() { [[ $RIG_GUESTS == *,* ]]; }
+clients() { tr , '\n' <<<"$RIG_GUESTS" | sed 1d; }
+
+_calls=0
+# call TARGET TEXT: have the host pass the text to another guest, or do it.
+call()
+{
+	local id code
+	id=$BASHPID-$((++_calls))
+	printf '%s\n' "$2" >"/run/rig/$id.call"
+	mkfifo "/run/rig-calls/$id"
+	echo "CALL $id $1" >&9
+	read -r code <"/run/rig-calls/$id"
+	cat "/run/rig/$id.ret"
+	rm -f "/run/rig-calls/$id"
+	return "$code"
+}
+
+# on GUEST 'shell text': run it there, with these steps at hand.
+on()
+{
+	if [ "$1" = "$RIG_NAME" ] || ! two_guests; then
+		(set -eu; eval "$2")
+	else
+		call "$1" "set -eu; . $RIG_DIR/lib.sh; $2"
+	fi
+}
+
+# link GUEST NET on|off: plug or pull a network cable.
+link() { call host "link $1 $2 $3"; }
+
+# ---- network and RDMA ----
+
+# My number in a network: 1 is the server.
+_number()
+{
+	local n=0 g
+	for g in ${RIG_GUESTS//,/ }; do
+		n=$((n + 1))
+		[ "$g" = "$1" ] && echo $n && return
+	done
+	echo 1
+}
+
+# addr GUEST NET, addr6, gid: an address as map_device takes it.
+addr() { echo "ip:192.168.$((100 + $2)).$(_number "$1")"; }
+addr6() { echo "ip:fd00:$((100 + $2))::$(_number "$1")"; }
+# The GID of the IPv4 address, as rxe has it in its table.
+gid()
+{
+	printf 'gid:0000:0000:0000:0000:0000:ffff:c0a8:%02x%02x\n' \
+		$((100 + $2)) "$(_number "$1")"
+}
+
+# Networks 0 and 1 up on this guest, with an rxe device on each. In a single
+# guest they are dummy devices.
+rdma_here()
+{
+	local net dev me
+
+	[ ! -e /sys/class/infiniband/rxe1 ] || return 0
+	modprobe -a crc32_generic rdma_rxe
+	me=$(_number "$RIG_NAME")
+	for net in 0 1; do
+		if two_guests; then
+			[ $net != 0 ] || modprobe virtio_net
+			dev=eth$net
+		else
+			dev=dummy$net
+			ip link add $dev type dummy
+		fi
+		echo 0 >/proc/sys/net/ipv6/conf/$dev/accept_dad
+		ip link set $dev mtu 9000 up
+		ip addr add 192.168.$((100 + net))."$me"/24 dev $dev
+		ip addr add fd00:$((100 + net))::"$me"/64 dev $dev nodad
+		rdma link add rxe$net type rxe netdev $dev
+	done
+}
+
+rdma_up()
+{
+	local g
+
+	rdma_here
+	if two_guests; then
+		for g in ${RIG_GUESTS//,/ }; do
+			[ "$g" = "$RIG_NAME" ] || on "$g" rdma_here
+		done
+	fi
+}
+
+# counter NAME [GUEST]: of all rxe devices, e.g. sent_pkts
+counter()
+{
+	cat /sys/class/infiniband/rxe*/ports/1/hw_counters/"$1" |
+		awk '{ n += $1 } END { print n }'
+}
+
+# ---- modules ----
+
+server_modules=${RIG_SERVER_MODULES:-$RIG_MODULES}
+client_modules=${RIG_CLIENT_MODULES:-$RIG_MODULES}
+
+# probe SET MODULE [PARAMETER=VALUE...]
+probe()
+{
+	local set=$1
+	shift
+	modprobe -d "$RIG_TREES$set" "$@"
+}
+
+# load_server_here SET [PARAMETER=VALUE...]: of either server module
+load_server_here()
+{
+	local set=$1 p rtrs=() rnbd=()
+	shift
+	for p in "$@"; do
+		case $p in
+		port_nr=*|dev_search_path=*)	rnbd+=("$p") ;;
+		*)				rtrs+=("$p") ;;
+		esac
+	done
+	probe "$set" rtrs_server "${rtrs[@]}"
+	probe "$set" rnbd_server "${rnbd[@]}"
+}
+
+load_server() { on server "load_server_here $server_modules $*"; }
+load_client() { probe "$client_modules" rnbd_client; }
+
+# up [PARAMETER=VALUE...]: everything to map devices with
+up()
+{
+	rdma_up
+	load_server "$@"
+	load_client
+}
+
+unload_here()
+{
+	local m
+	for m in rnbd_client rtrs_client rnbd_server rtrs_server rtrs_core; do
+		[ ! -e /sys/module/$m ] || rmmod $m || return
+	done
+}
+
+unload()
+{
+	unload_here
+	on server unload_here
+}
+
+# ---- the server's volumes ----
+
+# null NAME MB [ATTRIBUTE=VALUE...]: a null_blk device that keeps what is
+# written to it; prints its path. memory_backed=0 makes one that doesn't.
+null_here()
+{
+	local dir=/sys/kernel/config/nullb/$1 name=$1 a
+	modprobe null_blk nr_devices=0
+	mkdir "$dir"
+	echo "$2" >"$dir/size"
+	shift 2
+	for a in memory_backed=1 "$@"; do
+		echo "${a#*=}" >"$dir/${a%%=*}"
+	done
+	echo 1 >"$dir/power"
+	# Older kernels number them, newer ones take the name.
+	[ -b "/dev/$name" ] || name=nullb$(<"$dir/index")
+	echo "/dev/$name"
+}
+
+null() { on server "null_here $*"; }
+
+# All null_blk devices gone again.
+no_nulls_here()
+{
+	local d
+	for d in /sys/kernel/config/nullb/*/; do
+		[ ! -e "$d" ] || rmdir "$d"
+	done
+}
+
+no_nulls() { on server no_nulls_here; }
+
+# queue DISK ATTRIBUTE, here or on the server
+queue() { cat "/sys/block/${1#/dev/}/queue/$2"; }
+server_queue() { on server "queue $1 $2"; }
+
+# ios DISK FIELD: a number of /sys/block/*/stat by name
+ios()
+{
+	local f
+	case $2 in
+	reads) f=1 ;;
+	read_sectors) f=3 ;;
+	writes) f=5 ;;
+	write_sectors) f=7 ;;
+	discards) f=12 ;;
+	discard_sectors) f=14 ;;
+	flushes) f=16 ;;
+	*) fail "ios: no field $2" ;;
+	esac
+	awk -v f=$f '{ print $f }' "/sys/block/${1#/dev/}/stat"
+}
+
+server_ios() { on server "ios $1 $2"; }
+
+# scsi PATH_OPTIONS...: a scsi_debug disk, which knows discard, write zeroes, FUA
+# and a write cache; prints its path. `no_scsi` takes it away.
+scsi_here()
+{
+	modprobe -a sd_mod
+	modprobe scsi_debug dev_size_mb=64 delay=0 "$@"
+	wait_for 20 compgen -G '/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*' >/dev/null ||
+		fail "scsi_debug made no disk"
+	echo "/dev/$(basename /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*)"
+}
+
+scsi() { on server "scsi_here $*"; }
+no_scsi() { on server 'wait_for 20 rmmod scsi_debug 2>/dev/null' || fail "scsi_debug is in use"; }
+
+# What the server's disk was asked to do, by the block layer's trace: start, run
+# what is of interest, then count. Kinds are those of blktrace: R, W, D
+# (discard), N (write zeroes), F (flush); WFS is a write with FUA and SYNC.
+trace_here()
+{
+	local t=/sys/kernel/debug/tracing
+	echo >$t/trace
+	echo "dev == $(stat -c '(0x%t << 20) + 0x%T' "$1" | { read -r e; echo $((e)); })" \
+		>$t/events/block/block_rq_issue/filter
+	echo 1 >$t/events/block/block_rq_issue/enable
+}
+
+traced_here()
+{
+	local t=/sys/kernel/debug/tracing
+	echo 0 >$t/events/block/block_rq_issue/enable
+	sed -n 's/.*block_rq_issue: [0-9]*,[0-9]* \([A-Z]*\) .* + \([0-9]*\) .*/\1 \2/p' $t/trace
+}
+
+trace() { on server "trace_here $1"; }
+# traced: a line for each request: its kind, and its sectors
+traced() { on server traced_here; }
+
+# ---- mapping ----
+
+ctl=/sys/class/rnbd-client/ctl
+
+# mapped SESSION PATH: the disk's name, e.g. rnbd0; false if there's none
+mapped()
+{
+	local link
+	link=$(readlink "$ctl/devices/${2//\//!}@$1") || return
+	basename "$link"
+}
+
+# map SESSION PATH [OPTION=VALUE...]: by the first network, if no path= is
+# given; prints the block device.
+map()
+{
+	local session=$1 device=$2 path
+	path="path=$(addr server 0)"
+	shift 2
+	case " $* " in
+	*" path="*|*" nopath "*) path= ;;
+	esac
+	set -- "${@/#nopath/}"
+	echo "sessname=$session $path device_path=$device $*" >$ctl/map_device
+	echo "/dev/$(mapped "$session" "$device")"
+}
+
+# unmap DEVICE [force]
+unmap()
+{
+	echo "${2:-normal}" >"/sys/block/${1#/dev/}/rnbd/unmap_device"
+	# The answer comes before the disk is gone.
+	wait_for 20 test ! -e "/sys/block/${1#/dev/}" || fail "$1 still there after unmap"
+}
+
+# server_idle: no session is left on the server
+no_sessions()
+{
+	! compgen -G "/sys/class/rtrs-$1/*/paths" >/dev/null
+}
+
+server_idle() { on server 'wait_for 30 no_sessions server' || fail "sessions left on the server"; }
+client_idle() { wait_for 30 no_sessions client || fail "sessions left on the client"; }
+
+# down: for the end of a test: all mapped devices have been unmapped already
+down()
+{
+	client_idle
+	server_idle
+	no_nulls
+}
+
+# ---- errors and the kernel's log ----
+
+declare -A _text=(
+	[EPERM]="Operation not permitted"
+	[ENOENT]="No such file or directory"
+	[EIO]="Input/output error"
+	[ENXIO]="No such device or address"
+	[ENOMEM]="Cannot allocate memory"
+	[EACCES]="Permission denied"
+	[EBUSY]="Device or resource busy"
+	[EEXIST]="File exists"
+	[ENODEV]="No such device"
+	[ENOTDIR]="Not a directory"
+	[EISDIR]="Is a directory"
+	[EINVAL]="Invalid argument"
+	[ENOTBLK]="Block device required"
+	[EROFS]="Read-only file system"
+	[ERANGE]="Numerical result out of range"
+	[ENAMETOOLONG]="File name too long"
+	[EOPNOTSUPP]="Operation not supported"
+	[EADDRNOTAVAIL]="Cannot assign requested address"
+	[EAFNOSUPPORT]="Address family not supported by protocol"
+	[ENETUNREACH]="Network is unreachable"
+	[EHOSTUNREACH]="No route to host"
+	[ETIMEDOUT]="Connection timed out"
+	[ECONNRESET]="Connection reset by peer"
+	[ECONNREFUSED]="Connection refused"
+	[EALREADY]="Operation already in progress"
+	[EPROTONOSUPPORT]="Protocol not supported"
+	[ECONNABORTED]="Software caused connection abort"
+	[EHOSTDOWN]="Host is down"
+	[ENOSPC]="No space left on device"
+	[E2BIG]="Argument list too long"
+	[EAGAIN]="Resource temporarily unavailable"
+)
+
+# errno_of FILE TEXT: write the text to the file; print the error's name, or 0
+errno_of()
+{
+	local out name
+	if out=$( { printf '%s\n' "$2" >"$1"; } 2>&1); then
+		echo 0
+		return
+	fi
+	for name in "${!_text[@]}"; do
+		[[ $out != *": ${_text[$name]}" ]] || { echo "$name"; return; }
+	done
+	echo "unknown: $out"
+}
+
+# mark, since: what the kernel logged since the mark
+mark()
+{
+	_mark="mark-$BASHPID-$RANDOM"
+	echo "$_mark" >/dev/kmsg
+}
+
+since() { dmesg | sed "1,/$_mark/d"; }
+
+# refused EXPECTED TEXT: map_device gives this errno, or one of several (A|B)
+refused()
+{
+	local got
+	got=$(errno_of $ctl/map_device "$2")
+	[[ "|$1|" == *"|$got|"* ]] || fail "'$2' gave $got, expected $1"
+}
+
+# ---- load ----
+
+# load DEVICE [FIO OPTION...]: I/O until it fails or is stopped; its process id
+# is then in $loader
+load()
+{
+	local dev=$1
+	shift
+	fio --name=load --filename="$dev" --direct=1 --ioengine=libaio --rw=randrw \
+		--bs=16k --iodepth=16 --time_based --runtime=1000 "$@" >/tmp/load.out 2>&1 &
+	# shellcheck disable=SC2034
+	loader=$!
+	wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]" || fail "no load: $(cat /tmp/load.out)"
+}
+
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# load_fails SECONDS: the load must end by itself in this time, with I/O errors
+load_fails()
+{
+	wait_for "$1" ended "$loader" || fail "I/O still waits after $1 s"
+	! wait "$loader" || fail "the load saw no I/O error"
+	grep -qi 'input/output error\|no such device\|error' /tmp/load.out || fail "$(cat /tmp/load.out)"
+}
+
+# load_goes_on: it has not failed so far; stop it
+load_goes_on()
+{
+	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
+	kill -INT "$loader"
+	wait "$loader" || true
+	! grep -qi 'input/output error' /tmp/load.out || fail "$(cat /tmp/load.out)"
+}
+
+# ---- data ----
+
+# pattern DEVICE: checksum of all of it, past the page cache
+sum() { dd if="$1" bs=1M iflag=direct status=none | sha256sum | cut -d' ' -f1; }
+
+# verify DEVICE [FIO OPTION...]: writes all sizes and checks what it reads back
+verify()
+{
+	local dev=$1 out
+	shift
+	out=$(fio --name=verify --filename="$dev" --direct=1 --ioengine=libaio \
+		--rw=randwrite --iodepth=16 --verify=crc32c --verify_fatal=1 \
+		--do_verify=1 --group_reporting "$@" 2>&1) ||
+		fail "fio --verify on $dev: $out"
+}
+
+# A mix of sizes, of 512 bytes to 1 MiB, and one for disks of 4 KiB blocks.
+# shellcheck disable=SC2034
+mixed=--bssplit=512/15:1k/10:4k/30:16k/15:64k/10:128k/10:1m/10
+# shellcheck disable=SC2034
+mixed4k=--bssplit=4k/45:16k/20:64k/15:128k/10:1m/10
+
+# ---- leftovers ----
+
+# leftovers: lists what is left of a test on this guest; nothing if all is well.
+# In the end the modules have to go.
+leftovers()
+{
+	local f side n=0
+
+	for side in client server; do
+		wait_for 15 no_sessions $side || {
+			echo "session left: $(echo /sys/class/rtrs-$side/*/paths/*)"
+			n=1
+		}
+	done
+	for f in /sys/block/rnbd*; do
+		[ ! -e "$f" ] || { echo "disk left: $f"; n=1; }
+	done
+	for f in /sys/class/rnbd-server/ctl/devices/*/block_dev "$ctl"/devices/*; do
+		[ ! -L "$f" ] || { echo "left: $f"; n=1; }
+	done
+	[ $n = 0 ] || return 0
+	for f in qp mr pd cq; do
+		rdma resource show $f 2>/dev/null | grep -E 'comm \[?(rtrs|rnbd)' |
+			sed "s/^/$f left: /"
+	done
+	timeout 60 bash -c ". $RIG_DIR/lib.sh; unload_here" 2>&1 ||
+		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
+	no_nulls_here
+}

@@ -1,0 +1,283 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Brings a Debian machine to where guests can be booted: packages, the guests'
+# kernel, the in-tree driver as a peer, a module tree for each set of modules.
+# Every step is done once and kept in the cache folder; what is there already
+# is left alone, so a second run takes a few seconds.
+#
+#   setup.sh build		packages that a build of the modules needs
+#   setup.sh check		and those of `make check`, with the kernel's source
+#   setup.sh guest [SET...]	all that guests need, with the sets of modules
+#				named: ours, intree (default: both)
+#
+# What guests.py reads afterwards is in CACHE/KVER/guest.env.
+
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+here=$root/tools/testing
+cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
+modules="rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server"
+
+build_packages="make gcc libc6-dev linux-headers-amd64"
+source_packages="linux-source-6.1 xz-utils bzip2"
+check_packages="$source_packages sparse perl"
+guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
+	iproute2 rdma-core fio e2fsprogs fdisk util-linux python3-minimal
+	python3 binutils"
+
+die()
+{
+	echo "setup: $*" >&2
+	exit 1
+}
+
+# step TEXT COMMAND...: says what is being done, and how long it took. The
+# command's output goes to a log, whose end is shown if it fails.
+step()
+{
+	local text=$1 start=$SECONDS log rc
+	shift
+	mkdir -p "$cache/log"
+	log=$cache/log/$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
+	printf '  %-58s' "$text"
+	set +e	# and not "if": that would take the inner set -e away
+	(set -e; "$@") >"$log" 2>&1 </dev/null
+	rc=$?
+	set -e
+	if [ $rc != 0 ]; then
+		printf 'failed\n'
+		tail -n 20 "$log" >&2
+		die "$text failed; the whole log is $log"
+	fi
+	printf '%4d s\n' $((SECONDS - start))
+}
+
+apt()
+{
+	local as=()
+	if [ "$(id -u)" != 0 ]; then
+		command -v sudo >/dev/null ||
+			die "needs packages; as root, run: apt-get install --no-install-recommends $missing"
+		as=(sudo)
+	fi
+	DEBIAN_FRONTEND=noninteractive "${as[@]}" apt-get -q -y \
+		-o Dpkg::Use-Pty=0 "$@"
+}
+
+packages()
+{
+	local p
+	missing=
+	for p in "$@"; do
+		[ "$(dpkg-query -Wf '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+			missing="$missing $p"
+	done
+	[ -n "$missing" ] || return 0
+	command -v apt-get >/dev/null ||
+		die "no apt-get here; please install the equivalents of:$missing"
+	step "package lists" apt update
+	# shellcheck disable=SC2086
+	step "packages:$(wc -w <<<"$missing") to install" \
+		apt install --no-install-recommends $missing
+}
+
+# The build tree the modules are built against; the top Makefile picks it.
+find_kernel()
+{
+	kdir=${KDIR:-$(make -s --no-print-directory -C "$root" print-kdir)}
+	[ -e "$kdir/Makefile" ] || die "no kernel build tree at '$kdir'; give one with KDIR="
+	kver=$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' \
+		"$kdir/include/generated/utsrelease.h")
+	dir=$cache/$kver
+	mkdir -p "$dir"
+}
+
+kernel_source()
+{
+	src=$cache/linux-source-6.1
+	[ -e "$src/.complete" ] && return
+	step "the kernel's source, unpacked in part" unpack_source
+}
+
+unpack_source()
+{
+	rm -rf "$src" "$src.tmp"
+	mkdir -p "$src.tmp"
+	tar -C "$src.tmp" --strip-components=1 -xJf /usr/src/linux-source-6.1.tar.xz \
+		linux-source-6.1/scripts \
+		linux-source-6.1/drivers/infiniband/ulp/rtrs \
+		linux-source-6.1/drivers/block/rnbd
+	mv "$src.tmp" "$src"
+	touch "$src/.complete"
+}
+
+kernel_image()
+{
+	[ -e "$dir/image/lib/modules/$kver/kernel" ] ||
+		step "the guests' kernel, $kver" download_image
+	[ -s "$dir/vmlinux" ] || step "its uncompressed form" extract_image
+}
+
+# Not installed: that would build an initramfs for this machine. Its files do.
+download_image()
+{
+	local tmp=$dir/download
+	rm -rf "$tmp" "$dir/image"
+	mkdir -p "$tmp"
+	cd "$tmp"
+	apt-get -q download "linux-image-$kver" || {
+		apt update
+		apt-get -q download "linux-image-$kver"
+	}
+	dpkg -x ./*.deb "$tmp/image"
+	mv "$tmp/image" "$dir/image"
+	rm -rf "$tmp"
+}
+
+extract_image()
+{
+	bash "$src/scripts/extract-vmlinux" "$dir/image/boot/vmlinuz-$kver" >"$dir/vmlinux.tmp"
+	mv "$dir/vmlinux.tmp" "$dir/vmlinux"
+}
+
+# The in-tree driver of the same name, as modules: a peer for interoperation
+# and a measure of speed.
+intree_modules()
+{
+	local build=$dir/intree-build
+
+	ls "$build"/drivers/block/rnbd/rnbd-server.ko >/dev/null 2>&1 && return
+	step "the in-tree driver, as modules (about a minute)" build_intree
+}
+
+build_intree()
+{
+	local build=$dir/intree-build
+
+	rm -rf "$build"
+	mkdir -p "$build/drivers/infiniband/ulp" "$build/drivers/block"
+	cp -r "$src/drivers/infiniband/ulp/rtrs" "$build/drivers/infiniband/ulp/"
+	cp -r "$src/drivers/block/rnbd" "$build/drivers/block/"
+	cat >"$build/Kbuild" <<-'KBUILD'
+	obj-m += drivers/infiniband/ulp/rtrs/ drivers/block/rnbd/
+	subdir-ccflags-y += -I$(src)/drivers/infiniband/ulp/rtrs
+	KBUILD
+	make -j"$(nproc)" -C "$kdir" M="$build" \
+		CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m \
+		CONFIG_INFINIBAND_RTRS_SERVER=m CONFIG_BLK_DEV_RNBD=y \
+		CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m \
+		modules
+}
+
+# module_tree SET FOLDER: a tree in the shape of /lib/modules, of the kernel's own
+# modules and those found in FOLDER.
+module_tree()
+{
+	local set=$1 from=$2 tree=$dir/tree-$1 m ko list=
+
+	for m in $modules; do
+		ko=$(find "$from" -name "$m.ko" | head -n 1)
+		[ -n "$ko" ] || die "no $m.ko in $from"
+		list="$list $ko"
+	done
+	# shellcheck disable=SC2086
+	if [ -e "$tree/.sum" ] && sha256sum $list | cmp -s - "$tree/.sum"; then
+		return
+	fi
+	# shellcheck disable=SC2086
+	step "module tree of '$set'" make_tree $list
+}
+
+make_tree()
+{
+	local to=$tree/lib/modules/$kver
+
+	rm -f "$tree/.sum"
+	if [ ! -e "$to/kernel" ]; then
+		mkdir -p "$to"
+		cp -al "$dir/image/lib/modules/$kver/." "$to/" 2>/dev/null ||
+			cp -a "$dir/image/lib/modules/$kver/." "$to/"
+	fi
+	rm -rf "$to/updates"
+	mkdir -p "$to/updates"
+	cp "$@" "$to/updates/"
+	depmod -b "$tree" "$kver"
+	sha256sum "$@" >"$tree/.sum"
+}
+
+# Just enough to mount this machine's root folder in the guest.
+initramfs()
+{
+	local first
+
+	first=${sets%% *}
+	[ "$dir/initrd" -nt "$here/guest/init" ] && [ -s "$dir/initrd" ] && return
+	step "initramfs" make_initramfs "$dir/tree-$first"
+}
+
+make_initramfs()
+{
+	local tree=$1 work=$dir/initramfs a m ko
+
+	rm -rf "$work"
+	mkdir -p "$work"/{bin,dev,proc,sys,mod,host,rw,new}
+	cp "$(command -v busybox)" "$work/bin/busybox"
+	for a in sh mount insmod mkdir switch_root cat ln sleep; do
+		ln -s busybox "$work/bin/$a"
+	done
+	cp "$here/guest/init" "$work/init"
+	for m in virtio_pci 9pnet_virtio 9p overlay virtio_console; do
+		modprobe -d "$tree" -S "$kver" --show-depends "$m"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$work/list"
+	while read -r ko; do
+		cp "$ko" "$work/mod/"
+		echo "${ko##*/}"
+	done <"$work/list" >"$work/mod/order"
+	(cd "$work" && find . | cpio -o -H newc --quiet) >"$dir/initrd.tmp"
+	mv "$dir/initrd.tmp" "$dir/initrd"
+}
+
+our_modules()
+{
+	step "modules of this tree" make -C "$root" KDIR="$kdir" modules
+}
+
+case ${1:-} in
+build)
+	# shellcheck disable=SC2086
+	packages $build_packages
+	;;
+check)
+	# shellcheck disable=SC2086
+	packages $build_packages $check_packages
+	find_kernel
+	kernel_source
+	;;
+guest)
+	shift
+	sets=${*:-ours intree}
+	# shellcheck disable=SC2086
+	packages $build_packages $guest_packages
+	find_kernel
+	kernel_source
+	kernel_image
+	for s in $sets; do
+		case $s in
+		ours)	our_modules; module_tree ours "$root/drivers" ;;
+		intree)	intree_modules; module_tree intree "$dir/intree-build" ;;
+		*)	die "no set of modules '$s'; there are: ours, intree" ;;
+		esac
+	done
+	initramfs
+	cat >"$dir/guest.env" <<-ENV
+	KVER=$kver
+	DIR=$dir
+	ENV
+	echo "$dir" >"$cache/current"
+	;;
+*)
+	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
+	exit 2
+	;;
+esac

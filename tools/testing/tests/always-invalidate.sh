@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Both modes of the server: keys of its chunks renewed for each I/O, and kept.
+# Time: 120
+
+rdma_up
+for mode in Y N; do
+	load_server always_invalidate=$mode
+	load_client
+	equal "always_invalidate" "$(on server 'cat /sys/module/rtrs_server/parameters/always_invalidate')" $mode
+	disk=$(null vol 128)
+	dev=$(map s1 "$disk")
+	verify "$dev" "$mixed" --numjobs=2 --size=8m --offset_increment=16m
+	dd if=/dev/urandom of=/tmp/data bs=1M count=8 status=none
+	dd if=/tmp/data of="$dev" bs=1M oflag=direct status=none
+	on server "dd if=$disk bs=1M count=8 iflag=direct status=none" | cmp - /tmp/data ||
+		fail "the server has something else"
+	unmap "$dev"
+	down
+	unload
+done

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The in-tree client with our server, always_invalidate on and off.
+# Guests: 2
+# Time: 180
+
+client_modules=intree
+. "$RIG_DIR/steps/interop.sh"
+interop

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Our client with the in-tree server, always_invalidate on and off.
+# Guests: 2
+# Time: 180
+
+server_modules=intree
+. "$RIG_DIR/steps/interop.sh"
+interop

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The queue limits of the server's device are the client's too, for a disk with
+# discard and one without, of 512 and of 4,096 bytes a block.
+# Time: 60
+
+same()
+{
+	local f
+	for f in logical_block_size physical_block_size discard_granularity \
+		discard_max_bytes write_zeroes_max_bytes fua write_cache; do
+		[ "$RIG_MODULES $f" != "intree write_zeroes_max_bytes" ] || continue
+		equal "$f of $1" "$(queue "$2" $f)" "$(server_queue "$1" $f)"
+	done
+	equal "size of $1" "$(blockdev --getsz "$2")" "$(on server "blockdev --getsz $1")"
+	[ "$RIG_MODULES" = intree ] || must "max_hw_sectors_kb of $1" \
+		[ "$(queue "$2" max_hw_sectors_kb)" -le "$(server_queue "$1" max_hw_sectors_kb)" ]
+	must "max_segments of $1" [ "$(queue "$2" max_segments)" -ge 1 ]
+}
+
+up
+small=$(null small 16 max_sectors=64)
+dev=$(map s1 "$small")
+same "$small" "$dev"
+unmap "$dev"
+
+disk=$(null vol 16 blocksize=4096)
+dev=$(map s1 "$disk")
+same "$disk" "$dev"
+unmap "$dev"
+server_idle
+
+for args in "lbpu=1 lbpws=1 physblk_exp=3" "sector_size=4096 lbpws=1" "lbpu=0"; do
+	# shellcheck disable=SC2086
+	disk=$(scsi $args)
+	dev=$(map s1 "$disk")
+	same "$disk" "$dev"
+	unmap "$dev"
+	server_idle
+	no_scsi
+done
+down

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Wrong input to map_device: the errno fits, the log says what was wrong, nothing is
+# left behind. A row: errno, a word that the log must have, what is written. Rows
+# that start with + the in-tree driver takes, or answers otherwise.
+# Time: 120
+
+long() { printf 'x%.0s' $(seq "$1"); }
+
+rows()
+{
+	cat <<-END
+	  EINVAL sessname path=$a device_path=$disk
+	  EINVAL device_path sessname=s1 path=$a
+	  ENXIO path|session sessname=s1 device_path=$disk
+	  EINVAL foo $ok foo=bar
+	  EINVAL foo $ok foo
+	+ EINVAL sessname $ok sessname=s2
+	+ EINVAL device_path $ok device_path=/dev/other
+	+ EINVAL access_mode $ok access_mode=ro access_mode=ro
+	+ EINVAL dest_port $ok dest_port=1234 dest_port=1234
+	+ EINVAL nr_poll_queues $ok nr_poll_queues=1 nr_poll_queues=1
+	+ EINVAL sessname sessname=$(long 255) path=$a device_path=$disk
+	  EINVAL device_path sessname=s1 path=$a device_path=/$(long 255)
+	  EINVAL path sessname=s1 path=ip:$(long 300) device_path=$disk
+	  EINVAL sessname sessname= path=$a device_path=$disk
+	  EINVAL device_path sessname=s1 path=$a device_path=
+	  EINVAL path sessname=s1 path= device_path=$disk
+	  EINVAL path|name sessname=a/b path=$a device_path=$disk
+	  EINVAL path|name sessname=a.b path=$a device_path=$disk
+	  EINVAL path|fd00|famil sessname=s1 path=$a,$(addr6 server 0) device_path=$disk
+	  EINVAL|EPROTONOSUPPORT ib:1.2.3.4 sessname=s1 path=ib:1.2.3.4 device_path=$disk
+	  EINVAL 1.2.3 sessname=s1 path=ip:1.2.3 device_path=$disk
+	  EINVAL fd00 sessname=s1 path=ip:fd00:::1 device_path=$disk
+	  EINVAL gid sessname=s1 path=gid:12 device_path=$disk
+	  EINVAL path sessname=s1 path=,$a device_path=$disk
+	  EINVAL|EPROTONOSUPPORT path sessname=s1 path=$a, device_path=$disk
+	  EINVAL path sessname=s1 path=$a,$a,$a device_path=$disk
+	+ EINVAL dest_port $ok dest_port=0
+	  EINVAL dest_port $ok dest_port=70000
+	  EINVAL dest_port $ok dest_port=-1
+	  EINVAL dest_port $ok dest_port=12x
+	  EINVAL dest_port $ok dest_port=
+	  EINVAL access_mode $ok access_mode=wo
+	  EINVAL access_mode $ok access_mode=
+	  EINVAL nr_poll_queues $ok nr_poll_queues=x
+	+ EINVAL nr_poll_queues $ok nr_poll_queues=-2
+	  EINVAL nr_poll_queues $ok nr_poll_queues=100000
+	  EINVAL map_device|sessname|missing
+	  EINVAL . garbage
+	  EINVAL . $(printf '\x01\x02\xff\xfe\x80\x7f')
+	  EINVAL . $(head -c 3000 /dev/urandom | tr -d '\0\n')
+	+ EINVAL . $(long 4000)
+	  EINVAL . = = =
+	  EEXIST|EINVAL . sessname=s1 path=$a path=$a device_path=$disk
+	  ENOENT /dev/absent sessname=s1 path=$a device_path=/dev/absent
+	  ENOTBLK|EISDIR|EINVAL /dev sessname=s1 path=$a device_path=/dev
+	  ENOTBLK|EINVAL /dev/null sessname=s1 path=$a device_path=/dev/null
+	  ENOTDIR|ENOENT $disk/a sessname=s1 path=$a device_path=$disk/a
+	  EINVAL /dev/../dev sessname=s1 path=$a device_path=/dev/..$disk
+	  EINVAL /dev/.. sessname=s1 path=$a device_path=/dev/..
+	  ECONNRESET|ECONNREFUSED s1 dest_port=4321 sessname=s1 path=$a device_path=$disk
+	+ ECONNRESET|ECONNREFUSED s1 $ok dest_port=4321
+	  ENETUNREACH|EHOSTUNREACH s1|10.77 sessname=s1 path=ip:10.77.77.77 device_path=$disk
+	  EADDRNOTAVAIL s1|192.168.100.66 sessname=s1 path=ip:192.168.100.66,$a device_path=$disk
+	  ENODEV|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL s1 sessname=s1 path=$(gid server 0) device_path=$disk
+	END
+}
+
+# left SESSIONS: these are left, beside the one that goes on
+left()
+{
+	# shellcheck disable=SC2010
+	[ "$(ls /sys/class/rtrs-client | grep -vx nobody | xargs)" = "$1" ]
+}
+
+row()
+{
+	local word
+	mark
+	refused "$1" "$3"
+	word=$2
+	[ "$RIG_MODULES" != intree ] || word='rnbd|rtrs'
+	since | grep -E 'rnbd|rtrs' | grep -qE -- "$word" ||
+		fail "the log says nothing of '$word' after '$3': $(since)"
+	wait_for 10 left "$mapped" || fail "sessions left after '$3': $(ls /sys/class/rtrs-client)"
+	equal "disks after '$3'" "$(compgen -G "/dev/rnbd*" | wc -l)" "$disks"
+}
+
+# Completion queues are the RDMA core's, that keeps them for the next who wants one.
+resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
+
+up sess_queue_depth=16
+disk=$(null vol 16)
+a=$(addr server 0)
+ok="sessname=s1 path=$a device_path=$disk"
+before=$(resources)
+mapped='' disks=0
+
+# Takes its time, so it goes on beside the others.
+errno_of $ctl/map_device "sessname=nobody path=ip:192.168.100.77 device_path=$disk" >/tmp/nobody &
+
+rows >/tmp/rows
+n=0
+while read -r want word text; do
+	if [ "$want" = + ]; then
+		[ "$RIG_MODULES" != intree ] || continue
+		read -r want word text <<<"$word $text"
+	fi
+	row "$want" "$word" "$text"
+	n=$((n + 1))
+done </tmp/rows
+say "$n rows"
+
+dev=$(map s1 "$disk")
+mapped=s1 disks=1
+row EEXIST "$disk" "sessname=s1 device_path=$disk"
+row EEXIST "$disk" "$ok access_mode=ro"
+row 'EPERM|EBUSY' "$disk" "sessname=s2 path=$a device_path=$disk"
+row ENOENT /dev/absent 'sessname=s1 device_path=/dev/absent'
+equal state "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open
+unmap "$dev"
+
+wait
+must "the server that isn't there: $(cat /tmp/nobody)" \
+	grep -qxE 'ETIMEDOUT|EHOSTUNREACH' /tmp/nobody
+dmesg | grep -qE '192\.168\.100\.77' || fail "the log says nothing of 192.168.100.77"
+client_idle
+server_idle
+equal "rdma resource" "$(resources)" "$before"
+down

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Every kind of request arrives at the server's device as what it is: flush, FUA,
+# discard, write zeroes with and without unmapping. Secure erase is refused for a
+# device that has none.
+# Time: 60
+
+# expect KIND SECTORS: of this kind the server's device saw so many sectors
+expect()
+{
+	traced >/tmp/traced
+	equal "sectors of $1 ($(sort /tmp/traced | uniq -c | xargs))" \
+		"$(awk -v k="$1" '$1 ~ "^" k "$" { n += $2 } END { print n + 0 }' /tmp/traced)" "$2"
+}
+
+up
+# lbpu, lbpws: unmap and write same; the disk has a write cache and FUA
+disk=$(scsi lbpu=1 lbpws=1 lbprz=1 delay=0)
+dev=$(map s1 "$disk")
+equal "write cache" "$(queue "$dev" write_cache)" "write back"
+equal "FUA" "$(queue "$dev" fua)" 1
+
+trace "$disk"
+dd if=/dev/urandom of=/tmp/data bs=64k count=16 status=none
+dd if=/tmp/data of="$dev" bs=64k oflag=direct status=none
+expect 'WS?' 2048
+trace "$disk"
+dd if=/tmp/data of="$dev" bs=64k count=2 oflag=direct,dsync status=none
+expect WFS 256
+trace "$disk"
+dd of="$dev" count=0 conv=fsync,notrunc status=none
+traced | grep -q '^F' || fail "no flush arrived: $(traced)"
+cmp -n 1048576 "$disk" /tmp/data || fail "not what was written"
+
+trace "$disk"
+blkdiscard -o 131072 -l 65536 "$dev"
+expect 'D.*' 128
+if [ "$RIG_MODULES" != intree ]; then
+	trace "$disk"
+	fallocate -p -o 262144 -l 65536 "$dev"
+	expect 'N.*' 128
+	trace "$disk"
+	blkdiscard -z -o 524288 -l 65536 "$dev"
+	expect 'N.*' 128
+else
+	# It knows no write zeroes.
+	dd if=/dev/zero of="$dev" bs=64k count=1 seek=4 oflag=direct status=none
+	dd if=/dev/zero of="$dev" bs=64k count=1 seek=8 oflag=direct status=none
+fi
+{
+	head -c 131072 /tmp/data
+	head -c 65536 /dev/zero
+	tail -c +196609 /tmp/data | head -c 65536
+	head -c 65536 /dev/zero
+	tail -c +327681 /tmp/data | head -c 196608
+	head -c 65536 /dev/zero
+	tail -c +589825 /tmp/data
+} >/tmp/want
+dd if="$dev" bs=64k count=16 iflag=direct status=none | cmp - /tmp/want || fail "wrong blocks are zero"
+
+! blkdiscard -s -l 65536 "$dev" 2>/tmp/secure || fail "secure erase on a disk that has none"
+grep -q 'not supported' /tmp/secure || fail "secure erase: $(cat /tmp/secure)"
+unmap "$dev"
+server_idle
+no_scsi
+down

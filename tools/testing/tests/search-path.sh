@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# dev_search_path with %SESSNAME%: each session sees its own folder, and none but it.
+# Time: 40
+
+rdma_up
+load_server dev_search_path=/dev/exports/%SESSNAME%
+load_client
+disk=$(null vol 16)
+on server "mkdir -p /dev/exports/s1 /dev/exports/s2; ln -sf $disk /dev/exports/s1/mine"
+a=$(addr server 0)
+for name in mine /mine; do
+	dev=$(map s1 "$name")
+	unmap "$dev"
+	client_idle
+done
+refused ENOENT "sessname=s2 path=$a device_path=mine"
+refused ENOENT "sessname=s1 path=$a device_path=$disk"
+refused EINVAL "sessname=s2 path=$a device_path=../s1/mine"
+client_idle
+on server 'rm -r /dev/exports'
+down

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A device that takes its time, with few requests at once, does not hold up the
+# device of another session.
+# Modules: ours
+# Time: 60
+
+# reads DEVICE: how many a second
+reads()
+{
+	fio --name=quick --filename="$1" --direct=1 --rw=randread --bs=4k --ioengine=libaio \
+		--iodepth=4 --time_based --runtime=4 --output-format=json |
+		python3 -c 'import json, sys; print(int(json.load(sys.stdin)["jobs"][0]["read"]["iops"]))'
+}
+
+up
+quick=$(null quick 64)
+slow=$(null slow 64 irqmode=2 completion_nsec=100000000 hw_queue_depth=2)
+dev=$(map s1 "$quick")
+dev2=$(map s2 "$slow")
+alone=$(reads "$dev")
+load "$dev2" --iodepth=256 --bs=4k
+busy=$(reads "$dev")
+say "reads a second: $alone alone, $busy beside the slow device"
+must "$busy of $alone reads a second" [ $((busy * 3)) -ge "$alone" ]
+kill -KILL "$loader"
+wait "$loader" || true
+unmap "$dev"
+wait_for 30 eval "unmap $dev2 2>/dev/null" || fail "the slow device is still open"
+down

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Every attribute has the name, place and format that today's tools parse.
+# Time: 40
+
+# is FOLDER FILE REGEX, here; the lines of a table
+is()
+{
+	local file=$1/$2
+	[ -e "$file" ] || fail "$file is missing"
+	[[ $(cat "$file") =~ ^($3)$ ]] || fail "$file: '$(cat "$file")' is not '$3'"
+}
+
+each()
+{
+	local name regex
+	while read -r name regex; do
+		is "$1" "$name" "$regex"
+	done
+}
+
+up
+disk=$(null vol 16)
+a=$(addr server 0)
+dev=$(map s1 "$disk" "path=$a,$a" access_mode=rw)
+name=${dev#/dev/}
+n='[0-9]+'
+path=$a@$a
+policy=mp_policy last=" $n"
+# The in-tree driver has another name, one figure less, and no reset_all there.
+[ "$RIG_MODULES" != intree ] || policy=mpath_policy last=
+
+[ "$(readlink -f $ctl)" = /sys/devices/virtual/rnbd-client/ctl ] || fail "$ctl leads elsewhere"
+[ "$(basename "$(readlink -f "$ctl/devices/${disk//\//!}@s1")")" = "$name" ] || fail "the link in $ctl/devices"
+[ -n "$(cat $ctl/map_device)" ] || fail "map_device tells no usage"
+each "/sys/block/$name/rnbd" <<-END
+	state open
+	session s1
+	mapping_path $disk
+	access_mode rw
+	nr_poll_queues 0
+	unmap_device .+
+	remap_device .+
+	resize .+
+END
+each /sys/class/rtrs-client/s1 <<-END
+	add_path .+
+	max_reconnect_attempts -?$n
+	$policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
+END
+each "/sys/class/rtrs-client/s1/paths/$path" <<-END
+	state connected
+	reconnect .+
+	disconnect .+
+	remove_path .+
+	hca_name rxe0
+	hca_port 1
+	src_addr $a
+	dst_addr $a
+	cur_latency $n ns
+	stats/rdma $n $n $n $n $n $n
+	stats/reconnects $n $n
+	stats/cpu_migration_from .*
+	stats/cpu_migration_to .*
+	stats/reset_all .+
+END
+for f in /sys/class/rtrs-client/s1/paths/*/stats/cpu_migration_*; do
+	equal "CPUs in $f" "$(wc -w <"$f")" "$(nproc)"
+done
+each "/sys/class/rtrs-server/s1/paths/$path" <<-END
+	disconnect .+
+	hca_name rxe0
+	hca_port 1
+	src_addr $a
+	dst_addr $a
+	stats/rdma $n $n $n $n$last
+END
+[ "$RIG_MODULES" = intree ] || is "/sys/class/rtrs-server/s1/paths/$path" stats/reset_all .+
+each "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" <<-END
+	read_only 0
+	mapping_path ${disk#/dev/}|$disk
+	access_mode rw
+	force_close .+
+END
+equal block_dev "$(basename "$(readlink -f "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/block_dev")")" "${disk#/dev/}"
+
+# The figures count.
+stats=/sys/class/rtrs-client/s1/paths/$path/stats
+echo 1 >"$stats/reset_all"
+dd if=/dev/zero of="$dev" bs=64k count=8 oflag=direct status=none
+dd if="$dev" of=/dev/null bs=4k count=16 iflag=direct status=none
+equal "stats/rdma" "$(cat "$stats/rdma")" "16 65536 8 524288 0 0"
+
+unmap "$dev"
+client_idle
+dev=$(map s1 "$disk" access_mode=ro)
+equal access_mode "$(cat "/sys/block/${dev#/dev/}/rnbd/access_mode")" ro
+unmap "$dev"
+
+# Defaults of the parameters
+equal max_chunk_size "$(cat /sys/module/rtrs_server/parameters/max_chunk_size)" 131072
+equal sess_queue_depth "$(cat /sys/module/rtrs_server/parameters/sess_queue_depth)" 512
+equal always_invalidate "$(cat /sys/module/rtrs_server/parameters/always_invalidate)" Y
+equal port_nr "$(cat /sys/module/rnbd_server/parameters/port_nr)" 1234
+equal dev_search_path "$(cat /sys/module/rnbd_server/parameters/dev_search_path)" /
+down

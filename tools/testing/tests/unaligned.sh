@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Direct I/O from many small pieces of memory, each at an offset of its own in a page:
+# up to 1 MiB in a request, written and read back.
+# Time: 90
+
+up
+disk=$(null vol 64)
+dev=$(map s1 "$disk")
+python3 "$RIG_DIR/steps/pieces.py" "$dev" 60 || fail "see above"
+unmap "$dev"
+down

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Four jobs write blocks of 512 bytes to 1 MiB and read them back; every checksum is
+# right, and nothing else on the device has changed.
+# Time: 90
+
+up
+disk=$(null vol 128)
+dev=$(map s1 "$disk")
+verify "$dev" "$mixed" --numjobs=4 --size=8m --offset_increment=16m
+equal "the space between the jobs" \
+	"$(on server "cmp -n $((8 << 20)) -i $((8 << 20)):0 $disk /dev/zero && echo zero")" zero
+unmap "$dev"
+down
