@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 #
 # The in-tree client with our server, always_invalidate on and off.
+# Sets: intree
 # Guests: 2
 # Time: 180
 

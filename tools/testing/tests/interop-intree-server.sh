@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 #
 # Our client with the in-tree server, always_invalidate on and off.
+# Sets: intree
 # Guests: 2
 # Time: 180
 

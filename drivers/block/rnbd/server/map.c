@@ -41,7 +41,7 @@ static char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess,
 	char *full;
 
 	if (rnbd_srv_climbs(path))
-		return ERR_PTR(-EACCES);
+		return ERR_PTR(-EINVAL);
 
 	if (var)
 		full = kasprintf(GFP_KERNEL, "%.*s%s%s/%s", (int)(var - folder),
@@ -256,7 +256,7 @@ static void rnbd_srv_close_work(struct work_struct *work)
 	mutex_unlock(&rnbd_srv_lock);
 	__fput_sync(map->file);
 
-	pr_info("%s: closed %s\n", sess->name, map->path);
+	pr_info_ratelimited("%s: closed %s\n", sess->name, map->path);
 	complete_all(&map->closed);
 	if (atomic_dec_and_test(&sess->nr_maps))
 		wake_up(&sess->idle);
@@ -307,6 +307,16 @@ static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
 	return map;
 }
 
+/* Another look, as the name may have come to mean something else. */
+static const struct rnbd_srv_backend *rnbd_srv_backend(const struct file *file)
+{
+	umode_t type = file_inode(file)->i_mode;
+
+	if (S_ISBLK(type))
+		return &rnbd_srv_bdev_backend;
+	return S_ISREG(type) ? &rnbd_srv_file_backend : NULL;
+}
+
 /* Open the file of a map that nobody else knows yet. */
 static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 {
@@ -320,11 +330,8 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	if (IS_ERR(map->file))
 		return PTR_ERR(map->file);
 
-	if (S_ISBLK(file_inode(map->file)->i_mode))
-		map->backend = &rnbd_srv_bdev_backend;
-	else
-		map->backend = &rnbd_srv_file_backend;
-	err = map->backend->open(map);
+	map->backend = rnbd_srv_backend(map->file);
+	err = map->backend ? map->backend->open(map) : -ENOTBLK;
 	if (err)
 		__fput_sync(map->file);
 	return err;
@@ -441,8 +448,9 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		ret = rnbd_srv_map_attach(map, rsp);
 		mutex_unlock(&rnbd_srv_lock);
 		if (!ret) {
-			pr_info("%s: opened %s (%s)\n", sess->name, path,
-				rnbd_srv_access_names[mode]);
+			pr_info_ratelimited("%s: opened %s (%s)\n",
+					    sess->name, path,
+					    rnbd_srv_access_names[mode]);
 			return 0;
 		}
 		__fput_sync(map->file);

@@ -77,13 +77,13 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 				 RTRS_SRV_WR_PER_IO + RTRS_SIGNAL_EVERY;
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH;
-		con->c.sq_room = rtrs_srv_sq_room;
 	} else {
 		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max);
 		/* One is for the client's first message. */
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH + 1;
 	}
+	con->c.sq_room = rtrs_srv_sq_room;
 	return rtrs_con_create_qp(&con->c, &params);
 }
 

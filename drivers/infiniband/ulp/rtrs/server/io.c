@@ -532,11 +532,9 @@ void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(wc->opcode != IB_WC_RECV_RDMA_WITH_IMM))
 		goto unexpected;
 	imm = be32_to_cpu(wc->ex.imm_data);
-	if (!con->c.cid) {
-		if (rtrs_hb_recv(&con->c, imm))
-			return;
-		goto unexpected;
-	}
+	if (rtrs_hb_recv(&con->c, imm))
+		return;
+	/* Clients send some requests on the service connection, too. */
 	if (unlikely(rtrs_imm_type(imm) != RTRS_IMM_IO_REQ))
 		goto unexpected;
 	switch (rtrs_srv_path_state(path)) {
