@@ -200,8 +200,14 @@ EXPORT_SYMBOL_GPL(rtrs_con_destroy_qp);
  */
 void rtrs_con_drain_recv(struct rtrs_con *con)
 {
-	if (con->cq)
-		ib_drain_rq(con->cm_id->qp);
+	if (!con->cq)
+		return;
+	ib_drain_rq(con->cm_id->qp);
+	/*
+	 * Handlers of what came before the end have posted receives again
+	 * while we waited, some of them behind the mark that we waited for.
+	 */
+	ib_drain_rq(con->cm_id->qp);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_drain_recv);
 

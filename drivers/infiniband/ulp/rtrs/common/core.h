@@ -17,8 +17,8 @@ struct rtrs_con;
 
 /**
  * struct rtrs_path - what a path is on either side
- * @name: for messages, "SESSION SRC@DST"; fixed before the first connection is
- *	made, or empty
+ * @name: for messages: the session's name, as soon as it is known, and the
+ *	addresses
  * @dev: RDMA device, set with @pd
  * @pd: protection domain of this path alone, so that a peer's keys reach nothing
  *	but what this path set aside for it
@@ -51,8 +51,8 @@ struct rtrs_path {
  * @cq: from the device's pool, for both queues of the pair
  * @nr_cqe: entries of @cq that are ours
  * @cid: index in the path, 0 for the service connection
- * @sq_lock: guards the fields below; taken in any context; nothing nests in it
- *	but the locks of the RDMA driver
+ * @sq_lock: guards the fields below; taken in any context; in it nest the locks
+ *	of the RDMA driver and what rtrs_path.error() takes
  * @sq_free: work requests that the send queue still takes
  * @sq_reserve: so many of them are for those with a signal of their own
  * @sq_seq: work requests posted without a signal of their own

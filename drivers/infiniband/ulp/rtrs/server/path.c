@@ -147,14 +147,9 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	for (i = 0; i < path->nr_cons; i++)
 		if (path->cons[i])
 			rdma_disconnect(path->cons[i]->c.cm_id);
-	/*
-	 * While the first round waits, receives that came before the end may
-	 * be posted again, behind what is waited for. The second round finds
-	 * them.
-	 */
-	for (i = 0; i < 2 * path->nr_cons; i++)
-		if (path->cons[i % path->nr_cons])
-			rtrs_con_drain_recv(&path->cons[i % path->nr_cons]->c);
+	for (i = 0; i < path->nr_cons; i++)
+		if (path->cons[i])
+			rtrs_con_drain_recv(&path->cons[i]->c);
 
 	cancel_delayed_work_sync(&path->setup_timeout);
 	cancel_work_sync(&path->info_work);
