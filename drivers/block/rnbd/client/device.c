@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -12,11 +13,35 @@
 
 static DEFINE_IDA(rnbd_clt_index);
 
+/* Devices that aren't freed yet, and one for the module. */
+static atomic_t rnbd_clt_nr_devs = ATOMIC_INIT(1);
+static DECLARE_COMPLETION(rnbd_clt_no_devs);
+
+static void rnbd_clt_dev_uncount(void)
+{
+	if (atomic_dec_and_test(&rnbd_clt_nr_devs))
+		complete(&rnbd_clt_no_devs);
+}
+
 static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
 {
 	ida_free(&rnbd_clt_index, dev->index);
 	kfree(dev->link);
 	kfree(dev);
+	/* Last, as the module may go then. */
+	rnbd_clt_dev_uncount();
+}
+
+/**
+ * rnbd_clt_wait_freed() - wait until all devices have been freed
+ *
+ * Once, when nothing is mapped any more nor will be: who closes a disk lets go of the
+ * module before the disk, and it is the disk that frees the device.
+ */
+void rnbd_clt_wait_freed(void)
+{
+	rnbd_clt_dev_uncount();
+	wait_for_completion(&rnbd_clt_no_devs);
 }
 
 static void rnbd_clt_free_disk(struct gendisk *disk)
@@ -54,6 +79,21 @@ static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
 		list_add_tail(&dev->list, &sess->devs);
 	spin_unlock(&sess->lock);
 	return err;
+}
+
+/* Does another of the session's devices go by that id? */
+static bool rnbd_clt_id_used(const struct rnbd_clt_dev *dev, u32 device_id)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	struct rnbd_clt_dev *other;
+
+	lockdep_assert_held(&sess->lock);
+	list_for_each_entry(other, &sess->devs, list) {
+		if (other != dev && other->opened &&
+		    other->device_id == device_id)
+			return true;
+	}
+	return false;
 }
 
 static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, u32 device_id)
@@ -116,6 +156,7 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 		pr_err("%s: %s is mapped already\n", sess->name, dev->path);
 		goto free_link;
 	}
+	atomic_inc(&rnbd_clt_nr_devs);
 	return dev;
 
 free_link:
@@ -128,8 +169,29 @@ free_dev:
 }
 
 /*
+ * An answer that can't be used. What it opened is closed again, unless the answer is
+ * none to an open, or the id is another device's.
+ */
+static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
+				   const struct rnbd_msg_open_rsp *rsp)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	u32 device_id = le32_to_cpu(rsp->device_id);
+	bool used;
+
+	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP))
+		return;
+	spin_lock(&sess->lock);
+	used = rnbd_clt_id_used(dev, device_id);
+	spin_unlock(&sess->lock);
+	if (!used)
+		rnbd_clt_close_id(sess, device_id);
+}
+
+/*
  * The answer counts if the session hasn't been lost since the question was asked,
- * and nobody else was faster.
+ * and nobody else was faster. Two names of one device get the same id; the second
+ * is turned down, but not closed, as that would close the first.
  */
 static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 				 unsigned int downs)
@@ -142,6 +204,8 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 		err = -ECONNABORTED;
 	} else if (dev->opened) {
 		err = -EALREADY;
+	} else if (rnbd_clt_id_used(dev, device_id)) {
+		err = -EEXIST;
 	} else {
 		dev->opened = true;
 		dev->device_id = device_id;
@@ -151,6 +215,9 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 			smp_store_release(&dev->state, RNBD_DEV_OPEN);
 	}
 	spin_unlock(&sess->lock);
+	if (err == -EEXIST)
+		pr_err("%s: %s is mapped already, by another name\n",
+		       sess->name, dev->path);
 	return err;
 }
 
@@ -180,7 +247,7 @@ static int rnbd_clt_dev_open(struct rnbd_clt_dev *dev,
 
 	err = rnbd_clt_check_rsp(dev, rsp);
 	if (err) {
-		rnbd_clt_close_id(sess, le32_to_cpu(rsp->device_id));
+		rnbd_clt_dev_undo_open(dev, rsp);
 		return err;
 	}
 	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), downs);
@@ -258,6 +325,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
 		return err;
 	}
 
+	/* Now, as @dev may be unmapped and freed once it is in sysfs. */
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->sessname,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
@@ -324,8 +392,9 @@ int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)
  * @force: even if it is in use
  *
  * From here on I/O fails. Somebody who opens the disk after the look at its openers
- * finds one that is going away, as if it had been opened a little later. Return: 0
- * if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does, -EBUSY
+ * finds one that is going away, as if it had been opened a little later. A search for
+ * partitions that hangs holds open_mutex, so with @force it isn't waited for. Return:
+ * 0 if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does, -EBUSY
  * if the disk is in use.
  */
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
@@ -333,7 +402,8 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 	struct rnbd_clt_sess *sess = dev->sess;
 	int err = 0;
 
-	mutex_lock(&dev->disk->open_mutex);
+	if (!force)
+		mutex_lock(&dev->disk->open_mutex);
 	spin_lock(&sess->lock);
 	if (dev->state == RNBD_DEV_UNMAPPED)
 		err = -EALREADY;
@@ -342,7 +412,8 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 	else
 		WRITE_ONCE(dev->state, RNBD_DEV_UNMAPPED);
 	spin_unlock(&sess->lock);
-	mutex_unlock(&dev->disk->open_mutex);
+	if (!force)
+		mutex_unlock(&dev->disk->open_mutex);
 	return err;
 }
 

@@ -9,7 +9,7 @@
 
 #include "rnbd-clt.h"
 
-/* How long the server may take to open a device before its path is given up. */
+/* How long the server may take to answer before something is said, or done. */
 #define RNBD_CLT_ADMIN_TIMEOUT	(30 * HZ)
 
 /* On the wire a request has an operation of the protocol's own. */
@@ -141,7 +141,8 @@ static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
 
 /*
  * End a request. One that has lost its path, or found none, fails; nothing else
- * decides that.
+ * decides that. Of the server's errnos those are passed on that tell something of the
+ * disk; others would be taken for states of the block layer here.
  */
 static void rnbd_clt_end(struct request *rq, int err)
 {
@@ -152,8 +153,16 @@ static void rnbd_clt_end(struct request *rq, int err)
 	case -ENOTCONN:
 		status = BLK_STS_TRANSPORT;
 		break;
-	default:
+	case 0:
+	case -ENOSPC:
+	case -EOPNOTSUPP:
+	case -ETIMEDOUT:
+	case -ENODATA:
+	case -EILSEQ:
 		status = errno_to_blk_status(err);
+		break;
+	default:
+		status = BLK_STS_IOERR;
 		break;
 	}
 	blk_mq_end_request(rq, status);
@@ -202,19 +211,27 @@ static void rnbd_clt_commit_rqs(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * I/O may take as long as the server's disk does: heartbeats tell whether the server
- * is there. But who asks it to open a device is not left waiting for ever. Giving up
- * ends the path, and that completes the request.
+ * I/O may take as long as the server's disk does, and so may opening and closing it:
+ * heartbeats tell whether the server is there. One device that hangs must not take
+ * the session's others with it. But the server needs nothing to tell its version; if
+ * it doesn't, its path is given up, and that completes the request.
  */
 static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 {
 	struct rnbd_clt_sess *sess = rq->q->tag_set->driver_data;
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
-	if (blk_rq_is_passthrough(rq)) {
+	if (!blk_rq_is_passthrough(rq))
+		return BLK_EH_RESET_TIMER;
+
+	if (pdu->admin == RNBD_MSG_SESS_INFO) {
 		pr_err("%s: server doesn't answer, giving the path up\n",
 		       sess->name);
 		rtrs_clt_give_up(sess->clt, &pdu->io);
+	} else {
+		pr_warn_ratelimited("%s: still waiting for the server to %s a device\n",
+				    sess->name, pdu->admin == RNBD_MSG_OPEN ?
+				    "open" : "close");
 	}
 	return BLK_EH_RESET_TIMER;
 }
@@ -241,7 +258,7 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
 /**
  * rnbd_clt_admin() - send a message that is no I/O, and wait for the answer
  * @sess: session
- * @msg: message
+ * @msg: message, begins with a struct rnbd_msg_hdr
  * @msg_len: its length
  * @rsp: where to put the answer, from kmalloc(), or NULL if there's none
  * @rsp_len: its length
@@ -251,6 +268,7 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
 		   void *rsp, size_t rsp_len)
 {
+	const struct rnbd_msg_hdr *hdr = msg;
 	struct rnbd_clt_pdu *pdu;
 	struct request *rq;
 	blk_status_t status;
@@ -266,6 +284,7 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
 	rq->timeout = RNBD_CLT_ADMIN_TIMEOUT;
 	pdu = blk_mq_rq_to_pdu(rq);
 	pdu->err = 0;
+	pdu->admin = le16_to_cpu(hdr->type);
 	pdu->io.msg = msg;
 	pdu->io.msg_len = msg_len;
 	if (rsp)

@@ -29,6 +29,7 @@ static void __exit rnbd_clt_exit(void)
 			break;
 		rnbd_clt_dev_unmap(dev, false);
 	}
+	rnbd_clt_wait_freed();
 	rnbd_clt_del_ctl();
 }
 

@@ -123,12 +123,15 @@ struct rnbd_clt_dev {
  * struct rnbd_clt_pdu - the driver's part of a request
  * @io: the transport's request
  * @err: how it ended, from rtrs_clt_io.done or a failed submission
+ * @admin: type of the message if it isn't I/O, for the timeout, which may come when
+ *	the message is gone
  * @msg: message if it is I/O; others bring their own
  * @sgl: data, rtrs_clt_limits.max_segments entries
  */
 struct rnbd_clt_pdu {
 	struct rtrs_clt_io io;
 	int err;
+	u16 admin;
 	struct rnbd_msg_io msg;
 	struct scatterlist sgl[];
 };
@@ -172,6 +175,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
+void rnbd_clt_wait_freed(void);
 
 /* limits.c */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,

@@ -93,8 +93,14 @@ static int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
 	set->ops = &rnbd_clt_mq_ops;
 	set->driver_data = sess;
 	set->queue_depth = min_t(u32, lim->queue_depth, BLK_MQ_MAX_DEPTH);
-	/* What the server is told must get through however busy the disks are. */
-	set->reserved_tags = set->queue_depth > 1;
+	/*
+	 * What the server is told must get through however busy the disks are, and
+	 * though some device takes for ever to open.
+	 */
+	if (set->queue_depth >= 32)
+		set->reserved_tags = 4;
+	else
+		set->reserved_tags = set->queue_depth > 1;
 	set->nr_hw_queues = lim->nr_queues;
 	set->numa_node = NUMA_NO_NODE;
 	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT;

@@ -173,9 +173,10 @@ static struct attribute *rnbd_clt_dev_attrs[] = {
 	&mapping_path_attr.attr,
 	&access_mode_attr.attr,
 	&nr_poll_queues_attr.attr,
-	&unmap_device_attr.attr,
 	&remap_device_attr.attr,
 	&resize_attr.attr,
+	/* The last: from then on the device may be gone at any time. */
+	&unmap_device_attr.attr,
 	NULL
 };
 
@@ -187,8 +188,8 @@ static const struct attribute_group rnbd_clt_dev_group = {
  * rnbd_clt_dev_add_sysfs() - show a device
  * @dev: device whose disk has been added
  *
- * When the attributes are there, anybody may unmap the device. Return: 0 or a
- * negative errno.
+ * When the attributes are there, anybody may unmap the device, so neither this nor
+ * the caller touches it after success. Return: 0 or a negative errno.
  */
 int rnbd_clt_dev_add_sysfs(struct rnbd_clt_dev *dev)
 {

@@ -84,21 +84,48 @@ static blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
 	}
 }
 
+static void rnbd_srv_bdev_work(struct work_struct *work);
+
+/* Any context. */
+static void rnbd_srv_bdev_defer(struct rnbd_srv_req *req)
+{
+	INIT_WORK(&req->work, rnbd_srv_bdev_work);
+	queue_work(rnbd_srv_bdev_wq, &req->work);
+}
+
+/*
+ * A bio that must not wait has come back if it would have had to (AGAIN), or if
+ * some part of the disk can't tell (NOTSUPP). A part of it may have been done, in
+ * which case it is done once more.
+ */
+static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
+{
+	return (bio->bi_opf & REQ_NOWAIT) &&
+	       (bio->bi_status == BLK_STS_AGAIN ||
+		bio->bi_status == BLK_STS_NOTSUPP);
+}
+
+/* Called once, when all parts that a bio was split into have ended. */
 static void rnbd_srv_bdev_end_io(struct bio *bio)
 {
 	struct rnbd_srv_req *req = container_of(bio, struct rnbd_srv_req, bio);
 	int err = blk_status_to_errno(bio->bi_status);
+	bool again = rnbd_srv_bdev_would_wait(bio);
 
 	bio_uninit(bio);
-	rnbd_srv_end(req, err);
+	if (again)
+		rnbd_srv_bdev_defer(req);
+	else
+		rnbd_srv_end(req, err);
 }
 
-static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
+static void rnbd_srv_bdev_submit_bio(struct rnbd_srv_req *req, blk_opf_t nowait)
 {
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	struct bio *bio = &req->bio;
 
-	bio_init(bio, req->map->bdev, &req->bvec, 1, rnbd_srv_bdev_opf(req));
+	bio_init(bio, req->map->bdev, &req->bvec, 1,
+		 rnbd_srv_bdev_opf(req) | nowait);
 	bio->bi_end_io = rnbd_srv_bdev_end_io;
 	bio->bi_ioprio = req->prio;
 	if (req->op != RNBD_OP_FLUSH)
@@ -110,6 +137,27 @@ static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 	else if (req->op != RNBD_OP_FLUSH)
 		bio->bi_iter.bi_size = req->len;
 	submit_bio(bio);
+}
+
+static void rnbd_srv_bdev_work(struct work_struct *work)
+{
+	rnbd_srv_bdev_submit_bio(container_of(work, struct rnbd_srv_req, work),
+				 0);
+}
+
+/*
+ * The caller has requests of other disks and sessions to see to, and must not wait
+ * for this disk to have room. Operations without data are rare, and may be cut into
+ * many pieces; they go where waiting is fine at once.
+ */
+static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
+{
+	bool data = req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
+
+	if (data && bdev_nowait(req->map->bdev))
+		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);
+	else
+		rnbd_srv_bdev_defer(req);
 }
 
 const struct rnbd_srv_backend rnbd_srv_bdev_backend = {

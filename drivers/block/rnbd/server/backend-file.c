@@ -8,17 +8,44 @@
 #include <linux/blkdev.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/uio.h>
 
 #include "rnbd-srv.h"
 
+/**
+ * rnbd_srv_fs_ok() - are files of a filesystem stored data?
+ * @sb: filesystem
+ *
+ * Those of proc or sysfs are the kernel's memory and its knobs, and even opening one
+ * may do things. Return: whether they may be exported; if not, after a message.
+ */
+bool rnbd_srv_fs_ok(const struct super_block *sb)
+{
+	if (sb->s_bdev || (sb->s_type->fs_flags & FS_REQUIRES_DEV))
+		return true;
+
+	switch (sb->s_magic) {
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+		return true;
+	default:
+		pr_err_ratelimited("files of a filesystem of type %s aren't exported\n",
+				   sb->s_type->name);
+		return false;
+	}
+}
+
 static int rnbd_srv_file_open(struct rnbd_srv_map *map)
 {
 	struct file *file = map->file;
 	struct super_block *sb = file_inode(file)->i_sb;
 
+	if (!rnbd_srv_fs_ok(sb))
+		return -ENOTBLK;
 	if (!file->f_op->read_iter)
 		return -EINVAL;
 	if (map->mode != RNBD_ACCESS_RO && !file->f_op->write_iter)

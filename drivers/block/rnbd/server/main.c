@@ -22,6 +22,7 @@ const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 struct workqueue_struct *rnbd_srv_wq;
 struct workqueue_struct *rnbd_srv_file_wq;
+struct workqueue_struct *rnbd_srv_bdev_wq;
 
 static struct rtrs_srv *rnbd_srv_rtrs;
 
@@ -39,14 +40,23 @@ static int __init rnbd_srv_init(void)
 	rnbd_srv_wq = alloc_workqueue("rnbd_server", WQ_UNBOUND, 0);
 	if (!rnbd_srv_wq)
 		return -ENOMEM;
-	rnbd_srv_file_wq = alloc_workqueue("rnbd_server_file",
-					   WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	/*
+	 * Not for memory reclaim: filesystems wait for work items on queues that
+	 * aren't either, which must not be done from one that is.
+	 */
+	rnbd_srv_file_wq = alloc_workqueue("rnbd_server_file", WQ_UNBOUND, 0);
 	if (!rnbd_srv_file_wq)
 		goto destroy_wq;
+	/* Its items wait for disks, so that one disk must not use it up soon. */
+	rnbd_srv_bdev_wq = alloc_workqueue("rnbd_server_bdev",
+					   WQ_UNBOUND | WQ_MEM_RECLAIM,
+					   WQ_UNBOUND_MAX_ACTIVE);
+	if (!rnbd_srv_bdev_wq)
+		goto destroy_file_wq;
 
 	err = rnbd_srv_add_ctl();
 	if (err)
-		goto destroy_file_wq;
+		goto destroy_bdev_wq;
 
 	rnbd_srv_rtrs = rtrs_srv_open(&rnbd_srv_ops, port_nr);
 	if (IS_ERR(rnbd_srv_rtrs)) {
@@ -59,6 +69,8 @@ static int __init rnbd_srv_init(void)
 
 del_ctl:
 	rnbd_srv_del_ctl();
+destroy_bdev_wq:
+	destroy_workqueue(rnbd_srv_bdev_wq);
 destroy_file_wq:
 	destroy_workqueue(rnbd_srv_file_wq);
 destroy_wq:
@@ -70,6 +82,7 @@ static void __exit rnbd_srv_exit(void)
 {
 	/* Ends all sessions, and each one's end closes what it had open. */
 	rtrs_srv_close(rnbd_srv_rtrs);
+	destroy_workqueue(rnbd_srv_bdev_wq);
 	destroy_workqueue(rnbd_srv_file_wq);
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();

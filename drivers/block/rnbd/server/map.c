@@ -32,29 +32,45 @@ static bool rnbd_srv_climbs(const char *path)
 	return false;
 }
 
-/* Names of sessions have no '/' and no '.', so they lead nowhere else either. */
+/*
+ * The folder to look in. Names of sessions have no '/' and no '.', so they lead
+ * nowhere else; what is in them isn't replaced again.
+ */
+static char *rnbd_srv_folder(const struct rnbd_srv_sess *sess)
+{
+	char *folder = kstrdup(rnbd_srv_search_path, GFP_KERNEL);
+	char *old, *var;
+	size_t done = 0;
+
+	while (folder && (var = strstr(folder + done, RNBD_SRV_SESSNAME))) {
+		old = folder;
+		folder = kasprintf(GFP_KERNEL, "%.*s%s%s", (int)(var - old),
+				   old, sess->name,
+				   var + strlen(RNBD_SRV_SESSNAME));
+		done = var - old + strlen(sess->name);
+		kfree(old);
+	}
+	return folder;
+}
+
 static char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess,
 				const char *path)
 {
-	const char *folder = rnbd_srv_search_path;
-	const char *var = strstr(folder, RNBD_SRV_SESSNAME);
-	char *full;
+	char *folder, *full = NULL;
 
 	if (rnbd_srv_climbs(path))
 		return ERR_PTR(-EINVAL);
 
-	if (var)
-		full = kasprintf(GFP_KERNEL, "%.*s%s%s/%s", (int)(var - folder),
-				 folder, sess->name,
-				 var + strlen(RNBD_SRV_SESSNAME), path);
-	else
+	folder = rnbd_srv_folder(sess);
+	if (folder)
 		full = kasprintf(GFP_KERNEL, "%s/%s", folder, path);
+	kfree(folder);
 	return full ?: ERR_PTR(-ENOMEM);
 }
 
 /*
- * Looks before it opens: opening a FIFO or a character device can hang or do things
- * by itself. Filesystems on disks take direct I/O of the disk's blocks.
+ * Looks before it opens: opening a FIFO, a character device or a file of tracefs can
+ * hang or do things by itself. Filesystems on disks take direct I/O of the disk's blocks.
  */
 static struct file *rnbd_srv_open_file(const char *path,
 				       enum rnbd_access_mode mode)
@@ -62,7 +78,7 @@ static struct file *rnbd_srv_open_file(const char *path,
 	int flags = O_LARGEFILE;
 	struct file *file;
 	struct path found;
-	bool direct;
+	bool direct, ok;
 	umode_t type;
 	int err;
 
@@ -71,8 +87,10 @@ static struct file *rnbd_srv_open_file(const char *path,
 		return ERR_PTR(err);
 	type = d_backing_inode(found.dentry)->i_mode;
 	direct = S_ISREG(type) && found.dentry->d_sb->s_bdev;
+	ok = S_ISBLK(type) ||
+	     (S_ISREG(type) && rnbd_srv_fs_ok(found.dentry->d_sb));
 	path_put(&found);
-	if (!S_ISBLK(type) && !S_ISREG(type))
+	if (!ok)
 		return ERR_PTR(-ENOTBLK);
 
 	flags |= mode == RNBD_ACCESS_RO ? O_RDONLY : O_RDWR;

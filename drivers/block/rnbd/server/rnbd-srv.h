@@ -125,7 +125,8 @@ struct rnbd_srv_map {
  * @prio: priority, valid or 0
  * @bio: for disks
  * @bvec: data of @bio, in one piece
- * @work: for files, and for messages that take long
+ * @work: for files, for disks that have to be waited for, and for messages that take
+ *	long. @bio may still be in use when it is queued
  *
  * One for each slot, made when a path comes up, so that I/O needs no memory.
  */
@@ -136,13 +137,9 @@ struct rnbd_srv_req {
 	u8 op;
 	u32 flags;
 	u16 prio;
-	union {
-		struct {
-			struct bio bio;
-			struct bio_vec bvec;
-		};
-		struct work_struct work;
-	};
+	struct bio bio;
+	struct bio_vec bvec;
+	struct work_struct work;
 };
 
 /**
@@ -167,12 +164,16 @@ struct rnbd_srv_backend {
 extern const struct rnbd_srv_backend rnbd_srv_bdev_backend;
 extern const struct rnbd_srv_backend rnbd_srv_file_backend;
 
+/* backend-file.c */
+bool rnbd_srv_fs_ok(const struct super_block *sb);
+
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
 extern char rnbd_srv_search_path[];
 
-/* For messages and for closing; for I/O on files, which closing waits for. */
+/* For messages and for closing; for I/O, on files and disks, which closing waits for. */
 extern struct workqueue_struct *rnbd_srv_wq;
 extern struct workqueue_struct *rnbd_srv_file_wq;
+extern struct workqueue_struct *rnbd_srv_bdev_wq;
 
 /* session.c */
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);

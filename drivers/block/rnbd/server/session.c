@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ctype.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -95,6 +96,18 @@ static int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 	return 0;
 }
 
+/* Names are logged and must not be able to end a line there and begin another. */
+static bool rnbd_srv_name_ok(const char *name)
+{
+	size_t i, len = strnlen(name, RNBD_NAME_LEN);
+
+	for (i = 0; i < len; i++) {
+		if (iscntrl(name[i]))
+			return false;
+	}
+	return len < RNBD_NAME_LEN;
+}
+
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
@@ -105,8 +118,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
 	    op->data_len < sizeof(rsp) ||
 	    msg->access_mode >= RNBD_ACCESS_MODES ||
-	    strnlen(msg->dev_name, sizeof(msg->dev_name)) ==
-	    sizeof(msg->dev_name))
+	    !rnbd_srv_name_ok(msg->dev_name))
 		return -EINVAL;
 
 	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &rsp);

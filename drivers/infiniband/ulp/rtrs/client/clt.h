@@ -30,6 +30,8 @@
 #define RTRS_CLT_RECV_BATCH	16
 /* More data segments than that go through a memory region. */
 #define RTRS_CLT_MAX_SGE	32
+/* Most data of a request, whatever the server offers. */
+#define RTRS_CLT_MAX_IO		SZ_4M
 
 /**
  * enum rtrs_clt_state - state of a path; see rtrs_clt_path_move()
@@ -100,12 +102,14 @@ struct rtrs_clt_con {
  * @io: the request on its way, NULL when there is none
  * @con: the connection that it went out on, and that the answer must come on
  * @queued: the request is queued and not yet answered; see rtrs_con_queue()
+ * @sending: the device may still read the request's data
  * @mr_used: the memory region is registered for the request and still valid
- * @err: the server's answer, while the key is invalidated
+ * @err: the server's answer, while the request waits for more than that
  * @nents: entries of the request's scatter list that are mapped for DMA
  * @rkey: key of the server's chunk
  * @raddr: the chunk's address
  * @mr: memory region, for reads and for writes of many segments
+ * @send_cqe: handler of a write's end
  * @inv_cqe: handler of the key's local invalidation
  * @reg_wr: registers @mr
  * @inv_wr: invalidates it
@@ -121,12 +125,14 @@ struct rtrs_clt_slot {
 	struct rtrs_clt_io *io;
 	struct rtrs_clt_con *con;
 	bool queued;
+	bool sending;
 	bool mr_used;
 	int err;
 	int nents;
 	u32 rkey;
 	u64 raddr;
 	struct ib_mr *mr;
+	struct ib_cqe send_cqe;
 	struct ib_cqe inv_cqe;
 	struct ib_reg_wr reg_wr;
 	struct ib_send_wr inv_wr;
@@ -154,6 +160,8 @@ struct rtrs_clt_stats {
  * @clt: its session
  * @kobj: its folder in sysfs; frees it
  * @in_sysfs: the folder exists
+ * @was_live: it has taken requests since it was connected; counts in
+ *	rtrs_clt.nr_up
  * @hca_name: name of the RDMA device that it was last connected over
  * @hca_port: the device's port
  * @addr: where it goes; the source as soon as routing has chosen it
@@ -174,13 +182,15 @@ struct rtrs_clt_stats {
  * @max_sge: entries in a send's list
  * @max_segments: entries of a scatter list that a request may have
  * @nr_slots: slots that are used: no more than the device's queues can take
- * @slots: of requests
+ * @slots: of requests; published (release) when all are there
  * @mrs: @slots by the constant part of their memory region's key
  * @info: answer to the INFO_REQ, while connecting
  * @info_dma: its address for the device
  * @info_len: bytes that came
  * @info_size: bytes of @info
  * @info_cqe: handler of its receive
+ * @info_asked: INFO_REQ has been posted
+ * @info_sent_cqe: handler of its end
  * @stats: counters
  */
 struct rtrs_clt_path {
@@ -188,6 +198,7 @@ struct rtrs_clt_path {
 	struct rtrs_clt *clt;
 	struct kobject kobj;
 	bool in_sysfs;
+	bool was_live;
 	char hca_name[IB_DEVICE_NAME_MAX];
 	u32 hca_port;
 	struct rtrs_addr addr;
@@ -218,6 +229,8 @@ struct rtrs_clt_path {
 	u32 info_len;
 	u32 info_size;
 	struct ib_cqe info_cqe;
+	bool info_asked;
+	struct ib_cqe info_sent_cqe;
 
 	struct rtrs_clt_stats __percpu *stats;
 };
@@ -247,8 +260,9 @@ struct rtrs_clt_live {
  * @limits: what the first path agreed on with the server; every further path
  *	has to offer as much
  * @have_limits: there was a first path
- * @lock: guards changes of @live, @link and @opened; held by @link_event
+ * @lock: guards changes of @live, @nr_up, @link and @opened; held by @link_event
  * @live: paths that are RTRS_CLT_CONNECTED, under RCU; NULL if there are none
+ * @nr_up: paths that take requests, or have not given all of them back yet
  * @link: what the upper layer was told last, or would have been
  * @opened: the upper layer is told
  * @turn: which path is next, for round-robin
@@ -266,8 +280,9 @@ struct rtrs_clt {
 	unsigned int nr_queues;
 	struct rtrs_clt_limits limits;
 	bool have_limits;
-	struct mutex lock; /* live, link, opened */
+	struct mutex lock; /* live, nr_up, link, opened */
 	struct rtrs_clt_live __rcu *live;
+	unsigned int nr_up;
 	enum rtrs_link_event link;
 	bool opened;
 	unsigned int __percpu *turn;
@@ -288,6 +303,7 @@ static inline struct rtrs_clt_con *to_clt_con(struct rtrs_con *con)
 }
 
 /* path.c */
+extern struct workqueue_struct *rtrs_clt_wq;
 struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 					   const struct rtrs_addr *addr);
 void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
@@ -302,7 +318,7 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt);
 int rtrs_clt_live_add(struct rtrs_clt_path *path);
 void rtrs_clt_live_del(struct rtrs_clt_path *path);
-void rtrs_clt_live_gone(struct rtrs_clt *clt);
+void rtrs_clt_live_gone(struct rtrs_clt_path *path);
 
 /* conn.c */
 int rtrs_clt_cons_connect(struct rtrs_clt_path *path);
@@ -337,6 +353,7 @@ void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt);
 int rtrs_clt_sysfs_add(struct rtrs_clt *clt);
 void rtrs_clt_sysfs_del(struct rtrs_clt *clt);
 void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path);
+bool rtrs_clt_path_shown(const struct rtrs_clt_path *path);
 int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path);
 void rtrs_clt_path_sysfs_del(struct rtrs_clt_path *path);
 

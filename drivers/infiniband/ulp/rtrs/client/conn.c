@@ -13,12 +13,37 @@
 
 #include "clt.h"
 
+/* What the server offers has to fit the device, and some reason. */
+static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
+			    const struct ib_device_attr *attrs)
+{
+	int nr_slots;
+
+	path->max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
+	path->max_io_size = min_t(u32, path->max_io_size, RTRS_CLT_MAX_IO);
+	/* Data that begins off a page's boundary reaches into one page more. */
+	path->max_segments = min(attrs->max_fast_reg_page_list_len,
+				 path->max_io_size / SZ_4K + 1);
+	/* See rtrs_clt_con_setup(): so much is asked for each slot, or less. */
+	nr_slots = min3((int)path->depth, (attrs->max_qp_wr - 64) / 3,
+			(attrs->max_cqe - 128) / 5);
+	if (path->max_sge < 2 || path->max_segments < 2 || nr_slots < 1) {
+		pr_err("%s: the RDMA device can do too little\n",
+		       path->path.name);
+		return -EOPNOTSUPP;
+	}
+	path->max_io_size = min(path->max_io_size,
+				(path->max_segments - 1) * SZ_4K);
+	path->nr_slots = nr_slots;
+	return 0;
+}
+
 /* Reads the private data of an accept; the service connection's counts. */
-static int rtrs_clt_read_rep(struct rtrs_clt_path *path, const void *data,
-			     u8 len)
+static int rtrs_clt_read_rep(struct rtrs_clt_path *path,
+			     const struct ib_device_attr *attrs,
+			     const void *data, u8 len)
 {
 	const struct rtrs_cm_rep *rep = data;
-	struct ib_device_attr *attrs = &path->path.dev->attrs;
 	u32 depth, hdr, chunk;
 
 	if (!data || len < sizeof(*rep) ||
@@ -45,15 +70,7 @@ static int rtrs_clt_read_rep(struct rtrs_clt_path *path, const void *data,
 	path->chunk_size = chunk;
 	path->new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
 
-	path->max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
-	/* Data that begins off a page's boundary reaches into one page more. */
-	path->max_segments = min(attrs->max_fast_reg_page_list_len,
-				 path->max_io_size / SZ_4K + 1);
-	path->max_io_size = min(path->max_io_size,
-				(path->max_segments - 1) * SZ_4K);
-	/* What rtrs_clt_con_setup() asks of a queue has to fit. */
-	path->nr_slots = min_t(u32, depth, (attrs->max_qp_wr - 64) / 3);
-	return 0;
+	return rtrs_clt_fit_dev(path, attrs);
 bad:
 	pr_err("%s: the server offers a queue depth of %u and %u bytes per I/O, which can't be right\n",
 	       path->path.name, depth, le32_to_cpu(rep->max_io_size));
@@ -67,8 +84,19 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 
 	if (con->con.cid)
 		return 0;
-	return rtrs_clt_read_rep(path, param->private_data,
-				 param->private_data_len);
+	return rtrs_clt_read_rep(path, &con->con.cm_id->device->attrs,
+				 param->private_data, param->private_data_len);
+}
+
+/* An errno that a server told; those that mean something else to us are none. */
+static int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep)
+{
+	int err = (s16)le16_to_cpu(rep->err);
+
+	if (err >= 0 || err <= -ERESTARTSYS || err == -EINTR ||
+	    err == -ESHUTDOWN)
+		return -ECONNREFUSED;
+	return err;
 }
 
 static int rtrs_clt_rejected(struct rtrs_clt_con *con,
@@ -80,10 +108,8 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	u8 len;
 
 	rep = rdma_consumer_reject_data(id, ev, &len);
-	if (rep && len >= sizeof(*rep) && le16_to_cpu(rep->magic) == RTRS_MAGIC &&
-	    (s16)le16_to_cpu(rep->err) < 0 &&
-	    (s16)le16_to_cpu(rep->err) >= -MAX_ERRNO)
-		err = (s16)le16_to_cpu(rep->err);
+	if (rep && len >= sizeof(*rep) && le16_to_cpu(rep->magic) == RTRS_MAGIC)
+		err = rtrs_clt_rep_err(rep);
 	pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
 	       con->con.path->name, con->con.cid,
 	       rdma_reject_msg(id, ev->status), ERR_PTR(err));
@@ -119,6 +145,7 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
 		err = -ECONNRESET;
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
@@ -153,6 +180,14 @@ static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 				 RTRS_CLT_RESOLVE_MS);
 }
 
+static int rtrs_clt_con_recv(struct rtrs_clt_con *con, u32 nr)
+{
+	int ret;
+
+	ret = rtrs_clt_recvs_alloc(con, nr);
+	return ret ?: rtrs_clt_recvs_post(con);
+}
+
 /*
  * Each slot may have a registration and a write in the send queue, and keeps
  * room there for its invalidation; the server answers with a message or two.
@@ -179,17 +214,9 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 		params.vector = cid - 1;
 	}
 	ret = rtrs_con_create_qp(&con->con, &params);
-	if (ret)
-		return ret;
-	/* The answer to INFO_REQ comes first, and has a receive of its own. */
-	if (!cid) {
-		ret = rtrs_clt_info_alloc(path);
-		if (ret)
-			return ret;
-		params.recv_wr--;
-	}
-	ret = rtrs_clt_recvs_alloc(con, params.recv_wr);
-	return ret ?: rtrs_clt_recvs_post(con);
+	if (!ret && cid)
+		ret = rtrs_clt_con_recv(con, params.recv_wr);
+	return ret;
 }
 
 static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
@@ -240,21 +267,37 @@ static int rtrs_clt_cons_step(struct rtrs_clt_path *path, unsigned int first,
 	return rtrs_clt_path_wait(path, timeout_ms);
 }
 
-static int rtrs_clt_cons_range(struct rtrs_clt_path *path, unsigned int first,
-			       unsigned int end)
+static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
+				 unsigned int first, unsigned int end)
+{
+	return rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
+				  rtrs_clt_con_resolve);
+}
+
+static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
+				   unsigned int first, unsigned int end)
 {
 	int ret;
 
 	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
-				 rtrs_clt_con_resolve);
-	if (!ret)
-		ret = rtrs_clt_cons_step(path, first, end,
-					 2 * RTRS_CLT_RESOLVE_MS,
-					 rtrs_clt_con_route);
-	if (!ret)
-		ret = rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
-					 rtrs_clt_con_request);
-	return ret;
+				 rtrs_clt_con_route);
+	if (ret)
+		return ret;
+	return rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
+				  rtrs_clt_con_request);
+}
+
+/*
+ * All connections go from the same address, hence over the same device. Ports
+ * don't count.
+ */
+static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
+{
+	path->addr.src = path->cons[0].con.cm_id->route.addr.src_addr;
+	if (path->addr.src.ss_family == AF_INET)
+		((struct sockaddr_in *)&path->addr.src)->sin_port = 0;
+	else if (path->addr.src.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&path->addr.src)->sin6_port = 0;
 }
 
 /* A session's first path sets its limits; the others have to reach them. */
@@ -286,31 +329,40 @@ static int rtrs_clt_check_limits(struct rtrs_clt_path *path)
  * Allocates the path's slots as well, once it is known how many there are.
  *
  * Context: process, the thread that connects it.
- * Return: 0 or a negative errno; rtrs_clt_cons_disconnect() and
+ * Return: 0 or a negative errno, -EEXIST if the session has a path between the
+ * same addresses; rtrs_clt_cons_disconnect() and
  * rtrs_clt_cons_destroy() undo it either way.
  */
 int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
 {
 	unsigned int nr = path->clt->nr_queues + 1;
-	struct rdma_addr *addr;
 	int ret;
 
 	path->cons = kvcalloc(nr, sizeof(*path->cons), GFP_KERNEL);
 	if (!path->cons)
 		return -ENOMEM;
-	ret = rtrs_clt_cons_range(path, 0, 1);
-	if (!ret)
-		ret = rtrs_clt_check_limits(path);
+	ret = rtrs_clt_cons_resolve(path, 0, 1);
 	if (ret)
 		return ret;
-	/* All of them from the same address, hence over the same device. */
-	addr = &path->cons[0].con.cm_id->route.addr;
-	path->addr.src = addr->src_addr;
-	if (path->addr.src.ss_family == AF_INET)
-		((struct sockaddr_in *)&path->addr.src)->sin_port = 0;
-	else if (path->addr.src.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&path->addr.src)->sin6_port = 0;
-	ret = rtrs_clt_cons_range(path, 1, nr);
+	rtrs_clt_keep_src(path);
+	/* The server takes a second one for the first one's successor. */
+	if (rtrs_clt_path_shown(path))
+		return -EEXIST;
+	ret = rtrs_clt_cons_establish(path, 0, 1);
+	if (!ret)
+		ret = rtrs_clt_check_limits(path);
+	/*
+	 * Nothing is due on the service connection before INFO_REQ, and how
+	 * much room its answer needs is only known now.
+	 */
+	if (!ret)
+		ret = rtrs_clt_info_alloc(path);
+	if (!ret)
+		ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_DEPTH - 1);
+	if (!ret)
+		ret = rtrs_clt_cons_resolve(path, 1, nr);
+	if (!ret)
+		ret = rtrs_clt_cons_establish(path, 1, nr);
 	return ret ?: rtrs_clt_slots_alloc(path);
 }
 

@@ -16,7 +16,8 @@ static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(wc->qp->qp_context, wc, "receive of INFO_RSP"))
 		return;
-	if (wc->opcode != IB_WC_RECV || wc->wc_flags & IB_WC_WITH_IMM) {
+	if (!READ_ONCE(path->info_asked) || wc->opcode != IB_WC_RECV ||
+	    wc->wc_flags & IB_WC_WITH_IMM) {
 		rtrs_clt_path_error(&path->path, -EPROTO,
 				    "the server's first message is no INFO_RSP");
 		return;
@@ -27,11 +28,8 @@ static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_clt_info_alloc() - post the receive for the server's answer
- * @path: a path that is being connected; its service connection has a queue
- *	pair, and nothing is posted there yet
- *
- * How deep the server's queue is, is not known yet: there is room for the
- * deepest.
+ * @path: a path that is being connected; the server's depth is known, and
+ *	nothing is posted yet on its service connection
  *
  * Return: 0 or a negative errno; rtrs_clt_info_free() undoes it either way.
  */
@@ -46,7 +44,7 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 	};
 
 	path->info_size = sizeof(struct rtrs_info_rsp) +
-			  RTRS_MAX_QUEUE_DEPTH * sizeof(struct rtrs_desc);
+			  path->depth * sizeof(struct rtrs_desc);
 	path->info = kzalloc(path->info_size, GFP_KERNEL);
 	if (!path->info)
 		return -ENOMEM;
@@ -69,6 +67,7 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
  */
 void rtrs_clt_info_free(struct rtrs_clt_path *path)
 {
+	path->info_asked = false;
 	if (!path->info)
 		return;
 	ib_dma_unmap_single(path->path.dev, path->info_dma, path->info_size,
@@ -127,13 +126,12 @@ static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 {
 	struct ib_device *dev = path->path.dev;
-	struct ib_cqe cqe = { .done = rtrs_clt_info_send_done };
 	struct ib_sge sge = {
 		.length	= sizeof(struct rtrs_info_req),
 		.lkey	= path->path.pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
-		.wr_cqe		= &cqe,
+		.wr_cqe		= &path->info_sent_cqe,
 		.opcode		= IB_WR_SEND,
 		.send_flags	= IB_SEND_SIGNALED,
 		.sg_list	= &sge,
@@ -154,10 +152,12 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 
 	/* Our message is sent, and the answer is there. */
 	atomic_set(&path->nr_pending, 2);
-	ret = rtrs_con_post(&path->cons[0].con, &wr, true);
+	path->info_sent_cqe.done = rtrs_clt_info_send_done;
+	WRITE_ONCE(path->info_asked, true);
+	ret = rtrs_con_post(&path->cons[0].con, &wr, 0);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
-	/* The message and its cqe are on our stack and in our hands. */
+	/* The device may still read the message. */
 	if (ret)
 		rtrs_clt_cons_disconnect(path);
 	ib_dma_unmap_single(dev, sge.addr, sizeof(*req), DMA_TO_DEVICE);

@@ -10,9 +10,12 @@
  * A write of more segments than a send takes is registered as well, and sent
  * through the region's local key. The answer is an immediate value.
  *
- * The request is done when the answer is there and the key invalid: by the
- * server's SEND WITH INV, seen before the answer, or by our own LOCAL INV. What
- * the server says about it does not count, only what the device reports.
+ * The request is done when the answer is there, the device has done with the data
+ * of a write (an acknowledgment may be lost, and then it is sent again, though the
+ * server has it), and the key is invalid: by the server's SEND WITH INV, seen
+ * before the answer, or by our own LOCAL INV. What the server says about it does
+ * not count, only what the device reports. All of a slot's handlers are those of
+ * one queue pair, so they don't run beside each other.
  *
  * In recovery rtrs_clt_path_end() drains the queue pairs, frees the memory
  * regions, and then gives back whatever request is left.
@@ -62,6 +65,37 @@ static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_clt_slot_done(to_clt_path(con->path), slot, slot->err);
 }
 
+/* The answer is there. What else has to be before the request is done? */
+static void rtrs_clt_slot_answered(struct rtrs_clt_path *path,
+				   struct rtrs_clt_slot *slot)
+{
+	if (slot->sending)
+		return;
+	if (!slot->mr_used) {
+		rtrs_clt_slot_done(path, slot, slot->err);
+		return;
+	}
+	slot->inv_wr.ex.invalidate_rkey = slot->mr->rkey;
+	/* The send queue keeps room for it; no room means a bug of ours. */
+	if (WARN_ON_ONCE(rtrs_con_post(&slot->con->con, &slot->inv_wr, 0)))
+		rtrs_clt_path_error(&path->path, -EBUSY, "invalidating a key");
+}
+
+/* The device has done with the data of a write. */
+static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_clt_slot *slot = container_of(wc->wr_cqe,
+						  struct rtrs_clt_slot, send_cqe);
+	struct rtrs_con *con = &slot->con->con;
+
+	if (rtrs_con_wc_failed(con, wc, "write"))
+		return;
+	rtrs_con_sent(con);
+	slot->sending = false;
+	if (!slot->queued)
+		rtrs_clt_slot_answered(to_clt_path(con->path), slot);
+}
+
 /**
  * rtrs_clt_slot_init() - fill in what never changes
  * @path: the path
@@ -69,6 +103,7 @@ static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
  */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 {
+	slot->send_cqe.done = rtrs_clt_send_done;
 	slot->inv_cqe.done = rtrs_clt_inv_done;
 	slot->reg_wr.wr.opcode = IB_WR_REG_MR;
 	slot->reg_wr.mr = slot->mr;
@@ -89,8 +124,11 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot = xa_load(&path->mrs, rkey >> 8);
+	struct rtrs_clt_slot *slot = NULL;
 
+	/* Pairs with rtrs_clt_slots_alloc(). */
+	if (smp_load_acquire(&path->slots))
+		slot = xa_load(&path->mrs, rkey >> 8);
 	/* Only a request that waits for it, and with the key it has now. */
 	if (!slot || !smp_load_acquire(&slot->queued) || slot->con != con ||
 	    !slot->mr_used || slot->mr->rkey != rkey) {
@@ -99,6 +137,24 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
 		return;
 	}
 	slot->mr_used = false;
+}
+
+/* The slot of a request that went out on this connection, and waits. */
+static struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con,
+						u32 nr)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct rtrs_clt_slot **slots, *slot;
+
+	/* Pairs with rtrs_clt_slots_alloc(). */
+	slots = smp_load_acquire(&path->slots);
+	if (unlikely(!slots || nr >= path->nr_slots))
+		return NULL;
+	slot = slots[nr];
+	/* Pairs with rtrs_con_queue(). */
+	if (unlikely(!smp_load_acquire(&slot->queued) || slot->con != con))
+		return NULL;
+	return slot;
 }
 
 /**
@@ -113,36 +169,24 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
 void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot;
+	struct rtrs_clt_slot *slot = rtrs_clt_find_slot(con, nr);
 
-	if (unlikely(nr >= path->nr_slots))
-		goto bad;
-	slot = path->slots[nr];
-	/* Pairs with rtrs_con_queue(). */
-	if (unlikely(!smp_load_acquire(&slot->queued) || slot->con != con))
-		goto bad;
+	if (unlikely(!slot)) {
+		rtrs_clt_path_error(&path->path, -EPROTO,
+				    "the server answered what was not asked");
+		return;
+	}
 	/*
 	 * An answer to what was never sent is the server's own invention, but
 	 * the work request must be out of the chain before the slot is free.
 	 */
 	rtrs_con_flush(&con->con);
 
-	slot->queued = false;
+	WRITE_ONCE(slot->queued, false);
 	if (rkey)
 		slot->rkey = *rkey;
-	if (!slot->mr_used) {
-		rtrs_clt_slot_done(path, slot, err);
-		return;
-	}
 	slot->err = err;
-	slot->inv_wr.ex.invalidate_rkey = slot->mr->rkey;
-	/* The send queue keeps room for it; no room means a bug of ours. */
-	if (WARN_ON_ONCE(rtrs_con_post(&con->con, &slot->inv_wr, true)))
-		rtrs_clt_path_error(&path->path, -EBUSY, "invalidating a key");
-	return;
-bad:
-	rtrs_clt_path_error(&path->path, -EPROTO,
-			    "the server answered what was not asked");
+	rtrs_clt_slot_answered(path, slot);
 }
 
 /* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
@@ -240,7 +284,9 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 
 	wr->wr.next = NULL;
 	wr->wr.num_sge = nr_sge + 1;
-	wr->wr.send_flags = 0;
+	slot->sending = nr_sge;
+	wr->wr.send_flags = slot->sending ? IB_SEND_SIGNALED : 0;
+	wr->wr.wr_cqe = &slot->send_cqe;
 	wr->wr.ex.imm_data =
 		cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ,
 				     (u32)io->slot << rtrs_imm_off_bits(path->depth) |
@@ -273,13 +319,10 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 	return ret;
 }
 
-static void rtrs_clt_count(struct rtrs_clt_path *path,
-			   const struct rtrs_clt_io *io)
+static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
 {
-	int write = io->dir == DMA_TO_DEVICE;
-
 	this_cpu_inc(path->stats->ops[write]);
-	this_cpu_add(path->stats->bytes[write], io->data_len);
+	this_cpu_add(path->stats->bytes[write], bytes);
 }
 
 static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
@@ -287,6 +330,8 @@ static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 {
 	struct rtrs_clt_con *con = &path->cons[io->queue + 1];
 	struct rtrs_clt_slot *slot = path->slots[io->slot];
+	bool write = io->dir == DMA_TO_DEVICE;
+	u32 bytes = io->data_len;
 	int ret;
 
 	ret = rtrs_clt_map_data(path, slot, io);
@@ -298,7 +343,8 @@ static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	ret = rtrs_con_queue(&con->con, rtrs_clt_build(path, slot, io), last,
 			     &slot->queued);
 	if (likely(!ret)) {
-		rtrs_clt_count(path, io);
+		/* @io may be done and gone by now. */
+		rtrs_clt_count(path, write, bytes);
 		return 0;
 	}
 	slot->mr_used = false;
@@ -327,6 +373,8 @@ static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
  */
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 {
+	/* Once it is sent, the request may be done and gone at any time. */
+	const unsigned int queue = io->queue;
 	struct rtrs_clt_path *path;
 	struct rtrs_clt_live *live;
 	int ret = -ENOTCONN;
@@ -338,7 +386,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 	/* Earlier ones of the batch may have gone to the other paths' chains. */
 	live = rcu_dereference(clt->live);
 	if (last && live && (live->nr > 1 || unlikely(ret)))
-		rtrs_clt_commit(clt, io->queue);
+		rtrs_clt_commit(clt, queue);
 	rcu_read_unlock();
 	return ret;
 }

@@ -45,6 +45,8 @@ static int rtrs_clt_live_replace(struct rtrs_clt *clt,
 				 struct rtrs_clt_path *add,
 				 struct rtrs_clt_path *del)
 {
+	/* Those who wait for a path's end may be short of memory for it. */
+	gfp_t gfp = del ? GFP_NOIO | __GFP_NOFAIL : GFP_KERNEL;
 	struct rtrs_clt_live *old, *new = NULL;
 	unsigned int i, nr, room;
 
@@ -52,8 +54,7 @@ static int rtrs_clt_live_replace(struct rtrs_clt *clt,
 	nr = old ? old->nr : 0;
 	room = nr + !!add - !!del;
 	if (room) {
-		new = kzalloc(struct_size(new, path, room),
-			      GFP_KERNEL | (del ? __GFP_NOFAIL : 0));
+		new = kzalloc(struct_size(new, path, room), gfp);
 		if (!new)
 			return -ENOMEM;
 		for (i = 0; i < nr; i++)
@@ -86,7 +87,7 @@ static bool rtrs_clt_is_live(struct rtrs_clt_path *path)
  * @path: the path
  *
  * Context: process, the thread that connects it.
- * Return: 0, -ENOMEM, or why the path is not to be connected any more.
+ * Return: 0, -ENOMEM, or -ECONNABORTED if something ended the path meanwhile.
  */
 int rtrs_clt_live_add(struct rtrs_clt_path *path)
 {
@@ -99,10 +100,12 @@ int rtrs_clt_live_add(struct rtrs_clt_path *path)
 		goto unlock;
 	/* From here on an error takes the path out again, see the work item. */
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_CONNECTED, 0)) {
-		ret = path->err;
+		ret = -ECONNABORTED;
 		goto unlock;
 	}
 	rtrs_hb_start(&path->path, &path->cons[0].con);
+	path->was_live = true;
+	clt->nr_up++;
 	rtrs_clt_link_event(clt, RTRS_LINK_UP);
 unlock:
 	mutex_unlock(&clt->lock);
@@ -133,16 +136,21 @@ void rtrs_clt_live_del(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_live_gone() - a path has given its requests back
- * @clt: its session
+ * @path: the path, whether it took any or not
  *
  * If it was the last one, this is the moment to tell the upper layer.
  *
  * Context: process, may sleep.
  */
-void rtrs_clt_live_gone(struct rtrs_clt *clt)
+void rtrs_clt_live_gone(struct rtrs_clt_path *path)
 {
+	struct rtrs_clt *clt = path->clt;
+
+	if (!path->was_live)
+		return;
+	path->was_live = false;
 	mutex_lock(&clt->lock);
-	if (!rcu_access_pointer(clt->live))
+	if (!--clt->nr_up)
 		rtrs_clt_link_event(clt, RTRS_LINK_DOWN);
 	mutex_unlock(&clt->lock);
 }

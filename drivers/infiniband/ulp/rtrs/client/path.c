@@ -16,6 +16,9 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+/* Paths end here, also when memory is short and the end is what frees some. */
+struct workqueue_struct *rtrs_clt_wq;
+
 /* What an event makes of a state; events that a state ignores are missing. */
 static const struct {
 	bool valid;
@@ -57,7 +60,7 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 		path->err = err;
 		trace_rtrs_clt_path_state(path->path.name, old, path->state, err);
 		if (old == RTRS_CLT_CONNECTED && ev == RTRS_CLT_EV_FAIL)
-			queue_work(system_unbound_wq, &path->end_work);
+			queue_work(rtrs_clt_wq, &path->end_work);
 	}
 	spin_unlock_irqrestore(&path->state_lock, flags);
 	if (moved)
@@ -92,10 +95,21 @@ void rtrs_clt_path_step_done(struct rtrs_clt_path *path)
 		wake_up_all(&path->wait);
 }
 
+/* What handlers wrote before their step was done is read after this. */
 static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
 {
-	return !atomic_read(&path->nr_pending) ||
+	return !atomic_read_acquire(&path->nr_pending) ||
 	       READ_ONCE(path->state) != RTRS_CLT_CONNECTING;
+}
+
+static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
+{
+	int ret;
+
+	spin_lock_irq(&path->state_lock);
+	ret = path->state == RTRS_CLT_CONNECTING ? 0 : path->err;
+	spin_unlock_irq(&path->state_lock);
+	return ret;
 }
 
 /**
@@ -110,11 +124,13 @@ static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
 int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms)
 {
 	long left = msecs_to_jiffies(timeout_ms);
+	int ret;
 
 	left = wait_event_interruptible_timeout(path->wait,
 						rtrs_clt_path_woken(path), left);
-	if (READ_ONCE(path->state) != RTRS_CLT_CONNECTING)
-		return path->err;
+	ret = rtrs_clt_path_failed(path);
+	if (ret)
+		return ret;
 	if (left < 0)
 		return -EINTR;
 	return left ? 0 : -ETIMEDOUT;
@@ -136,7 +152,7 @@ static void rtrs_clt_path_end(struct work_struct *work)
 	rtrs_clt_cons_disconnect(path);
 	rtrs_clt_info_free(path);
 	rtrs_clt_slots_free(path);
-	rtrs_clt_live_gone(path->clt);
+	rtrs_clt_live_gone(path);
 	rtrs_clt_cons_destroy(path);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_ENDED, 0);
 }
@@ -166,7 +182,7 @@ int rtrs_clt_path_connect(struct rtrs_clt_path *path)
 		return 0;
 
 	rtrs_clt_path_error(&path->path, ret, "connecting");
-	queue_work(system_unbound_wq, &path->end_work);
+	queue_work(rtrs_clt_wq, &path->end_work);
 	flush_work(&path->end_work);
 	return ret;
 }

@@ -57,6 +57,9 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 	switch (rtrs_imm_type(imm)) {
 	case RTRS_IMM_IO_RSP:
 	case RTRS_IMM_IO_RSP_W_INV:
+		/* No request of ours goes out on the service connection. */
+		if (!con->con.cid)
+			break;
 		if (has_msg && path->new_rkey) {
 			new_rkey = rtrs_clt_recv_rkey(con, recv, wc, slot, &rkey);
 			if (!new_rkey)

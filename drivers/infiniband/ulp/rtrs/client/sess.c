@@ -54,7 +54,7 @@ static int rtrs_clt_connect_paths(struct rtrs_clt *clt,
 		ret = rtrs_clt_path_connect(path);
 		if (!ret)
 			clt->have_limits = true;
-		else if (ret == -EINTR)
+		else if (ret == -EINTR || ret == -EEXIST)
 			return ret;
 		else if (!err)
 			err = ret;
@@ -109,8 +109,13 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 		return ERR_PTR(ret);
 	}
 	mutex_lock(&clt->lock);
-	clt->opened = true;
+	clt->opened = clt->link == RTRS_LINK_UP;
+	ret = clt->opened ? 0 : -ECONNABORTED;
 	mutex_unlock(&clt->lock);
+	if (ret) {
+		rtrs_clt_close(clt);
+		return ERR_PTR(ret);
+	}
 	return clt;
 
 list_del:
@@ -159,13 +164,23 @@ EXPORT_SYMBOL_GPL(rtrs_clt_limits);
 
 static int __init rtrs_clt_init(void)
 {
-	return rtrs_clt_sysfs_init();
+	int ret;
+
+	rtrs_clt_wq = alloc_workqueue("rtrs-client",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rtrs_clt_wq)
+		return -ENOMEM;
+	ret = rtrs_clt_sysfs_init();
+	if (ret)
+		destroy_workqueue(rtrs_clt_wq);
+	return ret;
 }
 module_init(rtrs_clt_init);
 
 static void __exit rtrs_clt_exit(void)
 {
 	rtrs_clt_sysfs_exit();
+	destroy_workqueue(rtrs_clt_wq);
 	/* Arrays of paths may still wait for their grace period. */
 	rcu_barrier();
 }

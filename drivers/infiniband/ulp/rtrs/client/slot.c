@@ -46,26 +46,58 @@ free_slot:
 	return ERR_PTR(ret);
 }
 
+/* Also gives the slot's request back, if there is one. */
+static void rtrs_clt_slot_free(struct rtrs_clt_path *path,
+			       struct rtrs_clt_slot *slot)
+{
+	rtrs_clt_slot_abort(path, slot);
+	ib_dma_unmap_single(path->path.dev, slot->hdr_dma, sizeof(slot->hdr),
+			    DMA_TO_DEVICE);
+	kfree(slot);
+}
+
+static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
+				struct rtrs_clt_slot **slots)
+{
+	u32 i;
+
+	/* All keys are invalid before the first request is given back. */
+	for (i = 0; i < path->nr_slots && slots[i]; i++)
+		ib_dereg_mr(slots[i]->mr);
+	for (i = 0; i < path->nr_slots && slots[i]; i++)
+		rtrs_clt_slot_free(path, slots[i]);
+	xa_destroy(&path->mrs);
+	kvfree(slots);
+}
+
 /**
  * rtrs_clt_slots_alloc() - allocate a path's slots
  * @path: a path that is being connected, its limits known
  *
- * Return: 0 or a negative errno; rtrs_clt_slots_free() undoes it either way.
+ * Handlers may run already, and look for slots; they find all or none.
+ *
+ * Return: 0 or a negative errno; rtrs_clt_slots_free() undoes success.
  */
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 {
-	struct rtrs_clt_slot *slot;
+	struct rtrs_clt_slot **slots;
+	int ret;
 	u32 i;
 
-	path->slots = kvcalloc(path->nr_slots, sizeof(*path->slots), GFP_KERNEL);
-	if (!path->slots)
+	slots = kvcalloc(path->nr_slots, sizeof(*slots), GFP_KERNEL);
+	if (!slots)
 		return -ENOMEM;
 	for (i = 0; i < path->nr_slots; i++) {
-		slot = rtrs_clt_slot_alloc(path);
-		if (IS_ERR(slot))
-			return PTR_ERR(slot);
-		path->slots[i] = slot;
+		slots[i] = rtrs_clt_slot_alloc(path);
+		if (IS_ERR(slots[i])) {
+			ret = PTR_ERR(slots[i]);
+			slots[i] = NULL;
+			rtrs_clt_slots_drop(path, slots);
+			return ret;
+		}
 	}
+	/* Pairs with rtrs_clt_find_slot(). */
+	smp_store_release(&path->slots, slots);
 	return 0;
 }
 
@@ -73,27 +105,13 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
  * rtrs_clt_slots_free() - give requests back to their owner, and free the slots
  * @path: a path whose queue pairs, if any, are drained
  *
- * All keys are invalid before the first request is given back.
- *
  * Context: process, may sleep.
  */
 void rtrs_clt_slots_free(struct rtrs_clt_path *path)
 {
-	struct rtrs_clt_slot *slot;
-	u32 i;
+	struct rtrs_clt_slot **slots = path->slots;
 
-	if (!path->slots)
-		return;
-	for (i = 0; i < path->nr_slots && path->slots[i]; i++)
-		ib_dereg_mr(path->slots[i]->mr);
-	for (i = 0; i < path->nr_slots && path->slots[i]; i++) {
-		slot = path->slots[i];
-		rtrs_clt_slot_abort(path, slot);
-		ib_dma_unmap_single(path->path.dev, slot->hdr_dma,
-				    sizeof(slot->hdr), DMA_TO_DEVICE);
-		kfree(slot);
-	}
-	xa_destroy(&path->mrs);
-	kvfree(path->slots);
 	path->slots = NULL;
+	if (slots)
+		rtrs_clt_slots_drop(path, slots);
 }

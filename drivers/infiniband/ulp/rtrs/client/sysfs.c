@@ -172,12 +172,19 @@ void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path)
 	kobject_init(&path->kobj, &rtrs_clt_path_type);
 }
 
-static bool rtrs_clt_path_shown(struct rtrs_clt *clt, const char *name)
+/**
+ * rtrs_clt_path_shown() - has the session another path between these addresses?
+ * @path: the path, both its addresses known
+ */
+bool rtrs_clt_path_shown(const struct rtrs_clt_path *path)
 {
+	const struct rtrs_clt *clt = path->clt;
+	char name[RTRS_PATH_STR_LEN];
 	unsigned int i;
 
+	rtrs_addr_format(&path->addr, name, sizeof(name));
 	for (i = 0; i < clt->nr_paths; i++)
-		if (clt->paths[i]->in_sysfs &&
+		if (clt->paths[i] != path && clt->paths[i]->in_sysfs &&
 		    !strcmp(kobject_name(&clt->paths[i]->kobj), name))
 			return true;
 	return false;
@@ -188,8 +195,7 @@ static bool rtrs_clt_path_shown(struct rtrs_clt *clt, const char *name)
  * @path: the path, all its connections established
  *
  * Context: process, the thread that connects it.
- * Return: 0, also if it is shown already, or a negative errno such as -EEXIST
- * when the session has a path between the same addresses.
+ * Return: 0, also if it is shown already, or a negative errno.
  */
 int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 {
@@ -202,8 +208,6 @@ int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 		sizeof(path->hca_name));
 	path->hca_port = path->cons[0].con.cm_id->port_num;
 	rtrs_addr_format(&path->addr, name, sizeof(name));
-	if (rtrs_clt_path_shown(path->clt, name))
-		return -EEXIST;
 	ret = kobject_add(&path->kobj, path->clt->paths_kobj, "%s", name);
 	path->in_sysfs = !ret;
 	return ret;

@@ -24,7 +24,8 @@ TRACE_DEFINE_ENUM(RTRS_CLT_ENDING);
 TRACE_EVENT(rtrs_clt_path_state,
 	    TP_PROTO(const char *name, int from, int to, int err),
 	    TP_ARGS(name, from, to, err),
-	    TP_STRUCT__entry(__array(char, name, RTRS_PATH_STR_LEN)
+	    TP_STRUCT__entry(__array(char, name,
+				     RTRS_NAME_LEN + RTRS_PATH_STR_LEN)
 			     __field(int, from)
 			     __field(int, to)
 			     __field(int, err)),

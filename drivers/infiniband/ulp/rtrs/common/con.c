@@ -240,42 +240,25 @@ static void rtrs_con_ring(struct rtrs_con *con)
 		con->path->error(con->path, ret, "posting a send");
 }
 
-/**
- * rtrs_con_queue() - queue a chain of work requests
- * @con: the connection
- * @first: the chain; stays the caller's, and has to stay as it is until a call
- *	with @last set, or rtrs_con_flush(), has returned
- * @last: ring the doorbell
- * @queued: set to true before anybody can post the chain, unless NULL. Who sees
- *	it set (acquire) and then calls rtrs_con_flush() knows that the device
- *	has the chain
- *
- * Work requests without IB_SEND_SIGNALED get the connection's cqe. That the
- * device refused a chain is no error here: it ends the path, as any failure
- * that comes later does.
- *
- * Context: any.
- * Return: 0, or -EBUSY when the send queue has no room for all of it.
- */
-int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
-		   bool *queued)
+static u32 rtrs_con_chain(struct ib_send_wr *first, struct ib_send_wr **tail)
 {
-	bool own_signal = first->send_flags & IB_SEND_SIGNALED;
-	struct ib_send_wr *wr, *tail = first;
-	unsigned long flags;
-	u32 nr = 1;
-	int ret = 0;
+	struct ib_send_wr *wr;
+	u32 nr = 0;
 
-	for (; tail->next; tail = tail->next)
+	for (wr = first; wr; wr = wr->next) {
+		*tail = wr;
 		nr++;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	if (unlikely(con->sq_free < nr + (own_signal ? 0 : con->sq_reserve))) {
-		ret = -EBUSY;
-		last = true;
-		goto ring;
 	}
-	con->sq_free -= nr;
+	return nr;
+}
+
+/* Gives those without a signal of their own the connection's cqe. */
+static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
+			 struct ib_send_wr *tail)
+{
+	struct ib_send_wr *wr;
+
+	lockdep_assert_held(&con->sq_lock);
 	for (wr = first; wr; wr = wr->next) {
 		if (wr->send_flags & IB_SEND_SIGNALED)
 			continue;
@@ -286,14 +269,45 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 	if (con->sq_head)
 		con->sq_tail->next = first;
 	else
-		con->sq_head = first;
+		WRITE_ONCE(con->sq_head, first);
 	con->sq_tail = tail;
-	if (queued) {
+}
+
+/**
+ * rtrs_con_queue() - queue a chain of work requests
+ * @con: the connection
+ * @first: the chain; stays the caller's, and has to stay as it is until a call
+ *	with @last set, or rtrs_con_flush(), has returned
+ * @last: ring the doorbell
+ * @queued: set to true before anybody can post the chain. Who sees it set
+ *	(acquire) and then calls rtrs_con_flush() knows that the device has the
+ *	chain
+ *
+ * Leaves rtrs_qp_params.send_reserve work requests' room to rtrs_con_post(). That
+ * the device refused a chain is no error here: it ends the path, as any failure
+ * that comes later does.
+ *
+ * Context: any.
+ * Return: 0, or -EBUSY when the send queue has no room for all of it.
+ */
+int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
+		   bool *queued)
+{
+	struct ib_send_wr *tail = NULL;
+	u32 nr = rtrs_con_chain(first, &tail);
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	if (likely(con->sq_free >= nr + con->sq_reserve)) {
+		con->sq_free -= nr;
+		rtrs_con_add(con, first, tail);
 		/* Who sees it set sees the chain as well. */
 		smp_store_release(queued, true);
+	} else {
+		ret = -EBUSY;
 	}
-ring:
-	if (last)
+	if (last || ret)
 		rtrs_con_ring(con);
 	spin_unlock_irqrestore(&con->sq_lock, flags);
 	return ret;
@@ -303,15 +317,34 @@ EXPORT_SYMBOL_GPL(rtrs_con_queue);
 /**
  * rtrs_con_post() - post a chain of work requests
  * @con: the connection
- * @first: the chain, see rtrs_con_queue()
- * @last: ring the doorbell
+ * @first: the chain, or NULL
+ * @more: room to take for later beyond what the chain needs; negative if as much
+ *	was taken before
+ *
+ * A chain whose room was taken before never fails for lack of it. For the rest
+ * see rtrs_con_queue().
  *
  * Context: any.
- * Return: as rtrs_con_queue().
+ * Return: 0, or -EBUSY when the send queue has no room for all of it.
  */
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, bool last)
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, int more)
 {
-	return rtrs_con_queue(con, first, last, NULL);
+	struct ib_send_wr *tail = NULL;
+	int room = (int)rtrs_con_chain(first, &tail) + more;
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	if (likely((int)con->sq_free >= room)) {
+		con->sq_free -= room;
+		if (first)
+			rtrs_con_add(con, first, tail);
+	} else {
+		ret = -EBUSY;
+	}
+	rtrs_con_ring(con);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post);
 
@@ -349,6 +382,6 @@ int rtrs_con_post_imm(struct rtrs_con *con, u32 imm)
 		.wr.ex.imm_data	= cpu_to_be32(imm),
 	};
 
-	return rtrs_con_post(con, &wr.wr, true);
+	return rtrs_con_post(con, &wr.wr, 0);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_imm);

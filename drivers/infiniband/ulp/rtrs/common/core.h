@@ -54,7 +54,7 @@ struct rtrs_path {
  * @sq_lock: guards the fields below; taken in any context; in it nest the locks
  *	of the RDMA driver and what rtrs_path.error() takes
  * @sq_free: work requests that the send queue still takes
- * @sq_reserve: so many of them are for those with a signal of their own
+ * @sq_reserve: so many of them are for rtrs_con_post()
  * @sq_seq: work requests posted without a signal of their own
  * @sq_head: chain that waits for the doorbell, NULL if none does
  * @sq_tail: its last work request
@@ -88,8 +88,8 @@ struct rtrs_con {
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
- * @send_wr: work requests that rtrs_con_post() takes before it says -EBUSY
- * @send_reserve: as many more for those with a signal of their own
+ * @send_wr: work requests that rtrs_con_queue() takes before it says -EBUSY
+ * @send_reserve: as many more for rtrs_con_post()
  * @recv_wr: receives that are posted at most
  * @send_sge: entries in the list of a send
  * @vector: completion vector, taken modulo those that the device has
@@ -111,7 +111,7 @@ int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params
 void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, bool last);
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, int more);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   bool *queued);
 void rtrs_con_flush(struct rtrs_con *con);

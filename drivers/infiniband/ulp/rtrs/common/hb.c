@@ -9,6 +9,15 @@
 
 #include "core.h"
 
+/* Late heartbeats end paths, so they don't wait behind others, nor for memory. */
+static struct workqueue_struct *rtrs_hb_wq;
+
+static void rtrs_hb_again(struct rtrs_path *path)
+{
+	queue_delayed_work(rtrs_hb_wq, &path->hb_work,
+			   msecs_to_jiffies(RTRS_HB_INTERVAL_MS));
+}
+
 static void rtrs_hb_work(struct work_struct *work)
 {
 	struct rtrs_path *path = container_of(to_delayed_work(work),
@@ -23,8 +32,7 @@ static void rtrs_hb_work(struct work_struct *work)
 		WRITE_ONCE(path->hb_sent, ktime_get_ns());
 	/* No room in the send queue: the peer takes nothing, so it counts. */
 	rtrs_con_post_imm(path->hb_con, rtrs_imm(RTRS_IMM_HB_MSG, 0));
-	schedule_delayed_work(&path->hb_work,
-			      msecs_to_jiffies(RTRS_HB_INTERVAL_MS));
+	rtrs_hb_again(path);
 }
 
 /**
@@ -37,8 +45,7 @@ void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con)
 	path->hb_con = con;
 	atomic_set(&path->hb_missed, 0);
 	INIT_DELAYED_WORK(&path->hb_work, rtrs_hb_work);
-	schedule_delayed_work(&path->hb_work,
-			      msecs_to_jiffies(RTRS_HB_INTERVAL_MS));
+	rtrs_hb_again(path);
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_start);
 
@@ -89,3 +96,16 @@ bool rtrs_hb_recv(struct rtrs_con *con, u32 imm)
 	}
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_recv);
+
+static int __init rtrs_core_init(void)
+{
+	rtrs_hb_wq = alloc_workqueue("rtrs-hb", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	return rtrs_hb_wq ? 0 : -ENOMEM;
+}
+module_init(rtrs_core_init);
+
+static void __exit rtrs_core_exit(void)
+{
+	destroy_workqueue(rtrs_hb_wq);
+}
+module_exit(rtrs_core_exit);

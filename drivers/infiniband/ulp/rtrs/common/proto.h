@@ -112,7 +112,7 @@ struct rtrs_desc {
 	__le64 addr;
 	__le32 key;
 	__le32 len;
-};
+} __packed;
 
 static_assert(sizeof(struct rtrs_desc) == 16);
 
@@ -154,7 +154,7 @@ static_assert(sizeof(struct rtrs_info_rsp) == 8);
 struct rtrs_msg_write {
 	__le16 type;
 	__le16 usr_len;
-};
+} __packed;
 
 static_assert(sizeof(struct rtrs_msg_write) == 4);
 
@@ -175,7 +175,7 @@ struct rtrs_msg_read {
 	__le16 flags;
 	__le16 nr_desc;
 	struct rtrs_desc desc[];
-};
+} __packed;
 
 static_assert(sizeof(struct rtrs_msg_read) == 8);
 

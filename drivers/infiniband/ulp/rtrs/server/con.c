@@ -78,6 +78,8 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH;
 	} else {
+		/* Heartbeats don't wait for what disks do to the other CQs. */
+		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
 		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max);
 		/* One is for the client's first message. */
 		params.recv_wr = rtrs_srv_recv_chains(con) *

@@ -14,9 +14,11 @@
  * its answer is posted, and the chain stands on the stack, which a request that
  * comes too early can't reach.
  *
- * What doesn't fit in the send queue waits at its connection. That is rare, as
- * the queue is as long as all slots could need: only answers whose completion
- * hasn't been handled yet, though the client has them, can take that room.
+ * Room in the send queue for all that a request will need is taken when it is
+ * begun, so that an answer never has to wait for it. A request for which there is
+ * none waits at its connection. That is rare, as the queue is as long as all
+ * slots could need: only answers whose completion hasn't been handled yet,
+ * though the client has them, can take that room.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,6 +43,8 @@ struct rtrs_srv_answer {
 	struct ib_rdma_wr imm;
 	struct ib_sge imm_sge;
 };
+
+static void rtrs_srv_dispatch(struct rtrs_srv_io *io);
 
 /* The upper layer's part begins on a cache line of its own. */
 #define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
@@ -98,8 +102,8 @@ static u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
 static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 {
 	this_cpu_inc(io->con->path->stats->done);
-	/* Pairs with the xchg() that takes the slot. */
-	smp_store_release(&io->in_hand, 0);
+	io->stage = RTRS_SRV_IO_WAIT;
+	rtrs_srv_slot_release(io);
 }
 
 /* There is nobody to answer any more. */
@@ -111,17 +115,10 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 	percpu_ref_put(&path->ios_ref);
 }
 
-/* Return: true if it is posted, and @io is no more the caller's. */
-static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
+/* Work requests of the longest answer; LOCAL_INV is posted when room is taken. */
+static int rtrs_srv_answer_room(const struct rtrs_srv_io *io)
 {
-	struct ib_send_wr wr = {
-		.wr_cqe			= &io->inv_cqe,
-		.opcode			= IB_WR_LOCAL_INV,
-		.send_flags		= IB_SEND_SIGNALED,
-		.ex.invalidate_rkey	= io->mr->rkey,
-	};
-
-	return !rtrs_con_post(&io->con->c, &wr, true);
+	return io->mr ? RTRS_SRV_WR_PER_IO - 1 : RTRS_SRV_WR_PER_IO - 2;
 }
 
 /* The last of an answer: the errno, and the chunk's new key if it has one. */
@@ -183,60 +180,84 @@ static struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
 	return first;
 }
 
-/* Return: true if it is posted, and @io is no more the caller's. */
-static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
+static void rtrs_srv_post_answer(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_con *con = io->con;
 	struct rtrs_srv_path *path = con->path;
 	struct rtrs_srv_answer answer;
 	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io);
+	int room = rtrs_srv_answer_room(io);
 
 	rtrs_srv_io_release(io);
-	if (unlikely(rtrs_con_post(&con->c, first, true))) {
-		/* Nothing went out, so the slot is still as it was. */
-		if (!xchg(&io->in_hand, 1)) {
-			this_cpu_dec(path->stats->done);
-			return false;
-		}
-		rtrs_srv_path_end(path, -EPROTO,
-				  "slot used again before its answer");
-	}
+	/* The room was taken before, so it can't fail. */
+	rtrs_con_post(&con->c, first, -room);
 	percpu_ref_put(&path->ios_ref);
-	return true;
 }
 
-static bool rtrs_srv_try_post(struct rtrs_srv_io *io)
+/*
+ * Take room for all that the request needs, and have its chunk's key invalidated
+ * if it has one of its own.
+ *
+ * Return: false if there is no room. Else @io is the caller's only without such a
+ * key.
+ */
+static bool rtrs_srv_take_room(struct rtrs_srv_io *io)
 {
-	if (io->stage == RTRS_SRV_IO_INVALIDATE)
-		return rtrs_srv_post_inv(io);
-	return rtrs_srv_post_answer(io);
+	struct ib_send_wr wr = {
+		.wr_cqe			= &io->inv_cqe,
+		.opcode			= IB_WR_LOCAL_INV,
+		.send_flags		= IB_SEND_SIGNALED,
+	};
+	int room = rtrs_srv_answer_room(io);
+
+	if (!io->mr)
+		return !rtrs_con_post(&io->con->c, NULL, room);
+	wr.ex.invalidate_rkey = io->mr->rkey;
+	io->stage = RTRS_SRV_IO_INVALIDATE;
+	if (!rtrs_con_post(&io->con->c, &wr, room))
+		return true;
+	io->stage = RTRS_SRV_IO_WAIT;
+	return false;
+}
+
+/* The first request that waits for room, if there is room for it now. */
+static struct rtrs_srv_io *rtrs_srv_next_pending(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_io *io;
+	unsigned long flags;
+
+	spin_lock_irqsave(&con->pend_lock, flags);
+	io = list_first_entry_or_null(&con->pending, struct rtrs_srv_io,
+				      pending);
+	if (io) {
+		list_del(&io->pending);
+		if (!rtrs_srv_take_room(io)) {
+			list_add(&io->pending, &con->pending);
+			io = NULL;
+		}
+	}
+	spin_unlock_irqrestore(&con->pend_lock, flags);
+	return io;
 }
 
 /**
- * rtrs_srv_sq_room() - post what waits for room in a send queue
+ * rtrs_srv_sq_room() - begin requests that wait for room in a send queue
  * @c: the connection; something else than the requests that wait keeps it alive
  *
- * Context: any.
+ * Context: process.
  */
 void rtrs_srv_sq_room(struct rtrs_con *c)
 {
 	struct rtrs_srv_con *con = to_srv_con(c);
 	struct rtrs_srv_io *io;
-	unsigned long flags;
 
-	if (list_empty(&con->pending))
-		return;
-	spin_lock_irqsave(&con->pend_lock, flags);
 	while (!list_empty(&con->pending)) {
-		io = list_first_entry(&con->pending, struct rtrs_srv_io,
-				      pending);
-		list_del(&io->pending);
-		if (!rtrs_srv_try_post(io)) {
-			list_add(&io->pending, &con->pending);
-			break;
-		}
+		io = rtrs_srv_next_pending(con);
+		if (!io)
+			return;
+		if (!con->path->sess->always_invalidate)
+			rtrs_srv_dispatch(io);
 	}
-	spin_unlock_irqrestore(&con->pend_lock, flags);
 }
 
 static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
@@ -264,14 +285,25 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 	percpu_ref_put(&path->ios_ref);
 }
 
-/* Post the next work requests of @io, now or later. It isn't the caller's now. */
-static void rtrs_srv_io_post(struct rtrs_srv_io *io)
+/**
+ * rtrs_srv_io_begin() - begin a request, now or when there is room for it
+ * @io: holds its slot, and a reference of its path; not the caller's any more
+ *
+ * Context: process; something else than @io keeps the connection, or nothing if
+ * @io has waited for its slot.
+ */
+void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_con *con = io->con;
+	bool invalidate = io->mr;
 
-	if (likely(list_empty(&con->pending)) && rtrs_srv_try_post(io))
-		return;
-	rtrs_srv_wait_for_room(con, io);
+	if (unlikely(rtrs_srv_path_state(con->path) != RTRS_SRV_CONNECTED))
+		rtrs_srv_io_drop(io);
+	else if (unlikely(!list_empty(&con->pending) ||
+			  !rtrs_srv_take_room(io)))
+		rtrs_srv_wait_for_room(con, io);
+	else if (!invalidate)
+		rtrs_srv_dispatch(io);
 }
 
 /**
@@ -294,12 +326,12 @@ void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_drop_orphans() - drop requests whose LOCAL_INV was never posted
+ * rtrs_srv_drop_orphans() - drop requests that nothing else will end
  * @path: a path that is closing. No receive and no send is outstanding, but for
  *	answers
  *
- * A device may refuse work requests when it is removed, say. Those have no
- * completion that would drop the request.
+ * Those that wait for another path to give back their slot, and those whose
+ * LOCAL_INV the device refused, when it is removed, say.
  *
  * Context: the path's closing work.
  */
@@ -312,8 +344,9 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 		return;
 	for (i = 0; i < path->sess->queue_depth; i++) {
 		io = rtrs_srv_path_io(path, i);
-		if (READ_ONCE(io->in_hand) &&
-		    READ_ONCE(io->stage) == RTRS_SRV_IO_INVALIDATE)
+		if (rtrs_srv_slot_forget(path->sess, io))
+			percpu_ref_put(&path->ios_ref);
+		else if (READ_ONCE(io->stage) == RTRS_SRV_IO_INVALIDATE)
 			rtrs_srv_io_drop(io);
 	}
 }
@@ -342,7 +375,6 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 	/* Without a new key, the client invalidates after an error itself. */
 	if (err && !io->mr)
 		io->need_inval = false;
-	io->stage = RTRS_SRV_IO_ANSWER;
 
 	ib_dma_sync_single_for_device(dev, io->dma, rtrs_srv_io_used(io),
 				      DMA_BIDIRECTIONAL);
@@ -354,7 +386,7 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 					      sizeof(*path->rkeys),
 					      DMA_TO_DEVICE);
 	}
-	rtrs_srv_io_post(io);
+	rtrs_srv_post_answer(io);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_complete);
 
@@ -493,20 +525,19 @@ static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 				  "request for memory that it doesn't have");
 		return;
 	}
+	percpu_ref_get(&path->ios_ref);
 	io = rtrs_srv_path_io(path, slot);
-	if (xchg(&io->in_hand, 1)) {
+	switch (rtrs_srv_slot_take(io, con, off)) {
+	case 0:
+		rtrs_srv_io_begin(io);
+		break;
+	case -EINPROGRESS:
+		break;
+	default:
+		percpu_ref_put(&path->ios_ref);
 		rtrs_srv_path_end(path, -EPROTO,
 				  "slot used again before its answer");
-		return;
 	}
-	percpu_ref_get(&path->ios_ref);
-	io->con = con;
-	io->hdr_off = off;
-	io->stage = RTRS_SRV_IO_INVALIDATE;
-	if (io->mr)
-		rtrs_srv_io_post(io);
-	else
-		rtrs_srv_dispatch(io);
 }
 
 /**

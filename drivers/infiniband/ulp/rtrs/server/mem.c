@@ -33,6 +33,8 @@ int rtrs_srv_chunks_alloc(struct rtrs_srv_sess *sess, int node)
 	lockdep_assert_held(&sess->up_lock);
 	if (sess->chunks)
 		return 0;
+	if (!sess->slots && rtrs_srv_slots_alloc(sess))
+		return -ENOMEM;
 	sess->chunks = kvcalloc(sess->queue_depth, sizeof(*sess->chunks),
 				GFP_KERNEL);
 	if (!sess->chunks)

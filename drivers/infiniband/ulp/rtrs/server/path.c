@@ -161,6 +161,8 @@ static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
 {
 	u32 i;
 
+	/* Requests that have waited for their slots see the path's state now. */
+	flush_work(&path->sess->resume_work);
 	for (i = 0; i < path->nr_cons; i++) {
 		if (!path->cons[i])
 			continue;

@@ -105,6 +105,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	sess->always_invalidate = rtrs_srv_always_invalidate;
 	INIT_LIST_HEAD(&sess->paths);
 	mutex_init(&sess->up_lock);
+	rtrs_srv_slots_init(sess);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
 	return sess;
@@ -281,6 +282,7 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	if (sess->up)
 		sess->srv->ops->sess_down(sess, sess->priv);
 	rtrs_srv_sysfs_del_sess(sess);
+	rtrs_srv_slots_free(sess);
 	rtrs_srv_chunks_free(sess);
 	mutex_lock(&rtrs_srv_lock);
 	rtrs_srv_sess_discard(sess);

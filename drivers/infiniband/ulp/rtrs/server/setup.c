@@ -120,7 +120,7 @@ int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
 	WRITE_ONCE(path->setup_busy, true);
 	last->wr_cqe = &path->setup_cqe;
 	last->send_flags |= IB_SEND_SIGNALED;
-	ret = rtrs_con_post(&path->cons[0]->c, first, true);
+	ret = rtrs_con_post(&path->cons[0]->c, first, 0);
 	if (ret)
 		return ret;
 	/* Any failure of the work requests makes the path end. */

@@ -15,6 +15,7 @@
  *	handler lock of a cm_id > &path->con_lock > &path->state_lock
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
+ *	&sess->slot_lock
  *
  * A cm_id is destroyed, and a path's folder removed, with none of them held.
  */
@@ -62,6 +63,16 @@ struct rtrs_srv {
 };
 
 /**
+ * struct rtrs_srv_slot - a slot of a session
+ * @holder: the struct rtrs_srv_io of the request in hand, or 0; see slot.c
+ * @waiter: a request of another path that waits for it, under slot_lock
+ */
+struct rtrs_srv_slot {
+	unsigned long holder;
+	struct rtrs_srv_io *waiter;
+} ____cacheline_aligned_in_smp;
+
+/**
  * struct rtrs_srv_sess - a session
  * @entry: in the list of all sessions, guarded by rtrs_srv_lock
  * @srv: where it came in
@@ -80,6 +91,10 @@ struct rtrs_srv {
  * @up: the upper layer knows the session
  * @priv: the upper layer's; doesn't change while a path is connected
  * @chunks: first page of each chunk
+ * @slots: a struct rtrs_srv_slot for each chunk, there when @up
+ * @slot_lock: for slots that are waited for, and @resumed; any context
+ * @resumed: requests that have waited, and got their slot
+ * @resume_work: begins those
  * @dev: the session's folder in sysfs
  * @paths_dir: the folder of its paths
  *
@@ -100,6 +115,10 @@ struct rtrs_srv_sess {
 	bool up;
 	void *priv;
 	struct page **chunks;
+	struct rtrs_srv_slot *slots;
+	spinlock_t slot_lock; /* waiters, resumed */
+	struct list_head resumed;
+	struct work_struct resume_work;
 	struct device *dev;
 	struct kobject *paths_dir;
 };
@@ -253,7 +272,7 @@ struct rtrs_srv_path {
  * @recv_used: receives taken since the chain was last posted; only the
  *	completion queue's context touches it
  * @pend_lock: guards @pending and @closing; taken in any context
- * @pending: requests whose next work requests wait for room in the send queue
+ * @pending: requests that wait for room in the send queue
  * @closing: nothing may wait any more
  *
  * From its connection request to the path's closing work.
@@ -271,20 +290,19 @@ struct rtrs_srv_con {
 
 /**
  * enum rtrs_srv_io_stage - what a request in hand waits for
+ * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue for all it will need; or
+ *	there is no request
  * @RTRS_SRV_IO_INVALIDATE: its chunk's key to be invalid
  * @RTRS_SRV_IO_WORK: the upper layer
- * @RTRS_SRV_IO_ANSWER: its answer to be posted
  */
 enum rtrs_srv_io_stage {
+	RTRS_SRV_IO_WAIT,
 	RTRS_SRV_IO_INVALIDATE,
 	RTRS_SRV_IO_WORK,
-	RTRS_SRV_IO_ANSWER,
 };
 
 /**
  * struct rtrs_srv_io - a slot of a path, and the request in it
- * @in_hand: there is a request; taken by xchg(), given back by a store with
- *	release semantics. Whoever set it owns the fields below
  * @stage: what it waits for
  * @con: where it came
  * @mr: the chunk's own memory region, NULL without always_invalidate
@@ -300,10 +318,10 @@ enum rtrs_srv_io_stage {
  * @pending: in the connection's list
  * @op: what the upper layer sees; its own part follows this struct
  *
- * In the array of its path.
+ * In the array of its path. Belongs to who holds the session's slot with it, see
+ * rtrs_srv_slot_take().
  */
 struct rtrs_srv_io {
-	int in_hand;
 	enum rtrs_srv_io_stage stage;
 	struct rtrs_srv_con *con;
 	struct ib_mr *mr;
@@ -401,7 +419,17 @@ void rtrs_srv_chunks_free(struct rtrs_srv_sess *sess);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 
+/* slot.c */
+void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
+int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess);
+void rtrs_srv_slots_free(struct rtrs_srv_sess *sess);
+int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
+		       u32 off);
+void rtrs_srv_slot_release(struct rtrs_srv_io *io);
+bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
+
 /* io.c */
+void rtrs_srv_io_begin(struct rtrs_srv_io *io);
 void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 void rtrs_srv_sq_room(struct rtrs_con *c);
 void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who holds a slot. A session's paths share its chunks, so a slot is in one
+ * request's hand at a time, whatever path that came on. When a path dies with
+ * requests in hand, its client may use their slots again on another path, long
+ * before the disk here has done with the chunks. Such a request waits until the
+ * old one is finished; it must not see the old one's work, nor disturb it.
+ *
+ * A slot's holder is taken and given back by one cmpxchg() each, unless somebody
+ * waits for it.
+ */
+#include <linux/slab.h>
+
+#include "srv.h"
+
+/* In a holder: somebody waits, so giving back takes the lock. */
+#define RTRS_SRV_SLOT_AWAITED	1UL
+
+/* Begins requests that have waited for their slots. */
+static void rtrs_srv_resume_work(struct work_struct *work)
+{
+	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
+						  resume_work);
+	struct rtrs_srv_io *io;
+
+	for (;;) {
+		spin_lock_irq(&sess->slot_lock);
+		io = list_first_entry_or_null(&sess->resumed,
+					      struct rtrs_srv_io, pending);
+		if (io)
+			list_del(&io->pending);
+		spin_unlock_irq(&sess->slot_lock);
+		if (!io)
+			return;
+		rtrs_srv_io_begin(io);
+	}
+}
+
+/**
+ * rtrs_srv_slots_init() - prepare a session for its slots
+ * @sess: a new session
+ */
+void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
+{
+	spin_lock_init(&sess->slot_lock);
+	INIT_LIST_HEAD(&sess->resumed);
+	INIT_WORK(&sess->resume_work, rtrs_srv_resume_work);
+}
+
+/**
+ * rtrs_srv_slots_alloc() - allocate a session's slots
+ * @sess: the session
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
+{
+	sess->slots = kvcalloc(sess->queue_depth, sizeof(*sess->slots),
+			       GFP_KERNEL);
+	return sess->slots ? 0 : -ENOMEM;
+}
+
+/**
+ * rtrs_srv_slots_free() - undo rtrs_srv_slots_alloc(), if it was done
+ * @sess: the session, without paths
+ */
+void rtrs_srv_slots_free(struct rtrs_srv_sess *sess)
+{
+	flush_work(&sess->resume_work);
+	kvfree(sess->slots);
+	sess->slots = NULL;
+}
+
+static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
+			      struct rtrs_srv_slot *slot,
+			      struct rtrs_srv_io *io, struct rtrs_srv_con *con,
+			      u32 off)
+{
+	unsigned long old;
+
+	lockdep_assert_held(&sess->slot_lock);
+	do {
+		old = READ_ONCE(slot->holder);
+		/* The same path holds it, or another one waits already. */
+		if (slot->waiter ||
+		    (old & ~RTRS_SRV_SLOT_AWAITED) == (unsigned long)io)
+			return -EPROTO;
+	} while (cmpxchg(&slot->holder, old,
+			 old ? old | RTRS_SRV_SLOT_AWAITED :
+			 (unsigned long)io) != old);
+	io->con = con;
+	io->hdr_off = off;
+	io->stage = RTRS_SRV_IO_WAIT;
+	if (!old)
+		return 0;
+	slot->waiter = io;
+	return -EINPROGRESS;
+}
+
+/**
+ * rtrs_srv_slot_take() - a request came: take its slot
+ * @io: the slot's io of the path that it came on
+ * @con: where it came
+ * @off: offset of its header in the chunk
+ *
+ * Context: any.
+ * Return: 0 if the slot is the request's; -EINPROGRESS if it waits for it,
+ * rtrs_srv_io_begin() is called then; -EPROTO if a client would never do that.
+ */
+int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
+		       u32 off)
+{
+	struct rtrs_srv_sess *sess = con->path->sess;
+	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	unsigned long flags;
+	int ret;
+
+	if (likely(!cmpxchg(&slot->holder, 0, (unsigned long)io))) {
+		io->con = con;
+		io->hdr_off = off;
+		return 0;
+	}
+	spin_lock_irqsave(&sess->slot_lock, flags);
+	ret = rtrs_srv_slot_wait(sess, slot, io, con, off);
+	spin_unlock_irqrestore(&sess->slot_lock, flags);
+	return ret;
+}
+
+/**
+ * rtrs_srv_slot_release() - a request is finished: give its slot back
+ * @io: the request's; not the caller's any more
+ *
+ * Context: any; a reference of the path, or more, keeps the session.
+ */
+void rtrs_srv_slot_release(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_sess *sess = io->con->path->sess;
+	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	struct rtrs_srv_io *next;
+	unsigned long flags;
+
+	if (likely(cmpxchg(&slot->holder, (unsigned long)io, 0) ==
+		   (unsigned long)io))
+		return;
+	spin_lock_irqsave(&sess->slot_lock, flags);
+	next = slot->waiter;
+	slot->waiter = NULL;
+	/* Who finds it free sees what the last holder did. */
+	smp_store_release(&slot->holder, (unsigned long)next);
+	if (next) {
+		list_add_tail(&next->pending, &sess->resumed);
+		queue_work(system_unbound_wq, &sess->resume_work);
+	}
+	spin_unlock_irqrestore(&sess->slot_lock, flags);
+}
+
+/**
+ * rtrs_srv_slot_forget() - let a request wait no longer
+ * @sess: the session
+ * @io: a slot's io of a path that is closing
+ *
+ * Return: true if it did wait; it is the caller's now, without the slot.
+ */
+bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	unsigned long flags;
+	bool waited;
+
+	spin_lock_irqsave(&sess->slot_lock, flags);
+	waited = slot->waiter == io;
+	if (waited)
+		slot->waiter = NULL;
+	spin_unlock_irqrestore(&sess->slot_lock, flags);
+	return waited;
+}
