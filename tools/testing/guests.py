@@ -12,6 +12,7 @@ import selectors
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -27,6 +28,11 @@ class GuestError(Exception):
 def cache():
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.environ.get("RTRS_TESTING_CACHE") or home + "/rtrs-testing"
+
+
+def chosen_modules():
+    """The driver that is meant: MODULES=ours or intree."""
+    return os.environ.get("MODULES") or "ours"
 
 
 def setup(*sets):
@@ -186,19 +192,28 @@ class Lab:
                  cpus=2, append=(), terminal=None):
         self.env, self.dir, self.names = env, path, list(names)
         self.modules, self.append = modules, append
+        self.terminal = terminal
         self.counter = 0
         self.calls = {}
-        shutil.rmtree(path, ignore_errors=True)
-        os.makedirs(path)
-        self.sockets = tempfile.mkdtemp(prefix="rig-")
-        self.poll = selectors.DefaultSelector()
-        self.guests = {}
         self.boot_time = None
-        try:
-            self.boot(memory, cpus, terminal)
-        except BaseException:
-            self.close()
-            raise
+        # Under TCG, once in a while a kernel hangs early in its boot.
+        for tries in 3, 2, 1:
+            shutil.rmtree(path, ignore_errors=True)
+            os.makedirs(path)
+            self.sockets = tempfile.mkdtemp(prefix="rig-")
+            self.poll = selectors.DefaultSelector()
+            self.guests = {}
+            try:
+                self.boot(memory, cpus, terminal)
+                return
+            except GuestError as e:
+                self.close()
+                if tries == 1:
+                    raise
+                print(f"# {e}; trying again", flush=True)
+            except BaseException:
+                self.close()
+                raise
 
     def boot(self, memory, cpus, terminal):
         start = time.monotonic()
@@ -208,7 +223,7 @@ class Lab:
             self.poll.register(guest.agent, selectors.EVENT_READ, guest)
         while not all(g.ready for g in self.guests.values()):
             self.serve(1)
-            late = time.monotonic() - start > 180
+            late = time.monotonic() - start > 60
             for g in self.guests.values():
                 if late or not g.alive():
                     raise GuestError(f"{g.name} did not boot; see {g.console}")
@@ -288,7 +303,21 @@ class Lab:
             self.serve(min(left, 1))
         return guest.done.pop(job), guest.output(job)
 
+    def shell(self, name, welcome):
+        """A shell on the terminal that is connected to the guest's hvc0."""
+        size = shutil.get_terminal_size()
+        guest = self.guests[name]
+        with open(guest.share + "/welcome", "w") as f:
+            f.write(welcome)
+        with open(guest.share + "/rc", "w") as f:
+            f.write(f". {HERE}/lib.sh\nPS1='{name}:\\w# '\ncat /run/rig/welcome\n")
+        self.run(name, f"stty -F /dev/hvc0 sane rows {size.lines} cols {size.columns}\n"
+                 "exec setsid -c bash --rcfile /run/rig/rc -i "
+                 "</dev/hvc0 >/dev/hvc0 2>&1", 7 * 86400, "shell")
+
     def close(self):
         for guest in self.guests.values():
             guest.kill()
         shutil.rmtree(self.sockets, ignore_errors=True)
+        if self.terminal and sys.stdin.isatty():
+            subprocess.run(["stty", "sane"], check=False)

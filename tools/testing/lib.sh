@@ -400,13 +400,19 @@ mark()
 	echo "$_mark" >/dev/kmsg
 }
 
-since() { dmesg | sed "1,/$_mark/d"; }
+# A message that is longer than a line of the log lacks its end, and isn't shown before
+# another one follows.
+since()
+{
+	echo "end of $_mark" >/dev/kmsg
+	dmesg | sed "1,/$_mark/d; /end of $_mark/d"
+}
 
 # refused EXPECTED TEXT: map_device gives this errno, or one of several (A|B)
 refused()
 {
 	local got
-	got=$(errno_of $ctl/map_device "$2")
+	got=$(errno_of "$ctl/map_device" "$2")
 	[[ "|$1|" == *"|$got|"* ]] || fail "'$2' gave $got, expected $1"
 }
 

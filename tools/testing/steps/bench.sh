@@ -19,6 +19,7 @@ bench_up()
 		nvme_up
 		;;
 	*)
+		# shellcheck disable=SC2034
 		client_modules=${1%-*} server_modules=${1%-*}
 		load_server always_invalidate="${1#*-}"
 		load_client
@@ -65,9 +66,7 @@ bench_down()
 bench_cell()
 {
 	local before after
-	# The first I/Os after a pause are not like the others.
-	fio --name=warm --filename="$1" --direct=1 --ioengine=libaio --rw="$2" --bs="$3" \
-		--iodepth="$4" --number_ios=50 >/dev/null
+
 	before=$(counter sent_pkts)
 	fio --name=cell --filename="$1" --direct=1 --ioengine=libaio --rw="$2" --bs="$3" \
 		--iodepth="$4" --norandommap --time_based --runtime="$5" \

@@ -27,8 +27,7 @@ dev=$(map s1 $file access_mode=ro)
 ! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct 2>/dev/null || fail "written read only"
 unmap "$dev"
 server_idle
-equal "errno of a folder" "$(errno_of $ctl/map_device "sessname=s1 path=$(addr server 0) device_path=/srv" |
-	grep -xE 'ENOTBLK|EISDIR|EINVAL' | wc -l)" 1
+refused 'ENOTBLK|EISDIR|EINVAL' "sessname=s1 path=$(addr server 0) device_path=/srv"
 server_idle
 on server 'umount /srv'
 down

@@ -6,7 +6,7 @@
 # Modules: ours
 # Time: 90
 
-ios_of() { awk '{ print $1 + $3 }' "/sys/class/rtrs-client/s1/paths/$1/stats/rdma"; }
+ios_of() { awk '{ print $1 + $3 }' "$1/stats/rdma"; }
 
 up sess_queue_depth=64
 disk=$(null vol 64)
@@ -27,9 +27,9 @@ dev=$(map s1 "$disk" "${options[@]}")
 equal paths "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 8
 equal "paths on the server" "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" 8
 verify "$dev" "$mixed" --numjobs=2 --size=4m --offset_increment=16m
-for path in $(ls /sys/class/rtrs-client/s1/paths); do
-	say "$path: $(ios_of "$path") I/Os"
-	must "$path is used" [ "$(ios_of "$path")" -gt 20 ]
+for path in /sys/class/rtrs-client/s1/paths/*; do
+	say "${path##*/}: $(ios_of "$path") I/Os"
+	must "${path##*/} is used" [ "$(ios_of "$path")" -gt 20 ]
 done
 unmap "$dev"
 client_idle

@@ -10,12 +10,12 @@ load_client
 disk=$(null vol 16)
 a=$(addr server 0)
 refused 'ECONNRESET|ECONNREFUSED' "sessname=s1 path=$a device_path=$disk"
-echo "dest_port=4321 sessname=s1 path=$a device_path=$disk" >$ctl/map_device
+echo "dest_port=4321 sessname=s1 path=$a device_path=$disk" >"$ctl/map_device"
 unmap "/dev/$(mapped s1 "$disk")"
 client_idle
 # The in-tree driver knows the port only for the paths that follow it.
 if [ "$client_modules" != intree ]; then
-	echo "device_path=$disk path=$a sessname=s1 access_mode=rw dest_port=4321" >$ctl/map_device
+	echo "device_path=$disk path=$a sessname=s1 access_mode=rw dest_port=4321" >"$ctl/map_device"
 	unmap "/dev/$(mapped s1 "$disk")"
 fi
 down

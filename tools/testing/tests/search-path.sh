@@ -17,7 +17,7 @@ for name in mine /mine; do
 done
 refused ENOENT "sessname=s2 path=$a device_path=mine"
 refused ENOENT "sessname=s1 path=$a device_path=$disk"
-refused EINVAL "sessname=s2 path=$a device_path=../s1/mine"
+refused 'EINVAL|EACCES' "sessname=s2 path=$a device_path=../s1/mine"
 client_idle
 on server 'rm -r /dev/exports'
 down

@@ -9,6 +9,7 @@ up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 load "$dev"
+# shellcheck disable=SC2016
 on server 'echo 1 >"$(echo /sys/class/rtrs-server/s1/paths/*/disconnect)"'
 load_fails 30
 unmap "$dev" force
