@@ -135,7 +135,21 @@ rdma_up()
 		for g in ${RIG_GUESTS//,/ }; do
 			[ "$g" = "$RIG_NAME" ] || on "$g" rdma_here
 		done
+		networks_up
 	fi
+}
+
+# Packets go through, and both ends know each other's hardware address. The first
+# ones after a boot can take their time, which is none of the drivers' business.
+networks_up()
+{
+	local net from=$SECONDS
+
+	for net in 0 1; do
+		wait_for 60 eval "busybox ping -c1 -W1 $(addr server $net | cut -d: -f2) >/dev/null" ||
+			fail "no packets go through network $net"
+	done
+	[ $((SECONDS - from)) -lt 3 ] || say "the networks took $((SECONDS - from)) s to come up"
 }
 
 # counter NAME [GUEST]: of all rxe devices, e.g. sent_pkts

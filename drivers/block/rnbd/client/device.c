@@ -170,7 +170,7 @@ free_dev:
 
 /*
  * An answer that can't be used. What it opened is closed again, unless the answer is
- * none to an open, or the id is another device's.
+ * none to an open, or the id is in use, by another device or by this one.
  */
 static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 				   const struct rnbd_msg_open_rsp *rsp)
@@ -182,7 +182,8 @@ static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP))
 		return;
 	spin_lock(&sess->lock);
-	used = rnbd_clt_id_used(dev, device_id);
+	used = (dev->opened && dev->device_id == device_id) ||
+	       rnbd_clt_id_used(dev, device_id);
 	spin_unlock(&sess->lock);
 	if (!used)
 		rnbd_clt_close_id(sess, device_id);

@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": map_device: " fmt
 
 #include <linux/cpumask.h>
+#include <linux/ctype.h>
 #include <linux/parser.h>
 #include <linux/string.h>
 
@@ -34,7 +35,7 @@ static int rnbd_clt_parse_sessname(const char *val,
 				   struct rnbd_clt_map_opts *opts)
 {
 	if (!rtrs_name_valid(val)) {
-		pr_err("sessname=%s: at most %d characters, none of them / or .\n",
+		pr_err("sessname=%.64s: at most %d characters, none of them / or .\n",
 		       val, RTRS_NAME_LEN - 1);
 		return -EINVAL;
 	}
@@ -46,7 +47,7 @@ static int rnbd_clt_parse_device_path(const char *val,
 				      struct rnbd_clt_map_opts *opts)
 {
 	if (strlen(val) >= RNBD_NAME_LEN) {
-		pr_err("device_path=%s: longer than %d characters\n", val,
+		pr_err("device_path=%.64s: longer than %d characters\n", val,
 		       RNBD_NAME_LEN - 1);
 		return -EINVAL;
 	}
@@ -60,7 +61,7 @@ static int rnbd_clt_parse_access_mode(const char *val,
 	int mode = match_string(rnbd_clt_access_names, RNBD_ACCESS_MODES, val);
 
 	if (mode < 0) {
-		pr_err("access_mode=%s: neither ro, rw nor migration\n", val);
+		pr_err("access_mode=%.64s: neither ro, rw nor migration\n", val);
 		return -EINVAL;
 	}
 	opts->access_mode = mode;
@@ -70,7 +71,7 @@ static int rnbd_clt_parse_access_mode(const char *val,
 static int rnbd_clt_parse_port(const char *val, struct rnbd_clt_map_opts *opts)
 {
 	if (kstrtou16(val, 10, &opts->port) || !opts->port) {
-		pr_err("dest_port=%s: not a number from 1 to 65535\n", val);
+		pr_err("dest_port=%.64s: not a number from 1 to 65535\n", val);
 		return -EINVAL;
 	}
 	return 0;
@@ -80,7 +81,7 @@ static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
 {
 	if (kstrtouint(val, 10, &opts->nr_poll_queues) ||
 	    opts->nr_poll_queues > num_possible_cpus()) {
-		pr_err("nr_poll_queues=%s: not a number from 0 to %u\n", val,
+		pr_err("nr_poll_queues=%.64s: not a number from 0 to %u\n", val,
 		       num_possible_cpus());
 		return -EINVAL;
 	}
@@ -127,10 +128,24 @@ static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
 		str = opts->path_strs[i];
 		err = rtrs_addr_parse(str, opts->port, &opts->paths[i]);
 		if (err) {
-			pr_err("path=%s: not [SRC,]DST, both ip:ADDRESS or both gid:GID (%pe)\n",
+			pr_err("path=%.64s: not [SRC,]DST, both ip:ADDRESS or both gid:GID (%pe)\n",
 			       str, ERR_PTR(err));
 			return err;
 		}
+	}
+	return 0;
+}
+
+/* What is wrong with a line is told in the log, which must stay readable. */
+static int rnbd_clt_check_chars(const char *line)
+{
+	const char *c;
+
+	for (c = line; *c; c++) {
+		if (isprint(*c) || isspace(*c))
+			continue;
+		pr_err("byte %td is none that can be printed\n", c - line);
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -149,6 +164,9 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 	char *word;
 	int opt, err;
 
+	err = rnbd_clt_check_chars(line);
+	if (err)
+		return err;
 	opts->access_mode = RNBD_ACCESS_RW;
 	opts->port = RTRS_PORT;
 
@@ -157,11 +175,11 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 			continue;
 		opt = match_token(word, rnbd_clt_opts, args);
 		if (opt == OPT_UNKNOWN) {
-			pr_err("%s: no such option, or no value\n", word);
+			pr_err("%.64s: no such option, or no value\n", word);
 			return -EINVAL;
 		}
 		if (opt != OPT_PATH && __test_and_set_bit(opt, &seen)) {
-			pr_err("%s: this option was given before\n", word);
+			pr_err("%.64s: this option was given before\n", word);
 			return -EINVAL;
 		}
 		err = rnbd_clt_parse_opt(opt, args[0].from, opts);

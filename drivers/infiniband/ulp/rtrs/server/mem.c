@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory: the chunks of a session, and what each of its paths needs to let the
- * client write to them. A path has its own memory regions, so that what one path
- * was told is worth nothing on another.
+ * Memory: what each path of a session needs to let the client write to it. A path
+ * has chunks of its own, and its own keys. If a path dies with requests in hand, the
+ * client uses their slots again on another path while the disk here still reads and
+ * writes the chunks of the dead one, so it must not reach those.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,59 +16,43 @@
 /* Memory regions that are registered at once; the service queue takes them. */
 #define RTRS_SRV_REG_BATCH	64
 
-/**
- * rtrs_srv_chunks_alloc() - allocate a session's chunks, if they aren't there
- * @sess: the session
- * @node: memory node of its first path's device
- *
- * Context: process, under the session's up_lock.
- * Return: 0 or -ENOMEM.
- */
-int rtrs_srv_chunks_alloc(struct rtrs_srv_sess *sess, int node)
+static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 {
 	/* Compound pages, as the upper layer may hand parts of them on. */
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN |
 		    __GFP_RETRY_MAYFAIL;
+	struct rtrs_srv_sess *sess = path->sess;
+	int node = ibdev_to_node(path->p.dev);
 	u32 i;
 
-	lockdep_assert_held(&sess->up_lock);
-	if (sess->chunks)
-		return 0;
-	if (!sess->slots && rtrs_srv_slots_alloc(sess))
-		return -ENOMEM;
-	sess->chunks = kvcalloc(sess->queue_depth, sizeof(*sess->chunks),
+	path->chunks = kvcalloc(sess->queue_depth, sizeof(*path->chunks),
 				GFP_KERNEL);
-	if (!sess->chunks)
+	if (!path->chunks)
 		return -ENOMEM;
 	for (i = 0; i < sess->queue_depth; i++) {
-		sess->chunks[i] = alloc_pages_node(node, gfp,
+		path->chunks[i] = alloc_pages_node(node, gfp,
 						   get_order(sess->chunk_size));
-		if (!sess->chunks[i])
-			goto fail;
+		if (path->chunks[i])
+			continue;
+		pr_warn_ratelimited("%s: no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
+				    path->p.name, sess->queue_depth,
+				    sess->chunk_size);
+		return -ENOMEM;
 	}
 	return 0;
-
-fail:
-	pr_warn_ratelimited("%s: no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
-			    sess->name, sess->queue_depth, sess->chunk_size);
-	rtrs_srv_chunks_free(sess);
-	return -ENOMEM;
 }
 
-/**
- * rtrs_srv_chunks_free() - undo rtrs_srv_chunks_alloc(), if it was done
- * @sess: the session, without paths that could use the chunks
- */
-void rtrs_srv_chunks_free(struct rtrs_srv_sess *sess)
+static void rtrs_srv_chunks_free(struct rtrs_srv_path *path)
 {
+	struct rtrs_srv_sess *sess = path->sess;
 	u32 i;
 
-	if (!sess->chunks)
+	if (!path->chunks)
 		return;
-	for (i = 0; i < sess->queue_depth && sess->chunks[i]; i++)
-		__free_pages(sess->chunks[i], get_order(sess->chunk_size));
-	kvfree(sess->chunks);
-	sess->chunks = NULL;
+	for (i = 0; i < sess->queue_depth && path->chunks[i]; i++)
+		__free_pages(path->chunks[i], get_order(sess->chunk_size));
+	kvfree(path->chunks);
+	path->chunks = NULL;
 }
 
 static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
@@ -85,7 +70,7 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 		io->slot = i;
 		io->inv_cqe.done = rtrs_srv_inv_done;
 		io->op.priv = sess->priv;
-		io->op.data = page_address(sess->chunks[i]);
+		io->op.data = page_address(path->chunks[i]);
 	}
 	return 0;
 }
@@ -97,7 +82,7 @@ static int rtrs_srv_map_chunks(struct rtrs_srv_path *path)
 	u64 dma;
 
 	while (path->nr_mapped < sess->queue_depth) {
-		dma = ib_dma_map_page(dev, sess->chunks[path->nr_mapped], 0,
+		dma = ib_dma_map_page(dev, path->chunks[path->nr_mapped], 0,
 				      sess->chunk_size, DMA_BIDIRECTIONAL);
 		if (ib_dma_mapping_error(dev, dma))
 			return -ENOMEM;
@@ -186,7 +171,7 @@ static int rtrs_srv_add_mr(struct rtrs_srv_path *path, struct scatterlist *sgl,
 	path->mrs[path->nr_mrs++] = mr;
 	sg_init_table(sgl, nr);
 	for_each_sg(sgl, sg, nr, i) {
-		sg_set_page(sg, sess->chunks[slot + i], sess->chunk_size, 0);
+		sg_set_page(sg, path->chunks[slot + i], sess->chunk_size, 0);
 		sg_dma_address(sg) = rtrs_srv_path_io(path, slot + i)->dma;
 		sg_dma_len(sg) = sess->chunk_size;
 	}
@@ -261,6 +246,9 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
 	int ret;
 
+	ret = rtrs_srv_chunks_alloc(path);
+	if (ret)
+		return ret;
 	ret = rtrs_srv_ios_alloc(path);
 	if (ret)
 		return ret;
@@ -292,4 +280,5 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 	rtrs_srv_unmap_chunks(path);
 	kvfree(path->ios);
 	path->ios = NULL;
+	rtrs_srv_chunks_free(path);
 }

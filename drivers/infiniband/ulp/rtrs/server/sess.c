@@ -238,7 +238,7 @@ int rtrs_srv_sess_up(struct rtrs_srv_path *path)
 	mutex_lock(&sess->up_lock);
 	if (sess->up)
 		goto unlock;
-	ret = rtrs_srv_chunks_alloc(sess, ibdev_to_node(path->p.dev));
+	ret = rtrs_srv_slots_alloc(sess);
 	if (ret)
 		goto unlock;
 	ret = rtrs_srv_sysfs_add_sess(sess);
@@ -283,7 +283,6 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 		sess->srv->ops->sess_down(sess, sess->priv);
 	rtrs_srv_sysfs_del_sess(sess);
 	rtrs_srv_slots_free(sess);
-	rtrs_srv_chunks_free(sess);
 	mutex_lock(&rtrs_srv_lock);
 	rtrs_srv_sess_discard(sess);
 	mutex_unlock(&rtrs_srv_lock);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who holds a slot. A session's paths share its chunks, so a slot is in one
- * request's hand at a time, whatever path that came on. When a path dies with
- * requests in hand, its client may use their slots again on another path, long
- * before the disk here has done with the chunks. Such a request waits until the
- * old one is finished; it must not see the old one's work, nor disturb it.
+ * Who holds a slot. A slot is in one request's hand at a time, whatever path that
+ * came on. When a path dies with requests in hand, its client may use their slots
+ * again on another path, to repeat them or for something else, long before the disk
+ * here has done with the old ones. Such a request waits until the old one is
+ * finished, so that what is repeated can't be overtaken by what it repeats.
  *
  * A slot's holder is taken and given back by one cmpxchg() each, unless somebody
  * waits for it.
@@ -51,10 +51,13 @@ void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
  * rtrs_srv_slots_alloc() - allocate a session's slots
  * @sess: the session
  *
+ * Context: process, under the session's up_lock; nothing is done if they are there.
  * Return: 0 or -ENOMEM.
  */
 int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
 {
+	if (sess->slots)
+		return 0;
 	sess->slots = kvcalloc(sess->queue_depth, sizeof(*sess->slots),
 			       GFP_KERNEL);
 	return sess->slots ? 0 : -ENOMEM;
@@ -74,16 +77,19 @@ void rtrs_srv_slots_free(struct rtrs_srv_sess *sess)
 static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 			      struct rtrs_srv_slot *slot,
 			      struct rtrs_srv_io *io, struct rtrs_srv_con *con,
-			      u32 off)
+			      u32 off, struct rtrs_srv_io **evicted)
 {
 	unsigned long old;
 
 	lockdep_assert_held(&sess->slot_lock);
+	if (slot->waiter == io)
+		return -EPROTO;
+	/* The client has given up the path of who waits, if it is here again. */
+	*evicted = slot->waiter;
+	slot->waiter = NULL;
 	do {
 		old = READ_ONCE(slot->holder);
-		/* The same path holds it, or another one waits already. */
-		if (slot->waiter ||
-		    (old & ~RTRS_SRV_SLOT_AWAITED) == (unsigned long)io)
+		if ((old & ~RTRS_SRV_SLOT_AWAITED) == (unsigned long)io)
 			return -EPROTO;
 	} while (cmpxchg(&slot->holder, old,
 			 old ? old | RTRS_SRV_SLOT_AWAITED :
@@ -112,6 +118,8 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 {
 	struct rtrs_srv_sess *sess = con->path->sess;
 	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	struct rtrs_srv_io *evicted = NULL;
+	struct rtrs_srv_path *path;
 	unsigned long flags;
 	int ret;
 
@@ -121,8 +129,14 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		return 0;
 	}
 	spin_lock_irqsave(&sess->slot_lock, flags);
-	ret = rtrs_srv_slot_wait(sess, slot, io, con, off);
+	ret = rtrs_srv_slot_wait(sess, slot, io, con, off, &evicted);
 	spin_unlock_irqrestore(&sess->slot_lock, flags);
+	if (evicted) {
+		path = evicted->con->path;
+		rtrs_srv_path_end(path, -ECONNRESET,
+				  "the client uses its slots on another path");
+		percpu_ref_put(&path->ios_ref);
+	}
 	return ret;
 }
 

@@ -82,7 +82,7 @@ struct rtrs_srv_slot {
  * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
  *	way out: its name is still in use, but it takes no path any more
  * @nr_paths: how many
- * @queue_depth: number of chunks
+ * @queue_depth: number of slots, hence of chunks of each path
  * @chunk_size: bytes in each
  * @off_bits: bits for an offset in the immediate value of a request
  * @always_invalidate: a chunk's key is valid only while the client owns the
@@ -90,7 +90,6 @@ struct rtrs_srv_slot {
  * @up_lock: guards the fields below while there are paths
  * @up: the upper layer knows the session
  * @priv: the upper layer's; doesn't change while a path is connected
- * @chunks: first page of each chunk
  * @slots: a struct rtrs_srv_slot for each chunk, there when @up
  * @slot_lock: for slots that are waited for, and @resumed; any context
  * @resumed: requests that have waited, and got their slot
@@ -114,7 +113,6 @@ struct rtrs_srv_sess {
 	struct mutex up_lock; /* what follows, while there are paths */
 	bool up;
 	void *priv;
-	struct page **chunks;
 	struct rtrs_srv_slot *slots;
 	spinlock_t slot_lock; /* waiters, resumed */
 	struct list_head resumed;
@@ -182,6 +180,7 @@ struct rtrs_srv_stats {
  * @stats: for each CPU
  * @rkeys: message for each slot that carries the chunk's new key
  * @rkeys_dma: their DMA address, 0 if they aren't there
+ * @chunks: first page of each chunk
  * @mrs: memory regions of the chunks
  * @nr_mrs: how many
  * @nr_mapped: chunks that are mapped for this path's device
@@ -227,6 +226,7 @@ struct rtrs_srv_path {
 	struct rtrs_srv_stats __percpu *stats;
 	struct rtrs_msg_rkey_rsp *rkeys;
 	u64 rkeys_dma;
+	struct page **chunks;
 	struct ib_mr **mrs;
 	u32 nr_mrs;
 	u32 nr_mapped;
@@ -414,8 +414,6 @@ int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
 			struct ib_send_wr *last);
 
 /* mem.c */
-int rtrs_srv_chunks_alloc(struct rtrs_srv_sess *sess, int node);
-void rtrs_srv_chunks_free(struct rtrs_srv_sess *sess);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 
