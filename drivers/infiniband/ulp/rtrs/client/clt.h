@@ -30,6 +30,8 @@
 #define RTRS_CLT_RECV_BATCH	16
 /* More data segments than that go through a memory region. */
 #define RTRS_CLT_MAX_SGE	32
+/* Keys of reads of up to that many bytes are invalidated here, not by the server. */
+#define RTRS_CLT_LOCAL_INV	SZ_16K
 /* Most data of a request, whatever the server offers. */
 #define RTRS_CLT_MAX_IO		SZ_4M
 

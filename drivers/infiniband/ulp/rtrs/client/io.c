@@ -6,7 +6,9 @@
  * caller's data, from where it lies, and of the headers behind it, into the
  * server's chunk of that slot. A read is two: the caller's pages are registered
  * with the slot's memory region, and the headers, which name its key, are
- * written. The server fills the pages by RDMA WRITE and invalidates the key.
+ * written. The server fills the pages by RDMA WRITE and, if we ask for it,
+ * invalidates the key. We ask with large reads: with small ones the message costs
+ * more than to do it here.
  * A write of more segments than a send takes is registered as well, and sent
  * through the region's local key. The answer is an immediate value.
  *
@@ -216,7 +218,8 @@ static u32 rtrs_clt_put_read_hdr(struct rtrs_clt_slot *slot,
 
 	msg->type = cpu_to_le16(RTRS_MSG_READ);
 	msg->usr_len = cpu_to_le16(io->msg_len);
-	msg->flags = cpu_to_le16(RTRS_READ_NEED_INVAL);
+	msg->flags = cpu_to_le16(io->data_len > RTRS_CLT_LOCAL_INV ?
+				 RTRS_READ_NEED_INVAL : 0);
 	msg->nr_desc = cpu_to_le16(1);
 	msg->desc[0].addr = cpu_to_le64(slot->mr->iova);
 	msg->desc[0].key = cpu_to_le32(slot->mr->rkey);
