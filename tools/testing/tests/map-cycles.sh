@@ -29,10 +29,10 @@ done
 echo 2 >/proc/sys/vm/drop_caches
 # What RCU and workqueues still hold is given back within moments.
 # shellcheck disable=SC2016
-wait_for 10 eval '[ $(($(slab) - before)) -lt 2000 ]' ||
+wait_for 10 eval '[ $(($(slab) - before)) -lt 400 ]' ||
 	fail "kmalloc caches grew from $before to $(slab) KB in 90 cycles"
 say "kmalloc caches: $before KB before, $(slab) KB after; slab, vmalloc and per-CPU: $kernel, $(kernel_kb)"
 # shellcheck disable=SC2016
-wait_for 10 eval '[ $(($(kernel_kb) - kernel)) -lt 4000 ]' ||
+wait_for 10 eval '[ $(($(kernel_kb) - kernel)) -lt 1000 ]' ||
 	fail "kernel memory grew from $kernel to $(kernel_kb) KB in 90 cycles"
 down
