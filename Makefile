@@ -19,7 +19,9 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 
 # The set of modules that tests run: ours, or the in-tree driver's (intree).
 MODULES ?= ours
-export KDIR MODULES T ROUNDS RUNTIME
+# The kernel that they run on: Debian's (stock), or one with the checkers on (debug).
+KERNEL ?= stock
+export KDIR KERNEL MODULES T ROUNDS RUNTIME
 
 .PHONY: modules modules_install clean help setup test vm demo demo-shell bench \
 	check print-kdir

@@ -112,7 +112,7 @@ rdma_here()
 	me=$(_number "$RIG_NAME")
 	for net in 0 1; do
 		if two_guests; then
-			[ $net != 0 ] || modprobe virtio_net
+			[ -e /sys/class/net/eth$net ] || modprobe virtio_net
 			dev=eth$net
 		else
 			dev=dummy$net
@@ -514,4 +514,33 @@ leftovers()
 	timeout 60 bash -c ". $RIG_DIR/lib.sh; unload_here" 2>&1 ||
 		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
 	no_nulls_here
+}
+
+# ---- the debug kernel ----
+
+debug_kernel() { [ "$RIG_KERNEL" = debug ]; }
+
+# leaked_memory: what kmemleak finds; nothing if all is well. It wants to have seen
+# memory unchanged for 5 s before it calls it a leak.
+leaked_memory()
+{
+	local f=/sys/kernel/debug/kmemleak
+
+	for _ in 1 2; do
+		echo scan >$f
+		pause 6
+	done
+	echo scan >$f
+	[ -z "$(head -c 1 $f)" ] || { echo scan >$f; cat $f; }
+}
+
+# save_coverage: counters of our modules' lines, to the guest's folder on the host
+save_coverage()
+{
+	local f dir=/sys/kernel/debug/gcov
+
+	for f in $(find $dir -name '*.gcda'); do
+		mkdir -p "/run/rig/gcov/$(dirname "${f#$dir/}")"
+		cat "$f" >"/run/rig/gcov/${f#$dir/}"
+	done
 }

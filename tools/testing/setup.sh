@@ -11,13 +11,18 @@
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
 #				named: ours, intree (default: both)
 #
-# What guests.py reads afterwards is in CACHE/KVER/guest.env.
+# KERNEL=debug is for guests on the debug kernel, which is built first: from
+# Debian's source, with the configuration and the patches in debug/, again only
+# when one of these or the compiler changes.
+#
+# What guests.py reads afterwards is in the file that CACHE/current names.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 here=$root/tools/testing
 cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
 modules="rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server"
+kernel=${KERNEL:-stock}
 
 build_packages="make gcc libc6-dev linux-headers-amd64"
 source_packages="linux-source-6.1 xz-utils bzip2"
@@ -26,24 +31,30 @@ guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux python3-minimal
 	python3 binutils"
 
+debug_packages="$source_packages flex bison bc patch rsync"
+
 die()
 {
 	echo "setup: $*" >&2
 	exit 1
 }
 
-# step TEXT COMMAND...: says what is being done, and how long it took. The
-# command's output goes to a log, whose end is shown if it fails.
+# step TEXT COMMAND...: says what is being done, with a dot each minute, and how
+# long it took. The command's output goes to a log, whose end is shown if it fails.
 step()
 {
-	local text=$1 start=$SECONDS log rc
+	local text=$1 start=$SECONDS log rc dots
 	shift
 	mkdir -p "$cache/log"
 	log=$cache/log/$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
 	printf '  %-58s' "$text"
+	while sleep 60 >&- 2>&-; do printf .; done &
+	dots=$!
 	set +e	# and not "if": that would take the inner set -e away
 	(set -e; "$@") >"$log" 2>&1 </dev/null
 	rc=$?
+	kill $dots
+	wait $dots 2>/dev/null
 	set -e
 	if [ $rc != 0 ]; then
 		printf 'failed\n'
@@ -85,12 +96,56 @@ packages()
 # The build tree the modules are built against; the top Makefile picks it.
 find_kernel()
 {
+	case $kernel in
+	stock)	;;
+	debug)	find_debug_kernel; return ;;
+	*)	die "no kernel '$kernel'; there are: stock, debug" ;;
+	esac
 	kdir=${KDIR:-$(make -s --no-print-directory -C "$root" print-kdir)}
 	[ -e "$kdir/Makefile" ] || die "no kernel build tree at '$kdir'; give one with KDIR="
 	kver=$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' \
 		"$kdir/include/generated/utsrelease.h")
 	dir=$cache/$kver
 	mkdir -p "$dir"
+}
+
+find_debug_kernel()
+{
+	local key
+
+	key=$( (dpkg-query -Wf '${Version}' linux-source-6.1; gcc -dumpfullversion
+		cat "$here"/debug/config "$here"/debug/*.patch) | sha256sum)
+	dir=$cache/debug-${key:0:12}
+	kdir=$dir/linux
+	mkdir -p "$dir"
+	[ -e "$dir/.complete" ] || step "the debug kernel (5 to 25 minutes)" build_debug_kernel
+	kver=$(<"$kdir/include/config/kernel.release")
+}
+
+build_debug_kernel()
+{
+	local make p
+
+	rm -rf "$kdir" "$dir/image"
+	mkdir -p "$kdir"
+	tar -C "$kdir" --strip-components=1 -xJf /usr/src/linux-source-6.1.tar.xz
+	for p in "$here"/debug/*.patch; do
+		patch -d "$kdir" -p1 <"$p"
+	done
+	make="make -s -C $kdir ARCH=um -j$(nproc)"
+	$make tinyconfig
+	cat "$here/debug/config" >>"$kdir/.config"
+	$make olddefconfig
+	# What depends on something else that is off would go without a word.
+	grep -E '^(CONFIG|# CONFIG)' "$here/debug/config" | grep -vxFf "$kdir/.config" && return 1
+	$make linux modules
+	$make INSTALL_MOD_PATH="$dir/image" modules_install
+	mv "$kdir/linux" "$dir/linux-uml"
+	# What is left is for building modules.
+	rm -rf "$kdir"/{Documentation,samples,sound,tools,vmlinux*,.tmp*} "$kdir"/drivers/{gpu,net}
+	find "$kdir" \( -name '*.[coSa]' -o -name '*.dts*' -o -name '.*.cmd' \) \
+		! -path '*/scripts/*' -type f -delete
+	touch "$dir/.complete"
 }
 
 kernel_source()
@@ -163,7 +218,8 @@ build_intree()
 	obj-m += drivers/infiniband/ulp/rtrs/ drivers/block/rnbd/
 	subdir-ccflags-y += -I$(src)/drivers/infiniband/ulp/rtrs
 	KBUILD
-	make -j"$(nproc)" -C "$kdir" M="$build" \
+	# shellcheck disable=SC2086
+	make -j"$(nproc)" -C "$kdir" M="$build" $arch \
 		CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m \
 		CONFIG_INFINIBAND_RTRS_SERVER=m CONFIG_BLK_DEV_RNBD=y \
 		CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m \
@@ -238,9 +294,22 @@ make_initramfs()
 	mv "$dir/initrd.tmp" "$dir/initrd"
 }
 
+# Those for the debug kernel are built in a copy, for each kernel has objects of its own.
 our_modules()
 {
-	step "modules of this tree" make -C "$root" KDIR="$kdir" modules
+	built=$root
+	[ $kernel = stock ] || built=$dir/build-ours
+	step "modules of this tree" build_ours
+}
+
+build_ours()
+{
+	if [ $kernel = debug ]; then
+		rsync -rlpc --delete --exclude-from="$root/.gitignore" --exclude=.git \
+			"$root/" "$built/"
+	fi
+	# shellcheck disable=SC2086
+	make -j"$(nproc)" -C "$built" KDIR="$kdir" $arch $checked modules
 }
 
 case ${1:-} in
@@ -257,20 +326,30 @@ check)
 guest)
 	shift
 	sets=${*:-ours intree}
+	arch='' checked=''
 	# shellcheck disable=SC2086
 	packages $build_packages $guest_packages
+	if [ $kernel = debug ]; then
+		arch=ARCH=um
+		# Our modules with what the debug kernel has for them: counters of
+		# the lines that ran, checks of undefined behaviour.
+		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y"
+		# shellcheck disable=SC2086
+		packages $debug_packages
+	fi
 	find_kernel
 	kernel_source
-	kernel_image
+	[ $kernel = debug ] || kernel_image
 	for s in $sets; do
 		case $s in
-		ours)	our_modules; module_tree ours "$root/drivers" ;;
+		ours)	our_modules; module_tree ours "$built/drivers" ;;
 		intree)	intree_modules; module_tree intree "$dir/intree-build" ;;
 		*)	die "no set of modules '$s'; there are: ours, intree" ;;
 		esac
 	done
-	initramfs
+	[ $kernel = debug ] || initramfs
 	cat >"$dir/guest.env" <<-ENV
+	KERNEL=$kernel
 	KVER=$kver
 	DIR=$dir
 	ENV

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What all guests have in common: files, the agent in it, the kernel's log."""
+
+import os
+import signal
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+NETS = 2
+
+
+class GuestError(Exception):
+    """A guest did not do what it must, e.g. boot."""
+
+
+class Guest:
+    """Of a kind of machine that start(), link() and terminal are about."""
+
+    terminal = None     # device of the shell's terminal
+
+    def __init__(self, lab, name, number):
+        self.lab, self.name, self.number = lab, name, number
+        self.dir = f"{lab.dir}/{name}"
+        self.share = self.dir + "/share"
+        self.console = self.dir + "/console.log"
+        self.scanned = 0
+        self.buffer = b""
+        self.ready = False
+        self.done = {}
+        self.process = self.agent = None
+
+    def words(self):
+        """What guest/init and guest/agent read from the kernel's command line."""
+        lab, env = self.lab, self.lab.env
+        return [
+            f"rig.name={self.name}", f"rig.guests={','.join(lab.names)}",
+            f"rig.tree={env['DIR']}/tree-{lab.modules}",
+            f"rig.trees={env['DIR']}/tree-", f"rig.modules={lab.modules}",
+            f"rig.kernel={env['KERNEL']}", f"rig.kver={env['KVER']}",
+            f"rig.share={self.share}", f"rig.dir={HERE}", *lab.append,
+        ]
+
+    def spawn(self, args, log, terminal, **more):
+        """Start the guest's process, in a group of its own that dies with us."""
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *args],
+            stdin=None if terminal else subprocess.DEVNULL,
+            stdout=None if terminal else log, stderr=log,
+            process_group=None if terminal else 0, **more)
+
+    def send(self, text):
+        self.agent.sendall(text.encode() + b"\n")
+
+    def begin(self, job, script, limit):
+        with open(f"{self.share}/{job}.sh", "w") as f:
+            f.write(script)
+        self.send(f"RUN {job} {limit}")
+
+    def output(self, job):
+        try:
+            with open(f"{self.share}/{job}.out", errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def news(self):
+        """The kernel's log since the last time that this was called."""
+        with open(self.console, "rb") as f:
+            f.seek(self.scanned)
+            text = f.read()
+        text = text[:text.rfind(b"\n") + 1]
+        self.scanned += len(text)
+        return text.decode(errors="replace").replace("\r", "")
+
+    def tail(self, lines):
+        with open(self.console, errors="replace") as f:
+            return f.read().replace("\r", "").splitlines()[-lines:]
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        if self.process is not None:
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            self.process.wait()
+        if self.agent is not None:
+            self.agent.close()
