@@ -53,6 +53,7 @@ help:
 	@echo 'make demo             a volume of one machine as a disk of another, step by step'
 	@echo 'make demo-shell       the same, then a shell on the client'
 	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
+	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first'
 	@echo 'make vm               a shell in a guest with the modules loaded'
 	@echo 'make bench            this driver, the in-tree one and NVMe over RDMA compared'
 	@echo '                      (ROUNDS=3 RUNTIME=5)'

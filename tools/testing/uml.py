@@ -24,7 +24,8 @@ class Uml(Guest):
             f"umid={self.name}", f"uml_dir={lab.sockets}", "con=null",
             "con0=fd:0,fd:1" if not terminal else "con0=null",
             f"ssl0=fd:{theirs.fileno()}", "ignore_loglevel", "rig.port=ttyS0",
-            "dummy.numdummies=0", "raid=noautodetect", *self.words(),
+            "dummy.numdummies=0", "raid=noautodetect",
+            "random.trust_cpu=on", *self.words(),
         ]
         if terminal:
             args.append("con1=fd:0,fd:1")
