@@ -15,6 +15,10 @@ endif
 options := CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m \
 	CONFIG_INFINIBAND_RTRS_SERVER=m CONFIG_BLK_DEV_RNBD=y \
 	CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m
+# The suites of unit tests, built into the modules, for kernels that have KUnit.
+ifneq ($(KUNIT),)
+options += CONFIG_INFINIBAND_RTRS_KUNIT_TEST=y CONFIG_BLK_DEV_RNBD_KUNIT_TEST=y
+endif
 kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 
 # The set of modules that tests run: ours, or the in-tree driver's (intree).

@@ -265,8 +265,8 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 					 const struct rtrs_clt_io *io)
 {
 	struct ib_rdma_wr *wr = &slot->wr;
-	u32 hdr_off = io->data_len + io->msg_len;
 	u32 nr_sge = 0, hdr_len = io->msg_len;
+	u32 imm;
 
 	memcpy(slot->hdr, io->msg, io->msg_len);
 	wr->remote_addr = slot->raddr;
@@ -290,10 +290,9 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 	slot->sending = nr_sge;
 	wr->wr.send_flags = slot->sending ? IB_SEND_SIGNALED : 0;
 	wr->wr.wr_cqe = &slot->send_cqe;
-	wr->wr.ex.imm_data =
-		cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ,
-				     (u32)io->slot << rtrs_imm_off_bits(path->depth) |
-				     hdr_off));
+	imm = rtrs_imm_req(io->slot, io->data_len + io->msg_len,
+			   rtrs_imm_off_bits(path->depth));
+	wr->wr.ex.imm_data = cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ, imm));
 	if (!slot->mr_used)
 		return &wr->wr;
 	slot->reg_wr.wr.next = &wr->wr;

@@ -243,6 +243,22 @@ static inline u32 rtrs_imm_off_bits(u32 queue_depth)
 	return RTRS_IMM_PAYLOAD_BITS - slot_bits;
 }
 
+/* Payload of RTRS_IMM_IO_REQ, and its parts; @off fits in @off_bits. */
+static inline u32 rtrs_imm_req(u32 slot, u32 off, u32 off_bits)
+{
+	return slot << off_bits | off;
+}
+
+static inline u32 rtrs_imm_req_slot(u32 payload, u32 off_bits)
+{
+	return payload >> off_bits;
+}
+
+static inline u32 rtrs_imm_req_off(u32 payload, u32 off_bits)
+{
+	return payload & GENMASK(off_bits - 1, 0);
+}
+
 /* Payload of RTRS_IMM_IO_RSP; @err is 0 or a negative errno. */
 static inline u32 rtrs_imm_rsp(u32 slot, int err)
 {

@@ -514,8 +514,8 @@ static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 {
 	struct rtrs_srv_path *path = con->path;
 	const struct rtrs_srv_sess *sess = path->sess;
-	u32 slot = payload >> sess->off_bits;
-	u32 off = payload & GENMASK(sess->off_bits - 1, 0);
+	u32 slot = rtrs_imm_req_slot(payload, sess->off_bits);
+	u32 off = rtrs_imm_req_off(payload, sess->off_bits);
 	struct rtrs_srv_io *io;
 
 	/* With this, the longest header lies inside the chunk. */

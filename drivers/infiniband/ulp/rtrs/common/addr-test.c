@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of addresses and names.
+ */
+#include <kunit/test.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <rdma/ib.h>
+
+#include "core.h"
+
+#define V4	AF_INET
+#define V6	AF_INET6
+#define GID	AF_IB
+
+/* What is read, and what it is when written again. */
+static const struct addr_case {
+	const char *desc;
+	const char *str;
+	u16 family;
+	u8 dst[16];
+	const char *shown;
+} addr_cases[] = {
+	{ "IPv4", "ip:192.168.1.2", V4, { 192, 168, 1, 2 }, "ip:192.168.1.2" },
+	{ "IPv4, least", "ip:0.0.0.0", V4, { 0 }, "ip:0.0.0.0" },
+	{ "IPv4, greatest", "ip:255.255.255.255", V4, { 255, 255, 255, 255 }, "ip:255.255.255.255" },
+	{ "IPv4 with source, comma", "ip:10.0.0.1,ip:10.0.0.2", V4, { 10, 0, 0, 2 }, "ip:10.0.0.1@ip:10.0.0.2" },
+	{ "IPv4 with source, at", "ip:10.0.0.1@ip:10.0.0.2", V4, { 10, 0, 0, 2 }, "ip:10.0.0.1@ip:10.0.0.2" },
+	{ "IPv6", "ip:fd00::2", V6, { 0xfd, [15] = 2 }, "ip:fd00::2" },
+	{ "IPv6 in full", "ip:fd00:0001:0203:0405:0607:0809:0a0b:0c0d", V6,
+	  { 0xfd, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 }, "ip:fd00:1:203:405:607:809:a0b:c0d" },
+	{ "IPv6, none", "ip:::", V6, { 0 }, "ip:::" },
+	{ "IPv6 in capitals", "ip:FD00::AB", V6, { 0xfd, [15] = 0xab }, "ip:fd00::ab" },
+	{ "IPv6 with source", "ip:fd00::1,ip:fd00::2", V6, { 0xfd, [15] = 2 }, "ip:fd00::1@ip:fd00::2" },
+	{ "IPv4 in IPv6", "ip:::ffff:1.2.3.4", V6, { [10] = 0xff, 0xff, 1, 2, 3, 4 }, "ip:::ffff:1.2.3.4" },
+	{ "GID", "gid:fe80::2", GID, { 0xfe, 0x80, [15] = 2 }, "gid:fe80:0000:0000:0000:0000:0000:0000:0002" },
+	{ "GID in full", "gid:fe80:0000:0000:0000:0002:c903:0010:c0f5", GID,
+	  { 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0x10, 0xc0, 0xf5 },
+	  "gid:fe80:0000:0000:0000:0002:c903:0010:c0f5" },
+	{ "GID with source", "gid:fe80::1@gid:fe80::2", GID, { 0xfe, 0x80, [15] = 2 },
+	  "gid:fe80:0000:0000:0000:0000:0000:0000:0001@gid:fe80:0000:0000:0000:0000:0000:0000:0002" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(addr_cases, addr_cases, desc);
+
+static const void *addr_of(const struct sockaddr_storage *ss, size_t *len)
+{
+	switch (ss->ss_family) {
+	case AF_INET:
+		*len = 4;
+		return &((const struct sockaddr_in *)ss)->sin_addr;
+	case AF_INET6:
+		*len = 16;
+		return &((const struct sockaddr_in6 *)ss)->sin6_addr;
+	default:
+		*len = 16;
+		return &((const struct sockaddr_ib *)ss)->sib_addr;
+	}
+}
+
+static u16 port_of(const struct sockaddr_storage *ss)
+{
+	switch (ss->ss_family) {
+	case AF_INET:
+		return ntohs(((const struct sockaddr_in *)ss)->sin_port);
+	case AF_INET6:
+		return ntohs(((const struct sockaddr_in6 *)ss)->sin6_port);
+	default:
+		return be64_to_cpu(((const struct sockaddr_ib *)ss)->sib_sid);
+	}
+}
+
+static void addr_is_read_and_shown(struct kunit *test)
+{
+	static const u16 ports[] = { 1, 1234, 65535 };
+	const struct addr_case *c = test->param_value;
+	char shown[RTRS_PATH_STR_LEN];
+	struct rtrs_addr addr;
+	const void *dst;
+	size_t len, i;
+
+	for (i = 0; i < ARRAY_SIZE(ports); i++) {
+		memset(&addr, 0x5a, sizeof(addr));
+		KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->str, ports[i], &addr), 0);
+		KUNIT_EXPECT_EQ(test, addr.dst.ss_family, c->family);
+		KUNIT_EXPECT_EQ(test, port_of(&addr.dst), ports[i]);
+		dst = addr_of(&addr.dst, &len);
+		KUNIT_EXPECT_EQ(test, memcmp(dst, c->dst, len), 0);
+		if (strpbrk(c->str, ",@"))
+			KUNIT_EXPECT_EQ(test, port_of(&addr.src), 0);
+		else
+			KUNIT_EXPECT_EQ(test, addr.src.ss_family, AF_UNSPEC);
+	}
+	KUNIT_EXPECT_EQ(test, rtrs_addr_format(&addr, shown, sizeof(shown)), (int)strlen(c->shown));
+	KUNIT_EXPECT_STREQ(test, shown, c->shown);
+}
+
+#define X16	"xxxxxxxxxxxxxxxx"
+#define O16	"0000000000000000"
+
+static const struct bad_addr_case {
+	const char *desc;
+	const char *str;
+} bad_addr_cases[] = {
+	{ "nothing", "" },
+	{ "only a comma", "," },
+	{ "only an at", "@" },
+	{ "no kind", "1.2.3.4" },
+	{ "a kind alone", "ip:" },
+	{ "a kind alone, GID", "gid:" },
+	{ "half a kind", "gi:fe80::1" },
+	{ "a kind in capitals", "IP:1.2.3.4" },
+	{ "another kind", "tcp:1.2.3.4" },
+	{ "a kind twice", "ip:ip:1.2.3.4" },
+	{ "a space in front", " ip:1.2.3.4" },
+	{ "a space behind", "ip:1.2.3.4 " },
+	{ "a space in between", "ip: 1.2.3.4" },
+	{ "a name", "ip:localhost" },
+	{ "three numbers", "ip:1.2.3" },
+	{ "five numbers", "ip:1.2.3.4.5" },
+	{ "a number above 255", "ip:1.2.3.256" },
+	{ "a number beyond 32 bits", "ip:1.2.3.4294967297" },
+	{ "a negative number", "ip:1.2.3.-4" },
+	{ "a prefix length", "ip:1.2.3.4/24" },
+	{ "nine groups", "ip:1:2:3:4:5:6:7:8:9" },
+	{ "seven groups", "ip:1:2:3:4:5:6:7" },
+	{ "two gaps", "ip:1::2::3" },
+	{ "three colons", "ip:fd00:::1" },
+	{ "a group of five digits", "ip:fd00::12345" },
+	{ "no hexadecimal digit", "ip:fd00::g" },
+	{ "brackets", "ip:[fd00::1]" },
+	{ "an interface that isn't there", "ip:fe80::1%nosuchdev" },
+	{ "an interface with a long name", "ip:fe80::1%" X16 X16 },
+	{ "GID with rubbish behind", "gid:fe80::1x" },
+	{ "GID with a scope", "gid:fe80::1%1" },
+	{ "GID as IPv4", "gid:1.2.3.4" },
+	{ "GID of nine groups", "gid:1:2:3:4:5:6:7:8:9" },
+	{ "no destination", "ip:1.2.3.4," },
+	{ "no source", ",ip:1.2.3.4" },
+	{ "no source, at", "@ip:1.2.3.4" },
+	{ "two separators", "ip:1.2.3.4,,ip:1.2.3.5" },
+	{ "three addresses", "ip:1.2.3.4,ip:1.2.3.5,ip:1.2.3.6" },
+	{ "a bad source", "ip:1.2.3.400,ip:1.2.3.4" },
+	{ "a bad destination", "ip:1.2.3.4,ip:1.2.3.400" },
+	{ "IPv4 to IPv6", "ip:1.2.3.4,ip:fd00::1" },
+	{ "IPv6 to IPv4", "ip:fd00::1,ip:1.2.3.4" },
+	{ "IPv6 to GID", "ip:fe80::1,gid:fe80::2" },
+	{ "GID to IPv4", "gid:fe80::1,ip:1.2.3.4" },
+	{ "127 characters, too many digits", "ip:" O16 O16 O16 O16 O16 O16 O16 "00000000.0.0" },
+	{ "128 characters, too many digits", "ip:" O16 O16 O16 O16 O16 O16 O16 "00000000.0.00" },
+	{ "129 characters of source", X16 X16 X16 X16 X16 X16 X16 X16 "x,ip:1.2.3.4" },
+	{ "a percent sign for printing", "ip:%s%s%s%n" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(bad_addr_cases, bad_addr_cases, desc);
+
+static void addr_is_refused(struct kunit *test)
+{
+	const struct bad_addr_case *c = test->param_value;
+	struct rtrs_addr addr;
+
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(c->str, 1234, &addr), -EINVAL);
+}
+
+static void addr_needs_a_port(struct kunit *test)
+{
+	struct rtrs_addr addr;
+
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse("ip:1.2.3.4", 0, &addr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse("gid:fe80::1", 0, &addr), -EINVAL);
+}
+
+static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
+{
+	const char *longest = "gid:fe80:0000:0000:0000:0002:c903:0010:c0f5@gid:fe80:0000:0000:0000:0002:c903:0010:c0f6";
+	char buf[RTRS_PATH_STR_LEN];
+	struct rtrs_addr addr;
+	size_t len;
+
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(longest, 1234, &addr), 0);
+	for (len = 1; len <= sizeof(buf); len++) {
+		memset(buf, 'x', sizeof(buf));
+		KUNIT_ASSERT_EQ(test, rtrs_addr_format(&addr, buf, len),
+				(int)min(len - 1, strlen(longest)));
+		KUNIT_ASSERT_EQ(test, strncmp(buf, longest, len - 1), 0);
+		if (len < sizeof(buf))
+			KUNIT_ASSERT_EQ(test, buf[len], 'x');
+	}
+}
+
+#define A16	"aaaaaaaaaaaaaaaa"
+#define A240	A16 A16 A16 A16 A16 A16 A16 A16 A16 A16 A16 A16 A16 A16 A16
+
+static const struct name_case {
+	const char *desc;
+	const char *name;
+	bool valid;
+} name_cases[] = {
+	{ "one character", "a", true },
+	{ "letters, digits and signs", "Host-1_a:b@c!~", true },
+	{ "254 characters", A240 "aaaaaaaaaaaaaa", true },
+	{ "255 characters", A240 "aaaaaaaaaaaaaaa", false },
+	{ "300 characters", A240 A16 A16 A16 A16, false },
+	{ "nothing", "", false },
+	{ "a slash", "a/b", false },
+	{ "a slash in front", "/a", false },
+	{ "a dot", "a.b", false },
+	{ "a dot alone", ".", false },
+	{ "two dots", "..", false },
+	{ "a dot at the end", "a.", false },
+	{ "a space", "a b", false },
+	{ "a tab", "a\tb", false },
+	{ "a line's end", "a\n", false },
+	{ "the first control character", "\x01", false },
+	{ "the last control character", "a\x7f", false },
+	{ "a byte above ASCII that is no letter", "a\x80", false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(name_cases, name_cases, desc);
+
+static void name_is_valid_or_not(struct kunit *test)
+{
+	const struct name_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rtrs_name_valid(c->name), c->valid);
+}
+
+/* As it may come from the wire; KASAN sees whether it is read beyond its end. */
+static void name_without_end_is_refused(struct kunit *test)
+{
+	char *name = kunit_kmalloc(test, RTRS_NAME_LEN, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, name);
+	memset(name, 'a', RTRS_NAME_LEN);
+	KUNIT_EXPECT_FALSE(test, rtrs_name_valid(name));
+	name[RTRS_NAME_LEN - 1] = '\0';
+	KUNIT_EXPECT_TRUE(test, rtrs_name_valid(name));
+}
+
+static struct kunit_case rtrs_addr_cases[] = {
+	KUNIT_CASE_PARAM(addr_is_read_and_shown, addr_cases_gen_params),
+	KUNIT_CASE_PARAM(addr_is_refused, bad_addr_cases_gen_params),
+	KUNIT_CASE(addr_needs_a_port),
+	KUNIT_CASE(addr_of_the_longest_form_is_shown_whole_or_cut),
+	KUNIT_CASE_PARAM(name_is_valid_or_not, name_cases_gen_params),
+	KUNIT_CASE(name_without_end_is_refused),
+	{}
+};
+
+static struct kunit_suite rtrs_addr_suite = {
+	.name = "rtrs-addr",
+	.test_cases = rtrs_addr_cases,
+};
+
+kunit_test_suite(rtrs_addr_suite);
