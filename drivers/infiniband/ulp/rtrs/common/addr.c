@@ -30,14 +30,20 @@ static int rtrs_end_parse(const char *str, u16 port,
 			  struct sockaddr_storage *ss)
 {
 	char port_str[6];
+	int ret;
 
 	memset(ss, 0, sizeof(*ss));
 	if (!strncmp(str, "gid:", 4))
 		return rtrs_gid_parse(str + 4, port, (struct sockaddr_ib *)ss);
 	if (strncmp(str, "ip:", 3))
 		return -EINVAL;
+	str += 3;
 	snprintf(port_str, sizeof(port_str), "%u", port);
-	return inet_pton_with_scope(&init_net, AF_UNSPEC, str + 3, port_str, ss);
+	ret = inet_pton_with_scope(&init_net, AF_UNSPEC, str, port_str, ss);
+	/* It takes ":1234" as the end of an IPv4 address, not as a port. */
+	if (!ret && ss->ss_family == AF_INET && str[strspn(str, "0123456789.")])
+		return -EINVAL;
+	return ret;
 }
 
 /**
