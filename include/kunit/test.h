@@ -8,17 +8,29 @@
 #include_next <kunit/test.h>
 
 #ifndef KUNIT_ARRAY_PARAM_DESC
-/* A case for each entry of a table, called what its member @desc_member says. */
+static inline const void *
+compat_next_param(const void *array, size_t size, const void *end,
+		  size_t desc_offset, const void *prev, char *desc)
+{
+	const void *next = prev ? prev + size : array;
+	const char * const *name = next + desc_offset;
+
+	if (next == end)
+		return NULL;
+	strscpy(desc, *name, KUNIT_PARAM_DESC_SIZE);
+	return next;
+}
+
+/* A case for each entry of a table, called what a member of the entry says. */
 #define KUNIT_ARRAY_PARAM_DESC(name, array, desc_member)		\
 static const void *name##_gen_params(const void *prev, char *desc)	\
 {									\
-	typeof((array)[0]) *entry = prev;				\
+	typeof(array) *table = &(array);				\
 									\
-	entry = entry ? entry + 1 : (array);				\
-	if (entry == (array) + ARRAY_SIZE(array))			\
-		return NULL;						\
-	strscpy(desc, entry->desc_member, KUNIT_PARAM_DESC_SIZE);	\
-	return entry;							\
+	return compat_next_param(*table, sizeof(**table),		\
+				 *table + ARRAY_SIZE(*table),		\
+				 offsetof(typeof(**table), desc_member), \
+				 prev, desc);				\
 }
 #endif
 

@@ -306,6 +306,7 @@ static inline struct rtrs_clt_con *to_clt_con(struct rtrs_con *con)
 
 /* path.c */
 extern struct workqueue_struct *rtrs_clt_wq;
+bool rtrs_clt_next_state(enum rtrs_clt_state *state, enum rtrs_clt_event ev);
 struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 					   const struct rtrs_addr *addr);
 void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
@@ -318,17 +319,28 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 
 /* mpath.c */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt);
+int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
+			  struct rtrs_clt_path *del);
 int rtrs_clt_live_add(struct rtrs_clt_path *path);
 void rtrs_clt_live_del(struct rtrs_clt_path *path);
 void rtrs_clt_live_gone(struct rtrs_clt_path *path);
 
 /* conn.c */
+int rtrs_clt_read_rep(struct rtrs_clt_path *path,
+		      const struct ib_device_attr *attrs, const void *data,
+		      u8 len);
+int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len);
+void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
+		       struct rtrs_cm_req *req);
+int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 int rtrs_clt_cons_connect(struct rtrs_clt_path *path);
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);
 void rtrs_clt_cons_destroy(struct rtrs_clt_path *path);
 
 /* info.c */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);
+void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name);
+int rtrs_clt_info_read(struct rtrs_clt_path *path);
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path);
 void rtrs_clt_info_free(struct rtrs_clt_path *path);
 
@@ -339,8 +351,13 @@ void rtrs_clt_slots_free(struct rtrs_clt_path *path);
 /* io.c */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
 void rtrs_clt_slot_abort(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
+struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
+u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io);
 
 /* recv.c */
+bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
+			u32 *rkey);
 int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr);
 int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
 void rtrs_clt_recvs_free(struct rtrs_clt_con *con);

@@ -38,10 +38,20 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	return 0;
 }
 
-/* Reads the private data of an accept; the service connection's counts. */
-static int rtrs_clt_read_rep(struct rtrs_clt_path *path,
-			     const struct ib_device_attr *attrs,
-			     const void *data, u8 len)
+/**
+ * rtrs_clt_read_rep() - read the private data of an accept
+ * @path: the path; what the server offers is noted here, as far as it fits the
+ *	device
+ * @attrs: what the device can do
+ * @data: the private data
+ * @len: its length
+ *
+ * Context: handler of the service connection's CM events; its accept counts.
+ * Return: 0, -EPROTO if a server would never say that, or -EOPNOTSUPP.
+ */
+int rtrs_clt_read_rep(struct rtrs_clt_path *path,
+		      const struct ib_device_attr *attrs, const void *data,
+		      u8 len)
 {
 	const struct rtrs_cm_rep *rep = data;
 	u32 depth, hdr, chunk;
@@ -88,11 +98,21 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 				 param->private_data, param->private_data_len);
 }
 
-/* An errno that a server told; those that mean something else to us are none. */
-static int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep)
+/**
+ * rtrs_clt_rep_err() - why did the server reject a connection?
+ * @rep: the private data of the reject, NULL if there's none
+ * @len: its length
+ *
+ * Return: the errno that the server told; -ECONNREFUSED if it told none, or one
+ * that means something else to us.
+ */
+int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 {
-	int err = (s16)le16_to_cpu(rep->err);
+	int err;
 
+	if (!rep || len < sizeof(*rep) || le16_to_cpu(rep->magic) != RTRS_MAGIC)
+		return -ECONNREFUSED;
+	err = (s16)le16_to_cpu(rep->err);
 	if (err >= 0 || err <= -ERESTARTSYS || err == -EINTR ||
 	    err == -ESHUTDOWN)
 		return -ECONNREFUSED;
@@ -104,12 +124,11 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 {
 	struct rdma_cm_id *id = con->con.cm_id;
 	const struct rtrs_cm_rep *rep;
-	int err = -ECONNREFUSED;
-	u8 len;
+	u8 len = 0;
+	int err;
 
 	rep = rdma_consumer_reject_data(id, ev, &len);
-	if (rep && len >= sizeof(*rep) && le16_to_cpu(rep->magic) == RTRS_MAGIC)
-		err = rtrs_clt_rep_err(rep);
+	err = rtrs_clt_rep_err(rep, len);
 	pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
 	       con->con.path->name, con->con.cid,
 	       rdma_reject_msg(id, ev->status), ERR_PTR(err));
@@ -219,10 +238,18 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 	return ret;
 }
 
-static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
+/**
+ * rtrs_clt_fill_req() - write the private data of a connection request
+ * @path: the path
+ * @cid: which of its connections
+ * @req: what is written
+ */
+void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
+		       struct rtrs_cm_req *req)
 {
-	struct rtrs_clt *clt = path->clt;
-	struct rtrs_cm_req req = {
+	const struct rtrs_clt *clt = path->clt;
+
+	*req = (struct rtrs_cm_req) {
 		.magic		= cpu_to_le16(RTRS_MAGIC),
 		.version	= cpu_to_le16(RTRS_VERSION),
 		.cid		= cpu_to_le16(cid),
@@ -232,6 +259,11 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 		.sess_uuid	= clt->uuid,
 		.first_conn	= !clt->have_limits,
 	};
+}
+
+static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
+{
+	struct rtrs_cm_req req;
 	struct rdma_conn_param param = {
 		.private_data		= &req,
 		.private_data_len	= sizeof(req),
@@ -240,6 +272,7 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 	};
 	int ret;
 
+	rtrs_clt_fill_req(path, cid, &req);
 	ret = rtrs_clt_con_setup(path, cid);
 	return ret ?: rdma_connect(path->cons[cid].con.cm_id, &param);
 }
@@ -300,8 +333,14 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
 		((struct sockaddr_in6 *)&path->addr.src)->sin6_port = 0;
 }
 
-/* A session's first path sets its limits; the others have to reach them. */
-static int rtrs_clt_check_limits(struct rtrs_clt_path *path)
+/**
+ * rtrs_clt_check_limits() - can a path do what its session needs?
+ * @path: the path; a session's first one sets the limits, the others have to
+ *	reach them
+ *
+ * Return: 0 or -EINVAL.
+ */
+int rtrs_clt_check_limits(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_clt_limits *limits = &clt->limits;

@@ -76,8 +76,13 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path)
 	path->info = NULL;
 }
 
-/* Deals the memory of the server's descriptors out to the slots. */
-static int rtrs_clt_info_read(struct rtrs_clt_path *path)
+/**
+ * rtrs_clt_info_read() - deal the memory of the server's descriptors out
+ * @path: the path, with its slots and the server's answer
+ *
+ * Return: 0, or -EPROTO if that isn't memory for the depth that it offered.
+ */
+int rtrs_clt_info_read(struct rtrs_clt_path *path)
 {
 	const struct rtrs_info_rsp *rsp = path->info;
 	u32 i, nr, off, len, slot = 0;
@@ -117,6 +122,17 @@ static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
+ * rtrs_clt_fill_info_req() - write an INFO_REQ
+ * @req: what is written, zeroed
+ * @name: the session's name, a valid one
+ */
+void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
+{
+	req->type = cpu_to_le16(RTRS_MSG_INFO_REQ);
+	strscpy(req->name, name, sizeof(req->name));
+}
+
+/**
  * rtrs_clt_info_exchange() - tell our name, learn the server's keys
  * @path: a path that is being connected, its connections established
  *
@@ -143,8 +159,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 	req = kzalloc(sizeof(*req), GFP_KERNEL);
 	if (!req)
 		return -ENOMEM;
-	req->type = cpu_to_le16(RTRS_MSG_INFO_REQ);
-	strscpy(req->name, path->clt->name, sizeof(req->name));
+	rtrs_clt_fill_info_req(req, path->clt->name);
 	sge.addr = ib_dma_map_single(dev, req, sizeof(*req), DMA_TO_DEVICE);
 	ret = ib_dma_mapping_error(dev, sge.addr) ? -ENOMEM : 0;
 	if (ret)

@@ -117,6 +117,29 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 }
 
 /**
+ * rtrs_clt_find_key() - the slot whose key the server invalidated
+ * @con: where the server's message came
+ * @rkey: the key
+ *
+ * Return: the slot; NULL if it has no request that went out on this connection
+ * with this key and waits.
+ */
+struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct rtrs_clt_slot *slot = NULL;
+
+	/* Pairs with rtrs_clt_slots_alloc(). */
+	if (smp_load_acquire(&path->slots))
+		slot = xa_load(&path->mrs, rkey >> 8);
+	/* Pairs with rtrs_con_queue(). */
+	if (!slot || !smp_load_acquire(&slot->queued) || slot->con != con ||
+	    !slot->mr_used || slot->mr->rkey != rkey)
+		return NULL;
+	return slot;
+}
+
+/**
  * rtrs_clt_invalidated() - the device says that the server invalidated a key
  * @con: where the server's message came
  * @rkey: the key
@@ -125,25 +148,25 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
  */
 void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
 {
-	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot = NULL;
+	struct rtrs_clt_slot *slot = rtrs_clt_find_key(con, rkey);
 
-	/* Pairs with rtrs_clt_slots_alloc(). */
-	if (smp_load_acquire(&path->slots))
-		slot = xa_load(&path->mrs, rkey >> 8);
-	/* Only a request that waits for it, and with the key it has now. */
-	if (!slot || !smp_load_acquire(&slot->queued) || slot->con != con ||
-	    !slot->mr_used || slot->mr->rkey != rkey) {
-		rtrs_clt_path_error(&path->path, -EPROTO,
+	if (unlikely(!slot)) {
+		rtrs_clt_path_error(con->con.path, -EPROTO,
 				    "the server invalidated a key that is not in use");
 		return;
 	}
 	slot->mr_used = false;
 }
 
-/* The slot of a request that went out on this connection, and waits. */
-static struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con,
-						u32 nr)
+/**
+ * rtrs_clt_find_slot() - the slot that an answer is for
+ * @con: where the answer came
+ * @nr: number of the slot, as the server said it
+ *
+ * Return: the slot; NULL if it has no request that went out on this connection
+ * and waits.
+ */
+struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
 	struct rtrs_clt_slot **slots, *slot;
@@ -237,6 +260,21 @@ static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
 	return sizeof(*msg);
 }
 
+/**
+ * rtrs_clt_put_hdr() - write a request's headers
+ * @slot: its slot, where they are written; a read's memory is registered
+ * @io: the request
+ *
+ * Return: their length.
+ */
+u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io)
+{
+	memcpy(slot->hdr, io->msg, io->msg_len);
+	if (io->dir == DMA_FROM_DEVICE)
+		return io->msg_len + rtrs_clt_put_read_hdr(slot, io);
+	return io->msg_len + rtrs_clt_put_write_hdr(slot, io);
+}
+
 /* Lists a write's data; returns the number of entries. */
 static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
 			     struct rtrs_clt_slot *slot,
@@ -265,20 +303,15 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 					 const struct rtrs_clt_io *io)
 {
 	struct ib_rdma_wr *wr = &slot->wr;
-	u32 nr_sge = 0, hdr_len = io->msg_len;
-	u32 imm;
+	u32 hdr_len = rtrs_clt_put_hdr(slot, io);
+	u32 imm, nr_sge = 0;
 
-	memcpy(slot->hdr, io->msg, io->msg_len);
 	wr->remote_addr = slot->raddr;
 	wr->rkey = slot->rkey;
-	if (io->dir == DMA_FROM_DEVICE) {
-		hdr_len += rtrs_clt_put_read_hdr(slot, io);
+	if (io->dir == DMA_FROM_DEVICE)
 		wr->remote_addr += io->data_len;
-	} else {
-		hdr_len += rtrs_clt_put_write_hdr(slot, io);
-		if (slot->nents)
-			nr_sge = rtrs_clt_put_data(path, slot, io);
-	}
+	else if (slot->nents)
+		nr_sge = rtrs_clt_put_data(path, slot, io);
 	slot->sge[nr_sge].addr = slot->hdr_dma;
 	slot->sge[nr_sge].length = hdr_len;
 	slot->sge[nr_sge].lkey = path->path.pd->local_dma_lkey;

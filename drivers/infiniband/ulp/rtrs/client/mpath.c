@@ -40,10 +40,17 @@ static void rtrs_clt_link_event(struct rtrs_clt *clt, enum rtrs_link_event ev)
 		clt->link_event(clt->priv, ev);
 }
 
-/* Replaces the array by one with @add and without @del, either may be NULL. */
-static int rtrs_clt_live_replace(struct rtrs_clt *clt,
-				 struct rtrs_clt_path *add,
-				 struct rtrs_clt_path *del)
+/**
+ * rtrs_clt_live_replace() - replace the array of paths that take requests
+ * @clt: the session
+ * @add: path to add, or NULL
+ * @del: path to leave out, which is in the array, or NULL
+ *
+ * Context: process, under clt->lock.
+ * Return: 0, or -ENOMEM, never without @add.
+ */
+int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
+			  struct rtrs_clt_path *del)
 {
 	/* Those who wait for a path's end may be short of memory for it. */
 	gfp_t gfp = del ? GFP_NOIO | __GFP_NOFAIL : GFP_KERNEL;

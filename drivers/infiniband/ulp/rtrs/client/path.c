@@ -19,22 +19,37 @@
 /* Paths end here, also when memory is short and the end is what frees some. */
 struct workqueue_struct *rtrs_clt_wq;
 
-/* What an event makes of a state; events that a state ignores are missing. */
-static const struct {
-	bool valid;
-	enum rtrs_clt_state next;
-} rtrs_clt_moves[RTRS_CLT_NR_STATES][RTRS_CLT_NR_EVENTS] = {
-	[RTRS_CLT_DISCONNECTED][RTRS_CLT_EV_CONNECT] = {
-		true, RTRS_CLT_CONNECTING },
-	[RTRS_CLT_CONNECTING][RTRS_CLT_EV_CONNECTED] = {
-		true, RTRS_CLT_CONNECTED },
-	[RTRS_CLT_CONNECTING][RTRS_CLT_EV_FAIL] = {
-		true, RTRS_CLT_ENDING },
-	[RTRS_CLT_CONNECTED][RTRS_CLT_EV_FAIL] = {
-		true, RTRS_CLT_ENDING },
-	[RTRS_CLT_ENDING][RTRS_CLT_EV_ENDED] = {
-		true, RTRS_CLT_DISCONNECTED },
-};
+/**
+ * rtrs_clt_next_state() - the state table
+ * @state: where a path is; where it goes, if the event means something there
+ * @ev: what happens
+ *
+ * Return: true if the event means something to the state.
+ */
+bool rtrs_clt_next_state(enum rtrs_clt_state *state, enum rtrs_clt_event ev)
+{
+	/* Events that a state ignores are missing. */
+	static const struct {
+		bool valid;
+		enum rtrs_clt_state next;
+	} moves[RTRS_CLT_NR_STATES][RTRS_CLT_NR_EVENTS] = {
+		[RTRS_CLT_DISCONNECTED][RTRS_CLT_EV_CONNECT] = {
+			true, RTRS_CLT_CONNECTING },
+		[RTRS_CLT_CONNECTING][RTRS_CLT_EV_CONNECTED] = {
+			true, RTRS_CLT_CONNECTED },
+		[RTRS_CLT_CONNECTING][RTRS_CLT_EV_FAIL] = {
+			true, RTRS_CLT_ENDING },
+		[RTRS_CLT_CONNECTED][RTRS_CLT_EV_FAIL] = {
+			true, RTRS_CLT_ENDING },
+		[RTRS_CLT_ENDING][RTRS_CLT_EV_ENDED] = {
+			true, RTRS_CLT_DISCONNECTED },
+	};
+
+	if (!moves[*state][ev].valid)
+		return false;
+	*state = moves[*state][ev].next;
+	return true;
+}
 
 /**
  * rtrs_clt_path_move() - the one place where a path's state changes
@@ -54,9 +69,8 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 
 	spin_lock_irqsave(&path->state_lock, flags);
 	old = path->state;
-	moved = rtrs_clt_moves[old][ev].valid;
+	moved = rtrs_clt_next_state(&path->state, ev);
 	if (moved) {
-		path->state = rtrs_clt_moves[old][ev].next;
 		path->err = err;
 		trace_rtrs_clt_path_state(path->path.name, old, path->state, err);
 		if (old == RTRS_CLT_CONNECTED && ev == RTRS_CLT_EV_FAIL)

@@ -25,6 +25,26 @@ static void rtrs_clt_recv_again(struct rtrs_clt_con *con,
 		rtrs_clt_path_error(con->con.path, ret, "posting a receive");
 }
 
+/**
+ * rtrs_clt_read_rkey() - read the key that came with an answer
+ * @msg: what came
+ * @len: its length
+ * @slot: the slot that the answer is for
+ * @rkey: the key
+ *
+ * Return: false if what came is no key for this slot.
+ */
+bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
+			u32 *rkey)
+{
+	if (len < sizeof(*msg) ||
+	    le16_to_cpu(msg->type) != RTRS_MSG_RKEY_RSP ||
+	    le16_to_cpu(msg->slot) != slot)
+		return false;
+	*rkey = le32_to_cpu(msg->rkey);
+	return true;
+}
+
 /* The key that came with an answer; NULL if what came is none for this slot. */
 static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
 				     struct rtrs_clt_recv *recv,
@@ -34,12 +54,7 @@ static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
 
 	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr,
 				   sizeof(*msg), DMA_FROM_DEVICE);
-	if (wc->byte_len < sizeof(*msg) ||
-	    le16_to_cpu(msg->type) != RTRS_MSG_RKEY_RSP ||
-	    le16_to_cpu(msg->slot) != slot)
-		return NULL;
-	*rkey = le32_to_cpu(msg->rkey);
-	return rkey;
+	return rtrs_clt_read_rkey(msg, wc->byte_len, slot, rkey) ? rkey : NULL;
 }
 
 /* An immediate value, with a key in the message if @has_msg. */

@@ -29,25 +29,33 @@ static u32 plain(u32 payload, u32 unused, u32 unused2)
 static const struct imm_case {
 	const char *desc;
 	u32 type;
-	u32 (*payload)(u32, u32, u32);
+	u32 (*payload)(u32 a, u32 b, u32 c);
 	u32 arg[3];
 	u8 bytes[4];
 } imm_cases[] = {
 	{ "request: slot 0 of 512, header at 0", 0, request, { 512, 0, 0 }, { 0, 0, 0, 0 } },
-	{ "request: slot 3 of 512, header at 4096", 0, request, { 512, 3, 4096 }, { 0x00, 0x18, 0x10, 0x00 } },
-	{ "request: last of 512, header behind 124 KiB", 0, request, { 512, 511, 0x1f020 }, { 0x0f, 0xf9, 0xf0, 0x20 } },
+	{ "request: slot 3 of 512, header at 4096", 0, request, { 512, 3, 4096 },
+	  { 0x00, 0x18, 0x10, 0x00 } },
+	{ "request: last of 512, header behind 124 KiB", 0, request, { 512, 511, 0x1f020 },
+	  { 0x0f, 0xf9, 0xf0, 0x20 } },
 	{ "request: last of 513", 0, request, { 513, 512, 1 }, { 0x08, 0x00, 0x00, 0x01 } },
-	{ "request: the only slot, header at 4096", 0, request, { 1, 0, 4096 }, { 0x00, 0x00, 0x10, 0x00 } },
+	{ "request: the only slot, header at 4096", 0, request, { 1, 0, 4096 },
+	  { 0x00, 0x00, 0x10, 0x00 } },
 	{ "request: the second of two", 0, request, { 2, 1, 32 }, { 0x08, 0x00, 0x00, 0x20 } },
-	{ "request: last of 65535, last byte", 0, request, { 65535, 65534, 4095 }, { 0x0f, 0xff, 0xef, 0xff } },
+	{ "request: last of 65535, last byte", 0, request, { 65535, 65534, 4095 },
+	  { 0x0f, 0xff, 0xef, 0xff } },
 	{ "answer: slot 5, success", 1, answer, { 0, 5, 0 }, { 0x10, 0x00, 0x00, 0x05 } },
 	{ "answer: slot 511, EIO", 1, answer, { 0, 511, 5 }, { 0x10, 0x28, 0x01, 0xff } },
-	{ "answer: slot 65534, largest errno", 1, answer, { 0, 65534, 511 }, { 0x1f, 0xf8, 0xff, 0xfe } },
-	{ "answer, key invalidated: slot 1, success", 2, answer, { 0, 1, 0 }, { 0x20, 0x00, 0x00, 0x01 } },
-	{ "answer, key invalidated: slot 2, EPERM", 2, answer, { 0, 2, 1 }, { 0x20, 0x08, 0x00, 0x02 } },
+	{ "answer: slot 65534, largest errno", 1, answer, { 0, 65534, 511 },
+	  { 0x1f, 0xf8, 0xff, 0xfe } },
+	{ "answer, key invalidated: slot 1, success", 2, answer, { 0, 1, 0 },
+	  { 0x20, 0x00, 0x00, 0x01 } },
+	{ "answer, key invalidated: slot 2, EPERM", 2, answer, { 0, 2, 1 },
+	  { 0x20, 0x08, 0x00, 0x02 } },
 	{ "heartbeat", 8, plain, { 0 }, { 0x80, 0, 0, 0 } },
 	{ "answer to a heartbeat", 9, plain, { 0 }, { 0x90, 0, 0, 0 } },
-	{ "a payload too wide leaves the type alone", 1, plain, { ~0u }, { 0x1f, 0xff, 0xff, 0xff } },
+	{ "a payload too wide leaves the type alone", 1, plain, { ~0u },
+	  { 0x1f, 0xff, 0xff, 0xff } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(imm_cases, imm_cases, desc);

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of connecting: what the client asks for, what it takes for an answer.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+
+#include "clt.h"
+
+struct patch {
+	size_t nr;
+	const char *bytes;
+};
+
+#define B(bytes)	{ sizeof(bytes) - 1, bytes }
+#define AS_IT_IS	B("")
+
+static const uuid_t path_uuid = { {
+	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
+	0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
+} };
+
+static const uuid_t sess_uuid = { {
+	0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7,
+	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
+} };
+
+/* @head, the uuids, @first_conn, and nothing. */
+
+static const struct req_case {
+	const char *desc;
+	unsigned int cid, nr_queues;
+	u16 nr_connects;
+	bool have_limits;
+	u8 head[12];
+	u8 first_conn;
+} req_cases[] = {
+	{ "first connection of a session", 0, 1, 1, false,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1 },
+	{ "second connection of the first path", 1, 1, 1, false,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 1 },
+	{ "first connection of a further path", 0, 4, 2, true,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 5, 0, 2, 0 }, 0 },
+	{ "last connection of all that can be", 4095, 4095, 0xfffe, true,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0xff, 0x0f, 0, 0x10, 0xfe, 0xff }, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(req_cases, req_cases, desc);
+
+static void request_is_on_the_wire_as_written_down(struct kunit *test)
+{
+	const struct req_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+	struct rtrs_cm_req req;
+	u8 bytes[56] = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	memcpy(bytes, c->head, 12);
+	memcpy(bytes + 12, &path_uuid, 16);
+	memcpy(bytes + 28, &sess_uuid, 16);
+	bytes[44] = c->first_conn;
+	memset(&req, 0x5a, sizeof(req));
+	path->clt = clt;
+	path->uuid = path_uuid;
+	path->nr_connects = c->nr_connects;
+	clt->uuid = sess_uuid;
+	clt->nr_queues = c->nr_queues;
+	clt->have_limits = c->have_limits;
+	rtrs_clt_fill_req(path, c->cid, &req);
+	KUNIT_EXPECT_EQ(test, sizeof(req), sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
+}
+
+/* 512 chunks of 128 KiB, keys that change. */
+static const u8 accept[56] = {
+	0xbd, 0x1b, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x00, 0xf0, 0x01, 0x00,
+	0x00, 0x10, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
+};
+
+/* A device that is no limit. */
+static const struct ib_device_attr able = {
+	.max_send_sge = 64,
+	.max_fast_reg_page_list_len = 2048,
+	.max_qp_wr = 1 << 20,
+	.max_cqe = 1 << 22,
+};
+
+struct offer {
+	u32 depth, chunk_size, max_io_size, max_segments;
+	bool new_rkey;
+};
+
+#define USUAL	{ 512, 131072, 126976, 32, true }
+
+/* What is put at @at, over the above, and what we make of it. */
+static const struct rep_case {
+	const char *desc;
+	int ret;
+	u8 len, at;
+	struct patch put;
+	struct offer want;
+} rep_cases[] = {
+	{ "as servers are by default", 0, 56, 0, AS_IT_IS, USUAL },
+	{ "more private data than that", 0, 196, 0, AS_IT_IS, USUAL },
+	{ "another minor version", 0, 56, 2, B("\xff\x02"), USUAL },
+	{ "keys that stay", 0, 56, 16, B("\0"), { 512, 131072, 126976, 32, false } },
+	{ "flags of the future", 0, 56, 16, B("\xfd\xff\xff\xff"),
+	  { 512, 131072, 126976, 32, false } },
+	{ "reserved bytes that are used", 0, 56, 20, B("\xff\xff\xff\xff"), USUAL },
+	{ "an errno, though it accepts", 0, 56, 4, B("\xff\xff"), USUAL },
+	{ "one chunk", 0, 56, 6, B("\x01\0"), { 1, 131072, 126976, 32, true } },
+	{ "as many chunks as fit", 0, 56, 6, B("\0\x08"), { 2048, 131072, 126976, 32, true } },
+	{ "one chunk more than fits", -EPROTO, 56, 6, B("\x01\x08") },
+	{ "65535 chunks", -EPROTO, 56, 6, B("\xff\xff") },
+	{ "no chunks", -EPROTO, 56, 6, B("\0\0") },
+	{ "the least I/O", 0, 56, 8, B("\0\x10\0\0"), { 512, 8192, 4096, 2, true } },
+	{ "I/O below that", -EPROTO, 56, 8, B("\xff\x0f\0\0") },
+	{ "no I/O", -EPROTO, 56, 8, B("\0\0\0\0") },
+	{ "the most I/O with 512 chunks", 0, 56, 8, B("\0\xf0\x07\0"),
+	  { 512, 524288, 520192, 128, true } },
+	{ "one byte more", -EPROTO, 56, 8, B("\x01\xf0\x07\0") },
+	{ "more I/O than we do", 0, 56, 6, B("\x02\0\0\xf0\xff\0"),
+	  { 2, 16777216, SZ_4M, 1025, true } },
+	{ "1 GiB, in one chunk", -EPROTO, 56, 6, B("\x01\0\0\0\0\x40") },
+	{ "I/O of 4 GiB less one byte", -EPROTO, 56, 8, B("\xff\xff\xff\xff") },
+	{ "a chunk of 4 GiB, which is 0", -EPROTO, 56, 8, B("\0\xf0\xff\xff") },
+	{ "room for the longest headers", 0, 56, 12, B("\x58\x01\0\0"),
+	  { 512, 127320, 126976, 32, true } },
+	{ "a byte less for headers", -EPROTO, 56, 12, B("\x57\x01\0\0") },
+	{ "no room for headers", -EPROTO, 56, 12, B("\0\0\0\0") },
+	{ "4 GiB for headers, less one byte", -EPROTO, 56, 12, B("\xff\xff\xff\xff") },
+	{ "headers that wrap to a small chunk", -EPROTO, 56, 12, B("\0\x10\xfe\xff") },
+	{ "another magic", -EPROTO, 56, 0, B("\xbe") },
+	{ "the magic the other way round", -EPROTO, 56, 0, B("\x1b\xbd") },
+	{ "a major version before", -EPROTO, 56, 2, B("\0\x01") },
+	{ "a major version to come", -EPROTO, 56, 2, B("\0\x03") },
+	{ "no private data", -EPROTO, 0, 0, AS_IT_IS },
+	{ "private data, a byte short", -EPROTO, 55, 0, AS_IT_IS },
+};
+
+KUNIT_ARRAY_PARAM_DESC(rep_cases, rep_cases, desc);
+
+static void accept_is_checked(struct kunit *test)
+{
+	const struct rep_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	u8 *data = kunit_kzalloc(test, c->len + 1, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	strscpy(path->path.name, "test", sizeof(path->path.name));
+	memcpy(data, accept, min_t(size_t, c->len, sizeof(accept)));
+	memcpy(data + c->at, c->put.bytes, c->put.nr);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, c->len ? data : NULL, c->len), c->ret);
+	if (c->ret)
+		return;
+	KUNIT_EXPECT_EQ(test, path->depth, c->want.depth);
+	KUNIT_EXPECT_EQ(test, path->nr_slots, c->want.depth);
+	KUNIT_EXPECT_EQ(test, path->chunk_size, c->want.chunk_size);
+	KUNIT_EXPECT_EQ(test, path->max_io_size, c->want.max_io_size);
+	KUNIT_EXPECT_EQ(test, path->max_segments, c->want.max_segments);
+	KUNIT_EXPECT_EQ(test, path->new_rkey, c->want.new_rkey);
+}
+
+static const struct dev_case {
+	const char *desc;
+	int ret;
+	struct ib_device_attr attrs;
+	u32 nr_slots, max_sge, max_io_size;
+} dev_cases[] = {
+	{ "a device that is no limit", 0, { .max_send_sge = 64, .max_fast_reg_page_list_len = 2048,
+	  .max_qp_wr = INT_MAX, .max_cqe = INT_MAX }, 512, 32, 126976 },
+	{ "two segments", 0, { .max_send_sge = 2, .max_fast_reg_page_list_len = 2,
+	  .max_qp_wr = 4096, .max_cqe = 4096 }, 512, 2, 4096 },
+	{ "one segment in a send", -EOPNOTSUPP, { .max_send_sge = 1,
+	  .max_fast_reg_page_list_len = 32,
+	  .max_qp_wr = 4096, .max_cqe = 4096 } },
+	{ "one page in a registration", -EOPNOTSUPP,
+	  { .max_send_sge = 32, .max_fast_reg_page_list_len = 1,
+	  .max_qp_wr = 4096, .max_cqe = 4096 } },
+	{ "no registration", -EOPNOTSUPP, { .max_send_sge = 32, .max_qp_wr = 4096,
+	  .max_cqe = 4096 } },
+	{ "pages for half of the I/O", 0, { .max_send_sge = 32, .max_fast_reg_page_list_len = 16,
+	  .max_qp_wr = 4096, .max_cqe = 4096 }, 512, 32, 61440 },
+	{ "a queue pair for one slot", 0, { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
+	  .max_qp_wr = 67, .max_cqe = 4096 }, 1, 32, 126976 },
+	{ "a queue pair for no slot", -EOPNOTSUPP,
+	  { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
+	  .max_qp_wr = 66, .max_cqe = 4096 } },
+	{ "a completion queue for one slot", 0, { .max_send_sge = 32,
+	  .max_fast_reg_page_list_len = 32,
+	  .max_qp_wr = 4096, .max_cqe = 133 }, 1, 32, 126976 },
+	{ "a completion queue for no slot", -EOPNOTSUPP,
+	  { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
+	  .max_qp_wr = 4096, .max_cqe = 132 } },
+	{ "a device that tells nothing", -EOPNOTSUPP, { } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(dev_cases, dev_cases, desc);
+
+static void device_sets_limits(struct kunit *test)
+{
+	const struct dev_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	strscpy(path->path.name, "test", sizeof(path->path.name));
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &c->attrs, accept, sizeof(accept)), c->ret);
+	if (c->ret)
+		return;
+	KUNIT_EXPECT_EQ(test, path->depth, 512);
+	KUNIT_EXPECT_EQ(test, path->nr_slots, c->nr_slots);
+	KUNIT_EXPECT_EQ(test, path->max_sge, c->max_sge);
+	KUNIT_EXPECT_EQ(test, path->max_io_size, c->max_io_size);
+}
+
+static const struct limits_case {
+	const char *desc;
+	int ret;
+	u32 depth, io_size, segments;
+} limits_cases[] = {
+	{ "as the first path", 0, 128, 65536, 17 },
+	{ "more than the first path", 0, 129, 65537, 18 },
+	{ "a slot less", -EINVAL, 127, 65536, 17 },
+	{ "a byte less", -EINVAL, 128, 65535, 17 },
+	{ "a segment less", -EINVAL, 128, 65536, 16 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(limits_cases, limits_cases, desc);
+
+static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
+{
+	const struct limits_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	strscpy(path->path.name, "test", sizeof(path->path.name));
+	path->clt = clt;
+	clt->nr_queues = 3;
+	path->nr_slots = 128;
+	path->max_io_size = 65536;
+	path->max_segments = 17;
+	KUNIT_ASSERT_EQ(test, rtrs_clt_check_limits(path), 0);
+	clt->have_limits = true;
+
+	path->nr_slots = c->depth;
+	path->max_io_size = c->io_size;
+	path->max_segments = c->segments;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_check_limits(path), c->ret);
+	KUNIT_EXPECT_EQ(test, clt->limits.queue_depth, 128);
+	KUNIT_EXPECT_EQ(test, clt->limits.max_io_size, 65536);
+	KUNIT_EXPECT_EQ(test, clt->limits.max_segments, 17);
+	KUNIT_EXPECT_EQ(test, clt->limits.nr_queues, 3);
+}
+
+static const struct reject_case {
+	const char *desc;
+	int err;
+	u8 len;
+	u8 bytes[6];
+} reject_cases[] = {
+	{ "an unknown session", -ENXIO, 56, { 0xbd, 0x1b, 0, 2, 0xfa, 0xff } },
+	{ "a path that is there already", -EBUSY, 56, { 0xbd, 0x1b, 0, 2, 0xf0, 0xff } },
+	{ "of another major version", -EPROTONOSUPPORT, 56, { 0xbd, 0x1b, 0, 3, 0xa3, 0xff } },
+	{ "the largest errno", -511, 56, { 0xbd, 0x1b, 0, 2, 0x01, 0xfe } },
+	{ "an errno of the kernel's own", -ECONNREFUSED, 56, { 0xbd, 0x1b, 0, 2, 0x00, 0xfe } },
+	{ "the least number", -ECONNREFUSED, 56, { 0xbd, 0x1b, 0, 2, 0x00, 0x80 } },
+	{ "success", -ECONNREFUSED, 56, { 0xbd, 0x1b, 0, 2, 0, 0 } },
+	{ "a positive errno", -ECONNREFUSED, 56, { 0xbd, 0x1b, 0, 2, 6, 0 } },
+	{ "another magic", -ECONNREFUSED, 56, { 0xbe, 0x1b, 0, 2, 0xfa, 0xff } },
+	{ "private data, a byte short", -ECONNREFUSED, 55, { 0xbd, 0x1b, 0, 2, 0xfa, 0xff } },
+	{ "no private data", -ECONNREFUSED, 0, { } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(reject_cases, reject_cases, desc);
+
+static void reject_tells_an_errno(struct kunit *test)
+{
+	const struct reject_case *c = test->param_value;
+	u8 *data = kunit_kzalloc(test, c->len + 1, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	if (c->len)
+		memcpy(data, c->bytes, sizeof(c->bytes));
+	KUNIT_EXPECT_EQ(test, rtrs_clt_rep_err(c->len ? (void *)data : NULL, c->len), c->err);
+}
+
+/* -EINTR and -ESHUTDOWN make us stop, so no server may say them. */
+static void reject_never_tells_what_only_we_do(struct kunit *test)
+{
+	struct rtrs_cm_rep rep = { .magic = cpu_to_le16(0x1bbd) };
+	u32 i;
+	int err;
+
+	for (i = 0; i <= U16_MAX; i++) {
+		rep.err = cpu_to_le16(i);
+		err = rtrs_clt_rep_err(&rep, sizeof(rep));
+		KUNIT_ASSERT_LT(test, err, 0);
+		KUNIT_ASSERT_GT(test, err, -512);
+		KUNIT_ASSERT_NE(test, err, -EINTR);
+		KUNIT_ASSERT_NE(test, err, -ESHUTDOWN);
+		if (err != -ECONNREFUSED)
+			KUNIT_ASSERT_EQ(test, err, (int)i - 65536);
+	}
+}
+
+static struct kunit_case rtrs_clt_conn_cases[] = {
+	KUNIT_CASE_PARAM(request_is_on_the_wire_as_written_down, req_cases_gen_params),
+	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
+	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
+	KUNIT_CASE_PARAM(further_path_reaches_the_limits_of_the_first, limits_cases_gen_params),
+	KUNIT_CASE_PARAM(reject_tells_an_errno, reject_cases_gen_params),
+	KUNIT_CASE(reject_never_tells_what_only_we_do),
+	{}
+};
+
+static struct kunit_suite rtrs_clt_conn_suite = {
+	.name = "rtrs-client-conn",
+	.test_cases = rtrs_clt_conn_cases,
+};
+
+kunit_test_suite(rtrs_clt_conn_suite);

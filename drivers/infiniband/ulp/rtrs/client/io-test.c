@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of requests: their headers, and the checks of answers.
+ */
+#include <kunit/test.h>
+
+#include "clt.h"
+
+#define IOVA	0x1122334455667788
+#define KEY	0xaabbcc01
+
+static const struct hdr_case {
+	const char *desc;
+	enum dma_data_direction dir;
+	u32 data_len;
+	u16 msg_len;
+	u32 len;
+	u8 bytes[32];
+} hdr_cases[] = {
+	{ "a write", DMA_TO_DEVICE, 4096, 5, 9, { 'h', 'e', 'l', 'l', 'o', 2, 0, 5, 0 } },
+	{ "a write without data", DMA_TO_DEVICE, 0, 1, 5, { 'h', 2, 0, 1, 0 } },
+	{ "a write without a message", DMA_TO_DEVICE, 512, 0, 4, { 2, 0, 0, 0 } },
+	{ "a small read", DMA_FROM_DEVICE, 4096, 3, 27, { 'h', 'e', 'l', 3, 0, 3, 0, 0, 0, 1, 0,
+	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x10, 0x00,
+	  0x00 } },
+	{ "the largest read that we invalidate", DMA_FROM_DEVICE, 16384, 0, 24,
+	  { 3, 0, 0, 0, 0, 0, 1, 0,
+	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x40, 0x00,
+	  0x00 } },
+	{ "a read that the server invalidates", DMA_FROM_DEVICE, 16896, 0, 24,
+	  { 3, 0, 0, 0, 1, 0, 1, 0,
+	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x42, 0x00,
+	  0x00 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(hdr_cases, hdr_cases, desc);
+
+/* A path with @nr slots, all of whose requests wait on connection 1. */
+struct io_test {
+	struct rtrs_clt_path path;
+	struct rtrs_clt_con con[3];
+	struct rtrs_clt_slot *slots[3];
+	struct rtrs_clt_slot slot[3];
+	struct ib_mr mr[3];
+};
+
+static int io_init(struct kunit *test)
+{
+	struct io_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	int i, ret = 0;
+
+	if (!t)
+		return -ENOMEM;
+	xa_init(&t->path.mrs);
+	t->path.nr_slots = ARRAY_SIZE(t->slots);
+	t->path.slots = t->slots;
+	for (i = 0; i < 3; i++) {
+		t->con[i].con.path = &t->path.path;
+		t->con[i].con.cid = i;
+		t->slots[i] = &t->slot[i];
+		t->slot[i].con = &t->con[1];
+		t->slot[i].queued = true;
+		t->slot[i].mr_used = true;
+		t->slot[i].mr = &t->mr[i];
+		t->mr[i].iova = IOVA;
+		t->mr[i].rkey = KEY + (i << 8);
+		ret = ret ?: xa_insert(&t->path.mrs, t->mr[i].rkey >> 8, &t->slot[i], GFP_KERNEL);
+	}
+	test->priv = t;
+	return ret;
+}
+
+static void io_exit(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	xa_destroy(&t->path.mrs);
+}
+
+static void headers_are_on_the_wire_as_written_down(struct kunit *test)
+{
+	const struct hdr_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_clt_io io = {
+		.dir = c->dir, .data_len = c->data_len,
+		.msg = "hello", .msg_len = c->msg_len,
+	};
+
+	t->mr[0].length = c->data_len;
+	memset(t->slot[0].hdr, 0x5a, sizeof(t->slot[0].hdr));
+	KUNIT_ASSERT_EQ(test, rtrs_clt_put_hdr(&t->slot[0], &io), c->len);
+	KUNIT_EXPECT_EQ(test, memcmp(t->slot[0].hdr, c->bytes, c->len), 0);
+	KUNIT_EXPECT_EQ(test, t->slot[0].hdr[c->len], 0x5a);
+}
+
+static void headers_of_the_longest_message_fit(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+	struct rtrs_clt_io io = { .dir = DMA_FROM_DEVICE, .msg_len = 320 };
+
+	io.msg = kunit_kzalloc(test, io.msg_len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, io.msg);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_put_hdr(&t->slot[0], &io), 344);
+	KUNIT_EXPECT_LE(test, 344, sizeof(t->slot[0].hdr));
+}
+
+static const struct answer_case {
+	const char *desc;
+	int cid;
+	u32 slot;
+	bool found;
+} answer_cases[] = {
+	{ "the first slot", 1, 0, true },
+	{ "the last slot", 1, 2, true },
+	{ "a slot beyond the last", 1, 3, false },
+	{ "the last slot that an answer can name", 1, (1 << 19) - 1, false },
+	{ "a request of another connection", 2, 0, false },
+	{ "a request of I/O, on the service connection", 0, 0, false },
+	{ "a request that waits for nothing", 1, 1, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(answer_cases, answer_cases, desc);
+
+static void answer_finds_its_request(struct kunit *test)
+{
+	const struct answer_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_clt_slot *slot;
+
+	t->slot[1].queued = false;
+	slot = rtrs_clt_find_slot(&t->con[c->cid], c->slot);
+	KUNIT_EXPECT_PTR_EQ(test, slot, c->found ? &t->slot[c->slot] : NULL);
+}
+
+static void answer_before_there_are_slots_finds_none(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	t->path.slots = NULL;
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(&t->con[1], 0));
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[1], KEY));
+}
+
+/* Slot 1 waits for nothing, slot 2 has no key in use. */
+static const struct key_case {
+	const char *desc;
+	int cid;
+	u32 key;
+	int slot;
+} key_cases[] = {
+	{ "of a request that waits", 1, 0xaabbcc01, 0 },
+	{ "one that it had before", 1, 0xaabbcc00, -1 },
+	{ "one that it will have", 1, 0xaabbcc02, -1 },
+	{ "of a request of another connection", 2, 0xaabbcc01, -1 },
+	{ "of a request of I/O, on the service connection", 0, 0xaabbcc01, -1 },
+	{ "of a request that waits for nothing", 1, 0xaabbcd01, -1 },
+	{ "of a request without a key in use", 1, 0xaabbce01, -1 },
+	{ "of no request", 1, 0xaabbcf01, -1 },
+	{ "none at all", 1, 0, -1 },
+	{ "the largest number", 1, 0xffffffff, -1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(key_cases, key_cases, desc);
+
+static void invalidated_key_finds_its_request(struct kunit *test)
+{
+	const struct key_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_clt_slot *slot;
+
+	t->slot[1].queued = false;
+	t->slot[2].mr_used = false;
+	slot = rtrs_clt_find_key(&t->con[c->cid], c->key);
+	KUNIT_EXPECT_PTR_EQ(test, slot, c->slot < 0 ? NULL : &t->slot[c->slot]);
+}
+
+/* The answer is for slot 0x0102. */
+static const struct rkey_case {
+	const char *desc;
+	bool ok;
+	u32 len;
+	u8 bytes[8];
+} rkey_cases[] = {
+	{ "a key for the slot", true, 8, { 4, 0, 2, 1, 0x78, 0x56, 0x34, 0x12 } },
+	{ "of another type", false, 8, { 1, 0, 2, 1, 0x78, 0x56, 0x34, 0x12 } },
+	{ "of a type beyond a byte", false, 8, { 4, 1, 2, 1, 0x78, 0x56, 0x34, 0x12 } },
+	{ "for another slot", false, 8, { 4, 0, 2, 0, 0x78, 0x56, 0x34, 0x12 } },
+	{ "a byte is missing", false, 7, { 4, 0, 2, 1, 0x78, 0x56, 0x34, 0x12 } },
+	{ "nothing but an immediate value", false, 0, { 4, 0, 2, 1, 0x78, 0x56, 0x34, 0x12 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(rkey_cases, rkey_cases, desc);
+
+static void new_key_is_read(struct kunit *test)
+{
+	const struct rkey_case *c = test->param_value;
+	struct rtrs_msg_rkey_rsp msg;
+	u32 rkey = 0;
+
+	KUNIT_ASSERT_EQ(test, sizeof(msg), sizeof(c->bytes));
+	memcpy(&msg, c->bytes, sizeof(msg));
+	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rkey(&msg, c->len, 0x102, &rkey), c->ok);
+	KUNIT_EXPECT_EQ(test, rkey, c->ok ? 0x12345678 : 0);
+	/* Slots of an answer are wider than those of the message. */
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_read_rkey(&msg, c->len, 0x10102, &rkey));
+}
+
+static struct kunit_case rtrs_clt_io_cases[] = {
+	KUNIT_CASE_PARAM(headers_are_on_the_wire_as_written_down, hdr_cases_gen_params),
+	KUNIT_CASE(headers_of_the_longest_message_fit),
+	KUNIT_CASE_PARAM(answer_finds_its_request, answer_cases_gen_params),
+	KUNIT_CASE(answer_before_there_are_slots_finds_none),
+	KUNIT_CASE_PARAM(invalidated_key_finds_its_request, key_cases_gen_params),
+	KUNIT_CASE_PARAM(new_key_is_read, rkey_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rtrs_clt_io_suite = {
+	.name = "rtrs-client-io",
+	.init = io_init,
+	.exit = io_exit,
+	.test_cases = rtrs_clt_io_cases,
+};
+
+kunit_test_suite(rtrs_clt_io_suite);
