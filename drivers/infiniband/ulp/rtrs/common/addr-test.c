@@ -182,10 +182,11 @@ static void addr_needs_a_port(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_addr_parse("gid:fe80::1", 0, &addr), -EINVAL);
 }
 
+static const char longest[] =
+	"gid:fe80:0000:0000:0000:0002:c903:0010:c0f5@gid:fe80:0000:0000:0000:0002:c903:0010:c0f6";
+
 static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 {
-	const char *longest =
-		"gid:fe80:0000:0000:0000:0002:c903:0010:c0f5@gid:fe80:0000:0000:0000:0002:c903:0010:c0f6";
 	char buf[RTRS_PATH_STR_LEN];
 	struct rtrs_addr addr;
 	size_t len;

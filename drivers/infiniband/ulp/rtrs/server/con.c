@@ -10,7 +10,12 @@
 
 #include "srv.h"
 
-static void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
+/**
+ * rtrs_srv_fill_rep() - write the private data of a reject
+ * @rep: what is written
+ * @err: the reason, a negative errno
+ */
+void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
 {
 	memset(rep, 0, sizeof(*rep));
 	rep->magic = cpu_to_le16(RTRS_MAGIC);
@@ -31,9 +36,24 @@ void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
 	rdma_reject(id, &rep, sizeof(rep), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
+/**
+ * rtrs_srv_fill_accept() - write the private data of an accept
+ * @rep: what is written
+ * @sess: the session that the connection is for
+ */
+void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
+			  const struct rtrs_srv_sess *sess)
+{
+	rtrs_srv_fill_rep(rep, 0);
+	rep->queue_depth = cpu_to_le16(sess->queue_depth);
+	rep->max_io_size = cpu_to_le32(rtrs_srv_max_io_size(sess));
+	rep->max_hdr_size = cpu_to_le32(RTRS_HDR_ROOM);
+	if (sess->always_invalidate)
+		rep->flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
+}
+
 static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 {
-	const struct rtrs_srv_sess *sess = con->path->sess;
 	struct rtrs_cm_rep rep;
 	struct rdma_conn_param param = {
 		.private_data		= &rep,
@@ -42,12 +62,7 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 		.rnr_retry_count	= RTRS_CM_RETRIES,
 	};
 
-	rtrs_srv_fill_rep(&rep, 0);
-	rep.queue_depth = cpu_to_le16(sess->queue_depth);
-	rep.max_io_size = cpu_to_le32(rtrs_srv_max_io_size(sess));
-	rep.max_hdr_size = cpu_to_le32(RTRS_HDR_ROOM);
-	if (sess->always_invalidate)
-		rep.flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
+	rtrs_srv_fill_accept(&rep, con->path->sess);
 	return rdma_accept(con->c.cm_id, &param);
 }
 

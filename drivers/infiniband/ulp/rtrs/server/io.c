@@ -26,24 +26,6 @@
 
 #include "srv.h"
 
-/**
- * struct rtrs_srv_answer - work requests of an answer
- * @data: RDMA WRITE of what was read
- * @data_sge: where it is
- * @inv: SEND WITH INV of the client's key
- * @reg: REG_MR of the chunk
- * @imm: RDMA WRITE WITH IMM or SEND WITH IMM, with the errno
- * @imm_sge: message with the chunk's new key
- */
-struct rtrs_srv_answer {
-	struct ib_rdma_wr data;
-	struct ib_sge data_sge;
-	struct ib_send_wr inv;
-	struct ib_reg_wr reg;
-	struct ib_rdma_wr imm;
-	struct ib_sge imm_sge;
-};
-
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io);
 
 /* The upper layer's part begins on a cache line of its own. */
@@ -143,8 +125,15 @@ static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 	a->imm.wr.num_sge = 1;
 }
 
-static struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
-						const struct rtrs_srv_io *io)
+/**
+ * rtrs_srv_build_answer() - build the work requests of an answer
+ * @a: where
+ * @io: the request that is answered
+ *
+ * Return: the first of the chain.
+ */
+struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
+					 const struct rtrs_srv_io *io)
 {
 	struct ib_send_wr *first = NULL, **next = &first;
 
@@ -352,6 +341,17 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 }
 
 /**
+ * rtrs_srv_answer_err() - the errno of an answer
+ * @err: what the upper layer has to say
+ *
+ * Return: the same, or -EIO if that doesn't fit: some of the kernel's own errnos.
+ */
+int rtrs_srv_answer_err(int err)
+{
+	return err > 0 || err < -(int)RTRS_IMM_ERR_MASK ? -EIO : err;
+}
+
+/**
  * rtrs_srv_complete() - answer a request
  * @op: the op; not the upper layer's any more
  * @err: 0 or a negative errno. Data that was read is sent only with 0
@@ -368,9 +368,7 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 		rtrs_srv_io_drop(io);
 		return;
 	}
-	/* Some of the kernel's own errnos don't fit in the answer. */
-	if (unlikely(err > 0 || err < -(int)RTRS_IMM_ERR_MASK))
-		err = -EIO;
+	err = rtrs_srv_answer_err(err);
 	io->err = err;
 	/* Without a new key, the client invalidates after an error itself. */
 	if (err && !io->mr)
@@ -415,14 +413,17 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
 	return 0;
 }
 
-/*
- * Copy and check the headers. Each byte of the chunk is read once, as the client
- * may be able to change it at any time.
+/**
+ * rtrs_srv_parse() - copy and check a request's headers
+ * @io: the request; its hdr_off is one that rtrs_srv_read_imm() let pass
+ *
+ * Each byte of the chunk is read once, as the client may be able to change it at
+ * any time.
  *
  * Return: 0, -EINVAL to be answered, or -EPROTO if there is no telling what this
  * is.
  */
-static int rtrs_srv_parse(struct rtrs_srv_io *io)
+int rtrs_srv_parse(struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_sess *sess = io->con->path->sess;
 	struct rtrs_srv_op *op = &io->op;
@@ -510,17 +511,32 @@ void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_srv_dispatch(io);
 }
 
+/**
+ * rtrs_srv_read_imm() - read the immediate value of a request
+ * @sess: the session that it is for
+ * @payload: payload of the value
+ * @slot: the request's slot
+ * @off: where in the slot's chunk its header is; the longest header that there is
+ *	lies inside the chunk then
+ *
+ * Return: false if there is no such slot, or no header can be there.
+ */
+bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
+		       u32 *off)
+{
+	*slot = rtrs_imm_req_slot(payload, sess->off_bits);
+	*off = rtrs_imm_req_off(payload, sess->off_bits);
+	return *slot < sess->queue_depth &&
+	       *off <= rtrs_srv_max_io_size(sess) + RTRS_MAX_MSG_LEN;
+}
+
 static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 {
 	struct rtrs_srv_path *path = con->path;
-	const struct rtrs_srv_sess *sess = path->sess;
-	u32 slot = rtrs_imm_req_slot(payload, sess->off_bits);
-	u32 off = rtrs_imm_req_off(payload, sess->off_bits);
 	struct rtrs_srv_io *io;
+	u32 slot, off;
 
-	/* With this, the longest header lies inside the chunk. */
-	if (slot >= sess->queue_depth ||
-	    off > rtrs_srv_max_io_size(sess) + RTRS_MAX_MSG_LEN) {
+	if (!rtrs_srv_read_imm(path->sess, payload, &slot, &off)) {
 		rtrs_srv_path_end(path, -EPROTO,
 				  "request for memory that it doesn't have");
 		return;

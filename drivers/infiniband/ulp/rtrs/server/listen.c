@@ -43,14 +43,21 @@ MODULE_PARM_DESC(always_invalidate,
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
 
-static int rtrs_srv_check_req(const struct rdma_conn_param *param,
-			      struct rtrs_cm_req *req)
+/**
+ * rtrs_srv_check_req() - check the private data of a connection request
+ * @data: the private data
+ * @len: its length
+ * @req: a copy of it
+ *
+ * Return: 0, -EPROTONOSUPPORT if the client speaks another version, -EINVAL.
+ */
+int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req)
 {
 	u16 cid_num;
 
-	if (!param->private_data || param->private_data_len < sizeof(*req))
+	if (!data || len < sizeof(*req))
 		return -EINVAL;
-	memcpy(req, param->private_data, sizeof(*req));
+	memcpy(req, data, sizeof(*req));
 	if (le16_to_cpu(req->magic) != RTRS_MAGIC)
 		return -EINVAL;
 	if (le16_to_cpu(req->version) >> 8 != RTRS_VERSION_MAJOR)
@@ -74,25 +81,44 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 	return NULL;
 }
 
-/* The path is there already. Is this one more of its connections? */
-static int rtrs_srv_join_path(struct rtrs_srv_path *path,
-			      const struct rtrs_cm_req *req)
+/**
+ * rtrs_srv_check_join() - a path is there already; is this one of its connections?
+ * @path: the path
+ * @req: the request, a valid one for this path
+ *
+ * Return: 0; -ESTALE if the client connects the path anew, so it has given up the
+ * one that is there; -EBUSY if the request is for one before, or once more for
+ * connection 0; -EINVAL if it tells another number of connections.
+ */
+int rtrs_srv_check_join(const struct rtrs_srv_path *path,
+			const struct rtrs_cm_req *req)
 {
 	s16 newer = le16_to_cpu(req->recon_cnt) - path->recon_cnt;
 
-	/*
-	 * A client that connects a path anew has given the old one up, even if
-	 * nothing told us so yet. It finds the way free when it tries again.
-	 */
 	if (newer > 0)
-		rtrs_srv_path_end(path, -ECONNRESET,
-				  "the client connects it anew");
+		return -ESTALE;
 	if (newer || !req->cid)
 		return -EBUSY;
-	if (le16_to_cpu(req->cid_num) != path->nr_cons)
-		return -EINVAL;
-	kobject_get(&path->kobj);
-	return 0;
+	return le16_to_cpu(req->cid_num) == path->nr_cons ? 0 : -EINVAL;
+}
+
+static int rtrs_srv_join_path(struct rtrs_srv_path *path,
+			      const struct rtrs_cm_req *req)
+{
+	int ret = rtrs_srv_check_join(path, req);
+
+	if (ret == -ESTALE) {
+		/*
+		 * Even if nothing told us so yet. The client finds the way free
+		 * when it tries again.
+		 */
+		rtrs_srv_path_end(path, -ECONNRESET,
+				  "the client connects it anew");
+		return -EBUSY;
+	}
+	if (!ret)
+		kobject_get(&path->kobj);
+	return ret;
 }
 
 static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
@@ -155,7 +181,8 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 	struct rtrs_cm_req req;
 	int ret;
 
-	ret = rtrs_srv_check_req(param, &req);
+	ret = rtrs_srv_check_req(param->private_data, param->private_data_len,
+				 &req);
 	if (ret)
 		goto reject;
 	path = rtrs_srv_get_path(srv, id, &req);
@@ -310,29 +337,31 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_close);
 
-static int __init rtrs_srv_check_params(void)
+/**
+ * rtrs_srv_check_params() - check the module's parameters
+ * @chunk_size: max_chunk_size
+ * @queue_depth: sess_queue_depth
+ *
+ * Return: 0, or -EINVAL after a message.
+ */
+int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
 {
-	if (!is_power_of_2(rtrs_srv_chunk_size) ||
-	    rtrs_srv_chunk_size < RTRS_MIN_CHUNK_SIZE ||
-	    rtrs_srv_chunk_size < PAGE_SIZE ||
-	    rtrs_srv_chunk_size > KMALLOC_MAX_SIZE) {
+	if (!is_power_of_2(chunk_size) || chunk_size < RTRS_MIN_CHUNK_SIZE ||
+	    chunk_size < PAGE_SIZE || chunk_size > KMALLOC_MAX_SIZE) {
 		pr_err("max_chunk_size=%u: must be a power of 2 from %lu to %lu\n",
-		       rtrs_srv_chunk_size,
+		       chunk_size,
 		       max_t(unsigned long, RTRS_MIN_CHUNK_SIZE, PAGE_SIZE),
 		       (unsigned long)KMALLOC_MAX_SIZE);
 		return -EINVAL;
 	}
-	if (!rtrs_srv_queue_depth ||
-	    rtrs_srv_queue_depth > RTRS_MAX_QUEUE_DEPTH) {
+	if (!queue_depth || queue_depth > RTRS_MAX_QUEUE_DEPTH) {
 		pr_err("sess_queue_depth=%u: must be from 1 to %u\n",
-		       rtrs_srv_queue_depth, RTRS_MAX_QUEUE_DEPTH);
+		       queue_depth, RTRS_MAX_QUEUE_DEPTH);
 		return -EINVAL;
 	}
-	if (ilog2(rtrs_srv_chunk_size) >
-	    rtrs_imm_off_bits(rtrs_srv_queue_depth)) {
+	if (ilog2(chunk_size) > rtrs_imm_off_bits(queue_depth)) {
 		pr_err("sess_queue_depth=%u with max_chunk_size=%u: lower one, as both must fit in %u bits\n",
-		       rtrs_srv_queue_depth, rtrs_srv_chunk_size,
-		       RTRS_IMM_PAYLOAD_BITS);
+		       queue_depth, chunk_size, RTRS_IMM_PAYLOAD_BITS);
 		return -EINVAL;
 	}
 	return 0;
@@ -342,7 +371,7 @@ static int __init rtrs_srv_init(void)
 {
 	int ret;
 
-	ret = rtrs_srv_check_params();
+	ret = rtrs_srv_check_params(rtrs_srv_chunk_size, rtrs_srv_queue_depth);
 	if (ret)
 		return ret;
 	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND, 0);

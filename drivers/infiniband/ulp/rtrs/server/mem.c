@@ -133,11 +133,14 @@ static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
 	path->rkeys = NULL;
 }
 
-/*
- * Chunks in each memory region: one if its key is to change with each request,
- * else as many as the device can take, the same number in each.
+/**
+ * rtrs_srv_chunks_per_mr() - how many chunks a memory region has
+ * @path: the path, with its device
+ *
+ * Return: one if its key is to change with each request, else as many as the
+ * device can take, the same number in each; 0 if it can't take one.
  */
-static u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
+u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 {
 	const struct rtrs_srv_sess *sess = path->sess;
 	u32 max = path->p.dev->attrs.max_fast_reg_page_list_len /

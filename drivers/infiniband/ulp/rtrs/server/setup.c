@@ -130,6 +130,19 @@ int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
 	return READ_ONCE(path->setup_busy) ? -ECONNABORTED : 0;
 }
 
+/**
+ * rtrs_srv_check_info_req() - check an INFO_REQ
+ * @req: the message, all of it
+ *
+ * Return: 0, -EPROTO if it is none, -EINVAL if the session's name is no good.
+ */
+int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
+{
+	if (le16_to_cpu(req->type) != RTRS_MSG_INFO_REQ)
+		return -EPROTO;
+	return rtrs_name_valid(req->name) ? 0 : -EINVAL;
+}
+
 /* Take the session's name, if all is there that the client announced. */
 static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 {
@@ -141,12 +154,12 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	mutex_lock(&path->con_lock);
 	all_there = path->nr_accepted == path->nr_cons;
 	mutex_unlock(&path->con_lock);
-	if (!all_there || le16_to_cpu(req->type) != RTRS_MSG_INFO_REQ)
-		return -EPROTO;
-	if (!rtrs_name_valid(req->name)) {
-		pr_warn_ratelimited("%s: the client's name for its session is not valid\n",
-				    path->addr_str);
-		return -EINVAL;
+	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
+	if (ret) {
+		if (ret == -EINVAL)
+			pr_warn_ratelimited("%s: the client's name for its session is not valid\n",
+					    path->addr_str);
+		return ret;
 	}
 	ret = rtrs_srv_sess_claim(path, req->name);
 	if (ret) {
@@ -184,24 +197,37 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 	return ret;
 }
 
+/**
+ * rtrs_srv_fill_info_rsp() - write an INFO_RSP
+ * @rsp: what is written, zeroed
+ * @mrs: memory regions of the chunks, in order
+ * @nr_mrs: how many
+ */
+void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
+			    struct ib_mr * const *mrs, u32 nr_mrs)
+{
+	u32 i;
+
+	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
+	rsp->nr_desc = cpu_to_le16(nr_mrs);
+	for (i = 0; i < nr_mrs; i++) {
+		rsp->desc[i].addr = cpu_to_le64(mrs[i]->iova);
+		rsp->desc[i].key = cpu_to_le32(mrs[i]->rkey);
+		rsp->desc[i].len = cpu_to_le32(mrs[i]->length);
+	}
+}
+
 static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 {
 	struct rtrs_info_rsp *rsp;
 	u64 dma;
-	u32 i;
 
 	path->info_rsp_len = struct_size(rsp, desc, path->nr_mrs);
 	rsp = kzalloc(path->info_rsp_len, GFP_KERNEL);
 	if (!rsp)
 		return -ENOMEM;
 	path->info_rsp = rsp;
-	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
-	rsp->nr_desc = cpu_to_le16(path->nr_mrs);
-	for (i = 0; i < path->nr_mrs; i++) {
-		rsp->desc[i].addr = cpu_to_le64(path->mrs[i]->iova);
-		rsp->desc[i].key = cpu_to_le32(path->mrs[i]->rkey);
-		rsp->desc[i].len = cpu_to_le32(path->mrs[i]->length);
-	}
+	rtrs_srv_fill_info_rsp(rsp, path->mrs, path->nr_mrs);
 	dma = ib_dma_map_single(path->p.dev, rsp, path->info_rsp_len,
 				DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(path->p.dev, dma))

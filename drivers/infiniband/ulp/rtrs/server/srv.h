@@ -338,6 +338,24 @@ struct rtrs_srv_io {
 	struct rtrs_srv_op op;
 };
 
+/**
+ * struct rtrs_srv_answer - work requests of an answer
+ * @data: RDMA WRITE of what was read
+ * @data_sge: where it is
+ * @inv: SEND WITH INV of the client's key
+ * @reg: REG_MR of the chunk
+ * @imm: RDMA WRITE WITH IMM or SEND WITH IMM, with the errno
+ * @imm_sge: message with the chunk's new key
+ */
+struct rtrs_srv_answer {
+	struct ib_rdma_wr data;
+	struct ib_sge data_sge;
+	struct ib_send_wr inv;
+	struct ib_reg_wr reg;
+	struct ib_rdma_wr imm;
+	struct ib_sge imm_sge;
+};
+
 static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)
 {
 	return container_of(p, struct rtrs_srv_path, p);
@@ -375,6 +393,10 @@ extern struct workqueue_struct *rtrs_srv_close_wq;
 extern unsigned int rtrs_srv_chunk_size;
 extern unsigned int rtrs_srv_queue_depth;
 extern bool rtrs_srv_always_invalidate;
+int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req);
+int rtrs_srv_check_join(const struct rtrs_srv_path *path,
+			const struct rtrs_cm_req *req);
+int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth);
 
 /* sess.c */
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
@@ -401,12 +423,18 @@ bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event);
 void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why);
 
 /* con.c */
+void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
+void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
+			  const struct rtrs_srv_sess *sess);
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		     const struct rtrs_cm_req *req);
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
 int rtrs_srv_con_recv_again(struct rtrs_srv_con *con);
 
 /* setup.c */
+int rtrs_srv_check_info_req(const struct rtrs_info_req *req);
+void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
+			    struct ib_mr * const *mrs, u32 nr_mrs);
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con);
 void rtrs_srv_setup_free(struct rtrs_srv_path *path);
 void rtrs_srv_info_work(struct work_struct *work);
@@ -414,6 +442,7 @@ int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
 			struct ib_send_wr *last);
 
 /* mem.c */
+u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 
@@ -427,6 +456,12 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io);
 bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
 
 /* io.c */
+bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
+		       u32 *off);
+int rtrs_srv_parse(struct rtrs_srv_io *io);
+int rtrs_srv_answer_err(int err);
+struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
+					 const struct rtrs_srv_io *io);
 void rtrs_srv_io_begin(struct rtrs_srv_io *io);
 void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 void rtrs_srv_sq_room(struct rtrs_con *c);

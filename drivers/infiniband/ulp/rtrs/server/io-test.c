@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of requests: what the server checks of one, and what it answers.
+ */
+#include <kunit/test.h>
+
+#include "srv.h"
+
+static const struct imm_case {
+	const char *desc;
+	bool ok;
+	u32 depth, chunk_size, payload, slot, off;
+} imm_cases[] = {
+	{ "slot 0, header at 0", true, 512, 131072, 0, 0, 0 },
+	{ "the last slot, header behind a message", true, 512, 131072, 511 << 19 | 32, 511, 32 },
+	{ "the last place for a header", true, 512, 131072, 1 << 19 | 127296, 1, 127296 },
+	{ "a byte behind that", false, 512, 131072, 127297 },
+	{ "the last byte of the chunk", false, 512, 131072, 131071 },
+	{ "the first byte of the next chunk", false, 512, 131072, 131072 },
+	{ "as far as an offset goes", false, 512, 131072, (1 << 19) - 1 },
+	{ "the last of 500", true, 500, 131072, 499 << 19, 499, 0 },
+	{ "a slot behind the last of 500", false, 500, 131072, 500 << 19 },
+	{ "as far as a slot goes", false, 500, 131072, 511 << 19 },
+	{ "the only slot", true, 1, 131072, 127296, 0, 127296 },
+	{ "the only slot, a byte too far", false, 1, 131072, 127297 },
+	{ "the only slot, all bits", false, 1, 131072, 0xfffffff },
+	{ "the second of two", true, 2, 8192, 1 << 27 | 4416, 1, 4416 },
+	{ "all bits, as deep as 8 KiB can be", false, 32768, 8192, 0xfffffff },
+	{ "the last slot as deep as 8 KiB can be", true, 32768, 8192, 32767 << 13 | 4416, 32767,
+	  4416 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(imm_cases, imm_cases, desc);
+
+static void immediate_value_is_checked(struct kunit *test)
+{
+	const struct imm_case *c = test->param_value;
+	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	u32 slot, off;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	sess->queue_depth = c->depth;
+	sess->chunk_size = c->chunk_size;
+	sess->off_bits = rtrs_imm_off_bits(c->depth);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_read_imm(sess, c->payload, &slot, &off), c->ok);
+	if (!c->ok)
+		return;
+	KUNIT_EXPECT_EQ(test, slot, c->slot);
+	KUNIT_EXPECT_EQ(test, off, c->off);
+}
+
+#define CHUNK_SIZE	8192
+#define WR		DMA_TO_DEVICE
+#define RD		DMA_FROM_DEVICE
+
+/* A session with a slot, its chunk, and a request in it. */
+struct io_test {
+	struct rtrs_srv_sess sess;
+	struct rtrs_srv_path path;
+	struct rtrs_srv_con con;
+	struct rtrs_srv_io io;
+	struct ib_pd pd;
+	struct ib_mr mr;
+};
+
+static int io_init(struct kunit *test)
+{
+	struct io_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	u8 *chunk = kunit_kzalloc(test, CHUNK_SIZE, GFP_KERNEL);
+	u32 i;
+
+	if (!t || !chunk)
+		return -ENOMEM;
+	for (i = 0; i < CHUNK_SIZE; i++)
+		chunk[i] = i ^ i >> 8;
+	t->sess.queue_depth = 16;
+	t->sess.chunk_size = CHUNK_SIZE;
+	t->path.sess = &t->sess;
+	t->path.p.pd = &t->pd;
+	t->path.rkeys_dma = 0x10000;
+	t->pd.local_dma_lkey = 0x1234;
+	t->mr.rkey = 0x5678;
+	t->con.path = &t->path;
+	t->con.c.path = &t->path.p;
+	t->io.con = &t->con;
+	t->io.slot = 3;
+	t->io.dma = 0x20000;
+	t->io.op.data = chunk;
+	/* What a request before has left behind. */
+	t->io.need_inval = true;
+	t->io.desc_len = 99;
+	t->io.op.data_len = 99;
+	test->priv = t;
+	return 0;
+}
+
+static const u8 addr_and_key[12] = {
+	0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xdd, 0xcc, 0xbb, 0xaa,
+};
+
+/* Between @hdr and @len stands the above. */
+static const struct parse_case {
+	const char *desc;
+	int ret;
+	u32 hdr_off;
+	u8 hdr[8], len[4];
+	enum dma_data_direction dir;
+	u32 data_len;
+	bool need_inval;
+} parse_cases[] = {
+	{ "a write", 0, 517, { 2, 0, 5, 0 }, { }, WR, 512 },
+	{ "a write of one byte", 0, 6, { 2, 0, 5, 0 }, { }, WR, 1 },
+	{ "a write without data", 0, 5, { 2, 0, 5, 0 }, { }, WR, 0 },
+	{ "a write of nothing at all", 0, 0, { 2, 0, 0, 0 }, { }, WR, 0 },
+	{ "a write without a message", 0, 4096, { 2, 0, 0, 0 }, { }, WR, 4096 },
+	{ "the largest write, the longest message", 0, 4416, { 2, 0, 0x40, 1 }, { }, WR, 4096 },
+	{ "a write, with flags where a read has them", 0, 517,
+	  { 2, 0, 5, 0, 0xff, 0xff, 0xff, 0xff }, { }, WR, 512 },
+	{ "a write of a byte too many", -EPROTO, 4097, { 2, 0, 0, 0 } },
+	{ "a byte too many, with a message", -EPROTO, 4102, { 2, 0, 5, 0 } },
+	{ "a message of a byte too many", -EPROTO, 512, { 2, 0, 0x41, 1 } },
+	{ "the longest message that can be told", -EPROTO, 4416, { 2, 0, 0xff, 0xff } },
+	{ "a message that begins before the chunk", -EPROTO, 4, { 2, 0, 5, 0 } },
+	{ "a message before a header at 0", -EPROTO, 0, { 2, 0, 1, 0 } },
+	{ "of type INFO_REQ", -EPROTO, 517, { 0, 0, 5, 0 } },
+	{ "of type INFO_RSP", -EPROTO, 517, { 1, 0, 5, 0 } },
+	{ "of type RKEY_RSP", -EPROTO, 517, { 4, 0, 5, 0 } },
+	{ "of a type beyond a byte", -EPROTO, 517, { 2, 1, 5, 0 } },
+	{ "of type 65535", -EPROTO, 517, { 0xff, 0xff, 5, 0 } },
+	{ "a read", 0, 517, { 3, 0, 5, 0, 0, 0, 1, 0 }, { 0, 2, 0, 0 }, RD, 512 },
+	{ "a read, invalidate", 0, 517, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 0, 2, 0, 0 }, RD, 512, true },
+	{ "a read of less than there is room", 0, 517, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 1, 0, 0, 0 },
+	  RD, 1, true },
+	{ "a read of nothing, invalidate", 0, 5, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 0, 0, 0, 0 }, RD, 0,
+	  true },
+	{ "a read without a descriptor", 0, 517, { 3, 0, 5, 0, 0, 0, 0, 0 }, { 0, 2, 0, 0 }, RD,
+	  0 },
+	{ "the largest read, the longest message", 0, 4416, { 3, 0, 0x40, 1, 1, 0, 1, 0 },
+	  { 0, 0x10, 0, 0 }, RD, 4096, true },
+	{ "a read of a byte more than there is room", -EINVAL, 517, { 3, 0, 5, 0, 0, 0, 1, 0 },
+	  { 1, 2, 0, 0 }, RD, 0 },
+	{ "a read of a byte, no room", -EINVAL, 5, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 1, 0, 0, 0 }, RD,
+	  0 },
+	{ "a read of 4 GiB less one byte", -EINVAL, 517, { 3, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0xff, 0xff, 0xff, 0xff }, RD, 0 },
+	{ "a read of two descriptors", -EINVAL, 517, { 3, 0, 5, 0, 0, 0, 2, 0 }, { 0, 2, 0, 0 }, RD,
+	  0 },
+	{ "a read of 65535 descriptors", -EINVAL, 517, { 3, 0, 5, 0, 1, 0, 0xff, 0xff },
+	  { 0, 2, 0, 0 }, RD, 0 },
+	{ "a read with an unknown flag", -EINVAL, 517, { 3, 0, 5, 0, 2, 0, 1, 0 }, { 0, 2, 0, 0 },
+	  RD, 0 },
+	{ "a read with all flags", -EINVAL, 517, { 3, 0, 5, 0, 0xff, 0xff, 1, 0 }, { 0, 2, 0, 0 },
+	  RD, 0 },
+	{ "a read, invalidate no descriptor", -EINVAL, 517, { 3, 0, 5, 0, 1, 0, 0, 0 },
+	  { 0, 2, 0, 0 }, RD, 0 },
+	{ "a read of a byte too much room", -EPROTO, 4097, { 3, 0, 0, 0, 0, 0, 1, 0 },
+	  { 0, 2, 0, 0 } },
+	{ "a read with a message before the chunk", -EPROTO, 4, { 3, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0, 0, 0, 0 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(parse_cases, parse_cases, desc);
+
+static void request_is_parsed(struct kunit *test)
+{
+	const struct parse_case *c = test->param_value;
+	u16 msg_len = c->hdr[2] | c->hdr[3] << 8;
+	struct io_test *t = test->priv;
+	struct rtrs_srv_io *io = &t->io;
+
+	io->hdr_off = c->hdr_off;
+	memcpy(io->op.data + c->hdr_off, c->hdr, 8);
+	memcpy(io->op.data + c->hdr_off + 8, addr_and_key, 12);
+	memcpy(io->op.data + c->hdr_off + 20, c->len, 4);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_parse(io), c->ret);
+	if (c->ret == -EPROTO)
+		return;
+	KUNIT_EXPECT_EQ(test, io->op.dir, c->dir);
+	KUNIT_EXPECT_EQ(test, io->op.data_len, c->data_len);
+	KUNIT_EXPECT_EQ(test, io->need_inval, c->need_inval);
+	KUNIT_EXPECT_EQ(test, io->op.msg_len, msg_len);
+	KUNIT_EXPECT_EQ(test, memcmp(io->op.msg, io->op.data + c->hdr_off - msg_len, msg_len), 0);
+	KUNIT_EXPECT_EQ(test, io->desc_len, c->dir == RD ? c->data_len : 0);
+	if (io->desc_len) {
+		KUNIT_EXPECT_EQ(test, io->desc_addr, 0x1122334455667788);
+		KUNIT_EXPECT_EQ(test, io->desc_key, 0xaabbccdd);
+	}
+}
+
+/*
+ * @chain: W, RDMA WRITE of data; V, SEND WITH INV; R, REG_MR; I, RDMA WRITE WITH IMM;
+ * S, SEND WITH IMM
+ */
+static const struct answer_case {
+	const char *desc;
+	bool new_key, need_inval;
+	u32 desc_len;
+	int err;
+	const char *chain;
+	u8 imm[4];
+} answer_cases[] = {
+	{ "a write", false, false, 0, 0, "I", { 0x10, 0, 0, 3 } },
+	{ "a write that failed", false, false, 0, -EIO, "I", { 0x10, 0x28, 0, 3 } },
+	{ "a read", false, false, 512, 0, "WI", { 0x10, 0, 0, 3 } },
+	{ "a read, invalidate", false, true, 512, 0, "WVI", { 0x20, 0, 0, 3 } },
+	{ "a read that failed", false, false, 512, -EIO, "I", { 0x10, 0x28, 0, 3 } },
+	{ "a read of nothing, invalidate", false, true, 0, 0, "VI", { 0x20, 0, 0, 3 } },
+	{ "a write, new key", true, false, 0, 0, "RS", { 0x10, 0, 0, 3 } },
+	{ "a write that failed, new key", true, false, 0, -ENOSPC, "RS", { 0x10, 0xe0, 0, 3 } },
+	{ "a read, new key", true, false, 512, 0, "WRS", { 0x10, 0, 0, 3 } },
+	{ "a read, invalidate, new key", true, true, 512, 0, "WVRS", { 0x20, 0, 0, 3 } },
+	{ "a read that failed, new key", true, false, 512, -EIO, "RS", { 0x10, 0x28, 0, 3 } },
+	{ "a read that failed, invalidate, new key", true, true, 512, -511, "VRS",
+	  { 0x2f, 0xf8, 0, 3 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(answer_cases, answer_cases, desc);
+
+static char letter_of(const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_RDMA_WRITE:
+		return 'W';
+	case IB_WR_SEND_WITH_INV:
+		return 'V';
+	case IB_WR_REG_MR:
+		return 'R';
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return 'I';
+	case IB_WR_SEND_WITH_IMM:
+		return 'S';
+	default:
+		return '?';
+	}
+}
+
+static void answer_is_built(struct kunit *test)
+{
+	const struct answer_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_srv_answer *a = kunit_kmalloc(test, sizeof(*a), GFP_KERNEL);
+	const struct ib_send_wr *wr, *last = NULL;
+	char chain[8] = "";
+	int n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	memset(a, 0x5a, sizeof(*a));
+	t->io.mr = c->new_key ? &t->mr : NULL;
+	t->io.need_inval = c->need_inval;
+	t->io.desc_len = c->desc_len;
+	t->io.desc_key = 0xaabbccdd;
+	t->io.desc_addr = 0x1122334455667788;
+	t->io.err = c->err;
+	for (wr = rtrs_srv_build_answer(a, &t->io); wr && n < 7; last = wr, wr = wr->next)
+		chain[n++] = letter_of(wr);
+	KUNIT_ASSERT_STREQ(test, chain, c->chain);
+	KUNIT_EXPECT_PTR_EQ(test, last, (const struct ib_send_wr *)&a->imm.wr);
+	KUNIT_EXPECT_EQ(test, memcmp(&last->ex.imm_data, c->imm, 4), 0);
+	if (strchr(chain, 'W')) {
+		KUNIT_EXPECT_EQ(test, a->data.remote_addr, 0x1122334455667788);
+		KUNIT_EXPECT_EQ(test, a->data.rkey, 0xaabbccdd);
+		KUNIT_EXPECT_EQ(test, a->data_sge.addr, 0x20000);
+		KUNIT_EXPECT_EQ(test, a->data_sge.length, c->desc_len);
+	}
+	if (strchr(chain, 'V'))
+		KUNIT_EXPECT_EQ(test, a->inv.ex.invalidate_rkey, 0xaabbccdd);
+	if (strchr(chain, 'R'))
+		KUNIT_EXPECT_EQ(test, a->reg.key, 0x5678);
+	/* Eight bytes for each slot: its key. */
+	KUNIT_EXPECT_EQ(test, last->num_sge, c->new_key);
+	if (c->new_key) {
+		KUNIT_EXPECT_EQ(test, a->imm_sge.addr, 0x10000 + 3 * 8);
+		KUNIT_EXPECT_EQ(test, a->imm_sge.length, 8);
+	}
+}
+
+static void errno_of_an_answer_fits(struct kunit *test)
+{
+	int err;
+
+	for (err = -MAX_ERRNO; err <= 4096; err++)
+		KUNIT_ASSERT_EQ(test, rtrs_srv_answer_err(err), err < -511 || err > 0 ? -EIO : err);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_answer_err(INT_MIN), -EIO);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_answer_err(INT_MAX), -EIO);
+}
+
+static struct kunit_case rtrs_srv_io_cases[] = {
+	KUNIT_CASE_PARAM(immediate_value_is_checked, imm_cases_gen_params),
+	KUNIT_CASE_PARAM(request_is_parsed, parse_cases_gen_params),
+	KUNIT_CASE_PARAM(answer_is_built, answer_cases_gen_params),
+	KUNIT_CASE(errno_of_an_answer_fits),
+	{}
+};
+
+static struct kunit_suite rtrs_srv_io_suite = {
+	.name = "rtrs-server-io",
+	.init = io_init,
+	.test_cases = rtrs_srv_io_cases,
+};
+
+kunit_test_suite(rtrs_srv_io_suite);

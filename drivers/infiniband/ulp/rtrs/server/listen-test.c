@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of what the server checks of a connection request, of a device, and
+ * of the module's parameters.
+ */
+#include <kunit/test.h>
+
+#include "srv.h"
+
+struct patch {
+	size_t nr;
+	const char *bytes;
+};
+
+#define B(bytes)	{ sizeof(bytes) - 1, bytes }
+#define AS_IT_IS	B("")
+
+/* Connection 1 of 3. */
+static const u8 request[56] = {
+	0x00, 0x00, 0xbd, 0x1b, 0x00, 0x02, 0x01, 0x00, 0x03, 0x00, 0x07, 0x00,
+	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
+	0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
+	0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7,
+	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
+	0x01,
+};
+
+/* What is put at @at, over the above. */
+static const struct req_case {
+	const char *desc;
+	int ret;
+	u8 len, at;
+	struct patch put;
+} req_cases[] = {
+	{ "as it is", 0, 56, 0, AS_IT_IS },
+	{ "more private data than that", 0, 196, 0, AS_IT_IS },
+	{ "bytes that belong to the CM", 0, 56, 0, B("\xff\xff") },
+	{ "another minor version", 0, 56, 4, B("\xff") },
+	{ "connection 0", 0, 56, 6, B("\0\0") },
+	{ "the last connection", 0, 56, 6, B("\x02\0") },
+	{ "one connection for I/O", 0, 56, 8, B("\x02\0") },
+	{ "4096 connections", 0, 56, 8, B("\0\x10") },
+	{ "bits of the future", 0, 56, 44, B("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") },
+	{ "no private data", -EINVAL, 0, 0, AS_IT_IS },
+	{ "a byte is missing", -EINVAL, 55, 0, AS_IT_IS },
+	{ "another magic", -EINVAL, 56, 2, B("\xbc") },
+	{ "the magic the other way round", -EINVAL, 56, 2, B("\x1b\xbd") },
+	{ "another magic and version", -EINVAL, 56, 2, B("\0\0\0\x03") },
+	{ "a major version before", -EPROTONOSUPPORT, 56, 4, B("\0\x01") },
+	{ "a major version to come", -EPROTONOSUPPORT, 56, 4, B("\0\x03") },
+	{ "no connections", -EINVAL, 56, 6, B("\0\0\0\0") },
+	{ "no connection for I/O", -EINVAL, 56, 6, B("\0\0\x01\0") },
+	{ "4097 connections", -EINVAL, 56, 8, B("\x01\x10") },
+	{ "65535 connections", -EINVAL, 56, 8, B("\xff\xff") },
+	{ "a connection behind the last", -EINVAL, 56, 6, B("\x03\0") },
+	{ "a connection far behind the last", -EINVAL, 56, 6, B("\xff\xff") },
+};
+
+KUNIT_ARRAY_PARAM_DESC(req_cases, req_cases, desc);
+
+static void request_is_checked(struct kunit *test)
+{
+	const struct req_case *c = test->param_value;
+	u8 *data = kunit_kzalloc(test, c->len + 1, GFP_KERNEL);
+	struct rtrs_cm_req req;
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	memcpy(data, request, min_t(size_t, c->len, sizeof(request)));
+	memcpy(data + c->at, c->put.bytes, c->put.nr);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_check_req(c->len ? data : NULL, c->len, &req), c->ret);
+	if (!c->ret)
+		KUNIT_EXPECT_EQ(test, memcmp(&req, data, sizeof(req)), 0);
+}
+
+static void request_is_read_as_written_down(struct kunit *test)
+{
+	struct rtrs_cm_req req;
+
+	KUNIT_ASSERT_EQ(test, rtrs_srv_check_req(request, sizeof(request), &req), 0);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(req.cid), 1);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(req.cid_num), 3);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(req.recon_cnt), 7);
+	KUNIT_EXPECT_EQ(test, memcmp(&req.path_uuid, request + 12, 16), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&req.sess_uuid, request + 28, 16), 0);
+	KUNIT_EXPECT_EQ(test, req.first_conn, 1);
+}
+
+/* The path that is there has three connections. */
+static const struct join_case {
+	const char *desc;
+	int ret;
+	u16 path_cnt, cnt, cid, cid_num;
+} join_cases[] = {
+	{ "its second connection", 0, 1, 1, 1, 3 },
+	{ "its last connection", 0, 1, 1, 2, 3 },
+	{ "its connection 0 once more", -EBUSY, 1, 1, 0, 3 },
+	{ "of more connections", -EINVAL, 1, 1, 1, 4 },
+	{ "of fewer connections", -EINVAL, 1, 1, 1, 2 },
+	{ "anew, connection 0", -ESTALE, 1, 2, 0, 3 },
+	{ "anew, another connection", -ESTALE, 1, 2, 1, 3 },
+	{ "anew, of more connections", -ESTALE, 1, 2, 0, 4 },
+	{ "of the time before", -EBUSY, 2, 1, 1, 3 },
+	{ "of the time before, connection 0", -EBUSY, 2, 1, 0, 3 },
+	{ "anew, after the signed numbers", -ESTALE, 0x7fff, 0x8000, 0, 3 },
+	{ "anew, after all numbers", -ESTALE, 0xffff, 0, 0, 3 },
+	{ "of the time before all numbers", -EBUSY, 0, 0xffff, 1, 3 },
+	{ "anew, as far ahead as can be told", -ESTALE, 0xfff0, 0x7fef, 0, 3 },
+	{ "as far behind as can be told", -EBUSY, 0xfff0, 0x7ff0, 1, 3 },
+	{ "the same after all numbers", 0, 0xffff, 0xffff, 1, 3 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(join_cases, join_cases, desc);
+
+static void request_joins_a_path_or_not(struct kunit *test)
+{
+	const struct join_case *c = test->param_value;
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_cm_req req = {
+		.cid = cpu_to_le16(c->cid),
+		.cid_num = cpu_to_le16(c->cid_num),
+		.recon_cnt = cpu_to_le16(c->cnt),
+	};
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->nr_cons = 3;
+	path->recon_cnt = c->path_cnt;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_check_join(path, &req), c->ret);
+}
+
+static const struct param_case {
+	const char *desc;
+	int ret;
+	unsigned int chunk_size, depth;
+} param_cases[] = {
+	{ "the defaults", 0, 131072, 512 },
+	{ "the least of both", 0, 8192, 1 },
+	{ "the deepest with 128 KiB", 0, 131072, 2048 },
+	{ "one deeper", -EINVAL, 131072, 2049 },
+	{ "the deepest with 8 KiB", 0, 8192, 32768 },
+	{ "one deeper than that", -EINVAL, 8192, 32769 },
+	{ "the deepest of all", -EINVAL, 8192, 65535 },
+	{ "deeper than the deepest", -EINVAL, 8192, 65536 },
+	{ "the largest number for the depth", -EINVAL, 8192, UINT_MAX },
+	{ "depth 0", -EINVAL, 131072, 0 },
+	{ "chunks of 4 KiB", -EINVAL, 4096, 512 },
+	{ "chunks of no power of 2", -EINVAL, 131072 + 8192, 512 },
+	{ "chunks of 0 bytes", -EINVAL, 0, 512 },
+	{ "chunks of 2 GiB", -EINVAL, 1u << 31, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(param_cases, param_cases, desc);
+
+static void parameters_are_checked(struct kunit *test)
+{
+	const struct param_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rtrs_srv_check_params(c->chunk_size, c->depth), c->ret);
+}
+
+static const struct depth_case {
+	const char *desc;
+	int max_qp_wr, max_cqe;
+	u32 depth;
+} depth_cases[] = {
+	{ "a device that is no limit", INT_MAX, INT_MAX, 65535 },
+	{ "a device for 512", 2593, 3138, 512 },
+	{ "a queue pair for one less", 2592, 3138, 511 },
+	{ "a completion queue for one less", 2593, 3137, 511 },
+	{ "a device for one", 38, 72, 1 },
+	{ "a queue pair for none", 37, 72, 0 },
+	{ "a completion queue for none", 38, 71, 0 },
+	{ "a device that tells nothing", 0, 0, 0 },
+	{ "a device that tells nonsense", -1, -1, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(depth_cases, depth_cases, desc);
+
+static void device_limits_the_depth(struct kunit *test)
+{
+	const struct depth_case *c = test->param_value;
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	dev->attrs.max_qp_wr = c->max_qp_wr;
+	dev->attrs.max_cqe = c->max_cqe;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_dev_depth(dev), c->depth);
+}
+
+static struct kunit_case rtrs_srv_listen_cases[] = {
+	KUNIT_CASE_PARAM(request_is_checked, req_cases_gen_params),
+	KUNIT_CASE(request_is_read_as_written_down),
+	KUNIT_CASE_PARAM(request_joins_a_path_or_not, join_cases_gen_params),
+	KUNIT_CASE_PARAM(parameters_are_checked, param_cases_gen_params),
+	KUNIT_CASE_PARAM(device_limits_the_depth, depth_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rtrs_srv_listen_suite = {
+	.name = "rtrs-server-listen",
+	.test_cases = rtrs_srv_listen_cases,
+};
+
+kunit_test_suite(rtrs_srv_listen_suite);
