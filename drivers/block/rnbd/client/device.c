@@ -96,13 +96,24 @@ static bool rnbd_clt_id_used(const struct rnbd_clt_dev *dev, u32 device_id)
 	return false;
 }
 
-static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, u32 device_id)
+/**
+ * rnbd_clt_fill_close() - write a message that closes a device
+ * @msg: message
+ * @device_id: the server's id of the device
+ */
+void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id)
 {
-	struct rnbd_msg_close msg = {
+	*msg = (struct rnbd_msg_close) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_CLOSE),
 		.device_id = cpu_to_le32(device_id),
 	};
+}
 
+static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, u32 device_id)
+{
+	struct rnbd_msg_close msg;
+
+	rnbd_clt_fill_close(&msg, device_id);
 	/* If this gets lost, so has the session, and the server closes it. */
 	rnbd_clt_admin(sess, &msg, sizeof(msg), NULL, 0);
 }
@@ -222,18 +233,30 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 	return err;
 }
 
+/**
+ * rnbd_clt_fill_open() - write a message that opens a device
+ * @msg: message
+ * @dev: device
+ */
+void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
+			const struct rnbd_clt_dev *dev)
+{
+	*msg = (struct rnbd_msg_open) {
+		.hdr.type = cpu_to_le16(RNBD_MSG_OPEN),
+		.access_mode = dev->access_mode,
+	};
+	strscpy(msg->dev_name, dev->path, sizeof(msg->dev_name));
+}
+
 static int rnbd_clt_dev_open(struct rnbd_clt_dev *dev,
 			     struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
-	struct rnbd_msg_open msg = {
-		.hdr.type = cpu_to_le16(RNBD_MSG_OPEN),
-		.access_mode = dev->access_mode,
-	};
+	struct rnbd_msg_open msg;
 	unsigned int downs;
 	int err;
 
-	strscpy(msg.dev_name, dev->path, sizeof(msg.dev_name));
+	rnbd_clt_fill_open(&msg, dev);
 	spin_lock(&sess->lock);
 	downs = sess->downs;
 	spin_unlock(&sess->lock);

@@ -49,8 +49,14 @@ static u32 rnbd_clt_wire_flags(const struct request *rq)
 	return flags;
 }
 
-static int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
-			     struct request *rq)
+/**
+ * rnbd_clt_fill_msg() - write the message of a disk's request
+ * @dev: the disk's device
+ * @rq: request; its message is written to its rnbd_clt_pdu
+ *
+ * Return: 0, or -EOPNOTSUPP if the protocol has no such operation.
+ */
+int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	bool flush = req_op(rq) == REQ_OP_FLUSH;
@@ -139,40 +145,39 @@ static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
 	return err;
 }
 
-/*
- * End a request. One that has lost its path, or found none, fails; nothing else
- * decides that. Of the server's errnos those are passed on that tell something of the
- * disk; others would be taken for states of the block layer here.
+/**
+ * rnbd_clt_status() - how a request ends
+ * @err: the transport's errno, or the server's
+ *
+ * One that has lost its path, or found none, fails; nothing else decides that. Of the
+ * server's errnos those are passed on that tell something of the disk; others would be
+ * taken for states of the block layer here.
+ *
+ * Return: the status for the block layer.
  */
-static void rnbd_clt_end(struct request *rq, int err)
+blk_status_t rnbd_clt_status(int err)
 {
-	blk_status_t status;
-
 	switch (err) {
 	case -ECONNABORTED:
 	case -ENOTCONN:
-		status = BLK_STS_TRANSPORT;
-		break;
+		return BLK_STS_TRANSPORT;
 	case 0:
 	case -ENOSPC:
 	case -EOPNOTSUPP:
 	case -ETIMEDOUT:
 	case -ENODATA:
 	case -EILSEQ:
-		status = errno_to_blk_status(err);
-		break;
+		return errno_to_blk_status(err);
 	default:
-		status = BLK_STS_IOERR;
-		break;
+		return BLK_STS_IOERR;
 	}
-	blk_mq_end_request(rq, status);
 }
 
 static void rnbd_clt_complete(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
-	rnbd_clt_end(rq, pdu->err);
+	blk_mq_end_request(rq, rnbd_clt_status(pdu->err));
 }
 
 static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,

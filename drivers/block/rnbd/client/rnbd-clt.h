@@ -167,10 +167,14 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
 					const struct rtrs_addr *paths,
 					unsigned int nr_paths);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
+void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg);
 int rnbd_clt_sess_info(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
 
 /* device.c */
+void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
+			const struct rnbd_clt_dev *dev);
+void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
@@ -187,6 +191,8 @@ bool rnbd_clt_nsectors_ok(u64 nsectors);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
+int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
+blk_status_t rnbd_clt_status(int err);
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
 		   void *rsp, size_t rsp_len);
 

@@ -48,6 +48,18 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 }
 
 /**
+ * rnbd_clt_fill_sess_info() - write a message that introduces this client
+ * @msg: message
+ */
+void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg)
+{
+	*msg = (struct rnbd_msg_sess_info) {
+		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO),
+		.ver = RNBD_VER_MAJOR,
+	};
+}
+
+/**
  * rnbd_clt_sess_info() - introduce this client to the server
  * @sess: session
  *
@@ -56,17 +68,14 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
  */
 int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
 {
-	struct rnbd_msg_sess_info msg = {
-		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO),
-		.ver = RNBD_VER_MAJOR,
-	};
-	struct rnbd_msg_sess_info *rsp;
+	struct rnbd_msg_sess_info msg, *rsp;
 	int err;
 
 	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
 	if (!rsp)
 		return -ENOMEM;
 
+	rnbd_clt_fill_sess_info(&msg);
 	err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
 	if (!err && rsp->hdr.type != cpu_to_le16(RNBD_MSG_SESS_INFO_RSP))
 		err = -EPROTO;

@@ -51,12 +51,17 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 		rsp->cache_policy |= RNBD_CACHE_FUA;
 }
 
-/*
+/**
+ * rnbd_srv_bdev_opf() - a request's operation and flags as the block layer has them
+ * @req: request that passed rnbd_srv_check()
+ *
  * Flags that have no meaning for an operation are left out, as the block layer
  * warns of them. Writes aren't background to be throttled here: the client's kernel
  * has done so.
+ *
+ * Return: operation and flags of a bio.
  */
-static blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
+blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
 {
 	blk_opf_t opf;
 

@@ -51,8 +51,14 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
 	       req->sector <= capacity && sectors <= capacity - req->sector;
 }
 
-static int rnbd_srv_check(const struct rnbd_srv_req *req,
-			  const struct rtrs_srv_op *op)
+/**
+ * rnbd_srv_check() - check I/O
+ * @req: what the client wants, with its map
+ * @op: its request
+ *
+ * Return: 0 if a backend can do it, or a negative errno.
+ */
+int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 {
 	if (req->flags & ~RNBD_F_ALL)
 		return -EINVAL;
@@ -81,17 +87,26 @@ static int rnbd_srv_check(const struct rnbd_srv_req *req,
 	return rnbd_srv_range_ok(req) ? 0 : -EINVAL;
 }
 
-static void rnbd_srv_parse(struct rnbd_srv_req *req,
-			   const struct rtrs_srv_op *op)
+/**
+ * rnbd_srv_parse() - read an I/O message
+ * @req: what it says, but for the device
+ * @op: request with the message
+ *
+ * Return: 0, or -EINVAL if it is too short.
+ */
+int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_io *msg = (const void *)op->msg;
 	u32 rw = le32_to_cpu(msg->rw);
 
+	if (op->msg_len < RNBD_MSG_IO_MIN)
+		return -EINVAL;
 	req->sector = le64_to_cpu(msg->sector);
 	req->len = le32_to_cpu(msg->bi_size);
 	req->op = rw & RNBD_OP_MASK;
 	req->flags = rw & ~RNBD_OP_MASK;
 	req->prio = rnbd_srv_prio(op);
+	return 0;
 }
 
 /**
@@ -109,10 +124,11 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 	struct rnbd_srv_map *map;
 	int err;
 
-	if (op->msg_len < RNBD_MSG_IO_MIN) {
+	err = rnbd_srv_parse(req, op);
+	if (err) {
 		pr_err_ratelimited("%s: I/O message of %u bytes\n", sess->name,
 				   op->msg_len);
-		return -EINVAL;
+		return err;
 	}
 	map = rnbd_srv_get_map(sess, le32_to_cpu(msg->device_id));
 	if (!map) {
@@ -122,7 +138,6 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 	}
 
 	req->map = map;
-	rnbd_srv_parse(req, op);
 	err = rnbd_srv_check(req, op);
 	if (err) {
 		pr_err_ratelimited("%s: %s: refused operation %u, flags 0x%x, sector %llu, %u bytes, %u of data: %pe\n",

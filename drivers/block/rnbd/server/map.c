@@ -53,8 +53,15 @@ static char *rnbd_srv_folder(const struct rnbd_srv_sess *sess)
 	return folder;
 }
 
-static char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess,
-				const char *path)
+/**
+ * rnbd_srv_full_path() - where a device is
+ * @sess: session that asks for it
+ * @path: what the client calls it
+ *
+ * Return: its path, for kfree(); ERR_PTR(-EINVAL) if the client's path would lead out
+ * of the folder to look in; ERR_PTR(-ENOMEM).
+ */
+char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path)
 {
 	char *folder, *full = NULL;
 
@@ -228,8 +235,14 @@ static void rnbd_srv_dev_put(struct rnbd_srv_dev *dev)
 	rnbd_srv_dev_del(dev);
 }
 
-static int rnbd_srv_access(const struct rnbd_srv_dev *dev,
-			   enum rnbd_access_mode mode)
+/**
+ * rnbd_srv_access() - may a device be opened once more?
+ * @dev: device
+ * @mode: how
+ *
+ * Return: 0 or -EBUSY.
+ */
+int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 {
 	unsigned int max_writers[] = {
 		[RNBD_ACCESS_RO] = UINT_MAX,
@@ -393,8 +406,13 @@ static struct rnbd_srv_map *rnbd_srv_find_map(const struct rnbd_srv_dev *dev,
 	return NULL;
 }
 
-static void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
-			      struct rnbd_msg_open_rsp *rsp)
+/**
+ * rnbd_srv_fill_rsp() - write the answer to a request to open a device
+ * @map: the device, open
+ * @rsp: answer, zeroed
+ */
+void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
+		       struct rnbd_msg_open_rsp *rsp)
 {
 	rsp->hdr.type = cpu_to_le16(RNBD_MSG_OPEN_RSP);
 	rsp->device_id = cpu_to_le32(map->id);

@@ -164,6 +164,9 @@ struct rnbd_srv_backend {
 extern const struct rnbd_srv_backend rnbd_srv_bdev_backend;
 extern const struct rnbd_srv_backend rnbd_srv_file_backend;
 
+/* backend-bdev.c */
+blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
+
 /* backend-file.c */
 bool rnbd_srv_fs_ok(const struct super_block *sb);
 
@@ -179,14 +182,22 @@ extern struct workqueue_struct *rnbd_srv_bdev_wq;
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
 void rnbd_srv_sess_free(struct kref *kref);
+int rnbd_srv_sess_info(struct rtrs_srv_op *op);
+int rnbd_srv_check_open(const struct rtrs_srv_op *op);
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
 /* map.c */
+char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
+int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
+void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
+		       struct rnbd_msg_open_rsp *rsp);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
 
 /* io.c */
+int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
+int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
 int rnbd_srv_io(struct rtrs_srv_op *op);
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
 

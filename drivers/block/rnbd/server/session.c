@@ -78,7 +78,13 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	kref_put(&sess->kref, rnbd_srv_sess_free);
 }
 
-static int rnbd_srv_sess_info(struct rtrs_srv_op *op)
+/**
+ * rnbd_srv_sess_info() - a client introduces itself
+ * @op: its request; the answer goes to its data
+ *
+ * Return: 0 or -EINVAL.
+ */
+int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_sess_info *msg = (const void *)op->msg;
 	struct rnbd_msg_sess_info *rsp = op->data;
@@ -108,6 +114,24 @@ static bool rnbd_srv_name_ok(const char *name)
 	return len < RNBD_NAME_LEN;
 }
 
+/**
+ * rnbd_srv_check_open() - check the request to open a device
+ * @op: the request
+ *
+ * Return: 0 or -EINVAL.
+ */
+int rnbd_srv_check_open(const struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_open *msg = (const void *)op->msg;
+
+	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
+	    op->data_len < sizeof(struct rnbd_msg_open_rsp) ||
+	    msg->access_mode >= RNBD_ACCESS_MODES ||
+	    !rnbd_srv_name_ok(msg->dev_name))
+		return -EINVAL;
+	return 0;
+}
+
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
@@ -115,11 +139,9 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	struct rnbd_msg_open_rsp rsp = { };
 	int err;
 
-	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
-	    op->data_len < sizeof(rsp) ||
-	    msg->access_mode >= RNBD_ACCESS_MODES ||
-	    !rnbd_srv_name_ok(msg->dev_name))
-		return -EINVAL;
+	err = rnbd_srv_check_open(op);
+	if (err)
+		return err;
 
 	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &rsp);
 	if (err) {

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of the client's messages as bytes, and of how requests end.
+ */
+#include <kunit/test.h>
+
+#include "rnbd-clt.h"
+
+/* A device whose id is 0x01020304; @rest stands behind that. */
+static const struct msg_case {
+	const char *desc;
+	int ret;
+	blk_opf_t opf;
+	sector_t sector;
+	u32 len;
+	u16 prio;
+	u8 rest[18];
+} msg_cases[] = {
+	{ "a read", 0, REQ_OP_READ, 0x1122334455667788, 0x1000, 0,
+	  { 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00, 1, 0, 0, 0, 0x10, 0, 0, 0, 0 } },
+	{ "a write", 0, REQ_OP_WRITE, 8, 0x1f000, 0,
+	  { 8, 0, 0, 0, 0, 0, 0, 0, 0x01, 0, 0, 0, 0, 0xf0, 1, 0, 0, 0 } },
+	{ "a write that somebody waits for", 0, REQ_OP_WRITE | REQ_SYNC, 8, 512, 0x4003,
+	  { 8, 0, 0, 0, 0, 0, 0, 0, 0x01, 1, 0, 0, 0, 2, 0, 0, 3, 0x40 } },
+	{ "a write, FUA", 0, REQ_OP_WRITE | REQ_FUA, 8, 512, 0,
+	  { 8, 0, 0, 0, 0, 0, 0, 0, 0x01, 3, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "a write, flush before", 0, REQ_OP_WRITE | REQ_PREFLUSH, 8, 512, 0,
+	  { 8, 0, 0, 0, 0, 0, 0, 0, 0x01, 5, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "a write, all flags", 0, REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA | REQ_SYNC | REQ_NOUNMAP,
+	  8, 512, 0,
+	  { 8, 0, 0, 0, 0, 0, 0, 0, 0x01, 7, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "a flush, which is nowhere", 0, REQ_OP_FLUSH | REQ_PREFLUSH, -1, 0, 0,
+	  { 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 5, 0, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "a discard", 0, REQ_OP_DISCARD, 16, 0xfffff000, 0,
+	  { 16, 0, 0, 0, 0, 0, 0, 0, 0x03, 0, 0, 0, 0, 0xf0, 0xff, 0xff, 0, 0 } },
+	{ "a secure erase", 0, REQ_OP_SECURE_ERASE, 16, 512, 0,
+	  { 16, 0, 0, 0, 0, 0, 0, 0, 0x04, 0, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "write zeroes", 0, REQ_OP_WRITE_ZEROES, 16, 512, 0,
+	  { 16, 0, 0, 0, 0, 0, 0, 0, 0x05, 0, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "write zeroes, keep the room", 0, REQ_OP_WRITE_ZEROES | REQ_NOUNMAP, 16, 512, 0,
+	  { 16, 0, 0, 0, 0, 0, 0, 0, 0x05, 8, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "what only we know of is not told", 0, REQ_OP_READ | REQ_RAHEAD | REQ_META | REQ_NOWAIT,
+	  0, 512, 0,
+	  { 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 1, 0, 0, 0, 2, 0, 0, 0, 0 } },
+	{ "an append to a zone", -EOPNOTSUPP, REQ_OP_ZONE_APPEND, 0, 512, 0 },
+	{ "a reset of a zone", -EOPNOTSUPP, REQ_OP_ZONE_RESET, 0, 512, 0 },
+	{ "a command of a driver", -EOPNOTSUPP, REQ_OP_DRV_IN, 0, 512, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(msg_cases, msg_cases, desc);
+
+static void io_is_on_the_wire_as_written_down(struct kunit *test)
+{
+	static const u8 head[8] = { 4, 0, 0, 0, 4, 3, 2, 1 };
+	const struct msg_case *c = test->param_value;
+	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_clt_pdu *pdu;
+	struct request *rq;
+	u8 bytes[32] = { };
+
+	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, rq);
+	dev->device_id = 0x01020304;
+	pdu = blk_mq_rq_to_pdu(rq);
+	memset(&pdu->msg, 0x5a, sizeof(pdu->msg));
+	rq->cmd_flags = c->opf;
+	rq->__sector = c->sector;
+	rq->__data_len = c->len;
+	rq->ioprio = c->prio;
+	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), c->ret);
+	if (c->ret)
+		return;
+	memcpy(bytes, head, sizeof(head));
+	memcpy(bytes + 8, c->rest, sizeof(c->rest));
+	KUNIT_EXPECT_EQ(test, pdu->io.msg_len, 32);
+	KUNIT_EXPECT_EQ(test, memcmp(pdu->io.msg, bytes, sizeof(bytes)), 0);
+}
+
+static void sess_info_is_on_the_wire_as_written_down(struct kunit *test)
+{
+	static const u8 bytes[36] = { 0, 0, 0, 0, 2 };
+	struct rnbd_msg_sess_info msg;
+
+	memset(&msg, 0x5a, sizeof(msg));
+	rnbd_clt_fill_sess_info(&msg);
+	KUNIT_EXPECT_EQ(test, sizeof(msg), sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, memcmp(&msg, bytes, sizeof(bytes)), 0);
+}
+
+static const struct open_case {
+	const char *desc;
+	enum rnbd_access_mode mode;
+	const char *path;
+	u8 bytes[24];
+} open_cases[] = {
+	{ "read only", RNBD_ACCESS_RO, "/dev/sda",
+	  { 2, 0, 0, 0, 0, 0, '/', 'd', 'e', 'v', '/', 's', 'd', 'a' } },
+	{ "read and write", RNBD_ACCESS_RW, "a", { 2, 0, 0, 0, 1, 0, 'a' } },
+	{ "migration", RNBD_ACCESS_MIGRATION, "b c", { 2, 0, 0, 0, 2, 0, 'b', ' ', 'c' } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(open_cases, open_cases, desc);
+
+static void open_is_on_the_wire_as_written_down(struct kunit *test)
+{
+	const struct open_case *c = test->param_value;
+	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_msg_open *msg = kunit_kmalloc(test, sizeof(*msg), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	memset(msg, 0x5a, sizeof(*msg));
+	dev->access_mode = c->mode;
+	strscpy(dev->path, c->path, sizeof(dev->path));
+	rnbd_clt_fill_open(msg, dev);
+	KUNIT_EXPECT_EQ(test, sizeof(*msg), 264);
+	KUNIT_EXPECT_EQ(test, memcmp(msg, c->bytes, sizeof(c->bytes)), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv((u8 *)msg + 24, 0, 240));
+}
+
+static void open_of_the_longest_name_keeps_its_end(struct kunit *test)
+{
+	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_msg_open *msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	memset(dev->path, 'n', 254);
+	rnbd_clt_fill_open(msg, dev);
+	KUNIT_EXPECT_EQ(test, memcmp((u8 *)msg + 6, dev->path, 255), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv((u8 *)msg + 261, 0, 3));
+}
+
+static void close_is_on_the_wire_as_written_down(struct kunit *test)
+{
+	static const u8 bytes[8] = { 5, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde };
+	struct rnbd_msg_close msg;
+
+	memset(&msg, 0x5a, sizeof(msg));
+	rnbd_clt_fill_close(&msg, 0xdeadbeef);
+	KUNIT_EXPECT_EQ(test, sizeof(msg), sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, memcmp(&msg, bytes, sizeof(bytes)), 0);
+}
+
+static const struct status_case {
+	const char *desc;
+	int err;
+	blk_status_t status;
+} status_cases[] = {
+	{ "success", 0, BLK_STS_OK },
+	{ "the path is lost", -ECONNABORTED, BLK_STS_TRANSPORT },
+	{ "there is no path", -ENOTCONN, BLK_STS_TRANSPORT },
+	{ "no room", -ENOSPC, BLK_STS_NOSPC },
+	{ "not supported", -EOPNOTSUPP, BLK_STS_NOTSUPP },
+	{ "the disk took too long", -ETIMEDOUT, BLK_STS_TIMEOUT },
+	{ "a medium error", -ENODATA, BLK_STS_MEDIUM },
+	{ "a checksum", -EILSEQ, BLK_STS_PROTECTION },
+	{ "an I/O error", -EIO, BLK_STS_IOERR },
+	{ "read only", -EROFS, BLK_STS_IOERR },
+};
+
+KUNIT_ARRAY_PARAM_DESC(status_cases, status_cases, desc);
+
+static void request_ends_with_a_status(struct kunit *test)
+{
+	const struct status_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, (__force u8)rnbd_clt_status(c->err), (__force u8)c->status);
+}
+
+/* All else a server says is an I/O error: never is a request tried again for it. */
+static void request_never_ends_with_another_status(struct kunit *test)
+{
+	int err;
+	size_t i;
+
+	for (err = -4096; err <= 4096; err++) {
+		for (i = 0; i < ARRAY_SIZE(status_cases); i++)
+			if (status_cases[i].err == err)
+				break;
+		if (i == ARRAY_SIZE(status_cases))
+			KUNIT_ASSERT_EQ(test, (__force u8)rnbd_clt_status(err),
+					(__force u8)BLK_STS_IOERR);
+	}
+}
+
+static struct kunit_case rnbd_clt_io_cases[] = {
+	KUNIT_CASE_PARAM(io_is_on_the_wire_as_written_down, msg_cases_gen_params),
+	KUNIT_CASE(sess_info_is_on_the_wire_as_written_down),
+	KUNIT_CASE_PARAM(open_is_on_the_wire_as_written_down, open_cases_gen_params),
+	KUNIT_CASE(open_of_the_longest_name_keeps_its_end),
+	KUNIT_CASE(close_is_on_the_wire_as_written_down),
+	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
+	KUNIT_CASE(request_never_ends_with_another_status),
+	{}
+};
+
+static struct kunit_suite rnbd_clt_io_suite = {
+	.name = "rnbd-client-io",
+	.test_cases = rnbd_clt_io_cases,
+};
+
+kunit_test_suite(rnbd_clt_io_suite);

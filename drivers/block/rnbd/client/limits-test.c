@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of what a server says of a device: checks, and the disk's limits.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+
+#include "rnbd-clt.h"
+
+struct patch {
+	size_t nr;
+	const char *bytes;
+};
+
+#define B(bytes)	{ sizeof(bytes) - 1, bytes }
+#define AS_IT_IS	B("")
+
+/* 1 GiB in blocks of 512 bytes, of 4 KiB underneath, with a cache, FUA and discard. */
+static const u8 open_rsp[56] = {
+	0x03, 0x00, 0x00, 0x00, 0x04, 0x03, 0x02, 0x01,
+	0x00, 0x00, 0x20, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x01, 0x00, 0x00, 0xff, 0xff, 0x00, 0x00,
+	0x00, 0x80, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x02, 0x80, 0x00, 0x00, 0x00, 0x00, 0x03,
+};
+
+/* What is put at @at, over the above. */
+static const struct check_case {
+	const char *desc;
+	int ret;
+	u8 at;
+	struct patch put;
+} check_cases[] = {
+	{ "as it is", 0, 0, AS_IT_IS },
+	{ "blocks of 1 KiB", 0, 38, B("\0\x04") },
+	{ "blocks of 4 KiB", 0, 38, B("\0\x10") },
+	{ "no capacity", 0, 8, B("\0\0\0\0\0\0\0\0") },
+	{ "the largest capacity", 0, 8, B("\xff\xff\xff\xff\xff\xff\x3f\0") },
+	{ "a sector more", -EFBIG, 8, B("\0\0\0\0\0\0\x40\0") },
+	{ "a capacity of all bits", -EFBIG, 8, B("\xff\xff\xff\xff\xff\xff\xff\xff") },
+	{ "an OPEN instead of its answer", -EPROTO, 0, B("\x02") },
+	{ "zeros instead of an answer", -EPROTO, 0, B("\0\0\0\0") },
+	{ "a type beyond a byte", -EPROTO, 0, B("\x03\x01") },
+	{ "blocks of 0 bytes", -EINVAL, 38, B("\0\0") },
+	{ "blocks of 1 byte", -EINVAL, 38, B("\x01\0") },
+	{ "blocks of 256 bytes", -EINVAL, 38, B("\0\x01") },
+	{ "blocks of 513 bytes", -EINVAL, 38, B("\x01\x02") },
+	{ "blocks of 1536 bytes", -EINVAL, 38, B("\0\x06") },
+	{ "blocks of 32 KiB", -EINVAL, 38, B("\0\x80") },
+	{ "blocks of 65535 bytes", -EINVAL, 38, B("\xff\xff") },
+};
+
+KUNIT_ARRAY_PARAM_DESC(check_cases, check_cases, desc);
+
+/* A device without a disk, of a session with 124 KiB of I/O in 32 segments. */
+struct limits_test {
+	struct rnbd_clt_sess sess;
+	struct rnbd_clt_dev dev;
+	struct rnbd_msg_open_rsp rsp;
+};
+
+static int limits_init(struct kunit *test)
+{
+	struct limits_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return -ENOMEM;
+	t->sess.limits.max_io_size = 126976;
+	t->sess.limits.max_segments = 32;
+	t->dev.sess = &t->sess;
+	memcpy(&t->rsp, open_rsp, sizeof(open_rsp));
+	test->priv = t;
+	return 0;
+}
+
+static void answer_is_checked(struct kunit *test)
+{
+	const struct check_case *c = test->param_value;
+	struct limits_test *t = test->priv;
+
+	memcpy((u8 *)&t->rsp + c->at, c->put.bytes, c->put.nr);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), c->ret);
+}
+
+static void capacity_is_one_that_a_file_can_have(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, rnbd_clt_nsectors_ok(0));
+	KUNIT_EXPECT_TRUE(test, rnbd_clt_nsectors_ok(0x3fffffffffffff));
+	KUNIT_EXPECT_FALSE(test, rnbd_clt_nsectors_ok(0x40000000000000));
+	KUNIT_EXPECT_FALSE(test, rnbd_clt_nsectors_ok(U64_MAX));
+}
+
+#define WC	BLK_FEAT_WRITE_CACHE
+#define FUA	BLK_FEAT_FUA
+
+struct want {
+	u32 hw, zeroes, discard, granularity, alignment, erase, pbs, features;
+};
+
+#define USUAL	{ 248, 65535, 32768, 4096, 0, 0, 4096, WC | FUA }
+
+static const struct fill_case {
+	const char *desc;
+	u8 at;
+	struct patch put;
+	struct want want;
+} fill_cases[] = {
+	{ "as it is", 0, AS_IT_IS, USUAL },
+	{ "smaller I/O than the session's", 16, B("\x40\0\0\0"),
+	  { 64, 65535, 32768, 4096, 0, 0, 4096, WC | FUA } },
+	{ "larger I/O than the session's", 16, B("\xff\xff\xff\xff"), USUAL },
+	{ "I/O of unknown size", 16, B("\0\0\0\0"), USUAL },
+	{ "I/O of less than a page", 16, B("\x01\0\0\0"),
+	  { 8, 65535, 32768, 4096, 0, 0, 4096, WC | FUA } },
+	{ "no write zeroes", 20, B("\0\0\0\0"), { 248, 0, 32768, 4096, 0, 0, 4096, WC | FUA } },
+	{ "write zeroes beyond 4 GiB", 20, B("\xff\xff\xff\xff"),
+	  { 248, 8388607, 32768, 4096, 0, 0, 4096, WC | FUA } },
+	{ "no discard, though secure", 24, B("\0\0\0\0\0\x10\0\0\0\x02\0\0\0\x10\0\x02\x80\0\x01\0"),
+	  { 248, 65535, 0, 0, 0, 0, 4096, WC | FUA } },
+	{ "discard beyond 4 GiB", 24, B("\xff\xff\xff\xff"),
+	  { 248, 65535, 8388607, 4096, 0, 0, 4096, WC | FUA } },
+	{ "no granularity", 28, B("\0\0\0\0"), { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "granularity below a block", 28, B("\0\x01\0\0"),
+	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "granularity of no power of 2", 28, B("\0\x30\0\0"),
+	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "granularity of all that can be discarded", 28, B("\0\0\0\x01"),
+	  { 248, 65535, 32768, 16777216, 0, 0, 4096, WC | FUA } },
+	{ "granularity above that", 28, B("\0\0\0\x02"),
+	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "granularity of 2 GiB", 28, B("\0\0\0\x80"),
+	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "granularity of all bits", 28, B("\xff\xff\xff\xff"),
+	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "an alignment", 32, B("\0\x02\0\0"), { 248, 65535, 32768, 4096, 512, 0, 4096,
+	  WC | FUA } },
+	{ "an alignment of the granularity", 32, B("\0\x10\0\0"), USUAL },
+	{ "an alignment off a block", 32, B("\x01\0\0\0"), USUAL },
+	{ "an alignment of all bits", 32, B("\xff\xff\xff\xff"), USUAL },
+	{ "no granularity, but an alignment", 28, B("\0\0\0\0\0\x02\0\0"),
+	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
+	{ "no physical block size", 36, B("\0\0"),
+	  { 248, 65535, 32768, 4096, 0, 0, 512, WC | FUA } },
+	{ "a physical block below a logical one", 36, B("\0\x01"),
+	  { 248, 65535, 32768, 4096, 0, 0, 512, WC | FUA } },
+	{ "a physical block of 3000 bytes", 36, B("\xb8\x0b"),
+	  { 248, 65535, 32768, 4096, 0, 0, 512, WC | FUA } },
+	{ "a physical block of 32 KiB", 36, B("\0\x80"),
+	  { 248, 65535, 32768, 4096, 0, 0, 32768, WC | FUA } },
+	{ "blocks of 4 KiB", 38, B("\0\x10"), { 248, 65528, 32768, 4096, 0, 0, 4096, WC | FUA } },
+	{ "blocks of 4 KiB, granularity below", 28, B("\0\x02\0\0\0\0\0\0\0\x10\0\x10"),
+	  { 248, 65528, 32768, 4096, 0, 0, 4096, WC | FUA } },
+	{ "no segments", 40, B("\0\0"), USUAL },
+	{ "secure erase", 42, B("\x01\0"), { 248, 65535, 32768, 4096, 0, 32768, 4096, WC | FUA } },
+	{ "it was rotational", 44, B("\x01"), USUAL },
+	{ "no cache", 45, B("\0"), { 248, 65535, 32768, 4096, 0, 0, 4096, 0 } },
+	{ "FUA alone", 45, B("\x01"), { 248, 65535, 32768, 4096, 0, 0, 4096, FUA } },
+	{ "a cache without FUA", 45, B("\x02"), { 248, 65535, 32768, 4096, 0, 0, 4096, WC } },
+	{ "bits of the future", 45, B("\xfc\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+	  { 248, 65535, 32768, 4096, 0, 0, 4096, 0 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(fill_cases, fill_cases, desc);
+
+static void limits_are_made_of_the_answer(struct kunit *test)
+{
+	const struct fill_case *c = test->param_value;
+	struct limits_test *t = test->priv;
+	struct queue_limits lim = { };
+
+	lim.features = BLK_FEAT_ROTATIONAL | WC | FUA;
+	memcpy((u8 *)&t->rsp + c->at, c->put.bytes, c->put.nr);
+	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
+	KUNIT_EXPECT_EQ(test, lim.max_hw_sectors, c->want.hw);
+	KUNIT_EXPECT_EQ(test, lim.max_write_zeroes_sectors, c->want.zeroes);
+	KUNIT_EXPECT_EQ(test, lim.max_hw_discard_sectors, c->want.discard);
+	KUNIT_EXPECT_EQ(test, lim.discard_granularity, c->want.granularity);
+	KUNIT_EXPECT_EQ(test, lim.discard_alignment, c->want.alignment);
+	KUNIT_EXPECT_EQ(test, lim.max_secure_erase_sectors, c->want.erase);
+	KUNIT_EXPECT_EQ(test, lim.physical_block_size, c->want.pbs);
+	KUNIT_EXPECT_EQ(test, lim.logical_block_size, le16_to_cpu(t->rsp.logical_block_size));
+	KUNIT_EXPECT_EQ(test, lim.features, c->want.features);
+	KUNIT_EXPECT_EQ(test, lim.max_segments, 32);
+	KUNIT_EXPECT_EQ(test, lim.virt_boundary_mask, 4095);
+}
+
+static struct kunit_case rnbd_clt_limits_cases[] = {
+	KUNIT_CASE_PARAM(answer_is_checked, check_cases_gen_params),
+	KUNIT_CASE(capacity_is_one_that_a_file_can_have),
+	KUNIT_CASE_PARAM(limits_are_made_of_the_answer, fill_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rnbd_clt_limits_suite = {
+	.name = "rnbd-client-limits",
+	.init = limits_init,
+	.test_cases = rnbd_clt_limits_cases,
+};
+
+kunit_test_suite(rnbd_clt_limits_suite);

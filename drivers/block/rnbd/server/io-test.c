@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of I/O: what the server reads of a message, what it checks, and what
+ * it asks of a disk.
+ */
+#include <kunit/test.h>
+#include <linux/blk_types.h>
+
+#include "rnbd-srv.h"
+
+#define FROM	DMA_FROM_DEVICE
+#define TO	DMA_TO_DEVICE
+
+struct io_test {
+	struct rtrs_srv_op op;
+	struct rnbd_srv_req req;
+	struct rnbd_srv_map map;
+	struct rnbd_srv_backend backend;
+	sector_t capacity;
+	struct rnbd_srv_sess sess;
+};
+
+static sector_t fake_capacity(const struct rnbd_srv_map *map)
+{
+	return container_of(map, struct io_test, map)->capacity;
+}
+
+static int io_init(struct kunit *test)
+{
+	struct io_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return -ENOMEM;
+	t->backend.capacity = fake_capacity;
+	t->map.backend = &t->backend;
+	t->req.map = &t->map;
+	t->op.priv = &t->sess;
+	test->priv = t;
+	return 0;
+}
+
+static const struct parse_case {
+	const char *desc;
+	int ret;
+	u8 ver;
+	u16 msg_len;
+	u8 bytes[32];
+	u64 sector;
+	u32 len;
+	u8 op;
+	u32 flags;
+	u16 prio;
+} parse_cases[] = {
+	{ "a read", 0, 2, 32, { 4, 0, 0, 0, 1, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22,
+	  0x11,
+	  0, 1, 0, 0, 0, 0x10, 0, 0, 0, 0 }, 0x1122334455667788, 4096, 0, 0x100, 0 },
+	{ "a write, all flags", 0, 2, 32, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0xf, 0, 0, 0, 2, 0, 0, 3, 0x40 }, 8, 512, 1, 0xf00, 0x4003 },
+	{ "unknown operation and flags", 0, 2, 32, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0 }, 8, U32_MAX, 255, 0xffffff00, 0 },
+	{ "reserved bytes that are used", 0, 2, 32,
+	  { 4, 0, 0xff, 0xff, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }, 8, 512, 1, 0, 0 },
+	{ "a priority, and nothing behind", 0, 2, 26,
+	  { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 3, 0x40 }, 8, 512, 1, 0, 0x4003 },
+	{ "half a priority", 0, 2, 25, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 3, 0x40 }, 8, 512, 1, 0, 0 },
+	{ "no priority", 0, 2, 24, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 3, 0x40 }, 8, 512, 1, 0, 0 },
+	{ "a priority of version 1", 0, 1, 32, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 3, 0x40 }, 8, 512, 1, 0, 0 },
+	{ "a priority before any version", 0, 0, 32,
+	  { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 3, 0x40 }, 8, 512, 1, 0, 0 },
+	{ "a priority of no class", 0, 2, 32, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 0, 0x80 }, 8, 512, 1, 0, 0 },
+	{ "a priority of all bits", 0, 2, 32, { 4, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+	  1, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xff }, 8, 512, 1, 0, 0 },
+	{ "a byte is missing", -EINVAL, 2, 23, { 4 } },
+	{ "only a header", -EINVAL, 2, 4, { 4 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(parse_cases, parse_cases, desc);
+
+static void message_is_read(struct kunit *test)
+{
+	const struct parse_case *c = test->param_value;
+	struct io_test *t = test->priv;
+
+	/* Left over from a message before. */
+	memset(t->op.msg, 0x5a, sizeof(t->op.msg));
+	memcpy(t->op.msg, c->bytes, sizeof(c->bytes));
+	t->op.msg_len = c->msg_len;
+	t->sess.ver = c->ver;
+	KUNIT_ASSERT_EQ(test, rnbd_srv_parse(&t->req, &t->op), c->ret);
+	if (c->ret)
+		return;
+	KUNIT_EXPECT_EQ(test, t->req.sector, c->sector);
+	KUNIT_EXPECT_EQ(test, t->req.len, c->len);
+	KUNIT_EXPECT_EQ(test, t->req.op, c->op);
+	KUNIT_EXPECT_EQ(test, t->req.flags, c->flags);
+	KUNIT_EXPECT_EQ(test, t->req.prio, c->prio);
+}
+
+#define RO	RNBD_ACCESS_RO
+#define RW	RNBD_ACCESS_RW
+#define MIG	RNBD_ACCESS_MIGRATION
+
+/* Of a disk of 1000 sectors, unless @capacity is another. */
+static const struct check_case {
+	const char *desc;
+	int ret;
+	u8 op;
+	u32 flags;
+	enum rnbd_access_mode mode;
+	u32 block_size;
+	u64 sector;
+	u32 len;
+	enum dma_data_direction dir;
+	u32 data_len;
+	sector_t capacity;
+} check_cases[] = {
+	{ "a read", 0, 0, 0x100, RO, 512, 0, 4096, FROM, 4096 },
+	{ "a read of the last sector", 0, 0, 0, RW, 512, 999, 512, FROM, 512 },
+	{ "a read of all", 0, 0, 0, RW, 512, 0, 512000, FROM, 512000 },
+	{ "a write", 0, 1, 0xf00, RW, 512, 0, 4096, TO, 4096 },
+	{ "a write for migration", 0, 1, 0, MIG, 512, 0, 4096, TO, 4096 },
+	{ "a write in blocks of 4 KiB", 0, 1, 0, RW, 4096, 8, 4096, TO, 4096 },
+	{ "a flush", 0, 2, 0x500, RW, 512, 0, 0, TO, 0 },
+	{ "a flush of a read-only device", 0, 2, 0, RO, 512, 0, 0, TO, 0 },
+	{ "a flush of nowhere", 0, 2, 0, RW, 512, U64_MAX, U32_MAX, TO, 0 },
+	{ "a discard", 0, 3, 0, RW, 512, 0, 512000, TO, 0 },
+	{ "a secure erase", 0, 4, 0, RW, 512, 0, 512000, TO, 0 },
+	{ "write zeroes", 0, 5, 0x800, RW, 512, 0, 512000, TO, 0 },
+	{ "a discard of 4 GiB less a sector", 0, 3, 0, RW, 512, 0, 0xfffffe00, TO, 0, U64_MAX },
+	{ "a read without data", -EINVAL, 0, 0, RW, 512, 0, 4096, TO, 0 },
+	{ "a read as a write", -EINVAL, 0, 0, RW, 512, 0, 4096, TO, 4096 },
+	{ "a read of less than is asked for", -EINVAL, 0, 0, RW, 512, 0, 4096, FROM, 3584 },
+	{ "a read of more than is asked for", -EINVAL, 0, 0, RW, 512, 0, 4096, FROM, 4608 },
+	{ "a write without data", -EINVAL, 1, 0, RW, 512, 0, 4096, TO, 0 },
+	{ "a write as a read", -EINVAL, 1, 0, RW, 512, 0, 4096, FROM, 4096 },
+	{ "a write of more than came", -EINVAL, 1, 0, RW, 512, 0, 4096, TO, 3584 },
+	{ "a write of less than came", -EINVAL, 1, 0, RW, 512, 0, 3584, TO, 4096 },
+	{ "a read of nothing", -EINVAL, 0, 0, RW, 512, 0, 0, FROM, 0 },
+	{ "a write of nothing", -EINVAL, 1, 0, RW, 512, 0, 0, TO, 0 },
+	{ "a discard of nothing", -EINVAL, 3, 0, RW, 512, 0, 0, TO, 0 },
+	{ "a read of half a sector", -EINVAL, 0, 0, RW, 512, 0, 256, FROM, 256 },
+	{ "a read of half a block", -EINVAL, 0, 0, RW, 4096, 0, 2048, FROM, 2048 },
+	{ "a read from within a block", -EINVAL, 0, 0, RW, 4096, 1, 4096, FROM, 4096 },
+	{ "a discard from within a block", -EINVAL, 3, 0, RW, 4096, 4, 4096, TO, 0 },
+	{ "a read of a sector too many", -EINVAL, 0, 0, RW, 512, 999, 1024, FROM, 1024 },
+	{ "a read behind the end", -EINVAL, 0, 0, RW, 512, 1000, 512, FROM, 512 },
+	{ "a read far behind the end", -EINVAL, 0, 0, RW, 512, 1001, 512, FROM, 512 },
+	{ "a write across the end", -EINVAL, 1, 0, RW, 512, 996, 4096, TO, 4096 },
+	{ "a discard across the end", -EINVAL, 3, 0, RW, 512, 1, 512000, TO, 0 },
+	{ "a discard of 4 GiB less a sector, too much", -EINVAL, 3, 0, RW, 512, 0, 0xfffffe00, TO,
+	  0 },
+	{ "a discard of 4 GiB less a byte", -EINVAL, 3, 0, RW, 512, 0, U32_MAX, TO, 0, U64_MAX },
+	{ "a sector of all bits", -EINVAL, 0, 0, RW, 512, U64_MAX, 512, FROM, 512 },
+	{ "a sector whose end wraps to 0", -EINVAL, 1, 0, RW, 512, U64_MAX - 7, 4096, TO, 4096 },
+	{ "a sector whose end wraps to 1", -EINVAL, 1, 0, RW, 512, U64_MAX - 6, 4096, TO, 4096 },
+	{ "a sector whose byte is 0 in 64 bits", -EINVAL, 1, 0, RW, 512, 1ULL << 55, 512, TO, 512 },
+	{ "a sector whose byte is negative", -EINVAL, 1, 0, RW, 512, 1ULL << 54, 512, TO, 512 },
+	{ "a write of a read-only device", -EROFS, 1, 0, RO, 512, 0, 4096, TO, 4096 },
+	{ "a discard of a read-only device", -EROFS, 3, 0, RO, 512, 0, 4096, TO, 0 },
+	{ "a secure erase of a read-only device", -EROFS, 4, 0, RO, 512, 0, 4096, TO, 0 },
+	{ "write zeroes of a read-only device", -EROFS, 5, 0, RO, 512, 0, 4096, TO, 0 },
+	{ "the first unknown operation", -EOPNOTSUPP, 6, 0, RW, 512, 0, 512, TO, 0 },
+	{ "the last unknown operation", -EOPNOTSUPP, 255, 0, RW, 512, 0, 512, TO, 0 },
+	{ "an unknown operation of a read-only device", -EOPNOTSUPP, 6, 0, RO, 512, 0, 512, TO, 0 },
+	{ "the first unknown flag", -EINVAL, 1, 0x1000, RW, 512, 0, 4096, TO, 4096 },
+	{ "the last unknown flag", -EINVAL, 1, 0x80000000, RW, 512, 0, 4096, TO, 4096 },
+	{ "an unknown flag with a flush", -EINVAL, 2, 0x1000, RW, 512, 0, 0, TO, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(check_cases, check_cases, desc);
+
+static void io_is_checked(struct kunit *test)
+{
+	const struct check_case *c = test->param_value;
+	struct io_test *t = test->priv;
+
+	t->map.mode = c->mode;
+	t->map.block_size = c->block_size;
+	t->capacity = c->capacity ?: 1000;
+	t->req.op = c->op;
+	t->req.flags = c->flags;
+	t->req.sector = c->sector;
+	t->req.len = c->len;
+	t->op.dir = c->dir;
+	t->op.data_len = c->data_len;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check(&t->req, &t->op), c->ret);
+}
+
+static const struct opf_case {
+	const char *desc;
+	u8 op;
+	u32 flags;
+	blk_opf_t opf;
+} opf_cases[] = {
+	{ "a read", 0, 0, REQ_OP_READ | REQ_SYNC },
+	{ "a read, all flags", 0, 0xf00, REQ_OP_READ | REQ_SYNC },
+	{ "a write", 1, 0, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE },
+	{ "a write, SYNC", 1, 0x100, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE },
+	{ "a write, FUA", 1, 0x200, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | REQ_FUA },
+	{ "a write, PREFLUSH", 1, 0x400, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | REQ_PREFLUSH },
+	{ "a write, all flags", 1, 0xf00,
+	  REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | REQ_FUA | REQ_PREFLUSH },
+	{ "a flush", 2, 0, REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH },
+	{ "a flush, all flags", 2, 0xf00, REQ_OP_WRITE | REQ_SYNC | REQ_PREFLUSH },
+	{ "a discard, all flags", 3, 0xf00, REQ_OP_DISCARD | REQ_SYNC },
+	{ "a secure erase, all flags", 4, 0xf00, REQ_OP_SECURE_ERASE | REQ_SYNC },
+	{ "write zeroes", 5, 0x700, REQ_OP_WRITE_ZEROES | REQ_SYNC },
+	{ "write zeroes, NOUNMAP", 5, 0xf00, REQ_OP_WRITE_ZEROES | REQ_SYNC | REQ_NOUNMAP },
+};
+
+KUNIT_ARRAY_PARAM_DESC(opf_cases, opf_cases, desc);
+
+static void disk_is_asked_for_what_the_client_wants(struct kunit *test)
+{
+	const struct opf_case *c = test->param_value;
+	struct io_test *t = test->priv;
+
+	t->req.op = c->op;
+	t->req.flags = c->flags;
+	KUNIT_EXPECT_EQ(test, (__force u32)rnbd_srv_bdev_opf(&t->req), (__force u32)c->opf);
+}
+
+static struct kunit_case rnbd_srv_io_cases[] = {
+	KUNIT_CASE_PARAM(message_is_read, parse_cases_gen_params),
+	KUNIT_CASE_PARAM(io_is_checked, check_cases_gen_params),
+	KUNIT_CASE_PARAM(disk_is_asked_for_what_the_client_wants, opf_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rnbd_srv_io_suite = {
+	.name = "rnbd-server-io",
+	.init = io_init,
+	.test_cases = rnbd_srv_io_cases,
+};
+
+kunit_test_suite(rnbd_srv_io_suite);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of devices: where they are, who may open them, what is told of them.
+ */
+#include <kunit/test.h>
+#include <linux/limits.h>
+#include <linux/slab.h>
+
+#include "rnbd-srv.h"
+
+static const struct path_case {
+	const char *desc;
+	const char *folder, *sessname, *path, *full;
+} path_cases[] = {
+	{ "of all", "/", "s", "/dev/sda", "///dev/sda" },
+	{ "of a folder", "/srv", "s", "disk", "/srv/disk" },
+	{ "deeper in a folder", "/srv", "s", "a/b/c", "/srv/a/b/c" },
+	{ "of the session's folder", "/srv/%SESSNAME%", "s", "disk", "/srv/s/disk" },
+	{ "the session's name twice", "/%SESSNAME%/%SESSNAME%x", "ab", "d", "/ab/abx/d" },
+	{ "the session's name side by side", "/%SESSNAME%%SESSNAME%", "ab", "d", "/abab/d" },
+	{ "a session that has the variable's name", "/srv/%SESSNAME%", "%SESSNAME%", "d",
+	  "/srv/%SESSNAME%/d" },
+	{ "a session with it in its name", "/%SESSNAME%/%SESSNAME%", "a%SESSNAME%", "d",
+	  "/a%SESSNAME%/a%SESSNAME%/d" },
+	{ "a session for printing", "/srv/%SESSNAME%", "%s%n", "d", "/srv/%s%n/d" },
+	{ "half a variable", "/srv/%SESSNAME", "s", "d", "/srv/%SESSNAME/d" },
+	{ "the variable in the client's path", "/srv", "s", "%SESSNAME%", "/srv/%SESSNAME%" },
+	{ "no name", "/srv", "s", "", "/srv/" },
+	{ "a dot", "/srv", "s", "./a/.", "/srv/./a/." },
+	{ "three dots", "/srv", "s", ".../a", "/srv/.../a" },
+	{ "dots at a name's end", "/srv", "s", "a../b", "/srv/a../b" },
+	{ "dots at a name's beginning", "/srv", "s", "..a/b", "/srv/..a/b" },
+	{ "two dots", "/srv", "s", "..", NULL },
+	{ "two dots in front", "/srv", "s", "../a", NULL },
+	{ "two dots behind a slash", "/srv", "s", "/..", NULL },
+	{ "two dots behind slashes", "/srv", "s", "//..", NULL },
+	{ "two dots at the end", "/srv", "s", "a/..", NULL },
+	{ "two dots and a slash at the end", "/srv", "s", "a/../", NULL },
+	{ "two dots in the middle", "/srv", "s", "a/../b", NULL },
+	{ "two dots between slashes", "/srv", "s", "a//..//b", NULL },
+	{ "two dots behind three", "/srv", "s", ".../..", NULL },
+	{ "two dots behind one", "/srv", "s", "./..", NULL },
+};
+
+KUNIT_ARRAY_PARAM_DESC(path_cases, path_cases, desc);
+
+static int map_init(struct kunit *test)
+{
+	test->priv = kstrdup(rnbd_srv_search_path, GFP_KERNEL);
+	return test->priv ? 0 : -ENOMEM;
+}
+
+static void map_exit(struct kunit *test)
+{
+	strscpy(rnbd_srv_search_path, test->priv, PATH_MAX);
+	kfree(test->priv);
+}
+
+static void device_is_in_its_folder(struct kunit *test)
+{
+	const struct path_case *c = test->param_value;
+	size_t len = strlen(c->sessname) + 1;
+	struct rnbd_srv_sess *sess;
+	char *full;
+
+	sess = kunit_kzalloc(test, struct_size(sess, name, len), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	memcpy(sess->name, c->sessname, len);
+	strscpy(rnbd_srv_search_path, c->folder, PATH_MAX);
+	full = rnbd_srv_full_path(sess, c->path);
+	if (!c->full) {
+		KUNIT_EXPECT_PTR_EQ(test, full, (char *)ERR_PTR(-EINVAL));
+	} else {
+		KUNIT_ASSERT_FALSE(test, IS_ERR(full));
+		KUNIT_EXPECT_STREQ(test, full, c->full);
+	}
+	if (!IS_ERR(full))
+		kfree(full);
+}
+
+static const struct access_case {
+	const char *desc;
+	int ret;
+	unsigned int nr_writers;
+	enum rnbd_access_mode mode;
+} access_cases[] = {
+	{ "read only, nobody writes", 0, 0, RNBD_ACCESS_RO },
+	{ "read only, one writes", 0, 1, RNBD_ACCESS_RO },
+	{ "read only, two write", 0, 2, RNBD_ACCESS_RO },
+	{ "read and write, nobody writes", 0, 0, RNBD_ACCESS_RW },
+	{ "read and write, one writes", -EBUSY, 1, RNBD_ACCESS_RW },
+	{ "read and write, two write", -EBUSY, 2, RNBD_ACCESS_RW },
+	{ "migration, nobody writes", 0, 0, RNBD_ACCESS_MIGRATION },
+	{ "migration, one writes", 0, 1, RNBD_ACCESS_MIGRATION },
+	{ "migration, two write", -EBUSY, 2, RNBD_ACCESS_MIGRATION },
+};
+
+KUNIT_ARRAY_PARAM_DESC(access_cases, access_cases, desc);
+
+static void device_is_opened_by_some(struct kunit *test)
+{
+	const struct access_case *c = test->param_value;
+	struct rnbd_srv_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	dev->nr_writers = c->nr_writers;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_access(dev, c->mode), c->ret);
+}
+
+static sector_t fake_capacity(const struct rnbd_srv_map *map)
+{
+	return 0x1122334455667788;
+}
+
+static void fake_limits(const struct rnbd_srv_map *map,
+			struct rnbd_msg_open_rsp *rsp)
+{
+	rsp->max_hw_sectors = cpu_to_le32(0x01020304);
+	rsp->max_write_zeroes_sectors = cpu_to_le32(0x11121314);
+	rsp->max_discard_sectors = cpu_to_le32(0x21222324);
+	rsp->discard_granularity = cpu_to_le32(0x31323334);
+	rsp->discard_alignment = cpu_to_le32(0x41424344);
+	rsp->physical_block_size = cpu_to_le16(0x5152);
+	rsp->max_segments = cpu_to_le16(0x7172);
+	rsp->secure_discard = cpu_to_le16(0x8182);
+	rsp->cache_policy = RNBD_CACHE_FUA | RNBD_CACHE_WRITEBACK;
+}
+
+static void answer_is_on_the_wire_as_written_down(struct kunit *test)
+{
+	static const struct rnbd_srv_backend backend = {
+		.capacity = fake_capacity,
+		.limits = fake_limits,
+	};
+	static const u8 bytes[56] = {
+		0x03, 0x00, 0x00, 0x00, 0xdd, 0xcc, 0xbb, 0xaa,
+		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
+		0x04, 0x03, 0x02, 0x01, 0x14, 0x13, 0x12, 0x11,
+		0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32, 0x31,
+		0x44, 0x43, 0x42, 0x41, 0x52, 0x51, 0x00, 0x10,
+		0x72, 0x71, 0x82, 0x81, 0x00, 0x03,
+	};
+	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	struct rnbd_msg_open_rsp rsp = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	map->backend = &backend;
+	map->id = 0xaabbccdd;
+	map->block_size = 4096;
+	rnbd_srv_fill_rsp(map, &rsp);
+	KUNIT_EXPECT_EQ(test, sizeof(rsp), sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, memcmp(&rsp, bytes, sizeof(bytes)), 0);
+}
+
+static struct kunit_case rnbd_srv_map_cases[] = {
+	KUNIT_CASE_PARAM(device_is_in_its_folder, path_cases_gen_params),
+	KUNIT_CASE_PARAM(device_is_opened_by_some, access_cases_gen_params),
+	KUNIT_CASE(answer_is_on_the_wire_as_written_down),
+	{}
+};
+
+static struct kunit_suite rnbd_srv_map_suite = {
+	.name = "rnbd-server-map",
+	.init = map_init,
+	.exit = map_exit,
+	.test_cases = rnbd_srv_map_cases,
+};
+
+kunit_test_suite(rnbd_srv_map_suite);

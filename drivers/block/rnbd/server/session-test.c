@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of messages that are no I/O: what the server checks of them.
+ */
+#include <kunit/test.h>
+
+#include "rnbd-srv.h"
+
+#define FROM	DMA_FROM_DEVICE
+#define TO	DMA_TO_DEVICE
+
+struct session_test {
+	struct rtrs_srv_op op;
+	struct rnbd_srv_sess sess;
+};
+
+static int session_init(struct kunit *test)
+{
+	struct session_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	if (!t)
+		return -ENOMEM;
+	t->op.priv = &t->sess;
+	test->priv = t;
+	return 0;
+}
+
+static const struct info_case {
+	const char *desc;
+	int ret;
+	u16 msg_len;
+	u8 ver;
+	enum dma_data_direction dir;
+	u32 data_len;
+	u8 told;
+} info_cases[] = {
+	{ "version 2", 0, 36, 2, FROM, 36, 2 },
+	{ "version 1", 0, 36, 1, FROM, 36, 1 },
+	{ "version 0", 0, 36, 0, FROM, 36, 0 },
+	{ "a version to come", 0, 36, 3, FROM, 36, 2 },
+	{ "the last version", 0, 36, 255, FROM, 36, 2 },
+	{ "a longer message", 0, 40, 2, FROM, 36, 2 },
+	{ "more room for the answer", 0, 36, 2, FROM, 4096, 2 },
+	{ "a byte is missing", -EINVAL, 35, 2, FROM, 36 },
+	{ "only a header", -EINVAL, 4, 2, FROM, 36 },
+	{ "a byte of room is missing", -EINVAL, 36, 2, FROM, 35 },
+	{ "no room for the answer", -EINVAL, 36, 2, FROM, 0 },
+	{ "a write", -EINVAL, 36, 2, TO, 36 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(info_cases, info_cases, desc);
+
+static void sess_info_is_answered(struct kunit *test)
+{
+	static const u8 msg[5] = { 0, 0, 0, 0 };
+	const struct info_case *c = test->param_value;
+	struct session_test *t = test->priv;
+	u8 answer[36] = { 1, 0, 0, 0, c->told };
+
+	t->op.data = kunit_kzalloc(test, c->data_len + 1, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->op.data);
+	memset(t->op.data, 0x5a, c->data_len + 1);
+	memcpy(t->op.msg, msg, sizeof(msg));
+	t->op.msg[4] = c->ver;
+	t->op.msg_len = c->msg_len;
+	t->op.dir = c->dir;
+	t->op.data_len = c->data_len;
+	KUNIT_ASSERT_EQ(test, rnbd_srv_sess_info(&t->op), c->ret);
+	KUNIT_EXPECT_EQ(test, t->sess.ver, c->told);
+	if (!c->ret)
+		KUNIT_EXPECT_EQ(test, memcmp(t->op.data, answer, sizeof(answer)), 0);
+	KUNIT_EXPECT_EQ(test, ((u8 *)t->op.data)[c->data_len], 0x5a);
+}
+
+static const struct open_case {
+	const char *desc;
+	int ret;
+	u16 msg_len;
+	u8 mode;
+	enum dma_data_direction dir;
+	u32 data_len;
+	const char *name;
+} open_cases[] = {
+	{ "read only", 0, 264, 0, FROM, 56, "/dev/sda" },
+	{ "read and write", 0, 264, 1, FROM, 56, "a" },
+	{ "migration", 0, 264, 2, FROM, 56, "a b" },
+	{ "a longer message", 0, 320, 1, FROM, 56, "a" },
+	{ "more room for the answer", 0, 264, 1, FROM, 4096, "a" },
+	{ "a name beyond ASCII", 0, 264, 1, FROM, 56, "\xc3\xa4" },
+	{ "a name for printing", 0, 264, 1, FROM, 56, "%s%n" },
+	{ "no name, which is found out later", 0, 264, 1, FROM, 56, "" },
+	{ "the first unknown mode", -EINVAL, 264, 3, FROM, 56, "a" },
+	{ "the last unknown mode", -EINVAL, 264, 255, FROM, 56, "a" },
+	{ "a byte is missing", -EINVAL, 263, 1, FROM, 56, "a" },
+	{ "only a header", -EINVAL, 4, 1, FROM, 56, "a" },
+	{ "a byte of room is missing", -EINVAL, 264, 1, FROM, 55, "a" },
+	{ "no room for the answer", -EINVAL, 264, 1, FROM, 0, "a" },
+	{ "a write", -EINVAL, 264, 1, TO, 56, "a" },
+	{ "a line's end in the name", -EINVAL, 264, 1, FROM, 56, "a\nkernel panic" },
+	{ "an escape in the name", -EINVAL, 264, 1, FROM, 56, "\x1b[2J" },
+	{ "the last control character in the name", -EINVAL, 264, 1, FROM, 56, "a\x7f" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(open_cases, open_cases, desc);
+
+static void open_is_checked(struct kunit *test)
+{
+	const struct open_case *c = test->param_value;
+	struct session_test *t = test->priv;
+
+	t->op.msg[0] = 2;
+	t->op.msg[4] = c->mode;
+	memcpy(t->op.msg + 6, c->name, strlen(c->name));
+	t->op.msg_len = c->msg_len;
+	t->op.dir = c->dir;
+	t->op.data_len = c->data_len;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), c->ret);
+}
+
+static void open_without_a_name_s_end_is_refused(struct kunit *test)
+{
+	struct session_test *t = test->priv;
+
+	memset(t->op.msg + 6, 'n', 254);
+	t->op.msg_len = 264;
+	t->op.dir = FROM;
+	t->op.data_len = 56;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), 0);
+	t->op.msg[6 + 254] = 'n';
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), -EINVAL);
+}
+
+static struct kunit_case rnbd_srv_session_cases[] = {
+	KUNIT_CASE_PARAM(sess_info_is_answered, info_cases_gen_params),
+	KUNIT_CASE_PARAM(open_is_checked, open_cases_gen_params),
+	KUNIT_CASE(open_without_a_name_s_end_is_refused),
+	{}
+};
+
+static struct kunit_suite rnbd_srv_session_suite = {
+	.name = "rnbd-server-session",
+	.init = session_init,
+	.test_cases = rnbd_srv_session_cases,
+};
+
+kunit_test_suite(rnbd_srv_session_suite);
