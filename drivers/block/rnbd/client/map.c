@@ -11,6 +11,9 @@
 
 #include "rnbd-clt.h"
 
+/* What parts the words of a line. */
+#define RNBD_CLT_SPACES		" \t\n"
+
 enum {
 	OPT_SESSNAME,
 	OPT_PATH,
@@ -136,13 +139,16 @@ static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
 	return 0;
 }
 
-/* What is wrong with a line is told in the log, which must stay readable. */
+/*
+ * What is wrong with a line is told in the log, which must stay readable, and names
+ * in it go into sysfs. So of what can't be printed there are only spaces.
+ */
 static int rnbd_clt_check_chars(const char *line)
 {
 	const char *c;
 
 	for (c = line; *c; c++) {
-		if (isprint(*c) || isspace(*c))
+		if (isprint(*c) || strchr(RNBD_CLT_SPACES, *c))
 			continue;
 		pr_err("byte %td is none that can be printed\n", c - line);
 		return -EINVAL;
@@ -170,7 +176,7 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 	opts->access_mode = RNBD_ACCESS_RW;
 	opts->port = RTRS_PORT;
 
-	while ((word = strsep(&line, " \t\n"))) {
+	while ((word = strsep(&line, RNBD_CLT_SPACES))) {
 		if (!*word)
 			continue;
 		opt = match_token(word, rnbd_clt_opts, args);
