@@ -331,9 +331,9 @@ guest)
 	packages $build_packages $guest_packages
 	if [ $kernel = debug ]; then
 		arch=ARCH=um
-		# Our modules with what the debug kernel has for them: counters of
+		# Our modules with what the debug kernel has for them: unit tests, counters of
 		# the lines that ran, checks of undefined behaviour.
-		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y"
+		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1"
 		# shellcheck disable=SC2086
 		packages $debug_packages
 	fi
