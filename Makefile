@@ -27,8 +27,8 @@ MODULES ?= ours
 KERNEL ?= stock
 export KDIR KERNEL MODULES T ROUNDS RUNTIME
 
-.PHONY: modules modules_install clean help setup test vm demo demo-shell bench \
-	check print-kdir
+.PHONY: modules modules_install clean help setup test vm kunit demo demo-shell \
+	bench check print-kdir
 
 modules: $(if $(KDIR),,need-kdir)
 	+$(kbuild) modules
@@ -58,6 +58,7 @@ help:
 	@echo 'make demo-shell       the same, then a shell on the client'
 	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
 	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first'
+	@echo 'make kunit            the unit tests alone, on the debug kernel'
 	@echo 'make vm               a shell in a guest with the modules loaded'
 	@echo 'make bench            this driver, the in-tree one and NVMe over RDMA compared'
 	@echo '                      (ROUNDS=3 RUNTIME=5)'
@@ -70,6 +71,10 @@ setup:
 
 test:
 	@$(RIG)/run-tests
+
+kunit:
+	@KERNEL=debug T=kunit $(RIG)/run-tests; ret=$$?; \
+		cat $(ROOT)/test-results/debug/01-vm/vm/share/kunit.ktap; exit $$ret
 
 vm:
 	@$(RIG)/vm
