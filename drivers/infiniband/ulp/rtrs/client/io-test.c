@@ -35,12 +35,11 @@ static const struct hdr_case {
 
 KUNIT_ARRAY_PARAM_DESC(hdr_cases, hdr_cases, desc);
 
-/* A path with @nr slots, all of whose requests wait on connection 1. */
+/* A path with three slots, all of whose requests wait on connection 1. */
 struct io_test {
 	struct rtrs_clt_path path;
 	struct rtrs_clt_con con[3];
 	struct rtrs_clt_slot *slots[3];
-	struct rtrs_clt_slot slot[3];
 	struct ib_mr mr[3];
 };
 
@@ -57,14 +56,16 @@ static int io_init(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		t->con[i].con.path = &t->path.path;
 		t->con[i].con.cid = i;
-		t->slots[i] = &t->slot[i];
-		t->slot[i].con = &t->con[1];
-		t->slot[i].queued = true;
-		t->slot[i].mr_used = true;
-		t->slot[i].mr = &t->mr[i];
+		t->slots[i] = kunit_kzalloc(test, sizeof(*t->slots[i]), GFP_KERNEL);
+		if (!t->slots[i])
+			return -ENOMEM;
+		t->slots[i]->con = &t->con[1];
+		t->slots[i]->queued = true;
+		t->slots[i]->mr_used = true;
+		t->slots[i]->mr = &t->mr[i];
 		t->mr[i].iova = IOVA;
 		t->mr[i].rkey = KEY + (i << 8);
-		ret = ret ?: xa_insert(&t->path.mrs, t->mr[i].rkey >> 8, &t->slot[i], GFP_KERNEL);
+		ret = ret ?: xa_insert(&t->path.mrs, t->mr[i].rkey >> 8, t->slots[i], GFP_KERNEL);
 	}
 	test->priv = t;
 	return ret;
@@ -87,10 +88,10 @@ static void headers_are_on_the_wire_as_written_down(struct kunit *test)
 	};
 
 	t->mr[0].length = c->data_len;
-	memset(t->slot[0].hdr, 0x5a, sizeof(t->slot[0].hdr));
-	KUNIT_ASSERT_EQ(test, rtrs_clt_put_hdr(&t->slot[0], &io), c->len);
-	KUNIT_EXPECT_EQ(test, memcmp(t->slot[0].hdr, c->bytes, c->len), 0);
-	KUNIT_EXPECT_EQ(test, t->slot[0].hdr[c->len], 0x5a);
+	memset(t->slots[0]->hdr, 0x5a, sizeof(t->slots[0]->hdr));
+	KUNIT_ASSERT_EQ(test, rtrs_clt_put_hdr(t->slots[0], &io), c->len);
+	KUNIT_EXPECT_EQ(test, memcmp(t->slots[0]->hdr, c->bytes, c->len), 0);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->hdr[c->len], 0x5a);
 }
 
 static void headers_of_the_longest_message_fit(struct kunit *test)
@@ -100,8 +101,8 @@ static void headers_of_the_longest_message_fit(struct kunit *test)
 
 	io.msg = kunit_kzalloc(test, io.msg_len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, io.msg);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_put_hdr(&t->slot[0], &io), 344);
-	KUNIT_EXPECT_LE(test, 344, sizeof(t->slot[0].hdr));
+	KUNIT_EXPECT_EQ(test, rtrs_clt_put_hdr(t->slots[0], &io), 344);
+	KUNIT_EXPECT_LE(test, 344, sizeof(t->slots[0]->hdr));
 }
 
 static const struct answer_case {
@@ -127,9 +128,9 @@ static void answer_finds_its_request(struct kunit *test)
 	struct io_test *t = test->priv;
 	struct rtrs_clt_slot *slot;
 
-	t->slot[1].queued = false;
+	t->slots[1]->queued = false;
 	slot = rtrs_clt_find_slot(&t->con[c->cid], c->slot);
-	KUNIT_EXPECT_PTR_EQ(test, slot, c->found ? &t->slot[c->slot] : NULL);
+	KUNIT_EXPECT_PTR_EQ(test, slot, c->found ? t->slots[c->slot] : NULL);
 }
 
 static void answer_before_there_are_slots_finds_none(struct kunit *test)
@@ -168,10 +169,10 @@ static void invalidated_key_finds_its_request(struct kunit *test)
 	struct io_test *t = test->priv;
 	struct rtrs_clt_slot *slot;
 
-	t->slot[1].queued = false;
-	t->slot[2].mr_used = false;
+	t->slots[1]->queued = false;
+	t->slots[2]->mr_used = false;
 	slot = rtrs_clt_find_key(&t->con[c->cid], c->key);
-	KUNIT_EXPECT_PTR_EQ(test, slot, c->slot < 0 ? NULL : &t->slot[c->slot]);
+	KUNIT_EXPECT_PTR_EQ(test, slot, c->slot < 0 ? NULL : t->slots[c->slot]);
 }
 
 /* The answer is for slot 0x0102. */
