@@ -486,6 +486,18 @@ mixed=--bssplit=512/15:1k/10:4k/30:16k/15:64k/10:128k/10:1m/10
 # shellcheck disable=SC2034
 mixed4k=--bssplit=4k/45:16k/20:64k/15:128k/10:1m/10
 
+# ---- a hostile peer ----
+
+# hostile ARGUMENT...: run it; see hostile/main.c
+hostile()
+{
+	modprobe -a ib_uverbs rdma_ucm
+	"${RIG_TREES%tree-}hostile" "$@"
+}
+
+# The server's address as hostile takes it
+hostile_addr() { addr server 0 | cut -d: -f2; }
+
 # ---- leftovers ----
 
 # leftovers: lists what is left of a test on this guest; nothing if all is well.

@@ -29,7 +29,7 @@ source_packages="linux-source-6.1 xz-utils bzip2"
 check_packages="$source_packages sparse perl"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux python3-minimal
-	python3 binutils"
+	python3 binutils librdmacm-dev libibverbs-dev ibverbs-providers"
 
 debug_packages="$source_packages flex bison bc patch rsync"
 
@@ -312,6 +312,12 @@ build_ours()
 	make -j"$(nproc)" -C "$built" KDIR="$kdir" $arch $checked modules
 }
 
+# A program of user space; guests run it from here, whatever set of modules they have.
+hostile_peer()
+{
+	step "the hostile peer" make -C "$here/hostile" OUT="$dir/hostile"
+}
+
 case ${1:-} in
 build)
 	# shellcheck disable=SC2086
@@ -347,6 +353,7 @@ guest)
 		*)	die "no set of modules '$s'; there are: ours, intree" ;;
 		esac
 	done
+	hostile_peer
 	[ $kernel = debug ] || initramfs
 	cat >"$dir/guest.env" <<-ENV
 	KERNEL=$kernel

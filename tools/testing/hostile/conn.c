@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections: addresses and routes, queue pairs, the connection manager. Each has
+ * an event channel and a completion queue of its own, so that one that is stuck or
+ * broken is in nobody's way.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "hostile.h"
+
+#define RESOLVE_MS	5000
+#define SEND_WRS	512
+
+struct sockaddr_storage server_addr;
+
+int set_addr(const char *addr, const char *port)
+{
+	struct sockaddr_in6 *in6 = (void *)&server_addr;
+	struct sockaddr_in *in = (void *)&server_addr;
+
+	if (inet_pton(AF_INET, addr, &in->sin_addr) == 1) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(atoi(port));
+		return 0;
+	}
+	if (inet_pton(AF_INET6, addr, &in6->sin6_addr) != 1)
+		return -1;
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(atoi(port));
+	return 0;
+}
+
+/* The private data of an answer; an accept is as long as the CM makes it. */
+static void con_keep_rep(struct con *con, const struct rdma_cm_event *ev)
+{
+	const struct cm_rep *rep = ev->param.conn.private_data;
+	struct path *p = con->path;
+	bool rejected = ev->event == RDMA_CM_EVENT_REJECTED;
+
+	if (!rep || ev->param.conn.private_data_len < sizeof(*rep))
+		return;
+	if (rejected)
+		p->reject_err = rep->magic == MAGIC ? (int16_t)rep->err : 0;
+	else if (!con->cid)
+		p->rep = *rep;
+}
+
+static void con_event(struct con *con, const struct rdma_cm_event *ev)
+{
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		con->up = true;
+		con_keep_rep(con, ev);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		con_keep_rep(con, ev);
+		con->ended = true;
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		con->ended = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Handles one event, if there is one in time; its type, or -1. */
+static int con_next_event(struct con *con, int ms)
+{
+	struct pollfd fd = { .fd = con->ch->fd, .events = POLLIN };
+	struct rdma_cm_event *ev;
+	int type;
+
+	if (poll(&fd, 1, ms) <= 0 || rdma_get_cm_event(con->ch, &ev))
+		return -1;
+	type = ev->event;
+	con_event(con, ev);
+	rdma_ack_cm_event(ev);
+	return type;
+}
+
+/* 0 if the event came; -1 if another one, or none */
+int con_wait_event(struct con *con, enum rdma_cm_event_type want, int ms)
+{
+	int got = con_next_event(con, ms);
+
+	if (got == (int)want)
+		return 0;
+	return fail("connection %u: waited for %s, got %s", con->cid,
+		    rdma_event_str(want), got < 0 ? "nothing" : rdma_event_str(got));
+}
+
+void con_poll_cm(struct con *con)
+{
+	while (con->ch && con_next_event(con, 0) >= 0)
+		;
+}
+
+int con_resolve(struct con *con)
+{
+	con->ch = rdma_create_event_channel();
+	if (!con->ch)
+		return fail("no event channel: %s", strerror(errno));
+	fcntl(con->ch->fd, F_SETFL, O_NONBLOCK);
+	if (rdma_create_id(con->ch, &con->id, con, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(con->id, NULL, (void *)&server_addr, RESOLVE_MS))
+		return fail("can't resolve the address: %s", strerror(errno));
+	if (con_wait_event(con, RDMA_CM_EVENT_ADDR_RESOLVED, RESOLVE_MS))
+		return -1;
+	if (rdma_resolve_route(con->id, RESOLVE_MS))
+		return fail("can't resolve the route: %s", strerror(errno));
+	return con_wait_event(con, RDMA_CM_EVENT_ROUTE_RESOLVED, RESOLVE_MS);
+}
+
+int con_recv(struct con *con, unsigned int i)
+{
+	bool info = i == NR_RECVS;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)con->recvs + i * RECV_SIZE,
+		.length = info ? INFO_SIZE : RECV_SIZE,
+		.lkey = con->path->mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(con->id->qp, &wr, &bad);
+}
+
+int con_create_qp(struct con *con)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap.max_send_wr = SEND_WRS,
+		.cap.max_recv_wr = NR_RECVS + 1,
+		.cap.max_send_sge = 1,
+		.cap.max_recv_sge = 1,
+		.sq_sig_all = 1,
+	};
+	unsigned int i;
+
+	con->cq = ibv_create_cq(con->id->verbs, SEND_WRS + NR_RECVS + 1, NULL,
+				NULL, 0);
+	if (!con->cq)
+		return fail("no completion queue: %s", strerror(errno));
+	attr.send_cq = con->cq;
+	attr.recv_cq = con->cq;
+	if (rdma_create_qp(con->id, con->path->pd, &attr))
+		return fail("no queue pair: %s", strerror(errno));
+	if (con->path->no_recv)
+		return 0;
+	/* The first one, of connection 0, is for INFO_RSP. */
+	if (!con->cid && con_recv(con, NR_RECVS))
+		return fail("can't post a receive");
+	for (i = 0; i < NR_RECVS; i++)
+		if (con_recv(con, i))
+			return fail("can't post a receive");
+	return 0;
+}
+
+/* 0: accepted; 1: rejected; -1: neither */
+int con_request(struct con *con, const void *data, u8 len)
+{
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = len,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+	};
+	int ev;
+
+	if (rdma_connect(con->id, &param))
+		return fail("rdma_connect: %s", strerror(errno));
+	ev = con_next_event(con, 10000);
+	if (ev == RDMA_CM_EVENT_ESTABLISHED)
+		return 0;
+	if (ev == RDMA_CM_EVENT_REJECTED)
+		return 1;
+	return fail("connection %u: request got %s", con->cid,
+		    ev < 0 ? "no answer" : rdma_event_str(ev));
+}
+
+void con_free(struct con *con)
+{
+	if (con->id && con->id->qp)
+		rdma_destroy_qp(con->id);
+	if (con->cq)
+		ibv_destroy_cq(con->cq);
+	if (con->id)
+		rdma_destroy_id(con->id);
+	if (con->ch)
+		rdma_destroy_event_channel(con->ch);
+	memset(con, 0, offsetof(struct con, recvs));
+}
+
+/* Room for so many work requests more; -1 if the connection ends instead. */
+int con_room(struct con *con, unsigned int nr)
+{
+	u64 end = now_ms() + 10000;
+
+	while (con->inflight + nr > SEND_WRS) {
+		path_poll(con->path);
+		if (con->ended || con->status || now_ms() > end)
+			return -1;
+		if (con->inflight + nr > SEND_WRS)
+			nap_us(50);
+	}
+	return 0;
+}
+
+/* Posts a chain. One that the queue pair refuses, as it is broken, is no error. */
+int con_post(struct con *con, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL, *w;
+	unsigned int nr = 0;
+
+	for (w = wr; w; w = w->next)
+		nr++;
+	if (!con->id || !con->id->qp || con_room(con, nr))
+		return -1;
+	if (ibv_post_send(con->id->qp, wr, &bad))
+		for (w = bad; w; w = w->next)
+			nr--;
+	con->inflight += nr;
+	return 0;
+}

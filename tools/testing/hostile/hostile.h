@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the hostile peer's files share: connections, a path of them, and what a
+ * case is.
+ */
+#ifndef HOSTILE_H
+#define HOSTILE_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define MAX_CONS	8
+#define MAX_DEPTH	1024
+#define STRIDE		(136 << 10)	/* a chunk and something behind it */
+#define NR_AREAS	8		/* pieces of memory to send from */
+#define RECV_SIZE	64
+#define NR_RECVS	128
+#define INFO_SIZE	(8 + 16 * MAX_DEPTH)
+
+/**
+ * struct con - a connection
+ * @path: its path
+ * @cid: its index there
+ * @ch: events of @id
+ * @id: the connection manager's side of it
+ * @cq: completions of both queues
+ * @recvs: NR_RECVS buffers of RECV_SIZE bytes, part of the path's memory
+ * @up: was established
+ * @ended: the peer disconnected it, or it broke
+ * @status: first completion that failed, not counting flushed ones
+ * @inflight: work requests in the send queue whose completion has not been seen
+ */
+struct con {
+	struct path *path;
+	unsigned int cid;
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *id;
+	struct ibv_cq *cq;
+	u8 *recvs;
+	bool up;
+	bool ended;
+	enum ibv_wc_status status;
+	unsigned int inflight;
+};
+
+/**
+ * struct slot - what is known of a chunk
+ * @addr: where it is
+ * @key: its key
+ * @answers: how many answers came for it
+ * @err: errno of the last one, as the peer said it
+ * @imm_type: type of its immediate value
+ * @stale: the key that it had before
+ */
+struct slot {
+	u64 addr;
+	u32 key;
+	u32 answers;
+	int err;
+	int imm_type;
+	u32 stale;
+};
+
+/**
+ * struct path - a path as a client has it
+ * @sess: name of the session
+ * @req: private data that the connection requests are made of
+ * @nr_cons: how many connections are asked for
+ * @cons: they
+ * @pd: all memory is in there
+ * @mem: areas to send from, then as many for data that is read, then receives
+ * @mr: @mem
+ * @mem_len: length of @mem
+ * @rep: the server's answer to the first request
+ * @reject_err: errno of a reject, 0 if it said none
+ * @off_bits: bits of an offset in the immediate value of a request
+ * @nr_info: descriptors of INFO_RSP, 0 before it came
+ * @slot: the chunks
+ * @hb_msgs: heartbeats that came
+ * @hb_acks: answers to heartbeats that came
+ * @invalidated: messages that invalidated something
+ * @unexpected: what came and is none of all this
+ * @no_recv: connections get no receives
+ * @mute: heartbeats aren't answered
+ */
+struct path {
+	char sess[256];
+	struct cm_req req;
+	unsigned int nr_cons;
+	struct con cons[MAX_CONS];
+	struct ibv_pd *pd;
+	u8 *mem;
+	struct ibv_mr *mr;
+	size_t mem_len;
+	struct cm_rep rep;
+	int reject_err;
+	unsigned int off_bits;
+	unsigned int nr_info;
+	struct slot slot[MAX_DEPTH];
+	unsigned int hb_msgs;
+	unsigned int hb_acks;
+	unsigned int invalidated;
+	unsigned int unexpected;
+	bool no_recv;
+	bool mute;
+};
+
+/**
+ * struct request - what is to be sent, field by field, right or wrong
+ * @slot: which chunk
+ * @cid: which connection
+ * @type: MSG_WRITE or MSG_READ
+ * @msg: user message
+ * @msg_len: so much of it is sent
+ * @usr_len: so much is said to be there
+ * @data: what to write, NULL for whatever there is
+ * @data_len: how much is written, or how much room there is for data
+ * @flags: of a read
+ * @nr_desc: so many are said to be there
+ * @desc: where to read to
+ */
+struct request {
+	unsigned int slot;
+	unsigned int cid;
+	u16 type;
+	const void *msg;
+	u16 msg_len;
+	u16 usr_len;
+	const void *data;
+	u32 data_len;
+	u16 flags;
+	u16 nr_desc;
+	struct desc desc;
+};
+
+/* util.c */
+extern char why[512];
+extern bool verbose;
+u64 now_ms(void);
+void nap_us(unsigned int us);
+int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void rnd_seed(u64 seed);
+u64 rnd(void);
+u32 rnd_below(u32 n);
+void log_mark(void);
+bool log_has(const char *text, char *line, size_t len);
+
+/* conn.c */
+extern struct sockaddr_storage server_addr;
+int set_addr(const char *addr, const char *port);
+int con_wait_event(struct con *con, enum rdma_cm_event_type want, int ms);
+int con_resolve(struct con *con);
+int con_create_qp(struct con *con);
+int con_request(struct con *con, const void *data, u8 len);
+void con_poll_cm(struct con *con);
+void con_free(struct con *con);
+int con_post(struct con *con, struct ibv_send_wr *wr);
+int con_room(struct con *con, unsigned int nr);
+int con_recv(struct con *con, unsigned int i);
+
+/* path.c */
+struct path *path_new(const char *sess);
+int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len);
+int path_connect(struct path *p);
+int path_info_req(struct path *p, const void *msg, u32 len);
+int path_info(struct path *p);
+struct path *path_up(const char *sess);
+void path_poll(struct path *p);
+bool path_ended(const struct path *p);
+void path_free(struct path *p);
+u8 *area(struct path *p, unsigned int i);
+u8 *read_area(struct path *p, unsigned int i);
+int send_imm(struct path *p, unsigned int cid, u32 imm);
+int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len);
+int write_to(struct path *p, unsigned int cid, const void *from, u32 len,
+	     u64 addr, u32 key, const u32 *imm);
+u32 imm_req(const struct path *p, unsigned int slot, u32 off);
+u32 request_write(struct path *p, const struct request *r, u32 *imm);
+int request_send(struct path *p, const struct request *r);
+struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
+			    u32 data_len);
+int wait_answer(struct path *p, unsigned int slot, u32 before, int ms);
+int do_request(struct path *p, const struct request *r);
+
+/* rnbd.c */
+int sess_info(struct path *p, u8 ver);
+int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
+
+/* check.c */
+int must_end(struct path *p, const char *reason);
+int must_live(struct path *p);
+int must_answer(struct path *p, const struct request *r, int err);
+int must_refuse(struct path *p, int got, int err);
+
+/**
+ * struct test - a directed case
+ * @name: its name
+ * @about: what is wrong, and what is to come of it
+ * @run: does it; 0, or fail()
+ */
+struct test {
+	const char *name;
+	const char *about;
+	int (*run)(void);
+};
+
+extern const struct test rtrs_cases[];
+extern const struct test rnbd_cases[];
+/* main.c */
+extern const char *test_name;
+extern char note[300];
+void count_logged(void);
+extern char dev_rw[256];
+
+#endif

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A path as a client has it: its handshake, requests and answers, all as it should
+ * be unless a case says otherwise.
+ */
+#include <sys/mman.h>
+
+#include "hostile.h"
+
+#define AREAS_LEN	((size_t)NR_AREAS * STRIDE)
+#define CON_RECV_LEN	((size_t)NR_RECVS * RECV_SIZE + INFO_SIZE)
+
+u8 *area(struct path *p, unsigned int i)
+{
+	return p->mem + (size_t)(i % NR_AREAS) * STRIDE;
+}
+
+u8 *read_area(struct path *p, unsigned int i)
+{
+	return p->mem + AREAS_LEN + (size_t)(i % NR_AREAS) * STRIDE;
+}
+
+static void fill_random(void *buf, size_t len)
+{
+	u8 *b = buf;
+
+	while (len--)
+		*b++ = rnd();
+}
+
+struct path *path_new(const char *sess)
+{
+	struct path *p = calloc(1, sizeof(*p));
+	unsigned int i;
+
+	if (!p)
+		return NULL;
+	p->mem_len = 2 * AREAS_LEN + MAX_CONS * CON_RECV_LEN;
+	p->mem = mmap(NULL, p->mem_len, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->mem == MAP_FAILED) {
+		free(p);
+		return NULL;
+	}
+	snprintf(p->sess, sizeof(p->sess), "%s", sess);
+	p->nr_cons = 2;
+	p->req = (struct cm_req) {
+		.magic = MAGIC,
+		.version = VERSION,
+		.cid_num = p->nr_cons,
+		.recon_cnt = 1,
+		.first_conn = 1,
+	};
+	fill_random(p->req.path_uuid, 16);
+	fill_random(p->req.sess_uuid, 16);
+	for (i = 0; i < MAX_CONS; i++) {
+		p->cons[i].path = p;
+		p->cons[i].cid = i;
+		p->cons[i].recvs = p->mem + 2 * AREAS_LEN + i * CON_RECV_LEN;
+	}
+	return p;
+}
+
+/* A connection of the path, asked for with this; as con_request(). */
+int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len)
+{
+	struct con *con = &p->cons[cid];
+
+	con->cid = cid;
+	if (con_resolve(con))
+		return -1;
+	if (!p->pd) {
+		p->pd = ibv_alloc_pd(con->id->verbs);
+		if (!p->pd)
+			return fail("no protection domain");
+		p->mr = ibv_reg_mr(p->pd, p->mem, p->mem_len,
+				   IBV_ACCESS_LOCAL_WRITE |
+				   IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ);
+		if (!p->mr)
+			return fail("can't register memory: %s", strerror(errno));
+	}
+	if (con_create_qp(con))
+		return -1;
+	return con_request(con, req, len);
+}
+
+static unsigned int bits(u32 n)
+{
+	return n ? 32 - __builtin_clz(n) : 0;
+}
+
+int path_connect(struct path *p)
+{
+	struct cm_req req = p->req;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < p->nr_cons; i++) {
+		req.cid = i;
+		ret = path_con(p, i, &req, sizeof(req));
+		if (ret)
+			return ret < 0 ? ret : fail("rejected with %d",
+						    p->reject_err);
+	}
+	if (p->rep.magic != MAGIC || p->rep.version >> 8 != VERSION >> 8 ||
+	    !p->rep.queue_depth || p->rep.queue_depth > MAX_DEPTH)
+		return fail("the accept is wrong");
+	p->off_bits = 28 - bits(p->rep.queue_depth - 1);
+	return 0;
+}
+
+/* Sends a first message, whatever it is. */
+int path_info_req(struct path *p, const void *msg, u32 len)
+{
+	return send_msg(p, 0, msg, len);
+}
+
+static int path_wait_info(struct path *p)
+{
+	u64 end = now_ms() + 10000;
+
+	while (!p->nr_info) {
+		path_poll(p);
+		if (path_ended(p))
+			return fail("the path ended before INFO_RSP");
+		if (now_ms() > end)
+			return fail("no INFO_RSP");
+		nap_us(100);
+	}
+	return 0;
+}
+
+int path_info(struct path *p)
+{
+	struct info_req req = { .type = MSG_INFO_REQ };
+
+	memcpy(req.name, p->sess, sizeof(req.name));
+	if (path_info_req(p, &req, sizeof(req)))
+		return fail("INFO_REQ can't be sent");
+	return path_wait_info(p);
+}
+
+struct path *path_up(const char *sess)
+{
+	struct path *p = path_new(sess);
+
+	if (p && !path_connect(p) && !path_info(p))
+		return p;
+	if (p)
+		path_free(p);
+	return NULL;
+}
+
+bool path_ended(const struct path *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_CONS; i++)
+		if (p->cons[i].ended || p->cons[i].status)
+			return true;
+	return false;
+}
+
+/* Deals the descriptors out to the slots. */
+static void path_read_info(struct path *p, const struct info_rsp *rsp, u32 len)
+{
+	u32 chunk = p->rep.max_io_size + p->rep.max_hdr_size;
+	unsigned int i, slot = 0;
+	u64 off;
+
+	if (rsp->type != MSG_INFO_RSP || len != 8u + 16 * rsp->nr) {
+		p->unexpected++;
+		return;
+	}
+	for (i = 0; i < rsp->nr; i++)
+		for (off = 0; off < rsp->desc[i].len && slot < MAX_DEPTH;
+		     off += chunk, slot++) {
+			p->slot[slot].addr = rsp->desc[i].addr + off;
+			p->slot[slot].key = rsp->desc[i].key;
+		}
+	if (slot != p->rep.queue_depth)
+		p->unexpected++;
+	p->nr_info = rsp->nr;
+}
+
+static void path_answered(struct path *p, const struct ibv_wc *wc, u32 imm,
+			  const struct rkey_rsp *key)
+{
+	struct slot *s;
+	u32 nr = imm & 0x7ffff;
+
+	if (nr >= p->rep.queue_depth) {
+		p->unexpected++;
+		return;
+	}
+	s = &p->slot[nr];
+	s->imm_type = imm >> 28;
+	s->err = -(int)((imm >> 19) & 0x1ff);
+	if (wc->opcode == IBV_WC_RECV && (p->rep.flags & FLAG_NEW_RKEY)) {
+		if (wc->byte_len != sizeof(*key) || key->type != MSG_RKEY_RSP ||
+		    key->slot != nr)
+			p->unexpected++;
+		s->stale = s->key;
+		s->key = key->rkey;
+	}
+	s->answers++;
+}
+
+static void path_received(struct con *con, const struct ibv_wc *wc)
+{
+	struct path *p = con->path;
+	const void *buf = con->recvs + wc->wr_id * RECV_SIZE;
+	u32 imm = ntohl(wc->imm_data);
+
+	if (wc->wc_flags & IBV_WC_WITH_INV) {
+		p->invalidated++;
+	} else if (!(wc->wc_flags & IBV_WC_WITH_IMM)) {
+		path_read_info(p, buf, wc->byte_len);
+	} else if (imm >> 28 == IMM_HB_MSG) {
+		p->hb_msgs++;
+		if (!p->mute)
+			send_imm(p, con->cid, (u32)IMM_HB_ACK << 28);
+	} else if (imm >> 28 == IMM_HB_ACK) {
+		p->hb_acks++;
+	} else if (imm >> 28 == IMM_IO_RSP || imm >> 28 == IMM_IO_RSP_W_INV) {
+		path_answered(p, wc, imm, buf);
+	} else {
+		p->unexpected++;
+	}
+	if (wc->wr_id < NR_RECVS)
+		con_recv(con, wc->wr_id);
+}
+
+static void con_poll_cq(struct con *con)
+{
+	struct ibv_wc wc[32];
+	int i, n;
+
+	while (con->cq && (n = ibv_poll_cq(con->cq, ARRAY_SIZE(wc), wc)) > 0) {
+		for (i = 0; i < n; i++) {
+			if (wc[i].wr_id & 1ull << 63)
+				con->inflight--;
+			if (wc[i].status == IBV_WC_SUCCESS) {
+				if (!(wc[i].wr_id & 1ull << 63))
+					path_received(con, &wc[i]);
+			} else if (!con->status) {
+				con->status = wc[i].status;
+			}
+		}
+	}
+}
+
+void path_poll(struct path *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_CONS; i++) {
+		if (!p->cons[i].id)
+			continue;
+		con_poll_cq(&p->cons[i]);
+		con_poll_cm(&p->cons[i]);
+	}
+}
+
+void path_free(struct path *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_CONS; i++)
+		if (p->cons[i].up && !p->cons[i].ended)
+			rdma_disconnect(p->cons[i].id);
+	for (i = 0; i < MAX_CONS; i++)
+		con_free(&p->cons[i]);
+	if (p->mr)
+		ibv_dereg_mr(p->mr);
+	if (p->pd)
+		ibv_dealloc_pd(p->pd);
+	munmap(p->mem, p->mem_len);
+	free(p);
+}
+
+static struct ibv_send_wr wr_from(struct path *p, struct ibv_sge *sge,
+				  const void *from, u32 len)
+{
+	*sge = (struct ibv_sge) {
+		.addr = (uintptr_t)from,
+		.length = len,
+		.lkey = p->mr->lkey,
+	};
+	return (struct ibv_send_wr) {
+		.wr_id = 1ull << 63,
+		.sg_list = sge,
+		.num_sge = !!len,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+}
+
+int send_imm(struct path *p, unsigned int cid, u32 imm)
+{
+	return write_to(p, cid, NULL, 0, 0, 0, &imm);
+}
+
+/* A message by SEND, from the last area. */
+int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len)
+{
+	u8 *buf = area(p, NR_AREAS - 1);
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+
+	if (len)
+		memcpy(buf, msg, len);
+	wr = wr_from(p, &sge, buf, len);
+	wr.opcode = IBV_WR_SEND;
+	return con_post(&p->cons[cid], &wr);
+}
+
+/* RDMA WRITE of the path's memory, WITH IMM if there's one */
+int write_to(struct path *p, unsigned int cid, const void *from, u32 len,
+	     u64 addr, u32 key, const u32 *imm)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_from(p, &sge, from, len);
+
+	wr.opcode = imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+	wr.imm_data = imm ? htonl(*imm) : 0;
+	wr.wr.rdma.remote_addr = addr;
+	wr.wr.rdma.rkey = key;
+	return con_post(&p->cons[cid], &wr);
+}
+
+u32 imm_req(const struct path *p, unsigned int slot, u32 off)
+{
+	return (slot << p->off_bits | off) & 0x0fffffff;
+}
+
+/*
+ * Puts a request together in the slot's area, as it will be in the chunk, and
+ * says with which immediate value it goes. Its length; it begins behind the data
+ * if it is a read.
+ */
+u32 request_write(struct path *p, const struct request *r, u32 *imm)
+{
+	u8 *buf = area(p, r->slot);
+	struct io_hdr hdr = {
+		.type = r->type,
+		.usr_len = r->usr_len,
+		.flags = r->flags,
+		.nr_desc = r->nr_desc,
+		.desc[0] = r->desc,
+	};
+	u32 off = r->data_len + r->msg_len;
+
+	if (r->type == MSG_WRITE && r->data)
+		memcpy(buf, r->data, r->data_len);
+	memcpy(buf + r->data_len, r->msg, r->msg_len);
+	memcpy(buf + off, &hdr, sizeof(hdr));
+	*imm = imm_req(p, r->slot, off);
+	return off + (r->type == MSG_WRITE ? 4 : sizeof(hdr));
+}
+
+int request_send(struct path *p, const struct request *r)
+{
+	const struct slot *s = &p->slot[r->slot];
+	u32 start = r->type == MSG_WRITE ? 0 : r->data_len;
+	u32 len, imm;
+
+	len = request_write(p, r, &imm);
+	return write_to(p, r->cid, area(p, r->slot) + start, len - start,
+			s->addr + start, s->key, &imm);
+}
+
+/* A request with a user message: reads to the slot's area, or writes. */
+struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
+			    u32 data_len)
+{
+	struct request r = {
+		.cid = 1,
+		.type = type,
+		.msg = msg,
+		.msg_len = len,
+		.usr_len = len,
+		.data_len = data_len,
+	};
+
+	if (type == MSG_READ) {
+		r.nr_desc = 1;
+		r.desc.addr = (uintptr_t)read_area(p, 0);
+		r.desc.key = p->mr->rkey;
+		r.desc.len = data_len;
+	}
+	return r;
+}
+
+/* Waits until more answers than @before have come for a slot. */
+int wait_answer(struct path *p, unsigned int slot, u32 before, int ms)
+{
+	u64 end = now_ms() + ms;
+
+	for (;;) {
+		path_poll(p);
+		if (p->slot[slot].answers != before)
+			return 0;
+		if (path_ended(p))
+			return fail("the path ended instead of an answer");
+		if (now_ms() > end)
+			return fail("no answer in %d ms", ms);
+		nap_us(50);
+	}
+}
+
+/* Sends a request and waits; the errno of the answer, or 1 if none came */
+int do_request(struct path *p, const struct request *r)
+{
+	u32 before = p->slot[r->slot].answers;
+
+	if (request_send(p, r))
+		return fail("can't send"), 1;
+	if (wait_answer(p, r->slot, before, 10000))
+		return 1;
+	return p->slot[r->slot].err;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * RTRS 2.0 and RNBD 2.2 on the wire, written down from the description of the
+ * protocol and not from the drivers' headers, so that a slip there shows here.
+ * Little endian throughout, as are the machines that this runs on.
+ */
+#ifndef HOSTILE_PROTO_H
+#define HOSTILE_PROTO_H
+
+#include <assert.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+#define MAGIC		0x1bbd
+#define VERSION		0x0200
+#define FLAG_NEW_RKEY	2
+#define MAX_MSG_LEN	320	/* what our server takes of a user message */
+
+struct cm_req {
+	u8 cma[2];
+	u16 magic;
+	u16 version;
+	u16 cid;
+	u16 cid_num;
+	u16 recon_cnt;
+	u8 path_uuid[16];
+	u8 sess_uuid[16];
+	u8 first_conn;
+	u8 reserved[11];
+} __attribute__((packed));
+static_assert(sizeof(struct cm_req) == 56, "cm_req");
+
+struct cm_rep {
+	u16 magic;
+	u16 version;
+	u16 err;
+	u16 queue_depth;
+	u32 max_io_size;
+	u32 max_hdr_size;
+	u32 flags;
+	u8 reserved[36];
+} __attribute__((packed));
+static_assert(sizeof(struct cm_rep) == 56, "cm_rep");
+
+enum { MSG_INFO_REQ, MSG_INFO_RSP, MSG_WRITE, MSG_READ, MSG_RKEY_RSP };
+
+struct info_req {
+	u16 type;
+	char name[255];
+	u8 reserved[15];
+} __attribute__((packed));
+static_assert(sizeof(struct info_req) == 272, "info_req");
+
+struct desc {
+	u64 addr;
+	u32 key;
+	u32 len;
+} __attribute__((packed));
+
+struct info_rsp {
+	u16 type;
+	u16 nr;
+	u8 reserved[4];
+	struct desc desc[];
+} __attribute__((packed));
+
+/* A write's header ends after usr_len. */
+struct io_hdr {
+	u16 type;
+	u16 usr_len;
+	u16 flags;
+	u16 nr_desc;
+	struct desc desc[1];
+} __attribute__((packed));
+static_assert(sizeof(struct io_hdr) == 24, "io_hdr");
+
+#define NEED_INVAL	1
+
+struct rkey_rsp {
+	u16 type;
+	u16 slot;
+	u32 rkey;
+} __attribute__((packed));
+
+enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_HB_MSG = 8, IMM_HB_ACK };
+
+/* RNBD */
+
+enum { RNBD_SESS_INFO, RNBD_SESS_INFO_RSP, RNBD_OPEN, RNBD_OPEN_RSP, RNBD_IO,
+	RNBD_CLOSE };
+enum { OP_READ, OP_WRITE, OP_FLUSH, OP_DISCARD, OP_SECURE_ERASE, OP_WRITE_ZEROES };
+enum { ACC_RO, ACC_RW, ACC_MIGRATION };
+
+struct sess_info {
+	u16 type;
+	u16 zero;
+	u8 ver;
+	u8 reserved[31];
+} __attribute__((packed));
+static_assert(sizeof(struct sess_info) == 36, "sess_info");
+
+struct open_req {
+	u16 type;
+	u16 zero;
+	u8 access_mode;
+	u8 reserved;
+	char name[255];
+	u8 reserved2[3];
+} __attribute__((packed));
+static_assert(sizeof(struct open_req) == 264, "open_req");
+
+struct open_rsp {
+	u16 type;
+	u16 zero;
+	u32 device_id;
+	u64 nsectors;
+	u32 max_hw_sectors;
+	u32 max_write_zeroes_sectors;
+	u32 max_discard_sectors;
+	u32 discard_granularity;
+	u32 discard_alignment;
+	u16 physical_block_size;
+	u16 logical_block_size;
+	u16 max_segments;
+	u16 secure_discard;
+	u8 obsolete;
+	u8 cache_policy;
+	u8 reserved[10];
+} __attribute__((packed));
+static_assert(sizeof(struct open_rsp) == 56, "open_rsp");
+
+struct io_msg {
+	u16 type;
+	u16 zero;
+	u32 device_id;
+	u64 sector;
+	u32 rw;
+	u32 bi_size;
+	u16 prio;
+	u8 reserved[6];
+} __attribute__((packed));
+static_assert(sizeof(struct io_msg) == 32, "io_msg");
+
+struct close_msg {
+	u16 type;
+	u16 zero;
+	u32 device_id;
+} __attribute__((packed));
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Time, chance, reasons, and the kernel's log.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hostile.h"
+
+char why[512];
+bool verbose;
+
+u64 now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+}
+
+void nap_us(unsigned int us)
+{
+	struct timespec ts = { .tv_nsec = us * 1000l };
+
+	nanosleep(&ts, NULL);
+}
+
+/* Says why a case failed; -1, to be returned by it. */
+int fail(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	return -1;
+}
+
+/* splitmix64: the same sequence from the same seed on any machine. */
+static u64 rnd_state;
+
+void rnd_seed(u64 seed)
+{
+	rnd_state = seed;
+}
+
+u64 rnd(void)
+{
+	u64 z = rnd_state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+u32 rnd_below(u32 n)
+{
+	return n ? rnd() % n : 0;
+}
+
+static int kmsg = -1;
+
+/* From now on, log_has() sees what the kernel logs. */
+void log_mark(void)
+{
+	if (kmsg < 0)
+		kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+	if (kmsg >= 0)
+		lseek(kmsg, 0, SEEK_END);
+}
+
+/* Looks for a text in what was logged since, and goes behind it. */
+bool log_has(const char *text, char *line, size_t len)
+{
+	char buf[8192], *msg;
+	ssize_t n;
+
+	while ((n = read(kmsg, buf, sizeof(buf) - 1)) > 0 || errno == EPIPE) {
+		if (n <= 0)
+			continue;
+		buf[n] = 0;
+		msg = strchr(buf, ';');
+		if (!msg || !strstr(msg, text))
+			continue;
+		msg[strcspn(msg, "\n")] = 0;
+		snprintf(line, len, "%s", msg + 1);
+		return true;
+	}
+	return false;
+}
