@@ -495,8 +495,26 @@ hostile()
 	"${RIG_TREES%tree-}hostile" "$@"
 }
 
-# The server's address as hostile takes it
-hostile_addr() { addr server 0 | cut -d: -f2; }
+# bystander DEVICE: I/O of a session that is to notice nothing: writes and verifies
+# all the time, until bystander_unharmed
+bystander()
+{
+	fio --name=bystander --filename="$1" --direct=1 --ioengine=libaio --rw=randwrite \
+		--bs=4k --iodepth=2 --size=4m --verify=crc32c --verify_fatal=1 \
+		--do_verify=1 --loops=1000000 --thinktime=2ms \
+		--max_latency=15s >/tmp/bystander.out 2>&1 &
+	bystander=$!
+}
+
+bystander_unharmed()
+{
+	! ended "$bystander" || fail "the other session's I/O ended: $(cat /tmp/bystander.out)"
+	kill -INT "$bystander"
+	wait "$bystander" || true
+	grep -q 'err= 0' /tmp/bystander.out || fail "the other session noticed: $(cat /tmp/bystander.out)"
+	say "the other session: $(grep -m1 ' write: ' /tmp/bystander.out | xargs)," \
+		"$(grep -m1 ' clat (' /tmp/bystander.out | xargs)"
+}
 
 # ---- leftovers ----
 

@@ -13,12 +13,10 @@
 #define RESOLVE_MS	5000
 #define SEND_WRS	512
 
-struct sockaddr_storage server_addr;
-
-int set_addr(const char *addr, const char *port)
+int set_addr(struct sockaddr_storage *to, const char *addr, const char *port)
 {
-	struct sockaddr_in6 *in6 = (void *)&server_addr;
-	struct sockaddr_in *in = (void *)&server_addr;
+	struct sockaddr_in6 *in6 = (void *)to;
+	struct sockaddr_in *in = (void *)to;
 
 	if (inet_pton(AF_INET, addr, &in->sin_addr) == 1) {
 		in->sin_family = AF_INET;
@@ -51,6 +49,7 @@ static void con_event(struct con *con, const struct rdma_cm_event *ev)
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		con->up = true;
 		con_keep_rep(con, ev);
 		break;
@@ -109,7 +108,8 @@ int con_resolve(struct con *con)
 		return fail("no event channel: %s", strerror(errno));
 	fcntl(con->ch->fd, F_SETFL, O_NONBLOCK);
 	if (rdma_create_id(con->ch, &con->id, con, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(con->id, NULL, (void *)&server_addr, RESOLVE_MS))
+	    rdma_resolve_addr(con->id, NULL, (void *)&con->path->addr,
+			      RESOLVE_MS))
 		return fail("can't resolve the address: %s", strerror(errno));
 	if (con_wait_event(con, RDMA_CM_EVENT_ADDR_RESOLVED, RESOLVE_MS))
 		return -1;
@@ -129,7 +129,29 @@ int con_recv(struct con *con, unsigned int i)
 	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
-	return ibv_post_recv(con->id->qp, &wr, &bad);
+	return ibv_post_recv(con->qp, &wr, &bad);
+}
+
+/* What the connection manager does with a queue pair that is its own, or nearly */
+static int con_move_qp(struct con *con, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	if (rdma_init_qp_attr(con->id, &attr, &mask))
+		return -1;
+	if (state == IBV_QPS_RTS)
+		attr.max_rd_atomic = 1;
+	return ibv_modify_qp(con->qp, &attr, mask);
+}
+
+void con_destroy_qp(struct con *con)
+{
+	if (con->qp && con->qp == con->id->qp)
+		rdma_destroy_qp(con->id);
+	else if (con->qp)
+		ibv_destroy_qp(con->qp);
+	con->qp = NULL;
 }
 
 int con_create_qp(struct con *con)
@@ -150,8 +172,15 @@ int con_create_qp(struct con *con)
 		return fail("no completion queue: %s", strerror(errno));
 	attr.send_cq = con->cq;
 	attr.recv_cq = con->cq;
-	if (rdma_create_qp(con->id, con->path->pd, &attr))
-		return fail("no queue pair: %s", strerror(errno));
+	if (con->path->may_read) {
+		con->qp = ibv_create_qp(con->path->pd, &attr);
+		if (!con->qp || con_move_qp(con, IBV_QPS_INIT))
+			return fail("no queue pair: %s", strerror(errno));
+	} else {
+		if (rdma_create_qp(con->id, con->path->pd, &attr))
+			return fail("no queue pair: %s", strerror(errno));
+		con->qp = con->id->qp;
+	}
 	if (con->path->no_recv)
 		return 0;
 	/* The first one, of connection 0, is for INFO_RSP. */
@@ -163,22 +192,37 @@ int con_create_qp(struct con *con)
 	return 0;
 }
 
-/* 0: accepted; 1: rejected; -1: neither */
-int con_request(struct con *con, const void *data, u8 len)
+int con_request_only(struct con *con, const void *data, u8 len)
 {
 	struct rdma_conn_param param = {
 		.private_data = data,
 		.private_data_len = len,
+		.responder_resources = 1,
+		.initiator_depth = 1,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
+		.qp_num = con->qp->qp_num,
 	};
+
+	return rdma_connect(con->id, &param);
+}
+
+/* 0: accepted; 1: rejected; -1: neither */
+int con_request(struct con *con, const void *data, u8 len)
+{
 	int ev;
 
-	if (rdma_connect(con->id, &param))
+	if (con_request_only(con, data, len))
 		return fail("rdma_connect: %s", strerror(errno));
 	ev = con_next_event(con, 10000);
 	if (ev == RDMA_CM_EVENT_ESTABLISHED)
 		return 0;
+	if (ev == RDMA_CM_EVENT_CONNECT_RESPONSE) {
+		if (con_move_qp(con, IBV_QPS_RTR) ||
+		    con_move_qp(con, IBV_QPS_RTS) || rdma_establish(con->id))
+			return fail("can't establish: %s", strerror(errno));
+		return 0;
+	}
 	if (ev == RDMA_CM_EVENT_REJECTED)
 		return 1;
 	return fail("connection %u: request got %s", con->cid,
@@ -187,15 +231,18 @@ int con_request(struct con *con, const void *data, u8 len)
 
 void con_free(struct con *con)
 {
-	if (con->id && con->id->qp)
-		rdma_destroy_qp(con->id);
+	con_destroy_qp(con);
 	if (con->cq)
 		ibv_destroy_cq(con->cq);
 	if (con->id)
 		rdma_destroy_id(con->id);
 	if (con->ch)
 		rdma_destroy_event_channel(con->ch);
-	memset(con, 0, offsetof(struct con, recvs));
+	*con = (struct con) {
+		.path = con->path,
+		.cid = con->cid,
+		.recvs = con->recvs,
+	};
 }
 
 /* Room for so many work requests more; -1 if the connection ends instead. */
@@ -221,9 +268,9 @@ int con_post(struct con *con, struct ibv_send_wr *wr)
 
 	for (w = wr; w; w = w->next)
 		nr++;
-	if (!con->id || !con->id->qp || con_room(con, nr))
+	if (!con->qp || con_room(con, nr))
 		return -1;
-	if (ibv_post_send(con->id->qp, wr, &bad))
+	if (ibv_post_send(con->qp, wr, &bad))
 		for (w = bad; w; w = w->next)
 			nr--;
 	con->inflight += nr;

@@ -32,6 +32,7 @@
  * @cid: its index there
  * @ch: events of @id
  * @id: the connection manager's side of it
+ * @qp: the queue pair, the connection manager's or our own
  * @cq: completions of both queues
  * @recvs: NR_RECVS buffers of RECV_SIZE bytes, part of the path's memory
  * @up: was established
@@ -44,6 +45,7 @@ struct con {
 	unsigned int cid;
 	struct rdma_event_channel *ch;
 	struct rdma_cm_id *id;
+	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	u8 *recvs;
 	bool up;
@@ -73,6 +75,7 @@ struct slot {
 /**
  * struct path - a path as a client has it
  * @sess: name of the session
+ * @addr: where the server is
  * @req: private data that the connection requests are made of
  * @nr_cons: how many connections are asked for
  * @cons: they
@@ -91,9 +94,11 @@ struct slot {
  * @unexpected: what came and is none of all this
  * @no_recv: connections get no receives
  * @mute: heartbeats aren't answered
+ * @may_read: queue pairs can send RDMA READ and atomics, though the peer allows none
  */
 struct path {
 	char sess[256];
+	struct sockaddr_storage addr;
 	struct cm_req req;
 	unsigned int nr_cons;
 	struct con cons[MAX_CONS];
@@ -112,6 +117,7 @@ struct path {
 	unsigned int unexpected;
 	bool no_recv;
 	bool mute;
+	bool may_read;
 };
 
 /**
@@ -144,7 +150,7 @@ struct request {
 
 /* util.c */
 extern char why[512];
-extern bool verbose;
+extern bool quiet;
 u64 now_ms(void);
 void nap_us(unsigned int us);
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -152,16 +158,17 @@ void rnd_seed(u64 seed);
 u64 rnd(void);
 u32 rnd_below(u32 n);
 void log_mark(void);
-bool log_has(const char *text, char *line, size_t len);
+const char *log_line(unsigned int i);
 
 /* conn.c */
-extern struct sockaddr_storage server_addr;
-int set_addr(const char *addr, const char *port);
+int set_addr(struct sockaddr_storage *to, const char *addr, const char *port);
 int con_wait_event(struct con *con, enum rdma_cm_event_type want, int ms);
 int con_resolve(struct con *con);
 int con_create_qp(struct con *con);
+int con_request_only(struct con *con, const void *data, u8 len);
 int con_request(struct con *con, const void *data, u8 len);
 void con_poll_cm(struct con *con);
+void con_destroy_qp(struct con *con);
 void con_free(struct con *con);
 int con_post(struct con *con, struct ibv_send_wr *wr);
 int con_room(struct con *con, unsigned int nr);
@@ -172,6 +179,7 @@ struct path *path_new(const char *sess);
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len);
 int path_connect(struct path *p);
 int path_info_req(struct path *p, const void *msg, u32 len);
+int path_wait_info(struct path *p);
 int path_info(struct path *p);
 struct path *path_up(const char *sess);
 void path_poll(struct path *p);
@@ -181,6 +189,10 @@ u8 *area(struct path *p, unsigned int i);
 u8 *read_area(struct path *p, unsigned int i);
 int send_imm(struct path *p, unsigned int cid, u32 imm);
 int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len);
+int send_with(struct path *p, unsigned int cid, const void *from, u32 len,
+	      enum ibv_wr_opcode opcode, u32 imm_or_key);
+int rdma_op(struct path *p, unsigned int cid, u32 len, u64 addr, u32 key,
+	    enum ibv_wr_opcode opcode);
 int write_to(struct path *p, unsigned int cid, const void *from, u32 len,
 	     u64 addr, u32 key, const u32 *imm);
 u32 imm_req(const struct path *p, unsigned int slot, u32 off);
@@ -193,12 +205,17 @@ int do_request(struct path *p, const struct request *r);
 
 /* rnbd.c */
 int sess_info(struct path *p, u8 ver);
+int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 
 /* check.c */
 int must_end(struct path *p, const char *reason);
+int must_end_quietly(struct path *p);
+int must_go(const char *sess, int ms);
 int must_live(struct path *p);
 int must_answer(struct path *p, const struct request *r, int err);
+int must_answer_some(struct path *p, const struct request *r);
+int end_with(struct path *p, int ret);
 int must_refuse(struct path *p, int got, int err);
 
 /**
@@ -206,19 +223,32 @@ int must_refuse(struct path *p, int got, int err);
  * @name: its name
  * @about: what is wrong, and what is to come of it
  * @run: does it; 0, or fail()
+ * @arg: for @run
+ * @slow: takes its time, so "all" leaves it out
  */
 struct test {
 	const char *name;
 	const char *about;
-	int (*run)(void);
+	int (*run)(long arg);
+	long arg;
+	bool slow;
 };
 
-extern const struct test rtrs_cases[];
+int hello(long arg);
+extern const struct test connect_cases[];
+extern const struct test request_cases[];
 extern const struct test rnbd_cases[];
+
 /* main.c */
 extern const char *test_name;
 extern char note[300];
-void count_logged(void);
-extern char dev_rw[256];
+extern char **args;
+extern char dev_rw[255];
+extern char dev_slow[256];
+extern char dev_other[256];
+extern struct sockaddr_storage addrs[3];
+void count_ended(void);
+void count_refused(void);
+struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr);
 
 #endif

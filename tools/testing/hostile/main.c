@@ -8,16 +8,23 @@
  *
  * Cases are named by patterns. Says "ok CASE" or "not ok CASE: why" for each. The
  * reasons are looked for in this machine's kernel log, so the server has to be
- * here. Device names are given in the environment: HOSTILE_RW, a device that may
- * be written to.
+ * here. HOSTILE_QUIET in the environment says not to look, for a fast run. Device
+ * names are given in the environment, too: HOSTILE_RW and HOSTILE_OTHER, that may be
+ * written to, and HOSTILE_SLOW, whose I/O takes a good part of a second;
+ * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server.
  */
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include "hostile.h"
 
 const char *test_name;
 char note[300];
-char dev_rw[256];
+char **args;
+char dev_rw[255];
+char dev_slow[256];
+char dev_other[256];
+struct sockaddr_storage addrs[3];
 
 /*
  * The kernel limits such messages to 10 in 5 seconds from each place, and leaves
@@ -25,28 +32,37 @@ char dev_rw[256];
  */
 #define LOG_BURST	9
 #define LOG_MS		5100
-static u64 logged_at[LOG_BURST];
-static unsigned int nr_logged;
 
-void count_logged(void)
+static struct burst {
+	u64 at[LOG_BURST];
+	unsigned int nr;
+} ended, refused;
+
+void count_ended(void)
 {
-	logged_at[nr_logged++ % LOG_BURST] = now_ms();
+	ended.at[ended.nr++ % LOG_BURST] = now_ms();
 }
 
-static void pace(void)
+void count_refused(void)
 {
-	u64 oldest = logged_at[nr_logged % LOG_BURST];
+	refused.at[refused.nr++ % LOG_BURST] = now_ms();
+}
 
-	while (oldest && now_ms() < oldest + LOG_MS)
+static void pace(const struct burst *b)
+{
+	u64 oldest = b->at[b->nr % LOG_BURST];
+
+	while (!quiet && oldest && now_ms() < oldest + LOG_MS)
 		nap_us(20000);
 }
 
-static bool chosen(const char *name, char **patterns, int nr)
+static bool chosen(const struct test *t, char **patterns, int nr)
 {
 	int i;
 
 	for (i = 0; i < nr; i++)
-		if (!strcmp(patterns[i], "all") || !fnmatch(patterns[i], name, 0))
+		if ((!strcmp(patterns[i], "all") && !t->slow) ||
+		    !fnmatch(patterns[i], t->name, 0))
 			return true;
 	return false;
 }
@@ -54,17 +70,20 @@ static bool chosen(const char *name, char **patterns, int nr)
 static int run_tests(const struct test *t, char **patterns, int nr)
 {
 	int failed = 0;
+	char name[64];
 	u64 start;
 
 	for (; t->name; t++) {
-		if (!chosen(t->name, patterns, nr))
+		if (!chosen(t, patterns, nr))
 			continue;
-		pace();
-		test_name = t->name;
+		pace(&ended);
+		pace(&refused);
+		snprintf(name, sizeof(name), "h-%s", t->name);
+		test_name = name;
 		note[0] = 0;
 		log_mark();
 		start = now_ms();
-		if (t->run()) {
+		if (t->run(t->arg)) {
 			failed++;
 			printf("not ok %s: %s\n", t->name, why);
 		} else {
@@ -90,6 +109,18 @@ static void take_env(const char *name, char *to, size_t len)
 		snprintf(to, len, "%s", val);
 }
 
+/* For the case that kills us: a session with requests in hand, and word of it */
+static void hold(const char *sess)
+{
+	if (!in_hand(sess, 2, 8))
+		printf("no: %s\n", why);
+	else
+		printf("yes\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static int usage(void)
 {
 	fprintf(stderr, "usage: hostile list\n"
@@ -97,20 +128,36 @@ static int usage(void)
 	return 2;
 }
 
+static const struct test *const client_cases[] = {
+	connect_cases, request_cases, rnbd_cases,
+};
+
 int main(int argc, char **argv)
 {
+	static const char *const addr_env[] = { "", "HOSTILE_ADDR2", "HOSTILE_ADDR3" };
+	unsigned int i;
 	int failed = 0;
 
 	take_env("HOSTILE_RW", dev_rw, sizeof(dev_rw));
+	take_env("HOSTILE_OTHER", dev_other, sizeof(dev_other));
+	take_env("HOSTILE_SLOW", dev_slow, sizeof(dev_slow));
+	quiet = getenv("HOSTILE_QUIET");
+	log_mark();
 	rnd_seed(now_ms());
 	if (argc == 2 && !strcmp(argv[1], "list")) {
-		list(rtrs_cases);
-		list(rnbd_cases);
+		for (i = 0; i < ARRAY_SIZE(client_cases); i++)
+			list(client_cases[i]);
 		return 0;
 	}
-	if (argc < 5 || strcmp(argv[1], "client") || set_addr(argv[2], argv[3]))
+	args = argv;
+	if (argc < 5 || strcmp(argv[1], "client") || set_addr(&addrs[0], argv[2], argv[3]))
 		return usage();
-	failed += run_tests(rtrs_cases, argv + 4, argc - 4);
-	failed += run_tests(rnbd_cases, argv + 4, argc - 4);
+	for (i = 1; i < 3; i++)
+		if (getenv(addr_env[i]))
+			set_addr(&addrs[i], getenv(addr_env[i]), argv[3]);
+	if (!strcmp(argv[4], "hold"))
+		hold(argv[5]);
+	for (i = 0; i < ARRAY_SIZE(client_cases); i++)
+		failed += run_tests(client_cases[i], argv + 4, argc - 4);
 	return failed ? 1 : 0;
 }

@@ -43,6 +43,7 @@ struct path *path_new(const char *sess)
 		return NULL;
 	}
 	snprintf(p->sess, sizeof(p->sess), "%s", sess);
+	p->addr = addrs[0];
 	p->nr_cons = 2;
 	p->req = (struct cm_req) {
 		.magic = MAGIC,
@@ -116,7 +117,7 @@ int path_info_req(struct path *p, const void *msg, u32 len)
 	return send_msg(p, 0, msg, len);
 }
 
-static int path_wait_info(struct path *p)
+int path_wait_info(struct path *p)
 {
 	u64 end = now_ms() + 10000;
 
@@ -213,7 +214,8 @@ static void path_received(struct con *con, const struct ibv_wc *wc)
 	const void *buf = con->recvs + wc->wr_id * RECV_SIZE;
 	u32 imm = ntohl(wc->imm_data);
 
-	if (wc->wc_flags & IBV_WC_WITH_INV) {
+	/* rxe says it with another bit to user space. */
+	if (wc->wc_flags & (IBV_WC_WITH_INV | 1 << 2)) {
 		p->invalidated++;
 	} else if (!(wc->wc_flags & IBV_WC_WITH_IMM)) {
 		path_read_info(p, buf, wc->byte_len);
@@ -312,6 +314,40 @@ int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len)
 		memcpy(buf, msg, len);
 	wr = wr_from(p, &sge, buf, len);
 	wr.opcode = IBV_WR_SEND;
+	return con_post(&p->cons[cid], &wr);
+}
+
+/* Other kinds of SEND, of the path's memory */
+int send_with(struct path *p, unsigned int cid, const void *from, u32 len,
+	      enum ibv_wr_opcode opcode, u32 imm_or_key)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_from(p, &sge, from, len);
+
+	wr.opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = imm_or_key;
+	else
+		wr.imm_data = htonl(imm_or_key);
+	return con_post(&p->cons[cid], &wr);
+}
+
+/* RDMA READ and atomics, to the area for data that is read */
+int rdma_op(struct path *p, unsigned int cid, u32 len, u64 addr, u32 key,
+	    enum ibv_wr_opcode opcode)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = wr_from(p, &sge, read_area(p, 0), len);
+
+	wr.opcode = opcode;
+	if (opcode == IBV_WR_RDMA_READ) {
+		wr.wr.rdma.remote_addr = addr;
+		wr.wr.rdma.rkey = key;
+	} else {
+		wr.wr.atomic.remote_addr = addr;
+		wr.wr.atomic.rkey = key;
+		wr.wr.atomic.compare_add = 1;
+	}
 	return con_post(&p->cons[cid], &wr);
 }
 

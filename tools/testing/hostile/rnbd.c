@@ -28,10 +28,21 @@ int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
 	struct request r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 56);
 	int err;
 
-	strncpy(msg.name, name, sizeof(msg.name));
+	snprintf(msg.name, sizeof(msg.name), "%s", name);
 	err = do_request(p, &r);
 	if (!err)
 		memcpy(rsp, read_area(p, 0), sizeof(*rsp));
+	return err;
+}
+
+/* The same, when another session may still be closing it */
+int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
+{
+	u64 end = now_ms() + 5000;
+	int err;
+
+	while ((err = open_dev(p, name, mode, rsp)) == -EBUSY && now_ms() < end)
+		nap_us(2000);
 	return err;
 }
 
@@ -44,7 +55,7 @@ static struct path *path_dev(u8 mode, struct open_rsp *rsp)
 	if (!p)
 		return NULL;
 	if (!sess_info(p, 2)) {
-		err = open_dev(p, dev_rw, mode, rsp);
+		err = open_soon(p, dev_rw, mode, rsp);
 		if (!err)
 			return p;
 		if (err < 0)
@@ -54,32 +65,548 @@ static struct path *path_dev(u8 mode, struct open_rsp *rsp)
 	return NULL;
 }
 
-static int rnbd_good(void)
+/* A request about a device: an I/O message that is right */
+static struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len)
+{
+	return (struct io_msg) {
+		.type = RNBD_IO,
+		.device_id = id,
+		.sector = sector,
+		.rw = rw,
+		.bi_size = len,
+	};
+}
+
+/* Has it answered with the errno? Data goes along if it is a read or a write. */
+static int io(struct path *p, const struct io_msg *msg, u16 dir, u32 data_len,
+	      int err)
+{
+	struct request r = request_rnbd(p, dir, msg, sizeof(*msg), data_len);
+
+	if (must_answer(p, &r, err)) {
+		char text[300];
+
+		snprintf(text, sizeof(text), "%.299s", why);
+		return fail("operation %#x, sector %llu, %u bytes, %u of data: %s",
+			    msg->rw, (unsigned long long)msg->sector,
+			    msg->bi_size, data_len, text);
+	}
+	return 0;
+}
+
+static int close_dev(struct path *p, u32 id)
+{
+	struct close_msg msg = { .type = RNBD_CLOSE, .device_id = id };
+	struct request r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 0);
+
+	return do_request(p, &r);
+}
+
+static int read_block(struct path *p, u32 id, u64 sector, int err)
+{
+	struct io_msg msg = io_msg(id, OP_READ, sector, 4096);
+
+	memset(read_area(p, 0), 0, 4096);
+	return io(p, &msg, MSG_READ, 4096, err);
+}
+
+static int write_block(struct path *p, u32 id, u64 sector, u8 with, int err)
+{
+	struct io_msg msg = io_msg(id, OP_WRITE, sector, 4096);
+
+	memset(area(p, 0), with, 4096);
+	return io(p, &msg, MSG_WRITE, 4096, err);
+}
+
+static int rnbd_good(long arg)
 {
 	struct open_rsp rsp;
 	struct path *p = path_dev(ACC_RW, &rsp);
-	struct io_msg msg = { .type = RNBD_IO, .rw = OP_WRITE, .bi_size = 4096 };
+	int ret;
+
+	if (!p)
+		return -1;
+	ret = write_block(p, rsp.device_id, 8, 0x5a, 0);
+	if (!ret)
+		ret = read_block(p, rsp.device_id, 8, 0);
+	if (!ret && (read_area(p, 0)[0] != 0x5a || read_area(p, 0)[4095] != 0x5a))
+		ret = fail("what was read is not what was written");
+	if (!ret && close_dev(p, rsp.device_id))
+		ret = fail("not closed");
+	return end_with(p, ret);
+}
+
+/* So much of each message has to be there, at least. */
+static int least(u16 type)
+{
+	switch (type) {
+	case RNBD_SESS_INFO:	return 36;
+	case RNBD_OPEN:		return 264;
+	case RNBD_IO:		return 24;
+	case RNBD_CLOSE:	return 8;
+	default:		return 1 << 16;
+	}
+}
+
+/* All messages, known and not, in all lengths that mean something */
+static int lengths(long dir)
+{
+	static const u16 types[] = { 0, 1, 2, 3, 4, 5, 6, 255, 256, 65535 };
+	struct path *p = path_up(test_name);
+	u8 msg[MAX_MSG_LEN] = { };
+	struct request r;
+	unsigned int i, n;
+	int err;
+
+	if (!p)
+		return -1;
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		for (n = 0; n <= MAX_MSG_LEN; n++) {
+			if (n == 41)
+				n = 260;
+			if (n == 270)
+				n = 319;
+			memcpy(msg, &types[i], 2);
+			r = request_rnbd(p, dir, msg, n, 64);
+			err = do_request(p, &r);
+			if (err > 0)
+				return end_with(p, -1);
+			if ((int)n < least(types[i]) && err != -EINVAL)
+				return end_with(p, fail("type %u, %u bytes: %d",
+							types[i], n, err));
+		}
+	return end_with(p, must_live(p));
+}
+
+/* Versions that are none, and twice; then the session is as before. */
+static int versions(long arg)
+{
+	static const u8 vers[] = { 0, 1, 3, 255, 2, 2 };
+	struct path *p = path_up(test_name);
+	struct open_rsp rsp;
+	unsigned int i;
+
+	if (!p)
+		return -1;
+	for (i = 0; i < ARRAY_SIZE(vers); i++)
+		if (sess_info(p, vers[i]))
+			return end_with(p, -1);
+	if (open_soon(p, dev_rw, ACC_RW, &rsp))
+		return end_with(p, fail("can't open %s", dev_rw));
+	return end_with(p, read_block(p, rsp.device_id, 0, 0));
+}
+
+/* No SESS_INFO: whatever the server makes of that, it answers. */
+static int no_version(long arg)
+{
+	struct path *p = path_up(test_name);
+	struct open_rsp rsp = { };
+
+	if (!p)
+		return -1;
+	if (open_soon(p, dev_rw, ACC_RW, &rsp) > 0)
+		return end_with(p, -1);
+	return end_with(p, read_block(p, rsp.device_id, 0, 0) ?: must_live(p));
+}
+
+/* Names that lead nowhere, or somewhere else, or into the log */
+static int names(long arg)
+{
+	static const struct { const char *name; int err; } bad[] = {
+		{ "", -ENOTBLK },		{ ".", -ENOTBLK },
+		{ "/", -ENOTBLK },		{ "..", -EINVAL },
+		{ "../..", -EINVAL },		{ "../etc/passwd", -EINVAL },
+		{ "a/../../etc/passwd", -EINVAL }, { "/..", -EINVAL },
+		{ "//..//", -EINVAL },		{ "shm/..", -EINVAL },
+		{ "/etc/passwd", -ENOENT },	{ "/dev/null", -ENOENT },
+		{ "null", -ENOTBLK },		{ "kmsg", -ENOTBLK },
+		{ "a\nb", -EINVAL },		{ "a\x1b[2Jb", -EINVAL },
+		{ "a\rb", -EINVAL },		{ "a\x7f", -EINVAL },
+		{ "%s%n%p", -ENOENT },		{ "%SESSNAME%", -ENOENT },
+		{ "a\xff\xfe", -ENOENT },	{ "...", -ENOENT },
+		{ "no such", -ENOENT },
+	};
+	struct open_req msg = { .type = RNBD_OPEN };
+	struct path *p = path_up(test_name);
+	struct open_rsp rsp;
+	struct request r;
+	unsigned int i;
+	int err;
+
+	if (!p)
+		return -1;
+	if (sess_info(p, 2))
+		return end_with(p, -1);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		err = open_dev(p, bad[i].name, i & 1 ? ACC_RW : ACC_RO, &rsp);
+		if (err != bad[i].err)
+			return end_with(p, fail("'%s': %d, not %d", bad[i].name,
+						err, bad[i].err));
+	}
+	memset(msg.name, 'a', sizeof(msg.name) + 3);
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 56);
+	return end_with(p, must_answer(p, &r, -EINVAL) ?: must_live(p));
+}
+
+static int modes(long arg)
+{
+	struct path *p = path_up(test_name);
+	struct open_rsp rsp;
+	int mode, err;
+
+	if (!p)
+		return -1;
+	for (mode = 3; mode < 256; mode++) {
+		err = open_dev(p, dev_rw, mode, &rsp);
+		if (err != -EINVAL)
+			return end_with(p, fail("mode %d: %d", mode, err));
+	}
+	return end_with(p, must_live(p));
+}
+
+/* An answer to OPEN doesn't fit where the client wants it; or it is a write. */
+static int open_room(long arg)
+{
+	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RW };
+	struct path *p = path_up(test_name);
 	struct request r;
 	int ret;
 
 	if (!p)
 		return -1;
-	msg.device_id = rsp.device_id;
-	r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 4096);
-	memset(area(p, 0), 0x5a, 4096);
-	ret = must_answer(p, &r, 0);
-	msg.rw = OP_READ;
-	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 4096);
-	memset(read_area(p, 0), 0, 4096);
+	snprintf(msg.name, sizeof(msg.name), "%s", dev_rw);
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 55);
+	ret = must_answer(p, &r, -EINVAL);
+	r.nr_desc = 0;
 	if (!ret)
+		ret = must_answer(p, &r, -EINVAL);
+	r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 56);
+	if (!ret)
+		ret = must_answer(p, &r, -EINVAL);
+	/* With more room than it takes, it is answered. */
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 5000);
+	return end_with(p, ret ?: must_answer(p, &r, 0));
+}
+
+static int open_twice(long arg)
+{
+	struct open_rsp rsp, again;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	int err;
+
+	if (!p)
+		return -1;
+	if (open_dev(p, dev_rw, ACC_RW, &again) ||
+	    again.device_id != rsp.device_id)
+		return end_with(p, fail("another id, or none"));
+	err = open_dev(p, dev_rw, ACC_RO, &again);
+	if (err != -EBUSY)
+		return end_with(p, fail("in another mode: %d", err));
+	return end_with(p, read_block(p, rsp.device_id, 0, 0));
+}
+
+/* Ids that are none, were some, or are another session's */
+static int ids(long arg)
+{
+	static const u32 none[] = { 0, 1, 0xffff, 0x10000, 0x7fffffff, 0xffffffff };
+	struct open_rsp rsp, other;
+	struct path *p = path_dev(ACC_RW, &rsp), *q;
+	unsigned int i;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	q = path_up("h-ids-2");
+	if (!q)
+		return end_with(p, -1);
+	if (sess_info(q, 2) || open_soon(q, dev_other, ACC_RW, &other))
+		ret = fail("can't open %s", dev_other);
+	for (i = 0; i < ARRAY_SIZE(none) && !ret; i++)
+		if (none[i] != rsp.device_id) {
+			ret = read_block(p, none[i], 0, -ENOENT) ?:
+			      write_block(p, none[i], 0, 1, -ENOENT);
+			if (!ret && close_dev(p, none[i]) != -ENOENT)
+				ret = fail("closed %u", none[i]);
+		}
+	if (!ret && other.device_id != rsp.device_id) {
+		ret = read_block(p, other.device_id, 0, -ENOENT);
+		if (!ret && close_dev(p, other.device_id) != -ENOENT)
+			ret = fail("closed another session's device");
+		if (!ret)
+			ret = read_block(q, other.device_id, 0, 0);
+	}
+	if (!ret && close_dev(p, rsp.device_id))
+		ret = fail("not closed");
+	if (!ret)
+		ret = read_block(p, rsp.device_id, 0, -ENOENT);
+	if (!ret && close_dev(p, rsp.device_id) != -ENOENT)
+		ret = fail("closed twice");
+	path_free(q);
+	return end_with(p, ret);
+}
+
+static int opcodes(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	struct io_msg msg;
+	int i, ret = 0;
+
+	if (!p)
+		return -1;
+	for (i = 6; i < 256 && !ret; i++) {
+		msg = io_msg(rsp.device_id, i, 0, 4096);
+		ret = io(p, &msg, i & 1 ? MSG_WRITE : MSG_READ, 4096, -EOPNOTSUPP);
+	}
+	for (i = 12; i < 32 && !ret; i++) {
+		msg = io_msg(rsp.device_id, OP_READ | 1u << i, 0, 4096);
+		ret = io(p, &msg, MSG_READ, 4096, -EINVAL);
+	}
+	/* All that are known, where they mean nothing: no harm. */
+	msg = io_msg(rsp.device_id, OP_READ | 0xf00, 0, 4096);
+	return end_with(p, ret ?: io(p, &msg, MSG_READ, 4096, 0));
+}
+
+/* Sectors and lengths */
+static int ranges(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	const u64 end = p ? rsp.nsectors : 0;
+	const struct { u64 sector; u32 len, data; } bad[] = {
+		{ end, 4096, 4096 },		{ end - 7, 4096, 4096 },
+		{ end + 1, 4096, 4096 },	{ 1ull << 63, 4096, 4096 },
+		{ 1ull << 55, 4096, 4096 },	{ (1ull << 55) - 8, 4096, 4096 },
+		{ -1ull, 4096, 4096 },		{ -8ull, 4096, 4096 },
+		{ -7ull, 4096, 4096 },		{ 0, 0, 4096 },
+		{ 0, 0, 0 },			{ 0, 511, 4096 },
+		{ 0, 511, 511 },		{ 0, 513, 513 },
+		{ 0, 4096, 4095 },		{ 0, 4096, 0 },
+		{ 0, 4096, 8192 },		{ 0, 8192, 4096 },
+		{ 0, 0xffffffff, 4096 },	{ 0, 0xfffffe00, 4096 },
+		{ 0, 0x80000000, 4096 },	{ end - 8, 8192, 8192 },
+	};
+	static const u32 lens[] = { 0, 1, 511, 0xffffffff, 0xfffffe00, 0x80000000 };
+	struct io_msg msg;
+	unsigned int i, op;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	for (i = 0; i < ARRAY_SIZE(bad) && !ret; i++) {
+		msg = io_msg(rsp.device_id, OP_READ, bad[i].sector, bad[i].len);
+		ret = io(p, &msg, MSG_READ, bad[i].data, -EINVAL);
+		msg.rw = OP_WRITE;
+		if (!ret)
+			ret = io(p, &msg, MSG_WRITE, bad[i].data, -EINVAL);
+	}
+	for (op = OP_DISCARD; op <= OP_WRITE_ZEROES; op++) {
+		for (i = 0; i < ARRAY_SIZE(lens) && !ret; i++) {
+			msg = io_msg(rsp.device_id, op, 0, lens[i]);
+			ret = io(p, &msg, MSG_WRITE, 0, -EINVAL);
+		}
+		for (i = 0; i < 9 && !ret; i++) {
+			msg = io_msg(rsp.device_id, op, bad[i].sector, 4096);
+			ret = io(p, &msg, MSG_WRITE, 0, -EINVAL);
+		}
+	}
+	/* A read's data by a write's way, and the other way around */
+	msg = io_msg(rsp.device_id, OP_WRITE, 0, 4096);
+	if (!ret)
+		ret = io(p, &msg, MSG_READ, 4096, -EINVAL);
+	msg.rw = OP_READ;
+	if (!ret)
+		ret = io(p, &msg, MSG_WRITE, 4096, -EINVAL);
+	/* A flush has no place, so it can't be wrong. */
+	msg = io_msg(rsp.device_id, OP_FLUSH, -1, -1);
+	return end_with(p, ret ?: io(p, &msg, MSG_WRITE, 0, 0));
+}
+
+/* Nothing changes a device that is open to be read. */
+static int read_only(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	unsigned int op;
+	struct io_msg msg;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	ret = write_block(p, rsp.device_id, 0, 0xa5, 0);
+	if (!ret && close_dev(p, rsp.device_id))
+		ret = fail("not closed");
+	if (!ret && open_dev(p, dev_rw, ACC_RO, &rsp))
+		ret = fail("can't open %s to read", dev_rw);
+	if (!ret)
+		ret = write_block(p, rsp.device_id, 0, 0x11, -EROFS);
+	for (op = OP_DISCARD; op <= OP_WRITE_ZEROES && !ret; op++) {
+		msg = io_msg(rsp.device_id, op, 0, 4096);
+		ret = io(p, &msg, MSG_WRITE, 0, -EROFS);
+	}
+	msg = io_msg(rsp.device_id, OP_FLUSH | 0x700, 0, 0);
+	if (!ret)
+		ret = io(p, &msg, MSG_WRITE, 0, 0);
+	if (!ret)
+		ret = read_block(p, rsp.device_id, 0, 0);
+	if (!ret && (read_area(p, 0)[0] != 0xa5 || read_area(p, 0)[4095] != 0xa5))
+		ret = fail("the device has changed");
+	return end_with(p, ret);
+}
+
+/* All flags with all operations, in range: any errno, no harm */
+static int flags(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	struct io_msg msg;
+	struct request r;
+	u32 f, op;
+
+	if (!p)
+		return -1;
+	for (f = 0; f < 16; f++)
+		for (op = OP_READ; op <= OP_WRITE_ZEROES; op++) {
+			msg = io_msg(rsp.device_id, op | f << 8, 0, 8192);
+			r = request_rnbd(p, op == OP_READ ? MSG_READ : MSG_WRITE,
+					 &msg, sizeof(msg), op > OP_WRITE ? 0 : 8192);
+			if (must_answer_some(p, &r))
+				return end_with(p, -1);
+			if (op <= OP_FLUSH && p->slot[0].err)
+				return end_with(p, fail("operation %#x: %d",
+							msg.rw, p->slot[0].err));
+		}
+	return end_with(p, must_live(p));
+}
+
+static int prios(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	struct io_msg msg;
+	u32 prio;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	for (prio = 0; prio < 65536 && !ret; prio += prio & 7 ? 1 : 257) {
+		msg = io_msg(rsp.device_id, OP_READ, 0, 4096);
+		msg.prio = prio;
+		ret = io(p, &msg, MSG_READ, 4096, 0);
+	}
+	return end_with(p, ret);
+}
+
+/* The header where nobody would put it: data lengths that aren't whole words */
+static int unaligned(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	struct io_msg msg;
+	struct request r;
+	u32 room;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	for (room = 4096; room < 4096 + 16 && !ret; room++) {
+		msg = io_msg(rsp.device_id, OP_READ, 0, 4096);
+		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), room);
+		r.desc.len = 4096;
 		ret = must_answer(p, &r, 0);
-	if (!ret && (read_area(p, 0)[0] != 0x5a || read_area(p, 0)[4095] != 0x5a))
-		ret = fail("what was read is not what was written");
-	path_free(p);
-	return ret;
+		r = request_rnbd(p, MSG_READ, &msg, 24 + (room & 15), room);
+		r.desc.len = 4096;
+		ret = ret ?: must_answer(p, &r, 0);
+	}
+	return end_with(p, ret);
+}
+
+/* Closed under I/O, twice at once, and opened again */
+static int close_busy(long arg)
+{
+	struct path *p = path_up(test_name);
+	struct close_msg msg = { .type = RNBD_CLOSE };
+	struct io_msg rd;
+	struct open_rsp rsp;
+	struct request r;
+	unsigned int i;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	if (sess_info(p, 2) || open_soon(p, dev_slow, ACC_RW, &rsp))
+		return end_with(p, fail("can't open %s", dev_slow));
+	rd = io_msg(rsp.device_id, OP_READ, 0, 4096);
+	for (i = 0; i < 4; i++) {
+		r = request_rnbd(p, MSG_READ, &rd, sizeof(rd), 4096);
+		r.slot = i;
+		p->slot[i].answers = 0;
+		request_send(p, &r);
+	}
+	msg.device_id = rsp.device_id;
+	for (i = 4; i < 6; i++) {
+		r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 0);
+		r.slot = i;
+		request_send(p, &r);
+	}
+	for (i = 0; i < 6 && !ret; i++)
+		ret = wait_answer(p, i, 0, 5000);
+	if (!ret && p->slot[4].err + p->slot[5].err != -ENOENT)
+		ret = fail("closed: %d, %d", p->slot[4].err, p->slot[5].err);
+	if (!ret && open_soon(p, dev_slow, ACC_RW, &rsp))
+		ret = fail("can't be opened again");
+	return end_with(p, ret);
+}
+
+/* As many opens and closes at once as there are slots */
+static int open_storm(long arg)
+{
+	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RW };
+	struct path *p = path_up(test_name);
+	struct close_msg cl = { .type = RNBD_CLOSE };
+	struct request r;
+	unsigned int i, round;
+	u32 before[NR_AREAS];
+
+	if (!p)
+		return -1;
+	snprintf(msg.name, sizeof(msg.name), "%s", dev_rw);
+	for (round = 0; round < 30; round++) {
+		cl.device_id = ((struct open_rsp *)read_area(p, 0))->device_id;
+		for (i = 0; i < NR_AREAS; i++) {
+			if (i & 1)
+				r = request_rnbd(p, MSG_WRITE, &cl, sizeof(cl), 0);
+			else
+				r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 56);
+			r.slot = i;
+			before[i] = p->slot[i].answers;
+			request_send(p, &r);
+		}
+		for (i = 0; i < NR_AREAS; i++)
+			if (wait_answer(p, i, before[i], 5000))
+				return end_with(p, -1);
+	}
+	return end_with(p, must_live(p));
 }
 
 const struct test rnbd_cases[] = {
-	{ "rnbd-good", "open, write, read: all as it should be", rnbd_good },
+	{ "rnbd-good", "open, write, read, close: all as it should be", rnbd_good },
+	{ "rnbd-lengths-read", "messages of all types and lengths, as reads", lengths, MSG_READ },
+	{ "rnbd-lengths-write", "and as writes", lengths, MSG_WRITE },
+	{ "rnbd-versions", "versions that are none, and twice", versions },
+	{ "rnbd-no-version", "no version", no_version },
+	{ "open-names", "names that are none", names },
+	{ "open-modes", "access modes that are none", modes },
+	{ "open-room", "no room for the answer", open_room },
+	{ "open-twice", "opened twice, and another way", open_twice },
+	{ "open-storm", "opened and closed all at once", open_storm },
+	{ "ids", "ids that are none, were some, are others'", ids },
+	{ "close-busy", "closed under I/O, twice", close_busy },
+	{ "io-opcodes", "operations and flags that are none", opcodes },
+	{ "io-ranges", "sectors and lengths that are wrong", ranges },
+	{ "io-flags", "all operations with all flags", flags },
+	{ "io-prio", "priorities", prios },
+	{ "io-unaligned", "headers off all boundaries", unaligned },
+	{ "io-read-only", "what changes a device that is open to be read", read_only },
 	{ }
 };

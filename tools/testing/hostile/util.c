@@ -10,7 +10,7 @@
 #include "hostile.h"
 
 char why[512];
-bool verbose;
+bool quiet;
 
 u64 now_ms(void)
 {
@@ -60,33 +60,38 @@ u32 rnd_below(u32 n)
 	return n ? rnd() % n : 0;
 }
 
+/* What the kernel has logged since log_mark(), as far as log_line() has looked */
 static int kmsg = -1;
+static char *lines[4096];
+static unsigned int nr_lines;
 
-/* From now on, log_has() sees what the kernel logs. */
 void log_mark(void)
 {
 	if (kmsg < 0)
 		kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
-	if (kmsg >= 0)
-		lseek(kmsg, 0, SEEK_END);
+	lseek(kmsg, 0, SEEK_END);
+	while (nr_lines)
+		free(lines[--nr_lines]);
 }
 
-/* Looks for a text in what was logged since, and goes behind it. */
-bool log_has(const char *text, char *line, size_t len)
+/* The line of this number, or NULL if it isn't there yet */
+const char *log_line(unsigned int i)
 {
 	char buf[8192], *msg;
 	ssize_t n;
 
-	while ((n = read(kmsg, buf, sizeof(buf) - 1)) > 0 || errno == EPIPE) {
-		if (n <= 0)
+	while (i >= nr_lines && nr_lines < ARRAY_SIZE(lines)) {
+		n = read(kmsg, buf, sizeof(buf) - 1);
+		if (n < 0 && errno == EPIPE)
 			continue;
+		if (n <= 0)
+			break;
 		buf[n] = 0;
 		msg = strchr(buf, ';');
-		if (!msg || !strstr(msg, text))
+		if (!msg)
 			continue;
 		msg[strcspn(msg, "\n")] = 0;
-		snprintf(line, len, "%s", msg + 1);
-		return true;
+		lines[nr_lines++] = strdup(msg + 1);
 	}
-	return false;
+	return i < nr_lines ? lines[i] : NULL;
 }

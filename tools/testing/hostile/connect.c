@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cases of a hostile client: connection requests, and the first message.
+ */
+#include <unistd.h>
+
+#include "hostile.h"
+
+int hello(long arg)
+{
+	struct path *p = path_up(test_name);
+
+	return p ? end_with(p, must_live(p)) : -1;
+}
+
+/* The request for connection 0 is wrong in itself. */
+enum { MAGIC_OTHER, MAJOR_1, MAJOR_3, CID_NUM_0, CID_NUM_1, CID_NUM_4097,
+	CID_NUM_MAX, CID_2, CID_1, NOT_FIRST, EMPTY, SHORT };
+
+static int request(long arg)
+{
+	static const int errs[] = {
+		[MAGIC_OTHER] = -EINVAL,	[MAJOR_1] = -EPROTONOSUPPORT,
+		[MAJOR_3] = -EPROTONOSUPPORT,	[CID_NUM_0] = -EINVAL,
+		[CID_NUM_1] = -EINVAL,		[CID_NUM_4097] = -EINVAL,
+		[CID_NUM_MAX] = -EINVAL,	[CID_2] = -EINVAL,
+		[CID_1] = -ENOTCONN,		[NOT_FIRST] = -ENXIO,
+		[EMPTY] = -EINVAL,		[SHORT] = -EINVAL,
+	};
+	struct path *p = path_new(test_name);
+	u8 len = sizeof(p->req);
+
+	switch (arg) {
+	case MAGIC_OTHER:	p->req.magic = 0x1bbe; break;
+	case MAJOR_1:		p->req.version = 0x0100; break;
+	case MAJOR_3:		p->req.version = 0x0300; break;
+	case CID_NUM_0:		p->req.cid_num = 0; break;
+	case CID_NUM_1:		p->req.cid_num = 1; break;
+	case CID_NUM_4097:	p->req.cid_num = 4097; break;
+	case CID_NUM_MAX:	p->req.cid_num = 65535; break;
+	case CID_2:		p->req.cid = 2; break;
+	case CID_1:		p->req.cid = 1; break;
+	case NOT_FIRST:		p->req.first_conn = 0xfe; break;
+	case EMPTY:		len = 0; break;
+	case SHORT:		len = 8; break;
+	}
+	return end_with(p, must_refuse(p, path_con(p, 0, &p->req, len),
+				       errs[arg]));
+}
+
+/* Another minor version, and unknown bits, are taken. */
+static int minor(long arg)
+{
+	struct path *p = path_new(test_name);
+	int ret;
+
+	p->req.version = 0x02ff;
+	p->req.first_conn = 0xff;
+	memset(p->req.cma, 0xff, sizeof(p->req.cma));
+	memset(p->req.reserved, 0xff, sizeof(p->req.reserved));
+	ret = path_connect(p);
+	if (!ret)
+		ret = path_info(p);
+	return end_with(p, ret ?: must_live(p));
+}
+
+/*
+ * The request for a later connection doesn't fit those before; that for connection
+ * 0 was in order. The path may go on, or not.
+ */
+enum { CON_AGAIN, CON_0_AGAIN, CON_BEYOND, CON_NUM, CON_OLDER, CON_NEWER,
+	CON_OTHER_PATH };
+
+static int second(long arg)
+{
+	static const int errs[] = {
+		[CON_AGAIN] = -EBUSY,	[CON_0_AGAIN] = -EBUSY,
+		[CON_BEYOND] = -EINVAL,	[CON_NUM] = -EINVAL,
+		[CON_OLDER] = -EBUSY,	[CON_NEWER] = -EBUSY,
+		[CON_OTHER_PATH] = -ENOTCONN,
+	};
+	struct path *p = path_new(test_name);
+	struct cm_req req;
+	int ret;
+
+	p->nr_cons = 3;
+	p->req.cid_num = 3;
+	p->req.recon_cnt = 5;
+	ret = path_con(p, 0, &p->req, sizeof(p->req));
+	req = p->req;
+	req.cid = 1;
+	if (!ret)
+		ret = path_con(p, 1, &req, sizeof(req));
+	if (ret)
+		return end_with(p, fail("not accepted"));
+	req.cid = arg == CON_AGAIN ? 1 : arg == CON_0_AGAIN ? 0 :
+		  arg == CON_BEYOND ? 3 : 2;
+	if (arg == CON_NUM)
+		req.cid_num = 4;
+	if (arg == CON_OLDER)
+		req.recon_cnt = 4;
+	if (arg == CON_NEWER)
+		req.recon_cnt = 6;
+	if (arg == CON_OTHER_PATH)
+		req.path_uuid[0]++;
+	ret = must_refuse(p, path_con(p, 2, &req, sizeof(req)), errs[arg]);
+	if (ret)
+		return end_with(p, ret);
+	con_free(&p->cons[2]);
+	if (arg == CON_NEWER)
+		return end_with(p, must_end(p, "anew"));
+	/* The path has taken no harm. */
+	req = p->req;
+	req.cid = 2;
+	if (path_con(p, 2, &req, sizeof(req)))
+		return end_with(p, fail("the right one isn't taken after it"));
+	p->off_bits = 28 - 6;
+	ret = path_info(p);
+	return end_with(p, ret ?: must_live(p));
+}
+
+/* Connections come for a path that is connected already. */
+static int late(long arg)
+{
+	struct path *p = path_up(test_name);
+	struct cm_req req;
+	int ret;
+
+	if (!p)
+		return -1;
+	req = p->req;
+	req.cid = arg;
+	ret = must_refuse(p, path_con(p, 3, &req, sizeof(req)), -EBUSY);
+	con_free(&p->cons[3]);
+	return end_with(p, ret ?: must_live(p));
+}
+
+/* A second path of a session between the same addresses takes the first's place. */
+static int same_addr(long arg)
+{
+	struct path *p = path_up(test_name), *q = path_new(test_name);
+	int ret;
+
+	if (!p)
+		return -1;
+	memcpy(q->req.sess_uuid, p->req.sess_uuid, 16);
+	q->req.first_conn = 0;
+	ret = path_connect(q);
+	if (!ret)
+		ret = path_info(q);
+	if (!ret)
+		ret = must_end(p, "anew");
+	if (!ret)
+		ret = must_live(q);
+	path_free(p);
+	return end_with(q, ret);
+}
+
+/* A session's path under another name; another session under its name */
+static int names_clash(long other_name)
+{
+	struct path *p = path_up(test_name);
+	struct path *q = path_new(test_name);
+	int ret;
+
+	if (!p)
+		return -1;
+	if (other_name) {
+		memcpy(q->req.sess_uuid, p->req.sess_uuid, 16);
+		strcat(q->sess, "x");
+	}
+	ret = path_connect(q);
+	if (!ret && !path_info(q))
+		ret = fail("taken");
+	if (!ret)
+		ret = must_end(q, other_name ? "EINVAL" : "EEXIST");
+	if (!ret)
+		ret = must_live(p);
+	path_free(p);
+	return end_with(q, ret);
+}
+
+/* What can't be a name */
+static int name(long which)
+{
+	static const char *const names[] = {
+		"", "a/b", "..", "a.b", "a\nb", "a b", "a\x1b[2J", "a\x9b" "2J",
+	};
+	struct info_req req = { .type = MSG_INFO_REQ };
+	struct path *p = path_new(test_name);
+	int ret = path_connect(p);
+
+	if (which < 0)
+		memset(req.name, 'a', sizeof(req.name));
+	else
+		strcpy(req.name, names[which]);
+	if (!ret)
+		ret = path_info_req(p, &req, sizeof(req));
+	return end_with(p, ret ?: must_end(p, "EINVAL"));
+}
+
+/* The longest name that can be */
+static int long_name(long arg)
+{
+	char sess[255];
+	struct path *p;
+
+	memset(sess, 'n', 254);
+	sess[254] = 0;
+	p = path_up(sess);
+	return p ? end_with(p, must_live(p)) : -1;
+}
+
+/* The first message is none, or of another length. */
+static int info_len(long len)
+{
+	static struct {
+		struct info_req req;
+		u8 more[3000];
+	} m;
+	struct path *p = path_new(test_name);
+	int ret = path_connect(p);
+
+	strcpy(m.req.name, test_name);
+	if (!ret)
+		ret = path_info_req(p, &m, len);
+	return end_with(p, ret ?: must_end(p, NULL));
+}
+
+static int info_type(long type)
+{
+	struct info_req req = { .type = type };
+	struct path *p = path_new(test_name);
+	int ret = path_connect(p);
+
+	strcpy(req.name, test_name);
+	if (!ret)
+		ret = path_info_req(p, &req, sizeof(req));
+	return end_with(p, ret ?: must_end(p, "EPROTO"));
+}
+
+enum { INFO_CON_1, INFO_EARLY, INFO_TWICE, INFO_TWICE_AT_ONCE, INFO_IMM,
+	INFO_HB, INFO_IO };
+
+/* The first message is right, but the place or the time isn't. */
+static int info_odd(long arg)
+{
+	struct info_req req = { .type = MSG_INFO_REQ };
+	struct path *p = path_new(test_name);
+	int ret;
+
+	strcpy(req.name, test_name);
+	if (arg == INFO_EARLY)
+		ret = path_con(p, 0, &p->req, sizeof(p->req));
+	else
+		ret = path_connect(p);
+	if (ret)
+		return end_with(p, -1);
+	switch (arg) {
+	case INFO_CON_1:
+		send_msg(p, 1, &req, sizeof(req));
+		break;
+	case INFO_TWICE_AT_ONCE:
+		path_info_req(p, &req, sizeof(req));
+		/* fall through */
+	case INFO_EARLY:
+		path_info_req(p, &req, sizeof(req));
+		break;
+	case INFO_TWICE:
+		if (path_info(p))
+			return end_with(p, -1);
+		path_info_req(p, &req, sizeof(req));
+		break;
+	case INFO_IMM:
+		memcpy(area(p, 0), &req, sizeof(req));
+		send_with(p, 0, area(p, 0), sizeof(req), IBV_WR_SEND_WITH_IMM, 0);
+		/* It may be overlooked. */
+		if (!path_wait_info(p))
+			return end_with(p, must_live(p));
+		break;
+	case INFO_HB:
+		send_imm(p, 0, (u32)IMM_HB_MSG << 28);
+		break;
+	case INFO_IO:
+		send_imm(p, 1, imm_req(p, 0, 0));
+		break;
+	}
+	return end_with(p, must_end(p, NULL));
+}
+
+/* Comes and goes at once, again and again; ends in the middle of all steps. */
+static int hit_and_run(long arg)
+{
+	struct info_req req = { .type = MSG_INFO_REQ };
+	struct path *p;
+	int i;
+
+	for (i = 0; i < 24; i++) {
+		p = path_new(test_name);
+		strcpy(req.name, test_name);
+		if (path_con(p, 0, &p->req, sizeof(p->req)) > 0)
+			return end_with(p, fail("connection 0 refused"));
+		if (i % 4 == 1) {
+			p->req.cid = 1;
+			con_resolve(&p->cons[1]);
+			con_create_qp(&p->cons[1]);
+			con_request_only(&p->cons[1], &p->req, sizeof(p->req));
+		} else if (i % 4 > 1) {
+			p->req.cid = 1;
+			if (path_con(p, 1, &p->req, sizeof(p->req)))
+				return end_with(p, fail("connection 1 refused"));
+			path_info_req(p, &req, sizeof(req));
+			if (i % 4 == 3)
+				nap_us(rnd_below(40000));
+		}
+		path_free(p);
+	}
+	return must_go(test_name, 10000) ?: hello(0);
+}
+
+/* Many sessions that never get on with it: others still connect. */
+static int half_open(long arg)
+{
+	static struct path *p[48];
+	unsigned int i, n = 0;
+	int ret = 0;
+
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		p[i] = path_new(test_name);
+		if (!path_con(p[i], 0, &p[i]->req, sizeof(p[i]->req)))
+			n++;
+	}
+	snprintf(note, sizeof(note), "%u of %zu taken", n, ARRAY_SIZE(p));
+	ret = hello(0);
+	for (i = 0; i < ARRAY_SIZE(p); i++)
+		path_free(p[i]);
+	return ret;
+}
+
+enum { SILENT_0, SILENT_MISSING, SILENT_INFO, SILENT_MUTE, SILENT_NO_RECV,
+	SILENT_VANISH, NR_SILENT };
+
+static struct path *silent_path(int step)
+{
+	char sess[80];
+	struct path *p;
+	int ret = 0;
+
+	snprintf(sess, sizeof(sess), "%s-%d", test_name, step);
+	p = path_new(sess);
+	p->nr_cons = step == SILENT_MISSING ? 2 : 3;
+	p->req.cid_num = 3;
+	p->mute = true;
+	p->no_recv = step == SILENT_NO_RECV;
+	if (step == SILENT_0)
+		ret = path_con(p, 0, &p->req, sizeof(p->req));
+	else
+		ret = path_connect(p);
+	if (!ret && step == SILENT_NO_RECV) {
+		struct info_req req = { .type = MSG_INFO_REQ };
+
+		strcpy(req.name, sess);
+		path_info_req(p, &req, sizeof(req));
+	} else if (!ret && step >= SILENT_MUTE) {
+		ret = path_info(p);
+	}
+	if (!ret && step == SILENT_VANISH)
+		for (step = 0; step < 3; step++)
+			con_destroy_qp(&p->cons[step]);
+	if (!ret)
+		return p;
+	path_free(p);
+	return NULL;
+}
+
+/*
+ * Silence after each step. The server notices: 30 s after the first connection,
+ * or when its heartbeats have stayed unanswered.
+ */
+static int silence(long arg)
+{
+	static const int limits[] = { 32, 32, 32, 40, 40, 40 };
+	struct path *p[NR_SILENT];
+	u64 start = now_ms();
+	int i, took, ret = 0;
+	size_t len = 0;
+
+	for (i = 0; i < NR_SILENT; i++) {
+		p[i] = silent_path(i);
+		if (!p[i])
+			return -1;
+	}
+	for (i = 0; i < NR_SILENT && !ret; i++) {
+		while (!path_ended(p[i])) {
+			path_poll(p[i]);
+			took = (now_ms() - start) / 1000;
+			if (took > limits[i]) {
+				ret = fail("step %d: the path lives on", i);
+				break;
+			}
+			if (took < 20 && i > SILENT_INFO && i != SILENT_VANISH &&
+			    path_ended(p[i]))
+				ret = fail("step %d: ended after %d s", i, took);
+			nap_us(10000);
+		}
+		len += snprintf(note + len, sizeof(note) - len, "%d:%llus ", i,
+				(unsigned long long)(now_ms() - start) / 1000);
+	}
+	for (i = 0; i < NR_SILENT; i++)
+		path_free(p[i]);
+	return ret;
+}
+
+
+const struct test connect_cases[] = {
+	{ "hello", "a path as it should be", hello },
+	{ "req-magic", "request of another protocol", request, MAGIC_OTHER },
+	{ "req-major-1", "major version 1", request, MAJOR_1 },
+	{ "req-major-3", "major version 3", request, MAJOR_3 },
+	{ "req-minor", "another minor version, unknown bits: taken", minor },
+	{ "req-cid-num-0", "no connections", request, CID_NUM_0 },
+	{ "req-cid-num-1", "one connection", request, CID_NUM_1 },
+	{ "req-cid-num-4097", "one too many", request, CID_NUM_4097 },
+	{ "req-cid-num-max", "65535 connections", request, CID_NUM_MAX },
+	{ "req-cid-beyond", "connection 2 of 2", request, CID_2 },
+	{ "req-cid-1-first", "connection 1 before 0", request, CID_1 },
+	{ "req-not-first", "no first_conn, unknown session", request, NOT_FIRST },
+	{ "req-empty", "no private data", request, EMPTY },
+	{ "req-short", "8 bytes of private data", request, SHORT },
+	{ "con-again", "connection 1 twice", second, CON_AGAIN },
+	{ "con-0-again", "connection 0 twice", second, CON_0_AGAIN },
+	{ "con-beyond", "connection 3 of 3", second, CON_BEYOND },
+	{ "con-num", "another number of connections", second, CON_NUM },
+	{ "con-older", "of an earlier connect", second, CON_OLDER },
+	{ "con-newer", "of a later connect: the path ends", second, CON_NEWER },
+	{ "con-other-path", "of a path that isn't there", second, CON_OTHER_PATH },
+	{ "con-late-0", "connection 0 of a connected path", late, 0 },
+	{ "con-late-1", "connection 1 of a connected path", late, 1 },
+	{ "same-addr", "second path between the same addresses", same_addr },
+	{ "name-in-use", "another session's name", names_clash, 0 },
+	{ "name-other", "path under another name than its session", names_clash, 1 },
+	{ "name-empty", "name is empty", name, 0 },
+	{ "name-slash", "name has a /", name, 1 },
+	{ "name-dotdot", "name is ..", name, 2 },
+	{ "name-dot", "name has a .", name, 3 },
+	{ "name-newline", "name has a newline", name, 4 },
+	{ "name-blank", "name has a blank", name, 5 },
+	{ "name-escape", "name has an escape sequence", name, 6 },
+	{ "name-c1", "name has a control byte above 0x7f", name, 7 },
+	{ "name-no-nul", "name doesn't end", name, -1 },
+	{ "name-long", "longest name: taken", long_name },
+	{ "info-0", "first message of 0 bytes", info_len, 0 },
+	{ "info-2", "of 2 bytes", info_len, 2 },
+	{ "info-short", "a byte too short", info_len, sizeof(struct info_req) - 1 },
+	{ "info-long", "a byte too long", info_len, sizeof(struct info_req) + 1 },
+	{ "info-3000", "much too long", info_len, 3000 },
+	{ "info-type-1", "of another type", info_type, MSG_INFO_RSP },
+	{ "info-type-ffff", "of no type", info_type, 0xffff },
+	{ "info-con-1", "on another connection", info_odd, INFO_CON_1 },
+	{ "info-early", "before all connections stand", info_odd, INFO_EARLY },
+	{ "info-twice", "and again later", info_odd, INFO_TWICE },
+	{ "info-twice-at-once", "twice", info_odd, INFO_TWICE_AT_ONCE },
+	{ "info-imm", "with an immediate value", info_odd, INFO_IMM },
+	{ "info-heartbeat", "a heartbeat instead", info_odd, INFO_HB },
+	{ "info-io", "a request instead", info_odd, INFO_IO },
+	{ "hit-and-run", "gone in the middle of all steps", hit_and_run },
+	{ "half-open", "48 sessions that don't go on", half_open },
+	{ "silence", "silence after each step", silence, 0, true },
+	{ }
+};
