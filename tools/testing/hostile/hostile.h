@@ -238,6 +238,7 @@ int hello(long arg);
 extern const struct test connect_cases[];
 extern const struct test request_cases[];
 extern const struct test rnbd_cases[];
+extern const struct test sweep_cases[];
 
 /* main.c */
 extern const char *test_name;
@@ -247,6 +248,7 @@ extern char dev_rw[255];
 extern char dev_slow[256];
 extern char dev_other[256];
 extern struct sockaddr_storage addrs[3];
+bool chosen(const char *name, bool slow, char **patterns, int nr);
 void count_ended(void);
 void count_refused(void);
 struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr);

@@ -5,6 +5,7 @@
  *
  *	hostile list
  *	hostile client ADDR PORT all|CASE...	directed cases against a server
+ *	hostile server ADDR PORT all|CASE...	and against the client of this machine
  *
  * Cases are named by patterns. Says "ok CASE" or "not ok CASE: why" for each. The
  * reasons are looked for in this machine's kernel log, so the server has to be
@@ -16,7 +17,7 @@
 #include <fnmatch.h>
 #include <unistd.h>
 
-#include "hostile.h"
+#include "server.h"
 
 const char *test_name;
 char note[300];
@@ -56,28 +57,32 @@ static void pace(const struct burst *b)
 		nap_us(20000);
 }
 
-static bool chosen(const struct test *t, char **patterns, int nr)
+/* By a pattern, or by "all" if it isn't slow */
+bool chosen(const char *name, bool slow, char **patterns, int nr)
 {
 	int i;
 
 	for (i = 0; i < nr; i++)
-		if ((!strcmp(patterns[i], "all") && !t->slow) ||
-		    !fnmatch(patterns[i], t->name, 0))
+		if ((!strcmp(patterns[i], "all") && !slow) ||
+		    !fnmatch(patterns[i], name, 0))
 			return true;
 	return false;
 }
 
-static int run_tests(const struct test *t, char **patterns, int nr)
+static int run_tests(const struct test *all, char **patterns, int nr)
 {
+	const struct test *t;
 	int failed = 0;
 	char name[64];
 	u64 start;
 
-	for (; t->name; t++) {
-		if (!chosen(t, patterns, nr))
+	for (t = all; t->name; t++) {
+		if (!chosen(t->name, t->slow, patterns, nr))
 			continue;
-		pace(&ended);
-		pace(&refused);
+		if (all != sweep_cases) {
+			pace(&ended);
+			pace(&refused);
+		}
 		snprintf(name, sizeof(name), "h-%s", t->name);
 		test_name = name;
 		note[0] = 0;
@@ -124,12 +129,12 @@ static void hold(const char *sess)
 static int usage(void)
 {
 	fprintf(stderr, "usage: hostile list\n"
-		"       hostile client ADDR PORT all|CASE...\n");
+		"       hostile client|server ADDR PORT all|CASE...\n");
 	return 2;
 }
 
 static const struct test *const client_cases[] = {
-	connect_cases, request_cases, rnbd_cases,
+	connect_cases, request_cases, rnbd_cases, sweep_cases,
 };
 
 int main(int argc, char **argv)
@@ -147,9 +152,14 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "list")) {
 		for (i = 0; i < ARRAY_SIZE(client_cases); i++)
 			list(client_cases[i]);
+		for (i = 0; server_cases[i].name; i++)
+			printf("%-24s %s\n", server_cases[i].name,
+			       server_cases[i].about);
 		return 0;
 	}
 	args = argv;
+	if (argc >= 5 && !strcmp(argv[1], "server"))
+		return run_server(argv[2], argv[3], argv + 4, argc - 4) ? 1 : 0;
 	if (argc < 5 || strcmp(argv[1], "client") || set_addr(&addrs[0], argv[2], argv[3]))
 		return usage();
 	for (i = 1; i < 3; i++)

@@ -1,0 +1,696 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cases of a hostile server.
+ */
+#include "server.h"
+
+/* ---- answers to connection requests ---- */
+
+/* Rejects with this errno. */
+static int reject(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	memset(rep, 0, sizeof(*rep));
+	rep->magic = MAGIC;
+	rep->version = VERSION;
+	rep->err = s->test->arg;
+	return S_REJECT;
+}
+
+/* The same for the second connection */
+static int reject_1(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	return req->cid == 1 ? reject(s, req, rep, len) : S_ACCEPT;
+}
+
+static int reject_odd(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	rep->err = -5;
+	if (s->test->arg == 1)
+		rep->magic++;
+	else
+		*len = s->test->arg;
+	return S_REJECT;
+}
+
+enum { REP_EMPTY, REP_SHORT, REP_MAGIC, REP_MAJOR, REP_MINOR, REP_ERR, DEPTH_0,
+	DEPTH_1, DEPTH_MAX, DEPTH_FITS, IO_0, IO_4095, IO_4096, IO_5000, IO_1G,
+	IO_MAX, HDR_0, HDR_SMALL, HDR_2G, HDR_MAX, FLAGS, CON_1_ALL };
+
+static int accept_odd(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	if (s->test->arg == CON_1_ALL) {
+		if (req->cid)
+			memset(rep, 0xff, sizeof(*rep));
+		return S_ACCEPT;
+	}
+	switch (s->test->arg) {
+	case REP_EMPTY:		*len = 0; break;
+	case REP_SHORT:		*len = 6; break;
+	case REP_MAGIC:		rep->magic = 0; break;
+	case REP_MAJOR:		rep->version = 0x0100; break;
+	case REP_MINOR:		rep->version = 0x02ff; break;
+	case REP_ERR:		rep->err = -5; break;
+	case DEPTH_0:		rep->queue_depth = 0; break;
+	case DEPTH_1:		rep->queue_depth = 1; break;
+	case DEPTH_MAX:		rep->queue_depth = 65535; break;
+	case DEPTH_FITS:
+		rep->queue_depth = 32768;
+		rep->max_io_size = 4096;
+		break;
+	case IO_0:		rep->max_io_size = 0; break;
+	case IO_4095:		rep->max_io_size = 4095; break;
+	case IO_4096:		rep->max_io_size = 4096; break;
+	case IO_5000:		rep->max_io_size = 5000; break;
+	case IO_1G:		rep->max_io_size = 1 << 30; break;
+	case IO_MAX:		rep->max_io_size = -1; break;
+	case HDR_0:		rep->max_hdr_size = 0; break;
+	case HDR_SMALL:		rep->max_hdr_size = 100; break;
+	case HDR_2G:		rep->max_hdr_size = 1u << 31; break;
+	case HDR_MAX:		rep->max_hdr_size = -4096; break;
+	case FLAGS:		rep->flags = -1; break;
+	}
+	return S_ACCEPT;
+}
+
+static int with_flags(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	rep->flags = s->test->flags;
+	return S_ACCEPT;
+}
+
+/* No answer to the request for this connection */
+static int ignore(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	return req->cid == s->test->arg ? S_IGNORE : S_ACCEPT;
+}
+
+/* ---- as soon as a connection stands ---- */
+
+static void hang_up_con(struct srv *s, struct scon *c)
+{
+	if (c->cid == s->test->arg)
+		rdma_disconnect(c->id);
+}
+
+enum { EARLY_INFO, EARLY_HB, EARLY_RSP, EARLY_SEND };
+
+static void early(struct srv *s, struct scon *c)
+{
+	struct info_rsp rsp = { .type = MSG_INFO_RSP };
+
+	switch (s->test->arg) {
+	case EARLY_INFO:
+		if (!c->cid)
+			s_post(c, IBV_WR_SEND, &rsp, sizeof(rsp), 0, 0, 0);
+		break;
+	case EARLY_HB:
+		if (!c->cid)
+			s_imm(c, (u32)IMM_HB_MSG << 28);
+		break;
+	case EARLY_RSP:
+		if (c->cid == 1)
+			s_imm(c, s_rsp(IMM_IO_RSP, 0, 0));
+		break;
+	case EARLY_SEND:
+		if (c->cid == 1)
+			s_post(c, IBV_WR_SEND, &rsp, sizeof(rsp), 0, 0, 0);
+		break;
+	}
+}
+
+/* ---- INFO_RSP ---- */
+
+enum { INFO_TYPE, INFO_NR_0, INFO_NR_2, INFO_NR_MAX, INFO_TOO_MANY, INFO_LEN_0,
+	INFO_LEN_4, INFO_LEN_7, INFO_LEN_8, INFO_LEN_23, INFO_LONGER,
+	INFO_TOO_LONG, INFO_PART, INFO_LESS, INFO_MORE, INFO_EMPTY,
+	INFO_OVERFLOW, INFO_WRAPS, INFO_ZERO_FIRST, INFO_SINGLE, INFO_TWICE,
+	INFO_HANG_UP, INFO_SILENT, INFO_KEY, INFO_ADDR, INFO_RANDOM };
+
+static u32 info_odd(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	struct desc *d = rsp->desc;
+	unsigned int i;
+
+	switch (s->test->arg) {
+	case INFO_TYPE:		rsp->type = MSG_RKEY_RSP; break;
+	case INFO_NR_0:		rsp->nr = 0; break;
+	case INFO_NR_2:		rsp->nr = 2; break;
+	case INFO_NR_MAX:	rsp->nr = 65535; break;
+	case INFO_TOO_MANY:
+		rsp->nr = DEPTH + 1;
+		for (i = 0; i <= DEPTH; i++) {
+			d[i] = d[0];
+			d[i].len = CHUNK;
+		}
+		/* More than the client has room for. */
+		return 8 + 16 * (DEPTH + 1);
+	case INFO_SINGLE:
+		rsp->nr = DEPTH;
+		for (i = 0; i < DEPTH; i++) {
+			d[i] = d[0];
+			d[i].addr += (u64)i * CHUNK;
+			d[i].len = CHUNK;
+		}
+		return 8 + 16 * DEPTH;
+	case INFO_LEN_0:	return 1;
+	case INFO_LEN_4:	return 4;
+	case INFO_LEN_7:	return 7;
+	case INFO_LEN_8:	return 8;
+	case INFO_LEN_23:	return 23;
+	case INFO_LONGER:	return len + 16;
+	case INFO_TOO_LONG:	return 8 + 16 * (DEPTH + 4);
+	case INFO_PART:		d->len -= 4096; break;
+	case INFO_LESS:		d->len -= CHUNK; break;
+	case INFO_MORE:		d->len += CHUNK; break;
+	case INFO_EMPTY:	d->len = 0; break;
+	case INFO_OVERFLOW:	d->len = -CHUNK; break;
+	case INFO_WRAPS:	d->addr = -4096ull; break;
+	case INFO_ZERO_FIRST:
+		rsp->nr = 2;
+		d[1] = d[0];
+		d[0].len = 0;
+		return len + 16;
+	case INFO_TWICE:
+		s_post(&s->cons[0], IBV_WR_SEND, rsp, len, 0, 0, 0);
+		break;
+	case INFO_HANG_UP:
+		s_hang_up();
+		return 0;
+	case INFO_SILENT:
+		return 0;
+	case INFO_KEY:		d->key ^= 0x55; break;
+	case INFO_ADDR:		d->addr += 1ull << 40; break;
+	case INFO_RANDOM:
+		for (i = 0; i < len; i++)
+			((u8 *)rsp)[i] = rnd();
+		break;
+	}
+	return len;
+}
+
+static u32 info_imm(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	s_post(&s->cons[0], IBV_WR_SEND_WITH_IMM, rsp, len, s->test->arg, 0, 0);
+	return 0;
+}
+
+static u32 info_on_con_1(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	s_post(&s->cons[1], IBV_WR_SEND, rsp, len, 0, 0, 0);
+	return 0;
+}
+
+/* ---- answers to requests ---- */
+
+enum { A_FREE, A_BEYOND, A_MAX, A_TWICE, A_TWICE_LATER, A_ERR, A_TYPE, A_HB_CON_1,
+	A_SERVICE, A_OTHER_CON, A_W_INV, A_INV_WRONG, A_INV_TWICE, A_INV_EARLY,
+	A_SEND, A_SEND_LONG, A_SEND_IMM_LONG, A_RKEY_NONE, A_RKEY_TYPE,
+	A_RKEY_SLOT, A_RKEY_SHORT, A_RKEY_WRONG, A_WRITE_BEYOND, A_WRITE_LATE,
+	A_WRITE_WRONG, A_READ, A_FLOOD, A_FLOOD_ACK, A_NEVER, A_HANG_UP, A_SHORT };
+
+static u32 rsp_type(const struct sreq *r)
+{
+	return r->hdr.type == MSG_READ && r->hdr.flags & NEED_INVAL ?
+	       IMM_IO_RSP_W_INV : IMM_IO_RSP;
+}
+
+static void flood(struct srv *s, u32 type)
+{
+	struct scon *c = &s->cons[0];
+	u64 end = now_ms() + 10000;
+	int n = 0;
+
+	while (n < 10000 && !s->ended && now_ms() < end) {
+		if (s_post(c, IBV_WR_RDMA_WRITE_WITH_IMM, NULL, 0, type << 28, 0, 0))
+			s_poll();
+		else
+			n++;
+	}
+}
+
+static void rkey_rsp(const struct sreq *r, u16 type, u16 slot, u32 key, u32 len)
+{
+	struct rkey_rsp m = { type, slot, key };
+
+	s_post(r->con, IBV_WR_SEND_WITH_IMM, &m, len, s_rsp(IMM_IO_RSP, r->slot, 0),
+	       0, 0);
+}
+
+/* What it does at the first request of a kind; true if that is all of the answer */
+static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
+{
+	static u8 junk[8192];
+	const struct desc *d = &r->hdr.desc[0];
+	struct scon *c = r->con;
+
+	switch (what) {
+	case A_FREE:
+		s_imm(c, s_rsp(IMM_IO_RSP, (r->slot + 1) % DEPTH, 0));
+		return true;
+	case A_BEYOND:
+		s_imm(c, s_rsp(IMM_IO_RSP, DEPTH, 0));
+		return true;
+	case A_MAX:
+		s_imm(c, s_rsp(IMM_IO_RSP, -1, 0));
+		return true;
+	case A_TWICE:
+		s_reply(r, NULL, 0, -5);
+		s_imm(c, s_rsp(IMM_IO_RSP, r->slot, 0));
+		return true;
+	case A_ERR:
+		s_reply(r, NULL, 0, arg);
+		return true;
+	case A_TYPE:
+		s_imm(c, s_rsp(arg, r->slot, 0));
+		return true;
+	case A_HB_CON_1:
+		s_imm(c, (u32)IMM_HB_MSG << 28);
+		return true;
+	case A_SERVICE:
+		s_imm(&s->cons[0], s_rsp(IMM_IO_RSP, r->slot, 0));
+		return true;
+	case A_OTHER_CON:
+		s_imm(&s->cons[c->cid == 1 ? 2 : 1], s_rsp(IMM_IO_RSP, r->slot, 0));
+		return true;
+	case A_W_INV:
+		s_imm(c, s_rsp(IMM_IO_RSP_W_INV, r->slot, -5));
+		return true;
+	case A_INV_WRONG:
+		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key ^ 0x55, 0, 0);
+		return false;
+	case A_INV_EARLY:
+		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key, 0, 0);
+		return false;
+	case A_INV_TWICE:
+		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key, 0, 0);
+		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key, 0, 0);
+		return true;
+	case A_SEND:
+		s_post(c, IBV_WR_SEND, junk, 8, 0, 0, 0);
+		return true;
+	case A_SEND_LONG:
+		s_post(c, IBV_WR_SEND, junk, 5000, 0, 0, 0);
+		return true;
+	case A_SEND_IMM_LONG:
+		s_post(c, IBV_WR_SEND_WITH_IMM, junk, 16,
+		       s_rsp(IMM_IO_RSP, r->slot, 0), 0, 0);
+		return true;
+	case A_RKEY_NONE:
+		rkey_rsp(r, MSG_RKEY_RSP, r->slot, s->mr->rkey, 0);
+		return true;
+	case A_RKEY_TYPE:
+		rkey_rsp(r, MSG_INFO_RSP, r->slot, s->mr->rkey, 8);
+		return true;
+	case A_RKEY_SLOT:
+		rkey_rsp(r, MSG_RKEY_RSP, r->slot + 1, s->mr->rkey, 8);
+		return true;
+	case A_RKEY_SHORT:
+		rkey_rsp(r, MSG_RKEY_RSP, r->slot, s->mr->rkey, 4);
+		return true;
+	case A_WRITE_BEYOND:
+		s_post(c, IBV_WR_RDMA_WRITE, junk, 64, 0,
+		       d->addr + d->len - 32, d->key);
+		return false;
+	case A_WRITE_WRONG:
+		s_post(c, IBV_WR_RDMA_WRITE, junk, 64, 0, d->addr, d->key ^ 0x55);
+		return false;
+	case A_WRITE_LATE:
+		s_answer(r, rsp_type(r), r->slot, 0);
+		nap_us(20000);
+		s_post(c, IBV_WR_RDMA_WRITE, junk, 64, 0, d->addr, d->key);
+		return true;
+	case A_FLOOD:
+		flood(s, IMM_HB_MSG);
+		return false;
+	case A_FLOOD_ACK:
+		flood(s, IMM_HB_ACK);
+		return false;
+	case A_NEVER:
+		if (arg)
+			s->quit_at = now_ms() + arg;
+		return true;
+	case A_HANG_UP:
+		s_hang_up();
+		return true;
+	case A_SHORT:
+		s_reply(r, junk, d->len / 2, 0);
+		return true;
+	}
+	return false;
+}
+
+/* arg: what, and 16 bits above it for what needs a number */
+#define WITH(what, n)	((what) | (long)(n) << 16)
+
+static bool wrong(struct srv *s, const struct sreq *r)
+{
+	if (r->kind != s->test->at || s->acted)
+		return false;
+	s->acted = true;
+	return misbehave(s, r, s->test->arg & 0xffff, s->test->arg >> 16);
+}
+
+/* The key that comes with the answer is none, so the next request fails. */
+static bool wrong_key(struct srv *s, const struct sreq *r)
+{
+	struct sess_info info = { .type = RNBD_SESS_INFO_RSP, .ver = 2 };
+
+	if (r->kind != RNBD_SESS_INFO)
+		return false;
+	s_data(r, &info, sizeof(info));
+	rkey_rsp(r, MSG_RKEY_RSP, r->slot, s->mr->rkey ^ 0x55, 8);
+	return true;
+}
+
+/* ---- RNBD's answers ---- */
+
+enum { SI_TYPE, SI_VER_0, SI_VER_255, SI_ONES };
+
+static bool sess_info_odd(struct srv *s, const struct sreq *r)
+{
+	struct sess_info info = { .type = RNBD_SESS_INFO_RSP, .ver = 2 };
+
+	if (r->kind != RNBD_SESS_INFO)
+		return false;
+	switch (s->test->arg) {
+	case SI_TYPE:		info.type = RNBD_OPEN_RSP; break;
+	case SI_VER_0:		info.ver = 0; break;
+	case SI_VER_255:	info.ver = 255; break;
+	case SI_ONES:		memset(&info, 0xff, sizeof(info)); break;
+	}
+	s_reply(r, &info, sizeof(info), 0);
+	return true;
+}
+
+enum { OPEN_TYPE, SIZE_0, SIZE_1, SIZE_MOST, SIZE_OVER, SIZE_ALL, LBS_0, LBS_3,
+	LBS_256, LBS_511, LBS_1024, LBS_4096, LBS_8192, LBS_32768, LBS_MAX,
+	PBS_0, PBS_3, PBS_512, PBS_32768, PBS_MAX, LIMITS_0, LIMITS_MAX,
+	LIMITS_1, GRAN_3, ALIGN_MAX, CACHE_ALL, ID_MAX, OPEN_ZEROES, OPEN_ONES,
+	OPEN_NOTHING, OPEN_RANDOM };
+
+static bool open_odd(struct srv *s, const struct sreq *r)
+{
+	struct open_rsp rsp = s_open_rsp();
+	unsigned int i;
+
+	if (r->kind != RNBD_OPEN)
+		return false;
+	switch (s->test->arg) {
+	case OPEN_TYPE:		rsp.type = RNBD_SESS_INFO_RSP; break;
+	case SIZE_0:		rsp.nsectors = 0; break;
+	case SIZE_1:		rsp.nsectors = 1; break;
+	case SIZE_MOST:		rsp.nsectors = INT64_MAX >> 9; break;
+	case SIZE_OVER:		rsp.nsectors = (INT64_MAX >> 9) + 1; break;
+	case SIZE_ALL:		rsp.nsectors = -1; break;
+	case LBS_0:		rsp.logical_block_size = 0; break;
+	case LBS_3:		rsp.logical_block_size = 3; break;
+	case LBS_256:		rsp.logical_block_size = 256; break;
+	case LBS_511:		rsp.logical_block_size = 511; break;
+	case LBS_1024:		rsp.logical_block_size = 1024; break;
+	case LBS_4096:		rsp.logical_block_size = 4096; break;
+	case LBS_8192:		rsp.logical_block_size = 8192; break;
+	case LBS_32768:		rsp.logical_block_size = 32768; break;
+	case LBS_MAX:		rsp.logical_block_size = 65535; break;
+	case PBS_0:		rsp.physical_block_size = 0; break;
+	case PBS_3:		rsp.physical_block_size = 3; break;
+	case PBS_512:
+		rsp.physical_block_size = 512;
+		rsp.logical_block_size = 4096;
+		break;
+	case PBS_32768:		rsp.physical_block_size = 32768; break;
+	case PBS_MAX:		rsp.physical_block_size = 65535; break;
+	case LIMITS_0:
+	case LIMITS_1:
+	case LIMITS_MAX:
+		i = s->test->arg == LIMITS_0 ? 0 : s->test->arg == LIMITS_1 ? 1 : -1;
+		rsp.max_hw_sectors = i;
+		rsp.max_write_zeroes_sectors = i;
+		rsp.max_discard_sectors = i;
+		rsp.discard_granularity = i;
+		rsp.discard_alignment = i;
+		rsp.max_segments = i;
+		rsp.secure_discard = i;
+		break;
+	case GRAN_3:
+		rsp.discard_granularity = 3;
+		rsp.discard_alignment = 1;
+		break;
+	case ALIGN_MAX:		rsp.discard_alignment = -512; break;
+	case CACHE_ALL:		rsp.cache_policy = 0xff; rsp.obsolete = 0xff; break;
+	case ID_MAX:		rsp.device_id = -1; break;
+	case OPEN_ZEROES:	memset(&rsp, 0, sizeof(rsp)); break;
+	case OPEN_ONES:		memset(&rsp, 0xff, sizeof(rsp)); break;
+	case OPEN_NOTHING:
+		s_answer(r, rsp_type(r), r->slot, 0);
+		return true;
+	case OPEN_RANDOM:
+		/* Type and block size are often right, so as to get further. */
+		for (i = 4; i < sizeof(rsp); i++)
+			((u8 *)&rsp)[i] = rnd();
+		if (rnd() & 3)
+			rsp.nsectors >>= 16 + rnd_below(40);
+		if (rnd() & 7)
+			rsp.logical_block_size = 512 << rnd_below(4);
+		if (rnd() & 1)
+			rsp.physical_block_size = 512 << rnd_below(7);
+		break;
+	}
+	s_reply(r, &rsp, sizeof(rsp), 0);
+	return true;
+}
+
+#define REJECT(errno_, name_, err_) \
+	{ .name = "rej-" name_, .about = "reject with " #errno_, \
+	  .connect = reject, .arg = errno_, .err = err_ }
+#define REP(name_, what, err_, more...) \
+	{ .name = "rep-" name_, .about = "accept: " what, \
+	  .connect = accept_odd, .err = err_, more }
+#define INFO(name_, what, err_, arg_, more...) \
+	{ .name = "info-rsp-" name_, .about = "INFO_RSP: " what, \
+	  .info = info_odd, .err = err_, .arg = arg_, more }
+/* At the first message, which makes mapping fail, and in the midst of I/O */
+#define ANSWER(name_, what, arg_, more...) \
+	{ .name = "first-" name_, .about = "first answer: " what, \
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = arg_, \
+	  .err = ANY_ERR, .ends = true, more }, \
+	{ .name = "io-" name_, .about = "answer to I/O: " what, \
+	  .request = wrong, .at = RNBD_IO, .arg = arg_, \
+	  .err = ANY, .ends = true, more }
+#define OPEN(name_, what, err_, arg_) \
+	{ .name = "open-" name_, .about = "answer to OPEN: " what, \
+	  .request = open_odd, .err = err_, .arg = arg_ }
+#define NEW_KEYS .connect = with_flags, .flags = FLAG_NEW_RKEY
+
+const struct srv_test server_cases[] = {
+	{ .name = "serve", .about = "all as it should be" },
+	{ .name = "serve-keys", .about = "the same with keys in each answer", NEW_KEYS },
+
+	REJECT(0, "0", ECONNREFUSED),
+	REJECT(5, "5", ECONNREFUSED),
+	REJECT(-1, "-1", EPERM),
+	REJECT(-4, "-4", ECONNREFUSED),
+	REJECT(-108, "-108", ECONNREFUSED),
+	REJECT(-512, "-512", ECONNREFUSED),
+	REJECT(-4095, "-4095", ECONNREFUSED),
+	REJECT(-32768, "-32768", ECONNREFUSED),
+	REJECT(-65535, "-65535", ECONNREFUSED),
+	{ .name = "rej-empty", .about = "reject without private data",
+	  .connect = reject_odd, .arg = 0, .err = ECONNREFUSED },
+	{ .name = "rej-magic", .about = "reject of another protocol",
+	  .connect = reject_odd, .arg = 1, .err = ECONNREFUSED },
+	{ .name = "rej-short", .about = "reject with 5 bytes",
+	  .connect = reject_odd, .arg = 5, .err = ANY_ERR },
+	{ .name = "rej-con-1", .about = "reject of the second connection",
+	  .connect = reject_1, .arg = -13, .err = EACCES },
+
+	REP("empty", "no private data", EPROTO, .arg = REP_EMPTY),
+	REP("short", "6 bytes", EPROTO, .arg = REP_SHORT),
+	REP("magic", "another protocol", EPROTO, .arg = REP_MAGIC),
+	REP("major", "major version 1", EPROTO, .arg = REP_MAJOR),
+	REP("minor", "another minor version: taken", 0, .arg = REP_MINOR),
+	REP("err", "with an errno", ANY, .arg = REP_ERR),
+	REP("depth-0", "no chunks", EPROTO, .arg = DEPTH_0),
+	REP("depth-1", "one chunk", 0, .arg = DEPTH_1),
+	REP("depth-max", "65535 chunks, too large for it", EPROTO, .arg = DEPTH_MAX),
+	REP("depth-fits", "32768 chunks of 8192 bytes", ANY, .arg = DEPTH_FITS),
+	REP("io-0", "no room for data", EPROTO, .arg = IO_0),
+	REP("io-4095", "less than a page", EPROTO, .arg = IO_4095),
+	REP("io-4096", "a page: taken", 0, .arg = IO_4096),
+	REP("io-5000", "no whole pages: taken", 0, .arg = IO_5000),
+	REP("io-1g", "1 GiB", EPROTO, .arg = IO_1G),
+	REP("io-max", "4 GiB", EPROTO, .arg = IO_MAX),
+	REP("hdr-0", "no room for headers", EPROTO, .arg = HDR_0),
+	REP("hdr-small", "little room for headers", EPROTO, .arg = HDR_SMALL),
+	REP("hdr-2g", "2 GiB for headers", EPROTO, .arg = HDR_2G),
+	REP("hdr-max", "so much that the sum is 0", EPROTO, .arg = HDR_MAX),
+	REP("flags", "all flags", ANY, .arg = FLAGS),
+	REP("con-1", "ones for later connections", 0, .arg = CON_1_ALL),
+
+	{ .name = "gone-con-0", .about = "disconnects connection 0 at once",
+	  .established = hang_up_con, .arg = 0, .err = ANY_ERR },
+	{ .name = "gone-con-1", .about = "disconnects connection 1 at once",
+	  .established = hang_up_con, .arg = 1, .err = ANY_ERR },
+	{ .name = "early-info", .about = "INFO_RSP before INFO_REQ",
+	  .established = early, .arg = EARLY_INFO, .err = ANY_ERR, .ends = true },
+	{ .name = "early-hb", .about = "heartbeat before INFO_REQ",
+	  .established = early, .arg = EARLY_HB, .err = ANY_ERR, .ends = true },
+	{ .name = "early-rsp", .about = "answer before INFO_REQ",
+	  .established = early, .arg = EARLY_RSP, .err = ANY_ERR, .ends = true },
+	{ .name = "early-send", .about = "message before INFO_REQ",
+	  .established = early, .arg = EARLY_SEND, .err = ANY_ERR, .ends = true },
+
+	INFO("type", "of another type", EPROTO, INFO_TYPE),
+	INFO("nr-0", "no descriptors", EPROTO, INFO_NR_0),
+	INFO("nr-2", "two are said, one is there", EPROTO, INFO_NR_2),
+	INFO("nr-max", "65535 are said", EPROTO, INFO_NR_MAX),
+	INFO("too-many", "a descriptor more than chunks", ANY_ERR, INFO_TOO_MANY),
+	INFO("single", "a descriptor for each chunk: taken", 0, INFO_SINGLE),
+	INFO("1", "1 byte", EPROTO, INFO_LEN_0),
+	INFO("4", "4 bytes", EPROTO, INFO_LEN_4),
+	INFO("7", "7 bytes", EPROTO, INFO_LEN_7),
+	INFO("8", "8 bytes", EPROTO, INFO_LEN_8),
+	INFO("23", "a byte too short", EPROTO, INFO_LEN_23),
+	INFO("longer", "followed by something: taken", ANY, INFO_LONGER),
+	INFO("too-long", "longer than it can be", ANY_ERR, INFO_TOO_LONG),
+	INFO("part", "a part of a chunk", EPROTO, INFO_PART),
+	INFO("less", "a chunk too few", EPROTO, INFO_LESS),
+	INFO("more", "a chunk too many", EPROTO, INFO_MORE),
+	INFO("empty", "no memory", EPROTO, INFO_EMPTY),
+	INFO("overflow", "4 GiB", EPROTO, INFO_OVERFLOW),
+	INFO("wraps", "behind the last address", EPROTO, INFO_WRAPS),
+	INFO("zero-first", "an empty descriptor", EPROTO, INFO_ZERO_FIRST),
+	INFO("random", "random bytes", ANY_ERR, INFO_RANDOM),
+	INFO("twice", "twice", ANY_ERR, INFO_TWICE, .ends = true),
+	INFO("gone", "gone instead", ANY_ERR, INFO_HANG_UP),
+	INFO("key", "with a wrong key", ANY_ERR, INFO_KEY, .ends = true),
+	INFO("addr", "with a wrong address", ANY_ERR, INFO_ADDR, .ends = true),
+	{ .name = "info-rsp-imm", .about = "INFO_RSP with an immediate value",
+	  .info = info_imm, .arg = (long)IMM_HB_MSG << 28, .err = ANY_ERR,
+	  .ends = true },
+	{ .name = "info-rsp-con-1", .about = "INFO_RSP on connection 1",
+	  .info = info_on_con_1, .err = ANY_ERR, .ends = true },
+
+	ANSWER("free", "for a slot not in use", A_FREE),
+	ANSWER("beyond", "for the slot behind the last", A_BEYOND),
+	ANSWER("max", "for the highest slot that can be said", A_MAX),
+	{ .name = "first-twice", .about = "first answer: an error, and again",
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_TWICE, .err = ANY_ERR },
+	{ .name = "io-twice", .about = "answer to I/O: an error, and again",
+	  .request = wrong, .at = RNBD_IO, .arg = A_TWICE, .err = ANY, .ends = true },
+	ANSWER("type-0", "type 0", WITH(A_TYPE, 0)),
+	ANSWER("type-3", "type 3", WITH(A_TYPE, 3)),
+	ANSWER("type-7", "type 7", WITH(A_TYPE, 7)),
+	ANSWER("type-10", "type 10", WITH(A_TYPE, 10)),
+	ANSWER("type-15", "type 15", WITH(A_TYPE, 15)),
+	ANSWER("hb", "a heartbeat", A_HB_CON_1),
+	ANSWER("service", "on connection 0", A_SERVICE),
+	ANSWER("other-con", "on another connection", A_OTHER_CON),
+	ANSWER("inv-wrong", "invalidates a wrong key", A_INV_WRONG),
+	ANSWER("inv-twice", "invalidates twice", A_INV_TWICE),
+	ANSWER("send", "a message of 8 bytes", A_SEND),
+	ANSWER("send-long", "a message of 5000 bytes", A_SEND_LONG),
+	ANSWER("send-imm-long", "a message too long, with the answer", A_SEND_IMM_LONG),
+	ANSWER("rkey-none", "no key", A_RKEY_NONE, NEW_KEYS),
+	ANSWER("rkey-type", "message of another type", A_RKEY_TYPE, NEW_KEYS),
+	ANSWER("rkey-slot", "key of another slot", A_RKEY_SLOT, NEW_KEYS),
+	ANSWER("rkey-short", "half a key", A_RKEY_SHORT, NEW_KEYS),
+	ANSWER("write-beyond", "data beyond the memory", A_WRITE_BEYOND),
+	ANSWER("write-wrong", "data to a wrong key", A_WRITE_WRONG),
+	ANSWER("gone", "gone instead", A_HANG_UP),
+	ANSWER("never", "none for 2 s, then gone", WITH(A_NEVER, 2000)),
+	{ .name = "io-inv-early", .about = "invalidates the key before the data",
+	  .request = wrong, .at = RNBD_IO, .arg = A_INV_EARLY, .err = ANY, .ends = true },
+	{ .name = "io-write-late", .about = "data after the answer",
+	  .request = wrong, .at = RNBD_IO, .arg = A_WRITE_LATE, .err = ANY, .ends = true },
+	{ .name = "rkey-wrong", .about = "a key that is none",
+	  .request = wrong_key, NEW_KEYS, .err = ANY, },
+	{ .name = "io-short", .about = "half the data: nobody can tell",
+	  .request = wrong, .at = RNBD_IO, .arg = A_SHORT, .err = 0 },
+	{ .name = "io-w-inv", .about = "says it has invalidated, but hasn't",
+	  .request = wrong, .at = RNBD_IO, .arg = A_W_INV, .err = ANY },
+	{ .name = "flood-hb", .about = "10,000 heartbeats",
+	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD, .err = 0 },
+	{ .name = "flood-hb-ack", .about = "10,000 answers to heartbeats",
+	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD_ACK, .err = 0 },
+	{ .name = "first-err-1", .about = "SESS_INFO fails with 1",
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 1), .err = ANY_ERR },
+	{ .name = "first-err-511", .about = "SESS_INFO fails with 511",
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 511), .err = ANY_ERR },
+	{ .name = "open-err-2", .about = "OPEN fails with 2",
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 2), .err = ENOENT },
+	{ .name = "open-err-4", .about = "OPEN fails with 4 (EINTR)",
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 4), .err = ANY_ERR },
+	{ .name = "open-err-511", .about = "OPEN fails with 511",
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 511), .err = ANY_ERR },
+	{ .name = "open-gone", .about = "gone instead of an answer to OPEN",
+	  .request = wrong, .at = RNBD_OPEN, .arg = A_HANG_UP, .err = ANY_ERR },
+	{ .name = "open-never", .about = "no answer to OPEN, then gone",
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_NEVER, 2000), .err = ANY_ERR },
+	{ .name = "io-err-511", .about = "I/O fails with 511",
+	  .request = wrong, .at = RNBD_IO, .arg = WITH(A_ERR, 511), .err = ANY },
+	{ .name = "close-never", .about = "no answer to CLOSE, then gone",
+	  .request = wrong, .at = RNBD_CLOSE, .arg = WITH(A_NEVER, 2000), .err = 0 },
+	{ .name = "close-err", .about = "CLOSE fails",
+	  .request = wrong, .at = RNBD_CLOSE, .arg = WITH(A_ERR, 2), .err = 0 },
+
+	{ .name = "sess-type", .about = "answer to SESS_INFO of another type",
+	  .request = sess_info_odd, .arg = SI_TYPE, .err = EPROTO },
+	{ .name = "sess-ver-0", .about = "version 0",
+	  .request = sess_info_odd, .arg = SI_VER_0, .err = ANY },
+	{ .name = "sess-ver-255", .about = "version 255",
+	  .request = sess_info_odd, .arg = SI_VER_255, .err = ANY },
+	{ .name = "sess-ones", .about = "SESS_INFO_RSP of ones",
+	  .request = sess_info_odd, .arg = SI_ONES, .err = EPROTO },
+
+	OPEN("type", "of another type", EPROTO, OPEN_TYPE),
+	OPEN("size-0", "no sectors", ANY, SIZE_0),
+	OPEN("size-1", "one sector", ANY, SIZE_1),
+	OPEN("size-most", "as many sectors as can be", ANY, SIZE_MOST),
+	OPEN("size-over", "one more", EFBIG, SIZE_OVER),
+	OPEN("size-max", "2^64 sectors", EFBIG, SIZE_ALL),
+	OPEN("lbs-0", "logical blocks of 0", EINVAL, LBS_0),
+	OPEN("lbs-3", "logical blocks of 3", EINVAL, LBS_3),
+	OPEN("lbs-256", "logical blocks of 256", EINVAL, LBS_256),
+	OPEN("lbs-511", "logical blocks of 511", EINVAL, LBS_511),
+	OPEN("lbs-1024", "logical blocks of 1024", 0, LBS_1024),
+	OPEN("lbs-4096", "logical blocks of 4096", 0, LBS_4096),
+	OPEN("lbs-8192", "logical blocks of 8192", EINVAL, LBS_8192),
+	OPEN("lbs-32768", "logical blocks of 32768", EINVAL, LBS_32768),
+	OPEN("lbs-max", "logical blocks of 65535", EINVAL, LBS_MAX),
+	OPEN("pbs-0", "physical blocks of 0", 0, PBS_0),
+	OPEN("pbs-3", "physical blocks of 3", 0, PBS_3),
+	OPEN("pbs-512", "physical blocks smaller than logical ones", 0, PBS_512),
+	OPEN("pbs-32768", "physical blocks of 32768", 0, PBS_32768),
+	OPEN("pbs-max", "physical blocks of 65535", 0, PBS_MAX),
+	OPEN("limits-0", "limits of 0", 0, LIMITS_0),
+	OPEN("limits-1", "limits of 1", 0, LIMITS_1),
+	OPEN("limits-max", "limits of ones", 0, LIMITS_MAX),
+	OPEN("gran-3", "discard granularity of 3", 0, GRAN_3),
+	OPEN("align-max", "discard alignment beyond the granularity", 0, ALIGN_MAX),
+	OPEN("cache-all", "unknown bits", 0, CACHE_ALL),
+	OPEN("id-max", "device id of ones", 0, ID_MAX),
+	OPEN("zeroes", "zeroes", EPROTO, OPEN_ZEROES),
+	OPEN("ones", "ones", EPROTO, OPEN_ONES),
+	OPEN("nothing", "no data with it", EPROTO, OPEN_NOTHING),
+	OPEN("random-1", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-2", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-3", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-4", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-5", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-6", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-7", "random bytes", ANY, OPEN_RANDOM),
+	OPEN("random-8", "random bytes", ANY, OPEN_RANDOM),
+
+	{ .name = "silent-con-0", .about = "no answer to the first request",
+	  .connect = ignore, .arg = 0, .err = ANY_ERR, .ms = 35000, .slow = true },
+	{ .name = "silent-con-1", .about = "no answer to the second request",
+	  .connect = ignore, .arg = 1, .err = ANY_ERR, .ms = 35000, .slow = true },
+	INFO("silent", "none", ANY_ERR, INFO_SILENT, .ms = 35000, .slow = true),
+	{ .name = "silent-first", .about = "no answer to SESS_INFO",
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_NEVER, .err = ANY_ERR,
+	  .ends = true, .ms = 40000, .slow = true },
+	{ .name = "silent-hb", .about = "heartbeats and I/O stay unanswered",
+	  .request = wrong, .at = RNBD_OPEN, .arg = A_NEVER, .mute = true,
+	  .err = ANY_ERR, .ends = true, .ms = 40000, .slow = true },
+	{ }
+};

@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hostile server. It listens, has this machine's client map a device, and does
+ * all as it should be, but for one thing in each case. The client is to end the
+ * path, or to fail to map, in bounded time, and to be rid of all of it afterwards.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server.h"
+
+#define CHUNKS_LEN	((size_t)DEPTH * CHUNK)
+#define CON_LEN		((size_t)S_RECVS * S_RECV_SIZE)
+#define OUT_LEN		(256 << 10)
+
+static struct srv srv;
+
+/* ---- the client's side: map, use, unmap ---- */
+
+struct user {
+	pthread_t thread;
+	char sess[80];
+	const char *addr;
+	const char *port;
+	int map_err;
+	unsigned int map_ms;
+	int io_err;
+	int unmap_err;
+	volatile bool mapped;
+	volatile bool done;
+};
+
+static int put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+/* Some reads and writes, small and large; the first error */
+static int use_disk(const char *disk)
+{
+	static const struct { bool write; u32 len; } ios[] = {
+		{ false, 4096 }, { true, 4096 }, { false, 65536 },
+		{ true, 65536 }, { true, 4096 }, { false, 4096 },
+	};
+	char dev[80];
+	unsigned int i;
+	int fd, err = 0;
+	void *buf;
+	ssize_t n;
+
+	snprintf(dev, sizeof(dev), "/dev/%s", disk);
+	if (posix_memalign(&buf, 4096, 65536))
+		return ENOMEM;
+	fd = open(dev, O_RDWR | O_DIRECT);
+	if (fd < 0)
+		err = errno;
+	for (i = 0; i < ARRAY_SIZE(ios) && !err; i++) {
+		if (ios[i].write)
+			n = pwrite(fd, buf, ios[i].len, 0);
+		else
+			n = pread(fd, buf, ios[i].len, 0);
+		if (n < 0)
+			err = errno;
+	}
+	if (fd >= 0) {
+		if (!err && fdatasync(fd))
+			err = errno;
+		close(fd);
+	}
+	free(buf);
+	return err;
+}
+
+static void unmap_disk(struct user *u, const char *disk)
+{
+	u64 end = now_ms() + 20000;
+	char file[160];
+
+	snprintf(file, sizeof(file), "/sys/block/%s/rnbd/unmap_device", disk);
+	u->unmap_err = put(file, "force");
+	snprintf(file, sizeof(file), "/sys/block/%s", disk);
+	while (!u->unmap_err && !access(file, F_OK)) {
+		if (now_ms() > end)
+			u->unmap_err = ETIMEDOUT;
+		nap_us(5000);
+	}
+}
+
+static void *user_thread(void *arg)
+{
+	struct user *u = arg;
+	char text[300], link[300], disk[300] = "";
+	u64 start = now_ms();
+	ssize_t n;
+
+	snprintf(text, sizeof(text),
+		 "sessname=%s path=ip:%s dest_port=%s device_path=dev", u->sess,
+		 u->addr, u->port);
+	u->map_err = put("/sys/class/rnbd-client/ctl/map_device", text);
+	u->map_ms = now_ms() - start;
+	if (!u->map_err) {
+		snprintf(link, sizeof(link),
+			 "/sys/class/rnbd-client/ctl/devices/dev@%s", u->sess);
+		n = readlink(link, disk, sizeof(disk) - 1);
+		disk[n > 0 ? n : 0] = 0;
+		u->mapped = true;
+		u->io_err = use_disk(basename(disk));
+		unmap_disk(u, basename(disk));
+	}
+	u->done = true;
+	return NULL;
+}
+
+/* ---- connections ---- */
+
+static int scon_recv(struct scon *c, unsigned int i)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)c->recvs + i * S_RECV_SIZE,
+		.length = S_RECV_SIZE,
+		.lkey = srv.mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_recv(c->id->qp, &wr, &bad);
+}
+
+static int srv_memory(struct ibv_context *verbs)
+{
+	if (srv.pd)
+		return 0;
+	srv.mem_len = CHUNKS_LEN + MAX_CONS * CON_LEN + OUT_LEN;
+	srv.mem = mmap(NULL, srv.mem_len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	srv.out = srv.mem + CHUNKS_LEN + MAX_CONS * CON_LEN;
+	srv.pd = ibv_alloc_pd(verbs);
+	if (srv.mem == MAP_FAILED || !srv.pd)
+		return -1;
+	srv.mr = ibv_reg_mr(srv.pd, srv.mem, srv.mem_len,
+			    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	return srv.mr ? 0 : -1;
+}
+
+static int scon_qp(struct scon *c)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap.max_send_wr = S_SENDS,
+		.cap.max_recv_wr = S_RECVS,
+		.cap.max_send_sge = 1,
+		.cap.max_recv_sge = 1,
+		.sq_sig_all = 1,
+	};
+	unsigned int i;
+
+	c->cq = ibv_create_cq(c->id->verbs, S_SENDS + S_RECVS, NULL, NULL, 0);
+	if (!c->cq)
+		return -1;
+	attr.send_cq = c->cq;
+	attr.recv_cq = c->cq;
+	if (rdma_create_qp(c->id, srv.pd, &attr))
+		return -1;
+	for (i = 0; i < S_RECVS; i++)
+		if (scon_recv(c, i))
+			return -1;
+	return 0;
+}
+
+static void scon_free(struct scon *c)
+{
+	if (c->id && c->id->qp)
+		rdma_destroy_qp(c->id);
+	if (c->cq)
+		ibv_destroy_cq(c->cq);
+	if (c->id)
+		rdma_destroy_id(c->id);
+	memset(c, 0, sizeof(*c));
+}
+
+static struct cm_rep good_rep(void)
+{
+	return (struct cm_rep) {
+		.magic = MAGIC,
+		.version = VERSION,
+		.queue_depth = DEPTH,
+		.max_io_size = CHUNK - 4096,
+		.max_hdr_size = 4096,
+	};
+}
+
+static void srv_reject(struct rdma_cm_id *id, const void *data, u8 len)
+{
+	rdma_reject(id, data, len);
+	rdma_destroy_id(id);
+}
+
+static void srv_request(const struct rdma_cm_event *ev)
+{
+	const struct cm_req *req = ev->param.conn.private_data;
+	struct rdma_conn_param param = { .rnr_retry_count = 7 };
+	struct cm_rep rep = good_rep();
+	u8 len = sizeof(rep);
+	struct scon *c;
+	int what;
+
+	if (req->magic != MAGIC || req->version >> 8 != 2 || req->cid >= MAX_CONS ||
+	    req->cid >= req->cid_num) {
+		srv.complaint = "the connection request is wrong";
+		rdma_destroy_id(ev->id);
+		return;
+	}
+	what = srv.test->connect ? srv.test->connect(&srv, req, &rep, &len) : S_ACCEPT;
+	if (!req->cid)
+		srv.rep = rep;
+	if (what == S_REJECT) {
+		srv_reject(ev->id, &rep, len);
+		return;
+	}
+	c = &srv.cons[req->cid];
+	scon_free(c);
+	c->cid = req->cid;
+	c->id = ev->id;
+	c->id->context = c;
+	srv.nr_cons = req->cid_num;
+	if (what == S_IGNORE)
+		return;
+	if (srv_memory(ev->id->verbs)) {
+		srv.complaint = "no memory";
+		return;
+	}
+	c->recvs = srv.mem + CHUNKS_LEN + c->cid * CON_LEN;
+	/* Fails if the client has given up meanwhile, as do others. */
+	if (scon_qp(c))
+		return;
+	param.private_data = &rep;
+	param.private_data_len = len;
+	rdma_accept(c->id, &param);
+}
+
+static void srv_event(const struct rdma_cm_event *ev)
+{
+	struct scon *c = ev->id->context;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		srv_request(ev);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		c->up = true;
+		if (srv.test->established)
+			srv.test->established(&srv, c);
+		break;
+	default:
+		if (c) {
+			c->ended = true;
+			srv.ended = true;
+		}
+		break;
+	}
+}
+
+static void srv_poll_cm(int ms)
+{
+	struct pollfd fd = { .fd = srv.ch->fd, .events = POLLIN };
+	struct rdma_cm_event *ev, copy;
+	u8 data[256];
+
+	while (poll(&fd, 1, ms) > 0 && !rdma_get_cm_event(srv.ch, &ev)) {
+		ms = 0;
+		copy = *ev;
+		memset(data, 0, sizeof(data));
+		if (ev->param.conn.private_data)
+			memcpy(data, ev->param.conn.private_data,
+			       ev->param.conn.private_data_len);
+		copy.param.conn.private_data = data;
+		/* Ids can only be destroyed once their events are acknowledged. */
+		rdma_ack_cm_event(ev);
+		srv_event(&copy);
+	}
+}
+
+/* ---- what goes out ---- */
+
+int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
+	   u32 imm_or_inv, u64 addr, u32 key)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)srv.out + srv.out_used,
+		.length = len,
+		.lkey = srv.mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = 1ull << 63,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = !!len,
+		.wr.rdma.remote_addr = addr,
+		.wr.rdma.rkey = key,
+	}, *bad;
+
+	if (!c->id || !c->id->qp || c->inflight >= S_SENDS)
+		return -1;
+	if (srv.out_used + len > OUT_LEN) {
+		sge.addr = (uintptr_t)srv.out;
+		srv.out_used = 0;
+	}
+	if (from && len)
+		memcpy((void *)(uintptr_t)sge.addr, from, len);
+	srv.out_used = (srv.out_used + len + 63) & ~63u;
+	if (opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = imm_or_inv;
+	else
+		wr.imm_data = htonl(imm_or_inv);
+	if (ibv_post_send(c->id->qp, &wr, &bad))
+		return -1;
+	c->inflight++;
+	return 0;
+}
+
+u32 s_rsp(u32 type, u32 slot, int err)
+{
+	return type << 28 | ((u32)abs(err) & 0x1ff) << 19 | (slot & 0x7ffff);
+}
+
+void s_imm(struct scon *c, u32 imm)
+{
+	s_post(c, IBV_WR_RDMA_WRITE_WITH_IMM, NULL, 0, imm, 0, 0);
+}
+
+/* The last of an answer */
+void s_answer(const struct sreq *r, u32 type, u32 slot, int err)
+{
+	struct rkey_rsp key = { MSG_RKEY_RSP, slot, srv.mr->rkey };
+
+	if (srv.rep.flags & FLAG_NEW_RKEY)
+		s_post(r->con, IBV_WR_SEND_WITH_IMM, &key, sizeof(key),
+		       s_rsp(type, slot, err), 0, 0);
+	else
+		s_imm(r->con, s_rsp(type, slot, err));
+}
+
+void s_data(const struct sreq *r, const void *data, u32 len)
+{
+	if (r->hdr.type == MSG_READ && len)
+		s_post(r->con, IBV_WR_RDMA_WRITE, data, len, 0,
+		       r->hdr.desc[0].addr, r->hdr.desc[0].key);
+}
+
+/* All of an answer: data, if any, and the rest */
+void s_reply(const struct sreq *r, const void *data, u32 len, int err)
+{
+	bool inval = r->hdr.type == MSG_READ && r->hdr.flags & NEED_INVAL && !err;
+
+	if (!err)
+		s_data(r, data, len);
+	if (inval)
+		s_post(r->con, IBV_WR_SEND_WITH_INV, NULL, 0,
+		       r->hdr.desc[0].key, 0, 0);
+	s_answer(r, inval ? IMM_IO_RSP_W_INV : IMM_IO_RSP, r->slot, err);
+}
+
+struct open_rsp s_open_rsp(void)
+{
+	return (struct open_rsp) {
+		.type = RNBD_OPEN_RSP,
+		.device_id = 7,
+		.nsectors = 2048,
+		.max_hw_sectors = 248,
+		.max_discard_sectors = 248,
+		.discard_granularity = 4096,
+		.max_write_zeroes_sectors = 248,
+		.physical_block_size = 4096,
+		.logical_block_size = 512,
+		.max_segments = 31,
+		.cache_policy = 3,
+	};
+}
+
+static void s_good(const struct sreq *r)
+{
+	struct sess_info info = { .type = RNBD_SESS_INFO_RSP, .ver = 2 };
+	struct open_rsp rsp = s_open_rsp();
+	static const u8 zeroes[CHUNK];
+
+	switch (r->kind) {
+	case RNBD_SESS_INFO:
+		s_reply(r, &info, sizeof(info), 0);
+		break;
+	case RNBD_OPEN:
+		s_reply(r, &rsp, sizeof(rsp), 0);
+		break;
+	default:
+		s_reply(r, zeroes, r->hdr.type == MSG_READ ?
+			r->hdr.desc[0].len : 0, 0);
+		break;
+	}
+}
+
+/* ---- what comes in ---- */
+
+static unsigned int slot_bits(u32 depth)
+{
+	return depth > 1 ? 32 - __builtin_clz(depth - 1) : 0;
+}
+
+static void srv_io(struct scon *c, u32 payload)
+{
+	unsigned int bits = 28 - slot_bits(srv.rep.queue_depth);
+	struct sreq r = { .con = c, .slot = payload >> bits };
+	u32 off = payload & ((1u << bits) - 1);
+	u32 per = srv.rep.max_io_size + srv.rep.max_hdr_size;
+	const u8 *chunk = srv.mem + (size_t)r.slot * per;
+
+	if (r.slot >= srv.rep.queue_depth || off + sizeof(r.hdr) > per ||
+	    (size_t)(r.slot + 1) * per > CHUNKS_LEN) {
+		srv.complaint = "the client's request lies out of its chunk";
+		return;
+	}
+	memcpy(&r.hdr, chunk + off, sizeof(r.hdr));
+	if ((r.hdr.type != MSG_READ && r.hdr.type != MSG_WRITE) ||
+	    r.hdr.usr_len > off) {
+		srv.complaint = "the client's request is malformed";
+		return;
+	}
+	r.msg = chunk + off - r.hdr.usr_len;
+	r.kind = *(const u16 *)r.msg;
+	if (r.kind < ARRAY_SIZE(srv.requests))
+		srv.requests[r.kind]++;
+	if (srv.test->request && srv.test->request(&srv, &r))
+		return;
+	s_good(&r);
+}
+
+static void srv_info_req(struct scon *c, const struct info_req *req, u32 len)
+{
+	u32 per = srv.rep.max_io_size + srv.rep.max_hdr_size;
+	struct {
+		struct info_rsp rsp;
+		struct desc desc[DEPTH + 8];
+	} m = { .rsp.type = MSG_INFO_RSP, .rsp.nr = 1 };
+
+	if (len != sizeof(*req) || req->type != MSG_INFO_REQ) {
+		srv.complaint = "the client's first message is wrong";
+		return;
+	}
+	m.desc[0].addr = (uintptr_t)srv.mem;
+	m.desc[0].key = srv.mr->rkey;
+	m.desc[0].len = srv.rep.queue_depth * per;
+	len = sizeof(m.rsp) + sizeof(struct desc);
+	if (srv.test->info)
+		len = srv.test->info(&srv, &m.rsp, len);
+	if (len)
+		s_post(c, IBV_WR_SEND, &m, len, 0, 0, 0);
+}
+
+static void srv_received(struct scon *c, const struct ibv_wc *wc)
+{
+	u32 imm = ntohl(wc->imm_data);
+
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM)) {
+		srv_info_req(c, (void *)(c->recvs + wc->wr_id * S_RECV_SIZE),
+			     wc->byte_len);
+	} else if (imm >> 28 == IMM_IO_REQ) {
+		srv_io(c, imm & 0x0fffffff);
+	} else if (imm >> 28 == IMM_HB_MSG) {
+		if (!srv.test->mute)
+			s_imm(c, (u32)IMM_HB_ACK << 28);
+	}
+	scon_recv(c, wc->wr_id);
+}
+
+static bool srv_poll_cq(struct scon *c)
+{
+	struct ibv_wc wc[32];
+	bool busy = false;
+	int i, n;
+
+	while (c->cq && (n = ibv_poll_cq(c->cq, ARRAY_SIZE(wc), wc)) > 0) {
+		busy = true;
+		for (i = 0; i < n && c->cq; i++) {
+			if (wc[i].wr_id & 1ull << 63)
+				c->inflight--;
+			else if (wc[i].status == IBV_WC_SUCCESS)
+				srv_received(c, &wc[i]);
+			if (wc[i].status != IBV_WC_SUCCESS)
+				srv.ended = true;
+		}
+	}
+	return busy;
+}
+
+bool s_poll(void)
+{
+	bool busy = false;
+	unsigned int i;
+
+	srv_poll_cm(0);
+	for (i = 0; i < MAX_CONS; i++)
+		busy |= srv_poll_cq(&srv.cons[i]);
+	return busy;
+}
+
+/* Disconnects, or lets go of, all there is. */
+void s_hang_up(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_CONS; i++)
+		if (srv.cons[i].up)
+			rdma_disconnect(srv.cons[i].id);
+}
+
+static int srv_listen(const char *addr, const char *port)
+{
+	struct sockaddr_storage at;
+
+	if (set_addr(&at, addr, port))
+		return fail("no address: %s", addr);
+	srv.ch = rdma_create_event_channel();
+	if (!srv.ch || rdma_create_id(srv.ch, &srv.listen, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(srv.listen, (void *)&at) || rdma_listen(srv.listen, 16))
+		return fail("can't listen: %s", strerror(errno));
+	fcntl(srv.ch->fd, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static void srv_reset(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_CONS; i++)
+		scon_free(&srv.cons[i]);
+	memset(srv.requests, 0, sizeof(srv.requests));
+	srv.complaint = NULL;
+	srv.ended = false;
+	srv.acted = false;
+	srv.quit_at = 0;
+}
+
+static int verdict(const struct srv_test *t, const struct user *u)
+{
+	unsigned int limit = t->ms ?: 8000;
+	const char *line;
+	unsigned int i;
+
+	snprintf(note, sizeof(note), "map: %s, %u ms; I/O: %s",
+		 u->map_err ? strerror(u->map_err) : "done", u->map_ms,
+		 u->map_err ? "none" : u->io_err ? strerror(u->io_err) : "done");
+	if (srv.complaint)
+		return fail("%s", srv.complaint);
+	if (u->unmap_err)
+		return fail("unmap: %s", strerror(u->unmap_err));
+	if (u->map_ms > limit)
+		return fail("mapping took %u ms", u->map_ms);
+	if (t->err >= 0 && u->map_err != t->err)
+		return fail("map_device: %d, not %d", u->map_err, t->err);
+	if (t->err == ANY_ERR && !u->map_err)
+		return fail("mapped");
+	if (t->ends && !t->err && !u->io_err)
+		return fail("I/O has gone on");
+	if (!t->ends)
+		return !t->err && u->io_err ? fail("I/O failed") : 0;
+	for (i = 0; (line = log_line(i)); i++)
+		if (strstr(line, u->sess) && strstr(line, "path ends: "))
+			return 0;
+	return fail("no reason in the log");
+}
+
+static int run_one(const struct srv_test *t, const char *addr, const char *port)
+{
+	struct user u = { .addr = addr, .port = port };
+	u64 hung = now_ms() + 60000;
+	bool busy;
+
+	snprintf(u.sess, sizeof(u.sess), "h-%s", t->name);
+	srv_reset();
+	srv.test = t;
+	if (pthread_create(&u.thread, NULL, user_thread, &u))
+		return fail("no thread");
+	while (!u.done) {
+		busy = s_poll();
+		if (srv.quit_at && now_ms() > srv.quit_at) {
+			s_hang_up();
+			srv.quit_at = 0;
+		}
+		if (now_ms() > hung) {
+			s_hang_up();
+			hung = -1;
+			srv.complaint = "the client hung";
+		}
+		if (!busy)
+			nap_us(200);
+	}
+	pthread_join(u.thread, NULL);
+	return verdict(t, &u);
+}
+
+int run_server(const char *addr, const char *port, char **patterns, int nr)
+{
+	const struct srv_test *t;
+	int failed = 0;
+	u64 start;
+
+	if (srv_listen(addr, port)) {
+		printf("not ok listen: %s\n", why);
+		return 1;
+	}
+	for (t = server_cases; t->name; t++) {
+		if (!chosen(t->name, t->slow, patterns, nr))
+			continue;
+		note[0] = 0;
+		log_mark();
+		start = now_ms();
+		if (run_one(t, addr, port)) {
+			failed++;
+			printf("not ok %s: %s (%s)\n", t->name, why, note);
+		} else {
+			printf("ok %s (%llu ms) %s\n", t->name,
+			       (unsigned long long)(now_ms() - start), note);
+		}
+		fflush(stdout);
+	}
+	srv_reset();
+	return failed;
+}

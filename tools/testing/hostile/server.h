@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The hostile server: what its cases are made of.
+ */
+#ifndef HOSTILE_SERVER_H
+#define HOSTILE_SERVER_H
+
+#include "hostile.h"
+
+#define DEPTH		16
+#define CHUNK		(128 << 10)
+#define S_RECVS		64
+#define S_RECV_SIZE	512
+#define S_SENDS		256
+
+/**
+ * struct scon - a connection that a client made
+ * @id: the connection manager's side of it
+ * @cq: completions of both queues
+ * @cid: its index in the path
+ * @recvs: buffers
+ * @up: established
+ * @ended: broken, or disconnected
+ * @inflight: work requests whose completion has not been seen
+ */
+struct scon {
+	struct rdma_cm_id *id;
+	struct ibv_cq *cq;
+	unsigned int cid;
+	u8 *recvs;
+	bool up;
+	bool ended;
+	unsigned int inflight;
+};
+
+/**
+ * struct srv - the server
+ * @test: the case at hand
+ * @ch: all events
+ * @listen: listens
+ * @cons: connections by index
+ * @nr_cons: how many the client announced
+ * @rep: what it was told
+ * @pd: all memory is in there
+ * @mr: @mem
+ * @mem: chunks, then receives, then @out
+ * @mem_len: its length
+ * @out: messages and data to send
+ * @out_used: so much of it was given out in this round
+ * @requests: how many came, by RNBD type
+ * @complaint: the client did something wrong
+ * @ended: a connection broke
+ * @acted: the case has done what is wrong
+ * @quit_at: when to disconnect
+ */
+struct srv {
+	const struct srv_test *test;
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *listen;
+	struct scon cons[MAX_CONS];
+	unsigned int nr_cons;
+	struct cm_rep rep;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	u8 *mem;
+	size_t mem_len;
+	u8 *out;
+	u32 out_used;
+	unsigned int requests[6];
+	const char *complaint;
+	bool ended;
+	bool acted;
+	u64 quit_at;
+};
+
+/**
+ * struct sreq - a request of the client
+ * @con: where it came
+ * @slot: which chunk
+ * @hdr: its header
+ * @msg: its user message, in the chunk
+ * @kind: RNBD type of that
+ */
+struct sreq {
+	struct scon *con;
+	u32 slot;
+	struct io_hdr hdr;
+	const u8 *msg;
+	u16 kind;
+};
+
+enum { S_ACCEPT, S_REJECT, S_IGNORE };
+
+/* Errnos of map_device: any, or any result at all */
+#define ANY_ERR	(-1)
+#define ANY	(-2)
+
+/**
+ * struct srv_test - a case
+ * @name: its name
+ * @about: what is wrong
+ * @err: what map_device is to return: 0, an errno, ANY_ERR, ANY
+ * @ends: the client is to end the path and to say why; if it could map, I/O fails
+ * @connect: changes the answer to a connection request, or refuses it
+ * @established: a connection stands
+ * @info: changes INFO_RSP; its length, 0 for none
+ * @request: a request came; true if it has been seen to
+ * @arg: for all of these
+ * @at: for @request: at what kind of request
+ * @flags: for the accept
+ * @mute: heartbeats aren't answered
+ * @ms: limit for map_device
+ * @slow: not in "all"
+ */
+struct srv_test {
+	const char *name;
+	const char *about;
+	int err;
+	bool ends;
+	int (*connect)(struct srv *s, const struct cm_req *req,
+		       struct cm_rep *rep, u8 *len);
+	void (*established)(struct srv *s, struct scon *c);
+	u32 (*info)(struct srv *s, struct info_rsp *rsp, u32 len);
+	bool (*request)(struct srv *s, const struct sreq *r);
+	long arg;
+	u16 at;
+	u32 flags;
+	bool mute;
+	unsigned int ms;
+	bool slow;
+};
+
+extern const struct srv_test server_cases[];
+
+int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
+	   u32 imm_or_inv, u64 addr, u32 key);
+u32 s_rsp(u32 type, u32 slot, int err);
+void s_imm(struct scon *c, u32 imm);
+void s_answer(const struct sreq *r, u32 type, u32 slot, int err);
+void s_data(const struct sreq *r, const void *data, u32 len);
+void s_reply(const struct sreq *r, const void *data, u32 len, int err);
+struct open_rsp s_open_rsp(void);
+bool s_poll(void);
+void s_hang_up(void);
+int run_server(const char *addr, const char *port, char **patterns, int nr);
+
+#endif

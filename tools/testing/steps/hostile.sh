@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A server with devices for a hostile client, and a session beside it that is to notice
+# nothing.
+
+cases()
+{
+	HOSTILE_RW=scratch HOSTILE_OTHER=other HOSTILE_SLOW=slow \
+		HOSTILE_ADDR2=192.168.101.1 HOSTILE_ADDR3=fd00:100::1 \
+		hostile client 192.168.100.1 1234 "$@"
+}
+
+# hostile_up [PARAMETER=VALUE...]
+hostile_up()
+{
+	local disk
+
+	# 48 isn't a power of 2: there are numbers of chunks that can be said but aren't.
+	up sess_queue_depth=48 dev_search_path=/dev "$@"
+	for disk in good scratch other; do
+		equal "name of a disk" "$(null $disk 16)" /dev/$disk
+	done
+	null slow 16 irqmode=2 completion_nsec=300000000 >/dev/null
+	dev=$(map good good)
+	bystander "$dev"
+}
+
+# hostile_told FILE...: what the cases said; fails if one failed
+hostile_told()
+{
+	sed 's/^/# /' "$@"
+	! grep -q '^not ok' "$@" || fail "$(grep -h '^not ok' "$@")"
+}
+
+hostile_down()
+{
+	bystander_unharmed
+	unmap "$dev"
+	down
+}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A server that says everything wrong, in directed cases (`hostile list` has them):
+# map_device fails, in bounded time, or what was mapped works or fails, and goes away
+# when it is unmapped. Paths end with a reason in the log. Another session, with a good
+# server, takes no notice.
+# Modules: ours
+# Time: 150
+
+. "$RIG_DIR/steps/hostile.sh"
+hostile_up
+n=0
+jobs=()
+for case in silent-con-0 silent-con-1 info-rsp-silent silent-first silent-hb; do
+	n=$((n + 1))
+	hostile server 192.168.100.1 $((7000 + n)) $case >/tmp/silent-$n.out &
+	jobs+=($!)
+done
+hostile server 192.168.100.1 7000 all >/tmp/cases.out || bad=1
+wait "${jobs[@]}" || bad=1
+hostile_told /tmp/cases.out /tmp/silent-*.out
+[ -z "${bad:-}" ] || fail "a case did not end: $(tail -n1 /tmp/cases.out)"
+hostile_down
