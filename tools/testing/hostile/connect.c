@@ -337,6 +337,39 @@ static int half_open(long arg)
 	return ret;
 }
 
+/* As many sessions as it gets, against a server that gives so much and no more */
+static int hoard(long arg)
+{
+	struct path *p[64];
+	unsigned int n = 0;
+	const char *line;
+	char sess[80];
+	int i, ret = 0;
+
+	while (n < ARRAY_SIZE(p)) {
+		snprintf(sess, sizeof(sess), "%s-%u", test_name, n);
+		p[n] = path_up(sess);
+		if (!p[n])
+			break;
+		n++;
+	}
+	if (!n || n == ARRAY_SIZE(p))
+		ret = fail("%u sessions", n);
+	nap_us(100000);
+	for (i = 0; !ret && (line = log_line(i)); i++)
+		if (strstr(line, "that clients may take"))
+			break;
+	if (!ret && !line)
+		ret = fail("no reason in the log");
+	snprintf(note, sizeof(note), "%u sessions", n);
+	for (i = 0; i < (int)n; i++) {
+		if (!ret)
+			ret = must_live(p[i]);
+		path_free(p[i]);
+	}
+	return ret ?: hello(0);
+}
+
 enum { SILENT_0, SILENT_MISSING, SILENT_INFO, SILENT_MUTE, SILENT_NO_RECV,
 	SILENT_VANISH, NR_SILENT };
 
@@ -415,56 +448,57 @@ static int silence(long arg)
 const struct test connect_cases[] = {
 	{ "hello", "a path as it should be", hello },
 	{ "req-magic", "request of another protocol", request, MAGIC_OTHER },
-	{ "req-major-1", "major version 1", request, MAJOR_1 },
+	{ "req-major-1", "major version 1", request, MAJOR_1, .quiet = true },
 	{ "req-major-3", "major version 3", request, MAJOR_3 },
 	{ "req-minor", "another minor version, unknown bits: taken", minor },
-	{ "req-cid-num-0", "no connections", request, CID_NUM_0 },
-	{ "req-cid-num-1", "one connection", request, CID_NUM_1 },
+	{ "req-cid-num-0", "no connections", request, CID_NUM_0, .quiet = true },
+	{ "req-cid-num-1", "one connection", request, CID_NUM_1, .quiet = true },
 	{ "req-cid-num-4097", "one too many", request, CID_NUM_4097 },
-	{ "req-cid-num-max", "65535 connections", request, CID_NUM_MAX },
-	{ "req-cid-beyond", "connection 2 of 2", request, CID_2 },
+	{ "req-cid-num-max", "65535 connections", request, CID_NUM_MAX, .quiet = true },
+	{ "req-cid-beyond", "connection 2 of 2", request, CID_2, .quiet = true },
 	{ "req-cid-1-first", "connection 1 before 0", request, CID_1 },
 	{ "req-not-first", "no first_conn, unknown session", request, NOT_FIRST },
-	{ "req-empty", "no private data", request, EMPTY },
-	{ "req-short", "8 bytes of private data", request, SHORT },
+	{ "req-empty", "no private data", request, EMPTY, .quiet = true },
+	{ "req-short", "8 bytes of private data", request, SHORT, .quiet = true },
 	{ "con-again", "connection 1 twice", second, CON_AGAIN },
-	{ "con-0-again", "connection 0 twice", second, CON_0_AGAIN },
+	{ "con-0-again", "connection 0 twice", second, CON_0_AGAIN, .quiet = true },
 	{ "con-beyond", "connection 3 of 3", second, CON_BEYOND },
 	{ "con-num", "another number of connections", second, CON_NUM },
-	{ "con-older", "of an earlier connect", second, CON_OLDER },
+	{ "con-older", "of an earlier connect", second, CON_OLDER, .quiet = true },
 	{ "con-newer", "of a later connect: the path ends", second, CON_NEWER },
 	{ "con-other-path", "of a path that isn't there", second, CON_OTHER_PATH },
 	{ "con-late-0", "connection 0 of a connected path", late, 0 },
-	{ "con-late-1", "connection 1 of a connected path", late, 1 },
+	{ "con-late-1", "connection 1 of a connected path", late, 1, .quiet = true },
 	{ "same-addr", "second path between the same addresses", same_addr },
 	{ "name-in-use", "another session's name", names_clash, 0 },
 	{ "name-other", "path under another name than its session", names_clash, 1 },
 	{ "name-empty", "name is empty", name, 0 },
-	{ "name-slash", "name has a /", name, 1 },
-	{ "name-dotdot", "name is ..", name, 2 },
-	{ "name-dot", "name has a .", name, 3 },
+	{ "name-slash", "name has a /", name, 1, .quiet = true },
+	{ "name-dotdot", "name is ..", name, 2, .quiet = true },
+	{ "name-dot", "name has a .", name, 3, .quiet = true },
 	{ "name-newline", "name has a newline", name, 4 },
-	{ "name-blank", "name has a blank", name, 5 },
-	{ "name-escape", "name has an escape sequence", name, 6 },
-	{ "name-c1", "name has a control byte above 0x7f", name, 7 },
+	{ "name-blank", "name has a blank", name, 5, .quiet = true },
+	{ "name-escape", "name has an escape sequence", name, 6, .quiet = true },
+	{ "name-c1", "name has a control byte above 0x7f", name, 7, .quiet = true },
 	{ "name-no-nul", "name doesn't end", name, -1 },
 	{ "name-long", "longest name: taken", long_name },
-	{ "info-0", "first message of 0 bytes", info_len, 0 },
-	{ "info-2", "of 2 bytes", info_len, 2 },
-	{ "info-short", "a byte too short", info_len, sizeof(struct info_req) - 1 },
+	{ "info-0", "first message of 0 bytes", info_len, 0, .quiet = true },
+	{ "info-2", "of 2 bytes", info_len, 2, .quiet = true },
+	{ "info-short", "a byte too short", info_len, sizeof(struct info_req) - 1, .quiet = true },
 	{ "info-long", "a byte too long", info_len, sizeof(struct info_req) + 1 },
-	{ "info-3000", "much too long", info_len, 3000 },
+	{ "info-3000", "much too long", info_len, 3000, .quiet = true },
 	{ "info-type-1", "of another type", info_type, MSG_INFO_RSP },
-	{ "info-type-ffff", "of no type", info_type, 0xffff },
+	{ "info-type-ffff", "of no type", info_type, 0xffff, .quiet = true },
 	{ "info-con-1", "on another connection", info_odd, INFO_CON_1 },
 	{ "info-early", "before all connections stand", info_odd, INFO_EARLY },
 	{ "info-twice", "and again later", info_odd, INFO_TWICE },
-	{ "info-twice-at-once", "twice", info_odd, INFO_TWICE_AT_ONCE },
+	{ "info-twice-at-once", "twice", info_odd, INFO_TWICE_AT_ONCE, .quiet = true },
 	{ "info-imm", "with an immediate value", info_odd, INFO_IMM },
-	{ "info-heartbeat", "a heartbeat instead", info_odd, INFO_HB },
+	{ "info-heartbeat", "a heartbeat instead", info_odd, INFO_HB, .quiet = true },
 	{ "info-io", "a request instead", info_odd, INFO_IO },
 	{ "hit-and-run", "gone in the middle of all steps", hit_and_run },
 	{ "half-open", "48 sessions that don't go on", half_open },
-	{ "silence", "silence after each step", silence, 0, true },
+	{ "hoard", "as many sessions as it gets", hoard, .slow = true },
+	{ "silence", "silence after each step", silence, .slow = true },
 	{ }
 };

@@ -197,6 +197,8 @@ int write_to(struct path *p, unsigned int cid, const void *from, u32 len,
 	     u64 addr, u32 key, const u32 *imm);
 u32 imm_req(const struct path *p, unsigned int slot, u32 off);
 u32 request_write(struct path *p, const struct request *r, u32 *imm);
+struct ibv_send_wr request_wr(struct path *p, const struct request *r,
+			      struct ibv_sge *sge);
 int request_send(struct path *p, const struct request *r);
 struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
 			    u32 data_len);
@@ -224,6 +226,8 @@ int must_refuse(struct path *p, int got, int err);
  * @about: what is wrong, and what is to come of it
  * @run: does it; 0, or fail()
  * @arg: for @run
+ * @quiet: ends paths, and doesn't look for the reason in the log, which may not tell
+ *	of so many
  * @slow: takes its time, so "all" leaves it out
  */
 struct test {
@@ -231,6 +235,7 @@ struct test {
 	const char *about;
 	int (*run)(long arg);
 	long arg;
+	bool quiet;
 	bool slow;
 };
 
@@ -238,7 +243,9 @@ int hello(long arg);
 extern const struct test connect_cases[];
 extern const struct test request_cases[];
 extern const struct test rnbd_cases[];
-extern const struct test sweep_cases[];
+
+/* random.c */
+int random_client(u64 seed, unsigned int messages);
 
 /* main.c */
 extern const char *test_name;

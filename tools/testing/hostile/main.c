@@ -6,6 +6,8 @@
  *	hostile list
  *	hostile client ADDR PORT all|CASE...	directed cases against a server
  *	hostile server ADDR PORT all|CASE...	and against the client of this machine
+ *	hostile random-client ADDR PORT SEED MESSAGES
+ *	hostile random-server ADDR PORT SEED REQUESTS
  *
  * Cases are named by patterns. Says "ok CASE" or "not ok CASE: why" for each. The
  * reasons are looked for in this machine's kernel log, so the server has to be
@@ -69,20 +71,21 @@ bool chosen(const char *name, bool slow, char **patterns, int nr)
 	return false;
 }
 
-static int run_tests(const struct test *all, char **patterns, int nr)
+/* Those that are for the log, or the others */
+static int run_tests(const struct test *t, bool quiet_ones, char **patterns, int nr)
 {
-	const struct test *t;
+	const bool all_quiet = getenv("HOSTILE_QUIET");
 	int failed = 0;
 	char name[64];
 	u64 start;
 
-	for (t = all; t->name; t++) {
-		if (!chosen(t->name, t->slow, patterns, nr))
+	for (; t->name; t++) {
+		quiet = all_quiet || t->quiet;
+		if (t->quiet != quiet_ones ||
+		    !chosen(t->name, t->slow, patterns, nr))
 			continue;
-		if (all != sweep_cases) {
-			pace(&ended);
-			pace(&refused);
-		}
+		pace(&ended);
+		pace(&refused);
 		snprintf(name, sizeof(name), "h-%s", t->name);
 		test_name = name;
 		note[0] = 0;
@@ -129,12 +132,14 @@ static void hold(const char *sess)
 static int usage(void)
 {
 	fprintf(stderr, "usage: hostile list\n"
-		"       hostile client|server ADDR PORT all|CASE...\n");
+		"       hostile client|server ADDR PORT all|CASE...\n"
+		"       hostile random-client ADDR PORT SEED MESSAGES\n"
+		"       hostile random-server ADDR PORT SEED REQUESTS\n");
 	return 2;
 }
 
 static const struct test *const client_cases[] = {
-	connect_cases, request_cases, rnbd_cases, sweep_cases,
+	connect_cases, request_cases, rnbd_cases,
 };
 
 int main(int argc, char **argv)
@@ -146,7 +151,6 @@ int main(int argc, char **argv)
 	take_env("HOSTILE_RW", dev_rw, sizeof(dev_rw));
 	take_env("HOSTILE_OTHER", dev_other, sizeof(dev_other));
 	take_env("HOSTILE_SLOW", dev_slow, sizeof(dev_slow));
-	quiet = getenv("HOSTILE_QUIET");
 	log_mark();
 	rnd_seed(now_ms());
 	if (argc == 2 && !strcmp(argv[1], "list")) {
@@ -160,6 +164,12 @@ int main(int argc, char **argv)
 	args = argv;
 	if (argc >= 5 && !strcmp(argv[1], "server"))
 		return run_server(argv[2], argv[3], argv + 4, argc - 4) ? 1 : 0;
+	if (argc == 6 && !strcmp(argv[1], "random-client") &&
+	    !set_addr(&addrs[0], argv[2], argv[3]))
+		return random_client(strtoull(argv[4], NULL, 0), atoi(argv[5])) ? 1 : 0;
+	if (argc == 6 && !strcmp(argv[1], "random-server"))
+		return random_server(argv[2], argv[3], strtoull(argv[4], NULL, 0),
+				     atoi(argv[5])) ? 1 : 0;
 	if (argc < 5 || strcmp(argv[1], "client") || set_addr(&addrs[0], argv[2], argv[3]))
 		return usage();
 	for (i = 1; i < 3; i++)
@@ -167,7 +177,9 @@ int main(int argc, char **argv)
 			set_addr(&addrs[i], getenv(addr_env[i]), argv[3]);
 	if (!strcmp(argv[4], "hold"))
 		hold(argv[5]);
-	for (i = 0; i < ARRAY_SIZE(client_cases); i++)
-		failed += run_tests(client_cases[i], argv + 4, argc - 4);
+	for (i = 0; i < 2 * ARRAY_SIZE(client_cases); i++)
+		failed += run_tests(client_cases[i % ARRAY_SIZE(client_cases)],
+				    i >= ARRAY_SIZE(client_cases), argv + 4,
+				    argc - 4);
 	return failed ? 1 : 0;
 }

@@ -395,15 +395,30 @@ u32 request_write(struct path *p, const struct request *r, u32 *imm)
 	return off + (r->type == MSG_WRITE ? 4 : sizeof(hdr));
 }
 
-int request_send(struct path *p, const struct request *r)
+/* The work request that takes it there; to be changed or posted */
+struct ibv_send_wr request_wr(struct path *p, const struct request *r,
+			      struct ibv_sge *sge)
 {
 	const struct slot *s = &p->slot[r->slot];
-	u32 start = r->type == MSG_WRITE ? 0 : r->data_len;
+	u32 start = r->type == MSG_READ ? r->data_len : 0;
+	struct ibv_send_wr wr;
 	u32 len, imm;
 
 	len = request_write(p, r, &imm);
-	return write_to(p, r->cid, area(p, r->slot) + start, len - start,
-			s->addr + start, s->key, &imm);
+	wr = wr_from(p, sge, area(p, r->slot) + start, len - start);
+	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr.imm_data = htonl(imm);
+	wr.wr.rdma.remote_addr = s->addr + start;
+	wr.wr.rdma.rkey = s->key;
+	return wr;
+}
+
+int request_send(struct path *p, const struct request *r)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = request_wr(p, r, &sge);
+
+	return con_post(&p->cons[r->cid], &wr);
 }
 
 /* A request with a user message: reads to the slot's area, or writes. */

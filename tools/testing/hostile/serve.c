@@ -333,7 +333,7 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 		s_hang_up();
 		return true;
 	case A_SHORT:
-		s_reply(r, junk, d->len / 2, 0);
+		s_reply(r, junk, d->len < sizeof(junk) ? d->len / 2 : sizeof(junk), 0);
 		return true;
 	}
 	return false;
@@ -458,6 +458,69 @@ static bool open_odd(struct srv *s, const struct sreq *r)
 	s_reply(r, &rsp, sizeof(rsp), 0);
 	return true;
 }
+
+/* ---- at random ---- */
+
+static int random_rep(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
+{
+	unsigned int i;
+
+	rep->flags = rnd() & FLAG_NEW_RKEY;
+	if (req->cid) {
+		/* All have to be of one kind. */
+		rep->flags = s->rep.flags;
+		return rnd_below(100) ? S_ACCEPT : S_REJECT;
+	}
+	if (rnd_below(10))
+		return S_ACCEPT;
+	s->lied = true;
+	for (i = rnd_below(3); i < 3; i++)
+		((u8 *)rep)[rnd_below(24)] = rnd();
+	return rnd() & 1 ? S_REJECT : S_ACCEPT;
+}
+
+static u32 random_info(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	if (!rnd_below(10)) {
+		s->lied = true;
+		((u8 *)rsp)[rnd_below(len)] = rnd();
+	}
+	return len;
+}
+
+static bool random_answer(struct srv *s, const struct sreq *r)
+{
+	/* Those that end it at once are rare. */
+	static const long few[] = {
+		A_FREE, A_BEYOND, A_MAX, A_TWICE, A_TYPE, A_HB_CON_1, A_SERVICE,
+		A_OTHER_CON, A_INV_WRONG, A_INV_TWICE, A_SEND, A_SEND_LONG,
+		A_SEND_IMM_LONG, A_RKEY_NONE, A_RKEY_TYPE, A_RKEY_SLOT,
+		A_RKEY_SHORT, A_WRITE_BEYOND, A_WRITE_WRONG, A_WRITE_LATE,
+		A_HANG_UP, A_INV_EARLY,
+	};
+	struct open_rsp rsp = s_open_rsp();
+
+	if (r->kind == RNBD_OPEN && !rnd_below(4)) {
+		((u8 *)&rsp)[rnd_below(sizeof(rsp))] = rnd();
+		s_reply(r, &rsp, sizeof(rsp), 0);
+		return true;
+	}
+	if (!rnd_below(10))
+		return misbehave(s, r, rnd() & 1 ? A_ERR : A_SHORT, rnd_below(512));
+	if (!rnd_below(10) && !(s->rep.flags & FLAG_NEW_RKEY)) {
+		/* Says that it has invalidated, and hasn't. */
+		s_data(r, &rsp, sizeof(rsp));
+		return misbehave(s, r, A_W_INV, 0);
+	}
+	if (!rnd_below(100))
+		return misbehave(s, r, few[rnd_below(ARRAY_SIZE(few))], rnd_below(16));
+	return false;
+}
+
+const struct srv_test random_case = {
+	.name = "random", .err = ANY, .connect = random_rep, .info = random_info,
+	.request = random_answer, .ms = 60000, .rounds = 30,
+};
 
 #define REJECT(errno_, name_, err_) \
 	{ .name = "rej-" name_, .about = "reject with " #errno_, \

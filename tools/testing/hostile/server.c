@@ -26,6 +26,7 @@ struct user {
 	char sess[80];
 	const char *addr;
 	const char *port;
+	unsigned int rounds;
 	int map_err;
 	unsigned int map_ms;
 	int io_err;
@@ -46,8 +47,8 @@ static int put(const char *file, const char *text)
 	return err;
 }
 
-/* Some reads and writes, small and large; the first error */
-static int use_disk(const char *disk)
+/* Some reads and writes, small and large; the first error. Or many, all errors taken. */
+static int use_disk(const char *disk, unsigned int rounds)
 {
 	static const struct { bool write; u32 len; } ios[] = {
 		{ false, 4096 }, { true, 4096 }, { false, 65536 },
@@ -65,13 +66,19 @@ static int use_disk(const char *disk)
 	fd = open(dev, O_RDWR | O_DIRECT);
 	if (fd < 0)
 		err = errno;
-	for (i = 0; i < ARRAY_SIZE(ios) && !err; i++) {
-		if (ios[i].write)
-			n = pwrite(fd, buf, ios[i].len, 0);
+	for (i = 0; i < ARRAY_SIZE(ios) * rounds && fd >= 0; i++) {
+		u32 len = ios[i % ARRAY_SIZE(ios)].len;
+
+		if (ios[i % ARRAY_SIZE(ios)].write)
+			n = pwrite(fd, buf, len, 0);
 		else
-			n = pread(fd, buf, ios[i].len, 0);
-		if (n < 0)
-			err = errno;
+			n = pread(fd, buf, len, 0);
+		if (n >= 0)
+			continue;
+		err = errno;
+		/* That is what a lost path gives; the others go on. */
+		if (rounds == 1 || err != EIO)
+			break;
 	}
 	if (fd >= 0) {
 		if (!err && fdatasync(fd))
@@ -115,7 +122,7 @@ static void *user_thread(void *arg)
 		n = readlink(link, disk, sizeof(disk) - 1);
 		disk[n > 0 ? n : 0] = 0;
 		u->mapped = true;
-		u->io_err = use_disk(basename(disk));
+		u->io_err = use_disk(basename(disk), u->rounds);
 		unmap_disk(u, basename(disk));
 	}
 	u->done = true;
@@ -424,15 +431,22 @@ static void srv_io(struct scon *c, u32 payload)
 	u32 per = srv.rep.max_io_size + srv.rep.max_hdr_size;
 	const u8 *chunk = srv.mem + (size_t)r.slot * per;
 
-	if (r.slot >= srv.rep.queue_depth || off + sizeof(r.hdr) > per ||
-	    (size_t)(r.slot + 1) * per > CHUNKS_LEN) {
+	if (r.slot >= srv.rep.queue_depth || off + sizeof(r.hdr) > per) {
 		srv.complaint = "the client's request lies out of its chunk";
+		return;
+	}
+	/* What we said of our memory may have been a lie. */
+	if ((size_t)(r.slot + 1) * per > CHUNKS_LEN) {
+		s_hang_up();
 		return;
 	}
 	memcpy(&r.hdr, chunk + off, sizeof(r.hdr));
 	if ((r.hdr.type != MSG_READ && r.hdr.type != MSG_WRITE) ||
 	    r.hdr.usr_len > off) {
-		srv.complaint = "the client's request is malformed";
+		if (srv.lied)
+			s_hang_up();
+		else
+			srv.complaint = "the client's request is malformed";
 		return;
 	}
 	r.msg = chunk + off - r.hdr.usr_len;
@@ -547,6 +561,7 @@ static void srv_reset(void)
 	srv.complaint = NULL;
 	srv.ended = false;
 	srv.acted = false;
+	srv.lied = false;
 	srv.quit_at = 0;
 }
 
@@ -581,7 +596,7 @@ static int verdict(const struct srv_test *t, const struct user *u)
 
 static int run_one(const struct srv_test *t, const char *addr, const char *port)
 {
-	struct user u = { .addr = addr, .port = port };
+	struct user u = { .addr = addr, .port = port, .rounds = t->rounds ?: 1 };
 	u64 hung = now_ms() + 60000;
 	bool busy;
 
@@ -606,6 +621,41 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 	}
 	pthread_join(u.thread, NULL);
 	return verdict(t, &u);
+}
+
+/*
+ * Maps, uses and unmaps again and again, with a server that answers anything at
+ * times, until so many requests have come.
+ */
+int random_server(const char *addr, const char *port, u64 seed,
+		  unsigned int requests)
+{
+	unsigned int n = 0, maps = 0, mapped = 0, i;
+	u64 start = now_ms();
+
+	rnd_seed(seed);
+	if (srv_listen(addr, port)) {
+		printf("not ok listen: %s\n", why);
+		return 1;
+	}
+	log_mark();
+	while (n < requests) {
+		if (run_one(&random_case, addr, port)) {
+			printf("not ok random-server: seed %#llx, mapping %u: %s (%s)\n",
+			       (unsigned long long)seed, maps, why, note);
+			return 1;
+		}
+		log_mark();
+		maps++;
+		mapped += srv.requests[RNBD_IO] > 0;
+		for (i = 0; i < ARRAY_SIZE(srv.requests); i++)
+			n += srv.requests[i];
+	}
+	srv_reset();
+	printf("ok random-server: seed %#llx, %u requests, %u of %u mapped, %llu ms\n",
+	       (unsigned long long)seed, n, mapped, maps,
+	       (unsigned long long)(now_ms() - start));
+	return 0;
 }
 
 int run_server(const char *addr, const char *port, char **patterns, int nr)

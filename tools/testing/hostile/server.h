@@ -51,6 +51,7 @@ struct scon {
  * @complaint: the client did something wrong
  * @ended: a connection broke
  * @acted: the case has done what is wrong
+ * @lied: what the client was told of our memory is wrong
  * @quit_at: when to disconnect
  */
 struct srv {
@@ -70,6 +71,7 @@ struct srv {
 	const char *complaint;
 	bool ended;
 	bool acted;
+	bool lied;
 	u64 quit_at;
 };
 
@@ -109,6 +111,7 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @at: for @request: at what kind of request
  * @flags: for the accept
  * @mute: heartbeats aren't answered
+ * @rounds: how often the disk is used, whatever errors there are, 0 for once
  * @ms: limit for map_device
  * @slow: not in "all"
  */
@@ -126,11 +129,13 @@ struct srv_test {
 	u16 at;
 	u32 flags;
 	bool mute;
+	unsigned int rounds;
 	unsigned int ms;
 	bool slow;
 };
 
 extern const struct srv_test server_cases[];
+extern const struct srv_test random_case;
 
 int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
 	   u32 imm_or_inv, u64 addr, u32 key);
@@ -142,6 +147,8 @@ void s_reply(const struct sreq *r, const void *data, u32 len, int err);
 struct open_rsp s_open_rsp(void);
 bool s_poll(void);
 void s_hang_up(void);
+int random_server(const char *addr, const char *port, u64 seed,
+		  unsigned int requests);
 int run_server(const char *addr, const char *port, char **patterns, int nr);
 
 #endif

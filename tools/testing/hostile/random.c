@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hostile client that says whatever comes to its mind. What it says is made of
+ * messages that are right, with a field or two changed, so that most get past the
+ * first checks. The same seed makes the same choices; what becomes of them hangs on
+ * time as well.
+ */
+#include "hostile.h"
+
+#define NR_PATHS	4
+#define STUCK_MS	8000
+
+struct rpath {
+	struct path *p;
+	u32 ids[2];
+	unsigned int nr_ids;
+	u32 sent[NR_AREAS];
+	u64 busy_since;
+};
+
+static struct rpath paths[NR_PATHS];
+static unsigned int sent, answered, errors, connects, refusals, ends;
+
+/* Numbers with a meaning, or near one, or none */
+static u64 odd(u64 right)
+{
+	static const u64 some[] = {
+		0, 1, 2, 7, 8, 511, 512, 513, 4095, 4096, 4097, 126976, 131072,
+		0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000,
+		0xfffffe00, 0xffffffff, 1ull << 32, 1ull << 55, 1ull << 63, -1ull,
+	};
+
+	switch (rnd_below(4)) {
+	case 0:		return some[rnd_below(ARRAY_SIZE(some))];
+	case 1:		return right + rnd_below(17) - 8;
+	case 2:		return right ^ 1ull << rnd_below(64);
+	default:	return rnd() >> rnd_below(64);
+	}
+}
+
+static bool one_in(u32 n)
+{
+	return !rnd_below(n);
+}
+
+static void mutate_bytes(void *buf, size_t len)
+{
+	u8 *b = buf;
+	int n;
+
+	for (n = 1 + rnd_below(3); n; n--)
+		b[rnd_below(len)] = one_in(2) ? rnd() : b[rnd_below(len)] ^ 1u << rnd_below(8);
+}
+
+/* A connection that is wrong before it stands */
+static void bad_connect(void)
+{
+	struct path *p = path_new("h-random-bad");
+	struct {
+		struct info_req req;
+		u8 more[64];
+	} m = { .req.type = MSG_INFO_REQ };
+	unsigned int cid, cids = rnd_below(3);
+	struct cm_req req;
+	u32 len = sizeof(m.req);
+
+	strcpy(m.req.name, "h-random-bad");
+	for (cid = 0; cid <= cids; cid++) {
+		req = p->req;
+		req.cid = cid;
+		req.cid_num = cids + 1 + (cids == 0);
+		if (one_in(2))
+			mutate_bytes(&req, sizeof(req));
+		sent++;
+		if (path_con(p, cid, &req, one_in(10) ? rnd_below(56) : 56)) {
+			refusals++;
+			break;
+		}
+	}
+	if (p->cons[0].up) {
+		if (one_in(2))
+			mutate_bytes(&m, sizeof(m.req));
+		if (one_in(4))
+			len = rnd_below(sizeof(m));
+		path_info_req(p, &m, len);
+		sent++;
+		nap_us(rnd_below(3000));
+		path_poll(p);
+	}
+	path_free(p);
+}
+
+static int connect_path(struct rpath *rp, unsigned int nr)
+{
+	struct open_rsp rsp;
+	char sess[32];
+
+	if (one_in(4))
+		bad_connect();
+	snprintf(sess, sizeof(sess), "h-random-%u", nr);
+	memset(rp, 0, sizeof(*rp));
+	rp->p = path_up(sess);
+	if (!rp->p)
+		return -1;
+	connects++;
+	sent += 4;
+	if (sess_info(rp->p, one_in(8) ? rnd() : 2))
+		return -1;
+	/* Others have them open at times. */
+	if (!open_dev(rp->p, dev_rw, rnd_below(3), &rsp))
+		rp->ids[rp->nr_ids++] = rsp.device_id;
+	if (!open_dev(rp->p, dev_other, rnd_below(3), &rsp))
+		rp->ids[rp->nr_ids++] = rsp.device_id;
+	return 0;
+}
+
+union msg {
+	struct sess_info info;
+	struct open_req open;
+	struct io_msg io;
+	struct close_msg close;
+	u8 bytes[MAX_MSG_LEN];
+};
+
+static void io_request(struct rpath *rp, struct request *r, union msg *m)
+{
+	u32 op = rnd_below(6);
+	u32 len = 512 << rnd_below(one_in(20) ? 9 : 5);
+
+	m->io = (struct io_msg) {
+		.type = RNBD_IO,
+		.device_id = rp->nr_ids ? rp->ids[rnd_below(rp->nr_ids)] : 0,
+		.sector = rnd_below(16384) & ~7u,
+		.rw = op | (one_in(4) ? rnd_below(16) << 8 : 0),
+		.bi_size = len,
+		.prio = one_in(8) ? rnd() : 0,
+	};
+	if (len > rp->p->rep.max_io_size)
+		m->io.bi_size = len = 512;
+	*r = request_rnbd(rp->p, op == OP_READ ? MSG_READ : MSG_WRITE, m,
+			  one_in(8) ? 24 + rnd_below(8) : sizeof(m->io),
+			  op <= OP_WRITE ? len : 0);
+	if (one_in(6))
+		m->io.device_id = odd(m->io.device_id);
+	if (one_in(6))
+		m->io.sector = odd(m->io.sector);
+	if (one_in(8))
+		m->io.rw = odd(m->io.rw);
+	if (one_in(8))
+		m->io.bi_size = odd(m->io.bi_size);
+}
+
+static void other_request(struct rpath *rp, struct request *r, union msg *m)
+{
+	switch (rnd_below(8)) {
+	case 0:
+		m->info = (struct sess_info) { .type = RNBD_SESS_INFO, .ver = rnd() };
+		*r = request_rnbd(rp->p, MSG_READ, m, sizeof(m->info), 36);
+		break;
+	case 1 ... 3:
+		m->open = (struct open_req) { .type = RNBD_OPEN,
+			.access_mode = one_in(4) ? rnd() : rnd_below(3) };
+		strcpy(m->open.name, one_in(2) ? dev_rw : dev_other);
+		if (one_in(2))
+			mutate_bytes(m->open.name, one_in(2) ? 8 : 255);
+		*r = request_rnbd(rp->p, MSG_READ, m, sizeof(m->open), 56);
+		break;
+	case 4:
+		m->close = (struct close_msg) { .type = RNBD_CLOSE,
+			.device_id = rp->nr_ids && one_in(4) ? rp->ids[0] : odd(1) };
+		*r = request_rnbd(rp->p, MSG_WRITE, m, sizeof(m->close), 0);
+		break;
+	default:
+		*r = request_rnbd(rp->p, one_in(2) ? MSG_READ : MSG_WRITE, m,
+				  rnd_below(MAX_MSG_LEN + 1), rnd_below(9000));
+		mutate_bytes(m, 32);
+		m->info.type = rnd_below(one_in(2) ? 8 : 65536);
+		break;
+	}
+	if (one_in(6))
+		r->msg_len = r->usr_len = rnd_below(MAX_MSG_LEN + 1);
+}
+
+/* Mutations of the transport's part that are to be answered */
+static void mutate_soft(struct request *r)
+{
+	if (r->type != MSG_READ)
+		return;
+	switch (rnd_below(4)) {
+	case 0:	r->flags = 1 << (1 + rnd_below(15)); break;
+	case 1:	r->nr_desc = one_in(2) ? 0 : 2 + rnd_below(65534); break;
+	case 2:	r->desc.len = odd(r->desc.len); break;
+	case 3:	r->data_len += rnd_below(64); break;
+	}
+	/* More than the room is refused; less is sent. Never more than there is. */
+	if (r->desc.len > STRIDE && r->desc.len <= r->data_len)
+		r->desc.len = 512;
+}
+
+/* Those that end the path */
+static void mutate_hard(struct request *r)
+{
+	switch (rnd_below(5)) {
+	case 0:	r->type = odd(r->type); break;
+	case 1:	r->usr_len = odd(r->usr_len); break;
+	case 2:	r->desc.key = odd(r->desc.key); break;
+	case 3:	r->desc.addr = odd(r->desc.addr); break;
+	case 4:	r->flags = NEED_INVAL; break;
+	}
+}
+
+static void hard_wr(struct path *p, struct ibv_send_wr *wr)
+{
+	switch (rnd_below(5)) {
+	case 0:	wr->imm_data = rnd(); break;
+	case 1:	wr->wr.rdma.remote_addr = odd(wr->wr.rdma.remote_addr); break;
+	case 2:	wr->wr.rdma.rkey = odd(wr->wr.rdma.rkey); break;
+	case 3:	wr->opcode = one_in(2) ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM; break;
+	case 4:
+		wr->opcode = IBV_WR_SEND_WITH_INV;
+		wr->num_sge = 0;
+		wr->invalidate_rkey = p->slot[rnd_below(48)].key;
+		break;
+	}
+}
+
+/* A batch with one doorbell: a request for each slot that is free */
+static void send_batch(struct rpath *rp, unsigned int hard)
+{
+	struct ibv_send_wr wr[NR_AREAS];
+	struct ibv_sge sge[NR_AREAS];
+	struct path *p = rp->p;
+	unsigned int i, n = 0;
+	struct request r;
+	union msg m;
+
+	for (i = 0; i < NR_AREAS; i++) {
+		if (p->slot[i].answers != rp->sent[i] || one_in(8))
+			continue;
+		memset(&m, 0, sizeof(m));
+		if (one_in(6))
+			other_request(rp, &r, &m);
+		else
+			io_request(rp, &r, &m);
+		r.slot = i;
+		if (r.type == MSG_READ)
+			r.desc.addr = (uintptr_t)read_area(p, i);
+		if (one_in(12))
+			mutate_soft(&r);
+		if (one_in(hard))
+			mutate_hard(&r);
+		if (r.data_len + r.msg_len > p->rep.max_io_size + MAX_MSG_LEN)
+			continue;
+		wr[n] = request_wr(p, &r, &sge[n]);
+		wr[n].sg_list = &sge[n];
+		if (one_in(hard))
+			hard_wr(p, &wr[n]);
+		if (n)
+			wr[n - 1].next = &wr[n];
+		rp->sent[i]++;
+		n++;
+	}
+	if (one_in(4)) {
+		send_imm(p, 0, (u32)(one_in(2) ? IMM_HB_MSG : IMM_HB_ACK) << 28 |
+			 (rnd() & 0xfff));
+		sent++;
+	}
+	if (n) {
+		con_post(&p->cons[1], wr);
+		rp->busy_since = now_ms();
+	}
+	sent += n;
+}
+
+static int busy(const struct rpath *rp)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < NR_AREAS; i++)
+		n += rp->p->slot[i].answers != rp->sent[i];
+	return n;
+}
+
+/* Ends it one way or another. */
+static void drop(struct rpath *rp)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_AREAS; i++) {
+		answered += rp->p->slot[i].answers;
+		errors += !!rp->p->slot[i].err;
+	}
+	if (one_in(8))
+		for (i = 0; i < 2; i++)
+			con_destroy_qp(&rp->p->cons[i]);
+	path_free(rp->p);
+	rp->p = NULL;
+}
+
+/*
+ * Sends so many messages by several paths. What fails is a request that stays
+ * unanswered on a path that lives, or a server that takes no more paths.
+ */
+int random_client(u64 seed, unsigned int messages)
+{
+	unsigned int i, tries = 0, n;
+	u64 start = now_ms();
+	struct rpath *rp;
+
+	rnd_seed(seed);
+	quiet = true;
+	while (sent < messages) {
+		i = rnd_below(NR_PATHS);
+		rp = &paths[i];
+		if (!rp->p) {
+			if (!connect_path(rp, i)) {
+				tries = 0;
+				continue;
+			}
+			if (rp->p)
+				drop(rp);
+			if (++tries < 10)
+				continue;
+			printf("not ok random-client: seed %#llx, %u messages: %s\n",
+			       (unsigned long long)seed, sent, why);
+			return -1;
+		}
+		path_poll(rp->p);
+		if (path_ended(rp->p)) {
+			ends++;
+			drop(rp);
+			continue;
+		}
+		n = busy(rp);
+		if (n < NR_AREAS / 2) {
+			send_batch(rp, 800);
+		} else if (now_ms() > rp->busy_since + STUCK_MS) {
+			printf("not ok random-client: seed %#llx, %u messages: %u requests stay unanswered\n",
+			       (unsigned long long)seed, sent, n);
+			return -1;
+		} else {
+			nap_us(50);
+		}
+		if (one_in(2000))
+			drop(rp);
+	}
+	for (i = 0; i < NR_PATHS; i++)
+		if (paths[i].p)
+			drop(&paths[i]);
+	printf("ok random-client: seed %#llx, %u messages, %u answers, %u connects, %u refusals, %u paths ended by the server, %llu ms\n",
+	       (unsigned long long)seed, sent, answered, connects, refusals, ends,
+	       (unsigned long long)(now_ms() - start));
+	return 0;
+}

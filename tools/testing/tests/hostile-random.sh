@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A client that says anything, 100,000 times, and a server that answers anything; see
+# tools/testing/hostile/random.c; SEED= on the command line of make has it take another
+# way. Beside all that, a client that falls silent after each step of the handshake.
+# Another session's I/O goes on, all of it verified.
+# Modules: ours
+# Time: 200
+
+. "$RIG_DIR/steps/hostile.sh"
+hostile_up
+cases silence >/tmp/silence.out &
+silence=$!
+seed=${SEED:-1}
+HOSTILE_RW=scratch HOSTILE_OTHER=other hostile random-client 192.168.100.1 1234 \
+	"$seed" 100000 >/tmp/client.out || bad=1
+hostile random-server 192.168.100.1 7000 "$seed" 2000 >/tmp/server.out || bad=1
+wait $silence || bad=1
+hostile_told /tmp/client.out /tmp/server.out /tmp/silence.out
+[ -z "${bad:-}" ] || fail "it did not end as it should"
+hostile_down
