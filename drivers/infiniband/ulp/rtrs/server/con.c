@@ -85,6 +85,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		.send_sge	= 1,
 		.poll		= IB_POLL_WORKQUEUE,
 	};
+	int ret;
 
 	if (con->c.cid) {
 		params.vector = con->c.cid - 1;
@@ -101,6 +102,10 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 				 RTRS_SRV_RECV_BATCH + 1;
 	}
 	con->c.sq_room = rtrs_srv_sq_room;
+	ret = rtrs_srv_mem_take(con->path, RTRS_SRV_WR_BYTES *
+				(u64)(params.send_wr + params.recv_wr));
+	if (ret)
+		return ret;
 	return rtrs_con_create_qp(&con->c, &params);
 }
 

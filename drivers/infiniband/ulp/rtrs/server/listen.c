@@ -36,6 +36,11 @@ module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
 		 "Keep clients from changing a chunk while a request is in hand (default Y)");
 
+unsigned int rtrs_srv_max_memory;
+module_param_named(max_memory, rtrs_srv_max_memory, uint, 0444);
+MODULE_PARM_DESC(max_memory,
+		 "MiB that the chunks and queues of all clients may take (default 0: half of the machine's)");
+
 /*
  * Where paths are set up and taken down. Not in one queue, since paths that are
  * being set up may wait for others to be gone.

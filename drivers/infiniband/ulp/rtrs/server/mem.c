@@ -16,6 +16,55 @@
 /* Memory regions that are registered at once; the service queue takes them. */
 #define RTRS_SRV_REG_BATCH	64
 
+/* Pages that all paths take. */
+static atomic_long_t rtrs_srv_mem_pages = ATOMIC_LONG_INIT(0);
+
+static unsigned long rtrs_srv_mem_max(void)
+{
+	if (!rtrs_srv_max_memory)
+		return totalram_pages() / 2;
+	return (unsigned long)rtrs_srv_max_memory << (20 - PAGE_SHIFT);
+}
+
+/**
+ * rtrs_srv_mem_take() - let a path have some of the memory for clients
+ * @path: the path; rtrs_srv_mem_give() gives back all that it took
+ * @bytes: how much, about
+ *
+ * Anybody who can reach us can ask for paths and connections, and each takes memory
+ * that can't be reclaimed. So there is a limit to all of it, rather than the
+ * machine's end.
+ *
+ * Context: under the path's con_lock.
+ * Return: 0 or -ENOMEM.
+ */
+int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes)
+{
+	unsigned long max = rtrs_srv_mem_max();
+	long pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
+
+	lockdep_assert_held(&path->con_lock);
+	if (atomic_long_add_return(pages, &rtrs_srv_mem_pages) <= (long)max) {
+		path->mem_pages += pages;
+		return 0;
+	}
+	atomic_long_sub(pages, &rtrs_srv_mem_pages);
+	pr_warn_ratelimited("%s: %llu bytes more than the %lu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
+			    path->p.name, bytes, max >> (20 - PAGE_SHIFT));
+	return -ENOMEM;
+}
+
+static int rtrs_srv_chunks_take(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	int ret;
+
+	mutex_lock(&path->con_lock);
+	ret = rtrs_srv_mem_take(path, (u64)sess->queue_depth * sess->chunk_size);
+	mutex_unlock(&path->con_lock);
+	return ret;
+}
+
 static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 {
 	/* Compound pages, as the upper layer may hand parts of them on. */
@@ -249,6 +298,9 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
 	int ret;
 
+	ret = rtrs_srv_chunks_take(path);
+	if (ret)
+		return ret;
 	ret = rtrs_srv_chunks_alloc(path);
 	if (ret)
 		return ret;
@@ -284,4 +336,14 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 	kvfree(path->ios);
 	path->ios = NULL;
 	rtrs_srv_chunks_free(path);
+}
+
+/**
+ * rtrs_srv_mem_give() - undo all of a path's rtrs_srv_mem_take()
+ * @path: a path without chunks and queue pairs
+ */
+void rtrs_srv_mem_give(struct rtrs_srv_path *path)
+{
+	atomic_long_sub(path->mem_pages, &rtrs_srv_mem_pages);
+	path->mem_pages = 0;
 }

@@ -206,6 +206,7 @@ static void rtrs_srv_close_work(struct work_struct *work)
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
 	rtrs_srv_path_destroy_cons(path);
+	rtrs_srv_mem_give(path);
 	rtrs_srv_sess_leave(path);
 
 	kobject_put(&path->kobj);

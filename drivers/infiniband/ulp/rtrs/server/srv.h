@@ -39,6 +39,8 @@
 #define RTRS_SRV_WR_PER_IO	5
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
+/* What a work request's room costs in queues, about. */
+#define RTRS_SRV_WR_BYTES	256
 /* What memory regions are made of, whatever PAGE_SIZE is. */
 #define RTRS_SRV_MR_PAGE	SZ_4K
 
@@ -180,6 +182,7 @@ struct rtrs_srv_stats {
  * @stats: for each CPU
  * @rkeys: message for each slot that carries the chunk's new key
  * @rkeys_dma: their DMA address, 0 if they aren't there
+ * @mem_pages: what it takes of the memory for clients, under @con_lock
  * @chunks: first page of each chunk
  * @mrs: memory regions of the chunks
  * @nr_mrs: how many
@@ -192,8 +195,8 @@ struct rtrs_srv_stats {
  * @addr_str: both, as sysfs shows them
  * @port_num: port of the device
  * @state_lock: innermost lock, taken in any context
- * @con_lock: serializes setting up connections, guards @cons, @nr_accepted and
- *	@stats_base until the closing work is alone with them
+ * @con_lock: serializes setting up connections, guards @cons, @nr_accepted,
+ *	@mem_pages and @stats_base until the closing work is alone with them
  * @nr_cons: connections that the client announced
  * @nr_accepted: connections that were accepted
  * @cons: the connections by cid, NULL before they are requested
@@ -226,6 +229,7 @@ struct rtrs_srv_path {
 	struct rtrs_srv_stats __percpu *stats;
 	struct rtrs_msg_rkey_rsp *rkeys;
 	u64 rkeys_dma;
+	unsigned long mem_pages;
 	struct page **chunks;
 	struct ib_mr **mrs;
 	u32 nr_mrs;
@@ -393,6 +397,7 @@ extern struct workqueue_struct *rtrs_srv_close_wq;
 extern unsigned int rtrs_srv_chunk_size;
 extern unsigned int rtrs_srv_queue_depth;
 extern bool rtrs_srv_always_invalidate;
+extern unsigned int rtrs_srv_max_memory;
 int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req);
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req);
@@ -443,8 +448,10 @@ int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
 
 /* mem.c */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
+int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
+void rtrs_srv_mem_give(struct rtrs_srv_path *path);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
