@@ -38,7 +38,7 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 	 */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
-	pr_info("%s: connected\n", sess->name);
+	pr_info_ratelimited("%s: connected\n", sess->name);
 	return sess;
 }
 
@@ -74,7 +74,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	rcu_read_unlock();
 
 	wait_event(sess->idle, !atomic_read(&sess->nr_maps));
-	pr_info("%s: disconnected\n", sess->name);
+	pr_info_ratelimited("%s: disconnected\n", sess->name);
 	kref_put(&sess->kref, rnbd_srv_sess_free);
 }
 
