@@ -75,7 +75,9 @@ bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 {
 	if (likely(wc->status == IB_WC_SUCCESS))
 		return false;
-	if (wc->status != IB_WC_WR_FLUSH_ERR)
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		what = "a connection broke";
+	else
 		pr_err_ratelimited("%s: connection %u: %s failed: %s (vendor error %#x)\n",
 				   con->path->name, con->cid, what,
 				   ib_wc_status_msg(wc->status), wc->vendor_err);
