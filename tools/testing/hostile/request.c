@@ -69,8 +69,9 @@ static int header(long arg)
 	case 0:	r.type = 0; break;
 	case 1:	r.type = MSG_RKEY_RSP; break;
 	case 2:	r.type = 0xffff; break;
-	case 3:	r.usr_len = MAX_MSG_LEN + 1; break;
-	case 4:	r.usr_len = 0xffff; break;
+	/* With so much before the header that it could be. */
+	case 3:	r.usr_len = MAX_MSG_LEN + 1; r.data_len = 4096; break;
+	case 4:	r.usr_len = 0xffff; r.data_len = 80000; break;
 	case 5:	r.usr_len = 9; break;	/* begins before the chunk */
 	}
 	request_send(p, &r);

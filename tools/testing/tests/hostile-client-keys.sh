@@ -3,7 +3,8 @@
 #
 # As hostile-client, against a server that leaves its chunks' keys valid, so that a
 # client can change a request while it is carried out. Not looking for reasons in the
-# log, hence faster. And one that takes all the memory it can have.
+# log, hence faster. And one that takes all the memory it can have;
+# and I/O on a file, where a disk was before.
 # Modules: ours
 # Time: 120
 
@@ -11,6 +12,11 @@
 export HOSTILE_QUIET=1
 hostile_up always_invalidate=N max_memory=128
 cases all hoard >/tmp/cases.out || bad=1
-hostile_told /tmp/cases.out
+# The same I/O on a file
+truncate -s 16M /dev/shm/scratch /dev/shm/other
+HOSTILE_RW=shm/scratch HOSTILE_OTHER=shm/other hostile client 192.168.100.1 1234 'io-*' \
+	rnbd-good ids open-twice open-storm >/tmp/file.out || bad=1
+rm /dev/shm/scratch /dev/shm/other
+hostile_told /tmp/cases.out /tmp/file.out
 [ -z "${bad:-}" ] || fail "a case did not end: $(tail -n1 /tmp/cases.out)"
 hostile_down
