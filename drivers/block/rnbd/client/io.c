@@ -165,6 +165,8 @@ blk_status_t rnbd_clt_status(int err)
 	case -ENOSPC:
 	case -EOPNOTSUPP:
 	case -ETIMEDOUT:
+	case -EREMOTEIO:
+	case -EBADE:
 	case -ENODATA:
 	case -EILSEQ:
 		return errno_to_blk_status(err);
