@@ -243,7 +243,44 @@ no_nulls_here()
 	done
 }
 
-no_nulls() { on server no_nulls_here; }
+no_nulls() { on server 'no_dms_here; no_nulls_here'; }
+
+# dm NAME LINE...: a device-mapper device, a line of its table each; prints its path.
+# LINE is as dmsetup takes it: "start sectors target arguments".
+dm_here()
+{
+	local name=$1
+	shift
+	modprobe -a dm-mod
+	printf '%s\n' "$@" | dmsetup create --noudevsync --noudevrules "$name"
+	echo "/dev/dm-$(dmsetup info -c --noheadings -o minor "$name")"
+}
+
+dm() { on server "dm_here ${*@Q}"; }
+
+# dm_table NAME LINE...: give it another table
+dm_table_here()
+{
+	local name=$1
+	shift
+	printf '%s\n' "$@" | dmsetup reload --noudevsync "$name"
+	dmsetup resume --noudevsync --noudevrules "$name"
+}
+
+dm_table() { on server "dm_table_here ${*@Q}"; }
+
+# All device-mapper devices gone again, those that stand on others first.
+no_dms_here()
+{
+	local name
+
+	[ -e /sys/class/misc/device-mapper ] || return 0
+	for _ in 1 2 3; do
+		for name in $(dmsetup ls | awk '/\(/ { print $1 }'); do
+			dmsetup remove --noudevsync --noudevrules "$name" 2>/dev/null || true
+		done
+	done
+}
 
 # queue DISK ATTRIBUTE, here or on the server
 queue() { cat "/sys/block/${1#/dev/}/queue/$2"; }
@@ -391,6 +428,9 @@ declare -A _text=(
 	[ENOSPC]="No space left on device"
 	[E2BIG]="Argument list too long"
 	[EAGAIN]="Resource temporarily unavailable"
+	[EREMOTEIO]="Remote I/O error"
+	[ENODATA]="No data available"
+	[EILSEQ]="Invalid or incomplete multibyte or wide character"
 )
 
 # errno_of FILE TEXT: write the text to the file; print the error's name, or 0
@@ -480,6 +520,15 @@ verify()
 		fail "fio --verify on $dev: $out"
 }
 
+# gives EXPECTED DEVICE STEP...: the steps of steps/io.py give these errnos, 0 for none
+gives()
+{
+	local want=$1 got
+	shift
+	got=$("$RIG_DIR/steps/io.py" "$@") || fail "io.py failed"
+	equal "${*:2}" "$got" "$want"
+}
+
 # A mix of sizes, of 512 bytes to 1 MiB, and one for disks of 4 KiB blocks.
 # shellcheck disable=SC2034
 mixed=--bssplit=512/15:1k/10:4k/30:16k/15:64k/10:128k/10:1m/10
@@ -543,6 +592,7 @@ leftovers()
 	done
 	timeout 60 bash -c ". $RIG_DIR/lib.sh; unload_here" 2>&1 ||
 		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
+	no_dms_here
 	no_nulls_here
 }
 

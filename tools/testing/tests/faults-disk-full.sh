@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The server's disk runs full, though it seemed larger: a thin volume, and a sparse file
+# on a filesystem that is too small for it. The application gets ENOSPC and reads what
+# it wrote before; when there is room again, the device takes writes again.
+# Modules: ours
+# Time: 60
+
+# fill DEVICE: write a megabyte each, until it fails; how far it got, and why
+fill()
+{
+	local at got=()
+	for at in {0..31}; do
+		got+=("write:${at}m:1m:all")
+	done
+	read -ra got <<<"$("$RIG_DIR/steps/io.py" "$1" "${got[@]}")"
+	for at in {0..31}; do
+		[ "${got[at]}" = 0 ] || break
+	done
+	echo "$at ${got[at]}"
+}
+
+# full DEVICE MB: takes some, but not MB megabytes
+full()
+{
+	local at why
+	read -r at why <<<"$(fill "$1")"
+	say "$why after $at MB"
+	equal "writing to $1" "$why" ENOSPC
+	must "it took $at MB" [ "$at" -gt 1 ]
+	must "it took $at MB" [ "$at" -le "$2" ]
+	# What the page cache took is lost, and fsync tells, if not why: the kernel keeps no
+	# other errno for the pages of a disk.
+	gives "ENOSPC 0 0 EIO" "$1" "write:${at}m:1m:x" "read:0m:${at}m:all" \
+		"buffered:$((at + 2))m:64k:y" fsync
+}
+
+up
+say "a thin volume of 32 MB in a pool of 8"
+meta=$(null meta 4)
+data=$(null data 8)
+pool=$(dm pool "0 16384 thin-pool $meta $data 128 0 1 error_if_no_space")
+on server 'dmsetup message pool 0 "create_thin 0"'
+disk=$(dm thin "0 65536 thin $pool 0")
+dev=$(map s1 "$disk")
+full "$dev" 8
+# Discarded blocks go back to the pool.
+gives "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
+gives "0" "$dev" read:20m:1m:z
+unmap "$dev"
+server_idle
+no_nulls
+
+say "a file of 32 MB on a filesystem of 16"
+# shellcheck disable=SC2016
+on server 'disk=$(null_here backing 16); mkfs.ext4 -q -m 0 $disk
+	mkdir -p /srv; mount $disk /srv; truncate -s 32M /srv/volume'
+dev=$(map s1 /srv/volume)
+full "$dev" 16
+gives "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
+gives "0" "$dev" read:20m:1m:z
+unmap "$dev"
+server_idle
+on server 'umount /srv'
+
+say "one of 32 MB in a tmpfs of 8"
+on server 'mount -t tmpfs -o size=8m full /srv; truncate -s 32M /srv/volume'
+dev=$(map s1 /srv/volume)
+full "$dev" 8
+gives "0 0" "$dev" discard:0:4m write:20m:1m:z
+unmap "$dev"
+server_idle
+on server 'umount /srv'
+down

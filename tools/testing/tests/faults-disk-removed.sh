@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The server's disk is removed under load. I/O fails, nothing hangs, the session and its
+# other device stay; unmapping works, the disk can't be mapped as long as it is gone,
+# and can when it is back. Disks: null_blk, SCSI, device-mapper, a file's filesystem
+# whose disk goes.
+# Modules: ours
+# Time: 120
+
+# gone WHAT DEVICE ERRNOS: its disk was just removed; a read, a write and fsync give these
+gone()
+{
+	local name=${2#/dev/}
+	load_fails 30
+	gives "$3" "$2" read:0:4k write:0:4k:a fsync
+	equal "state after $1" "$(cat "/sys/block/$name/rnbd/state")" open
+	gives "0 0" "$other" write:0:1m:b read:0:1m:b
+	unmap "$2"
+}
+
+# back: the disk is there again
+back()
+{
+	dev=$(map s1 "$1")
+	verify "$dev" --bs=16k --size=1m
+	unmap "$dev"
+}
+
+up
+other=$(map s1 "$(null other 16)")
+
+say "null_blk"
+disk=$(null vol 32 cache_size=1)
+dev=$(map s1 "$disk")
+load "$dev"
+on server 'echo 0 >/sys/kernel/config/nullb/vol/power'
+gone null_blk "$dev" "EIO EIO EIO"
+refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
+# shellcheck disable=SC2016
+on server 'echo 1 >/sys/kernel/config/nullb/vol/power'
+back "$disk"
+
+say "SCSI"
+disk=$(scsi)
+dev=$(map s1 "$disk")
+load "$dev"
+on server "echo 1 >/sys/block/${disk#/dev/}/device/delete"
+gone SCSI "$dev" "EIO EIO EIO"
+refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
+no_scsi
+disk=$(scsi)
+back "$disk"
+no_scsi
+
+say "device-mapper"
+lower=$(null lower 32 cache_size=1)
+disk=$(dm volume "0 65536 linear $lower 0")
+dev=$(map s1 "$disk")
+load "$dev"
+# In use, it can only be made to fail all I/O, and be removed later.
+on server 'dmsetup remove --force --noudevsync --noudevrules volume 2>/dev/null || true'
+# What it is then has no write cache, so there is nothing to flush for the kernel.
+gone device-mapper "$dev" "EIO EIO 0"
+on server 'dmsetup remove --noudevsync --noudevrules volume 2>/dev/null || true'
+refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
+disk=$(dm volume "0 65536 linear $lower 0")
+back "$disk"
+
+say "a file whose disk goes"
+disk=$(null backing 64 cache_size=1)
+on server "mkfs.ext4 -q -O ^has_journal $disk; mkdir -p /srv; mount -o errors=continue $disk /srv
+	truncate -s 32M /srv/volume"
+dev=$(map s1 /srv/volume)
+gives 0 "$dev" write:0:32m:c
+load "$dev"
+on server 'echo 0 >/sys/kernel/config/nullb/backing/power'
+gone file "$dev" "EIO EIO EIO"
+on server 'umount /srv'
+
+unmap "$other"
+down
