@@ -230,9 +230,10 @@ build_intree()
 # modules and those found in FOLDER.
 module_tree()
 {
-	local set=$1 from=$2 tree=$dir/tree-$1 m ko list=
+	local set=$1 from=$2 tree=$dir/tree-$1 m ko list='' more=''
 
-	for m in $modules; do
+	[ "$set-$kernel" != ours-debug ] || more=rtrs-faults
+	for m in $modules $more; do
 		ko=$(find "$from" -name "$m.ko" | head -n 1)
 		[ -n "$ko" ] || die "no $m.ko in $from"
 		list="$list $ko"
@@ -338,8 +339,9 @@ guest)
 	if [ $kernel = debug ]; then
 		arch=ARCH=um
 		# Our modules with what the debug kernel has for them: unit tests, counters of
-		# the lines that ran, checks of undefined behaviour.
-		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1"
+		# the lines that ran, checks of undefined behaviour, calls that can be made
+		# to fail.
+		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1 FAULTS=y"
 		# shellcheck disable=SC2086
 		packages $debug_packages
 	fi
@@ -348,7 +350,7 @@ guest)
 	[ $kernel = debug ] || kernel_image
 	for s in $sets; do
 		case $s in
-		ours)	our_modules; module_tree ours "$built/drivers" ;;
+		ours)	our_modules; module_tree ours "$built" ;;
 		intree)	intree_modules; module_tree intree "$dir/intree-build" ;;
 		*)	die "no set of modules '$s'; there are: ours, intree" ;;
 		esac

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Calls of the drivers that can be made to fail, for rtrs-faults.ko. Included in
+ * front of each file of the drivers when they are built for the debug kernel, so that
+ * they need not know of it: each call becomes a question, then the call.
+ *
+ * A call that fails has done nothing, and says what it would most likely say then.
+ *
+ * Not here, though they return errors:
+ * - memory with __GFP_NOFAIL, and what only fails for a bug of the caller's
+ *   (rdma_set_reuseaddr, rdma_notify, xa_store into a reserved entry)
+ * - what the drivers call through pointers (read_iter, write_iter), and bios: the
+ *   disk's failures reach those, see the tests of disks
+ * - sysfs_break_active_protection(): fails for a file that is gone, and its writers
+ *   are waited for before that
+ */
+#ifndef RTRS_FAULTS_H
+#define RTRS_FAULTS_H
+
+/* All that the drivers include, so that inline functions in there stay as they are. */
+#include <linux/bio.h>
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/ctype.h>
+#include <linux/device.h>
+#include <linux/falloc.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/inet.h>
+#include <linux/ioprio.h>
+#include <linux/kobject.h>
+#include <linux/kref.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/namei.h>
+#include <linux/overflow.h>
+#include <linux/parser.h>
+#include <linux/percpu-refcount.h>
+#include <linux/percpu.h>
+#include <linux/random.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+#include <linux/tracepoint.h>
+#include <linux/uio.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+#include <rdma/ib.h>
+#include <rdma/ib_cm.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+/* Each file that needs it defines it, which is meant to come before printk.h. */
+#undef pr_fmt
+
+bool rtrs_fault(const char *module, const char *call, const char *func, int line);
+
+#define RTRS_FAULT(call) rtrs_fault(KBUILD_MODNAME, #call, __func__, __LINE__)
+
+/* In a macro's own text its name is the function that it hides. */
+#define RTRS_FAIL(call, failure, ...) \
+	(RTRS_FAULT(call) ? failure : call(__VA_ARGS__))
+#define RTRS_FAIL_NULL(call, ...) RTRS_FAIL(call, NULL, __VA_ARGS__)
+#define RTRS_FAIL_ERR(call, ...) RTRS_FAIL(call, -ENOMEM, __VA_ARGS__)
+#define RTRS_FAIL_PTR(call, ...) RTRS_FAIL(call, ERR_PTR(-ENOMEM), __VA_ARGS__)
+
+/* Memory */
+#define kzalloc(size, gfp)						\
+	(!((gfp) & __GFP_NOFAIL) && RTRS_FAULT(kzalloc) ?		\
+	 NULL : kzalloc(size, gfp))
+#define kmalloc(...)		RTRS_FAIL_NULL(kmalloc, __VA_ARGS__)
+#define kcalloc(...)		RTRS_FAIL_NULL(kcalloc, __VA_ARGS__)
+#define kzalloc_node(...)	RTRS_FAIL_NULL(kzalloc_node, __VA_ARGS__)
+#define kvcalloc(...)		RTRS_FAIL_NULL(kvcalloc, __VA_ARGS__)
+#define kvzalloc(...)		RTRS_FAIL_NULL(kvzalloc, __VA_ARGS__)
+#define kstrdup(...)		RTRS_FAIL_NULL(kstrdup, __VA_ARGS__)
+#define kasprintf(...)		RTRS_FAIL_NULL(kasprintf, __VA_ARGS__)
+#define alloc_pages_node(...)	RTRS_FAIL_NULL(alloc_pages_node, __VA_ARGS__)
+/* alloc_percpu() is a macro around it. */
+#define __alloc_percpu(...)	RTRS_FAIL_NULL(__alloc_percpu, __VA_ARGS__)
+#define percpu_ref_init(...)	RTRS_FAIL_ERR(percpu_ref_init, __VA_ARGS__)
+#define ida_alloc(...)		RTRS_FAIL_ERR(ida_alloc, __VA_ARGS__)
+#define xa_insert(...)		RTRS_FAIL_ERR(xa_insert, __VA_ARGS__)
+#define xa_alloc_cyclic(...)	RTRS_FAIL_ERR(xa_alloc_cyclic, __VA_ARGS__)
+#define alloc_workqueue(...)	RTRS_FAIL_NULL(alloc_workqueue, __VA_ARGS__)
+
+/* A reference to what is on its way out */
+#define percpu_ref_tryget_live(...) \
+	RTRS_FAIL(percpu_ref_tryget_live, false, __VA_ARGS__)
+#define try_module_get(...)	RTRS_FAIL(try_module_get, false, __VA_ARGS__)
+
+/* sysfs; class_register() is a macro around __class_register(). */
+#define __class_register(...)	RTRS_FAIL_ERR(__class_register, __VA_ARGS__)
+#define dev_set_name(...)	RTRS_FAIL_ERR(dev_set_name, __VA_ARGS__)
+#define device_add(...)		RTRS_FAIL_ERR(device_add, __VA_ARGS__)
+#define device_create(...)	RTRS_FAIL_PTR(device_create, __VA_ARGS__)
+#define device_create_file(...)	RTRS_FAIL_ERR(device_create_file, __VA_ARGS__)
+#define kobject_add(...)	RTRS_FAIL_ERR(kobject_add, __VA_ARGS__)
+#define kobject_create_and_add(...) \
+	RTRS_FAIL_NULL(kobject_create_and_add, __VA_ARGS__)
+/* Who gets an error has to put the kobject, as it is initialized by then. */
+#define kobject_init_and_add(kobj, ktype, ...)				\
+	(RTRS_FAULT(kobject_init_and_add) ?				\
+	 (kobject_init(kobj, ktype), -ENOMEM) :				\
+	 kobject_init_and_add(kobj, ktype, __VA_ARGS__))
+#define sysfs_create_group(...)	RTRS_FAIL_ERR(sysfs_create_group, __VA_ARGS__)
+#define sysfs_create_link(...)	RTRS_FAIL_ERR(sysfs_create_link, __VA_ARGS__)
+#define sysfs_create_link_nowarn(...) \
+	RTRS_FAIL_ERR(sysfs_create_link_nowarn, __VA_ARGS__)
+
+/* Disks; some of these are macros on older kernels. */
+static inline int rtrs_faults_alloc_tag_set(struct blk_mq_tag_set *set)
+{
+	return blk_mq_alloc_tag_set(set);
+}
+
+static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
+				       unsigned int len, gfp_t gfp)
+{
+	return blk_rq_map_kern(rq, buf, len, gfp);
+}
+
+#undef blk_mq_alloc_tag_set
+#define blk_mq_alloc_tag_set(set) \
+	(RTRS_FAULT(blk_mq_alloc_tag_set) ? -ENOMEM : rtrs_faults_alloc_tag_set(set))
+#undef blk_rq_map_kern
+#define blk_rq_map_kern(...) \
+	(RTRS_FAULT(blk_rq_map_kern) ? -ENOMEM : rtrs_faults_map_kern(__VA_ARGS__))
+#define blk_mq_alloc_queue(...)	RTRS_FAIL_PTR(blk_mq_alloc_queue, __VA_ARGS__)
+/* blk_mq_alloc_disk() is a macro around it. */
+#define __blk_mq_alloc_disk(...) \
+	RTRS_FAIL_PTR(__blk_mq_alloc_disk, __VA_ARGS__)
+#define blk_mq_alloc_request(...) \
+	RTRS_FAIL_PTR(blk_mq_alloc_request, __VA_ARGS__)
+#define device_add_disk(...)	RTRS_FAIL_ERR(device_add_disk, __VA_ARGS__)
+
+/* Files */
+#define kern_path(...)		RTRS_FAIL_ERR(kern_path, __VA_ARGS__)
+#define filp_open(...)		RTRS_FAIL_PTR(filp_open, __VA_ARGS__)
+#define file_path(...)		RTRS_FAIL(file_path, ERR_PTR(-ENAMETOOLONG), __VA_ARGS__)
+#define vfs_fsync(...)		RTRS_FAIL(vfs_fsync, -EIO, __VA_ARGS__)
+#define vfs_fallocate(...)	RTRS_FAIL(vfs_fallocate, -ENOSPC, __VA_ARGS__)
+
+/* Verbs; ib_alloc_pd() is a macro around __ib_alloc_pd(). */
+#define __ib_alloc_pd(...)	RTRS_FAIL_PTR(__ib_alloc_pd, __VA_ARGS__)
+#define ib_cq_pool_get(...)	RTRS_FAIL_PTR(ib_cq_pool_get, __VA_ARGS__)
+#define ib_alloc_mr(...)	RTRS_FAIL_PTR(ib_alloc_mr, __VA_ARGS__)
+#define ib_map_mr_sg(...)	RTRS_FAIL_ERR(ib_map_mr_sg, __VA_ARGS__)
+#define ib_post_send(...)	RTRS_FAIL_ERR(ib_post_send, __VA_ARGS__)
+#define ib_post_recv(...)	RTRS_FAIL_ERR(ib_post_recv, __VA_ARGS__)
+#define ib_dma_map_single(...) \
+	RTRS_FAIL(ib_dma_map_single, DMA_MAPPING_ERROR, __VA_ARGS__)
+#define ib_dma_map_page(...) \
+	RTRS_FAIL(ib_dma_map_page, DMA_MAPPING_ERROR, __VA_ARGS__)
+#define ib_dma_map_sg(...)	RTRS_FAIL(ib_dma_map_sg, 0, __VA_ARGS__)
+/* A software device never says so by itself. */
+#define ib_dma_mapping_error(dev, addr)					\
+	((addr) == DMA_MAPPING_ERROR ? -ENOMEM :			\
+	 ib_dma_mapping_error(dev, addr))
+
+/* The connection manager; rdma_create_id() is a macro. */
+#define __rdma_create_kernel_id(...) \
+	RTRS_FAIL_PTR(__rdma_create_kernel_id, __VA_ARGS__)
+#define rdma_create_qp(...)	RTRS_FAIL_ERR(rdma_create_qp, __VA_ARGS__)
+#define rdma_resolve_addr(...)	RTRS_FAIL_ERR(rdma_resolve_addr, __VA_ARGS__)
+#define rdma_resolve_route(...)	RTRS_FAIL_ERR(rdma_resolve_route, __VA_ARGS__)
+#define rdma_connect(...)	RTRS_FAIL_ERR(rdma_connect, __VA_ARGS__)
+#define rdma_accept(...)	RTRS_FAIL_ERR(rdma_accept, __VA_ARGS__)
+#define rdma_reject(...)	RTRS_FAIL_ERR(rdma_reject, __VA_ARGS__)
+#define rdma_disconnect(...)	RTRS_FAIL_ERR(rdma_disconnect, __VA_ARGS__)
+#define rdma_set_afonly(...)	RTRS_FAIL_ERR(rdma_set_afonly, __VA_ARGS__)
+#define rdma_bind_addr(...)	RTRS_FAIL_ERR(rdma_bind_addr, __VA_ARGS__)
+#define rdma_listen(...)	RTRS_FAIL_ERR(rdma_listen, __VA_ARGS__)
+
+#endif /* RTRS_FAULTS_H */
