@@ -217,7 +217,7 @@ static u32 rsp_type(const struct sreq *r)
 static void flood(struct srv *s, u32 type)
 {
 	struct scon *c = &s->cons[0];
-	u64 end = now_ms() + 10000;
+	u64 end = now_ms() + 20000;
 	int n = 0;
 
 	while (n < 10000 && !s->ended && now_ms() < end) {
@@ -270,7 +270,9 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 		s_imm(&s->cons[0], s_rsp(IMM_IO_RSP, r->slot, 0));
 		return true;
 	case A_OTHER_CON:
-		s_imm(&s->cons[c->cid == 1 ? 2 : 1], s_rsp(IMM_IO_RSP, r->slot, 0));
+		/* With one CPU the client has no other but the service connection. */
+		s_imm(&s->cons[c->cid > 1 ? 1 : s->nr_cons > 2 ? 2 : 0],
+		      s_rsp(IMM_IO_RSP, r->slot, 0));
 		return true;
 	case A_W_INV:
 		s_imm(c, s_rsp(IMM_IO_RSP_W_INV, r->slot, -5));
@@ -592,7 +594,7 @@ const struct srv_test server_cases[] = {
 	{ .name = "gone-con-0", .about = "disconnects connection 0 at once",
 	  .established = hang_up_con, .arg = 0, .err = ANY_ERR },
 	{ .name = "gone-con-1", .about = "disconnects connection 1 at once",
-	  .established = hang_up_con, .arg = 1, .err = ANY_ERR },
+	  .established = hang_up_con, .arg = 1, .err = ANY },
 	{ .name = "early-info", .about = "INFO_RSP before INFO_REQ",
 	  .established = early, .arg = EARLY_INFO, .err = ANY_ERR, .ends = true },
 	{ .name = "early-hb", .about = "heartbeat before INFO_REQ",
@@ -672,9 +674,10 @@ const struct srv_test server_cases[] = {
 	{ .name = "io-w-inv", .about = "says it has invalidated, but hasn't",
 	  .request = wrong, .at = RNBD_IO, .arg = A_W_INV, .err = ANY },
 	{ .name = "flood-hb", .about = "10,000 heartbeats",
-	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD, .err = 0 },
+	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD, .err = 0, .ms = 30000 },
 	{ .name = "flood-hb-ack", .about = "10,000 answers to heartbeats",
-	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD_ACK, .err = 0 },
+	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD_ACK, .err = 0,
+	  .ms = 30000 },
 	{ .name = "first-err-1", .about = "SESS_INFO fails with 1",
 	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 1), .err = ANY_ERR },
 	{ .name = "first-err-511", .about = "SESS_INFO fails with 511",
