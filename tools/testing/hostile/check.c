@@ -42,6 +42,23 @@ static const char *logged(const char *text, const char *sess)
 	}
 }
 
+/* The text, or an errno as the kernel writes it: by name if it knows them */
+static bool tells(const char *line, const char *reason)
+{
+	static const struct { const char *name; int err; } errs[] = {
+		{ "EINVAL", EINVAL }, { "EPROTO", EPROTO }, { "EEXIST", EEXIST },
+	};
+	char number[16];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(errs); i++) {
+		snprintf(number, sizeof(number), "(-%d)", errs[i].err);
+		if (!strcmp(reason, errs[i].name) && strstr(line, number))
+			return true;
+	}
+	return strstr(line, reason);
+}
+
 static int wait_end(struct path *p, int ms)
 {
 	u64 end = now_ms() + ms;
@@ -68,7 +85,7 @@ int must_end(struct path *p, const char *reason)
 	line = logged("path ends: ", p->sess);
 	if (!line)
 		return fail("no reason in the log");
-	if (reason && !strstr(line, reason))
+	if (reason && !tells(line, reason))
 		return fail("the log's reason is: %s", line);
 	snprintf(note, sizeof(note), "%s", strstr(line, "path ends: "));
 	return 0;
