@@ -29,22 +29,23 @@ disarm()
 }
 
 # each CALLS SECONDS COMMAND...: run the command with the first call failing, the second,
-# and so on, until nothing fails. It must be true, in this time, whatever fails: it says
-# in $got what came of it, and disarms when that is known.
+# and so on, until nothing fails. It must be true, in this time, whatever fails; it says
+# in $got what came of it, and disarms before it tries anything else.
 each()
 {
-	local calls=$1 limit=$2 n=0 start
+	local calls=$1 limit=$2 n=0 start wrong=()
 	shift 2
 	while n=$((n + 1)); do
 		arm "$calls" $n
 		start=$SECONDS got=''
-		"$@" || fail "$got: $hit"
+		"$@" || wrong+=("$got: ${hit:-no failure}")
 		[ -n "$hit" ] || break
 		[ $((SECONDS - start)) -le "$limit" ] || fail "$hit: took $((SECONDS - start)) s"
 		points["${hit%% *}"]=$((${points["${hit%% *}"]:-0} + 1))
 		echo "$got: $hit"
 	done
 	say "$calls: $((n - 1)) calls"
+	[ ${#wrong[@]} = 0 ] || fail "${#wrong[@]} failures of $calls came out wrong: $(printf '\n  %s' "${wrong[@]}")"
 }
 
 # points: how often which call failed
