@@ -4,7 +4,8 @@
 
 Usage: io.py DEVICE STEP...
 
-	read:AT:LEN[:SEED]	direct; with a seed, "differs" if it isn't what was written
+	read:AT:LEN[:SEED[:OLD]] direct; with a seed, "differs" if it isn't what was written,
+				or was there before, where a write has failed
 	write:AT:LEN:SEED	direct, from pages that don't lie side by side
 	buffered:AT:LEN:SEED	into the page cache
 	fsync			what the page cache holds, then a flush
@@ -28,9 +29,14 @@ def number(text):
     return int(text.rstrip("km")) << {"k": 10, "m": 20}.get(text[-1], 0)
 
 
-def views(memory, size):
-    """Every other page, as many as hold the size."""
-    return [memory[2 * at:2 * at + min(PAGE, size - at)] for at in range(0, size, PAGE)]
+def views(size):
+    """Pages that hold the size, no two of which are neighbours in the machine."""
+    memory = memoryview(mmap.mmap(-1, size + PAGE))
+    parts = [memory[at:at + min(PAGE, size - at)] for at in range(0, size, PAGE)]
+    for first in range(16):
+        for part in parts[first::16]:
+            part[0] = 0     # now it gets its page
+    return parts
 
 
 def pattern(seed, at, size):
@@ -40,25 +46,44 @@ def pattern(seed, at, size):
         for n in range(at // SECTOR, (at + size) // SECTOR))
 
 
-def read(fd, at, size, seed=None):
-    parts = views(memoryview(mmap.mmap(-1, 2 * size + PAGE)), size)
+FAILED = []     # writes: first byte, and the one after the last
+
+
+def may_be(data, at, seed, old):
+    """Can this be there? Each sector of a write that failed is new or old."""
+    new = pattern(seed, at, len(data))
+    if data == new:
+        return True
+    if not any(at < end and start < at + len(data) for start, end in FAILED):
+        return False
+    before = pattern(old, at, len(data))
+    return all(data[i:i + SECTOR] in (new[i:i + SECTOR], before[i:i + SECTOR])
+               for i in range(0, len(data), SECTOR))
+
+
+def read(fd, at, size, seed=None, old=""):
+    parts = views(size)
     done = 0
     # One call takes at most 1024 parts.
     for i in range(0, len(parts), 1024):
         done += os.preadv(fd, parts[i:i + 1024], at + i * PAGE)
     if done != size:
         return "short"
-    return 0 if not seed or b"".join(parts) == pattern(seed, at, size) else "differs"
+    return 0 if not seed or may_be(b"".join(parts), at, seed, old) else "differs"
 
 
 def write(fd, at, size, seed):
     data = pattern(seed, at, size)
-    parts = views(memoryview(mmap.mmap(-1, 2 * size + PAGE)), size)
+    parts = views(size)
     done = 0
     for i, part in enumerate(parts):
         part[:] = data[i * PAGE:i * PAGE + len(part)]
-    for i in range(0, len(parts), 1024):
-        done += os.pwritev(fd, parts[i:i + 1024], at + i * PAGE)
+    try:
+        for i in range(0, len(parts), 1024):
+            done += os.pwritev(fd, parts[i:i + 1024], at + i * PAGE)
+    except OSError:
+        FAILED.append((at, at + size))
+        raise
     return 0 if done == size else "short"
 
 

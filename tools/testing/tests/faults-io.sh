@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Each call that can fail fails in turn during I/O, on the client and on the server, with
+# keys invalidated by the server and without, on a disk and on a file: the application
+# gets an error or success, never wrong data, and nothing hangs. Afterwards the device
+# works, or its path has ended, and it can be unmapped and mapped again.
+# Kernel: debug
+# Modules: ours
+# Time: 200
+
+. ../steps/faults.sh
+
+steps=(write:0:4k:a write:64k:248k:a read:0:4k:a:b read:64k:16k:a:b read:64k:248k:a:b
+	discard:1m:64k fsync)
+alive() { grep -qx connected /sys/class/rtrs-client/s1/paths/*/state; }
+at_rest() { [ "$(cut -d' ' -f5 /sys/class/rtrs-client/s1/paths/*/stats/rdma)" = 0 ]; }
+
+# begin: what was there before
+begin()
+{
+	dev=$(map s1 "$disk")
+	gives 0 "$dev" write:0:512k:b
+}
+
+# round STEP...: I/O; then see what is left
+round()
+{
+	got=$(../steps/io.py "$dev" "$@")
+	disarm
+	if ! alive; then
+		got="$got, path ended"
+		unmap "$dev" force
+		client_idle
+		server_idle
+		dev=$(map s1 "$disk")
+	fi
+	gives "0 0 0" "$dev" write:0:512k:b fsync read:0:512k:b
+	must "requests left after $hit" wait_for 5 at_rest
+	# ENOLINK: the block layer's for a request that lost its path.
+	[[ $got =~ ^(0|EIO|ENOLINK|ENOSPC)( (0|EIO|ENOLINK|ENOSPC))*(, path ended)?$ ]] || return
+	[ -n "$hit" ] || [[ $got =~ ^0( 0)*$ ]]
+}
+
+on_disk()
+{
+	load_server sess_queue_depth=4 max_chunk_size=262144 always_invalidate="$1"
+	disk=$(null vol 4 cache_size=1 discard=1)
+	begin
+	each 'r*_client:*' 10 round "${steps[@]}"
+	each 'r*_server:*' 10 round "${steps[@]}"
+	each 'rtrs_core:*' 10 round "${steps[@]}"
+	# Receives are posted again by sixteen.
+	each '*:ib_post_recv' 10 round read:0:512k read:0:512k read:0:512k read:0:512k
+	unmap "$dev"
+	client_idle
+	server_idle
+	no_nulls
+	on server 'rmmod rnbd_server rtrs_server'
+}
+
+rdma_up
+load_client
+on_disk Y
+on_disk N
+
+load_server sess_queue_depth=4
+backing=$(null backing 16)
+on server "mkfs.ext4 -q $backing; mkdir -p /srv; mount $backing /srv; truncate -s 4M /srv/volume"
+disk=/srv/volume
+begin
+each 'rnbd_server:*' 10 round "${steps[@]}" zeroes:1m:64k
+unmap "$dev"
+client_idle
+server_idle
+on server 'umount /srv'
+points
+down
