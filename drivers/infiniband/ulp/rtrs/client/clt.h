@@ -88,6 +88,7 @@ struct rtrs_clt_recv {
  * @rkeys_dma: address of @rkeys for the device
  * @again: receives to be posted again; handlers of the queue pair only
  * @nr_again: how many
+ * @established: the CM has said so; before, it tells what goes wrong
  */
 struct rtrs_clt_con {
 	struct rtrs_con con;
@@ -97,6 +98,7 @@ struct rtrs_clt_con {
 	dma_addr_t rkeys_dma;
 	struct ib_recv_wr *again;
 	u32 nr_again;
+	bool established;
 };
 
 /**

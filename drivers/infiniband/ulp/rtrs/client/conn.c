@@ -92,6 +92,7 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
 
+	WRITE_ONCE(con->established, true);
 	if (con->con.cid)
 		return 0;
 	return rtrs_clt_read_rep(path, &con->con.cm_id->device->attrs,

@@ -97,6 +97,9 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 						  struct rtrs_clt_recv, cqe);
 	struct rtrs_clt_con *con = to_clt_con(wc->qp->qp_context);
 
+	/* The CM breaks a queue pair that is rejected before it tells us the reason. */
+	if (wc->status == IB_WC_WR_FLUSH_ERR && !READ_ONCE(con->established))
+		return;
 	if (rtrs_con_wc_failed(&con->con, wc, "receive"))
 		return;
 	if (wc->wc_flags & IB_WC_WITH_IMM)
