@@ -154,6 +154,8 @@ static const struct status_case {
 	{ "no room", -ENOSPC, BLK_STS_NOSPC },
 	{ "not supported", -EOPNOTSUPP, BLK_STS_NOTSUPP },
 	{ "the disk took too long", -ETIMEDOUT, BLK_STS_TIMEOUT },
+	{ "an error of the target", -EREMOTEIO, BLK_STS_TARGET },
+	{ "a reservation of somebody else", -EBADE, BLK_STS_NEXUS },
 	{ "a medium error", -ENODATA, BLK_STS_MEDIUM },
 	{ "a checksum", -EILSEQ, BLK_STS_PROTECTION },
 	{ "an I/O error", -EIO, BLK_STS_IOERR },
