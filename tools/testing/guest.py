@@ -85,7 +85,7 @@ class Guest:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass
+                self.process.kill()     # with a terminal it is in our own group
             self.process.wait()
         if self.agent is not None:
             self.agent.close()

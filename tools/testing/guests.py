@@ -32,7 +32,8 @@ def chosen_modules():
 def setup(*sets):
     """Have setup.sh bring all that guests need; its settings as a dict."""
     subprocess.run([HERE + "/setup.sh", "guest", *sets], check=True)
-    with open(cache() + "/current") as f:
+    kernel = os.environ.get("KERNEL") or "stock"
+    with open(f"{cache()}/current-{kernel}") as f:
         path = f.read().strip()
     with open(path + "/guest.env") as f:
         return dict(line.rstrip("\n").split("=", 1) for line in f)
@@ -178,6 +179,7 @@ class Lab:
             guest.kill()
         if self.hub:
             self.hub.close()
+            self.hub = None
         shutil.rmtree(self.sockets, ignore_errors=True)
         if self.terminal and sys.stdin.isatty():
             subprocess.run(["stty", "sane"], check=False)

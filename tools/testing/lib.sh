@@ -593,6 +593,9 @@ leftovers()
 	timeout 60 bash -c ". $RIG_DIR/lib.sh; unload_here" 2>&1 ||
 		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
 	no_dms_here
+	if [ -e /sys/class/misc/device-mapper ]; then
+		dmsetup ls | awk '/\(/ { print "device-mapper device left: " $1 }'
+	fi
 	no_nulls_here
 }
 

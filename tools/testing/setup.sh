@@ -15,7 +15,7 @@
 # Debian's source, with the configuration and the patches in debug/, again only
 # when one of these or the compiler changes.
 #
-# What guests.py reads afterwards is in the file that CACHE/current names.
+# What guests.py reads afterwards is in the folder that CACHE/current-KERNEL names.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -48,7 +48,7 @@ step()
 	mkdir -p "$cache/log"
 	log=$cache/log/$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
 	printf '  %-58s' "$text"
-	while sleep 60 >&- 2>&-; do printf .; done &
+	while sleep 60 >&- 2>&- && kill -0 $$ 2>/dev/null; do printf .; done &
 	dots=$!
 	set +e	# and not "if": that would take the inner set -e away
 	(set -e; "$@") >"$log" 2>&1 </dev/null
@@ -362,7 +362,7 @@ guest)
 	KVER=$kver
 	DIR=$dir
 	ENV
-	echo "$dir" >"$cache/current"
+	echo "$dir" >"$cache/current-$kernel"
 	;;
 *)
 	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"

@@ -36,10 +36,12 @@ class Uml(Guest):
                 mac = f"52:54:00:00:{net:02x}:{self.number + 1:02x}"
                 args.append(f"vec{net}:transport=fd,fd={nic.fileno()},mac={mac},"
                             "mtu=9000,vec=0")
-        # A tempdir on tmpfs, for the guest's memory.
+        # The guest's memory is a file, best on a tmpfs that has room for it.
+        shm = os.statvfs("/dev/shm")
+        roomy = shm.f_bavail * shm.f_frsize > 2 * memory << 20
         with open(self.console, "w") as log:
             self.spawn(args, log, terminal, pass_fds=[s.fileno() for s in pass_on],
-                       env={**os.environ, "TMPDIR": "/dev/shm"})
+                       env={**os.environ, "TMPDIR": "/dev/shm" if roomy else "/tmp"})
         for sock in pass_on:
             sock.close()
 
@@ -98,3 +100,5 @@ class Hub:
 
     def close(self):
         self.stop.close()
+        for port in sum(self.ours, []):
+            port.close()

@@ -412,10 +412,13 @@ static struct path *silent_path(int step)
  */
 static int silence(long arg)
 {
-	static const int limits[] = { 32, 32, 32, 40, 40, 40 };
+	/* Seconds: the handshake's limit, then heartbeats that stay unanswered. */
+	static const struct { int min, max; } limits[] = {
+		{ 28, 36 }, { 28, 36 }, { 28, 36 }, { 20, 45 }, { 20, 45 }, { 0, 45 },
+	};
 	struct path *p[NR_SILENT];
 	u64 start = now_ms();
-	int i, took, ret = 0;
+	int i, took, left = NR_SILENT, ended[NR_SILENT] = { 0 }, ret = 0;
 	size_t len = 0;
 
 	for (i = 0; i < NR_SILENT; i++) {
@@ -423,21 +426,24 @@ static int silence(long arg)
 		if (!p[i])
 			return -1;
 	}
-	for (i = 0; i < NR_SILENT && !ret; i++) {
-		while (!path_ended(p[i])) {
+	while (left && !ret) {
+		took = (now_ms() - start) / 1000;
+		for (i = 0; i < NR_SILENT && !ret; i++) {
+			if (ended[i])
+				continue;
 			path_poll(p[i]);
-			took = (now_ms() - start) / 1000;
-			if (took > limits[i]) {
+			if (path_ended(p[i])) {
+				ended[i] = 1;
+				left--;
+				len += snprintf(note + len, sizeof(note) - len,
+						"%d:%ds ", i, took);
+				if (took < limits[i].min)
+					ret = fail("step %d: ended after %d s", i, took);
+			} else if (took > limits[i].max) {
 				ret = fail("step %d: the path lives on", i);
-				break;
 			}
-			if (took < 20 && i > SILENT_INFO && i != SILENT_VANISH &&
-			    path_ended(p[i]))
-				ret = fail("step %d: ended after %d s", i, took);
-			nap_us(10000);
 		}
-		len += snprintf(note + len, sizeof(note) - len, "%d:%llus ", i,
-				(unsigned long long)(now_ms() - start) / 1000);
+		nap_us(10000);
 	}
 	for (i = 0; i < NR_SILENT; i++)
 		path_free(p[i]);

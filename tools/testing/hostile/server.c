@@ -567,7 +567,7 @@ static void srv_reset(void)
 
 static int verdict(const struct srv_test *t, const struct user *u)
 {
-	unsigned int limit = t->ms ?: 8000;
+	unsigned int limit = t->ms ?: 30000;
 	const char *line;
 	unsigned int i;
 

@@ -58,5 +58,5 @@ points()
 	say "$n failures of ${#points[@]} different calls:"
 	for call in "${!points[@]}"; do
 		echo "${points[$call]} $call"
-	done | sort -k2 | sed 's/.*:/&/' | xargs -n 8 | sed 's/^/# /'
+	done | sort -k2 | xargs -n 8 | sed 's/^/# /'
 }

@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
 # The suites of unit tests, which are built into the modules and run when these are
 # loaded. All those named here are there, have run and are good, and there are no
 # others. What they say is left in share/kunit.ktap of the guest's results.

@@ -56,7 +56,8 @@ static u32 rnbd_clt_wire_flags(const struct request *rq)
  *
  * Return: 0, or -EOPNOTSUPP if the protocol has no such operation.
  */
-int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq)
+VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
+				       struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	bool flush = req_op(rq) == REQ_OP_FLUSH;

@@ -19,6 +19,7 @@
 #ifndef RNBD_CLT_H
 #define RNBD_CLT_H
 
+#include <kunit/visibility.h>
 #include <linux/blk-mq.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
@@ -191,7 +192,9 @@ bool rnbd_clt_nsectors_ok(u64 nsectors);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
+#if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
+#endif
 blk_status_t rnbd_clt_status(int err);
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
 		   void *rsp, size_t rsp_len);

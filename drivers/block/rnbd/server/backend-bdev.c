@@ -61,7 +61,7 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
  *
  * Return: operation and flags of a bio.
  */
-blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
+VISIBLE_IF_KUNIT blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
 {
 	blk_opf_t opf;
 

@@ -58,7 +58,8 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
  *
  * Return: 0 if a backend can do it, or a negative errno.
  */
-int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
+VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
+				    const struct rtrs_srv_op *op)
 {
 	if (req->flags & ~RNBD_F_ALL)
 		return -EINVAL;
@@ -97,10 +98,11 @@ int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_io *msg = (const void *)op->msg;
-	u32 rw = le32_to_cpu(msg->rw);
+	u32 rw;
 
 	if (op->msg_len < RNBD_MSG_IO_MIN)
 		return -EINVAL;
+	rw = le32_to_cpu(msg->rw);
 	req->sector = le64_to_cpu(msg->sector);
 	req->len = le32_to_cpu(msg->bi_size);
 	req->op = rw & RNBD_OP_MASK;

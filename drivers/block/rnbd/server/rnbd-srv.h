@@ -17,6 +17,7 @@
 #ifndef RNBD_SRV_H
 #define RNBD_SRV_H
 
+#include <kunit/visibility.h>
 #include <linux/bio.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
@@ -165,7 +166,9 @@ extern const struct rnbd_srv_backend rnbd_srv_bdev_backend;
 extern const struct rnbd_srv_backend rnbd_srv_file_backend;
 
 /* backend-bdev.c */
+#if IS_ENABLED(CONFIG_KUNIT)
 blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
+#endif
 
 /* backend-file.c */
 bool rnbd_srv_fs_ok(const struct super_block *sb);
@@ -197,7 +200,9 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
 
 /* io.c */
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
+#if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
+#endif
 int rnbd_srv_io(struct rtrs_srv_op *op);
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
 

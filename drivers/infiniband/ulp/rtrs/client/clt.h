@@ -14,6 +14,7 @@
 #ifndef RTRS_CLT_H
 #define RTRS_CLT_H
 
+#include <kunit/visibility.h>
 #include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/mutex.h>
@@ -353,9 +354,11 @@ void rtrs_clt_slots_free(struct rtrs_clt_path *path);
 /* io.c */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
 void rtrs_clt_slot_abort(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
-struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
+#if IS_ENABLED(CONFIG_KUNIT)
+struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
 u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io);
+#endif
 
 /* recv.c */
 bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,

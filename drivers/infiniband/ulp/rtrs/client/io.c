@@ -166,7 +166,8 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
  * Return: the slot; NULL if it has no request that went out on this connection
  * and waits.
  */
-struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
+VISIBLE_IF_KUNIT struct rtrs_clt_slot *
+rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
 	struct rtrs_clt_slot **slots, *slot;
@@ -267,7 +268,8 @@ static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
  *
  * Return: their length.
  */
-u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io)
+VISIBLE_IF_KUNIT u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot,
+				      const struct rtrs_clt_io *io)
 {
 	memcpy(slot->hdr, io->msg, io->msg_len);
 	if (io->dir == DMA_FROM_DEVICE)

@@ -65,8 +65,8 @@ EXPORT_SYMBOL_GPL(rtrs_path_close_dev);
  * @wc: the completion
  * @what: what was done, for the log
  *
- * A failure ends the path. Flushed work is no failure of its own: it follows
- * from the end of the path.
+ * A failure ends the path. Flushed work is no failure of its own: the path's end
+ * came before it, or its connection broke and nobody has told us yet.
  *
  * Return: true if the work was not done.
  */

@@ -132,8 +132,8 @@ static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
  *
  * Return: the first of the chain.
  */
-struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
-					 const struct rtrs_srv_io *io)
+VISIBLE_IF_KUNIT struct ib_send_wr *
+rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 {
 	struct ib_send_wr *first = NULL, **next = &first;
 
@@ -423,7 +423,7 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
  * Return: 0, -EINVAL to be answered, or -EPROTO if there is no telling what this
  * is.
  */
-int rtrs_srv_parse(struct rtrs_srv_io *io)
+VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_sess *sess = io->con->path->sess;
 	struct rtrs_srv_op *op = &io->op;

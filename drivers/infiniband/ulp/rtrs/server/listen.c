@@ -37,7 +37,7 @@ MODULE_PARM_DESC(always_invalidate,
 		 "Keep clients from changing a chunk while a request is in hand (default Y)");
 
 unsigned int rtrs_srv_max_memory;
-module_param_named(max_memory, rtrs_srv_max_memory, uint, 0444);
+module_param_named(max_memory, rtrs_srv_max_memory, uint, 0644);
 MODULE_PARM_DESC(max_memory,
 		 "MiB that the chunks and queues of all clients may take (default 0: half of the machine's)");
 
@@ -403,6 +403,7 @@ static void __exit rtrs_srv_exit(void)
 	rtrs_srv_sysfs_exit();
 	destroy_workqueue(rtrs_srv_close_wq);
 	destroy_workqueue(rtrs_srv_setup_wq);
+	rtrs_srv_mem_exit();
 }
 
 module_init(rtrs_srv_init);

@@ -17,13 +17,16 @@
 #define RTRS_SRV_REG_BATCH	64
 
 /* Pages that all paths take. */
-static atomic_long_t rtrs_srv_mem_pages = ATOMIC_LONG_INIT(0);
+static unsigned long rtrs_srv_mem_pages;
+static DEFINE_SPINLOCK(rtrs_srv_mem_lock); /* rtrs_srv_mem_pages */
 
 static unsigned long rtrs_srv_mem_max(void)
 {
-	if (!rtrs_srv_max_memory)
+	unsigned int mib = READ_ONCE(rtrs_srv_max_memory);
+
+	if (!mib)
 		return totalram_pages() / 2;
-	return (unsigned long)rtrs_srv_max_memory << (20 - PAGE_SHIFT);
+	return (unsigned long)mib << (20 - PAGE_SHIFT);
 }
 
 /**
@@ -41,15 +44,20 @@ static unsigned long rtrs_srv_mem_max(void)
 int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes)
 {
 	unsigned long max = rtrs_srv_mem_max();
-	long pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
+	u64 pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
+	bool fits;
 
 	lockdep_assert_held(&path->con_lock);
-	if (atomic_long_add_return(pages, &rtrs_srv_mem_pages) <= (long)max) {
+	spin_lock(&rtrs_srv_mem_lock);
+	fits = rtrs_srv_mem_pages + pages <= max;
+	if (fits)
+		rtrs_srv_mem_pages += pages;
+	spin_unlock(&rtrs_srv_mem_lock);
+	if (fits) {
 		path->mem_pages += pages;
 		return 0;
 	}
-	atomic_long_sub(pages, &rtrs_srv_mem_pages);
-	pr_warn_ratelimited("%s: %llu bytes more than the %lu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
+	pr_warn_ratelimited("%s: no %llu bytes more within the %lu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
 			    path->p.name, bytes, max >> (20 - PAGE_SHIFT));
 	return -ENOMEM;
 }
@@ -292,7 +300,8 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
  * @path: a path whose session is up
  *
  * Context: the path's info work.
- * Return: 0 or a negative errno; rtrs_srv_mem_free() cleans up either way.
+ * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
+ * rtrs_srv_mem_give() clean up either way.
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
@@ -344,6 +353,18 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
  */
 void rtrs_srv_mem_give(struct rtrs_srv_path *path)
 {
-	atomic_long_sub(path->mem_pages, &rtrs_srv_mem_pages);
+	spin_lock(&rtrs_srv_mem_lock);
+	rtrs_srv_mem_pages -= path->mem_pages;
+	spin_unlock(&rtrs_srv_mem_lock);
 	path->mem_pages = 0;
+}
+
+/**
+ * rtrs_srv_mem_exit() - look whether all memory has been given back
+ *
+ * Context: the module's exit, when there are no paths.
+ */
+void rtrs_srv_mem_exit(void)
+{
+	WARN_ON_ONCE(rtrs_srv_mem_pages);
 }

@@ -22,6 +22,7 @@
 #ifndef RTRS_SRV_H
 #define RTRS_SRV_H
 
+#include <kunit/visibility.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
 #include <linux/mutex.h>
@@ -244,7 +245,7 @@ struct rtrs_srv_path {
 	u32 port_num;
 
 	spinlock_t state_lock; /* state */
-	struct mutex con_lock; /* cons, nr_accepted, stats_base */
+	struct mutex con_lock; /* cons, nr_accepted, mem_pages, stats_base */
 	u32 nr_cons;
 	u32 nr_accepted;
 	struct rtrs_srv_con **cons;
@@ -452,6 +453,7 @@ int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 void rtrs_srv_mem_give(struct rtrs_srv_path *path);
+void rtrs_srv_mem_exit(void);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
@@ -465,10 +467,12 @@ bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
 /* io.c */
 bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
 		       u32 *off);
-int rtrs_srv_parse(struct rtrs_srv_io *io);
 int rtrs_srv_answer_err(int err);
+#if IS_ENABLED(CONFIG_KUNIT)
+int rtrs_srv_parse(struct rtrs_srv_io *io);
 struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
 					 const struct rtrs_srv_io *io);
+#endif
 void rtrs_srv_io_begin(struct rtrs_srv_io *io);
 void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 void rtrs_srv_sq_room(struct rtrs_con *c);
