@@ -70,6 +70,23 @@ else
 	say "there's no dm-dust here"
 fi
 
+if debug_kernel; then
+	say "the block layer fails bios before the disk sees them, one after the other"
+	disk=$(null vol 16 cache_size=1)
+	dev=$(map s1 "$disk")
+	fail=/sys/kernel/debug/fail_make_request
+	on server "echo 1 >/sys/block/$(basename "$(readlink -f "/sys/class/block/${disk#/dev/}")")/make-it-fail
+		echo 0 >$fail/verbose; echo 100 >$fail/probability; echo -1 >$fail/times"
+	gives "EIO EIO EIO" "$dev" read:0:4k write:0:1m:a fsync
+	on server "echo 1 >$fail/times"
+	gives "EIO 0" "$dev" write:0:64k:a write:0:64k:a
+	on server "echo 1 >$fail/times"
+	gives "EIO 0" "$dev" fsync fsync
+	on server "echo 0 >$fail/probability"
+	unmap "$dev"
+	down
+fi
+
 # What a SCSI disk has to say, errno by errno.
 disk=$(scsi opts=0 every_nth=0)
 dev=$(map s1 "$disk")

@@ -11,7 +11,13 @@
 . ../steps/faults.sh
 
 # Completion queues are the RDMA core's, that keeps them for the next who wants one.
-resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
+shopt -s extglob
+resources()
+{
+	local all
+	all=$(rdma resource show)
+	echo "${all// cq +([0-9])/}"
+}
 
 # cycle: map, unmap. A failure on the way out stops nothing, but the unloading of the
 # module does, for which unmap_device gives ENODEV.
@@ -22,6 +28,7 @@ cycle()
 	got=$(errno_of $ctl/map_device "$text")
 	if [ "$got" = 0 ]; then
 		dev=$(mapped s1 "$disk")
+		up=$(cat /sys/class/rtrs-client/s1/paths/*/state | grep -cx connected)
 		got=0,$(errno_of "/sys/block/$dev/rnbd/unmap_device" normal)
 	fi
 	disarm
@@ -44,6 +51,14 @@ cycle()
 	esac
 }
 
+# two_paths: the same with a second path, which may be missing in the end. One connected
+# path makes a session.
+two_paths()
+{
+	cycle || true
+	[[ $got != unknown* && ($got != 0,0 || -z $hit || $up == 1 || $up == 2) ]]
+}
+
 up sess_queue_depth=2
 disk=$(null vol 4)
 text="sessname=s1 path=$(addr server 0) device_path=$disk"
@@ -51,5 +66,18 @@ before=$(resources)
 for m in rnbd_client rtrs_client rtrs_core rnbd_server rtrs_server; do
 	each "$m:*" 10 cycle
 done
+
+say "two paths"
+text="$text path=$(addr server 1)"
+each 'rtrs_client:kzalloc' 10 two_paths
+each 'rtrs_client:rdma_*' 10 two_paths
+
+say "a file"
+backing=$(null backing 16)
+on server "mkfs.ext4 -q $backing; mkdir -p /srv; mount $backing /srv; truncate -s 4M /srv/volume"
+disk=/srv/volume
+text="sessname=s1 path=$(addr server 0) device_path=$disk"
+each 'rnbd_server:*' 10 cycle
+on server 'umount /srv'
 points
 down

@@ -3,7 +3,7 @@
  * Lets one call that can fail do so: the Nth one that the drivers make, whatever
  * thread, work item or interrupt makes it. faults.h has the calls; the kernel's own
  * fault injection counts them, see Documentation/fault-injection: attributes are in
- * debugfs, fail_rtrs/, and fail-nth of a task counts them, too.
+ * debugfs, fail_rtrs/.
  */
 #include <linux/debugfs.h>
 #include <linux/fault-inject.h>
@@ -39,8 +39,8 @@ bool rtrs_fault(const char *module, const char *call, const char *func, int line
 {
 	char name[64];
 
-	/* As good as never, and then the rest costs nothing. */
-	if (!rtrs_faults_attr.probability && !current->fail_nth)
+	/* A task's fail-nth is for what is below these calls. */
+	if (!rtrs_faults_attr.probability)
 		return false;
 	snprintf(name, sizeof(name), "%s:%s", module, call);
 	if (!glob_match(only, name) || !should_fail(&rtrs_faults_attr, 1))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The kernel's own allocations fail in turn (failslab, fail_page_alloc), in the task that
+# maps, opens, reads and writes: those of the RDMA core, the networks, sysfs, the block
+# layer. There's an errno or success, nothing is left, and the next try works. To map
+# takes some 800 of them; one in $step is made to fail, from a random one on.
+#
+# What others do when memory fails is no trouble of ours: vmalloc() tells of it with a
+# stack; rxe, when it gets no socket for a queue pair, stops timers that it has not set up
+# yet (rxe_qp_do_cleanup), which lockdep and debug_objects take amiss, and lockdep ends
+# its work, hence guests of its own. It is looked at that these come from there.
+# Kernel: debug
+# Modules: ours
+# Time: 120
+# Log-ok: Call Trace:|lockdep|WARNING: .* debug_print_object|ODEBUG
+# Append: faults-memory
+
+step=4
+
+resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
+
+# blame: warnings in the log whose stack isn't that of rxe's mistake
+blame()
+{
+	since | awk '/ (WARNING|INFO|BUG): / { if (line && !rxe) print line; line = $0; rxe = 0 }
+		/rxe_qp_do_cleanup/ { rxe = 1 }
+		END { if (line && !rxe) print line }'
+}
+
+# in_turn WHAT ARGUMENT ERRNO...: only these errnos may come of it, beside 0
+in_turn()
+{
+	local what=$1 argument=$2 by=$step first end said=() out e
+	shift 2
+	[ "$what" = map ] || by=1
+	first=$((RANDOM % by + 1))
+	while :; do
+		mark
+		out=$(../steps/fail-nth.py "$first" $by $((first + 30 * by - 1)) "$what" "$argument") ||
+			fail "$what: $out"
+		[ "$what" != map ] || server_idle
+		equal "resources after the failures from $first on" "$(resources)" "$before"
+		equal "warnings after the failures from $first on" "$(blame)" ""
+		readarray -t -O ${#said[@]} said < <(grep -v end <<<"$out")
+		end=${out##*end }
+		[ "$end" = $((first + 30 * by)) ] || break
+		first=$end
+	done
+	out=$(printf '%s\n' "${said[@]}" | awk '{ n[$1] += $2 } END { for (e in n) print e, n[e] }')
+	say "$what: $end allocations: $(xargs <<<"$out")"
+	for e in $(cut -d' ' -f1 <<<"$out"); do
+		[[ " 0 $* " == *" $e "* ]] || fail "$what: $e"
+	done
+}
+
+up sess_queue_depth=2
+disk=$(null vol 4 cache_size=1)
+text="sessname=s1 path=$(addr server 0) device_path=$disk"
+for f in failslab fail_page_alloc; do
+	echo N >/sys/kernel/debug/$f/ignore-gfp-wait
+	echo 0 >/sys/kernel/debug/$f/verbose
+done
+echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
+
+before=$(resources)
+# ENFILE: no memory for a socket; ENOBUFS: none for a route; EINVAL: none for a disk's
+# name, which device_add_disk() doesn't look at, but device_add() does.
+in_turn map "$text" ENOMEM ENFILE ENOBUFS EINVAL
+dev=$(map s1 "$disk")
+before=$(resources)
+in_turn open "$dev" ENOMEM
+in_turn read "$dev" ENOMEM EFAULT
+in_turn write "$dev" ENOMEM EFAULT
+in_turn buffered "$dev" ENOMEM
+gives "0 0" "$dev" write:0:1m:a read:0:1m:a
+unmap "$dev"
+down
