@@ -4,7 +4,7 @@
 # The kernel's own allocations fail in turn (failslab, fail_page_alloc), in the task that
 # maps, opens, reads and writes: those of the RDMA core, the networks, sysfs, the block
 # layer. There's an errno or success, nothing is left, and the next try works. To map
-# takes some 800 of them; one in $step is made to fail, from a random one on.
+# takes some 800 of them; one in $step is made to fail.
 #
 # What others do when memory fails is no trouble of ours: vmalloc() tells of it with a
 # stack; rxe, when it gets no socket for a queue pair, stops timers that it has not set up
@@ -34,7 +34,7 @@ in_turn()
 	local what=$1 argument=$2 by=$step first end said=() out e
 	shift 2
 	[ "$what" = map ] || by=1
-	first=$((RANDOM % by + 1))
+	first=1
 	while :; do
 		mark
 		out=$(../steps/fail-nth.py "$first" $by $((first + 30 * by - 1)) "$what" "$argument") ||
