@@ -3,7 +3,7 @@
 #
 # Who may have a device: readers, as many as want; one writer, and one more for a
 # migration.
-# Time: 60
+# Time: 120
 
 up sess_queue_depth=16
 disk=$(null vol 16)

@@ -6,7 +6,7 @@
 # and can when it is back. Disks: null_blk, SCSI, device-mapper, a file's filesystem
 # whose disk goes.
 # Modules: ours
-# Time: 120
+# Time: 240
 
 # gone WHAT DEVICE ERRNOS: its disk was just removed; a read, a write and fsync give these
 gone()

@@ -6,7 +6,7 @@
 # way. Beside all that, a client that falls silent after each step of the handshake.
 # Another session's I/O goes on, all of it verified.
 # Modules: ours
-# Time: 200
+# Time: 400
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up

@@ -6,7 +6,7 @@
 # when it is unmapped. Paths end with a reason in the log. Another session, with a good
 # server, takes no notice.
 # Modules: ours
-# Time: 150
+# Time: 300
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up

@@ -4,7 +4,7 @@
 # The in-tree client with our server, always_invalidate on and off.
 # Sets: intree
 # Guests: 2
-# Time: 180
+# Time: 360
 
 client_modules=intree
 . "$RIG_DIR/steps/interop.sh"

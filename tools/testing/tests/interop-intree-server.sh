@@ -4,7 +4,7 @@
 # Our client with the in-tree server, always_invalidate on and off.
 # Sets: intree
 # Guests: 2
-# Time: 180
+# Time: 360
 
 server_modules=intree
 . "$RIG_DIR/steps/interop.sh"

@@ -7,6 +7,7 @@
 # Kernel: debug
 # Modules: ours
 # Append: kunit.enable=1
+# Time: 120
 
 suites="rtrs-proto rtrs-addr
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-info rtrs-client-io

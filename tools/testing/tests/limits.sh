@@ -3,7 +3,7 @@
 #
 # The queue limits of the server's device are the client's too, for a disk with
 # discard and one without, of 512 and of 4,096 bytes a block.
-# Time: 60
+# Time: 120
 
 same()
 {

@@ -4,7 +4,7 @@
 # Wrong input to map_device: the errno fits, the log says what was wrong, nothing is
 # left behind. A row: errno, a word that the log must have, what is written. Rows
 # that start with + the in-tree driver takes, or answers otherwise.
-# Time: 120
+# Time: 240
 
 long() { printf 'x%.0s' $(seq "$1"); }
 

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Load the modules, map, unmap, unload, 20 times: no growth, no leftover.
-# Time: 180
+# Time: 360
 
 kernel_kb() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
 

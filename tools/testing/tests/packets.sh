@@ -5,7 +5,7 @@
 # Expects not more packets for an I/O than it sends; I/Os a second are shown only.
 # Sets: intree
 # Modules: ours
-# Time: 120
+# Time: 240
 
 . "$RIG_DIR/steps/bench.sh"
 for what in ours-Y intree-Y ours-N intree-N; do

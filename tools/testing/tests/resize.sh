@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # `resize` takes a number of sectors; the disk has that size, and an event says so.
-# Time: 30
+# Time: 60
 
 up
 disk=$(null vol 64)

@@ -3,7 +3,7 @@
 #
 # The client's modules can't go while a device is open, at rest or under load; once
 # it's closed they go, with the device still mapped, and the server is left clean.
-# Time: 60
+# Time: 120
 
 up
 disk=$(null vol 64)

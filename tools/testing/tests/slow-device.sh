@@ -4,7 +4,7 @@
 # A device that takes its time, with few requests at once, does not hold up the
 # device of another session.
 # Modules: ours
-# Time: 100
+# Time: 200
 
 # reads DEVICE: how many a second
 reads()
