@@ -46,6 +46,7 @@ cycle()
 	# The search for partitions may have met it, or the goodbyes.
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:ib_post_*)		true ;;
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:percpu_ref_tryget*)	true ;;
+	0,0-*:rtrs_con_*)			true ;;
 	0,0-rnbd_client:blk_mq_alloc_request*)	true ;;
 	0*)					false ;;
 	esac
@@ -81,3 +82,4 @@ each 'rnbd_server:*' 10 cycle
 on server 'umount /srv'
 points
 down
+devices_anew

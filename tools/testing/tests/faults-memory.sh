@@ -16,6 +16,8 @@
 # Log-ok: Call Trace:|lockdep|WARNING: .* debug_print_object|ODEBUG
 # Append: faults-memory
 
+. ../steps/faults.sh
+
 step=4
 
 resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
@@ -76,3 +78,4 @@ in_turn buffered "$dev" ENOMEM
 gives "0 0" "$dev" write:0:1m:a read:0:1m:a
 unmap "$dev"
 down
+devices_anew

@@ -174,4 +174,24 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define rdma_bind_addr(...)	RTRS_FAIL_ERR(rdma_bind_addr, __VA_ARGS__)
 #define rdma_listen(...)	RTRS_FAIL_ERR(rdma_listen, __VA_ARGS__)
 
+/*
+ * Room in a send queue, for modules other than the one that counts it. Without room
+ * what was queued before is sent nevertheless. Room that was taken before can't lack, so
+ * only who takes some for later may be told so by rtrs_con_post().
+ */
+#define kmod_rtrs_client 1
+#define kmod_rtrs_server 1
+#if __KBUILD_MODNAME
+#include "../../../../drivers/infiniband/ulp/rtrs/common/core.h"
+
+#define rtrs_con_queue(con, ...)					\
+	(RTRS_FAULT(rtrs_con_queue) ? (rtrs_con_flush(con), -EBUSY) :	\
+	 rtrs_con_queue(con, __VA_ARGS__))
+#define rtrs_con_post(con, first, more)					\
+	((more) > 0 && RTRS_FAULT(rtrs_con_post) ?			\
+	 (rtrs_con_flush(con), -EBUSY) : rtrs_con_post(con, first, more))
+#endif
+#undef kmod_rtrs_client
+#undef kmod_rtrs_server
+
 #endif /* RTRS_FAULTS_H */

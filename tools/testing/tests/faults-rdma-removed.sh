@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The RDMA device is removed, the client's and the server's at once, at rest and under
+# load: that returns, I/O fails, the disk can be unmapped; when the device is back it can
+# be mapped again. A second path over another device stays.
+# Modules: ours
+# Time: 60
+
+remove()
+{
+	local start=$EPOCHREALTIME
+	rdma link delete rxe0
+	say "$1: the device was gone in $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
+}
+
+add() { rdma link add rxe0 type rxe netdev dummy0; }
+
+up
+disk=$(null vol 32)
+for how in idle load; do
+	dev=$(map s1 "$disk")
+	[ $how != load ] || load "$dev"
+	remove $how
+	[ $how != load ] || load_fails 30
+	gives ENOLINK "$dev" read:0:4k
+	unmap "$dev" force
+	client_idle
+	server_idle
+	refused 'ENODEV|EADDRNOTAVAIL|EHOSTUNREACH|ENETUNREACH' \
+		"sessname=s1 path=$(addr server 0) device_path=$disk"
+	add
+	dev=$(map s1 "$disk")
+	verify "$dev" --bs=16k --size=1m
+	unmap "$dev"
+done
+
+dev=$(map s1 "$disk" path="$(addr server 0)" path="$(addr server 1)")
+remove "two paths"
+gives "0 0" "$dev" write:0:1m:a read:0:1m:a
+equal "paths that are left" \
+	"$(grep -lx connected /sys/class/rtrs-client/s1/paths/*/state | wc -l)" 1
+unmap "$dev"
+add
+down
