@@ -43,6 +43,8 @@
  * @sess_uuid: names the session, same on all its paths
  * @first_conn: bit 0: the server may create the session for this path
  * @reserved: 0
+ * @features: RTRS_FEATURE_* that the client offers; 0 from one that knows none
+ * @path_id: with RTRS_FEATURE_FENCE: names this connect of this path in the session
  */
 struct rtrs_cm_req {
 	u8 cma[2];
@@ -54,10 +56,20 @@ struct rtrs_cm_req {
 	uuid_t path_uuid;
 	uuid_t sess_uuid;
 	u8 first_conn;
-	u8 reserved[11];
+	u8 reserved[3];
+	__le32 features;
+	__le32 path_id;
 };
 
 static_assert(sizeof(struct rtrs_cm_req) == 56);
+
+/*
+ * The server can say when a path that the client has given up is dead: see
+ * RTRS_IMM_FENCE.
+ */
+#define RTRS_FEATURE_FENCE	BIT(0)
+/* Those that we know. */
+#define RTRS_FEATURES		RTRS_FEATURE_FENCE
 
 /* The server invalidates a chunk's key on each I/O and sends a new one. */
 #define RTRS_FLAG_NEW_RKEY	BIT(1)
@@ -71,6 +83,9 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * @max_io_size: bytes of data in a chunk
  * @max_hdr_size: bytes for headers in a chunk
  * @flags: RTRS_FLAG_NEW_RKEY or 0
+ * @features: those offered that the server grants; 0 from one that knows none
+ * @sess_id: with RTRS_FEATURE_FENCE: not 0, another one for each session that the
+ *	server makes, so that a client can tell that its session is not the old one
  * @reserved: 0
  */
 struct rtrs_cm_rep {
@@ -81,7 +96,9 @@ struct rtrs_cm_rep {
 	__le32 max_io_size;
 	__le32 max_hdr_size;
 	__le32 flags;
-	u8 reserved[36];
+	__le32 features;
+	__le32 sess_id;
+	u8 reserved[28];
 };
 
 static_assert(sizeof(struct rtrs_cm_rep) == 56);
@@ -204,6 +221,10 @@ static_assert(RTRS_MAX_HDR_LEN <= RTRS_HDR_ROOM);
  * @RTRS_IMM_IO_REQ: a request; payload: slot and header offset
  * @RTRS_IMM_IO_RSP: an answer; payload: errno and slot
  * @RTRS_IMM_IO_RSP_W_INV: the same, the client's key has been invalidated
+ * @RTRS_IMM_FENCE: with RTRS_FEATURE_FENCE, on the service connection: end the path
+ *	whose id is the payload, and say when it is dead
+ * @RTRS_IMM_FENCED: the answer, with the same payload: nothing that was sent on that
+ *	path has any effect after this
  * @RTRS_IMM_HB_MSG: heartbeat
  * @RTRS_IMM_HB_ACK: answer to a heartbeat
  */
@@ -211,6 +232,8 @@ enum rtrs_imm_type {
 	RTRS_IMM_IO_REQ		= 0,
 	RTRS_IMM_IO_RSP		= 1,
 	RTRS_IMM_IO_RSP_W_INV	= 2,
+	RTRS_IMM_FENCE		= 3,
+	RTRS_IMM_FENCED		= 4,
 	RTRS_IMM_HB_MSG		= 8,
 	RTRS_IMM_HB_ACK		= 9,
 };
