@@ -52,6 +52,9 @@ static const struct imm_case {
 	  { 0x20, 0x00, 0x00, 0x01 } },
 	{ "answer, key invalidated: slot 2, EPERM", 2, answer, { 0, 2, 1 },
 	  { 0x20, 0x08, 0x00, 0x02 } },
+	{ "fence the first path", 3, plain, { 1 }, { 0x30, 0, 0, 0x01 } },
+	{ "fence a path", 3, plain, { 0x2345678 }, { 0x32, 0x34, 0x56, 0x78 } },
+	{ "the last path is fenced", 4, plain, { 0xfffffff }, { 0x4f, 0xff, 0xff, 0xff } },
 	{ "heartbeat", 8, plain, { 0 }, { 0x80, 0, 0, 0 } },
 	{ "answer to a heartbeat", 9, plain, { 0 }, { 0x90, 0, 0, 0 } },
 	{ "a payload too wide leaves the type alone", 1, plain, { ~0u },
@@ -76,6 +79,8 @@ static void imm_types_have_their_numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_IO_REQ, 0);
 	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_IO_RSP, 1);
 	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_IO_RSP_W_INV, 2);
+	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_FENCE, 3);
+	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_FENCED, 4);
 	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_HB_MSG, 8);
 	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_HB_ACK, 9);
 }

@@ -39,17 +39,22 @@ void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
 /**
  * rtrs_srv_fill_accept() - write the private data of an accept
  * @rep: what is written
- * @sess: the session that the connection is for
+ * @path: the path that the connection is for
  */
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
-			  const struct rtrs_srv_sess *sess)
+			  const struct rtrs_srv_path *path)
 {
+	const struct rtrs_srv_sess *sess = path->sess;
+
 	rtrs_srv_fill_rep(rep, 0);
 	rep->queue_depth = cpu_to_le16(sess->queue_depth);
 	rep->max_io_size = cpu_to_le32(rtrs_srv_max_io_size(sess));
 	rep->max_hdr_size = cpu_to_le32(RTRS_HDR_ROOM);
 	if (sess->always_invalidate)
 		rep->flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
+	rep->features = cpu_to_le32(path->features);
+	if (path->features & RTRS_FEATURE_FENCE)
+		rep->sess_id = cpu_to_le32(sess->id);
 }
 
 static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
@@ -62,7 +67,7 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 		.rnr_retry_count	= RTRS_CM_RETRIES,
 	};
 
-	rtrs_srv_fill_accept(&rep, con->path->sess);
+	rtrs_srv_fill_accept(&rep, con->path);
 	return rdma_accept(con->c.cm_id, &param);
 }
 

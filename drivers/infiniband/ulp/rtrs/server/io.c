@@ -581,18 +581,22 @@ void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	imm = be32_to_cpu(wc->ex.imm_data);
 	if (rtrs_hb_recv(&con->c, imm))
 		return;
-	/* Clients send some requests on the service connection, too. */
-	if (unlikely(rtrs_imm_type(imm) != RTRS_IMM_IO_REQ))
-		goto unexpected;
 	switch (rtrs_srv_path_state(path)) {
 	case RTRS_SRV_CONNECTED:
-		rtrs_srv_request(con, rtrs_imm_payload(imm));
-		return;
+		break;
 	case RTRS_SRV_CONNECTING:
 		goto unexpected;
 	default:
 		return;
 	}
+	/* Clients send some requests on the service connection, too. */
+	if (likely(rtrs_imm_type(imm) == RTRS_IMM_IO_REQ)) {
+		rtrs_srv_request(con, rtrs_imm_payload(imm));
+		return;
+	}
+	if (rtrs_imm_type(imm) == RTRS_IMM_FENCE &&
+	    rtrs_srv_fence_recv(con, rtrs_imm_payload(imm)))
+		return;
 
 unexpected:
 	rtrs_srv_path_end(path, -EPROTO, "message that isn't due here");

@@ -22,7 +22,7 @@ static const u8 request[56] = {
 	0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
 	0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7,
 	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
-	0x01,
+	0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x78, 0x56, 0x34, 0x02,
 };
 
 /* What is put at @at, over the above. */
@@ -40,7 +40,14 @@ static const struct req_case {
 	{ "the last connection", 0, 56, 6, B("\x02\0") },
 	{ "one connection for I/O", 0, 56, 8, B("\x02\0") },
 	{ "4096 connections", 0, 56, 8, B("\0\x10") },
-	{ "bits of the future", 0, 56, 44, B("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") },
+	{ "bits of the future", 0, 56, 44, B("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x0f") },
+	{ "an id without a feature", 0, 56, 48, B("\0\0\0\0\xff\xff\xff\xff") },
+	{ "an id with features of the future", 0, 56, 48, B("\xfe\xff\xff\xff\xff\xff\xff\xff") },
+	{ "fencing, the first id", 0, 56, 48, B("\x01\0\0\0\x01\0\0\0") },
+	{ "fencing, the last id", 0, 56, 48, B("\x01\0\0\0\xff\xff\xff\x0f") },
+	{ "fencing without an id", -EINVAL, 56, 48, B("\x01\0\0\0\0\0\0\0") },
+	{ "fencing, an id that doesn't fit", -EINVAL, 56, 48, B("\x01\0\0\0\0\0\0\x10") },
+	{ "fencing, the largest number", -EINVAL, 56, 48, B("\x01\0\0\0\xff\xff\xff\xff") },
 	{ "no private data", -EINVAL, 0, 0, AS_IT_IS },
 	{ "a byte is missing", -EINVAL, 55, 0, AS_IT_IS },
 	{ "another magic", -EINVAL, 56, 2, B("\xbc") },
@@ -83,6 +90,8 @@ static void request_is_read_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&req.path_uuid, request + 12, 16), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(&req.sess_uuid, request + 28, 16), 0);
 	KUNIT_EXPECT_EQ(test, req.first_conn, 1);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(req.features), 1);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(req.path_id), 0x02345678);
 }
 
 /* The path that is there has three connections. */
@@ -90,6 +99,9 @@ static const struct join_case {
 	const char *desc;
 	int ret;
 	u16 path_cnt, cnt, cid, cid_num;
+	struct {
+		u32 features, id;
+	} path, req;
 } join_cases[] = {
 	{ "its second connection", 0, 1, 1, 1, 3 },
 	{ "its last connection", 0, 1, 1, 2, 3 },
@@ -107,6 +119,13 @@ static const struct join_case {
 	{ "anew, as far ahead as can be told", -ESTALE, 0xfff0, 0x7fef, 0, 3 },
 	{ "as far behind as can be told", -EBUSY, 0xfff0, 0x7ff0, 1, 3 },
 	{ "the same after all numbers", 0, 0xffff, 0xffff, 1, 3 },
+	{ "with fencing", 0, 1, 1, 1, 3, { 1, 5 }, { 1, 5 } },
+	{ "with fencing, another id", -EINVAL, 1, 1, 1, 3, { 1, 5 }, { 1, 6 } },
+	{ "with fencing, the other had none", -EINVAL, 1, 1, 1, 3, { 0, 0 }, { 1, 5 } },
+	{ "without fencing, the other had it", -EINVAL, 1, 1, 1, 3, { 1, 5 }, { 0, 5 } },
+	{ "an id means nothing without fencing", 0, 1, 1, 1, 3, { 0, 0 }, { 0, 6 } },
+	{ "features of the future", 0, 1, 1, 1, 3, { 1, 5 }, { -1, 5 } },
+	{ "anew, with fencing now", -ESTALE, 1, 2, 0, 3, { 0, 0 }, { 1, 6 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(join_cases, join_cases, desc);
@@ -119,11 +138,15 @@ static void request_joins_a_path_or_not(struct kunit *test)
 		.cid = cpu_to_le16(c->cid),
 		.cid_num = cpu_to_le16(c->cid_num),
 		.recon_cnt = cpu_to_le16(c->cnt),
+		.features = cpu_to_le32(c->req.features),
+		.path_id = cpu_to_le32(c->req.id),
 	};
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	path->nr_cons = 3;
 	path->recon_cnt = c->path_cnt;
+	path->features = c->path.features;
+	path->path_id = c->path.id;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_check_join(path, &req), c->ret);
 }
 

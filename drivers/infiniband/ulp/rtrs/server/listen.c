@@ -71,6 +71,10 @@ int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req)
 	if (cid_num < 2 || cid_num > RTRS_MAX_CONS ||
 	    le16_to_cpu(req->cid) >= cid_num)
 		return -EINVAL;
+	if (req->features & cpu_to_le32(RTRS_FEATURE_FENCE) &&
+	    (!req->path_id || rtrs_imm_payload(le32_to_cpu(req->path_id)) !=
+			      le32_to_cpu(req->path_id)))
+		return -EINVAL;
 	return 0;
 }
 
@@ -93,7 +97,8 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
  *
  * Return: 0; -ESTALE if the client connects the path anew, so it has given up the
  * one that is there; -EBUSY if the request is for one before, or once more for
- * connection 0; -EINVAL if it tells another number of connections.
+ * connection 0; -EINVAL if it tells another number of connections, other features
+ * or another id.
  */
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req)
@@ -104,7 +109,13 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 		return -ESTALE;
 	if (newer || !req->cid)
 		return -EBUSY;
-	return le16_to_cpu(req->cid_num) == path->nr_cons ? 0 : -EINVAL;
+	if (le16_to_cpu(req->cid_num) != path->nr_cons ||
+	    (le32_to_cpu(req->features) & RTRS_FEATURES) != path->features)
+		return -EINVAL;
+	if (path->features & RTRS_FEATURE_FENCE &&
+	    le32_to_cpu(req->path_id) != path->path_id)
+		return -EINVAL;
+	return 0;
 }
 
 static int rtrs_srv_join_path(struct rtrs_srv_path *path,
@@ -147,6 +158,10 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 	}
 	if (req->cid)
 		return ERR_PTR(-ENOTCONN);
+	/* FENCE must not be in doubt about which one is meant. */
+	if (req->features & cpu_to_le32(RTRS_FEATURE_FENCE) &&
+	    rtrs_srv_path_by_id(sess, le32_to_cpu(req->path_id)))
+		return ERR_PTR(-EINVAL);
 	path = rtrs_srv_path_create(sess, id, req);
 	if (IS_ERR(path) && new_sess)
 		rtrs_srv_sess_discard(sess);

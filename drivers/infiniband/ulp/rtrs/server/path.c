@@ -153,6 +153,7 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 
 	cancel_delayed_work_sync(&path->setup_timeout);
 	cancel_work_sync(&path->info_work);
+	rtrs_srv_fence_drop(path);
 	rtrs_hb_stop(&path->p);
 }
 
@@ -203,6 +204,7 @@ static void rtrs_srv_close_work(struct work_struct *work)
 	rtrs_srv_path_stop(path);
 	rtrs_srv_sysfs_del_path(path);
 	rtrs_srv_path_finish_ios(path);
+	rtrs_srv_fence_done(path);
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
 	rtrs_srv_path_destroy_cons(path);
@@ -257,6 +259,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	init_completion(&path->released);
 	INIT_DELAYED_WORK(&path->setup_timeout, rtrs_srv_setup_timeout);
 	INIT_WORK(&path->info_work, rtrs_srv_info_work);
+	INIT_WORK(&path->fence_work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	path->nr_cons = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc(path);
@@ -269,6 +272,9 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
+	path->features = le32_to_cpu(req->features) & RTRS_FEATURES;
+	if (path->features & RTRS_FEATURE_FENCE)
+		path->path_id = le32_to_cpu(req->path_id);
 	path->addr.src = id->route.addr.src_addr;
 	path->addr.dst = id->route.addr.dst_addr;
 	path->port_num = id->port_num;

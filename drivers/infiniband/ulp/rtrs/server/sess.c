@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -99,6 +100,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 		return ERR_PTR(-ENOMEM);
 	sess->srv = srv;
 	uuid_copy(&sess->uuid, uuid);
+	sess->id = get_random_u32() ?: 1;
 	sess->queue_depth = depth;
 	sess->chunk_size = rtrs_srv_chunk_size;
 	sess->off_bits = rtrs_imm_off_bits(depth);

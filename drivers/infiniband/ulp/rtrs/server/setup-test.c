@@ -10,16 +10,19 @@ static const struct accept_case {
 	const char *desc;
 	u32 depth, chunk_size;
 	bool always_invalidate;
+	u32 features;
 	u8 bytes[56];
 } accept_cases[] = {
-	{ "the defaults", 512, 131072, true, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	{ "the defaults", 512, 131072, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
 	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 } },
-	{ "keys that stay", 512, 131072, false, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	{ "keys that stay", 512, 131072, false, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
 	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
-	{ "the deepest, smallest", 32768, 8192, true, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 0x80,
+	{ "the deepest, smallest", 32768, 8192, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 0x80,
 	  0, 0x10, 0, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 } },
-	{ "one large one", 1, 4194304, false, { 0xbd, 0x1b, 0, 2, 0, 0, 1, 0,
+	{ "one large one", 1, 4194304, false, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 1, 0,
 	  0, 0xf0, 0x3f, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
+	{ "with fencing", 512, 131072, true, RTRS_FEATURE_FENCE, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(accept_cases, accept_cases, desc);
@@ -28,14 +31,19 @@ static void accept_is_on_the_wire_as_written_down(struct kunit *test)
 {
 	const struct accept_case *c = test->param_value;
 	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 	struct rtrs_cm_rep rep;
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->sess = sess;
+	path->features = c->features;
+	sess->id = 0x12345678;
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
 	sess->always_invalidate = c->always_invalidate;
 	memset(&rep, 0x5a, sizeof(rep));
-	rtrs_srv_fill_accept(&rep, sess);
+	rtrs_srv_fill_accept(&rep, path);
 	KUNIT_EXPECT_EQ(test, sizeof(rep), sizeof(c->bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&rep, c->bytes, sizeof(c->bytes)), 0);
 }

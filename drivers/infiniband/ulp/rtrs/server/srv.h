@@ -11,7 +11,8 @@
  *
  * Locks, outer before inner; those in different lines of the list don't nest:
  *
- *	handler lock of a cm_id > rtrs_srv_lock > &path->state_lock
+ *	handler lock of a cm_id > rtrs_srv_lock > sq_lock of struct rtrs_con >
+ *		&path->state_lock
  *	handler lock of a cm_id > &path->con_lock > &path->state_lock
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
@@ -80,6 +81,7 @@ struct rtrs_srv_slot {
  * @entry: in the list of all sessions, guarded by rtrs_srv_lock
  * @srv: where it came in
  * @uuid: chosen by the client
+ * @id: tells it from the session that was there before under the same uuid
  * @name: set once, by the first path that is set up, under rtrs_srv_lock; empty
  *	before
  * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
@@ -106,6 +108,7 @@ struct rtrs_srv_sess {
 	struct list_head entry;
 	struct rtrs_srv *srv;
 	uuid_t uuid;
+	u32 id;
 	char name[RTRS_NAME_LEN];
 	struct list_head paths;
 	u32 nr_paths;
@@ -191,6 +194,13 @@ struct rtrs_srv_stats {
  * @entry: in the session's list, guarded by rtrs_srv_lock
  * @uuid: chosen by the client
  * @recon_cnt: from the connection requests
+ * @features: RTRS_FEATURE_* that the client was granted
+ * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
+ * @fence_id: id of the path that the client wants to know dead, or 0. Set when a
+ *	FENCE comes, while it is 0; else under rtrs_srv_lock
+ * @fence_work: ends that path
+ * @dead: nothing that was sent on this path has any effect any more; guarded by
+ *	rtrs_srv_lock
  * @named: its folder in sysfs exists or is about to; guarded by rtrs_srv_lock
  * @addr: local address and peer's
  * @addr_str: both, as sysfs shows them
@@ -239,6 +249,11 @@ struct rtrs_srv_path {
 	struct list_head entry;
 	uuid_t uuid;
 	u16 recon_cnt;
+	u32 features;
+	u32 path_id;
+	u32 fence_id;
+	struct work_struct fence_work;
+	bool dead;
 	bool named;
 	struct rtrs_addr addr;
 	char addr_str[RTRS_PATH_STR_LEN];
@@ -431,7 +446,7 @@ void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why);
 /* con.c */
 void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
-			  const struct rtrs_srv_sess *sess);
+			  const struct rtrs_srv_path *path);
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		     const struct rtrs_cm_req *req);
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
@@ -480,6 +495,13 @@ void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc);
 void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
 void rtrs_srv_drop_orphans(struct rtrs_srv_path *path);
 size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops);
+
+/* fence.c */
+struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id);
+void rtrs_srv_fence_work(struct work_struct *work);
+bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id);
+void rtrs_srv_fence_drop(struct rtrs_srv_path *path);
+void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 
 /* sysfs.c */
 extern const struct kobj_type rtrs_srv_path_ktype;
