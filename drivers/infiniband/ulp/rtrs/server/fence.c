@@ -21,6 +21,7 @@
  * that it could repeat.
  */
 #include "srv.h"
+#include "trace.h"
 
 /**
  * rtrs_srv_path_by_id() - look a path of a session up by its id
@@ -47,6 +48,7 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 	u32 id = path->fence_id;
 
 	lockdep_assert_held(&rtrs_srv_lock);
+	trace_rtrs_srv_fenced(path, id);
 	/* First, since the client may ask again as soon as it has the answer. */
 	smp_store_release(&path->fence_id, 0);
 	if (rtrs_con_post_imm(&path->cons[0]->c,
@@ -97,6 +99,7 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 	/* Pairs with rtrs_srv_fence_answer(). */
 	if (cmpxchg(&path->fence_id, 0, id))
 		return false;
+	trace_rtrs_srv_fence(path, id);
 	/* Not where paths are set up: those may wait for others, for long. */
 	queue_work(system_unbound_wq, &path->fence_work);
 	return true;

@@ -25,6 +25,7 @@
 #include <linux/export.h>
 
 #include "srv.h"
+#include "trace.h"
 
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io);
 
@@ -93,6 +94,7 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
 
+	trace_rtrs_srv_drop(io, -ECONNABORTED);
 	rtrs_srv_io_release(io);
 	percpu_ref_put(&path->ios_ref);
 }
@@ -177,6 +179,7 @@ static void rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io);
 	int room = rtrs_srv_answer_room(io);
 
+	trace_rtrs_srv_reply(io, io->err);
 	rtrs_srv_io_release(io);
 	/* The room was taken before, so it can't fail. */
 	rtrs_con_post(&con->c, first, -room);
@@ -485,6 +488,7 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 		rtrs_srv_io_drop(io);
 		return;
 	}
+	trace_rtrs_srv_dispatch(io, ret);
 	rtrs_srv_count(path, &io->op);
 	if (unlikely(ret))
 		rtrs_srv_complete(&io->op, ret);
@@ -541,6 +545,7 @@ static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 				  "request for memory that it doesn't have");
 		return;
 	}
+	trace_rtrs_srv_receive(con, slot, off);
 	percpu_ref_get(&path->ios_ref);
 	io = rtrs_srv_path_io(path, slot);
 	switch (rtrs_srv_slot_take(io, con, off)) {

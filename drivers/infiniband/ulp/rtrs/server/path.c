@@ -12,6 +12,9 @@
 
 #include "srv.h"
 
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
 /**
  * rtrs_srv_next_state() - the state table
  * @state: where a path is
@@ -63,6 +66,8 @@ bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event)
 	new = rtrs_srv_next_state(old, event);
 	/* Pairs with rtrs_srv_path_state(). */
 	smp_store_release(&path->state, new);
+	if (new != old)
+		trace_rtrs_srv_path_state(path, old, new);
 	if (new != old && new == RTRS_SRV_CLOSING)
 		queue_work(rtrs_srv_close_wq, &path->close_work);
 	spin_unlock_irqrestore(&path->state_lock, flags);
