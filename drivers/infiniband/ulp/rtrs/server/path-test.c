@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the server's path states: every state, every event.
+ * KUnit tests of the server's path states: every state, every event; and of what it
+ * refuses to fence.
  */
 #include <kunit/test.h>
 
@@ -45,9 +46,67 @@ static void path_moves_are_all_in_the_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen, BIT(RTRS_SRV_NR_STATES * RTRS_SRV_NR_EVENTS) - 1);
 }
 
+/* On a path with id 5. One that is taken is seen only from outside. */
+static const struct fence_case {
+	const char *desc;
+	u16 cid;
+	u32 features, open, id;
+} fence_cases[] = {
+	{ "on a connection for I/O", 1, RTRS_FEATURE_FENCE, 0, 6 },
+	{ "without the feature", 0, 0, 0, 6 },
+	{ "without the feature, with others", 0, 0xfffffffe, 0, 6 },
+	{ "no path", 0, RTRS_FEATURE_FENCE, 0, 0 },
+	{ "the path itself", 0, RTRS_FEATURE_FENCE, 0, 5 },
+	{ "before the answer to another", 0, RTRS_FEATURE_FENCE, 7, 6 },
+	{ "before the answer to the same", 0, RTRS_FEATURE_FENCE, 6, 6 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(fence_cases, fence_cases, desc);
+
+static void fence_is_refused(struct kunit *test)
+{
+	const struct fence_case *c = test->param_value;
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_srv_con *con = kunit_kzalloc(test, sizeof(*con), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, con);
+	con->path = path;
+	con->c.cid = c->cid;
+	path->path_id = 5;
+	path->features = c->features;
+	path->fence_id = c->open;
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_fence_recv(con, c->id));
+	KUNIT_EXPECT_EQ(test, path->fence_id, c->open);
+}
+
+/* One without an id is between those that have one. */
+static void path_is_found_by_its_id(struct kunit *test)
+{
+	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_srv_path *path = kunit_kcalloc(test, 3, sizeof(*path), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	INIT_LIST_HEAD(&sess->paths);
+	mutex_lock(&rtrs_srv_lock);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_path_by_id(sess, 1), NULL);
+	for (i = 0; i < 3; i++) {
+		path[i].path_id = i == 1 ? 0 : i + 1;
+		list_add_tail(&path[i].entry, &sess->paths);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_path_by_id(sess, 1), &path[0]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_path_by_id(sess, 2), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_path_by_id(sess, 3), &path[2]);
+	mutex_unlock(&rtrs_srv_lock);
+}
+
 static struct kunit_case rtrs_srv_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
+	KUNIT_CASE_PARAM(fence_is_refused, fence_cases_gen_params),
+	KUNIT_CASE(path_is_found_by_its_id),
 	{}
 };
 
