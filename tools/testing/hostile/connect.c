@@ -15,7 +15,7 @@ int hello(long arg)
 
 /* The request for connection 0 is wrong in itself. */
 enum { MAGIC_OTHER, MAJOR_1, MAJOR_3, CID_NUM_0, CID_NUM_1, CID_NUM_4097,
-	CID_NUM_MAX, CID_2, CID_1, NOT_FIRST, EMPTY, SHORT };
+	CID_NUM_MAX, CID_2, CID_1, NOT_FIRST, EMPTY, SHORT, ID_0, ID_LONG, ID_MAX };
 
 static int request(long arg)
 {
@@ -26,10 +26,14 @@ static int request(long arg)
 		[CID_NUM_MAX] = -EINVAL,	[CID_2] = -EINVAL,
 		[CID_1] = -ENOTCONN,		[NOT_FIRST] = -ENXIO,
 		[EMPTY] = -EINVAL,		[SHORT] = -EINVAL,
+		[ID_0] = -EINVAL,		[ID_LONG] = -EINVAL,
+		[ID_MAX] = -EINVAL,
 	};
 	struct path *p = path_new(test_name);
 	u8 len = sizeof(p->req);
 
+	if (arg >= ID_0)
+		path_offer(p);
 	switch (arg) {
 	case MAGIC_OTHER:	p->req.magic = 0x1bbe; break;
 	case MAJOR_1:		p->req.version = 0x0100; break;
@@ -43,6 +47,9 @@ static int request(long arg)
 	case NOT_FIRST:		p->req.first_conn = 0xfe; break;
 	case EMPTY:		len = 0; break;
 	case SHORT:		len = 8; break;
+	case ID_0:		p->req.path_id = 0; break;
+	case ID_LONG:		p->req.path_id = 1 << 28; break;
+	case ID_MAX:		p->req.path_id = -1; break;
 	}
 	return end_with(p, must_refuse(p, path_con(p, 0, &p->req, len),
 				       errs[arg]));
@@ -58,9 +65,15 @@ static int minor(long arg)
 	p->req.first_conn = 0xff;
 	memset(p->req.cma, 0xff, sizeof(p->req.cma));
 	memset(p->req.reserved, 0xff, sizeof(p->req.reserved));
+	p->req.features = arg;
+	p->req.path_id = arg & FEATURE_FENCE ? 0x0fffffff : 0xffffffff;
 	ret = path_connect(p);
 	if (!ret)
 		ret = path_info(p);
+	if (!ret && (p->rep.features != (arg & FEATURE_FENCE) ||
+		     !p->rep.sess_id != !p->rep.features))
+		ret = fail("granted: %#x, session %#x", p->rep.features,
+			   p->rep.sess_id);
 	return end_with(p, ret ?: must_live(p));
 }
 
@@ -69,7 +82,7 @@ static int minor(long arg)
  * 0 was in order. The path may go on, or not.
  */
 enum { CON_AGAIN, CON_0_AGAIN, CON_BEYOND, CON_NUM, CON_OLDER, CON_NEWER,
-	CON_OTHER_PATH };
+	CON_OTHER_PATH, CON_FEATURES, CON_ID };
 
 static int second(long arg)
 {
@@ -78,6 +91,7 @@ static int second(long arg)
 		[CON_BEYOND] = -EINVAL,	[CON_NUM] = -EINVAL,
 		[CON_OLDER] = -EBUSY,	[CON_NEWER] = -EBUSY,
 		[CON_OTHER_PATH] = -ENOTCONN,
+		[CON_FEATURES] = -EINVAL, [CON_ID] = -EINVAL,
 	};
 	struct path *p = path_new(test_name);
 	struct cm_req req;
@@ -86,6 +100,8 @@ static int second(long arg)
 	p->nr_cons = 3;
 	p->req.cid_num = 3;
 	p->req.recon_cnt = 5;
+	if (arg >= CON_FEATURES)
+		path_offer(p);
 	ret = path_con(p, 0, &p->req, sizeof(p->req));
 	req = p->req;
 	req.cid = 1;
@@ -103,6 +119,10 @@ static int second(long arg)
 		req.recon_cnt = 6;
 	if (arg == CON_OTHER_PATH)
 		req.path_uuid[0]++;
+	if (arg == CON_FEATURES)
+		req.features = 0;
+	if (arg == CON_ID)
+		req.path_id++;
 	ret = must_refuse(p, path_con(p, 2, &req, sizeof(req)), errs[arg]);
 	if (ret)
 		return end_with(p, ret);
@@ -456,7 +476,12 @@ const struct test connect_cases[] = {
 	{ "req-magic", "request of another protocol", request, MAGIC_OTHER },
 	{ "req-major-1", "major version 1", request, MAJOR_1, .quiet = true },
 	{ "req-major-3", "major version 3", request, MAJOR_3 },
-	{ "req-minor", "another minor version, unknown bits: taken", minor },
+	{ "req-minor", "another minor version, unknown bits: taken", minor, -1 },
+	{ "req-features", "features that nobody knows: not granted", minor, ~FEATURE_FENCE },
+	{ "req-features-none", "an id, but no features: taken", minor, 0 },
+	{ "req-id-0", "fencing without an id", request, ID_0 },
+	{ "req-id-long", "with an id of 29 bits", request, ID_LONG, .quiet = true },
+	{ "req-id-max", "with an id of 32 bits", request, ID_MAX, .quiet = true },
 	{ "req-cid-num-0", "no connections", request, CID_NUM_0, .quiet = true },
 	{ "req-cid-num-1", "one connection", request, CID_NUM_1, .quiet = true },
 	{ "req-cid-num-4097", "one too many", request, CID_NUM_4097 },
@@ -473,6 +498,8 @@ const struct test connect_cases[] = {
 	{ "con-older", "of an earlier connect", second, CON_OLDER, .quiet = true },
 	{ "con-newer", "of a later connect: the path ends", second, CON_NEWER },
 	{ "con-other-path", "of a path that isn't there", second, CON_OTHER_PATH },
+	{ "con-features", "without the path's features", second, CON_FEATURES },
+	{ "con-id", "with another id than the path's", second, CON_ID, .quiet = true },
 	{ "con-late-0", "connection 0 of a connected path", late, 0 },
 	{ "con-late-1", "connection 1 of a connected path", late, 1, .quiet = true },
 	{ "same-addr", "second path between the same addresses", same_addr },

@@ -90,6 +90,8 @@ struct slot {
  * @slot: the chunks
  * @hb_msgs: heartbeats that came
  * @hb_acks: answers to heartbeats that came
+ * @fenced: answers to FENCE that came
+ * @fenced_id: payload of the last one
  * @invalidated: messages that invalidated something
  * @unexpected: what came and is none of all this
  * @no_recv: connections get no receives
@@ -113,6 +115,8 @@ struct path {
 	struct slot slot[MAX_DEPTH];
 	unsigned int hb_msgs;
 	unsigned int hb_acks;
+	unsigned int fenced;
+	u32 fenced_id;
 	unsigned int invalidated;
 	unsigned int unexpected;
 	bool no_recv;
@@ -176,11 +180,14 @@ int con_recv(struct con *con, unsigned int i);
 
 /* path.c */
 struct path *path_new(const char *sess);
+void path_offer(struct path *p);
+void path_join(struct path *p, const struct path *first, unsigned int addr);
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len);
 int path_connect(struct path *p);
 int path_info_req(struct path *p, const void *msg, u32 len);
 int path_wait_info(struct path *p);
 int path_info(struct path *p);
+struct path *path_ready(struct path *p);
 struct path *path_up(const char *sess);
 void path_poll(struct path *p);
 bool path_ended(const struct path *p);
@@ -243,6 +250,7 @@ int hello(long arg);
 extern const struct test connect_cases[];
 extern const struct test request_cases[];
 extern const struct test rnbd_cases[];
+extern const struct test fence_cases[];
 
 /* random.c */
 int random_client(u64 seed, unsigned int messages);
@@ -259,5 +267,6 @@ bool chosen(const char *name, bool slow, char **patterns, int nr);
 void count_ended(void);
 void count_refused(void);
 struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr);
+int put_in_hand(struct path *p, unsigned int slot, unsigned int nr, u64 *since);
 
 #endif

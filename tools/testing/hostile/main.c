@@ -139,7 +139,7 @@ static int usage(void)
 }
 
 static const struct test *const client_cases[] = {
-	connect_cases, request_cases, rnbd_cases,
+	connect_cases, request_cases, rnbd_cases, fence_cases,
 };
 
 int main(int argc, char **argv)

@@ -62,6 +62,23 @@ struct path *path_new(const char *sess)
 	return p;
 }
 
+/* Offers fencing, under an id that no other path has. */
+void path_offer(struct path *p)
+{
+	static u32 last;
+
+	p->req.features = FEATURE_FENCE;
+	p->req.path_id = ++last;
+}
+
+/* Makes it one more path of a session, by another address. */
+void path_join(struct path *p, const struct path *first, unsigned int addr)
+{
+	memcpy(p->req.sess_uuid, first->req.sess_uuid, 16);
+	p->req.first_conn = 0;
+	p->addr = addrs[addr];
+}
+
 /* A connection of the path, asked for with this; as con_request(). */
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len)
 {
@@ -142,15 +159,19 @@ int path_info(struct path *p)
 	return path_wait_info(p);
 }
 
-struct path *path_up(const char *sess)
+/* Brings it up, or frees it. */
+struct path *path_ready(struct path *p)
 {
-	struct path *p = path_new(sess);
-
 	if (p && !path_connect(p) && !path_info(p))
 		return p;
 	if (p)
 		path_free(p);
 	return NULL;
+}
+
+struct path *path_up(const char *sess)
+{
+	return path_ready(path_new(sess));
 }
 
 bool path_ended(const struct path *p)
@@ -225,6 +246,9 @@ static void path_received(struct con *con, const struct ibv_wc *wc)
 			send_imm(p, con->cid, (u32)IMM_HB_ACK << 28);
 	} else if (imm >> 28 == IMM_HB_ACK) {
 		p->hb_acks++;
+	} else if (imm >> 28 == IMM_FENCED && !con->cid) {
+		p->fenced_id = imm & 0x0fffffff;
+		p->fenced++;
 	} else if (imm >> 28 == IMM_IO_RSP || imm >> 28 == IMM_IO_RSP_W_INV) {
 		path_answered(p, wc, imm, buf);
 	} else {

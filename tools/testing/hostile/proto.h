@@ -18,6 +18,7 @@ typedef uint64_t u64;
 #define MAGIC		0x1bbd
 #define VERSION		0x0200
 #define FLAG_NEW_RKEY	2
+#define FEATURE_FENCE	1
 #define MAX_MSG_LEN	320	/* what our server takes of a user message */
 
 struct cm_req {
@@ -30,7 +31,9 @@ struct cm_req {
 	u8 path_uuid[16];
 	u8 sess_uuid[16];
 	u8 first_conn;
-	u8 reserved[11];
+	u8 reserved[3];
+	u32 features;
+	u32 path_id;
 } __attribute__((packed));
 static_assert(sizeof(struct cm_req) == 56, "cm_req");
 
@@ -42,7 +45,9 @@ struct cm_rep {
 	u32 max_io_size;
 	u32 max_hdr_size;
 	u32 flags;
-	u8 reserved[36];
+	u32 features;
+	u32 sess_id;
+	u8 reserved[28];
 } __attribute__((packed));
 static_assert(sizeof(struct cm_rep) == 56, "cm_rep");
 
@@ -86,7 +91,8 @@ struct rkey_rsp {
 	u32 rkey;
 } __attribute__((packed));
 
-enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_HB_MSG = 8, IMM_HB_ACK };
+enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_FENCE, IMM_FENCED, IMM_HB_MSG = 8,
+	IMM_HB_ACK };
 
 /* RNBD */
 

@@ -15,6 +15,7 @@ struct rpath {
 	u32 ids[2];
 	unsigned int nr_ids;
 	u32 sent[NR_AREAS];
+	unsigned int asked;
 	u64 busy_since;
 };
 
@@ -99,7 +100,10 @@ static int connect_path(struct rpath *rp, unsigned int nr)
 		bad_connect();
 	snprintf(sess, sizeof(sess), "h-random-%u", nr);
 	memset(rp, 0, sizeof(*rp));
-	rp->p = path_up(sess);
+	rp->p = path_new(sess);
+	if (one_in(2))
+		path_offer(rp->p);
+	rp->p = path_ready(rp->p);
 	if (!rp->p)
 		return -1;
 	connects++;
@@ -263,6 +267,15 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 	if (one_in(4)) {
 		send_imm(p, 0, (u32)(one_in(2) ? IMM_HB_MSG : IMM_HB_ACK) << 28 |
 			 (rnd() & 0xfff));
+		sent++;
+	}
+	/* Of its own session's paths there's only itself. */
+	if (p->req.features && p->fenced == rp->asked && !one_in(3)) {
+		send_imm(p, 0, (u32)IMM_FENCE << 28 | (p->req.path_id + 1));
+		rp->asked++;
+		sent++;
+	} else if (one_in(hard)) {
+		send_imm(p, rnd_below(2), (u32)IMM_FENCE << 28 | (odd(1) & 0x0fffffff));
 		sent++;
 	}
 	if (n) {

@@ -288,10 +288,7 @@ static struct path *path_reader(void)
 	struct path *p = path_new(test_name);
 
 	p->may_read = true;
-	if (!path_connect(p) && !path_info(p))
-		return p;
-	path_free(p);
-	return NULL;
+	return path_ready(p);
 }
 
 static int ops(long cid)
@@ -343,32 +340,39 @@ static int stale_chunk(long arg)
 }
 
 /* Opens the slow device, and leaves @nr reads in hand, in slots from 0. */
-struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr)
+int put_in_hand(struct path *p, unsigned int slot, unsigned int nr, u64 *since)
 {
 	struct io_msg msg = { .type = RNBD_IO, .rw = OP_READ, .bi_size = 4096 };
-	struct path *p = path_new(sess);
 	struct open_rsp rsp;
 	struct request r;
 	unsigned int i;
 
-	p->nr_cons = nr_cons;
-	p->req.cid_num = nr_cons;
-	if (path_connect(p) || path_info(p) || sess_info(p, 2))
-		goto fail;
-	if (open_soon(p, dev_slow, ACC_RO, &rsp)) {
-		fail("can't open %s", dev_slow);
-		goto fail;
-	}
+	if (sess_info(p, 2))
+		return -1;
+	if (open_soon(p, dev_slow, ACC_RO, &rsp))
+		return fail("can't open %s", dev_slow);
 	msg.device_id = rsp.device_id;
-	for (i = 0; i < nr; i++) {
+	*since = now_ms();
+	for (i = slot; i < slot + nr; i++) {
 		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 4096);
 		r.slot = i;
 		r.desc.addr = (uintptr_t)read_area(p, i);
 		p->slot[i].answers = 0;
 		request_send(p, &r);
 	}
-	return p;
-fail:
+	return 0;
+}
+
+struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr)
+{
+	struct path *p = path_new(sess);
+	u64 since;
+
+	p->nr_cons = nr_cons;
+	p->req.cid_num = nr_cons;
+	p = path_ready(p);
+	if (!p || !put_in_hand(p, 0, nr, &since))
+		return p;
 	path_free(p);
 	return NULL;
 }
@@ -403,13 +407,8 @@ static struct path *join(const struct path *p, unsigned int addr)
 {
 	struct path *q = path_new(p->sess);
 
-	memcpy(q->req.sess_uuid, p->req.sess_uuid, 16);
-	q->req.first_conn = 0;
-	q->addr = addrs[addr];
-	if (!path_connect(q) && !path_info(q))
-		return q;
-	path_free(q);
-	return NULL;
+	path_join(q, p, addr);
+	return path_ready(q);
 }
 
 /*

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cases of a hostile client: fencing, as it should be and not.
+ */
+#include <glob.h>
+
+#include "hostile.h"
+
+#define SLOW_MS	300	/* what a request to dev_slow takes at least */
+
+/* A path that offered fencing; of a session of its own, or one more of a session */
+static struct path *fence_path(const struct path *first, unsigned int addr)
+{
+	struct path *p = path_new(test_name);
+
+	path_offer(p);
+	if (first)
+		path_join(p, first, addr);
+	p = path_ready(p);
+	if (!p)
+		return NULL;
+	if (p->rep.features == FEATURE_FENCE && p->rep.sess_id &&
+	    (!first || p->rep.sess_id == first->rep.sess_id))
+		return p;
+	fail("features %#x, session %#x", p->rep.features, p->rep.sess_id);
+	path_free(p);
+	return NULL;
+}
+
+static int ask_for(struct path *p, u32 id)
+{
+	return send_imm(p, 0, (u32)IMM_FENCE << 28 | id);
+}
+
+static int must_be_fenced(struct path *p, unsigned int before, u32 id)
+{
+	u64 end = now_ms() + 8000;
+
+	while (p->fenced == before) {
+		path_poll(p);
+		if (path_ended(p))
+			return fail("the path ended instead of FENCED");
+		if (now_ms() > end)
+			return fail("no FENCED");
+		nap_us(100);
+	}
+	if (p->fenced != before + 1 || p->fenced_id != id)
+		return fail("%u times fenced, last %u, not %u",
+			    p->fenced - before, p->fenced_id, id);
+	return 0;
+}
+
+static int fence(struct path *p, u32 id)
+{
+	unsigned int before = p->fenced;
+
+	if (ask_for(p, id))
+		return fail("can't send FENCE");
+	return must_be_fenced(p, before, id);
+}
+
+/* Requests that the server has in hand on all paths of the session */
+static unsigned int held(const char *sess)
+{
+	char pattern[320];
+	unsigned int n, sum = 0;
+	glob_t g;
+	size_t i;
+	FILE *f;
+
+	snprintf(pattern, sizeof(pattern),
+		 "/sys/class/rtrs-server/%s/paths/*/stats/rdma", sess);
+	if (glob(pattern, 0, NULL, &g))
+		return 0;
+	for (i = 0; i < g.gl_pathc; i++) {
+		f = fopen(g.gl_pathv[i], "r");
+		if (f && fscanf(f, "%*u %*u %*u %*u %u", &n) == 1)
+			sum += n;
+		if (f)
+			fclose(f);
+	}
+	globfree(&g);
+	return sum;
+}
+
+/* Requests that are with the disk when this returns */
+static int hold(struct path *p, u64 *since)
+{
+	u64 end;
+
+	if (put_in_hand(p, 0, 4, since))
+		return -1;
+	end = *since + SLOW_MS - 50;
+	while (held(p->sess) < 4) {
+		if (now_ms() > end)
+			return fail("%s isn't slow, or the server is", dev_slow);
+		nap_us(1000);
+	}
+	return 0;
+}
+
+/* How the path is that is fenced */
+enum { IDLE, IN_HAND, CONNECTING, GONE };
+
+static struct path *target(const struct path *first, long how, u64 *since)
+{
+	struct path *p;
+
+	if (how != CONNECTING) {
+		p = fence_path(first, 1);
+		if (!p || how == IDLE)
+			return p;
+		if (!hold(p, since)) {
+			if (how == GONE)
+				rdma_disconnect(p->cons[1].id);
+			return p;
+		}
+	} else {
+		p = path_new(test_name);
+		path_offer(p);
+		path_join(p, first, 1);
+		if (!path_con(p, 0, &p->req, sizeof(p->req)))
+			return p;
+		fail("not accepted");
+	}
+	path_free(p);
+	return NULL;
+}
+
+/* The path ends, and FENCED comes when its requests are finished. */
+static int fence_one(long how)
+{
+	struct path *p = fence_path(NULL, 0), *q;
+	u64 since = 0, took;
+	int ret;
+
+	if (!p)
+		return -1;
+	q = target(p, how, &since);
+	if (!q)
+		return end_with(p, -1);
+	ret = fence(p, q->req.path_id);
+	took = now_ms() - since;
+	if (!ret && took < SLOW_MS)
+		ret = fail("fenced %llu ms after requests were sent",
+			   (unsigned long long)took);
+	if (!ret && how != GONE)
+		ret = must_end(q, how == CONNECTING ? NULL : "given it up");
+	/* Once more, and one that never was */
+	ret = ret ?: fence(p, q->req.path_id) ?: fence(p, 0x0fffffff);
+	ret = ret ?: sess_info(p, 2) ?: must_live(p);
+	path_free(q);
+	return end_with(p, ret);
+}
+
+/*
+ * Its client connects between the same addresses again, which ends the old path, and
+ * asks for that over the new one, while the disk still has the old one's requests.
+ */
+static int fence_and_back(long arg)
+{
+	struct path *p = fence_path(NULL, 0), *q, *r = NULL;
+	u64 since, up = 0, took;
+	int ret = -1;
+
+	if (!p)
+		return -1;
+	q = target(p, IN_HAND, &since);
+	if (q)
+		r = fence_path(p, 1);
+	if (r) {
+		up = now_ms() - since;
+		ret = fence(r, q->req.path_id);
+		took = now_ms() - since;
+		if (!ret && took < SLOW_MS)
+			ret = fail("fenced %llu ms after requests were sent",
+				   (unsigned long long)took);
+		ret = ret ?: sess_info(r, 2) ?: must_live(r) ?: must_live(p);
+		snprintf(note, sizeof(note), "up after %llu ms, fenced after %llu",
+			 (unsigned long long)up, (unsigned long long)took);
+		path_free(r);
+	}
+	if (q)
+		path_free(q);
+	return end_with(p, ret);
+}
+
+/* What no client would do: the path ends on which it comes. */
+enum { SELF, ID_0, CON_1, NOT_OFFERED, TWICE, EARLY, ANSWER };
+
+static int wrong(long arg)
+{
+	struct path *p, *q = NULL;
+	u32 type = arg == ANSWER ? IMM_FENCED : IMM_FENCE, id = 77;
+	u64 since;
+	int ret = 0;
+
+	if (arg == EARLY) {
+		p = path_new(test_name);
+		path_offer(p);
+		if (path_connect(p))
+			return end_with(p, -1);
+	} else {
+		p = arg == NOT_OFFERED ? path_up(test_name) : fence_path(NULL, 0);
+		if (!p)
+			return -1;
+	}
+	if (arg == SELF)
+		id = p->req.path_id;
+	if (arg == ID_0)
+		id = 0;
+	if (arg == TWICE) {
+		q = target(p, IN_HAND, &since);
+		if (!q)
+			return end_with(p, -1);
+		id = q->req.path_id;
+		ret = ask_for(p, id);
+	}
+	if (!ret)
+		ret = send_imm(p, arg == CON_1, type << 28 | id);
+	/* In the log, the end of the other path may come first. */
+	if (!ret && arg == TWICE)
+		ret = must_end_quietly(p) ?: must_end_quietly(q);
+	else
+		ret = ret ?: must_end(p, arg == EARLY ? NULL : "due here");
+	if (q)
+		path_free(q);
+	return end_with(p, ret ?: must_go(test_name, 8000));
+}
+
+/* Ids are each session's own: that of another session's path reaches nothing. */
+static int other_session(long arg)
+{
+	struct path *p = fence_path(NULL, 0), *q;
+	int ret;
+
+	if (!p)
+		return -1;
+	q = path_new("h-fence-bystander");
+	path_offer(q);
+	q = path_ready(q);
+	if (!q)
+		return end_with(p, -1);
+	ret = fence(p, q->req.path_id) ?: sess_info(q, 2) ?: must_live(q) ?:
+	      must_live(p);
+	path_free(q);
+	return end_with(p, ret);
+}
+
+/* A second path under the id of the first is refused, which has no harm from it. */
+static int same_id(long arg)
+{
+	struct path *p = fence_path(NULL, 0), *q;
+	int ret;
+
+	if (!p)
+		return -1;
+	q = path_new(test_name);
+	q->req.features = FEATURE_FENCE;
+	q->req.path_id = p->req.path_id;
+	path_join(q, p, 1);
+	ret = must_refuse(q, path_con(q, 0, &q->req, sizeof(q->req)), -EINVAL);
+	path_free(q);
+	return end_with(p, ret ?: sess_info(p, 2) ?: must_live(p));
+}
+
+/* It ends, or has its answer. */
+static int wait_for_either(struct path *p)
+{
+	u64 end = now_ms() + 8000;
+
+	while (!path_ended(p) && !p->fenced) {
+		path_poll(p);
+		if (now_ms() > end)
+			return fail("neither ended nor FENCED");
+		nap_us(100);
+	}
+	return 0;
+}
+
+/*
+ * Each fences the next, all with requests in hand, and none waits for ever. One that
+ * is ended before its own question was read leaves the next one alone.
+ */
+static int circle(long nr)
+{
+	struct path *p[3] = { };
+	int i, ended = 0, ret = 0;
+	u64 since;
+
+	for (i = 0; i < nr && !ret; i++) {
+		p[i] = fence_path(p[0], i);
+		if (!p[i] || put_in_hand(p[i], 4 * i, 4, &since))
+			ret = -1;
+	}
+	for (i = 0; i < nr && !ret; i++)
+		ret = ask_for(p[i], p[(i + 1) % nr]->req.path_id);
+	for (i = 0; i < nr && !ret; i++) {
+		ret = wait_for_either(p[i]);
+		if (path_ended(p[i])) {
+			ended++;
+			count_ended();
+		}
+	}
+	for (i = 0; i < nr; i++)
+		if (p[i])
+			path_free(p[i]);
+	snprintf(note, sizeof(note), "%d of %ld ended", ended, nr);
+	return ret ?: must_go(test_name, 8000) ?: hello(0);
+}
+
+/* Who asked is gone before the answer. */
+static int asker_gone(long kill_qp)
+{
+	struct path *p = fence_path(NULL, 0), *q;
+	u64 since;
+	int ret;
+
+	if (!p)
+		return -1;
+	q = target(p, IN_HAND, &since);
+	if (!q)
+		return end_with(p, -1);
+	ret = ask_for(p, q->req.path_id) ?: must_end(q, "given it up");
+	if (kill_qp)
+		con_destroy_qp(&p->cons[0]);
+	path_free(p);
+	path_free(q);
+	return ret ?: must_go(test_name, 40000) ?: hello(0);
+}
+
+/* One after the other, then as fast as it goes */
+static int fence_flood(long arg)
+{
+	struct path *p = fence_path(NULL, 0);
+	struct ibv_send_wr wr[32] = { };
+	unsigned int i, n;
+
+	if (!p)
+		return -1;
+	for (i = 0; i < 1000; i++)
+		if (fence(p, 0x0fffffff - i))
+			return end_with(p, -1);
+	for (i = 0; i < 32; i++) {
+		wr[i].wr_id = 1ull << 63;
+		wr[i].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr[i].send_flags = IBV_SEND_SIGNALED;
+		wr[i].imm_data = htonl((u32)IMM_FENCE << 28 | (i + 1000));
+		wr[i].next = i < 31 ? &wr[i + 1] : NULL;
+	}
+	for (n = 0; n < 10000 && !path_ended(p); n += 32)
+		con_post(&p->cons[0], wr);
+	if (must_end_quietly(p))
+		return end_with(p, -1);
+	snprintf(note, sizeof(note), "%u sent, %u answers", n, p->fenced - 1000);
+	path_free(p);
+	return must_go(test_name, 8000) ?: hello(0);
+}
+
+/* No answer to anything is taken, so that there's no room for that to a FENCE. */
+static int no_room(long arg)
+{
+	struct path *p = path_new(test_name);
+	unsigned int i;
+	int ret;
+
+	path_offer(p);
+	p->no_recv = true;
+	ret = path_connect(p);
+	if (!ret && con_recv(&p->cons[0], NR_RECVS))
+		ret = fail("can't post a receive");
+	ret = ret ?: path_info(p);
+	for (i = 0; i < 600 && !ret; i++)
+		ret = send_imm(p, 0, (u32)IMM_HB_MSG << 28);
+	ret = ret ?: ask_for(p, 77) ?: must_end(p, "no room");
+	return end_with(p, ret);
+}
+
+const struct test fence_cases[] = {
+	{ "fence", "a path is fenced", fence_one, IDLE },
+	{ "fence-in-hand", "with requests in hand: FENCED comes after them", fence_one, IN_HAND },
+	{ "fence-connecting", "before it has all connections", fence_one, CONNECTING },
+	{ "fence-gone", "disconnected, with requests in hand", fence_one, GONE },
+	{ "fence-and-back", "connected anew, and asked for over the new one", fence_and_back },
+	{ "fence-self", "a path asks for its own end", wrong, SELF },
+	{ "fence-0", "for that of no path", wrong, ID_0, .quiet = true },
+	{ "fence-con-1", "on a connection for I/O", wrong, CON_1 },
+	{ "fence-not-offered", "without the feature", wrong, NOT_OFFERED },
+	{ "fence-twice", "twice before the answer", wrong, TWICE },
+	{ "fence-early", "before INFO_REQ", wrong, EARLY },
+	{ "fenced", "the answer, from a client", wrong, ANSWER, .quiet = true },
+	{ "fence-other-session", "an id of another session: nothing happens", other_session },
+	{ "fence-same-id", "id of another path: refused", same_id },
+	{ "fence-each-other", "two paths fence each other", circle, 2 },
+	{ "fence-circle", "and three, in a circle", circle, 3 },
+	{ "fence-asker-gone", "the path that asks disconnects", asker_gone, 0 },
+	{ "fence-asker-broken", "its queue pair is destroyed", asker_gone, 1 },
+	{ "fence-flood", "1,000 in order, 10,000 at once", fence_flood },
+	{ "fence-no-room", "answers are never taken", no_room },
+	{ }
+};
