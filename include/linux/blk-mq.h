@@ -58,13 +58,10 @@ queue_limits_start_update(struct request_queue *q)
 	return (struct queue_limits) { };
 }
 
-static inline int
-queue_limits_commit_update_frozen(struct request_queue *q,
-				  const struct queue_limits *lim)
+static inline int queue_limits_commit_update(struct request_queue *q,
+					     const struct queue_limits *lim)
 {
-	blk_mq_freeze_queue(q);
 	compat_set_limits(q, lim);
-	blk_mq_unfreeze_queue(q);
 	return 0;
 }
 

@@ -150,6 +150,8 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 	dev->sess = sess;
 	dev->access_mode = opts->access_mode;
 	dev->nr_poll_queues = opts->nr_poll_queues;
+	mutex_init(&dev->open_lock);
+	rnbd_clt_dev_init_reopen(dev);
 	strscpy(dev->path, opts->dev_path, sizeof(dev->path));
 
 	dev->index = ida_alloc(&rnbd_clt_index, GFP_KERNEL);
@@ -228,8 +230,7 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 	}
 	spin_unlock(&sess->lock);
 	if (err == -EEXIST)
-		pr_err("%s: %s is mapped already, by another name\n",
-		       sess->name, dev->path);
+		rnbd_clt_say(dev, "mapped already, by another name\n");
 	return err;
 }
 
@@ -248,28 +249,61 @@ void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 	strscpy(msg->dev_name, dev->path, sizeof(msg->dev_name));
 }
 
-static int rnbd_clt_dev_open(struct rnbd_clt_dev *dev,
-			     struct rnbd_msg_open_rsp *rsp)
+/*
+ * Without freezing the queue, as that would wait for I/O that waits for us. The limits
+ * that memory depends on never change: those of the transport, and the block size. I/O
+ * that was made under the others is cut to size, or refused, by the server, as they are
+ * its disk's. And as this comes first, no flush is left out that the device needs.
+ */
+static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
+				   const struct rnbd_msg_open_rsp *rsp)
+{
+	struct request_queue *q = dev->disk->queue;
+	struct queue_limits lim;
+	int err;
+
+	if (rnbd_clt_same_limits(rsp, &dev->limits))
+		return 0;
+	lim = queue_limits_start_update(q);
+	rnbd_clt_fill_limits(dev, rsp, &lim);
+	err = queue_limits_commit_update(q, &lim);
+	if (!err)
+		dev->limits = *rsp;
+	return err;
+}
+
+/**
+ * rnbd_clt_dev_open() - open a device on the server
+ * @dev: device
+ * @rsp: where to put the answer, from kmalloc()
+ * @downs: how often the session had been lost when the caller began
+ *
+ * Under the device's open_lock. If it has a disk, that gets the device's limits, not
+ * its size. Return: 0 or a negative errno.
+ */
+int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
+		      unsigned int downs)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	struct rnbd_msg_open msg;
-	unsigned int downs;
 	int err;
 
-	rnbd_clt_fill_open(&msg, dev);
-	spin_lock(&sess->lock);
-	downs = sess->downs;
-	spin_unlock(&sess->lock);
-
-	err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
+	lockdep_assert_held(&dev->open_lock);
+	err = rnbd_clt_sess_introduce(sess);
+	if (!err) {
+		rnbd_clt_fill_open(&msg, dev);
+		err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
+	}
 	if (err) {
-		pr_err("%s: server can't open %s (%s): %pe\n", sess->name,
-		       dev->path, rnbd_clt_access_names[dev->access_mode],
-		       ERR_PTR(err));
+		rnbd_clt_say(dev, "server can't open it (%s): %pe\n",
+			     rnbd_clt_access_names[dev->access_mode],
+			     ERR_PTR(err));
 		return err;
 	}
 
 	err = rnbd_clt_check_rsp(dev, rsp);
+	if (!err && dev->disk)
+		err = rnbd_clt_dev_set_limits(dev, rsp);
 	if (err) {
 		rnbd_clt_dev_undo_open(dev, rsp);
 		return err;
@@ -277,12 +311,11 @@ static int rnbd_clt_dev_open(struct rnbd_clt_dev *dev,
 	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), downs);
 }
 
-static int rnbd_clt_dev_add_disk(struct rnbd_clt_dev *dev,
-				 const struct rnbd_msg_open_rsp *rsp)
+static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
+				   const struct rnbd_msg_open_rsp *rsp)
 {
 	struct queue_limits lim = { };
 	struct gendisk *disk;
-	int err;
 
 	rnbd_clt_fill_limits(dev, rsp, &lim);
 	disk = blk_mq_alloc_disk(&dev->sess->tag_set, &lim, dev);
@@ -295,15 +328,13 @@ static int rnbd_clt_dev_add_disk(struct rnbd_clt_dev *dev,
 		 dev->index);
 	set_capacity(disk, le64_to_cpu(rsp->nsectors));
 	set_disk_ro(disk, dev->access_mode == RNBD_ACCESS_RO);
+	dev->limits = *rsp;
 	dev->disk = disk;
-
-	err = device_add_disk(NULL, disk, NULL);
-	if (err)
-		put_disk(disk);
-	return err;
+	return 0;
 }
 
-static int rnbd_clt_dev_bring_up(struct rnbd_clt_dev *dev)
+/* Who opens it again, if the session is lost right then, waits for the disk. */
+static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_msg_open_rsp *rsp;
 	int err;
@@ -312,10 +343,29 @@ static int rnbd_clt_dev_bring_up(struct rnbd_clt_dev *dev)
 	if (!rsp)
 		return -ENOMEM;
 
-	err = rnbd_clt_dev_open(dev, rsp);
+	mutex_lock(&dev->open_lock);
+	err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_downs(dev->sess));
 	if (!err)
-		err = rnbd_clt_dev_add_disk(dev, rsp);
+		err = rnbd_clt_dev_alloc_disk(dev, rsp);
+	mutex_unlock(&dev->open_lock);
 	kfree(rsp);
+	return err;
+}
+
+static int rnbd_clt_dev_bring_up(struct rnbd_clt_dev *dev)
+{
+	int err;
+
+	err = rnbd_clt_dev_make_disk(dev);
+	if (!err)
+		err = device_add_disk(NULL, dev->disk, NULL);
+	if (!err)
+		return 0;
+
+	rnbd_clt_dev_claim(dev, true);
+	cancel_delayed_work_sync(&dev->reopen);
+	if (dev->disk)
+		put_disk(dev->disk);
 	return err;
 }
 
@@ -360,53 +410,6 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
 		if (!rnbd_clt_dev_claim(dev, true))
 			rnbd_clt_dev_unmap(dev, false);
 	}
-	return err;
-}
-
-static int rnbd_clt_dev_update(struct rnbd_clt_dev *dev,
-			       const struct rnbd_msg_open_rsp *rsp)
-{
-	struct request_queue *q = dev->disk->queue;
-	struct queue_limits lim = queue_limits_start_update(q);
-	int err;
-
-	rnbd_clt_fill_limits(dev, rsp, &lim);
-	err = queue_limits_commit_update_frozen(q, &lim);
-	if (!err)
-		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
-	return err;
-}
-
-/**
- * rnbd_clt_dev_remap() - open a device again on the server
- * @dev: device, kept by the caller's use of its attributes
- *
- * Return: 0, -EALREADY if it is open, or another negative errno.
- */
-int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)
-{
-	struct rnbd_msg_open_rsp *rsp;
-	int err;
-
-	switch (READ_ONCE(dev->state)) {
-	case RNBD_DEV_OPEN:
-		return -EALREADY;
-	case RNBD_DEV_UNMAPPED:
-		return -ENODEV;
-	default:
-		break;
-	}
-
-	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
-	if (!rsp)
-		return -ENOMEM;
-
-	err = rnbd_clt_sess_info(dev->sess);
-	if (!err)
-		err = rnbd_clt_dev_open(dev, rsp);
-	if (!err)
-		err = rnbd_clt_dev_update(dev, rsp);
-	kfree(rsp);
 	return err;
 }
 
@@ -457,7 +460,14 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 		dev->index);
 	if (force)
 		blk_mark_disk_dead(disk);
+	/*
+	 * All that waits for the device fails now: others may wait for that. Also what
+	 * saw it open and is about to wait for a path, as there is none.
+	 */
+	synchronize_rcu();
+	rnbd_clt_dev_wake(dev);
 	rnbd_clt_dev_del_sysfs(dev);
+	cancel_delayed_work_sync(&dev->reopen);
 	del_gendisk(disk);
 	rnbd_clt_dev_detach(dev);
 	put_disk(disk);

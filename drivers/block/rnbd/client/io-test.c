@@ -143,14 +143,94 @@ static void close_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&msg, bytes, sizeof(bytes)), 0);
 }
 
+static const struct state_case {
+	const char *desc;
+	enum rnbd_clt_dev_state state;
+	int err, err_failfast;
+} state_cases[] = {
+	{ "open: sent", RNBD_DEV_OPEN, 0, 0 },
+	{ "closed: waits if it may", RNBD_DEV_CLOSED, -EAGAIN, -ECONNABORTED },
+	{ "gone: fails", RNBD_DEV_GONE, -EIO, -EIO },
+	{ "unmapped: fails", RNBD_DEV_UNMAPPED, -EIO, -EIO },
+	{ "never open so far: fails", RNBD_DEV_INIT, -EIO, -EIO },
+};
+
+KUNIT_ARRAY_PARAM_DESC(state_cases, state_cases, desc);
+
+static void state_of_the_device_decides(struct kunit *test)
+{
+	const struct state_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rnbd_clt_dev_errno(c->state, false), c->err);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_dev_errno(c->state, true), c->err_failfast);
+}
+
+/* A request of a device whose id was 0x01020304 when the request came. */
+struct again_test {
+	struct request_queue *q;
+	struct rnbd_clt_dev *dev;
+	struct request *rq;
+	struct rnbd_clt_pdu *pdu;
+};
+
+static void again_init(struct kunit *test, struct again_test *t, blk_opf_t opf)
+{
+	t->q = kunit_kzalloc(test, sizeof(*t->q), GFP_KERNEL);
+	t->dev = kunit_kzalloc(test, sizeof(*t->dev), GFP_KERNEL);
+	t->rq = kunit_kzalloc(test, sizeof(*t->rq) + sizeof(*t->pdu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->q);
+	KUNIT_ASSERT_NOT_NULL(test, t->dev);
+	KUNIT_ASSERT_NOT_NULL(test, t->rq);
+	t->pdu = blk_mq_rq_to_pdu(t->rq);
+	t->q->queuedata = t->dev;
+	t->rq->q = t->q;
+	t->rq->cmd_flags = opf;
+	t->dev->device_id = 0x01020304;
+	if (!blk_rq_is_passthrough(t->rq))
+		KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(t->dev, t->rq), 0);
+}
+
+static void again_has_the_new_id_of_the_device(struct kunit *test)
+{
+	struct again_test t;
+
+	again_init(test, &t, REQ_OP_WRITE);
+	t.dev->state = RNBD_DEV_OPEN;
+	t.dev->device_id = 0x0a0b0c0d;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(t.pdu->msg.device_id), 0x0a0b0c0d);
+}
+
+static void again_waits_for_a_closed_device(struct kunit *test)
+{
+	struct again_test t;
+
+	again_init(test, &t, REQ_OP_WRITE);
+	t.dev->state = RNBD_DEV_CLOSED;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), -EAGAIN);
+	t.pdu->io.failfast = true;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), -ECONNABORTED);
+}
+
+/* The queue of those belongs to the session, not to a device. */
+static void again_sends_messages_about_devices(struct kunit *test)
+{
+	struct again_test t;
+
+	again_init(test, &t, REQ_OP_DRV_IN);
+	t.q->queuedata = NULL;
+	t.pdu->io.failfast = true;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), 0);
+}
+
 static const struct status_case {
 	const char *desc;
 	int err;
 	blk_status_t status;
 } status_cases[] = {
 	{ "success", 0, BLK_STS_OK },
-	{ "the path is lost", -ECONNABORTED, BLK_STS_TRANSPORT },
-	{ "there is no path", -ENOTCONN, BLK_STS_TRANSPORT },
+	{ "there is no path, and it is not to wait", -ECONNABORTED, BLK_STS_TRANSPORT },
+	{ "there has been no path for too long", -ENOTCONN, BLK_STS_IOERR },
 	{ "no room", -ENOSPC, BLK_STS_NOSPC },
 	{ "not supported", -EOPNOTSUPP, BLK_STS_NOTSUPP },
 	{ "the disk took too long", -ETIMEDOUT, BLK_STS_TIMEOUT },
@@ -193,6 +273,10 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(open_is_on_the_wire_as_written_down, open_cases_gen_params),
 	KUNIT_CASE(open_of_the_longest_name_keeps_its_end),
 	KUNIT_CASE(close_is_on_the_wire_as_written_down),
+	KUNIT_CASE_PARAM(state_of_the_device_decides, state_cases_gen_params),
+	KUNIT_CASE(again_has_the_new_id_of_the_device),
+	KUNIT_CASE(again_waits_for_a_closed_device),
+	KUNIT_CASE(again_sends_messages_about_devices),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),
 	{}

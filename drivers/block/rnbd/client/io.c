@@ -99,14 +99,25 @@ static void rnbd_clt_done(struct rtrs_clt_io *io, int err)
 	blk_mq_complete_request(blk_mq_rq_from_pdu(pdu));
 }
 
-static int rnbd_clt_submit(struct rnbd_clt_sess *sess, struct request *rq,
-			   bool last)
+/*
+ * Messages about devices don't wait for a path: what they are about may be another
+ * matter then. Neither does I/O that somebody is ready to send elsewhere, nor I/O
+ * whose tag may be the one that it takes to open its device again.
+ */
+static bool rnbd_clt_failfast(struct request *rq)
+{
+	return blk_rq_is_passthrough(rq) || blk_noretry_request(rq) ||
+	       !rq->q->tag_set->reserved_tags;
+}
+
+static struct rtrs_clt_io *rnbd_clt_prepare(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rtrs_clt_io *io = &pdu->io;
 
 	io->slot = rq->tag;
 	io->queue = rq->mq_hctx->queue_num;
+	io->failfast = rnbd_clt_failfast(rq);
 	io->done = rnbd_clt_done;
 	io->sgl = pdu->sgl;
 	if (rnbd_clt_has_data(rq)) {
@@ -118,29 +129,95 @@ static int rnbd_clt_submit(struct rnbd_clt_sess *sess, struct request *rq,
 		io->nents = 0;
 		io->data_len = 0;
 	}
-	return rtrs_clt_submit(sess->clt, io, last);
+	return io;
+}
+
+/**
+ * rnbd_clt_dev_errno() - what becomes of I/O
+ * @state: its device's state
+ * @failfast: it is not to wait
+ *
+ * Return: 0 to send it, -EAGAIN to let it wait, or the errno it ends with.
+ */
+int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
+{
+	switch (state) {
+	case RNBD_DEV_OPEN:
+		return 0;
+	case RNBD_DEV_CLOSED:
+		return failfast ? -ECONNABORTED : -EAGAIN;
+	default:
+		return -EIO;
+	}
+}
+
+/**
+ * rnbd_clt_again() - the transport is about to send a request again
+ * @io: request
+ *
+ * RCU read side, as in rnbd_clt_submit_io(). Return: as rnbd_clt_dev_errno().
+ */
+int rnbd_clt_again(struct rtrs_clt_io *io)
+{
+	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
+	struct request *rq = blk_mq_rq_from_pdu(pdu);
+	struct rnbd_clt_dev *dev = rq->q->queuedata;
+	int err;
+
+	/* Sent twice, it changes nothing the second time. */
+	if (blk_rq_is_passthrough(rq))
+		return 0;
+	/* pairs with rnbd_clt_dev_set_open(), for device_id */
+	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state), io->failfast);
+	if (!err)
+		pdu->msg.device_id = cpu_to_le32(dev->device_id);
+	return err;
+}
+
+/* Let the transport keep it until rnbd_clt_again() says something else. */
+static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
+{
+	struct rtrs_clt *clt = dev->sess->clt;
+	int err;
+
+	err = rnbd_clt_fill_msg(dev, rq);
+	if (err)
+		return err;
+	err = rtrs_clt_park(clt, rnbd_clt_prepare(rq));
+	if (err)
+		return err;
+	/*
+	 * Pairs with rnbd_clt_dev_wake(): who changed the state before the request
+	 * was there to be found did not wake it.
+	 */
+	smp_mb();
+	if (READ_ONCE(dev->state) != RNBD_DEV_CLOSED)
+		rtrs_clt_resume(clt);
+	return 0;
 }
 
 static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
 			      bool last)
 {
+	struct rtrs_clt *clt = dev->sess->clt;
+	unsigned int queue = rq->mq_hctx->queue_num;
 	int err;
 
 	/* rnbd_clt_link_down() waits for this. */
 	rcu_read_lock();
 	/* pairs with rnbd_clt_dev_set_open(), for device_id */
-	switch (smp_load_acquire(&dev->state)) {
-	case RNBD_DEV_OPEN:
+	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state),
+				 rnbd_clt_failfast(rq));
+	if (likely(!err))
 		err = rnbd_clt_fill_msg(dev, rq);
-		if (!err)
-			err = rnbd_clt_submit(dev->sess, rq, last);
-		break;
-	case RNBD_DEV_UNMAPPED:
-		err = -EIO;
-		break;
-	default:
-		err = -ENOTCONN;
-		break;
+	if (likely(!err)) {
+		err = rtrs_clt_submit(clt, rnbd_clt_prepare(rq), last);
+	} else {
+		if (err == -EAGAIN)
+			err = rnbd_clt_park(dev, rq);
+		/* What went before in this batch may wait for its last one. */
+		if (last)
+			rtrs_clt_commit(clt, queue);
 	}
 	rcu_read_unlock();
 	return err;
@@ -150,9 +227,10 @@ static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
  * rnbd_clt_status() - how a request ends
  * @err: the transport's errno, or the server's
  *
- * One that has lost its path, or found none, fails; nothing else decides that. Of the
- * server's errnos those are passed on that tell something of the disk; others would be
- * taken for states of the block layer here.
+ * One that was not to wait for a path fails so that its sender looks for another way;
+ * one that has waited for too long just fails. Of the server's errnos those are passed
+ * on that tell something of the disk; others would be taken for states of the block
+ * layer here.
  *
  * Return: the status for the block layer.
  */
@@ -160,7 +238,6 @@ blk_status_t rnbd_clt_status(int err)
 {
 	switch (err) {
 	case -ECONNABORTED:
-	case -ENOTCONN:
 		return BLK_STS_TRANSPORT;
 	case 0:
 	case -ENOSPC:
@@ -193,15 +270,11 @@ static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
 
 	blk_mq_start_request(rq);
 	if (blk_rq_is_passthrough(rq))
-		err = rnbd_clt_submit(sess, rq, bd->last);
+		err = rtrs_clt_submit(sess->clt, rnbd_clt_prepare(rq), bd->last);
 	else
 		err = rnbd_clt_submit_io(hctx->queue->queuedata, rq, bd->last);
 	if (likely(!err))
 		return BLK_STS_OK;
-
-	/* What went before in this batch may still wait for its last one. */
-	if (bd->last)
-		rtrs_clt_commit(sess->clt, hctx->queue_num);
 	if (err == -EBUSY)
 		return BLK_STS_RESOURCE;
 
@@ -220,7 +293,8 @@ static void rnbd_clt_commit_rqs(struct blk_mq_hw_ctx *hctx)
 
 /*
  * I/O may take as long as the server's disk does, and so may opening and closing it:
- * heartbeats tell whether the server is there. One device that hangs must not take
+ * heartbeats tell whether the server is there. How long I/O waits for a path is for the
+ * transport to count. One device that hangs must not take
  * the session's others with it. But the server needs nothing to tell its version; if
  * it doesn't, its path is given up, and that completes the request.
  */

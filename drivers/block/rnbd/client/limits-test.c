@@ -186,10 +186,25 @@ static void limits_are_made_of_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.virt_boundary_mask, 4095);
 }
 
+/* All but the header, the device's id and its size. */
+static void limits_are_the_same_if_the_answer_is(struct kunit *test)
+{
+	struct limits_test *t = test->priv;
+	struct rnbd_msg_open_rsp other;
+	size_t at;
+
+	for (at = 0; at < sizeof(other); at++) {
+		other = t->rsp;
+		((u8 *)&other)[at] ^= 1;
+		KUNIT_EXPECT_EQ(test, rnbd_clt_same_limits(&t->rsp, &other), at < 16);
+	}
+}
+
 static struct kunit_case rnbd_clt_limits_cases[] = {
 	KUNIT_CASE_PARAM(answer_is_checked, check_cases_gen_params),
 	KUNIT_CASE(capacity_is_one_that_a_file_can_have),
 	KUNIT_CASE_PARAM(limits_are_made_of_the_answer, fill_cases_gen_params),
+	KUNIT_CASE(limits_are_the_same_if_the_answer_is),
 	{}
 };
 

@@ -9,6 +9,7 @@
 #include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "rnbd-clt.h"
 
@@ -37,26 +38,40 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 	u64 nsectors = le64_to_cpu(rsp->nsectors);
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP)) {
-		pr_err("%s: %s: server's answer isn't one to an open\n",
-		       dev->sess->name, dev->path);
+		rnbd_clt_say(dev, "server's answer isn't one to an open\n");
 		return -EPROTO;
 	}
 	if (!is_power_of_2(lbs) || lbs < SECTOR_SIZE || lbs > PAGE_SIZE) {
-		pr_err("%s: %s: blocks of %u bytes can't be used\n",
-		       dev->sess->name, dev->path, lbs);
+		rnbd_clt_say(dev, "blocks of %u bytes can't be used\n", lbs);
 		return -EINVAL;
 	}
 	if (dev->disk && lbs != queue_logical_block_size(dev->disk->queue)) {
-		pr_err("%s: %s: its blocks are of %u bytes now; unmap it first\n",
-		       dev->sess->name, dev->path, lbs);
+		rnbd_clt_say(dev, "its blocks are of %u bytes now; unmap it first\n",
+			     lbs);
 		return -EINVAL;
 	}
 	if (!rnbd_clt_nsectors_ok(nsectors)) {
-		pr_err("%s: %s: a capacity of %llu sectors can't be used\n",
-		       dev->sess->name, dev->path, nsectors);
+		rnbd_clt_say(dev, "a capacity of %llu sectors can't be used\n",
+			     nsectors);
 		return -EFBIG;
 	}
 	return 0;
+}
+
+/**
+ * rnbd_clt_same_limits() - do two answers make the same limits of a disk?
+ * @a: answer to RNBD_MSG_OPEN
+ * @b: another one
+ *
+ * Return: whether they differ in nothing but the device's id and its size.
+ */
+bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
+			  const struct rnbd_msg_open_rsp *b)
+{
+	size_t from = offsetof(struct rnbd_msg_open_rsp, max_hw_sectors);
+
+	return !memcmp((const u8 *)a + from, (const u8 *)b + from,
+		       sizeof(*a) - from);
 }
 
 /* A length without data is told in 32 bits, and is one of whole blocks. */

@@ -13,8 +13,16 @@
  *
  *	rnbd_clt_sessions_lock (mutex)
  *	gendisk.open_mutex
+ *	rnbd_clt_dev.open_lock (mutex)
+ *	rnbd_clt_sess.info_lock (mutex)
  *	rnbd_clt_sess.lock (spinlock)
  *	RCU: from the look at a device's state to the end of the submission
+ *
+ * When a session has lost its last path, its devices are closed, and what was sent to
+ * them, or comes, waits in the transport. When there is a path again, each device is
+ * opened again by a work item of its own, so that one that hangs on the server keeps
+ * no other. Freeing memory may have to wait for just that, so whoever has part in it
+ * allocates without I/O (memalloc_noio_save()), and it waits for no request of a disk.
  */
 #ifndef RNBD_CLT_H
 #define RNBD_CLT_H
@@ -25,7 +33,9 @@
 #include <linux/kobject.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
@@ -43,8 +53,11 @@
  * @limits: what the transport allows
  * @tag_set: tags for the requests of all devices
  * @admin_q: queue for requests about devices
- * @lock: guards @downs, @devs and the fields of the devices named there
+ * @info_lock: held by who introduces us to the server
+ * @lock: guards what follows, and the fields of the devices named there
  * @downs: how often the session has lost its last path
+ * @up: it has a path, for all that we have been told
+ * @introduced: the server knows who we are, since it has
  * @devs: devices
  * @name: its name
  *
@@ -64,8 +77,13 @@ struct rnbd_clt_sess {
 	struct request_queue *admin_q;
 
 	/* see above */
+	struct mutex info_lock;
+
+	/* see above */
 	spinlock_t lock;
 	unsigned int downs;
+	bool up;
+	bool introduced;
 	struct list_head devs;
 
 	char name[RTRS_NAME_LEN];
@@ -76,13 +94,15 @@ struct rnbd_clt_sess {
  * @RNBD_DEV_INIT: not opened on the server for the first time yet
  * @RNBD_DEV_OPEN: I/O goes to the server
  * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
- *	the device; it must be opened again
+ *	the device. I/O waits until it has been opened again
+ * @RNBD_DEV_GONE: that was refused. I/O fails, and it is tried again
  * @RNBD_DEV_UNMAPPED: somebody removes it; nothing follows
  */
 enum rnbd_clt_dev_state {
 	RNBD_DEV_INIT,
 	RNBD_DEV_OPEN,
 	RNBD_DEV_CLOSED,
+	RNBD_DEV_GONE,
 	RNBD_DEV_UNMAPPED,
 };
 
@@ -93,6 +113,10 @@ enum rnbd_clt_dev_state {
  * @disk: the disk, from before the device can be seen
  * @kobj: "rnbd" in the disk's folder in sysfs
  * @link: name of the link to the disk in ctl/devices
+ * @open_lock: held by who opens the device on the server
+ * @reopen: opens it again; queued under the session's lock, and never again once
+ *	@state is RNBD_DEV_UNMAPPED
+ * @limits: the answer that the disk's limits were made of, under @open_lock
  * @state: see there; written under the session's lock, read without
  * @opened: the server has it open as @device_id; under the session's lock
  * @device_id: written while @state keeps I/O away
@@ -109,6 +133,11 @@ struct rnbd_clt_dev {
 	struct gendisk *disk;
 	struct kobject *kobj;
 	char *link;
+
+	/* see above */
+	struct mutex open_lock;
+	struct delayed_work reopen;
+	struct rnbd_msg_open_rsp limits;
 
 	enum rnbd_clt_dev_state state;
 	bool opened;
@@ -161,6 +190,16 @@ struct rnbd_clt_map_opts {
 	struct rtrs_addr paths[RTRS_MAX_PATHS];
 };
 
+/* What is wrong with opening a device; said once while it is tried again and again. */
+#define rnbd_clt_say(dev, fmt, ...)					\
+do {									\
+	const struct rnbd_clt_dev *__dev = (dev);			\
+									\
+	if (READ_ONCE(__dev->state) != RNBD_DEV_GONE)			\
+		pr_err("%s: %s: " fmt, __dev->sess->name, __dev->path,	\
+		       ##__VA_ARGS__);					\
+} while (0)
+
 extern const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES];
 
 /* session.c */
@@ -169,18 +208,28 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
 					unsigned int nr_paths);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg);
-int rnbd_clt_sess_info(struct rnbd_clt_sess *sess);
+unsigned int rnbd_clt_sess_downs(struct rnbd_clt_sess *sess);
+int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
 
 /* device.c */
 void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 			const struct rnbd_clt_dev *dev);
 void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
+int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
+		      unsigned int downs);
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
-int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_wait_freed(void);
+
+/* reopen.c */
+extern struct workqueue_struct *rnbd_clt_wq;
+bool rnbd_clt_refused(int err);
+void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 
 /* limits.c */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
@@ -188,6 +237,8 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim);
+bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
+			  const struct rnbd_msg_open_rsp *b);
 bool rnbd_clt_nsectors_ok(u64 nsectors);
 
 /* io.c */
@@ -195,6 +246,8 @@ extern const struct blk_mq_ops rnbd_clt_mq_ops;
 #if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
 #endif
+int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
+int rnbd_clt_again(struct rtrs_clt_io *io);
 blk_status_t rnbd_clt_status(int err);
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
 		   void *rsp, size_t rsp_len);

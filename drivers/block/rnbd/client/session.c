@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "rnbd-clt.h"
@@ -16,7 +17,8 @@ static LIST_HEAD(rnbd_clt_sessions);
 /*
  * The server has forgotten the devices by the time it sees a path again, and may
  * give their ids to others. So no I/O with an old id may follow: when this returns,
- * those who saw the old state have submitted, in vain, as there is no path.
+ * those who saw the old state have submitted, and as there is no path, the transport
+ * asks rnbd_clt_again() before it sends that.
  */
 static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 {
@@ -24,6 +26,8 @@ static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 
 	spin_lock(&sess->lock);
 	sess->downs++;
+	sess->up = false;
+	sess->introduced = false;
 	list_for_each_entry(dev, &sess->devs, list) {
 		dev->opened = false;
 		if (dev->state == RNBD_DEV_OPEN)
@@ -31,6 +35,33 @@ static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 	}
 	spin_unlock(&sess->lock);
 	synchronize_rcu();
+}
+
+/**
+ * rnbd_clt_sess_downs() - how often a session has been lost
+ * @sess: session
+ *
+ * Return: a number; what is true of the server holds as long as it stays the same.
+ */
+unsigned int rnbd_clt_sess_downs(struct rnbd_clt_sess *sess)
+{
+	unsigned int downs;
+
+	spin_lock(&sess->lock);
+	downs = sess->downs;
+	spin_unlock(&sess->lock);
+	return downs;
+}
+
+static void rnbd_clt_link_up(struct rnbd_clt_sess *sess)
+{
+	struct rnbd_clt_dev *dev;
+
+	spin_lock(&sess->lock);
+	sess->up = true;
+	list_for_each_entry(dev, &sess->devs, list)
+		rnbd_clt_dev_start_reopen(dev);
+	spin_unlock(&sess->lock);
 }
 
 static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
@@ -42,8 +73,9 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 		pr_warn("%s: session lost, its devices are closed\n",
 			sess->name);
 	} else {
-		pr_info("%s: session is back; devices are opened again by writing to remap_device\n",
+		pr_info("%s: session is back, opening its devices again\n",
 			sess->name);
+		rnbd_clt_link_up(sess);
 	}
 }
 
@@ -59,14 +91,7 @@ void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg)
 	};
 }
 
-/**
- * rnbd_clt_sess_info() - introduce this client to the server
- * @sess: session
- *
- * Has to come first whenever the server may have a new session for us. Return: 0
- * or a negative errno.
- */
-int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
+static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
 {
 	struct rnbd_msg_sess_info msg, *rsp;
 	int err;
@@ -83,6 +108,41 @@ int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
 		pr_err("%s: exchange of versions failed: %pe\n", sess->name,
 		       ERR_PTR(err));
 	kfree(rsp);
+	return err;
+}
+
+/**
+ * rnbd_clt_sess_introduce() - introduce this client to the server, if it is time
+ * @sess: session
+ *
+ * Has to come first whenever the server may have a new session for us. Return: 0,
+ * -ENOTCONN if there's no path, or another negative errno.
+ */
+int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
+{
+	unsigned int noio = memalloc_noio_save();
+	unsigned int downs;
+	bool up, done;
+	int err = 0;
+
+	mutex_lock(&sess->info_lock);
+	spin_lock(&sess->lock);
+	downs = sess->downs;
+	up = sess->up;
+	done = sess->introduced;
+	spin_unlock(&sess->lock);
+
+	if (!up)
+		err = -ENOTCONN;
+	else if (!done)
+		err = rnbd_clt_sess_info(sess);
+
+	spin_lock(&sess->lock);
+	if (!err && sess->downs == downs)
+		sess->introduced = true;
+	spin_unlock(&sess->lock);
+	mutex_unlock(&sess->info_lock);
+	memalloc_noio_restore(noio);
 	return err;
 }
 
@@ -104,7 +164,8 @@ static int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
 	set->queue_depth = min_t(u32, lim->queue_depth, BLK_MQ_MAX_DEPTH);
 	/*
 	 * What the server is told must get through however busy the disks are, and
-	 * though some device takes for ever to open.
+	 * though some device takes for ever to open. Without any, I/O can't wait
+	 * for a device that is closed, see rnbd_clt_prepare().
 	 */
 	if (set->queue_depth >= 32)
 		set->reserved_tags = 4;
@@ -149,6 +210,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.nr_paths = nr_paths,
 		.nr_queues = num_online_cpus(),
 		.link_event = rnbd_clt_link_event,
+		.again = rnbd_clt_again,
 		.priv = sess,
 	};
 	int err;
@@ -168,7 +230,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		return err;
 	}
 
-	err = rnbd_clt_sess_info(sess);
+	err = rnbd_clt_sess_introduce(sess);
 	if (err)
 		rnbd_clt_sess_close(sess);
 	return err;
@@ -186,7 +248,10 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 	sess->users = 1;
 	init_completion(&sess->opened);
 	init_completion(&sess->gone);
+	mutex_init(&sess->info_lock);
 	spin_lock_init(&sess->lock);
+	/* The transport tells when that changes, once it has opened the session. */
+	sess->up = true;
 	INIT_LIST_HEAD(&sess->devs);
 	strscpy(sess->name, name, sizeof(sess->name));
 	return sess;

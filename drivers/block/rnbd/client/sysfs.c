@@ -33,6 +33,7 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
 		[RNBD_DEV_INIT] = "init",
 		[RNBD_DEV_OPEN] = "open",
 		[RNBD_DEV_CLOSED] = "closed",
+		[RNBD_DEV_GONE] = "closed",
 		[RNBD_DEV_UNMAPPED] = "unmapped",
 	};
 

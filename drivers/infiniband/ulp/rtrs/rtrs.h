@@ -39,17 +39,21 @@ struct rtrs_addr {
 
 int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr);
 int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
+u16 rtrs_addr_port(const struct rtrs_addr *addr);
 bool rtrs_name_valid(const char *name);
 
 /* Client */
 
 struct rtrs_clt;
+struct rtrs_clt_io;
 
 /**
  * enum rtrs_link_event - what became of a session as a whole
- * @RTRS_LINK_UP: it has a connected path again
- * @RTRS_LINK_DOWN: its last connected path is gone; every request that was in
- *	flight has been completed before this is reported
+ * @RTRS_LINK_UP: it has a connected path again. Requests that wait go on after
+ *	rtrs_clt_resume()
+ * @RTRS_LINK_DOWN: its last connected path is gone. Requests in flight wait for a
+ *	path, or have been completed. No path takes requests again before the upper
+ *	layer has heard of it
  */
 enum rtrs_link_event {
 	RTRS_LINK_UP,
@@ -63,7 +67,12 @@ enum rtrs_link_event {
  * @nr_paths: how many, at most RTRS_MAX_PATHS
  * @nr_queues: connections for I/O in each path, usually one a CPU
  * @link_event: told of changes after rtrs_clt_open() has returned; process
- *	context, may sleep, must not call rtrs_clt_close()
+ *	context, may sleep, but not wait for requests, and must not call
+ *	rtrs_clt_close()
+ * @again: a request that was submitted before, or parked, is about to be sent. 0
+ *	sends it: what it says may have been changed here, such as @msg. -EAGAIN
+ *	lets it wait for the next rtrs_clt_resume(). Another errno completes it with
+ *	that. Process context, RCU read side, must not sleep
  * @priv: handed to @link_event
  */
 struct rtrs_clt_params {
@@ -72,6 +81,7 @@ struct rtrs_clt_params {
 	unsigned int nr_paths;
 	unsigned int nr_queues;
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
+	int (*again)(struct rtrs_clt_io *io);
 	void *priv;
 };
 
@@ -97,15 +107,20 @@ struct rtrs_clt_limits {
  * @queue: on which of a path's connections it goes, below nr_queues
  * @dir: DMA_TO_DEVICE carries data to the server, DMA_FROM_DEVICE brings data
  *	back; without data it is DMA_TO_DEVICE
- * @msg: user message, copied before rtrs_clt_submit() returns
+ * @msg: user message; belongs to the transport until @done, as it may have to be
+ *	sent again
  * @msg_len: its length, at most RTRS_MAX_MSG_LEN
+ * @failfast: fails rather than wait when there is no path
  * @nents: entries in @sgl, 0 without data
  * @data_len: bytes that @sgl describes
  * @sgl: the data, unmapped; belongs to the transport until @done
- * @done: called once for each request that rtrs_clt_submit() took, with 0, the
- *	server's negative errno, or -ECONNABORTED when its path died. Softirq or
- *	process context. By then nothing can reach the data any more
+ * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
+ *	took, with 0, the server's negative errno, that of rtrs_clt_params.again,
+ *	-ENOTCONN if it has waited for a path for too long, or -ECONNABORTED if it
+ *	was not to wait, or the session is closed. Softirq or process context. By
+ *	then nothing can reach the data any more
  * @path: the transport's own
+ * @entry: the transport's own
  *
  * Lives as long as the request, usually in the driver's part of a struct request.
  */
@@ -113,6 +128,7 @@ struct rtrs_clt_io {
 	u16 slot;
 	u16 queue;
 	u16 msg_len;
+	bool failfast;
 	enum dma_data_direction dir;
 	u32 nents;
 	u32 data_len;
@@ -120,6 +136,7 @@ struct rtrs_clt_io {
 	struct scatterlist *sgl;
 	void (*done)(struct rtrs_clt_io *io, int err);
 	struct rtrs_clt_path *path;
+	struct list_head entry;
 };
 
 /* Longest user message, in bytes. */
@@ -129,6 +146,8 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
 void rtrs_clt_close(struct rtrs_clt *clt);
 void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits);
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last);
+int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io);
+void rtrs_clt_resume(struct rtrs_clt *clt);
 void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue);
 void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 

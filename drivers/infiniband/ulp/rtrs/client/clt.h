@@ -4,12 +4,12 @@
  *
  * Who keeps what alive: the upper layer keeps the session (rtrs_clt_open() to
  * rtrs_clt_close()), the session keeps its paths, a path keeps its connections
- * and slots while it is not RTRS_CLT_DISCONNECTED. What a path sets up in
- * rtrs_clt_path_connect() one work item, rtrs_clt_path_end(), takes down.
+ * and slots while it is neither RTRS_CLT_IDLE nor RTRS_CLT_WAITING. One work item
+ * for each path sets all that up and takes it down.
  *
  * Locks, in the order in which they nest: rtrs_clt_lock (names of sessions),
- * rtrs_clt.lock (the array of connected paths), rtrs_clt_path.state_lock. The
- * I/O path takes none of them.
+ * rtrs_clt.lock (paths), rtrs_clt.park_lock (requests that wait),
+ * rtrs_clt_path.state_lock. The I/O path takes none of them.
  */
 #ifndef RTRS_CLT_H
 #define RTRS_CLT_H
@@ -27,6 +27,13 @@
 
 #define RTRS_CLT_RESOLVE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
+/* When a session has a path, the others are not waited for any longer. */
+#define RTRS_CLT_OPEN_MS	5000
+/* What a session begins with; see struct rtrs_clt. */
+#define RTRS_CLT_RECONNECT_MS	1000
+#define RTRS_CLT_RECONNECT_MAX_MS 30000
+#define RTRS_CLT_FAILOVER_S	30
+#define RTRS_CLT_UNFENCED_MS	5000
 /* Receives are posted again so many at a time. */
 #define RTRS_CLT_RECV_BATCH	16
 /* More data segments than that go through a memory region. */
@@ -37,35 +44,57 @@
 #define RTRS_CLT_MAX_IO		SZ_4M
 
 /**
- * enum rtrs_clt_state - state of a path; see rtrs_clt_path_move()
- * @RTRS_CLT_DISCONNECTED: holds nothing but its addresses
- * @RTRS_CLT_CONNECTING: rtrs_clt_path_connect() is at work
+ * enum rtrs_clt_state - state of a path; see rtrs_clt_next_state()
+ * @RTRS_CLT_IDLE: holds nothing but its addresses, and nobody wants more
+ * @RTRS_CLT_WAITING: the same, until its time to connect has come
+ * @RTRS_CLT_CONNECTING: the path's work item connects it
  * @RTRS_CLT_CONNECTED: takes requests
- * @RTRS_CLT_ENDING: rtrs_clt_path_end() is at work, or is about to be
+ * @RTRS_CLT_ENDING: the work item takes it down, or is about to; it waits then
+ * @RTRS_CLT_CLOSING: the same; it is idle then
  * @RTRS_CLT_NR_STATES: how many there are
  */
 enum rtrs_clt_state {
-	RTRS_CLT_DISCONNECTED,
+	RTRS_CLT_IDLE,
+	RTRS_CLT_WAITING,
 	RTRS_CLT_CONNECTING,
 	RTRS_CLT_CONNECTED,
 	RTRS_CLT_ENDING,
+	RTRS_CLT_CLOSING,
 	RTRS_CLT_NR_STATES
 };
 
 /**
  * enum rtrs_clt_event - what moves a path from one state to another
- * @RTRS_CLT_EV_CONNECT: somebody wants it connected
- * @RTRS_CLT_EV_CONNECTED: it is
- * @RTRS_CLT_EV_FAIL: it can't go on, or nobody wants it any more
+ * @RTRS_CLT_EV_WANT: somebody wants it connected
+ * @RTRS_CLT_EV_DUE: its time has come
+ * @RTRS_CLT_EV_UP: it is connected
+ * @RTRS_CLT_EV_FAIL: it can't go on
+ * @RTRS_CLT_EV_STOP: nobody wants it any more
  * @RTRS_CLT_EV_ENDED: all that it held is given back
  * @RTRS_CLT_NR_EVENTS: how many there are
  */
 enum rtrs_clt_event {
-	RTRS_CLT_EV_CONNECT,
-	RTRS_CLT_EV_CONNECTED,
+	RTRS_CLT_EV_WANT,
+	RTRS_CLT_EV_DUE,
+	RTRS_CLT_EV_UP,
 	RTRS_CLT_EV_FAIL,
+	RTRS_CLT_EV_STOP,
 	RTRS_CLT_EV_ENDED,
 	RTRS_CLT_NR_EVENTS
+};
+
+/**
+ * enum rtrs_clt_policy - which path a request takes
+ * @RTRS_CLT_RR: round-robin: each in turn
+ * @RTRS_CLT_MI: min-inflight: the one with the fewest requests in flight
+ * @RTRS_CLT_ML: min-latency: the one that answered its last heartbeat fastest
+ * @RTRS_CLT_NR_POLICIES: how many there are
+ */
+enum rtrs_clt_policy {
+	RTRS_CLT_RR,
+	RTRS_CLT_MI,
+	RTRS_CLT_ML,
+	RTRS_CLT_NR_POLICIES
 };
 
 /**
@@ -90,6 +119,7 @@ struct rtrs_clt_recv {
  * @again: receives to be posted again; handlers of the queue pair only
  * @nr_again: how many
  * @established: the CM has said so; before, it tells what goes wrong
+ * @inflight: requests on their way over it
  */
 struct rtrs_clt_con {
 	struct rtrs_con con;
@@ -100,6 +130,7 @@ struct rtrs_clt_con {
 	struct ib_recv_wr *again;
 	u32 nr_again;
 	bool established;
+	atomic_t inflight ____cacheline_aligned_in_smp;
 };
 
 /**
@@ -110,6 +141,7 @@ struct rtrs_clt_con {
  * @sending: the device may still read the request's data
  * @mr_used: the memory region is registered for the request and still valid
  * @err: the server's answer, while the request waits for more than that
+ * @cpu: where it was submitted
  * @nents: entries of the request's scatter list that are mapped for DMA
  * @rkey: key of the server's chunk
  * @raddr: the chunk's address
@@ -133,6 +165,7 @@ struct rtrs_clt_slot {
 	bool sending;
 	bool mr_used;
 	int err;
+	int cpu;
 	int nents;
 	u32 rkey;
 	u64 raddr;
@@ -152,32 +185,75 @@ struct rtrs_clt_slot {
  * @ops: requests that were queued, by direction: reads, writes
  * @bytes: their data
  * @done: requests that have been given back
+ * @migrated_to: requests submitted on other CPUs that were completed on this one
+ * @migrated_from: requests submitted on this CPU that others completed
  */
 struct rtrs_clt_stats {
 	u64 ops[2];
 	u64 bytes[2];
 	u64 done;
+	u32 migrated_to;
+	atomic_t migrated_from;
+};
+
+/**
+ * struct rtrs_clt_fence - what a dead path has left behind
+ * @entry: in rtrs_clt.fences
+ * @id: the path's id while it was connected
+ * @granted: the server can tell when the path is dead on its side, too
+ * @until: else that has to be assumed at this time, in jiffies
+ * @ios: requests that were on the path, and have to wait for that
+ *
+ * A path has one with it while it is connected. When it has died, the session
+ * keeps it until the path is fenced: rtrs_clt_strand() to rtrs_clt_fenced().
+ */
+struct rtrs_clt_fence {
+	struct list_head entry;
+	u32 id;
+	bool granted;
+	unsigned long until;
+	struct list_head ios;
 };
 
 /**
  * struct rtrs_clt_path - a path
  * @path: what it has in common with the server's
  * @clt: its session
+ * @entry: in the session's list, under clt->lock
+ * @leaving: somebody is removing it; under clt->lock
  * @kobj: its folder in sysfs; frees it
- * @in_sysfs: the folder exists
+ * @in_sysfs: the folder exists; under clt->lock
+ * @addr_str: its name there; no other path of the session has it; under clt->lock
  * @was_live: it has taken requests since it was connected; counts in
  *	rtrs_clt.nr_up
  * @hca_name: name of the RDMA device that it was last connected over
  * @hca_port: the device's port
  * @addr: where it goes; the source as soon as routing has chosen it
  * @uuid: its name on the wire
- * @nr_connects: how often it has been connected
+ * @nr_connects: how often it has tried to connect
  * @state: changed by rtrs_clt_path_move() only, under @state_lock
- * @state_lock: any context
- * @err: why it left RTRS_CLT_CONNECTING, under @state_lock
- * @wait: for @nr_pending, and for a state other than RTRS_CLT_CONNECTING
+ * @state_lock: any context; guards what is named here, and @gone, @at_once,
+ *	@failures, @tries and @result
+ * @err: why it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
+ * @wait: for @nr_pending, @fenced, @tries, and any change of @state
  * @nr_pending: connections that have not finished the step at hand
- * @end_work: rtrs_clt_path_end()
+ * @work: rtrs_clt_path_work()
+ * @gone: it is being destroyed, nobody can want it any more
+ * @at_once: the next try is not to wait
+ * @failures: tries that failed since the last one that didn't
+ * @tries: tries that have come to their end
+ * @result: how the last one ended
+ * @logged: the last failure that the log has
+ * @reconnects: tries that failed, and those that connected it anew; rdma's first
+ *	connect is none
+ * @ever_up: it has been connected
+ * @id: names this connect of the path; of the session's connects no two have the same
+ * @offered: what the server was offered, RTRS_FEATURE_*
+ * @features: what of that it grants
+ * @sess_id: what the server calls the session, 0 if it doesn't
+ * @fence: see there; while connecting or connected
+ * @fence_asked: path that the server is to fence, 0 if none
+ * @fenced: the last one that it has fenced
  * @nr_cons: connections that are set up
  * @cons: all of them, service first; clt->nr_queues + 1 entries
  * @depth: slots that the server has, sets the layout of immediate values
@@ -197,12 +273,17 @@ struct rtrs_clt_stats {
  * @info_asked: INFO_REQ has been posted
  * @info_sent_cqe: handler of its end
  * @stats: counters
+ * @stats_base: their sums when they were last reset, under clt->lock
+ * @failed_over: requests that have had to take another path, or wait for one
  */
 struct rtrs_clt_path {
 	struct rtrs_path path;
 	struct rtrs_clt *clt;
+	struct list_head entry;
+	bool leaving;
 	struct kobject kobj;
 	bool in_sysfs;
+	char addr_str[RTRS_PATH_STR_LEN];
 	bool was_live;
 	char hca_name[IB_DEVICE_NAME_MAX];
 	u32 hca_port;
@@ -211,11 +292,27 @@ struct rtrs_clt_path {
 	u16 nr_connects;
 
 	enum rtrs_clt_state state;
-	spinlock_t state_lock; /* state, err */
+	spinlock_t state_lock; /* see above */
 	int err;
 	wait_queue_head_t wait;
 	atomic_t nr_pending;
-	struct work_struct end_work;
+	struct delayed_work work;
+	bool gone;
+	bool at_once;
+	u32 failures;
+	u32 tries;
+	int result;
+	int logged;
+	u32 reconnects[2];
+	bool ever_up;
+
+	u32 id;
+	u32 offered;
+	u32 features;
+	u32 sess_id;
+	struct rtrs_clt_fence *fence;
+	u32 fence_asked;
+	u32 fenced;
 
 	unsigned int nr_cons;
 	struct rtrs_clt_con *cons;
@@ -238,6 +335,8 @@ struct rtrs_clt_path {
 	struct ib_cqe info_sent_cqe;
 
 	struct rtrs_clt_stats __percpu *stats;
+	struct rtrs_clt_stats stats_base;
+	u64 failed_over;
 };
 
 /**
@@ -262,19 +361,46 @@ struct rtrs_clt_live {
  * @dev: its folder in sysfs
  * @paths_kobj: the folder "paths" in it
  * @nr_queues: connections for I/O in each path
+ * @fencing: servers are offered to fence its dead paths
+ * @port: the server's, for paths that are added
  * @limits: what the first path agreed on with the server; every further path
  *	has to offer as much
  * @have_limits: there was a first path
- * @lock: guards changes of @live, @nr_up, @link and @opened; held by @link_event
- * @live: paths that are RTRS_CLT_CONNECTED, under RCU; NULL if there are none
- * @nr_up: paths that take requests, or have not given all of them back yet
- * @link: what the upper layer was told last, or would have been
- * @opened: the upper layer is told
- * @turn: which path is next, for round-robin
- * @link_event: the upper layer wants to know
- * @priv: handed to it
- * @nr_paths: entries in @paths
+ * @lock: guards what follows, up to @link_event
  * @paths: all paths
+ * @nr_paths: how many
+ * @closing: no more paths
+ * @wait: for @results and @nr_paths
+ * @results: tries of paths that have come to their end
+ * @live: paths that take requests, under RCU; NULL if there are none
+ * @nr_up: paths that take requests, or have not given all of them back yet
+ * @down_since: when @nr_up became 0, in jiffies
+ * @sess_id: what the server calls the session, see struct rtrs_cm_rep
+ * @last_id: id of the last connect of a path
+ * @link: what became of the session
+ * @told: what the upper layer was told last
+ * @telling: it is being told something else
+ * @opened: the upper layer is told
+ * @link_work: tells it
+ * @link_event: see struct rtrs_clt_params
+ * @again: see there
+ * @priv: handed to @link_event
+ * @turn: which path is next, for round-robin
+ * @policy: which path a request takes
+ * @hb: heartbeats of its paths
+ * @max_reconnects: tries to connect a path that may fail in a row; -1: any number
+ * @reconnect_ms: delay before the first try, about; doubles with each
+ * @reconnect_max_ms: the longest delay
+ * @failover_timeout: seconds that requests wait when there is no path; -1: for ever
+ * @unfenced_ms: how long requests of a dead path wait when its server can't fence it
+ * @park_lock: guards what follows; any context
+ * @parked: requests that wait for a path, or for the upper layer
+ * @fences: of paths that have died
+ * @down: @nr_up is 0
+ * @expired: it has been for too long: don't wait
+ * @resume_work: sends parked requests
+ * @fence_work: has dead paths fenced
+ * @limit_work: when requests have waited for too long
  */
 struct rtrs_clt {
 	char name[RTRS_NAME_LEN];
@@ -283,18 +409,48 @@ struct rtrs_clt {
 	struct device dev;
 	struct kobject *paths_kobj;
 	unsigned int nr_queues;
+	bool fencing;
+	u16 port;
 	struct rtrs_clt_limits limits;
 	bool have_limits;
-	struct mutex lock; /* live, nr_up, link, opened */
+
+	struct mutex lock; /* see above */
+	struct list_head paths;
+	unsigned int nr_paths;
+	bool closing;
+	wait_queue_head_t wait;
+	atomic_t results;
 	struct rtrs_clt_live __rcu *live;
 	unsigned int nr_up;
+	unsigned long down_since;
+	u32 sess_id;
+	u32 last_id;
 	enum rtrs_link_event link;
+	enum rtrs_link_event told;
+	bool telling;
 	bool opened;
-	unsigned int __percpu *turn;
+	struct work_struct link_work;
+
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
+	int (*again)(struct rtrs_clt_io *io);
 	void *priv;
-	unsigned int nr_paths;
-	struct rtrs_clt_path *paths[RTRS_MAX_PATHS];
+	unsigned int __percpu *turn;
+	enum rtrs_clt_policy policy;
+	struct rtrs_hb_params hb;
+	int max_reconnects;
+	unsigned int reconnect_ms;
+	unsigned int reconnect_max_ms;
+	int failover_timeout;
+	unsigned int unfenced_ms;
+
+	spinlock_t park_lock; /* see above */
+	struct list_head parked;
+	struct list_head fences;
+	bool down;
+	bool expired;
+	struct delayed_work resume_work;
+	struct delayed_work fence_work;
+	struct delayed_work limit_work;
 };
 
 static inline struct rtrs_clt_path *to_clt_path(struct rtrs_path *path)
@@ -307,26 +463,54 @@ static inline struct rtrs_clt_con *to_clt_con(struct rtrs_con *con)
 	return container_of(con, struct rtrs_clt_con, con);
 }
 
+/* sess.c */
+extern bool rtrs_clt_fencing;
+int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
+void rtrs_clt_remove_path(struct rtrs_clt_path *path);
+
 /* path.c */
 extern struct workqueue_struct *rtrs_clt_wq;
-bool rtrs_clt_next_state(enum rtrs_clt_state *state, enum rtrs_clt_event ev);
+extern struct workqueue_struct *rtrs_clt_fence_wq;
+extern struct workqueue_struct *rtrs_clt_sess_wq;
+enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
+					enum rtrs_clt_event ev);
 struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 					   const struct rtrs_addr *addr);
 void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
-int rtrs_clt_path_connect(struct rtrs_clt_path *path);
+u32 rtrs_clt_path_want(struct rtrs_clt_path *path);
+int rtrs_clt_path_tried(struct rtrs_clt_path *path, u32 tries);
+int rtrs_clt_path_await(struct rtrs_clt_path *path, u32 tries);
+int rtrs_clt_path_reconnect(struct rtrs_clt_path *path);
+int rtrs_clt_path_disconnect(struct rtrs_clt_path *path);
 void rtrs_clt_path_error(struct rtrs_path *path, int err, const char *why);
 int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
 void rtrs_clt_path_step_done(struct rtrs_clt_path *path);
 bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 			int err);
+unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
+			      unsigned int failures);
 
 /* mpath.c */
-struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt);
+struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
+					 const struct rtrs_clt_live *live,
+					 unsigned int queue);
 int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 			  struct rtrs_clt_path *del);
+bool rtrs_clt_is_live(struct rtrs_clt_path *path);
 int rtrs_clt_live_add(struct rtrs_clt_path *path);
 void rtrs_clt_live_del(struct rtrs_clt_path *path);
 void rtrs_clt_live_gone(struct rtrs_clt_path *path);
+void rtrs_clt_link_work(struct work_struct *work);
+
+/* failover.c */
+void rtrs_clt_failover_init(struct rtrs_clt *clt);
+void rtrs_clt_failover_exit(struct rtrs_clt *clt);
+void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios);
+void rtrs_clt_set_limit(struct rtrs_clt *clt);
+bool rtrs_clt_unfenced(struct rtrs_clt *clt);
+int rtrs_clt_fence_over(struct rtrs_clt_path *path);
+bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
+int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 
 /* conn.c */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
@@ -349,11 +533,14 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path);
 
 /* slot.c */
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
-void rtrs_clt_slots_free(struct rtrs_clt_path *path);
+void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios);
 
 /* io.c */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
-void rtrs_clt_slot_abort(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+struct rtrs_clt_io *rtrs_clt_slot_strand(struct rtrs_clt_path *path,
+					 struct rtrs_clt_slot *slot);
+int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
+		  struct rtrs_clt_io *io, bool last);
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
 #if IS_ENABLED(CONFIG_KUNIT)
 struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
@@ -377,8 +564,12 @@ void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt);
 int rtrs_clt_sysfs_add(struct rtrs_clt *clt);
 void rtrs_clt_sysfs_del(struct rtrs_clt *clt);
 void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path);
-bool rtrs_clt_path_shown(const struct rtrs_clt_path *path);
+int rtrs_clt_path_claim(struct rtrs_clt_path *path);
+int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path);
+#if IS_ENABLED(CONFIG_KUNIT)
+int rtrs_clt_parse_policy(const char *str);
+#endif
 int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path);
-void rtrs_clt_path_sysfs_del(struct rtrs_clt_path *path);
+void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path);
 
 #endif /* RTRS_CLT_H */

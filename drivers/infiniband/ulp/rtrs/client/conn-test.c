@@ -25,24 +25,31 @@ static const uuid_t sess_uuid = { {
 	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
 } };
 
-/* @head, the uuids, @first_conn, and nothing. */
+/* @head, the uuids, @first_conn, and @offer, a feature and the path's id. */
 
 static const struct req_case {
 	const char *desc;
 	unsigned int cid, nr_queues;
 	u16 nr_connects;
-	bool have_limits;
+	unsigned int nr_up;
+	bool fencing;
+	u32 id;
 	u8 head[12];
 	u8 first_conn;
+	u8 offer[8];
 } req_cases[] = {
-	{ "first connection of a session", 0, 1, 1, false,
+	{ "first connection of a session", 0, 1, 1, 0, true, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
+	{ "second connection of the first path", 1, 1, 1, 0, true, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
+	{ "first connection of a further path", 0, 4, 2, 1, true, 0x0a0b0c0d,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 5, 0, 2, 0 }, 0,
+	  { 1, 0, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a } },
+	{ "last connection of all that can be", 4095, 4095, 0xfffe, 127, true, 0xfffffff,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0xff, 0x0f, 0, 0x10, 0xfe, 0xff }, 0,
+	  { 1, 0, 0, 0, 0xff, 0xff, 0xff, 0x0f } },
+	{ "nothing is offered", 0, 1, 1, 0, false, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1 },
-	{ "second connection of the first path", 1, 1, 1, false,
-	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 1 },
-	{ "first connection of a further path", 0, 4, 2, true,
-	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 5, 0, 2, 0 }, 0 },
-	{ "last connection of all that can be", 4095, 4095, 0xfffe, true,
-	  { 0, 0, 0xbd, 0x1b, 0, 2, 0xff, 0x0f, 0, 0x10, 0xfe, 0xff }, 0 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(req_cases, req_cases, desc);
@@ -61,13 +68,16 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	memcpy(bytes + 12, &path_uuid, 16);
 	memcpy(bytes + 28, &sess_uuid, 16);
 	bytes[44] = c->first_conn;
+	memcpy(bytes + 48, c->offer, 8);
 	memset(&req, 0x5a, sizeof(req));
 	path->clt = clt;
 	path->uuid = path_uuid;
 	path->nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
-	clt->have_limits = c->have_limits;
+	clt->nr_up = c->nr_up;
+	path->id = c->id;
+	path->offered = c->fencing;
 	rtrs_clt_fill_req(path, c->cid, &req);
 	KUNIT_EXPECT_EQ(test, sizeof(req), sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
@@ -216,6 +226,38 @@ static void device_sets_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->max_io_size, c->max_io_size);
 }
 
+static const struct feature_case {
+	const char *desc;
+	bool fencing;
+	u8 bytes[8];
+	u32 features, sess_id;
+} feature_cases[] = {
+	{ "a server that knows none", true, { }, 0, 0 },
+	{ "a server that fences", true, { 1, 0, 0, 0, 4, 3, 2, 1 }, 1, 0x01020304 },
+	{ "features of the future", true, { 0xff, 0xff, 0xff, 0xff, 1 }, 1, 1 },
+	{ "others than offered", true, { 2, 0, 0, 0, 1 }, 0, 0 },
+	{ "none was offered", false, { 1, 0, 0, 0, 1 }, 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(feature_cases, feature_cases, desc);
+
+static void features_are_those_offered_and_granted(struct kunit *test)
+{
+	const struct feature_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	u8 bytes[56];
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	memcpy(bytes, accept, sizeof(bytes));
+	memcpy(bytes + 20, c->bytes, 8);
+	path->offered = c->fencing;
+	ret = rtrs_clt_read_rep(path, &able, bytes, sizeof(bytes));
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_EQ(test, path->features, c->features);
+	KUNIT_EXPECT_EQ(test, path->sess_id, c->sess_id);
+}
+
 static const struct limits_case {
 	const char *desc;
 	int ret;
@@ -245,7 +287,7 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 	path->max_io_size = 65536;
 	path->max_segments = 17;
 	KUNIT_ASSERT_EQ(test, rtrs_clt_check_limits(path), 0);
-	clt->have_limits = true;
+	KUNIT_ASSERT_TRUE(test, clt->have_limits);
 
 	path->nr_slots = c->depth;
 	path->max_io_size = c->io_size;
@@ -312,6 +354,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE_PARAM(request_is_on_the_wire_as_written_down, req_cases_gen_params),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
+	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(further_path_reaches_the_limits_of_the_first, limits_cases_gen_params),
 	KUNIT_CASE_PARAM(reject_tells_an_errno, reject_cases_gen_params),
 	KUNIT_CASE(reject_never_tells_what_only_we_do),

@@ -79,6 +79,9 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 	path->depth = depth;
 	path->chunk_size = chunk;
 	path->new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
+	path->features = le32_to_cpu(rep->features) & path->offered;
+	path->sess_id = path->features & RTRS_FEATURE_FENCE ?
+			le32_to_cpu(rep->sess_id) : 0;
 
 	return rtrs_clt_fit_dev(path, attrs);
 bad:
@@ -130,9 +133,11 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 
 	rep = rdma_consumer_reject_data(id, ev, &len);
 	err = rtrs_clt_rep_err(rep, len);
-	pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
-	       con->con.path->name, con->con.cid,
-	       rdma_reject_msg(id, ev->status), ERR_PTR(err));
+	/* One that tries again and again says the same only once. */
+	if (READ_ONCE(to_clt_path(con->con.path)->logged) != err)
+		pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
+		       con->con.path->name, con->con.cid,
+		       rdma_reject_msg(id, ev->status), ERR_PTR(err));
 	return err;
 }
 
@@ -258,8 +263,13 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.recon_cnt	= cpu_to_le16(path->nr_connects),
 		.path_uuid	= path->uuid,
 		.sess_uuid	= clt->uuid,
-		.first_conn	= !clt->have_limits,
+		/* Else the server's session must be the one that others are in. */
+		.first_conn	= !READ_ONCE(clt->nr_up),
 	};
+	if (!path->offered)
+		return;
+	req->features = cpu_to_le32(path->offered);
+	req->path_id = cpu_to_le32(path->id);
 }
 
 static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
@@ -339,6 +349,7 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
  * @path: the path; a session's first one sets the limits, the others have to
  *	reach them
  *
+ * Context: under clt->lock.
  * Return: 0 or -EINVAL.
  */
 int rtrs_clt_check_limits(struct rtrs_clt_path *path)
@@ -351,6 +362,7 @@ int rtrs_clt_check_limits(struct rtrs_clt_path *path)
 		limits->max_io_size = path->max_io_size;
 		limits->max_segments = path->max_segments;
 		limits->nr_queues = clt->nr_queues;
+		clt->have_limits = true;
 		return 0;
 	}
 	if (path->nr_slots >= limits->queue_depth &&
@@ -386,11 +398,10 @@ int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
 		return ret;
 	rtrs_clt_keep_src(path);
 	/* The server takes a second one for the first one's successor. */
-	if (rtrs_clt_path_shown(path))
-		return -EEXIST;
+	ret = rtrs_clt_path_claim(path);
+	if (ret)
+		return ret;
 	ret = rtrs_clt_cons_establish(path, 0, 1);
-	if (!ret)
-		ret = rtrs_clt_check_limits(path);
 	/*
 	 * Nothing is due on the service connection before INFO_REQ, and how
 	 * much room its answer needs is only known now.

@@ -19,18 +19,19 @@
  * not count, only what the device reports. All of a slot's handlers are those of
  * one queue pair, so they don't run beside each other.
  *
- * In recovery rtrs_clt_path_end() drains the queue pairs, frees the memory
- * regions, and then gives back whatever request is left.
+ * When a path ends, its queue pairs are drained, its memory regions are freed, and
+ * then whatever request is left waits for another path; see failover.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
 
 #include "clt.h"
+#include "trace.h"
 
-/* The slot is free again before its owner is told, who may use it at once. */
-static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
-			       struct rtrs_clt_slot *slot, int err)
+/* Takes a slot's request out of it; the slot is free then. */
+static struct rtrs_clt_io *rtrs_clt_slot_clear(struct rtrs_clt_path *path,
+					       struct rtrs_clt_slot *slot)
 {
 	struct rtrs_clt_io *io = slot->io;
 
@@ -38,19 +39,49 @@ static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
 	slot->nents = 0;
 	slot->io = NULL;
+	atomic_dec(&slot->con->inflight);
+	return io;
+}
+
+static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
+{
+	int cpu = get_cpu();
+
 	this_cpu_inc(path->stats->done);
+	if (cpu != submitted_on) {
+		this_cpu_inc(path->stats->migrated_to);
+		atomic_inc(&per_cpu_ptr(path->stats, submitted_on)->migrated_from);
+	}
+	put_cpu();
+}
+
+/* The slot is free again before its owner is told, who may use it at once. */
+static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
+			       struct rtrs_clt_slot *slot, int err)
+{
+	int cpu = slot->cpu;
+	struct rtrs_clt_io *io;
+
+	io = rtrs_clt_slot_clear(path, slot);
+	rtrs_clt_count_done(path, cpu);
+	trace_rtrs_clt_complete(path->clt->name, io->slot, err);
 	io->done(io, err);
 }
 
 /**
- * rtrs_clt_slot_abort() - give a request back whose path is dead
+ * rtrs_clt_slot_strand() - take out a request whose path is dead
  * @path: the path, drained, its memory regions gone
  * @slot: one of its slots
+ *
+ * Return: the request, NULL if there is none.
  */
-void rtrs_clt_slot_abort(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
+struct rtrs_clt_io *rtrs_clt_slot_strand(struct rtrs_clt_path *path,
+					 struct rtrs_clt_slot *slot)
 {
-	if (slot->io)
-		rtrs_clt_slot_done(path, slot, -ECONNABORTED);
+	if (!slot->io)
+		return NULL;
+	this_cpu_inc(path->stats->done);
+	return rtrs_clt_slot_clear(path, slot);
 }
 
 /* The key is invalid now: hand on the answer that waited for it. */
@@ -208,6 +239,7 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 	 */
 	rtrs_con_flush(&con->con);
 
+	trace_rtrs_clt_answer(path->path.name, nr, err);
 	WRITE_ONCE(slot->queued, false);
 	if (rkey)
 		slot->rkey = *rkey;
@@ -362,13 +394,14 @@ static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
 	this_cpu_add(path->stats->bytes[write], bytes);
 }
 
-static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
-			 bool last)
+static int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
+			      bool last)
 {
 	struct rtrs_clt_con *con = &path->cons[io->queue + 1];
 	struct rtrs_clt_slot *slot = path->slots[io->slot];
 	bool write = io->dir == DMA_TO_DEVICE;
 	u32 bytes = io->data_len;
+	u16 nr = io->slot;
 	int ret;
 
 	ret = rtrs_clt_map_data(path, slot, io);
@@ -376,20 +409,55 @@ static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 		return ret;
 	slot->io = io;
 	slot->con = con;
+	slot->cpu = raw_smp_processor_id();
 	io->path = path;
+	atomic_inc(&con->inflight);
 	ret = rtrs_con_queue(&con->con, rtrs_clt_build(path, slot, io), last,
 			     &slot->queued);
+	trace_rtrs_clt_post(path->path.name, nr, ret);
 	if (likely(!ret)) {
 		/* @io may be done and gone by now. */
 		rtrs_clt_count(path, write, bytes);
 		return 0;
 	}
 	slot->mr_used = false;
-	slot->io = NULL;
-	if (slot->nents)
-		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
-	slot->nents = 0;
+	rtrs_clt_slot_clear(path, slot);
 	return ret;
+}
+
+/**
+ * rtrs_clt_send() - send a request over one of the paths
+ * @clt: the session
+ * @live: paths that take requests
+ * @io: the request
+ * @last: nothing follows soon
+ *
+ * One path whose queue is full does not stop the others.
+ *
+ * Context: any, RCU read side.
+ * Return: 0, -EBUSY if the queues of all paths are full, or the errno of mapping the
+ * data for the device.
+ */
+int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
+		  struct rtrs_clt_io *io, bool last)
+{
+	struct rtrs_clt_path *first = rtrs_clt_pick_path(clt, live, io->queue);
+	unsigned int i;
+	int ret;
+
+	ret = rtrs_clt_send_over(first, io, last);
+	for (i = 0; unlikely(ret == -EBUSY) && i < live->nr; i++)
+		if (live->path[i] != first)
+			ret = rtrs_clt_send_over(live->path[i], io, last);
+	return ret;
+}
+
+static void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue)
+{
+	unsigned int i;
+
+	for (i = 0; i < live->nr; i++)
+		rtrs_con_flush(&live->path[i]->cons[queue + 1].con);
 }
 
 /**
@@ -400,30 +468,33 @@ static int rtrs_clt_send(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
  *	request may wait for rtrs_clt_commit() on its queue
  *
  * The request's io->done() is called once, perhaps before this returns, if and
- * only if this returns 0.
+ * only if this returns 0. When no path takes requests, or the one that it went over
+ * dies, it waits for another, unless it is not to; see rtrs_clt_params.again.
  *
  * Context: any.
- * Return: 0; -ENOTCONN if no path is connected; -EBUSY if the path's queue is
- * full right now, or the errno of mapping the data for the device. Of requests
- * on the same queue submitted before without @last none stays behind, whatever
- * is returned, if @last is set.
+ * Return: 0; -ECONNABORTED if there is no path and it is not to wait for one; -ENOTCONN
+ * if there has been none for too long; -EBUSY if the paths' queues are full right now,
+ * or the errno of mapping the data for the device. Of requests on the same queue
+ * submitted before without @last none stays behind, whatever is returned, if @last is
+ * set.
  */
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 {
 	/* Once it is sent, the request may be done and gone at any time. */
 	const unsigned int queue = io->queue;
-	struct rtrs_clt_path *path;
 	struct rtrs_clt_live *live;
-	int ret = -ENOTCONN;
+	int ret;
 
+	trace_rtrs_clt_submit(clt->name, io);
 	rcu_read_lock();
-	path = rtrs_clt_pick_path(clt);
-	if (likely(path))
-		ret = rtrs_clt_send(path, io, last);
+	do {
+		live = rcu_dereference(clt->live);
+		ret = likely(live) ? rtrs_clt_send(clt, live, io, last) :
+				     rtrs_clt_wait_for_path(clt, io);
+	} while (unlikely(ret == -EAGAIN));
 	/* Earlier ones of the batch may have gone to the other paths' chains. */
-	live = rcu_dereference(clt->live);
 	if (last && live && (live->nr > 1 || unlikely(ret)))
-		rtrs_clt_commit(clt, queue);
+		rtrs_clt_flush(live, queue);
 	rcu_read_unlock();
 	return ret;
 }
@@ -439,12 +510,11 @@ EXPORT_SYMBOL_GPL(rtrs_clt_submit);
 void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
 {
 	struct rtrs_clt_live *live;
-	unsigned int i;
 
 	rcu_read_lock();
 	live = rcu_dereference(clt->live);
-	for (i = 0; live && i < live->nr; i++)
-		rtrs_con_flush(&live->path[i]->cons[queue + 1].con);
+	if (live)
+		rtrs_clt_flush(live, queue);
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_commit);
@@ -454,8 +524,8 @@ EXPORT_SYMBOL_GPL(rtrs_clt_commit);
  * @clt: the session
  * @io: the request, in flight, or done by now
  *
- * A request can't be taken back from the server alone: its path ends, and with
- * it all requests that are on it. Each is completed in the usual way.
+ * A request can't be taken back from the server alone: its path ends, and all
+ * requests that are on it take another one, or wait.
  *
  * Context: any.
  */

@@ -13,14 +13,18 @@
 struct mpath_test {
 	struct rtrs_clt clt;
 	struct rtrs_clt_path paths[MAX_PATHS];
+	struct rtrs_clt_con cons[MAX_PATHS][2];
 };
 
 static int mpath_init(struct kunit *test)
 {
 	struct mpath_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	int i;
 
 	if (!t)
 		return -ENOMEM;
+	for (i = 0; i < MAX_PATHS; i++)
+		t->paths[i].cons = t->cons[i];
 	mutex_init(&t->clt.lock);
 	t->clt.turn = alloc_percpu(unsigned int);
 	test->priv = t;
@@ -55,26 +59,69 @@ static void add_paths(struct kunit *test, int nr)
 		KUNIT_ASSERT_EQ(test, replace(t, &t->paths[i], NULL), 0);
 }
 
-/* Index of the path that is picked, -1 for none. */
+/* Index of the path that is picked. */
 static int pick(struct mpath_test *t)
 {
 	struct rtrs_clt_path *path;
 
 	rcu_read_lock();
-	path = rtrs_clt_pick_path(&t->clt);
+	path = rtrs_clt_pick_path(&t->clt, rcu_dereference(t->clt.live), 0);
 	rcu_read_unlock();
-	return path ? path - t->paths : -1;
+	return path - t->paths;
 }
 
-static void no_path_is_picked_of_none(struct kunit *test)
+static void no_paths_are_no_array(struct kunit *test)
 {
 	struct mpath_test *t = test->priv;
 
-	KUNIT_EXPECT_EQ(test, pick(t), -1);
 	add_paths(test, 1);
 	replace(t, NULL, &t->paths[0]);
-	KUNIT_EXPECT_EQ(test, pick(t), -1);
 	KUNIT_EXPECT_NULL(test, (void *)rcu_access_pointer(t->clt.live));
+}
+
+/* Of paths with these numbers, those with a letter in @picked have their turns. */
+static const struct cost_case {
+	const char *desc;
+	enum rtrs_clt_policy policy;
+	int nr;
+	unsigned int cost[MAX_PATHS];
+	const char *picked;
+} cost_cases[] = {
+	{ "fewest in flight", RTRS_CLT_MI, 3, { 2, 1, 3 }, "b" },
+	{ "fewest in flight, the first", RTRS_CLT_MI, 3, { 0, 1, 1 }, "a" },
+	{ "fewest in flight, the last", RTRS_CLT_MI, 5, { 9, 8, 7, 6, 5 }, "e" },
+	{ "as many in flight on all", RTRS_CLT_MI, 3, { 4, 4, 4 }, "abc" },
+	{ "none in flight", RTRS_CLT_MI, 2, { 0, 0 }, "ab" },
+	{ "as few on two of three", RTRS_CLT_MI, 3, { 1, 5, 1 }, "ac" },
+	{ "one path, many in flight", RTRS_CLT_MI, 1, { 512 }, "a" },
+	{ "least latency", RTRS_CLT_ML, 3, { 2000, 1000, 3000 }, "b" },
+	{ "same latency", RTRS_CLT_ML, 2, { 1000, 1000 }, "ab" },
+	{ "latency not known yet", RTRS_CLT_ML, 2, { 0, 1000000 }, "b" },
+	{ "no latency known yet", RTRS_CLT_ML, 3, { 0, 0, 0 }, "abc" },
+	{ "round-robin asks for neither", RTRS_CLT_RR, 3, { 1, 2, 3 }, "abc" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(cost_cases, cost_cases, desc);
+
+static void policy_picks_the_best(struct kunit *test)
+{
+	const struct cost_case *c = test->param_value;
+	struct mpath_test *t = test->priv;
+	char picked[MAX_PATHS + 1] = "";
+	int i, nr = 0, count[MAX_PATHS] = { };
+
+	add_paths(test, c->nr);
+	t->clt.policy = c->policy;
+	for (i = 0; i < c->nr; i++) {
+		atomic_set(&t->cons[i][1].inflight, c->cost[i]);
+		t->paths[i].path.hb_latency = c->cost[i];
+	}
+	for (i = 0; i < 60; i++)
+		count[pick(t)]++;
+	for (i = 0; i < c->nr; i++)
+		if (count[i])
+			picked[nr++] = 'a' + i;
+	KUNIT_EXPECT_STREQ(test, picked, c->picked);
 }
 
 static const struct pick_case {
@@ -172,7 +219,8 @@ static void paths_come_and_go(struct kunit *test)
 }
 
 static struct kunit_case rtrs_clt_mpath_cases[] = {
-	KUNIT_CASE(no_path_is_picked_of_none),
+	KUNIT_CASE(no_paths_are_no_array),
+	KUNIT_CASE_PARAM(policy_picks_the_best, cost_cases_gen_params),
 	KUNIT_CASE_PARAM(paths_are_picked_equally, pick_cases_gen_params),
 	KUNIT_CASE(counter_wraps_within_the_paths),
 	KUNIT_CASE_PARAM(paths_come_and_go, live_cases_gen_params),

@@ -10,34 +10,58 @@
 
 #include "clt.h"
 
-/**
- * rtrs_clt_pick_path() - round-robin
- * @clt: the session
- *
- * Each CPU goes round on its own.
- *
- * Context: RCU read side, which also keeps the path in order for requests.
- * Return: the path, or NULL if none is connected.
- */
-struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt)
+static unsigned int rtrs_clt_cost(const struct rtrs_clt_path *path,
+				  enum rtrs_clt_policy policy,
+				  unsigned int queue)
 {
-	const struct rtrs_clt_live *live = rcu_dereference(clt->live);
+	u64 latency;
 
-	if (unlikely(!live))
-		return NULL;
-	if (live->nr == 1)
-		return live->path[0];
-	return live->path[this_cpu_inc_return(*clt->turn) % live->nr];
+	if (policy == RTRS_CLT_MI)
+		return atomic_read(&path->cons[queue + 1].inflight);
+	/* What has not been measured yet may be anything. */
+	latency = READ_ONCE(path->path.hb_latency);
+	return latency ? min_t(u64, latency, UINT_MAX) : UINT_MAX;
 }
 
-static void rtrs_clt_link_event(struct rtrs_clt *clt, enum rtrs_link_event ev)
+/**
+ * rtrs_clt_pick_path() - the path that a request takes
+ * @clt: the session
+ * @live: paths that take requests
+ * @queue: the request's queue
+ *
+ * Nothing is written that other CPUs share: each goes round on its own, and what is in
+ * flight is counted for each queue, as are what it costs to send and to be answered.
+ * Of equally good paths each has its turn.
+ *
+ * Context: RCU read side, which also keeps the path in order for requests.
+ * Return: the path.
+ */
+struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
+					 const struct rtrs_clt_live *live,
+					 unsigned int queue)
 {
-	lockdep_assert_held(&clt->lock);
-	if (clt->link == ev)
-		return;
-	clt->link = ev;
-	if (clt->opened)
-		clt->link_event(clt->priv, ev);
+	enum rtrs_clt_policy policy = READ_ONCE(clt->policy);
+	unsigned int i, cost, least = UINT_MAX;
+	struct rtrs_clt_path *path, *best;
+	unsigned int turn;
+
+	if (live->nr == 1)
+		return live->path[0];
+	turn = this_cpu_inc_return(*clt->turn) % live->nr;
+	best = live->path[turn];
+	if (policy == RTRS_CLT_RR)
+		return best;
+	for (i = 0; i < live->nr; i++) {
+		path = live->path[turn];
+		cost = rtrs_clt_cost(path, policy, queue);
+		if (cost < least) {
+			least = cost;
+			best = path;
+		}
+		if (++turn == live->nr)
+			turn = 0;
+	}
+	return best;
 }
 
 /**
@@ -76,7 +100,13 @@ int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 	return 0;
 }
 
-static bool rtrs_clt_is_live(struct rtrs_clt_path *path)
+/**
+ * rtrs_clt_is_live() - may a path take requests?
+ * @path: the path
+ *
+ * Context: process, under clt->lock.
+ */
+bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_clt_live *live;
@@ -89,34 +119,116 @@ static bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 	return false;
 }
 
+/* The upper layer hears of each change before the next one can have an effect. */
+static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
+{
+	lockdep_assert_held(&clt->lock);
+	clt->link = ev;
+	queue_work(rtrs_clt_sess_wq, &clt->link_work);
+}
+
+/**
+ * rtrs_clt_link_work() - tell the upper layer what became of the session
+ * @work: in the session
+ */
+void rtrs_clt_link_work(struct work_struct *work)
+{
+	struct rtrs_clt *clt = container_of(work, struct rtrs_clt, link_work);
+	enum rtrs_link_event ev;
+
+	mutex_lock(&clt->lock);
+	while (clt->opened && clt->told != clt->link) {
+		ev = clt->link;
+		clt->telling = true;
+		mutex_unlock(&clt->lock);
+		clt->link_event(clt->priv, ev);
+		mutex_lock(&clt->lock);
+		clt->telling = false;
+		clt->told = ev;
+	}
+	mutex_unlock(&clt->lock);
+}
+
+/*
+ * Whether nothing stands against requests on a new path: -EAGAIN if something does
+ * that is to be waited for.
+ */
+static int rtrs_clt_may_go_live(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+
+	lockdep_assert_held(&clt->lock);
+	if (clt->nr_up) {
+		/* The others lead to a session that the server has lost, so they end. */
+		if (path->sess_id != clt->sess_id)
+			return -ESTALE;
+	} else if (clt->opened && (clt->telling || clt->told != clt->link)) {
+		return -EAGAIN;
+	} else if (rtrs_clt_unfenced(clt)) {
+		return -EAGAIN;
+	}
+	return rtrs_clt_check_limits(path);
+}
+
+/* What requests need is there; the first path begins a session with the server. */
+static int rtrs_clt_try_live(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	int ret;
+
+	mutex_lock(&clt->lock);
+	ret = rtrs_clt_may_go_live(path);
+	if (ret)
+		goto unlock;
+	/* From here on an error takes it down again, in the work item that we are in. */
+	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_UP, 0)) {
+		ret = -ECONNABORTED;
+		goto unlock;
+	}
+	ret = rtrs_clt_live_replace(clt, path, NULL);
+	if (ret)
+		goto unlock;
+	rtrs_hb_start(&path->path, &path->cons[0].con);
+	path->was_live = true;
+	clt->sess_id = path->sess_id;
+	if (!clt->nr_up++) {
+		rtrs_clt_set_limit(clt);
+		rtrs_clt_set_link(clt, RTRS_LINK_UP);
+	}
+unlock:
+	mutex_unlock(&clt->lock);
+	return ret;
+}
+
 /**
  * rtrs_clt_live_add() - a path is connected: let requests take it
  * @path: the path
  *
- * Context: process, the thread that connects it.
- * Return: 0, -ENOMEM, or -ECONNABORTED if something ended the path meanwhile.
+ * The first one of a session that has lost all paths does not take any before the
+ * upper layer has heard of that, and before what the lost ones have left behind on the
+ * server is over: some of it may have failed here, and been made up for.
+ *
+ * Context: the path's work item.
+ * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
+ * leads to another session than they do, -ETIMEDOUT, or why it ended meanwhile.
  */
 int rtrs_clt_live_add(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	int ret;
 
-	mutex_lock(&clt->lock);
-	ret = rtrs_clt_live_replace(clt, path, NULL);
-	if (ret)
-		goto unlock;
-	/* From here on an error takes the path out again, see the work item. */
-	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_CONNECTED, 0)) {
-		ret = -ECONNABORTED;
-		goto unlock;
+	while ((ret = rtrs_clt_try_live(path)) == -EAGAIN) {
+		flush_work(&clt->link_work);
+		ret = rtrs_clt_fence_over(path);
+		if (ret)
+			return ret;
 	}
-	rtrs_hb_start(&path->path, &path->cons[0].con);
-	path->was_live = true;
-	clt->nr_up++;
-	rtrs_clt_link_event(clt, RTRS_LINK_UP);
-unlock:
-	mutex_unlock(&clt->lock);
-	return ret;
+	if (ret)
+		return ret;
+	/* What has waited for a path. */
+	mod_delayed_work(rtrs_clt_fence_wq, &clt->fence_work, 0);
+	rtrs_clt_resume(clt);
+	return 0;
 }
 
 /**
@@ -142,10 +254,10 @@ void rtrs_clt_live_del(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_live_gone() - a path has given its requests back
+ * rtrs_clt_live_gone() - a path has let go of its requests
  * @path: the path, whether it took any or not
  *
- * If it was the last one, this is the moment to tell the upper layer.
+ * If it was the last one, this is the moment from which they wait for a path.
  *
  * Context: process, may sleep.
  */
@@ -157,7 +269,10 @@ void rtrs_clt_live_gone(struct rtrs_clt_path *path)
 		return;
 	path->was_live = false;
 	mutex_lock(&clt->lock);
-	if (!--clt->nr_up)
-		rtrs_clt_link_event(clt, RTRS_LINK_DOWN);
+	if (!--clt->nr_up) {
+		clt->down_since = jiffies;
+		rtrs_clt_set_limit(clt);
+		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
+	}
 	mutex_unlock(&clt->lock);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the client's path states: every state, every event.
+ * KUnit tests of a path's life on the client: its states, every event in each; when it
+ * is tried again. And how its session's policy is written.
  */
 #include <kunit/test.h>
 
@@ -16,22 +17,42 @@ static const struct move_case {
 	enum rtrs_clt_event event;
 	enum rtrs_clt_state next;
 } move_cases[] = {
-	{ "disconnected: connect begins", S(DISCONNECTED), E(CONNECT), S(CONNECTING) },
-	{ "disconnected: connected is nothing", S(DISCONNECTED), E(CONNECTED), SAME },
-	{ "disconnected: fail is nothing", S(DISCONNECTED), E(FAIL), SAME },
-	{ "disconnected: ended is nothing", S(DISCONNECTED), E(ENDED), SAME },
-	{ "connecting: connect is refused", S(CONNECTING), E(CONNECT), SAME },
-	{ "connecting: connected takes requests", S(CONNECTING), E(CONNECTED), S(CONNECTED) },
+	{ "idle: wanted, it waits for its time", S(IDLE), E(WANT), S(WAITING) },
+	{ "idle: its time means nothing", S(IDLE), E(DUE), SAME },
+	{ "idle: up is nothing", S(IDLE), E(UP), SAME },
+	{ "idle: fail is nothing", S(IDLE), E(FAIL), SAME },
+	{ "idle: stopped already", S(IDLE), E(STOP), SAME },
+	{ "idle: ended is nothing", S(IDLE), E(ENDED), SAME },
+	{ "waiting: wanted already", S(WAITING), E(WANT), SAME },
+	{ "waiting: its time has come", S(WAITING), E(DUE), S(CONNECTING) },
+	{ "waiting: up is nothing", S(WAITING), E(UP), SAME },
+	{ "waiting: fail is nothing", S(WAITING), E(FAIL), SAME },
+	{ "waiting: stop ends that", S(WAITING), E(STOP), S(IDLE) },
+	{ "waiting: ended is nothing", S(WAITING), E(ENDED), SAME },
+	{ "connecting: wanted already", S(CONNECTING), E(WANT), SAME },
+	{ "connecting: at it already", S(CONNECTING), E(DUE), SAME },
+	{ "connecting: up takes requests", S(CONNECTING), E(UP), S(CONNECTED) },
 	{ "connecting: fail ends it", S(CONNECTING), E(FAIL), S(ENDING) },
+	{ "connecting: stop ends it for good", S(CONNECTING), E(STOP), S(CLOSING) },
 	{ "connecting: ended is nothing", S(CONNECTING), E(ENDED), SAME },
-	{ "connected: connect is refused", S(CONNECTED), E(CONNECT), SAME },
-	{ "connected: connected is nothing", S(CONNECTED), E(CONNECTED), SAME },
+	{ "connected: wanted already", S(CONNECTED), E(WANT), SAME },
+	{ "connected: its time was before", S(CONNECTED), E(DUE), SAME },
+	{ "connected: up already", S(CONNECTED), E(UP), SAME },
 	{ "connected: fail ends it", S(CONNECTED), E(FAIL), S(ENDING) },
+	{ "connected: stop ends it for good", S(CONNECTED), E(STOP), S(CLOSING) },
 	{ "connected: ended is nothing", S(CONNECTED), E(ENDED), SAME },
-	{ "ending: connect is refused", S(ENDING), E(CONNECT), SAME },
-	{ "ending: connected comes too late", S(ENDING), E(CONNECTED), SAME },
+	{ "ending: it comes up again anyway", S(ENDING), E(WANT), SAME },
+	{ "ending: not before it has ended", S(ENDING), E(DUE), SAME },
+	{ "ending: up comes too late", S(ENDING), E(UP), SAME },
 	{ "ending: only the first fail counts", S(ENDING), E(FAIL), SAME },
-	{ "ending: ended frees it for connect", S(ENDING), E(ENDED), S(DISCONNECTED) },
+	{ "ending: stop makes it for good", S(ENDING), E(STOP), S(CLOSING) },
+	{ "ending: ended, it waits", S(ENDING), E(ENDED), S(WAITING) },
+	{ "closing: wanted, it comes up again", S(CLOSING), E(WANT), S(ENDING) },
+	{ "closing: not before it has ended", S(CLOSING), E(DUE), SAME },
+	{ "closing: up comes too late", S(CLOSING), E(UP), SAME },
+	{ "closing: fail changes nothing", S(CLOSING), E(FAIL), SAME },
+	{ "closing: stopped already", S(CLOSING), E(STOP), SAME },
+	{ "closing: ended, it is idle", S(CLOSING), E(ENDED), S(IDLE) },
 };
 
 KUNIT_ARRAY_PARAM_DESC(move_cases, move_cases, desc);
@@ -39,22 +60,20 @@ KUNIT_ARRAY_PARAM_DESC(move_cases, move_cases, desc);
 static void path_moves(struct kunit *test)
 {
 	const struct move_case *c = test->param_value;
-	enum rtrs_clt_state state = c->state;
-	bool moved = rtrs_clt_next_state(&state, c->event);
 
-	KUNIT_EXPECT_EQ(test, moved, c->next != SAME);
-	KUNIT_EXPECT_EQ(test, state, c->next == SAME ? c->state : c->next);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_next_state(c->state, c->event),
+			c->next == SAME ? c->state : c->next);
 }
 
 static void path_moves_are_all_in_the_table(struct kunit *test)
 {
-	unsigned long seen = 0;
+	u64 seen = 0;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(move_cases); i++)
-		__set_bit(move_cases[i].state * RTRS_CLT_NR_EVENTS +
-			  move_cases[i].event, &seen);
-	KUNIT_EXPECT_EQ(test, seen, BIT(RTRS_CLT_NR_STATES * RTRS_CLT_NR_EVENTS) - 1);
+		seen |= BIT_ULL(move_cases[i].state * RTRS_CLT_NR_EVENTS +
+				move_cases[i].event);
+	KUNIT_EXPECT_EQ(test, seen, BIT_ULL(RTRS_CLT_NR_STATES * RTRS_CLT_NR_EVENTS) - 1);
 }
 
 /* Those who wait are told the first reason, not what follows from it. */
@@ -65,19 +84,119 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	spin_lock_init(&path->state_lock);
 	init_waitqueue_head(&path->wait);
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(CONNECT), 0));
+	path->state = S(WAITING);
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(DUE), 0));
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(FAIL), -EPROTO));
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_path_move(path, E(FAIL), -ECONNRESET));
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_path_move(path, E(CONNECTED), 0));
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_path_move(path, E(UP), 0));
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(STOP), -ECONNABORTED));
 	KUNIT_EXPECT_EQ(test, path->err, -EPROTO);
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(ENDED), 0));
-	KUNIT_EXPECT_EQ(test, path->state, S(DISCONNECTED));
+	KUNIT_EXPECT_EQ(test, path->state, S(IDLE));
+}
+
+static const struct tried_case {
+	const char *desc;
+	enum rtrs_clt_state state;
+	u32 tries;
+	int result, tried;
+} tried_cases[] = {
+	{ "not yet", S(WAITING), 7, -EPROTO, -EINPROGRESS },
+	{ "at it", S(CONNECTING), 7, -EPROTO, -EINPROGRESS },
+	{ "connected", S(CONNECTED), 7, -EPROTO, 0 },
+	{ "connected, counted", S(CONNECTED), 8, 0, 0 },
+	{ "failed, to be tried again", S(WAITING), 8, -ECONNREFUSED, -ECONNREFUSED },
+	{ "failed, given up", S(IDLE), 8, -ECONNREFUSED, -ECONNREFUSED },
+	{ "connected for a moment", S(ENDING), 8, 0, -ECONNABORTED },
+	{ "stopped before it was tried", S(IDLE), 7, -EPROTO, -ECONNABORTED },
+	{ "the counter wraps", S(WAITING), 0, -EHOSTUNREACH, -EHOSTUNREACH },
+};
+
+KUNIT_ARRAY_PARAM_DESC(tried_cases, tried_cases, desc);
+
+static void path_is_waited_for(struct kunit *test)
+{
+	const struct tried_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	spin_lock_init(&path->state_lock);
+	path->state = c->state;
+	path->tries = c->tries;
+	path->result = c->result;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_tried(path, 7), c->tried);
+}
+
+static const struct backoff_case {
+	const char *desc;
+	unsigned int first, max, failures, most;
+} backoff_cases[] = {
+	{ "the first try", 1000, 30000, 0, 1000 },
+	{ "after a failure", 1000, 30000, 1, 2000 },
+	{ "after four", 1000, 30000, 4, 16000 },
+	{ "no more than the most", 1000, 30000, 5, 30000 },
+	{ "failures without end", 1000, 30000, UINT_MAX, 30000 },
+	{ "the most below the first", 1000, 10, 0, 10 },
+	{ "the least of all", 1, 1, 0, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(backoff_cases, backoff_cases, desc);
+
+static void delay_grows_and_jitters(struct kunit *test)
+{
+	const struct backoff_case *c = test->param_value;
+	unsigned int i, ms, least = UINT_MAX, most = 0;
+
+	for (i = 0; i < 1000; i++) {
+		ms = rtrs_clt_backoff(c->first, c->max, c->failures);
+		least = min(least, ms);
+		most = max(most, ms);
+	}
+	KUNIT_EXPECT_LE(test, most, c->most);
+	KUNIT_EXPECT_GE(test, least, c->most / 2);
+	/* Clients spread over half of the time. */
+	KUNIT_EXPECT_GE(test, (most - least) * 10, c->most / 2 * 9);
+}
+
+static const struct policy_case {
+	const char *desc;
+	const char *str;
+	int policy;
+} policy_cases[] = {
+	{ "name", "round-robin", RTRS_CLT_RR },
+	{ "name, with the newline", "min-inflight\n", RTRS_CLT_MI },
+	{ "another name", "min-latency\n", RTRS_CLT_ML },
+	{ "capital letters", "RR\n", RTRS_CLT_RR },
+	{ "small letters", "mi", RTRS_CLT_MI },
+	{ "letters of either kind", "mL\n", RTRS_CLT_ML },
+	{ "number", "0\n", RTRS_CLT_RR },
+	{ "number 1", "1", RTRS_CLT_MI },
+	{ "number 2", "2\n", RTRS_CLT_ML },
+	{ "no such number", "3", -EINVAL },
+	{ "one letter", "r", -EINVAL },
+	{ "three letters", "rrr", -EINVAL },
+	{ "nothing", "", -EINVAL },
+	{ "a newline", "\n", -EINVAL },
+	{ "part of a name", "round", -EINVAL },
+	{ "what reading shows", "round-robin (RR: 0)", -EINVAL },
+};
+
+KUNIT_ARRAY_PARAM_DESC(policy_cases, policy_cases, desc);
+
+static void policy_is_written_in_three_ways(struct kunit *test)
+{
+	const struct policy_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_policy(c->str), c->policy);
 }
 
 static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
+	KUNIT_CASE_PARAM(path_is_waited_for, tried_cases_gen_params),
+	KUNIT_CASE_PARAM(delay_grows_and_jitters, backoff_cases_gen_params),
+	KUNIT_CASE_PARAM(policy_is_written_in_three_ways, policy_cases_gen_params),
 	{}
 };
 

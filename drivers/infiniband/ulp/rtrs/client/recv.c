@@ -82,6 +82,10 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 		}
 		rtrs_clt_answer(con, slot, rtrs_imm_rsp_err(payload), new_rkey);
 		return;
+	case RTRS_IMM_FENCED:
+		if (con->con.cid || !rtrs_clt_fence_answer(path, payload))
+			break;
+		return;
 	default:
 		if (rtrs_hb_recv(&con->con, imm))
 			return;

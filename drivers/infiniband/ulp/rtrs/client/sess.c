@@ -12,6 +12,11 @@
 MODULE_DESCRIPTION("RTRS client");
 MODULE_LICENSE("GPL");
 
+bool rtrs_clt_fencing = true;
+module_param_named(fencing, rtrs_clt_fencing, bool, 0644);
+MODULE_PARM_DESC(fencing,
+		 "Have servers that can do so fence dead paths, for sessions that are opened from now on (default Y)");
+
 /* Guards rtrs_clt_list: names of sessions are unique. */
 static DEFINE_MUTEX(rtrs_clt_lock);
 static LIST_HEAD(rtrs_clt_list);
@@ -38,28 +43,209 @@ static void rtrs_clt_list_del(struct rtrs_clt *clt)
 	mutex_unlock(&rtrs_clt_lock);
 }
 
-/* Makes all paths and connects them; it takes one to have a session. */
+/* The path is the session's from now on. */
+static int rtrs_clt_take_path(struct rtrs_clt *clt, struct rtrs_clt_path *path)
+{
+	int ret = 0;
+
+	mutex_lock(&clt->lock);
+	if (clt->closing)
+		ret = -ENODEV;
+	else if (clt->nr_paths == RTRS_MAX_PATHS)
+		ret = -EMFILE;
+	else
+		ret = rtrs_clt_path_claim_locked(path);
+	if (!ret) {
+		list_add_tail(&path->entry, &clt->paths);
+		clt->nr_paths++;
+	}
+	mutex_unlock(&clt->lock);
+	return ret;
+}
+
+/**
+ * rtrs_clt_remove_path() - take a path out of its session and destroy it
+ * @path: the path, kept alive by the caller
+ *
+ * Nothing is done if somebody else does that.
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_clt_remove_path(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	bool ours;
+
+	get_device(&clt->dev);
+	mutex_lock(&clt->lock);
+	ours = !path->leaving;
+	path->leaving = true;
+	mutex_unlock(&clt->lock);
+	if (ours) {
+		rtrs_clt_path_destroy(path);
+		mutex_lock(&clt->lock);
+		/* Now another one may have its name. */
+		list_del(&path->entry);
+		clt->nr_paths--;
+		mutex_unlock(&clt->lock);
+		wake_up_all(&clt->wait);
+	}
+	put_device(&clt->dev);
+}
+
+/* Makes a path and has it connected; the caller gets a reference. */
+static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
+						 const struct rtrs_addr *addr,
+						 u32 *tries)
+{
+	struct rtrs_clt_path *path;
+	int ret;
+
+	path = rtrs_clt_path_create(clt, addr);
+	if (IS_ERR(path))
+		return path;
+	kobject_get(&path->kobj);
+	ret = rtrs_clt_take_path(clt, path);
+	if (ret) {
+		rtrs_clt_path_destroy(path);
+		kobject_put(&path->kobj);
+		return ERR_PTR(ret);
+	}
+	*tries = rtrs_clt_path_want(path);
+	return path;
+}
+
+/**
+ * rtrs_clt_add_path() - add a path to a session, and connect it
+ * @clt: the session
+ * @addr: where it goes
+ *
+ * Context: process, may sleep; any number of them at a time.
+ * Return: 0 when it is connected; -EEXIST if there is one between these addresses,
+ * -EMFILE if there are too many, -EINTR, or why it can't be connected.
+ */
+int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
+{
+	struct rtrs_clt_path *path;
+	u32 tries;
+	int ret;
+
+	path = rtrs_clt_begin_path(clt, addr, &tries);
+	if (IS_ERR(path))
+		return PTR_ERR(path);
+	ret = rtrs_clt_path_await(path, tries);
+	if (ret)
+		rtrs_clt_remove_path(path);
+	kobject_put(&path->kobj);
+	return ret;
+}
+
+/* What has come of all paths; -EINPROGRESS if that is to be waited for. */
+static int rtrs_clt_paths_tried(struct rtrs_clt *clt, bool patient)
+{
+	struct rtrs_clt_path *path;
+	bool up = false, busy = false;
+	int ret, err = 0;
+
+	mutex_lock(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry) {
+		ret = rtrs_clt_path_tried(path, 0);
+		if (!ret)
+			up = true;
+		else if (ret == -EINPROGRESS)
+			busy = true;
+		else if (!err || ret == -EEXIST)
+			err = ret;
+	}
+	mutex_unlock(&clt->lock);
+	if (err == -EEXIST)
+		return err;
+	if (busy && (patient || !up))
+		return -EINPROGRESS;
+	return up ? 0 : err;
+}
+
+static int rtrs_clt_wait_tried(struct rtrs_clt *clt)
+{
+	long left = msecs_to_jiffies(RTRS_CLT_OPEN_MS);
+	long ret;
+	int seen;
+
+	for (;;) {
+		/* What comes after this wakes us. */
+		seen = atomic_read(&clt->results);
+		ret = rtrs_clt_paths_tried(clt, left);
+		if (ret != -EINPROGRESS)
+			return ret;
+		ret = wait_event_interruptible_timeout(clt->wait,
+						       atomic_read(&clt->results) != seen,
+						       left ?: MAX_SCHEDULE_TIMEOUT);
+		if (ret < 0)
+			return -EINTR;
+		if (left)
+			left = ret;
+	}
+}
+
+/* Makes all paths and has them connected; it takes one to have a session. */
 static int rtrs_clt_connect_paths(struct rtrs_clt *clt,
 				  const struct rtrs_clt_params *params)
 {
 	struct rtrs_clt_path *path;
 	unsigned int i;
-	int ret, err = 0;
+	u32 tries;
 
 	for (i = 0; i < params->nr_paths; i++) {
-		path = rtrs_clt_path_create(clt, &params->paths[i]);
+		path = rtrs_clt_begin_path(clt, &params->paths[i], &tries);
 		if (IS_ERR(path))
 			return PTR_ERR(path);
-		clt->paths[clt->nr_paths++] = path;
-		ret = rtrs_clt_path_connect(path);
-		if (!ret)
-			clt->have_limits = true;
-		else if (ret == -EINTR || ret == -EEXIST)
-			return ret;
-		else if (!err)
-			err = ret;
+		kobject_put(&path->kobj);
 	}
-	return clt->have_limits ? 0 : err;
+	return rtrs_clt_wait_tried(clt);
+}
+
+static void rtrs_clt_defaults(struct rtrs_clt *clt)
+{
+	clt->policy = RTRS_CLT_MI;
+	clt->hb.interval_ms = RTRS_HB_INTERVAL_MS;
+	clt->hb.max_missed = RTRS_HB_MAX_MISSED;
+	clt->max_reconnects = -1;
+	clt->reconnect_ms = RTRS_CLT_RECONNECT_MS;
+	clt->reconnect_max_ms = RTRS_CLT_RECONNECT_MAX_MS;
+	clt->failover_timeout = RTRS_CLT_FAILOVER_S;
+	clt->unfenced_ms = RTRS_CLT_UNFENCED_MS;
+}
+
+static struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
+{
+	struct rtrs_clt *clt;
+
+	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
+	if (!clt)
+		return ERR_PTR(-ENOMEM);
+	clt->turn = alloc_percpu(unsigned int);
+	if (!clt->turn) {
+		kfree(clt);
+		return ERR_PTR(-ENOMEM);
+	}
+	strscpy(clt->name, params->sessname, sizeof(clt->name));
+	uuid_gen(&clt->uuid);
+	clt->nr_queues = params->nr_queues;
+	clt->fencing = rtrs_clt_fencing;
+	clt->port = rtrs_addr_port(&params->paths[0]);
+	clt->link_event = params->link_event;
+	clt->again = params->again;
+	clt->priv = params->priv;
+	clt->link = RTRS_LINK_DOWN;
+	clt->told = RTRS_LINK_DOWN;
+	mutex_init(&clt->lock);
+	init_waitqueue_head(&clt->wait);
+	INIT_LIST_HEAD(&clt->paths);
+	INIT_WORK(&clt->link_work, rtrs_clt_link_work);
+	rtrs_clt_failover_init(clt);
+	rtrs_clt_defaults(clt);
+	rtrs_clt_sysfs_init_sess(clt);
+	return clt;
 }
 
 /**
@@ -67,10 +253,11 @@ static int rtrs_clt_connect_paths(struct rtrs_clt *clt,
  * @params: what it is to be; not needed any more on return
  *
  * Context: process, may sleep; a fatal or any other signal ends it early.
- * Return: the session, as soon as one of its paths is connected and all have been
- * tried, or an ERR_PTR(): -EINVAL, -ENOMEM, -EEXIST if a session of that name
- * is open, -EINTR, or why the first path could not be connected, such as
- * -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT, -EPROTO.
+ * Return: the session, when one of its paths is connected and all have been tried, or
+ * for long enough; the others are tried again and again. Or an ERR_PTR(): -EINVAL,
+ * -ENOMEM, -EEXIST if a session of that name is open or two paths are the same, -EINTR,
+ * or why the first path could not be connected, such as -EHOSTUNREACH, -ECONNREFUSED,
+ * -ETIMEDOUT, -EPROTO.
  */
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 {
@@ -81,22 +268,9 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 	    params->nr_queues >= RTRS_MAX_CONS || !params->nr_paths ||
 	    params->nr_paths > RTRS_MAX_PATHS)
 		return ERR_PTR(-EINVAL);
-	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
-	if (!clt)
-		return ERR_PTR(-ENOMEM);
-	strscpy(clt->name, params->sessname, sizeof(clt->name));
-	uuid_gen(&clt->uuid);
-	clt->nr_queues = params->nr_queues;
-	clt->link_event = params->link_event;
-	clt->link = RTRS_LINK_DOWN;
-	clt->priv = params->priv;
-	mutex_init(&clt->lock);
-	clt->turn = alloc_percpu(unsigned int);
-	if (!clt->turn) {
-		kfree(clt);
-		return ERR_PTR(-ENOMEM);
-	}
-	rtrs_clt_sysfs_init_sess(clt);
+	clt = rtrs_clt_alloc(params);
+	if (IS_ERR(clt))
+		return clt;
 	ret = rtrs_clt_list_add(clt);
 	if (ret)
 		goto put_dev;
@@ -109,13 +283,11 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 		return ERR_PTR(ret);
 	}
 	mutex_lock(&clt->lock);
-	clt->opened = clt->link == RTRS_LINK_UP;
-	ret = clt->opened ? 0 : -ECONNABORTED;
+	clt->told = RTRS_LINK_UP;
+	clt->opened = true;
 	mutex_unlock(&clt->lock);
-	if (ret) {
-		rtrs_clt_close(clt);
-		return ERR_PTR(ret);
-	}
+	/* It may be down by now. */
+	queue_work(rtrs_clt_sess_wq, &clt->link_work);
 	return clt;
 
 list_del:
@@ -126,24 +298,55 @@ put_dev:
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_open);
 
+/* A path that nobody is removing yet. */
+static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_path *path, *found = NULL;
+
+	mutex_lock(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry)
+		if (!path->leaving)
+			found = path;
+	if (found)
+		kobject_get(&found->kobj);
+	mutex_unlock(&clt->lock);
+	return found;
+}
+
 /**
  * rtrs_clt_close() - close a session
- * @clt: the session; the caller submits nothing to it any more
+ * @clt: the session; the caller submits nothing to it any more, and does not resume it
  *
- * Requests in flight are completed with -ECONNABORTED. No link_event() is called
- * after this has begun to end paths, and none runs when it returns.
+ * Requests in flight, or that wait, are completed with -ECONNABORTED. No link_event()
+ * is called after this has begun to end paths, and none runs when it returns.
  *
  * Context: process, may sleep; not from link_event() or a request's done().
  */
 void rtrs_clt_close(struct rtrs_clt *clt)
 {
-	unsigned int i;
+	struct rtrs_clt_path *path;
 
 	mutex_lock(&clt->lock);
 	clt->opened = false;
+	clt->closing = true;
 	mutex_unlock(&clt->lock);
-	for (i = 0; i < clt->nr_paths; i++)
-		rtrs_clt_path_destroy(clt->paths[i]);
+	/* Such an event may be waited for by a path that comes up. */
+	flush_work(&clt->link_work);
+	/* They end side by side. */
+	mutex_lock(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry)
+		rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
+	mutex_unlock(&clt->lock);
+	while ((path = rtrs_clt_any_path(clt))) {
+		rtrs_clt_remove_path(path);
+		kobject_put(&path->kobj);
+	}
+	/* Others may be removed by somebody else. */
+	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
+	mutex_lock(&clt->lock);
+	mutex_unlock(&clt->lock);
+	cancel_work_sync(&clt->link_work);
+	rtrs_clt_failover_exit(clt);
 	rtrs_clt_sysfs_del(clt);
 	/* Only now may the name be used again. */
 	rtrs_clt_list_del(clt);
@@ -162,17 +365,36 @@ void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits)
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_limits);
 
+static void rtrs_clt_destroy_wqs(void)
+{
+	if (rtrs_clt_wq)
+		destroy_workqueue(rtrs_clt_wq);
+	if (rtrs_clt_fence_wq)
+		destroy_workqueue(rtrs_clt_fence_wq);
+	if (rtrs_clt_sess_wq)
+		destroy_workqueue(rtrs_clt_sess_wq);
+}
+
+/* None of them waits behind another, also when there is no memory for threads. */
+static int rtrs_clt_alloc_wqs(void)
+{
+	unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
+
+	rtrs_clt_wq = alloc_workqueue("rtrs-client", flags, 0);
+	rtrs_clt_fence_wq = alloc_workqueue("rtrs-clt-fence", flags, 0);
+	rtrs_clt_sess_wq = alloc_workqueue("rtrs-clt-sess", flags, 0);
+	return rtrs_clt_wq && rtrs_clt_fence_wq && rtrs_clt_sess_wq ? 0 : -ENOMEM;
+}
+
 static int __init rtrs_clt_init(void)
 {
 	int ret;
 
-	rtrs_clt_wq = alloc_workqueue("rtrs-client",
-				      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rtrs_clt_wq)
-		return -ENOMEM;
-	ret = rtrs_clt_sysfs_init();
+	ret = rtrs_clt_alloc_wqs();
+	if (!ret)
+		ret = rtrs_clt_sysfs_init();
 	if (ret)
-		destroy_workqueue(rtrs_clt_wq);
+		rtrs_clt_destroy_wqs();
 	return ret;
 }
 module_init(rtrs_clt_init);
@@ -180,7 +402,7 @@ module_init(rtrs_clt_init);
 static void __exit rtrs_clt_exit(void)
 {
 	rtrs_clt_sysfs_exit();
-	destroy_workqueue(rtrs_clt_wq);
+	rtrs_clt_destroy_wqs();
 	/* Arrays of paths may still wait for their grace period. */
 	rcu_barrier();
 }

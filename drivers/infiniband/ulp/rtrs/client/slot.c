@@ -46,26 +46,30 @@ free_slot:
 	return ERR_PTR(ret);
 }
 
-/* Also gives the slot's request back, if there is one. */
+/* Its request, if there is one, goes to @ios. */
 static void rtrs_clt_slot_free(struct rtrs_clt_path *path,
-			       struct rtrs_clt_slot *slot)
+			       struct rtrs_clt_slot *slot, struct list_head *ios)
 {
-	rtrs_clt_slot_abort(path, slot);
+	struct rtrs_clt_io *io = rtrs_clt_slot_strand(path, slot);
+
+	if (io)
+		list_add_tail(&io->entry, ios);
 	ib_dma_unmap_single(path->path.dev, slot->hdr_dma, sizeof(slot->hdr),
 			    DMA_TO_DEVICE);
 	kfree(slot);
 }
 
 static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
-				struct rtrs_clt_slot **slots)
+				struct rtrs_clt_slot **slots,
+				struct list_head *ios)
 {
 	u32 i;
 
-	/* All keys are invalid before the first request is given back. */
+	/* All keys are invalid before the first request leaves the path. */
 	for (i = 0; i < path->nr_slots && slots[i]; i++)
 		ib_dereg_mr(slots[i]->mr);
 	for (i = 0; i < path->nr_slots && slots[i]; i++)
-		rtrs_clt_slot_free(path, slots[i]);
+		rtrs_clt_slot_free(path, slots[i], ios);
 	xa_destroy(&path->mrs);
 	kvfree(slots);
 }
@@ -81,6 +85,7 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt_slot **slots;
+	LIST_HEAD(none);
 	int ret;
 	u32 i;
 
@@ -92,7 +97,7 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 		if (IS_ERR(slots[i])) {
 			ret = PTR_ERR(slots[i]);
 			slots[i] = NULL;
-			rtrs_clt_slots_drop(path, slots);
+			rtrs_clt_slots_drop(path, slots, &none);
 			return ret;
 		}
 	}
@@ -102,16 +107,17 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_slots_free() - give requests back to their owner, and free the slots
+ * rtrs_clt_slots_free() - free the slots
  * @path: a path whose queue pairs, if any, are drained
+ * @ios: takes the requests that were in them
  *
  * Context: process, may sleep.
  */
-void rtrs_clt_slots_free(struct rtrs_clt_path *path)
+void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios)
 {
 	struct rtrs_clt_slot **slots = path->slots;
 
 	path->slots = NULL;
 	if (slots)
-		rtrs_clt_slots_drop(path, slots);
+		rtrs_clt_slots_drop(path, slots, ios);
 }

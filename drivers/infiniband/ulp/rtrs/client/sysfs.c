@@ -3,10 +3,14 @@
  * /sys/class/rtrs-client; see Documentation/ABI/testing/sysfs-class-rtrs-client.
  *
  * A session is a device of the class, and is freed by it. A path has a folder
- * from the first time that it is connected, since its name holds the source
- * address, until it is destroyed, and is freed with it.
+ * from the end of its first try to connect until it is destroyed, and is freed with
+ * it.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 
 #include "clt.h"
@@ -19,19 +23,205 @@ static void rtrs_clt_dev_release(struct device *dev)
 	kfree(clt);
 }
 
+static struct rtrs_clt *to_clt(struct device *dev)
+{
+	return container_of(dev, struct rtrs_clt, dev);
+}
+
+static ssize_t add_path_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "Usage: echo [SRC,]DST > %s; ends are ip:ADDRESS or gid:GID\n",
+			  attr->attr.name);
+}
+
+static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
+			      const char *buf, size_t count)
+{
+	struct rtrs_clt *clt = to_clt(dev);
+	struct rtrs_addr addr;
+	char *str;
+	int ret;
+
+	str = kstrndup(buf, count, GFP_KERNEL);
+	if (!str)
+		return -ENOMEM;
+	ret = rtrs_addr_parse(strim(str), clt->port, &addr);
+	kfree(str);
+	return ret ?: rtrs_clt_add_path(clt, &addr) ?: count;
+}
+static DEVICE_ATTR_RW(add_path);
+
+static const struct {
+	const char *name;
+	const char *short_name;
+} rtrs_clt_policies[RTRS_CLT_NR_POLICIES] = {
+	[RTRS_CLT_RR] = { "round-robin", "RR" },
+	[RTRS_CLT_MI] = { "min-inflight", "MI" },
+	[RTRS_CLT_ML] = { "min-latency", "ML" },
+};
+
+static ssize_t mp_policy_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	enum rtrs_clt_policy policy = READ_ONCE(to_clt(dev)->policy);
+
+	return sysfs_emit(buf, "%s (%s: %d)\n", rtrs_clt_policies[policy].name,
+			  rtrs_clt_policies[policy].short_name, policy);
+}
+
+/**
+ * rtrs_clt_parse_policy() - a policy as users write it
+ * @str: its name, the two letters in either case, or its number
+ *
+ * Return: the policy, or -EINVAL.
+ */
+VISIBLE_IF_KUNIT int rtrs_clt_parse_policy(const char *str)
+{
+	char number[2] = "0";
+	int i;
+
+	for (i = 0; i < RTRS_CLT_NR_POLICIES; i++, number[0]++)
+		if (sysfs_streq(str, rtrs_clt_policies[i].name) ||
+		    sysfs_streq(str, number) ||
+		    (!strncasecmp(str, rtrs_clt_policies[i].short_name, 2) &&
+		     sysfs_streq(str + 2, "")))
+			return i;
+	return -EINVAL;
+}
+
+static ssize_t mp_policy_store(struct device *dev, struct device_attribute *attr,
+			       const char *buf, size_t count)
+{
+	int policy = rtrs_clt_parse_policy(buf);
+
+	if (policy < 0)
+		return policy;
+	WRITE_ONCE(to_clt(dev)->policy, policy);
+	return count;
+}
+static DEVICE_ATTR_RW(mp_policy);
+
+/**
+ * struct rtrs_clt_number - an attribute of a session that is a number
+ * @attr: name and mode
+ * @offset: of the int in struct rtrs_clt
+ * @min: least value
+ * @max: greatest value
+ * @changed: called when it was written, under clt->lock; may be NULL
+ */
+struct rtrs_clt_number {
+	struct device_attribute attr;
+	size_t offset;
+	int min;
+	int max;
+	void (*changed)(struct rtrs_clt *clt);
+};
+
+static int *rtrs_clt_number(struct device *dev, struct device_attribute *attr)
+{
+	struct rtrs_clt_number *number = container_of(attr,
+						      struct rtrs_clt_number,
+						      attr);
+
+	return (void *)to_clt(dev) + number->offset;
+}
+
+static ssize_t rtrs_clt_number_show(struct device *dev,
+				    struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(*rtrs_clt_number(dev, attr)));
+}
+
+static ssize_t rtrs_clt_number_store(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count)
+{
+	struct rtrs_clt_number *number = container_of(attr,
+						      struct rtrs_clt_number,
+						      attr);
+	struct rtrs_clt *clt = to_clt(dev);
+	int value, ret;
+
+	ret = kstrtoint(buf, 0, &value);
+	if (ret)
+		return ret;
+	if (value < number->min || value > number->max)
+		return -EINVAL;
+	mutex_lock(&clt->lock);
+	WRITE_ONCE(*rtrs_clt_number(dev, attr), value);
+	/* What it would set off is over, or is being ended. */
+	if (number->changed && !clt->closing)
+		number->changed(clt);
+	mutex_unlock(&clt->lock);
+	return count;
+}
+
+/* Heartbeats go by the new numbers from now on, not only after the next one. */
+static void rtrs_clt_hb_changed(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_path *path;
+
+	list_for_each_entry(path, &clt->paths, entry)
+		if (rtrs_clt_is_live(path))
+			rtrs_hb_changed(&path->path);
+}
+
+/* Waits that have begun count from their beginning. */
+static void rtrs_clt_limit_changed(struct rtrs_clt *clt)
+{
+	rtrs_clt_set_limit(clt);
+}
+
+#define RTRS_CLT_NUMBER(_name, _field, _min, _max, _changed)		\
+	static struct rtrs_clt_number rtrs_clt_number_##_name = {	\
+		.attr = __ATTR(_name, 0644, rtrs_clt_number_show,	\
+			       rtrs_clt_number_store),			\
+		.offset = offsetof(struct rtrs_clt, _field),		\
+		.min = _min,						\
+		.max = _max,						\
+		.changed = _changed,					\
+	}
+
+RTRS_CLT_NUMBER(max_reconnect_attempts, max_reconnects, -1, INT_MAX, NULL);
+RTRS_CLT_NUMBER(reconnect_delay_ms, reconnect_ms, 1, 3600000, NULL);
+RTRS_CLT_NUMBER(reconnect_delay_max_ms, reconnect_max_ms, 1, 3600000, NULL);
+RTRS_CLT_NUMBER(hb_interval_ms, hb.interval_ms, 10, 3600000, rtrs_clt_hb_changed);
+RTRS_CLT_NUMBER(hb_max_missed, hb.max_missed, 1, 1000, NULL);
+RTRS_CLT_NUMBER(failover_timeout, failover_timeout, -1, 1000000,
+		rtrs_clt_limit_changed);
+RTRS_CLT_NUMBER(unfenced_delay_ms, unfenced_ms, 0, 3600000, NULL);
+
+static struct attribute *rtrs_clt_attrs[] = {
+	&dev_attr_add_path.attr,
+	&dev_attr_mp_policy.attr,
+	&rtrs_clt_number_max_reconnect_attempts.attr.attr,
+	&rtrs_clt_number_reconnect_delay_ms.attr.attr,
+	&rtrs_clt_number_reconnect_delay_max_ms.attr.attr,
+	&rtrs_clt_number_hb_interval_ms.attr.attr,
+	&rtrs_clt_number_hb_max_missed.attr.attr,
+	&rtrs_clt_number_failover_timeout.attr.attr,
+	&rtrs_clt_number_unfenced_delay_ms.attr.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(rtrs_clt);
+
 static struct class rtrs_clt_class = {
 	.name = "rtrs-client",
 	.dev_release = rtrs_clt_dev_release,
+	.dev_groups = rtrs_clt_groups,
 };
 
 /**
  * struct rtrs_clt_path_attr - an attribute in a path's folder
  * @attr: name and mode
- * @show: formats it
+ * @show: formats it; NULL if it is only written to
+ * @store: does what was asked for; takes a 1 and nothing else
  */
 struct rtrs_clt_path_attr {
 	struct attribute attr;
 	ssize_t (*show)(struct rtrs_clt_path *path, char *buf);
+	int (*store)(struct rtrs_clt_path *path);
 };
 
 static ssize_t rtrs_clt_path_attr_show(struct kobject *kobj,
@@ -39,13 +229,33 @@ static ssize_t rtrs_clt_path_attr_show(struct kobject *kobj,
 {
 	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
 						  kobj);
+	struct rtrs_clt_path_attr *a = container_of(attr,
+						    struct rtrs_clt_path_attr,
+						    attr);
 
-	return container_of(attr, struct rtrs_clt_path_attr, attr)->show(path,
-									 buf);
+	if (!a->show)
+		return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->name);
+	return a->show(path, buf);
+}
+
+static ssize_t rtrs_clt_path_attr_store(struct kobject *kobj,
+					struct attribute *attr,
+					const char *buf, size_t count)
+{
+	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
+						  kobj);
+	struct rtrs_clt_path_attr *a = container_of(attr,
+						    struct rtrs_clt_path_attr,
+						    attr);
+
+	if (!sysfs_streq(buf, "1"))
+		return -EINVAL;
+	return a->store(path) ?: count;
 }
 
 static const struct sysfs_ops rtrs_clt_path_ops = {
 	.show = rtrs_clt_path_attr_show,
+	.store = rtrs_clt_path_attr_store,
 };
 
 static void rtrs_clt_path_release(struct kobject *kobj)
@@ -59,6 +269,11 @@ static void rtrs_clt_path_release(struct kobject *kobj)
 
 #define RTRS_CLT_PATH_ATTR(_name) \
 	static struct rtrs_clt_path_attr rtrs_clt_path_attr_##_name = __ATTR_RO(_name)
+#define RTRS_CLT_PATH_ACTION(_name, _store)				\
+	static struct rtrs_clt_path_attr rtrs_clt_path_attr_##_name = {	\
+		.attr = { .name = #_name, .mode = 0644 },		\
+		.store = _store,					\
+	}
 
 static ssize_t state_show(struct rtrs_clt_path *path, char *buf)
 {
@@ -107,6 +322,36 @@ static ssize_t cur_latency_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(cur_latency);
 
+RTRS_CLT_PATH_ACTION(reconnect, rtrs_clt_path_reconnect);
+RTRS_CLT_PATH_ACTION(disconnect, rtrs_clt_path_disconnect);
+
+static int rtrs_clt_path_remove(struct rtrs_clt_path *path);
+
+RTRS_CLT_PATH_ACTION(remove_path, rtrs_clt_path_remove);
+
+static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
+{
+	struct device *dev = &path->clt->dev;
+	int ret = -ENODEV;
+
+	/* This file is what keeps all of that, but no more in a moment. */
+	if (!try_module_get(THIS_MODULE))
+		return ret;
+	get_device(dev);
+	kobject_get(&path->kobj);
+	/* The path's folder can't go while a file in it is in use: give this up. */
+	if (sysfs_remove_file_self(&path->kobj,
+				   &rtrs_clt_path_attr_remove_path.attr)) {
+		pr_info("%s: path is removed\n", path->path.name);
+		rtrs_clt_remove_path(path);
+		ret = 0;
+	}
+	kobject_put(&path->kobj);
+	put_device(dev);
+	module_put(THIS_MODULE);
+	return ret;
+}
+
 static struct attribute *rtrs_clt_path_attrs[] = {
 	&rtrs_clt_path_attr_state.attr,
 	&rtrs_clt_path_attr_hca_name.attr,
@@ -114,6 +359,9 @@ static struct attribute *rtrs_clt_path_attrs[] = {
 	&rtrs_clt_path_attr_src_addr.attr,
 	&rtrs_clt_path_attr_dst_addr.attr,
 	&rtrs_clt_path_attr_cur_latency.attr,
+	&rtrs_clt_path_attr_reconnect.attr,
+	&rtrs_clt_path_attr_disconnect.attr,
+	&rtrs_clt_path_attr_remove_path.attr,
 	NULL
 };
 
@@ -121,28 +369,111 @@ static const struct attribute_group rtrs_clt_path_group = {
 	.attrs = rtrs_clt_path_attrs,
 };
 
-static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
+static void rtrs_clt_sum_stats(struct rtrs_clt_path *path,
+			       struct rtrs_clt_stats *sum)
 {
-	struct rtrs_clt_stats sum = {}, *stats;
+	struct rtrs_clt_stats *stats;
 	int cpu, i;
 
+	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
 		stats = per_cpu_ptr(path->stats, cpu);
 		for (i = 0; i < 2; i++) {
-			sum.ops[i] += stats->ops[i];
-			sum.bytes[i] += stats->bytes[i];
+			sum->ops[i] += READ_ONCE(stats->ops[i]);
+			sum->bytes[i] += READ_ONCE(stats->bytes[i]);
 		}
-		sum.done += stats->done;
+		sum->done += READ_ONCE(stats->done);
 	}
+}
+
+static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
+{
+	struct rtrs_clt_stats base, sum;
+	u64 failed_over;
+
+	mutex_lock(&path->clt->lock);
+	base = path->stats_base;
+	failed_over = path->failed_over;
+	rtrs_clt_sum_stats(path, &sum);
+	mutex_unlock(&path->clt->lock);
 	/* Sums of counters that move meanwhile: never show less than none. */
-	return sysfs_emit(buf, "%llu %llu %llu %llu %lld 0\n",
-			  sum.ops[0], sum.bytes[0], sum.ops[1], sum.bytes[1],
-			  max(0LL, (s64)(sum.ops[0] + sum.ops[1] - sum.done)));
+	return sysfs_emit(buf, "%llu %llu %llu %llu %lld %llu\n",
+			  sum.ops[0] - base.ops[0], sum.bytes[0] - base.bytes[0],
+			  sum.ops[1] - base.ops[1], sum.bytes[1] - base.bytes[1],
+			  max(0LL, (s64)(sum.ops[0] + sum.ops[1] - sum.done)),
+			  failed_over);
 }
 RTRS_CLT_PATH_ATTR(rdma);
 
+static ssize_t reconnects_show(struct rtrs_clt_path *path, char *buf)
+{
+	return sysfs_emit(buf, "%u %u\n", READ_ONCE(path->reconnects[1]),
+			  READ_ONCE(path->reconnects[0]));
+}
+RTRS_CLT_PATH_ATTR(reconnects);
+
+static ssize_t cpu_migration_from_show(struct rtrs_clt_path *path, char *buf)
+{
+	int cpu, len = 0;
+
+	for_each_possible_cpu(cpu)
+		len += sysfs_emit_at(buf, len, "%d ",
+				     atomic_read(&per_cpu_ptr(path->stats, cpu)->migrated_from));
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+RTRS_CLT_PATH_ATTR(cpu_migration_from);
+
+static ssize_t cpu_migration_to_show(struct rtrs_clt_path *path, char *buf)
+{
+	int cpu, len = 0;
+
+	for_each_possible_cpu(cpu)
+		len += sysfs_emit_at(buf, len, "%u ",
+				     READ_ONCE(per_cpu_ptr(path->stats, cpu)->migrated_to));
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+RTRS_CLT_PATH_ATTR(cpu_migration_to);
+
+static ssize_t hb_latency_show(struct rtrs_clt_path *path, char *buf)
+{
+	int i, len = 0;
+
+	for (i = 0; i < RTRS_HB_BUCKETS; i++)
+		len += sysfs_emit_at(buf, len, i ? " %u" : "%u",
+				     READ_ONCE(path->path.hb_hist[i]));
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+RTRS_CLT_PATH_ATTR(hb_latency);
+
+/* What is counted meanwhile may be lost; requests in flight are not. */
+static int rtrs_clt_reset_stats(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt_stats *stats;
+	int cpu;
+
+	mutex_lock(&path->clt->lock);
+	rtrs_clt_sum_stats(path, &path->stats_base);
+	path->failed_over = 0;
+	mutex_unlock(&path->clt->lock);
+	for_each_possible_cpu(cpu) {
+		stats = per_cpu_ptr(path->stats, cpu);
+		WRITE_ONCE(stats->migrated_to, 0);
+		atomic_set(&stats->migrated_from, 0);
+	}
+	memset(path->reconnects, 0, sizeof(path->reconnects));
+	memset(path->path.hb_hist, 0, sizeof(path->path.hb_hist));
+	return 0;
+}
+
+RTRS_CLT_PATH_ACTION(reset_all, rtrs_clt_reset_stats);
+
 static struct attribute *rtrs_clt_path_stats_attrs[] = {
 	&rtrs_clt_path_attr_rdma.attr,
+	&rtrs_clt_path_attr_reconnects.attr,
+	&rtrs_clt_path_attr_cpu_migration_from.attr,
+	&rtrs_clt_path_attr_cpu_migration_to.attr,
+	&rtrs_clt_path_attr_hb_latency.attr,
+	&rtrs_clt_path_attr_reset_all.attr,
 	NULL
 };
 
@@ -165,7 +496,7 @@ static const struct kobj_type rtrs_clt_path_type = {
 
 /**
  * rtrs_clt_path_sysfs_init() - make a path freeable
- * @path: a new path; rtrs_clt_path_sysfs_del() frees it from now on
+ * @path: a new path; kobject_put() frees it from now on
  */
 void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path)
 {
@@ -173,55 +504,99 @@ void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_shown() - has the session another path between these addresses?
- * @path: the path, both its addresses known
+ * rtrs_clt_path_claim_locked() - be the session's only path between these addresses
+ * @path: the path
+ *
+ * Context: process, under clt->lock.
+ * Return: 0, or -EEXIST.
  */
-bool rtrs_clt_path_shown(const struct rtrs_clt_path *path)
+int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 {
-	const struct rtrs_clt *clt = path->clt;
-	char name[RTRS_PATH_STR_LEN];
-	unsigned int i;
+	char str[RTRS_PATH_STR_LEN];
+	struct rtrs_clt_path *other;
 
-	rtrs_addr_format(&path->addr, name, sizeof(name));
-	for (i = 0; i < clt->nr_paths; i++)
-		if (clt->paths[i] != path && clt->paths[i]->in_sysfs &&
-		    !strcmp(kobject_name(&clt->paths[i]->kobj), name))
-			return true;
-	return false;
+	lockdep_assert_held(&path->clt->lock);
+	rtrs_addr_format(&path->addr, str, sizeof(str));
+	list_for_each_entry(other, &path->clt->paths, entry)
+		if (other != path && !strcmp(other->addr_str, str))
+			return -EEXIST;
+	strscpy(path->addr_str, str, sizeof(path->addr_str));
+	return 0;
 }
 
 /**
- * rtrs_clt_path_sysfs_add() - show a path
- * @path: the path, all its connections established
+ * rtrs_clt_path_claim() - the same, when the source address is known
+ * @path: the path
  *
- * Context: process, the thread that connects it.
+ * Context: the path's work item.
+ * Return: 0, or -EEXIST.
+ */
+int rtrs_clt_path_claim(struct rtrs_clt_path *path)
+{
+	int ret;
+
+	mutex_lock(&path->clt->lock);
+	ret = rtrs_clt_path_claim_locked(path);
+	mutex_unlock(&path->clt->lock);
+	return ret;
+}
+
+static int rtrs_clt_path_show(struct rtrs_clt_path *path)
+{
+	struct kobject *parent = path->clt->paths_kobj;
+	int ret;
+
+	lockdep_assert_held(&path->clt->lock);
+	if (path->gone || !parent)
+		return -ENODEV;
+	if (!path->in_sysfs) {
+		ret = kobject_add(&path->kobj, parent, "%s", path->addr_str);
+		path->in_sysfs = !ret;
+		return ret;
+	}
+	if (!strcmp(kobject_name(&path->kobj), path->addr_str))
+		return 0;
+	return kobject_rename(&path->kobj, path->addr_str);
+}
+
+/**
+ * rtrs_clt_path_sysfs_add() - show a path, by the addresses that are known
+ * @path: the path
+ *
+ * Context: the path's work item.
  * Return: 0, also if it is shown already, or a negative errno.
  */
 int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 {
-	char name[RTRS_PATH_STR_LEN];
 	int ret;
 
-	if (path->in_sysfs)
-		return 0;
-	strscpy(path->hca_name, dev_name(&path->path.dev->dev),
-		sizeof(path->hca_name));
-	path->hca_port = path->cons[0].con.cm_id->port_num;
-	rtrs_addr_format(&path->addr, name, sizeof(name));
-	ret = kobject_add(&path->kobj, path->clt->paths_kobj, "%s", name);
-	path->in_sysfs = !ret;
+	mutex_lock(&path->clt->lock);
+	if (path->path.dev) {
+		strscpy(path->hca_name, dev_name(&path->path.dev->dev),
+			sizeof(path->hca_name));
+		path->hca_port = path->cons[0].con.cm_id->port_num;
+	}
+	ret = rtrs_clt_path_show(path);
+	mutex_unlock(&path->clt->lock);
 	return ret;
 }
 
 /**
- * rtrs_clt_path_sysfs_del() - hide a path and drop it
- * @path: the path, disconnected; freed when nobody has its folder open
+ * rtrs_clt_path_sysfs_hide() - hide a path
+ * @path: the path, gone: it isn't shown again
+ *
+ * On return nobody uses its files.
  */
-void rtrs_clt_path_sysfs_del(struct rtrs_clt_path *path)
+void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
 {
-	if (path->in_sysfs)
+	bool shown;
+
+	mutex_lock(&path->clt->lock);
+	shown = path->in_sysfs;
+	path->in_sysfs = false;
+	mutex_unlock(&path->clt->lock);
+	if (shown)
 		kobject_del(&path->kobj);
-	kobject_put(&path->kobj);
 }
 
 /**

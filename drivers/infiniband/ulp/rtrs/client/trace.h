@@ -9,17 +9,21 @@
 
 #include "clt.h"
 
-TRACE_DEFINE_ENUM(RTRS_CLT_DISCONNECTED);
+TRACE_DEFINE_ENUM(RTRS_CLT_IDLE);
+TRACE_DEFINE_ENUM(RTRS_CLT_WAITING);
 TRACE_DEFINE_ENUM(RTRS_CLT_CONNECTING);
 TRACE_DEFINE_ENUM(RTRS_CLT_CONNECTED);
 TRACE_DEFINE_ENUM(RTRS_CLT_ENDING);
+TRACE_DEFINE_ENUM(RTRS_CLT_CLOSING);
 
 #define rtrs_clt_show_state(state) \
 	__print_symbolic(state, \
-			 { RTRS_CLT_DISCONNECTED, "disconnected" }, \
+			 { RTRS_CLT_IDLE, "idle" }, \
+			 { RTRS_CLT_WAITING, "waiting" }, \
 			 { RTRS_CLT_CONNECTING, "connecting" }, \
 			 { RTRS_CLT_CONNECTED, "connected" }, \
-			 { RTRS_CLT_ENDING, "ending" })
+			 { RTRS_CLT_ENDING, "ending" }, \
+			 { RTRS_CLT_CLOSING, "closing" })
 
 TRACE_EVENT(rtrs_clt_path_state,
 	    TP_PROTO(const char *name, int from, int to, int err),
@@ -36,6 +40,78 @@ TRACE_EVENT(rtrs_clt_path_state,
 	    TP_printk("%s: %s -> %s (%d)", __entry->name,
 		      rtrs_clt_show_state(__entry->from),
 		      rtrs_clt_show_state(__entry->to), __entry->err)
+);
+
+/* A request comes in; the other steps go by its slot. */
+TRACE_EVENT(rtrs_clt_submit,
+	    TP_PROTO(const char *name, const struct rtrs_clt_io *io),
+	    TP_ARGS(name, io),
+	    TP_STRUCT__entry(__array(char, name, RTRS_NAME_LEN)
+			     __field(u16, slot)
+			     __field(u16, queue)
+			     __field(bool, write)
+			     __field(u32, len)),
+	    TP_fast_assign(strscpy(__entry->name, name, sizeof(__entry->name));
+			   __entry->slot = io->slot;
+			   __entry->queue = io->queue;
+			   __entry->write = io->dir == DMA_TO_DEVICE;
+			   __entry->len = io->data_len;),
+	    TP_printk("%s: slot %u: %s of %u bytes on queue %u", __entry->name,
+		      __entry->slot, __entry->write ? "write" : "read",
+		      __entry->len, __entry->queue)
+);
+
+/* One step of a request, on a path or in a session. */
+DECLARE_EVENT_CLASS(rtrs_clt_step,
+		    TP_PROTO(const char *name, u32 slot, int err),
+		    TP_ARGS(name, slot, err),
+		    TP_STRUCT__entry(__array(char, name,
+					     RTRS_NAME_LEN + RTRS_PATH_STR_LEN)
+				     __field(u32, slot)
+				     __field(int, err)),
+		    TP_fast_assign(strscpy(__entry->name, name, sizeof(__entry->name));
+				   __entry->slot = slot;
+				   __entry->err = err;),
+		    TP_printk("%s: slot %u (%d)", __entry->name, __entry->slot,
+			      __entry->err)
+);
+
+/* It is queued for a path's device. */
+DEFINE_EVENT(rtrs_clt_step, rtrs_clt_post,
+	     TP_PROTO(const char *name, u32 slot, int err),
+	     TP_ARGS(name, slot, err));
+
+/* The server has answered. */
+DEFINE_EVENT(rtrs_clt_step, rtrs_clt_answer,
+	     TP_PROTO(const char *name, u32 slot, int err),
+	     TP_ARGS(name, slot, err));
+
+/* It is given back. */
+DEFINE_EVENT(rtrs_clt_step, rtrs_clt_complete,
+	     TP_PROTO(const char *name, u32 slot, int err),
+	     TP_ARGS(name, slot, err));
+
+/* Its path has died. */
+DEFINE_EVENT(rtrs_clt_step, rtrs_clt_strand,
+	     TP_PROTO(const char *name, u32 slot, int err),
+	     TP_ARGS(name, slot, err));
+
+/* It waits for a path, or for the upper layer. */
+DEFINE_EVENT(rtrs_clt_step, rtrs_clt_park,
+	     TP_PROTO(const char *name, u32 slot, int err),
+	     TP_ARGS(name, slot, err));
+
+TRACE_EVENT(rtrs_clt_fenced,
+	    TP_PROTO(const char *name, u32 id, bool granted),
+	    TP_ARGS(name, id, granted),
+	    TP_STRUCT__entry(__array(char, name, RTRS_NAME_LEN)
+			     __field(u32, id)
+			     __field(bool, granted)),
+	    TP_fast_assign(strscpy(__entry->name, name, sizeof(__entry->name));
+			   __entry->id = id;
+			   __entry->granted = granted;),
+	    TP_printk("%s: path %u: %s", __entry->name, __entry->id,
+		      __entry->granted ? "the server says so" : "by time")
 );
 
 #endif /* RTRS_CLT_TRACE_H */

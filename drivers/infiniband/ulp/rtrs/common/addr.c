@@ -122,6 +122,22 @@ int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len)
 EXPORT_SYMBOL_GPL(rtrs_addr_format);
 
 /**
+ * rtrs_addr_port() - the server's port
+ * @addr: from rtrs_addr_parse()
+ */
+u16 rtrs_addr_port(const struct rtrs_addr *addr)
+{
+	const struct sockaddr_ib *sib = (const struct sockaddr_ib *)&addr->dst;
+	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)&addr->dst;
+
+	if (addr->dst.ss_family == AF_IB)
+		return be64_to_cpu(sib->sib_sid);
+	/* At the same place for IPv4. */
+	return ntohs(sin6->sin6_port);
+}
+EXPORT_SYMBOL_GPL(rtrs_addr_port);
+
+/**
  * rtrs_name_valid() - can this be a session's name?
  * @name: the name, NUL terminated
  *

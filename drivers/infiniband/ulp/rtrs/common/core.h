@@ -15,6 +15,21 @@
 
 struct rtrs_con;
 
+/* The last one is for all that takes longer. */
+#define RTRS_HB_BUCKETS		24
+
+/**
+ * struct rtrs_hb_params - when a path's peer is taken for dead
+ * @interval_ms: milliseconds from one heartbeat to the next
+ * @max_missed: so many in a row stay unanswered
+ *
+ * May be changed at any time; see rtrs_hb_changed().
+ */
+struct rtrs_hb_params {
+	unsigned int interval_ms;
+	unsigned int max_missed;
+};
+
 /**
  * struct rtrs_path - what a path is on either side
  * @name: for messages: the session's name, as soon as it is known, and the
@@ -24,11 +39,13 @@ struct rtrs_con;
  *	but what this path set aside for it
  * @error: the path can't go on: ask for its end. Any context; may come any
  *	number of times, from several places at once. @err is negative
+ * @hb: how often heartbeats are sent; outlives the path
  * @hb_con: connection 0, from rtrs_hb_start() to rtrs_hb_stop()
  * @hb_work: sends a heartbeat each interval
  * @hb_missed: heartbeats sent since the last answer
  * @hb_sent: when the last one was sent, ns
- * @hb_latency: how long the last answer took, ns
+ * @hb_latency: how long the last answer took, ns; 0 before the first
+ * @hb_hist: answers by how long they took: less than 2^n microseconds
  *
  * Embedded in the client's or the server's path, which keeps it alive.
  */
@@ -37,11 +54,13 @@ struct rtrs_path {
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);
+	const struct rtrs_hb_params *hb;
 	struct rtrs_con *hb_con;
 	struct delayed_work hb_work;
 	atomic_t hb_missed;
 	u64 hb_sent;
 	u64 hb_latency;
+	u32 hb_hist[RTRS_HB_BUCKETS];
 };
 
 /**
@@ -122,6 +141,7 @@ bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 
 void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con);
 void rtrs_hb_stop(struct rtrs_path *path);
+void rtrs_hb_changed(struct rtrs_path *path);
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm);
 
 #endif /* RTRS_CORE_H */

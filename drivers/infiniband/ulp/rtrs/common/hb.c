@@ -4,7 +4,9 @@
  * answers those of the other. A path whose heartbeats stay unanswered ends; a
  * queue pair with nothing to send would never notice that its peer is gone.
  */
+#include <linux/bitops.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 
 #include "core.h"
@@ -15,7 +17,7 @@ static struct workqueue_struct *rtrs_hb_wq;
 static void rtrs_hb_again(struct rtrs_path *path)
 {
 	queue_delayed_work(rtrs_hb_wq, &path->hb_work,
-			   msecs_to_jiffies(RTRS_HB_INTERVAL_MS));
+			   msecs_to_jiffies(READ_ONCE(path->hb->interval_ms)));
 }
 
 static void rtrs_hb_work(struct work_struct *work)
@@ -23,7 +25,7 @@ static void rtrs_hb_work(struct work_struct *work)
 	struct rtrs_path *path = container_of(to_delayed_work(work),
 					      struct rtrs_path, hb_work);
 
-	if (atomic_read(&path->hb_missed) >= RTRS_HB_MAX_MISSED) {
+	if (atomic_read(&path->hb_missed) >= READ_ONCE(path->hb->max_missed)) {
 		path->error(path, -ETIMEDOUT, "heartbeats stay unanswered");
 		return;
 	}
@@ -50,6 +52,17 @@ void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_hb_start);
 
 /**
+ * rtrs_hb_changed() - let a change of rtrs_hb_params have effect now
+ * @path: a path between rtrs_hb_start() and rtrs_hb_stop()
+ */
+void rtrs_hb_changed(struct rtrs_path *path)
+{
+	mod_delayed_work(rtrs_hb_wq, &path->hb_work,
+			 msecs_to_jiffies(READ_ONCE(path->hb->interval_ms)));
+}
+EXPORT_SYMBOL_GPL(rtrs_hb_changed);
+
+/**
  * rtrs_hb_stop() - undo rtrs_hb_start(), if it was done
  * @path: the path
  *
@@ -63,6 +76,16 @@ void rtrs_hb_stop(struct rtrs_path *path)
 	path->hb_con = NULL;
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_stop);
+
+static void rtrs_hb_answered(struct rtrs_path *path)
+{
+	u64 ns = ktime_get_ns() - READ_ONCE(path->hb_sent);
+	u32 *count = &path->hb_hist[min_t(u32, fls64(div_u64(ns, NSEC_PER_USEC)),
+					  RTRS_HB_BUCKETS - 1)];
+
+	WRITE_ONCE(path->hb_latency, ns);
+	WRITE_ONCE(*count, *count + 1);
+}
 
 /**
  * rtrs_hb_recv() - handle an immediate value if it is a heartbeat
@@ -88,8 +111,7 @@ bool rtrs_hb_recv(struct rtrs_con *con, u32 imm)
 		return true;
 	case RTRS_IMM_HB_ACK:
 		if (atomic_xchg(&path->hb_missed, 0))
-			WRITE_ONCE(path->hb_latency,
-				   ktime_get_ns() - READ_ONCE(path->hb_sent));
+			rtrs_hb_answered(path);
 		return true;
 	default:
 		return false;

@@ -68,6 +68,7 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * RTRS_IMM_FENCE.
  */
 #define RTRS_FEATURE_FENCE	BIT(0)
+#define RTRS_MAX_PATH_ID	0xfffffffU
 /* Those that we know. */
 #define RTRS_FEATURES		RTRS_FEATURE_FENCE
 

@@ -97,6 +97,11 @@ void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why)
 		pr_info_ratelimited("%s: path ends: %s\n", path->p.name, why);
 }
 
+static const struct rtrs_hb_params rtrs_srv_hb = {
+	.interval_ms	= RTRS_HB_INTERVAL_MS,
+	.max_missed	= RTRS_HB_MAX_MISSED,
+};
+
 static void rtrs_srv_path_error(struct rtrs_path *p, int err, const char *why)
 {
 	rtrs_srv_path_end(to_srv_path(p), err, why);
@@ -274,6 +279,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	}
 
 	path->p.error = rtrs_srv_path_error;
+	path->p.hb = &rtrs_srv_hb;
 	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: devices come back. A session that was lost and has a path again may be
+ * another one for the server, which knows of no device then. Each is opened again by
+ * its own work item. If that can't be done right now, as the session has been lost once
+ * more or memory is short, I/O goes on waiting. If the server refuses it, the device is
+ * gone: I/O fails, as nobody knows for how long, and every few seconds it is tried
+ * again.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "rnbd-clt.h"
+
+/* When a device that could not be opened is tried again. */
+#define RNBD_CLT_RETRY	(5 * HZ)
+
+struct workqueue_struct *rnbd_clt_wq;
+
+/**
+ * rnbd_clt_refused() - does an errno mean that the server doesn't open a device?
+ * @err: negative errno
+ *
+ * Return: false if the question may well be answered otherwise at the next moment.
+ */
+bool rnbd_clt_refused(int err)
+{
+	switch (err) {
+	case -ECONNABORTED:
+	case -ENOTCONN:
+	case -ENOMEM:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/**
+ * rnbd_clt_dev_wake() - a device's state has changed: tell I/O that waits for it
+ * @dev: device, of whose session the caller, or the device, is a user
+ */
+void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev)
+{
+	/* pairs with rnbd_clt_park() */
+	smp_mb();
+	rtrs_clt_resume(dev->sess->clt);
+}
+
+static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int downs)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	bool gone;
+
+	spin_lock(&sess->lock);
+	gone = sess->downs == downs && dev->state == RNBD_DEV_CLOSED;
+	if (gone)
+		WRITE_ONCE(dev->state, RNBD_DEV_GONE);
+	spin_unlock(&sess->lock);
+	if (!gone)
+		return;
+	pr_err("%s: %s: I/O fails until the server can open it\n", sess->name,
+	       dev->path);
+	rnbd_clt_dev_wake(dev);
+}
+
+static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
+{
+	unsigned int downs = rnbd_clt_sess_downs(dev->sess);
+	struct rnbd_msg_open_rsp *rsp;
+	int err;
+
+	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+
+	err = rnbd_clt_dev_open(dev, rsp, downs);
+	if (!err) {
+		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
+		rnbd_clt_dev_wake(dev);
+		/* Now, as whom this tells may do I/O. */
+		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
+	} else if (rnbd_clt_refused(err)) {
+		rnbd_clt_dev_gone(dev, downs);
+	}
+	kfree(rsp);
+	return err;
+}
+
+/* Return: 0 if the device is open now, whoever did it, or a negative errno. */
+static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev)
+{
+	unsigned int noio = memalloc_noio_save();
+	int err = -ENODEV;
+
+	mutex_lock(&dev->open_lock);
+	switch (READ_ONCE(dev->state)) {
+	case RNBD_DEV_CLOSED:
+	case RNBD_DEV_GONE:
+		/* None, if it could not be made and mapping is about to fail. */
+		if (dev->disk)
+			err = rnbd_clt_dev_try_open(dev);
+		break;
+	case RNBD_DEV_OPEN:
+		err = 0;
+		break;
+	default:
+		break;
+	}
+	mutex_unlock(&dev->open_lock);
+	memalloc_noio_restore(noio);
+	return err;
+}
+
+static bool rnbd_clt_wants_reopen(const struct rnbd_clt_dev *dev)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+
+	lockdep_assert_held(&sess->lock);
+	return sess->up && (dev->state == RNBD_DEV_CLOSED ||
+			    dev->state == RNBD_DEV_GONE);
+}
+
+static void rnbd_clt_reopen_work(struct work_struct *work)
+{
+	struct rnbd_clt_dev *dev = container_of(to_delayed_work(work),
+						struct rnbd_clt_dev, reopen);
+
+	if (!rnbd_clt_dev_reopen(dev))
+		return;
+	spin_lock(&dev->sess->lock);
+	/* Unless there is a path anew, and it is queued at once for that. */
+	if (rnbd_clt_wants_reopen(dev))
+		queue_delayed_work(rnbd_clt_wq, &dev->reopen, RNBD_CLT_RETRY);
+	spin_unlock(&dev->sess->lock);
+}
+
+/**
+ * rnbd_clt_dev_init_reopen() - prepare a new device for what may come
+ * @dev: device
+ */
+void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)
+{
+	INIT_DELAYED_WORK(&dev->reopen, rnbd_clt_reopen_work);
+}
+
+/**
+ * rnbd_clt_dev_start_reopen() - there is a path again
+ * @dev: device, which may be in any state
+ *
+ * Under the session's lock.
+ */
+void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev)
+{
+	if (rnbd_clt_wants_reopen(dev))
+		mod_delayed_work(rnbd_clt_wq, &dev->reopen, 0);
+}
+
+/**
+ * rnbd_clt_dev_remap() - open a device again on the server, because a user says so
+ * @dev: device, kept by the caller's use of its attributes
+ *
+ * Return: 0, -EALREADY if it is open, -ENOTCONN if there is no path to the server, or
+ * another negative errno.
+ */
+int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)
+{
+	if (READ_ONCE(dev->state) == RNBD_DEV_OPEN)
+		return -EALREADY;
+	return rnbd_clt_dev_reopen(dev);
+}

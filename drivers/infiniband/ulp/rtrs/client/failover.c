@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What becomes of requests whose path has died, or that find none.
+ *
+ * Requests of a dead path stay with its struct rtrs_clt_fence until the server has
+ * said, over another path, that nothing which was sent on the dead one has any effect
+ * any more. Until then a repeat could be done and acknowledged, the block be written
+ * anew, and the first copy, held up somewhere, overwrite that. A server that can't
+ * tell is given some time instead.
+ *
+ * After that they are parked, with those that found no path, until there is one and
+ * the upper layer lets them go: rtrs_clt_resume(). When there is no path at all for
+ * too long, they fail. The fences stay: who is told that his request failed may write
+ * the block again, too. So the first path that comes up has them settled before it
+ * takes requests, see rtrs_clt_live_add().
+ *
+ * A request that waits is in exactly one list, and whoever takes it out, under
+ * park_lock, sends it or ends it. By then its pages and its slot are nobody's but its
+ * owner's.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+
+#include "clt.h"
+#include "trace.h"
+
+/* A send queue was full; some of it will have been sent by then. */
+#define RTRS_CLT_BUSY_MS	2
+
+/* Why a request can't wait any longer, if there is no path; 0 if it can. */
+static int rtrs_clt_hopeless(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
+	int err;
+
+	lockdep_assert_held(&clt->park_lock);
+	if (clt->expired)
+		return -ENOTCONN;
+	if (io->failfast)
+		return -ECONNABORTED;
+	/* Perhaps the upper layer has lost interest. */
+	err = clt->again(io);
+	return err == -EAGAIN ? 0 : err;
+}
+
+static struct rtrs_clt_io *rtrs_clt_find_hopeless(struct rtrs_clt *clt,
+						  struct list_head *ios, int *err)
+{
+	struct rtrs_clt_io *io;
+
+	list_for_each_entry(io, ios, entry) {
+		*err = rtrs_clt_hopeless(clt, io);
+		if (*err) {
+			list_del(&io->entry);
+			return io;
+		}
+	}
+	return NULL;
+}
+
+static struct rtrs_clt_io *rtrs_clt_next_hopeless(struct rtrs_clt *clt, int *err)
+{
+	struct rtrs_clt_io *io = NULL;
+	struct rtrs_clt_fence *fence;
+	unsigned long flags;
+
+	rcu_read_lock();
+	spin_lock_irqsave(&clt->park_lock, flags);
+	if (clt->down) {
+		io = rtrs_clt_find_hopeless(clt, &clt->parked, err);
+		list_for_each_entry(fence, &clt->fences, entry)
+			if (!io)
+				io = rtrs_clt_find_hopeless(clt, &fence->ios,
+							    err);
+	}
+	spin_unlock_irqrestore(&clt->park_lock, flags);
+	rcu_read_unlock();
+	return io;
+}
+
+static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int err)
+{
+	trace_rtrs_clt_complete(clt->name, io->slot, err);
+	io->done(io, err);
+}
+
+/* Ends requests that have waited for long enough, if there is no path. */
+static void rtrs_clt_reap(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_io *io;
+	int err;
+
+	while ((io = rtrs_clt_next_hopeless(clt, &err)))
+		rtrs_clt_end_io(clt, io, err);
+}
+
+/* When requests that wait since the loss of all paths fail; some timeout is set. */
+static unsigned long rtrs_clt_limit_end(struct rtrs_clt *clt)
+{
+	int timeout = READ_ONCE(clt->failover_timeout);
+
+	return clt->down_since + (unsigned long)max(timeout, 0) * HZ;
+}
+
+static bool rtrs_clt_limit_passed(struct rtrs_clt *clt)
+{
+	lockdep_assert_held(&clt->lock);
+	return !clt->nr_up && READ_ONCE(clt->failover_timeout) >= 0 &&
+	       time_after_eq(jiffies, rtrs_clt_limit_end(clt));
+}
+
+/* The requests have waited for as long as they may. */
+static void rtrs_clt_limit_work(struct work_struct *work)
+{
+	struct rtrs_clt *clt = container_of(to_delayed_work(work),
+					    struct rtrs_clt, limit_work);
+	bool expired;
+
+	mutex_lock(&clt->lock);
+	/* It may have been queued for another loss of all paths. */
+	expired = rtrs_clt_limit_passed(clt);
+	spin_lock_irq(&clt->park_lock);
+	expired &= !clt->expired;
+	clt->expired |= expired;
+	spin_unlock_irq(&clt->park_lock);
+	mutex_unlock(&clt->lock);
+	if (expired)
+		pr_err("%s: no path for %d s: requests fail until there is one\n",
+		       clt->name, READ_ONCE(clt->failover_timeout));
+	rtrs_clt_reap(clt);
+}
+
+/**
+ * rtrs_clt_set_limit() - how long may requests wait from now on?
+ * @clt: the session; it has lost its last path, has one again, or the limit was changed
+ *
+ * Context: process, under clt->lock.
+ */
+void rtrs_clt_set_limit(struct rtrs_clt *clt)
+{
+	bool expired = rtrs_clt_limit_passed(clt);
+
+	lockdep_assert_held(&clt->lock);
+	spin_lock_irq(&clt->park_lock);
+	clt->down = !clt->nr_up;
+	if (!expired)
+		clt->expired = false;
+	spin_unlock_irq(&clt->park_lock);
+	if (clt->nr_up || READ_ONCE(clt->failover_timeout) < 0)
+		cancel_delayed_work(&clt->limit_work);
+	else
+		mod_delayed_work(rtrs_clt_sess_wq, &clt->limit_work, expired ? 0 :
+				 rtrs_clt_limit_end(clt) - jiffies);
+	/* Those that don't wait. */
+	rtrs_clt_resume(clt);
+}
+
+static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
+	lockdep_assert_held(&clt->park_lock);
+	if (io->failfast)
+		return -ECONNABORTED;
+	if (clt->expired)
+		return -ENOTCONN;
+	trace_rtrs_clt_park(clt->name, io->slot, 0);
+	io->path = NULL;
+	list_add_tail(&io->entry, &clt->parked);
+	return 0;
+}
+
+/**
+ * rtrs_clt_park() - put a request aside
+ * @clt: the session
+ * @io: the request
+ *
+ * It waits for rtrs_clt_resume(); see rtrs_clt_params.again.
+ *
+ * Context: any.
+ * Return: 0, and io->done() is called once, perhaps before this returns; -ECONNABORTED
+ * if it is not to wait, -ENOTCONN if there has been no path for too long.
+ */
+int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&clt->park_lock, flags);
+	ret = rtrs_clt_park_locked(clt, io);
+	spin_unlock_irqrestore(&clt->park_lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_park);
+
+/**
+ * rtrs_clt_wait_for_path() - put a request aside that found no path
+ * @clt: the session
+ * @io: the request
+ *
+ * Context: any, RCU read side.
+ * Return: as rtrs_clt_park(); -EAGAIN if there is a path by now.
+ */
+int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
+	unsigned long flags;
+	int ret = -EAGAIN;
+
+	spin_lock_irqsave(&clt->park_lock, flags);
+	/* A path that comes later has parked requests resumed after this. */
+	if (!rcu_access_pointer(clt->live))
+		ret = rtrs_clt_park_locked(clt, io);
+	spin_unlock_irqrestore(&clt->park_lock, flags);
+	return ret;
+}
+
+/* -EAGAIN or -EBUSY: it has to wait again. */
+static int rtrs_clt_send_again(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
+	const struct rtrs_clt_live *live;
+	int ret;
+
+	/* Who has the upper layer's state changed waits for this to be over. */
+	rcu_read_lock();
+	live = rcu_dereference(clt->live);
+	ret = clt->again(io);
+	if (!ret)
+		ret = live ? rtrs_clt_send(clt, live, io, true) : -EAGAIN;
+	rcu_read_unlock();
+	return ret;
+}
+
+/* Sends what is parked, as far as it may be; true if a queue was full. */
+static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_io *io, *next;
+	bool busy = false;
+	LIST_HEAD(ios);
+	LIST_HEAD(back);
+	int ret;
+
+	spin_lock_irq(&clt->park_lock);
+	list_splice_init(&clt->parked, &ios);
+	spin_unlock_irq(&clt->park_lock);
+	list_for_each_entry_safe(io, next, &ios, entry) {
+		list_del(&io->entry);
+		ret = rtrs_clt_send_again(clt, io);
+		if (ret == -EAGAIN || ret == -EBUSY)
+			list_add_tail(&io->entry, &back);
+		else if (ret)
+			rtrs_clt_end_io(clt, io, ret);
+		busy |= ret == -EBUSY;
+	}
+	spin_lock_irq(&clt->park_lock);
+	list_splice(&back, &clt->parked);
+	spin_unlock_irq(&clt->park_lock);
+	return busy;
+}
+
+static void rtrs_clt_resume_work(struct work_struct *work)
+{
+	struct rtrs_clt *clt = container_of(to_delayed_work(work),
+					    struct rtrs_clt, resume_work);
+
+	if (rtrs_clt_send_parked(clt))
+		queue_delayed_work(rtrs_clt_sess_wq, &clt->resume_work,
+				   msecs_to_jiffies(RTRS_CLT_BUSY_MS));
+	/* Also what could not be found while it was in the hands of the above. */
+	rtrs_clt_reap(clt);
+}
+
+/**
+ * rtrs_clt_resume() - let requests that wait go on, or end, if they can
+ * @clt: the session
+ *
+ * Asks rtrs_clt_params.again for each, some time after this.
+ *
+ * Context: any.
+ */
+void rtrs_clt_resume(struct rtrs_clt *clt)
+{
+	mod_delayed_work(rtrs_clt_sess_wq, &clt->resume_work, 0);
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_resume);
+
+/**
+ * rtrs_clt_strand() - take over what a dead path leaves behind
+ * @path: the path, drained, its keys invalid
+ * @ios: requests that were on it
+ *
+ * If it had none in hand, there is nothing to be fenced.
+ *
+ * Context: the path's work item.
+ */
+void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
+{
+	struct rtrs_clt_fence *fence = path->fence;
+	struct rtrs_clt *clt = path->clt;
+	struct rtrs_clt_io *io;
+
+	path->fence = NULL;
+	if (list_empty(ios)) {
+		kfree(fence);
+		return;
+	}
+	list_for_each_entry(io, ios, entry) {
+		trace_rtrs_clt_strand(path->path.name, io->slot, 0);
+		io->path = NULL;
+		path->failed_over++;
+	}
+	fence->granted = path->features & RTRS_FEATURE_FENCE;
+	fence->until = jiffies + msecs_to_jiffies(READ_ONCE(clt->unfenced_ms));
+	list_splice(ios, &fence->ios);
+	spin_lock_irq(&clt->park_lock);
+	list_add_tail(&fence->entry, &clt->fences);
+	spin_unlock_irq(&clt->park_lock);
+	mod_delayed_work(rtrs_clt_fence_wq, &clt->fence_work, 0);
+}
+
+/**
+ * rtrs_clt_unfenced() - are there dead paths that may still have an effect?
+ * @clt: the session
+ */
+bool rtrs_clt_unfenced(struct rtrs_clt *clt)
+{
+	return !list_empty_careful(&clt->fences);
+}
+
+static bool rtrs_clt_fence_due(const struct rtrs_clt_fence *fence)
+{
+	return fence->granted || time_after_eq(jiffies, fence->until);
+}
+
+/* A copy of a fence, if there is one: of one that needn't wait, if there is. */
+static bool rtrs_clt_any_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
+{
+	struct rtrs_clt_fence *fence, *found = NULL;
+
+	spin_lock_irq(&clt->park_lock);
+	list_for_each_entry(fence, &clt->fences, entry)
+		if (!found || (!rtrs_clt_fence_due(found) &&
+			       (rtrs_clt_fence_due(fence) ||
+				time_before(fence->until, found->until))))
+			found = fence;
+	if (found)
+		*copy = *found;
+	spin_unlock_irq(&clt->park_lock);
+	return found;
+}
+
+static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
+{
+	struct rtrs_clt_fence *fence;
+
+	lockdep_assert_held(&clt->park_lock);
+	list_for_each_entry(fence, &clt->fences, entry)
+		if (fence->id == id)
+			return fence;
+	return NULL;
+}
+
+/* The server can't tell any more: it isn't the one that granted it. */
+static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
+{
+	struct rtrs_clt_fence *fence;
+
+	spin_lock_irq(&clt->park_lock);
+	fence = rtrs_clt_find_fence(clt, id);
+	if (fence && fence->granted) {
+		fence->granted = false;
+		fence->until = jiffies +
+			       msecs_to_jiffies(READ_ONCE(clt->unfenced_ms));
+	}
+	spin_unlock_irq(&clt->park_lock);
+}
+
+/* A path is dead for good, if it wasn't known before: its requests may go on. */
+static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
+{
+	struct rtrs_clt_fence *fence;
+
+	spin_lock_irq(&clt->park_lock);
+	fence = rtrs_clt_find_fence(clt, id);
+	if (fence) {
+		list_del(&fence->entry);
+		list_splice_tail(&fence->ios, &clt->parked);
+	}
+	spin_unlock_irq(&clt->park_lock);
+	if (!fence)
+		return;
+	trace_rtrs_clt_fenced(clt->name, id, fence->granted);
+	kfree(fence);
+	rtrs_clt_resume(clt);
+}
+
+/* Asks the server; path->wait is woken when it has answered, or the path ends. */
+static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
+{
+	int ret;
+
+	WRITE_ONCE(path->fence_asked, id);
+	ret = rtrs_con_post_imm(&path->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, id));
+	if (ret)
+		rtrs_clt_path_error(&path->path, ret, "asking for a fence");
+	return ret;
+}
+
+/* No answer is to come if the path has changed its state, or even come up anew. */
+static bool rtrs_clt_fence_woken(struct rtrs_clt_path *path, u32 id,
+				 enum rtrs_clt_state state, u32 path_id)
+{
+	return READ_ONCE(path->fenced) == id ||
+	       READ_ONCE(path->state) != state || READ_ONCE(path->id) != path_id;
+}
+
+/**
+ * rtrs_clt_fence_answer() - the server says that a path is dead
+ * @path: the path on which it says so
+ * @id: the dead path
+ *
+ * Context: handler of the service connection's receives.
+ * Return: false if it wasn't asked that.
+ */
+bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
+{
+	if (!id || READ_ONCE(path->fence_asked) != id)
+		return false;
+	WRITE_ONCE(path->fence_asked, 0);
+	WRITE_ONCE(path->fenced, id);
+	wake_up_all(&path->wait);
+	return true;
+}
+
+/* One of all, for a path that is being connected. */
+static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
+			      const struct rtrs_clt_fence *fence)
+{
+	long left = msecs_to_jiffies(RTRS_CLT_CONNECT_MS);
+	int ret;
+
+	if (!fence->granted) {
+		left = max(0L, (long)(fence->until - jiffies));
+		wait_event_idle_timeout(path->wait, READ_ONCE(path->state) !=
+					RTRS_CLT_CONNECTING, left);
+		return READ_ONCE(path->state) == RTRS_CLT_CONNECTING ? 0 :
+			-ECONNABORTED;
+	}
+	ret = rtrs_clt_ask_fence(path, fence->id);
+	if (ret)
+		return ret;
+	if (!wait_event_idle_timeout(path->wait,
+				     rtrs_clt_fence_woken(path, fence->id,
+							  RTRS_CLT_CONNECTING,
+							  path->id), left))
+		return -ETIMEDOUT;
+	return READ_ONCE(path->fenced) == fence->id ? 0 : -ECONNABORTED;
+}
+
+/**
+ * rtrs_clt_fence_over() - have all dead paths fenced over one that comes up
+ * @path: the path, all but ready for requests
+ *
+ * Context: the path's work item.
+ * Return: 0, -ETIMEDOUT if the server has something in hand that takes long, or
+ * -ECONNABORTED.
+ */
+int rtrs_clt_fence_over(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	struct rtrs_clt_fence fence;
+	int ret;
+
+	while (rtrs_clt_any_fence(clt, &fence)) {
+		if (fence.granted && !(path->features & RTRS_FEATURE_FENCE)) {
+			rtrs_clt_fence_by_time(clt, fence.id);
+			continue;
+		}
+		ret = rtrs_clt_fence_one(path, &fence);
+		if (ret)
+			return ret;
+		rtrs_clt_fenced(clt, fence.id);
+	}
+	return 0;
+}
+
+/*
+ * Asks over some path that takes requests. Returns it, with a reference, NULL if there
+ * is none, or -EOPNOTSUPP if there are some, but none that can do that.
+ */
+static struct rtrs_clt_path *rtrs_clt_fence_ask_any(struct rtrs_clt *clt, u32 id,
+						    u32 *path_id)
+{
+	struct rtrs_clt_path *path, *found = NULL;
+
+	mutex_lock(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry) {
+		/* One in the array keeps its connections until it has left that. */
+		if (!rtrs_clt_is_live(path) ||
+		    READ_ONCE(path->state) != RTRS_CLT_CONNECTED)
+			continue;
+		if (!(path->features & RTRS_FEATURE_FENCE)) {
+			found = ERR_PTR(-EOPNOTSUPP);
+		} else if (!rtrs_clt_ask_fence(path, id)) {
+			kobject_get(&path->kobj);
+			*path_id = path->id;
+			found = path;
+			break;
+		}
+	}
+	mutex_unlock(&clt->lock);
+	return found;
+}
+
+/* False if there is nobody to ask; who comes up next asks then. */
+static bool rtrs_clt_fence_over_any(struct rtrs_clt *clt, u32 id)
+{
+	struct rtrs_clt_path *path;
+	bool fenced;
+	u32 path_id;
+
+	path = rtrs_clt_fence_ask_any(clt, id, &path_id);
+	if (!path)
+		return false;
+	if (IS_ERR(path)) {
+		rtrs_clt_fence_by_time(clt, id);
+		return true;
+	}
+	/* For as long as the server's disk takes; if it dies, the path does. */
+	wait_event_idle(path->wait,
+			rtrs_clt_fence_woken(path, id, RTRS_CLT_CONNECTED, path_id));
+	fenced = READ_ONCE(path->fenced) == id;
+	kobject_put(&path->kobj);
+	if (fenced)
+		rtrs_clt_fenced(clt, id);
+	return true;
+}
+
+static void rtrs_clt_fence_work(struct work_struct *work)
+{
+	struct rtrs_clt *clt = container_of(to_delayed_work(work),
+					    struct rtrs_clt, fence_work);
+	struct rtrs_clt_fence fence;
+
+	while (rtrs_clt_any_fence(clt, &fence)) {
+		if (fence.granted) {
+			if (!rtrs_clt_fence_over_any(clt, fence.id))
+				return;
+			continue;
+		}
+		if (!rtrs_clt_fence_due(&fence)) {
+			queue_delayed_work(rtrs_clt_fence_wq, &clt->fence_work,
+					   fence.until - jiffies);
+			return;
+		}
+		rtrs_clt_fenced(clt, fence.id);
+	}
+}
+
+/**
+ * rtrs_clt_failover_init() - prepare a session for the loss of paths
+ * @clt: a new session
+ */
+void rtrs_clt_failover_init(struct rtrs_clt *clt)
+{
+	spin_lock_init(&clt->park_lock);
+	INIT_LIST_HEAD(&clt->parked);
+	INIT_LIST_HEAD(&clt->fences);
+	INIT_DELAYED_WORK(&clt->resume_work, rtrs_clt_resume_work);
+	INIT_DELAYED_WORK(&clt->fence_work, rtrs_clt_fence_work);
+	INIT_DELAYED_WORK(&clt->limit_work, rtrs_clt_limit_work);
+}
+
+/**
+ * rtrs_clt_failover_exit() - end all requests that wait
+ * @clt: a session without paths; nothing is submitted to it any more
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_clt_failover_exit(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_fence *fence, *next_fence;
+	struct rtrs_clt_io *io, *next;
+
+	/* Each may queue those behind it. */
+	cancel_delayed_work_sync(&clt->fence_work);
+	cancel_delayed_work_sync(&clt->limit_work);
+	cancel_delayed_work_sync(&clt->resume_work);
+	list_for_each_entry_safe(fence, next_fence, &clt->fences, entry) {
+		list_splice(&fence->ios, &clt->parked);
+		kfree(fence);
+	}
+	list_for_each_entry_safe(io, next, &clt->parked, entry)
+		rtrs_clt_end_io(clt, io, -ECONNABORTED);
+}
