@@ -118,6 +118,19 @@ void rtrs_con_sent(struct rtrs_con *con)
 }
 EXPORT_SYMBOL_GPL(rtrs_con_sent);
 
+static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_con *con = container_of(wc->wr_cqe, struct rtrs_con,
+					    probe_cqe);
+
+	if (rtrs_con_wc_failed(con, wc, "probe"))
+		return;
+	rtrs_con_sent(con);
+	con->probe_missed = 0;
+	/* Pairs with rtrs_con_probe(). */
+	smp_store_release(&con->probe_busy, false);
+}
+
 static void rtrs_con_qp_event(struct ib_event *event, void *context)
 {
 	struct rtrs_con *con = context;
@@ -173,6 +186,11 @@ int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params
 	con->sq_seq = 0;
 	con->sq_head = NULL;
 	con->sq_cqe.done = rtrs_con_sent_done;
+	con->probe_cqe.done = rtrs_con_probe_done;
+	con->probe_busy = false;
+	con->probe_missed = 0;
+	con->sq_posted = 0;
+	con->probe_seq = 0;
 	spin_lock_init(&con->sq_lock);
 	return 0;
 }
@@ -268,6 +286,7 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 		if (++con->sq_seq % RTRS_SIGNAL_EVERY == 0)
 			wr->send_flags |= IB_SEND_SIGNALED;
 	}
+	con->sq_posted++;
 	if (con->sq_head)
 		con->sq_tail->next = first;
 	else
@@ -368,6 +387,45 @@ void rtrs_con_flush(struct rtrs_con *con)
 	spin_unlock_irqrestore(&con->sq_lock, flags);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_flush);
+
+/**
+ * rtrs_con_probe() - see that a connection doesn't stand still
+ * @con: a connection for I/O, connected
+ *
+ * Heartbeats go over connection 0, and show that the peer is alive; they don't show
+ * that another queue pair has come to a stop, perhaps without a word. So if something
+ * was sent since the last time, a write of no bytes is sent behind it. Nothing at
+ * the peer is touched by that, but its device acknowledges it.
+ *
+ * Context: the path's heartbeats.
+ * Return: false if no probe has come through for as many heartbeats as may be missed.
+ */
+bool rtrs_con_probe(struct rtrs_con *con)
+{
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe	= &con->probe_cqe,
+		.wr.opcode	= IB_WR_RDMA_WRITE,
+		.wr.send_flags	= IB_SEND_SIGNALED,
+	};
+	u32 posted = READ_ONCE(con->sq_posted);
+	bool queued;
+
+	/* Pairs with rtrs_con_probe_done(). */
+	if (!smp_load_acquire(&con->probe_busy)) {
+		if (posted == con->probe_seq)
+			return true;
+		/* Counting the probe itself. */
+		con->probe_seq = posted + 1;
+		WRITE_ONCE(con->probe_busy, true);
+		if (!rtrs_con_queue(con, &wr.wr, true, &queued))
+			return true;
+		/* A full queue that moves will have room at the next heartbeat. */
+		WRITE_ONCE(con->probe_busy, false);
+		con->probe_seq = posted - 1;
+	}
+	return ++con->probe_missed < READ_ONCE(con->path->hb->max_missed);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_probe);
 
 /**
  * rtrs_con_post_imm() - send an immediate value and nothing else

@@ -39,6 +39,8 @@ struct rtrs_hb_params {
  *	but what this path set aside for it
  * @error: the path can't go on: ask for its end. Any context; may come any
  *	number of times, from several places at once. @err is negative
+ * @probe: see that no connection for I/O stands still, see rtrs_con_probe(). False if
+ *	one does. Called with each heartbeat
  * @hb: how often heartbeats are sent; outlives the path
  * @hb_con: connection 0, from rtrs_hb_start() to rtrs_hb_stop()
  * @hb_work: sends a heartbeat each interval
@@ -54,6 +56,7 @@ struct rtrs_path {
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);
+	bool (*probe)(struct rtrs_path *path);
 	const struct rtrs_hb_params *hb;
 	struct rtrs_con *hb_con;
 	struct delayed_work hb_work;
@@ -78,6 +81,11 @@ struct rtrs_path {
  * @sq_head: chain that waits for the doorbell, NULL if none does
  * @sq_tail: its last work request
  * @sq_cqe: of all work requests without a signal of their own
+ * @probe_cqe: of the last probe
+ * @probe_seq: @sq_posted when it was sent
+ * @probe_busy: it has not been acknowledged yet
+ * @probe_missed: heartbeats since it was sent, or should have been
+ * @sq_posted: counts chains
  * @sq_room: called when room in the send queue came free, may be NULL; context
  *	of the completion queue
  *
@@ -100,6 +108,11 @@ struct rtrs_con {
 	struct ib_send_wr *sq_head;
 	struct ib_send_wr *sq_tail;
 	struct ib_cqe sq_cqe;
+	struct ib_cqe probe_cqe;
+	u32 probe_seq;
+	bool probe_busy;
+	u32 probe_missed;
+	u32 sq_posted;
 	void (*sq_room)(struct rtrs_con *con);
 };
 
@@ -136,6 +149,7 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 void rtrs_con_flush(struct rtrs_con *con);
 void rtrs_con_sent(struct rtrs_con *con);
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
+bool rtrs_con_probe(struct rtrs_con *con);
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what);
 

@@ -2,7 +2,8 @@
 /*
  * Heartbeat: each side sends one each interval on the service connection and
  * answers those of the other. A path whose heartbeats stay unanswered ends; a
- * queue pair with nothing to send would never notice that its peer is gone.
+ * queue pair with nothing to send would never notice that its peer is gone. The
+ * others are looked after as well, see rtrs_con_probe().
  */
 #include <linux/bitops.h>
 #include <linux/ktime.h>
@@ -27,6 +28,10 @@ static void rtrs_hb_work(struct work_struct *work)
 
 	if (atomic_read(&path->hb_missed) >= READ_ONCE(path->hb->max_missed)) {
 		path->error(path, -ETIMEDOUT, "heartbeats stay unanswered");
+		return;
+	}
+	if (!path->probe(path)) {
+		path->error(path, -ETIMEDOUT, "a connection stands still");
 		return;
 	}
 	/* Round trips are measured from the first that is not answered yet. */

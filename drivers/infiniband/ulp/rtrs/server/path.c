@@ -102,6 +102,17 @@ static const struct rtrs_hb_params rtrs_srv_hb = {
 	.max_missed	= RTRS_HB_MAX_MISSED,
 };
 
+static bool rtrs_srv_path_probe(struct rtrs_path *p)
+{
+	struct rtrs_srv_path *path = to_srv_path(p);
+	bool ok = true;
+	u32 i;
+
+	for (i = 1; i < path->nr_cons; i++)
+		ok &= rtrs_con_probe(&path->cons[i]->c);
+	return ok;
+}
+
 static void rtrs_srv_path_error(struct rtrs_path *p, int err, const char *why)
 {
 	rtrs_srv_path_end(to_srv_path(p), err, why);
@@ -279,6 +290,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	}
 
 	path->p.error = rtrs_srv_path_error;
+	path->p.probe = rtrs_srv_path_probe;
 	path->p.hb = &rtrs_srv_hb;
 	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
