@@ -104,6 +104,22 @@ static void unmap_disk(struct user *u, const char *disk)
 	}
 }
 
+/* Its I/O doesn't wait for a server like this one to come back. */
+static void be_impatient(const struct user *u)
+{
+	static const char * const names[] = {
+		"max_reconnect_attempts", "failover_timeout"
+	};
+	char path[400];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "/sys/class/rtrs-client/%s/%s",
+			 u->sess, names[i]);
+		put(path, "0");
+	}
+}
+
 static void *user_thread(void *arg)
 {
 	struct user *u = arg;
@@ -122,6 +138,7 @@ static void *user_thread(void *arg)
 		n = readlink(link, disk, sizeof(disk) - 1);
 		disk[n > 0 ? n : 0] = 0;
 		u->mapped = true;
+		be_impatient(u);
 		u->io_err = use_disk(basename(disk), u->rounds);
 		unmap_disk(u, basename(disk));
 	}

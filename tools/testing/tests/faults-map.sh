@@ -6,7 +6,7 @@
 # nothing stays behind, and the next try, without a failure, succeeds.
 # Kernel: debug
 # Modules: ours
-# Time: 200
+# Time: 250
 
 . ../steps/faults.sh
 
@@ -72,6 +72,38 @@ say "two paths"
 text="$text path=$(addr server 1)"
 each 'rtrs_client:kzalloc' 10 two_paths
 each 'rtrs_client:rdma_*' 10 two_paths
+
+say "add_path"
+text=${text% path=*}
+add="$(addr server 1)"
+# added: add a path, and remove it again
+added()
+{
+	got=$(errno_of /sys/class/rtrs-client/s1/add_path "$add")
+	if [ "$got" = 0 ]; then
+		got=0,$(errno_of "$(compgen -G "/sys/class/rtrs-client/s1/paths/*@$add")/remove_path" 1)
+	fi
+	disarm
+	must "paths of the server after $hit" wait_for 20 one_path
+	equal "paths after $hit" "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 1
+	equal "resources after $hit" "$(resources)" "$with_one"
+	case $got-$hit in
+	0,0-)					true ;;
+	unknown*|*-)				false ;;
+	# On the way out, or before the path took anything.
+	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:ib_post_*|0,0-*:rtrs_con_*)	true ;;
+	0*)					false ;;
+	esac
+}
+one_path() { [ "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" = 1 ]; }
+dev=$(map s1 "$disk")
+with_one=$(resources)
+for m in rtrs_client rtrs_core rtrs_server; do
+	each "$m:*" 10 added
+done
+unmap "$dev"
+client_idle
+server_idle
 
 say "a file"
 backing=$(null backing 16)

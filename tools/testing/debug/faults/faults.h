@@ -181,6 +181,10 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
  */
 #define kmod_rtrs_client 1
 #define kmod_rtrs_server 1
+#define kmod_rtrs_core 0
+#define kmod_rtrs_faults 0
+#define kmod_rnbd_client 0
+#define kmod_rnbd_server 0
 #if __KBUILD_MODNAME
 #include "../../../../drivers/infiniband/ulp/rtrs/common/core.h"
 
@@ -193,5 +197,9 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #endif
 #undef kmod_rtrs_client
 #undef kmod_rtrs_server
+#undef kmod_rtrs_core
+#undef kmod_rtrs_faults
+#undef kmod_rnbd_client
+#undef kmod_rnbd_server
 
 #endif /* RTRS_FAULTS_H */
