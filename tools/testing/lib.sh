@@ -424,6 +424,7 @@ declare -A _text=(
 	[EALREADY]="Operation already in progress"
 	[EPROTONOSUPPORT]="Protocol not supported"
 	[ECONNABORTED]="Software caused connection abort"
+	[ENOTCONN]="Transport endpoint is not connected"
 	[EHOSTDOWN]="Host is down"
 	[ENOSPC]="No space left on device"
 	[E2BIG]="Argument list too long"
@@ -592,6 +593,8 @@ leftovers()
 	done
 	timeout 60 bash -c ". $RIG_DIR/lib.sh; unload_here" 2>&1 ||
 		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
+	# Of work queues that were not destroyed
+	grep -hE '^(rtrs|rnbd)' /proc/[0-9]*/comm 2>/dev/null | sed 's/^/thread left: /'
 	no_dms_here
 	if [ -e /sys/class/misc/device-mapper ]; then
 		dmsetup ls | awk '/\(/ { print "device-mapper device left: " $1 }'
