@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The server's modules are unloaded and loaded again while clients are at work: I/O
+# waits and goes on, without an error, and without a remount. A device that has another
+# size, or other limits, is seen as it is; one that the server doesn't open any more gives
+# EIO until it does, by itself or by remap_device, while the session's others go on.
+# Without a path nothing hangs: neither unmap_device, map_device nor remap_device.
+# Time: 300
+# Kernel: stock
+
+vols=/tmp/volumes
+
+stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
+# start_server [PARAMETER=VALUE...]
+start_server() { load_server dev_search_path=$vols "$@"; }
+
+# volume NAME DISK: this is what the server has under that name
+volume() { on server "ln -sfn $2 $vols/$1"; }
+no_volume() { on server "rm $vols/$1"; }
+
+attr() { echo "/sys/block/${1#/dev/}/rnbd/$2"; }
+state_is() { [ "$(cat "$(attr "$1" state)")" = "$2" ]; }
+becomes() { wait_for 40 state_is "$1" "$2" || fail "$1 is '$(cat "$(attr "$1" state)")', not $2"; }
+waiting() { [ "$(awk '{ print $1 + $2 }' "/sys/block/${1#/dev/}/inflight")" -gt 0 ]; }
+idle() { ! waiting "$1"; }
+
+# reads ERRNO DEVICE: a read gives that
+reads() { [ "$("$RIG_DIR/steps/io.py" "$2" read:0:4k)" = "$1" ]; }
+
+# reader DEVICE: a read that has to wait; its process is $reader
+reader()
+{
+	"$RIG_DIR/steps/io.py" "$1" read:0:4k >/tmp/reader.out &
+	reader=$!
+	wait_for 30 waiting "$1" || fail "the read doesn't wait: $(cat /tmp/reader.out)"
+}
+
+# reader_gives ERRNO: it ends with that
+reader_gives()
+{
+	wait_for 30 ended $reader || fail "the read still waits"
+	wait $reader || fail "io.py failed"
+	equal "a read that waited" "$(cat /tmp/reader.out)" "$1"
+}
+
+# still_writes: the load has done some since it was last asked, and none in vain
+still_writes()
+{
+	local from
+	from=$(ios "$dev" writes)
+	wait_for 60 eval "[ \$(ios $dev writes) -gt $((from + 20)) ]" || fail "the load stands still"
+	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
+}
+
+# writer: writes to $dev and verifies, until no_writer
+writer()
+{
+	fio --name=load --filename="$dev" --direct=1 --ioengine=libaio --rw=randwrite \
+		--bs=4k --iodepth=4 --size=2m --thinktime=1ms --verify=crc32c \
+		--verify_fatal=1 --do_verify=1 --loops=1000000 >/tmp/load.out 2>&1 &
+	loader=$!
+	still_writes
+}
+
+no_writer()
+{
+	kill -INT $loader
+	wait $loader || true
+	grep -q 'err= 0' /tmp/load.out || fail "$(cat /tmp/load.out)"
+}
+
+# back_soon SESSION: after the loss of its path
+back_soon()
+{
+	echo 200 >"/sys/class/rtrs-client/$1/reconnect_delay_ms"
+	echo 500 >"/sys/class/rtrs-client/$1/reconnect_delay_max_ms"
+}
+
+# write_files FOLDER: one after the other, each on the server's disk before the next
+write_files()
+{
+	mkdir "$1"
+	for i in 1 2 3 4 5 6 7 8; do
+		dd if=/tmp/data of="$1/$i" bs=64k conv=fsync status=none || return
+	done
+}
+
+on server "mkdir -p $vols"
+up dev_search_path=$vols
+a=$(null a 64)
+b=$(null b 64)
+larger=$(null larger 96)
+discards=$(null discards 64 discard=1)
+blocks=$(null blocks 64 blocksize=4096)
+volume a "$a"
+volume b "$b"
+dev=$(map s1 a)
+echo -1 >/sys/class/rtrs-client/s1/failover_timeout
+back_soon s1
+dev2=$(map s1 b)
+
+writer
+
+# Raw, and mounted: the files written meanwhile are there.
+head -c 256k /dev/urandom >/tmp/data
+mkfs.ext4 -q "$dev2"
+mount "$dev2" /mnt
+for round in 1 2 3; do
+	write_files /mnt/$round &
+	writer=$!
+	start=$EPOCHREALTIME
+	stop_server
+	becomes "$dev" closed
+	becomes "$dev2" closed
+	start_server
+	becomes "$dev" open
+	becomes "$dev2" open
+	say "restart $round: $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
+	still_writes
+	wait $writer || fail "files could not be written"
+done
+umount /mnt
+mount "$dev2" /mnt
+for round in 1 2 3; do
+	for file in /mnt/"$round"/*; do
+		cmp /tmp/data "$file" || fail "what was written during restart $round differs"
+	done
+done
+umount /mnt
+! dmesg | grep "I/O error, dev ${dev#/dev/}," || fail "an I/O error was reported"
+
+# Another size, and a request that has waited.
+python3 -S "$RIG_DIR/steps/uevents.py" >/tmp/events &
+listener=$!
+wait_for 10 grep -q listening /tmp/events
+stop_server
+reader "$dev2"
+volume b "$larger"
+start_server
+becomes "$dev2" open
+reader_gives 0
+wait_for 10 eval "[ \$(blockdev --getsize64 $dev2) = $((96 << 20)) ]" || fail "the size is the old one"
+wait_for 10 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
+	fail "no event: $(cat /tmp/events)"
+kill $listener
+gives "0 0" "$dev2" write:95m:1m:x read:95m:1m:x
+equal "remap_device of an open device" "$(errno_of "$(attr "$dev2" remap_device)" 1)" EALREADY
+
+# Gone, with a request that waits: only that device.
+stop_server
+reader "$dev2"
+no_volume b
+start_server
+reader_gives EIO
+becomes "$dev" open
+becomes "$dev2" closed
+still_writes
+gives EIO "$dev2" read:0:4k
+equal "remap_device without a device" "$(errno_of "$(attr "$dev2" remap_device)" 1)" ENOENT
+volume b "$b"
+becomes "$dev2" open
+gives 0 "$dev2" read:0:4k
+
+# Other limits; other blocks, and back by remap_device.
+equal "discards before" "$(queue "$dev2" discard_max_bytes)" 0
+stop_server
+reader "$dev2"
+volume b "$discards"
+start_server
+becomes "$dev2" open
+reader_gives 0
+must "discards after" [ "$(queue "$dev2" discard_max_bytes)" -gt 0 ]
+gives "0 0" "$dev2" write:0:64k:x discard:0:64k
+stop_server
+volume b "$blocks"
+start_server
+becomes "$dev" open
+wait_for 30 reads EIO "$dev2" ||
+	fail "I/O to a disk of other blocks"
+equal "remap_device, other blocks" "$(errno_of "$(attr "$dev2" remap_device)" 1)" EINVAL
+volume b "$b"
+got=$(errno_of "$(attr "$dev2" remap_device)" 1)
+[[ $got = 0 || $got = EALREADY ]] || fail "remap_device when it is back: $got"
+equal "state after remap_device" "$(cat "$(attr "$dev2" state)")" open
+gives 0 "$dev2" read:0:4k
+still_writes
+
+# Without a path. What is not to wait doesn't.
+dev3=$(map s2 b access_mode=ro)
+echo 0 >/sys/class/rtrs-client/s2/failover_timeout
+back_soon s2
+stop_server
+becomes "$dev2" closed
+becomes "$dev3" closed
+gives EIO "$dev3" read:0:4k
+refused "ENOTCONN|ECONNABORTED" "sessname=s1 path=$(addr server 0) device_path=c"
+equal "remap_device without a path" "$(errno_of "$(attr "$dev2" remap_device)" 1)" ENOTCONN
+python3 -IS -c 'import os, sys
+os.posix_fadvise(os.open(sys.argv[1], os.O_RDONLY), 0, 65536, os.POSIX_FADV_WILLNEED)' "$dev2"
+wait_for 15 idle "$dev2" || fail "readahead waits"
+reader "$dev2"
+unmap "$dev2" force
+reader_gives EIO
+start_server
+becomes "$dev3" open
+gives 0 "$dev3" read:0:4k
+still_writes
+no_writer
+
+# Idle ones go while there is no path, too.
+stop_server
+becomes "$dev" closed
+becomes "$dev3" closed
+unmap "$dev"
+unmap "$dev3"
+client_idle
+
+# All requests wait that the session takes, but for those it takes to open the device
+# again. If there are none for that, none waits.
+start_server sess_queue_depth=2
+dev=$(map s1 a)
+back_soon s1
+writer
+stop_server
+becomes "$dev" closed
+start_server sess_queue_depth=2
+becomes "$dev" open
+still_writes
+no_writer
+unmap "$dev"
+stop_server
+start_server sess_queue_depth=1
+dev=$(map s1 a)
+back_soon s1
+gives 0 "$dev" read:0:4k
+stop_server
+becomes "$dev" closed
+gives ENOLINK "$dev" read:0:4k
+start_server sess_queue_depth=1
+becomes "$dev" open
+gives 0 "$dev" read:0:4k
+unmap "$dev"
+on server "rm -r $vols"
+down
