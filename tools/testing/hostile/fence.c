@@ -2,11 +2,7 @@
 /*
  * Cases of a hostile client: fencing, as it should be and not.
  */
-#include <glob.h>
-
 #include "hostile.h"
-
-#define SLOW_MS	300	/* what a request to dev_slow takes at least */
 
 /* A path that offered fencing; of a session of its own, or one more of a session */
 static struct path *fence_path(const struct path *first, unsigned int addr)
@@ -59,46 +55,6 @@ static int fence(struct path *p, u32 id)
 	return must_be_fenced(p, before, id);
 }
 
-/* Requests that the server has in hand on all paths of the session */
-static unsigned int held(const char *sess)
-{
-	char pattern[320];
-	unsigned int n, sum = 0;
-	glob_t g;
-	size_t i;
-	FILE *f;
-
-	snprintf(pattern, sizeof(pattern),
-		 "/sys/class/rtrs-server/%s/paths/*/stats/rdma", sess);
-	if (glob(pattern, 0, NULL, &g))
-		return 0;
-	for (i = 0; i < g.gl_pathc; i++) {
-		f = fopen(g.gl_pathv[i], "r");
-		if (f && fscanf(f, "%*u %*u %*u %*u %u", &n) == 1)
-			sum += n;
-		if (f)
-			fclose(f);
-	}
-	globfree(&g);
-	return sum;
-}
-
-/* Requests that are with the disk when this returns */
-static int hold(struct path *p, u64 *since)
-{
-	u64 end;
-
-	if (put_in_hand(p, 0, 4, since))
-		return -1;
-	end = *since + SLOW_MS - 50;
-	while (held(p->sess) < 4) {
-		if (now_ms() > end)
-			return fail("%s isn't slow, or the server is", dev_slow);
-		nap_us(1000);
-	}
-	return 0;
-}
-
 /* How the path is that is fenced */
 enum { IDLE, IN_HAND, CONNECTING, GONE };
 
@@ -110,7 +66,7 @@ static struct path *target(const struct path *first, long how, u64 *since)
 		p = fence_path(first, 1);
 		if (!p || how == IDLE)
 			return p;
-		if (!hold(p, since)) {
+		if (!put_in_hand(p, 0, 4, since)) {
 			if (how == GONE)
 				rdma_disconnect(p->cons[1].id);
 			return p;

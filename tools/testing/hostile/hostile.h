@@ -24,6 +24,7 @@
 #define NR_AREAS	8		/* pieces of memory to send from */
 #define RECV_SIZE	64
 #define NR_RECVS	128
+#define SLOW_MS		300		/* what a request to dev_slow takes */
 #define INFO_SIZE	(8 + 16 * MAX_DEPTH)
 
 /**

@@ -3,6 +3,7 @@
  * Cases of a hostile client: what comes once a path is connected, up to the
  * transport's headers.
  */
+#include <glob.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -339,7 +340,34 @@ static int stale_chunk(long arg)
 	return end_with(p, must_end(p, NULL));
 }
 
-/* Opens the slow device, and leaves @nr reads in hand, in slots from 0. */
+/* Requests that the server has in hand on all paths of the session */
+static unsigned int held(const char *sess)
+{
+	char pattern[320];
+	unsigned int n, sum = 0;
+	glob_t g;
+	size_t i;
+	FILE *f;
+
+	snprintf(pattern, sizeof(pattern),
+		 "/sys/class/rtrs-server/%s/paths/*/stats/rdma", sess);
+	if (glob(pattern, 0, NULL, &g))
+		return 0;
+	for (i = 0; i < g.gl_pathc; i++) {
+		f = fopen(g.gl_pathv[i], "r");
+		if (f && fscanf(f, "%*u %*u %*u %*u %u", &n) == 1)
+			sum += n;
+		if (f)
+			fclose(f);
+	}
+	globfree(&g);
+	return sum;
+}
+
+/*
+ * Puts requests in hand that take their time, in these slots; @since is from when. They
+ * are with the disk when this returns.
+ */
 int put_in_hand(struct path *p, unsigned int slot, unsigned int nr, u64 *since)
 {
 	struct io_msg msg = { .type = RNBD_IO, .rw = OP_READ, .bi_size = 4096 };
@@ -360,9 +388,15 @@ int put_in_hand(struct path *p, unsigned int slot, unsigned int nr, u64 *since)
 		p->slot[i].answers = 0;
 		request_send(p, &r);
 	}
+	while (held(p->sess) < nr) {
+		if (now_ms() > *since + SLOW_MS - 50)
+			return fail("%s isn't slow, or the server is", dev_slow);
+		nap_us(1000);
+	}
 	return 0;
 }
 
+/* A path of a session of its own, with requests in hand */
 struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr)
 {
 	struct path *p = path_new(sess);
@@ -417,7 +451,8 @@ static struct path *join(const struct path *p, unsigned int addr)
  */
 static int slot_on_paths(long nr)
 {
-	struct path *p = in_hand(test_name, 2, 1), *q, *r = NULL;
+	struct path *p = path_up(test_name), *q, *r = NULL;
+	u64 since;
 	int ret;
 
 	if (!p)
@@ -425,19 +460,21 @@ static int slot_on_paths(long nr)
 	q = join(p, 1);
 	if (!q)
 		return end_with(p, -1);
-	send_imm(q, 1, imm_req(q, 0, 32));
-	if (nr == 3) {
+	if (nr == 3)
 		r = join(p, 2);
-		ret = r ? send_imm(r, 1, imm_req(r, 0, 32)) : -1;
-		if (!ret)
-			ret = must_end(q, "on another path");
-	} else {
+	ret = nr == 3 && !r ? -1 : put_in_hand(p, 0, 1, &since);
+	/* The answer to a heartbeat comes after what was sent before. */
+	if (!ret)
+		ret = send_imm(q, 0, imm_req(q, 0, 32)) ?: must_live(q);
+	path_poll(p);
+	if (!ret && p->slot[0].answers)
+		ret = fail("%s isn't slow", dev_slow);
+	if (!ret && nr == 3)
+		ret = send_imm(r, 1, imm_req(r, 0, 32)) ?:
+		      must_end(q, "on another path");
+	else if (!ret)
 		/* What is in its chunk is nonsense, found when its turn has come. */
-		if (p->slot[0].answers)
-			ret = fail("%s isn't slow", dev_slow);
-		else
-			ret = wait_answer(p, 0, 0, 5000) ?: must_end(q, "malformed");
-	}
+		ret = wait_answer(p, 0, 0, 5000) ?: must_end(q, "malformed");
 	if (!ret && !p->slot[0].answers)
 		ret = wait_answer(p, 0, 0, 5000);
 	if (!ret)
