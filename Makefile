@@ -25,9 +25,9 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 MODULES ?= ours
 # The kernel that they run on: Debian's (stock), or one with the checkers on (debug).
 KERNEL ?= stock
-export KDIR KERNEL MODULES T ROUNDS RUNTIME
+export KDIR KERNEL MODULES T ROUNDS RUNTIME SEED
 
-.PHONY: modules modules_install clean help setup test vm kunit demo demo-shell \
+.PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
 	bench check print-kdir
 
 modules: $(if $(KDIR),,need-kdir)
@@ -58,6 +58,8 @@ help:
 	@echo 'make demo-shell       the same, then a shell on the client'
 	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
 	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first'
+	@echo '  ROUNDS=50           how often those do the same that do it several times'
+	@echo 'make soak SOAK=60     these for an hour in all, in turn'
 	@echo 'make kunit            the unit tests alone, on the debug kernel'
 	@echo 'make vm               a shell in a guest with the modules loaded'
 	@echo 'make bench            this driver, the in-tree one and NVMe over RDMA compared'
@@ -71,6 +73,10 @@ setup:
 
 test:
 	@$(RIG)/run-tests
+
+SOAK ?= 60
+soak:
+	@SOAK=$(SOAK) $(RIG)/run-tests
 
 kunit:
 	@KERNEL=debug T=kunit $(RIG)/run-tests; ret=$$?; \

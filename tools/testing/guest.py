@@ -15,7 +15,11 @@ class GuestError(Exception):
 
 
 class Guest:
-    """Of a kind of machine that start(), link() and terminal are about."""
+    """Of a kind of machine that start(), link(), freeze() and terminal are about.
+
+    start() may be called again after kill(): the share, and what the console said,
+    stay.
+    """
 
     terminal = None     # device of the shell's terminal
 
@@ -27,6 +31,7 @@ class Guest:
         self.scanned = 0
         self.buffer = b""
         self.ready = False
+        self.cable = ["on"] * NETS
         self.done = {}
         self.process = self.agent = None
 

@@ -3,7 +3,8 @@
 
 A Lab is one guest, or a server and clients on two networks. Every guest has
 this machine's root folder, read only, under a tmpfs; an agent in it
-(guest/agent) runs scripts and asks for things to be done on other guests.
+(guest/agent) runs scripts and asks for things to be done on other guests, or to
+them: cables pulled, power cut and given back.
 """
 
 import os
@@ -39,18 +40,23 @@ def setup(*sets):
         return dict(line.rstrip("\n").split("=", 1) for line in f)
 
 
+BOOT_LIMIT = 60
+
+
 class Lab:
     """names: the guests, the server first. A single one is both sides."""
 
     def __init__(self, env, path, names=("vm",), modules="ours", memory=2048,
                  cpus=2, append=(), terminal=None, slub_debug="-"):
         self.env, self.dir, self.names = env, path, list(names)
+        self.memory, self.cpus = memory, cpus
         self.modules, self.append = modules, append
         self.terminal, self.slub_debug = terminal, slub_debug
         self.debug = env["KERNEL"] == "debug"
         self.hub = None
         self.counter = 0
-        self.calls = {}
+        self.calls = {}         # job: guest and call that wait for it, where it runs
+        self.booting = {}       # guest: guest and call that wait for it, since when
         self.boot_time = None
         # Under TCG, once in a while a kernel hangs early in its boot.
         for tries in 3, 2, 1:
@@ -60,7 +66,7 @@ class Lab:
             self.poll = selectors.DefaultSelector()
             self.guests = {}
             try:
-                self.boot(memory, cpus, terminal)
+                self.boot()
                 return
             except GuestError as e:
                 self.close()
@@ -71,25 +77,61 @@ class Lab:
                 self.close()
                 raise
 
-    def boot(self, memory, cpus, terminal):
+    def boot(self):
         start = time.monotonic()
         if self.debug and len(self.names) > 1:
             self.hub = Hub(len(self.names), NETS)
         kind = Uml if self.debug else Qemu
-        for number, name in enumerate(self.names):
-            guest = self.guests[name] = kind(self, name, number)
-            guest.start(memory, cpus, terminal == name)
-            self.poll.register(guest.agent, selectors.EVENT_READ, guest)
+        # The one that tests run in comes first, as the others' cables end there.
+        for number, name in sorted(enumerate(self.names), key=lambda x: x[0] != 1):
+            self.guests[name] = kind(self, name, number)
+            self.start(name)
         while not all(g.ready for g in self.guests.values()):
             self.serve(1)
-            late = time.monotonic() - start > 60
+            late = time.monotonic() - start > BOOT_LIMIT
             for g in self.guests.values():
                 if late or not g.alive():
                     raise GuestError(f"{g.name} did not boot; see {g.console}")
         self.boot_time = time.monotonic() - start
 
+    def start(self, name):
+        guest = self.guests[name]
+        guest.start(self.memory, self.cpus, self.terminal == name)
+        self.poll.register(guest.agent, selectors.EVENT_READ, guest)
+
+    def kill(self, name):
+        """Power off, without a word; who waits for something there waits no more."""
+        guest = self.guests[name]
+        if guest.agent in self.poll.get_map():
+            self.poll.unregister(guest.agent)
+        guest.kill()
+        guest.ready, guest.buffer = False, b""
+        for job, (caller, ident, where) in list(self.calls.items()):
+            if guest in (where, caller):
+                del self.calls[job]
+            if where is guest:
+                self.answer(caller, ident, 137, guest.output(job))
+
+    def boot_again(self, name, caller, ident):
+        """A guest that was killed; the call is answered when it is ready."""
+        self.booting[name] = caller, ident, time.monotonic()
+        self.start(name)
+
+    def look_after_boots(self):
+        """Under TCG, once in a while a kernel hangs early in its boot."""
+        for name, (caller, ident, since) in list(self.booting.items()):
+            guest = self.guests[name]
+            if guest.ready:
+                del self.booting[name]
+                self.answer(caller, ident, 0, "")
+            elif not guest.alive() or time.monotonic() - since > BOOT_LIMIT:
+                print(f"# {name} did not boot; trying again", flush=True)
+                self.kill(name)
+                self.boot_again(name, caller, ident)
+
     def serve(self, timeout):
         """Handle what guests say, for at most timeout seconds or one message."""
+        self.look_after_boots()
         for key, _ in self.poll.select(timeout):
             guest = key.data
             try:
@@ -108,9 +150,9 @@ class Lab:
         if words[0] == "READY":
             guest.ready = True
         elif words[0] == "DONE":
-            caller = self.calls.pop(words[1], None)
+            caller, ident, _ = self.calls.pop(words[1], (None, None, None))
             if caller:
-                self.answer(*caller, int(words[2]), guest.output(words[1]))
+                self.answer(caller, ident, int(words[2]), guest.output(words[1]))
             else:
                 guest.done[words[1]] = int(words[2])
         elif words[0] == "CALL":
@@ -119,12 +161,15 @@ class Lab:
     def call(self, caller, ident, target):
         with open(f"{caller.share}/{ident}.call") as f:
             text = f.read()
+        guest = self.guests.get(target)
         if target == "host":
-            self.answer(caller, ident, *self.host(text.split()))
-        elif target in self.guests:
+            self.host(caller, ident, text.split())
+        elif guest and guest.ready:
             job = self.job(caller.name)
-            self.calls[job] = (caller, ident)
-            self.guests[target].begin(job, text, 300)
+            self.calls[job] = (caller, ident, guest)
+            guest.begin(job, text, 300)
+        elif guest:
+            self.answer(caller, ident, 137, f"{target} is down\n")
         else:
             self.answer(caller, ident, 127, f"there's no guest '{target}'\n")
 
@@ -134,15 +179,24 @@ class Lab:
         if caller.alive():
             caller.send(f"RET {ident} {code}")
 
-    def host(self, words):
-        """What a test may ask of the host: link GUEST NET on|off, kill GUEST."""
-        if len(words) == 4 and words[0] == "link" and words[1] in self.guests:
-            wrong = self.guests[words[1]].link(int(words[2]), words[3] == "on")
-            return (1, wrong) if wrong else (0, "")
-        if len(words) == 2 and words[0] == "kill" and words[1] in self.guests:
-            self.guests[words[1]].kill()
-            return 0, ""
-        return 127, "the host does not know: " + " ".join(words) + "\n"
+    def host(self, caller, ident, words):
+        """What a test may ask of the host; lib.sh says what each does."""
+        code, text = 0, ""
+        match words:
+            case ["link", name, net, "on" | "off" | "silent" | "hold" as how] \
+                    if name in self.guests:
+                text = self.guests[name].link(int(net), how)
+                code = 1 if text else 0
+            case ["kill", name] if name in self.guests:
+                self.kill(name)
+            case ["boot", name] if name in self.guests and not self.guests[name].alive():
+                self.boot_again(name, caller, ident)
+                return
+            case ["freeze" | "thaw" as how, name] if name in self.guests:
+                self.guests[name].freeze(how == "freeze")
+            case _:
+                code, text = 127, "the host can't do this: " + " ".join(words) + "\n"
+        self.answer(caller, ident, code, text)
 
     def job(self, name):
         self.counter += 1

@@ -75,8 +75,67 @@ on()
 	fi
 }
 
-# link GUEST NET on|off: plug or pull a network cable.
+# link GUEST NET on|off|silent|hold: what becomes of a network cable. on: plugged in; off:
+# pulled, and the network card sees it; silent: nothing goes through, and nobody is told;
+# hold: what this guest sends is kept until it is `on` again, and comes through then.
 link() { call host "link $1 $2 $3"; }
+
+# kill_guest GUEST: power off without a goodbye; boot_guest: on again, returns when it is
+# ready. Nothing is loaded then, no network up.
+kill_guest() { call host "kill $1"; }
+boot_guest() { call host "boot $1"; }
+
+# freeze GUEST: it stands still, thaw: goes on.
+freeze() { call host "freeze $1"; }
+thaw() { call host "thaw $1"; }
+
+# netem GUEST NET ARGUMENT...: what it sends on a network meets with this, e.g. loss 5%;
+# without arguments no longer.
+netem_here()
+{
+	local dev=eth$1
+	shift
+	if [ $# = 0 ]; then
+		tc qdisc del dev "$dev" root
+	else
+		debug_kernel || modprobe sch_netem
+		# The limit counts packets, that wait as well.
+		tc qdisc replace dev "$dev" root netem limit 100000 "$@"
+	fi
+}
+
+netem() { on "$1" "netem_here ${*:2}"; }
+
+# ---- chance, and how often ----
+
+# dice: from here on $RANDOM is the same in each run with the same SEED
+dice()
+{
+	SEED=${SEED:-$((EPOCHSECONDS % 100000))}
+	say "SEED=$SEED"
+	RANDOM=$SEED
+}
+
+# random LOW HIGH: a number in $rnd (a subshell would throw dice of its own)
+random() { rnd=$(($1 + RANDOM * ($2 - $1 + 1) / 32768)); }
+
+# pause_ms MILLISECONDS
+pause_ms() { pause "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
+
+round=0
+# more: true as many times as the test's header says (Rounds), or ROUNDS=, or, in a soak,
+# until the time is over; counts in $round
+more()
+{
+	round=$((round + 1))
+	if [ "${RIG_SOAK:-0}" != 0 ]; then
+		[ $SECONDS -lt "$RIG_SOAK" ] && return
+	else
+		[ $round -le "${RIG_ROUNDS:-1}" ] && return
+	fi
+	say "$((round - 1)) rounds"
+	return 1
+}
 
 # ---- network and RDMA ----
 
@@ -418,6 +477,8 @@ declare -A _text=(
 	[EAFNOSUPPORT]="Address family not supported by protocol"
 	[ENETUNREACH]="Network is unreachable"
 	[EHOSTUNREACH]="No route to host"
+	[ENOTCONN]="Transport endpoint is not connected"
+	[ESHUTDOWN]="Cannot send after transport endpoint shutdown"
 	[ETIMEDOUT]="Connection timed out"
 	[ECONNRESET]="Connection reset by peer"
 	[ECONNREFUSED]="Connection refused"
@@ -484,6 +545,12 @@ load()
 	# shellcheck disable=SC2034
 	loader=$!
 	wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]" || fail "no load: $(cat /tmp/load.out)"
+}
+
+# impatient SESSION: its I/O doesn't wait for a path. The in-tree client's never does.
+impatient()
+{
+	[ "$client_modules" != ours ] || echo 0 >"/sys/class/rtrs-client/$1/failover_timeout"
 }
 
 ended() { ! kill -0 "$1" 2>/dev/null; }

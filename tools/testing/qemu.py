@@ -15,7 +15,7 @@ class Qemu(Guest):
 
     def start(self, memory, cpus, terminal):
         lab, env = self.lab, self.lab.env
-        os.makedirs(self.share)
+        os.makedirs(self.share, exist_ok=True)
         sock = f"{lab.sockets}/{self.name}"
         words = [
             "console=ttyS0", "ignore_loglevel", "tsc=reliable",
@@ -31,7 +31,7 @@ class Qemu(Guest):
             "-m", str(memory), "-smp", str(cpus),
             "-kernel", env["DIR"] + "/vmlinux",
             "-initrd", env["DIR"] + "/initrd", "-append", " ".join(words),
-            "-chardev", f"file,id=con,path={self.console}",
+            "-chardev", f"file,id=con,append=on,path={self.console}",
             "-serial", "chardev:con", "-qmp", f"unix:{sock}.qmp,server=on,wait=off",
             "-device", "virtio-serial-pci",
             "-chardev", f"socket,id=rig,path={sock}.rig,server=on,wait=off",
@@ -51,20 +51,29 @@ class Qemu(Guest):
         self.command("qmp_capabilities")
         self.agent = self.connect(sock + ".rig")
 
+    def hub(self):
+        """The guest that has the networks' hubs: the one that tests run in, and that
+        lives as long as they do. What is done to a cable is done there.
+        """
+        return self.lab.guests[self.lab.names[1]]
+
+    def others(self):
+        return [n for n in self.lab.names if n != self.name]
+
     def network(self):
-        """The server's end of each network is a hub with all clients on it."""
+        """The hub's end of each network has all the others on it."""
         if len(self.lab.names) < 2:
             return []
         args = []
         for net in range(NETS):
             end = f"{self.lab.sockets}/net{net}-"
-            if self.number == 0:
+            if self.hub() is self:
                 args += ["-netdev", f"hubport,id=net{net},hubid={net}"]
-                for client in self.lab.names[1:]:
-                    args += ["-netdev", f"stream,id=to{net}{client},server=on,"
-                             f"addr.type=unix,addr.path={end}{client}",
-                             "-netdev", f"hubport,id=hub{net}{client},"
-                             f"hubid={net},netdev=to{net}{client}"]
+                for other in self.others():
+                    args += ["-netdev", f"stream,id=to{net}{other},server=on,"
+                             f"addr.type=unix,addr.path={end}{other}",
+                             "-netdev", f"hubport,id=hub{net}{other},"
+                             f"hubid={net},netdev=to{net}{other}"]
             else:
                 args += ["-netdev", f"stream,id=net{net},server=off,"
                          f"addr.type=unix,addr.path={end}{self.name}"]
@@ -87,23 +96,49 @@ class Qemu(Guest):
                         raise GuestError("QEMU did not start: " + log.read())
                 time.sleep(0.02)
 
-    def command(self, name, **arguments):
+    def command(self, what, **arguments):
         """A command to QEMU's monitor, e.g. set_link."""
-        text = json.dumps({"execute": name, "arguments": arguments})
+        text = json.dumps({"execute": what, "arguments": arguments})
         self.qmp_file.write(text + "\n")
         self.qmp_file.flush()
         while True:
-            answer = json.loads(self.qmp_file.readline())
+            line = self.qmp_file.readline()
+            if not line:
+                raise GuestError(f"{self.name}: QEMU is gone")
+            answer = json.loads(line)
             if "return" in answer or "error" in answer:
                 return answer
 
+    def link(self, net, how):
+        """A network cable: as lib.sh has it. What was wrong, or nothing."""
+        hub, before, self.cable[net] = self.hub(), self.cable[net], how
+        if how == before:
+            return ""
+        # Cables that end in the hub, and which way on them is the one from this guest.
+        cables, way = ([f"to{net}{other}" for other in self.others()], "rx") \
+            if hub is self else ([f"to{net}{self.name}"], "tx")
+        todo = []
+        if "off" in (before, how):
+            todo.append((self, "set_link", {"name": f"nic{net}", "up": how != "off"}))
+        for cable in cables:
+            if "silent" in (before, how):
+                todo.append((hub, "set_link", {"name": cable, "up": how != "silent"}))
+            if how == "hold":
+                # It holds frames up for so many microseconds, or until it goes.
+                todo.append((hub, "object-add", {
+                    "qom-type": "filter-buffer", "id": "hold-" + cable,
+                    "netdev": cable, "queue": way, "interval": 10 ** 9}))
+            if before == "hold":
+                todo.append((hub, "object-del", {"id": "hold-" + cable}))
+        answers = [guest.command(what, **arguments) for guest, what, arguments in todo]
+        return "".join(f"{x}\n" for x in answers if "error" in x)
 
-    def link(self, net, up):
-        """Plug or pull a network cable; what was wrong, or nothing."""
-        got = self.command("set_link", name=f"nic{net}", up=up)
-        return str(got) if "error" in got else ""
+    def freeze(self, on):
+        self.command("stop" if on else "cont")
 
     def kill(self):
         super().kill()
+        # What was done in the hub stays, the new one's network card is plugged in.
+        self.cable = ["on" if how == "off" else how for how in self.cable]
         if self.qmp is not None:
             self.qmp.close()
