@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # The RDMA device is removed, the client's and the server's at once, at rest and under
-# load: that returns, I/O fails, the disk can be unmapped; when the device is back it can
-# be mapped again. A second path over another device stays.
+# load: that returns, I/O that is not to wait fails, the disk can be unmapped; when the
+# device is back it can be mapped again. A second path over another device stays.
 # Modules: ours
 # Time: 60
 
@@ -20,10 +20,11 @@ up
 disk=$(null vol 32)
 for how in idle load; do
 	dev=$(map s1 "$disk")
+	impatient s1
 	[ $how != load ] || load "$dev"
 	remove $how
 	[ $how != load ] || load_fails 30
-	gives ENOLINK "$dev" read:0:4k
+	gives EIO "$dev" read:0:4k
 	unmap "$dev" force
 	client_idle
 	server_idle

@@ -17,6 +17,8 @@ disk=$(null vol 64)
 for how in idle load; do
 	dev=$(map s1 "$disk")
 	dev2=$(map s2 "$disk" access_mode=ro)
+	impatient s1
+	impatient s2
 	if [ $how = load ]; then
 		load "$dev"
 	fi

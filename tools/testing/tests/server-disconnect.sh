@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# sysfs on the server: `disconnect` ends a path, `force_close` takes a device from a
-# session. The client's I/O fails, and the device can be mapped again.
+# sysfs on the server: `disconnect` ends a path, which comes back by itself, and I/O goes on
+# (the in-tree client's fails). `force_close` takes a device from a session: the client's I/O
+# fails, and the device can be mapped again.
 # Time: 90
 
 up
@@ -11,8 +12,16 @@ dev=$(map s1 "$disk")
 load "$dev"
 # shellcheck disable=SC2016
 on server 'echo 1 >"$(echo /sys/class/rtrs-server/s1/paths/*/disconnect)"'
-load_fails 30
-unmap "$dev" force
+if [ "$client_modules" = ours ]; then
+	before=$(ios "$dev" writes)
+	wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 100)) ]" || fail "no I/O any more"
+	load_goes_on
+	equal "successful reconnects" "$(cut -d' ' -f1 /sys/class/rtrs-client/s1/paths/*/stats/reconnects)" 1
+	unmap "$dev"
+else
+	load_fails 30
+	unmap "$dev" force
+fi
 client_idle
 server_idle
 
