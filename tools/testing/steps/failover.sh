@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# For the tests of failover: paths by their network, sessions that notice a dead path
+# soon, and programs that write and verify meanwhile.
+
+clt=/sys/class/rtrs-client
+
+# path NET [SESSION [SERVER]]: the folder of the path over this network
+path() { echo "$clt/${2:-s1}/paths/"*@"$(addr "${3:-server}" "$1")"; }
+
+# attr ATTRIBUTE=VALUE...: of session s1
+attr()
+{
+	local a
+	for a in "$@"; do
+		echo "${a#*=}" >"$clt/${session:-s1}/${a%%=*}"
+	done
+}
+
+# soon [SESSION]: a dead path is noticed, and tried again, after a moment
+soon()
+{
+	local session=${1:-s1} interval=200
+
+	! debug_kernel || interval=500
+	attr hb_interval_ms=$interval hb_max_missed=3 reconnect_delay_ms=200 \
+		reconnect_delay_max_ms=1000 unfenced_delay_ms=1000
+}
+
+# is STATE PATH...: all of these paths are
+is()
+{
+	local want=$1 p
+	shift
+	for p in "$@"; do
+		[ "$(cat "$p/state" 2>/dev/null)" = "$want" ] || return
+	done
+}
+
+# become STATE SECONDS PATH...
+become()
+{
+	wait_for "$2" is "$1" "${@:3}" ||
+		fail "not $1 after $2 s: ${*:3}; $(paths)"
+}
+
+# failed_over [SESSION]: how many requests have been sent again
+failed_over() { cat "$clt/${1:-s1}"/paths/*/stats/rdma | awk '{ n += $6 } END { print n }'; }
+
+# milliseconds since some time
+now() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
+# serve_again [GUEST]: one that was booted again is a server as it was
+serve_again() { on "${1:-server}" "rdma_here; load_server_here $server_modules"; }
+
+# ---- writers ----
+
+declare -A writers
+# writer NAME FILE [FIO OPTION...]: writes and verifies until writers_unharmed
+writer()
+{
+	local name=$1 file=$2
+	shift 2
+	fio --name="$name" --filename="$file" --direct=1 --ioengine=libaio --rw=randwrite \
+		--bs=4k --iodepth=4 --size=4m --randrepeat=0 --verify=crc32c \
+		--verify_fatal=1 --do_verify=1 --verify_backlog=64 --loops=1000000 \
+		--group_reporting "$@" >"/tmp/$name.out" 2>&1 &
+	writers[$name]=$!
+}
+
+# paths: what can be seen of all
+paths()
+{
+	local p
+	for p in "$clt"/*/paths/*; do
+		echo "${p#"$clt/"}: $(cat "$p/state" "$p/stats/rdma" "$p/stats/reconnects" 2>&1 | xargs);"
+	done
+}
+
+# goes_on DEVICE [SECONDS]: something is written to it
+goes_on()
+{
+	local before
+	before=$(ios "$1" writes)
+	wait_for "${2:-20}" eval "[ \$(ios $1 writes) -gt $((before + 20)) ]" ||
+		fail "nothing is written to $1 any more, $(cat "/sys/block/${1#/dev/}/inflight"); $(paths)"
+}
+
+writers_unharmed()
+{
+	local name
+
+	for name in "${!writers[@]}"; do
+		! ended "${writers[$name]}" || fail "$name has ended: $(cat "/tmp/$name.out")"
+		kill -INT "${writers[$name]}"
+	done
+	for name in "${!writers[@]}"; do
+		wait_for 60 ended "${writers[$name]}" || fail "$name doesn't end"
+		wait "${writers[$name]}" || true
+		grep -q 'err= 0' "/tmp/$name.out" || fail "$name: $(cat "/tmp/$name.out")"
+		say "$name: $(grep -m1 ' write: ' "/tmp/$name.out" | xargs)," \
+			"$(grep -m1 ' clat (' "/tmp/$name.out" | xargs)"
+	done
+	writers=()
+}
+
+# log_quiet: since the mark, no I/O error was reported to anybody
+log_quiet()
+{
+	! since | grep -E 'I/O error|EXT4-fs (error|warning)|Aborting journal|lost async page write' ||
+		fail "the kernel's log tells of errors"
+}
+
+# ---- a raw disk and one with a file system, over two paths each ----
+
+# two_disks: of session s1: $raw and $fs; the latter is mounted on /mnt. Both are being
+# written to
+two_disks()
+{
+	local a b
+
+	a=$(null raw 32) b=$(null fs 48)
+	raw=$(map s1 "$a" "path=$(addr server 0)" "path=$(addr server 1)")
+	fs=$(map s1 "$b")
+	soon
+	mkfs.ext4 -q "$fs"
+	mount "$fs" /mnt
+	mark
+	writers_on
+}
+
+writers_on()
+{
+	writer raw "$raw" --bssplit=4k/60:16k/20:64k/20
+	writer fs /mnt/file --fsync=32
+	goes_on "$raw"
+	goes_on "$fs"
+}
+
+two_disks_unharmed()
+{
+	writers_unharmed
+	umount /mnt
+	e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
+	log_quiet
+	unmap "$raw"
+	unmap "$fs"
+	down
+}
+
+# ---- mirrors ----
+
+# mirror NAME [OPTION...] DEVICE...: a raid1 of them, in step
+mirror()
+{
+	local name=$1
+	shift
+	debug_kernel || modprobe raid1
+	MDADM_NO_UDEV=1 mdadm --create "/dev/$name" --run --quiet --metadata=1.2 --level=1 \
+		--bitmap=none --assume-clean --raid-devices=2 "$@" </dev/null ||
+		fail "mdadm: no mirror"
+}
+
+no_mirror() { MDADM_NO_UDEV=1 mdadm --stop --quiet "/dev/$1"; }
+
+# half_back NAME DEVICE: a half that failed becomes part of it again, and is brought in step
+half_back()
+{
+	MDADM_NO_UDEV=1 mdadm --manage --quiet "/dev/$1" --remove "$2" || fail "mdadm: can't remove"
+	# It may have come back empty.
+	MDADM_NO_UDEV=1 mdadm --zero-superblock --quiet "$2" 2>/dev/null || true
+	MDADM_NO_UDEV=1 mdadm --manage --quiet "/dev/$1" --add "$2" || fail "mdadm: can't add"
+	wait_for 60 in_step "$1" || fail "it isn't brought in step: $(cat /proc/mdstat)"
+}
+
+in_step() { grep -A1 "^$1 :" /proc/mdstat | grep -qF '[UU]'; }
+
+# data DEVICE: checksum of what the mirror has there, without its own notes in front
+data() { dd if="$1" bs=1M skip=4 iflag=direct status=none | sha256sum | cut -d' ' -f1; }

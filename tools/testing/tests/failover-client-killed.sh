@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A client's power goes while it writes. Within 60 s the server lets go of its session
+# and its device, and another client can have it, to write.
+# Modules: ours
+# Guests: 3
+# Time: 180
+# Kernel: stock
+
+. "$RIG_DIR/steps/failover.sh"
+
+gone() { on server '[ ! -e /sys/class/rtrs-server/s2 ]'; }
+
+up
+disk=$(null vol 32)
+paths="path=$(addr server 0) path=$(addr server 1)"
+on client2 "load_client; dev=\$(map s2 $disk $paths)
+	fio --name=load --filename=\$dev --direct=1 --ioengine=libaio --rw=randwrite \
+		--iodepth=8 --time_based --runtime=1000 >/dev/null 2>&1 9>&- &"
+wait_for 20 eval "[ \$(server_ios $disk writes) -gt 20 ]" || fail "client2 writes nothing"
+from=$(now)
+kill_guest client2
+wait_for 60 gone || fail "the server still has the session after 60 s"
+say "the server let go of the session after $(($(now) - from)) ms"
+[ $(($(now) - from)) -le 60000 ] || fail "the server took its time"
+# shellcheck disable=SC2086
+dev=$(map s1 "$disk" $paths access_mode=rw)
+verify "$dev" --bs=16k --size=1m
+unmap "$dev"
+client_idle
+
+# As a new one it comes back under its name.
+boot_guest client2
+on client2 "rdma_here; load_client; dev=\$(map s2 $disk $paths)
+	verify \$dev --bs=16k --size=1m
+	unmap \$dev; client_idle"
+down

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Without any path I/O waits for as long as failover_timeout says, then fails with EIO,
+# and so does new I/O, at once, until a path is back; then all goes on. 0 doesn't wait, -1
+# waits for ever. What is marked as fail-fast, as md marks it, doesn't wait at all.
+# Modules: ours
+# Guests: 2
+# Time: 150
+# Kernel: stock
+
+. "$RIG_DIR/steps/failover.sh"
+up
+disk=$(null vol 32)
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+soon
+
+cut()
+{
+	from=$(now)
+	link server 0 silent
+	link server 1 silent
+}
+
+restore()
+{
+	link server 0 on
+	link server 1 on
+	become connected 60 "$(path 0)" "$(path 1)"
+	gives "0 0" "$dev" "write:0:64k:$1" "read:0:64k:$1"
+}
+
+# io NAME STEP: in the background; what it gave, and how long after the cut (or $from) goes
+# to /tmp/NAME.io
+io()
+{
+	(
+		got=$("$RIG_DIR/steps/io.py" "$dev" "$2")
+		echo "$got $(($(now) - from))"
+	) >"/tmp/$1.io" 2>&1 &
+}
+
+# io_gave NAME ERRNO LOW HIGH: between so many milliseconds
+io_gave()
+{
+	local got ms
+
+	wait_for $(($4 / 1000 + 30)) test -s "/tmp/$1.io" || fail "$1: still waits"
+	read -r got ms <"/tmp/$1.io"
+	say "$1: $got after $ms ms"
+	[ "$got" = "$2" ] || fail "$1: $got, expected $2"
+	[ $((ms >= $3 && ms <= $4)) = 1 ] || fail "$1: after $ms ms, expected $3 to $4"
+}
+
+# Until a dead path is noticed, and what a slow machine takes besides
+slack=6000
+gives 0 "$dev" write:0:64k:first
+attr failover_timeout=4
+cut
+for i in 1 2 3 4 5 6; do
+	io "write-$i" "write:$((i * 64))k:64k:new"
+	io "read-$i" "read:0:64k"
+done
+for i in 1 2 3 4 5 6; do
+	io_gave "write-$i" EIO 4000 $((4000 + slack))
+	io_gave "read-$i" EIO 4000 $((4000 + slack))
+done
+from=$(now)
+io late read:0:4k
+io_gave late EIO 0 3000
+[ -b "$dev" ] || fail "the disk is gone"
+restore second
+
+attr failover_timeout=0
+cut
+io at-once write:0:4k:x
+io_gave at-once EIO 0 $slack
+restore third
+
+attr failover_timeout=-1
+cut
+io for-ever write:0:4k:x
+pause 7
+[ ! -s /tmp/for-ever.io ] || fail "for-ever: $(cat /tmp/for-ever.io)"
+restore fourth
+io_gave for-ever 0 7000 60000
+
+# A mirror whose other half is here
+attr failover_timeout=60
+here=$(null_here here 32)
+mirror md0 --failfast "$dev" "$here"
+# md doesn't mark reads that go on where the last one has ended.
+dd if=/dev/md0 of=/dev/null bs=64k skip=64 count=4 iflag=direct status=none
+cut
+dd if=/dev/zero of=/dev/md0 bs=64k count=4 oflag=direct status=none || fail "the mirror failed"
+took=$(($(now) - from))
+say "the mirror went on after $took ms"
+must "the mirror waited for $took ms" [ "$took" -le $((slack + 2000)) ]
+wait_for 10 grep -q '(F)' /proc/mdstat || fail "the dead half is not marked: $(cat /proc/mdstat)"
+no_mirror md0
+restore fifth
+unmap "$dev"
+down

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Cables are pulled and plugged in again at random moments, seen by the network card or
+# not, one, the other, both; a raw disk and a file system are written to and verified all
+# the while, and notice nothing.
+# Modules: ours
+# Guests: 2
+# Time: 150
+# Rounds: 5
+# Kernel: stock
+
+. "$RIG_DIR/steps/failover.sh"
+up
+dice
+two_disks
+
+# Long enough for the path to be given up: when a packet is sent again, rdma_rxe carries
+# out registrations of memory again that stand in the send queue behind it, which fails
+# and leaves the queue pair standing still, without a word.
+shortest=1500
+! debug_kernel || shortest=3000
+
+# cut NET...: for a while; in the end the paths are back
+cut()
+{
+	local net how=off
+
+	random 0 1
+	[ "$rnd" = 0 ] || how=silent
+	for net in "$@"; do
+		link server "$net" $how
+	done
+	random "$shortest" 4000
+	pause_ms "$rnd"
+	say "round $round: networks $*, $how for $rnd ms"
+	for net in "$@"; do
+		link server "$net" on
+	done
+}
+
+while more; do
+	random 100 1500
+	pause_ms "$rnd"
+	case $((round % 3)) in
+	1) cut 0 ;;
+	2) cut 1 ;;
+	0) cut 0 1 ;;
+	esac
+	become connected 40 "$(path 0)" "$(path 1)"
+	goes_on "$raw"
+	goes_on "$fs"
+done
+say "$(failed_over) requests were sent again; reconnects: $(cat $clt/s1/paths/*/stats/reconnects | xargs)"
+must "nothing was sent again" [ "$(failed_over)" -gt 0 ]
+two_disks_unharmed

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Paths are added and removed, disconnected and reconnected, by several writers at once,
+# and the policy is switched, while the disk is written to and verified. One path is left
+# alone; what the writes return is one of few errnos.
+# Modules: ours
+# Time: 150
+# Rounds: 12
+# Kernel: stock
+
+. "$RIG_DIR/steps/failover.sh"
+
+folder=$clt/s1/paths
+
+# each NAME ERRNOS COMMAND...: again and again, until /tmp/enough is there; counts what
+# comes out, which must be 0 or one of A|B
+each()
+{
+	local name=$1 ok="0|$2" got
+	shift 2
+	while [ ! -e /tmp/enough ]; do
+		got=$("$@") || true
+		[[ "|$ok|" == *"|$got|"* ]] || echo "$name: $got" >>/tmp/wrong
+		echo "$name $got" >>/tmp/each
+		pause_ms $((RANDOM % 60))
+	done &
+	pids+=($!)
+}
+
+add() { errno_of "$clt/s1/add_path" "$1"; }
+# A folder that is not there, or gone by the time of the write, is no path
+do_path()
+{
+	[ -e "$folder/$1/$2" ] || { echo 0; return; }
+	errno_of "$folder/$1/$2" 1 2>/dev/null
+}
+
+up sess_queue_depth=64
+for i in 1 2 3; do
+	ip addr add "192.168.101.$((10 + i))/24" dev dummy1
+done
+disk=$(null vol 32)
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+soon
+base="ip:192.168.101.1"
+rm -f /tmp/enough /tmp/wrong /tmp/each
+writer raw "$dev" --bssplit=4k/60:16k/20:64k/20
+goes_on "$dev"
+
+pids=()
+gone='ENOENT|ENODEV|EACCES|EBUSY|EALREADY'
+for i in 1 2; do
+	each "add-11" 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.11"
+	each "remove-11" "$gone" do_path "$base@ip:192.168.101.11" remove_path
+done
+each "add-12" 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.12"
+each "remove-12" "$gone" do_path "$base@ip:192.168.101.12" remove_path
+second=$(basename "$(path 1)")
+for i in 1 2; do
+	each "disconnect" "$gone" do_path "$second" disconnect
+	each "reconnect" "$gone|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT" do_path "$second" reconnect
+done
+policies=(round-robin MI ml 0 1 2 min-latency min-inflight)
+while more; do
+	echo "${policies[round % 8]}" >"$clt/s1/mp_policy"
+	goes_on "$dev"
+	pause 1
+	[ ! -s /tmp/wrong ] || break
+done
+touch /tmp/enough
+for pid in "${pids[@]}"; do
+	wait_for 60 ended "$pid" || fail "a writer of sysfs hangs"
+	wait "$pid" || true
+done
+sort /tmp/each | uniq -c | while read -r line; do say "$line"; done
+[ ! -s /tmp/wrong ] || fail "$(sort /tmp/wrong | uniq -c)"
+goes_on "$dev"
+writers_unharmed
+echo 1 >"$(path 1)/reconnect" || true
+become connected 40 "$(path 0)" "$(path 1)"
+unmap "$dev"
+client_idle
+for i in 1 2 3; do
+	ip addr del "192.168.101.$((10 + i))/24" dev dummy1
+done
+down

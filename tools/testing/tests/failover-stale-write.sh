@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A write that was held up in the network, and repeated over another path, doesn't come
+# back to destroy what was written after it: in no round with fencing; without it it does,
+# or this would test nothing. So with one that the server's disk holds up.
+# Modules: ours
+# Guests: 2
+# Time: 150
+# Rounds: 4
+
+. "$RIG_DIR/steps/stale.sh"
+
+# The option goes for paths that are made from then on.
+fencing() { echo "$1" >/sys/module/rtrs_client/parameters/fencing; }
+
+up
+dice
+fencing Y
+stale_begin
+while more; do
+	stale_round || fail "stale blocks after round $round, with fencing: $stale"
+done
+stale_end
+
+fencing N
+stale_begin unfenced_delay_ms=0
+bad=0
+for round in 1 2 3; do
+	stale_round || { bad=$((bad + 1)); say "without fencing: $stale"; }
+done
+fencing Y
+must "without fencing nothing went wrong: is it held up at all?" [ $bad -gt 0 ]
+stale_end
+
+# With fencing, its answer waits for what the disk has in hand.
+slow=$(dm slow "0 32768 delay $disk 0 0 $disk 0 1500")
+disk=$slow
+stale_begin
+for round in 1 2; do
+	ask start $((2 * round)) >/dev/null
+	random 100 1200
+	pause_ms "$rnd"
+	echo 1 >"$(path 0)/disconnect" &
+	equal "the old writes" "$(ask wait)" 0
+	equal "the new writes" "$(ask write $((2 * round + 1)))" 0
+	wait $! || fail "disconnect failed"
+	pause 1.6
+	equal "stale blocks" "$(ask read $((2 * round + 1)))" 0
+	echo 1 >"$(path 0)/reconnect"
+	become connected 40 "$(path 0)" "$(path 1)"
+done
+stale_end
+down

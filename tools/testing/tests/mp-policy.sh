@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# mp_policy: how it reads and what it takes, and where I/O goes with each: round-robin
+# shares it out, min-inflight and min-latency keep off a path that is slow.
+# Modules: ours
+# Guests: 2
+# Time: 120
+# Kernel: stock
+
+. "$RIG_DIR/steps/failover.sh"
+
+total() { awk '{ print $1 + $3 }' "$(path "$1")/stats/rdma"; }
+
+# share POLICY [FIO OPTION...]: $a and $b I/Os by network
+share()
+{
+	local a0 b0
+	echo "$1" >$clt/s1/mp_policy
+	a0=$(total 0) b0=$(total 1)
+	fio --name=share --filename="$dev" --direct=1 --ioengine=libaio --rw=randrw --bs=4k \
+		--time_based --runtime=3 "${@:2}" >/tmp/share.out 2>&1 ||
+		fail "$(cat /tmp/share.out)"
+	a=$(($(total 0) - a0)) b=$(($(total 1) - b0))
+	say "$1: $a and $b"
+}
+
+up
+disk=$(null vol 32)
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+equal default "$(cat $clt/s1/mp_policy)" "min-inflight (MI: 1)"
+while read -r word shown; do
+	echo "$word" >$clt/s1/mp_policy
+	equal "mp_policy $word" "$(cat $clt/s1/mp_policy)" "$shown"
+done <<END
+round-robin round-robin (RR: 0)
+min-inflight min-inflight (MI: 1)
+min-latency min-latency (ML: 2)
+RR round-robin (RR: 0)
+mi min-inflight (MI: 1)
+ML min-latency (ML: 2)
+rr round-robin (RR: 0)
+MI min-inflight (MI: 1)
+ml min-latency (ML: 2)
+0 round-robin (RR: 0)
+1 min-inflight (MI: 1)
+2 min-latency (ML: 2)
+END
+for word in '' 3 -1 RX round min-inflightx; do
+	equal "mp_policy '$word'" "$(errno_of $clt/s1/mp_policy "$word")" EINVAL
+done
+equal "what stays" "$(cat $clt/s1/mp_policy)" "min-latency (ML: 2)"
+
+share RR --iodepth=8
+must "round-robin doesn't share out" [ $((a * 5)) -ge $((b * 4)) -a $((b * 5)) -ge $((a * 4)) ]
+share MI --iodepth=16
+must "min-inflight leaves a path out" [ $((a * 4)) -ge "$b" -a $((b * 4)) -ge "$a" ]
+
+netem server 1 delay 40ms
+attr hb_interval_ms=200
+wait_for 40 eval "[ \$(cut -d' ' -f1 '$(path 1)/cur_latency') -gt 30000000 ]" ||
+	fail "cur_latency is $(cat "$(path 1)/cur_latency")"
+share ML --iodepth=8
+must "min-latency takes the slow path" [ "$a" -ge $((b * 10)) ]
+share MI --iodepth=16
+must "min-inflight doesn't keep off the slow path" [ "$a" -ge $((b * 2)) ]
+netem server 1
+unmap "$dev"
+down

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A path that is lost is tried again max_reconnect_attempts times, with delays that double
+# and differ; then it stays as it is, until it is told to. A path may be missing when a
+# session is made, as long as one is there; it comes by itself.
+# Modules: ours
+# Time: 120
+
+. "$RIG_DIR/steps/failover.sh"
+
+failed() { cut -d' ' -f2 "$(path 0)/stats/reconnects"; }
+succeeded() { cut -d' ' -f1 "$(path 0)/stats/reconnects"; }
+failed_at_least() { [ "$(failed)" -ge "$1" ]; }
+
+up
+disk=$(null vol 16)
+dev=$(map s1 "$disk" "path=$(addr server 0)")
+soon
+attr max_reconnect_attempts=3 failover_timeout=60
+on server 'rmmod rnbd_server; rmmod rtrs_server'
+become disconnected 20 "$(path 0)"
+wait_for 20 failed_at_least 3 || fail "attempts: $(failed)"
+pause 3
+equal attempts "$(failed)" 3
+load_server
+pause 2
+is disconnected "$(path 0)" || fail "there was to be no further attempt"
+echo 1 >"$(path 0)/reconnect"
+become connected 5 "$(path 0)"
+equal "successful ones" "$(succeeded)" 1
+gives "0 0" "$dev" write:0:64k:a read:0:64k:a
+
+# For ever, with growing delays
+attr max_reconnect_attempts=-1 reconnect_delay_ms=200 reconnect_delay_max_ms=1600
+echo 1 >"$(path 0)/stats/reset_all"
+on server 'rmmod rnbd_server; rmmod rtrs_server'
+become disconnected 20 "$(path 0)"
+times=()
+for n in 1 2 3 4 5 6 7; do
+	wait_for 20 failed_at_least $n || fail "attempts: $(failed)"
+	times+=("$(now)")
+done
+gaps=()
+for n in 1 2 3 4 5 6; do
+	gaps+=($((times[n] - times[n - 1])))
+done
+say "milliseconds between attempts: ${gaps[*]}"
+must "delays don't grow" [ $((gaps[4] + gaps[5])) -gt $((gaps[0] + gaps[1])) ]
+load_server
+become connected 20 "$(path 0)"
+gives "0 0" "$dev" write:0:64k:b read:0:64k:b
+
+# None at all
+attr max_reconnect_attempts=0
+echo 1 >"$(path 0)/stats/reset_all"
+on server 'rmmod rnbd_server; rmmod rtrs_server'
+become disconnected 20 "$(path 0)"
+load_server
+pause 2
+equal attempts "$(cat "$(path 0)/stats/reconnects")" "0 0"
+is disconnected "$(path 0)" || fail "it is back"
+echo 1 >"$(path 0)/reconnect"
+become connected 5 "$(path 0)"
+unmap "$dev"
+client_idle
+
+# A path that isn't there yet
+rdma link delete rxe1
+dev=$(map s1 "$disk" "path=$(addr server 1)" "path=$(addr server 0)")
+soon
+equal "paths that are there" "$(grep -lx connected $clt/s1/paths/*/state | wc -l)" 1
+gives "0 0" "$dev" write:0:64k:c read:0:64k:c
+rdma link add rxe1 type rxe netdev dummy1
+wait_for 40 eval "[ \$(grep -lx connected $clt/s1/paths/*/state | wc -l) = 2 ]" ||
+	fail "the missing path doesn't come"
+unmap "$dev"
+down
