@@ -79,17 +79,24 @@ add="$(addr server 1)"
 # added: add a path, and remove it again
 added()
 {
+	local remove="/sys/class/rtrs-client/s1/paths/*@$add/remove_path"
+
 	got=$(errno_of /sys/class/rtrs-client/s1/add_path "$add")
 	if [ "$got" = 0 ]; then
-		got=0,$(errno_of "$(compgen -G "/sys/class/rtrs-client/s1/paths/*@$add")/remove_path" 1)
+		got=0,$(errno_of "$(compgen -G "$remove")" 1)
 	fi
 	disarm
+	if [ "$got" = 0,ENODEV ]; then
+		equal "removed at the second try" "$(errno_of "$(compgen -G "$remove")" 1)" 0
+	fi
 	must "paths of the server after $hit" wait_for 20 one_path
 	equal "paths after $hit" "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 1
 	equal "resources after $hit" "$(resources)" "$with_one"
 	case $got-$hit in
 	0,0-)					true ;;
 	unknown*|*-)				false ;;
+	# As with unmap_device above.
+	0,ENODEV-*:try_module_get*)		true ;;
 	# On the way out, or before the path took anything.
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:ib_post_*|0,0-*:rtrs_con_*)	true ;;
 	0*)					false ;;
