@@ -104,8 +104,11 @@ static void unmap_disk(struct user *u, const char *disk)
 	}
 }
 
-/* Its I/O doesn't wait for a server like this one to come back. */
-static void be_impatient(const struct user *u)
+/*
+ * Its I/O doesn't wait for a server like this one to come back; that can be said as soon
+ * as the session is there, while the disk is still looked at for partitions.
+ */
+static bool be_impatient(const struct user *u)
 {
 	static const char * const names[] = {
 		"max_reconnect_attempts", "failover_timeout"
@@ -116,8 +119,10 @@ static void be_impatient(const struct user *u)
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), "/sys/class/rtrs-client/%s/%s",
 			 u->sess, names[i]);
-		put(path, "0");
+		if (put(path, "0"))
+			return false;
 	}
+	return true;
 }
 
 static void *user_thread(void *arg)
@@ -138,7 +143,6 @@ static void *user_thread(void *arg)
 		n = readlink(link, disk, sizeof(disk) - 1);
 		disk[n > 0 ? n : 0] = 0;
 		u->mapped = true;
-		be_impatient(u);
 		u->io_err = use_disk(basename(disk), u->rounds);
 		unmap_disk(u, basename(disk));
 	}
@@ -615,7 +619,7 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 {
 	struct user u = { .addr = addr, .port = port, .rounds = t->rounds ?: 1 };
 	u64 hung = now_ms() + 60000;
-	bool busy;
+	bool busy, impatient = false;
 
 	snprintf(u.sess, sizeof(u.sess), "h-%s", t->name);
 	srv_reset();
@@ -623,6 +627,7 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 	if (pthread_create(&u.thread, NULL, user_thread, &u))
 		return fail("no thread");
 	while (!u.done) {
+		impatient = impatient || be_impatient(&u);
 		busy = s_poll();
 		if (srv.quit_at && now_ms() > srv.quit_at) {
 			s_hang_up();

@@ -116,11 +116,13 @@ struct rtrs_clt_limits {
  * @sgl: the data, unmapped; belongs to the transport until @done
  * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
  *	took, with 0, the server's negative errno, that of rtrs_clt_params.again,
- *	-ENOTCONN if it has waited for a path for too long, or -ECONNABORTED if it
+ *	-ENOTCONN if it has waited for a path for too long, or lost too many, or -ECONNABORTED if it
  *	was not to wait, or the session is closed. Softirq or process context. By
  *	then nothing can reach the data any more
  * @path: the transport's own
- * @entry: the transport's own
+ * @losses: the same: paths that died under it
+ * @lost_at: the same: when the first one did, in jiffies
+ * @entry: the same
  *
  * Lives as long as the request, usually in the driver's part of a struct request.
  */
@@ -136,6 +138,8 @@ struct rtrs_clt_io {
 	struct scatterlist *sgl;
 	void (*done)(struct rtrs_clt_io *io, int err);
 	struct rtrs_clt_path *path;
+	unsigned int losses;
+	unsigned long lost_at;
 	struct list_head entry;
 };
 

@@ -28,6 +28,8 @@
 
 /* A send queue was full; some of it will have been sent by then. */
 #define RTRS_CLT_BUSY_MS	2
+/* So many paths may die under a request, whatever the session's limit. */
+#define RTRS_CLT_MAX_LOSSES	8
 
 /* Why a request can't wait any longer, if there is no path; 0 if it can. */
 static int rtrs_clt_hopeless(struct rtrs_clt *clt, struct rtrs_clt_io *io)
@@ -185,6 +187,7 @@ int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	unsigned long flags;
 	int ret;
 
+	io->losses = 0;
 	spin_lock_irqsave(&clt->park_lock, flags);
 	ret = rtrs_clt_park_locked(clt, io);
 	spin_unlock_irqrestore(&clt->park_lock, flags);
@@ -213,6 +216,18 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	return ret;
 }
 
+/*
+ * Perhaps it is the request itself that its paths die of, and there is always another
+ * one for it: that has to end some time.
+ */
+static bool rtrs_clt_enough(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
+{
+	int timeout = READ_ONCE(clt->failover_timeout);
+
+	return io->losses >= RTRS_CLT_MAX_LOSSES && timeout >= 0 &&
+	       time_after_eq(jiffies, io->lost_at + (unsigned long)timeout * HZ);
+}
+
 /* -EAGAIN or -EBUSY: it has to wait again. */
 static int rtrs_clt_send_again(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
@@ -222,7 +237,7 @@ static int rtrs_clt_send_again(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	/* Who has the upper layer's state changed waits for this to be over. */
 	rcu_read_lock();
 	live = rcu_dereference(clt->live);
-	ret = clt->again(io);
+	ret = rtrs_clt_enough(clt, io) ? -ENOTCONN : clt->again(io);
 	if (!ret)
 		ret = live ? rtrs_clt_send(clt, live, io, true) : -EAGAIN;
 	rcu_read_unlock();
@@ -305,6 +320,8 @@ void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
 	list_for_each_entry(io, ios, entry) {
 		trace_rtrs_clt_strand(path->path.name, io->slot, 0);
 		io->path = NULL;
+		if (!io->losses++)
+			io->lost_at = jiffies;
 		path->failed_over++;
 	}
 	fence->granted = path->features & RTRS_FEATURE_FENCE;

@@ -485,6 +485,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 	struct rtrs_clt_live *live;
 	int ret;
 
+	io->losses = 0;
 	trace_rtrs_clt_submit(clt->name, io);
 	rcu_read_lock();
 	do {

@@ -238,6 +238,7 @@ static struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->priv = params->priv;
 	clt->link = RTRS_LINK_DOWN;
 	clt->told = RTRS_LINK_DOWN;
+	clt->down_since = jiffies;
 	mutex_init(&clt->lock);
 	init_waitqueue_head(&clt->wait);
 	INIT_LIST_HEAD(&clt->paths);
