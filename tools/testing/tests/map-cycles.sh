@@ -6,7 +6,8 @@
 # do there.
 # Time: 240
 
-slab() { awk '$1 ~ /^(kmalloc-|rnbd|rtrs|bio-|biovec)/ { n += $3 * $4 } END { print int(n / 1024) }' /proc/slabinfo; }
+# Objects in use; what slabs have left over depends on what ran before.
+slab() { awk '$1 ~ /^(kmalloc-|rnbd|rtrs|bio-|biovec)/ { n += $2 * $4 } END { print int(n / 1024) }' /proc/slabinfo; }
 kernel_kb() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
 
 cycle()
