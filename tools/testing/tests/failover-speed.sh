@@ -34,9 +34,10 @@ while more; do
 	fio --name=speed --filename="$dev" --direct=1 --ioengine=libaio --rw=randrw --bs=4k \
 		--iodepth=4 --time_based --runtime=10 --output-format=json \
 		--output=/tmp/speed.json &
+	fio=$!
 	wait_for 20 eval "[ \$(ios $dev reads) -gt $((reads + 100)) ]" || fail "no load"
 	link server $net silent
-	wait $! || fail "I/O failed"
+	wait $fio || fail "I/O failed"
 	again=$(($(failed_over) - before))
 	took=$(slowest)
 	say "network $net cut: $again requests were sent again, the slowest took $took ms"

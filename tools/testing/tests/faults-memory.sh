@@ -44,7 +44,7 @@ in_turn()
 		[ "$what" != map ] || server_idle
 		equal "resources after the failures from $first on" "$(resources)" "$before"
 		equal "warnings after the failures from $first on" "$(blame)" ""
-		readarray -t -O ${#said[@]} said < <(grep -v end <<<"$out")
+		readarray -t -O ${#said[@]} said < <(grep -v end <<<"$out" || true)
 		end=${out##*end }
 		[ "$end" = $((first + 30 * by)) ] || break
 		first=$end
