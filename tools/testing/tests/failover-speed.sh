@@ -7,7 +7,7 @@
 # Guests: 2
 # Kernel: stock
 # Time: 100
-# Rounds: 4
+# Rounds: 2
 
 . "$RIG_DIR/steps/failover.sh"
 
