@@ -9,6 +9,7 @@
 # Time: 200
 # Rounds: 2
 # Kernel: stock
+# Soak: only
 
 # shellcheck disable=SC2034
 server_modules=intree

@@ -8,6 +8,7 @@
 # Guests: 2
 # Time: 150
 # Rounds: 4
+# Kernel: stock
 
 . "$RIG_DIR/steps/stale.sh"
 

@@ -7,6 +7,7 @@
 # Another session's I/O goes on, all of it verified.
 # Modules: ours
 # Time: 400
+# Kernel: debug
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up
