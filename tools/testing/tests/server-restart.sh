@@ -86,6 +86,7 @@ write_files()
 	done
 }
 
+mark
 on server "mkdir -p $vols"
 up dev_search_path=$vols
 a=$(null a 64)
@@ -128,7 +129,7 @@ for round in 1 2 3; do
 	done
 done
 umount /mnt
-! dmesg | grep "I/O error, dev ${dev#/dev/}," || fail "an I/O error was reported"
+! since | grep "I/O error, dev ${dev#/dev/}," || fail "an I/O error was reported"
 
 # Another size, and a request that has waited.
 python3 -S "$RIG_DIR/steps/uevents.py" >/tmp/events &
