@@ -109,25 +109,28 @@ void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id)
 	};
 }
 
-static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, u32 device_id)
+static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int downs,
+			      u32 device_id)
 {
 	struct rnbd_msg_close msg;
 
 	rnbd_clt_fill_close(&msg, device_id);
 	/* If this gets lost, so has the session, and the server closes it. */
-	rnbd_clt_admin(sess, &msg, sizeof(msg), NULL, 0);
+	rnbd_clt_admin(sess, downs, &msg, sizeof(msg), NULL, 0);
 }
 
 static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
+	unsigned int downs;
 	bool opened;
 
 	spin_lock(&sess->lock);
 	opened = dev->opened;
+	downs = sess->downs;
 	spin_unlock(&sess->lock);
 	if (opened)
-		rnbd_clt_close_id(sess, dev->device_id);
+		rnbd_clt_close_id(sess, downs, dev->device_id);
 
 	spin_lock(&sess->lock);
 	list_del(&dev->list);
@@ -186,7 +189,8 @@ free_dev:
  * none to an open, or the id is in use, by another device or by this one.
  */
 static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
-				   const struct rnbd_msg_open_rsp *rsp)
+				   const struct rnbd_msg_open_rsp *rsp,
+				   unsigned int downs)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	u32 device_id = le32_to_cpu(rsp->device_id);
@@ -199,7 +203,7 @@ static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 	       rnbd_clt_id_used(dev, device_id);
 	spin_unlock(&sess->lock);
 	if (!used)
-		rnbd_clt_close_id(sess, device_id);
+		rnbd_clt_close_id(sess, downs, device_id);
 }
 
 /*
@@ -292,7 +296,8 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	err = rnbd_clt_sess_introduce(sess);
 	if (!err) {
 		rnbd_clt_fill_open(&msg, dev);
-		err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
+		err = rnbd_clt_admin(sess, downs, &msg, sizeof(msg), rsp,
+				     sizeof(*rsp));
 	}
 	if (err) {
 		rnbd_clt_say(dev, "server can't open it (%s): %pe\n",
@@ -305,7 +310,7 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	if (!err && dev->disk)
 		err = rnbd_clt_dev_set_limits(dev, rsp);
 	if (err) {
-		rnbd_clt_dev_undo_open(dev, rsp);
+		rnbd_clt_dev_undo_open(dev, rsp, downs);
 		return err;
 	}
 	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), downs);

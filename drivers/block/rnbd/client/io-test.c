@@ -213,14 +213,24 @@ static void again_waits_for_a_closed_device(struct kunit *test)
 }
 
 /* The queue of those belongs to the session, not to a device. */
-static void again_sends_messages_about_devices(struct kunit *test)
+static void again_sends_messages_to_their_session_only(struct kunit *test)
 {
+	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
 	struct again_test t;
 
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
 	again_init(test, &t, REQ_OP_DRV_IN);
 	t.q->queuedata = NULL;
+	t.q->tag_set = set;
+	set->driver_data = sess;
 	t.pdu->io.failfast = true;
+	t.pdu->downs = UINT_MAX;
+	sess->downs = UINT_MAX;
 	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), 0);
+	sess->downs++;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), -ECONNABORTED);
 }
 
 static const struct status_case {
@@ -276,7 +286,7 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(state_of_the_device_decides, state_cases_gen_params),
 	KUNIT_CASE(again_has_the_new_id_of_the_device),
 	KUNIT_CASE(again_waits_for_a_closed_device),
-	KUNIT_CASE(again_sends_messages_about_devices),
+	KUNIT_CASE(again_sends_messages_to_their_session_only),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),
 	{}

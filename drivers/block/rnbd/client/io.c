@@ -151,6 +151,16 @@ int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
 	}
 }
 
+/*
+ * A message about devices is for the session that its sender knew, as another one has
+ * other ids. Sent twice to that, it changes nothing the second time.
+ */
+static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
+				const struct rnbd_clt_pdu *pdu)
+{
+	return READ_ONCE(sess->downs) == pdu->downs ? 0 : -ECONNABORTED;
+}
+
 /**
  * rnbd_clt_again() - the transport is about to send a request again
  * @io: request
@@ -164,9 +174,8 @@ int rnbd_clt_again(struct rtrs_clt_io *io)
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
 	int err;
 
-	/* Sent twice, it changes nothing the second time. */
 	if (blk_rq_is_passthrough(rq))
-		return 0;
+		return rnbd_clt_admin_errno(rq->q->tag_set->driver_data, pdu);
 	/* pairs with rnbd_clt_dev_set_open(), for device_id */
 	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state), io->failfast);
 	if (!err)
@@ -223,6 +232,22 @@ static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
 	return err;
 }
 
+static int rnbd_clt_submit_admin(struct rnbd_clt_sess *sess, struct request *rq,
+				 bool last)
+{
+	int err;
+
+	/* rnbd_clt_link_down() waits for this. */
+	rcu_read_lock();
+	err = rnbd_clt_admin_errno(sess, blk_mq_rq_to_pdu(rq));
+	if (!err)
+		err = rtrs_clt_submit(sess->clt, rnbd_clt_prepare(rq), last);
+	else if (last)
+		rtrs_clt_commit(sess->clt, rq->mq_hctx->queue_num);
+	rcu_read_unlock();
+	return err;
+}
+
 /**
  * rnbd_clt_status() - how a request ends
  * @err: the transport's errno, or the server's
@@ -270,7 +295,7 @@ static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
 
 	blk_mq_start_request(rq);
 	if (blk_rq_is_passthrough(rq))
-		err = rtrs_clt_submit(sess->clt, rnbd_clt_prepare(rq), bd->last);
+		err = rnbd_clt_submit_admin(sess, rq, bd->last);
 	else
 		err = rnbd_clt_submit_io(hctx->queue->queuedata, rq, bd->last);
 	if (likely(!err))
@@ -340,15 +365,18 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
 /**
  * rnbd_clt_admin() - send a message that is no I/O, and wait for the answer
  * @sess: session
+ * @downs: how often it had been lost, see rnbd_clt_sess_downs(), when the caller
+ *	learned what the message says
  * @msg: message, begins with a struct rnbd_msg_hdr
  * @msg_len: its length
  * @rsp: where to put the answer, from kmalloc(), or NULL if there's none
  * @rsp_len: its length
  *
- * Return: 0, the server's errno, or that of a failure on the way there.
+ * Return: 0, the server's errno, or that of a failure on the way there; -ECONNABORTED
+ * also if the session has been lost since.
  */
-int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
-		   void *rsp, size_t rsp_len)
+int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
+		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len)
 {
 	const struct rnbd_msg_hdr *hdr = msg;
 	struct rnbd_clt_pdu *pdu;
@@ -367,6 +395,7 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
 	pdu = blk_mq_rq_to_pdu(rq);
 	pdu->err = 0;
 	pdu->admin = le16_to_cpu(hdr->type);
+	pdu->downs = downs;
 	pdu->io.msg = msg;
 	pdu->io.msg_len = msg_len;
 	if (rsp)

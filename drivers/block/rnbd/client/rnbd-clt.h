@@ -55,7 +55,7 @@
  * @admin_q: queue for requests about devices
  * @info_lock: held by who introduces us to the server
  * @lock: guards what follows, and the fields of the devices named there
- * @downs: how often the session has lost its last path
+ * @downs: how often the session has lost its last path; read without the lock, too
  * @up: it has a path, for all that we have been told
  * @introduced: the server knows who we are, since it has
  * @devs: devices
@@ -155,6 +155,7 @@ struct rnbd_clt_dev {
  * @err: how it ended, from rtrs_clt_io.done or a failed submission
  * @admin: type of the message if it isn't I/O, for the timeout, which may come when
  *	the message is gone
+ * @downs: and how often the session had been lost when it was written
  * @msg: message if it is I/O; others bring their own
  * @sgl: data, rtrs_clt_limits.max_segments entries
  */
@@ -162,6 +163,7 @@ struct rnbd_clt_pdu {
 	struct rtrs_clt_io io;
 	int err;
 	u16 admin;
+	unsigned int downs;
 	struct rnbd_msg_io msg;
 	struct scatterlist sgl[];
 };
@@ -249,8 +251,8 @@ int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
 int rnbd_clt_again(struct rtrs_clt_io *io);
 blk_status_t rnbd_clt_status(int err);
-int rnbd_clt_admin(struct rnbd_clt_sess *sess, const void *msg, size_t msg_len,
-		   void *rsp, size_t rsp_len);
+int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
+		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len);
 
 /* map.c */
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);

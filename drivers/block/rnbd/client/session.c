@@ -25,7 +25,7 @@ static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 	struct rnbd_clt_dev *dev;
 
 	spin_lock(&sess->lock);
-	sess->downs++;
+	WRITE_ONCE(sess->downs, sess->downs + 1);
 	sess->up = false;
 	sess->introduced = false;
 	list_for_each_entry(dev, &sess->devs, list) {
@@ -91,7 +91,7 @@ void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg)
 	};
 }
 
-static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
+static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int downs)
 {
 	struct rnbd_msg_sess_info msg, *rsp;
 	int err;
@@ -101,7 +101,7 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess)
 		return -ENOMEM;
 
 	rnbd_clt_fill_sess_info(&msg);
-	err = rnbd_clt_admin(sess, &msg, sizeof(msg), rsp, sizeof(*rsp));
+	err = rnbd_clt_admin(sess, downs, &msg, sizeof(msg), rsp, sizeof(*rsp));
 	if (!err && rsp->hdr.type != cpu_to_le16(RNBD_MSG_SESS_INFO_RSP))
 		err = -EPROTO;
 	if (err)
@@ -135,7 +135,7 @@ int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
 	if (!up)
 		err = -ENOTCONN;
 	else if (!done)
-		err = rnbd_clt_sess_info(sess);
+		err = rnbd_clt_sess_info(sess, downs);
 
 	spin_lock(&sess->lock);
 	if (!err && sess->downs == downs)
