@@ -34,7 +34,7 @@ static int reject_odd(struct srv *s, const struct cm_req *req, struct cm_rep *re
 
 enum { REP_EMPTY, REP_SHORT, REP_MAGIC, REP_MAJOR, REP_MINOR, REP_ERR, DEPTH_0,
 	DEPTH_1, DEPTH_MAX, DEPTH_FITS, IO_0, IO_4095, IO_4096, IO_5000, IO_1G,
-	IO_MAX, HDR_0, HDR_SMALL, HDR_2G, HDR_MAX, FLAGS, CON_1_ALL };
+	IO_MAX, HDR_0, HDR_SMALL, HDR_2G, HDR_MAX, FLAGS, FEATURES, CON_1_ALL };
 
 static int accept_odd(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
 {
@@ -68,6 +68,7 @@ static int accept_odd(struct srv *s, const struct cm_req *req, struct cm_rep *re
 	case HDR_2G:		rep->max_hdr_size = 1u << 31; break;
 	case HDR_MAX:		rep->max_hdr_size = -4096; break;
 	case FLAGS:		rep->flags = -1; break;
+	case FEATURES:		rep->features = -1; break;
 	}
 	return S_ACCEPT;
 }
@@ -75,6 +76,14 @@ static int accept_odd(struct srv *s, const struct cm_req *req, struct cm_rep *re
 static int with_flags(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
 {
 	rep->flags = s->test->flags;
+	return S_ACCEPT;
+}
+
+static int grants_fencing(struct srv *s, const struct cm_req *req, struct cm_rep *rep,
+			  u8 *len)
+{
+	rep->features = FEATURE_FENCE;
+	rep->sess_id = 5;
 	return S_ACCEPT;
 }
 
@@ -206,7 +215,7 @@ enum { A_FREE, A_BEYOND, A_MAX, A_TWICE, A_TWICE_LATER, A_ERR, A_TYPE, A_HB_CON_
 	A_SERVICE, A_OTHER_CON, A_W_INV, A_INV_WRONG, A_INV_TWICE, A_INV_EARLY,
 	A_SEND, A_SEND_LONG, A_SEND_IMM_LONG, A_RKEY_NONE, A_RKEY_TYPE,
 	A_RKEY_SLOT, A_RKEY_SHORT, A_RKEY_WRONG, A_WRITE_BEYOND, A_WRITE_LATE,
-	A_WRITE_WRONG, A_READ, A_FLOOD, A_FLOOD_ACK, A_NEVER, A_HANG_UP, A_SHORT };
+	A_WRITE_WRONG, A_IMM_SERVICE, A_READ, A_FLOOD, A_FLOOD_ACK, A_NEVER, A_HANG_UP, A_SHORT };
 
 static u32 rsp_type(const struct sreq *r)
 {
@@ -268,6 +277,9 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 		return true;
 	case A_SERVICE:
 		s_imm(&s->cons[0], s_rsp(IMM_IO_RSP, r->slot, 0));
+		return true;
+	case A_IMM_SERVICE:
+		s_imm(&s->cons[0], (u32)arg << 28 | 77);
 		return true;
 	case A_OTHER_CON:
 		/* With one CPU the client has no other but the service connection. */
@@ -589,6 +601,8 @@ const struct srv_test server_cases[] = {
 	REP("hdr-2g", "2 GiB for headers", EPROTO, .arg = HDR_2G),
 	REP("hdr-max", "so much that the sum is 0", EPROTO, .arg = HDR_MAX),
 	REP("flags", "all flags", ANY, .arg = FLAGS),
+	REP("features", "all features, and a session without an id: taken", 0,
+	    .arg = FEATURES),
 	REP("con-1", "ones for later connections", 0, .arg = CON_1_ALL),
 
 	{ .name = "gone-con-0", .about = "disconnects connection 0 at once",
@@ -651,6 +665,10 @@ const struct srv_test server_cases[] = {
 	ANSWER("hb", "a heartbeat", A_HB_CON_1),
 	ANSWER("service", "on connection 0", A_SERVICE),
 	ANSWER("other-con", "on another connection", A_OTHER_CON),
+	ANSWER("fence", "asks for a fence itself", WITH(A_IMM_SERVICE, IMM_FENCE),
+	       .connect = grants_fencing),
+	ANSWER("fenced", "FENCED, for which nobody asked", WITH(A_IMM_SERVICE, IMM_FENCED),
+	       .connect = grants_fencing),
 	ANSWER("inv-wrong", "invalidates a wrong key", A_INV_WRONG),
 	ANSWER("inv-twice", "invalidates twice", A_INV_TWICE),
 	ANSWER("send", "a message of 8 bytes", A_SEND),
