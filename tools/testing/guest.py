@@ -82,6 +82,9 @@ class Guest:
         with open(self.console, errors="replace") as f:
             return f.read().replace("\r", "").splitlines()[-lines:]
 
+    def plug(self, on):
+        """Its networks' cables: not plugged in from a kill until it has them up."""
+
     def alive(self):
         return self.process is not None and self.process.poll() is None
 

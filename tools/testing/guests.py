@@ -104,6 +104,7 @@ class Lab:
         guest = self.guests[name]
         if guest.agent in self.poll.get_map():
             self.poll.unregister(guest.agent)
+        guest.plug(False)
         guest.kill()
         guest.ready, guest.buffer = False, b""
         for job, (caller, ident, where) in list(self.calls.items()):
@@ -192,6 +193,8 @@ class Lab:
             case ["boot", name] if name in self.guests and not self.guests[name].alive():
                 self.boot_again(name, caller, ident)
                 return
+            case ["plug", name] if name in self.guests:
+                self.guests[name].plug(True)
             case ["freeze" | "thaw" as how, name] if name in self.guests:
                 self.guests[name].freeze(how == "freeze")
             case _:

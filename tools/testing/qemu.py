@@ -133,8 +133,23 @@ class Qemu(Guest):
         answers = [guest.command(what, **arguments) for guest, what, arguments in todo]
         return "".join(f"{x}\n" for x in answers if "error" in x)
 
+    def plug(self, on):
+        """The hub's sockets block: a guest that doesn't read its frames, as it is
+        frozen or its network card isn't up, would stop the hub's whole machine.
+        """
+        hub = self.hub() if len(self.lab.names) > 1 else self
+        if hub is self or not hub.alive():
+            return
+        for net in range(NETS):
+            # Not the socket, as a new connection brings the link of that up.
+            hub.command("set_link", name=f"hub{net}{self.name}", up=on)
+
     def freeze(self, on):
+        if on:
+            self.plug(False)
         self.command("stop" if on else "cont")
+        if not on:
+            self.plug(True)
 
     def kill(self):
         super().kill()
