@@ -25,7 +25,7 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 MODULES ?= ours
 # The kernel that they run on: Debian's (stock), or one with the checkers on (debug).
 KERNEL ?= stock
-export KDIR KERNEL MODULES T ROUNDS RUNTIME SEED
+export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME SEED
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
 	bench check print-kdir
