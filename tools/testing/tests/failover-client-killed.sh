@@ -5,7 +5,6 @@
 # and its device, and another client can have it, to write.
 # Modules: ours
 # Guests: 3
-# Soak: only
 # Time: 180
 # Kernel: stock
 

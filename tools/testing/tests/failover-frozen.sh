@@ -6,8 +6,8 @@
 # Modules: ours
 # Guests: 2
 # Time: 150
-# Rounds: 2
-# Soak: only
+# Rounds: 1
+# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 up

@@ -7,9 +7,8 @@
 # Sets: intree
 # Guests: 2
 # Time: 200
-# Rounds: 2
+# Rounds: 1
 # Kernel: stock
-# Soak: only
 
 # shellcheck disable=SC2034
 server_modules=intree

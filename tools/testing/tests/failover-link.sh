@@ -7,7 +7,7 @@
 # Modules: ours
 # Guests: 2
 # Time: 150
-# Rounds: 5
+# Rounds: 3
 # Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"

@@ -7,7 +7,7 @@
 # Guests: 2
 # Time: 200
 # Rounds: 1
-# Soak: only
+# Kernel: stock
 
 . "$RIG_DIR/steps/stale.sh"
 

@@ -6,8 +6,8 @@
 # the half is brought in step, and both have the same.
 # Modules: ours
 # Guests: 3
-# Time: 180
-# Skip: has not been seen to pass on two cores yet, it takes longer than its time
+# Time: 300
+# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -8,7 +8,6 @@
 # Time: 180
 # Rounds: 1
 # Kernel: stock
-# Soak: only
 
 . "$RIG_DIR/steps/failover.sh"
 
