@@ -331,7 +331,10 @@ static void reject_tells_an_errno(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_rep_err(c->len ? (void *)data : NULL, c->len), c->err);
 }
 
-/* -EINTR and -ESHUTDOWN make us stop, so no server may say them. */
+/*
+ * -EINTR and -ESHUTDOWN make us stop, -EINPROGRESS makes us wait, and -EEXIST is said of
+ * what the user gave, so no server may say them.
+ */
 static void reject_never_tells_what_only_we_do(struct kunit *test)
 {
 	struct rtrs_cm_rep rep = { .magic = cpu_to_le16(0x1bbd) };
@@ -345,6 +348,8 @@ static void reject_never_tells_what_only_we_do(struct kunit *test)
 		KUNIT_ASSERT_GT(test, err, -512);
 		KUNIT_ASSERT_NE(test, err, -EINTR);
 		KUNIT_ASSERT_NE(test, err, -ESHUTDOWN);
+		KUNIT_ASSERT_NE(test, err, -EINPROGRESS);
+		KUNIT_ASSERT_NE(test, err, -EEXIST);
 		if (err != -ECONNREFUSED)
 			KUNIT_ASSERT_EQ(test, err, (int)i - 65536);
 	}

@@ -108,7 +108,8 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
  * @len: its length
  *
  * Return: the errno that the server told; -ECONNREFUSED if it told none, or one
- * that means something else to us.
+ * that means something else to us: to stop, that a path is still being tried, that
+ * two paths are the same.
  */
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 {
@@ -117,10 +118,17 @@ int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 	if (!rep || len < sizeof(*rep) || le16_to_cpu(rep->magic) != RTRS_MAGIC)
 		return -ECONNREFUSED;
 	err = (s16)le16_to_cpu(rep->err);
-	if (err >= 0 || err <= -ERESTARTSYS || err == -EINTR ||
-	    err == -ESHUTDOWN)
+	if (err >= 0 || err <= -ERESTARTSYS)
 		return -ECONNREFUSED;
-	return err;
+	switch (err) {
+	case -EINTR:
+	case -ESHUTDOWN:
+	case -EINPROGRESS:
+	case -EEXIST:
+		return -ECONNREFUSED;
+	default:
+		return err;
+	}
 }
 
 static int rtrs_clt_rejected(struct rtrs_clt_con *con,
