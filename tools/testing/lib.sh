@@ -447,12 +447,17 @@ no_sessions()
 server_idle() { on server 'wait_for 30 no_sessions server' || fail "sessions left on the server"; }
 client_idle() { wait_for 30 no_sessions client || fail "sessions left on the client"; }
 
+# patience SECONDS: the kernel complains of tasks that wait for longer than that, rather
+# than for 20 s; until `down`
+patience() { echo "$1" >/proc/sys/kernel/hung_task_timeout_secs; }
+
 # down: for the end of a test: all mapped devices have been unmapped already
 down()
 {
 	client_idle
 	server_idle
 	no_nulls
+	patience 20
 }
 
 # ---- errors and the kernel's log ----

@@ -34,8 +34,7 @@ mount "$fs" /mnt
 mark
 dice
 # I/O waits for as long as the server takes to boot.
-patience=$(cat /proc/sys/kernel/hung_task_timeout_secs)
-echo 120 >/proc/sys/kernel/hung_task_timeout_secs
+patience 120
 writer raw "$raw"
 writer fs /mnt/file --fsync=8
 while more; do
@@ -53,7 +52,6 @@ while more; do
 	goes_on "$fs" 40
 done
 writers_unharmed
-echo "$patience" >/proc/sys/kernel/hung_task_timeout_secs
 umount /mnt
 e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 log_quiet

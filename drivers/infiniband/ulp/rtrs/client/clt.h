@@ -202,6 +202,7 @@ struct rtrs_clt_stats {
  * @id: the path's id while it was connected
  * @granted: the server can tell when the path is dead on its side, too
  * @until: else that has to be assumed at this time, in jiffies
+ * @seen: the round of rtrs_clt.fence_work that has seen it last
  * @ios: requests that were on the path, and have to wait for that
  *
  * A path has one with it while it is connected. When it has died, the session
@@ -212,6 +213,7 @@ struct rtrs_clt_fence {
 	u32 id;
 	bool granted;
 	unsigned long until;
+	unsigned int seen;
 	struct list_head ios;
 };
 
@@ -252,7 +254,7 @@ struct rtrs_clt_fence {
  * @features: what of that it grants
  * @sess_id: what the server calls the session, 0 if it doesn't
  * @fence: see there; while connecting or connected
- * @fence_asked: path that the server is to fence, 0 if none
+ * @fence_asked: path that the server is being asked to fence, 0 if none
  * @fenced: the last one that it has fenced
  * @nr_cons: connections that are set up
  * @cons: all of them, service first; clt->nr_queues + 1 entries
@@ -400,6 +402,7 @@ struct rtrs_clt_live {
  * @expired: it has been for too long: don't wait
  * @resume_work: sends parked requests
  * @fence_work: has dead paths fenced
+ * @fence_round: how often that has begun; its own
  * @limit_work: when requests have waited for too long
  */
 struct rtrs_clt {
@@ -450,6 +453,7 @@ struct rtrs_clt {
 	bool expired;
 	struct delayed_work resume_work;
 	struct delayed_work fence_work;
+	unsigned int fence_round;
 	struct delayed_work limit_work;
 };
 
@@ -470,7 +474,6 @@ void rtrs_clt_remove_path(struct rtrs_clt_path *path);
 
 /* path.c */
 extern struct workqueue_struct *rtrs_clt_wq;
-extern struct workqueue_struct *rtrs_clt_fence_wq;
 extern struct workqueue_struct *rtrs_clt_sess_wq;
 enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 					enum rtrs_clt_event ev);
@@ -507,6 +510,7 @@ void rtrs_clt_failover_init(struct rtrs_clt *clt);
 void rtrs_clt_failover_exit(struct rtrs_clt *clt);
 void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios);
 void rtrs_clt_set_limit(struct rtrs_clt *clt);
+void rtrs_clt_look_after_fences(struct rtrs_clt *clt);
 bool rtrs_clt_unfenced(struct rtrs_clt *clt);
 int rtrs_clt_fence_over(struct rtrs_clt_path *path);
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);

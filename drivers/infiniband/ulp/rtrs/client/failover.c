@@ -298,25 +298,34 @@ void rtrs_clt_resume(struct rtrs_clt *clt)
 EXPORT_SYMBOL_GPL(rtrs_clt_resume);
 
 /**
- * rtrs_clt_strand() - take over what a dead path leaves behind
- * @path: the path, drained, its keys invalid
- * @ios: requests that were on it
+ * rtrs_clt_look_after_fences() - something may have changed for dead paths
+ * @clt: the session
  *
- * If it had none in hand, there is nothing to be fenced.
+ * A path came up or ended, or one has no question open any more.
  *
- * Context: the path's work item.
+ * Context: any.
  */
-void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
+void rtrs_clt_look_after_fences(struct rtrs_clt *clt)
 {
-	struct rtrs_clt_fence *fence = path->fence;
+	mod_delayed_work(rtrs_clt_sess_wq, &clt->fence_work, 0);
+}
+
+/**
+ * rtrs_clt_unfenced() - are there dead paths that may still have an effect?
+ * @clt: the session
+ */
+bool rtrs_clt_unfenced(struct rtrs_clt *clt)
+{
+	return !list_empty_careful(&clt->fences);
+}
+
+static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
+				 struct rtrs_clt_fence *fence,
+				 struct list_head *ios)
+{
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_clt_io *io;
 
-	path->fence = NULL;
-	if (list_empty(ios)) {
-		kfree(fence);
-		return;
-	}
 	list_for_each_entry(io, ios, entry) {
 		trace_rtrs_clt_strand(path->path.name, io->slot, 0);
 		io->path = NULL;
@@ -330,16 +339,29 @@ void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
 	spin_lock_irq(&clt->park_lock);
 	list_add_tail(&fence->entry, &clt->fences);
 	spin_unlock_irq(&clt->park_lock);
-	mod_delayed_work(rtrs_clt_fence_wq, &clt->fence_work, 0);
 }
 
 /**
- * rtrs_clt_unfenced() - are there dead paths that may still have an effect?
- * @clt: the session
+ * rtrs_clt_strand() - take over what a dead path leaves behind
+ * @path: the path, drained, its keys invalid, and out of the array
+ * @ios: requests that were on it
+ *
+ * If it had none in hand, there is nothing to be fenced.
+ *
+ * Context: the path's work item.
  */
-bool rtrs_clt_unfenced(struct rtrs_clt *clt)
+void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
 {
-	return !list_empty_careful(&clt->fences);
+	struct rtrs_clt_fence *fence = path->fence;
+
+	path->fence = NULL;
+	if (list_empty(ios))
+		kfree(fence);
+	else
+		rtrs_clt_leave_fence(path, fence, ios);
+	/* What was being asked for over this path is asked for over another one. */
+	if (rtrs_clt_unfenced(path->clt))
+		rtrs_clt_look_after_fences(path->clt);
 }
 
 static bool rtrs_clt_fence_due(const struct rtrs_clt_fence *fence)
@@ -375,33 +397,44 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 	return NULL;
 }
 
-/* The server can't tell any more: it isn't the one that granted it. */
-static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
+/*
+ * The server can't tell any more: it isn't the one that granted it. Returns the time at
+ * which the path has to be assumed to be dead.
+ */
+static unsigned long rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 {
+	unsigned long until = jiffies +
+			      msecs_to_jiffies(READ_ONCE(clt->unfenced_ms));
 	struct rtrs_clt_fence *fence;
 
 	spin_lock_irq(&clt->park_lock);
 	fence = rtrs_clt_find_fence(clt, id);
-	if (fence && fence->granted) {
+	if (fence && !fence->granted) {
+		until = fence->until;
+	} else if (fence) {
 		fence->granted = false;
-		fence->until = jiffies +
-			       msecs_to_jiffies(READ_ONCE(clt->unfenced_ms));
+		fence->until = until;
 	}
 	spin_unlock_irq(&clt->park_lock);
+	return until;
 }
 
-/* A path is dead for good, if it wasn't known before: its requests may go on. */
+/*
+ * A path is dead for good, if it wasn't known before: its requests may go on. Context:
+ * any.
+ */
 static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
+	unsigned long flags;
 
-	spin_lock_irq(&clt->park_lock);
+	spin_lock_irqsave(&clt->park_lock, flags);
 	fence = rtrs_clt_find_fence(clt, id);
 	if (fence) {
 		list_del(&fence->entry);
 		list_splice_tail(&fence->ios, &clt->parked);
 	}
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irqrestore(&clt->park_lock, flags);
 	if (!fence)
 		return;
 	trace_rtrs_clt_fenced(clt->name, id, fence->granted);
@@ -409,7 +442,7 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 	rtrs_clt_resume(clt);
 }
 
-/* Asks the server; path->wait is woken when it has answered, or the path ends. */
+/* Asks the server; that has one question of a path at a time. */
 static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 {
 	int ret;
@@ -419,14 +452,6 @@ static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 	if (ret)
 		rtrs_clt_path_error(&path->path, ret, "asking for a fence");
 	return ret;
-}
-
-/* No answer is to come if the path has changed its state, or even come up anew. */
-static bool rtrs_clt_fence_woken(struct rtrs_clt_path *path, u32 id,
-				 enum rtrs_clt_state state, u32 path_id)
-{
-	return READ_ONCE(path->fenced) == id ||
-	       READ_ONCE(path->state) != state || READ_ONCE(path->id) != path_id;
 }
 
 /**
@@ -441,9 +466,12 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 {
 	if (!id || READ_ONCE(path->fence_asked) != id)
 		return false;
-	WRITE_ONCE(path->fence_asked, 0);
+	rtrs_clt_fenced(path->clt, id);
 	WRITE_ONCE(path->fenced, id);
 	wake_up_all(&path->wait);
+	/* The next one can be asked for. */
+	WRITE_ONCE(path->fence_asked, 0);
+	rtrs_clt_look_after_fences(path->clt);
 	return true;
 }
 
@@ -464,10 +492,9 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 	ret = rtrs_clt_ask_fence(path, fence->id);
 	if (ret)
 		return ret;
-	if (!wait_event_idle_timeout(path->wait,
-				     rtrs_clt_fence_woken(path, fence->id,
-							  RTRS_CLT_CONNECTING,
-							  path->id), left))
+	if (!wait_event_idle_timeout(path->wait, READ_ONCE(path->fenced) ==
+				     fence->id || READ_ONCE(path->state) !=
+				     RTRS_CLT_CONNECTING, left))
 		return -ETIMEDOUT;
 	return READ_ONCE(path->fenced) == fence->id ? 0 : -ECONNABORTED;
 }
@@ -500,76 +527,84 @@ int rtrs_clt_fence_over(struct rtrs_clt_path *path)
 }
 
 /*
- * Asks over some path that takes requests. Returns it, with a reference, NULL if there
- * is none, or -EOPNOTSUPP if there are some, but none that can do that.
+ * Sees to it that a path is being asked for over one that takes requests, unless all of
+ * those wait for an answer already: one that doesn't come, as the server's disk takes
+ * long, keeps no other question. -EOPNOTSUPP if there are some, but none that can do that.
  */
-static struct rtrs_clt_path *rtrs_clt_fence_ask_any(struct rtrs_clt *clt, u32 id,
-						    u32 *path_id)
+static int rtrs_clt_fence_over_any(struct rtrs_clt *clt, u32 id)
 {
-	struct rtrs_clt_path *path, *found = NULL;
+	struct rtrs_clt_path *path, *idle = NULL;
+	int ret = 0;
 
-	mutex_lock(&clt->lock);
+	lockdep_assert_held(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry) {
 		/* One in the array keeps its connections until it has left that. */
 		if (!rtrs_clt_is_live(path) ||
 		    READ_ONCE(path->state) != RTRS_CLT_CONNECTED)
 			continue;
-		if (!(path->features & RTRS_FEATURE_FENCE)) {
-			found = ERR_PTR(-EOPNOTSUPP);
-		} else if (!rtrs_clt_ask_fence(path, id)) {
-			kobject_get(&path->kobj);
-			*path_id = path->id;
-			found = path;
+		/* They belong to one session, so to one server. */
+		if (!(path->features & RTRS_FEATURE_FENCE))
+			ret = -EOPNOTSUPP;
+		else if (READ_ONCE(path->fence_asked) == id)
+			return 0;
+		else if (!READ_ONCE(path->fence_asked))
+			idle = path;
+	}
+	/* If it fails, that path ends, and this is looked at again. */
+	if (idle && !ret)
+		rtrs_clt_ask_fence(idle, id);
+	return ret;
+}
+
+/* A copy of a fence that has not been seen in this round, if there is one. */
+static bool rtrs_clt_see_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
+{
+	struct rtrs_clt_fence *fence;
+	bool found = false;
+
+	spin_lock_irq(&clt->park_lock);
+	list_for_each_entry(fence, &clt->fences, entry) {
+		found = fence->seen != clt->fence_round;
+		if (found) {
+			fence->seen = clt->fence_round;
+			*copy = *fence;
 			break;
 		}
 	}
-	mutex_unlock(&clt->lock);
+	spin_unlock_irq(&clt->park_lock);
 	return found;
 }
 
-/* False if there is nobody to ask; who comes up next asks then. */
-static bool rtrs_clt_fence_over_any(struct rtrs_clt *clt, u32 id)
-{
-	struct rtrs_clt_path *path;
-	bool fenced;
-	u32 path_id;
-
-	path = rtrs_clt_fence_ask_any(clt, id, &path_id);
-	if (!path)
-		return false;
-	if (IS_ERR(path)) {
-		rtrs_clt_fence_by_time(clt, id);
-		return true;
-	}
-	/* For as long as the server's disk takes; if it dies, the path does. */
-	wait_event_idle(path->wait,
-			rtrs_clt_fence_woken(path, id, RTRS_CLT_CONNECTED, path_id));
-	fenced = READ_ONCE(path->fenced) == id;
-	kobject_put(&path->kobj);
-	if (fenced)
-		rtrs_clt_fenced(clt, id);
-	return true;
-}
-
+/* Waits for nothing: whatever may make a difference has it run again. */
 static void rtrs_clt_fence_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
 					    struct rtrs_clt, fence_work);
 	struct rtrs_clt_fence fence;
+	unsigned long next = 0;
+	bool later = false;
 
-	while (rtrs_clt_any_fence(clt, &fence)) {
+	mutex_lock(&clt->lock);
+	clt->fence_round++;
+	while (rtrs_clt_see_fence(clt, &fence)) {
 		if (fence.granted) {
-			if (!rtrs_clt_fence_over_any(clt, fence.id))
-				return;
-			continue;
+			if (rtrs_clt_fence_over_any(clt, fence.id))
+				fence.until = rtrs_clt_fence_by_time(clt, fence.id);
+			else
+				continue;
 		}
-		if (!rtrs_clt_fence_due(&fence)) {
-			queue_delayed_work(rtrs_clt_fence_wq, &clt->fence_work,
-					   fence.until - jiffies);
-			return;
+		if (time_after_eq(jiffies, fence.until)) {
+			rtrs_clt_fenced(clt, fence.id);
+		} else if (!later || time_before(fence.until, next)) {
+			later = true;
+			next = fence.until;
 		}
-		rtrs_clt_fenced(clt, fence.id);
 	}
+	mutex_unlock(&clt->lock);
+	/* Not if it is to run again at once. */
+	if (later)
+		queue_delayed_work(rtrs_clt_sess_wq, &clt->fence_work,
+				   next - jiffies);
 }
 
 /**

@@ -226,7 +226,7 @@ int rtrs_clt_live_add(struct rtrs_clt_path *path)
 	if (ret)
 		return ret;
 	/* What has waited for a path. */
-	mod_delayed_work(rtrs_clt_fence_wq, &clt->fence_work, 0);
+	rtrs_clt_look_after_fences(clt);
 	rtrs_clt_resume(clt);
 	return 0;
 }

@@ -23,8 +23,6 @@
  * frees some.
  */
 struct workqueue_struct *rtrs_clt_wq;
-/* What may wait for as long as a server's disk takes; no path waits for that. */
-struct workqueue_struct *rtrs_clt_fence_wq;
 /* What waits for nothing but RCU, and is waited for by paths. */
 struct workqueue_struct *rtrs_clt_sess_wq;
 

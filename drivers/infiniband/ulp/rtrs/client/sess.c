@@ -370,8 +370,6 @@ static void rtrs_clt_destroy_wqs(void)
 {
 	if (rtrs_clt_wq)
 		destroy_workqueue(rtrs_clt_wq);
-	if (rtrs_clt_fence_wq)
-		destroy_workqueue(rtrs_clt_fence_wq);
 	if (rtrs_clt_sess_wq)
 		destroy_workqueue(rtrs_clt_sess_wq);
 }
@@ -382,9 +380,8 @@ static int rtrs_clt_alloc_wqs(void)
 	unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
 	rtrs_clt_wq = alloc_workqueue("rtrs-client", flags, 0);
-	rtrs_clt_fence_wq = alloc_workqueue("rtrs-clt-fence", flags, 0);
 	rtrs_clt_sess_wq = alloc_workqueue("rtrs-clt-sess", flags, 0);
-	return rtrs_clt_wq && rtrs_clt_fence_wq && rtrs_clt_sess_wq ? 0 : -ENOMEM;
+	return rtrs_clt_wq && rtrs_clt_sess_wq ? 0 : -ENOMEM;
 }
 
 static int __init rtrs_clt_init(void)
