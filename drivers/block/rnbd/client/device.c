@@ -463,14 +463,15 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 
 	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->name, dev->path,
 		dev->index);
-	if (force)
-		blk_mark_disk_dead(disk);
 	/*
 	 * All that waits for the device fails now: others may wait for that. Also what
 	 * saw it open and is about to wait for a path, as there is none.
 	 */
 	synchronize_rcu();
 	rnbd_clt_dev_wake(dev);
+	/* Newer kernels tell file systems, who may have waited for the above. */
+	if (force)
+		blk_mark_disk_dead(disk);
 	rnbd_clt_dev_del_sysfs(dev);
 	cancel_delayed_work_sync(&dev->reopen);
 	del_gendisk(disk);

@@ -399,7 +399,8 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
 	pdu->io.msg = msg;
 	pdu->io.msg_len = msg_len;
 	if (rsp)
-		err = blk_rq_map_kern(rq, rsp, rsp_len, GFP_KERNEL);
+		/* Others may wait for the tag, to open what frees memory. */
+		err = blk_rq_map_kern(rq, rsp, rsp_len, GFP_NOIO);
 	if (!err) {
 		status = blk_execute_rq(rq, true);
 		err = pdu->err ?: blk_status_to_errno(status);

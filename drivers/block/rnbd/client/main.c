@@ -12,17 +12,7 @@ const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 static int __init rnbd_clt_init(void)
 {
-	int err;
-
-	/* Devices come back here, also when it is they who free memory. */
-	rnbd_clt_wq = alloc_workqueue("rnbd-client",
-				      WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rnbd_clt_wq)
-		return -ENOMEM;
-	err = rnbd_clt_add_ctl();
-	if (err)
-		destroy_workqueue(rnbd_clt_wq);
-	return err;
+	return rnbd_clt_add_ctl();
 }
 
 /*
@@ -41,7 +31,6 @@ static void __exit rnbd_clt_exit(void)
 	}
 	rnbd_clt_wait_freed();
 	rnbd_clt_del_ctl();
-	destroy_workqueue(rnbd_clt_wq);
 }
 
 module_init(rnbd_clt_init);

@@ -18,8 +18,6 @@
 /* When a device that could not be opened is tried again. */
 #define RNBD_CLT_RETRY	(5 * HZ)
 
-struct workqueue_struct *rnbd_clt_wq;
-
 /**
  * rnbd_clt_refused() - does an errno mean that the server doesn't open a device?
  * @err: negative errno
@@ -133,7 +131,7 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 	spin_lock(&dev->sess->lock);
 	/* Unless there is a path anew, and it is queued at once for that. */
 	if (rnbd_clt_wants_reopen(dev))
-		queue_delayed_work(rnbd_clt_wq, &dev->reopen, RNBD_CLT_RETRY);
+		queue_delayed_work(dev->sess->wq, &dev->reopen, RNBD_CLT_RETRY);
 	spin_unlock(&dev->sess->lock);
 }
 
@@ -155,7 +153,7 @@ void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)
 void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev)
 {
 	if (rnbd_clt_wants_reopen(dev))
-		mod_delayed_work(rnbd_clt_wq, &dev->reopen, 0);
+		mod_delayed_work(dev->sess->wq, &dev->reopen, 0);
 }
 
 /**

@@ -53,6 +53,8 @@
  * @limits: what the transport allows
  * @tag_set: tags for the requests of all devices
  * @admin_q: queue for requests about devices
+ * @wq: where devices are opened again, also when it is they who free memory. Not
+ *	shared, as many that hang on one server would keep those of others waiting
  * @info_lock: held by who introduces us to the server
  * @lock: guards what follows, and the fields of the devices named there
  * @downs: how often the session has lost its last path; read without the lock, too
@@ -75,6 +77,7 @@ struct rnbd_clt_sess {
 	struct rtrs_clt_limits limits;
 	struct blk_mq_tag_set tag_set;
 	struct request_queue *admin_q;
+	struct workqueue_struct *wq;
 
 	/* see above */
 	struct mutex info_lock;
@@ -226,7 +229,6 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_wait_freed(void);
 
 /* reopen.c */
-extern struct workqueue_struct *rnbd_clt_wq;
 bool rnbd_clt_refused(int err);
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);

@@ -243,6 +243,12 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
+	sess->wq = alloc_workqueue("rnbd-client-%s",
+				   WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	if (!sess->wq) {
+		kfree(sess);
+		return ERR_PTR(-ENOMEM);
+	}
 
 	kref_init(&sess->kref);
 	sess->users = 1;
@@ -259,7 +265,11 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 
 static void rnbd_clt_sess_free(struct kref *kref)
 {
-	kfree(container_of(kref, struct rnbd_clt_sess, kref));
+	struct rnbd_clt_sess *sess =
+		container_of(kref, struct rnbd_clt_sess, kref);
+
+	destroy_workqueue(sess->wq);
+	kfree(sess);
 }
 
 /* The name is free again: for the transport, for the server, and for us. */
