@@ -467,10 +467,10 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 	if (!id || READ_ONCE(path->fence_asked) != id)
 		return false;
 	rtrs_clt_fenced(path->clt, id);
-	WRITE_ONCE(path->fenced, id);
-	wake_up_all(&path->wait);
-	/* The next one can be asked for. */
 	WRITE_ONCE(path->fence_asked, 0);
+	/* Last, as who waits for it asks for the next one. */
+	smp_store_release(&path->fenced, id);
+	wake_up_all(&path->wait);
 	rtrs_clt_look_after_fences(path->clt);
 	return true;
 }

@@ -23,7 +23,7 @@
  * frees some.
  */
 struct workqueue_struct *rtrs_clt_wq;
-/* What waits for nothing but RCU, and is waited for by paths. */
+/* What waits for nothing but RCU and rtrs_clt.lock, and is waited for by paths. */
 struct workqueue_struct *rtrs_clt_sess_wq;
 
 /**
