@@ -215,6 +215,10 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	};
 	int err;
 
+	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
+				   sess->name);
+	if (!sess->wq)
+		return -ENOMEM;
 	sess->clt = rtrs_clt_open(&params);
 	if (IS_ERR(sess->clt)) {
 		err = PTR_ERR(sess->clt);
@@ -243,12 +247,6 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
-	sess->wq = alloc_workqueue("rnbd-client-%s",
-				   WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
-	if (!sess->wq) {
-		kfree(sess);
-		return ERR_PTR(-ENOMEM);
-	}
 
 	kref_init(&sess->kref);
 	sess->users = 1;
@@ -268,7 +266,8 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	struct rnbd_clt_sess *sess =
 		container_of(kref, struct rnbd_clt_sess, kref);
 
-	destroy_workqueue(sess->wq);
+	if (sess->wq)
+		destroy_workqueue(sess->wq);
 	kfree(sess);
 }
 
