@@ -12,9 +12,11 @@
 
 # shellcheck disable=SC2034
 server_modules=intree
+. "$RIG_DIR/steps/interop.sh"
 . "$RIG_DIR/steps/failover.sh"
 up
 dice
+mend
 two_disks
 while more; do
 	random 100 1000
@@ -30,4 +32,5 @@ while more; do
 done
 say "$(failed_over) requests were sent again"
 two_disks_unharmed
+mended
 unload
