@@ -7,7 +7,6 @@
 # Modules: ours
 # Time: 150
 # Rounds: 12
-# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -7,7 +7,6 @@
 # EIO until it does, by itself or by remap_device, while the session's others go on.
 # Without a path nothing hangs: neither unmap_device, map_device nor remap_device.
 # Time: 300
-# Kernel: stock
 
 vols=/tmp/volumes
 
