@@ -56,6 +56,9 @@ bench_down()
 		;;
 	*)
 		unmap "/dev/$(mapped bench "$bench_disk")"
+		# The in-tree client warns if it is unloaded while a session of its ends.
+		client_idle
+		server_idle
 		unload
 		;;
 	esac
