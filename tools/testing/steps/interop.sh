@@ -18,7 +18,7 @@ mend_rxe()
 	local p
 	while [ ! -e /tmp/mended ] && rxe_fails; do
 		say "rdma_rxe stopped a queue pair of the in-tree server: paths are connected anew"
-		for p in "$clt"/*/paths/*; do
+		for p in /sys/class/rtrs-client/*/paths/*; do
 			echo 1 >"$p/reconnect" || true
 		done
 	done
@@ -48,7 +48,7 @@ mender_ends()
 
 interop()
 {
-	local mode disk dev before clt=/sys/class/rtrs-client
+	local mode disk dev before
 
 	say "client: $client_modules, server: $server_modules"
 	rdma_up
