@@ -161,26 +161,34 @@ static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 	return READ_ONCE(sess->downs) == pdu->downs ? 0 : -ECONNABORTED;
 }
 
-/**
- * rnbd_clt_again() - the transport is about to send a request again
- * @io: request
- *
- * RCU read side, as in rnbd_clt_submit_io(). Return: as rnbd_clt_dev_errno().
+/*
+ * What becomes of a request now: as rnbd_clt_dev_errno(). If it is to be sent, its
+ * message is written. RCU read side: rnbd_clt_link_down() waits for who acts on this.
  */
-int rnbd_clt_again(struct rtrs_clt_io *io)
+static int rnbd_clt_look(struct request *rq, bool failfast)
 {
-	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
-	struct request *rq = blk_mq_rq_from_pdu(pdu);
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
 	int err;
 
 	if (blk_rq_is_passthrough(rq))
-		return rnbd_clt_admin_errno(rq->q->tag_set->driver_data, pdu);
+		return rnbd_clt_admin_errno(rq->q->tag_set->driver_data,
+					    blk_mq_rq_to_pdu(rq));
 	/* pairs with rnbd_clt_dev_set_open(), for device_id */
-	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state), io->failfast);
-	if (!err)
-		pdu->msg.device_id = cpu_to_le32(dev->device_id);
-	return err;
+	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state), failfast);
+	return err ?: rnbd_clt_fill_msg(dev, rq);
+}
+
+/**
+ * rnbd_clt_again() - the transport is about to send a request again
+ * @io: request
+ *
+ * RCU read side. Return: as rnbd_clt_dev_errno().
+ */
+int rnbd_clt_again(struct rtrs_clt_io *io)
+{
+	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
+
+	return rnbd_clt_look(blk_mq_rq_from_pdu(pdu), io->failfast);
 }
 
 /* Let the transport keep it until rnbd_clt_again() says something else. */
@@ -189,9 +197,6 @@ static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 	struct rtrs_clt *clt = dev->sess->clt;
 	int err;
 
-	err = rnbd_clt_fill_msg(dev, rq);
-	if (err)
-		return err;
 	err = rtrs_clt_park(clt, rnbd_clt_prepare(rq));
 	if (err)
 		return err;
@@ -205,45 +210,22 @@ static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 	return 0;
 }
 
-static int rnbd_clt_submit_io(struct rnbd_clt_dev *dev, struct request *rq,
-			      bool last)
+static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 {
-	struct rtrs_clt *clt = dev->sess->clt;
 	unsigned int queue = rq->mq_hctx->queue_num;
 	int err;
 
-	/* rnbd_clt_link_down() waits for this. */
 	rcu_read_lock();
-	/* pairs with rnbd_clt_dev_set_open(), for device_id */
-	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state),
-				 rnbd_clt_failfast(rq));
-	if (likely(!err))
-		err = rnbd_clt_fill_msg(dev, rq);
+	err = rnbd_clt_look(rq, rnbd_clt_failfast(rq));
 	if (likely(!err)) {
 		err = rtrs_clt_submit(clt, rnbd_clt_prepare(rq), last);
 	} else {
 		if (err == -EAGAIN)
-			err = rnbd_clt_park(dev, rq);
+			err = rnbd_clt_park(rq->q->queuedata, rq);
 		/* What went before in this batch may wait for its last one. */
 		if (last)
 			rtrs_clt_commit(clt, queue);
 	}
-	rcu_read_unlock();
-	return err;
-}
-
-static int rnbd_clt_submit_admin(struct rnbd_clt_sess *sess, struct request *rq,
-				 bool last)
-{
-	int err;
-
-	/* rnbd_clt_link_down() waits for this. */
-	rcu_read_lock();
-	err = rnbd_clt_admin_errno(sess, blk_mq_rq_to_pdu(rq));
-	if (!err)
-		err = rtrs_clt_submit(sess->clt, rnbd_clt_prepare(rq), last);
-	else if (last)
-		rtrs_clt_commit(sess->clt, rq->mq_hctx->queue_num);
 	rcu_read_unlock();
 	return err;
 }
@@ -294,10 +276,7 @@ static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
 	int err;
 
 	blk_mq_start_request(rq);
-	if (blk_rq_is_passthrough(rq))
-		err = rnbd_clt_submit_admin(sess, rq, bd->last);
-	else
-		err = rnbd_clt_submit_io(hctx->queue->queuedata, rq, bd->last);
+	err = rnbd_clt_submit(sess->clt, rq, bd->last);
 	if (likely(!err))
 		return BLK_STS_OK;
 	if (err == -EBUSY)
@@ -319,9 +298,9 @@ static void rnbd_clt_commit_rqs(struct blk_mq_hw_ctx *hctx)
 /*
  * I/O may take as long as the server's disk does, and so may opening and closing it:
  * heartbeats tell whether the server is there. How long I/O waits for a path is for the
- * transport to count. One device that hangs must not take
- * the session's others with it. But the server needs nothing to tell its version; if
- * it doesn't, its path is given up, and that completes the request.
+ * transport to count. One device that hangs must not take the session's others with it.
+ * But the server needs nothing to tell its version; if it doesn't, its path is given up,
+ * and that completes the request.
  */
 static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 {
