@@ -12,17 +12,17 @@
 
 folder=$clt/s1/paths
 
-# each NAME ERRNOS COMMAND...: again and again, until /tmp/enough is there; counts what
-# comes out, which must be 0 or one of A|B
+# each NAME MS ERRNOS COMMAND...: again and again with pauses of up to so many milliseconds,
+# until /tmp/enough is there; counts what comes out, which must be 0 or one of A|B
 each()
 {
-	local name=$1 ok="0|$2" got
-	shift 2
+	local name=$1 ms=$2 ok="0|$3" got
+	shift 3
 	while [ ! -e /tmp/enough ]; do
 		got=$("$@") || true
 		[[ "|$ok|" == *"|$got|"* ]] || echo "$name: $got" >>/tmp/wrong
 		echo "$name $got" >>/tmp/each
-		pause_ms $((RANDOM % 60))
+		pause_ms $((RANDOM % ms))
 	done &
 	pids+=($!)
 }
@@ -39,26 +39,28 @@ up sess_queue_depth=64
 for i in 1 2 3; do
 	ip addr add "192.168.101.$((10 + i))/24" dev dummy1
 done
-disk=$(null vol 32)
+# So slow that requests are in flight when a path goes, and not done while it does.
+disk=$(null vol 32 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 soon
 base="ip:192.168.101.1"
 rm -f /tmp/enough /tmp/wrong /tmp/each
-writer raw "$dev" --bssplit=4k/60:16k/20:64k/20
+writer raw "$dev" --bssplit=4k/60:16k/20:64k/20 --iodepth=16
 goes_on "$dev"
 
 pids=()
+# Paths have to be there for long enough to take requests, and to lose some.
 gone='ENOENT|ENODEV|EACCES|EBUSY|EALREADY'
 for i in 1 2; do
-	each "add-11" 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.11"
-	each "remove-11" "$gone" do_path "$base@ip:192.168.101.11" remove_path
+	each "add-11" 60 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.11"
+	each "remove-11" 1000 "$gone" do_path "$base@ip:192.168.101.11" remove_path
 done
-each "add-12" 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.12"
-each "remove-12" "$gone" do_path "$base@ip:192.168.101.12" remove_path
+each "add-12" 60 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.12"
+each "remove-12" 500 "$gone" do_path "$base@ip:192.168.101.12" remove_path
 second=$(basename "$(path 1)")
 for i in 1 2; do
-	each "disconnect" "$gone" do_path "$second" disconnect
-	each "reconnect" "$gone|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT" do_path "$second" reconnect
+	each "disconnect" 1000 "$gone" do_path "$second" disconnect
+	each "reconnect" 60 "$gone|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT" do_path "$second" reconnect
 done
 policies=(round-robin MI ml 0 1 2 min-latency min-inflight)
 while more; do
@@ -75,6 +77,8 @@ done
 sort /tmp/each | uniq -c | while read -r line; do say "$line"; done
 [ ! -s /tmp/wrong ] || fail "$(sort /tmp/wrong | uniq -c)"
 goes_on "$dev"
+say "$(failed_over) requests of those that are left were sent again"
+[ "$(failed_over)" -gt 0 ] || fail "no path was lost with requests in flight"
 writers_unharmed
 echo 1 >"$(path 1)/reconnect" || true
 become connected 40 "$(path 0)" "$(path 1)"
