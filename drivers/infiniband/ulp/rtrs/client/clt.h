@@ -27,6 +27,8 @@
 
 #define RTRS_CLT_RESOLVE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
+/* How long a path keeps others of its session from asking for their first connection. */
+#define RTRS_CLT_TURN_MS	10000
 /* When a session has a path, the others are not waited for any longer. */
 #define RTRS_CLT_OPEN_MS	5000
 /* What a session begins with; see struct rtrs_clt. */
@@ -372,7 +374,9 @@ struct rtrs_clt_live {
  * @paths: all paths
  * @nr_paths: how many
  * @closing: no more paths
- * @wait: for @results and @nr_paths
+ * @wait: for @results, @nr_paths, @asking, and what paths do that wait for that
+ * @asking: the path whose turn it is to ask the server for the session, or NULL;
+ *	changed by cmpxchg()
  * @results: tries of paths that have come to their end
  * @live: paths that take requests, under RCU; NULL if there are none
  * @nr_up: paths that take requests, or have not given all of them back yet
@@ -422,6 +426,7 @@ struct rtrs_clt {
 	unsigned int nr_paths;
 	bool closing;
 	wait_queue_head_t wait;
+	struct rtrs_clt_path *asking;
 	atomic_t results;
 	struct rtrs_clt_live __rcu *live;
 	unsigned int nr_up;

@@ -340,6 +340,38 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 }
 
 /*
+ * May a path ask for its first connection? If so, it is its turn until the caller says
+ * otherwise, if turns are taken at all.
+ */
+static bool rtrs_clt_may_ask(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+
+	return READ_ONCE(clt->nr_up) || READ_ONCE(clt->sess_id) ||
+	       READ_ONCE(path->state) != RTRS_CLT_CONNECTING ||
+	       !cmpxchg(&clt->asking, NULL, path);
+}
+
+/*
+ * The service connection. An in-tree server that two paths ask for a new session at the
+ * same time makes it twice, and then uses memory that it has freed (6.1). So they ask one
+ * after the other, unless there is a path already, or the server is known not to be one:
+ * it has given the session an id.
+ */
+static int rtrs_clt_service_establish(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	int ret;
+
+	wait_event_idle_timeout(clt->wait, rtrs_clt_may_ask(path),
+				msecs_to_jiffies(RTRS_CLT_TURN_MS));
+	ret = rtrs_clt_cons_establish(path, 0, 1);
+	if (cmpxchg(&clt->asking, path, NULL) == path)
+		wake_up_all(&clt->wait);
+	return ret;
+}
+
+/*
  * All connections go from the same address, hence over the same device. Ports
  * don't count.
  */
@@ -409,7 +441,7 @@ int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
 	ret = rtrs_clt_path_claim(path);
 	if (ret)
 		return ret;
-	ret = rtrs_clt_cons_establish(path, 0, 1);
+	ret = rtrs_clt_service_establish(path);
 	/*
 	 * Nothing is due on the service connection before INFO_REQ, and how
 	 * much room its answer needs is only known now.

@@ -86,6 +86,7 @@ static bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 	if (old == RTRS_CLT_CONNECTED || old == RTRS_CLT_IDLE)
 		mod_delayed_work(rtrs_clt_wq, &path->work, 0);
 	wake_up_all(&path->wait);
+	wake_up_all(&path->clt->wait);
 	return true;
 }
 

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The paths of a session don't ask an in-tree server for it at the same time: it makes the
+# session twice then, if they come over different networks, and hangs.
+# Sets: intree
+# Guests: 2
+# Time: 180
+# Kernel: stock
+
+# shellcheck disable=SC2034
+server_modules=intree
+up always_invalidate=N
+disk=$(null vol 16)
+for _ in {1..12}; do
+	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+	unmap "$dev"
+	client_idle
+	server_idle
+done
+down
+unload
