@@ -8,27 +8,37 @@
 # without a word (see Documentation/rtrs.rst, "Limits"). The in-tree server doesn't notice
 # and goes on answering heartbeats. So its paths are connected anew when that is in its
 # kernel's log.
+mend_note() { on server "echo '$1' >/dev/kmsg"; }
+
+# rxe_fails N: wait for that to be logged after note N, or for the end of mending
 rxe_fails()
 {
-	on server 'grep -m1 -E "rxe_reg_fast_mr.*not free|end of mending" < <(exec dmesg -W) |
-		grep -q rxe_reg_fast_mr'
+	on server "awk '/mending $mending-$1\$/ { on = 1 }
+		on && /rxe_reg_fast_mr.*not free/ { exit 0 }
+		/end of mending $mending/ { exit 1 }' < <(exec dmesg -w)"
 }
+
 mend_rxe()
 {
-	local p
-	while [ ! -e /tmp/mended ] && rxe_fails; do
+	local p n=0
+	while rxe_fails $n; do
 		say "rdma_rxe stopped a queue pair of the in-tree server: paths are connected anew"
+		n=$((n + 1))
+		mend_note "mending $mending-$n"
+		# One that is silent keeps its writer waiting, and the others don't wait for it.
 		for p in /sys/class/rtrs-client/*/paths/*; do
-			echo 1 >"$p/reconnect" || true
+			{ echo 1 >"$p/reconnect" || true; } &
 		done
 	done
+	wait
 }
 
 # mend, mended: what is between them is not held up by that
 mend()
 {
 	[ "$server_modules" = intree ] && [ "$client_modules" = ours ] || return 0
-	rm -f /tmp/mended
+	mending=$EPOCHSECONDS
+	mend_note "mending $mending-0"
 	mend_rxe &
 	mender=$!
 }
@@ -36,14 +46,9 @@ mend()
 mended()
 {
 	[ -n "${mender:-}" ] || return 0
-	touch /tmp/mended
-	wait_for 30 mender_ends || fail "what connects paths anew hangs"
+	mend_note "end of mending $mending"
+	wait_for 30 ended "$mender" || fail "what connects paths anew hangs"
 	mender=
-}
-mender_ends()
-{
-	on server 'echo "end of mending" >/dev/kmsg'
-	ended "$mender"
 }
 
 interop()

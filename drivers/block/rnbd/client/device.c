@@ -229,7 +229,7 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 		dev->device_id = device_id;
 		/* Whoever is unmapping it closes it on the server as well. */
 		if (dev->state != RNBD_DEV_UNMAPPED)
-			/* pairs with rnbd_clt_submit_io(), for device_id */
+			/* pairs with rnbd_clt_look(), for device_id */
 			smp_store_release(&dev->state, RNBD_DEV_OPEN);
 	}
 	spin_unlock(&sess->lock);

@@ -186,19 +186,28 @@ static void again_init(struct kunit *test, struct again_test *t, blk_opf_t opf)
 	t->rq->q = t->q;
 	t->rq->cmd_flags = opf;
 	t->dev->device_id = 0x01020304;
-	if (!blk_rq_is_passthrough(t->rq))
-		KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(t->dev, t->rq), 0);
+	/* As the pdu's last user left it. */
+	memset(&t->pdu->msg, 0x5a, sizeof(t->pdu->msg));
 }
 
-static void again_has_the_new_id_of_the_device(struct kunit *test)
+/* All of it, as what was parked has none yet; and with the device's new id. */
+static void again_writes_the_message(struct kunit *test)
 {
+	struct rnbd_msg_io want;
 	struct again_test t;
+
+	again_init(test, &t, REQ_OP_WRITE);
+	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(t.dev, t.rq), 0);
+	want = t.pdu->msg;
+	want.device_id = cpu_to_le32(0x0a0b0c0d);
 
 	again_init(test, &t, REQ_OP_WRITE);
 	t.dev->state = RNBD_DEV_OPEN;
 	t.dev->device_id = 0x0a0b0c0d;
 	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), 0);
-	KUNIT_EXPECT_EQ(test, le32_to_cpu(t.pdu->msg.device_id), 0x0a0b0c0d);
+	KUNIT_EXPECT_PTR_EQ(test, t.pdu->io.msg, (const void *)&t.pdu->msg);
+	KUNIT_EXPECT_EQ(test, t.pdu->io.msg_len, sizeof(t.pdu->msg));
+	KUNIT_EXPECT_EQ(test, memcmp(&t.pdu->msg, &want, sizeof(want)), 0);
 }
 
 static void again_waits_for_a_closed_device(struct kunit *test)
@@ -284,7 +293,7 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE(open_of_the_longest_name_keeps_its_end),
 	KUNIT_CASE(close_is_on_the_wire_as_written_down),
 	KUNIT_CASE_PARAM(state_of_the_device_decides, state_cases_gen_params),
-	KUNIT_CASE(again_has_the_new_id_of_the_device),
+	KUNIT_CASE(again_writes_the_message),
 	KUNIT_CASE(again_waits_for_a_closed_device),
 	KUNIT_CASE(again_sends_messages_to_their_session_only),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),

@@ -162,8 +162,9 @@ static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 }
 
 /*
- * What becomes of a request now: as rnbd_clt_dev_errno(). If it is to be sent, its
- * message is written. RCU read side: rnbd_clt_link_down() waits for who acts on this.
+ * What becomes of a request now: 0 if it is to be sent, and then its message is written;
+ * -EAGAIN if it has to wait, or the errno it ends with. RCU read side:
+ * rnbd_clt_link_down() waits for who acts on this.
  */
 static int rnbd_clt_look(struct request *rq, bool failfast)
 {
@@ -182,7 +183,7 @@ static int rnbd_clt_look(struct request *rq, bool failfast)
  * rnbd_clt_again() - the transport is about to send a request again
  * @io: request
  *
- * RCU read side. Return: as rnbd_clt_dev_errno().
+ * See rtrs_clt_params.again.
  */
 int rnbd_clt_again(struct rtrs_clt_io *io)
 {

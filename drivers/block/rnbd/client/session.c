@@ -165,7 +165,7 @@ static int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
 	/*
 	 * What the server is told must get through however busy the disks are, and
 	 * though some device takes for ever to open. Without any, I/O can't wait
-	 * for a device that is closed, see rnbd_clt_prepare().
+	 * for a device that is closed, see rnbd_clt_failfast().
 	 */
 	if (set->queue_depth >= 32)
 		set->reserved_tags = 4;

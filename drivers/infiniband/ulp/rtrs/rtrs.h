@@ -69,10 +69,11 @@ enum rtrs_link_event {
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
- * @again: a request that was submitted before, or parked, is about to be sent. 0
- *	sends it: what it says may have been changed here, such as @msg. -EAGAIN
- *	lets it wait for the next rtrs_clt_resume(). Another errno completes it with
- *	that. Process context, RCU read side, must not sleep
+ * @again: may a request be sent that was submitted before, or parked? 0 if so: what
+ *	it says may have been changed here, such as its message. -EAGAIN lets it
+ *	wait for the next rtrs_clt_resume(). Another errno completes it with that.
+ *	Asked before each time it is sent, and while there is no path. Process
+ *	context, RCU read side, perhaps under a spinlock with interrupts off
  * @priv: handed to @link_event
  */
 struct rtrs_clt_params {
@@ -108,7 +109,8 @@ struct rtrs_clt_limits {
  * @dir: DMA_TO_DEVICE carries data to the server, DMA_FROM_DEVICE brings data
  *	back; without data it is DMA_TO_DEVICE
  * @msg: user message; belongs to the transport until @done, as it may have to be
- *	sent again
+ *	sent again. For rtrs_clt_park() it need not be there before
+ *	rtrs_clt_params.again says 0
  * @msg_len: its length, at most RTRS_MAX_MSG_LEN
  * @failfast: fails rather than wait when there is no path
  * @nents: entries in @sgl, 0 without data
@@ -116,9 +118,9 @@ struct rtrs_clt_limits {
  * @sgl: the data, unmapped; belongs to the transport until @done
  * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
  *	took, with 0, the server's negative errno, that of rtrs_clt_params.again,
- *	-ENOTCONN if it has waited for a path for too long, or lost too many, or -ECONNABORTED if it
- *	was not to wait, or the session is closed. Softirq or process context. By
- *	then nothing can reach the data any more
+ *	-ENOTCONN if it has waited for a path for too long, or lost too many, or
+ *	-ECONNABORTED if it was not to wait, or the session is closed. Softirq or
+ *	process context. By then nothing can reach the data any more
  * @path: the transport's own
  * @losses: the same: paths that died under it
  * @lost_at: the same: when the first one did, in jiffies
