@@ -10,12 +10,18 @@
 # kernel's log.
 mend_note() { on server "echo '$1' >/dev/kmsg"; }
 
-# rxe_fails N: wait for that to be logged after note N, or for the end of mending
+# rxe_fails N: wait for that to be logged after note N; false at the end of mending
 rxe_fails()
 {
-	on server "awk '/mending $mending-$1\$/ { on = 1 }
-		on && /rxe_reg_fast_mr.*not free/ { exit 0 }
-		/end of mending $mending/ { exit 1 }' < <(exec dmesg -w)"
+	on server "noted=
+		while read -r line; do
+			case \$line in
+			*'end of mending $mending') exit 1 ;;
+			*'mending $mending-$1') noted=1 ;;
+			*rxe_reg_fast_mr*'not free'*) [ -z \"\$noted\" ] || exit 0 ;;
+			esac
+		done < <(exec dmesg -w)
+		exit 1"
 }
 
 mend_rxe()

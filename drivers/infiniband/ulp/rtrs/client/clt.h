@@ -27,8 +27,12 @@
 
 #define RTRS_CLT_RESOLVE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
-/* How long a path keeps others of its session from asking for their first connection. */
+/*
+ * How long a path keeps others of its session from asking for it; and if the server was not
+ * an in-tree one when it was last connected.
+ */
 #define RTRS_CLT_TURN_MS	10000
+#define RTRS_CLT_SHORT_TURN_MS	1000
 /* When a session has a path, the others are not waited for any longer. */
 #define RTRS_CLT_OPEN_MS	5000
 /* What a session begins with; see struct rtrs_clt. */
@@ -254,6 +258,8 @@ struct rtrs_clt_fence {
  * @id: names this connect of the path; of the session's connects no two have the same
  * @offered: what the server was offered, RTRS_FEATURE_*
  * @features: what of that it grants
+ * @founds: the server makes the session for this connect, if it doesn't know it; else
+ *	that must be the one that other paths are in
  * @sess_id: what the server calls the session, 0 if it doesn't
  * @fence: see there; while connecting or connected
  * @fence_asked: path that the server is being asked to fence, 0 if none
@@ -313,6 +319,7 @@ struct rtrs_clt_path {
 	u32 id;
 	u32 offered;
 	u32 features;
+	bool founds;
 	u32 sess_id;
 	struct rtrs_clt_fence *fence;
 	u32 fence_asked;
@@ -374,9 +381,7 @@ struct rtrs_clt_live {
  * @paths: all paths
  * @nr_paths: how many
  * @closing: no more paths
- * @wait: for @results, @nr_paths, @asking, and what paths do that wait for that
- * @asking: the path whose turn it is to ask the server for the session, or NULL;
- *	changed by cmpxchg()
+ * @wait: for @results, @nr_paths, @asking, and states of paths that wait for @asking
  * @results: tries of paths that have come to their end
  * @live: paths that take requests, under RCU; NULL if there are none
  * @nr_up: paths that take requests, or have not given all of them back yet
@@ -404,6 +409,8 @@ struct rtrs_clt_live {
  * @fences: of paths that have died
  * @down: @nr_up is 0
  * @expired: it has been for too long: don't wait
+ * @asking: the path whose turn it is to ask the server for the session, or NULL
+ * @turn_ends: when another path may take the turn from that, in jiffies
  * @resume_work: sends parked requests
  * @fence_work: has dead paths fenced
  * @fence_round: how often that has begun; its own
@@ -426,7 +433,6 @@ struct rtrs_clt {
 	unsigned int nr_paths;
 	bool closing;
 	wait_queue_head_t wait;
-	struct rtrs_clt_path *asking;
 	atomic_t results;
 	struct rtrs_clt_live __rcu *live;
 	unsigned int nr_up;
@@ -456,6 +462,8 @@ struct rtrs_clt {
 	struct list_head fences;
 	bool down;
 	bool expired;
+	struct rtrs_clt_path *asking;
+	unsigned long turn_ends;
 	struct delayed_work resume_work;
 	struct delayed_work fence_work;
 	unsigned int fence_round;
@@ -528,6 +536,10 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len);
 void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_clt_take_turn(struct rtrs_clt_path *path);
+void rtrs_clt_end_turn(struct rtrs_clt_path *path);
+#endif
 int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 int rtrs_clt_cons_connect(struct rtrs_clt_path *path);
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);

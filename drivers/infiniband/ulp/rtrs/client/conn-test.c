@@ -31,24 +31,24 @@ static const struct req_case {
 	const char *desc;
 	unsigned int cid, nr_queues;
 	u16 nr_connects;
-	unsigned int nr_up;
+	bool founds;
 	bool fencing;
 	u32 id;
 	u8 head[12];
 	u8 first_conn;
 	u8 offer[8];
 } req_cases[] = {
-	{ "first connection of a session", 0, 1, 1, 0, true, 1,
+	{ "first connection of a session", 0, 1, 1, true, true, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
-	{ "second connection of the first path", 1, 1, 1, 0, true, 1,
+	{ "second connection of the first path", 1, 1, 1, true, true, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
-	{ "first connection of a further path", 0, 4, 2, 1, true, 0x0a0b0c0d,
+	{ "first connection of a further path", 0, 4, 2, false, true, 0x0a0b0c0d,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 5, 0, 2, 0 }, 0,
 	  { 1, 0, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a } },
-	{ "last connection of all that can be", 4095, 4095, 0xfffe, 127, true, 0xfffffff,
+	{ "last connection of all that can be", 4095, 4095, 0xfffe, false, true, 0xfffffff,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0xff, 0x0f, 0, 0x10, 0xfe, 0xff }, 0,
 	  { 1, 0, 0, 0, 0xff, 0xff, 0xff, 0x0f } },
-	{ "nothing is offered", 0, 1, 1, 0, false, 1,
+	{ "nothing is offered", 0, 1, 1, true, false, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1 },
 };
 
@@ -75,12 +75,58 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	path->nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
-	clt->nr_up = c->nr_up;
+	path->founds = c->founds;
 	path->id = c->id;
 	path->offered = c->fencing;
 	rtrs_clt_fill_req(path, c->cid, &req);
 	KUNIT_EXPECT_EQ(test, sizeof(req), sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
+}
+
+/* One path after the other asks for a session, or joins one. */
+static void paths_take_turns(struct kunit *test)
+{
+	struct rtrs_clt_path *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct rtrs_clt_path *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	spin_lock_init(&clt->park_lock);
+	init_waitqueue_head(&clt->wait);
+	a->clt = clt;
+	b->clt = clt;
+	a->state = RTRS_CLT_CONNECTING;
+	b->state = RTRS_CLT_CONNECTING;
+
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(a));
+	KUNIT_EXPECT_TRUE(test, a->founds);
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(a));
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
+	rtrs_clt_end_turn(b);
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
+	rtrs_clt_end_turn(a);
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(b));
+	KUNIT_EXPECT_TRUE(test, b->founds);
+
+	/* It takes too long, and goes on in vain. */
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(a));
+	clt->turn_ends = jiffies;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(a));
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
+	rtrs_clt_end_turn(b);
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
+
+	/* Stopped, it needn't wait. */
+	b->state = RTRS_CLT_CLOSING;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(b));
+	KUNIT_EXPECT_FALSE(test, b->founds);
+
+	b->state = RTRS_CLT_CONNECTING;
+	clt->nr_up = 1;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(b));
+	KUNIT_EXPECT_FALSE(test, b->founds);
 }
 
 /* 512 chunks of 128 KiB, keys that change. */
@@ -357,6 +403,7 @@ static void reject_never_tells_what_only_we_do(struct kunit *test)
 
 static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE_PARAM(request_is_on_the_wire_as_written_down, req_cases_gen_params),
+	KUNIT_CASE(paths_take_turns),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),

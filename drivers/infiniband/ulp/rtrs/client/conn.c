@@ -271,8 +271,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.recon_cnt	= cpu_to_le16(path->nr_connects),
 		.path_uuid	= path->uuid,
 		.sess_uuid	= clt->uuid,
-		/* Else the server's session must be the one that others are in. */
-		.first_conn	= !READ_ONCE(clt->nr_up),
+		.first_conn	= path->founds,
 	};
 	if (!path->offered)
 		return;
@@ -339,35 +338,71 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 				  rtrs_clt_con_request);
 }
 
-/*
- * May a path ask for its first connection? If so, it is its turn until the caller says
- * otherwise, if turns are taken at all.
+/**
+ * rtrs_clt_take_turn() - may a path ask the server for its first connection now?
+ * @path: a path that is being connected
+ *
+ * If the session has no path, the server is to make it if need be. An in-tree server that
+ * two paths ask for that at the same time makes it twice, and then uses memory that it has
+ * freed (6.1). So they take turns, until rtrs_clt_end_turn() or for so long.
+ *
+ * Context: the path's work item; doesn't sleep.
+ * Return: false if it is another path's turn.
  */
-static bool rtrs_clt_may_ask(struct rtrs_clt_path *path)
+VISIBLE_IF_KUNIT bool rtrs_clt_take_turn(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	unsigned int ms = READ_ONCE(clt->sess_id) ? RTRS_CLT_SHORT_TURN_MS :
+						    RTRS_CLT_TURN_MS;
+
+	if (READ_ONCE(clt->nr_up) ||
+	    READ_ONCE(path->state) != RTRS_CLT_CONNECTING)
+		return true;
+	spin_lock_irq(&clt->park_lock);
+	if (!clt->asking || time_after_eq(jiffies, clt->turn_ends)) {
+		clt->asking = path;
+		WRITE_ONCE(clt->turn_ends, jiffies + msecs_to_jiffies(ms));
+	}
+	path->founds = clt->asking == path;
+	spin_unlock_irq(&clt->park_lock);
+	return path->founds;
+}
+
+/**
+ * rtrs_clt_end_turn() - other paths may ask
+ * @path: a path after rtrs_clt_take_turn()
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_end_turn(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
-	return READ_ONCE(clt->nr_up) || READ_ONCE(clt->sess_id) ||
-	       READ_ONCE(path->state) != RTRS_CLT_CONNECTING ||
-	       !cmpxchg(&clt->asking, NULL, path);
+	spin_lock_irq(&clt->park_lock);
+	if (clt->asking == path)
+		clt->asking = NULL;
+	spin_unlock_irq(&clt->park_lock);
+	wake_up_all(&clt->wait);
 }
 
-/*
- * The service connection. An in-tree server that two paths ask for a new session at the
- * same time makes it twice, and then uses memory that it has freed (6.1). So they ask one
- * after the other, unless there is a path already, or the server is known not to be one:
- * it has given the session an id.
- */
 static int rtrs_clt_service_establish(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
+	long left;
 	int ret;
 
-	wait_event_idle_timeout(clt->wait, rtrs_clt_may_ask(path),
-				msecs_to_jiffies(RTRS_CLT_TURN_MS));
-	ret = rtrs_clt_cons_establish(path, 0, 1);
-	if (cmpxchg(&clt->asking, path, NULL) == path)
-		wake_up_all(&clt->wait);
+	ret = rtrs_clt_cons_step(path, 0, 1, 2 * RTRS_CLT_RESOLVE_MS,
+				 rtrs_clt_con_route);
+	if (ret)
+		return ret;
+	do {
+		left = READ_ONCE(clt->turn_ends) - jiffies;
+	} while (!wait_event_idle_timeout(clt->wait, rtrs_clt_take_turn(path),
+					  max(left, 1L)));
+	/* It may have been stopped meanwhile. */
+	ret = rtrs_clt_path_wait(path, 0);
+	if (!ret)
+		ret = rtrs_clt_cons_step(path, 0, 1, RTRS_CLT_CONNECT_MS,
+					 rtrs_clt_con_request);
+	rtrs_clt_end_turn(path);
 	return ret;
 }
 

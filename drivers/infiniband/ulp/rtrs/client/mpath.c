@@ -190,8 +190,9 @@ static int rtrs_clt_try_live(struct rtrs_clt_path *path)
 		goto unlock;
 	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
-	clt->sess_id = path->sess_id;
-	if (!clt->nr_up++) {
+	WRITE_ONCE(clt->sess_id, path->sess_id);
+	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
+	if (clt->nr_up == 1) {
 		rtrs_clt_set_limit(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_UP);
 	}
@@ -269,7 +270,8 @@ void rtrs_clt_live_gone(struct rtrs_clt_path *path)
 		return;
 	path->was_live = false;
 	mutex_lock(&clt->lock);
-	if (!--clt->nr_up) {
+	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
+	if (!clt->nr_up) {
 		clt->down_since = jiffies;
 		rtrs_clt_set_limit(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);

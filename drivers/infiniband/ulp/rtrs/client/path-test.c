@@ -80,8 +80,12 @@ static void path_moves_are_all_in_the_table(struct kunit *test)
 static void path_keeps_the_reason_of_its_end(struct kunit *test)
 {
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	init_waitqueue_head(&clt->wait);
+	path->clt = clt;
 	spin_lock_init(&path->state_lock);
 	init_waitqueue_head(&path->wait);
 	path->state = S(WAITING);

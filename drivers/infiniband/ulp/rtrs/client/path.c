@@ -221,6 +221,7 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	mutex_unlock(&clt->lock);
 	path->fence->id = path->id;
 	path->fence_asked = 0;
+	path->founds = false;
 	return 0;
 }
 
