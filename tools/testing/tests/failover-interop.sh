@@ -6,7 +6,7 @@
 # Modules: ours
 # Sets: intree
 # Guests: 2
-# Time: 240
+# Time: 300
 # Rounds: 1
 # Kernel: stock
 

@@ -49,13 +49,15 @@ writer raw "$dev" --bssplit=4k/60:16k/20:64k/20 --iodepth=16
 goes_on "$dev"
 
 pids=()
-# Paths have to be there for long enough to take requests, and to lose some.
+# One that is removed while it is being added has its addition aborted.
+taken='EEXIST|EALREADY|EBUSY|ECONNABORTED'
 gone='ENOENT|ENODEV|EACCES|EBUSY|EALREADY'
+# Paths have to be there for long enough to take requests, and to lose some.
 for i in 1 2; do
-	each "add-11" 60 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.11"
+	each "add-11" 60 "$taken" add "$base,ip:192.168.101.11"
 	each "remove-11" 1000 "$gone" do_path "$base@ip:192.168.101.11" remove_path
 done
-each "add-12" 60 'EEXIST|EALREADY|EBUSY' add "$base,ip:192.168.101.12"
+each "add-12" 60 "$taken" add "$base,ip:192.168.101.12"
 each "remove-12" 500 "$gone" do_path "$base@ip:192.168.101.12" remove_path
 second=$(basename "$(path 1)")
 for i in 1 2; do

@@ -3,6 +3,7 @@
 #
 # The paths of a session don't ask an in-tree server for it at the same time: it makes the
 # session twice then, if they come over different networks, and hangs.
+# Modules: ours
 # Sets: intree
 # Guests: 2
 # Time: 180

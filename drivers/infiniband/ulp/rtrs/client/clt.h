@@ -28,10 +28,11 @@
 #define RTRS_CLT_RESOLVE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
 /*
- * How long a path keeps others of its session from asking for it; and if the server was not
- * an in-tree one when it was last connected.
+ * How long a path that isn't answered keeps the next one of its session from asking for
+ * that; and if the server was not an in-tree one when it was last connected. By RoCE the CM
+ * sends a request again after 4.6 or 6.1 seconds.
  */
-#define RTRS_CLT_TURN_MS	10000
+#define RTRS_CLT_TURN_MS	7000
 #define RTRS_CLT_SHORT_TURN_MS	1000
 /* When a session has a path, the others are not waited for any longer. */
 #define RTRS_CLT_OPEN_MS	5000
@@ -260,6 +261,7 @@ struct rtrs_clt_fence {
  * @features: what of that it grants
  * @founds: the server makes the session for this connect, if it doesn't know it; else
  *	that must be the one that other paths are in
+ * @asks: in rtrs_clt.asks
  * @sess_id: what the server calls the session, 0 if it doesn't
  * @fence: see there; while connecting or connected
  * @fence_asked: path that the server is being asked to fence, 0 if none
@@ -320,6 +322,7 @@ struct rtrs_clt_path {
 	u32 offered;
 	u32 features;
 	bool founds;
+	struct list_head asks;
 	u32 sess_id;
 	struct rtrs_clt_fence *fence;
 	u32 fence_asked;
@@ -381,7 +384,7 @@ struct rtrs_clt_live {
  * @paths: all paths
  * @nr_paths: how many
  * @closing: no more paths
- * @wait: for @results, @nr_paths, @asking, and states of paths that wait for @asking
+ * @wait: for @results, @nr_paths, @asking, and what takes paths out of @asks
  * @results: tries of paths that have come to their end
  * @live: paths that take requests, under RCU; NULL if there are none
  * @nr_up: paths that take requests, or have not given all of them back yet
@@ -409,8 +412,9 @@ struct rtrs_clt_live {
  * @fences: of paths that have died
  * @down: @nr_up is 0
  * @expired: it has been for too long: don't wait
- * @asking: the path whose turn it is to ask the server for the session, or NULL
- * @turn_ends: when another path may take the turn from that, in jiffies
+ * @asks: paths that wait for their turn to ask the server for the session
+ * @asking: id of the path that has the turn, 0 for none
+ * @turn_ends: when the next one may take it from that, in jiffies
  * @resume_work: sends parked requests
  * @fence_work: has dead paths fenced
  * @fence_round: how often that has begun; its own
@@ -462,7 +466,8 @@ struct rtrs_clt {
 	struct list_head fences;
 	bool down;
 	bool expired;
-	struct rtrs_clt_path *asking;
+	struct list_head asks;
+	u32 asking;
 	unsigned long turn_ends;
 	struct delayed_work resume_work;
 	struct delayed_work fence_work;

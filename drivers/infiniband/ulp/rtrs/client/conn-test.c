@@ -41,7 +41,7 @@ static const struct req_case {
 	{ "first connection of a session", 0, 1, 1, true, true, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
 	{ "second connection of the first path", 1, 1, 1, true, true, 1,
-	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 0, { 1, 0, 0, 0, 1 } },
 	{ "first connection of a further path", 0, 4, 2, false, true, 0x0a0b0c0d,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 5, 0, 2, 0 }, 0,
 	  { 1, 0, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a } },
@@ -83,50 +83,106 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
 }
 
-/* One path after the other asks for a session, or joins one. */
-static void paths_take_turns(struct kunit *test)
+struct turns {
+	struct rtrs_clt clt;
+	struct rtrs_clt_path path[3];
+};
+
+static struct turns *turns_init(struct kunit *test)
 {
-	struct rtrs_clt_path *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
-	struct rtrs_clt_path *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
-	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+	struct turns *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
-	KUNIT_ASSERT_NOT_NULL(test, b);
-	KUNIT_ASSERT_NOT_NULL(test, clt);
-	spin_lock_init(&clt->park_lock);
-	init_waitqueue_head(&clt->wait);
-	a->clt = clt;
-	b->clt = clt;
-	a->state = RTRS_CLT_CONNECTING;
-	b->state = RTRS_CLT_CONNECTING;
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	spin_lock_init(&t->clt.park_lock);
+	init_waitqueue_head(&t->clt.wait);
+	INIT_LIST_HEAD(&t->clt.asks);
+	for (i = 0; i < ARRAY_SIZE(t->path); i++) {
+		t->path[i].clt = &t->clt;
+		t->path[i].id = i + 1;
+		t->path[i].state = RTRS_CLT_CONNECTING;
+		INIT_LIST_HEAD(&t->path[i].asks);
+	}
+	return t;
+}
 
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(a));
-	KUNIT_EXPECT_TRUE(test, a->founds);
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(a));
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
-	rtrs_clt_end_turn(b);
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
-	rtrs_clt_end_turn(a);
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(b));
-	KUNIT_EXPECT_TRUE(test, b->founds);
+static void expect_turn(struct kunit *test, struct turns *t, unsigned int i, bool may)
+{
+	t->path[i].founds = !may;
+	KUNIT_EXPECT_EQ_MSG(test, rtrs_clt_take_turn(&t->path[i]), may, "path %u", i);
+	KUNIT_EXPECT_EQ_MSG(test, t->path[i].founds, may, "path %u", i);
+}
 
-	/* It takes too long, and goes on in vain. */
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(a));
-	clt->turn_ends = jiffies;
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(a));
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
-	rtrs_clt_end_turn(b);
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_take_turn(b));
+/* One path after the other asks for a session, in the order in which they came. */
+static void paths_ask_in_turn(struct kunit *test)
+{
+	struct turns *t = turns_init(test);
 
-	/* Stopped, it needn't wait. */
-	b->state = RTRS_CLT_CLOSING;
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(b));
-	KUNIT_EXPECT_FALSE(test, b->founds);
+	expect_turn(test, t, 0, true);
+	expect_turn(test, t, 1, false);
+	expect_turn(test, t, 2, false);
+	/* Not those that haven't got it. */
+	rtrs_clt_end_turn(&t->path[1]);
+	expect_turn(test, t, 2, false);
+	expect_turn(test, t, 1, false);
+	rtrs_clt_end_turn(&t->path[0]);
+	expect_turn(test, t, 2, false);
+	expect_turn(test, t, 0, false);
+	expect_turn(test, t, 1, true);
+	rtrs_clt_end_turn(&t->path[1]);
+	expect_turn(test, t, 0, false);
+	expect_turn(test, t, 2, true);
+	rtrs_clt_end_turn(&t->path[2]);
+	expect_turn(test, t, 0, true);
+}
 
-	b->state = RTRS_CLT_CONNECTING;
-	clt->nr_up = 1;
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(b));
-	KUNIT_EXPECT_FALSE(test, b->founds);
+static void turn_that_is_too_long_is_taken_over_by_one(struct kunit *test)
+{
+	struct turns *t = turns_init(test);
+	unsigned long now = jiffies;
+
+	expect_turn(test, t, 0, true);
+	KUNIT_EXPECT_GE(test, t->clt.turn_ends - now, msecs_to_jiffies(7000));
+	expect_turn(test, t, 1, false);
+	expect_turn(test, t, 2, false);
+	t->clt.sess_id = 1;
+	t->clt.turn_ends = jiffies;
+	expect_turn(test, t, 2, false);
+	expect_turn(test, t, 1, true);
+	KUNIT_EXPECT_LT(test, t->clt.turn_ends - now, msecs_to_jiffies(7000));
+	t->clt.turn_ends = jiffies + 60 * HZ;
+	expect_turn(test, t, 2, false);
+	/* An answer that comes late; then it tries again, and is another path. */
+	rtrs_clt_end_turn(&t->path[0]);
+	t->path[0].id = 4;
+	expect_turn(test, t, 0, false);
+	expect_turn(test, t, 2, false);
+	rtrs_clt_end_turn(&t->path[1]);
+	expect_turn(test, t, 0, false);
+	expect_turn(test, t, 2, true);
+}
+
+static void path_needs_no_turn_to_stop_or_to_join(struct kunit *test)
+{
+	struct turns *t = turns_init(test);
+
+	expect_turn(test, t, 0, true);
+	expect_turn(test, t, 1, false);
+	expect_turn(test, t, 2, false);
+	t->path[1].founds = true;
+	t->path[1].state = RTRS_CLT_CLOSING;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(&t->path[1]));
+	KUNIT_EXPECT_FALSE(test, t->path[1].founds);
+	/* It has left the queue. */
+	rtrs_clt_end_turn(&t->path[0]);
+	expect_turn(test, t, 2, true);
+
+	expect_turn(test, t, 0, false);
+	t->clt.nr_up = 1;
+	t->path[0].founds = true;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(&t->path[0]));
+	KUNIT_EXPECT_FALSE(test, t->path[0].founds);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.asks));
 }
 
 /* 512 chunks of 128 KiB, keys that change. */
@@ -403,7 +459,9 @@ static void reject_never_tells_what_only_we_do(struct kunit *test)
 
 static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE_PARAM(request_is_on_the_wire_as_written_down, req_cases_gen_params),
-	KUNIT_CASE(paths_take_turns),
+	KUNIT_CASE(paths_ask_in_turn),
+	KUNIT_CASE(turn_that_is_too_long_is_taken_over_by_one),
+	KUNIT_CASE(path_needs_no_turn_to_stop_or_to_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),

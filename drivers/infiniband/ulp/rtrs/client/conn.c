@@ -149,6 +149,23 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	return err;
 }
 
+/**
+ * rtrs_clt_end_turn() - a path has been answered, or doesn't ask
+ * @path: a path after rtrs_clt_take_turn()
+ *
+ * Context: process.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_end_turn(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+
+	spin_lock_irq(&clt->park_lock);
+	if (clt->asking == path->id)
+		clt->asking = 0;
+	spin_unlock_irq(&clt->park_lock);
+	wake_up_all(&clt->wait);
+}
+
 /* Reports what the CM has to say; what ends the id's life is the path's. */
 static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
@@ -158,6 +175,7 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
+		rtrs_clt_end_turn(path);
 		err = rtrs_clt_established(con, &ev->param.conn);
 		fallthrough;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -166,6 +184,7 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 			rtrs_clt_path_step_done(path);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
+		rtrs_clt_end_turn(path);
 		err = rtrs_clt_rejected(con, ev);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -174,6 +193,8 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		err = -EHOSTUNREACH;
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
+		/* It was accepted, but we could not go on with that. */
+		rtrs_clt_end_turn(path);
 		err = -ECONNABORTED;
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -271,7 +292,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.recon_cnt	= cpu_to_le16(path->nr_connects),
 		.path_uuid	= path->uuid,
 		.sess_uuid	= clt->uuid,
-		.first_conn	= path->founds,
+		.first_conn	= path->founds && !cid,
 	};
 	if (!path->offered)
 		return;
@@ -292,7 +313,12 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 
 	rtrs_clt_fill_req(path, cid, &req);
 	ret = rtrs_clt_con_setup(path, cid);
-	return ret ?: rdma_connect(path->cons[cid].con.cm_id, &param);
+	if (!ret)
+		ret = rdma_connect(path->cons[cid].con.cm_id, &param);
+	/* Nothing was sent, so there is no answer that ends it. */
+	if (ret)
+		rtrs_clt_end_turn(path);
+	return ret;
 }
 
 static int rtrs_clt_con_route(struct rtrs_clt_path *path, unsigned int cid)
@@ -344,43 +370,33 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
  *
  * If the session has no path, the server is to make it if need be. An in-tree server that
  * two paths ask for that at the same time makes it twice, and then uses memory that it has
- * freed (6.1). So they take turns, until rtrs_clt_end_turn() or for so long.
+ * freed (6.1). So each has its turn, in the order in which they came here, until the server
+ * has answered, or for so long.
  *
  * Context: the path's work item; doesn't sleep.
- * Return: false if it is another path's turn.
+ * Return: false if it has to wait. Else, if the path has the turn, @path->founds is set.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_take_turn(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	unsigned int ms = READ_ONCE(clt->sess_id) ? RTRS_CLT_SHORT_TURN_MS :
 						    RTRS_CLT_TURN_MS;
+	bool waits = !READ_ONCE(clt->nr_up) &&
+		     READ_ONCE(path->state) == RTRS_CLT_CONNECTING;
 
-	if (READ_ONCE(clt->nr_up) ||
-	    READ_ONCE(path->state) != RTRS_CLT_CONNECTING)
-		return true;
 	spin_lock_irq(&clt->park_lock);
-	if (!clt->asking || time_after_eq(jiffies, clt->turn_ends)) {
-		clt->asking = path;
+	if (waits && clt->asking != path->id && list_empty(&path->asks))
+		list_add_tail(&path->asks, &clt->asks);
+	if (waits && list_is_first(&path->asks, &clt->asks) &&
+	    (!clt->asking || time_after_eq(jiffies, clt->turn_ends))) {
+		clt->asking = path->id;
 		WRITE_ONCE(clt->turn_ends, jiffies + msecs_to_jiffies(ms));
 	}
-	path->founds = clt->asking == path;
+	path->founds = waits && clt->asking == path->id;
+	if (!waits || path->founds)
+		list_del_init(&path->asks);
 	spin_unlock_irq(&clt->park_lock);
-	return path->founds;
-}
-
-/**
- * rtrs_clt_end_turn() - other paths may ask
- * @path: a path after rtrs_clt_take_turn()
- */
-VISIBLE_IF_KUNIT void rtrs_clt_end_turn(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-
-	spin_lock_irq(&clt->park_lock);
-	if (clt->asking == path)
-		clt->asking = NULL;
-	spin_unlock_irq(&clt->park_lock);
-	wake_up_all(&clt->wait);
+	return !waits || path->founds;
 }
 
 static int rtrs_clt_service_establish(struct rtrs_clt_path *path)
@@ -395,15 +411,17 @@ static int rtrs_clt_service_establish(struct rtrs_clt_path *path)
 		return ret;
 	do {
 		left = READ_ONCE(clt->turn_ends) - jiffies;
+		left = clamp(left, 1L, (long)msecs_to_jiffies(RTRS_CLT_TURN_MS));
 	} while (!wait_event_idle_timeout(clt->wait, rtrs_clt_take_turn(path),
-					  max(left, 1L)));
+					  left));
 	/* It may have been stopped meanwhile. */
 	ret = rtrs_clt_path_wait(path, 0);
-	if (!ret)
-		ret = rtrs_clt_cons_step(path, 0, 1, RTRS_CLT_CONNECT_MS,
-					 rtrs_clt_con_request);
-	rtrs_clt_end_turn(path);
-	return ret;
+	if (ret) {
+		rtrs_clt_end_turn(path);
+		return ret;
+	}
+	return rtrs_clt_cons_step(path, 0, 1, RTRS_CLT_CONNECT_MS,
+				  rtrs_clt_con_request);
 }
 
 /*

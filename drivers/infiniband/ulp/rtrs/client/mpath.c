@@ -191,6 +191,7 @@ static int rtrs_clt_try_live(struct rtrs_clt_path *path)
 	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
 	WRITE_ONCE(clt->sess_id, path->sess_id);
+	/* Who waits for this is woken by the path's result. */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
 		rtrs_clt_set_limit(clt);

@@ -221,7 +221,6 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	mutex_unlock(&clt->lock);
 	path->fence->id = path->id;
 	path->fence_asked = 0;
-	path->founds = false;
 	return 0;
 }
 
@@ -484,6 +483,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 		 str);
 	uuid_gen(&path->uuid);
 	INIT_LIST_HEAD(&path->entry);
+	INIT_LIST_HEAD(&path->asks);
 	spin_lock_init(&path->state_lock);
 	init_waitqueue_head(&path->wait);
 	INIT_DELAYED_WORK(&path->work, rtrs_clt_path_work);

@@ -242,6 +242,7 @@ static struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	mutex_init(&clt->lock);
 	init_waitqueue_head(&clt->wait);
 	INIT_LIST_HEAD(&clt->paths);
+	INIT_LIST_HEAD(&clt->asks);
 	INIT_WORK(&clt->link_work, rtrs_clt_link_work);
 	rtrs_clt_failover_init(clt);
 	rtrs_clt_defaults(clt);
