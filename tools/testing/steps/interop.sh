@@ -6,8 +6,9 @@
 
 # A queue pair of rdma_rxe that carries out a registration of memory again stops sending,
 # without a word (see Documentation/rtrs.rst, "Limits"). The in-tree server doesn't notice
-# and goes on answering heartbeats. So its paths are connected anew when that is in its
-# kernel's log.
+# and goes on answering heartbeats. Ours does after a while, when the other path may have
+# met it as well, and the in-tree client fails what finds no path. So the paths are connected
+# anew when that is in the server's log.
 mend_note() { on server "echo '$1' >/dev/kmsg"; }
 
 # rxe_fails N: wait for that to be logged after note N; false at the end of mending
@@ -24,16 +25,27 @@ rxe_fails()
 		exit 1"
 }
 
+reconnected()
+{
+	[ -e "$1/reconnect" ] || return 0
+	{ echo 1 >"$1/reconnect"; } 2>/dev/null || true
+	[ "$(cat "$1/state" 2>/dev/null)" = connected ]
+}
+
 mend_rxe()
 {
 	local p n=0
 	while rxe_fails $n; do
-		say "rdma_rxe stopped a queue pair of the in-tree server: paths are connected anew"
+		say "rdma_rxe stopped a queue pair of the server: paths are connected anew"
 		n=$((n + 1))
 		mend_note "mending $mending-$n"
-		# One that is silent keeps its writer waiting, and the others don't wait for it.
 		for p in /sys/class/rtrs-client/*/paths/*; do
-			{ echo 1 >"$p/reconnect" || true; } &
+			if [ "$client_modules" = intree ]; then
+				wait_for 20 reconnected "$p" || true
+			else
+				# A silent one keeps its writer waiting, not the others.
+				reconnected "$p" &
+			fi
 		done
 	done
 	wait
@@ -42,7 +54,6 @@ mend_rxe()
 # mend, mended: what is between them is not held up by that
 mend()
 {
-	[ "$server_modules" = intree ] && [ "$client_modules" = ours ] || return 0
 	mending=$EPOCHSECONDS
 	mend_note "mending $mending-0"
 	mend_rxe &
