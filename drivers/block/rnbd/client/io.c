@@ -180,7 +180,7 @@ static int rnbd_clt_look(struct request *rq, bool failfast)
 }
 
 /**
- * rnbd_clt_again() - the transport is about to send a request again
+ * rnbd_clt_again() - may the transport send a request that it has?
  * @io: request
  *
  * See rtrs_clt_params.again.

@@ -351,19 +351,6 @@ static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
 				  rtrs_clt_con_resolve);
 }
 
-static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
-				   unsigned int first, unsigned int end)
-{
-	int ret;
-
-	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
-				 rtrs_clt_con_route);
-	if (ret)
-		return ret;
-	return rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
-				  rtrs_clt_con_request);
-}
-
 /**
  * rtrs_clt_take_turn() - may a path ask the server for its first connection now?
  * @path: a path that is being connected
@@ -399,16 +386,12 @@ VISIBLE_IF_KUNIT bool rtrs_clt_take_turn(struct rtrs_clt_path *path)
 	return !waits || path->founds;
 }
 
-static int rtrs_clt_service_establish(struct rtrs_clt_path *path)
+static int rtrs_clt_await_turn(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	long left;
 	int ret;
 
-	ret = rtrs_clt_cons_step(path, 0, 1, 2 * RTRS_CLT_RESOLVE_MS,
-				 rtrs_clt_con_route);
-	if (ret)
-		return ret;
 	do {
 		left = READ_ONCE(clt->turn_ends) - jiffies;
 		left = clamp(left, 1L, (long)msecs_to_jiffies(RTRS_CLT_TURN_MS));
@@ -416,11 +399,23 @@ static int rtrs_clt_service_establish(struct rtrs_clt_path *path)
 					  left));
 	/* It may have been stopped meanwhile. */
 	ret = rtrs_clt_path_wait(path, 0);
-	if (ret) {
+	if (ret)
 		rtrs_clt_end_turn(path);
+	return ret;
+}
+
+static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
+				   unsigned int first, unsigned int end)
+{
+	int ret;
+
+	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
+				 rtrs_clt_con_route);
+	if (!ret && !first)
+		ret = rtrs_clt_await_turn(path);
+	if (ret)
 		return ret;
-	}
-	return rtrs_clt_cons_step(path, 0, 1, RTRS_CLT_CONNECT_MS,
+	return rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
 				  rtrs_clt_con_request);
 }
 
@@ -494,7 +489,7 @@ int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
 	ret = rtrs_clt_path_claim(path);
 	if (ret)
 		return ret;
-	ret = rtrs_clt_service_establish(path);
+	ret = rtrs_clt_cons_establish(path, 0, 1);
 	/*
 	 * Nothing is due on the service connection before INFO_REQ, and how
 	 * much room its answer needs is only known now.
