@@ -143,8 +143,9 @@ struct rtrs_clt_con {
 /**
  * struct rtrs_clt_slot - what a path holds for one slot
  * @io: the request on its way, NULL when there is none
- * @con: the connection that it went out on, and that the answer must come on
- * @queued: the request is queued and not yet answered; see rtrs_con_queue()
+ * @con: the connection that it goes out on, and that the answer must come on
+ * @queued: the same, from when the request is queued until it is answered, else NULL;
+ *	see rtrs_con_queue(). Handlers of other connections may look at it
  * @sending: the device may still read the request's data
  * @mr_used: the memory region is registered for the request and still valid
  * @err: the server's answer, while the request waits for more than that
@@ -168,7 +169,7 @@ struct rtrs_clt_con {
 struct rtrs_clt_slot {
 	struct rtrs_clt_io *io;
 	struct rtrs_clt_con *con;
-	bool queued;
+	struct rtrs_con *queued;
 	bool sending;
 	bool mr_used;
 	int err;

@@ -60,7 +60,7 @@ static int io_init(struct kunit *test)
 		if (!t->slots[i])
 			return -ENOMEM;
 		t->slots[i]->con = &t->con[1];
-		t->slots[i]->queued = true;
+		t->slots[i]->queued = &t->con[1].con;
 		t->slots[i]->mr_used = true;
 		t->slots[i]->mr = &t->mr[i];
 		t->mr[i].iova = IOVA;
@@ -128,9 +128,22 @@ static void answer_finds_its_request(struct kunit *test)
 	struct io_test *t = test->priv;
 	struct rtrs_clt_slot *slot;
 
-	t->slots[1]->queued = false;
+	t->slots[1]->queued = NULL;
 	slot = rtrs_clt_find_slot(&t->con[c->cid], c->slot);
 	KUNIT_EXPECT_PTR_EQ(test, slot, c->found ? t->slots[c->slot] : NULL);
+}
+
+/*
+ * A request that is just being submitted on connection 2 has the slot that another one on
+ * connection 1 had; a handler that has seen that one must not take it for queued.
+ */
+static void answer_finds_no_request_that_is_being_submitted(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	t->slots[0]->con = &t->con[2];
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(&t->con[2], 0));
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[2], KEY));
 }
 
 static void answer_before_there_are_slots_finds_none(struct kunit *test)
@@ -169,7 +182,7 @@ static void invalidated_key_finds_its_request(struct kunit *test)
 	struct io_test *t = test->priv;
 	struct rtrs_clt_slot *slot;
 
-	t->slots[1]->queued = false;
+	t->slots[1]->queued = NULL;
 	t->slots[2]->mr_used = false;
 	slot = rtrs_clt_find_key(&t->con[c->cid], c->key);
 	KUNIT_EXPECT_PTR_EQ(test, slot, c->slot < 0 ? NULL : t->slots[c->slot]);
@@ -210,6 +223,7 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(headers_are_on_the_wire_as_written_down, hdr_cases_gen_params),
 	KUNIT_CASE(headers_of_the_longest_message_fit),
 	KUNIT_CASE_PARAM(answer_finds_its_request, answer_cases_gen_params),
+	KUNIT_CASE(answer_finds_no_request_that_is_being_submitted),
 	KUNIT_CASE(answer_before_there_are_slots_finds_none),
 	KUNIT_CASE_PARAM(invalidated_key_finds_its_request, key_cases_gen_params),
 	KUNIT_CASE_PARAM(new_key_is_read, rkey_cases_gen_params),

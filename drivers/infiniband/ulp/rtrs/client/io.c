@@ -164,7 +164,7 @@ struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 	if (smp_load_acquire(&path->slots))
 		slot = xa_load(&path->mrs, rkey >> 8);
 	/* Pairs with rtrs_con_queue(). */
-	if (!slot || !smp_load_acquire(&slot->queued) || slot->con != con ||
+	if (!slot || smp_load_acquire(&slot->queued) != &con->con ||
 	    !slot->mr_used || slot->mr->rkey != rkey)
 		return NULL;
 	return slot;
@@ -209,7 +209,7 @@ rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 		return NULL;
 	slot = slots[nr];
 	/* Pairs with rtrs_con_queue(). */
-	if (unlikely(!smp_load_acquire(&slot->queued) || slot->con != con))
+	if (unlikely(smp_load_acquire(&slot->queued) != &con->con))
 		return NULL;
 	return slot;
 }
@@ -240,7 +240,7 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 	rtrs_con_flush(&con->con);
 
 	trace_rtrs_clt_answer(path->path.name, nr, err);
-	WRITE_ONCE(slot->queued, false);
+	WRITE_ONCE(slot->queued, NULL);
 	if (rkey)
 		slot->rkey = *rkey;
 	slot->err = err;

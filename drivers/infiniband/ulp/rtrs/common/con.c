@@ -300,7 +300,7 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
  * @first: the chain; stays the caller's, and has to stay as it is until a call
  *	with @last set, or rtrs_con_flush(), has returned
  * @last: ring the doorbell
- * @queued: set to true before anybody can post the chain. Who sees it set
+ * @queued: set to @con before anybody can post the chain. Who sees that
  *	(acquire) and then calls rtrs_con_flush() knows that the device has the
  *	chain
  *
@@ -312,7 +312,7 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
  * Return: 0, or -EBUSY when the send queue has no room for all of it.
  */
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
-		   bool *queued)
+		   struct rtrs_con **queued)
 {
 	struct ib_send_wr *tail = NULL;
 	u32 nr = rtrs_con_chain(first, &tail);
@@ -324,7 +324,7 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		con->sq_free -= nr;
 		rtrs_con_add(con, first, tail);
 		/* Who sees it set sees the chain as well. */
-		smp_store_release(queued, true);
+		smp_store_release(queued, con);
 	} else {
 		ret = -EBUSY;
 	}
@@ -408,7 +408,7 @@ bool rtrs_con_probe(struct rtrs_con *con)
 		.wr.send_flags	= IB_SEND_SIGNALED,
 	};
 	u32 posted = READ_ONCE(con->sq_posted);
-	bool queued;
+	struct rtrs_con *queued;
 
 	/* Pairs with rtrs_con_probe_done(). */
 	if (!smp_load_acquire(&con->probe_busy)) {

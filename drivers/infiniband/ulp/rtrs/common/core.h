@@ -145,7 +145,7 @@ void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, int more);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
-		   bool *queued);
+		   struct rtrs_con **queued);
 void rtrs_con_flush(struct rtrs_con *con);
 void rtrs_con_sent(struct rtrs_con *con);
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
