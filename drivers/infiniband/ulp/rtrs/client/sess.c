@@ -375,13 +375,18 @@ static void rtrs_clt_destroy_wqs(void)
 		destroy_workqueue(rtrs_clt_sess_wq);
 }
 
-/* None of them waits behind another, also when there is no memory for threads. */
+/*
+ * None of them waits behind another, unless there are more than a queue may run at a time,
+ * or no memory for threads: then one thread does them all.
+ */
 static int rtrs_clt_alloc_wqs(void)
 {
 	unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
-	rtrs_clt_wq = alloc_workqueue("rtrs-client", flags, 0);
-	rtrs_clt_sess_wq = alloc_workqueue("rtrs-clt-sess", flags, 0);
+	rtrs_clt_wq = alloc_workqueue("rtrs-client", flags,
+				      WQ_UNBOUND_MAX_ACTIVE);
+	rtrs_clt_sess_wq = alloc_workqueue("rtrs-clt-sess", flags,
+					   WQ_UNBOUND_MAX_ACTIVE);
 	return rtrs_clt_wq && rtrs_clt_sess_wq ? 0 : -ENOMEM;
 }
 
