@@ -262,6 +262,7 @@ struct rtrs_clt_fence {
  * @features: what of that it grants
  * @founds: the server makes the session for this connect, if it doesn't know it; else
  *	that must be the one that other paths are in
+ * @late: it was accepted after the time of its turn; see rtrs_clt_same_session()
  * @asks: in rtrs_clt.asks
  * @sess_id: what the server calls the session, 0 if it doesn't
  * @fence: see there; while connecting or connected
@@ -323,6 +324,7 @@ struct rtrs_clt_path {
 	u32 offered;
 	u32 features;
 	bool founds;
+	bool late;
 	struct list_head asks;
 	u32 sess_id;
 	struct rtrs_clt_fence *fence;
@@ -519,6 +521,9 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 			  struct rtrs_clt_path *del);
 bool rtrs_clt_is_live(struct rtrs_clt_path *path);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_clt_same_session(const struct rtrs_clt_path *path);
+#endif
 int rtrs_clt_live_add(struct rtrs_clt_path *path);
 void rtrs_clt_live_del(struct rtrs_clt_path *path);
 void rtrs_clt_live_gone(struct rtrs_clt_path *path);
@@ -544,7 +549,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_take_turn(struct rtrs_clt_path *path);
-void rtrs_clt_end_turn(struct rtrs_clt_path *path);
+bool rtrs_clt_end_turn(struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 int rtrs_clt_cons_connect(struct rtrs_clt_path *path);

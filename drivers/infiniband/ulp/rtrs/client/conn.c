@@ -90,18 +90,6 @@ bad:
 	return -EPROTO;
 }
 
-static int rtrs_clt_established(struct rtrs_clt_con *con,
-				const struct rdma_conn_param *param)
-{
-	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-
-	WRITE_ONCE(con->established, true);
-	if (con->con.cid)
-		return 0;
-	return rtrs_clt_read_rep(path, &con->con.cm_id->device->attrs,
-				 param->private_data, param->private_data_len);
-}
-
 /**
  * rtrs_clt_rep_err() - why did the server reject a connection?
  * @rep: the private data of the reject, NULL if there's none
@@ -149,21 +137,51 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	return err;
 }
 
+/* Also false if @turn_ends was so long ago that it seems to come. */
+static bool rtrs_clt_turn_lasts(const struct rtrs_clt *clt)
+{
+	lockdep_assert_held(&clt->park_lock);
+	return clt->asking && time_in_range(clt->turn_ends, jiffies + 1, jiffies +
+					    msecs_to_jiffies(RTRS_CLT_TURN_MS));
+}
+
 /**
  * rtrs_clt_end_turn() - a path has been answered, or doesn't ask
  * @path: a path after rtrs_clt_take_turn()
  *
  * Context: process.
+ * Return: true if it was its turn until now.
  */
-VISIBLE_IF_KUNIT void rtrs_clt_end_turn(struct rtrs_clt_path *path)
+VISIBLE_IF_KUNIT bool rtrs_clt_end_turn(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
+	bool in_turn;
 
 	spin_lock_irq(&clt->park_lock);
+	in_turn = clt->asking == path->id && rtrs_clt_turn_lasts(clt);
 	if (clt->asking == path->id)
 		clt->asking = 0;
 	spin_unlock_irq(&clt->park_lock);
 	wake_up_all(&clt->wait);
+	return in_turn;
+}
+
+static int rtrs_clt_established(struct rtrs_clt_con *con,
+				const struct rdma_conn_param *param)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct ib_device *dev = con->con.cm_id->device;
+	bool in_turn;
+	int ret;
+
+	WRITE_ONCE(con->established, true);
+	if (con->con.cid)
+		return 0;
+	in_turn = rtrs_clt_end_turn(path);
+	ret = rtrs_clt_read_rep(path, &dev->attrs, param->private_data,
+				param->private_data_len);
+	path->late = path->founds && !in_turn;
+	return ret;
 }
 
 /* Reports what the CM has to say; what ends the id's life is the path's. */
@@ -175,7 +193,6 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
-		rtrs_clt_end_turn(path);
 		err = rtrs_clt_established(con, &ev->param.conn);
 		fallthrough;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -375,7 +392,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_take_turn(struct rtrs_clt_path *path)
 	if (waits && clt->asking != path->id && list_empty(&path->asks))
 		list_add_tail(&path->asks, &clt->asks);
 	if (waits && list_is_first(&path->asks, &clt->asks) &&
-	    (!clt->asking || time_after_eq(jiffies, clt->turn_ends))) {
+	    !rtrs_clt_turn_lasts(clt)) {
 		clt->asking = path->id;
 		WRITE_ONCE(clt->turn_ends, jiffies + msecs_to_jiffies(ms));
 	}

@@ -218,12 +218,42 @@ static void paths_come_and_go(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, left, c->left);
 }
 
+static const struct session_case {
+	const char *desc;
+	bool late;
+	u32 others, path;
+	bool same;
+} session_cases[] = {
+	{ "the same id", false, 5, 5, true },
+	{ "the same id, late", true, 5, 5, true },
+	{ "another id", false, 5, 6, false },
+	{ "an id beside none", false, 0, 5, false },
+	{ "none beside an id", false, 5, 0, false },
+	{ "no ids", false, 0, 0, true },
+	{ "no ids, late", true, 0, 0, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(session_cases, session_cases, desc);
+
+static void path_belongs_to_the_session_of_the_others(struct kunit *test)
+{
+	const struct session_case *c = test->param_value;
+	struct mpath_test *t = test->priv;
+
+	t->clt.sess_id = c->others;
+	t->paths[0].clt = &t->clt;
+	t->paths[0].sess_id = c->path;
+	t->paths[0].late = c->late;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_same_session(&t->paths[0]), c->same);
+}
+
 static struct kunit_case rtrs_clt_mpath_cases[] = {
 	KUNIT_CASE(no_paths_are_no_array),
 	KUNIT_CASE_PARAM(policy_picks_the_best, cost_cases_gen_params),
 	KUNIT_CASE_PARAM(paths_are_picked_equally, pick_cases_gen_params),
 	KUNIT_CASE(counter_wraps_within_the_paths),
 	KUNIT_CASE_PARAM(paths_come_and_go, live_cases_gen_params),
+	KUNIT_CASE_PARAM(path_belongs_to_the_session_of_the_others, session_cases_gen_params),
 	{}
 };
 

@@ -149,6 +149,23 @@ void rtrs_clt_link_work(struct work_struct *work)
 	mutex_unlock(&clt->lock);
 }
 
+/**
+ * rtrs_clt_same_session() - does a path lead to the session that the others are in?
+ * @path: the path, connected
+ *
+ * A server that was started anew makes another session. Those with fencing give each an
+ * id. From others it may have come unnoticed if the CM went on asking for a new session
+ * when it was no longer the path's turn, and others have come up since.
+ *
+ * Context: under clt->lock; the session has paths.
+ */
+VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
+{
+	if (path->sess_id || path->clt->sess_id)
+		return path->sess_id == path->clt->sess_id;
+	return !path->late;
+}
+
 /*
  * Whether nothing stands against requests on a new path: -EAGAIN if something does
  * that is to be waited for.
@@ -159,8 +176,8 @@ static int rtrs_clt_may_go_live(struct rtrs_clt_path *path)
 
 	lockdep_assert_held(&clt->lock);
 	if (clt->nr_up) {
-		/* The others lead to a session that the server has lost, so they end. */
-		if (path->sess_id != clt->sess_id)
+		/* The others' session may be one that the server has lost, so they end. */
+		if (!rtrs_clt_same_session(path))
 			return -ESTALE;
 	} else if (clt->opened && (clt->telling || clt->told != clt->link)) {
 		return -EAGAIN;
