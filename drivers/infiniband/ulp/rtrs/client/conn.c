@@ -13,6 +13,16 @@
 
 #include "clt.h"
 
+/* So much can be mapped for the device at least, when nothing else is. */
+static u32 rtrs_clt_max_mapping(struct ib_device *dev)
+{
+	size_t max = RTRS_CLT_MAX_IO;
+
+	if (!ib_uses_virt_dma(dev))
+		max = min(max, dma_max_mapping_size(dev->dma_device));
+	return round_down(max, SZ_4K);
+}
+
 /* What the server offers has to fit the device, and some reason. */
 static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 			    const struct ib_device_attr *attrs)
@@ -181,6 +191,7 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 	ret = rtrs_clt_read_rep(path, &dev->attrs, param->private_data,
 				param->private_data_len);
 	path->late = path->founds && !in_turn;
+	path->max_io_size = min(path->max_io_size, rtrs_clt_max_mapping(dev));
 	return ret;
 }
 

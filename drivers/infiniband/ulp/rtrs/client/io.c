@@ -376,8 +376,9 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 	if (!io->nents)
 		return 0;
 	slot->nents = ib_dma_map_sg(path->path.dev, io->sgl, io->nents, io->dir);
+	/* What maps pages for the device may be full, as a queue may be. */
 	if (unlikely(!slot->nents))
-		return -EIO;
+		return -EBUSY;
 	if (io->dir == DMA_TO_DEVICE && slot->nents < path->max_sge)
 		return 0;
 	ret = rtrs_clt_map_mr(slot, io);
@@ -435,8 +436,8 @@ static int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io
  * One path whose queue is full does not stop the others.
  *
  * Context: any, RCU read side.
- * Return: 0, -EBUSY if the queues of all paths are full, or the errno of mapping the
- * data for the device.
+ * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
+ * the device right now, or the errno of registering it.
  */
 int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
 		  struct rtrs_clt_io *io, bool last)
@@ -473,10 +474,10 @@ static void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue)
  *
  * Context: any.
  * Return: 0; -ECONNABORTED if there is no path and it is not to wait for one; -ENOTCONN
- * if there has been none for too long; -EBUSY if the paths' queues are full right now,
- * or the errno of mapping the data for the device. Of requests on the same queue
- * submitted before without @last none stays behind, whatever is returned, if @last is
- * set.
+ * if there has been none for too long; -EBUSY if the paths' queues are full, or the data
+ * can't be mapped for the device, right now; or the errno of registering it. Of requests
+ * on the same queue submitted before without @last none stays behind, whatever is
+ * returned, if @last is set.
  */
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 {
