@@ -542,8 +542,8 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 
 /* conn.c */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
-		      const struct ib_device_attr *attrs, const void *data,
-		      u8 len);
+		      const struct ib_device_attr *attrs, size_t max_mapping,
+		      const void *data, u8 len);
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len);
 void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req);

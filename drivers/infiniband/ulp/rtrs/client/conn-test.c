@@ -292,7 +292,8 @@ static void accept_is_checked(struct kunit *test)
 	strscpy(path->path.name, "test", sizeof(path->path.name));
 	memcpy(data, accept, min_t(size_t, c->len, sizeof(accept)));
 	memcpy(data + c->at, c->put.bytes, c->put.nr);
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, c->len ? data : NULL, c->len), c->ret);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, c->len ? data : NULL,
+						c->len), c->ret);
 	if (c->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, path->depth, c->want.depth);
@@ -346,7 +347,8 @@ static void device_sets_limits(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	strscpy(path->path.name, "test", sizeof(path->path.name));
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &c->attrs, accept, sizeof(accept)), c->ret);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &c->attrs, SIZE_MAX, accept,
+						sizeof(accept)), c->ret);
 	if (c->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, path->depth, 512);
@@ -370,6 +372,36 @@ static const struct feature_case {
 
 KUNIT_ARRAY_PARAM_DESC(feature_cases, feature_cases, desc);
 
+static const struct mapping_case {
+	const char *desc;
+	int ret;
+	size_t max_mapping;
+	u32 max_io_size, max_segments;
+} mapping_cases[] = {
+	{ "as much as is asked for", 0, 126976, 126976, 32 },
+	{ "a byte less", 0, 126975, 122880, 31 },
+	{ "a page", 0, 4096, 4096, 2 },
+	{ "less than a page", -EOPNOTSUPP, 4095 },
+	{ "nothing", -EOPNOTSUPP, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(mapping_cases, mapping_cases, desc);
+
+static void no_request_is_larger_than_can_be_mapped(struct kunit *test)
+{
+	const struct mapping_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	strscpy(path->path.name, "test", sizeof(path->path.name));
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, c->max_mapping, accept,
+						sizeof(accept)), c->ret);
+	if (c->ret)
+		return;
+	KUNIT_EXPECT_EQ(test, path->max_io_size, c->max_io_size);
+	KUNIT_EXPECT_EQ(test, path->max_segments, c->max_segments);
+}
+
 static void features_are_those_offered_and_granted(struct kunit *test)
 {
 	const struct feature_case *c = test->param_value;
@@ -381,7 +413,7 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 	memcpy(bytes, accept, sizeof(bytes));
 	memcpy(bytes + 20, c->bytes, 8);
 	path->offered = c->fencing;
-	ret = rtrs_clt_read_rep(path, &able, bytes, sizeof(bytes));
+	ret = rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, ret, 0);
 	KUNIT_EXPECT_EQ(test, path->features, c->features);
 	KUNIT_EXPECT_EQ(test, path->sess_id, c->sess_id);
@@ -493,6 +525,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE(path_needs_no_turn_to_stop_or_to_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
+	KUNIT_CASE_PARAM(no_request_is_larger_than_can_be_mapped, mapping_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(further_path_reaches_the_limits_of_the_first, limits_cases_gen_params),
 	KUNIT_CASE_PARAM(reject_tells_an_errno, reject_cases_gen_params),

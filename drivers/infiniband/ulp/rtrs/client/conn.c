@@ -13,24 +13,24 @@
 
 #include "clt.h"
 
-/* So much can be mapped for the device at least, when nothing else is. */
-static u32 rtrs_clt_max_mapping(struct ib_device *dev)
+/* So many bytes can be mapped for the device at least, when nothing else is. */
+static size_t rtrs_clt_max_mapping(struct ib_device *dev)
 {
-	size_t max = RTRS_CLT_MAX_IO;
-
-	if (!ib_uses_virt_dma(dev))
-		max = min(max, dma_max_mapping_size(dev->dma_device));
-	return round_down(max, SZ_4K);
+	return ib_uses_virt_dma(dev) ? SIZE_MAX :
+				       dma_max_mapping_size(dev->dma_device);
 }
 
 /* What the server offers has to fit the device, and some reason. */
 static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
-			    const struct ib_device_attr *attrs)
+			    const struct ib_device_attr *attrs,
+			    size_t max_mapping)
 {
 	int nr_slots;
 
 	path->max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
-	path->max_io_size = min_t(u32, path->max_io_size, RTRS_CLT_MAX_IO);
+	max_mapping = min_t(size_t, max_mapping, RTRS_CLT_MAX_IO);
+	path->max_io_size = min_t(u32, path->max_io_size,
+				  round_down(max_mapping, SZ_4K));
 	/* Data that begins off a page's boundary reaches into one page more. */
 	path->max_segments = min(attrs->max_fast_reg_page_list_len,
 				 path->max_io_size / SZ_4K + 1);
@@ -53,6 +53,7 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
  * @path: the path; what the server offers is noted here, as far as it fits the
  *	device
  * @attrs: what the device can do
+ * @max_mapping: bytes that can be mapped for it at once
  * @data: the private data
  * @len: its length
  *
@@ -60,8 +61,8 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
  * Return: 0, -EPROTO if a server would never say that, or -EOPNOTSUPP.
  */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
-		      const struct ib_device_attr *attrs, const void *data,
-		      u8 len)
+		      const struct ib_device_attr *attrs, size_t max_mapping,
+		      const void *data, u8 len)
 {
 	const struct rtrs_cm_rep *rep = data;
 	u32 depth, hdr, chunk;
@@ -93,7 +94,7 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 	path->sess_id = path->features & RTRS_FEATURE_FENCE ?
 			le32_to_cpu(rep->sess_id) : 0;
 
-	return rtrs_clt_fit_dev(path, attrs);
+	return rtrs_clt_fit_dev(path, attrs, max_mapping);
 bad:
 	pr_err("%s: the server offers a queue depth of %u and %u bytes per I/O, which can't be right\n",
 	       path->path.name, depth, le32_to_cpu(rep->max_io_size));
@@ -188,10 +189,9 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 	if (con->con.cid)
 		return 0;
 	in_turn = rtrs_clt_end_turn(path);
-	ret = rtrs_clt_read_rep(path, &dev->attrs, param->private_data,
-				param->private_data_len);
+	ret = rtrs_clt_read_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),
+				param->private_data, param->private_data_len);
 	path->late = path->founds && !in_turn;
-	path->max_io_size = min(path->max_io_size, rtrs_clt_max_mapping(dev));
 	return ret;
 }
 
