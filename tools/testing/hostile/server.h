@@ -19,7 +19,7 @@
  * @cq: completions of both queues
  * @cid: its index in the path
  * @recvs: buffers
- * @up: established
+ * @up: established, as the CM or the client said
  * @ended: broken, or disconnected
  * @inflight: work requests whose completion has not been seen
  */
@@ -105,6 +105,7 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @ends: the client is to end the path and to say why; if it could map, I/O fails
  * @connect: changes the answer to a connection request, or refuses it
  * @established: a connection stands
+ * @early: that comes before INFO_RSP, even if the CM is late to tell
  * @info: changes INFO_RSP; its length, 0 for none
  * @request: a request came; true if it has been seen to
  * @arg: for all of these
@@ -123,6 +124,7 @@ struct srv_test {
 	int (*connect)(struct srv *s, const struct cm_req *req,
 		       struct cm_rep *rep, u8 *len);
 	void (*established)(struct srv *s, struct scon *c);
+	bool early;
 	u32 (*info)(struct srv *s, struct info_rsp *rsp, u32 len);
 	bool (*request)(struct srv *s, const struct sreq *r);
 	long arg;
