@@ -262,7 +262,6 @@ struct rtrs_clt_fence {
  * @features: what of that it grants
  * @founds: the server makes the session for this connect, if it doesn't know it; else
  *	that must be the one that other paths are in
- * @late: it was accepted after the time of its turn; see rtrs_clt_same_session()
  * @asks: in rtrs_clt.asks
  * @sess_id: what the server calls the session, 0 if it doesn't
  * @fence: see there; while connecting or connected
@@ -324,7 +323,6 @@ struct rtrs_clt_path {
 	u32 offered;
 	u32 features;
 	bool founds;
-	bool late;
 	struct list_head asks;
 	u32 sess_id;
 	struct rtrs_clt_fence *fence;
@@ -549,8 +547,9 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_take_turn(struct rtrs_clt_path *path);
-bool rtrs_clt_end_turn(struct rtrs_clt_path *path);
+void rtrs_clt_accepted(struct rtrs_clt_path *path);
 #endif
+void rtrs_clt_end_turn(struct rtrs_clt_path *path);
 int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 int rtrs_clt_cons_connect(struct rtrs_clt_path *path);
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);

@@ -153,11 +153,11 @@ static void turn_that_is_too_long_is_taken_over_by_one(struct kunit *test)
 	t->clt.turn_ends = jiffies + 5 * HZ;
 	expect_turn(test, t, 2, false);
 	/* An answer that comes late; then it tries again, and is another path. */
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_end_turn(&t->path[0]));
+	rtrs_clt_end_turn(&t->path[0]);
 	t->path[0].id = 4;
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, false);
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_end_turn(&t->path[1]));
+	rtrs_clt_end_turn(&t->path[1]);
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, true);
 }
@@ -174,19 +174,28 @@ static void turn_that_nobody_ended_does_not_last(struct kunit *test)
 	expect_turn(test, t, 2, true);
 }
 
-static void path_learns_whether_it_was_its_turn(struct kunit *test)
+/* Who can't tell sessions apart asks for one when no other path is about to get one. */
+static void accept_ends_the_turn_if_it_names_the_session(struct kunit *test)
 {
 	struct turns *t = turns_init(test);
+	unsigned long now = jiffies;
 
 	expect_turn(test, t, 0, true);
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_end_turn(&t->path[1]));
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_end_turn(&t->path[0]));
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_end_turn(&t->path[0]));
-	/* Too late, though nobody has taken it over. */
-	expect_turn(test, t, 0, true);
-	t->clt.turn_ends = jiffies;
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_end_turn(&t->path[0]));
-	KUNIT_EXPECT_EQ(test, t->clt.asking, 0);
+	expect_turn(test, t, 1, false);
+	t->clt.turn_ends = now + HZ;
+	/* Not its turn: that changes nothing. */
+	rtrs_clt_accepted(&t->path[1]);
+	KUNIT_EXPECT_EQ(test, t->clt.turn_ends, now + HZ);
+	rtrs_clt_accepted(&t->path[0]);
+	KUNIT_EXPECT_GE(test, t->clt.turn_ends - now, msecs_to_jiffies(7000));
+	expect_turn(test, t, 1, false);
+	rtrs_clt_end_turn(&t->path[0]);
+	expect_turn(test, t, 1, true);
+
+	expect_turn(test, t, 2, false);
+	t->path[1].sess_id = 1;
+	rtrs_clt_accepted(&t->path[1]);
+	expect_turn(test, t, 2, true);
 }
 
 static void path_needs_no_turn_to_stop_or_to_join(struct kunit *test)
@@ -521,7 +530,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE(paths_ask_in_turn),
 	KUNIT_CASE(turn_that_is_too_long_is_taken_over_by_one),
 	KUNIT_CASE(turn_that_nobody_ended_does_not_last),
-	KUNIT_CASE(path_learns_whether_it_was_its_turn),
+	KUNIT_CASE(accept_ends_the_turn_if_it_names_the_session),
 	KUNIT_CASE(path_needs_no_turn_to_stop_or_to_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),

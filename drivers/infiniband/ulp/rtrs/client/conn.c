@@ -157,24 +157,45 @@ static bool rtrs_clt_turn_lasts(const struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_end_turn() - a path has been answered, or doesn't ask
+ * rtrs_clt_end_turn() - a path doesn't ask for the session, or has got it
  * @path: a path after rtrs_clt_take_turn()
  *
  * Context: process.
- * Return: true if it was its turn until now.
  */
-VISIBLE_IF_KUNIT bool rtrs_clt_end_turn(struct rtrs_clt_path *path)
+void rtrs_clt_end_turn(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
-	bool in_turn;
 
 	spin_lock_irq(&clt->park_lock);
-	in_turn = clt->asking == path->id && rtrs_clt_turn_lasts(clt);
 	if (clt->asking == path->id)
 		clt->asking = 0;
 	spin_unlock_irq(&clt->park_lock);
 	wake_up_all(&clt->wait);
-	return in_turn;
+}
+
+/**
+ * rtrs_clt_accepted() - the server has given a path its first connection
+ * @path: a path after rtrs_clt_read_rep()
+ *
+ * If the server has named the session, others may ask for it. If not, the next path
+ * couldn't tell whether it is given the same one; so it waits, once more as long at most,
+ * until this path is up, and then asks for no other.
+ *
+ * Context: process.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_accepted(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+
+	if (path->sess_id) {
+		rtrs_clt_end_turn(path);
+		return;
+	}
+	spin_lock_irq(&clt->park_lock);
+	if (clt->asking == path->id)
+		WRITE_ONCE(clt->turn_ends,
+			   jiffies + msecs_to_jiffies(RTRS_CLT_TURN_MS));
+	spin_unlock_irq(&clt->park_lock);
 }
 
 static int rtrs_clt_established(struct rtrs_clt_con *con,
@@ -182,16 +203,14 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
 	struct ib_device *dev = con->con.cm_id->device;
-	bool in_turn;
 	int ret;
 
 	WRITE_ONCE(con->established, true);
 	if (con->con.cid)
 		return 0;
-	in_turn = rtrs_clt_end_turn(path);
 	ret = rtrs_clt_read_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),
 				param->private_data, param->private_data_len);
-	path->late = path->founds && !in_turn;
+	rtrs_clt_accepted(path);
 	return ret;
 }
 
@@ -385,8 +404,8 @@ static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
  *
  * If the session has no path, the server is to make it if need be. An in-tree server that
  * two paths ask for that at the same time makes it twice, and then uses memory that it has
- * freed (6.1). So each has its turn, in the order in which they came here, until the server
- * has answered, or for so long.
+ * freed (6.1). So each has its turn, in the order in which they came here, until it has got
+ * the session, or has failed, or for so long.
  *
  * Context: the path's work item; doesn't sleep.
  * Return: false if it has to wait. Else, if the path has the turn, @path->founds is set.

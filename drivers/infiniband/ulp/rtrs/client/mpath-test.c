@@ -220,17 +220,17 @@ static void paths_come_and_go(struct kunit *test)
 
 static const struct session_case {
 	const char *desc;
-	bool late;
+	bool founds;
 	u32 others, path;
 	bool same;
 } session_cases[] = {
 	{ "the same id", false, 5, 5, true },
-	{ "the same id, late", true, 5, 5, true },
+	{ "the same id, it may have been made anew", true, 5, 5, true },
 	{ "another id", false, 5, 6, false },
 	{ "an id beside none", false, 0, 5, false },
 	{ "none beside an id", false, 5, 0, false },
 	{ "no ids", false, 0, 0, true },
-	{ "no ids, late", true, 0, 0, false },
+	{ "no ids, it may have been made anew", true, 0, 0, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(session_cases, session_cases, desc);
@@ -243,7 +243,7 @@ static void path_belongs_to_the_session_of_the_others(struct kunit *test)
 	t->clt.sess_id = c->others;
 	t->paths[0].clt = &t->clt;
 	t->paths[0].sess_id = c->path;
-	t->paths[0].late = c->late;
+	t->paths[0].founds = c->founds;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_same_session(&t->paths[0]), c->same);
 }
 

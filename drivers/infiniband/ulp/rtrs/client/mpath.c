@@ -154,8 +154,9 @@ void rtrs_clt_link_work(struct work_struct *work)
  * @path: the path, connected
  *
  * A server that was started anew makes another session. Those with fencing give each an
- * id. From others it may have come unnoticed if the CM went on asking for a new session
- * when it was no longer the path's turn, and others have come up since.
+ * id. Others may have made it for this path, if need be: then it can't be known to be the
+ * one of those that have come up meanwhile. That is rare, see rtrs_clt_accepted(), and the
+ * path's next try asks for theirs.
  *
  * Context: under clt->lock; the session has paths.
  */
@@ -163,7 +164,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 {
 	if (path->sess_id || path->clt->sess_id)
 		return path->sess_id == path->clt->sess_id;
-	return !path->late;
+	return !path->founds;
 }
 
 /*
