@@ -29,8 +29,9 @@
 #define RTRS_CLT_CONNECT_MS	30000
 /*
  * How long a path that isn't answered keeps the next one of its session from asking for
- * that; and if the server was not an in-tree one when it was last connected. By RoCE the CM
- * sends a request again after 4.6 or 6.1 seconds.
+ * that, and as long again if it is, by a server that doesn't name the session; and if the
+ * server did when it was last connected. By RoCE the CM sends a request again after 4.6 or
+ * 6.1 seconds.
  */
 #define RTRS_CLT_TURN_MS	7000
 #define RTRS_CLT_SHORT_TURN_MS	1000

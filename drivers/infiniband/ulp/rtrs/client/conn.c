@@ -405,7 +405,7 @@ static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
  * If the session has no path, the server is to make it if need be. An in-tree server that
  * two paths ask for that at the same time makes it twice, and then uses memory that it has
  * freed (6.1). So each has its turn, in the order in which they came here, until it has got
- * the session, or has failed, or for so long.
+ * the session, or has failed with nothing left unanswered, or for so long.
  *
  * Context: the path's work item; doesn't sleep.
  * Return: false if it has to wait. Else, if the path has the turn, @path->founds is set.
@@ -415,10 +415,12 @@ VISIBLE_IF_KUNIT bool rtrs_clt_take_turn(struct rtrs_clt_path *path)
 	struct rtrs_clt *clt = path->clt;
 	unsigned int ms = READ_ONCE(clt->sess_id) ? RTRS_CLT_SHORT_TURN_MS :
 						    RTRS_CLT_TURN_MS;
-	bool waits = !READ_ONCE(clt->nr_up) &&
-		     READ_ONCE(path->state) == RTRS_CLT_CONNECTING;
+	bool waits;
 
 	spin_lock_irq(&clt->park_lock);
+	/* Who was the last to have the turn has counted itself before it ended that. */
+	waits = !READ_ONCE(clt->nr_up) &&
+		READ_ONCE(path->state) == RTRS_CLT_CONNECTING;
 	if (waits && clt->asking != path->id && list_empty(&path->asks))
 		list_add_tail(&path->asks, &clt->asks);
 	if (waits && list_is_first(&path->asks, &clt->asks) &&
@@ -591,6 +593,9 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);
+	/* What was not answered may still make the server found a session. */
+	if (path->nr_cons && path->cons[0].established)
+		rtrs_clt_end_turn(path);
 	path->nr_cons = 0;
 	kvfree(path->cons);
 	path->cons = NULL;

@@ -155,8 +155,8 @@ void rtrs_clt_link_work(struct work_struct *work)
  *
  * A server that was started anew makes another session. Those with fencing give each an
  * id. Others may have made it for this path, if need be: then it can't be known to be the
- * one of those that have come up meanwhile. That is rare, see rtrs_clt_accepted(), and the
- * path's next try asks for theirs.
+ * one of those that have come up meanwhile, though by rtrs_clt_accepted() there are none
+ * unless something took longer than a turn. The path's next try asks for theirs.
  *
  * Context: under clt->lock; the session has paths.
  */
@@ -230,7 +230,7 @@ unlock:
  *
  * Context: the path's work item.
  * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
- * leads to another session than they do, -ETIMEDOUT, or why it ended meanwhile.
+ * leads to another session than they do, or may, -ETIMEDOUT, or why it ended meanwhile.
  */
 int rtrs_clt_live_add(struct rtrs_clt_path *path)
 {

@@ -229,17 +229,15 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 	int ret;
 
 	ret = rtrs_clt_path_begin(path);
-	if (ret)
-		return ret;
-	ret = rtrs_clt_cons_connect(path);
+	if (!ret)
+		ret = rtrs_clt_cons_connect(path);
 	if (!ret)
 		ret = rtrs_clt_info_exchange(path);
 	if (!ret)
 		ret = rtrs_clt_path_sysfs_add(path);
 	if (!ret)
 		ret = rtrs_clt_live_add(path);
-	/* What the server has not answered may still make it found a session. */
-	if (path->cons && READ_ONCE(path->cons[0].established))
+	if (!ret)
 		rtrs_clt_end_turn(path);
 	return ret;
 }
