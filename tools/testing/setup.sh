@@ -8,6 +8,7 @@
 #
 #   setup.sh build		packages that a build of the modules needs
 #   setup.sh check		and those of `make check`, with the kernel's source
+#   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
 #				named: ours, intree (default: both)
 #
@@ -329,6 +330,13 @@ check)
 	packages $build_packages $check_packages
 	find_kernel
 	kernel_source
+	;;
+kernel)
+	# shellcheck disable=SC2086
+	packages $build_packages
+	# shellcheck disable=SC2086
+	[ $kernel = stock ] || packages $debug_packages
+	find_kernel
 	;;
 guest)
 	shift
