@@ -25,6 +25,15 @@ static const uuid_t sess_uuid = { {
 	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
 } };
 
+static struct rtrs_clt_path *new_path(struct kunit *test)
+{
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	strscpy(path->path.name, "test", sizeof(path->path.name));
+	return path;
+}
+
 /* @head, the uuids, @first_conn, and @offer, a feature and the path's id. */
 
 static const struct req_case {
@@ -57,12 +66,11 @@ KUNIT_ARRAY_PARAM_DESC(req_cases, req_cases, desc);
 static void request_is_on_the_wire_as_written_down(struct kunit *test)
 {
 	const struct req_case *c = test->param_value;
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt_path *path = new_path(test);
 	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 	struct rtrs_cm_req req;
 	u8 bytes[56] = { };
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	memcpy(bytes, c->head, 12);
 	memcpy(bytes + 12, &path_uuid, 16);
@@ -160,6 +168,10 @@ static void turn_that_is_too_long_is_taken_over_by_one(struct kunit *test)
 	rtrs_clt_end_turn(&t->path[1]);
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, true);
+	/* Too late, though nobody has taken it over. */
+	t->clt.turn_ends = jiffies;
+	rtrs_clt_end_turn(&t->path[2]);
+	KUNIT_EXPECT_EQ(test, t->clt.asking, 0);
 }
 
 /* Jiffies may have come half round since somebody had the turn last, and never ended it. */
@@ -293,12 +305,10 @@ KUNIT_ARRAY_PARAM_DESC(rep_cases, rep_cases, desc);
 static void accept_is_checked(struct kunit *test)
 {
 	const struct rep_case *c = test->param_value;
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt_path *path = new_path(test);
 	u8 *data = kunit_kzalloc(test, c->len + 1, GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
 	KUNIT_ASSERT_NOT_NULL(test, data);
-	strscpy(path->path.name, "test", sizeof(path->path.name));
 	memcpy(data, accept, min_t(size_t, c->len, sizeof(accept)));
 	memcpy(data + c->at, c->put.bytes, c->put.nr);
 	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, c->len ? data : NULL,
@@ -352,10 +362,8 @@ KUNIT_ARRAY_PARAM_DESC(dev_cases, dev_cases, desc);
 static void device_sets_limits(struct kunit *test)
 {
 	const struct dev_case *c = test->param_value;
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt_path *path = new_path(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
-	strscpy(path->path.name, "test", sizeof(path->path.name));
 	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &c->attrs, SIZE_MAX, accept,
 						sizeof(accept)), c->ret);
 	if (c->ret)
@@ -399,10 +407,8 @@ KUNIT_ARRAY_PARAM_DESC(mapping_cases, mapping_cases, desc);
 static void no_request_is_larger_than_can_be_mapped(struct kunit *test)
 {
 	const struct mapping_case *c = test->param_value;
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt_path *path = new_path(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
-	strscpy(path->path.name, "test", sizeof(path->path.name));
 	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, c->max_mapping, accept,
 						sizeof(accept)), c->ret);
 	if (c->ret)
@@ -414,11 +420,10 @@ static void no_request_is_larger_than_can_be_mapped(struct kunit *test)
 static void features_are_those_offered_and_granted(struct kunit *test)
 {
 	const struct feature_case *c = test->param_value;
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt_path *path = new_path(test);
 	u8 bytes[56];
 	int ret;
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
 	memcpy(bytes, accept, sizeof(bytes));
 	memcpy(bytes + 20, c->bytes, 8);
 	path->offered = c->fencing;
@@ -445,12 +450,10 @@ KUNIT_ARRAY_PARAM_DESC(limits_cases, limits_cases, desc);
 static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 {
 	const struct limits_case *c = test->param_value;
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt_path *path = new_path(test);
 	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
 	KUNIT_ASSERT_NOT_NULL(test, clt);
-	strscpy(path->path.name, "test", sizeof(path->path.name));
 	path->clt = clt;
 	clt->nr_queues = 3;
 	path->nr_slots = 128;
