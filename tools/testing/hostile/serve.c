@@ -127,6 +127,16 @@ static void early(struct srv *s, struct scon *c)
 	}
 }
 
+/* The CM may be late to tell, but the client asks when all its connections stand. */
+static u32 early_at_last(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_cons; i++)
+		s_up(&s->cons[i]);
+	return len;
+}
+
 /* ---- INFO_RSP ---- */
 
 enum { INFO_TYPE, INFO_NR_0, INFO_NR_2, INFO_NR_MAX, INFO_TOO_MANY, INFO_LEN_0,
@@ -543,6 +553,11 @@ const struct srv_test random_case = {
 #define REP(name_, what, err_, more...) \
 	{ .name = "rep-" name_, .about = "accept: " what, \
 	  .connect = accept_odd, .err = err_, more }
+/* Before INFO_REQ, or at least before its answer */
+#define EARLY(name_, what, arg_) \
+	{ .name = "early-" name_, .about = what " before INFO_REQ", \
+	  .established = early, .info = early_at_last, .err = ANY, \
+	  .ends = true, .arg = arg_ }
 #define INFO(name_, what, err_, arg_, more...) \
 	{ .name = "info-rsp-" name_, .about = "INFO_RSP: " what, \
 	  .info = info_odd, .err = err_, .arg = arg_, more }
@@ -610,19 +625,10 @@ const struct srv_test server_cases[] = {
 	  .established = hang_up_con, .arg = 0, .err = ANY_ERR },
 	{ .name = "gone-con-1", .about = "disconnects connection 1 at once",
 	  .established = hang_up_con, .arg = 1, .err = ANY },
-	/* Before INFO_REQ, or at least before its answer. */
-	{ .name = "early-info", .about = "INFO_RSP before INFO_REQ",
-	  .established = early, .early = true, .arg = EARLY_INFO, .err = ANY,
-	  .ends = true },
-	{ .name = "early-hb", .about = "heartbeat before INFO_REQ",
-	  .established = early, .early = true, .arg = EARLY_HB, .err = ANY,
-	  .ends = true },
-	{ .name = "early-rsp", .about = "answer before INFO_REQ",
-	  .established = early, .early = true, .arg = EARLY_RSP, .err = ANY,
-	  .ends = true },
-	{ .name = "early-send", .about = "message before INFO_REQ",
-	  .established = early, .early = true, .arg = EARLY_SEND, .err = ANY,
-	  .ends = true },
+	EARLY("info", "INFO_RSP", EARLY_INFO),
+	EARLY("hb", "heartbeat", EARLY_HB),
+	EARLY("rsp", "answer", EARLY_RSP),
+	EARLY("send", "message", EARLY_SEND),
 
 	INFO("type", "of another type", EPROTO, INFO_TYPE),
 	INFO("nr-0", "no descriptors", EPROTO, INFO_NR_0),

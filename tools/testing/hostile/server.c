@@ -277,7 +277,8 @@ static void srv_request(const struct rdma_cm_event *ev)
 	rdma_accept(c->id, &param);
 }
 
-static void scon_up(struct scon *c)
+/* A connection stands; the second time that this is heard, it is no news. */
+void s_up(struct scon *c)
 {
 	if (c->up)
 		return;
@@ -295,7 +296,7 @@ static void srv_event(const struct rdma_cm_event *ev)
 		srv_request(ev);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		scon_up(c);
+		s_up(c);
 		break;
 	default:
 		if (c) {
@@ -493,15 +494,11 @@ static void srv_info_req(struct scon *c, const struct info_req *req, u32 len)
 		struct info_rsp rsp;
 		struct desc desc[DEPTH + 8];
 	} m = { .rsp.type = MSG_INFO_RSP, .rsp.nr = 1 };
-	unsigned int i;
 
 	if (len != sizeof(*req) || req->type != MSG_INFO_REQ) {
 		srv.complaint = "the client's first message is wrong";
 		return;
 	}
-	/* By this the client says that all of its connections stand. */
-	for (i = 0; srv.test->early && i < srv.nr_cons; i++)
-		scon_up(&srv.cons[i]);
 	m.desc[0].addr = (uintptr_t)srv.mem;
 	m.desc[0].key = srv.mr->rkey;
 	m.desc[0].len = srv.rep.queue_depth * per;

@@ -105,7 +105,6 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @ends: the client is to end the path and to say why; if it could map, I/O fails
  * @connect: changes the answer to a connection request, or refuses it
  * @established: a connection stands
- * @early: that comes before INFO_RSP, even if the CM is late to tell
  * @info: changes INFO_RSP; its length, 0 for none
  * @request: a request came; true if it has been seen to
  * @arg: for all of these
@@ -124,7 +123,6 @@ struct srv_test {
 	int (*connect)(struct srv *s, const struct cm_req *req,
 		       struct cm_rep *rep, u8 *len);
 	void (*established)(struct srv *s, struct scon *c);
-	bool early;
 	u32 (*info)(struct srv *s, struct info_rsp *rsp, u32 len);
 	bool (*request)(struct srv *s, const struct sreq *r);
 	long arg;
@@ -147,6 +145,7 @@ void s_answer(const struct sreq *r, u32 type, u32 slot, int err);
 void s_data(const struct sreq *r, const void *data, u32 len);
 void s_reply(const struct sreq *r, const void *data, u32 len, int err);
 struct open_rsp s_open_rsp(void);
+void s_up(struct scon *c);
 bool s_poll(void);
 void s_hang_up(void);
 int random_server(const char *addr, const char *port, u64 seed,
