@@ -114,6 +114,8 @@ find_debug_kernel()
 {
 	local key
 
+	# shellcheck disable=SC2086
+	packages $debug_packages
 	key=$( (dpkg-query -Wf '${Version}' linux-source-6.1; gcc -dumpfullversion
 		cat "$here"/debug/config "$here"/debug/*.patch) | sha256sum)
 	dir=$cache/debug-${key:0:12}
@@ -334,8 +336,6 @@ check)
 kernel)
 	# shellcheck disable=SC2086
 	packages $build_packages
-	# shellcheck disable=SC2086
-	[ $kernel = stock ] || packages $debug_packages
 	find_kernel
 	;;
 guest)
@@ -350,8 +350,6 @@ guest)
 		# the lines that ran, checks of undefined behaviour, calls that can be made
 		# to fail.
 		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1 FAULTS=y"
-		# shellcheck disable=SC2086
-		packages $debug_packages
 	fi
 	find_kernel
 	kernel_source
