@@ -15,7 +15,7 @@ class GuestError(Exception):
 
 
 class Guest:
-    """Of a kind of machine that start(), link(), freeze() and terminal are about.
+    """Of a kind of machine that start(), stand_still() and terminal are about.
 
     start() may be called again after kill(): the share, and what the console said,
     stay.
@@ -82,8 +82,30 @@ class Guest:
         with open(self.console, errors="replace") as f:
             return f.read().replace("\r", "").splitlines()[-lines:]
 
-    def plug(self, on):
-        """Its networks' cables: not plugged in from a kill until it has them up."""
+    def connect(self):
+        """This guest's ends of new cables, one for each network, if there are any."""
+        hub = self.lab.hub
+        return [hub.connect(net, self.number) for net in range(NETS)] if hub else []
+
+    def mac(self, net):
+        return f"52:54:00:00:{net:02x}:{self.number + 1:02x}"
+
+    def link(self, net, how):
+        """A network cable: as lib.sh has it. Each stays as it is when power goes."""
+        self.cable[net] = how
+        self.lab.hub.set(net, self.number, how)
+
+    def listens(self, on):
+        """Whether it reads what its networks bring: from when it has them up on."""
+        if self.lab.hub:
+            self.lab.hub.wait_for(self.number, on)
+
+    def freeze(self, on):
+        if on:
+            self.listens(False)
+        self.stand_still(on)
+        if not on:
+            self.listens(True)
 
     def alive(self):
         return self.process is not None and self.process.poll() is None

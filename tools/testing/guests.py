@@ -16,8 +16,9 @@ import tempfile
 import time
 
 from guest import GuestError, HERE, NETS, ROOT
+from hub import Hub
 from qemu import Qemu
-from uml import Hub, Uml
+from uml import Uml
 
 
 def cache():
@@ -79,11 +80,10 @@ class Lab:
 
     def boot(self):
         start = time.monotonic()
-        if self.debug and len(self.names) > 1:
+        if len(self.names) > 1:
             self.hub = Hub(len(self.names), NETS)
         kind = Uml if self.debug else Qemu
-        # The one that tests run in comes first, as the others' cables end there.
-        for number, name in sorted(enumerate(self.names), key=lambda x: x[0] != 1):
+        for number, name in enumerate(self.names):
             self.guests[name] = kind(self, name, number)
             self.start(name)
         while not all(g.ready for g in self.guests.values()):
@@ -104,7 +104,7 @@ class Lab:
         guest = self.guests[name]
         if guest.agent in self.poll.get_map():
             self.poll.unregister(guest.agent)
-        guest.plug(False)
+        guest.listens(False)
         guest.kill()
         guest.ready, guest.buffer = False, b""
         for job, (caller, ident, where) in list(self.calls.items()):
@@ -186,15 +186,14 @@ class Lab:
         match words:
             case ["link", name, net, "on" | "off" | "silent" | "hold" as how] \
                     if name in self.guests:
-                text = self.guests[name].link(int(net), how)
-                code = 1 if text else 0
+                self.guests[name].link(int(net), how)
             case ["kill", name] if name in self.guests:
                 self.kill(name)
             case ["boot", name] if name in self.guests and not self.guests[name].alive():
                 self.boot_again(name, caller, ident)
                 return
-            case ["plug", name] if name in self.guests:
-                self.guests[name].plug(True)
+            case ["listens", name] if name in self.guests:
+                self.guests[name].listens(True)
             case ["freeze" | "thaw" as how, name] if name in self.guests:
                 self.guests[name].freeze(how == "freeze")
             case _:

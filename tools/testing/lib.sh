@@ -183,8 +183,7 @@ rdma_here()
 		ip addr add fd00:$((100 + net))::"$me"/64 dev $dev nodad
 		rdma link add rxe$net type rxe netdev $dev
 	done
-	# If its power was gone, its cables wait for that.
-	! two_guests || call host "plug $RIG_NAME"
+	! two_guests || call host "listens $RIG_NAME"
 }
 
 rdma_up()

@@ -6,7 +6,7 @@ import os
 import socket
 import time
 
-from guest import Guest, GuestError, NETS
+from guest import Guest, GuestError
 
 
 class Qemu(Guest):
@@ -42,47 +42,25 @@ class Qemu(Guest):
         if terminal:
             args += ["-chardev", "stdio,id=term,signal=off",
                      "-device", "virtconsole,chardev=term"]
-        args += self.network()
+        cables = self.connect()
+        for net, cable in enumerate(cables):
+            args += ["-netdev", f"socket,id=net{net},fd={cable.fileno()}",
+                     "-device", f"virtio-net-pci,id=nic{net},netdev=net{net},"
+                     f"mac={self.mac(net)},host_mtu=9000,romfile="]
         with open(self.dir + "/qemu.log", "w") as log:
-            self.spawn(args, log, terminal)
-        self.qmp = self.connect(sock + ".qmp")
+            self.spawn(args, log, terminal, pass_fds=[c.fileno() for c in cables])
+        for cable in cables:
+            cable.close()
+        self.qmp = self.dial(sock + ".qmp")
         self.qmp_file = self.qmp.makefile("rw")
         self.qmp_file.readline()
         self.command("qmp_capabilities")
-        self.agent = self.connect(sock + ".rig")
+        self.agent = self.dial(sock + ".rig")
+        for net, how in enumerate(self.cable):
+            if how == "off":
+                self.card(net, False)
 
-    def hub(self):
-        """The guest that has the networks' hubs: the one that tests run in, and that
-        lives as long as they do. What is done to a cable is done there.
-        """
-        return self.lab.guests[self.lab.names[1]]
-
-    def others(self):
-        return [n for n in self.lab.names if n != self.name]
-
-    def network(self):
-        """The hub's end of each network has all the others on it."""
-        if len(self.lab.names) < 2:
-            return []
-        args = []
-        for net in range(NETS):
-            end = f"{self.lab.sockets}/net{net}-"
-            if self.hub() is self:
-                args += ["-netdev", f"hubport,id=net{net},hubid={net}"]
-                for other in self.others():
-                    args += ["-netdev", f"stream,id=to{net}{other},server=on,"
-                             f"addr.type=unix,addr.path={end}{other}",
-                             "-netdev", f"hubport,id=hub{net}{other},"
-                             f"hubid={net},netdev=to{net}{other}"]
-            else:
-                args += ["-netdev", f"stream,id=net{net},server=off,"
-                         f"addr.type=unix,addr.path={end}{self.name}"]
-            mac = f"52:54:00:00:{net:02x}:{self.number + 1:02x}"
-            args += ["-device", f"virtio-net-pci,id=nic{net},netdev=net{net},"
-                     f"mac={mac},host_mtu=9000,romfile="]
-        return args
-
-    def connect(self, path):
+    def dial(self, path):
         end = time.monotonic() + 20
         while True:
             sock = socket.socket(socket.AF_UNIX)
@@ -106,54 +84,23 @@ class Qemu(Guest):
             if not line:
                 raise GuestError(f"{self.name}: QEMU is gone")
             answer = json.loads(line)
-            if "return" in answer or "error" in answer:
-                return answer
+            if "error" in answer:
+                raise GuestError(f"{self.name}: {what}: {answer['error']['desc']}")
+            if "return" in answer:
+                return
 
     def link(self, net, how):
-        """A network cable: as lib.sh has it. What was wrong, or nothing."""
-        hub, before, self.cable[net] = self.hub(), self.cable[net], how
-        if how == before:
-            return ""
-        # Cables that end in the hub, and which way on them is the one from this guest.
-        cables, way = ([f"to{net}{other}" for other in self.others()], "rx") \
-            if hub is self else ([f"to{net}{self.name}"], "tx")
-        todo = []
-        if "off" in (before, how):
-            todo.append((self, "set_link", {"name": f"nic{net}", "up": how != "off"}))
-        for cable in cables:
-            if "silent" in (before, how):
-                todo.append((hub, "set_link", {"name": cable, "up": how != "silent"}))
-            if how == "hold":
-                # It holds frames up for so many microseconds, or until it goes.
-                todo.append((hub, "object-add", {
-                    "qom-type": "filter-buffer", "id": "hold-" + cable,
-                    "netdev": cable, "queue": way, "interval": 10 ** 9}))
-            if before == "hold":
-                todo.append((hub, "object-del", {"id": "hold-" + cable}))
-        answers = [guest.command(what, **arguments) for guest, what, arguments in todo]
-        return "".join(f"{x}\n" for x in answers if "error" in x)
+        self.card(net, how != "off")
+        super().link(net, how)
 
-    def plug(self, on):
-        """The hub's sockets block: a guest that doesn't read its frames, as it is
-        frozen or its network card isn't up, would stop the hub's whole machine.
-        """
-        hub = self.hub() if len(self.lab.names) > 1 else self
-        if hub is self or not hub.alive():
-            return
-        for net in range(NETS):
-            # Not the socket, as a new connection brings the link of that up.
-            hub.command("set_link", name=f"hub{net}{self.name}", up=on)
+    def card(self, net, up):
+        """What the network card sees of its cable."""
+        self.command("set_link", name=f"nic{net}", up=up)
 
-    def freeze(self, on):
-        if on:
-            self.plug(False)
+    def stand_still(self, on):
         self.command("stop" if on else "cont")
-        if not on:
-            self.plug(True)
 
     def kill(self):
         super().kill()
-        # What was done in the hub stays, the new one's network card is plugged in.
-        self.cable = ["on" if how == "off" else how for how in self.cable]
         if self.qmp is not None:
             self.qmp.close()
