@@ -9,6 +9,10 @@ import time
 from guest import Guest, GuestError
 
 
+# TCG copies a byte at a time for "rep movsb", which these would have the kernel use.
+CPU = "max,-la57,-erms,-fsrm"
+
+
 class Qemu(Guest):
     terminal = "/dev/hvc0"
     qmp = None
@@ -27,7 +31,7 @@ class Qemu(Guest):
         args = [
             "qemu-system-x86_64", "-nodefaults", "-no-reboot",
             "-display", "none",
-            "-accel", "tcg,thread=multi", "-cpu", "max,-la57",
+            "-accel", "tcg,thread=multi", "-cpu", CPU,
             "-m", str(memory), "-smp", str(cpus),
             "-kernel", env["DIR"] + "/vmlinux",
             "-initrd", env["DIR"] + "/initrd", "-append", " ".join(words),
