@@ -31,7 +31,6 @@ class Guest:
         self.scanned = 0
         self.buffer = b""
         self.ready = False
-        self.cable = ["on"] * NETS
         self.done = {}
         self.process = self.agent = None
 
@@ -90,15 +89,19 @@ class Guest:
     def mac(self, net):
         return f"52:54:00:00:{net:02x}:{self.number + 1:02x}"
 
+    def cables(self):
+        """What has become of each."""
+        hub = self.lab.hub
+        return [net[self.number] for net in hub.cables] if hub else []
+
     def link(self, net, how):
         """A network cable: as lib.sh has it. Each stays as it is when power goes."""
-        self.cable[net] = how
         self.lab.hub.set(net, self.number, how)
 
     def listens(self, on):
         """Whether it reads what its networks bring: from when it has them up on."""
         if self.lab.hub:
-            self.lab.hub.wait_for(self.number, on)
+            self.lab.hub.listens(self.number, on)
 
     def freeze(self, on):
         if on:

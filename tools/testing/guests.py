@@ -104,7 +104,6 @@ class Lab:
         guest = self.guests[name]
         if guest.agent in self.poll.get_map():
             self.poll.unregister(guest.agent)
-        guest.listens(False)
         guest.kill()
         guest.ready, guest.buffer = False, b""
         for job, (caller, ident, where) in list(self.calls.items()):
@@ -164,7 +163,10 @@ class Lab:
             text = f.read()
         guest = self.guests.get(target)
         if target == "host":
-            self.host(caller, ident, text.split())
+            try:
+                self.host(caller, ident, text.split())
+            except (GuestError, OSError) as e:
+                self.answer(caller, ident, 1, f"{e}\n")
         elif guest and guest.ready:
             job = self.job(caller.name)
             self.calls[job] = (caller, ident, guest)

@@ -19,7 +19,8 @@ class Hub:
         self.ports = [[None] * guests for _ in range(nets)]
         self.cables = [["on"] * guests for _ in range(nets)]
         self.held = [[[] for _ in range(guests)] for _ in range(nets)]
-        self.awaited = [False] * guests
+        self.listening = [False] * guests
+        self.running = True
         self.poll = selectors.DefaultSelector()
         self.asked, self.done = queue.SimpleQueue(), queue.SimpleQueue()
         self.woken, self.wake = socket.socketpair()
@@ -27,11 +28,12 @@ class Hub:
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    def ask(self, *what):
+    def ask(self, what, *args):
         """Returns when it is done."""
-        self.asked.put(what)
+        self.asked.put((what, args))
         self.wake.send(b"x")
-        self.done.get()
+        if error := self.done.get():
+            raise error
 
     def connect(self, net, number):
         """A new cable for a guest that is about to start: its end of it."""
@@ -46,13 +48,16 @@ class Hub:
         """What becomes of a cable, as lib.sh has it."""
         self.ask(self.new_state, net, number, how)
 
-    def wait_for(self, number, on):
-        """Whether frames wait for this guest to read those before, or get lost then."""
-        self.ask(self.new_patience, number, on)
+    def listens(self, number, on):
+        """Whether this guest gets frames, which wait until it has read those before. To
+        one that doesn't listen they are lost; so it is with a new cable.
+        """
+        self.ask(self.new_listener, number, on)
 
     def close(self):
-        self.ask(None)
+        self.ask(self.stop)
         self.thread.join()
+        self.poll.close()
         self.wake.close()
         self.woken.close()
         for port in sum(self.ports, []):
@@ -62,21 +67,28 @@ class Hub:
     # From here on: the thread
 
     def run(self):
-        while True:
+        while self.running:
             for key, _ in self.poll.select():
-                if key.fileobj is not self.woken:
-                    if key.fileobj.fileno() >= 0:
-                        self.receive(*key.data)
-                    continue
-                self.woken.recv(1)
-                what, *args = self.asked.get()
-                if what:
-                    what(*args)
-                self.done.put(None)
-                if not what:
-                    return
+                if key.fileobj is self.woken:
+                    self.asked_for()
+                elif key.fileobj.fileno() >= 0:
+                    self.receive(*key.data)
+
+    def asked_for(self):
+        self.woken.recv(1)
+        what, args = self.asked.get()
+        error = None
+        try:
+            what(*args)
+        except Exception as e:  # for who asked
+            error = e
+        self.done.put(error)
+
+    def stop(self):
+        self.running = False
 
     def new_port(self, net, number, port):
+        self.listening[number] = False
         old, self.ports[net][number] = self.ports[net][number], port
         if old:
             self.poll.unregister(old)
@@ -85,12 +97,14 @@ class Hub:
 
     def new_state(self, net, number, how):
         self.cables[net][number] = how
+        if how == "hold":
+            return
         held, self.held[net][number] = self.held[net][number], []
         for frame in held if how == "on" else []:
             self.forward(net, number, frame)
 
-    def new_patience(self, number, on):
-        self.awaited[number] = on
+    def new_listener(self, number, on):
+        self.listening[number] = on
 
     def receive(self, net, number):
         try:
@@ -104,8 +118,13 @@ class Hub:
 
     def forward(self, net, number, frame):
         for other, port in enumerate(self.ports[net]):
-            if other != number and port and self.cables[net][other] in ("on", "hold"):
-                try:
-                    port.send(frame, 0 if self.awaited[other] else socket.MSG_DONTWAIT)
-                except OSError:
-                    pass
+            if other == number or not self.listening[other] or \
+                    self.cables[net][other] not in ("on", "hold"):
+                continue
+            try:
+                port.send(frame)
+            except BlockingIOError:
+                print(f"# guest {other} reads nothing from network {net}: a frame is lost",
+                      flush=True)
+            except OSError:
+                pass    # its power is gone

@@ -60,7 +60,7 @@ class Qemu(Guest):
         self.qmp_file.readline()
         self.command("qmp_capabilities")
         self.agent = self.dial(sock + ".rig")
-        for net, how in enumerate(self.cable):
+        for net, how in enumerate(self.cables()):
             if how == "off":
                 self.card(net, False)
 
@@ -94,7 +94,8 @@ class Qemu(Guest):
                 return
 
     def link(self, net, how):
-        self.card(net, how != "off")
+        if self.alive():
+            self.card(net, how != "off")
         super().link(net, how)
 
     def card(self, net, up):
