@@ -73,7 +73,11 @@ while more; do
 done
 touch /tmp/enough
 for pid in "${pids[@]}"; do
-	wait_for 60 ended "$pid" || fail "a writer of sysfs hangs"
+	wait_for 60 ended "$pid" || {
+		# The guests' console.log tells where.
+		echo t >/proc/sysrq-trigger
+		fail "a writer of sysfs hangs; $(paths)"
+	}
 	wait "$pid" || true
 done
 sort /tmp/each | uniq -c | while read -r line; do say "$line"; done
