@@ -35,6 +35,17 @@ do_path()
 	errno_of "$folder/$1/$2" 1 2>/dev/null
 }
 
+# shells: their states, where in the kernel they wait, what they write to. (The stacks that
+# sysrq tells of take User Mode Linux down.)
+shells()
+{
+	local p
+	for p in /proc/[0-9]*; do
+		[ "$(cat "$p/comm")" != bash ] || echo "$(cut -d' ' -f1-4 "$p/stat")" \
+			"$(cat "$p/wchan") $(readlink "$p/fd/1")"
+	done 2>/dev/null
+}
+
 up sess_queue_depth=64
 for i in 1 2 3; do
 	ip addr add "192.168.101.$((10 + i))/24" dev dummy1
@@ -73,11 +84,7 @@ while more; do
 done
 touch /tmp/enough
 for pid in "${pids[@]}"; do
-	wait_for 60 ended "$pid" || {
-		# The guests' console.log tells where.
-		echo t >/proc/sysrq-trigger
-		fail "a writer of sysfs hangs; $(paths)"
-	}
+	wait_for 60 ended "$pid" || fail "a writer of sysfs hangs: $pid; $(paths) $(shells)"
 	wait "$pid" || true
 done
 sort /tmp/each | uniq -c | while read -r line; do say "$line"; done
