@@ -89,7 +89,7 @@ static int second(long arg)
 	static const int errs[] = {
 		[CON_AGAIN] = -EBUSY,	[CON_0_AGAIN] = -EBUSY,
 		[CON_BEYOND] = -EINVAL,	[CON_NUM] = -EINVAL,
-		[CON_OLDER] = -EBUSY,	[CON_NEWER] = -EBUSY,
+		[CON_OLDER] = -EBUSY,	[CON_NEWER] = -ENOTCONN,
 		[CON_OTHER_PATH] = -ENOTCONN,
 		[CON_FEATURES] = -EINVAL, [CON_ID] = -EINVAL,
 	};
@@ -156,7 +156,7 @@ static int late(long arg)
 }
 
 /* A second path of a session between the same addresses takes the first's place. */
-static int same_addr(long arg)
+static int same_addr(long anew)
 {
 	struct path *p = path_up(test_name), *q = path_new(test_name);
 	int ret;
@@ -165,11 +165,17 @@ static int same_addr(long arg)
 		return -1;
 	memcpy(q->req.sess_uuid, p->req.sess_uuid, 16);
 	q->req.first_conn = 0;
+	if (anew) {
+		/* The session goes with its last path, so this is for another one. */
+		q->req.first_conn = 1;
+		memcpy(q->req.path_uuid, p->req.path_uuid, 16);
+		q->req.recon_cnt = p->req.recon_cnt + 1;
+	}
 	ret = path_connect(q);
 	if (!ret)
 		ret = path_info(q);
 	if (!ret)
-		ret = must_end(p, "anew");
+		ret = must_end(p, anew ? "connects it anew" : "anew between");
 	if (!ret)
 		ret = must_live(q);
 	path_free(p);
@@ -502,7 +508,8 @@ const struct test connect_cases[] = {
 	{ "con-id", "with another id than the path's", second, CON_ID, .quiet = true },
 	{ "con-late-0", "connection 0 of a connected path", late, 0 },
 	{ "con-late-1", "connection 1 of a connected path", late, 1, .quiet = true },
-	{ "same-addr", "second path between the same addresses", same_addr },
+	{ "same-addr", "second path between the same addresses", same_addr, 0 },
+	{ "same-path", "a path that is connected, anew", same_addr, 1 },
 	{ "name-in-use", "another session's name", names_clash, 0 },
 	{ "name-other", "path under another name than its session", names_clash, 1 },
 	{ "name-empty", "name is empty", name, 0 },

@@ -14,7 +14,8 @@
  * with a question open drops it.
  *
  * A path that isn't in the session's list is dead: it leaves after that, and a session
- * without paths is never found again. One whose connection request comes only after
+ * without paths is never found again: its client gets another one, but no INFO_RSP
+ * there before this one is gone. A path whose connection request comes only after
  * the question isn't known yet, but can do no harm either: a request is taken only
  * after INFO_RSP was on its way, for which all of the path's connections must have
  * been there. A client that has had no INFO_RSP of a path has sent nothing there

@@ -150,6 +150,53 @@ static void request_joins_a_path_or_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_check_join(path, &req), c->ret);
 }
 
+/* A path that is being set up, and another one of its session. */
+static const struct way_case {
+	const char *desc;
+	bool in_the_way;
+	u32 features;
+	struct {
+		const char *addr;
+		u8 uuid;
+		enum rtrs_srv_state state;
+		bool named;
+	} other;
+} way_cases[] = {
+	{ "another way", false, 0, { "b", 2, RTRS_SRV_CONNECTED, true } },
+	{ "another way, ending", false, 0, { "b", 2, RTRS_SRV_CLOSING, true } },
+	{ "the same way, being set up", false, 0, { "a", 2, RTRS_SRV_CONNECTING } },
+	{ "the same way, about to be up", true, 0, { "a", 2, RTRS_SRV_CONNECTING, true } },
+	{ "the same way", true, 0, { "a", 2, RTRS_SRV_CONNECTED, true } },
+	{ "the same way, ending", true, 0, { "a", 2, RTRS_SRV_CLOSING, true } },
+	{ "the same way, hidden", true, 0, { "a", 2, RTRS_SRV_CLOSING } },
+	{ "itself before, another way", true, 0, { "b", 1, RTRS_SRV_CLOSING, true } },
+	{ "itself before, hidden", true, 0, { "a", 1, RTRS_SRV_CLOSING } },
+	{ "fencing, the same way", true, 1, { "a", 2, RTRS_SRV_CONNECTED, true } },
+	{ "fencing, the same way, ending", true, 1, { "a", 2, RTRS_SRV_CLOSING, true } },
+	{ "fencing, the same way, hidden", false, 1, { "a", 2, RTRS_SRV_CLOSING } },
+	{ "fencing, itself before", true, 1, { "a", 1, RTRS_SRV_CLOSING, true } },
+	{ "fencing, itself before, hidden", false, 1, { "a", 1, RTRS_SRV_CLOSING } },
+	{ "fencing, itself before, another way", false, 1, { "b", 1, RTRS_SRV_CLOSING, true } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(way_cases, way_cases, desc);
+
+static void path_waits_for_another(struct kunit *test)
+{
+	const struct way_case *c = test->param_value;
+	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	strscpy(path[0].addr_str, "a", sizeof(path[0].addr_str));
+	path[0].uuid.b[0] = 1;
+	path[0].features = c->features;
+	strscpy(path[1].addr_str, c->other.addr, sizeof(path[1].addr_str));
+	path[1].uuid.b[0] = c->other.uuid;
+	path[1].state = c->other.state;
+	path[1].named = c->other.named;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
+}
+
 static const struct param_case {
 	const char *desc;
 	int ret;
@@ -213,6 +260,7 @@ static struct kunit_case rtrs_srv_listen_cases[] = {
 	KUNIT_CASE_PARAM(request_is_checked, req_cases_gen_params),
 	KUNIT_CASE(request_is_read_as_written_down),
 	KUNIT_CASE_PARAM(request_joins_a_path_or_not, join_cases_gen_params),
+	KUNIT_CASE_PARAM(path_waits_for_another, way_cases_gen_params),
 	KUNIT_CASE_PARAM(parameters_are_checked, param_cases_gen_params),
 	KUNIT_CASE_PARAM(device_limits_the_depth, depth_cases_gen_params),
 	{}

@@ -84,7 +84,8 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 	struct rtrs_srv_path *path;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	list_for_each_entry(path, &sess->paths, entry)
+	/* One that was connected anew may still be there from before: the last counts. */
+	list_for_each_entry_reverse(path, &sess->paths, entry)
 		if (uuid_equal(&path->uuid, uuid))
 			return path;
 	return NULL;
@@ -118,23 +119,31 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	return 0;
 }
 
-static int rtrs_srv_join_path(struct rtrs_srv_path *path,
-			      const struct rtrs_cm_req *req)
+/* The client has given up the path, even if nothing told us so yet. */
+static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_path *other;
+	unsigned int nr = 0;
+
+	rtrs_srv_path_end(path, -ECONNRESET, "the client connects it anew");
+	list_for_each_entry(other, &path->sess->paths, entry)
+		nr += uuid_equal(&other->uuid, &path->uuid);
+	return nr < RTRS_SRV_MAX_ENDING ? 0 : -EBUSY;
+}
+
+/* NULL if that path is on its way out, and another one has to be made. */
+static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
+						const struct rtrs_cm_req *req)
 {
 	int ret = rtrs_srv_check_join(path, req);
 
-	if (ret == -ESTALE) {
-		/*
-		 * Even if nothing told us so yet. The client finds the way free
-		 * when it tries again.
-		 */
-		rtrs_srv_path_end(path, -ECONNRESET,
-				  "the client connects it anew");
-		return -EBUSY;
-	}
-	if (!ret)
+	if (!ret) {
 		kobject_get(&path->kobj);
-	return ret;
+		return path;
+	}
+	if (ret == -ESTALE)
+		ret = rtrs_srv_replace_path(path);
+	return ERR_PTR(ret);
 }
 
 static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
@@ -173,19 +182,19 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 					       struct rdma_cm_id *id,
 					       const struct rtrs_cm_req *req)
 {
+	bool founds = req->first_conn & BIT(0);
 	struct rtrs_srv_path *path = NULL;
 	struct rtrs_srv_sess *sess;
-	int ret;
 
 	mutex_lock(&rtrs_srv_lock);
-	sess = rtrs_srv_sess_find(srv, &req->sess_uuid);
+	sess = rtrs_srv_sess_find(srv, &req->sess_uuid, founds);
 	if (sess)
 		path = rtrs_srv_find_path(sess, &req->path_uuid);
-	if (path) {
-		ret = rtrs_srv_join_path(path, req);
-		if (ret)
-			path = ERR_PTR(ret);
-	} else {
+	if (path)
+		path = rtrs_srv_join_path(path, req);
+	if (!path) {
+		/* It may have been the last path of its session. */
+		sess = rtrs_srv_sess_find(srv, &req->sess_uuid, founds);
 		path = rtrs_srv_new_path(srv, sess, id, req);
 	}
 	mutex_unlock(&rtrs_srv_lock);
@@ -394,11 +403,14 @@ static int __init rtrs_srv_init(void)
 	ret = rtrs_srv_check_params(rtrs_srv_chunk_size, rtrs_srv_queue_depth);
 	if (ret)
 		return ret;
-	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND, 0);
+	/* Paths may wait for others, and in their end for disks: each in a worker. */
+	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND,
+					    WQ_UNBOUND_MAX_ACTIVE);
 	if (!rtrs_srv_setup_wq)
 		return -ENOMEM;
 	ret = -ENOMEM;
-	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND, 0);
+	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND,
+					    WQ_UNBOUND_MAX_ACTIVE);
 	if (!rtrs_srv_close_wq)
 		goto destroy_setup_wq;
 	ret = rtrs_srv_sysfs_init();

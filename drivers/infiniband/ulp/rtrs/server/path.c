@@ -125,7 +125,7 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 						  setup_timeout);
 
 	if (rtrs_srv_path_event(path, RTRS_SRV_SETUP_TIMEOUT))
-		pr_warn_ratelimited("%s: path ends: the client didn't finish its handshake in %u s\n",
+		pr_warn_ratelimited("%s: path ends: its handshake was not over in %u s\n",
 				    path->p.name, RTRS_SRV_SETUP_MS / 1000);
 }
 

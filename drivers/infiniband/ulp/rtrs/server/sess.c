@@ -32,25 +32,46 @@ void rtrs_srv_changed(void)
 	wake_up_all(&rtrs_srv_wait);
 }
 
+/* Has it a path that isn't on its way out? */
+static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_path *path;
+
+	list_for_each_entry(path, &sess->paths, entry)
+		if (rtrs_srv_path_state(path) != RTRS_SRV_CLOSING)
+			return true;
+	return false;
+}
+
 /**
  * rtrs_srv_sess_find() - look a session up
  * @srv: where it came in
  * @uuid: its uuid
+ * @founds: whether the client takes the session for lost, unless another of its paths
+ *	is faster than this one
+ *
+ * A client that takes it for lost takes it that what was open there is closed. So it
+ * gets one whose paths are all on their way out only if it doesn't.
  *
  * Context: under rtrs_srv_lock.
  * Return: the session, or NULL; one without paths can't be found any more.
  */
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
-					 const uuid_t *uuid)
+					 const uuid_t *uuid, bool founds)
 {
-	struct rtrs_srv_sess *sess;
+	struct rtrs_srv_sess *sess, *ending = NULL;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	list_for_each_entry(sess, &rtrs_srv_sessions, entry)
-		if (sess->srv == srv && !list_empty(&sess->paths) &&
-		    uuid_equal(&sess->uuid, uuid))
+	list_for_each_entry(sess, &rtrs_srv_sessions, entry) {
+		if (sess->srv != srv || list_empty(&sess->paths) ||
+		    !uuid_equal(&sess->uuid, uuid))
+			continue;
+		if (rtrs_srv_sess_alive(sess))
 			return sess;
-	return NULL;
+		if (!founds)
+			ending = sess;
+	}
+	return ending;
 }
 
 /**
@@ -78,7 +99,7 @@ u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 /**
  * rtrs_srv_sess_create() - make a session
  * @srv: where it came in
- * @uuid: its uuid, not in use
+ * @uuid: its uuid, not in use but by sessions on their way out
  * @dev: device of its first path
  *
  * Context: under rtrs_srv_lock; it ends with its last path, or by
@@ -129,18 +150,7 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	kfree(sess);
 }
 
-/* Has it a path that isn't on its way out? */
-static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
-{
-	struct rtrs_srv_path *path;
-
-	list_for_each_entry(path, &sess->paths, entry)
-		if (rtrs_srv_path_state(path) != RTRS_SRV_CLOSING)
-			return true;
-	return false;
-}
-
-/* -EAGAIN: the name is in use by a session on its way out. */
+/* -EAGAIN: a session of that name, or of the same uuid, is on its way out. */
 static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
 {
 	struct rtrs_srv_sess *other;
@@ -148,25 +158,52 @@ static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
 	if (sess->name[0])
 		return strcmp(sess->name, name) ? -EINVAL : 0;
 	list_for_each_entry(other, &rtrs_srv_sessions, entry) {
-		if (other == sess || strcmp(other->name, name))
+		if (other == sess)
 			continue;
-		return rtrs_srv_sess_alive(other) ? -EEXIST : -EAGAIN;
+		/* Its fences are for this one to settle. */
+		if (other->srv == sess->srv &&
+		    uuid_equal(&other->uuid, &sess->uuid))
+			return -EAGAIN;
+		if (!strcmp(other->name, name))
+			return rtrs_srv_sess_alive(other) ? -EEXIST : -EAGAIN;
 	}
 	return 0;
 }
 
+/**
+ * rtrs_srv_in_the_way() - does a path have to wait for the end of another one?
+ * @path: the path, about to be set up
+ * @other: another one of its session
+ *
+ * For its folder in sysfs, if that is to have the same name. A client without fencing
+ * sends again, as soon as a path is up, what was in flight on the one before; so that
+ * one has to be gone altogether.
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: true if so.
+ */
+VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
+					  const struct rtrs_srv_path *other)
+{
+	bool same_addr = !strcmp(other->addr_str, path->addr_str);
+
+	if (other->named && same_addr)
+		return true;
+	return !(path->features & RTRS_FEATURE_FENCE) &&
+	       rtrs_srv_path_state(other) == RTRS_SRV_CLOSING &&
+	       (same_addr || uuid_equal(&other->uuid, &path->uuid));
+}
+
 /*
- * -EAGAIN: a path between the same addresses is on its way out. If it isn't
- * yet, it is now: a client has one path between two addresses, so it must have
- * given up the other one.
+ * -EAGAIN: a path is in the way, and on its way out. If it isn't yet, it is now: a
+ * client has one path between two addresses, so it must have given up the other one.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_path *other;
 
 	list_for_each_entry(other, &path->sess->paths, entry) {
-		if (other == path || !other->named ||
-		    strcmp(other->addr_str, path->addr_str))
+		if (other == path || !rtrs_srv_in_the_way(path, other))
 			continue;
 		rtrs_srv_path_end(other, -ECONNRESET,
 				  "the client connects anew between these addresses");
@@ -181,7 +218,10 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 	int ret;
 
 	mutex_lock(&rtrs_srv_lock);
-	ret = rtrs_srv_check_name(sess, name);
+	/* Also if the path that takes its place is there by now. */
+	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
+	if (!ret)
+		ret = rtrs_srv_check_name(sess, name);
 	if (!ret)
 		ret = rtrs_srv_check_addr(path);
 	if (!ret) {
@@ -198,7 +238,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  * @name: the session's name, a valid one
  *
  * A client that went away and comes back at once may meet what is left of its
- * old session or path; so those that are on their way out are waited for.
+ * old session or path; so what of those stands in its way is waited for.
  *
  * Context: process, may sleep until the path is closing.
  * Return: 0; -EEXIST if another session has the name, -EINVAL if the session has
@@ -211,8 +251,6 @@ int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 	for (;;) {
 		/* What changes after this, the end of @path too, wakes us. */
 		changes = atomic_read_acquire(&rtrs_srv_changes);
-		if (rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
-			return -ECONNABORTED;
 		ret = rtrs_srv_try_claim(path, name);
 		if (ret != -EAGAIN)
 			return ret;

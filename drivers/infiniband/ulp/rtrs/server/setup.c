@@ -163,8 +163,10 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	}
 	ret = rtrs_srv_sess_claim(path, req->name);
 	if (ret) {
-		pr_warn_ratelimited("%s: the session's name \"%s\" is refused: %pe\n",
-				    path->addr_str, req->name, ERR_PTR(ret));
+		if (ret != -ECONNABORTED)
+			pr_warn_ratelimited("%s: the session's name \"%s\" is refused: %pe\n",
+					    path->addr_str, req->name,
+					    ERR_PTR(ret));
 		return ret;
 	}
 	/* A message that is printed meanwhile may show some of both. */

@@ -41,6 +41,8 @@
 #define RTRS_SRV_WR_PER_IO	5
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
+/* So often may a path be on its way out, and be connected anew all the same. */
+#define RTRS_SRV_MAX_ENDING	4
 /* What a work request's room costs in queues, about. */
 #define RTRS_SRV_WR_BYTES	256
 /* What memory regions are made of, whatever PAGE_SIZE is. */
@@ -420,8 +422,12 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth);
 
 /* sess.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
+			 const struct rtrs_srv_path *other);
+#endif
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
-					 const uuid_t *uuid);
+					 const uuid_t *uuid, bool founds);
 struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 					   const uuid_t *uuid,
 					   struct ib_device *dev);
