@@ -122,3 +122,4 @@ class Guest:
             self.process.wait()
         if self.agent is not None:
             self.agent.close()
+            self.agent = None

@@ -96,13 +96,17 @@ class Lab:
 
     def start(self, name):
         guest = self.guests[name]
-        guest.start(self.memory, self.cpus, self.terminal == name)
+        try:
+            guest.start(self.memory, self.cpus, self.terminal == name)
+        except BaseException:
+            guest.kill()
+            raise
         self.poll.register(guest.agent, selectors.EVENT_READ, guest)
 
     def kill(self, name):
         """Power off, without a word; who waits for something there waits no more."""
         guest = self.guests[name]
-        if guest.agent in self.poll.get_map():
+        if guest.agent and guest.agent in self.poll.get_map():
             self.poll.unregister(guest.agent)
         guest.kill()
         guest.ready, guest.buffer = False, b""
@@ -114,17 +118,24 @@ class Lab:
 
     def boot_again(self, name, caller, ident):
         """A guest that was killed; the call is answered when it is ready."""
-        self.booting[name] = caller, ident, time.monotonic()
-        self.start(name)
+        try:
+            self.start(name)
+        except (GuestError, OSError) as e:
+            self.answer(caller, ident, 1, f"{e}\n")
+        else:
+            self.booting[name] = caller, ident, time.monotonic()
 
     def look_after_boots(self):
         """Under TCG, once in a while a kernel hangs early in its boot."""
         for name, (caller, ident, since) in list(self.booting.items()):
             guest = self.guests[name]
+            late = time.monotonic() - since > BOOT_LIMIT
+            if not guest.ready and guest.alive() and not late:
+                continue
+            del self.booting[name]
             if guest.ready:
-                del self.booting[name]
                 self.answer(caller, ident, 0, "")
-            elif not guest.alive() or time.monotonic() - since > BOOT_LIMIT:
+            else:
                 print(f"# {name} did not boot; trying again", flush=True)
                 self.kill(name)
                 self.boot_again(name, caller, ident)
@@ -133,13 +144,15 @@ class Lab:
         """Handle what guests say, for at most timeout seconds or one message."""
         self.look_after_boots()
         for key, _ in self.poll.select(timeout):
-            guest = key.data
+            guest, agent = key.data, key.fileobj
+            if agent.fileno() < 0:
+                continue    # it was killed just now
             try:
-                data = guest.agent.recv(65536)
+                data = agent.recv(65536)
             except OSError:
                 data = b""
             if not data:
-                self.poll.unregister(guest.agent)
+                self.poll.unregister(agent)
                 continue
             guest.buffer += data
             while b"\n" in guest.buffer:

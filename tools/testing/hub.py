@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The networks between guests of any kind."""
 
+import contextlib
 import queue
 import selectors
 import socket
@@ -124,7 +125,8 @@ class Hub:
             try:
                 port.send(frame)
             except BlockingIOError:
-                print(f"# guest {other} reads nothing from network {net}: a frame is lost",
-                      flush=True)
+                with contextlib.suppress(OSError):
+                    print(f"# guest {other} reads nothing from network {net}: "
+                          "a frame is lost", flush=True)
             except OSError:
                 pass    # its power is gone

@@ -85,7 +85,7 @@ class Qemu(Guest):
         self.qmp_file.flush()
         while True:
             line = self.qmp_file.readline()
-            if not line:
+            if not line.endswith("\n"):
                 raise GuestError(f"{self.name}: QEMU is gone")
             answer = json.loads(line)
             if "error" in answer:
