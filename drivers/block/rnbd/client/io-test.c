@@ -166,14 +166,14 @@ static void state_of_the_device_decides(struct kunit *test)
 }
 
 /* A request of a device whose id was 0x01020304 when the request came. */
-struct again_test {
+struct retry_test {
 	struct request_queue *q;
 	struct rnbd_clt_dev *dev;
 	struct request *rq;
 	struct rnbd_clt_pdu *pdu;
 };
 
-static void again_init(struct kunit *test, struct again_test *t, blk_opf_t opf)
+static void retry_init(struct kunit *test, struct retry_test *t, blk_opf_t opf)
 {
 	t->q = kunit_kzalloc(test, sizeof(*t->q), GFP_KERNEL);
 	t->dev = kunit_kzalloc(test, sizeof(*t->dev), GFP_KERNEL);
@@ -191,55 +191,68 @@ static void again_init(struct kunit *test, struct again_test *t, blk_opf_t opf)
 }
 
 /* All of it, as what was parked has none yet; and with the device's new id. */
-static void again_writes_the_message(struct kunit *test)
+static void retry_writes_the_message(struct kunit *test)
 {
 	struct rnbd_msg_io want;
-	struct again_test t;
+	struct retry_test t;
 
-	again_init(test, &t, REQ_OP_WRITE);
+	retry_init(test, &t, REQ_OP_WRITE);
 	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(t.dev, t.rq), 0);
 	want = t.pdu->msg;
 	want.device_id = cpu_to_le32(0x0a0b0c0d);
 
-	again_init(test, &t, REQ_OP_WRITE);
+	retry_init(test, &t, REQ_OP_WRITE);
 	t.dev->state = RNBD_DEV_OPEN;
 	t.dev->device_id = 0x0a0b0c0d;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_prep_retry(&t.pdu->io), 0);
 	KUNIT_EXPECT_PTR_EQ(test, t.pdu->io.msg, (const void *)&t.pdu->msg);
 	KUNIT_EXPECT_EQ(test, t.pdu->io.msg_len, sizeof(t.pdu->msg));
 	KUNIT_EXPECT_EQ(test, memcmp(&t.pdu->msg, &want, sizeof(want)), 0);
 }
 
-static void again_waits_for_a_closed_device(struct kunit *test)
+/* It may be asked while the message is on its way, and by several. */
+static void retry_question_changes_nothing(struct kunit *test)
 {
-	struct again_test t;
+	struct rnbd_clt_pdu pdu;
+	struct retry_test t;
 
-	again_init(test, &t, REQ_OP_WRITE);
+	retry_init(test, &t, REQ_OP_WRITE);
+	t.dev->state = RNBD_DEV_OPEN;
+	pdu = *t.pdu;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(t.pdu, &pdu, sizeof(pdu)), 0);
+}
+
+static void retry_waits_for_a_closed_device(struct kunit *test)
+{
+	struct retry_test t;
+
+	retry_init(test, &t, REQ_OP_WRITE);
 	t.dev->state = RNBD_DEV_CLOSED;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -EAGAIN);
 	t.pdu->io.failfast = true;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -ECONNABORTED);
 }
 
 /* The queue of those belongs to the session, not to a device. */
-static void again_sends_messages_to_their_session_only(struct kunit *test)
+static void retry_sends_messages_to_their_session_only(struct kunit *test)
 {
 	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
 	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
-	struct again_test t;
+	struct retry_test t;
 
 	KUNIT_ASSERT_NOT_NULL(test, set);
 	KUNIT_ASSERT_NOT_NULL(test, sess);
-	again_init(test, &t, REQ_OP_DRV_IN);
+	retry_init(test, &t, REQ_OP_DRV_IN);
 	t.q->queuedata = NULL;
 	t.q->tag_set = set;
 	set->driver_data = sess;
 	t.pdu->io.failfast = true;
 	t.pdu->downs = UINT_MAX;
 	sess->downs = UINT_MAX;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), 0);
 	sess->downs++;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_again(&t.pdu->io), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -ECONNABORTED);
 }
 
 static const struct status_case {
@@ -293,9 +306,10 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE(open_of_the_longest_name_keeps_its_end),
 	KUNIT_CASE(close_is_on_the_wire_as_written_down),
 	KUNIT_CASE_PARAM(state_of_the_device_decides, state_cases_gen_params),
-	KUNIT_CASE(again_writes_the_message),
-	KUNIT_CASE(again_waits_for_a_closed_device),
-	KUNIT_CASE(again_sends_messages_to_their_session_only),
+	KUNIT_CASE(retry_writes_the_message),
+	KUNIT_CASE(retry_question_changes_nothing),
+	KUNIT_CASE(retry_waits_for_a_closed_device),
+	KUNIT_CASE(retry_sends_messages_to_their_session_only),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),
 	{}

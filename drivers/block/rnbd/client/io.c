@@ -162,37 +162,62 @@ static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 }
 
 /*
- * What becomes of a request now: 0 if it is to be sent, and then its message is written;
- * -EAGAIN if it has to wait, or the errno it ends with. RCU read side:
- * rnbd_clt_link_down() waits for who acts on this.
+ * May a request be sent now? 0 if so, -EAGAIN if it has to wait, or the errno it ends
+ * with. RCU read side: rnbd_clt_link_down() changes the state, then synchronizes, so the
+ * verdict holds until the request is posted.
  */
-static int rnbd_clt_look(struct request *rq, bool failfast)
+static int rnbd_clt_rq_errno(struct request *rq, bool failfast)
 {
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
-	int err;
 
 	if (blk_rq_is_passthrough(rq))
 		return rnbd_clt_admin_errno(rq->q->tag_set->driver_data,
 					    blk_mq_rq_to_pdu(rq));
 	/* pairs with rnbd_clt_dev_set_open(), for device_id */
-	err = rnbd_clt_dev_errno(smp_load_acquire(&dev->state), failfast);
-	return err ?: rnbd_clt_fill_msg(dev, rq);
+	return rnbd_clt_dev_errno(smp_load_acquire(&dev->state), failfast);
+}
+
+/* Writes the message of a request that may be sent; admin messages have theirs. */
+static int rnbd_clt_prep_rq(struct request *rq)
+{
+	if (blk_rq_is_passthrough(rq))
+		return 0;
+	return rnbd_clt_fill_msg(rq->q->queuedata, rq);
 }
 
 /**
- * rnbd_clt_again() - may the transport send a request that it has?
+ * rnbd_clt_retry_ok() - may the transport send a request that it has?
  * @io: request
  *
- * See rtrs_clt_params.again.
+ * See rtrs_clt_params.retry_ok.
+ *
+ * Context: any, RCU read side.
+ * Return: 0, -EAGAIN if it has to wait, or the errno it ends with.
  */
-int rnbd_clt_again(struct rtrs_clt_io *io)
+int rnbd_clt_retry_ok(struct rtrs_clt_io *io)
 {
 	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
 
-	return rnbd_clt_look(blk_mq_rq_from_pdu(pdu), io->failfast);
+	return rnbd_clt_rq_errno(blk_mq_rq_from_pdu(pdu), io->failfast);
 }
 
-/* Let the transport keep it until rnbd_clt_again() says something else. */
+/**
+ * rnbd_clt_prep_retry() - write the message of a request that the transport sends
+ * @io: request; rnbd_clt_retry_ok() has returned 0
+ *
+ * The device may have another id than when the request was submitted.
+ *
+ * Context: process, the same RCU read side.
+ * Return: 0, or the errno it ends with.
+ */
+int rnbd_clt_prep_retry(struct rtrs_clt_io *io)
+{
+	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
+
+	return rnbd_clt_prep_rq(blk_mq_rq_from_pdu(pdu));
+}
+
+/* Let the transport keep it until rnbd_clt_retry_ok() says something else. */
 static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 {
 	struct rtrs_clt *clt = dev->sess->clt;
@@ -217,7 +242,9 @@ static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 	int err;
 
 	rcu_read_lock();
-	err = rnbd_clt_look(rq, rnbd_clt_failfast(rq));
+	err = rnbd_clt_rq_errno(rq, rnbd_clt_failfast(rq));
+	if (likely(!err))
+		err = rnbd_clt_prep_rq(rq);
 	if (likely(!err)) {
 		err = rtrs_clt_submit(clt, rnbd_clt_prepare(rq), last);
 	} else {

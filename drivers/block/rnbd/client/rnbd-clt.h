@@ -251,7 +251,8 @@ extern const struct blk_mq_ops rnbd_clt_mq_ops;
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
 #endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
-int rnbd_clt_again(struct rtrs_clt_io *io);
+int rnbd_clt_retry_ok(struct rtrs_clt_io *io);
+int rnbd_clt_prep_retry(struct rtrs_clt_io *io);
 blk_status_t rnbd_clt_status(int err);
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len);

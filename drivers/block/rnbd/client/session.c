@@ -18,7 +18,7 @@ static LIST_HEAD(rnbd_clt_sessions);
  * The server has forgotten the devices by the time it sees a path again, and may
  * give their ids to others. So no I/O with an old id may follow: when this returns,
  * those who saw the old state have submitted, and as there is no path, the transport
- * asks rnbd_clt_again() before it sends that.
+ * asks rnbd_clt_retry_ok() before it sends that.
  */
 static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 {
@@ -210,7 +210,8 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.nr_paths = nr_paths,
 		.nr_queues = num_online_cpus(),
 		.link_event = rnbd_clt_link_event,
-		.again = rnbd_clt_again,
+		.retry_ok = rnbd_clt_retry_ok,
+		.prep_retry = rnbd_clt_prep_retry,
 		.priv = sess,
 	};
 	int err;

@@ -69,11 +69,14 @@ enum rtrs_link_event {
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
- * @again: may a request be sent that was submitted before, or parked? 0 if so: what
- *	it says may have been changed here, such as its message. -EAGAIN lets it
- *	wait for the next rtrs_clt_resume(). Another errno completes it with that.
- *	Asked before each time it is sent, and while there is no path. Process
- *	context, RCU read side, perhaps under a spinlock with interrupts off
+ * @retry_ok: may a request be sent that was submitted before, or parked? Returns 0 if
+ *	so, -EAGAIN to let it wait for the next rtrs_clt_resume(), or the errno that
+ *	completes it. Changes nothing. Called before each retry, and any number of
+ *	times while there is no path. RCU read side, perhaps under a spinlock with
+ *	interrupts off
+ * @prep_retry: called after @retry_ok has returned 0, right before the request is sent:
+ *	sets its message, whose contents may have changed. Returns 0, or the errno that
+ *	completes the request. Process context, the same RCU read side as @retry_ok
  * @priv: handed to @link_event
  */
 struct rtrs_clt_params {
@@ -82,7 +85,8 @@ struct rtrs_clt_params {
 	unsigned int nr_paths;
 	unsigned int nr_queues;
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
-	int (*again)(struct rtrs_clt_io *io);
+	int (*retry_ok)(struct rtrs_clt_io *io);
+	int (*prep_retry)(struct rtrs_clt_io *io);
 	void *priv;
 };
 
@@ -110,14 +114,14 @@ struct rtrs_clt_limits {
  *	back; without data it is DMA_TO_DEVICE
  * @msg: user message; belongs to the transport until @done, as it may have to be
  *	sent again. For rtrs_clt_park() it need not be there before
- *	rtrs_clt_params.again says 0
+ *	rtrs_clt_params.prep_retry
  * @msg_len: its length, at most RTRS_MAX_MSG_LEN
  * @failfast: fails rather than wait when there is no path
  * @nents: entries in @sgl, 0 without data
  * @data_len: bytes that @sgl describes
  * @sgl: the data, unmapped; belongs to the transport until @done
  * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
- *	took, with 0, the server's negative errno, that of rtrs_clt_params.again,
+ *	took, with 0, the server's negative errno, that of rtrs_clt_params.retry_ok,
  *	-ENOTCONN if it has waited for a path for too long, or lost too many, or
  *	-ECONNABORTED if it was not to wait, or the session is closed. Softirq or
  *	process context. By then nothing can reach the data any more

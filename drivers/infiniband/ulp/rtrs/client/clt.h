@@ -399,7 +399,8 @@ struct rtrs_clt_live {
  * @opened: the upper layer is told
  * @link_work: tells it
  * @link_event: see struct rtrs_clt_params
- * @again: see there
+ * @retry_ok: see there
+ * @prep_retry: see there
  * @priv: handed to @link_event
  * @turn: which path is next, for round-robin
  * @policy: which path a request takes
@@ -452,7 +453,8 @@ struct rtrs_clt {
 	struct work_struct link_work;
 
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
-	int (*again)(struct rtrs_clt_io *io);
+	int (*retry_ok)(struct rtrs_clt_io *io);
+	int (*prep_retry)(struct rtrs_clt_io *io);
 	void *priv;
 	unsigned int __percpu *turn;
 	enum rtrs_clt_policy policy;

@@ -42,7 +42,7 @@ static int rtrs_clt_hopeless(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	if (io->failfast)
 		return -ECONNABORTED;
 	/* Perhaps the upper layer has lost interest. */
-	err = clt->again(io);
+	err = clt->retry_ok(io);
 	return err == -EAGAIN ? 0 : err;
 }
 
@@ -176,7 +176,7 @@ static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
  * @clt: the session
  * @io: the request
  *
- * It waits for rtrs_clt_resume(); see rtrs_clt_params.again.
+ * It waits for rtrs_clt_resume(); see rtrs_clt_params.retry_ok.
  *
  * Context: any.
  * Return: 0, and io->done() is called once, perhaps before this returns; -ECONNABORTED
@@ -228,20 +228,26 @@ static bool rtrs_clt_enough(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 	       time_after_eq(jiffies, io->lost_at + (unsigned long)timeout * HZ);
 }
 
-/* -EAGAIN or -EBUSY: it has to wait again. */
-static int rtrs_clt_send_again(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+/*
+ * -EAGAIN or -EBUSY: it has to wait again. The upper layer changes its state, then
+ * synchronizes RCU, so its verdict holds until the request is posted.
+ */
+static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
 	const struct rtrs_clt_live *live;
 	int ret;
 
-	/* Who has the upper layer's state changed waits for this to be over. */
-	rcu_read_lock();
+	lockdep_assert(rcu_read_lock_held());
+	if (rtrs_clt_enough(clt, io))
+		return -ENOTCONN;
+	ret = clt->retry_ok(io);
+	if (ret)
+		return ret;
 	live = rcu_dereference(clt->live);
-	ret = rtrs_clt_enough(clt, io) ? -ENOTCONN : clt->again(io);
-	if (!ret)
-		ret = live ? rtrs_clt_send(clt, live, io, true) : -EAGAIN;
-	rcu_read_unlock();
-	return ret;
+	if (!live)
+		return -EAGAIN;
+	ret = clt->prep_retry(io);
+	return ret ?: rtrs_clt_send(clt, live, io, true);
 }
 
 /* Sends what is parked, as far as it may be; true if a queue was full. */
@@ -258,7 +264,9 @@ static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
 	spin_unlock_irq(&clt->park_lock);
 	list_for_each_entry_safe(io, next, &ios, entry) {
 		list_del(&io->entry);
-		ret = rtrs_clt_send_again(clt, io);
+		rcu_read_lock();
+		ret = rtrs_clt_retry(clt, io);
+		rcu_read_unlock();
 		if (ret == -EAGAIN || ret == -EBUSY)
 			list_add_tail(&io->entry, &back);
 		else if (ret)
@@ -287,7 +295,7 @@ static void rtrs_clt_resume_work(struct work_struct *work)
  * rtrs_clt_resume() - let requests that wait go on, or end, if they can
  * @clt: the session
  *
- * Asks rtrs_clt_params.again for each, some time after this.
+ * Asks rtrs_clt_params.retry_ok for each, some time after this.
  *
  * Context: any.
  */

@@ -470,7 +470,7 @@ static void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue)
  *
  * The request's io->done() is called once, perhaps before this returns, if and
  * only if this returns 0. When no path takes requests, or the one that it went over
- * dies, it waits for another, unless it is not to; see rtrs_clt_params.again.
+ * dies, it waits for another, unless it is not to; see rtrs_clt_params.retry_ok.
  *
  * Context: any.
  * Return: 0; -ECONNABORTED if there is no path and it is not to wait for one; -ENOTCONN

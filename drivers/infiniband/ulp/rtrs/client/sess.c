@@ -234,7 +234,8 @@ static struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->fencing = rtrs_clt_fencing;
 	clt->port = rtrs_addr_port(&params->paths[0]);
 	clt->link_event = params->link_event;
-	clt->again = params->again;
+	clt->retry_ok = params->retry_ok;
+	clt->prep_retry = params->prep_retry;
 	clt->priv = params->priv;
 	clt->link = RTRS_LINK_DOWN;
 	clt->told = RTRS_LINK_DOWN;
