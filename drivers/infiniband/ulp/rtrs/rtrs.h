@@ -16,6 +16,9 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+/* MODULE_VERSION() of all modules of RTRS and RNBD. */
+#define RTRS_DRV_VERSION	"1.0"
+
 /* Longest session name, the terminating NUL included (wire format). */
 #define RTRS_NAME_LEN		255
 /* Most paths a session may have. */
@@ -154,6 +157,7 @@ struct rtrs_clt_io {
 
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
 void rtrs_clt_close(struct rtrs_clt *clt);
+bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
 void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits);
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last);
 int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io);

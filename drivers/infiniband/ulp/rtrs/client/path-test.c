@@ -131,6 +131,47 @@ static void path_is_waited_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_path_tried(path, 7), c->tried);
 }
 
+static const struct has_case {
+	const char *desc;
+	const char *own, *asked;
+	u16 port;
+	bool leaving, found;
+} has_cases[] = {
+	{ "the same", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.1@ip:10.0.0.2", 1234, false, true },
+	{ "any source", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.2", 1234, false, true },
+	{ "no source yet", "ip:10.0.0.2", "ip:10.0.0.2", 1234, false, true },
+	{ "perhaps this source", "ip:10.0.0.2", "ip:10.0.0.1@ip:10.0.0.2", 1234, false, false },
+	{ "other source", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.3@ip:10.0.0.2", 1234, false, false },
+	{ "other destination", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.3", 1234, false, false },
+	{ "source as destination", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.1", 1234, false, false },
+	{ "other port", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.2", 1235, false, false },
+	{ "on its way out", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.2", 1234, true, false },
+	{ "IPv6", "ip:fe80::1@ip:fe80::2", "ip:fe80::2", 1234, false, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(has_cases, has_cases, desc);
+
+static void session_knows_its_paths(struct kunit *test)
+{
+	const struct has_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+	struct rtrs_addr addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	mutex_init(&clt->lock);
+	INIT_LIST_HEAD(&clt->paths);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->asked, c->port, &addr), 0);
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_has_path(clt, &addr));
+
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->own, 1234, &path->addr), 0);
+	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
+	path->leaving = c->leaving;
+	list_add(&path->entry, &clt->paths);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_has_path(clt, &addr), c->found);
+}
+
 static const struct backoff_case {
 	const char *desc;
 	unsigned int first, max, failures, most;
@@ -199,6 +240,7 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
 	KUNIT_CASE_PARAM(path_is_waited_for, tried_cases_gen_params),
+	KUNIT_CASE_PARAM(session_knows_its_paths, has_cases_gen_params),
 	KUNIT_CASE_PARAM(delay_grows_and_jitters, backoff_cases_gen_params),
 	KUNIT_CASE_PARAM(policy_is_written_in_three_ways, policy_cases_gen_params),
 	{}

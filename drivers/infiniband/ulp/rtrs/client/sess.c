@@ -11,6 +11,7 @@
 
 MODULE_DESCRIPTION("RTRS client");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTRS_DRV_VERSION);
 
 bool rtrs_clt_fencing = true;
 module_param_named(fencing, rtrs_clt_fencing, bool, 0644);
@@ -356,6 +357,45 @@ void rtrs_clt_close(struct rtrs_clt *clt)
 	put_device(&clt->dev);
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_close);
+
+/* No source means any. */
+static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
+				  const struct rtrs_addr *addr, const char *str)
+{
+	const char *own = path->addr_str;
+	const char *dst = strchr(own, '@');
+
+	if (rtrs_addr_port(&path->addr) != rtrs_addr_port(addr))
+		return false;
+	if (addr->src.ss_family == AF_UNSPEC && dst)
+		own = dst + 1;
+	return !strcmp(own, str);
+}
+
+/**
+ * rtrs_clt_has_path() - does a session have a path between these addresses?
+ * @clt: the session
+ * @addr: from rtrs_addr_parse(). Without a source, any path to that address and port
+ *	counts; with one, a path whose source routing has not chosen yet doesn't
+ *
+ * Context: process, may sleep.
+ * Return: true if it has one, connected or not.
+ */
+bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
+{
+	char str[RTRS_PATH_STR_LEN];
+	struct rtrs_clt_path *path;
+	bool found = false;
+
+	rtrs_addr_format(addr, str, sizeof(str));
+	mutex_lock(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry)
+		if (!path->leaving && rtrs_clt_path_matches(path, addr, str))
+			found = true;
+	mutex_unlock(&clt->lock);
+	return found;
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_has_path);
 
 /**
  * rtrs_clt_limits() - what requests of a session may be like
