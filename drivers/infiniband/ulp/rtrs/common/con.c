@@ -15,6 +15,7 @@
 
 MODULE_DESCRIPTION("RTRS: what client and server have in common");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTRS_DRV_VERSION);
 
 /**
  * rtrs_path_open_dev() - take an RDMA device into use for a path
