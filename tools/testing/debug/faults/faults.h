@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls of the drivers that can be made to fail, for rtrs-faults.ko. Included in
+ * Calls of the drivers that can be made to fail, for rtrs-faults.ko, and the RDMA
+ * devices that it can make look like hardware (device.c). Included in
  * front of each file of the drivers when they are built for the debug kernel, so that
  * they need not know of it: each call becomes a question, then the call.
  *
@@ -56,6 +57,12 @@
 #undef pr_fmt
 
 bool rtrs_fault(const char *module, const char *call, const char *func, int line);
+int rtrs_faults_create_qp(const char *module, struct rdma_cm_id *id,
+			  struct ib_pd *pd, struct ib_qp_init_attr *attr);
+struct ib_cq *rtrs_faults_alloc_cq(const char *module, struct ib_device *dev,
+				   void *private, int nr_cqe, int vector,
+				   enum ib_poll_context poll);
+void rtrs_faults_device_exit(void);
 
 #define RTRS_FAULT(call) rtrs_fault(KBUILD_MODNAME, #call, __func__, __LINE__)
 
@@ -146,6 +153,9 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 /* Verbs; ib_alloc_pd() is a macro around __ib_alloc_pd(). */
 #define __ib_alloc_pd(...)	RTRS_FAIL_PTR(__ib_alloc_pd, __VA_ARGS__)
 #define ib_cq_pool_get(...)	RTRS_FAIL_PTR(ib_cq_pool_get, __VA_ARGS__)
+#define ib_alloc_cq(...)						\
+	(RTRS_FAULT(ib_alloc_cq) ? ERR_PTR(-ENOMEM) :			\
+	 rtrs_faults_alloc_cq(KBUILD_MODNAME, __VA_ARGS__))
 #define ib_alloc_mr(...)	RTRS_FAIL_PTR(ib_alloc_mr, __VA_ARGS__)
 #define ib_map_mr_sg(...)	RTRS_FAIL_ERR(ib_map_mr_sg, __VA_ARGS__)
 #define ib_post_send(...)	RTRS_FAIL_ERR(ib_post_send, __VA_ARGS__)
@@ -163,7 +173,9 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 /* The connection manager; rdma_create_id() is a macro. */
 #define __rdma_create_kernel_id(...) \
 	RTRS_FAIL_PTR(__rdma_create_kernel_id, __VA_ARGS__)
-#define rdma_create_qp(...)	RTRS_FAIL_ERR(rdma_create_qp, __VA_ARGS__)
+#define rdma_create_qp(...)						\
+	(RTRS_FAULT(rdma_create_qp) ? -ENOMEM :				\
+	 rtrs_faults_create_qp(KBUILD_MODNAME, __VA_ARGS__))
 #define rdma_resolve_addr(...)	RTRS_FAIL_ERR(rdma_resolve_addr, __VA_ARGS__)
 #define rdma_resolve_route(...)	RTRS_FAIL_ERR(rdma_resolve_route, __VA_ARGS__)
 #define rdma_connect(...)	RTRS_FAIL_ERR(rdma_connect, __VA_ARGS__)

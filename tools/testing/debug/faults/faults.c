@@ -62,6 +62,7 @@ static int __init rtrs_faults_init(void)
 
 static void __exit rtrs_faults_exit(void)
 {
+	rtrs_faults_device_exit();
 	debugfs_remove_recursive(rtrs_faults_dir);
 }
 
