@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: I/O on a disk. A request is a bio; its data is in one piece, and the
- * block layer cuts it up as the disk wants it.
+ * RNBD server: I/O on a disk. Each request is one bio with contiguous data; the block
+ * layer splits it by the disk's limits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +17,7 @@ static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
 	map->bdev = I_BDEV(map->file->f_mapping->host);
 	if (map->mode != RNBD_ACCESS_RO && bdev_read_only(map->bdev))
 		return -EROFS;
-	/* Rules of their own apply to writes, which a client can't know. */
+	/* The protocol can't convey the rules for writing to zones. */
 	if (bdev_is_zoned(map->bdev))
 		return -EOPNOTSUPP;
 	map->block_size = bdev_logical_block_size(map->bdev);
@@ -52,14 +52,14 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 }
 
 /**
- * rnbd_srv_bdev_opf() - a request's operation and flags as the block layer has them
+ * rnbd_srv_bdev_opf() - convert a request's operation and flags for the block layer
  * @req: request that passed rnbd_srv_check()
  *
- * Flags that have no meaning for an operation are left out, as the block layer
- * warns of them. Writes aren't background to be throttled here: the client's kernel
- * has done so.
+ * Flags that are meaningless for an operation are dropped, as the block layer warns
+ * about them. REQ_IDLE keeps writeback throttling off: the client's kernel has throttled
+ * its background writes.
  *
- * Return: operation and flags of a bio.
+ * Return: &bio.bi_opf.
  */
 VISIBLE_IF_KUNIT blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
 {
@@ -99,9 +99,9 @@ static void rnbd_srv_bdev_defer(struct rnbd_srv_req *req)
 }
 
 /*
- * A bio that must not wait has come back if it would have had to (AGAIN), or if
- * some part of the disk can't tell (NOTSUPP). A part of it may have been done, in
- * which case it is done once more.
+ * A REQ_NOWAIT bio fails with AGAIN if it would have had to wait, and with NOTSUPP if a
+ * lower device doesn't support REQ_NOWAIT. If the bio was split, some of it may have been
+ * carried out; it is all repeated.
  */
 static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
 {
@@ -110,15 +110,14 @@ static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
 		bio->bi_status == BLK_STS_NOTSUPP);
 }
 
-/* Called once, when all parts that a bio was split into have ended. */
 static void rnbd_srv_bdev_end_io(struct bio *bio)
 {
 	struct rnbd_srv_req *req = container_of(bio, struct rnbd_srv_req, bio);
 	int err = blk_status_to_errno(bio->bi_status);
-	bool again = rnbd_srv_bdev_would_wait(bio);
+	bool would_wait = rnbd_srv_bdev_would_wait(bio);
 
 	bio_uninit(bio);
-	if (again)
+	if (would_wait)
 		rnbd_srv_bdev_defer(req);
 	else
 		rnbd_srv_end(req, err);
@@ -151,9 +150,9 @@ static void rnbd_srv_bdev_work(struct work_struct *work)
 }
 
 /*
- * The caller has requests of other disks and sessions to see to, and must not wait
- * for this disk to have room. Operations without data are rare, and may be cut into
- * many pieces; they go where waiting is fine at once.
+ * The caller also serves other disks and sessions, and must not wait for a tag of this
+ * one. Operations without data are rare and may be split into many requests; they are
+ * always submitted from a work item.
  */
 static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {

@@ -1,43 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: I/O on a regular file, each request in a work item, as filesystems
- * sleep. Past the page cache if the filesystem knows how.
+ * RNBD server: I/O on a regular file. Filesystems sleep, so each request is a work item.
+ * Direct I/O is used if the filesystem supports it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/uio.h>
 
 #include "rnbd-srv.h"
-
-/**
- * rnbd_srv_fs_ok() - are files of a filesystem stored data?
- * @sb: filesystem
- *
- * Those of proc or sysfs are the kernel's memory and its knobs, and even opening one
- * may do things. Return: whether they may be exported; if not, after a message.
- */
-bool rnbd_srv_fs_ok(const struct super_block *sb)
-{
-	if (sb->s_bdev || (sb->s_type->fs_flags & FS_REQUIRES_DEV))
-		return true;
-
-	switch (sb->s_magic) {
-	case TMPFS_MAGIC:
-	case OVERLAYFS_SUPER_MAGIC:
-	case NFS_SUPER_MAGIC:
-		return true;
-	default:
-		pr_err_ratelimited("files of a filesystem of type %s aren't exported\n",
-				   sb->s_type->name);
-		return false;
-	}
-}
 
 static int rnbd_srv_file_open(struct rnbd_srv_map *map)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: I/O. What the client says is checked here, so that backends need not.
+ * RNBD server: checking and ending I/O. Backends rely on the checks.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,22 +10,7 @@
 
 #include "rnbd-srv.h"
 
-static struct rnbd_srv_map *rnbd_srv_get_map(struct rnbd_srv_sess *sess, u32 id)
-{
-	struct rnbd_srv_map *map;
-
-	rcu_read_lock();
-	map = xa_load(&sess->maps, id);
-	if (map && !percpu_ref_tryget_live(&map->ref))
-		map = NULL;
-	rcu_read_unlock();
-	return map;
-}
-
-/*
- * The priority ends up as the index of an array in some I/O scheduler, whatever its
- * class.
- */
+/* I/O schedulers use the priority as an array index, so an invalid one is dropped. */
 static u16 rnbd_srv_prio(const struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_io *msg = (const void *)op->msg;
@@ -52,11 +37,11 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
 }
 
 /**
- * rnbd_srv_check() - check I/O
- * @req: what the client wants, with its map
- * @op: its request
+ * rnbd_srv_check() - check an I/O request
+ * @req: the request, parsed, with its mapping
+ * @op: the transport's op
  *
- * Return: 0 if a backend can do it, or a negative errno.
+ * Return: 0 if a backend can carry it out, or a negative errno.
  */
 VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 				    const struct rtrs_srv_op *op)
@@ -90,8 +75,8 @@ VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 
 /**
  * rnbd_srv_parse() - read an I/O message
- * @req: what it says, but for the device
- * @op: request with the message
+ * @req: filled in, except for the mapping
+ * @op: the transport's op, with the message
  *
  * Return: 0, or -EINVAL if it is too short.
  */
@@ -112,11 +97,11 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 }
 
 /**
- * rnbd_srv_io() - do I/O for a client
- * @op: its request
+ * rnbd_srv_io() - start I/O for a client
+ * @op: the transport's op, with an I/O message
  *
- * Return: 0 if the request is completed later, or has been already, or a negative
- * errno if the caller has to.
+ * Return: 0 if @op has been or will be completed; a negative errno with which the caller
+ * completes it.
  */
 int rnbd_srv_io(struct rtrs_srv_op *op)
 {
@@ -132,7 +117,7 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 				   op->msg_len);
 		return err;
 	}
-	map = rnbd_srv_get_map(sess, le32_to_cpu(msg->device_id));
+	map = rnbd_srv_map_get(sess, le32_to_cpu(msg->device_id));
 	if (!map) {
 		pr_err_ratelimited("%s: I/O on device id %u, which isn't open\n",
 				   sess->name, le32_to_cpu(msg->device_id));
@@ -154,12 +139,14 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 }
 
 /**
- * rnbd_srv_end() - end I/O that a backend was given
- * @req: request; belongs to the transport again
+ * rnbd_srv_end() - complete a request that was submitted to a backend
+ * @req: request; belongs to the transport afterwards
  * @err: 0 or a negative errno
  *
- * Any context. The answer goes before the reference, so that a close that waits for
- * the reference is answered after it.
+ * The client is answered before the reference is dropped, so that a CLOSE is answered
+ * after all I/O.
+ *
+ * Context: any.
  */
 void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 {

@@ -4,7 +4,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/limits.h>
 #include <linux/module.h>
 
 #include "rnbd-srv.h"
@@ -12,13 +11,6 @@
 static ushort port_nr = RTRS_PORT;
 module_param(port_nr, ushort, 0444);
 MODULE_PARM_DESC(port_nr, "Port to listen on (default: 1234)");
-
-char rnbd_srv_search_path[PATH_MAX] = "/";
-module_param_string(dev_search_path, rnbd_srv_search_path, PATH_MAX, 0444);
-MODULE_PARM_DESC(dev_search_path,
-		 "Folder that clients name devices in; %SESSNAME% stands for the session's name (default: /)");
-
-const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 struct workqueue_struct *rnbd_srv_wq;
 struct workqueue_struct *rnbd_srv_file_wq;
@@ -41,8 +33,8 @@ static int __init rnbd_srv_init(void)
 	if (!rnbd_srv_wq)
 		return -ENOMEM;
 	/*
-	 * Not for memory reclaim: filesystems wait for work items on queues that
-	 * aren't either, which must not be done from one that is.
+	 * Without WQ_MEM_RECLAIM: filesystems flush work of workqueues that don't have
+	 * it either.
 	 */
 	rnbd_srv_file_wq = alloc_workqueue("rnbd_server_file", WQ_UNBOUND, 0);
 	if (!rnbd_srv_file_wq)
@@ -80,7 +72,7 @@ destroy_wq:
 
 static void __exit rnbd_srv_exit(void)
 {
-	/* Ends all sessions, and each one's end closes what it had open. */
+	/* Ends all sessions, which closes their mappings. */
 	rtrs_srv_close(rnbd_srv_rtrs);
 	destroy_workqueue(rnbd_srv_bdev_wq);
 	destroy_workqueue(rnbd_srv_file_wq);

@@ -2,17 +2,29 @@
 /*
  * RNBD server.
  *
- * Nothing is exported in advance. A session opens devices by name, below a folder,
- * and each one that it has open is a map: a file, opened as the client asked for,
- * a backend that does I/O on it, and an id by which the session's I/O finds it. All
- * maps of the same disk or file make up a device, which knows who may write.
+ * Nothing is exported in advance. A session opens devices by name, relative to a
+ * directory. Each device that it has open is a mapping: a file, opened in the mode that
+ * the client asked for, a backend that does I/O on the file, and an id that the session's
+ * I/O messages carry. All mappings of the same disk or file belong to one device, which
+ * enforces the access modes.
  *
- * I/O takes a reference to its map, no lock. To close a map, one claims it; a work
- * item then lets nothing in any more, waits for the I/O in hand and for the users
- * of its attributes, and closes the file.
+ * I/O takes a reference to its mapping, and no lock. To close a mapping, one caller sets
+ * its closing bit; a work item then stops new I/O, waits for I/O in progress and for
+ * users of its attributes, and closes the file.
  *
- * rnbd_srv_lock is the one lock. Attributes don't take it, and are not waited for
+ * rnbd_srv_lock is the only lock. Attributes don't take it, and are not waited for
  * under it.
+ *
+ * Calls go down this list of files; io.c reaches the backends by their ops only:
+ *
+ *	main.c		loading and unloading
+ *	session.c	sessions, and messages other than I/O
+ *	dev.c		devices, and opening and closing their mappings
+ *	sysfs.c		attributes of devices and mappings
+ *	backend-*.c	I/O on disks and on files
+ *	io.c		checking and ending I/O
+ *	map.c		lookup and closing of mappings
+ *	path.c		from a device's name to its file
  */
 #ifndef RNBD_SRV_H
 #define RNBD_SRV_H
@@ -33,13 +45,13 @@
 
 /**
  * struct rnbd_srv_sess - a client's session
- * @kref: kept by the transport's session and by each map
- * @maps: what it has open, by id; changed under rnbd_srv_lock
- * @next_id: where the search for an id begins, under rnbd_srv_lock
- * @nr_maps: maps whose files aren't closed yet
- * @idle: woken when @nr_maps gets 0
- * @ver: major version that both sides know
- * @name: its name
+ * @kref: held by the transport's session and by each mapping
+ * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
+ * @next_id: first candidate for the next id, under rnbd_srv_lock
+ * @nr_maps: mappings whose files aren't closed yet
+ * @idle: woken when @nr_maps becomes 0
+ * @ver: major version of the protocol that both sides support
+ * @name: the session's name
  */
 struct rnbd_srv_sess {
 	struct kref kref;
@@ -53,14 +65,14 @@ struct rnbd_srv_sess {
 
 /**
  * struct rnbd_srv_dev - a disk or file that is open
- * @list: in the list of all, under rnbd_srv_lock
- * @maps: who has it open, under rnbd_srv_lock
- * @nr_writers: how many of those may write, under rnbd_srv_lock
- * @inode: what tells it from others; kept by the files of @maps
- * @kobj: ctl/devices/<name>; keeps the memory
- * @sessions: the folder "sessions" in there
+ * @list: entry in the list of devices, under rnbd_srv_lock
+ * @maps: its mappings, under rnbd_srv_lock
+ * @nr_writers: mappings that may write, under rnbd_srv_lock
+ * @inode: identifies the disk or file; kept by the files of @maps
+ * @kobj: ctl/devices/<name>; its release frees the struct
+ * @sessions: the directory "sessions" in there
  *
- * Lives as long as it has maps.
+ * Removed with its last mapping.
  */
 struct rnbd_srv_dev {
 	struct list_head list;
@@ -72,25 +84,25 @@ struct rnbd_srv_dev {
 };
 
 /**
- * struct rnbd_srv_map - a device as a session has it open
- * @kobj: sessions/<session> of the device; keeps the memory
- * @rcu: frees it when no I/O may be looking at it any more
- * @list: in the device's list, under rnbd_srv_lock
- * @sess: session, kept
+ * struct rnbd_srv_map - a mapping: a device as one session has it open
+ * @kobj: sessions/<session> of the device; its release frees the struct
+ * @rcu: delays that until no I/O can be looking at it
+ * @list: entry in &rnbd_srv_dev.maps
+ * @sess: session, referenced
  * @dev: device
- * @file: the file, until @closed
+ * @file: the file; valid until @closed
  * @backend: does I/O on @file
- * @bdev: the disk that @file is, if it is one
- * @block_size: sectors and lengths are multiples of it
- * @id: what the client calls it
- * @mode: what it may do
- * @ref: I/O in hand
- * @drained: done when @ref is gone
- * @closing: bit 0 is set by the one who closes it
+ * @bdev: the disk, or NULL if @file is a regular file
+ * @block_size: logical block size in bytes
+ * @id: device id in the client's messages
+ * @mode: access mode
+ * @ref: held by each I/O in progress
+ * @drained: completed when @ref has dropped to 0
+ * @closing: bit 0 is set by the caller that closes it
  * @close_work: closes it
  * @close_op: request to complete when it is closed, or NULL
- * @closed: done when it is
- * @path: what the client calls the device
+ * @closed: completed when it is closed
+ * @path: the device's name, as the client gave it
  */
 struct rnbd_srv_map {
 	struct kobject kobj;
@@ -117,19 +129,18 @@ struct rnbd_srv_map {
 };
 
 /**
- * struct rnbd_srv_req - this layer's part of a transport's op
- * @map: where the I/O goes; holds its ref
- * @sector: where there, in sectors of 512 bytes
- * @len: how many bytes
+ * struct rnbd_srv_req - RNBD's part of a transport's op
+ * @map: mapping, referenced by &rnbd_srv_map.ref
+ * @sector: first sector, in units of 512 bytes
+ * @len: length in bytes
  * @op: RNBD_OP_*
  * @flags: RNBD_F_*
- * @prio: priority, valid or 0
+ * @prio: I/O priority, valid or 0
  * @bio: for disks
- * @bvec: data of @bio, in one piece
- * @work: for files, for disks that have to be waited for, and for messages that take
- *	long. @bio may still be in use when it is queued
+ * @bvec: data of @bio
+ * @work: for I/O that may sleep, and for OPEN. @bio may be in use while it is queued
  *
- * One for each slot, made when a path comes up, so that I/O needs no memory.
+ * One per slot, allocated when a path comes up, so that I/O allocates nothing.
  */
 struct rnbd_srv_req {
 	struct rnbd_srv_map *map;
@@ -144,15 +155,15 @@ struct rnbd_srv_req {
 };
 
 /**
- * struct rnbd_srv_backend - how I/O is done on a kind of file
- * @open: look at the map's file, which has just been opened, and set block_size;
- *	a negative errno refuses it
- * @capacity: size in sectors of 512 bytes; it may change at any time
- * @limits: fill in what the client is told beyond that
- * @submit: do a request that has been checked, ends in rnbd_srv_end(). Process
+ * struct rnbd_srv_backend - I/O on one kind of file
+ * @open: called on the newly opened file; sets block_size and returns 0, or refuses with
+ *	a negative errno
+ * @capacity: returns the size in sectors of 512 bytes; it may change at any time
+ * @limits: fills in the other limits in the answer to OPEN
+ * @submit: starts a request that has been checked; ends in rnbd_srv_end(). Process
  *	context
  *
- * The file is closed when no request is in hand.
+ * The file is closed when no request is in progress.
  */
 struct rnbd_srv_backend {
 	int (*open)(struct rnbd_srv_map *map);
@@ -170,13 +181,10 @@ extern const struct rnbd_srv_backend rnbd_srv_file_backend;
 blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
 #endif
 
-/* backend-file.c */
-bool rnbd_srv_fs_ok(const struct super_block *sb);
-
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
 extern char rnbd_srv_search_path[];
 
-/* For messages and for closing; for I/O, on files and disks, which closing waits for. */
+/* For OPEN and for closing; for I/O on files and on disks. Closing waits for I/O. */
 extern struct workqueue_struct *rnbd_srv_wq;
 extern struct workqueue_struct *rnbd_srv_file_wq;
 extern struct workqueue_struct *rnbd_srv_bdev_wq;
@@ -184,19 +192,26 @@ extern struct workqueue_struct *rnbd_srv_bdev_wq;
 /* session.c */
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
-void rnbd_srv_sess_free(struct kref *kref);
 int rnbd_srv_sess_info(struct rtrs_srv_op *op);
 int rnbd_srv_check_open(const struct rtrs_srv_op *op);
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
-/* map.c */
-char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
+/* dev.c */
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
-void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
-		       struct rnbd_msg_open_rsp *rsp);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp);
+
+/* map.c */
+void rnbd_srv_sess_free(struct kref *kref);
+struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
+void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
+		       struct rnbd_msg_open_rsp *rsp);
+
+/* path.c */
+char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
+bool rnbd_srv_fs_ok(const struct super_block *sb);
+struct file *rnbd_srv_open_file(const char *path, enum rnbd_access_mode mode);
 
 /* io.c */
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);

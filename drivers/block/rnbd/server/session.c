@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: sessions, and the messages that are no I/O. Those sleep for long, so
- * they are done in work items of their own.
+ * RNBD server: sessions, and messages other than I/O. OPEN can sleep for long, so it is
+ * handled in a work item.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,10 +14,10 @@
 #include "rnbd-srv.h"
 
 /**
- * rnbd_srv_sess_up() - a client has connected
+ * rnbd_srv_sess_up() - create a session
  * @rtrs: the transport's session
  *
- * Return: our session, or an ERR_PTR().
+ * Return: the session, or an ERR_PTR().
  */
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 {
@@ -32,10 +32,7 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 	kref_init(&sess->kref);
 	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
 	init_waitqueue_head(&sess->idle);
-	/*
-	 * An id that a client has kept from an earlier session should be no id
-	 * here, rather than that of another device.
-	 */
+	/* Random, so that an id of an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
 	pr_info_ratelimited("%s: connected\n", sess->name);
@@ -43,24 +40,11 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 }
 
 /**
- * rnbd_srv_sess_free() - free a session that nothing refers to
- * @kref: its reference count
- */
-void rnbd_srv_sess_free(struct kref *kref)
-{
-	struct rnbd_srv_sess *sess =
-		container_of(kref, struct rnbd_srv_sess, kref);
-
-	xa_destroy(&sess->maps);
-	kfree(sess);
-}
-
-/**
- * rnbd_srv_sess_down() - a client has gone
+ * rnbd_srv_sess_down() - end a session
  * @rtrs: the transport's session
- * @priv: ours
+ * @priv: the session
  *
- * Returns when all that it had open has been closed.
+ * Waits until all its mappings are closed.
  */
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 {
@@ -79,8 +63,8 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 }
 
 /**
- * rnbd_srv_sess_info() - a client introduces itself
- * @op: its request; the answer goes to its data
+ * rnbd_srv_sess_info() - handle RNBD_MSG_SESS_INFO
+ * @op: the request; the answer is written to its data
  *
  * Return: 0 or -EINVAL.
  */
@@ -102,7 +86,7 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 	return 0;
 }
 
-/* Names are logged and must not be able to end a line there and begin another. */
+/* Names reach the log and sysfs: reject control characters. */
 static bool rnbd_srv_name_ok(const char *name)
 {
 	size_t i, len = strnlen(name, RNBD_NAME_LEN);
@@ -115,7 +99,7 @@ static bool rnbd_srv_name_ok(const char *name)
 }
 
 /**
- * rnbd_srv_check_open() - check the request to open a device
+ * rnbd_srv_check_open() - check RNBD_MSG_OPEN
  * @op: the request
  *
  * Return: 0 or -EINVAL.
@@ -185,7 +169,7 @@ static int rnbd_srv_slow(struct rtrs_srv_op *op)
 	return 0;
 }
 
-/* Completed when the device has been closed, unless somebody else does that. */
+/* @op is completed when the mapping is closed. */
 static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_close *msg = (const void *)op->msg;
@@ -205,8 +189,8 @@ static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
 }
 
 /**
- * rnbd_srv_request() - a message has come
- * @op: it; completed from here or later
+ * rnbd_srv_request() - handle a message
+ * @op: the message; completed from here or later
  */
 void rnbd_srv_request(struct rtrs_srv_op *op)
 {

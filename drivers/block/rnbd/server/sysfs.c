@@ -67,9 +67,9 @@ static ssize_t force_close_show(struct kobject *kobj,
 }
 
 /*
- * The attribute goes with the map, whoever closes that. It isn't waited for by the
- * removal, and this module waits for it by the reference that is held. Breaking the
- * protection keeps the map's memory.
+ * Closing the mapping removes this attribute, which would wait for us: hence the broken
+ * protection, which also keeps the mapping's memory. The module's reference makes rmmod
+ * wait for us instead.
  */
 static ssize_t force_close_store(struct kobject *kobj,
 				 struct kobj_attribute *attr, const char *buf,
@@ -123,7 +123,7 @@ const struct kobj_type rnbd_srv_map_ktype = {
 };
 
 /**
- * rnbd_srv_add_ctl() - make the folder in sysfs that shows devices
+ * rnbd_srv_add_ctl() - create the directory in sysfs that lists devices
  *
  * Return: 0 or a negative errno.
  */

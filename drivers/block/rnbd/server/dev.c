@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: devices, and opening and closing their mappings.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/blkdev.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "rnbd-srv.h"
+
+static DEFINE_MUTEX(rnbd_srv_lock);
+static LIST_HEAD(rnbd_srv_devs);
+
+static char *rnbd_srv_dev_name(const struct rnbd_srv_map *map)
+{
+	char *buf, *path, *name;
+
+	if (map->bdev) {
+		name = kasprintf(GFP_KERNEL, "%pg", map->bdev);
+	} else {
+		buf = kmalloc(PATH_MAX, GFP_KERNEL);
+		if (!buf)
+			return ERR_PTR(-ENOMEM);
+		path = file_path(map->file, buf, PATH_MAX);
+		if (IS_ERR(path)) {
+			kfree(buf);
+			return path;
+		}
+		name = kstrdup(path, GFP_KERNEL);
+		kfree(buf);
+	}
+	if (!name)
+		return ERR_PTR(-ENOMEM);
+	strreplace(name, '/', '!');
+	return name;
+}
+
+/*
+ * Two files can have the same name in sysfs: a file was removed and created again while
+ * the old one is open here, or paths differ only in ! and /.
+ */
+static bool rnbd_srv_name_taken(const char *name)
+{
+	struct rnbd_srv_dev *dev;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	list_for_each_entry(dev, &rnbd_srv_devs, list) {
+		if (!strcmp(kobject_name(&dev->kobj), name))
+			return true;
+	}
+	return false;
+}
+
+static void rnbd_srv_dev_del(struct rnbd_srv_dev *dev)
+{
+	if (dev->sessions) {
+		kobject_del(dev->sessions);
+		kobject_put(dev->sessions);
+	}
+	kobject_del(&dev->kobj);
+	kobject_put(&dev->kobj);
+}
+
+static int rnbd_srv_dev_add(struct rnbd_srv_dev *dev, const char *name,
+			    struct block_device *bdev)
+{
+	int err;
+
+	err = kobject_init_and_add(&dev->kobj, &rnbd_srv_dev_ktype,
+				   rnbd_srv_devices, "%s", name);
+	if (err) {
+		kobject_put(&dev->kobj);
+		return err;
+	}
+
+	err = -ENOMEM;
+	dev->sessions = kobject_create_and_add("sessions", &dev->kobj);
+	if (dev->sessions)
+		err = bdev ? sysfs_create_link(&dev->kobj, bdev_kobj(bdev),
+					       "block_dev") : 0;
+	if (err)
+		rnbd_srv_dev_del(dev);
+	return err;
+}
+
+static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
+{
+	struct rnbd_srv_dev *dev;
+	char *name;
+	int err;
+
+	name = rnbd_srv_dev_name(map);
+	if (IS_ERR(name))
+		return ERR_CAST(name);
+
+	err = -EBUSY;
+	if (rnbd_srv_name_taken(name))
+		goto free_name;
+
+	err = -ENOMEM;
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		goto free_name;
+	INIT_LIST_HEAD(&dev->maps);
+	dev->inode = map->file->f_mapping->host;
+
+	err = rnbd_srv_dev_add(dev, name, map->bdev);
+	if (err)
+		goto free_name;
+	list_add(&dev->list, &rnbd_srv_devs);
+	kfree(name);
+	return dev;
+
+free_name:
+	kfree(name);
+	return ERR_PTR(err);
+}
+
+static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map)
+{
+	struct rnbd_srv_dev *dev;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	list_for_each_entry(dev, &rnbd_srv_devs, list) {
+		if (dev->inode == map->file->f_mapping->host)
+			return dev;
+	}
+	return rnbd_srv_dev_create(map);
+}
+
+static void rnbd_srv_dev_put(struct rnbd_srv_dev *dev)
+{
+	lockdep_assert_held(&rnbd_srv_lock);
+	if (!list_empty(&dev->maps))
+		return;
+	list_del(&dev->list);
+	rnbd_srv_dev_del(dev);
+}
+
+/**
+ * rnbd_srv_access() - check whether access modes allow one more mapping
+ * @dev: device
+ * @mode: access mode of the new mapping
+ *
+ * Context: rnbd_srv_lock is held.
+ * Return: 0 or -EBUSY.
+ */
+int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
+{
+	unsigned int max_writers[] = {
+		[RNBD_ACCESS_RO] = UINT_MAX,
+		[RNBD_ACCESS_RW] = 1,
+		[RNBD_ACCESS_MIGRATION] = 2,
+	};
+
+	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
+}
+
+/*
+ * Taking rnbd_srv_lock first makes sure that rnbd_srv_map_publish() has returned. The
+ * lock is not held while waiting for I/O and for users of the attributes. The device is
+ * removed before the file is closed, as the file keeps the inode that identifies it.
+ */
+static void rnbd_srv_close_work(struct work_struct *work)
+{
+	struct rnbd_srv_map *map =
+		container_of(work, struct rnbd_srv_map, close_work);
+	struct rnbd_srv_sess *sess = map->sess;
+
+	mutex_lock(&rnbd_srv_lock);
+	xa_erase(&sess->maps, map->id);
+	mutex_unlock(&rnbd_srv_lock);
+
+	percpu_ref_kill(&map->ref);
+	wait_for_completion(&map->drained);
+	kobject_del(&map->kobj);
+
+	mutex_lock(&rnbd_srv_lock);
+	list_del(&map->list);
+	if (map->mode != RNBD_ACCESS_RO)
+		map->dev->nr_writers--;
+	rnbd_srv_dev_put(map->dev);
+	mutex_unlock(&rnbd_srv_lock);
+	__fput_sync(map->file);
+
+	pr_info_ratelimited("%s: closed %s\n", sess->name, map->path);
+	complete_all(&map->closed);
+	if (atomic_dec_and_test(&sess->nr_maps))
+		wake_up(&sess->idle);
+	if (map->close_op)
+		rtrs_srv_complete(map->close_op, 0);
+	kobject_put(&map->kobj);
+}
+
+static void rnbd_srv_drained(struct percpu_ref *ref)
+{
+	struct rnbd_srv_map *map = container_of(ref, struct rnbd_srv_map, ref);
+
+	complete(&map->drained);
+}
+
+static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
+					       const char *path,
+					       enum rnbd_access_mode mode)
+{
+	struct rnbd_srv_map *map;
+
+	map = kzalloc(sizeof(*map), GFP_KERNEL);
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	if (percpu_ref_init(&map->ref, rnbd_srv_drained, 0, GFP_KERNEL)) {
+		kfree(map);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	kref_get(&sess->kref);
+	map->sess = sess;
+	map->mode = mode;
+	strscpy(map->path, path, sizeof(map->path));
+	init_completion(&map->drained);
+	init_completion(&map->closed);
+	INIT_WORK(&map->close_work, rnbd_srv_close_work);
+	kobject_init(&map->kobj, &rnbd_srv_map_ktype);
+	return map;
+}
+
+/* Checked again on the open file, as the name may have been reused in between. */
+static const struct rnbd_srv_backend *rnbd_srv_backend(const struct file *file)
+{
+	umode_t type = file_inode(file)->i_mode;
+
+	if (S_ISBLK(type))
+		return &rnbd_srv_bdev_backend;
+	return S_ISREG(type) ? &rnbd_srv_file_backend : NULL;
+}
+
+/* Open the file of a mapping that isn't published yet. */
+static int rnbd_srv_map_open(struct rnbd_srv_map *map)
+{
+	char *full = rnbd_srv_full_path(map->sess, map->path);
+	int err;
+
+	if (IS_ERR(full))
+		return PTR_ERR(full);
+	map->file = rnbd_srv_open_file(full, map->mode);
+	kfree(full);
+	if (IS_ERR(map->file))
+		return PTR_ERR(map->file);
+
+	map->backend = rnbd_srv_backend(map->file);
+	err = map->backend ? map->backend->open(map) : -ENOTBLK;
+	if (err)
+		__fput_sync(map->file);
+	return err;
+}
+
+/* kobject_add() is the last step that can fail: from then on it can be closed. */
+static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
+				struct rnbd_srv_dev *dev)
+{
+	struct rnbd_srv_sess *sess = map->sess;
+	int err;
+
+	err = xa_alloc_cyclic(&sess->maps, &map->id, NULL,
+			      XA_LIMIT(0, U16_MAX), &sess->next_id, GFP_KERNEL);
+	if (err < 0)
+		return err;
+	err = kobject_add(&map->kobj, dev->sessions, "%s", sess->name);
+	if (err) {
+		xa_erase(&sess->maps, map->id);
+		return err;
+	}
+
+	map->dev = dev;
+	list_add(&map->list, &dev->maps);
+	if (map->mode != RNBD_ACCESS_RO)
+		dev->nr_writers++;
+	atomic_inc(&sess->nr_maps);
+	xa_store(&sess->maps, map->id, map, GFP_KERNEL);
+	return 0;
+}
+
+static struct rnbd_srv_map *rnbd_srv_find_map(const struct rnbd_srv_dev *dev,
+					      const char *sessname)
+{
+	struct rnbd_srv_map *map;
+
+	list_for_each_entry(map, &dev->maps, list) {
+		if (!strcmp(map->sess->name, sessname))
+			return map;
+	}
+	return NULL;
+}
+
+/*
+ * Add @map to its device. Returns 0; 1 if the session has the device open in the same
+ * mode, so that @map isn't needed; or a negative errno.
+ */
+static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
+			       struct rnbd_msg_open_rsp *rsp)
+{
+	struct rnbd_srv_map *old;
+	struct rnbd_srv_dev *dev;
+	int err;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	dev = rnbd_srv_dev_get(map);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+
+	old = rnbd_srv_find_map(dev, map->sess->name);
+	if (old) {
+		/* A session of the same name that is being closed counts as busy. */
+		if (old->sess != map->sess || old->mode != map->mode ||
+		    test_bit(0, &old->closing))
+			return -EBUSY;
+		rnbd_srv_fill_rsp(old, rsp);
+		return 1;
+	}
+
+	err = rnbd_srv_access(dev, map->mode);
+	if (!err)
+		err = rnbd_srv_map_publish(map, dev);
+	if (err) {
+		rnbd_srv_dev_put(dev);
+		return err;
+	}
+	rnbd_srv_fill_rsp(map, rsp);
+	return 0;
+}
+
+/**
+ * rnbd_srv_open() - open a device for a session
+ * @sess: session
+ * @path: the device's name, as the client gave it
+ * @mode: access mode
+ * @rsp: answer to the client, zeroed
+ *
+ * Context: kernel thread (__fput_sync() if the file isn't needed).
+ * Return: 0 or a negative errno.
+ */
+int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
+		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp)
+{
+	struct rnbd_srv_map *map;
+	int ret;
+
+	map = rnbd_srv_map_alloc(sess, path, mode);
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+
+	ret = rnbd_srv_map_open(map);
+	if (!ret) {
+		mutex_lock(&rnbd_srv_lock);
+		ret = rnbd_srv_map_attach(map, rsp);
+		mutex_unlock(&rnbd_srv_lock);
+		if (!ret) {
+			pr_info_ratelimited("%s: opened %s (%s)\n",
+					    sess->name, path,
+					    rnbd_srv_access_names[mode]);
+			return 0;
+		}
+		__fput_sync(map->file);
+	}
+	kobject_put(&map->kobj);
+	return min(ret, 0);
+}
