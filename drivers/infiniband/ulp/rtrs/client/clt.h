@@ -9,7 +9,8 @@
  *
  * Locks, in the order in which they nest: rtrs_clt_lock (names of sessions),
  * rtrs_clt.lock (paths), rtrs_clt.park_lock (requests that wait),
- * rtrs_clt_path.state_lock. The I/O path takes none of them.
+ * rtrs_con.sq_lock (a connection's send queue), rtrs_clt_path.state_lock. Of these the
+ * I/O path takes sq_lock alone.
  */
 #ifndef RTRS_CLT_H
 #define RTRS_CLT_H

@@ -117,7 +117,7 @@ static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(con, wc, "send of INFO_REQ"))
 		return;
-	rtrs_con_sent(con);
+	rtrs_con_put_wr(con);
 	rtrs_clt_path_step_done(to_clt_path(con->path));
 }
 

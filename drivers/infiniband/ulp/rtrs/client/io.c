@@ -93,7 +93,7 @@ static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(con, wc, "invalidating a key"))
 		return;
-	rtrs_con_sent(con);
+	rtrs_con_put_wr(con);
 	slot->mr_used = false;
 	rtrs_clt_slot_done(to_clt_path(con->path), slot, slot->err);
 }
@@ -123,7 +123,7 @@ static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(con, wc, "write"))
 		return;
-	rtrs_con_sent(con);
+	rtrs_con_put_wr(con);
 	slot->sending = false;
 	if (!slot->queued)
 		rtrs_clt_slot_answered(to_clt_path(con->path), slot);

@@ -26,8 +26,8 @@ static int rtrs_gid_parse(const char *str, u16 port, struct sockaddr_ib *sib)
 	return 0;
 }
 
-static int rtrs_end_parse(const char *str, u16 port,
-			  struct sockaddr_storage *ss)
+static int rtrs_sockaddr_parse(const char *str, u16 port,
+			       struct sockaddr_storage *ss)
 {
 	char port_str[6];
 	int ret;
@@ -67,11 +67,11 @@ int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr)
 		memcpy(src, str, len);
 		src[len] = '\0';
 		str += len + 1;
-		ret = rtrs_end_parse(src, 0, &addr->src);
+		ret = rtrs_sockaddr_parse(src, 0, &addr->src);
 		if (ret)
 			return ret;
 	}
-	ret = rtrs_end_parse(str, port, &addr->dst);
+	ret = rtrs_sockaddr_parse(str, port, &addr->dst);
 	if (ret)
 		return ret;
 	if (len && addr->src.ss_family != AF_UNSPEC &&

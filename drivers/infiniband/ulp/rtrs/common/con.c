@@ -92,7 +92,7 @@ static void rtrs_con_give_room(struct rtrs_con *con, u32 nr)
 	unsigned long flags;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
-	con->sq_free += nr;
+	con->sq_wr_avail += nr;
 	spin_unlock_irqrestore(&con->sq_lock, flags);
 	if (con->sq_room)
 		con->sq_room(con);
@@ -108,16 +108,16 @@ static void rtrs_con_sent_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_con_sent() - a work request with a signal of its own has been done
+ * rtrs_con_put_wr() - a work request with a signal of its own has been done
  * @con: where it was posted
  *
  * Context: handler of the work request's completion.
  */
-void rtrs_con_sent(struct rtrs_con *con)
+void rtrs_con_put_wr(struct rtrs_con *con)
 {
 	rtrs_con_give_room(con, 1);
 }
-EXPORT_SYMBOL_GPL(rtrs_con_sent);
+EXPORT_SYMBOL_GPL(rtrs_con_put_wr);
 
 static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -126,7 +126,7 @@ static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(con, wc, "probe"))
 		return;
-	rtrs_con_sent(con);
+	rtrs_con_put_wr(con);
 	con->probe_missed = 0;
 	/* Pairs with rtrs_con_probe(). */
 	smp_store_release(&con->probe_busy, false);
@@ -182,7 +182,7 @@ int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params
 	}
 	con->cq = cq;
 	con->nr_cqe = nr_cqe;
-	con->sq_free = params->send_wr + params->send_reserve;
+	con->sq_wr_avail = params->send_wr + params->send_reserve;
 	con->sq_reserve = params->send_reserve;
 	con->sq_seq = 0;
 	con->sq_head = NULL;
@@ -287,7 +287,7 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 		if (++con->sq_seq % RTRS_SIGNAL_EVERY == 0)
 			wr->send_flags |= IB_SEND_SIGNALED;
 	}
-	con->sq_posted++;
+	WRITE_ONCE(con->sq_posted, con->sq_posted + 1);
 	if (con->sq_head)
 		con->sq_tail->next = first;
 	else
@@ -321,8 +321,8 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 	int ret = 0;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(con->sq_free >= nr + con->sq_reserve)) {
-		con->sq_free -= nr;
+	if (likely(con->sq_wr_avail >= nr + con->sq_reserve)) {
+		con->sq_wr_avail -= nr;
 		rtrs_con_add(con, first, tail);
 		/* Who sees it set sees the chain as well. */
 		smp_store_release(queued, con);
@@ -339,28 +339,27 @@ EXPORT_SYMBOL_GPL(rtrs_con_queue);
 /**
  * rtrs_con_post() - post a chain of work requests
  * @con: the connection
- * @first: the chain, or NULL
- * @more: room to take for later beyond what the chain needs; negative if as much
- *	was taken before
+ * @first: the chain
+ * @reserve: work requests to reserve room for, beyond the chain; for
+ *	rtrs_con_post_reserved()
  *
- * A chain whose room was taken before never fails for lack of it. For the rest
- * see rtrs_con_queue().
+ * Rings the doorbell, also for what rtrs_con_queue() held back. If the device refuses
+ * the chain, the path ends; see rtrs_con_queue().
  *
  * Context: any.
  * Return: 0, or -EBUSY when the send queue has no room for all of it.
  */
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, int more)
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, u32 reserve)
 {
 	struct ib_send_wr *tail = NULL;
-	int room = (int)rtrs_con_chain(first, &tail) + more;
+	u32 nr = rtrs_con_chain(first, &tail) + reserve;
 	unsigned long flags;
 	int ret = 0;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely((int)con->sq_free >= room)) {
-		con->sq_free -= room;
-		if (first)
-			rtrs_con_add(con, first, tail);
+	if (likely(con->sq_wr_avail >= nr)) {
+		con->sq_wr_avail -= nr;
+		rtrs_con_add(con, first, tail);
 	} else {
 		ret = -EBUSY;
 	}
@@ -369,6 +368,52 @@ int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, int more)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post);
+
+/**
+ * rtrs_con_reserve() - reserve room in the send queue
+ * @con: the connection
+ * @nr: work requests to reserve room for
+ *
+ * Context: any.
+ * Return: 0, or -EBUSY when there isn't as much room.
+ */
+int rtrs_con_reserve(struct rtrs_con *con, u32 nr)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	if (likely(con->sq_wr_avail >= nr))
+		con->sq_wr_avail -= nr;
+	else
+		ret = -EBUSY;
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_con_reserve);
+
+/**
+ * rtrs_con_post_reserved() - post a chain for which room was reserved
+ * @con: the connection
+ * @first: the chain, of @nr work requests at most
+ * @nr: what was reserved for it; what the chain doesn't need becomes free
+ *
+ * Context: any.
+ */
+void rtrs_con_post_reserved(struct rtrs_con *con, struct ib_send_wr *first,
+			    u32 nr)
+{
+	struct ib_send_wr *tail = NULL;
+	u32 used = rtrs_con_chain(first, &tail);
+	unsigned long flags;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	con->sq_wr_avail += nr - used;
+	rtrs_con_add(con, first, tail);
+	rtrs_con_ring(con);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_post_reserved);
 
 /**
  * rtrs_con_flush() - ring the doorbell for what rtrs_con_queue() held back

@@ -73,19 +73,20 @@ struct rtrs_path {
  * @cq: from the device's pool, for both queues of the pair
  * @nr_cqe: entries of @cq that are ours
  * @cid: index in the path, 0 for the service connection
- * @sq_lock: guards the fields below; taken in any context; in it nest the locks
- *	of the RDMA driver and what rtrs_path.error() takes
- * @sq_free: work requests that the send queue still takes
- * @sq_reserve: so many of them are for rtrs_con_post()
+ * @sq_lock: guards @sq_wr_avail to @sq_posted; taken in any context; in it nest the
+ *	locks of the RDMA driver and what rtrs_path.error() takes
+ * @sq_wr_avail: work requests for which the send queue has room that isn't reserved
+ * @sq_reserve: room that rtrs_con_queue() leaves to rtrs_con_post()
  * @sq_seq: work requests posted without a signal of their own
  * @sq_head: chain that waits for the doorbell, NULL if none does
  * @sq_tail: its last work request
+ * @sq_posted: counts chains; written under @sq_lock, read without
  * @sq_cqe: of all work requests without a signal of their own
  * @probe_cqe: of the last probe
- * @probe_seq: @sq_posted when it was sent
- * @probe_busy: it has not been acknowledged yet
+ * @probe_seq: @sq_posted when it was sent; used by the heartbeat alone
+ * @probe_busy: it has not been acknowledged yet; set by the heartbeat, cleared by the
+ *	probe's handler
  * @probe_missed: heartbeats since it was sent, or should have been
- * @sq_posted: counts chains
  * @sq_room: called when room in the send queue came free, may be NULL; context
  *	of the completion queue
  *
@@ -93,7 +94,7 @@ struct rtrs_path {
  *
  * Only every RTRS_SIGNAL_EVERY-th work request is signalled. Its completion
  * tells that as many have left the queue. Work requests that ask for a signal
- * themselves have a cqe of their own, whose handler calls rtrs_con_sent().
+ * themselves have a cqe of their own, whose handler calls rtrs_con_put_wr().
  */
 struct rtrs_con {
 	struct rtrs_path *path;
@@ -101,18 +102,18 @@ struct rtrs_con {
 	struct ib_cq *cq;
 	u32 nr_cqe;
 	u16 cid;
-	spinlock_t sq_lock; /* the fields below */
-	u32 sq_free;
+	spinlock_t sq_lock; /* sq_wr_avail to sq_posted */
+	u32 sq_wr_avail;
 	u32 sq_reserve;
 	u32 sq_seq;
 	struct ib_send_wr *sq_head;
 	struct ib_send_wr *sq_tail;
+	u32 sq_posted;
 	struct ib_cqe sq_cqe;
 	struct ib_cqe probe_cqe;
 	u32 probe_seq;
 	bool probe_busy;
 	u32 probe_missed;
-	u32 sq_posted;
 	void (*sq_room)(struct rtrs_con *con);
 };
 
@@ -143,11 +144,14 @@ int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params
 void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, int more);
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, u32 reserve);
+int rtrs_con_reserve(struct rtrs_con *con, u32 nr);
+void rtrs_con_post_reserved(struct rtrs_con *con, struct ib_send_wr *first,
+			    u32 nr);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued);
 void rtrs_con_flush(struct rtrs_con *con);
-void rtrs_con_sent(struct rtrs_con *con);
+void rtrs_con_put_wr(struct rtrs_con *con);
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
 bool rtrs_con_probe(struct rtrs_con *con);
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,

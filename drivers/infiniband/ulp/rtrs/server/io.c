@@ -100,7 +100,7 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 }
 
 /* Work requests of the longest answer; LOCAL_INV is posted when room is taken. */
-static int rtrs_srv_answer_room(const struct rtrs_srv_io *io)
+static u32 rtrs_srv_answer_room(const struct rtrs_srv_io *io)
 {
 	return io->mr ? RTRS_SRV_WR_PER_IO - 1 : RTRS_SRV_WR_PER_IO - 2;
 }
@@ -177,12 +177,11 @@ static void rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	struct rtrs_srv_path *path = con->path;
 	struct rtrs_srv_answer answer;
 	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io);
-	int room = rtrs_srv_answer_room(io);
+	u32 room = rtrs_srv_answer_room(io);
 
 	trace_rtrs_srv_reply(io, io->err);
 	rtrs_srv_io_release(io);
-	/* The room was taken before, so it can't fail. */
-	rtrs_con_post(&con->c, first, -room);
+	rtrs_con_post_reserved(&con->c, first, room);
 	percpu_ref_put(&path->ios_ref);
 }
 
@@ -200,10 +199,10 @@ static bool rtrs_srv_take_room(struct rtrs_srv_io *io)
 		.opcode			= IB_WR_LOCAL_INV,
 		.send_flags		= IB_SEND_SIGNALED,
 	};
-	int room = rtrs_srv_answer_room(io);
+	u32 room = rtrs_srv_answer_room(io);
 
 	if (!io->mr)
-		return !rtrs_con_post(&io->con->c, NULL, room);
+		return !rtrs_con_reserve(&io->con->c, room);
 	wr.ex.invalidate_rkey = io->mr->rkey;
 	io->stage = RTRS_SRV_IO_INVALIDATE;
 	if (!rtrs_con_post(&io->con->c, &wr, room))
@@ -511,7 +510,7 @@ void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 		rtrs_srv_io_drop(io);
 		return;
 	}
-	rtrs_con_sent(&con->c);
+	rtrs_con_put_wr(&con->c);
 	rtrs_srv_dispatch(io);
 }
 

@@ -96,7 +96,7 @@ static void rtrs_srv_setup_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(c, wc, "work request of the handshake"))
 		return;
-	rtrs_con_sent(c);
+	rtrs_con_put_wr(c);
 	WRITE_ONCE(path->setup_busy, false);
 	wake_up_all(&rtrs_srv_wait);
 }
