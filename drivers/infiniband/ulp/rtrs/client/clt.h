@@ -2,6 +2,26 @@
 /*
  * The client's session, its paths, and what each slot of a path holds.
  *
+ * The files are a stack: bottom first. Each calls only those above it in this list, and nothing calls
+ * back but by pointers that are set from below.
+ *
+ *	state.c		state of a path: table, moves, errors, waiting for a step
+ *	io.c		requests on a path
+ *	slot.c		what a path holds for each request
+ *	mpath.c		which path a request takes
+ *	failover.c	requests that wait
+ *	fence.c		dead paths are fenced before their requests go on
+ *	submit.c	requests from the upper layer
+ *	recv.c		what comes from the server
+ *	create.c	creation of the session on the server, one path at a time
+ *	conn.c		connections
+ *	info.c		first exchange of messages
+ *	link.c		paths join and leave their session
+ *	path.c		life of a path: its work item
+ *	sess.c		sessions and their paths
+ *	sysfs.c		what users see and set
+ *	main.c		open, close, the module
+ *
  * Who keeps what alive: the upper layer keeps the session (rtrs_clt_open() to
  * rtrs_clt_close()), the session keeps its paths, a path keeps its connections
  * and slots while it is neither RTRS_CLT_IDLE nor RTRS_CLT_WAITING. One work item
@@ -357,6 +377,19 @@ struct rtrs_clt_path {
 };
 
 /**
+ * struct rtrs_clt_view - how paths are shown to users; set by sysfs.c
+ * @ktype: of the path's kobject; frees the path
+ * @show: shows a path, by the addresses that are known; from the path's work item.
+ *	Returns 0, also if it is shown already, or a negative errno
+ * @hide: hides a path that is gone; on return nobody uses its files. It isn't shown again
+ */
+struct rtrs_clt_view {
+	const struct kobj_type *ktype;
+	int (*show)(struct rtrs_clt_path *path);
+	void (*hide)(struct rtrs_clt_path *path);
+};
+
+/**
  * struct rtrs_clt_live - the paths that take requests
  * @rcu: frees it
  * @nr: how many
@@ -377,6 +410,7 @@ struct rtrs_clt_live {
  * @entry: in the list of all sessions, under rtrs_clt_lock
  * @dev: its folder in sysfs
  * @paths_kobj: the folder "paths" in it
+ * @view: how its paths are shown
  * @nr_queues: connections for I/O in each path
  * @fencing: servers are offered to fence its dead paths
  * @port: the server's, for paths that are added
@@ -430,6 +464,7 @@ struct rtrs_clt {
 	struct list_head entry;
 	struct device dev;
 	struct kobject *paths_kobj;
+	const struct rtrs_clt_view *view;
 	unsigned int nr_queues;
 	bool fencing;
 	u16 port;
@@ -490,31 +525,37 @@ static inline struct rtrs_clt_con *to_clt_con(struct rtrs_con *con)
 	return container_of(con, struct rtrs_clt_con, con);
 }
 
-/* sess.c */
-extern bool rtrs_clt_fencing;
-int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
-void rtrs_clt_remove_path(struct rtrs_clt_path *path);
-
-/* path.c */
+/* state.c */
 extern struct workqueue_struct *rtrs_clt_wq;
 extern struct workqueue_struct *rtrs_clt_sess_wq;
 enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 					enum rtrs_clt_event ev);
-struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
-					   const struct rtrs_addr *addr);
-void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
-u32 rtrs_clt_path_want(struct rtrs_clt_path *path);
-int rtrs_clt_path_tried(struct rtrs_clt_path *path, u32 tries);
-int rtrs_clt_path_await(struct rtrs_clt_path *path, u32 tries);
-int rtrs_clt_path_reconnect(struct rtrs_clt_path *path);
-int rtrs_clt_path_disconnect(struct rtrs_clt_path *path);
-void rtrs_clt_path_error(struct rtrs_path *path, int err, const char *why);
-int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
-void rtrs_clt_path_step_done(struct rtrs_clt_path *path);
+bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
+			       enum rtrs_clt_event ev, int err);
 bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 			int err);
-unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
-			      unsigned int failures);
+void rtrs_clt_path_error(struct rtrs_path *path, int err, const char *why);
+void rtrs_clt_path_step_done(struct rtrs_clt_path *path);
+int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
+
+/* io.c */
+void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+struct rtrs_clt_io *rtrs_clt_slot_strand(struct rtrs_clt_path *path,
+					 struct rtrs_clt_slot *slot);
+struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
+#if IS_ENABLED(CONFIG_KUNIT)
+struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
+u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io);
+#endif
+int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
+		       bool last);
+void rtrs_clt_answer(struct rtrs_clt_con *con, u32 slot, int err,
+		     const u32 *rkey);
+void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey);
+
+/* slot.c */
+int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
+void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios);
 
 /* mpath.c */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
@@ -523,24 +564,39 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 			  struct rtrs_clt_path *del);
 bool rtrs_clt_is_live(struct rtrs_clt_path *path);
-#if IS_ENABLED(CONFIG_KUNIT)
-bool rtrs_clt_same_session(const struct rtrs_clt_path *path);
-#endif
-int rtrs_clt_live_add(struct rtrs_clt_path *path);
-void rtrs_clt_live_del(struct rtrs_clt_path *path);
-void rtrs_clt_live_gone(struct rtrs_clt_path *path);
-void rtrs_clt_link_work(struct work_struct *work);
+int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
+		  struct rtrs_clt_io *io, bool last);
+void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue);
 
 /* failover.c */
 void rtrs_clt_failover_init(struct rtrs_clt *clt);
 void rtrs_clt_failover_exit(struct rtrs_clt *clt);
-void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios);
 void rtrs_clt_set_limit(struct rtrs_clt *clt);
+int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
+
+/* fence.c */
+void rtrs_clt_fence_init(struct rtrs_clt *clt);
+void rtrs_clt_fence_exit(struct rtrs_clt *clt);
+void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios);
 void rtrs_clt_look_after_fences(struct rtrs_clt *clt);
 bool rtrs_clt_unfenced(struct rtrs_clt *clt);
 int rtrs_clt_fence_over(struct rtrs_clt_path *path);
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
-int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
+
+/* recv.c */
+bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
+			u32 *rkey);
+int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr);
+int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
+void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
+
+/* create.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_clt_take_turn(struct rtrs_clt_path *path);
+#endif
+int rtrs_clt_await_turn(struct rtrs_clt_path *path);
+void rtrs_clt_accepted(struct rtrs_clt_path *path);
+void rtrs_clt_end_turn(struct rtrs_clt_path *path);
 
 /* conn.c */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
@@ -549,13 +605,9 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len);
 void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req);
-#if IS_ENABLED(CONFIG_KUNIT)
-bool rtrs_clt_take_turn(struct rtrs_clt_path *path);
-void rtrs_clt_accepted(struct rtrs_clt_path *path);
-#endif
-void rtrs_clt_end_turn(struct rtrs_clt_path *path);
-int rtrs_clt_check_limits(struct rtrs_clt_path *path);
-int rtrs_clt_cons_connect(struct rtrs_clt_path *path);
+int rtrs_clt_conn_resolve(struct rtrs_clt_path *path);
+int rtrs_clt_conn_service(struct rtrs_clt_path *path);
+int rtrs_clt_conn_io(struct rtrs_clt_path *path);
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);
 void rtrs_clt_cons_destroy(struct rtrs_clt_path *path);
 
@@ -566,31 +618,41 @@ int rtrs_clt_info_read(struct rtrs_clt_path *path);
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path);
 void rtrs_clt_info_free(struct rtrs_clt_path *path);
 
-/* slot.c */
-int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
-void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios);
-
-/* io.c */
-void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
-struct rtrs_clt_io *rtrs_clt_slot_strand(struct rtrs_clt_path *path,
-					 struct rtrs_clt_slot *slot);
-int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
-		  struct rtrs_clt_io *io, bool last);
-struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
+/* link.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
-u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io);
+bool rtrs_clt_same_session(const struct rtrs_clt_path *path);
+int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 #endif
+int rtrs_clt_live_add(struct rtrs_clt_path *path);
+void rtrs_clt_live_del(struct rtrs_clt_path *path);
+void rtrs_clt_live_gone(struct rtrs_clt_path *path);
+void rtrs_clt_link_work(struct work_struct *work);
 
-/* recv.c */
-bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
-			u32 *rkey);
-int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr);
-int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
-void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
-void rtrs_clt_answer(struct rtrs_clt_con *con, u32 slot, int err,
-		     const u32 *rkey);
-void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey);
+/* path.c */
+struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
+					   const struct rtrs_addr *addr);
+void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
+void rtrs_clt_path_free(struct rtrs_clt_path *path);
+int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path);
+u32 rtrs_clt_path_want(struct rtrs_clt_path *path);
+int rtrs_clt_path_tried(struct rtrs_clt_path *path, u32 tries);
+int rtrs_clt_path_await(struct rtrs_clt_path *path, u32 tries);
+int rtrs_clt_path_reconnect(struct rtrs_clt_path *path);
+int rtrs_clt_path_disconnect(struct rtrs_clt_path *path);
+unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
+			      unsigned int failures);
+
+/* sess.c */
+extern bool rtrs_clt_fencing;
+struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params);
+void rtrs_clt_free(struct rtrs_clt *clt);
+int rtrs_clt_claim_name(struct rtrs_clt *clt);
+void rtrs_clt_release_name(struct rtrs_clt *clt);
+int rtrs_clt_connect_paths(struct rtrs_clt *clt,
+			   const struct rtrs_clt_params *params);
+void rtrs_clt_end_paths(struct rtrs_clt *clt);
+int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
+void rtrs_clt_remove_path(struct rtrs_clt_path *path);
 
 /* sysfs.c */
 int rtrs_clt_sysfs_init(void);
@@ -598,13 +660,8 @@ void rtrs_clt_sysfs_exit(void);
 void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt);
 int rtrs_clt_sysfs_add(struct rtrs_clt *clt);
 void rtrs_clt_sysfs_del(struct rtrs_clt *clt);
-void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path);
-int rtrs_clt_path_claim(struct rtrs_clt_path *path);
-int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path);
 #if IS_ENABLED(CONFIG_KUNIT)
 int rtrs_clt_parse_policy(const char *str);
 #endif
-int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path);
-void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path);
 
 #endif /* RTRS_CLT_H */

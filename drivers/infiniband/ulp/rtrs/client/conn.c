@@ -148,56 +148,6 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	return err;
 }
 
-/* Also false if @turn_ends was so long ago that it seems to come. */
-static bool rtrs_clt_turn_lasts(const struct rtrs_clt *clt)
-{
-	lockdep_assert_held(&clt->park_lock);
-	return clt->asking && time_in_range(clt->turn_ends, jiffies + 1, jiffies +
-					    msecs_to_jiffies(RTRS_CLT_TURN_MS));
-}
-
-/**
- * rtrs_clt_end_turn() - a path doesn't ask for the session, or has got it
- * @path: a path after rtrs_clt_take_turn()
- *
- * Context: process.
- */
-void rtrs_clt_end_turn(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-
-	spin_lock_irq(&clt->park_lock);
-	if (clt->asking == path->id)
-		clt->asking = 0;
-	spin_unlock_irq(&clt->park_lock);
-	wake_up_all(&clt->wait);
-}
-
-/**
- * rtrs_clt_accepted() - the server has given a path its first connection
- * @path: a path after rtrs_clt_read_rep()
- *
- * If the server has named the session, others may ask for it. If not, the next path
- * couldn't tell whether it is given the same one; so it waits, once more as long at most,
- * until this path is up, and then asks for no other.
- *
- * Context: process.
- */
-VISIBLE_IF_KUNIT void rtrs_clt_accepted(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-
-	if (path->sess_id) {
-		rtrs_clt_end_turn(path);
-		return;
-	}
-	spin_lock_irq(&clt->park_lock);
-	if (clt->asking == path->id)
-		WRITE_ONCE(clt->turn_ends,
-			   jiffies + msecs_to_jiffies(RTRS_CLT_TURN_MS));
-	spin_unlock_irq(&clt->park_lock);
-}
-
 static int rtrs_clt_established(struct rtrs_clt_con *con,
 				const struct rdma_conn_param *param)
 {
@@ -398,61 +348,6 @@ static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
 				  rtrs_clt_con_resolve);
 }
 
-/**
- * rtrs_clt_take_turn() - may a path ask the server for its first connection now?
- * @path: a path that is being connected
- *
- * If the session has no path, the server is to make it if need be. An in-tree server that
- * two paths ask for that at the same time makes it twice, and then uses memory that it has
- * freed (6.1). So each has its turn, in the order in which they came here, until it has got
- * the session, or has failed with nothing left unanswered, or for so long.
- *
- * Context: the path's work item; doesn't sleep.
- * Return: false if it has to wait. Else, if the path has the turn, @path->founds is set.
- */
-VISIBLE_IF_KUNIT bool rtrs_clt_take_turn(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-	unsigned int ms = READ_ONCE(clt->sess_id) ? RTRS_CLT_SHORT_TURN_MS :
-						    RTRS_CLT_TURN_MS;
-	bool waits;
-
-	spin_lock_irq(&clt->park_lock);
-	/* Who was the last to have the turn has counted itself before it ended that. */
-	waits = !READ_ONCE(clt->nr_up) &&
-		READ_ONCE(path->state) == RTRS_CLT_CONNECTING;
-	if (waits && clt->asking != path->id && list_empty(&path->asks))
-		list_add_tail(&path->asks, &clt->asks);
-	if (waits && list_is_first(&path->asks, &clt->asks) &&
-	    !rtrs_clt_turn_lasts(clt)) {
-		clt->asking = path->id;
-		WRITE_ONCE(clt->turn_ends, jiffies + msecs_to_jiffies(ms));
-	}
-	path->founds = waits && clt->asking == path->id;
-	if (!waits || path->founds)
-		list_del_init(&path->asks);
-	spin_unlock_irq(&clt->park_lock);
-	return !waits || path->founds;
-}
-
-static int rtrs_clt_await_turn(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-	long left;
-	int ret;
-
-	do {
-		left = READ_ONCE(clt->turn_ends) - jiffies;
-		left = clamp(left, 1L, (long)msecs_to_jiffies(RTRS_CLT_TURN_MS));
-	} while (!wait_event_idle_timeout(clt->wait, rtrs_clt_take_turn(path),
-					  left));
-	/* It may have been stopped meanwhile. */
-	ret = rtrs_clt_path_wait(path, 0);
-	if (ret)
-		rtrs_clt_end_turn(path);
-	return ret;
-}
-
 static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 				   unsigned int first, unsigned int end)
 {
@@ -482,47 +377,16 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_check_limits() - can a path do what its session needs?
- * @path: the path; a session's first one sets the limits, the others have to
- *	reach them
- *
- * Context: under clt->lock.
- * Return: 0 or -EINVAL.
- */
-int rtrs_clt_check_limits(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-	struct rtrs_clt_limits *limits = &clt->limits;
-
-	if (!clt->have_limits) {
-		limits->queue_depth = path->nr_slots;
-		limits->max_io_size = path->max_io_size;
-		limits->max_segments = path->max_segments;
-		limits->nr_queues = clt->nr_queues;
-		clt->have_limits = true;
-		return 0;
-	}
-	if (path->nr_slots >= limits->queue_depth &&
-	    path->max_io_size >= limits->max_io_size &&
-	    path->max_segments >= limits->max_segments)
-		return 0;
-	pr_err("%s: the path can do less than the session's first path\n",
-	       path->path.name);
-	return -EINVAL;
-}
-
-/**
- * rtrs_clt_cons_connect() - connect all connections of a path
+ * rtrs_clt_conn_resolve() - find the way to the server
  * @path: a path that is being connected
  *
- * Allocates the path's slots as well, once it is known how many there are.
+ * On return the path's source address is known.
  *
- * Context: process, the thread that connects it.
- * Return: 0 or a negative errno, -EEXIST if the session has a path between the
- * same addresses; rtrs_clt_cons_disconnect() and
+ * Context: the path's work item.
+ * Return: 0 or a negative errno; rtrs_clt_cons_disconnect() and
  * rtrs_clt_cons_destroy() undo it either way.
  */
-int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
+int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 {
 	unsigned int nr = path->clt->nr_queues + 1;
 	int ret;
@@ -534,24 +398,42 @@ int rtrs_clt_cons_connect(struct rtrs_clt_path *path)
 	if (ret)
 		return ret;
 	rtrs_clt_keep_src(path);
-	/* The server takes a second one for the first one's successor. */
-	ret = rtrs_clt_path_claim(path);
+	return 0;
+}
+
+/**
+ * rtrs_clt_conn_service() - connect the service connection
+ * @path: a path after rtrs_clt_conn_resolve()
+ *
+ * On return it is known what the server offers.
+ *
+ * Context: the path's work item.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_clt_conn_service(struct rtrs_clt_path *path)
+{
+	return rtrs_clt_cons_establish(path, 0, 1);
+}
+
+/**
+ * rtrs_clt_conn_io() - connect the other connections
+ * @path: a path after rtrs_clt_conn_service(); the receive for INFO_RSP is posted
+ *
+ * Context: the path's work item.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_clt_conn_io(struct rtrs_clt_path *path)
+{
+	unsigned int nr = path->clt->nr_queues + 1;
+	int ret;
+
+	ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_DEPTH - 1);
 	if (ret)
 		return ret;
-	ret = rtrs_clt_cons_establish(path, 0, 1);
-	/*
-	 * Nothing is due on the service connection before INFO_REQ, and how
-	 * much room its answer needs is only known now.
-	 */
-	if (!ret)
-		ret = rtrs_clt_info_alloc(path);
-	if (!ret)
-		ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_DEPTH - 1);
-	if (!ret)
-		ret = rtrs_clt_cons_resolve(path, 1, nr);
-	if (!ret)
-		ret = rtrs_clt_cons_establish(path, 1, nr);
-	return ret ?: rtrs_clt_slots_alloc(path);
+	ret = rtrs_clt_cons_resolve(path, 1, nr);
+	if (ret)
+		return ret;
+	return rtrs_clt_cons_establish(path, 1, nr);
 }
 
 /**

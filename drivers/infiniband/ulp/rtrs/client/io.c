@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests, from rtrs_clt_submit() to the answer.
+ * Requests on a path, from sending to the answer.
  *
  * In normal operation a write is one work request: RDMA WRITE WITH IMM of the
  * caller's data, from where it lies, and of the headers behind it, into the
@@ -23,8 +23,6 @@
  * then whatever request is left waits for another path; see failover.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/module.h>
 
 #include "clt.h"
 #include "trace.h"
@@ -395,8 +393,18 @@ static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
 	this_cpu_add(path->stats->bytes[write], bytes);
 }
 
-static int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
-			      bool last)
+/**
+ * rtrs_clt_send_over() - send a request over a path
+ * @path: the path
+ * @io: the request
+ * @last: nothing follows soon
+ *
+ * Context: any, RCU read side.
+ * Return: 0, -EBUSY if the queue is full, or the data can't be mapped for the device
+ * right now, or the errno of registering it.
+ */
+int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
+		       bool last)
 {
 	struct rtrs_clt_con *con = &path->cons[io->queue + 1];
 	struct rtrs_clt_slot *slot = path->slots[io->slot];
@@ -425,123 +433,3 @@ static int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io
 	rtrs_clt_slot_clear(path, slot);
 	return ret;
 }
-
-/**
- * rtrs_clt_send() - send a request over one of the paths
- * @clt: the session
- * @live: paths that take requests
- * @io: the request
- * @last: nothing follows soon
- *
- * One path whose queue is full does not stop the others.
- *
- * Context: any, RCU read side.
- * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
- * the device right now, or the errno of registering it.
- */
-int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
-		  struct rtrs_clt_io *io, bool last)
-{
-	struct rtrs_clt_path *first = rtrs_clt_pick_path(clt, live, io->queue);
-	unsigned int i;
-	int ret;
-
-	ret = rtrs_clt_send_over(first, io, last);
-	for (i = 0; unlikely(ret == -EBUSY) && i < live->nr; i++)
-		if (live->path[i] != first)
-			ret = rtrs_clt_send_over(live->path[i], io, last);
-	return ret;
-}
-
-static void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue)
-{
-	unsigned int i;
-
-	for (i = 0; i < live->nr; i++)
-		rtrs_con_flush(&live->path[i]->cons[queue + 1].con);
-}
-
-/**
- * rtrs_clt_submit() - send a request
- * @clt: the session
- * @io: the request
- * @last: nothing follows soon: send it and what waits for it. Without it the
- *	request may wait for rtrs_clt_commit() on its queue
- *
- * The request's io->done() is called once, perhaps before this returns, if and
- * only if this returns 0. When no path takes requests, or the one that it went over
- * dies, it waits for another, unless it is not to; see rtrs_clt_params.retry_ok.
- *
- * Context: any.
- * Return: 0; -ECONNABORTED if there is no path and it is not to wait for one; -ENOTCONN
- * if there has been none for too long; -EBUSY if the paths' queues are full, or the data
- * can't be mapped for the device, right now; or the errno of registering it. Of requests
- * on the same queue submitted before without @last none stays behind, whatever is
- * returned, if @last is set.
- */
-int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
-{
-	/* Once it is sent, the request may be done and gone at any time. */
-	const unsigned int queue = io->queue;
-	struct rtrs_clt_live *live;
-	int ret;
-
-	io->losses = 0;
-	trace_rtrs_clt_submit(clt->name, io);
-	rcu_read_lock();
-	do {
-		live = rcu_dereference(clt->live);
-		ret = likely(live) ? rtrs_clt_send(clt, live, io, last) :
-				     rtrs_clt_wait_for_path(clt, io);
-	} while (unlikely(ret == -EAGAIN));
-	/* Earlier ones of the batch may have gone to the other paths' chains. */
-	if (last && live && (live->nr > 1 || unlikely(ret)))
-		rtrs_clt_flush(live, queue);
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL_GPL(rtrs_clt_submit);
-
-/**
- * rtrs_clt_commit() - send what rtrs_clt_submit() held back
- * @clt: the session
- * @queue: on which queue
- *
- * Context: any.
- */
-void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
-{
-	struct rtrs_clt_live *live;
-
-	rcu_read_lock();
-	live = rcu_dereference(clt->live);
-	if (live)
-		rtrs_clt_flush(live, queue);
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(rtrs_clt_commit);
-
-/**
- * rtrs_clt_give_up() - a request took too long
- * @clt: the session
- * @io: the request, in flight, or done by now
- *
- * A request can't be taken back from the server alone: its path ends, and all
- * requests that are on it take another one, or wait.
- *
- * Context: any.
- */
-void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io)
-{
-	struct rtrs_clt_live *live;
-	unsigned int i;
-
-	rcu_read_lock();
-	live = rcu_dereference(clt->live);
-	for (i = 0; live && i < live->nr; i++)
-		if (live->path[i] == READ_ONCE(io->path))
-			rtrs_clt_path_error(&live->path[i]->path, -ETIMEDOUT,
-					    "a request stays unanswered");
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(rtrs_clt_give_up);

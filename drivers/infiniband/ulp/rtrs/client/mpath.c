@@ -119,181 +119,44 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 	return false;
 }
 
-/* The upper layer hears of each change before the next one can have an effect. */
-static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
-{
-	lockdep_assert_held(&clt->lock);
-	clt->link = ev;
-	queue_work(rtrs_clt_sess_wq, &clt->link_work);
-}
-
 /**
- * rtrs_clt_link_work() - tell the upper layer what became of the session
- * @work: in the session
- */
-void rtrs_clt_link_work(struct work_struct *work)
-{
-	struct rtrs_clt *clt = container_of(work, struct rtrs_clt, link_work);
-	enum rtrs_link_event ev;
-
-	mutex_lock(&clt->lock);
-	while (clt->opened && clt->told != clt->link) {
-		ev = clt->link;
-		clt->telling = true;
-		mutex_unlock(&clt->lock);
-		clt->link_event(clt->priv, ev);
-		mutex_lock(&clt->lock);
-		clt->telling = false;
-		clt->told = ev;
-	}
-	mutex_unlock(&clt->lock);
-}
-
-/**
- * rtrs_clt_same_session() - does a path lead to the session that the others are in?
- * @path: the path, connected
+ * rtrs_clt_send() - send a request over one of the paths
+ * @clt: the session
+ * @live: paths that take requests
+ * @io: the request
+ * @last: nothing follows soon
  *
- * A server that was started anew makes another session. Those with fencing give each an
- * id. Others may have made it for this path, if need be: then it can't be known to be the
- * one of those that have come up meanwhile, though by rtrs_clt_accepted() there are none
- * unless something took longer than a turn. The path's next try asks for theirs.
+ * One path whose queue is full does not stop the others.
  *
- * Context: under clt->lock; the session has paths.
+ * Context: any, RCU read side.
+ * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
+ * the device right now, or the errno of registering it.
  */
-VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
+int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
+		  struct rtrs_clt_io *io, bool last)
 {
-	if (path->sess_id || path->clt->sess_id)
-		return path->sess_id == path->clt->sess_id;
-	return !path->founds;
-}
-
-/*
- * Whether nothing stands against requests on a new path: -EAGAIN if something does
- * that is to be waited for.
- */
-static int rtrs_clt_may_go_live(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-
-	lockdep_assert_held(&clt->lock);
-	if (clt->nr_up) {
-		/* The others' session may be one that the server has lost, so they end. */
-		if (!rtrs_clt_same_session(path))
-			return -ESTALE;
-	} else if (clt->opened && (clt->telling || clt->told != clt->link)) {
-		return -EAGAIN;
-	} else if (rtrs_clt_unfenced(clt)) {
-		return -EAGAIN;
-	}
-	return rtrs_clt_check_limits(path);
-}
-
-/* What requests need is there; the first path begins a session with the server. */
-static int rtrs_clt_try_live(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
+	struct rtrs_clt_path *first = rtrs_clt_pick_path(clt, live, io->queue);
+	unsigned int i;
 	int ret;
 
-	mutex_lock(&clt->lock);
-	ret = rtrs_clt_may_go_live(path);
-	if (ret)
-		goto unlock;
-	/* From here on an error takes it down again, in the work item that we are in. */
-	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_UP, 0)) {
-		ret = -ECONNABORTED;
-		goto unlock;
-	}
-	ret = rtrs_clt_live_replace(clt, path, NULL);
-	if (ret)
-		goto unlock;
-	rtrs_hb_start(&path->path, &path->cons[0].con);
-	path->was_live = true;
-	WRITE_ONCE(clt->sess_id, path->sess_id);
-	/* Who waits for this is woken by the path's result. */
-	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
-	if (clt->nr_up == 1) {
-		rtrs_clt_set_limit(clt);
-		rtrs_clt_set_link(clt, RTRS_LINK_UP);
-	}
-unlock:
-	mutex_unlock(&clt->lock);
+	ret = rtrs_clt_send_over(first, io, last);
+	for (i = 0; unlikely(ret == -EBUSY) && i < live->nr; i++)
+		if (live->path[i] != first)
+			ret = rtrs_clt_send_over(live->path[i], io, last);
 	return ret;
 }
 
 /**
- * rtrs_clt_live_add() - a path is connected: let requests take it
- * @path: the path
+ * rtrs_clt_flush() - post what a queue's chains hold, on all paths
+ * @live: paths that take requests
+ * @queue: the queue
  *
- * The first one of a session that has lost all paths does not take any before the
- * upper layer has heard of that, and before what the lost ones have left behind on the
- * server is over: some of it may have failed here, and been made up for.
- *
- * Context: the path's work item.
- * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
- * leads to another session than they do, or may, -ETIMEDOUT, or why it ended meanwhile.
+ * Context: any, RCU read side.
  */
-int rtrs_clt_live_add(struct rtrs_clt_path *path)
+void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue)
 {
-	struct rtrs_clt *clt = path->clt;
-	int ret;
+	unsigned int i;
 
-	while ((ret = rtrs_clt_try_live(path)) == -EAGAIN) {
-		flush_work(&clt->link_work);
-		ret = rtrs_clt_fence_over(path);
-		if (ret)
-			return ret;
-	}
-	if (ret)
-		return ret;
-	/* What has waited for a path. */
-	rtrs_clt_look_after_fences(clt);
-	rtrs_clt_resume(clt);
-	return 0;
-}
-
-/**
- * rtrs_clt_live_del() - let no more requests take a path
- * @path: the path, whether it took any or not
- *
- * On return no rtrs_clt_submit() is on its way to it.
- *
- * Context: process, may sleep.
- */
-void rtrs_clt_live_del(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-	bool live;
-
-	mutex_lock(&clt->lock);
-	live = rtrs_clt_is_live(path);
-	if (live)
-		rtrs_clt_live_replace(clt, NULL, path);
-	mutex_unlock(&clt->lock);
-	if (live)
-		synchronize_rcu();
-}
-
-/**
- * rtrs_clt_live_gone() - a path has let go of its requests
- * @path: the path, whether it took any or not
- *
- * If it was the last one, this is the moment from which they wait for a path.
- *
- * Context: process, may sleep.
- */
-void rtrs_clt_live_gone(struct rtrs_clt_path *path)
-{
-	struct rtrs_clt *clt = path->clt;
-
-	if (!path->was_live)
-		return;
-	path->was_live = false;
-	mutex_lock(&clt->lock);
-	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
-	if (!clt->nr_up) {
-		clt->down_since = jiffies;
-		rtrs_clt_set_limit(clt);
-		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
-	}
-	mutex_unlock(&clt->lock);
+	for (i = 0; i < live->nr; i++)
+		rtrs_con_flush(&live->path[i]->cons[queue + 1].con);
 }

@@ -3,10 +3,8 @@
  * Life of a path.
  *
  * One work item of the path connects it, takes it down, and connects it again, so
- * none of these ever runs beside another. Whatever goes wrong, in whatever context,
- * calls rtrs_clt_path_error(), which does no more than move the state and see to it
- * that the work item runs, or wakes up if it is connecting. Whoever wants something
- * of a path moves its state too, and waits.
+ * none of these ever runs beside another. Whoever wants something of a path moves its
+ * state, see state.c, and waits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,171 +13,6 @@
 #include <linux/slab.h>
 
 #include "clt.h"
-#define CREATE_TRACE_POINTS
-#include "trace.h"
-
-/*
- * Where paths come up and go down, also when memory is short and a path is what
- * frees some.
- */
-struct workqueue_struct *rtrs_clt_wq;
-/* What waits for nothing but RCU and rtrs_clt.lock, and is waited for by paths. */
-struct workqueue_struct *rtrs_clt_sess_wq;
-
-/**
- * rtrs_clt_next_state() - the state table
- * @state: where a path is
- * @ev: what happens
- *
- * Return: where it goes; @state if the event means nothing to it.
- */
-enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
-					enum rtrs_clt_event ev)
-{
-	/* One more than the next state, so that 0 is what is missing. */
-	static const u8 next[RTRS_CLT_NR_STATES][RTRS_CLT_NR_EVENTS] = {
-		[RTRS_CLT_IDLE] = {
-			[RTRS_CLT_EV_WANT]	= RTRS_CLT_WAITING + 1,
-		},
-		[RTRS_CLT_WAITING] = {
-			[RTRS_CLT_EV_DUE]	= RTRS_CLT_CONNECTING + 1,
-			[RTRS_CLT_EV_STOP]	= RTRS_CLT_IDLE + 1,
-		},
-		[RTRS_CLT_CONNECTING] = {
-			[RTRS_CLT_EV_UP]	= RTRS_CLT_CONNECTED + 1,
-			[RTRS_CLT_EV_FAIL]	= RTRS_CLT_ENDING + 1,
-			[RTRS_CLT_EV_STOP]	= RTRS_CLT_CLOSING + 1,
-		},
-		[RTRS_CLT_CONNECTED] = {
-			[RTRS_CLT_EV_FAIL]	= RTRS_CLT_ENDING + 1,
-			[RTRS_CLT_EV_STOP]	= RTRS_CLT_CLOSING + 1,
-		},
-		[RTRS_CLT_ENDING] = {
-			[RTRS_CLT_EV_STOP]	= RTRS_CLT_CLOSING + 1,
-			[RTRS_CLT_EV_ENDED]	= RTRS_CLT_WAITING + 1,
-		},
-		[RTRS_CLT_CLOSING] = {
-			[RTRS_CLT_EV_WANT]	= RTRS_CLT_ENDING + 1,
-			[RTRS_CLT_EV_ENDED]	= RTRS_CLT_IDLE + 1,
-		},
-	};
-
-	return next[state][ev] ? next[state][ev] - 1 : state;
-}
-
-/* The one place where a path's state changes. */
-static bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
-				      enum rtrs_clt_event ev, int err)
-{
-	enum rtrs_clt_state old = path->state;
-	enum rtrs_clt_state new = rtrs_clt_next_state(old, ev);
-
-	lockdep_assert_held(&path->state_lock);
-	if (new == old)
-		return false;
-	/* What follows from the end of a path is no reason for it. */
-	if (old == RTRS_CLT_CONNECTING || old == RTRS_CLT_CONNECTED)
-		path->err = err;
-	WRITE_ONCE(path->state, new);
-	trace_rtrs_clt_path_state(path->path.name, old, new, err);
-	/* In other states the work item runs, or is due later. */
-	if (old == RTRS_CLT_CONNECTED || old == RTRS_CLT_IDLE)
-		mod_delayed_work(rtrs_clt_wq, &path->work, 0);
-	wake_up_all(&path->wait);
-	wake_up_all(&path->clt->wait);
-	return true;
-}
-
-/**
- * rtrs_clt_path_move() - let something happen to a path
- * @path: the path
- * @ev: what happened
- * @err: why, for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP
- *
- * Context: any.
- * Return: true if the event changed the state.
- */
-bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
-			int err)
-{
-	unsigned long flags;
-	bool moved;
-
-	spin_lock_irqsave(&path->state_lock, flags);
-	moved = rtrs_clt_path_move_locked(path, ev, err);
-	spin_unlock_irqrestore(&path->state_lock, flags);
-	return moved;
-}
-
-/**
- * rtrs_clt_path_error() - a path can't go on
- * @p: the path
- * @err: negative errno
- * @why: for the log
- *
- * Context: any, any number of times.
- */
-void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
-{
-	struct rtrs_clt_path *path = to_clt_path(p);
-	bool again = READ_ONCE(path->state) == RTRS_CLT_CONNECTING &&
-		     READ_ONCE(path->logged) == err;
-
-	/* One that is tried again and again says the same only once. */
-	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, err) || again)
-		return;
-	WRITE_ONCE(path->logged, err);
-	pr_err("%s: path ends: %s (%pe)\n", p->name, why, ERR_PTR(err));
-}
-
-/**
- * rtrs_clt_path_step_done() - a connection has finished the step at hand
- * @path: its path
- *
- * Context: any.
- */
-void rtrs_clt_path_step_done(struct rtrs_clt_path *path)
-{
-	if (atomic_dec_and_test(&path->nr_pending))
-		wake_up_all(&path->wait);
-}
-
-/* What handlers wrote before their step was done is read after this. */
-static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
-{
-	return !atomic_read_acquire(&path->nr_pending) ||
-	       READ_ONCE(path->state) != RTRS_CLT_CONNECTING;
-}
-
-static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
-{
-	int ret;
-
-	spin_lock_irq(&path->state_lock);
-	ret = path->state == RTRS_CLT_CONNECTING ? 0 : path->err;
-	spin_unlock_irq(&path->state_lock);
-	return ret;
-}
-
-/**
- * rtrs_clt_path_wait() - wait until all have finished the step at hand
- * @path: the path; path->nr_pending was set before the step was started
- * @timeout_ms: for how long
- *
- * Context: the path's work item.
- * Return: 0, the errno of what went wrong, or -ETIMEDOUT.
- */
-int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms)
-{
-	long left = msecs_to_jiffies(timeout_ms);
-	int ret;
-
-	left = wait_event_idle_timeout(path->wait, rtrs_clt_path_woken(path), left);
-	ret = rtrs_clt_path_failed(path);
-	if (ret)
-		return ret;
-	return left ? 0 : -ETIMEDOUT;
-}
 
 /**
  * rtrs_clt_backoff() - how long to wait before the next try
@@ -200,7 +33,45 @@ unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 	return ms / 2 + get_random_u32_below(ms / 2 + 1);
 }
 
-/* Set up anew what a connect needs; the path holds nothing from before. */
+/**
+ * rtrs_clt_path_claim_locked() - be the session's only path between these addresses
+ * @path: the path
+ *
+ * Context: process, under clt->lock.
+ * Return: 0, or -EEXIST.
+ */
+int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
+{
+	char str[RTRS_PATH_STR_LEN];
+	struct rtrs_clt_path *other;
+
+	lockdep_assert_held(&path->clt->lock);
+	rtrs_addr_format(&path->addr, str, sizeof(str));
+	list_for_each_entry(other, &path->clt->paths, entry)
+		if (other != path && !strcmp(other->addr_str, str))
+			return -EEXIST;
+	strscpy(path->addr_str, str, sizeof(path->addr_str));
+	return 0;
+}
+
+/**
+ * rtrs_clt_path_claim() - the same, when the source address is known
+ * @path: the path
+ *
+ * Context: the path's work item.
+ * Return: 0, or -EEXIST.
+ */
+int rtrs_clt_path_claim(struct rtrs_clt_path *path)
+{
+	int ret;
+
+	mutex_lock(&path->clt->lock);
+	ret = rtrs_clt_path_claim_locked(path);
+	mutex_unlock(&path->clt->lock);
+	return ret;
+}
+
+/* Set up what a connect needs; the path holds nothing from before. */
 static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
@@ -224,22 +95,42 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	return 0;
 }
 
+/* Showing paths is up to sysfs. */
+static int rtrs_clt_path_show(struct rtrs_clt_path *path)
+{
+	return path->clt->view->show(path);
+}
+
 static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 {
+	/*
+	 * A server takes a second path between the same addresses for the first one's
+	 * successor, so that is ruled out before it hears of this one. INFO_RSP is the
+	 * first message on the service connection, so its receive is the first; how
+	 * large it is depends on what the server offers.
+	 */
+	static int (*const steps[])(struct rtrs_clt_path *path) = {
+		rtrs_clt_path_begin,
+		rtrs_clt_conn_resolve,
+		rtrs_clt_path_claim,
+		rtrs_clt_conn_service,
+		rtrs_clt_info_alloc,
+		rtrs_clt_conn_io,
+		rtrs_clt_slots_alloc,
+		rtrs_clt_info_exchange,
+		rtrs_clt_path_show,
+		rtrs_clt_live_add,
+	};
+	unsigned int i;
 	int ret;
 
-	ret = rtrs_clt_path_begin(path);
-	if (!ret)
-		ret = rtrs_clt_cons_connect(path);
-	if (!ret)
-		ret = rtrs_clt_info_exchange(path);
-	if (!ret)
-		ret = rtrs_clt_path_sysfs_add(path);
-	if (!ret)
-		ret = rtrs_clt_live_add(path);
-	if (!ret)
-		rtrs_clt_end_turn(path);
-	return ret;
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		ret = steps[i](path);
+		if (ret)
+			return ret;
+	}
+	rtrs_clt_end_turn(path);
+	return 0;
 }
 
 /* A try has come to its end. */
@@ -329,7 +220,7 @@ static void rtrs_clt_path_work(struct work_struct *work)
 	case RTRS_CLT_CLOSING:
 		rtrs_clt_path_end(path);
 		/* Shown even though it has never been up, so that it can be removed. */
-		rtrs_clt_path_sysfs_add(path);
+		rtrs_clt_path_show(path);
 		if (ret)
 			rtrs_clt_path_result(path, ret);
 		rtrs_clt_path_retry(path);
@@ -492,8 +383,18 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	init_waitqueue_head(&path->wait);
 	INIT_DELAYED_WORK(&path->work, rtrs_clt_path_work);
 	xa_init(&path->mrs);
-	rtrs_clt_path_sysfs_init(path);
+	kobject_init(&path->kobj, clt->view->ktype);
 	return path;
+}
+
+/**
+ * rtrs_clt_path_free() - free a path
+ * @path: a path that nobody has a reference of any more
+ */
+void rtrs_clt_path_free(struct rtrs_clt_path *path)
+{
+	free_percpu(path->stats);
+	kfree(path);
 }
 
 /**
@@ -509,7 +410,7 @@ void rtrs_clt_path_destroy(struct rtrs_clt_path *path)
 	path->gone = true;
 	spin_unlock_irq(&path->state_lock);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	rtrs_clt_path_sysfs_hide(path);
+	path->clt->view->hide(path);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
 	wait_event(path->wait, READ_ONCE(path->state) == RTRS_CLT_IDLE);
 	cancel_delayed_work_sync(&path->work);

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sessions: open and close.
+ * Sessions: their names, and the paths they have.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include "clt.h"
-
-MODULE_DESCRIPTION("RTRS client");
-MODULE_LICENSE("GPL");
-MODULE_VERSION(RTRS_DRV_VERSION);
 
 bool rtrs_clt_fencing = true;
 module_param_named(fencing, rtrs_clt_fencing, bool, 0644);
@@ -22,7 +18,14 @@ MODULE_PARM_DESC(fencing,
 static DEFINE_MUTEX(rtrs_clt_lock);
 static LIST_HEAD(rtrs_clt_list);
 
-static int rtrs_clt_list_add(struct rtrs_clt *clt)
+/**
+ * rtrs_clt_claim_name() - be the only session of this name
+ * @clt: a new session
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -EEXIST.
+ */
+int rtrs_clt_claim_name(struct rtrs_clt *clt)
 {
 	struct rtrs_clt *other;
 	int ret = 0;
@@ -37,7 +40,13 @@ static int rtrs_clt_list_add(struct rtrs_clt *clt)
 	return ret;
 }
 
-static void rtrs_clt_list_del(struct rtrs_clt *clt)
+/**
+ * rtrs_clt_release_name() - another session may have this name
+ * @clt: a session after rtrs_clt_claim_name()
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_clt_release_name(struct rtrs_clt *clt)
 {
 	mutex_lock(&rtrs_clt_lock);
 	list_del(&clt->entry);
@@ -188,9 +197,17 @@ static int rtrs_clt_wait_tried(struct rtrs_clt *clt)
 	}
 }
 
-/* Makes all paths and has them connected; it takes one to have a session. */
-static int rtrs_clt_connect_paths(struct rtrs_clt *clt,
-				  const struct rtrs_clt_params *params)
+/**
+ * rtrs_clt_connect_paths() - make a session's first paths, and have them connected
+ * @clt: the session
+ * @params: which paths
+ *
+ * Context: process, may sleep; a signal ends it early.
+ * Return: 0 when one of them is connected and all have been tried, or for long enough;
+ * or a negative errno, see rtrs_clt_open().
+ */
+int rtrs_clt_connect_paths(struct rtrs_clt *clt,
+			   const struct rtrs_clt_params *params)
 {
 	struct rtrs_clt_path *path;
 	unsigned int i;
@@ -217,7 +234,23 @@ static void rtrs_clt_defaults(struct rtrs_clt *clt)
 	clt->unfenced_ms = RTRS_CLT_UNFENCED_MS;
 }
 
-static struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
+/**
+ * rtrs_clt_free() - free a session
+ * @clt: a session that nobody has a reference of any more
+ */
+void rtrs_clt_free(struct rtrs_clt *clt)
+{
+	free_percpu(clt->turn);
+	kfree(clt);
+}
+
+/**
+ * rtrs_clt_alloc() - allocate a session
+ * @params: what it is to be
+ *
+ * Return: the session, without paths, or an ERR_PTR().
+ */
+struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 {
 	struct rtrs_clt *clt;
 
@@ -247,60 +280,10 @@ static struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	INIT_LIST_HEAD(&clt->asks);
 	INIT_WORK(&clt->link_work, rtrs_clt_link_work);
 	rtrs_clt_failover_init(clt);
+	rtrs_clt_fence_init(clt);
 	rtrs_clt_defaults(clt);
-	rtrs_clt_sysfs_init_sess(clt);
 	return clt;
 }
-
-/**
- * rtrs_clt_open() - open a session with a server
- * @params: what it is to be; not needed any more on return
- *
- * Context: process, may sleep; a fatal or any other signal ends it early.
- * Return: the session, when one of its paths is connected and all have been tried, or
- * for long enough; the others are tried again and again. Or an ERR_PTR(): -EINVAL,
- * -ENOMEM, -EEXIST if a session of that name is open or two paths are the same, -EINTR,
- * or why the first path could not be connected, such as -EHOSTUNREACH, -ECONNREFUSED,
- * -ETIMEDOUT, -EPROTO.
- */
-struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
-{
-	struct rtrs_clt *clt;
-	int ret;
-
-	if (!rtrs_name_valid(params->sessname) || !params->nr_queues ||
-	    params->nr_queues >= RTRS_MAX_CONS || !params->nr_paths ||
-	    params->nr_paths > RTRS_MAX_PATHS)
-		return ERR_PTR(-EINVAL);
-	clt = rtrs_clt_alloc(params);
-	if (IS_ERR(clt))
-		return clt;
-	ret = rtrs_clt_list_add(clt);
-	if (ret)
-		goto put_dev;
-	ret = rtrs_clt_sysfs_add(clt);
-	if (ret)
-		goto list_del;
-	ret = rtrs_clt_connect_paths(clt, params);
-	if (ret) {
-		rtrs_clt_close(clt);
-		return ERR_PTR(ret);
-	}
-	mutex_lock(&clt->lock);
-	clt->told = RTRS_LINK_UP;
-	clt->opened = true;
-	mutex_unlock(&clt->lock);
-	/* It may be down by now. */
-	queue_work(rtrs_clt_sess_wq, &clt->link_work);
-	return clt;
-
-list_del:
-	rtrs_clt_list_del(clt);
-put_dev:
-	put_device(&clt->dev);
-	return ERR_PTR(ret);
-}
-EXPORT_SYMBOL_GPL(rtrs_clt_open);
 
 /* A path that nobody is removing yet. */
 static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
@@ -318,15 +301,14 @@ static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_close() - close a session
- * @clt: the session; the caller submits nothing to it any more, and does not resume it
+ * rtrs_clt_end_paths() - end all paths of a session, and get no more
+ * @clt: the session
  *
- * Requests in flight, or that wait, are completed with -ECONNABORTED. No link_event()
- * is called after this has begun to end paths, and none runs when it returns.
+ * No link_event() is called after this has begun to end paths.
  *
- * Context: process, may sleep; not from link_event() or a request's done().
+ * Context: process, may sleep.
  */
-void rtrs_clt_close(struct rtrs_clt *clt)
+void rtrs_clt_end_paths(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_path *path;
 
@@ -345,18 +327,14 @@ void rtrs_clt_close(struct rtrs_clt *clt)
 		rtrs_clt_remove_path(path);
 		kobject_put(&path->kobj);
 	}
-	/* Others may be removed by somebody else. */
+	/* Others may be removed by somebody else, who drops the lock after the count. */
 	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
 	mutex_lock(&clt->lock);
 	mutex_unlock(&clt->lock);
 	cancel_work_sync(&clt->link_work);
+	rtrs_clt_fence_exit(clt);
 	rtrs_clt_failover_exit(clt);
-	rtrs_clt_sysfs_del(clt);
-	/* Only now may the name be used again. */
-	rtrs_clt_list_del(clt);
-	put_device(&clt->dev);
 }
-EXPORT_SYMBOL_GPL(rtrs_clt_close);
 
 /* No source means any. */
 static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
@@ -407,48 +385,3 @@ void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits)
 	*limits = clt->limits;
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_limits);
-
-static void rtrs_clt_destroy_wqs(void)
-{
-	if (rtrs_clt_wq)
-		destroy_workqueue(rtrs_clt_wq);
-	if (rtrs_clt_sess_wq)
-		destroy_workqueue(rtrs_clt_sess_wq);
-}
-
-/*
- * None of them waits behind another, unless there are more than a queue may run at a time,
- * or no memory for threads: then one thread does them all.
- */
-static int rtrs_clt_alloc_wqs(void)
-{
-	unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
-
-	rtrs_clt_wq = alloc_workqueue("rtrs-client", flags,
-				      WQ_UNBOUND_MAX_ACTIVE);
-	rtrs_clt_sess_wq = alloc_workqueue("rtrs-clt-sess", flags,
-					   WQ_UNBOUND_MAX_ACTIVE);
-	return rtrs_clt_wq && rtrs_clt_sess_wq ? 0 : -ENOMEM;
-}
-
-static int __init rtrs_clt_init(void)
-{
-	int ret;
-
-	ret = rtrs_clt_alloc_wqs();
-	if (!ret)
-		ret = rtrs_clt_sysfs_init();
-	if (ret)
-		rtrs_clt_destroy_wqs();
-	return ret;
-}
-module_init(rtrs_clt_init);
-
-static void __exit rtrs_clt_exit(void)
-{
-	rtrs_clt_sysfs_exit();
-	rtrs_clt_destroy_wqs();
-	/* Arrays of paths may still wait for their grace period. */
-	rcu_barrier();
-}
-module_exit(rtrs_clt_exit);

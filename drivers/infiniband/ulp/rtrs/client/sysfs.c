@@ -19,8 +19,7 @@ static void rtrs_clt_dev_release(struct device *dev)
 {
 	struct rtrs_clt *clt = container_of(dev, struct rtrs_clt, dev);
 
-	free_percpu(clt->turn);
-	kfree(clt);
+	rtrs_clt_free(clt);
 }
 
 static struct rtrs_clt *to_clt(struct device *dev)
@@ -263,8 +262,7 @@ static void rtrs_clt_path_release(struct kobject *kobj)
 	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
 						  kobj);
 
-	free_percpu(path->stats);
-	kfree(path);
+	rtrs_clt_path_free(path);
 }
 
 #define RTRS_CLT_PATH_ATTR(_name) \
@@ -494,54 +492,7 @@ static const struct kobj_type rtrs_clt_path_type = {
 	.release = rtrs_clt_path_release,
 };
 
-/**
- * rtrs_clt_path_sysfs_init() - make a path freeable
- * @path: a new path; kobject_put() frees it from now on
- */
-void rtrs_clt_path_sysfs_init(struct rtrs_clt_path *path)
-{
-	kobject_init(&path->kobj, &rtrs_clt_path_type);
-}
-
-/**
- * rtrs_clt_path_claim_locked() - be the session's only path between these addresses
- * @path: the path
- *
- * Context: process, under clt->lock.
- * Return: 0, or -EEXIST.
- */
-int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
-{
-	char str[RTRS_PATH_STR_LEN];
-	struct rtrs_clt_path *other;
-
-	lockdep_assert_held(&path->clt->lock);
-	rtrs_addr_format(&path->addr, str, sizeof(str));
-	list_for_each_entry(other, &path->clt->paths, entry)
-		if (other != path && !strcmp(other->addr_str, str))
-			return -EEXIST;
-	strscpy(path->addr_str, str, sizeof(path->addr_str));
-	return 0;
-}
-
-/**
- * rtrs_clt_path_claim() - the same, when the source address is known
- * @path: the path
- *
- * Context: the path's work item.
- * Return: 0, or -EEXIST.
- */
-int rtrs_clt_path_claim(struct rtrs_clt_path *path)
-{
-	int ret;
-
-	mutex_lock(&path->clt->lock);
-	ret = rtrs_clt_path_claim_locked(path);
-	mutex_unlock(&path->clt->lock);
-	return ret;
-}
-
-static int rtrs_clt_path_show(struct rtrs_clt_path *path)
+static int rtrs_clt_path_name(struct rtrs_clt_path *path)
 {
 	struct kobject *parent = path->clt->paths_kobj;
 	int ret;
@@ -559,14 +510,8 @@ static int rtrs_clt_path_show(struct rtrs_clt_path *path)
 	return kobject_rename(&path->kobj, path->addr_str);
 }
 
-/**
- * rtrs_clt_path_sysfs_add() - show a path, by the addresses that are known
- * @path: the path
- *
- * Context: the path's work item.
- * Return: 0, also if it is shown already, or a negative errno.
- */
-int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
+/* See struct rtrs_clt_view. */
+static int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 {
 	int ret;
 
@@ -576,18 +521,13 @@ int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 			sizeof(path->hca_name));
 		path->hca_port = path->cons[0].con.cm_id->port_num;
 	}
-	ret = rtrs_clt_path_show(path);
+	ret = rtrs_clt_path_name(path);
 	mutex_unlock(&path->clt->lock);
 	return ret;
 }
 
-/**
- * rtrs_clt_path_sysfs_hide() - hide a path
- * @path: the path, gone: it isn't shown again
- *
- * On return nobody uses its files.
- */
-void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
+/* The same. */
+static void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
 {
 	bool shown;
 
@@ -599,12 +539,19 @@ void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
 		kobject_del(&path->kobj);
 }
 
+static const struct rtrs_clt_view rtrs_clt_sysfs_view = {
+	.ktype = &rtrs_clt_path_type,
+	.show = rtrs_clt_path_sysfs_add,
+	.hide = rtrs_clt_path_sysfs_hide,
+};
+
 /**
  * rtrs_clt_sysfs_init_sess() - make a session freeable
  * @clt: a new session; the last reference of its device frees it from now on
  */
 void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt)
 {
+	clt->view = &rtrs_clt_sysfs_view;
 	clt->dev.class = &rtrs_clt_class;
 	device_initialize(&clt->dev);
 }
