@@ -79,13 +79,39 @@ static void io_is_on_the_wire_as_written_down(struct kunit *test)
 
 static void sess_info_is_on_the_wire_as_written_down(struct kunit *test)
 {
-	static const u8 bytes[36] = { 0, 0, 0, 0, 2 };
+	static const u8 bytes[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4, 3, 2, 1 };
 	struct rnbd_msg_sess_info msg;
 
 	memset(&msg, 0x5a, sizeof(msg));
-	rnbd_clt_fill_sess_info(&msg);
+	rnbd_clt_fill_sess_info(&msg, 0x01020304);
 	KUNIT_EXPECT_EQ(test, sizeof(msg), sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&msg, bytes, sizeof(bytes)), 0);
+}
+
+static const struct granted_case {
+	const char *desc;
+	u32 granted;
+	u8 rsp[8];
+} granted_cases[] = {
+	{ "write zeroes", BIT(0), { 1, 0, 0, 0, 4, 3, 2, 1 } },
+	{ "none", 0, { 0, 0, 0, 0, 4, 3, 2, 1 } },
+	{ "what was not offered", BIT(0), { 0xff, 0xff, 0xff, 0xff, 4, 3, 2, 1 } },
+	{ "no cookie", 0, { 1, 0, 0, 0, 0, 0, 0, 0 } },
+	{ "another cookie", 0, { 1, 0, 0, 0, 4, 3, 2, 2 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(granted_cases, granted_cases, desc);
+
+/* The rest of the answer is what some server has left in its memory. */
+static void features_need_the_cookie(struct kunit *test)
+{
+	const struct granted_case *c = test->param_value;
+	struct rnbd_msg_sess_info msg, rsp;
+
+	rnbd_clt_fill_sess_info(&msg, 0x01020304);
+	memset(&rsp, 0x5a, sizeof(rsp));
+	memcpy((u8 *)&rsp + 8, c->rsp, sizeof(c->rsp));
+	KUNIT_EXPECT_EQ(test, rnbd_clt_granted(&msg, &rsp), c->granted);
 }
 
 static const struct open_case {
@@ -302,6 +328,7 @@ static void request_never_ends_with_another_status(struct kunit *test)
 static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(io_is_on_the_wire_as_written_down, msg_cases_gen_params),
 	KUNIT_CASE(sess_info_is_on_the_wire_as_written_down),
+	KUNIT_CASE_PARAM(features_need_the_cookie, granted_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_on_the_wire_as_written_down, open_cases_gen_params),
 	KUNIT_CASE(open_of_the_longest_name_keeps_its_end),
 	KUNIT_CASE(close_is_on_the_wire_as_written_down),

@@ -67,6 +67,7 @@ static int limits_init(struct kunit *test)
 		return -ENOMEM;
 	t->sess.limits.max_io_size = 126976;
 	t->sess.limits.max_segments = 32;
+	t->sess.features = RNBD_FEATURE_WRITE_ZEROES;
 	t->dev.sess = &t->sess;
 	memcpy(&t->rsp, open_rsp, sizeof(open_rsp));
 	test->priv = t;
@@ -186,6 +187,19 @@ static void limits_are_made_of_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.virt_boundary_mask, 4095);
 }
 
+/* To an old server, operation 5 is another one. */
+static void write_zeroes_need_a_server_that_knows_them(struct kunit *test)
+{
+	struct limits_test *t = test->priv;
+	struct queue_limits lim = { };
+
+	t->sess.features = ~RNBD_FEATURE_WRITE_ZEROES;
+	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
+	KUNIT_EXPECT_EQ(test, lim.max_write_zeroes_sectors, 0);
+	KUNIT_EXPECT_EQ(test, lim.max_hw_discard_sectors, 32768);
+}
+
 /* All but the header, the device's id and its size. */
 static void limits_are_the_same_if_the_answer_is(struct kunit *test)
 {
@@ -204,6 +218,7 @@ static struct kunit_case rnbd_clt_limits_cases[] = {
 	KUNIT_CASE_PARAM(answer_is_checked, check_cases_gen_params),
 	KUNIT_CASE(capacity_is_one_that_a_file_can_have),
 	KUNIT_CASE_PARAM(limits_are_made_of_the_answer, fill_cases_gen_params),
+	KUNIT_CASE(write_zeroes_need_a_server_that_knows_them),
 	KUNIT_CASE(limits_are_the_same_if_the_answer_is),
 	{}
 };

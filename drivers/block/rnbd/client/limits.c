@@ -25,14 +25,15 @@ bool rnbd_clt_nsectors_ok(u64 nsectors)
 }
 
 /**
- * rnbd_clt_check_rsp() - check what can't be put right
+ * rnbd_clt_check_rsp() - check the answer to an open
  * @dev: device; if it has a disk, its block size has to stay
- * @rsp: answer to RNBD_MSG_OPEN
+ * @rsp: answer to RNBD_MSG_OPEN; write zeroes are taken out of it if the server may
+ *	be one that would do something else
  *
  * Return: 0, or a negative errno after a message.
  */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
-		       const struct rnbd_msg_open_rsp *rsp)
+		       struct rnbd_msg_open_rsp *rsp)
 {
 	u32 lbs = le16_to_cpu(rsp->logical_block_size);
 	u64 nsectors = le64_to_cpu(rsp->nsectors);
@@ -55,6 +56,8 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 			     nsectors);
 		return -EFBIG;
 	}
+	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_WRITE_ZEROES))
+		rsp->max_write_zeroes_sectors = 0;
 	return 0;
 }
 

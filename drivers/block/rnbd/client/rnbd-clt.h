@@ -40,6 +40,9 @@
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
 
+/* What we offer to a server. */
+#define RNBD_CLT_FEATURES	RNBD_FEATURE_WRITE_ZEROES
+
 /**
  * struct rnbd_clt_sess - a session with a server
  * @list: in the list of sessions, under rnbd_clt_sessions_lock
@@ -55,7 +58,8 @@
  * @admin_q: queue for requests about devices
  * @wq: where devices are opened again, also when it is they who free memory. Not
  *	shared, as many that hang on one server would keep those of others waiting
- * @info_lock: held by who introduces us to the server
+ * @info_lock: held while we introduce ourselves to the server
+ * @features: what it granted then, RNBD_FEATURE_*; written under @info_lock
  * @lock: guards what follows, and the fields of the devices named there
  * @downs: how often the session has lost its last path; read without the lock, too
  * @up: it has a path, for all that we have been told
@@ -81,6 +85,7 @@ struct rnbd_clt_sess {
 
 	/* see above */
 	struct mutex info_lock;
+	u32 features;
 
 	/* see above */
 	spinlock_t lock;
@@ -212,7 +217,9 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
 					const struct rtrs_addr *paths,
 					unsigned int nr_paths);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
-void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg);
+void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
+u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
+		     const struct rnbd_msg_sess_info *rsp);
 unsigned int rnbd_clt_sess_downs(struct rnbd_clt_sess *sess);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
@@ -237,7 +244,7 @@ int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 
 /* limits.c */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
-		       const struct rnbd_msg_open_rsp *rsp);
+		       struct rnbd_msg_open_rsp *rsp);
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim);

@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -82,13 +83,34 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 /**
  * rnbd_clt_fill_sess_info() - write a message that introduces this client
  * @msg: message
+ * @cookie: random number, not 0
  */
-void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg)
+void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie)
 {
 	*msg = (struct rnbd_msg_sess_info) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO),
 		.ver = RNBD_VER_MAJOR,
+		.features = cpu_to_le32(RNBD_CLT_FEATURES),
+		.cookie = cpu_to_le32(cookie),
 	};
+}
+
+/**
+ * rnbd_clt_granted() - which features a server has granted
+ * @msg: message that was sent
+ * @rsp: its answer
+ *
+ * A server that knows of no features answers with whatever its memory holds there, but
+ * not with our cookie.
+ *
+ * Return: RNBD_FEATURE_*, a subset of those offered.
+ */
+u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
+		     const struct rnbd_msg_sess_info *rsp)
+{
+	if (rsp->cookie != msg->cookie)
+		return 0;
+	return le32_to_cpu(rsp->features & msg->features);
 }
 
 static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int downs)
@@ -100,13 +122,15 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int downs)
 	if (!rsp)
 		return -ENOMEM;
 
-	rnbd_clt_fill_sess_info(&msg);
+	rnbd_clt_fill_sess_info(&msg, get_random_u32() | 1);
 	err = rnbd_clt_admin(sess, downs, &msg, sizeof(msg), rsp, sizeof(*rsp));
 	if (!err && rsp->hdr.type != cpu_to_le16(RNBD_MSG_SESS_INFO_RSP))
 		err = -EPROTO;
 	if (err)
 		pr_err("%s: exchange of versions failed: %pe\n", sess->name,
 		       ERR_PTR(err));
+	else
+		WRITE_ONCE(sess->features, rnbd_clt_granted(&msg, rsp));
 	kfree(rsp);
 	return err;
 }

@@ -82,19 +82,33 @@ struct rnbd_msg_hdr {
 	__le16 reserved;
 };
 
+/* &rnbd_msg_sess_info.features: RNBD_OP_WRITE_ZEROES is what its name says */
+#define RNBD_FEATURE_WRITE_ZEROES	BIT(0)
+/* For messages to the client about a device that has grown; not defined yet. */
+#define RNBD_FEATURE_RESIZE_EVENT	BIT(1)
+
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
  * @hdr: header
  * @ver: major version of the sender
  * @reserved: 0
+ * @features: RNBD_FEATURE_*: what the client offers, and what the server grants of
+ *	that
+ * @cookie: a random number other than 0; features are granted only by an answer that
+ *	has the same. A server that knows of no features may leave anything here
+ * @reserved2: 0
  */
 struct rnbd_msg_sess_info {
 	struct rnbd_msg_hdr hdr;
 	u8 ver;
-	u8 reserved[31];
+	u8 reserved[3];
+	__le32 features;
+	__le32 cookie;
+	u8 reserved2[20];
 };
 
 static_assert(sizeof(struct rnbd_msg_sess_info) == 36);
+static_assert(offsetof(struct rnbd_msg_sess_info, features) == 8);
 
 /**
  * struct rnbd_msg_open - RNBD_MSG_OPEN

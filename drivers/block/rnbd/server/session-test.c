@@ -72,6 +72,40 @@ static void sess_info_is_answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ((u8 *)t->op.data)[c->data_len], 0x5a);
 }
 
+static const struct feature_case {
+	const char *desc;
+	u32 offered;
+	u32 cookie;
+	u32 granted;
+} feature_cases[] = {
+	{ "none", 0, 0x12345678, 0 },
+	{ "write zeroes", BIT(0), 0x12345678, BIT(0) },
+	{ "all bits", U32_MAX, 1, BIT(0) },
+	{ "no cookie", BIT(0), 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(feature_cases, feature_cases, desc);
+
+static void features_are_granted(struct kunit *test)
+{
+	const struct feature_case *c = test->param_value;
+	struct session_test *t = test->priv;
+	__le32 offered[] = { cpu_to_le32(c->offered), cpu_to_le32(c->cookie) };
+	__le32 granted[] = { cpu_to_le32(c->granted), cpu_to_le32(c->cookie) };
+	u8 answer[36] = { 1, 0, 0, 0, 2 };
+
+	t->op.data = kunit_kzalloc(test, sizeof(answer), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->op.data);
+	t->op.msg[4] = 2;
+	memcpy(t->op.msg + 8, offered, sizeof(offered));
+	t->op.msg_len = 36;
+	t->op.dir = FROM;
+	t->op.data_len = 36;
+	KUNIT_ASSERT_EQ(test, rnbd_srv_sess_info(&t->op), 0);
+	memcpy(answer + 8, granted, sizeof(granted));
+	KUNIT_EXPECT_EQ(test, memcmp(t->op.data, answer, sizeof(answer)), 0);
+}
+
 static const struct open_case {
 	const char *desc;
 	int ret;
@@ -132,6 +166,7 @@ static void open_without_a_name_s_end_is_refused(struct kunit *test)
 
 static struct kunit_case rnbd_srv_session_cases[] = {
 	KUNIT_CASE_PARAM(sess_info_is_answered, info_cases_gen_params),
+	KUNIT_CASE_PARAM(features_are_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_checked, open_cases_gen_params),
 	KUNIT_CASE(open_without_a_name_s_end_is_refused),
 	{}

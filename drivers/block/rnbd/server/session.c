@@ -62,6 +62,13 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	kref_put(&sess->kref, rnbd_srv_sess_free);
 }
 
+/* What is granted of the features that a client offers. */
+static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
+{
+	return msg->cookie ?
+	       le32_to_cpu(msg->features) & RNBD_FEATURE_WRITE_ZEROES : 0;
+}
+
 /**
  * rnbd_srv_sess_info() - handle RNBD_MSG_SESS_INFO
  * @op: the request; the answer is written to its data
@@ -82,6 +89,8 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 	*rsp = (struct rnbd_msg_sess_info) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO_RSP),
 		.ver = sess->ver,
+		.features = cpu_to_le32(rnbd_srv_features(msg)),
+		.cookie = msg->cookie,
 	};
 	return 0;
 }
