@@ -31,6 +31,7 @@ class Guest:
         self.scanned = 0
         self.buffer = b""
         self.ready = False
+        self.killed = False     # on purpose
         self.done = {}
         self.process = self.agent = None
 
@@ -47,6 +48,7 @@ class Guest:
 
     def spawn(self, args, log, terminal, **more):
         """Start the guest's process, in a group of its own that dies with us."""
+        self.killed = False
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *args],
             stdin=None if terminal else subprocess.DEVNULL,
@@ -56,10 +58,15 @@ class Guest:
     def send(self, text):
         self.agent.sendall(text.encode() + b"\n")
 
-    def begin(self, job, script, limit):
+    def tell_pace(self, slowness):
+        with open(self.share + "/slowness.new", "w") as f:
+            f.write(f"{slowness}\n")
+        os.rename(self.share + "/slowness.new", self.share + "/slowness")
+
+    def begin(self, job, script):
         with open(f"{self.share}/{job}.sh", "w") as f:
             f.write(script)
-        self.send(f"RUN {job} {limit}")
+        self.send(f"RUN {job}")
 
     def output(self, job):
         try:
@@ -113,7 +120,12 @@ class Guest:
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
+    def died(self):
+        """By itself."""
+        return not self.alive() and not self.killed
+
     def kill(self):
+        self.killed = True
         if self.process is not None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)

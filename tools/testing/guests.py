@@ -17,6 +17,7 @@ import time
 
 from guest import GuestError, HERE, NETS, ROOT
 from hub import Hub
+from pace import Allowance, PACE
 from qemu import Qemu
 from uml import Uml
 
@@ -41,7 +42,9 @@ def setup(*sets):
         return dict(line.rstrip("\n").split("=", 1) for line in f)
 
 
+# Seconds, as pace.py counts them.
 BOOT_LIMIT = 60
+END_LIMIT = 10
 
 
 class Lab:
@@ -57,8 +60,9 @@ class Lab:
         self.hub = None
         self.counter = 0
         self.calls = {}         # job: guest and call that wait for it, where it runs
-        self.booting = {}       # guest: guest and call that wait for it, since when
+        self.booting = {}       # guest: guest and call that wait for it, its time
         self.boot_time = None
+        self.used = 0.0         # of the last run's limit
         # Under TCG, once in a while a kernel hangs early in its boot.
         for tries in 3, 2, 1:
             shutil.rmtree(path, ignore_errors=True)
@@ -79,7 +83,8 @@ class Lab:
                 raise
 
     def boot(self):
-        start = time.monotonic()
+        start, limit = time.monotonic(), Allowance(BOOT_LIMIT)
+        self.slowness = 1
         if len(self.names) > 1:
             self.hub = Hub(len(self.names), NETS)
         kind = Uml if self.debug else Qemu
@@ -88,7 +93,7 @@ class Lab:
             self.start(name)
         while not all(g.ready for g in self.guests.values()):
             self.serve(1)
-            late = time.monotonic() - start > BOOT_LIMIT
+            late = limit.over()
             for g in self.guests.values():
                 if late or not g.alive():
                     raise GuestError(f"{g.name} did not boot; see {g.console}")
@@ -123,14 +128,13 @@ class Lab:
         except (GuestError, OSError) as e:
             self.answer(caller, ident, 1, f"{e}\n")
         else:
-            self.booting[name] = caller, ident, time.monotonic()
+            self.booting[name] = caller, ident, Allowance(BOOT_LIMIT)
 
     def look_after_boots(self):
         """Under TCG, once in a while a kernel hangs early in its boot."""
-        for name, (caller, ident, since) in list(self.booting.items()):
+        for name, (caller, ident, limit) in list(self.booting.items()):
             guest = self.guests[name]
-            late = time.monotonic() - since > BOOT_LIMIT
-            if not guest.ready and guest.alive() and not late:
+            if not guest.ready and guest.alive() and not limit.over():
                 continue
             del self.booting[name]
             if guest.ready:
@@ -143,6 +147,7 @@ class Lab:
     def serve(self, timeout):
         """Handle what guests say, for at most timeout seconds or one message."""
         self.look_after_boots()
+        self.tell_pace()
         for key, _ in self.poll.select(timeout):
             guest, agent = key.data, key.fileobj
             if agent.fileno() < 0:
@@ -158,6 +163,13 @@ class Lab:
             while b"\n" in guest.buffer:
                 line, guest.buffer = guest.buffer.split(b"\n", 1)
                 self.message(guest, line.decode(errors="replace").split())
+
+    def tell_pace(self):
+        """For limits of steps: lib.sh reads it."""
+        if self.slowness != PACE.whole():
+            self.slowness = PACE.whole()
+            for guest in self.guests.values():
+                guest.tell_pace(self.slowness)
 
     def message(self, guest, words):
         if words[0] == "READY":
@@ -183,7 +195,7 @@ class Lab:
         elif guest and guest.ready:
             job = self.job(caller.name)
             self.calls[job] = (caller, ident, guest)
-            guest.begin(job, text, 300)
+            guest.begin(job, text)
         elif guest:
             self.answer(caller, ident, 137, f"{target} is down\n")
         else:
@@ -220,17 +232,29 @@ class Lab:
         return f"{self.counter:04d}-{name}"
 
     def run(self, guest, script, limit, name="run"):
-        """Run a script; its exit code (None: no answer in time) and output."""
+        """Run a script; its exit code (None: the limit was over) and output.
+
+        The limit is in seconds, as pace.py counts them.
+        """
         guest = self.guests[guest]
         job = self.job(name)
-        guest.begin(job, script, limit)
-        end = time.monotonic() + limit + 10
-        while job not in guest.done:
-            left = end - time.monotonic()
-            if left <= 0 or not guest.alive():
+        allowed = Allowance(limit)
+        guest.begin(job, script)
+        while job not in guest.done and guest.alive():
+            self.serve(1)
+            self.used = allowed.share()
+            if allowed.over():
+                self.end(guest, job)
                 return None, guest.output(job)
-            self.serve(min(left, 1))
-        return guest.done.pop(job), guest.output(job)
+        return guest.done.pop(job, None), guest.output(job)
+
+    def end(self, guest, job):
+        """Have a script killed that takes too long."""
+        guest.send(f"END {job}")
+        allowed = Allowance(END_LIMIT)
+        while job not in guest.done and guest.alive() and not allowed.over():
+            self.serve(1)
+        guest.done.pop(job, None)
 
     def shell(self, name, welcome):
         """A shell on the terminal that is connected to the guest."""

@@ -7,6 +7,7 @@ import socket
 import time
 
 from guest import Guest, GuestError
+from pace import Allowance
 
 
 # TCG copies a byte at a time for "rep movsb", which these would have the kernel use.
@@ -65,7 +66,7 @@ class Qemu(Guest):
                 self.card(net, False)
 
     def dial(self, path):
-        end = time.monotonic() + 20
+        allowed = Allowance(20)
         while True:
             sock = socket.socket(socket.AF_UNIX)
             try:
@@ -73,7 +74,7 @@ class Qemu(Guest):
                 return sock
             except OSError:
                 sock.close()
-                if self.process.poll() is not None or time.monotonic() > end:
+                if self.process.poll() is not None or allowed.over():
                     with open(self.dir + "/qemu.log") as log:
                         raise GuestError("QEMU did not start: " + log.read())
                 time.sleep(0.02)

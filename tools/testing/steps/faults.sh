@@ -42,7 +42,7 @@ each()
 		if ! "$@"; then
 			wrong+=("$got: ${hit:-no failure}")
 		fi
-		[ $((SECONDS - start)) -le "$limit" ] || fail "$hit: took $((SECONDS - start)) s"
+		[ $((SECONDS - start)) -le "$(slowly "$limit")" ] || fail "$hit: took $((SECONDS - start)) s"
 		if [ "$hit" = "$last" ] && [ -n "$hit" ]; then
 			same=$((same + 1))
 		elif [ $((n - done)) -gt 1 ]; then

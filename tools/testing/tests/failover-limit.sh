@@ -45,7 +45,7 @@ io_gave()
 {
 	local got ms
 
-	wait_for $(($4 / 1000 + 30)) test -s "/tmp/$1.io" || fail "$1: still waits"
+	wait_for 60 test -s "/tmp/$1.io" || fail "$1: still waits"
 	read -r got ms <"/tmp/$1.io"
 	say "$1: $got after $ms ms"
 	[ "$got" = "$2" ] || fail "$1: $got, expected $2"
@@ -53,7 +53,7 @@ io_gave()
 }
 
 # Until a dead path is noticed, and what a slow machine takes besides
-slack=6000
+slack=$(slowly 6000)
 gives 0 "$dev" write:0:64k:first
 attr failover_timeout=4
 cut
@@ -67,7 +67,7 @@ for i in 1 2 3 4 5 6; do
 done
 from=$(now)
 io late read:0:4k
-io_gave late EIO 0 3000
+io_gave late EIO 0 "$(slowly 3000)"
 [ -b "$dev" ] || fail "the disk is gone"
 restore second
 

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How slow this machine is at the moment, for limits that follow it.
+
+A thread packs the same text again and again and looks at the clock. All that makes
+guests slow makes that slow: old processors, other work, a host that gives little.
+"""
+
+import collections
+import math
+import threading
+import time
+import zlib
+
+# Packing TEXT takes this machine so long if it is one that limits were chosen on, and idle.
+TEXT = b"".join(b"%d " % (n * n * n % 9973) for n in range(120000))
+USUAL = 0.05
+EVERY = 3
+SAMPLES = 5
+
+
+class Pace:
+    """slowness is 1 on such a machine, 3 on one that takes three times as long."""
+
+    def __init__(self):
+        self.samples = collections.deque(maxlen=SAMPLES)
+        self.thread = None
+        self.slowness = 1.0
+
+    def follow(self):
+        """From now on; the first look is taken before this returns."""
+        if self.thread is None:
+            self.look()
+            self.thread = threading.Thread(target=self.run, daemon=True)
+            self.thread.start()
+
+    def run(self):
+        while True:
+            time.sleep(EVERY)
+            self.look()
+
+    def look(self):
+        start = time.monotonic()
+        zlib.compress(TEXT, 6)
+        self.samples.append((time.monotonic() - start) / USUAL)
+        self.slowness = max(1.0, sum(self.samples) / len(self.samples))
+
+    def whole(self):
+        """As shell scripts can reckon with it."""
+        return math.ceil(self.slowness)
+
+
+PACE = Pace()
+
+
+class Allowance:
+    """An amount of seconds that pass the slower the slower the machine is."""
+
+    def __init__(self, seconds):
+        PACE.follow()
+        self.seconds, self.used = seconds, 0.0
+        self.last = time.monotonic()
+
+    def share(self):
+        """How much of it is used: more than 1 if it is over."""
+        now = time.monotonic()
+        self.used += (now - self.last) / PACE.slowness
+        self.last = now
+        return self.used / self.seconds
+
+    def over(self):
+        return self.share() > 1
