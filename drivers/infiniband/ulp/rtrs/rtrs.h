@@ -129,8 +129,8 @@ struct rtrs_clt_limits {
  *	-ECONNABORTED if it was not to wait, or the session is closed. Softirq or
  *	process context. By then nothing can reach the data any more
  * @path: the transport's own
- * @losses: the same: paths that died under it
- * @lost_at: the same: when the first one did, in jiffies
+ * @path_failures: the same: paths that died under it
+ * @first_failure: the same: when the first one did, in jiffies
  * @entry: the same
  *
  * Lives as long as the request, usually in the driver's part of a struct request.
@@ -147,8 +147,8 @@ struct rtrs_clt_io {
 	struct scatterlist *sgl;
 	void (*done)(struct rtrs_clt_io *io, int err);
 	struct rtrs_clt_path *path;
-	unsigned int losses;
-	unsigned long lost_at;
+	unsigned int path_failures;
+	unsigned long first_failure;
 	struct list_head entry;
 };
 

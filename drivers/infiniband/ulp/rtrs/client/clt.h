@@ -54,8 +54,8 @@
  * server did when it was last connected. By RoCE the CM sends a request again after 4.6 or
  * 6.1 seconds.
  */
-#define RTRS_CLT_TURN_MS	7000
-#define RTRS_CLT_SHORT_TURN_MS	1000
+#define RTRS_CLT_CREATE_MS	7000
+#define RTRS_CLT_SHORT_CREATE_MS	1000
 /* When a session has a path, the others are not waited for any longer. */
 #define RTRS_CLT_OPEN_MS	5000
 /* What a session begins with; see struct rtrs_clt. */
@@ -78,7 +78,7 @@
  * @RTRS_CLT_WAITING: the same, until its time to connect has come
  * @RTRS_CLT_CONNECTING: the path's work item connects it
  * @RTRS_CLT_CONNECTED: takes requests
- * @RTRS_CLT_ENDING: the work item takes it down, or is about to; it waits then
+ * @RTRS_CLT_RESETTING: the work item takes it down, or is about to; it waits then
  * @RTRS_CLT_CLOSING: the same; it is idle then
  * @RTRS_CLT_NR_STATES: how many there are
  */
@@ -87,7 +87,7 @@ enum rtrs_clt_state {
 	RTRS_CLT_WAITING,
 	RTRS_CLT_CONNECTING,
 	RTRS_CLT_CONNECTED,
-	RTRS_CLT_ENDING,
+	RTRS_CLT_RESETTING,
 	RTRS_CLT_CLOSING,
 	RTRS_CLT_NR_STATES
 };
@@ -236,7 +236,7 @@ struct rtrs_clt_stats {
  * @ios: requests that were on the path, and have to wait for that
  *
  * A path has one with it while it is connected. When it has died, the session
- * keeps it until the path is fenced: rtrs_clt_strand() to rtrs_clt_fenced().
+ * keeps it until the path is fenced: rtrs_clt_failover_path() to rtrs_clt_fenced().
  */
 struct rtrs_clt_fence {
 	struct list_head entry;
@@ -282,9 +282,9 @@ struct rtrs_clt_fence {
  * @id: names this connect of the path; of the session's connects no two have the same
  * @offered: what the server was offered, RTRS_FEATURE_*
  * @features: what of that it grants
- * @founds: the server makes the session for this connect, if it doesn't know it; else
+ * @may_create: the server makes the session for this connect, if it doesn't know it; else
  *	that must be the one that other paths are in
- * @asks: in rtrs_clt.asks
+ * @create_entry: in rtrs_clt.create_waiters
  * @sess_id: what the server calls the session, 0 if it doesn't
  * @fence: see there; while connecting or connected
  * @fence_asked: path that the server is being asked to fence, 0 if none
@@ -344,8 +344,8 @@ struct rtrs_clt_path {
 	u32 id;
 	u32 offered;
 	u32 features;
-	bool founds;
-	struct list_head asks;
+	bool may_create;
+	struct list_head create_entry;
 	u32 sess_id;
 	struct rtrs_clt_fence *fence;
 	u32 fence_asked;
@@ -390,14 +390,14 @@ struct rtrs_clt_view {
 };
 
 /**
- * struct rtrs_clt_live - the paths that take requests
+ * struct rtrs_clt_path_set - the paths that take requests
  * @rcu: frees it
  * @nr: how many
  * @path: the paths
  *
  * Never changed, only replaced.
  */
-struct rtrs_clt_live {
+struct rtrs_clt_path_set {
 	struct rcu_head rcu;
 	unsigned int nr;
 	struct rtrs_clt_path *path[];
@@ -421,23 +421,23 @@ struct rtrs_clt_live {
  * @paths: all paths
  * @nr_paths: how many
  * @closing: no more paths
- * @wait: for @results, @nr_paths, @asking, and what takes paths out of @asks
+ * @wait: for @results, @nr_paths, @create_owner, and what takes paths out of @create_waiters
  * @results: tries of paths that have come to their end
- * @live: paths that take requests, under RCU; NULL if there are none
+ * @path_set: paths that take requests, under RCU; NULL if there are none
  * @nr_up: paths that take requests, or have not given all of them back yet
  * @down_since: when @nr_up became 0, in jiffies
  * @sess_id: what the server calls the session, see struct rtrs_cm_rep
  * @last_id: id of the last connect of a path
  * @link: what became of the session
- * @told: what the upper layer was told last
- * @telling: it is being told something else
+ * @link_reported: what the upper layer was told last
+ * @link_notifying: it is being told something else
  * @opened: the upper layer is told
  * @link_work: tells it
  * @link_event: see struct rtrs_clt_params
  * @retry_ok: see there
  * @prep_retry: see there
  * @priv: handed to @link_event
- * @turn: which path is next, for round-robin
+ * @rr_next: which path is next, for round-robin
  * @policy: which path a request takes
  * @hb: heartbeats of its paths
  * @max_reconnects: tries to connect a path that may fail in a row; -1: any number
@@ -450,13 +450,13 @@ struct rtrs_clt_live {
  * @fences: of paths that have died
  * @down: @nr_up is 0
  * @expired: it has been for too long: don't wait
- * @asks: paths that wait for their turn to ask the server for the session
- * @asking: id of the path that has the turn, 0 for none
- * @turn_ends: when the next one may take it from that, in jiffies
+ * @create_waiters: paths that wait for their turn to ask the server for the session
+ * @create_owner: id of the path that has the turn, 0 for none
+ * @create_expires: when the next one may take it from that, in jiffies
  * @resume_work: sends parked requests
  * @fence_work: has dead paths fenced
  * @fence_round: how often that has begun; its own
- * @limit_work: when requests have waited for too long
+ * @failover_work: when requests have waited for too long
  */
 struct rtrs_clt {
 	char name[RTRS_NAME_LEN];
@@ -477,14 +477,14 @@ struct rtrs_clt {
 	bool closing;
 	wait_queue_head_t wait;
 	atomic_t results;
-	struct rtrs_clt_live __rcu *live;
+	struct rtrs_clt_path_set __rcu *path_set;
 	unsigned int nr_up;
 	unsigned long down_since;
 	u32 sess_id;
 	u32 last_id;
 	enum rtrs_link_event link;
-	enum rtrs_link_event told;
-	bool telling;
+	enum rtrs_link_event link_reported;
+	bool link_notifying;
 	bool opened;
 	struct work_struct link_work;
 
@@ -492,7 +492,7 @@ struct rtrs_clt {
 	int (*retry_ok)(struct rtrs_clt_io *io);
 	int (*prep_retry)(struct rtrs_clt_io *io);
 	void *priv;
-	unsigned int __percpu *turn;
+	unsigned int __percpu *rr_next;
 	enum rtrs_clt_policy policy;
 	struct rtrs_hb_params hb;
 	int max_reconnects;
@@ -506,13 +506,13 @@ struct rtrs_clt {
 	struct list_head fences;
 	bool down;
 	bool expired;
-	struct list_head asks;
-	u32 asking;
-	unsigned long turn_ends;
+	struct list_head create_waiters;
+	u32 create_owner;
+	unsigned long create_expires;
 	struct delayed_work resume_work;
 	struct delayed_work fence_work;
 	unsigned int fence_round;
-	struct delayed_work limit_work;
+	struct delayed_work failover_work;
 };
 
 static inline struct rtrs_clt_path *to_clt_path(struct rtrs_path *path)
@@ -540,7 +540,7 @@ int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
 
 /* io.c */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
-struct rtrs_clt_io *rtrs_clt_slot_strand(struct rtrs_clt_path *path,
+struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 					 struct rtrs_clt_slot *slot);
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
 #if IS_ENABLED(CONFIG_KUNIT)
@@ -559,28 +559,28 @@ void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios);
 
 /* mpath.c */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
-					 const struct rtrs_clt_live *live,
+					 const struct rtrs_clt_path_set *set,
 					 unsigned int queue);
-int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
+int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 			  struct rtrs_clt_path *del);
 bool rtrs_clt_is_live(struct rtrs_clt_path *path);
-int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
+int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 		  struct rtrs_clt_io *io, bool last);
-void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue);
+void rtrs_clt_flush(const struct rtrs_clt_path_set *set, unsigned int queue);
 
 /* failover.c */
 void rtrs_clt_failover_init(struct rtrs_clt *clt);
 void rtrs_clt_failover_exit(struct rtrs_clt *clt);
-void rtrs_clt_set_limit(struct rtrs_clt *clt);
+void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt);
 int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 
 /* fence.c */
 void rtrs_clt_fence_init(struct rtrs_clt *clt);
 void rtrs_clt_fence_exit(struct rtrs_clt *clt);
-void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios);
-void rtrs_clt_look_after_fences(struct rtrs_clt *clt);
+void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios);
+void rtrs_clt_kick_fencing(struct rtrs_clt *clt);
 bool rtrs_clt_unfenced(struct rtrs_clt *clt);
-int rtrs_clt_fence_over(struct rtrs_clt_path *path);
+int rtrs_clt_fence_via(struct rtrs_clt_path *path);
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 
 /* recv.c */
@@ -592,11 +592,11 @@ void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
 
 /* create.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-bool rtrs_clt_take_turn(struct rtrs_clt_path *path);
+bool rtrs_clt_begin_create(struct rtrs_clt_path *path);
 #endif
-int rtrs_clt_await_turn(struct rtrs_clt_path *path);
-void rtrs_clt_accepted(struct rtrs_clt_path *path);
-void rtrs_clt_end_turn(struct rtrs_clt_path *path);
+int rtrs_clt_wait_create(struct rtrs_clt_path *path);
+void rtrs_clt_create_accepted(struct rtrs_clt_path *path);
+void rtrs_clt_end_create(struct rtrs_clt_path *path);
 
 /* conn.c */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
@@ -623,9 +623,9 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path);
 bool rtrs_clt_same_session(const struct rtrs_clt_path *path);
 int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 #endif
-int rtrs_clt_live_add(struct rtrs_clt_path *path);
-void rtrs_clt_live_del(struct rtrs_clt_path *path);
-void rtrs_clt_live_gone(struct rtrs_clt_path *path);
+int rtrs_clt_link_add(struct rtrs_clt_path *path);
+void rtrs_clt_link_del(struct rtrs_clt_path *path);
+void rtrs_clt_link_gone(struct rtrs_clt_path *path);
 void rtrs_clt_link_work(struct work_struct *work);
 
 /* path.c */
@@ -634,9 +634,9 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 void rtrs_clt_path_destroy(struct rtrs_clt_path *path);
 void rtrs_clt_path_free(struct rtrs_clt_path *path);
 int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path);
-u32 rtrs_clt_path_want(struct rtrs_clt_path *path);
-int rtrs_clt_path_tried(struct rtrs_clt_path *path, u32 tries);
-int rtrs_clt_path_await(struct rtrs_clt_path *path, u32 tries);
+u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path);
+int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries);
+int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries);
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path);
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path);
 unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,

@@ -40,7 +40,7 @@ static const struct req_case {
 	const char *desc;
 	unsigned int cid, nr_queues;
 	u16 nr_connects;
-	bool founds;
+	bool may_create;
 	bool fencing;
 	u32 id;
 	u8 head[12];
@@ -83,7 +83,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	path->nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
-	path->founds = c->founds;
+	path->may_create = c->may_create;
 	path->id = c->id;
 	path->offered = c->fencing;
 	rtrs_clt_fill_req(path, c->cid, &req);
@@ -104,21 +104,21 @@ static struct turns *turns_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	spin_lock_init(&t->clt.park_lock);
 	init_waitqueue_head(&t->clt.wait);
-	INIT_LIST_HEAD(&t->clt.asks);
+	INIT_LIST_HEAD(&t->clt.create_waiters);
 	for (i = 0; i < ARRAY_SIZE(t->path); i++) {
 		t->path[i].clt = &t->clt;
 		t->path[i].id = i + 1;
 		t->path[i].state = RTRS_CLT_CONNECTING;
-		INIT_LIST_HEAD(&t->path[i].asks);
+		INIT_LIST_HEAD(&t->path[i].create_entry);
 	}
 	return t;
 }
 
 static void expect_turn(struct kunit *test, struct turns *t, unsigned int i, bool may)
 {
-	t->path[i].founds = !may;
-	KUNIT_EXPECT_EQ_MSG(test, rtrs_clt_take_turn(&t->path[i]), may, "path %u", i);
-	KUNIT_EXPECT_EQ_MSG(test, t->path[i].founds, may, "path %u", i);
+	t->path[i].may_create = !may;
+	KUNIT_EXPECT_EQ_MSG(test, rtrs_clt_begin_create(&t->path[i]), may, "path %u", i);
+	KUNIT_EXPECT_EQ_MSG(test, t->path[i].may_create, may, "path %u", i);
 }
 
 /* One path after the other asks for a session, in the order in which they came. */
@@ -130,17 +130,17 @@ static void paths_ask_in_turn(struct kunit *test)
 	expect_turn(test, t, 1, false);
 	expect_turn(test, t, 2, false);
 	/* Not those that haven't got it. */
-	rtrs_clt_end_turn(&t->path[1]);
+	rtrs_clt_end_create(&t->path[1]);
 	expect_turn(test, t, 2, false);
 	expect_turn(test, t, 1, false);
-	rtrs_clt_end_turn(&t->path[0]);
+	rtrs_clt_end_create(&t->path[0]);
 	expect_turn(test, t, 2, false);
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 1, true);
-	rtrs_clt_end_turn(&t->path[1]);
+	rtrs_clt_end_create(&t->path[1]);
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, true);
-	rtrs_clt_end_turn(&t->path[2]);
+	rtrs_clt_end_create(&t->path[2]);
 	expect_turn(test, t, 0, true);
 }
 
@@ -150,28 +150,28 @@ static void turn_that_is_too_long_is_taken_over_by_one(struct kunit *test)
 	unsigned long now = jiffies;
 
 	expect_turn(test, t, 0, true);
-	KUNIT_EXPECT_GE(test, t->clt.turn_ends - now, msecs_to_jiffies(7000));
+	KUNIT_EXPECT_GE(test, t->clt.create_expires - now, msecs_to_jiffies(7000));
 	expect_turn(test, t, 1, false);
 	expect_turn(test, t, 2, false);
 	t->clt.sess_id = 1;
-	t->clt.turn_ends = jiffies;
+	t->clt.create_expires = jiffies;
 	expect_turn(test, t, 2, false);
 	expect_turn(test, t, 1, true);
-	KUNIT_EXPECT_LT(test, t->clt.turn_ends - now, msecs_to_jiffies(7000));
-	t->clt.turn_ends = jiffies + 5 * HZ;
+	KUNIT_EXPECT_LT(test, t->clt.create_expires - now, msecs_to_jiffies(7000));
+	t->clt.create_expires = jiffies + 5 * HZ;
 	expect_turn(test, t, 2, false);
 	/* An answer that comes late; then it tries again, and is another path. */
-	rtrs_clt_end_turn(&t->path[0]);
+	rtrs_clt_end_create(&t->path[0]);
 	t->path[0].id = 4;
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, false);
-	rtrs_clt_end_turn(&t->path[1]);
+	rtrs_clt_end_create(&t->path[1]);
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, true);
 	/* Too late, though nobody has taken it over. */
-	t->clt.turn_ends = jiffies;
-	rtrs_clt_end_turn(&t->path[2]);
-	KUNIT_EXPECT_EQ(test, t->clt.asking, 0);
+	t->clt.create_expires = jiffies;
+	rtrs_clt_end_create(&t->path[2]);
+	KUNIT_EXPECT_EQ(test, t->clt.create_owner, 0);
 }
 
 /* Jiffies may have come half round since somebody had the turn last, and never ended it. */
@@ -180,9 +180,9 @@ static void turn_that_nobody_ended_does_not_last(struct kunit *test)
 	struct turns *t = turns_init(test);
 
 	expect_turn(test, t, 0, true);
-	t->clt.turn_ends = jiffies + LONG_MAX / 2;
+	t->clt.create_expires = jiffies + LONG_MAX / 2;
 	expect_turn(test, t, 1, true);
-	t->clt.turn_ends = jiffies + 8 * HZ;
+	t->clt.create_expires = jiffies + 8 * HZ;
 	expect_turn(test, t, 2, true);
 }
 
@@ -194,19 +194,19 @@ static void accept_ends_the_turn_if_it_names_the_session(struct kunit *test)
 
 	expect_turn(test, t, 0, true);
 	expect_turn(test, t, 1, false);
-	t->clt.turn_ends = now + HZ;
+	t->clt.create_expires = now + HZ;
 	/* Not its turn: that changes nothing. */
-	rtrs_clt_accepted(&t->path[1]);
-	KUNIT_EXPECT_EQ(test, t->clt.turn_ends, now + HZ);
-	rtrs_clt_accepted(&t->path[0]);
-	KUNIT_EXPECT_GE(test, t->clt.turn_ends - now, msecs_to_jiffies(7000));
+	rtrs_clt_create_accepted(&t->path[1]);
+	KUNIT_EXPECT_EQ(test, t->clt.create_expires, now + HZ);
+	rtrs_clt_create_accepted(&t->path[0]);
+	KUNIT_EXPECT_GE(test, t->clt.create_expires - now, msecs_to_jiffies(7000));
 	expect_turn(test, t, 1, false);
-	rtrs_clt_end_turn(&t->path[0]);
+	rtrs_clt_end_create(&t->path[0]);
 	expect_turn(test, t, 1, true);
 
 	expect_turn(test, t, 2, false);
 	t->path[1].sess_id = 1;
-	rtrs_clt_accepted(&t->path[1]);
+	rtrs_clt_create_accepted(&t->path[1]);
 	expect_turn(test, t, 2, true);
 }
 
@@ -217,20 +217,20 @@ static void path_needs_no_turn_to_stop_or_to_join(struct kunit *test)
 	expect_turn(test, t, 0, true);
 	expect_turn(test, t, 1, false);
 	expect_turn(test, t, 2, false);
-	t->path[1].founds = true;
+	t->path[1].may_create = true;
 	t->path[1].state = RTRS_CLT_CLOSING;
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(&t->path[1]));
-	KUNIT_EXPECT_FALSE(test, t->path[1].founds);
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[1]));
+	KUNIT_EXPECT_FALSE(test, t->path[1].may_create);
 	/* It has left the queue. */
-	rtrs_clt_end_turn(&t->path[0]);
+	rtrs_clt_end_create(&t->path[0]);
 	expect_turn(test, t, 2, true);
 
 	expect_turn(test, t, 0, false);
 	t->clt.nr_up = 1;
-	t->path[0].founds = true;
-	KUNIT_EXPECT_TRUE(test, rtrs_clt_take_turn(&t->path[0]));
-	KUNIT_EXPECT_FALSE(test, t->path[0].founds);
-	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.asks));
+	t->path[0].may_create = true;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[0]));
+	KUNIT_EXPECT_FALSE(test, t->path[0].may_create);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.create_waiters));
 }
 
 /* 512 chunks of 128 KiB, keys that change. */

@@ -160,7 +160,7 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 		return 0;
 	ret = rtrs_clt_read_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),
 				param->private_data, param->private_data_len);
-	rtrs_clt_accepted(path);
+	rtrs_clt_create_accepted(path);
 	return ret;
 }
 
@@ -181,7 +181,7 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 			rtrs_clt_path_step_done(path);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		rtrs_clt_end_turn(path);
+		rtrs_clt_end_create(path);
 		err = rtrs_clt_rejected(con, ev);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -191,7 +191,7 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		/* It was accepted, but we could not go on with that. */
-		rtrs_clt_end_turn(path);
+		rtrs_clt_end_create(path);
 		err = -ECONNABORTED;
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -289,7 +289,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.recon_cnt	= cpu_to_le16(path->nr_connects),
 		.path_uuid	= path->uuid,
 		.sess_uuid	= clt->uuid,
-		.first_conn	= path->founds && !cid,
+		.first_conn	= path->may_create && !cid,
 	};
 	if (!path->offered)
 		return;
@@ -314,7 +314,7 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 		ret = rdma_connect(path->cons[cid].con.cm_id, &param);
 	/* Nothing was sent, so there is no answer that ends it. */
 	if (ret)
-		rtrs_clt_end_turn(path);
+		rtrs_clt_end_create(path);
 	return ret;
 }
 
@@ -356,7 +356,7 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
 				 rtrs_clt_con_route);
 	if (!ret && !first)
-		ret = rtrs_clt_await_turn(path);
+		ret = rtrs_clt_wait_create(path);
 	if (ret)
 		return ret;
 	return rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
@@ -477,7 +477,7 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 		rdma_destroy_id(path->cons[i].con.cm_id);
 	/* What was not answered may still make the server found a session. */
 	if (path->nr_cons && path->cons[0].established)
-		rtrs_clt_end_turn(path);
+		rtrs_clt_end_create(path);
 	path->nr_cons = 0;
 	kvfree(path->cons);
 	path->cons = NULL;

@@ -21,10 +21,10 @@
 /* A send queue was full; some of it will have been sent by then. */
 #define RTRS_CLT_BUSY_MS	2
 /* So many paths may die under a request, whatever the session's limit. */
-#define RTRS_CLT_MAX_LOSSES	8
+#define RTRS_CLT_MAX_PATH_FAILURES	8
 
 /* Why a request can't wait any longer, if there is no path; 0 if it can. */
-static int rtrs_clt_hopeless(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
 	int err;
 
@@ -44,7 +44,7 @@ static struct rtrs_clt_io *rtrs_clt_find_hopeless(struct rtrs_clt *clt,
 	struct rtrs_clt_io *io;
 
 	list_for_each_entry(io, ios, entry) {
-		*err = rtrs_clt_hopeless(clt, io);
+		*err = rtrs_clt_io_fail_errno(clt, io);
 		if (*err) {
 			list_del(&io->entry);
 			return io;
@@ -80,7 +80,7 @@ static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int er
 }
 
 /* Ends requests that have waited for long enough, if there is no path. */
-static void rtrs_clt_reap(struct rtrs_clt *clt)
+static void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_io *io;
 	int err;
@@ -90,30 +90,30 @@ static void rtrs_clt_reap(struct rtrs_clt *clt)
 }
 
 /* When requests that wait since the loss of all paths fail; some timeout is set. */
-static unsigned long rtrs_clt_limit_end(struct rtrs_clt *clt)
+static unsigned long rtrs_clt_failover_expires(struct rtrs_clt *clt)
 {
 	int timeout = READ_ONCE(clt->failover_timeout);
 
 	return clt->down_since + (unsigned long)max(timeout, 0) * HZ;
 }
 
-static bool rtrs_clt_limit_passed(struct rtrs_clt *clt)
+static bool rtrs_clt_failover_expired(struct rtrs_clt *clt)
 {
 	lockdep_assert_held(&clt->lock);
 	return !clt->nr_up && READ_ONCE(clt->failover_timeout) >= 0 &&
-	       time_after_eq(jiffies, rtrs_clt_limit_end(clt));
+	       time_after_eq(jiffies, rtrs_clt_failover_expires(clt));
 }
 
 /* The requests have waited for as long as they may. */
-static void rtrs_clt_limit_work(struct work_struct *work)
+static void rtrs_clt_failover_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
-					    struct rtrs_clt, limit_work);
+					    struct rtrs_clt, failover_work);
 	bool expired;
 
 	mutex_lock(&clt->lock);
 	/* It may have been queued for another loss of all paths. */
-	expired = rtrs_clt_limit_passed(clt);
+	expired = rtrs_clt_failover_expired(clt);
 	spin_lock_irq(&clt->park_lock);
 	expired &= !clt->expired;
 	clt->expired |= expired;
@@ -122,18 +122,18 @@ static void rtrs_clt_limit_work(struct work_struct *work)
 	if (expired)
 		pr_err("%s: no path for %d s: requests fail until there is one\n",
 		       clt->name, READ_ONCE(clt->failover_timeout));
-	rtrs_clt_reap(clt);
+	rtrs_clt_fail_expired(clt);
 }
 
 /**
- * rtrs_clt_set_limit() - how long may requests wait from now on?
+ * rtrs_clt_arm_failover_timer() - how long may requests wait from now on?
  * @clt: the session; it has lost its last path, has one again, or the limit was changed
  *
  * Context: process, under clt->lock.
  */
-void rtrs_clt_set_limit(struct rtrs_clt *clt)
+void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
 {
-	bool expired = rtrs_clt_limit_passed(clt);
+	bool expired = rtrs_clt_failover_expired(clt);
 
 	lockdep_assert_held(&clt->lock);
 	spin_lock_irq(&clt->park_lock);
@@ -142,10 +142,10 @@ void rtrs_clt_set_limit(struct rtrs_clt *clt)
 		clt->expired = false;
 	spin_unlock_irq(&clt->park_lock);
 	if (clt->nr_up || READ_ONCE(clt->failover_timeout) < 0)
-		cancel_delayed_work(&clt->limit_work);
+		cancel_delayed_work(&clt->failover_work);
 	else
-		mod_delayed_work(rtrs_clt_sess_wq, &clt->limit_work, expired ? 0 :
-				 rtrs_clt_limit_end(clt) - jiffies);
+		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover_work, expired ? 0 :
+				 rtrs_clt_failover_expires(clt) - jiffies);
 	/* Those that don't wait. */
 	rtrs_clt_resume(clt);
 }
@@ -179,7 +179,7 @@ int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	unsigned long flags;
 	int ret;
 
-	io->losses = 0;
+	io->path_failures = 0;
 	spin_lock_irqsave(&clt->park_lock, flags);
 	ret = rtrs_clt_park_locked(clt, io);
 	spin_unlock_irqrestore(&clt->park_lock, flags);
@@ -202,7 +202,7 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 
 	spin_lock_irqsave(&clt->park_lock, flags);
 	/* A path that comes later has parked requests resumed after this. */
-	if (!rcu_access_pointer(clt->live))
+	if (!rcu_access_pointer(clt->path_set))
 		ret = rtrs_clt_park_locked(clt, io);
 	spin_unlock_irqrestore(&clt->park_lock, flags);
 	return ret;
@@ -212,12 +212,12 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
  * Perhaps it is the request itself that its paths die of, and there is always another
  * one for it: that has to end some time.
  */
-static bool rtrs_clt_enough(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
+static bool rtrs_clt_retries_exhausted(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
 	int timeout = READ_ONCE(clt->failover_timeout);
 
-	return io->losses >= RTRS_CLT_MAX_LOSSES && timeout >= 0 &&
-	       time_after_eq(jiffies, io->lost_at + (unsigned long)timeout * HZ);
+	return io->path_failures >= RTRS_CLT_MAX_PATH_FAILURES && timeout >= 0 &&
+	       time_after_eq(jiffies, io->first_failure + (unsigned long)timeout * HZ);
 }
 
 /*
@@ -226,20 +226,20 @@ static bool rtrs_clt_enough(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
  */
 static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
-	const struct rtrs_clt_live *live;
+	const struct rtrs_clt_path_set *set;
 	int ret;
 
 	lockdep_assert(rcu_read_lock_held());
-	if (rtrs_clt_enough(clt, io))
+	if (rtrs_clt_retries_exhausted(clt, io))
 		return -ENOTCONN;
 	ret = clt->retry_ok(io);
 	if (ret)
 		return ret;
-	live = rcu_dereference(clt->live);
-	if (!live)
+	set = rcu_dereference(clt->path_set);
+	if (!set)
 		return -EAGAIN;
 	ret = clt->prep_retry(io);
-	return ret ?: rtrs_clt_send(clt, live, io, true);
+	return ret ?: rtrs_clt_send(clt, set, io, true);
 }
 
 /* Sends what is parked, as far as it may be; true if a queue was full. */
@@ -280,7 +280,7 @@ static void rtrs_clt_resume_work(struct work_struct *work)
 		queue_delayed_work(rtrs_clt_sess_wq, &clt->resume_work,
 				   msecs_to_jiffies(RTRS_CLT_BUSY_MS));
 	/* Also what could not be found while it was in the hands of the above. */
-	rtrs_clt_reap(clt);
+	rtrs_clt_fail_expired(clt);
 }
 
 /**
@@ -306,7 +306,7 @@ void rtrs_clt_failover_init(struct rtrs_clt *clt)
 	spin_lock_init(&clt->park_lock);
 	INIT_LIST_HEAD(&clt->parked);
 	INIT_DELAYED_WORK(&clt->resume_work, rtrs_clt_resume_work);
-	INIT_DELAYED_WORK(&clt->limit_work, rtrs_clt_limit_work);
+	INIT_DELAYED_WORK(&clt->failover_work, rtrs_clt_failover_work);
 }
 
 /**
@@ -320,7 +320,7 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 	struct rtrs_clt_io *io, *next;
 
 	/* Each may queue those behind it. */
-	cancel_delayed_work_sync(&clt->limit_work);
+	cancel_delayed_work_sync(&clt->failover_work);
 	cancel_delayed_work_sync(&clt->resume_work);
 	list_for_each_entry_safe(io, next, &clt->parked, entry)
 		rtrs_clt_end_io(clt, io, -ECONNABORTED);

@@ -10,7 +10,7 @@
  *
  * Requests may fail meanwhile, but the fences stay: who is told that his request failed
  * may write the block again, too. So the first path that comes up has them settled
- * before it takes requests, see rtrs_clt_live_add().
+ * before it takes requests, see rtrs_clt_link_add().
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -19,14 +19,14 @@
 #include "trace.h"
 
 /**
- * rtrs_clt_look_after_fences() - something may have changed for dead paths
+ * rtrs_clt_kick_fencing() - something may have changed for dead paths
  * @clt: the session
  *
  * A path came up or ended, or one has no question open any more.
  *
  * Context: any.
  */
-void rtrs_clt_look_after_fences(struct rtrs_clt *clt)
+void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
 {
 	mod_delayed_work(rtrs_clt_sess_wq, &clt->fence_work, 0);
 }
@@ -48,10 +48,10 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 	struct rtrs_clt_io *io;
 
 	list_for_each_entry(io, ios, entry) {
-		trace_rtrs_clt_strand(path->path.name, io->slot, 0);
+		trace_rtrs_clt_failover(path->path.name, io->slot, 0);
 		io->path = NULL;
-		if (!io->losses++)
-			io->lost_at = jiffies;
+		if (!io->path_failures++)
+			io->first_failure = jiffies;
 		path->failed_over++;
 	}
 	fence->granted = path->features & RTRS_FEATURE_FENCE;
@@ -63,7 +63,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_strand() - take over what a dead path leaves behind
+ * rtrs_clt_failover_path() - take over what a dead path leaves behind
  * @path: the path, drained, its keys invalid, and out of the array
  * @ios: requests that were on it
  *
@@ -71,7 +71,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
  *
  * Context: the path's work item.
  */
-void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
+void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 {
 	struct rtrs_clt_fence *fence = path->fence;
 
@@ -82,7 +82,7 @@ void rtrs_clt_strand(struct rtrs_clt_path *path, struct list_head *ios)
 		rtrs_clt_leave_fence(path, fence, ios);
 	/* What was being asked for over this path is asked for over another one. */
 	if (rtrs_clt_unfenced(path->clt))
-		rtrs_clt_look_after_fences(path->clt);
+		rtrs_clt_kick_fencing(path->clt);
 }
 
 static bool rtrs_clt_fence_due(const struct rtrs_clt_fence *fence)
@@ -192,7 +192,7 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 	/* Last, as who waits for it asks for the next one. */
 	smp_store_release(&path->fenced, id);
 	wake_up_all(&path->wait);
-	rtrs_clt_look_after_fences(path->clt);
+	rtrs_clt_kick_fencing(path->clt);
 	return true;
 }
 
@@ -221,14 +221,14 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_fence_over() - have all dead paths fenced over one that comes up
+ * rtrs_clt_fence_via() - have all dead paths fenced over one that comes up
  * @path: the path, all but ready for requests
  *
  * Context: the path's work item.
  * Return: 0, -ETIMEDOUT if the server has something in hand that takes long, or
  * -ECONNABORTED.
  */
-int rtrs_clt_fence_over(struct rtrs_clt_path *path)
+int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_clt_fence fence;
@@ -252,7 +252,7 @@ int rtrs_clt_fence_over(struct rtrs_clt_path *path)
  * those wait for an answer already: one that doesn't come, as the server's disk takes
  * long, keeps no other question. -EOPNOTSUPP if there are some, but none that can do that.
  */
-static int rtrs_clt_fence_over_any(struct rtrs_clt *clt, u32 id)
+static int rtrs_clt_fence_via_any(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_path *path, *idle = NULL;
 	int ret = 0;
@@ -309,7 +309,7 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 	clt->fence_round++;
 	while (rtrs_clt_see_fence(clt, &fence)) {
 		if (fence.granted) {
-			if (rtrs_clt_fence_over_any(clt, fence.id))
+			if (rtrs_clt_fence_via_any(clt, fence.id))
 				fence.until = rtrs_clt_fence_by_time(clt, fence.id);
 			else
 				continue;

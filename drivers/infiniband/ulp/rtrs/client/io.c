@@ -67,13 +67,13 @@ static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_slot_strand() - take out a request whose path is dead
+ * rtrs_clt_slot_reclaim() - take out a request whose path is dead
  * @path: the path, drained, its memory regions gone
  * @slot: one of its slots
  *
  * Return: the request, NULL if there is none.
  */
-struct rtrs_clt_io *rtrs_clt_slot_strand(struct rtrs_clt_path *path,
+struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 					 struct rtrs_clt_slot *slot)
 {
 	if (!slot->io)

@@ -25,14 +25,14 @@ void rtrs_clt_link_work(struct work_struct *work)
 	enum rtrs_link_event ev;
 
 	mutex_lock(&clt->lock);
-	while (clt->opened && clt->told != clt->link) {
+	while (clt->opened && clt->link_reported != clt->link) {
 		ev = clt->link;
-		clt->telling = true;
+		clt->link_notifying = true;
 		mutex_unlock(&clt->lock);
 		clt->link_event(clt->priv, ev);
 		mutex_lock(&clt->lock);
-		clt->telling = false;
-		clt->told = ev;
+		clt->link_notifying = false;
+		clt->link_reported = ev;
 	}
 	mutex_unlock(&clt->lock);
 }
@@ -43,7 +43,7 @@ void rtrs_clt_link_work(struct work_struct *work)
  *
  * A server that was started anew makes another session. Those with fencing give each an
  * id. Others may have made it for this path, if need be: then it can't be known to be the
- * one of those that have come up meanwhile, though by rtrs_clt_accepted() there are none
+ * one of those that have come up meanwhile, though by rtrs_clt_create_accepted() there are none
  * unless something took longer than a turn. The path's next try asks for theirs.
  *
  * Context: under clt->lock; the session has paths.
@@ -52,7 +52,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 {
 	if (path->sess_id || path->clt->sess_id)
 		return path->sess_id == path->clt->sess_id;
-	return !path->founds;
+	return !path->may_create;
 }
 
 /**
@@ -89,7 +89,7 @@ VISIBLE_IF_KUNIT int rtrs_clt_check_limits(struct rtrs_clt_path *path)
  * Whether nothing stands against requests on a new path: -EAGAIN if something does
  * that is to be waited for.
  */
-static int rtrs_clt_may_go_live(struct rtrs_clt_path *path)
+static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
@@ -98,7 +98,7 @@ static int rtrs_clt_may_go_live(struct rtrs_clt_path *path)
 		/* The others' session may be one that the server has lost, so they end. */
 		if (!rtrs_clt_same_session(path))
 			return -ESTALE;
-	} else if (clt->opened && (clt->telling || clt->told != clt->link)) {
+	} else if (clt->opened && (clt->link_notifying || clt->link_reported != clt->link)) {
 		return -EAGAIN;
 	} else if (rtrs_clt_unfenced(clt)) {
 		return -EAGAIN;
@@ -107,13 +107,13 @@ static int rtrs_clt_may_go_live(struct rtrs_clt_path *path)
 }
 
 /* What requests need is there; the first path begins a session with the server. */
-static int rtrs_clt_try_live(struct rtrs_clt_path *path)
+static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	int ret;
 
 	mutex_lock(&clt->lock);
-	ret = rtrs_clt_may_go_live(path);
+	ret = rtrs_clt_may_link(path);
 	if (ret)
 		goto unlock;
 	/* From here on an error takes it down again, in the work item that we are in. */
@@ -121,7 +121,7 @@ static int rtrs_clt_try_live(struct rtrs_clt_path *path)
 		ret = -ECONNABORTED;
 		goto unlock;
 	}
-	ret = rtrs_clt_live_replace(clt, path, NULL);
+	ret = rtrs_clt_path_set_replace(clt, path, NULL);
 	if (ret)
 		goto unlock;
 	rtrs_hb_start(&path->path, &path->cons[0].con);
@@ -130,7 +130,7 @@ static int rtrs_clt_try_live(struct rtrs_clt_path *path)
 	/* Who waits for this is woken by the path's result. */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
-		rtrs_clt_set_limit(clt);
+		rtrs_clt_arm_failover_timer(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_UP);
 	}
 unlock:
@@ -139,7 +139,7 @@ unlock:
 }
 
 /**
- * rtrs_clt_live_add() - a path is connected: let requests take it
+ * rtrs_clt_link_add() - a path is connected: let requests take it
  * @path: the path
  *
  * The first one of a session that has lost all paths does not take any before the
@@ -150,34 +150,34 @@ unlock:
  * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
  * leads to another session than they do, or may, -ETIMEDOUT, or why it ended meanwhile.
  */
-int rtrs_clt_live_add(struct rtrs_clt_path *path)
+int rtrs_clt_link_add(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	int ret;
 
-	while ((ret = rtrs_clt_try_live(path)) == -EAGAIN) {
+	while ((ret = rtrs_clt_try_link(path)) == -EAGAIN) {
 		flush_work(&clt->link_work);
-		ret = rtrs_clt_fence_over(path);
+		ret = rtrs_clt_fence_via(path);
 		if (ret)
 			return ret;
 	}
 	if (ret)
 		return ret;
 	/* What has waited for a path. */
-	rtrs_clt_look_after_fences(clt);
+	rtrs_clt_kick_fencing(clt);
 	rtrs_clt_resume(clt);
 	return 0;
 }
 
 /**
- * rtrs_clt_live_del() - let no more requests take a path
+ * rtrs_clt_link_del() - let no more requests take a path
  * @path: the path, whether it took any or not
  *
  * On return no rtrs_clt_submit() is on its way to it.
  *
  * Context: process, may sleep.
  */
-void rtrs_clt_live_del(struct rtrs_clt_path *path)
+void rtrs_clt_link_del(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	bool live;
@@ -185,21 +185,21 @@ void rtrs_clt_live_del(struct rtrs_clt_path *path)
 	mutex_lock(&clt->lock);
 	live = rtrs_clt_is_live(path);
 	if (live)
-		rtrs_clt_live_replace(clt, NULL, path);
+		rtrs_clt_path_set_replace(clt, NULL, path);
 	mutex_unlock(&clt->lock);
 	if (live)
 		synchronize_rcu();
 }
 
 /**
- * rtrs_clt_live_gone() - a path has let go of its requests
+ * rtrs_clt_link_gone() - a path has let go of its requests
  * @path: the path, whether it took any or not
  *
  * If it was the last one, this is the moment from which they wait for a path.
  *
  * Context: process, may sleep.
  */
-void rtrs_clt_live_gone(struct rtrs_clt_path *path)
+void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
@@ -210,7 +210,7 @@ void rtrs_clt_live_gone(struct rtrs_clt_path *path)
 	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
 	if (!clt->nr_up) {
 		clt->down_since = jiffies;
-		rtrs_clt_set_limit(clt);
+		rtrs_clt_arm_failover_timer(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}
 	mutex_unlock(&clt->lock);

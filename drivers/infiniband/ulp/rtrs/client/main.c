@@ -48,7 +48,7 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 		return ERR_PTR(ret);
 	}
 	mutex_lock(&clt->lock);
-	clt->told = RTRS_LINK_UP;
+	clt->link_reported = RTRS_LINK_UP;
 	clt->opened = true;
 	mutex_unlock(&clt->lock);
 	/* It may be down by now. */

@@ -26,17 +26,17 @@ static int mpath_init(struct kunit *test)
 	for (i = 0; i < MAX_PATHS; i++)
 		t->paths[i].cons = t->cons[i];
 	mutex_init(&t->clt.lock);
-	t->clt.turn = alloc_percpu(unsigned int);
+	t->clt.rr_next = alloc_percpu(unsigned int);
 	test->priv = t;
-	return t->clt.turn ? 0 : -ENOMEM;
+	return t->clt.rr_next ? 0 : -ENOMEM;
 }
 
 static void mpath_exit(struct kunit *test)
 {
 	struct mpath_test *t = test->priv;
 
-	kfree(rcu_access_pointer(t->clt.live));
-	free_percpu(t->clt.turn);
+	kfree(rcu_access_pointer(t->clt.path_set));
+	free_percpu(t->clt.rr_next);
 }
 
 static int replace(struct mpath_test *t, struct rtrs_clt_path *add,
@@ -45,7 +45,7 @@ static int replace(struct mpath_test *t, struct rtrs_clt_path *add,
 	int ret;
 
 	mutex_lock(&t->clt.lock);
-	ret = rtrs_clt_live_replace(&t->clt, add, del);
+	ret = rtrs_clt_path_set_replace(&t->clt, add, del);
 	mutex_unlock(&t->clt.lock);
 	return ret;
 }
@@ -65,7 +65,7 @@ static int pick(struct mpath_test *t)
 	struct rtrs_clt_path *path;
 
 	rcu_read_lock();
-	path = rtrs_clt_pick_path(&t->clt, rcu_dereference(t->clt.live), 0);
+	path = rtrs_clt_pick_path(&t->clt, rcu_dereference(t->clt.path_set), 0);
 	rcu_read_unlock();
 	return path - t->paths;
 }
@@ -76,7 +76,7 @@ static void no_paths_are_no_array(struct kunit *test)
 
 	add_paths(test, 1);
 	replace(t, NULL, &t->paths[0]);
-	KUNIT_EXPECT_NULL(test, (void *)rcu_access_pointer(t->clt.live));
+	KUNIT_EXPECT_NULL(test, (void *)rcu_access_pointer(t->clt.path_set));
 }
 
 /* Of paths with these numbers, those with a letter in @picked have their turns. */
@@ -147,7 +147,7 @@ static void paths_are_picked_equally(struct kunit *test)
 
 	add_paths(test, c->nr);
 	get_cpu();
-	this_cpu_write(*t->clt.turn, c->turn);
+	this_cpu_write(*t->clt.rr_next, c->turn);
 	first = pick(t);
 	for (i = 1; i <= 10 * c->nr; i++) {
 		path = pick(t);
@@ -169,7 +169,7 @@ static void counter_wraps_within_the_paths(struct kunit *test)
 
 	add_paths(test, 3);
 	get_cpu();
-	this_cpu_write(*t->clt.turn, UINT_MAX - 3);
+	this_cpu_write(*t->clt.rr_next, UINT_MAX - 3);
 	for (i = 0, path = 0; i < 9 && path >= 0 && path < 3; i++)
 		path = pick(t);
 	put_cpu();
@@ -199,7 +199,7 @@ static void paths_come_and_go(struct kunit *test)
 {
 	const struct live_case *c = test->param_value;
 	struct mpath_test *t = test->priv;
-	struct rtrs_clt_live *live;
+	struct rtrs_clt_path_set *set;
 	char left[MAX_PATHS + 1] = "";
 	const char *m;
 	unsigned int i;
@@ -211,16 +211,16 @@ static void paths_come_and_go(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, replace(t, &t->paths[*m - 'A'], NULL), 0);
 
 	mutex_lock(&t->clt.lock);
-	live = rcu_dereference_protected(t->clt.live, lockdep_is_held(&t->clt.lock));
-	for (i = 0; live && i < live->nr && i < MAX_PATHS; i++)
-		left[i] = 'a' + (live->path[i] - t->paths);
+	set = rcu_dereference_protected(t->clt.path_set, lockdep_is_held(&t->clt.lock));
+	for (i = 0; set && i < set->nr && i < MAX_PATHS; i++)
+		left[i] = 'a' + (set->path[i] - t->paths);
 	mutex_unlock(&t->clt.lock);
 	KUNIT_EXPECT_STREQ(test, left, c->left);
 }
 
 static const struct session_case {
 	const char *desc;
-	bool founds;
+	bool may_create;
 	u32 others, path;
 	bool same;
 } session_cases[] = {
@@ -243,7 +243,7 @@ static void path_belongs_to_the_session_of_the_others(struct kunit *test)
 	t->clt.sess_id = c->others;
 	t->paths[0].clt = &t->clt;
 	t->paths[0].sess_id = c->path;
-	t->paths[0].founds = c->founds;
+	t->paths[0].may_create = c->may_create;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_same_session(&t->paths[0]), c->same);
 }
 

@@ -26,7 +26,7 @@ static unsigned int rtrs_clt_cost(const struct rtrs_clt_path *path,
 /**
  * rtrs_clt_pick_path() - the path that a request takes
  * @clt: the session
- * @live: paths that take requests
+ * @set: paths that take requests
  * @queue: the request's queue
  *
  * Nothing is written that other CPUs share: each goes round on its own, and what is in
@@ -37,7 +37,7 @@ static unsigned int rtrs_clt_cost(const struct rtrs_clt_path *path,
  * Return: the path.
  */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
-					 const struct rtrs_clt_live *live,
+					 const struct rtrs_clt_path_set *set,
 					 unsigned int queue)
 {
 	enum rtrs_clt_policy policy = READ_ONCE(clt->policy);
@@ -45,27 +45,27 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 	struct rtrs_clt_path *path, *best;
 	unsigned int turn;
 
-	if (live->nr == 1)
-		return live->path[0];
-	turn = this_cpu_inc_return(*clt->turn) % live->nr;
-	best = live->path[turn];
+	if (set->nr == 1)
+		return set->path[0];
+	turn = this_cpu_inc_return(*clt->rr_next) % set->nr;
+	best = set->path[turn];
 	if (policy == RTRS_CLT_RR)
 		return best;
-	for (i = 0; i < live->nr; i++) {
-		path = live->path[turn];
+	for (i = 0; i < set->nr; i++) {
+		path = set->path[turn];
 		cost = rtrs_clt_cost(path, policy, queue);
 		if (cost < least) {
 			least = cost;
 			best = path;
 		}
-		if (++turn == live->nr)
+		if (++turn == set->nr)
 			turn = 0;
 	}
 	return best;
 }
 
 /**
- * rtrs_clt_live_replace() - replace the array of paths that take requests
+ * rtrs_clt_path_set_replace() - replace the array of paths that take requests
  * @clt: the session
  * @add: path to add, or NULL
  * @del: path to leave out, which is in the array, or NULL
@@ -73,15 +73,15 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
  * Context: process, under clt->lock.
  * Return: 0, or -ENOMEM, never without @add.
  */
-int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
+int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 			  struct rtrs_clt_path *del)
 {
 	/* Those who wait for a path's end may be short of memory for it. */
 	gfp_t gfp = del ? GFP_NOIO | __GFP_NOFAIL : GFP_KERNEL;
-	struct rtrs_clt_live *old, *new = NULL;
+	struct rtrs_clt_path_set *old, *new = NULL;
 	unsigned int i, nr, room;
 
-	old = rcu_dereference_protected(clt->live, lockdep_is_held(&clt->lock));
+	old = rcu_dereference_protected(clt->path_set, lockdep_is_held(&clt->lock));
 	nr = old ? old->nr : 0;
 	room = nr + !!add - !!del;
 	if (room) {
@@ -94,7 +94,7 @@ int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 		if (add)
 			new->path[new->nr++] = add;
 	}
-	rcu_assign_pointer(clt->live, new);
+	rcu_assign_pointer(clt->path_set, new);
 	if (old)
 		kfree_rcu(old, rcu);
 	return 0;
@@ -109,12 +109,12 @@ int rtrs_clt_live_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
-	struct rtrs_clt_live *live;
+	struct rtrs_clt_path_set *set;
 	unsigned int i;
 
-	live = rcu_dereference_protected(clt->live, lockdep_is_held(&clt->lock));
-	for (i = 0; live && i < live->nr; i++)
-		if (live->path[i] == path)
+	set = rcu_dereference_protected(clt->path_set, lockdep_is_held(&clt->lock));
+	for (i = 0; set && i < set->nr; i++)
+		if (set->path[i] == path)
 			return true;
 	return false;
 }
@@ -122,7 +122,7 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 /**
  * rtrs_clt_send() - send a request over one of the paths
  * @clt: the session
- * @live: paths that take requests
+ * @set: paths that take requests
  * @io: the request
  * @last: nothing follows soon
  *
@@ -132,31 +132,31 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path)
  * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
  * the device right now, or the errno of registering it.
  */
-int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_live *live,
+int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 		  struct rtrs_clt_io *io, bool last)
 {
-	struct rtrs_clt_path *first = rtrs_clt_pick_path(clt, live, io->queue);
+	struct rtrs_clt_path *first = rtrs_clt_pick_path(clt, set, io->queue);
 	unsigned int i;
 	int ret;
 
 	ret = rtrs_clt_send_over(first, io, last);
-	for (i = 0; unlikely(ret == -EBUSY) && i < live->nr; i++)
-		if (live->path[i] != first)
-			ret = rtrs_clt_send_over(live->path[i], io, last);
+	for (i = 0; unlikely(ret == -EBUSY) && i < set->nr; i++)
+		if (set->path[i] != first)
+			ret = rtrs_clt_send_over(set->path[i], io, last);
 	return ret;
 }
 
 /**
  * rtrs_clt_flush() - post what a queue's chains hold, on all paths
- * @live: paths that take requests
+ * @set: paths that take requests
  * @queue: the queue
  *
  * Context: any, RCU read side.
  */
-void rtrs_clt_flush(const struct rtrs_clt_live *live, unsigned int queue)
+void rtrs_clt_flush(const struct rtrs_clt_path_set *set, unsigned int queue)
 {
 	unsigned int i;
 
-	for (i = 0; i < live->nr; i++)
-		rtrs_con_flush(&live->path[i]->cons[queue + 1].con);
+	for (i = 0; i < set->nr; i++)
+		rtrs_con_flush(&set->path[i]->cons[queue + 1].con);
 }

@@ -32,22 +32,22 @@ static const struct move_case {
 	{ "connecting: wanted already", S(CONNECTING), E(WANT), SAME },
 	{ "connecting: at it already", S(CONNECTING), E(DUE), SAME },
 	{ "connecting: up takes requests", S(CONNECTING), E(UP), S(CONNECTED) },
-	{ "connecting: fail ends it", S(CONNECTING), E(FAIL), S(ENDING) },
+	{ "connecting: fail ends it", S(CONNECTING), E(FAIL), S(RESETTING) },
 	{ "connecting: stop ends it for good", S(CONNECTING), E(STOP), S(CLOSING) },
 	{ "connecting: ended is nothing", S(CONNECTING), E(ENDED), SAME },
 	{ "connected: wanted already", S(CONNECTED), E(WANT), SAME },
 	{ "connected: its time was before", S(CONNECTED), E(DUE), SAME },
 	{ "connected: up already", S(CONNECTED), E(UP), SAME },
-	{ "connected: fail ends it", S(CONNECTED), E(FAIL), S(ENDING) },
+	{ "connected: fail ends it", S(CONNECTED), E(FAIL), S(RESETTING) },
 	{ "connected: stop ends it for good", S(CONNECTED), E(STOP), S(CLOSING) },
 	{ "connected: ended is nothing", S(CONNECTED), E(ENDED), SAME },
-	{ "ending: it comes up again anyway", S(ENDING), E(WANT), SAME },
-	{ "ending: not before it has ended", S(ENDING), E(DUE), SAME },
-	{ "ending: up comes too late", S(ENDING), E(UP), SAME },
-	{ "ending: only the first fail counts", S(ENDING), E(FAIL), SAME },
-	{ "ending: stop makes it for good", S(ENDING), E(STOP), S(CLOSING) },
-	{ "ending: ended, it waits", S(ENDING), E(ENDED), S(WAITING) },
-	{ "closing: wanted, it comes up again", S(CLOSING), E(WANT), S(ENDING) },
+	{ "ending: it comes up again anyway", S(RESETTING), E(WANT), SAME },
+	{ "ending: not before it has ended", S(RESETTING), E(DUE), SAME },
+	{ "ending: up comes too late", S(RESETTING), E(UP), SAME },
+	{ "ending: only the first fail counts", S(RESETTING), E(FAIL), SAME },
+	{ "ending: stop makes it for good", S(RESETTING), E(STOP), S(CLOSING) },
+	{ "ending: ended, it waits", S(RESETTING), E(ENDED), S(WAITING) },
+	{ "closing: wanted, it comes up again", S(CLOSING), E(WANT), S(RESETTING) },
 	{ "closing: not before it has ended", S(CLOSING), E(DUE), SAME },
 	{ "closing: up comes too late", S(CLOSING), E(UP), SAME },
 	{ "closing: fail changes nothing", S(CLOSING), E(FAIL), SAME },
@@ -111,7 +111,7 @@ static const struct tried_case {
 	{ "connected, counted", S(CONNECTED), 8, 0, 0 },
 	{ "failed, to be tried again", S(WAITING), 8, -ECONNREFUSED, -ECONNREFUSED },
 	{ "failed, given up", S(IDLE), 8, -ECONNREFUSED, -ECONNREFUSED },
-	{ "connected for a moment", S(ENDING), 8, 0, -ECONNABORTED },
+	{ "connected for a moment", S(RESETTING), 8, 0, -ECONNABORTED },
 	{ "stopped before it was tried", S(IDLE), 7, -EPROTO, -ECONNABORTED },
 	{ "the counter wraps", S(WAITING), 0, -EHOSTUNREACH, -EHOSTUNREACH },
 };
@@ -128,7 +128,7 @@ static void path_is_waited_for(struct kunit *test)
 	path->state = c->state;
 	path->tries = c->tries;
 	path->result = c->result;
-	KUNIT_EXPECT_EQ(test, rtrs_clt_path_tried(path, 7), c->tried);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_connect_status(path, 7), c->tried);
 }
 
 static const struct has_case {

@@ -119,7 +119,7 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 		rtrs_clt_slots_alloc,
 		rtrs_clt_info_exchange,
 		rtrs_clt_path_show,
-		rtrs_clt_live_add,
+		rtrs_clt_link_add,
 	};
 	unsigned int i;
 	int ret;
@@ -129,7 +129,7 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 		if (ret)
 			return ret;
 	}
-	rtrs_clt_end_turn(path);
+	rtrs_clt_end_create(path);
 	return 0;
 }
 
@@ -161,13 +161,13 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 {
 	LIST_HEAD(stranded);
 
-	rtrs_clt_live_del(path);
+	rtrs_clt_link_del(path);
 	rtrs_hb_stop(&path->path);
 	rtrs_clt_cons_disconnect(path);
 	rtrs_clt_info_free(path);
 	rtrs_clt_slots_free(path, &stranded);
-	rtrs_clt_strand(path, &stranded);
-	rtrs_clt_live_gone(path);
+	rtrs_clt_failover_path(path, &stranded);
+	rtrs_clt_link_gone(path);
 	rtrs_clt_cons_destroy(path);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_ENDED, 0);
 }
@@ -216,7 +216,7 @@ static void rtrs_clt_path_work(struct work_struct *work)
 			rtrs_clt_path_result(path, 0);
 	}
 	switch (READ_ONCE(path->state)) {
-	case RTRS_CLT_ENDING:
+	case RTRS_CLT_RESETTING:
 	case RTRS_CLT_CLOSING:
 		rtrs_clt_path_end(path);
 		/* Shown even though it has never been up, so that it can be removed. */
@@ -232,13 +232,13 @@ static void rtrs_clt_path_work(struct work_struct *work)
 }
 
 /**
- * rtrs_clt_path_want() - have a path connected, now
+ * rtrs_clt_path_connect_start() - have a path connected, now
  * @path: the path
  *
  * Context: any.
- * Return: for rtrs_clt_path_tried(), to learn what comes of it.
+ * Return: for rtrs_clt_path_connect_status(), to learn what comes of it.
  */
-u32 rtrs_clt_path_want(struct rtrs_clt_path *path)
+u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 {
 	u32 tries;
 
@@ -256,14 +256,14 @@ u32 rtrs_clt_path_want(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_tried() - what has come of wanting a path?
+ * rtrs_clt_path_connect_status() - what has come of wanting a path?
  * @path: the path
- * @tries: from rtrs_clt_path_want()
+ * @tries: from rtrs_clt_path_connect_start()
  *
  * Return: -EINPROGRESS while it is tried, 0 if it is connected, why it couldn't be, or
  * -ECONNABORTED if somebody wanted it otherwise since.
  */
-int rtrs_clt_path_tried(struct rtrs_clt_path *path, u32 tries)
+int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 {
 	int ret = -EINPROGRESS;
 
@@ -279,20 +279,20 @@ int rtrs_clt_path_tried(struct rtrs_clt_path *path, u32 tries)
 }
 
 /**
- * rtrs_clt_path_await() - wait for what comes of wanting a path
+ * rtrs_clt_path_connect_wait() - wait for what comes of wanting a path
  * @path: the path
- * @tries: from rtrs_clt_path_want()
+ * @tries: from rtrs_clt_path_connect_start()
  *
  * Context: process, may sleep.
- * Return: as rtrs_clt_path_tried(), but -EINTR for -EINPROGRESS.
+ * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS.
  */
-int rtrs_clt_path_await(struct rtrs_clt_path *path, u32 tries)
+int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 {
 	int ret;
 
-	while ((ret = rtrs_clt_path_tried(path, tries)) == -EINPROGRESS)
+	while ((ret = rtrs_clt_path_connect_status(path, tries)) == -EINPROGRESS)
 		if (wait_event_interruptible(path->wait,
-					     rtrs_clt_path_tried(path, tries) !=
+					     rtrs_clt_path_connect_status(path, tries) !=
 					     -EINPROGRESS))
 			return -EINTR;
 	return ret;
@@ -307,19 +307,19 @@ int rtrs_clt_path_await(struct rtrs_clt_path *path, u32 tries)
  */
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
-	u32 tries = rtrs_clt_path_want(path);
+	u32 tries = rtrs_clt_path_connect_start(path);
 
 	if (READ_ONCE(path->state) == RTRS_CLT_CONNECTED &&
 	    rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, -ECONNRESET))
 		pr_info("%s: path is connected anew\n", path->path.name);
-	return rtrs_clt_path_await(path, tries);
+	return rtrs_clt_path_connect_wait(path, tries);
 }
 
-static bool rtrs_clt_path_down(struct rtrs_clt_path *path)
+static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
 {
 	enum rtrs_clt_state state = READ_ONCE(path->state);
 
-	return state != RTRS_CLT_CLOSING && state != RTRS_CLT_ENDING;
+	return state != RTRS_CLT_CLOSING && state != RTRS_CLT_RESETTING;
 }
 
 /**
@@ -332,7 +332,7 @@ static bool rtrs_clt_path_down(struct rtrs_clt_path *path)
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	return wait_event_interruptible(path->wait, rtrs_clt_path_down(path)) ?
+	return wait_event_interruptible(path->wait, rtrs_clt_path_settled(path)) ?
 		-EINTR : 0;
 }
 
@@ -378,7 +378,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 		 str);
 	uuid_gen(&path->uuid);
 	INIT_LIST_HEAD(&path->entry);
-	INIT_LIST_HEAD(&path->asks);
+	INIT_LIST_HEAD(&path->create_entry);
 	spin_lock_init(&path->state_lock);
 	init_waitqueue_head(&path->wait);
 	INIT_DELAYED_WORK(&path->work, rtrs_clt_path_work);

@@ -121,7 +121,7 @@ static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 		kobject_put(&path->kobj);
 		return ERR_PTR(ret);
 	}
-	*tries = rtrs_clt_path_want(path);
+	*tries = rtrs_clt_path_connect_start(path);
 	return path;
 }
 
@@ -143,7 +143,7 @@ int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 	path = rtrs_clt_begin_path(clt, addr, &tries);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
-	ret = rtrs_clt_path_await(path, tries);
+	ret = rtrs_clt_path_connect_wait(path, tries);
 	if (ret)
 		rtrs_clt_remove_path(path);
 	kobject_put(&path->kobj);
@@ -159,7 +159,7 @@ static int rtrs_clt_paths_tried(struct rtrs_clt *clt, bool patient)
 
 	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry) {
-		ret = rtrs_clt_path_tried(path, 0);
+		ret = rtrs_clt_path_connect_status(path, 0);
 		if (!ret)
 			up = true;
 		else if (ret == -EINPROGRESS)
@@ -240,7 +240,7 @@ static void rtrs_clt_defaults(struct rtrs_clt *clt)
  */
 void rtrs_clt_free(struct rtrs_clt *clt)
 {
-	free_percpu(clt->turn);
+	free_percpu(clt->rr_next);
 	kfree(clt);
 }
 
@@ -257,8 +257,8 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
 	if (!clt)
 		return ERR_PTR(-ENOMEM);
-	clt->turn = alloc_percpu(unsigned int);
-	if (!clt->turn) {
+	clt->rr_next = alloc_percpu(unsigned int);
+	if (!clt->rr_next) {
 		kfree(clt);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -272,12 +272,12 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->prep_retry = params->prep_retry;
 	clt->priv = params->priv;
 	clt->link = RTRS_LINK_DOWN;
-	clt->told = RTRS_LINK_DOWN;
+	clt->link_reported = RTRS_LINK_DOWN;
 	clt->down_since = jiffies;
 	mutex_init(&clt->lock);
 	init_waitqueue_head(&clt->wait);
 	INIT_LIST_HEAD(&clt->paths);
-	INIT_LIST_HEAD(&clt->asks);
+	INIT_LIST_HEAD(&clt->create_waiters);
 	INIT_WORK(&clt->link_work, rtrs_clt_link_work);
 	rtrs_clt_failover_init(clt);
 	rtrs_clt_fence_init(clt);

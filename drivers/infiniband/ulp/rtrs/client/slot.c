@@ -50,7 +50,7 @@ free_slot:
 static void rtrs_clt_slot_free(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, struct list_head *ios)
 {
-	struct rtrs_clt_io *io = rtrs_clt_slot_strand(path, slot);
+	struct rtrs_clt_io *io = rtrs_clt_slot_reclaim(path, slot);
 
 	if (io)
 		list_add_tail(&io->entry, ios);

@@ -30,20 +30,20 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 {
 	/* Once it is sent, the request may be done and gone at any time. */
 	const unsigned int queue = io->queue;
-	struct rtrs_clt_live *live;
+	struct rtrs_clt_path_set *set;
 	int ret;
 
-	io->losses = 0;
+	io->path_failures = 0;
 	trace_rtrs_clt_submit(clt->name, io);
 	rcu_read_lock();
 	do {
-		live = rcu_dereference(clt->live);
-		ret = likely(live) ? rtrs_clt_send(clt, live, io, last) :
+		set = rcu_dereference(clt->path_set);
+		ret = likely(set) ? rtrs_clt_send(clt, set, io, last) :
 				     rtrs_clt_wait_for_path(clt, io);
 	} while (unlikely(ret == -EAGAIN));
 	/* Earlier ones of the batch may have gone to the other paths' chains. */
-	if (last && live && (live->nr > 1 || unlikely(ret)))
-		rtrs_clt_flush(live, queue);
+	if (last && set && (set->nr > 1 || unlikely(ret)))
+		rtrs_clt_flush(set, queue);
 	rcu_read_unlock();
 	return ret;
 }
@@ -58,12 +58,12 @@ EXPORT_SYMBOL_GPL(rtrs_clt_submit);
  */
 void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
 {
-	struct rtrs_clt_live *live;
+	struct rtrs_clt_path_set *set;
 
 	rcu_read_lock();
-	live = rcu_dereference(clt->live);
-	if (live)
-		rtrs_clt_flush(live, queue);
+	set = rcu_dereference(clt->path_set);
+	if (set)
+		rtrs_clt_flush(set, queue);
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_commit);
@@ -80,14 +80,14 @@ EXPORT_SYMBOL_GPL(rtrs_clt_commit);
  */
 void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
-	struct rtrs_clt_live *live;
+	struct rtrs_clt_path_set *set;
 	unsigned int i;
 
 	rcu_read_lock();
-	live = rcu_dereference(clt->live);
-	for (i = 0; live && i < live->nr; i++)
-		if (live->path[i] == READ_ONCE(io->path))
-			rtrs_clt_path_error(&live->path[i]->path, -ETIMEDOUT,
+	set = rcu_dereference(clt->path_set);
+	for (i = 0; set && i < set->nr; i++)
+		if (set->path[i] == READ_ONCE(io->path))
+			rtrs_clt_path_error(&set->path[i]->path, -ETIMEDOUT,
 					    "a request stays unanswered");
 	rcu_read_unlock();
 }

@@ -167,9 +167,9 @@ static void rtrs_clt_hb_changed(struct rtrs_clt *clt)
 }
 
 /* Waits that have begun count from their beginning. */
-static void rtrs_clt_limit_changed(struct rtrs_clt *clt)
+static void rtrs_clt_failover_changed(struct rtrs_clt *clt)
 {
-	rtrs_clt_set_limit(clt);
+	rtrs_clt_arm_failover_timer(clt);
 }
 
 #define RTRS_CLT_NUMBER(_name, _field, _min, _max, _changed)		\
@@ -188,7 +188,7 @@ RTRS_CLT_NUMBER(reconnect_delay_max_ms, reconnect_max_ms, 1, 3600000, NULL);
 RTRS_CLT_NUMBER(hb_interval_ms, hb.interval_ms, 10, 3600000, rtrs_clt_hb_changed);
 RTRS_CLT_NUMBER(hb_max_missed, hb.max_missed, 1, 1000, NULL);
 RTRS_CLT_NUMBER(failover_timeout, failover_timeout, -1, 1000000,
-		rtrs_clt_limit_changed);
+		rtrs_clt_failover_changed);
 RTRS_CLT_NUMBER(unfenced_delay_ms, unfenced_ms, 0, 3600000, NULL);
 
 static struct attribute *rtrs_clt_attrs[] = {

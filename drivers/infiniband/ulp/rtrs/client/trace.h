@@ -13,7 +13,7 @@ TRACE_DEFINE_ENUM(RTRS_CLT_IDLE);
 TRACE_DEFINE_ENUM(RTRS_CLT_WAITING);
 TRACE_DEFINE_ENUM(RTRS_CLT_CONNECTING);
 TRACE_DEFINE_ENUM(RTRS_CLT_CONNECTED);
-TRACE_DEFINE_ENUM(RTRS_CLT_ENDING);
+TRACE_DEFINE_ENUM(RTRS_CLT_RESETTING);
 TRACE_DEFINE_ENUM(RTRS_CLT_CLOSING);
 
 #define rtrs_clt_show_state(state) \
@@ -22,7 +22,7 @@ TRACE_DEFINE_ENUM(RTRS_CLT_CLOSING);
 			 { RTRS_CLT_WAITING, "waiting" }, \
 			 { RTRS_CLT_CONNECTING, "connecting" }, \
 			 { RTRS_CLT_CONNECTED, "connected" }, \
-			 { RTRS_CLT_ENDING, "ending" }, \
+			 { RTRS_CLT_RESETTING, "resetting" }, \
 			 { RTRS_CLT_CLOSING, "closing" })
 
 TRACE_EVENT(rtrs_clt_path_state,
@@ -92,7 +92,7 @@ DEFINE_EVENT(rtrs_clt_step, rtrs_clt_complete,
 	     TP_ARGS(name, slot, err));
 
 /* Its path has died. */
-DEFINE_EVENT(rtrs_clt_step, rtrs_clt_strand,
+DEFINE_EVENT(rtrs_clt_step, rtrs_clt_failover,
 	     TP_PROTO(const char *name, u32 slot, int err),
 	     TP_ARGS(name, slot, err));
 
