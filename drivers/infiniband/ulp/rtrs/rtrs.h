@@ -109,6 +109,20 @@ struct rtrs_clt_limits {
 };
 
 /**
+ * struct rtrs_clt_io_priv - what the transport notes about a request
+ * @path: where it was sent last, NULL while it waits
+ * @path_failures: paths that died under it
+ * @first_failure: when the first one did, in jiffies
+ * @entry: in the list of those that wait
+ */
+struct rtrs_clt_io_priv {
+	struct rtrs_clt_path *path;
+	unsigned int path_failures;
+	unsigned long first_failure;
+	struct list_head entry;
+};
+
+/**
  * struct rtrs_clt_io - a request
  * @slot: which slot it occupies. The caller hands slots out; it must not use
  *	one again before @done has been called for it
@@ -128,10 +142,7 @@ struct rtrs_clt_limits {
  *	-ENOTCONN if it has waited for a path for too long, or lost too many, or
  *	-ECONNABORTED if it was not to wait, or the session is closed. Softirq or
  *	process context. By then nothing can reach the data any more
- * @path: the transport's own
- * @path_failures: the same: paths that died under it
- * @first_failure: the same: when the first one did, in jiffies
- * @entry: the same
+ * @priv: the transport's own
  *
  * Lives as long as the request, usually in the driver's part of a struct request.
  */
@@ -146,10 +157,7 @@ struct rtrs_clt_io {
 	const void *msg;
 	struct scatterlist *sgl;
 	void (*done)(struct rtrs_clt_io *io, int err);
-	struct rtrs_clt_path *path;
-	unsigned int path_failures;
-	unsigned long first_failure;
-	struct list_head entry;
+	struct rtrs_clt_io_priv priv;
 };
 
 /* Longest user message, in bytes. */

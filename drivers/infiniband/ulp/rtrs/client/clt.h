@@ -2,8 +2,8 @@
 /*
  * The client's session, its paths, and what each slot of a path holds.
  *
- * The files are a stack: bottom first. Each calls only those above it in this list, and nothing calls
- * back but by pointers that are set from below.
+ * The files are a stack, here from the bottom to the top. Each calls only those before
+ * it in this list; nothing calls back but by pointers that are set from above.
  *
  *	state.c		state of a path: table, moves, errors, waiting for a step
  *	io.c		requests on a path
@@ -27,10 +27,16 @@
  * and slots while it is neither RTRS_CLT_IDLE nor RTRS_CLT_WAITING. One work item
  * for each path sets all that up and takes it down.
  *
- * Locks, in the order in which they nest: rtrs_clt_lock (names of sessions),
- * rtrs_clt.lock (paths), rtrs_clt.park_lock (requests that wait),
- * rtrs_con.sq_lock (a connection's send queue), rtrs_clt_path.state_lock. Of these the
- * I/O path takes sq_lock alone.
+ * Locks, in the order in which they nest:
+ *
+ *	rtrs_clt_lock		names of sessions; taken alone
+ *	rtrs_clt.lock		a session's paths; the only one that is held for long
+ *	rtrs_clt_failover.lock	requests that wait, fences
+ *	rtrs_clt_create.lock	which path may request the session; taken alone
+ *	rtrs_clt_path_sm.lock	state of a path
+ *	rtrs_con.sq_lock	a connection's send queue
+ *
+ * Of these the I/O path takes sq_lock alone.
  */
 #ifndef RTRS_CLT_H
 #define RTRS_CLT_H
@@ -49,10 +55,10 @@
 #define RTRS_CLT_RESOLVE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
 /*
- * How long a path that isn't answered keeps the next one of its session from asking for
- * that, and as long again if it is, by a server that doesn't name the session; and if the
- * server did when it was last connected. By RoCE the CM sends a request again after 4.6 or
- * 6.1 seconds.
+ * While a session has no connected path, one path at a time may request its creation. An
+ * unanswered request blocks the next for CREATE_MS; an accept without a session ID
+ * restarts that; SHORT_CREATE_MS if the server gave an ID before. RoCE CM retransmits
+ * after 4.6 or 6.1 s.
  */
 #define RTRS_CLT_CREATE_MS	7000
 #define RTRS_CLT_SHORT_CREATE_MS	1000
@@ -227,12 +233,109 @@ struct rtrs_clt_stats {
 };
 
 /**
+ * struct rtrs_clt_path_stats - statistics of a path
+ * @cpu: counters
+ * @base: their sums when they were last reset, under clt->lock
+ * @failed_over: requests that have had to take another path, or wait for one
+ * @reconnects: tries that failed, and those that connected it again; rdma's first
+ *	connect is none
+ * @ever_up: it has been connected
+ */
+struct rtrs_clt_path_stats {
+	struct rtrs_clt_stats __percpu *cpu;
+	struct rtrs_clt_stats base;
+	u64 failed_over;
+	u32 reconnects[2];
+	bool ever_up;
+};
+
+/**
+ * struct rtrs_clt_path_sm - the state machine of a path; see state.c and path.c
+ * @lock: any context; guards @state, @err, @gone, @at_once, @failures, @tries and @result
+ * @state: changed by rtrs_clt_path_move() only
+ * @err: why it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
+ * @gone: it is being destroyed and can't be connected any more
+ * @at_once: the next try is not to wait
+ * @failures: tries that failed since the last one that didn't
+ * @tries: tries that have come to their end
+ * @result: how the last one ended
+ * @wait: for @nr_pending, @tries, rtrs_clt_path_fence.done, and any change of @state
+ * @nr_pending: connections that have not finished the current step
+ * @logged: the last failure that the log has
+ * @work: connects the path and takes it down
+ */
+struct rtrs_clt_path_sm {
+	spinlock_t lock; /* see above */
+	enum rtrs_clt_state state;
+	int err;
+	bool gone;
+	bool at_once;
+	u32 failures;
+	u32 tries;
+	int result;
+	wait_queue_head_t wait;
+	atomic_t nr_pending;
+	int logged;
+	struct delayed_work work;
+};
+
+/**
+ * struct rtrs_clt_path_neg - what is negotiated each time a path connects
+ * @id: names this connect of the path; of the session's connects no two have the same
+ * @nr_connects: how often the path has tried to connect
+ * @offered: what the server was offered, RTRS_FEATURE_*
+ * @features: what of that it grants
+ * @sess_id: what the server calls the session, 0 if it doesn't
+ * @depth: slots that the server has, sets the layout of immediate values
+ * @chunk_size: bytes of a chunk
+ * @max_io_size: bytes of data in a chunk
+ * @max_sge: entries in a send's list
+ * @max_segments: entries of a scatter list that a request may have
+ * @nr_slots: slots that are used: no more than the device's queues can take
+ * @new_rkey: the server sends a new key with each answer
+ */
+struct rtrs_clt_path_neg {
+	u32 id;
+	u16 nr_connects;
+	u32 offered;
+	u32 features;
+	u32 sess_id;
+	u32 depth;
+	u32 chunk_size;
+	u32 max_io_size;
+	u32 max_sge;
+	u32 max_segments;
+	u32 nr_slots;
+	bool new_rkey;
+};
+
+/**
+ * struct rtrs_clt_path_info - exchange of INFO_REQ and INFO_RSP, while connecting
+ * @rsp: the answer
+ * @dma: its address for the device
+ * @len: bytes that came
+ * @size: bytes of @rsp
+ * @asked: INFO_REQ has been posted
+ * @recv_cqe: handler of the answer's receive
+ * @send_cqe: handler of the request's end
+ */
+struct rtrs_clt_path_info {
+	void *rsp;
+	dma_addr_t dma;
+	u32 len;
+	u32 size;
+	bool asked;
+	struct ib_cqe recv_cqe;
+	struct ib_cqe send_cqe;
+};
+
+/**
  * struct rtrs_clt_fence - what a dead path has left behind
- * @entry: in rtrs_clt.fences
+ * @entry: in rtrs_clt_fences.list
  * @id: the path's id while it was connected
  * @granted: the server can tell when the path is dead on its side, too
  * @until: else that has to be assumed at this time, in jiffies
- * @seen: the round of rtrs_clt.fence_work that has seen it last
+ * @seen: the round of rtrs_clt_fences.work that has seen it last
  * @ios: requests that were on the path, and have to wait for that
  *
  * A path has one with it while it is connected. When it has died, the session
@@ -248,132 +351,79 @@ struct rtrs_clt_fence {
 };
 
 /**
+ * struct rtrs_clt_path_fence - a path's part in fencing
+ * @own: to be left behind when it dies; while connecting or connected
+ * @asked: path that the server is being asked to fence over this one, 0 if none
+ * @done: the last one that it has fenced
+ */
+struct rtrs_clt_path_fence {
+	struct rtrs_clt_fence *own;
+	u32 asked;
+	u32 done;
+};
+
+/**
+ * struct rtrs_clt_path_sysfs - a path's directory in sysfs
+ * @kobj: the directory; frees the path
+ * @added: it exists; under clt->lock
+ * @hca_name: name of the RDMA device that the path was last connected over
+ * @hca_port: the device's port
+ */
+struct rtrs_clt_path_sysfs {
+	struct kobject kobj;
+	bool added;
+	char hca_name[IB_DEVICE_NAME_MAX];
+	u32 hca_port;
+};
+
+/**
  * struct rtrs_clt_path - a path
  * @path: what it has in common with the server's
  * @clt: its session
  * @entry: in the session's list, under clt->lock
  * @leaving: somebody is removing it; under clt->lock
- * @kobj: its folder in sysfs; frees it
- * @in_sysfs: the folder exists; under clt->lock
- * @addr_str: its name there; no other path of the session has it; under clt->lock
  * @was_live: it has taken requests since it was connected; counts in
  *	rtrs_clt.nr_up
- * @hca_name: name of the RDMA device that it was last connected over
- * @hca_port: the device's port
  * @addr: where it goes; the source as soon as routing has chosen it
+ * @addr_str: the same for users; no other path of the session has it; under clt->lock
  * @uuid: its name on the wire
- * @nr_connects: how often it has tried to connect
- * @state: changed by rtrs_clt_path_move() only, under @state_lock
- * @state_lock: any context; guards what is named here, and @gone, @at_once,
- *	@failures, @tries and @result
- * @err: why it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
- * @wait: for @nr_pending, @fenced, @tries, and any change of @state
- * @nr_pending: connections that have not finished the step at hand
- * @work: rtrs_clt_path_work()
- * @gone: it is being destroyed, nobody can want it any more
- * @at_once: the next try is not to wait
- * @failures: tries that failed since the last one that didn't
- * @tries: tries that have come to their end
- * @result: how the last one ended
- * @logged: the last failure that the log has
- * @reconnects: tries that failed, and those that connected it anew; rdma's first
- *	connect is none
- * @ever_up: it has been connected
- * @id: names this connect of the path; of the session's connects no two have the same
- * @offered: what the server was offered, RTRS_FEATURE_*
- * @features: what of that it grants
- * @may_create: the server makes the session for this connect, if it doesn't know it; else
- *	that must be the one that other paths are in
- * @create_entry: in rtrs_clt.create_waiters
- * @sess_id: what the server calls the session, 0 if it doesn't
- * @fence: see there; while connecting or connected
- * @fence_asked: path that the server is being asked to fence, 0 if none
- * @fenced: the last one that it has fenced
+ * @sysfs: what users see of it
+ * @sm: its state
+ * @neg: what was agreed on with the server
+ * @may_create: the server creates the session for this connect, if it doesn't know it;
+ *	else that must be the one that other paths are in
+ * @create_entry: in rtrs_clt_create.waiters
+ * @info: while connecting
+ * @fence: see there
  * @nr_cons: connections that are set up
  * @cons: all of them, service first; clt->nr_queues + 1 entries
- * @depth: slots that the server has, sets the layout of immediate values
- * @chunk_size: bytes of a chunk
- * @max_io_size: bytes of data in a chunk
- * @new_rkey: the server sends a new key with each answer
- * @max_sge: entries in a send's list
- * @max_segments: entries of a scatter list that a request may have
- * @nr_slots: slots that are used: no more than the device's queues can take
  * @slots: of requests; published (release) when all are there
  * @mrs: @slots by the constant part of their memory region's key
- * @info: answer to the INFO_REQ, while connecting
- * @info_dma: its address for the device
- * @info_len: bytes that came
- * @info_size: bytes of @info
- * @info_cqe: handler of its receive
- * @info_asked: INFO_REQ has been posted
- * @info_sent_cqe: handler of its end
- * @stats: counters
- * @stats_base: their sums when they were last reset, under clt->lock
- * @failed_over: requests that have had to take another path, or wait for one
+ * @stats: for users
  */
 struct rtrs_clt_path {
 	struct rtrs_path path;
 	struct rtrs_clt *clt;
 	struct list_head entry;
 	bool leaving;
-	struct kobject kobj;
-	bool in_sysfs;
-	char addr_str[RTRS_PATH_STR_LEN];
 	bool was_live;
-	char hca_name[IB_DEVICE_NAME_MAX];
-	u32 hca_port;
 	struct rtrs_addr addr;
+	char addr_str[RTRS_PATH_STR_LEN];
 	uuid_t uuid;
-	u16 nr_connects;
+	struct rtrs_clt_path_sysfs sysfs;
+	struct rtrs_clt_path_sm sm;
 
-	enum rtrs_clt_state state;
-	spinlock_t state_lock; /* see above */
-	int err;
-	wait_queue_head_t wait;
-	atomic_t nr_pending;
-	struct delayed_work work;
-	bool gone;
-	bool at_once;
-	u32 failures;
-	u32 tries;
-	int result;
-	int logged;
-	u32 reconnects[2];
-	bool ever_up;
-
-	u32 id;
-	u32 offered;
-	u32 features;
+	struct rtrs_clt_path_neg neg;
 	bool may_create;
 	struct list_head create_entry;
-	u32 sess_id;
-	struct rtrs_clt_fence *fence;
-	u32 fence_asked;
-	u32 fenced;
+	struct rtrs_clt_path_info info;
+	struct rtrs_clt_path_fence fence;
 
 	unsigned int nr_cons;
 	struct rtrs_clt_con *cons;
-	u32 depth;
-	u32 chunk_size;
-	u32 max_io_size;
-	bool new_rkey;
-	u32 max_sge;
-	u32 max_segments;
-	u32 nr_slots;
 	struct rtrs_clt_slot **slots;
 	struct xarray mrs;
-
-	void *info;
-	dma_addr_t info_dma;
-	u32 info_len;
-	u32 info_size;
-	struct ib_cqe info_cqe;
-	bool info_asked;
-	struct ib_cqe info_sent_cqe;
-
-	struct rtrs_clt_stats __percpu *stats;
-	struct rtrs_clt_stats stats_base;
-	u64 failed_over;
+	struct rtrs_clt_path_stats stats;
 };
 
 /**
@@ -404,12 +454,98 @@ struct rtrs_clt_path_set {
 };
 
 /**
+ * struct rtrs_clt_failover - requests that wait; see failover.c
+ * @retry_ok: see struct rtrs_clt_params
+ * @prep_retry: see there
+ * @timeout: seconds that requests wait when there is no path; -1: for ever
+ * @down_since: when rtrs_clt.nr_up became 0, in jiffies; under clt->lock
+ * @lock: guards what follows, and struct rtrs_clt_fences; any context
+ * @parked: requests that wait for a path, or for the upper layer
+ * @down: rtrs_clt.nr_up is 0
+ * @expired: it has been for too long: don't wait
+ * @resume_work: sends parked requests
+ * @work: when requests have waited for too long
+ */
+struct rtrs_clt_failover {
+	int (*retry_ok)(struct rtrs_clt_io *io);
+	int (*prep_retry)(struct rtrs_clt_io *io);
+	int timeout;
+	unsigned long down_since;
+	spinlock_t lock; /* see above */
+	struct list_head parked;
+	bool down;
+	bool expired;
+	struct delayed_work resume_work;
+	struct delayed_work work;
+};
+
+/**
+ * struct rtrs_clt_fences - what the dead paths of a session have left behind; see fence.c
+ * @unfenced_ms: how long requests of a dead path wait when its server can't fence it
+ * @list: struct rtrs_clt_fence; under rtrs_clt_failover.lock
+ * @work: has dead paths fenced
+ * @round: how often that has begun; its own
+ */
+struct rtrs_clt_fences {
+	unsigned int unfenced_ms;
+	struct list_head list;
+	struct delayed_work work;
+	unsigned int round;
+};
+
+/**
+ * struct rtrs_clt_create - creation of the session on the server; see create.c
+ * @lock: guards what follows; any context
+ * @waiters: paths that wait until they may request it
+ * @owner: id of the path that may, 0 for none
+ * @expires: when the next one may all the same, in jiffies
+ */
+struct rtrs_clt_create {
+	spinlock_t lock; /* see above */
+	struct list_head waiters;
+	u32 owner;
+	unsigned long expires;
+};
+
+/**
+ * struct rtrs_clt_link - what the upper layer knows of the session; under clt->lock
+ * @state: what became of the session
+ * @reported: what the upper layer was told last
+ * @notifying: it is being told something else
+ * @opened: the upper layer is told
+ * @work: tells it
+ * @event: see struct rtrs_clt_params
+ * @priv: handed to @event
+ */
+struct rtrs_clt_link {
+	enum rtrs_link_event state;
+	enum rtrs_link_event reported;
+	bool notifying;
+	bool opened;
+	struct work_struct work;
+	void (*event)(void *priv, enum rtrs_link_event ev);
+	void *priv;
+};
+
+/**
+ * struct rtrs_clt_reconnect - when lost paths are tried again; attributes
+ * @max_tries: tries to connect a path that may fail in a row; -1: any number
+ * @delay_ms: delay before the first try, about; doubles with each
+ * @delay_max_ms: the longest delay
+ */
+struct rtrs_clt_reconnect {
+	int max_tries;
+	unsigned int delay_ms;
+	unsigned int delay_max_ms;
+};
+
+/**
  * struct rtrs_clt - a session
  * @name: its name
  * @uuid: its name on the wire
  * @entry: in the list of all sessions, under rtrs_clt_lock
- * @dev: its folder in sysfs
- * @paths_kobj: the folder "paths" in it
+ * @dev: its directory in sysfs
+ * @paths_kobj: the directory "paths" in it
  * @view: how its paths are shown
  * @nr_queues: connections for I/O in each path
  * @fencing: servers are offered to fence its dead paths
@@ -417,46 +553,24 @@ struct rtrs_clt_path_set {
  * @limits: what the first path agreed on with the server; every further path
  *	has to offer as much
  * @have_limits: there was a first path
- * @lock: guards what follows, up to @link_event
+ * @policy: which path a request takes
+ * @hb: heartbeats of its paths
+ * @reconnect: when they are tried again
+ * @rr_next: which path is next, for round-robin
+ * @path_set: paths that take requests, under RCU; NULL if there are none
+ * @lock: guards what follows, up to @link
  * @paths: all paths
  * @nr_paths: how many
  * @closing: no more paths
- * @wait: for @results, @nr_paths, @create_owner, and what takes paths out of @create_waiters
+ * @wait: for @results, @nr_paths, and what takes paths out of rtrs_clt_create.waiters
  * @results: tries of paths that have come to their end
- * @path_set: paths that take requests, under RCU; NULL if there are none
  * @nr_up: paths that take requests, or have not given all of them back yet
- * @down_since: when @nr_up became 0, in jiffies
  * @sess_id: what the server calls the session, see struct rtrs_cm_rep
  * @last_id: id of the last connect of a path
- * @link: what became of the session
- * @link_reported: what the upper layer was told last
- * @link_notifying: it is being told something else
- * @opened: the upper layer is told
- * @link_work: tells it
- * @link_event: see struct rtrs_clt_params
- * @retry_ok: see there
- * @prep_retry: see there
- * @priv: handed to @link_event
- * @rr_next: which path is next, for round-robin
- * @policy: which path a request takes
- * @hb: heartbeats of its paths
- * @max_reconnects: tries to connect a path that may fail in a row; -1: any number
- * @reconnect_ms: delay before the first try, about; doubles with each
- * @reconnect_max_ms: the longest delay
- * @failover_timeout: seconds that requests wait when there is no path; -1: for ever
- * @unfenced_ms: how long requests of a dead path wait when its server can't fence it
- * @park_lock: guards what follows; any context
- * @parked: requests that wait for a path, or for the upper layer
- * @fences: of paths that have died
- * @down: @nr_up is 0
- * @expired: it has been for too long: don't wait
- * @create_waiters: paths that wait for their turn to ask the server for the session
- * @create_owner: id of the path that has the turn, 0 for none
- * @create_expires: when the next one may take it from that, in jiffies
- * @resume_work: sends parked requests
- * @fence_work: has dead paths fenced
- * @fence_round: how often that has begun; its own
- * @failover_work: when requests have waited for too long
+ * @link: what the upper layer knows
+ * @failover: requests that wait
+ * @fences: dead paths
+ * @create: creation on the server
  */
 struct rtrs_clt {
 	char name[RTRS_NAME_LEN];
@@ -470,6 +584,11 @@ struct rtrs_clt {
 	u16 port;
 	struct rtrs_clt_limits limits;
 	bool have_limits;
+	enum rtrs_clt_policy policy;
+	struct rtrs_hb_params hb;
+	struct rtrs_clt_reconnect reconnect;
+	unsigned int __percpu *rr_next;
+	struct rtrs_clt_path_set __rcu *path_set;
 
 	struct mutex lock; /* see above */
 	struct list_head paths;
@@ -477,42 +596,14 @@ struct rtrs_clt {
 	bool closing;
 	wait_queue_head_t wait;
 	atomic_t results;
-	struct rtrs_clt_path_set __rcu *path_set;
 	unsigned int nr_up;
-	unsigned long down_since;
 	u32 sess_id;
 	u32 last_id;
-	enum rtrs_link_event link;
-	enum rtrs_link_event link_reported;
-	bool link_notifying;
-	bool opened;
-	struct work_struct link_work;
+	struct rtrs_clt_link link;
 
-	void (*link_event)(void *priv, enum rtrs_link_event ev);
-	int (*retry_ok)(struct rtrs_clt_io *io);
-	int (*prep_retry)(struct rtrs_clt_io *io);
-	void *priv;
-	unsigned int __percpu *rr_next;
-	enum rtrs_clt_policy policy;
-	struct rtrs_hb_params hb;
-	int max_reconnects;
-	unsigned int reconnect_ms;
-	unsigned int reconnect_max_ms;
-	int failover_timeout;
-	unsigned int unfenced_ms;
-
-	spinlock_t park_lock; /* see above */
-	struct list_head parked;
-	struct list_head fences;
-	bool down;
-	bool expired;
-	struct list_head create_waiters;
-	u32 create_owner;
-	unsigned long create_expires;
-	struct delayed_work resume_work;
-	struct delayed_work fence_work;
-	unsigned int fence_round;
-	struct delayed_work failover_work;
+	struct rtrs_clt_failover failover;
+	struct rtrs_clt_fences fences;
+	struct rtrs_clt_create create;
 };
 
 static inline struct rtrs_clt_path *to_clt_path(struct rtrs_path *path)
@@ -541,7 +632,7 @@ int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
 /* io.c */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
 struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
-					 struct rtrs_clt_slot *slot);
+					  struct rtrs_clt_slot *slot);
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
 #if IS_ENABLED(CONFIG_KUNIT)
 struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
@@ -562,7 +653,7 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 					 const struct rtrs_clt_path_set *set,
 					 unsigned int queue);
 int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
-			  struct rtrs_clt_path *del);
+			      struct rtrs_clt_path *del);
 bool rtrs_clt_is_live(struct rtrs_clt_path *path);
 int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 		  struct rtrs_clt_io *io, bool last);
@@ -591,6 +682,7 @@ int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
 void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
 
 /* create.c */
+void rtrs_clt_create_init(struct rtrs_clt *clt);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_begin_create(struct rtrs_clt_path *path);
 #endif

@@ -80,12 +80,12 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	memset(&req, 0x5a, sizeof(req));
 	path->clt = clt;
 	path->uuid = path_uuid;
-	path->nr_connects = c->nr_connects;
+	path->neg.nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
 	path->may_create = c->may_create;
-	path->id = c->id;
-	path->offered = c->fencing;
+	path->neg.id = c->id;
+	path->neg.offered = c->fencing;
 	rtrs_clt_fill_req(path, c->cid, &req);
 	KUNIT_EXPECT_EQ(test, sizeof(req), sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
@@ -102,13 +102,13 @@ static struct turns *turns_init(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	spin_lock_init(&t->clt.park_lock);
+	spin_lock_init(&t->clt.create.lock);
 	init_waitqueue_head(&t->clt.wait);
-	INIT_LIST_HEAD(&t->clt.create_waiters);
+	INIT_LIST_HEAD(&t->clt.create.waiters);
 	for (i = 0; i < ARRAY_SIZE(t->path); i++) {
 		t->path[i].clt = &t->clt;
-		t->path[i].id = i + 1;
-		t->path[i].state = RTRS_CLT_CONNECTING;
+		t->path[i].neg.id = i + 1;
+		t->path[i].sm.state = RTRS_CLT_CONNECTING;
 		INIT_LIST_HEAD(&t->path[i].create_entry);
 	}
 	return t;
@@ -150,28 +150,28 @@ static void turn_that_is_too_long_is_taken_over_by_one(struct kunit *test)
 	unsigned long now = jiffies;
 
 	expect_turn(test, t, 0, true);
-	KUNIT_EXPECT_GE(test, t->clt.create_expires - now, msecs_to_jiffies(7000));
+	KUNIT_EXPECT_GE(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
 	expect_turn(test, t, 1, false);
 	expect_turn(test, t, 2, false);
 	t->clt.sess_id = 1;
-	t->clt.create_expires = jiffies;
+	t->clt.create.expires = jiffies;
 	expect_turn(test, t, 2, false);
 	expect_turn(test, t, 1, true);
-	KUNIT_EXPECT_LT(test, t->clt.create_expires - now, msecs_to_jiffies(7000));
-	t->clt.create_expires = jiffies + 5 * HZ;
+	KUNIT_EXPECT_LT(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
+	t->clt.create.expires = jiffies + 5 * HZ;
 	expect_turn(test, t, 2, false);
 	/* An answer that comes late; then it tries again, and is another path. */
 	rtrs_clt_end_create(&t->path[0]);
-	t->path[0].id = 4;
+	t->path[0].neg.id = 4;
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, false);
 	rtrs_clt_end_create(&t->path[1]);
 	expect_turn(test, t, 0, false);
 	expect_turn(test, t, 2, true);
 	/* Too late, though nobody has taken it over. */
-	t->clt.create_expires = jiffies;
+	t->clt.create.expires = jiffies;
 	rtrs_clt_end_create(&t->path[2]);
-	KUNIT_EXPECT_EQ(test, t->clt.create_owner, 0);
+	KUNIT_EXPECT_EQ(test, t->clt.create.owner, 0);
 }
 
 /* Jiffies may have come half round since somebody had the turn last, and never ended it. */
@@ -180,9 +180,9 @@ static void turn_that_nobody_ended_does_not_last(struct kunit *test)
 	struct turns *t = turns_init(test);
 
 	expect_turn(test, t, 0, true);
-	t->clt.create_expires = jiffies + LONG_MAX / 2;
+	t->clt.create.expires = jiffies + LONG_MAX / 2;
 	expect_turn(test, t, 1, true);
-	t->clt.create_expires = jiffies + 8 * HZ;
+	t->clt.create.expires = jiffies + 8 * HZ;
 	expect_turn(test, t, 2, true);
 }
 
@@ -194,18 +194,18 @@ static void accept_ends_the_turn_if_it_names_the_session(struct kunit *test)
 
 	expect_turn(test, t, 0, true);
 	expect_turn(test, t, 1, false);
-	t->clt.create_expires = now + HZ;
+	t->clt.create.expires = now + HZ;
 	/* Not its turn: that changes nothing. */
 	rtrs_clt_create_accepted(&t->path[1]);
-	KUNIT_EXPECT_EQ(test, t->clt.create_expires, now + HZ);
+	KUNIT_EXPECT_EQ(test, t->clt.create.expires, now + HZ);
 	rtrs_clt_create_accepted(&t->path[0]);
-	KUNIT_EXPECT_GE(test, t->clt.create_expires - now, msecs_to_jiffies(7000));
+	KUNIT_EXPECT_GE(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
 	expect_turn(test, t, 1, false);
 	rtrs_clt_end_create(&t->path[0]);
 	expect_turn(test, t, 1, true);
 
 	expect_turn(test, t, 2, false);
-	t->path[1].sess_id = 1;
+	t->path[1].neg.sess_id = 1;
 	rtrs_clt_create_accepted(&t->path[1]);
 	expect_turn(test, t, 2, true);
 }
@@ -218,7 +218,7 @@ static void path_needs_no_turn_to_stop_or_to_join(struct kunit *test)
 	expect_turn(test, t, 1, false);
 	expect_turn(test, t, 2, false);
 	t->path[1].may_create = true;
-	t->path[1].state = RTRS_CLT_CLOSING;
+	t->path[1].sm.state = RTRS_CLT_CLOSING;
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[1]));
 	KUNIT_EXPECT_FALSE(test, t->path[1].may_create);
 	/* It has left the queue. */
@@ -230,7 +230,7 @@ static void path_needs_no_turn_to_stop_or_to_join(struct kunit *test)
 	t->path[0].may_create = true;
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[0]));
 	KUNIT_EXPECT_FALSE(test, t->path[0].may_create);
-	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.create_waiters));
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.create.waiters));
 }
 
 /* 512 chunks of 128 KiB, keys that change. */
@@ -315,12 +315,12 @@ static void accept_is_checked(struct kunit *test)
 						c->len), c->ret);
 	if (c->ret)
 		return;
-	KUNIT_EXPECT_EQ(test, path->depth, c->want.depth);
-	KUNIT_EXPECT_EQ(test, path->nr_slots, c->want.depth);
-	KUNIT_EXPECT_EQ(test, path->chunk_size, c->want.chunk_size);
-	KUNIT_EXPECT_EQ(test, path->max_io_size, c->want.max_io_size);
-	KUNIT_EXPECT_EQ(test, path->max_segments, c->want.max_segments);
-	KUNIT_EXPECT_EQ(test, path->new_rkey, c->want.new_rkey);
+	KUNIT_EXPECT_EQ(test, path->neg.depth, c->want.depth);
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->want.depth);
+	KUNIT_EXPECT_EQ(test, path->neg.chunk_size, c->want.chunk_size);
+	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, c->want.max_io_size);
+	KUNIT_EXPECT_EQ(test, path->neg.max_segments, c->want.max_segments);
+	KUNIT_EXPECT_EQ(test, path->neg.new_rkey, c->want.new_rkey);
 }
 
 static const struct dev_case {
@@ -368,10 +368,10 @@ static void device_sets_limits(struct kunit *test)
 						sizeof(accept)), c->ret);
 	if (c->ret)
 		return;
-	KUNIT_EXPECT_EQ(test, path->depth, 512);
-	KUNIT_EXPECT_EQ(test, path->nr_slots, c->nr_slots);
-	KUNIT_EXPECT_EQ(test, path->max_sge, c->max_sge);
-	KUNIT_EXPECT_EQ(test, path->max_io_size, c->max_io_size);
+	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->nr_slots);
+	KUNIT_EXPECT_EQ(test, path->neg.max_sge, c->max_sge);
+	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, c->max_io_size);
 }
 
 static const struct feature_case {
@@ -413,8 +413,8 @@ static void no_request_is_larger_than_can_be_mapped(struct kunit *test)
 						sizeof(accept)), c->ret);
 	if (c->ret)
 		return;
-	KUNIT_EXPECT_EQ(test, path->max_io_size, c->max_io_size);
-	KUNIT_EXPECT_EQ(test, path->max_segments, c->max_segments);
+	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, c->max_io_size);
+	KUNIT_EXPECT_EQ(test, path->neg.max_segments, c->max_segments);
 }
 
 static void features_are_those_offered_and_granted(struct kunit *test)
@@ -426,11 +426,11 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 
 	memcpy(bytes, accept, sizeof(bytes));
 	memcpy(bytes + 20, c->bytes, 8);
-	path->offered = c->fencing;
+	path->neg.offered = c->fencing;
 	ret = rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, ret, 0);
-	KUNIT_EXPECT_EQ(test, path->features, c->features);
-	KUNIT_EXPECT_EQ(test, path->sess_id, c->sess_id);
+	KUNIT_EXPECT_EQ(test, path->neg.features, c->features);
+	KUNIT_EXPECT_EQ(test, path->neg.sess_id, c->sess_id);
 }
 
 static const struct limits_case {
@@ -456,15 +456,15 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	path->clt = clt;
 	clt->nr_queues = 3;
-	path->nr_slots = 128;
-	path->max_io_size = 65536;
-	path->max_segments = 17;
+	path->neg.nr_slots = 128;
+	path->neg.max_io_size = 65536;
+	path->neg.max_segments = 17;
 	KUNIT_ASSERT_EQ(test, rtrs_clt_check_limits(path), 0);
 	KUNIT_ASSERT_TRUE(test, clt->have_limits);
 
-	path->nr_slots = c->depth;
-	path->max_io_size = c->io_size;
-	path->max_segments = c->segments;
+	path->neg.nr_slots = c->depth;
+	path->neg.max_io_size = c->io_size;
+	path->neg.max_segments = c->segments;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_check_limits(path), c->ret);
 	KUNIT_EXPECT_EQ(test, clt->limits.queue_depth, 128);
 	KUNIT_EXPECT_EQ(test, clt->limits.max_io_size, 65536);

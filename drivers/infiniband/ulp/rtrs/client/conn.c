@@ -27,24 +27,26 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 {
 	int nr_slots;
 
-	path->max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
+	path->neg.max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
 	max_mapping = min_t(size_t, max_mapping, RTRS_CLT_MAX_IO);
-	path->max_io_size = min_t(u32, path->max_io_size,
-				  round_down(max_mapping, SZ_4K));
+	path->neg.max_io_size = min_t(u32, path->neg.max_io_size,
+				      round_down(max_mapping, SZ_4K));
 	/* Data that begins off a page's boundary reaches into one page more. */
-	path->max_segments = min(attrs->max_fast_reg_page_list_len,
-				 path->max_io_size / SZ_4K + 1);
+	path->neg.max_segments = min(attrs->max_fast_reg_page_list_len,
+				     path->neg.max_io_size / SZ_4K + 1);
 	/* See rtrs_clt_con_setup(): so much is asked for each slot, or less. */
-	nr_slots = min3((int)path->depth, (attrs->max_qp_wr - 64) / 3,
+	nr_slots = min3((int)path->neg.depth, (attrs->max_qp_wr - 64) / 3,
 			(attrs->max_cqe - 128) / 5);
-	if (path->max_sge < 2 || path->max_segments < 2 || nr_slots < 1) {
-		pr_err("%s: the RDMA device can do too little\n",
-		       path->path.name);
+	if (path->neg.max_sge < 2 || path->neg.max_segments < 2 || nr_slots < 1) {
+		pr_err("%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
+		       path->path.name, attrs->max_send_sge,
+		       attrs->max_fast_reg_page_list_len, attrs->max_qp_wr,
+		       attrs->max_cqe);
 		return -EOPNOTSUPP;
 	}
-	path->max_io_size = min(path->max_io_size,
-				(path->max_segments - 1) * SZ_4K);
-	path->nr_slots = nr_slots;
+	path->neg.max_io_size = min(path->neg.max_io_size,
+				    (path->neg.max_segments - 1) * SZ_4K);
+	path->neg.nr_slots = nr_slots;
 	return 0;
 }
 
@@ -79,19 +81,19 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		return -EPROTO;
 	}
 	depth = le16_to_cpu(rep->queue_depth);
-	path->max_io_size = le32_to_cpu(rep->max_io_size);
+	path->neg.max_io_size = le32_to_cpu(rep->max_io_size);
 	hdr = le32_to_cpu(rep->max_hdr_size);
 	if (!depth || hdr < RTRS_MAX_HDR_LEN || hdr > SZ_1G ||
-	    path->max_io_size < SZ_4K || path->max_io_size > SZ_1G)
+	    path->neg.max_io_size < SZ_4K || path->neg.max_io_size > SZ_1G)
 		goto bad;
-	chunk = path->max_io_size + hdr;
+	chunk = path->neg.max_io_size + hdr;
 	if (chunk > BIT(rtrs_imm_off_bits(depth)))
 		goto bad;
-	path->depth = depth;
-	path->chunk_size = chunk;
-	path->new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
-	path->features = le32_to_cpu(rep->features) & path->offered;
-	path->sess_id = path->features & RTRS_FEATURE_FENCE ?
+	path->neg.depth = depth;
+	path->neg.chunk_size = chunk;
+	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
+	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
+	path->neg.sess_id = path->neg.features & RTRS_FEATURE_FENCE ?
 			le32_to_cpu(rep->sess_id) : 0;
 
 	return rtrs_clt_fit_dev(path, attrs, max_mapping);
@@ -141,7 +143,7 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	rep = rdma_consumer_reject_data(id, ev, &len);
 	err = rtrs_clt_rep_err(rep, len);
 	/* One that tries again and again says the same only once. */
-	if (READ_ONCE(to_clt_path(con->con.path)->logged) != err)
+	if (READ_ONCE(to_clt_path(con->con.path)->sm.logged) != err)
 		pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
 		       con->con.path->name, con->con.cid,
 		       rdma_reject_msg(id, ev->status), ERR_PTR(err));
@@ -236,7 +238,9 @@ static int rtrs_clt_con_recv(struct rtrs_clt_con *con, u32 nr)
 	int ret;
 
 	ret = rtrs_clt_recvs_alloc(con, nr);
-	return ret ?: rtrs_clt_recvs_post(con);
+	if (ret)
+		return ret;
+	return rtrs_clt_recvs_post(con);
 }
 
 /*
@@ -258,16 +262,16 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 	if (ret)
 		return ret;
 	if (cid) {
-		params.send_wr = 2 * path->nr_slots + RTRS_SIGNAL_EVERY;
-		params.send_reserve = path->nr_slots;
-		params.recv_wr = 2 * path->nr_slots + RTRS_CLT_RECV_BATCH;
-		params.send_sge = path->max_sge;
+		params.send_wr = 2 * path->neg.nr_slots + RTRS_SIGNAL_EVERY;
+		params.send_reserve = path->neg.nr_slots;
+		params.recv_wr = 2 * path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
+		params.send_sge = path->neg.max_sge;
 		params.vector = cid - 1;
 	}
 	ret = rtrs_con_create_qp(&con->con, &params);
-	if (!ret && cid)
-		ret = rtrs_clt_con_recv(con, params.recv_wr);
-	return ret;
+	if (ret || !cid)
+		return ret;
+	return rtrs_clt_con_recv(con, params.recv_wr);
 }
 
 /**
@@ -286,15 +290,15 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.version	= cpu_to_le16(RTRS_VERSION),
 		.cid		= cpu_to_le16(cid),
 		.cid_num	= cpu_to_le16(clt->nr_queues + 1),
-		.recon_cnt	= cpu_to_le16(path->nr_connects),
+		.recon_cnt	= cpu_to_le16(path->neg.nr_connects),
 		.path_uuid	= path->uuid,
 		.sess_uuid	= clt->uuid,
 		.first_conn	= path->may_create && !cid,
 	};
-	if (!path->offered)
+	if (!path->neg.offered)
 		return;
-	req->features = cpu_to_le32(path->offered);
-	req->path_id = cpu_to_le32(path->id);
+	req->features = cpu_to_le32(path->neg.offered);
+	req->path_id = cpu_to_le32(path->neg.id);
 }
 
 static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
@@ -332,7 +336,7 @@ static int rtrs_clt_cons_step(struct rtrs_clt_path *path, unsigned int first,
 	unsigned int cid;
 	int ret;
 
-	atomic_set(&path->nr_pending, end - first);
+	atomic_set(&path->sm.nr_pending, end - first);
 	for (cid = first; cid < end; cid++) {
 		ret = step(path, cid);
 		if (ret)
@@ -355,10 +359,13 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 
 	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
 				 rtrs_clt_con_route);
-	if (!ret && !first)
-		ret = rtrs_clt_wait_create(path);
 	if (ret)
 		return ret;
+	if (!first) {
+		ret = rtrs_clt_wait_create(path);
+		if (ret)
+			return ret;
+	}
 	return rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
 				  rtrs_clt_con_request);
 }

@@ -11,13 +11,14 @@
 /* Also false if @create_expires was so long ago that it seems to come. */
 static bool rtrs_clt_create_blocked(const struct rtrs_clt *clt)
 {
-	lockdep_assert_held(&clt->park_lock);
-	return clt->create_owner && time_in_range(clt->create_expires, jiffies + 1, jiffies +
-					    msecs_to_jiffies(RTRS_CLT_CREATE_MS));
+	lockdep_assert_held(&clt->create.lock);
+	return clt->create.owner &&
+	       time_in_range(clt->create.expires, jiffies + 1,
+			     jiffies + msecs_to_jiffies(RTRS_CLT_CREATE_MS));
 }
 
 /**
- * rtrs_clt_end_create() - a path doesn't ask for the session, or has got it
+ * rtrs_clt_end_create() - a path doesn't request the session, or has got it
  * @path: a path after rtrs_clt_begin_create()
  *
  * Context: process.
@@ -26,10 +27,10 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
-	spin_lock_irq(&clt->park_lock);
-	if (clt->create_owner == path->id)
-		clt->create_owner = 0;
-	spin_unlock_irq(&clt->park_lock);
+	spin_lock_irq(&clt->create.lock);
+	if (clt->create.owner == path->neg.id)
+		clt->create.owner = 0;
+	spin_unlock_irq(&clt->create.lock);
 	wake_up_all(&clt->wait);
 }
 
@@ -37,9 +38,9 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path)
  * rtrs_clt_create_accepted() - the server has given a path its first connection
  * @path: a path after rtrs_clt_read_rep()
  *
- * If the server has named the session, others may ask for it. If not, the next path
- * couldn't tell whether it is given the same one; so it waits, once more as long at most,
- * until this path is up, and then asks for no other.
+ * If the server has given the session an ID, other paths may request it. Without an ID
+ * the next path couldn't tell whether it is given the same session; so it waits until
+ * this path is up, or as long again, and then joins this one's.
  *
  * Context: process.
  */
@@ -47,28 +48,28 @@ void rtrs_clt_create_accepted(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
-	if (path->sess_id) {
+	if (path->neg.sess_id) {
 		rtrs_clt_end_create(path);
 		return;
 	}
-	spin_lock_irq(&clt->park_lock);
-	if (clt->create_owner == path->id)
-		WRITE_ONCE(clt->create_expires,
+	spin_lock_irq(&clt->create.lock);
+	if (clt->create.owner == path->neg.id)
+		WRITE_ONCE(clt->create.expires,
 			   jiffies + msecs_to_jiffies(RTRS_CLT_CREATE_MS));
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irq(&clt->create.lock);
 }
 
 /**
- * rtrs_clt_begin_create() - may a path ask the server for its first connection now?
+ * rtrs_clt_begin_create() - may a path request its first connection now?
  * @path: a path that is being connected
  *
- * If the session has no path, the server is to make it if need be. An in-tree server that
- * two paths ask for that at the same time makes it twice, and then uses memory that it has
- * freed (6.1). So each has its turn, in the order in which they came here, until it has got
- * the session, or has failed with nothing left unanswered, or for so long.
+ * While the session has no connected path, a request makes the server create it if need
+ * be, and one path at a time may send that, in the order in which they came here. The
+ * path owns creation until it is up, or has failed with nothing left unanswered, or
+ * until that has taken too long.
  *
  * Context: the path's work item; doesn't sleep.
- * Return: false if it has to wait. Else, if the path has the turn, @path->may_create is set.
+ * Return: false if it has to wait. Else @path->may_create says whether it owns creation.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
 {
@@ -77,26 +78,26 @@ VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
 						    RTRS_CLT_CREATE_MS;
 	bool waits;
 
-	spin_lock_irq(&clt->park_lock);
-	/* Who was the last to have the turn has counted itself before it ended that. */
+	spin_lock_irq(&clt->create.lock);
+	/* A successful creator bumps nr_up before releasing creation. */
 	waits = !READ_ONCE(clt->nr_up) &&
-		READ_ONCE(path->state) == RTRS_CLT_CONNECTING;
-	if (waits && clt->create_owner != path->id && list_empty(&path->create_entry))
-		list_add_tail(&path->create_entry, &clt->create_waiters);
-	if (waits && list_is_first(&path->create_entry, &clt->create_waiters) &&
+		READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING;
+	if (waits && clt->create.owner != path->neg.id && list_empty(&path->create_entry))
+		list_add_tail(&path->create_entry, &clt->create.waiters);
+	if (waits && list_is_first(&path->create_entry, &clt->create.waiters) &&
 	    !rtrs_clt_create_blocked(clt)) {
-		clt->create_owner = path->id;
-		WRITE_ONCE(clt->create_expires, jiffies + msecs_to_jiffies(ms));
+		clt->create.owner = path->neg.id;
+		WRITE_ONCE(clt->create.expires, jiffies + msecs_to_jiffies(ms));
 	}
-	path->may_create = waits && clt->create_owner == path->id;
+	path->may_create = waits && clt->create.owner == path->neg.id;
 	if (!waits || path->may_create)
 		list_del_init(&path->create_entry);
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irq(&clt->create.lock);
 	return !waits || path->may_create;
 }
 
 /**
- * rtrs_clt_wait_create() - wait until a path may ask the server for its first connection
+ * rtrs_clt_wait_create() - wait until a path may request its first connection
  * @path: a path that is being connected
  *
  * Context: the path's work item.
@@ -109,7 +110,7 @@ int rtrs_clt_wait_create(struct rtrs_clt_path *path)
 	int ret;
 
 	do {
-		left = READ_ONCE(clt->create_expires) - jiffies;
+		left = READ_ONCE(clt->create.expires) - jiffies;
 		left = clamp(left, 1L, (long)msecs_to_jiffies(RTRS_CLT_CREATE_MS));
 	} while (!wait_event_idle_timeout(clt->wait, rtrs_clt_begin_create(path),
 					  left));
@@ -118,4 +119,14 @@ int rtrs_clt_wait_create(struct rtrs_clt_path *path)
 	if (ret)
 		rtrs_clt_end_create(path);
 	return ret;
+}
+
+/**
+ * rtrs_clt_create_init() - prepare a session for being created
+ * @clt: a new session
+ */
+void rtrs_clt_create_init(struct rtrs_clt *clt)
+{
+	spin_lock_init(&clt->create.lock);
+	INIT_LIST_HEAD(&clt->create.waiters);
 }

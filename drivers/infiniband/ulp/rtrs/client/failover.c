@@ -6,9 +6,9 @@
  * until there is a path and the upper layer lets them go: rtrs_clt_resume(). When there
  * is no path at all for too long, they fail, and so do those that wait for a fence.
  *
- * A request that waits is in exactly one list, and whoever takes it out, under
- * park_lock, sends it or ends it. By then its pages and its slot are nobody's but its
- * owner's.
+ * A request that waits is in exactly one list. Taking it out, under
+ * rtrs_clt_failover.lock, obliges to send it or to end it. By then its pages and its slot
+ * are its owner's alone.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,13 +28,13 @@ static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
 	int err;
 
-	lockdep_assert_held(&clt->park_lock);
-	if (clt->expired)
+	lockdep_assert_held(&clt->failover.lock);
+	if (clt->failover.expired)
 		return -ENOTCONN;
 	if (io->failfast)
 		return -ECONNABORTED;
 	/* Perhaps the upper layer has lost interest. */
-	err = clt->retry_ok(io);
+	err = clt->failover.retry_ok(io);
 	return err == -EAGAIN ? 0 : err;
 }
 
@@ -43,10 +43,10 @@ static struct rtrs_clt_io *rtrs_clt_find_hopeless(struct rtrs_clt *clt,
 {
 	struct rtrs_clt_io *io;
 
-	list_for_each_entry(io, ios, entry) {
+	list_for_each_entry(io, ios, priv.entry) {
 		*err = rtrs_clt_io_fail_errno(clt, io);
 		if (*err) {
-			list_del(&io->entry);
+			list_del(&io->priv.entry);
 			return io;
 		}
 	}
@@ -60,15 +60,15 @@ static struct rtrs_clt_io *rtrs_clt_next_hopeless(struct rtrs_clt *clt, int *err
 	unsigned long flags;
 
 	rcu_read_lock();
-	spin_lock_irqsave(&clt->park_lock, flags);
-	if (clt->down) {
-		io = rtrs_clt_find_hopeless(clt, &clt->parked, err);
-		list_for_each_entry(fence, &clt->fences, entry)
+	spin_lock_irqsave(&clt->failover.lock, flags);
+	if (clt->failover.down) {
+		io = rtrs_clt_find_hopeless(clt, &clt->failover.parked, err);
+		list_for_each_entry(fence, &clt->fences.list, entry)
 			if (!io)
 				io = rtrs_clt_find_hopeless(clt, &fence->ios,
 							    err);
 	}
-	spin_unlock_irqrestore(&clt->park_lock, flags);
+	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	rcu_read_unlock();
 	return io;
 }
@@ -92,15 +92,15 @@ static void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 /* When requests that wait since the loss of all paths fail; some timeout is set. */
 static unsigned long rtrs_clt_failover_expires(struct rtrs_clt *clt)
 {
-	int timeout = READ_ONCE(clt->failover_timeout);
+	int timeout = READ_ONCE(clt->failover.timeout);
 
-	return clt->down_since + (unsigned long)max(timeout, 0) * HZ;
+	return clt->failover.down_since + (unsigned long)max(timeout, 0) * HZ;
 }
 
 static bool rtrs_clt_failover_expired(struct rtrs_clt *clt)
 {
 	lockdep_assert_held(&clt->lock);
-	return !clt->nr_up && READ_ONCE(clt->failover_timeout) >= 0 &&
+	return !clt->nr_up && READ_ONCE(clt->failover.timeout) >= 0 &&
 	       time_after_eq(jiffies, rtrs_clt_failover_expires(clt));
 }
 
@@ -108,20 +108,20 @@ static bool rtrs_clt_failover_expired(struct rtrs_clt *clt)
 static void rtrs_clt_failover_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
-					    struct rtrs_clt, failover_work);
+					    struct rtrs_clt, failover.work);
 	bool expired;
 
 	mutex_lock(&clt->lock);
 	/* It may have been queued for another loss of all paths. */
 	expired = rtrs_clt_failover_expired(clt);
-	spin_lock_irq(&clt->park_lock);
-	expired &= !clt->expired;
-	clt->expired |= expired;
-	spin_unlock_irq(&clt->park_lock);
+	spin_lock_irq(&clt->failover.lock);
+	expired &= !clt->failover.expired;
+	clt->failover.expired |= expired;
+	spin_unlock_irq(&clt->failover.lock);
 	mutex_unlock(&clt->lock);
 	if (expired)
 		pr_err("%s: no path for %d s: requests fail until there is one\n",
-		       clt->name, READ_ONCE(clt->failover_timeout));
+		       clt->name, READ_ONCE(clt->failover.timeout));
 	rtrs_clt_fail_expired(clt);
 }
 
@@ -136,15 +136,15 @@ void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
 	bool expired = rtrs_clt_failover_expired(clt);
 
 	lockdep_assert_held(&clt->lock);
-	spin_lock_irq(&clt->park_lock);
-	clt->down = !clt->nr_up;
+	spin_lock_irq(&clt->failover.lock);
+	clt->failover.down = !clt->nr_up;
 	if (!expired)
-		clt->expired = false;
-	spin_unlock_irq(&clt->park_lock);
-	if (clt->nr_up || READ_ONCE(clt->failover_timeout) < 0)
-		cancel_delayed_work(&clt->failover_work);
+		clt->failover.expired = false;
+	spin_unlock_irq(&clt->failover.lock);
+	if (clt->nr_up || READ_ONCE(clt->failover.timeout) < 0)
+		cancel_delayed_work(&clt->failover.work);
 	else
-		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover_work, expired ? 0 :
+		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.work, expired ? 0 :
 				 rtrs_clt_failover_expires(clt) - jiffies);
 	/* Those that don't wait. */
 	rtrs_clt_resume(clt);
@@ -152,14 +152,14 @@ void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
 
 static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
-	lockdep_assert_held(&clt->park_lock);
+	lockdep_assert_held(&clt->failover.lock);
 	if (io->failfast)
 		return -ECONNABORTED;
-	if (clt->expired)
+	if (clt->failover.expired)
 		return -ENOTCONN;
 	trace_rtrs_clt_park(clt->name, io->slot, 0);
-	io->path = NULL;
-	list_add_tail(&io->entry, &clt->parked);
+	io->priv.path = NULL;
+	list_add_tail(&io->priv.entry, &clt->failover.parked);
 	return 0;
 }
 
@@ -179,10 +179,10 @@ int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	unsigned long flags;
 	int ret;
 
-	io->path_failures = 0;
-	spin_lock_irqsave(&clt->park_lock, flags);
+	io->priv.path_failures = 0;
+	spin_lock_irqsave(&clt->failover.lock, flags);
 	ret = rtrs_clt_park_locked(clt, io);
-	spin_unlock_irqrestore(&clt->park_lock, flags);
+	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_park);
@@ -200,11 +200,11 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	unsigned long flags;
 	int ret = -EAGAIN;
 
-	spin_lock_irqsave(&clt->park_lock, flags);
+	spin_lock_irqsave(&clt->failover.lock, flags);
 	/* A path that comes later has parked requests resumed after this. */
 	if (!rcu_access_pointer(clt->path_set))
 		ret = rtrs_clt_park_locked(clt, io);
-	spin_unlock_irqrestore(&clt->park_lock, flags);
+	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	return ret;
 }
 
@@ -214,10 +214,10 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
  */
 static bool rtrs_clt_retries_exhausted(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
-	int timeout = READ_ONCE(clt->failover_timeout);
+	int timeout = READ_ONCE(clt->failover.timeout);
 
-	return io->path_failures >= RTRS_CLT_MAX_PATH_FAILURES && timeout >= 0 &&
-	       time_after_eq(jiffies, io->first_failure + (unsigned long)timeout * HZ);
+	return io->priv.path_failures >= RTRS_CLT_MAX_PATH_FAILURES && timeout >= 0 &&
+	       time_after_eq(jiffies, io->priv.first_failure + (unsigned long)timeout * HZ);
 }
 
 /*
@@ -232,13 +232,13 @@ static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	lockdep_assert(rcu_read_lock_held());
 	if (rtrs_clt_retries_exhausted(clt, io))
 		return -ENOTCONN;
-	ret = clt->retry_ok(io);
+	ret = clt->failover.retry_ok(io);
 	if (ret)
 		return ret;
 	set = rcu_dereference(clt->path_set);
 	if (!set)
 		return -EAGAIN;
-	ret = clt->prep_retry(io);
+	ret = clt->failover.prep_retry(io);
 	return ret ?: rtrs_clt_send(clt, set, io, true);
 }
 
@@ -251,33 +251,33 @@ static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
 	LIST_HEAD(back);
 	int ret;
 
-	spin_lock_irq(&clt->park_lock);
-	list_splice_init(&clt->parked, &ios);
-	spin_unlock_irq(&clt->park_lock);
-	list_for_each_entry_safe(io, next, &ios, entry) {
-		list_del(&io->entry);
+	spin_lock_irq(&clt->failover.lock);
+	list_splice_init(&clt->failover.parked, &ios);
+	spin_unlock_irq(&clt->failover.lock);
+	list_for_each_entry_safe(io, next, &ios, priv.entry) {
+		list_del(&io->priv.entry);
 		rcu_read_lock();
 		ret = rtrs_clt_retry(clt, io);
 		rcu_read_unlock();
 		if (ret == -EAGAIN || ret == -EBUSY)
-			list_add_tail(&io->entry, &back);
+			list_add_tail(&io->priv.entry, &back);
 		else if (ret)
 			rtrs_clt_end_io(clt, io, ret);
 		busy |= ret == -EBUSY;
 	}
-	spin_lock_irq(&clt->park_lock);
-	list_splice(&back, &clt->parked);
-	spin_unlock_irq(&clt->park_lock);
+	spin_lock_irq(&clt->failover.lock);
+	list_splice(&back, &clt->failover.parked);
+	spin_unlock_irq(&clt->failover.lock);
 	return busy;
 }
 
 static void rtrs_clt_resume_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
-					    struct rtrs_clt, resume_work);
+					    struct rtrs_clt, failover.resume_work);
 
 	if (rtrs_clt_send_parked(clt))
-		queue_delayed_work(rtrs_clt_sess_wq, &clt->resume_work,
+		queue_delayed_work(rtrs_clt_sess_wq, &clt->failover.resume_work,
 				   msecs_to_jiffies(RTRS_CLT_BUSY_MS));
 	/* Also what could not be found while it was in the hands of the above. */
 	rtrs_clt_fail_expired(clt);
@@ -293,7 +293,7 @@ static void rtrs_clt_resume_work(struct work_struct *work)
  */
 void rtrs_clt_resume(struct rtrs_clt *clt)
 {
-	mod_delayed_work(rtrs_clt_sess_wq, &clt->resume_work, 0);
+	mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.resume_work, 0);
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_resume);
 
@@ -303,10 +303,10 @@ EXPORT_SYMBOL_GPL(rtrs_clt_resume);
  */
 void rtrs_clt_failover_init(struct rtrs_clt *clt)
 {
-	spin_lock_init(&clt->park_lock);
-	INIT_LIST_HEAD(&clt->parked);
-	INIT_DELAYED_WORK(&clt->resume_work, rtrs_clt_resume_work);
-	INIT_DELAYED_WORK(&clt->failover_work, rtrs_clt_failover_work);
+	spin_lock_init(&clt->failover.lock);
+	INIT_LIST_HEAD(&clt->failover.parked);
+	INIT_DELAYED_WORK(&clt->failover.resume_work, rtrs_clt_resume_work);
+	INIT_DELAYED_WORK(&clt->failover.work, rtrs_clt_failover_work);
 }
 
 /**
@@ -320,8 +320,8 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 	struct rtrs_clt_io *io, *next;
 
 	/* Each may queue those behind it. */
-	cancel_delayed_work_sync(&clt->failover_work);
-	cancel_delayed_work_sync(&clt->resume_work);
-	list_for_each_entry_safe(io, next, &clt->parked, entry)
+	cancel_delayed_work_sync(&clt->failover.work);
+	cancel_delayed_work_sync(&clt->failover.resume_work);
+	list_for_each_entry_safe(io, next, &clt->failover.parked, priv.entry)
 		rtrs_clt_end_io(clt, io, -ECONNABORTED);
 }

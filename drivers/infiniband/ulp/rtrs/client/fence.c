@@ -8,9 +8,9 @@
  * again, and the first copy, held up somewhere, overwrite that. A server that can't
  * tell is given some time instead. After that they are parked, see failover.c.
  *
- * Requests may fail meanwhile, but the fences stay: who is told that his request failed
- * may write the block again, too. So the first path that comes up has them settled
- * before it takes requests, see rtrs_clt_link_add().
+ * Requests may fail meanwhile, but the fences stay: after a failed write, too, the block
+ * may be written again. So the first path that comes up has them settled before it takes
+ * requests, see rtrs_clt_link_add().
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -28,7 +28,7 @@
  */
 void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
 {
-	mod_delayed_work(rtrs_clt_sess_wq, &clt->fence_work, 0);
+	mod_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, 0);
 }
 
 /**
@@ -37,7 +37,7 @@ void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
  */
 bool rtrs_clt_unfenced(struct rtrs_clt *clt)
 {
-	return !list_empty_careful(&clt->fences);
+	return !list_empty_careful(&clt->fences.list);
 }
 
 static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
@@ -47,19 +47,19 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_clt_io *io;
 
-	list_for_each_entry(io, ios, entry) {
+	list_for_each_entry(io, ios, priv.entry) {
 		trace_rtrs_clt_failover(path->path.name, io->slot, 0);
-		io->path = NULL;
-		if (!io->path_failures++)
-			io->first_failure = jiffies;
-		path->failed_over++;
+		io->priv.path = NULL;
+		if (!io->priv.path_failures++)
+			io->priv.first_failure = jiffies;
+		path->stats.failed_over++;
 	}
-	fence->granted = path->features & RTRS_FEATURE_FENCE;
-	fence->until = jiffies + msecs_to_jiffies(READ_ONCE(clt->unfenced_ms));
+	fence->granted = path->neg.features & RTRS_FEATURE_FENCE;
+	fence->until = jiffies + msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
 	list_splice(ios, &fence->ios);
-	spin_lock_irq(&clt->park_lock);
-	list_add_tail(&fence->entry, &clt->fences);
-	spin_unlock_irq(&clt->park_lock);
+	spin_lock_irq(&clt->failover.lock);
+	list_add_tail(&fence->entry, &clt->fences.list);
+	spin_unlock_irq(&clt->failover.lock);
 }
 
 /**
@@ -73,9 +73,9 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
  */
 void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 {
-	struct rtrs_clt_fence *fence = path->fence;
+	struct rtrs_clt_fence *fence = path->fence.own;
 
-	path->fence = NULL;
+	path->fence.own = NULL;
 	if (list_empty(ios))
 		kfree(fence);
 	else
@@ -95,15 +95,15 @@ static bool rtrs_clt_any_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy
 {
 	struct rtrs_clt_fence *fence, *found = NULL;
 
-	spin_lock_irq(&clt->park_lock);
-	list_for_each_entry(fence, &clt->fences, entry)
+	spin_lock_irq(&clt->failover.lock);
+	list_for_each_entry(fence, &clt->fences.list, entry)
 		if (!found || (!rtrs_clt_fence_due(found) &&
 			       (rtrs_clt_fence_due(fence) ||
 				time_before(fence->until, found->until))))
 			found = fence;
 	if (found)
 		*copy = *found;
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irq(&clt->failover.lock);
 	return found;
 }
 
@@ -111,8 +111,8 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
 
-	lockdep_assert_held(&clt->park_lock);
-	list_for_each_entry(fence, &clt->fences, entry)
+	lockdep_assert_held(&clt->failover.lock);
+	list_for_each_entry(fence, &clt->fences.list, entry)
 		if (fence->id == id)
 			return fence;
 	return NULL;
@@ -125,10 +125,10 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 static unsigned long rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 {
 	unsigned long until = jiffies +
-			      msecs_to_jiffies(READ_ONCE(clt->unfenced_ms));
+			      msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
 	struct rtrs_clt_fence *fence;
 
-	spin_lock_irq(&clt->park_lock);
+	spin_lock_irq(&clt->failover.lock);
 	fence = rtrs_clt_find_fence(clt, id);
 	if (fence && !fence->granted) {
 		until = fence->until;
@@ -136,7 +136,7 @@ static unsigned long rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 		fence->granted = false;
 		fence->until = until;
 	}
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irq(&clt->failover.lock);
 	return until;
 }
 
@@ -149,13 +149,13 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 	struct rtrs_clt_fence *fence;
 	unsigned long flags;
 
-	spin_lock_irqsave(&clt->park_lock, flags);
+	spin_lock_irqsave(&clt->failover.lock, flags);
 	fence = rtrs_clt_find_fence(clt, id);
 	if (fence) {
 		list_del(&fence->entry);
-		list_splice_tail(&fence->ios, &clt->parked);
+		list_splice_tail(&fence->ios, &clt->failover.parked);
 	}
-	spin_unlock_irqrestore(&clt->park_lock, flags);
+	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	if (!fence)
 		return;
 	trace_rtrs_clt_fenced(clt->name, id, fence->granted);
@@ -168,7 +168,7 @@ static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 {
 	int ret;
 
-	WRITE_ONCE(path->fence_asked, id);
+	WRITE_ONCE(path->fence.asked, id);
 	ret = rtrs_con_post_imm(&path->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, id));
 	if (ret)
 		rtrs_clt_path_error(&path->path, ret, "asking for a fence");
@@ -185,13 +185,13 @@ static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
  */
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 {
-	if (!id || READ_ONCE(path->fence_asked) != id)
+	if (!id || READ_ONCE(path->fence.asked) != id)
 		return false;
 	rtrs_clt_fenced(path->clt, id);
-	WRITE_ONCE(path->fence_asked, 0);
-	/* Last, as who waits for it asks for the next one. */
-	smp_store_release(&path->fenced, id);
-	wake_up_all(&path->wait);
+	WRITE_ONCE(path->fence.asked, 0);
+	/* Last: the waiter asks for the next one. */
+	smp_store_release(&path->fence.done, id);
+	wake_up_all(&path->sm.wait);
 	rtrs_clt_kick_fencing(path->clt);
 	return true;
 }
@@ -205,19 +205,19 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 
 	if (!fence->granted) {
 		left = max(0L, (long)(fence->until - jiffies));
-		wait_event_idle_timeout(path->wait, READ_ONCE(path->state) !=
+		wait_event_idle_timeout(path->sm.wait, READ_ONCE(path->sm.state) !=
 					RTRS_CLT_CONNECTING, left);
-		return READ_ONCE(path->state) == RTRS_CLT_CONNECTING ? 0 :
+		return READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING ? 0 :
 			-ECONNABORTED;
 	}
 	ret = rtrs_clt_ask_fence(path, fence->id);
 	if (ret)
 		return ret;
-	if (!wait_event_idle_timeout(path->wait, READ_ONCE(path->fenced) ==
-				     fence->id || READ_ONCE(path->state) !=
+	if (!wait_event_idle_timeout(path->sm.wait, READ_ONCE(path->fence.done) ==
+				     fence->id || READ_ONCE(path->sm.state) !=
 				     RTRS_CLT_CONNECTING, left))
 		return -ETIMEDOUT;
-	return READ_ONCE(path->fenced) == fence->id ? 0 : -ECONNABORTED;
+	return READ_ONCE(path->fence.done) == fence->id ? 0 : -ECONNABORTED;
 }
 
 /**
@@ -235,7 +235,7 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 	int ret;
 
 	while (rtrs_clt_any_fence(clt, &fence)) {
-		if (fence.granted && !(path->features & RTRS_FEATURE_FENCE)) {
+		if (fence.granted && !(path->neg.features & RTRS_FEATURE_FENCE)) {
 			rtrs_clt_fence_by_time(clt, fence.id);
 			continue;
 		}
@@ -261,14 +261,14 @@ static int rtrs_clt_fence_via_any(struct rtrs_clt *clt, u32 id)
 	list_for_each_entry(path, &clt->paths, entry) {
 		/* One in the array keeps its connections until it has left that. */
 		if (!rtrs_clt_is_live(path) ||
-		    READ_ONCE(path->state) != RTRS_CLT_CONNECTED)
+		    READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTED)
 			continue;
 		/* They belong to one session, so to one server. */
-		if (!(path->features & RTRS_FEATURE_FENCE))
+		if (!(path->neg.features & RTRS_FEATURE_FENCE))
 			ret = -EOPNOTSUPP;
-		else if (READ_ONCE(path->fence_asked) == id)
+		else if (READ_ONCE(path->fence.asked) == id)
 			return 0;
-		else if (!READ_ONCE(path->fence_asked))
+		else if (!READ_ONCE(path->fence.asked))
 			idle = path;
 	}
 	/* If it fails, that path ends, and this is looked at again. */
@@ -283,16 +283,16 @@ static bool rtrs_clt_see_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy
 	struct rtrs_clt_fence *fence;
 	bool found = false;
 
-	spin_lock_irq(&clt->park_lock);
-	list_for_each_entry(fence, &clt->fences, entry) {
-		found = fence->seen != clt->fence_round;
+	spin_lock_irq(&clt->failover.lock);
+	list_for_each_entry(fence, &clt->fences.list, entry) {
+		found = fence->seen != clt->fences.round;
 		if (found) {
-			fence->seen = clt->fence_round;
+			fence->seen = clt->fences.round;
 			*copy = *fence;
 			break;
 		}
 	}
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irq(&clt->failover.lock);
 	return found;
 }
 
@@ -300,13 +300,13 @@ static bool rtrs_clt_see_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy
 static void rtrs_clt_fence_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
-					    struct rtrs_clt, fence_work);
+					    struct rtrs_clt, fences.work);
 	struct rtrs_clt_fence fence;
 	unsigned long next = 0;
 	bool later = false;
 
 	mutex_lock(&clt->lock);
-	clt->fence_round++;
+	clt->fences.round++;
 	while (rtrs_clt_see_fence(clt, &fence)) {
 		if (fence.granted) {
 			if (rtrs_clt_fence_via_any(clt, fence.id))
@@ -324,7 +324,7 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 	mutex_unlock(&clt->lock);
 	/* Not if it is to run again at once. */
 	if (later)
-		queue_delayed_work(rtrs_clt_sess_wq, &clt->fence_work,
+		queue_delayed_work(rtrs_clt_sess_wq, &clt->fences.work,
 				   next - jiffies);
 }
 
@@ -334,8 +334,8 @@ static void rtrs_clt_fence_work(struct work_struct *work)
  */
 void rtrs_clt_fence_init(struct rtrs_clt *clt)
 {
-	INIT_LIST_HEAD(&clt->fences);
-	INIT_DELAYED_WORK(&clt->fence_work, rtrs_clt_fence_work);
+	INIT_LIST_HEAD(&clt->fences.list);
+	INIT_DELAYED_WORK(&clt->fences.work, rtrs_clt_fence_work);
 }
 
 /**
@@ -349,12 +349,12 @@ void rtrs_clt_fence_exit(struct rtrs_clt *clt)
 	struct rtrs_clt_fence *fence, *next;
 
 	/* The works of failover.c walk over the fences. */
-	cancel_delayed_work_sync(&clt->fence_work);
-	spin_lock_irq(&clt->park_lock);
-	list_for_each_entry_safe(fence, next, &clt->fences, entry) {
+	cancel_delayed_work_sync(&clt->fences.work);
+	spin_lock_irq(&clt->failover.lock);
+	list_for_each_entry_safe(fence, next, &clt->fences.list, entry) {
 		list_del(&fence->entry);
-		list_splice(&fence->ios, &clt->parked);
+		list_splice(&fence->ios, &clt->failover.parked);
 		kfree(fence);
 	}
-	spin_unlock_irq(&clt->park_lock);
+	spin_unlock_irq(&clt->failover.lock);
 }

@@ -46,19 +46,19 @@ static struct rtrs_clt_path *path_with(struct kunit *test, u32 nr_slots, const u
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	path->depth = DEPTH;
-	path->chunk_size = CHUNK_SIZE;
-	path->nr_slots = nr_slots;
+	path->neg.depth = DEPTH;
+	path->neg.chunk_size = CHUNK_SIZE;
+	path->neg.nr_slots = nr_slots;
 	path->slots = kunit_kcalloc(test, nr_slots, sizeof(*path->slots), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, path->slots);
 	for (i = 0; i < nr_slots; i++) {
 		path->slots[i] = kunit_kzalloc(test, sizeof(*path->slots[i]), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, path->slots[i]);
 	}
-	path->info = kunit_kzalloc(test, len, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, path->info);
-	memcpy(path->info, rsp, len);
-	path->info_len = len;
+	path->info.rsp = kunit_kzalloc(test, len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, path->info.rsp);
+	memcpy(path->info.rsp, rsp, len);
+	path->info.len = len;
 	return path;
 }
 
@@ -133,7 +133,7 @@ static void answer_is_refused(struct kunit *test)
 	const struct bad_case *c = test->param_value;
 	struct rtrs_clt_path *path = path_with(test, DEPTH, info_rsp, c->len);
 
-	memcpy(path->info + c->at, c->put.bytes, c->put.nr);
+	memcpy(path->info.rsp + c->at, c->put.bytes, c->put.nr);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_info_read(path), -EPROTO);
 }
 

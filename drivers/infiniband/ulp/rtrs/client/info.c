@@ -12,17 +12,17 @@
 static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_clt_path *path = container_of(wc->wr_cqe,
-						  struct rtrs_clt_path, info_cqe);
+						  struct rtrs_clt_path, info.recv_cqe);
 
 	if (rtrs_con_wc_failed(wc->qp->qp_context, wc, "receive of INFO_RSP"))
 		return;
-	if (!READ_ONCE(path->info_asked) || wc->opcode != IB_WC_RECV ||
+	if (!READ_ONCE(path->info.asked) || wc->opcode != IB_WC_RECV ||
 	    wc->wc_flags & IB_WC_WITH_IMM) {
 		rtrs_clt_path_error(&path->path, -EPROTO,
 				    "the server's first message is no INFO_RSP");
 		return;
 	}
-	path->info_len = wc->byte_len;
+	path->info.len = wc->byte_len;
 	rtrs_clt_path_step_done(path);
 }
 
@@ -38,26 +38,26 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 	struct ib_device *dev = path->path.dev;
 	struct ib_sge sge = { .lkey = path->path.pd->local_dma_lkey };
 	struct ib_recv_wr wr = {
-		.wr_cqe	= &path->info_cqe,
+		.wr_cqe	= &path->info.recv_cqe,
 		.sg_list = &sge,
 		.num_sge = 1,
 	};
 
-	path->info_size = sizeof(struct rtrs_info_rsp) +
-			  path->depth * sizeof(struct rtrs_desc);
-	path->info = kzalloc(path->info_size, GFP_KERNEL);
-	if (!path->info)
+	path->info.size = sizeof(struct rtrs_info_rsp) +
+			  path->neg.depth * sizeof(struct rtrs_desc);
+	path->info.rsp = kzalloc(path->info.size, GFP_KERNEL);
+	if (!path->info.rsp)
 		return -ENOMEM;
-	path->info_dma = ib_dma_map_single(dev, path->info, path->info_size,
+	path->info.dma = ib_dma_map_single(dev, path->info.rsp, path->info.size,
 					   DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(dev, path->info_dma)) {
-		kfree(path->info);
-		path->info = NULL;
+	if (ib_dma_mapping_error(dev, path->info.dma)) {
+		kfree(path->info.rsp);
+		path->info.rsp = NULL;
 		return -ENOMEM;
 	}
-	path->info_cqe.done = rtrs_clt_info_recv_done;
-	sge.addr = path->info_dma;
-	sge.length = path->info_size;
+	path->info.recv_cqe.done = rtrs_clt_info_recv_done;
+	sge.addr = path->info.dma;
+	sge.length = path->info.size;
 	return ib_post_recv(path->cons[0].con.cm_id->qp, &wr, NULL);
 }
 
@@ -67,13 +67,13 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
  */
 void rtrs_clt_info_free(struct rtrs_clt_path *path)
 {
-	path->info_asked = false;
-	if (!path->info)
+	path->info.asked = false;
+	if (!path->info.rsp)
 		return;
-	ib_dma_unmap_single(path->path.dev, path->info_dma, path->info_size,
+	ib_dma_unmap_single(path->path.dev, path->info.dma, path->info.size,
 			    DMA_FROM_DEVICE);
-	kfree(path->info);
-	path->info = NULL;
+	kfree(path->info.rsp);
+	path->info.rsp = NULL;
 }
 
 /**
@@ -84,31 +84,31 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path)
  */
 int rtrs_clt_info_read(struct rtrs_clt_path *path)
 {
-	const struct rtrs_info_rsp *rsp = path->info;
+	const struct rtrs_info_rsp *rsp = path->info.rsp;
 	u32 i, nr, off, len, slot = 0;
 	u64 addr;
 
-	if (path->info_len < sizeof(*rsp) ||
+	if (path->info.len < sizeof(*rsp) ||
 	    le16_to_cpu(rsp->type) != RTRS_MSG_INFO_RSP)
 		return -EPROTO;
 	nr = le16_to_cpu(rsp->nr_desc);
-	if (path->info_len < struct_size(rsp, desc, nr))
+	if (path->info.len < struct_size(rsp, desc, nr))
 		return -EPROTO;
 	for (i = 0; i < nr; i++) {
 		addr = le64_to_cpu(rsp->desc[i].addr);
 		len = le32_to_cpu(rsp->desc[i].len);
-		if (!len || len % path->chunk_size || addr + len < addr ||
-		    len / path->chunk_size > path->depth - slot)
+		if (!len || len % path->neg.chunk_size || addr + len < addr ||
+		    len / path->neg.chunk_size > path->neg.depth - slot)
 			return -EPROTO;
-		for (off = 0; off < len; off += path->chunk_size, slot++) {
+		for (off = 0; off < len; off += path->neg.chunk_size, slot++) {
 			/* The server may have more than this device can use. */
-			if (slot >= path->nr_slots)
+			if (slot >= path->neg.nr_slots)
 				continue;
 			path->slots[slot]->raddr = addr + off;
 			path->slots[slot]->rkey = le32_to_cpu(rsp->desc[i].key);
 		}
 	}
-	return slot == path->depth ? 0 : -EPROTO;
+	return slot == path->neg.depth ? 0 : -EPROTO;
 }
 
 static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -147,7 +147,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 		.lkey	= path->path.pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
-		.wr_cqe		= &path->info_sent_cqe,
+		.wr_cqe		= &path->info.send_cqe,
 		.opcode		= IB_WR_SEND,
 		.send_flags	= IB_SEND_SIGNALED,
 		.sg_list	= &sge,
@@ -166,9 +166,9 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 		goto free_req;
 
 	/* Our message is sent, and the answer is there. */
-	atomic_set(&path->nr_pending, 2);
-	path->info_sent_cqe.done = rtrs_clt_info_send_done;
-	WRITE_ONCE(path->info_asked, true);
+	atomic_set(&path->sm.nr_pending, 2);
+	path->info.send_cqe.done = rtrs_clt_info_send_done;
+	WRITE_ONCE(path->info.asked, true);
 	ret = rtrs_con_post(&path->cons[0].con, &wr, 0);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
@@ -177,7 +177,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 		rtrs_clt_cons_disconnect(path);
 	ib_dma_unmap_single(dev, sge.addr, sizeof(*req), DMA_TO_DEVICE);
 	if (!ret) {
-		ib_dma_sync_single_for_cpu(dev, path->info_dma, path->info_len,
+		ib_dma_sync_single_for_cpu(dev, path->info.dma, path->info.len,
 					   DMA_FROM_DEVICE);
 		ret = rtrs_clt_info_read(path);
 		rtrs_clt_info_free(path);

@@ -51,7 +51,7 @@ static int io_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	xa_init(&t->path.mrs);
-	t->path.nr_slots = ARRAY_SIZE(t->slots);
+	t->path.neg.nr_slots = ARRAY_SIZE(t->slots);
 	t->path.slots = t->slots;
 	for (i = 0; i < 3; i++) {
 		t->con[i].con.path = &t->path.path;

@@ -45,10 +45,10 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 {
 	int cpu = get_cpu();
 
-	this_cpu_inc(path->stats->done);
+	this_cpu_inc(path->stats.cpu->done);
 	if (cpu != submitted_on) {
-		this_cpu_inc(path->stats->migrated_to);
-		atomic_inc(&per_cpu_ptr(path->stats, submitted_on)->migrated_from);
+		this_cpu_inc(path->stats.cpu->migrated_to);
+		atomic_inc(&per_cpu_ptr(path->stats.cpu, submitted_on)->migrated_from);
 	}
 	put_cpu();
 }
@@ -74,11 +74,11 @@ static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
  * Return: the request, NULL if there is none.
  */
 struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
-					 struct rtrs_clt_slot *slot)
+					  struct rtrs_clt_slot *slot)
 {
 	if (!slot->io)
 		return NULL;
-	this_cpu_inc(path->stats->done);
+	this_cpu_inc(path->stats.cpu->done);
 	return rtrs_clt_slot_clear(path, slot);
 }
 
@@ -203,7 +203,7 @@ rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 
 	/* Pairs with rtrs_clt_slots_alloc(). */
 	slots = smp_load_acquire(&path->slots);
-	if (unlikely(!slots || nr >= path->nr_slots))
+	if (unlikely(!slots || nr >= path->neg.nr_slots))
 		return NULL;
 	slot = slots[nr];
 	/* Pairs with rtrs_con_queue(). */
@@ -356,7 +356,7 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 	wr->wr.send_flags = slot->sending ? IB_SEND_SIGNALED : 0;
 	wr->wr.wr_cqe = &slot->send_cqe;
 	imm = rtrs_imm_req(io->slot, io->data_len + io->msg_len,
-			   rtrs_imm_off_bits(path->depth));
+			   rtrs_imm_off_bits(path->neg.depth));
 	wr->wr.ex.imm_data = cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ, imm));
 	if (!slot->mr_used)
 		return &wr->wr;
@@ -377,7 +377,7 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 	/* What maps pages for the device may be full, as a queue may be. */
 	if (unlikely(!slot->nents))
 		return -EBUSY;
-	if (io->dir == DMA_TO_DEVICE && slot->nents < path->max_sge)
+	if (io->dir == DMA_TO_DEVICE && slot->nents < path->neg.max_sge)
 		return 0;
 	ret = rtrs_clt_map_mr(slot, io);
 	if (unlikely(ret)) {
@@ -389,8 +389,8 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 
 static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
 {
-	this_cpu_inc(path->stats->ops[write]);
-	this_cpu_add(path->stats->bytes[write], bytes);
+	this_cpu_inc(path->stats.cpu->ops[write]);
+	this_cpu_add(path->stats.cpu->bytes[write], bytes);
 }
 
 /**
@@ -419,7 +419,7 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	slot->io = io;
 	slot->con = con;
 	slot->cpu = raw_smp_processor_id();
-	io->path = path;
+	io->priv.path = path;
 	atomic_inc(&con->inflight);
 	ret = rtrs_con_queue(&con->con, rtrs_clt_build(path, slot, io), last,
 			     &slot->queued);

@@ -11,8 +11,16 @@
 static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
 {
 	lockdep_assert_held(&clt->lock);
-	clt->link = ev;
-	queue_work(rtrs_clt_sess_wq, &clt->link_work);
+	clt->link.state = ev;
+	queue_work(rtrs_clt_sess_wq, &clt->link.work);
+}
+
+/* The upper layer has yet to hear of a change. */
+static bool rtrs_clt_link_pending(const struct rtrs_clt *clt)
+{
+	const struct rtrs_clt_link *link = &clt->link;
+
+	return link->opened && (link->notifying || link->reported != link->state);
 }
 
 /**
@@ -21,18 +29,18 @@ static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
  */
 void rtrs_clt_link_work(struct work_struct *work)
 {
-	struct rtrs_clt *clt = container_of(work, struct rtrs_clt, link_work);
+	struct rtrs_clt *clt = container_of(work, struct rtrs_clt, link.work);
 	enum rtrs_link_event ev;
 
 	mutex_lock(&clt->lock);
-	while (clt->opened && clt->link_reported != clt->link) {
-		ev = clt->link;
-		clt->link_notifying = true;
+	while (clt->link.opened && clt->link.reported != clt->link.state) {
+		ev = clt->link.state;
+		clt->link.notifying = true;
 		mutex_unlock(&clt->lock);
-		clt->link_event(clt->priv, ev);
+		clt->link.event(clt->link.priv, ev);
 		mutex_lock(&clt->lock);
-		clt->link_notifying = false;
-		clt->link_reported = ev;
+		clt->link.notifying = false;
+		clt->link.reported = ev;
 	}
 	mutex_unlock(&clt->lock);
 }
@@ -41,17 +49,16 @@ void rtrs_clt_link_work(struct work_struct *work)
  * rtrs_clt_same_session() - does a path lead to the session that the others are in?
  * @path: the path, connected
  *
- * A server that was started anew makes another session. Those with fencing give each an
- * id. Others may have made it for this path, if need be: then it can't be known to be the
- * one of those that have come up meanwhile, though by rtrs_clt_create_accepted() there are none
- * unless something took longer than a turn. The path's next try asks for theirs.
+ * A server with fencing gives each session an ID. Without IDs, a server may have created
+ * a new session for this path. If others are up, fail with -ESTALE; the retry joins
+ * theirs.
  *
  * Context: under clt->lock; the session has paths.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 {
-	if (path->sess_id || path->clt->sess_id)
-		return path->sess_id == path->clt->sess_id;
+	if (path->neg.sess_id || path->clt->sess_id)
+		return path->neg.sess_id == path->clt->sess_id;
 	return !path->may_create;
 }
 
@@ -69,19 +76,21 @@ VISIBLE_IF_KUNIT int rtrs_clt_check_limits(struct rtrs_clt_path *path)
 	struct rtrs_clt_limits *limits = &clt->limits;
 
 	if (!clt->have_limits) {
-		limits->queue_depth = path->nr_slots;
-		limits->max_io_size = path->max_io_size;
-		limits->max_segments = path->max_segments;
+		limits->queue_depth = path->neg.nr_slots;
+		limits->max_io_size = path->neg.max_io_size;
+		limits->max_segments = path->neg.max_segments;
 		limits->nr_queues = clt->nr_queues;
 		clt->have_limits = true;
 		return 0;
 	}
-	if (path->nr_slots >= limits->queue_depth &&
-	    path->max_io_size >= limits->max_io_size &&
-	    path->max_segments >= limits->max_segments)
+	if (path->neg.nr_slots >= limits->queue_depth &&
+	    path->neg.max_io_size >= limits->max_io_size &&
+	    path->neg.max_segments >= limits->max_segments)
 		return 0;
-	pr_err("%s: the path can do less than the session's first path\n",
-	       path->path.name);
+	pr_err("%s: the path can do less than the session's first path: queue depth %u of %u, %u of %u bytes, %u of %u segments per I/O\n",
+	       path->path.name, path->neg.nr_slots, limits->queue_depth,
+	       path->neg.max_io_size, limits->max_io_size,
+	       path->neg.max_segments, limits->max_segments);
 	return -EINVAL;
 }
 
@@ -98,7 +107,7 @@ static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 		/* The others' session may be one that the server has lost, so they end. */
 		if (!rtrs_clt_same_session(path))
 			return -ESTALE;
-	} else if (clt->opened && (clt->link_notifying || clt->link_reported != clt->link)) {
+	} else if (rtrs_clt_link_pending(clt)) {
 		return -EAGAIN;
 	} else if (rtrs_clt_unfenced(clt)) {
 		return -EAGAIN;
@@ -126,7 +135,7 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 		goto unlock;
 	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
-	WRITE_ONCE(clt->sess_id, path->sess_id);
+	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
 	/* Who waits for this is woken by the path's result. */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
@@ -156,7 +165,7 @@ int rtrs_clt_link_add(struct rtrs_clt_path *path)
 	int ret;
 
 	while ((ret = rtrs_clt_try_link(path)) == -EAGAIN) {
-		flush_work(&clt->link_work);
+		flush_work(&clt->link.work);
 		ret = rtrs_clt_fence_via(path);
 		if (ret)
 			return ret;
@@ -209,7 +218,7 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 	mutex_lock(&clt->lock);
 	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
 	if (!clt->nr_up) {
-		clt->down_since = jiffies;
+		clt->failover.down_since = jiffies;
 		rtrs_clt_arm_failover_timer(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}

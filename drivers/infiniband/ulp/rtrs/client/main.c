@@ -48,11 +48,11 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 		return ERR_PTR(ret);
 	}
 	mutex_lock(&clt->lock);
-	clt->link_reported = RTRS_LINK_UP;
-	clt->opened = true;
+	clt->link.reported = RTRS_LINK_UP;
+	clt->link.opened = true;
 	mutex_unlock(&clt->lock);
-	/* It may be down by now. */
-	queue_work(rtrs_clt_sess_wq, &clt->link_work);
+	/* The session may be down by now. */
+	queue_work(rtrs_clt_sess_wq, &clt->link.work);
 	return clt;
 
 release_name:

@@ -242,7 +242,7 @@ static void path_belongs_to_the_session_of_the_others(struct kunit *test)
 
 	t->clt.sess_id = c->others;
 	t->paths[0].clt = &t->clt;
-	t->paths[0].sess_id = c->path;
+	t->paths[0].neg.sess_id = c->path;
 	t->paths[0].may_create = c->may_create;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_same_session(&t->paths[0]), c->same);
 }

@@ -29,9 +29,8 @@ static unsigned int rtrs_clt_cost(const struct rtrs_clt_path *path,
  * @set: paths that take requests
  * @queue: the request's queue
  *
- * Nothing is written that other CPUs share: each goes round on its own, and what is in
- * flight is counted for each queue, as are what it costs to send and to be answered.
- * Of equally good paths each has its turn.
+ * Selection writes no shared cache line: the cursor is per CPU, in-flight counts are per
+ * queue. Equally good paths take turns.
  *
  * Context: RCU read side, which also keeps the path in order for requests.
  * Return: the path.
@@ -74,7 +73,7 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
  * Return: 0, or -ENOMEM, never without @add.
  */
 int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
-			  struct rtrs_clt_path *del)
+			      struct rtrs_clt_path *del)
 {
 	/* Those who wait for a path's end may be short of memory for it. */
 	gfp_t gfp = del ? GFP_NOIO | __GFP_NOFAIL : GFP_KERNEL;

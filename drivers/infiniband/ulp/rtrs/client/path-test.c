@@ -86,17 +86,17 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	init_waitqueue_head(&clt->wait);
 	path->clt = clt;
-	spin_lock_init(&path->state_lock);
-	init_waitqueue_head(&path->wait);
-	path->state = S(WAITING);
+	spin_lock_init(&path->sm.lock);
+	init_waitqueue_head(&path->sm.wait);
+	path->sm.state = S(WAITING);
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(DUE), 0));
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(FAIL), -EPROTO));
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_path_move(path, E(FAIL), -ECONNRESET));
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_path_move(path, E(UP), 0));
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(STOP), -ECONNABORTED));
-	KUNIT_EXPECT_EQ(test, path->err, -EPROTO);
+	KUNIT_EXPECT_EQ(test, path->sm.err, -EPROTO);
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(ENDED), 0));
-	KUNIT_EXPECT_EQ(test, path->state, S(IDLE));
+	KUNIT_EXPECT_EQ(test, path->sm.state, S(IDLE));
 }
 
 static const struct tried_case {
@@ -124,10 +124,10 @@ static void path_is_waited_for(struct kunit *test)
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	spin_lock_init(&path->state_lock);
-	path->state = c->state;
-	path->tries = c->tries;
-	path->result = c->result;
+	spin_lock_init(&path->sm.lock);
+	path->sm.state = c->state;
+	path->sm.tries = c->tries;
+	path->sm.result = c->result;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_path_connect_status(path, 7), c->tried);
 }
 

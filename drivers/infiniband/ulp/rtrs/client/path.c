@@ -76,22 +76,22 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
-	spin_lock_irq(&path->state_lock);
-	path->at_once = false;
-	spin_unlock_irq(&path->state_lock);
-	path->nr_connects++;
-	path->offered = clt->fencing ? RTRS_FEATURES : 0;
-	path->fence = kzalloc(sizeof(*path->fence), GFP_KERNEL);
-	if (!path->fence)
+	spin_lock_irq(&path->sm.lock);
+	path->sm.at_once = false;
+	spin_unlock_irq(&path->sm.lock);
+	path->neg.nr_connects++;
+	path->neg.offered = clt->fencing ? RTRS_FEATURES : 0;
+	path->fence.own = kzalloc(sizeof(*path->fence.own), GFP_KERNEL);
+	if (!path->fence.own)
 		return -ENOMEM;
-	INIT_LIST_HEAD(&path->fence->ios);
+	INIT_LIST_HEAD(&path->fence.own->ios);
 	mutex_lock(&clt->lock);
 	/* Ids come again after 2^28 connects; 0 is none. */
 	clt->last_id = clt->last_id % RTRS_MAX_PATH_ID + 1;
-	WRITE_ONCE(path->id, clt->last_id);
+	WRITE_ONCE(path->neg.id, clt->last_id);
 	mutex_unlock(&clt->lock);
-	path->fence->id = path->id;
-	path->fence_asked = 0;
+	path->fence.own->id = path->neg.id;
+	path->fence.asked = 0;
 	return 0;
 }
 
@@ -136,17 +136,17 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 /* A try has come to its end. */
 static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 {
-	spin_lock_irq(&path->state_lock);
-	path->failures = result ? path->failures + 1 : 0;
-	path->result = result;
-	path->tries++;
-	spin_unlock_irq(&path->state_lock);
+	spin_lock_irq(&path->sm.lock);
+	path->sm.failures = result ? path->sm.failures + 1 : 0;
+	path->sm.result = result;
+	path->sm.tries++;
+	spin_unlock_irq(&path->sm.lock);
 	if (!result)
-		WRITE_ONCE(path->logged, 0);
-	if (result || path->ever_up)
-		WRITE_ONCE(path->reconnects[!result], path->reconnects[!result] + 1);
-	path->ever_up |= !result;
-	wake_up_all(&path->wait);
+		WRITE_ONCE(path->sm.logged, 0);
+	if (result || path->stats.ever_up)
+		WRITE_ONCE(path->stats.reconnects[!result], path->stats.reconnects[!result] + 1);
+	path->stats.ever_up |= !result;
+	wake_up_all(&path->sm.wait);
 	atomic_inc(&path->clt->results);
 	wake_up_all(&path->clt->wait);
 }
@@ -176,25 +176,25 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
-	int max = READ_ONCE(clt->max_reconnects);
+	int max = READ_ONCE(clt->reconnect.max_tries);
 	unsigned int delay = 0;
 	bool given_up = false;
 
-	spin_lock_irq(&path->state_lock);
-	if (!path->at_once) {
-		delay = rtrs_clt_backoff(READ_ONCE(clt->reconnect_ms),
-					 READ_ONCE(clt->reconnect_max_ms),
-					 path->failures);
-		if (max >= 0 && path->failures >= max)
+	spin_lock_irq(&path->sm.lock);
+	if (!path->sm.at_once) {
+		delay = rtrs_clt_backoff(READ_ONCE(clt->reconnect.delay_ms),
+					 READ_ONCE(clt->reconnect.delay_max_ms),
+					 path->sm.failures);
+		if (max >= 0 && path->sm.failures >= max)
 			given_up = rtrs_clt_path_move_locked(path,
 							     RTRS_CLT_EV_STOP,
 							     -ECONNABORTED);
 	}
-	path->at_once = false;
-	if (path->state == RTRS_CLT_WAITING)
-		mod_delayed_work(rtrs_clt_wq, &path->work,
+	path->sm.at_once = false;
+	if (path->sm.state == RTRS_CLT_WAITING)
+		mod_delayed_work(rtrs_clt_wq, &path->sm.work,
 				 msecs_to_jiffies(delay));
-	spin_unlock_irq(&path->state_lock);
+	spin_unlock_irq(&path->sm.lock);
 	if (given_up && max)
 		pr_err("%s: could not be connected in %d tries, given up\n",
 		       path->path.name, max);
@@ -203,8 +203,8 @@ static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 static void rtrs_clt_path_work(struct work_struct *work)
 {
 	struct rtrs_clt_path *path = container_of(to_delayed_work(work),
-						  struct rtrs_clt_path, work);
-	/* Who frees memory may wait for a request that waits for this path. */
+						  struct rtrs_clt_path, sm.work);
+	/* Reclaim may wait for a request that waits for this path. */
 	unsigned int noio = memalloc_noio_save();
 	int ret = 0;
 
@@ -215,7 +215,7 @@ static void rtrs_clt_path_work(struct work_struct *work)
 		else
 			rtrs_clt_path_result(path, 0);
 	}
-	switch (READ_ONCE(path->state)) {
+	switch (READ_ONCE(path->sm.state)) {
 	case RTRS_CLT_RESETTING:
 	case RTRS_CLT_CLOSING:
 		rtrs_clt_path_end(path);
@@ -242,16 +242,16 @@ u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 {
 	u32 tries;
 
-	spin_lock_irq(&path->state_lock);
-	tries = path->tries;
-	if (!path->gone) {
-		path->failures = 0;
-		path->at_once = true;
-		if (path->state == RTRS_CLT_WAITING)
-			mod_delayed_work(rtrs_clt_wq, &path->work, 0);
+	spin_lock_irq(&path->sm.lock);
+	tries = path->sm.tries;
+	if (!path->sm.gone) {
+		path->sm.failures = 0;
+		path->sm.at_once = true;
+		if (path->sm.state == RTRS_CLT_WAITING)
+			mod_delayed_work(rtrs_clt_wq, &path->sm.work, 0);
 		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_WANT, 0);
 	}
-	spin_unlock_irq(&path->state_lock);
+	spin_unlock_irq(&path->sm.lock);
 	return tries;
 }
 
@@ -267,14 +267,14 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 {
 	int ret = -EINPROGRESS;
 
-	spin_lock_irq(&path->state_lock);
-	if (path->state == RTRS_CLT_CONNECTED)
+	spin_lock_irq(&path->sm.lock);
+	if (path->sm.state == RTRS_CLT_CONNECTED)
 		ret = 0;
-	else if (path->tries != tries)
-		ret = path->result ?: -ECONNABORTED;
-	else if (path->state == RTRS_CLT_IDLE)
+	else if (path->sm.tries != tries)
+		ret = path->sm.result ?: -ECONNABORTED;
+	else if (path->sm.state == RTRS_CLT_IDLE)
 		ret = -ECONNABORTED;
-	spin_unlock_irq(&path->state_lock);
+	spin_unlock_irq(&path->sm.lock);
 	return ret;
 }
 
@@ -291,7 +291,7 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 	int ret;
 
 	while ((ret = rtrs_clt_path_connect_status(path, tries)) == -EINPROGRESS)
-		if (wait_event_interruptible(path->wait,
+		if (wait_event_interruptible(path->sm.wait,
 					     rtrs_clt_path_connect_status(path, tries) !=
 					     -EINPROGRESS))
 			return -EINTR;
@@ -309,7 +309,7 @@ int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
 	u32 tries = rtrs_clt_path_connect_start(path);
 
-	if (READ_ONCE(path->state) == RTRS_CLT_CONNECTED &&
+	if (READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED &&
 	    rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, -ECONNRESET))
 		pr_info("%s: path is connected anew\n", path->path.name);
 	return rtrs_clt_path_connect_wait(path, tries);
@@ -317,7 +317,7 @@ int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 
 static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
 {
-	enum rtrs_clt_state state = READ_ONCE(path->state);
+	enum rtrs_clt_state state = READ_ONCE(path->sm.state);
 
 	return state != RTRS_CLT_CLOSING && state != RTRS_CLT_RESETTING;
 }
@@ -332,7 +332,7 @@ static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	return wait_event_interruptible(path->wait, rtrs_clt_path_settled(path)) ?
+	return wait_event_interruptible(path->sm.wait, rtrs_clt_path_settled(path)) ?
 		-EINTR : 0;
 }
 
@@ -363,8 +363,8 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
 		return ERR_PTR(-ENOMEM);
-	path->stats = alloc_percpu(struct rtrs_clt_stats);
-	if (!path->stats) {
+	path->stats.cpu = alloc_percpu(struct rtrs_clt_stats);
+	if (!path->stats.cpu) {
 		kfree(path);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -379,11 +379,11 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	uuid_gen(&path->uuid);
 	INIT_LIST_HEAD(&path->entry);
 	INIT_LIST_HEAD(&path->create_entry);
-	spin_lock_init(&path->state_lock);
-	init_waitqueue_head(&path->wait);
-	INIT_DELAYED_WORK(&path->work, rtrs_clt_path_work);
+	spin_lock_init(&path->sm.lock);
+	init_waitqueue_head(&path->sm.wait);
+	INIT_DELAYED_WORK(&path->sm.work, rtrs_clt_path_work);
 	xa_init(&path->mrs);
-	kobject_init(&path->kobj, clt->view->ktype);
+	kobject_init(&path->sysfs.kobj, clt->view->ktype);
 	return path;
 }
 
@@ -393,26 +393,27 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
  */
 void rtrs_clt_path_free(struct rtrs_clt_path *path)
 {
-	free_percpu(path->stats);
+	free_percpu(path->stats.cpu);
 	kfree(path);
 }
 
 /**
  * rtrs_clt_path_destroy() - end a path if need be, and drop it
- * @path: the path, taken out of its session's list by the caller
+ * @path: the path; its caller takes it out of its session's list after this, so that no
+ *	other path has its name before
  *
  * Context: process, may sleep.
  */
 void rtrs_clt_path_destroy(struct rtrs_clt_path *path)
 {
-	/* Who wants it from now on wants it in vain, but for those just at it. */
-	spin_lock_irq(&path->state_lock);
-	path->gone = true;
-	spin_unlock_irq(&path->state_lock);
+	/* From here on rtrs_clt_path_connect_start() does nothing. */
+	spin_lock_irq(&path->sm.lock);
+	path->sm.gone = true;
+	spin_unlock_irq(&path->sm.lock);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
 	path->clt->view->hide(path);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	wait_event(path->wait, READ_ONCE(path->state) == RTRS_CLT_IDLE);
-	cancel_delayed_work_sync(&path->work);
-	kobject_put(&path->kobj);
+	wait_event(path->sm.wait, READ_ONCE(path->sm.state) == RTRS_CLT_IDLE);
+	cancel_delayed_work_sync(&path->sm.work);
+	kobject_put(&path->sysfs.kobj);
 }

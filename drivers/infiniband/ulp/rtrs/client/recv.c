@@ -75,7 +75,7 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 		/* No request of ours goes out on the service connection. */
 		if (!con->con.cid)
 			break;
-		if (has_msg && path->new_rkey) {
+		if (has_msg && path->neg.new_rkey) {
 			new_rkey = rtrs_clt_recv_rkey(con, recv, wc, slot, &rkey);
 			if (!new_rkey)
 				break;

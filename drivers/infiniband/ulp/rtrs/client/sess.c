@@ -114,11 +114,11 @@ static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 	path = rtrs_clt_path_create(clt, addr);
 	if (IS_ERR(path))
 		return path;
-	kobject_get(&path->kobj);
+	kobject_get(&path->sysfs.kobj);
 	ret = rtrs_clt_take_path(clt, path);
 	if (ret) {
 		rtrs_clt_path_destroy(path);
-		kobject_put(&path->kobj);
+		kobject_put(&path->sysfs.kobj);
 		return ERR_PTR(ret);
 	}
 	*tries = rtrs_clt_path_connect_start(path);
@@ -146,7 +146,7 @@ int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 	ret = rtrs_clt_path_connect_wait(path, tries);
 	if (ret)
 		rtrs_clt_remove_path(path);
-	kobject_put(&path->kobj);
+	kobject_put(&path->sysfs.kobj);
 	return ret;
 }
 
@@ -217,7 +217,7 @@ int rtrs_clt_connect_paths(struct rtrs_clt *clt,
 		path = rtrs_clt_begin_path(clt, &params->paths[i], &tries);
 		if (IS_ERR(path))
 			return PTR_ERR(path);
-		kobject_put(&path->kobj);
+		kobject_put(&path->sysfs.kobj);
 	}
 	return rtrs_clt_wait_tried(clt);
 }
@@ -227,11 +227,11 @@ static void rtrs_clt_defaults(struct rtrs_clt *clt)
 	clt->policy = RTRS_CLT_MI;
 	clt->hb.interval_ms = RTRS_HB_INTERVAL_MS;
 	clt->hb.max_missed = RTRS_HB_MAX_MISSED;
-	clt->max_reconnects = -1;
-	clt->reconnect_ms = RTRS_CLT_RECONNECT_MS;
-	clt->reconnect_max_ms = RTRS_CLT_RECONNECT_MAX_MS;
-	clt->failover_timeout = RTRS_CLT_FAILOVER_S;
-	clt->unfenced_ms = RTRS_CLT_UNFENCED_MS;
+	clt->reconnect.max_tries = -1;
+	clt->reconnect.delay_ms = RTRS_CLT_RECONNECT_MS;
+	clt->reconnect.delay_max_ms = RTRS_CLT_RECONNECT_MAX_MS;
+	clt->failover.timeout = RTRS_CLT_FAILOVER_S;
+	clt->fences.unfenced_ms = RTRS_CLT_UNFENCED_MS;
 }
 
 /**
@@ -267,20 +267,20 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->nr_queues = params->nr_queues;
 	clt->fencing = rtrs_clt_fencing;
 	clt->port = rtrs_addr_port(&params->paths[0]);
-	clt->link_event = params->link_event;
-	clt->retry_ok = params->retry_ok;
-	clt->prep_retry = params->prep_retry;
-	clt->priv = params->priv;
-	clt->link = RTRS_LINK_DOWN;
-	clt->link_reported = RTRS_LINK_DOWN;
-	clt->down_since = jiffies;
+	clt->link.event = params->link_event;
+	clt->failover.retry_ok = params->retry_ok;
+	clt->failover.prep_retry = params->prep_retry;
+	clt->link.priv = params->priv;
+	clt->link.state = RTRS_LINK_DOWN;
+	clt->link.reported = RTRS_LINK_DOWN;
+	clt->failover.down_since = jiffies;
 	mutex_init(&clt->lock);
 	init_waitqueue_head(&clt->wait);
 	INIT_LIST_HEAD(&clt->paths);
-	INIT_LIST_HEAD(&clt->create_waiters);
-	INIT_WORK(&clt->link_work, rtrs_clt_link_work);
+	INIT_WORK(&clt->link.work, rtrs_clt_link_work);
 	rtrs_clt_failover_init(clt);
 	rtrs_clt_fence_init(clt);
+	rtrs_clt_create_init(clt);
 	rtrs_clt_defaults(clt);
 	return clt;
 }
@@ -295,7 +295,7 @@ static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 		if (!path->leaving)
 			found = path;
 	if (found)
-		kobject_get(&found->kobj);
+		kobject_get(&found->sysfs.kobj);
 	mutex_unlock(&clt->lock);
 	return found;
 }
@@ -313,11 +313,11 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	struct rtrs_clt_path *path;
 
 	mutex_lock(&clt->lock);
-	clt->opened = false;
+	clt->link.opened = false;
 	clt->closing = true;
 	mutex_unlock(&clt->lock);
 	/* Such an event may be waited for by a path that comes up. */
-	flush_work(&clt->link_work);
+	flush_work(&clt->link.work);
 	/* They end side by side. */
 	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
@@ -325,13 +325,13 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	mutex_unlock(&clt->lock);
 	while ((path = rtrs_clt_any_path(clt))) {
 		rtrs_clt_remove_path(path);
-		kobject_put(&path->kobj);
+		kobject_put(&path->sysfs.kobj);
 	}
 	/* Others may be removed by somebody else, who drops the lock after the count. */
 	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
 	mutex_lock(&clt->lock);
 	mutex_unlock(&clt->lock);
-	cancel_work_sync(&clt->link_work);
+	cancel_work_sync(&clt->link.work);
 	rtrs_clt_fence_exit(clt);
 	rtrs_clt_failover_exit(clt);
 }

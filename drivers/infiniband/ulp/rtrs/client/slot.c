@@ -13,12 +13,12 @@ static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path)
 	struct rtrs_clt_slot *slot;
 	int ret;
 
-	slot = kzalloc_node(struct_size(slot, sge, path->max_sge), GFP_KERNEL,
+	slot = kzalloc_node(struct_size(slot, sge, path->neg.max_sge), GFP_KERNEL,
 			    ibdev_to_node(dev));
 	if (!slot)
 		return ERR_PTR(-ENOMEM);
 	slot->mr = ib_alloc_mr(path->path.pd, IB_MR_TYPE_MEM_REG,
-			       path->max_segments);
+			       path->neg.max_segments);
 	if (IS_ERR(slot->mr)) {
 		ret = PTR_ERR(slot->mr);
 		goto free_slot;
@@ -53,7 +53,7 @@ static void rtrs_clt_slot_free(struct rtrs_clt_path *path,
 	struct rtrs_clt_io *io = rtrs_clt_slot_reclaim(path, slot);
 
 	if (io)
-		list_add_tail(&io->entry, ios);
+		list_add_tail(&io->priv.entry, ios);
 	ib_dma_unmap_single(path->path.dev, slot->hdr_dma, sizeof(slot->hdr),
 			    DMA_TO_DEVICE);
 	kfree(slot);
@@ -66,9 +66,9 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 	u32 i;
 
 	/* All keys are invalid before the first request leaves the path. */
-	for (i = 0; i < path->nr_slots && slots[i]; i++)
+	for (i = 0; i < path->neg.nr_slots && slots[i]; i++)
 		ib_dereg_mr(slots[i]->mr);
-	for (i = 0; i < path->nr_slots && slots[i]; i++)
+	for (i = 0; i < path->neg.nr_slots && slots[i]; i++)
 		rtrs_clt_slot_free(path, slots[i], ios);
 	xa_destroy(&path->mrs);
 	kvfree(slots);
@@ -89,10 +89,10 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 	int ret;
 	u32 i;
 
-	slots = kvcalloc(path->nr_slots, sizeof(*slots), GFP_KERNEL);
+	slots = kvcalloc(path->neg.nr_slots, sizeof(*slots), GFP_KERNEL);
 	if (!slots)
 		return -ENOMEM;
-	for (i = 0; i < path->nr_slots; i++) {
+	for (i = 0; i < path->neg.nr_slots; i++) {
 		slots[i] = rtrs_clt_slot_alloc(path);
 		if (IS_ERR(slots[i])) {
 			ret = PTR_ERR(slots[i]);

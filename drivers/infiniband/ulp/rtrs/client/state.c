@@ -67,27 +67,27 @@ enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
  * @ev: what happened
  * @err: why, for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP
  *
- * Context: any, under path->state_lock.
+ * Context: any, under path->sm.lock.
  * Return: true if the event changed the state.
  */
 bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 			       enum rtrs_clt_event ev, int err)
 {
-	enum rtrs_clt_state old = path->state;
+	enum rtrs_clt_state old = path->sm.state;
 	enum rtrs_clt_state new = rtrs_clt_next_state(old, ev);
 
-	lockdep_assert_held(&path->state_lock);
+	lockdep_assert_held(&path->sm.lock);
 	if (new == old)
 		return false;
 	/* What follows from the end of a path is no reason for it. */
 	if (old == RTRS_CLT_CONNECTING || old == RTRS_CLT_CONNECTED)
-		path->err = err;
-	WRITE_ONCE(path->state, new);
+		path->sm.err = err;
+	WRITE_ONCE(path->sm.state, new);
 	trace_rtrs_clt_path_state(path->path.name, old, new, err);
 	/* In other states the work item runs, or is due later. */
 	if (old == RTRS_CLT_CONNECTED || old == RTRS_CLT_IDLE)
-		mod_delayed_work(rtrs_clt_wq, &path->work, 0);
-	wake_up_all(&path->wait);
+		mod_delayed_work(rtrs_clt_wq, &path->sm.work, 0);
+	wake_up_all(&path->sm.wait);
 	wake_up_all(&path->clt->wait);
 	return true;
 }
@@ -107,9 +107,9 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 	unsigned long flags;
 	bool moved;
 
-	spin_lock_irqsave(&path->state_lock, flags);
+	spin_lock_irqsave(&path->sm.lock, flags);
 	moved = rtrs_clt_path_move_locked(path, ev, err);
-	spin_unlock_irqrestore(&path->state_lock, flags);
+	spin_unlock_irqrestore(&path->sm.lock, flags);
 	return moved;
 }
 
@@ -124,13 +124,13 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
 {
 	struct rtrs_clt_path *path = to_clt_path(p);
-	bool again = READ_ONCE(path->state) == RTRS_CLT_CONNECTING &&
-		     READ_ONCE(path->logged) == err;
+	bool again = READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING &&
+		     READ_ONCE(path->sm.logged) == err;
 
 	/* One that is tried again and again says the same only once. */
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, err) || again)
 		return;
-	WRITE_ONCE(path->logged, err);
+	WRITE_ONCE(path->sm.logged, err);
 	pr_err("%s: path ends: %s (%pe)\n", p->name, why, ERR_PTR(err));
 }
 
@@ -142,30 +142,30 @@ void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
  */
 void rtrs_clt_path_step_done(struct rtrs_clt_path *path)
 {
-	if (atomic_dec_and_test(&path->nr_pending))
-		wake_up_all(&path->wait);
+	if (atomic_dec_and_test(&path->sm.nr_pending))
+		wake_up_all(&path->sm.wait);
 }
 
 /* What handlers wrote before their step was done is read after this. */
 static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
 {
-	return !atomic_read_acquire(&path->nr_pending) ||
-	       READ_ONCE(path->state) != RTRS_CLT_CONNECTING;
+	return !atomic_read_acquire(&path->sm.nr_pending) ||
+	       READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTING;
 }
 
 static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
 {
 	int ret;
 
-	spin_lock_irq(&path->state_lock);
-	ret = path->state == RTRS_CLT_CONNECTING ? 0 : path->err;
-	spin_unlock_irq(&path->state_lock);
+	spin_lock_irq(&path->sm.lock);
+	ret = path->sm.state == RTRS_CLT_CONNECTING ? 0 : path->sm.err;
+	spin_unlock_irq(&path->sm.lock);
 	return ret;
 }
 
 /**
  * rtrs_clt_path_wait() - wait until all have finished the step at hand
- * @path: the path; path->nr_pending was set before the step was started
+ * @path: the path; path->sm.nr_pending was set before the step was started
  * @timeout_ms: for how long
  *
  * Context: the path's work item.
@@ -176,7 +176,7 @@ int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms)
 	long left = msecs_to_jiffies(timeout_ms);
 	int ret;
 
-	left = wait_event_idle_timeout(path->wait, rtrs_clt_path_woken(path), left);
+	left = wait_event_idle_timeout(path->sm.wait, rtrs_clt_path_woken(path), left);
 	ret = rtrs_clt_path_failed(path);
 	if (ret)
 		return ret;

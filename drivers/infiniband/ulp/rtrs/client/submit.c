@@ -33,7 +33,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 	struct rtrs_clt_path_set *set;
 	int ret;
 
-	io->path_failures = 0;
+	io->priv.path_failures = 0;
 	trace_rtrs_clt_submit(clt->name, io);
 	rcu_read_lock();
 	do {
@@ -86,7 +86,7 @@ void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	rcu_read_lock();
 	set = rcu_dereference(clt->path_set);
 	for (i = 0; set && i < set->nr; i++)
-		if (set->path[i] == READ_ONCE(io->path))
+		if (set->path[i] == READ_ONCE(io->priv.path))
 			rtrs_clt_path_error(&set->path[i]->path, -ETIMEDOUT,
 					    "a request stays unanswered");
 	rcu_read_unlock();

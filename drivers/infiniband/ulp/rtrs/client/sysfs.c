@@ -182,14 +182,14 @@ static void rtrs_clt_failover_changed(struct rtrs_clt *clt)
 		.changed = _changed,					\
 	}
 
-RTRS_CLT_NUMBER(max_reconnect_attempts, max_reconnects, -1, INT_MAX, NULL);
-RTRS_CLT_NUMBER(reconnect_delay_ms, reconnect_ms, 1, 3600000, NULL);
-RTRS_CLT_NUMBER(reconnect_delay_max_ms, reconnect_max_ms, 1, 3600000, NULL);
+RTRS_CLT_NUMBER(max_reconnect_attempts, reconnect.max_tries, -1, INT_MAX, NULL);
+RTRS_CLT_NUMBER(reconnect_delay_ms, reconnect.delay_ms, 1, 3600000, NULL);
+RTRS_CLT_NUMBER(reconnect_delay_max_ms, reconnect.delay_max_ms, 1, 3600000, NULL);
 RTRS_CLT_NUMBER(hb_interval_ms, hb.interval_ms, 10, 3600000, rtrs_clt_hb_changed);
 RTRS_CLT_NUMBER(hb_max_missed, hb.max_missed, 1, 1000, NULL);
-RTRS_CLT_NUMBER(failover_timeout, failover_timeout, -1, 1000000,
+RTRS_CLT_NUMBER(failover_timeout, failover.timeout, -1, 1000000,
 		rtrs_clt_failover_changed);
-RTRS_CLT_NUMBER(unfenced_delay_ms, unfenced_ms, 0, 3600000, NULL);
+RTRS_CLT_NUMBER(unfenced_delay_ms, fences.unfenced_ms, 0, 3600000, NULL);
 
 static struct attribute *rtrs_clt_attrs[] = {
 	&dev_attr_add_path.attr,
@@ -227,7 +227,7 @@ static ssize_t rtrs_clt_path_attr_show(struct kobject *kobj,
 				       struct attribute *attr, char *buf)
 {
 	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
-						  kobj);
+						  sysfs.kobj);
 	struct rtrs_clt_path_attr *a = container_of(attr,
 						    struct rtrs_clt_path_attr,
 						    attr);
@@ -242,7 +242,7 @@ static ssize_t rtrs_clt_path_attr_store(struct kobject *kobj,
 					const char *buf, size_t count)
 {
 	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
-						  kobj);
+						  sysfs.kobj);
 	struct rtrs_clt_path_attr *a = container_of(attr,
 						    struct rtrs_clt_path_attr,
 						    attr);
@@ -260,7 +260,7 @@ static const struct sysfs_ops rtrs_clt_path_ops = {
 static void rtrs_clt_path_release(struct kobject *kobj)
 {
 	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
-						  kobj);
+						  sysfs.kobj);
 
 	rtrs_clt_path_free(path);
 }
@@ -276,20 +276,20 @@ static void rtrs_clt_path_release(struct kobject *kobj)
 static ssize_t state_show(struct rtrs_clt_path *path, char *buf)
 {
 	return sysfs_emit(buf, "%s\n",
-			  READ_ONCE(path->state) == RTRS_CLT_CONNECTED ?
+			  READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED ?
 			  "connected" : "disconnected");
 }
 RTRS_CLT_PATH_ATTR(state);
 
 static ssize_t hca_name_show(struct rtrs_clt_path *path, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", path->hca_name);
+	return sysfs_emit(buf, "%s\n", path->sysfs.hca_name);
 }
 RTRS_CLT_PATH_ATTR(hca_name);
 
 static ssize_t hca_port_show(struct rtrs_clt_path *path, char *buf)
 {
-	return sysfs_emit(buf, "%u\n", path->hca_port);
+	return sysfs_emit(buf, "%u\n", path->sysfs.hca_port);
 }
 RTRS_CLT_PATH_ATTR(hca_port);
 
@@ -336,15 +336,15 @@ static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
 	if (!try_module_get(THIS_MODULE))
 		return ret;
 	get_device(dev);
-	kobject_get(&path->kobj);
+	kobject_get(&path->sysfs.kobj);
 	/* The path's folder can't go while a file in it is in use: give this up. */
-	if (sysfs_remove_file_self(&path->kobj,
+	if (sysfs_remove_file_self(&path->sysfs.kobj,
 				   &rtrs_clt_path_attr_remove_path.attr)) {
 		pr_info("%s: path is removed\n", path->path.name);
 		rtrs_clt_remove_path(path);
 		ret = 0;
 	}
-	kobject_put(&path->kobj);
+	kobject_put(&path->sysfs.kobj);
 	put_device(dev);
 	module_put(THIS_MODULE);
 	return ret;
@@ -375,7 +375,7 @@ static void rtrs_clt_sum_stats(struct rtrs_clt_path *path,
 
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
-		stats = per_cpu_ptr(path->stats, cpu);
+		stats = per_cpu_ptr(path->stats.cpu, cpu);
 		for (i = 0; i < 2; i++) {
 			sum->ops[i] += READ_ONCE(stats->ops[i]);
 			sum->bytes[i] += READ_ONCE(stats->bytes[i]);
@@ -390,8 +390,8 @@ static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
 	u64 failed_over;
 
 	mutex_lock(&path->clt->lock);
-	base = path->stats_base;
-	failed_over = path->failed_over;
+	base = path->stats.base;
+	failed_over = path->stats.failed_over;
 	rtrs_clt_sum_stats(path, &sum);
 	mutex_unlock(&path->clt->lock);
 	/* Sums of counters that move meanwhile: never show less than none. */
@@ -405,10 +405,15 @@ RTRS_CLT_PATH_ATTR(rdma);
 
 static ssize_t reconnects_show(struct rtrs_clt_path *path, char *buf)
 {
-	return sysfs_emit(buf, "%u %u\n", READ_ONCE(path->reconnects[1]),
-			  READ_ONCE(path->reconnects[0]));
+	return sysfs_emit(buf, "%u %u\n", READ_ONCE(path->stats.reconnects[1]),
+			  READ_ONCE(path->stats.reconnects[0]));
 }
 RTRS_CLT_PATH_ATTR(reconnects);
+
+static atomic_t *rtrs_clt_migrated_from(struct rtrs_clt_path *path, int cpu)
+{
+	return &per_cpu_ptr(path->stats.cpu, cpu)->migrated_from;
+}
 
 static ssize_t cpu_migration_from_show(struct rtrs_clt_path *path, char *buf)
 {
@@ -416,7 +421,7 @@ static ssize_t cpu_migration_from_show(struct rtrs_clt_path *path, char *buf)
 
 	for_each_possible_cpu(cpu)
 		len += sysfs_emit_at(buf, len, "%d ",
-				     atomic_read(&per_cpu_ptr(path->stats, cpu)->migrated_from));
+				     atomic_read(rtrs_clt_migrated_from(path, cpu)));
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 RTRS_CLT_PATH_ATTR(cpu_migration_from);
@@ -427,7 +432,7 @@ static ssize_t cpu_migration_to_show(struct rtrs_clt_path *path, char *buf)
 
 	for_each_possible_cpu(cpu)
 		len += sysfs_emit_at(buf, len, "%u ",
-				     READ_ONCE(per_cpu_ptr(path->stats, cpu)->migrated_to));
+				     READ_ONCE(per_cpu_ptr(path->stats.cpu, cpu)->migrated_to));
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 RTRS_CLT_PATH_ATTR(cpu_migration_to);
@@ -450,15 +455,15 @@ static int rtrs_clt_reset_stats(struct rtrs_clt_path *path)
 	int cpu;
 
 	mutex_lock(&path->clt->lock);
-	rtrs_clt_sum_stats(path, &path->stats_base);
-	path->failed_over = 0;
+	rtrs_clt_sum_stats(path, &path->stats.base);
+	path->stats.failed_over = 0;
 	mutex_unlock(&path->clt->lock);
 	for_each_possible_cpu(cpu) {
-		stats = per_cpu_ptr(path->stats, cpu);
+		stats = per_cpu_ptr(path->stats.cpu, cpu);
 		WRITE_ONCE(stats->migrated_to, 0);
 		atomic_set(&stats->migrated_from, 0);
 	}
-	memset(path->reconnects, 0, sizeof(path->reconnects));
+	memset(path->stats.reconnects, 0, sizeof(path->stats.reconnects));
 	memset(path->path.hb_hist, 0, sizeof(path->path.hb_hist));
 	return 0;
 }
@@ -498,16 +503,16 @@ static int rtrs_clt_path_name(struct rtrs_clt_path *path)
 	int ret;
 
 	lockdep_assert_held(&path->clt->lock);
-	if (path->gone || !parent)
+	if (path->sm.gone || !parent)
 		return -ENODEV;
-	if (!path->in_sysfs) {
-		ret = kobject_add(&path->kobj, parent, "%s", path->addr_str);
-		path->in_sysfs = !ret;
+	if (!path->sysfs.added) {
+		ret = kobject_add(&path->sysfs.kobj, parent, "%s", path->addr_str);
+		path->sysfs.added = !ret;
 		return ret;
 	}
-	if (!strcmp(kobject_name(&path->kobj), path->addr_str))
+	if (!strcmp(kobject_name(&path->sysfs.kobj), path->addr_str))
 		return 0;
-	return kobject_rename(&path->kobj, path->addr_str);
+	return kobject_rename(&path->sysfs.kobj, path->addr_str);
 }
 
 /* See struct rtrs_clt_view. */
@@ -517,9 +522,9 @@ static int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 
 	mutex_lock(&path->clt->lock);
 	if (path->path.dev) {
-		strscpy(path->hca_name, dev_name(&path->path.dev->dev),
-			sizeof(path->hca_name));
-		path->hca_port = path->cons[0].con.cm_id->port_num;
+		strscpy(path->sysfs.hca_name, dev_name(&path->path.dev->dev),
+			sizeof(path->sysfs.hca_name));
+		path->sysfs.hca_port = path->cons[0].con.cm_id->port_num;
 	}
 	ret = rtrs_clt_path_name(path);
 	mutex_unlock(&path->clt->lock);
@@ -532,11 +537,11 @@ static void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
 	bool shown;
 
 	mutex_lock(&path->clt->lock);
-	shown = path->in_sysfs;
-	path->in_sysfs = false;
+	shown = path->sysfs.added;
+	path->sysfs.added = false;
 	mutex_unlock(&path->clt->lock);
 	if (shown)
-		kobject_del(&path->kobj);
+		kobject_del(&path->sysfs.kobj);
 }
 
 static const struct rtrs_clt_view rtrs_clt_sysfs_view = {
