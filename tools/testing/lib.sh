@@ -626,6 +626,7 @@ mixed4k=--bssplit=4k/45:16k/20:64k/15:128k/10:1m/10
 hostile()
 {
 	modprobe -a ib_uverbs rdma_ucm
+	! debug_kernel || export HOSTILE_UNLIMITED=1
 	"${RIG_TREES%tree-}hostile" "$@"
 }
 
