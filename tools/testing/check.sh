@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# make check: the compiler with W=1, sparse, checkpatch.pl --strict and kernel-doc
-# must all be silent. Works on a copy, so that everything is compiled; prints what
+# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc and
+# that for shell scripts must all be silent. Works on a copy, so that everything is compiled; prints what
 # each had to say, and fails if any had.
 
 set -euo pipefail
@@ -53,6 +53,10 @@ grep -q Wall "$src/scripts/kernel-doc" && wall=-Wall
 grep '\.[ch]$' "$work/files" | xargs -r perl "$src/scripts/kernel-doc" -none $wall \
 	>"$work/kernel-doc" 2>&1 || true
 verdict "kernel-doc" "$work/kernel-doc"
+
+grep -rlE '^#!.*[/ ](ba)?sh$|^# shellcheck shell=' .ci tools | sort |
+	xargs -r shellcheck --severity=warning >"$work/shellcheck" 2>&1 || true
+verdict "shellcheck" "$work/shellcheck"
 
 [ $bad = 0 ] || { echo "make check: $bad not silent"; exit 1; }
 echo "make check: all silent"

@@ -128,6 +128,7 @@ dice()
 }
 
 # random LOW HIGH: a number in $rnd (a subshell would throw dice of its own)
+# shellcheck disable=SC2034
 random() { rnd=$(($1 + RANDOM * ($2 - $1 + 1) / 32768)); }
 
 # pause_ms MILLISECONDS
@@ -591,8 +592,16 @@ load_goes_on()
 
 # ---- data ----
 
-# pattern DEVICE: checksum of all of it, past the page cache
-sum() { dd if="$1" bs=1M iflag=direct status=none | sha256sum | cut -d' ' -f1; }
+# digest COMMAND...: checksum of what it prints; if it fails, something that equals nothing
+digest()
+{
+	local out
+	out=$(set -o pipefail; "$@" | sha256sum) || { echo "failed-$BASHPID-$EPOCHREALTIME"; return 1; }
+	echo "${out%% *}"
+}
+
+# sum DEVICE: checksum of all of it, past the page cache
+sum() { digest dd if="$1" bs=1M iflag=direct status=none; }
 
 # verify DEVICE [FIO OPTION...]: writes all sizes and checks what it reads back
 verify()
@@ -710,8 +719,8 @@ save_coverage()
 {
 	local f dir=/sys/kernel/debug/gcov
 
-	for f in $(find $dir -name '*.gcda'); do
-		mkdir -p "/run/rig/gcov/$(dirname "${f#$dir/}")"
-		cat "$f" >"/run/rig/gcov/${f#$dir/}"
+	find $dir -name '*.gcda' | while read -r f; do
+		mkdir -p "/run/rig/gcov/$(dirname "${f#"$dir"/}")"
+		cat "$f" >"/run/rig/gcov/${f#"$dir"/}"
 	done
 }

@@ -27,7 +27,7 @@ kernel=${KERNEL:-stock}
 
 build_packages="make gcc libc6-dev linux-headers-amd64"
 source_packages="linux-source-6.1 xz-utils bzip2"
-check_packages="$source_packages sparse perl"
+check_packages="$source_packages sparse perl shellcheck"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm
 	python3-minimal python3 binutils librdmacm-dev libibverbs-dev ibverbs-providers"
@@ -47,7 +47,7 @@ step()
 	local text=$1 start=$SECONDS log rc dots
 	shift
 	mkdir -p "$cache/log"
-	log=$cache/log/$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
+	log=$cache/log/$kernel-$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
 	printf '  %-58s' "$text"
 	while sleep 60 >&- 2>&- && kill -0 $$ 2>/dev/null; do printf .; done &
 	dots=$!
@@ -310,7 +310,7 @@ build_ours()
 {
 	if [ $kernel = debug ]; then
 		rsync -rlpc --delete --exclude-from="$root/.gitignore" --exclude=.git \
-			"$root/" "$built/"
+			"$root/" "$built/" || [ $? = 24 ] # files that a build beside made vanish
 	fi
 	# shellcheck disable=SC2086
 	make -j"$(nproc)" -C "$built" KDIR="$kdir" $arch $checked modules

@@ -18,10 +18,10 @@ attr()
 	done
 }
 
-# soon [SESSION]: a dead path is noticed, and tried again, after a moment
+# soon: a dead path is noticed, and tried again, after a moment
 soon()
 {
-	local session=${1:-s1} interval=200
+	local interval=200
 
 	! debug_kernel || interval=500
 	attr hb_interval_ms=$interval hb_max_missed=3 reconnect_delay_ms=200 \
@@ -177,4 +177,4 @@ half_back()
 in_step() { grep -A1 "^$1 :" /proc/mdstat | grep -qF '[UU]'; }
 
 # data DEVICE: checksum of what the mirror has there, without its own notes in front
-data() { dd if="$1" bs=1M skip=4 iflag=direct status=none | sha256sum | cut -d' ' -f1; }
+data() { digest dd if="$1" bs=1M skip=4 iflag=direct status=none; }
