@@ -71,18 +71,6 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 	return rdma_accept(con->c.cm_id, &param);
 }
 
-/* Chains of receives, so that as many requests as slots can always come. */
-static u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
-{
-	u32 max = con->path->p.dev->attrs.max_qp_wr - 1;
-
-	if (!con->c.cid)
-		return min_t(u32, RTRS_SERVICE_DEPTH, max) /
-		       RTRS_SRV_RECV_BATCH - 1;
-	return DIV_ROUND_UP(con->path->sess->queue_depth +
-			    RTRS_SRV_RECV_BATCH - 1, RTRS_SRV_RECV_BATCH);
-}
-
 static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 {
 	u32 max = con->path->p.dev->attrs.max_qp_wr - 1;
@@ -112,39 +100,6 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	if (ret)
 		return ret;
 	return rtrs_con_create_qp(&con->c, &params);
-}
-
-/**
- * rtrs_srv_con_recv_again() - make up for a receive that was taken
- * @con: where it was taken
- *
- * Context: the completion queue's.
- * Return: 0 or a negative errno.
- */
-int rtrs_srv_con_recv_again(struct rtrs_srv_con *con)
-{
-	if (++con->recv_used < RTRS_SRV_RECV_BATCH)
-		return 0;
-	con->recv_used = 0;
-	return ib_post_recv(con->c.cm_id->qp, con->recv_wr, NULL);
-}
-
-static int rtrs_srv_con_post_recvs(struct rtrs_srv_con *con)
-{
-	u32 chains = rtrs_srv_recv_chains(con);
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < RTRS_SRV_RECV_BATCH; i++) {
-		con->recv_wr[i].wr_cqe = &con->recv_cqe;
-		if (i)
-			con->recv_wr[i - 1].next = &con->recv_wr[i];
-	}
-	if (!con->c.cid)
-		ret = rtrs_srv_setup_recv(con);
-	for (i = 0; i < chains && !ret; i++)
-		ret = ib_post_recv(con->c.cm_id->qp, con->recv_wr, NULL);
-	return ret;
 }
 
 /* Nobody asks for the end of a path's connection but the path. */
@@ -189,7 +144,11 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	ret = rtrs_srv_con_create_qp(con);
 	if (ret)
 		goto reject;
-	ret = rtrs_srv_con_post_recvs(con);
+	/* The client's first message takes the first one. */
+	if (!con->c.cid)
+		ret = rtrs_srv_setup_recv(con);
+	if (!ret)
+		ret = rtrs_srv_recv_post(con);
 	if (ret)
 		goto reject;
 	/* Rejects by itself if it can't. */
@@ -211,7 +170,6 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 	con->path = path;
 	con->c.path = &path->p;
 	con->c.cid = cid;
-	con->recv_cqe.done = rtrs_srv_recv_done;
 	spin_lock_init(&con->pend_lock);
 	INIT_LIST_HEAD(&con->pending);
 	return con;

@@ -29,20 +29,6 @@
 
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io);
 
-/* The upper layer's part begins on a cache line of its own. */
-#define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
-
-/**
- * rtrs_srv_io_size() - how large a slot is
- * @ops: the upper layer
- *
- * Return: bytes, the upper layer's part included.
- */
-size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
-{
-	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
-}
-
 static struct rtrs_srv_io *to_srv_io(struct rtrs_srv_op *op)
 {
 	return container_of(op, struct rtrs_srv_io, op);
@@ -298,6 +284,20 @@ void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 }
 
 /**
+ * rtrs_srv_resume_work() - begin requests that have waited for their slots
+ * @work: in the session
+ */
+void rtrs_srv_resume_work(struct work_struct *work)
+{
+	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
+						  resume_work);
+	struct rtrs_srv_io *io;
+
+	while ((io = rtrs_srv_slot_next_resumed(sess)))
+		rtrs_srv_io_begin(io);
+}
+
+/**
  * rtrs_srv_con_drop_pending() - drop what waits for room, let nothing wait
  * @con: a connection of a path that is closing
  *
@@ -495,12 +495,8 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 		path->sess->srv->ops->request(&io->op);
 }
 
-/**
- * rtrs_srv_inv_done() - a chunk's key is invalid
- * @cq: where this was completed
- * @wc: LOCAL_INV
- */
-void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
+/* A chunk's key is invalid. */
+static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_io *io = container_of(wc->wr_cqe, struct rtrs_srv_io,
 					      inv_cqe);
@@ -512,6 +508,18 @@ void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	rtrs_con_put_wr(&con->c);
 	rtrs_srv_dispatch(io);
+}
+
+/**
+ * rtrs_srv_ios_init() - prepare a path's slots for requests
+ * @path: a path with its memory, about to be connected
+ */
+void rtrs_srv_ios_init(struct rtrs_srv_path *path)
+{
+	u32 i;
+
+	for (i = 0; i < path->sess->queue_depth; i++)
+		rtrs_srv_path_io(path, i)->inv_cqe.done = rtrs_srv_inv_done;
 }
 
 /**
@@ -533,7 +541,14 @@ bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
 	       *off <= rtrs_srv_max_io_size(sess) + RTRS_MAX_MSG_LEN;
 }
 
-static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
+/**
+ * rtrs_srv_request() - a request came
+ * @con: where, on a connected path
+ * @payload: of its immediate value
+ *
+ * Context: handler of a receive's completion.
+ */
+void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 {
 	struct rtrs_srv_path *path = con->path;
 	struct rtrs_srv_io *io;
@@ -558,50 +573,4 @@ static void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 		rtrs_srv_path_end(path, -EPROTO,
 				  "slot used again before its answer");
 	}
-}
-
-/**
- * rtrs_srv_recv_done() - something came in
- * @cq: where this was completed
- * @wc: a receive without a buffer
- */
-void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rtrs_srv_con *con = container_of(wc->wr_cqe,
-						struct rtrs_srv_con, recv_cqe);
-	struct rtrs_srv_path *path = con->path;
-	u32 imm;
-	int ret;
-
-	if (unlikely(rtrs_con_wc_failed(&con->c, wc, "receive")))
-		return;
-	ret = rtrs_srv_con_recv_again(con);
-	if (unlikely(ret)) {
-		rtrs_srv_path_end(path, ret, "posting receives");
-		return;
-	}
-	if (unlikely(wc->opcode != IB_WC_RECV_RDMA_WITH_IMM))
-		goto unexpected;
-	imm = be32_to_cpu(wc->ex.imm_data);
-	if (rtrs_hb_recv(&con->c, imm))
-		return;
-	switch (rtrs_srv_path_state(path)) {
-	case RTRS_SRV_CONNECTED:
-		break;
-	case RTRS_SRV_CONNECTING:
-		goto unexpected;
-	default:
-		return;
-	}
-	/* Clients send some requests on the service connection, too. */
-	if (likely(rtrs_imm_type(imm) == RTRS_IMM_IO_REQ)) {
-		rtrs_srv_request(con, rtrs_imm_payload(imm));
-		return;
-	}
-	if (rtrs_imm_type(imm) == RTRS_IMM_FENCE &&
-	    rtrs_srv_fence_recv(con, rtrs_imm_payload(imm)))
-		return;
-
-unexpected:
-	rtrs_srv_path_end(path, -EPROTO, "message that isn't due here");
 }

@@ -22,33 +22,6 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 
 #define RTRS_SRV_BACKLOG	128
 
-unsigned int rtrs_srv_chunk_size = 128 << 10;
-module_param_named(max_chunk_size, rtrs_srv_chunk_size, uint, 0444);
-MODULE_PARM_DESC(max_chunk_size,
-		 "Bytes in a chunk, a power of 2; I/O is up to 4096 less (default 131072)");
-
-unsigned int rtrs_srv_queue_depth = 512;
-module_param_named(sess_queue_depth, rtrs_srv_queue_depth, uint, 0444);
-MODULE_PARM_DESC(sess_queue_depth,
-		 "Chunks, hence requests in flight, of a session (default 512)");
-
-bool rtrs_srv_always_invalidate = true;
-module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
-MODULE_PARM_DESC(always_invalidate,
-		 "Keep clients from changing a chunk while a request is in hand (default Y)");
-
-unsigned int rtrs_srv_max_memory;
-module_param_named(max_memory, rtrs_srv_max_memory, uint, 0644);
-MODULE_PARM_DESC(max_memory,
-		 "MiB that the chunks and queues of all clients may take (default 0: half of the machine's)");
-
-/*
- * Where paths are set up and taken down. Not in one queue, since paths that are
- * being set up may wait for others to be gone.
- */
-struct workqueue_struct *rtrs_srv_setup_wq;
-struct workqueue_struct *rtrs_srv_close_wq;
-
 /**
  * rtrs_srv_check_req() - check the private data of a connection request
  * @data: the private data
@@ -367,36 +340,6 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_close);
 
-/**
- * rtrs_srv_check_params() - check the module's parameters
- * @chunk_size: max_chunk_size
- * @queue_depth: sess_queue_depth
- *
- * Return: 0, or -EINVAL after a message.
- */
-int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
-{
-	if (!is_power_of_2(chunk_size) || chunk_size < RTRS_MIN_CHUNK_SIZE ||
-	    chunk_size < PAGE_SIZE || chunk_size > KMALLOC_MAX_SIZE) {
-		pr_err("max_chunk_size=%u: must be a power of 2 from %lu to %lu\n",
-		       chunk_size,
-		       max_t(unsigned long, RTRS_MIN_CHUNK_SIZE, PAGE_SIZE),
-		       (unsigned long)KMALLOC_MAX_SIZE);
-		return -EINVAL;
-	}
-	if (!queue_depth || queue_depth > RTRS_MAX_QUEUE_DEPTH) {
-		pr_err("sess_queue_depth=%u: must be from 1 to %u\n",
-		       queue_depth, RTRS_MAX_QUEUE_DEPTH);
-		return -EINVAL;
-	}
-	if (ilog2(chunk_size) > rtrs_imm_off_bits(queue_depth)) {
-		pr_err("sess_queue_depth=%u with max_chunk_size=%u: lower one, as both must fit in %u bits\n",
-		       queue_depth, chunk_size, RTRS_IMM_PAYLOAD_BITS);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int __init rtrs_srv_init(void)
 {
 	int ret;
@@ -404,33 +347,19 @@ static int __init rtrs_srv_init(void)
 	ret = rtrs_srv_check_params(rtrs_srv_chunk_size, rtrs_srv_queue_depth);
 	if (ret)
 		return ret;
-	/* Paths may wait for others, and in their end for disks: each in a worker. */
-	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND,
-					    WQ_UNBOUND_MAX_ACTIVE);
-	if (!rtrs_srv_setup_wq)
-		return -ENOMEM;
-	ret = -ENOMEM;
-	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND,
-					    WQ_UNBOUND_MAX_ACTIVE);
-	if (!rtrs_srv_close_wq)
-		goto destroy_setup_wq;
+	ret = rtrs_srv_state_init();
+	if (ret)
+		return ret;
 	ret = rtrs_srv_sysfs_init();
 	if (ret)
-		goto destroy_close_wq;
-	return 0;
-
-destroy_close_wq:
-	destroy_workqueue(rtrs_srv_close_wq);
-destroy_setup_wq:
-	destroy_workqueue(rtrs_srv_setup_wq);
+		rtrs_srv_state_exit();
 	return ret;
 }
 
 static void __exit rtrs_srv_exit(void)
 {
 	rtrs_srv_sysfs_exit();
-	destroy_workqueue(rtrs_srv_close_wq);
-	destroy_workqueue(rtrs_srv_setup_wq);
+	rtrs_srv_state_exit();
 	rtrs_srv_mem_exit();
 }
 

@@ -8,13 +8,16 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "srv.h"
 
-/* Memory regions that are registered at once; the service queue takes them. */
-#define RTRS_SRV_REG_BATCH	64
+static unsigned int rtrs_srv_max_memory;
+module_param_named(max_memory, rtrs_srv_max_memory, uint, 0644);
+MODULE_PARM_DESC(max_memory,
+		 "MiB that the chunks and queues of all clients may take (default 0: half of the machine's)");
 
 /* Pages that all paths take. */
 static unsigned long rtrs_srv_mem_pages;
@@ -112,6 +115,11 @@ static void rtrs_srv_chunks_free(struct rtrs_srv_path *path)
 	path->chunks = NULL;
 }
 
+static size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
+{
+	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
+}
+
 static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
@@ -125,7 +133,6 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 	for (i = 0; i < sess->queue_depth; i++) {
 		io = rtrs_srv_path_io(path, i);
 		io->slot = i;
-		io->inv_cqe.done = rtrs_srv_inv_done;
 		io->op.priv = sess->priv;
 		io->op.data = page_address(path->chunks[i]);
 	}
@@ -268,36 +275,11 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
 	return ret;
 }
 
-static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
-{
-	struct ib_reg_wr *wrs;
-	int ret = 0;
-	u32 i, n;
-
-	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
-	if (!wrs)
-		return -ENOMEM;
-	for (i = 0; i < path->nr_mrs && !ret; i += n) {
-		memset(wrs, 0, RTRS_SRV_REG_BATCH * sizeof(*wrs));
-		for (n = 0; n < RTRS_SRV_REG_BATCH && i + n < path->nr_mrs;
-		     n++) {
-			wrs[n].wr.opcode = IB_WR_REG_MR;
-			wrs[n].mr = path->mrs[i + n];
-			wrs[n].key = path->mrs[i + n]->rkey;
-			wrs[n].access = IB_ACCESS_LOCAL_WRITE |
-					IB_ACCESS_REMOTE_WRITE;
-			if (n)
-				wrs[n - 1].wr.next = &wrs[n].wr;
-		}
-		ret = rtrs_srv_setup_post(path, &wrs[0].wr, &wrs[n - 1].wr);
-	}
-	kfree(wrs);
-	return ret;
-}
-
 /**
- * rtrs_srv_mem_setup() - make a path ready to take and answer requests
+ * rtrs_srv_mem_setup() - give a path its memory
  * @path: a path whose session is up
+ *
+ * Its memory regions are left for the caller to register.
  *
  * Context: the path's info work.
  * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
@@ -322,12 +304,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 	ret = rtrs_srv_alloc_mrs(path);
 	if (ret)
 		return ret;
-	if (path->sess->always_invalidate) {
-		ret = rtrs_srv_alloc_rkeys(path);
-		if (ret)
-			return ret;
-	}
-	return rtrs_srv_register_mrs(path);
+	return path->sess->always_invalidate ? rtrs_srv_alloc_rkeys(path) : 0;
 }
 
 /**

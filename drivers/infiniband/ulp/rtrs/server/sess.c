@@ -6,30 +6,57 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
 #include "srv.h"
 
-/* Guards the list of sessions, what is said to be so in srv.h, and the names. */
-DEFINE_MUTEX(rtrs_srv_lock);
+unsigned int rtrs_srv_chunk_size = 128 << 10;
+module_param_named(max_chunk_size, rtrs_srv_chunk_size, uint, 0444);
+MODULE_PARM_DESC(max_chunk_size,
+		 "Bytes in a chunk, a power of 2; I/O is up to 4096 less (default 131072)");
+
+unsigned int rtrs_srv_queue_depth = 512;
+module_param_named(sess_queue_depth, rtrs_srv_queue_depth, uint, 0444);
+MODULE_PARM_DESC(sess_queue_depth,
+		 "Chunks, hence requests in flight, of a session (default 512)");
+
+static bool rtrs_srv_always_invalidate = true;
+module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
+MODULE_PARM_DESC(always_invalidate,
+		 "Keep clients from changing a chunk while a request is in hand (default Y)");
+
 /* Of all upper layers, since a name is a folder in sysfs. */
 static LIST_HEAD(rtrs_srv_sessions);
-/* For all that is waited for here; none of it is frequent. */
-DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
-/* How often rtrs_srv_changed() was called. */
-static atomic_t rtrs_srv_changes = ATOMIC_INIT(0);
-
 /**
- * rtrs_srv_changed() - wake who waits for a path or a session to change or go
+ * rtrs_srv_check_params() - check the module's parameters
+ * @chunk_size: max_chunk_size
+ * @queue_depth: sess_queue_depth
  *
- * Context: any.
+ * Return: 0, or -EINVAL after a message.
  */
-void rtrs_srv_changed(void)
+int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
 {
-	/* Pairs with the read in rtrs_srv_sess_claim(). */
-	atomic_inc_return_release(&rtrs_srv_changes);
-	wake_up_all(&rtrs_srv_wait);
+	if (!is_power_of_2(chunk_size) || chunk_size < RTRS_MIN_CHUNK_SIZE ||
+	    chunk_size < PAGE_SIZE || chunk_size > KMALLOC_MAX_SIZE) {
+		pr_err("max_chunk_size=%u: must be a power of 2 from %lu to %lu\n",
+		       chunk_size,
+		       max_t(unsigned long, RTRS_MIN_CHUNK_SIZE, PAGE_SIZE),
+		       (unsigned long)KMALLOC_MAX_SIZE);
+		return -EINVAL;
+	}
+	if (!queue_depth || queue_depth > RTRS_MAX_QUEUE_DEPTH) {
+		pr_err("sess_queue_depth=%u: must be from 1 to %u\n",
+		       queue_depth, RTRS_MAX_QUEUE_DEPTH);
+		return -EINVAL;
+	}
+	if (ilog2(chunk_size) > rtrs_imm_off_bits(queue_depth)) {
+		pr_err("sess_queue_depth=%u with max_chunk_size=%u: lower one, as both must fit in %u bits\n",
+		       queue_depth, chunk_size, RTRS_IMM_PAYLOAD_BITS);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* Has it a path that isn't on its way out? */
@@ -129,6 +156,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	INIT_LIST_HEAD(&sess->paths);
 	mutex_init(&sess->up_lock);
 	rtrs_srv_slots_init(sess);
+	INIT_WORK(&sess->resume_work, rtrs_srv_resume_work);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
 	return sess;

@@ -9,6 +9,9 @@
 
 #include "srv.h"
 
+/* Memory regions that are registered at once; the service queue takes them. */
+#define RTRS_SRV_REG_BATCH	64
+
 static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
@@ -101,18 +104,13 @@ static void rtrs_srv_setup_done(struct ib_cq *cq, struct ib_wc *wc)
 	wake_up_all(&rtrs_srv_wait);
 }
 
-/**
- * rtrs_srv_setup_post() - post work requests on connection 0, wait until done
- * @path: the path
- * @first: the chain
- * @last: its last one
- *
- * Context: the path's info work.
- * Return: 0 or a negative errno. On errors the device may still use what the
- * chain refers to, until the path's connections are drained.
+/*
+ * Post work requests on connection 0 and wait until the last one, @last, is done. On
+ * errors the device may still use what the chain refers to, until the path's
+ * connections are drained.
  */
-int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
-			struct ib_send_wr *last)
+static int rtrs_srv_setup_post(struct rtrs_srv_path *path,
+			       struct ib_send_wr *first, struct ib_send_wr *last)
 {
 	int ret;
 
@@ -128,6 +126,33 @@ int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
 		   !READ_ONCE(path->setup_busy) ||
 		   rtrs_srv_path_state(path) == RTRS_SRV_CLOSING);
 	return READ_ONCE(path->setup_busy) ? -ECONNABORTED : 0;
+}
+
+static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
+{
+	struct ib_reg_wr *wrs;
+	int ret = 0;
+	u32 i, n;
+
+	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
+	if (!wrs)
+		return -ENOMEM;
+	for (i = 0; i < path->nr_mrs && !ret; i += n) {
+		memset(wrs, 0, RTRS_SRV_REG_BATCH * sizeof(*wrs));
+		for (n = 0; n < RTRS_SRV_REG_BATCH && i + n < path->nr_mrs;
+		     n++) {
+			wrs[n].wr.opcode = IB_WR_REG_MR;
+			wrs[n].mr = path->mrs[i + n];
+			wrs[n].key = path->mrs[i + n]->rkey;
+			wrs[n].access = IB_ACCESS_LOCAL_WRITE |
+					IB_ACCESS_REMOTE_WRITE;
+			if (n)
+				wrs[n - 1].wr.next = &wrs[n].wr;
+		}
+		ret = rtrs_srv_setup_post(path, &wrs[0].wr, &wrs[n - 1].wr);
+	}
+	kfree(wrs);
+	return ret;
 }
 
 /**
@@ -249,6 +274,10 @@ static int rtrs_srv_setup(struct rtrs_srv_path *path)
 	if (ret)
 		return ret;
 	ret = rtrs_srv_mem_setup(path);
+	if (ret)
+		return ret;
+	rtrs_srv_ios_init(path);
+	ret = rtrs_srv_register_mrs(path);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_prepare_info_rsp(path);

@@ -16,26 +16,6 @@
 /* In a holder: somebody waits, so giving back takes the lock. */
 #define RTRS_SRV_SLOT_AWAITED	1UL
 
-/* Begins requests that have waited for their slots. */
-static void rtrs_srv_resume_work(struct work_struct *work)
-{
-	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
-						  resume_work);
-	struct rtrs_srv_io *io;
-
-	for (;;) {
-		spin_lock_irq(&sess->slot_lock);
-		io = list_first_entry_or_null(&sess->resumed,
-					      struct rtrs_srv_io, pending);
-		if (io)
-			list_del(&io->pending);
-		spin_unlock_irq(&sess->slot_lock);
-		if (!io)
-			return;
-		rtrs_srv_io_begin(io);
-	}
-}
-
 /**
  * rtrs_srv_slots_init() - prepare a session for its slots
  * @sess: a new session
@@ -44,7 +24,26 @@ void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
 {
 	spin_lock_init(&sess->slot_lock);
 	INIT_LIST_HEAD(&sess->resumed);
-	INIT_WORK(&sess->resume_work, rtrs_srv_resume_work);
+}
+
+/**
+ * rtrs_srv_slot_next_resumed() - take a request that has got its slot
+ * @sess: the session
+ *
+ * Context: the session's resume work.
+ * Return: the request, for rtrs_srv_io_begin(), or NULL.
+ */
+struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_io *io;
+
+	spin_lock_irq(&sess->slot_lock);
+	io = list_first_entry_or_null(&sess->resumed, struct rtrs_srv_io,
+				      pending);
+	if (io)
+		list_del(&io->pending);
+	spin_unlock_irq(&sess->slot_lock);
+	return io;
 }
 
 /**

@@ -2,6 +2,21 @@
 /*
  * RTRS server: what its files share.
  *
+ * Files, from top to bottom; each one calls only those below it:
+ *
+ *	listen	connection requests; opening and closing the server, the module
+ *	path	the life of a path: creation and closing work
+ *	con	its connections, and the connection manager
+ *	setup	its handshake
+ *	sess	sessions: found, named, made known to the upper layer, ended
+ *	sysfs	directories of sessions and paths
+ *	recv	what comes in on a connection, and to whom it goes
+ *	fence	the end of a path, asked for over another one
+ *	io	requests and answers
+ *	mem	a path's chunks and keys, and the limit to all paths' memory
+ *	slot	which request has which slot
+ *	state	the state of a path; errors; waiting for changes
+ *
  * A session is created by the first connection request that names it, and lives
  * as long as it has a path. A path is created by the request for its connection
  * 0, is set up (CONNECTING) until the client has been told where the chunks
@@ -378,6 +393,9 @@ struct rtrs_srv_answer {
 	struct ib_sge imm_sge;
 };
 
+/* The upper layer's part begins on a cache line of its own. */
+#define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
+
 static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)
 {
 	return container_of(p, struct rtrs_srv_path, p);
@@ -406,22 +424,79 @@ rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
 	return path->ios + slot * path->io_size;
 }
 
+/* state.c */
 extern struct mutex rtrs_srv_lock;
 extern struct wait_queue_head rtrs_srv_wait;
-
-/* listen.c */
+extern atomic_t rtrs_srv_changes;
 extern struct workqueue_struct *rtrs_srv_setup_wq;
 extern struct workqueue_struct *rtrs_srv_close_wq;
-extern unsigned int rtrs_srv_chunk_size;
-extern unsigned int rtrs_srv_queue_depth;
-extern bool rtrs_srv_always_invalidate;
-extern unsigned int rtrs_srv_max_memory;
-int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req);
-int rtrs_srv_check_join(const struct rtrs_srv_path *path,
-			const struct rtrs_cm_req *req);
-int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth);
+int __init rtrs_srv_state_init(void);
+void rtrs_srv_state_exit(void);
+void rtrs_srv_changed(void);
+enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
+					enum rtrs_srv_event event);
+bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event);
+void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why);
+
+/* slot.c */
+void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
+int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess);
+void rtrs_srv_slots_free(struct rtrs_srv_sess *sess);
+int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
+		       u32 off);
+void rtrs_srv_slot_release(struct rtrs_srv_io *io);
+bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
+struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
+
+/* mem.c */
+u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
+int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes);
+int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
+void rtrs_srv_mem_free(struct rtrs_srv_path *path);
+void rtrs_srv_mem_give(struct rtrs_srv_path *path);
+void rtrs_srv_mem_exit(void);
+
+/* io.c */
+bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
+		       u32 *off);
+int rtrs_srv_answer_err(int err);
+#if IS_ENABLED(CONFIG_KUNIT)
+int rtrs_srv_parse(struct rtrs_srv_io *io);
+struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
+					 const struct rtrs_srv_io *io);
+#endif
+void rtrs_srv_io_begin(struct rtrs_srv_io *io);
+void rtrs_srv_ios_init(struct rtrs_srv_path *path);
+void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload);
+void rtrs_srv_resume_work(struct work_struct *work);
+void rtrs_srv_sq_room(struct rtrs_con *c);
+void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
+void rtrs_srv_drop_orphans(struct rtrs_srv_path *path);
+
+/* fence.c */
+struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id);
+void rtrs_srv_fence_work(struct work_struct *work);
+bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id);
+void rtrs_srv_fence_drop(struct rtrs_srv_path *path);
+void rtrs_srv_fence_done(struct rtrs_srv_path *path);
+
+/* recv.c */
+u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con);
+int rtrs_srv_recv_post(struct rtrs_srv_con *con);
+
+/* sysfs.c */
+extern const struct kobj_type rtrs_srv_path_ktype;
+int __init rtrs_srv_sysfs_init(void);
+void rtrs_srv_sysfs_exit(void);
+int rtrs_srv_sysfs_add_sess(struct rtrs_srv_sess *sess);
+void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess);
+int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path);
+void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path);
 
 /* sess.c */
+extern unsigned int rtrs_srv_chunk_size;
+extern unsigned int rtrs_srv_queue_depth;
+int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 			 const struct rtrs_srv_path *other);
@@ -437,26 +512,6 @@ int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);
 int rtrs_srv_sess_up(struct rtrs_srv_path *path);
 void rtrs_srv_sess_leave(struct rtrs_srv_path *path);
 void rtrs_srv_sess_end_all(struct rtrs_srv *srv);
-void rtrs_srv_changed(void);
-
-/* path.c */
-struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
-					   struct rdma_cm_id *id,
-					   const struct rtrs_cm_req *req);
-void rtrs_srv_path_put(struct rtrs_srv_path *path);
-enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
-					enum rtrs_srv_event event);
-bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event);
-void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why);
-
-/* con.c */
-void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
-void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
-			  const struct rtrs_srv_path *path);
-int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
-		     const struct rtrs_cm_req *req);
-void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
-int rtrs_srv_con_recv_again(struct rtrs_srv_con *con);
 
 /* setup.c */
 int rtrs_srv_check_info_req(const struct rtrs_info_req *req);
@@ -465,57 +520,24 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con);
 void rtrs_srv_setup_free(struct rtrs_srv_path *path);
 void rtrs_srv_info_work(struct work_struct *work);
-int rtrs_srv_setup_post(struct rtrs_srv_path *path, struct ib_send_wr *first,
-			struct ib_send_wr *last);
 
-/* mem.c */
-u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
-int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes);
-int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
-void rtrs_srv_mem_free(struct rtrs_srv_path *path);
-void rtrs_srv_mem_give(struct rtrs_srv_path *path);
-void rtrs_srv_mem_exit(void);
+/* con.c */
+void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
+void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
+			  const struct rtrs_srv_path *path);
+int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
+		     const struct rtrs_cm_req *req);
+void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
 
-/* slot.c */
-void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
-int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess);
-void rtrs_srv_slots_free(struct rtrs_srv_sess *sess);
-int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
-		       u32 off);
-void rtrs_srv_slot_release(struct rtrs_srv_io *io);
-bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
+/* path.c */
+struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
+					   struct rdma_cm_id *id,
+					   const struct rtrs_cm_req *req);
+void rtrs_srv_path_put(struct rtrs_srv_path *path);
 
-/* io.c */
-bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
-		       u32 *off);
-int rtrs_srv_answer_err(int err);
-#if IS_ENABLED(CONFIG_KUNIT)
-int rtrs_srv_parse(struct rtrs_srv_io *io);
-struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
-					 const struct rtrs_srv_io *io);
-#endif
-void rtrs_srv_io_begin(struct rtrs_srv_io *io);
-void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc);
-void rtrs_srv_sq_room(struct rtrs_con *c);
-void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc);
-void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
-void rtrs_srv_drop_orphans(struct rtrs_srv_path *path);
-size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops);
-
-/* fence.c */
-struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id);
-void rtrs_srv_fence_work(struct work_struct *work);
-bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id);
-void rtrs_srv_fence_drop(struct rtrs_srv_path *path);
-void rtrs_srv_fence_done(struct rtrs_srv_path *path);
-
-/* sysfs.c */
-extern const struct kobj_type rtrs_srv_path_ktype;
-int __init rtrs_srv_sysfs_init(void);
-void rtrs_srv_sysfs_exit(void);
-int rtrs_srv_sysfs_add_sess(struct rtrs_srv_sess *sess);
-void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess);
-int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path);
-void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path);
+/* listen.c */
+int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req);
+int rtrs_srv_check_join(const struct rtrs_srv_path *path,
+			const struct rtrs_cm_req *req);
 
 #endif /* RTRS_SRV_H */

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The state of a path: its table, the one function that changes it, and the error
+ * that ends a path. Any file may ask for the end of a path here; the closing work
+ * itself is above all that it takes down, see path.c.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "srv.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+/* Guards the list of sessions, what is said to be so in srv.h, and the names. */
+DEFINE_MUTEX(rtrs_srv_lock);
+/* For all that is waited for here; none of it is frequent. */
+DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
+/* How often rtrs_srv_changed() was called. */
+atomic_t rtrs_srv_changes = ATOMIC_INIT(0);
+
+/*
+ * Where paths are set up and taken down. Not in one queue, since paths that are
+ * being set up may wait for others to be gone.
+ */
+struct workqueue_struct *rtrs_srv_setup_wq;
+struct workqueue_struct *rtrs_srv_close_wq;
+
+/**
+ * rtrs_srv_changed() - wake who waits for a path or a session to change or go
+ *
+ * Context: any.
+ */
+void rtrs_srv_changed(void)
+{
+	/* Pairs with the read in rtrs_srv_sess_claim(). */
+	atomic_inc_return_release(&rtrs_srv_changes);
+	wake_up_all(&rtrs_srv_wait);
+}
+
+/**
+ * rtrs_srv_next_state() - the state table
+ * @state: where a path is
+ * @event: what happens
+ *
+ * Return: where it goes; @state if the event means nothing to it.
+ */
+enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
+					enum rtrs_srv_event event)
+{
+	static const u8 next[RTRS_SRV_NR_STATES][RTRS_SRV_NR_EVENTS] = {
+		[RTRS_SRV_CONNECTING] = {
+			[RTRS_SRV_UP]			= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
+			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+		},
+		[RTRS_SRV_CONNECTED] = {
+			[RTRS_SRV_UP]			= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+		},
+		[RTRS_SRV_CLOSING] = {
+			[RTRS_SRV_UP]			= RTRS_SRV_CLOSING,
+			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
+			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+		},
+	};
+
+	return next[state][event];
+}
+
+/**
+ * rtrs_srv_path_event() - let something happen to a path
+ * @path: the path; the caller's context is one that its closing work waits for
+ * @event: what happens
+ *
+ * The only place where a path's state changes.
+ *
+ * Context: any.
+ * Return: true if the state changed.
+ */
+bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event)
+{
+	enum rtrs_srv_state old, new;
+	unsigned long flags;
+
+	spin_lock_irqsave(&path->state_lock, flags);
+	old = path->state;
+	new = rtrs_srv_next_state(old, event);
+	/* Pairs with rtrs_srv_path_state(). */
+	smp_store_release(&path->state, new);
+	if (new != old)
+		trace_rtrs_srv_path_state(path, old, new);
+	if (new != old && new == RTRS_SRV_CLOSING)
+		queue_work(rtrs_srv_close_wq, &path->close_work);
+	spin_unlock_irqrestore(&path->state_lock, flags);
+
+	if (new == old)
+		return false;
+	rtrs_srv_changed();
+	return true;
+}
+
+/**
+ * rtrs_srv_path_end() - ask for the end of a path
+ * @path: the path, as for rtrs_srv_path_event()
+ * @err: 0 if somebody wants it so, else a negative errno
+ * @why: the reason, for the log; only the first one counts
+ *
+ * Context: any.
+ */
+void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why)
+{
+	if (!rtrs_srv_path_event(path, RTRS_SRV_END))
+		return;
+	if (err)
+		pr_warn_ratelimited("%s: path ends: %s (%pe)\n", path->p.name,
+				    why, ERR_PTR(err));
+	else
+		pr_info_ratelimited("%s: path ends: %s\n", path->p.name, why);
+}
+
+/**
+ * rtrs_srv_state_init() - create the workqueues of paths
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init rtrs_srv_state_init(void)
+{
+	/* Paths may wait for others, and in their end for disks: each in a worker. */
+	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND,
+					    WQ_UNBOUND_MAX_ACTIVE);
+	if (!rtrs_srv_setup_wq)
+		return -ENOMEM;
+	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND,
+					    WQ_UNBOUND_MAX_ACTIVE);
+	if (rtrs_srv_close_wq)
+		return 0;
+	destroy_workqueue(rtrs_srv_setup_wq);
+	return -ENOMEM;
+}
+
+/**
+ * rtrs_srv_state_exit() - undo rtrs_srv_state_init()
+ */
+void rtrs_srv_state_exit(void)
+{
+	destroy_workqueue(rtrs_srv_close_wq);
+	destroy_workqueue(rtrs_srv_setup_wq);
+}
