@@ -68,20 +68,20 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 	};
 
 	rtrs_srv_fill_accept(&rep, con->path);
-	return rdma_accept(con->c.cm_id, &param);
+	return rdma_accept(con->con.cm_id, &param);
 }
 
 static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 {
-	u32 max = con->path->p.dev->attrs.max_qp_wr - 1;
+	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
 		.poll		= IB_POLL_WORKQUEUE,
 	};
 	int ret;
 
-	if (con->c.cid) {
-		params.vector = con->c.cid - 1;
+	if (con->con.cid) {
+		params.vector = con->con.cid - 1;
 		params.send_wr = con->path->sess->queue_depth *
 				 RTRS_SRV_WR_PER_IO + RTRS_SIGNAL_EVERY;
 		params.recv_wr = rtrs_srv_recv_chains(con) *
@@ -94,12 +94,12 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH + 1;
 	}
-	con->c.sq_room = rtrs_srv_sq_room;
-	ret = rtrs_srv_mem_take(con->path, RTRS_SRV_WR_BYTES *
+	con->con.sq_room = rtrs_srv_sq_room;
+	ret = rtrs_srv_mem_charge(con->path, RTRS_SRV_WR_BYTES *
 				(u64)(params.send_wr + params.recv_wr));
 	if (ret)
 		return ret;
-	return rtrs_con_create_qp(&con->c, &params);
+	return rtrs_con_create_qp(&con->con, &params);
 }
 
 /* Nobody asks for the end of a path's connection but the path. */
@@ -113,21 +113,21 @@ static int rtrs_srv_con_event(struct rdma_cm_id *id,
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		rtrs_srv_path_end(con->path, 0, "the client disconnected");
+		rtrs_srv_path_error(&con->path->path, 0, "the client disconnected");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		rtrs_srv_path_end(con->path, -ENODEV, "the device goes");
+		rtrs_srv_path_error(&con->path->path, -ENODEV, "the device goes");
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-		rtrs_srv_path_end(con->path, -ECONNRESET,
-				  rdma_event_msg(event->event));
+		rtrs_srv_path_error(&con->path->path, -ECONNRESET,
+				    rdma_event_msg(event->event));
 		break;
 	default:
-		pr_debug("%s: connection %u: %s (%d)\n", con->path->p.name,
-			 con->c.cid, rdma_event_msg(event->event),
+		pr_debug("%s: connection %u: %s (%d)\n", con->path->path.name,
+			 con->con.cid, rdma_event_msg(event->event),
 			 event->status);
 	}
 	return 0;
@@ -135,17 +135,17 @@ static int rtrs_srv_con_event(struct rdma_cm_id *id,
 
 static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 {
-	struct rdma_cm_id *id = con->c.cm_id;
+	struct rdma_cm_id *id = con->con.cm_id;
 	int ret;
 
-	ret = rtrs_path_open_dev(&con->path->p, id->device);
+	ret = rtrs_path_open_dev(&con->path->path, id->device);
 	if (ret)
 		goto reject;
 	ret = rtrs_srv_con_create_qp(con);
 	if (ret)
 		goto reject;
 	/* The client's first message takes the first one. */
-	if (!con->c.cid)
+	if (!con->con.cid)
 		ret = rtrs_srv_setup_recv(con);
 	if (!ret)
 		ret = rtrs_srv_recv_post(con);
@@ -168,8 +168,8 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 	if (!con)
 		return NULL;
 	con->path = path;
-	con->c.path = &path->p;
-	con->c.cid = cid;
+	con->con.path = &path->path;
+	con->con.cid = cid;
 	spin_lock_init(&con->pend_lock);
 	INIT_LIST_HEAD(&con->pending);
 	return con;
@@ -197,17 +197,17 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		goto unlock;
 	con = rtrs_srv_con_alloc(path, cid);
 	if (!con) {
-		rtrs_srv_path_end(path, -ENOMEM, "adding a connection");
+		rtrs_srv_path_error(&path->path, -ENOMEM, "adding a connection");
 		ret = -ENOMEM;
 		goto unlock;
 	}
-	con->c.cm_id = id;
+	con->con.cm_id = id;
 	id->context = con;
 	id->event_handler = rtrs_srv_con_event;
 	path->cons[cid] = con;
 	ret = rtrs_srv_con_setup(con);
 	if (ret)
-		rtrs_srv_path_end(path, ret, "setting a connection up");
+		rtrs_srv_path_error(&path->path, ret, "setting a connection up");
 	else
 		path->nr_accepted++;
 	ret = 0;

@@ -52,9 +52,9 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 	trace_rtrs_srv_fenced(path, id);
 	/* First, since the client may ask again as soon as it has the answer. */
 	smp_store_release(&path->fence_id, 0);
-	if (rtrs_con_post_imm(&path->cons[0]->c,
+	if (rtrs_con_post_imm(&path->cons[0]->con,
 			      rtrs_imm(RTRS_IMM_FENCED, id)))
-		rtrs_srv_path_end(path, -EBUSY, "no room to answer a FENCE");
+		rtrs_srv_path_error(&path->path, -EBUSY, "no room to answer a FENCE");
 }
 
 /**
@@ -74,8 +74,8 @@ void rtrs_srv_fence_work(struct work_struct *work)
 	if (id) {
 		target = rtrs_srv_path_by_id(path->sess, id);
 		if (target && !target->dead)
-			rtrs_srv_path_end(target, -ECONNRESET,
-					  "the client has given it up");
+			rtrs_srv_path_error(&target->path, -ECONNRESET,
+					    "the client has given it up");
 		else
 			rtrs_srv_fence_answer(path);
 	}
@@ -94,7 +94,7 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 {
 	struct rtrs_srv_path *path = con->path;
 
-	if (con->c.cid || !(path->features & RTRS_FEATURE_FENCE) || !id ||
+	if (con->con.cid || !(path->features & RTRS_FEATURE_FENCE) || !id ||
 	    id == path->path_id)
 		return false;
 	/* Pairs with rtrs_srv_fence_answer(). */

@@ -76,12 +76,12 @@ static int io_init(struct kunit *test)
 	t->sess.queue_depth = 16;
 	t->sess.chunk_size = CHUNK_SIZE;
 	t->path.sess = &t->sess;
-	t->path.p.pd = &t->pd;
+	t->path.path.pd = &t->pd;
 	t->path.rkeys_dma = 0x10000;
 	t->pd.local_dma_lkey = 0x1234;
 	t->mr.rkey = 0x5678;
 	t->con.path = &t->path;
-	t->con.c.path = &t->path.p;
+	t->con.con.path = &t->path.path;
 	t->io.con = &t->con;
 	t->io.slot = 3;
 	t->io.dma = 0x20000;

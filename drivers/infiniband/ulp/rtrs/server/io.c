@@ -107,7 +107,7 @@ static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 	}
 	a->imm_sge.addr = path->rkeys_dma + io->slot * sizeof(*path->rkeys);
 	a->imm_sge.length = sizeof(*path->rkeys);
-	a->imm_sge.lkey = path->p.pd->local_dma_lkey;
+	a->imm_sge.lkey = path->path.pd->local_dma_lkey;
 	a->imm.wr.opcode = IB_WR_SEND_WITH_IMM;
 	a->imm.wr.sg_list = &a->imm_sge;
 	a->imm.wr.num_sge = 1;
@@ -129,7 +129,7 @@ rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 	if (io->desc_len && !io->err) {
 		a->data_sge.addr = io->dma;
 		a->data_sge.length = io->desc_len;
-		a->data_sge.lkey = io->con->c.path->pd->local_dma_lkey;
+		a->data_sge.lkey = io->con->con.path->pd->local_dma_lkey;
 		a->data.wr.opcode = IB_WR_RDMA_WRITE;
 		a->data.wr.sg_list = &a->data_sge;
 		a->data.wr.num_sge = 1;
@@ -165,9 +165,9 @@ static void rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io);
 	u32 room = rtrs_srv_answer_room(io);
 
-	trace_rtrs_srv_reply(io, io->err);
+	trace_rtrs_srv_answer(io, io->err);
 	rtrs_srv_io_release(io);
-	rtrs_con_post_reserved(&con->c, first, room);
+	rtrs_con_post_reserved(&con->con, first, room);
 	percpu_ref_put(&path->ios_ref);
 }
 
@@ -188,10 +188,10 @@ static bool rtrs_srv_take_room(struct rtrs_srv_io *io)
 	u32 room = rtrs_srv_answer_room(io);
 
 	if (!io->mr)
-		return !rtrs_con_reserve(&io->con->c, room);
+		return !rtrs_con_reserve(&io->con->con, room);
 	wr.ex.invalidate_rkey = io->mr->rkey;
 	io->stage = RTRS_SRV_IO_INVALIDATE;
-	if (!rtrs_con_post(&io->con->c, &wr, room))
+	if (!rtrs_con_post(&io->con->con, &wr, room))
 		return true;
 	io->stage = RTRS_SRV_IO_WAIT;
 	return false;
@@ -257,7 +257,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 		 * it held sq_lock, and so do we in here: either we see the
 		 * room, or the giver sees the list.
 		 */
-		rtrs_srv_sq_room(&con->c);
+		rtrs_srv_sq_room(&con->con);
 	}
 	percpu_ref_put(&path->ios_ref);
 }
@@ -364,7 +364,7 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 {
 	struct rtrs_srv_io *io = to_srv_io(op);
 	struct rtrs_srv_path *path = io->con->path;
-	struct ib_device *dev = path->p.dev;
+	struct ib_device *dev = path->path.dev;
 
 	if (unlikely(rtrs_srv_path_state(path) != RTRS_SRV_CONNECTED)) {
 		rtrs_srv_io_drop(io);
@@ -479,11 +479,11 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 	int ret;
 
 	io->stage = RTRS_SRV_IO_WORK;
-	ib_dma_sync_single_for_cpu(path->p.dev, io->dma, rtrs_srv_io_used(io),
+	ib_dma_sync_single_for_cpu(path->path.dev, io->dma, rtrs_srv_io_used(io),
 				   DMA_BIDIRECTIONAL);
 	ret = rtrs_srv_parse(io);
 	if (unlikely(ret == -EPROTO)) {
-		rtrs_srv_path_end(path, ret, "malformed request");
+		rtrs_srv_path_error(&path->path, ret, "malformed request");
 		rtrs_srv_io_drop(io);
 		return;
 	}
@@ -502,11 +502,11 @@ static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 					      inv_cqe);
 	struct rtrs_srv_con *con = io->con;
 
-	if (rtrs_con_wc_failed(&con->c, wc, "invalidation of a chunk's key")) {
+	if (rtrs_con_wc_failed(&con->con, wc, "invalidation of a chunk's key")) {
 		rtrs_srv_io_drop(io);
 		return;
 	}
-	rtrs_con_put_wr(&con->c);
+	rtrs_con_put_wr(&con->con);
 	rtrs_srv_dispatch(io);
 }
 
@@ -555,8 +555,8 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 	u32 slot, off;
 
 	if (!rtrs_srv_read_imm(path->sess, payload, &slot, &off)) {
-		rtrs_srv_path_end(path, -EPROTO,
-				  "request for memory that it doesn't have");
+		rtrs_srv_path_error(&path->path, -EPROTO,
+				    "request for memory that it doesn't have");
 		return;
 	}
 	trace_rtrs_srv_receive(con, slot, off);
@@ -570,7 +570,7 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 		break;
 	default:
 		percpu_ref_put(&path->ios_ref);
-		rtrs_srv_path_end(path, -EPROTO,
-				  "slot used again before its answer");
+		rtrs_srv_path_error(&path->path, -EPROTO,
+				    "slot used again before its answer");
 	}
 }

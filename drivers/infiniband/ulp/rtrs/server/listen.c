@@ -99,7 +99,7 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 	struct rtrs_srv_path *other;
 	unsigned int nr = 0;
 
-	rtrs_srv_path_end(path, -ECONNRESET, "the client connects it anew");
+	rtrs_srv_path_error(&path->path, -ECONNRESET, "the client connects it anew");
 	list_for_each_entry(other, &path->sess->paths, entry)
 		nr += uuid_equal(&other->uuid, &path->uuid);
 	return nr < RTRS_SRV_MAX_ENDING ? 0 : -EBUSY;
@@ -156,19 +156,19 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 					       struct rdma_cm_id *id,
 					       const struct rtrs_cm_req *req)
 {
-	bool founds = req->first_conn & BIT(0);
+	bool may_create = req->first_conn & BIT(0);
 	struct rtrs_srv_path *path = NULL;
 	struct rtrs_srv_sess *sess;
 
 	mutex_lock(&rtrs_srv_lock);
-	sess = rtrs_srv_sess_find(srv, &req->sess_uuid, founds);
+	sess = rtrs_srv_sess_find(srv, &req->sess_uuid, may_create);
 	if (sess)
 		path = rtrs_srv_find_path(sess, &req->path_uuid);
 	if (path)
 		path = rtrs_srv_join_path(path, req);
 	if (!path) {
 		/* It may have been the last path of its session. */
-		sess = rtrs_srv_sess_find(srv, &req->sess_uuid, founds);
+		sess = rtrs_srv_sess_find(srv, &req->sess_uuid, may_create);
 		path = rtrs_srv_new_path(srv, sess, id, req);
 	}
 	mutex_unlock(&rtrs_srv_lock);

@@ -33,8 +33,8 @@ static unsigned long rtrs_srv_mem_max(void)
 }
 
 /**
- * rtrs_srv_mem_take() - let a path have some of the memory for clients
- * @path: the path; rtrs_srv_mem_give() gives back all that it took
+ * rtrs_srv_mem_charge() - let a path have some of the memory for clients
+ * @path: the path; rtrs_srv_mem_uncharge() gives back all that it took
  * @bytes: how much, about
  *
  * Anybody who can reach us can ask for paths and connections, and each takes memory
@@ -44,7 +44,7 @@ static unsigned long rtrs_srv_mem_max(void)
  * Context: under the path's con_lock.
  * Return: 0 or -ENOMEM.
  */
-int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes)
+int rtrs_srv_mem_charge(struct rtrs_srv_path *path, u64 bytes)
 {
 	unsigned long max = rtrs_srv_mem_max();
 	u64 pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
@@ -61,17 +61,17 @@ int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes)
 		return 0;
 	}
 	pr_warn_ratelimited("%s: no %llu bytes more within the %lu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
-			    path->p.name, bytes, max >> (20 - PAGE_SHIFT));
+			    path->path.name, bytes, max >> (20 - PAGE_SHIFT));
 	return -ENOMEM;
 }
 
-static int rtrs_srv_chunks_take(struct rtrs_srv_path *path)
+static int rtrs_srv_charge_chunks(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
 	int ret;
 
 	mutex_lock(&path->con_lock);
-	ret = rtrs_srv_mem_take(path, (u64)sess->queue_depth * sess->chunk_size);
+	ret = rtrs_srv_mem_charge(path, (u64)sess->queue_depth * sess->chunk_size);
 	mutex_unlock(&path->con_lock);
 	return ret;
 }
@@ -82,7 +82,7 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN |
 		    __GFP_RETRY_MAYFAIL;
 	struct rtrs_srv_sess *sess = path->sess;
-	int node = ibdev_to_node(path->p.dev);
+	int node = ibdev_to_node(path->path.dev);
 	u32 i;
 
 	path->chunks = kvcalloc(sess->queue_depth, sizeof(*path->chunks),
@@ -95,7 +95,7 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 		if (path->chunks[i])
 			continue;
 		pr_warn_ratelimited("%s: no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
-				    path->p.name, sess->queue_depth,
+				    path->path.name, sess->queue_depth,
 				    sess->chunk_size);
 		return -ENOMEM;
 	}
@@ -142,7 +142,7 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 static int rtrs_srv_map_chunks(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
-	struct ib_device *dev = path->p.dev;
+	struct ib_device *dev = path->path.dev;
 	u64 dma;
 
 	while (path->nr_mapped < sess->queue_depth) {
@@ -159,7 +159,7 @@ static int rtrs_srv_map_chunks(struct rtrs_srv_path *path)
 static void rtrs_srv_unmap_chunks(struct rtrs_srv_path *path)
 {
 	while (path->nr_mapped--)
-		ib_dma_unmap_page(path->p.dev,
+		ib_dma_unmap_page(path->path.dev,
 				  rtrs_srv_path_io(path, path->nr_mapped)->dma,
 				  path->sess->chunk_size, DMA_BIDIRECTIONAL);
 	path->nr_mapped = 0;
@@ -178,9 +178,9 @@ static int rtrs_srv_alloc_rkeys(struct rtrs_srv_path *path)
 		path->rkeys[i].type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
 		path->rkeys[i].slot = cpu_to_le16(i);
 	}
-	dma = ib_dma_map_single(path->p.dev, path->rkeys,
+	dma = ib_dma_map_single(path->path.dev, path->rkeys,
 				depth * sizeof(*path->rkeys), DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(path->p.dev, dma))
+	if (ib_dma_mapping_error(path->path.dev, dma))
 		return -ENOMEM;
 	path->rkeys_dma = dma;
 	return 0;
@@ -189,7 +189,7 @@ static int rtrs_srv_alloc_rkeys(struct rtrs_srv_path *path)
 static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
 {
 	if (path->rkeys_dma)
-		ib_dma_unmap_single(path->p.dev, path->rkeys_dma,
+		ib_dma_unmap_single(path->path.dev, path->rkeys_dma,
 				    path->sess->queue_depth *
 				    sizeof(*path->rkeys), DMA_TO_DEVICE);
 	path->rkeys_dma = 0;
@@ -207,7 +207,7 @@ static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 {
 	const struct rtrs_srv_sess *sess = path->sess;
-	u32 max = path->p.dev->attrs.max_fast_reg_page_list_len /
+	u32 max = path->path.dev->attrs.max_fast_reg_page_list_len /
 		  (sess->chunk_size / RTRS_SRV_MR_PAGE);
 	u32 n;
 
@@ -231,7 +231,7 @@ static int rtrs_srv_add_mr(struct rtrs_srv_path *path, struct scatterlist *sgl,
 	int ret;
 	u32 i;
 
-	mr = ib_alloc_mr(path->p.pd, IB_MR_TYPE_MEM_REG,
+	mr = ib_alloc_mr(path->path.pd, IB_MR_TYPE_MEM_REG,
 			 nr * (sess->chunk_size / RTRS_SRV_MR_PAGE));
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
@@ -260,7 +260,7 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
 
 	if (!nr) {
 		pr_warn_ratelimited("%s: device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
-				    path->p.name, dev_name(&path->p.dev->dev),
+				    path->path.name, dev_name(&path->path.dev->dev),
 				    sess->chunk_size);
 		return -EOPNOTSUPP;
 	}
@@ -283,13 +283,13 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
  *
  * Context: the path's info work.
  * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
- * rtrs_srv_mem_give() clean up either way.
+ * rtrs_srv_mem_uncharge() clean up either way.
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
 	int ret;
 
-	ret = rtrs_srv_chunks_take(path);
+	ret = rtrs_srv_charge_chunks(path);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_chunks_alloc(path);
@@ -325,10 +325,10 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_mem_give() - undo all of a path's rtrs_srv_mem_take()
+ * rtrs_srv_mem_uncharge() - undo all of a path's rtrs_srv_mem_charge()
  * @path: a path without chunks and queue pairs
  */
-void rtrs_srv_mem_give(struct rtrs_srv_path *path)
+void rtrs_srv_mem_uncharge(struct rtrs_srv_path *path)
 {
 	spin_lock(&rtrs_srv_mem_lock);
 	rtrs_srv_mem_pages -= path->mem_pages;

@@ -8,6 +8,7 @@
 #include "srv.h"
 
 #define S(name)		RTRS_SRV_##name
+#define E(name)		RTRS_SRV_EV_##name
 
 static const struct move_case {
 	const char *desc;
@@ -15,15 +16,15 @@ static const struct move_case {
 	enum rtrs_srv_event event;
 	enum rtrs_srv_state next;
 } move_cases[] = {
-	{ "connecting: up takes requests", S(CONNECTING), S(UP), S(CONNECTED) },
-	{ "connecting: timeout closes it", S(CONNECTING), S(SETUP_TIMEOUT), S(CLOSING) },
-	{ "connecting: end closes it", S(CONNECTING), S(END), S(CLOSING) },
-	{ "connected: up is nothing", S(CONNECTED), S(UP), S(CONNECTED) },
-	{ "connected: timeout comes too late", S(CONNECTED), S(SETUP_TIMEOUT), S(CONNECTED) },
-	{ "connected: end closes it", S(CONNECTED), S(END), S(CLOSING) },
-	{ "closing: up comes too late", S(CLOSING), S(UP), S(CLOSING) },
-	{ "closing: timeout is nothing", S(CLOSING), S(SETUP_TIMEOUT), S(CLOSING) },
-	{ "closing: only the first end counts", S(CLOSING), S(END), S(CLOSING) },
+	{ "connecting: up takes requests", S(CONNECTING), E(UP), S(CONNECTED) },
+	{ "connecting: timeout closes it", S(CONNECTING), E(SETUP_TIMEOUT), S(CLOSING) },
+	{ "connecting: end closes it", S(CONNECTING), E(END), S(CLOSING) },
+	{ "connected: up is nothing", S(CONNECTED), E(UP), S(CONNECTED) },
+	{ "connected: timeout comes too late", S(CONNECTED), E(SETUP_TIMEOUT), S(CONNECTED) },
+	{ "connected: end closes it", S(CONNECTED), E(END), S(CLOSING) },
+	{ "closing: up comes too late", S(CLOSING), E(UP), S(CLOSING) },
+	{ "closing: timeout is nothing", S(CLOSING), E(SETUP_TIMEOUT), S(CLOSING) },
+	{ "closing: only the first end counts", S(CLOSING), E(END), S(CLOSING) },
 };
 
 KUNIT_ARRAY_PARAM_DESC(move_cases, move_cases, desc);
@@ -72,7 +73,7 @@ static void fence_is_refused(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	KUNIT_ASSERT_NOT_NULL(test, con);
 	con->path = path;
-	con->c.cid = c->cid;
+	con->con.cid = c->cid;
 	path->path_id = 5;
 	path->features = c->features;
 	path->fence_id = c->open;

@@ -24,13 +24,8 @@ static bool rtrs_srv_path_probe(struct rtrs_path *p)
 	u32 i;
 
 	for (i = 1; i < path->nr_cons; i++)
-		ok &= rtrs_con_probe(&path->cons[i]->c);
+		ok &= rtrs_con_probe(&path->cons[i]->con);
 	return ok;
-}
-
-static void rtrs_srv_path_error(struct rtrs_path *p, int err, const char *why)
-{
-	rtrs_srv_path_end(to_srv_path(p), err, why);
 }
 
 static void rtrs_srv_setup_timeout(struct work_struct *work)
@@ -39,9 +34,9 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 						  struct rtrs_srv_path,
 						  setup_timeout);
 
-	if (rtrs_srv_path_event(path, RTRS_SRV_SETUP_TIMEOUT))
+	if (rtrs_srv_path_move(path, RTRS_SRV_EV_SETUP_TIMEOUT))
 		pr_warn_ratelimited("%s: path ends: its handshake was not over in %u s\n",
-				    path->p.name, RTRS_SRV_SETUP_MS / 1000);
+				    path->path.name, RTRS_SRV_SETUP_MS / 1000);
 }
 
 static void rtrs_srv_ios_released(struct percpu_ref *ref)
@@ -82,15 +77,15 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 
 	for (i = 0; i < path->nr_cons; i++)
 		if (path->cons[i])
-			rdma_disconnect(path->cons[i]->c.cm_id);
+			rdma_disconnect(path->cons[i]->con.cm_id);
 	for (i = 0; i < path->nr_cons; i++)
 		if (path->cons[i])
-			rtrs_con_drain_recv(&path->cons[i]->c);
+			rtrs_con_drain_recv(&path->cons[i]->con);
 
 	cancel_delayed_work_sync(&path->setup_timeout);
 	cancel_work_sync(&path->info_work);
 	rtrs_srv_fence_drop(path);
-	rtrs_hb_stop(&path->p);
+	rtrs_hb_stop(&path->path);
 }
 
 /* Wait until no request is in hand. */
@@ -104,7 +99,7 @@ static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
 		if (!path->cons[i])
 			continue;
 		rtrs_srv_con_drop_pending(path->cons[i]);
-		rtrs_con_drain_send(&path->cons[i]->c);
+		rtrs_con_drain_send(&path->cons[i]->con);
 	}
 	rtrs_srv_drop_orphans(path);
 	percpu_ref_kill(&path->ios_ref);
@@ -112,7 +107,7 @@ static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
 	/* The upper layer may have completed requests since. */
 	for (i = 0; i < path->nr_cons; i++)
 		if (path->cons[i])
-			rtrs_con_drain_send(&path->cons[i]->c);
+			rtrs_con_drain_send(&path->cons[i]->con);
 }
 
 static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
@@ -121,12 +116,12 @@ static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
 
 	for (i = 0; i < path->nr_cons; i++)
 		if (path->cons[i])
-			rtrs_con_destroy_qp(&path->cons[i]->c);
-	rtrs_path_close_dev(&path->p);
+			rtrs_con_destroy_qp(&path->cons[i]->con);
+	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++) {
 		if (!path->cons[i])
 			continue;
-		rdma_destroy_id(path->cons[i]->c.cm_id);
+		rdma_destroy_id(path->cons[i]->con.cm_id);
 		kfree(path->cons[i]);
 		path->cons[i] = NULL;
 	}
@@ -144,7 +139,7 @@ static void rtrs_srv_close_work(struct work_struct *work)
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
 	rtrs_srv_path_destroy_cons(path);
-	rtrs_srv_mem_give(path);
+	rtrs_srv_mem_uncharge(path);
 	rtrs_srv_sess_leave(path);
 
 	kobject_put(&path->kobj);
@@ -204,9 +199,9 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 		return ERR_PTR(ret);
 	}
 
-	path->p.error = rtrs_srv_path_error;
-	path->p.probe = rtrs_srv_path_probe;
-	path->p.hb = &rtrs_srv_hb;
+	path->path.error = rtrs_srv_path_error;
+	path->path.probe = rtrs_srv_path_probe;
+	path->path.hb = &rtrs_srv_hb;
 	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
@@ -217,7 +212,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	path->addr.dst = id->route.addr.dst_addr;
 	path->port_num = id->port_num;
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
-	strscpy(path->p.name, path->addr_str, sizeof(path->p.name));
+	strscpy(path->path.name, path->addr_str, sizeof(path->path.name));
 
 	kobject_init(&path->kobj, &rtrs_srv_path_ktype);
 	kobject_get(&path->kobj);

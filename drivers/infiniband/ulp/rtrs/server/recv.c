@@ -13,9 +13,9 @@
  */
 u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
 {
-	u32 max = con->path->p.dev->attrs.max_qp_wr - 1;
+	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
 
-	if (!con->c.cid)
+	if (!con->con.cid)
 		return min_t(u32, RTRS_SERVICE_DEPTH, max) /
 		       RTRS_SRV_RECV_BATCH - 1;
 	return DIV_ROUND_UP(con->path->sess->queue_depth +
@@ -28,7 +28,7 @@ static int rtrs_srv_recv_again(struct rtrs_srv_con *con)
 	if (++con->recv_used < RTRS_SRV_RECV_BATCH)
 		return 0;
 	con->recv_used = 0;
-	return ib_post_recv(con->c.cm_id->qp, con->recv_wr, NULL);
+	return ib_post_recv(con->con.cm_id->qp, con->recv_wr, NULL);
 }
 
 /* Something came in. */
@@ -40,17 +40,17 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	u32 imm;
 	int ret;
 
-	if (unlikely(rtrs_con_wc_failed(&con->c, wc, "receive")))
+	if (unlikely(rtrs_con_wc_failed(&con->con, wc, "receive")))
 		return;
 	ret = rtrs_srv_recv_again(con);
 	if (unlikely(ret)) {
-		rtrs_srv_path_end(path, ret, "posting receives");
+		rtrs_srv_path_error(&path->path, ret, "posting receives");
 		return;
 	}
 	if (unlikely(wc->opcode != IB_WC_RECV_RDMA_WITH_IMM))
 		goto unexpected;
 	imm = be32_to_cpu(wc->ex.imm_data);
-	if (rtrs_hb_recv(&con->c, imm))
+	if (rtrs_hb_recv(&con->con, imm))
 		return;
 	switch (rtrs_srv_path_state(path)) {
 	case RTRS_SRV_CONNECTED:
@@ -70,7 +70,7 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 
 unexpected:
-	rtrs_srv_path_end(path, -EPROTO, "message that isn't due here");
+	rtrs_srv_path_error(&path->path, -EPROTO, "message that isn't due here");
 }
 
 /**
@@ -92,6 +92,6 @@ int rtrs_srv_recv_post(struct rtrs_srv_con *con)
 			con->recv_wr[i - 1].next = &con->recv_wr[i];
 	}
 	for (i = 0; i < chains && !ret; i++)
-		ret = ib_post_recv(con->c.cm_id->qp, con->recv_wr, NULL);
+		ret = ib_post_recv(con->con.cm_id->qp, con->recv_wr, NULL);
 	return ret;
 }

@@ -74,7 +74,7 @@ static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
  * rtrs_srv_sess_find() - look a session up
  * @srv: where it came in
  * @uuid: its uuid
- * @founds: whether the client takes the session for lost, unless another of its paths
+ * @may_create: whether the client takes the session for lost, unless another of its paths
  *	is faster than this one
  *
  * A client that takes it for lost takes it that what was open there is closed. So it
@@ -84,7 +84,7 @@ static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
  * Return: the session, or NULL; one without paths can't be found any more.
  */
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
-					 const uuid_t *uuid, bool founds)
+					 const uuid_t *uuid, bool may_create)
 {
 	struct rtrs_srv_sess *sess, *ending = NULL;
 
@@ -95,7 +95,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
 			continue;
 		if (rtrs_srv_sess_alive(sess))
 			return sess;
-		if (!founds)
+		if (!may_create)
 			ending = sess;
 	}
 	return ending;
@@ -233,8 +233,8 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 	list_for_each_entry(other, &path->sess->paths, entry) {
 		if (other == path || !rtrs_srv_in_the_way(path, other))
 			continue;
-		rtrs_srv_path_end(other, -ECONNRESET,
-				  "the client connects anew between these addresses");
+		rtrs_srv_path_error(&other->path, -ECONNRESET,
+				    "the client connects anew between these addresses");
 		return -EAGAIN;
 	}
 	return 0;
@@ -372,7 +372,7 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
 		if (sess->srv != srv)
 			continue;
 		list_for_each_entry(path, &sess->paths, entry)
-			rtrs_srv_path_end(path, 0, "the server is closing");
+			rtrs_srv_path_error(&path->path, 0, "the server is closing");
 	}
 	mutex_unlock(&rtrs_srv_lock);
 }

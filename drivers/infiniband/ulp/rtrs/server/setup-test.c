@@ -165,7 +165,7 @@ static void chunks_are_dealt_out_to_memory_regions(struct kunit *test)
 	sess->chunk_size = c->chunk_size;
 	sess->always_invalidate = c->always_invalidate;
 	path->sess = sess;
-	path->p.dev = dev;
+	path->path.dev = dev;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_chunks_per_mr(path), c->chunks);
 }
 

@@ -17,14 +17,14 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
 						  struct rtrs_srv_path,
 						  info_req_cqe);
-	struct rtrs_con *c = &path->cons[0]->c;
+	struct rtrs_con *c = &path->cons[0]->con;
 
 	if (rtrs_con_wc_failed(c, wc, "receive of the client's first message"))
 		return;
 	if (wc->opcode != IB_WC_RECV ||
 	    wc->byte_len != sizeof(*path->info_req)) {
-		rtrs_srv_path_end(path, -EPROTO,
-				  "the client's first message isn't one");
+		rtrs_srv_path_error(&path->path, -EPROTO,
+				    "the client's first message isn't one");
 		return;
 	}
 	queue_work(rtrs_srv_setup_wq, &path->info_work);
@@ -39,14 +39,14 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_path *path = con->path;
-	struct ib_device *dev = path->p.dev;
+	struct ib_device *dev = path->path.dev;
 	struct ib_recv_wr wr = {
 		.wr_cqe		= &path->info_req_cqe,
 		.num_sge	= 1,
 	};
 	struct ib_sge sge = {
 		.length		= sizeof(*path->info_req),
-		.lkey		= path->p.pd->local_dma_lkey,
+		.lkey		= path->path.pd->local_dma_lkey,
 	};
 	u64 dma;
 
@@ -58,14 +58,14 @@ int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 	path->info_req_cqe.done = rtrs_srv_info_req_done;
 	sge.addr = dma;
 	wr.sg_list = &sge;
-	return ib_post_recv(con->c.cm_id->qp, &wr, NULL);
+	return ib_post_recv(con->con.cm_id->qp, &wr, NULL);
 }
 
 static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
 {
 	if (!path->info_req_dma)
 		return;
-	ib_dma_unmap_single(path->p.dev, path->info_req_dma,
+	ib_dma_unmap_single(path->path.dev, path->info_req_dma,
 			    sizeof(*path->info_req), DMA_FROM_DEVICE);
 	path->info_req_dma = 0;
 }
@@ -73,7 +73,7 @@ static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
 static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
 {
 	if (path->info_rsp_dma)
-		ib_dma_unmap_single(path->p.dev, path->info_rsp_dma,
+		ib_dma_unmap_single(path->path.dev, path->info_rsp_dma,
 				    path->info_rsp_len, DMA_TO_DEVICE);
 	path->info_rsp_dma = 0;
 	kfree(path->info_rsp);
@@ -95,7 +95,7 @@ static void rtrs_srv_setup_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
 						  struct rtrs_srv_path,
 						  setup_cqe);
-	struct rtrs_con *c = &path->cons[0]->c;
+	struct rtrs_con *c = &path->cons[0]->con;
 
 	if (rtrs_con_wc_failed(c, wc, "work request of the handshake"))
 		return;
@@ -118,7 +118,7 @@ static int rtrs_srv_setup_post(struct rtrs_srv_path *path,
 	WRITE_ONCE(path->setup_busy, true);
 	last->wr_cqe = &path->setup_cqe;
 	last->send_flags |= IB_SEND_SIGNALED;
-	ret = rtrs_con_post(&path->cons[0]->c, first, 0);
+	ret = rtrs_con_post(&path->cons[0]->con, first, 0);
 	if (ret)
 		return ret;
 	/* Any failure of the work requests makes the path end. */
@@ -195,7 +195,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 		return ret;
 	}
 	/* A message that is printed meanwhile may show some of both. */
-	snprintf(path->p.name, sizeof(path->p.name), "%s %s", req->name,
+	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
 		 path->addr_str);
 	return 0;
 }
@@ -203,11 +203,11 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 /* As soon as this is out, requests come. */
 static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 {
-	struct ib_device *dev = path->p.dev;
+	struct ib_device *dev = path->path.dev;
 	struct ib_sge sge = {
 		.addr		= path->info_rsp_dma,
 		.length		= path->info_rsp_len,
-		.lkey		= path->p.pd->local_dma_lkey,
+		.lkey		= path->path.pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
 		.opcode		= IB_WR_SEND,
@@ -255,9 +255,9 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 		return -ENOMEM;
 	path->info_rsp = rsp;
 	rtrs_srv_fill_info_rsp(rsp, path->mrs, path->nr_mrs);
-	dma = ib_dma_map_single(path->p.dev, rsp, path->info_rsp_len,
+	dma = ib_dma_map_single(path->path.dev, rsp, path->info_rsp_len,
 				DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(path->p.dev, dma))
+	if (ib_dma_mapping_error(path->path.dev, dma))
 		return -ENOMEM;
 	path->info_rsp_dma = dma;
 	return 0;
@@ -286,10 +286,10 @@ static int rtrs_srv_setup(struct rtrs_srv_path *path)
 	ret = rtrs_srv_sysfs_add_path(path);
 	if (ret)
 		return ret;
-	if (!rtrs_srv_path_event(path, RTRS_SRV_UP))
+	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
 	/* First, as a client that doesn't take the answer must be noticed. */
-	rtrs_hb_start(&path->p, &path->cons[0]->c);
+	rtrs_hb_start(&path->path, &path->cons[0]->con);
 	return rtrs_srv_send_info_rsp(path);
 }
 
@@ -307,11 +307,11 @@ void rtrs_srv_info_work(struct work_struct *work)
 
 	ret = rtrs_srv_setup(path);
 	if (ret) {
-		rtrs_srv_path_end(path, ret, "setting the path up");
+		rtrs_srv_path_error(&path->path, ret, "setting the path up");
 		return;
 	}
 	pr_info_ratelimited("%s: connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-			    path->p.name, path->nr_cons,
+			    path->path.name, path->nr_cons,
 			    path->sess->queue_depth, path->sess->chunk_size,
-			    dev_name(&path->p.dev->dev), path->port_num);
+			    dev_name(&path->path.dev->dev), path->port_num);
 }

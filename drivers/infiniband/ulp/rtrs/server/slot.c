@@ -132,8 +132,8 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 	spin_unlock_irqrestore(&sess->slot_lock, flags);
 	if (evicted) {
 		path = evicted->con->path;
-		rtrs_srv_path_end(path, -ECONNRESET,
-				  "the client uses its slots on another path");
+		rtrs_srv_path_error(&path->path, -ECONNRESET,
+				    "the client uses its slots on another path");
 		percpu_ref_put(&path->ios_ref);
 	}
 	return ret;

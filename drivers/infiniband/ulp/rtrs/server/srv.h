@@ -22,7 +22,7 @@
  * 0, is set up (CONNECTING) until the client has been told where the chunks
  * are, carries requests (CONNECTED), and is taken down (CLOSING) by one work
  * item, whatever the reason and whoever found it. All others only ask for its
- * end: rtrs_srv_path_end().
+ * end: rtrs_srv_path_error().
  *
  * Locks, outer before inner; those in different lines of the list don't nest:
  *
@@ -160,15 +160,15 @@ enum rtrs_srv_state {
 
 /**
  * enum rtrs_srv_event - what moves a path from state to state
- * @RTRS_SRV_UP: all is ready for requests
- * @RTRS_SRV_SETUP_TIMEOUT: the handshake took too long, if it isn't done
- * @RTRS_SRV_END: the path is wanted no more, or can't go on
+ * @RTRS_SRV_EV_UP: all is ready for requests
+ * @RTRS_SRV_EV_SETUP_TIMEOUT: the handshake took too long, if it isn't done
+ * @RTRS_SRV_EV_END: the path is wanted no more, or can't go on
  * @RTRS_SRV_NR_EVENTS: how many there are
  */
 enum rtrs_srv_event {
-	RTRS_SRV_UP,
-	RTRS_SRV_SETUP_TIMEOUT,
-	RTRS_SRV_END,
+	RTRS_SRV_EV_UP,
+	RTRS_SRV_EV_SETUP_TIMEOUT,
+	RTRS_SRV_EV_END,
 	RTRS_SRV_NR_EVENTS
 };
 
@@ -192,7 +192,7 @@ struct rtrs_srv_stats {
 
 /**
  * struct rtrs_srv_path - a path
- * @p: what it has in common with the client's
+ * @path: what it has in common with the client's
  * @sess: its session; valid until the path has left it
  * @state: see enum rtrs_srv_state; written under @state_lock
  * @ios: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
@@ -247,7 +247,7 @@ struct rtrs_srv_stats {
  * Owned by its closing work, which frees it.
  */
 struct rtrs_srv_path {
-	struct rtrs_path p;
+	struct rtrs_path path;
 	struct rtrs_srv_sess *sess;
 	enum rtrs_srv_state state;
 	void *ios;
@@ -302,7 +302,7 @@ struct rtrs_srv_path {
 
 /**
  * struct rtrs_srv_con - a connection
- * @c: what it has in common with the client's
+ * @con: what it has in common with the client's
  * @path: the path that owns it
  * @recv_cqe: of all receives but the one for the client's first message
  * @recv_wr: a chain of empty receives
@@ -315,7 +315,7 @@ struct rtrs_srv_path {
  * From its connection request to the path's closing work.
  */
 struct rtrs_srv_con {
-	struct rtrs_con c;
+	struct rtrs_con con;
 	struct rtrs_srv_path *path;
 	struct ib_cqe recv_cqe;
 	struct ib_recv_wr recv_wr[RTRS_SRV_RECV_BATCH];
@@ -398,12 +398,12 @@ struct rtrs_srv_answer {
 
 static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)
 {
-	return container_of(p, struct rtrs_srv_path, p);
+	return container_of(p, struct rtrs_srv_path, path);
 }
 
 static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 {
-	return container_of(c, struct rtrs_srv_con, c);
+	return container_of(c, struct rtrs_srv_con, con);
 }
 
 static inline u32 rtrs_srv_max_io_size(const struct rtrs_srv_sess *sess)
@@ -435,8 +435,8 @@ void rtrs_srv_state_exit(void);
 void rtrs_srv_changed(void);
 enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 					enum rtrs_srv_event event);
-bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event);
-void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why);
+bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event);
+void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
@@ -450,10 +450,10 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
 
 /* mem.c */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
-int rtrs_srv_mem_take(struct rtrs_srv_path *path, u64 bytes);
+int rtrs_srv_mem_charge(struct rtrs_srv_path *path, u64 bytes);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
-void rtrs_srv_mem_give(struct rtrs_srv_path *path);
+void rtrs_srv_mem_uncharge(struct rtrs_srv_path *path);
 void rtrs_srv_mem_exit(void);
 
 /* io.c */
@@ -502,7 +502,7 @@ bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 			 const struct rtrs_srv_path *other);
 #endif
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
-					 const uuid_t *uuid, bool founds);
+					 const uuid_t *uuid, bool may_create);
 struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 					   const uuid_t *uuid,
 					   struct ib_device *dev);

@@ -49,19 +49,19 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 {
 	static const u8 next[RTRS_SRV_NR_STATES][RTRS_SRV_NR_EVENTS] = {
 		[RTRS_SRV_CONNECTING] = {
-			[RTRS_SRV_UP]			= RTRS_SRV_CONNECTED,
-			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
-			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+			[RTRS_SRV_EV_UP]		= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_EV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
+			[RTRS_SRV_EV_END]		= RTRS_SRV_CLOSING,
 		},
 		[RTRS_SRV_CONNECTED] = {
-			[RTRS_SRV_UP]			= RTRS_SRV_CONNECTED,
-			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CONNECTED,
-			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+			[RTRS_SRV_EV_UP]		= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_EV_SETUP_TIMEOUT]	= RTRS_SRV_CONNECTED,
+			[RTRS_SRV_EV_END]		= RTRS_SRV_CLOSING,
 		},
 		[RTRS_SRV_CLOSING] = {
-			[RTRS_SRV_UP]			= RTRS_SRV_CLOSING,
-			[RTRS_SRV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
-			[RTRS_SRV_END]			= RTRS_SRV_CLOSING,
+			[RTRS_SRV_EV_UP]		= RTRS_SRV_CLOSING,
+			[RTRS_SRV_EV_SETUP_TIMEOUT]	= RTRS_SRV_CLOSING,
+			[RTRS_SRV_EV_END]		= RTRS_SRV_CLOSING,
 		},
 	};
 
@@ -69,7 +69,7 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 }
 
 /**
- * rtrs_srv_path_event() - let something happen to a path
+ * rtrs_srv_path_move() - let something happen to a path
  * @path: the path; the caller's context is one that its closing work waits for
  * @event: what happens
  *
@@ -78,7 +78,7 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
  * Context: any.
  * Return: true if the state changed.
  */
-bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event)
+bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
 {
 	enum rtrs_srv_state old, new;
 	unsigned long flags;
@@ -101,22 +101,22 @@ bool rtrs_srv_path_event(struct rtrs_srv_path *path, enum rtrs_srv_event event)
 }
 
 /**
- * rtrs_srv_path_end() - ask for the end of a path
- * @path: the path, as for rtrs_srv_path_event()
+ * rtrs_srv_path_error() - ask for the end of a path
+ * @path: the path, as for rtrs_srv_path_move()
  * @err: 0 if somebody wants it so, else a negative errno
  * @why: the reason, for the log; only the first one counts
  *
  * Context: any.
  */
-void rtrs_srv_path_end(struct rtrs_srv_path *path, int err, const char *why)
+void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
 {
-	if (!rtrs_srv_path_event(path, RTRS_SRV_END))
+	if (!rtrs_srv_path_move(to_srv_path(path), RTRS_SRV_EV_END))
 		return;
 	if (err)
-		pr_warn_ratelimited("%s: path ends: %s (%pe)\n", path->p.name,
-				    why, ERR_PTR(err));
+		pr_warn_ratelimited("%s: path ends: %s (%pe)\n", path->name, why,
+				    ERR_PTR(err));
 	else
-		pr_info_ratelimited("%s: path ends: %s\n", path->p.name, why);
+		pr_info_ratelimited("%s: path ends: %s\n", path->name, why);
 }
 
 /**

@@ -32,7 +32,7 @@ static ssize_t disconnect_store(struct kobject *kobj,
 {
 	if (!sysfs_streq(buf, "1"))
 		return -EINVAL;
-	rtrs_srv_path_end(to_path(kobj), 0, "disconnected through sysfs");
+	rtrs_srv_path_error(&to_path(kobj)->path, 0, "disconnected through sysfs");
 	return count;
 }
 
@@ -41,7 +41,7 @@ static struct kobj_attribute disconnect_attr = __ATTR_RW(disconnect);
 static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr,
 			     char *buf)
 {
-	return sysfs_emit(buf, "%s\n", dev_name(&to_path(kobj)->p.dev->dev));
+	return sysfs_emit(buf, "%s\n", dev_name(&to_path(kobj)->path.dev->dev));
 }
 
 static struct kobj_attribute hca_name_attr = __ATTR_RO(hca_name);

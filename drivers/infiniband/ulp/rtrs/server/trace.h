@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tracepoints of the server. A request goes by its slot, as on the client: received,
- * dispatched to the upper layer, and replied to, or dropped as its path is closing.
+ * dispatched to the upper layer, and answered, or dropped as its path is closing.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rtrs_srv
@@ -24,10 +24,10 @@ TRACE_DEFINE_ENUM(RTRS_SRV_CLOSING);
 			 { RTRS_SRV_CLOSING, "closing" })
 
 /* A path's name may change while it is looked at; it is never without its end. */
-#define rtrs_srv_name_field(path) \
-	__dynamic_array(char, name, strlen((path)->p.name) + 1)
-#define rtrs_srv_name_assign(path) \
-	strscpy(__get_dynamic_array(name), (path)->p.name, \
+#define rtrs_srv_name_field(srv_path) \
+	__dynamic_array(char, name, strlen((srv_path)->path.name) + 1)
+#define rtrs_srv_name_assign(srv_path) \
+	strscpy(__get_dynamic_array(name), (srv_path)->path.name, \
 		__get_dynamic_array_len(name))
 
 TRACE_EVENT(rtrs_srv_path_state,
@@ -52,7 +52,7 @@ TRACE_EVENT(rtrs_srv_receive,
 			     __field(u32, slot)
 			     __field(u32, off)),
 	    TP_fast_assign(rtrs_srv_name_assign(con->path);
-			   __entry->cid = con->c.cid;
+			   __entry->cid = con->con.cid;
 			   __entry->slot = slot;
 			   __entry->off = off;),
 	    TP_printk("%s: slot %u, connection %u, header at %u",
@@ -85,7 +85,7 @@ DEFINE_EVENT(rtrs_srv_io, rtrs_srv_dispatch,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
 
-DEFINE_EVENT(rtrs_srv_io, rtrs_srv_reply,
+DEFINE_EVENT(rtrs_srv_io, rtrs_srv_answer,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
 
