@@ -192,8 +192,8 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 	struct rtrs_srv_con *con;
 	int ret = -EBUSY;
 
-	mutex_lock(&path->con_lock);
-	if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING || path->cons[cid])
+	mutex_lock(&path->conns.lock);
+	if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING || path->conns.con[cid])
 		goto unlock;
 	con = rtrs_srv_con_alloc(path, cid);
 	if (!con) {
@@ -204,14 +204,14 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 	con->con.cm_id = id;
 	id->context = con;
 	id->event_handler = rtrs_srv_con_event;
-	path->cons[cid] = con;
+	path->conns.con[cid] = con;
 	ret = rtrs_srv_con_setup(con);
 	if (ret)
 		rtrs_srv_path_error(&path->path, ret, "setting a connection up");
 	else
-		path->nr_accepted++;
+		path->conns.nr_accepted++;
 	ret = 0;
 unlock:
-	mutex_unlock(&path->con_lock);
+	mutex_unlock(&path->conns.lock);
 	return ret;
 }

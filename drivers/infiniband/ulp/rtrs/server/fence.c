@@ -46,13 +46,13 @@ struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id)
 /* @path has an open question, so its connection 0 isn't drained yet. */
 static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 {
-	u32 id = path->fence_id;
+	u32 id = path->fence.target;
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	trace_rtrs_srv_fenced(path, id);
 	/* First, since the client may ask again as soon as it has the answer. */
-	smp_store_release(&path->fence_id, 0);
-	if (rtrs_con_post_imm(&path->cons[0]->con,
+	smp_store_release(&path->fence.target, 0);
+	if (rtrs_con_post_imm(&path->conns.con[0]->con,
 			      rtrs_imm(RTRS_IMM_FENCED, id)))
 		rtrs_srv_path_error(&path->path, -EBUSY, "no room to answer a FENCE");
 }
@@ -64,16 +64,16 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 void rtrs_srv_fence_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
-						  fence_work);
+						  fence.work);
 	struct rtrs_srv_path *target;
 	u32 id;
 
 	mutex_lock(&rtrs_srv_lock);
 	/* It may have been answered already, if the path was dying by itself. */
-	id = READ_ONCE(path->fence_id);
+	id = READ_ONCE(path->fence.target);
 	if (id) {
 		target = rtrs_srv_path_by_id(path->sess, id);
-		if (target && !target->dead)
+		if (target && !target->fence.dead)
 			rtrs_srv_path_error(&target->path, -ECONNRESET,
 					    "the client has given it up");
 		else
@@ -98,11 +98,11 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 	    id == path->path_id)
 		return false;
 	/* Pairs with rtrs_srv_fence_answer(). */
-	if (cmpxchg(&path->fence_id, 0, id))
+	if (cmpxchg(&path->fence.target, 0, id))
 		return false;
 	trace_rtrs_srv_fence(path, id);
 	/* Not where paths are set up: those may wait for others, for long. */
-	queue_work(system_unbound_wq, &path->fence_work);
+	queue_work(system_unbound_wq, &path->fence.work);
 	return true;
 }
 
@@ -114,9 +114,9 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
  */
 void rtrs_srv_fence_drop(struct rtrs_srv_path *path)
 {
-	cancel_work_sync(&path->fence_work);
+	cancel_work_sync(&path->fence.work);
 	mutex_lock(&rtrs_srv_lock);
-	path->fence_id = 0;
+	path->fence.target = 0;
 	mutex_unlock(&rtrs_srv_lock);
 }
 
@@ -131,10 +131,10 @@ void rtrs_srv_fence_done(struct rtrs_srv_path *path)
 	struct rtrs_srv_path *other;
 
 	mutex_lock(&rtrs_srv_lock);
-	path->dead = true;
+	path->fence.dead = true;
 	if (path->path_id)
 		list_for_each_entry(other, &path->sess->paths, entry)
-			if (READ_ONCE(other->fence_id) == path->path_id)
+			if (READ_ONCE(other->fence.target) == path->path_id)
 				rtrs_srv_fence_answer(other);
 	mutex_unlock(&rtrs_srv_lock);
 }

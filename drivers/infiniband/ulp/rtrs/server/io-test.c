@@ -77,7 +77,7 @@ static int io_init(struct kunit *test)
 	t->sess.chunk_size = CHUNK_SIZE;
 	t->path.sess = &t->sess;
 	t->path.path.pd = &t->pd;
-	t->path.rkeys_dma = 0x10000;
+	t->path.mem.rkeys_dma = 0x10000;
 	t->pd.local_dma_lkey = 0x1234;
 	t->mr.rkey = 0x5678;
 	t->con.path = &t->path;

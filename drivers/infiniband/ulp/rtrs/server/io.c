@@ -70,7 +70,7 @@ static u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
 /* Give the slot back; @io is no more the caller's. */
 static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 {
-	this_cpu_inc(io->con->path->stats->done);
+	this_cpu_inc(io->con->path->ios.stats->done);
 	io->stage = RTRS_SRV_IO_WAIT;
 	rtrs_srv_slot_release(io);
 }
@@ -82,7 +82,7 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 
 	trace_rtrs_srv_drop(io, -ECONNABORTED);
 	rtrs_srv_io_release(io);
-	percpu_ref_put(&path->ios_ref);
+	percpu_ref_put(&path->ios.ref);
 }
 
 /* Work requests of the longest answer; LOCAL_INV is posted when room is taken. */
@@ -105,8 +105,8 @@ static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 		a->imm.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 		return;
 	}
-	a->imm_sge.addr = path->rkeys_dma + io->slot * sizeof(*path->rkeys);
-	a->imm_sge.length = sizeof(*path->rkeys);
+	a->imm_sge.addr = path->mem.rkeys_dma + io->slot * sizeof(*path->mem.rkeys);
+	a->imm_sge.length = sizeof(*path->mem.rkeys);
 	a->imm_sge.lkey = path->path.pd->local_dma_lkey;
 	a->imm.wr.opcode = IB_WR_SEND_WITH_IMM;
 	a->imm.wr.sg_list = &a->imm_sge;
@@ -168,7 +168,7 @@ static void rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	trace_rtrs_srv_answer(io, io->err);
 	rtrs_srv_io_release(io);
 	rtrs_con_post_reserved(&con->con, first, room);
-	percpu_ref_put(&path->ios_ref);
+	percpu_ref_put(&path->ios.ref);
 }
 
 /*
@@ -244,7 +244,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 	unsigned long flags;
 
 	/* Once @io is in the list, it keeps nothing alive for us. */
-	percpu_ref_get(&path->ios_ref);
+	percpu_ref_get(&path->ios.ref);
 	spin_lock_irqsave(&con->pend_lock, flags);
 	if (con->closing) {
 		spin_unlock_irqrestore(&con->pend_lock, flags);
@@ -259,7 +259,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 		 */
 		rtrs_srv_sq_room(&con->con);
 	}
-	percpu_ref_put(&path->ios_ref);
+	percpu_ref_put(&path->ios.ref);
 }
 
 /**
@@ -290,7 +290,7 @@ void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 void rtrs_srv_resume_work(struct work_struct *work)
 {
 	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
-						  resume_work);
+						  slots.resume_work);
 	struct rtrs_srv_io *io;
 
 	while ((io = rtrs_srv_slot_next_resumed(sess)))
@@ -331,12 +331,12 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 	struct rtrs_srv_io *io;
 	u32 i;
 
-	if (!path->ios)
+	if (!path->ios.mem)
 		return;
 	for (i = 0; i < path->sess->queue_depth; i++) {
 		io = rtrs_srv_path_io(path, i);
 		if (rtrs_srv_slot_forget(path->sess, io))
-			percpu_ref_put(&path->ios_ref);
+			percpu_ref_put(&path->ios.ref);
 		else if (READ_ONCE(io->stage) == RTRS_SRV_IO_INVALIDATE)
 			rtrs_srv_io_drop(io);
 	}
@@ -380,10 +380,10 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 				      DMA_BIDIRECTIONAL);
 	if (io->mr) {
 		ib_update_fast_reg_key(io->mr, ib_inc_rkey(io->mr->rkey));
-		path->rkeys[io->slot].rkey = cpu_to_le32(io->mr->rkey);
-		ib_dma_sync_single_for_device(dev, path->rkeys_dma +
-					      io->slot * sizeof(*path->rkeys),
-					      sizeof(*path->rkeys),
+		path->mem.rkeys[io->slot].rkey = cpu_to_le32(io->mr->rkey);
+		ib_dma_sync_single_for_device(dev, path->mem.rkeys_dma +
+					      io->slot * sizeof(*path->mem.rkeys),
+					      sizeof(*path->mem.rkeys),
 					      DMA_TO_DEVICE);
 	}
 	rtrs_srv_post_answer(io);
@@ -464,11 +464,11 @@ static void rtrs_srv_count(const struct rtrs_srv_path *path,
 			   const struct rtrs_srv_op *op)
 {
 	if (op->dir == DMA_FROM_DEVICE) {
-		this_cpu_inc(path->stats->reads);
-		this_cpu_add(path->stats->read_bytes, op->data_len);
+		this_cpu_inc(path->ios.stats->reads);
+		this_cpu_add(path->ios.stats->read_bytes, op->data_len);
 	} else {
-		this_cpu_inc(path->stats->writes);
-		this_cpu_add(path->stats->write_bytes, op->data_len);
+		this_cpu_inc(path->ios.stats->writes);
+		this_cpu_add(path->ios.stats->write_bytes, op->data_len);
 	}
 }
 
@@ -560,7 +560,7 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 		return;
 	}
 	trace_rtrs_srv_receive(con, slot, off);
-	percpu_ref_get(&path->ios_ref);
+	percpu_ref_get(&path->ios.ref);
 	io = rtrs_srv_path_io(path, slot);
 	switch (rtrs_srv_slot_take(io, con, off)) {
 	case 0:
@@ -569,7 +569,7 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 	case -EINPROGRESS:
 		break;
 	default:
-		percpu_ref_put(&path->ios_ref);
+		percpu_ref_put(&path->ios.ref);
 		rtrs_srv_path_error(&path->path, -EPROTO,
 				    "slot used again before its answer");
 	}

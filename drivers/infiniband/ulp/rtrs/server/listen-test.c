@@ -143,7 +143,7 @@ static void request_joins_a_path_or_not(struct kunit *test)
 	};
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	path->nr_cons = 3;
+	path->conns.nr = 3;
 	path->recon_cnt = c->path_cnt;
 	path->features = c->path.features;
 	path->path_id = c->path.id;
@@ -193,7 +193,7 @@ static void path_waits_for_another(struct kunit *test)
 	strscpy(path[1].addr_str, c->other.addr, sizeof(path[1].addr_str));
 	path[1].uuid.b[0] = c->other.uuid;
 	path[1].state = c->other.state;
-	path[1].named = c->other.named;
+	path[1].sysfs.named = c->other.named;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
 }
 

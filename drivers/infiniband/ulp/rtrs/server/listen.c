@@ -84,7 +84,7 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 		return -ESTALE;
 	if (newer || !req->cid)
 		return -EBUSY;
-	if (le16_to_cpu(req->cid_num) != path->nr_cons ||
+	if (le16_to_cpu(req->cid_num) != path->conns.nr ||
 	    (le32_to_cpu(req->features) & RTRS_FEATURES) != path->features)
 		return -EINVAL;
 	if (path->features & RTRS_FEATURE_FENCE &&
@@ -112,7 +112,7 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 	int ret = rtrs_srv_check_join(path, req);
 
 	if (!ret) {
-		kobject_get(&path->kobj);
+		kobject_get(&path->sysfs.kobj);
 		return path;
 	}
 	if (ret == -ESTALE)

@@ -50,14 +50,14 @@ int rtrs_srv_mem_charge(struct rtrs_srv_path *path, u64 bytes)
 	u64 pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
 	bool fits;
 
-	lockdep_assert_held(&path->con_lock);
+	lockdep_assert_held(&path->conns.lock);
 	spin_lock(&rtrs_srv_mem_lock);
 	fits = rtrs_srv_mem_pages + pages <= max;
 	if (fits)
 		rtrs_srv_mem_pages += pages;
 	spin_unlock(&rtrs_srv_mem_lock);
 	if (fits) {
-		path->mem_pages += pages;
+		path->mem.pages += pages;
 		return 0;
 	}
 	pr_warn_ratelimited("%s: no %llu bytes more within the %lu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
@@ -70,9 +70,9 @@ static int rtrs_srv_charge_chunks(struct rtrs_srv_path *path)
 	struct rtrs_srv_sess *sess = path->sess;
 	int ret;
 
-	mutex_lock(&path->con_lock);
+	mutex_lock(&path->conns.lock);
 	ret = rtrs_srv_mem_charge(path, (u64)sess->queue_depth * sess->chunk_size);
-	mutex_unlock(&path->con_lock);
+	mutex_unlock(&path->conns.lock);
 	return ret;
 }
 
@@ -85,14 +85,14 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 	int node = ibdev_to_node(path->path.dev);
 	u32 i;
 
-	path->chunks = kvcalloc(sess->queue_depth, sizeof(*path->chunks),
-				GFP_KERNEL);
-	if (!path->chunks)
+	path->mem.chunks = kvcalloc(sess->queue_depth, sizeof(*path->mem.chunks),
+				    GFP_KERNEL);
+	if (!path->mem.chunks)
 		return -ENOMEM;
 	for (i = 0; i < sess->queue_depth; i++) {
-		path->chunks[i] = alloc_pages_node(node, gfp,
-						   get_order(sess->chunk_size));
-		if (path->chunks[i])
+		path->mem.chunks[i] = alloc_pages_node(node, gfp,
+						       get_order(sess->chunk_size));
+		if (path->mem.chunks[i])
 			continue;
 		pr_warn_ratelimited("%s: no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
 				    path->path.name, sess->queue_depth,
@@ -107,12 +107,12 @@ static void rtrs_srv_chunks_free(struct rtrs_srv_path *path)
 	struct rtrs_srv_sess *sess = path->sess;
 	u32 i;
 
-	if (!path->chunks)
+	if (!path->mem.chunks)
 		return;
-	for (i = 0; i < sess->queue_depth && path->chunks[i]; i++)
-		__free_pages(path->chunks[i], get_order(sess->chunk_size));
-	kvfree(path->chunks);
-	path->chunks = NULL;
+	for (i = 0; i < sess->queue_depth && path->mem.chunks[i]; i++)
+		__free_pages(path->mem.chunks[i], get_order(sess->chunk_size));
+	kvfree(path->mem.chunks);
+	path->mem.chunks = NULL;
 }
 
 static size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
@@ -126,15 +126,15 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 	struct rtrs_srv_io *io;
 	u32 i;
 
-	path->io_size = rtrs_srv_io_size(sess->srv->ops);
-	path->ios = kvcalloc(sess->queue_depth, path->io_size, GFP_KERNEL);
-	if (!path->ios)
+	path->ios.size = rtrs_srv_io_size(sess->srv->ops);
+	path->ios.mem = kvcalloc(sess->queue_depth, path->ios.size, GFP_KERNEL);
+	if (!path->ios.mem)
 		return -ENOMEM;
 	for (i = 0; i < sess->queue_depth; i++) {
 		io = rtrs_srv_path_io(path, i);
 		io->slot = i;
 		io->op.priv = sess->priv;
-		io->op.data = page_address(path->chunks[i]);
+		io->op.data = page_address(path->mem.chunks[i]);
 	}
 	return 0;
 }
@@ -145,24 +145,24 @@ static int rtrs_srv_map_chunks(struct rtrs_srv_path *path)
 	struct ib_device *dev = path->path.dev;
 	u64 dma;
 
-	while (path->nr_mapped < sess->queue_depth) {
-		dma = ib_dma_map_page(dev, path->chunks[path->nr_mapped], 0,
+	while (path->mem.nr_mapped < sess->queue_depth) {
+		dma = ib_dma_map_page(dev, path->mem.chunks[path->mem.nr_mapped], 0,
 				      sess->chunk_size, DMA_BIDIRECTIONAL);
 		if (ib_dma_mapping_error(dev, dma))
 			return -ENOMEM;
-		rtrs_srv_path_io(path, path->nr_mapped)->dma = dma;
-		path->nr_mapped++;
+		rtrs_srv_path_io(path, path->mem.nr_mapped)->dma = dma;
+		path->mem.nr_mapped++;
 	}
 	return 0;
 }
 
 static void rtrs_srv_unmap_chunks(struct rtrs_srv_path *path)
 {
-	while (path->nr_mapped--)
+	while (path->mem.nr_mapped--)
 		ib_dma_unmap_page(path->path.dev,
-				  rtrs_srv_path_io(path, path->nr_mapped)->dma,
+				  rtrs_srv_path_io(path, path->mem.nr_mapped)->dma,
 				  path->sess->chunk_size, DMA_BIDIRECTIONAL);
-	path->nr_mapped = 0;
+	path->mem.nr_mapped = 0;
 }
 
 static int rtrs_srv_alloc_rkeys(struct rtrs_srv_path *path)
@@ -171,30 +171,30 @@ static int rtrs_srv_alloc_rkeys(struct rtrs_srv_path *path)
 	u64 dma;
 	u32 i;
 
-	path->rkeys = kcalloc(depth, sizeof(*path->rkeys), GFP_KERNEL);
-	if (!path->rkeys)
+	path->mem.rkeys = kcalloc(depth, sizeof(*path->mem.rkeys), GFP_KERNEL);
+	if (!path->mem.rkeys)
 		return -ENOMEM;
 	for (i = 0; i < depth; i++) {
-		path->rkeys[i].type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
-		path->rkeys[i].slot = cpu_to_le16(i);
+		path->mem.rkeys[i].type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
+		path->mem.rkeys[i].slot = cpu_to_le16(i);
 	}
-	dma = ib_dma_map_single(path->path.dev, path->rkeys,
-				depth * sizeof(*path->rkeys), DMA_TO_DEVICE);
+	dma = ib_dma_map_single(path->path.dev, path->mem.rkeys,
+				depth * sizeof(*path->mem.rkeys), DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(path->path.dev, dma))
 		return -ENOMEM;
-	path->rkeys_dma = dma;
+	path->mem.rkeys_dma = dma;
 	return 0;
 }
 
 static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
 {
-	if (path->rkeys_dma)
-		ib_dma_unmap_single(path->path.dev, path->rkeys_dma,
+	if (path->mem.rkeys_dma)
+		ib_dma_unmap_single(path->path.dev, path->mem.rkeys_dma,
 				    path->sess->queue_depth *
-				    sizeof(*path->rkeys), DMA_TO_DEVICE);
-	path->rkeys_dma = 0;
-	kfree(path->rkeys);
-	path->rkeys = NULL;
+				    sizeof(*path->mem.rkeys), DMA_TO_DEVICE);
+	path->mem.rkeys_dma = 0;
+	kfree(path->mem.rkeys);
+	path->mem.rkeys = NULL;
 }
 
 /**
@@ -235,10 +235,10 @@ static int rtrs_srv_add_mr(struct rtrs_srv_path *path, struct scatterlist *sgl,
 			 nr * (sess->chunk_size / RTRS_SRV_MR_PAGE));
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
-	path->mrs[path->nr_mrs++] = mr;
+	path->mem.mrs[path->mem.nr_mrs++] = mr;
 	sg_init_table(sgl, nr);
 	for_each_sg(sgl, sg, nr, i) {
-		sg_set_page(sg, path->chunks[slot + i], sess->chunk_size, 0);
+		sg_set_page(sg, path->mem.chunks[slot + i], sess->chunk_size, 0);
 		sg_dma_address(sg) = rtrs_srv_path_io(path, slot + i)->dma;
 		sg_dma_len(sg) = sess->chunk_size;
 	}
@@ -264,10 +264,10 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
 				    sess->chunk_size);
 		return -EOPNOTSUPP;
 	}
-	path->mrs = kvcalloc(sess->queue_depth / nr, sizeof(*path->mrs),
-			     GFP_KERNEL);
+	path->mem.mrs = kvcalloc(sess->queue_depth / nr, sizeof(*path->mem.mrs),
+				 GFP_KERNEL);
 	sgl = kvcalloc(nr, sizeof(*sgl), GFP_KERNEL);
-	if (!path->mrs || !sgl)
+	if (!path->mem.mrs || !sgl)
 		ret = -ENOMEM;
 	for (slot = 0; slot < sess->queue_depth && !ret; slot += nr)
 		ret = rtrs_srv_add_mr(path, sgl, slot, nr);
@@ -313,14 +313,14 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
  */
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {
-	while (path->nr_mrs)
-		ib_dereg_mr(path->mrs[--path->nr_mrs]);
-	kvfree(path->mrs);
-	path->mrs = NULL;
+	while (path->mem.nr_mrs)
+		ib_dereg_mr(path->mem.mrs[--path->mem.nr_mrs]);
+	kvfree(path->mem.mrs);
+	path->mem.mrs = NULL;
 	rtrs_srv_free_rkeys(path);
 	rtrs_srv_unmap_chunks(path);
-	kvfree(path->ios);
-	path->ios = NULL;
+	kvfree(path->ios.mem);
+	path->ios.mem = NULL;
 	rtrs_srv_chunks_free(path);
 }
 
@@ -331,9 +331,9 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 void rtrs_srv_mem_uncharge(struct rtrs_srv_path *path)
 {
 	spin_lock(&rtrs_srv_mem_lock);
-	rtrs_srv_mem_pages -= path->mem_pages;
+	rtrs_srv_mem_pages -= path->mem.pages;
 	spin_unlock(&rtrs_srv_mem_lock);
-	path->mem_pages = 0;
+	path->mem.pages = 0;
 }
 
 /**

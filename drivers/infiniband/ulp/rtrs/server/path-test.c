@@ -76,9 +76,9 @@ static void fence_is_refused(struct kunit *test)
 	con->con.cid = c->cid;
 	path->path_id = 5;
 	path->features = c->features;
-	path->fence_id = c->open;
+	path->fence.target = c->open;
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_fence_recv(con, c->id));
-	KUNIT_EXPECT_EQ(test, path->fence_id, c->open);
+	KUNIT_EXPECT_EQ(test, path->fence.target, c->open);
 }
 
 /* One without an id is between those that have one. */

@@ -23,8 +23,8 @@ static bool rtrs_srv_path_probe(struct rtrs_path *p)
 	bool ok = true;
 	u32 i;
 
-	for (i = 1; i < path->nr_cons; i++)
-		ok &= rtrs_con_probe(&path->cons[i]->con);
+	for (i = 1; i < path->conns.nr; i++)
+		ok &= rtrs_con_probe(&path->conns.con[i]->con);
 	return ok;
 }
 
@@ -32,7 +32,7 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(to_delayed_work(work),
 						  struct rtrs_srv_path,
-						  setup_timeout);
+						  setup.timeout);
 
 	if (rtrs_srv_path_move(path, RTRS_SRV_EV_SETUP_TIMEOUT))
 		pr_warn_ratelimited("%s: path ends: its handshake was not over in %u s\n",
@@ -41,16 +41,17 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 
 static void rtrs_srv_ios_released(struct percpu_ref *ref)
 {
-	complete(&container_of(ref, struct rtrs_srv_path, ios_ref)->ios_done);
+	complete(&container_of(ref, struct rtrs_srv_path, ios.ref)->ios.done);
 }
 
 static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
-	free_percpu(path->stats);
-	percpu_ref_exit(&path->ios_ref);
-	kfree(path->info_req);
-	kvfree(path->cons);
-	mutex_destroy(&path->con_lock);
+	free_percpu(path->ios.stats);
+	percpu_ref_exit(&path->ios.ref);
+	kfree(path->setup.req);
+	kvfree(path->conns.con);
+	mutex_destroy(&path->conns.lock);
+	mutex_destroy(&path->sysfs.stats_lock);
 	kfree(path);
 }
 
@@ -60,7 +61,7 @@ static void rtrs_srv_path_free(struct rtrs_srv_path *path)
  */
 void rtrs_srv_path_put(struct rtrs_srv_path *path)
 {
-	kobject_put(&path->kobj);
+	kobject_put(&path->sysfs.kobj);
 }
 
 /*
@@ -72,18 +73,18 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	u32 i;
 
 	/* A connection that was being set up is complete, no other follows. */
-	mutex_lock(&path->con_lock);
-	mutex_unlock(&path->con_lock);
+	mutex_lock(&path->conns.lock);
+	mutex_unlock(&path->conns.lock);
 
-	for (i = 0; i < path->nr_cons; i++)
-		if (path->cons[i])
-			rdma_disconnect(path->cons[i]->con.cm_id);
-	for (i = 0; i < path->nr_cons; i++)
-		if (path->cons[i])
-			rtrs_con_drain_recv(&path->cons[i]->con);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rdma_disconnect(path->conns.con[i]->con.cm_id);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rtrs_con_drain_recv(&path->conns.con[i]->con);
 
-	cancel_delayed_work_sync(&path->setup_timeout);
-	cancel_work_sync(&path->info_work);
+	cancel_delayed_work_sync(&path->setup.timeout);
+	cancel_work_sync(&path->setup.work);
 	rtrs_srv_fence_drop(path);
 	rtrs_hb_stop(&path->path);
 }
@@ -94,36 +95,36 @@ static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
 	u32 i;
 
 	/* Requests that have waited for their slots see the path's state now. */
-	flush_work(&path->sess->resume_work);
-	for (i = 0; i < path->nr_cons; i++) {
-		if (!path->cons[i])
+	flush_work(&path->sess->slots.resume_work);
+	for (i = 0; i < path->conns.nr; i++) {
+		if (!path->conns.con[i])
 			continue;
-		rtrs_srv_con_drop_pending(path->cons[i]);
-		rtrs_con_drain_send(&path->cons[i]->con);
+		rtrs_srv_con_drop_pending(path->conns.con[i]);
+		rtrs_con_drain_send(&path->conns.con[i]->con);
 	}
 	rtrs_srv_drop_orphans(path);
-	percpu_ref_kill(&path->ios_ref);
-	wait_for_completion(&path->ios_done);
+	percpu_ref_kill(&path->ios.ref);
+	wait_for_completion(&path->ios.done);
 	/* The upper layer may have completed requests since. */
-	for (i = 0; i < path->nr_cons; i++)
-		if (path->cons[i])
-			rtrs_con_drain_send(&path->cons[i]->con);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rtrs_con_drain_send(&path->conns.con[i]->con);
 }
 
 static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
 {
 	u32 i;
 
-	for (i = 0; i < path->nr_cons; i++)
-		if (path->cons[i])
-			rtrs_con_destroy_qp(&path->cons[i]->con);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rtrs_con_destroy_qp(&path->conns.con[i]->con);
 	rtrs_path_close_dev(&path->path);
-	for (i = 0; i < path->nr_cons; i++) {
-		if (!path->cons[i])
+	for (i = 0; i < path->conns.nr; i++) {
+		if (!path->conns.con[i])
 			continue;
-		rdma_destroy_id(path->cons[i]->con.cm_id);
-		kfree(path->cons[i]);
-		path->cons[i] = NULL;
+		rdma_destroy_id(path->conns.con[i]->con.cm_id);
+		kfree(path->conns.con[i]);
+		path->conns.con[i] = NULL;
 	}
 }
 
@@ -142,19 +143,19 @@ static void rtrs_srv_close_work(struct work_struct *work)
 	rtrs_srv_mem_uncharge(path);
 	rtrs_srv_sess_leave(path);
 
-	kobject_put(&path->kobj);
-	wait_for_completion(&path->released);
+	kobject_put(&path->sysfs.kobj);
+	wait_for_completion(&path->sysfs.released);
 	rtrs_srv_path_free(path);
 }
 
 static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
 {
-	path->cons = kvcalloc(path->nr_cons, sizeof(*path->cons), GFP_KERNEL);
-	path->info_req = kzalloc(sizeof(*path->info_req), GFP_KERNEL);
-	path->stats = alloc_percpu(struct rtrs_srv_stats);
-	if (!path->cons || !path->info_req || !path->stats)
+	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
+	path->setup.req = kzalloc(sizeof(*path->setup.req), GFP_KERNEL);
+	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
+	if (!path->conns.con || !path->setup.req || !path->ios.stats)
 		return -ENOMEM;
-	return percpu_ref_init(&path->ios_ref, rtrs_srv_ios_released, 0,
+	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0,
 			       GFP_KERNEL);
 }
 
@@ -185,14 +186,15 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	if (!path)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&path->state_lock);
-	mutex_init(&path->con_lock);
-	init_completion(&path->ios_done);
-	init_completion(&path->released);
-	INIT_DELAYED_WORK(&path->setup_timeout, rtrs_srv_setup_timeout);
-	INIT_WORK(&path->info_work, rtrs_srv_info_work);
-	INIT_WORK(&path->fence_work, rtrs_srv_fence_work);
+	mutex_init(&path->conns.lock);
+	mutex_init(&path->sysfs.stats_lock);
+	init_completion(&path->ios.done);
+	init_completion(&path->sysfs.released);
+	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
+	INIT_WORK(&path->setup.work, rtrs_srv_info_work);
+	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
-	path->nr_cons = le16_to_cpu(req->cid_num);
+	path->conns.nr = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc(path);
 	if (ret) {
 		rtrs_srv_path_free(path);
@@ -214,11 +216,11 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
 	strscpy(path->path.name, path->addr_str, sizeof(path->path.name));
 
-	kobject_init(&path->kobj, &rtrs_srv_path_ktype);
-	kobject_get(&path->kobj);
+	kobject_init(&path->sysfs.kobj, &rtrs_srv_path_ktype);
+	kobject_get(&path->sysfs.kobj);
 	list_add_tail(&path->entry, &sess->paths);
 	sess->nr_paths++;
-	schedule_delayed_work(&path->setup_timeout,
+	schedule_delayed_work(&path->setup.timeout,
 			      msecs_to_jiffies(RTRS_SRV_SETUP_MS));
 	return path;
 }

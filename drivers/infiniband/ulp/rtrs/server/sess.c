@@ -156,7 +156,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	INIT_LIST_HEAD(&sess->paths);
 	mutex_init(&sess->up_lock);
 	rtrs_srv_slots_init(sess);
-	INIT_WORK(&sess->resume_work, rtrs_srv_resume_work);
+	INIT_WORK(&sess->slots.resume_work, rtrs_srv_resume_work);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
 	return sess;
@@ -215,7 +215,7 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 {
 	bool same_addr = !strcmp(other->addr_str, path->addr_str);
 
-	if (other->named && same_addr)
+	if (other->sysfs.named && same_addr)
 		return true;
 	return !(path->features & RTRS_FEATURE_FENCE) &&
 	       rtrs_srv_path_state(other) == RTRS_SRV_CLOSING &&
@@ -254,7 +254,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 		ret = rtrs_srv_check_addr(path);
 	if (!ret) {
 		strscpy(sess->name, name, sizeof(sess->name));
-		path->named = true;
+		path->sysfs.named = true;
 	}
 	mutex_unlock(&rtrs_srv_lock);
 	return ret;

@@ -16,18 +16,18 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
 						  struct rtrs_srv_path,
-						  info_req_cqe);
-	struct rtrs_con *c = &path->cons[0]->con;
+						  setup.req_cqe);
+	struct rtrs_con *c = &path->conns.con[0]->con;
 
 	if (rtrs_con_wc_failed(c, wc, "receive of the client's first message"))
 		return;
 	if (wc->opcode != IB_WC_RECV ||
-	    wc->byte_len != sizeof(*path->info_req)) {
+	    wc->byte_len != sizeof(*path->setup.req)) {
 		rtrs_srv_path_error(&path->path, -EPROTO,
 				    "the client's first message isn't one");
 		return;
 	}
-	queue_work(rtrs_srv_setup_wq, &path->info_work);
+	queue_work(rtrs_srv_setup_wq, &path->setup.work);
 }
 
 /**
@@ -41,21 +41,21 @@ int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 	struct rtrs_srv_path *path = con->path;
 	struct ib_device *dev = path->path.dev;
 	struct ib_recv_wr wr = {
-		.wr_cqe		= &path->info_req_cqe,
+		.wr_cqe		= &path->setup.req_cqe,
 		.num_sge	= 1,
 	};
 	struct ib_sge sge = {
-		.length		= sizeof(*path->info_req),
+		.length		= sizeof(*path->setup.req),
 		.lkey		= path->path.pd->local_dma_lkey,
 	};
 	u64 dma;
 
-	dma = ib_dma_map_single(dev, path->info_req, sizeof(*path->info_req),
+	dma = ib_dma_map_single(dev, path->setup.req, sizeof(*path->setup.req),
 				DMA_FROM_DEVICE);
 	if (ib_dma_mapping_error(dev, dma))
 		return -ENOMEM;
-	path->info_req_dma = dma;
-	path->info_req_cqe.done = rtrs_srv_info_req_done;
+	path->setup.req_dma = dma;
+	path->setup.req_cqe.done = rtrs_srv_info_req_done;
 	sge.addr = dma;
 	wr.sg_list = &sge;
 	return ib_post_recv(con->con.cm_id->qp, &wr, NULL);
@@ -63,21 +63,21 @@ int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 
 static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
 {
-	if (!path->info_req_dma)
+	if (!path->setup.req_dma)
 		return;
-	ib_dma_unmap_single(path->path.dev, path->info_req_dma,
-			    sizeof(*path->info_req), DMA_FROM_DEVICE);
-	path->info_req_dma = 0;
+	ib_dma_unmap_single(path->path.dev, path->setup.req_dma,
+			    sizeof(*path->setup.req), DMA_FROM_DEVICE);
+	path->setup.req_dma = 0;
 }
 
 static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
 {
-	if (path->info_rsp_dma)
-		ib_dma_unmap_single(path->path.dev, path->info_rsp_dma,
-				    path->info_rsp_len, DMA_TO_DEVICE);
-	path->info_rsp_dma = 0;
-	kfree(path->info_rsp);
-	path->info_rsp = NULL;
+	if (path->setup.rsp_dma)
+		ib_dma_unmap_single(path->path.dev, path->setup.rsp_dma,
+				    path->setup.rsp_len, DMA_TO_DEVICE);
+	path->setup.rsp_dma = 0;
+	kfree(path->setup.rsp);
+	path->setup.rsp = NULL;
 }
 
 /**
@@ -94,13 +94,13 @@ static void rtrs_srv_setup_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
 						  struct rtrs_srv_path,
-						  setup_cqe);
-	struct rtrs_con *c = &path->cons[0]->con;
+						  setup.cqe);
+	struct rtrs_con *c = &path->conns.con[0]->con;
 
 	if (rtrs_con_wc_failed(c, wc, "work request of the handshake"))
 		return;
 	rtrs_con_put_wr(c);
-	WRITE_ONCE(path->setup_busy, false);
+	WRITE_ONCE(path->setup.busy, false);
 	wake_up_all(&rtrs_srv_wait);
 }
 
@@ -114,18 +114,18 @@ static int rtrs_srv_setup_post(struct rtrs_srv_path *path,
 {
 	int ret;
 
-	path->setup_cqe.done = rtrs_srv_setup_done;
-	WRITE_ONCE(path->setup_busy, true);
-	last->wr_cqe = &path->setup_cqe;
+	path->setup.cqe.done = rtrs_srv_setup_done;
+	WRITE_ONCE(path->setup.busy, true);
+	last->wr_cqe = &path->setup.cqe;
 	last->send_flags |= IB_SEND_SIGNALED;
-	ret = rtrs_con_post(&path->cons[0]->con, first, 0);
+	ret = rtrs_con_post(&path->conns.con[0]->con, first, 0);
 	if (ret)
 		return ret;
 	/* Any failure of the work requests makes the path end. */
 	wait_event(rtrs_srv_wait,
-		   !READ_ONCE(path->setup_busy) ||
+		   !READ_ONCE(path->setup.busy) ||
 		   rtrs_srv_path_state(path) == RTRS_SRV_CLOSING);
-	return READ_ONCE(path->setup_busy) ? -ECONNABORTED : 0;
+	return READ_ONCE(path->setup.busy) ? -ECONNABORTED : 0;
 }
 
 static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
@@ -137,13 +137,13 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
 	if (!wrs)
 		return -ENOMEM;
-	for (i = 0; i < path->nr_mrs && !ret; i += n) {
+	for (i = 0; i < path->mem.nr_mrs && !ret; i += n) {
 		memset(wrs, 0, RTRS_SRV_REG_BATCH * sizeof(*wrs));
-		for (n = 0; n < RTRS_SRV_REG_BATCH && i + n < path->nr_mrs;
+		for (n = 0; n < RTRS_SRV_REG_BATCH && i + n < path->mem.nr_mrs;
 		     n++) {
 			wrs[n].wr.opcode = IB_WR_REG_MR;
-			wrs[n].mr = path->mrs[i + n];
-			wrs[n].key = path->mrs[i + n]->rkey;
+			wrs[n].mr = path->mem.mrs[i + n];
+			wrs[n].key = path->mem.mrs[i + n]->rkey;
 			wrs[n].access = IB_ACCESS_LOCAL_WRITE |
 					IB_ACCESS_REMOTE_WRITE;
 			if (n)
@@ -171,14 +171,14 @@ int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 /* Take the session's name, if all is there that the client announced. */
 static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 {
-	const struct rtrs_info_req *req = path->info_req;
+	const struct rtrs_info_req *req = path->setup.req;
 	bool all_there;
 	int ret;
 
 	rtrs_srv_unmap_info_req(path);
-	mutex_lock(&path->con_lock);
-	all_there = path->nr_accepted == path->nr_cons;
-	mutex_unlock(&path->con_lock);
+	mutex_lock(&path->conns.lock);
+	all_there = path->conns.nr_accepted == path->conns.nr;
+	mutex_unlock(&path->conns.lock);
 	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
 	if (ret) {
 		if (ret == -EINVAL)
@@ -205,8 +205,8 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 {
 	struct ib_device *dev = path->path.dev;
 	struct ib_sge sge = {
-		.addr		= path->info_rsp_dma,
-		.length		= path->info_rsp_len,
+		.addr		= path->setup.rsp_dma,
+		.length		= path->setup.rsp_len,
 		.lkey		= path->path.pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
@@ -216,8 +216,8 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 	};
 	int ret;
 
-	ib_dma_sync_single_for_device(dev, path->info_rsp_dma,
-				      path->info_rsp_len, DMA_TO_DEVICE);
+	ib_dma_sync_single_for_device(dev, path->setup.rsp_dma,
+				      path->setup.rsp_len, DMA_TO_DEVICE);
 	ret = rtrs_srv_setup_post(path, &wr, &wr);
 	if (!ret)
 		rtrs_srv_free_info_rsp(path);
@@ -249,17 +249,17 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 	struct rtrs_info_rsp *rsp;
 	u64 dma;
 
-	path->info_rsp_len = struct_size(rsp, desc, path->nr_mrs);
-	rsp = kzalloc(path->info_rsp_len, GFP_KERNEL);
+	path->setup.rsp_len = struct_size(rsp, desc, path->mem.nr_mrs);
+	rsp = kzalloc(path->setup.rsp_len, GFP_KERNEL);
 	if (!rsp)
 		return -ENOMEM;
-	path->info_rsp = rsp;
-	rtrs_srv_fill_info_rsp(rsp, path->mrs, path->nr_mrs);
-	dma = ib_dma_map_single(path->path.dev, rsp, path->info_rsp_len,
+	path->setup.rsp = rsp;
+	rtrs_srv_fill_info_rsp(rsp, path->mem.mrs, path->mem.nr_mrs);
+	dma = ib_dma_map_single(path->path.dev, rsp, path->setup.rsp_len,
 				DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(path->path.dev, dma))
 		return -ENOMEM;
-	path->info_rsp_dma = dma;
+	path->setup.rsp_dma = dma;
 	return 0;
 }
 
@@ -289,7 +289,7 @@ static int rtrs_srv_setup(struct rtrs_srv_path *path)
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
 	/* First, as a client that doesn't take the answer must be noticed. */
-	rtrs_hb_start(&path->path, &path->cons[0]->con);
+	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);
 }
 
@@ -302,7 +302,7 @@ static int rtrs_srv_setup(struct rtrs_srv_path *path)
 void rtrs_srv_info_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
-						  info_work);
+						  setup.work);
 	int ret;
 
 	ret = rtrs_srv_setup(path);
@@ -311,7 +311,7 @@ void rtrs_srv_info_work(struct work_struct *work)
 		return;
 	}
 	pr_info_ratelimited("%s: connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-			    path->path.name, path->nr_cons,
+			    path->path.name, path->conns.nr,
 			    path->sess->queue_depth, path->sess->chunk_size,
 			    dev_name(&path->path.dev->dev), path->port_num);
 }

@@ -22,8 +22,8 @@
  */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
 {
-	spin_lock_init(&sess->slot_lock);
-	INIT_LIST_HEAD(&sess->resumed);
+	spin_lock_init(&sess->slots.lock);
+	INIT_LIST_HEAD(&sess->slots.resumed);
 }
 
 /**
@@ -37,12 +37,12 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
 {
 	struct rtrs_srv_io *io;
 
-	spin_lock_irq(&sess->slot_lock);
-	io = list_first_entry_or_null(&sess->resumed, struct rtrs_srv_io,
+	spin_lock_irq(&sess->slots.lock);
+	io = list_first_entry_or_null(&sess->slots.resumed, struct rtrs_srv_io,
 				      pending);
 	if (io)
 		list_del(&io->pending);
-	spin_unlock_irq(&sess->slot_lock);
+	spin_unlock_irq(&sess->slots.lock);
 	return io;
 }
 
@@ -55,11 +55,11 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
  */
 int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
 {
-	if (sess->slots)
+	if (sess->slots.slot)
 		return 0;
-	sess->slots = kvcalloc(sess->queue_depth, sizeof(*sess->slots),
-			       GFP_KERNEL);
-	return sess->slots ? 0 : -ENOMEM;
+	sess->slots.slot = kvcalloc(sess->queue_depth, sizeof(*sess->slots.slot),
+				    GFP_KERNEL);
+	return sess->slots.slot ? 0 : -ENOMEM;
 }
 
 /**
@@ -68,9 +68,9 @@ int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
  */
 void rtrs_srv_slots_free(struct rtrs_srv_sess *sess)
 {
-	flush_work(&sess->resume_work);
-	kvfree(sess->slots);
-	sess->slots = NULL;
+	flush_work(&sess->slots.resume_work);
+	kvfree(sess->slots.slot);
+	sess->slots.slot = NULL;
 }
 
 static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
@@ -80,7 +80,7 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 {
 	unsigned long old;
 
-	lockdep_assert_held(&sess->slot_lock);
+	lockdep_assert_held(&sess->slots.lock);
 	if (slot->waiter == io)
 		return -EPROTO;
 	/* The client has given up the path of who waits, if it is here again. */
@@ -116,7 +116,7 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		       u32 off)
 {
 	struct rtrs_srv_sess *sess = con->path->sess;
-	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	struct rtrs_srv_slot *slot = &sess->slots.slot[io->slot];
 	struct rtrs_srv_io *evicted = NULL;
 	struct rtrs_srv_path *path;
 	unsigned long flags;
@@ -127,14 +127,14 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		io->hdr_off = off;
 		return 0;
 	}
-	spin_lock_irqsave(&sess->slot_lock, flags);
+	spin_lock_irqsave(&sess->slots.lock, flags);
 	ret = rtrs_srv_slot_wait(sess, slot, io, con, off, &evicted);
-	spin_unlock_irqrestore(&sess->slot_lock, flags);
+	spin_unlock_irqrestore(&sess->slots.lock, flags);
 	if (evicted) {
 		path = evicted->con->path;
 		rtrs_srv_path_error(&path->path, -ECONNRESET,
 				    "the client uses its slots on another path");
-		percpu_ref_put(&path->ios_ref);
+		percpu_ref_put(&path->ios.ref);
 	}
 	return ret;
 }
@@ -148,23 +148,23 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_sess *sess = io->con->path->sess;
-	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	struct rtrs_srv_slot *slot = &sess->slots.slot[io->slot];
 	struct rtrs_srv_io *next;
 	unsigned long flags;
 
 	if (likely(cmpxchg(&slot->holder, (unsigned long)io, 0) ==
 		   (unsigned long)io))
 		return;
-	spin_lock_irqsave(&sess->slot_lock, flags);
+	spin_lock_irqsave(&sess->slots.lock, flags);
 	next = slot->waiter;
 	slot->waiter = NULL;
 	/* Who finds it free sees what the last holder did. */
 	smp_store_release(&slot->holder, (unsigned long)next);
 	if (next) {
-		list_add_tail(&next->pending, &sess->resumed);
-		queue_work(system_unbound_wq, &sess->resume_work);
+		list_add_tail(&next->pending, &sess->slots.resumed);
+		queue_work(system_unbound_wq, &sess->slots.resume_work);
 	}
-	spin_unlock_irqrestore(&sess->slot_lock, flags);
+	spin_unlock_irqrestore(&sess->slots.lock, flags);
 }
 
 /**
@@ -176,14 +176,14 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
  */
 bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io)
 {
-	struct rtrs_srv_slot *slot = &sess->slots[io->slot];
+	struct rtrs_srv_slot *slot = &sess->slots.slot[io->slot];
 	unsigned long flags;
 	bool waited;
 
-	spin_lock_irqsave(&sess->slot_lock, flags);
+	spin_lock_irqsave(&sess->slots.lock, flags);
 	waited = slot->waiter == io;
 	if (waited)
 		slot->waiter = NULL;
-	spin_unlock_irqrestore(&sess->slot_lock, flags);
+	spin_unlock_irqrestore(&sess->slots.lock, flags);
 	return waited;
 }

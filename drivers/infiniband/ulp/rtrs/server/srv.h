@@ -21,19 +21,19 @@
  * as long as it has a path. A path is created by the request for its connection
  * 0, is set up (CONNECTING) until the client has been told where the chunks
  * are, carries requests (CONNECTED), and is taken down (CLOSING) by one work
- * item, whatever the reason and whoever found it. All others only ask for its
- * end: rtrs_srv_path_error().
+ * item, whatever the reason. All other code only asks for its end, by
+ * rtrs_srv_path_error().
  *
  * Locks, outer before inner; those in different lines of the list don't nest:
  *
  *	handler lock of a cm_id > rtrs_srv_lock > sq_lock of struct rtrs_con >
  *		&path->state_lock
- *	handler lock of a cm_id > &path->con_lock > &path->state_lock
+ *	handler lock of a cm_id > &path->conns.lock > &path->state_lock
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
- *	&sess->slot_lock
+ *	&sess->slots.lock
  *
- * A cm_id is destroyed, and a path's folder removed, with none of them held.
+ * A cm_id is destroyed, and a path's directory removed, with none of them held.
  */
 #ifndef RTRS_SRV_H
 #define RTRS_SRV_H
@@ -56,11 +56,11 @@
 #define RTRS_SRV_WR_PER_IO	5
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
-/* So often may a path be on its way out, and be connected anew all the same. */
+/* Incarnations of a path that may be closing when it reconnects. */
 #define RTRS_SRV_MAX_ENDING	4
-/* What a work request's room costs in queues, about. */
+/* Memory that a queue needs for each work request, about. */
 #define RTRS_SRV_WR_BYTES	256
-/* What memory regions are made of, whatever PAGE_SIZE is. */
+/* Page size of memory regions, whatever PAGE_SIZE is. */
 #define RTRS_SRV_MR_PAGE	SZ_4K
 
 /**
@@ -85,13 +85,27 @@ struct rtrs_srv {
 
 /**
  * struct rtrs_srv_slot - a slot of a session
- * @holder: the struct rtrs_srv_io of the request in hand, or 0; see slot.c
- * @waiter: a request of another path that waits for it, under slot_lock
+ * @holder: the struct rtrs_srv_io of the request that has it, or 0; see slot.c
+ * @waiter: a request of another path that waits for it, under the slots' lock
  */
 struct rtrs_srv_slot {
 	unsigned long holder;
 	struct rtrs_srv_io *waiter;
 } ____cacheline_aligned_in_smp;
+
+/**
+ * struct rtrs_srv_slots - the slots of a session (slot.c)
+ * @slot: one for each chunk, there when the session is up
+ * @lock: for slots that are waited for, and @resumed; any context
+ * @resumed: requests that have waited, and got their slot
+ * @resume_work: begins those
+ */
+struct rtrs_srv_slots {
+	struct rtrs_srv_slot *slot;
+	spinlock_t lock; /* waiters, resumed */
+	struct list_head resumed;
+	struct work_struct resume_work;
+};
 
 /**
  * struct rtrs_srv_sess - a session
@@ -109,15 +123,12 @@ struct rtrs_srv_slot {
  * @off_bits: bits for an offset in the immediate value of a request
  * @always_invalidate: a chunk's key is valid only while the client owns the
  *	chunk
+ * @slots: its slots
  * @up_lock: guards the fields below while there are paths
  * @up: the upper layer knows the session
  * @priv: the upper layer's; doesn't change while a path is connected
- * @slots: a struct rtrs_srv_slot for each chunk, there when @up
- * @slot_lock: for slots that are waited for, and @resumed; any context
- * @resumed: requests that have waited, and got their slot
- * @resume_work: begins those
- * @dev: the session's folder in sysfs
- * @paths_dir: the folder of its paths
+ * @dev: the session's directory in sysfs
+ * @paths_dir: the directory of its paths
  *
  * Kept alive by its paths; freed by the last one's closing work.
  */
@@ -133,13 +144,11 @@ struct rtrs_srv_sess {
 	u32 chunk_size;
 	u32 off_bits;
 	bool always_invalidate;
+	struct rtrs_srv_slots slots;
+
 	struct mutex up_lock; /* what follows, while there are paths */
 	bool up;
 	void *priv;
-	struct rtrs_srv_slot *slots;
-	spinlock_t slot_lock; /* waiters, resumed */
-	struct list_head resumed;
-	struct work_struct resume_work;
 	struct device *dev;
 	struct kobject *paths_dir;
 };
@@ -191,113 +200,162 @@ struct rtrs_srv_stats {
 };
 
 /**
- * struct rtrs_srv_path - a path
- * @path: what it has in common with the client's
- * @sess: its session; valid until the path has left it
- * @state: see enum rtrs_srv_state; written under @state_lock
- * @ios: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
- *	while the path is connected, and until its closing work has ended
- * @io_size: bytes from one to the next
- * @ios_ref: a reference for each request in hand
- * @ios_done: no request is in hand any more
- * @stats: for each CPU
- * @rkeys: message for each slot that carries the chunk's new key
- * @rkeys_dma: their DMA address, 0 if they aren't there
- * @mem_pages: what it takes of the memory for clients, under @con_lock
+ * struct rtrs_srv_conns - the connections of a path (con.c)
+ * @lock: serializes setting up connections; guards what follows, and
+ *	rtrs_srv_mem.pages, until the closing work is alone with them
+ * @nr: connections that the client announced; doesn't change
+ * @nr_accepted: connections that were accepted
+ * @con: the connections by cid, NULL before they are requested
+ */
+struct rtrs_srv_conns {
+	struct mutex lock; /* what follows */
+	u32 nr;
+	u32 nr_accepted;
+	struct rtrs_srv_con **con;
+};
+
+/**
+ * struct rtrs_srv_mem - what a client can write to over a path (mem.c)
+ * @pages: what the path takes of the memory for clients, under its connections'
+ *	lock
  * @chunks: first page of each chunk
  * @mrs: memory regions of the chunks
  * @nr_mrs: how many
- * @nr_mapped: chunks that are mapped for this path's device
+ * @nr_mapped: chunks that are mapped for the path's device
+ * @rkeys: message for each slot that carries the chunk's new key
+ * @rkeys_dma: their DMA address, 0 if they aren't there
+ */
+struct rtrs_srv_mem {
+	unsigned long pages;
+	struct page **chunks;
+	struct ib_mr **mrs;
+	u32 nr_mrs;
+	u32 nr_mapped;
+	struct rtrs_msg_rkey_rsp *rkeys;
+	u64 rkeys_dma;
+};
+
+/**
+ * struct rtrs_srv_ios - the requests of a path (io.c)
+ * @mem: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
+ *	while the path is connected, and until its closing work has ended
+ * @size: bytes from one to the next
+ * @ref: a reference for each request that isn't finished
+ * @done: all requests are finished
+ * @stats: for each CPU
+ */
+struct rtrs_srv_ios {
+	void *mem;
+	size_t size;
+	struct percpu_ref ref;
+	struct completion done;
+	struct rtrs_srv_stats __percpu *stats;
+};
+
+/**
+ * struct rtrs_srv_fence - fencing, as far as it concerns a path (fence.c)
+ * @target: id of the path whose end the client has asked for over this one, or 0.
+ *	Set when a FENCE comes, while it is 0; else under rtrs_srv_lock
+ * @work: ends that path
+ * @dead: nothing that was sent on this path has any effect any more; guarded by
+ *	rtrs_srv_lock
+ */
+struct rtrs_srv_fence {
+	u32 target;
+	struct work_struct work;
+	bool dead;
+};
+
+/**
+ * struct rtrs_srv_setup - what a path needs for its handshake only (setup.c)
+ * @req: buffer for the client's first message
+ * @req_dma: its DMA address, 0 if it isn't mapped
+ * @req_cqe: handles its arrival
+ * @rsp: the answer
+ * @rsp_len: its length
+ * @rsp_dma: its DMA address, 0 if it isn't mapped
+ * @cqe: handles the end of work requests that @work waits for
+ * @busy: that hasn't come yet
+ * @timeout: ends a path whose handshake doesn't
+ * @work: does what the client's first message asks for
+ */
+struct rtrs_srv_setup {
+	struct rtrs_info_req *req;
+	u64 req_dma;
+	struct ib_cqe req_cqe;
+	struct rtrs_info_rsp *rsp;
+	size_t rsp_len;
+	u64 rsp_dma;
+	struct ib_cqe cqe;
+	bool busy;
+	struct delayed_work timeout;
+	struct work_struct work;
+};
+
+/**
+ * struct rtrs_srv_path_sysfs - a path in sysfs (sysfs.c)
+ * @named: its directory exists or is about to; guarded by rtrs_srv_lock
+ * @stats_lock: guards @stats_base
+ * @stats_base: sums of the path's statistics when they were last reset
+ * @kobj: its directory; its count keeps the path alive for those who looked it up
+ *	under rtrs_srv_lock
+ * @released: @kobj is no more
+ */
+struct rtrs_srv_path_sysfs {
+	bool named;
+	struct mutex stats_lock; /* stats_base */
+	struct rtrs_srv_stats stats_base;
+	struct kobject kobj;
+	struct completion released;
+};
+
+/**
+ * struct rtrs_srv_path - a path
+ * @path: what it has in common with the client's
+ * @sess: its session; valid until the path has left it
  * @entry: in the session's list, guarded by rtrs_srv_lock
  * @uuid: chosen by the client
  * @recon_cnt: from the connection requests
  * @features: RTRS_FEATURE_* that the client was granted
  * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
- * @fence_id: id of the path that the client wants to know dead, or 0. Set when a
- *	FENCE comes, while it is 0; else under rtrs_srv_lock
- * @fence_work: ends that path
- * @dead: nothing that was sent on this path has any effect any more; guarded by
- *	rtrs_srv_lock
- * @named: its folder in sysfs exists or is about to; guarded by rtrs_srv_lock
  * @addr: local address and peer's
  * @addr_str: both, as sysfs shows them
  * @port_num: port of the device
  * @state_lock: innermost lock, taken in any context
- * @con_lock: serializes setting up connections, guards @cons, @nr_accepted,
- *	@mem_pages and @stats_base until the closing work is alone with them
- * @nr_cons: connections that the client announced
- * @nr_accepted: connections that were accepted
- * @cons: the connections by cid, NULL before they are requested
- * @info_req: buffer for the client's first message
- * @info_req_dma: its DMA address, 0 if it isn't mapped
- * @info_req_cqe: handles its arrival
- * @info_rsp: the answer
- * @info_rsp_len: its length
- * @info_rsp_dma: its DMA address, 0 if it isn't mapped
- * @setup_cqe: handles the end of work requests that @info_work waits for
- * @setup_busy: that hasn't come yet
- * @setup_timeout: ends a path whose handshake doesn't
- * @info_work: does what the client's first message asks for
+ * @state: see enum rtrs_srv_state; written under @state_lock
  * @close_work: takes the path down; queued once, by the change of @state
- * @stats_base: sums of @stats when they were last reset
- * @kobj: its folder in sysfs; its count keeps the path alive for those who
- *	looked it up under rtrs_srv_lock
- * @released: @kobj is no more
+ * @conns: its connections
+ * @mem: its memory
+ * @ios: its requests
+ * @fence: fencing
+ * @setup: its handshake
+ * @sysfs: its directory
  *
  * Owned by its closing work, which frees it.
  */
 struct rtrs_srv_path {
 	struct rtrs_path path;
 	struct rtrs_srv_sess *sess;
-	enum rtrs_srv_state state;
-	void *ios;
-	size_t io_size;
-	struct percpu_ref ios_ref;
-	struct completion ios_done;
-	struct rtrs_srv_stats __percpu *stats;
-	struct rtrs_msg_rkey_rsp *rkeys;
-	u64 rkeys_dma;
-	unsigned long mem_pages;
-	struct page **chunks;
-	struct ib_mr **mrs;
-	u32 nr_mrs;
-	u32 nr_mapped;
-
 	struct list_head entry;
+
 	uuid_t uuid;
 	u16 recon_cnt;
 	u32 features;
 	u32 path_id;
-	u32 fence_id;
-	struct work_struct fence_work;
-	bool dead;
-	bool named;
 	struct rtrs_addr addr;
 	char addr_str[RTRS_PATH_STR_LEN];
 	u32 port_num;
 
 	spinlock_t state_lock; /* state */
-	struct mutex con_lock; /* cons, nr_accepted, mem_pages, stats_base */
-	u32 nr_cons;
-	u32 nr_accepted;
-	struct rtrs_srv_con **cons;
-
-	struct rtrs_info_req *info_req;
-	u64 info_req_dma;
-	struct ib_cqe info_req_cqe;
-	struct rtrs_info_rsp *info_rsp;
-	size_t info_rsp_len;
-	u64 info_rsp_dma;
-	struct ib_cqe setup_cqe;
-	bool setup_busy;
-
-	struct delayed_work setup_timeout;
-	struct work_struct info_work;
+	enum rtrs_srv_state state;
 	struct work_struct close_work;
 
-	struct rtrs_srv_stats stats_base;
-	struct kobject kobj;
-	struct completion released;
+	struct rtrs_srv_conns conns;
+	struct rtrs_srv_mem mem;
+	struct rtrs_srv_ios ios;
+	struct rtrs_srv_fence fence;
+	struct rtrs_srv_setup setup;
+	struct rtrs_srv_path_sysfs sysfs;
 };
 
 /**
@@ -326,7 +384,7 @@ struct rtrs_srv_con {
 };
 
 /**
- * enum rtrs_srv_io_stage - what a request in hand waits for
+ * enum rtrs_srv_io_stage - what a request waits for
  * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue for all it will need; or
  *	there is no request
  * @RTRS_SRV_IO_INVALIDATE: its chunk's key to be invalid
@@ -341,7 +399,7 @@ enum rtrs_srv_io_stage {
 /**
  * struct rtrs_srv_io - a slot of a path, and the request in it
  * @stage: what it waits for
- * @con: where it came
+ * @con: connection that it came on
  * @mr: the chunk's own memory region, NULL without always_invalidate
  * @dma: the chunk's address for the path's device
  * @slot: the slot
@@ -355,7 +413,7 @@ enum rtrs_srv_io_stage {
  * @pending: in the connection's list
  * @op: what the upper layer sees; its own part follows this struct
  *
- * In the array of its path. Belongs to who holds the session's slot with it, see
+ * In the array of its path. Owned by the holder of the session's slot, see
  * rtrs_srv_slot_take().
  */
 struct rtrs_srv_io {
@@ -421,7 +479,7 @@ rtrs_srv_path_state(const struct rtrs_srv_path *path)
 static inline struct rtrs_srv_io *
 rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
 {
-	return path->ios + slot * path->io_size;
+	return path->ios.mem + slot * path->ios.size;
 }
 
 /* state.c */

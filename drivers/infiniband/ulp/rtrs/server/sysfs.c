@@ -16,7 +16,7 @@ static struct class rtrs_srv_class = {
 
 static struct rtrs_srv_path *to_path(struct kobject *kobj)
 {
-	return container_of(kobj, struct rtrs_srv_path, kobj);
+	return container_of(kobj, struct rtrs_srv_path, sysfs.kobj);
 }
 
 static ssize_t disconnect_show(struct kobject *kobj,
@@ -100,7 +100,7 @@ static void rtrs_srv_sum_stats(const struct rtrs_srv_path *path,
 
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu) {
-		s = per_cpu_ptr(path->stats, cpu);
+		s = per_cpu_ptr(path->ios.stats, cpu);
 		sum->reads += READ_ONCE(s->reads);
 		sum->read_bytes += READ_ONCE(s->read_bytes);
 		sum->writes += READ_ONCE(s->writes);
@@ -116,9 +116,9 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr,
 	struct rtrs_srv_stats base, sum;
 	s64 inflight;
 
-	mutex_lock(&path->con_lock);
-	base = path->stats_base;
-	mutex_unlock(&path->con_lock);
+	mutex_lock(&path->sysfs.stats_lock);
+	base = path->sysfs.stats_base;
+	mutex_unlock(&path->sysfs.stats_lock);
 	rtrs_srv_sum_stats(path, &sum);
 	/* The sums aren't of one moment. */
 	inflight = max_t(s64, sum.reads + sum.writes - sum.done, 0);
@@ -145,9 +145,9 @@ static ssize_t reset_all_store(struct kobject *kobj,
 
 	if (!sysfs_streq(buf, "1"))
 		return -EINVAL;
-	mutex_lock(&path->con_lock);
-	rtrs_srv_sum_stats(path, &path->stats_base);
-	mutex_unlock(&path->con_lock);
+	mutex_lock(&path->sysfs.stats_lock);
+	rtrs_srv_sum_stats(path, &path->sysfs.stats_base);
+	mutex_unlock(&path->sysfs.stats_lock);
 	return count;
 }
 
@@ -172,7 +172,7 @@ static const struct attribute_group *rtrs_srv_path_groups[] = {
 
 static void rtrs_srv_path_released(struct kobject *kobj)
 {
-	complete(&to_path(kobj)->released);
+	complete(&to_path(kobj)->sysfs.released);
 }
 
 /* Its release only tells the closing work that the path may be freed. */
@@ -233,7 +233,7 @@ void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
  */
 int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
 {
-	return kobject_add(&path->kobj, path->sess->paths_dir, "%s",
+	return kobject_add(&path->sysfs.kobj, path->sess->paths_dir, "%s",
 			   path->addr_str);
 }
 
@@ -247,10 +247,10 @@ int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
  */
 void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path)
 {
-	if (path->kobj.state_in_sysfs)
-		kobject_del(&path->kobj);
+	if (path->sysfs.kobj.state_in_sysfs)
+		kobject_del(&path->sysfs.kobj);
 	mutex_lock(&rtrs_srv_lock);
-	path->named = false;
+	path->sysfs.named = false;
 	mutex_unlock(&rtrs_srv_lock);
 	rtrs_srv_changed();
 }
