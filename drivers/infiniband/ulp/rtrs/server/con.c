@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections: taken into a path, given a queue pair and receives, accepted; and
- * what the connection manager has to say about them later.
+ * Connections: added to a path, given a queue pair and receives, and accepted.
+ * Later events of the connection manager end the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,7 +87,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH;
 	} else {
-		/* Heartbeats don't wait for what disks do to the other CQs. */
+		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
 		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max);
 		/* One is for the client's first message. */
@@ -102,7 +102,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	return rtrs_con_create_qp(&con->con, &params);
 }
 
-/* Nobody asks for the end of a path's connection but the path. */
+/* Only the path itself disconnects; everything that comes here ends it. */
 static int rtrs_srv_con_event(struct rdma_cm_id *id,
 			      struct rdma_cm_event *event)
 {
@@ -116,7 +116,7 @@ static int rtrs_srv_con_event(struct rdma_cm_id *id,
 		rtrs_srv_path_error(&con->path->path, 0, "the client disconnected");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		rtrs_srv_path_error(&con->path->path, -ENODEV, "the device goes");
+		rtrs_srv_path_error(&con->path->path, -ENODEV, "its RDMA device is being removed");
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_CONNECT_ERROR:

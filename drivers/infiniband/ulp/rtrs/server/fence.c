@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Fencing: the client has given up a path, and asks over another one of the session
- * to be told when it is dead, so that it can repeat elsewhere what was in flight
- * there. The path is ended as for any other reason. Nobody waits for that: a path
- * keeps in mind which one its client asks for, and that one's closing work looks
- * who does, once it has made sure that
+ * (FENCE) to be told when it is dead (FENCED), so that it can repeat elsewhere the
+ * requests that were in flight there.
  *
- * - its queue pairs are in the error state and drained, so that whatever the network
- *   still delivers is not taken;
- * - each request that was taken is finished, and its slot free.
+ * The path is ended as for any other reason, and nothing waits for it meanwhile: the
+ * asking path remembers the id, and the closing work of the path with that id answers
+ * once
  *
- * So two paths whose client has them fence each other just end, and a path that ends
- * with a question open drops it.
+ * - its queue pairs are in the error state and drained, so that packets that the
+ *   network still delivers are dropped;
+ * - each request that came on it is finished, and its slot free.
  *
- * A path that isn't in the session's list is dead: it leaves after that, and a session
- * without paths is never found again: its client gets another one, but no INFO_RSP
- * there before this one is gone. A path whose connection request comes only after
- * the question isn't known yet, but can do no harm either: a request is taken only
- * after INFO_RSP was on its way, for which all of the path's connections must have
- * been there. A client that has had no INFO_RSP of a path has sent nothing there
- * that it could repeat.
+ * Two paths whose client has them fence each other just end: a path that ends drops
+ * the FENCE that came on it.
+ *
+ * An id that is not found in the session is dead as well:
+ *
+ * - A path that has left the list has finished all of the above. A session without
+ *   paths is never found again: its client gets a new session, and no INFO_RSP there
+ *   before the old one is gone.
+ * - A path whose connection request comes after the FENCE can't harm: requests are
+ *   taken only after INFO_RSP, for which all of the path's connections have to be
+ *   there, and a client that had no INFO_RSP has sent no request that it could repeat.
  */
 #include "srv.h"
 #include "trace.h"
@@ -43,7 +46,7 @@ struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id)
 	return NULL;
 }
 
-/* @path has an open question, so its connection 0 isn't drained yet. */
+/* A FENCE is open on @path, so its connection 0 isn't drained yet. */
 static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 {
 	u32 id = path->fence.target;
@@ -58,8 +61,8 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_fence_work() - end the path that is asked for, or say that it is dead
- * @work: in the path that the question came on
+ * rtrs_srv_fence_work() - end the path that a FENCE names, or answer if it is dead
+ * @work: in the path that the FENCE came on
  */
 void rtrs_srv_fence_work(struct work_struct *work)
 {
@@ -88,7 +91,7 @@ void rtrs_srv_fence_work(struct work_struct *work)
  * @id: of the path that is to end
  *
  * Context: handler of a receive's completion, on a connected path.
- * Return: false if a client would never do that.
+ * Return: false if that breaks the protocol.
  */
 bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 {
@@ -101,13 +104,13 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 	if (cmpxchg(&path->fence.target, 0, id))
 		return false;
 	trace_rtrs_srv_fence(path, id);
-	/* Not where paths are set up: those may wait for others, for long. */
+	/* Not on the queue that sets paths up, where work may wait for long. */
 	queue_work(system_unbound_wq, &path->fence.work);
 	return true;
 }
 
 /**
- * rtrs_srv_fence_drop() - drop the question that is open on a path, if one is
+ * rtrs_srv_fence_drop() - drop the FENCE that is open on a path, if one is
  * @path: a path that is closing; it receives nothing any more
  *
  * Context: the path's closing work.
@@ -121,8 +124,8 @@ void rtrs_srv_fence_drop(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_fence_done() - a path is dead: tell those who ask for it
- * @path: the path; it takes nothing any more, and no request is in hand
+ * rtrs_srv_fence_done() - a path is dead: answer the FENCE that names it
+ * @path: the path; it takes nothing any more, and all its requests are finished
  *
  * Context: the path's closing work.
  */

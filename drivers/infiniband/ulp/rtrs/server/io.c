@@ -75,7 +75,7 @@ static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 	rtrs_srv_slot_release(io);
 }
 
-/* There is nobody to answer any more. */
+/* The path is closing: finish without an answer. */
 static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
@@ -253,9 +253,9 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 		list_add_tail(&io->pending, &con->pending);
 		spin_unlock_irqrestore(&con->pend_lock, flags);
 		/*
-		 * Room may have come free before @io was in the list. Who gave
-		 * it held sq_lock, and so do we in here: either we see the
-		 * room, or the giver sees the list.
+		 * Room may have come free before @io was in the list. It is
+		 * given under sq_lock, which is taken in here, too: either we
+		 * see the room, or the giver sees the list.
 		 */
 		rtrs_srv_sq_room(&con->con);
 	}
@@ -298,7 +298,7 @@ void rtrs_srv_resume_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_con_drop_pending() - drop what waits for room, let nothing wait
+ * rtrs_srv_con_drop_pending() - drop requests that wait for room, now and later
  * @con: a connection of a path that is closing
  *
  * Context: the path's closing work.
@@ -344,7 +344,7 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_answer_err() - the errno of an answer
- * @err: what the upper layer has to say
+ * @err: the upper layer's errno
  *
  * Return: the same, or -EIO if that doesn't fit: some of the kernel's own errnos.
  */
@@ -422,8 +422,7 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
  * Each byte of the chunk is read once, as the client may be able to change it at
  * any time.
  *
- * Return: 0, -EINVAL to be answered, or -EPROTO if there is no telling what this
- * is.
+ * Return: 0, -EINVAL to be answered, or -EPROTO if it is no valid message.
  */
 VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 {
@@ -472,7 +471,7 @@ static void rtrs_srv_count(const struct rtrs_srv_path *path,
 	}
 }
 
-/* The client can't use the chunk any more, if that is to be so. */
+/* By now the client can't reach the chunk, if always_invalidate is set. */
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;

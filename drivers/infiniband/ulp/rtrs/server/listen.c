@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Listening, and what becomes of a connection request.
+ * Listening, and handling connection requests.
  *
  * The handler of a request owns the new cm_id until rtrs_srv_con_add() has given
  * it to a path. Before that, an error is told to the client and handed to the
@@ -58,7 +58,7 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 	struct rtrs_srv_path *path;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	/* One that was connected anew may still be there from before: the last counts. */
+	/* Of several incarnations of a path, the last one counts. */
 	list_for_each_entry_reverse(path, &sess->paths, entry)
 		if (uuid_equal(&path->uuid, uuid))
 			return path;
@@ -70,7 +70,7 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
  * @path: the path
  * @req: the request, a valid one for this path
  *
- * Return: 0; -ESTALE if the client connects the path anew, so it has given up the
+ * Return: 0; -ESTALE if the client reconnects the path, so it has given up the
  * one that is there; -EBUSY if the request is for one before, or once more for
  * connection 0; -EINVAL if it tells another number of connections, other features
  * or another id.
@@ -99,7 +99,7 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 	struct rtrs_srv_path *other;
 	unsigned int nr = 0;
 
-	rtrs_srv_path_error(&path->path, -ECONNRESET, "the client connects it anew");
+	rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
 	list_for_each_entry(other, &path->sess->paths, entry)
 		nr += uuid_equal(&other->uuid, &path->uuid);
 	return nr < RTRS_SRV_MAX_ENDING ? 0 : -EBUSY;
@@ -316,7 +316,7 @@ EXPORT_SYMBOL_GPL(rtrs_srv_open);
  * rtrs_srv_close() - end all sessions and listen no more
  * @srv: from rtrs_srv_open()
  *
- * Waits for the upper layer to complete the requests that it has in hand. On
+ * Waits for the upper layer to complete the requests that it has. On
  * return ->sess_down() has been called for every session.
  *
  * Context: process, may sleep; the caller holds nothing that the upper layer's

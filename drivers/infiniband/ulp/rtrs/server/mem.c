@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory: what each path of a session needs to let the client write to it. A path
- * has chunks of its own, and its own keys. If a path dies with requests in hand, the
- * client uses their slots again on another path while the disk here still reads and
- * writes the chunks of the dead one, so it must not reach those.
+ * Memory: the chunks of a path, where the client writes its requests, their memory
+ * regions and keys; and the limit to the memory of all clients.
+ *
+ * Each path has chunks of its own. If a path dies with requests at the disk, the
+ * client uses their slots again on another path while the disk still reads and writes
+ * the chunks of the dead one, so it must not be able to reach those.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,9 +39,8 @@ static unsigned long rtrs_srv_mem_max(void)
  * @path: the path; rtrs_srv_mem_uncharge() gives back all that it took
  * @bytes: how much, about
  *
- * Anybody who can reach us can ask for paths and connections, and each takes memory
- * that can't be reclaimed. So there is a limit to all of it, rather than the
- * machine's end.
+ * Every peer can request paths and connections, and each takes memory that can't be
+ * reclaimed. A limit keeps them from taking all that the machine has.
  *
  * Context: under the path's con_lock.
  * Return: 0 or -ENOMEM.
@@ -309,7 +310,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_mem_free() - undo rtrs_srv_mem_setup(), as far as it came
- * @path: a path without requests in hand, its connections drained
+ * @path: a path whose requests are finished, its connections drained
  */
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {

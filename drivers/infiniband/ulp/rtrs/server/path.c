@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The life of a path: its beginning, its states, and its end.
+ * The life of a path: creation, and the closing work that takes it down.
  *
- * In the end, first nothing new comes in, then what is in hand ends, then what
- * the hardware could still use goes, and the cm_ids go last, since the removal
- * of an RDMA device waits for them and for nothing else.
+ * Order of closing: nothing new comes in; all requests are finished; nothing is left
+ * that the hardware could use; the cm_ids go last, since the removal of an RDMA
+ * device waits for them and for nothing else.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -89,7 +89,7 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	rtrs_hb_stop(&path->path);
 }
 
-/* Wait until no request is in hand. */
+/* Wait until all requests are finished. */
 static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
 {
 	u32 i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What comes in: receives are posted, and what they take is handed to heartbeats,
- * requests or fences.
+ * Receives: posted, and their completions dispatched by immediate value to heartbeats,
+ * requests and fencing.
  */
 #include "srv.h"
 
@@ -22,7 +22,7 @@ u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
 			    RTRS_SRV_RECV_BATCH - 1, RTRS_SRV_RECV_BATCH);
 }
 
-/* Make up for a receive that was taken. */
+/* Called for each receive that completed; posts them in batches. */
 static int rtrs_srv_recv_again(struct rtrs_srv_con *con)
 {
 	if (++con->recv_used < RTRS_SRV_RECV_BATCH)
@@ -31,7 +31,6 @@ static int rtrs_srv_recv_again(struct rtrs_srv_con *con)
 	return ib_post_recv(con->con.cm_id->qp, con->recv_wr, NULL);
 }
 
-/* Something came in. */
 static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_con *con = container_of(wc->wr_cqe,

@@ -25,9 +25,9 @@ MODULE_PARM_DESC(sess_queue_depth,
 static bool rtrs_srv_always_invalidate = true;
 module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
-		 "Keep clients from changing a chunk while a request is in hand (default Y)");
+		 "Keep clients from changing a chunk while its request is processed (default Y)");
 
-/* Of all upper layers, since a name is a folder in sysfs. */
+/* Of all upper layers, since names are directories in sysfs. */
 static LIST_HEAD(rtrs_srv_sessions);
 /**
  * rtrs_srv_check_params() - check the module's parameters
@@ -59,7 +59,7 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
 	return 0;
 }
 
-/* Has it a path that isn't on its way out? */
+/* Has it a path that isn't closing? */
 static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
 {
 	struct rtrs_srv_path *path;
@@ -74,11 +74,10 @@ static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
  * rtrs_srv_sess_find() - look a session up
  * @srv: where it came in
  * @uuid: its uuid
- * @may_create: whether the client takes the session for lost, unless another of its paths
- *	is faster than this one
+ * @may_create: the client has no path in the session, and may create one
  *
- * A client that takes it for lost takes it that what was open there is closed. So it
- * gets one whose paths are all on their way out only if it doesn't.
+ * A client with no path assumes that its devices are closed, so it is never given a
+ * session whose paths are all closing.
  *
  * Context: under rtrs_srv_lock.
  * Return: the session, or NULL; one without paths can't be found any more.
@@ -178,7 +177,7 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	kfree(sess);
 }
 
-/* -EAGAIN: a session of that name, or of the same uuid, is on its way out. */
+/* -EAGAIN: a session of that name, or of the same uuid, is closing. */
 static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
 {
 	struct rtrs_srv_sess *other;
@@ -188,7 +187,7 @@ static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
 	list_for_each_entry(other, &rtrs_srv_sessions, entry) {
 		if (other == sess)
 			continue;
-		/* Its fences are for this one to settle. */
+		/* Its paths must be dead before this one takes requests, see fence.c. */
 		if (other->srv == sess->srv &&
 		    uuid_equal(&other->uuid, &sess->uuid))
 			return -EAGAIN;
@@ -203,9 +202,9 @@ static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
  * @path: the path, about to be set up
  * @other: another one of its session
  *
- * For its folder in sysfs, if that is to have the same name. A client without fencing
- * sends again, as soon as a path is up, what was in flight on the one before; so that
- * one has to be gone altogether.
+ * It does if its directory in sysfs is to have the same name. A client without fencing
+ * repeats requests as soon as a path is up, so the path's earlier incarnation has to be
+ * gone altogether.
  *
  * Context: under rtrs_srv_lock.
  * Return: true if so.
@@ -223,8 +222,8 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 }
 
 /*
- * -EAGAIN: a path is in the way, and on its way out. If it isn't yet, it is now: a
- * client has one path between two addresses, so it must have given up the other one.
+ * -EAGAIN: a path is in the way, and closing by now: a client has one path between two
+ * addresses, so it must have given up the other one.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 {
@@ -234,7 +233,7 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 		if (other == path || !rtrs_srv_in_the_way(path, other))
 			continue;
 		rtrs_srv_path_error(&other->path, -ECONNRESET,
-				    "the client connects anew between these addresses");
+				    "the client has a new path between these addresses");
 		return -EAGAIN;
 	}
 	return 0;
@@ -246,7 +245,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 	int ret;
 
 	mutex_lock(&rtrs_srv_lock);
-	/* Also if the path that takes its place is there by now. */
+	/* Even if its next incarnation exists by now. */
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
 	if (!ret)
 		ret = rtrs_srv_check_name(sess, name);
@@ -265,8 +264,8 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  * @path: the path
  * @name: the session's name, a valid one
  *
- * A client that went away and comes back at once may meet what is left of its
- * old session or path; so what of those stands in its way is waited for.
+ * A client that went away and comes back at once may meet the rest of its old session
+ * or path, so this waits for their end.
  *
  * Context: process, may sleep until the path is closing.
  * Return: 0; -EEXIST if another session has the name, -EINVAL if the session has
@@ -291,8 +290,8 @@ int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
  * rtrs_srv_sess_up() - make a path's session ready for requests, if it isn't
  * @path: a path that has claimed the session's name
  *
- * What was set up when an error is met stays until the session goes, or another
- * path has more luck.
+ * After an error, the parts that were set up stay for the session's next path, or its
+ * end.
  *
  * Context: process, may sleep.
  * Return: 0 or a negative errno.
@@ -346,7 +345,7 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	if (!last)
 		return;
 
-	/* Nobody can find the session any more. */
+	/* The session can't be found any more. */
 	if (sess->up)
 		sess->srv->ops->sess_down(sess, sess->priv);
 	rtrs_srv_sysfs_del_sess(sess);
@@ -378,7 +377,7 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
 }
 
 /**
- * rtrs_srv_sess_name() - how a session is called
+ * rtrs_srv_sess_name() - the name of a session
  * @sess: a session that is up
  *
  * Context: any.
@@ -395,7 +394,7 @@ EXPORT_SYMBOL_GPL(rtrs_srv_sess_name);
  * @sess: a session that is up
  *
  * Context: any.
- * Return: the most requests that a path of the session can have in hand.
+ * Return: the most requests that a path of the session can have at a time.
  */
 u32 rtrs_srv_sess_depth(const struct rtrs_srv_sess *sess)
 {

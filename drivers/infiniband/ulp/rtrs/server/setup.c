@@ -81,7 +81,7 @@ static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_setup_free() - free what the handshake left behind
+ * rtrs_srv_setup_free() - free the handshake's buffers
  * @path: a path whose connections are drained
  */
 void rtrs_srv_setup_free(struct rtrs_srv_path *path)
@@ -168,7 +168,7 @@ int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 	return rtrs_name_valid(req->name) ? 0 : -EINVAL;
 }
 
-/* Take the session's name, if all is there that the client announced. */
+/* Take the session's name, if all announced connections are there. */
 static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 {
 	const struct rtrs_info_req *req = path->setup.req;
@@ -194,7 +194,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 					    ERR_PTR(ret));
 		return ret;
 	}
-	/* A message that is printed meanwhile may show some of both. */
+	/* A message that is printed at the same time may show a mix of both names. */
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
 		 path->addr_str);
 	return 0;
@@ -288,16 +288,16 @@ static int rtrs_srv_setup(struct rtrs_srv_path *path)
 		return ret;
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
-	/* First, as a client that doesn't take the answer must be noticed. */
+	/* Before the answer: a client that doesn't take it has to be noticed. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);
 }
 
 /**
- * rtrs_srv_info_work() - do what the client's first message asks for
+ * rtrs_srv_info_work() - set a path up, as its client has asked for by INFO_REQ
  * @work: in the path; queued once, by the arrival of that message
  *
- * On errors, what is done stays for the path's closing work to undo.
+ * After an error, the path's closing work undoes the parts that were done.
  */
 void rtrs_srv_info_work(struct work_struct *work)
 {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who holds a slot. A slot is in one request's hand at a time, whatever path that
- * came on. When a path dies with requests in hand, its client may use their slots
- * again on another path, to repeat them or for something else, long before the disk
- * here has done with the old ones. Such a request waits until the old one is
- * finished, so that what is repeated can't be overtaken by what it repeats.
+ * Slots. A slot is held by one request at a time, on whatever path that came. When a
+ * path dies with requests at the disk, its client may use their slots again on another
+ * path, to repeat them or for new requests, long before the disk here has finished the
+ * old ones. Such a request waits for the old one, so that a repeated request never runs
+ * beside the one that it repeats.
  *
- * A slot's holder is taken and given back by one cmpxchg() each, unless somebody
- * waits for it.
+ * Taking and giving back a slot is one cmpxchg() each, unless a request waits for it.
  */
 #include <linux/slab.h>
 
 #include "srv.h"
 
-/* In a holder: somebody waits, so giving back takes the lock. */
+/* In a holder: a request waits, so giving back takes the lock. */
 #define RTRS_SRV_SLOT_AWAITED	1UL
 
 /**
@@ -83,7 +82,7 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 	lockdep_assert_held(&sess->slots.lock);
 	if (slot->waiter == io)
 		return -EPROTO;
-	/* The client has given up the path of who waits, if it is here again. */
+	/* A second waiter: the client abandoned the first one's path. */
 	*evicted = slot->waiter;
 	slot->waiter = NULL;
 	do {
@@ -110,7 +109,8 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
  *
  * Context: any.
  * Return: 0 if the slot is the request's; -EINPROGRESS if it waits for it,
- * rtrs_srv_io_begin() is called then; -EPROTO if a client would never do that.
+ * rtrs_srv_io_begin() is called then; -EPROTO if the client uses a slot that it
+ * hasn't had an answer for.
  */
 int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		       u32 off)
@@ -158,7 +158,7 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 	spin_lock_irqsave(&sess->slots.lock, flags);
 	next = slot->waiter;
 	slot->waiter = NULL;
-	/* Who finds it free sees what the last holder did. */
+	/* The next holder sees all that the last one did. */
 	smp_store_release(&slot->holder, (unsigned long)next);
 	if (next) {
 		list_add_tail(&next->pending, &sess->slots.resumed);

@@ -11,9 +11,9 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Guards the list of sessions, what is said to be so in srv.h, and the names. */
+/* Guards the list of sessions, their names, and the fields that srv.h says so of. */
 DEFINE_MUTEX(rtrs_srv_lock);
-/* For all that is waited for here; none of it is frequent. */
+/* For all waiting in this module; none of it is frequent. */
 DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
 /* How often rtrs_srv_changed() was called. */
 atomic_t rtrs_srv_changes = ATOMIC_INIT(0);
@@ -26,7 +26,7 @@ struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
 
 /**
- * rtrs_srv_changed() - wake who waits for a path or a session to change or go
+ * rtrs_srv_changed() - wake all that wait for a change of a path or session
  *
  * Context: any.
  */
@@ -70,7 +70,7 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 
 /**
  * rtrs_srv_path_move() - let something happen to a path
- * @path: the path; the caller's context is one that its closing work waits for
+ * @path: the path; the closing work waits for the caller's context
  * @event: what happens
  *
  * The only place where a path's state changes.

@@ -25,7 +25,7 @@ static ssize_t disconnect_show(struct kobject *kobj,
 	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
 }
 
-/* Asks only, as the path's closing work waits for us. */
+/* Doesn't wait: the path's closing work waits for writers of attributes. */
 static ssize_t disconnect_store(struct kobject *kobj,
 				struct kobj_attribute *attr, const char *buf,
 				size_t count)
@@ -183,7 +183,7 @@ const struct kobj_type rtrs_srv_path_ktype = {
 };
 
 /**
- * rtrs_srv_sysfs_add_sess() - make a session's folder, if it isn't there
+ * rtrs_srv_sysfs_add_sess() - make a session's directory, if it isn't there
  * @sess: a session that has its name
  *
  * Context: process, under the session's up_lock.
@@ -225,7 +225,7 @@ void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_sysfs_add_path() - make a path's folder
+ * rtrs_srv_sysfs_add_path() - make a path's directory
  * @path: a path that has claimed it
  *
  * Context: the path's info work.
@@ -238,10 +238,10 @@ int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_sysfs_del_path() - remove a path's folder, if it is there
+ * rtrs_srv_sysfs_del_path() - remove a path's directory, if it is there
  * @path: the path
  *
- * Waits for those who read or write its files.
+ * Waits for readers and writers of its attributes.
  *
  * Context: the path's closing work.
  */
