@@ -57,16 +57,27 @@ serve_again() { on "${1:-server}" "rdma_here; load_server_here $server_modules";
 # ---- writers ----
 
 declare -A writers
-# writer NAME FILE [FIO OPTION...]: writes and verifies until writers_unharmed
+# writer NAME FILE [FIO OPTION...]: writes and verifies until writers_unharmed. That a block
+# is the newest one fio sees only if all blocks of the job are of one size. --name=... begins
+# another job, which has the default of all but name and file.
 writer()
 {
 	local name=$1 file=$2
 	shift 2
-	fio --name="$name" --filename="$file" --direct=1 --ioengine=libaio --rw=randwrite \
+	fio --filename="$file" --direct=1 --ioengine=libaio --rw=randwrite \
 		--bs=4k --iodepth=4 --size=4m --randrepeat=0 --verify=crc32c \
 		--verify_fatal=1 --do_verify=1 --verify_backlog=64 --loops=1000000 \
-		--group_reporting "$@" >"/tmp/$name.out" 2>&1 &
+		--exitall_on_error=1 --group_reporting --name="$name" "$@" \
+		>"/tmp/$name.out" 2>&1 &
 	writers[$name]=$!
+}
+
+# raw_writer NAME DEVICE [FIO OPTION...]: the same in blocks of three sizes, each in a part
+# of the device of 16 MB or more that is its own
+raw_writer()
+{
+	writer "$1" "$2" "${@:3}" --bs=4k --name="$1-16k" "${@:3}" --bs=16k --offset=4m \
+		--name="$1-64k" "${@:3}" --bs=64k --offset=8m
 }
 
 # paths: what can be seen of all
@@ -132,7 +143,7 @@ two_disks()
 
 writers_on()
 {
-	writer raw "$raw" --bssplit=4k/60:16k/20:64k/20
+	raw_writer raw "$raw" --iodepth=2
 	writer fs /mnt/file --fsync=32
 	goes_on "$raw"
 	goes_on "$fs"

@@ -68,7 +68,7 @@ dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 soon
 base="ip:192.168.101.1"
 rm -f /tmp/enough /tmp/wrong /tmp/each
-writer raw "$dev" --bssplit=4k/60:16k/20:64k/20 --iodepth=16
+raw_writer raw "$dev" --iodepth=6
 goes_on "$dev"
 
 pids=()
