@@ -25,7 +25,7 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 MODULES ?= ours
 # The kernel that they run on: Debian's (stock), or one with the checkers on (debug).
 KERNEL ?= stock
-export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED
+export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
 	bench check print-kdir
@@ -58,6 +58,7 @@ help:
 	@echo 'make demo-shell       the same, then a shell on the client'
 	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
 	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first'
+	@echo '  ONCE=1              those for which this kernel is enough'
 	@echo '  ROUNDS=50           how often those do the same that do it several times'
 	@echo 'make soak SOAK=60     these for an hour in all, in turn'
 	@echo 'make kunit            the unit tests alone, on the debug kernel'

@@ -6,7 +6,6 @@
 # Modules: ours
 # Guests: 3
 # Time: 180
-# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -7,7 +7,6 @@
 # Guests: 2
 # Time: 150
 # Rounds: 1
-# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 up

@@ -3,6 +3,8 @@
 #
 # The in-tree server knows no fencing: cut, failover and reconnect work with it as well,
 # after the wait that stands for it; in both of its modes.
+#
+# On the stock kernel alone: checkers would tell of the in-tree driver, too.
 # Modules: ours
 # Sets: intree
 # Guests: 2

@@ -7,7 +7,6 @@
 # Modules: ours
 # Guests: 2
 # Time: 150
-# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 up

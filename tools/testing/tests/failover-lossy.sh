@@ -7,7 +7,7 @@
 # Guests: 2
 # Time: 200
 # Rounds: 1
-# Kernel: stock
+# Once: stock
 
 . "$RIG_DIR/steps/stale.sh"
 

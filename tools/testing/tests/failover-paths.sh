@@ -7,6 +7,7 @@
 # Modules: ours
 # Time: 180
 # Rounds: 12
+# Once: both
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -3,6 +3,9 @@
 #
 # The server's power goes while it is written to; it comes back, with its module and its
 # volumes: the client goes on by itself, and finds what it was told is written.
+#
+# On the stock kernel alone: a kernel whose power goes can't be asked for leaks, and what
+# the client does is what it does in failover-frozen on the debug kernel.
 # Modules: ours
 # Guests: 2
 # Time: 180

@@ -3,11 +3,14 @@
 #
 # With a heartbeat of 200 ms of which three may be missed, I/O runs on the other path
 # within 1.5 s of a cut that nobody is told of: so long takes the slowest request at most.
+#
+# On the stock kernel alone, as it is about time, which the debug kernel's checkers take.
 # Modules: ours
 # Guests: 2
 # Kernel: stock
 # Time: 100
 # Rounds: 2
+# Alone: yes
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -4,6 +4,8 @@
 # A write that was held up in the network, and repeated over another path, doesn't come
 # back to destroy what was written after it: in no round with fencing; without it it does,
 # or this would test nothing. So with one that the server's disk holds up.
+#
+# On the stock kernel alone, as its moments are chosen for that kernel's speed.
 # Modules: ours
 # Guests: 2
 # Time: 150

@@ -5,7 +5,9 @@
 # Sets: intree
 # Guests: 2
 # Time: 360
+# Once: stock
 
+# shellcheck disable=SC2034
 server_modules=intree
 . "$RIG_DIR/steps/interop.sh"
 interop

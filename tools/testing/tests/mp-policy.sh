@@ -3,6 +3,8 @@
 #
 # mp_policy: how it reads and what it takes, and where I/O goes with each: round-robin
 # shares it out, min-inflight and min-latency keep off a path that is slow.
+#
+# On the stock kernel alone, as it is about time, which the debug kernel's checkers take.
 # Modules: ours
 # Guests: 2
 # Time: 120

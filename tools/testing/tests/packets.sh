@@ -6,6 +6,8 @@
 # Sets: intree
 # Modules: ours
 # Time: 240
+# Once: stock
+# Alone: yes
 
 . "$RIG_DIR/steps/bench.sh"
 for what in ours-Y intree-Y ours-N intree-N; do

@@ -5,6 +5,7 @@
 # paths, which are all used.
 # Modules: ours
 # Time: 90
+# Once: stock
 
 ios_of() { awk '{ print $1 + $3 }' "$1/stats/rdma"; }
 

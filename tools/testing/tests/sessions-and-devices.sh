@@ -4,6 +4,7 @@
 # Two sessions with two devices each, all written and read at once: data arrives where
 # it belongs.
 # Time: 120
+# Once: stock
 
 up
 pids=

@@ -7,6 +7,7 @@
 # survive.
 # Guests: 2
 # Time: 120
+# Once: stock
 
 up
 disk=$(null vol 128)
