@@ -190,10 +190,10 @@ static void rnbd_srv_close_work(struct work_struct *work)
 
 	pr_info_ratelimited("%s: closed %s\n", sess->name, map->path);
 	complete_all(&map->closed);
-	if (atomic_dec_and_test(&sess->nr_maps))
-		wake_up(&sess->idle);
+	/* First, since the session may end after this. */
 	if (map->close_op)
 		rtrs_srv_complete(map->close_op, 0);
+	rnbd_srv_sess_unmapped(sess);
 	kobject_put(&map->kobj);
 }
 

@@ -24,6 +24,21 @@ void rnbd_srv_sess_free(struct kref *kref)
 }
 
 /**
+ * rnbd_srv_sess_unmapped() - drop a reference of a session's nr_maps
+ * @sess: the session; may be gone afterwards, unless the caller holds its kref
+ *
+ * Context: process.
+ */
+void rnbd_srv_sess_unmapped(struct rnbd_srv_sess *sess)
+{
+	if (!atomic_dec_and_test(&sess->nr_maps))
+		return;
+	pr_info_ratelimited("%s: disconnected\n", sess->name);
+	rtrs_srv_sess_down_done(sess->rtrs);
+	kref_put(&sess->kref, rnbd_srv_sess_free);
+}
+
+/**
  * rnbd_srv_map_get() - look up a mapping for I/O
  * @sess: session
  * @id: the device id in the client's message

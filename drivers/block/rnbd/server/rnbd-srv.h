@@ -48,8 +48,9 @@
  * @kref: held by the transport's session and by each mapping
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
- * @nr_maps: mappings whose files aren't closed yet
- * @idle: woken when @nr_maps becomes 0
+ * @rtrs: the transport's session, until @nr_maps is 0
+ * @nr_maps: mappings whose files aren't closed yet, and one until the transport's
+ *	session goes down
  * @ver: major version of the protocol that both sides support
  * @name: the session's name
  */
@@ -57,8 +58,8 @@ struct rnbd_srv_sess {
 	struct kref kref;
 	struct xarray maps;
 	u32 next_id;
+	struct rtrs_srv_sess *rtrs;
 	atomic_t nr_maps;
-	wait_queue_head_t idle;
 	u8 ver;
 	char name[];
 };
@@ -203,6 +204,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 
 /* map.c */
 void rnbd_srv_sess_free(struct kref *kref);
+void rnbd_srv_sess_unmapped(struct rnbd_srv_sess *sess);
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
 void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,

@@ -31,7 +31,9 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 
 	kref_init(&sess->kref);
 	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
-	init_waitqueue_head(&sess->idle);
+	sess->rtrs = rtrs;
+	/* Dropped by rnbd_srv_sess_down(). */
+	atomic_set(&sess->nr_maps, 1);
 	/* Random, so that an id of an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
@@ -44,7 +46,7 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
  * @rtrs: the transport's session
  * @priv: the session
  *
- * Waits until all its mappings are closed.
+ * The transport is told when all its mappings are closed.
  */
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 {
@@ -57,9 +59,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 		rnbd_srv_close(map, NULL);
 	rcu_read_unlock();
 
-	wait_event(sess->idle, !atomic_read(&sess->nr_maps));
-	pr_info_ratelimited("%s: disconnected\n", sess->name);
-	kref_put(&sess->kref, rnbd_srv_sess_free);
+	rnbd_srv_sess_unmapped(sess);
 }
 
 /* What is granted of the features that a client offers. */

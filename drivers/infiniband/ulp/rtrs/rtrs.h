@@ -209,8 +209,10 @@ struct rtrs_srv_op {
  *	one rtrs_srv_complete(), from here or later
  * @sess_up: a session has its first path; what it returns is kept as the priv of
  *	the session's ops. An ERR_PTR() refuses the session. May sleep
- * @sess_down: the session's last path is gone and no op is in hand any more;
- *	never runs beside @request for the same session. May sleep
+ * @sess_down: the session's last path is gone, and all ops are completed. Never runs
+ *	beside @request for the same session. May sleep, but not wait for I/O; when the
+ *	upper layer has done with the session, from here or later, it calls
+ *	rtrs_srv_sess_down_done()
  */
 struct rtrs_srv_ops {
 	size_t op_size;
@@ -222,6 +224,7 @@ struct rtrs_srv_ops {
 struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port);
 void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
+void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);

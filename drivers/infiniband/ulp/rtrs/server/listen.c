@@ -316,8 +316,8 @@ EXPORT_SYMBOL_GPL(rtrs_srv_open);
  * rtrs_srv_close() - end all sessions and listen no more
  * @srv: from rtrs_srv_open()
  *
- * Waits for the upper layer to complete the requests that it has. On
- * return ->sess_down() has been called for every session.
+ * Waits until the upper layer has completed its requests, and called
+ * rtrs_srv_sess_down_done() for every session.
  *
  * Context: process, may sleep; the caller holds nothing that the upper layer's
  * functions need.
@@ -334,7 +334,7 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 
 	rtrs_srv_sess_end_all(srv);
 	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
-	/* Whoever took the last session down has done with @srv after this. */
+	/* The work that freed the last session uses @srv. */
 	flush_workqueue(rtrs_srv_close_wq);
 	kfree(srv);
 }

@@ -39,9 +39,13 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 				    path->path.name, RTRS_SRV_SETUP_MS / 1000);
 }
 
+/* Any context. */
 static void rtrs_srv_ios_released(struct percpu_ref *ref)
 {
-	complete(&container_of(ref, struct rtrs_srv_path, ios.ref)->ios.done);
+	struct rtrs_srv_path *path = container_of(ref, struct rtrs_srv_path,
+						  ios.ref);
+
+	queue_work(rtrs_srv_close_wq, &path->finish_work);
 }
 
 static void rtrs_srv_path_free(struct rtrs_srv_path *path)
@@ -83,32 +87,32 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 		if (path->conns.con[i])
 			rtrs_con_drain_recv(&path->conns.con[i]->con);
 
-	cancel_delayed_work_sync(&path->setup.timeout);
-	cancel_work_sync(&path->setup.work);
+	rtrs_srv_setup_stop(path);
 	rtrs_srv_fence_drop(path);
 	rtrs_hb_stop(&path->path);
 }
 
-/* Wait until all requests are finished. */
-static void rtrs_srv_path_finish_ios(struct rtrs_srv_path *path)
+static void rtrs_srv_path_drain_send(struct rtrs_srv_path *path)
+{
+	u32 i;
+
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rtrs_con_drain_send(&path->conns.con[i]->con);
+}
+
+/* End all requests that the upper layer doesn't have. */
+static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 {
 	u32 i;
 
 	/* Requests that have waited for their slots see the path's state now. */
 	flush_work(&path->sess->slots.resume_work);
-	for (i = 0; i < path->conns.nr; i++) {
-		if (!path->conns.con[i])
-			continue;
-		rtrs_srv_con_drop_pending(path->conns.con[i]);
-		rtrs_con_drain_send(&path->conns.con[i]->con);
-	}
-	rtrs_srv_drop_orphans(path);
-	percpu_ref_kill(&path->ios.ref);
-	wait_for_completion(&path->ios.done);
-	/* The upper layer may have completed requests since. */
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
-			rtrs_con_drain_send(&path->conns.con[i]->con);
+			rtrs_srv_con_drop_pending(path->conns.con[i]);
+	rtrs_srv_path_drain_send(path);
+	rtrs_srv_drop_orphans(path);
 }
 
 static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
@@ -135,7 +139,18 @@ static void rtrs_srv_close_work(struct work_struct *work)
 
 	rtrs_srv_path_stop(path);
 	rtrs_srv_sysfs_del_path(path);
-	rtrs_srv_path_finish_ios(path);
+	rtrs_srv_path_drop_ios(path);
+	/* The end of the last request queues the finish work. */
+	percpu_ref_kill(&path->ios.ref);
+}
+
+static void rtrs_srv_finish_work(struct work_struct *work)
+{
+	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
+						  finish_work);
+
+	/* The upper layer may have completed requests since they were drained. */
+	rtrs_srv_path_drain_send(path);
 	rtrs_srv_fence_done(path);
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
@@ -188,12 +203,13 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	spin_lock_init(&path->state_lock);
 	mutex_init(&path->conns.lock);
 	mutex_init(&path->sysfs.stats_lock);
-	init_completion(&path->ios.done);
 	init_completion(&path->sysfs.released);
 	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
-	INIT_WORK(&path->setup.work, rtrs_srv_info_work);
+	INIT_WORK(&path->setup.work, rtrs_srv_setup_work);
+	INIT_LIST_HEAD(&path->setup.parked);
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
+	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);
 	path->conns.nr = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc(path);
 	if (ret) {

@@ -123,6 +123,34 @@ u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 }
 
 /**
+ * rtrs_srv_sess_discard() - the last of a session
+ * @sess: a session without paths, and without anything set up for one
+ *
+ * Context: under rtrs_srv_lock.
+ */
+void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
+{
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_del(&sess->entry);
+	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
+	rtrs_srv_changed();
+	mutex_destroy(&sess->up_lock);
+	kfree(sess);
+}
+
+static void rtrs_srv_sess_end_work(struct work_struct *work)
+{
+	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
+						  end_work);
+
+	rtrs_srv_sysfs_del_sess(sess);
+	rtrs_srv_slots_free(sess);
+	mutex_lock(&rtrs_srv_lock);
+	rtrs_srv_sess_discard(sess);
+	mutex_unlock(&rtrs_srv_lock);
+}
+
+/**
  * rtrs_srv_sess_create() - make a session
  * @srv: where it came in
  * @uuid: its uuid, not in use but by sessions on their way out
@@ -156,25 +184,10 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	mutex_init(&sess->up_lock);
 	rtrs_srv_slots_init(sess);
 	INIT_WORK(&sess->slots.resume_work, rtrs_srv_resume_work);
+	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
 	return sess;
-}
-
-/**
- * rtrs_srv_sess_discard() - the last of a session
- * @sess: a session without paths, and without anything set up for one
- *
- * Context: under rtrs_srv_lock.
- */
-void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
-{
-	lockdep_assert_held(&rtrs_srv_lock);
-	list_del(&sess->entry);
-	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
-	rtrs_srv_changed();
-	mutex_destroy(&sess->up_lock);
-	kfree(sess);
 }
 
 /* -EAGAIN: a session of that name, or of the same uuid, is closing. */
@@ -265,25 +278,22 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  * @name: the session's name, a valid one
  *
  * A client that went away and comes back at once may meet the rest of its old session
- * or path, so this waits for their end.
+ * or path.
  *
- * Context: process, may sleep until the path is closing.
- * Return: 0; -EEXIST if another session has the name, -EINVAL if the session has
- * another name, -ECONNABORTED.
+ * Context: the path's setup work.
+ * Return: 0; -EAGAIN if the rest of an old session or path is in the way, and the setup
+ * work is queued again when something has changed; -EEXIST if another session has the
+ * name; -EINVAL if the session has another name; -ECONNABORTED.
  */
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 {
-	int changes, ret;
+	int ret;
 
-	for (;;) {
-		/* What changes after this, the end of @path too, wakes us. */
-		changes = atomic_read_acquire(&rtrs_srv_changes);
-		ret = rtrs_srv_try_claim(path, name);
-		if (ret != -EAGAIN)
-			return ret;
-		wait_event(rtrs_srv_wait,
-			   atomic_read(&rtrs_srv_changes) != changes);
-	}
+	rtrs_srv_setup_park(path);
+	ret = rtrs_srv_try_claim(path, name);
+	if (ret != -EAGAIN)
+		rtrs_srv_setup_unpark(path);
+	return ret;
 }
 
 /**
@@ -324,10 +334,23 @@ unlock:
 }
 
 /**
+ * rtrs_srv_sess_down_done() - the upper layer has done with a session
+ * @sess: a session for which rtrs_srv_ops.sess_down() has been called; not the upper
+ *	layer's any more
+ *
+ * Context: any.
+ */
+void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess)
+{
+	queue_work(rtrs_srv_close_wq, &sess->end_work);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_sess_down_done);
+
+/**
  * rtrs_srv_sess_leave() - part a path from its session
  * @path: the path; nothing of it can reach the session any more
  *
- * With the last path goes the session.
+ * The session ends with its last path.
  *
  * Context: the path's closing work.
  */
@@ -348,11 +371,8 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	/* The session can't be found any more. */
 	if (sess->up)
 		sess->srv->ops->sess_down(sess, sess->priv);
-	rtrs_srv_sysfs_del_sess(sess);
-	rtrs_srv_slots_free(sess);
-	mutex_lock(&rtrs_srv_lock);
-	rtrs_srv_sess_discard(sess);
-	mutex_unlock(&rtrs_srv_lock);
+	else
+		rtrs_srv_sess_down_done(sess);
 }
 
 /**

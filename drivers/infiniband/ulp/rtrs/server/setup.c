@@ -27,7 +27,7 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 				    "the client's first message isn't one");
 		return;
 	}
-	queue_work(rtrs_srv_setup_wq, &path->setup.work);
+	rtrs_srv_setup_continue(path);
 }
 
 /**
@@ -90,69 +90,60 @@ void rtrs_srv_setup_free(struct rtrs_srv_path *path)
 	rtrs_srv_free_info_rsp(path);
 }
 
-static void rtrs_srv_setup_done(struct ib_cq *cq, struct ib_wc *wc)
+static void rtrs_srv_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
 						  struct rtrs_srv_path,
-						  setup.cqe);
-	struct rtrs_con *c = &path->conns.con[0]->con;
+						  setup.reg_cqe);
+	struct rtrs_con *con = &path->conns.con[0]->con;
 
-	if (rtrs_con_wc_failed(c, wc, "work request of the handshake"))
+	if (rtrs_con_wc_failed(con, wc, "registration of chunks"))
 		return;
-	rtrs_con_put_wr(c);
-	WRITE_ONCE(path->setup.busy, false);
-	wake_up_all(&rtrs_srv_wait);
+	rtrs_con_put_wr(con);
+	WRITE_ONCE(path->setup.reg_busy, false);
+	rtrs_srv_setup_continue(path);
 }
 
-/*
- * Post work requests on connection 0 and wait until the last one, @last, is done. On
- * errors the device may still use what the chain refers to, until the path's
- * connections are drained.
- */
-static int rtrs_srv_setup_post(struct rtrs_srv_path *path,
-			       struct ib_send_wr *first, struct ib_send_wr *last)
+/* Builds the next batch. On errors the device may use it until it is drained. */
+static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
 {
-	int ret;
+	u32 nr = min_t(u32, path->mem.nr_mrs - path->setup.nr_reg,
+		       RTRS_SRV_REG_BATCH);
+	struct ib_mr *mr;
+	u32 i;
 
-	path->setup.cqe.done = rtrs_srv_setup_done;
-	WRITE_ONCE(path->setup.busy, true);
-	last->wr_cqe = &path->setup.cqe;
-	last->send_flags |= IB_SEND_SIGNALED;
-	ret = rtrs_con_post(&path->conns.con[0]->con, first, 0);
-	if (ret)
-		return ret;
-	/* Any failure of the work requests makes the path end. */
-	wait_event(rtrs_srv_wait,
-		   !READ_ONCE(path->setup.busy) ||
-		   rtrs_srv_path_state(path) == RTRS_SRV_CLOSING);
-	return READ_ONCE(path->setup.busy) ? -ECONNABORTED : 0;
+	for (i = 0; i < nr; i++) {
+		mr = path->mem.mrs[path->setup.nr_reg++];
+		wrs[i].wr.opcode = IB_WR_REG_MR;
+		wrs[i].mr = mr;
+		wrs[i].key = mr->rkey;
+		wrs[i].access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+		if (i)
+			wrs[i - 1].wr.next = &wrs[i].wr;
+	}
+	path->setup.reg_cqe.done = rtrs_srv_reg_done;
+	wrs[nr - 1].wr.wr_cqe = &path->setup.reg_cqe;
+	wrs[nr - 1].wr.send_flags = IB_SEND_SIGNALED;
+	WRITE_ONCE(path->setup.reg_busy, true);
+	return rtrs_con_post(&path->conns.con[0]->con, &wrs[0].wr, 0);
 }
 
+/* A batch at a time, as the service queue isn't long. */
 static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 {
 	struct ib_reg_wr *wrs;
-	int ret = 0;
-	u32 i, n;
+	int ret;
 
+	if (READ_ONCE(path->setup.reg_busy))
+		return -EAGAIN;
+	if (path->setup.nr_reg == path->mem.nr_mrs)
+		return 0;
 	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
 	if (!wrs)
 		return -ENOMEM;
-	for (i = 0; i < path->mem.nr_mrs && !ret; i += n) {
-		memset(wrs, 0, RTRS_SRV_REG_BATCH * sizeof(*wrs));
-		for (n = 0; n < RTRS_SRV_REG_BATCH && i + n < path->mem.nr_mrs;
-		     n++) {
-			wrs[n].wr.opcode = IB_WR_REG_MR;
-			wrs[n].mr = path->mem.mrs[i + n];
-			wrs[n].key = path->mem.mrs[i + n]->rkey;
-			wrs[n].access = IB_ACCESS_LOCAL_WRITE |
-					IB_ACCESS_REMOTE_WRITE;
-			if (n)
-				wrs[n - 1].wr.next = &wrs[n].wr;
-		}
-		ret = rtrs_srv_setup_post(path, &wrs[0].wr, &wrs[n - 1].wr);
-	}
+	ret = rtrs_srv_post_reg(path, wrs);
 	kfree(wrs);
-	return ret;
+	return ret ?: -EAGAIN;
 }
 
 /**
@@ -188,7 +179,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	}
 	ret = rtrs_srv_sess_claim(path, req->name);
 	if (ret) {
-		if (ret != -ECONNABORTED)
+		if (ret != -ECONNABORTED && ret != -EAGAIN)
 			pr_warn_ratelimited("%s: the session's name \"%s\" is refused: %pe\n",
 					    path->addr_str, req->name,
 					    ERR_PTR(ret));
@@ -198,6 +189,19 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
 		 path->addr_str);
 	return 0;
+}
+
+static void rtrs_srv_info_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
+						  struct rtrs_srv_path,
+						  setup.rsp_cqe);
+	struct rtrs_con *con = &path->conns.con[0]->con;
+
+	if (rtrs_con_wc_failed(con, wc, "answer to the client's first message"))
+		return;
+	rtrs_con_put_wr(con);
+	rtrs_srv_free_info_rsp(path);
 }
 
 /* As soon as this is out, requests come. */
@@ -210,18 +214,17 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 		.lkey		= path->path.pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
+		.wr_cqe		= &path->setup.rsp_cqe,
 		.opcode		= IB_WR_SEND,
+		.send_flags	= IB_SEND_SIGNALED,
 		.sg_list	= &sge,
 		.num_sge	= 1,
 	};
-	int ret;
 
+	path->setup.rsp_cqe.done = rtrs_srv_info_rsp_done;
 	ib_dma_sync_single_for_device(dev, path->setup.rsp_dma,
 				      path->setup.rsp_len, DMA_TO_DEVICE);
-	ret = rtrs_srv_setup_post(path, &wr, &wr);
-	if (!ret)
-		rtrs_srv_free_info_rsp(path);
-	return ret;
+	return rtrs_con_post(&path->conns.con[0]->con, &wr, 0);
 }
 
 /**
@@ -263,13 +266,10 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 	return 0;
 }
 
-static int rtrs_srv_setup(struct rtrs_srv_path *path)
+static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 {
 	int ret;
 
-	ret = rtrs_srv_take_info_req(path);
-	if (ret)
-		return ret;
 	ret = rtrs_srv_sess_up(path);
 	if (ret)
 		return ret;
@@ -277,41 +277,54 @@ static int rtrs_srv_setup(struct rtrs_srv_path *path)
 	if (ret)
 		return ret;
 	rtrs_srv_ios_init(path);
-	ret = rtrs_srv_register_mrs(path);
-	if (ret)
-		return ret;
 	ret = rtrs_srv_prepare_info_rsp(path);
 	if (ret)
 		return ret;
-	ret = rtrs_srv_sysfs_add_path(path);
-	if (ret)
-		return ret;
+	return rtrs_srv_sysfs_add_path(path);
+}
+
+static int rtrs_srv_connected(struct rtrs_srv_path *path)
+{
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
+	pr_info_ratelimited("%s: connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
+			    path->path.name, path->conns.nr,
+			    path->sess->queue_depth, path->sess->chunk_size,
+			    dev_name(&path->path.dev->dev), path->port_num);
 	/* Before the answer: a client that doesn't take it has to be noticed. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);
 }
 
 /**
- * rtrs_srv_info_work() - set a path up, as its client has asked for by INFO_REQ
- * @work: in the path; queued once, by the arrival of that message
+ * rtrs_srv_setup_work() - set a path up, as its client has asked for by INFO_REQ
+ * @work: in the path; queued by the arrival of that message, and each time that
+ *	a step may go on
  *
- * After an error, the path's closing work undoes the parts that were done.
+ * A step that has to wait says -EAGAIN and is repeated. After an error, the path's
+ * closing work undoes the parts that were done.
  */
-void rtrs_srv_info_work(struct work_struct *work)
+void rtrs_srv_setup_work(struct work_struct *work)
 {
+	static int (* const steps[])(struct rtrs_srv_path *path) = {
+		rtrs_srv_take_info_req,
+		rtrs_srv_prepare,
+		rtrs_srv_register_mrs,
+		rtrs_srv_connected,
+	};
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  setup.work);
 	int ret;
 
-	ret = rtrs_srv_setup(path);
-	if (ret) {
-		rtrs_srv_path_error(&path->path, ret, "setting the path up");
-		return;
+	while (path->setup.step < ARRAY_SIZE(steps)) {
+		ret = steps[path->setup.step](path);
+		if (ret == -EAGAIN)
+			return;
+		path->setup.step++;
+		if (ret) {
+			path->setup.step = ARRAY_SIZE(steps);
+			rtrs_srv_path_error(&path->path, ret,
+					    "setting the path up");
+		}
 	}
-	pr_info_ratelimited("%s: connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-			    path->path.name, path->conns.nr,
-			    path->sess->queue_depth, path->sess->chunk_size,
-			    dev_name(&path->path.dev->dev), path->port_num);
 }

@@ -20,9 +20,14 @@
  * A session is created by the first connection request that names it, and lives
  * as long as it has a path. A path is created by the request for its connection
  * 0, is set up (CONNECTING) until the client has been told where the chunks
- * are, carries requests (CONNECTED), and is taken down (CLOSING) by one work
- * item, whatever the reason. All other code only asks for its end, by
+ * are, carries requests (CONNECTED), and is taken down (CLOSING) by its closing
+ * work, whatever the reason. All other code only asks for its end, by
  * rtrs_srv_path_error().
+ *
+ * No work item waits for I/O, or for another path or session, for the workers are
+ * shared by all clients: where the closing work needs all requests to be finished,
+ * the last one queues the rest of it, and a handshake that needs the end of another
+ * path or session is parked, and queued again when something has changed.
  *
  * Locks, outer before inner; those in different lines of the list don't nest:
  *
@@ -129,8 +134,10 @@ struct rtrs_srv_slots {
  * @priv: the upper layer's; doesn't change while a path is connected
  * @dev: the session's directory in sysfs
  * @paths_dir: the directory of its paths
+ * @end_work: the end of the session; queued once, by rtrs_srv_sess_down_done()
  *
- * Kept alive by its paths; freed by the last one's closing work.
+ * Kept alive by its paths. The last one's closing work has the upper layer end its
+ * part, which may take long, and @end_work frees the session.
  */
 struct rtrs_srv_sess {
 	struct list_head entry;
@@ -151,6 +158,7 @@ struct rtrs_srv_sess {
 	void *priv;
 	struct device *dev;
 	struct kobject *paths_dir;
+	struct work_struct end_work;
 };
 
 /**
@@ -240,15 +248,14 @@ struct rtrs_srv_mem {
  * @mem: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
  *	while the path is connected, and until its closing work has ended
  * @size: bytes from one to the next
- * @ref: a reference for each request that isn't finished
- * @done: all requests are finished
+ * @ref: a reference for each request that isn't finished; its release queues the
+ *	path's finish work
  * @stats: for each CPU
  */
 struct rtrs_srv_ios {
 	void *mem;
 	size_t size;
 	struct percpu_ref ref;
-	struct completion done;
 	struct rtrs_srv_stats __percpu *stats;
 };
 
@@ -274,10 +281,15 @@ struct rtrs_srv_fence {
  * @rsp: the answer
  * @rsp_len: its length
  * @rsp_dma: its DMA address, 0 if it isn't mapped
- * @cqe: handles the end of work requests that @work waits for
- * @busy: that hasn't come yet
+ * @rsp_cqe: handles its completion
+ * @reg_cqe: handles the completion of a batch of REG_MR
+ * @reg_busy: a batch is posted and not completed
+ * @nr_reg: memory regions that were in batches so far
+ * @step: next step of @work; only that touches it
  * @timeout: ends a path whose handshake doesn't
- * @work: does what the client's first message asks for
+ * @work: does the steps; queued again for each one that has to wait
+ * @parked: in the list of those that wait for a change, see rtrs_srv_setup_park()
+ * @stopped: @work is not queued any more
  */
 struct rtrs_srv_setup {
 	struct rtrs_info_req *req;
@@ -286,10 +298,15 @@ struct rtrs_srv_setup {
 	struct rtrs_info_rsp *rsp;
 	size_t rsp_len;
 	u64 rsp_dma;
-	struct ib_cqe cqe;
-	bool busy;
+	struct ib_cqe rsp_cqe;
+	struct ib_cqe reg_cqe;
+	bool reg_busy;
+	u32 nr_reg;
+	unsigned int step;
 	struct delayed_work timeout;
 	struct work_struct work;
+	struct list_head parked;
+	bool stopped;
 };
 
 /**
@@ -323,7 +340,8 @@ struct rtrs_srv_path_sysfs {
  * @port_num: port of the device
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
- * @close_work: takes the path down; queued once, by the change of @state
+ * @close_work: begins to take the path down; queued once, by the change of @state
+ * @finish_work: the rest of that; queued once, when all requests are finished
  * @conns: its connections
  * @mem: its memory
  * @ios: its requests
@@ -331,7 +349,7 @@ struct rtrs_srv_path_sysfs {
  * @setup: its handshake
  * @sysfs: its directory
  *
- * Owned by its closing work, which frees it.
+ * Owned by its closing work: close_work, then finish_work, which frees it.
  */
 struct rtrs_srv_path {
 	struct rtrs_path path;
@@ -349,6 +367,7 @@ struct rtrs_srv_path {
 	spinlock_t state_lock; /* state */
 	enum rtrs_srv_state state;
 	struct work_struct close_work;
+	struct work_struct finish_work;
 
 	struct rtrs_srv_conns conns;
 	struct rtrs_srv_mem mem;
@@ -485,12 +504,15 @@ rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
 /* state.c */
 extern struct mutex rtrs_srv_lock;
 extern struct wait_queue_head rtrs_srv_wait;
-extern atomic_t rtrs_srv_changes;
 extern struct workqueue_struct *rtrs_srv_setup_wq;
 extern struct workqueue_struct *rtrs_srv_close_wq;
 int __init rtrs_srv_state_init(void);
 void rtrs_srv_state_exit(void);
 void rtrs_srv_changed(void);
+void rtrs_srv_setup_park(struct rtrs_srv_path *path);
+void rtrs_srv_setup_unpark(struct rtrs_srv_path *path);
+void rtrs_srv_setup_continue(struct rtrs_srv_path *path);
+void rtrs_srv_setup_stop(struct rtrs_srv_path *path);
 enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 					enum rtrs_srv_event event);
 bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event);
@@ -577,7 +599,7 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 			    struct ib_mr * const *mrs, u32 nr_mrs);
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con);
 void rtrs_srv_setup_free(struct rtrs_srv_path *path);
-void rtrs_srv_info_work(struct work_struct *work);
+void rtrs_srv_setup_work(struct work_struct *work);
 
 /* con.c */
 void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);

@@ -13,28 +13,100 @@
 
 /* Guards the list of sessions, their names, and the fields that srv.h says so of. */
 DEFINE_MUTEX(rtrs_srv_lock);
-/* For all waiting in this module; none of it is frequent. */
+/* For those who wait for sessions to end. */
 DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
-/* How often rtrs_srv_changed() was called. */
-atomic_t rtrs_srv_changes = ATOMIC_INIT(0);
+/* Paths whose handshake waits for a change of another path or session. */
+static LIST_HEAD(rtrs_srv_parked);
+static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* the list, rtrs_srv_setup.stopped */
 
-/*
- * Where paths are set up and taken down. Not in one queue, since paths that are
- * being set up may wait for others to be gone.
- */
+/* Where paths are set up and taken down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
 
+static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
+{
+	lockdep_assert_held(&rtrs_srv_parked_lock);
+	list_del_init(&path->setup.parked);
+	queue_work(rtrs_srv_setup_wq, &path->setup.work);
+}
+
 /**
- * rtrs_srv_changed() - wake all that wait for a change of a path or session
+ * rtrs_srv_changed() - tell all that wait for it of a change of a path or session
  *
  * Context: any.
  */
 void rtrs_srv_changed(void)
 {
-	/* Pairs with the read in rtrs_srv_sess_claim(). */
-	atomic_inc_return_release(&rtrs_srv_changes);
+	struct rtrs_srv_path *path, *next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
+	list_for_each_entry_safe(path, next, &rtrs_srv_parked, setup.parked)
+		rtrs_srv_resume_setup(path);
+	spin_unlock_irqrestore(&rtrs_srv_parked_lock, flags);
 	wake_up_all(&rtrs_srv_wait);
+}
+
+/**
+ * rtrs_srv_setup_park() - have a path's handshake go on after the next change
+ * @path: the path
+ *
+ * A worker that slept instead would be missing for other clients' paths. Called before
+ * the look at the condition, so that no change is missed.
+ *
+ * Context: the path's setup work.
+ */
+void rtrs_srv_setup_park(struct rtrs_srv_path *path)
+{
+	spin_lock_irq(&rtrs_srv_parked_lock);
+	if (!path->setup.stopped && list_empty(&path->setup.parked))
+		list_add_tail(&path->setup.parked, &rtrs_srv_parked);
+	spin_unlock_irq(&rtrs_srv_parked_lock);
+}
+
+/**
+ * rtrs_srv_setup_unpark() - undo rtrs_srv_setup_park()
+ * @path: the path
+ *
+ * Context: the path's setup work, which may run once more all the same.
+ */
+void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
+{
+	spin_lock_irq(&rtrs_srv_parked_lock);
+	list_del_init(&path->setup.parked);
+	spin_unlock_irq(&rtrs_srv_parked_lock);
+}
+
+/**
+ * rtrs_srv_setup_continue() - have a path's handshake go on
+ * @path: the path
+ *
+ * Context: any.
+ */
+void rtrs_srv_setup_continue(struct rtrs_srv_path *path)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
+	if (!path->setup.stopped)
+		rtrs_srv_resume_setup(path);
+	spin_unlock_irqrestore(&rtrs_srv_parked_lock, flags);
+}
+
+/**
+ * rtrs_srv_setup_stop() - let a path's handshake never go on again
+ * @path: a path that is closing
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
+{
+	spin_lock_irq(&rtrs_srv_parked_lock);
+	path->setup.stopped = true;
+	list_del_init(&path->setup.parked);
+	spin_unlock_irq(&rtrs_srv_parked_lock);
+	cancel_delayed_work_sync(&path->setup.timeout);
+	cancel_work_sync(&path->setup.work);
 }
 
 /**
@@ -126,13 +198,12 @@ void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
  */
 int __init rtrs_srv_state_init(void)
 {
-	/* Paths may wait for others, and in their end for disks: each in a worker. */
-	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND,
-					    WQ_UNBOUND_MAX_ACTIVE);
+	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup",
+					    WQ_UNBOUND | WQ_SYSFS, 0);
 	if (!rtrs_srv_setup_wq)
 		return -ENOMEM;
-	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND,
-					    WQ_UNBOUND_MAX_ACTIVE);
+	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close",
+					    WQ_UNBOUND | WQ_SYSFS, 0);
 	if (rtrs_srv_close_wq)
 		return 0;
 	destroy_workqueue(rtrs_srv_setup_wq);

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A disk of the server stands still with more than 600 requests of two sessions, whose paths
+# are closing, and which connect again. The server's queues for that have one worker each.
+# Another session, with a disk of its own, notices nothing: it maps, reads, loses a path
+# that is fenced, gets it back, and unmaps, each within 2 s of what it takes alone.
+# Modules: ours
+# Guests: 3
+# Kernel: stock
+# Time: 240
+
+. "$RIG_DIR/steps/failover.sh"
+
+depth=320
+queues=/sys/devices/virtual/workqueue
+
+# on_server SESSION: requests of it that the server has
+on_server()
+{
+	on server "cat /sys/class/rtrs-server/$1/paths/*/stats/rdma 2>/dev/null" |
+		awk '{ n += $5 } END { print n + 0 }'
+}
+
+# stick SESSION: as many reads of the disk as the session is to have, over both paths
+stick()
+{
+	on client2 "dev=\$(map $1 $still path=$(addr server 0) path=$(addr server 1) access_mode=ro)
+		echo \$dev >/tmp/$1.dev
+		echo -1 >/sys/class/rtrs-client/$1/failover_timeout
+		fio --name=$1 --filename=\$dev --direct=1 --ioengine=libaio --rw=randread --bs=4k \
+			--iodepth=$depth --number_ios=$depth >/tmp/$1.out 2>&1 9>&- &
+		echo \$! >/tmp/$1.pid"
+	wait_for 30 eval "[ \$(on_server $1) -ge $depth ]" ||
+		fail "$1: the server has $(on_server "$1") requests of it"
+}
+
+# reset SESSION: its paths are given up, and asked for again; nobody waits for that
+reset()
+{
+	on client2 "for p in /sys/class/rtrs-client/$1/paths/*; do echo 1 >\$p/disconnect; done
+		for p in /sys/class/rtrs-client/$1/paths/*; do
+			(echo 1 >\$p/reconnect) >/dev/null 2>&1 9>&- &
+		done"
+}
+
+# let_go SESSION: its reads have gone well
+let_go()
+{
+	on client2 "wait_for 60 ended \$(cat /tmp/$1.pid) || fail '$1: its reads still wait'
+		grep -q 'err= 0' /tmp/$1.out || fail \"$1: \$(cat /tmp/$1.out)\"
+		unmap \$(cat /tmp/$1.dev)"
+}
+
+declare -A alone
+# step NAME COMMAND...: does it, and says how long that took; with others, it may take 2 s
+# more than alone
+step()
+{
+	local name=$1 from took limit
+	shift
+	from=$(now)
+	"$@"
+	took=$(($(now) - from))
+	say "$with: $name took $took ms"
+	if [ "$with" = alone ]; then
+		alone[$name]=$took
+	else
+		limit=$((alone[$name] + $(slowly 2) * 1000))
+		[ $took -le $limit ] || fail "$name took $took ms, ${alone[$name]} ms alone"
+	fi
+}
+
+do_map() { dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)"); }
+do_read() { gives 0 "$dev" read:0:64k; }
+do_fence()
+{
+	echo 1 >"$(path 0)/disconnect"
+	goes_on "$dev" 30
+	wait_for 30 eval '[ "$(failed_over)" -gt 0 ]' || fail "no request was sent again"
+}
+do_reconnect() { echo 1 >"$(path 0)/reconnect"; become connected 30 "$(path 0)"; }
+do_unmap() { unmap "$dev"; client_idle; on server 'wait_for 30 eval "[ ! -e /sys/class/rtrs-server/s1 ]"'; }
+
+tenant()
+{
+	with=$1
+	step map do_map
+	step read do_read
+	writer "$1" "$dev"
+	goes_on "$dev"
+	step fence do_fence
+	step reconnect do_reconnect
+	writers_unharmed
+	step unmap do_unmap
+}
+
+patience 200
+on server "echo 200 >/proc/sys/kernel/hung_task_timeout_secs"
+on client2 "echo 200 >/proc/sys/kernel/hung_task_timeout_secs"
+up sess_queue_depth=512 max_chunk_size=8192
+disk=$(null vol 32 irqmode=2 completion_nsec=50000000)
+still=$(dm still "0 32768 linear $(null still 16) 0")
+for queue in setup close; do
+	on server "echo 1 >$queues/rtrs-server-$queue/max_active"
+done
+on client2 load_client
+tenant alone
+on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'
+stick s2
+stick s3
+say "$(($(on_server s2) + $(on_server s3))) requests stand still"
+reset s2
+reset s3
+wait_for 20 eval "[ \$(on server 'dmesg | grep -c \"s[23] .*path ends\"') -ge 4 ]" ||
+	fail "the server has not ended the paths"
+tenant stuck
+on server 'dmsetup resume --noudevsync still'
+let_go s2
+let_go s3
+on client2 client_idle
+down
