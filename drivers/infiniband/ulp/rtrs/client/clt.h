@@ -14,6 +14,7 @@
  *	submit.c	requests from the upper layer
  *	recv.c		what comes from the server
  *	create.c	creation of the session on the server, one path at a time
+ *	qp.c		sizes of queue pairs, and the slots that they leave
  *	conn.c		connections
  *	info.c		first exchange of messages
  *	link.c		paths join and leave their session
@@ -71,8 +72,12 @@
 #define RTRS_CLT_UNFENCED_MS	5000
 /* Receives are posted again so many at a time. */
 #define RTRS_CLT_RECV_BATCH	16
-/* More data segments than that go through a memory region. */
-#define RTRS_CLT_MAX_SGE	32
+/*
+ * Entries in a send's list, at best and at least: data and the headers. Data of more
+ * segments go through a memory region. The best is enough for 64 KiB of single pages.
+ */
+#define RTRS_CLT_MAX_SGE	17
+#define RTRS_CLT_MIN_SGE	2
 /* Keys of reads of up to that many bytes are invalidated here, not by the server. */
 #define RTRS_CLT_LOCAL_INV	SZ_16K
 /* Most data of a request, whatever the server offers. */
@@ -702,6 +707,15 @@ int rtrs_clt_conn_service(struct rtrs_clt_path *path);
 int rtrs_clt_conn_io(struct rtrs_clt_path *path);
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);
 void rtrs_clt_cons_destroy(struct rtrs_clt_path *path);
+
+/* qp.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_clt_qp_params(const struct rtrs_clt_path *path, unsigned int cid,
+			struct rtrs_qp_params *params);
+bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path);
+#endif
+int rtrs_clt_dev_slots(const struct ib_device_attr *attrs);
+int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr);
 
 /* info.c */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);

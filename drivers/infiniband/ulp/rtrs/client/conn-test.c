@@ -330,7 +330,7 @@ static const struct dev_case {
 	u32 nr_slots, max_sge, max_io_size;
 } dev_cases[] = {
 	{ "a device that is no limit", 0, { .max_send_sge = 64, .max_fast_reg_page_list_len = 2048,
-	  .max_qp_wr = INT_MAX, .max_cqe = INT_MAX }, 512, 32, 126976 },
+	  .max_qp_wr = INT_MAX, .max_cqe = INT_MAX }, 512, 17, 126976 },
 	{ "two segments", 0, { .max_send_sge = 2, .max_fast_reg_page_list_len = 2,
 	  .max_qp_wr = 4096, .max_cqe = 4096 }, 512, 2, 4096 },
 	{ "one segment in a send", -EOPNOTSUPP, { .max_send_sge = 1,
@@ -342,18 +342,18 @@ static const struct dev_case {
 	{ "no registration", -EOPNOTSUPP, { .max_send_sge = 32, .max_qp_wr = 4096,
 	  .max_cqe = 4096 } },
 	{ "pages for half of the I/O", 0, { .max_send_sge = 32, .max_fast_reg_page_list_len = 16,
-	  .max_qp_wr = 4096, .max_cqe = 4096 }, 512, 32, 61440 },
+	  .max_qp_wr = 4096, .max_cqe = 4096 }, 512, 17, 61440 },
 	{ "a queue pair for one slot", 0, { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
-	  .max_qp_wr = 67, .max_cqe = 4096 }, 1, 32, 126976 },
+	  .max_qp_wr = 66, .max_cqe = 4096 }, 1, 17, 126976 },
 	{ "a queue pair for no slot", -EOPNOTSUPP,
 	  { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
-	  .max_qp_wr = 66, .max_cqe = 4096 } },
+	  .max_qp_wr = 65, .max_cqe = 4096 } },
 	{ "a completion queue for one slot", 0, { .max_send_sge = 32,
 	  .max_fast_reg_page_list_len = 32,
-	  .max_qp_wr = 4096, .max_cqe = 133 }, 1, 32, 126976 },
+	  .max_qp_wr = 4096, .max_cqe = 85 }, 1, 17, 126976 },
 	{ "a completion queue for no slot", -EOPNOTSUPP,
 	  { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
-	  .max_qp_wr = 4096, .max_cqe = 132 } },
+	  .max_qp_wr = 4096, .max_cqe = 84 } },
 	{ "a device that tells nothing", -EOPNOTSUPP, { } },
 };
 

@@ -34,10 +34,9 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	/* Data that begins off a page's boundary reaches into one page more. */
 	path->neg.max_segments = min(attrs->max_fast_reg_page_list_len,
 				     path->neg.max_io_size / SZ_4K + 1);
-	/* See rtrs_clt_con_setup(): so much is asked for each slot, or less. */
-	nr_slots = min3((int)path->neg.depth, (attrs->max_qp_wr - 64) / 3,
-			(attrs->max_cqe - 128) / 5);
-	if (path->neg.max_sge < 2 || path->neg.max_segments < 2 || nr_slots < 1) {
+	nr_slots = min((int)path->neg.depth, rtrs_clt_dev_slots(attrs));
+	if (path->neg.max_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
+	    nr_slots < 1) {
 		pr_err("%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
 		       path->path.name, attrs->max_send_sge,
 		       attrs->max_fast_reg_page_list_len, attrs->max_qp_wr,
@@ -243,35 +242,19 @@ static int rtrs_clt_con_recv(struct rtrs_clt_con *con, u32 nr)
 	return rtrs_clt_recvs_post(con);
 }
 
-/*
- * Each slot may have a registration and a write in the send queue, and keeps
- * room there for its invalidation; the server answers with a message or two.
- */
 static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 {
 	struct rtrs_clt_con *con = &path->cons[cid];
-	struct rtrs_qp_params params = {
-		.send_wr	= RTRS_SERVICE_DEPTH,
-		.recv_wr	= RTRS_SERVICE_DEPTH,
-		.send_sge	= 1,
-		.poll		= IB_POLL_SOFTIRQ,
-	};
+	u32 recv_wr;
 	int ret;
 
 	ret = rtrs_path_open_dev(&path->path, con->con.cm_id->device);
 	if (ret)
 		return ret;
-	if (cid) {
-		params.send_wr = 2 * path->neg.nr_slots + RTRS_SIGNAL_EVERY;
-		params.send_reserve = path->neg.nr_slots;
-		params.recv_wr = 2 * path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
-		params.send_sge = path->neg.max_sge;
-		params.vector = cid - 1;
-	}
-	ret = rtrs_con_create_qp(&con->con, &params);
+	ret = rtrs_clt_create_qp(path, cid, &recv_wr);
 	if (ret || !cid)
 		return ret;
-	return rtrs_clt_con_recv(con, params.recv_wr);
+	return rtrs_clt_con_recv(con, recv_wr);
 }
 
 /**

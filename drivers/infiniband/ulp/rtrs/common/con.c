@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A path's device and a connection's queue pair.
+ * A path's device, and what is posted to a connection's queue pair.
  *
  * Posting: an upper half builds a chain of work requests and hands it to
  * rtrs_con_queue(). Chains pile up at the connection until one is marked as the
@@ -12,6 +12,7 @@
 #include <linux/module.h>
 
 #include "core.h"
+#include "qp.h"
 
 MODULE_DESCRIPTION("RTRS: what client and server have in common");
 MODULE_LICENSE("GPL");
@@ -132,7 +133,12 @@ static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 	smp_store_release(&con->probe_busy, false);
 }
 
-static void rtrs_con_qp_event(struct ib_event *event, void *context)
+/**
+ * rtrs_con_qp_event() - a queue pair's device has something to say about it
+ * @event: what
+ * @context: its connection
+ */
+void rtrs_con_qp_event(struct ib_event *event, void *context)
 {
 	struct rtrs_con *con = context;
 
@@ -144,44 +150,12 @@ static void rtrs_con_qp_event(struct ib_event *event, void *context)
 }
 
 /**
- * rtrs_con_create_qp() - give a connection its queue pair
- * @con: has its cm_id with a device, and its path that device
- * @params: size and kind
- *
- * Context: process.
- * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes it.
+ * rtrs_con_init_sq() - begin to count what is posted to a new queue pair
+ * @con: its connection
+ * @params: its size
  */
-int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params)
+void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 {
-	/* One more of each, for ib_drain_sq() and ib_drain_rq(). */
-	struct ib_qp_init_attr attr = {
-		.event_handler	= rtrs_con_qp_event,
-		.qp_context	= con,
-		.qp_type	= IB_QPT_RC,
-		.sq_sig_type	= IB_SIGNAL_REQ_WR,
-		.cap.max_send_wr = params->send_wr + params->send_reserve + 1,
-		.cap.max_recv_wr = params->recv_wr + 1,
-		.cap.max_send_sge = params->send_sge,
-		.cap.max_recv_sge = 1,
-	};
-	u32 nr_cqe = attr.cap.max_send_wr + attr.cap.max_recv_wr;
-	int vectors = con->path->dev->num_comp_vectors;
-	struct ib_cq *cq;
-	int ret;
-
-	cq = ib_cq_pool_get(con->path->dev, nr_cqe,
-			    params->vector % max(vectors, 1), params->poll);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
-	ret = rdma_create_qp(con->cm_id, con->path->pd, &attr);
-	if (ret) {
-		ib_cq_pool_put(cq, nr_cqe);
-		return ret;
-	}
-	con->cq = cq;
-	con->nr_cqe = nr_cqe;
 	con->sq_wr_avail = params->send_wr + params->send_reserve;
 	con->sq_reserve = params->send_reserve;
 	con->sq_seq = 0;
@@ -193,23 +167,7 @@ int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params
 	con->sq_posted = 0;
 	con->probe_seq = 0;
 	spin_lock_init(&con->sq_lock);
-	return 0;
 }
-EXPORT_SYMBOL_GPL(rtrs_con_create_qp);
-
-/**
- * rtrs_con_destroy_qp() - undo rtrs_con_create_qp(), if it was done
- * @con: drained, or never connected
- */
-void rtrs_con_destroy_qp(struct rtrs_con *con)
-{
-	if (!con->cq)
-		return;
-	rdma_destroy_qp(con->cm_id);
-	ib_cq_pool_put(con->cq, con->nr_cqe);
-	con->cq = NULL;
-}
-EXPORT_SYMBOL_GPL(rtrs_con_destroy_qp);
 
 /**
  * rtrs_con_drain_recv() - let the queue pair take nothing any more

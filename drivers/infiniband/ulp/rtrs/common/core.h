@@ -70,8 +70,7 @@ struct rtrs_path {
  * struct rtrs_con - a connection, one queue pair
  * @path: the path that it is part of, and that outlives it
  * @cm_id: its connection manager id; owns the queue pair
- * @cq: from the device's pool, for both queues of the pair
- * @nr_cqe: entries of @cq that are ours
+ * @cq: its own, for both queues of the pair; NULL if it has no queue pair
  * @cid: index in the path, 0 for the service connection
  * @sq_lock: guards @sq_wr_avail to @sq_posted; taken in any context; in it nest the
  *	locks of the RDMA driver and what rtrs_path.error() takes
@@ -100,7 +99,6 @@ struct rtrs_con {
 	struct rtrs_path *path;
 	struct rdma_cm_id *cm_id;
 	struct ib_cq *cq;
-	u32 nr_cqe;
 	u16 cid;
 	spinlock_t sq_lock; /* sq_wr_avail to sq_posted */
 	u32 sq_wr_avail;
@@ -125,7 +123,9 @@ struct rtrs_con {
  * @send_reserve: as many more for rtrs_con_post()
  * @recv_wr: receives that are posted at most
  * @send_sge: entries in the list of a send
- * @vector: completion vector, taken modulo those that the device has
+ * @min_send_wr: @send_wr may be lowered to that, if the device wants it
+ * @min_send_sge: and @send_sge to that
+ * @nr_io: connections for I/O that the path has
  * @poll: where completions are handled
  */
 struct rtrs_qp_params {
@@ -133,14 +133,23 @@ struct rtrs_qp_params {
 	u32 send_reserve;
 	u32 recv_wr;
 	u32 send_sge;
-	int vector;
+	u32 min_send_wr;
+	u32 min_send_sge;
+	u32 nr_io;
 	enum ib_poll_context poll;
 };
 
 int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev);
 void rtrs_path_close_dev(struct rtrs_path *path);
 
-int rtrs_con_create_qp(struct rtrs_con *con, const struct rtrs_qp_params *params);
+/* The device has no room for this size. */
+static inline bool rtrs_qp_refused(int err)
+{
+	return err == -ENOMEM || err == -EINVAL;
+}
+
+u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
+int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);

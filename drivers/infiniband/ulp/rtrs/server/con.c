@@ -76,12 +76,14 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
+		.min_send_sge	= 1,
+		.min_send_wr	= 4 * RTRS_SIGNAL_EVERY,
+		.nr_io		= con->path->conns.nr - 1,
 		.poll		= IB_POLL_WORKQUEUE,
 	};
 	int ret;
 
 	if (con->con.cid) {
-		params.vector = con->con.cid - 1;
 		params.send_wr = con->path->sess->queue_depth *
 				 RTRS_SRV_WR_PER_IO + RTRS_SIGNAL_EVERY;
 		params.recv_wr = rtrs_srv_recv_chains(con) *
@@ -95,6 +97,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 				 RTRS_SRV_RECV_BATCH + 1;
 	}
 	con->con.sq_room = rtrs_srv_sq_room;
+	params.min_send_wr = min(params.send_wr, params.min_send_wr);
 	ret = rtrs_srv_mem_charge(con->path, RTRS_SRV_WR_BYTES *
 				(u64)(params.send_wr + params.recv_wr));
 	if (ret)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How large a path's queue pairs are, and how many slots that leaves.
+ *
+ * A slot's request is up to two work requests, a registration and a write. Room for a
+ * third one, which invalidates the key, is reserved for each slot, as an answer that came
+ * can't wait. The others may: rtrs_con_queue() says -EBUSY. They leave the queue when the
+ * server's device has acknowledged them, long before the answer, so the queue need not
+ * hold those of all slots. The server answers with a message or two.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "clt.h"
+
+/* A connection's requests that the network has not taken yet, without any waiting. */
+#define RTRS_CLT_SEND_SLOTS	256
+/* With less in the send queue, signals would come too late. */
+#define RTRS_CLT_MIN_SEND_WR	(2 * RTRS_SIGNAL_EVERY)
+/* With fewer, a path is not worth to be had. */
+#define RTRS_CLT_MIN_SLOTS	16
+
+/**
+ * rtrs_clt_qp_params() - the size of a connection's queue pair
+ * @path: the path, its number of slots known unless it is connection 0
+ * @cid: which of its connections
+ * @params: the size
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
+					 unsigned int cid,
+					 struct rtrs_qp_params *params)
+{
+	*params = (struct rtrs_qp_params) {
+		.send_wr	= RTRS_SERVICE_DEPTH,
+		.recv_wr	= RTRS_SERVICE_DEPTH,
+		.send_sge	= 1,
+		.min_send_sge	= 1,
+		.min_send_wr	= RTRS_CLT_MIN_SEND_WR,
+		.nr_io		= path->clt->nr_queues,
+		.poll		= IB_POLL_SOFTIRQ,
+	};
+	if (!cid)
+		return;
+	params->send_wr = 2 * min_t(u32, path->neg.nr_slots, RTRS_CLT_SEND_SLOTS) +
+			  RTRS_SIGNAL_EVERY;
+	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);
+	params->send_reserve = path->neg.nr_slots;
+	params->recv_wr = 2 * path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
+	params->send_sge = path->neg.max_sge;
+	params->min_send_sge = RTRS_CLT_MIN_SGE;
+}
+
+/**
+ * rtrs_clt_dev_slots() - how many slots a device's queues can be for
+ * @attrs: what the device can do
+ *
+ * Return: slots, 0 or less if it can't even have one.
+ */
+int rtrs_clt_dev_slots(const struct ib_device_attr *attrs)
+{
+	/* One more work request of each kind is for draining. */
+	int by_send = attrs->max_qp_wr - 1 - RTRS_CLT_MIN_SEND_WR;
+	int by_recv = (attrs->max_qp_wr - 1 - RTRS_CLT_RECV_BATCH) / 2;
+	int by_cq = (attrs->max_cqe - 2 - RTRS_CLT_MIN_SEND_WR -
+		     RTRS_CLT_RECV_BATCH) / 3;
+
+	return min3(by_send, by_recv, by_cq);
+}
+
+/**
+ * rtrs_clt_fewer_slots() - do with fewer slots, as the device has no room for more
+ * @path: a path that is being connected, without slots so far
+ *
+ * Return: false if there are too few already.
+ */
+VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
+{
+	if (path->neg.nr_slots <= RTRS_CLT_MIN_SLOTS)
+		return false;
+	path->neg.nr_slots = max_t(u32, path->neg.nr_slots / 2, RTRS_CLT_MIN_SLOTS);
+	return true;
+}
+
+/**
+ * rtrs_clt_create_qp() - give a connection its queue pair
+ * @path: a path that is being connected; its slots and their entries become fewer if the
+ *	device has no room for what they need
+ * @cid: which of its connections
+ * @recv_wr: receives that it has room for
+ *
+ * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes it.
+ */
+int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr)
+{
+	u32 had = path->neg.nr_slots;
+	struct rtrs_qp_params params;
+	int ret;
+
+	do {
+		rtrs_clt_qp_params(path, cid, &params);
+		ret = rtrs_con_create_qp(&path->cons[cid].con, &params);
+	} while (cid && rtrs_qp_refused(ret) && rtrs_clt_fewer_slots(path));
+	*recv_wr = params.recv_wr;
+	if (ret || !cid)
+		return ret;
+	if (path->neg.nr_slots < had)
+		pr_info("%s: no room in the device for the queues of %u requests, but for those of %u\n",
+			path->path.name, had, path->neg.nr_slots);
+	path->neg.max_sge = params.send_sge;
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside rtrs-core: between a connection's queue pair and what is posted to it.
+ */
+#ifndef RTRS_QP_H
+#define RTRS_QP_H
+
+#include <kunit/visibility.h>
+
+struct ib_device_attr;
+struct ib_event;
+struct rtrs_con;
+struct rtrs_qp_params;
+
+/* con.c */
+void rtrs_con_qp_event(struct ib_event *event, void *context);
+void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params);
+
+/* qp.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_qp_fit(struct rtrs_qp_params *params, const struct ib_device_attr *attrs);
+bool rtrs_qp_shrink(struct rtrs_qp_params *params);
+u32 rtrs_qp_vector(u32 nr_vectors, u32 nr_io, u32 cid, atomic_t *next);
+#endif
+
+#endif /* RTRS_QP_H */
