@@ -77,15 +77,16 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
 		.min_send_sge	= 1,
-		.min_send_wr	= 4 * RTRS_SIGNAL_EVERY,
+		.min_send_wr	= RTRS_SRV_MIN_SEND_WR,
 		.nr_io		= con->path->conns.nr - 1,
 		.poll		= IB_POLL_WORKQUEUE,
 	};
 	int ret;
 
 	if (con->con.cid) {
-		params.send_wr = con->path->sess->queue_depth *
-				 RTRS_SRV_WR_PER_IO + RTRS_SIGNAL_EVERY;
+		params.send_wr = min_t(u32, con->path->sess->queue_depth *
+				       RTRS_SRV_WR_PER_IO, RTRS_SRV_SEND_WR) +
+				 RTRS_SIGNAL_EVERY;
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH;
 	} else {

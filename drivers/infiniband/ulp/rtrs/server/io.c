@@ -14,11 +14,11 @@
  * its answer is posted, and the chain stands on the stack, which a request that
  * comes too early can't reach.
  *
- * Room in the send queue for all that a request will need is taken when it is
- * begun, so that an answer never has to wait for it. A request for which there is
- * none waits at its connection. That is rare, as the queue is as long as all
- * slots could need: only answers whose completion hasn't been handled yet,
- * though the client has them, can take that room.
+ * The send queue holds what is on its way to the client, not what the upper layer works
+ * on, so it need not be as long as all slots could need: a disk that stands still takes
+ * no room from others. A request waits at its connection if there is no room to
+ * invalidate its key, or for its answer; room comes free as fast as the network takes
+ * what is in the queue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -83,12 +83,6 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 	trace_rtrs_srv_drop(io, -ECONNABORTED);
 	rtrs_srv_io_release(io);
 	percpu_ref_put(&path->ios.ref);
-}
-
-/* Work requests of the longest answer; LOCAL_INV is posted when room is taken. */
-static u32 rtrs_srv_answer_room(const struct rtrs_srv_io *io)
-{
-	return io->mr ? RTRS_SRV_WR_PER_IO - 1 : RTRS_SRV_WR_PER_IO - 2;
 }
 
 /* The last of an answer: the errno, and the chunk's new key if it has one. */
@@ -157,84 +151,76 @@ rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 	return first;
 }
 
-static void rtrs_srv_post_answer(struct rtrs_srv_io *io)
+/* Return: false if there is no room; else the request is over. */
+static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_con *con = io->con;
 	struct rtrs_srv_path *path = con->path;
 	struct rtrs_srv_answer answer;
-	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io);
-	u32 room = rtrs_srv_answer_room(io);
+	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io), *wr;
+	u32 nr = 0;
 
+	for (wr = first; wr; wr = wr->next)
+		nr++;
+	if (unlikely(rtrs_con_reserve(&con->con, nr)))
+		return false;
 	trace_rtrs_srv_answer(io, io->err);
 	rtrs_srv_io_release(io);
-	rtrs_con_post_reserved(&con->con, first, room);
+	rtrs_con_post_reserved(&con->con, first, nr);
 	percpu_ref_put(&path->ios.ref);
+	return true;
 }
 
-/*
- * Take room for all that the request needs, and have its chunk's key invalidated
- * if it has one of its own.
- *
- * Return: false if there is no room. Else @io is the caller's only without such a
- * key.
- */
-static bool rtrs_srv_take_room(struct rtrs_srv_io *io)
+/* Return: false if there is no room; else @io is the handler's of LOCAL_INV. */
+static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
 {
 	struct ib_send_wr wr = {
 		.wr_cqe			= &io->inv_cqe,
 		.opcode			= IB_WR_LOCAL_INV,
 		.send_flags		= IB_SEND_SIGNALED,
+		.ex.invalidate_rkey	= io->mr->rkey,
 	};
-	u32 room = rtrs_srv_answer_room(io);
 
-	if (!io->mr)
-		return !rtrs_con_reserve(&io->con->con, room);
-	wr.ex.invalidate_rkey = io->mr->rkey;
 	io->stage = RTRS_SRV_IO_INVALIDATE;
-	if (!rtrs_con_post(&io->con->con, &wr, room))
+	if (likely(!rtrs_con_post(&io->con->con, &wr, 0)))
 		return true;
 	io->stage = RTRS_SRV_IO_WAIT;
 	return false;
 }
 
-/* The first request that waits for room, if there is room for it now. */
-static struct rtrs_srv_io *rtrs_srv_next_pending(struct rtrs_srv_con *con)
+/* The first request that waits for room goes on, if there is room for it now. */
+static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_io *io;
 	unsigned long flags;
+	bool posted = false;
 
 	spin_lock_irqsave(&con->pend_lock, flags);
 	io = list_first_entry_or_null(&con->pending, struct rtrs_srv_io,
 				      pending);
 	if (io) {
 		list_del(&io->pending);
-		if (!rtrs_srv_take_room(io)) {
+		posted = io->stage == RTRS_SRV_IO_WORK ?
+			 rtrs_srv_post_answer(io) : rtrs_srv_post_inv(io);
+		if (!posted)
 			list_add(&io->pending, &con->pending);
-			io = NULL;
-		}
 	}
 	spin_unlock_irqrestore(&con->pend_lock, flags);
-	return io;
+	return posted;
 }
 
 /**
- * rtrs_srv_sq_room() - begin requests that wait for room in a send queue
+ * rtrs_srv_sq_room() - go on with requests that wait for room in a send queue
  * @c: the connection; something else than the requests that wait keeps it alive
  *
- * Context: process.
+ * Context: any.
  */
 void rtrs_srv_sq_room(struct rtrs_con *c)
 {
 	struct rtrs_srv_con *con = to_srv_con(c);
-	struct rtrs_srv_io *io;
 
-	while (!list_empty(&con->pending)) {
-		io = rtrs_srv_next_pending(con);
-		if (!io)
-			return;
-		if (!con->path->sess->always_invalidate)
-			rtrs_srv_dispatch(io);
-	}
+	while (!list_empty(&con->pending) && rtrs_srv_post_pending(con))
+		;
 }
 
 static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
@@ -243,6 +229,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 	struct rtrs_srv_path *path = con->path;
 	unsigned long flags;
 
+	trace_rtrs_srv_wait(io, 0);
 	/* Once @io is in the list, it keeps nothing alive for us. */
 	percpu_ref_get(&path->ios.ref);
 	spin_lock_irqsave(&con->pend_lock, flags);
@@ -263,7 +250,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 }
 
 /**
- * rtrs_srv_io_begin() - begin a request, now or when there is room for it
+ * rtrs_srv_io_begin() - begin a request, now or when there is room to invalidate its key
  * @io: holds its slot, and a reference of its path; not the caller's any more
  *
  * Context: process; something else than @io keeps the connection, or nothing if
@@ -272,15 +259,13 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_con *con = io->con;
-	bool invalidate = io->mr;
 
 	if (unlikely(rtrs_srv_path_state(con->path) != RTRS_SRV_CONNECTED))
 		rtrs_srv_io_drop(io);
-	else if (unlikely(!list_empty(&con->pending) ||
-			  !rtrs_srv_take_room(io)))
-		rtrs_srv_wait_for_room(con, io);
-	else if (!invalidate)
+	else if (!io->mr)
 		rtrs_srv_dispatch(io);
+	else if (unlikely(!list_empty(&con->pending) || !rtrs_srv_post_inv(io)))
+		rtrs_srv_wait_for_room(con, io);
 }
 
 /**
@@ -386,7 +371,8 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 					      sizeof(*path->mem.rkeys),
 					      DMA_TO_DEVICE);
 	}
-	rtrs_srv_post_answer(io);
+	if (unlikely(!list_empty(&io->con->pending) || !rtrs_srv_post_answer(io)))
+		rtrs_srv_wait_for_room(io->con, io);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_complete);
 

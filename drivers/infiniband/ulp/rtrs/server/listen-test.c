@@ -233,12 +233,12 @@ static const struct depth_case {
 	u32 depth;
 } depth_cases[] = {
 	{ "a device that is no limit", INT_MAX, INT_MAX, 65535 },
-	{ "a device for 512", 2593, 3138, 512 },
-	{ "a queue pair for one less", 2592, 3138, 511 },
-	{ "a completion queue for one less", 2593, 3137, 511 },
-	{ "a device for one", 38, 72, 1 },
-	{ "a queue pair for none", 37, 72, 0 },
-	{ "a completion queue for none", 38, 71, 0 },
+	{ "a device for 512", 545, 674, 512 },
+	{ "a queue pair for one less", 544, 674, 511 },
+	{ "a completion queue for one less", 545, 673, 511 },
+	{ "a device for one", 129, 163, 1 },
+	{ "a send queue for none", 128, 674, 0 },
+	{ "a completion queue for none", 129, 162, 0 },
 	{ "a device that tells nothing", 0, 0, 0 },
 	{ "a device that tells nonsense", -1, -1, 0 },
 };

@@ -104,22 +104,22 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
  * rtrs_srv_dev_depth() - how deep a session may be on a device
  * @dev: the device
  *
- * One connection may have to carry all requests of a session, with all their
- * work requests, and there's a receive posted for each request that the client
- * may send.
+ * One connection may have to carry all requests of a session, and there's a receive
+ * posted for each request that the client may send. Answers can wait for room.
  *
  * Return: the queue depth, 0 if the device is no good at all.
  */
 u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 {
-	/* One work request is for draining. */
+	/* One work request of each kind is for draining. */
 	int wr = dev->attrs.max_qp_wr - 1;
-	int by_send = (wr - RTRS_SIGNAL_EVERY) / RTRS_SRV_WR_PER_IO;
 	int by_recv = wr - 2 * RTRS_SRV_RECV_BATCH;
-	int by_cq = (dev->attrs.max_cqe - RTRS_SIGNAL_EVERY -
-		     2 * RTRS_SRV_RECV_BATCH - 2) / (RTRS_SRV_WR_PER_IO + 1);
+	int by_cq = dev->attrs.max_cqe - RTRS_SRV_MIN_SEND_WR -
+		    2 * RTRS_SRV_RECV_BATCH - 2;
 
-	return clamp(min3(by_send, by_recv, by_cq), 0, RTRS_MAX_QUEUE_DEPTH);
+	if (wr < RTRS_SRV_MIN_SEND_WR)
+		return 0;
+	return clamp(min(by_recv, by_cq), 0, RTRS_MAX_QUEUE_DEPTH);
 }
 
 /**

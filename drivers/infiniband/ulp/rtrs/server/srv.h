@@ -36,6 +36,7 @@
  *	handler lock of a cm_id > &path->conns.lock > &path->state_lock
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
+ *	&con->pend_lock > &sess->slots.lock
  *	&sess->slots.lock
  *
  * A cm_id is destroyed, and a path's directory removed, with none of them held.
@@ -59,6 +60,12 @@
  * answer.
  */
 #define RTRS_SRV_WR_PER_IO	5
+/*
+ * What the network has not taken yet of a connection's work requests, without any waiting:
+ * some 200 to 500 answers. It may become less if the device has no room for that.
+ */
+#define RTRS_SRV_SEND_WR	1024
+#define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
 /* Incarnations of a path that may be closing when it reconnects. */
@@ -404,10 +411,10 @@ struct rtrs_srv_con {
 
 /**
  * enum rtrs_srv_io_stage - what a request waits for
- * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue for all it will need; or
- *	there is no request
- * @RTRS_SRV_IO_INVALIDATE: its chunk's key to be invalid
- * @RTRS_SRV_IO_WORK: the upper layer
+ * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue to invalidate its chunk's key;
+ *	or there is no request
+ * @RTRS_SRV_IO_INVALIDATE: that key to be invalid
+ * @RTRS_SRV_IO_WORK: the upper layer, then room in the send queue for its answer
  */
 enum rtrs_srv_io_stage {
 	RTRS_SRV_IO_WAIT,

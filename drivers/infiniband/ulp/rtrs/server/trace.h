@@ -89,7 +89,11 @@ DEFINE_EVENT(rtrs_srv_io, rtrs_srv_answer,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
 
-/* What it says of direction and length may be an earlier request's. */
+/* What these say of direction and length may be an earlier request's. */
+DEFINE_EVENT(rtrs_srv_io, rtrs_srv_wait,
+	     TP_PROTO(const struct rtrs_srv_io *io, int err),
+	     TP_ARGS(io, err));
+
 DEFINE_EVENT(rtrs_srv_io, rtrs_srv_drop,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
