@@ -47,6 +47,8 @@ cycle()
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:ib_post_*)		true ;;
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:percpu_ref_tryget*)	true ;;
 	0,0-*:rtrs_con_*)			true ;;
+	# Smaller ones were had.
+	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	0,0-rnbd_client:blk_mq_alloc_request*)	true ;;
 	0*)					false ;;
 	esac
@@ -99,6 +101,7 @@ added()
 	0,ENODEV-*:try_module_get*)		true ;;
 	# On the way out, or before the path took anything.
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:ib_post_*|0,0-*:rtrs_con_*)	true ;;
+	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	0*)					false ;;
 	esac
 }

@@ -156,7 +156,6 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 
 /* Verbs; ib_alloc_pd() is a macro around __ib_alloc_pd(). */
 #define __ib_alloc_pd(...)	RTRS_FAIL_PTR(__ib_alloc_pd, __VA_ARGS__)
-#define ib_cq_pool_get(...)	RTRS_FAIL_PTR(ib_cq_pool_get, __VA_ARGS__)
 #define ib_alloc_cq(...)						\
 	(RTRS_FAULT(ib_alloc_cq) ? ERR_PTR(-ENOMEM) :			\
 	 rtrs_faults_alloc_cq(KBUILD_MODNAME, __VA_ARGS__))
