@@ -265,6 +265,7 @@ extern char dev_slow[256];
 extern char dev_other[256];
 extern struct sockaddr_storage addrs[3];
 bool chosen(const char *name, bool slow, char **patterns, int nr);
+int not_chosen(char **patterns, int nr);
 void count_ended(void);
 void count_refused(void);
 struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr);

@@ -63,16 +63,37 @@ static void pace(const struct burst *b)
 		nap_us(20000);
 }
 
+/* Patterns that have chosen something, a bit for each */
+static u64 patterns_met;
+
 /* By a pattern, or by "all" if it isn't slow */
 bool chosen(const char *name, bool slow, char **patterns, int nr)
 {
+	bool found = false;
 	int i;
 
-	for (i = 0; i < nr; i++)
-		if ((!strcmp(patterns[i], "all") && !slow) ||
-		    !fnmatch(patterns[i], name, 0))
-			return true;
-	return false;
+	for (i = 0; i < nr; i++) {
+		if ((strcmp(patterns[i], "all") || slow) &&
+		    fnmatch(patterns[i], name, 0))
+			continue;
+		patterns_met |= 1ull << (i % 64);
+		found = true;
+	}
+	return found;
+}
+
+/* In the end: how many patterns have chosen nothing; says which */
+int not_chosen(char **patterns, int nr)
+{
+	int i, n = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (patterns_met & 1ull << (i % 64))
+			continue;
+		printf("not ok %s: there's no such case\n", patterns[i]);
+		n++;
+	}
+	return n;
 }
 
 /* Those that are for the log, or the others */
@@ -86,8 +107,8 @@ static int run_tests(const struct test *t, bool quiet_ones, char **patterns, int
 	unlimited = getenv("HOSTILE_UNLIMITED");
 	for (; t->name; t++) {
 		quiet = all_quiet || t->quiet;
-		if (t->quiet != quiet_ones ||
-		    !chosen(t->name, t->slow, patterns, nr))
+		if (!chosen(t->name, t->slow, patterns, nr) ||
+		    t->quiet != quiet_ones)
 			continue;
 		pace(&ended);
 		pace(&refused);
@@ -109,6 +130,12 @@ static int run_tests(const struct test *t, bool quiet_ones, char **patterns, int
 }
 
 static void list(const struct test *t)
+{
+	for (; t->name; t++)
+		printf("%-24s %s\n", t->name, t->about);
+}
+
+static void list_server(const struct srv_test *t)
 {
 	for (; t->name; t++)
 		printf("%-24s %s\n", t->name, t->about);
@@ -161,9 +188,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "list")) {
 		for (i = 0; i < ARRAY_SIZE(client_cases); i++)
 			list(client_cases[i]);
-		for (i = 0; server_cases[i].name; i++)
-			printf("%-24s %s\n", server_cases[i].name,
-			       server_cases[i].about);
+		list_server(server_cases);
+		list_server(again_cases);
 		return 0;
 	}
 	args = argv;
@@ -186,5 +212,6 @@ int main(int argc, char **argv)
 		failed += run_tests(client_cases[i % ARRAY_SIZE(client_cases)],
 				    i >= ARRAY_SIZE(client_cases), argv + 4,
 				    argc - 4);
+	failed += not_chosen(argv + 4, argc - 4);
 	return failed ? 1 : 0;
 }

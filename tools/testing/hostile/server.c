@@ -13,7 +13,7 @@
 
 #include "server.h"
 
-#define CHUNKS_LEN	((size_t)DEPTH * CHUNK)
+#define CHUNKS_LEN	((size_t)2 * DEPTH * CHUNK)
 #define CON_LEN		((size_t)S_RECVS * S_RECV_SIZE)
 #define OUT_LEN		(256 << 10)
 
@@ -30,6 +30,7 @@ struct user {
 	int map_err;
 	unsigned int map_ms;
 	int io_err;
+	unsigned int io_ms;
 	int unmap_err;
 	volatile bool mapped;
 	volatile bool done;
@@ -110,16 +111,22 @@ static void unmap_disk(struct user *u, const char *disk)
  */
 static bool be_impatient(const struct user *u)
 {
-	static const char * const names[] = {
-		"max_reconnect_attempts", "failover_timeout"
+	static const struct { const char *name; int val, again; } attrs[] = {
+		{ "reconnect_delay_ms", 100, 100 },
+		{ "reconnect_delay_max_ms", 200, 200 },
+		{ "unfenced_delay_ms", UNFENCED_MS, UNFENCED_MS },
+		{ "max_reconnect_attempts", 0, -1 },
+		{ "failover_timeout", 0, FAILOVER_S },
 	};
-	char path[400];
+	char path[400], val[20];
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
+	for (i = 0; i < ARRAY_SIZE(attrs); i++) {
 		snprintf(path, sizeof(path), "/sys/class/rtrs-client/%s/%s",
-			 u->sess, names[i]);
-		if (put(path, "0"))
+			 u->sess, attrs[i].name);
+		snprintf(val, sizeof(val), "%d",
+			 srv.test->again ? attrs[i].again : attrs[i].val);
+		if (put(path, val))
 			return false;
 	}
 	return true;
@@ -143,7 +150,9 @@ static void *user_thread(void *arg)
 		n = readlink(link, disk, sizeof(disk) - 1);
 		disk[n > 0 ? n : 0] = 0;
 		u->mapped = true;
+		start = now_ms();
 		u->io_err = use_disk(basename(disk), u->rounds);
+		u->io_ms = now_ms() - start;
 		unmap_disk(u, basename(disk));
 	}
 	u->done = true;
@@ -243,12 +252,18 @@ static void srv_request(const struct rdma_cm_event *ev)
 	struct scon *c;
 	int what;
 
+	if (srv.given_up) {
+		srv_reject(ev->id, NULL, 0);
+		return;
+	}
 	if (req->magic != MAGIC || req->version >> 8 != 2 || req->cid >= MAX_CONS ||
 	    req->cid >= req->cid_num) {
 		srv.complaint = "the connection request is wrong";
 		rdma_destroy_id(ev->id);
 		return;
 	}
+	if (!req->cid)
+		srv.life++;
 	what = srv.test->connect ? srv.test->connect(&srv, req, &rep, &len) : S_ACCEPT;
 	if (!req->cid)
 		srv.rep = rep;
@@ -521,6 +536,9 @@ static void srv_received(struct scon *c, const struct ibv_wc *wc)
 	} else if (imm >> 28 == IMM_HB_MSG) {
 		if (!srv.test->mute)
 			s_imm(c, (u32)IMM_HB_ACK << 28);
+	} else if (imm >> 28 == IMM_FENCE && srv.test->fence) {
+		srv.fences++;
+		srv.test->fence(&srv, imm & 0x0fffffff);
 	}
 	scon_recv(c, wc->wr_id);
 }
@@ -592,13 +610,50 @@ static void srv_reset(void)
 	srv.acted = false;
 	srv.lied = false;
 	srv.quit_at = 0;
+	srv.given_up = false;
+	srv.life = 0;
+	srv.fences = 0;
+	srv.later_at = 0;
+}
+
+/* The log tells of the session, or will soon */
+static bool logged(const char *sess, const char *text)
+{
+	u64 end = now_ms() + 5000;
+	const char *line;
+	unsigned int i = 0;
+
+	while (now_ms() < end) {
+		for (; (line = log_line(i)); i++)
+			if (strstr(line, sess) && strstr(line, text))
+				return true;
+		nap_us(5000);
+	}
+	return false;
+}
+
+/* Of a case that was to be connected to again */
+static int verdict_again(const struct srv_test *t, const struct user *u)
+{
+	snprintf(note, sizeof(note), "connected to %u times, %u fences; I/O: %s, %u ms",
+		 srv.life, srv.fences, u->io_err ? strerror(u->io_err) : "done",
+		 u->io_ms);
+	if (srv.life < 2)
+		return fail("it was not connected to again");
+	if (t->fenced && !srv.fences)
+		return fail("it was not asked for a fence");
+	if (u->io_err != t->io_err)
+		return fail("I/O: %d, not %d", u->io_err, t->io_err);
+	if (u->io_ms < t->io_ms)
+		return fail("I/O waited for %u ms, not %u", u->io_ms, t->io_ms);
+	if (t->log && !logged(u->sess, t->log))
+		return fail("nothing in the log of '%s'", t->log);
+	return 0;
 }
 
 static int verdict(const struct srv_test *t, const struct user *u)
 {
 	unsigned int limit = t->ms ?: 30000;
-	const char *line;
-	unsigned int i;
 
 	snprintf(note, sizeof(note), "map: %s, %u ms; I/O: %s",
 		 u->map_err ? strerror(u->map_err) : "done", u->map_ms,
@@ -613,14 +668,13 @@ static int verdict(const struct srv_test *t, const struct user *u)
 		return fail("map_device: %d, not %d", u->map_err, t->err);
 	if (t->err == ANY_ERR && !u->map_err)
 		return fail("mapped");
+	if (t->again)
+		return verdict_again(t, u);
 	if (t->ends && !t->err && !u->io_err)
 		return fail("I/O has gone on");
 	if (!t->ends)
 		return !t->err && u->io_err ? fail("I/O failed") : 0;
-	for (i = 0; (line = log_line(i)); i++)
-		if (strstr(line, u->sess) && strstr(line, "path ends: "))
-			return 0;
-	return fail("no reason in the log");
+	return logged(u->sess, "path ends: ") ? 0 : fail("no reason in the log");
 }
 
 static int run_one(const struct srv_test *t, const char *addr, const char *port)
@@ -641,9 +695,14 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 			s_hang_up();
 			srv.quit_at = 0;
 		}
+		if (srv.later_at && now_ms() > srv.later_at) {
+			s_imm(&srv.cons[0], srv.later);
+			srv.later_at = 0;
+		}
 		if (now_ms() > hung) {
 			s_hang_up();
 			hung = -1;
+			srv.given_up = true;
 			srv.complaint = "the client hung";
 		}
 		if (!busy)
@@ -688,17 +747,13 @@ int random_server(const char *addr, const char *port, u64 seed,
 	return 0;
 }
 
-int run_server(const char *addr, const char *port, char **patterns, int nr)
+static int run_cases(const struct srv_test *t, const char *addr, const char *port,
+		     char **patterns, int nr)
 {
-	const struct srv_test *t;
 	int failed = 0;
 	u64 start;
 
-	if (srv_listen(addr, port)) {
-		printf("not ok listen: %s\n", why);
-		return 1;
-	}
-	for (t = server_cases; t->name; t++) {
+	for (; t->name; t++) {
 		if (!chosen(t->name, t->slow, patterns, nr))
 			continue;
 		note[0] = 0;
@@ -713,6 +768,20 @@ int run_server(const char *addr, const char *port, char **patterns, int nr)
 		}
 		fflush(stdout);
 	}
+	return failed;
+}
+
+int run_server(const char *addr, const char *port, char **patterns, int nr)
+{
+	int failed;
+
+	if (srv_listen(addr, port)) {
+		printf("not ok listen: %s\n", why);
+		return 1;
+	}
+	failed = run_cases(server_cases, addr, port, patterns, nr) +
+		 run_cases(again_cases, addr, port, patterns, nr) +
+		 not_chosen(patterns, nr);
 	srv_reset();
 	return failed;
 }

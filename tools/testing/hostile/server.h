@@ -9,6 +9,10 @@
 
 #define DEPTH		16
 #define CHUNK		(128 << 10)
+/* Cases that are connected to again: how long their client waits for a path, and for a dead
+ * one to have no effect any more */
+#define FAILOVER_S	3
+#define UNFENCED_MS	500
 #define S_RECVS		64
 #define S_RECV_SIZE	512
 #define S_SENDS		256
@@ -53,6 +57,11 @@ struct scon {
  * @acted: the case has done what is wrong
  * @lied: what the client was told of our memory is wrong
  * @quit_at: when to disconnect
+ * @given_up: all is refused from now on
+ * @life: how often the client has begun to connect
+ * @fences: how often it asked for a fence
+ * @later: an immediate value to send
+ * @later_at: when to do that
  */
 struct srv {
 	const struct srv_test *test;
@@ -73,6 +82,11 @@ struct srv {
 	bool acted;
 	bool lied;
 	u64 quit_at;
+	bool given_up;
+	unsigned int life;
+	unsigned int fences;
+	u32 later;
+	u64 later_at;
 };
 
 /**
@@ -114,6 +128,12 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @rounds: how often the disk is used, whatever errors there are, 0 for once
  * @ms: limit for map_device
  * @slow: not in "all"
+ * @again: the client connects again, and has to; its I/O waits for that
+ * @fence: with @again: the client asks for a fence
+ * @fenced: with @again: it has to ask
+ * @io_err: with @again: what I/O is to give
+ * @io_ms: with @again: for so long it has to wait
+ * @log: with @again: what the log has to say of the session
  */
 struct srv_test {
 	const char *name;
@@ -132,9 +152,16 @@ struct srv_test {
 	unsigned int rounds;
 	unsigned int ms;
 	bool slow;
+	bool again;
+	void (*fence)(struct srv *s, u32 id);
+	bool fenced;
+	int io_err;
+	unsigned int io_ms;
+	const char *log;
 };
 
 extern const struct srv_test server_cases[];
+extern const struct srv_test again_cases[];
 extern const struct srv_test random_case;
 
 int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # A client that says anything, 100,000 times, and a server that answers anything; see
-# tools/testing/hostile/random.c; SEED= on the command line of make has it take another
-# way. Beside all that, a client that falls silent after each step of the handshake.
+# tools/testing/hostile/random.c. It takes another way each time, which SEED= repeats.
+# Beside all that, a client that falls silent after each step of the handshake.
 # Another session's I/O goes on, all of it verified.
 # Modules: ours
 # Time: 400
@@ -13,7 +13,8 @@
 hostile_up
 cases silence >/tmp/silence.out &
 silence=$!
-seed=${SEED:-1}
+dice
+seed=$SEED
 HOSTILE_RW=scratch HOSTILE_OTHER=other hostile random-client 192.168.100.1 1234 \
 	"$seed" 100000 >/tmp/client.out || bad=1
 hostile random-server 192.168.100.1 7000 "$seed" 2000 >/tmp/server.out || bad=1

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cases of a hostile server that is another one when its client comes back: it serves well
+ * until the first write, which it leaves unanswered and disconnects. The client has that
+ * fenced, opens the disk again and repeats it, or fails it when its time is over.
+ */
+#include "server.h"
+
+enum { SAME, SESS_ID, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE, MAJOR,
+	NEW_RKEYS, REFUSES };
+
+static int connect_again(struct srv *s, const struct cm_req *req, struct cm_rep *rep,
+			 u8 *len)
+{
+	rep->features = FEATURE_FENCE;
+	rep->sess_id = 5;
+	if (s->life < 2)
+		return S_ACCEPT;
+	switch (s->test->arg) {
+	case SESS_ID:		rep->sess_id = 6; break;
+	case NO_FENCING:	rep->features = 0; rep->sess_id = 0; break;
+	case DEPTH_LESS:	rep->queue_depth = DEPTH / 2; break;
+	case DEPTH_MORE:	rep->queue_depth = DEPTH * 2; break;
+	case IO_LESS:		rep->max_io_size = CHUNK / 2 - 4096; break;
+	case IO_MORE:		rep->max_io_size = CHUNK * 2 - 4096; break;
+	case MAJOR:		rep->version = 0x0100; break;
+	case NEW_RKEYS:		rep->flags = FLAG_NEW_RKEY; break;
+	case REFUSES:
+		memset(rep, 0, sizeof(*rep));
+		rep->magic = MAGIC;
+		rep->version = VERSION;
+		rep->err = -EBUSY;
+		return S_REJECT;
+	}
+	return S_ACCEPT;
+}
+
+enum { INFO_SHORT = 100, INFO_LESS, INFO_NONE };
+
+static u32 info_again(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	if (s->life < 2)
+		return len;
+	switch (s->test->arg) {
+	case INFO_SHORT:	return len - 1;
+	case INFO_LESS:		rsp->desc[0].len -= CHUNK; break;
+	case INFO_NONE:		return 0;
+	}
+	return len;
+}
+
+enum { FENCED_WRONG = 200, FENCED_LATE, FENCED_NEVER, FENCED_TWICE, FENCED_EARLY };
+
+/* The client asks for a fence. */
+static void fence_again(struct srv *s, u32 id)
+{
+	u32 imm = (u32)IMM_FENCED << 28 | id;
+
+	switch (s->test->arg) {
+	case FENCED_WRONG:
+		imm = (u32)IMM_FENCED << 28 | (id + 1);
+		break;
+	case FENCED_LATE:
+		s->later = imm;
+		s->later_at = now_ms() + 1000;
+		return;
+	case FENCED_NEVER:
+		return;
+	case FENCED_TWICE:
+		s_imm(&s->cons[0], imm);
+		break;
+	}
+	s_imm(&s->cons[0], imm);
+}
+
+enum { OPEN_ENOENT = 300, OPEN_LBS, OPEN_SIZE, OPEN_TYPE, SESS_TYPE };
+
+static bool request_again(struct srv *s, const struct sreq *r)
+{
+	struct sess_info info = { .type = RNBD_OPEN_RSP, .ver = 2 };
+	struct open_rsp rsp = s_open_rsp();
+
+	if (s->life < 2) {
+		if (r->hdr.type != MSG_WRITE || r->kind != RNBD_IO)
+			return false;
+		if (!s->acted)
+			s_hang_up();
+		s->acted = true;
+		return true;
+	}
+	if (s->test->arg == FENCED_EARLY && !s->fences)
+		s->complaint = "a request came before the fence";
+	if (r->kind == RNBD_SESS_INFO && s->test->arg == SESS_TYPE) {
+		s_reply(r, &info, sizeof(info), 0);
+		return true;
+	}
+	if (r->kind != RNBD_OPEN)
+		return false;
+	switch (s->test->arg) {
+	case OPEN_ENOENT:
+		s_reply(r, NULL, 0, -ENOENT);
+		return true;
+	case OPEN_LBS:		rsp.logical_block_size = 4096; break;
+	case OPEN_SIZE:		rsp.nsectors *= 2; break;
+	case OPEN_TYPE:		rsp.type = RNBD_SESS_INFO_RSP; break;
+	default:		return false;
+	}
+	s_reply(r, &rsp, sizeof(rsp), 0);
+	return true;
+}
+
+/* I/O goes on, or fails; what the log must say of it, if anything */
+#define AGAIN(name_, what, io, log_, arg_, more...) \
+	{ .name = "again-" name_, .about = "comes back " what, .again = true, \
+	  .connect = connect_again, .info = info_again, .fence = fence_again, \
+	  .request = request_again, .io_err = io, .log = log_, .arg = arg_, more }
+
+const struct srv_test again_cases[] = {
+	AGAIN("same", "as it was", 0, NULL, FENCED_EARLY, .fenced = true),
+	AGAIN("sess-id", "with another session id", 0, NULL, SESS_ID),
+	AGAIN("no-fencing", "without fencing", 0, NULL, NO_FENCING, .io_ms = UNFENCED_MS),
+	AGAIN("depth-less", "with fewer chunks", EIO, "can do less", DEPTH_LESS),
+	AGAIN("depth-more", "with more chunks", 0, NULL, DEPTH_MORE, .fenced = true),
+	AGAIN("io-less", "with smaller chunks", EIO, "can do less", IO_LESS),
+	AGAIN("io-more", "with larger chunks", 0, NULL, IO_MORE, .fenced = true),
+	AGAIN("major", "with another version", EIO, "RTRS 1", MAJOR),
+	AGAIN("new-rkeys", "with keys that change", 0, NULL, NEW_RKEYS, .fenced = true),
+	AGAIN("refuses", "not, but refuses", EIO, "refused", REFUSES),
+	AGAIN("info-short", "with INFO_RSP a byte short", EIO, NULL, INFO_SHORT),
+	AGAIN("info-less", "with INFO_RSP a chunk short", EIO, NULL, INFO_LESS),
+	AGAIN("info-none", "without INFO_RSP", EIO, NULL, INFO_NONE),
+	AGAIN("fenced-wrong", "and says FENCED of another path", EIO, "path ends: ",
+	      FENCED_WRONG, .fenced = true),
+	AGAIN("fenced-late", "and says FENCED after a second", 0, NULL, FENCED_LATE,
+	      .fenced = true, .io_ms = 1000),
+	AGAIN("fenced-never", "and never says FENCED", EIO, NULL, FENCED_NEVER,
+	      .fenced = true),
+	AGAIN("fenced-twice", "and says FENCED twice", 0, "path ends: ", FENCED_TWICE,
+	      .fenced = true),
+	AGAIN("open-enoent", "without the device", EIO, NULL, OPEN_ENOENT),
+	AGAIN("open-lbs", "with other blocks", EIO, NULL, OPEN_LBS),
+	AGAIN("open-size", "with a larger device", 0, NULL, OPEN_SIZE),
+	AGAIN("open-type", "with OPEN_RSP of another type", EIO, NULL, OPEN_TYPE),
+	AGAIN("sess-type", "with SESS_INFO_RSP of another type", EIO, NULL, SESS_TYPE),
+	{ }
+};
