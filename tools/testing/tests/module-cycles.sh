@@ -5,7 +5,7 @@
 # Time: 360
 # Once: stock
 
-kernel_kb() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
+. "$RIG_DIR/steps/memory.sh"
 
 rdma_up
 disk=$(null vol 16)
@@ -21,13 +21,10 @@ for i in $(seq 20); do
 	done
 	! rdma resource show qp | grep -E 'rtrs|rnbd' || fail "queue pairs left, cycle $i"
 	if [ "$i" = 5 ]; then
-		echo 2 >/proc/sys/vm/drop_caches
-		before=$(kernel_kb)
+		settle
+		kernel=$(kernel_kb) pages=$(pages_kb)
 	fi
 done
-echo 2 >/proc/sys/vm/drop_caches
-say "kernel memory: $before KB, after 15 more cycles $(kernel_kb) KB"
-# shellcheck disable=SC2016
-wait_for 10 eval '[ $(($(kernel_kb) - before)) -lt 3000 ]' ||
-	fail "kernel memory grew from $before to $(kernel_kb) KB in 15 cycles"
+grown kernel_kb "$kernel" 3000
+grown pages_kb "$pages" 2000
 no_nulls
