@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# RDMA devices that have less room than soft-RoCE, on the debug kernel: its copies of the
+# drivers see them through rtrs-faults.ko, see debug/faults/device.c.
+
+rtrs_device=/sys/module/rtrs_faults/parameters
+
+# device [LIMIT=VALUE...]: from here on all RDMA devices of this guest have the limits of
+# mlx5, but for these. Each queue that the drivers ask for is logged.
+device()
+{
+	local limit
+
+	[ -e $rtrs_device ] || probe ours rtrs-faults
+	no_device
+	for limit in sq_blocks=32768 max_qp_wr=32768 max_send_sge=30 max_cqe=4194303 vectors=1 "$@"; do
+		echo "${limit#*=}" >"$rtrs_device/${limit%%=*}"
+	done
+	echo Y >$rtrs_device/emulate
+}
+
+no_device() { echo N >$rtrs_device/emulate; }
+
+# queues: the queue pairs that client and server got since the mark, different ones once:
+# sends, SGEs, receives
+queues()
+{
+	since | sed -n "s/.*rtrs_faults: rtrs_core: queue pair of \([0-9]*\) sends of \([0-9]*\) SGEs, \([0-9]*\) receives: 0\$/\1 \2 \3/p" |
+		sort -un
+}
+
+# refusals: how many queue pairs they were refused since the mark
+refusals() { since | grep -c "rtrs_faults: rtrs_core: queue pair of .* receives: -" || true; }
+
+# vectors: of the completion queues that they got since the mark, in their order
+vectors()
+{
+	since | sed -n "s/.*rtrs_faults: rtrs_core: completion queue of [0-9]* on vector \([0-9]*\) of .*: 0\$/\1/p" |
+		xargs
+}
