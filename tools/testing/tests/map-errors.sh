@@ -11,48 +11,48 @@ long() { printf 'x%.0s' $(seq "$1"); }
 rows()
 {
 	cat <<-END
-	  EINVAL sessname path=$a device_path=$disk
-	  EINVAL device_path sessname=s1 path=$a
-	  ENXIO path|session sessname=s1 device_path=$disk
-	  EINVAL foo $ok foo=bar
-	  EINVAL foo $ok foo
-	+ EINVAL sessname $ok sessname=s2
-	+ EINVAL device_path $ok device_path=/dev/other
-	+ EINVAL access_mode $ok access_mode=ro access_mode=ro
-	+ EINVAL dest_port $ok dest_port=1234 dest_port=1234
-	+ EINVAL nr_poll_queues $ok nr_poll_queues=1 nr_poll_queues=1
-	+ EINVAL sessname sessname=$(long 255) path=$a device_path=$disk
-	  EINVAL device_path sessname=s1 path=$a device_path=/$(long 255)
-	  EINVAL path sessname=s1 path=ip:$(long 300) device_path=$disk
-	  EINVAL sessname sessname= path=$a device_path=$disk
-	  EINVAL device_path sessname=s1 path=$a device_path=
-	  EINVAL path sessname=s1 path= device_path=$disk
-	  EINVAL path|name sessname=a/b path=$a device_path=$disk
-	  EINVAL path|name sessname=a.b path=$a device_path=$disk
-	  EINVAL path|fd00|famil sessname=s1 path=$a,$(addr6 server 0) device_path=$disk
-	  EINVAL|EPROTONOSUPPORT ib:1.2.3.4 sessname=s1 path=ib:1.2.3.4 device_path=$disk
-	  EINVAL 1.2.3 sessname=s1 path=ip:1.2.3 device_path=$disk
-	  EINVAL fd00 sessname=s1 path=ip:fd00:::1 device_path=$disk
-	  EINVAL gid sessname=s1 path=gid:12 device_path=$disk
-	  EINVAL path sessname=s1 path=,$a device_path=$disk
-	  EINVAL|EPROTONOSUPPORT path sessname=s1 path=$a, device_path=$disk
-	  EINVAL path sessname=s1 path=$a,$a,$a device_path=$disk
-	+ EINVAL dest_port $ok dest_port=0
-	  EINVAL dest_port $ok dest_port=70000
-	  EINVAL dest_port $ok dest_port=-1
-	  EINVAL dest_port $ok dest_port=12x
-	  EINVAL dest_port $ok dest_port=
-	  EINVAL access_mode $ok access_mode=wo
-	  EINVAL access_mode $ok access_mode=
-	  EINVAL nr_poll_queues $ok nr_poll_queues=x
-	+ EINVAL nr_poll_queues $ok nr_poll_queues=-2
-	  EINVAL nr_poll_queues $ok nr_poll_queues=100000
-	  EINVAL map_device|sessname|missing
-	  EINVAL . garbage
-	  EINVAL . $(printf '\x01\x02\xff\xfe\x80\x7f')
-	  EINVAL . $(head -c 3000 /dev/urandom | tr -d '\0\n')
-	  EINVAL . $(long 4000)
-	  EINVAL . = = =
+	  EINVAL sessname=.is.missing path=$a device_path=$disk
+	  EINVAL device_path=.is.missing sessname=s1 path=$a
+	  ENXIO s1:.no.such.session sessname=s1 device_path=$disk
+	  EINVAL foo=bar:.no.such.option $ok foo=bar
+	  EINVAL foo:.no.such.option $ok foo
+	+ EINVAL sessname=.*given.before $ok sessname=s2
+	+ EINVAL device_path=.*given.before $ok device_path=/dev/other
+	+ EINVAL access_mode=.*given.before $ok access_mode=ro access_mode=ro
+	+ EINVAL dest_port=.*given.before $ok dest_port=1234 dest_port=1234
+	+ EINVAL nr_poll_queues=.*given.before $ok nr_poll_queues=1 nr_poll_queues=1
+	+ EINVAL sessname=xxx sessname=$(long 255) path=$a device_path=$disk
+	  EINVAL device_path=/xxx sessname=s1 path=$a device_path=/$(long 255)
+	  EINVAL path=ip:xxx sessname=s1 path=ip:$(long 300) device_path=$disk
+	  EINVAL sessname=: sessname= path=$a device_path=$disk
+	  EINVAL device_path=: sessname=s1 path=$a device_path=
+	  EINVAL path=: sessname=s1 path= device_path=$disk
+	  EINVAL sessname=a/b: sessname=a/b path=$a device_path=$disk
+	  EINVAL sessname=a\.b: sessname=a.b path=$a device_path=$disk
+	  EINVAL path=ip:.*,ip:fd00 sessname=s1 path=$a,$(addr6 server 0) device_path=$disk
+	  EINVAL|EPROTONOSUPPORT path=ib:1.2.3.4: sessname=s1 path=ib:1.2.3.4 device_path=$disk
+	  EINVAL path=ip:1.2.3: sessname=s1 path=ip:1.2.3 device_path=$disk
+	  EINVAL path=ip:fd00:::1: sessname=s1 path=ip:fd00:::1 device_path=$disk
+	  EINVAL path=gid:12: sessname=s1 path=gid:12 device_path=$disk
+	  EINVAL path=,ip: sessname=s1 path=,$a device_path=$disk
+	  EINVAL|EPROTONOSUPPORT path=ip:.*,: sessname=s1 path=$a, device_path=$disk
+	  EINVAL path=ip:.*,ip:.*,ip sessname=s1 path=$a,$a,$a device_path=$disk
+	+ EINVAL dest_port=0: $ok dest_port=0
+	  EINVAL dest_port=70000: $ok dest_port=70000
+	  EINVAL dest_port=-1: $ok dest_port=-1
+	  EINVAL dest_port=12x: $ok dest_port=12x
+	  EINVAL dest_port=: $ok dest_port=
+	  EINVAL access_mode=wo: $ok access_mode=wo
+	  EINVAL access_mode=: $ok access_mode=
+	  EINVAL nr_poll_queues=x: $ok nr_poll_queues=x
+	+ EINVAL nr_poll_queues=-2: $ok nr_poll_queues=-2
+	  EINVAL nr_poll_queues=100000: $ok nr_poll_queues=100000
+	  EINVAL sessname=.is.missing
+	  EINVAL garbage:.no.such.option garbage
+	  EINVAL byte.0.is.none $(printf '\x01\x02\xff\xfe\x80\x7f')
+	  EINVAL byte.[0-9]+.is.none $(head -c 3000 /dev/urandom | tr -d '\0\n')
+	  EINVAL xxx.*:.no.such.option $(long 4000)
+	  EINVAL =:.no.such.option = = =
 	  EEXIST|EINVAL . sessname=s1 path=$a path=$a device_path=$disk
 	  ENOENT /dev/absent sessname=s1 path=$a device_path=/dev/absent
 	  ENOTBLK|EISDIR|EINVAL /dev sessname=s1 path=$a device_path=/dev
