@@ -28,6 +28,10 @@ dev=$(map s1 $file access_mode=ro)
 unmap "$dev"
 server_idle
 refused 'ENOTBLK|EISDIR|EINVAL' "sessname=s1 path=$(addr server 0) device_path=/srv"
+# What is no stored data but the kernel's
+for name in /proc/version /proc/self/mem /sys/kernel/uevent_seqnum /dev/null; do
+	refused ENOTBLK "sessname=s1 path=$(addr server 0) device_path=$name"
+done
 server_idle
 on server 'umount /srv'
 down
