@@ -99,8 +99,8 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	}
 	con->con.sq_room = rtrs_srv_sq_room;
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
-	ret = rtrs_srv_mem_charge(con->path, RTRS_SRV_WR_BYTES *
-				(u64)(params.send_wr + params.recv_wr));
+	ret = rtrs_srv_mem_charge(&con->path->mem.charged, rtrs_qp_bytes(&params),
+				  con->path->path.name);
 	if (ret)
 		return ret;
 	return rtrs_con_create_qp(&con->con, &params);
@@ -168,6 +168,8 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 {
 	struct rtrs_srv_con *con;
 
+	if (rtrs_srv_mem_charge(&path->mem.charged, sizeof(*con), path->path.name))
+		return NULL;
 	con = kzalloc(sizeof(*con), GFP_KERNEL);
 	if (!con)
 		return NULL;

@@ -19,62 +19,89 @@
 static unsigned int rtrs_srv_max_memory;
 module_param_named(max_memory, rtrs_srv_max_memory, uint, 0644);
 MODULE_PARM_DESC(max_memory,
-		 "MiB that the chunks and queues of all clients may take (default 0: half of the machine's)");
+		 "MiB that all clients may take (default 0: half of the machine's)");
 
-/* Pages that all paths take. */
-static unsigned long rtrs_srv_mem_pages;
-static DEFINE_SPINLOCK(rtrs_srv_mem_lock); /* rtrs_srv_mem_pages */
+/* Bytes that all sessions and paths are charged with. */
+static u64 rtrs_srv_mem_used;
+static DEFINE_SPINLOCK(rtrs_srv_mem_lock); /* rtrs_srv_mem_used */
 
-static unsigned long rtrs_srv_mem_max(void)
+static int rtrs_srv_mem_show(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(rtrs_srv_mem_used));
+}
+
+static int rtrs_srv_mem_set(const char *val, const struct kernel_param *kp)
+{
+	return -EPERM;
+}
+
+static const struct kernel_param_ops rtrs_srv_mem_ops = {
+	.set = rtrs_srv_mem_set,
+	.get = rtrs_srv_mem_show,
+};
+
+module_param_cb(memory_used, &rtrs_srv_mem_ops, NULL, 0444);
+MODULE_PARM_DESC(memory_used, "Bytes that all clients take");
+
+/* What a device keeps of a memory region, and its driver; the list of pages is extra. */
+#define RTRS_SRV_MR_BYTES	512
+
+static u64 rtrs_srv_mem_max(void)
 {
 	unsigned int mib = READ_ONCE(rtrs_srv_max_memory);
 
 	if (!mib)
-		return totalram_pages() / 2;
-	return (unsigned long)mib << (20 - PAGE_SHIFT);
+		return (u64)totalram_pages() / 2 << PAGE_SHIFT;
+	return (u64)mib << 20;
 }
 
 /**
- * rtrs_srv_mem_charge() - let a path have some of the memory for clients
- * @path: the path; rtrs_srv_mem_uncharge() gives back all that it took
+ * rtrs_srv_mem_charge() - let a client have some of the memory for clients
+ * @account: of its session or path; rtrs_srv_mem_uncharge() gives all of it back
  * @bytes: how much, about
+ * @name: for the log
  *
  * Every peer can request paths and connections, and each takes memory that can't be
- * reclaimed. A limit keeps them from taking all that the machine has.
+ * reclaimed. A limit keeps them from taking all that the machine has. So this is
+ * called before anything is allocated that lives for longer than the request.
  *
- * Context: under the path's con_lock.
+ * Context: process; the caller guards @account.
  * Return: 0 or -ENOMEM.
  */
-int rtrs_srv_mem_charge(struct rtrs_srv_path *path, u64 bytes)
+int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name)
 {
-	unsigned long max = rtrs_srv_mem_max();
-	u64 pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
+	u64 max = rtrs_srv_mem_max();
 	bool fits;
 
-	lockdep_assert_held(&path->conns.lock);
 	spin_lock(&rtrs_srv_mem_lock);
-	fits = rtrs_srv_mem_pages + pages <= max;
+	fits = bytes <= max && rtrs_srv_mem_used <= max - bytes;
 	if (fits)
-		rtrs_srv_mem_pages += pages;
+		WRITE_ONCE(rtrs_srv_mem_used, rtrs_srv_mem_used + bytes);
 	spin_unlock(&rtrs_srv_mem_lock);
 	if (fits) {
-		path->mem.pages += pages;
+		*account += bytes;
 		return 0;
 	}
-	pr_warn_ratelimited("%s: no %llu bytes more within the %lu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
-			    path->path.name, bytes, max >> (20 - PAGE_SHIFT));
+	pr_warn_ratelimited("%s: no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
+			    name, bytes, max >> 20);
 	return -ENOMEM;
 }
 
-static int rtrs_srv_charge_chunks(struct rtrs_srv_path *path)
+/**
+ * rtrs_srv_mem_uncharge() - undo all rtrs_srv_mem_charge() of an account
+ * @account: of a session or path that has none of that memory any more
+ */
+void rtrs_srv_mem_uncharge(u64 *account)
 {
-	struct rtrs_srv_sess *sess = path->sess;
-	int ret;
+	spin_lock(&rtrs_srv_mem_lock);
+	WRITE_ONCE(rtrs_srv_mem_used, rtrs_srv_mem_used - *account);
+	spin_unlock(&rtrs_srv_mem_lock);
+	*account = 0;
+}
 
-	mutex_lock(&path->conns.lock);
-	ret = rtrs_srv_mem_charge(path, (u64)sess->queue_depth * sess->chunk_size);
-	mutex_unlock(&path->conns.lock);
-	return ret;
+static size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
+{
+	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
 }
 
 static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
@@ -114,11 +141,6 @@ static void rtrs_srv_chunks_free(struct rtrs_srv_path *path)
 		__free_pages(path->mem.chunks[i], get_order(sess->chunk_size));
 	kvfree(path->mem.chunks);
 	path->mem.chunks = NULL;
-}
-
-static size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
-{
-	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
 }
 
 static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
@@ -222,6 +244,48 @@ u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 	return n;
 }
 
+/**
+ * rtrs_srv_mem_bytes() - what a path takes to carry requests
+ * @sess: its session
+ * @per_mr: chunks in a memory region
+ * @io_size: bytes of a slot's request
+ *
+ * Return: bytes: chunks, requests, memory regions, and messages that name them.
+ */
+VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_sess *sess,
+					u32 per_mr, size_t io_size)
+{
+	u64 slot = sess->chunk_size + sizeof(struct page *) + io_size;
+	u64 mr = RTRS_SRV_MR_BYTES + sizeof(struct ib_mr *) +
+		 sizeof(struct rtrs_desc) +
+		 (u64)per_mr * (sess->chunk_size / RTRS_SRV_MR_PAGE) * sizeof(u64);
+
+	if (sess->always_invalidate)
+		slot += sizeof(struct rtrs_msg_rkey_rsp);
+	return sess->queue_depth * slot + sess->queue_depth / per_mr * mr +
+	       sizeof(struct rtrs_info_rsp);
+}
+
+static int rtrs_srv_charge_ios(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	u32 per_mr = rtrs_srv_chunks_per_mr(path);
+	u64 bytes;
+	int ret;
+
+	if (!per_mr) {
+		pr_warn_ratelimited("%s: device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
+				    path->path.name, dev_name(&path->path.dev->dev),
+				    sess->chunk_size);
+		return -EOPNOTSUPP;
+	}
+	bytes = rtrs_srv_mem_bytes(sess, per_mr, rtrs_srv_io_size(sess->srv->ops));
+	mutex_lock(&path->conns.lock);
+	ret = rtrs_srv_mem_charge(&path->mem.charged, bytes, path->path.name);
+	mutex_unlock(&path->conns.lock);
+	return ret;
+}
+
 /* Make a memory region of @nr chunks from @slot on. */
 static int rtrs_srv_add_mr(struct rtrs_srv_path *path, struct scatterlist *sgl,
 			   u32 slot, u32 nr)
@@ -259,12 +323,6 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
 	int ret = 0;
 	u32 slot;
 
-	if (!nr) {
-		pr_warn_ratelimited("%s: device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
-				    path->path.name, dev_name(&path->path.dev->dev),
-				    sess->chunk_size);
-		return -EOPNOTSUPP;
-	}
 	path->mem.mrs = kvcalloc(sess->queue_depth / nr, sizeof(*path->mem.mrs),
 				 GFP_KERNEL);
 	sgl = kvcalloc(nr, sizeof(*sgl), GFP_KERNEL);
@@ -290,7 +348,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
 	int ret;
 
-	ret = rtrs_srv_charge_chunks(path);
+	ret = rtrs_srv_charge_ios(path);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_chunks_alloc(path);
@@ -326,23 +384,11 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_mem_uncharge() - undo all of a path's rtrs_srv_mem_charge()
- * @path: a path without chunks and queue pairs
- */
-void rtrs_srv_mem_uncharge(struct rtrs_srv_path *path)
-{
-	spin_lock(&rtrs_srv_mem_lock);
-	rtrs_srv_mem_pages -= path->mem.pages;
-	spin_unlock(&rtrs_srv_mem_lock);
-	path->mem.pages = 0;
-}
-
-/**
  * rtrs_srv_mem_exit() - look whether all memory has been given back
  *
- * Context: the module's exit, when there are no paths.
+ * Context: the module's exit, when there are no sessions.
  */
 void rtrs_srv_mem_exit(void)
 {
-	WARN_ON_ONCE(rtrs_srv_mem_pages);
+	WARN_ON_ONCE(rtrs_srv_mem_used);
 }

@@ -56,6 +56,7 @@ static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 	kvfree(path->conns.con);
 	mutex_destroy(&path->conns.lock);
 	mutex_destroy(&path->sysfs.stats_lock);
+	rtrs_srv_mem_uncharge(&path->mem.charged);
 	kfree(path);
 }
 
@@ -155,7 +156,6 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
 	rtrs_srv_path_destroy_cons(path);
-	rtrs_srv_mem_uncharge(path);
 	rtrs_srv_sess_leave(path);
 
 	kobject_put(&path->sysfs.kobj);
@@ -165,6 +165,14 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 
 static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
 {
+	u64 bytes = sizeof(*path) + sizeof(*path->setup.req) +
+		    path->conns.nr * sizeof(*path->conns.con) +
+		    num_possible_cpus() * sizeof(*path->ios.stats);
+	int ret;
+
+	ret = rtrs_srv_mem_charge(&path->mem.charged, bytes, path->path.name);
+	if (ret)
+		return ret;
 	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
 	path->setup.req = kzalloc(sizeof(*path->setup.req), GFP_KERNEL);
 	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
@@ -210,6 +218,11 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);
+	path->addr.src = id->route.addr.src_addr;
+	path->addr.dst = id->route.addr.dst_addr;
+	path->port_num = id->port_num;
+	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
+	strscpy(path->path.name, path->addr_str, sizeof(path->path.name));
 	path->conns.nr = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc(path);
 	if (ret) {
@@ -226,11 +239,6 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	path->features = le32_to_cpu(req->features) & RTRS_FEATURES;
 	if (path->features & RTRS_FEATURE_FENCE)
 		path->path_id = le32_to_cpu(req->path_id);
-	path->addr.src = id->route.addr.src_addr;
-	path->addr.dst = id->route.addr.dst_addr;
-	path->port_num = id->port_num;
-	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
-	strscpy(path->path.name, path->addr_str, sizeof(path->path.name));
 
 	kobject_init(&path->sysfs.kobj, &rtrs_srv_path_ktype);
 	kobject_get(&path->sysfs.kobj);

@@ -135,6 +135,7 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
 	rtrs_srv_changed();
 	mutex_destroy(&sess->up_lock);
+	rtrs_srv_mem_uncharge(&sess->charged);
 	kfree(sess);
 }
 
@@ -166,6 +167,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 {
 	u32 depth = min(rtrs_srv_queue_depth, rtrs_srv_dev_depth(dev));
 	struct rtrs_srv_sess *sess;
+	int ret;
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	if (!depth)
@@ -173,6 +175,12 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
+	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess) +
+				  depth * sizeof(*sess->slots.slot), "new session");
+	if (ret) {
+		kfree(sess);
+		return ERR_PTR(ret);
+	}
 	sess->srv = srv;
 	uuid_copy(&sess->uuid, uuid);
 	sess->id = get_random_u32() ?: 1;

@@ -169,6 +169,33 @@ static void chunks_are_dealt_out_to_memory_regions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_chunks_per_mr(path), c->chunks);
 }
 
+static const struct bytes_case {
+	const char *desc;
+	u32 depth, chunk_size, per_mr;
+	bool always_invalidate;
+	size_t io_size;
+	u64 bytes;
+} bytes_cases[] = {
+	{ "a key each", 512, 131072, 1, true, 1024, 68046856 },
+	{ "16 chunks for each key", 512, 131072, 16, false, 1024, 67785480 },
+	{ "the most chunks", 65535, 8192, 1, true, 256, 590863568 },
+	{ "more than 4 GiB", 2048, 4194304, 1, true, 1024, 8609939464 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(bytes_cases, bytes_cases, desc);
+
+static void memory_of_a_path_is_counted(struct kunit *test)
+{
+	const struct bytes_case *c = test->param_value;
+	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	sess->queue_depth = c->depth;
+	sess->chunk_size = c->chunk_size;
+	sess->always_invalidate = c->always_invalidate;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_bytes(sess, c->per_mr, c->io_size), c->bytes);
+}
+
 static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE_PARAM(accept_is_on_the_wire_as_written_down, accept_cases_gen_params),
 	KUNIT_CASE_PARAM(reject_is_on_the_wire_as_written_down, reject_cases_gen_params),
@@ -176,6 +203,7 @@ static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE(info_req_without_a_name_s_end_is_refused),
 	KUNIT_CASE(info_rsp_is_on_the_wire_as_written_down),
 	KUNIT_CASE_PARAM(chunks_are_dealt_out_to_memory_regions, mr_cases_gen_params),
+	KUNIT_CASE_PARAM(memory_of_a_path_is_counted, bytes_cases_gen_params),
 	{}
 };
 

@@ -70,8 +70,6 @@
 #define RTRS_SRV_SETUP_MS	30000
 /* Incarnations of a path that may be closing when it reconnects. */
 #define RTRS_SRV_MAX_ENDING	4
-/* Memory that a queue needs for each work request, about. */
-#define RTRS_SRV_WR_BYTES	256
 /* Page size of memory regions, whatever PAGE_SIZE is. */
 #define RTRS_SRV_MR_PAGE	SZ_4K
 
@@ -135,6 +133,7 @@ struct rtrs_srv_slots {
  * @off_bits: bits for an offset in the immediate value of a request
  * @always_invalidate: a chunk's key is valid only while the client owns the
  *	chunk
+ * @charged: bytes that it takes of the memory for clients, its slots included
  * @slots: its slots
  * @up_lock: guards the fields below while there are paths
  * @up: the upper layer knows the session
@@ -158,6 +157,7 @@ struct rtrs_srv_sess {
 	u32 chunk_size;
 	u32 off_bits;
 	bool always_invalidate;
+	u64 charged;
 	struct rtrs_srv_slots slots;
 
 	struct mutex up_lock; /* what follows, while there are paths */
@@ -217,7 +217,7 @@ struct rtrs_srv_stats {
 /**
  * struct rtrs_srv_conns - the connections of a path (con.c)
  * @lock: serializes setting up connections; guards what follows, and
- *	rtrs_srv_mem.pages, until the closing work is alone with them
+ *	rtrs_srv_mem.charged, until the closing work is alone with them
  * @nr: connections that the client announced; doesn't change
  * @nr_accepted: connections that were accepted
  * @con: the connections by cid, NULL before they are requested
@@ -231,8 +231,8 @@ struct rtrs_srv_conns {
 
 /**
  * struct rtrs_srv_mem - what a client can write to over a path (mem.c)
- * @pages: what the path takes of the memory for clients, under its connections'
- *	lock
+ * @charged: bytes that the path takes of the memory for clients, under its
+ *	connections' lock
  * @chunks: first page of each chunk
  * @mrs: memory regions of the chunks
  * @nr_mrs: how many
@@ -241,7 +241,7 @@ struct rtrs_srv_conns {
  * @rkeys_dma: their DMA address, 0 if they aren't there
  */
 struct rtrs_srv_mem {
-	unsigned long pages;
+	u64 charged;
 	struct page **chunks;
 	struct ib_mr **mrs;
 	u32 nr_mrs;
@@ -537,10 +537,13 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
 
 /* mem.c */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
-int rtrs_srv_mem_charge(struct rtrs_srv_path *path, u64 bytes);
+int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name);
+void rtrs_srv_mem_uncharge(u64 *account);
+#if IS_ENABLED(CONFIG_KUNIT)
+u64 rtrs_srv_mem_bytes(const struct rtrs_srv_sess *sess, u32 per_mr, size_t io_size);
+#endif
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
-void rtrs_srv_mem_uncharge(struct rtrs_srv_path *path);
 void rtrs_srv_mem_exit(void);
 
 /* io.c */
