@@ -9,7 +9,7 @@
 # Append: kunit.enable=1
 # Time: 120
 
-suites="rtrs-proto rtrs-addr rtrs-qp
+suites="rtrs-proto rtrs-addr rtrs-hb rtrs-qp
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
 	rtrs-server-path rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-reopen

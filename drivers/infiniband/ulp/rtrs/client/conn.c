@@ -227,6 +227,7 @@ static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 	con->con.cm_id = id;
 	path->nr_cons = cid + 1;
 	rdma_set_reuseaddr(id, 1);
+	rtrs_con_set_ack_timeout(&con->con);
 	return rdma_resolve_addr(id, src->sa_family == AF_UNSPEC ? NULL : src,
 				 (struct sockaddr *)&path->addr.dst,
 				 RTRS_CLT_RESOLVE_MS);

@@ -336,17 +336,6 @@ int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 		-EINTR : 0;
 }
 
-static bool rtrs_clt_path_probe(struct rtrs_path *p)
-{
-	struct rtrs_clt_path *path = to_clt_path(p);
-	bool ok = true;
-	unsigned int i;
-
-	for (i = 1; i < path->nr_cons; i++)
-		ok &= rtrs_con_probe(&path->cons[i].con);
-	return ok;
-}
-
 /**
  * rtrs_clt_path_create() - make a path of a session
  * @clt: the session
@@ -370,9 +359,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	}
 	path->clt = clt;
 	path->addr = *addr;
-	path->path.error = rtrs_clt_path_error;
-	path->path.probe = rtrs_clt_path_probe;
-	path->path.hb = &clt->hb;
+	rtrs_path_init(&path->path, &clt->hb, rtrs_clt_path_error);
 	rtrs_addr_format(addr, str, sizeof(str));
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", clt->name,
 		 str);

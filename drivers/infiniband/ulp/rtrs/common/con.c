@@ -18,6 +18,34 @@ MODULE_DESCRIPTION("RTRS: what client and server have in common");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(RTRS_DRV_VERSION);
 
+/*
+ * How long a device waits for an acknowledgment before it sends again: 4 us * 2^n.
+ *
+ * On connection 0, a lost heartbeat or answer has to be made up for before it is taken
+ * for a death: 268 ms. On connections for I/O 2.1 s, as what stands behind the queues of
+ * all connections on a slow link is late, not lost, and a device sends seven times at
+ * most. A connection that waits for that is not taken for dead; see RTRS_HB_STUCK_MS.
+ */
+#define RTRS_ACK_TIMEOUT_HB	16
+#define RTRS_ACK_TIMEOUT_IO	19
+
+/**
+ * rtrs_path_init() - initialize what client and server have in common
+ * @path: the path, zeroed
+ * @hb: see struct rtrs_path
+ * @error: see struct rtrs_path
+ */
+void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
+		    void (*error)(struct rtrs_path *path, int err,
+				  const char *why))
+{
+	path->hb = hb;
+	path->error = error;
+	INIT_LIST_HEAD(&path->cons);
+	rtrs_hb_init(path);
+}
+EXPORT_SYMBOL_GPL(rtrs_path_init);
+
 /**
  * rtrs_path_open_dev() - take an RDMA device into use for a path
  * @path: the path
@@ -67,16 +95,19 @@ EXPORT_SYMBOL_GPL(rtrs_path_close_dev);
  * @wc: the completion
  * @what: what was done, for the log
  *
- * A failure ends the path. Flushed work is no failure of its own: the path's end
- * came before it, or its connection broke and nobody has told us yet.
+ * Success counts as a sign of life. A failure ends the path. Flushed work is no failure
+ * of its own: the path's end came before it, or its connection broke and nobody has told
+ * us yet.
  *
  * Return: true if the work was not done.
  */
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what)
 {
-	if (likely(wc->status == IB_WC_SUCCESS))
+	if (likely(wc->status == IB_WC_SUCCESS)) {
+		WRITE_ONCE(con->moved, con->moved + 1);
 		return false;
+	}
 	if (wc->status == IB_WC_WR_FLUSH_ERR)
 		what = "a connection broke";
 	else
@@ -128,9 +159,7 @@ static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (rtrs_con_wc_failed(con, wc, "probe"))
 		return;
 	rtrs_con_put_wr(con);
-	con->probe_missed = 0;
-	/* Pairs with rtrs_con_probe(). */
-	smp_store_release(&con->probe_busy, false);
+	WRITE_ONCE(con->probe_busy, false);
 }
 
 /**
@@ -150,6 +179,18 @@ void rtrs_con_qp_event(struct ib_event *event, void *context)
 }
 
 /**
+ * rtrs_con_set_ack_timeout() - say when what isn't acknowledged is sent again
+ * @con: has its cm_id, whose route isn't resolved yet, or that isn't accepted yet
+ */
+void rtrs_con_set_ack_timeout(struct rtrs_con *con)
+{
+	/* It refuses ids that aren't of reliable connections. */
+	rdma_set_ack_timeout(con->cm_id, con->cid ? RTRS_ACK_TIMEOUT_IO :
+						    RTRS_ACK_TIMEOUT_HB);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_set_ack_timeout);
+
+/**
  * rtrs_con_init_sq() - begin to count what is posted to a new queue pair
  * @con: its connection
  * @params: its size
@@ -163,10 +204,11 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 	con->sq_cqe.done = rtrs_con_sent_done;
 	con->probe_cqe.done = rtrs_con_probe_done;
 	con->probe_busy = false;
-	con->probe_missed = 0;
 	con->sq_posted = 0;
-	con->probe_seq = 0;
+	con->moved = 0;
+	con->watch = (struct rtrs_watch) {};
 	spin_lock_init(&con->sq_lock);
+	list_add_tail(&con->entry, &con->path->cons);
 }
 
 /**
@@ -393,43 +435,31 @@ void rtrs_con_flush(struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_con_flush);
 
 /**
- * rtrs_con_probe() - see that a connection doesn't stand still
- * @con: a connection for I/O, connected
+ * rtrs_con_probe() - have a connection show that it moves
+ * @con: a connection for I/O, connected, without a probe outstanding
  *
- * Heartbeats go over connection 0, and show that the peer is alive; they don't show
- * that another queue pair has come to a stop, perhaps without a word. So if something
- * was sent since the last time, a write of no bytes is sent behind it. Nothing at
- * the peer is touched by that, but its device acknowledges it.
+ * A write of no bytes is sent behind all that was posted. Nothing at the peer is touched
+ * by that, but its device acknowledges it.
  *
  * Context: the path's heartbeats.
- * Return: false if no probe has come through for as many heartbeats as may be missed.
+ * Return: 0, or -EBUSY if the send queue is full.
  */
-bool rtrs_con_probe(struct rtrs_con *con)
+int rtrs_con_probe(struct rtrs_con *con)
 {
 	struct ib_rdma_wr wr = {
 		.wr.wr_cqe	= &con->probe_cqe,
 		.wr.opcode	= IB_WR_RDMA_WRITE,
 		.wr.send_flags	= IB_SEND_SIGNALED,
 	};
-	u32 posted = READ_ONCE(con->sq_posted);
 	struct rtrs_con *queued;
+	int ret;
 
-	/* Pairs with rtrs_con_probe_done(). */
-	if (!smp_load_acquire(&con->probe_busy)) {
-		if (posted == con->probe_seq)
-			return true;
-		/* Counting the probe itself. */
-		con->probe_seq = posted + 1;
-		WRITE_ONCE(con->probe_busy, true);
-		if (!rtrs_con_queue(con, &wr.wr, true, &queued))
-			return true;
-		/* A full queue that moves will have room at the next heartbeat. */
+	WRITE_ONCE(con->probe_busy, true);
+	ret = rtrs_con_queue(con, &wr.wr, true, &queued);
+	if (ret)
 		WRITE_ONCE(con->probe_busy, false);
-		con->probe_seq = posted - 1;
-	}
-	return ++con->probe_missed < READ_ONCE(con->path->hb->max_missed);
+	return ret;
 }
-EXPORT_SYMBOL_GPL(rtrs_con_probe);
 
 /**
  * rtrs_con_post_imm() - send an immediate value and nothing else

@@ -6,6 +6,7 @@
 #ifndef RTRS_CORE_H
 #define RTRS_CORE_H
 
+#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -19,9 +20,41 @@ struct rtrs_con;
 #define RTRS_HB_BUCKETS		24
 
 /**
+ * enum rtrs_live - what a look at a connection says
+ * @RTRS_LIVE_MOVED: something was completed or received since the last look
+ * @RTRS_LIVE_IDLE: nothing was, but nothing is outstanding
+ * @RTRS_LIVE_PROBE: nothing was, and what was posted may be outstanding: send a probe
+ * @RTRS_LIVE_WAIT: nothing was, and a probe is outstanding
+ * @RTRS_LIVE_STUCK: this has gone on for too long: the connection is dead
+ */
+enum rtrs_live {
+	RTRS_LIVE_MOVED,
+	RTRS_LIVE_IDLE,
+	RTRS_LIVE_PROBE,
+	RTRS_LIVE_WAIT,
+	RTRS_LIVE_STUCK,
+};
+
+/**
+ * struct rtrs_watch - what the last look at a connection saw
+ * @moved: rtrs_con.moved
+ * @probed: rtrs_con.sq_posted when the last probe was sent, counting the probe
+ * @still: nothing moved, though something may have been outstanding
+ * @still_ms: for how long this has been so since, milliseconds
+ *
+ * Used by the path's heartbeat work alone.
+ */
+struct rtrs_watch {
+	u32 moved;
+	u32 probed;
+	bool still;
+	u32 still_ms;
+};
+
+/**
  * struct rtrs_hb_params - when a path's peer is taken for dead
  * @interval_ms: milliseconds from one heartbeat to the next
- * @max_missed: so many in a row stay unanswered
+ * @max_missed: after as many intervals in a row in which nothing came
  *
  * May be changed at any time; see rtrs_hb_changed().
  */
@@ -39,29 +72,43 @@ struct rtrs_hb_params {
  *	but what this path set aside for it
  * @error: the path can't go on: ask for its end. Any context; may come any
  *	number of times, from several places at once. @err is negative
- * @probe: see that no connection for I/O stands still, see rtrs_con_probe(). False if
- *	one does. Called with each heartbeat
+ * @cons: its connections that have a queue pair. Changes only while one thread sets
+ *	the path up or takes it down, without heartbeats
  * @hb: how often heartbeats are sent; outlives the path
+ * @hb_lock: guards @hb_con and @hb_trial_ms; nothing nests in it
  * @hb_con: connection 0, from rtrs_hb_start() to rtrs_hb_stop()
- * @hb_work: sends a heartbeat each interval
- * @hb_missed: heartbeats sent since the last answer
- * @hb_sent: when the last one was sent, ns
- * @hb_latency: how long the last answer took, ns; 0 before the first
- * @hb_hist: answers by how long they took: less than 2^n microseconds
+ * @hb_work: looks at all connections and sends a heartbeat, each interval
+ * @hb_missed: intervals in a row in which nothing moved on any connection
+ * @hb_trial_ms: see rtrs_hb_probe_now(); 0 if nobody asked for it, or it is over
+ * @hb_on_trial: the heartbeat of rtrs_hb_probe_now() has been sent; @hb_work alone
+ * @hb_sent: counts heartbeats; written by @hb_work
+ * @hb_answered: counts answers, which come in the same order; written by the handler
+ *	of connection 0's receives
+ * @hb_timed: the heartbeat, by @hb_sent, whose round trip is measured
+ * @hb_timed_at: when that one was sent, ns
+ * @hb_latency: the last round trip that was measured, ns; 0 before the first
+ * @hb_hist: round trips that took less than 2^n microseconds
  *
- * Embedded in the client's or the server's path, which keeps it alive.
+ * Embedded in the client's or the server's path, which keeps it alive; see
+ * rtrs_path_init().
  */
 struct rtrs_path {
 	char name[RTRS_NAME_LEN + RTRS_PATH_STR_LEN];
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);
-	bool (*probe)(struct rtrs_path *path);
+	struct list_head cons;
 	const struct rtrs_hb_params *hb;
+	spinlock_t hb_lock; /* hb_con, hb_trial_ms */
 	struct rtrs_con *hb_con;
 	struct delayed_work hb_work;
-	atomic_t hb_missed;
-	u64 hb_sent;
+	unsigned int hb_missed;
+	unsigned int hb_trial_ms;
+	bool hb_on_trial;
+	u32 hb_sent;
+	u32 hb_answered;
+	u32 hb_timed;
+	u64 hb_timed_at;
 	u64 hb_latency;
 	u32 hb_hist[RTRS_HB_BUCKETS];
 };
@@ -72,6 +119,10 @@ struct rtrs_path {
  * @cm_id: its connection manager id; owns the queue pair
  * @cq: its own, for both queues of the pair; NULL if it has no queue pair
  * @cid: index in the path, 0 for the service connection
+ * @entry: in @path's list, while it has a queue pair
+ * @watch: belongs to the path's heartbeats
+ * @moved: counts completions of any kind that were good; written by the handlers of
+ *	@cq, of which one runs at a time, next to what they write anyway
  * @sq_lock: guards @sq_wr_avail to @sq_posted; taken in any context; in it nest the
  *	locks of the RDMA driver and what rtrs_path.error() takes
  * @sq_wr_avail: work requests for which the send queue has room that isn't reserved
@@ -82,10 +133,8 @@ struct rtrs_path {
  * @sq_posted: counts chains; written under @sq_lock, read without
  * @sq_cqe: of all work requests without a signal of their own
  * @probe_cqe: of the last probe
- * @probe_seq: @sq_posted when it was sent; used by the heartbeat alone
  * @probe_busy: it has not been acknowledged yet; set by the heartbeat, cleared by the
  *	probe's handler
- * @probe_missed: heartbeats since it was sent, or should have been
  * @sq_room: called when room in the send queue came free, may be NULL; context
  *	of the completion queue
  *
@@ -100,6 +149,9 @@ struct rtrs_con {
 	struct rdma_cm_id *cm_id;
 	struct ib_cq *cq;
 	u16 cid;
+	struct list_head entry;
+	struct rtrs_watch watch;
+	u32 moved;
 	spinlock_t sq_lock; /* sq_wr_avail to sq_posted */
 	u32 sq_wr_avail;
 	u32 sq_reserve;
@@ -109,9 +161,7 @@ struct rtrs_con {
 	u32 sq_posted;
 	struct ib_cqe sq_cqe;
 	struct ib_cqe probe_cqe;
-	u32 probe_seq;
 	bool probe_busy;
-	u32 probe_missed;
 	void (*sq_room)(struct rtrs_con *con);
 };
 
@@ -139,6 +189,9 @@ struct rtrs_qp_params {
 	enum ib_poll_context poll;
 };
 
+void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
+		    void (*error)(struct rtrs_path *path, int err,
+				  const char *why));
 int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev);
 void rtrs_path_close_dev(struct rtrs_path *path);
 
@@ -149,6 +202,7 @@ static inline bool rtrs_qp_refused(int err)
 }
 
 u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
+void rtrs_con_set_ack_timeout(struct rtrs_con *con);
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
@@ -162,13 +216,20 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 void rtrs_con_flush(struct rtrs_con *con);
 void rtrs_con_put_wr(struct rtrs_con *con);
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
-bool rtrs_con_probe(struct rtrs_con *con);
+int rtrs_con_probe(struct rtrs_con *con);
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what);
 
+void rtrs_hb_init(struct rtrs_path *path);
 void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con);
 void rtrs_hb_stop(struct rtrs_path *path);
 void rtrs_hb_changed(struct rtrs_path *path);
+void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms);
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm);
+
+enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted,
+				 bool probing, u32 ms, u32 limit_ms);
+bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
+			unsigned int max_missed);
 
 #endif /* RTRS_CORE_H */

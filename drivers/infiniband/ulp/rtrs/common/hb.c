@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Heartbeat: each side sends one each interval on the service connection and
- * answers those of the other. A path whose heartbeats stay unanswered ends; a
- * queue pair with nothing to send would never notice that its peer is gone. The
- * others are looked after as well, see rtrs_con_probe().
+ * Heartbeats, and when a path is dead.
+ *
+ * Each side sends a heartbeat each interval on connection 0 and answers those of the
+ * other: a queue pair with nothing to send would never notice that its peer is gone.
+ * All connections share a network, though, where an answer may stand behind much else.
+ * So what counts is whether anything moves: each good completion of a send or a receive
+ * is a sign of life.
+ *
+ * - A path is dead when nothing has moved on any of its connections for
+ *   rtrs_hb_params.max_missed intervals in a row, each begun with a heartbeat.
+ * - While others move, a connection may stand behind them, or wait until a lost packet
+ *   is sent again. It is dead when it has something outstanding and nothing has moved
+ *   on it for RTRS_HB_STUCK_MS, or for as long as it takes a path, if that is longer.
+ *
+ * Few sends are signalled, and a request may be with the peer's disk for minutes. So if
+ * a connection for I/O hasn't moved during an interval, and something was posted since
+ * it was last seen to be idle, a probe is sent: that has to be acknowledged, whatever
+ * the peer does; see rtrs_con_probe(). Connection 0 has its heartbeats instead: a
+ * probe is acknowledged by a device alone, even if its host has crashed.
  */
 #include <linux/bitops.h>
 #include <linux/ktime.h>
@@ -15,57 +30,244 @@
 /* Late heartbeats end paths, so they don't wait behind others, nor for memory. */
 static struct workqueue_struct *rtrs_hb_wq;
 
-static void rtrs_hb_again(struct rtrs_path *path)
+/* Outlasts four times in a row that a device waits for an acknowledgment. */
+#define RTRS_HB_STUCK_MS	10000
+/* More that aren't answered yet tell nothing new. */
+#define RTRS_HB_MAX_UNANSWERED	8
+
+/**
+ * rtrs_hb_judge_con() - the rule for a connection
+ * @watch: what the last look saw; updated
+ * @moved: rtrs_con.moved
+ * @posted: rtrs_con.sq_posted
+ * @probing: a probe is outstanding
+ * @ms: milliseconds since the last look
+ * @limit_ms: for how long it may stand still
+ *
+ * Return: see enum rtrs_live.
+ */
+enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted,
+				 bool probing, u32 ms, u32 limit_ms)
 {
-	queue_delayed_work(rtrs_hb_wq, &path->hb_work,
-			   msecs_to_jiffies(READ_ONCE(path->hb->interval_ms)));
+	if (moved != watch->moved) {
+		watch->moved = moved;
+		watch->still = false;
+		return RTRS_LIVE_MOVED;
+	}
+	if (!probing && posted == watch->probed) {
+		watch->still = false;
+		return RTRS_LIVE_IDLE;
+	}
+	/* What is outstanding may have been posted a moment ago: count from here. */
+	watch->still_ms = watch->still ? watch->still_ms + ms : 0;
+	watch->still = true;
+	if (watch->still_ms >= limit_ms)
+		return RTRS_LIVE_STUCK;
+	return probing ? RTRS_LIVE_WAIT : RTRS_LIVE_PROBE;
+}
+
+/**
+ * rtrs_hb_judge_path() - the rule for a path
+ * @missed: intervals in a row in which nothing moved; updated
+ * @moved: whether anything moved in the last one, on any connection
+ * @max_missed: as many are too many
+ *
+ * Return: true if the path is alive.
+ */
+bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
+			unsigned int max_missed)
+{
+	*missed = moved ? 0 : *missed + 1;
+	return *missed < max_missed;
+}
+
+static enum rtrs_live rtrs_hb_look_con(struct rtrs_con *con, u32 ms,
+				       u32 limit_ms)
+{
+	u32 posted = READ_ONCE(con->sq_posted);
+	enum rtrs_live live;
+
+	live = rtrs_hb_judge_con(&con->watch, READ_ONCE(con->moved), posted,
+				 READ_ONCE(con->probe_busy), ms, limit_ms);
+	/* A full queue gets its probe when it has room, or is dead by then. */
+	if (live == RTRS_LIVE_PROBE && con->cid && !rtrs_con_probe(con))
+		con->watch.probed = posted + 1;
+	return live;
+}
+
+/* Looks at all connections; false if one of them is dead. */
+static bool rtrs_hb_look(struct rtrs_path *path, u32 ms, bool *moved)
+{
+	u32 limit_ms = max_t(u64, RTRS_HB_STUCK_MS,
+			     (u64)READ_ONCE(path->hb->interval_ms) *
+			     READ_ONCE(path->hb->max_missed));
+	struct rtrs_con *con;
+	bool alive = true;
+
+	*moved = false;
+	list_for_each_entry(con, &path->cons, entry) {
+		switch (rtrs_hb_look_con(con, ms, limit_ms)) {
+		case RTRS_LIVE_MOVED:
+			*moved = true;
+			break;
+		case RTRS_LIVE_STUCK:
+			alive = false;
+			break;
+		default:
+			break;
+		}
+	}
+	return alive;
+}
+
+static void rtrs_hb_send(struct rtrs_path *path, struct rtrs_con *con)
+{
+	u32 unanswered = path->hb_sent - READ_ONCE(path->hb_answered);
+
+	if (unanswered >= RTRS_HB_MAX_UNANSWERED)
+		return;
+	if (!unanswered) {
+		WRITE_ONCE(path->hb_timed_at, ktime_get_ns());
+		WRITE_ONCE(path->hb_timed, path->hb_sent + 1);
+	}
+	WRITE_ONCE(path->hb_sent, path->hb_sent + 1);
+	/* No room in the send queue: nothing moves there either. */
+	if (rtrs_con_post_imm(con, rtrs_imm(RTRS_IMM_HB_MSG, 0)))
+		WRITE_ONCE(path->hb_sent, path->hb_sent - 1);
+}
+
+/* Lets the work item run in @ms, unless it is due already, or is to run no more. */
+static void rtrs_hb_queue(struct rtrs_path *path, unsigned int ms)
+{
+	spin_lock(&path->hb_lock);
+	if (path->hb_con)
+		queue_delayed_work(rtrs_hb_wq, &path->hb_work,
+				   msecs_to_jiffies(ms));
+	spin_unlock(&path->hb_lock);
+}
+
+/* See rtrs_hb_probe_now(). Nothing has to have moved since the last look. */
+static void rtrs_hb_begin_trial(struct rtrs_path *path, struct rtrs_con *con)
+{
+	bool moved;
+
+	rtrs_hb_look(path, 0, &moved);
+	path->hb_on_trial = true;
+	rtrs_hb_send(path, con);
+	rtrs_hb_queue(path, READ_ONCE(path->hb_trial_ms));
+}
+
+static bool rtrs_hb_end_trial(struct rtrs_path *path, bool moved)
+{
+	if (!path->hb_on_trial)
+		return true;
+	path->hb_on_trial = false;
+	spin_lock(&path->hb_lock);
+	path->hb_trial_ms = 0;
+	spin_unlock(&path->hb_lock);
+	return moved;
 }
 
 static void rtrs_hb_work(struct work_struct *work)
 {
 	struct rtrs_path *path = container_of(to_delayed_work(work),
 					      struct rtrs_path, hb_work);
+	unsigned int ms = READ_ONCE(path->hb->interval_ms);
+	struct rtrs_con *con = READ_ONCE(path->hb_con);
+	const char *dead = NULL;
+	bool moved;
 
-	if (atomic_read(&path->hb_missed) >= READ_ONCE(path->hb->max_missed)) {
-		path->error(path, -ETIMEDOUT, "heartbeats stay unanswered");
+	if (!con)
+		return;
+	if (READ_ONCE(path->hb_trial_ms) && !path->hb_on_trial) {
+		rtrs_hb_begin_trial(path, con);
 		return;
 	}
-	if (!path->probe(path)) {
-		path->error(path, -ETIMEDOUT, "a connection stands still");
+	if (!rtrs_hb_look(path, ms, &moved))
+		dead = "a connection stands still";
+	if (!rtrs_hb_end_trial(path, moved) ||
+	    !rtrs_hb_judge_path(&path->hb_missed, moved,
+				READ_ONCE(path->hb->max_missed)))
+		dead = "heartbeats stay unanswered";
+	if (dead) {
+		path->error(path, -ETIMEDOUT, dead);
 		return;
 	}
-	/* Round trips are measured from the first that is not answered yet. */
-	if (atomic_inc_return(&path->hb_missed) == 1)
-		WRITE_ONCE(path->hb_sent, ktime_get_ns());
-	/* No room in the send queue: the peer takes nothing, so it counts. */
-	rtrs_con_post_imm(path->hb_con, rtrs_imm(RTRS_IMM_HB_MSG, 0));
-	rtrs_hb_again(path);
+	rtrs_hb_send(path, con);
+	rtrs_hb_queue(path, ms);
+}
+
+/**
+ * rtrs_hb_init() - initialize a path's heartbeat
+ * @path: the path
+ */
+void rtrs_hb_init(struct rtrs_path *path)
+{
+	spin_lock_init(&path->hb_lock);
+	INIT_DELAYED_WORK(&path->hb_work, rtrs_hb_work);
 }
 
 /**
  * rtrs_hb_start() - start a path's heartbeat
  * @path: a connected path
  * @con: its connection 0
+ *
+ * Context: process.
  */
 void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con)
 {
+	path->hb_missed = 0;
+	path->hb_on_trial = false;
+	path->hb_sent = 0;
+	path->hb_answered = 0;
+	path->hb_timed = 0;
+	spin_lock(&path->hb_lock);
+	path->hb_trial_ms = 0;
 	path->hb_con = con;
-	atomic_set(&path->hb_missed, 0);
-	INIT_DELAYED_WORK(&path->hb_work, rtrs_hb_work);
-	rtrs_hb_again(path);
+	spin_unlock(&path->hb_lock);
+	rtrs_hb_queue(path, READ_ONCE(path->hb->interval_ms));
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_start);
 
 /**
  * rtrs_hb_changed() - let a change of rtrs_hb_params have effect now
- * @path: a path between rtrs_hb_start() and rtrs_hb_stop()
+ * @path: the path; nothing happens if its heartbeat isn't started
+ *
+ * Context: process.
  */
 void rtrs_hb_changed(struct rtrs_path *path)
 {
-	mod_delayed_work(rtrs_hb_wq, &path->hb_work,
-			 msecs_to_jiffies(READ_ONCE(path->hb->interval_ms)));
+	spin_lock(&path->hb_lock);
+	if (path->hb_con && !path->hb_trial_ms)
+		mod_delayed_work(rtrs_hb_wq, &path->hb_work,
+				 msecs_to_jiffies(READ_ONCE(path->hb->interval_ms)));
+	spin_unlock(&path->hb_lock);
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_changed);
+
+/**
+ * rtrs_hb_probe_now() - see at once whether a path's peer is alive
+ * @path: the path; nothing happens if its heartbeat isn't started. May be called
+ *	while it is stopped, as long as something keeps the path itself
+ * @timeout_ms: for how long to wait, not 0
+ *
+ * Sends a heartbeat. If nothing at all moves on any connection for @timeout_ms from then
+ * on, the path ends: rtrs_path.error() is called with -ETIMEDOUT. Else all goes on as
+ * before. A second call while the first one waits changes nothing, so that many who
+ * ask can't put off the verdict.
+ *
+ * Context: process.
+ */
+void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms)
+{
+	spin_lock(&path->hb_lock);
+	if (path->hb_con && !path->hb_trial_ms) {
+		WRITE_ONCE(path->hb_trial_ms, timeout_ms);
+		mod_delayed_work(rtrs_hb_wq, &path->hb_work, 0);
+	}
+	spin_unlock(&path->hb_lock);
+}
+EXPORT_SYMBOL_GPL(rtrs_hb_probe_now);
 
 /**
  * rtrs_hb_stop() - undo rtrs_hb_start(), if it was done
@@ -75,20 +277,29 @@ EXPORT_SYMBOL_GPL(rtrs_hb_changed);
  */
 void rtrs_hb_stop(struct rtrs_path *path)
 {
-	if (!path->hb_con)
-		return;
+	spin_lock(&path->hb_lock);
+	WRITE_ONCE(path->hb_con, NULL);
+	spin_unlock(&path->hb_lock);
 	cancel_delayed_work_sync(&path->hb_work);
-	path->hb_con = NULL;
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_stop);
 
-static void rtrs_hb_answered(struct rtrs_path *path)
+/* Answers come in the order of the heartbeats, those that nobody asked for are no answers. */
+static void rtrs_hb_answer(struct rtrs_path *path)
 {
-	u64 ns = ktime_get_ns() - READ_ONCE(path->hb_sent);
-	u32 *count = &path->hb_hist[min_t(u32, fls64(div_u64(ns, NSEC_PER_USEC)),
-					  RTRS_HB_BUCKETS - 1)];
+	u32 nr = path->hb_answered + 1;
+	u32 *count;
+	u64 ns;
 
+	if (path->hb_answered == READ_ONCE(path->hb_sent))
+		return;
+	WRITE_ONCE(path->hb_answered, nr);
+	if (nr != READ_ONCE(path->hb_timed))
+		return;
+	ns = ktime_get_ns() - READ_ONCE(path->hb_timed_at);
 	WRITE_ONCE(path->hb_latency, ns);
+	count = &path->hb_hist[min_t(u32, fls64(div_u64(ns, NSEC_PER_USEC)),
+				     RTRS_HB_BUCKETS - 1)];
 	WRITE_ONCE(*count, *count + 1);
 }
 
@@ -115,8 +326,7 @@ bool rtrs_hb_recv(struct rtrs_con *con, u32 imm)
 		rtrs_con_post_imm(con, rtrs_imm(RTRS_IMM_HB_ACK, 0));
 		return true;
 	case RTRS_IMM_HB_ACK:
-		if (atomic_xchg(&path->hb_missed, 0))
-			rtrs_hb_answered(path);
+		rtrs_hb_answer(path);
 		return true;
 	default:
 		return false;

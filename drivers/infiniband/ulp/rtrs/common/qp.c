@@ -174,6 +174,7 @@ void rtrs_con_destroy_qp(struct rtrs_con *con)
 {
 	if (!con->cq)
 		return;
+	list_del(&con->entry);
 	rdma_destroy_qp(con->cm_id);
 	ib_free_cq(con->cq);
 	con->cq = NULL;

@@ -155,6 +155,7 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 		ret = rtrs_srv_recv_post(con);
 	if (ret)
 		goto reject;
+	rtrs_con_set_ack_timeout(&con->con);
 	/* Rejects by itself if it can't. */
 	return rtrs_srv_con_accept(con);
 

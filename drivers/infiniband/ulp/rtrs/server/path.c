@@ -17,17 +17,6 @@ static const struct rtrs_hb_params rtrs_srv_hb = {
 	.max_missed	= RTRS_HB_MAX_MISSED,
 };
 
-static bool rtrs_srv_path_probe(struct rtrs_path *p)
-{
-	struct rtrs_srv_path *path = to_srv_path(p);
-	bool ok = true;
-	u32 i;
-
-	for (i = 1; i < path->conns.nr; i++)
-		ok &= rtrs_con_probe(&path->conns.con[i]->con);
-	return ok;
-}
-
 static void rtrs_srv_setup_timeout(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(to_delayed_work(work),
@@ -230,9 +219,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 		return ERR_PTR(ret);
 	}
 
-	path->path.error = rtrs_srv_path_error;
-	path->path.probe = rtrs_srv_path_probe;
-	path->path.hb = &rtrs_srv_hb;
+	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
 	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
