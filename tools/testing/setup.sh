@@ -29,7 +29,7 @@ build_packages="make gcc libc6-dev linux-headers-amd64"
 source_packages="linux-source-6.1 xz-utils bzip2"
 check_packages="$source_packages sparse perl shellcheck"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
-	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm
+	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
 	python3-minimal python3 binutils librdmacm-dev libibverbs-dev ibverbs-providers"
 
 debug_packages="$source_packages flex bison bc patch rsync"

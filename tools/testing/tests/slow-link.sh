@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A busy network isn't a dead one. With a heartbeat of 200 ms of which three may be
+# missed, links of 20 and of 5 Mbit/s are filled with large writes, on one connection and
+# on all of them: nothing is connected again, and no request is sent again. Then the link
+# is cut, and that is still noticed.
+# Modules: ours
+# Guests: 2
+# Kernel: stock
+# Time: 300
+# Rounds: 1
+
+. "$RIG_DIR/steps/failover.sh"
+
+# reconnects: of all paths
+reconnects() { cat "$clt"/s1/paths/*/stats/reconnects | xargs; }
+
+# filled RATE FIO_OPTION...: this rate, with writes of 64 KiB that wait, 64 at a time in all
+filled()
+{
+	local rate=$1 out
+	shift
+	netem client 0 rate "$rate"
+	netem server 0 rate "$rate"
+	out=$(fio --name=slow --filename="$dev" --direct=1 --ioengine=libaio --rw=randwrite \
+		--bs=64k --time_based --runtime=8 --group_reporting "$@" 2>&1) ||
+		fail "$rate: $out"
+	netem client 0
+	netem server 0
+	say "$rate, $*: $(grep -m1 ' write: ' <<<"$out" | xargs);" \
+		"heartbeats $(cat "$(path 0)/stats/hb_latency")"
+	equal "$rate: requests sent again" "$(failed_over)" 0
+	equal "$rate: reconnects" "$(reconnects)" "$were"
+}
+
+up
+disk=$(null vol 64)
+dev=$(map s1 "$disk")
+attr hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
+were=$(reconnects)
+mark
+while more; do
+	for rate in 20mbit 5mbit; do
+		filled $rate --iodepth=64
+		filled $rate --iodepth=32 --numjobs=2 --cpus_allowed=0-1 \
+			--cpus_allowed_policy=split
+	done
+done
+! since | grep 'path ends' || fail "a path has ended"
+link server 0 silent
+must "the cut is not noticed" wait_for 10 eval "! is connected $(path 0)"
+link server 0 on
+become connected 40 "$(path 0)"
+unmap "$dev"
+down
