@@ -60,6 +60,8 @@ map_both()
 	dev=$(map s1 "$still" "path=$(addr server 0)")
 	dev2=$(map s1 "$disk")
 	first=$(path 0)
+	# Longer than this test waits to see that something doesn't happen.
+	attr failover_timeout=600
 }
 
 patience 120

@@ -201,8 +201,9 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 
 reject:
 	rtrs_addr_format(&peer, peer_str, sizeof(peer_str));
-	pr_info_ratelimited("connection request from %s refused: %pe\n",
-			    peer_str, ERR_PTR(ret));
+	if (__ratelimit(&srv->log))
+		pr_info("connection request from %s refused: %pe\n", peer_str,
+			ERR_PTR(ret));
 	rtrs_srv_con_reject(id, ret);
 	return ret;
 }
@@ -293,6 +294,8 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 		return ERR_PTR(-ENOMEM);
 	srv->ops = ops;
 	srv->port = port;
+	ratelimit_state_init(&srv->log, DEFAULT_RATELIMIT_INTERVAL,
+			     RTRS_SRV_LOG_BURST);
 
 	id = rtrs_srv_listen_ip(srv);
 	if (IS_ERR(id)) {

@@ -122,8 +122,8 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 						       get_order(sess->chunk_size));
 		if (path->mem.chunks[i])
 			continue;
-		pr_warn_ratelimited("%s: no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
-				    path->path.name, sess->queue_depth,
+		rtrs_srv_warn(path, "no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
+			      sess->queue_depth,
 				    sess->chunk_size);
 		return -ENOMEM;
 	}

@@ -190,6 +190,8 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	sess->always_invalidate = rtrs_srv_always_invalidate;
 	INIT_LIST_HEAD(&sess->paths);
 	mutex_init(&sess->up_lock);
+	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
+			     RTRS_SRV_LOG_BURST);
 	rtrs_srv_slots_init(sess);
 	INIT_WORK(&sess->slots.resume_work, rtrs_srv_resume_work);
 	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);

@@ -173,15 +173,14 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
 	if (ret) {
 		if (ret == -EINVAL)
-			pr_warn_ratelimited("%s: the client's name for its session is not valid\n",
-					    path->addr_str);
+			rtrs_srv_warn(path, "the client's name for its session is not valid\n");
 		return ret;
 	}
 	ret = rtrs_srv_sess_claim(path, req->name);
 	if (ret) {
 		if (ret != -ECONNABORTED && ret != -EAGAIN)
-			pr_warn_ratelimited("%s: the session's name \"%s\" is refused: %pe\n",
-					    path->addr_str, req->name,
+			rtrs_srv_warn(path, "the session's name \"%s\" is refused: %pe\n",
+				      req->name,
 					    ERR_PTR(ret));
 		return ret;
 	}
@@ -287,8 +286,8 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 {
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
-	pr_info_ratelimited("%s: connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-			    path->path.name, path->conns.nr,
+	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
+		      path->conns.nr,
 			    path->sess->queue_depth, path->sess->chunk_size,
 			    dev_name(&path->path.dev->dev), path->port_num);
 	/* Before the answer: a client that doesn't take it has to be noticed. */

@@ -49,6 +49,7 @@
 #include <linux/kobject.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
+#include <linux/ratelimit.h>
 #include <linux/wait.h>
 
 #include "../common/core.h"
@@ -70,6 +71,8 @@
 #define RTRS_SRV_SETUP_MS	30000
 /* Incarnations of a path that may be closing when it reconnects. */
 #define RTRS_SRV_MAX_ENDING	4
+/* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
+#define RTRS_SRV_LOG_BURST	20
 /* Page size of memory regions, whatever PAGE_SIZE is. */
 #define RTRS_SRV_MR_PAGE	SZ_4K
 
@@ -81,6 +84,7 @@
  * @ib_id: listens for GIDs, NULL if that can't be had
  * @closing: no new paths; guarded by rtrs_srv_lock
  * @nr_sess: sessions; written under rtrs_srv_lock
+ * @log: limits messages that peers cause before they have a session with a name
  *
  * Owned by the upper layer, from rtrs_srv_open() to rtrs_srv_close().
  */
@@ -91,6 +95,7 @@ struct rtrs_srv {
 	struct rdma_cm_id *ib_id;
 	bool closing;
 	u32 nr_sess;
+	struct ratelimit_state log;
 };
 
 /**
@@ -128,6 +133,7 @@ struct rtrs_srv_slots {
  * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
  *	way out: its name is still in use, but it takes no path any more
  * @nr_paths: how many
+ * @log: limits messages that the client causes
  * @queue_depth: number of slots, hence of chunks of each path
  * @chunk_size: bytes in each
  * @off_bits: bits for an offset in the immediate value of a request
@@ -153,6 +159,7 @@ struct rtrs_srv_sess {
 	char name[RTRS_NAME_LEN];
 	struct list_head paths;
 	u32 nr_paths;
+	struct ratelimit_state log;
 	u32 queue_depth;
 	u32 chunk_size;
 	u32 off_bits;
@@ -508,6 +515,22 @@ rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
 	return path->ios.mem + slot * path->ios.size;
 }
 
+/*
+ * Messages that a peer can cause are limited for each session, so that none is lost for
+ * a client that causes many. @srv_path: the path that the message is about.
+ */
+#define rtrs_srv_warn(srv_path, fmt, ...) \
+do { \
+	if (__ratelimit(rtrs_srv_log(srv_path))) \
+		pr_warn("%s: " fmt, (srv_path)->path.name, ##__VA_ARGS__); \
+} while (0)
+
+#define rtrs_srv_info(srv_path, fmt, ...) \
+do { \
+	if (__ratelimit(rtrs_srv_log(srv_path))) \
+		pr_info("%s: " fmt, (srv_path)->path.name, ##__VA_ARGS__); \
+} while (0)
+
 /* state.c */
 extern struct mutex rtrs_srv_lock;
 extern struct wait_queue_head rtrs_srv_wait;
@@ -516,6 +539,7 @@ extern struct workqueue_struct *rtrs_srv_close_wq;
 int __init rtrs_srv_state_init(void);
 void rtrs_srv_state_exit(void);
 void rtrs_srv_changed(void);
+struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path);
 void rtrs_srv_setup_park(struct rtrs_srv_path *path);
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path);
 void rtrs_srv_setup_continue(struct rtrs_srv_path *path);

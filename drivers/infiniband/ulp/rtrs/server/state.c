@@ -110,6 +110,21 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 }
 
 /**
+ * rtrs_srv_log() - limit of the messages about a path
+ * @path: the path
+ *
+ * Context: any.
+ * Return: its session's, or its listener's as long as the session has no name, as
+ * sessions without a name are cheap to make.
+ */
+struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+
+	return READ_ONCE(sess->name[0]) ? &sess->log : &sess->srv->log;
+}
+
+/**
  * rtrs_srv_next_state() - the state table
  * @state: where a path is
  * @event: what happens
@@ -182,13 +197,15 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
  */
 void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
 {
-	if (!rtrs_srv_path_move(to_srv_path(path), RTRS_SRV_EV_END))
+	struct rtrs_srv_path *srv_path = to_srv_path(path);
+
+	if (!rtrs_srv_path_move(srv_path, RTRS_SRV_EV_END))
 		return;
 	if (err)
-		pr_warn_ratelimited("%s: path ends: %s (%pe)\n", path->name, why,
-				    ERR_PTR(err));
+		rtrs_srv_warn(srv_path, "path ends: %s (%pe)\n", why,
+			      ERR_PTR(err));
 	else
-		pr_info_ratelimited("%s: path ends: %s\n", path->name, why);
+		rtrs_srv_info(srv_path, "path ends: %s\n", why);
 }
 
 /**
