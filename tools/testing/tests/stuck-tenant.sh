@@ -87,7 +87,9 @@ tenant()
 	with=$1
 	step map do_map
 	step read do_read
-	writer "$1" "$dev"
+	# So that some are on the path that is given up.
+	attr mp_policy=round-robin
+	writer "$1" "$dev" --iodepth=8
 	goes_on "$dev"
 	step fence do_fence
 	step reconnect do_reconnect
@@ -99,7 +101,7 @@ patience 200
 on server "echo 200 >/proc/sys/kernel/hung_task_timeout_secs"
 on client2 "echo 200 >/proc/sys/kernel/hung_task_timeout_secs"
 up sess_queue_depth=512 max_chunk_size=8192
-disk=$(null vol 32 irqmode=2 completion_nsec=50000000)
+disk=$(null vol 32 irqmode=2 completion_nsec=200000000)
 still=$(dm still "0 32768 linear $(null still 16) 0")
 for queue in setup close; do
 	on server "echo 1 >$queues/rtrs-server-$queue/max_active"
