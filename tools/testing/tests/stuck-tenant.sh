@@ -22,14 +22,19 @@ on_server()
 		awk '{ n += $5 } END { print n + 0 }'
 }
 
+# map_still SESSION: client2 maps the disk, while that works
+map_still()
+{
+	on client2 "map $1 $still path=$(addr server 0) path=$(addr server 1) access_mode=ro >/tmp/$1.dev
+		echo -1 >/sys/class/rtrs-client/$1/failover_timeout"
+}
+
 # stick SESSION: as many reads of the disk as the session is to have, over both paths
 stick()
 {
-	on client2 "dev=\$(map $1 $still path=$(addr server 0) path=$(addr server 1) access_mode=ro)
-		echo \$dev >/tmp/$1.dev
-		echo -1 >/sys/class/rtrs-client/$1/failover_timeout
-		fio --name=$1 --filename=\$dev --direct=1 --ioengine=libaio --rw=randread --bs=4k \
-			--iodepth=$depth --number_ios=$depth >/tmp/$1.out 2>&1 9>&- &
+	on client2 "fio --name=$1 --filename=\$(cat /tmp/$1.dev) --direct=1 --ioengine=libaio \
+			--rw=randread --bs=4k --iodepth=$depth --number_ios=$depth \
+			>/tmp/$1.out 2>&1 9>&- &
 		echo \$! >/tmp/$1.pid"
 	wait_for 30 eval "[ \$(on_server $1) -ge $depth ]" ||
 		fail "$1: the server has $(on_server "$1") requests of it"
@@ -77,7 +82,7 @@ do_fence()
 {
 	echo 1 >"$(path 0)/disconnect"
 	goes_on "$dev" 30
-	wait_for 30 eval '[ "$(failed_over)" -gt 0 ]' || fail "no request was sent again"
+	wait_for 30 eval "[ \$(failed_over) -gt 0 ]" || fail "no request was sent again"
 }
 do_reconnect() { echo 1 >"$(path 0)/reconnect"; become connected 30 "$(path 0)"; }
 do_unmap() { unmap "$dev"; client_idle; on server 'wait_for 30 eval "[ ! -e /sys/class/rtrs-server/s1 ]"'; }
@@ -98,8 +103,8 @@ tenant()
 }
 
 patience 200
-on server "echo 200 >/proc/sys/kernel/hung_task_timeout_secs"
-on client2 "echo 200 >/proc/sys/kernel/hung_task_timeout_secs"
+on server "patience 200"
+on client2 "patience 200"
 up sess_queue_depth=512 max_chunk_size=8192
 disk=$(null vol 32 irqmode=2 completion_nsec=200000000)
 still=$(dm still "0 32768 linear $(null still 16) 0")
@@ -108,6 +113,8 @@ for queue in setup close; do
 done
 on client2 load_client
 tenant alone
+map_still s2
+map_still s3
 on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'
 stick s2
 stick s3
@@ -120,5 +127,6 @@ tenant stuck
 on server 'dmsetup resume --noudevsync still'
 let_go s2
 let_go s3
-on client2 client_idle
+on client2 "client_idle; patience 20"
+on server "patience 20"
 down
