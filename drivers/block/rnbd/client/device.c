@@ -35,8 +35,8 @@ static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
 /**
  * rnbd_clt_wait_freed() - wait until all devices have been freed
  *
- * Once, when nothing is mapped any more nor will be: who closes a disk lets go of the
- * module before the disk, and it is the disk that frees the device.
+ * Called once, when nothing is mapped and nothing can be. Closing a disk puts the
+ * module before it puts the disk, which frees the device.
  */
 void rnbd_clt_wait_freed(void)
 {
@@ -109,28 +109,28 @@ void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id)
 	};
 }
 
-static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int downs,
+static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generation,
 			      u32 device_id)
 {
 	struct rnbd_msg_close msg;
 
 	rnbd_clt_fill_close(&msg, device_id);
 	/* If this gets lost, so has the session, and the server closes it. */
-	rnbd_clt_admin(sess, downs, &msg, sizeof(msg), NULL, 0);
+	rnbd_clt_admin(sess, generation, &msg, sizeof(msg), NULL, 0);
 }
 
 static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
-	unsigned int downs;
+	unsigned int generation;
 	bool opened;
 
 	spin_lock(&sess->lock);
 	opened = dev->opened;
-	downs = sess->downs;
+	generation = sess->generation;
 	spin_unlock(&sess->lock);
 	if (opened)
-		rnbd_clt_close_id(sess, downs, dev->device_id);
+		rnbd_clt_close_id(sess, generation, dev->device_id);
 
 	spin_lock(&sess->lock);
 	list_del(&dev->list);
@@ -190,7 +190,7 @@ free_dev:
  */
 static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 				   const struct rnbd_msg_open_rsp *rsp,
-				   unsigned int downs)
+				   unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	u32 device_id = le32_to_cpu(rsp->device_id);
@@ -203,7 +203,7 @@ static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 	       rnbd_clt_id_used(dev, device_id);
 	spin_unlock(&sess->lock);
 	if (!used)
-		rnbd_clt_close_id(sess, downs, device_id);
+		rnbd_clt_close_id(sess, generation, device_id);
 }
 
 /*
@@ -212,13 +212,13 @@ static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
  * is turned down, but not closed, as that would close the first.
  */
 static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
-				 unsigned int downs)
+				 unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	int err = 0;
 
 	spin_lock(&sess->lock);
-	if (sess->downs != downs) {
+	if (sess->generation != generation) {
 		err = -ECONNABORTED;
 	} else if (dev->opened) {
 		err = -EALREADY;
@@ -234,7 +234,7 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 	}
 	spin_unlock(&sess->lock);
 	if (err == -EEXIST)
-		rnbd_clt_say(dev, "mapped already, by another name\n");
+		rnbd_clt_dev_err(dev, "mapped already, by another name\n");
 	return err;
 }
 
@@ -280,13 +280,15 @@ static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
  * rnbd_clt_dev_open() - open a device on the server
  * @dev: device
  * @rsp: where to put the answer, from kmalloc()
- * @downs: how often the session had been lost when the caller began
+ * @generation: how often the session had been lost when the caller began
  *
  * Under the device's open_lock. If it has a disk, that gets the device's limits, not
- * its size. Return: 0 or a negative errno.
+ * its size.
+ *
+ * Return: 0 or a negative errno.
  */
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
-		      unsigned int downs)
+		      unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	struct rnbd_msg_open msg;
@@ -296,13 +298,13 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	err = rnbd_clt_sess_introduce(sess);
 	if (!err) {
 		rnbd_clt_fill_open(&msg, dev);
-		err = rnbd_clt_admin(sess, downs, &msg, sizeof(msg), rsp,
+		err = rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp,
 				     sizeof(*rsp));
 	}
 	if (err) {
-		rnbd_clt_say(dev, "server can't open it (%s): %pe\n",
-			     rnbd_clt_access_names[dev->access_mode],
-			     ERR_PTR(err));
+		rnbd_clt_dev_err(dev, "server can't open it (%s): %pe\n",
+				 rnbd_clt_access_names[dev->access_mode],
+				 ERR_PTR(err));
 		return err;
 	}
 
@@ -310,10 +312,10 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	if (!err && dev->disk)
 		err = rnbd_clt_dev_set_limits(dev, rsp);
 	if (err) {
-		rnbd_clt_dev_undo_open(dev, rsp, downs);
+		rnbd_clt_dev_undo_open(dev, rsp, generation);
 		return err;
 	}
-	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), downs);
+	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
 }
 
 static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
@@ -338,7 +340,7 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 	return 0;
 }
 
-/* Who opens it again, if the session is lost right then, waits for the disk. */
+/* open_lock keeps reopen work out until dev->disk is set. */
 static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_msg_open_rsp *rsp;
@@ -349,7 +351,7 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 		return -ENOMEM;
 
 	mutex_lock(&dev->open_lock);
-	err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_downs(dev->sess));
+	err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
 	if (!err)
 		err = rnbd_clt_dev_alloc_disk(dev, rsp);
 	mutex_unlock(&dev->open_lock);
@@ -425,9 +427,10 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
  *
  * From here on I/O fails. Somebody who opens the disk after the look at its openers
  * finds one that is going away, as if it had been opened a little later. A search for
- * partitions that hangs holds open_mutex, so with @force it isn't waited for. Return:
- * 0 if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does, -EBUSY
- * if the disk is in use.
+ * partitions that hangs holds open_mutex, so with @force it isn't waited for.
+ *
+ * Return: 0 if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does,
+ * -EBUSY if the disk is in use.
  */
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 {

@@ -274,10 +274,10 @@ static void retry_sends_messages_to_their_session_only(struct kunit *test)
 	t.q->tag_set = set;
 	set->driver_data = sess;
 	t.pdu->io.failfast = true;
-	t.pdu->downs = UINT_MAX;
-	sess->downs = UINT_MAX;
+	t.pdu->generation = UINT_MAX;
+	sess->generation = UINT_MAX;
 	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), 0);
-	sess->downs++;
+	sess->generation++;
 	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -ECONNABORTED);
 }
 

@@ -158,7 +158,7 @@ int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
 static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 				const struct rnbd_clt_pdu *pdu)
 {
-	return READ_ONCE(sess->downs) == pdu->downs ? 0 : -ECONNABORTED;
+	return READ_ONCE(sess->generation) == pdu->generation ? 0 : -ECONNABORTED;
 }
 
 /*
@@ -372,8 +372,8 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
 /**
  * rnbd_clt_admin() - send a message that is no I/O, and wait for the answer
  * @sess: session
- * @downs: how often it had been lost, see rnbd_clt_sess_downs(), when the caller
- *	learned what the message says
+ * @generation: see rnbd_clt_sess_generation(), from when the caller learned what the
+ *	message says
  * @msg: message, begins with a struct rnbd_msg_hdr
  * @msg_len: its length
  * @rsp: where to put the answer, from kmalloc(), or NULL if there's none
@@ -382,7 +382,7 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
  * Return: 0, the server's errno, or that of a failure on the way there; -ECONNABORTED
  * also if the session has been lost since.
  */
-int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
+int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len)
 {
 	const struct rnbd_msg_hdr *hdr = msg;
@@ -402,7 +402,7 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
 	pdu = blk_mq_rq_to_pdu(rq);
 	pdu->err = 0;
 	pdu->admin = le16_to_cpu(hdr->type);
-	pdu->downs = downs;
+	pdu->generation = generation;
 	pdu->io.msg = msg;
 	pdu->io.msg_len = msg_len;
 	if (rsp)

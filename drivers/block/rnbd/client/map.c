@@ -139,18 +139,15 @@ static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
 	return 0;
 }
 
-/*
- * What is wrong with a line is told in the log, which must stay readable, and names
- * in it go into sysfs. So of what can't be printed there are only spaces.
- */
+/* Names reach the log and sysfs: reject unprintable bytes, and those beyond ASCII. */
 static int rnbd_clt_check_chars(const char *line)
 {
 	const char *c;
 
 	for (c = line; *c; c++) {
-		if (isprint(*c) || strchr(RNBD_CLT_SPACES, *c))
+		if ((isascii(*c) && isprint(*c)) || strchr(RNBD_CLT_SPACES, *c))
 			continue;
-		pr_err("byte %td is none that can be printed\n", c - line);
+		pr_err("byte %td is not printable ASCII\n", c - line);
 		return -EINVAL;
 	}
 	return 0;

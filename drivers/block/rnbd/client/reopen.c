@@ -47,13 +47,13 @@ void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev)
 	rtrs_clt_resume(dev->sess->clt);
 }
 
-static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int downs)
+static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	bool gone;
 
 	spin_lock(&sess->lock);
-	gone = sess->downs == downs && dev->state == RNBD_DEV_CLOSED;
+	gone = sess->generation == generation && dev->state == RNBD_DEV_CLOSED;
 	if (gone)
 		WRITE_ONCE(dev->state, RNBD_DEV_GONE);
 	spin_unlock(&sess->lock);
@@ -66,7 +66,7 @@ static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int downs)
 
 static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 {
-	unsigned int downs = rnbd_clt_sess_downs(dev->sess);
+	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
 	struct rnbd_msg_open_rsp *rsp;
 	int err;
 
@@ -74,14 +74,14 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	if (!rsp)
 		return -ENOMEM;
 
-	err = rnbd_clt_dev_open(dev, rsp, downs);
+	err = rnbd_clt_dev_open(dev, rsp, generation);
 	if (!err) {
 		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
 		rnbd_clt_dev_wake(dev);
 		/* Now, as whom this tells may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
 	} else if (rnbd_clt_refused(err)) {
-		rnbd_clt_dev_gone(dev, downs);
+		rnbd_clt_dev_gone(dev, generation);
 	}
 	kfree(rsp);
 	return err;

@@ -47,7 +47,7 @@
  * struct rnbd_clt_sess - a session with a server
  * @list: in the list of sessions, under rnbd_clt_sessions_lock
  * @kref: keeps the memory
- * @users: those who use the session, devices and who is about to make one; under
+ * @users: devices, and callers that are about to make one; under
  *	rnbd_clt_sessions_lock. At 0 the session is closed for good
  * @opened: done when the first user has opened the session, or failed to
  * @err: why it failed, valid after @opened
@@ -56,14 +56,15 @@
  * @limits: what the transport allows
  * @tag_set: tags for the requests of all devices
  * @admin_q: queue for requests about devices
- * @wq: where devices are opened again, also when it is they who free memory. Not
- *	shared, as many that hang on one server would keep those of others waiting
+ * @wq: opens devices again, also to free memory. Each session has its own, since
+ *	devices that hang on one server would delay those of others
  * @info_lock: held while we introduce ourselves to the server
  * @features: what it granted then, RNBD_FEATURE_*; written under @info_lock
  * @lock: guards what follows, and the fields of the devices named there
- * @downs: how often the session has lost its last path; read without the lock, too
- * @up: it has a path, for all that we have been told
- * @introduced: the server knows who we are, since it has
+ * @generation: how often the session has lost its last path; read without the lock
+ *	as well. Ids of devices hold for one generation
+ * @up: it has a path, as far as the transport has reported
+ * @introduced: versions have been exchanged in this generation
  * @devs: devices
  * @name: its name
  *
@@ -89,7 +90,7 @@ struct rnbd_clt_sess {
 
 	/* see above */
 	spinlock_t lock;
-	unsigned int downs;
+	unsigned int generation;
 	bool up;
 	bool introduced;
 	struct list_head devs;
@@ -119,9 +120,9 @@ enum rnbd_clt_dev_state {
  * @list: in the session's list, under its lock
  * @sess: session; the device is a user of it until it is unmapped
  * @disk: the disk, from before the device can be seen
- * @kobj: "rnbd" in the disk's folder in sysfs
+ * @kobj: "rnbd" in the disk's directory in sysfs
  * @link: name of the link to the disk in ctl/devices
- * @open_lock: held by who opens the device on the server
+ * @open_lock: held while the device is opened on the server
  * @reopen: opens it again; queued under the session's lock, and never again once
  *	@state is RNBD_DEV_UNMAPPED
  * @limits: the answer that the disk's limits were made of, under @open_lock
@@ -163,7 +164,7 @@ struct rnbd_clt_dev {
  * @err: how it ended, from rtrs_clt_io.done or a failed submission
  * @admin: type of the message if it isn't I/O, for the timeout, which may come when
  *	the message is gone
- * @downs: and how often the session had been lost when it was written
+ * @generation: of the session, when that message was written
  * @msg: message if it is I/O; others bring their own
  * @sgl: data, rtrs_clt_limits.max_segments entries
  */
@@ -171,7 +172,7 @@ struct rnbd_clt_pdu {
 	struct rtrs_clt_io io;
 	int err;
 	u16 admin;
-	unsigned int downs;
+	unsigned int generation;
 	struct rnbd_msg_io msg;
 	struct scatterlist sgl[];
 };
@@ -200,8 +201,8 @@ struct rnbd_clt_map_opts {
 	struct rtrs_addr paths[RTRS_MAX_PATHS];
 };
 
-/* What is wrong with opening a device; said once while it is tried again and again. */
-#define rnbd_clt_say(dev, fmt, ...)					\
+/* Log why a device can't be opened; once, not with each of the retries. */
+#define rnbd_clt_dev_err(dev, fmt, ...)					\
 do {									\
 	const struct rnbd_clt_dev *__dev = (dev);			\
 									\
@@ -220,7 +221,7 @@ void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
 u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 		     const struct rnbd_msg_sess_info *rsp);
-unsigned int rnbd_clt_sess_downs(struct rnbd_clt_sess *sess);
+unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
 
@@ -229,7 +230,7 @@ void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 			const struct rnbd_clt_dev *dev);
 void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
-		      unsigned int downs);
+		      unsigned int generation);
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
@@ -261,7 +262,7 @@ int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io);
 int rnbd_clt_prep_retry(struct rtrs_clt_io *io);
 blk_status_t rnbd_clt_status(int err);
-int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int downs,
+int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len);
 
 /* map.c */

@@ -26,7 +26,7 @@ static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 	struct rnbd_clt_dev *dev;
 
 	spin_lock(&sess->lock);
-	WRITE_ONCE(sess->downs, sess->downs + 1);
+	WRITE_ONCE(sess->generation, sess->generation + 1);
 	sess->up = false;
 	sess->introduced = false;
 	list_for_each_entry(dev, &sess->devs, list) {
@@ -39,19 +39,19 @@ static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_sess_downs() - how often a session has been lost
+ * rnbd_clt_sess_generation() - get the generation of a session
  * @sess: session
  *
- * Return: a number; what is true of the server holds as long as it stays the same.
+ * Return: a number; what the server said holds as long as it stays the same.
  */
-unsigned int rnbd_clt_sess_downs(struct rnbd_clt_sess *sess)
+unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
 {
-	unsigned int downs;
+	unsigned int generation;
 
 	spin_lock(&sess->lock);
-	downs = sess->downs;
+	generation = sess->generation;
 	spin_unlock(&sess->lock);
-	return downs;
+	return generation;
 }
 
 static void rnbd_clt_link_up(struct rnbd_clt_sess *sess)
@@ -113,7 +113,7 @@ u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 	return le32_to_cpu(rsp->features & msg->features);
 }
 
-static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int downs)
+static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int generation)
 {
 	struct rnbd_msg_sess_info msg, *rsp;
 	int err;
@@ -123,7 +123,7 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int downs)
 		return -ENOMEM;
 
 	rnbd_clt_fill_sess_info(&msg, get_random_u32() | 1);
-	err = rnbd_clt_admin(sess, downs, &msg, sizeof(msg), rsp, sizeof(*rsp));
+	err = rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp, sizeof(*rsp));
 	if (!err && rsp->hdr.type != cpu_to_le16(RNBD_MSG_SESS_INFO_RSP))
 		err = -EPROTO;
 	if (err)
@@ -139,19 +139,20 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int downs)
  * rnbd_clt_sess_introduce() - introduce this client to the server, if it is time
  * @sess: session
  *
- * Has to come first whenever the server may have a new session for us. Return: 0,
- * -ENOTCONN if there's no path, or another negative errno.
+ * Has to come first whenever the server may have a new session for us.
+ *
+ * Return: 0, -ENOTCONN if there's no path, or another negative errno.
  */
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
 {
 	unsigned int noio = memalloc_noio_save();
-	unsigned int downs;
+	unsigned int generation;
 	bool up, done;
 	int err = 0;
 
 	mutex_lock(&sess->info_lock);
 	spin_lock(&sess->lock);
-	downs = sess->downs;
+	generation = sess->generation;
 	up = sess->up;
 	done = sess->introduced;
 	spin_unlock(&sess->lock);
@@ -159,10 +160,10 @@ int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
 	if (!up)
 		err = -ENOTCONN;
 	else if (!done)
-		err = rnbd_clt_sess_info(sess, downs);
+		err = rnbd_clt_sess_info(sess, generation);
 
 	spin_lock(&sess->lock);
-	if (!err && sess->downs == downs)
+	if (!err && sess->generation == generation)
 		sess->introduced = true;
 	spin_unlock(&sess->lock);
 	mutex_unlock(&sess->info_lock);
@@ -413,9 +414,11 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
 }
 
 /**
- * rnbd_clt_any_dev() - one of the devices, for who wants to remove them all
+ * rnbd_clt_any_dev() - find one of the devices, to remove them all
  *
- * Nobody else may map or unmap meanwhile. Return: a device, or NULL.
+ * Nobody else may map or unmap meanwhile.
+ *
+ * Return: a device, or NULL.
  */
 struct rnbd_clt_dev *rnbd_clt_any_dev(void)
 {

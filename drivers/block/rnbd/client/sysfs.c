@@ -190,7 +190,9 @@ static const struct attribute_group rnbd_clt_dev_group = {
  * @dev: device whose disk has been added
  *
  * When the attributes are there, anybody may unmap the device, so neither this nor
- * the caller touches it after success. Return: 0 or a negative errno.
+ * the caller touches it after success.
+ *
+ * Return: 0 or a negative errno.
  */
 int rnbd_clt_dev_add_sysfs(struct rnbd_clt_dev *dev)
 {
@@ -264,7 +266,7 @@ static ssize_t map_device_store(struct device *ctl,
 static DEVICE_ATTR_RW(map_device);
 
 /**
- * rnbd_clt_add_ctl() - make the folder in sysfs by which devices are mapped
+ * rnbd_clt_add_ctl() - make the directory in sysfs that maps devices
  *
  * Return: 0 or a negative errno.
  */
