@@ -44,6 +44,8 @@ static const struct line_case {
 	{ "the same path twice", "sessname=s path=ip:1.1.1.1 path=ip:1.1.1.1 device_path=d",
 	  "s", "d", RW, 1234, 2, "ip:1.1.1.1" },
 	{ "no poll queues", "sessname=s device_path=d nr_poll_queues=0", "s", "d", RW, 1234, 0 },
+	{ "a poll queue for each CPU", "sessname=s device_path=d nr_poll_queues=-1",
+	  "s", "d", RW, 1234, 0 },
 	{ "one poll queue", "sessname=s device_path=d nr_poll_queues=1", "s", "d", RW, 1234, 0 },
 	{ "signs in names", "sessname=a=b@c device_path=x=y,z", "a=b@c", "x=y,z", RW, 1234, 0 },
 	{ "a percent sign for printing", "sessname=%s%n device_path=%p", "%s%n", "%p", RW, 1234,
@@ -127,7 +129,7 @@ static const struct bad_case {
 	{ "a port in hexadecimal", "sessname=s device_path=d dest_port=0x4d2" },
 	{ "a port and more", "sessname=s device_path=d dest_port=1234a" },
 	{ "a port by name", "sessname=s device_path=d dest_port=http" },
-	{ "-1 poll queues", "sessname=s device_path=d nr_poll_queues=-1" },
+	{ "-2 poll queues", "sessname=s device_path=d nr_poll_queues=-2" },
 	{ "more poll queues than CPUs", "sessname=s device_path=d nr_poll_queues=100000" },
 	{ "poll queues beyond 32 bits", "sessname=s device_path=d nr_poll_queues=4294967297" },
 	{ "a path of no kind", "sessname=s device_path=d path=10.0.0.1" },
@@ -141,6 +143,7 @@ static const struct bad_case {
 	{ "an escape", "sessname=s device_path=\x1b[2J" },
 	{ "the last control character", "sessname=s device_path=d\x7f" },
 	{ "a byte above ASCII that can't be printed", "sessname=s device_path=d\x80" },
+	{ "a byte above ASCII that Latin-1 prints", "sessname=s device_path=d\xe4" },
 };
 
 KUNIT_ARRAY_PARAM_DESC(bad_cases, bad_cases, desc);

@@ -82,9 +82,10 @@ static int rnbd_clt_parse_port(const char *val, struct rnbd_clt_map_opts *opts)
 
 static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
 {
-	if (kstrtouint(val, 10, &opts->nr_poll_queues) ||
-	    opts->nr_poll_queues > num_possible_cpus()) {
-		pr_err("nr_poll_queues=%.64s: not a number from 0 to %u\n", val,
+	if (kstrtoint(val, 10, &opts->nr_poll_queues) ||
+	    opts->nr_poll_queues < -1 ||
+	    opts->nr_poll_queues > (int)num_possible_cpus()) {
+		pr_err("nr_poll_queues=%.64s: not a number from -1 to %u\n", val,
 		       num_possible_cpus());
 		return -EINVAL;
 	}

@@ -154,7 +154,7 @@ struct rnbd_clt_dev {
 
 	int index;
 	enum rnbd_access_mode access_mode;
-	unsigned int nr_poll_queues;
+	int nr_poll_queues;
 	char path[RNBD_NAME_LEN];
 };
 
@@ -182,7 +182,7 @@ struct rnbd_clt_pdu {
  * @sessname: session
  * @dev_path: device
  * @access_mode: how to open it
- * @nr_poll_queues: kept, but without effect so far
+ * @nr_poll_queues: kept, but without effect so far; -1 is one for each CPU
  * @port: port of the server, for the paths that follow
  * @nr_paths: how many
  * @path_strs: paths as written
@@ -194,7 +194,7 @@ struct rnbd_clt_map_opts {
 	const char *sessname;
 	const char *dev_path;
 	enum rnbd_access_mode access_mode;
-	unsigned int nr_poll_queues;
+	int nr_poll_queues;
 	u16 port;
 	unsigned int nr_paths;
 	const char *path_strs[RTRS_MAX_PATHS];

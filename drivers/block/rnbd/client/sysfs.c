@@ -70,7 +70,7 @@ static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
 static ssize_t nr_poll_queues_show(struct kobject *kobj,
 				   struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%u\n", to_dev(kobj)->nr_poll_queues);
+	return sysfs_emit(buf, "%d\n", to_dev(kobj)->nr_poll_queues);
 }
 
 static struct kobj_attribute nr_poll_queues_attr = __ATTR_RO(nr_poll_queues);
