@@ -325,7 +325,7 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 	struct gendisk *disk;
 
 	rnbd_clt_fill_limits(dev, rsp, &lim);
-	disk = blk_mq_alloc_disk(&dev->sess->tag_set, &lim, dev);
+	disk = blk_mq_alloc_disk(&dev->sess->disks.set, &lim, dev);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
 

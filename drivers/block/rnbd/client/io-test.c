@@ -281,6 +281,16 @@ static void retry_sends_messages_to_their_session_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -ECONNABORTED);
 }
 
+/* Messages about devices leave the disks the most, and never share if they needn't. */
+static void slots_are_divided(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(1), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(2), 1);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(31), 1);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(32), 4);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(10240), 4);
+}
+
 static const struct status_case {
 	const char *desc;
 	int err;
@@ -337,6 +347,7 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE(retry_question_changes_nothing),
 	KUNIT_CASE(retry_waits_for_a_closed_device),
 	KUNIT_CASE(retry_sends_messages_to_their_session_only),
+	KUNIT_CASE(slots_are_divided),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),
 	{}

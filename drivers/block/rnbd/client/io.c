@@ -106,8 +106,17 @@ static void rnbd_clt_done(struct rtrs_clt_io *io, int err)
  */
 static bool rnbd_clt_failfast(struct request *rq)
 {
+	const struct rnbd_clt_sess *sess = rq->q->tag_set->driver_data;
+
 	return blk_rq_is_passthrough(rq) || blk_noretry_request(rq) ||
-	       !rq->q->tag_set->reserved_tags;
+	       !sess->admin_slot;
+}
+
+static u16 rnbd_clt_slot(struct request *rq)
+{
+	const struct rnbd_clt_sess *sess = rq->q->tag_set->driver_data;
+
+	return rq->tag + (blk_rq_is_passthrough(rq) ? sess->admin_slot : 0);
 }
 
 static struct rtrs_clt_io *rnbd_clt_prepare(struct request *rq)
@@ -115,7 +124,7 @@ static struct rtrs_clt_io *rnbd_clt_prepare(struct request *rq)
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rtrs_clt_io *io = &pdu->io;
 
-	io->slot = rq->tag;
+	io->slot = rnbd_clt_slot(rq);
 	io->queue = rq->mq_hctx->queue_num;
 	io->failfast = rnbd_clt_failfast(rq);
 	io->done = rnbd_clt_done;
@@ -392,9 +401,7 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 	int err = 0;
 
 	rq = blk_mq_alloc_request(sess->admin_q,
-				  rsp ? REQ_OP_DRV_IN : REQ_OP_DRV_OUT,
-				  sess->tag_set.reserved_tags ?
-				  BLK_MQ_REQ_RESERVED : 0);
+				  rsp ? REQ_OP_DRV_IN : REQ_OP_DRV_OUT, 0);
 	if (IS_ERR(rq))
 		return PTR_ERR(rq);
 

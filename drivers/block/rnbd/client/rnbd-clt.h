@@ -2,11 +2,10 @@
 /*
  * RNBD client.
  *
- * A session is a connection to a server, by the transport, with a tag set and
- * devices. A device is a disk here and a device opened on the server. A request
- * of any of a session's disks has a tag of the session's set, and that tag is its
- * slot in the transport. Requests to the server about devices are requests as
- * well, on a queue that belongs to no disk.
+ * A session is a connection to a server, by the transport, with devices and a tag set
+ * for their requests. A device is a disk here and a device opened on the server. The
+ * tag of a request is its slot in the transport. Messages to the server about devices
+ * are requests as well, with a tag set and slots of their own.
  *
  * Locks, outer ones first; none but the last is held in the I/O path, and none of
  * them while sysfs files are removed, since those who use the files take them:
@@ -44,6 +43,16 @@
 #define RNBD_CLT_FEATURES	RNBD_FEATURE_WRITE_ZEROES
 
 /**
+ * struct rnbd_clt_tags - some of a session's slots
+ * @set: tag set
+ * @q: a queue of it that belongs to no disk; NULL if there is no such set
+ */
+struct rnbd_clt_tags {
+	struct blk_mq_tag_set set;
+	struct request_queue *q;
+};
+
+/**
  * struct rnbd_clt_sess - a session with a server
  * @list: in the list of sessions, under rnbd_clt_sessions_lock
  * @kref: keeps the memory
@@ -54,8 +63,10 @@
  * @gone: done when the session has been closed and its name may be used again
  * @clt: the transport's session, from before @opened until it is closed
  * @limits: what the transport allows
- * @tag_set: tags for the requests of all devices
- * @admin_q: queue for requests about devices
+ * @disks: tags for the requests of all disks; a tag is the slot
+ * @admin: tags for messages about devices, if there are slots enough
+ * @admin_q: queue for those messages, of @admin if there is that, or of @disks
+ * @admin_slot: the slot of tag 0 on @admin_q
  * @wq: opens devices again, also to free memory. Each session has its own, since
  *	devices that hang on one server would delay those of others
  * @info_lock: held while we introduce ourselves to the server
@@ -80,8 +91,10 @@ struct rnbd_clt_sess {
 
 	struct rtrs_clt *clt;
 	struct rtrs_clt_limits limits;
-	struct blk_mq_tag_set tag_set;
+	struct rnbd_clt_tags disks;
+	struct rnbd_clt_tags admin;
 	struct request_queue *admin_q;
+	unsigned int admin_slot;
 	struct workqueue_struct *wq;
 
 	/* see above */
@@ -224,6 +237,12 @@ u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
+
+/* tags.c */
+unsigned int rnbd_clt_admin_slots(unsigned int depth);
+int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess);
+void rnbd_clt_stop_queues(struct rnbd_clt_sess *sess);
+void rnbd_clt_free_tags(struct rnbd_clt_sess *sess);
 
 /* device.c */
 void rnbd_clt_fill_open(struct rnbd_msg_open *msg,

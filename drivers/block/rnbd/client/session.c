@@ -171,58 +171,28 @@ int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
 	return err;
 }
 
-static int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
+static int rnbd_clt_check_transport(struct rnbd_clt_sess *sess)
 {
 	const struct rtrs_clt_limits *lim = &sess->limits;
-	struct blk_mq_tag_set *set = &sess->tag_set;
-	int err;
 
-	if (!lim->queue_depth || !lim->nr_queues || !lim->max_segments ||
-	    lim->max_segments > USHRT_MAX || lim->max_io_size < PAGE_SIZE) {
-		pr_err("%s: server's limits can't be used: depth %u, I/O size %u\n",
-		       sess->name, lim->queue_depth, lim->max_io_size);
-		return -EPROTO;
-	}
-
-	set->ops = &rnbd_clt_mq_ops;
-	set->driver_data = sess;
-	set->queue_depth = min_t(u32, lim->queue_depth, BLK_MQ_MAX_DEPTH);
-	/*
-	 * What the server is told must get through however busy the disks are, and
-	 * though some device takes for ever to open. Without any, I/O can't wait
-	 * for a device that is closed, see rnbd_clt_failfast().
-	 */
-	if (set->queue_depth >= 32)
-		set->reserved_tags = 4;
-	else
-		set->reserved_tags = set->queue_depth > 1;
-	set->nr_hw_queues = lim->nr_queues;
-	set->numa_node = NUMA_NO_NODE;
-	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
-	set->cmd_size = struct_size_t(struct rnbd_clt_pdu, sgl,
-				      lim->max_segments);
-	err = blk_mq_alloc_tag_set(set);
-	if (err)
-		return err;
-
-	sess->admin_q = blk_mq_alloc_queue(set, NULL, sess);
-	if (IS_ERR(sess->admin_q)) {
-		blk_mq_free_tag_set(set);
-		return PTR_ERR(sess->admin_q);
-	}
-	return 0;
+	rtrs_clt_limits(sess->clt, &sess->limits);
+	if (lim->queue_depth && lim->nr_queues && lim->max_segments &&
+	    lim->max_segments <= USHRT_MAX && lim->max_io_size >= PAGE_SIZE)
+		return 0;
+	pr_err("%s: server's limits can't be used: depth %u, I/O size %u\n",
+	       sess->name, lim->queue_depth, lim->max_io_size);
+	return -EPROTO;
 }
 
 /*
- * The transport comes between the queue and the tag set: timeouts of the former
+ * The transport comes between the queues and the tag sets: timeouts of the former
  * reach into it, and it reports events, and completes requests, until closed.
  */
 static void rnbd_clt_sess_close(struct rnbd_clt_sess *sess)
 {
-	blk_mq_destroy_queue(sess->admin_q);
-	blk_put_queue(sess->admin_q);
+	rnbd_clt_stop_queues(sess);
 	rtrs_clt_close(sess->clt);
-	blk_mq_free_tag_set(&sess->tag_set);
+	rnbd_clt_free_tags(sess);
 }
 
 static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
@@ -252,9 +222,9 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		       sess->clt);
 		return err;
 	}
-	rtrs_clt_limits(sess->clt, &sess->limits);
-
-	err = rnbd_clt_alloc_tags(sess);
+	err = rnbd_clt_check_transport(sess);
+	if (!err)
+		err = rnbd_clt_alloc_tags(sess);
 	if (err) {
 		rtrs_clt_close(sess->clt);
 		return err;

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: how a session's slots are divided. The first ones are the tags of the
+ * disks' requests, the last ones those of messages about devices, in a tag set of their
+ * own: these get through however busy the disks are, and a message that the server takes
+ * for ever to answer keeps no disk from coming or going.
+ *
+ * The block layer freezes all queues of a tag set, which waits for their requests, when
+ * the second queue is added and when the last but one is removed. So each set has a queue
+ * that belongs to no disk, and is idle where disks come and go: their set is one that is
+ * shared from the first disk on.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "rnbd-clt.h"
+
+/**
+ * rnbd_clt_admin_slots() - how many slots are for messages about devices
+ * @depth: number of slots of the session
+ *
+ * As many devices may take for ever to open before others have to wait for them.
+ *
+ * Return: a number below @depth; 0 if there is one slot, which disks and messages share.
+ */
+unsigned int rnbd_clt_admin_slots(unsigned int depth)
+{
+	return depth >= 32 ? 4 : depth > 1;
+}
+
+static int rnbd_clt_tags_init(struct rnbd_clt_sess *sess,
+			      struct rnbd_clt_tags *tags, unsigned int depth,
+			      unsigned int nr_queues)
+{
+	struct blk_mq_tag_set *set = &tags->set;
+	struct request_queue *q;
+	int err;
+
+	set->ops = &rnbd_clt_mq_ops;
+	set->driver_data = sess;
+	set->queue_depth = depth;
+	set->nr_hw_queues = nr_queues;
+	set->numa_node = NUMA_NO_NODE;
+	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT;
+	set->cmd_size = struct_size_t(struct rnbd_clt_pdu, sgl,
+				      sess->limits.max_segments);
+	err = blk_mq_alloc_tag_set(set);
+	if (err)
+		return err;
+
+	q = blk_mq_alloc_queue(set, NULL, sess);
+	if (IS_ERR(q)) {
+		blk_mq_free_tag_set(set);
+		return PTR_ERR(q);
+	}
+	tags->q = q;
+	return 0;
+}
+
+static void rnbd_clt_tags_stop(struct rnbd_clt_tags *tags)
+{
+	if (!tags->q)
+		return;
+	blk_mq_destroy_queue(tags->q);
+	blk_put_queue(tags->q);
+}
+
+/**
+ * rnbd_clt_alloc_tags() - allocate a session's tag sets and the queues without a disk
+ * @sess: session, its limits known
+ *
+ * Return: 0 or a negative errno.
+ */
+int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
+{
+	u32 depth = min_t(u32, sess->limits.queue_depth, BLK_MQ_MAX_DEPTH);
+	unsigned int nr_admin = rnbd_clt_admin_slots(depth);
+	int err;
+
+	err = rnbd_clt_tags_init(sess, &sess->disks, depth - nr_admin,
+				 sess->limits.nr_queues);
+	if (err)
+		return err;
+	sess->admin_q = sess->disks.q;
+	if (!nr_admin)
+		return 0;
+
+	err = rnbd_clt_tags_init(sess, &sess->admin, nr_admin, 1);
+	if (err) {
+		rnbd_clt_stop_queues(sess);
+		rnbd_clt_free_tags(sess);
+		return err;
+	}
+	sess->admin_q = sess->admin.q;
+	sess->admin_slot = depth - nr_admin;
+	return 0;
+}
+
+/**
+ * rnbd_clt_stop_queues() - remove the queues that belong to no disk
+ * @sess: session without disks; timeouts of requests may reach into the transport until
+ *	this returns
+ */
+void rnbd_clt_stop_queues(struct rnbd_clt_sess *sess)
+{
+	rnbd_clt_tags_stop(&sess->admin);
+	rnbd_clt_tags_stop(&sess->disks);
+}
+
+/**
+ * rnbd_clt_free_tags() - free a session's tag sets
+ * @sess: session without queues; nothing in the transport refers to its requests
+ */
+void rnbd_clt_free_tags(struct rnbd_clt_sess *sess)
+{
+	if (sess->admin.q)
+		blk_mq_free_tag_set(&sess->admin.set);
+	blk_mq_free_tag_set(&sess->disks.set);
+}
