@@ -389,7 +389,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
 	struct rnbd_clt_dev *dev;
 	int err;
 
-	sess = rnbd_clt_sess_get(opts->sessname, opts->paths, opts->nr_paths);
+	sess = rnbd_clt_sess_get(opts);
 	if (IS_ERR(sess))
 		return PTR_ERR(sess);
 

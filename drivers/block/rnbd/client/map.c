@@ -196,5 +196,6 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 		       opts->sessname ? "device_path" : "sessname");
 		return -EINVAL;
 	}
+	opts->port_given = test_bit(OPT_DEST_PORT, &seen);
 	return rnbd_clt_parse_paths(opts);
 }

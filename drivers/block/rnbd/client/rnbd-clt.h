@@ -59,9 +59,10 @@ struct rnbd_clt_tags {
  * @users: devices, and callers that are about to make one; under
  *	rnbd_clt_sessions_lock. At 0 the session is closed for good
  * @opened: done when the first user has opened the session, or failed to
- * @err: why it failed, valid after @opened
+ * @err: why it failed, valid after @opened; written under rnbd_clt_sessions_lock
  * @gone: done when the session has been closed and its name may be used again
  * @clt: the transport's session, from before @opened until it is closed
+ * @port: the server's port that the session was opened with
  * @limits: what the transport allows
  * @disks: tags for the requests of all disks; a tag is the slot
  * @admin: tags for messages about devices, if there are slots enough
@@ -91,6 +92,7 @@ struct rnbd_clt_sess {
 
 	struct rtrs_clt *clt;
 	struct rtrs_clt_limits limits;
+	u16 port;
 	struct rnbd_clt_tags disks;
 	struct rnbd_clt_tags admin;
 	struct request_queue *admin_q;
@@ -196,7 +198,8 @@ struct rnbd_clt_pdu {
  * @dev_path: device
  * @access_mode: how to open it
  * @nr_poll_queues: kept, but without effect so far; -1 is one for each CPU
- * @port: port of the server, for the paths that follow
+ * @port: port of the server, for all paths
+ * @port_given: it was written, and is not the usual one by default
  * @nr_paths: how many
  * @path_strs: paths as written
  * @paths: and parsed
@@ -216,6 +219,7 @@ struct rnbd_clt_map_opts {
 
 /* Log why a device can't be opened; once, not with each of the retries. */
 #define rnbd_clt_dev_err(dev, fmt, ...)					\
+	bool port_given;
 do {									\
 	const struct rnbd_clt_dev *__dev = (dev);			\
 									\
@@ -227,9 +231,7 @@ do {									\
 extern const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES];
 
 /* session.c */
-struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
-					const struct rtrs_addr *paths,
-					unsigned int nr_paths);
+struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
 u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,

@@ -196,13 +196,12 @@ static void rnbd_clt_sess_close(struct rnbd_clt_sess *sess)
 }
 
 static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
-			      const struct rtrs_addr *paths,
-			      unsigned int nr_paths)
+			      const struct rnbd_clt_map_opts *opts)
 {
 	struct rtrs_clt_params params = {
 		.sessname = sess->name,
-		.paths = paths,
-		.nr_paths = nr_paths,
+		.paths = opts->paths,
+		.nr_paths = opts->nr_paths,
 		.nr_queues = num_online_cpus(),
 		.link_event = rnbd_clt_link_event,
 		.retry_ok = rnbd_clt_retry_ok,
@@ -211,6 +210,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	};
 	int err;
 
+	sess->port = opts->port;
 	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
 				   sess->name);
 	if (!sess->wq)
@@ -312,7 +312,8 @@ static struct rnbd_clt_sess *rnbd_clt_sess_find(const char *name)
 
 /*
  * Become a user of a session, old or new. A new one is returned with @first set and
- * has to be opened; an old one that is just being closed is waited for.
+ * has to be opened; an old one that is being closed, or could not be opened, is waited
+ * for.
  */
 static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 					       bool *first)
@@ -322,7 +323,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 	for (;;) {
 		mutex_lock(&rnbd_clt_sessions_lock);
 		sess = rnbd_clt_sess_find(name);
-		if (!sess || sess->users)
+		if (!sess || (sess->users && !sess->err))
 			break;
 		kref_get(&sess->kref);
 		mutex_unlock(&rnbd_clt_sessions_lock);
@@ -346,6 +347,55 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 
 /**
  * rnbd_clt_sess_get() - use a session, and open it if need be
+static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
+			       const struct rnbd_clt_map_opts *opts)
+{
+	int err = rnbd_clt_sess_open(sess, opts);
+
+	/* From here on nobody finds a session that could not be opened. */
+	mutex_lock(&rnbd_clt_sessions_lock);
+	sess->err = err;
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	complete_all(&sess->opened);
+	return err;
+}
+
+/*
+ * The session that bears the name may be one with another server than the user means,
+ * and what is called the same there is another volume.
+ */
+static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
+				const struct rnbd_clt_map_opts *opts)
+{
+	unsigned int i;
+
+	if (opts->port_given && !opts->nr_paths && opts->port != sess->port) {
+		pr_err("%s: session is open, and dest_port=%u isn't its port\n",
+		       sess->name, opts->port);
+		return -EINVAL;
+	}
+	for (i = 0; i < opts->nr_paths; i++) {
+		if (rtrs_clt_has_path(sess->clt, &opts->paths[i]))
+			continue;
+		pr_err("%s: session is open, and path=%s, port %u, isn't one of its paths\n",
+		       sess->name, opts->path_strs[i], opts->port);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Another one opens it, or has opened it. */
+static int rnbd_clt_join(struct rnbd_clt_sess *sess,
+			 const struct rnbd_clt_map_opts *opts)
+{
+	if (wait_for_completion_interruptible(&sess->opened))
+		return -ERESTARTSYS;
+	/* A signal was for the process that got it. */
+	if (sess->err == -EINTR)
+		return -EAGAIN;
+	return sess->err ?: rnbd_clt_check_paths(sess, opts);
+}
+
  * @name: which
  * @paths: paths to open it with
  * @nr_paths: how many; if 0, the session must be there already
@@ -353,34 +403,26 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
  * Return: the session, for rnbd_clt_sess_put(), or an ERR_PTR(). Who comes while
  * another opens the session gets the result of that.
  */
-struct rnbd_clt_sess *rnbd_clt_sess_get(const char *name,
-					const struct rtrs_addr *paths,
-					unsigned int nr_paths)
+struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 {
 	struct rnbd_clt_sess *sess;
 	bool first;
 	int err;
 
-	sess = rnbd_clt_sess_use(name, nr_paths, &first);
-	if (sess == ERR_PTR(-ENXIO))
-		pr_err("%s: no such session, and no path= to open it with\n",
-		       name);
-	if (IS_ERR(sess))
-		return sess;
+	do {
+		sess = rnbd_clt_sess_use(opts->sessname, opts->nr_paths, &first);
+		if (sess == ERR_PTR(-ENXIO))
+			pr_err("%s: no such session, and no path= to open it with\n",
+			       opts->sessname);
+		if (IS_ERR(sess))
+			return sess;
 
-	if (first) {
-		sess->err = rnbd_clt_sess_open(sess, paths, nr_paths);
-		complete_all(&sess->opened);
-	} else {
-		wait_for_completion(&sess->opened);
-	}
-
-	err = sess->err;
-	if (err) {
-		rnbd_clt_sess_put(sess);
-		return ERR_PTR(err);
-	}
-	return sess;
+		err = first ? rnbd_clt_open_first(sess, opts) :
+			      rnbd_clt_join(sess, opts);
+		if (err)
+			rnbd_clt_sess_put(sess);
+	} while (err == -EAGAIN && !first);
+	return err ? ERR_PTR(err) : sess;
 }
 
 /**
