@@ -125,6 +125,8 @@ static const struct fill_case {
 	{ "granularity below a block", 28, B("\0\x01\0\0"),
 	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
 	{ "granularity of no power of 2", 28, B("\0\x30\0\0"),
+	  { 248, 65535, 32768, 12288, 0, 0, 4096, WC | FUA } },
+	{ "granularity of one and a half blocks", 28, B("\0\x03\0\0"),
 	  { 248, 65535, 32768, 512, 0, 0, 4096, WC | FUA } },
 	{ "granularity of all that can be discarded", 28, B("\0\0\0\x01"),
 	  { 248, 65535, 32768, 16777216, 0, 0, 4096, WC | FUA } },

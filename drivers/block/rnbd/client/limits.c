@@ -94,7 +94,7 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 
 	max = rnbd_clt_max_sectors(rsp->max_discard_sectors, lbs);
 	/* Left out, or odd: the server's block layer cuts what doesn't fit. */
-	if (!is_power_of_2(granularity) || granularity < lbs ||
+	if (!granularity || !IS_ALIGNED(granularity, lbs) ||
 	    granularity >> SECTOR_SHIFT > max) {
 		granularity = lbs;
 		alignment = 0;
