@@ -271,9 +271,11 @@ static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
 	lim = queue_limits_start_update(q);
 	rnbd_clt_fill_limits(dev, rsp, &lim);
 	err = queue_limits_commit_update(q, &lim);
-	if (!err)
-		dev->limits = *rsp;
-	return err;
+	if (err)
+		return err;
+	dev->write_flags |= rnbd_clt_new_write_flags(&dev->limits, rsp);
+	dev->limits = *rsp;
+	return 0;
 }
 
 /**

@@ -77,6 +77,26 @@ static void io_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(pdu->io.msg, bytes, sizeof(bytes)), 0);
 }
 
+/* And only writes: of others the server takes no such flag. */
+static void writes_have_the_device_s_flags(struct kunit *test)
+{
+	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_clt_pdu *pdu;
+	struct request *rq;
+
+	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, rq);
+	dev->write_flags = RNBD_F_FUA;
+	pdu = blk_mq_rq_to_pdu(rq);
+	rq->cmd_flags = REQ_OP_WRITE;
+	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(pdu->msg.rw), 0x201);
+	rq->cmd_flags = REQ_OP_DISCARD;
+	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(pdu->msg.rw), 3);
+}
+
 static void sess_info_is_on_the_wire_as_written_down(struct kunit *test)
 {
 	static const u8 bytes[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 4, 3, 2, 1 };

@@ -70,7 +70,8 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 		.hdr.type = cpu_to_le16(RNBD_MSG_IO),
 		.device_id = cpu_to_le32(dev->device_id),
 		.sector = cpu_to_le64(flush ? 0 : blk_rq_pos(rq)),
-		.rw = cpu_to_le32(op | rnbd_clt_wire_flags(rq)),
+		.rw = cpu_to_le32(op | rnbd_clt_wire_flags(rq) |
+				  (op == RNBD_OP_WRITE ? dev->write_flags : 0)),
 		.bi_size = cpu_to_le32(blk_rq_bytes(rq)),
 		.prio = cpu_to_le16(req_get_ioprio(rq)),
 	};

@@ -202,6 +202,19 @@ static void write_zeroes_need_a_server_that_knows_them(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.max_hw_discard_sectors, 32768);
 }
 
+/* The block layer takes flushes out of what is submitted while there is no cache. */
+static void writes_need_fua_when_a_cache_has_come(struct kunit *test)
+{
+	struct rnbd_msg_open_rsp none = { }, fua = { .cache_policy = 1 };
+	struct rnbd_msg_open_rsp cache = { .cache_policy = 2 }, both = { .cache_policy = 3 };
+
+	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&none, &cache), RNBD_F_FUA);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&fua, &both), RNBD_F_FUA);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&none, &fua), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&cache, &both), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&both, &none), 0);
+}
+
 /* All but the header, the device's id and its size. */
 static void limits_are_the_same_if_the_answer_is(struct kunit *test)
 {
@@ -220,6 +233,7 @@ static struct kunit_case rnbd_clt_limits_cases[] = {
 	KUNIT_CASE_PARAM(answer_is_checked, check_cases_gen_params),
 	KUNIT_CASE(capacity_is_one_that_a_file_can_have),
 	KUNIT_CASE_PARAM(limits_are_made_of_the_answer, fill_cases_gen_params),
+	KUNIT_CASE(writes_need_fua_when_a_cache_has_come),
 	KUNIT_CASE(write_zeroes_need_a_server_that_knows_them),
 	KUNIT_CASE(limits_are_the_same_if_the_answer_is),
 	{}

@@ -77,6 +77,24 @@ bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 		       sizeof(*a) - from);
 }
 
+/**
+ * rnbd_clt_new_write_flags() - what writes need after a disk's limits have changed
+ * @old: answer to RNBD_MSG_OPEN that the limits were made of
+ * @new: the one that they are made of now
+ *
+ * While a disk has no write cache, the block layer takes flushes and FUA out of what is
+ * submitted. Such writes may be sent when the disk has one.
+ *
+ * Return: RNBD_F_*
+ */
+u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
+			     const struct rnbd_msg_open_rsp *new)
+{
+	u8 gained = new->cache_policy & ~old->cache_policy;
+
+	return gained & RNBD_CACHE_WRITEBACK ? RNBD_F_FUA : 0;
+}
+
 /* A length without data is told in 32 bits, and is one of whole blocks. */
 static unsigned int rnbd_clt_max_sectors(__le32 sectors, unsigned int lbs)
 {

@@ -148,6 +148,7 @@ enum rnbd_clt_dev_state {
  * @access_mode: as asked for when mapped
  * @nr_poll_queues: as asked for when mapped
  * @path: what the server calls the device
+ * @write_flags: set in all writes, RNBD_F_*; written likewise
  *
  * Freed with the disk, so it outlives the mapping while somebody has the disk open.
  */
@@ -171,6 +172,7 @@ struct rnbd_clt_dev {
 	enum rnbd_access_mode access_mode;
 	int nr_poll_queues;
 	char path[RNBD_NAME_LEN];
+	u32 write_flags;
 };
 
 /**
@@ -277,6 +279,8 @@ bool rnbd_clt_nsectors_ok(u64 nsectors);
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
 #if IS_ENABLED(CONFIG_KUNIT)
+u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
+			     const struct rnbd_msg_open_rsp *new);
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
 #endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
