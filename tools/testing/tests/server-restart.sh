@@ -147,13 +147,32 @@ kill $listener
 gives "0 0" "$dev2" write:95m:1m:x read:95m:1m:x
 equal "remap_device of an open device" "$(errno_of "$(attr "$dev2" remap_device)" 1)" EALREADY
 
-# Gone, with a request that waits: only that device.
+# Not there yet, with a request that waits, as it may for a server that is booting.
+timeout=/sys/class/rtrs-client/s1/failover_timeout
+usual=$(cat $timeout)
+echo -1 >$timeout
+stop_server
+reader "$dev2"
+no_volume b
+mark
+start_server
+becomes "$dev" open
+wait_for 20 eval "since | grep -q \"can't open it\"" || fail "nobody has tried to open it"
+! ended "$reader" || fail "the request didn't wait: $(cat /tmp/reader.out)"
+volume b "$b"
+reader_gives 0
+becomes "$dev2" open
+
+# Gone, when it may wait no longer: only that device.
 stop_server
 reader "$dev2"
 no_volume b
 start_server
-reader_gives EIO
 becomes "$dev" open
+! ended "$reader" || fail "the request didn't wait: $(cat /tmp/reader.out)"
+echo 0 >$timeout
+reader_gives EIO
+echo "$usual" >$timeout
 becomes "$dev2" closed
 still_writes
 gives EIO "$dev2" read:0:4k

@@ -357,6 +357,7 @@ static void request_never_ends_with_another_status(struct kunit *test)
 
 static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(io_is_on_the_wire_as_written_down, msg_cases_gen_params),
+	KUNIT_CASE(writes_have_the_device_s_flags),
 	KUNIT_CASE(sess_info_is_on_the_wire_as_written_down),
 	KUNIT_CASE_PARAM(features_need_the_cookie, granted_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_on_the_wire_as_written_down, open_cases_gen_params),

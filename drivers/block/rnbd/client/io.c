@@ -349,13 +349,14 @@ static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 		return BLK_EH_RESET_TIMER;
 
 	if (pdu->admin == RNBD_MSG_SESS_INFO) {
-		pr_err("%s: server doesn't answer, giving the path up\n",
-		       sess->name);
+		if (__ratelimit(&sess->ratelimit))
+			pr_err("%s: server doesn't answer, giving the path up\n",
+			       sess->name);
 		rtrs_clt_give_up(sess->clt, &pdu->io);
-	} else {
-		pr_warn_ratelimited("%s: still waiting for the server to %s a device\n",
-				    sess->name, pdu->admin == RNBD_MSG_OPEN ?
-				    "open" : "close");
+	} else if (__ratelimit(&sess->ratelimit)) {
+		pr_warn("%s: still waiting for the server to %s a device\n",
+			sess->name,
+			pdu->admin == RNBD_MSG_OPEN ? "open" : "close");
 	}
 	return BLK_EH_RESET_TIMER;
 }

@@ -6,25 +6,27 @@
 
 #include "rnbd-clt.h"
 
+/* @refused while I/O may wait for a server that is booting, @later when it may not */
 static const struct refused_case {
 	const char *desc;
 	int err;
-	bool refused;
+	bool refused, later;
 } refused_cases[] = {
-	{ "the session is lost again", -ECONNABORTED, false },
-	{ "there is no path", -ENOTCONN, false },
-	{ "memory is short", -ENOMEM, false },
-	{ "no such device", -ENOENT, true },
-	{ "not permitted", -EPERM, true },
-	{ "no access", -EACCES, true },
-	{ "somebody else has it", -EBUSY, true },
-	{ "read only", -EROFS, true },
-	{ "no device behind it", -ENXIO, true },
-	{ "no disk", -ENOTBLK, true },
-	{ "an I/O error", -EIO, true },
-	{ "an answer that makes no sense", -EPROTO, true },
-	{ "other blocks", -EINVAL, true },
-	{ "mapped by another name", -EEXIST, true },
+	{ "the session is lost again", -ECONNABORTED, false, false },
+	{ "there is no path", -ENOTCONN, false, false },
+	{ "memory is short", -ENOMEM, false, false },
+	{ "no such device", -ENOENT, false, true },
+	{ "not permitted", -EPERM, true, true },
+	{ "no access", -EACCES, true, true },
+	{ "somebody else has it", -EBUSY, false, true },
+	{ "read only", -EROFS, true, true },
+	{ "no device behind it", -ENXIO, false, true },
+	{ "no driver for it", -ENODEV, false, true },
+	{ "no disk", -ENOTBLK, true, true },
+	{ "an I/O error", -EIO, true, true },
+	{ "an answer that makes no sense", -EPROTO, true, true },
+	{ "other blocks", -EINVAL, true, true },
+	{ "mapped by another name", -EEXIST, true, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(refused_cases, refused_cases, desc);
@@ -33,7 +35,8 @@ static void errno_means_that_the_device_is_gone(struct kunit *test)
 {
 	const struct refused_case *c = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, rnbd_clt_refused(c->err), c->refused);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_refused(c->err, true), c->refused);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_refused(c->err, false), c->later);
 }
 
 static struct kunit_case rnbd_clt_reopen_cases[] = {

@@ -3,9 +3,10 @@
  * RNBD client: devices come back. A session that was lost and has a path again may be
  * another one for the server, which knows of no device then. Each is opened again by
  * its own work item. If that can't be done right now, as the session has been lost once
- * more or memory is short, I/O goes on waiting. If the server refuses it, the device is
- * gone: I/O fails, as nobody knows for how long, and every few seconds it is tried
- * again.
+ * more or memory is short, I/O goes on waiting. A server that is still booting may not
+ * have the device yet: I/O waits for the rest of the session's failover_timeout. If the
+ * server refuses it for another reason, or for longer, the device is gone: I/O fails, and
+ * every few seconds it is tried again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,21 +17,30 @@
 #include "rnbd-clt.h"
 
 /* When a device that could not be opened is tried again. */
-#define RNBD_CLT_RETRY	(5 * HZ)
+#define RNBD_CLT_RETRY		(5 * HZ)
+/* And when I/O waits for it. */
+#define RNBD_CLT_RETRY_SOON	HZ
 
 /**
  * rnbd_clt_refused() - does an errno mean that the server doesn't open a device?
  * @err: negative errno
+ * @may_wait: I/O may go on waiting for a server that is booting
  *
- * Return: false if the question may well be answered otherwise at the next moment.
+ * Return: false if the answer may well be another one in a moment.
  */
-bool rnbd_clt_refused(int err)
+bool rnbd_clt_refused(int err, bool may_wait)
 {
 	switch (err) {
 	case -ECONNABORTED:
 	case -ENOTCONN:
 	case -ENOMEM:
 		return false;
+	/* There is no disk yet, no driver, or something checks it before it is used. */
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+	case -EBUSY:
+		return !may_wait;
 	default:
 		return true;
 	}
@@ -75,12 +85,13 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		return -ENOMEM;
 
 	err = rnbd_clt_dev_open(dev, rsp, generation);
+	dev->open_err = err;
 	if (!err) {
 		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
 		rnbd_clt_dev_wake(dev);
 		/* Now, as whom this tells may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
-	} else if (rnbd_clt_refused(err)) {
+	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {
 		rnbd_clt_dev_gone(dev, generation);
 	}
 	kfree(rsp);
@@ -129,9 +140,11 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 	if (!rnbd_clt_dev_reopen(dev))
 		return;
 	spin_lock(&dev->sess->lock);
-	/* Unless there is a path anew, and it is queued at once for that. */
+	/* Has no effect if a new path has queued it at once. */
 	if (rnbd_clt_wants_reopen(dev))
-		queue_delayed_work(dev->sess->wq, &dev->reopen, RNBD_CLT_RETRY);
+		queue_delayed_work(dev->sess->wq, &dev->reopen,
+				   dev->state == RNBD_DEV_CLOSED ?
+				   RNBD_CLT_RETRY_SOON : RNBD_CLT_RETRY);
 	spin_unlock(&dev->sess->lock);
 }
 

@@ -33,6 +33,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/ratelimit.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -61,8 +62,8 @@ struct rnbd_clt_tags {
  * @opened: done when the first user has opened the session, or failed to
  * @err: why it failed, valid after @opened; written under rnbd_clt_sessions_lock
  * @gone: done when the session has been closed and its name may be used again
- * @clt: the transport's session, from before @opened until it is closed
  * @port: the server's port that the session was opened with
+ * @clt: the transport's session, from before @opened until it is closed
  * @limits: what the transport allows
  * @disks: tags for the requests of all disks; a tag is the slot
  * @admin: tags for messages about devices, if there are slots enough
@@ -78,6 +79,7 @@ struct rnbd_clt_tags {
  * @up: it has a path, as far as the transport has reported
  * @introduced: versions have been exchanged in this generation
  * @devs: devices
+ * @ratelimit: of messages that the server can cause
  * @name: its name
  *
  * Made by the first rnbd_clt_sess_get(), closed by the last rnbd_clt_sess_put().
@@ -90,9 +92,9 @@ struct rnbd_clt_sess {
 	int err;
 	struct completion gone;
 
+	u16 port;
 	struct rtrs_clt *clt;
 	struct rtrs_clt_limits limits;
-	u16 port;
 	struct rnbd_clt_tags disks;
 	struct rnbd_clt_tags admin;
 	struct request_queue *admin_q;
@@ -110,6 +112,7 @@ struct rnbd_clt_sess {
 	bool introduced;
 	struct list_head devs;
 
+	struct ratelimit_state ratelimit;
 	char name[RTRS_NAME_LEN];
 };
 
@@ -140,15 +143,16 @@ enum rnbd_clt_dev_state {
  * @open_lock: held while the device is opened on the server
  * @reopen: opens it again; queued under the session's lock, and never again once
  *	@state is RNBD_DEV_UNMAPPED
+ * @open_err: result of the last attempt to open it again, under @open_lock
  * @limits: the answer that the disk's limits were made of, under @open_lock
  * @state: see there; written under the session's lock, read without
  * @opened: the server has it open as @device_id; under the session's lock
  * @device_id: written while @state keeps I/O away
+ * @write_flags: set in all writes, RNBD_F_*; written likewise
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
  * @nr_poll_queues: as asked for when mapped
  * @path: what the server calls the device
- * @write_flags: set in all writes, RNBD_F_*; written likewise
  *
  * Freed with the disk, so it outlives the mapping while somebody has the disk open.
  */
@@ -162,17 +166,18 @@ struct rnbd_clt_dev {
 	/* see above */
 	struct mutex open_lock;
 	struct delayed_work reopen;
+	int open_err;
 	struct rnbd_msg_open_rsp limits;
 
 	enum rnbd_clt_dev_state state;
 	bool opened;
 	u32 device_id;
+	u32 write_flags;
 
 	int index;
 	enum rnbd_access_mode access_mode;
 	int nr_poll_queues;
 	char path[RNBD_NAME_LEN];
-	u32 write_flags;
 };
 
 /**
@@ -214,6 +219,7 @@ struct rnbd_clt_map_opts {
 	enum rnbd_access_mode access_mode;
 	int nr_poll_queues;
 	u16 port;
+	bool port_given;
 	unsigned int nr_paths;
 	const char *path_strs[RTRS_MAX_PATHS];
 	struct rtrs_addr paths[RTRS_MAX_PATHS];
@@ -221,11 +227,10 @@ struct rnbd_clt_map_opts {
 
 /* Log why a device can't be opened; once, not with each of the retries. */
 #define rnbd_clt_dev_err(dev, fmt, ...)					\
-	bool port_given;
 do {									\
 	const struct rnbd_clt_dev *__dev = (dev);			\
 									\
-	if (READ_ONCE(__dev->state) != RNBD_DEV_GONE)			\
+	if (!__dev->open_err && __ratelimit(&__dev->sess->ratelimit))	\
 		pr_err("%s: %s: " fmt, __dev->sess->name, __dev->path,	\
 		       ##__VA_ARGS__);					\
 } while (0)
@@ -260,7 +265,7 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_wait_freed(void);
 
 /* reopen.c */
-bool rnbd_clt_refused(int err);
+bool rnbd_clt_refused(int err, bool may_wait);
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev);
@@ -274,13 +279,13 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  struct queue_limits *lim);
 bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 			  const struct rnbd_msg_open_rsp *b);
+u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
+			     const struct rnbd_msg_open_rsp *new);
 bool rnbd_clt_nsectors_ok(u64 nsectors);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
 #if IS_ENABLED(CONFIG_KUNIT)
-u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
-			     const struct rnbd_msg_open_rsp *new);
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
 #endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);

@@ -126,11 +126,11 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int generatio
 	err = rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp, sizeof(*rsp));
 	if (!err && rsp->hdr.type != cpu_to_le16(RNBD_MSG_SESS_INFO_RSP))
 		err = -EPROTO;
-	if (err)
+	if (!err)
+		WRITE_ONCE(sess->features, rnbd_clt_granted(&msg, rsp));
+	else if (__ratelimit(&sess->ratelimit))
 		pr_err("%s: exchange of versions failed: %pe\n", sess->name,
 		       ERR_PTR(err));
-	else
-		WRITE_ONCE(sess->features, rnbd_clt_granted(&msg, rsp));
 	kfree(rsp);
 	return err;
 }
@@ -253,6 +253,8 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 	/* The transport tells when that changes, once it has opened the session. */
 	sess->up = true;
 	INIT_LIST_HEAD(&sess->devs);
+	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
+			     DEFAULT_RATELIMIT_BURST);
 	strscpy(sess->name, name, sizeof(sess->name));
 	return sess;
 }
@@ -345,8 +347,6 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 	return sess;
 }
 
-/**
- * rnbd_clt_sess_get() - use a session, and open it if need be
 static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
 			       const struct rnbd_clt_map_opts *opts)
 {
@@ -396,12 +396,14 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 	return sess->err ?: rnbd_clt_check_paths(sess, opts);
 }
 
- * @name: which
- * @paths: paths to open it with
- * @nr_paths: how many; if 0, the session must be there already
+/**
+ * rnbd_clt_sess_get() - use a session, and open it if need be
+ * @opts: its name, and paths to open it with. If the session is there, it must have
+ *	these paths; without any it must be there
  *
- * Return: the session, for rnbd_clt_sess_put(), or an ERR_PTR(). Who comes while
- * another opens the session gets the result of that.
+ * While another caller opens the session, waits for the result of that and shares it.
+ *
+ * Return: the session, for rnbd_clt_sess_put(), or an ERR_PTR().
  */
 struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 {

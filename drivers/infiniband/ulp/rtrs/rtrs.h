@@ -165,6 +165,7 @@ struct rtrs_clt_io {
 
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
 void rtrs_clt_close(struct rtrs_clt *clt);
+bool rtrs_clt_may_wait(const struct rtrs_clt *clt);
 bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
 void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits);
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last);

@@ -12,6 +12,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 
@@ -325,3 +326,22 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 	list_for_each_entry_safe(io, next, &clt->failover.parked, priv.entry)
 		rtrs_clt_end_io(clt, io, -ECONNABORTED);
 }
+
+/**
+ * rtrs_clt_may_wait() - is it still time for requests to wait since the last loss?
+ * @clt: the session, which has lost its last path before, and may have one again
+ *
+ * For an upper layer that lets them wait for more than a path, see
+ * rtrs_clt_params.retry_ok.
+ *
+ * Context: any.
+ * Return: whether less than failover_timeout has passed since the last path was lost.
+ */
+bool rtrs_clt_may_wait(const struct rtrs_clt *clt)
+{
+	int timeout = READ_ONCE(clt->failover.timeout);
+
+	return timeout < 0 || time_before(jiffies, READ_ONCE(clt->failover.down_since) +
+					  (unsigned long)timeout * HZ);
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_may_wait);
