@@ -117,6 +117,13 @@ dev=$(map s1 "$disk")
 mapped=s1 disks=1
 row EEXIST "$disk" "sessname=s1 device_path=$disk"
 row EEXIST "$disk" "$ok access_mode=ro"
+if [ "$RIG_MODULES" = ours ]; then
+	# It has another path: what is called the same there is another volume.
+	row EINVAL 'path=.*one of its paths' "sessname=s1 path=$(addr server 1) device_path=$disk"
+	row EINVAL 'path=.*one of its paths' "$ok dest_port=4321"
+	row EINVAL dest_port "sessname=s1 device_path=$disk dest_port=4321"
+	row EEXIST "$disk" "sessname=s1 device_path=$disk dest_port=1234"
+fi
 row 'EPERM|EBUSY' "$disk" "sessname=s2 path=$a device_path=$disk"
 row ENOENT /dev/absent 'sessname=s1 device_path=/dev/absent'
 equal state "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A mapper waits for the first connect of a session that another one has begun, to a
+# server that isn't there. When that is killed, the one that waits goes on by itself.
+# The stock kernel only, as the other one has no /proc/*/stack.
+# Kernel: stock
+# Once: stock
+# Modules: ours
+# Time: 60
+
+# mapper TEXT: another process that maps; it is $mapper then
+mapper()
+{
+	echo "$1" >"$ctl/map_device" 2>/dev/null &
+	mapper=$!
+}
+
+in_write() { grep -q rtrs_clt "/proc/$1/stack"; }
+waits() { grep -q rnbd_clt_sess_get "/proc/$1/stack"; }
+
+up
+disk=$(null vol 16)
+mapper "sessname=s1 path=ip:192.168.100.77 device_path=$disk"
+first=$mapper
+wait_for 20 in_write "$first" || fail "nobody connects: $(cat /proc/"$first"/stack)"
+mapper "sessname=s1 path=$(addr server 0) device_path=$disk"
+second=$mapper
+wait_for 20 waits "$second" || fail "it doesn't wait: $(cat /proc/"$second"/stack)"
+kill -KILL "$first"
+wait_for 30 ended "$second" || fail "it still waits"
+wait "$second" || fail "it failed as well"
+dev=/dev/$(mapped s1 "$disk")
+gives 0 "$dev" write:0:4k:x
+unmap "$dev"
+down
