@@ -34,7 +34,7 @@ modules: $(if $(KDIR),,need-kdir)
 	+$(kbuild) modules
 
 modules_install: $(if $(KDIR),,need-kdir)
-	+$(kbuild) modules_install
+	+$(kbuild) INSTALL_MOD_DIR=$(or $(INSTALL_MOD_DIR),updates) modules_install
 
 clean: $(if $(KDIR),,need-kdir)
 	+$(kbuild) clean

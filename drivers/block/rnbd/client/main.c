@@ -38,3 +38,4 @@ module_exit(rnbd_clt_exit);
 
 MODULE_DESCRIPTION("RDMA network block device client");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTRS_DRV_VERSION);

@@ -85,3 +85,4 @@ module_exit(rnbd_srv_exit);
 
 MODULE_DESCRIPTION("RDMA network block device server");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(RTRS_DRV_VERSION);
