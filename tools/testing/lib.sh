@@ -505,6 +505,7 @@ declare -A _text=(
 	[ECONNABORTED]="Software caused connection abort"
 	[ENOTCONN]="Transport endpoint is not connected"
 	[EHOSTDOWN]="Host is down"
+	[EFBIG]="File too large"
 	[ENOSPC]="No space left on device"
 	[E2BIG]="Argument list too long"
 	[EAGAIN]="Resource temporarily unavailable"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# `resize` takes a number of sectors; the disk has that size, and an event says so.
+# `resize` takes a number of sectors; the disk has that size, and an event says so. By 0 our
+# disk gets the size that the server's has by now, unless that is less.
 # Time: 60
 
 up
@@ -18,6 +19,24 @@ done
 wait_for 5 grep -q "change .*/${dev#/dev/} disk RESIZE" /tmp/events ||
 	fail "no event: $(cat /tmp/events)"
 equal "resize to nonsense" "$(errno_of "$here/resize" x)" EINVAL
+if [ "$RIG_MODULES" = ours ]; then
+	echo 131072 >"$here/resize"
+	linear=$(dm volume "0 65536 linear $disk 0")
+	dev2=$(map s1 "$linear")
+	there=/sys/block/${dev2#/dev/}/rnbd
+	echo 0 >"$there/resize"
+	equal "size as before" "$(blockdev --getsz "$dev2")" 65536
+	dm_table volume "0 131072 linear $disk 0"
+	echo 0 >"$there/resize"
+	equal "size after the server's has grown" "$(blockdev --getsz "$dev2")" 131072
+	wait_for 5 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
+		fail "no event: $(cat /tmp/events)"
+	gives 0 "$dev2" write:63m:1m:x
+	dm_table volume "0 32768 linear $disk 0"
+	equal "resize to what has shrunk" "$(errno_of "$there/resize" 0)" EFBIG
+	equal "size after that" "$(blockdev --getsz "$dev2")" 131072
+	unmap "$dev2"
+fi
 kill $listener
 unmap "$dev"
 down

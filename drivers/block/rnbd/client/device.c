@@ -184,13 +184,16 @@ free_dev:
 	return ERR_PTR(err);
 }
 
-/*
- * An answer that can't be used. What it opened is closed again, unless the answer is
- * none to an open, or the id is in use, by another device or by this one.
+/**
+ * rnbd_clt_dev_undo_open() - close what an answer that can't be used has opened
+ * @dev: device
+ * @rsp: the answer; nothing is closed if it is none to an open, or if its id is in use,
+ *	by another device or by this one
+ * @generation: of the session, when the question was asked
  */
-static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
-				   const struct rnbd_msg_open_rsp *rsp,
-				   unsigned int generation)
+void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
+			    const struct rnbd_msg_open_rsp *rsp,
+			    unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	u32 device_id = le32_to_cpu(rsp->device_id);

@@ -259,6 +259,9 @@ void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation);
+void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
+			    const struct rnbd_msg_open_rsp *rsp,
+			    unsigned int generation);
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
@@ -270,6 +273,7 @@ void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
 
 /* limits.c */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,

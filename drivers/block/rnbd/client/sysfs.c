@@ -149,20 +149,26 @@ static struct kobj_attribute remap_device_attr = __ATTR_RW(remap_device);
 static ssize_t resize_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
-	return sysfs_emit(buf, "Usage: echo <sectors of 512 bytes> > %s\n",
+	return sysfs_emit(buf, "Usage: echo <sectors of 512 bytes, 0: the server's> > %s\n",
 			  attr->attr.name);
 }
 
 static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr,
 			    const char *buf, size_t count)
 {
+	struct rnbd_clt_dev *dev = to_dev(kobj);
 	u64 sectors;
+	int err;
 
 	if (kstrtou64(buf, 10, &sectors) || !rnbd_clt_nsectors_ok(sectors)) {
 		pr_err("resize: not a number of sectors that a disk can have\n");
 		return -EINVAL;
 	}
-	set_capacity_and_notify(to_dev(kobj)->disk, sectors);
+	if (!sectors) {
+		err = rnbd_clt_dev_follow_size(dev);
+		return err ?: count;
+	}
+	set_capacity_and_notify(dev->disk, sectors);
 	return count;
 }
 
