@@ -234,15 +234,21 @@ EXPORT_SYMBOL_GPL(rtrs_con_drain_recv);
 
 /**
  * rtrs_con_drain_send() - wait for the send queue's last handler
- * @con: the connection; the caller has made sure that nothing is posted any
- *	more. Nothing is done if it has no queue pair
+ * @con: the connection; nothing is posted any more but by handlers of sends that were
+ *	posted before. Nothing is done if it has no queue pair
  *
  * Context: process, not the one that handles completions.
  */
 void rtrs_con_drain_send(struct rtrs_con *con)
 {
-	if (con->cq)
-		ib_drain_sq(con->cm_id->qp);
+	if (!con->cq)
+		return;
+	ib_drain_sq(con->cm_id->qp);
+	/*
+	 * Handlers of what was sent before the end may have posted once more, behind the
+	 * mark that we waited for, such as the invalidation of a key.
+	 */
+	ib_drain_sq(con->cm_id->qp);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_drain_send);
 
