@@ -124,6 +124,46 @@ static void policy_picks_the_best(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, picked, c->picked);
 }
 
+static const struct tie_case {
+	const char *desc;
+	int nr;
+	unsigned int inflight[MAX_PATHS];
+	u64 latency[MAX_PATHS];
+	const char *picked;
+} tie_cases[] = {
+	{ "ten times slower", 2, { 0, 0 }, { 10000, 100000 }, "a" },
+	{ "slower than the two others", 3, { 2, 2, 2 }, { 10000, 100000, 15000 }, "ac" },
+	{ "a little slower", 2, { 1, 1 }, { 10000, 15000 }, "ab" },
+	{ "slower, but fewer in flight", 2, { 2, 1 }, { 10000, 100000 }, "b" },
+	{ "one not measured yet", 2, { 0, 0 }, { 0, 100000 }, "ab" },
+	{ "none measured yet", 2, { 0, 0 }, { 0, 0 }, "ab" },
+	{ "minutes", 2, { 0, 0 }, { 60 * NSEC_PER_SEC, 1000 }, "b" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(tie_cases, tie_cases, desc);
+
+/* At low depth nothing is in flight on either path: the slow one is left alone. */
+static void ties_go_to_the_faster(struct kunit *test)
+{
+	const struct tie_case *c = test->param_value;
+	struct mpath_test *t = test->priv;
+	char picked[MAX_PATHS + 1] = "";
+	int i, nr = 0, count[MAX_PATHS] = { };
+
+	add_paths(test, c->nr);
+	t->clt.policy = RTRS_CLT_MI;
+	for (i = 0; i < c->nr; i++) {
+		atomic_set(&t->cons[i][1].inflight, c->inflight[i]);
+		t->paths[i].path.hb_latency = c->latency[i];
+	}
+	for (i = 0; i < 60; i++)
+		count[pick(t)]++;
+	for (i = 0; i < c->nr; i++)
+		if (count[i])
+			picked[nr++] = 'a' + i;
+	KUNIT_EXPECT_STREQ(test, picked, c->picked);
+}
+
 static const struct pick_case {
 	const char *desc;
 	int nr;
@@ -250,6 +290,7 @@ static void path_belongs_to_the_session_of_the_others(struct kunit *test)
 static struct kunit_case rtrs_clt_mpath_cases[] = {
 	KUNIT_CASE(no_paths_are_no_array),
 	KUNIT_CASE_PARAM(policy_picks_the_best, cost_cases_gen_params),
+	KUNIT_CASE_PARAM(ties_go_to_the_faster, tie_cases_gen_params),
 	KUNIT_CASE_PARAM(paths_are_picked_equally, pick_cases_gen_params),
 	KUNIT_CASE(counter_wraps_within_the_paths),
 	KUNIT_CASE_PARAM(paths_come_and_go, live_cases_gen_params),

@@ -10,17 +10,45 @@
 
 #include "clt.h"
 
-static unsigned int rtrs_clt_cost(const struct rtrs_clt_path *path,
-				  enum rtrs_clt_policy policy,
-				  unsigned int queue)
+/* 0 if it has not been measured yet. */
+static unsigned int rtrs_clt_latency(const struct rtrs_clt_path *path)
 {
-	u64 latency;
+	return min_t(u64, READ_ONCE(path->path.hb_latency), UINT_MAX / 2);
+}
 
-	if (policy == RTRS_CLT_MI)
-		return atomic_read(&path->cons[queue + 1].inflight);
+static unsigned int rtrs_clt_inflight(const struct rtrs_clt_path *path,
+				      unsigned int queue)
+{
+	return atomic_read(&path->cons[queue + 1].inflight);
+}
+
+/*
+ * Less than half of the other's latency: what differs by less may be chance, and all
+ * queues together must not crowd one of several paths that are as good.
+ */
+static bool rtrs_clt_much_faster(const struct rtrs_clt_path *path,
+				 const struct rtrs_clt_path *than)
+{
+	unsigned int latency = rtrs_clt_latency(path);
+
+	return latency && 2 * latency < rtrs_clt_latency(than);
+}
+
+static bool rtrs_clt_better(const struct rtrs_clt_path *path,
+			    const struct rtrs_clt_path *than,
+			    enum rtrs_clt_policy policy, unsigned int queue)
+{
+	unsigned int a, b;
+
+	if (policy == RTRS_CLT_MI) {
+		a = rtrs_clt_inflight(path, queue);
+		b = rtrs_clt_inflight(than, queue);
+		return a < b || (a == b && rtrs_clt_much_faster(path, than));
+	}
 	/* What has not been measured yet may be anything. */
-	latency = READ_ONCE(path->path.hb_latency);
-	return latency ? min_t(u64, latency, UINT_MAX) : UINT_MAX;
+	a = rtrs_clt_latency(path) ?: UINT_MAX;
+	b = rtrs_clt_latency(than) ?: UINT_MAX;
+	return a < b;
 }
 
 /**
@@ -30,7 +58,7 @@ static unsigned int rtrs_clt_cost(const struct rtrs_clt_path *path,
  * @queue: the request's queue
  *
  * Selection writes no shared cache line: the cursor is per CPU, in-flight counts are per
- * queue. Equally good paths take turns.
+ * queue, latencies change with a heartbeat. Equally good paths take turns.
  *
  * Context: RCU read side, which also keeps the path in order for requests.
  * Return: the path.
@@ -40,25 +68,20 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 					 unsigned int queue)
 {
 	enum rtrs_clt_policy policy = READ_ONCE(clt->policy);
-	unsigned int i, cost, least = UINT_MAX;
-	struct rtrs_clt_path *path, *best;
-	unsigned int turn;
+	struct rtrs_clt_path *best;
+	unsigned int i, next;
 
 	if (set->nr == 1)
 		return set->path[0];
-	turn = this_cpu_inc_return(*clt->rr_next) % set->nr;
-	best = set->path[turn];
+	next = this_cpu_inc_return(*clt->rr_next) % set->nr;
+	best = set->path[next];
 	if (policy == RTRS_CLT_RR)
 		return best;
-	for (i = 0; i < set->nr; i++) {
-		path = set->path[turn];
-		cost = rtrs_clt_cost(path, policy, queue);
-		if (cost < least) {
-			least = cost;
-			best = path;
-		}
-		if (++turn == set->nr)
-			turn = 0;
+	for (i = 1; i < set->nr; i++) {
+		if (++next == set->nr)
+			next = 0;
+		if (rtrs_clt_better(set->path[next], best, policy, queue))
+			best = set->path[next];
 	}
 	return best;
 }
