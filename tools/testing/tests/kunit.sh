@@ -9,8 +9,9 @@
 # Append: kunit.enable=1
 # Time: 120
 
-suites="rtrs-proto rtrs-addr rtrs-hb rtrs-qp
+suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-hb rtrs-qp
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
+	rtrs-client-failover
 	rtrs-server-path rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-reopen
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-path"

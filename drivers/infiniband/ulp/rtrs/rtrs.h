@@ -114,12 +114,14 @@ struct rtrs_clt_limits {
  * @path_failures: paths that died under it
  * @first_failure: when the first one did, in jiffies
  * @entry: in the list of those that wait
+ * @err: why it ends, once it can wait no longer
  */
 struct rtrs_clt_io_priv {
 	struct rtrs_clt_path *path;
 	unsigned int path_failures;
 	unsigned long first_failure;
 	struct list_head entry;
+	int err;
 };
 
 /**

@@ -47,6 +47,7 @@
 #include <linux/device.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 #include <linux/xarray.h>
@@ -126,7 +127,8 @@ enum rtrs_clt_event {
 /**
  * enum rtrs_clt_policy - which path a request takes
  * @RTRS_CLT_RR: round-robin: each in turn
- * @RTRS_CLT_MI: min-inflight: the one with the fewest requests in flight
+ * @RTRS_CLT_MI: min-inflight: the one with the fewest requests in flight; of those that
+ *	have as few, one that is much slower than another takes none
  * @RTRS_CLT_ML: min-latency: the one that answered its last heartbeat fastest
  * @RTRS_CLT_NR_POLICIES: how many there are
  */
@@ -338,6 +340,7 @@ struct rtrs_clt_path_info {
  * struct rtrs_clt_fence - what a dead path has left behind
  * @entry: in rtrs_clt_fences.list
  * @id: the path's id while it was connected
+ * @sess_id: what the server called the session, 0 if it didn't
  * @granted: the server can tell when the path is dead on its side, too
  * @until: else that has to be assumed at this time, in jiffies
  * @seen: the round of rtrs_clt_fences.work that has seen it last
@@ -349,6 +352,7 @@ struct rtrs_clt_path_info {
 struct rtrs_clt_fence {
 	struct list_head entry;
 	u32 id;
+	u32 sess_id;
 	bool granted;
 	unsigned long until;
 	unsigned int seen;
@@ -552,6 +556,7 @@ struct rtrs_clt_reconnect {
  * @dev: its directory in sysfs
  * @paths_kobj: the directory "paths" in it
  * @view: how its paths are shown
+ * @ratelimit: of messages that a peer can cause, see rtrs_clt_err()
  * @nr_queues: connections for I/O in each path
  * @fencing: servers are offered to fence its dead paths
  * @port: the server's, for paths that are added
@@ -584,6 +589,7 @@ struct rtrs_clt {
 	struct device dev;
 	struct kobject *paths_kobj;
 	const struct rtrs_clt_view *view;
+	struct ratelimit_state ratelimit;
 	unsigned int nr_queues;
 	bool fencing;
 	u16 port;
@@ -610,6 +616,13 @@ struct rtrs_clt {
 	struct rtrs_clt_fences fences;
 	struct rtrs_clt_create create;
 };
+
+/* What a peer can cause, often: limited for each session, so that none hides another's. */
+#define rtrs_clt_err(clt, fmt, ...)					\
+do {									\
+	if (__ratelimit(&(clt)->ratelimit))				\
+		pr_err(fmt, ##__VA_ARGS__);				\
+} while (0)
 
 static inline struct rtrs_clt_path *to_clt_path(struct rtrs_path *path)
 {
@@ -651,7 +664,8 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey);
 
 /* slot.c */
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
-void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios);
+void rtrs_clt_slots_reclaim(struct rtrs_clt_path *path, struct list_head *ios);
+void rtrs_clt_slots_free(struct rtrs_clt_path *path);
 
 /* mpath.c */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
@@ -667,6 +681,9 @@ void rtrs_clt_flush(const struct rtrs_clt_path_set *set, unsigned int queue);
 /* failover.c */
 void rtrs_clt_failover_init(struct rtrs_clt *clt);
 void rtrs_clt_failover_exit(struct rtrs_clt *clt);
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_clt_fail_expired(struct rtrs_clt *clt);
+#endif
 void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt);
 int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 
@@ -677,6 +694,10 @@ void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios);
 void rtrs_clt_kick_fencing(struct rtrs_clt *clt);
 bool rtrs_clt_unfenced(struct rtrs_clt *clt);
 int rtrs_clt_fence_via(struct rtrs_clt_path *path);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
+			const struct rtrs_clt_fence *fence);
+#endif
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 
 /* recv.c */

@@ -39,39 +39,17 @@ static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	return err == -EAGAIN ? 0 : err;
 }
 
-static struct rtrs_clt_io *rtrs_clt_find_hopeless(struct rtrs_clt *clt,
-						  struct list_head *ios, int *err)
+/* Moves those that can't wait any longer from one list to another. */
+static void rtrs_clt_take_failed(struct rtrs_clt *clt, struct list_head *ios,
+				 struct list_head *failed)
 {
-	struct rtrs_clt_io *io;
+	struct rtrs_clt_io *io, *next;
 
-	list_for_each_entry(io, ios, priv.entry) {
-		*err = rtrs_clt_io_fail_errno(clt, io);
-		if (*err) {
-			list_del(&io->priv.entry);
-			return io;
-		}
+	list_for_each_entry_safe(io, next, ios, priv.entry) {
+		io->priv.err = rtrs_clt_io_fail_errno(clt, io);
+		if (io->priv.err)
+			list_move_tail(&io->priv.entry, failed);
 	}
-	return NULL;
-}
-
-static struct rtrs_clt_io *rtrs_clt_next_hopeless(struct rtrs_clt *clt, int *err)
-{
-	struct rtrs_clt_io *io = NULL;
-	struct rtrs_clt_fence *fence;
-	unsigned long flags;
-
-	rcu_read_lock();
-	spin_lock_irqsave(&clt->failover.lock, flags);
-	if (clt->failover.down) {
-		io = rtrs_clt_find_hopeless(clt, &clt->failover.parked, err);
-		list_for_each_entry(fence, &clt->fences.list, entry)
-			if (!io)
-				io = rtrs_clt_find_hopeless(clt, &fence->ios,
-							    err);
-	}
-	spin_unlock_irqrestore(&clt->failover.lock, flags);
-	rcu_read_unlock();
-	return io;
 }
 
 static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int err)
@@ -80,14 +58,32 @@ static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int er
 	io->done(io, err);
 }
 
-/* Ends requests that have waited for long enough, if there is no path. */
-static void rtrs_clt_fail_expired(struct rtrs_clt *clt)
+/**
+ * rtrs_clt_fail_expired() - end requests that have waited for long enough
+ * @clt: the session; nothing is done if it has a path
+ *
+ * Each request is looked at once, and ended without the lock.
+ *
+ * Context: process.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 {
-	struct rtrs_clt_io *io;
-	int err;
+	struct rtrs_clt_failover *failover = &clt->failover;
+	struct rtrs_clt_fence *fence;
+	struct rtrs_clt_io *io, *next;
+	LIST_HEAD(failed);
 
-	while ((io = rtrs_clt_next_hopeless(clt, &err)))
-		rtrs_clt_end_io(clt, io, err);
+	rcu_read_lock();
+	spin_lock_irq(&failover->lock);
+	if (failover->down) {
+		rtrs_clt_take_failed(clt, &failover->parked, &failed);
+		list_for_each_entry(fence, &clt->fences.list, entry)
+			rtrs_clt_take_failed(clt, &fence->ios, &failed);
+	}
+	spin_unlock_irq(&failover->lock);
+	rcu_read_unlock();
+	list_for_each_entry_safe(io, next, &failed, priv.entry)
+		rtrs_clt_end_io(clt, io, io->priv.err);
 }
 
 /* When requests that wait since the loss of all paths fail; some timeout is set. */

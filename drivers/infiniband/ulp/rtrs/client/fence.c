@@ -55,6 +55,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 		path->stats.failed_over++;
 	}
 	fence->granted = path->neg.features & RTRS_FEATURE_FENCE;
+	fence->sess_id = path->neg.sess_id;
 	fence->until = jiffies + msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
 	list_splice(ios, &fence->ios);
 	spin_lock_irq(&clt->failover.lock);
@@ -64,7 +65,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 
 /**
  * rtrs_clt_failover_path() - take over what a dead path leaves behind
- * @path: the path, drained, its keys invalid, and out of the array
+ * @path: the path, drained, and out of the array
  * @ios: requests that were on it
  *
  * If it had none in hand, there is nothing to be fenced.
@@ -118,26 +119,37 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 	return NULL;
 }
 
-/*
- * The server can't tell any more: it isn't the one that granted it. Returns the time at
- * which the path has to be assumed to be dead.
+/**
+ * rtrs_clt_can_fence() - can the server fence a dead path, asked over this one?
+ * @path: the path, connected
+ * @fence: what the dead path has left behind
+ *
+ * The server answers for any path that it doesn't know. So it has to be the one that
+ * knew the dead path, and still has that session: another one that was started in its
+ * place, or has taken over its address, can't tell what the first one may still do.
+ *
+ * Return: false if the dead path is assumed to be dead when its time has come.
  */
-static unsigned long rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
+VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
+					 const struct rtrs_clt_fence *fence)
 {
-	unsigned long until = jiffies +
-			      msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
+	return fence->granted && path->neg.features & RTRS_FEATURE_FENCE &&
+	       path->neg.sess_id == fence->sess_id;
+}
+
+/*
+ * The server can't tell any more. What the path has left behind gets the time that it
+ * would have had without the server's help, counted from the path's end.
+ */
+static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
+{
 	struct rtrs_clt_fence *fence;
 
 	spin_lock_irq(&clt->failover.lock);
 	fence = rtrs_clt_find_fence(clt, id);
-	if (fence && !fence->granted) {
-		until = fence->until;
-	} else if (fence) {
+	if (fence)
 		fence->granted = false;
-		fence->until = until;
-	}
 	spin_unlock_irq(&clt->failover.lock);
-	return until;
 }
 
 /*
@@ -235,7 +247,7 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 	int ret;
 
 	while (rtrs_clt_any_fence(clt, &fence)) {
-		if (fence.granted && !(path->neg.features & RTRS_FEATURE_FENCE)) {
+		if (fence.granted && !rtrs_clt_can_fence(path, &fence)) {
 			rtrs_clt_fence_by_time(clt, fence.id);
 			continue;
 		}
@@ -252,7 +264,8 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
  * those wait for an answer already: one that doesn't come, as the server's disk takes
  * long, keeps no other question. -EOPNOTSUPP if there are some, but none that can do that.
  */
-static int rtrs_clt_fence_via_any(struct rtrs_clt *clt, u32 id)
+static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
+				  const struct rtrs_clt_fence *fence)
 {
 	struct rtrs_clt_path *path, *idle = NULL;
 	int ret = 0;
@@ -264,16 +277,16 @@ static int rtrs_clt_fence_via_any(struct rtrs_clt *clt, u32 id)
 		    READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTED)
 			continue;
 		/* They belong to one session, so to one server. */
-		if (!(path->neg.features & RTRS_FEATURE_FENCE))
+		if (!rtrs_clt_can_fence(path, fence))
 			ret = -EOPNOTSUPP;
-		else if (READ_ONCE(path->fence.asked) == id)
+		else if (READ_ONCE(path->fence.asked) == fence->id)
 			return 0;
 		else if (!READ_ONCE(path->fence.asked))
 			idle = path;
 	}
 	/* If it fails, that path ends, and this is looked at again. */
 	if (idle && !ret)
-		rtrs_clt_ask_fence(idle, id);
+		rtrs_clt_ask_fence(idle, fence->id);
 	return ret;
 }
 
@@ -309,10 +322,9 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 	clt->fences.round++;
 	while (rtrs_clt_see_fence(clt, &fence)) {
 		if (fence.granted) {
-			if (rtrs_clt_fence_via_any(clt, fence.id))
-				fence.until = rtrs_clt_fence_by_time(clt, fence.id);
-			else
+			if (!rtrs_clt_fence_via_any(clt, &fence))
 				continue;
+			rtrs_clt_fence_by_time(clt, fence.id);
 		}
 		if (time_after_eq(jiffies, fence.until)) {
 			rtrs_clt_fenced(clt, fence.id);

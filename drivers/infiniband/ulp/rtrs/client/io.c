@@ -19,8 +19,8 @@
  * not count, only what the device reports. All of a slot's handlers are those of
  * one queue pair, so they don't run beside each other.
  *
- * When a path ends, its queue pairs are drained, its memory regions are freed, and
- * then whatever request is left waits for another path; see failover.c.
+ * When a path ends, its queue pairs are drained, and then whatever request is left waits
+ * for another path; see rtrs_clt_slots_reclaim() and failover.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -68,7 +68,7 @@ static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 
 /**
  * rtrs_clt_slot_reclaim() - take out a request whose path is dead
- * @path: the path, drained, its memory regions gone
+ * @path: the path, drained
  * @slot: one of its slots
  *
  * Return: the request, NULL if there is none.

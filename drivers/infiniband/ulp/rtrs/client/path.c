@@ -141,8 +141,11 @@ static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 	path->sm.result = result;
 	path->sm.tries++;
 	spin_unlock_irq(&path->sm.lock);
-	if (!result)
+	if (!result) {
 		WRITE_ONCE(path->sm.logged, 0);
+		if (path->stats.ever_up && __ratelimit(&path->clt->ratelimit))
+			pr_info("%s: path is connected again\n", path->path.name);
+	}
 	if (result || path->stats.ever_up)
 		WRITE_ONCE(path->stats.reconnects[!result], path->stats.reconnects[!result] + 1);
 	path->stats.ever_up |= !result;
@@ -152,22 +155,24 @@ static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 }
 
 /*
- * Takes a path down. Order matters: no new requests; nothing from the wire; no
- * handler; no valid key. Only then may requests that were in flight go elsewhere or
- * back to their owner, for their pages may be somebody else's right after that. The
- * ids go last, since a device that is being removed waits for them alone.
+ * Takes a path down. Order matters: no new requests; nothing from the wire; no handler.
+ * Only then may requests that were in flight go elsewhere or back to their owner, for
+ * their pages may be somebody else's right after that; see rtrs_clt_slots_reclaim(). What
+ * takes long follows after that. The ids go last, since a device that is being removed
+ * waits for them alone.
  */
 static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 {
-	LIST_HEAD(stranded);
+	LIST_HEAD(ios);
 
 	rtrs_clt_link_del(path);
 	rtrs_hb_stop(&path->path);
 	rtrs_clt_cons_disconnect(path);
-	rtrs_clt_info_free(path);
-	rtrs_clt_slots_free(path, &stranded);
-	rtrs_clt_failover_path(path, &stranded);
+	rtrs_clt_slots_reclaim(path, &ios);
+	rtrs_clt_failover_path(path, &ios);
 	rtrs_clt_link_gone(path);
+	rtrs_clt_info_free(path);
+	rtrs_clt_slots_free(path);
 	rtrs_clt_cons_destroy(path);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_ENDED, 0);
 }
@@ -196,8 +201,8 @@ static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 				 msecs_to_jiffies(delay));
 	spin_unlock_irq(&path->sm.lock);
 	if (given_up && max)
-		pr_err("%s: could not be connected in %d tries, given up\n",
-		       path->path.name, max);
+		rtrs_clt_err(path->clt, "%s: could not be connected in %d tries, given up\n",
+			     path->path.name, max);
 }
 
 static void rtrs_clt_path_work(struct work_struct *work)
@@ -311,7 +316,7 @@ int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 
 	if (READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED &&
 	    rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, -ECONNRESET))
-		pr_info("%s: path is connected anew\n", path->path.name);
+		pr_info("%s: path is being reconnected\n", path->path.name);
 	return rtrs_clt_path_connect_wait(path, tries);
 }
 

@@ -46,30 +46,22 @@ free_slot:
 	return ERR_PTR(ret);
 }
 
-/* Its request, if there is one, goes to @ios. */
 static void rtrs_clt_slot_free(struct rtrs_clt_path *path,
-			       struct rtrs_clt_slot *slot, struct list_head *ios)
+			       struct rtrs_clt_slot *slot)
 {
-	struct rtrs_clt_io *io = rtrs_clt_slot_reclaim(path, slot);
-
-	if (io)
-		list_add_tail(&io->priv.entry, ios);
+	ib_dereg_mr(slot->mr);
 	ib_dma_unmap_single(path->path.dev, slot->hdr_dma, sizeof(slot->hdr),
 			    DMA_TO_DEVICE);
 	kfree(slot);
 }
 
 static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
-				struct rtrs_clt_slot **slots,
-				struct list_head *ios)
+				struct rtrs_clt_slot **slots)
 {
 	u32 i;
 
-	/* All keys are invalid before the first request leaves the path. */
 	for (i = 0; i < path->neg.nr_slots && slots[i]; i++)
-		ib_dereg_mr(slots[i]->mr);
-	for (i = 0; i < path->neg.nr_slots && slots[i]; i++)
-		rtrs_clt_slot_free(path, slots[i], ios);
+		rtrs_clt_slot_free(path, slots[i]);
 	xa_destroy(&path->mrs);
 	kvfree(slots);
 }
@@ -85,7 +77,6 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt_slot **slots;
-	LIST_HEAD(none);
 	int ret;
 	u32 i;
 
@@ -97,7 +88,7 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 		if (IS_ERR(slots[i])) {
 			ret = PTR_ERR(slots[i]);
 			slots[i] = NULL;
-			rtrs_clt_slots_drop(path, slots, &none);
+			rtrs_clt_slots_drop(path, slots);
 			return ret;
 		}
 	}
@@ -107,17 +98,40 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_slots_free() - free the slots
+ * rtrs_clt_slots_reclaim() - take the requests of a dead path out of its slots
  * @path: a path whose queue pairs, if any, are drained
- * @ios: takes the requests that were in them
+ * @ios: takes them
+ *
+ * Memory regions are still registered, which can take long to undo. But no key is of any
+ * use: each is valid in the path's own protection domain only, all of whose queue pairs
+ * are in the error state, and so take nothing from the wire and send nothing. Hence the
+ * device can't reach the pages of a request any more, and it may go elsewhere.
+ *
+ * Context: process.
+ */
+void rtrs_clt_slots_reclaim(struct rtrs_clt_path *path, struct list_head *ios)
+{
+	struct rtrs_clt_io *io;
+	u32 i;
+
+	for (i = 0; path->slots && i < path->neg.nr_slots; i++) {
+		io = rtrs_clt_slot_reclaim(path, path->slots[i]);
+		if (io)
+			list_add_tail(&io->priv.entry, ios);
+	}
+}
+
+/**
+ * rtrs_clt_slots_free() - free the slots, if there are any
+ * @path: a path after rtrs_clt_slots_reclaim()
  *
  * Context: process, may sleep.
  */
-void rtrs_clt_slots_free(struct rtrs_clt_path *path, struct list_head *ios)
+void rtrs_clt_slots_free(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt_slot **slots = path->slots;
 
 	path->slots = NULL;
 	if (slots)
-		rtrs_clt_slots_drop(path, slots, ios);
+		rtrs_clt_slots_drop(path, slots);
 }
