@@ -117,7 +117,8 @@ static bool request_again(struct srv *s, const struct sreq *r)
 
 const struct srv_test again_cases[] = {
 	AGAIN("same", "as it was", 0, NULL, FENCED_EARLY, .fenced = true),
-	AGAIN("sess-id", "with another session id", 0, NULL, SESS_ID),
+	AGAIN("sess-id", "with another session id", 0, NULL, SESS_ID,
+	      .io_ms = UNFENCED_MS),
 	AGAIN("no-fencing", "without fencing", 0, NULL, NO_FENCING, .io_ms = UNFENCED_MS),
 	AGAIN("depth-less", "with fewer chunks", EIO, "can do less", DEPTH_LESS),
 	AGAIN("depth-more", "with more chunks", 0, NULL, DEPTH_MORE, .fenced = true),

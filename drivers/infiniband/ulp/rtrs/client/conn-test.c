@@ -30,6 +30,8 @@ static struct rtrs_clt_path *new_path(struct kunit *test)
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->clt = kunit_kzalloc(test, sizeof(*path->clt), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, path->clt);
 	strscpy(path->path.name, "test", sizeof(path->path.name));
 	return path;
 }

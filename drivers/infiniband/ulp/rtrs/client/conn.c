@@ -37,8 +37,8 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	nr_slots = min((int)path->neg.depth, rtrs_clt_dev_slots(attrs));
 	if (path->neg.max_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
 	    nr_slots < 1) {
-		pr_err("%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
-		       path->path.name, attrs->max_send_sge,
+		rtrs_clt_err(path->clt, "%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
+			     path->path.name, attrs->max_send_sge,
 		       attrs->max_fast_reg_page_list_len, attrs->max_qp_wr,
 		       attrs->max_cqe);
 		return -EOPNOTSUPP;
@@ -70,12 +70,12 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 
 	if (!data || len < sizeof(*rep) ||
 	    le16_to_cpu(rep->magic) != RTRS_MAGIC) {
-		pr_err("%s: no RTRS server answers there\n", path->path.name);
+		rtrs_clt_err(path->clt, "%s: no RTRS server answers there\n", path->path.name);
 		return -EPROTO;
 	}
 	if (le16_to_cpu(rep->version) >> 8 != RTRS_VERSION_MAJOR) {
-		pr_err("%s: the server speaks RTRS %u, we speak %u\n",
-		       path->path.name, le16_to_cpu(rep->version) >> 8,
+		rtrs_clt_err(path->clt, "%s: the server speaks RTRS %u, we speak %u\n",
+			     path->path.name, le16_to_cpu(rep->version) >> 8,
 		       RTRS_VERSION_MAJOR);
 		return -EPROTO;
 	}
@@ -97,8 +97,8 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 
 	return rtrs_clt_fit_dev(path, attrs, max_mapping);
 bad:
-	pr_err("%s: the server offers a queue depth of %u and %u bytes per I/O, which can't be right\n",
-	       path->path.name, depth, le32_to_cpu(rep->max_io_size));
+	rtrs_clt_err(path->clt, "%s: the server offers a queue depth of %u and %u bytes per I/O, which can't be right\n",
+		     path->path.name, depth, le32_to_cpu(rep->max_io_size));
 	return -EPROTO;
 }
 
@@ -143,7 +143,8 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	err = rtrs_clt_rep_err(rep, len);
 	/* One that tries again and again says the same only once. */
 	if (READ_ONCE(to_clt_path(con->con.path)->sm.logged) != err)
-		pr_err("%s: connection %u: the server refused it: %s (%pe)\n",
+		rtrs_clt_err(to_clt_path(con->con.path)->clt,
+			     "%s: connection %u: the server refused it: %s (%pe)\n",
 		       con->con.path->name, con->con.cid,
 		       rdma_reject_msg(id, ev->status), ERR_PTR(err));
 	return err;

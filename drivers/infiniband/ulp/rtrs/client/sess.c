@@ -240,6 +240,7 @@ static void rtrs_clt_defaults(struct rtrs_clt *clt)
  */
 void rtrs_clt_free(struct rtrs_clt *clt)
 {
+	ratelimit_state_exit(&clt->ratelimit);
 	free_percpu(clt->rr_next);
 	kfree(clt);
 }
@@ -274,6 +275,9 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->link.state = RTRS_LINK_DOWN;
 	clt->link.reported = RTRS_LINK_DOWN;
 	clt->failover.down_since = jiffies;
+	ratelimit_state_init(&clt->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
+			     DEFAULT_RATELIMIT_BURST);
+	ratelimit_set_flags(&clt->ratelimit, RATELIMIT_MSG_ON_RELEASE);
 	mutex_init(&clt->lock);
 	init_waitqueue_head(&clt->wait);
 	INIT_LIST_HEAD(&clt->paths);
