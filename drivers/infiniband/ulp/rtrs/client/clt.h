@@ -23,7 +23,7 @@
  *	sysfs.c		what users see and set
  *	main.c		open, close, the module
  *
- * Who keeps what alive: the upper layer keeps the session (rtrs_clt_open() to
+ * Lifetimes: the upper layer keeps the session (rtrs_clt_open() to
  * rtrs_clt_close()), the session keeps its paths, a path keeps its connections
  * and slots while it is neither RTRS_CLT_IDLE nor RTRS_CLT_WAITING. One work item
  * for each path sets all that up and takes it down.
@@ -66,12 +66,12 @@
 #define RTRS_CLT_SHORT_CREATE_MS	1000
 /* When a session has a path, the others are not waited for any longer. */
 #define RTRS_CLT_OPEN_MS	5000
-/* What a session begins with; see struct rtrs_clt. */
+/* Initial values of a session's attributes; see struct rtrs_clt. */
 #define RTRS_CLT_RECONNECT_MS	1000
 #define RTRS_CLT_RECONNECT_MAX_MS 30000
 #define RTRS_CLT_FAILOVER_S	30
 #define RTRS_CLT_UNFENCED_MS	5000
-/* Receives are posted again so many at a time. */
+/* Receives are posted again in batches of this size. */
 #define RTRS_CLT_RECV_BATCH	16
 /*
  * Entries in a send's list, at best and at least: data and the headers. Data of more
@@ -261,7 +261,8 @@ struct rtrs_clt_path_stats {
  * @lock: any context; guards @state, @err, @gone, @at_once, @failures, @tries and @result
  * @state: changed by rtrs_clt_path_move() only
  * @err: why it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
- * @gone: it is being destroyed and can't be connected any more
+ * @gone: it is being destroyed and can't be connected any more. Set before
+ *	rtrs_clt_view.hide(), which takes clt->lock: it isn't shown again after that
  * @at_once: the next try is not to wait
  * @failures: tries that failed since the last one that didn't
  * @tries: tries that have come to their end
@@ -617,7 +618,7 @@ struct rtrs_clt {
 	struct rtrs_clt_create create;
 };
 
-/* What a peer can cause, often: limited for each session, so that none hides another's. */
+/* For messages that a peer can cause: limited per session, so that none hides another's. */
 #define rtrs_clt_err(clt, fmt, ...)					\
 do {									\
 	if (__ratelimit(&(clt)->ratelimit))				\

@@ -13,7 +13,7 @@
 
 #include "clt.h"
 
-/* So many bytes can be mapped for the device at least, when nothing else is. */
+/* Bytes that can be mapped for the device at once, when nothing else is. */
 static size_t rtrs_clt_max_mapping(struct ib_device *dev)
 {
 	return ib_uses_virt_dma(dev) ? SIZE_MAX :
@@ -467,7 +467,7 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);
-	/* What was not answered may still make the server found a session. */
+	/* An unanswered request may still make the server create a session. */
 	if (path->nr_cons && path->cons[0].established)
 		rtrs_clt_end_create(path);
 	path->nr_cons = 0;

@@ -21,7 +21,7 @@
 
 /* A send queue was full; some of it will have been sent by then. */
 #define RTRS_CLT_BUSY_MS	2
-/* So many paths may die under a request, whatever the session's limit. */
+/* As many paths may die under a request, whatever failover_timeout says. */
 #define RTRS_CLT_MAX_PATH_FAILURES	8
 
 /* Why a request can't wait any longer, if there is no path; 0 if it can. */

@@ -68,7 +68,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
  * @path: the path, drained, and out of the array
  * @ios: requests that were on it
  *
- * If it had none in hand, there is nothing to be fenced.
+ * If it had no requests in flight, there is nothing to be fenced.
  *
  * Context: the path's work item.
  */
@@ -81,7 +81,7 @@ void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 		kfree(fence);
 	else
 		rtrs_clt_leave_fence(path, fence, ios);
-	/* What was being asked for over this path is asked for over another one. */
+	/* Fences that were requested over this path are requested over another one. */
 	if (rtrs_clt_unfenced(path->clt))
 		rtrs_clt_kick_fencing(path->clt);
 }
@@ -237,7 +237,7 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
  * @path: the path, all but ready for requests
  *
  * Context: the path's work item.
- * Return: 0, -ETIMEDOUT if the server has something in hand that takes long, or
+ * Return: 0, -ETIMEDOUT if a request takes the server long, or
  * -ECONNABORTED.
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)

@@ -53,7 +53,7 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 	put_cpu();
 }
 
-/* The slot is free again before its owner is told, who may use it at once. */
+/* Order matters: the slot's owner may use it again as soon as it is told. */
 static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, int err)
 {

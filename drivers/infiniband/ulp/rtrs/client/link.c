@@ -136,7 +136,7 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
 	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
-	/* Who waits for this is woken by the path's result. */
+	/* Waiters are woken by the path's result. */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
 		rtrs_clt_arm_failover_timer(clt);

@@ -3,8 +3,8 @@
  * Life of a path.
  *
  * One work item of the path connects it, takes it down, and connects it again, so
- * none of these ever runs beside another. Whoever wants something of a path moves its
- * state, see state.c, and waits.
+ * none of these ever runs beside another. To connect or
+ * disconnect a path is to move its state, see state.c, and to wait.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -304,7 +304,7 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 }
 
 /**
- * rtrs_clt_path_reconnect() - connect a path, anew if it is connected
+ * rtrs_clt_path_reconnect() - connect a path, once more if it is connected
  * @path: the path
  *
  * Context: process, may sleep; any number of them at a time.
@@ -400,7 +400,7 @@ void rtrs_clt_path_destroy(struct rtrs_clt_path *path)
 {
 	/* From here on rtrs_clt_path_connect_start() does nothing. */
 	spin_lock_irq(&path->sm.lock);
-	path->sm.gone = true;
+	WRITE_ONCE(path->sm.gone, true);
 	spin_unlock_irq(&path->sm.lock);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
 	path->clt->view->hide(path);

@@ -4,6 +4,8 @@
  *
  * Nothing that is read here is trusted. What can't be right ends the path.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/slab.h>
 
 #include "clt.h"
@@ -90,8 +92,10 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 		if (rtrs_hb_recv(&con->con, imm))
 			return;
 	}
+	rtrs_clt_err(path->clt, "%s: connection %u: immediate data %#x not expected\n",
+		     path->path.name, con->con.cid, imm);
 	rtrs_clt_path_error(con->con.path, -EPROTO,
-			    "the server sent nonsense");
+			    "the server sent unexpected immediate data");
 }
 
 /* The server sent something on an I/O connection, or after INFO_RSP. */
@@ -112,7 +116,7 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
-				    "the server sent nonsense");
+				    "the server sent a message that was not asked for");
 	rtrs_clt_recv_again(con, recv);
 }
 

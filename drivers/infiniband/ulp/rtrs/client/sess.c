@@ -331,7 +331,10 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 		rtrs_clt_remove_path(path);
 		kobject_put(&path->sysfs.kobj);
 	}
-	/* Others may be removed by somebody else, who drops the lock after the count. */
+	/*
+	 * Other paths may be removed through sysfs. The last of those tasks lowers the
+	 * count before it drops the lock; let it.
+	 */
 	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
 	mutex_lock(&clt->lock);
 	mutex_unlock(&clt->lock);

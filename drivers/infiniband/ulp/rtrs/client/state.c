@@ -12,12 +12,9 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/*
- * Where paths come up and go down, also when memory is short and a path is what
- * frees some.
- */
+/* Paths are brought up and down here, also when reclaim waits for one. */
 struct workqueue_struct *rtrs_clt_wq;
-/* What waits for nothing but RCU and rtrs_clt.lock, and is waited for by paths. */
+/* For work that paths wait for; it waits for nothing but RCU and rtrs_clt.lock. */
 struct workqueue_struct *rtrs_clt_sess_wq;
 
 /**
@@ -79,7 +76,7 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 	lockdep_assert_held(&path->sm.lock);
 	if (new == old)
 		return false;
-	/* What follows from the end of a path is no reason for it. */
+	/* Only the first error counts: others may follow from it. */
 	if (old == RTRS_CLT_CONNECTING || old == RTRS_CLT_CONNECTED)
 		path->sm.err = err;
 	WRITE_ONCE(path->sm.state, new);
@@ -146,7 +143,7 @@ void rtrs_clt_path_step_done(struct rtrs_clt_path *path)
 		wake_up_all(&path->sm.wait);
 }
 
-/* What handlers wrote before their step was done is read after this. */
+/* Acquire: see what handlers wrote before their step was done. */
 static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
 {
 	return !atomic_read_acquire(&path->sm.nr_pending) ||

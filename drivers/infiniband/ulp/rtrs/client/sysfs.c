@@ -2,7 +2,7 @@
 /*
  * /sys/class/rtrs-client; see Documentation/ABI/testing/sysfs-class-rtrs-client.
  *
- * A session is a device of the class, and is freed by it. A path has a folder
+ * A session is a device of the class, and is freed by it. A path has a directory
  * from the end of its first try to connect until it is destroyed, and is freed with
  * it.
  */
@@ -212,7 +212,7 @@ static struct class rtrs_clt_class = {
 };
 
 /**
- * struct rtrs_clt_path_attr - an attribute in a path's folder
+ * struct rtrs_clt_path_attr - an attribute in a path's directory
  * @attr: name and mode
  * @show: formats it; NULL if it is only written to
  * @store: does what was asked for; takes a 1 and nothing else
@@ -337,7 +337,7 @@ static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
 		return ret;
 	get_device(dev);
 	kobject_get(&path->sysfs.kobj);
-	/* The path's folder can't go while a file in it is in use: give this up. */
+	/* The directory can't go while a file in it is in use: give this one up. */
 	if (sysfs_remove_file_self(&path->sysfs.kobj,
 				   &rtrs_clt_path_attr_remove_path.attr)) {
 		pr_info("%s: path is removed\n", path->path.name);
@@ -503,7 +503,7 @@ static int rtrs_clt_path_name(struct rtrs_clt_path *path)
 	int ret;
 
 	lockdep_assert_held(&path->clt->lock);
-	if (path->sm.gone || !parent)
+	if (READ_ONCE(path->sm.gone) || !parent)
 		return -ENODEV;
 	if (!path->sysfs.added) {
 		ret = kobject_add(&path->sysfs.kobj, parent, "%s", path->addr_str);
