@@ -2,6 +2,7 @@
 /*
  * Cases of a hostile client: connection requests, and the first message.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "hostile.h"
@@ -396,6 +397,54 @@ static int hoard(long arg)
 	return ret ?: hello(0);
 }
 
+/* A parameter of the server, which is on this machine. */
+static long long server_param(const char *name)
+{
+	char file[100], text[32];
+	FILE *f;
+
+	snprintf(file, sizeof(file), "/sys/module/rtrs_server/parameters/%s", name);
+	f = fopen(file, "r");
+	if (!f)
+		return -1;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = 0;
+	fclose(f);
+	return atoll(text);
+}
+
+/*
+ * First connections of sessions that don't go on, each for a path of very many, until
+ * the server has no memory for one more. What it has set aside is counted all the while.
+ */
+static int hoard_first(long arg)
+{
+	static struct path *p[1000];
+	long long max = server_param("max_memory") << 20, used = 0;
+	unsigned int i, n = 0;
+	int ret = 0;
+
+	while (!ret && n < ARRAY_SIZE(p)) {
+		p[n] = path_new(test_name);
+		p[n]->req.cid_num = 4096;
+		ret = path_con(p[n], 0, &p[n]->req, sizeof(p[n]->req));
+		n++;
+		used = server_param("memory_used");
+		if (used <= 0 || used > max)
+			ret = fail("%lld of %lld bytes are used", used, max);
+	}
+	if (ret > 0)
+		ret = must_refuse(p[n - 1], ret, -ENOMEM);
+	else if (!ret)
+		ret = fail("%u paths", n);
+	if (!ret && used < max / 2)
+		ret = fail("refused with %lld of %lld bytes used", used, max);
+	snprintf(note, sizeof(note), "%u paths, %lld of %lld bytes", n - 1, used, max);
+	for (i = 0; i < n; i++)
+		path_free(p[i]);
+	return ret;
+}
+
 enum { SILENT_0, SILENT_MISSING, SILENT_INFO, SILENT_MUTE, SILENT_NO_RECV,
 	SILENT_VANISH, NR_SILENT };
 
@@ -539,6 +588,7 @@ const struct test connect_cases[] = {
 	{ "hit-and-run", "gone in the middle of all steps", hit_and_run },
 	{ "half-open", "48 sessions that don't go on", half_open },
 	{ "hoard", "as many sessions as it gets", hoard, .slow = true },
+	{ "hoard-first", "as many first connections as it gets", hoard_first, .slow = true },
 	{ "silence", "silence after each step", silence, .slow = true },
 	{ }
 };

@@ -22,20 +22,17 @@ device()
 
 no_device() { echo N >$rtrs_device/emulate; }
 
-# queues: the queue pairs that client and server got since the mark, different ones once:
-# sends, SGEs, receives
-queues()
+# queue_pairs: those that client and server got since the mark: sends, SGEs, receives
+queue_pairs()
 {
-	since | sed -n "s/.*rtrs_faults: rtrs_core: queue pair of \([0-9]*\) sends of \([0-9]*\) SGEs, \([0-9]*\) receives: 0\$/\1 \2 \3/p" |
-		sort -un
+	since | sed -n 's/.*rtrs_faults: .* queue pair of \([0-9]*\) sends of \([0-9]*\) SGEs, \([0-9]*\) receives: 0$/\1 \2 \3/p'
 }
 
 # refusals: how many queue pairs they were refused since the mark
-refusals() { since | grep -c "rtrs_faults: rtrs_core: queue pair of .* receives: -" || true; }
+refusals() { since | grep -c 'rtrs_faults: .* queue pair of .* receives: -' || true; }
 
-# vectors: of the completion queues that they got since the mark, in their order
-vectors()
+# cqs: the completion queues that they got since the mark: entries, vector, device
+cqs()
 {
-	since | sed -n "s/.*rtrs_faults: rtrs_core: completion queue of [0-9]* on vector \([0-9]*\) of .*: 0\$/\1/p" |
-		xargs
+	since | sed -n 's/.*rtrs_faults: .* completion queue of \([0-9]*\) on vector \([0-9]*\) of \(.*\): 0$/\1 \2 \3/p'
 }

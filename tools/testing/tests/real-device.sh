@@ -3,31 +3,39 @@
 #
 # Sessions over RDMA devices that refuse queues for their size, as hardware does, and
 # soft-RoCE doesn't: each one connects, with as much as the devices have room for, and
-# data are right, also when one of its paths is lost under load.
+# data are right, also when one of its paths is lost under load. Completion queues have
+# just the entries of their queue pairs, take turns over a device's vectors, and are gone
+# when the connections are.
 # Kernel: debug
 # Modules: ours
-# Time: 200
+# Time: 150
 
 . "$RIG_DIR/steps/device.sh"
 . "$RIG_DIR/steps/failover.sh"
 
-# session LIMIT=VALUE...: over such a device, with a server that would have 2048 requests
+resources() { rdma resource show; }
+
+# session REQUESTS LIMIT=VALUE...: has that many requests over such a device, though the
+# server would have 2048
 session()
 {
-	say "a device with ${*:-the limits of mlx5}"
+	local want=$1
+	shift
 	device "$@"
 	mark
+	before=$(resources)
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-	say "client: $(queues rtrs_client | paste -sd,); refused: $(refusals rtrs_client)"
-	say "server: $(queues rtrs_server | paste -sd,); refused: $(refusals rtrs_server)"
-	say "requests: $(<"/sys/block/${dev#/dev/}/queue/nr_requests")"
+	say "a device with ${*:-the limits of mlx5}: queue pairs of" \
+		"$(queue_pairs | sort -un | paste -sd,) (sends SGEs receives), $(refusals) refused"
+	equal "requests with ${*:-the limits of mlx5}" \
+		"$(<"/sys/block/${dev#/dev/}/queue/nr_requests")" "$want"
 }
 
-# works: data are right, with a path that comes and goes
-works()
+# paths_lost: data are right, with each path lost once
+paths_lost()
 {
 	local p
-	verify "$dev" --size=2m $mixed
+	verify "$dev" --size=512k $mixed
 	soon
 	writer raw "$dev" --bs=4k
 	for p in "$(path 0)" "$(path 1)"; do
@@ -37,19 +45,42 @@ works()
 	done
 	goes_on "$dev"
 	writers_unharmed
+}
+
+end()
+{
 	unmap "$dev"
 	server_idle
+	wait_for 20 eval '[ "$(resources)" = "$before" ]' ||
+		fail "before: $before, after: $(resources)"
 }
 
 up sess_queue_depth=2048 max_chunk_size=8192
 disk=$(null vol 16)
 
-session
-works
-# Room for 1024 sends of one entry
-session sq_blocks=1024
-works
-session max_send_sge=2
-works
+session 2048 vectors=4
+equal "queue pairs refused" "$(refusals)" 0
+equal "entries of completion queues" "$(cqs | awk '{ n += $1 } END { print n }')" \
+	"$(queue_pairs | awk '{ n += $1 + $3 } END { print n }')"
+# The client's two connections of each path and the server's two
+for rxe in rxe0 rxe1; do
+	equal "vectors of $rxe" "$(cqs | grep $rxe | cut -d' ' -f2 | sort -n | xargs)" "0 1 2 3"
+done
+paths_lost
+end
+
+# Room for 320 sends of two entries
+session 256 sq_blocks=1024
+must "no queue pair was refused" [ "$(refusals)" -gt 0 ]
+paths_lost
+end
+
+session 2048 max_send_sge=2
+verify "$dev" --size=512k $mixed
+end
+
+# No room for any
+device sq_blocks=16
+refused "ENOMEM|ECONNRESET" "sessname=s1 path=$(addr server 0) device_path=$disk"
 no_device
 down

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What clients take of the server's memory is counted from their first connection request
+# on: it is the same with each connect, never more than max_memory, also if somebody
+# connects again and again and goes no further, and nothing is left when they have gone.
+# Modules: ours
+# Time: 100
+
+used() { on server 'cat /sys/module/rtrs_server/parameters/memory_used'; }
+none_used() { [ "$(used)" = 0 ]; }
+all_back() { wait_for 20 none_used || fail "$(used) bytes are still used"; }
+
+up sess_queue_depth=16 max_memory=6
+equal "bytes used before anybody came" "$(used)" 0
+disk=$(null vol 16)
+first=
+for _ in 1 2 3 4 5; do
+	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+	now=$(used)
+	must "$now bytes used, less than the chunks have" [ "$now" -gt $((2 * 16 * 131072)) ]
+	equal "bytes used by the same session again" "$now" "${first:-$now}"
+	first=$now
+	unmap "$dev"
+	server_idle
+	all_back
+done
+say "a session of two paths, 16 chunks each: $first bytes"
+
+# Not enough for the chunks of another session: all of what it took by then goes back.
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+refused "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s2 path=$(addr server 0) device_path=$disk"
+refused "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s3 path=$(addr server 0) device_path=$disk"
+same() { [ "$(used)" = "$first" ]; }
+wait_for 20 same || fail "$(used) bytes used with one session, not $first"
+unmap "$dev"
+server_idle
+all_back
+
+hostile client 192.168.100.1 1234 hoard-first || fail "the server takes too much"
+all_back
+down
