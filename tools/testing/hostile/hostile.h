@@ -214,6 +214,7 @@ int wait_answer(struct path *p, unsigned int slot, u32 before, int ms);
 int do_request(struct path *p, const struct request *r);
 
 /* rnbd.c */
+int open_all_slots(struct path *p);
 int sess_info(struct path *p, u8 ver);
 int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);

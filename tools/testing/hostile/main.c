@@ -161,6 +161,17 @@ static void hold(const char *sess)
 		pause();
 }
 
+/* A session with as many OPENs in progress as it has slots, of a device that hangs */
+static void hold_opens(const char *sess)
+{
+	struct path *p = path_up(sess);
+
+	printf(p && !open_all_slots(p) ? "yes\n" : "no: %s\n", why);
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static int usage(void)
 {
 	fprintf(stderr, "usage: hostile list\n"
@@ -208,6 +219,8 @@ int main(int argc, char **argv)
 			set_addr(&addrs[i], getenv(addr_env[i]), argv[3]);
 	if (!strcmp(argv[4], "hold"))
 		hold(argv[5]);
+	if (!strcmp(argv[4], "hold-opens"))
+		hold_opens(argv[5]);
 	for (i = 0; i < 2 * ARRAY_SIZE(client_cases); i++)
 		failed += run_tests(client_cases[i % ARRAY_SIZE(client_cases)],
 				    i >= ARRAY_SIZE(client_cases), argv + 4,

@@ -589,6 +589,24 @@ static int open_storm(long arg)
 	return end_with(p, must_live(p));
 }
 
+/* OPENs of the slow device in all slots; nobody waits for their answers. */
+int open_all_slots(struct path *p)
+{
+	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RO };
+	struct request r;
+	unsigned int i;
+
+	snprintf(msg.name, sizeof(msg.name), "%.254s", dev_slow);
+	for (i = 0; i < p->rep.queue_depth; i++) {
+		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 56);
+		r.slot = i;
+		if (request_send(p, &r))
+			return fail("only %u OPENs were sent", i);
+		path_poll(p);
+	}
+	return 0;
+}
+
 const struct test rnbd_cases[] = {
 	{ "rnbd-good", "open, write, read, close: all as it should be", rnbd_good },
 	{ "rnbd-lengths-read", "messages of all types and lengths, as reads", lengths, MSG_READ },

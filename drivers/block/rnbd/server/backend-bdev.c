@@ -95,7 +95,7 @@ static void rnbd_srv_bdev_work(struct work_struct *work);
 static void rnbd_srv_bdev_defer(struct rnbd_srv_req *req)
 {
 	INIT_WORK(&req->work, rnbd_srv_bdev_work);
-	queue_work(rnbd_srv_bdev_wq, &req->work);
+	queue_work(req->map->wq, &req->work);
 }
 
 /*
@@ -165,6 +165,7 @@ static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 }
 
 const struct rnbd_srv_backend rnbd_srv_bdev_backend = {
+	.wq_flags = WQ_MEM_RECLAIM,
 	.open = rnbd_srv_bdev_open,
 	.capacity = rnbd_srv_bdev_capacity,
 	.limits = rnbd_srv_bdev_limits,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: I/O on a regular file. Filesystems sleep, so each request is a work item.
- * Direct I/O is used if the filesystem supports it.
+ * RNBD server: I/O on a regular file. Filesystems sleep, so each request is a work item
+ * of its mapping's workqueue. Direct I/O, if the filesystem supports it, occupies a worker
+ * until it has been submitted; buffered I/O, until it is done.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,7 +20,7 @@ static int rnbd_srv_file_open(struct rnbd_srv_map *map)
 	struct file *file = map->file;
 	struct super_block *sb = file_inode(file)->i_sb;
 
-	if (!rnbd_srv_fs_ok(sb))
+	if (!rnbd_srv_fs_ok(map->sess, sb))
 		return -ENOTBLK;
 	if (!file->f_op->read_iter)
 		return -EINVAL;
@@ -54,34 +55,45 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 	rsp->cache_policy = RNBD_CACHE_WRITEBACK | RNBD_CACHE_FUA;
 }
 
-static int rnbd_srv_file_rw(struct rnbd_srv_req *req)
+/* Any context. */
+static void rnbd_srv_file_rw_done(struct kiocb *iocb, long ret)
+{
+	struct rnbd_srv_req *req = container_of(iocb, struct rnbd_srv_req, iocb);
+
+	if (req->op == RNBD_OP_WRITE)
+		kiocb_end_write(iocb);
+	if (ret >= 0)
+		ret = ret == req->len ? 0 : -EIO;
+	rnbd_srv_end(req, ret);
+}
+
+/* With direct I/O, the filesystem usually returns before the I/O is done. */
+static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 {
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	struct file *file = req->map->file;
-	struct bio_vec bvec;
+	struct kiocb *iocb = &req->iocb;
 	struct iov_iter iter;
-	struct kiocb iocb;
 	ssize_t ret;
 
-	bvec_set_page(&bvec, virt_to_page(op->data), req->len,
+	bvec_set_page(&req->bvec, virt_to_page(op->data), req->len,
 		      offset_in_page(op->data));
-	init_sync_kiocb(&iocb, file);
-	iocb.ki_pos = (loff_t)req->sector << SECTOR_SHIFT;
+	init_sync_kiocb(iocb, file);
+	iocb->ki_complete = rnbd_srv_file_rw_done;
+	iocb->ki_pos = (loff_t)req->sector << SECTOR_SHIFT;
 	if (req->op == RNBD_OP_READ) {
-		iov_iter_bvec(&iter, ITER_DEST, &bvec, 1, req->len);
-		ret = file->f_op->read_iter(&iocb, &iter);
+		iov_iter_bvec(&iter, ITER_DEST, &req->bvec, 1, req->len);
+		ret = file->f_op->read_iter(iocb, &iter);
 	} else {
+		iocb->ki_flags |= IOCB_WRITE;
 		if (req->flags & RNBD_F_FUA)
-			iocb.ki_flags |= IOCB_DSYNC;
-		iov_iter_bvec(&iter, ITER_SOURCE, &bvec, 1, req->len);
-		file_start_write(file);
-		ret = file->f_op->write_iter(&iocb, &iter);
-		file_end_write(file);
+			iocb->ki_flags |= IOCB_DSYNC;
+		iov_iter_bvec(&iter, ITER_SOURCE, &req->bvec, 1, req->len);
+		kiocb_start_write(iocb);
+		ret = file->f_op->write_iter(iocb, &iter);
 	}
-
-	if (ret < 0)
-		return ret;
-	return ret == req->len ? 0 : -EIO;
+	if (ret != -EIOCBQUEUED)
+		rnbd_srv_file_rw_done(iocb, ret);
 }
 
 static int rnbd_srv_file_fallocate(struct rnbd_srv_req *req, int mode)
@@ -101,29 +113,21 @@ static int rnbd_srv_file_zero(struct rnbd_srv_req *req)
 	return err;
 }
 
-static int rnbd_srv_file_do(struct rnbd_srv_req *req)
+static int rnbd_srv_file_sync(struct rnbd_srv_req *req)
 {
-	int err;
+	return vfs_fsync(req->map->file, 1);
+}
 
-	switch (req->op) {
-	case RNBD_OP_READ:
-		return rnbd_srv_file_rw(req);
-	case RNBD_OP_WRITE:
-		if (req->flags & RNBD_F_PREFLUSH) {
-			err = vfs_fsync(req->map->file, 1);
-			if (err)
-				return err;
-		}
-		return rnbd_srv_file_rw(req);
-	case RNBD_OP_FLUSH:
-		return vfs_fsync(req->map->file, 1);
-	case RNBD_OP_DISCARD:
-		return rnbd_srv_file_fallocate(req, FALLOC_FL_PUNCH_HOLE);
-	case RNBD_OP_WRITE_ZEROES:
-		return rnbd_srv_file_zero(req);
-	default:
-		return -EOPNOTSUPP;
-	}
+static void rnbd_srv_file_write(struct rnbd_srv_req *req)
+{
+	int err = 0;
+
+	if (req->flags & RNBD_F_PREFLUSH)
+		err = rnbd_srv_file_sync(req);
+	if (err)
+		rnbd_srv_end(req, err);
+	else
+		rnbd_srv_file_rw(req);
 }
 
 static void rnbd_srv_file_work(struct work_struct *work)
@@ -131,15 +135,38 @@ static void rnbd_srv_file_work(struct work_struct *work)
 	struct rnbd_srv_req *req =
 		container_of(work, struct rnbd_srv_req, work);
 
-	rnbd_srv_end(req, rnbd_srv_file_do(req));
+	switch (req->op) {
+	case RNBD_OP_READ:
+		rnbd_srv_file_rw(req);
+		break;
+	case RNBD_OP_WRITE:
+		rnbd_srv_file_write(req);
+		break;
+	case RNBD_OP_FLUSH:
+		rnbd_srv_end(req, rnbd_srv_file_sync(req));
+		break;
+	case RNBD_OP_DISCARD:
+		rnbd_srv_end(req, rnbd_srv_file_fallocate(req, FALLOC_FL_PUNCH_HOLE));
+		break;
+	case RNBD_OP_WRITE_ZEROES:
+		rnbd_srv_end(req, rnbd_srv_file_zero(req));
+		break;
+	default:
+		rnbd_srv_end(req, -EOPNOTSUPP);
+		break;
+	}
 }
 
 static void rnbd_srv_file_submit(struct rnbd_srv_req *req)
 {
 	INIT_WORK(&req->work, rnbd_srv_file_work);
-	queue_work(rnbd_srv_file_wq, &req->work);
+	queue_work(req->map->wq, &req->work);
 }
 
+/*
+ * The workqueue has no WQ_MEM_RECLAIM: filesystems flush work of workqueues that don't
+ * have it either.
+ */
 const struct rnbd_srv_backend rnbd_srv_file_backend = {
 	.open = rnbd_srv_file_open,
 	.capacity = rnbd_srv_file_capacity,

@@ -161,10 +161,18 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
 }
 
+/* Undo rnbd_srv_map_open(). May take as long as I/O does. */
+static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
+{
+	destroy_workqueue(map->wq);
+	__fput_sync(map->file);
+}
+
 /*
- * Taking rnbd_srv_lock first makes sure that rnbd_srv_map_publish() has returned. The
- * lock is not held while waiting for I/O and for users of the attributes. The device is
- * removed before the file is closed, as the file keeps the inode that identifies it.
+ * No I/O is in progress. Taking rnbd_srv_lock first makes sure that
+ * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of
+ * the attributes, and for the file. The device is removed before the file is closed, as
+ * the file keeps the inode that identifies it.
  */
 static void rnbd_srv_close_work(struct work_struct *work)
 {
@@ -176,8 +184,6 @@ static void rnbd_srv_close_work(struct work_struct *work)
 	xa_erase(&sess->maps, map->id);
 	mutex_unlock(&rnbd_srv_lock);
 
-	percpu_ref_kill(&map->ref);
-	wait_for_completion(&map->drained);
 	kobject_del(&map->kobj);
 
 	mutex_lock(&rnbd_srv_lock);
@@ -186,22 +192,23 @@ static void rnbd_srv_close_work(struct work_struct *work)
 		map->dev->nr_writers--;
 	rnbd_srv_dev_put(map->dev);
 	mutex_unlock(&rnbd_srv_lock);
-	__fput_sync(map->file);
+	rnbd_srv_map_release_file(map);
 
-	pr_info_ratelimited("%s: closed %s\n", sess->name, map->path);
+	rnbd_srv_info(sess, "closed %s\n", map->path);
 	complete_all(&map->closed);
 	/* First, since the session may end after this. */
 	if (map->close_op)
 		rtrs_srv_complete(map->close_op, 0);
-	rnbd_srv_sess_unmapped(sess);
+	rnbd_srv_sess_put(sess);
 	kobject_put(&map->kobj);
 }
 
+/* The last I/O of a mapping that is being closed has ended. Any context. */
 static void rnbd_srv_drained(struct percpu_ref *ref)
 {
 	struct rnbd_srv_map *map = container_of(ref, struct rnbd_srv_map, ref);
 
-	complete(&map->drained);
+	queue_work(map->sess->close_wq, &map->close_work);
 }
 
 static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
@@ -218,11 +225,9 @@ static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
 		return ERR_PTR(-ENOMEM);
 	}
 
-	kref_get(&sess->kref);
 	map->sess = sess;
 	map->mode = mode;
 	strscpy(map->path, path, sizeof(map->path));
-	init_completion(&map->drained);
 	init_completion(&map->closed);
 	INIT_WORK(&map->close_work, rnbd_srv_close_work);
 	kobject_init(&map->kobj, &rnbd_srv_map_ktype);
@@ -247,7 +252,7 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 
 	if (IS_ERR(full))
 		return PTR_ERR(full);
-	map->file = rnbd_srv_open_file(full, map->mode);
+	map->file = rnbd_srv_open_file(map->sess, full, map->mode);
 	kfree(full);
 	if (IS_ERR(map->file))
 		return PTR_ERR(map->file);
@@ -255,7 +260,17 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	map->backend = rnbd_srv_backend(map->file);
 	err = map->backend ? map->backend->open(map) : -ENOTBLK;
 	if (err)
-		__fput_sync(map->file);
+		goto close_file;
+
+	err = -ENOMEM;
+	map->wq = alloc_workqueue("rnbd_srv_map",
+				  WQ_UNBOUND | map->backend->wq_flags,
+				  RNBD_SRV_MAP_WORKERS);
+	if (map->wq)
+		return 0;
+
+close_file:
+	__fput_sync(map->file);
 	return err;
 }
 
@@ -280,7 +295,7 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	list_add(&map->list, &dev->maps);
 	if (map->mode != RNBD_ACCESS_RO)
 		dev->nr_writers++;
-	atomic_inc(&sess->nr_maps);
+	refcount_inc(&sess->users);
 	xa_store(&sess->maps, map->id, map, GFP_KERNEL);
 	return 0;
 }
@@ -360,12 +375,11 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		ret = rnbd_srv_map_attach(map, rsp);
 		mutex_unlock(&rnbd_srv_lock);
 		if (!ret) {
-			pr_info_ratelimited("%s: opened %s (%s)\n",
-					    sess->name, path,
-					    rnbd_srv_access_names[mode]);
+			rnbd_srv_info(sess, "opened %s (%s)\n", path,
+				      rnbd_srv_access_names[mode]);
 			return 0;
 		}
-		__fput_sync(map->file);
+		rnbd_srv_map_release_file(map);
 	}
 	kobject_put(&map->kobj);
 	return min(ret, 0);

@@ -113,24 +113,22 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 
 	err = rnbd_srv_parse(req, op);
 	if (err) {
-		pr_err_ratelimited("%s: I/O message of %u bytes\n", sess->name,
-				   op->msg_len);
+		rnbd_srv_err(sess, "I/O message of %u bytes\n", op->msg_len);
 		return err;
 	}
 	map = rnbd_srv_map_get(sess, le32_to_cpu(msg->device_id));
 	if (!map) {
-		pr_err_ratelimited("%s: I/O on device id %u, which isn't open\n",
-				   sess->name, le32_to_cpu(msg->device_id));
+		rnbd_srv_err(sess, "I/O on device id %u, which isn't open\n",
+			     le32_to_cpu(msg->device_id));
 		return -ENOENT;
 	}
 
 	req->map = map;
 	err = rnbd_srv_check(req, op);
 	if (err) {
-		pr_err_ratelimited("%s: %s: refused operation %u, flags 0x%x, sector %llu, %u bytes, %u of data: %pe\n",
-				   sess->name, map->path, req->op, req->flags,
-				   (u64)req->sector, req->len, op->data_len,
-				   ERR_PTR(err));
+		rnbd_srv_err(sess, "%s: refused operation %u, flags 0x%x, sector %llu, %u bytes, %u of data: %pe\n",
+			     map->path, req->op, req->flags, (u64)req->sector,
+			     req->len, op->data_len, ERR_PTR(err));
 		percpu_ref_put(&map->ref);
 		return err;
 	}
@@ -153,9 +151,9 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 	struct rnbd_srv_map *map = req->map;
 
 	if (unlikely(err))
-		pr_err_ratelimited("%s: %s: operation %u, sector %llu, %u bytes failed: %pe\n",
-				   map->sess->name, map->path, req->op,
-				   (u64)req->sector, req->len, ERR_PTR(err));
+		rnbd_srv_err(map->sess, "%s: operation %u, sector %llu, %u bytes failed: %pe\n",
+			     map->path, req->op, (u64)req->sector, req->len,
+			     ERR_PTR(err));
 	rtrs_srv_complete(rtrs_srv_op_from_priv(req), err);
 	percpu_ref_put(&map->ref);
 }

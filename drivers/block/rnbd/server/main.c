@@ -13,8 +13,6 @@ module_param(port_nr, ushort, 0444);
 MODULE_PARM_DESC(port_nr, "Port to listen on (default: 1234)");
 
 struct workqueue_struct *rnbd_srv_wq;
-struct workqueue_struct *rnbd_srv_file_wq;
-struct workqueue_struct *rnbd_srv_bdev_wq;
 
 static struct rtrs_srv *rnbd_srv_rtrs;
 
@@ -27,28 +25,15 @@ static const struct rtrs_srv_ops rnbd_srv_ops = {
 
 static int __init rnbd_srv_init(void)
 {
-	int err = -ENOMEM;
+	int err;
 
 	rnbd_srv_wq = alloc_workqueue("rnbd_server", WQ_UNBOUND, 0);
 	if (!rnbd_srv_wq)
 		return -ENOMEM;
-	/*
-	 * Without WQ_MEM_RECLAIM: filesystems flush work of workqueues that don't have
-	 * it either.
-	 */
-	rnbd_srv_file_wq = alloc_workqueue("rnbd_server_file", WQ_UNBOUND, 0);
-	if (!rnbd_srv_file_wq)
-		goto destroy_wq;
-	/* Its items wait for disks, so that one disk must not use it up soon. */
-	rnbd_srv_bdev_wq = alloc_workqueue("rnbd_server_bdev",
-					   WQ_UNBOUND | WQ_MEM_RECLAIM,
-					   WQ_UNBOUND_MAX_ACTIVE);
-	if (!rnbd_srv_bdev_wq)
-		goto destroy_file_wq;
 
 	err = rnbd_srv_add_ctl();
 	if (err)
-		goto destroy_bdev_wq;
+		goto destroy_wq;
 
 	rnbd_srv_rtrs = rtrs_srv_open(&rnbd_srv_ops, port_nr);
 	if (IS_ERR(rnbd_srv_rtrs)) {
@@ -61,10 +46,6 @@ static int __init rnbd_srv_init(void)
 
 del_ctl:
 	rnbd_srv_del_ctl();
-destroy_bdev_wq:
-	destroy_workqueue(rnbd_srv_bdev_wq);
-destroy_file_wq:
-	destroy_workqueue(rnbd_srv_file_wq);
 destroy_wq:
 	destroy_workqueue(rnbd_srv_wq);
 	return err;
@@ -74,8 +55,6 @@ static void __exit rnbd_srv_exit(void)
 {
 	/* Ends all sessions, which closes their mappings. */
 	rtrs_srv_close(rnbd_srv_rtrs);
-	destroy_workqueue(rnbd_srv_bdev_wq);
-	destroy_workqueue(rnbd_srv_file_wq);
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();
 }

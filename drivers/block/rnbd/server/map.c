@@ -11,31 +11,15 @@
 const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 /**
- * rnbd_srv_sess_free() - free a session when its last reference is dropped
- * @kref: its reference count
- */
-void rnbd_srv_sess_free(struct kref *kref)
-{
-	struct rnbd_srv_sess *sess =
-		container_of(kref, struct rnbd_srv_sess, kref);
-
-	xa_destroy(&sess->maps);
-	kfree(sess);
-}
-
-/**
- * rnbd_srv_sess_unmapped() - drop a reference of a session's nr_maps
- * @sess: the session; may be gone afterwards, unless the caller holds its kref
+ * rnbd_srv_sess_put() - drop a reference to a session
+ * @sess: session; ends in &rnbd_srv_sess.end_work after the last one
  *
- * Context: process.
+ * Context: any.
  */
-void rnbd_srv_sess_unmapped(struct rnbd_srv_sess *sess)
+void rnbd_srv_sess_put(struct rnbd_srv_sess *sess)
 {
-	if (!atomic_dec_and_test(&sess->nr_maps))
-		return;
-	pr_info_ratelimited("%s: disconnected\n", sess->name);
-	rtrs_srv_sess_down_done(sess->rtrs);
-	kref_put(&sess->kref, rnbd_srv_sess_free);
+	if (refcount_dec_and_test(&sess->users))
+		queue_work(rnbd_srv_wq, &sess->end_work);
 }
 
 /**
@@ -60,10 +44,11 @@ struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id)
 
 /**
  * rnbd_srv_close() - close a mapping
- * @map: mapping; the caller holds RCU, a reference or the open file
+ * @map: mapping; the caller is under RCU or holds a reference to the kobject
  * @op: request to complete when it is closed, or NULL
  *
- * &rnbd_srv_map.closed is completed when it is closed.
+ * From here on no I/O finds the mapping. &rnbd_srv_map.closed is completed when all I/O
+ * has ended and the file is closed.
  *
  * Context: any.
  * Return: false if it is being closed already; then @op will not be completed.
@@ -73,7 +58,7 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 	if (test_and_set_bit(0, &map->closing))
 		return false;
 	map->close_op = op;
-	queue_work(rnbd_srv_wq, &map->close_work);
+	percpu_ref_kill(&map->ref);
 	return true;
 }
 

@@ -79,6 +79,7 @@ char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path)
 
 /**
  * rnbd_srv_fs_ok() - may the files of a filesystem be exported?
+ * @sess: session, for the log
  * @sb: filesystem
  *
  * Files of proc, sysfs and the like are interfaces to the kernel, not stored data, and
@@ -86,7 +87,7 @@ char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path)
  *
  * Return: true if they may be exported.
  */
-bool rnbd_srv_fs_ok(const struct super_block *sb)
+bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb)
 {
 	if (sb->s_bdev || (sb->s_type->fs_flags & FS_REQUIRES_DEV))
 		return true;
@@ -97,14 +98,15 @@ bool rnbd_srv_fs_ok(const struct super_block *sb)
 	case NFS_SUPER_MAGIC:
 		return true;
 	default:
-		pr_err_ratelimited("files of a filesystem of type %s aren't exported\n",
-				   sb->s_type->name);
+		rnbd_srv_err(sess, "files of a filesystem of type %s aren't exported\n",
+			     sb->s_type->name);
 		return false;
 	}
 }
 
 /**
  * rnbd_srv_open_file() - open a device's file
+ * @sess: session that opens the device
  * @path: full path
  * @mode: how the client opens the device
  *
@@ -114,7 +116,8 @@ bool rnbd_srv_fs_ok(const struct super_block *sb)
  *
  * Return: the file or an ERR_PTR(); ERR_PTR(-ENOTBLK) if it can't be exported.
  */
-struct file *rnbd_srv_open_file(const char *path, enum rnbd_access_mode mode)
+struct file *rnbd_srv_open_file(struct rnbd_srv_sess *sess, const char *path,
+				enum rnbd_access_mode mode)
 {
 	int flags = O_LARGEFILE;
 	struct file *file;
@@ -129,7 +132,7 @@ struct file *rnbd_srv_open_file(const char *path, enum rnbd_access_mode mode)
 	type = d_backing_inode(found.dentry)->i_mode;
 	direct = S_ISREG(type) && found.dentry->d_sb->s_bdev;
 	ok = S_ISBLK(type) ||
-	     (S_ISREG(type) && rnbd_srv_fs_ok(found.dentry->d_sb));
+	     (S_ISREG(type) && rnbd_srv_fs_ok(sess, found.dentry->d_sb));
 	path_put(&found);
 	if (!ok)
 		return ERR_PTR(-ENOTBLK);

@@ -9,8 +9,12 @@
  * enforces the access modes.
  *
  * I/O takes a reference to its mapping, and no lock. To close a mapping, one caller sets
- * its closing bit; a work item then stops new I/O, waits for I/O in progress and for
- * users of its attributes, and closes the file.
+ * its closing bit and kills the reference. When the last I/O has ended, a work item
+ * waits for users of the attributes and closes the file.
+ *
+ * Whatever can wait for a disk or a filesystem runs on a workqueue of the mapping (I/O)
+ * or of the session (opening and closing files), which limits how many workers it can
+ * occupy. So devices that hang don't hold up other sessions.
  *
  * rnbd_srv_lock is the only lock. Attributes don't take it, and are not waited for
  * under it.
@@ -32,34 +36,62 @@
 #include <kunit/visibility.h>
 #include <linux/bio.h>
 #include <linux/completion.h>
+#include <linux/fs.h>
 #include <linux/kobject.h>
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/percpu-refcount.h>
-#include <linux/wait.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
+#include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
 
+/*
+ * How many workers a session's OPENs, the closing of its mappings, and the I/O of one
+ * mapping can occupy. What exceeds that waits in line.
+ */
+#define RNBD_SRV_SESS_OPENS	4
+#define RNBD_SRV_SESS_CLOSES	16
+#define RNBD_SRV_MAP_WORKERS	16
+
+/* Messages that a client can cause: rate-limited for each session. */
+#define rnbd_srv_log(pr, sess, fmt, ...)				\
+do {									\
+	struct rnbd_srv_sess *_sess = (sess);				\
+									\
+	if (__ratelimit(&_sess->log))					\
+		pr("%s: " fmt, _sess->name, ##__VA_ARGS__);		\
+} while (0)
+
+#define rnbd_srv_err(sess, ...)	 rnbd_srv_log(pr_err, sess, __VA_ARGS__)
+#define rnbd_srv_info(sess, ...) rnbd_srv_log(pr_info, sess, __VA_ARGS__)
+
 /**
  * struct rnbd_srv_sess - a client's session
- * @kref: held by the transport's session and by each mapping
+ * @users: held by the transport's session and by each mapping
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
- * @rtrs: the transport's session, until @nr_maps is 0
- * @nr_maps: mappings whose files aren't closed yet, and one until the transport's
- *	session goes down
+ * @rtrs: the transport's session
+ * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
+ * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
+ * @end_work: queued when @users becomes 0; destroys the workqueues, which their own
+ *	work items can't do
+ * @log: rate limit of what the client can have logged
  * @ver: major version of the protocol that both sides support
  * @name: the session's name
  */
 struct rnbd_srv_sess {
-	struct kref kref;
+	refcount_t users;
 	struct xarray maps;
 	u32 next_id;
 	struct rtrs_srv_sess *rtrs;
-	atomic_t nr_maps;
+	struct workqueue_struct *open_wq;
+	struct workqueue_struct *close_wq;
+	struct work_struct end_work;
+	struct ratelimit_state log;
 	u8 ver;
 	char name[];
 };
@@ -89,7 +121,7 @@ struct rnbd_srv_dev {
  * @kobj: sessions/<session> of the device; its release frees the struct
  * @rcu: delays that until no I/O can be looking at it
  * @list: entry in &rnbd_srv_dev.maps
- * @sess: session, referenced
+ * @sess: session, referenced until @closed
  * @dev: device
  * @file: the file; valid until @closed
  * @backend: does I/O on @file
@@ -98,9 +130,9 @@ struct rnbd_srv_dev {
  * @id: device id in the client's messages
  * @mode: access mode
  * @ref: held by each I/O in progress
- * @drained: completed when @ref has dropped to 0
+ * @wq: workqueue for I/O that may sleep
  * @closing: bit 0 is set by the caller that closes it
- * @close_work: closes it
+ * @close_work: closes it when @ref has dropped to 0
  * @close_op: request to complete when it is closed, or NULL
  * @closed: completed when it is closed
  * @path: the device's name, as the client gave it
@@ -120,7 +152,7 @@ struct rnbd_srv_map {
 	enum rnbd_access_mode mode;
 
 	struct percpu_ref ref;
-	struct completion drained;
+	struct workqueue_struct *wq;
 	unsigned long closing;
 	struct work_struct close_work;
 	struct rtrs_srv_op *close_op;
@@ -138,7 +170,8 @@ struct rnbd_srv_map {
  * @flags: RNBD_F_*
  * @prio: I/O priority, valid or 0
  * @bio: for disks
- * @bvec: data of @bio
+ * @iocb: for files
+ * @bvec: data of @bio or @iocb
  * @work: for I/O that may sleep, and for OPEN. @bio may be in use while it is queued
  *
  * One per slot, allocated when a path comes up, so that I/O allocates nothing.
@@ -150,13 +183,17 @@ struct rnbd_srv_req {
 	u8 op;
 	u32 flags;
 	u16 prio;
-	struct bio bio;
+	union {
+		struct bio bio;
+		struct kiocb iocb;
+	};
 	struct bio_vec bvec;
 	struct work_struct work;
 };
 
 /**
  * struct rnbd_srv_backend - I/O on one kind of file
+ * @wq_flags: flags of &rnbd_srv_map.wq besides WQ_UNBOUND
  * @open: called on the newly opened file; sets block_size and returns 0, or refuses with
  *	a negative errno
  * @capacity: returns the size in sectors of 512 bytes; it may change at any time
@@ -167,6 +204,7 @@ struct rnbd_srv_req {
  * The file is closed when no request is in progress.
  */
 struct rnbd_srv_backend {
+	unsigned int wq_flags;
 	int (*open)(struct rnbd_srv_map *map);
 	sector_t (*capacity)(const struct rnbd_srv_map *map);
 	void (*limits)(const struct rnbd_srv_map *map,
@@ -185,10 +223,8 @@ blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
 extern char rnbd_srv_search_path[];
 
-/* For OPEN and for closing; for I/O on files and on disks. Closing waits for I/O. */
+/* Ends sessions. Nothing on it waits for I/O. */
 extern struct workqueue_struct *rnbd_srv_wq;
-extern struct workqueue_struct *rnbd_srv_file_wq;
-extern struct workqueue_struct *rnbd_srv_bdev_wq;
 
 /* session.c */
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);
@@ -203,8 +239,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp);
 
 /* map.c */
-void rnbd_srv_sess_free(struct kref *kref);
-void rnbd_srv_sess_unmapped(struct rnbd_srv_sess *sess);
+void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
 void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
@@ -212,8 +247,9 @@ void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
 
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
-bool rnbd_srv_fs_ok(const struct super_block *sb);
-struct file *rnbd_srv_open_file(const char *path, enum rnbd_access_mode mode);
+bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb);
+struct file *rnbd_srv_open_file(struct rnbd_srv_sess *sess, const char *path,
+				enum rnbd_access_mode mode);
 
 /* io.c */
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);

@@ -13,6 +13,20 @@
 
 #include "rnbd-srv.h"
 
+static void rnbd_srv_sess_end_work(struct work_struct *work)
+{
+	struct rnbd_srv_sess *sess =
+		container_of(work, struct rnbd_srv_sess, end_work);
+	struct rtrs_srv_sess *rtrs = sess->rtrs;
+
+	destroy_workqueue(sess->close_wq);
+	destroy_workqueue(sess->open_wq);
+	pr_info_ratelimited("%s: disconnected\n", sess->name);
+	xa_destroy(&sess->maps);
+	kfree(sess);
+	rtrs_srv_sess_down_done(rtrs);
+}
+
 /**
  * rnbd_srv_sess_up() - create a session
  * @rtrs: the transport's session
@@ -29,16 +43,32 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
 
-	kref_init(&sess->kref);
+	sess->open_wq = alloc_workqueue("rnbd_srv_open", WQ_UNBOUND,
+					RNBD_SRV_SESS_OPENS);
+	if (!sess->open_wq)
+		goto free_sess;
+	sess->close_wq = alloc_workqueue("rnbd_srv_close", WQ_UNBOUND,
+					 RNBD_SRV_SESS_CLOSES);
+	if (!sess->close_wq)
+		goto destroy_open_wq;
+
+	refcount_set(&sess->users, 1);
 	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
 	sess->rtrs = rtrs;
-	/* Dropped by rnbd_srv_sess_down(). */
-	atomic_set(&sess->nr_maps, 1);
+	INIT_WORK(&sess->end_work, rnbd_srv_sess_end_work);
+	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
+			     DEFAULT_RATELIMIT_BURST);
 	/* Random, so that an id of an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
 	pr_info_ratelimited("%s: connected\n", sess->name);
 	return sess;
+
+destroy_open_wq:
+	destroy_workqueue(sess->open_wq);
+free_sess:
+	kfree(sess);
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
@@ -59,7 +89,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 		rnbd_srv_close(map, NULL);
 	rcu_read_unlock();
 
-	rnbd_srv_sess_unmapped(sess);
+	rnbd_srv_sess_put(sess);
 }
 
 /* What is granted of the features that a client offers. */
@@ -138,10 +168,9 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 
 	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &rsp);
 	if (err) {
-		pr_err_ratelimited("%s: can't open %s (%s): %pe\n", sess->name,
-				   msg->dev_name,
-				   rnbd_srv_access_names[msg->access_mode],
-				   ERR_PTR(err));
+		rnbd_srv_err(sess, "can't open %s (%s): %pe\n", msg->dev_name,
+			     rnbd_srv_access_names[msg->access_mode],
+			     ERR_PTR(err));
 		return err;
 	}
 	memcpy(op->data, &rsp, sizeof(rsp));
@@ -155,27 +184,22 @@ static u16 rnbd_srv_msg_type(const struct rtrs_srv_op *op)
 	return le16_to_cpu(hdr->type);
 }
 
-static void rnbd_srv_slow_work(struct work_struct *work)
+static void rnbd_srv_open_work(struct work_struct *work)
 {
 	struct rnbd_srv_req *req =
 		container_of(work, struct rnbd_srv_req, work);
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
-	int err;
 
-	if (rnbd_srv_msg_type(op) == RNBD_MSG_OPEN)
-		err = rnbd_srv_open_msg(op);
-	else
-		err = rnbd_srv_sess_info(op);
-	rtrs_srv_complete(op, err);
+	rtrs_srv_complete(op, rnbd_srv_open_msg(op));
 }
 
-static int rnbd_srv_slow(struct rtrs_srv_op *op)
+static void rnbd_srv_queue_open(struct rtrs_srv_op *op)
 {
 	struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
+	struct rnbd_srv_sess *sess = op->priv;
 
-	INIT_WORK(&req->work, rnbd_srv_slow_work);
-	queue_work(rnbd_srv_wq, &req->work);
-	return 0;
+	INIT_WORK(&req->work, rnbd_srv_open_work);
+	queue_work(sess->open_wq, &req->work);
 }
 
 /* @op is completed when the mapping is closed. */
@@ -203,9 +227,9 @@ static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
  */
 void rnbd_srv_request(struct rtrs_srv_op *op)
 {
-	const struct rnbd_srv_sess *sess = op->priv;
+	struct rnbd_srv_sess *sess = op->priv;
 	u16 type = U16_MAX;
-	int err;
+	int err = 0;
 
 	if (op->msg_len >= sizeof(struct rnbd_msg_hdr))
 		type = rnbd_srv_msg_type(op);
@@ -214,16 +238,18 @@ void rnbd_srv_request(struct rtrs_srv_op *op)
 	case RNBD_MSG_IO:
 		err = rnbd_srv_io(op);
 		break;
-	case RNBD_MSG_SESS_INFO:
 	case RNBD_MSG_OPEN:
-		err = rnbd_srv_slow(op);
+		rnbd_srv_queue_open(op);
 		break;
 	case RNBD_MSG_CLOSE:
 		err = rnbd_srv_close_msg(op);
 		break;
+	case RNBD_MSG_SESS_INFO:
+		rtrs_srv_complete(op, rnbd_srv_sess_info(op));
+		break;
 	default:
-		pr_err_ratelimited("%s: message of unknown type %u, %u bytes\n",
-				   sess->name, type, op->msg_len);
+		rnbd_srv_err(sess, "message of unknown type %u, %u bytes\n",
+			     type, op->msg_len);
 		err = -EINVAL;
 		break;
 	}

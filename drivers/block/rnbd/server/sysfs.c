@@ -106,13 +106,15 @@ static struct attribute *rnbd_srv_map_attrs[] = {
 };
 ATTRIBUTE_GROUPS(rnbd_srv_map);
 
-/* I/O may still look the map up, find its reference dead, and turn away. */
+/*
+ * I/O may still look it up under RCU, and find its reference dead. The session may be
+ * gone.
+ */
 static void rnbd_srv_map_release(struct kobject *kobj)
 {
 	struct rnbd_srv_map *map = to_map(kobj);
 
 	percpu_ref_exit(&map->ref);
-	kref_put(&map->sess->kref, rnbd_srv_sess_free);
 	kfree_rcu(map, rcu);
 }
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The server's workers that wait: over 600 requests of two sessions hang on files, once
+# since the disk below does, which also holds up more OPENs than a workqueue has workers,
+# once since the filesystem is frozen; and on disks that don't even take requests. A third
+# session maps, writes, reads, flushes, discards and unmaps a disk and a file meanwhile,
+# nearly as fast as before. What hung goes on in the end, without an error.
+# Modules: ours
+# Kernel: stock
+# Time: 300
+
+# third DEVICE: the third session's work
+third()
+{
+	local dev
+	dev=$(map s3 "$1")
+	dd if=/tmp/data of="$dev" bs=64k oflag=direct conv=fsync status=none
+	dd if="$dev" bs=64k count=16 iflag=direct status=none | cmp - /tmp/data
+	blkdiscard "$dev"
+	unmap "$dev"
+}
+
+# unharmed WHAT: the third session doesn't notice
+unharmed()
+{
+	local from=$EPOCHREALTIME worker d
+	for d in "$quick" /dev/shm/ok; do
+		third "$d" >/tmp/third.out 2>&1 &
+		worker=$!
+		wait_for 30 ended $worker || fail "$1: $d of the third session waits, too"
+		wait $worker || fail "$1: $d: $(cat /tmp/third.out)"
+	done
+	ms=$(((${EPOCHREALTIME/./} - ${from/./}) / 1000))
+	say "$1: the third session took $ms ms"
+}
+
+in_flight() { awk '{ n += $1 + $2 } END { print n }' /sys/block/rnbd*/inflight; }
+
+# stuck READ_OR_WRITE: both sessions have all their requests on files, and none ends
+stuck()
+{
+	local i
+	loaders=()
+	for i in 0 1; do
+		fio --name=stuck --filename="${devs[i]}" --direct=1 --ioengine=libaio \
+			--rw="rand$1" --bs=4k --iodepth=400 --size=32m --number_ios=2000 \
+			>/tmp/stuck$i.out 2>&1 &
+		loaders+=($!)
+	done
+	wait_for 60 eval '[ "$(in_flight)" -ge 700 ]' || fail "$(in_flight) requests in flight"
+}
+
+# unstuck: they end, without an error
+unstuck()
+{
+	local i
+	for i in 0 1; do
+		wait "${loaders[i]}" || fail "$(cat /tmp/stuck$i.out)"
+	done
+}
+
+patience 200
+up
+quick=$(null quick 64 discard=1)
+truncate -s 64M /dev/shm/ok
+head -c 1M /dev/urandom >/tmp/data
+hung=$(dm hung "0 262144 linear $(null backing 128) 0")
+mkfs.ext4 -q "$hung"
+mkdir -p /srv/hung
+mount "$hung" /srv/hung
+for i in 0 1; do
+	dd if=/dev/zero of=/srv/hung/f$i bs=1M count=32 conv=fsync status=none
+	devs[i]=$(map s$((i + 1)) /srv/hung/f$i)
+done
+unharmed "nothing is stuck"
+alone=$ms
+
+dmsetup suspend --noflush --nolockfs hung
+stuck read
+unharmed "reads are stuck"
+must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
+echo 3 >/proc/sys/vm/drop_caches
+modprobe -a ib_uverbs rdma_ucm
+mkfifo /tmp/said
+for i in 1 2; do
+	(HOSTILE_SLOW=/srv/hung/f2 exec "${RIG_TREES%tree-}hostile" client 192.168.100.1 1234 hold-opens "o$i" >/tmp/said) &
+	hostiles+=($!)
+	read -r said </tmp/said
+	equal "OPENs of session $i" "$said" yes
+done
+unharmed "OPENs are stuck"
+must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
+kill -KILL "${hostiles[@]}"
+dmsetup resume --noudevsync --noudevrules hung
+unstuck
+
+fsfreeze -f /srv/hung
+stuck write
+unharmed "writes are stuck"
+must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
+fsfreeze -u /srv/hung
+unstuck
+
+unmap "${devs[0]}"
+unmap "${devs[1]}"
+server_idle
+umount /srv/hung
+
+# A write to a range that md has suspended waits in whatever submits it.
+modprobe -a md-mod raid1
+for i in 0 1; do
+	MDADM_NO_UDEV=1 mdadm --create /dev/md$i --run --force --assume-clean --metadata=1.2 --level=1 \
+		--raid-devices=1 "$(null leg$i 64)" 2>/dev/null
+	devs[i]=$(map s$((i + 1)) /dev/md$i)
+	echo 262144 >/sys/block/md$i/md/suspend_hi
+done
+stuck write
+unharmed "writes to disks are stuck"
+must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
+echo 0 >/sys/block/md0/md/suspend_hi
+echo 0 >/sys/block/md1/md/suspend_hi
+unstuck
+for i in 0 1; do
+	unmap "${devs[i]}"
+done
+server_idle
+MDADM_NO_UDEV=1 mdadm --stop /dev/md0 /dev/md1 2>/dev/null
+rm /dev/shm/ok
+down
