@@ -305,6 +305,49 @@ static int open_twice(long arg)
 	return end_with(p, read_block(p, rsp.device_id, 0, 0));
 }
 
+/* Another name of a device that is open: an id of its own, if the access allows it */
+static int open_alias(long arg)
+{
+	struct open_rsp rsp, other;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	char name[255];
+	int err, ret;
+
+	if (!p)
+		return -1;
+	snprintf(name, sizeof(name), "./%.250s", dev_rw);
+	err = open_dev(p, name, ACC_RW, &other);
+	if (err != -EBUSY)
+		return end_with(p, fail("a second writer: %d", err));
+	if (open_dev(p, name, ACC_RO, &other) ||
+	    other.device_id == rsp.device_id)
+		return end_with(p, fail("no id of its own"));
+	if (close_dev(p, rsp.device_id))
+		return end_with(p, fail("not closed"));
+	ret = read_block(p, rsp.device_id, 0, -ENOENT);
+	return end_with(p, ret ?: read_block(p, other.device_id, 0, 0));
+}
+
+/* Write zeroes was write same, with data, in old clients. */
+static int write_same(long arg)
+{
+	struct open_rsp rsp;
+	struct path *p = path_dev(ACC_RW, &rsp);
+	struct io_msg msg;
+	int ret;
+
+	if (!p)
+		return -1;
+	ret = write_block(p, rsp.device_id, 0, 0xa5, 0);
+	msg = io_msg(rsp.device_id, OP_WRITE_ZEROES, 0, 4096);
+	memset(area(p, 0), 0x5a, 512);
+	ret = ret ?: io(p, &msg, MSG_WRITE, 512, -EOPNOTSUPP);
+	ret = ret ?: read_block(p, rsp.device_id, 0, 0);
+	if (!ret && read_area(p, 0)[0] != 0xa5)
+		ret = fail("the device has changed");
+	return end_with(p, ret);
+}
+
 /* Ids that are none, were some, or are another session's */
 static int ids(long arg)
 {
@@ -617,10 +660,12 @@ const struct test rnbd_cases[] = {
 	{ "open-modes", "access modes that are none", modes },
 	{ "open-room", "no room for the answer", open_room },
 	{ "open-twice", "opened twice, and another way", open_twice },
+	{ "open-alias", "opened by another name", open_alias },
 	{ "open-storm", "opened and closed all at once", open_storm },
 	{ "ids", "ids that are none, were some, are others'", ids },
 	{ "close-busy", "closed under I/O, twice", close_busy },
 	{ "io-opcodes", "operations and flags that are none", opcodes },
+	{ "io-write-same", "write zeroes with data", write_same },
 	{ "io-ranges", "sectors and lengths that are wrong", ranges },
 	{ "io-flags", "all operations with all flags", flags },
 	{ "io-prio", "priorities", prios },

@@ -15,6 +15,21 @@
 
 #include "rnbd-srv.h"
 
+/*
+ * Whether a filesystem can punch holes is known only after trying: beyond the end of the
+ * file, where it changes nothing.
+ */
+static bool rnbd_srv_file_can_punch(const struct rnbd_srv_map *map)
+{
+	struct inode *inode = file_inode(map->file);
+	loff_t end = round_up(i_size_read(inode), i_blocksize(inode));
+
+	return map->mode != RNBD_ACCESS_RO &&
+	       !vfs_fallocate(map->file,
+			      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end,
+			      i_blocksize(inode));
+}
+
 static int rnbd_srv_file_open(struct rnbd_srv_map *map)
 {
 	struct file *file = map->file;
@@ -29,12 +44,14 @@ static int rnbd_srv_file_open(struct rnbd_srv_map *map)
 	map->block_size = SECTOR_SIZE;
 	if ((file->f_flags & O_DIRECT) && sb->s_bdev)
 		map->block_size = bdev_logical_block_size(sb->s_bdev);
+	map->can_punch = rnbd_srv_file_can_punch(map);
 	return 0;
 }
 
 static sector_t rnbd_srv_file_capacity(const struct rnbd_srv_map *map)
 {
-	return i_size_read(file_inode(map->file)) >> SECTOR_SHIFT;
+	return round_down(i_size_read(file_inode(map->file)), map->block_size) >>
+	       SECTOR_SHIFT;
 }
 
 static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
@@ -46,7 +63,7 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 	rsp->max_segments = cpu_to_le16(BIO_MAX_VECS);
 	rsp->physical_block_size =
 		cpu_to_le16(clamp_t(u32, fs_block, map->block_size, SZ_32K));
-	if (map->file->f_op->fallocate) {
+	if (READ_ONCE(map->can_punch)) {
 		rsp->max_write_zeroes_sectors =
 			cpu_to_le32(U32_MAX >> SECTOR_SHIFT);
 		rsp->max_discard_sectors = rsp->max_write_zeroes_sectors;
@@ -102,12 +119,22 @@ static int rnbd_srv_file_fallocate(struct rnbd_srv_req *req, int mode)
 			     (loff_t)req->sector << SECTOR_SHIFT, req->len);
 }
 
+/* Once the filesystem has refused, later OPENs aren't told of discards any more. */
+static int rnbd_srv_file_punch(struct rnbd_srv_req *req)
+{
+	int err = rnbd_srv_file_fallocate(req, FALLOC_FL_PUNCH_HOLE);
+
+	if (err == -EOPNOTSUPP)
+		WRITE_ONCE(req->map->can_punch, false);
+	return err;
+}
+
 static int rnbd_srv_file_zero(struct rnbd_srv_req *req)
 {
 	int err = -EOPNOTSUPP;
 
 	if (!(req->flags & RNBD_F_NOUNMAP))
-		err = rnbd_srv_file_fallocate(req, FALLOC_FL_PUNCH_HOLE);
+		err = rnbd_srv_file_punch(req);
 	if (err == -EOPNOTSUPP)
 		err = rnbd_srv_file_fallocate(req, FALLOC_FL_ZERO_RANGE);
 	return err;
@@ -146,7 +173,7 @@ static void rnbd_srv_file_work(struct work_struct *work)
 		rnbd_srv_end(req, rnbd_srv_file_sync(req));
 		break;
 	case RNBD_OP_DISCARD:
-		rnbd_srv_end(req, rnbd_srv_file_fallocate(req, FALLOC_FL_PUNCH_HOLE));
+		rnbd_srv_end(req, rnbd_srv_file_punch(req));
 		break;
 	case RNBD_OP_WRITE_ZEROES:
 		rnbd_srv_end(req, rnbd_srv_file_zero(req));

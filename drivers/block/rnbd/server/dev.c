@@ -274,6 +274,45 @@ close_file:
 	return err;
 }
 
+/*
+ * The mapping that the client has already if it opens a device once more, by the same
+ * name. By another name it gets one of its own, as it closes each name's by itself.
+ * -EBUSY if the name is being closed, or is open in another mode, or if a session of the
+ * same name hasn't ended yet.
+ */
+static struct rnbd_srv_map *rnbd_srv_find_map(const struct rnbd_srv_dev *dev,
+					      const struct rnbd_srv_map *new)
+{
+	struct rnbd_srv_map *map;
+
+	list_for_each_entry(map, &dev->maps, list) {
+		if (strcmp(map->sess->name, new->sess->name))
+			continue;
+		if (map->sess != new->sess)
+			return ERR_PTR(-EBUSY);
+		if (strcmp(map->path, new->path))
+			continue;
+		if (map->mode != new->mode || test_bit(0, &map->closing))
+			return ERR_PTR(-EBUSY);
+		return map;
+	}
+	return NULL;
+}
+
+/* sessions/<session>, or sessions/<session>.<id> if the session has that already */
+static int rnbd_srv_map_show(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
+{
+	const char *name = map->sess->name;
+	struct rnbd_srv_map *old;
+
+	list_for_each_entry(old, &dev->maps, list) {
+		if (!strcmp(kobject_name(&old->kobj), name))
+			return kobject_add(&map->kobj, dev->sessions, "%s.%u",
+					   name, map->id);
+	}
+	return kobject_add(&map->kobj, dev->sessions, "%s", name);
+}
+
 /* kobject_add() is the last step that can fail: from then on it can be closed. */
 static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 				struct rnbd_srv_dev *dev)
@@ -285,7 +324,7 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 			      XA_LIMIT(0, U16_MAX), &sess->next_id, GFP_KERNEL);
 	if (err < 0)
 		return err;
-	err = kobject_add(&map->kobj, dev->sessions, "%s", sess->name);
+	err = rnbd_srv_map_show(map, dev);
 	if (err) {
 		xa_erase(&sess->maps, map->id);
 		return err;
@@ -300,21 +339,9 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	return 0;
 }
 
-static struct rnbd_srv_map *rnbd_srv_find_map(const struct rnbd_srv_dev *dev,
-					      const char *sessname)
-{
-	struct rnbd_srv_map *map;
-
-	list_for_each_entry(map, &dev->maps, list) {
-		if (!strcmp(map->sess->name, sessname))
-			return map;
-	}
-	return NULL;
-}
-
 /*
- * Add @map to its device. Returns 0; 1 if the session has the device open in the same
- * mode, so that @map isn't needed; or a negative errno.
+ * Add @map to its device. Returns 0; 1 if the session has the device open by the same
+ * name and in the same mode, so that @map isn't needed; or a negative errno.
  */
 static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 			       struct rnbd_msg_open_rsp *rsp)
@@ -328,12 +355,10 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
-	old = rnbd_srv_find_map(dev, map->sess->name);
+	old = rnbd_srv_find_map(dev, map);
+	if (IS_ERR(old))
+		return PTR_ERR(old);
 	if (old) {
-		/* A session of the same name that is being closed counts as busy. */
-		if (old->sess != map->sess || old->mode != map->mode ||
-		    test_bit(0, &old->closing))
-			return -EBUSY;
 		rnbd_srv_fill_rsp(old, rsp);
 		return 1;
 	}

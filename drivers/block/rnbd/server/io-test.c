@@ -166,6 +166,8 @@ static const struct check_case {
 	{ "a discard of a read-only device", -EROFS, 3, 0, RO, 512, 0, 4096, TO, 0 },
 	{ "a secure erase of a read-only device", -EROFS, 4, 0, RO, 512, 0, 4096, TO, 0 },
 	{ "write zeroes of a read-only device", -EROFS, 5, 0, RO, 512, 0, 4096, TO, 0 },
+	{ "write same of zeroes or not", -EOPNOTSUPP, 5, 0, RW, 512, 0, 512000, TO, 512 },
+	{ "write same, as a read", -EOPNOTSUPP, 5, 0, RW, 512, 0, 4096, FROM, 512 },
 	{ "the first unknown operation", -EOPNOTSUPP, 6, 0, RW, 512, 0, 512, TO, 0 },
 	{ "the last unknown operation", -EOPNOTSUPP, 255, 0, RW, 512, 0, 512, TO, 0 },
 	{ "an unknown operation of a read-only device", -EOPNOTSUPP, 6, 0, RO, 512, 0, 512, TO, 0 },

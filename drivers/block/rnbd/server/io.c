@@ -62,7 +62,11 @@ VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 		return 0;
 	case RNBD_OP_DISCARD:
 	case RNBD_OP_SECURE_ERASE:
+		break;
 	case RNBD_OP_WRITE_ZEROES:
+		/* It was WRITE_SAME, with a block of data, in Linux 5.8 to 5.17. */
+		if (op->data_len)
+			return -EOPNOTSUPP;
 		break;
 	default:
 		return -EOPNOTSUPP;
@@ -150,6 +154,9 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 {
 	struct rnbd_srv_map *map = req->map;
 
+	/* -ENOENT tells the client that the device isn't open any more. */
+	if (unlikely(err == -ENOENT))
+		err = -EIO;
 	if (unlikely(err))
 		rnbd_srv_err(map->sess, "%s: operation %u, sector %llu, %u bytes failed: %pe\n",
 			     map->path, req->op, (u64)req->sector, req->len,

@@ -127,6 +127,7 @@ struct rnbd_srv_dev {
  * @backend: does I/O on @file
  * @bdev: the disk, or NULL if @file is a regular file
  * @block_size: logical block size in bytes
+ * @can_punch: the file's filesystem can punch holes, and has not refused to
  * @id: device id in the client's messages
  * @mode: access mode
  * @ref: held by each I/O in progress
@@ -148,6 +149,7 @@ struct rnbd_srv_map {
 	const struct rnbd_srv_backend *backend;
 	struct block_device *bdev;
 	u32 block_size;
+	bool can_punch;
 	u32 id;
 	enum rnbd_access_mode mode;
 
