@@ -54,14 +54,8 @@ int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/**
- * rtrs_clt_path_claim() - the same, when the source address is known
- * @path: the path
- *
- * Context: the path's work item.
- * Return: 0, or -EEXIST.
- */
-int rtrs_clt_path_claim(struct rtrs_clt_path *path)
+/* The same, when the source address is known. */
+static int rtrs_clt_path_claim(struct rtrs_clt_path *path)
 {
 	int ret;
 

@@ -22,6 +22,7 @@ static const struct size_case {
 	{ "2048 slots", 2048, 1, 544, 64, 2048, 4112, 9 },
 	{ "the most slots", 65535, 1, 544, 64, 65535, 131086, 9 },
 };
+
 KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
 
 static void size_follows_from_the_slots(struct kunit *test)

@@ -36,6 +36,7 @@ static const struct fit_case {
 	  544, 17 },
 	{ "none", DEV(0, 0, 0), SIZE(544, 512, 1040, 17) },
 };
+
 KUNIT_ARRAY_PARAM_DESC(fit_cases, fit_cases, desc);
 
 static void size_is_lowered_to_what_the_device_reports(struct kunit *test)
@@ -97,6 +98,7 @@ static const struct bytes_case {
 	{ "one more", SIZE(8192, 0, 63, 7), SZ_4M, SZ_4K, SZ_1M },
 	{ "more than 32 bits", SIZE(1 << 26, 0, 0, 1), SZ_16G, 64, SZ_8G },
 };
+
 KUNIT_ARRAY_PARAM_DESC(bytes_cases, bytes_cases, desc);
 
 static void bytes_are_those_of_the_queues(struct kunit *test)
@@ -118,6 +120,7 @@ static const struct vector_case {
 	{ "fewer connections", 8, 4, { { 0, 1, 2, 3, 4 }, { 5, 6, 7, 0, 1 } } },
 	{ "more connections, not evenly", 3, 4, { { 0, 1, 2, 0, 1 }, { 2, 0, 1, 2, 0 } } },
 };
+
 KUNIT_ARRAY_PARAM_DESC(vector_cases, vector_cases, desc);
 
 static void vectors_are_spread_over_the_device(struct kunit *test)

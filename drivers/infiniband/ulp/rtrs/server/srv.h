@@ -521,14 +521,18 @@ rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
  */
 #define rtrs_srv_warn(srv_path, fmt, ...) \
 do { \
-	if (__ratelimit(rtrs_srv_log(srv_path))) \
-		pr_warn("%s: " fmt, (srv_path)->path.name, ##__VA_ARGS__); \
+	const struct rtrs_srv_path *__path = (srv_path); \
+\
+	if (__ratelimit(rtrs_srv_log(__path))) \
+		pr_warn("%s: " fmt, __path->path.name, ##__VA_ARGS__); \
 } while (0)
 
 #define rtrs_srv_info(srv_path, fmt, ...) \
 do { \
-	if (__ratelimit(rtrs_srv_log(srv_path))) \
-		pr_info("%s: " fmt, (srv_path)->path.name, ##__VA_ARGS__); \
+	const struct rtrs_srv_path *__path = (srv_path); \
+\
+	if (__ratelimit(rtrs_srv_log(__path))) \
+		pr_info("%s: " fmt, __path->path.name, ##__VA_ARGS__); \
 } while (0)
 
 /* state.c */
