@@ -129,7 +129,7 @@ static int second(long arg)
 		return end_with(p, ret);
 	con_free(&p->cons[2]);
 	if (arg == CON_NEWER)
-		return end_with(p, must_end(p, "anew"));
+		return end_with(p, must_end(p, "reconnects it"));
 	/* The path has taken no harm. */
 	req = p->req;
 	req.cid = 2;
@@ -176,7 +176,7 @@ static int same_addr(long anew)
 	if (!ret)
 		ret = path_info(q);
 	if (!ret)
-		ret = must_end(p, anew ? "connects it anew" : "anew between");
+		ret = must_end(p, anew ? "reconnects it" : "new path between");
 	if (!ret)
 		ret = must_live(q);
 	path_free(p);
@@ -588,7 +588,8 @@ const struct test connect_cases[] = {
 	{ "hit-and-run", "gone in the middle of all steps", hit_and_run },
 	{ "half-open", "48 sessions that don't go on", half_open },
 	{ "hoard", "as many sessions as it gets", hoard, .slow = true },
-	{ "hoard-first", "as many first connections as it gets", hoard_first, .slow = true },
+	{ "hoard-first", "as many first connections as it gets", hoard_first, .quiet = true,
+	  .slow = true },
 	{ "silence", "silence after each step", silence, .slow = true },
 	{ }
 };
