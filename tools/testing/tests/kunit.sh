@@ -6,7 +6,7 @@
 # others. What they say is left in share/kunit.ktap of the guest's results.
 # Kernel: debug
 # Modules: ours
-# Append: kunit.enable=1
+# Append: kunit.enable=1 kunit.stats_enabled=2
 # Time: 120
 
 suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-hb rtrs-qp
