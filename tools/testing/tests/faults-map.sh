@@ -50,6 +50,8 @@ cycle()
 	# Smaller ones were had.
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	0,0-rnbd_client:blk_mq_alloc_request*)	true ;;
+	# Discards aren't offered then.
+	0,0-rnbd_server:vfs_fallocate*)		true ;;
 	0*)					false ;;
 	esac
 }

@@ -49,8 +49,8 @@ rows()
 	  EINVAL nr_poll_queues=100000: $ok nr_poll_queues=100000
 	  EINVAL sessname=.is.missing
 	  EINVAL garbage:.no.such.option garbage
-	  EINVAL byte.0.is.none $(printf '\x01\x02\xff\xfe\x80\x7f')
-	  EINVAL byte.[0-9]+.is.none $(head -c 3000 /dev/urandom | tr -d '\0\n')
+	  EINVAL byte.0.is.not $(printf '\x01\x02\xff\xfe\x80\x7f')
+	  EINVAL byte.[0-9]+.is.not $(head -c 3000 /dev/urandom | tr -d '\0\n')
 	  EINVAL xxx.*:.no.such.option $(long 4000)
 	  EINVAL =:.no.such.option = = =
 	  EEXIST|EINVAL . sessname=s1 path=$a path=$a device_path=$disk
