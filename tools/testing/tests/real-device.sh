@@ -15,11 +15,11 @@
 
 resources() { rdma resource show; }
 
-# session REQUESTS LIMIT=VALUE...: has that many requests over such a device, though the
-# server would have 2048
+# session SLOTS LIMIT=VALUE...: has that many slots over such a device, though the server
+# would have 2048. Four of them are for messages about devices, the others for the disks
 session()
 {
-	local want=$1
+	local want=$(($1 - 4))
 	shift
 	device "$@"
 	mark
