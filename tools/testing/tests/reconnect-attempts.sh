@@ -34,19 +34,25 @@ gives "0 0" "$dev" write:0:64k:a read:0:64k:a
 # For ever, with growing delays
 attr max_reconnect_attempts=-1 reconnect_delay_ms=200 reconnect_delay_max_ms=1600
 echo 1 >"$(path 0)/stats/reset_all"
+states=/sys/kernel/debug/tracing/events/rtrs_clt/rtrs_clt_path_state
+echo >/sys/kernel/debug/tracing/trace
+echo 1 >$states/enable
 on server 'rmmod rnbd_server; rmmod rtrs_server'
 become disconnected 20 "$(path 0)"
-times=()
 for n in 1 2 3 4 5 6 7; do
 	wait_for 20 failed_at_least $n || fail "attempts: $(failed)"
-	times+=("$(now)")
 done
-gaps=()
-for n in 1 2 3 4 5 6; do
-	gaps+=($((times[n] - times[n - 1])))
-done
-say "milliseconds between attempts: ${gaps[*]}"
-must "delays don't grow" [ $((gaps[4] + gaps[5])) -gt $((gaps[0] + gaps[1])) ]
+echo 0 >$states/enable
+# Of the kernel's clock, as this script may be late
+delays=$(awk '{ for (i = 1; i < NF && $i !~ /^[0-9]+\.[0-9]+:$/; i++); t = $i + 0 }
+	/-> waiting/ { since = t }
+	/waiting -> connecting/ { if (since) printf "%d ", (t - since) * 1000 }' \
+	/sys/kernel/debug/tracing/trace)
+say "milliseconds before each attempt: $delays"
+read -ra delays <<<"$delays"
+must "there are ${#delays[@]}" [ ${#delays[@]} -ge 6 ]
+must "delays don't grow" [ $((delays[4] + delays[5])) -gt $((delays[0] + delays[1])) ]
+must "the last ones are too short" [ $((delays[4] < delays[5] ? delays[4] : delays[5])) -ge 780 ]
 load_server
 become connected 20 "$(path 0)"
 gives "0 0" "$dev" write:0:64k:b read:0:64k:b
