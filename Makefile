@@ -25,7 +25,7 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 MODULES ?= ours
 # The kernel that they run on: Debian's (stock), or one with the checkers on (debug).
 KERNEL ?= stock
-export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE
+export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
 	bench check print-kdir
@@ -64,7 +64,8 @@ help:
 	@echo 'make kunit            the unit tests alone, on the debug kernel'
 	@echo 'make vm               a shell in a guest with the modules loaded'
 	@echo 'make bench            this driver, the in-tree one and NVMe over RDMA compared'
-	@echo '                      (ROUNDS=3 RUNTIME=5 CELLS="4k-*" WHAT="ours-Y nvme")'
+	@echo '                      (CELLS="4k-*" WHAT="ours-Y nvme" TABLES="speed costs",'
+	@echo '                      CLOCK=wall)'
 	@echo 'make check            warnings, sparse, checkpatch, kernel-doc: all silent?'
 	@echo 'make setup            packages and guests, without running anything'
 

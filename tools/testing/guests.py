@@ -51,9 +51,9 @@ class Lab:
     """names: the guests, the server first. A single one is both sides."""
 
     def __init__(self, env, path, names=("vm",), modules="ours", memory=2048,
-                 cpus=2, append=(), terminal=None, slub_debug="-"):
+                 cpus=2, append=(), terminal=None, slub_debug="-", clock="wall"):
         self.env, self.dir, self.names = env, path, list(names)
-        self.memory, self.cpus = memory, cpus
+        self.memory, self.cpus, self.clock = memory, cpus, clock
         self.modules, self.append = modules, append
         self.terminal, self.slub_debug = terminal, slub_debug
         self.debug = env["KERNEL"] == "debug"
