@@ -10,7 +10,7 @@
 # Once: stock
 # Alone: yes
 
-. "$RIG_DIR/steps/bench.sh"
+. "$RIG_DIR/steps/compare.sh"
 
 # packets RW SIZE NUMBER: for so many I/Os, 32 at a time; and how many of them heartbeats may
 # be, as the server goes on with its own, one each 5 s
@@ -27,7 +27,8 @@ packets()
 }
 
 for mode in Y N; do
-	dev=$(bench_up ours-$mode)
+	bench_load ours-$mode
+	dev=$(bench_map ours-$mode one)
 	echo 60000 >/sys/class/rtrs-client/bench/hb_interval_ms
 	while read -r rw size number want; do
 		got=$(packets "$rw" "$size" "$number")
@@ -41,6 +42,7 @@ for mode in Y N; do
 		randread 64k 1000 23
 		randwrite 64k 1000 20
 	END
-	bench_down ours-$mode
+	bench_unmap ours-$mode
+	bench_unload ours-$mode
 done
 no_nulls
