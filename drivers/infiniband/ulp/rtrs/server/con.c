@@ -204,7 +204,7 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		goto unlock;
 	con = rtrs_srv_con_alloc(path, cid);
 	if (!con) {
-		rtrs_srv_path_error(&path->path, -ENOMEM, "adding a connection");
+		rtrs_srv_path_error(&path->path, -ENOMEM, "no memory for a connection");
 		ret = -ENOMEM;
 		goto unlock;
 	}
@@ -214,7 +214,7 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 	path->conns.con[cid] = con;
 	ret = rtrs_srv_con_setup(con);
 	if (ret)
-		rtrs_srv_path_error(&path->path, ret, "setting a connection up");
+		rtrs_srv_path_error(&path->path, ret, "a connection can't be set up");
 	else
 		path->conns.nr_accepted++;
 	ret = 0;

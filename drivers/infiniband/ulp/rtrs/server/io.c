@@ -468,7 +468,8 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 				   DMA_BIDIRECTIONAL);
 	ret = rtrs_srv_parse(io);
 	if (unlikely(ret == -EPROTO)) {
-		rtrs_srv_path_error(&path->path, ret, "malformed request");
+		rtrs_srv_proto_error(path, "malformed request in slot %u, header at %u",
+				     io->slot, io->hdr_off);
 		rtrs_srv_io_drop(io);
 		return;
 	}
@@ -540,8 +541,9 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 	u32 slot, off;
 
 	if (!rtrs_srv_read_imm(path->sess, payload, &slot, &off)) {
-		rtrs_srv_path_error(&path->path, -EPROTO,
-				    "request for memory that it doesn't have");
+		rtrs_srv_proto_error(path,
+				     "request for memory it doesn't have: slot %u, header at %u",
+				     slot, off);
 		return;
 	}
 	trace_rtrs_srv_receive(con, slot, off);
@@ -555,7 +557,7 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 		break;
 	default:
 		percpu_ref_put(&path->ios.ref);
-		rtrs_srv_path_error(&path->path, -EPROTO,
-				    "slot used again before its answer");
+		rtrs_srv_proto_error(path, "slot used again before its answer: %u",
+				     slot);
 	}
 }

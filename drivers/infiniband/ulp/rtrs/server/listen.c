@@ -102,7 +102,11 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 	rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
 	list_for_each_entry(other, &path->sess->paths, entry)
 		nr += uuid_equal(&other->uuid, &path->uuid);
-	return nr < RTRS_SRV_MAX_ENDING ? 0 : -EBUSY;
+	if (nr < RTRS_SRV_MAX_ENDING)
+		return 0;
+	rtrs_srv_warn(path, "can't be reconnected while %u earlier connects of it are ending\n",
+		      nr);
+	return -EBUSY;
 }
 
 /* NULL if that path is on its way out, and another one has to be made. */

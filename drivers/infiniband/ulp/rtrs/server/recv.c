@@ -36,7 +36,7 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rtrs_srv_con *con = container_of(wc->wr_cqe,
 						struct rtrs_srv_con, recv_cqe);
 	struct rtrs_srv_path *path = con->path;
-	u32 imm;
+	u32 imm = 0;
 	int ret;
 
 	if (unlikely(rtrs_con_wc_failed(&con->con, wc, "receive")))
@@ -69,7 +69,8 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 
 unexpected:
-	rtrs_srv_path_error(&path->path, -EPROTO, "message that isn't due here");
+	rtrs_srv_proto_error(path, "message that isn't due here: immediate %#x, connection %u",
+			     imm, con->con.cid);
 }
 
 /**

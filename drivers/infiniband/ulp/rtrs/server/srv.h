@@ -552,6 +552,8 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 					enum rtrs_srv_event event);
 bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event);
 void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why);
+__printf(2, 3)
+void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);

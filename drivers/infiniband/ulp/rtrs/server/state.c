@@ -209,6 +209,24 @@ void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
 }
 
 /**
+ * rtrs_srv_proto_error() - end a path whose client violates the protocol
+ * @path: path on which the client did so
+ * @fmt: what it did, with values, for the log
+ *
+ * Context: any.
+ */
+void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...)
+{
+	char why[96];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	rtrs_srv_path_error(&path->path, -EPROTO, why);
+}
+
+/**
  * rtrs_srv_state_init() - create the workqueues of paths
  *
  * Return: 0 or -ENOMEM.
