@@ -64,7 +64,7 @@
  */
 #define RTRS_CLT_CREATE_MS	7000
 #define RTRS_CLT_SHORT_CREATE_MS	1000
-/* When a session has a path, the others are not waited for any longer. */
+/* rtrs_clt_open() waits this long for further paths once one is connected. */
 #define RTRS_CLT_OPEN_MS	5000
 /* Initial values of a session's attributes; see struct rtrs_clt. */
 #define RTRS_CLT_RECONNECT_MS	1000
@@ -74,24 +74,24 @@
 /* Receives are posted again in batches of this size. */
 #define RTRS_CLT_RECV_BATCH	16
 /*
- * Entries in a send's list, at best and at least: data and the headers. Data of more
- * segments go through a memory region. The best is enough for 64 KiB of single pages.
+ * Most and fewest entries in a send's list: data and the headers. Data of more segments
+ * go through a memory region. The maximum is enough for 64 KiB of single pages.
  */
 #define RTRS_CLT_MAX_SGE	17
 #define RTRS_CLT_MIN_SGE	2
-/* Keys of reads of up to that many bytes are invalidated here, not by the server. */
+/* The client invalidates the keys of reads of up to this many bytes, not the server. */
 #define RTRS_CLT_LOCAL_INV	SZ_16K
 /* Most data of a request, whatever the server offers. */
 #define RTRS_CLT_MAX_IO		SZ_4M
 
 /**
  * enum rtrs_clt_state - state of a path; see rtrs_clt_next_state()
- * @RTRS_CLT_IDLE: holds nothing but its addresses, and nobody wants more
- * @RTRS_CLT_WAITING: the same, until its time to connect has come
- * @RTRS_CLT_CONNECTING: the path's work item connects it
+ * @RTRS_CLT_IDLE: holds nothing but its addresses, and is not to be connected
+ * @RTRS_CLT_WAITING: the same, until the work item is due to connect it
+ * @RTRS_CLT_CONNECTING: the path's work item is connecting it
  * @RTRS_CLT_CONNECTED: takes requests
- * @RTRS_CLT_RESETTING: the work item takes it down, or is about to; it waits then
- * @RTRS_CLT_CLOSING: the same; it is idle then
+ * @RTRS_CLT_RESETTING: the work item takes it down; RTRS_CLT_WAITING follows
+ * @RTRS_CLT_CLOSING: the work item takes it down; RTRS_CLT_IDLE follows
  * @RTRS_CLT_NR_STATES: how many there are
  */
 enum rtrs_clt_state {
@@ -106,12 +106,12 @@ enum rtrs_clt_state {
 
 /**
  * enum rtrs_clt_event - what moves a path from one state to another
- * @RTRS_CLT_EV_WANT: somebody wants it connected
- * @RTRS_CLT_EV_DUE: its time has come
+ * @RTRS_CLT_EV_WANT: it is to be connected
+ * @RTRS_CLT_EV_DUE: its delay is over
  * @RTRS_CLT_EV_UP: it is connected
- * @RTRS_CLT_EV_FAIL: it can't go on
- * @RTRS_CLT_EV_STOP: nobody wants it any more
- * @RTRS_CLT_EV_ENDED: all that it held is given back
+ * @RTRS_CLT_EV_FAIL: it has failed, or could not be connected
+ * @RTRS_CLT_EV_STOP: it is to be disconnected
+ * @RTRS_CLT_EV_ENDED: it has been taken down
  * @RTRS_CLT_NR_EVENTS: how many there are
  */
 enum rtrs_clt_event {
@@ -141,9 +141,9 @@ enum rtrs_clt_policy {
 
 /**
  * struct rtrs_clt_recv - a receive of a connection
- * @cqe: its handler
- * @wr: its work request
- * @sge: 8 bytes of the connection's receive buffer
+ * @cqe: completion entry, with its handler
+ * @wr: work request that posts it
+ * @sge: its 8 bytes of &rtrs_clt_con.rkeys
  */
 struct rtrs_clt_recv {
 	struct ib_cqe cqe;
@@ -153,15 +153,15 @@ struct rtrs_clt_recv {
 
 /**
  * struct rtrs_clt_con - a connection
- * @con: what it has in common with the server's
- * @recvs: its receives
- * @nr_recvs: how many
- * @rkeys: their buffers, one struct rtrs_msg_rkey_rsp each
- * @rkeys_dma: address of @rkeys for the device
- * @again: receives to be posted again; handlers of the queue pair only
- * @nr_again: how many
- * @established: the CM has said so; before, it tells what goes wrong
- * @inflight: requests on their way over it
+ * @con: the part that client and server share
+ * @recvs: receives that are posted
+ * @nr_recvs: number of @recvs
+ * @rkeys: buffers of @recvs, one struct rtrs_msg_rkey_rsp each
+ * @rkeys_dma: DMA address of @rkeys
+ * @again: completed receives, to be posted again; handlers of the queue pair only
+ * @nr_again: number of receives in @again
+ * @established: the CM has established it; before that, the CM reports its failure
+ * @inflight: requests sent over it that are not complete
  */
 struct rtrs_clt_con {
 	struct rtrs_con con;
@@ -177,29 +177,29 @@ struct rtrs_clt_con {
 
 /**
  * struct rtrs_clt_slot - what a path holds for one slot
- * @io: the request on its way, NULL when there is none
- * @con: the connection that it goes out on, and that the answer must come on
- * @queued: the same, from when the request is queued until it is answered, else NULL;
- *	see rtrs_con_queue(). Handlers of other connections may look at it
+ * @io: the request in the slot, NULL when there is none
+ * @con: connection on which the request is sent, and must be answered
+ * @queued: @con from when the request is queued until it is answered, else NULL; see
+ *	rtrs_con_queue(). Handlers of other connections may read it
  * @sending: the device may still read the request's data
- * @mr_used: the memory region is registered for the request and still valid
- * @err: the server's answer, while the request waits for more than that
- * @cpu: where it was submitted
+ * @mr_used: @mr is registered for the request and its key is valid
+ * @err: errno of the server's answer, while @sending or @mr_used keep the request
+ * @cpu: CPU on which it was submitted, for the statistics
  * @nents: entries of the request's scatter list that are mapped for DMA
- * @rkey: key of the server's chunk
- * @raddr: the chunk's address
+ * @rkey: remote key of the server's chunk
+ * @raddr: address of the server's chunk, for work requests
  * @mr: memory region, for reads and for writes of many segments
- * @send_cqe: handler of a write's end
- * @inv_cqe: handler of the key's local invalidation
- * @reg_wr: registers @mr
- * @inv_wr: invalidates it
- * @wr: writes the request into the server's chunk
- * @hdr_dma: address of @hdr for the device
+ * @send_cqe: completion entry of @wr, for writes with data
+ * @inv_cqe: completion entry of @inv_wr
+ * @reg_wr: work request that registers @mr
+ * @inv_wr: work request that invalidates @mr
+ * @wr: work request that writes the request into the server's chunk
+ * @hdr_dma: DMA address of @hdr
  * @hdr: user message and RTRS header; alone in its cache lines
  * @sge: data, then the headers
  *
- * All of it is the submitter's until @queued is set, the handlers' of @con
- * after that, and rtrs_clt_path_end()'s when the path's queue pairs are drained.
+ * Owned by the submitter until @queued is set, then by the handlers of @con, and by
+ * rtrs_clt_path_end() once the path's queue pairs are drained.
  */
 struct rtrs_clt_slot {
 	struct rtrs_clt_io *io;
@@ -225,9 +225,9 @@ struct rtrs_clt_slot {
 
 /**
  * struct rtrs_clt_stats - counters of a path on one CPU
- * @ops: requests that were queued, by direction: reads, writes
- * @bytes: their data
- * @done: requests that have been given back
+ * @ops: requests that were queued: reads, writes
+ * @bytes: bytes of data of these: read, written
+ * @done: requests that are complete, or were taken back when the path ended
  * @migrated_to: requests submitted on other CPUs that were completed on this one
  * @migrated_from: requests submitted on this CPU that others completed
  */
@@ -241,12 +241,12 @@ struct rtrs_clt_stats {
 
 /**
  * struct rtrs_clt_path_stats - statistics of a path
- * @cpu: counters
- * @base: their sums when they were last reset, under clt->lock
- * @failed_over: requests that have had to take another path, or wait for one
- * @reconnects: tries that failed, and those that connected it again; rdma's first
- *	connect is none
- * @ever_up: it has been connected
+ * @cpu: counters of each CPU
+ * @base: sums of @cpu when they were last reset, under clt->lock
+ * @failed_over: requests that were on it when it died
+ * @reconnects: tries that failed, and those that connected it again; the first connect
+ *	doesn't count
+ * @ever_up: it has been connected before
  */
 struct rtrs_clt_path_stats {
 	struct rtrs_clt_stats __percpu *cpu;
@@ -259,17 +259,17 @@ struct rtrs_clt_path_stats {
 /**
  * struct rtrs_clt_path_sm - the state machine of a path; see state.c and path.c
  * @lock: any context; guards @state, @err, @gone, @at_once, @failures, @tries and @result
- * @state: changed by rtrs_clt_path_move() only
- * @err: why it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
+ * @state: changed by rtrs_clt_path_move_locked() only
+ * @err: error with which it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
  * @gone: it is being destroyed and can't be connected any more. Set before
  *	rtrs_clt_view.hide(), which takes clt->lock: it isn't shown again after that
- * @at_once: the next try is not to wait
- * @failures: tries that failed since the last one that didn't
- * @tries: tries that have come to their end
- * @result: how the last one ended
+ * @at_once: the next try to connect has no delay
+ * @failures: tries that failed since the last successful one
+ * @tries: tries that have ended
+ * @result: result of the last try, 0 or a negative errno
  * @wait: for @nr_pending, @tries, rtrs_clt_path_fence.done, and any change of @state
  * @nr_pending: connections that have not finished the current step
- * @logged: the last failure that the log has
+ * @logged: the last error that was logged; it isn't logged again by further tries
  * @work: connects the path and takes it down
  */
 struct rtrs_clt_path_sm {
@@ -288,18 +288,18 @@ struct rtrs_clt_path_sm {
 };
 
 /**
- * struct rtrs_clt_path_neg - what is negotiated each time a path connects
- * @id: names this connect of the path; of the session's connects no two have the same
- * @nr_connects: how often the path has tried to connect
- * @offered: what the server was offered, RTRS_FEATURE_*
- * @features: what of that it grants
- * @sess_id: what the server calls the session, 0 if it doesn't
+ * struct rtrs_clt_path_neg - negotiated each time a path connects
+ * @id: identifies this connect of the path among all connects of the session's paths
+ * @nr_connects: number of tries to connect, the current one included
+ * @offered: features offered to the server, RTRS_FEATURE_*
+ * @features: the part of @offered that the server granted
+ * @sess_id: the server's ID of the session, 0 without RTRS_FEATURE_FENCE
  * @depth: slots that the server has, sets the layout of immediate values
  * @chunk_size: bytes of a chunk
- * @max_io_size: bytes of data in a chunk
+ * @max_io_size: most bytes of data in a request
  * @max_sge: entries in a send's list
- * @max_segments: entries of a scatter list that a request may have
- * @nr_slots: slots that are used: no more than the device's queues can take
+ * @max_segments: most entries of a request's scatter list
+ * @nr_slots: slots that are used: at most @depth, and what the device's queues have room for
  * @new_rkey: the server sends a new key with each answer
  */
 struct rtrs_clt_path_neg {
@@ -319,13 +319,13 @@ struct rtrs_clt_path_neg {
 
 /**
  * struct rtrs_clt_path_info - exchange of INFO_REQ and INFO_RSP, while connecting
- * @rsp: the answer
- * @dma: its address for the device
- * @len: bytes that came
- * @size: bytes of @rsp
- * @asked: INFO_REQ has been posted
- * @recv_cqe: handler of the answer's receive
- * @send_cqe: handler of the request's end
+ * @rsp: buffer for INFO_RSP
+ * @dma: DMA address of @rsp
+ * @len: bytes of INFO_RSP that were received
+ * @size: size of @rsp
+ * @asked: INFO_REQ has been posted, so that INFO_RSP is expected
+ * @recv_cqe: completion entry of the receive of INFO_RSP
+ * @send_cqe: completion entry of the send of INFO_REQ
  */
 struct rtrs_clt_path_info {
 	void *rsp;
@@ -338,17 +338,17 @@ struct rtrs_clt_path_info {
 };
 
 /**
- * struct rtrs_clt_fence - what a dead path has left behind
- * @entry: in rtrs_clt_fences.list
- * @id: the path's id while it was connected
- * @sess_id: what the server called the session, 0 if it didn't
- * @granted: the server can tell when the path is dead on its side, too
- * @until: else that has to be assumed at this time, in jiffies
+ * struct rtrs_clt_fence - a dead path that is to be fenced, and its requests
+ * @entry: in rtrs_clt_fences.list, under rtrs_clt_failover.lock
+ * @id: rtrs_clt_path_neg.id of the path when it was connected
+ * @sess_id: rtrs_clt_path_neg.sess_id of the path
+ * @granted: the server can fence the path; otherwise it counts as fenced at @until
+ * @until: in jiffies
  * @seen: the round of rtrs_clt_fences.work that has seen it last
- * @ios: requests that were on the path, and have to wait for that
+ * @ios: requests that were on the path; they wait until it is fenced
  *
- * A path has one with it while it is connected. When it has died, the session
- * keeps it until the path is fenced: rtrs_clt_failover_path() to rtrs_clt_fenced().
+ * Allocated with each connect of a path. When the path has died, the session has it until
+ * the path is fenced: rtrs_clt_failover_path() to rtrs_clt_fenced().
  */
 struct rtrs_clt_fence {
 	struct list_head entry;
@@ -362,9 +362,9 @@ struct rtrs_clt_fence {
 
 /**
  * struct rtrs_clt_path_fence - a path's part in fencing
- * @own: to be left behind when it dies; while connecting or connected
- * @asked: path that the server is being asked to fence over this one, 0 if none
- * @done: the last one that it has fenced
+ * @own: for itself, from when it connects until it has died
+ * @asked: ID of the path that the server was asked over this one to fence, 0 if none
+ * @done: ID of the last path that the server has fenced
  */
 struct rtrs_clt_path_fence {
 	struct rtrs_clt_fence *own;
@@ -374,10 +374,10 @@ struct rtrs_clt_path_fence {
 
 /**
  * struct rtrs_clt_path_sysfs - a path's directory in sysfs
- * @kobj: the directory; frees the path
- * @added: it exists; under clt->lock
- * @hca_name: name of the RDMA device that the path was last connected over
- * @hca_port: the device's port
+ * @kobj: the directory; its release frees the path
+ * @added: @kobj has been added; under clt->lock
+ * @hca_name: name of the RDMA device that the path used last
+ * @hca_port: number of the port of that device
  */
 struct rtrs_clt_path_sysfs {
 	struct kobject kobj;
@@ -388,28 +388,27 @@ struct rtrs_clt_path_sysfs {
 
 /**
  * struct rtrs_clt_path - a path
- * @path: what it has in common with the server's
- * @clt: its session
- * @entry: in the session's list, under clt->lock
- * @leaving: somebody is removing it; under clt->lock
- * @was_live: it has taken requests since it was connected; counts in
- *	rtrs_clt.nr_up
- * @addr: where it goes; the source as soon as routing has chosen it
- * @addr_str: the same for users; no other path of the session has it; under clt->lock
- * @uuid: its name on the wire
- * @sysfs: what users see of it
- * @sm: its state
- * @neg: what was agreed on with the server
- * @may_create: the server creates the session for this connect, if it doesn't know it;
- *	else that must be the one that other paths are in
+ * @path: the part that client and server share
+ * @clt: session that it belongs to, and that outlives it
+ * @entry: in rtrs_clt.paths, under clt->lock
+ * @leaving: it is being removed; under clt->lock
+ * @was_live: it has taken requests since it was connected, and counts in rtrs_clt.nr_up
+ * @addr: addresses of both ends; the source is set once routing has chosen it
+ * @addr_str: @addr as text, unique in the session; under clt->lock
+ * @uuid: identifies it to the server, whenever it connects
+ * @sysfs: its directory in sysfs
+ * @sm: its state machine
+ * @neg: negotiated with the server
+ * @may_create: with this connect, the server may create the session. Otherwise it must
+ *	know the session, as the other paths are in it
  * @create_entry: in rtrs_clt_create.waiters
- * @info: while connecting
- * @fence: see there
+ * @info: exchange of INFO_REQ and INFO_RSP
+ * @fence: fencing
  * @nr_cons: connections that are set up
- * @cons: all of them, service first; clt->nr_queues + 1 entries
- * @slots: of requests; published (release) when all are there
+ * @cons: connections, the service connection first; clt->nr_queues + 1 entries
+ * @slots: one for each request; published (release) when all are allocated
  * @mrs: @slots by the constant part of their memory region's key
- * @stats: for users
+ * @stats: statistics that sysfs shows
  */
 struct rtrs_clt_path {
 	struct rtrs_path path;
@@ -438,10 +437,10 @@ struct rtrs_clt_path {
 
 /**
  * struct rtrs_clt_view - how paths are shown to users; set by sysfs.c
- * @ktype: of the path's kobject; frees the path
+ * @ktype: of the path's kobject; its release frees the path
  * @show: shows a path, by the addresses that are known; from the path's work item.
  *	Returns 0, also if it is shown already, or a negative errno
- * @hide: hides a path that is gone; on return nobody uses its files. It isn't shown again
+ * @hide: hides a path that is gone; on return its files have no users. It isn't shown again
  */
 struct rtrs_clt_view {
 	const struct kobj_type *ktype;
@@ -451,9 +450,9 @@ struct rtrs_clt_view {
 
 /**
  * struct rtrs_clt_path_set - the paths that take requests
- * @rcu: frees it
- * @nr: how many
- * @path: the paths
+ * @rcu: frees it after a grace period
+ * @nr: number of entries in @path
+ * @path: paths that take requests, in the order in which they were connected
  *
  * Never changed, only replaced.
  */
@@ -465,16 +464,16 @@ struct rtrs_clt_path_set {
 
 /**
  * struct rtrs_clt_failover - requests that wait; see failover.c
- * @retry_ok: see struct rtrs_clt_params
- * @prep_retry: see there
- * @timeout: seconds that requests wait when there is no path; -1: for ever
+ * @retry_ok: the upper layer's, see struct rtrs_clt_params
+ * @prep_retry: the upper layer's, see struct rtrs_clt_params
+ * @timeout: seconds that requests wait when there is no path; -1: no limit
  * @down_since: when rtrs_clt.nr_up became 0, in jiffies; under clt->lock
  * @lock: guards what follows, and struct rtrs_clt_fences; any context
  * @parked: requests that wait for a path, or for the upper layer
  * @down: rtrs_clt.nr_up is 0
- * @expired: it has been for too long: don't wait
+ * @expired: it has been 0 for @timeout: requests don't wait
  * @resume_work: sends parked requests
- * @work: when requests have waited for too long
+ * @work: sets @expired, and fails the requests that wait
  */
 struct rtrs_clt_failover {
 	int (*retry_ok)(struct rtrs_clt_io *io);
@@ -490,11 +489,11 @@ struct rtrs_clt_failover {
 };
 
 /**
- * struct rtrs_clt_fences - what the dead paths of a session have left behind; see fence.c
- * @unfenced_ms: how long requests of a dead path wait when its server can't fence it
- * @list: struct rtrs_clt_fence; under rtrs_clt_failover.lock
- * @work: has dead paths fenced
- * @round: how often that has begun; its own
+ * struct rtrs_clt_fences - the dead paths of a session that are to be fenced; see fence.c
+ * @unfenced_ms: milliseconds that requests of a dead path wait if its server can't fence it
+ * @list: of struct rtrs_clt_fence; under rtrs_clt_failover.lock
+ * @work: asks the server to fence dead paths
+ * @round: number of runs of @work; used by @work only
  */
 struct rtrs_clt_fences {
 	unsigned int unfenced_ms;
@@ -506,9 +505,9 @@ struct rtrs_clt_fences {
 /**
  * struct rtrs_clt_create - creation of the session on the server; see create.c
  * @lock: guards what follows; any context
- * @waiters: paths that wait until they may request it
- * @owner: id of the path that may, 0 for none
- * @expires: when the next one may all the same, in jiffies
+ * @waiters: paths that wait for @owner
+ * @owner: id of the path that may request creation, 0 if none does
+ * @expires: when the next path may become @owner in any case, in jiffies
  */
 struct rtrs_clt_create {
 	spinlock_t lock; /* see above */
@@ -518,14 +517,14 @@ struct rtrs_clt_create {
 };
 
 /**
- * struct rtrs_clt_link - what the upper layer knows of the session; under clt->lock
- * @state: what became of the session
- * @reported: what the upper layer was told last
- * @notifying: it is being told something else
- * @opened: the upper layer is told
- * @work: tells it
- * @event: see struct rtrs_clt_params
- * @priv: handed to @event
+ * struct rtrs_clt_link - events for the upper layer; under clt->lock
+ * @state: the last event of the session
+ * @reported: the last event that was reported to the upper layer
+ * @notifying: @event is running
+ * @opened: the session is open, so that events are reported
+ * @work: calls @event
+ * @event: the upper layer's function, rtrs_clt_params.link_event
+ * @priv: argument of @event
  */
 struct rtrs_clt_link {
 	enum rtrs_link_event state;
@@ -539,9 +538,9 @@ struct rtrs_clt_link {
 
 /**
  * struct rtrs_clt_reconnect - when lost paths are tried again; attributes
- * @max_tries: tries to connect a path that may fail in a row; -1: any number
- * @delay_ms: delay before the first try, about; doubles with each
- * @delay_max_ms: the longest delay
+ * @max_tries: failures in a row after which a path isn't tried again; -1: no limit
+ * @delay_ms: milliseconds before the first try, about; doubled with each failure
+ * @delay_max_ms: upper limit of the doubled delay, in milliseconds
  */
 struct rtrs_clt_reconnect {
 	int max_tries;
@@ -551,36 +550,35 @@ struct rtrs_clt_reconnect {
 
 /**
  * struct rtrs_clt - a session
- * @name: its name
- * @uuid: its name on the wire
+ * @name: unique on this client and on the server
+ * @uuid: identifies it to the server
  * @entry: in the list of all sessions, under rtrs_clt_lock
- * @dev: its directory in sysfs
- * @paths_kobj: the directory "paths" in it
- * @view: how its paths are shown
+ * @dev: its directory in sysfs; the release frees the session
+ * @paths_kobj: directory "paths" of @dev
+ * @view: functions that show its paths in sysfs
  * @ratelimit: of messages that a peer can cause, see rtrs_clt_err()
  * @nr_queues: connections for I/O in each path
- * @fencing: servers are offered to fence its dead paths
- * @port: the server's, for paths that are added
- * @limits: what the first path agreed on with the server; every further path
- *	has to offer as much
- * @have_limits: there was a first path
- * @policy: which path a request takes
+ * @fencing: RTRS_FEATURE_FENCE is offered to the server
+ * @port: the server's port, for paths that are added
+ * @limits: negotiated by the first path; each further path has to reach them
+ * @have_limits: @limits are set
+ * @policy: how requests are spread over the paths
  * @hb: heartbeats of its paths
- * @reconnect: when they are tried again
- * @rr_next: which path is next, for round-robin
+ * @reconnect: when lost paths are connected again
+ * @rr_next: cursor of each CPU in @path_set
  * @path_set: paths that take requests, under RCU; NULL if there are none
  * @lock: guards what follows, up to @link
- * @paths: all paths
- * @nr_paths: how many
- * @closing: no more paths
- * @wait: for @results, @nr_paths, and what takes paths out of rtrs_clt_create.waiters
- * @results: tries of paths that have come to their end
+ * @paths: all paths, connected or not
+ * @nr_paths: number of @paths
+ * @closing: it is being closed, and takes no more paths
+ * @wait: for @results, @nr_paths, and changes of @create
+ * @results: tries of all paths that have ended
  * @nr_up: paths that take requests, or have not given all of them back yet
- * @sess_id: what the server calls the session, see struct rtrs_cm_rep
- * @last_id: id of the last connect of a path
- * @link: what the upper layer knows
+ * @sess_id: the server's ID of the session, see struct rtrs_cm_rep
+ * @last_id: rtrs_clt_path_neg.id of the last connect of a path
+ * @link: events for the upper layer
  * @failover: requests that wait
- * @fences: dead paths
+ * @fences: dead paths that are to be fenced
  * @create: creation on the server
  */
 struct rtrs_clt {
@@ -618,7 +616,7 @@ struct rtrs_clt {
 	struct rtrs_clt_create create;
 };
 
-/* For messages that a peer can cause: limited per session, so that none hides another's. */
+/* For messages that a peer can cause: rate-limited for each session on its own. */
 #define rtrs_clt_err(clt, fmt, ...)					\
 do {									\
 	if (__ratelimit(&(clt)->ratelimit))				\

@@ -8,7 +8,7 @@
  */
 #include "clt.h"
 
-/* Also false if @create_expires was so long ago that it seems to come. */
+/* False also when jiffies have wrapped since create.expires, so that it seems to be ahead. */
 static bool rtrs_clt_create_blocked(const struct rtrs_clt *clt)
 {
 	lockdep_assert_held(&clt->create.lock);
@@ -18,8 +18,9 @@ static bool rtrs_clt_create_blocked(const struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_end_create() - a path doesn't request the session, or has got it
- * @path: a path after rtrs_clt_begin_create()
+ * rtrs_clt_end_create() - let the next path request creation
+ * @path: path that is connected, or that has no unanswered request. Nothing is done if it
+ *	doesn't own creation
  *
  * Context: process.
  */
@@ -35,12 +36,12 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_create_accepted() - the server has given a path its first connection
- * @path: a path after rtrs_clt_read_rep()
+ * rtrs_clt_create_accepted() - account for an accepted request for connection 0
+ * @path: path of the connection, after rtrs_clt_read_rep()
  *
- * If the server has given the session an ID, other paths may request it. Without an ID
- * the next path couldn't tell whether it is given the same session; so it waits until
- * this path is up, or as long again, and then joins this one's.
+ * If the server has sent an ID of the session, other paths may request it. Without an ID
+ * the next path couldn't tell whether it joins the same session. So it waits until this
+ * path is up and joins its session, or until RTRS_CLT_CREATE_MS have passed again.
  *
  * Context: process.
  */
@@ -60,8 +61,8 @@ void rtrs_clt_create_accepted(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_begin_create() - may a path request its first connection now?
- * @path: a path that is being connected
+ * rtrs_clt_begin_create() - may a path request its connection 0 now?
+ * @path: path that is being connected
  *
  * While the session has no connected path, a request makes the server create it if need
  * be, and one path at a time may send that, in the order in which they came here. The
@@ -97,11 +98,11 @@ VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_wait_create() - wait until a path may request its first connection
- * @path: a path that is being connected
+ * rtrs_clt_wait_create() - wait until a path may request its connection 0
+ * @path: path that is being connected
  *
  * Context: the path's work item.
- * Return: 0, or why the path ended meanwhile.
+ * Return: 0, or the path's error if it has ended meanwhile.
  */
 int rtrs_clt_wait_create(struct rtrs_clt_path *path)
 {

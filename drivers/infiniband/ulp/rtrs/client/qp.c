@@ -2,28 +2,28 @@
 /*
  * How large a path's queue pairs are, and how many slots that leaves.
  *
- * A slot's request is up to two work requests, a registration and a write. Room for a
- * third one, which invalidates the key, is reserved for each slot, as an answer that came
- * can't wait. The others may: rtrs_con_queue() says -EBUSY. They leave the queue when the
- * server's device has acknowledged them, long before the answer, so the queue need not
- * hold those of all slots. The server answers with a message or two.
+ * A request takes up to two work requests, a registration and a write. Room for a third
+ * one, which invalidates the key, is reserved for each slot, as the handler of an answer
+ * can't wait for it. The other two can wait: rtrs_con_queue() returns -EBUSY. They leave
+ * the queue when the server's device has acknowledged them, long before the answer, so the
+ * queue need not hold those of all slots. The server answers with one or two messages.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "clt.h"
 
-/* A connection's requests that the network has not taken yet, without any waiting. */
+/* Requests of a connection that fit in its send queue, unacknowledged by the server's device. */
 #define RTRS_CLT_SEND_SLOTS	256
-/* With less in the send queue, signals would come too late. */
+/* With a shorter send queue, signalled sends would complete too late to make room. */
 #define RTRS_CLT_MIN_SEND_WR	(2 * RTRS_SIGNAL_EVERY)
-/* With fewer, a path is not worth to be had. */
+/* A queue pair that is refused isn't tried again with fewer slots than these. */
 #define RTRS_CLT_MIN_SLOTS	16
 
 /**
- * rtrs_clt_qp_params() - the size of a connection's queue pair
- * @path: the path, its number of slots known unless it is connection 0
- * @cid: which of its connections
- * @params: the size
+ * rtrs_clt_qp_params() - compute the size of a connection's queue pair
+ * @path: path of the connection; unless @cid is 0, its number of slots is known
+ * @cid: index of the connection
+ * @params: filled in
  */
 VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 					 unsigned int cid,
@@ -50,10 +50,10 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_dev_slots() - how many slots a device's queues can be for
- * @attrs: what the device can do
+ * rtrs_clt_dev_slots() - compute the number of slots that a device has room for
+ * @attrs: limits of the device
  *
- * Return: slots, 0 or less if it can't even have one.
+ * Return: the number; 0 or less if there is room for none.
  */
 int rtrs_clt_dev_slots(const struct ib_device_attr *attrs)
 {
@@ -67,10 +67,10 @@ int rtrs_clt_dev_slots(const struct ib_device_attr *attrs)
 }
 
 /**
- * rtrs_clt_fewer_slots() - do with fewer slots, as the device has no room for more
- * @path: a path that is being connected, without slots so far
+ * rtrs_clt_fewer_slots() - halve the number of a path's slots
+ * @path: path that is being connected, and whose slots aren't allocated yet
  *
- * Return: false if there are too few already.
+ * Return: false if it has RTRS_CLT_MIN_SLOTS or fewer.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
 {
@@ -81,11 +81,11 @@ VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_create_qp() - give a connection its queue pair
- * @path: a path that is being connected; its slots and their entries become fewer if the
- *	device has no room for what they need
- * @cid: which of its connections
- * @recv_wr: receives that it has room for
+ * rtrs_clt_create_qp() - create a connection's queue pair
+ * @path: path that is being connected; neg.nr_slots and neg.max_sge are lowered if the
+ *	device refuses larger queues
+ * @cid: index of the connection
+ * @recv_wr: set to the number of receives that it has room for
  *
  * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes it.
  */
@@ -103,7 +103,7 @@ int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_w
 	if (ret || !cid)
 		return ret;
 	if (path->neg.nr_slots < had)
-		pr_info("%s: no room in the device for the queues of %u requests, but for those of %u\n",
+		pr_info("%s: the device has no room for the queues of %u requests, using %u\n",
 			path->path.name, had, path->neg.nr_slots);
 	path->neg.max_sge = params.send_sge;
 	return 0;

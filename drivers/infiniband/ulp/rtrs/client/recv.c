@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What comes from the server: answers, keys, heartbeats.
+ * Messages from the server: answers, keys, heartbeats, FENCED.
  *
- * Nothing that is read here is trusted. What can't be right ends the path.
+ * None of them is trusted. Invalid ones end the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,12 +29,12 @@ static void rtrs_clt_recv_again(struct rtrs_clt_con *con,
 
 /**
  * rtrs_clt_read_rkey() - read the key that came with an answer
- * @msg: what came
- * @len: its length
- * @slot: the slot that the answer is for
- * @rkey: the key
+ * @msg: message that was received with the answer
+ * @len: bytes that were received
+ * @slot: slot that the answer is for
+ * @rkey: set to the new key of the slot's chunk
  *
- * Return: false if what came is no key for this slot.
+ * Return: false if the message doesn't have a key for this slot.
  */
 bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 			u32 *rkey)
@@ -47,7 +47,7 @@ bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 	return true;
 }
 
-/* The key that came with an answer; NULL if what came is none for this slot. */
+/* Return: @rkey, set to the key that came with an answer; NULL if there is no valid one. */
 static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
 				     struct rtrs_clt_recv *recv,
 				     const struct ib_wc *wc, u32 slot, u32 *rkey)
@@ -59,7 +59,7 @@ static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
 	return rtrs_clt_read_rkey(msg, wc->byte_len, slot, rkey) ? rkey : NULL;
 }
 
-/* An immediate value, with a key in the message if @has_msg. */
+/* Handles an immediate value. With @has_msg, it came with a message, which may have a key. */
 static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 			      struct rtrs_clt_recv *recv,
 			      const struct ib_wc *wc, bool has_msg)
@@ -98,7 +98,7 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 			    "the server sent unexpected immediate data");
 }
 
-/* The server sent something on an I/O connection, or after INFO_RSP. */
+/* Handler of all receives but the one for INFO_RSP. */
 static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_clt_recv *recv = container_of(wc->wr_cqe,
@@ -122,8 +122,8 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_clt_recvs_alloc() - allocate a connection's receives
- * @con: the connection, with a device
- * @nr: how many
+ * @con: connection whose path has a device
+ * @nr: number of receives
  *
  * Return: 0 or -ENOMEM; rtrs_clt_recvs_free() undoes it either way.
  */
@@ -173,7 +173,7 @@ int rtrs_clt_recvs_post(struct rtrs_clt_con *con)
 
 /**
  * rtrs_clt_recvs_free() - undo rtrs_clt_recvs_alloc()
- * @con: the connection, its queue pair drained, or none
+ * @con: connection without a queue pair, or whose queue pair is drained
  */
 void rtrs_clt_recvs_free(struct rtrs_clt_con *con)
 {

@@ -2,9 +2,9 @@
 /*
  * State of a path.
  *
- * It changes in one function, by one table. Whatever goes wrong, in whatever context,
- * calls rtrs_clt_path_error(), which does no more than move the state and see to it
- * that the path's work item runs, or wakes up if it is connecting.
+ * One function changes it, by one table. Errors in any context are reported by
+ * rtrs_clt_path_error(), which changes the state and queues the path's work item, or wakes
+ * it up if it is connecting.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,15 +14,15 @@
 
 /* Paths are brought up and down here, also when reclaim waits for one. */
 struct workqueue_struct *rtrs_clt_wq;
-/* For work that paths wait for; it waits for nothing but RCU and rtrs_clt.lock. */
+/* For work that paths wait for. Such work waits for RCU and rtrs_clt.lock only. */
 struct workqueue_struct *rtrs_clt_sess_wq;
 
 /**
  * rtrs_clt_next_state() - the state table
- * @state: where a path is
- * @ev: what happens
+ * @state: state of a path
+ * @ev: event
  *
- * Return: where it goes; @state if the event means nothing to it.
+ * Return: the next state; @state if the event doesn't change it.
  */
 enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 					enum rtrs_clt_event ev)
@@ -59,10 +59,12 @@ enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 }
 
 /**
- * rtrs_clt_path_move_locked() - the one place where a path's state changes
- * @path: the path
- * @ev: what happened
- * @err: why, for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP
+ * rtrs_clt_path_move_locked() - change a path's state by an event
+ * @path: path that the event is about
+ * @ev: event
+ * @err: negative errno for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP, else 0
+ *
+ * No other function changes it.
  *
  * Context: any, under path->sm.lock.
  * Return: true if the event changed the state.
@@ -90,10 +92,10 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_path_move() - let something happen to a path
- * @path: the path
- * @ev: what happened
- * @err: why, for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP
+ * rtrs_clt_path_move() - the same, taking path->sm.lock
+ * @path: path that the event is about
+ * @ev: event
+ * @err: negative errno for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP, else 0
  *
  * Context: any.
  * Return: true if the event changed the state.
@@ -111,10 +113,10 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 }
 
 /**
- * rtrs_clt_path_error() - a path can't go on
- * @p: the path
- * @err: negative errno
- * @why: for the log
+ * rtrs_clt_path_error() - report an error that ends a path
+ * @p: path that failed, or could not be connected
+ * @err: negative errno; the first one becomes the path's
+ * @why: cause, for the log
  *
  * Context: any, any number of times.
  */
@@ -124,7 +126,7 @@ void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
 	bool again = READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING &&
 		     READ_ONCE(path->sm.logged) == err;
 
-	/* One that is tried again and again says the same only once. */
+	/* Repeated tries log the same error once. */
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, err) || again)
 		return;
 	WRITE_ONCE(path->sm.logged, err);
@@ -132,8 +134,8 @@ void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
 }
 
 /**
- * rtrs_clt_path_step_done() - a connection has finished the step at hand
- * @path: its path
+ * rtrs_clt_path_step_done() - report that a connection has finished the current step
+ * @path: path of the connection; see rtrs_clt_path_wait()
  *
  * Context: any.
  */
@@ -161,12 +163,12 @@ static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_wait() - wait until all have finished the step at hand
- * @path: the path; path->sm.nr_pending was set before the step was started
- * @timeout_ms: for how long
+ * rtrs_clt_path_wait() - wait until all connections have finished the current step
+ * @path: path that is being connected; path->sm.nr_pending was set before the step was started
+ * @timeout_ms: longest time to wait, in milliseconds
  *
  * Context: the path's work item.
- * Return: 0, the errno of what went wrong, or -ETIMEDOUT.
+ * Return: 0, the path's error if it has ended meanwhile, or -ETIMEDOUT.
  */
 int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms)
 {

@@ -10,21 +10,20 @@
 
 /**
  * rtrs_clt_submit() - send a request
- * @clt: the session
- * @io: the request
- * @last: nothing follows soon: send it and what waits for it. Without it the
- *	request may wait for rtrs_clt_commit() on its queue
+ * @clt: an open session
+ * @io: the request, filled in except io->priv
+ * @last: last request of a batch: send it, and those before it on its queue. Without it,
+ *	the request may wait for rtrs_clt_commit()
  *
- * The request's io->done() is called once, perhaps before this returns, if and
- * only if this returns 0. When no path takes requests, or the one that it went over
- * dies, it waits for another, unless it is not to; see rtrs_clt_params.retry_ok.
+ * If and only if this returns 0, io->done() is called once, perhaps before this returns.
+ * When no path takes requests, or the request's path dies, it waits for another path,
+ * unless io->failfast is set; see rtrs_clt_params.retry_ok.
  *
  * Context: any.
- * Return: 0; -ECONNABORTED if there is no path and it is not to wait for one; -ENOTCONN
- * if there has been none for too long; -EBUSY if the paths' queues are full, or the data
- * can't be mapped for the device, right now; or the errno of registering it. Of requests
- * on the same queue submitted before without @last none stays behind, whatever is
- * returned, if @last is set.
+ * Return: 0; -ECONNABORTED if there is no path and io->failfast is set; -ENOTCONN if there
+ * has been no path for too long; -EBUSY if the paths' queues are full or the data can't be
+ * mapped for the device at the moment; or the errno of registering the data. With @last,
+ * requests submitted on the same queue before are sent in any case.
  */
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 {
@@ -41,7 +40,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 		ret = likely(set) ? rtrs_clt_send(clt, set, io, last) :
 				     rtrs_clt_wait_for_path(clt, io);
 	} while (unlikely(ret == -EAGAIN));
-	/* Earlier ones of the batch may have gone to the other paths' chains. */
+	/* Earlier requests of the batch may be in chains of other paths. */
 	if (last && set && (set->nr > 1 || unlikely(ret)))
 		rtrs_clt_flush(set, queue);
 	rcu_read_unlock();
@@ -50,9 +49,9 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 EXPORT_SYMBOL_GPL(rtrs_clt_submit);
 
 /**
- * rtrs_clt_commit() - send what rtrs_clt_submit() held back
- * @clt: the session
- * @queue: on which queue
+ * rtrs_clt_commit() - send requests that were submitted without @last
+ * @clt: an open session
+ * @queue: rtrs_clt_io.queue of these requests
  *
  * Context: any.
  */
@@ -69,12 +68,12 @@ void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
 EXPORT_SYMBOL_GPL(rtrs_clt_commit);
 
 /**
- * rtrs_clt_give_up() - a request took too long
- * @clt: the session
- * @io: the request, in flight, or done by now
+ * rtrs_clt_give_up() - end the path of a request that takes too long
+ * @clt: session that the request was submitted to
+ * @io: the request, which may have been completed meanwhile
  *
- * A request can't be taken back from the server alone: its path ends, and all
- * requests that are on it take another one, or wait.
+ * A single request can't be taken back from the server. All requests on the path take
+ * another one, or wait.
  *
  * Context: any.
  */
