@@ -6,7 +6,7 @@
  */
 #include "server.h"
 
-enum { SAME, SESS_ID, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE, MAJOR,
+enum { SAME, SESS_ID, SAME_SERVER, OTHER_SERVER, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE, MAJOR,
 	NEW_RKEYS, REFUSES };
 
 static int connect_again(struct srv *s, const struct cm_req *req, struct cm_rep *rep,
@@ -14,10 +14,14 @@ static int connect_again(struct srv *s, const struct cm_req *req, struct cm_rep 
 {
 	rep->features = FEATURE_FENCE;
 	rep->sess_id = 5;
+	if (s->test->arg == SAME_SERVER || s->test->arg == OTHER_SERVER)
+		rep->srv_uuid[0] = s->test->arg == SAME_SERVER ? 1 : s->life;
 	if (s->life < 2)
 		return S_ACCEPT;
 	switch (s->test->arg) {
-	case SESS_ID:		rep->sess_id = 6; break;
+	case SESS_ID:
+	case SAME_SERVER:
+	case OTHER_SERVER:	rep->sess_id = 6; break;
 	case NO_FENCING:	rep->features = 0; rep->sess_id = 0; break;
 	case DEPTH_LESS:	rep->queue_depth = DEPTH / 2; break;
 	case DEPTH_MORE:	rep->queue_depth = DEPTH * 2; break;
@@ -119,6 +123,10 @@ const struct srv_test again_cases[] = {
 	AGAIN("same", "as it was", 0, NULL, FENCED_EARLY, .fenced = true),
 	AGAIN("sess-id", "with another session id", 0, NULL, SESS_ID,
 	      .io_ms = UNFENCED_MS),
+	AGAIN("same-server", "with another session id, as the same server", 0, NULL,
+	      SAME_SERVER, .fenced = true),
+	AGAIN("other-server", "with another session id, as another server", 0, NULL,
+	      OTHER_SERVER, .io_ms = UNFENCED_MS),
 	AGAIN("no-fencing", "without fencing", 0, NULL, NO_FENCING, .io_ms = UNFENCED_MS),
 	AGAIN("depth-less", "with fewer chunks", EIO, "can do less", DEPTH_LESS),
 	AGAIN("depth-more", "with more chunks", 0, NULL, DEPTH_MORE, .fenced = true),

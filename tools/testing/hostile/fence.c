@@ -16,7 +16,8 @@ static struct path *fence_path(const struct path *first, unsigned int addr)
 	if (!p)
 		return NULL;
 	if (p->rep.features == FEATURE_FENCE && p->rep.sess_id &&
-	    (!first || p->rep.sess_id == first->rep.sess_id))
+	    (!first || (p->rep.sess_id == first->rep.sess_id &&
+			!memcmp(p->rep.srv_uuid, first->rep.srv_uuid, 16))))
 		return p;
 	fail("features %#x, session %#x", p->rep.features, p->rep.sess_id);
 	path_free(p);

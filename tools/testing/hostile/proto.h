@@ -47,7 +47,8 @@ struct cm_rep {
 	u32 flags;
 	u32 features;
 	u32 sess_id;
-	u8 reserved[28];
+	u8 srv_uuid[16];
+	u8 reserved[12];
 } __attribute__((packed));
 static_assert(sizeof(struct cm_rep) == 56, "cm_rep");
 

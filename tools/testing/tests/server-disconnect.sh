@@ -2,13 +2,15 @@
 # shellcheck shell=bash
 #
 # sysfs on the server: `disconnect` ends a path, which comes back by itself, and I/O goes on
-# (the in-tree client's fails). `force_close` takes a device from a session: the client's I/O
+# (the in-tree client's fails): at once where both ends are ours, as the server that has ended
+# the old session answers for its paths. `force_close` takes a device from a session: the client's I/O
 # fails, and the device can be mapped again.
 # Time: 90
 
 up
-disk=$(null vol 64)
+disk=$(null vol 64 irqmode=2 completion_nsec=10000000)
 dev=$(map s1 "$disk")
+[ "$RIG_MODULES" != ours ] || echo 3600000 >/sys/class/rtrs-client/s1/unfenced_delay_ms
 load "$dev"
 # shellcheck disable=SC2016
 on server 'echo 1 >"$(echo /sys/class/rtrs-server/s1/paths/*/disconnect)"'
@@ -17,6 +19,8 @@ if [ "$client_modules" = ours ]; then
 	wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 100)) ]" || fail "no I/O any more"
 	load_goes_on
 	equal "successful reconnects" "$(cut -d' ' -f1 /sys/class/rtrs-client/s1/paths/*/stats/reconnects)" 1
+	must "no request was in flight" \
+		[ "$(awk '{ print $6 }' /sys/class/rtrs-client/s1/paths/*/stats/rdma)" -gt 0 ]
 	unmap "$dev"
 else
 	load_fails 30

@@ -294,6 +294,7 @@ struct rtrs_clt_path_sm {
  * @offered: features offered to the server, RTRS_FEATURE_*
  * @features: the part of @offered that the server granted
  * @sess_id: the server's ID of the session, 0 without RTRS_FEATURE_FENCE
+ * @srv_uuid: UUID of the server, null if it has none
  * @depth: slots that the server has, sets the layout of immediate values
  * @chunk_size: bytes of a chunk
  * @max_io_size: most bytes of data in a request
@@ -308,6 +309,7 @@ struct rtrs_clt_path_neg {
 	u32 offered;
 	u32 features;
 	u32 sess_id;
+	uuid_t srv_uuid;
 	u32 depth;
 	u32 chunk_size;
 	u32 max_io_size;
@@ -342,6 +344,7 @@ struct rtrs_clt_path_info {
  * @entry: in rtrs_clt_fences.list, under rtrs_clt_failover.lock
  * @id: rtrs_clt_path_neg.id of the path when it was connected
  * @sess_id: rtrs_clt_path_neg.sess_id of the path
+ * @srv_uuid: rtrs_clt_path_neg.srv_uuid of the path
  * @granted: the server can fence the path; otherwise it counts as fenced at @until
  * @until: in jiffies
  * @seen: the round of rtrs_clt_fences.work that has seen it last
@@ -354,6 +357,7 @@ struct rtrs_clt_fence {
 	struct list_head entry;
 	u32 id;
 	u32 sess_id;
+	uuid_t srv_uuid;
 	bool granted;
 	unsigned long until;
 	unsigned int seen;

@@ -379,14 +379,17 @@ static void device_sets_limits(struct kunit *test)
 static const struct feature_case {
 	const char *desc;
 	bool fencing;
-	u8 bytes[8];
+	u8 bytes[24];
 	u32 features, sess_id;
+	u8 srv_uuid[16];
 } feature_cases[] = {
 	{ "a server that knows none", true, { }, 0, 0 },
 	{ "a server that fences", true, { 1, 0, 0, 0, 4, 3, 2, 1 }, 1, 0x01020304 },
+	{ "a server with a UUID", true, { 1, 0, 0, 0, 4, 3, 2, 1, 0xa0, [23] = 0xaf }, 1,
+	  0x01020304, { 0xa0, [15] = 0xaf } },
 	{ "features of the future", true, { 0xff, 0xff, 0xff, 0xff, 1 }, 1, 1 },
-	{ "others than offered", true, { 2, 0, 0, 0, 1 }, 0, 0 },
-	{ "none was offered", false, { 1, 0, 0, 0, 1 }, 0, 0 },
+	{ "others than offered", true, { 2, 0, 0, 0, 1, 0, 0, 0, 0xa0 }, 0, 0 },
+	{ "none was offered", false, { 1, 0, 0, 0, 1, 0, 0, 0, 0xa0 }, 0, 0 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(feature_cases, feature_cases, desc);
@@ -427,12 +430,13 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 	int ret;
 
 	memcpy(bytes, accept, sizeof(bytes));
-	memcpy(bytes + 20, c->bytes, 8);
+	memcpy(bytes + 20, c->bytes, sizeof(c->bytes));
 	path->neg.offered = c->fencing;
 	ret = rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, ret, 0);
 	KUNIT_EXPECT_EQ(test, path->neg.features, c->features);
 	KUNIT_EXPECT_EQ(test, path->neg.sess_id, c->sess_id);
+	KUNIT_EXPECT_EQ(test, memcmp(&path->neg.srv_uuid, c->srv_uuid, sizeof(c->srv_uuid)), 0);
 }
 
 static const struct limits_case {

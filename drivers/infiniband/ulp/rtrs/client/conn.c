@@ -92,8 +92,12 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 	path->neg.chunk_size = chunk;
 	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
 	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
-	path->neg.sess_id = path->neg.features & RTRS_FEATURE_FENCE ?
-			le32_to_cpu(rep->sess_id) : 0;
+	path->neg.sess_id = 0;
+	uuid_copy(&path->neg.srv_uuid, &uuid_null);
+	if (path->neg.features & RTRS_FEATURE_FENCE) {
+		path->neg.sess_id = le32_to_cpu(rep->sess_id);
+		uuid_copy(&path->neg.srv_uuid, &rep->srv_uuid);
+	}
 
 	return rtrs_clt_fit_dev(path, attrs, max_mapping);
 bad:

@@ -118,6 +118,8 @@ static const struct can_case {
 	u32 features;
 	u32 path_sess_id;
 	bool can;
+	u8 srv;
+	u8 path_srv;
 } can_cases[] = {
 	{ "the same session", true, 7, RTRS_FEATURE_FENCE, 7, true },
 	{ "another session", true, 7, RTRS_FEATURE_FENCE, 8, false },
@@ -126,6 +128,13 @@ static const struct can_case {
 	{ "no ID any more", true, 7, RTRS_FEATURE_FENCE, 0, false },
 	{ "not over this path", true, 7, 0, 7, false },
 	{ "not granted for the dead path", false, 7, RTRS_FEATURE_FENCE, 7, false },
+	{ "another session of the same server", true, 7, RTRS_FEATURE_FENCE, 8, true, 1, 1 },
+	{ "another server", true, 7, RTRS_FEATURE_FENCE, 8, false, 1, 2 },
+	{ "a server without a UUID in its place", true, 7, RTRS_FEATURE_FENCE, 8, false, 1, 0 },
+	{ "a server with a UUID in its place", true, 7, RTRS_FEATURE_FENCE, 8, false, 0, 1 },
+	{ "the same server, no longer with fencing", true, 7, 0, 0, false, 1, 1 },
+	{ "the same server, not granted for the dead path", false, 7, RTRS_FEATURE_FENCE, 8,
+	  false, 1, 1 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(can_cases, can_cases, desc);
@@ -138,6 +147,8 @@ static void path_is_fenced_by_the_server_that_knew_it(struct kunit *test)
 
 	t->path.neg.features = c->features;
 	t->path.neg.sess_id = c->path_sess_id;
+	fence.srv_uuid.b[0] = c->srv;
+	t->path.neg.srv_uuid.b[0] = c->path_srv;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_can_fence(&t->path, &fence), c->can);
 }
 

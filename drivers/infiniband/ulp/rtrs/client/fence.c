@@ -56,6 +56,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 	}
 	fence->granted = path->neg.features & RTRS_FEATURE_FENCE;
 	fence->sess_id = path->neg.sess_id;
+	uuid_copy(&fence->srv_uuid, &path->neg.srv_uuid);
 	fence->until = jiffies + msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
 	list_splice(ios, &fence->ios);
 	spin_lock_irq(&clt->failover.lock);
@@ -125,16 +126,21 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
  * @fence: what the dead path has left behind
  *
  * The server answers for any path that it doesn't know. So it has to be the one that
- * knew the dead path, and still has that session: another one that was started in its
- * place, or has taken over its address, can't tell what the first one may still do.
+ * knew the dead path: another one that was started in its place, or has taken over its
+ * address, can't tell what the first one may still do. The same session is on the same
+ * server; and a server with a UUID has ended all older sessions of ours, with all that
+ * came in there, before it lets a path of a new one get here.
  *
  * Return: false if the dead path is assumed to be dead when its time has come.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 					 const struct rtrs_clt_fence *fence)
 {
-	return fence->granted && path->neg.features & RTRS_FEATURE_FENCE &&
-	       path->neg.sess_id == fence->sess_id;
+	if (!fence->granted || !(path->neg.features & RTRS_FEATURE_FENCE))
+		return false;
+	return path->neg.sess_id == fence->sess_id ||
+	       (!uuid_is_null(&fence->srv_uuid) &&
+		uuid_equal(&path->neg.srv_uuid, &fence->srv_uuid));
 }
 
 /*

@@ -87,6 +87,9 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * @features: those offered that the server grants; 0 from one that knows none
  * @sess_id: with RTRS_FEATURE_FENCE: not 0, another one for each session that the
  *	server makes, so that a client can tell that its session is not the old one
+ * @srv_uuid: with RTRS_FEATURE_FENCE: names the server from its start to its end; it
+ *	sends no INFO_RSP in a session while it has an older one of the same sess_uuid.
+ *	All 0 from one that promises nothing like that
  * @reserved: 0
  */
 struct rtrs_cm_rep {
@@ -99,7 +102,8 @@ struct rtrs_cm_rep {
 	__le32 flags;
 	__le32 features;
 	__le32 sess_id;
-	u8 reserved[28];
+	uuid_t srv_uuid;
+	u8 reserved[12];
 };
 
 static_assert(sizeof(struct rtrs_cm_rep) == 56);

@@ -53,8 +53,10 @@ void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 	if (sess->always_invalidate)
 		rep->flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
 	rep->features = cpu_to_le32(path->features);
-	if (path->features & RTRS_FEATURE_FENCE)
-		rep->sess_id = cpu_to_le32(sess->id);
+	if (!(path->features & RTRS_FEATURE_FENCE))
+		return;
+	rep->sess_id = cpu_to_le32(sess->id);
+	uuid_copy(&rep->srv_uuid, &sess->srv->uuid);
 }
 
 static int rtrs_srv_con_accept(struct rtrs_srv_con *con)

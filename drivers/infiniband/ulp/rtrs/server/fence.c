@@ -19,7 +19,7 @@
  *
  * - A path that has left the list has finished all of the above. A session without
  *   paths is never found again: its client gets a new session, and no INFO_RSP there
- *   before the old one is gone.
+ *   before the old one is gone. So the answer holds for paths of the old session, too.
  * - A path whose connection request comes after the FENCE can't harm: requests are
  *   taken only after INFO_RSP, for which all of the path's connections have to be
  *   there, and a client that had no INFO_RSP has sent no request that it could repeat.

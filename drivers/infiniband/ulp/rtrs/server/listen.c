@@ -298,6 +298,7 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 		return ERR_PTR(-ENOMEM);
 	srv->ops = ops;
 	srv->port = port;
+	uuid_gen(&srv->uuid);
 	ratelimit_state_init(&srv->log, DEFAULT_RATELIMIT_INTERVAL,
 			     RTRS_SRV_LOG_BURST);
 

@@ -210,7 +210,10 @@ static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
 	list_for_each_entry(other, &rtrs_srv_sessions, entry) {
 		if (other == sess)
 			continue;
-		/* Its paths must be dead before this one takes requests, see fence.c. */
+		/*
+		 * Its paths must be dead before this one takes requests: clients rely on
+		 * rtrs_cm_rep.srv_uuid, see fence.c.
+		 */
 		if (other->srv == sess->srv &&
 		    uuid_equal(&other->uuid, &sess->uuid))
 			return -EAGAIN;

@@ -22,7 +22,9 @@ static const struct accept_case {
 	{ "one large one", 1, 4194304, false, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 1, 0,
 	  0, 0xf0, 0x3f, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
 	{ "with fencing", 512, 131072, true, RTRS_FEATURE_FENCE, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
-	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12 } },
+	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12,
+	  0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad,
+	  0xae, 0xaf } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(accept_cases, accept_cases, desc);
@@ -32,10 +34,16 @@ static void accept_is_on_the_wire_as_written_down(struct kunit *test)
 	const struct accept_case *c = test->param_value;
 	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_srv *srv = kunit_kzalloc(test, sizeof(*srv), GFP_KERNEL);
 	struct rtrs_cm_rep rep;
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, srv);
+	for (i = 0; i < sizeof(srv->uuid); i++)
+		srv->uuid.b[i] = 0xa0 + i;
+	sess->srv = srv;
 	path->sess = sess;
 	path->features = c->features;
 	sess->id = 0x12345678;

@@ -82,6 +82,7 @@
  * @port: service port
  * @ip_id: listens for IP addresses
  * @ib_id: listens for GIDs, NULL if that can't be had
+ * @uuid: tells it from other servers, and from those that were here before
  * @closing: no new paths; guarded by rtrs_srv_lock
  * @nr_sess: sessions; written under rtrs_srv_lock
  * @log: limits messages that peers cause before they have a session with a name
@@ -93,6 +94,7 @@ struct rtrs_srv {
 	u16 port;
 	struct rdma_cm_id *ip_id;
 	struct rdma_cm_id *ib_id;
+	uuid_t uuid;
 	bool closing;
 	u32 nr_sess;
 	struct ratelimit_state log;
