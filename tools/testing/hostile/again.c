@@ -39,7 +39,7 @@ static int connect_again(struct srv *s, const struct cm_req *req, struct cm_rep 
 	return S_ACCEPT;
 }
 
-enum { INFO_SHORT = 100, INFO_LESS, INFO_NONE };
+enum { INFO_SHORT = 100, INFO_LESS, INFO_NONE, INFO_KEY };
 
 static u32 info_again(struct srv *s, struct info_rsp *rsp, u32 len)
 {
@@ -49,6 +49,7 @@ static u32 info_again(struct srv *s, struct info_rsp *rsp, u32 len)
 	case INFO_SHORT:	return len - 1;
 	case INFO_LESS:		rsp->desc[0].len -= CHUNK; break;
 	case INFO_NONE:		return 0;
+	case INFO_KEY:		rsp->desc[0].key ^= 0x55; break;
 	}
 	return len;
 }
@@ -71,6 +72,9 @@ static void fence_again(struct srv *s, u32 id)
 	case FENCED_NEVER:
 		return;
 	case FENCED_TWICE:
+		/* Once: the client's time limit goes on if it does so each time. */
+		if (s->fences > 1)
+			break;
 		s_imm(&s->cons[0], imm);
 		break;
 	}
@@ -138,13 +142,14 @@ const struct srv_test again_cases[] = {
 	AGAIN("info-short", "with INFO_RSP a byte short", EIO, NULL, INFO_SHORT),
 	AGAIN("info-less", "with INFO_RSP a chunk short", EIO, NULL, INFO_LESS),
 	AGAIN("info-none", "without INFO_RSP", EIO, NULL, INFO_NONE),
+	AGAIN("info-key", "with a wrong key, each time", EIO, "no path for", INFO_KEY),
 	AGAIN("fenced-wrong", "and says FENCED of another path", EIO, "path ends: ",
 	      FENCED_WRONG, .fenced = true),
 	AGAIN("fenced-late", "and says FENCED after a second", 0, NULL, FENCED_LATE,
 	      .fenced = true, .io_ms = 1000),
 	AGAIN("fenced-never", "and never says FENCED", EIO, NULL, FENCED_NEVER,
 	      .fenced = true),
-	AGAIN("fenced-twice", "and says FENCED twice", 0, "path ends: ", FENCED_TWICE,
+	AGAIN("fenced-twice", "and says FENCED twice, once", 0, "path ends: ", FENCED_TWICE,
 	      .fenced = true),
 	AGAIN("open-enoent", "without the device", EIO, NULL, OPEN_ENOENT),
 	AGAIN("open-lbs", "with other blocks", EIO, NULL, OPEN_LBS),

@@ -243,7 +243,8 @@ struct rtrs_clt_stats {
  * struct rtrs_clt_path_stats - statistics of a path
  * @cpu: counters of each CPU
  * @base: sums of @cpu when they were last reset, under clt->lock
- * @failed_over: requests that were on it when it died
+ * @failed_over: requests that were on it when it died; can be reset
+ * @reclaimed: the same, since the path was created
  * @reconnects: tries that failed, and those that connected it again; the first connect
  *	doesn't count
  * @ever_up: it has been connected before
@@ -252,6 +253,7 @@ struct rtrs_clt_path_stats {
 	struct rtrs_clt_stats __percpu *cpu;
 	struct rtrs_clt_stats base;
 	u64 failed_over;
+	u64 reclaimed;
 	u32 reconnects[2];
 	bool ever_up;
 };
@@ -397,6 +399,7 @@ struct rtrs_clt_path_sysfs {
  * @entry: in rtrs_clt.paths, under clt->lock
  * @leaving: it is being removed; under clt->lock
  * @was_live: it has taken requests since it was connected, and counts in rtrs_clt.nr_up
+ * @answered: requests that it had answered by then
  * @addr: addresses of both ends; the source is set once routing has chosen it
  * @addr_str: @addr as text, unique in the session; under clt->lock
  * @uuid: identifies it to the server, whenever it connects
@@ -420,6 +423,7 @@ struct rtrs_clt_path {
 	struct list_head entry;
 	bool leaving;
 	bool was_live;
+	u64 answered;
 	struct rtrs_addr addr;
 	char addr_str[RTRS_PATH_STR_LEN];
 	uuid_t uuid;
@@ -471,7 +475,9 @@ struct rtrs_clt_path_set {
  * @retry_ok: the upper layer's, see struct rtrs_clt_params
  * @prep_retry: the upper layer's, see struct rtrs_clt_params
  * @timeout: seconds that requests wait when there is no path; -1: no limit
- * @down_since: when rtrs_clt.nr_up became 0, in jiffies; under clt->lock
+ * @down_since: when rtrs_clt.nr_up became 0, in jiffies; under clt->lock. While requests
+ *	wait, paths that have been connected since and answered none don't count
+ * @answered: requests were answered since rtrs_clt.nr_up was 0; under clt->lock
  * @lock: guards what follows, and struct rtrs_clt_fences; any context
  * @parked: requests that wait for a path, or for the upper layer
  * @down: rtrs_clt.nr_up is 0
@@ -484,6 +490,7 @@ struct rtrs_clt_failover {
 	int (*prep_retry)(struct rtrs_clt_io *io);
 	int timeout;
 	unsigned long down_since;
+	bool answered;
 	spinlock_t lock; /* see above */
 	struct list_head parked;
 	bool down;
@@ -688,6 +695,7 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt);
 void rtrs_clt_fail_expired(struct rtrs_clt *clt);
 #endif
 void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt);
+void rtrs_clt_all_paths_lost(struct rtrs_clt *clt);
 int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 
 /* fence.c */

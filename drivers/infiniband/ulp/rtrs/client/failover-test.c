@@ -209,13 +209,59 @@ static void requests_leave_a_path_that_is_drained(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, list_first_entry_or_null(&ios, struct rtrs_clt_io,
 							   priv.entry), &t->io[1]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&con->inflight), 0);
+	KUNIT_EXPECT_EQ_MSG(test, t->path.stats.reclaimed, 1, "given back without an answer");
 	KUNIT_EXPECT_NULL(test, slot[1]->io);
+}
+
+/* What waits: nothing, a request for a path, one for a fence */
+enum { NOTHING, PARKED, FENCED };
+
+static const struct lost_case {
+	const char *desc;
+	bool answered;
+	int waits;
+	bool restarts;
+} lost_cases[] = {
+	{ "a path has answered", true, NOTHING, true },
+	{ "a path has answered, a request waits for one", true, PARKED, true },
+	{ "a path has answered, a request waits for a fence", true, FENCED, true },
+	{ "no answer, nothing waits", false, NOTHING, true },
+	{ "no answer, a request waits for a path", false, PARKED, false },
+	{ "no answer, a request waits for a fence", false, FENCED, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(lost_cases, lost_cases, desc);
+
+static void time_limit_begins_again_after_an_answer(struct kunit *test)
+{
+	const struct lost_case *c = test->param_value;
+	struct rtrs_clt_fence fence = { .id = 1 };
+	struct failover_test *t = test->priv;
+	unsigned long before = jiffies - 10 * HZ;
+
+	mutex_init(&t->clt.lock);
+	INIT_LIST_HEAD(&fence.ios);
+	t->clt.failover.timeout = 3600;
+	t->clt.failover.down_since = before;
+	t->clt.failover.answered = c->answered;
+	if (c->waits == PARKED)
+		KUNIT_ASSERT_EQ(test, rtrs_clt_park(&t->clt, &t->io[0]), 0);
+	if (c->waits == FENCED)
+		list_add(&fence.entry, &t->clt.fences.list);
+	mutex_lock(&t->clt.lock);
+	rtrs_clt_all_paths_lost(&t->clt);
+	mutex_unlock(&t->clt.lock);
+	cancel_delayed_work_sync(&t->clt.failover.resume_work);
+	cancel_delayed_work_sync(&t->clt.failover.work);
+	INIT_LIST_HEAD(&t->clt.fences.list);
+	KUNIT_EXPECT_EQ(test, t->clt.failover.down_since != before, c->restarts);
 }
 
 static struct kunit_case rtrs_clt_failover_cases[] = {
 	KUNIT_CASE(each_waiting_request_is_asked_for_once),
 	KUNIT_CASE_PARAM(path_is_fenced_by_the_server_that_knew_it, can_cases_gen_params),
 	KUNIT_CASE(another_server_is_not_asked),
+	KUNIT_CASE_PARAM(time_limit_begins_again_after_an_answer, lost_cases_gen_params),
 	KUNIT_CASE(requests_leave_a_path_that_is_drained),
 	{}
 };

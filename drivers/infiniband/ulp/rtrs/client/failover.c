@@ -4,7 +4,8 @@
  *
  * Requests that found no path, or whose path has died and is fenced (fence.c), are parked
  * until there is a path and the upper layer lets them go: rtrs_clt_resume(). When there
- * is no path at all for too long, they fail, and so do those that wait for a fence.
+ * is no path at all for too long, or none that answers, they fail, and so do those that
+ * wait for a fence.
  *
  * A request that waits is in exactly one list. Taking it out, under
  * rtrs_clt_failover.lock, obliges to send it or to end it. By then its pages and its slot
@@ -117,8 +118,8 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 	spin_unlock_irq(&clt->failover.lock);
 	mutex_unlock(&clt->lock);
 	if (expired)
-		pr_err("%s: no path for %d s: requests fail until there is one\n",
-		       clt->name, READ_ONCE(clt->failover.timeout));
+		rtrs_clt_err(clt, "%s: no path for %d s: requests fail until there is one\n",
+			     clt->name, READ_ONCE(clt->failover.timeout));
 	rtrs_clt_fail_expired(clt);
 }
 
@@ -145,6 +146,34 @@ void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
 				 rtrs_clt_failover_expires(clt) - jiffies);
 	/* Those that don't wait. */
 	rtrs_clt_resume(clt);
+}
+
+/* Does anything wait for a path, or for a dead one to be fenced? */
+static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
+{
+	bool waits;
+
+	spin_lock_irq(&clt->failover.lock);
+	waits = !list_empty(&clt->failover.parked) || !list_empty(&clt->fences.list);
+	spin_unlock_irq(&clt->failover.lock);
+	return waits;
+}
+
+/**
+ * rtrs_clt_all_paths_lost() - requests wait for a path from now on
+ * @clt: the session, which has lost its last path
+ *
+ * A server may let paths connect that are no good, one after the other. So requests that
+ * have waited before go on doing so, unless a path has answered any since.
+ *
+ * Context: process, under clt->lock.
+ */
+void rtrs_clt_all_paths_lost(struct rtrs_clt *clt)
+{
+	lockdep_assert_held(&clt->lock);
+	if (clt->failover.answered || !rtrs_clt_any_waits(clt))
+		WRITE_ONCE(clt->failover.down_since, jiffies);
+	rtrs_clt_arm_failover_timer(clt);
 }
 
 static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)

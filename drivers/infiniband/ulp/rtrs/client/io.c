@@ -79,6 +79,7 @@ struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 	if (!slot->io)
 		return NULL;
 	this_cpu_inc(path->stats.cpu->done);
+	path->stats.reclaimed++;
 	return rtrs_clt_slot_clear(path, slot);
 }
 

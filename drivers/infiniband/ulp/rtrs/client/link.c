@@ -115,6 +115,17 @@ static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 	return rtrs_clt_check_limits(path);
 }
 
+/* How many requests the server has answered over a path, ever. */
+static u64 rtrs_clt_nr_answered(const struct rtrs_clt_path *path)
+{
+	u64 done = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		done += READ_ONCE(per_cpu_ptr(path->stats.cpu, cpu)->done);
+	return done - path->stats.reclaimed;
+}
+
 /* What requests need is there; the first path begins a session with the server. */
 static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 {
@@ -135,10 +146,12 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 		goto unlock;
 	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
+	path->answered = rtrs_clt_nr_answered(path);
 	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
 	/* Waiters are woken by the path's result. */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
+		clt->failover.answered = false;
 		rtrs_clt_arm_failover_timer(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_UP);
 	}
@@ -216,10 +229,10 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 		return;
 	path->was_live = false;
 	mutex_lock(&clt->lock);
+	clt->failover.answered |= rtrs_clt_nr_answered(path) != path->answered;
 	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
 	if (!clt->nr_up) {
-		clt->failover.down_since = jiffies;
-		rtrs_clt_arm_failover_timer(clt);
+		rtrs_clt_all_paths_lost(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}
 	mutex_unlock(&clt->lock);
