@@ -7,9 +7,9 @@
  * is no path at all for too long, or none that answers, they fail, and so do those that
  * wait for a fence.
  *
- * A request that waits is in exactly one list. Taking it out, under
- * rtrs_clt_failover.lock, obliges to send it or to end it. By then its pages and its slot
- * are its owner's alone.
+ * A request that waits is in exactly one list. Code that takes it out, under
+ * rtrs_clt_failover.lock, has to send it, end it or put it back. No device accesses its
+ * pages while it waits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,12 +20,12 @@
 #include "clt.h"
 #include "trace.h"
 
-/* A send queue was full; some of it will have been sent by then. */
+/* Parked requests are tried again after this time if a send queue was full. */
 #define RTRS_CLT_BUSY_MS	2
-/* As many paths may die under a request, whatever failover_timeout says. */
+/* A request is not failed for the deaths of fewer paths; see rtrs_clt_retries_exhausted(). */
 #define RTRS_CLT_MAX_PATH_FAILURES	8
 
-/* Why a request can't wait any longer, if there is no path; 0 if it can. */
+/* The errno with which a request ends as there is no path; 0 if it may wait. */
 static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
 	int err;
@@ -35,12 +35,12 @@ static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 		return -ENOTCONN;
 	if (io->failfast)
 		return -ECONNABORTED;
-	/* Perhaps the upper layer has lost interest. */
+	/* The upper layer may want it to end, for example as its device is being removed. */
 	err = clt->failover.retry_ok(io);
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* Moves those that can't wait any longer from one list to another. */
+/* Moves requests that may not wait from @ios to @failed, with their errno in priv.err. */
 static void rtrs_clt_take_failed(struct rtrs_clt *clt, struct list_head *ios,
 				 struct list_head *failed)
 {
@@ -60,10 +60,10 @@ static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int er
 }
 
 /**
- * rtrs_clt_fail_expired() - end requests that have waited for long enough
- * @clt: the session; nothing is done if it has a path
+ * rtrs_clt_fail_expired() - end requests that may not wait any longer
+ * @clt: session; nothing is done if it has a path
  *
- * Each request is looked at once, and ended without the lock.
+ * Each request is checked once, and ended without the lock.
  *
  * Context: process.
  */
@@ -87,7 +87,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 		rtrs_clt_end_io(clt, io, io->priv.err);
 }
 
-/* When requests that wait since the loss of all paths fail; some timeout is set. */
+/* When waiting requests fail, in jiffies. Only for a timeout that isn't -1. */
 static unsigned long rtrs_clt_failover_expires(struct rtrs_clt *clt)
 {
 	int timeout = READ_ONCE(clt->failover.timeout);
@@ -102,7 +102,7 @@ static bool rtrs_clt_failover_expired(struct rtrs_clt *clt)
 	       time_after_eq(jiffies, rtrs_clt_failover_expires(clt));
 }
 
-/* The requests have waited for as long as they may. */
+/* failover.timeout has passed since the loss of all paths. */
 static void rtrs_clt_failover_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
@@ -124,8 +124,8 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 }
 
 /**
- * rtrs_clt_arm_failover_timer() - how long may requests wait from now on?
- * @clt: the session; it has lost its last path, has one again, or the limit was changed
+ * rtrs_clt_arm_failover_timer() - start, change or stop the time limit of waiting requests
+ * @clt: session that has lost its last path, has one again, or whose timeout was changed
  *
  * Context: process, under clt->lock.
  */
@@ -144,7 +144,7 @@ void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
 	else
 		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.work, expired ? 0 :
 				 rtrs_clt_failover_expires(clt) - jiffies);
-	/* Those that don't wait. */
+	/* Ends requests that may not wait. */
 	rtrs_clt_resume(clt);
 }
 
@@ -190,15 +190,15 @@ static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 }
 
 /**
- * rtrs_clt_park() - put a request aside
- * @clt: the session
- * @io: the request
+ * rtrs_clt_park() - let a request wait for rtrs_clt_resume()
+ * @clt: an open session
+ * @io: the request, filled in except its message and io->priv
  *
- * It waits for rtrs_clt_resume(); see rtrs_clt_params.retry_ok.
+ * When it is resumed, rtrs_clt_params.retry_ok decides what happens to it.
  *
  * Context: any.
  * Return: 0, and io->done() is called once, perhaps before this returns; -ECONNABORTED
- * if it is not to wait, -ENOTCONN if there has been no path for too long.
+ * if io->failfast is set, -ENOTCONN if there has been no path for too long.
  */
 int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
@@ -214,12 +214,12 @@ int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 EXPORT_SYMBOL_GPL(rtrs_clt_park);
 
 /**
- * rtrs_clt_wait_for_path() - put a request aside that found no path
- * @clt: the session
- * @io: the request
+ * rtrs_clt_wait_for_path() - let a request wait for a path
+ * @clt: session without paths that take requests
+ * @io: the request, filled in except io->priv
  *
  * Context: any, RCU read side.
- * Return: as rtrs_clt_park(); -EAGAIN if there is a path by now.
+ * Return: as rtrs_clt_park(); -EAGAIN if there is a path now.
  */
 int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
@@ -227,7 +227,7 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	int ret = -EAGAIN;
 
 	spin_lock_irqsave(&clt->failover.lock, flags);
-	/* A path that comes later has parked requests resumed after this. */
+	/* If a path is added after this, rtrs_clt_link_add() resumes parked requests. */
 	if (!rcu_access_pointer(clt->path_set))
 		ret = rtrs_clt_park_locked(clt, io);
 	spin_unlock_irqrestore(&clt->failover.lock, flags);
@@ -235,8 +235,8 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 }
 
 /*
- * Perhaps it is the request itself that its paths die of, and there is always another
- * one for it: that has to end some time.
+ * The request itself may be the cause of its paths' deaths. As there may always be another
+ * path, such retries have to end.
  */
 static bool rtrs_clt_retries_exhausted(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
@@ -268,7 +268,7 @@ static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	return ret ?: rtrs_clt_send(clt, set, io, true);
 }
 
-/* Sends what is parked, as far as it may be; true if a queue was full. */
+/* Sends parked requests that may be sent; returns true if a send queue was full. */
 static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_io *io, *next;
@@ -305,15 +305,15 @@ static void rtrs_clt_resume_work(struct work_struct *work)
 	if (rtrs_clt_send_parked(clt))
 		queue_delayed_work(rtrs_clt_sess_wq, &clt->failover.resume_work,
 				   msecs_to_jiffies(RTRS_CLT_BUSY_MS));
-	/* Also what could not be found while it was in the hands of the above. */
+	/* Includes requests that were in a local list of rtrs_clt_send_parked(). */
 	rtrs_clt_fail_expired(clt);
 }
 
 /**
- * rtrs_clt_resume() - let requests that wait go on, or end, if they can
- * @clt: the session
+ * rtrs_clt_resume() - send or end parked requests, if that is possible now
+ * @clt: an open session
  *
- * Asks rtrs_clt_params.retry_ok for each, some time after this.
+ * A work item calls rtrs_clt_params.retry_ok for each of them.
  *
  * Context: any.
  */
@@ -324,7 +324,7 @@ void rtrs_clt_resume(struct rtrs_clt *clt)
 EXPORT_SYMBOL_GPL(rtrs_clt_resume);
 
 /**
- * rtrs_clt_failover_init() - prepare a session for the loss of paths
+ * rtrs_clt_failover_init() - initialize the members of failover.c
  * @clt: a new session
  */
 void rtrs_clt_failover_init(struct rtrs_clt *clt)
@@ -337,7 +337,7 @@ void rtrs_clt_failover_init(struct rtrs_clt *clt)
 
 /**
  * rtrs_clt_failover_exit() - end all requests that wait
- * @clt: a session without paths and fences; nothing is submitted to it any more
+ * @clt: session without paths and fences, and to which nothing is submitted any more
  *
  * Context: process, may sleep.
  */
@@ -345,7 +345,7 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_io *io, *next;
 
-	/* Each may queue those behind it. */
+	/* The first may queue the second. */
 	cancel_delayed_work_sync(&clt->failover.work);
 	cancel_delayed_work_sync(&clt->failover.resume_work);
 	list_for_each_entry_safe(io, next, &clt->failover.parked, priv.entry)

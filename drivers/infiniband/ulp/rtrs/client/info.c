@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * INFO_REQ and its answer, the first exchange on a path's service connection:
- * our session's name for the addresses and keys of the server's chunks.
+ * INFO_REQ and INFO_RSP, the first messages on a path's service connection: the client
+ * sends the session's name, the server the addresses and keys of its chunks.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,8 +28,8 @@ static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_clt_info_alloc() - post the receive for the server's answer
- * @path: a path that is being connected; the server's depth is known, and
- *	nothing is posted yet on its service connection
+ * @path: path that is being connected; the server's depth is known, and no receive
+ *	has been posted on its service connection
  *
  * Return: 0 or a negative errno; rtrs_clt_info_free() undoes it either way.
  */
@@ -63,7 +63,7 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_info_free() - undo rtrs_clt_info_alloc(), if it was done
- * @path: a path; the receive is done or its queue pair drained
+ * @path: path whose receive of INFO_RSP is complete, or whose queue pair is drained
  */
 void rtrs_clt_info_free(struct rtrs_clt_path *path)
 {
@@ -77,10 +77,10 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_info_read() - deal the memory of the server's descriptors out
- * @path: the path, with its slots and the server's answer
+ * rtrs_clt_info_read() - assign the server's chunks to the slots
+ * @path: path that has its slots and INFO_RSP
  *
- * Return: 0, or -EPROTO if that isn't memory for the depth that it offered.
+ * Return: 0, or -EPROTO if INFO_RSP doesn't describe as many chunks as the server offered.
  */
 int rtrs_clt_info_read(struct rtrs_clt_path *path)
 {
@@ -123,8 +123,8 @@ static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_clt_fill_info_req() - write an INFO_REQ
- * @req: what is written, zeroed
- * @name: the session's name, a valid one
+ * @req: message to fill in, zeroed by the caller
+ * @name: name of the session, see rtrs_name_valid()
  */
 void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
 {
@@ -133,10 +133,10 @@ void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
 }
 
 /**
- * rtrs_clt_info_exchange() - tell our name, learn the server's keys
- * @path: a path that is being connected, its connections established
+ * rtrs_clt_info_exchange() - send the session's name, receive the server's keys
+ * @path: path that is being connected, with all connections and slots
  *
- * Context: process, the thread that connects it.
+ * Context: the path's work item.
  * Return: 0 or a negative errno.
  */
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
@@ -165,7 +165,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 	if (ret)
 		goto free_req;
 
-	/* Our message is sent, and the answer is there. */
+	/* INFO_REQ has been sent, and INFO_RSP has come. */
 	atomic_set(&path->sm.nr_pending, 2);
 	path->info.send_cqe.done = rtrs_clt_info_send_done;
 	WRITE_ONCE(path->info.asked, true);

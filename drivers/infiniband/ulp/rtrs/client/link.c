@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Paths join their session and leave it, and the upper layer hears when the first one
+ * Paths join their session and leave it; events tell the upper layer when the first one
  * has come and the last one has gone.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "clt.h"
 
-/* The upper layer hears of each change before the next one can have an effect. */
+/* Sets the event to report. The next one has no effect before it has been reported. */
 static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
 {
 	lockdep_assert_held(&clt->lock);
@@ -15,7 +15,7 @@ static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
 	queue_work(rtrs_clt_sess_wq, &clt->link.work);
 }
 
-/* The upper layer has yet to hear of a change. */
+/* An event has not been reported yet. */
 static bool rtrs_clt_link_pending(const struct rtrs_clt *clt)
 {
 	const struct rtrs_clt_link *link = &clt->link;
@@ -24,8 +24,8 @@ static bool rtrs_clt_link_pending(const struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_link_work() - tell the upper layer what became of the session
- * @work: in the session
+ * rtrs_clt_link_work() - report events to the upper layer
+ * @work: &rtrs_clt_link.work of a session
  */
 void rtrs_clt_link_work(struct work_struct *work)
 {
@@ -46,14 +46,15 @@ void rtrs_clt_link_work(struct work_struct *work)
 }
 
 /**
- * rtrs_clt_same_session() - does a path lead to the session that the others are in?
- * @path: the path, connected
+ * rtrs_clt_same_session() - is a path in the same session as the others?
+ * @path: path that has its INFO_RSP
  *
  * A server with fencing gives each session an ID. Without IDs, a server may have created
  * a new session for this path. If others are up, fail with -ESTALE; the retry joins
  * theirs.
  *
  * Context: under clt->lock; the session has paths.
+ * Return: false if it is in another session, or may be.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 {
@@ -63,9 +64,9 @@ VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_check_limits() - can a path do what its session needs?
- * @path: the path; a session's first one sets the limits, the others have to
- *	reach them
+ * rtrs_clt_check_limits() - compare a path's limits with those of its session
+ * @path: path that has negotiated; the first one of a session sets the limits, the others
+ *	have to reach them
  *
  * Context: under clt->lock.
  * Return: 0 or -EINVAL.
@@ -94,10 +95,7 @@ VISIBLE_IF_KUNIT int rtrs_clt_check_limits(struct rtrs_clt_path *path)
 	return -EINVAL;
 }
 
-/*
- * Whether nothing stands against requests on a new path: -EAGAIN if something does
- * that is to be waited for.
- */
+/* Return: 0 if a new path may take requests, -EAGAIN if it has to wait, or an errno. */
 static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
@@ -126,7 +124,7 @@ static u64 rtrs_clt_nr_answered(const struct rtrs_clt_path *path)
 	return done - path->stats.reclaimed;
 }
 
-/* What requests need is there; the first path begins a session with the server. */
+/* Adds a path to those that take requests, if it may; returns as rtrs_clt_may_link(). */
 static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
@@ -161,16 +159,17 @@ unlock:
 }
 
 /**
- * rtrs_clt_link_add() - a path is connected: let requests take it
- * @path: the path
+ * rtrs_clt_link_add() - let requests take a path
+ * @path: path that has its INFO_RSP, slots and fence
  *
- * The first one of a session that has lost all paths does not take any before the
- * upper layer has heard of that, and before what the lost ones have left behind on the
- * server is over: some of it may have failed here, and been made up for.
+ * The first path of a session that has lost all paths takes no requests before the
+ * upper layer knows of the loss, and before the lost paths are fenced: some of their
+ * requests may have failed here, and have been repeated by their submitter.
  *
  * Context: the path's work item.
  * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
- * leads to another session than they do, or may, -ETIMEDOUT, or why it ended meanwhile.
+ * is or may be in another session than they are, -ETIMEDOUT, or the path's error if it
+ * has ended meanwhile.
  */
 int rtrs_clt_link_add(struct rtrs_clt_path *path)
 {
@@ -185,7 +184,7 @@ int rtrs_clt_link_add(struct rtrs_clt_path *path)
 	}
 	if (ret)
 		return ret;
-	/* What has waited for a path. */
+	/* Fences and requests that have waited for a path. */
 	rtrs_clt_kick_fencing(clt);
 	rtrs_clt_resume(clt);
 	return 0;
@@ -193,7 +192,7 @@ int rtrs_clt_link_add(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_link_del() - let no more requests take a path
- * @path: the path, whether it took any or not
+ * @path: path that is ending; nothing is done if it doesn't take requests
  *
  * On return no rtrs_clt_submit() is on its way to it.
  *
@@ -214,10 +213,10 @@ void rtrs_clt_link_del(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_link_gone() - a path has let go of its requests
- * @path: the path, whether it took any or not
+ * rtrs_clt_link_gone() - account for a path that has given back its requests
+ * @path: path that is ending; nothing is done if it took no requests
  *
- * If it was the last one, this is the moment from which they wait for a path.
+ * If it was the last one, failover.timeout counts from now on.
  *
  * Context: process, may sleep.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The module, and the door of the house: sessions are opened and closed.
+ * The module; opening and closing of sessions.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,14 +14,14 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 
 /**
  * rtrs_clt_open() - open a session with a server
- * @params: what it is to be; not needed any more on return
+ * @params: name, paths and functions of the session; not needed after return
  *
- * Context: process, may sleep; a fatal or any other signal ends it early.
- * Return: the session, when one of its paths is connected and all have been tried, or
- * for long enough; the others are tried again and again. Or an ERR_PTR(): -EINVAL,
- * -ENOMEM, -EEXIST if a session of that name is open or two paths are the same, -EINTR,
- * or why the first path could not be connected, such as -EHOSTUNREACH, -ECONNREFUSED,
- * -ETIMEDOUT, -EPROTO.
+ * Context: process, may sleep; a signal ends it early.
+ * Return: the session, when one of its paths is connected, and all have been tried or five
+ * seconds have passed; the others are tried again. Or an ERR_PTR(): -EINVAL; -ENOMEM;
+ * -EEXIST if a session of that name is open or two paths are the same; -EINTR on a signal;
+ * or the error of the first path, such as -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT and
+ * -EPROTO.
  */
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 {
@@ -51,7 +51,7 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 	clt->link.reported = RTRS_LINK_UP;
 	clt->link.opened = true;
 	mutex_unlock(&clt->lock);
-	/* The session may be down by now. */
+	/* The session may have lost its paths meanwhile. */
 	queue_work(rtrs_clt_sess_wq, &clt->link.work);
 	return clt;
 
@@ -65,7 +65,7 @@ EXPORT_SYMBOL_GPL(rtrs_clt_open);
 
 /**
  * rtrs_clt_close() - close a session
- * @clt: the session; the caller submits nothing to it any more, and does not resume it
+ * @clt: an open session; the caller neither submits to it nor resumes it any more
  *
  * Requests in flight, or that wait, are completed with -ECONNABORTED. No link_event()
  * is called after this has begun to end paths, and none runs when it returns.
@@ -76,7 +76,7 @@ void rtrs_clt_close(struct rtrs_clt *clt)
 {
 	rtrs_clt_end_paths(clt);
 	rtrs_clt_sysfs_del(clt);
-	/* Only now may the name be used again. */
+	/* From now on the name may be used again. */
 	rtrs_clt_release_name(clt);
 	put_device(&clt->dev);
 }
@@ -91,8 +91,8 @@ static void rtrs_clt_destroy_wqs(void)
 }
 
 /*
- * None of them waits behind another, unless there are more than a queue may run at a time,
- * or no memory for threads: then one thread does them all.
+ * Work items of different paths and sessions run at the same time, up to the limit of an
+ * unbound workqueue. Without memory for threads, the rescuer runs them one by one.
  */
 static int rtrs_clt_alloc_wqs(void)
 {

@@ -10,7 +10,7 @@
 
 #include "clt.h"
 
-/* 0 if it has not been measured yet. */
+/* Round trip of a heartbeat in ns; 0 if none has been measured yet. */
 static unsigned int rtrs_clt_latency(const struct rtrs_clt_path *path)
 {
 	return min_t(u64, READ_ONCE(path->path.hb_latency), UINT_MAX / 2);
@@ -23,8 +23,8 @@ static unsigned int rtrs_clt_inflight(const struct rtrs_clt_path *path,
 }
 
 /*
- * Less than half of the other's latency: what differs by less may be chance, and all
- * queues together must not crowd one of several paths that are as good.
+ * Less than half of the other's latency. Smaller differences may be chance, and the queues
+ * together must not crowd one of several paths that are equally fast.
  */
 static bool rtrs_clt_much_faster(const struct rtrs_clt_path *path,
 				 const struct rtrs_clt_path *than)
@@ -45,23 +45,23 @@ static bool rtrs_clt_better(const struct rtrs_clt_path *path,
 		b = rtrs_clt_inflight(than, queue);
 		return a < b || (a == b && rtrs_clt_much_faster(path, than));
 	}
-	/* What has not been measured yet may be anything. */
+	/* Without a measurement, it comes last. */
 	a = rtrs_clt_latency(path) ?: UINT_MAX;
 	b = rtrs_clt_latency(than) ?: UINT_MAX;
 	return a < b;
 }
 
 /**
- * rtrs_clt_pick_path() - the path that a request takes
- * @clt: the session
- * @set: paths that take requests
- * @queue: the request's queue
+ * rtrs_clt_pick_path() - choose the path that a request takes
+ * @clt: session, whose policy counts
+ * @set: paths to choose from, at least one
+ * @queue: rtrs_clt_io.queue of the request
  *
  * Selection writes no shared cache line: the cursor is per CPU, in-flight counts are per
  * queue, latencies change with a heartbeat. Equally good paths take turns.
  *
- * Context: RCU read side, which also keeps the path in order for requests.
- * Return: the path.
+ * Context: RCU read side, which keeps the path able to take requests.
+ * Return: a path of @set.
  */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 					 const struct rtrs_clt_path_set *set,
@@ -88,9 +88,9 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 
 /**
  * rtrs_clt_path_set_replace() - replace the array of paths that take requests
- * @clt: the session
+ * @clt: session that the array belongs to
  * @add: path to add, or NULL
- * @del: path to leave out, which is in the array, or NULL
+ * @del: path in the array to leave out, or NULL
  *
  * Context: process, under clt->lock.
  * Return: 0, or -ENOMEM, never without @add.
@@ -98,7 +98,7 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 			      struct rtrs_clt_path *del)
 {
-	/* Those who wait for a path's end may be short of memory for it. */
+	/* Freeing memory may wait for the end of this path. */
 	gfp_t gfp = del ? GFP_NOIO | __GFP_NOFAIL : GFP_KERNEL;
 	struct rtrs_clt_path_set *old, *new = NULL;
 	unsigned int i, nr, room;
@@ -123,10 +123,11 @@ int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
 }
 
 /**
- * rtrs_clt_is_live() - may a path take requests?
- * @path: the path
+ * rtrs_clt_is_live() - does a path take requests?
+ * @path: any path of its session
  *
  * Context: process, under clt->lock.
+ * Return: true if it is in the array of paths that take requests.
  */
 bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 {
@@ -143,12 +144,12 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_send() - send a request over one of the paths
- * @clt: the session
- * @set: paths that take requests
+ * @clt: session that the request was submitted to
+ * @set: paths that take requests, at least one
  * @io: the request
- * @last: nothing follows soon
+ * @last: ring the doorbell; otherwise the request may wait for rtrs_clt_flush()
  *
- * One path whose queue is full does not stop the others.
+ * If the queue of one path is full, the others are tried.
  *
  * Context: any, RCU read side.
  * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
@@ -169,9 +170,9 @@ int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 }
 
 /**
- * rtrs_clt_flush() - post what a queue's chains hold, on all paths
+ * rtrs_clt_flush() - ring the doorbells of a queue, on all paths
  * @set: paths that take requests
- * @queue: the queue
+ * @queue: rtrs_clt_io.queue of requests that were sent without @last
  *
  * Context: any, RCU read side.
  */

@@ -2,9 +2,8 @@
 /*
  * Life of a path.
  *
- * One work item of the path connects it, takes it down, and connects it again, so
- * none of these ever runs beside another. To connect or
- * disconnect a path is to move its state, see state.c, and to wait.
+ * One work item of the path connects it, takes it down, and connects it again, so these
+ * never run at the same time. Other code changes the path's state (state.c) and waits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,10 +14,10 @@
 #include "clt.h"
 
 /**
- * rtrs_clt_backoff() - how long to wait before the next try
- * @first: milliseconds before the first try that follows a connected path
- * @max: the longest delay
- * @failures: tries that have failed since
+ * rtrs_clt_backoff() - compute the delay before the next try to connect
+ * @first: delay in milliseconds before the first try after the path was connected
+ * @max: upper limit of the delay, in milliseconds
+ * @failures: number of tries that have failed since
  *
  * Clients that have lost the same server don't come back in the same instant.
  *
@@ -34,11 +33,11 @@ unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 }
 
 /**
- * rtrs_clt_path_claim_locked() - be the session's only path between these addresses
- * @path: the path
+ * rtrs_clt_path_claim_locked() - claim a path's addresses in its session
+ * @path: path whose addresses are known, the source possibly not yet
  *
  * Context: process, under clt->lock.
- * Return: 0, or -EEXIST.
+ * Return: 0, or -EEXIST if another path of the session has them.
  */
 int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 {
@@ -65,7 +64,7 @@ static int rtrs_clt_path_claim(struct rtrs_clt_path *path)
 	return ret;
 }
 
-/* Set up what a connect needs; the path holds nothing from before. */
+/* Prepares a try to connect: a new ID, and the fence for when the path dies. */
 static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
@@ -89,7 +88,6 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* Showing paths is up to sysfs. */
 static int rtrs_clt_path_show(struct rtrs_clt_path *path)
 {
 	return path->clt->view->show(path);
@@ -99,9 +97,9 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 {
 	/*
 	 * A server takes a second path between the same addresses for the first one's
-	 * successor, so that is ruled out before it hears of this one. INFO_RSP is the
-	 * first message on the service connection, so its receive is the first; how
-	 * large it is depends on what the server offers.
+	 * successor, so the addresses are claimed before the server is asked. INFO_RSP is
+	 * the first message on the service connection, so its receive is posted first; its
+	 * size depends on the queue depth that the server offers.
 	 */
 	static int (*const steps[])(struct rtrs_clt_path *path) = {
 		rtrs_clt_path_begin,
@@ -127,7 +125,7 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* A try has come to its end. */
+/* Accounts for a try that has ended, and wakes its waiters. */
 static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 {
 	spin_lock_irq(&path->sm.lock);
@@ -150,10 +148,9 @@ static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 
 /*
  * Takes a path down. Order matters: no new requests; nothing from the wire; no handler.
- * Only then may requests that were in flight go elsewhere or back to their owner, for
- * their pages may be somebody else's right after that; see rtrs_clt_slots_reclaim(). What
- * takes long follows after that. The ids go last, since a device that is being removed
- * waits for them alone.
+ * Only then may requests that were in flight go elsewhere or back to their owner, as
+ * their pages may be reused right after that; see rtrs_clt_slots_reclaim(). Steps that
+ * take long follow. The ids go last: the removal of a device waits for them only.
  */
 static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 {
@@ -171,7 +168,7 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 	rtrs_clt_path_move(path, RTRS_CLT_EV_ENDED, 0);
 }
 
-/* The path is down; when does it come up again, if ever? */
+/* The path is down: schedules the next try to connect it, unless there is to be none. */
 static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
@@ -203,7 +200,7 @@ static void rtrs_clt_path_work(struct work_struct *work)
 {
 	struct rtrs_clt_path *path = container_of(to_delayed_work(work),
 						  struct rtrs_clt_path, sm.work);
-	/* Reclaim may wait for a request that waits for this path. */
+	/* Memory reclaim may wait for a request that waits for this path. */
 	unsigned int noio = memalloc_noio_save();
 	int ret = 0;
 
@@ -218,7 +215,7 @@ static void rtrs_clt_path_work(struct work_struct *work)
 	case RTRS_CLT_RESETTING:
 	case RTRS_CLT_CLOSING:
 		rtrs_clt_path_end(path);
-		/* Shown even though it has never been up, so that it can be removed. */
+		/* Also if it has never been connected, so that it can be removed. */
 		rtrs_clt_path_show(path);
 		if (ret)
 			rtrs_clt_path_result(path, ret);
@@ -231,11 +228,11 @@ static void rtrs_clt_path_work(struct work_struct *work)
 }
 
 /**
- * rtrs_clt_path_connect_start() - have a path connected, now
- * @path: the path
+ * rtrs_clt_path_connect_start() - start to connect a path, without delay
+ * @path: path in any state; nothing is done if it is being destroyed
  *
- * Context: any.
- * Return: for rtrs_clt_path_connect_status(), to learn what comes of it.
+ * Context: process.
+ * Return: number of tries so far, for rtrs_clt_path_connect_status().
  */
 u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 {
@@ -255,12 +252,12 @@ u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_connect_status() - what has come of wanting a path?
- * @path: the path
- * @tries: from rtrs_clt_path_connect_start()
+ * rtrs_clt_path_connect_status() - get the result of rtrs_clt_path_connect_start()
+ * @path: path that was started
+ * @tries: value that rtrs_clt_path_connect_start() returned
  *
- * Return: -EINPROGRESS while it is tried, 0 if it is connected, why it couldn't be, or
- * -ECONNABORTED if somebody wanted it otherwise since.
+ * Return: -EINPROGRESS while it is being connected, 0 if it is connected, the error of the
+ * try, or -ECONNABORTED if it was disconnected since.
  */
 int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 {
@@ -278,12 +275,12 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 }
 
 /**
- * rtrs_clt_path_connect_wait() - wait for what comes of wanting a path
- * @path: the path
- * @tries: from rtrs_clt_path_connect_start()
+ * rtrs_clt_path_connect_wait() - wait for the result of rtrs_clt_path_connect_start()
+ * @path: path that was started
+ * @tries: value that rtrs_clt_path_connect_start() returned
  *
  * Context: process, may sleep.
- * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS.
+ * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS, on a signal.
  */
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 {
@@ -298,11 +295,11 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 }
 
 /**
- * rtrs_clt_path_reconnect() - connect a path, once more if it is connected
- * @path: the path
+ * rtrs_clt_path_reconnect() - connect a path; a connected one is taken down first
+ * @path: path in any state
  *
- * Context: process, may sleep; any number of them at a time.
- * Return: 0 when it is connected, why it can't be, or -EINTR.
+ * Context: process, may sleep; any number of callers at a time.
+ * Return: 0 when it is connected, the error of the try, or -EINTR on a signal.
  */
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
@@ -322,11 +319,11 @@ static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_disconnect() - disconnect a path, until somebody wants it again
- * @path: the path
+ * rtrs_clt_path_disconnect() - disconnect a path, until rtrs_clt_path_connect_start()
+ * @path: path in any state
  *
- * Context: process, may sleep; any number of them at a time.
- * Return: 0 when it is disconnected, or -EINTR.
+ * Context: process, may sleep; any number of callers at a time.
+ * Return: 0 when it is disconnected, or -EINTR on a signal.
  */
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
@@ -336,11 +333,11 @@ int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_create() - make a path of a session
- * @clt: the session
- * @addr: where it goes
+ * rtrs_clt_path_create() - allocate a path
+ * @clt: session that it is for; it isn't added to the session's list
+ * @addr: server's address, and perhaps a source; copied
  *
- * Return: the path, idle, or an ERR_PTR().
+ * Return: the path in state RTRS_CLT_IDLE, or an ERR_PTR().
  */
 struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 					   const struct rtrs_addr *addr)
@@ -375,7 +372,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 
 /**
  * rtrs_clt_path_free() - free a path
- * @path: a path that nobody has a reference of any more
+ * @path: path whose last reference has been dropped
  */
 void rtrs_clt_path_free(struct rtrs_clt_path *path)
 {
@@ -384,9 +381,9 @@ void rtrs_clt_path_free(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_destroy() - end a path if need be, and drop it
- * @path: the path; its caller takes it out of its session's list after this, so that no
- *	other path has its name before
+ * rtrs_clt_path_destroy() - end a path if need be, and drop a reference
+ * @path: the path; the caller takes it out of its session's list after this, so that no
+ *	other path can get its name before
  *
  * Context: process, may sleep.
  */

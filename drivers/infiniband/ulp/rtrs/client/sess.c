@@ -19,11 +19,11 @@ static DEFINE_MUTEX(rtrs_clt_lock);
 static LIST_HEAD(rtrs_clt_list);
 
 /**
- * rtrs_clt_claim_name() - be the only session of this name
+ * rtrs_clt_claim_name() - claim a session's name on this client
  * @clt: a new session
  *
  * Context: process, may sleep.
- * Return: 0 or -EEXIST.
+ * Return: 0, or -EEXIST if another session has it.
  */
 int rtrs_clt_claim_name(struct rtrs_clt *clt)
 {
@@ -41,8 +41,8 @@ int rtrs_clt_claim_name(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_release_name() - another session may have this name
- * @clt: a session after rtrs_clt_claim_name()
+ * rtrs_clt_release_name() - undo rtrs_clt_claim_name()
+ * @clt: session that has claimed its name
  *
  * Context: process, may sleep.
  */
@@ -53,7 +53,7 @@ void rtrs_clt_release_name(struct rtrs_clt *clt)
 	mutex_unlock(&rtrs_clt_lock);
 }
 
-/* The path is the session's from now on. */
+/* Adds a path to its session. */
 static int rtrs_clt_take_path(struct rtrs_clt *clt, struct rtrs_clt_path *path)
 {
 	int ret = 0;
@@ -75,9 +75,8 @@ static int rtrs_clt_take_path(struct rtrs_clt *clt, struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_remove_path() - take a path out of its session and destroy it
- * @path: the path, kept alive by the caller
- *
- * Nothing is done if somebody else does that.
+ * @path: path that the caller has a reference of. Nothing is done if it is being removed
+ *	already
  *
  * Context: process, may sleep.
  */
@@ -103,7 +102,7 @@ void rtrs_clt_remove_path(struct rtrs_clt_path *path)
 	put_device(&clt->dev);
 }
 
-/* Makes a path and has it connected; the caller gets a reference. */
+/* Creates a path and starts to connect it; the caller gets a reference. */
 static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 						 const struct rtrs_addr *addr,
 						 u32 *tries)
@@ -127,12 +126,12 @@ static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 
 /**
  * rtrs_clt_add_path() - add a path to a session, and connect it
- * @clt: the session
- * @addr: where it goes
+ * @clt: an open session
+ * @addr: server's address, and perhaps a source; copied
  *
- * Context: process, may sleep; any number of them at a time.
- * Return: 0 when it is connected; -EEXIST if there is one between these addresses,
- * -EMFILE if there are too many, -EINTR, or why it can't be connected.
+ * Context: process, may sleep; any number of callers at a time.
+ * Return: 0 when it is connected; -EEXIST if there is a path between these addresses,
+ * -EMFILE if there are RTRS_MAX_PATHS, -EINTR on a signal, or the error of the try.
  */
 int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 {
@@ -150,7 +149,10 @@ int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 	return ret;
 }
 
-/* What has come of all paths; -EINPROGRESS if that is to be waited for. */
+/*
+ * The result of the first tries of all paths: 0 if one is connected, or an errno;
+ * -EINPROGRESS while there is something to wait for. If @patient, that is any try.
+ */
 static int rtrs_clt_paths_tried(struct rtrs_clt *clt, bool patient)
 {
 	struct rtrs_clt_path *path;
@@ -182,7 +184,7 @@ static int rtrs_clt_wait_tried(struct rtrs_clt *clt)
 	int seen;
 
 	for (;;) {
-		/* What comes after this wakes us. */
+		/* A result after this ends the wait. */
 		seen = atomic_read(&clt->results);
 		ret = rtrs_clt_paths_tried(clt, left);
 		if (ret != -EINPROGRESS)
@@ -198,13 +200,13 @@ static int rtrs_clt_wait_tried(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_connect_paths() - make a session's first paths, and have them connected
- * @clt: the session
- * @params: which paths
+ * rtrs_clt_connect_paths() - create a session's first paths, and connect them
+ * @clt: session without paths
+ * @params: parameters of rtrs_clt_open(), with the paths
  *
  * Context: process, may sleep; a signal ends it early.
- * Return: 0 when one of them is connected and all have been tried, or for long enough;
- * or a negative errno, see rtrs_clt_open().
+ * Return: 0 when one of them is connected, and all have been tried or RTRS_CLT_OPEN_MS have
+ * passed; or a negative errno, see rtrs_clt_open().
  */
 int rtrs_clt_connect_paths(struct rtrs_clt *clt,
 			   const struct rtrs_clt_params *params)
@@ -236,7 +238,7 @@ static void rtrs_clt_defaults(struct rtrs_clt *clt)
 
 /**
  * rtrs_clt_free() - free a session
- * @clt: a session that nobody has a reference of any more
+ * @clt: session whose last reference has been dropped
  */
 void rtrs_clt_free(struct rtrs_clt *clt)
 {
@@ -247,7 +249,7 @@ void rtrs_clt_free(struct rtrs_clt *clt)
 
 /**
  * rtrs_clt_alloc() - allocate a session
- * @params: what it is to be
+ * @params: parameters of rtrs_clt_open(), checked by the caller
  *
  * Return: the session, without paths, or an ERR_PTR().
  */
@@ -289,7 +291,7 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	return clt;
 }
 
-/* A path that nobody is removing yet. */
+/* Finds a path that isn't being removed; the caller gets a reference. */
 static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_path *path, *found = NULL;
@@ -305,8 +307,8 @@ static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_end_paths() - end all paths of a session, and get no more
- * @clt: the session
+ * rtrs_clt_end_paths() - end all paths of a session, fences and waiting requests included
+ * @clt: session that is being closed; it takes no more paths
  *
  * No link_event() is called after this has begun to end paths.
  *
@@ -320,9 +322,9 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	clt->link.opened = false;
 	clt->closing = true;
 	mutex_unlock(&clt->lock);
-	/* Such an event may be waited for by a path that comes up. */
+	/* A path that is being connected may wait for an event to be reported. */
 	flush_work(&clt->link.work);
-	/* They end side by side. */
+	/* All at once, so that they end at the same time. */
 	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
 		rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
@@ -343,7 +345,7 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	rtrs_clt_failover_exit(clt);
 }
 
-/* No source means any. */
+/* An address without a source matches paths with any. */
 static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
 				  const struct rtrs_addr *addr, const char *str)
 {
@@ -359,8 +361,8 @@ static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
 
 /**
  * rtrs_clt_has_path() - does a session have a path between these addresses?
- * @clt: the session
- * @addr: from rtrs_addr_parse(). Without a source, any path to that address and port
+ * @clt: an open session
+ * @addr: result of rtrs_addr_parse(). Without a source, any path to that address and port
  *	counts; with one, a path whose source routing has not chosen yet doesn't
  *
  * Context: process, may sleep.
@@ -383,9 +385,11 @@ bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 EXPORT_SYMBOL_GPL(rtrs_clt_has_path);
 
 /**
- * rtrs_clt_limits() - what requests of a session may be like
- * @clt: the session
- * @limits: filled in; does not change while the session is open
+ * rtrs_clt_limits() - get the limits of a session's requests
+ * @clt: an open session
+ * @limits: filled in; they don't change while the session is open
+ *
+ * Context: any.
  */
 void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a path sets aside for each slot when it comes up: headers that are mapped
- * for DMA, a memory region, room for a scatter list. Nothing is allocated later.
+ * Slots of a path: headers that are mapped for DMA, a memory region and a list of SGEs
+ * for each request. All of it is allocated when the path is connected.
  */
 #include <linux/slab.h>
 
@@ -68,9 +68,9 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 
 /**
  * rtrs_clt_slots_alloc() - allocate a path's slots
- * @path: a path that is being connected, its limits known
+ * @path: path that is being connected, and has negotiated
  *
- * Handlers may run already, and look for slots; they find all or none.
+ * Handlers that run already find all slots or none.
  *
  * Return: 0 or a negative errno; rtrs_clt_slots_free() undoes success.
  */
@@ -99,13 +99,13 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_slots_reclaim() - take the requests of a dead path out of its slots
- * @path: a path whose queue pairs, if any, are drained
- * @ios: takes them
+ * @path: path whose queue pairs, if any, are drained
+ * @ios: list that the requests are added to
  *
- * Memory regions are still registered, which can take long to undo. But no key is of any
- * use: each is valid in the path's own protection domain only, all of whose queue pairs
- * are in the error state, and so take nothing from the wire and send nothing. Hence the
- * device can't reach the pages of a request any more, and it may go elsewhere.
+ * Memory regions are still registered, as deregistering them can take long. But their keys
+ * can't be used: each is valid only in the path's own protection domain, all of whose queue
+ * pairs are in the error state, and so neither receive nor send. Hence the device can't
+ * access the pages of a request any more, and the request may go elsewhere.
  *
  * Context: process.
  */
@@ -123,7 +123,7 @@ void rtrs_clt_slots_reclaim(struct rtrs_clt_path *path, struct list_head *ios)
 
 /**
  * rtrs_clt_slots_free() - free the slots, if there are any
- * @path: a path after rtrs_clt_slots_reclaim()
+ * @path: path after rtrs_clt_slots_reclaim()
  *
  * Context: process, may sleep.
  */

@@ -103,11 +103,11 @@ static DEVICE_ATTR_RW(mp_policy);
 
 /**
  * struct rtrs_clt_number - an attribute of a session that is a number
- * @attr: name and mode
- * @offset: of the int in struct rtrs_clt
- * @min: least value
- * @max: greatest value
- * @changed: called when it was written, under clt->lock; may be NULL
+ * @attr: attribute that sysfs knows
+ * @offset: offset of the number, an int, in struct rtrs_clt
+ * @min: smallest value that may be written
+ * @max: largest value that may be written
+ * @changed: called after a write, under clt->lock; may be NULL
  */
 struct rtrs_clt_number {
 	struct device_attribute attr;
@@ -149,14 +149,14 @@ static ssize_t rtrs_clt_number_store(struct device *dev,
 		return -EINVAL;
 	mutex_lock(&clt->lock);
 	WRITE_ONCE(*rtrs_clt_number(dev, attr), value);
-	/* What it would set off is over, or is being ended. */
+	/* A session that is being closed has no use for it. */
 	if (number->changed && !clt->closing)
 		number->changed(clt);
 	mutex_unlock(&clt->lock);
 	return count;
 }
 
-/* Heartbeats go by the new numbers from now on, not only after the next one. */
+/* A new interval begins at once, not after the next heartbeat. */
 static void rtrs_clt_hb_changed(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_path *path;
@@ -166,7 +166,7 @@ static void rtrs_clt_hb_changed(struct rtrs_clt *clt)
 			rtrs_hb_changed(&path->path);
 }
 
-/* Waits that have begun count from their beginning. */
+/* The new timeout also holds for requests that wait already. */
 static void rtrs_clt_failover_changed(struct rtrs_clt *clt)
 {
 	rtrs_clt_arm_failover_timer(clt);
@@ -213,9 +213,9 @@ static struct class rtrs_clt_class = {
 
 /**
  * struct rtrs_clt_path_attr - an attribute in a path's directory
- * @attr: name and mode
- * @show: formats it; NULL if it is only written to
- * @store: does what was asked for; takes a 1 and nothing else
+ * @attr: attribute that sysfs knows
+ * @show: formats the value; NULL for the usage
+ * @store: called when 1 is written; returns 0 or a negative errno. NULL if read-only
  */
 struct rtrs_clt_path_attr {
 	struct attribute attr;
@@ -332,7 +332,7 @@ static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
 	struct device *dev = &path->clt->dev;
 	int ret = -ENODEV;
 
-	/* This file is what keeps all of that, but no more in a moment. */
+	/* Until now the open file kept the module, the session and the path. */
 	if (!try_module_get(THIS_MODULE))
 		return ret;
 	get_device(dev);
@@ -394,7 +394,7 @@ static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
 	failed_over = path->stats.failed_over;
 	rtrs_clt_sum_stats(path, &sum);
 	mutex_unlock(&path->clt->lock);
-	/* Sums of counters that move meanwhile: never show less than none. */
+	/* The counters change while they are added up: the difference may be below 0. */
 	return sysfs_emit(buf, "%llu %llu %llu %llu %lld %llu\n",
 			  sum.ops[0] - base.ops[0], sum.bytes[0] - base.bytes[0],
 			  sum.ops[1] - base.ops[1], sum.bytes[1] - base.bytes[1],
@@ -448,7 +448,7 @@ static ssize_t hb_latency_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(hb_latency);
 
-/* What is counted meanwhile may be lost; requests in flight are not. */
+/* Events during the reset may be lost from the counters; requests in flight stay counted. */
 static int rtrs_clt_reset_stats(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt_stats *stats;
@@ -551,8 +551,8 @@ static const struct rtrs_clt_view rtrs_clt_sysfs_view = {
 };
 
 /**
- * rtrs_clt_sysfs_init_sess() - make a session freeable
- * @clt: a new session; the last reference of its device frees it from now on
+ * rtrs_clt_sysfs_init_sess() - initialize a session's device
+ * @clt: a new session; from now on, the last reference of its device frees it
  */
 void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt)
 {
@@ -562,8 +562,8 @@ void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_sysfs_add() - show a session
- * @clt: the session
+ * rtrs_clt_sysfs_add() - show a session in sysfs
+ * @clt: session that has claimed its name
  *
  * Return: 0 or a negative errno.
  */
@@ -574,7 +574,7 @@ int rtrs_clt_sysfs_add(struct rtrs_clt *clt)
 	ret = dev_set_name(&clt->dev, "%s", clt->name);
 	if (ret)
 		return ret;
-	/* Users hear of it when it is complete. */
+	/* The event is sent when the directory is complete. */
 	dev_set_uevent_suppress(&clt->dev, true);
 	ret = device_add(&clt->dev);
 	if (ret)
@@ -590,8 +590,8 @@ int rtrs_clt_sysfs_add(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_sysfs_del() - hide a session
- * @clt: the session, without paths
+ * rtrs_clt_sysfs_del() - undo rtrs_clt_sysfs_add()
+ * @clt: session without paths
  */
 void rtrs_clt_sysfs_del(struct rtrs_clt *clt)
 {
