@@ -2,10 +2,9 @@
 /*
  * Connections of a path: addresses and routes, queue pairs, the CM.
  *
- * The connecting thread takes all connections through each step together and
- * waits until all have done it. The CM's handler only reports. The service
- * connection goes first, alone: the server's answer to it says how deep the
- * others have to be.
+ * The path's work item takes all connections through each step together and waits until
+ * all have finished it. The CM's handler only reports events. The service connection
+ * is connected first, alone: the size of the others depends on the server's answer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,14 +12,14 @@
 
 #include "clt.h"
 
-/* Bytes that can be mapped for the device at once, when nothing else is. */
+/* Most bytes that can be mapped for the device in one mapping. */
 static size_t rtrs_clt_max_mapping(struct ib_device *dev)
 {
 	return ib_uses_virt_dma(dev) ? SIZE_MAX :
 				       dma_max_mapping_size(dev->dma_device);
 }
 
-/* What the server offers has to fit the device, and some reason. */
+/* Lowers the server's offer to what the RDMA device can do. */
 static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 			    const struct ib_device_attr *attrs,
 			    size_t max_mapping)
@@ -51,15 +50,14 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 
 /**
  * rtrs_clt_read_rep() - read the private data of an accept
- * @path: the path; what the server offers is noted here, as far as it fits the
- *	device
- * @attrs: what the device can do
- * @max_mapping: bytes that can be mapped for it at once
- * @data: the private data
- * @len: its length
+ * @path: path of the connection; its neg is filled in
+ * @attrs: limits of the RDMA device
+ * @max_mapping: most bytes that can be mapped for the device in one mapping
+ * @data: private data, may be NULL
+ * @len: length of @data
  *
- * Context: handler of the service connection's CM events; its accept counts.
- * Return: 0, -EPROTO if a server would never say that, or -EOPNOTSUPP.
+ * Context: handler of the service connection's CM events.
+ * Return: 0, -EPROTO if @data isn't valid, or -EOPNOTSUPP if the device can do too little.
  */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const struct ib_device_attr *attrs, size_t max_mapping,
@@ -107,13 +105,12 @@ bad:
 }
 
 /**
- * rtrs_clt_rep_err() - why did the server reject a connection?
- * @rep: the private data of the reject, NULL if there's none
- * @len: its length
+ * rtrs_clt_rep_err() - read the private data of a reject
+ * @rep: private data, may be NULL
+ * @len: length of @rep
  *
- * Return: the errno that the server told; -ECONNREFUSED if it told none, or one
- * that means something else to us: to stop, that a path is still being tried, that
- * two paths are the same.
+ * Return: the server's errno; -ECONNREFUSED if there is none, or one that has another
+ * meaning in this driver: a signal, a path that is still being tried, two equal paths.
  */
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 {
@@ -145,7 +142,7 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 
 	rep = rdma_consumer_reject_data(id, ev, &len);
 	err = rtrs_clt_rep_err(rep, len);
-	/* One that tries again and again says the same only once. */
+	/* Repeated tries log the same error once. */
 	if (READ_ONCE(to_clt_path(con->con.path)->sm.logged) != err)
 		rtrs_clt_err(to_clt_path(con->con.path)->clt,
 			     "%s: connection %u: the server refused it: %s (%pe)\n",
@@ -170,7 +167,7 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 	return ret;
 }
 
-/* Reports what the CM has to say; what ends the id's life is the path's. */
+/* Reports events of the CM. The id is destroyed by the path's work item only. */
 static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct rtrs_clt_con *con = id->context;
@@ -196,7 +193,7 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		err = -EHOSTUNREACH;
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		/* It was accepted, but we could not go on with that. */
+		/* The server accepted, but the connection could not be established. */
 		rtrs_clt_end_create(path);
 		err = -ECONNABORTED;
 		break;
@@ -265,9 +262,9 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 
 /**
  * rtrs_clt_fill_req() - write the private data of a connection request
- * @path: the path
- * @cid: which of its connections
- * @req: what is written
+ * @path: path of the connection
+ * @cid: index of the connection
+ * @req: private data to fill in
  */
 void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req)
@@ -305,7 +302,7 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 	ret = rtrs_clt_con_setup(path, cid);
 	if (!ret)
 		ret = rdma_connect(path->cons[cid].con.cm_id, &param);
-	/* Nothing was sent, so there is no answer that ends it. */
+	/* Nothing was sent, so no answer will end it. */
 	if (ret)
 		rtrs_clt_end_create(path);
 	return ret;
@@ -373,8 +370,8 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_conn_resolve() - find the way to the server
- * @path: a path that is being connected
+ * rtrs_clt_conn_resolve() - resolve the addresses of a path
+ * @path: path that is being connected
  *
  * On return the path's source address is known.
  *
@@ -399,9 +396,9 @@ int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_conn_service() - connect the service connection
- * @path: a path after rtrs_clt_conn_resolve()
+ * @path: path after rtrs_clt_conn_resolve()
  *
- * On return it is known what the server offers.
+ * After success, the path's neg is filled in.
  *
  * Context: the path's work item.
  * Return: 0 or a negative errno.
@@ -412,8 +409,8 @@ int rtrs_clt_conn_service(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_conn_io() - connect the other connections
- * @path: a path after rtrs_clt_conn_service(); the receive for INFO_RSP is posted
+ * rtrs_clt_conn_io() - connect the connections for I/O
+ * @path: path after rtrs_clt_conn_service(); the receive for INFO_RSP is posted
  *
  * Context: the path's work item.
  * Return: 0 or a negative errno.
@@ -434,7 +431,7 @@ int rtrs_clt_conn_io(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_cons_disconnect() - end all traffic of a path
- * @path: a path that ends; nobody submits requests to it any more
+ * @path: path that is ending; no requests are submitted to it any more
  *
  * On return no handler of a completion runs or will run.
  *
@@ -456,7 +453,7 @@ void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_cons_destroy() - free all connections of a path, and its device
- * @path: a path that ends, drained, its slots freed
+ * @path: path that is ending; its queue pairs are drained and its slots freed
  *
  * Context: process, may sleep.
  */

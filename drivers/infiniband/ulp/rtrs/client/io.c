@@ -8,26 +8,26 @@
  * with the slot's memory region, and the headers, which name its key, are
  * written. The server fills the pages by RDMA WRITE and, if we ask for it,
  * invalidates the key. We ask with large reads: with small ones the message costs
- * more than to do it here.
+ * more than invalidating the key here.
  * A write of more segments than a send takes is registered as well, and sent
  * through the region's local key. The answer is an immediate value.
  *
  * The request is done when the answer is there, the device has done with the data
  * of a write (an acknowledgment may be lost, and then it is sent again, though the
  * server has it), and the key is invalid: by the server's SEND WITH INV, seen
- * before the answer, or by our own LOCAL INV. What the server says about it does
- * not count, only what the device reports. All of a slot's handlers are those of
- * one queue pair, so they don't run beside each other.
+ * before the answer, or by our own LOCAL INV. The server's word is not trusted in
+ * this, only the device's report. All handlers of a slot belong to one completion queue,
+ * so they never run at the same time.
  *
- * When a path ends, its queue pairs are drained, and then whatever request is left waits
- * for another path; see rtrs_clt_slots_reclaim() and failover.c.
+ * When a path ends, its queue pairs are drained. Requests that are left then wait for
+ * another path; see rtrs_clt_slots_reclaim() and failover.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "clt.h"
 #include "trace.h"
 
-/* Takes a slot's request out of it; the slot is free then. */
+/* Frees a slot, and returns the request that was in it. */
 static struct rtrs_clt_io *rtrs_clt_slot_clear(struct rtrs_clt_path *path,
 					       struct rtrs_clt_slot *slot)
 {
@@ -53,7 +53,7 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 	put_cpu();
 }
 
-/* Order matters: the slot's owner may use it again as soon as it is told. */
+/* Order matters: the upper layer may use the slot again as soon as done() is called. */
 static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, int err)
 {
@@ -67,9 +67,9 @@ static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_slot_reclaim() - take out a request whose path is dead
- * @path: the path, drained
- * @slot: one of its slots
+ * rtrs_clt_slot_reclaim() - free a slot of a dead path
+ * @path: path whose queue pairs are drained
+ * @slot: slot of @path
  *
  * Return: the request, NULL if there is none.
  */
@@ -83,7 +83,7 @@ struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 	return rtrs_clt_slot_clear(path, slot);
 }
 
-/* The key is invalid now: hand on the answer that waited for it. */
+/* The key is invalid now, so the request is complete. */
 static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_clt_slot *slot = container_of(wc->wr_cqe,
@@ -97,7 +97,7 @@ static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_clt_slot_done(to_clt_path(con->path), slot, slot->err);
 }
 
-/* The answer is there. What else has to be before the request is done? */
+/* The answer has come: complete the request, or invalidate its key first. */
 static void rtrs_clt_slot_answered(struct rtrs_clt_path *path,
 				   struct rtrs_clt_slot *slot)
 {
@@ -129,9 +129,9 @@ static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_clt_slot_init() - fill in what never changes
- * @path: the path
- * @slot: a new slot of it
+ * rtrs_clt_slot_init() - fill in the parts of a slot that don't change
+ * @path: path that the slot is for
+ * @slot: new slot, with its memory region
  */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 {
@@ -147,12 +147,12 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 }
 
 /**
- * rtrs_clt_find_key() - the slot whose key the server invalidated
- * @con: where the server's message came
- * @rkey: the key
+ * rtrs_clt_find_key() - find the slot whose key the server invalidated
+ * @con: connection on which SEND WITH INV came
+ * @rkey: key that was invalidated
  *
- * Return: the slot; NULL if it has no request that went out on this connection
- * with this key and waits.
+ * Return: the slot; NULL if there is no request with this key that was sent on @con and
+ * has no answer yet.
  */
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 {
@@ -170,9 +170,9 @@ struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 }
 
 /**
- * rtrs_clt_invalidated() - the device says that the server invalidated a key
- * @con: where the server's message came
- * @rkey: the key
+ * rtrs_clt_invalidated() - handle a SEND WITH INV, as the device reports it
+ * @con: connection on which it came
+ * @rkey: key that it has invalidated
  *
  * Context: handlers of the connection.
  */
@@ -189,12 +189,11 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
 }
 
 /**
- * rtrs_clt_find_slot() - the slot that an answer is for
- * @con: where the answer came
- * @nr: number of the slot, as the server said it
+ * rtrs_clt_find_slot() - find the slot that an answer is for
+ * @con: connection on which the answer came
+ * @nr: number of the slot, from the server
  *
- * Return: the slot; NULL if it has no request that went out on this connection
- * and waits.
+ * Return: the slot; NULL if it has no request that was sent on @con and has no answer yet.
  */
 VISIBLE_IF_KUNIT struct rtrs_clt_slot *
 rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
@@ -214,11 +213,11 @@ rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 }
 
 /**
- * rtrs_clt_answer() - the server has answered a request
- * @con: where the answer came
- * @nr: number of the slot, as the server said it
- * @err: its errno, 0 or negative
- * @rkey: the new key of its chunk, or NULL
+ * rtrs_clt_answer() - handle the answer to a request
+ * @con: connection on which the answer came
+ * @nr: number of the slot, from the server
+ * @err: errno of the answer, 0 or negative
+ * @rkey: new key of the slot's chunk, or NULL
  *
  * Context: handlers of the connection.
  */
@@ -294,10 +293,10 @@ static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
 
 /**
  * rtrs_clt_put_hdr() - write a request's headers
- * @slot: its slot, where they are written; a read's memory is registered
+ * @slot: slot of the request, whose hdr is filled in; for a read, its region is mapped
  * @io: the request
  *
- * Return: their length.
+ * Return: length of the headers in bytes.
  */
 VISIBLE_IF_KUNIT u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot,
 				      const struct rtrs_clt_io *io)
@@ -375,7 +374,7 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 	if (!io->nents)
 		return 0;
 	slot->nents = ib_dma_map_sg(path->path.dev, io->sgl, io->nents, io->dir);
-	/* What maps pages for the device may be full, as a queue may be. */
+	/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
 	if (unlikely(!slot->nents))
 		return -EBUSY;
 	if (io->dir == DMA_TO_DEVICE && slot->nents < path->neg.max_sge)
@@ -396,9 +395,9 @@ static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
 
 /**
  * rtrs_clt_send_over() - send a request over a path
- * @path: the path
+ * @path: path that takes requests
  * @io: the request
- * @last: nothing follows soon
+ * @last: ring the doorbell; otherwise the request may wait for rtrs_con_flush()
  *
  * Context: any, RCU read side.
  * Return: 0, -EBUSY if the queue is full, or the data can't be mapped for the device

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A path's device, and what is posted to a connection's queue pair.
+ * A path's device, and posting to a connection's queue pair.
  *
- * Posting: an upper half builds a chain of work requests and hands it to
- * rtrs_con_queue(). Chains pile up at the connection until one is marked as the
- * last of its batch; then all go to the device with one doorbell. Room in the
- * send queue is counted here, so that it can't overflow; see struct rtrs_con.
+ * Client and server build chains of work requests for rtrs_con_queue(). The connection
+ * collects them until one is marked as the last of its batch; then all are posted with
+ * one doorbell. Room in the send queue is counted, so that it can't overflow; see
+ * struct rtrs_con.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,19 +21,19 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 /*
  * How long a device waits for an acknowledgment before it sends again: 4 us * 2^n.
  *
- * On connection 0, a lost heartbeat or answer has to be made up for before it is taken
- * for a death: 268 ms. On connections for I/O 2.1 s, as what stands behind the queues of
- * all connections on a slow link is late, not lost, and a device sends seven times at
- * most. A connection that waits for that is not taken for dead; see RTRS_HB_STUCK_MS.
+ * On connection 0, a lost heartbeat or answer has to be sent again before the path is
+ * taken for dead: 268 ms. On connections for I/O it is 2.1 s: a packet behind the queues
+ * of all connections on a slow link is late, not lost, and a device sends a packet seven
+ * times at most. Meanwhile the connection isn't taken for dead; see RTRS_HB_STUCK_MS.
  */
 #define RTRS_ACK_TIMEOUT_HB	16
 #define RTRS_ACK_TIMEOUT_IO	19
 
 /**
- * rtrs_path_init() - initialize what client and server have in common
- * @path: the path, zeroed
- * @hb: see struct rtrs_path
- * @error: see struct rtrs_path
+ * rtrs_path_init() - initialize the part of a path that client and server share
+ * @path: new path, zeroed
+ * @hb: how often heartbeats are sent; has to outlive the path
+ * @error: reports an error that ends the path; see struct rtrs_path
  */
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 		    void (*error)(struct rtrs_path *path, int err,
@@ -48,8 +48,8 @@ EXPORT_SYMBOL_GPL(rtrs_path_init);
 
 /**
  * rtrs_path_open_dev() - take an RDMA device into use for a path
- * @path: the path
- * @dev: the device; a path has one for all its connections
+ * @path: path that is being set up
+ * @dev: device of one of its connections; all of them have to be on the same
  *
  * Context: process, the path is being set up by one thread.
  * Return: 0, -EXDEV if the path has another device already, -EOPNOTSUPP if the
@@ -77,7 +77,7 @@ EXPORT_SYMBOL_GPL(rtrs_path_open_dev);
 
 /**
  * rtrs_path_close_dev() - undo rtrs_path_open_dev(), if it was done
- * @path: the path, without queue pairs and memory regions by now
+ * @path: path whose queue pairs and memory regions have been freed
  */
 void rtrs_path_close_dev(struct rtrs_path *path)
 {
@@ -90,16 +90,17 @@ void rtrs_path_close_dev(struct rtrs_path *path)
 EXPORT_SYMBOL_GPL(rtrs_path_close_dev);
 
 /**
- * rtrs_con_wc_failed() - look at a completion's status
- * @con: where it came from
- * @wc: the completion
- * @what: what was done, for the log
+ * rtrs_con_wc_failed() - check a completion's status
+ * @con: connection of the work request
+ * @wc: completion of the work request
+ * @what: kind of the work request, for the log
  *
- * Success counts as a sign of life. A failure ends the path. Flushed work is no failure
- * of its own: the path's end came before it, or its connection broke and nobody has told
- * us yet.
+ * Success counts as a sign of life. A failure ends the path. It isn't logged if the work
+ * request was flushed: the path was ending, or its connection broke before the CM reported
+ * that.
  *
- * Return: true if the work was not done.
+ * Context: handler of a completion.
+ * Return: true if the work request failed.
  */
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what)
@@ -140,8 +141,8 @@ static void rtrs_con_sent_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_con_put_wr() - a work request with a signal of its own has been done
- * @con: where it was posted
+ * rtrs_con_put_wr() - give back the room of a work request with a signal of its own
+ * @con: connection that it was posted on
  *
  * Context: handler of the work request's completion.
  */
@@ -163,9 +164,9 @@ static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_con_qp_event() - a queue pair's device has something to say about it
- * @event: what
- * @context: its connection
+ * rtrs_con_qp_event() - handle an asynchronous event of a queue pair
+ * @event: event that the device reports
+ * @context: connection of the queue pair
  */
 void rtrs_con_qp_event(struct ib_event *event, void *context)
 {
@@ -179,8 +180,8 @@ void rtrs_con_qp_event(struct ib_event *event, void *context)
 }
 
 /**
- * rtrs_con_set_ack_timeout() - say when what isn't acknowledged is sent again
- * @con: has its cm_id, whose route isn't resolved yet, or that isn't accepted yet
+ * rtrs_con_set_ack_timeout() - set after what time the device sends packets again
+ * @con: connection with a cm_id that isn't resolved (client) or accepted (server) yet
  */
 void rtrs_con_set_ack_timeout(struct rtrs_con *con)
 {
@@ -191,9 +192,9 @@ void rtrs_con_set_ack_timeout(struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_con_set_ack_timeout);
 
 /**
- * rtrs_con_init_sq() - begin to count what is posted to a new queue pair
- * @con: its connection
- * @params: its size
+ * rtrs_con_init_sq() - initialize the accounting of a connection's send queue
+ * @con: connection that has got a queue pair; added to its path's list
+ * @params: size of the queue pair
  */
 void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 {
@@ -212,8 +213,8 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 }
 
 /**
- * rtrs_con_drain_recv() - let the queue pair take nothing any more
- * @con: the connection; nothing is done if it has no queue pair
+ * rtrs_con_drain_recv() - let a connection receive nothing any more
+ * @con: connection that was disconnected; nothing is done if it has no queue pair
  *
  * On return no handler of a receive runs or will run.
  *
@@ -233,9 +234,9 @@ void rtrs_con_drain_recv(struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_con_drain_recv);
 
 /**
- * rtrs_con_drain_send() - wait for the send queue's last handler
- * @con: the connection; nothing is posted any more but by handlers of sends that were
- *	posted before. Nothing is done if it has no queue pair
+ * rtrs_con_drain_send() - wait for the last handler of a connection's sends
+ * @con: connection that was disconnected, and to which nothing is posted any more except by
+ *	such handlers. Nothing is done if it has no queue pair
  *
  * Context: process, not the one that handles completions.
  */
@@ -279,7 +280,7 @@ static u32 rtrs_con_chain(struct ib_send_wr *first, struct ib_send_wr **tail)
 	return nr;
 }
 
-/* Gives those without a signal of their own the connection's cqe. */
+/* Appends a chain; work requests without a signal of their own get the connection's cqe. */
 static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 			 struct ib_send_wr *tail)
 {
@@ -303,17 +304,15 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 
 /**
  * rtrs_con_queue() - queue a chain of work requests
- * @con: the connection
- * @first: the chain; stays the caller's, and has to stay as it is until a call
- *	with @last set, or rtrs_con_flush(), has returned
- * @last: ring the doorbell
- * @queued: set to @con before anybody can post the chain. Who sees that
- *	(acquire) and then calls rtrs_con_flush() knows that the device has the
- *	chain
+ * @con: connection to queue it on
+ * @first: first work request of the chain; the caller's, and unchanged until a call with
+ *	@last set, or rtrs_con_flush(), has returned
+ * @last: ring the doorbell for this chain and those before
+ * @queued: set to @con before the chain can be posted. A caller that reads @con there
+ *	(acquire) and then calls rtrs_con_flush() knows that the device has the chain
  *
- * Leaves rtrs_qp_params.send_reserve work requests' room to rtrs_con_post(). That
- * the device refused a chain is no error here: it ends the path, as any failure
- * that comes later does.
+ * Leaves room for rtrs_qp_params.send_reserve work requests to rtrs_con_post(). If the
+ * device refuses the chain, the path ends, and this returns 0 nevertheless.
  *
  * Context: any.
  * Return: 0, or -EBUSY when the send queue has no room for all of it.
@@ -330,7 +329,7 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 	if (likely(con->sq_wr_avail >= nr + con->sq_reserve)) {
 		con->sq_wr_avail -= nr;
 		rtrs_con_add(con, first, tail);
-		/* Who sees it set sees the chain as well. */
+		/* Pairs with readers of @queued: they see the chain, too. */
 		smp_store_release(queued, con);
 	} else {
 		ret = -EBUSY;
@@ -344,13 +343,13 @@ EXPORT_SYMBOL_GPL(rtrs_con_queue);
 
 /**
  * rtrs_con_post() - post a chain of work requests
- * @con: the connection
- * @first: the chain
- * @reserve: work requests to reserve room for, beyond the chain; for
+ * @con: connection to post it on
+ * @first: first work request of the chain
+ * @reserve: number of work requests to reserve room for, besides the chain; for
  *	rtrs_con_post_reserved()
  *
- * Rings the doorbell, also for what rtrs_con_queue() held back. If the device refuses
- * the chain, the path ends; see rtrs_con_queue().
+ * Rings the doorbell, also for chains of rtrs_con_queue(). If the device refuses
+ * the chain, the path ends, and this returns 0 nevertheless.
  *
  * Context: any.
  * Return: 0, or -EBUSY when the send queue has no room for all of it.
@@ -377,11 +376,11 @@ EXPORT_SYMBOL_GPL(rtrs_con_post);
 
 /**
  * rtrs_con_reserve() - reserve room in the send queue
- * @con: the connection
- * @nr: work requests to reserve room for
+ * @con: connection that they will be posted on
+ * @nr: number of work requests to reserve room for
  *
  * Context: any.
- * Return: 0, or -EBUSY when there isn't as much room.
+ * Return: 0, or -EBUSY when there is less room.
  */
 int rtrs_con_reserve(struct rtrs_con *con, u32 nr)
 {
@@ -400,9 +399,9 @@ EXPORT_SYMBOL_GPL(rtrs_con_reserve);
 
 /**
  * rtrs_con_post_reserved() - post a chain for which room was reserved
- * @con: the connection
- * @first: the chain, of @nr work requests at most
- * @nr: what was reserved for it; what the chain doesn't need becomes free
+ * @con: connection to post it on
+ * @first: first work request of the chain, which has at most @nr
+ * @nr: number of work requests that room was reserved for; the rest of it is given back
  *
  * Context: any.
  */
@@ -422,8 +421,8 @@ void rtrs_con_post_reserved(struct rtrs_con *con, struct ib_send_wr *first,
 EXPORT_SYMBOL_GPL(rtrs_con_post_reserved);
 
 /**
- * rtrs_con_flush() - ring the doorbell for what rtrs_con_queue() held back
- * @con: the connection
+ * rtrs_con_flush() - ring the doorbell for chains that were queued without @last
+ * @con: connection that they were queued on
  *
  * Context: any.
  */
@@ -441,11 +440,11 @@ void rtrs_con_flush(struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_con_flush);
 
 /**
- * rtrs_con_probe() - have a connection show that it moves
- * @con: a connection for I/O, connected, without a probe outstanding
+ * rtrs_con_probe() - send a message that the peer's device has to acknowledge
+ * @con: connected connection for I/O, without a probe outstanding
  *
- * A write of no bytes is sent behind all that was posted. Nothing at the peer is touched
- * by that, but its device acknowledges it.
+ * The message is a write of no bytes. It is sent after all work requests that were posted
+ * before, and changes nothing at the peer.
  *
  * Context: the path's heartbeats.
  * Return: 0, or -EBUSY if the send queue is full.
@@ -469,8 +468,8 @@ int rtrs_con_probe(struct rtrs_con *con)
 
 /**
  * rtrs_con_post_imm() - send an immediate value and nothing else
- * @con: the connection
- * @imm: the value, in the CPU's order
+ * @con: connection to send it on
+ * @imm: immediate value, in the CPU's byte order
  *
  * Context: any.
  * Return: as rtrs_con_post().

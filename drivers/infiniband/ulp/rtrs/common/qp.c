@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A connection's queue pair and completion queue: how large, and on which vector.
+ * A connection's queue pair and completion queue: their sizes, and the completion vector.
  *
- * What a device reports as its limits is not all that counts. mlx5 for one refuses
- * send queues by their bytes, that is, by the entries of their lists too. So a queue
- * pair that is refused is tried again smaller, as far as its user can do with that.
+ * A device may refuse a queue pair that is within the limits it reports: mlx5, for one,
+ * limits the bytes of a send queue, which also depend on the number of SGEs. So a queue pair
+ * that is refused is tried again smaller, down to the least size that its user accepts.
  *
- * A completion queue has room for just the entries of its queue pair, and lives as long.
+ * A completion queue has as many entries as its queue pair can use, and lives as long.
  */
 #include <linux/log2.h>
 
 #include "core.h"
 #include "qp.h"
 
-/* What queues are made of, as mlx5 has it; other devices differ, but not by much. */
+/* Sizes of the entries of queues on mlx5; those of other devices differ little. */
 #define RTRS_SEND_BYTES		132
 #define RTRS_SGE_BYTES		16
 #define RTRS_SEND_ALIGN		64
 #define RTRS_RECV_BYTES		64
 #define RTRS_CQE_BYTES		64
 
-/* The next vector in turn of each device; devices far apart share one. */
+/* Next completion vector of each device, by its index; see rtrs_qp_vector(). */
 static atomic_t rtrs_next_vector[32];
 
 /**
  * rtrs_qp_fit() - lower the size of a queue pair to what a device reports
- * @params: the size
- * @attrs: what the device can do
+ * @params: size that is wanted; lowered
+ * @attrs: limits that the device reports
  *
- * Return: false if the device can't do with the least that is asked for.
+ * Return: false if the limits are below the least size.
  */
 VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
 				  const struct ib_device_attr *attrs)
@@ -47,10 +47,10 @@ VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
 
 /**
  * rtrs_qp_shrink() - the next smaller size to try
- * @params: the size that was refused
+ * @params: size that was refused; lowered
  *
- * Entries of lists go first: who has fewer of them registers memory more often. Who has
- * a shorter queue may have to wait.
+ * SGEs are lowered first: with fewer, memory is registered more often. With a shorter
+ * queue, requests may have to wait.
  *
  * Return: false if there is none.
  */
@@ -66,8 +66,8 @@ VISIBLE_IF_KUNIT bool rtrs_qp_shrink(struct rtrs_qp_params *params)
 }
 
 /**
- * rtrs_qp_bytes() - memory that a queue pair takes, with its completion queue
- * @params: its size
+ * rtrs_qp_bytes() - estimate the memory of a queue pair and its completion queue
+ * @params: size of the queue pair
  *
  * Return: bytes, about; devices round up to powers of two.
  */
@@ -86,16 +86,16 @@ EXPORT_SYMBOL_GPL(rtrs_qp_bytes);
 
 /**
  * rtrs_qp_vector() - choose a completion vector
- * @nr_vectors: those that the device has
- * @nr_io: connections for I/O of the path
- * @cid: which of its connections
- * @next: the next vector in turn of all connections; changed if it is taken
+ * @nr_vectors: number of vectors that the device has
+ * @nr_io: number of connections for I/O of the path
+ * @cid: index of the connection
+ * @next: counter of the device for connections that take the vectors in turn
  *
- * A path that spreads evenly over the vectors by itself has its connections on them in
- * order, since their owners' CPUs are in that order too. All others take turns over
- * the whole device: else each path would begin with the first vectors again.
+ * If the connections for I/O of a path fill the vectors evenly, they use them in order,
+ * which is also the order of their CPUs. All other connections of a device take the
+ * vectors in turn: otherwise each path would begin with the first ones.
  *
- * Return: the vector.
+ * Return: index of the vector.
  */
 VISIBLE_IF_KUNIT u32 rtrs_qp_vector(u32 nr_vectors, u32 nr_io, u32 cid,
 				    atomic_t *next)
@@ -138,8 +138,8 @@ static int rtrs_qp_try(struct rtrs_con *con, const struct rtrs_qp_params *params
 }
 
 /**
- * rtrs_con_create_qp() - give a connection its queue pair
- * @con: has its cm_id with a device, and its path that device
+ * rtrs_con_create_qp() - create a connection's queue pair
+ * @con: connection whose cm_id has a device, which its path has opened
  * @params: size and kind; lowered to what the device grants
  *
  * Context: process.
@@ -168,7 +168,7 @@ EXPORT_SYMBOL_GPL(rtrs_con_create_qp);
 
 /**
  * rtrs_con_destroy_qp() - undo rtrs_con_create_qp(), if it was done
- * @con: drained, or never connected
+ * @con: connection that is drained or was never connected
  */
 void rtrs_con_destroy_qp(struct rtrs_con *con)
 {
