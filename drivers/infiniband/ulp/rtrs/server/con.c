@@ -12,8 +12,8 @@
 
 /**
  * rtrs_srv_fill_rep() - write the private data of a reject
- * @rep: what is written
- * @err: the reason, a negative errno
+ * @rep: private data to fill in
+ * @err: reason for the client, a negative errno
  */
 void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
 {
@@ -25,8 +25,8 @@ void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
 
 /**
  * rtrs_srv_con_reject() - refuse a connection request
- * @id: it came with this
- * @err: the reason, a negative errno, which the client is told
+ * @id: cm_id of the request
+ * @err: reason for the client, a negative errno
  */
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
 {
@@ -38,8 +38,8 @@ void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
 
 /**
  * rtrs_srv_fill_accept() - write the private data of an accept
- * @rep: what is written
- * @path: the path that the connection is for
+ * @rep: private data to fill in
+ * @path: path of the connection
  */
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 			  const struct rtrs_srv_path *path)
@@ -108,7 +108,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	return rtrs_con_create_qp(&con->con, &params);
 }
 
-/* Only the path itself disconnects; everything that comes here ends it. */
+/* The server itself disconnects only paths that are closing; all events but one end the path. */
 static int rtrs_srv_con_event(struct rdma_cm_id *id,
 			      struct rdma_cm_event *event)
 {
@@ -150,7 +150,7 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	ret = rtrs_srv_con_create_qp(con);
 	if (ret)
 		goto reject;
-	/* The client's first message takes the first one. */
+	/* The first receive is for the client's first message. */
 	if (!con->con.cid)
 		ret = rtrs_srv_setup_recv(con);
 	if (!ret)
@@ -185,14 +185,14 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 }
 
 /**
- * rtrs_srv_con_add() - take a requested connection into a path
- * @path: the path
- * @id: from the request
- * @req: the request, a valid one for this path
+ * rtrs_srv_con_add() - add a requested connection to a path, and accept it
+ * @path: path that the request is for
+ * @id: cm_id of the request
+ * @req: private data of the request, checked
  *
  * Context: handler of the request.
- * Return: a negative errno if the path doesn't take it, and @id is still the
- * caller's; 0 if @id is the path's now, even if the path ends for an error.
+ * Return: a negative errno if the connection isn't added, and @id is still the caller's;
+ * 0 if @id is the path's, even if an error ends the path.
  */
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		     const struct rtrs_cm_req *req)

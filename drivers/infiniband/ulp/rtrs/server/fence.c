@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fencing: the client has given up a path, and asks over another one of the session
- * (FENCE) to be told when it is dead (FENCED), so that it can repeat elsewhere the
- * requests that were in flight there.
+ * Fencing: the client has given up a path. Over another one it asks the server to end it
+ * (FENCE), and is told when it is dead (FENCED). Then it can send requests that were in
+ * flight on the dead path again.
  *
- * The path is ended as for any other reason, and nothing waits for it meanwhile: the
- * asking path remembers the id, and the closing work of the path with that id answers
- * once
+ * The path is ended as for any other reason, and nothing waits for that: the path that
+ * FENCE came on keeps the id, and the closing work of the path with that id answers once
  *
  * - its queue pairs are in the error state and drained, so that packets that the
  *   network still delivers are dropped;
  * - each request that came on it is finished, and its slot free.
  *
- * Two paths whose client has them fence each other just end: a path that ends drops
- * the FENCE that came on it.
+ * If a client lets two paths fence each other, both end: a path that ends drops the FENCE
+ * that came on it.
  *
  * An id that is not found in the session is dead as well:
  *
  * - A path that has left the list has finished all of the above. A session without
  *   paths is never found again: its client gets a new session, and no INFO_RSP there
  *   before the old one is gone. So the answer holds for paths of the old session, too.
- * - A path whose connection request comes after the FENCE can't harm: requests are
- *   taken only after INFO_RSP, for which all of the path's connections have to be
- *   there, and a client that had no INFO_RSP has sent no request that it could repeat.
+ * - A path whose connection request comes after the FENCE is harmless: requests are
+ *   taken only after INFO_RSP, which is sent when all connections of the path are
+ *   established. A client without INFO_RSP has sent no request that it could repeat.
  */
 #include "srv.h"
 #include "trace.h"
 
 /**
- * rtrs_srv_path_by_id() - look a path of a session up by its id
- * @sess: the session
- * @id: its id, not 0
+ * rtrs_srv_path_by_id() - look up a path of a session by its id
+ * @sess: session to search
+ * @id: rtrs_srv_path.path_id to find, not 0
  *
  * Context: under rtrs_srv_lock.
  * Return: the path, or NULL.
@@ -62,7 +61,7 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_fence_work() - end the path that a FENCE names, or answer if it is dead
- * @work: in the path that the FENCE came on
+ * @work: &rtrs_srv_fence.work of the path that the FENCE came on
  */
 void rtrs_srv_fence_work(struct work_struct *work)
 {
@@ -86,12 +85,12 @@ void rtrs_srv_fence_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_fence_recv() - a FENCE came
- * @con: where
- * @id: of the path that is to end
+ * rtrs_srv_fence_recv() - handle a FENCE
+ * @con: connection that it came on
+ * @id: its payload, the id of the path to end
  *
  * Context: handler of a receive's completion, on a connected path.
- * Return: false if that breaks the protocol.
+ * Return: false if the client violates the protocol by it.
  */
 bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 {
@@ -110,8 +109,8 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 }
 
 /**
- * rtrs_srv_fence_drop() - drop the FENCE that is open on a path, if one is
- * @path: a path that is closing; it receives nothing any more
+ * rtrs_srv_fence_drop() - drop the FENCE that came on a path, if it isn't answered
+ * @path: path that is closing, and receives nothing any more
  *
  * Context: the path's closing work.
  */
@@ -124,8 +123,8 @@ void rtrs_srv_fence_drop(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_fence_done() - a path is dead: answer the FENCE that names it
- * @path: the path; it takes nothing any more, and all its requests are finished
+ * rtrs_srv_fence_done() - answer the FENCE that names a path
+ * @path: path that is dead: it receives nothing any more, and its requests are finished
  *
  * Context: the path's closing work.
  */

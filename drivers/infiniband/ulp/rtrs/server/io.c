@@ -14,11 +14,10 @@
  * its answer is posted, and the chain stands on the stack, which a request that
  * comes too early can't reach.
  *
- * The send queue holds what is on its way to the client, not what the upper layer works
- * on, so it need not be as long as all slots could need: a disk that stands still takes
- * no room from others. A request waits at its connection if there is no room to
- * invalidate its key, or for its answer; room comes free as fast as the network takes
- * what is in the queue.
+ * The send queue holds messages on their way to the client, not requests that the upper
+ * layer has, so it need not have room for all slots: a disk that hangs takes no room from
+ * others. A request waits in a list of its connection if there is no room to invalidate
+ * its key, or for its answer; room comes free as fast as the network takes messages.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,10 +34,11 @@ static struct rtrs_srv_io *to_srv_io(struct rtrs_srv_op *op)
 }
 
 /**
- * rtrs_srv_op_priv() - the upper layer's part of an op
- * @op: the op
+ * rtrs_srv_op_priv() - get the upper layer's part of an op
+ * @op: op that the upper layer has
  *
- * Return: its op_size bytes.
+ * Context: any.
+ * Return: rtrs_srv_ops.op_size bytes that belong to the op.
  */
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op)
 {
@@ -50,6 +50,7 @@ EXPORT_SYMBOL_GPL(rtrs_srv_op_priv);
  * rtrs_srv_op_from_priv() - undo rtrs_srv_op_priv()
  * @op_priv: the upper layer's part of an op
  *
+ * Context: any.
  * Return: the op.
  */
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv)
@@ -60,14 +61,14 @@ struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_op_from_priv);
 
-/* Headers end here at the latest, the data before them. */
+/* Bytes of the chunk that a request may use: data, then headers. */
 static u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
 {
 	return io->hdr_off + sizeof(struct rtrs_msg_read) +
 	       sizeof(struct rtrs_desc);
 }
 
-/* Give the slot back; @io is no more the caller's. */
+/* Gives the slot back; @io isn't the caller's any more. */
 static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 {
 	this_cpu_inc(io->con->path->ios.stats->done);
@@ -75,7 +76,7 @@ static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 	rtrs_srv_slot_release(io);
 }
 
-/* The path is closing: finish without an answer. */
+/* Finishes a request without an answer, as its path is closing. */
 static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
@@ -85,7 +86,7 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 	percpu_ref_put(&path->ios.ref);
 }
 
-/* The last of an answer: the errno, and the chunk's new key if it has one. */
+/* The last message of an answer: the errno, and the chunk's new key if it has one. */
 static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 			       const struct rtrs_srv_io *io)
 {
@@ -109,8 +110,8 @@ static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 
 /**
  * rtrs_srv_build_answer() - build the work requests of an answer
- * @a: where
- * @io: the request that is answered
+ * @a: work requests to fill in
+ * @io: request that is answered
  *
  * Return: the first of the chain.
  */
@@ -211,7 +212,7 @@ static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 
 /**
  * rtrs_srv_sq_room() - go on with requests that wait for room in a send queue
- * @c: the connection; something else than the requests that wait keeps it alive
+ * @c: connection, which not only the waiting requests keep alive
  *
  * Context: any.
  */
@@ -230,7 +231,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 	unsigned long flags;
 
 	trace_rtrs_srv_wait(io, 0);
-	/* Once @io is in the list, it keeps nothing alive for us. */
+	/* Once @io is in the list, its own reference may be dropped at any time. */
 	percpu_ref_get(&path->ios.ref);
 	spin_lock_irqsave(&con->pend_lock, flags);
 	if (con->closing) {
@@ -251,10 +252,9 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 
 /**
  * rtrs_srv_io_begin() - begin a request, now or when there is room to invalidate its key
- * @io: holds its slot, and a reference of its path; not the caller's any more
+ * @io: request that has its slot and a reference of its path; not the caller's any more
  *
- * Context: process; something else than @io keeps the connection, or nothing if
- * @io has waited for its slot.
+ * Context: process.
  */
 void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 {
@@ -270,7 +270,7 @@ void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 
 /**
  * rtrs_srv_resume_work() - begin requests that have waited for their slots
- * @work: in the session
+ * @work: &rtrs_srv_slots.resume_work of a session
  */
 void rtrs_srv_resume_work(struct work_struct *work)
 {
@@ -284,7 +284,7 @@ void rtrs_srv_resume_work(struct work_struct *work)
 
 /**
  * rtrs_srv_con_drop_pending() - drop requests that wait for room, now and later
- * @con: a connection of a path that is closing
+ * @con: connection of a path that is closing
  *
  * Context: the path's closing work.
  */
@@ -302,12 +302,11 @@ void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_drop_orphans() - drop requests that nothing else will end
- * @path: a path that is closing. No receive and no send is outstanding, but for
- *	answers
+ * rtrs_srv_drop_orphans() - drop requests that no completion will end
+ * @path: path that is closing. No receive is outstanding, and no send except answers
  *
- * Those that wait for another path to give back their slot, and those whose
- * LOCAL_INV the device refused, when it is removed, say.
+ * These are requests that wait for another path to give back their slot, and those whose
+ * LOCAL_INV the device refused, for example as it is being removed.
  *
  * Context: the path's closing work.
  */
@@ -329,9 +328,9 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_answer_err() - the errno of an answer
- * @err: the upper layer's errno
+ * @err: errno from the upper layer, 0 or negative
  *
- * Return: the same, or -EIO if that doesn't fit: some of the kernel's own errnos.
+ * Return: @err; -EIO if it doesn't fit in an answer, as some of the kernel's own errnos.
  */
 int rtrs_srv_answer_err(int err)
 {
@@ -340,8 +339,8 @@ int rtrs_srv_answer_err(int err)
 
 /**
  * rtrs_srv_complete() - answer a request
- * @op: the op; not the upper layer's any more
- * @err: 0 or a negative errno. Data that was read is sent only with 0
+ * @op: op that the upper layer has; it isn't the upper layer's any more
+ * @err: 0 or a negative errno. Data that were read are sent only with 0
  *
  * Context: any, hard interrupts too.
  */
@@ -357,7 +356,7 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 	}
 	err = rtrs_srv_answer_err(err);
 	io->err = err;
-	/* Without a new key, the client invalidates after an error itself. */
+	/* Without new keys, the client itself invalidates its key after an error. */
 	if (err && !io->mr)
 		io->need_inval = false;
 
@@ -376,7 +375,7 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_complete);
 
-/* @h is a copy. -EINVAL is for the client to know. */
+/* @hdr and @desc are copies. Returns 0, or -EINVAL as the answer. */
 static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
 			       const struct rtrs_msg_read *hdr,
 			       const struct rtrs_desc *desc, u32 room)
@@ -403,12 +402,12 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
 
 /**
  * rtrs_srv_parse() - copy and check a request's headers
- * @io: the request; its hdr_off is one that rtrs_srv_read_imm() let pass
+ * @io: request whose hdr_off has been checked by rtrs_srv_read_imm()
  *
  * Each byte of the chunk is read once, as the client may be able to change it at
  * any time.
  *
- * Return: 0, -EINVAL to be answered, or -EPROTO if it is no valid message.
+ * Return: 0; -EINVAL as the answer; or -EPROTO if it isn't a valid message.
  */
 VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 {
@@ -422,7 +421,7 @@ VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 	u32 data_len;
 
 	memcpy(&h, op->data + io->hdr_off, sizeof(h));
-	/* The compiler must not read there again instead of in the copy. */
+	/* Keeps the compiler from reading the chunk again instead of the copy. */
 	barrier();
 	type = le16_to_cpu(h.hdr.type);
 	usr_len = le16_to_cpu(h.hdr.usr_len);
@@ -457,7 +456,7 @@ static void rtrs_srv_count(const struct rtrs_srv_path *path,
 	}
 }
 
-/* By now the client can't reach the chunk, if always_invalidate is set. */
+/* Hands a request to the upper layer. With always_invalidate, the chunk's key is invalid. */
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
@@ -498,7 +497,7 @@ static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_srv_ios_init() - prepare a path's slots for requests
- * @path: a path with its memory, about to be connected
+ * @path: path that has its memory and isn't connected yet
  */
 void rtrs_srv_ios_init(struct rtrs_srv_path *path)
 {
@@ -510,13 +509,12 @@ void rtrs_srv_ios_init(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_read_imm() - read the immediate value of a request
- * @sess: the session that it is for
- * @payload: payload of the value
- * @slot: the request's slot
- * @off: where in the slot's chunk its header is; the longest header that there is
- *	lies inside the chunk then
+ * @sess: session of the request
+ * @payload: payload of the immediate value
+ * @slot: set to the slot of the request
+ * @off: set to the offset of the header in the chunk of the slot
  *
- * Return: false if there is no such slot, or no header can be there.
+ * Return: false if there is no such slot, or the longest header would not fit in the chunk.
  */
 bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
 		       u32 *off)
@@ -528,9 +526,9 @@ bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
 }
 
 /**
- * rtrs_srv_request() - a request came
- * @con: where, on a connected path
- * @payload: of its immediate value
+ * rtrs_srv_request() - handle the arrival of a request
+ * @con: connection that it came on; its path is connected
+ * @payload: payload of its immediate value
  *
  * Context: handler of a receive's completion.
  */

@@ -2,10 +2,10 @@
 /*
  * Listening, and handling connection requests.
  *
- * The handler of a request owns the new cm_id until rtrs_srv_con_add() has given
- * it to a path. Before that, an error is told to the client and handed to the
- * connection manager, which destroys the id; after that, the path's closing
- * work does, and the handler returns 0 whatever happens.
+ * The handler of a request owns the new cm_id until rtrs_srv_con_add() has given it to a
+ * path. An error before that is sent to the client and returned to the connection manager,
+ * which destroys the id. After that, the path's closing work destroys it, and the handler
+ * returns 0 in any case.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,11 +24,11 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 
 /**
  * rtrs_srv_check_req() - check the private data of a connection request
- * @data: the private data
- * @len: its length
- * @req: a copy of it
+ * @data: private data, may be NULL
+ * @len: length of @data
+ * @req: set to a copy of @data
  *
- * Return: 0, -EPROTONOSUPPORT if the client speaks another version, -EINVAL.
+ * Return: 0, -EPROTONOSUPPORT if the client has another major version, or -EINVAL.
  */
 int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req)
 {
@@ -66,14 +66,13 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 }
 
 /**
- * rtrs_srv_check_join() - a path is there already; is this one of its connections?
- * @path: the path
- * @req: the request, a valid one for this path
+ * rtrs_srv_check_join() - check whether a request is for a connection of a path
+ * @path: path with the UUID of the request
+ * @req: private data of the request, checked
  *
- * Return: 0; -ESTALE if the client reconnects the path, so it has given up the
- * one that is there; -EBUSY if the request is for one before, or once more for
- * connection 0; -EINVAL if it tells another number of connections, other features
- * or another id.
+ * Return: 0; -ESTALE if the client connects the path again, so it has given up this one;
+ * -EBUSY if the request is of an earlier connect, or a second one for connection 0;
+ * -EINVAL if it has another number of connections, other features or another id.
  */
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req)
@@ -93,7 +92,7 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	return 0;
 }
 
-/* The client has given up the path, even if nothing told us so yet. */
+/* Ends a path that the client has given up; -EBUSY if too many of its kind are ending. */
 static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_path *other;
@@ -109,7 +108,7 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 	return -EBUSY;
 }
 
-/* NULL if that path is on its way out, and another one has to be made. */
+/* Return: the path, if the request joins it; NULL if it needs a new one; or an ERR_PTR(). */
 static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 						const struct rtrs_cm_req *req)
 {
@@ -145,7 +144,7 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 	}
 	if (req->cid)
 		return ERR_PTR(-ENOTCONN);
-	/* FENCE must not be in doubt about which one is meant. */
+	/* The id has to be unique in the session, for FENCE. */
 	if (req->features & cpu_to_le32(RTRS_FEATURE_FENCE) &&
 	    rtrs_srv_path_by_id(sess, le32_to_cpu(req->path_id)))
 		return ERR_PTR(-EINVAL);
@@ -155,7 +154,7 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 	return path;
 }
 
-/* The path that a request is for; the caller gets a reference. */
+/* Finds or creates the path that a request is for; the caller gets a reference. */
 static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 					       struct rdma_cm_id *id,
 					       const struct rtrs_cm_req *req)
@@ -171,7 +170,7 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 	if (path)
 		path = rtrs_srv_join_path(path, req);
 	if (!path) {
-		/* It may have been the last path of its session. */
+		/* The path that was ended may have been the last one of its session. */
 		sess = rtrs_srv_sess_find(srv, &req->sess_uuid, may_create);
 		path = rtrs_srv_new_path(srv, sess, id, req);
 	}
@@ -280,11 +279,11 @@ static struct rdma_cm_id *rtrs_srv_listen_ib(struct rtrs_srv *srv)
 
 /**
  * rtrs_srv_open() - listen for sessions
- * @ops: the upper layer; called from now on
+ * @ops: functions of the upper layer; they may be called from now on
  * @port: port to listen on, not 0
  *
  * Context: process, may sleep.
- * Return: for rtrs_srv_close(), or an ERR_PTR().
+ * Return: a handle for rtrs_srv_close(), or an ERR_PTR().
  */
 struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 {
@@ -322,13 +321,13 @@ EXPORT_SYMBOL_GPL(rtrs_srv_open);
 
 /**
  * rtrs_srv_close() - end all sessions and listen no more
- * @srv: from rtrs_srv_open()
+ * @srv: handle from rtrs_srv_open()
  *
  * Waits until the upper layer has completed its requests, and called
  * rtrs_srv_sess_down_done() for every session.
  *
- * Context: process, may sleep; the caller holds nothing that the upper layer's
- * functions need.
+ * Context: process, may sleep; the caller holds no lock that the upper layer's functions
+ * take.
  */
 void rtrs_srv_close(struct rtrs_srv *srv)
 {

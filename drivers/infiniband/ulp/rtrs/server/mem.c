@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory: the chunks of a path, where the client writes its requests, their memory
- * regions and keys; and the limit to the memory of all clients.
+ * Memory: the chunks of a path, into which the client writes its requests, their memory
+ * regions and keys; and the limit of the memory that all clients take.
  *
  * Each path has chunks of its own. If a path dies with requests at the disk, the
  * client uses their slots again on another path while the disk still reads and writes
@@ -43,7 +43,7 @@ static const struct kernel_param_ops rtrs_srv_mem_ops = {
 module_param_cb(memory_used, &rtrs_srv_mem_ops, NULL, 0444);
 MODULE_PARM_DESC(memory_used, "Bytes that all clients take");
 
-/* What a device keeps of a memory region, and its driver; the list of pages is extra. */
+/* Estimated bytes of a memory region in the device and its driver, besides its page list. */
 #define RTRS_SRV_MR_BYTES	512
 
 static u64 rtrs_srv_mem_max(void)
@@ -56,14 +56,14 @@ static u64 rtrs_srv_mem_max(void)
 }
 
 /**
- * rtrs_srv_mem_charge() - let a client have some of the memory for clients
- * @account: of its session or path; rtrs_srv_mem_uncharge() gives all of it back
- * @bytes: how much, about
- * @name: for the log
+ * rtrs_srv_mem_charge() - charge a client for memory, within max_memory
+ * @account: bytes charged to its session or path; rtrs_srv_mem_uncharge() gives them back
+ * @bytes: bytes to charge, about
+ * @name: name of the session or path, for the log
  *
  * Every peer can request paths and connections, and each takes memory that can't be
- * reclaimed. A limit keeps them from taking all that the machine has. So this is
- * called before anything is allocated that lives for longer than the request.
+ * reclaimed; the limit keeps some for the machine. To be called before anything is
+ * allocated for a peer that lives longer than its request.
  *
  * Context: process; the caller guards @account.
  * Return: 0 or -ENOMEM.
@@ -89,7 +89,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name)
 
 /**
  * rtrs_srv_mem_uncharge() - undo all rtrs_srv_mem_charge() of an account
- * @account: of a session or path that has none of that memory any more
+ * @account: account of a session or path that has freed its memory
  */
 void rtrs_srv_mem_uncharge(u64 *account)
 {
@@ -221,11 +221,11 @@ static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_chunks_per_mr() - how many chunks a memory region has
- * @path: the path, with its device
+ * rtrs_srv_chunks_per_mr() - compute the number of chunks in a memory region
+ * @path: path that has its device
  *
- * Return: one if its key is to change with each request, else as many as the
- * device can take, the same number in each; 0 if it can't take one.
+ * Return: 1 with always_invalidate; otherwise the largest number that divides the queue
+ * depth and that the device can register; 0 if it can't register one chunk.
  */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 {
@@ -245,12 +245,12 @@ u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_mem_bytes() - what a path takes to carry requests
- * @sess: its session
- * @per_mr: chunks in a memory region
- * @io_size: bytes of a slot's request
+ * rtrs_srv_mem_bytes() - compute the memory of a path's chunks and requests
+ * @sess: session of the path
+ * @per_mr: number of chunks in a memory region
+ * @io_size: bytes of a struct rtrs_srv_io with the upper layer's part
  *
- * Return: bytes: chunks, requests, memory regions, and messages that name them.
+ * Return: bytes of chunks, requests, memory regions, and messages with their keys.
  */
 VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_sess *sess,
 					u32 per_mr, size_t io_size)
@@ -335,12 +335,12 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_mem_setup() - give a path its memory
- * @path: a path whose session is up
+ * rtrs_srv_mem_setup() - allocate a path's chunks, requests and memory regions
+ * @path: path whose session is up
  *
- * Its memory regions are left for the caller to register.
+ * The caller has to register the memory regions.
  *
- * Context: the path's info work.
+ * Context: the path's setup work.
  * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
  * rtrs_srv_mem_uncharge() clean up either way.
  */
@@ -368,7 +368,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_mem_free() - undo rtrs_srv_mem_setup(), as far as it came
- * @path: a path whose requests are finished, its connections drained
+ * @path: path whose requests are finished and connections drained
  */
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {
@@ -384,7 +384,7 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_mem_exit() - look whether all memory has been given back
+ * rtrs_srv_mem_exit() - check that all memory has been given back
  *
  * Context: the module's exit, when there are no sessions.
  */

@@ -6,10 +6,10 @@
 #include "srv.h"
 
 /**
- * rtrs_srv_recv_chains() - how many chains of receives a connection has
- * @con: the connection
+ * rtrs_srv_recv_chains() - compute the number of chains of receives of a connection
+ * @con: connection whose path and session are known
  *
- * Return: as many as it takes that requests for all slots can always come.
+ * Return: the number with which there is always a receive for a request in each slot.
  */
 u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
 {
@@ -22,7 +22,7 @@ u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
 			    RTRS_SRV_RECV_BATCH - 1, RTRS_SRV_RECV_BATCH);
 }
 
-/* Called for each receive that completed; posts them in batches. */
+/* Called for each completed receive; posts them again in batches. */
 static int rtrs_srv_recv_again(struct rtrs_srv_con *con)
 {
 	if (++con->recv_used < RTRS_SRV_RECV_BATCH)
@@ -75,7 +75,7 @@ unexpected:
 
 /**
  * rtrs_srv_recv_post() - post a new connection's receives
- * @con: the connection, with its queue pair
+ * @con: connection that has its queue pair
  *
  * Return: 0 or a negative errno.
  */

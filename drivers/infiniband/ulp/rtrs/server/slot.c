@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots. A slot is held by one request at a time, on whatever path that came. When a
- * path dies with requests at the disk, its client may use their slots again on another
- * path, to repeat them or for new requests, long before the disk here has finished the
- * old ones. Such a request waits for the old one, so that a repeated request never runs
- * beside the one that it repeats.
+ * Slots. A slot is held by one request at a time, of any path of the session. When a path
+ * dies with requests at the disk, its client may use their slots on another path, to send
+ * them again or for new requests, long before the disk has finished the old ones. Such a
+ * request waits for the old one, so that the two never run at the same time.
  *
  * Taking and giving back a slot is one cmpxchg() each, unless a request waits for it.
  */
@@ -16,7 +15,7 @@
 #define RTRS_SRV_SLOT_AWAITED	1UL
 
 /**
- * rtrs_srv_slots_init() - prepare a session for its slots
+ * rtrs_srv_slots_init() - initialize the members of slot.c
  * @sess: a new session
  */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
@@ -26,8 +25,8 @@ void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_slot_next_resumed() - take a request that has got its slot
- * @sess: the session
+ * rtrs_srv_slot_next_resumed() - take out a request that has got its slot
+ * @sess: session of the request
  *
  * Context: the session's resume work.
  * Return: the request, for rtrs_srv_io_begin(), or NULL.
@@ -47,9 +46,9 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
 
 /**
  * rtrs_srv_slots_alloc() - allocate a session's slots
- * @sess: the session
+ * @sess: session whose queue depth is known; nothing is done if it has slots
  *
- * Context: process, under the session's up_lock; nothing is done if they are there.
+ * Context: process, under the session's up_lock.
  * Return: 0 or -ENOMEM.
  */
 int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
@@ -63,7 +62,7 @@ int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
 
 /**
  * rtrs_srv_slots_free() - undo rtrs_srv_slots_alloc(), if it was done
- * @sess: the session, without paths
+ * @sess: session without paths
  */
 void rtrs_srv_slots_free(struct rtrs_srv_sess *sess)
 {
@@ -102,15 +101,15 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 }
 
 /**
- * rtrs_srv_slot_take() - a request came: take its slot
- * @io: the slot's io of the path that it came on
- * @con: where it came
+ * rtrs_srv_slot_take() - take the slot of a request that has come
+ * @io: io of that slot, of the path that the request came on
+ * @con: connection that the request came on
  * @off: offset of its header in the chunk
  *
  * Context: any.
- * Return: 0 if the slot is the request's; -EINPROGRESS if it waits for it,
- * rtrs_srv_io_begin() is called then; -EPROTO if the client uses a slot that it
- * hasn't had an answer for.
+ * Return: 0 if the request has the slot; -EINPROGRESS if it waits for it, and the session's
+ * resume work will begin it; -EPROTO if the client has used the slot on this path and has
+ * no answer yet.
  */
 int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		       u32 off)
@@ -140,10 +139,10 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 }
 
 /**
- * rtrs_srv_slot_release() - a request is finished: give its slot back
- * @io: the request's; not the caller's any more
+ * rtrs_srv_slot_release() - give back the slot of a request that is finished
+ * @io: io of the request; not the caller's any more
  *
- * Context: any; a reference of the path, or more, keeps the session.
+ * Context: any; the caller has a reference of the path, which keeps the session.
  */
 void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 {
@@ -168,11 +167,11 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 }
 
 /**
- * rtrs_srv_slot_forget() - let a request wait no longer
- * @sess: the session
- * @io: a slot's io of a path that is closing
+ * rtrs_srv_slot_forget() - end a request's wait for its slot
+ * @sess: session of the request
+ * @io: io of a path that is closing
  *
- * Return: true if it did wait; it is the caller's now, without the slot.
+ * Return: true if it waited; it is the caller's now, without the slot.
  */
 bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io)
 {

@@ -11,15 +11,15 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Guards the list of sessions, their names, and the fields that srv.h says so of. */
+/* Guards the list of sessions, their names, and members for which srv.h says so. */
 DEFINE_MUTEX(rtrs_srv_lock);
-/* For those who wait for sessions to end. */
+/* Woken by rtrs_srv_changed(); for the end of sessions. */
 DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
 /* Paths whose handshake waits for a change of another path or session. */
 static LIST_HEAD(rtrs_srv_parked);
 static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* the list, rtrs_srv_setup.stopped */
 
-/* Where paths are set up and taken down. No work item waits for another one or for I/O. */
+/* Set paths up and take them down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
 
@@ -31,7 +31,9 @@ static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_changed() - tell all that wait for it of a change of a path or session
+ * rtrs_srv_changed() - announce a change of a path or session
+ *
+ * Parked handshakes go on, and rtrs_srv_wait is woken.
  *
  * Context: any.
  */
@@ -48,11 +50,11 @@ void rtrs_srv_changed(void)
 }
 
 /**
- * rtrs_srv_setup_park() - have a path's handshake go on after the next change
- * @path: the path
+ * rtrs_srv_setup_park() - queue a path's setup work again after the next change
+ * @path: path whose setup work has to wait
  *
- * A worker that slept instead would be missing for other clients' paths. Called before
- * the look at the condition, so that no change is missed.
+ * A worker that sleeps is not available to other clients. To be called before the
+ * condition is checked, so that no change is missed.
  *
  * Context: the path's setup work.
  */
@@ -66,7 +68,7 @@ void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_setup_unpark() - undo rtrs_srv_setup_park()
- * @path: the path
+ * @path: path whose setup work need not wait
  *
  * Context: the path's setup work, which may run once more all the same.
  */
@@ -78,8 +80,8 @@ void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_setup_continue() - have a path's handshake go on
- * @path: the path
+ * rtrs_srv_setup_continue() - queue a path's setup work, unless it is stopped
+ * @path: path whose handshake can go on
  *
  * Context: any.
  */
@@ -94,8 +96,8 @@ void rtrs_srv_setup_continue(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_setup_stop() - let a path's handshake never go on again
- * @path: a path that is closing
+ * rtrs_srv_setup_stop() - stop a path's setup work for good
+ * @path: path that is closing
  *
  * Context: the path's closing work.
  */
@@ -110,12 +112,12 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_log() - limit of the messages about a path
- * @path: the path
+ * rtrs_srv_log() - get the rate limit of messages about a path
+ * @path: path that a message is about
  *
  * Context: any.
- * Return: its session's, or its listener's as long as the session has no name, as
- * sessions without a name are cheap to make.
+ * Return: the session's limit; the listener's as long as the session has no name, since a
+ * peer can create many such sessions.
  */
 struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path)
 {
@@ -126,10 +128,10 @@ struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_next_state() - the state table
- * @state: where a path is
- * @event: what happens
+ * @state: state of a path
+ * @event: event
  *
- * Return: where it goes; @state if the event means nothing to it.
+ * Return: the next state; @state if the event doesn't change it.
  */
 enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 					enum rtrs_srv_event event)
@@ -156,11 +158,11 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 }
 
 /**
- * rtrs_srv_path_move() - let something happen to a path
- * @path: the path; the closing work waits for the caller's context
- * @event: what happens
+ * rtrs_srv_path_move() - change a path's state by an event
+ * @path: path that the event is about; the caller's context keeps it from being freed
+ * @event: event
  *
- * The only place where a path's state changes.
+ * No other function changes the state.
  *
  * Context: any.
  * Return: true if the state changed.
@@ -189,9 +191,9 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
 
 /**
  * rtrs_srv_path_error() - ask for the end of a path
- * @path: the path, as for rtrs_srv_path_move()
- * @err: 0 if somebody wants it so, else a negative errno
- * @why: the reason, for the log; only the first one counts
+ * @path: path that is to end, as for rtrs_srv_path_move()
+ * @err: 0 if its end was requested, else a negative errno
+ * @why: the reason, for the log; only the first one is logged
  *
  * Context: any.
  */

@@ -25,7 +25,7 @@ static ssize_t disconnect_show(struct kobject *kobj,
 	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
 }
 
-/* Doesn't wait: the path's closing work waits for writers of attributes. */
+/* Doesn't wait for the path's end, as its closing work waits for writers of attributes. */
 static ssize_t disconnect_store(struct kobject *kobj,
 				struct kobj_attribute *attr, const char *buf,
 				size_t count)
@@ -120,7 +120,7 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr,
 	base = path->sysfs.stats_base;
 	mutex_unlock(&path->sysfs.stats_lock);
 	rtrs_srv_sum_stats(path, &sum);
-	/* The sums aren't of one moment. */
+	/* The counters change while they are added up: the difference may be below 0. */
 	inflight = max_t(s64, sum.reads + sum.writes - sum.done, 0);
 	return sysfs_emit(buf, "%llu %llu %llu %llu %lld\n",
 			  sum.reads - base.reads,
@@ -175,7 +175,7 @@ static void rtrs_srv_path_released(struct kobject *kobj)
 	complete(&to_path(kobj)->sysfs.released);
 }
 
-/* Its release only tells the closing work that the path may be freed. */
+/* The release doesn't free the path; the closing work, which waits for it, does. */
 const struct kobj_type rtrs_srv_path_ktype = {
 	.release	= rtrs_srv_path_released,
 	.sysfs_ops	= &kobj_sysfs_ops,
@@ -183,8 +183,8 @@ const struct kobj_type rtrs_srv_path_ktype = {
 };
 
 /**
- * rtrs_srv_sysfs_add_sess() - make a session's directory, if it isn't there
- * @sess: a session that has its name
+ * rtrs_srv_sysfs_add_sess() - create a session's directory
+ * @sess: session that has its name; nothing is done if it has its directory
  *
  * Context: process, under the session's up_lock.
  * Return: 0 or a negative errno.
@@ -213,7 +213,7 @@ int rtrs_srv_sysfs_add_sess(struct rtrs_srv_sess *sess)
 
 /**
  * rtrs_srv_sysfs_del_sess() - undo rtrs_srv_sysfs_add_sess(), if it was done
- * @sess: a session without paths
+ * @sess: session without paths
  */
 void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
 {
@@ -225,10 +225,10 @@ void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_sysfs_add_path() - make a path's directory
- * @path: a path that has claimed it
+ * rtrs_srv_sysfs_add_path() - create a path's directory
+ * @path: path that has claimed its addresses, see rtrs_srv_sess_claim()
  *
- * Context: the path's info work.
+ * Context: the path's setup work.
  * Return: 0 or a negative errno.
  */
 int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
@@ -238,8 +238,8 @@ int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_sysfs_del_path() - remove a path's directory, if it is there
- * @path: the path
+ * rtrs_srv_sysfs_del_path() - remove a path's directory, if it has one
+ * @path: path that is closing
  *
  * Waits for readers and writers of its attributes.
  *

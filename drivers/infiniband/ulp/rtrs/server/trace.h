@@ -89,7 +89,7 @@ DEFINE_EVENT(rtrs_srv_io, rtrs_srv_answer,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
 
-/* What these say of direction and length may be an earlier request's. */
+/* Direction and length may be those of an earlier request in the slot. */
 DEFINE_EVENT(rtrs_srv_io, rtrs_srv_wait,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
