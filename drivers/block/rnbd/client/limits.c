@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: what a server says of a device, checked, and made a disk's limits.
- * The block layer warns of, or divides by, what it doesn't expect, so nothing is
- * passed on as it came.
+ * RNBD client: checks a server's description of a device, and makes limits of a disk
+ * of it. The block layer warns about unexpected values, or divides by them, so none is
+ * used unchecked.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,9 +15,9 @@
 
 /**
  * rnbd_clt_nsectors_ok() - can a disk be this large?
- * @nsectors: capacity
+ * @nsectors: capacity in sectors of 512 bytes
  *
- * Return: whether the capacity in bytes is one that a file can have.
+ * Return: true if the capacity in bytes fits in a loff_t.
  */
 bool rnbd_clt_nsectors_ok(u64 nsectors)
 {
@@ -26,7 +26,7 @@ bool rnbd_clt_nsectors_ok(u64 nsectors)
 
 /**
  * rnbd_clt_check_rsp() - check the answer to an open
- * @dev: device; if it has a disk, its block size has to stay
+ * @dev: device that was opened; if it has a disk, its block size must be the same
  * @rsp: answer to RNBD_MSG_OPEN; write zeroes are taken out of it if the server may
  *	be one that would do something else
  *
@@ -64,9 +64,9 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 /**
  * rnbd_clt_same_limits() - do two answers make the same limits of a disk?
  * @a: answer to RNBD_MSG_OPEN
- * @b: another one
+ * @b: another answer to RNBD_MSG_OPEN
  *
- * Return: whether they differ in nothing but the device's id and its size.
+ * Return: true if they differ in the device's id and size only.
  */
 bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 			  const struct rnbd_msg_open_rsp *b)
@@ -78,14 +78,14 @@ bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 }
 
 /**
- * rnbd_clt_new_write_flags() - what writes need after a disk's limits have changed
- * @old: answer to RNBD_MSG_OPEN that the limits were made of
- * @new: the one that they are made of now
+ * rnbd_clt_new_write_flags() - get the flags that writes need after a change of limits
+ * @old: answer to RNBD_MSG_OPEN with the old limits
+ * @new: answer to RNBD_MSG_OPEN with the new limits
  *
- * While a disk has no write cache, the block layer takes flushes and FUA out of what is
- * submitted. Such writes may be sent when the disk has one.
+ * While a disk has no write cache, the block layer removes flushes and FUA from requests.
+ * Such writes may be sent after the disk has got one.
  *
- * Return: RNBD_F_*
+ * Return: RNBD_F_FUA if the disk has got a write cache, else 0.
  */
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new)
@@ -95,7 +95,7 @@ u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 	return gained & RNBD_CACHE_WRITEBACK ? RNBD_F_FUA : 0;
 }
 
-/* A length without data is told in 32 bits, and is one of whole blocks. */
+/* The length of a request without data has 32 bits, in bytes, and is of whole blocks. */
 static unsigned int rnbd_clt_max_sectors(__le32 sectors, unsigned int lbs)
 {
 	return round_down(min_t(u32, le32_to_cpu(sectors),
@@ -111,7 +111,7 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 	unsigned int max;
 
 	max = rnbd_clt_max_sectors(rsp->max_discard_sectors, lbs);
-	/* Left out, or odd: the server's block layer cuts what doesn't fit. */
+	/* Missing or invalid: the server's block layer splits discards as needed. */
 	if (!granularity || !IS_ALIGNED(granularity, lbs) ||
 	    granularity >> SECTOR_SHIFT > max) {
 		granularity = lbs;
@@ -128,9 +128,9 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 
 /**
  * rnbd_clt_fill_limits() - make limits of an answer
- * @dev: device
+ * @dev: device that was opened
  * @rsp: answer to RNBD_MSG_OPEN that passed rnbd_clt_check_rsp()
- * @lim: limits, all that matter are set
+ * @lim: limits to set; those that don't depend on @rsp are kept
  */
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  const struct rnbd_msg_open_rsp *rsp,
@@ -144,7 +144,7 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 	lim->logical_block_size = lbs;
 	lim->physical_block_size = is_power_of_2(pbs) ? max(pbs, lbs) : lbs;
 
-	/* The server's data is in one piece, so its max_segments isn't ours. */
+	/* The server's memory is contiguous, so its max_segments doesn't matter here. */
 	lim->max_segments = max->max_segments;
 	lim->virt_boundary_mask = SZ_4K - 1;
 	max_io = min_not_zero(max_io, le32_to_cpu(rsp->max_hw_sectors));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: what is written to map_device.
+ * RNBD client: parses lines that are written to map_device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": map_device: " fmt
 
@@ -11,7 +11,7 @@
 
 #include "rnbd-clt.h"
 
-/* What parts the words of a line. */
+/* Characters between the words of a line. */
 #define RNBD_CLT_SPACES		" \t\n"
 
 enum {
@@ -155,7 +155,7 @@ static int rnbd_clt_check_chars(const char *line)
 }
 
 /**
- * rnbd_clt_parse() - parse what was written to map_device
+ * rnbd_clt_parse() - parse a line that was written to map_device
  * @line: the text, changed; must outlive @opts
  * @opts: result, zeroed by the caller
  *

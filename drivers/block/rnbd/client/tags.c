@@ -2,8 +2,8 @@
 /*
  * RNBD client: how a session's slots are divided. The first ones are the tags of the
  * disks' requests, the last ones those of messages about devices, in a tag set of their
- * own: these get through however busy the disks are, and a message that the server takes
- * for ever to answer keeps no disk from coming or going.
+ * own. So there are tags for messages when the disks are busy, and a message without an
+ * answer doesn't keep disks from being added or removed.
  *
  * The block layer freezes all queues of a tag set, which waits for their requests, when
  * the second queue is added and when the last but one is removed. So each set has a queue
@@ -15,10 +15,10 @@
 #include "rnbd-clt.h"
 
 /**
- * rnbd_clt_admin_slots() - how many slots are for messages about devices
+ * rnbd_clt_admin_slots() - get the number of slots for messages about devices
  * @depth: number of slots of the session
  *
- * As many devices may take for ever to open before others have to wait for them.
+ * When as many devices hang while they are opened or closed, others have to wait.
  *
  * Return: a number below @depth; 0 if there is one slot, which disks and messages share.
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RNBD 2.2: what client and server say to each other. Each message is the user
- * message of an RTRS request, each answer the data of an RTRS read. All
- * integers are little endian.
+ * RNBD 2.2: messages of client and server. Each is the user message of an RTRS
+ * request; an answer is the data of an RTRS read. All integers are little endian.
  */
 #ifndef RNBD_PROTO_H
 #define RNBD_PROTO_H
@@ -73,7 +72,7 @@ enum rnbd_access_mode {
 #define RNBD_CACHE_WRITEBACK	BIT(1)
 
 /**
- * struct rnbd_msg_hdr - what each message and answer begins with
+ * struct rnbd_msg_hdr - beginning of each message and answer
  * @type: enum rnbd_msg_type
  * @reserved: 0
  */
@@ -82,7 +81,7 @@ struct rnbd_msg_hdr {
 	__le16 reserved;
 };
 
-/* &rnbd_msg_sess_info.features: RNBD_OP_WRITE_ZEROES is what its name says */
+/* &rnbd_msg_sess_info.features: operation 5 is write zeroes, not write same */
 #define RNBD_FEATURE_WRITE_ZEROES	BIT(0)
 /* For messages to the client about a device that has grown; not defined yet. */
 #define RNBD_FEATURE_RESIZE_EVENT	BIT(1)
@@ -92,8 +91,8 @@ struct rnbd_msg_hdr {
  * @hdr: header
  * @ver: major version of the sender
  * @reserved: 0
- * @features: RNBD_FEATURE_*: what the client offers, and what the server grants of
- *	that
+ * @features: RNBD_FEATURE_* that the client offers; in the answer those of them that
+ *	the server grants
  * @cookie: a random number other than 0; features are granted only by an answer that
  *	has the same. A server that knows of no features may leave anything here
  * @reserved2: 0
@@ -115,7 +114,7 @@ static_assert(offsetof(struct rnbd_msg_sess_info, features) == 8);
  * @hdr: header
  * @access_mode: enum rnbd_access_mode
  * @reserved: 0
- * @dev_name: which device, NUL-terminated
+ * @dev_name: name of the device, NUL-terminated
  * @reserved2: 0
  */
 struct rnbd_msg_open {
@@ -131,7 +130,7 @@ static_assert(sizeof(struct rnbd_msg_open) == 264);
 /**
  * struct rnbd_msg_open_rsp - RNBD_MSG_OPEN_RSP
  * @hdr: header
- * @device_id: what the device is called in later messages of this session
+ * @device_id: identifies the device in later messages of this session
  * @nsectors: capacity in sectors of 512 bytes, as are all sectors here
  * @max_hw_sectors: largest read or write the device takes in one piece
  * @max_write_zeroes_sectors: largest write zeroes, 0 if it has none
@@ -171,9 +170,9 @@ static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
  * struct rnbd_msg_io - RNBD_MSG_IO
  * @hdr: header
  * @device_id: from the answer to RNBD_MSG_OPEN
- * @sector: where, in sectors of 512 bytes
+ * @sector: first sector, in units of 512 bytes
  * @rw: RNBD_OP_* and RNBD_F_*
- * @bi_size: how many bytes
+ * @bi_size: length in bytes
  * @prio: as in ioprio_set(2); counts if it is there
  * @reserved: 0
  */

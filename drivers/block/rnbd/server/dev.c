@@ -144,7 +144,7 @@ static void rnbd_srv_dev_put(struct rnbd_srv_dev *dev)
 
 /**
  * rnbd_srv_access() - check whether access modes allow one more mapping
- * @dev: device
+ * @dev: device with its present mappings
  * @mode: access mode of the new mapping
  *
  * Context: rnbd_srv_lock is held.
@@ -376,13 +376,13 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 
 /**
  * rnbd_srv_open() - open a device for a session
- * @sess: session
- * @path: the device's name, as the client gave it
- * @mode: access mode
- * @rsp: answer to the client, zeroed
+ * @sess: session of the client
+ * @path: name of the device, as the client gave it
+ * @mode: access mode that the client asks for
+ * @rsp: answer to fill in, zeroed by the caller
  *
- * Context: kernel thread (__fput_sync() if the file isn't needed).
- * Return: 0 or a negative errno.
+ * Context: kernel thread, may sleep (__fput_sync() if the file isn't needed).
+ * Return: 0 or a negative errno for the client.
  */
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp)

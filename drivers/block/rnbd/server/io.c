@@ -38,8 +38,8 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
 
 /**
  * rnbd_srv_check() - check an I/O request
- * @req: the request, parsed, with its mapping
- * @op: the transport's op
+ * @req: request that has been parsed, and has its mapping
+ * @op: op of the request
  *
  * Return: 0 if a backend can carry it out, or a negative errno.
  */
@@ -80,7 +80,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 /**
  * rnbd_srv_parse() - read an I/O message
  * @req: filled in, except for the mapping
- * @op: the transport's op, with the message
+ * @op: op with the message
  *
  * Return: 0, or -EINVAL if it is too short.
  */
@@ -102,10 +102,10 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 
 /**
  * rnbd_srv_io() - start I/O for a client
- * @op: the transport's op, with an I/O message
+ * @op: op with an I/O message
  *
- * Return: 0 if @op has been or will be completed; a negative errno with which the caller
- * completes it.
+ * Return: 0 if @op has been or will be completed; otherwise a negative errno with which the
+ * caller has to complete it.
  */
 int rnbd_srv_io(struct rtrs_srv_op *op)
 {
@@ -117,7 +117,8 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 
 	err = rnbd_srv_parse(req, op);
 	if (err) {
-		rnbd_srv_err(sess, "I/O message of %u bytes\n", op->msg_len);
+		rnbd_srv_err(sess, "I/O message of %u bytes, less than %zu\n",
+			     op->msg_len, RNBD_MSG_IO_MIN);
 		return err;
 	}
 	map = rnbd_srv_map_get(sess, le32_to_cpu(msg->device_id));
@@ -143,7 +144,7 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 /**
  * rnbd_srv_end() - complete a request that was submitted to a backend
  * @req: request; belongs to the transport afterwards
- * @err: 0 or a negative errno
+ * @err: 0 or a negative errno for the client; a failure is logged
  *
  * The client is answered before the reference is dropped, so that a CLOSE is answered
  * after all I/O.

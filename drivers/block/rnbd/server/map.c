@@ -12,7 +12,7 @@ const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 /**
  * rnbd_srv_sess_put() - drop a reference to a session
- * @sess: session; ends in &rnbd_srv_sess.end_work after the last one
+ * @sess: session; the last reference queues &rnbd_srv_sess.end_work
  *
  * Context: any.
  */
@@ -24,8 +24,8 @@ void rnbd_srv_sess_put(struct rnbd_srv_sess *sess)
 
 /**
  * rnbd_srv_map_get() - look up a mapping for I/O
- * @sess: session
- * @id: the device id in the client's message
+ * @sess: session that the message came in
+ * @id: device id in the message
  *
  * Return: the mapping, with a reference to &rnbd_srv_map.ref; NULL if there is none or
  * it is being closed.
@@ -44,8 +44,8 @@ struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id)
 
 /**
  * rnbd_srv_close() - close a mapping
- * @map: mapping; the caller is under RCU or holds a reference to the kobject
- * @op: request to complete when it is closed, or NULL
+ * @map: mapping that the caller keeps by RCU or by a reference to the kobject
+ * @op: op to complete when it is closed, or NULL
  *
  * From here on no I/O finds the mapping. &rnbd_srv_map.closed is completed when all I/O
  * has ended and the file is closed.
@@ -64,8 +64,8 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 
 /**
  * rnbd_srv_fill_rsp() - fill in the answer to RNBD_MSG_OPEN
- * @map: the open mapping
- * @rsp: answer, zeroed
+ * @map: mapping whose file is open
+ * @rsp: answer to fill in, zeroed by the caller
  */
 void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp)

@@ -79,8 +79,8 @@ char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path)
 
 /**
  * rnbd_srv_fs_ok() - may the files of a filesystem be exported?
- * @sess: session, for the log
- * @sb: filesystem
+ * @sess: session that opens the file, for the log
+ * @sb: filesystem of the file
  *
  * Files of proc, sysfs and the like are interfaces to the kernel, not stored data, and
  * opening one can have side effects. A refusal is logged.
@@ -107,8 +107,8 @@ bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb)
 /**
  * rnbd_srv_open_file() - open a device's file
  * @sess: session that opens the device
- * @path: full path
- * @mode: how the client opens the device
+ * @path: path from rnbd_srv_full_path()
+ * @mode: access mode that the client asks for
  *
  * The type is checked before the file is opened: opening a FIFO, a character device or a
  * file of tracefs can hang or have side effects. Direct I/O is used on filesystems that

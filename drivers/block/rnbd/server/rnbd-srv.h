@@ -12,7 +12,7 @@
  * its closing bit and kills the reference. When the last I/O has ended, a work item
  * waits for users of the attributes and closes the file.
  *
- * Whatever can wait for a disk or a filesystem runs on a workqueue of the mapping (I/O)
+ * Work that can wait for a disk or a filesystem runs on a workqueue of the mapping (I/O)
  * or of the session (opening and closing files), which limits how many workers it can
  * occupy. So devices that hang don't hold up other sessions.
  *
@@ -50,8 +50,8 @@
 #include "../common/rnbd-proto.h"
 
 /*
- * How many workers a session's OPENs, the closing of its mappings, and the I/O of one
- * mapping can occupy. What exceeds that waits in line.
+ * Most workers that a session's OPENs, the closing of its mappings, and the I/O of one
+ * mapping can occupy. More work than that is queued.
  */
 #define RNBD_SRV_SESS_OPENS	4
 #define RNBD_SRV_SESS_CLOSES	16
@@ -74,14 +74,14 @@ do {									\
  * @users: held by the transport's session and by each mapping
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
- * @rtrs: the transport's session
+ * @rtrs: session of the transport that it belongs to
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
  * @end_work: queued when @users becomes 0; destroys the workqueues, which their own
  *	work items can't do
  * @log: rate limit of what the client can have logged
  * @ver: major version of the protocol that both sides support
- * @name: the session's name
+ * @name: copy of the name of @rtrs
  */
 struct rnbd_srv_sess {
 	refcount_t users;
@@ -119,17 +119,17 @@ struct rnbd_srv_dev {
 /**
  * struct rnbd_srv_map - a mapping: a device as one session has it open
  * @kobj: sessions/<session> of the device; its release frees the struct
- * @rcu: delays that until no I/O can be looking at it
+ * @rcu: delays that until no I/O can be looking it up
  * @list: entry in &rnbd_srv_dev.maps
- * @sess: session, referenced until @closed
- * @dev: device
- * @file: the file; valid until @closed
+ * @sess: session that has the device open; referenced until @closed
+ * @dev: device that is open; kept by the mapping while it is in @list
+ * @file: the opened disk or file; valid until @closed
  * @backend: does I/O on @file
  * @bdev: the disk, or NULL if @file is a regular file
  * @block_size: logical block size in bytes
  * @can_punch: the file's filesystem can punch holes, and has not refused to
  * @id: device id in the client's messages
- * @mode: access mode
+ * @mode: access mode that the client asked for
  * @ref: held by each I/O in progress
  * @wq: workqueue for I/O that may sleep
  * @closing: bit 0 is set by the caller that closes it
@@ -168,11 +168,11 @@ struct rnbd_srv_map {
  * @map: mapping, referenced by &rnbd_srv_map.ref
  * @sector: first sector, in units of 512 bytes
  * @len: length in bytes
- * @op: RNBD_OP_*
- * @flags: RNBD_F_*
+ * @op: operation, RNBD_OP_*
+ * @flags: RNBD_F_*, no others
  * @prio: I/O priority, valid or 0
- * @bio: for disks
- * @iocb: for files
+ * @bio: used if the mapping is a disk
+ * @iocb: used if the mapping is a file
  * @bvec: data of @bio or @iocb
  * @work: for I/O that may sleep, and for OPEN. @bio may be in use while it is queued
  *

@@ -29,9 +29,10 @@ static void rnbd_srv_sess_end_work(struct work_struct *work)
 
 /**
  * rnbd_srv_sess_up() - create a session
- * @rtrs: the transport's session
+ * @rtrs: session of the transport that has its first path
  *
- * Return: the session, or an ERR_PTR().
+ * Context: see &rtrs_srv_ops.sess_up.
+ * Return: the session, or ERR_PTR(-ENOMEM).
  */
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 {
@@ -73,10 +74,12 @@ free_sess:
 
 /**
  * rnbd_srv_sess_down() - end a session
- * @rtrs: the transport's session
- * @priv: the session
+ * @rtrs: session of the transport that has lost its last path
+ * @priv: session that rnbd_srv_sess_up() returned
  *
- * The transport is told when all its mappings are closed.
+ * rtrs_srv_sess_down_done() is called when all its mappings are closed.
+ *
+ * Context: see &rtrs_srv_ops.sess_down.
  */
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 {
@@ -92,7 +95,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	rnbd_srv_sess_put(sess);
 }
 
-/* What is granted of the features that a client offers. */
+/* Features that are granted to a client. */
 static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
 {
 	return msg->cookie ?
@@ -101,9 +104,9 @@ static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
 
 /**
  * rnbd_srv_sess_info() - handle RNBD_MSG_SESS_INFO
- * @op: the request; the answer is written to its data
+ * @op: op with the message; the answer is written to its data
  *
- * Return: 0 or -EINVAL.
+ * Return: 0, or -EINVAL if the message or the room for the answer is too small.
  */
 int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 {
@@ -139,9 +142,9 @@ static bool rnbd_srv_name_ok(const char *name)
 
 /**
  * rnbd_srv_check_open() - check RNBD_MSG_OPEN
- * @op: the request
+ * @op: op with the message
  *
- * Return: 0 or -EINVAL.
+ * Return: 0, or -EINVAL if a length, the access mode or the name is invalid.
  */
 int rnbd_srv_check_open(const struct rtrs_srv_op *op)
 {
@@ -223,7 +226,9 @@ static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
 
 /**
  * rnbd_srv_request() - handle a message
- * @op: the message; completed from here or later
+ * @op: op with the message; completed from here or later
+ *
+ * Context: see &rtrs_srv_ops.request.
  */
 void rnbd_srv_request(struct rtrs_srv_op *op)
 {
