@@ -183,8 +183,8 @@ static int same_addr(long anew)
 	return end_with(q, ret);
 }
 
-/* A session's path under another name; another session under its name */
-static int names_clash(long other_name)
+/* A path of a session under another name than that */
+static int other_name(long arg)
 {
 	struct path *p = path_up(test_name);
 	struct path *q = path_new(test_name);
@@ -192,19 +192,104 @@ static int names_clash(long other_name)
 
 	if (!p)
 		return -1;
-	if (other_name) {
-		memcpy(q->req.sess_uuid, p->req.sess_uuid, 16);
-		strcat(q->sess, "x");
-	}
+	memcpy(q->req.sess_uuid, p->req.sess_uuid, 16);
+	strcat(q->sess, "x");
 	ret = path_connect(q);
 	if (!ret && !path_info(q))
 		ret = fail("taken");
 	if (!ret)
-		ret = must_end(q, other_name ? "EINVAL" : "EEXIST");
+		ret = must_end(q, "EINVAL");
 	if (!ret)
 		ret = must_live(p);
 	path_free(p);
 	return end_with(q, ret);
+}
+
+/* A new session wants the name of @p's, if any; that one's heartbeats are seen to. */
+static int want_name(struct path *q, struct path *p)
+{
+	struct info_req req = { .type = MSG_INFO_REQ };
+	u64 end = now_ms() + 10000;
+
+	if (path_connect(q))
+		return -1;
+	memcpy(req.name, q->sess, sizeof(req.name));
+	if (path_info_req(q, &req, sizeof(req)))
+		return fail("INFO_REQ can't be sent");
+	while (!q->nr_info && !path_ended(q)) {
+		if (p)
+			path_poll(p);
+		path_poll(q);
+		if (now_ms() > end)
+			return fail("neither taken nor refused");
+		nap_us(100);
+	}
+	return 0;
+}
+
+static int must_not_get_name(const char *name, struct path *p)
+{
+	struct path *q = path_new(name);
+	int ret = want_name(q, p);
+
+	if (!ret && q->nr_info)
+		ret = fail("taken");
+	return end_with(q, ret ?: must_end(q, "EEXIST"));
+}
+
+/*
+ * Other sessions under the name of one that is alive. That it is, it has to show once, and
+ * then for a while no more.
+ */
+static int name_in_use(long others)
+{
+	struct path *p = path_up(test_name);
+	u64 from = now_ms();
+	unsigned int most;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	while (!ret && others--)
+		ret = must_not_get_name(test_name, p);
+	if (!ret)
+		ret = must_live(p);
+	/* Heartbeats are due each 5 s, and asked for each 10 s. */
+	most = 2 + 2 * ((now_ms() - from) / 5000);
+	if (!ret && (!p->hb_msgs || p->hb_msgs > most))
+		ret = fail("%u heartbeats", p->hb_msgs);
+	return end_with(p, ret);
+}
+
+/* Another session under the name of one that the kernel's client has */
+static int name_of_kernel(long arg)
+{
+	return must_not_get_name("good", NULL);
+}
+
+/* Another session under the name of one that answers no more */
+static int name_of_dead(long nr_paths)
+{
+	struct path *p[2] = { path_up(test_name) }, *q = path_new(test_name);
+	int ret = 0;
+	long i;
+
+	for (i = 1; p[0] && i < nr_paths; i++) {
+		p[i] = path_new(test_name);
+		path_join(p[i], p[0], i);
+		ret = path_connect(p[i]) ?: path_info(p[i]);
+	}
+	if (p[0] && !ret)
+		ret = want_name(q, NULL);
+	if (p[0] && !ret && !q->nr_info)
+		ret = fail("refused");
+	for (i = 0; i < nr_paths && p[i]; i++)
+		ret = ret ?: must_end(p[i], "a probe stays unanswered");
+	if (p[0] && !ret)
+		ret = must_live(q);
+	for (i = 0; i < nr_paths && p[i]; i++)
+		path_free(p[i]);
+	return end_with(q, p[0] ? ret : -1);
 }
 
 /* What can't be a name */
@@ -559,8 +644,13 @@ const struct test connect_cases[] = {
 	{ "con-late-1", "connection 1 of a connected path", late, 1, .quiet = true },
 	{ "same-addr", "second path between the same addresses", same_addr, 0 },
 	{ "same-path", "a path that is connected, anew", same_addr, 1 },
-	{ "name-in-use", "another session's name", names_clash, 0 },
-	{ "name-other", "path under another name than its session", names_clash, 1 },
+	{ "name-in-use", "another session's name: that one lives on", name_in_use, 1 },
+	{ "name-in-use-often", "the same, several times", name_in_use, 10, .quiet = true },
+	{ "name-in-use-by-kernel", "name of a session with I/O: lives on", name_of_kernel },
+	{ "name-of-dead", "name of a session that answers no more: taken", name_of_dead, 1 },
+	{ "name-of-dead-2-paths", "the same, of two paths, of which one has another address",
+	  name_of_dead, 2 },
+	{ "name-other", "path under another name than its session", other_name },
 	{ "name-empty", "name is empty", name, 0 },
 	{ "name-slash", "name has a /", name, 1, .quiet = true },
 	{ "name-dotdot", "name is ..", name, 2, .quiet = true },

@@ -12,4 +12,5 @@ hostile_up
 cases all >/tmp/cases.out || bad=1
 hostile_told /tmp/cases.out
 [ -z "${bad:-}" ] || fail "a case did not end: $(tail -n1 /tmp/cases.out)"
+equal "reconnects of the other session" "$(cat /sys/class/rtrs-client/good/paths/*/stats/reconnects)" "0 0"
 hostile_down

@@ -43,6 +43,8 @@ struct rtrs_addr {
 int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr);
 int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
 u16 rtrs_addr_port(const struct rtrs_addr *addr);
+bool rtrs_addr_same_host(const struct sockaddr_storage *a,
+			 const struct sockaddr_storage *b);
 bool rtrs_name_valid(const char *name);
 
 /* Client */

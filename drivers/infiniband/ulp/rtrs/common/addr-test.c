@@ -256,11 +256,49 @@ static void name_without_end_is_refused(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rtrs_name_valid(name));
 }
 
+static const struct host_case {
+	const char *desc;
+	const char *a, *b;
+	bool same;
+} host_cases[] = {
+	{ "IPv4", "ip:10.0.0.1", "ip:10.0.0.1", true },
+	{ "IPv4, another", "ip:10.0.0.1", "ip:10.0.0.2", false },
+	{ "IPv6", "ip:fd00::1", "ip:fd00::1", true },
+	{ "IPv6, another", "ip:fd00::1", "ip:fd01::1", false },
+	{ "IPv4, and the same in IPv6", "ip:10.0.0.1", "ip:::ffff:10.0.0.1", false },
+	{ "GID", "gid:fe80::1", "gid:fe80::1", true },
+	{ "GID, another", "gid:fe80::1", "gid:fe80::2", false },
+	{ "IPv6, and the same as a GID", "ip:fd00::1", "gid:fd00::1", false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(host_cases, host_cases, desc);
+
+/* Whatever the port. */
+static void host_is_the_same_or_not(struct kunit *test)
+{
+	const struct host_case *c = test->param_value;
+	struct rtrs_addr a, b;
+
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->a, 1, &a), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->b, 2, &b), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_same_host(&a.dst, &b.dst), c->same);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_same_host(&b.dst, &a.dst), c->same);
+}
+
+static void no_address_is_no_host(struct kunit *test)
+{
+	struct sockaddr_storage a = {}, b = {};
+
+	KUNIT_EXPECT_FALSE(test, rtrs_addr_same_host(&a, &b));
+}
+
 static struct kunit_case rtrs_addr_cases[] = {
 	KUNIT_CASE_PARAM(addr_is_read_and_shown, addr_cases_gen_params),
 	KUNIT_CASE_PARAM(addr_is_refused, bad_addr_cases_gen_params),
 	KUNIT_CASE(addr_needs_a_port),
 	KUNIT_CASE(addr_of_the_longest_form_is_shown_whole_or_cut),
+	KUNIT_CASE_PARAM(host_is_the_same_or_not, host_cases_gen_params),
+	KUNIT_CASE(no_address_is_no_host),
 	KUNIT_CASE_PARAM(name_is_valid_or_not, name_cases_gen_params),
 	KUNIT_CASE(name_is_as_long_as_may_be),
 	KUNIT_CASE(name_without_end_is_refused),

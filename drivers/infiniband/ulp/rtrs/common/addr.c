@@ -7,6 +7,7 @@
 #include <linux/export.h>
 #include <linux/inet.h>
 #include <linux/string.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
 
@@ -136,6 +137,35 @@ u16 rtrs_addr_port(const struct rtrs_addr *addr)
 	return ntohs(sin6->sin6_port);
 }
 EXPORT_SYMBOL_GPL(rtrs_addr_port);
+
+/**
+ * rtrs_addr_same_host() - is this the same end but for the port?
+ * @a: an IP address or a GID
+ * @b: another one
+ *
+ * Return: false also if they are of different families.
+ */
+bool rtrs_addr_same_host(const struct sockaddr_storage *a,
+			 const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	switch (a->ss_family) {
+	case AF_IB:
+		return !memcmp(&((const struct sockaddr_ib *)a)->sib_addr,
+			       &((const struct sockaddr_ib *)b)->sib_addr,
+			       sizeof(struct ib_addr));
+	case AF_INET:
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	case AF_INET6:
+		return ipv6_addr_equal(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				       &((const struct sockaddr_in6 *)b)->sin6_addr);
+	default:
+		return false;
+	}
+}
+EXPORT_SYMBOL_GPL(rtrs_addr_same_host);
 
 /**
  * rtrs_name_valid() - can this be a session's name?

@@ -72,6 +72,8 @@ struct rtrs_hb_params {
  *	but what this path set aside for it
  * @error: the path can't go on: ask for its end. Any context; may come any
  *	number of times, from several places at once. @err is negative
+ * @probed: the path is alive, see rtrs_hb_probe_now(); process context. NULL if that is
+ *	never called
  * @cons: its connections that have a queue pair. Changes only while one thread sets
  *	the path up or takes it down, without heartbeats
  * @hb: how often heartbeats are sent; outlives the path
@@ -97,6 +99,7 @@ struct rtrs_path {
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);
+	void (*probed)(struct rtrs_path *path);
 	struct list_head cons;
 	const struct rtrs_hb_params *hb;
 	spinlock_t hb_lock; /* hb_con, hb_trial_ms */
@@ -225,6 +228,7 @@ void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con);
 void rtrs_hb_stop(struct rtrs_path *path);
 void rtrs_hb_changed(struct rtrs_path *path);
 void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms);
+bool rtrs_hb_on_trial(const struct rtrs_path *path);
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm);
 
 enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted,

@@ -154,18 +154,25 @@ static void rtrs_hb_begin_trial(struct rtrs_path *path, struct rtrs_con *con)
 	rtrs_hb_look(path, 0, &moved);
 	path->hb_on_trial = true;
 	rtrs_hb_send(path, con);
-	rtrs_hb_queue(path, READ_ONCE(path->hb_trial_ms));
+	/* rtrs_hb_probe_now() may have queued the work item while this was running. */
+	spin_lock(&path->hb_lock);
+	if (path->hb_con)
+		mod_delayed_work(rtrs_hb_wq, &path->hb_work,
+				 msecs_to_jiffies(path->hb_trial_ms));
+	spin_unlock(&path->hb_lock);
 }
 
-static bool rtrs_hb_end_trial(struct rtrs_path *path, bool moved)
+/* The path is alive: a trial that waited for that is over. */
+static void rtrs_hb_end_trial(struct rtrs_path *path)
 {
 	if (!path->hb_on_trial)
-		return true;
+		return;
 	path->hb_on_trial = false;
 	spin_lock(&path->hb_lock);
-	path->hb_trial_ms = 0;
+	WRITE_ONCE(path->hb_trial_ms, 0);
 	spin_unlock(&path->hb_lock);
-	return moved;
+	if (path->probed)
+		path->probed(path);
 }
 
 static void rtrs_hb_work(struct work_struct *work)
@@ -183,16 +190,18 @@ static void rtrs_hb_work(struct work_struct *work)
 		rtrs_hb_begin_trial(path, con);
 		return;
 	}
-	if (!rtrs_hb_look(path, ms, &moved))
+	if (!rtrs_hb_look(path, path->hb_on_trial ? path->hb_trial_ms : ms, &moved))
 		dead = "a connection stands still";
-	if (!rtrs_hb_end_trial(path, moved) ||
-	    !rtrs_hb_judge_path(&path->hb_missed, moved,
+	if (!rtrs_hb_judge_path(&path->hb_missed, moved,
 				READ_ONCE(path->hb->max_missed)))
 		dead = "heartbeats stay unanswered";
+	if (path->hb_on_trial && !moved)
+		dead = "a probe stays unanswered";
 	if (dead) {
 		path->error(path, -ETIMEDOUT, dead);
 		return;
 	}
+	rtrs_hb_end_trial(path);
 	rtrs_hb_send(path, con);
 	rtrs_hb_queue(path, ms);
 }
@@ -253,8 +262,8 @@ EXPORT_SYMBOL_GPL(rtrs_hb_changed);
  *
  * Sends a heartbeat. If nothing at all moves on any connection for @timeout_ms from then
  * on, the path ends: rtrs_path.error() is called with -ETIMEDOUT. Else all goes on as
- * before. A second call while the first one waits changes nothing, so that many who
- * ask can't put off the verdict.
+ * before, and rtrs_path.probed() is called. A second call while the first one waits
+ * changes nothing, so that many who ask can't put off the verdict.
  *
  * Context: process.
  */
@@ -268,6 +277,20 @@ void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms)
 	spin_unlock(&path->hb_lock);
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_probe_now);
+
+/**
+ * rtrs_hb_on_trial() - does rtrs_hb_probe_now() wait for a sign of life?
+ * @path: the path
+ *
+ * Context: any.
+ * Return: true until rtrs_path.probed() is about to be called. If the path is found to be
+ * dead, for ever.
+ */
+bool rtrs_hb_on_trial(const struct rtrs_path *path)
+{
+	return READ_ONCE(path->hb_trial_ms);
+}
+EXPORT_SYMBOL_GPL(rtrs_hb_on_trial);
 
 /**
  * rtrs_hb_stop() - undo rtrs_hb_start(), if it was done

@@ -197,6 +197,82 @@ static void path_waits_for_another(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
 }
 
+#define RIVAL_PATHS	2
+#define NOW		1000
+
+/* A session that has a name, and a new one, from 10.0.0.1, that wants it. */
+static const struct rival_case {
+	const char *desc;
+	enum rtrs_srv_rival rival;
+	u64 next_probe;
+	struct {
+		const char *addr;
+		enum rtrs_srv_state state;
+		bool on_trial;
+	} path[RIVAL_PATHS];
+} rival_cases[] = {
+	{ "its only path ends", RTRS_SRV_RIVAL_ENDING, 0,
+	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING } } },
+	{ "all of its paths end", RTRS_SRV_RIVAL_ENDING, 0,
+	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING, true },
+	    { "ip:10.0.1.1", RTRS_SRV_CLOSING, true } } },
+	{ "it has no path any more", RTRS_SRV_RIVAL_ENDING, 0, {} },
+	{ "the same host", RTRS_SRV_RIVAL_SUSPECT, 0,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
+	{ "the same host, by one of its paths", RTRS_SRV_RIVAL_SUSPECT, 0,
+	  { { "ip:10.0.1.1", RTRS_SRV_CONNECTED }, { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
+	{ "the same host, by a path that ends", RTRS_SRV_RIVAL_SUSPECT, 0,
+	  { { "ip:10.0.1.1", RTRS_SRV_CONNECTED }, { "ip:10.0.0.1", RTRS_SRV_CLOSING } } },
+	{ "another host", RTRS_SRV_RIVAL_ALIVE, 0,
+	  { { "ip:10.0.0.2", RTRS_SRV_CONNECTED }, { "ip:10.0.1.2", RTRS_SRV_CONNECTED } } },
+	{ "another host, on trial", RTRS_SRV_RIVAL_ON_TRIAL, 0,
+	  { { "ip:10.0.0.2", RTRS_SRV_CONNECTED, true } } },
+	{ "on trial", RTRS_SRV_RIVAL_ON_TRIAL, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED, true } } },
+	{ "one path was dead, the other one is on trial", RTRS_SRV_RIVAL_ON_TRIAL, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING, true },
+	    { "ip:10.0.1.1", RTRS_SRV_CONNECTED, true } } },
+	{ "a path was dead, the other one is alive", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING, true }, { "ip:10.0.1.1", RTRS_SRV_CONNECTED } } },
+	{ "it has just shown that it is alive", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
+	{ "it has shown that some time ago", RTRS_SRV_RIVAL_SUSPECT, NOW,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
+	{ "it is being set up", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING } } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(rival_cases, rival_cases, desc);
+
+static void rival_path(struct kunit *test, struct rtrs_srv_sess *sess, const char *addr,
+		       enum rtrs_srv_state state, bool on_trial)
+{
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(addr, RTRS_PORT, &path->addr), 0);
+	path->state = state;
+	path->path.hb_trial_ms = on_trial;
+	list_add_tail(&path->entry, &sess->paths);
+}
+
+static void name_in_use_is_looked_into(struct kunit *test)
+{
+	const struct rival_case *c = test->param_value;
+	struct rtrs_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	INIT_LIST_HEAD(&sess[0].paths);
+	INIT_LIST_HEAD(&sess[1].paths);
+	rival_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false);
+	for (i = 0; i < RIVAL_PATHS && c->path[i].addr; i++)
+		rival_path(test, &sess[1], c->path[i].addr, c->path[i].state,
+			   c->path[i].on_trial);
+	sess[1].next_probe = c->next_probe;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_judge_rival(&sess[0], &sess[1], NOW), c->rival);
+}
+
 static const struct param_case {
 	const char *desc;
 	int ret;
@@ -261,6 +337,7 @@ static struct kunit_case rtrs_srv_listen_cases[] = {
 	KUNIT_CASE(request_is_read_as_written_down),
 	KUNIT_CASE_PARAM(request_joins_a_path_or_not, join_cases_gen_params),
 	KUNIT_CASE_PARAM(path_waits_for_another, way_cases_gen_params),
+	KUNIT_CASE_PARAM(name_in_use_is_looked_into, rival_cases_gen_params),
 	KUNIT_CASE_PARAM(parameters_are_checked, param_cases_gen_params),
 	KUNIT_CASE_PARAM(device_limits_the_depth, depth_cases_gen_params),
 	{}

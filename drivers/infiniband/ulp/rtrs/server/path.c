@@ -37,6 +37,12 @@ static void rtrs_srv_ios_released(struct percpu_ref *ref)
 	queue_work(rtrs_srv_close_wq, &path->finish_work);
 }
 
+/* For those that wait for its name. */
+static void rtrs_srv_path_probed(struct rtrs_path *path)
+{
+	rtrs_srv_changed();
+}
+
 static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
 	free_percpu(path->ios.stats);
@@ -220,6 +226,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	}
 
 	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
+	path->path.probed = rtrs_srv_path_probed;
 	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);

@@ -60,9 +60,9 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
 }
 
 /* Has it a path that isn't closing? */
-static bool rtrs_srv_sess_alive(struct rtrs_srv_sess *sess)
+static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 {
-	struct rtrs_srv_path *path;
+	const struct rtrs_srv_path *path;
 
 	list_for_each_entry(path, &sess->paths, entry)
 		if (rtrs_srv_path_state(path) != RTRS_SRV_CLOSING)
@@ -200,10 +200,84 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	return sess;
 }
 
-/* -EAGAIN: a session of that name, or of the same uuid, is closing. */
-static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
+static bool rtrs_srv_sess_on_trial(const struct rtrs_srv_sess *sess)
 {
-	struct rtrs_srv_sess *other;
+	const struct rtrs_srv_path *path;
+
+	list_for_each_entry(path, &sess->paths, entry)
+		if (rtrs_srv_path_state(path) == RTRS_SRV_CONNECTED &&
+		    rtrs_hb_on_trial(&path->path))
+			return true;
+	return false;
+}
+
+static bool rtrs_srv_same_host(const struct rtrs_srv_sess *a,
+			       const struct rtrs_srv_sess *b)
+{
+	const struct rtrs_srv_path *p, *q;
+
+	list_for_each_entry(p, &a->paths, entry)
+		list_for_each_entry(q, &b->paths, entry)
+			if (rtrs_addr_same_host(&p->addr.dst, &q->addr.dst))
+				return true;
+	return false;
+}
+
+/**
+ * rtrs_srv_judge_rival() - what becomes of a session whose name another one wants?
+ * @sess: the other one, new
+ * @rival: the session that has the name
+ * @now: the time, ns
+ *
+ * A client that crashed and is back at once finds its old session there, until heartbeats
+ * give up. So if both have a path from the same address, the old one has to show a sign
+ * of life. It is not asked for that all the time: an answer that is late would end it.
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: see enum rtrs_srv_rival.
+ */
+VISIBLE_IF_KUNIT enum rtrs_srv_rival
+rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
+		     const struct rtrs_srv_sess *rival, u64 now)
+{
+	if (!rtrs_srv_sess_alive(rival))
+		return RTRS_SRV_RIVAL_ENDING;
+	if (rtrs_srv_sess_on_trial(rival))
+		return RTRS_SRV_RIVAL_ON_TRIAL;
+	if (now < rival->next_probe || !rtrs_srv_same_host(sess, rival))
+		return RTRS_SRV_RIVAL_ALIVE;
+	return RTRS_SRV_RIVAL_SUSPECT;
+}
+
+/* A path that isn't connected yet has a time limit of its own. */
+static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
+{
+	struct rtrs_srv_path *path;
+
+	sess->next_probe = now + RTRS_SRV_PROBE_PAUSE_MS * (u64)NSEC_PER_MSEC;
+	list_for_each_entry(path, &sess->paths, entry)
+		rtrs_hb_probe_now(&path->path, RTRS_SRV_PROBE_MS);
+}
+
+/* -EAGAIN: see what has become of it after the next change. */
+static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
+				struct rtrs_srv_sess *rival)
+{
+	u64 now = ktime_get_ns();
+
+	if (rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_SUSPECT) {
+		rtrs_srv_info(path, "session \"%s\" from the same host has %u ms to show that it is alive\n",
+			      rival->name, RTRS_SRV_PROBE_MS);
+		rtrs_srv_probe(rival, now);
+	}
+	return rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_ALIVE ?
+	       -EEXIST : -EAGAIN;
+}
+
+/* -EAGAIN: a session of that name, or of the same uuid, is closing, or may be dead. */
+static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
+{
+	struct rtrs_srv_sess *sess = path->sess, *other;
 
 	if (sess->name[0])
 		return strcmp(sess->name, name) ? -EINVAL : 0;
@@ -218,7 +292,7 @@ static int rtrs_srv_check_name(struct rtrs_srv_sess *sess, const char *name)
 		    uuid_equal(&other->uuid, &sess->uuid))
 			return -EAGAIN;
 		if (!strcmp(other->name, name))
-			return rtrs_srv_sess_alive(other) ? -EEXIST : -EAGAIN;
+			return rtrs_srv_check_rival(path, other);
 	}
 	return 0;
 }
@@ -274,7 +348,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 	/* Even if its next incarnation exists by now. */
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
 	if (!ret)
-		ret = rtrs_srv_check_name(sess, name);
+		ret = rtrs_srv_check_name(path, name);
 	if (!ret)
 		ret = rtrs_srv_check_addr(path);
 	if (!ret) {
@@ -294,9 +368,10 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  * or path.
  *
  * Context: the path's setup work.
- * Return: 0; -EAGAIN if the rest of an old session or path is in the way, and the setup
- * work is queued again when something has changed; -EEXIST if another session has the
- * name; -EINVAL if the session has another name; -ECONNABORTED.
+ * Return: 0; -EAGAIN if the rest of an old session or path is in the way, or an old
+ * session that may be dead, and the setup work is queued again when something has
+ * changed; -EEXIST if another session has the name; -EINVAL if the session has another
+ * name; -ECONNABORTED.
  */
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 {

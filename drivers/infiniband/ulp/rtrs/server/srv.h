@@ -34,6 +34,7 @@
  *	handler lock of a cm_id > rtrs_srv_lock > sq_lock of struct rtrs_con >
  *		&path->state_lock
  *	handler lock of a cm_id > &path->conns.lock > &path->state_lock
+ *	rtrs_srv_lock > hb_lock of struct rtrs_path
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > &sess->slots.lock
@@ -69,6 +70,10 @@
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
+/* For how long an old session may show no sign of life when a new one wants its name. */
+#define RTRS_SRV_PROBE_MS	2000
+/* From one such look to the next, however many clients want the name. */
+#define RTRS_SRV_PROBE_PAUSE_MS	10000
 /* Incarnations of a path that may be closing when it reconnects. */
 #define RTRS_SRV_MAX_ENDING	4
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
@@ -135,6 +140,8 @@ struct rtrs_srv_slots {
  * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
  *	way out: its name is still in use, but it takes no path any more
  * @nr_paths: how many
+ * @next_probe: not before that time, ns, is it looked at for the sake of another one
+ *	that wants its name; guarded by rtrs_srv_lock
  * @log: limits messages that the client causes
  * @queue_depth: number of slots, hence of chunks of each path
  * @chunk_size: bytes in each
@@ -161,6 +168,7 @@ struct rtrs_srv_sess {
 	char name[RTRS_NAME_LEN];
 	struct list_head paths;
 	u32 nr_paths;
+	u64 next_probe;
 	struct ratelimit_state log;
 	u32 queue_depth;
 	u32 chunk_size;
@@ -175,6 +183,20 @@ struct rtrs_srv_sess {
 	struct device *dev;
 	struct kobject *paths_dir;
 	struct work_struct end_work;
+};
+
+/**
+ * enum rtrs_srv_rival - what becomes of a session whose name another one wants
+ * @RTRS_SRV_RIVAL_ENDING: it ends; the other one waits for that
+ * @RTRS_SRV_RIVAL_ON_TRIAL: it may be dead, and is being looked at: the other one waits
+ * @RTRS_SRV_RIVAL_SUSPECT: it may be dead: it is to be looked at
+ * @RTRS_SRV_RIVAL_ALIVE: it stays; the other one is refused
+ */
+enum rtrs_srv_rival {
+	RTRS_SRV_RIVAL_ENDING,
+	RTRS_SRV_RIVAL_ON_TRIAL,
+	RTRS_SRV_RIVAL_SUSPECT,
+	RTRS_SRV_RIVAL_ALIVE,
 };
 
 /**
@@ -622,6 +644,9 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 			 const struct rtrs_srv_path *other);
+enum rtrs_srv_rival rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
+					 const struct rtrs_srv_sess *rival,
+					 u64 now);
 #endif
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
 					 const uuid_t *uuid, bool may_create);

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A client's power goes while it writes. A new one, with its address and its session's
+# name, is there at once: within 10 s it has the volume, to write. The server has looked
+# whether the old session is alive, and hasn't kept the volume for it until its heartbeats
+# gave up. The same if it is the client itself that comes back, as soon as it has booted.
+# Modules: ours
+# Guests: 3
+# Time: 180
+
+. "$RIG_DIR/steps/failover.sh"
+
+paths="path=$(addr server 0) path=$(addr server 1)"
+
+# begin: client2 has the volume, and writes; then its power goes
+begin()
+{
+	# This is its second session, so that queue pairs of the time after don't bear the
+	# same numbers: the connection manager would notice that.
+	on client2 "load_client; dev=\$(map s2 $disk $paths); unmap \$dev; client_idle
+		dev=\$(map s2 $disk $paths)
+		fio --name=load --filename=\$dev --direct=1 --ioengine=libaio --rw=randwrite \
+			--iodepth=8 --time_based --runtime=1000 >/dev/null 2>&1 9>&- &"
+	writes=$(server_ios "$disk" writes)
+	wait_for 20 eval "[ \$(server_ios $disk writes) -gt $((writes + 20)) ]" ||
+		fail "client2 writes nothing"
+	from=$(now)
+	on server "echo client2 goes at $from >/dev/kmsg"
+	kill_guest client2
+}
+
+# maps GUEST OPTION...: it gets the volume, in 10 s
+maps()
+{
+	local back took
+	back=$(now)
+	on "$1" "maps() { map s2 $disk ${*:2} access_mode=rw >/tmp/dev 2>/dev/null
+			[ -b \$(cat /tmp/dev) ]; }
+		wait_for 60 maps || fail 'it does not get the volume'"
+	took=$(($(now) - back))
+	say "$1 is there after $((back - from)) ms, and has the volume after another $took ms"
+	must "it took $took ms" [ $took -le $(($(slowly 10) * 1000)) ]
+}
+
+# ends REASON: how many of the old session's paths the server has ended for it
+ends() { on server "dmesg | sed '1,/client2 goes at $from/d' | grep -c 's2 .*path ends: $1' || true"; }
+
+lets_go()
+{
+	on "$1" "dev=\$(cat /tmp/dev)
+		verify \$dev --bs=16k --size=1m
+		unmap \$dev; client_idle"
+}
+
+up
+disk=$(null vol 32)
+begin
+others=()
+for net in 0 1; do
+	other=$(addr client2 $net)
+	ip addr add "${other#ip:}/24" dev eth$net
+	others+=("path=$other,$(addr server $net)")
+done
+on server 'ip neigh flush all'
+maps client "${others[@]}"
+equal "paths that didn't answer" "$(ends 'a probe stays unanswered')" 2
+equal "paths given up by heartbeats" "$(ends 'heartbeats')" 0
+lets_go client
+for net in 0 1; do
+	other=$(addr client2 $net)
+	ip addr del "${other#ip:}/24" dev eth$net
+done
+on server 'ip neigh flush all'
+
+boot_guest client2
+on client2 rdma_here
+begin
+boot_guest client2
+on client2 "rdma_here; load_client"
+# shellcheck disable=SC2086
+maps client2 $paths
+say "$(ends 'a probe') paths didn't answer, $(ends heartbeats) were given up by then"
+lets_go client2
+down
