@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -44,7 +45,10 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 	rsp->max_discard_sectors = cpu_to_le32(bdev_max_discard_sectors(bdev));
 	rsp->discard_granularity = cpu_to_le32(bdev_discard_granularity(bdev));
 	rsp->discard_alignment = cpu_to_le32(bdev_discard_alignment(bdev));
-	rsp->secure_discard = cpu_to_le16(!!bdev_max_secure_erase_sectors(bdev));
+	/* The block layer splits a secure erase by the limit for discards. */
+	if (bdev_max_secure_erase_sectors(bdev) >=
+	    max(bdev_max_discard_sectors(bdev), 1U))
+		rsp->secure_discard = cpu_to_le16(1);
 	if (bdev_write_cache(bdev))
 		rsp->cache_policy |= RNBD_CACHE_WRITEBACK;
 	if (bdev_fua(bdev))
@@ -150,15 +154,27 @@ static void rnbd_srv_bdev_work(struct work_struct *work)
 }
 
 /*
+ * Some drivers sleep when they are handed a request, whatever its flags, as those whose
+ * disks are at the other end of a TCP connection.
+ */
+static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
+{
+	struct request_queue *q = bdev_get_queue(bdev);
+
+	return queue_is_mq(q) && (q->tag_set->flags & BLK_MQ_F_BLOCKING);
+}
+
+/*
  * The caller also serves other disks and sessions, and must not wait for a tag of this
  * one. Operations without data are rare and may be split into many requests; they are
  * always submitted from a work item.
  */
 static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {
+	struct block_device *bdev = req->map->bdev;
 	bool data = req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
 
-	if (data && bdev_nowait(req->map->bdev))
+	if (data && bdev_nowait(bdev) && !rnbd_srv_bdev_blocking(bdev))
 		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);
 	else
 		rnbd_srv_bdev_defer(req);
