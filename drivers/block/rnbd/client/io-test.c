@@ -49,17 +49,29 @@ static const struct msg_case {
 
 KUNIT_ARRAY_PARAM_DESC(msg_cases, msg_cases, desc);
 
+/* A device of a session with all features */
+static struct rnbd_clt_dev *some_dev(struct kunit *test)
+{
+	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	sess->features = RNBD_FEATURE_WRITE_ZEROES;
+	dev->sess = sess;
+	return dev;
+}
+
 static void io_is_on_the_wire_as_written_down(struct kunit *test)
 {
 	static const u8 head[8] = { 4, 0, 0, 0, 4, 3, 2, 1 };
 	const struct msg_case *c = test->param_value;
-	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_clt_dev *dev = some_dev(test);
 	struct rnbd_clt_pdu *pdu;
 	struct request *rq;
 	u8 bytes[32] = { };
 
 	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
 	KUNIT_ASSERT_NOT_NULL(test, rq);
 	dev->device_id = 0x01020304;
 	pdu = blk_mq_rq_to_pdu(rq);
@@ -80,12 +92,11 @@ static void io_is_on_the_wire_as_written_down(struct kunit *test)
 /* And only writes: of others the server takes no such flag. */
 static void writes_have_the_device_s_flags(struct kunit *test)
 {
-	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_clt_dev *dev = some_dev(test);
 	struct rnbd_clt_pdu *pdu;
 	struct request *rq;
 
 	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
 	KUNIT_ASSERT_NOT_NULL(test, rq);
 	dev->write_flags = RNBD_F_FUA;
 	pdu = blk_mq_rq_to_pdu(rq);
@@ -95,6 +106,23 @@ static void writes_have_the_device_s_flags(struct kunit *test)
 	rq->cmd_flags = REQ_OP_DISCARD;
 	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), 0);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(pdu->msg.rw), 3);
+	/* Pages of zeroes are written instead. */
+	rq->cmd_flags = REQ_OP_WRITE_ZEROES;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_fill_msg(dev, rq), -EOPNOTSUPP);
+}
+
+/* A request that was made for another server, which came back as an older one */
+static void zeroes_need_the_feature(struct kunit *test)
+{
+	struct rnbd_clt_dev *dev = some_dev(test);
+	struct request *rq;
+
+	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(struct rnbd_clt_pdu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rq);
+	rq->cmd_flags = REQ_OP_WRITE_ZEROES;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_fill_msg(dev, rq), 0);
+	dev->sess->features = 0;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_fill_msg(dev, rq), -EOPNOTSUPP);
 }
 
 static void sess_info_is_on_the_wire_as_written_down(struct kunit *test)
@@ -222,10 +250,9 @@ struct retry_test {
 static void retry_init(struct kunit *test, struct retry_test *t, blk_opf_t opf)
 {
 	t->q = kunit_kzalloc(test, sizeof(*t->q), GFP_KERNEL);
-	t->dev = kunit_kzalloc(test, sizeof(*t->dev), GFP_KERNEL);
+	t->dev = some_dev(test);
 	t->rq = kunit_kzalloc(test, sizeof(*t->rq) + sizeof(*t->pdu), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t->q);
-	KUNIT_ASSERT_NOT_NULL(test, t->dev);
 	KUNIT_ASSERT_NOT_NULL(test, t->rq);
 	t->pdu = blk_mq_rq_to_pdu(t->rq);
 	t->q->queuedata = t->dev;
@@ -358,6 +385,7 @@ static void request_never_ends_with_another_status(struct kunit *test)
 static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(io_is_on_the_wire_as_written_down, msg_cases_gen_params),
 	KUNIT_CASE(writes_have_the_device_s_flags),
+	KUNIT_CASE(zeroes_need_the_feature),
 	KUNIT_CASE(sess_info_is_on_the_wire_as_written_down),
 	KUNIT_CASE_PARAM(features_need_the_cookie, granted_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_on_the_wire_as_written_down, open_cases_gen_params),

@@ -49,12 +49,23 @@ static u32 rnbd_clt_wire_flags(const struct request *rq)
 	return flags;
 }
 
+/*
+ * A request may have been made for another server than the one that has the device now.
+ * Without the feature, the operation has another meaning. And while writes have to reach
+ * the medium, as the disk's users don't flush, zeroes have to be written as well.
+ */
+static bool rnbd_clt_may_zero(const struct rnbd_clt_dev *dev)
+{
+	return (READ_ONCE(dev->sess->features) & RNBD_FEATURE_WRITE_ZEROES) &&
+	       !(dev->write_flags & RNBD_F_FUA);
+}
+
 /**
  * rnbd_clt_fill_msg() - write the message of a disk's request
  * @dev: the disk's device
  * @rq: request; its message is written to its rnbd_clt_pdu
  *
- * Return: 0, or -EOPNOTSUPP if the protocol has no such operation.
+ * Return: 0, or -EOPNOTSUPP if the protocol has no such operation, or the server.
  */
 VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 				       struct request *rq)
@@ -65,6 +76,8 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 
 	if (op < 0)
 		return op;
+	if (op == RNBD_OP_WRITE_ZEROES && !rnbd_clt_may_zero(dev))
+		return -EOPNOTSUPP;
 
 	pdu->msg = (struct rnbd_msg_io) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_IO),
