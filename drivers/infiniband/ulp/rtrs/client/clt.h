@@ -34,8 +34,8 @@
  *	rtrs_clt.lock		a session's paths; the only one that is held for long
  *	rtrs_clt_failover.lock	requests that wait, fences
  *	rtrs_clt_create.lock	which path may request the session; taken alone
- *	rtrs_clt_path_sm.lock	state of a path
  *	rtrs_con.sq_lock	a connection's send queue
+ *	rtrs_clt_path_sm.lock	state of a path
  *
  * Of these the I/O path takes sq_lock alone.
  */
