@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RTRS: RDMA transport. What upper layers use; nothing else is for them.
+ * RTRS: RDMA transport. The interface for upper layers; all other headers are internal.
  *
  * A session connects a client and a server over one or more paths. The server
  * sets queue_depth chunks of memory aside for it. A request is a user message
@@ -53,12 +53,12 @@ struct rtrs_clt;
 struct rtrs_clt_io;
 
 /**
- * enum rtrs_link_event - what became of a session as a whole
+ * enum rtrs_link_event - change of a session as a whole
  * @RTRS_LINK_UP: it has a connected path again. Requests that wait go on after
  *	rtrs_clt_resume()
  * @RTRS_LINK_DOWN: its last connected path is gone. Requests in flight wait for a
- *	path, or have been completed. No path takes requests again before the upper
- *	layer has heard of it
+ *	path, or have been completed. No path takes requests again before this event has
+ *	been reported
  */
 enum rtrs_link_event {
 	RTRS_LINK_UP,
@@ -66,12 +66,12 @@ enum rtrs_link_event {
 };
 
 /**
- * struct rtrs_clt_params - what rtrs_clt_open() needs to know
+ * struct rtrs_clt_params - parameters of rtrs_clt_open()
  * @sessname: name of the session, unique on this client; see rtrs_name_valid()
- * @paths: the paths to connect, at least one
- * @nr_paths: how many, at most RTRS_MAX_PATHS
- * @nr_queues: connections for I/O in each path, usually one a CPU
- * @link_event: told of changes after rtrs_clt_open() has returned; process
+ * @paths: addresses of the paths to connect
+ * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
+ * @nr_queues: connections for I/O in each path, usually one for each CPU
+ * @link_event: called for changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
  * @retry_ok: may a request be sent that was submitted before, or parked? Returns 0 if
@@ -82,7 +82,7 @@ enum rtrs_link_event {
  * @prep_retry: called after @retry_ok has returned 0, right before the request is sent:
  *	sets its message, whose contents may have changed. Returns 0, or the errno that
  *	completes the request. Process context, the same RCU read side as @retry_ok
- * @priv: handed to @link_event
+ * @priv: first argument of @link_event
  */
 struct rtrs_clt_params {
 	const char *sessname;
@@ -96,7 +96,7 @@ struct rtrs_clt_params {
 };
 
 /**
- * struct rtrs_clt_limits - what the two ends agreed on
+ * struct rtrs_clt_limits - limits of a session's requests
  * @queue_depth: slots are 0 .. queue_depth - 1
  * @max_io_size: most bytes of data in a request
  * @max_segments: most entries of a request's scatter list; none but the first
@@ -111,12 +111,12 @@ struct rtrs_clt_limits {
 };
 
 /**
- * struct rtrs_clt_io_priv - what the transport notes about a request
- * @path: where it was sent last, NULL while it waits
- * @path_failures: paths that died under it
- * @first_failure: when the first one did, in jiffies
- * @entry: in the list of those that wait
- * @err: why it ends, once it can wait no longer
+ * struct rtrs_clt_io_priv - the transport's part of a request
+ * @path: path on which it was sent last, NULL while it waits
+ * @path_failures: number of paths that died while it was on them
+ * @first_failure: when the first of them died, in jiffies
+ * @entry: in a list of requests that wait
+ * @err: errno with which it ends, once it may not wait any longer
  */
 struct rtrs_clt_io_priv {
 	struct rtrs_clt_path *path;
@@ -128,25 +128,25 @@ struct rtrs_clt_io_priv {
 
 /**
  * struct rtrs_clt_io - a request
- * @slot: which slot it occupies. The caller hands slots out; it must not use
- *	one again before @done has been called for it
- * @queue: on which of a path's connections it goes, below nr_queues
+ * @slot: slot that it occupies. The caller assigns slots, and must not use one again
+ *	before @done has been called
+ * @queue: index of the path's connection for I/O to use, below nr_queues
  * @dir: DMA_TO_DEVICE carries data to the server, DMA_FROM_DEVICE brings data
  *	back; without data it is DMA_TO_DEVICE
  * @msg: user message; belongs to the transport until @done, as it may have to be
  *	sent again. For rtrs_clt_park() it need not be there before
  *	rtrs_clt_params.prep_retry
  * @msg_len: its length, at most RTRS_MAX_MSG_LEN
- * @failfast: fails rather than wait when there is no path
+ * @failfast: it fails when there is no path, instead of waiting
  * @nents: entries in @sgl, 0 without data
  * @data_len: bytes that @sgl describes
  * @sgl: the data, unmapped; belongs to the transport until @done
  * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
- *	took, with 0, the server's negative errno, that of rtrs_clt_params.retry_ok,
- *	-ENOTCONN if it has waited for a path for too long, or lost too many, or
- *	-ECONNABORTED if it was not to wait, or the session is closed. Softirq or
- *	process context. By then nothing can reach the data any more
- * @priv: the transport's own
+ *	accepted, with 0, the server's negative errno, that of rtrs_clt_params.retry_ok,
+ *	-ENOTCONN if it has waited for a path for too long, or too many have died under
+ *	it, or -ECONNABORTED if @failfast is set, or the session is closed. Softirq or
+ *	process context. The device can't access the data any more
+ * @priv: the transport's part
  *
  * Lives as long as the request, usually in the driver's part of a struct request.
  */
@@ -185,11 +185,11 @@ struct rtrs_srv_sess;
 
 /**
  * struct rtrs_srv_op - a request that arrived
- * @priv: what @sess_up returned for the session
+ * @priv: return value of &rtrs_srv_ops.sess_up for the session
  * @dir: DMA_FROM_DEVICE if the client reads, DMA_TO_DEVICE otherwise (the names
  *	are the client's: same value as in its struct rtrs_clt_io)
  * @data_len: bytes of data that came with it, or most bytes to answer with
- * @data: where they are: physically contiguous, page aligned, in the kernel's
+ * @data: room for the data: physically contiguous, page aligned, in the kernel's
  *	linear map. The client may be able to change it at any time
  * @msg_len: length of @msg
  * @msg: the user message, a copy that the client can't reach
@@ -207,17 +207,17 @@ struct rtrs_srv_op {
 
 /**
  * struct rtrs_srv_ops - an upper layer on the server
- * @op_size: bytes that it wants for itself with each op, see rtrs_srv_op_priv();
- *	zeroed when the path comes up, not between requests
- * @request: a request came. Process context, may sleep, but whatever waits for
- *	another request of this or any session must go elsewhere. Ends in exactly
- *	one rtrs_srv_complete(), from here or later
- * @sess_up: a session has its first path; what it returns is kept as the priv of
- *	the session's ops. An ERR_PTR() refuses the session. May sleep
- * @sess_down: the session's last path is gone, and all ops are completed. Never runs
- *	beside @request for the same session. May sleep, but not wait for I/O; when the
- *	upper layer has done with the session, from here or later, it calls
- *	rtrs_srv_sess_down_done()
+ * @op_size: bytes of the upper layer's part of each op, see rtrs_srv_op_priv();
+ *	zeroed when the path is connected, not between requests
+ * @request: handles a request. Process context, may sleep, but must not wait for another
+ *	request of this or any session. Ends in exactly one rtrs_srv_complete(), from
+ *	here or later
+ * @sess_up: called when a session has its first path. The return value becomes the priv
+ *	of the session's ops; an ERR_PTR() refuses the session. May sleep
+ * @sess_down: called when the session's last path is gone and all ops are completed; never
+ *	at the same time as @request for the same session. May sleep, but not wait for
+ *	I/O. When the upper layer has finished with the session, from here or later, it
+ *	calls rtrs_srv_sess_down_done()
  */
 struct rtrs_srv_ops {
 	size_t op_size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Names of sessions and addresses of paths, as users write and read them:
- * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>"; "," or "@" parts the two.
+ * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>", with "," or "@" between them.
  */
 #include <linux/ctype.h>
 #include <linux/export.h>
@@ -49,11 +49,12 @@ static int rtrs_sockaddr_parse(const char *str, u16 port,
 
 /**
  * rtrs_addr_parse() - read a path as users write it
- * @str: "[SRC,]DST" or "[SRC@]DST"
+ * @str: text, "[SRC,]DST" or "[SRC@]DST"
  * @port: port of DST, not 0
- * @addr: the result
+ * @addr: filled in
  *
- * Return: 0, or -EINVAL if malformed or if the two are of different families.
+ * Context: process.
+ * Return: 0, or -EINVAL if @str is malformed or SRC and DST have different families.
  */
 int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr)
 {
@@ -102,11 +103,12 @@ static int rtrs_end_format(const struct sockaddr_storage *ss, char *buf,
 
 /**
  * rtrs_addr_format() - write a path as sysfs shows it
- * @addr: the path; ends that are AF_UNSPEC are left out
- * @buf: where to write "SRC@DST", NUL terminated; RTRS_PATH_STR_LEN holds all
- * @len: its size
+ * @addr: addresses of the path; ends that are AF_UNSPEC are left out
+ * @buf: set to "SRC@DST", NUL terminated; RTRS_PATH_STR_LEN bytes are enough
+ * @len: size of @buf
  *
- * Return: bytes written, without the NUL.
+ * Context: any.
+ * Return: length of the text without the NUL.
  */
 int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len)
 {
@@ -123,8 +125,11 @@ int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len)
 EXPORT_SYMBOL_GPL(rtrs_addr_format);
 
 /**
- * rtrs_addr_port() - the server's port
- * @addr: from rtrs_addr_parse()
+ * rtrs_addr_port() - get the server's port of a path
+ * @addr: result of rtrs_addr_parse()
+ *
+ * Context: any.
+ * Return: port of the destination.
  */
 u16 rtrs_addr_port(const struct rtrs_addr *addr)
 {
@@ -169,11 +174,14 @@ EXPORT_SYMBOL_GPL(rtrs_addr_same_host);
 
 /**
  * rtrs_name_valid() - can this be a session's name?
- * @name: the name, NUL terminated
+ * @name: text, NUL terminated
  *
- * It becomes a folder in sysfs and a part of folders' names, and it goes to the
- * server, so it is neither empty nor longer than RTRS_NAME_LEN with its NUL, and
- * has no '/', no '.' and nothing that can't be printed.
+ * A name becomes a directory in sysfs and a part of directories' names, and is sent to
+ * the server. So it is neither empty nor longer than RTRS_NAME_LEN with its NUL, and has
+ * no '/', no '.', and no blank or unprintable characters.
+ *
+ * Context: any.
+ * Return: true if so.
  */
 bool rtrs_name_valid(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What client and server have in common below the protocol: a path with its
- * protection domain and heartbeat, a connection with its queue pair.
+ * The parts that client and server share: a path with its protection domain and
+ * heartbeat, a connection with its queue pair.
  */
 #ifndef RTRS_CORE_H
 #define RTRS_CORE_H
@@ -16,11 +16,11 @@
 
 struct rtrs_con;
 
-/* The last one is for all that takes longer. */
+/* Buckets of the histogram of round trips; the last one counts all longer ones. */
 #define RTRS_HB_BUCKETS		24
 
 /**
- * enum rtrs_live - what a look at a connection says
+ * enum rtrs_live - result of a check of a connection, once an interval
  * @RTRS_LIVE_MOVED: something was completed or received since the last look
  * @RTRS_LIVE_IDLE: nothing was, but nothing is outstanding
  * @RTRS_LIVE_PROBE: nothing was, and what was posted may be outstanding: send a probe
@@ -36,11 +36,11 @@ enum rtrs_live {
 };
 
 /**
- * struct rtrs_watch - what the last look at a connection saw
- * @moved: rtrs_con.moved
- * @probed: rtrs_con.sq_posted when the last probe was sent, counting the probe
- * @still: nothing moved, though something may have been outstanding
- * @still_ms: for how long this has been so since, milliseconds
+ * struct rtrs_watch - state of a connection at its last check
+ * @moved: value of rtrs_con.moved
+ * @probed: value of rtrs_con.sq_posted after the last probe was sent
+ * @still: nothing has moved, though something may be outstanding
+ * @still_ms: milliseconds since @still was set
  *
  * Used by the path's heartbeat work alone.
  */
@@ -52,9 +52,10 @@ struct rtrs_watch {
 };
 
 /**
- * struct rtrs_hb_params - when a path's peer is taken for dead
+ * struct rtrs_hb_params - heartbeats of paths
  * @interval_ms: milliseconds from one heartbeat to the next
- * @max_missed: after as many intervals in a row in which nothing came
+ * @max_missed: number of intervals in a row without a sign of life after which a path
+ *	is dead
  *
  * May be changed at any time; see rtrs_hb_changed().
  */
@@ -64,7 +65,7 @@ struct rtrs_hb_params {
 };
 
 /**
- * struct rtrs_path - what a path is on either side
+ * struct rtrs_path - the part of a path that client and server share
  * @name: for messages: the session's name, as soon as it is known, and the
  *	addresses
  * @dev: RDMA device, set with @pd
@@ -172,14 +173,14 @@ struct rtrs_con {
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
- * @send_wr: work requests that rtrs_con_queue() takes before it says -EBUSY
- * @send_reserve: as many more for rtrs_con_post()
- * @recv_wr: receives that are posted at most
- * @send_sge: entries in the list of a send
- * @min_send_wr: @send_wr may be lowered to that, if the device wants it
- * @min_send_sge: and @send_sge to that
- * @nr_io: connections for I/O that the path has
- * @poll: where completions are handled
+ * @send_wr: work requests that rtrs_con_queue() accepts before it returns -EBUSY
+ * @send_reserve: work requests that rtrs_con_post() accepts in addition
+ * @recv_wr: most receives that are posted at a time
+ * @send_sge: most SGEs of a send
+ * @min_send_wr: least value that @send_wr may be lowered to
+ * @min_send_sge: least value that @send_sge may be lowered to
+ * @nr_io: number of connections for I/O of the path
+ * @poll: context in which completions are handled
  */
 struct rtrs_qp_params {
 	u32 send_wr;
@@ -198,7 +199,7 @@ void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev);
 void rtrs_path_close_dev(struct rtrs_path *path);
 
-/* The device has no room for this size. */
+/* Whether an errno of rdma_create_qp() may mean that the size is too large. */
 static inline bool rtrs_qp_refused(int err)
 {
 	return err == -ENOMEM || err == -EINVAL;

@@ -32,17 +32,17 @@ static struct workqueue_struct *rtrs_hb_wq;
 
 /* Outlasts four times in a row that a device waits for an acknowledgment. */
 #define RTRS_HB_STUCK_MS	10000
-/* More that aren't answered yet tell nothing new. */
+/* With this number unanswered, further heartbeats are left out. */
 #define RTRS_HB_MAX_UNANSWERED	8
 
 /**
- * rtrs_hb_judge_con() - the rule for a connection
- * @watch: what the last look saw; updated
- * @moved: rtrs_con.moved
- * @posted: rtrs_con.sq_posted
+ * rtrs_hb_judge_con() - decide whether a connection is alive
+ * @watch: state at the last check; updated
+ * @moved: value of rtrs_con.moved now
+ * @posted: value of rtrs_con.sq_posted now
  * @probing: a probe is outstanding
- * @ms: milliseconds since the last look
- * @limit_ms: for how long it may stand still
+ * @ms: milliseconds since the last check
+ * @limit_ms: milliseconds without progress after which it is dead
  *
  * Return: see enum rtrs_live.
  */
@@ -58,7 +58,7 @@ enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted
 		watch->still = false;
 		return RTRS_LIVE_IDLE;
 	}
-	/* What is outstanding may have been posted a moment ago: count from here. */
+	/* It may have been posted a moment ago, so the time counts from now. */
 	watch->still_ms = watch->still ? watch->still_ms + ms : 0;
 	watch->still = true;
 	if (watch->still_ms >= limit_ms)
@@ -67,10 +67,10 @@ enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted
 }
 
 /**
- * rtrs_hb_judge_path() - the rule for a path
- * @missed: intervals in a row in which nothing moved; updated
- * @moved: whether anything moved in the last one, on any connection
- * @max_missed: as many are too many
+ * rtrs_hb_judge_path() - decide whether a path is alive
+ * @missed: number of intervals in a row in which nothing moved; updated
+ * @moved: something moved on a connection in the last interval
+ * @max_missed: value of @missed at which the path is dead
  *
  * Return: true if the path is alive.
  */
@@ -208,7 +208,7 @@ static void rtrs_hb_work(struct work_struct *work)
 
 /**
  * rtrs_hb_init() - initialize a path's heartbeat
- * @path: the path
+ * @path: new path
  */
 void rtrs_hb_init(struct rtrs_path *path)
 {
@@ -218,8 +218,8 @@ void rtrs_hb_init(struct rtrs_path *path)
 
 /**
  * rtrs_hb_start() - start a path's heartbeat
- * @path: a connected path
- * @con: its connection 0
+ * @path: path that is connected
+ * @con: connection 0 of @path
  *
  * Context: process.
  */
@@ -239,8 +239,8 @@ void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_hb_start);
 
 /**
- * rtrs_hb_changed() - let a change of rtrs_hb_params have effect now
- * @path: the path; nothing happens if its heartbeat isn't started
+ * rtrs_hb_changed() - apply a change of rtrs_hb_params at once
+ * @path: path with these parameters; nothing is done if its heartbeat isn't started
  *
  * Context: process.
  */
@@ -307,7 +307,7 @@ void rtrs_hb_stop(struct rtrs_path *path)
 }
 EXPORT_SYMBOL_GPL(rtrs_hb_stop);
 
-/* Answers come in the order of the heartbeats, those that nobody asked for are no answers. */
+/* Answers come in the order of the heartbeats. Unrequested ones are ignored. */
 static void rtrs_hb_answer(struct rtrs_path *path)
 {
 	u32 nr = path->hb_answered + 1;
@@ -328,11 +328,11 @@ static void rtrs_hb_answer(struct rtrs_path *path)
 
 /**
  * rtrs_hb_recv() - handle an immediate value if it is a heartbeat
- * @con: where it came
- * @imm: the value, in the CPU's order
+ * @con: connection that it came on
+ * @imm: immediate value, in the CPU's byte order
  *
  * Context: handler of a receive's completion.
- * Return: false if it is none, or on a connection that has none.
+ * Return: false if it is none, or came on another connection than 0.
  */
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm)
 {

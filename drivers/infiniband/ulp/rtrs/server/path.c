@@ -56,8 +56,8 @@ static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_path_put() - let go of a path that was looked up
- * @path: the path
+ * rtrs_srv_path_put() - drop the reference of a path that was looked up
+ * @path: path from rtrs_srv_path_create() or a lookup under rtrs_srv_lock
  */
 void rtrs_srv_path_put(struct rtrs_srv_path *path)
 {
@@ -65,14 +65,14 @@ void rtrs_srv_path_put(struct rtrs_srv_path *path)
 }
 
 /*
- * After this, connections are as dead as they get while somebody posts to them:
- * the client reaches nothing here any more, and no new request turns up.
+ * After this, the client can't access any memory over the path, and no new request comes.
+ * Sends may still be posted.
  */
 static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 {
 	u32 i;
 
-	/* A connection that was being set up is complete, no other follows. */
+	/* Waits for a connection that is being set up; after it there will be no other. */
 	mutex_lock(&path->conns.lock);
 	mutex_unlock(&path->conns.lock);
 
@@ -97,7 +97,7 @@ static void rtrs_srv_path_drain_send(struct rtrs_srv_path *path)
 			rtrs_con_drain_send(&path->conns.con[i]->con);
 }
 
-/* End all requests that the upper layer doesn't have. */
+/* Ends all requests that the upper layer doesn't have. */
 static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 {
 	u32 i;
@@ -178,12 +178,12 @@ static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_path_create() - make a path, without connections yet
- * @sess: its session
- * @id: whose request for connection 0 asks for it
- * @req: that request, a valid one
+ * rtrs_srv_path_create() - create a path, without connections
+ * @sess: session that it is for
+ * @id: cm_id of the request for connection 0
+ * @req: private data of that request, checked
  *
- * It ends by itself if it isn't connected in RTRS_SRV_SETUP_MS.
+ * It ends by itself if its handshake takes longer than RTRS_SRV_SETUP_MS.
  *
  * Context: under rtrs_srv_lock.
  * Return: the path, with a reference for the caller, or an ERR_PTR().

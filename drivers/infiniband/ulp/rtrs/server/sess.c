@@ -27,14 +27,15 @@ module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
 		 "Keep clients from changing a chunk while its request is processed (default Y)");
 
-/* Of all upper layers, since names are directories in sysfs. */
+/* Sessions of all upper layers, since their names are directories in sysfs. */
 static LIST_HEAD(rtrs_srv_sessions);
+
 /**
  * rtrs_srv_check_params() - check the module's parameters
- * @chunk_size: max_chunk_size
- * @queue_depth: sess_queue_depth
+ * @chunk_size: value of max_chunk_size
+ * @queue_depth: value of sess_queue_depth
  *
- * Return: 0, or -EINVAL after a message.
+ * Return: 0, or -EINVAL after a message in the log.
  */
 int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
 {
@@ -71,9 +72,9 @@ static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_sess_find() - look a session up
- * @srv: where it came in
- * @uuid: its uuid
+ * rtrs_srv_sess_find() - look up a session
+ * @srv: upper layer that the request is for
+ * @uuid: UUID in the request
  * @may_create: the client has no path in the session, and may create one
  *
  * A client with no path assumes that its devices are closed, so it is never given a
@@ -101,13 +102,13 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
 }
 
 /**
- * rtrs_srv_dev_depth() - how deep a session may be on a device
- * @dev: the device
+ * rtrs_srv_dev_depth() - compute the largest queue depth for an RDMA device
+ * @dev: device of a path
  *
- * One connection may have to carry all requests of a session, and there's a receive
- * posted for each request that the client may send. Answers can wait for room.
+ * One connection may have to carry all requests of a session, with a receive posted for
+ * each. Answers can wait for room in the send queue.
  *
- * Return: the queue depth, 0 if the device is no good at all.
+ * Return: the queue depth, 0 if the device can't be used.
  */
 u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 {
@@ -123,8 +124,8 @@ u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 }
 
 /**
- * rtrs_srv_sess_discard() - the last of a session
- * @sess: a session without paths, and without anything set up for one
+ * rtrs_srv_sess_discard() - free a session
+ * @sess: session without paths, and that isn't up
  *
  * Context: under rtrs_srv_lock.
  */
@@ -152,9 +153,9 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_sess_create() - make a session
- * @srv: where it came in
- * @uuid: its uuid, not in use but by sessions on their way out
+ * rtrs_srv_sess_create() - create a session
+ * @srv: upper layer that the request is for
+ * @uuid: UUID in the request; other sessions with it are ending
  * @dev: device of its first path
  *
  * Context: under rtrs_srv_lock; it ends with its last path, or by
@@ -299,15 +300,15 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 
 /**
  * rtrs_srv_in_the_way() - does a path have to wait for the end of another one?
- * @path: the path, about to be set up
- * @other: another one of its session
+ * @path: path that is to be set up
+ * @other: another path of its session
  *
- * It does if its directory in sysfs is to have the same name. A client without fencing
- * repeats requests as soon as a path is up, so the path's earlier incarnation has to be
- * gone altogether.
+ * It does if both have the same addresses, and so the same directory in sysfs. A client
+ * without fencing repeats requests as soon as a path is up, so the path's predecessor must
+ * have ended by then.
  *
  * Context: under rtrs_srv_lock.
- * Return: true if so.
+ * Return: true if it has to wait.
  */
 VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 					  const struct rtrs_srv_path *other)
@@ -386,7 +387,7 @@ int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 
 /**
  * rtrs_srv_sess_up() - make a path's session ready for requests, if it isn't
- * @path: a path that has claimed the session's name
+ * @path: path that has claimed the session's name
  *
  * After an error, the parts that were set up stay for the session's next path, or its
  * end.
@@ -422,8 +423,8 @@ unlock:
 }
 
 /**
- * rtrs_srv_sess_down_done() - the upper layer has done with a session
- * @sess: a session for which rtrs_srv_ops.sess_down() has been called; not the upper
+ * rtrs_srv_sess_down_done() - report that the upper layer has finished with a session
+ * @sess: session for which rtrs_srv_ops.sess_down() has been called; not the upper
  *	layer's any more
  *
  * Context: any.
@@ -435,8 +436,8 @@ void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_down_done);
 
 /**
- * rtrs_srv_sess_leave() - part a path from its session
- * @path: the path; nothing of it can reach the session any more
+ * rtrs_srv_sess_leave() - remove a path from its session
+ * @path: path that is closing; its requests and connections have been freed
  *
  * The session ends with its last path.
  *
@@ -464,8 +465,8 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_sess_end_all() - ask for the end of all of an upper layer's paths
- * @srv: takes no new ones any more
+ * rtrs_srv_sess_end_all() - ask for the end of all paths of an upper layer
+ * @srv: upper layer that takes no new paths any more
  *
  * Context: process, may sleep.
  */
@@ -485,8 +486,8 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
 }
 
 /**
- * rtrs_srv_sess_name() - the name of a session
- * @sess: a session that is up
+ * rtrs_srv_sess_name() - get the name of a session
+ * @sess: session that is up
  *
  * Context: any.
  * Return: the name that its client gave it; lives as long as the session.
@@ -498,8 +499,8 @@ const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_name);
 
 /**
- * rtrs_srv_sess_depth() - how many slots a session has
- * @sess: a session that is up
+ * rtrs_srv_sess_depth() - get the number of slots of a session
+ * @sess: session that is up
  *
  * Context: any.
  * Return: the most requests that a path of the session can have at a time.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RTRS server: what its files share.
+ * RTRS server.
  *
  * Files, from top to bottom; each one calls only those below it:
  *
@@ -10,11 +10,11 @@
  *	setup	its handshake
  *	sess	sessions: found, named, made known to the upper layer, ended
  *	sysfs	directories of sessions and paths
- *	recv	what comes in on a connection, and to whom it goes
- *	fence	the end of a path, asked for over another one
+ *	recv	messages that come in on a connection
+ *	fence	fencing: a path is ended by request over another one
  *	io	requests and answers
  *	mem	a path's chunks and keys, and the limit to all paths' memory
- *	slot	which request has which slot
+ *	slot	slots of sessions, and the requests that have them
  *	state	the state of a path; errors; waiting for changes
  *
  * A session is created by the first connection request that names it, and lives
@@ -63,8 +63,8 @@
  */
 #define RTRS_SRV_WR_PER_IO	5
 /*
- * What the network has not taken yet of a connection's work requests, without any waiting:
- * some 200 to 500 answers. It may become less if the device has no room for that.
+ * Work requests of a connection that fit in its send queue, unacknowledged by the client's
+ * device: some 200 to 500 answers. Fewer if the device has no room for them.
  */
 #define RTRS_SRV_SEND_WR	1024
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
@@ -83,8 +83,8 @@
 
 /**
  * struct rtrs_srv - an upper layer and where it listens
- * @ops: the upper layer
- * @port: service port
+ * @ops: functions of the upper layer
+ * @port: port that it listens on
  * @ip_id: listens for IP addresses
  * @ib_id: listens for GIDs, NULL if that can't be had
  * @uuid: tells it from other servers, and from those that were here before
@@ -117,10 +117,10 @@ struct rtrs_srv_slot {
 
 /**
  * struct rtrs_srv_slots - the slots of a session (slot.c)
- * @slot: one for each chunk, there when the session is up
- * @lock: for slots that are waited for, and @resumed; any context
+ * @slot: one for each chunk, allocated when the session is up
+ * @lock: guards &rtrs_srv_slot.waiter and @resumed; any context
  * @resumed: requests that have waited, and got their slot
- * @resume_work: begins those
+ * @resume_work: begins the requests in @resumed
  */
 struct rtrs_srv_slots {
 	struct rtrs_srv_slot *slot;
@@ -144,12 +144,12 @@ struct rtrs_srv_slots {
  *	that wants its name; guarded by rtrs_srv_lock
  * @log: limits messages that the client causes
  * @queue_depth: number of slots, hence of chunks of each path
- * @chunk_size: bytes in each
+ * @chunk_size: bytes of a chunk
  * @off_bits: bits for an offset in the immediate value of a request
  * @always_invalidate: a chunk's key is valid only while the client owns the
  *	chunk
  * @charged: bytes that it takes of the memory for clients, its slots included
- * @slots: its slots
+ * @slots: slots of its requests
  * @up_lock: guards the fields below while there are paths
  * @up: the upper layer knows the session
  * @priv: the upper layer's; doesn't change while a path is connected
@@ -214,10 +214,10 @@ enum rtrs_srv_state {
 };
 
 /**
- * enum rtrs_srv_event - what moves a path from state to state
- * @RTRS_SRV_EV_UP: all is ready for requests
- * @RTRS_SRV_EV_SETUP_TIMEOUT: the handshake took too long, if it isn't done
- * @RTRS_SRV_EV_END: the path is wanted no more, or can't go on
+ * enum rtrs_srv_event - change of a path's state
+ * @RTRS_SRV_EV_UP: its handshake is complete
+ * @RTRS_SRV_EV_SETUP_TIMEOUT: the time limit of its handshake is over
+ * @RTRS_SRV_EV_END: it has failed, or is to end
  * @RTRS_SRV_NR_EVENTS: how many there are
  */
 enum rtrs_srv_event {
@@ -228,12 +228,12 @@ enum rtrs_srv_event {
 };
 
 /**
- * struct rtrs_srv_stats - what a path has done
- * @reads: requests for data
- * @read_bytes: data asked for
- * @writes: all other requests
- * @write_bytes: data that came with them
- * @done: requests of both kinds that are finished
+ * struct rtrs_srv_stats - counters of a path on one CPU
+ * @reads: number of requests for data
+ * @read_bytes: bytes that these asked for
+ * @writes: number of all other requests
+ * @write_bytes: bytes that came with these
+ * @done: number of requests of both kinds that are finished
  *
  * One for each CPU, written by that CPU alone.
  */
@@ -261,12 +261,12 @@ struct rtrs_srv_conns {
 };
 
 /**
- * struct rtrs_srv_mem - what a client can write to over a path (mem.c)
+ * struct rtrs_srv_mem - the memory that a client can write to over a path (mem.c)
  * @charged: bytes that the path takes of the memory for clients, under its
  *	connections' lock
  * @chunks: first page of each chunk
  * @mrs: memory regions of the chunks
- * @nr_mrs: how many
+ * @nr_mrs: number of @mrs
  * @nr_mapped: chunks that are mapped for the path's device
  * @rkeys: message for each slot that carries the chunk's new key
  * @rkeys_dma: their DMA address, 0 if they aren't there
@@ -288,7 +288,7 @@ struct rtrs_srv_mem {
  * @size: bytes from one to the next
  * @ref: a reference for each request that isn't finished; its release queues the
  *	path's finish work
- * @stats: for each CPU
+ * @stats: counters of each CPU
  */
 struct rtrs_srv_ios {
 	void *mem;
@@ -301,7 +301,7 @@ struct rtrs_srv_ios {
  * struct rtrs_srv_fence - fencing, as far as it concerns a path (fence.c)
  * @target: id of the path whose end the client has asked for over this one, or 0.
  *	Set when a FENCE comes, while it is 0; else under rtrs_srv_lock
- * @work: ends that path
+ * @work: ends the path with the id @target, or answers if it is dead
  * @dead: nothing that was sent on this path has any effect any more; guarded by
  *	rtrs_srv_lock
  */
@@ -312,21 +312,21 @@ struct rtrs_srv_fence {
 };
 
 /**
- * struct rtrs_srv_setup - what a path needs for its handshake only (setup.c)
- * @req: buffer for the client's first message
- * @req_dma: its DMA address, 0 if it isn't mapped
- * @req_cqe: handles its arrival
- * @rsp: the answer
- * @rsp_len: its length
- * @rsp_dma: its DMA address, 0 if it isn't mapped
- * @rsp_cqe: handles its completion
- * @reg_cqe: handles the completion of a batch of REG_MR
+ * struct rtrs_srv_setup - handshake of a path (setup.c)
+ * @req: buffer for INFO_REQ
+ * @req_dma: DMA address of @req, 0 if it isn't mapped
+ * @req_cqe: completion entry of the receive of INFO_REQ
+ * @rsp: buffer with INFO_RSP
+ * @rsp_len: length of @rsp
+ * @rsp_dma: DMA address of @rsp, 0 if it isn't mapped
+ * @rsp_cqe: completion entry of the send of INFO_RSP
+ * @reg_cqe: completion entry of a batch of REG_MR
  * @reg_busy: a batch is posted and not completed
  * @nr_reg: memory regions that were in batches so far
- * @step: next step of @work; only that touches it
- * @timeout: ends a path whose handshake doesn't
+ * @step: next step; used by @work only
+ * @timeout: ends the path if the handshake takes longer than RTRS_SRV_SETUP_MS
  * @work: does the steps; queued again for each one that has to wait
- * @parked: in the list of those that wait for a change, see rtrs_srv_setup_park()
+ * @parked: in the list of paths that wait for a change, see rtrs_srv_setup_park()
  * @stopped: @work is not queued any more
  */
 struct rtrs_srv_setup {
@@ -366,26 +366,26 @@ struct rtrs_srv_path_sysfs {
 
 /**
  * struct rtrs_srv_path - a path
- * @path: what it has in common with the client's
- * @sess: its session; valid until the path has left it
+ * @path: the part that client and server share
+ * @sess: session that it belongs to; valid until the path has left it
  * @entry: in the session's list, guarded by rtrs_srv_lock
  * @uuid: chosen by the client
  * @recon_cnt: from the connection requests
  * @features: RTRS_FEATURE_* that the client was granted
  * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
- * @addr: local address and peer's
- * @addr_str: both, as sysfs shows them
- * @port_num: port of the device
+ * @addr: local address, and the client's
+ * @addr_str: @addr as text, for sysfs
+ * @port_num: number of the port of the RDMA device
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
  * @close_work: begins to take the path down; queued once, by the change of @state
  * @finish_work: the rest of that; queued once, when all requests are finished
- * @conns: its connections
- * @mem: its memory
- * @ios: its requests
+ * @conns: connections
+ * @mem: chunks, memory regions and keys
+ * @ios: requests and statistics
  * @fence: fencing
- * @setup: its handshake
- * @sysfs: its directory
+ * @setup: handshake
+ * @sysfs: directory in sysfs
  *
  * Owned by its closing work: close_work, then finish_work, which frees it.
  */
@@ -417,8 +417,8 @@ struct rtrs_srv_path {
 
 /**
  * struct rtrs_srv_con - a connection
- * @con: what it has in common with the client's
- * @path: the path that owns it
+ * @con: the part that client and server share
+ * @path: path that owns it
  * @recv_cqe: of all receives but the one for the client's first message
  * @recv_wr: a chain of empty receives
  * @recv_used: receives taken since the chain was last posted; only the
@@ -427,7 +427,7 @@ struct rtrs_srv_path {
  * @pending: requests that wait for room in the send queue
  * @closing: nothing may wait any more
  *
- * From its connection request to the path's closing work.
+ * Exists from the connection request to the path's closing work.
  */
 struct rtrs_srv_con {
 	struct rtrs_con con;
@@ -441,7 +441,7 @@ struct rtrs_srv_con {
 };
 
 /**
- * enum rtrs_srv_io_stage - what a request waits for
+ * enum rtrs_srv_io_stage - progress of a request, by the event that it waits for
  * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue to invalidate its chunk's key;
  *	or there is no request
  * @RTRS_SRV_IO_INVALIDATE: that key to be invalid
@@ -455,19 +455,19 @@ enum rtrs_srv_io_stage {
 
 /**
  * struct rtrs_srv_io - a slot of a path, and the request in it
- * @stage: what it waits for
+ * @stage: progress of the request
  * @con: connection that it came on
  * @mr: the chunk's own memory region, NULL without always_invalidate
  * @dma: the chunk's address for the path's device
- * @slot: the slot
+ * @slot: index of the slot
  * @hdr_off: where the request's header is in the chunk
  * @err: 0 or a negative errno for the answer
  * @need_inval: the client's key is to be invalidated with the answer
  * @desc_key: key of the client's memory
- * @desc_len: its length, 0 if there is nothing to send
- * @desc_addr: its address
- * @inv_cqe: handles the end of LOCAL_INV
- * @pending: in the connection's list
+ * @desc_len: length of the client's memory, 0 if there is nothing to send
+ * @desc_addr: address of the client's memory
+ * @inv_cqe: completion entry of LOCAL_INV
+ * @pending: in &rtrs_srv_con.pending or &rtrs_srv_slots.resumed
  * @op: what the upper layer sees; its own part follows this struct
  *
  * In the array of its path. Owned by the holder of the session's slot, see
@@ -493,7 +493,7 @@ struct rtrs_srv_io {
 /**
  * struct rtrs_srv_answer - work requests of an answer
  * @data: RDMA WRITE of what was read
- * @data_sge: where it is
+ * @data_sge: the chunk's part with these data
  * @inv: SEND WITH INV of the client's key
  * @reg: REG_MR of the chunk
  * @imm: RDMA WRITE WITH IMM or SEND WITH IMM, with the errno
