@@ -16,18 +16,23 @@
 #include "rnbd-srv.h"
 
 /*
- * Whether a filesystem can punch holes is known only after trying: beyond the end of the
- * file, where it changes nothing.
+ * Whether a filesystem can punch holes is known only after trying: in the last block that
+ * a file could have, where nobody writes meanwhile. A filesystem on top of others may not
+ * know how large a file can be (-EFBIG); then it is tried when a client asks for it.
  */
 static bool rnbd_srv_file_can_punch(const struct rnbd_srv_map *map)
 {
 	struct inode *inode = file_inode(map->file);
-	loff_t end = round_up(i_size_read(inode), i_blocksize(inode));
+	unsigned int block = i_blocksize(inode);
+	loff_t last = round_down(inode->i_sb->s_maxbytes, block) - block;
+	int err;
 
-	return map->mode != RNBD_ACCESS_RO &&
-	       !vfs_fallocate(map->file,
-			      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, end,
-			      i_blocksize(inode));
+	if (map->mode == RNBD_ACCESS_RO)
+		return false;
+	err = vfs_fallocate(map->file,
+			    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, last,
+			    block);
+	return !err || err == -EFBIG;
 }
 
 static int rnbd_srv_file_open(struct rnbd_srv_map *map)
@@ -72,6 +77,12 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 	rsp->cache_policy = RNBD_CACHE_WRITEBACK | RNBD_CACHE_FUA;
 }
 
+static void rnbd_srv_file_put(struct rnbd_srv_req *req)
+{
+	if (refcount_dec_and_test(&req->iocb_users))
+		rnbd_srv_end(req, req->iocb_err);
+}
+
 /* Any context. */
 static void rnbd_srv_file_rw_done(struct kiocb *iocb, long ret)
 {
@@ -81,10 +92,14 @@ static void rnbd_srv_file_rw_done(struct kiocb *iocb, long ret)
 		kiocb_end_write(iocb);
 	if (ret >= 0)
 		ret = ret == req->len ? 0 : -EIO;
-	rnbd_srv_end(req, ret);
+	req->iocb_err = ret;
+	rnbd_srv_file_put(req);
 }
 
-/* With direct I/O, the filesystem usually returns before the I/O is done. */
+/*
+ * With direct I/O, the filesystem usually returns before the I/O is done. But the I/O may
+ * be done before it returns, and it still uses the iocb then: so that has two users.
+ */
 static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 {
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
@@ -95,6 +110,7 @@ static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 
 	bvec_set_page(&req->bvec, virt_to_page(op->data), req->len,
 		      offset_in_page(op->data));
+	refcount_set(&req->iocb_users, 2);
 	init_sync_kiocb(iocb, file);
 	iocb->ki_complete = rnbd_srv_file_rw_done;
 	iocb->ki_pos = (loff_t)req->sector << SECTOR_SHIFT;
@@ -111,6 +127,7 @@ static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 	}
 	if (ret != -EIOCBQUEUED)
 		rnbd_srv_file_rw_done(iocb, ret);
+	rnbd_srv_file_put(req);
 }
 
 static int rnbd_srv_file_fallocate(struct rnbd_srv_req *req, int mode)

@@ -182,6 +182,7 @@ static void rnbd_srv_close_work(struct work_struct *work)
 
 	mutex_lock(&rnbd_srv_lock);
 	xa_erase(&sess->maps, map->id);
+	sess->nr_maps--;
 	mutex_unlock(&rnbd_srv_lock);
 
 	kobject_del(&map->kobj);
@@ -275,28 +276,41 @@ close_file:
 }
 
 /*
- * The mapping that the client has already if it opens a device once more, by the same
- * name. By another name it gets one of its own, as it closes each name's by itself.
- * -EBUSY if the name is being closed, or is open in another mode, or if a session of the
- * same name hasn't ended yet.
+ * A device that the session has open by the same name: the client gets its limits and its
+ * present size. By another name it gets a mapping of its own, as it closes each name's by
+ * itself. Returns 1 if there is one; 0 if not; -EBUSY if it is being closed, or is open in
+ * another mode.
  */
-static struct rnbd_srv_map *rnbd_srv_find_map(const struct rnbd_srv_dev *dev,
-					      const struct rnbd_srv_map *new)
+static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const char *path,
+			       enum rnbd_access_mode mode,
+			       struct rnbd_msg_open_rsp *rsp)
+{
+	struct rnbd_srv_map *map;
+	unsigned long id;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	xa_for_each(&sess->maps, id, map) {
+		if (strcmp(map->path, path))
+			continue;
+		if (map->mode != mode || test_bit(0, &map->closing))
+			return -EBUSY;
+		rnbd_srv_fill_rsp(map, rsp);
+		return 1;
+	}
+	return 0;
+}
+
+/* Has a session of the same name, which hasn't ended yet, the device open? */
+static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
+				 const struct rnbd_srv_sess *sess)
 {
 	struct rnbd_srv_map *map;
 
 	list_for_each_entry(map, &dev->maps, list) {
-		if (strcmp(map->sess->name, new->sess->name))
-			continue;
-		if (map->sess != new->sess)
-			return ERR_PTR(-EBUSY);
-		if (strcmp(map->path, new->path))
-			continue;
-		if (map->mode != new->mode || test_bit(0, &map->closing))
-			return ERR_PTR(-EBUSY);
-		return map;
+		if (map->sess != sess && !strcmp(map->sess->name, sess->name))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* sessions/<session>, or sessions/<session>.<id> if the session has that already */
@@ -320,6 +334,8 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	struct rnbd_srv_sess *sess = map->sess;
 	int err;
 
+	if (sess->nr_maps == RNBD_SRV_SESS_MAPS)
+		return -EMFILE;
 	err = xa_alloc_cyclic(&sess->maps, &map->id, NULL,
 			      XA_LIMIT(0, U16_MAX), &sess->next_id, GFP_KERNEL);
 	if (err < 0)
@@ -335,40 +351,37 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	if (map->mode != RNBD_ACCESS_RO)
 		dev->nr_writers++;
 	refcount_inc(&sess->users);
+	sess->nr_maps++;
 	xa_store(&sess->maps, map->id, map, GFP_KERNEL);
 	return 0;
 }
 
 /*
- * Add @map to its device. Returns 0; 1 if the session has the device open by the same
- * name and in the same mode, so that @map isn't needed; or a negative errno.
+ * Add @map to its device. Returns 0; 1 if somebody was faster with the same name, so that
+ * @map isn't needed; or a negative errno.
  */
 static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 			       struct rnbd_msg_open_rsp *rsp)
 {
-	struct rnbd_srv_map *old;
 	struct rnbd_srv_dev *dev;
-	int err;
+	int ret;
 
 	lockdep_assert_held(&rnbd_srv_lock);
+	ret = rnbd_srv_open_again(map->sess, map->path, map->mode, rsp);
+	if (ret)
+		return ret;
 	dev = rnbd_srv_dev_get(map);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
-	old = rnbd_srv_find_map(dev, map);
-	if (IS_ERR(old))
-		return PTR_ERR(old);
-	if (old) {
-		rnbd_srv_fill_rsp(old, rsp);
-		return 1;
-	}
-
-	err = rnbd_srv_access(dev, map->mode);
-	if (!err)
-		err = rnbd_srv_map_publish(map, dev);
-	if (err) {
+	ret = rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0;
+	if (!ret)
+		ret = rnbd_srv_access(dev, map->mode);
+	if (!ret)
+		ret = rnbd_srv_map_publish(map, dev);
+	if (ret) {
 		rnbd_srv_dev_put(dev);
-		return err;
+		return ret;
 	}
 	rnbd_srv_fill_rsp(map, rsp);
 	return 0;
@@ -389,6 +402,12 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 {
 	struct rnbd_srv_map *map;
 	int ret;
+
+	mutex_lock(&rnbd_srv_lock);
+	ret = rnbd_srv_open_again(sess, path, mode, rsp);
+	mutex_unlock(&rnbd_srv_lock);
+	if (ret)
+		return min(ret, 0);
 
 	map = rnbd_srv_map_alloc(sess, path, mode);
 	if (IS_ERR(map))

@@ -57,6 +57,9 @@
 #define RNBD_SRV_SESS_CLOSES	16
 #define RNBD_SRV_MAP_WORKERS	16
 
+/* How many mappings a session can have: each has a file, and a workqueue. */
+#define RNBD_SRV_SESS_MAPS	1024
+
 /* Messages that a client can cause: rate-limited for each session. */
 #define rnbd_srv_log(pr, sess, fmt, ...)				\
 do {									\
@@ -74,6 +77,7 @@ do {									\
  * @users: held by the transport's session and by each mapping
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
+ * @nr_maps: number of @maps, at most RNBD_SRV_SESS_MAPS; under rnbd_srv_lock
  * @rtrs: session of the transport that it belongs to
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
@@ -87,6 +91,7 @@ struct rnbd_srv_sess {
 	refcount_t users;
 	struct xarray maps;
 	u32 next_id;
+	unsigned int nr_maps;
 	struct rtrs_srv_sess *rtrs;
 	struct workqueue_struct *open_wq;
 	struct workqueue_struct *close_wq;
@@ -173,6 +178,8 @@ struct rnbd_srv_map {
  * @prio: I/O priority, valid or 0
  * @bio: used if the mapping is a disk
  * @iocb: used if the mapping is a file
+ * @iocb_users: of @iocb: its submitter, and the I/O
+ * @iocb_err: 0 or a negative errno, once the I/O is done
  * @bvec: data of @bio or @iocb
  * @work: for I/O that may sleep, and for OPEN. @bio may be in use while it is queued
  *
@@ -187,7 +194,11 @@ struct rnbd_srv_req {
 	u16 prio;
 	union {
 		struct bio bio;
-		struct kiocb iocb;
+		struct {
+			struct kiocb iocb;
+			refcount_t iocb_users;
+			int iocb_err;
+		};
 	};
 	struct bio_vec bvec;
 	struct work_struct work;
