@@ -64,8 +64,8 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 
 /**
  * rnbd_srv_fill_rsp() - fill in the answer to RNBD_MSG_OPEN
- * @map: mapping whose file is open
- * @rsp: answer to fill in, zeroed by the caller
+ * @map: the open mapping
+ * @rsp: answer, zeroed
  */
 void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp)

@@ -12,7 +12,7 @@
  * its closing bit and kills the reference. When the last I/O has ended, a work item
  * waits for users of the attributes and closes the file.
  *
- * Work that can wait for a disk or a filesystem runs on a workqueue of the mapping (I/O)
+ * Whatever can wait for a disk or a filesystem runs on a workqueue of the mapping (I/O)
  * or of the session (opening and closing files), which limits how many workers it can
  * occupy. So devices that hang don't hold up other sessions.
  *
@@ -85,7 +85,7 @@ do {									\
  *	work items can't do
  * @log: rate limit of what the client can have logged
  * @ver: major version of the protocol that both sides support
- * @name: copy of the name of @rtrs
+ * @name: the session's name
  */
 struct rnbd_srv_sess {
 	refcount_t users;

@@ -71,7 +71,7 @@ enum rtrs_link_event {
  * @paths: addresses of the paths to connect
  * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
  * @nr_queues: connections for I/O in each path, usually one for each CPU
- * @link_event: called for changes after rtrs_clt_open() has returned; process
+ * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
  * @retry_ok: may a request be sent that was submitted before, or parked? Returns 0 if
@@ -82,7 +82,7 @@ enum rtrs_link_event {
  * @prep_retry: called after @retry_ok has returned 0, right before the request is sent:
  *	sets its message, whose contents may have changed. Returns 0, or the errno that
  *	completes the request. Process context, the same RCU read side as @retry_ok
- * @priv: first argument of @link_event
+ * @priv: handed to @link_event
  */
 struct rtrs_clt_params {
 	const char *sessname;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fences: what dead paths have left behind.
+ * Fencing of dead paths.
  *
  * Requests of a dead path stay with its struct rtrs_clt_fence until the server has
- * said, over another path, that nothing which was sent on the dead one has any effect
- * any more. Until then a repeat could be done and acknowledged, the block be written
- * again, and the first copy, held up somewhere, overwrite that. A server that can't
- * tell is given some time instead. After that they are parked, see failover.c.
+ * answered, over another path, that nothing that was sent on the dead one can have an
+ * effect any more. Sent again before that, a write could be acknowledged, the block be
+ * written once more, and the first copy, held up somewhere, overwrite that. If the server
+ * can't fence, a delay takes the place of its answer. Then the requests are parked, see
+ * failover.c.
  *
- * Requests may fail meanwhile, but the fences stay: after a failed write, too, the block
- * may be written again. So the first path that comes up has them settled before it takes
- * requests, see rtrs_clt_link_add().
+ * Requests may fail meanwhile, but the fences stay, since the block may be written again
+ * after a failed write, too. So the first path that is connected takes no requests before
+ * all fences are gone, see rtrs_clt_link_add().
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -19,10 +20,8 @@
 #include "trace.h"
 
 /**
- * rtrs_clt_kick_fencing() - something may have changed for dead paths
- * @clt: the session
- *
- * A path came up or ended, or one has no question open any more.
+ * rtrs_clt_kick_fencing() - run the work item that fences dead paths
+ * @clt: session in which a path was connected or has ended, or a FENCE was answered
  *
  * Context: any.
  */
@@ -32,8 +31,11 @@ void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_unfenced() - are there dead paths that may still have an effect?
- * @clt: the session
+ * rtrs_clt_unfenced() - are there dead paths that aren't fenced?
+ * @clt: session of the paths
+ *
+ * Context: any.
+ * Return: true if there are.
  */
 bool rtrs_clt_unfenced(struct rtrs_clt *clt)
 {
@@ -65,11 +67,9 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_failover_path() - take over what a dead path leaves behind
- * @path: the path, drained, and out of the array
- * @ios: requests that were on it
- *
- * If it had no requests in flight, there is nothing to be fenced.
+ * rtrs_clt_failover_path() - begin to fence a dead path
+ * @path: path that is drained and takes no requests any more
+ * @ios: requests that were on it; if there are none, it need not be fenced
  *
  * Context: the path's work item.
  */
@@ -92,7 +92,7 @@ static bool rtrs_clt_fence_due(const struct rtrs_clt_fence *fence)
 	return fence->granted || time_after_eq(jiffies, fence->until);
 }
 
-/* A copy of a fence, if there is one: of one that needn't wait, if there is. */
+/* Copies the fence to settle next, one that isn't delayed if possible; false if none. */
 static bool rtrs_clt_any_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
 {
 	struct rtrs_clt_fence *fence, *found = NULL;
@@ -121,9 +121,9 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 }
 
 /**
- * rtrs_clt_can_fence() - can the server fence a dead path, asked over this one?
- * @path: the path, connected
- * @fence: what the dead path has left behind
+ * rtrs_clt_can_fence() - can a dead path be fenced over another path?
+ * @path: path that is connected
+ * @fence: fence of the dead path
  *
  * The server answers for any path that it doesn't know. So it has to be the one that
  * knew the dead path: another one that was started in its place, or has taken over its
@@ -131,7 +131,7 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
  * server; and a server with a UUID has ended all older sessions of ours, with all that
  * came in there, before it lets a path of a new one get here.
  *
- * Return: false if the dead path is assumed to be dead when its time has come.
+ * Return: false if only rtrs_clt_fence.until can end the fence.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 					 const struct rtrs_clt_fence *fence)
@@ -143,10 +143,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 		uuid_equal(&path->neg.srv_uuid, &fence->srv_uuid));
 }
 
-/*
- * The server can't tell any more. What the path has left behind gets the time that it
- * would have had without the server's help, counted from the path's end.
- */
+/* The server can't fence the path any more: the delay, counted from its end, has to do. */
 static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
@@ -158,10 +155,7 @@ static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 	spin_unlock_irq(&clt->failover.lock);
 }
 
-/*
- * A path is dead for good, if it wasn't known before: its requests may go on. Context:
- * any.
- */
+/* A path is fenced: parks its requests. Nothing is done if it has no fence. Any context. */
 static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
@@ -181,7 +175,7 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 	rtrs_clt_resume(clt);
 }
 
-/* Asks the server; that has one question of a path at a time. */
+/* Sends FENCE; on a path, one at a time may be unanswered. */
 static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 {
 	int ret;
@@ -189,17 +183,17 @@ static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 	WRITE_ONCE(path->fence.asked, id);
 	ret = rtrs_con_post_imm(&path->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, id));
 	if (ret)
-		rtrs_clt_path_error(&path->path, ret, "asking for a fence");
+		rtrs_clt_path_error(&path->path, ret, "sending FENCE");
 	return ret;
 }
 
 /**
- * rtrs_clt_fence_answer() - the server says that a path is dead
- * @path: the path on which it says so
- * @id: the dead path
+ * rtrs_clt_fence_answer() - handle FENCED
+ * @path: path on which it came
+ * @id: its payload, the ID of the dead path
  *
  * Context: handler of the service connection's receives.
- * Return: false if it wasn't asked that.
+ * Return: false if the server was not asked to fence that path.
  */
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 {
@@ -207,14 +201,14 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 		return false;
 	rtrs_clt_fenced(path->clt, id);
 	WRITE_ONCE(path->fence.asked, 0);
-	/* Last: the waiter asks for the next one. */
+	/* Last: the waiter sends the next FENCE. */
 	smp_store_release(&path->fence.done, id);
 	wake_up_all(&path->sm.wait);
 	rtrs_clt_kick_fencing(path->clt);
 	return true;
 }
 
-/* One of all, for a path that is being connected. */
+/* Waits until one dead path is fenced, over a path that is being connected. */
 static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 			      const struct rtrs_clt_fence *fence)
 {
@@ -239,12 +233,12 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_fence_via() - have all dead paths fenced over one that comes up
- * @path: the path, all but ready for requests
+ * rtrs_clt_fence_via() - fence all dead paths over one that is being connected
+ * @path: path that has its INFO_RSP, and takes no requests yet
  *
  * Context: the path's work item.
- * Return: 0, -ETIMEDOUT if a request takes the server long, or
- * -ECONNABORTED.
+ * Return: 0; -ETIMEDOUT if FENCED doesn't come, as the server's disk holds a request;
+ * or -ECONNABORTED if @path has ended meanwhile.
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {
@@ -266,9 +260,9 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 }
 
 /*
- * Sees to it that a path is being asked for over one that takes requests, unless all of
- * those wait for an answer already: one that doesn't come, as the server's disk takes
- * long, keeps no other question. -EOPNOTSUPP if there are some, but none that can do that.
+ * Sends FENCE over a path that takes requests, unless it has been sent, or all paths wait
+ * for an answer: one that is late, as the server's disk holds a request, delays no FENCE
+ * over another path. -EOPNOTSUPP if there are paths, but none that can fence this one.
  */
 static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
 				  const struct rtrs_clt_fence *fence)
@@ -296,7 +290,7 @@ static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
 	return ret;
 }
 
-/* A copy of a fence that has not been seen in this round, if there is one. */
+/* Copies a fence that has not been seen in this round; false if there is none. */
 static bool rtrs_clt_see_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
 {
 	struct rtrs_clt_fence *fence;
@@ -315,7 +309,7 @@ static bool rtrs_clt_see_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy
 	return found;
 }
 
-/* Waits for nothing: whatever may make a difference has it run again. */
+/* Doesn't wait: each event that may change the outcome queues it again. */
 static void rtrs_clt_fence_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
@@ -347,7 +341,7 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 }
 
 /**
- * rtrs_clt_fence_init() - prepare a session for fencing its dead paths
+ * rtrs_clt_fence_init() - initialize the members of fence.c
  * @clt: a new session
  */
 void rtrs_clt_fence_init(struct rtrs_clt *clt)
@@ -358,7 +352,7 @@ void rtrs_clt_fence_init(struct rtrs_clt *clt)
 
 /**
  * rtrs_clt_fence_exit() - drop all fences; requests that wait for them are parked
- * @clt: a session without paths; nothing is submitted to it any more
+ * @clt: session without paths, and to which nothing is submitted any more
  *
  * Context: process, may sleep.
  */
@@ -366,7 +360,7 @@ void rtrs_clt_fence_exit(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_fence *fence, *next;
 
-	/* The works of failover.c walk over the fences. */
+	/* Work items of failover.c may be walking over the fences. */
 	cancel_delayed_work_sync(&clt->fences.work);
 	spin_lock_irq(&clt->failover.lock);
 	list_for_each_entry_safe(fence, next, &clt->fences.list, entry) {

@@ -65,7 +65,7 @@ struct rtrs_hb_params {
 };
 
 /**
- * struct rtrs_path - the part of a path that client and server share
+ * struct rtrs_path - what a path is on either side
  * @name: for messages: the session's name, as soon as it is known, and the
  *	addresses
  * @dev: RDMA device, set with @pd
@@ -173,8 +173,8 @@ struct rtrs_con {
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
- * @send_wr: work requests that rtrs_con_queue() accepts before it returns -EBUSY
- * @send_reserve: work requests that rtrs_con_post() accepts in addition
+ * @send_wr: work requests that rtrs_con_queue() takes before it says -EBUSY
+ * @send_reserve: as many more for rtrs_con_post()
  * @recv_wr: most receives that are posted at a time
  * @send_sge: most SGEs of a send
  * @min_send_wr: least value that @send_wr may be lowered to

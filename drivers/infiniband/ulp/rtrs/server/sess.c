@@ -436,8 +436,8 @@ void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_down_done);
 
 /**
- * rtrs_srv_sess_leave() - remove a path from its session
- * @path: path that is closing; its requests and connections have been freed
+ * rtrs_srv_sess_leave() - part a path from its session
+ * @path: the path; nothing of it can reach the session any more
  *
  * The session ends with its last path.
  *

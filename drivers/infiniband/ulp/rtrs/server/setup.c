@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The handshake that turns a set of connections into a path: the client names
- * its session, the path is made ready, the client is told where the chunks are.
+ * The handshake of a path: the client sends the name of its session (INFO_REQ), the
+ * server prepares the path and sends the addresses and keys of its chunks (INFO_RSP).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -9,7 +9,7 @@
 
 #include "srv.h"
 
-/* Memory regions that are registered at once; the service queue takes them. */
+/* Memory regions that are registered with one chain, on the service connection. */
 #define RTRS_SRV_REG_BATCH	64
 
 static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -24,7 +24,7 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->opcode != IB_WC_RECV ||
 	    wc->byte_len != sizeof(*path->setup.req)) {
 		rtrs_srv_path_error(&path->path, -EPROTO,
-				    "the client's first message isn't one");
+				    "the client's first message is no INFO_REQ");
 		return;
 	}
 	rtrs_srv_setup_continue(path);
@@ -32,7 +32,7 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_srv_setup_recv() - post the receive for the client's first message
- * @con: connection 0, on which nothing else has been posted yet
+ * @con: connection 0, on which no other receive has been posted
  *
  * Return: 0, or a negative errno; rtrs_srv_setup_free() cleans up either way.
  */
@@ -82,7 +82,7 @@ static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_setup_free() - free the handshake's buffers
- * @path: a path whose connections are drained
+ * @path: path whose connections are drained
  */
 void rtrs_srv_setup_free(struct rtrs_srv_path *path)
 {
@@ -104,7 +104,7 @@ static void rtrs_srv_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_srv_setup_continue(path);
 }
 
-/* Builds the next batch. On errors the device may use it until it is drained. */
+/* Builds and posts the next batch. */
 static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
 {
 	u32 nr = min_t(u32, path->mem.nr_mrs - path->setup.nr_reg,
@@ -148,9 +148,9 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_check_info_req() - check an INFO_REQ
- * @req: the message, all of it
+ * @req: message of the full length
  *
- * Return: 0, -EPROTO if it is none, -EINVAL if the session's name is no good.
+ * Return: 0, -EPROTO if it isn't an INFO_REQ, -EINVAL if the session's name isn't valid.
  */
 int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 {
@@ -159,7 +159,7 @@ int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 	return rtrs_name_valid(req->name) ? 0 : -EINVAL;
 }
 
-/* Take the session's name, if all announced connections are there. */
+/* Handles INFO_REQ, if all announced connections are established. */
 static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 {
 	const struct rtrs_info_req *req = path->setup.req;
@@ -228,9 +228,9 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_fill_info_rsp() - write an INFO_RSP
- * @rsp: what is written, zeroed
+ * @rsp: message to fill in, zeroed by the caller
  * @mrs: memory regions of the chunks, in order
- * @nr_mrs: how many
+ * @nr_mrs: number of @mrs
  */
 void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 			    struct ib_mr * const *mrs, u32 nr_mrs)
@@ -296,12 +296,12 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_setup_work() - set a path up, as its client has asked for by INFO_REQ
- * @work: in the path; queued by the arrival of that message, and each time that
- *	a step may go on
+ * rtrs_srv_setup_work() - do the steps of a path's handshake after INFO_REQ
+ * @work: &rtrs_srv_setup.work of the path; queued when INFO_REQ has come, and each time
+ *	that a step may go on
  *
- * A step that has to wait says -EAGAIN and is repeated. After an error, the path's
- * closing work undoes the parts that were done.
+ * A step that has to wait returns -EAGAIN and is repeated. After an error, the path's
+ * closing work undoes the steps that were done.
  */
 void rtrs_srv_setup_work(struct work_struct *work)
 {
@@ -323,7 +323,7 @@ void rtrs_srv_setup_work(struct work_struct *work)
 		if (ret) {
 			path->setup.step = ARRAY_SIZE(steps);
 			rtrs_srv_path_error(&path->path, ret,
-					    "setting the path up");
+					    "the path can't be set up");
 		}
 	}
 }
