@@ -23,6 +23,7 @@ rows()
 	+ EINVAL nr_poll_queues=.*given.before $ok nr_poll_queues=1 nr_poll_queues=1
 	+ EINVAL sessname=xxx sessname=$(long 255) path=$a device_path=$disk
 	  EINVAL device_path=/xxx sessname=s1 path=$a device_path=/$(long 255)
++ ENAMETOOLONG device_path=/xxx.*together sessname=$(long 100) path=$a device_path=/$(long 154)
 	  EINVAL path=ip:xxx sessname=s1 path=ip:$(long 300) device_path=$disk
 	  EINVAL sessname=: sessname= path=$a device_path=$disk
 	  EINVAL device_path=: sessname=s1 path=$a device_path=

@@ -6,6 +6,7 @@
 
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
+#include <linux/limits.h>
 #include <linux/parser.h>
 #include <linux/string.h>
 
@@ -140,6 +141,18 @@ static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
 	return 0;
 }
 
+/* The link to the disk bears both names, and whoever looks for it can't name longer ones. */
+static int rnbd_clt_check_link(const struct rnbd_clt_map_opts *opts)
+{
+	size_t len = strlen(opts->dev_path) + strlen("@") + strlen(opts->sessname);
+
+	if (len <= NAME_MAX)
+		return 0;
+	pr_err("device_path=%.64s: together with the session's name %zu characters too long\n",
+	       opts->dev_path, len - NAME_MAX);
+	return -ENAMETOOLONG;
+}
+
 /* Names reach the log and sysfs: reject unprintable bytes, and those beyond ASCII. */
 static int rnbd_clt_check_chars(const char *line)
 {
@@ -196,6 +209,9 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 		       opts->sessname ? "device_path" : "sessname");
 		return -EINVAL;
 	}
+	err = rnbd_clt_check_link(opts);
+	if (err)
+		return err;
 	opts->port_given = test_bit(OPT_DEST_PORT, &seen);
 	return rnbd_clt_parse_paths(opts);
 }
