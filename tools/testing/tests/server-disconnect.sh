@@ -3,9 +3,12 @@
 #
 # sysfs on the server: `disconnect` ends a path, which comes back by itself, and I/O goes on
 # (the in-tree client's fails): at once where both ends are ours, as the server that has ended
-# the old session answers for its paths. `force_close` takes a device from a session: the client's I/O
-# fails, and the device can be mapped again.
+# the old session answers for its paths. `force_close` takes a device from a session: the
+# client's I/O fails, its state is "closed", and stays so when the session is lost and back;
+# and it can be used again by remap_device, or be mapped again.
 # Time: 90
+
+. "$RIG_DIR/steps/failover.sh"
 
 up
 disk=$(null vol 64 irqmode=2 completion_nsec=10000000)
@@ -37,6 +40,21 @@ on server "echo 1 >/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1/
 load_fails 30
 [ ! -e "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" ] || fail "still listed"
 dd if="$dev2" of=/dev/null bs=4k count=1 iflag=direct status=none || fail "the other device broke"
+if [ "$client_modules" = ours ]; then
+	here=/sys/block/${dev#/dev/}/rnbd
+	equal "state of what was taken away" "$(cat "$here/state")" closed
+	equal "state of the other device" "$(cat "/sys/block/${dev2#/dev/}/rnbd/state")" open
+	gives EIO "$dev" read:0:4k
+	echo 1 >"$(path 0)/disconnect"
+	equal "remap_device without a path" "$(errno_of "$here/remap_device" 1)" ENOTCONN
+	echo 1 >"$(path 0)/reconnect"
+	wait_for 20 grep -q open "/sys/block/${dev2#/dev/}/rnbd/state" || fail "the other device isn't open again"
+	equal "state after a reconnect" "$(cat "$here/state")" closed
+	equal remap_device "$(errno_of "$here/remap_device" 1)" 0
+	equal "state after remap_device" "$(cat "$here/state")" open
+	equal "once more" "$(errno_of "$here/remap_device" 1)" EALREADY
+	gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+fi
 unmap "$dev" force
 unmap "$dev2"
 dev=$(map s1 "$disk")

@@ -11,6 +11,9 @@
 
 #include "rnbd-clt.h"
 
+/* Removes disks. */
+static struct workqueue_struct *rnbd_clt_wq;
+
 static DEFINE_IDA(rnbd_clt_index);
 
 /* Devices that aren't freed yet, and one for the module. */
@@ -26,6 +29,7 @@ static void rnbd_clt_dev_uncount(void)
 static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
 {
 	ida_free(&rnbd_clt_index, dev->index);
+	sysfs_put(dev->state_kn);
 	kfree(dev->link);
 	kfree(dev);
 	/* Last, as the module may go then. */
@@ -33,15 +37,27 @@ static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_wait_freed() - wait until all devices have been freed
+ * rnbd_clt_init_devs() - get ready for devices
+ *
+ * Return: 0 or a negative errno.
+ */
+int rnbd_clt_init_devs(void)
+{
+	rnbd_clt_wq = alloc_workqueue("rnbd_client", WQ_UNBOUND, 0);
+	return rnbd_clt_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * rnbd_clt_exit_devs() - wait until all devices have been freed
  *
  * Called once, when nothing is mapped and nothing can be. Closing a disk puts the
  * module before it puts the disk, which frees the device.
  */
-void rnbd_clt_wait_freed(void)
+void rnbd_clt_exit_devs(void)
 {
 	rnbd_clt_dev_uncount();
 	wait_for_completion(&rnbd_clt_no_devs);
+	destroy_workqueue(rnbd_clt_wq);
 }
 
 static void rnbd_clt_free_disk(struct gendisk *disk)
@@ -72,12 +88,12 @@ static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
 	struct rnbd_clt_sess *sess = dev->sess;
 	int err = 0;
 
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	if (rnbd_clt_mapped(sess, dev->path))
 		err = -EEXIST;
 	else
 		list_add_tail(&dev->list, &sess->devs);
-	spin_unlock(&sess->lock);
+	spin_unlock_irq(&sess->lock);
 	return err;
 }
 
@@ -119,23 +135,38 @@ static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generatio
 	rnbd_clt_admin(sess, generation, &msg, sizeof(msg), NULL, 0);
 }
 
+/* The device's name is free afterwards; it goes on being a user of its session. */
 static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	unsigned int generation;
 	bool opened;
 
-	spin_lock(&sess->lock);
+	/* A user may still be opening it, by an attribute; nobody does afterwards. */
+	mutex_lock(&dev->open_lock);
+	spin_lock_irq(&sess->lock);
 	opened = dev->opened;
 	generation = sess->generation;
-	spin_unlock(&sess->lock);
+	spin_unlock_irq(&sess->lock);
 	if (opened)
 		rnbd_clt_close_id(sess, generation, dev->device_id);
+	mutex_unlock(&dev->open_lock);
 
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	list_del(&dev->list);
-	spin_unlock(&sess->lock);
-	rnbd_clt_sess_put(sess);
+	spin_unlock_irq(&sess->lock);
+}
+
+/* The session's tags serve the disk until that is gone. */
+static void rnbd_clt_del_work(struct work_struct *work)
+{
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
+						del_work);
+	struct gendisk *disk = dev->disk;
+
+	del_gendisk(disk);
+	rnbd_clt_sess_put(dev->sess);
+	put_disk(disk);
 }
 
 /* The device has become the user of its session that the caller was. */
@@ -154,7 +185,9 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 	dev->access_mode = opts->access_mode;
 	dev->nr_poll_queues = opts->nr_poll_queues;
 	mutex_init(&dev->open_lock);
+	rnbd_clt_dev_init_state(dev);
 	rnbd_clt_dev_init_reopen(dev);
+	INIT_WORK(&dev->del_work, rnbd_clt_del_work);
 	strscpy(dev->path, opts->dev_path, sizeof(dev->path));
 
 	dev->index = ida_alloc(&rnbd_clt_index, GFP_KERNEL);
@@ -201,10 +234,10 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP))
 		return;
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	used = (dev->opened && dev->device_id == device_id) ||
 	       rnbd_clt_id_used(dev, device_id);
-	spin_unlock(&sess->lock);
+	spin_unlock_irq(&sess->lock);
 	if (!used)
 		rnbd_clt_close_id(sess, generation, device_id);
 }
@@ -220,7 +253,7 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 	struct rnbd_clt_sess *sess = dev->sess;
 	int err = 0;
 
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	if (sess->generation != generation) {
 		err = -ECONNABORTED;
 	} else if (dev->opened) {
@@ -232,10 +265,9 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 		dev->device_id = device_id;
 		/* Whoever is unmapping it closes it on the server as well. */
 		if (dev->state != RNBD_DEV_UNMAPPED)
-			/* pairs with rnbd_clt_look(), for device_id */
-			smp_store_release(&dev->state, RNBD_DEV_OPEN);
+			rnbd_clt_dev_set_state(dev, RNBD_DEV_OPEN);
 	}
-	spin_unlock(&sess->lock);
+	spin_unlock_irq(&sess->lock);
 	if (err == -EEXIST)
 		rnbd_clt_dev_err(dev, "mapped already, by another name\n");
 	return err;
@@ -364,21 +396,49 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 	return err;
 }
 
-static int rnbd_clt_dev_bring_up(struct rnbd_clt_dev *dev)
+static void rnbd_clt_dev_end(struct rnbd_clt_dev *dev)
 {
-	int err;
+	spin_lock_irq(&dev->sess->lock);
+	rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
+	spin_unlock_irq(&dev->sess->lock);
+}
 
-	err = rnbd_clt_dev_make_disk(dev);
-	if (!err)
-		err = device_add_disk(NULL, dev->disk, NULL);
-	if (!err)
-		return 0;
-
-	rnbd_clt_dev_claim(dev, true);
+/* Undo the making of a device whose disk has not been added. */
+static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
+{
+	rnbd_clt_dev_end(dev);
 	cancel_delayed_work_sync(&dev->reopen);
 	if (dev->disk)
 		put_disk(dev->disk);
-	return err;
+	rnbd_clt_dev_detach(dev);
+	rnbd_clt_sess_put(dev->sess);
+	rnbd_clt_dev_free(dev);
+}
+
+/*
+ * Remove a device whose state is RNBD_DEV_UNMAPPED. Who removes it may be using one of the
+ * disk's attributes, so the disk itself goes by a work item.
+ */
+static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
+{
+	struct gendisk *disk = dev->disk;
+
+	/*
+	 * All that waits for the device fails now: others may wait for that. Also what
+	 * saw it open and is about to wait for a path, as there is none.
+	 */
+	synchronize_rcu();
+	rnbd_clt_dev_wake(dev);
+	/* Newer kernels tell file systems, who may have waited for the above. */
+	if (force)
+		blk_mark_disk_dead(disk);
+	cancel_delayed_work_sync(&dev->reopen);
+	cancel_work_sync(&dev->uevent_work);
+	/* Wait for what is on its way; nothing follows it. */
+	blk_mq_freeze_queue(disk->queue);
+	blk_mq_unfreeze_queue(disk->queue);
+	rnbd_clt_dev_detach(dev);
+	queue_work(rnbd_clt_wq, &dev->del_work);
 }
 
 /**
@@ -404,23 +464,24 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
 		return PTR_ERR(dev);
 	}
 
-	err = rnbd_clt_dev_bring_up(dev);
+	err = rnbd_clt_dev_make_disk(dev);
+	if (!err)
+		err = device_add_disk(NULL, dev->disk, rnbd_clt_dev_groups);
 	if (err) {
-		rnbd_clt_dev_detach(dev);
-		rnbd_clt_dev_free(dev);
+		rnbd_clt_dev_discard(dev);
 		return err;
 	}
 
-	/* Now, as @dev may be unmapped and freed once it is in sysfs. */
+	/* Now, as @dev may be unmapped and freed once it is shown. */
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->sessname,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
-	err = rnbd_clt_dev_add_sysfs(dev);
+	err = rnbd_clt_dev_show(dev);
 	if (err) {
 		pr_err("%s: can't show %s in sysfs: %pe\n", opts->sessname,
 		       opts->dev_path, ERR_PTR(err));
-		if (!rnbd_clt_dev_claim(dev, true))
-			rnbd_clt_dev_unmap(dev, false);
+		rnbd_clt_dev_end(dev);
+		rnbd_clt_dev_remove(dev, false);
 	}
 	return err;
 }
@@ -435,7 +496,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts)
  * partitions that hangs holds open_mutex, so with @force it isn't waited for.
  *
  * Return: 0 if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does,
- * -EBUSY if the disk is in use.
+ * -EBUSY if the disk is in use, or somebody is still mapping it.
  */
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 {
@@ -444,14 +505,14 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 
 	if (!force)
 		mutex_lock(&dev->disk->open_mutex);
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	if (dev->state == RNBD_DEV_UNMAPPED)
 		err = -EALREADY;
-	else if (!force && disk_openers(dev->disk))
+	else if (!dev->state_kn || (!force && disk_openers(dev->disk)))
 		err = -EBUSY;
 	else
-		WRITE_ONCE(dev->state, RNBD_DEV_UNMAPPED);
-	spin_unlock(&sess->lock);
+		rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
+	spin_unlock_irq(&sess->lock);
 	if (!force)
 		mutex_unlock(&dev->disk->open_mutex);
 	return err;
@@ -462,27 +523,13 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
  * @dev: device, claimed by the caller
  * @force: the disk may be in use; fail I/O at once rather than when it gets here
  *
- * Returns when the disk is gone, its requests have ended, and the server has closed
- * it. The device is freed with the last one who has the disk open.
+ * Returns when its requests have ended, and the server has closed it. The disk goes soon
+ * after that, and the device is freed with the last one who has the disk open.
  */
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 {
-	struct gendisk *disk = dev->disk;
-
 	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->name, dev->path,
 		dev->index);
-	/*
-	 * All that waits for the device fails now: others may wait for that. Also what
-	 * saw it open and is about to wait for a path, as there is none.
-	 */
-	synchronize_rcu();
-	rnbd_clt_dev_wake(dev);
-	/* Newer kernels tell file systems, who may have waited for the above. */
-	if (force)
-		blk_mark_disk_dead(disk);
-	rnbd_clt_dev_del_sysfs(dev);
-	cancel_delayed_work_sync(&dev->reopen);
-	del_gendisk(disk);
-	rnbd_clt_dev_detach(dev);
-	put_disk(disk);
+	rnbd_clt_dev_hide(dev);
+	rnbd_clt_dev_remove(dev, force);
 }

@@ -186,7 +186,7 @@ static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 
 /*
  * May a request be sent now? 0 if so, -EAGAIN if it has to wait, or the errno it ends
- * with. RCU read side: rnbd_clt_link_down() changes the state, then synchronizes, so the
+ * with. RCU read side: rnbd_clt_sess_down() changes the state, then synchronizes, so the
  * verdict holds until the request is posted.
  */
 static int rnbd_clt_rq_errno(struct request *rq, bool failfast)
@@ -196,7 +196,7 @@ static int rnbd_clt_rq_errno(struct request *rq, bool failfast)
 	if (blk_rq_is_passthrough(rq))
 		return rnbd_clt_admin_errno(rq->q->tag_set->driver_data,
 					    blk_mq_rq_to_pdu(rq));
-	/* pairs with rnbd_clt_dev_set_open(), for device_id */
+	/* pairs with rnbd_clt_dev_set_state(), for device_id */
 	return rnbd_clt_dev_errno(smp_load_acquire(&dev->state), failfast);
 }
 
@@ -315,6 +315,9 @@ static void rnbd_clt_complete(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
+	if (unlikely(pdu->err == -ENOENT) && !blk_rq_is_passthrough(rq))
+		rnbd_clt_dev_revoke(rq->q->queuedata,
+				    le32_to_cpu(pdu->msg.device_id));
 	blk_mq_end_request(rq, rnbd_clt_status(pdu->err));
 }
 

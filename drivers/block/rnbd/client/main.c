@@ -12,7 +12,15 @@ const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 static int __init rnbd_clt_init(void)
 {
-	return rnbd_clt_add_ctl();
+	int err;
+
+	err = rnbd_clt_init_devs();
+	if (err)
+		return err;
+	err = rnbd_clt_add_ctl();
+	if (err)
+		rnbd_clt_exit_devs();
+	return err;
 }
 
 /*
@@ -29,7 +37,7 @@ static void __exit rnbd_clt_exit(void)
 			break;
 		rnbd_clt_dev_unmap(dev, false);
 	}
-	rnbd_clt_wait_freed();
+	rnbd_clt_exit_devs();
 	rnbd_clt_del_ctl();
 }
 

@@ -62,11 +62,11 @@ static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation)
 	struct rnbd_clt_sess *sess = dev->sess;
 	bool gone;
 
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	gone = sess->generation == generation && dev->state == RNBD_DEV_CLOSED;
 	if (gone)
-		WRITE_ONCE(dev->state, RNBD_DEV_GONE);
-	spin_unlock(&sess->lock);
+		rnbd_clt_dev_set_state(dev, RNBD_DEV_GONE);
+	spin_unlock_irq(&sess->lock);
 	if (!gone)
 		return;
 	pr_err("%s: %s: I/O fails until the server can open it\n", sess->name,
@@ -108,6 +108,7 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev)
 	switch (READ_ONCE(dev->state)) {
 	case RNBD_DEV_CLOSED:
 	case RNBD_DEV_GONE:
+	case RNBD_DEV_REVOKED:
 		/* None, if it could not be made and mapping is about to fail. */
 		if (dev->disk)
 			err = rnbd_clt_dev_try_open(dev);
@@ -123,15 +124,6 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev)
 	return err;
 }
 
-static bool rnbd_clt_wants_reopen(const struct rnbd_clt_dev *dev)
-{
-	struct rnbd_clt_sess *sess = dev->sess;
-
-	lockdep_assert_held(&sess->lock);
-	return sess->up && (dev->state == RNBD_DEV_CLOSED ||
-			    dev->state == RNBD_DEV_GONE);
-}
-
 static void rnbd_clt_reopen_work(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev = container_of(to_delayed_work(work),
@@ -139,13 +131,13 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 
 	if (!rnbd_clt_dev_reopen(dev))
 		return;
-	spin_lock(&dev->sess->lock);
+	spin_lock_irq(&dev->sess->lock);
 	/* Has no effect if a new path has queued it at once. */
-	if (rnbd_clt_wants_reopen(dev))
+	if (rnbd_clt_dev_wants_reopen(dev))
 		queue_delayed_work(dev->sess->wq, &dev->reopen,
 				   dev->state == RNBD_DEV_CLOSED ?
 				   RNBD_CLT_RETRY_SOON : RNBD_CLT_RETRY);
-	spin_unlock(&dev->sess->lock);
+	spin_unlock_irq(&dev->sess->lock);
 }
 
 /**
@@ -155,18 +147,6 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)
 {
 	INIT_DELAYED_WORK(&dev->reopen, rnbd_clt_reopen_work);
-}
-
-/**
- * rnbd_clt_dev_start_reopen() - there is a path again
- * @dev: device, which may be in any state
- *
- * Under the session's lock.
- */
-void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev)
-{
-	if (rnbd_clt_wants_reopen(dev))
-		mod_delayed_work(dev->sess->wq, &dev->reopen, 0);
 }
 
 /**

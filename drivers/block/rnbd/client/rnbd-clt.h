@@ -35,6 +35,7 @@
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
 #include <linux/spinlock.h>
+#include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
@@ -123,6 +124,8 @@ struct rnbd_clt_sess {
  * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
  *	the device. I/O waits until it has been opened again
  * @RNBD_DEV_GONE: that was refused. I/O fails, and it is tried again
+ * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same. I/O fails
+ *	until a user has it opened again
  * @RNBD_DEV_UNMAPPED: somebody removes it; nothing follows
  */
 enum rnbd_clt_dev_state {
@@ -130,25 +133,32 @@ enum rnbd_clt_dev_state {
 	RNBD_DEV_OPEN,
 	RNBD_DEV_CLOSED,
 	RNBD_DEV_GONE,
+	RNBD_DEV_REVOKED,
 	RNBD_DEV_UNMAPPED,
 };
 
 /**
  * struct rnbd_clt_dev - a mapped device
  * @list: in the session's list, under its lock
- * @sess: session; the device is a user of it until it is unmapped
+ * @sess: session; the device is a user of it until its disk is gone
  * @disk: the disk, from before the device can be seen
- * @kobj: "rnbd" in the disk's directory in sysfs
  * @link: name of the link to the disk in ctl/devices
  * @open_lock: held while the device is opened on the server
  * @reopen: opens it again; queued under the session's lock, and never again once
  *	@state is RNBD_DEV_UNMAPPED
  * @open_err: result of the last attempt to open it again, under @open_lock
  * @limits: the answer that the disk's limits were made of, under @open_lock
- * @state: see there; written under the session's lock, read without
+ * @state: see there; written by rnbd_clt_dev_set_state(), read without a lock
+ * @state_kn: the attribute of that name, from when the device is mapped, and may be
+ *	unmapped; under the session's lock
+ * @flips: how often the device has begun or ceased to be open, under the session's lock
+ * @flips_told: of how many of them events have told, likewise
+ * @uevent_work: tells; queued under the session's lock, and never again once @state is
+ *	RNBD_DEV_UNMAPPED
  * @opened: the server has it open as @device_id; under the session's lock
  * @device_id: written while @state keeps I/O away
  * @write_flags: set in all writes, RNBD_F_*; written likewise
+ * @del_work: removes the disk
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
  * @nr_poll_queues: as asked for when mapped
@@ -160,7 +170,6 @@ struct rnbd_clt_dev {
 	struct list_head list;
 	struct rnbd_clt_sess *sess;
 	struct gendisk *disk;
-	struct kobject *kobj;
 	char *link;
 
 	/* see above */
@@ -170,10 +179,16 @@ struct rnbd_clt_dev {
 	struct rnbd_msg_open_rsp limits;
 
 	enum rnbd_clt_dev_state state;
+	struct kernfs_node *state_kn;
+	unsigned int flips;
+	unsigned int flips_told;
+	struct work_struct uevent_work;
+
 	bool opened;
 	u32 device_id;
 	u32 write_flags;
 
+	struct work_struct del_work;
 	int index;
 	enum rnbd_access_mode access_mode;
 	int nr_poll_queues;
@@ -237,13 +252,23 @@ do {									\
 
 extern const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES];
 
+/* state.c */
+void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
+			    enum rnbd_clt_dev_state state);
+void rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev, struct kernfs_node *kn);
+void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
+bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
+unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
+void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);
+void rnbd_clt_sess_up(struct rnbd_clt_sess *sess);
+
 /* session.c */
 struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
 u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 		     const struct rnbd_msg_sess_info *rsp);
-unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
 
@@ -265,13 +290,13 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
-void rnbd_clt_wait_freed(void);
+int rnbd_clt_init_devs(void);
+void rnbd_clt_exit_devs(void);
 
 /* reopen.c */
 bool rnbd_clt_refused(int err, bool may_wait);
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
-void rnbd_clt_dev_start_reopen(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
 
@@ -303,8 +328,9 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);
 
 /* sysfs.c */
-int rnbd_clt_dev_add_sysfs(struct rnbd_clt_dev *dev);
-void rnbd_clt_dev_del_sysfs(struct rnbd_clt_dev *dev);
+extern const struct attribute_group *rnbd_clt_dev_groups[];
+int rnbd_clt_dev_show(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_hide(struct rnbd_clt_dev *dev);
 int rnbd_clt_add_ctl(void);
 void rnbd_clt_stop_mapping(void);
 void rnbd_clt_del_ctl(void);

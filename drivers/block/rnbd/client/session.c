@@ -15,68 +15,18 @@
 static DEFINE_MUTEX(rnbd_clt_sessions_lock);
 static LIST_HEAD(rnbd_clt_sessions);
 
-/*
- * The server has forgotten the devices by the time it sees a path again, and may
- * give their ids to others. So no I/O with an old id may follow: when this returns,
- * those who saw the old state have submitted, and as there is no path, the transport
- * asks rnbd_clt_retry_ok() before it sends that.
- */
-static void rnbd_clt_link_down(struct rnbd_clt_sess *sess)
-{
-	struct rnbd_clt_dev *dev;
-
-	spin_lock(&sess->lock);
-	WRITE_ONCE(sess->generation, sess->generation + 1);
-	sess->up = false;
-	sess->introduced = false;
-	list_for_each_entry(dev, &sess->devs, list) {
-		dev->opened = false;
-		if (dev->state == RNBD_DEV_OPEN)
-			WRITE_ONCE(dev->state, RNBD_DEV_CLOSED);
-	}
-	spin_unlock(&sess->lock);
-	synchronize_rcu();
-}
-
-/**
- * rnbd_clt_sess_generation() - get the generation of a session
- * @sess: session
- *
- * Return: a number; what the server said holds as long as it stays the same.
- */
-unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
-{
-	unsigned int generation;
-
-	spin_lock(&sess->lock);
-	generation = sess->generation;
-	spin_unlock(&sess->lock);
-	return generation;
-}
-
-static void rnbd_clt_link_up(struct rnbd_clt_sess *sess)
-{
-	struct rnbd_clt_dev *dev;
-
-	spin_lock(&sess->lock);
-	sess->up = true;
-	list_for_each_entry(dev, &sess->devs, list)
-		rnbd_clt_dev_start_reopen(dev);
-	spin_unlock(&sess->lock);
-}
-
 static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 {
 	struct rnbd_clt_sess *sess = priv;
 
 	if (ev == RTRS_LINK_DOWN) {
-		rnbd_clt_link_down(sess);
+		rnbd_clt_sess_down(sess);
 		pr_warn("%s: session lost, its devices are closed\n",
 			sess->name);
 	} else {
 		pr_info("%s: session is back, opening its devices again\n",
 			sess->name);
-		rnbd_clt_link_up(sess);
+		rnbd_clt_sess_up(sess);
 	}
 }
 
@@ -151,21 +101,21 @@ int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
 	int err = 0;
 
 	mutex_lock(&sess->info_lock);
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	generation = sess->generation;
 	up = sess->up;
 	done = sess->introduced;
-	spin_unlock(&sess->lock);
+	spin_unlock_irq(&sess->lock);
 
 	if (!up)
 		err = -ENOTCONN;
 	else if (!done)
 		err = rnbd_clt_sess_info(sess, generation);
 
-	spin_lock(&sess->lock);
+	spin_lock_irq(&sess->lock);
 	if (!err && sess->generation == generation)
 		sess->introduced = true;
-	spin_unlock(&sess->lock);
+	spin_unlock_irq(&sess->lock);
 	mutex_unlock(&sess->info_lock);
 	memalloc_noio_restore(noio);
 	return err;
@@ -436,15 +386,17 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
  */
 struct rnbd_clt_dev *rnbd_clt_any_dev(void)
 {
-	struct rnbd_clt_sess *sess;
 	struct rnbd_clt_dev *dev = NULL;
+	struct rnbd_clt_sess *sess;
 
 	mutex_lock(&rnbd_clt_sessions_lock);
-	sess = list_first_entry_or_null(&rnbd_clt_sessions,
-					struct rnbd_clt_sess, list);
-	if (sess)
+	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
+		/* None, if its last disk is about to go. */
 		dev = list_first_entry_or_null(&sess->devs, struct rnbd_clt_dev,
 					       list);
+		if (dev)
+			break;
+	}
 	mutex_unlock(&rnbd_clt_sessions_lock);
 	return dev;
 }

@@ -21,12 +21,12 @@ static struct device *rnbd_clt_ctl;
 static struct kobject *rnbd_clt_devices;
 
 /* Removing an attribute waits for its users, so a user finds the device there. */
-static struct rnbd_clt_dev *to_dev(struct kobject *kobj)
+static struct rnbd_clt_dev *to_dev(struct device *disk)
 {
-	return dev_to_disk(kobj_to_dev(kobj->parent))->private_data;
+	return dev_to_disk(disk)->private_data;
 }
 
-static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
+static ssize_t state_show(struct device *disk, struct device_attribute *attr,
 			  char *buf)
 {
 	static const char * const names[] = {
@@ -34,80 +34,60 @@ static ssize_t state_show(struct kobject *kobj, struct kobj_attribute *attr,
 		[RNBD_DEV_OPEN] = "open",
 		[RNBD_DEV_CLOSED] = "closed",
 		[RNBD_DEV_GONE] = "closed",
+		[RNBD_DEV_REVOKED] = "closed",
 		[RNBD_DEV_UNMAPPED] = "unmapped",
 	};
 
-	return sysfs_emit(buf, "%s\n", names[READ_ONCE(to_dev(kobj)->state)]);
+	return sysfs_emit(buf, "%s\n", names[READ_ONCE(to_dev(disk)->state)]);
 }
 
-static struct kobj_attribute state_attr = __ATTR_RO(state);
+static DEVICE_ATTR_RO(state);
 
-static ssize_t session_show(struct kobject *kobj, struct kobj_attribute *attr,
+static ssize_t session_show(struct device *disk, struct device_attribute *attr,
 			    char *buf)
 {
-	return sysfs_emit(buf, "%s\n", to_dev(kobj)->sess->name);
+	return sysfs_emit(buf, "%s\n", to_dev(disk)->sess->name);
 }
 
-static struct kobj_attribute session_attr = __ATTR_RO(session);
+static DEVICE_ATTR_RO(session);
 
-static ssize_t mapping_path_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
+static ssize_t mapping_path_show(struct device *disk, struct device_attribute *attr,
+				 char *buf)
 {
-	return sysfs_emit(buf, "%s\n", to_dev(kobj)->path);
+	return sysfs_emit(buf, "%s\n", to_dev(disk)->path);
 }
 
-static struct kobj_attribute mapping_path_attr = __ATTR_RO(mapping_path);
+static DEVICE_ATTR_RO(mapping_path);
 
-static ssize_t access_mode_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
+static ssize_t access_mode_show(struct device *disk, struct device_attribute *attr,
+				char *buf)
 {
 	return sysfs_emit(buf, "%s\n",
-			  rnbd_clt_access_names[to_dev(kobj)->access_mode]);
+			  rnbd_clt_access_names[to_dev(disk)->access_mode]);
 }
 
-static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
+static DEVICE_ATTR_RO(access_mode);
 
-static ssize_t nr_poll_queues_show(struct kobject *kobj,
-				   struct kobj_attribute *attr, char *buf)
+static ssize_t nr_poll_queues_show(struct device *disk, struct device_attribute *attr,
+				   char *buf)
 {
-	return sysfs_emit(buf, "%d\n", to_dev(kobj)->nr_poll_queues);
+	return sysfs_emit(buf, "%d\n", to_dev(disk)->nr_poll_queues);
 }
 
-static struct kobj_attribute nr_poll_queues_attr = __ATTR_RO(nr_poll_queues);
+static DEVICE_ATTR_RO(nr_poll_queues);
 
-static ssize_t unmap_device_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
+static ssize_t unmap_device_show(struct device *disk, struct device_attribute *attr,
+				 char *buf)
 {
 	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n",
 			  attr->attr.name);
 }
 
-/*
- * The attribute goes with the device. It isn't waited for by the removal, and this
- * module waits for it by the reference that is held.
- */
-static int rnbd_clt_unmap_self(struct kobject *kobj,
-			       const struct attribute *attr, bool force)
-{
-	struct rnbd_clt_dev *dev = to_dev(kobj);
-	struct kernfs_node *kn;
-	int err;
-
-	err = rnbd_clt_dev_claim(dev, force);
-	if (err)
-		return err;
-
-	kn = sysfs_break_active_protection(kobj, attr);
-	rnbd_clt_dev_unmap(dev, force);
-	if (kn)
-		sysfs_unbreak_active_protection(kn);
-	return 0;
-}
-
-static ssize_t unmap_device_store(struct kobject *kobj,
-				  struct kobj_attribute *attr, const char *buf,
+static ssize_t unmap_device_store(struct device *disk,
+				  struct device_attribute *attr, const char *buf,
 				  size_t count)
 {
+	struct rnbd_clt_dev *dev = to_dev(disk);
 	bool force = sysfs_streq(buf, "force");
 	int err;
 
@@ -115,23 +95,26 @@ static ssize_t unmap_device_store(struct kobject *kobj,
 		pr_err("unmap_device: neither normal nor force\n");
 		return -EINVAL;
 	}
+	/* Unloading removes what nobody else is removing. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
-	err = rnbd_clt_unmap_self(kobj, &attr->attr, force);
+	err = rnbd_clt_dev_claim(dev, force);
+	if (!err)
+		rnbd_clt_dev_unmap(dev, force);
 	module_put(THIS_MODULE);
 	return err ?: count;
 }
 
-static struct kobj_attribute unmap_device_attr = __ATTR_RW(unmap_device);
+static DEVICE_ATTR_RW(unmap_device);
 
-static ssize_t remap_device_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
+static ssize_t remap_device_show(struct device *disk, struct device_attribute *attr,
+				 char *buf)
 {
 	return sysfs_emit(buf, "Usage: echo <1> > %s\n", attr->attr.name);
 }
 
-static ssize_t remap_device_store(struct kobject *kobj,
-				  struct kobj_attribute *attr, const char *buf,
+static ssize_t remap_device_store(struct device *disk,
+				  struct device_attribute *attr, const char *buf,
 				  size_t count)
 {
 	int err;
@@ -140,23 +123,24 @@ static ssize_t remap_device_store(struct kobject *kobj,
 		pr_err("remap_device: not 1\n");
 		return -EINVAL;
 	}
-	err = rnbd_clt_dev_remap(to_dev(kobj));
+	err = rnbd_clt_dev_remap(to_dev(disk));
 	return err ?: count;
 }
 
-static struct kobj_attribute remap_device_attr = __ATTR_RW(remap_device);
+static DEVICE_ATTR_RW(remap_device);
 
-static ssize_t resize_show(struct kobject *kobj, struct kobj_attribute *attr,
+static ssize_t resize_show(struct device *disk, struct device_attribute *attr,
 			   char *buf)
 {
 	return sysfs_emit(buf, "Usage: echo <sectors of 512 bytes, 0: the server's> > %s\n",
 			  attr->attr.name);
 }
 
-static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr,
-			    const char *buf, size_t count)
+static ssize_t resize_store(struct device *disk,
+			    struct device_attribute *attr, const char *buf,
+			    size_t count)
 {
-	struct rnbd_clt_dev *dev = to_dev(kobj);
+	struct rnbd_clt_dev *dev = to_dev(disk);
 	u64 sectors;
 	int err;
 
@@ -172,67 +156,78 @@ static ssize_t resize_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return count;
 }
 
-static struct kobj_attribute resize_attr = __ATTR_RW(resize);
+static DEVICE_ATTR_RW(resize);
 
 static struct attribute *rnbd_clt_dev_attrs[] = {
-	&state_attr.attr,
-	&session_attr.attr,
-	&mapping_path_attr.attr,
-	&access_mode_attr.attr,
-	&nr_poll_queues_attr.attr,
-	&remap_device_attr.attr,
-	&resize_attr.attr,
-	/* The last: from then on the device may be gone at any time. */
-	&unmap_device_attr.attr,
+	&dev_attr_state.attr,
+	&dev_attr_session.attr,
+	&dev_attr_mapping_path.attr,
+	&dev_attr_access_mode.attr,
+	&dev_attr_nr_poll_queues.attr,
+	&dev_attr_remap_device.attr,
+	&dev_attr_resize.attr,
+	&dev_attr_unmap_device.attr,
 	NULL
 };
 
 static const struct attribute_group rnbd_clt_dev_group = {
+	.name = "rnbd",
 	.attrs = rnbd_clt_dev_attrs,
 };
 
-/**
- * rnbd_clt_dev_add_sysfs() - show a device
- * @dev: device whose disk has been added
- *
- * When the attributes are there, anybody may unmap the device, so neither this nor
- * the caller touches it after success.
- *
- * Return: 0 or a negative errno.
- */
-int rnbd_clt_dev_add_sysfs(struct rnbd_clt_dev *dev)
-{
-	struct kobject *disk = &disk_to_dev(dev->disk)->kobj;
-	int err;
+/* They come and go with the disk: they are there before udev hears of it. */
+const struct attribute_group *rnbd_clt_dev_groups[] = {
+	&rnbd_clt_dev_group,
+	NULL
+};
 
-	/* Two names that differ in ! and / only make the same link. */
-	err = sysfs_create_link_nowarn(rnbd_clt_devices, disk, dev->link);
-	if (err) {
-		kfree(dev->link);
-		dev->link = NULL;
-		return err;
-	}
-	dev->kobj = kobject_create_and_add("rnbd", disk);
-	if (!dev->kobj)
-		return -ENOMEM;
-	return sysfs_create_group(dev->kobj, &rnbd_clt_dev_group);
+/* Return: "state" of a disk, with a reference; NULL if there's none. */
+static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
+{
+	struct kernfs_node *dir, *kn;
+
+	dir = sysfs_get_dirent(disk->sd, rnbd_clt_dev_group.name);
+	if (!dir)
+		return NULL;
+	kn = sysfs_get_dirent(dir, dev_attr_state.attr.name);
+	sysfs_put(dir);
+	return kn;
 }
 
 /**
- * rnbd_clt_dev_del_sysfs() - undo rnbd_clt_dev_add_sysfs(), whole or in part
- * @dev: device
+ * rnbd_clt_dev_show() - show that a device is mapped
+ * @dev: device whose disk has been added
  *
- * Waits for those who use the attributes.
+ * Afterwards anybody may unmap the device, so the caller doesn't touch it after success.
+ *
+ * Return: 0 or a negative errno.
  */
-void rnbd_clt_dev_del_sysfs(struct rnbd_clt_dev *dev)
+int rnbd_clt_dev_show(struct rnbd_clt_dev *dev)
 {
-	if (dev->link)
-		sysfs_remove_link(rnbd_clt_devices, dev->link);
-	if (dev->kobj) {
-		sysfs_remove_group(dev->kobj, &rnbd_clt_dev_group);
-		kobject_del(dev->kobj);
-		kobject_put(dev->kobj);
+	struct kobject *disk = &disk_to_dev(dev->disk)->kobj;
+	struct kernfs_node *kn;
+	int err;
+
+	kn = rnbd_clt_find_state(disk);
+	if (!kn)
+		return -ENOENT;
+	/* Two names that differ in ! and / only make the same link. */
+	err = sysfs_create_link_nowarn(rnbd_clt_devices, disk, dev->link);
+	if (err) {
+		sysfs_put(kn);
+		return err;
 	}
+	rnbd_clt_dev_tell_state(dev, kn);
+	return 0;
+}
+
+/**
+ * rnbd_clt_dev_hide() - undo rnbd_clt_dev_show()
+ * @dev: device
+ */
+void rnbd_clt_dev_hide(struct rnbd_clt_dev *dev)
+{
+	sysfs_remove_link(rnbd_clt_devices, dev->link);
 }
 
 static ssize_t map_device_show(struct device *ctl,

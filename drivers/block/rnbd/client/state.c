@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: states of a session and of its devices, and how users learn of them: the
+ * attribute "state" can be polled, and events tell udev whether a disk can be used.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
+#include <linux/sysfs.h>
+
+#include "rnbd-clt.h"
+
+/*
+ * A device may be opened and closed faster than anybody is told. Each change is told all
+ * the same, in its order.
+ */
+static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
+				 enum kobject_action *action)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	bool more;
+
+	spin_lock_irq(&sess->lock);
+	more = dev->flips_told != dev->flips;
+	if (more)
+		*action = ++dev->flips_told & 1 ? KOBJ_ONLINE : KOBJ_OFFLINE;
+	spin_unlock_irq(&sess->lock);
+	return more;
+}
+
+static void rnbd_clt_uevent_work(struct work_struct *work)
+{
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
+						uevent_work);
+	unsigned int noio = memalloc_noio_save();
+	enum kobject_action action;
+
+	while (rnbd_clt_next_uevent(dev, &action))
+		kobject_uevent(&disk_to_dev(dev->disk)->kobj, action);
+	memalloc_noio_restore(noio);
+}
+
+/**
+ * rnbd_clt_dev_init_state() - prepare a new device for changes of its state
+ * @dev: device
+ */
+void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev)
+{
+	INIT_WORK(&dev->uevent_work, rnbd_clt_uevent_work);
+}
+
+/**
+ * rnbd_clt_dev_set_state() - change a device's state, and tell who waits for that
+ * @dev: device
+ * @state: new state
+ *
+ * Context: any, under the session's lock.
+ */
+void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
+			    enum rnbd_clt_dev_state state)
+{
+	bool was_open = dev->state == RNBD_DEV_OPEN;
+	bool open = state == RNBD_DEV_OPEN;
+
+	lockdep_assert_held(&dev->sess->lock);
+	if (state != RNBD_DEV_UNMAPPED && open != was_open)
+		dev->flips++;
+	/* pairs with rnbd_clt_rq_errno(), for device_id */
+	smp_store_release(&dev->state, state);
+
+	if (!dev->state_kn)
+		return;
+	sysfs_notify_dirent(dev->state_kn);
+	if (state != RNBD_DEV_UNMAPPED)
+		queue_work(dev->sess->wq, &dev->uevent_work);
+}
+
+/**
+ * rnbd_clt_dev_tell_state() - tell of a device's state from here on
+ * @dev: device that is in sysfs
+ * @kn: its attribute "state", with a reference that the device keeps
+ */
+void rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev, struct kernfs_node *kn)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+
+	spin_lock_irq(&sess->lock);
+	dev->state_kn = kn;
+	if (dev->state != RNBD_DEV_UNMAPPED)
+		queue_work(sess->wq, &dev->uevent_work);
+	spin_unlock_irq(&sess->lock);
+}
+
+/**
+ * rnbd_clt_dev_revoke() - the server says that it doesn't have a device open
+ * @dev: device
+ * @device_id: the id that the server didn't know
+ *
+ * Somebody has closed it there, by force, for good: the session is the same. So nobody
+ * but a user opens it again.
+ *
+ * Context: any.
+ */
+void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	unsigned long flags;
+	bool revoked;
+
+	spin_lock_irqsave(&sess->lock, flags);
+	revoked = dev->state == RNBD_DEV_OPEN && dev->device_id == device_id;
+	if (revoked) {
+		dev->opened = false;
+		rnbd_clt_dev_set_state(dev, RNBD_DEV_REVOKED);
+	}
+	spin_unlock_irqrestore(&sess->lock, flags);
+
+	if (revoked && __ratelimit(&sess->ratelimit))
+		pr_err("%s: %s: the server has closed it; I/O fails until remap_device opens it\n",
+		       sess->name, dev->path);
+}
+
+/**
+ * rnbd_clt_sess_generation() - get the generation of a session
+ * @sess: session
+ *
+ * Return: a number; what the server said holds as long as it stays the same.
+ */
+unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
+{
+	unsigned int generation;
+
+	spin_lock_irq(&sess->lock);
+	generation = sess->generation;
+	spin_unlock_irq(&sess->lock);
+	return generation;
+}
+
+/**
+ * rnbd_clt_sess_down() - a session has lost its last path
+ * @sess: session
+ *
+ * The server has forgotten the devices by the time it sees a path again, and may
+ * give their ids to others. So no I/O with an old id may follow: when this returns,
+ * those who saw the old state have submitted, and as there is no path, the transport
+ * asks rnbd_clt_retry_ok() before it sends that.
+ */
+void rnbd_clt_sess_down(struct rnbd_clt_sess *sess)
+{
+	struct rnbd_clt_dev *dev;
+
+	spin_lock_irq(&sess->lock);
+	WRITE_ONCE(sess->generation, sess->generation + 1);
+	sess->up = false;
+	sess->introduced = false;
+	list_for_each_entry(dev, &sess->devs, list) {
+		dev->opened = false;
+		if (dev->state == RNBD_DEV_OPEN)
+			rnbd_clt_dev_set_state(dev, RNBD_DEV_CLOSED);
+	}
+	spin_unlock_irq(&sess->lock);
+	synchronize_rcu();
+}
+
+/**
+ * rnbd_clt_dev_wants_reopen() - is it time to open a device again?
+ * @dev: device
+ *
+ * Context: under the session's lock.
+ * Return: whether it is closed, and the session has a path.
+ */
+bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->sess->lock);
+	return dev->sess->up && (dev->state == RNBD_DEV_CLOSED ||
+				 dev->state == RNBD_DEV_GONE);
+}
+
+/**
+ * rnbd_clt_sess_up() - a session has a path again
+ * @sess: session
+ */
+void rnbd_clt_sess_up(struct rnbd_clt_sess *sess)
+{
+	struct rnbd_clt_dev *dev;
+
+	spin_lock_irq(&sess->lock);
+	sess->up = true;
+	list_for_each_entry(dev, &sess->devs, list) {
+		if (rnbd_clt_dev_wants_reopen(dev))
+			mod_delayed_work(sess->wq, &dev->reopen, 0);
+	}
+	spin_unlock_irq(&sess->lock);
+}
