@@ -2,8 +2,20 @@
 # shellcheck shell=bash
 #
 # `resize` takes a number of sectors; the disk has that size, and an event says so. By 0 our
-# disk gets the size that the server's has by now, unless that is less.
+# disk gets the size that the server's has by now, unless that is less. The geometry that old
+# partitioning tools ask for follows.
 # Time: 60
+
+# geometry: heads, sectors and cylinders
+geometry()
+{
+	python3 -S - "$1" <<-END
+		import fcntl, struct, sys
+		HDIO_GETGEO = 0x0301
+		with open(sys.argv[1], "rb") as disk:
+		    print(*struct.unpack("BBHL", fcntl.ioctl(disk, HDIO_GETGEO, bytes(16)))[:3])
+	END
+}
 
 up
 disk=$(null vol 64)
@@ -15,6 +27,8 @@ wait_for 10 grep -q listening /tmp/events
 for sectors in 65536 262144 131072; do
 	echo $sectors >"$here/resize"
 	equal size "$(blockdev --getsz "$dev")" $sectors
+	[ "$RIG_MODULES" != ours ] ||
+		equal geometry "$(geometry "$dev")" "64 32 $((sectors / 64 / 32))"
 done
 wait_for 5 grep -q "change .*/${dev#/dev/} disk RESIZE" /tmp/events ||
 	fail "no event: $(cat /tmp/events)"

@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
+#include <linux/hdreg.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -65,8 +66,19 @@ static void rnbd_clt_free_disk(struct gendisk *disk)
 	rnbd_clt_dev_free(disk->private_data);
 }
 
+/* There are no cylinders; what old tools make of this is aligned to 1 MiB. */
+static int rnbd_clt_getgeo(struct block_device *bdev, struct hd_geometry *geo)
+{
+	geo->heads = 64;
+	geo->sectors = 32;
+	geo->cylinders = min_t(sector_t, bdev_nr_sectors(bdev) / (64 * 32),
+			       U16_MAX);
+	return 0;
+}
+
 static const struct block_device_operations rnbd_clt_fops = {
 	.owner = THIS_MODULE,
+	.getgeo = rnbd_clt_getgeo,
 	.free_disk = rnbd_clt_free_disk,
 };
 
