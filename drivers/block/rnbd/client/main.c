@@ -19,7 +19,16 @@ static int __init rnbd_clt_init(void)
 		return err;
 	err = rnbd_clt_add_ctl();
 	if (err)
-		rnbd_clt_exit_devs();
+		goto exit_devs;
+	err = rnbd_clt_start_mapping();
+	if (err)
+		goto del_ctl;
+	return 0;
+
+del_ctl:
+	rnbd_clt_del_ctl();
+exit_devs:
+	rnbd_clt_exit_devs();
 	return err;
 }
 

@@ -7,6 +7,22 @@
  * tag of a request is its slot in the transport. Messages to the server about devices
  * are requests as well, with a tag set and slots of their own.
  *
+ * The files are a stack, here from the bottom to the top. Each calls only those before
+ * it in this list; nothing calls back but by pointers that are set from above.
+ *
+ *	ctl.c		the directory in sysfs, and links to disks
+ *	state.c		states of a session and its devices, and who is told
+ *	limits.c	limits of a disk, from what the server says
+ *	io.c		requests, of disks and about them
+ *	tags.c		how slots are divided
+ *	session.c	sessions, by name
+ *	open.c		devices are opened on the server, and closed
+ *	reopen.c	and opened again
+ *	device.c	life of a device: map, unmap
+ *	map.c		what is written to map_device
+ *	sysfs.c		attributes
+ *	main.c		the module
+ *
  * Locks, outer ones first; none but the last is held in the I/O path, and none of
  * them while sysfs files are removed, since those who use the files take them:
  *
@@ -14,7 +30,7 @@
  *	gendisk.open_mutex
  *	rnbd_clt_dev.open_lock (mutex)
  *	rnbd_clt_sess.info_lock (mutex)
- *	rnbd_clt_sess.lock (spinlock)
+ *	rnbd_clt_sess.lock (spinlock, interrupts off)
  *	RCU: from the look at a device's state to the end of the submission
  *
  * When a session has lost its last path, its devices are closed, and what was sent to
@@ -40,6 +56,9 @@
 
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
+
+/* Directory of a disk's attributes, beside the block layer's. */
+#define RNBD_CLT_DEV_GROUP	"rnbd"
 
 /* What we offer to a server. */
 #define RNBD_CLT_FEATURES	RNBD_FEATURE_WRITE_ZEROES
@@ -252,53 +271,23 @@ do {									\
 
 extern const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES];
 
+/* ctl.c */
+extern struct device *rnbd_clt_ctl;
+int rnbd_clt_add_ctl(void);
+void rnbd_clt_del_ctl(void);
+int rnbd_clt_dev_link(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_unlink(struct rnbd_clt_dev *dev);
+
 /* state.c */
 void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 			    enum rnbd_clt_dev_state state);
-void rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev, struct kernfs_node *kn);
+int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_up(struct rnbd_clt_sess *sess);
-
-/* session.c */
-struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts);
-void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
-void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
-u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
-		     const struct rnbd_msg_sess_info *rsp);
-int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
-struct rnbd_clt_dev *rnbd_clt_any_dev(void);
-
-/* tags.c */
-unsigned int rnbd_clt_admin_slots(unsigned int depth);
-int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess);
-void rnbd_clt_stop_queues(struct rnbd_clt_sess *sess);
-void rnbd_clt_free_tags(struct rnbd_clt_sess *sess);
-
-/* device.c */
-void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
-			const struct rnbd_clt_dev *dev);
-void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
-int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
-		      unsigned int generation);
-void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
-			    const struct rnbd_msg_open_rsp *rsp,
-			    unsigned int generation);
-int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts);
-int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
-void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
-int rnbd_clt_init_devs(void);
-void rnbd_clt_exit_devs(void);
-
-/* reopen.c */
-bool rnbd_clt_refused(int err, bool may_wait);
-void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
-void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
-int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
-int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
 
 /* limits.c */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
@@ -324,15 +313,52 @@ blk_status_t rnbd_clt_status(int err);
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len);
 
+/* tags.c */
+unsigned int rnbd_clt_admin_slots(unsigned int depth);
+int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess);
+void rnbd_clt_stop_queues(struct rnbd_clt_sess *sess);
+void rnbd_clt_free_tags(struct rnbd_clt_sess *sess);
+
+/* session.c */
+struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts);
+void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
+void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
+u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
+		     const struct rnbd_msg_sess_info *rsp);
+int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
+struct rnbd_clt_dev *rnbd_clt_any_dev(void);
+
+/* open.c */
+void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
+			const struct rnbd_clt_dev *dev);
+void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
+int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
+		      unsigned int generation);
+void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
+			    const struct rnbd_msg_open_rsp *rsp,
+			    unsigned int generation);
+void rnbd_clt_dev_close(struct rnbd_clt_dev *dev);
+
+/* reopen.c */
+bool rnbd_clt_refused(int err, bool may_wait);
+void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
+
+/* device.c */
+int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
+		     const struct attribute_group **groups);
+int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
+void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
+int rnbd_clt_init_devs(void);
+void rnbd_clt_exit_devs(void);
+
 /* map.c */
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);
 
 /* sysfs.c */
-extern const struct attribute_group *rnbd_clt_dev_groups[];
-int rnbd_clt_dev_show(struct rnbd_clt_dev *dev);
-void rnbd_clt_dev_hide(struct rnbd_clt_dev *dev);
-int rnbd_clt_add_ctl(void);
+int rnbd_clt_start_mapping(void);
 void rnbd_clt_stop_mapping(void);
-void rnbd_clt_del_ctl(void);
 
 #endif /* RNBD_CLT_H */

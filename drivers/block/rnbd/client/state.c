@@ -76,20 +76,41 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 		queue_work(dev->sess->wq, &dev->uevent_work);
 }
 
+/* Return: "state" of a disk, with a reference; NULL if there's none. */
+static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
+{
+	struct kernfs_node *dir, *kn;
+
+	dir = sysfs_get_dirent(disk->sd, RNBD_CLT_DEV_GROUP);
+	if (!dir)
+		return NULL;
+	kn = sysfs_get_dirent(dir, "state");
+	sysfs_put(dir);
+	return kn;
+}
+
 /**
  * rnbd_clt_dev_tell_state() - tell of a device's state from here on
- * @dev: device that is in sysfs
- * @kn: its attribute "state", with a reference that the device keeps
+ * @dev: device whose disk has been added
+ *
+ * Afterwards anybody may unmap the device.
+ *
+ * Return: 0, or -ENOENT if it has no attributes.
  */
-void rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev, struct kernfs_node *kn)
+int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
+	struct kernfs_node *kn;
+
+	kn = rnbd_clt_find_state(&disk_to_dev(dev->disk)->kobj);
+	if (!kn)
+		return -ENOENT;
 
 	spin_lock_irq(&sess->lock);
 	dev->state_kn = kn;
-	if (dev->state != RNBD_DEV_UNMAPPED)
-		queue_work(sess->wq, &dev->uevent_work);
+	queue_work(sess->wq, &dev->uevent_work);
 	spin_unlock_irq(&sess->lock);
+	return 0;
 }
 
 /**

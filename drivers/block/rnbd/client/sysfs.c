@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: files in sysfs. /sys/class/rnbd-client/ctl maps devices,
- * /sys/block/rnbd<N>/rnbd is about one.
+ * RNBD client: attributes. /sys/class/rnbd-client/ctl/map_device maps devices, those in
+ * /sys/block/rnbd<N>/rnbd are about one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -11,14 +11,6 @@
 #include <linux/sysfs.h>
 
 #include "rnbd-clt.h"
-
-static struct class rnbd_clt_class = {
-	.name = "rnbd-client",
-};
-
-/* ctl, from rnbd_clt_add_ctl() to rnbd_clt_del_ctl(), and ctl/devices. */
-static struct device *rnbd_clt_ctl;
-static struct kobject *rnbd_clt_devices;
 
 /* Removing an attribute waits for its users, so a user finds the device there. */
 static struct rnbd_clt_dev *to_dev(struct device *disk)
@@ -171,64 +163,15 @@ static struct attribute *rnbd_clt_dev_attrs[] = {
 };
 
 static const struct attribute_group rnbd_clt_dev_group = {
-	.name = "rnbd",
+	.name = RNBD_CLT_DEV_GROUP,
 	.attrs = rnbd_clt_dev_attrs,
 };
 
 /* They come and go with the disk: they are there before udev hears of it. */
-const struct attribute_group *rnbd_clt_dev_groups[] = {
+static const struct attribute_group *rnbd_clt_dev_groups[] = {
 	&rnbd_clt_dev_group,
 	NULL
 };
-
-/* Return: "state" of a disk, with a reference; NULL if there's none. */
-static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
-{
-	struct kernfs_node *dir, *kn;
-
-	dir = sysfs_get_dirent(disk->sd, rnbd_clt_dev_group.name);
-	if (!dir)
-		return NULL;
-	kn = sysfs_get_dirent(dir, dev_attr_state.attr.name);
-	sysfs_put(dir);
-	return kn;
-}
-
-/**
- * rnbd_clt_dev_show() - show that a device is mapped
- * @dev: device whose disk has been added
- *
- * Afterwards anybody may unmap the device, so the caller doesn't touch it after success.
- *
- * Return: 0 or a negative errno.
- */
-int rnbd_clt_dev_show(struct rnbd_clt_dev *dev)
-{
-	struct kobject *disk = &disk_to_dev(dev->disk)->kobj;
-	struct kernfs_node *kn;
-	int err;
-
-	kn = rnbd_clt_find_state(disk);
-	if (!kn)
-		return -ENOENT;
-	/* Two names that differ in ! and / only make the same link. */
-	err = sysfs_create_link_nowarn(rnbd_clt_devices, disk, dev->link);
-	if (err) {
-		sysfs_put(kn);
-		return err;
-	}
-	rnbd_clt_dev_tell_state(dev, kn);
-	return 0;
-}
-
-/**
- * rnbd_clt_dev_hide() - undo rnbd_clt_dev_show()
- * @dev: device
- */
-void rnbd_clt_dev_hide(struct rnbd_clt_dev *dev)
-{
-	sysfs_remove_link(rnbd_clt_devices, dev->link);
-}
 
 static ssize_t map_device_show(struct device *ctl,
 			       struct device_attribute *attr, char *buf)
@@ -258,7 +201,7 @@ static ssize_t map_device_store(struct device *ctl,
 	if (opts && line)
 		err = rnbd_clt_parse(line, opts);
 	if (!err)
-		err = rnbd_clt_dev_map(opts);
+		err = rnbd_clt_dev_map(opts, rnbd_clt_dev_groups);
 	kfree(line);
 	kvfree(opts);
 	return err ?: count;
@@ -267,43 +210,13 @@ static ssize_t map_device_store(struct device *ctl,
 static DEVICE_ATTR_RW(map_device);
 
 /**
- * rnbd_clt_add_ctl() - make the directory in sysfs that maps devices
+ * rnbd_clt_start_mapping() - let users map devices
  *
  * Return: 0 or a negative errno.
  */
-int rnbd_clt_add_ctl(void)
+int rnbd_clt_start_mapping(void)
 {
-	int err;
-
-	err = class_register(&rnbd_clt_class);
-	if (err)
-		return err;
-
-	rnbd_clt_ctl = device_create(&rnbd_clt_class, NULL, MKDEV(0, 0), NULL,
-				     "ctl");
-	if (IS_ERR(rnbd_clt_ctl)) {
-		err = PTR_ERR(rnbd_clt_ctl);
-		goto unregister_class;
-	}
-
-	err = -ENOMEM;
-	rnbd_clt_devices = kobject_create_and_add("devices",
-						  &rnbd_clt_ctl->kobj);
-	if (!rnbd_clt_devices)
-		goto unregister_ctl;
-
-	err = device_create_file(rnbd_clt_ctl, &dev_attr_map_device);
-	if (err)
-		goto put_devices;
-	return 0;
-
-put_devices:
-	kobject_put(rnbd_clt_devices);
-unregister_ctl:
-	device_unregister(rnbd_clt_ctl);
-unregister_class:
-	class_unregister(&rnbd_clt_class);
-	return err;
+	return device_create_file(rnbd_clt_ctl, &dev_attr_map_device);
 }
 
 /**
@@ -312,14 +225,4 @@ unregister_class:
 void rnbd_clt_stop_mapping(void)
 {
 	device_remove_file(rnbd_clt_ctl, &dev_attr_map_device);
-}
-
-/**
- * rnbd_clt_del_ctl() - undo rnbd_clt_add_ctl(), after rnbd_clt_stop_mapping()
- */
-void rnbd_clt_del_ctl(void)
-{
-	kobject_put(rnbd_clt_devices);
-	device_unregister(rnbd_clt_ctl);
-	class_unregister(&rnbd_clt_class);
 }

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: a device is opened on the server, and closed there.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/blk-mq.h>
+#include <linux/string.h>
+
+#include "rnbd-clt.h"
+
+/* Does another of the session's devices go by that id? */
+static bool rnbd_clt_id_used(const struct rnbd_clt_dev *dev, u32 device_id)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	struct rnbd_clt_dev *other;
+
+	lockdep_assert_held(&sess->lock);
+	list_for_each_entry(other, &sess->devs, list) {
+		if (other != dev && other->opened &&
+		    other->device_id == device_id)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * rnbd_clt_fill_close() - write a message that closes a device
+ * @msg: message
+ * @device_id: the server's id of the device
+ */
+void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id)
+{
+	*msg = (struct rnbd_msg_close) {
+		.hdr.type = cpu_to_le16(RNBD_MSG_CLOSE),
+		.device_id = cpu_to_le32(device_id),
+	};
+}
+
+static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generation,
+			      u32 device_id)
+{
+	struct rnbd_msg_close msg;
+
+	rnbd_clt_fill_close(&msg, device_id);
+	/* If this gets lost, so has the session, and the server closes it. */
+	rnbd_clt_admin(sess, generation, &msg, sizeof(msg), NULL, 0);
+}
+
+/**
+ * rnbd_clt_dev_close() - close a device on the server
+ * @dev: device whose state is RNBD_DEV_UNMAPPED, without I/O
+ */
+void rnbd_clt_dev_close(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	unsigned int generation;
+	bool opened;
+
+	/* A user may still be opening it, by an attribute; nobody does afterwards. */
+	mutex_lock(&dev->open_lock);
+	spin_lock_irq(&sess->lock);
+	opened = dev->opened;
+	generation = sess->generation;
+	spin_unlock_irq(&sess->lock);
+	if (opened)
+		rnbd_clt_close_id(sess, generation, dev->device_id);
+	mutex_unlock(&dev->open_lock);
+}
+
+/**
+ * rnbd_clt_dev_undo_open() - close what an answer that can't be used has opened
+ * @dev: device
+ * @rsp: the answer; nothing is closed if it is none to an open, or if its id is in use,
+ *	by another device or by this one
+ * @generation: of the session, when the question was asked
+ */
+void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
+			    const struct rnbd_msg_open_rsp *rsp,
+			    unsigned int generation)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	u32 device_id = le32_to_cpu(rsp->device_id);
+	bool used;
+
+	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP))
+		return;
+	spin_lock_irq(&sess->lock);
+	used = (dev->opened && dev->device_id == device_id) ||
+	       rnbd_clt_id_used(dev, device_id);
+	spin_unlock_irq(&sess->lock);
+	if (!used)
+		rnbd_clt_close_id(sess, generation, device_id);
+}
+
+/*
+ * The answer counts if the session hasn't been lost since the question was asked,
+ * and nobody else was faster. Two names of one device get the same id; the second
+ * is turned down, but not closed, as that would close the first.
+ */
+static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
+				 unsigned int generation)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	int err = 0;
+
+	spin_lock_irq(&sess->lock);
+	if (sess->generation != generation) {
+		err = -ECONNABORTED;
+	} else if (dev->opened) {
+		err = -EALREADY;
+	} else if (rnbd_clt_id_used(dev, device_id)) {
+		err = -EEXIST;
+	} else {
+		dev->opened = true;
+		dev->device_id = device_id;
+		/* Whoever is unmapping it closes it on the server as well. */
+		if (dev->state != RNBD_DEV_UNMAPPED)
+			rnbd_clt_dev_set_state(dev, RNBD_DEV_OPEN);
+	}
+	spin_unlock_irq(&sess->lock);
+	if (err == -EEXIST)
+		rnbd_clt_dev_err(dev, "mapped already, by another name\n");
+	return err;
+}
+
+/**
+ * rnbd_clt_fill_open() - write a message that opens a device
+ * @msg: message
+ * @dev: device
+ */
+void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
+			const struct rnbd_clt_dev *dev)
+{
+	*msg = (struct rnbd_msg_open) {
+		.hdr.type = cpu_to_le16(RNBD_MSG_OPEN),
+		.access_mode = dev->access_mode,
+	};
+	strscpy(msg->dev_name, dev->path, sizeof(msg->dev_name));
+}
+
+/*
+ * Without freezing the queue, as that would wait for I/O that waits for us. The limits
+ * that memory depends on never change: those of the transport, and the block size. I/O
+ * that was made under the others is cut to size, or refused, by the server, as they are
+ * its disk's. And as this comes first, no flush is left out that the device needs.
+ */
+static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
+				   const struct rnbd_msg_open_rsp *rsp)
+{
+	struct request_queue *q = dev->disk->queue;
+	struct queue_limits lim;
+	int err;
+
+	if (rnbd_clt_same_limits(rsp, &dev->limits))
+		return 0;
+	lim = queue_limits_start_update(q);
+	rnbd_clt_fill_limits(dev, rsp, &lim);
+	err = queue_limits_commit_update(q, &lim);
+	if (err)
+		return err;
+	dev->write_flags |= rnbd_clt_new_write_flags(&dev->limits, rsp);
+	dev->limits = *rsp;
+	return 0;
+}
+
+/**
+ * rnbd_clt_dev_open() - open a device on the server
+ * @dev: device
+ * @rsp: where to put the answer, from kmalloc()
+ * @generation: how often the session had been lost when the caller began
+ *
+ * Under the device's open_lock. If it has a disk, that gets the device's limits, not
+ * its size.
+ *
+ * Return: 0 or a negative errno.
+ */
+int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
+		      unsigned int generation)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	struct rnbd_msg_open msg;
+	int err;
+
+	lockdep_assert_held(&dev->open_lock);
+	err = rnbd_clt_sess_introduce(sess);
+	if (!err) {
+		rnbd_clt_fill_open(&msg, dev);
+		err = rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp,
+				     sizeof(*rsp));
+	}
+	if (err) {
+		rnbd_clt_dev_err(dev, "server can't open it (%s): %pe\n",
+				 rnbd_clt_access_names[dev->access_mode],
+				 ERR_PTR(err));
+		return err;
+	}
+
+	err = rnbd_clt_check_rsp(dev, rsp);
+	if (!err && dev->disk)
+		err = rnbd_clt_dev_set_limits(dev, rsp);
+	if (err) {
+		rnbd_clt_dev_undo_open(dev, rsp, generation);
+		return err;
+	}
+	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
+}
