@@ -109,7 +109,7 @@ static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
 	return err;
 }
 
-/* The device's name is free afterwards; it goes on being a user of its session. */
+/* The device's name is free afterwards. Its disk still needs the session. */
 static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
@@ -118,6 +118,7 @@ static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 	spin_lock_irq(&sess->lock);
 	list_del(&dev->list);
 	spin_unlock_irq(&sess->lock);
+	rnbd_clt_sess_leave(sess);
 }
 
 /* The session's tags serve the disk until that is gone. */
@@ -301,6 +302,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 
 	dev = rnbd_clt_dev_alloc(sess, opts);
 	if (IS_ERR(dev)) {
+		rnbd_clt_sess_leave(sess);
 		rnbd_clt_sess_put(sess);
 		return PTR_ERR(dev);
 	}

@@ -78,7 +78,8 @@ struct rnbd_clt_tags {
  * @list: in the list of sessions, under rnbd_clt_sessions_lock
  * @kref: keeps the memory
  * @users: devices, and callers that are about to make one; under
- *	rnbd_clt_sessions_lock. At 0 the session is closed for good
+ *	rnbd_clt_sessions_lock. At 0 nobody joins any more
+ * @keepers: these, and disks that are about to go; likewise. At 0 the session is closed
  * @opened: done when the first user has opened the session, or failed to
  * @err: why it failed, valid after @opened; written under rnbd_clt_sessions_lock
  * @gone: done when the session has been closed and its name may be used again
@@ -108,6 +109,7 @@ struct rnbd_clt_sess {
 	struct list_head list;
 	struct kref kref;
 	unsigned int users;
+	unsigned int keepers;
 	struct completion opened;
 	int err;
 	struct completion gone;
@@ -159,7 +161,8 @@ enum rnbd_clt_dev_state {
 /**
  * struct rnbd_clt_dev - a mapped device
  * @list: in the session's list, under its lock
- * @sess: session; the device is a user of it until its disk is gone
+ * @sess: session; the device is a user of it until it is unmapped, and keeps it until its
+ *	disk is gone
  * @disk: the disk, from before the device can be seen
  * @link: name of the link to the disk in ctl/devices
  * @open_lock: held while the device is opened on the server
@@ -321,6 +324,7 @@ void rnbd_clt_free_tags(struct rnbd_clt_sess *sess);
 
 /* session.c */
 struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts);
+void rnbd_clt_sess_leave(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
 u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,

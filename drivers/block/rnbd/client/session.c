@@ -196,6 +196,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 
 	kref_init(&sess->kref);
 	sess->users = 1;
+	sess->keepers = 1;
 	init_completion(&sess->opened);
 	init_completion(&sess->gone);
 	mutex_init(&sess->info_lock);
@@ -230,17 +231,31 @@ static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_sess_put() - stop using a session
- * @sess: session
+ * rnbd_clt_sess_leave() - stop being a user of a session
+ * @sess: session, which the caller goes on keeping until rnbd_clt_sess_put()
  *
- * Closes it if there's no other user.
+ * After the last user nobody joins it. Who wants a session of its name waits until it is
+ * gone, and opens another one.
+ */
+void rnbd_clt_sess_leave(struct rnbd_clt_sess *sess)
+{
+	mutex_lock(&rnbd_clt_sessions_lock);
+	sess->users--;
+	mutex_unlock(&rnbd_clt_sessions_lock);
+}
+
+/**
+ * rnbd_clt_sess_put() - stop keeping a session
+ * @sess: session, after rnbd_clt_sess_leave()
+ *
+ * Closes it if nobody else keeps it.
  */
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess)
 {
 	bool last;
 
 	mutex_lock(&rnbd_clt_sessions_lock);
-	last = !--sess->users;
+	last = !--sess->keepers;
 	mutex_unlock(&rnbd_clt_sessions_lock);
 	if (!last)
 		return;
@@ -286,6 +301,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 	*first = !sess;
 	if (sess) {
 		sess->users++;
+		sess->keepers++;
 	} else if (!may_open) {
 		sess = ERR_PTR(-ENXIO);
 	} else {
@@ -353,7 +369,7 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
  *
  * While another caller opens the session, waits for the result of that and shares it.
  *
- * Return: the session, for rnbd_clt_sess_put(), or an ERR_PTR().
+ * Return: the session, for rnbd_clt_sess_leave() and rnbd_clt_sess_put(), or an ERR_PTR().
  */
 struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 {
@@ -371,8 +387,10 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 
 		err = first ? rnbd_clt_open_first(sess, opts) :
 			      rnbd_clt_join(sess, opts);
-		if (err)
+		if (err) {
+			rnbd_clt_sess_leave(sess);
 			rnbd_clt_sess_put(sess);
+		}
 	} while (err == -EAGAIN && !first);
 	return err ? ERR_PTR(err) : sess;
 }
