@@ -142,13 +142,16 @@ static int rtrs_faults_check_qp(const struct ib_device *dev,
 int rtrs_faults_create_qp(const char *module, struct rdma_cm_id *id,
 			  struct ib_pd *pd, struct ib_qp_init_attr *attr)
 {
-	int ret;
+	int ret = 0;
 
-	if (!emulate)
-		return rdma_create_qp(id, pd, attr);
-	ret = rtrs_faults_check_qp(id->device, &attr->cap);
+	if (emulate)
+		ret = rtrs_faults_check_qp(id->device, &attr->cap);
 	if (!ret)
 		ret = rdma_create_qp(id, pd, attr);
+	if (!ret)
+		rtrs_faults_add_qp(id->qp);
+	if (!emulate)
+		return ret;
 	pr_info("%s: queue pair of %u sends of %u SGEs, %u receives: %d\n",
 		module, attr->cap.max_send_wr, attr->cap.max_send_sge,
 		attr->cap.max_recv_wr, ret);

@@ -53,16 +53,24 @@ EXPORT_SYMBOL_GPL(rtrs_fault);
 
 static int __init rtrs_faults_init(void)
 {
+	int ret;
+
 	/* A line in the log is enough, without a stack. */
 	rtrs_faults_attr.verbose = 0;
 	rtrs_faults_dir = fault_create_debugfs_attr("fail_rtrs", NULL,
 						    &rtrs_faults_attr);
-	return PTR_ERR_OR_ZERO(rtrs_faults_dir);
+	if (IS_ERR(rtrs_faults_dir))
+		return PTR_ERR(rtrs_faults_dir);
+	ret = rtrs_faults_verbs_init();
+	if (ret)
+		debugfs_remove_recursive(rtrs_faults_dir);
+	return ret;
 }
 
 static void __exit rtrs_faults_exit(void)
 {
 	rtrs_faults_device_exit();
+	rtrs_faults_verbs_exit();
 	debugfs_remove_recursive(rtrs_faults_dir);
 }
 

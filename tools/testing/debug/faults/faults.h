@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls of the drivers that can be made to fail, for rtrs-faults.ko, and the RDMA
- * devices that it can make look like hardware (device.c). Included in
+ * Calls of the drivers that can be made to fail, for rtrs-faults.ko, the RDMA devices
+ * that it can make look like hardware (device.c), and the looks at what is asked of them
+ * (verbs.c). Included in
  * front of each file of the drivers when they are built for the debug kernel, so that
  * they need not know of it: each call becomes a question, then the call.
  *
@@ -67,6 +68,35 @@ struct ib_cq *rtrs_faults_alloc_cq(const char *module, struct ib_device *dev,
 				   void *private, int nr_cqe, int vector,
 				   enum ib_poll_context poll);
 void rtrs_faults_device_exit(void);
+
+int rtrs_faults_verbs_init(void);
+void rtrs_faults_verbs_exit(void);
+void rtrs_faults_add_qp(struct ib_qp *qp);
+void rtrs_faults_destroy_qp(struct rdma_cm_id *id);
+void rtrs_faults_drain_sq(struct ib_qp *qp);
+void rtrs_faults_drain_rq(struct ib_qp *qp);
+struct ib_mr *rtrs_faults_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+				   u32 max_nr_sg);
+int rtrs_faults_map_mr_sg(struct ib_mr *real, struct scatterlist *sgl, int nents,
+			  unsigned int *off, unsigned int page_size);
+int rtrs_faults_dereg_mr(struct ib_mr *real);
+int rtrs_faults_post_send(struct ib_qp *qp, const struct ib_send_wr *first,
+			  const struct ib_send_wr **bad);
+int rtrs_faults_post_recv(struct ib_qp *qp, const struct ib_recv_wr *first,
+			  const struct ib_recv_wr **bad);
+u64 rtrs_faults_map_single(struct ib_device *dev, void *ptr, size_t size,
+			   enum dma_data_direction dir);
+u64 rtrs_faults_map_page(struct ib_device *dev, struct page *page,
+			 unsigned long off, size_t size,
+			 enum dma_data_direction dir);
+int rtrs_faults_map_sg(struct ib_device *dev, struct scatterlist *sgl, int nents,
+		       enum dma_data_direction dir);
+void rtrs_faults_unmap(struct ib_device *dev, u64 addr, size_t size,
+		       enum dma_data_direction dir);
+void rtrs_faults_unmap_sg(struct ib_device *dev, struct scatterlist *sgl,
+			  int nents, enum dma_data_direction dir);
+void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
+		      enum dma_data_direction dir);
 
 #define RTRS_FAULT(call) rtrs_fault(KBUILD_MODNAME, #call, __func__, __LINE__)
 
@@ -159,15 +189,38 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define ib_alloc_cq(...)						\
 	(RTRS_FAULT(ib_alloc_cq) ? ERR_PTR(-ENOMEM) :			\
 	 rtrs_faults_alloc_cq(KBUILD_MODNAME, __VA_ARGS__))
-#define ib_alloc_mr(...)	RTRS_FAIL_PTR(ib_alloc_mr, __VA_ARGS__)
-#define ib_map_mr_sg(...)	RTRS_FAIL_ERR(ib_map_mr_sg, __VA_ARGS__)
-#define ib_post_send(...)	RTRS_FAIL_ERR(ib_post_send, __VA_ARGS__)
-#define ib_post_recv(...)	RTRS_FAIL_ERR(ib_post_recv, __VA_ARGS__)
-#define ib_dma_map_single(...) \
-	RTRS_FAIL(ib_dma_map_single, DMA_MAPPING_ERROR, __VA_ARGS__)
-#define ib_dma_map_page(...) \
-	RTRS_FAIL(ib_dma_map_page, DMA_MAPPING_ERROR, __VA_ARGS__)
-#define ib_dma_map_sg(...)	RTRS_FAIL(ib_dma_map_sg, 0, __VA_ARGS__)
+#define ib_alloc_mr(...)						\
+	(RTRS_FAULT(ib_alloc_mr) ? ERR_PTR(-ENOMEM) :			\
+	 rtrs_faults_alloc_mr(__VA_ARGS__))
+#define ib_map_mr_sg(...)						\
+	(RTRS_FAULT(ib_map_mr_sg) ? -ENOMEM :				\
+	 rtrs_faults_map_mr_sg(__VA_ARGS__))
+#define ib_dereg_mr(mr)		rtrs_faults_dereg_mr(mr)
+#define ib_post_send(...)						\
+	(RTRS_FAULT(ib_post_send) ? -ENOMEM :				\
+	 rtrs_faults_post_send(__VA_ARGS__))
+#define ib_post_recv(...)						\
+	(RTRS_FAULT(ib_post_recv) ? -ENOMEM :				\
+	 rtrs_faults_post_recv(__VA_ARGS__))
+#define ib_drain_sq(qp)		rtrs_faults_drain_sq(qp)
+#define ib_drain_rq(qp)		rtrs_faults_drain_rq(qp)
+#define ib_dma_map_single(...)						\
+	(RTRS_FAULT(ib_dma_map_single) ? DMA_MAPPING_ERROR :		\
+	 rtrs_faults_map_single(__VA_ARGS__))
+#define ib_dma_map_page(...)						\
+	(RTRS_FAULT(ib_dma_map_page) ? DMA_MAPPING_ERROR :		\
+	 rtrs_faults_map_page(__VA_ARGS__))
+#define ib_dma_map_sg(...)						\
+	(RTRS_FAULT(ib_dma_map_sg) ? 0 :				\
+	 rtrs_faults_map_sg(__VA_ARGS__))
+#define ib_dma_unmap_single(...) rtrs_faults_unmap(__VA_ARGS__)
+#define ib_dma_unmap_page(...)	rtrs_faults_unmap(__VA_ARGS__)
+#define ib_dma_unmap_sg(...)	rtrs_faults_unmap_sg(__VA_ARGS__)
+#define ib_dma_sync_single_for_cpu(...)					\
+	(rtrs_faults_sync(__VA_ARGS__), ib_dma_sync_single_for_cpu(__VA_ARGS__))
+#define ib_dma_sync_single_for_device(...)				\
+	(rtrs_faults_sync(__VA_ARGS__),					\
+	 ib_dma_sync_single_for_device(__VA_ARGS__))
 /* A software device never says so by itself. */
 #define ib_dma_mapping_error(dev, addr)					\
 	((addr) == DMA_MAPPING_ERROR ? -ENOMEM :			\
@@ -179,6 +232,7 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define rdma_create_qp(...)						\
 	(RTRS_FAULT(rdma_create_qp) ? -ENOMEM :				\
 	 rtrs_faults_create_qp(KBUILD_MODNAME, __VA_ARGS__))
+#define rdma_destroy_qp(id)	rtrs_faults_destroy_qp(id)
 #define rdma_resolve_addr(...)	RTRS_FAIL_ERR(rdma_resolve_addr, __VA_ARGS__)
 #define rdma_resolve_route(...)	RTRS_FAIL_ERR(rdma_resolve_route, __VA_ARGS__)
 #define rdma_connect(...)	RTRS_FAIL_ERR(rdma_connect, __VA_ARGS__)
