@@ -509,6 +509,7 @@ declare -A _text=(
 	[ENOSPC]="No space left on device"
 	[E2BIG]="Argument list too long"
 	[EAGAIN]="Resource temporarily unavailable"
+	[EMFILE]="Too many open files"
 	[EREMOTEIO]="Remote I/O error"
 	[ENODATA]="No data available"
 	[EILSEQ]="Invalid or incomplete multibyte or wide character"

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # A session over two RDMA devices in one guest: I/O goes round them. And one of eight
-# paths, which are all used.
+# paths, which are all used. And one of 128, but not of one more.
 # Modules: ours
 # Time: 90
 # Once: stock
@@ -34,6 +34,45 @@ for path in /sys/class/rtrs-client/s1/paths/*; do
 done
 unmap "$dev"
 client_idle
+server_idle
+on server 'rmmod rnbd_server rtrs_server'
+load_server sess_queue_depth=2 max_chunk_size=8192
+# Each source to each destination of a network: 2 * 5 * 13
+for i in 5 6 7 8 9 10 11 12; do
+	for net in 0 1; do
+		ip addr add "192.168.$((100 + net)).$((10 + i))/24" dev "dummy$net"
+	done
+done
+dev=$(map s1 "$disk")
+n=1
+for i in {0..4}; do
+	for src in {0..12}; do
+		for net in 0 1; do
+			# The first one is there.
+			if [ $n = 128 ] || [ "$i$src$net" = 000 ]; then
+				continue
+			fi
+			a=192.168.$((100 + net))
+			got=$(errno_of /sys/class/rtrs-client/s1/add_path \
+				"ip:$a.$((src ? 10 + src : 1)),ip:$a.$((i ? 10 + i : 1))")
+			equal "path $n" "$got" 0
+			n=$((n + 1))
+		done
+	done
+done
+equal paths "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 128
+equal "paths on the server" "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" 128
+equal "one more" "$(errno_of /sys/class/rtrs-client/s1/add_path \
+	"ip:192.168.101.22,ip:192.168.101.14")" EMFILE
+verify "$dev" --bs=4k --size=1m
+unmap "$dev"
+client_idle
+server_idle
+for i in 5 6 7 8 9 10 11 12; do
+	for net in 0 1; do
+		ip addr del "192.168.$((100 + net)).$((10 + i))/24" dev "dummy$net"
+	done
+done
 for i in 1 2 3 4; do
 	for net in 0 1; do
 		ip addr del "192.168.$((100 + net)).$((10 + i))/24" dev "dummy$net"
