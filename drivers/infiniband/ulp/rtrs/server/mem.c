@@ -123,8 +123,7 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
 		if (path->mem.chunks[i])
 			continue;
 		rtrs_srv_warn(path, "no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
-			      sess->queue_depth,
-				    sess->chunk_size);
+			      sess->queue_depth, sess->chunk_size);
 		return -ENOMEM;
 	}
 	return 0;

@@ -180,8 +180,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	if (ret) {
 		if (ret != -ECONNABORTED && ret != -EAGAIN)
 			rtrs_srv_warn(path, "the session's name \"%s\" is refused: %pe\n",
-				      req->name,
-					    ERR_PTR(ret));
+				      req->name, ERR_PTR(ret));
 		return ret;
 	}
 	/* A message that is printed at the same time may show a mix of both names. */
@@ -287,9 +286,9 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
 	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-		      path->conns.nr,
-			    path->sess->queue_depth, path->sess->chunk_size,
-			    dev_name(&path->path.dev->dev), path->port_num);
+		      path->conns.nr, path->sess->queue_depth,
+		      path->sess->chunk_size, dev_name(&path->path.dev->dev),
+		      path->port_num);
 	/* Before the answer: a client that doesn't take it has to be noticed. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);
