@@ -21,7 +21,7 @@ static void rnbd_srv_sess_end_work(struct work_struct *work)
 
 	destroy_workqueue(sess->close_wq);
 	destroy_workqueue(sess->open_wq);
-	pr_info_ratelimited("%s: disconnected\n", sess->name);
+	rnbd_srv_info(sess, "disconnected\n");
 	xa_destroy(&sess->maps);
 	kfree(sess);
 	rtrs_srv_sess_down_done(rtrs);
@@ -62,7 +62,7 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 	/* Random, so that an id of an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
-	pr_info_ratelimited("%s: connected\n", sess->name);
+	rnbd_srv_info(sess, "connected\n");
 	return sess;
 
 destroy_open_wq:
