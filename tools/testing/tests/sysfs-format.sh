@@ -90,6 +90,16 @@ each "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" <<-END
 END
 equal block_dev "$(basename "$(readlink -f "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/block_dev")")" "${disk#/dev/}"
 
+# A further device of a session needs no path.
+other=$(null other 16)
+dev2=$(map s1 "$other" nopath)
+equal "the link to a further device" "$(readlink -f "$ctl/devices/${other//\//!}@s1")" "$(readlink -f "/sys/block/${dev2#/dev/}")"
+equal "its session" "$(cat "/sys/block/${dev2#/dev/}/rnbd/session")" s1
+equal "paths of the session" "$(ls /sys/class/rtrs-client/s1/paths)" "$path"
+gives "0 0" "$dev2" write:0:4k:x read:0:4k:x
+unmap "$dev2"
+[ ! -L "$ctl/devices/${other//\//!}@s1" ] || fail "its link is left"
+
 # The figures count.
 stats=/sys/class/rtrs-client/s1/paths/$path/stats
 was=$(cat "$stats/rdma")

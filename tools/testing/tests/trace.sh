@@ -3,9 +3,12 @@
 #
 # The server's tracepoints tell of each request by its slot that it was received,
 # dispatched and replied to, in this order, with direction and length; and of a path's
-# states from its beginning to its end.
+# states from its beginning to its end. So do the client's, of requests that are submitted,
+# posted, answered and completed; and of one that waits for a path, before that.
 # Modules: ours
 # Time: 60
+
+. "$RIG_DIR/steps/failover.sh"
 
 t=/sys/kernel/debug/tracing
 # told EVENT: what it said, without the name of the path, which has to be there
@@ -44,4 +47,36 @@ server_idle
 equal "states" "$(on server "sed -n 's/.*rtrs_srv_path_state: .*: //p' $t/trace" | xargs)" \
 	"connected -> closing connecting -> connected connected -> closing"
 on server "echo 0 >$t/events/rtrs_srv/enable; echo >$t/trace"
+
+# The client's. What is posted may be answered before that has been told.
+steps_of() { sed -n "s/.* rtrs_clt_\([a-z]*\): s1[: ].*slot $1[: ].*/\1/p" $t/trace | xargs; }
+slots() { sed -n 's/.* rtrs_clt_submit: s1: slot \([0-9]*\): .*/\1/p' $t/trace; }
+waiting() { grep -q rtrs_clt_park $t/trace; }
+dev=$(map s1 "$disk")
+echo >$t/trace
+echo 1 >$t/events/rtrs_clt/enable
+gives "0 0" "$dev" write:0:12k:x read:0:20k
+equal "told of a write" "$(grep -c 'rtrs_clt_submit: s1: slot [0-9]*: write of 12288 bytes on queue [0-9]' $t/trace)" 1
+equal "told of a read" "$(grep -c 'rtrs_clt_submit: s1: slot [0-9]*: read of 20480 bytes on queue [0-9]' $t/trace)" 1
+for slot in $(slots | sort -u); do
+	n=$(slots | grep -cx "$slot")
+	steps_of "$slot" | sed 's/answer post/post answer/g' >/tmp/steps
+	equal "steps of slot $slot" "$(cat /tmp/steps)" "$(yes submit post answer complete | head -n "$n" | xargs)"
+done
+echo >$t/trace
+echo 1 >"$(path 0)/disconnect"
+"$RIG_DIR/steps/io.py" "$dev" read:0:4k >/tmp/reader &
+reader=$!
+wait_for 20 waiting || fail "nothing waits: $(cat $t/trace)"
+echo 1 >"$(path 0)/reconnect"
+wait_for 20 ended $reader || fail "the read still waits"
+equal "the read" "$(cat /tmp/reader)" 0
+steps_of "$(sed -n 's/.* rtrs_clt_park: s1: slot \([0-9]*\) .*/\1/p' $t/trace | head -n 1)" >/tmp/steps
+must "steps of what waited: $(cat /tmp/steps)" grep -qE '^(submit )?park( park)* (post answer|answer post) complete$' /tmp/steps
+sed -n 's/.*rtrs_clt_path_state: s1 [^ ]*: \([a-z]* -> [a-z]*\) .*/\1/p' $t/trace | xargs >/tmp/states
+say "states: $(cat /tmp/states)"
+must "states of the path: $(cat /tmp/states)" grep -qE '^connected -> .* connecting -> connected$' /tmp/states
+echo 0 >$t/events/rtrs_clt/enable
+echo >$t/trace
+unmap "$dev"
 down
