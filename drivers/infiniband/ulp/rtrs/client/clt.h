@@ -583,7 +583,7 @@ struct rtrs_clt_reconnect {
  * @nr_paths: number of @paths
  * @closing: it is being closed, and takes no more paths
  * @wait: for @results, @nr_paths, and changes of @create
- * @results: tries of all paths that have ended
+ * @results: tries of all paths that have ended, and paths that were removed
  * @nr_up: paths that take requests, or have not given all of them back yet
  * @sess_id: the server's ID of the session, see struct rtrs_cm_rep
  * @last_id: rtrs_clt_path_neg.id of the last connect of a path

@@ -431,5 +431,7 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	}
 	slot->mr_used = false;
 	rtrs_clt_slot_clear(path, slot);
+	/* If it waits and is given up, that isn't this path's fault. */
+	io->priv.path = NULL;
 	return ret;
 }

@@ -122,7 +122,5 @@ static void __exit rtrs_clt_exit(void)
 {
 	rtrs_clt_sysfs_exit();
 	rtrs_clt_destroy_wqs();
-	/* Arrays of paths may still wait for their grace period. */
-	rcu_barrier();
 }
 module_exit(rtrs_clt_exit);

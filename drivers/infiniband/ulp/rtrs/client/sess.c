@@ -97,6 +97,7 @@ void rtrs_clt_remove_path(struct rtrs_clt_path *path)
 		list_del(&path->entry);
 		clt->nr_paths--;
 		mutex_unlock(&clt->lock);
+		atomic_inc(&clt->results);
 		wake_up_all(&clt->wait);
 	}
 	put_device(&clt->dev);
@@ -174,7 +175,8 @@ static int rtrs_clt_paths_tried(struct rtrs_clt *clt, bool patient)
 		return err;
 	if (busy && (patient || !up))
 		return -EINPROGRESS;
-	return up ? 0 : err;
+	/* All may have been removed meanwhile. */
+	return up ? 0 : err ?: -ECONNABORTED;
 }
 
 static int rtrs_clt_wait_tried(struct rtrs_clt *clt)

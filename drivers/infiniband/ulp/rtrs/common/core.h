@@ -202,7 +202,7 @@ void rtrs_path_close_dev(struct rtrs_path *path);
 /* Whether an errno of rdma_create_qp() may mean that the size is too large. */
 static inline bool rtrs_qp_refused(int err)
 {
-	return err == -ENOMEM || err == -EINVAL;
+	return err == -ENOMEM || err == -EINVAL || err == -EAGAIN;
 }
 
 u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);

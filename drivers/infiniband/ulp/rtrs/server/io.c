@@ -152,7 +152,12 @@ rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 	return first;
 }
 
-/* Return: false if there is no room; else the request is over. */
+/*
+ * A request leaves the list of those that wait when it has got its room, not before: who
+ * gives room looks without the list's lock.
+ *
+ * Return: false if there is no room; else the request is over.
+ */
 static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_con *con = io->con;
@@ -165,6 +170,7 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 		nr++;
 	if (unlikely(rtrs_con_reserve(&con->con, nr)))
 		return false;
+	list_del_init(&io->pending);
 	trace_rtrs_srv_answer(io, io->err);
 	rtrs_srv_io_release(io);
 	rtrs_con_post_reserved(&con->con, first, nr);
@@ -172,21 +178,40 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	return true;
 }
 
-/* Return: false if there is no room; else @io is the handler's of LOCAL_INV. */
-static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
+static struct ib_send_wr rtrs_srv_inv_wr(struct rtrs_srv_io *io)
 {
-	struct ib_send_wr wr = {
+	return (struct ib_send_wr) {
 		.wr_cqe			= &io->inv_cqe,
 		.opcode			= IB_WR_LOCAL_INV,
 		.send_flags		= IB_SEND_SIGNALED,
 		.ex.invalidate_rkey	= io->mr->rkey,
 	};
+}
+
+/* Return: false if there is no room; else @io is the handler's of LOCAL_INV. */
+static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
+{
+	struct ib_send_wr wr = rtrs_srv_inv_wr(io);
 
 	io->stage = RTRS_SRV_IO_INVALIDATE;
 	if (likely(!rtrs_con_post(&io->con->con, &wr, 0)))
 		return true;
 	io->stage = RTRS_SRV_IO_WAIT;
 	return false;
+}
+
+/* The same for a request that waits: it leaves the list before its handler can run. */
+static bool rtrs_srv_post_pending_inv(struct rtrs_srv_io *io)
+{
+	struct ib_send_wr wr = rtrs_srv_inv_wr(io);
+	struct rtrs_con *con = &io->con->con;
+
+	if (rtrs_con_reserve(con, 1))
+		return false;
+	list_del_init(&io->pending);
+	io->stage = RTRS_SRV_IO_INVALIDATE;
+	rtrs_con_post_reserved(con, &wr, 1);
+	return true;
 }
 
 /* The first request that waits for room goes on, if there is room for it now. */
@@ -199,13 +224,10 @@ static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 	spin_lock_irqsave(&con->pend_lock, flags);
 	io = list_first_entry_or_null(&con->pending, struct rtrs_srv_io,
 				      pending);
-	if (io) {
-		list_del(&io->pending);
+	if (io)
 		posted = io->stage == RTRS_SRV_IO_WORK ?
-			 rtrs_srv_post_answer(io) : rtrs_srv_post_inv(io);
-		if (!posted)
-			list_add(&io->pending, &con->pending);
-	}
+			 rtrs_srv_post_answer(io) :
+			 rtrs_srv_post_pending_inv(io);
 	spin_unlock_irqrestore(&con->pend_lock, flags);
 	return posted;
 }
@@ -501,10 +523,14 @@ static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
  */
 void rtrs_srv_ios_init(struct rtrs_srv_path *path)
 {
+	struct rtrs_srv_io *io;
 	u32 i;
 
-	for (i = 0; i < path->sess->queue_depth; i++)
-		rtrs_srv_path_io(path, i)->inv_cqe.done = rtrs_srv_inv_done;
+	for (i = 0; i < path->sess->queue_depth; i++) {
+		io = rtrs_srv_path_io(path, i);
+		INIT_LIST_HEAD(&io->pending);
+		io->inv_cqe.done = rtrs_srv_inv_done;
+	}
 }
 
 /**

@@ -260,7 +260,7 @@ static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
 		rtrs_hb_probe_now(&path->path, RTRS_SRV_PROBE_MS);
 }
 
-/* -EAGAIN: see what has become of it after the next change. */
+/* RTRS_SRV_SETUP_WAIT: see what has become of it after the next change. */
 static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
 				struct rtrs_srv_sess *rival)
 {
@@ -272,10 +272,13 @@ static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
 		rtrs_srv_probe(rival, now);
 	}
 	return rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_ALIVE ?
-	       -EEXIST : -EAGAIN;
+	       -EEXIST : RTRS_SRV_SETUP_WAIT;
 }
 
-/* -EAGAIN: a session of that name, or of the same uuid, is closing, or may be dead. */
+/*
+ * RTRS_SRV_SETUP_WAIT: a session of that name, or of the same uuid, is closing, or may be
+ * dead.
+ */
 static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 {
 	struct rtrs_srv_sess *sess = path->sess, *other;
@@ -291,7 +294,7 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 		 */
 		if (other->srv == sess->srv &&
 		    uuid_equal(&other->uuid, &sess->uuid))
-			return -EAGAIN;
+			return RTRS_SRV_SETUP_WAIT;
 		if (!strcmp(other->name, name))
 			return rtrs_srv_check_rival(path, other);
 	}
@@ -323,7 +326,7 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 }
 
 /*
- * -EAGAIN: a path is in the way, and closing by now: a client has one path between two
+ * RTRS_SRV_SETUP_WAIT: a path is in the way, and closing by now: a client has one path between two
  * addresses, so it must have given up the other one.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
@@ -335,7 +338,7 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 			continue;
 		rtrs_srv_path_error(&other->path, -ECONNRESET,
 				    "the client has a new path between these addresses");
-		return -EAGAIN;
+		return RTRS_SRV_SETUP_WAIT;
 	}
 	return 0;
 }
@@ -369,7 +372,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  * or path.
  *
  * Context: the path's setup work.
- * Return: 0; -EAGAIN if the rest of an old session or path is in the way, or an old
+ * Return: 0; RTRS_SRV_SETUP_WAIT if the rest of an old session or path is in the way, or an old
  * session that may be dead, and the setup work is queued again when something has
  * changed; -EEXIST if another session has the name; -EINVAL if the session has another
  * name; -ECONNABORTED.
@@ -380,7 +383,7 @@ int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 
 	rtrs_srv_setup_park(path);
 	ret = rtrs_srv_try_claim(path, name);
-	if (ret != -EAGAIN)
+	if (ret != RTRS_SRV_SETUP_WAIT)
 		rtrs_srv_setup_unpark(path);
 	return ret;
 }

@@ -135,7 +135,7 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 	int ret;
 
 	if (READ_ONCE(path->setup.reg_busy))
-		return -EAGAIN;
+		return RTRS_SRV_SETUP_WAIT;
 	if (path->setup.nr_reg == path->mem.nr_mrs)
 		return 0;
 	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
@@ -143,7 +143,7 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 		return -ENOMEM;
 	ret = rtrs_srv_post_reg(path, wrs);
 	kfree(wrs);
-	return ret ?: -EAGAIN;
+	return ret ?: RTRS_SRV_SETUP_WAIT;
 }
 
 /**
@@ -178,7 +178,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	}
 	ret = rtrs_srv_sess_claim(path, req->name);
 	if (ret) {
-		if (ret != -ECONNABORTED && ret != -EAGAIN)
+		if (ret < 0 && ret != -ECONNABORTED)
 			rtrs_srv_warn(path, "the session's name \"%s\" is refused: %pe\n",
 				      req->name, ERR_PTR(ret));
 		return ret;
@@ -299,8 +299,8 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
  * @work: &rtrs_srv_setup.work of the path; queued when INFO_REQ has come, and each time
  *	that a step may go on
  *
- * A step that has to wait returns -EAGAIN and is repeated. After an error, the path's
- * closing work undoes the steps that were done.
+ * A step that has to wait returns RTRS_SRV_SETUP_WAIT and is repeated. After an error, the
+ * path's closing work undoes the steps that were done.
  */
 void rtrs_srv_setup_work(struct work_struct *work)
 {
@@ -316,7 +316,7 @@ void rtrs_srv_setup_work(struct work_struct *work)
 
 	while (path->setup.step < ARRAY_SIZE(steps)) {
 		ret = steps[path->setup.step](path);
-		if (ret == -EAGAIN)
+		if (ret == RTRS_SRV_SETUP_WAIT)
 			return;
 		path->setup.step++;
 		if (ret) {

@@ -39,7 +39,7 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
 	io = list_first_entry_or_null(&sess->slots.resumed, struct rtrs_srv_io,
 				      pending);
 	if (io)
-		list_del(&io->pending);
+		list_del_init(&io->pending);
 	spin_unlock_irq(&sess->slots.lock);
 	return io;
 }

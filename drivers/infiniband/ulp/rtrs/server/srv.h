@@ -24,7 +24,7 @@
  * work, whatever the reason. All other code only asks for its end, by
  * rtrs_srv_path_error().
  *
- * No work item waits for I/O, or for another path or session, for the workers are
+ * No work item waits for I/O, or for another session's path, for the workers are
  * shared by all clients: where the closing work needs all requests to be finished,
  * the last one queues the rest of it, and a handshake that needs the end of another
  * path or session is parked, and queued again when something has changed.
@@ -38,7 +38,8 @@
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > &sess->slots.lock
- *	&sess->slots.lock
+ *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
+ *		of the memory in use (mem.c), which nothing nests in
  *
  * A cm_id is destroyed, and a path's directory removed, with none of them held.
  */
@@ -70,6 +71,8 @@
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
+/* A step of the setup work has to wait. Drivers of RDMA devices return all errnos. */
+#define RTRS_SRV_SETUP_WAIT	1
 /* For how long an old session may show no sign of life when a new one wants its name. */
 #define RTRS_SRV_PROBE_MS	2000
 /* From one such look to the next, however many clients want the name. */

@@ -183,10 +183,7 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
 		queue_work(rtrs_srv_close_wq, &path->close_work);
 	spin_unlock_irqrestore(&path->state_lock, flags);
 
-	if (new == old)
-		return false;
-	rtrs_srv_changed();
-	return true;
+	return new != old;
 }
 
 /**
