@@ -245,8 +245,8 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 
 /*
  * Room in a send queue, for modules other than the one that counts it. Without room
- * what was queued before is sent nevertheless. rtrs_con_post() has room for what reserves
- * none: its callers have made the queue large enough for that.
+ * what was queued before is sent nevertheless. rtrs_con_post() always has room: its
+ * callers have made the queue large enough for that.
  */
 #define kmod_rtrs_client 1
 #define kmod_rtrs_server 1
@@ -260,11 +260,8 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define rtrs_con_queue(con, ...)					\
 	(RTRS_FAULT(rtrs_con_queue) ? (rtrs_con_flush(con), -EBUSY) :	\
 	 rtrs_con_queue(con, __VA_ARGS__))
-#define rtrs_con_post(con, first, reserve)				\
-	((reserve) && RTRS_FAULT(rtrs_con_post) ?			\
-	 (rtrs_con_flush(con), -EBUSY) : rtrs_con_post(con, first, reserve))
-#define rtrs_con_reserve(con, nr)					\
-	(RTRS_FAULT(rtrs_con_reserve) ? -EBUSY : rtrs_con_reserve(con, nr))
+#define rtrs_con_has_room(con, nr)					\
+	(!RTRS_FAULT(rtrs_con_has_room) && rtrs_con_has_room(con, nr))
 #endif
 #undef kmod_rtrs_client
 #undef kmod_rtrs_server

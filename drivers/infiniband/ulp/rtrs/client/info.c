@@ -169,7 +169,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 	atomic_set(&path->sm.nr_pending, 2);
 	path->info.send_cqe.done = rtrs_clt_info_send_done;
 	WRITE_ONCE(path->info.asked, true);
-	ret = rtrs_con_post(&path->cons[0].con, &wr, 0);
+	ret = rtrs_con_post(&path->cons[0].con, &wr);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
 	/* The device may still read the message. */

@@ -109,7 +109,7 @@ static void rtrs_clt_slot_answered(struct rtrs_clt_path *path,
 	}
 	slot->inv_wr.ex.invalidate_rkey = slot->mr->rkey;
 	/* The send queue keeps room for it; no room means a bug of ours. */
-	if (WARN_ON_ONCE(rtrs_con_post(&slot->con->con, &slot->inv_wr, 0)))
+	if (WARN_ON_ONCE(rtrs_con_post(&slot->con->con, &slot->inv_wr)))
 		rtrs_clt_path_error(&path->path, -EBUSY, "invalidating a key");
 }
 

@@ -303,6 +303,21 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 }
 
 /**
+ * rtrs_con_has_room() - does a chain fit in the send queue, without its reserve?
+ * @con: connection with the send queue
+ * @nr: number of work requests of the chain
+ *
+ * Context: under sq_lock.
+ * Return: true if so; rtrs_con_post_locked() may post it under the same lock.
+ */
+bool rtrs_con_has_room(const struct rtrs_con *con, u32 nr)
+{
+	lockdep_assert_held(&con->sq_lock);
+	return con->sq_wr_avail >= nr + con->sq_reserve;
+}
+EXPORT_SYMBOL_GPL(rtrs_con_has_room);
+
+/**
  * rtrs_con_queue() - queue a chain of work requests
  * @con: connection to queue it on
  * @first: first work request of the chain; the caller's, and unchanged until a call with
@@ -326,7 +341,7 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 	int ret = 0;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(con->sq_wr_avail >= nr + con->sq_reserve)) {
+	if (likely(rtrs_con_has_room(con, nr))) {
 		con->sq_wr_avail -= nr;
 		rtrs_con_add(con, first, tail);
 		/* Pairs with readers of @queued: they see the chain, too. */
@@ -341,84 +356,62 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 }
 EXPORT_SYMBOL_GPL(rtrs_con_queue);
 
+static void rtrs_con_post_chain(struct rtrs_con *con, struct ib_send_wr *first,
+				struct ib_send_wr *tail, u32 nr)
+{
+	con->sq_wr_avail -= nr;
+	rtrs_con_add(con, first, tail);
+	rtrs_con_ring(con);
+}
+
+/**
+ * rtrs_con_post_locked() - post a chain for which there is room
+ * @con: connection to post it on
+ * @first: first work request of the chain
+ *
+ * See rtrs_con_post().
+ *
+ * Context: under sq_lock, after rtrs_con_has_room().
+ */
+void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first)
+{
+	struct ib_send_wr *tail = NULL;
+	u32 nr = rtrs_con_chain(first, &tail);
+
+	rtrs_con_post_chain(con, first, tail, nr);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
+
 /**
  * rtrs_con_post() - post a chain of work requests
  * @con: connection to post it on
  * @first: first work request of the chain
- * @reserve: number of work requests to reserve room for, besides the chain; for
- *	rtrs_con_post_reserved()
  *
- * Rings the doorbell, also for chains of rtrs_con_queue(). If the device refuses
- * the chain, the path ends, and this returns 0 nevertheless.
+ * Uses all room, that of rtrs_qp_params.send_reserve too. Rings the doorbell, also for
+ * chains of rtrs_con_queue(). If the device refuses the chain, the path ends, and this
+ * returns 0 nevertheless.
  *
  * Context: any.
  * Return: 0, or -EBUSY when the send queue has no room for all of it.
  */
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, u32 reserve)
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first)
 {
 	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail) + reserve;
+	u32 nr = rtrs_con_chain(first, &tail);
 	unsigned long flags;
 	int ret = 0;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
 	if (likely(con->sq_wr_avail >= nr)) {
-		con->sq_wr_avail -= nr;
-		rtrs_con_add(con, first, tail);
+		rtrs_con_post_chain(con, first, tail, nr);
 	} else {
+		rtrs_con_ring(con);
 		ret = -EBUSY;
 	}
-	rtrs_con_ring(con);
 	spin_unlock_irqrestore(&con->sq_lock, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post);
-
-/**
- * rtrs_con_reserve() - reserve room in the send queue
- * @con: connection that they will be posted on
- * @nr: number of work requests to reserve room for
- *
- * Context: any.
- * Return: 0, or -EBUSY when there is less room.
- */
-int rtrs_con_reserve(struct rtrs_con *con, u32 nr)
-{
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(con->sq_wr_avail >= nr))
-		con->sq_wr_avail -= nr;
-	else
-		ret = -EBUSY;
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-	return ret;
-}
-EXPORT_SYMBOL_GPL(rtrs_con_reserve);
-
-/**
- * rtrs_con_post_reserved() - post a chain for which room was reserved
- * @con: connection to post it on
- * @first: first work request of the chain, which has at most @nr
- * @nr: number of work requests that room was reserved for; the rest of it is given back
- *
- * Context: any.
- */
-void rtrs_con_post_reserved(struct rtrs_con *con, struct ib_send_wr *first,
-			    u32 nr)
-{
-	struct ib_send_wr *tail = NULL;
-	u32 used = rtrs_con_chain(first, &tail);
-	unsigned long flags;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	con->sq_wr_avail += nr - used;
-	rtrs_con_add(con, first, tail);
-	rtrs_con_ring(con);
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-}
-EXPORT_SYMBOL_GPL(rtrs_con_post_reserved);
 
 /**
  * rtrs_con_flush() - ring the doorbell for chains that were queued without @last
@@ -481,6 +474,6 @@ int rtrs_con_post_imm(struct rtrs_con *con, u32 imm)
 		.wr.ex.imm_data	= cpu_to_be32(imm),
 	};
 
-	return rtrs_con_post(con, &wr.wr, 0);
+	return rtrs_con_post(con, &wr.wr);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_imm);

@@ -129,8 +129,8 @@ struct rtrs_path {
  *	@cq, of which one runs at a time, next to what they write anyway
  * @sq_lock: guards @sq_wr_avail to @sq_posted; taken in any context; in it nest the
  *	locks of the RDMA driver and what rtrs_path.error() takes
- * @sq_wr_avail: work requests for which the send queue has room that isn't reserved
- * @sq_reserve: room that rtrs_con_queue() leaves to rtrs_con_post()
+ * @sq_wr_avail: work requests for which the send queue has room
+ * @sq_reserve: as much of that is left to rtrs_con_post(), see rtrs_con_has_room()
  * @sq_seq: work requests posted without a signal of their own
  * @sq_head: chain that waits for the doorbell, NULL if none does
  * @sq_tail: its last work request
@@ -173,7 +173,7 @@ struct rtrs_con {
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
- * @send_wr: work requests that rtrs_con_queue() takes before it says -EBUSY
+ * @send_wr: work requests that rtrs_con_has_room() lets in the send queue
  * @send_reserve: as many more for rtrs_con_post()
  * @recv_wr: most receives that are posted at a time
  * @send_sge: most SGEs of a send
@@ -211,10 +211,9 @@ int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first, u32 reserve);
-int rtrs_con_reserve(struct rtrs_con *con, u32 nr);
-void rtrs_con_post_reserved(struct rtrs_con *con, struct ib_send_wr *first,
-			    u32 nr);
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
+bool rtrs_con_has_room(const struct rtrs_con *con, u32 nr);
+void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued);
 void rtrs_con_flush(struct rtrs_con *con);

@@ -164,54 +164,48 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	struct rtrs_srv_path *path = con->path;
 	struct rtrs_srv_answer answer;
 	struct ib_send_wr *first = rtrs_srv_build_answer(&answer, io), *wr;
+	unsigned long flags;
+	bool room;
 	u32 nr = 0;
 
 	for (wr = first; wr; wr = wr->next)
 		nr++;
-	if (unlikely(rtrs_con_reserve(&con->con, nr)))
-		return false;
-	list_del_init(&io->pending);
-	trace_rtrs_srv_answer(io, io->err);
-	rtrs_srv_io_release(io);
-	rtrs_con_post_reserved(&con->con, first, nr);
-	percpu_ref_put(&path->ios.ref);
-	return true;
-}
-
-static struct ib_send_wr rtrs_srv_inv_wr(struct rtrs_srv_io *io)
-{
-	return (struct ib_send_wr) {
-		.wr_cqe			= &io->inv_cqe,
-		.opcode			= IB_WR_LOCAL_INV,
-		.send_flags		= IB_SEND_SIGNALED,
-		.ex.invalidate_rkey	= io->mr->rkey,
-	};
+	spin_lock_irqsave(&con->con.sq_lock, flags);
+	room = rtrs_con_has_room(&con->con, nr);
+	if (likely(room)) {
+		list_del_init(&io->pending);
+		trace_rtrs_srv_answer(io, io->err);
+		rtrs_srv_io_release(io);
+		rtrs_con_post_locked(&con->con, first);
+	}
+	spin_unlock_irqrestore(&con->con.sq_lock, flags);
+	if (likely(room))
+		percpu_ref_put(&path->ios.ref);
+	return room;
 }
 
 /* Return: false if there is no room; else @io is the handler's of LOCAL_INV. */
 static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
 {
-	struct ib_send_wr wr = rtrs_srv_inv_wr(io);
-
-	io->stage = RTRS_SRV_IO_INVALIDATE;
-	if (likely(!rtrs_con_post(&io->con->con, &wr, 0)))
-		return true;
-	io->stage = RTRS_SRV_IO_WAIT;
-	return false;
-}
-
-/* The same for a request that waits: it leaves the list before its handler can run. */
-static bool rtrs_srv_post_pending_inv(struct rtrs_srv_io *io)
-{
-	struct ib_send_wr wr = rtrs_srv_inv_wr(io);
 	struct rtrs_con *con = &io->con->con;
+	struct ib_send_wr wr = {
+		.wr_cqe			= &io->inv_cqe,
+		.opcode			= IB_WR_LOCAL_INV,
+		.send_flags		= IB_SEND_SIGNALED,
+		.ex.invalidate_rkey	= io->mr->rkey,
+	};
+	unsigned long flags;
+	bool room;
 
-	if (rtrs_con_reserve(con, 1))
-		return false;
-	list_del_init(&io->pending);
-	io->stage = RTRS_SRV_IO_INVALIDATE;
-	rtrs_con_post_reserved(con, &wr, 1);
-	return true;
+	spin_lock_irqsave(&con->sq_lock, flags);
+	room = rtrs_con_has_room(con, 1);
+	if (likely(room)) {
+		list_del_init(&io->pending);
+		io->stage = RTRS_SRV_IO_INVALIDATE;
+		rtrs_con_post_locked(con, &wr);
+	}
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return room;
 }
 
 /* The first request that waits for room goes on, if there is room for it now. */
@@ -226,8 +220,7 @@ static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 				      pending);
 	if (io)
 		posted = io->stage == RTRS_SRV_IO_WORK ?
-			 rtrs_srv_post_answer(io) :
-			 rtrs_srv_post_pending_inv(io);
+			 rtrs_srv_post_answer(io) : rtrs_srv_post_inv(io);
 	spin_unlock_irqrestore(&con->pend_lock, flags);
 	return posted;
 }

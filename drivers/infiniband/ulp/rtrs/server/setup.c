@@ -125,7 +125,7 @@ static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
 	wrs[nr - 1].wr.wr_cqe = &path->setup.reg_cqe;
 	wrs[nr - 1].wr.send_flags = IB_SEND_SIGNALED;
 	WRITE_ONCE(path->setup.reg_busy, true);
-	return rtrs_con_post(&path->conns.con[0]->con, &wrs[0].wr, 0);
+	return rtrs_con_post(&path->conns.con[0]->con, &wrs[0].wr);
 }
 
 /* A batch at a time, as the service queue isn't long. */
@@ -222,7 +222,7 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 	path->setup.rsp_cqe.done = rtrs_srv_info_rsp_done;
 	ib_dma_sync_single_for_device(dev, path->setup.rsp_dma,
 				      path->setup.rsp_len, DMA_TO_DEVICE);
-	return rtrs_con_post(&path->conns.con[0]->con, &wr, 0);
+	return rtrs_con_post(&path->conns.con[0]->con, &wr);
 }
 
 /**

@@ -37,7 +37,7 @@
  *	rtrs_srv_lock > hb_lock of struct rtrs_path
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
- *	&con->pend_lock > &sess->slots.lock
+ *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
  *		of the memory in use (mem.c), which nothing nests in
  *
