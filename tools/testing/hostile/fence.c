@@ -314,8 +314,8 @@ static int fence_flood(long arg)
 	return must_go(test_name, 8000) ?: hello(0);
 }
 
-/* No answer to anything is taken, so that there's no room for that to a FENCE. */
-static int no_room(long arg)
+/* A path whose answers aren't taken; those to heartbeats have filled the server's queue. */
+static struct path *full(void)
 {
 	struct path *p = path_new(test_name);
 	unsigned int i;
@@ -329,8 +329,44 @@ static int no_room(long arg)
 	ret = ret ?: path_info(p);
 	for (i = 0; i < 600 && !ret; i++)
 		ret = send_imm(p, 0, (u32)IMM_HB_MSG << 28);
-	ret = ret ?: ask_for(p, 77) ?: must_end(p, "no room");
-	return end_with(p, ret);
+	if (!ret)
+		return p;
+	path_free(p);
+	return NULL;
+}
+
+/* There is room for a FENCED all the same. */
+static int room_left(long arg)
+{
+	struct path *p = full();
+	unsigned int i;
+	int ret;
+
+	if (!p)
+		return -1;
+	ret = ask_for(p, 77);
+	nap_us(300000);
+	for (i = 0; i < NR_RECVS && !ret; i++)
+		ret = con_recv(&p->cons[0], i);
+	return end_with(p, ret ?: must_be_fenced(p, 0, 77));
+}
+
+/* But not for any number of them. */
+static int no_room(long arg)
+{
+	struct path *p = full();
+	unsigned int i;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	for (i = 0; i < 40 && !ret && !path_ended(p); i++) {
+		ret = ask_for(p, 77);
+		/* It can't be seen when that has been answered; another one before is wrong. */
+		nap_us(50000);
+		path_poll(p);
+	}
+	return end_with(p, must_end(p, NULL));
 }
 
 const struct test fence_cases[] = {
@@ -353,6 +389,7 @@ const struct test fence_cases[] = {
 	{ "fence-asker-gone", "the path that asks disconnects", asker_gone, 0 },
 	{ "fence-asker-broken", "its queue pair is destroyed", asker_gone, 1 },
 	{ "fence-flood", "1,000 in order, 10,000 at once", fence_flood },
-	{ "fence-no-room", "answers are never taken", no_room },
+	{ "fence-room-left", "answers aren't taken: there is room for a FENCED", room_left },
+	{ "fence-no-room", "and for no number of them", no_room },
 	{ }
 };

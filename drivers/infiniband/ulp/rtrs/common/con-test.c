@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of draining a connection.
+ * KUnit tests of draining a connection, and of room in its send queue.
  */
 #include <kunit/test.h>
 
 #include "core.h"
+#include "qp.h"
 
 /* A device whose queue pair has a send queue; its handlers may post to it. */
 struct drain_test {
@@ -45,8 +46,67 @@ static void drain_covers_what_handlers_post(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->queued, 0);
 }
 
+/* A device whose queue pair takes what is posted. */
+struct post_test {
+	struct rtrs_path path;
+	struct rtrs_con con;
+	struct rdma_cm_id cm_id;
+	struct ib_qp qp;
+	struct ib_device dev;
+	unsigned int posted;
+};
+
+static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad)
+{
+	struct post_test *t = container_of(qp, struct post_test, qp);
+
+	for (; wr; wr = wr->next)
+		t->posted++;
+	return 0;
+}
+
+/* As on the server's connection 0, where FENCED and heartbeats need it. */
+static void answers_leave_a_reserve(struct kunit *test)
+{
+	struct rtrs_qp_params params = { .send_wr = 4, .send_reserve = 2 };
+	struct post_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct ib_send_wr wr[3] = { { .next = &wr[1] }, { .next = &wr[2] } };
+	struct rtrs_con *queued;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	INIT_LIST_HEAD(&t->path.cons);
+	t->dev.ops.post_send = post_send;
+	t->qp.device = &t->dev;
+	t->cm_id.qp = &t->qp;
+	t->con.cm_id = &t->cm_id;
+	t->con.path = &t->path;
+	rtrs_con_init_sq(&t->con, &params);
+
+	spin_lock_irq(&t->con.sq_lock);
+	KUNIT_EXPECT_TRUE(test, rtrs_con_has_room(&t->con, 4));
+	KUNIT_EXPECT_FALSE(test, rtrs_con_has_room(&t->con, 5));
+	rtrs_con_post_locked(&t->con, &wr[0]);
+	KUNIT_EXPECT_TRUE(test, rtrs_con_has_room(&t->con, 1));
+	KUNIT_EXPECT_FALSE(test, rtrs_con_has_room(&t->con, 2));
+	spin_unlock_irq(&t->con.sq_lock);
+	KUNIT_EXPECT_EQ(test, t->posted, 3);
+
+	rtrs_con_answer_imm(&t->con, 0);
+	KUNIT_EXPECT_EQ(test, t->posted, 4);
+	/* Only the reserve is left. */
+	rtrs_con_answer_imm(&t->con, 0);
+	KUNIT_EXPECT_EQ(test, t->posted, 4);
+	KUNIT_EXPECT_EQ(test, rtrs_con_queue(&t->con, &wr[2], true, &queued), -EBUSY);
+	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), -EBUSY);
+	KUNIT_EXPECT_EQ(test, t->posted, 6);
+}
+
 static struct kunit_case rtrs_con_cases[] = {
 	KUNIT_CASE(drain_covers_what_handlers_post),
+	KUNIT_CASE(answers_leave_a_reserve),
 	{}
 };
 

@@ -477,3 +477,24 @@ int rtrs_con_post_imm(struct rtrs_con *con, u32 imm)
 	return rtrs_con_post(con, &wr.wr);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
+
+/**
+ * rtrs_con_answer_imm() - send an immediate value that the peer can have us send often
+ * @con: the connection
+ * @imm: the value, in the CPU's order
+ *
+ * Leaves the send queue's reserve alone. Without other room the answer is dropped: a peer
+ * can't make us queue anything for it.
+ *
+ * Context: any.
+ */
+void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm)
+{
+	struct ib_rdma_wr wr = {
+		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.ex.imm_data	= cpu_to_be32(imm),
+	};
+	struct rtrs_con *queued;
+
+	rtrs_con_queue(con, &wr.wr, true, &queued);
+}

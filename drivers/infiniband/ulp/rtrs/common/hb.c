@@ -342,11 +342,7 @@ bool rtrs_hb_recv(struct rtrs_con *con, u32 imm)
 		return false;
 	switch (rtrs_imm_type(imm)) {
 	case RTRS_IMM_HB_MSG:
-		/*
-		 * Without room the answer is dropped: a peer that floods us
-		 * with heartbeats can't make us queue anything for it.
-		 */
-		rtrs_con_post_imm(con, rtrs_imm(RTRS_IMM_HB_ACK, 0));
+		rtrs_con_answer_imm(con, rtrs_imm(RTRS_IMM_HB_ACK, 0));
 		return true;
 	case RTRS_IMM_HB_ACK:
 		rtrs_hb_answer(path);

@@ -94,7 +94,10 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	} else {
 		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
-		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max);
+		params.send_reserve = RTRS_SRV_SERVICE_RESERVE;
+		params.min_send_wr -= params.send_reserve;
+		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max) -
+				 params.send_reserve;
 		/* One is for the client's first message. */
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH + 1;

@@ -69,6 +69,11 @@
  */
 #define RTRS_SRV_SEND_WR	1024
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
+/*
+ * Room in the send queue of connection 0 that neither answers to requests nor those to
+ * heartbeats take: for FENCED, of which one is due at a time, and for heartbeats.
+ */
+#define RTRS_SRV_SERVICE_RESERVE 16
 /* From the request for connection 0 to the end of the handshake. */
 #define RTRS_SRV_SETUP_MS	30000
 /* A step of the setup work has to wait. Drivers of RDMA devices return all errnos. */
