@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of draining a connection, and of room in its send queue.
+ * KUnit tests of draining a connection, of room in its send queue, and of its messages.
  */
 #include <kunit/test.h>
 
@@ -104,9 +104,42 @@ static void answers_leave_a_reserve(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->posted, 6);
 }
 
+static int last_err;
+
+static void take_err(struct rtrs_path *path, int err, const char *why)
+{
+	last_err = err;
+}
+
+/* What fails often on one path costs another one no message. */
+static void errors_of_a_path_have_a_limit(struct kunit *test)
+{
+	struct rtrs_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
+	struct rtrs_con *con = kunit_kcalloc(test, 2, sizeof(*con), GFP_KERNEL);
+	struct ratelimit_state log[2];
+	struct ib_wc wc = { .status = IB_WC_LOC_LEN_ERR };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, con);
+	for (i = 0; i < 2; i++) {
+		ratelimit_state_init(&log[i], 1000 * HZ, 2);
+		path[i].log = &log[i];
+		path[i].error = take_err;
+		con[i].path = &path[i];
+	}
+	KUNIT_EXPECT_TRUE(test, rtrs_con_wc_failed(&con[0], &wc, "test"));
+	KUNIT_EXPECT_TRUE(test, rtrs_con_wc_failed(&con[0], &wc, "test"));
+	KUNIT_EXPECT_TRUE(test, rtrs_con_wc_failed(&con[1], &wc, "test"));
+	KUNIT_EXPECT_EQ(test, last_err, -ECONNRESET);
+	KUNIT_EXPECT_FALSE(test, __ratelimit(&log[0]));
+	KUNIT_EXPECT_TRUE(test, __ratelimit(&log[1]));
+}
+
 static struct kunit_case rtrs_con_cases[] = {
 	KUNIT_CASE(drain_covers_what_handlers_post),
 	KUNIT_CASE(answers_leave_a_reserve),
+	KUNIT_CASE(errors_of_a_path_have_a_limit),
 	{}
 };
 

@@ -29,6 +29,15 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 #define RTRS_ACK_TIMEOUT_HB	16
 #define RTRS_ACK_TIMEOUT_IO	19
 
+/* A peer can cause these: limited for each session on its own. */
+#define rtrs_path_err(path, fmt, ...)					\
+do {									\
+	struct rtrs_path *__path = (path);				\
+									\
+	if (__ratelimit(READ_ONCE(__path->log)))			\
+		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\
+} while (0)
+
 /**
  * rtrs_path_init() - initialize the part of a path that client and server share
  * @path: new path, zeroed
@@ -62,8 +71,8 @@ int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev)
 	if (path->pd)
 		return path->dev == dev ? 0 : -EXDEV;
 	if (!(dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS)) {
-		pr_err("%s: device %s can't register memory by work request\n",
-		       path->name, dev_name(&dev->dev));
+		rtrs_path_err(path, "device %s can't register memory by work request\n",
+			      dev_name(&dev->dev));
 		return -EOPNOTSUPP;
 	}
 	pd = ib_alloc_pd(dev, 0);
@@ -112,9 +121,9 @@ bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 	if (wc->status == IB_WC_WR_FLUSH_ERR)
 		what = "a connection broke";
 	else
-		pr_err_ratelimited("%s: connection %u: %s failed: %s (vendor error %#x)\n",
-				   con->path->name, con->cid, what,
-				   ib_wc_status_msg(wc->status), wc->vendor_err);
+		rtrs_path_err(con->path, "connection %u: %s failed: %s (vendor error %#x)\n",
+			      con->cid, what, ib_wc_status_msg(wc->status),
+			      wc->vendor_err);
 	con->path->error(con->path, -ECONNRESET, what);
 	return true;
 }
@@ -480,8 +489,8 @@ EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
 
 /**
  * rtrs_con_answer_imm() - send an immediate value that the peer can have us send often
- * @con: the connection
- * @imm: the value, in the CPU's order
+ * @con: connection to send it on
+ * @imm: immediate value, in the CPU's byte order
  *
  * Leaves the send queue's reserve alone. Without other room the answer is dropped: a peer
  * can't make us queue anything for it.

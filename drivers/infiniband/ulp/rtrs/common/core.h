@@ -7,6 +7,7 @@
 #define RTRS_CORE_H
 
 #include <linux/list.h>
+#include <linux/ratelimit.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -68,6 +69,7 @@ struct rtrs_hb_params {
  * struct rtrs_path - what a path is on either side
  * @name: for messages: the session's name, as soon as it is known, and the
  *	addresses
+ * @log: limit of messages about it that its peer can cause; set by its owner, outlives it
  * @dev: RDMA device, set with @pd
  * @pd: protection domain of this path alone, so that a peer's keys reach nothing
  *	but what this path set aside for it
@@ -97,6 +99,7 @@ struct rtrs_hb_params {
  */
 struct rtrs_path {
 	char name[RTRS_NAME_LEN + RTRS_PATH_STR_LEN];
+	struct ratelimit_state *log;
 	struct ib_device *dev;
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);

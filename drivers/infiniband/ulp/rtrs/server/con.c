@@ -104,8 +104,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	}
 	con->con.sq_room = rtrs_srv_sq_room;
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
-	ret = rtrs_srv_mem_charge(&con->path->mem.charged, rtrs_qp_bytes(&params),
-				  con->path->path.name);
+	ret = rtrs_srv_path_charge(con->path, rtrs_qp_bytes(&params));
 	if (ret)
 		return ret;
 	return rtrs_con_create_qp(&con->con, &params);
@@ -174,7 +173,7 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 {
 	struct rtrs_srv_con *con;
 
-	if (rtrs_srv_mem_charge(&path->mem.charged, sizeof(*con), path->path.name))
+	if (rtrs_srv_path_charge(path, sizeof(*con)))
 		return NULL;
 	con = kzalloc(sizeof(*con), GFP_KERNEL);
 	if (!con)

@@ -60,6 +60,7 @@ static u64 rtrs_srv_mem_max(void)
  * @account: bytes charged to its session or path; rtrs_srv_mem_uncharge() gives them back
  * @bytes: bytes to charge, about
  * @name: name of the session or path, for the log
+ * @log: limit of messages about it
  *
  * Every peer can request paths and connections, and each takes memory that can't be
  * reclaimed; the limit keeps some for the machine. To be called before anything is
@@ -68,7 +69,8 @@ static u64 rtrs_srv_mem_max(void)
  * Context: process; the caller guards @account.
  * Return: 0 or -ENOMEM.
  */
-int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name)
+int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
+			struct ratelimit_state *log)
 {
 	u64 max = rtrs_srv_mem_max();
 	bool fits;
@@ -82,9 +84,24 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name)
 		*account += bytes;
 		return 0;
 	}
-	pr_warn_ratelimited("%s: no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
-			    name, bytes, max >> 20);
+	if (__ratelimit(log))
+		pr_warn("%s: no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
+			name, bytes, max >> 20);
 	return -ENOMEM;
+}
+
+/**
+ * rtrs_srv_path_charge() - charge a path for memory, within max_memory
+ * @path: path to charge, with its session
+ * @bytes: bytes to charge, about
+ *
+ * Context: process; under the lock of the path's connections, if there are any.
+ * Return: 0 or -ENOMEM.
+ */
+int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes)
+{
+	return rtrs_srv_mem_charge(&path->mem.charged, bytes, path->path.name,
+				   rtrs_srv_log(path));
 }
 
 /**
@@ -273,14 +290,13 @@ static int rtrs_srv_charge_ios(struct rtrs_srv_path *path)
 	int ret;
 
 	if (!per_mr) {
-		pr_warn_ratelimited("%s: device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
-				    path->path.name, dev_name(&path->path.dev->dev),
-				    sess->chunk_size);
+		rtrs_srv_warn(path, "device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
+			      dev_name(&path->path.dev->dev), sess->chunk_size);
 		return -EOPNOTSUPP;
 	}
 	bytes = rtrs_srv_mem_bytes(sess, per_mr, rtrs_srv_io_size(sess->srv->ops));
 	mutex_lock(&path->conns.lock);
-	ret = rtrs_srv_mem_charge(&path->mem.charged, bytes, path->path.name);
+	ret = rtrs_srv_path_charge(path, bytes);
 	mutex_unlock(&path->conns.lock);
 	return ret;
 }

@@ -165,7 +165,7 @@ static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
 		    num_possible_cpus() * sizeof(*path->ios.stats);
 	int ret;
 
-	ret = rtrs_srv_mem_charge(&path->mem.charged, bytes, path->path.name);
+	ret = rtrs_srv_path_charge(path, bytes);
 	if (ret)
 		return ret;
 	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
@@ -203,6 +203,10 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
 		return ERR_PTR(-ENOMEM);
+	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
+	path->path.probed = rtrs_srv_path_probed;
+	path->sess = sess;
+	path->path.log = rtrs_srv_log(path);
 	spin_lock_init(&path->state_lock);
 	mutex_init(&path->conns.lock);
 	mutex_init(&path->sysfs.stats_lock);
@@ -225,9 +229,6 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 		return ERR_PTR(ret);
 	}
 
-	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
-	path->path.probed = rtrs_srv_path_probed;
-	path->sess = sess;
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
 	path->features = le32_to_cpu(req->features) & RTRS_FEATURES;

@@ -177,7 +177,8 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
 	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess) +
-				  depth * sizeof(*sess->slots.slot), "new session");
+				  depth * sizeof(*sess->slots.slot),
+				  "new session", &srv->log);
 	if (ret) {
 		kfree(sess);
 		return ERR_PTR(ret);

@@ -183,6 +183,8 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 				      req->name, ERR_PTR(ret));
 		return ret;
 	}
+	/* The session has a name now. */
+	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
 	/* A message that is printed at the same time may show a mix of both names. */
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
 		 path->addr_str);

@@ -599,7 +599,9 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
 
 /* mem.c */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
-int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name);
+int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
+			struct ratelimit_state *log);
+int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
 #if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_bytes(const struct rtrs_srv_sess *sess, u32 per_mr, size_t io_size);
