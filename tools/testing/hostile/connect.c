@@ -71,8 +71,8 @@ static int minor(long arg)
 	ret = path_connect(p);
 	if (!ret)
 		ret = path_info(p);
-	if (!ret && (p->rep.features != (arg & FEATURE_FENCE) ||
-		     !p->rep.sess_id != !p->rep.features))
+	if (!ret && (p->rep.features != (arg & (FEATURE_FENCE | FEATURE_EVENT)) ||
+		     !p->rep.sess_id != !(arg & FEATURE_FENCE)))
 		ret = fail("granted: %#x, session %#x", p->rep.features,
 			   p->rep.sess_id);
 	return end_with(p, ret ?: must_live(p));
@@ -617,7 +617,8 @@ const struct test connect_cases[] = {
 	{ "req-major-1", "major version 1", request, MAJOR_1, .quiet = true },
 	{ "req-major-3", "major version 3", request, MAJOR_3 },
 	{ "req-minor", "another minor version, unknown bits: taken", minor, -1 },
-	{ "req-features", "features that nobody knows: not granted", minor, ~FEATURE_FENCE },
+	{ "req-features", "features that nobody knows: not granted", minor,
+	  ~(FEATURE_FENCE | FEATURE_EVENT) },
 	{ "req-features-none", "an id, but no features: taken", minor, 0 },
 	{ "req-id-0", "fencing without an id", request, ID_0 },
 	{ "req-id-long", "with an id of 29 bits", request, ID_LONG, .quiet = true },

@@ -19,6 +19,7 @@ typedef uint64_t u64;
 #define VERSION		0x0200
 #define FLAG_NEW_RKEY	2
 #define FEATURE_FENCE	1
+#define FEATURE_EVENT	2
 #define MAX_MSG_LEN	320	/* what our server takes of a user message */
 
 struct cm_req {
@@ -92,7 +93,8 @@ struct rkey_rsp {
 	u32 rkey;
 } __attribute__((packed));
 
-enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_FENCE, IMM_FENCED, IMM_HB_MSG = 8,
+enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_FENCE, IMM_FENCED, IMM_EVENT,
+	IMM_HB_MSG = 8,
 	IMM_HB_ACK };
 
 /* RNBD */

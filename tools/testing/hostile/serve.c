@@ -87,6 +87,13 @@ static int grants_fencing(struct srv *s, const struct cm_req *req, struct cm_rep
 	return S_ACCEPT;
 }
 
+static int grants_events(struct srv *s, const struct cm_req *req, struct cm_rep *rep,
+			 u8 *len)
+{
+	rep->features = FEATURE_EVENT;
+	return S_ACCEPT;
+}
+
 /* No answer to the request for this connection */
 static int ignore(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u8 *len)
 {
@@ -225,7 +232,8 @@ enum { A_FREE, A_BEYOND, A_MAX, A_TWICE, A_TWICE_LATER, A_ERR, A_TYPE, A_HB_CON_
 	A_SERVICE, A_OTHER_CON, A_W_INV, A_INV_WRONG, A_INV_TWICE, A_INV_EARLY,
 	A_SEND, A_SEND_LONG, A_SEND_IMM_LONG, A_RKEY_NONE, A_RKEY_TYPE,
 	A_RKEY_SLOT, A_RKEY_SHORT, A_RKEY_WRONG, A_WRITE_BEYOND, A_WRITE_LATE,
-	A_WRITE_WRONG, A_IMM_SERVICE, A_READ, A_FLOOD, A_FLOOD_ACK, A_NEVER,
+	A_WRITE_WRONG, A_IMM_SERVICE, A_READ, A_FLOOD, A_FLOOD_ACK, A_EVENT, A_EVENT_CON_1,
+	A_NEVER,
 	A_HANG_UP, A_SHORT };
 
 static u32 rsp_type(const struct sreq *r)
@@ -350,6 +358,12 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 	case A_FLOOD_ACK:
 		flood(s, IMM_HB_ACK);
 		return false;
+	case A_EVENT:
+		s_imm(&s->cons[0], (u32)IMM_EVENT << 28);
+		return true;
+	case A_EVENT_CON_1:
+		s_imm(c, (u32)IMM_EVENT << 28);
+		return true;
 	case A_NEVER:
 		if (arg)
 			s->quit_at = now_ms() + arg;
@@ -680,6 +694,11 @@ const struct srv_test server_cases[] = {
 	       .connect = grants_fencing),
 	ANSWER("fenced", "FENCED, for which nobody asked", WITH(A_IMM_SERVICE, IMM_FENCED),
 	       .connect = grants_fencing),
+	ANSWER("event", "EVENT without the feature", A_EVENT),
+	ANSWER("event-con-1", "EVENT on a connection for I/O", A_EVENT_CON_1,
+	       .connect = grants_events),
+	ANSWER("event-payload", "EVENT with a payload", WITH(A_IMM_SERVICE, IMM_EVENT),
+	       .connect = grants_events),
 	ANSWER("inv-wrong", "invalidates a wrong key", A_INV_WRONG),
 	ANSWER("inv-twice", "invalidates twice", A_INV_TWICE),
 	ANSWER("send", "a message of 8 bytes", A_SEND),

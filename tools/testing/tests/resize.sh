@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 #
 # `resize` takes a number of sectors; the disk has that size, and an event says so. By 0 our
-# disk gets the size that the server's has by now, unless that is less. The geometry that old
-# partitioning tools ask for follows.
+# disk gets the size that the server's has by now, unless that is less. Between two ends of
+# ours it follows the server's, disk or file, by itself; that the server's has shrunk is
+# said in the log. The geometry that old partitioning tools ask for follows.
 # Time: 60
 
 # geometry: heads, sectors and cylinders
@@ -21,7 +22,8 @@ up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 here=/sys/block/${dev#/dev/}/rnbd
-python3 "$RIG_DIR/steps/uevents.py" >/tmp/events &
+: >/tmp/events
+python3 "$RIG_DIR/steps/uevents.py" >>/tmp/events &
 listener=$!
 wait_for 10 grep -q listening /tmp/events
 for sectors in 65536 262144 131072; do
@@ -33,6 +35,23 @@ done
 wait_for 5 grep -q "change .*/${dev#/dev/} disk RESIZE" /tmp/events ||
 	fail "no event: $(cat /tmp/events)"
 equal "resize to nonsense" "$(errno_of "$here/resize" x)" EINVAL
+
+# follows DEVICE SECTORS: by itself, with an event
+follows()
+{
+	wait_for 20 eval "[ \$(blockdev --getsz $1) = $2 ]" ||
+		fail "$1 has $(blockdev --getsz "$1") sectors, not $2"
+	wait_for 5 grep -q "change .*/${1#/dev/} disk RESIZE" /tmp/events ||
+		fail "no event: $(cat /tmp/events)"
+}
+
+# shrunk TEXT: the log says so, once
+shrunk()
+{
+	wait_for 20 eval "since | grep -q '$1, less than'" || fail "nothing in the log of $1"
+	equal "messages of $1" "$(since | grep -c "$1, less than")" 1
+}
+
 if [ "$RIG_MODULES" = ours ]; then
 	echo 131072 >"$here/resize"
 	linear=$(dm volume "0 65536 linear $disk 0")
@@ -46,9 +65,36 @@ if [ "$RIG_MODULES" = ours ]; then
 	wait_for 5 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
 		fail "no event: $(cat /tmp/events)"
 	gives 0 "$dev2" write:63m:1m:x
+	mark
 	dm_table volume "0 32768 linear $disk 0"
+	shrunk "32768 sectors on the server"
 	equal "resize to what has shrunk" "$(errno_of "$there/resize" 0)" EFBIG
 	equal "size after that" "$(blockdev --getsz "$dev2")" 131072
+
+	# By itself: a file; a disk beside it keeps the size that a user gave it.
+	# shellcheck disable=SC2016
+	on server 'mkdir -p /srv; disk=$(null_here backing 64); mkfs.ext4 -q $disk; mount $disk /srv
+		truncate -s 16M /srv/volume'
+	dev3=$(map s1 /srv/volume)
+	echo 65536 >"$here/resize"
+	mark
+	on server 'truncate -s 24M /srv/volume'
+	follows "$dev3" 49152
+	gives 0 "$dev3" write:23m:1m:x
+	equal "size that a user gave" "$(blockdev --getsz "$dev")" 65536
+	on server 'truncate -s 20M /srv/volume'
+	shrunk "40960 sectors on the server"
+	equal "size of the file's disk" "$(blockdev --getsz "$dev3")" 49152
+	unmap "$dev3"
+	on server 'wait_for 20 umount /srv'
+	unmap "$dev2"
+	# And a disk.
+	dm_table volume "0 65536 linear $disk 0"
+	dev2=$(map s1 "$linear")
+	: >/tmp/events
+	dm_table volume "0 131072 linear $disk 0"
+	follows "$dev2" 131072
+	gives 0 "$dev2" write:63m:1m:x
 	unmap "$dev2"
 fi
 kill $listener

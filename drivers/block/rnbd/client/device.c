@@ -152,6 +152,7 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 	rnbd_clt_dev_init_state(dev);
 	rnbd_clt_dev_init_reopen(dev);
 	INIT_WORK(&dev->del_work, rnbd_clt_del_work);
+	rnbd_clt_dev_init_follow(dev);
 	strscpy(dev->path, opts->dev_path, sizeof(dev->path));
 
 	dev->index = ida_alloc(&rnbd_clt_index, GFP_KERNEL);
@@ -199,6 +200,7 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 	set_capacity(disk, le64_to_cpu(rsp->nsectors));
 	set_disk_ro(disk, dev->access_mode == RNBD_ACCESS_RO);
 	dev->limits = *rsp;
+	dev->nsectors = le64_to_cpu(rsp->nsectors);
 	dev->disk = disk;
 	return 0;
 }
@@ -234,6 +236,7 @@ static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 {
 	rnbd_clt_dev_end(dev);
 	cancel_delayed_work_sync(&dev->reopen);
+	cancel_work_sync(&dev->follow);
 	if (dev->disk)
 		put_disk(dev->disk);
 	rnbd_clt_dev_detach(dev);
@@ -259,6 +262,7 @@ static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 	if (force)
 		blk_mark_disk_dead(disk);
 	cancel_delayed_work_sync(&dev->reopen);
+	cancel_work_sync(&dev->follow);
 	cancel_work_sync(&dev->uevent_work);
 	/* Wait for what is on its way; nothing follows it. */
 	blk_mq_freeze_queue(disk->queue);

@@ -39,20 +39,22 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 	u64 nsectors = le64_to_cpu(rsp->nsectors);
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP)) {
-		rnbd_clt_dev_err(dev, "server's answer isn't one to an open\n");
+		rnbd_clt_dev_err(dev, -EPROTO, "server's answer isn't one to an open\n");
 		return -EPROTO;
 	}
 	if (!is_power_of_2(lbs) || lbs < SECTOR_SIZE || lbs > PAGE_SIZE) {
-		rnbd_clt_dev_err(dev, "blocks of %u bytes can't be used\n", lbs);
+		rnbd_clt_dev_err(dev, -EINVAL, "blocks of %u bytes can't be used\n", lbs);
 		return -EINVAL;
 	}
 	if (dev->disk && lbs != queue_logical_block_size(dev->disk->queue)) {
-		rnbd_clt_dev_err(dev, "its blocks are of %u bytes now; unmap it first\n",
+		rnbd_clt_dev_err(dev, -EINVAL,
+				 "its blocks are of %u bytes now; unmap it first\n",
 				 lbs);
 		return -EINVAL;
 	}
 	if (!rnbd_clt_nsectors_ok(nsectors)) {
-		rnbd_clt_dev_err(dev, "a capacity of %llu sectors can't be used\n",
+		rnbd_clt_dev_err(dev, -EFBIG,
+				 "a capacity of %llu sectors can't be used\n",
 				 nsectors);
 		return -EFBIG;
 	}

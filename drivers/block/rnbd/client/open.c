@@ -120,7 +120,7 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 	}
 	spin_unlock_irq(&sess->lock);
 	if (err == -EEXIST)
-		rnbd_clt_dev_err(dev, "mapped already, by another name\n");
+		rnbd_clt_dev_err(dev, err, "mapped already, by another name\n");
 	return err;
 }
 
@@ -190,7 +190,7 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 				     sizeof(*rsp));
 	}
 	if (err) {
-		rnbd_clt_dev_err(dev, "server can't open it (%s): %pe\n",
+		rnbd_clt_dev_err(dev, err, "server can't open it (%s): %pe\n",
 				 rnbd_clt_access_names[dev->access_mode],
 				 ERR_PTR(err));
 		return err;

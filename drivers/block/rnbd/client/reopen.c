@@ -89,6 +89,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	if (!err) {
 		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
 		rnbd_clt_dev_wake(dev);
+		dev->nsectors = le64_to_cpu(rsp->nsectors);
 		/* Now, as whom this tells may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
 	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {
@@ -161,60 +162,4 @@ int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)
 	if (READ_ONCE(dev->state) == RNBD_DEV_OPEN)
 		return -EALREADY;
 	return rnbd_clt_dev_reopen(dev);
-}
-
-static int rnbd_clt_dev_ask_size(struct rnbd_clt_dev *dev,
-				 struct rnbd_msg_open_rsp *rsp)
-{
-	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
-	int err;
-
-	lockdep_assert_held(&dev->open_lock);
-	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN)
-		return -ENOTCONN;
-	/* The same name in the same session has the same id, and its present size. */
-	err = rnbd_clt_dev_open(dev, rsp, generation);
-	if (err != -EALREADY)
-		return err;
-	if (le32_to_cpu(rsp->device_id) == dev->device_id)
-		return 0;
-	rnbd_clt_dev_undo_open(dev, rsp, generation);
-	return -EPROTO;
-}
-
-static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
-{
-	if (nsectors < get_capacity(dev->disk)) {
-		pr_err("%s: %s has %llu sectors on the server, less than rnbd%d: not shrunk\n",
-		       dev->sess->name, dev->path, nsectors, dev->index);
-		return -EFBIG;
-	}
-	set_capacity_and_notify(dev->disk, nsectors);
-	return 0;
-}
-
-/**
- * rnbd_clt_dev_follow_size() - give a disk the size that its device has on the server
- * @dev: device, kept by the caller's use of its attributes
- *
- * Only if it has grown: what shrinks takes data with it, so that is for a person to say.
- *
- * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if it has shrunk, or another
- * negative errno.
- */
-int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev)
-{
-	struct rnbd_msg_open_rsp *rsp;
-	int err;
-
-	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
-	if (!rsp)
-		return -ENOMEM;
-	mutex_lock(&dev->open_lock);
-	err = rnbd_clt_dev_ask_size(dev, rsp);
-	if (!err)
-		err = rnbd_clt_dev_grow(dev, le64_to_cpu(rsp->nsectors));
-	mutex_unlock(&dev->open_lock);
-	kfree(rsp);
-	return err;
 }

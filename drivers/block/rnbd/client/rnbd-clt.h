@@ -18,6 +18,7 @@
  *	session.c	sessions, by name
  *	open.c		devices are opened on the server, and closed
  *	reopen.c	and opened again
+ *	resize.c	disks get their devices' sizes
  *	device.c	life of a device: map, unmap
  *	map.c		what is written to map_device
  *	sysfs.c		attributes
@@ -61,7 +62,7 @@
 #define RNBD_CLT_DEV_GROUP	"rnbd"
 
 /* What we offer to a server. */
-#define RNBD_CLT_FEATURES	RNBD_FEATURE_WRITE_ZEROES
+#define RNBD_CLT_FEATURES	RNBD_FEATURES
 
 /**
  * struct rnbd_clt_tags - some of a session's slots
@@ -92,6 +93,7 @@ struct rnbd_clt_tags {
  * @admin_slot: the slot of tag 0 on @admin_q
  * @wq: opens devices again, also to free memory. Each session has its own, since
  *	devices that hang on one server would delay those of others
+ * @event_work: has all devices asked for their size
  * @info_lock: held while we introduce ourselves to the server
  * @features: what it granted then, RNBD_FEATURE_*; written under @info_lock
  * @lock: guards what follows, and the fields of the devices named there
@@ -122,6 +124,7 @@ struct rnbd_clt_sess {
 	struct request_queue *admin_q;
 	unsigned int admin_slot;
 	struct workqueue_struct *wq;
+	struct delayed_work event_work;
 
 	/* see above */
 	struct mutex info_lock;
@@ -168,8 +171,10 @@ enum rnbd_clt_dev_state {
  * @open_lock: held while the device is opened on the server
  * @reopen: opens it again; queued under the session's lock, and never again once
  *	@state is RNBD_DEV_UNMAPPED
+ * @follow: asks the server for its size; queued likewise
  * @open_err: result of the last attempt to open it again, under @open_lock
  * @limits: the answer that the disk's limits were made of, under @open_lock
+ * @nsectors: the size that the server told last, under @open_lock
  * @state: see there; written by rnbd_clt_dev_set_state(), read without a lock
  * @state_kn: the attribute of that name, from when the device is mapped, and may be
  *	unmapped; under the session's lock
@@ -196,9 +201,11 @@ struct rnbd_clt_dev {
 
 	/* see above */
 	struct mutex open_lock;
+	struct work_struct follow;
 	struct delayed_work reopen;
 	int open_err;
 	struct rnbd_msg_open_rsp limits;
+	u64 nsectors;
 
 	enum rnbd_clt_dev_state state;
 	struct kernfs_node *state_kn;
@@ -262,12 +269,13 @@ struct rnbd_clt_map_opts {
 	struct rtrs_addr paths[RTRS_MAX_PATHS];
 };
 
-/* Log why a device can't be opened; once, not with each of the retries. */
-#define rnbd_clt_dev_err(dev, fmt, ...)					\
+/* Log why a device can't be opened; once for each errno, not with each of the retries. */
+#define rnbd_clt_dev_err(dev, err, fmt, ...)				\
 do {									\
 	const struct rnbd_clt_dev *__dev = (dev);			\
 									\
-	if (!__dev->open_err && __ratelimit(&__dev->sess->ratelimit))	\
+	if (__dev->open_err != (err) &&					\
+	    __ratelimit(&__dev->sess->ratelimit))			\
 		pr_err("%s: %s: " fmt, __dev->sess->name, __dev->path,	\
 		       ##__VA_ARGS__);					\
 } while (0)
@@ -291,6 +299,8 @@ bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_up(struct rnbd_clt_sess *sess);
+void rnbd_clt_sess_init_event(struct rnbd_clt_sess *sess);
+void rnbd_clt_srv_event(void *priv);
 
 /* limits.c */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
@@ -348,6 +358,9 @@ bool rnbd_clt_refused(int err, bool may_wait);
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
+
+/* resize.c */
+void rnbd_clt_dev_init_follow(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
 
 /* device.c */

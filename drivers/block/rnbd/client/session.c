@@ -154,6 +154,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.nr_paths = opts->nr_paths,
 		.nr_queues = num_online_cpus(),
 		.link_event = rnbd_clt_link_event,
+		.srv_event = rnbd_clt_srv_event,
 		.retry_ok = rnbd_clt_retry_ok,
 		.prep_retry = rnbd_clt_prep_retry,
 		.priv = sess,
@@ -204,6 +205,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 	/* The transport tells when that changes, once it has opened the session. */
 	sess->up = true;
 	INIT_LIST_HEAD(&sess->devs);
+	rnbd_clt_sess_init_event(sess);
 	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
 	strscpy(sess->name, name, sizeof(sess->name));
@@ -215,6 +217,8 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	struct rnbd_clt_sess *sess =
 		container_of(kref, struct rnbd_clt_sess, kref);
 
+	/* Queued by the transport alone, which has no session for it any more. */
+	cancel_delayed_work_sync(&sess->event_work);
 	if (sess->wq)
 		destroy_workqueue(sess->wq);
 	kfree(sess);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RNBD client: states of a session and of its devices, and how users learn of them: the
- * attribute "state" can be polled, and events tell udev whether a disk can be used.
+ * attribute "state" can be polled, and events tell udev whether a disk can be used. Events
+ * of the server have each device asked for its size.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,6 +11,9 @@
 #include <linux/sysfs.h>
 
 #include "rnbd-clt.h"
+
+/* Events are collected for as long, so that a flood of them is a few questions. */
+#define RNBD_CLT_EVENT_DELAY	(HZ / 10)
 
 /*
  * A device may be opened and closed faster than anybody is told. Each change is told all
@@ -213,4 +217,41 @@ void rnbd_clt_sess_up(struct rnbd_clt_sess *sess)
 			mod_delayed_work(sess->wq, &dev->reopen, 0);
 	}
 	spin_unlock_irq(&sess->lock);
+}
+
+static void rnbd_clt_event_work(struct work_struct *work)
+{
+	struct rnbd_clt_sess *sess = container_of(to_delayed_work(work),
+						  struct rnbd_clt_sess, event_work);
+	struct rnbd_clt_dev *dev;
+
+	spin_lock_irq(&sess->lock);
+	/* One that is being opened is asked for after that: the answer may be older. */
+	list_for_each_entry(dev, &sess->devs, list) {
+		if (dev->state != RNBD_DEV_UNMAPPED)
+			queue_work(sess->wq, &dev->follow);
+	}
+	spin_unlock_irq(&sess->lock);
+}
+
+/**
+ * rnbd_clt_sess_init_event() - prepare a new session for events
+ * @sess: session
+ */
+void rnbd_clt_sess_init_event(struct rnbd_clt_sess *sess)
+{
+	INIT_DELAYED_WORK(&sess->event_work, rnbd_clt_event_work);
+}
+
+/**
+ * rnbd_clt_srv_event() - the size of a device may have changed
+ * @priv: the session
+ *
+ * Context: any, any number of times.
+ */
+void rnbd_clt_srv_event(void *priv)
+{
+	struct rnbd_clt_sess *sess = priv;
+
+	queue_delayed_work(sess->wq, &sess->event_work, RNBD_CLT_EVENT_DELAY);
 }

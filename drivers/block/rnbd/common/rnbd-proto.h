@@ -83,8 +83,10 @@ struct rnbd_msg_hdr {
 
 /* &rnbd_msg_sess_info.features: operation 5 is write zeroes, not write same */
 #define RNBD_FEATURE_WRITE_ZEROES	BIT(0)
-/* For messages to the client about a device that has grown; not defined yet. */
+/* the server sends an event of the transport when a device's size has changed */
 #define RNBD_FEATURE_RESIZE_EVENT	BIT(1)
+/* Those that we know. */
+#define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT)
 
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP

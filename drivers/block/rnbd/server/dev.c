@@ -13,8 +13,15 @@
 
 #include "rnbd-srv.h"
 
+/* How often the sizes of devices are looked at. */
+#define RNBD_SRV_WATCH	HZ
+
 static DEFINE_MUTEX(rnbd_srv_lock);
 static LIST_HEAD(rnbd_srv_devs);
+
+static void rnbd_srv_watch_work(struct work_struct *work);
+/* Runs while there are devices. */
+static DECLARE_DELAYED_WORK(rnbd_srv_watch, rnbd_srv_watch_work);
 
 static char *rnbd_srv_dev_name(const struct rnbd_srv_map *map)
 {
@@ -113,6 +120,7 @@ static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
 	if (err)
 		goto free_name;
 	list_add(&dev->list, &rnbd_srv_devs);
+	queue_delayed_work(rnbd_srv_wq, &rnbd_srv_watch, RNBD_SRV_WATCH);
 	kfree(name);
 	return dev;
 
@@ -385,6 +393,75 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	}
 	rnbd_srv_fill_rsp(map, rsp);
 	return 0;
+}
+
+/**
+ * rnbd_srv_size_changed() - look whether a mapping's size is what its client was told
+ * @map: mapping
+ *
+ * Context: rnbd_srv_lock is held.
+ * Return: true if it isn't; the new one counts as told from now on.
+ */
+VISIBLE_IF_KUNIT bool rnbd_srv_size_changed(struct rnbd_srv_map *map)
+{
+	sector_t now = map->backend->capacity(map);
+	sector_t old = map->nsectors;
+
+	if (now == old)
+		return false;
+	map->nsectors = now;
+	rnbd_srv_info(map->sess, "%s has %s from %llu to %llu sectors\n", map->path,
+		      now > old ? "grown" : "shrunk", (u64)old, (u64)now);
+	return true;
+}
+
+/* However many of a session's devices have another size: it gets one event. */
+static void rnbd_srv_watch_dev(struct rnbd_srv_dev *dev)
+{
+	struct rnbd_srv_map *map;
+
+	list_for_each_entry(map, &dev->maps, list)
+		map->sess->event_due |= rnbd_srv_size_changed(map);
+}
+
+static void rnbd_srv_tell_sizes(struct rnbd_srv_dev *dev)
+{
+	struct rnbd_srv_map *map;
+
+	list_for_each_entry(map, &dev->maps, list) {
+		if (map->sess->event_due &&
+		    READ_ONCE(map->sess->features) & RNBD_FEATURE_RESIZE_EVENT)
+			rtrs_srv_send_event(map->sess->rtrs);
+		map->sess->event_due = false;
+	}
+}
+
+/*
+ * Nobody tells when a disk or a file gets another size, so that is looked at. Doesn't
+ * sleep in a filesystem: a file's size is the one in memory.
+ */
+static void rnbd_srv_watch_work(struct work_struct *work)
+{
+	struct rnbd_srv_dev *dev;
+
+	mutex_lock(&rnbd_srv_lock);
+	list_for_each_entry(dev, &rnbd_srv_devs, list)
+		rnbd_srv_watch_dev(dev);
+	list_for_each_entry(dev, &rnbd_srv_devs, list)
+		rnbd_srv_tell_sizes(dev);
+	if (!list_empty(&rnbd_srv_devs))
+		queue_delayed_work(rnbd_srv_wq, &rnbd_srv_watch, RNBD_SRV_WATCH);
+	mutex_unlock(&rnbd_srv_lock);
+}
+
+/**
+ * rnbd_srv_stop_watch() - look at sizes no more
+ *
+ * Context: process, may sleep; there are no devices, and will be none.
+ */
+void rnbd_srv_stop_watch(void)
+{
+	cancel_delayed_work_sync(&rnbd_srv_watch);
 }
 
 /**

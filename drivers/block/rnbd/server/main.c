@@ -55,6 +55,7 @@ static void __exit rnbd_srv_exit(void)
 {
 	/* Ends all sessions, which closes their mappings. */
 	rtrs_srv_close(rnbd_srv_rtrs);
+	rnbd_srv_stop_watch();
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();
 }

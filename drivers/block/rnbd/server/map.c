@@ -66,13 +66,16 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
  * rnbd_srv_fill_rsp() - fill in the answer to RNBD_MSG_OPEN
  * @map: the open mapping
  * @rsp: answer, zeroed
+ *
+ * Context: rnbd_srv_lock is held.
  */
-void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
+void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp)
 {
 	rsp->hdr.type = cpu_to_le16(RNBD_MSG_OPEN_RSP);
 	rsp->device_id = cpu_to_le32(map->id);
-	rsp->nsectors = cpu_to_le64(map->backend->capacity(map));
+	map->nsectors = map->backend->capacity(map);
+	rsp->nsectors = cpu_to_le64(map->nsectors);
 	rsp->logical_block_size = cpu_to_le16(map->block_size);
 	map->backend->limits(map, rsp);
 }

@@ -16,8 +16,8 @@
  * or of the session (opening and closing files), which limits how many workers it can
  * occupy. So devices that hang don't hold up other sessions.
  *
- * rnbd_srv_lock is the only lock. Attributes don't take it, and are not waited for
- * under it.
+ * rnbd_srv_lock is the only lock; the transport's are taken under it when an event is
+ * sent. Attributes don't take it, and are not waited for under it.
  *
  * Calls go down this list of files; io.c reaches the backends by their ops only:
  *
@@ -85,6 +85,8 @@ do {									\
  *	work items can't do
  * @log: rate limit of what the client can have logged
  * @ver: major version of the protocol that both sides support
+ * @features: RNBD_FEATURE_* that the client was granted
+ * @event_due: a size that the client was told has changed, under rnbd_srv_lock
  * @name: the session's name
  */
 struct rnbd_srv_sess {
@@ -98,6 +100,8 @@ struct rnbd_srv_sess {
 	struct work_struct end_work;
 	struct ratelimit_state log;
 	u8 ver;
+	u32 features;
+	bool event_due;
 	char name[];
 };
 
@@ -132,6 +136,8 @@ struct rnbd_srv_dev {
  * @backend: does I/O on @file
  * @bdev: the disk, or NULL if @file is a regular file
  * @block_size: logical block size in bytes
+ * @nsectors: the size that its client was told last, or was told to ask for, under
+ *	rnbd_srv_lock
  * @can_punch: the file's filesystem can punch holes, and has not refused to
  * @id: device id in the client's messages
  * @mode: access mode that the client asked for
@@ -154,6 +160,7 @@ struct rnbd_srv_map {
 	const struct rnbd_srv_backend *backend;
 	struct block_device *bdev;
 	u32 block_size;
+	sector_t nsectors;
 	bool can_punch;
 	u32 id;
 	enum rnbd_access_mode mode;
@@ -248,6 +255,10 @@ void rnbd_srv_request(struct rtrs_srv_op *op);
 
 /* dev.c */
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
+#endif
+void rnbd_srv_stop_watch(void);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp);
 
@@ -255,7 +266,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
-void rnbd_srv_fill_rsp(const struct rnbd_srv_map *map,
+void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
 
 /* path.c */

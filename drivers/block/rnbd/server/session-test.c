@@ -80,8 +80,9 @@ static const struct feature_case {
 } feature_cases[] = {
 	{ "none", 0, 0x12345678, 0 },
 	{ "write zeroes", BIT(0), 0x12345678, BIT(0) },
-	{ "all bits", U32_MAX, 1, BIT(0) },
-	{ "no cookie", BIT(0), 0, 0 },
+	{ "events of sizes", BIT(1), 0x12345678, BIT(1) },
+	{ "all bits", U32_MAX, 1, BIT(0) | BIT(1) },
+	{ "no cookie", BIT(0) | BIT(1), 0, 0 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(feature_cases, feature_cases, desc);
@@ -164,9 +165,48 @@ static void open_without_a_name_s_end_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), -EINVAL);
 }
 
+/* What its client was told of a mapping, and what its disk or file has by now */
+static const struct size_case {
+	const char *desc;
+	sector_t told, now;
+	bool changed;
+} size_cases[] = {
+	{ "as it was", 8, 8, false },
+	{ "grown", 8, 9, true },
+	{ "shrunk", 8, 7, true },
+	{ "gone", 8, 0, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
+
+static sector_t size_now;
+
+static sector_t get_size_now(const struct rnbd_srv_map *map)
+{
+	return size_now;
+}
+
+static void change_of_size_is_told_once(struct kunit *test)
+{
+	static const struct rnbd_srv_backend backend = { .capacity = get_size_now };
+	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	const struct size_case *c = test->param_value;
+	struct session_test *t = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	map->backend = &backend;
+	map->sess = &t->sess;
+	map->nsectors = c->told;
+	size_now = c->now;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_size_changed(map), c->changed);
+	KUNIT_EXPECT_EQ(test, map->nsectors, c->now);
+	KUNIT_EXPECT_FALSE(test, rnbd_srv_size_changed(map));
+}
+
 static struct kunit_case rnbd_srv_session_cases[] = {
 	KUNIT_CASE_PARAM(sess_info_is_answered, info_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_granted, feature_cases_gen_params),
+	KUNIT_CASE_PARAM(change_of_size_is_told_once, size_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_checked, open_cases_gen_params),
 	KUNIT_CASE(open_without_a_name_s_end_is_refused),
 	{}

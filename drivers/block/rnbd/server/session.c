@@ -98,8 +98,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 /* Features that are granted to a client. */
 static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
 {
-	return msg->cookie ?
-	       le32_to_cpu(msg->features) & RNBD_FEATURE_WRITE_ZEROES : 0;
+	return msg->cookie ? le32_to_cpu(msg->features) & RNBD_FEATURES : 0;
 }
 
 /**
@@ -119,10 +118,11 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 		return -EINVAL;
 
 	WRITE_ONCE(sess->ver, min_t(u8, msg->ver, RNBD_VER_MAJOR));
+	WRITE_ONCE(sess->features, rnbd_srv_features(msg));
 	*rsp = (struct rnbd_msg_sess_info) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO_RSP),
 		.ver = sess->ver,
-		.features = cpu_to_le32(rnbd_srv_features(msg)),
+		.features = cpu_to_le32(sess->features),
 		.cookie = msg->cookie,
 	};
 	return 0;

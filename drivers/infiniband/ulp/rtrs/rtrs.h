@@ -74,6 +74,9 @@ enum rtrs_link_event {
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
+ * @srv_event: rtrs_srv_send_event() was called at the other end for this session since
+ *	the last call, or may have been. May come any number of times, also before
+ *	rtrs_clt_open() has returned, and until rtrs_clt_close() does. Any context
  * @retry_ok: may a request be sent that was submitted before, or parked? Returns 0 if
  *	so, -EAGAIN to let it wait for the next rtrs_clt_resume(), or the errno that
  *	completes it. Changes nothing. Called before each retry, and any number of
@@ -82,7 +85,7 @@ enum rtrs_link_event {
  * @prep_retry: called after @retry_ok has returned 0, right before the request is sent:
  *	sets its message, whose contents may have changed. Returns 0, or the errno that
  *	completes the request. Process context, the same RCU read side as @retry_ok
- * @priv: handed to @link_event
+ * @priv: handed to @link_event and @srv_event
  */
 struct rtrs_clt_params {
 	const char *sessname;
@@ -90,6 +93,7 @@ struct rtrs_clt_params {
 	unsigned int nr_paths;
 	unsigned int nr_queues;
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
+	void (*srv_event)(void *priv);
 	int (*retry_ok)(struct rtrs_clt_io *io);
 	int (*prep_retry)(struct rtrs_clt_io *io);
 	void *priv;
@@ -230,6 +234,7 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port);
 void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
 void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
+void rtrs_srv_send_event(struct rtrs_srv_sess *sess);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);

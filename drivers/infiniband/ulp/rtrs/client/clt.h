@@ -535,7 +535,8 @@ struct rtrs_clt_create {
  * @opened: the session is open, so that events are reported
  * @work: calls @event
  * @event: the upper layer's function, rtrs_clt_params.link_event
- * @priv: argument of @event
+ * @srv_event: the upper layer's function, rtrs_clt_params.srv_event; called without locks
+ * @priv: argument of @event and @srv_event
  */
 struct rtrs_clt_link {
 	enum rtrs_link_event state;
@@ -544,6 +545,7 @@ struct rtrs_clt_link {
 	bool opened;
 	struct work_struct work;
 	void (*event)(void *priv, enum rtrs_link_event ev);
+	void (*srv_event)(void *priv);
 	void *priv;
 };
 

@@ -378,18 +378,19 @@ static void device_sets_limits(struct kunit *test)
 
 static const struct feature_case {
 	const char *desc;
-	bool fencing;
+	u32 offered;
 	u8 bytes[24];
 	u32 features, sess_id;
 	u8 srv_uuid[16];
 } feature_cases[] = {
-	{ "a server that knows none", true, { }, 0, 0 },
-	{ "a server that fences", true, { 1, 0, 0, 0, 4, 3, 2, 1 }, 1, 0x01020304 },
-	{ "a server with a UUID", true, { 1, 0, 0, 0, 4, 3, 2, 1, 0xa0, [23] = 0xaf }, 1,
+	{ "a server that knows none", 1, { }, 0, 0 },
+	{ "a server that fences", 1, { 1, 0, 0, 0, 4, 3, 2, 1 }, 1, 0x01020304 },
+	{ "a server with a UUID", 1, { 1, 0, 0, 0, 4, 3, 2, 1, 0xa0, [23] = 0xaf }, 1,
 	  0x01020304, { 0xa0, [15] = 0xaf } },
-	{ "features of the future", true, { 0xff, 0xff, 0xff, 0xff, 1 }, 1, 1 },
-	{ "others than offered", true, { 2, 0, 0, 0, 1, 0, 0, 0, 0xa0 }, 0, 0 },
-	{ "none was offered", false, { 1, 0, 0, 0, 1, 0, 0, 0, 0xa0 }, 0, 0 },
+	{ "events without fencing", 2, { 2 }, 2, 0 },
+	{ "features of the future", 1, { 0xff, 0xff, 0xff, 0xff, 1 }, 1, 1 },
+	{ "others than offered", 1, { 2, 0, 0, 0, 1, 0, 0, 0, 0xa0 }, 0, 0 },
+	{ "none was offered", 0, { 1, 0, 0, 0, 1, 0, 0, 0, 0xa0 }, 0, 0 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(feature_cases, feature_cases, desc);
@@ -431,7 +432,7 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 
 	memcpy(bytes, accept, sizeof(bytes));
 	memcpy(bytes + 20, c->bytes, sizeof(c->bytes));
-	path->neg.offered = c->fencing;
+	path->neg.offered = c->offered;
 	ret = rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, ret, 0);
 	KUNIT_EXPECT_EQ(test, path->neg.features, c->features);

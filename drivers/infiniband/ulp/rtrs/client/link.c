@@ -235,4 +235,7 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}
 	mutex_unlock(&clt->lock);
+	/* One may have been lost with the path. */
+	if (path->neg.features & RTRS_FEATURE_EVENT)
+		clt->link.srv_event(clt->link.priv);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages from the server: answers, keys, heartbeats, FENCED.
+ * Messages from the server: answers, keys, heartbeats, FENCED, EVENT.
  *
  * None of them is trusted. Invalid ones end the path.
  */
@@ -87,6 +87,11 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 	case RTRS_IMM_FENCED:
 		if (con->con.cid || !rtrs_clt_fence_answer(path, payload))
 			break;
+		return;
+	case RTRS_IMM_EVENT:
+		if (con->con.cid || payload || !(path->neg.features & RTRS_FEATURE_EVENT))
+			break;
+		path->clt->link.srv_event(path->clt->link.priv);
 		return;
 	default:
 		if (rtrs_hb_recv(&con->con, imm))

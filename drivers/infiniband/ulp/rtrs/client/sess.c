@@ -273,6 +273,7 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->fencing = rtrs_clt_fencing;
 	clt->port = rtrs_addr_port(&params->paths[0]);
 	clt->link.event = params->link_event;
+	clt->link.srv_event = params->srv_event;
 	clt->failover.retry_ok = params->retry_ok;
 	clt->failover.prep_retry = params->prep_retry;
 	clt->link.priv = params->priv;

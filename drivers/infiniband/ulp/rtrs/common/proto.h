@@ -69,8 +69,10 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  */
 #define RTRS_FEATURE_FENCE	BIT(0)
 #define RTRS_MAX_PATH_ID	0xfffffffU
+/* The server may tell the client's upper layer to ask for news: see RTRS_IMM_EVENT. */
+#define RTRS_FEATURE_EVENT	BIT(1)
 /* Those that we know. */
-#define RTRS_FEATURES		RTRS_FEATURE_FENCE
+#define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT)
 
 /* The server invalidates a chunk's key on each I/O and sends a new one. */
 #define RTRS_FLAG_NEW_RKEY	BIT(1)
@@ -230,6 +232,8 @@ static_assert(RTRS_MAX_HDR_LEN <= RTRS_HDR_ROOM);
  *	whose id is the payload, and say when it is dead
  * @RTRS_IMM_FENCED: the answer, with the same payload: nothing that was sent on that
  *	path has any effect after this
+ * @RTRS_IMM_EVENT: with RTRS_FEATURE_EVENT, on the service connection, payload 0: the
+ *	server's upper layer has news for the client's, which has to ask what it is
  * @RTRS_IMM_HB_MSG: heartbeat
  * @RTRS_IMM_HB_ACK: answer to a heartbeat
  */
@@ -239,6 +243,7 @@ enum rtrs_imm_type {
 	RTRS_IMM_IO_RSP_W_INV	= 2,
 	RTRS_IMM_FENCE		= 3,
 	RTRS_IMM_FENCED		= 4,
+	RTRS_IMM_EVENT		= 5,
 	RTRS_IMM_HB_MSG		= 8,
 	RTRS_IMM_HB_ACK		= 9,
 };

@@ -124,7 +124,9 @@ static const struct join_case {
 	{ "with fencing, the other had none", -EINVAL, 1, 1, 1, 3, { 0, 0 }, { 1, 5 } },
 	{ "without fencing, the other had it", -EINVAL, 1, 1, 1, 3, { 1, 5 }, { 0, 5 } },
 	{ "an id means nothing without fencing", 0, 1, 1, 1, 3, { 0, 0 }, { 0, 6 } },
-	{ "features of the future", 0, 1, 1, 1, 3, { 1, 5 }, { -1, 5 } },
+	{ "with events", 0, 1, 1, 1, 3, { 3, 5 }, { 3, 5 } },
+	{ "with events, the other had none", -EINVAL, 1, 1, 1, 3, { 1, 5 }, { 3, 5 } },
+	{ "features of the future", 0, 1, 1, 1, 3, { 3, 5 }, { -1, 5 } },
 	{ "anew, with fencing now", -ESTALE, 1, 2, 0, 3, { 0, 0 }, { 1, 6 } },
 };
 

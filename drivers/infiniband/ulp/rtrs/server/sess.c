@@ -440,6 +440,32 @@ void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_down_done);
 
 /**
+ * rtrs_srv_send_event() - tell a session's client that there is news
+ * @sess: a session that is up
+ *
+ * Over all of its paths, as one may be dying; a client that doesn't know the feature is
+ * told nothing. A path on which it can't be sent ends, and a client that loses a path
+ * takes that for an event, so none is lost.
+ *
+ * Context: process, may sleep; not from rtrs_srv_ops.sess_up().
+ */
+void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_path *path;
+
+	/* A connected path keeps its connections while the lock is held: rtrs_srv_fence_drop() */
+	mutex_lock(&rtrs_srv_lock);
+	list_for_each_entry(path, &sess->paths, entry)
+		if (path->features & RTRS_FEATURE_EVENT &&
+		    rtrs_srv_path_state(path) == RTRS_SRV_CONNECTED &&
+		    rtrs_con_post_imm(&path->conns.con[0]->con,
+				      rtrs_imm(RTRS_IMM_EVENT, 0)))
+			rtrs_srv_path_error(&path->path, -EBUSY, "no room to send an EVENT");
+	mutex_unlock(&rtrs_srv_lock);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_send_event);
+
+/**
  * rtrs_srv_sess_leave() - part a path from its session
  * @path: the path; nothing of it can reach the session any more
  *

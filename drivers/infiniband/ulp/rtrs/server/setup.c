@@ -283,7 +283,7 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	return rtrs_srv_sysfs_add_path(path);
 }
 
-static int rtrs_srv_connected(struct rtrs_srv_path *path)
+static int rtrs_srv_go_up(struct rtrs_srv_path *path)
 {
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
@@ -294,6 +294,17 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 	/* Before the answer: a client that doesn't take it has to be noticed. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);
+}
+
+/* No EVENT goes out between the change of state and the answer. */
+static int rtrs_srv_connected(struct rtrs_srv_path *path)
+{
+	int ret;
+
+	mutex_lock(&rtrs_srv_lock);
+	ret = rtrs_srv_go_up(path);
+	mutex_unlock(&rtrs_srv_lock);
+	return ret;
 }
 
 /**

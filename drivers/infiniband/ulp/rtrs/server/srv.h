@@ -36,6 +36,7 @@
  *	handler lock of a cm_id > &path->conns.lock > &path->state_lock
  *	rtrs_srv_lock > hb_lock of struct rtrs_path
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
+ *	whatever the upper layer holds in rtrs_srv_send_event() > rtrs_srv_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: disks get the size that their devices have on the server, when a user says
+ * so, or the server has sent an event. Disks only grow: what shrinks takes data with it, so
+ * that is for a person to say.
+ *
+ * An event doesn't say which device has another size. Each device of the session is asked
+ * for by a work item of its own, so that one that hangs on the server keeps no other.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "rnbd-clt.h"
+
+static int rnbd_clt_dev_ask_size(struct rnbd_clt_dev *dev,
+				 struct rnbd_msg_open_rsp *rsp)
+{
+	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
+	int err;
+
+	lockdep_assert_held(&dev->open_lock);
+	/* No disk: it could not be made, and mapping is about to fail. */
+	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
+		return -ENOTCONN;
+	/* The same name in the same session has the same id, and its present size. */
+	err = rnbd_clt_dev_open(dev, rsp, generation);
+	if (err != -EALREADY)
+		return err;
+	if (le32_to_cpu(rsp->device_id) == dev->device_id)
+		return 0;
+	rnbd_clt_dev_undo_open(dev, rsp, generation);
+	return -EPROTO;
+}
+
+static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
+{
+	if (nsectors < get_capacity(dev->disk)) {
+		if (__ratelimit(&dev->sess->ratelimit))
+			pr_err("%s: %s has %llu sectors on the server, less than rnbd%d: not shrunk\n",
+			       dev->sess->name, dev->path, nsectors, dev->index);
+		return -EFBIG;
+	}
+	set_capacity_and_notify(dev->disk, nsectors);
+	return 0;
+}
+
+/* A size that is told again was dealt with before, unless a user says so. */
+static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
+{
+	struct rnbd_msg_open_rsp *rsp;
+	unsigned int noio;
+	u64 nsectors;
+	int err;
+
+	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
+	if (!rsp)
+		return -ENOMEM;
+	/* I/O may wait for the device to be opened again, and so for the lock. */
+	noio = memalloc_noio_save();
+	mutex_lock(&dev->open_lock);
+	err = rnbd_clt_dev_ask_size(dev, rsp);
+	nsectors = le64_to_cpu(rsp->nsectors);
+	if (!err && (always || nsectors != dev->nsectors)) {
+		dev->nsectors = nsectors;
+		err = rnbd_clt_dev_grow(dev, nsectors);
+	}
+	mutex_unlock(&dev->open_lock);
+	memalloc_noio_restore(noio);
+	kfree(rsp);
+	return err;
+}
+
+/**
+ * rnbd_clt_dev_follow_size() - give a disk the size that its device has on the server
+ * @dev: device, kept by the caller's use of its attributes
+ *
+ * Only if it has grown.
+ *
+ * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if it has shrunk, or another
+ * negative errno.
+ */
+int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev)
+{
+	return rnbd_clt_dev_follow(dev, true);
+}
+
+/* If that fails for want of memory, the next event, or loss of a path, makes up for it. */
+static void rnbd_clt_follow_work(struct work_struct *work)
+{
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev, follow);
+
+	rnbd_clt_dev_follow(dev, false);
+}
+
+/**
+ * rnbd_clt_dev_init_follow() - prepare a new device for events
+ * @dev: device
+ */
+void rnbd_clt_dev_init_follow(struct rnbd_clt_dev *dev)
+{
+	INIT_WORK(&dev->follow, rnbd_clt_follow_work);
+}
