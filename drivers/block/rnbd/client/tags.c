@@ -8,7 +8,10 @@
  * The block layer freezes all queues of a tag set, which waits for their requests, when
  * the second queue is added and when the last but one is removed. So each set has a queue
  * that belongs to no disk, and is idle where disks come and go: their set is one that is
- * shared from the first disk on.
+ * shared from the first disk on. With a single disk, that costs each request two atomic
+ * operations on a counter of the disk's own queue. To save them, mapping a second device
+ * would have to freeze the first one's queue, and so to wait for requests that may wait
+ * for a path, or for a disk of the server, without limit.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
