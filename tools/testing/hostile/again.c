@@ -9,14 +9,20 @@
 enum { SAME, SESS_ID, SAME_SERVER, OTHER_SERVER, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE, MAJOR,
 	NEW_RKEYS, REFUSES };
 
+/* It is the good server still. That may have been connected to more than once. */
+static bool first_life(const struct srv *s)
+{
+	return !s->acted || s->life < 2;
+}
+
 static int connect_again(struct srv *s, const struct cm_req *req, struct cm_rep *rep,
 			 u8 *len)
 {
 	rep->features = FEATURE_FENCE;
 	rep->sess_id = 5;
 	if (s->test->arg == SAME_SERVER || s->test->arg == OTHER_SERVER)
-		rep->srv_uuid[0] = s->test->arg == SAME_SERVER ? 1 : s->life;
-	if (s->life < 2)
+		rep->srv_uuid[0] = s->test->arg == SAME_SERVER ? 1 : 2 - first_life(s);
+	if (first_life(s))
 		return S_ACCEPT;
 	switch (s->test->arg) {
 	case SESS_ID:
@@ -43,7 +49,7 @@ enum { INFO_SHORT = 100, INFO_LESS, INFO_NONE, INFO_KEY };
 
 static u32 info_again(struct srv *s, struct info_rsp *rsp, u32 len)
 {
-	if (s->life < 2)
+	if (first_life(s))
 		return len;
 	switch (s->test->arg) {
 	case INFO_SHORT:	return len - 1;
@@ -88,12 +94,13 @@ static bool request_again(struct srv *s, const struct sreq *r)
 	struct sess_info info = { .type = RNBD_OPEN_RSP, .ver = 2 };
 	struct open_rsp rsp = s_open_rsp();
 
-	if (s->life < 2) {
+	if (first_life(s)) {
 		if (r->hdr.type != MSG_WRITE || r->kind != RNBD_IO)
 			return false;
 		if (!s->acted)
 			s_hang_up();
 		s->acted = true;
+		s->life = 1;
 		return true;
 	}
 	if (s->test->arg == FENCED_EARLY && !s->fences)

@@ -797,15 +797,15 @@ const struct srv_test server_cases[] = {
 	OPEN("random-8", "random bytes", ANY, OPEN_RANDOM),
 
 	{ .name = "silent-con-0", .about = "no answer to the first request",
-	  .connect = ignore, .arg = 0, .err = ANY_ERR, .ms = 35000, .slow = true },
+	  .connect = ignore, .arg = 0, .err = ANY_ERR, .ms = 60000, .slow = true },
 	{ .name = "silent-con-1", .about = "no answer to the second request",
-	  .connect = ignore, .arg = 1, .err = ANY_ERR, .ms = 35000, .slow = true },
-	INFO("silent", "none", ANY_ERR, INFO_SILENT, .ms = 35000, .slow = true),
+	  .connect = ignore, .arg = 1, .err = ANY_ERR, .ms = 60000, .slow = true },
+	INFO("silent", "none", ANY_ERR, INFO_SILENT, .ms = 60000, .slow = true),
 	{ .name = "silent-first", .about = "no answer to SESS_INFO",
 	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_NEVER, .err = ANY_ERR,
-	  .ends = true, .ms = 40000, .slow = true },
+	  .ends = true, .ms = 60000, .slow = true },
 	{ .name = "silent-hb", .about = "heartbeats and I/O stay unanswered",
 	  .request = wrong, .at = RNBD_OPEN, .arg = A_NEVER, .mute = true,
-	  .err = ANY_ERR, .ends = true, .ms = 40000, .slow = true },
+	  .err = ANY_ERR, .ends = true, .ms = 60000, .slow = true },
 	{ }
 };

@@ -638,7 +638,7 @@ static int verdict_again(const struct srv_test *t, const struct user *u)
 	snprintf(note, sizeof(note), "connected to %u times, %u fences; I/O: %s, %u ms",
 		 srv.life, srv.fences, u->io_err ? strerror(u->io_err) : "done",
 		 u->io_ms);
-	if (srv.life < 2)
+	if (!srv.acted || srv.life < 2)
 		return fail("it was not connected to again");
 	if (t->fenced && !srv.fences)
 		return fail("it was not asked for a fence");

@@ -257,16 +257,27 @@ free_kib()
 	awk '/^MemFree/ { print $2 }' /proc/meminfo
 }
 
-# timed COMMAND...: prints milliseconds and KiB that it took
+# gone SESSION: at both ends
+gone()
+{
+	[ ! -e "/sys/class/rtrs-client/$1" ] && on server "[ ! -e /sys/class/rtrs-server/$1 ]"
+}
+
+# timed SESSION DISK OPTION...: prints the milliseconds and KiB that mapping takes. First
+# the memory, with nothing in the page cache; then the time, with all in there that it
+# takes to map.
 timed()
 {
-	local free before after
+	local free kib before dev
 
 	free=$(free_kib)
+	dev=$(map "$@")
+	kib=$((free - $(free_kib)))
+	unmap "$dev"
+	[ "$2" = /dev/bench39 ] || wait_for 20 gone "$1"
 	before=$(date +%s%N)
-	"$@" >/dev/null
-	after=$(date +%s%N)
-	echo "$(((after - before) / 1000000)) $((free - $(free_kib)))"
+	map "$@" >/dev/null
+	echo "$((($(date +%s%N) - before) / 1000000)) $kib"
 }
 
 # bench_setup: a first map with one path, with two; the 40th disk of a session; the first
@@ -279,17 +290,17 @@ bench_setup()
 	# Of what stays for good, the first time costs more than others.
 	map warm /dev/bench0 >/dev/null
 	bench_unmap rnbd
-	echo "first-map $(timed map bench /dev/bench0)"
+	echo "first-map $(timed bench /dev/bench0)"
 	for ((i = 1; i < 39; i++)); do
 		map bench "/dev/bench$i" >/dev/null
 	done
-	echo "40th-disk $(timed map bench /dev/bench39)"
+	echo "40th-disk $(timed bench /dev/bench39)"
 	bench_unmap rnbd
-	echo "first-map-two-paths $(timed map bench /dev/bench0 path="$(addr server 0)" path="$(addr server 1)")"
+	echo "first-map-two-paths $(timed bench /dev/bench0 path="$(addr server 0)" path="$(addr server 1)")"
 	bench_unmap rnbd
 	for ((i = 0; i < 15; i++)); do
 		map "bench$i" "/dev/bench$i" >/dev/null
 	done
-	echo "16th-session $(timed map bench15 /dev/bench15)"
+	echo "16th-session $(timed bench15 /dev/bench15)"
 	bench_unmap rnbd
 }

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What blktests does to any disk, on a mapped one: its partitions are looked for while it is
+# busy (block/001); discards, and writes with flushes, of many jobs (003, 004); another I/O
+# scheduler under load (005); CPUs that come and go under load (008); a disk that was set
+# read only takes nothing (012); and mapping and unmapping thirty times, at once after
+# each other (rnbd/001 and 002). CPUs go also while there is no path. The stock kernel only,
+# as User Mode Linux has one CPU.
+# Kernel: stock
+# Once: stock
+# Cpus: 2
+# Modules: ours
+# Time: 180
+
+cpu1=/sys/devices/system/cpu/cpu1/online
+
+# jobs OPTION...: two of fio's, for a moment
+jobs()
+{
+	fio --name=jobs --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
+		--bs=16k --time_based --runtime=2 "$@" >/tmp/jobs.out 2>&1 ||
+		fail "fio $*: $(tail -n 5 /tmp/jobs.out)"
+}
+
+up
+disk=$(null vol 64 discard=1 cache_size=8)
+dev=$(map s1 "$disk")
+
+say "partitions are looked for"
+load "$dev"
+for _ in $(seq 20); do
+	blockdev --rereadpt "$dev" || fail "BLKRRPART"
+done
+load_goes_on
+
+say "discards"
+jobs --rw=randtrim
+must "discards on the server" [ "$(server_ios "$disk" discards)" -gt 0 ]
+say "$(server_ios "$disk" discards)"
+
+say "flushes"
+jobs --rw=randwrite --fdatasync=1
+must "flushes on the server" [ "$(server_ios "$disk" flushes)" -gt 0 ]
+say "$(server_ios "$disk" flushes)"
+
+say "schedulers"
+modprobe -a mq-deadline kyber-iosched bfq 2>/dev/null || true
+load "$dev"
+for _ in 1 2 3; do
+	for scheduler in $(queue "$dev" scheduler | tr -d '[]'); do
+		echo "$scheduler" >"/sys/block/${dev#/dev/}/queue/scheduler"
+		queue "$dev" scheduler | grep -qF "[$scheduler]" || fail "not $scheduler: $(queue "$dev" scheduler)"
+	done
+done
+say "$(queue "$dev" scheduler)"
+load_goes_on
+
+say "CPUs"
+load "$dev" --cpus_allowed_policy=shared
+for _ in 1 2 3 4 5; do
+	echo 0 >$cpu1
+	was=$(ios "$dev" writes)
+	wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || { echo 1 >$cpu1; fail "no I/O without CPU 1"; }
+	echo 1 >$cpu1
+	was=$(ios "$dev" writes)
+	wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O with CPU 1"
+done
+load_goes_on
+
+say "CPUs, while requests wait for a path"
+echo -1 >/sys/class/rtrs-client/s1/failover_timeout
+path=$(echo /sys/class/rtrs-client/s1/paths/*)
+load "$dev"
+echo 1 >"$path/disconnect"
+echo 0 >$cpu1 &
+wait_for 20 ended $! || fail "a CPU can't go"
+wait $! || fail "CPU 1 stays"
+echo 1 >$cpu1
+echo 1 >"$path/reconnect"
+was=$(ios "$dev" writes)
+wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that"
+load_goes_on
+
+say "read only"
+gives 0 "$dev" write:0:64k:x
+was=$(sum "$dev")
+blockdev --setro "$dev"
+! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct status=none 2>/dev/null || fail "a write was taken"
+for option in '' --zeroout; do
+	# shellcheck disable=SC2086
+	! blkdiscard --force $option --length 4096 "$dev" 2>/dev/null || fail "blkdiscard $option was taken"
+done
+equal "the data" "$(sum "$dev")" "$was"
+blockdev --setrw "$dev"
+gives "0 0" "$dev" write:0:4k:y discard:4k:4k
+unmap "$dev"
+
+say "thirty times"
+for _ in $(seq 30); do
+	dev=$(map s1 "$disk")
+	echo normal >"/sys/block/${dev#/dev/}/rnbd/unmap_device"
+done
+wait_for 20 eval '! compgen -G "/sys/block/rnbd*" >/dev/null' || fail "a disk is left"
+down
