@@ -477,7 +477,8 @@ struct rtrs_clt_path_set {
  * @timeout: seconds that requests wait when there is no path; -1: no limit
  * @down_since: when rtrs_clt.nr_up became 0, in jiffies; under clt->lock. While requests
  *	wait, paths that have been connected since and answered none don't count
- * @answered: requests were answered since rtrs_clt.nr_up was 0; under clt->lock
+ * @answered: requests were answered since rtrs_clt.nr_up was 0, or none waited then; under
+ *	clt->lock
  * @lock: guards what follows, and struct rtrs_clt_fences; any context
  * @parked: requests that wait for a path, or for the upper layer
  * @down: rtrs_clt.nr_up is 0
@@ -697,6 +698,7 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt);
 void rtrs_clt_fail_expired(struct rtrs_clt *clt);
 #endif
 void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt);
+void rtrs_clt_first_path_up(struct rtrs_clt *clt);
 void rtrs_clt_all_paths_lost(struct rtrs_clt *clt);
 int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 

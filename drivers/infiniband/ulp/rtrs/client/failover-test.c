@@ -130,6 +130,7 @@ static const struct can_case {
 	{ "not granted for the dead path", false, 7, RTRS_FEATURE_FENCE, 7, false },
 	{ "another session of the same server", true, 7, RTRS_FEATURE_FENCE, 8, true, 1, 1 },
 	{ "another server", true, 7, RTRS_FEATURE_FENCE, 8, false, 1, 2 },
+	{ "another server, by chance the same ID", true, 7, RTRS_FEATURE_FENCE, 7, false, 1, 2 },
 	{ "a server without a UUID in its place", true, 7, RTRS_FEATURE_FENCE, 8, false, 1, 0 },
 	{ "a server with a UUID in its place", true, 7, RTRS_FEATURE_FENCE, 8, false, 0, 1 },
 	{ "the same server, no longer with fencing", true, 7, 0, 0, false, 1, 1 },
@@ -257,11 +258,40 @@ static void time_limit_begins_again_after_an_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->clt.failover.down_since != before, c->restarts);
 }
 
+/* One that waited when a path came back, or one that was sent later */
+static void time_limit_is_not_that_of_an_older_loss(struct kunit *test)
+{
+	struct failover_test *t = test->priv;
+	unsigned long before = jiffies - 10 * HZ;
+
+	mutex_init(&t->clt.lock);
+	t->clt.failover.timeout = 3600;
+	t->clt.failover.down_since = before;
+	mutex_lock(&t->clt.lock);
+	t->clt.nr_up = 1;
+	rtrs_clt_first_path_up(&t->clt);
+	t->clt.nr_up = 0;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_park(&t->clt, &t->io[0]), 0);
+	rtrs_clt_all_paths_lost(&t->clt);
+	KUNIT_EXPECT_NE(test, t->clt.failover.down_since, before);
+
+	t->clt.failover.down_since = before;
+	t->clt.nr_up = 1;
+	rtrs_clt_first_path_up(&t->clt);
+	t->clt.nr_up = 0;
+	rtrs_clt_all_paths_lost(&t->clt);
+	KUNIT_EXPECT_EQ(test, t->clt.failover.down_since, before);
+	mutex_unlock(&t->clt.lock);
+	cancel_delayed_work_sync(&t->clt.failover.resume_work);
+	cancel_delayed_work_sync(&t->clt.failover.work);
+}
+
 static struct kunit_case rtrs_clt_failover_cases[] = {
 	KUNIT_CASE(each_waiting_request_is_asked_for_once),
 	KUNIT_CASE_PARAM(path_is_fenced_by_the_server_that_knew_it, can_cases_gen_params),
 	KUNIT_CASE(another_server_is_not_asked),
 	KUNIT_CASE_PARAM(time_limit_begins_again_after_an_answer, lost_cases_gen_params),
+	KUNIT_CASE(time_limit_is_not_that_of_an_older_loss),
 	KUNIT_CASE(requests_leave_a_path_that_is_drained),
 	{}
 };

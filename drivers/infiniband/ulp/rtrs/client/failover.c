@@ -160,6 +160,21 @@ static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
 }
 
 /**
+ * rtrs_clt_first_path_up() - requests need not wait for a path any more
+ * @clt: the session, which had no path and has one now
+ *
+ * If nothing has waited, a later loss has nothing to do with the last one.
+ *
+ * Context: process, under clt->lock.
+ */
+void rtrs_clt_first_path_up(struct rtrs_clt *clt)
+{
+	lockdep_assert_held(&clt->lock);
+	clt->failover.answered = !rtrs_clt_any_waits(clt);
+	rtrs_clt_arm_failover_timer(clt);
+}
+
+/**
  * rtrs_clt_all_paths_lost() - requests wait for a path from now on
  * @clt: the session, which has lost its last path
  *

@@ -138,9 +138,9 @@ VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 {
 	if (!fence->granted || !(path->neg.features & RTRS_FEATURE_FENCE))
 		return false;
-	return path->neg.sess_id == fence->sess_id ||
-	       (!uuid_is_null(&fence->srv_uuid) &&
-		uuid_equal(&path->neg.srv_uuid, &fence->srv_uuid));
+	if (!uuid_is_null(&fence->srv_uuid) && !uuid_is_null(&path->neg.srv_uuid))
+		return uuid_equal(&path->neg.srv_uuid, &fence->srv_uuid);
+	return path->neg.sess_id == fence->sess_id;
 }
 
 /* The server can't fence the path any more: the delay, counted from its end, has to do. */

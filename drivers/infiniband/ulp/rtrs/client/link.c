@@ -139,18 +139,17 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 		ret = -ECONNABORTED;
 		goto unlock;
 	}
+	path->answered = rtrs_clt_nr_answered(path);
 	ret = rtrs_clt_path_set_replace(clt, path, NULL);
 	if (ret)
 		goto unlock;
 	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
-	path->answered = rtrs_clt_nr_answered(path);
 	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
 	/* Waiters are woken by the path's result. */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
-		clt->failover.answered = false;
-		rtrs_clt_arm_failover_timer(clt);
+		rtrs_clt_first_path_up(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_UP);
 	}
 unlock:

@@ -72,7 +72,8 @@
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 /*
  * Room in the send queue of connection 0 that neither answers to requests nor those to
- * heartbeats take: for FENCED, of which one is due at a time, and for heartbeats.
+ * heartbeats take: for FENCED, of which one is due at a time, heartbeats, and EVENT, once a
+ * second at most.
  */
 #define RTRS_SRV_SERVICE_RESERVE 16
 /* From the request for connection 0 to the end of the handshake. */
