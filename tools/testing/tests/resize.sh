@@ -81,10 +81,10 @@ if [ "$RIG_MODULES" = ours ]; then
 	on server 'truncate -s 24M /srv/volume'
 	follows "$dev3" 49152
 	gives 0 "$dev3" write:23m:1m:x
-	equal "size that a user gave" "$(blockdev --getsz "$dev")" 65536
 	on server 'truncate -s 20M /srv/volume'
 	shrunk "40960 sectors on the server"
 	equal "size of the file's disk" "$(blockdev --getsz "$dev3")" 49152
+	equal "size that a user gave" "$(blockdev --getsz "$dev")" 65536
 	unmap "$dev3"
 	on server 'wait_for 20 umount /srv'
 	unmap "$dev2"

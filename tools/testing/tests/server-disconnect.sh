@@ -54,6 +54,12 @@ if [ "$client_modules" = ours ]; then
 	equal "state after remap_device" "$(cat "$here/state")" open
 	equal "once more" "$(errno_of "$here/remap_device" 1)" EALREADY
 	gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+	# Nothing is sent to it: the client notices when it asks for the size.
+	taken=/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1
+	on server "echo 1 >$taken/force_close"
+	equal "resize of what was taken away" "$(errno_of "$here/resize" 0)" ENOTCONN
+	equal "state after that" "$(cat "$here/state")" closed
+	[ ! -e "$taken" ] || fail "it is open again on the server"
 fi
 unmap "$dev" force
 unmap "$dev2"

@@ -205,3 +205,57 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	}
 	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
 }
+
+/* Is the device open as it was when the session was of that generation? */
+static bool rnbd_clt_dev_open_as(const struct rnbd_clt_dev *dev, u32 device_id,
+				 unsigned int generation)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	bool same;
+
+	spin_lock_irq(&sess->lock);
+	same = sess->generation == generation && dev->opened &&
+	       dev->device_id == device_id;
+	spin_unlock_irq(&sess->lock);
+	return same;
+}
+
+/**
+ * rnbd_clt_dev_ask() - ask the server for what it says of an open device
+ * @dev: device
+ * @rsp: where to put the answer, from kmalloc()
+ *
+ * An open device is opened once more: the same name in the same session has the same id.
+ * Nothing of the device changes, unless the server turns out to have closed it.
+ *
+ * Context: under the device's open_lock.
+ * Return: 0, -ENOTCONN if the device isn't open, or another negative errno.
+ */
+int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
+{
+	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
+	u32 device_id = dev->device_id;
+	struct rnbd_msg_open msg;
+	int err;
+
+	lockdep_assert_held(&dev->open_lock);
+	/* No disk: it could not be made, and mapping is about to fail. */
+	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
+		return -ENOTCONN;
+
+	rnbd_clt_fill_open(&msg, dev);
+	err = rnbd_clt_admin(dev->sess, generation, &msg, sizeof(msg), rsp,
+			     sizeof(*rsp));
+	if (err)
+		return err;
+	err = rnbd_clt_check_rsp(dev, rsp);
+	if (!err && le32_to_cpu(rsp->device_id) == device_id &&
+	    rnbd_clt_dev_open_as(dev, device_id, generation))
+		return 0;
+	rnbd_clt_dev_undo_open(dev, rsp, generation);
+	if (err)
+		return err;
+	if (rnbd_clt_dev_open_as(dev, device_id, generation))
+		rnbd_clt_dev_revoke(dev, device_id);
+	return -ENOTCONN;
+}

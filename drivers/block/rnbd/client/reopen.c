@@ -99,17 +99,24 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	return err;
 }
 
-/* Return: 0 if the device is open now, whoever did it, or a negative errno. */
-static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev)
+/*
+ * Only a user opens what the server has closed by force.
+ *
+ * Return: 0 if the device is open now, whoever did it, or a negative errno.
+ */
+static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 {
 	unsigned int noio = memalloc_noio_save();
 	int err = -ENODEV;
 
 	mutex_lock(&dev->open_lock);
 	switch (READ_ONCE(dev->state)) {
+	case RNBD_DEV_REVOKED:
+		if (!by_user)
+			break;
+		fallthrough;
 	case RNBD_DEV_CLOSED:
 	case RNBD_DEV_GONE:
-	case RNBD_DEV_REVOKED:
 		/* None, if it could not be made and mapping is about to fail. */
 		if (dev->disk)
 			err = rnbd_clt_dev_try_open(dev);
@@ -130,7 +137,7 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 	struct rnbd_clt_dev *dev = container_of(to_delayed_work(work),
 						struct rnbd_clt_dev, reopen);
 
-	if (!rnbd_clt_dev_reopen(dev))
+	if (!rnbd_clt_dev_reopen(dev, false))
 		return;
 	spin_lock_irq(&dev->sess->lock);
 	/* Has no effect if a new path has queued it at once. */
@@ -161,5 +168,5 @@ int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)
 {
 	if (READ_ONCE(dev->state) == RNBD_DEV_OPEN)
 		return -EALREADY;
-	return rnbd_clt_dev_reopen(dev);
+	return rnbd_clt_dev_reopen(dev, true);
 }

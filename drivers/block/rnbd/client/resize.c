@@ -14,26 +14,6 @@
 
 #include "rnbd-clt.h"
 
-static int rnbd_clt_dev_ask_size(struct rnbd_clt_dev *dev,
-				 struct rnbd_msg_open_rsp *rsp)
-{
-	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
-	int err;
-
-	lockdep_assert_held(&dev->open_lock);
-	/* No disk: it could not be made, and mapping is about to fail. */
-	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
-		return -ENOTCONN;
-	/* The same name in the same session has the same id, and its present size. */
-	err = rnbd_clt_dev_open(dev, rsp, generation);
-	if (err != -EALREADY)
-		return err;
-	if (le32_to_cpu(rsp->device_id) == dev->device_id)
-		return 0;
-	rnbd_clt_dev_undo_open(dev, rsp, generation);
-	return -EPROTO;
-}
-
 static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 {
 	if (nsectors < get_capacity(dev->disk)) {
@@ -49,26 +29,26 @@ static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 /* A size that is told again was dealt with before, unless a user says so. */
 static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
 {
+	/* I/O may wait for the device to be opened again, and so for the lock. */
+	unsigned int noio = memalloc_noio_save();
 	struct rnbd_msg_open_rsp *rsp;
-	unsigned int noio;
+	int err = -ENOMEM;
 	u64 nsectors;
-	int err;
 
 	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
 	if (!rsp)
-		return -ENOMEM;
-	/* I/O may wait for the device to be opened again, and so for the lock. */
-	noio = memalloc_noio_save();
+		goto restore;
 	mutex_lock(&dev->open_lock);
-	err = rnbd_clt_dev_ask_size(dev, rsp);
+	err = rnbd_clt_dev_ask(dev, rsp);
 	nsectors = le64_to_cpu(rsp->nsectors);
 	if (!err && (always || nsectors != dev->nsectors)) {
 		dev->nsectors = nsectors;
 		err = rnbd_clt_dev_grow(dev, nsectors);
 	}
 	mutex_unlock(&dev->open_lock);
-	memalloc_noio_restore(noio);
 	kfree(rsp);
+restore:
+	memalloc_noio_restore(noio);
 	return err;
 }
 

@@ -93,6 +93,7 @@ struct rnbd_clt_tags {
  * @admin_slot: the slot of tag 0 on @admin_q
  * @wq: opens devices again, also to free memory. Each session has its own, since
  *	devices that hang on one server would delay those of others
+ * @news_wq: has the server asked for sizes, and users told of states; no I/O waits for it
  * @event_work: has all devices asked for their size
  * @info_lock: held while we introduce ourselves to the server
  * @features: what it granted then, RNBD_FEATURE_*; written under @info_lock
@@ -124,6 +125,7 @@ struct rnbd_clt_sess {
 	struct request_queue *admin_q;
 	unsigned int admin_slot;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *news_wq;
 	struct delayed_work event_work;
 
 	/* see above */
@@ -352,6 +354,7 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 			    const struct rnbd_msg_open_rsp *rsp,
 			    unsigned int generation);
 void rnbd_clt_dev_close(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp);
 
 /* reopen.c */
 bool rnbd_clt_refused(int err, bool may_wait);

@@ -164,7 +164,8 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	sess->port = opts->port;
 	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
 				   sess->name);
-	if (!sess->wq)
+	sess->news_wq = alloc_workqueue("rnbd-news-%s", WQ_UNBOUND, 0, sess->name);
+	if (!sess->wq || !sess->news_wq)
 		return -ENOMEM;
 	sess->clt = rtrs_clt_open(&params);
 	if (IS_ERR(sess->clt)) {
@@ -219,6 +220,8 @@ static void rnbd_clt_sess_free(struct kref *kref)
 
 	/* Queued by the transport alone, which has no session for it any more. */
 	cancel_delayed_work_sync(&sess->event_work);
+	if (sess->news_wq)
+		destroy_workqueue(sess->news_wq);
 	if (sess->wq)
 		destroy_workqueue(sess->wq);
 	kfree(sess);

@@ -77,7 +77,7 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 		return;
 	sysfs_notify_dirent(dev->state_kn);
 	if (state != RNBD_DEV_UNMAPPED)
-		queue_work(dev->sess->wq, &dev->uevent_work);
+		queue_work(dev->sess->news_wq, &dev->uevent_work);
 }
 
 /* Return: "state" of a disk, with a reference; NULL if there's none. */
@@ -112,7 +112,7 @@ int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev)
 
 	spin_lock_irq(&sess->lock);
 	dev->state_kn = kn;
-	queue_work(sess->wq, &dev->uevent_work);
+	queue_work(sess->news_wq, &dev->uevent_work);
 	spin_unlock_irq(&sess->lock);
 	return 0;
 }
@@ -229,7 +229,7 @@ static void rnbd_clt_event_work(struct work_struct *work)
 	/* One that is being opened is asked for after that: the answer may be older. */
 	list_for_each_entry(dev, &sess->devs, list) {
 		if (dev->state != RNBD_DEV_UNMAPPED)
-			queue_work(sess->wq, &dev->follow);
+			queue_work(sess->news_wq, &dev->follow);
 	}
 	spin_unlock_irq(&sess->lock);
 }
@@ -253,5 +253,5 @@ void rnbd_clt_srv_event(void *priv)
 {
 	struct rnbd_clt_sess *sess = priv;
 
-	queue_delayed_work(sess->wq, &sess->event_work, RNBD_CLT_EVENT_DELAY);
+	queue_delayed_work(sess->news_wq, &sess->event_work, RNBD_CLT_EVENT_DELAY);
 }
