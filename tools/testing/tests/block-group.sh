@@ -71,8 +71,11 @@ load_goes_on
 say "CPUs, while requests wait for a path"
 echo -1 >/sys/class/rtrs-client/s1/failover_timeout
 path=$(echo /sys/class/rtrs-client/s1/paths/*)
-load "$dev"
+load "$dev" --cpus_allowed=1
 echo 1 >"$path/disconnect"
+wait_for 20 eval '[ "$(xargs <"/sys/block/${dev#/dev/}/inflight")" = "$(pause 0.2
+	xargs <"/sys/block/${dev#/dev/}/inflight")" ]' || fail "I/O goes on"
+must "requests wait" [ "$(xargs <"/sys/block/${dev#/dev/}/inflight")" != "0 0" ]
 echo 0 >$cpu1 &
 wait_for 20 ended $! || fail "a CPU can't go"
 wait $! || fail "CPU 1 stays"

@@ -104,6 +104,8 @@ added()
 	# On the way out, or before the path took anything.
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:ib_post_*|0,0-*:rtrs_con_*)	true ;;
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
+	# As a path is lost, the device is asked for its size.
+	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*)				true ;;
 	0*)					false ;;
 	esac
 }
