@@ -23,6 +23,15 @@ jobs()
 		fail "fio $*: $(tail -n 5 /tmp/jobs.out)"
 }
 
+# stuck: nothing is done for a moment
+stuck()
+{
+	local before
+	before=$(ios "$dev" writes)
+	pause 0.3
+	[ "$(ios "$dev" writes)" = "$before" ]
+}
+
 up
 disk=$(null vol 64 discard=1 cache_size=8)
 dev=$(map s1 "$disk")
@@ -73,9 +82,8 @@ echo -1 >/sys/class/rtrs-client/s1/failover_timeout
 path=$(echo /sys/class/rtrs-client/s1/paths/*)
 load "$dev" --cpus_allowed=1
 echo 1 >"$path/disconnect"
-wait_for 20 eval '[ "$(xargs <"/sys/block/${dev#/dev/}/inflight")" = "$(pause 0.2
-	xargs <"/sys/block/${dev#/dev/}/inflight")" ]' || fail "I/O goes on"
-must "requests wait" [ "$(xargs <"/sys/block/${dev#/dev/}/inflight")" != "0 0" ]
+wait_for 20 stuck || fail "I/O goes on"
+! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
 echo 0 >$cpu1 &
 wait_for 20 ended $! || fail "a CPU can't go"
 wait $! || fail "CPU 1 stays"
