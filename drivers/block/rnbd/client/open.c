@@ -139,6 +139,17 @@ void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 	strscpy(msg->dev_name, dev->path, sizeof(msg->dev_name));
 }
 
+static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
+			      struct rnbd_msg_open_rsp *rsp,
+			      unsigned int generation)
+{
+	struct rnbd_msg_open msg;
+
+	rnbd_clt_fill_open(&msg, dev);
+	return rnbd_clt_admin(dev->sess, generation, &msg, sizeof(msg), rsp,
+			      sizeof(*rsp));
+}
+
 /*
  * Without freezing the queue, as that would wait for I/O that waits for us. The limits
  * that memory depends on never change: those of the transport, and the block size. I/O
@@ -178,17 +189,12 @@ static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation)
 {
-	struct rnbd_clt_sess *sess = dev->sess;
-	struct rnbd_msg_open msg;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
-	err = rnbd_clt_sess_introduce(sess);
-	if (!err) {
-		rnbd_clt_fill_open(&msg, dev);
-		err = rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp,
-				     sizeof(*rsp));
-	}
+	err = rnbd_clt_sess_introduce(dev->sess);
+	if (!err)
+		err = rnbd_clt_send_open(dev, rsp, generation);
 	if (err) {
 		rnbd_clt_dev_err(dev, err, "server can't open it (%s): %pe\n",
 				 rnbd_clt_access_names[dev->access_mode],
@@ -235,7 +241,6 @@ int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 {
 	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
 	u32 device_id = dev->device_id;
-	struct rnbd_msg_open msg;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
@@ -243,9 +248,7 @@ int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
 		return -ENOTCONN;
 
-	rnbd_clt_fill_open(&msg, dev);
-	err = rnbd_clt_admin(dev->sess, generation, &msg, sizeof(msg), rsp,
-			     sizeof(*rsp));
+	err = rnbd_clt_send_open(dev, rsp, generation);
 	if (err)
 		return err;
 	err = rnbd_clt_check_rsp(dev, rsp);
