@@ -28,7 +28,7 @@ KERNEL ?= stock
 export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
-	bench check print-kdir
+	bench check print-kdir tools tools_install
 
 modules: $(if $(KDIR),,need-kdir)
 	+$(kbuild) modules
@@ -38,6 +38,14 @@ modules_install: $(if $(KDIR),,need-kdir)
 
 clean: $(if $(KDIR),,need-kdir)
 	+$(kbuild) clean
+	+$(MAKE) -C $(ROOT)/tools/rnbd clean
+
+# The tool rnbd; prefix= and DESTDIR= are as usual.
+tools:
+	+$(MAKE) -C $(ROOT)/tools/rnbd
+
+tools_install:
+	+$(MAKE) -C $(ROOT)/tools/rnbd install
 
 .PHONY: need-kdir
 need-kdir:
@@ -51,6 +59,8 @@ print-kdir:
 help:
 	@echo 'make [modules]        build the five modules against KDIR ($(KDIR))'
 	@echo 'make modules_install  install them, as root'
+	@echo 'make tools            build the tool rnbd; it needs libjson-c-dev'
+	@echo 'make tools_install    install it, as root, below prefix=/usr/local'
 	@echo 'make clean            remove what was built'
 	@echo
 	@echo 'These install the Debian packages they need, and run virtual machines:'

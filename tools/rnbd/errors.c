@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What went wrong, what the kernel's log says of it, and what to do.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rnbd.h"
+
+/* A record of the kernel's log is not longer than that. */
+#define RECORD_MAX 8192
+
+/* @file: the attribute that was written to, NULL: any */
+static const struct {
+	const char *file;
+	int err;
+	const char *advice;
+} advices[] = {
+	{ "map_device", ENOENT,
+	  "the server has no such device: look below dev_search_path there" },
+	{ "map_device", EEXIST, "it is mapped already: see rnbd list" },
+	{ "map_device", ENXIO, "there is no such session: give a path, to open it with" },
+	{ "map_device", EBUSY,
+	  "another session has it open for writing: see rnbd server list there; or map it ro" },
+	{ "map_device", EROFS, "it cannot be written to: map it with ro" },
+	{ "map_device", ENOTBLK, "it is neither a disk nor a file that can be exported" },
+	{ "map_device", EMFILE, "the session has 1024 devices open: use another session" },
+	{ "map_device", EOPNOTSUPP, "zoned disks cannot be exported" },
+	{ "map_device", ENOTCONN, "the session has no path at the moment: rnbd recover" },
+	{ "map_device", ENAMETOOLONG, "the names of device and session are too long together" },
+	{ "unmap_device", EBUSY,
+	  "it is in use: unmount it first, or add the word force, and lose what is in flight" },
+	{ "unmap_device", EALREADY, "it is being unmapped already" },
+	{ "remap_device", EALREADY, "it is open: there is nothing to do" },
+	{ "remap_device", ENOTCONN, "its session has no path: rnbd recover" },
+	{ "remap_device", ENOENT, "the server has no such device any more" },
+	{ "resize", EFBIG,
+	  "it is smaller on the server: shrink the file system, then give the size" },
+	{ "add_path", EEXIST, "the session has a path between these addresses already" },
+	{ "add_path", EMFILE, "the session has 128 paths" },
+	{ NULL, ECONNREFUSED, "nothing listens there: is rnbd_server loaded, and the port right?" },
+	{ NULL, ECONNRESET, "is rnbd_server loaded there, and the port right?" },
+	{ NULL, EHOSTUNREACH, "no route, no RDMA device, or no answer: try rping" },
+	{ NULL, ENETUNREACH, "no route to that address: look at ip route" },
+	{ NULL, EADDRNOTAVAIL,
+	  "this host has no RDMA device with the source address: see rdma link" },
+	{ NULL, ENODEV, "no RDMA device has such an address: see rdma link" },
+	{ NULL, ETIMEDOUT, "no answer: look at the network and at the server" },
+	{ NULL, EINVAL, "the kernel's log says which word is wrong" },
+	{ NULL, EACCES, "run it as root" },
+	{ NULL, EPERM, "run it as root" },
+};
+
+static const char *find_advice(const char *file, int err)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(advices); i++)
+		if (advices[i].err == err &&
+		    (!advices[i].file || !strcmp(advices[i].file, file)))
+			return advices[i].advice;
+	return NULL;
+}
+
+/* From now on; a log that cannot be read is no reason to stop. */
+void kmsg_open(const struct rnbd *r, struct kmsg *kmsg)
+{
+	kmsg->fd = open(r->kmsg, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (kmsg->fd >= 0)
+		lseek(kmsg->fd, 0, SEEK_END);
+}
+
+void kmsg_close(struct kmsg *kmsg)
+{
+	if (kmsg->fd >= 0)
+		close(kmsg->fd);
+}
+
+/* "level,number,time,flags;text", then lines that begin with a blank */
+static void report_record(char *record)
+{
+	char *text = strchr(record, ';');
+
+	if (!text++)
+		return;
+	text[strcspn(text, "\n")] = 0;
+	if (starts_with(text, "rnbd_") || starts_with(text, "rtrs_"))
+		fprintf(stderr, "  kernel: %s\n", text);
+}
+
+/* A read gives one record. EPIPE: some were overwritten before they could be read */
+static void report_kmsg(const struct kmsg *kmsg)
+{
+	char record[RECORD_MAX + 1];
+	ssize_t n;
+
+	if (kmsg->fd < 0)
+		return;
+	for (;;) {
+		n = read(kmsg->fd, record, RECORD_MAX);
+		if (n < 0 && (errno == EPIPE || errno == EINTR))
+			continue;
+		if (n <= 0)
+			return;
+		record[n] = 0;
+		report_record(record);
+	}
+}
+
+static int exit_code(int err)
+{
+	return err == EACCES || err == EPERM ? RNBD_NO_PERMISSION : RNBD_FAILED;
+}
+
+/* A write to the attribute @file, that was meant to do @doing, failed with @err. */
+int report_write(const struct rnbd *r, struct kmsg *kmsg, const char *doing, const char *file,
+		 int err)
+{
+	const char *name = strrchr(file, '/') + 1, *id = strerrorname_np(err);
+	const char *advice = find_advice(name, err);
+
+	fprintf(stderr, "rnbd: can't %s: %s (%s)\n", doing, strerror(err), id ? id : "?");
+	report_kmsg(kmsg);
+	if (advice)
+		fprintf(stderr, "  %s\n", advice);
+	if (r->verbose)
+		fprintf(stderr, "  written to %s\n", file);
+	return exit_code(err);
+}
+
+int report_no_module(const struct rnbd *r, enum side side)
+{
+	if (r->sides[CLIENT] && r->sides[SERVER])
+		fprintf(stderr, "rnbd: neither rnbd_client nor rnbd_server is loaded\n"
+			"  modprobe rnbd_client, or on the server modprobe rnbd_server\n");
+	else
+		fprintf(stderr, "rnbd: the module rnbd_%s is not loaded\n  modprobe rnbd_%s\n",
+			side_name(side), side_name(side));
+	return RNBD_NO_MODULE;
+}
+
+/* RNBD_OK if a module of those that the command is about is there */
+int need_module(const struct rnbd *r, const struct model *model)
+{
+	enum side side;
+
+	for (side = CLIENT; side < NR_SIDES; side++)
+		if (model->loaded[side])
+			return RNBD_OK;
+	return report_no_module(r, r->sides[CLIENT] ? CLIENT : SERVER);
+}
+
+static void report(const char *fmt, va_list args)
+{
+	fputs("rnbd: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+}
+
+int report_usage(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	report(fmt, args);
+	va_end(args);
+	return RNBD_USAGE;
+}
+
+int report_not_found(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	report(fmt, args);
+	va_end(args);
+	return RNBD_NOT_FOUND;
+}
+
+int report_failed(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	report(fmt, args);
+	va_end(args);
+	return RNBD_FAILED;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Devices, sessions and paths by the names that users give them. Each function returns an
+ * exit code, and has said what is wrong if that is not RNBD_OK.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+static bool same(const char *a, const char *b)
+{
+	return a && !strcmp(a, b);
+}
+
+/* rnbd0, /dev/rnbd0, the path that was mapped, or that and "@SESSION" */
+static bool device_matches(const struct device *dev, const char *name)
+{
+	size_t n;
+
+	if (same(dev->name, name))
+		return true;
+	if (dev->side == CLIENT && starts_with(name, "/dev/") && same(dev->name, name + 5))
+		return true;
+	if (!dev->mapping_path || !dev->session)
+		return false;
+	n = strlen(dev->mapping_path);
+	if (strncmp(dev->mapping_path, name, n))
+		return false;
+	return !name[n] || (name[n] == '@' && same(dev->session, name + n + 1));
+}
+
+static bool address_matches(const char *address, const char *name)
+{
+	if (!address)
+		return false;
+	return !strcmp(address, name) ||
+	       (starts_with(address, "ip:") && !strcmp(address + 3, name));
+}
+
+/* SRC@DST, one of its addresses, the RDMA device, or that and ":PORT" */
+static bool path_matches(const struct path *path, const char *name)
+{
+	size_t n;
+
+	if (same(path->name, name) || address_matches(path->src_addr, name) ||
+	    address_matches(path->dst_addr, name))
+		return true;
+	if (!path->hca_name)
+		return false;
+	n = strlen(path->hca_name);
+	if (strncmp(path->hca_name, name, n))
+		return false;
+	return !name[n] || (name[n] == ':' && strtol(name + n + 1, NULL, 10) == path->hca_port);
+}
+
+/* "SESSION/PATH" is as good as two words. */
+static bool session_path_matches(const struct path *path, const char *name)
+{
+	size_t n = strlen(path->session->name);
+
+	return path_matches(path, name) ||
+	       (!strncmp(path->session->name, name, n) && name[n] == '/' &&
+		path_matches(path, name + n + 1));
+}
+
+static int verdict(size_t nr, const char *kind, const char *name)
+{
+	if (!nr)
+		return report_not_found("no %s is called '%s'; see: rnbd list", kind, name);
+	if (nr > 1)
+		return report_not_found("%zu %ss are called '%s'; say which one: see rnbd list", nr,
+					kind, name);
+	return RNBD_OK;
+}
+
+static size_t match_devices(const struct model *model, const char *name, const char *session,
+			    const struct device **dev)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < model->nr_devices; i++) {
+		if (!device_matches(&model->devices[i], name) ||
+		    (session && !same(model->devices[i].session, session)))
+			continue;
+		*dev = &model->devices[i];
+		n++;
+	}
+	return n;
+}
+
+static size_t match_sessions(const struct model *model, const char *name,
+			     const struct session **session)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < model->nr_sessions; i++) {
+		if (strcmp(model->sessions[i].name, name))
+			continue;
+		*session = &model->sessions[i];
+		n++;
+	}
+	return n;
+}
+
+static size_t match_paths(const struct model *model, const char *session, const char *name,
+			  const struct path **found)
+{
+	const struct path *path;
+	size_t i, j, n = 0;
+
+	for (i = 0; i < model->nr_sessions; i++) {
+		if (session && strcmp(model->sessions[i].name, session))
+			continue;
+		for (j = 0; j < model->sessions[i].nr_paths; j++) {
+			path = &model->sessions[i].paths[j];
+			if (!session_path_matches(path, name))
+				continue;
+			*found = path;
+			n++;
+		}
+	}
+	return n;
+}
+
+/* @session may be NULL: any. */
+int find_device(const struct model *model, const char *name, const char *session,
+		const struct device **dev)
+{
+	return verdict(match_devices(model, name, session, dev), "device", name);
+}
+
+int find_session(const struct model *model, const char *name, const struct session **session)
+{
+	return verdict(match_sessions(model, name, session), "session", name);
+}
+
+/* @session may be NULL: any. */
+int find_path(const struct model *model, const char *session, const char *name,
+	      const struct path **path)
+{
+	return verdict(match_paths(model, session, name, path), "path", name);
+}
+
+/* A device, else a session, else a path */
+int find_any(const struct model *model, const char *name, struct found *found)
+{
+	size_t n;
+
+	memset(found, 0, sizeof(*found));
+	n = match_devices(model, name, NULL, &found->device);
+	if (n)
+		return verdict(n, "device", name);
+	n = match_sessions(model, name, &found->session);
+	if (n)
+		return verdict(n, "session", name);
+	n = match_paths(model, NULL, name, &found->path);
+	return verdict(n, n ? "path" : "device, session or path", name);
+}

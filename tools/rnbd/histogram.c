@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Histograms of durations, as the kernel shows them, and what can be said of them.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+/* Numbers up to the end of the text; "inf" is one. False: more than fit, or none */
+static bool parse_numbers(const char *text, double *values, unsigned int *nr)
+{
+	char *end;
+
+	for (*nr = 0; *nr < HISTOGRAM_MAX; ++*nr, text = end) {
+		values[*nr] = strtod(text, &end);
+		if (end == text)
+			break;
+	}
+	while (isspace((unsigned char)*text))
+		text++;
+	return *nr && !*text;
+}
+
+/* hb_latency: the n-th number counts what took less than 2^n microseconds, the last the rest */
+bool histogram_parse_heartbeat(struct histogram *h, const char *text)
+{
+	double counts[HISTOGRAM_MAX];
+	unsigned int i, nr;
+
+	memset(h, 0, sizeof(*h));
+	if (!parse_numbers(text, counts, &nr))
+		return false;
+	for (i = 0; i < nr; i++) {
+		h->count[i] = counts[i];
+		h->bound_us[i] = i + 1 < nr ? ldexp(1, i) : INFINITY;
+	}
+	h->nr = nr;
+	return true;
+}
+
+static bool parse_counts(struct histogram *h, const double *bounds, unsigned int nr,
+			 const char *text)
+{
+	double counts[HISTOGRAM_MAX];
+	unsigned int i, nr_counts;
+
+	if (!parse_numbers(text, counts, &nr_counts) || nr_counts != nr)
+		return false;
+	for (i = 0; i < nr; i++) {
+		h->bound_us[i] = bounds[i];
+		h->count[i] = counts[i];
+	}
+	h->nr = nr;
+	return true;
+}
+
+/*
+ * io_latency and its like; lines in this order, others are left alone:
+ *
+ *	usecs 1 2 4 8 ... inf		upper bounds of the buckets, exclusive
+ *	read 0 3 17 ...			how many reads took less, and not less than the bound before
+ *	write 0 0 4 ...
+ *	sum 1234 5678			microseconds of all reads and of all writes; may be missing
+ *
+ * False, and no histograms, if that is not what the text is.
+ */
+bool histogram_parse_latency(struct latency *latency, char *text)
+{
+	double bounds[HISTOGRAM_MAX], sums[HISTOGRAM_MAX];
+	unsigned int nr = 0, nr_sums = 0;
+	char *line, *rest = text;
+	bool ok = true;
+
+	memset(latency, 0, sizeof(*latency));
+	while (ok && (line = strsep(&rest, "\n"))) {
+		if (starts_with(line, "usecs "))
+			ok = parse_numbers(line + 6, bounds, &nr);
+		else if (starts_with(line, "read "))
+			ok = parse_counts(&latency->of[READ], bounds, nr, line + 5);
+		else if (starts_with(line, "write "))
+			ok = parse_counts(&latency->of[WRITE], bounds, nr, line + 6);
+		else if (starts_with(line, "sum "))
+			ok = parse_numbers(line + 4, sums, &nr_sums) && nr_sums == NR_DIRECTIONS;
+	}
+	ok = ok && latency->of[READ].nr && latency->of[WRITE].nr;
+	if (!ok) {
+		memset(latency, 0, sizeof(*latency));
+	} else if (nr_sums) {
+		latency->of[READ].has_sum = true;
+		latency->of[WRITE].has_sum = true;
+		latency->of[READ].sum_us = sums[READ];
+		latency->of[WRITE].sum_us = sums[WRITE];
+	}
+	return ok;
+}
+
+/* Add what has the same buckets; an empty histogram takes those of the other one. */
+void histogram_add(struct histogram *to, const struct histogram *h)
+{
+	unsigned int i;
+
+	if (!to->nr) {
+		*to = *h;
+		return;
+	}
+	for (i = 0; i < to->nr && i < h->nr; i++)
+		to->count[i] += h->count[i];
+	to->has_sum = to->has_sum && h->has_sum;
+	to->sum_us += h->sum_us;
+}
+
+/* What came since an earlier histogram; all of it if the counters were reset meanwhile */
+void histogram_sub(struct histogram *from, const struct histogram *h)
+{
+	unsigned int i;
+
+	if (from->nr != h->nr)
+		return;
+	for (i = 0; i < h->nr; i++)
+		if (from->count[i] < h->count[i])
+			return;
+	for (i = 0; i < h->nr; i++)
+		from->count[i] -= h->count[i];
+	from->sum_us -= h->sum_us;
+}
+
+u64 histogram_total(const struct histogram *h)
+{
+	u64 total = 0;
+	unsigned int i;
+
+	for (i = 0; i < h->nr; i++)
+		total += h->count[i];
+	return total;
+}
+
+static double lower_bound(const struct histogram *h, unsigned int i)
+{
+	return i ? h->bound_us[i - 1] : 0;
+}
+
+/* The last bucket may have no end; what is in it took at least its beginning. */
+static double upper_bound(const struct histogram *h, unsigned int i)
+{
+	return isfinite(h->bound_us[i]) ? h->bound_us[i] : lower_bound(h, i);
+}
+
+/* NAN if nothing was counted; without a sum, as if all were in the middle of their bucket */
+double histogram_mean(const struct histogram *h)
+{
+	u64 total = histogram_total(h);
+	double sum = 0;
+	unsigned int i;
+
+	if (!total)
+		return NAN;
+	if (h->has_sum)
+		return h->sum_us / total;
+	for (i = 0; i < h->nr; i++)
+		sum += h->count[i] * (lower_bound(h, i) + upper_bound(h, i)) / 2;
+	return sum / total;
+}
+
+/* NAN if nothing was counted; as if all were spread evenly over their bucket */
+double histogram_percentile(const struct histogram *h, double percent)
+{
+	double want, low, seen = 0;
+	unsigned int i;
+
+	want = histogram_total(h) * percent / 100;
+	for (i = 0; want > 0 && i < h->nr; i++) {
+		if (h->count[i] && seen + h->count[i] >= want) {
+			low = lower_bound(h, i);
+			return low + (upper_bound(h, i) - low) * (want - seen) / h->count[i];
+		}
+		seen += h->count[i];
+	}
+	return NAN;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command line:
+ *
+ *	rnbd [client|server] [device|session|path] COMMAND [ARGUMENT...] [OPTION...]
+ */
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+#ifndef VERSION
+#define VERSION "unknown"
+#endif
+
+/* Options that only some commands take */
+enum {
+	WATCH		= 1 << 0,
+	COUNT		= 1 << 1,
+	INTERVAL	= 1 << 2,
+	SECONDS		= 1 << 3,
+	PROMETHEUS	= 1 << 4,
+	LOAD		= 1 << 5,
+	RECONNECTS	= 1 << 6,
+	LOGS		= 1 << 7,
+	JSON		= 1 << 8,
+	DRY_RUN		= 1 << 9,
+	TABLE		= 1 << 10,
+};
+
+enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
+
+struct command {
+	/* "device", "session", "path"; NULL for all others */
+	const char *object;
+	const char *name;
+	int (*run)(struct rnbd *r, int argc, char **argv);
+	unsigned int sides;
+	unsigned int options;
+	int min, max;
+	const char *arguments, *text;
+};
+
+static const struct command commands[] = {
+	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N]",
+	  "map a device of a server, and print the disk that it has become" },
+	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
+	  "DEVICE [from SESSION] [force]", "remove the disk" },
+	{ NULL, "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1,
+	  "DEVICE", "open it on the server again, after it was closed there" },
+	{ NULL, "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 3,
+	  "DEVICE SIZE [force]", "change the disk's size; 0: to that on the server" },
+	{ NULL, "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
+	  "DEVICE [SESSION]", "on the server: take a device away from a session" },
+	{ NULL, "list", cmd_list, ON_BOTH, JSON | TABLE, 0, 1,
+	  "[devices|sessions|paths|all]", "a table" },
+	{ NULL, "show", cmd_show, ON_BOTH, JSON, 1, 1,
+	  "NAME", "all about a device, a session or a path" },
+	{ NULL, "dump", cmd_dump, ON_BOTH, JSON | TABLE, 0, 0,
+	  "", "tables of everything" },
+
+	{ "device", "list", cmd_list_devices, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
+	{ "device", "show", cmd_show_device, ON_BOTH, JSON, 1, 1, "DEVICE", "all about it" },
+
+	{ "session", "list", cmd_list_sessions, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
+	{ "session", "show", cmd_show_session, ON_BOTH, JSON, 1, 1, "SESSION", "all about it" },
+
+	{ "path", "list", cmd_list_paths, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
+	{ "path", "show", cmd_show_path, ON_BOTH, JSON, 1, 2, "[SESSION] PATH", "all about it" },
+};
+
+static const char *const objects[] = { "device", "session", "path" };
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "bytes", no_argument, NULL, 'b' },
+	{ "dry-run", no_argument, NULL, 'n' },
+	{ "no-headings", no_argument, NULL, 'H' },
+	{ "sysfs", required_argument, NULL, 'S' },
+	{ }
+};
+
+static const char options_help[] =
+	"  -h, --help            this, or help with a command\n"
+	"  -V, --version         print the version\n"
+	"  -v, --verbose         tell what is written to which file\n"
+	"  -n, --dry-run         tell, and don't write\n"
+	"  -j, --json            print JSON\n"
+	"  -b, --bytes           print sizes in bytes\n"
+	"  -H, --no-headings     tables without headings\n"
+	"      --sysfs DIR       where sysfs is mounted\n";
+
+static void print_command(const struct command *c)
+{
+	printf("  rnbd %s%s%s%s%s%s\n        %s\n", c->sides == ON_SERVER ? "server " : "",
+	       c->object ? c->object : "", c->object ? " " : "", c->name,
+	       *c->arguments ? " " : "", c->arguments, c->text);
+}
+
+static int print_help(void)
+{
+	size_t i;
+
+	puts("rnbd [client|server] COMMAND: network block devices over RDMA\n");
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		print_command(&commands[i]);
+	printf("\nOptions:\n%s\nSee rnbd(8).\n", options_help);
+	return RNBD_OK;
+}
+
+/* "paths" is as good as "path". */
+static bool is_object(const char *word, const char *object)
+{
+	size_t n = strlen(object);
+
+	return !strncmp(word, object, n) && (!word[n] || !strcmp(word + n, "s"));
+}
+
+static const char *take_object(int *argc, char ***argv)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(objects); i++) {
+		if (*argc && is_object(**argv, objects[i])) {
+			--*argc;
+			++*argv;
+			return objects[i];
+		}
+	}
+	return NULL;
+}
+
+/* "client" or "server" as the first word: only that side */
+static void take_side(struct rnbd *r, int *argc, char ***argv)
+{
+	enum side side;
+
+	for (side = CLIENT; side < NR_SIDES; side++) {
+		if (*argc && !strcmp(**argv, side_name(side))) {
+			r->sides[!side] = false;
+			--*argc;
+			++*argv;
+			return;
+		}
+	}
+}
+
+static bool same_object(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static const struct command *find_command(const char *object, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (same_object(commands[i].object, object) && !strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+/* Sides that the command isn't for are none of its business. */
+static bool restrict_sides(struct rnbd *r, const struct command *c)
+{
+	enum side side;
+
+	for (side = CLIENT; side < NR_SIDES; side++)
+		r->sides[side] = r->sides[side] && c->sides & 1 << side;
+	return r->sides[CLIENT] || r->sides[SERVER];
+}
+
+/* "json" or "help" as the last word */
+static bool take_last(int *argc, char **argv, const char *word)
+{
+	if (!*argc || strcmp(argv[*argc - 1], word))
+		return false;
+	--*argc;
+	return true;
+}
+
+static int run(struct rnbd *r, const struct command *c, unsigned int options, int argc,
+	       char **argv)
+{
+	if (take_last(&argc, argv, "help")) {
+		print_command(c);
+		return RNBD_OK;
+	}
+	if (c->options & JSON && argc > c->min && take_last(&argc, argv, "json"))
+		r->json = true;
+	if (!restrict_sides(r, c))
+		return report_usage("%s is not for the %s", c->name,
+				    c->sides == ON_CLIENT ? "server" : "client");
+	if (options & ~c->options)
+		return report_usage("%s doesn't take one of these options; see: rnbd %s help",
+				    c->name, c->name);
+	if (argc < c->min || argc > c->max)
+		return report_usage("%s%s%s %s", c->object ? c->object : "", c->object ? " " : "",
+				    c->name, c->arguments);
+	return c->run(r, argc, argv);
+}
+
+/* Everything behind the options: [client|server] [OBJECT] COMMAND ARGUMENT... */
+static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv)
+{
+	const struct command *c;
+	const char *object, *name = "list";
+
+	take_side(r, &argc, &argv);
+	if (argc && !strcmp(*argv, "json")) {
+		r->json = true;
+		argc--;
+		argv++;
+	}
+	object = take_object(&argc, &argv);
+	if (argc) {
+		name = *argv++;
+		argc--;
+	} else if (!object) {
+		return print_help(), RNBD_USAGE;
+	}
+	if (!object && !strcmp(name, "help") && !argc)
+		return print_help();
+	if (!object && !strcmp(name, "help")) {
+		object = argc > 1 ? take_object(&argc, &argv) : NULL;
+		name = argv[0];
+		argv[0] = "help";
+		argc = 1;
+	}
+	c = find_command(object, name);
+	if (!c)
+		return report_usage("no command '%s%s%s'; see: rnbd help", object ? object : "",
+				    object ? " " : "", name);
+	return run(r, c, options, argc, argv);
+}
+
+static const char *from_environment(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+/* Returns -1 to go on, or an exit code. */
+static int take_option(struct rnbd *r, int option, unsigned int *options)
+{
+	switch (option) {
+	case 'h':
+		return print_help();
+	case 'V':
+		puts("rnbd " VERSION);
+		return RNBD_OK;
+	case 'v':
+		r->verbose = true;
+		break;
+	case 'j':
+		r->json = true;
+		*options |= JSON;
+		break;
+	case 'b':
+		r->bytes = true;
+		break;
+	case 'n':
+		r->dry_run = true;
+		*options |= DRY_RUN;
+		break;
+	case 'H':
+		r->no_headings = true;
+		*options |= TABLE;
+		break;
+	case 'S':
+		r->sysfs = optarg;
+		break;
+	default:
+		return RNBD_USAGE;
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct rnbd r = {
+		.sysfs = from_environment("RNBD_SYSFS", "/sys"),
+		.dev = from_environment("RNBD_DEV", "/dev"),
+		.kmsg = from_environment("RNBD_KMSG", "/dev/kmsg"),
+		.tracefs = from_environment("RNBD_TRACEFS", "/sys/kernel/tracing"),
+		.sides = { true, true },
+	};
+	unsigned int options = 0;
+	int option, ret;
+
+	while ((option = getopt_long(argc, argv, "hVvjbnH", long_options, NULL)) != -1) {
+		ret = take_option(&r, option, &options);
+		if (ret >= 0)
+			return ret;
+	}
+	ret = run_words(&r, options, argc - optind, argv + optind);
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("rnbd: can't write");
+		return ret ? ret : RNBD_FAILED;
+	}
+	return ret;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rnbd map, unmap, remap, resize, close: what is done to devices
+ */
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+#define CTL "class/rnbd-client/ctl"
+
+/* The line that map_device takes; its words are added one by one. */
+struct line {
+	char *text;
+};
+
+static void line_add(struct line *line, const char *key, const char *value)
+{
+	char *longer = xasprintf("%s%s%s=%s", line->text ? line->text : "", line->text ? " " : "",
+				 key, value);
+
+	free(line->text);
+	line->text = longer;
+}
+
+/* A word after "from SESSION": a mode, an option as the kernel knows it, or a path */
+static int add_word(struct line *line, const char *word)
+{
+	static const char *const options[] = {
+		"access_mode=", "dest_port=", "nr_poll_queues="
+	};
+	char *path;
+	size_t i;
+
+	if (!strcmp(word, "ro") || !strcmp(word, "rw") || !strcmp(word, "migration")) {
+		line_add(line, "access_mode", word);
+		return RNBD_OK;
+	}
+	for (i = 0; i < ARRAY_SIZE(options); i++) {
+		if (starts_with(word, options[i])) {
+			path = xasprintf("%s %s", line->text, word);
+			free(line->text);
+			line->text = path;
+			return RNBD_OK;
+		}
+	}
+	path = parse_path(word);
+	if (!path)
+		return report_usage("'%s' is no path: [SRC,]DST, each ip:ADDRESS or gid:GID", word);
+	line_add(line, "path", path);
+	free(path);
+	return RNBD_OK;
+}
+
+static bool has_blank(const char *text)
+{
+	return strpbrk(text, " \t\n\r\f\v") || !*text;
+}
+
+/* DEVICE from SESSION WORD... */
+static int make_line(struct line *line, int argc, char **argv)
+{
+	int i, ret = RNBD_OK;
+
+	if (argc < 3 || strcmp(argv[1], "from"))
+		return report_usage("map DEVICE from SESSION [PATH...] [ro|rw|migration]");
+	for (i = 0; i < argc; i++)
+		if (has_blank(argv[i]))
+			return report_usage("'%s': map_device takes no blanks in names", argv[i]);
+	line_add(line, "sessname", argv[2]);
+	line_add(line, "device_path", argv[0]);
+	for (i = 3; i < argc && !ret; i++)
+		ret = add_word(line, argv[i]);
+	return ret;
+}
+
+/* Tell which disk it has become. */
+static int report_mapped(const struct rnbd *r, const char *path, const char *session)
+{
+	const struct device *dev;
+	struct json_object *object;
+	struct model model;
+	int ret;
+
+	model_read(r, &model);
+	ret = find_device(&model, path, session, &dev);
+	if (!ret) {
+		object = device_json(r, dev);
+		if (r->json)
+			json_print(object);
+		else
+			printf("%s/%s\n", r->dev, dev->name);
+		json_object_put(object);
+	}
+	model_free(&model);
+	return ret;
+}
+
+int cmd_map(struct rnbd *r, int argc, char **argv)
+{
+	struct line line = { 0 };
+	char *doing;
+	int ret;
+
+	ret = make_line(&line, argc, argv);
+	if (!ret && !sysfs_exists(r, CTL))
+		ret = report_no_module(r, CLIENT);
+	if (!ret) {
+		doing = xasprintf("map %s from %s", argv[0], argv[2]);
+		ret = sysfs_set(r, doing, CTL, "map_device", line.text);
+		free(doing);
+	}
+	if (!ret && !r->dry_run)
+		ret = report_mapped(r, argv[0], argv[2]);
+	free(line.text);
+	return ret;
+}
+
+/* Write @text to an attribute of the device that is called @name. */
+static int set_device(const struct rnbd *r, const char *verb, const char *name,
+		      const char *session, const char *attribute, const char *text)
+{
+	const struct device *dev;
+	struct model model;
+	char *doing;
+	int ret;
+
+	model_read(r, &model);
+	ret = need_module(r, &model);
+	if (!ret)
+		ret = find_device(&model, name, session, &dev);
+	if (!ret) {
+		doing = xasprintf("%s %s", verb, name);
+		ret = sysfs_set(r, doing, dev->dir, attribute, text);
+		free(doing);
+	}
+	model_free(&model);
+	return ret;
+}
+
+static bool take_word(int *argc, char **argv, const char *word)
+{
+	if (*argc < 2 || strcmp(argv[*argc - 1], word))
+		return false;
+	--*argc;
+	return true;
+}
+
+/* unmap DEVICE [from SESSION] [force] */
+int cmd_unmap(struct rnbd *r, int argc, char **argv)
+{
+	bool force = take_word(&argc, argv, "force");
+	const char *session = NULL;
+
+	if (argc == 3 && !strcmp(argv[1], "from"))
+		session = argv[2];
+	else if (argc != 1)
+		return report_usage("unmap DEVICE [from SESSION] [force]");
+	return set_device(r, "unmap", argv[0], session, "unmap_device", force ? "force" : "normal");
+}
+
+int cmd_remap(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return set_device(r, "open again", argv[0], NULL, "remap_device", "1");
+}
+
+static int shrinks(const struct rnbd *r, const char *name, long long size, bool *is)
+{
+	const struct device *dev;
+	struct model model;
+	int ret;
+
+	model_read(r, &model);
+	ret = need_module(r, &model);
+	if (!ret)
+		ret = find_device(&model, name, NULL, &dev);
+	if (!ret)
+		*is = size && size < dev->size;
+	model_free(&model);
+	return ret;
+}
+
+/* resize DEVICE SIZE [force]; a size of 0 is the one that the server has. */
+int cmd_resize(struct rnbd *r, int argc, char **argv)
+{
+	bool force = take_word(&argc, argv, "force"), shrinking = false;
+	long long size;
+	char *text;
+	int ret;
+
+	if (argc != 2)
+		return report_usage("resize DEVICE SIZE [force]");
+	if (!parse_size(argv[1], SECTOR, &size) || size % SECTOR)
+		return report_usage("'%s' is no size: sectors of 512 bytes, or with K, M, G, T, P",
+				    argv[1]);
+	ret = shrinks(r, argv[0], size, &shrinking);
+	if (ret)
+		return ret;
+	if (shrinking && !force)
+		return report_usage("that makes %s smaller: shrink what is on it, then add force",
+				    argv[0]);
+	text = xasprintf("%lld", size / SECTOR);
+	ret = set_device(r, "resize", argv[0], NULL, "resize", text);
+	free(text);
+	return ret;
+}
+
+/* On the server: close DEVICE [SESSION] */
+int cmd_close(struct rnbd *r, int argc, char **argv)
+{
+	return set_device(r, "close", argv[0], argc > 1 ? argv[1] : NULL, "force_close", "1");
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What sysfs tells of sessions, paths and devices, as structs. What vanishes while it is
+ * read, or what an older driver lacks, is NULL, -1 or not known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+static const char *const setting_names[NR_SETTINGS] = {
+	[MAX_RECONNECT_ATTEMPTS]	= "max_reconnect_attempts",
+	[RECONNECT_DELAY_MS]		= "reconnect_delay_ms",
+	[RECONNECT_DELAY_MAX_MS]	= "reconnect_delay_max_ms",
+	[HB_INTERVAL_MS]		= "hb_interval_ms",
+	[HB_MAX_MISSED]			= "hb_max_missed",
+	[FAILOVER_TIMEOUT]		= "failover_timeout",
+	[UNFENCED_DELAY_MS]		= "unfenced_delay_ms",
+};
+
+const char *side_name(enum side side)
+{
+	static const char *const names[NR_SIDES] = { "client", "server" };
+
+	return names[side];
+}
+
+static void free_names(char **names)
+{
+	char **name;
+
+	for (name = names; *name; name++)
+		free(*name);
+	free(names);
+}
+
+/* As many numbers as an attribute has; the others stay as they are. */
+static void read_numbers(const struct rnbd *r, u64 *numbers, size_t nr, const char *dir,
+			 const char *attribute)
+{
+	char *text = sysfs_read(r, "%s/%s", dir, attribute), *at = text, *end;
+	size_t i;
+
+	for (i = 0; text && i < nr; i++, at = end) {
+		numbers[i] = strtoull(at, &end, 10);
+		if (end == at)
+			break;
+	}
+	free(text);
+}
+
+static void read_path_stats(const struct rnbd *r, struct path *path)
+{
+	u64 rdma[6] = { 0 }, reconnects[2] = { 0 };
+
+	read_numbers(r, rdma, ARRAY_SIZE(rdma), path->dir, "stats/rdma");
+	read_numbers(r, reconnects, ARRAY_SIZE(reconnects), path->dir, "stats/reconnects");
+	path->stats = (struct io_stats) {
+		.reads = rdma[0],
+		.read_bytes = rdma[1],
+		.writes = rdma[2],
+		.written_bytes = rdma[3],
+		.inflight = rdma[4],
+		.failed_over = rdma[5],
+		.reconnects = reconnects[0],
+		.failed_reconnects = reconnects[1],
+	};
+}
+
+static void read_latency(const struct rnbd *r, struct latency *latency, const char *dir,
+			 const char *name)
+{
+	char *text = sysfs_read_all(r, "%s/stats/%s", dir, name);
+
+	if (text)
+		histogram_parse_latency(latency, text);
+	free(text);
+}
+
+static void read_path(const struct rnbd *r, struct path *path)
+{
+	char *heartbeats;
+
+	path->state = sysfs_read(r, "%s/state", path->dir);
+	path->src_addr = sysfs_read(r, "%s/src_addr", path->dir);
+	path->dst_addr = sysfs_read(r, "%s/dst_addr", path->dir);
+	path->hca_name = sysfs_read(r, "%s/hca_name", path->dir);
+	if (!sysfs_read_number(r, &path->hca_port, "%s/hca_port", path->dir))
+		path->hca_port = -1;
+	if (!sysfs_read_number(r, &path->latency_ns, "%s/cur_latency", path->dir))
+		path->latency_ns = -1;
+	read_path_stats(r, path);
+	heartbeats = sysfs_read(r, "%s/stats/hb_latency", path->dir);
+	if (heartbeats)
+		histogram_parse_heartbeat(&path->heartbeats, heartbeats);
+	free(heartbeats);
+	read_latency(r, &path->latency, path->dir, "io_latency");
+}
+
+static void read_session(const struct rnbd *r, struct session *session)
+{
+	struct number *n;
+	char **names;
+	size_t i;
+
+	session->mp_policy = sysfs_read(r, "%s/mp_policy", session->dir);
+	if (session->mp_policy)
+		session->mp_policy[strcspn(session->mp_policy, " ")] = 0;
+	session->fencing = sysfs_read(r, "%s/fencing", session->dir);
+	for (i = 0; i < NR_SETTINGS; i++) {
+		n = &session->settings[i];
+		n->name = setting_names[i];
+		n->known = sysfs_read_number(r, &n->value, "%s/%s", session->dir, n->name);
+	}
+	names = sysfs_list(r, &session->nr_paths, "%s/paths", session->dir);
+	session->paths = xcalloc(session->nr_paths, sizeof(*session->paths));
+	for (i = 0; i < session->nr_paths; i++) {
+		session->paths[i].name = xstrdup(names[i]);
+		session->paths[i].dir = xasprintf("%s/paths/%s", session->dir, names[i]);
+		read_path(r, &session->paths[i]);
+	}
+	free_names(names);
+}
+
+static struct session *new_session(struct model *model)
+{
+	struct session *session;
+
+	model->sessions = xrealloc(model->sessions, model->nr_sessions + 1,
+				   sizeof(*model->sessions));
+	session = &model->sessions[model->nr_sessions++];
+	memset(session, 0, sizeof(*session));
+	return session;
+}
+
+static struct device *new_device(struct model *model)
+{
+	struct device *dev;
+
+	model->devices = xrealloc(model->devices, model->nr_devices + 1, sizeof(*model->devices));
+	dev = &model->devices[model->nr_devices++];
+	memset(dev, 0, sizeof(*dev));
+	dev->size = -1;
+	return dev;
+}
+
+static void read_sessions(const struct rnbd *r, struct model *model, enum side side)
+{
+	struct session *session;
+	char **names;
+	size_t nr, i;
+
+	names = sysfs_list(r, &nr, "class/rtrs-%s", side_name(side));
+	for (i = 0; i < nr; i++) {
+		session = new_session(model);
+		session->side = side;
+		session->name = xstrdup(names[i]);
+		session->dir = xasprintf("class/rtrs-%s/%s", side_name(side), names[i]);
+		read_session(r, session);
+	}
+	free_names(names);
+}
+
+/* When no session is to come any more, as the array may move */
+static void join_paths(struct model *model)
+{
+	size_t i, j;
+
+	for (i = 0; i < model->nr_sessions; i++)
+		for (j = 0; j < model->sessions[i].nr_paths; j++)
+			model->sessions[i].paths[j].session = &model->sessions[i];
+}
+
+/* See Documentation/block/stat.rst of the kernel. Discards and flushes count as writes. */
+static void read_disk_stats(const struct rnbd *r, struct device *dev)
+{
+	u64 f[17] = { 0 };
+
+	read_numbers(r, f, ARRAY_SIZE(f), dev->dir, "../stat");
+	dev->stats = (struct io_stats) {
+		.reads = f[0],
+		.read_bytes = f[2] * SECTOR,
+		.writes = f[4] + f[11] + f[15],
+		.written_bytes = f[6] * SECTOR,
+		.inflight = f[8],
+		.ticks_ms = f[3] + f[7] + f[14] + f[16],
+	};
+}
+
+static void read_disk(const struct rnbd *r, struct device *dev, const char *name)
+{
+	long long n;
+
+	dev->side = CLIENT;
+	dev->name = xstrdup(name);
+	dev->dir = xasprintf("block/%s/rnbd", name);
+	dev->session = sysfs_read(r, "%s/session", dev->dir);
+	dev->mapping_path = sysfs_read(r, "%s/mapping_path", dev->dir);
+	dev->access_mode = sysfs_read(r, "%s/access_mode", dev->dir);
+	dev->state = sysfs_read(r, "%s/state", dev->dir);
+	if (sysfs_read_number(r, &n, "block/%s/size", name))
+		dev->size = n * SECTOR;
+	dev->read_only = sysfs_read_number(r, &n, "block/%s/ro", name) && n;
+	read_disk_stats(r, dev);
+}
+
+static void read_disks(const struct rnbd *r, struct model *model)
+{
+	char **names;
+	size_t nr, i;
+
+	names = sysfs_list(r, &nr, "block");
+	for (i = 0; i < nr; i++)
+		if (starts_with(names[i], "rnbd") && sysfs_exists(r, "block/%s/rnbd", names[i]))
+			read_disk(r, new_device(model), names[i]);
+	free_names(names);
+}
+
+/* A second name of a disk in a session has a directory called "<session>.<number>". */
+static char *export_session(const struct model *model, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	size_t i;
+
+	for (i = 0; dot && i < model->nr_sessions; i++)
+		if (!strcmp(model->sessions[i].name, name))
+			dot = NULL;
+	return dot ? xasprintf("%.*s", (int)(dot - name), name) : xstrdup(name);
+}
+
+static void read_export(const struct rnbd *r, struct model *model, const char *disk,
+			const char *session)
+{
+	struct device *dev = new_device(model);
+	long long n;
+
+	dev->side = SERVER;
+	dev->name = xstrdup(disk);
+	dev->dir = xasprintf("class/rnbd-server/ctl/devices/%s/sessions/%s", disk, session);
+	dev->session = export_session(model, session);
+	dev->mapping_path = sysfs_read(r, "%s/mapping_path", dev->dir);
+	dev->access_mode = sysfs_read(r, "%s/access_mode", dev->dir);
+	dev->read_only = sysfs_read_number(r, &n, "%s/read_only", dev->dir) && n;
+	if (sysfs_read_number(r, &n, "class/rnbd-server/ctl/devices/%s/block_dev/size", disk))
+		dev->size = n * SECTOR;
+	read_latency(r, &dev->wait, dev->dir, "wait_latency");
+	read_latency(r, &dev->disk, dev->dir, "disk_latency");
+}
+
+static void read_exports(const struct rnbd *r, struct model *model)
+{
+	char **disks, **sessions;
+	size_t nr, nr_sessions, i, j;
+
+	disks = sysfs_list(r, &nr, "class/rnbd-server/ctl/devices");
+	for (i = 0; i < nr; i++) {
+		sessions = sysfs_list(r, &nr_sessions, "class/rnbd-server/ctl/devices/%s/sessions",
+				      disks[i]);
+		for (j = 0; j < nr_sessions; j++)
+			read_export(r, model, disks[i], sessions[j]);
+		free_names(sessions);
+	}
+	free_names(disks);
+}
+
+/* Read what sysfs has of the sides that the command is about. */
+void model_read(const struct rnbd *r, struct model *model)
+{
+	enum side side;
+
+	memset(model, 0, sizeof(*model));
+	for (side = CLIENT; side < NR_SIDES; side++) {
+		if (!r->sides[side])
+			continue;
+		model->loaded[side] = sysfs_exists(r, "class/rnbd-%s", side_name(side));
+		read_sessions(r, model, side);
+	}
+	join_paths(model);
+	if (r->sides[CLIENT])
+		read_disks(r, model);
+	if (r->sides[SERVER])
+		read_exports(r, model);
+}
+
+static void free_session(struct session *session)
+{
+	struct path *path;
+	size_t i;
+
+	for (i = 0; i < session->nr_paths; i++) {
+		path = &session->paths[i];
+		free(path->name);
+		free(path->dir);
+		free(path->state);
+		free(path->src_addr);
+		free(path->dst_addr);
+		free(path->hca_name);
+	}
+	free(session->paths);
+	free(session->name);
+	free(session->dir);
+	free(session->mp_policy);
+	free(session->fencing);
+}
+
+static void free_device(struct device *dev)
+{
+	free(dev->name);
+	free(dev->dir);
+	free(dev->session);
+	free(dev->mapping_path);
+	free(dev->access_mode);
+	free(dev->state);
+}
+
+void model_free(struct model *model)
+{
+	size_t i;
+
+	for (i = 0; i < model->nr_sessions; i++)
+		free_session(&model->sessions[i]);
+	free(model->sessions);
+	for (i = 0; i < model->nr_devices; i++)
+		free_device(&model->devices[i]);
+	free(model->devices);
+	memset(model, 0, sizeof(*model));
+}
+
+/* The server has directories of connected paths only, without a state. */
+bool path_connected(const struct path *path)
+{
+	return path->state ? !strcmp(path->state, "connected") : path->session->side == SERVER;
+}
+
+size_t paths_connected(const struct session *session)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < session->nr_paths; i++)
+		n += path_connected(&session->paths[i]);
+	return n;
+}
+
+const char *session_state(const struct session *session)
+{
+	size_t n = paths_connected(session);
+
+	if (!n)
+		return "disconnected";
+	return n < session->nr_paths ? "degraded" : "connected";
+}
+
+/* The session that a device belongs to; NULL: it is gone */
+const struct session *device_session(const struct model *model, const struct device *dev)
+{
+	size_t i;
+
+	for (i = 0; dev->session && i < model->nr_sessions; i++)
+		if (model->sessions[i].side == dev->side &&
+		    !strcmp(model->sessions[i].name, dev->session))
+			return &model->sessions[i];
+	return NULL;
+}
+
+size_t session_devices(const struct model *model, const struct session *session)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < model->nr_devices; i++)
+		n += device_session(model, &model->devices[i]) == session;
+	return n;
+}
+
+void stats_add(struct io_stats *to, const struct io_stats *stats)
+{
+	to->reads += stats->reads;
+	to->read_bytes += stats->read_bytes;
+	to->writes += stats->writes;
+	to->written_bytes += stats->written_bytes;
+	to->inflight += stats->inflight;
+	to->failed_over += stats->failed_over;
+	to->reconnects += stats->reconnects;
+	to->failed_reconnects += stats->failed_reconnects;
+	to->ticks_ms += stats->ticks_ms;
+}

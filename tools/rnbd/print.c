@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * JSON objects as tables, or a member a line. What is null is "-".
+ */
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+#define CELL_MAX 512
+
+/* Powers of 1024, three digits or so: "512", "1.5K", "12M" */
+void format_size(const struct rnbd *r, char *text, size_t room, double bytes)
+{
+	static const char units[] = " KMGTPE";
+	size_t i = 0;
+
+	if (r->bytes) {
+		snprintf(text, room, "%.0f", bytes);
+		return;
+	}
+	while (bytes >= 1024 && units[i + 1]) {
+		bytes /= 1024;
+		i++;
+	}
+	if (!i)
+		snprintf(text, room, "%.0f", bytes);
+	else
+		snprintf(text, room, bytes < 10 && bytes != (int)bytes ? "%.1f%c" : "%.0f%c", bytes,
+			 units[i]);
+}
+
+void format_usecs(char *text, size_t room, double us)
+{
+	if (us < 1000)
+		snprintf(text, room, us < 100 ? "%.1fus" : "%.0fus", us);
+	else if (us < 1e6)
+		snprintf(text, room, us < 1e5 ? "%.1fms" : "%.0fms", us / 1e3);
+	else
+		snprintf(text, room, "%.1fs", us / 1e6);
+}
+
+/* @key with dots leads to members of members. NULL: there's none, or it is null */
+static struct json_object *get_member(struct json_object *object, const char *key)
+{
+	char *copy = xstrdup(key), *rest = copy, *name;
+
+	while (object && (name = strsep(&rest, ".")))
+		if (!json_object_object_get_ex(object, name, &object))
+			object = NULL;
+	free(copy);
+	return object;
+}
+
+/* Names come from other hosts, and may have what a terminal acts on. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+static void format_cell(const struct rnbd *r, char *text, struct json_object *row,
+			const struct column *column)
+{
+	struct json_object *value = get_member(row, column->key);
+
+	if (!value) {
+		strcpy(text, "-");
+		return;
+	}
+	switch (column->format) {
+	case TEXT:
+	case NUMBER:
+		snprintf(text, CELL_MAX, "%s", json_object_get_string(value));
+		make_printable(text);
+		break;
+	case SIZE:
+		format_size(r, text, CELL_MAX, json_object_get_double(value));
+		break;
+	case RATE:
+		snprintf(text, CELL_MAX, "%.0f", json_object_get_double(value));
+		break;
+	case USECS:
+		format_usecs(text, CELL_MAX, json_object_get_double(value));
+		break;
+	case YES_NO:
+		strcpy(text, json_object_get_boolean(value) ? "yes" : "no");
+		break;
+	}
+}
+
+/* Text is at the left of its column, numbers at the right; no blanks at a line's end. */
+static void print_cell(const struct column *column, const char *text, int width, bool last)
+{
+	if (column->format != TEXT)
+		printf("%*s", width, text);
+	else if (last)
+		printf("%s", text);
+	else
+		printf("%-*s", width, text);
+	fputs(last ? "\n" : "  ", stdout);
+}
+
+static int column_width(const struct rnbd *r, struct json_object *rows,
+			const struct column *column)
+{
+	size_t width = r->no_headings ? 0 : strlen(column->heading), i;
+	char text[CELL_MAX];
+
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		format_cell(r, text, json_object_array_get_idx(rows, i), column);
+		if (strlen(text) > width)
+			width = strlen(text);
+	}
+	return width;
+}
+
+void print_table(const struct rnbd *r, struct json_object *rows, const struct column *columns,
+		 size_t nr)
+{
+	int *widths = xcalloc(nr, sizeof(*widths));
+	char text[CELL_MAX];
+	size_t i, j;
+
+	for (j = 0; j < nr; j++)
+		widths[j] = column_width(r, rows, &columns[j]);
+	for (j = 0; j < nr && !r->no_headings; j++)
+		print_cell(&columns[j], columns[j].heading, widths[j], j + 1 == nr);
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		for (j = 0; j < nr; j++) {
+			format_cell(r, text, json_object_array_get_idx(rows, i), &columns[j]);
+			print_cell(&columns[j], text, widths[j], j + 1 == nr);
+		}
+	}
+	free(widths);
+}
+
+static void print_member(const char *in, const char *key, struct json_object *value)
+{
+	char text[CELL_MAX], *name = xasprintf("%s%s%s", in, *in ? "." : "", key);
+
+	snprintf(text, sizeof(text), "%s", value ? json_object_get_string(value) : "-");
+	make_printable(text);
+	printf("%-23s %s\n", name, text);
+	free(name);
+}
+
+/* Each member a line, as "key value" */
+void print_members(struct json_object *object)
+{
+	json_object_object_foreach(object, key, value) {
+		if (!json_object_is_type(value, json_type_object)) {
+			print_member("", key, value);
+			continue;
+		}
+		json_object_object_foreach(value, inner_key, inner)
+			print_member(key, inner_key, inner);
+	}
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * rnbd, a tool to map, list and watch network block devices. What sysfs tells is read
+ * into a model of sessions, paths and devices, by model_read(); commands work on that.
+ */
+#ifndef RNBD_H
+#define RNBD_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct json_object;
+
+typedef __u64 u64;
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define SECTOR		512
+#define __format(kind, a, b) __attribute__((format(kind, a, b)))
+#define __printf(a, b)	__format(printf, a, b)
+
+/* Exit codes; those of health are the ones of monitoring plugins. */
+enum {
+	RNBD_OK,
+	RNBD_FAILED,		/* the kernel refused it */
+	RNBD_USAGE,		/* the command line is wrong */
+	RNBD_NOT_FOUND,		/* no such device, session or path; or several */
+	RNBD_NO_MODULE,
+	RNBD_NO_PERMISSION,
+};
+
+enum side { CLIENT, SERVER, NR_SIDES };
+
+/* What the command line says. */
+struct rnbd {
+	/* Where sysfs, /dev, the kernel's log and tracefs are; tests have their own. */
+	const char *sysfs, *dev, *kmsg, *tracefs;
+	/* What the command is about: the client's side, the server's, or both. */
+	bool sides[NR_SIDES];
+	bool json, verbose, bytes, dry_run, no_headings;
+	bool prometheus, sequential;
+	double watch, interval, seconds, slower_us;
+	long count, depth, block_size, max_reconnects;
+	const char *client_log, *server_log, *record;
+};
+
+/* ---- histogram.c ---- */
+
+#define HISTOGRAM_MAX 128
+
+/* Counts of durations; @count[n] of less than @bound_us[n] that are not in those before. */
+struct histogram {
+	unsigned int nr;	/* 0: there is none */
+	double bound_us[HISTOGRAM_MAX];
+	u64 count[HISTOGRAM_MAX];
+	bool has_sum;
+	double sum_us;
+};
+
+enum direction { READ, WRITE, NR_DIRECTIONS };
+
+struct latency {
+	struct histogram of[NR_DIRECTIONS];
+};
+
+bool histogram_parse_heartbeat(struct histogram *h, const char *text);
+bool histogram_parse_latency(struct latency *latency, char *text);
+void histogram_add(struct histogram *to, const struct histogram *h);
+void histogram_sub(struct histogram *from, const struct histogram *h);
+u64 histogram_total(const struct histogram *h);
+double histogram_mean(const struct histogram *h);
+double histogram_percentile(const struct histogram *h, double percent);
+
+/* ---- model.c ---- */
+
+struct io_stats {
+	u64 reads, read_bytes, writes, written_bytes, inflight;
+	u64 failed_over, reconnects, failed_reconnects;
+	/* Of disks: milliseconds that requests took, in all */
+	u64 ticks_ms;
+};
+
+/* Attributes that are numbers, and that a driver may lack */
+struct number {
+	const char *name;
+	bool known;
+	long long value;
+};
+
+enum setting {
+	MAX_RECONNECT_ATTEMPTS, RECONNECT_DELAY_MS, RECONNECT_DELAY_MAX_MS, HB_INTERVAL_MS,
+	HB_MAX_MISSED, FAILOVER_TIMEOUT, UNFENCED_DELAY_MS, NR_SETTINGS
+};
+
+struct session;
+
+struct path {
+	const struct session *session;
+	char *name;		/* SRC@DST */
+	char *dir;		/* below sysfs */
+	char *state, *src_addr, *dst_addr, *hca_name;
+	long long hca_port;
+	long long latency_ns;	/* of the last heartbeat; -1: unknown */
+	struct io_stats stats;
+	struct histogram heartbeats;
+	struct latency latency;
+};
+
+struct session {
+	enum side side;
+	char *name;
+	char *dir;
+	char *mp_policy;	/* client only, else NULL */
+	char *fencing;		/* whether the server can fence; NULL: unknown */
+	struct number settings[NR_SETTINGS];
+	struct path *paths;
+	size_t nr_paths;
+};
+
+/* A disk of the client, or one that the server has opened for a session */
+struct device {
+	enum side side;
+	char *name;		/* rnbd0; on the server the disk's or file's name */
+	char *dir;
+	char *session, *mapping_path, *access_mode;
+	char *state;		/* client only, else NULL */
+	bool read_only;
+	long long size;		/* in bytes, -1: unknown */
+	struct io_stats stats;
+	struct latency wait, disk;	/* server only */
+};
+
+struct model {
+	bool loaded[NR_SIDES];
+	struct session *sessions;
+	size_t nr_sessions;
+	struct device *devices;
+	size_t nr_devices;
+};
+
+void model_read(const struct rnbd *r, struct model *model);
+void model_free(struct model *model);
+const char *side_name(enum side side);
+bool path_connected(const struct path *path);
+size_t paths_connected(const struct session *session);
+const char *session_state(const struct session *session);
+size_t session_devices(const struct model *model, const struct session *session);
+const struct session *device_session(const struct model *model, const struct device *dev);
+void stats_add(struct io_stats *to, const struct io_stats *stats);
+
+/* ---- find.c ---- */
+
+/* One of these is set. */
+struct found {
+	const struct device *device;
+	const struct session *session;
+	const struct path *path;
+};
+
+int find_device(const struct model *model, const char *name, const char *session,
+		const struct device **dev);
+int find_session(const struct model *model, const char *name, const struct session **session);
+int find_path(const struct model *model, const char *session, const char *name,
+	      const struct path **path);
+int find_any(const struct model *model, const char *name, struct found *found);
+
+/* ---- sysfs.c ---- */
+
+char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
+	__printf(2, 3);
+char *sysfs_read_all(const struct rnbd *r, const char *fmt, ...)
+	__printf(2, 3);
+bool sysfs_read_number(const struct rnbd *r, long long *value, const char *fmt, ...)
+	__printf(3, 4);
+bool sysfs_exists(const struct rnbd *r, const char *fmt, ...)
+	__printf(2, 3);
+char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
+	__printf(3, 4);
+int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
+	      const char *text);
+
+/* ---- errors.c ---- */
+
+/* The kernel's log from some moment on */
+struct kmsg {
+	int fd;
+};
+
+void kmsg_open(const struct rnbd *r, struct kmsg *kmsg);
+void kmsg_close(struct kmsg *kmsg);
+int report_write(const struct rnbd *r, struct kmsg *kmsg, const char *doing, const char *file,
+		 int err);
+int report_no_module(const struct rnbd *r, enum side side);
+int report_usage(const char *fmt, ...) __printf(1, 2);
+int report_not_found(const char *fmt, ...) __printf(1, 2);
+int report_failed(const char *fmt, ...) __printf(1, 2);
+int need_module(const struct rnbd *r, const struct model *model);
+
+/* ---- json.c ---- */
+
+struct json_object *device_json(const struct rnbd *r, const struct device *dev);
+struct json_object *session_json(const struct model *model, const struct session *session);
+struct json_object *path_json(const struct path *path);
+void json_add(struct json_object *to, const char *key, struct json_object *value);
+void json_add_string(struct json_object *to, const char *key, const char *value);
+void json_add_int(struct json_object *to, const char *key, long long value);
+void json_add_double(struct json_object *to, const char *key, double value);
+void json_add_bool(struct json_object *to, const char *key, bool value);
+void json_add_latency(struct json_object *to, const char *key, const struct histogram *h,
+		      double mean_us);
+struct json_object *json_new(void);
+struct json_object *json_new_array(void);
+void json_append(struct json_object *array, struct json_object *value);
+void json_print(struct json_object *value);
+
+/* ---- print.c ---- */
+
+enum format { TEXT, NUMBER, SIZE, RATE, USECS, YES_NO };
+
+/* @key may name a member of a member: "latency.p99" */
+struct column {
+	const char *key, *heading;
+	enum format format;
+};
+
+void print_table(const struct rnbd *r, struct json_object *rows, const struct column *columns,
+		 size_t nr);
+void print_members(struct json_object *object);
+void format_size(const struct rnbd *r, char *text, size_t room, double bytes);
+void format_usecs(char *text, size_t room, double us);
+
+/* ---- util.c ---- */
+
+void *xcalloc(size_t nr, size_t size);
+void *xrealloc(void *p, size_t nr, size_t size);
+char *xstrdup(const char *s);
+char *xasprintf(const char *fmt, ...) __printf(1, 2);
+double now(void);
+void nap(double seconds);
+bool parse_number(const char *text, long long min, long long max, long long *value);
+bool parse_seconds(const char *text, double *seconds);
+bool parse_size(const char *text, long long unit, long long *bytes);
+char *parse_address(const char *text);
+char *parse_path(const char *text);
+bool starts_with(const char *s, const char *with);
+
+/* ---- commands ---- */
+
+int cmd_map(struct rnbd *r, int argc, char **argv);
+int cmd_unmap(struct rnbd *r, int argc, char **argv);
+int cmd_remap(struct rnbd *r, int argc, char **argv);
+int cmd_resize(struct rnbd *r, int argc, char **argv);
+int cmd_close(struct rnbd *r, int argc, char **argv);
+int cmd_list(struct rnbd *r, int argc, char **argv);
+int cmd_list_devices(struct rnbd *r, int argc, char **argv);
+int cmd_list_sessions(struct rnbd *r, int argc, char **argv);
+int cmd_list_paths(struct rnbd *r, int argc, char **argv);
+int cmd_dump(struct rnbd *r, int argc, char **argv);
+int cmd_show(struct rnbd *r, int argc, char **argv);
+int cmd_show_device(struct rnbd *r, int argc, char **argv);
+int cmd_show_session(struct rnbd *r, int argc, char **argv);
+int cmd_show_path(struct rnbd *r, int argc, char **argv);
+
+#endif /* RNBD_H */

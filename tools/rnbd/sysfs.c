@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files of sysfs: read, listed, written. Paths are relative to where sysfs is mounted.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rnbd.h"
+
+/* Attributes of sysfs have no more. */
+#define ATTRIBUTE_MAX 4096
+
+static char *full_path(const struct rnbd *r, const char *fmt, va_list args)
+{
+	char *path, *below;
+
+	if (vasprintf(&below, fmt, args) < 0)
+		return NULL;
+	path = xasprintf("%s/%s", r->sysfs, below);
+	free(below);
+	return path;
+}
+
+static char *read_file(const char *path)
+{
+	char *text = xcalloc(1, ATTRIBUTE_MAX + 1);
+	ssize_t n = -1;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, ATTRIBUTE_MAX);
+		close(fd);
+	}
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = 0;
+	return text;
+}
+
+/* All of an attribute's text; NULL: there is no such attribute */
+char *sysfs_read_all(const struct rnbd *r, const char *fmt, ...)
+{
+	char *path, *text;
+	va_list args;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	if (!path)
+		return NULL;
+	text = read_file(path);
+	free(path);
+	return text;
+}
+
+/* The first line of an attribute; NULL: there is no such attribute */
+char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
+{
+	char *path, *text;
+	va_list args;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	if (!path)
+		return NULL;
+	text = read_file(path);
+	free(path);
+	if (text)
+		text[strcspn(text, "\n")] = 0;
+	return text;
+}
+
+/* The number that an attribute begins with; false: it has none */
+bool sysfs_read_number(const struct rnbd *r, long long *value, const char *fmt, ...)
+{
+	char *path, *text, *end;
+	va_list args;
+	bool is;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	if (!path)
+		return false;
+	text = read_file(path);
+	free(path);
+	if (!text)
+		return false;
+	*value = strtoll(text, &end, 10);
+	is = end != text;
+	free(text);
+	return is;
+}
+
+bool sysfs_exists(const struct rnbd *r, const char *fmt, ...)
+{
+	va_list args;
+	char *path;
+	bool is;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	is = path && !access(path, F_OK);
+	free(path);
+	return is;
+}
+
+static int no_dots(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* Names in a directory, in the order of numbers in them; ends with NULL */
+char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
+{
+	struct dirent **entries = NULL;
+	char *path, **names;
+	va_list args;
+	int n = 0, i;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	if (path)
+		n = scandir(path, &entries, no_dots, versionsort);
+	free(path);
+	if (n < 0)
+		n = 0;
+	names = xcalloc(n + 1, sizeof(*names));
+	for (i = 0; i < n; i++) {
+		names[i] = xstrdup(entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	*nr = n;
+	return names;
+}
+
+/* The kernel takes a write as a whole or not at all. */
+static int write_file(const char *path, const char *text)
+{
+	int fd, ret = 0;
+
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/*
+ * Write to an attribute; @doing names what that is meant to do, and is told if it fails.
+ * Returns an exit code.
+ */
+int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
+	      const char *text)
+{
+	char *path = xasprintf("%s/%s/%s", r->sysfs, dir, attribute);
+	char *line = xasprintf("%s\n", text);
+	struct kmsg kmsg;
+	int ret = 0;
+
+	if (r->verbose || r->dry_run)
+		fprintf(stderr, "echo \"%s\" > %s\n", text, path);
+	if (!r->dry_run) {
+		kmsg_open(r, &kmsg);
+		ret = write_file(path, line);
+		if (ret)
+			ret = report_write(r, &kmsg, doing, path, -ret);
+		kmsg_close(&kmsg);
+	}
+	free(line);
+	free(path);
+	return ret;
+}

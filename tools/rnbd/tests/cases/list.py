@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Listings, as tables and as JSON"""
+
+from rig import equal
+import schema
+
+
+def test_without_modules(host):
+    host.says('list', 'neither rnbd_client nor rnbd_server is loaded', code=4)
+    host.says('client list', 'modprobe rnbd_client', code=4)
+    host.says('server list', 'modprobe rnbd_server', code=4)
+
+
+def test_nothing_mapped(host):
+    host.client()
+    equal('output', host.run('list').out, '')
+    equal('json', host.run('list json').json(), {'client': {'devices': []}})
+
+
+def test_devices(host):
+    host.client()
+    host.session()
+    host.path()
+    host.disk()
+    host.disk(n=10, path='dir/vol2', mode='ro', state='closed', sectors=3)
+    out = host.run('list').out.splitlines()
+    equal('table', [line.split() for line in out], [
+        ['DEVICE', 'SESSION', 'PATH', 'SIZE', 'MODE', 'STATE'],
+        [f'{host.dev}/rnbd0', 's1', 'vol1', '1G', 'rw', 'open'],
+        [f'{host.dev}/rnbd10', 's1', 'dir/vol2', '1.5K', 'ro', 'closed']])
+    equal('no headings', host.run('list -H').out.splitlines()[0].split(), out[1].split())
+    equal('bytes', host.run('list -b -H').out.split()[3], '1073741824')
+
+
+def test_sessions_and_paths(host):
+    host.pair()
+    host.path(net=1, state='disconnected')
+    equal('sessions', host.run('client sessions list -H').out.split(),
+          ['s1', 'degraded', '1', '2', '1', 'min-inflight'])
+    equal('paths', [line.split() for line in host.run('client path list -H').out.splitlines()], [
+        ['s1', 'ip:192.168.100.2@ip:192.168.100.1', 'rxe0', '1', '3', '0', 'connected'],
+        ['s1', 'ip:192.168.101.2@ip:192.168.101.1', 'rxe1', '1', '3', '0', 'disconnected']])
+    host.says('server paths list', 'ip:192.168.100.1@ip:192.168.100.2')
+    host.says('list all', 'client:', 'server:', 'sda', 'rnbd0')
+    host.says('list nonsense', "not 'nonsense'", code=2)
+
+
+def test_json_follows_the_schema(host):
+    host.pair()
+    for line in 'list json', 'json list all', 'dump --json', 'server list -j', 'path list json':
+        schema.check('list', host.run(line).json())
+    for name in 'rnbd0', 's1', 'rxe0':
+        schema.check('object', host.run(f'client show {name} json').json())
+    schema.check('object', host.run('server show sda json').json())
+    everything = host.run('dump json').json()
+    equal('sides', sorted(everything), ['client', 'server'])
+    equal('kinds', sorted(everything['server']), ['devices', 'paths', 'sessions'])
+    equal('failed over', everything['client']['paths'][0]['failed_over'], 1)
+
+
+def test_driver_without_some_attributes(host):
+    host.client()
+    host.session()
+    for name in 'failover_timeout', 'hb_interval_ms', 'unfenced_delay_ms':
+        host.attributes('class/rtrs-client/s1', **{name: None})
+    folder = host.path()
+    host.attributes(folder + '/stats', hb_latency=None)
+    host.attributes(folder, cur_latency=None)
+    everything = host.run('dump json').json()
+    schema.check('list', everything)
+    equal('timeout', everything['client']['sessions'][0]['failover_timeout'], None)
+    equal('heartbeat', everything['client']['paths'][0]['heartbeat_us']['p99'], None)
+
+
+def test_show(host):
+    host.pair()
+    host.says('show rnbd0', 'mapping_path            vol1')
+    host.says('client show vol1@s1', 'device', 'rnbd0')
+    host.says('client show s1', 'failover_timeout        30')
+    host.says('client show s1/192.168.101.1', 'hca_name                rxe1')
+    host.says('path show s1 rxe1:1', '2 paths', code=3)
+    host.says('client path show s1 rxe1:1', 'heartbeat_us.p50')
+    host.says('client session show s1', 'mp_policy')
+    host.says('client device show rnbd0', 'access_mode')
+    host.says('show s1', 'say which one', code=3)
+    host.says('show nothing', "called 'nothing'", code=3)
+    host.says('show', 'NAME', code=2)
+
+
+def test_names_from_other_hosts_cannot_write_on_the_terminal(host):
+    host.server()
+    host.export(path='\x1b[2Jvol')
+    equal('escape', '\x1b' in host.run('list').out + host.run('server show sda').out, False)
+
+
+def test_second_name_of_an_export(host):
+    host.server()
+    host.server_path()
+    host.export()
+    host.export(path='again', name='s1.2')
+    devices = host.run('list json').json()['server']['devices']
+    equal('sessions', [d['session'] for d in devices], ['s1', 's1'])

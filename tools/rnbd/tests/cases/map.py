@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+"""map, unmap, remap, resize, close"""
+
+from rig import CTL, equal
+
+MAP = CTL + '/map_device'
+PATH = '192.168.100.1'
+
+
+def test_map(host):
+    host.client()
+    host.session()
+    host.disk()
+    done = host.run(f'map vol1 from s1 {PATH}')
+    equal('written', host.written(MAP), 'sessname=s1 device_path=vol1 path=ip:192.168.100.1')
+    equal('output', done.out, f'{host.dev}/rnbd0\n')
+    equal('json', host.run('map vol1 from s1 json').json()['name'], 'rnbd0')
+
+
+def test_map_words(host):
+    host.client()
+    host.session()
+    for words, want in [
+            ('ip:10.0.0.2,ip:10.0.0.1 10.0.1.2@10.0.1.1',
+             'path=ip:10.0.0.2,ip:10.0.0.1 path=ip:10.0.1.2,ip:10.0.1.1'),
+            ('fd00::1 ro', 'path=ip:fd00::1 access_mode=ro'),
+            ('gid:0000:0000:0000:0000:0000:ffff:c0a8:6401 migration dest_port=1235',
+             'path=gid:0000:0000:0000:0000:0000:ffff:c0a8:6401 access_mode=migration '
+             'dest_port=1235'),
+            ('', '')]:
+        done = host.run(f'-n map vol1 from s1 {words}')
+        line = f'"sessname=s1 device_path=vol1{" " if want else ""}{want}"'
+        equal(words, line in done.err, True)
+    equal('dry run', host.written(MAP), '')
+
+
+def test_map_wrong_lines(host):
+    host.client()
+    for words, why in [('vol1', 'DEVICE from SESSION'), ('vol1 of s1', 'DEVICE from SESSION'),
+                       ('vol1 from s1 10.0.0', 'no path'), ('vol1 from s1 ip:x', 'no path'),
+                       ('vol1 from s1 10.0.0.1,', 'no path')]:
+        host.says('map ' + words, why, code=2)
+    host.says(['map', 'a b', 'from', 's1'], 'no blanks', code=2)
+    host.says('server map vol1 from s1', 'not for the server', code=2)
+    equal('written', host.written(MAP), '')
+
+
+def test_map_refused(host):
+    host.client()
+    for error, why in [('ENOENT', 'dev_search_path'), ('EEXIST', 'mapped already'),
+                       ('ENXIO', 'give a path'), ('EBUSY', 'server list'), ('EROFS', 'with ro'),
+                       ('ECONNREFUSED', 'rnbd_server'), ('EHOSTUNREACH', 'rping'),
+                       ('EINVAL', "log"), ('ENOTCONN', 'rnbd recover')]:
+        host.refuse(MAP, error, 'rnbd_client: s1: this is why\nusb: not this')
+        done = host.says(f'map vol1 from s1 {PATH}', error, why,
+                         'kernel: rnbd_client: s1: this is why', code=1)
+        equal('others', 'usb' in done.err or 'old line' in done.err, False)
+
+
+def test_map_without_module_or_permission(host):
+    host.says('map vol1 from s1', 'modprobe rnbd_client', code=4)
+    host.client()
+    host.refuse(MAP, 'EACCES')
+    host.says('map vol1 from s1', 'as root', code=5)
+
+
+def test_unmap(host):
+    host.client()
+    host.session()
+    folder = host.disk()
+    for name in 'rnbd0', '/dev/rnbd0', 'vol1', 'vol1@s1':
+        host.attributes(folder + '/rnbd', unmap_device='')
+        host.run(f'unmap {name}')
+        equal(name, host.written(folder + '/rnbd/unmap_device'), 'normal')
+    host.attributes(folder + '/rnbd', unmap_device='')
+    host.run('unmap vol1 from s1 force')
+    equal('force', host.written(folder + '/rnbd/unmap_device'), 'force')
+    host.says('unmap vol1 from s2', 'vol1', code=3)
+    host.says('unmap rnbd0 nonsense', 'unmap DEVICE', code=2)
+    host.refuse(folder + '/rnbd/unmap_device', 'EBUSY')
+    host.says('unmap rnbd0', 'unmount it first', code=1)
+
+
+def test_unmap_of_two_of_one_name(host):
+    host.client()
+    host.disk()
+    host.disk(n=1, session='s2')
+    host.says('unmap vol1', '2 devices', 'say which one', code=3)
+    host.run('unmap vol1 from s2')
+    equal('other', host.written('block/rnbd0/rnbd/unmap_device'), '')
+
+
+def test_remap(host):
+    host.client()
+    folder = host.disk(state='closed')
+    host.run('remap rnbd0')
+    equal('written', host.written(folder + '/rnbd/remap_device'), '1')
+    host.refuse(folder + '/rnbd/remap_device', 'EALREADY')
+    host.says('remap rnbd0', 'nothing to do', code=1)
+
+
+def test_resize(host):
+    host.client()
+    folder = host.disk(sectors=2097152)
+    for size, sectors in [('2G', '4194304'), ('4194305', '4194305'), ('0', '0')]:
+        host.attributes(folder + '/rnbd', resize='')
+        host.run(f'resize rnbd0 {size}')
+        equal(size, host.written(folder + '/rnbd/resize'), sectors)
+    host.attributes(folder + '/rnbd', resize='')
+    host.says('resize rnbd0 512M', 'smaller', code=2)
+    host.run('resize rnbd0 512M force')
+    equal('force', host.written(folder + '/rnbd/resize'), '1048576')
+    for wrong in 'x', '1X', '-1', '99999999999999P', '1GG':
+        host.says(['resize', '--', 'rnbd0', wrong], 'no size', code=2)
+
+
+def test_close(host):
+    host.pair()
+    host.export(session='s2')
+    host.says('server close vol1', '2 devices', code=3)
+    host.run('server close sda s2')
+    equal('s2', host.written('class/rnbd-server/ctl/devices/sda/sessions/s2/force_close'), '1')
+    equal('s1', host.written('class/rnbd-server/ctl/devices/sda/sessions/s1/force_close'), '')
+    host.says('client close sda', 'not for the client', code=2)

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory, time, and what the command line says: numbers, sizes, addresses.
+ */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <err.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rnbd.h"
+
+/* A tool that has no memory for a few names can only give up. */
+static void *checked(void *p)
+{
+	if (!p)
+		err(RNBD_FAILED, "no memory");
+	return p;
+}
+
+void *xcalloc(size_t nr, size_t size)
+{
+	return checked(calloc(nr ? nr : 1, size));
+}
+
+void *xrealloc(void *p, size_t nr, size_t size)
+{
+	return checked(reallocarray(p, nr ? nr : 1, size));
+}
+
+char *xstrdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&text, fmt, args);
+	va_end(args);
+	return checked(n < 0 ? NULL : text);
+}
+
+/* Seconds of a clock that only goes forward */
+double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Ends early when a signal comes. */
+void nap(double seconds)
+{
+	struct timespec ts;
+
+	if (seconds <= 0)
+		return;
+	ts.tv_sec = seconds;
+	ts.tv_nsec = (seconds - ts.tv_sec) * 1e9;
+	nanosleep(&ts, NULL);
+}
+
+bool starts_with(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+bool parse_number(const char *text, long long min, long long max, long long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoll(text, &end, 10);
+	return !errno && end != text && !*end && *value >= min && *value <= max;
+}
+
+bool parse_seconds(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	return end != text && !*end && isfinite(*seconds) && *seconds > 0 && *seconds < 1e6;
+}
+
+/* A number with K, M, G, T or P behind it, powers of 1024; without, it is in @unit. */
+bool parse_size(const char *text, long long unit, long long *bytes)
+{
+	static const char units[] = "KMGTP";
+	const char *found;
+	long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (errno || end == text || n < 0)
+		return false;
+	if (*end) {
+		found = strchr(units, toupper((unsigned char)*end));
+		if (!found || end[1])
+			return false;
+		unit = 1024LL << 10 * (found - units);
+	}
+	return !__builtin_mul_overflow(n, unit, bytes);
+}
+
+static bool is_ip(const char *text)
+{
+	struct in6_addr buf;
+
+	return inet_pton(AF_INET, text, &buf) == 1 || inet_pton(AF_INET6, text, &buf) == 1;
+}
+
+/* "ip:ADDRESS", "gid:GID" or a plain address, as the kernel takes it; NULL: neither */
+char *parse_address(const char *text)
+{
+	if (starts_with(text, "ip:"))
+		return is_ip(text + 3) ? xstrdup(text) : NULL;
+	if (starts_with(text, "gid:"))
+		return is_ip(text + 4) ? xstrdup(text) : NULL;
+	return is_ip(text) ? xasprintf("ip:%s", text) : NULL;
+}
+
+/* "[SRC,]DST", with "@" as good as ","; NULL: malformed */
+char *parse_path(const char *text)
+{
+	char *copy = xstrdup(text), *dst, *src, *path = NULL;
+	char *cut = strpbrk(copy, ",@");
+
+	if (!cut) {
+		free(copy);
+		return parse_address(text);
+	}
+	*cut = 0;
+	src = parse_address(copy);
+	dst = parse_address(cut + 1);
+	if (src && dst)
+		path = xasprintf("%s,%s", src, dst);
+	free(src);
+	free(dst);
+	free(copy);
+	return path;
+}
