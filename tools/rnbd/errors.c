@@ -190,3 +190,8 @@ int report_failed(const char *fmt, ...)
 	va_end(args);
 	return RNBD_FAILED;
 }
+
+int report_bad_path(const char *text)
+{
+	return report_usage("'%s' is no path: [SRC,]DST, each ip:ADDRESS or gid:GID", text);
+}

@@ -69,7 +69,7 @@ static int verdict(size_t nr, const char *kind, const char *name)
 	if (!nr)
 		return report_not_found("no %s is called '%s'; see: rnbd list", kind, name);
 	if (nr > 1)
-		return report_not_found("%zu %ss are called '%s'; say which one: see rnbd list", nr,
+		return report_not_found("%zu %ss are called '%s': say which one, or which side", nr,
 					kind, name);
 	return RNBD_OK;
 }

@@ -180,3 +180,23 @@ double histogram_percentile(const struct histogram *h, double percent)
 	}
 	return NAN;
 }
+
+/* Four buckets for each power of two, from a microsecond to an hour */
+void histogram_init(struct histogram *h)
+{
+	unsigned int i;
+
+	memset(h, 0, sizeof(*h));
+	h->nr = HISTOGRAM_MAX;
+	h->has_sum = true;
+	for (i = 0; i < h->nr; i++)
+		h->bound_us[i] = i + 1 < h->nr ? exp2(i / 4.0) : INFINITY;
+}
+
+void histogram_count(struct histogram *h, double us)
+{
+	int i = us > 1 ? (int)(log2(us) * 4) + 1 : 0;
+
+	h->count[i < HISTOGRAM_MAX ? i : HISTOGRAM_MAX - 1]++;
+	h->sum_us += us;
+}

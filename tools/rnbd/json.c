@@ -178,3 +178,10 @@ void json_print(struct json_object *value)
 					    JSON_C_TO_STRING_SPACED |
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
 }
+
+/* For what is printed again and again: a document is a line. */
+void json_print_line(struct json_object *value)
+{
+	puts(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+}

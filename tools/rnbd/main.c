@@ -62,17 +62,55 @@ static const struct command commands[] = {
 	{ NULL, "dump", cmd_dump, ON_BOTH, JSON | TABLE, 0, 0,
 	  "", "tables of everything" },
 
+	{ NULL, "recover", cmd_recover, ON_CLIENT, DRY_RUN, 0, 1,
+	  "[NAME|all]", "connect what is disconnected, open what is closed" },
+	{ NULL, "stat", cmd_stat, ON_BOTH, JSON | TABLE | WATCH | COUNT | PROMETHEUS, 0, 1,
+	  "[NAME] [--watch SECONDS [--count N]] [--prometheus]",
+	  "what devices, sessions and paths do in a second, or in those seconds" },
+	{ NULL, "ping", cmd_ping, ON_CLIENT, JSON | INTERVAL | COUNT, 1, 1,
+	  "NAME [--count N] [--interval SECONDS]",
+	  "round trips to the server, and to its disk" },
+	{ NULL, "perf", cmd_perf, ON_CLIENT, JSON | LOAD | SECONDS, 1, 1,
+	  "DEVICE [--seconds N] [--depth N] [--size N] [--sequential]",
+	  "read for some seconds: IOPS, bandwidth, latencies" },
+	{ NULL, "health", cmd_health, ON_BOTH, JSON | RECONNECTS, 0, 0,
+	  "[--max-reconnects N]", "what is wrong, and what to do; exit code for monitoring" },
+
 	{ "device", "list", cmd_list_devices, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "device", "show", cmd_show_device, ON_BOTH, JSON, 1, 1, "DEVICE", "all about it" },
 
 	{ "session", "list", cmd_list_sessions, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "session", "show", cmd_show_session, ON_BOTH, JSON, 1, 1, "SESSION", "all about it" },
+	{ "session", "reconnect", cmd_session_reconnect, ON_CLIENT, DRY_RUN, 1, 1,
+	  "SESSION", "reconnect all its paths" },
+	{ "session", "disconnect", cmd_session_disconnect, ON_BOTH, DRY_RUN, 1, 1,
+	  "SESSION", "disconnect all its paths" },
 
 	{ "path", "list", cmd_list_paths, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "path", "show", cmd_show_path, ON_BOTH, JSON, 1, 2, "[SESSION] PATH", "all about it" },
+	{ "path", "add", cmd_path_add, ON_CLIENT, DRY_RUN, 2, 2,
+	  "SESSION PATH", "connect one more path" },
+	{ "path", "delete", cmd_path_delete, ON_CLIENT, DRY_RUN, 1, 2,
+	  "[SESSION] PATH|all", "disconnect it, and forget it" },
+	{ "path", "readd", cmd_path_readd, ON_CLIENT, DRY_RUN, 1, 2,
+	  "[SESSION] PATH", "delete it, and add it again" },
+	{ "path", "reconnect", cmd_path_reconnect, ON_CLIENT, DRY_RUN, 1, 2,
+	  "[SESSION] PATH|all", "connect it, again if it is connected" },
+	{ "path", "disconnect", cmd_path_disconnect, ON_BOTH, DRY_RUN, 1, 2,
+	  "[SESSION] PATH|all", "disconnect it, until reconnect" },
+	{ "path", "reset", cmd_path_reset, ON_BOTH, DRY_RUN, 1, 2,
+	  "[SESSION] PATH|all", "have its statistics begin at 0" },
 };
 
 static const char *const objects[] = { "device", "session", "path" };
+
+/* Long options without a letter */
+enum {
+	OPTION_SYSFS = 256, OPTION_PROMETHEUS, OPTION_SEQUENTIAL, OPTION_MAX_RECONNECTS,
+	OPTION_SLOWER, OPTION_RECORD, OPTION_CLIENT_LOG, OPTION_SERVER_LOG,
+};
+
+static const char short_options[] = "hVvjbnHw:c:i:t:s:q:";
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, 'h' },
@@ -82,7 +120,20 @@ static const struct option long_options[] = {
 	{ "bytes", no_argument, NULL, 'b' },
 	{ "dry-run", no_argument, NULL, 'n' },
 	{ "no-headings", no_argument, NULL, 'H' },
-	{ "sysfs", required_argument, NULL, 'S' },
+	{ "sysfs", required_argument, NULL, OPTION_SYSFS },
+	{ "watch", required_argument, NULL, 'w' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "interval", required_argument, NULL, 'i' },
+	{ "seconds", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },
+	{ "depth", required_argument, NULL, 'q' },
+	{ "sequential", no_argument, NULL, OPTION_SEQUENTIAL },
+	{ "prometheus", no_argument, NULL, OPTION_PROMETHEUS },
+	{ "max-reconnects", required_argument, NULL, OPTION_MAX_RECONNECTS },
+	{ "slower", required_argument, NULL, OPTION_SLOWER },
+	{ "record", required_argument, NULL, OPTION_RECORD },
+	{ "client-log", required_argument, NULL, OPTION_CLIENT_LOG },
+	{ "server-log", required_argument, NULL, OPTION_SERVER_LOG },
 	{ }
 };
 
@@ -247,7 +298,7 @@ static const char *from_environment(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-/* Returns -1 to go on, or an exit code. */
+/* Options of all commands. Returns -1 to go on, or an exit code. */
 static int take_option(struct rnbd *r, int option, unsigned int *options)
 {
 	switch (option) {
@@ -274,13 +325,110 @@ static int take_option(struct rnbd *r, int option, unsigned int *options)
 		r->no_headings = true;
 		*options |= TABLE;
 		break;
-	case 'S':
-		r->sysfs = optarg;
+	case OPTION_PROMETHEUS:
+		r->prometheus = true;
+		*options |= PROMETHEUS;
+		break;
+	case OPTION_SEQUENTIAL:
+		r->sequential = true;
+		*options |= LOAD;
 		break;
 	default:
 		return RNBD_USAGE;
 	}
 	return -1;
+}
+
+static bool take_number(long long min, long long max, long *value)
+{
+	long long n;
+
+	if (!parse_number(optarg, min, max, &n))
+		return false;
+	*value = n;
+	return true;
+}
+
+static bool take_block_size(long *size)
+{
+	long long bytes;
+
+	if (!parse_size(optarg, 1, &bytes) || !bytes || bytes % SECTOR || bytes > 1 << 24)
+		return false;
+	*size = bytes;
+	return true;
+}
+
+/* Those that have a value. False: it is wrong. */
+static bool take_value(struct rnbd *r, int option, unsigned int *options)
+{
+	switch (option) {
+	case 'w':
+		*options |= WATCH;
+		return parse_seconds(optarg, &r->watch);
+	case 'c':
+		*options |= COUNT;
+		return take_number(1, 1000000000, &r->count);
+	case 'i':
+		*options |= INTERVAL;
+		return parse_seconds(optarg, &r->interval);
+	case 't':
+		*options |= SECONDS;
+		return parse_seconds(optarg, &r->seconds);
+	case 's':
+		*options |= LOAD;
+		return take_block_size(&r->block_size);
+	case 'q':
+		*options |= LOAD;
+		return take_number(1, 1024, &r->depth);
+	case OPTION_MAX_RECONNECTS:
+		*options |= RECONNECTS;
+		return take_number(0, 1000000000, &r->max_reconnects);
+	case OPTION_SLOWER:
+		*options |= LOGS;
+		return take_number(0, 1000000000, &r->slower_us);
+	default:
+		return false;
+	}
+}
+
+/* Those that name a file */
+static bool take_file(struct rnbd *r, int option, unsigned int *options)
+{
+	switch (option) {
+	case OPTION_RECORD:
+		r->record = optarg;
+		break;
+	case OPTION_CLIENT_LOG:
+		r->client_log = optarg;
+		break;
+	case OPTION_SERVER_LOG:
+		r->server_log = optarg;
+		break;
+	default:
+		return false;
+	}
+	*options |= LOGS;
+	return true;
+}
+
+/* Returns -1 to go on, or an exit code. */
+static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *options)
+{
+	int option, ret = -1;
+
+	while (ret < 0 && (option = getopt_long(argc, argv, short_options, long_options,
+						NULL)) != -1) {
+		if (option == '?')
+			ret = RNBD_USAGE;
+		else if (!optarg)
+			ret = take_option(r, option, options);
+		else if (option == OPTION_SYSFS)
+			r->sysfs = optarg;
+		else if (!take_file(r, option, options) && !take_value(r, option, options))
+			ret = report_usage("'%s' is no value for that option", optarg);
+	}
+	return ret;
 }
 
 int main(int argc, char **argv)
@@ -291,16 +439,17 @@ int main(int argc, char **argv)
 		.kmsg = from_environment("RNBD_KMSG", "/dev/kmsg"),
 		.tracefs = from_environment("RNBD_TRACEFS", "/sys/kernel/tracing"),
 		.sides = { true, true },
+		.interval = 1,
+		.seconds = 5,
+		.depth = 16,
+		.block_size = 4096,
 	};
 	unsigned int options = 0;
-	int option, ret;
+	int ret;
 
-	while ((option = getopt_long(argc, argv, "hVvjbnH", long_options, NULL)) != -1) {
-		ret = take_option(&r, option, &options);
-		if (ret >= 0)
-			return ret;
-	}
-	ret = run_words(&r, options, argc - optind, argv + optind);
+	ret = take_options(&r, argc, argv, &options);
+	if (ret < 0)
+		ret = run_words(&r, options, argc - optind, argv + optind);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("rnbd: can't write");
 		return ret ? ret : RNBD_FAILED;

@@ -47,7 +47,7 @@ static int add_word(struct line *line, const char *word)
 	}
 	path = parse_path(word);
 	if (!path)
-		return report_usage("'%s' is no path: [SRC,]DST, each ip:ADDRESS or gid:GID", word);
+		return report_bad_path(word);
 	line_add(line, "path", path);
 	free(path);
 	return RNBD_OK;

@@ -18,8 +18,7 @@ typedef __u64 u64;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SECTOR		512
-#define __format(kind, a, b) __attribute__((format(kind, a, b)))
-#define __printf(a, b)	__format(printf, a, b)
+#define __printf(a, b)	__attribute((format(printf, a, b)))
 
 /* Exit codes; those of health are the ones of monitoring plugins. */
 enum {
@@ -41,8 +40,8 @@ struct rnbd {
 	bool sides[NR_SIDES];
 	bool json, verbose, bytes, dry_run, no_headings;
 	bool prometheus, sequential;
-	double watch, interval, seconds, slower_us;
-	long count, depth, block_size, max_reconnects;
+	double watch, interval, seconds;
+	long count, depth, block_size, max_reconnects, slower_us;
 	const char *client_log, *server_log, *record;
 };
 
@@ -69,6 +68,8 @@ bool histogram_parse_heartbeat(struct histogram *h, const char *text);
 bool histogram_parse_latency(struct latency *latency, char *text);
 void histogram_add(struct histogram *to, const struct histogram *h);
 void histogram_sub(struct histogram *from, const struct histogram *h);
+void histogram_init(struct histogram *h);
+void histogram_count(struct histogram *h, double us);
 u64 histogram_total(const struct histogram *h);
 double histogram_mean(const struct histogram *h);
 double histogram_percentile(const struct histogram *h, double percent);
@@ -180,6 +181,8 @@ char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
 	__printf(3, 4);
 int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
 	      const char *text);
+int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
+		     const char *attribute, const char *text, int fine);
 
 /* ---- errors.c ---- */
 
@@ -196,6 +199,7 @@ int report_no_module(const struct rnbd *r, enum side side);
 int report_usage(const char *fmt, ...) __printf(1, 2);
 int report_not_found(const char *fmt, ...) __printf(1, 2);
 int report_failed(const char *fmt, ...) __printf(1, 2);
+int report_bad_path(const char *text);
 int need_module(const struct rnbd *r, const struct model *model);
 
 /* ---- json.c ---- */
@@ -214,6 +218,7 @@ struct json_object *json_new(void);
 struct json_object *json_new_array(void);
 void json_append(struct json_object *array, struct json_object *value);
 void json_print(struct json_object *value);
+void json_print_line(struct json_object *value);
 
 /* ---- print.c ---- */
 
@@ -246,6 +251,38 @@ char *parse_address(const char *text);
 char *parse_path(const char *text);
 bool starts_with(const char *s, const char *with);
 
+/* ---- stat.c ---- */
+
+struct sample {
+	double at;
+	struct model model;
+};
+
+void sample_take(const struct rnbd *r, struct sample *sample);
+struct json_object *sample_rates(const struct sample *from, const struct sample *to);
+
+/* ---- prometheus.c ---- */
+
+void print_metrics(const struct model *model);
+
+/* ---- disk.c ---- */
+
+struct disk {
+	char *path;
+	int fd;
+	long long size;
+};
+
+int disk_open(const struct rnbd *r, const char *name, struct disk *disk);
+void disk_close(struct disk *disk);
+void *disk_buffer(size_t size);
+double disk_read_us(const struct disk *disk, void *buf, size_t size, long long offset);
+
+/* ---- signals.c ---- */
+
+void stop_on_signals(void);
+bool stopped(void);
+
 /* ---- commands ---- */
 
 int cmd_map(struct rnbd *r, int argc, char **argv);
@@ -262,5 +299,18 @@ int cmd_show(struct rnbd *r, int argc, char **argv);
 int cmd_show_device(struct rnbd *r, int argc, char **argv);
 int cmd_show_session(struct rnbd *r, int argc, char **argv);
 int cmd_show_path(struct rnbd *r, int argc, char **argv);
+int cmd_session_reconnect(struct rnbd *r, int argc, char **argv);
+int cmd_session_disconnect(struct rnbd *r, int argc, char **argv);
+int cmd_path_add(struct rnbd *r, int argc, char **argv);
+int cmd_path_delete(struct rnbd *r, int argc, char **argv);
+int cmd_path_readd(struct rnbd *r, int argc, char **argv);
+int cmd_path_reconnect(struct rnbd *r, int argc, char **argv);
+int cmd_path_disconnect(struct rnbd *r, int argc, char **argv);
+int cmd_path_reset(struct rnbd *r, int argc, char **argv);
+int cmd_recover(struct rnbd *r, int argc, char **argv);
+int cmd_stat(struct rnbd *r, int argc, char **argv);
+int cmd_ping(struct rnbd *r, int argc, char **argv);
+int cmd_perf(struct rnbd *r, int argc, char **argv);
+int cmd_health(struct rnbd *r, int argc, char **argv);
 
 #endif /* RNBD_H */

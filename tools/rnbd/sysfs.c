@@ -161,11 +161,11 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Write to an attribute; @doing names what that is meant to do, and is told if it fails.
- * Returns an exit code.
+ * Write to an attribute; @doing names what that is meant to do, and is told if it fails with
+ * another errno than @fine. Returns an exit code.
  */
-int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
-	      const char *text)
+int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
+		     const char *attribute, const char *text, int fine)
 {
 	char *path = xasprintf("%s/%s/%s", r->sysfs, dir, attribute);
 	char *line = xasprintf("%s\n", text);
@@ -176,12 +176,17 @@ int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const ch
 		fprintf(stderr, "echo \"%s\" > %s\n", text, path);
 	if (!r->dry_run) {
 		kmsg_open(r, &kmsg);
-		ret = write_file(path, line);
-		if (ret)
-			ret = report_write(r, &kmsg, doing, path, -ret);
+		ret = -write_file(path, line);
+		ret = ret && ret != fine ? report_write(r, &kmsg, doing, path, ret) : RNBD_OK;
 		kmsg_close(&kmsg);
 	}
 	free(line);
 	free(path);
 	return ret;
+}
+
+int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
+	      const char *text)
+{
+	return sysfs_set_unless(r, doing, dir, attribute, text, 0);
 }

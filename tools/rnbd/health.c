@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rnbd health: what is wrong and what to do about it, for people and for monitoring. Its exit
+ * codes are those of monitoring plugins.
+ */
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rnbd.h"
+
+enum severity { FINE, WARNING, CRITICAL, UNKNOWN, NR_LEVELS };
+
+static const char *const level_names[NR_LEVELS] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
+
+/* An unacknowledged heartbeat is sent again after that; Documentation/rtrs.rst. */
+#define HB_RESEND_MS	268
+/* Slower than that, a dead path is hardly noticed. */
+#define HB_SLOW_MS	60000
+/* Of what clients may take of the server's memory */
+#define MEMORY_PERCENT	90
+
+/* What was found so far */
+struct health {
+	const struct rnbd *r;
+	const struct model *model;
+	struct json_object *findings;
+	unsigned int nr[NR_LEVELS];
+};
+
+/* @subject: what it is about; @advice: what to do */
+static void __printf(5, 6) found(struct health *h, enum severity level, const char *subject,
+				 const char *advice, const char *fmt, ...)
+{
+	struct json_object *finding = json_new();
+	va_list args;
+	char *problem;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&problem, fmt, args);
+	va_end(args);
+	if (n < 0)
+		problem = NULL;
+	json_add_string(finding, "level", level_names[level]);
+	json_add_string(finding, "subject", subject);
+	json_add_string(finding, "problem", problem);
+	json_add_string(finding, "advice", advice);
+	json_append(h->findings, finding);
+	h->nr[level]++;
+	free(problem);
+}
+
+static void check_rdma(struct health *h)
+{
+	size_t nr, i;
+	char **names = sysfs_list(h->r, &nr, "class/infiniband");
+
+	for (i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+	if (!nr)
+		found(h, CRITICAL, "this host",
+		      "load the driver of one; on Ethernet: rdma link add rxe0 type rxe netdev DEV",
+		      "it has no RDMA device");
+}
+
+static void check_port(struct health *h, const char *subject, const struct path *path)
+{
+	char *state;
+
+	if (!path->hca_name)
+		return;
+	if (!sysfs_exists(h->r, "class/infiniband/%s", path->hca_name)) {
+		found(h, WARNING, subject, "find out what has become of it: rdma link",
+		      "its RDMA device %s is gone", path->hca_name);
+		return;
+	}
+	state = sysfs_read(h->r, "class/infiniband/%s/ports/%lld/state", path->hca_name,
+			   path->hca_port);
+	if (state && !strstr(state, "ACTIVE"))
+		found(h, WARNING, subject, "look at its cable and its switch: rdma link",
+		      "the port %s:%lld is not active but %s", path->hca_name, path->hca_port,
+		      state);
+	free(state);
+}
+
+static void check_path(struct health *h, const struct path *path)
+{
+	char *subject = xasprintf("%s/%s", path->session->name, path->name);
+
+	/* Without any, the session is what is broken. */
+	if (!path_connected(path) && paths_connected(path->session))
+		found(h, WARNING, subject, "rnbd recover; the kernel's log says why it was lost",
+		      "the path is disconnected");
+	if (path->stats.reconnects > (u64)h->r->max_reconnects)
+		found(h, WARNING, subject,
+		      "find the cause in the kernel's log; then, to begin at 0: rnbd path reset",
+		      "it was lost and connected again %llu times", path->stats.reconnects);
+	check_port(h, subject, path);
+	free(subject);
+}
+
+static bool can_fence(const struct session *session)
+{
+	return session->fencing && strchr("Yy1", *session->fencing);
+}
+
+static void check_fencing(struct health *h, const struct session *session)
+{
+	const struct number *delay = &session->settings[UNFENCED_DELAY_MS];
+	const struct number *timeout = &session->settings[FAILOVER_TIMEOUT];
+
+	if (can_fence(session))
+		return;
+	if (session->fencing && session->nr_paths > 1)
+		found(h, WARNING, session->name,
+		      "use one path only, or this driver's server; see rtrs.rst",
+		      "its server cannot fence dead paths: old writes may overwrite newer ones");
+	if (delay->known && timeout->known && timeout->value > 0 &&
+	    delay->value >= timeout->value * 1000)
+		found(h, WARNING, session->name, "raise failover_timeout, or lower unfenced_delay_ms",
+		      "without fencing, requests fail after %lld s, and may be sent again after %lld ms",
+		      timeout->value, delay->value);
+}
+
+static void check_heartbeat(struct health *h, const struct session *session)
+{
+	const struct number *interval = &session->settings[HB_INTERVAL_MS];
+	const struct number *missed = &session->settings[HB_MAX_MISSED];
+	long long ms;
+
+	if (!interval->known || !missed->known)
+		return;
+	ms = interval->value * missed->value;
+	if (ms <= HB_RESEND_MS)
+		found(h, WARNING, session->name, "raise hb_interval_ms or hb_max_missed",
+		      "one lost packet ends a path: heartbeats give up after %lld ms, not more than %d",
+		      ms, HB_RESEND_MS);
+	if (ms > HB_SLOW_MS)
+		found(h, WARNING, session->name, "lower hb_interval_ms or hb_max_missed",
+		      "a dead path is noticed after %lld s only", ms / 1000);
+}
+
+static void check_reconnecting(struct health *h, const struct session *session)
+{
+	const struct number *attempts = &session->settings[MAX_RECONNECT_ATTEMPTS];
+	const struct number *delay = &session->settings[RECONNECT_DELAY_MS];
+	const struct number *timeout = &session->settings[FAILOVER_TIMEOUT];
+
+	if (attempts->known && !attempts->value)
+		found(h, WARNING, session->name, "write -1 to max_reconnect_attempts",
+		      "lost paths are not connected again");
+	if (delay->known && timeout->known && timeout->value > 0 &&
+	    delay->value >= timeout->value * 1000)
+		found(h, WARNING, session->name, "raise failover_timeout, or lower reconnect_delay_ms",
+		      "requests fail after %lld s, before a lost path is tried again, after %lld ms",
+		      timeout->value, delay->value);
+}
+
+static void check_session(struct health *h, const struct session *session)
+{
+	size_t i;
+
+	for (i = 0; i < session->nr_paths; i++)
+		check_path(h, &session->paths[i]);
+	if (session->side == SERVER)
+		return;
+	if (!paths_connected(session))
+		found(h, CRITICAL, session->name,
+		      "look at the server and the network; then: rnbd recover",
+		      "none of its %zu paths is connected, its I/O waits or fails",
+		      session->nr_paths);
+	check_fencing(h, session);
+	check_heartbeat(h, session);
+	check_reconnecting(h, session);
+}
+
+static void check_device(struct health *h, const struct device *dev)
+{
+	if (dev->state && !strcmp(dev->state, "closed"))
+		found(h, CRITICAL, dev->name,
+		      "if its session has a path: rnbd remap; else see there, and the kernel's log",
+		      "the server has not opened it, its I/O waits or fails");
+}
+
+static void check_client(struct health *h)
+{
+	char *fencing = sysfs_read(h->r, "module/rtrs_client/parameters/fencing");
+
+	if (fencing && strchr("Nn0", *fencing))
+		found(h, WARNING, "rtrs_client", "load it without fencing=N; that is for tests",
+		      "fencing is switched off: old writes may overwrite newer ones");
+	free(fencing);
+}
+
+/* 0 stands for half of the machine's. */
+static long long memory_limit(const struct rnbd *r)
+{
+	long long mib;
+
+	if (!sysfs_read_number(r, &mib, "module/rtrs_server/parameters/max_memory"))
+		return 0;
+	if (mib)
+		return mib << 20;
+	return (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+}
+
+static void check_server(struct health *h)
+{
+	long long max = memory_limit(h->r), used;
+
+	if (!sysfs_read_number(h->r, &used, "module/rtrs_server/parameters/memory_used"))
+		return;
+	if (max > 0 && used / (max / 100 + 1) >= MEMORY_PERCENT)
+		found(h, WARNING, "rtrs_server", "raise its parameter max_memory",
+		      "clients take %lld of %lld MiB: more paths may be refused", used >> 20,
+		      max >> 20);
+}
+
+static void check(struct health *h)
+{
+	size_t i;
+
+	check_rdma(h);
+	if (h->model->loaded[CLIENT])
+		check_client(h);
+	if (h->model->loaded[SERVER])
+		check_server(h);
+	for (i = 0; i < h->model->nr_sessions; i++)
+		check_session(h, &h->model->sessions[i]);
+	for (i = 0; i < h->model->nr_devices; i++)
+		check_device(h, &h->model->devices[i]);
+}
+
+static enum severity worst(const struct health *h)
+{
+	enum severity level = UNKNOWN;
+
+	while (level && !h->nr[level])
+		level--;
+	return level;
+}
+
+static const char *text_of(struct json_object *finding, const char *key)
+{
+	return json_object_get_string(json_object_object_get(finding, key));
+}
+
+/* The first line is what monitoring shows. */
+static void print_text(const struct health *h)
+{
+	struct json_object *finding;
+	size_t i;
+
+	if (worst(h) == FINE)
+		printf("rnbd OK: %zu sessions, %zu devices\n", h->model->nr_sessions,
+		       h->model->nr_devices);
+	else
+		printf("rnbd %s: %u critical, %u warnings\n", level_names[worst(h)],
+		       h->nr[CRITICAL], h->nr[WARNING]);
+	for (i = 0; i < json_object_array_length(h->findings); i++) {
+		finding = json_object_array_get_idx(h->findings, i);
+		printf("%s: %s: %s; %s\n", text_of(finding, "level"), text_of(finding, "subject"),
+		       text_of(finding, "problem"), text_of(finding, "advice"));
+	}
+}
+
+static void print_json(const struct health *h)
+{
+	struct json_object *document = json_new();
+
+	json_add_string(document, "status", level_names[worst(h)]);
+	json_add_int(document, "code", worst(h));
+	json_add(document, "findings", json_object_get(h->findings));
+	json_print(document);
+	json_object_put(document);
+}
+
+int cmd_health(struct rnbd *r, int argc, char **argv)
+{
+	struct model model;
+	struct health h = { .r = r, .model = &model, .findings = json_new_array() };
+
+	(void)argc;
+	(void)argv;
+	model_read(r, &model);
+	if (model.loaded[CLIENT] || model.loaded[SERVER])
+		check(&h);
+	else
+		found(&h, UNKNOWN, "this host", "modprobe rnbd_client or rnbd_server",
+		      "neither module is loaded");
+	if (r->json)
+		print_json(&h);
+	else
+		print_text(&h);
+	json_object_put(h.findings);
+	model_free(&model);
+	return worst(&h);
+}

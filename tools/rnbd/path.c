@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rnbd path add, delete, readd, reconnect, disconnect, reset; rnbd session reconnect, disconnect
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+/* What is done to a path: which attribute is written to */
+struct action {
+	const char *verb, *attribute;
+};
+
+static const struct action reconnect = { "reconnect", "reconnect" };
+static const struct action disconnect = { "disconnect", "disconnect" };
+static const struct action delete = { "delete", "remove_path" };
+static const struct action reset = { "reset the statistics of", "stats/reset_all" };
+
+static int act(const struct rnbd *r, const struct action *action, const struct path *path)
+{
+	char *doing = xasprintf("%s %s of %s", action->verb, path->name, path->session->name);
+	int ret = sysfs_set(r, doing, path->dir, action->attribute, "1");
+
+	free(doing);
+	return ret;
+}
+
+/* All paths, or those of a session. What fails keeps no other one from its turn. */
+static int act_on_all(const struct rnbd *r, const struct action *action,
+		      const struct model *model, const struct session *of)
+{
+	const struct session *session;
+	int ret = RNBD_OK, one;
+	size_t i, j;
+
+	for (i = 0; i < model->nr_sessions; i++) {
+		session = &model->sessions[i];
+		if (of && of != session)
+			continue;
+		for (j = 0; j < session->nr_paths; j++) {
+			one = act(r, action, &session->paths[j]);
+			if (one)
+				ret = one;
+		}
+	}
+	return ret;
+}
+
+/* [SESSION] PATH, or [SESSION] all */
+static int act_on(const struct rnbd *r, const struct action *action, const struct model *model,
+		  const char *session_name, const char *name)
+{
+	const struct session *session = NULL;
+	const struct path *path;
+	int ret = RNBD_OK;
+
+	if (session_name)
+		ret = find_session(model, session_name, &session);
+	if (ret)
+		return ret;
+	if (!strcmp(name, "all"))
+		return act_on_all(r, action, model, session);
+	ret = find_path(model, session_name, name, &path);
+	return ret ? ret : act(r, action, path);
+}
+
+static int path_command(const struct rnbd *r, const struct action *action,
+			const char *session_name, const char *name)
+{
+	struct model model;
+	int ret;
+
+	model_read(r, &model);
+	ret = need_module(r, &model);
+	if (!ret)
+		ret = act_on(r, action, &model, session_name, name);
+	model_free(&model);
+	return ret;
+}
+
+int cmd_path_reconnect(struct rnbd *r, int argc, char **argv)
+{
+	return path_command(r, &reconnect, argc > 1 ? argv[0] : NULL, argv[argc - 1]);
+}
+
+int cmd_path_disconnect(struct rnbd *r, int argc, char **argv)
+{
+	return path_command(r, &disconnect, argc > 1 ? argv[0] : NULL, argv[argc - 1]);
+}
+
+int cmd_path_delete(struct rnbd *r, int argc, char **argv)
+{
+	return path_command(r, &delete, argc > 1 ? argv[0] : NULL, argv[argc - 1]);
+}
+
+int cmd_path_reset(struct rnbd *r, int argc, char **argv)
+{
+	return path_command(r, &reset, argc > 1 ? argv[0] : NULL, argv[argc - 1]);
+}
+
+int cmd_session_reconnect(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return path_command(r, &reconnect, argv[0], "all");
+}
+
+int cmd_session_disconnect(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return path_command(r, &disconnect, argv[0], "all");
+}
+
+static int add_path(const struct rnbd *r, const struct session *session, const char *text)
+{
+	char *doing = xasprintf("add the path %s to %s", text, session->name);
+	int ret = sysfs_set(r, doing, session->dir, "add_path", text);
+
+	free(doing);
+	return ret;
+}
+
+/* SESSION PATH */
+int cmd_path_add(struct rnbd *r, int argc, char **argv)
+{
+	const struct session *session;
+	struct model model;
+	char *text;
+	int ret;
+
+	(void)argc;
+	text = parse_path(argv[1]);
+	if (!text)
+		return report_bad_path(argv[1]);
+	model_read(r, &model);
+	ret = need_module(r, &model);
+	if (!ret)
+		ret = find_session(&model, argv[0], &session);
+	if (!ret)
+		ret = add_path(r, session, text);
+	model_free(&model);
+	free(text);
+	return ret;
+}
+
+static int readd(const struct rnbd *r, const struct path *path)
+{
+	char *text;
+	int ret;
+
+	if (!path->dst_addr)
+		return report_not_found("the path %s is gone", path->name);
+	text = xasprintf("%s%s%s", path->src_addr ? path->src_addr : "", path->src_addr ? "," : "",
+			 path->dst_addr);
+	ret = act(r, &delete, path);
+	if (!ret)
+		ret = add_path(r, path->session, text);
+	free(text);
+	return ret;
+}
+
+/* [SESSION] PATH: as if it had never been there */
+int cmd_path_readd(struct rnbd *r, int argc, char **argv)
+{
+	const struct path *path;
+	struct model model;
+	int ret;
+
+	model_read(r, &model);
+	ret = need_module(r, &model);
+	if (!ret)
+		ret = find_path(&model, argc > 1 ? argv[0] : NULL, argv[argc - 1], &path);
+	if (!ret)
+		ret = readd(r, path);
+	model_free(&model);
+	return ret;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rnbd recover: connect again what is disconnected, then open what is closed
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rnbd.h"
+
+/* What is to be recovered; NULL: everything */
+struct target {
+	const char *session, *path, *device;
+};
+
+static bool wanted(const char *name, const char *want)
+{
+	return !want || (name && !strcmp(name, want));
+}
+
+/* The last failure; others are tried all the same. */
+static void note(int *ret, int one)
+{
+	if (one)
+		*ret = one;
+}
+
+static int recover_path(const struct rnbd *r, const struct path *path)
+{
+	char *doing = xasprintf("reconnect %s of %s", path->name, path->session->name);
+	int ret = sysfs_set(r, doing, path->dir, "reconnect", "1");
+
+	free(doing);
+	if (!ret)
+		printf("%s: %s is connected\n", path->session->name, path->name);
+	return ret;
+}
+
+static int recover_paths(const struct rnbd *r, const struct model *model,
+			 const struct target *target)
+{
+	const struct session *session;
+	int ret = RNBD_OK;
+	size_t i, j;
+
+	for (i = 0; i < model->nr_sessions; i++) {
+		session = &model->sessions[i];
+		for (j = 0; wanted(session->name, target->session) && j < session->nr_paths; j++)
+			if (wanted(session->paths[j].name, target->path) &&
+			    !path_connected(&session->paths[j]))
+				note(&ret, recover_path(r, &session->paths[j]));
+	}
+	return ret;
+}
+
+/* The driver may have been faster: then it is open already. */
+static int recover_device(const struct rnbd *r, const struct device *dev)
+{
+	char *doing = xasprintf("open %s again", dev->name);
+	int ret = sysfs_set_unless(r, doing, dev->dir, "remap_device", "1", EALREADY);
+
+	free(doing);
+	if (!ret)
+		printf("%s: %s is open\n", dev->session ? dev->session : "?", dev->name);
+	return ret;
+}
+
+static int recover_devices(const struct rnbd *r, const struct model *model,
+			   const struct target *target)
+{
+	const struct device *dev;
+	int ret = RNBD_OK;
+	size_t i;
+
+	for (i = 0; i < model->nr_devices; i++) {
+		dev = &model->devices[i];
+		if (wanted(dev->session, target->session) && wanted(dev->name, target->device) &&
+		    dev->state && !strcmp(dev->state, "closed"))
+			note(&ret, recover_device(r, dev));
+	}
+	return ret;
+}
+
+/* A device stands for its session's paths as well. */
+static int find_target(const struct model *model, const char *name, struct target *target)
+{
+	struct found found;
+	int ret;
+
+	if (!name || !strcmp(name, "all"))
+		return RNBD_OK;
+	ret = find_any(model, name, &found);
+	if (ret)
+		return ret;
+	if (found.device) {
+		target->device = found.device->name;
+		target->session = found.device->session;
+	} else if (found.session) {
+		target->session = found.session->name;
+	} else {
+		target->path = found.path->name;
+		target->session = found.path->session->name;
+	}
+	return RNBD_OK;
+}
+
+/* [NAME|all] */
+int cmd_recover(struct rnbd *r, int argc, char **argv)
+{
+	struct target target = { 0 };
+	struct model before, after;
+	int ret;
+
+	model_read(r, &before);
+	ret = need_module(r, &before);
+	if (!ret)
+		ret = find_target(&before, argc ? argv[0] : NULL, &target);
+	if (!ret) {
+		ret = recover_paths(r, &before, &target);
+		/* Devices may have been opened with their path. */
+		model_read(r, &after);
+		if (!target.path)
+			note(&ret, recover_devices(r, &after, &target));
+		model_free(&after);
+	}
+	model_free(&before);
+	return ret;
+}

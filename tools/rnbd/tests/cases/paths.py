@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""path add, delete, readd, reconnect, disconnect, reset; session reconnect; recover"""
+
+from rig import CLIENT, SERVER, equal
+
+ADD = CLIENT + '/s1/add_path'
+
+
+def client(host):
+    host.client()
+    host.session()
+    return host.path(net=0), host.path(net=1)
+
+
+def test_add(host):
+    client(host)
+    host.run('path add s1 10.0.0.2,10.0.0.1')
+    equal('written', host.written(ADD), 'ip:10.0.0.2,ip:10.0.0.1')
+    host.says('path add s2 10.0.0.1', "no session is called 's2'", code=3)
+    host.says('path add s1 10.0.0', 'no path', code=2)
+    host.says('path add s1', 'SESSION PATH', code=2)
+    host.refuse(ADD, 'EEXIST', 'rtrs_client: s1: there is one')
+    host.says('path add s1 10.0.0.1', 'EEXIST', 'has a path between', 'rtrs_client: s1: there',
+              code=1)
+
+
+def test_by_all_its_names(host):
+    first, _ = client(host)
+    for name in ('ip:192.168.100.2@ip:192.168.100.1', 'ip:192.168.100.1', '192.168.100.2', 'rxe0',
+                 'rxe0:1', 's1/rxe0', 's1 rxe0', 's1/192.168.100.1'):
+        host.attributes(first, disconnect='')
+        host.run(f'path disconnect {name}')
+        equal(name, host.written(first + '/disconnect'), '1')
+    host.says('path disconnect rxe0:2', 'no path', code=3)
+    host.says('path disconnect s2 rxe0', "no session is called 's2'", code=3)
+
+
+def test_delete_and_readd(host):
+    first, second = client(host)
+    host.run('path delete rxe0')
+    equal('deleted', host.written(first + '/remove_path'), '1')
+    equal('other', host.written(second + '/remove_path'), '')
+    host.run('path readd s1 rxe1')
+    equal('removed', host.written(second + '/remove_path'), '1')
+    equal('added', host.written(ADD), 'ip:192.168.101.2,ip:192.168.101.1')
+
+
+def test_reconnect_all(host):
+    first, second = client(host)
+    host.session('s2')
+    other = host.path('s2')
+    host.refuse(first + '/reconnect', 'ETIMEDOUT')
+    host.says('path reconnect s1 all', 'ETIMEDOUT', code=1)
+    equal('second', host.written(second + '/reconnect'), '1')
+    equal('of the other session', host.written(other + '/reconnect'), '')
+    host.run('session reconnect s2')
+    equal('of the other session', host.written(other + '/reconnect'), '1')
+    host.run('session disconnect s2')
+    equal('disconnect', host.written(other + '/disconnect'), '1')
+
+
+def test_reset(host):
+    first, second = client(host)
+    host.run('path reset all')
+    for folder in first, second:
+        equal(folder, host.written(folder + '/stats/reset_all'), '1')
+
+
+def test_server(host):
+    host.pair()
+    host.says('path disconnect s1/rxe0', 'which side', code=3)
+    host.run('server path disconnect s1/rxe0')
+    folder = SERVER + '/s1/paths/ip:192.168.100.1@ip:192.168.100.2'
+    equal('written', host.written(folder + '/disconnect'), '1')
+    host.says('server path reconnect rxe0', 'not for the server', code=2)
+
+
+def test_recover(host):
+    client(host)
+    host.disk()
+    equal('nothing to do', host.run('recover').out, '')
+    second = host.path(net=1, state='disconnected')
+    host.disk(n=1, state='closed', path='vol2')
+    host.says('recover', 's1: ip:192.168.101.2@ip:192.168.101.1 is connected', 's1: rnbd1 is open')
+    equal('path', host.written(second + '/reconnect'), '1')
+    equal('device', host.written('block/rnbd1/rnbd/remap_device'), '1')
+    equal('other device', host.written('block/rnbd0/rnbd/remap_device'), '')
+    host.refuse('block/rnbd1/rnbd/remap_device', 'EALREADY')
+    host.says('recover rnbd1', 'rnbd1 is open')
+    host.refuse(second + '/reconnect', 'EHOSTUNREACH')
+    host.says('recover s1', 'rping', 'rnbd1 is open', code=1)
+    host.says('recover nothing', "called 'nothing'", code=3)
