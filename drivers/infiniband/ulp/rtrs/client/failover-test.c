@@ -17,6 +17,7 @@ struct failover_test {
 	unsigned int asked;
 	unsigned int ended;
 	unsigned int ended_wrong;
+	int err;	/* of the last one that ended */
 };
 
 /* The later half is not to wait any longer. */
@@ -33,6 +34,7 @@ static void io_done(struct rtrs_clt_io *io, int err)
 	struct failover_test *t = (void *)io->msg;
 
 	t->ended++;
+	t->err = err;
 	/* Its owner may do anything here, such as park another one. */
 	if (err == -EIO && io->slot >= NR_IOS / 2 &&
 	    spin_trylock(&t->clt.failover.lock))
@@ -286,8 +288,65 @@ static void time_limit_is_not_that_of_an_older_loss(struct kunit *test)
 	cancel_delayed_work_sync(&t->clt.failover.work);
 }
 
+static const struct loss_case {
+	const char *desc;
+	int timeout;		/* seconds */
+	unsigned int nr;	/* paths that die under it, one after the other */
+	unsigned int first;	/* seconds since the first of them did */
+	bool ends;
+} loss_cases[] = {
+	{ "seven paths, long ago", 30, 7, 3600, false },
+	{ "eight, longer ago than it may wait", 30, 8, 31, true },
+	{ "eight, not as long ago", 30, 8, 29, false },
+	{ "nine", 30, 9, 31, true },
+	{ "eight, all of them now", 30, 8, 0, false },
+	{ "eight, and it may not wait", 0, 8, 0, true },
+	{ "seven, and it may not wait", 0, 7, 0, false },
+	{ "any number, and it may wait for ever", -1, 1000, 3600, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(loss_cases, loss_cases, desc);
+
+/* Each path gives back what was on it, to be sent again; then there may be another one. */
+static void request_ends_after_eight_paths(struct kunit *test)
+{
+	const struct loss_case *c = test->param_value;
+	struct failover_test *t = test->priv;
+	struct rtrs_clt_io *io = &t->io[0];
+	struct rtrs_clt_fence *fence;
+	unsigned int i;
+	LIST_HEAD(ios);
+
+	mutex_init(&t->clt.lock);
+	t->clt.failover.timeout = c->timeout;
+	t->clt.fences.unfenced_ms = 3600000;
+	for (i = 0; i < c->nr; i++) {
+		fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, fence);
+		INIT_LIST_HEAD(&fence->ios);
+		list_add(&io->priv.entry, &ios);
+		t->path.fence.own = fence;
+		rtrs_clt_failover_path(&t->path, &ios);
+		cancel_delayed_work_sync(&t->clt.fences.work);
+		if (!i)
+			io->priv.first_failure -= c->first * HZ;
+		INIT_LIST_HEAD(&ios);
+		list_del(&fence->entry);
+		kfree(fence);
+	}
+	KUNIT_EXPECT_EQ(test, t->path.stats.failed_over, c->nr);
+
+	list_add(&io->priv.entry, &t->clt.failover.parked);
+	rtrs_clt_resume(&t->clt);
+	flush_delayed_work(&t->clt.failover.resume_work);
+	KUNIT_EXPECT_EQ(test, t->ended, c->ends);
+	KUNIT_EXPECT_EQ(test, t->err, c->ends ? -ENOTCONN : 0);
+	KUNIT_EXPECT_EQ(test, nr_ios(&t->clt.failover.parked), !c->ends);
+}
+
 static struct kunit_case rtrs_clt_failover_cases[] = {
 	KUNIT_CASE(each_waiting_request_is_asked_for_once),
+	KUNIT_CASE_PARAM(request_ends_after_eight_paths, loss_cases_gen_params),
 	KUNIT_CASE_PARAM(path_is_fenced_by_the_server_that_knew_it, can_cases_gen_params),
 	KUNIT_CASE(another_server_is_not_asked),
 	KUNIT_CASE_PARAM(time_limit_begins_again_after_an_answer, lost_cases_gen_params),
