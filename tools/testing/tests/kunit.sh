@@ -39,4 +39,8 @@ for suite in $suites; do
 done
 equal "suites that there are" "$(ls $results | wc -l)" $count
 say "$cases cases in $count suites"
+for what in open close; do
+	equal "warnings of a device that takes long to $what" \
+		"$(grep -c "kunit: still waiting for the server to $what a device" $ktap)" 1
+done
 unload

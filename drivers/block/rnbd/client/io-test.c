@@ -383,7 +383,42 @@ static void request_never_ends_with_another_status(struct kunit *test)
 	}
 }
 
+/*
+ * The server's disk may take as long as it likes: a warning tells of it. It is looked for in
+ * the log by tools/testing/tests/kunit.sh.
+ */
+static void open_and_close_wait_for_the_server(struct kunit *test)
+{
+	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct request_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct rnbd_clt_pdu *pdu;
+	struct request *rq;
+
+	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	KUNIT_ASSERT_NOT_NULL(test, rq);
+	strscpy(sess->name, "kunit", sizeof(sess->name));
+	ratelimit_state_init(&sess->ratelimit, HZ, 2);
+	set->driver_data = sess;
+	q->tag_set = set;
+	rq->q = q;
+	pdu = blk_mq_rq_to_pdu(rq);
+
+	rq->cmd_flags = REQ_OP_READ;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_mq_ops.timeout(rq), BLK_EH_RESET_TIMER);
+	rq->cmd_flags = REQ_OP_DRV_IN;
+	pdu->admin = RNBD_MSG_OPEN;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_mq_ops.timeout(rq), BLK_EH_RESET_TIMER);
+	rq->cmd_flags = REQ_OP_DRV_OUT;
+	pdu->admin = RNBD_MSG_CLOSE;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_mq_ops.timeout(rq), BLK_EH_RESET_TIMER);
+}
+
 static struct kunit_case rnbd_clt_io_cases[] = {
+	KUNIT_CASE(open_and_close_wait_for_the_server),
 	KUNIT_CASE_PARAM(io_is_on_the_wire_as_written_down, msg_cases_gen_params),
 	KUNIT_CASE(writes_have_the_device_s_flags),
 	KUNIT_CASE(zeroes_need_the_feature),
