@@ -336,7 +336,7 @@ static int info_len(long len)
 	strcpy(m.req.name, test_name);
 	if (!ret)
 		ret = path_info_req(p, &m, len);
-	return end_with(p, ret ?: must_end(p, NULL));
+	return end_with(p, ret ?: must_end(p, "first message"));
 }
 
 static int info_type(long type)

@@ -102,7 +102,7 @@ static int fence_one(long how)
 		ret = fail("fenced %llu ms after requests were sent",
 			   (unsigned long long)took);
 	if (!ret && how != GONE)
-		ret = must_end(q, how == CONNECTING ? NULL : "given it up");
+		ret = must_end(q, "given it up");
 	/* Once more, and one that never was */
 	ret = ret ?: fence(p, q->req.path_id) ?: fence(p, 0x0fffffff);
 	ret = ret ?: sess_info(p, 2) ?: must_live(p);
@@ -179,7 +179,7 @@ static int wrong(long arg)
 	if (!ret && arg == TWICE)
 		ret = must_end_quietly(p) ?: must_end_quietly(q);
 	else
-		ret = ret ?: must_end(p, arg == EARLY ? NULL : "due here");
+		ret = ret ?: must_end(p, arg == EARLY ? "first message is no INFO_REQ" : "due here");
 	if (q)
 		path_free(q);
 	return end_with(p, ret ?: must_go(test_name, 8000));
@@ -366,7 +366,7 @@ static int no_room(long arg)
 		nap_us(50000);
 		path_poll(p);
 	}
-	return end_with(p, must_end(p, NULL));
+	return end_with(p, must_end(p, "no room to answer a FENCE"));
 }
 
 const struct test fence_cases[] = {

@@ -178,7 +178,7 @@ static int read_to(long arg)
 		/* rxe has our end break, and tells the server nothing. */
 		return end_with(p, must_end_quietly(p));
 	}
-	return end_with(p, must_end(p, NULL));
+	return end_with(p, must_end(p, "path ends: send ("));
 }
 
 /* A key that is bound to a window, and that the server shall invalidate */
@@ -224,7 +224,7 @@ static int inval_window(long arg)
 	/* The key is stale now. */
 	if (!ret) {
 		request_send(p, &r);
-		ret = must_end(p, NULL);
+		ret = must_end(p, "path ends: send (");
 	}
 	con_destroy_qp(&p->cons[1]);
 	ibv_dealloc_mw(mw);
@@ -337,7 +337,7 @@ static int stale_chunk(long arg)
 	if (p->slot[0].stale == p->slot[0].key)
 		return end_with(p, fail("the key is the same as before"));
 	write_to(p, 1, area(p, 0), 16, p->slot[0].addr, p->slot[0].stale, NULL);
-	return end_with(p, must_end(p, NULL));
+	return end_with(p, must_end(p, "a connection broke"));
 }
 
 /* Requests that the server has in hand on all paths of the session */
