@@ -121,7 +121,8 @@ static void check_fencing(struct health *h, const struct session *session)
 		      "its server cannot fence dead paths: old writes may overwrite newer ones");
 	if (delay->known && timeout->known && timeout->value > 0 &&
 	    delay->value >= timeout->value * 1000)
-		found(h, WARNING, session->name, "raise failover_timeout, or lower unfenced_delay_ms",
+		found(h, WARNING, session->name,
+		      "raise failover_timeout, or lower unfenced_delay_ms",
 		      "without fencing, requests fail after %lld s, and may be sent again after %lld ms",
 		      timeout->value, delay->value);
 }
@@ -155,7 +156,8 @@ static void check_reconnecting(struct health *h, const struct session *session)
 		      "lost paths are not connected again");
 	if (delay->known && timeout->known && timeout->value > 0 &&
 	    delay->value >= timeout->value * 1000)
-		found(h, WARNING, session->name, "raise failover_timeout, or lower reconnect_delay_ms",
+		found(h, WARNING, session->name,
+		      "raise failover_timeout, or lower reconnect_delay_ms",
 		      "requests fail after %lld s, before a lost path is tried again, after %lld ms",
 		      timeout->value, delay->value);
 }

@@ -67,6 +67,8 @@ static const struct command commands[] = {
 	{ NULL, "stat", cmd_stat, ON_BOTH, JSON | TABLE | WATCH | COUNT | PROMETHEUS, 0, 1,
 	  "[NAME] [--watch SECONDS [--count N]] [--prometheus]",
 	  "what devices, sessions and paths do in a second, or in those seconds" },
+	{ NULL, "top", cmd_top, ON_BOTH, INTERVAL | COUNT, 0, 0,
+	  "[--interval SECONDS]", "the same, on a screen that refreshes; q ends it, h helps" },
 	{ NULL, "ping", cmd_ping, ON_CLIENT, JSON | INTERVAL | COUNT, 1, 1,
 	  "NAME [--count N] [--interval SECONDS]",
 	  "round trips to the server, and to its disk" },
@@ -75,6 +77,9 @@ static const struct command commands[] = {
 	  "read for some seconds: IOPS, bandwidth, latencies" },
 	{ NULL, "health", cmd_health, ON_BOTH, JSON | RECONNECTS, 0, 0,
 	  "[--max-reconnects N]", "what is wrong, and what to do; exit code for monitoring" },
+	{ NULL, "trace", cmd_trace, ON_BOTH, JSON | SECONDS | LOGS, 0, 1,
+	  "[NAME] [--seconds N] [--slower USECS] [--record|--client-log|--server-log FILE]",
+	  "where slow requests of a session spend their time" },
 
 	{ "device", "list", cmd_list_devices, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "device", "show", cmd_show_device, ON_BOTH, JSON, 1, 1, "DEVICE", "all about it" },

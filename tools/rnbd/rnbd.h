@@ -309,8 +309,10 @@ int cmd_path_disconnect(struct rnbd *r, int argc, char **argv);
 int cmd_path_reset(struct rnbd *r, int argc, char **argv);
 int cmd_recover(struct rnbd *r, int argc, char **argv);
 int cmd_stat(struct rnbd *r, int argc, char **argv);
+int cmd_top(struct rnbd *r, int argc, char **argv);
 int cmd_ping(struct rnbd *r, int argc, char **argv);
 int cmd_perf(struct rnbd *r, int argc, char **argv);
 int cmd_health(struct rnbd *r, int argc, char **argv);
+int cmd_trace(struct rnbd *r, int argc, char **argv);
 
 #endif /* RNBD_H */

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+"""top, in a terminal of 80 columns and without one"""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+
+from rig import Wrong, equal
+
+
+def busy(host):
+    host.pair()
+    host.session('s2')
+    host.path('s2', net=0, state='disconnected')
+    host.disk(n=1, session='s2', path='vol2', state='closed')
+
+
+class Terminal:
+    def __init__(self, host, line, columns=80, rows=24):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+        self.process = subprocess.Popen(host.command(line), env=host.environment(), stdin=slave,
+                                        stdout=slave, stderr=slave, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY,
+                                                                       0))
+        os.close(slave)
+        self.seen = ''
+
+    def expect(self, pattern, seconds=30):
+        until = time.monotonic() + seconds
+        while not re.search(pattern, self.seen):
+            ready, _, _ = select.select([self.master], [], [], max(0, until - time.monotonic()))
+            if not ready:
+                raise Wrong(f'no {pattern!r} in {self.seen[-500:]!r}')
+            try:
+                self.seen += os.read(self.master, 65536).decode()
+            except OSError as e:
+                raise Wrong(f'it ended without {pattern!r}: {self.seen!r}') from e
+
+    def press(self, key):
+        self.seen = ''
+        os.write(self.master, key.encode())
+
+    def end(self):
+        code = self.process.wait(30)
+        os.close(self.master)
+        return code
+
+
+def screen_lines(text):
+    """Of the last screen that was drawn"""
+    text = re.sub(r'\033\[\??[0-9;]*[a-zA-GI-Z]', '', text.split('\033[H')[-1])
+    return text.split('\r\n')
+
+
+def test_in_a_terminal(host):
+    busy(host)
+    terminal = Terminal(host, 'top --interval 0.3')
+    terminal.expect(r'\033\[J')
+    lines = screen_lines(terminal.seen)
+    for line in lines:
+        if len(line) > 80:
+            raise Wrong(f'more than 80 columns: {line!r}')
+    for want in 'by I/O', 'SESSION, PATHS', 'CLOSED', 'DOWN', '  192.168.101.1', 'up':
+        equal(want, any(want in line for line in lines), True)
+    terminal.press('n')
+    terminal.expect('by name')
+    terminal.press('h')
+    terminal.expect('sort by I/O')
+    terminal.press('h')
+    terminal.expect('DEVICE')
+    terminal.press('q')
+    terminal.expect(r'\033\[\?1049l')
+    equal('code', terminal.end(), 0)
+
+
+def test_ends_by_interrupt_and_restores_the_terminal(host):
+    busy(host)
+    terminal = Terminal(host, 'top', columns=40, rows=5)
+    terminal.expect(r'\033\[J')
+    equal('lines', len(screen_lines(terminal.seen)) <= 5, True)
+    terminal.press('\x03')
+    terminal.expect(r'\033\[\?25h\033\[\?1049l')
+    equal('code', terminal.end(), 0)
+
+
+def test_without_a_terminal(host):
+    busy(host)
+    done = host.says('top --count 2 --interval 0.1', 'rnbd top - ', 'rnbd0', '  192.168.100.1')
+    equal('escapes', '\033' in done.out, False)
+    host.says('top nonsense', 'top', code=2)
+
+
+def test_order(host):
+    busy(host)
+    host.disk(n=2, path='vol3')
+
+    def order(out):
+        return [line.split()[0] for line in out.splitlines() if re.match(r'rnbd\d', line)]
+
+    equal('idle: by name', order(host.run('client top -c 1').out), ['rnbd0', 'rnbd1', 'rnbd2'])
+    with subprocess.Popen(host.command('client top -c 2 -i 1'), env=host.environment(),
+                          stdout=subprocess.PIPE, text=True) as top:
+        time.sleep(0.6)
+        host.attributes('block/rnbd2', stat='900 0 800 50 200 0 1600 150 2 0 0 0 0 0 0 10 20')
+        out = top.stdout.read()
+    equal('busy first', 'rnbd2' in order(out)[0::3], True)

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rnbd top: the rates of stat on a screen that refreshes. Devices come first, then sessions,
+ * each with a line for every path; the busiest ones are at the top. 80 columns are enough.
+ */
+#include <json-c/json.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rnbd.h"
+
+#define LINE_MAX_COLUMNS	512
+/* Columns beside the names, with a blank before each */
+#define OTHER_COLUMNS		55
+
+enum order { BY_IOPS, BY_BYTES, BY_LATENCY, BY_NAME, NR_ORDERS };
+
+static const struct {
+	char key;
+	const char *name;
+} orders[NR_ORDERS] = {
+	[BY_IOPS]	= { 'i', "I/O" },
+	[BY_BYTES]	= { 'b', "bytes" },
+	[BY_LATENCY]	= { 'l', "latency" },
+	[BY_NAME]	= { 'n', "name" },
+};
+
+/* A device; or a session, with the rows of its paths behind it */
+struct block {
+	struct json_object *rows;
+	size_t first, nr;
+	bool is_session;
+	double key;
+	const char *name;
+};
+
+struct top {
+	const struct rnbd *r;
+	enum order order;
+	bool help, terminal;
+	struct termios saved;
+	int width, height;
+	double interval;
+};
+
+/* ---- rows ---- */
+
+static const char *row_text(struct json_object *row, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(row, key, &value) || !value)
+		return "";
+	return json_object_get_string(value);
+}
+
+static double row_number(struct json_object *row, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(row, key, &value) ? json_object_get_double(value) : 0;
+}
+
+/* NULL: it isn't known. */
+static struct json_object *row_latency(struct json_object *row, const char *key)
+{
+	struct json_object *latency, *value;
+
+	if (!json_object_object_get_ex(row, "latency_us", &latency) ||
+	    !json_object_object_get_ex(latency, key, &value))
+		return NULL;
+	return value;
+}
+
+static bool row_is(struct json_object *row, const char *type)
+{
+	return !strcmp(row_text(row, "type"), type);
+}
+
+static double row_key(struct json_object *row, enum order order)
+{
+	switch (order) {
+	case BY_IOPS:
+		return row_number(row, "reads_s") + row_number(row, "writes_s");
+	case BY_BYTES:
+		return row_number(row, "read_bytes_s") + row_number(row, "written_bytes_s");
+	case BY_LATENCY:
+		return json_object_get_double(row_latency(row, "mean"));
+	default:
+		return 0;
+	}
+}
+
+/* ---- order ---- */
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+
+	if (x->is_session != y->is_session)
+		return x->is_session - y->is_session;
+	if (x->key != y->key)
+		return x->key < y->key ? 1 : -1;
+	return strverscmp(x->name, y->name);
+}
+
+/* Returns how many there are. */
+static size_t make_blocks(struct json_object *rows, enum order order, struct block *blocks)
+{
+	size_t i, nr = 0;
+	struct json_object *row;
+
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		row = json_object_array_get_idx(rows, i);
+		if (nr && row_is(row, "path")) {
+			blocks[nr - 1].nr++;
+			continue;
+		}
+		blocks[nr++] = (struct block){
+			.rows = rows, .first = i, .nr = 1, .is_session = row_is(row, "session"),
+			.key = row_key(row, order), .name = row_text(row, "name"),
+		};
+	}
+	qsort(blocks, nr, sizeof(*blocks), compare_blocks);
+	return nr;
+}
+
+static struct json_object *block_row(const struct block *block, size_t i)
+{
+	return json_object_array_get_idx(block->rows, block->first + i);
+}
+
+/* ---- drawing ---- */
+
+/* Lines end where the screen does; what was there before is erased. */
+static void put_line(const struct top *top, const char *line)
+{
+	const char *c;
+	int column = 0;
+
+	for (c = line; *c && column < top->width; c++, column++)
+		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	fputs(top->terminal ? "\033[K\n" : "\n", stdout);
+}
+
+/* Of a path the server's address, which fits where both would not */
+static const char *short_name(struct json_object *row)
+{
+	const char *name = row_text(row, "name"), *at = strchr(name, '@');
+
+	if (!row_is(row, "path"))
+		return name;
+	name = at ? at + 1 : name;
+	return starts_with(name, "ip:") ? name + 3 : name;
+}
+
+static const char *short_state(struct json_object *row)
+{
+	const char *state = row_text(row, "state");
+
+	if (!strcmp(state, "connected"))
+		return "up";
+	if (!strcmp(state, "disconnected"))
+		return "DOWN";
+	if (!strcmp(state, "degraded"))
+		return "PARTLY";
+	if (!strcmp(state, "closed"))
+		return "CLOSED";
+	return state;
+}
+
+static void format_latency(char *text, size_t room, struct json_object *value)
+{
+	if (value)
+		format_usecs(text, room, json_object_get_double(value));
+	else
+		snprintf(text, room, "-");
+}
+
+static void draw_row(const struct top *top, struct json_object *row)
+{
+	char line[LINE_MAX_COLUMNS], read[16], written[16], mean[16], p99[16];
+	int names = top->width - OTHER_COLUMNS, indent = row_is(row, "path") ? 2 : 0;
+
+	format_size(top->r, read, sizeof(read), row_number(row, "read_bytes_s"));
+	format_size(top->r, written, sizeof(written), row_number(row, "written_bytes_s"));
+	format_latency(mean, sizeof(mean), row_latency(row, "mean"));
+	format_latency(p99, sizeof(p99), row_latency(row, "p99"));
+	snprintf(line, sizeof(line), "%*s%-*.*s %-6.6s %6.0f %6.0f %5s %5s %4.0f %7s %7s", indent,
+		 "", names - indent, names - indent, short_name(row), short_state(row),
+		 row_number(row, "reads_s"), row_number(row, "writes_s"), read, written,
+		 row_number(row, "in_flight"), mean, p99);
+	put_line(top, line);
+}
+
+static void draw_heading(const struct top *top, const char *what)
+{
+	char line[LINE_MAX_COLUMNS];
+	int names = top->width - OTHER_COLUMNS;
+
+	snprintf(line, sizeof(line), "%-*.*s %-6s %6s %6s %5s %5s %4s %7s %7s", names, names, what,
+		 "STATE", "R/s", "W/s", "RB/s", "WB/s", "INFL", "MEAN", "P99");
+	if (top->terminal)
+		fputs("\033[7m", stdout);
+	put_line(top, line);
+	if (top->terminal)
+		fputs("\033[m", stdout);
+}
+
+static void draw_title(const struct top *top)
+{
+	char host[64] = "?", line[LINE_MAX_COLUMNS], clock[16];
+	time_t t = time(NULL);
+	struct tm tm;
+
+	gethostname(host, sizeof(host) - 1);
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&t, &tm));
+	snprintf(line, sizeof(line),
+		 "rnbd top - %.20s - %s - every %.1fs - by %s - h help, q quit",
+		 host, clock, top->interval, orders[top->order].name);
+	put_line(top, line);
+}
+
+static void draw_help(const struct top *top)
+{
+	put_line(top, "");
+	put_line(top, "i, b, l, n   sort by I/O a second, bytes a second, latency, name");
+	put_line(top, "+, -         refresh less often, more often");
+	put_line(top, "h, q         this help, quit");
+}
+
+/* As many lines as fit, one being left for the cursor */
+static void draw_blocks(const struct top *top, const struct block *blocks, size_t nr)
+{
+	int lines = top->height - 2;
+	bool sessions = false;
+	size_t i, j;
+
+	if (nr && !blocks[0].is_session && --lines > 0)
+		draw_heading(top, "DEVICE");
+	for (i = 0; i < nr; i++) {
+		if (blocks[i].is_session && !sessions && --lines > 0)
+			draw_heading(top, "SESSION, PATHS");
+		sessions = blocks[i].is_session;
+		for (j = 0; j < blocks[i].nr; j++)
+			if (--lines > 0)
+				draw_row(top, block_row(&blocks[i], j));
+	}
+}
+
+static void draw(const struct top *top, struct json_object *rows)
+{
+	struct block *blocks = xcalloc(json_object_array_length(rows), sizeof(*blocks));
+	size_t nr = make_blocks(rows, top->order, blocks);
+
+	if (top->terminal)
+		fputs("\033[H", stdout);
+	draw_title(top);
+	if (top->help)
+		draw_help(top);
+	else
+		draw_blocks(top, blocks, nr);
+	if (top->terminal)
+		fputs("\033[J", stdout);
+	fflush(stdout);
+	free(blocks);
+}
+
+/* ---- the terminal ---- */
+
+static void measure(struct top *top)
+{
+	struct winsize size;
+
+	top->width = 80;
+	top->height = 10000;
+	if (!top->terminal || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return;
+	if (size.ws_col)
+		top->width = size.ws_col;
+	if (size.ws_row)
+		top->height = size.ws_row;
+	if (top->width < OTHER_COLUMNS + 10)
+		top->width = OTHER_COLUMNS + 10;
+	if (top->width >= LINE_MAX_COLUMNS)
+		top->width = LINE_MAX_COLUMNS - 1;
+}
+
+/* Keys come one by one, and are not shown; the screen is another one than the shell's. */
+static void enter(struct top *top)
+{
+	struct termios raw;
+
+	top->terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
+			!tcgetattr(STDIN_FILENO, &top->saved);
+	if (!top->terminal)
+		return;
+	raw = top->saved;
+	raw.c_lflag &= ~(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	fputs("\033[?1049h\033[?25l", stdout);
+}
+
+static void leave(const struct top *top)
+{
+	if (!top->terminal)
+		return;
+	fputs("\033[?25h\033[?1049l", stdout);
+	fflush(stdout);
+	tcsetattr(STDIN_FILENO, TCSANOW, &top->saved);
+}
+
+/* False: it means to quit. */
+static bool take_key(struct top *top, char key)
+{
+	size_t i;
+
+	for (i = 0; i < NR_ORDERS; i++)
+		if (key == orders[i].key)
+			top->order = i;
+	if (key == '+' && top->interval < 60)
+		top->interval *= 2;
+	if (key == '-' && top->interval > 0.2)
+		top->interval /= 2;
+	top->help = key == 'h' && !top->help;
+	return key != 'q';
+}
+
+/* Until it is time for another look, or a key was pressed. False: it means to quit. */
+static bool wait_for_key(struct top *top, double until)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	double left = until - now();
+	char key;
+
+	if (!top->terminal) {
+		nap(left);
+		return true;
+	}
+	if (left <= 0 || poll(&in, 1, left * 1000 + 1) <= 0)
+		return true;
+	return read(STDIN_FILENO, &key, 1) == 1 && take_key(top, key);
+}
+
+/* A key is acted on at once. False: it means to quit. */
+static bool wait_and_take_keys(struct top *top, struct json_object *rows)
+{
+	double until = now() + top->interval;
+	bool go_on = true;
+
+	while (go_on && !stopped() && now() < until) {
+		go_on = wait_for_key(top, until);
+		if (go_on && now() < until)
+			draw(top, rows);
+	}
+	return go_on;
+}
+
+static void refresh(struct top *top, struct sample *before)
+{
+	struct json_object *rows;
+	struct sample after;
+	bool go_on = true;
+	long left = top->r->count;
+
+	sample_take(top->r, &after);
+	rows = sample_rates(before, &after);
+	while (go_on && !stopped()) {
+		measure(top);
+		draw(top, rows);
+		if (left && !--left)
+			break;
+		go_on = wait_and_take_keys(top, rows);
+		model_free(&before->model);
+		*before = after;
+		sample_take(top->r, &after);
+		json_object_put(rows);
+		rows = sample_rates(before, &after);
+	}
+	json_object_put(rows);
+	model_free(&after.model);
+}
+
+int cmd_top(struct rnbd *r, int argc, char **argv)
+{
+	struct top top = { .r = r, .interval = r->interval };
+	struct sample before;
+	int ret;
+
+	(void)argc;
+	(void)argv;
+	sample_take(r, &before);
+	ret = need_module(r, &before.model);
+	if (!ret) {
+		/* Something is to be seen at once. */
+		nap(0.2);
+		stop_on_signals();
+		enter(&top);
+		refresh(&top, &before);
+		leave(&top);
+	}
+	model_free(&before.model);
+	return ret;
+}
