@@ -42,6 +42,27 @@ static const char *logged(const char *text, const char *sess)
 	}
 }
 
+/* As many paths have ended since the mark, or will soon */
+int ends_logged(unsigned int nr)
+{
+	u64 end = now_ms() + LOG_MS;
+	unsigned int i = 0, n = 0;
+	const char *line;
+
+	while (n < nr) {
+		line = log_line(i);
+		if (line) {
+			i++;
+			n += !!strstr(line, "path ends: ");
+		} else if (now_ms() > end) {
+			return fail("the log tells of the ends of %u paths of %u", n, nr);
+		} else {
+			nap_us(5000);
+		}
+	}
+	return 0;
+}
+
 /* The text, or an errno as the kernel writes it: by name if it knows them */
 static bool tells(const char *line, const char *reason)
 {

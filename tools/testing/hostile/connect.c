@@ -446,7 +446,8 @@ static int half_open(long arg)
 	ret = hello(0);
 	for (i = 0; i < ARRAY_SIZE(p); i++)
 		path_free(p[i]);
-	return ret;
+	/* They have no name yet in the log, and would be taken for the next case's path. */
+	return ret ?: ends_logged(n);
 }
 
 /* As many sessions as it gets, against a server that gives so much and no more */

@@ -220,6 +220,7 @@ int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 
 /* check.c */
+int ends_logged(unsigned int nr);
 int must_end(struct path *p, const char *reason);
 int must_end_quietly(struct path *p);
 int must_go(const char *sess, int ms);

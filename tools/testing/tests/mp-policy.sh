@@ -58,9 +58,11 @@ must "round-robin doesn't share out" [ $((a * 5)) -ge $((b * 4)) -a $((b * 5)) -
 share MI --iodepth=16
 must "min-inflight leaves a path out" [ $((a * 4)) -ge "$b" -a $((b * 4)) -ge "$a" ]
 
-netem server 1 delay 40ms
+# Three times what an I/O takes without
+delay=$((3 * 16 * 3000 / (a + b)))
+netem server 1 delay "${delay}ms"
 attr hb_interval_ms=200
-wait_for 40 eval "[ \$(cut -d' ' -f1 '$(path 1)/cur_latency') -gt 30000000 ]" ||
+wait_for 40 eval "[ \$(cut -d' ' -f1 '$(path 1)/cur_latency') -gt $((delay * 3 / 4))000000 ]" ||
 	fail "cur_latency is $(cat "$(path 1)/cur_latency")"
 share ML --iodepth=8
 must "min-latency takes the slow path" [ "$a" -ge $((b * 10)) ]
