@@ -14,9 +14,11 @@ _rnbd_names()
 
 _rnbd()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} words
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words
 
-	case ${COMP_WORDS[COMP_CWORD - 1]} in
+	# Names of paths have colons, at which bash parts words.
+	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
+	case $prev in
 	rnbd|client|server)
 		words="client server device session path help $(rnbd help 2>/dev/null |
 			awk '$1 == "rnbd" { print $2 == "server" ? $3 : $2 }')" ;;
@@ -41,6 +43,7 @@ _rnbd()
 	esac
 	[[ $cur != -* ]] || words="--json --help --verbose --dry-run --bytes --no-headings"
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	! declare -F __ltrimcolonprefixes >/dev/null || __ltrimcolonprefixes "$cur"
 }
 
 complete -F _rnbd rnbd

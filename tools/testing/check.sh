@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc and
-# that for shell scripts must all be silent. Works on a copy, so that everything is compiled; prints what
-# each had to say, and fails if any had.
+# that for shell scripts must all be silent, and the tool's tests pass. Works on a copy, so
+# that everything is compiled; prints what each had to say, and fails if any had.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -36,7 +36,15 @@ make -s W=1 C=2 modules >"$work/build" 2>&1 || echo "the build failed" >>"$work/
 grep -v 'Skipping BTF generation' "$work/build" >"$work/warnings" || true
 verdict "compiler (W=1) and sparse" "$work/warnings"
 
-find drivers include \( -name '*.[ch]' -o -name Kconfig -o -name Makefile \) \
+# The tool: by the compiler with all that it warns of, then its own tests.
+{ make -s -C tools/rnbd CFLAGS="-O2 -Werror" OUT="$work/tool" ||
+	echo "the build of the tool failed"; } >"$work/tool-build" 2>&1
+verdict "the tool: compiler and rst2man" "$work/tool-build"
+make -s -C tools/rnbd check >"$work/tool-tests" 2>&1 || echo "failed" >>"$work/tool-tests"
+sed -i '/^ok /d; /^[0-9]* passed, 0 failed$/d' "$work/tool-tests"
+verdict "the tool: its tests" "$work/tool-tests"
+
+find drivers include tools/rnbd \( -name '*.[ch]' -o -name Kconfig -o -name Makefile \) \
 	! -name '*.mod.c' 2>/dev/null | sort >"$work/files"
 while read -r f; do
 	# LINUX_VERSION_CODE and such have no place in the drivers, so nothing
@@ -50,7 +58,7 @@ verdict "checkpatch.pl --strict" "$work/checkpatch"
 wall=
 grep -q Wall "$src/scripts/kernel-doc" && wall=-Wall
 # shellcheck disable=SC2086
-grep '\.[ch]$' "$work/files" | xargs -r perl "$src/scripts/kernel-doc" -none $wall \
+grep -E '^(drivers|include)/.*\.[ch]$' "$work/files" | xargs -r perl "$src/scripts/kernel-doc" -none $wall \
 	>"$work/kernel-doc" 2>&1 || true
 verdict "kernel-doc" "$work/kernel-doc"
 

@@ -27,10 +27,12 @@ kernel=${KERNEL:-stock}
 
 build_packages="make gcc libc6-dev linux-headers-amd64"
 source_packages="linux-source-6.1 xz-utils bzip2"
-check_packages="$source_packages sparse perl shellcheck"
+tool_packages="libjson-c-dev bsdutils python3 python3-docutils python3-jsonschema"
+check_packages="$source_packages $tool_packages sparse perl shellcheck"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
-	python3-minimal python3 binutils librdmacm-dev libibverbs-dev ibverbs-providers"
+	python3-minimal binutils librdmacm-dev libibverbs-dev ibverbs-providers
+	$tool_packages"
 
 debug_packages="$source_packages flex bison bc patch rsync"
 
@@ -322,6 +324,11 @@ hostile_peer()
 	step "the hostile peer" make -C "$here/hostile" OUT="$dir/hostile"
 }
 
+tool()
+{
+	step "the tool rnbd" make -C "$root/tools/rnbd" OUT="$dir" "$dir/rnbd"
+}
+
 case ${1:-} in
 build)
 	# shellcheck disable=SC2086
@@ -362,6 +369,7 @@ guest)
 		esac
 	done
 	hostile_peer
+	tool
 	[ $kernel = debug ] || initramfs
 	cat >"$dir/guest.env" <<-ENV
 	KERNEL=$kernel

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Completion, and what is installed where"""
+
+import os
+import subprocess
+
+from rig import HERE, Wrong, equal
+
+
+def complete(host, line):
+    """What bash offers at the end of a line"""
+    script = f'''. {HERE.parent}/rnbd.bash
+        rnbd() {{ {host.build.tool} "$@"; }}
+        read -ra COMP_WORDS <<<"{line} x"
+        COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_WORDS[COMP_CWORD]={'' if line[-1] == ' ' else line.split()[-1]}
+        _rnbd
+        echo "${{COMPREPLY[@]}}"'''
+    if line[-1] != ' ':
+        script = script.replace(f'"{line} x"', f'"{line}"')
+    done = subprocess.run(['bash', '-c', script], env=host.environment(), capture_output=True,
+                          text=True)
+    if done.stderr:
+        raise Wrong(done.stderr)
+    return done.stdout.split()
+
+
+def test_completion(host):
+    host.client()
+    host.session()
+    host.path()
+    host.disk()
+    for line, want in [('rnbd un', ['unmap']), ('rnbd unmap ', ['rnbd0']),
+                       ('rnbd path add ', ['s1']), ('rnbd show rn', ['rnbd0']),
+                       ('rnbd path de', ['delete']), ('rnbd list --js', ['--json']),
+                       ('rnbd path delete ', ['ip:192.168.100.2@ip:192.168.100.1']),
+                       ('rnbd server cl', ['client', 'close'])]:
+        equal(line, sorted(complete(host, line)), want)
+    commands = complete(host, 'rnbd ')
+    for want in 'map', 'stat', 'top', 'health', 'close', 'session':
+        equal(want, want in commands, True)
+
+
+def test_install(host):
+    subprocess.run(['make', '-s', '-C', HERE.parent, f'OUT={host.top}/out',
+                    f'DESTDIR={host.top}/root', 'prefix=/usr', 'install'], check=True)
+    found = sorted(os.path.relpath(os.path.join(folder, name), host.top / 'root')
+                   for folder, _, names in os.walk(host.top / 'root') for name in names)
+    equal('installed', found, ['usr/sbin/rnbd', 'usr/share/bash-completion/completions/rnbd',
+                               'usr/share/man/man8/rnbd.8'])
+
+
+def test_every_command_is_in_the_manual(host):
+    manual = (HERE.parent / 'rnbd.8.rst').read_text()
+    for line in host.run('help').out.splitlines():
+        words = line.split()
+        if words[:1] != ['rnbd'] or line.startswith('rnbd'):
+            continue
+        words = [w for w in words[1:] if w != 'server']
+        name = ' '.join(words[:2]) if words[0] in ('device', 'session', 'path') else words[0]
+        if name in ('map', 'unmap') or name + ' ' in manual or name + '\n' in manual:
+            continue
+        if f'**{name}**' not in manual:
+            raise Wrong(f'the manual says nothing of {name}')
