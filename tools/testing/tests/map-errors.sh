@@ -58,6 +58,8 @@ rows()
 	  ENOENT /dev/absent sessname=s1 path=$a device_path=/dev/absent
 	  ENOTBLK|EISDIR|EINVAL /dev sessname=s1 path=$a device_path=/dev
 	  ENOTBLK|EINVAL /dev/null sessname=s1 path=$a device_path=/dev/null
+	+ ENXIO /dev/no-driver sessname=s1 path=$a device_path=/dev/no-driver
+	+ EROFS $protected sessname=s1 path=$a device_path=$protected
 	  ENOTDIR|ENOENT $disk/a sessname=s1 path=$a device_path=$disk/a
 	  EINVAL|EACCES /dev/../dev sessname=s1 path=$a device_path=/dev/..$disk
 	  EINVAL|EACCES /dev/.. sessname=s1 path=$a device_path=/dev/..
@@ -94,6 +96,8 @@ resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
 
 up sess_queue_depth=16
 disk=$(null vol 16)
+protected=$(null protected 16)
+on server "blockdev --setro $protected; mknod /dev/no-driver b 511 0"
 a=$(addr server 0)
 ok="sessname=s1 path=$a device_path=$disk"
 before=$(resources)
@@ -129,6 +133,12 @@ row 'EPERM|EBUSY' "$disk" "sessname=s2 path=$a device_path=$disk"
 row ENOENT /dev/absent 'sessname=s1 device_path=/dev/absent'
 equal state "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open
 unmap "$dev"
+
+# What can't be written to can be read.
+dev=$(map s1 "$protected" access_mode=ro)
+dd if="$dev" of=/dev/null bs=4k count=1 iflag=direct status=none || fail "it can't be read"
+unmap "$dev"
+on server 'rm /dev/no-driver'
 
 wait
 must "the server that isn't there: $(cat /tmp/nobody)" \
