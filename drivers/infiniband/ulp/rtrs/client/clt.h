@@ -18,7 +18,7 @@
  *	conn.c		connections
  *	info.c		first exchange of messages
  *	link.c		paths join and leave their session
- *	path.c		life of a path: its work item
+ *	path.c		life of a path: its work items
  *	sess.c		sessions and their paths
  *	sysfs.c		what users see and set
  *	main.c		open, close, the module
@@ -26,7 +26,7 @@
  * Lifetimes: the upper layer keeps the session (rtrs_clt_open() to
  * rtrs_clt_close()), the session keeps its paths, a path keeps its connections
  * and slots while it is neither RTRS_CLT_IDLE nor RTRS_CLT_WAITING. One work item
- * for each path sets all that up and takes it down.
+ * of each path sets all that up, another one takes it down.
  *
  * Locks, in the order in which they nest:
  *
@@ -87,11 +87,11 @@
 /**
  * enum rtrs_clt_state - state of a path; see rtrs_clt_next_state()
  * @RTRS_CLT_IDLE: holds nothing but its addresses, and is not to be connected
- * @RTRS_CLT_WAITING: the same, until the work item is due to connect it
- * @RTRS_CLT_CONNECTING: the path's work item is connecting it
+ * @RTRS_CLT_WAITING: the same, until its connect_work is due
+ * @RTRS_CLT_CONNECTING: its connect_work is connecting it
  * @RTRS_CLT_CONNECTED: takes requests
- * @RTRS_CLT_RESETTING: the work item takes it down; RTRS_CLT_WAITING follows
- * @RTRS_CLT_CLOSING: the work item takes it down; RTRS_CLT_IDLE follows
+ * @RTRS_CLT_RESETTING: its end_work takes it down; RTRS_CLT_WAITING follows
+ * @RTRS_CLT_CLOSING: its end_work takes it down; RTRS_CLT_IDLE follows
  * @RTRS_CLT_NR_STATES: how many there are
  */
 enum rtrs_clt_state {
@@ -260,19 +260,25 @@ struct rtrs_clt_path_stats {
 
 /**
  * struct rtrs_clt_path_sm - the state machine of a path; see state.c and path.c
- * @lock: any context; guards @state, @err, @gone, @at_once, @failures, @tries and @result
+ * @lock: any context; guards @state, @err, @gone, @at_once, @trying, @failures, @tries and
+ *	@result
  * @state: changed by rtrs_clt_path_move_locked() only
  * @err: error with which it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
  * @gone: it is being destroyed and can't be connected any more. Set before
  *	rtrs_clt_view.hide(), which takes clt->lock: it isn't shown again after that
  * @at_once: the next try to connect has no delay
+ * @trying: @connect_work is busy with a try; @end_work is queued when that is over
  * @failures: tries that failed since the last successful one
  * @tries: tries that have ended
  * @result: result of the last try, 0 or a negative errno
  * @wait: for @nr_pending, @tries, rtrs_clt_path_fence.done, and any change of @state
  * @nr_pending: connections that have not finished the current step
  * @logged: the last error that was logged; it isn't logged again by further tries
- * @work: connects the path and takes it down
+ * @try_err: errno of a try that has failed, from then until the path is down, else 0; for
+ *	the work items
+ * @connect_work: connects the path
+ * @end_work: takes it down. The two never run at the same time, except for the last
+ *	instructions of either
  */
 struct rtrs_clt_path_sm {
 	spinlock_t lock; /* see above */
@@ -280,13 +286,16 @@ struct rtrs_clt_path_sm {
 	int err;
 	bool gone;
 	bool at_once;
+	bool trying;
 	u32 failures;
 	u32 tries;
 	int result;
 	wait_queue_head_t wait;
 	atomic_t nr_pending;
 	int logged;
-	struct delayed_work work;
+	int try_err;
+	struct delayed_work connect_work;
+	struct work_struct end_work;
 };
 
 /**
@@ -446,7 +455,7 @@ struct rtrs_clt_path {
 /**
  * struct rtrs_clt_view - how paths are shown to users; set by sysfs.c
  * @ktype: of the path's kobject; its release frees the path
- * @show: shows a path, by the addresses that are known; from the path's work item.
+ * @show: shows a path, by the addresses that are known; from the path's work items.
  *	Returns 0, also if it is shown already, or a negative errno
  * @hide: hides a path that is gone; on return its files have no users. It isn't shown again
  */
@@ -648,7 +657,8 @@ static inline struct rtrs_clt_con *to_clt_con(struct rtrs_con *con)
 }
 
 /* state.c */
-extern struct workqueue_struct *rtrs_clt_wq;
+extern struct workqueue_struct *rtrs_clt_connect_wq;
+extern struct workqueue_struct *rtrs_clt_end_wq;
 extern struct workqueue_struct *rtrs_clt_sess_wq;
 enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 					enum rtrs_clt_event ev);

@@ -2,7 +2,7 @@
 /*
  * Connections of a path: addresses and routes, queue pairs, the CM.
  *
- * The path's work item takes all connections through each step together and waits until
+ * The path's connect_work takes all connections through each step together and waits until
  * all have finished it. The CM's handler only reports events. The service connection
  * is connected first, alone: the size of the others depends on the server's answer.
  */
@@ -167,7 +167,7 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 	return ret;
 }
 
-/* Reports events of the CM. The id is destroyed by the path's work item only. */
+/* Reports events of the CM. The id is destroyed by the path's end_work only. */
 static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct rtrs_clt_con *con = id->context;
@@ -375,7 +375,7 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
  *
  * On return the path's source address is known.
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0 or a negative errno; rtrs_clt_cons_disconnect() and
  * rtrs_clt_cons_destroy() undo it either way.
  */
@@ -400,7 +400,7 @@ int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
  *
  * After success, the path's neg is filled in.
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0 or a negative errno.
  */
 int rtrs_clt_conn_service(struct rtrs_clt_path *path)
@@ -412,7 +412,7 @@ int rtrs_clt_conn_service(struct rtrs_clt_path *path)
  * rtrs_clt_conn_io() - connect the connections for I/O
  * @path: path after rtrs_clt_conn_service(); the receive for INFO_RSP is posted
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0 or a negative errno.
  */
 int rtrs_clt_conn_io(struct rtrs_clt_path *path)

@@ -69,7 +69,7 @@ void rtrs_clt_create_accepted(struct rtrs_clt_path *path)
  * path owns creation until it is up, or has failed with nothing left unanswered, or
  * until that has taken too long.
  *
- * Context: the path's work item; doesn't sleep.
+ * Context: the path's connect_work; doesn't sleep.
  * Return: false if it has to wait. Else @path->may_create says whether it owns creation.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
@@ -101,7 +101,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
  * rtrs_clt_wait_create() - wait until a path may request its connection 0
  * @path: path that is being connected
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0, or the path's error if it has ended meanwhile.
  */
 int rtrs_clt_wait_create(struct rtrs_clt_path *path)

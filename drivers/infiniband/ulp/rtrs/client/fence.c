@@ -71,7 +71,7 @@ static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
  * @path: path that is drained and takes no requests any more
  * @ios: requests that were on it; if there are none, it need not be fenced
  *
- * Context: the path's work item.
+ * Context: the path's end_work.
  */
 void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 {
@@ -236,7 +236,7 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
  * rtrs_clt_fence_via() - fence all dead paths over one that is being connected
  * @path: path that has its INFO_RSP, and takes no requests yet
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0; -ETIMEDOUT if FENCED doesn't come, as the server's disk holds a request;
  * or -ECONNABORTED if @path has ended meanwhile.
  */

@@ -136,7 +136,7 @@ void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
  * rtrs_clt_info_exchange() - send the session's name, receive the server's keys
  * @path: path that is being connected, with all connections and slots
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0 or a negative errno.
  */
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path)

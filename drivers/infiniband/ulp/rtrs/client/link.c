@@ -134,7 +134,7 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	ret = rtrs_clt_may_link(path);
 	if (ret)
 		goto unlock;
-	/* From here on an error takes it down again, in the work item that we are in. */
+	/* From here on an error takes it down again, as soon as this try is over. */
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_UP, 0)) {
 		ret = -ECONNABORTED;
 		goto unlock;
@@ -165,7 +165,7 @@ unlock:
  * upper layer knows of the loss, and before the lost paths are fenced: some of their
  * requests may have failed here, and have been repeated by their submitter.
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
  * is or may be in another session than they are, -ETIMEDOUT, or the path's error if it
  * has ended meanwhile.

@@ -84,8 +84,10 @@ EXPORT_SYMBOL_GPL(rtrs_clt_close);
 
 static void rtrs_clt_destroy_wqs(void)
 {
-	if (rtrs_clt_wq)
-		destroy_workqueue(rtrs_clt_wq);
+	if (rtrs_clt_connect_wq)
+		destroy_workqueue(rtrs_clt_connect_wq);
+	if (rtrs_clt_end_wq)
+		destroy_workqueue(rtrs_clt_end_wq);
 	if (rtrs_clt_sess_wq)
 		destroy_workqueue(rtrs_clt_sess_wq);
 }
@@ -98,11 +100,14 @@ static int rtrs_clt_alloc_wqs(void)
 {
 	unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 
-	rtrs_clt_wq = alloc_workqueue("rtrs-client", flags,
-				      WQ_UNBOUND_MAX_ACTIVE);
+	rtrs_clt_connect_wq = alloc_workqueue("rtrs-clt-connect", flags,
+					      WQ_UNBOUND_MAX_ACTIVE);
+	rtrs_clt_end_wq = alloc_workqueue("rtrs-clt-end", flags,
+					  WQ_UNBOUND_MAX_ACTIVE);
 	rtrs_clt_sess_wq = alloc_workqueue("rtrs-clt-sess", flags,
 					   WQ_UNBOUND_MAX_ACTIVE);
-	return rtrs_clt_wq && rtrs_clt_sess_wq ? 0 : -ENOMEM;
+	return rtrs_clt_connect_wq && rtrs_clt_end_wq && rtrs_clt_sess_wq ?
+		0 : -ENOMEM;
 }
 
 static int __init rtrs_clt_init(void)

@@ -99,6 +99,69 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->sm.state, S(IDLE));
 }
 
+static int show_nothing(struct rtrs_clt_path *path)
+{
+	return 0;
+}
+
+static void release_nothing(struct kobject *kobj)
+{
+}
+
+struct slow_work {
+	struct work_struct work;
+	struct completion over;
+};
+
+static void be_slow(struct work_struct *work)
+{
+	wait_for_completion(&container_of(work, struct slow_work, work)->over);
+}
+
+/* Paths that are being connected leave no room in their queue; another one ends at once. */
+static void path_ends_while_others_connect(struct kunit *test)
+{
+	static const struct kobj_type ktype = { .release = release_nothing };
+	static const struct rtrs_clt_view view = { .ktype = &ktype, .show = show_nothing };
+	struct workqueue_struct *connect_wq = rtrs_clt_connect_wq;
+	struct workqueue_struct *end_wq = rtrs_clt_end_wq;
+	struct rtrs_clt_params params = { .sessname = "busy" };
+	struct slow_work *other;
+	struct rtrs_addr addr = { };
+	struct rtrs_clt_path *path;
+	struct rtrs_clt *clt;
+
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	init_completion(&other->over);
+	INIT_WORK(&other->work, be_slow);
+	params.paths = &addr;
+	clt = rtrs_clt_alloc(&params);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(clt));
+	clt->view = &view;
+	path = rtrs_clt_path_create(clt, &addr);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(path));
+
+	rtrs_clt_connect_wq = alloc_workqueue("rtrs-test-busy", WQ_UNBOUND, 1);
+	KUNIT_ASSERT_NOT_NULL(test, rtrs_clt_connect_wq);
+	rtrs_clt_end_wq = alloc_workqueue("rtrs-test-end", WQ_UNBOUND, 1);
+	KUNIT_ASSERT_NOT_NULL(test, rtrs_clt_end_wq);
+	queue_work(rtrs_clt_connect_wq, &other->work);
+	path->sm.state = S(CONNECTED);
+	rtrs_clt_path_move(path, E(STOP), -ECONNABORTED);
+	KUNIT_EXPECT_TRUE(test, wait_event_timeout(path->sm.wait, READ_ONCE(path->sm.state) ==
+						   S(IDLE), 10 * HZ));
+	complete(&other->over);
+	wait_event(path->sm.wait, READ_ONCE(path->sm.state) == S(IDLE));
+	cancel_work_sync(&path->sm.end_work);
+	destroy_workqueue(rtrs_clt_connect_wq);
+	destroy_workqueue(rtrs_clt_end_wq);
+	rtrs_clt_connect_wq = connect_wq;
+	rtrs_clt_end_wq = end_wq;
+	rtrs_clt_path_free(path);
+	rtrs_clt_free(clt);
+}
+
 static const struct tried_case {
 	const char *desc;
 	enum rtrs_clt_state state;
@@ -240,6 +303,7 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
+	KUNIT_CASE(path_ends_while_others_connect),
 	KUNIT_CASE_PARAM(path_is_waited_for, tried_cases_gen_params),
 	KUNIT_CASE_PARAM(session_knows_its_paths, has_cases_gen_params),
 	KUNIT_CASE_PARAM(delay_grows_and_jitters, backoff_cases_gen_params),

@@ -2,8 +2,9 @@
 /*
  * Life of a path.
  *
- * One work item of the path connects it, takes it down, and connects it again, so these
- * never run at the same time. Other code changes the path's state (state.c) and waits.
+ * One work item connects a path, another one takes it down, and queues the first one again.
+ * They take turns, so they never run at the same time. Other code changes the path's state
+ * (state.c) and waits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -146,6 +147,46 @@ static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 	wake_up_all(&path->clt->wait);
 }
 
+/* Begins a try to connect, if it is time. The path stays up until rtrs_clt_path_try_over(). */
+static bool rtrs_clt_path_try_due(struct rtrs_clt_path *path)
+{
+	bool due;
+
+	spin_lock_irq(&path->sm.lock);
+	due = rtrs_clt_path_move_locked(path, RTRS_CLT_EV_DUE, 0);
+	path->sm.trying |= due;
+	spin_unlock_irq(&path->sm.lock);
+	return due;
+}
+
+/* The try is over: if it has failed, or the path with it, it is taken down. */
+static void rtrs_clt_path_try_over(struct rtrs_clt_path *path)
+{
+	spin_lock_irq(&path->sm.lock);
+	path->sm.trying = false;
+	if (path->sm.state != RTRS_CLT_CONNECTED)
+		queue_work(rtrs_clt_end_wq, &path->sm.end_work);
+	spin_unlock_irq(&path->sm.lock);
+}
+
+static void rtrs_clt_connect_work(struct work_struct *work)
+{
+	struct rtrs_clt_path *path = container_of(to_delayed_work(work),
+						  struct rtrs_clt_path, sm.connect_work);
+	/* Memory reclaim may wait for a request that waits for this path. */
+	unsigned int noio = memalloc_noio_save();
+
+	if (rtrs_clt_path_try_due(path)) {
+		path->sm.try_err = rtrs_clt_path_try(path);
+		if (path->sm.try_err)
+			rtrs_clt_path_error(&path->path, path->sm.try_err, "connecting");
+		else
+			rtrs_clt_path_result(path, 0);
+		rtrs_clt_path_try_over(path);
+	}
+	memalloc_noio_restore(noio);
+}
+
 /*
  * Takes a path down. Order matters: no new requests; nothing from the wire; no handler.
  * Only then may requests that were in flight go elsewhere or back to their owner, as
@@ -165,11 +206,14 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 	rtrs_clt_info_free(path);
 	rtrs_clt_slots_free(path);
 	rtrs_clt_cons_destroy(path);
-	rtrs_clt_path_move(path, RTRS_CLT_EV_ENDED, 0);
 }
 
-/* The path is down: schedules the next try to connect it, unless there is to be none. */
-static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
+/*
+ * The path is down: schedules the next try to connect it, unless there is to be none. That
+ * is the last of @end_work, since the path may be connected again as soon as its state is
+ * another one.
+ */
+static void rtrs_clt_path_ended(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	int max = READ_ONCE(clt->reconnect.max_tries);
@@ -177,6 +221,7 @@ static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 	bool given_up = false;
 
 	spin_lock_irq(&path->sm.lock);
+	rtrs_clt_path_move_locked(path, RTRS_CLT_EV_ENDED, 0);
 	if (!path->sm.at_once) {
 		delay = rtrs_clt_backoff(READ_ONCE(clt->reconnect.delay_ms),
 					 READ_ONCE(clt->reconnect.delay_max_ms),
@@ -188,7 +233,7 @@ static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 	}
 	path->sm.at_once = false;
 	if (path->sm.state == RTRS_CLT_WAITING)
-		mod_delayed_work(rtrs_clt_wq, &path->sm.work,
+		mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work,
 				 msecs_to_jiffies(delay));
 	spin_unlock_irq(&path->sm.lock);
 	if (given_up && max)
@@ -196,34 +241,20 @@ static void rtrs_clt_path_retry(struct rtrs_clt_path *path)
 			     path->path.name, max);
 }
 
-static void rtrs_clt_path_work(struct work_struct *work)
+static void rtrs_clt_end_work(struct work_struct *work)
 {
-	struct rtrs_clt_path *path = container_of(to_delayed_work(work),
-						  struct rtrs_clt_path, sm.work);
-	/* Memory reclaim may wait for a request that waits for this path. */
+	struct rtrs_clt_path *path = container_of(work, struct rtrs_clt_path,
+						  sm.end_work);
 	unsigned int noio = memalloc_noio_save();
-	int ret = 0;
+	int err = path->sm.try_err;
 
-	if (rtrs_clt_path_move(path, RTRS_CLT_EV_DUE, 0)) {
-		ret = rtrs_clt_path_try(path);
-		if (ret)
-			rtrs_clt_path_error(&path->path, ret, "connecting");
-		else
-			rtrs_clt_path_result(path, 0);
-	}
-	switch (READ_ONCE(path->sm.state)) {
-	case RTRS_CLT_RESETTING:
-	case RTRS_CLT_CLOSING:
-		rtrs_clt_path_end(path);
-		/* Also if it has never been connected, so that it can be removed. */
-		rtrs_clt_path_show(path);
-		if (ret)
-			rtrs_clt_path_result(path, ret);
-		rtrs_clt_path_retry(path);
-		break;
-	default:
-		break;
-	}
+	rtrs_clt_path_end(path);
+	/* Also if it has never been connected, so that it can be removed. */
+	rtrs_clt_path_show(path);
+	path->sm.try_err = 0;
+	if (err)
+		rtrs_clt_path_result(path, err);
+	rtrs_clt_path_ended(path);
 	memalloc_noio_restore(noio);
 }
 
@@ -244,7 +275,7 @@ u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 		path->sm.failures = 0;
 		path->sm.at_once = true;
 		if (path->sm.state == RTRS_CLT_WAITING)
-			mod_delayed_work(rtrs_clt_wq, &path->sm.work, 0);
+			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
 		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_WANT, 0);
 	}
 	spin_unlock_irq(&path->sm.lock);
@@ -365,7 +396,8 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	INIT_LIST_HEAD(&path->create_entry);
 	spin_lock_init(&path->sm.lock);
 	init_waitqueue_head(&path->sm.wait);
-	INIT_DELAYED_WORK(&path->sm.work, rtrs_clt_path_work);
+	INIT_DELAYED_WORK(&path->sm.connect_work, rtrs_clt_connect_work);
+	INIT_WORK(&path->sm.end_work, rtrs_clt_end_work);
 	xa_init(&path->mrs);
 	kobject_init(&path->sysfs.kobj, clt->view->ktype);
 	return path;
@@ -398,6 +430,7 @@ void rtrs_clt_path_destroy(struct rtrs_clt_path *path)
 	path->clt->view->hide(path);
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
 	wait_event(path->sm.wait, READ_ONCE(path->sm.state) == RTRS_CLT_IDLE);
-	cancel_delayed_work_sync(&path->sm.work);
+	cancel_delayed_work_sync(&path->sm.connect_work);
+	cancel_work_sync(&path->sm.end_work);
 	kobject_put(&path->sysfs.kobj);
 }

@@ -3,8 +3,8 @@
  * State of a path.
  *
  * One function changes it, by one table. Errors in any context are reported by
- * rtrs_clt_path_error(), which changes the state and queues the path's work item, or wakes
- * it up if it is connecting.
+ * rtrs_clt_path_error(), which changes the state and queues the work that takes the path
+ * down, or wakes up the one that is connecting it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,8 +12,13 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Paths are brought up and down here, also when reclaim waits for one. */
-struct workqueue_struct *rtrs_clt_wq;
+/*
+ * Paths are connected in one queue and taken down in another, also when reclaim waits for
+ * that. Connecting can take long, if a server doesn't answer. Taking down doesn't wait for
+ * the network, nor for a path that is being connected; failover waits for it.
+ */
+struct workqueue_struct *rtrs_clt_connect_wq;
+struct workqueue_struct *rtrs_clt_end_wq;
 /* For work that paths wait for. Such work waits for RCU and rtrs_clt.lock only. */
 struct workqueue_struct *rtrs_clt_sess_wq;
 
@@ -83,9 +88,11 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 		path->sm.err = err;
 	WRITE_ONCE(path->sm.state, new);
 	trace_rtrs_clt_path_state(path->path.name, old, new, err);
-	/* In other states the work item runs, or is due later. */
-	if (old == RTRS_CLT_CONNECTED || old == RTRS_CLT_IDLE)
-		mod_delayed_work(rtrs_clt_wq, &path->sm.work, 0);
+	/* After a try that goes on, rtrs_clt_path_try_over() queues it. */
+	if (old == RTRS_CLT_CONNECTED && !path->sm.trying)
+		queue_work(rtrs_clt_end_wq, &path->sm.end_work);
+	else if (old == RTRS_CLT_IDLE)
+		mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
 	wake_up_all(&path->sm.wait);
 	wake_up_all(&path->clt->wait);
 	return true;
@@ -167,7 +174,7 @@ static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
  * @path: path that is being connected; path->sm.nr_pending was set before the step was started
  * @timeout_ms: longest time to wait, in milliseconds
  *
- * Context: the path's work item.
+ * Context: the path's connect_work.
  * Return: 0, the path's error if it has ended meanwhile, or -ETIMEDOUT.
  */
 int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms)
