@@ -83,6 +83,8 @@
 #define RTRS_CLT_LOCAL_INV	SZ_16K
 /* Most data of a request, whatever the server offers. */
 #define RTRS_CLT_MAX_IO		SZ_4M
+/* Most requests in flight on a path, likewise: each takes a few KiB of memory. */
+#define RTRS_CLT_MAX_SLOTS	4096
 
 /**
  * enum rtrs_clt_state - state of a path; see rtrs_clt_next_state()
@@ -311,7 +313,8 @@ struct rtrs_clt_path_sm {
  * @max_io_size: most bytes of data in a request
  * @max_sge: entries in a send's list
  * @max_segments: most entries of a request's scatter list
- * @nr_slots: slots that are used: at most @depth, and what the device's queues have room for
+ * @nr_slots: slots that are used: at most @depth, RTRS_CLT_MAX_SLOTS, and what the device's
+ *	queues have room for
  * @new_rkey: the server sends a new key with each answer
  */
 struct rtrs_clt_path_neg {

@@ -325,6 +325,20 @@ static void accept_is_checked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.new_rkey, c->want.new_rkey);
 }
 
+/* Its chunks are the server's memory, but what we allocate for each of them is ours. */
+static void client_uses_some_of_very_many_chunks(struct kunit *test)
+{
+	struct rtrs_clt_path *path = new_path(test);
+	u8 data[56];
+
+	memcpy(data, accept, sizeof(data));
+	/* 32768 chunks, I/O of 4096 bytes */
+	memcpy(data + 6, "\x00\x80\x00\x10\x00\x00", 6);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, data, sizeof(data)), 0);
+	KUNIT_EXPECT_EQ(test, path->neg.depth, 32768);
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 4096);
+}
+
 static const struct dev_case {
 	const char *desc;
 	int ret;
@@ -543,6 +557,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE(accept_ends_the_turn_if_it_names_the_session),
 	KUNIT_CASE(path_needs_no_turn_to_stop_or_to_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
+	KUNIT_CASE(client_uses_some_of_very_many_chunks),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
 	KUNIT_CASE_PARAM(no_request_is_larger_than_can_be_mapped, mapping_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),

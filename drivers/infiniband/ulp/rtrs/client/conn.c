@@ -19,7 +19,7 @@ static size_t rtrs_clt_max_mapping(struct ib_device *dev)
 				       dma_max_mapping_size(dev->dma_device);
 }
 
-/* Lowers the server's offer to what the RDMA device can do. */
+/* Lowers the server's offer to what the RDMA device can do, and to what we do at most. */
 static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 			    const struct ib_device_attr *attrs,
 			    size_t max_mapping)
@@ -33,7 +33,8 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	/* Data that begins off a page's boundary reaches into one page more. */
 	path->neg.max_segments = min(attrs->max_fast_reg_page_list_len,
 				     path->neg.max_io_size / SZ_4K + 1);
-	nr_slots = min_t(int, path->neg.depth, rtrs_clt_dev_slots(attrs));
+	nr_slots = min_t(int, path->neg.depth, RTRS_CLT_MAX_SLOTS);
+	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs));
 	if (path->neg.max_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
 	    nr_slots < 1) {
 		rtrs_clt_err(path->clt, "%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
