@@ -19,6 +19,10 @@
  * this, only the device's report. All handlers of a slot belong to one completion queue,
  * so they never run at the same time.
  *
+ * A device keeps the order of work requests in one queue pair only. A region is registered
+ * and invalidated on one connection, that of the request. The slot's next request, which may
+ * take another connection, comes after the completion that reports the key to be invalid.
+ *
  * When a path ends, its queue pairs are drained. Requests that are left then wait for
  * another path; see rtrs_clt_slots_reclaim() and failover.c.
  */
