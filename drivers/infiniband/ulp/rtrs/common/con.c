@@ -493,7 +493,8 @@ EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
  * @imm: immediate value, in the CPU's byte order
  *
  * Leaves the send queue's reserve alone. Without other room the answer is dropped: a peer
- * can't make us queue anything for it.
+ * can't make us queue anything for it. That never happens to a peer that waits for answers,
+ * see RTRS_HB_MAX_UNANSWERED.
  *
  * Context: any.
  */

@@ -32,8 +32,14 @@ static struct workqueue_struct *rtrs_hb_wq;
 
 /* Outlasts four times in a row that a device waits for an acknowledgment. */
 #define RTRS_HB_STUCK_MS	10000
-/* With this number unanswered, further heartbeats are left out. */
+/*
+ * With this number unanswered, further heartbeats are left out. So each has an answer: a send
+ * queue is of 2 * RTRS_SIGNAL_EVERY or more, and as long as the peer's device acknowledges
+ * messages, half of that is free for heartbeats and answers. Only a peer that sends more
+ * heartbeats at a time loses answers.
+ */
 #define RTRS_HB_MAX_UNANSWERED	8
+static_assert(2 * RTRS_HB_MAX_UNANSWERED < RTRS_SIGNAL_EVERY);
 
 /**
  * rtrs_hb_judge_con() - decide whether a connection is alive
