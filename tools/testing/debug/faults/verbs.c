@@ -24,6 +24,7 @@
 #include "faults.h"
 
 /* Here they are the real ones. */
+#undef kzalloc
 #undef ib_alloc_mr
 #undef ib_map_mr_sg
 #undef ib_dereg_mr
@@ -45,8 +46,8 @@
 
 /* So many complaints are enough. */
 #define RTRS_FAULTS_BUGS	10
-/* Whoever asks may hold spinlocks, and isn't to fail here, not even by way of a test. */
-#define RTRS_FAULTS_GFP		(GFP_ATOMIC | __GFP_NOFAIL)
+/* Attempts to allocate a record. A test that has allocations fail does so with one of them. */
+#define RTRS_FAULTS_TRIES	100
 
 /* Memory that is mapped for a device. */
 struct rtrs_faults_map {
@@ -117,6 +118,20 @@ static __printf(1, 2) void rtrs_faults_bug(const char *fmt, ...)
 	pr_err("BUG: %pV\n", &vaf);
 	va_end(args);
 	dump_stack();
+}
+
+/* The caller may hold spinlocks. It can't go on without the record. */
+static void *rtrs_faults_zalloc(size_t size)
+{
+	void *record;
+	int i;
+
+	for (i = 0; i < RTRS_FAULTS_TRIES; i++) {
+		record = kzalloc(size, GFP_ATOMIC);
+		if (record)
+			return record;
+	}
+	panic("rtrs-faults: can't keep a record of %zu bytes", size);
 }
 
 static struct rtrs_faults_qp *rtrs_faults_find_qp(const struct ib_qp *qp)
@@ -209,7 +224,7 @@ static struct rtrs_faults_map *rtrs_faults_exact(const struct ib_device *dev,
 static void rtrs_faults_mapped(struct ib_device *dev, u64 addr, u64 len,
 			       enum dma_data_direction dir)
 {
-	struct rtrs_faults_map *map = kzalloc(sizeof(*map), RTRS_FAULTS_GFP);
+	struct rtrs_faults_map *map = rtrs_faults_zalloc(sizeof(*map));
 	unsigned long flags;
 
 	map->first = addr;
@@ -345,7 +360,7 @@ struct ib_mr *rtrs_faults_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 
 	if (IS_ERR(real))
 		return real;
-	mr = kzalloc(sizeof(*mr), RTRS_FAULTS_GFP);
+	mr = rtrs_faults_zalloc(sizeof(*mr));
 	mr->mr = real;
 	INIT_LIST_HEAD(&mr->maps);
 	spin_lock_irqsave(&rtrs_faults_lock, flags);
@@ -495,7 +510,7 @@ static struct rtrs_faults_wr *rtrs_faults_new_wr(const void *wr, int nr_sge,
 {
 	struct rtrs_faults_wr *entry;
 
-	entry = kzalloc(struct_size(entry, maps, nr_sge), RTRS_FAULTS_GFP);
+	entry = rtrs_faults_zalloc(struct_size(entry, maps, nr_sge));
 	entry->wr = wr;
 	entry->cqe = cqe;
 	return entry;
@@ -562,59 +577,36 @@ static void rtrs_faults_refused(struct list_head *list, const void *wr)
 		}
 }
 
-/* ib_post_send() with a look at it */
-int rtrs_faults_post_send(struct ib_qp *qp, const struct ib_send_wr *first,
-			  const struct ib_send_wr **bad)
-{
-	const struct ib_send_wr *wr, *refused = NULL;
-	struct rtrs_faults_qp *q;
-	unsigned long flags;
-	int ret;
+/* ib_post_send() and ib_post_recv(), with a look at each work request */
+#define RTRS_FAULTS_POST(what)						\
+int rtrs_faults_post_##what(struct ib_qp *qp, const struct ib_##what##_wr *first, \
+			    const struct ib_##what##_wr **bad)		\
+{									\
+	const struct ib_##what##_wr *wr, *refused = NULL;		\
+	struct rtrs_faults_qp *q;					\
+	unsigned long flags;						\
+	int ret;							\
+									\
+	spin_lock_irqsave(&rtrs_faults_lock, flags);			\
+	q = rtrs_faults_find_qp(qp);					\
+	for (wr = first; wr && q; wr = wr->next)			\
+		rtrs_faults_check_##what(q, wr);			\
+	spin_unlock_irqrestore(&rtrs_faults_lock, flags);		\
+	ret = ib_post_##what(qp, first, &refused);			\
+	if (ret && q) {							\
+		spin_lock_irqsave(&rtrs_faults_lock, flags);		\
+		for (wr = refused; wr; wr = wr->next)			\
+			rtrs_faults_refused(&q->what##s, wr);		\
+		spin_unlock_irqrestore(&rtrs_faults_lock, flags);	\
+	}								\
+	if (bad)							\
+		*bad = refused;						\
+	return ret;							\
+}									\
+EXPORT_SYMBOL_GPL(rtrs_faults_post_##what)
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	q = rtrs_faults_find_qp(qp);
-	for (wr = first; wr && q; wr = wr->next)
-		rtrs_faults_check_send(q, wr);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
-	ret = ib_post_send(qp, first, &refused);
-	if (ret && q) {
-		spin_lock_irqsave(&rtrs_faults_lock, flags);
-		for (wr = refused; wr; wr = wr->next)
-			rtrs_faults_refused(&q->sends, wr);
-		spin_unlock_irqrestore(&rtrs_faults_lock, flags);
-	}
-	if (bad)
-		*bad = refused;
-	return ret;
-}
-EXPORT_SYMBOL_GPL(rtrs_faults_post_send);
-
-/* ib_post_recv() with a look at it */
-int rtrs_faults_post_recv(struct ib_qp *qp, const struct ib_recv_wr *first,
-			  const struct ib_recv_wr **bad)
-{
-	const struct ib_recv_wr *wr, *refused = NULL;
-	struct rtrs_faults_qp *q;
-	unsigned long flags;
-	int ret;
-
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	q = rtrs_faults_find_qp(qp);
-	for (wr = first; wr && q; wr = wr->next)
-		rtrs_faults_check_recv(q, wr);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
-	ret = ib_post_recv(qp, first, &refused);
-	if (ret && q) {
-		spin_lock_irqsave(&rtrs_faults_lock, flags);
-		for (wr = refused; wr; wr = wr->next)
-			rtrs_faults_refused(&q->recvs, wr);
-		spin_unlock_irqrestore(&rtrs_faults_lock, flags);
-	}
-	if (bad)
-		*bad = refused;
-	return ret;
-}
-EXPORT_SYMBOL_GPL(rtrs_faults_post_recv);
+RTRS_FAULTS_POST(send);
+RTRS_FAULTS_POST(recv);
 
 /* ---- completions ---- */
 
@@ -692,7 +684,7 @@ void rtrs_faults_add_qp(struct ib_qp *qp)
 
 	if (qp->device->ops.poll_cq != rtrs_faults_poll_cq)
 		return;
-	q = kzalloc(sizeof(*q), RTRS_FAULTS_GFP);
+	q = rtrs_faults_zalloc(sizeof(*q));
 	q->qp = qp;
 	INIT_LIST_HEAD(&q->sends);
 	INIT_LIST_HEAD(&q->recvs);
