@@ -287,12 +287,13 @@ static struct rnbd_clt_sess *rnbd_clt_sess_find(const char *name)
 /*
  * Become a user of a session, old or new. A new one is returned with @first set and
  * has to be opened; an old one that is being closed, or could not be opened, is waited
- * for.
+ * for. ERR_PTR(-ERESTARTSYS) if a signal ends the wait, which has changed nothing.
  */
 static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 					       bool *first)
 {
 	struct rnbd_clt_sess *sess;
+	int err;
 
 	for (;;) {
 		mutex_lock(&rnbd_clt_sessions_lock);
@@ -301,8 +302,10 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 			break;
 		kref_get(&sess->kref);
 		mutex_unlock(&rnbd_clt_sessions_lock);
-		wait_for_completion(&sess->gone);
+		err = wait_for_completion_interruptible(&sess->gone);
 		kref_put(&sess->kref, rnbd_clt_sess_free);
+		if (err)
+			return ERR_PTR(err);
 	}
 
 	*first = !sess;
