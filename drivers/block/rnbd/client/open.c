@@ -94,9 +94,9 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 }
 
 /*
- * The answer counts if the session hasn't been lost since the question was asked,
- * and nobody else was faster. Two names of one device get the same id; the second
- * is turned down, but not closed, as that would close the first.
+ * The answer counts if the session hasn't been lost since the question was asked. Two names
+ * of one device get the same id; the second is turned down, but not closed, as that would
+ * close the first.
  */
 static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 				 unsigned int generation)
@@ -107,8 +107,6 @@ static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 	spin_lock_irq(&sess->lock);
 	if (sess->generation != generation) {
 		err = -ECONNABORTED;
-	} else if (dev->opened) {
-		err = -EALREADY;
 	} else if (rnbd_clt_id_used(dev, device_id)) {
 		err = -EEXIST;
 	} else {
