@@ -13,7 +13,7 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-hb rtrs-qp
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
 	rtrs-client-failover
 	rtrs-server-path rtrs-server-listen rtrs-server-setup rtrs-server-io
-	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-reopen
+	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-path"
 results=/sys/kernel/debug/kunit
 ktap=/run/rig/kunit.ktap

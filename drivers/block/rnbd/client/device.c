@@ -5,12 +5,16 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
+#include <linux/delay.h>
 #include <linux/hdreg.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
 #include "rnbd-clt.h"
+
+/* How often, in milliseconds, a device is opened whose id another one is about to lose. */
+#define RNBD_CLT_ID_MS		20
 
 /* Removes disks. */
 static struct workqueue_struct *rnbd_clt_wq;
@@ -216,7 +220,11 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 		return -ENOMEM;
 
 	mutex_lock(&dev->open_lock);
-	err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
+	do {
+		err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
+		if (err == -EAGAIN && msleep_interruptible(RNBD_CLT_ID_MS))
+			err = -EINTR;
+	} while (err == -EAGAIN);
 	if (!err)
 		err = rnbd_clt_dev_alloc_disk(dev, rsp);
 	mutex_unlock(&dev->open_lock);

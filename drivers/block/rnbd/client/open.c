@@ -9,8 +9,9 @@
 
 #include "rnbd-clt.h"
 
-/* Does another of the session's devices go by that id? */
-static bool rnbd_clt_id_used(const struct rnbd_clt_dev *dev, u32 device_id)
+/* Return: another of the session's devices that has that id; NULL if there is none. */
+static struct rnbd_clt_dev *rnbd_clt_id_owner(const struct rnbd_clt_dev *dev,
+					      u32 device_id)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	struct rnbd_clt_dev *other;
@@ -19,9 +20,9 @@ static bool rnbd_clt_id_used(const struct rnbd_clt_dev *dev, u32 device_id)
 	list_for_each_entry(other, &sess->devs, list) {
 		if (other != dev && other->opened &&
 		    other->device_id == device_id)
-			return true;
+			return other;
 	}
-	return false;
+	return NULL;
 }
 
 /**
@@ -65,6 +66,10 @@ void rnbd_clt_dev_close(struct rnbd_clt_dev *dev)
 	spin_unlock_irq(&sess->lock);
 	if (opened)
 		rnbd_clt_close_id(sess, generation, dev->device_id);
+	/* The server may give the id to another one of the session's devices now. */
+	spin_lock_irq(&sess->lock);
+	dev->opened = false;
+	spin_unlock_irq(&sess->lock);
 	mutex_unlock(&dev->open_lock);
 }
 
@@ -87,7 +92,7 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 		return;
 	spin_lock_irq(&sess->lock);
 	used = (dev->opened && dev->device_id == device_id) ||
-	       rnbd_clt_id_used(dev, device_id);
+	       rnbd_clt_id_owner(dev, device_id);
 	spin_unlock_irq(&sess->lock);
 	if (!used)
 		rnbd_clt_close_id(sess, generation, device_id);
@@ -96,19 +101,25 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 /*
  * The answer counts if the session hasn't been lost since the question was asked. Two names
  * of one device get the same id; the second is turned down, but not closed, as that would
- * close the first.
+ * close the first. But the server may also have closed the first one just now, and given
+ * its id to the second. Once the first one's owner knows that it is closed, the server can
+ * be asked again.
+ *
+ * Return: 0, -ECONNABORTED, -EEXIST, or -EAGAIN.
  */
-static int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
-				 unsigned int generation)
+VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
+					   unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
+	struct rnbd_clt_dev *other;
 	int err = 0;
 
 	spin_lock_irq(&sess->lock);
+	other = rnbd_clt_id_owner(dev, device_id);
 	if (sess->generation != generation) {
 		err = -ECONNABORTED;
-	} else if (rnbd_clt_id_used(dev, device_id)) {
-		err = -EEXIST;
+	} else if (other) {
+		err = other->state == RNBD_DEV_UNMAPPED ? -EAGAIN : -EEXIST;
 	} else {
 		dev->opened = true;
 		dev->device_id = device_id;
@@ -182,7 +193,8 @@ static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
  * Under the device's open_lock. If it has a disk, that gets the device's limits, not
  * its size.
  *
- * Return: 0 or a negative errno.
+ * Return: 0, -EAGAIN if another device with the same id is just being unmapped, or another
+ * negative errno.
  */
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation)

@@ -15,6 +15,7 @@ static const struct refused_case {
 	{ "the session is lost again", -ECONNABORTED, false, false },
 	{ "there is no path", -ENOTCONN, false, false },
 	{ "memory is short", -ENOMEM, false, false },
+	{ "its id is that of one that is being closed", -EAGAIN, false, false },
 	{ "no such device", -ENOENT, false, true },
 	{ "not permitted", -EPERM, true, true },
 	{ "no access", -EACCES, true, true },

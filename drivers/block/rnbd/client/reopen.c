@@ -31,6 +31,7 @@
 bool rnbd_clt_refused(int err, bool may_wait)
 {
 	switch (err) {
+	case -EAGAIN:
 	case -ECONNABORTED:
 	case -ENOTCONN:
 	case -ENOMEM:

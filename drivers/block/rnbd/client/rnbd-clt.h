@@ -348,6 +348,10 @@ struct rnbd_clt_dev *rnbd_clt_any_dev(void);
 void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 			const struct rnbd_clt_dev *dev);
 void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
+#if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
+			  unsigned int generation);
+#endif
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation);
 void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
