@@ -93,14 +93,14 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
 }
 
-struct turns {
+struct create_test {
 	struct rtrs_clt clt;
 	struct rtrs_clt_path path[3];
 };
 
-static struct turns *turns_init(struct kunit *test)
+static struct create_test *create_init(struct kunit *test)
 {
-	struct turns *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct create_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
@@ -116,118 +116,118 @@ static struct turns *turns_init(struct kunit *test)
 	return t;
 }
 
-static void expect_turn(struct kunit *test, struct turns *t, unsigned int i, bool may)
+static void expect_create(struct kunit *test, struct create_test *t, unsigned int i, bool may)
 {
 	t->path[i].may_create = !may;
 	KUNIT_EXPECT_EQ_MSG(test, rtrs_clt_begin_create(&t->path[i]), may, "path %u", i);
 	KUNIT_EXPECT_EQ_MSG(test, t->path[i].may_create, may, "path %u", i);
 }
 
-/* One path after the other asks for a session, in the order in which they came. */
-static void paths_ask_in_turn(struct kunit *test)
+/* One path after the other may request creation, in the order in which they came. */
+static void paths_request_creation_in_order(struct kunit *test)
 {
-	struct turns *t = turns_init(test);
+	struct create_test *t = create_init(test);
 
-	expect_turn(test, t, 0, true);
-	expect_turn(test, t, 1, false);
-	expect_turn(test, t, 2, false);
-	/* Not those that haven't got it. */
+	expect_create(test, t, 0, true);
+	expect_create(test, t, 1, false);
+	expect_create(test, t, 2, false);
+	/* Ended by a path that does not own it: nothing happens. */
 	rtrs_clt_end_create(&t->path[1]);
-	expect_turn(test, t, 2, false);
-	expect_turn(test, t, 1, false);
+	expect_create(test, t, 2, false);
+	expect_create(test, t, 1, false);
 	rtrs_clt_end_create(&t->path[0]);
-	expect_turn(test, t, 2, false);
-	expect_turn(test, t, 0, false);
-	expect_turn(test, t, 1, true);
+	expect_create(test, t, 2, false);
+	expect_create(test, t, 0, false);
+	expect_create(test, t, 1, true);
 	rtrs_clt_end_create(&t->path[1]);
-	expect_turn(test, t, 0, false);
-	expect_turn(test, t, 2, true);
+	expect_create(test, t, 0, false);
+	expect_create(test, t, 2, true);
 	rtrs_clt_end_create(&t->path[2]);
-	expect_turn(test, t, 0, true);
+	expect_create(test, t, 0, true);
 }
 
-static void turn_that_is_too_long_is_taken_over_by_one(struct kunit *test)
+static void creation_that_takes_too_long_is_taken_over_by_one(struct kunit *test)
 {
-	struct turns *t = turns_init(test);
+	struct create_test *t = create_init(test);
 	unsigned long now = jiffies;
 
-	expect_turn(test, t, 0, true);
+	expect_create(test, t, 0, true);
 	KUNIT_EXPECT_GE(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
-	expect_turn(test, t, 1, false);
-	expect_turn(test, t, 2, false);
+	expect_create(test, t, 1, false);
+	expect_create(test, t, 2, false);
 	t->clt.sess_id = 1;
 	t->clt.create.expires = jiffies;
-	expect_turn(test, t, 2, false);
-	expect_turn(test, t, 1, true);
+	expect_create(test, t, 2, false);
+	expect_create(test, t, 1, true);
 	KUNIT_EXPECT_LT(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
 	t->clt.create.expires = jiffies + 5 * HZ;
-	expect_turn(test, t, 2, false);
+	expect_create(test, t, 2, false);
 	/* An answer that comes late; then it tries again, and is another path. */
 	rtrs_clt_end_create(&t->path[0]);
 	t->path[0].neg.id = 4;
-	expect_turn(test, t, 0, false);
-	expect_turn(test, t, 2, false);
+	expect_create(test, t, 0, false);
+	expect_create(test, t, 2, false);
 	rtrs_clt_end_create(&t->path[1]);
-	expect_turn(test, t, 0, false);
-	expect_turn(test, t, 2, true);
+	expect_create(test, t, 0, false);
+	expect_create(test, t, 2, true);
 	/* Too late, though nobody has taken it over. */
 	t->clt.create.expires = jiffies;
 	rtrs_clt_end_create(&t->path[2]);
 	KUNIT_EXPECT_EQ(test, t->clt.create.owner, 0);
 }
 
-/* Jiffies may have come half round since somebody had the turn last, and never ended it. */
-static void turn_that_nobody_ended_does_not_last(struct kunit *test)
+/* Jiffies may have wrapped half way since the owner began, and never ended it. */
+static void creation_that_is_never_ended_expires(struct kunit *test)
 {
-	struct turns *t = turns_init(test);
+	struct create_test *t = create_init(test);
 
-	expect_turn(test, t, 0, true);
+	expect_create(test, t, 0, true);
 	t->clt.create.expires = jiffies + LONG_MAX / 2;
-	expect_turn(test, t, 1, true);
+	expect_create(test, t, 1, true);
 	t->clt.create.expires = jiffies + 8 * HZ;
-	expect_turn(test, t, 2, true);
+	expect_create(test, t, 2, true);
 }
 
-/* Who can't tell sessions apart asks for one when no other path is about to get one. */
-static void accept_ends_the_turn_if_it_names_the_session(struct kunit *test)
+/* Without IDs of sessions, a path waits until the owner is up or has taken too long. */
+static void accept_with_a_session_id_ends_creation(struct kunit *test)
 {
-	struct turns *t = turns_init(test);
+	struct create_test *t = create_init(test);
 	unsigned long now = jiffies;
 
-	expect_turn(test, t, 0, true);
-	expect_turn(test, t, 1, false);
+	expect_create(test, t, 0, true);
+	expect_create(test, t, 1, false);
 	t->clt.create.expires = now + HZ;
-	/* Not its turn: that changes nothing. */
+	/* Not the owner: that changes nothing. */
 	rtrs_clt_create_accepted(&t->path[1]);
 	KUNIT_EXPECT_EQ(test, t->clt.create.expires, now + HZ);
 	rtrs_clt_create_accepted(&t->path[0]);
 	KUNIT_EXPECT_GE(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
-	expect_turn(test, t, 1, false);
+	expect_create(test, t, 1, false);
 	rtrs_clt_end_create(&t->path[0]);
-	expect_turn(test, t, 1, true);
+	expect_create(test, t, 1, true);
 
-	expect_turn(test, t, 2, false);
+	expect_create(test, t, 2, false);
 	t->path[1].neg.sess_id = 1;
 	rtrs_clt_create_accepted(&t->path[1]);
-	expect_turn(test, t, 2, true);
+	expect_create(test, t, 2, true);
 }
 
-static void path_needs_no_turn_to_stop_or_to_join(struct kunit *test)
+static void path_may_always_stop_or_join(struct kunit *test)
 {
-	struct turns *t = turns_init(test);
+	struct create_test *t = create_init(test);
 
-	expect_turn(test, t, 0, true);
-	expect_turn(test, t, 1, false);
-	expect_turn(test, t, 2, false);
+	expect_create(test, t, 0, true);
+	expect_create(test, t, 1, false);
+	expect_create(test, t, 2, false);
 	t->path[1].may_create = true;
 	t->path[1].sm.state = RTRS_CLT_CLOSING;
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[1]));
 	KUNIT_EXPECT_FALSE(test, t->path[1].may_create);
 	/* It has left the queue. */
 	rtrs_clt_end_create(&t->path[0]);
-	expect_turn(test, t, 2, true);
+	expect_create(test, t, 2, true);
 
-	expect_turn(test, t, 0, false);
+	expect_create(test, t, 0, false);
 	t->clt.nr_up = 1;
 	t->path[0].may_create = true;
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[0]));
@@ -551,11 +551,11 @@ static void reject_never_tells_what_only_we_do(struct kunit *test)
 
 static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE_PARAM(request_is_on_the_wire_as_written_down, req_cases_gen_params),
-	KUNIT_CASE(paths_ask_in_turn),
-	KUNIT_CASE(turn_that_is_too_long_is_taken_over_by_one),
-	KUNIT_CASE(turn_that_nobody_ended_does_not_last),
-	KUNIT_CASE(accept_ends_the_turn_if_it_names_the_session),
-	KUNIT_CASE(path_needs_no_turn_to_stop_or_to_join),
+	KUNIT_CASE(paths_request_creation_in_order),
+	KUNIT_CASE(creation_that_takes_too_long_is_taken_over_by_one),
+	KUNIT_CASE(creation_that_is_never_ended_expires),
+	KUNIT_CASE(accept_with_a_session_id_ends_creation),
+	KUNIT_CASE(path_may_always_stop_or_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE(client_uses_some_of_very_many_chunks),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
