@@ -62,8 +62,10 @@ for i in {0..4}; do
 done
 equal paths "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 128
 equal "paths on the server" "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" 128
+mark
 equal "one more" "$(errno_of /sys/class/rtrs-client/s1/add_path \
 	"ip:192.168.101.22,ip:192.168.101.14")" EMFILE
+must "the log says why" grep -q "there are 128 paths" <(since)
 verify "$dev" --bs=4k --size=1m
 unmap "$dev"
 client_idle

@@ -342,8 +342,11 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	struct rnbd_srv_sess *sess = map->sess;
 	int err;
 
-	if (sess->nr_maps == RNBD_SRV_SESS_MAPS)
+	if (sess->nr_maps == RNBD_SRV_SESS_MAPS) {
+		rnbd_srv_err(sess, "%u devices are open, no more are possible: unmap one first\n",
+			     sess->nr_maps);
 		return -EMFILE;
+	}
 	err = xa_alloc_cyclic(&sess->maps, &map->id, NULL,
 			      XA_LIMIT(0, U16_MAX), &sess->next_id, GFP_KERNEL);
 	if (err < 0)

@@ -70,6 +70,9 @@ static int rtrs_clt_take_path(struct rtrs_clt *clt, struct rtrs_clt_path *path)
 		clt->nr_paths++;
 	}
 	mutex_unlock(&clt->lock);
+	if (ret == -EMFILE)
+		pr_err("%s: there are %u paths, no more are possible: remove one first\n",
+		       clt->name, RTRS_MAX_PATHS);
 	return ret;
 }
 

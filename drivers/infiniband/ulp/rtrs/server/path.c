@@ -196,8 +196,12 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	int ret;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	if (sess->nr_paths >= RTRS_MAX_PATHS)
+	if (sess->nr_paths >= RTRS_MAX_PATHS) {
+		if (__ratelimit(&sess->srv->log))
+			pr_warn("session \"%s\" has %u paths, no more are possible: remove some on the client\n",
+				sess->name, sess->nr_paths);
 		return ERR_PTR(-EMFILE);
+	}
 	if (rtrs_srv_dev_depth(id->device) < sess->queue_depth)
 		return ERR_PTR(-EOPNOTSUPP);
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
