@@ -137,7 +137,7 @@ static void rnbd_clt_del_work(struct work_struct *work)
 	put_disk(disk);
 }
 
-/* The device has become the user of its session that the caller was. */
+/* On success, the caller's use of the session has passed to the device. */
 static struct rnbd_clt_dev *
 rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 		   const struct rnbd_clt_map_opts *opts)
@@ -232,7 +232,7 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 	return err;
 }
 
-static void rnbd_clt_dev_end(struct rnbd_clt_dev *dev)
+static void rnbd_clt_dev_set_unmapped(struct rnbd_clt_dev *dev)
 {
 	spin_lock_irq(&dev->sess->lock);
 	rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
@@ -242,7 +242,7 @@ static void rnbd_clt_dev_end(struct rnbd_clt_dev *dev)
 /* Undo the making of a device whose disk has not been added. */
 static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 {
-	rnbd_clt_dev_end(dev);
+	rnbd_clt_dev_set_unmapped(dev);
 	cancel_delayed_work_sync(&dev->reopen);
 	cancel_work_sync(&dev->follow);
 	if (dev->disk)
@@ -253,34 +253,34 @@ static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 }
 
 /*
- * Remove a device whose state is RNBD_DEV_UNMAPPED. Who removes it may be using one of the
- * disk's attributes, so the disk itself goes by a work item.
+ * Remove a device whose state is RNBD_DEV_UNMAPPED. The caller may be a write to one of the
+ * disk's attributes, whose end del_gendisk() waits for. So a work item removes the disk.
  */
 static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 {
 	struct gendisk *disk = dev->disk;
 
 	/*
-	 * All that waits for the device fails now: others may wait for that. Also what
-	 * saw it open and is about to wait for a path, as there is none.
+	 * Fails all I/O that waits for the device, as processes may wait for that. After the
+	 * grace period this includes I/O that saw the device open and found no path.
 	 */
 	synchronize_rcu();
 	rnbd_clt_dev_wake(dev);
-	/* Newer kernels tell file systems, who may have waited for the above. */
+	/* Newer kernels notify filesystems, which may have waited for that I/O. */
 	if (force)
 		blk_mark_disk_dead(disk);
 	cancel_delayed_work_sync(&dev->reopen);
 	cancel_work_sync(&dev->follow);
 	cancel_work_sync(&dev->uevent_work);
-	/* Wait for what is on its way; nothing follows it. */
+	/* Wait for requests in flight; there will be no more of them. */
 	blk_mq_freeze_queue(disk->queue);
 	blk_mq_unfreeze_queue(disk->queue);
 	rnbd_clt_dev_detach(dev);
 	queue_work(rnbd_clt_wq, &dev->del_work);
 }
 
-/* Anybody may unmap it afterwards. */
-static int rnbd_clt_dev_show(struct rnbd_clt_dev *dev)
+/* From here on users can see the device, and may unmap it. */
+static int rnbd_clt_dev_publish(struct rnbd_clt_dev *dev)
 {
 	int err;
 
@@ -327,31 +327,31 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 		return err;
 	}
 
-	/* Now, as @dev may be unmapped and freed once it is shown. */
+	/* Before it is visible, since it may be unmapped and freed as soon as it is. */
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->sessname,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
-	err = rnbd_clt_dev_show(dev);
+	err = rnbd_clt_dev_publish(dev);
 	if (err) {
 		pr_err("%s: can't show %s in sysfs: %pe\n", opts->sessname,
 		       opts->dev_path, ERR_PTR(err));
-		rnbd_clt_dev_end(dev);
+		rnbd_clt_dev_set_unmapped(dev);
 		rnbd_clt_dev_remove(dev, false);
 	}
 	return err;
 }
 
 /**
- * rnbd_clt_dev_claim() - be the one who unmaps a device
+ * rnbd_clt_dev_claim() - claim the right to unmap a device
  * @dev: device
  * @force: even if it is in use
  *
- * From here on I/O fails. Somebody who opens the disk after the look at its openers
- * finds one that is going away, as if it had been opened a little later. A search for
- * partitions that hangs holds open_mutex, so with @force it isn't waited for.
+ * From here on I/O fails. A disk that is opened after its openers were checked fails all
+ * I/O, as one that is opened a little later. A partition scan that hangs holds
+ * open_mutex, so with @force that isn't waited for.
  *
- * Return: 0 if the caller has to rnbd_clt_dev_unmap(), -EALREADY if somebody else does,
- * -EBUSY if the disk is in use, or somebody is still mapping it.
+ * Return: 0 if the caller has to call rnbd_clt_dev_unmap(), -EALREADY if another one does,
+ * -EBUSY if the disk is in use, or the device is still being mapped.
  */
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 {

@@ -9,10 +9,10 @@
 
 #include "rnbd-clt.h"
 
-/* How long the server may take to answer before something is said, or done. */
+/* After this time without an answer there is a message, or the path is given up. */
 #define RNBD_CLT_ADMIN_TIMEOUT	(30 * HZ)
 
-/* On the wire a request has an operation of the protocol's own. */
+/* The protocol's number of an operation; the block layer's may change. */
 static int rnbd_clt_wire_op(enum req_op op)
 {
 	switch (op) {
@@ -114,9 +114,9 @@ static void rnbd_clt_done(struct rtrs_clt_io *io, int err)
 }
 
 /*
- * Messages about devices don't wait for a path: what they are about may be another
- * matter then. Neither does I/O that somebody is ready to send elsewhere, nor I/O
- * whose tag may be the one that it takes to open its device again.
+ * Messages about devices don't wait for a path, since ids of devices change when the
+ * session is lost. Neither does I/O that can take another way (multipath), nor any I/O of
+ * a session with one slot, which is needed to open the device again.
  */
 static bool rnbd_clt_failfast(struct request *rq)
 {
@@ -133,7 +133,7 @@ static u16 rnbd_clt_slot(struct request *rq)
 	return rq->tag + (blk_rq_is_passthrough(rq) ? sess->admin_slot : 0);
 }
 
-static struct rtrs_clt_io *rnbd_clt_prepare(struct request *rq)
+static struct rtrs_clt_io *rnbd_clt_fill_io(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rtrs_clt_io *io = &pdu->io;
@@ -156,9 +156,9 @@ static struct rtrs_clt_io *rnbd_clt_prepare(struct request *rq)
 }
 
 /**
- * rnbd_clt_dev_errno() - what becomes of I/O
- * @state: its device's state
- * @failfast: it is not to wait
+ * rnbd_clt_dev_errno() - decide whether I/O is sent, waits or fails
+ * @state: state of its device
+ * @failfast: it fails rather than wait
  *
  * Return: 0 to send it, -EAGAIN to let it wait, or the errno it ends with.
  */
@@ -175,8 +175,8 @@ int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
 }
 
 /*
- * A message about devices is for the session that its sender knew, as another one has
- * other ids. Sent twice to that, it changes nothing the second time.
+ * A message about devices is valid in one generation of the session, as ids are. In that,
+ * it can be sent twice: the second time it changes nothing.
  */
 static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 				const struct rnbd_clt_pdu *pdu)
@@ -240,13 +240,13 @@ int rnbd_clt_prep_retry(struct rtrs_clt_io *io)
 	return rnbd_clt_prep_rq(blk_mq_rq_from_pdu(pdu));
 }
 
-/* Let the transport keep it until rnbd_clt_retry_ok() says something else. */
+/* Has the transport keep a request until rnbd_clt_retry_ok() lets it go on, or fail. */
 static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 {
 	struct rtrs_clt *clt = dev->sess->clt;
 	int err;
 
-	err = rtrs_clt_park(clt, rnbd_clt_prepare(rq));
+	err = rtrs_clt_park(clt, rnbd_clt_fill_io(rq));
 	if (err)
 		return err;
 	/*
@@ -269,7 +269,7 @@ static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 	if (likely(!err))
 		err = rnbd_clt_prep_rq(rq);
 	if (likely(!err)) {
-		err = rtrs_clt_submit(clt, rnbd_clt_prepare(rq), last);
+		err = rtrs_clt_submit(clt, rnbd_clt_fill_io(rq), last);
 	} else {
 		if (err == -EAGAIN)
 			err = rnbd_clt_park(rq->q->queuedata, rq);
@@ -282,7 +282,7 @@ static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 }
 
 /**
- * rnbd_clt_status() - how a request ends
+ * rnbd_clt_status() - get the status with which a request ends
  * @err: the transport's errno, or the server's
  *
  * One that was not to wait for a path fails so that its sender looks for another way;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: devices come back. A session that was lost and has a path again may be
- * another one for the server, which knows of no device then. Each is opened again by
- * its own work item. If that can't be done right now, as the session has been lost once
+ * RNBD client: devices are opened again. When a session was lost and has a path again, the
+ * server may have created it again, without devices. Each device is opened again by its
+ * own work item. If that can't be done right now, as the session has been lost once
  * more or memory is short, I/O goes on waiting. A server that is still booting may not
  * have the device yet: I/O waits for the rest of the session's failover_timeout. If the
  * server refuses it for another reason, or for longer, the device is gone: I/O fails, and
@@ -16,9 +16,9 @@
 
 #include "rnbd-clt.h"
 
-/* When a device that could not be opened is tried again. */
+/* Delay before the server is asked again to open a device that it has refused. */
 #define RNBD_CLT_RETRY		(5 * HZ)
-/* And when I/O waits for it. */
+/* Delay if I/O waits for the device meanwhile. */
 #define RNBD_CLT_RETRY_SOON	HZ
 
 /**
@@ -36,7 +36,7 @@ bool rnbd_clt_refused(int err, bool may_wait)
 	case -ENOTCONN:
 	case -ENOMEM:
 		return false;
-	/* There is no disk yet, no driver, or something checks it before it is used. */
+	/* While the server boots: no disk yet, no driver, or its disk is being checked. */
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
@@ -48,7 +48,7 @@ bool rnbd_clt_refused(int err, bool may_wait)
 }
 
 /**
- * rnbd_clt_dev_wake() - a device's state has changed: tell I/O that waits for it
+ * rnbd_clt_dev_wake() - let waiting I/O see that a device's state has changed
  * @dev: device, of whose session the caller, or the device, is a user
  */
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev)
@@ -91,7 +91,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
 		rnbd_clt_dev_wake(dev);
 		dev->nsectors = le64_to_cpu(rsp->nsectors);
-		/* Now, as whom this tells may do I/O. */
+		/* Only now, as those notified may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
 	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {
 		rnbd_clt_dev_gone(dev, generation);
@@ -118,7 +118,7 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 		fallthrough;
 	case RNBD_DEV_CLOSED:
 	case RNBD_DEV_GONE:
-		/* None, if it could not be made and mapping is about to fail. */
+		/* There is no disk if mapping the device is about to fail. */
 		if (dev->disk)
 			err = rnbd_clt_dev_try_open(dev);
 		break;
@@ -150,7 +150,7 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 }
 
 /**
- * rnbd_clt_dev_init_reopen() - prepare a new device for what may come
+ * rnbd_clt_dev_init_reopen() - prepare a new device for being opened again
  * @dev: device
  */
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)

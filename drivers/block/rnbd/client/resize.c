@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: disks get the size that their devices have on the server, when a user says
- * so, or the server has sent an event. Disks only grow: what shrinks takes data with it, so
- * that is for a person to say.
+ * RNBD client: disks get the size that their devices have on the server, when a user asks
+ * for that, or the server has sent an event. That way they only grow, as shrinking loses
+ * data; a user may shrink them.
  *
- * An event doesn't say which device has another size. Each device of the session is asked
- * for by a work item of its own, so that one that hangs on the server keeps no other.
+ * An event doesn't say which device has another size. The size of each device of the session
+ * is asked for by a work item of its own, so that one that hangs on the server delays no other.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,7 +26,7 @@ static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 	return 0;
 }
 
-/* A size that is told again was dealt with before, unless a user says so. */
+/* Unless @always, a size that the server has told before is ignored. */
 static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
 {
 	/* I/O may wait for the device to be opened again, and so for the lock. */

@@ -11,7 +11,7 @@
  * it in this list; nothing calls back but by pointers that are set from above.
  *
  *	ctl.c		the directory in sysfs, and links to disks
- *	state.c		states of a session and its devices, and who is told
+ *	state.c		states of a session and its devices; events to users
  *	limits.c	limits of a disk, from what the server says
  *	io.c		requests, of disks and about them
  *	tags.c		how slots are divided
@@ -36,9 +36,9 @@
  *
  * When a session has lost its last path, its devices are closed, and what was sent to
  * them, or comes, waits in the transport. When there is a path again, each device is
- * opened again by a work item of its own, so that one that hangs on the server keeps
- * no other. Freeing memory may have to wait for just that, so whoever has part in it
- * allocates without I/O (memalloc_noio_save()), and it waits for no request of a disk.
+ * opened again by a work item of its own, so that one that hangs on the server delays
+ * no other. Memory reclaim may wait for just that, so all of it allocates without I/O
+ * (memalloc_noio_save()), and waits for no request of a disk.
  */
 #ifndef RNBD_CLT_H
 #define RNBD_CLT_H
@@ -78,9 +78,10 @@ struct rnbd_clt_tags {
  * struct rnbd_clt_sess - a session with a server
  * @list: in the list of sessions, under rnbd_clt_sessions_lock
  * @kref: keeps the memory
- * @users: devices, and callers that are about to make one; under
- *	rnbd_clt_sessions_lock. At 0 nobody joins any more
- * @keepers: these, and disks that are about to go; likewise. At 0 the session is closed
+ * @users: mapped devices, and callers that are mapping one; under
+ *	rnbd_clt_sessions_lock. Once it is 0, no device joins the session any more
+ * @keepers: @users, and disks that are being removed; under the same lock. When it is 0,
+ *	the session is closed
  * @opened: done when the first user has opened the session, or failed to
  * @err: why it failed, valid after @opened; written under rnbd_clt_sessions_lock
  * @gone: done when the session has been closed and its name may be used again
@@ -93,8 +94,8 @@ struct rnbd_clt_tags {
  * @admin_slot: the slot of tag 0 on @admin_q
  * @wq: opens devices again, also to free memory. Each session has its own, since
  *	devices that hang on one server would delay those of others
- * @news_wq: has the server asked for sizes, and users told of states; no I/O waits for it
- * @event_work: has all devices asked for their size
+ * @news_wq: asks the server for sizes, and sends uevents; no I/O waits for it
+ * @event_work: queues rnbd_clt_dev.follow of all devices
  * @info_lock: held while we introduce ourselves to the server
  * @features: what it granted then, RNBD_FEATURE_*; written under @info_lock
  * @lock: guards what follows, and the fields of the devices named there
@@ -144,15 +145,15 @@ struct rnbd_clt_sess {
 };
 
 /**
- * enum rnbd_clt_dev_state - what a device is good for
+ * enum rnbd_clt_dev_state - state of a device
  * @RNBD_DEV_INIT: not opened on the server for the first time yet
  * @RNBD_DEV_OPEN: I/O goes to the server
  * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
  *	the device. I/O waits until it has been opened again
- * @RNBD_DEV_GONE: that was refused. I/O fails, and it is tried again
+ * @RNBD_DEV_GONE: the server refuses to open it. I/O fails, and it is tried again
  * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same. I/O fails
  *	until a user has it opened again
- * @RNBD_DEV_UNMAPPED: somebody removes it; nothing follows
+ * @RNBD_DEV_UNMAPPED: it is being removed; the last state
  */
 enum rnbd_clt_dev_state {
 	RNBD_DEV_INIT,
@@ -168,7 +169,7 @@ enum rnbd_clt_dev_state {
  * @list: in the session's list, under its lock
  * @sess: session; the device is a user of it until it is unmapped, and keeps it until its
  *	disk is gone
- * @disk: the disk, from before the device can be seen
+ * @disk: the disk; set before the device is visible to users
  * @link: name of the link to the disk in ctl/devices
  * @open_lock: held while the device is opened on the server
  * @reopen: opens it again; queued under the session's lock, and never again once
@@ -177,13 +178,13 @@ enum rnbd_clt_dev_state {
  * @open_err: result of the last attempt to open it again, under @open_lock
  * @limits: the answer that the disk's limits were made of, under @open_lock
  * @nsectors: the size that the server told last, under @open_lock
- * @state: see there; written by rnbd_clt_dev_set_state(), read without a lock
- * @state_kn: the attribute of that name, from when the device is mapped, and may be
- *	unmapped; under the session's lock
+ * @state: written by rnbd_clt_dev_set_state(), read without a lock
+ * @state_kn: the attribute "state"; set when the device is mapped, and from then on it may
+ *	be unmapped; under the session's lock
  * @flips: how often the device has begun or ceased to be open, under the session's lock
- * @flips_told: of how many of them events have told, likewise
- * @uevent_work: tells; queued under the session's lock, and never again once @state is
- *	RNBD_DEV_UNMAPPED
+ * @flips_told: number of @flips for which a uevent was sent, under the same lock
+ * @uevent_work: sends uevents; queued under the session's lock, and never again once @state
+ *	is RNBD_DEV_UNMAPPED
  * @opened: the server has it open as @device_id; under the session's lock
  * @device_id: written while @state keeps I/O away
  * @write_flags: set in all writes, RNBD_F_*; written likewise
@@ -191,7 +192,7 @@ enum rnbd_clt_dev_state {
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
  * @nr_poll_queues: as asked for when mapped
- * @path: what the server calls the device
+ * @path: name of the device on the server
  *
  * Freed with the disk, so it outlives the mapping while somebody has the disk open.
  */
@@ -229,7 +230,7 @@ struct rnbd_clt_dev {
 /**
  * struct rnbd_clt_pdu - the driver's part of a request
  * @io: the transport's request
- * @err: how it ended, from rtrs_clt_io.done or a failed submission
+ * @err: errno that it ended with, from rtrs_clt_io.done or a failed submission
  * @admin: type of the message if it isn't I/O, for the timeout, which may come when
  *	the message is gone
  * @generation: of the session, when that message was written

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: sessions, found by name, opened by the first who asks for one and
- * closed by the last who lets go of it.
+ * RNBD client: sessions. They are found by name, opened by their first user, and closed
+ * when they have neither users nor disks any more.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -135,8 +135,8 @@ static int rnbd_clt_check_transport(struct rnbd_clt_sess *sess)
 }
 
 /*
- * The transport comes between the queues and the tag sets: timeouts of the former
- * reach into it, and it reports events, and completes requests, until closed.
+ * Order matters: timeouts of the queues' requests call the transport, and the transport
+ * completes requests, and reports events, until it is closed.
  */
 static void rnbd_clt_sess_close(struct rnbd_clt_sess *sess)
 {
@@ -227,7 +227,7 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	kfree(sess);
 }
 
-/* The name is free again: for the transport, for the server, and for us. */
+/* The session is closed here and on the server, so its name can be used again. */
 static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
 {
 	mutex_lock(&rnbd_clt_sessions_lock);
@@ -241,8 +241,8 @@ static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
  * rnbd_clt_sess_leave() - stop being a user of a session
  * @sess: session, which the caller goes on keeping until rnbd_clt_sess_put()
  *
- * After the last user nobody joins it. Who wants a session of its name waits until it is
- * gone, and opens another one.
+ * Without users, it can't be joined any more. rnbd_clt_sess_get() of the same name waits
+ * until it is gone, and opens another one.
  */
 void rnbd_clt_sess_leave(struct rnbd_clt_sess *sess)
 {
@@ -337,8 +337,8 @@ static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
 }
 
 /*
- * The session that bears the name may be one with another server than the user means,
- * and what is called the same there is another volume.
+ * The open session may be one with another server than the user means, where a device of
+ * the same name is another volume.
  */
 static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 				const struct rnbd_clt_map_opts *opts)
@@ -360,13 +360,13 @@ static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 	return 0;
 }
 
-/* Another one opens it, or has opened it. */
+/* Joins a session that another caller is opening, or has opened. */
 static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 			 const struct rnbd_clt_map_opts *opts)
 {
 	if (wait_for_completion_interruptible(&sess->opened))
 		return -ERESTARTSYS;
-	/* A signal was for the process that got it. */
+	/* A signal ended the other caller's attempt. It wasn't sent to this process: try again. */
 	if (sess->err == -EINTR)
 		return -EAGAIN;
 	return sess->err ?: rnbd_clt_check_paths(sess, opts);

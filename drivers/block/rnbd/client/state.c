@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RNBD client: states of a session and of its devices, and how users learn of them: the
- * attribute "state" can be polled, and events tell udev whether a disk can be used. Events
- * of the server have each device asked for its size.
+ * attribute "state" can be polled, and uevents tell udev whether a disk can be used. When
+ * the server sends an event, the size of each device is asked for.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,13 +12,11 @@
 
 #include "rnbd-clt.h"
 
-/* Events are collected for as long, so that a flood of them is a few questions. */
+/* Events of the server within this time cause one request for sizes, not one each. */
 #define RNBD_CLT_EVENT_DELAY	(HZ / 10)
 
-/*
- * A device may be opened and closed faster than anybody is told. Each change is told all
- * the same, in its order.
- */
+/* A device may change faster than uevents are sent. Each change gets its own, in order. */
+
 static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
 				 enum kobject_action *action)
 {
@@ -55,7 +53,7 @@ void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_dev_set_state() - change a device's state, and tell who waits for that
+ * rnbd_clt_dev_set_state() - change a device's state, and notify users
  * @dev: device
  * @state: new state
  *
@@ -94,7 +92,7 @@ static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
 }
 
 /**
- * rnbd_clt_dev_tell_state() - tell of a device's state from here on
+ * rnbd_clt_dev_tell_state() - notify users of a device's state from now on
  * @dev: device whose disk has been added
  *
  * Afterwards anybody may unmap the device.
@@ -122,8 +120,8 @@ int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev)
  * @dev: device
  * @device_id: the id that the server didn't know
  *
- * Somebody has closed it there, by force, for good: the session is the same. So nobody
- * but a user opens it again.
+ * As the session is the same, the server's administrator has closed it (force_close). So
+ * it isn't opened again until a user writes to remap_device.
  *
  * Context: any.
  */
@@ -167,9 +165,9 @@ unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
  * @sess: session
  *
  * The server has forgotten the devices by the time it sees a path again, and may
- * give their ids to others. So no I/O with an old id may follow: when this returns,
- * those who saw the old state have submitted, and as there is no path, the transport
- * asks rnbd_clt_retry_ok() before it sends that.
+ * give their ids to others. So no I/O with an old id may follow. When this returns, all
+ * requests that saw the old state have been submitted. As there is no path, the transport
+ * calls rnbd_clt_retry_ok() before it sends any of them.
  */
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess)
 {

@@ -42,9 +42,9 @@ bool rtrs_clt_unfenced(struct rtrs_clt *clt)
 	return !list_empty_careful(&clt->fences.list);
 }
 
-static void rtrs_clt_leave_fence(struct rtrs_clt_path *path,
-				 struct rtrs_clt_fence *fence,
-				 struct list_head *ios)
+static void rtrs_clt_add_fence(struct rtrs_clt_path *path,
+			       struct rtrs_clt_fence *fence,
+			       struct list_head *ios)
 {
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_clt_io *io;
@@ -81,7 +81,7 @@ void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 	if (list_empty(ios))
 		kfree(fence);
 	else
-		rtrs_clt_leave_fence(path, fence, ios);
+		rtrs_clt_add_fence(path, fence, ios);
 	/* Fences that were requested over this path are requested over another one. */
 	if (rtrs_clt_unfenced(path->clt))
 		rtrs_clt_kick_fencing(path->clt);
@@ -291,7 +291,7 @@ static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
 }
 
 /* Copies a fence that has not been seen in this round; false if there is none. */
-static bool rtrs_clt_see_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
+static bool rtrs_clt_next_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
 {
 	struct rtrs_clt_fence *fence;
 	bool found = false;
@@ -320,7 +320,7 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 
 	mutex_lock(&clt->lock);
 	clt->fences.round++;
-	while (rtrs_clt_see_fence(clt, &fence)) {
+	while (rtrs_clt_next_fence(clt, &fence)) {
 		if (fence.granted) {
 			if (!rtrs_clt_fence_via_any(clt, &fence))
 				continue;

@@ -102,7 +102,7 @@ static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 
 	lockdep_assert_held(&clt->lock);
 	if (clt->nr_up) {
-		/* The others' session may be one that the server has lost, so they end. */
+		/* If this one is in a newer session, the others will end, and it is tried again. */
 		if (!rtrs_clt_same_session(path))
 			return -ESTALE;
 	} else if (rtrs_clt_link_pending(clt)) {

@@ -20,7 +20,7 @@
  * @max: upper limit of the delay, in milliseconds
  * @failures: number of tries that have failed since
  *
- * Clients that have lost the same server don't come back in the same instant.
+ * The random part keeps clients that lost the same server from returning all at once.
  *
  * Return: milliseconds: @first doubled with each failure, or @max; of that, between
  * half and all.
@@ -54,7 +54,7 @@ int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* The same, when the source address is known. */
+/* The same, without clt->lock; the source address is known now. */
 static int rtrs_clt_path_claim(struct rtrs_clt_path *path)
 {
 	int ret;

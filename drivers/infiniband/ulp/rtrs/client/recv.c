@@ -74,7 +74,7 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 	switch (rtrs_imm_type(imm)) {
 	case RTRS_IMM_IO_RSP:
 	case RTRS_IMM_IO_RSP_W_INV:
-		/* No request of ours goes out on the service connection. */
+		/* No requests are sent on the service connection, so none is answered there. */
 		if (!con->con.cid)
 			break;
 		if (has_msg && path->neg.new_rkey) {

@@ -96,7 +96,7 @@ void rtrs_clt_remove_path(struct rtrs_clt_path *path)
 	if (ours) {
 		rtrs_clt_path_destroy(path);
 		mutex_lock(&clt->lock);
-		/* Now another one may have its name. */
+		/* From now on another path may have its addresses. */
 		list_del(&path->entry);
 		clt->nr_paths--;
 		mutex_unlock(&clt->lock);
@@ -340,8 +340,8 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 		kobject_put(&path->sysfs.kobj);
 	}
 	/*
-	 * Other paths may be removed through sysfs. The last of those tasks lowers the
-	 * count before it drops the lock; let it.
+	 * Other paths may be removed through sysfs. The task that removes the last one may
+	 * still hold the lock after this; wait for that, too.
 	 */
 	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
 	mutex_lock(&clt->lock);

@@ -32,7 +32,7 @@ struct workqueue_struct *rtrs_clt_sess_wq;
 enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 					enum rtrs_clt_event ev)
 {
-	/* One more than the next state, so that 0 is what is missing. */
+	/* The next state plus one; 0 where the event has no effect. */
 	static const u8 next[RTRS_CLT_NR_STATES][RTRS_CLT_NR_EVENTS] = {
 		[RTRS_CLT_IDLE] = {
 			[RTRS_CLT_EV_WANT]	= RTRS_CLT_WAITING + 1,

@@ -70,7 +70,7 @@ static ssize_t mp_policy_show(struct device *dev, struct device_attribute *attr,
 }
 
 /**
- * rtrs_clt_parse_policy() - a policy as users write it
+ * rtrs_clt_parse_policy() - parse a policy that a user has written
  * @str: its name, the two letters in either case, or its number
  *
  * Return: the policy, or -EINVAL.
