@@ -26,10 +26,10 @@ static const struct column columns[] = {
 	{ "reconnects", "RECONN", NUMBER },
 };
 
-/* All that is counted of a device, a session or a path */
+/* All that is counted of a device, a session or a path; @wait only of the server's devices */
 struct counters {
 	struct io_stats stats;
-	struct latency latency;
+	struct latency latency, wait;
 };
 
 void sample_take(const struct rnbd *r, struct sample *sample)
@@ -53,15 +53,21 @@ static void session_counters(const struct session *session, struct counters *c)
 
 static void path_counters(const struct path *path, struct counters *c)
 {
+	memset(c, 0, sizeof(*c));
 	c->stats = path->stats;
 	c->latency = path->latency;
 }
 
-/* What the server's disk took; it counts nothing else of a device. */
+/* Of the server's devices there are histograms only, which count requests. */
 static void device_counters(const struct device *dev, struct counters *c)
 {
 	c->stats = dev->stats;
 	c->latency = dev->disk;
+	c->wait = dev->wait;
+	if (dev->side == CLIENT)
+		return;
+	c->stats.reads = histogram_total(&dev->disk.of[READ]);
+	c->stats.writes = histogram_total(&dev->disk.of[WRITE]);
 }
 
 /* Counters that were reset, or that are of a new thing, begin at 0. */
@@ -81,8 +87,10 @@ static void subtract(struct counters *c, const struct counters *before)
 	s->writes = since(s->writes, b->writes);
 	s->written_bytes = since(s->written_bytes, b->written_bytes);
 	s->ticks_ms = since(s->ticks_ms, b->ticks_ms);
-	for (d = READ; d < NR_DIRECTIONS; d++)
+	for (d = READ; d < NR_DIRECTIONS; d++) {
 		histogram_sub(&c->latency.of[d], &before->latency.of[d]);
+		histogram_sub(&c->wait.of[d], &before->wait.of[d]);
+	}
 }
 
 /* Of disks, the block layer counts milliseconds. */
@@ -93,11 +101,20 @@ static double mean_us(const struct io_stats *s)
 	return requests && s->ticks_ms ? s->ticks_ms * 1e3 / requests : NAN;
 }
 
-static void add_rates(struct json_object *row, const struct counters *now_, double seconds,
+/* Reads and writes together */
+static void add_both(struct json_object *row, const char *key, const struct latency *latency,
+		     double mean)
+{
+	struct histogram both = latency->of[READ];
+
+	histogram_add(&both, &latency->of[WRITE]);
+	json_add_latency(row, key, &both, mean);
+}
+
+static void add_rates(struct json_object *row, const struct counters *latest, double seconds,
 		      const struct counters *before)
 {
-	struct counters c = *now_;
-	struct histogram both;
+	struct counters c = *latest;
 
 	json_add_int(row, "in_flight", c.stats.inflight);
 	json_add_int(row, "failed_over", c.stats.failed_over);
@@ -107,9 +124,8 @@ static void add_rates(struct json_object *row, const struct counters *now_, doub
 	json_add_double(row, "writes_s", c.stats.writes / seconds);
 	json_add_double(row, "read_bytes_s", c.stats.read_bytes / seconds);
 	json_add_double(row, "written_bytes_s", c.stats.written_bytes / seconds);
-	both = c.latency.of[READ];
-	histogram_add(&both, &c.latency.of[WRITE]);
-	json_add_latency(row, "latency_us", &both, mean_us(&c.stats));
+	add_both(row, "latency_us", &c.latency, mean_us(&c.stats));
+	add_both(row, "wait_latency_us", &c.wait, NAN);
 	json_add_latency(row, "read_latency_us", &c.latency.of[READ], NAN);
 	json_add_latency(row, "write_latency_us", &c.latency.of[WRITE], NAN);
 }
@@ -209,6 +225,12 @@ static struct json_object *device_row(const struct model *before, const struct d
 	return row;
 }
 
+/* Of the server's devices, only drivers with histograms tell something. */
+static bool is_counted(const struct device *dev)
+{
+	return dev->side == CLIENT || dev->disk.of[READ].nr;
+}
+
 /* Devices, then each session with its paths */
 struct json_object *sample_rates(const struct sample *from, const struct sample *to)
 {
@@ -217,7 +239,8 @@ struct json_object *sample_rates(const struct sample *from, const struct sample 
 	size_t i;
 
 	for (i = 0; i < to->model.nr_devices; i++)
-		json_append(rows, device_row(&from->model, &to->model.devices[i], seconds));
+		if (is_counted(&to->model.devices[i]))
+			json_append(rows, device_row(&from->model, &to->model.devices[i], seconds));
 	for (i = 0; i < to->model.nr_sessions; i++)
 		add_session(rows, &from->model, &to->model.sessions[i], seconds);
 	return rows;

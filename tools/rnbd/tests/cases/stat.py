@@ -70,8 +70,28 @@ def test_table(host):
     out = host.run('stat').out.splitlines()
     equal('headings', out[0].split()[:4], ['TYPE', 'NAME', 'R/s', 'W/s'])
     equal('rows', sorted(line.split()[0] for line in out[1:]),
-          ['device'] * 2 + ['path'] * 4 + ['session'] * 2)
+          ['device'] + ['path'] * 4 + ['session'] * 2)
     equal('without histograms', out[1].split()[-5:], ['-', '-', '-', '0', '0'])
+
+
+def test_devices_of_the_server(host):
+    host.server()
+    folder = host.export()
+    equal('without histograms', host.run('stat json').json()['rates'], [])
+    wait = LATENCY.format(r=0, w=10, rs=0, ws=60)
+    host.attributes(folder + '/stats', disk_latency=LATENCY.format(r=10, w=10, rs=30, ws=60),
+                    wait_latency=wait)
+
+    def change():
+        host.attributes(folder + '/stats', wait_latency=wait.replace('10', '110'),
+                        disk_latency=LATENCY.format(r=510, w=10, rs=1530, ws=60))
+
+    document = changing(host, 'stat json', change).json()
+    schema.check('stat', document)
+    row = document['rates'][0]
+    between('reads', row['reads_s'] * document['seconds'], 499, 501)
+    between('disk', row['latency_us']['p50'], 2.9, 3.1)
+    between('wait', row['wait_latency_us']['p50'], 5.9, 6.1)
 
 
 def test_of_one_thing(host):
