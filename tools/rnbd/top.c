@@ -148,15 +148,18 @@ static void put_line(const struct top *top, const char *line)
 	fputs(top->terminal ? "\033[K\n" : "\n", stdout);
 }
 
-/* Of a path the server's address, which fits where both would not */
-static const char *short_name(struct json_object *row)
+/* Of a path the other end's address, which fits where both would not */
+static void short_name(char *text, size_t room, struct json_object *row)
 {
 	const char *name = row_text(row, "name"), *at = strchr(name, '@');
+	bool server = !strcmp(row_text(row, "side"), side_name(SERVER));
 
-	if (!row_is(row, "path"))
-		return name;
-	name = at ? at + 1 : name;
-	return starts_with(name, "ip:") ? name + 3 : name;
+	if (row_is(row, "path")) {
+		name = at ? at + 1 : name;
+		snprintf(text, room, "%s", starts_with(name, "ip:") ? name + 3 : name);
+	} else {
+		snprintf(text, room, "%s%s", name, server ? " (server)" : "");
+	}
 }
 
 static const char *short_state(struct json_object *row)
@@ -184,15 +187,17 @@ static void format_latency(char *text, size_t room, struct json_object *value)
 
 static void draw_row(const struct top *top, struct json_object *row)
 {
-	char line[LINE_MAX_COLUMNS], read[16], written[16], mean[16], p99[16];
+	char line[LINE_MAX_COLUMNS], name[LINE_MAX_COLUMNS];
+	char read[16], written[16], mean[16], p99[16];
 	int names = top->width - OTHER_COLUMNS, indent = row_is(row, "path") ? 2 : 0;
 
+	short_name(name, sizeof(name), row);
 	format_size(top->r, read, sizeof(read), row_number(row, "read_bytes_s"));
 	format_size(top->r, written, sizeof(written), row_number(row, "written_bytes_s"));
 	format_latency(mean, sizeof(mean), row_latency(row, "mean"));
 	format_latency(p99, sizeof(p99), row_latency(row, "p99"));
 	snprintf(line, sizeof(line), "%*s%-*.*s %-6.6s %6.0f %6.0f %5s %5s %4.0f %7s %7s", indent,
-		 "", names - indent, names - indent, short_name(row), short_state(row),
+		 "", names - indent, names - indent, name, short_state(row),
 		 row_number(row, "reads_s"), row_number(row, "writes_s"), read, written,
 		 row_number(row, "in_flight"), mean, p99);
 	put_line(top, line);

@@ -67,7 +67,7 @@ def test_in_a_terminal(host):
     for line in lines:
         if len(line) > 80:
             raise Wrong(f'more than 80 columns: {line!r}')
-    for want in 'by I/O', 'SESSION, PATHS', 'P99', 'CLOSED', 'DOWN', '  192.168.101.1', 'up':
+    for want in 'by I/O', 'SESSION, PATHS', 'P99', 's1 (server)', 'CLOSED', 'DOWN', '  192.168.101.1', 'up':
         equal(want, any(want in line for line in lines), True)
     terminal.press('n')
     terminal.expect('by name')
