@@ -93,6 +93,17 @@ was=$(ios "$dev" writes)
 wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that"
 load_goes_on
 
+say "mapped without one of the CPUs"
+unmap "$dev"
+client_idle
+echo 0 >$cpu1
+dev=$(map s1 "$disk")
+gives 0 "$dev" write:0:64k:w
+echo 1 >$cpu1
+gives 0 "$dev" read:0:64k:w
+taskset -c 1 "$RIG_DIR/steps/io.py" "$dev" write:1m:64k:w read:1m:64k:w >/tmp/cpu1
+equal "I/O of the CPU that came" "$(cat /tmp/cpu1)" "0 0"
+
 say "read only"
 gives 0 "$dev" write:0:64k:x
 was=$(sum "$dev")
@@ -106,6 +117,10 @@ equal "the data" "$(sum "$dev")" "$was"
 blockdev --setrw "$dev"
 gives "0 0" "$dev" write:0:4k:y discard:4k:4k
 unmap "$dev"
+
+say "a zoned disk"
+zoned=$(null zoned 64 zoned=1 zone_size=4)
+refused EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=$zoned"
 
 say "thirty times"
 for _ in $(seq 30); do
