@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What kernels before 6.14 or so lack in <linux/blk-mq.h>; so far for 6.1. New
- * kernels are told by the feature flags of struct queue_limits.
+ * What older kernels lack in <linux/blk-mq.h>. What of it is defined is tested for here,
+ * and arguments and enumerators by Kbuild, which defines COMPAT_*.
  */
 #ifndef COMPAT_LINUX_BLK_MQ_H
 #define COMPAT_LINUX_BLK_MQ_H
 
 #include_next <linux/blk-mq.h>
 
+/* Before 6.11: limits as one piece, with features. */
 #ifndef BLK_FEAT_WRITE_CACHE
+
+static_assert(__builtin_types_compatible_p(typeof(__blk_mq_alloc_disk),
+					   struct gendisk *(struct blk_mq_tag_set *, void *,
+							    struct lock_class_key *)),
+	      "struct queue_limits without features (Linux 6.9, 6.10) is not supported");
 
 #define BLK_FEAT_WRITE_CACHE	BIT(0)
 #define BLK_FEAT_FUA		BIT(1)
 #define BLK_FEAT_ROTATIONAL	BIT(2)
 
-/* Limits as one piece, given when a disk is made; what the drivers set of them. */
+/* What the drivers set of them. */
 struct compat_queue_limits {
 	unsigned long virt_boundary_mask;
 	unsigned int features;
@@ -90,7 +96,10 @@ blk_mq_alloc_queue(struct blk_mq_tag_set *set, const struct queue_limits *lim,
 	return q;
 }
 
-/* Merging has to be asked for. */
+#endif /* BLK_FEAT_WRITE_CACHE */
+
+/* Before 6.14: merging has to be asked for. */
+#ifdef COMPAT_SHOULD_MERGE
 static inline int compat_alloc_tag_set(struct blk_mq_tag_set *set)
 {
 	set->flags |= BLK_MQ_F_SHOULD_MERGE;
@@ -98,21 +107,50 @@ static inline int compat_alloc_tag_set(struct blk_mq_tag_set *set)
 }
 
 #define blk_mq_alloc_tag_set compat_alloc_tag_set
+#endif
 
-/* The queue is the request's. */
+/* Before 6.14: freezing doesn't change how memory is allocated. */
+#ifdef COMPAT_FREEZE_VOID
+static inline unsigned int compat_freeze_queue(struct request_queue *q)
+{
+	blk_mq_freeze_queue(q);
+	return 0;
+}
+
+static inline void compat_unfreeze_queue(struct request_queue *q,
+					 unsigned int memflags)
+{
+	blk_mq_unfreeze_queue(q);
+}
+
+#define blk_mq_freeze_queue	compat_freeze_queue
+#define blk_mq_unfreeze_queue	compat_unfreeze_queue
+#endif
+
+/* Before 6.15 or 6.16: the request's queue is an argument of its own. */
+#ifdef COMPAT_MAP_SG_QUEUE
 static inline int compat_map_sg(struct request *rq, struct scatterlist *sgl)
 {
 	return blk_rq_map_sg(rq->q, rq, sgl);
 }
 
+#define blk_rq_map_sg	compat_map_sg
+#endif
+
+#ifdef COMPAT_MAP_KERN_QUEUE
 static inline int compat_map_kern(struct request *rq, void *buf,
 				  unsigned int len, gfp_t gfp)
 {
 	return blk_rq_map_kern(rq->q, rq, buf, len, gfp);
 }
 
-#define blk_rq_map_sg	compat_map_sg
 #define blk_rq_map_kern	compat_map_kern
+#endif
 
-#endif /* BLK_FEAT_WRITE_CACHE */
+/* The node, last argument of struct blk_mq_ops.init_request, is unsigned. */
+#ifdef COMPAT_UNSIGNED_NODE
+#define rnbd_clt_init_request(set, rq, hctx_idx, numa_node)		\
+	rnbd_clt_init_request(set, rq, hctx_idx, unsigned int node)
+#endif
+
 #endif /* COMPAT_LINUX_BLK_MQ_H */

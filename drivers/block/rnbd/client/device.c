@@ -71,11 +71,11 @@ static void rnbd_clt_free_disk(struct gendisk *disk)
 }
 
 /* There are no cylinders; what old tools make of this is aligned to 1 MiB. */
-static int rnbd_clt_getgeo(struct block_device *bdev, struct hd_geometry *geo)
+static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 {
 	geo->heads = 64;
 	geo->sectors = 32;
-	geo->cylinders = min_t(sector_t, bdev_nr_sectors(bdev) / (64 * 32),
+	geo->cylinders = min_t(sector_t, get_capacity(disk) / (64 * 32),
 			       U16_MAX);
 	return 0;
 }
@@ -259,6 +259,7 @@ static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 {
 	struct gendisk *disk = dev->disk;
+	unsigned int memflags;
 
 	/*
 	 * Fails all I/O that waits for the device, as processes may wait for that. After the
@@ -273,8 +274,8 @@ static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 	cancel_work_sync(&dev->follow);
 	cancel_work_sync(&dev->uevent_work);
 	/* Wait for requests in flight; there will be no more of them. */
-	blk_mq_freeze_queue(disk->queue);
-	blk_mq_unfreeze_queue(disk->queue);
+	memflags = blk_mq_freeze_queue(disk->queue);
+	blk_mq_unfreeze_queue(disk->queue, memflags);
 	rnbd_clt_dev_detach(dev);
 	queue_work(rnbd_clt_wq, &dev->del_work);
 }

@@ -379,7 +379,7 @@ static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 
 static int rnbd_clt_init_request(struct blk_mq_tag_set *set,
 				 struct request *rq, unsigned int hctx_idx,
-				 unsigned int numa_node)
+				 int numa_node)
 {
 	struct rnbd_clt_sess *sess = set->driver_data;
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);

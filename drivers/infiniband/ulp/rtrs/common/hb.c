@@ -361,7 +361,8 @@ EXPORT_SYMBOL_GPL(rtrs_hb_recv);
 
 static int __init rtrs_core_init(void)
 {
-	rtrs_hb_wq = alloc_workqueue("rtrs-hb", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	rtrs_hb_wq = alloc_workqueue("rtrs-hb",
+				     WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	return rtrs_hb_wq ? 0 : -ENOMEM;
 }
 module_init(rtrs_core_init);
