@@ -23,7 +23,8 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 
 # The set of modules that tests run: ours, or the in-tree driver's (intree).
 MODULES ?= ours
-# The kernel that they run on: Debian's (stock), or one with the checkers on (debug).
+# The kernel that they run on: Debian 12's (6.1, or stock), 13's (6.12), unstable's (7.2),
+# or one with the checkers on (debug).
 KERNEL ?= stock
 export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
@@ -68,6 +69,7 @@ help:
 	@echo 'make demo-shell       the same, then a shell on the client'
 	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
 	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first'
+	@echo '  KERNEL=6.12, 7.2    on those of Debian 13 and unstable'
 	@echo '  ONCE=1              those for which this kernel is enough'
 	@echo '  ROUNDS=50           how often those do the same that do it several times'
 	@echo 'make soak SOAK=60     these for an hour in all, in turn'

@@ -27,6 +27,12 @@ def cache():
     return os.environ.get("RTRS_TESTING_CACHE") or home + "/rtrs-testing"
 
 
+def chosen_kernel():
+    """The kernel that is meant: KERNEL=6.1 (or stock), 6.12, 7.2 or debug."""
+    kernel = os.environ.get("KERNEL") or "stock"
+    return "stock" if kernel == "6.1" else kernel
+
+
 def chosen_modules():
     """The driver that is meant: MODULES=ours or intree."""
     return os.environ.get("MODULES") or "ours"
@@ -35,8 +41,7 @@ def chosen_modules():
 def setup(*sets):
     """Have setup.sh bring all that guests need; its settings as a dict."""
     subprocess.run([HERE + "/setup.sh", "guest", *sets], check=True)
-    kernel = os.environ.get("KERNEL") or "stock"
-    with open(f"{cache()}/current-{kernel}") as f:
+    with open(f"{cache()}/current-{chosen_kernel()}") as f:
         path = f.read().strip()
     with open(path + "/guest.env") as f:
         return dict(line.rstrip("\n").split("=", 1) for line in f)

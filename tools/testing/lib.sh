@@ -179,7 +179,8 @@ rdma_here()
 	local net dev me
 
 	[ ! -e /sys/class/infiniband/rxe1 ] || return 0
-	modprobe -a crc32_generic rdma_rxe
+	modprobe -q crc32_generic || :	# built in on newer kernels
+	modprobe rdma_rxe
 	me=$(_number "$RIG_NAME")
 	for net in 0 1; do
 		if two_guests; then

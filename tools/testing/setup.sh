@@ -16,6 +16,10 @@
 # Debian's source, with the configuration and the patches in debug/, again only
 # when one of these or the compiler changes.
 #
+# KERNEL=6.12 and 7.2 are those of other Debian releases. Each comes with what
+# modules for it are built with: the release's compiler and all, in a root folder of
+# its own in the cache. This machine's packages and their sources stay as they are.
+#
 # What guests.py reads afterwards is in the folder that CACHE/current-KERNEL names.
 
 set -euo pipefail
@@ -24,6 +28,7 @@ here=$root/tools/testing
 cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
 modules="rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server"
 kernel=${KERNEL:-stock}
+[ "$kernel" != 6.1 ] || kernel=stock
 
 build_packages="make gcc libc6-dev linux-headers-amd64"
 source_packages="linux-source-6.1 xz-utils bzip2"
@@ -35,6 +40,10 @@ guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	$tool_packages"
 
 debug_packages="$source_packages flex bison bc patch rsync"
+
+# What modules are built with in another release's root folder, and the kernel itself
+release_packages=base-files,bash,coreutils,dash,diffutils,findutils,grep,make,mawk,sed
+release_packages=$release_packages,perl,linux-headers-amd64,linux-image-amd64,linux-source
 
 die()
 {
@@ -67,16 +76,24 @@ step()
 	printf '%4d s\n' $((SECONDS - start))
 }
 
+# as_root WHY COMMAND...
+as_root()
+{
+	local why=$1
+	shift
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "$why"
+	fi
+}
+
 apt()
 {
-	local as=()
-	if [ "$(id -u)" != 0 ]; then
-		command -v sudo >/dev/null ||
-			die "needs packages; as root, run: apt-get install --no-install-recommends $missing"
-		as=(sudo)
-	fi
-	DEBIAN_FRONTEND=noninteractive "${as[@]}" apt-get -q -y \
-		-o Dpkg::Use-Pty=0 "$@"
+	as_root "needs packages; as root, run: apt-get install --no-install-recommends $missing" \
+		env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"
 }
 
 packages()
@@ -102,7 +119,9 @@ find_kernel()
 	case $kernel in
 	stock)	;;
 	debug)	find_debug_kernel; return ;;
-	*)	die "no kernel '$kernel'; there are: stock, debug" ;;
+	6.12)	find_release_kernel trixie; return ;;
+	7.2)	find_release_kernel unstable; return ;;
+	*)	die "no kernel '$kernel'; there are: 6.1 (stock), 6.12, 7.2, debug" ;;
 	esac
 	kdir=${KDIR:-$(make -s --no-print-directory -C "$root" print-kdir)}
 	[ -e "$kdir/Makefile" ] || die "no kernel build tree at '$kdir'; give one with KDIR="
@@ -110,6 +129,37 @@ find_kernel()
 		"$kdir/include/generated/utsrelease.h")
 	dir=$cache/$kver
 	mkdir -p "$dir"
+}
+
+# find_release_kernel RELEASE: the kernel of another Debian release
+find_release_kernel()
+{
+	packages mmdebstrap xz-utils rsync
+	release=$cache/root-$kernel
+	[ -e "$release/.complete" ] || step "Debian's $1: kernel, headers, compiler" make_release "$1"
+	kver=$(ls "$release/usr/lib/modules")
+	[[ $kver = "$kernel".* ]] || die "$1 has $kver now, and not $kernel; rm -r $release"
+	kdir=/usr/lib/modules/$kver/build
+	dir=$cache/$kver
+	mkdir -p "$dir"
+}
+
+# Unpacked only, not installed: that takes seconds, and it all works as it is. From where
+# this machine gets its own packages; what is in unstable there may be old.
+make_release()
+{
+	local mirror
+
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' \
+		'Label: Debian' 'Component: main' | head -n 1)
+	[ -n "$mirror" ] || { echo "no source of Debian packages on this machine"; return 1; }
+	as_root "needs root, for a root folder of $1" rm -rf --one-file-system "$release"
+	as_root '' mmdebstrap --mode=root --variant=extract --include="$release_packages" \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		--aptopt='APT::Install-Recommends "false"' "$1" "$release" "$mirror"
+	as_root '' mkdir -p "$release/build"
+	as_root '' ln -sf mawk "$release/usr/bin/awk"
+	as_root '' touch "$release/.complete"
 }
 
 find_debug_kernel()
@@ -155,7 +205,9 @@ build_debug_kernel()
 
 kernel_source()
 {
-	src=$cache/linux-source-6.1
+	source=linux-source-6.1
+	[ -z "$release" ] || source=linux-source-$kernel
+	src=$cache/$source
 	[ -e "$src/.complete" ] && return
 	step "the kernel's source, unpacked in part" unpack_source
 }
@@ -164,10 +216,9 @@ unpack_source()
 {
 	rm -rf "$src" "$src.tmp"
 	mkdir -p "$src.tmp"
-	tar -C "$src.tmp" --strip-components=1 -xJf /usr/src/linux-source-6.1.tar.xz \
-		linux-source-6.1/scripts \
-		linux-source-6.1/drivers/infiniband/ulp/rtrs \
-		linux-source-6.1/drivers/block/rnbd
+	tar -C "$src.tmp" --strip-components=1 -xJf "$release/usr/src/$source.tar.xz" \
+		"$source/scripts" "$source/drivers/infiniband/ulp/rtrs" \
+		"$source/drivers/block/rnbd"
 	mv "$src.tmp" "$src"
 	touch "$src/.complete"
 }
@@ -175,8 +226,17 @@ unpack_source()
 kernel_image()
 {
 	[ -e "$dir/image/lib/modules/$kver/kernel" ] ||
-		step "the guests' kernel, $kver" download_image
+		step "the guests' kernel, $kver" get_image
 	[ -s "$dir/vmlinux" ] || step "its uncompressed form" extract_image
+}
+
+get_image()
+{
+	if [ -n "$release" ]; then
+		unpack_image
+	else
+		download_image
+	fi
 }
 
 # Not installed: that would build an initramfs for this machine. Its files do.
@@ -195,10 +255,45 @@ download_image()
 	rm -rf "$tmp"
 }
 
+# Modules are packed there. Those of hardware that no guest has stay behind.
+unpack_image()
+{
+	local from=$release/usr/lib/modules/$kver to=$dir/image/lib/modules/$kver
+
+	rm -rf "$dir/image"
+	mkdir -p "$to.tmp" "$dir/image/boot"
+	cp "$from/vmlinuz" "$dir/image/boot/vmlinuz-$kver" ||
+		cp "$release/boot/vmlinuz-$kver" "$dir/image/boot/"
+	cp "$from"/modules.* "$to.tmp/"
+	rsync -a --exclude=/sound --exclude=/drivers/{gpu,media,net/wireless} \
+		"$from/kernel/" "$to.tmp/kernel/"
+	find "$to.tmp" -name '*.ko.xz' -print0 | xargs -0 -P "$(nproc)" -n 100 xz -d
+	mv "$to.tmp" "$to"
+}
+
 extract_image()
 {
 	bash "$src/scripts/extract-vmlinux" "$dir/image/boot/vmlinuz-$kver" >"$dir/vmlinux.tmp"
 	mv "$dir/vmlinux.tmp" "$dir/vmlinux"
+}
+
+# make_in FOLDER ARG...: make what is built there, with what the kernel wants: that of
+# another release in that release's root folder, where FOLDER is called /build.
+make_in()
+{
+	local folder=$1
+	shift
+	if [ -z "$release" ]; then
+		make -j"$(nproc)" "$@"
+		return
+	fi
+	# shellcheck disable=SC2016
+	as_root '' unshare --mount sh -ec '
+		mount --bind "$2" "$1/build"
+		mount -t proc proc "$1/proc"
+		root=$1
+		shift 2
+		exec chroot "$root" "$@"' sh "$release" "$folder" make -j"$(nproc)" "$@"
 }
 
 # The in-tree driver of the same name, as modules: a peer for interoperation
@@ -213,7 +308,7 @@ intree_modules()
 
 build_intree()
 {
-	local build=$dir/intree-build
+	local build=$dir/intree-build at=${release:+/build}
 
 	rm -rf "$build"
 	mkdir -p "$build/drivers/infiniband/ulp" "$build/drivers/block"
@@ -224,7 +319,7 @@ build_intree()
 	subdir-ccflags-y += -I$(src)/drivers/infiniband/ulp/rtrs
 	KBUILD
 	# shellcheck disable=SC2086
-	make -j"$(nproc)" -C "$kdir" M="$build" $arch \
+	make_in "$build" -C "$kdir" M="${at:-$build}" $arch \
 		CONFIG_INFINIBAND_RTRS=m CONFIG_INFINIBAND_RTRS_CLIENT=m \
 		CONFIG_INFINIBAND_RTRS_SERVER=m CONFIG_BLK_DEV_RNBD=y \
 		CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m \
@@ -300,7 +395,7 @@ make_initramfs()
 	mv "$dir/initrd.tmp" "$dir/initrd"
 }
 
-# Those for the debug kernel are built in a copy, for each kernel has objects of its own.
+# Those for other kernels are built in a copy, for each kernel has objects of its own.
 our_modules()
 {
 	built=$root
@@ -310,12 +405,14 @@ our_modules()
 
 build_ours()
 {
-	if [ $kernel = debug ]; then
+	local at=${release:+/build}
+
+	if [ "$built" != "$root" ]; then
 		rsync -rlpc --delete --exclude-from="$root/.gitignore" --exclude=.git \
 			"$root/" "$built/" || [ $? = 24 ] # files that a build beside made vanish
 	fi
 	# shellcheck disable=SC2086
-	make -j"$(nproc)" -C "$built" KDIR="$kdir" $arch $checked modules
+	make_in "$built" -C "${at:-$built}" KDIR="$kdir" $arch $checked modules
 }
 
 # A program of user space; guests run it from here, whatever set of modules they have.
@@ -329,6 +426,7 @@ tool()
 	step "the tool rnbd" make -C "$root/tools/rnbd" OUT="$dir" "$dir/rnbd"
 }
 
+release=''
 case ${1:-} in
 build)
 	# shellcheck disable=SC2086
@@ -359,6 +457,8 @@ guest)
 		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1 FAULTS=y"
 	fi
 	find_kernel
+	# What their compilers warn of is an error.
+	[ -z "$release" ] || checked=W=1e
 	kernel_source
 	[ $kernel = debug ] || kernel_image
 	for s in $sets; do
