@@ -66,13 +66,10 @@ static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
-/* As on the server's connection 0, where FENCED and heartbeats need it. */
-static void answers_leave_a_reserve(struct kunit *test)
+static struct post_test *post_init(struct kunit *test)
 {
 	struct rtrs_qp_params params = { .send_wr = 4, .send_reserve = 2 };
 	struct post_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	struct ib_send_wr wr[3] = { { .next = &wr[1] }, { .next = &wr[2] } };
-	struct rtrs_con *queued;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	INIT_LIST_HEAD(&t->path.cons);
@@ -82,6 +79,15 @@ static void answers_leave_a_reserve(struct kunit *test)
 	t->con.cm_id = &t->cm_id;
 	t->con.path = &t->path;
 	rtrs_con_init_sq(&t->con, &params);
+	return t;
+}
+
+/* As on the server's connection 0, where FENCED and heartbeats need it. */
+static void answers_leave_a_reserve(struct kunit *test)
+{
+	struct ib_send_wr wr[3] = { { .next = &wr[1] }, { .next = &wr[2] } };
+	struct post_test *t = post_init(test);
+	struct rtrs_con *queued;
 
 	spin_lock_irq(&t->con.sq_lock);
 	KUNIT_EXPECT_TRUE(test, rtrs_con_has_room(&t->con, 4));
@@ -102,6 +108,26 @@ static void answers_leave_a_reserve(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), -EBUSY);
 	KUNIT_EXPECT_EQ(test, t->posted, 6);
+}
+
+/* A device of a host that has crashed acknowledges probes, so none is sent for a trial. */
+static void trial_begins_without_probes(struct kunit *test)
+{
+	struct post_test *t = post_init(test);
+
+	t->con.cid = 1;
+	t->con.sq_posted = 1;
+	t->con.moved = 5;
+	t->con.watch.still = true;
+	rtrs_hb_forget_moves(&t->path);
+	KUNIT_EXPECT_EQ(test, t->posted, 0);
+	KUNIT_EXPECT_EQ(test, t->con.watch.moved, 5);
+	KUNIT_EXPECT_FALSE(test, t->con.watch.still);
+	/* It hasn't moved since, and would get a probe. */
+	t->con.watch.still = true;
+	rtrs_hb_forget_moves(&t->path);
+	KUNIT_EXPECT_EQ(test, t->posted, 0);
+	KUNIT_EXPECT_TRUE(test, t->con.watch.still);
 }
 
 static int last_err;
@@ -139,6 +165,7 @@ static void errors_of_a_path_have_a_limit(struct kunit *test)
 static struct kunit_case rtrs_con_cases[] = {
 	KUNIT_CASE(drain_covers_what_handlers_post),
 	KUNIT_CASE(answers_leave_a_reserve),
+	KUNIT_CASE(trial_begins_without_probes),
 	KUNIT_CASE(errors_of_a_path_have_a_limit),
 	{}
 };

@@ -6,6 +6,7 @@
 #ifndef RTRS_CORE_H
 #define RTRS_CORE_H
 
+#include <kunit/visibility.h>
 #include <linux/list.h>
 #include <linux/ratelimit.h>
 #include <linux/spinlock.h>
@@ -239,5 +240,8 @@ enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted
 				 bool probing, u32 ms, u32 limit_ms);
 bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
 			unsigned int max_missed);
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_hb_forget_moves(struct rtrs_path *path);
+#endif
 
 #endif /* RTRS_CORE_H */

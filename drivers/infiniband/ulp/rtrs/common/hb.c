@@ -152,12 +152,29 @@ static void rtrs_hb_queue(struct rtrs_path *path, unsigned int ms)
 	spin_unlock(&path->hb_lock);
 }
 
-/* See rtrs_hb_probe_now(). Nothing has to have moved since the last look. */
+/**
+ * rtrs_hb_forget_moves() - count only progress from now on
+ * @path: path whose heartbeat is started
+ *
+ * Sends no probes, which a device acknowledges even if its host is dead.
+ */
+VISIBLE_IF_KUNIT void rtrs_hb_forget_moves(struct rtrs_path *path)
+{
+	struct rtrs_con *con;
+	u32 moved;
+
+	list_for_each_entry(con, &path->cons, entry) {
+		moved = READ_ONCE(con->moved);
+		if (moved != con->watch.moved)
+			con->watch.still = false;
+		con->watch.moved = moved;
+	}
+}
+
+/* See rtrs_hb_probe_now(). */
 static void rtrs_hb_begin_trial(struct rtrs_path *path, struct rtrs_con *con)
 {
-	bool moved;
-
-	rtrs_hb_look(path, 0, &moved);
+	rtrs_hb_forget_moves(path);
 	path->hb_on_trial = true;
 	rtrs_hb_send(path, con);
 	/* rtrs_hb_probe_now() may have queued the work item while this was running. */
