@@ -8,6 +8,7 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/fs.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 
@@ -132,6 +133,7 @@ static void rnbd_srv_bdev_submit_bio(struct rnbd_srv_req *req, blk_opf_t nowait)
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	struct bio *bio = &req->bio;
 
+	req->submitted = ktime_get_ns();
 	bio_init(bio, req->map->bdev, &req->bvec, 1,
 		 rnbd_srv_bdev_opf(req) | nowait);
 	bio->bi_end_io = rnbd_srv_bdev_end_io;

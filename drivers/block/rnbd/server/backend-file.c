@@ -9,6 +9,7 @@
 #include <linux/blkdev.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/uio.h>
@@ -179,6 +180,7 @@ static void rnbd_srv_file_work(struct work_struct *work)
 	struct rnbd_srv_req *req =
 		container_of(work, struct rnbd_srv_req, work);
 
+	req->submitted = ktime_get_ns();
 	switch (req->op) {
 	case RNBD_OP_READ:
 		rnbd_srv_file_rw(req);

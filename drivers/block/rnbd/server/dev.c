@@ -73,13 +73,29 @@ static void rnbd_srv_dev_del(struct rnbd_srv_dev *dev)
 	kobject_put(&dev->kobj);
 }
 
+static struct rnbd_srv_dev *rnbd_srv_dev_alloc(void)
+{
+	struct rnbd_srv_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+
+	if (!dev)
+		return NULL;
+	kobject_init(&dev->kobj, &rnbd_srv_dev_ktype);
+	INIT_LIST_HEAD(&dev->maps);
+	dev->wait = alloc_percpu(struct rtrs_hist);
+	dev->disk = alloc_percpu(struct rtrs_hist);
+	if (!dev->wait || !dev->disk) {
+		kobject_put(&dev->kobj);
+		return NULL;
+	}
+	return dev;
+}
+
 static int rnbd_srv_dev_add(struct rnbd_srv_dev *dev, const char *name,
 			    struct block_device *bdev)
 {
 	int err;
 
-	err = kobject_init_and_add(&dev->kobj, &rnbd_srv_dev_ktype,
-				   rnbd_srv_devices, "%s", name);
+	err = kobject_add(&dev->kobj, rnbd_srv_devices, "%s", name);
 	if (err) {
 		kobject_put(&dev->kobj);
 		return err;
@@ -110,10 +126,9 @@ static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
 		goto free_name;
 
 	err = -ENOMEM;
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	dev = rnbd_srv_dev_alloc();
 	if (!dev)
 		goto free_name;
-	INIT_LIST_HEAD(&dev->maps);
 	dev->inode = map->file->f_mapping->host;
 
 	err = rnbd_srv_dev_add(dev, name, map->bdev);

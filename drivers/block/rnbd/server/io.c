@@ -7,6 +7,7 @@
 #include <linux/align.h>
 #include <linux/blkdev.h>
 #include <linux/ioprio.h>
+#include <linux/ktime.h>
 
 #include "rnbd-srv.h"
 
@@ -97,6 +98,7 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 	req->op = rw & RNBD_OP_MASK;
 	req->flags = rw & ~RNBD_OP_MASK;
 	req->prio = rnbd_srv_prio(op);
+	req->arrived = ktime_get_ns();
 	return 0;
 }
 
@@ -141,6 +143,17 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 	return 0;
 }
 
+static void rnbd_srv_count(const struct rnbd_srv_req *req)
+{
+	const struct rnbd_srv_dev *dev = req->map->dev;
+	bool write = req->op == RNBD_OP_WRITE;
+
+	if (!write && req->op != RNBD_OP_READ)
+		return;
+	rtrs_hist_add(dev->wait, write, req->submitted - req->arrived);
+	rtrs_hist_add(dev->disk, write, ktime_get_ns() - req->submitted);
+}
+
 /**
  * rnbd_srv_end() - complete a request that was submitted to a backend
  * @req: request; belongs to the transport afterwards
@@ -155,6 +168,7 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 {
 	struct rnbd_srv_map *map = req->map;
 
+	rnbd_srv_count(req);
 	/* -ENOENT tells the client that the device isn't open any more. */
 	if (unlikely(err == -ENOENT))
 		err = -EIO;

@@ -46,6 +46,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "../../../infiniband/ulp/rtrs/rtrs-hist.h"
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
 
@@ -111,6 +112,9 @@ struct rnbd_srv_sess {
  * @maps: its mappings, under rnbd_srv_lock
  * @nr_writers: mappings that may write, under rnbd_srv_lock
  * @inode: identifies the disk or file; kept by the files of @maps
+ * @wait: of reads and writes, from when the transport hands them over until they are handed
+ *	to the disk or the filesystem
+ * @disk: of the same, from then until they are done
  * @kobj: ctl/devices/<name>; its release frees the struct
  * @sessions: the directory "sessions" in there
  *
@@ -121,6 +125,8 @@ struct rnbd_srv_dev {
 	struct list_head maps;
 	unsigned int nr_writers;
 	struct inode *inode;
+	struct rtrs_hist __percpu *wait;
+	struct rtrs_hist __percpu *disk;
 	struct kobject kobj;
 	struct kobject *sessions;
 };
@@ -183,6 +189,8 @@ struct rnbd_srv_map {
  * @op: operation, RNBD_OP_*
  * @flags: RNBD_F_*, no others
  * @prio: I/O priority, valid or 0
+ * @arrived: when the transport handed it over, ns
+ * @submitted: when it was handed to the disk or the filesystem, ns; set by the backend
  * @bio: used if the mapping is a disk
  * @iocb: used if the mapping is a file
  * @iocb_users: of @iocb: its submitter, and the I/O
@@ -199,6 +207,8 @@ struct rnbd_srv_req {
 	u8 op;
 	u32 flags;
 	u16 prio;
+	u64 arrived;
+	u64 submitted;
 	union {
 		struct bio bio;
 		struct {

@@ -20,14 +20,56 @@ static struct device *rnbd_srv_ctl;
 /* ctl/devices, parent of the devices */
 struct kobject *rnbd_srv_devices;
 
+static struct rnbd_srv_dev *to_dev(struct kobject *kobj)
+{
+	return container_of(kobj, struct rnbd_srv_dev, kobj);
+}
+
+static ssize_t wait_latency_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return rtrs_hist_emit(to_dev(kobj)->wait, buf);
+}
+
+static struct kobj_attribute wait_latency_attr = __ATTR_RO(wait_latency);
+
+static ssize_t disk_latency_show(struct kobject *kobj,
+				 struct kobj_attribute *attr, char *buf)
+{
+	return rtrs_hist_emit(to_dev(kobj)->disk, buf);
+}
+
+static struct kobj_attribute disk_latency_attr = __ATTR_RO(disk_latency);
+
+static struct attribute *rnbd_srv_dev_stats_attrs[] = {
+	&wait_latency_attr.attr,
+	&disk_latency_attr.attr,
+	NULL
+};
+
+static const struct attribute_group rnbd_srv_dev_stats_group = {
+	.name = "stats",
+	.attrs = rnbd_srv_dev_stats_attrs,
+};
+
+static const struct attribute_group *rnbd_srv_dev_groups[] = {
+	&rnbd_srv_dev_stats_group,
+	NULL
+};
+
 static void rnbd_srv_dev_release(struct kobject *kobj)
 {
-	kfree(container_of(kobj, struct rnbd_srv_dev, kobj));
+	struct rnbd_srv_dev *dev = to_dev(kobj);
+
+	free_percpu(dev->wait);
+	free_percpu(dev->disk);
+	kfree(dev);
 }
 
 const struct kobj_type rnbd_srv_dev_ktype = {
 	.release = rnbd_srv_dev_release,
 	.sysfs_ops = &kobj_sysfs_ops,
+	.default_groups = rnbd_srv_dev_groups,
 };
 
 static struct rnbd_srv_map *to_map(struct kobject *kobj)

@@ -53,6 +53,7 @@
 #include <linux/xarray.h>
 
 #include "../common/core.h"
+#include "../rtrs-hist.h"
 
 #define RTRS_CLT_RESOLVE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
@@ -187,6 +188,7 @@ struct rtrs_clt_con {
  * @mr_used: @mr is registered for the request and its key is valid
  * @err: errno of the server's answer, while @sending or @mr_used keep the request
  * @cpu: CPU on which it was submitted, for the statistics
+ * @start: when it was sent, ns
  * @nents: entries of the request's scatter list that are mapped for DMA
  * @rkey: remote key of the server's chunk
  * @raddr: address of the server's chunk, for work requests
@@ -211,6 +213,7 @@ struct rtrs_clt_slot {
 	bool mr_used;
 	int err;
 	int cpu;
+	u64 start;
 	int nents;
 	u32 rkey;
 	u64 raddr;
@@ -244,6 +247,7 @@ struct rtrs_clt_stats {
 /**
  * struct rtrs_clt_path_stats - statistics of a path
  * @cpu: counters of each CPU
+ * @latency: of requests with data, from sending to completion; since the path was created
  * @base: sums of @cpu when they were last reset, under clt->lock
  * @failed_over: requests that were on it when it died; can be reset
  * @reclaimed: the same, since the path was created
@@ -253,6 +257,7 @@ struct rtrs_clt_stats {
  */
 struct rtrs_clt_path_stats {
 	struct rtrs_clt_stats __percpu *cpu;
+	struct rtrs_hist __percpu *latency;
 	struct rtrs_clt_stats base;
 	u64 failed_over;
 	u64 reclaimed;

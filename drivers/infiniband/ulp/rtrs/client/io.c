@@ -28,6 +28,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ktime.h>
+
 #include "clt.h"
 #include "trace.h"
 
@@ -61,10 +63,13 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, int err)
 {
+	u64 ns = ktime_get_ns() - slot->start;
 	int cpu = slot->cpu;
 	struct rtrs_clt_io *io;
 
 	io = rtrs_clt_slot_clear(path, slot);
+	if (io->data_len)
+		rtrs_hist_add(path->stats.latency, io->dir == DMA_TO_DEVICE, ns);
 	rtrs_clt_count_done(path, cpu);
 	trace_rtrs_clt_complete(path->clt->name, io->slot, err);
 	io->done(io, err);
@@ -423,6 +428,7 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	slot->io = io;
 	slot->con = con;
 	slot->cpu = raw_smp_processor_id();
+	slot->start = ktime_get_ns();
 	io->priv.path = path;
 	atomic_inc(&con->inflight);
 	ret = rtrs_con_queue(&con->con, rtrs_clt_build(path, slot, io), last,

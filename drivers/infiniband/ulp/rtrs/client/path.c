@@ -364,6 +364,17 @@ int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 }
 
 /**
+ * rtrs_clt_path_free() - free a path
+ * @path: path whose last reference has been dropped
+ */
+void rtrs_clt_path_free(struct rtrs_clt_path *path)
+{
+	free_percpu(path->stats.latency);
+	free_percpu(path->stats.cpu);
+	kfree(path);
+}
+
+/**
  * rtrs_clt_path_create() - allocate a path
  * @clt: session that it is for; it isn't added to the session's list
  * @addr: server's address, and perhaps a source; copied
@@ -380,8 +391,9 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	if (!path)
 		return ERR_PTR(-ENOMEM);
 	path->stats.cpu = alloc_percpu(struct rtrs_clt_stats);
-	if (!path->stats.cpu) {
-		kfree(path);
+	path->stats.latency = alloc_percpu(struct rtrs_hist);
+	if (!path->stats.cpu || !path->stats.latency) {
+		rtrs_clt_path_free(path);
 		return ERR_PTR(-ENOMEM);
 	}
 	path->clt = clt;
@@ -401,16 +413,6 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	xa_init(&path->mrs);
 	kobject_init(&path->sysfs.kobj, clt->view->ktype);
 	return path;
-}
-
-/**
- * rtrs_clt_path_free() - free a path
- * @path: path whose last reference has been dropped
- */
-void rtrs_clt_path_free(struct rtrs_clt_path *path)
-{
-	free_percpu(path->stats.cpu);
-	kfree(path);
 }
 
 /**

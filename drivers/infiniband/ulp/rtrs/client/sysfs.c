@@ -448,6 +448,12 @@ static ssize_t hb_latency_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(hb_latency);
 
+static ssize_t io_latency_show(struct rtrs_clt_path *path, char *buf)
+{
+	return rtrs_hist_emit(path->stats.latency, buf);
+}
+RTRS_CLT_PATH_ATTR(io_latency);
+
 /* Events during the reset may be lost from the counters; requests in flight stay counted. */
 static int rtrs_clt_reset_stats(struct rtrs_clt_path *path)
 {
@@ -476,6 +482,7 @@ static struct attribute *rtrs_clt_path_stats_attrs[] = {
 	&rtrs_clt_path_attr_cpu_migration_from.attr,
 	&rtrs_clt_path_attr_cpu_migration_to.attr,
 	&rtrs_clt_path_attr_hb_latency.attr,
+	&rtrs_clt_path_attr_io_latency.attr,
 	&rtrs_clt_path_attr_reset_all.attr,
 	NULL
 };
