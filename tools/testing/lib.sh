@@ -479,6 +479,7 @@ declare -A _text=(
 	[ENOENT]="No such file or directory"
 	[EIO]="Input/output error"
 	[ENXIO]="No such device or address"
+	[ESTALE]="Stale file handle"
 	[ENOMEM]="Cannot allocate memory"
 	[EACCES]="Permission denied"
 	[EBUSY]="Device or resource busy"

@@ -80,9 +80,21 @@ static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 	return 0;
 }
 
+static int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16],
+				  enum blk_unique_id type)
+{
+	const struct rnbd_clt_dev *dev = disk->private_data;
+
+	if (!dev->id_type || dev->id_type != type)
+		return -ENXIO;
+	memcpy(id, dev->id, sizeof(dev->id));
+	return dev->id_len;
+}
+
 static const struct block_device_operations rnbd_clt_fops = {
 	.owner = THIS_MODULE,
 	.getgeo = rnbd_clt_getgeo,
+	.get_unique_id = rnbd_clt_get_unique_id,
 	.free_disk = rnbd_clt_free_disk,
 };
 
@@ -204,6 +216,9 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 	set_capacity(disk, le64_to_cpu(rsp->nsectors));
 	set_disk_ro(disk, dev->access_mode == RNBD_ACCESS_RO);
 	dev->limits = *rsp;
+	dev->id_type = rsp->id_type;
+	dev->id_len = rsp->id_len;
+	memcpy(dev->id, rsp->id, rsp->id_len);
 	dev->nsectors = le64_to_cpu(rsp->nsectors);
 	dev->disk = disk;
 	return 0;
@@ -222,7 +237,8 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 	mutex_lock(&dev->open_lock);
 	do {
 		err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
-		if (err == -EAGAIN && msleep_interruptible(RNBD_CLT_ID_MS))
+		if (err == -EAGAIN &&
+		    schedule_timeout_killable(msecs_to_jiffies(RNBD_CLT_ID_MS)))
 			err = -EINTR;
 	} while (err == -EAGAIN);
 	if (!err)

@@ -127,7 +127,7 @@ static void zeroes_need_the_feature(struct kunit *test)
 
 static void sess_info_is_on_the_wire_as_written_down(struct kunit *test)
 {
-	static const u8 bytes[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 3, 2, 1 };
+	static const u8 bytes[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 4, 3, 2, 1 };
 	struct rnbd_msg_sess_info msg;
 
 	memset(&msg, 0x5a, sizeof(msg));
@@ -144,7 +144,8 @@ static const struct granted_case {
 	{ "write zeroes", BIT(0), { 1, 0, 0, 0, 4, 3, 2, 1 } },
 	{ "none", 0, { 0, 0, 0, 0, 4, 3, 2, 1 } },
 	{ "events of sizes", BIT(1), { 2, 0, 0, 0, 4, 3, 2, 1 } },
-	{ "what was not offered", BIT(0) | BIT(1), { 0xff, 0xff, 0xff, 0xff, 4, 3, 2, 1 } },
+	{ "unique ids", BIT(2), { 4, 0, 0, 0, 4, 3, 2, 1 } },
+	{ "what was not offered", 7, { 0xff, 0xff, 0xff, 0xff, 4, 3, 2, 1 } },
 	{ "no cookie", 0, { 1, 0, 0, 0, 0, 0, 0, 0 } },
 	{ "another cookie", 0, { 1, 0, 0, 0, 4, 3, 2, 2 } },
 };

@@ -83,6 +83,65 @@ static void answer_is_checked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), c->ret);
 }
 
+static const struct id_case {
+	const char *desc;
+	u8 type, len;
+	bool granted, known;
+} id_cases[] = {
+	{ "NAA", RNBD_ID_NAA, 16, true, true },
+	{ "EUI-64", RNBD_ID_EUI64, 8, true, true },
+	{ "not granted", RNBD_ID_NAA, 16, false, false },
+	{ "none", RNBD_ID_NONE, 0, true, false },
+	{ "no kind", RNBD_ID_NONE, 16, true, false },
+	{ "unknown kind", 4, 16, true, false },
+	{ "empty", RNBD_ID_NAA, 0, true, false },
+	{ "too long", RNBD_ID_NAA, 17, true, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(id_cases, id_cases, desc);
+
+static void unique_id_is_checked(struct kunit *test)
+{
+	const struct id_case *c = test->param_value;
+	struct limits_test *t = test->priv;
+
+	t->sess.features = c->granted ? RNBD_FEATURE_UNIQUE_ID : 0;
+	t->rsp.id_type = c->type;
+	t->rsp.id_len = c->len;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	KUNIT_EXPECT_EQ(test, t->rsp.id_type, c->known ? c->type : 0);
+	KUNIT_EXPECT_EQ(test, t->rsp.id_len, c->known ? c->len : 0);
+}
+
+static const struct same_id_case {
+	const char *desc;
+	u8 was_type, was_len, was, type, len, now;
+	bool same;
+} same_id_cases[] = {
+	{ "the same", RNBD_ID_NAA, 8, 5, RNBD_ID_NAA, 8, 5, true },
+	{ "another id", RNBD_ID_NAA, 8, 5, RNBD_ID_NAA, 8, 6, false },
+	{ "another kind", RNBD_ID_NAA, 8, 5, RNBD_ID_EUI64, 8, 5, false },
+	{ "another length", RNBD_ID_NAA, 8, 5, RNBD_ID_NAA, 16, 5, false },
+	{ "none before", RNBD_ID_NONE, 0, 0, RNBD_ID_NAA, 8, 5, true },
+	{ "none now", RNBD_ID_NAA, 8, 5, RNBD_ID_NONE, 0, 0, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(same_id_cases, same_id_cases, desc);
+
+static void known_id_must_stay_the_same(struct kunit *test)
+{
+	const struct same_id_case *c = test->param_value;
+	struct limits_test *t = test->priv;
+
+	t->dev.id_type = c->was_type;
+	t->dev.id_len = c->was_len;
+	memset(t->dev.id, c->was, c->was_len);
+	t->rsp.id_type = c->type;
+	t->rsp.id_len = c->len;
+	memset(t->rsp.id, c->now, c->len);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_same_id(&t->dev, &t->rsp), c->same);
+}
+
 static void capacity_is_one_that_a_file_can_have(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, rnbd_clt_nsectors_ok(0));
@@ -215,7 +274,7 @@ static void writes_need_fua_when_a_cache_has_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&both, &none), 0);
 }
 
-/* All but the header, the device's id and its size. */
+/* All but the header, the device's id and its size, and the disk's unique id. */
 static void limits_are_the_same_if_the_answer_is(struct kunit *test)
 {
 	struct limits_test *t = test->priv;
@@ -225,12 +284,15 @@ static void limits_are_the_same_if_the_answer_is(struct kunit *test)
 	for (at = 0; at < sizeof(other); at++) {
 		other = t->rsp;
 		((u8 *)&other)[at] ^= 1;
-		KUNIT_EXPECT_EQ(test, rnbd_clt_same_limits(&t->rsp, &other), at < 16);
+		KUNIT_EXPECT_EQ(test, rnbd_clt_same_limits(&t->rsp, &other),
+				at < 16 || at >= 56);
 	}
 }
 
 static struct kunit_case rnbd_clt_limits_cases[] = {
 	KUNIT_CASE_PARAM(answer_is_checked, check_cases_gen_params),
+	KUNIT_CASE_PARAM(unique_id_is_checked, id_cases_gen_params),
+	KUNIT_CASE_PARAM(known_id_must_stay_the_same, same_id_cases_gen_params),
 	KUNIT_CASE(capacity_is_one_that_a_file_can_have),
 	KUNIT_CASE_PARAM(limits_are_made_of_the_answer, fill_cases_gen_params),
 	KUNIT_CASE(writes_need_fua_when_a_cache_has_come),

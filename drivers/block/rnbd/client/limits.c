@@ -24,11 +24,42 @@ bool rnbd_clt_nsectors_ok(u64 nsectors)
 	return nsectors <= LLONG_MAX >> SECTOR_SHIFT;
 }
 
+/* What isn't an id is as good as none. */
+static void rnbd_clt_check_id(const struct rnbd_clt_dev *dev,
+			      struct rnbd_msg_open_rsp *rsp)
+{
+	bool told = READ_ONCE(dev->sess->features) & RNBD_FEATURE_UNIQUE_ID;
+
+	if (told && rsp->id_type && rsp->id_type <= RNBD_ID_NAA &&
+	    rsp->id_len && rsp->id_len <= sizeof(rsp->id))
+		return;
+	rsp->id_type = RNBD_ID_NONE;
+	rsp->id_len = 0;
+}
+
+/**
+ * rnbd_clt_same_id() - is a server's disk the one that it was?
+ * @dev: device with a disk
+ * @rsp: answer to RNBD_MSG_OPEN, whose id has been checked
+ *
+ * Return: false if it has another id; true if not, or if either isn't known.
+ */
+VISIBLE_IF_KUNIT bool
+rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
+			     const struct rnbd_msg_open_rsp *rsp)
+{
+	if (!dev->id_type || !rsp->id_type)
+		return true;
+	return dev->id_type == rsp->id_type && dev->id_len == rsp->id_len &&
+	       !memcmp(dev->id, rsp->id, rsp->id_len);
+}
+
 /**
  * rnbd_clt_check_rsp() - check the answer to an open
- * @dev: device that was opened; if it has a disk, its block size must be the same
+ * @dev: device that was opened; if it has a disk, its block size and its unique id must
+ *	be the same
  * @rsp: answer to RNBD_MSG_OPEN; write zeroes are taken out of it if the server may
- *	be one that would do something else
+ *	be one that would do something else, and an id that is none
  *
  * Return: 0, or a negative errno after a message.
  */
@@ -60,6 +91,13 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 	}
 	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_WRITE_ZEROES))
 		rsp->max_write_zeroes_sectors = 0;
+	rnbd_clt_check_id(dev, rsp);
+	if (dev->disk && !rnbd_clt_same_id(dev, rsp)) {
+		rnbd_clt_dev_err(dev, -ESTALE,
+				 "the server has another disk by that name now, %*phN; it was %*phN\n",
+				 rsp->id_len, rsp->id, dev->id_len, dev->id);
+		return -ESTALE;
+	}
 	return 0;
 }
 
@@ -68,7 +106,7 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
  * @a: answer to RNBD_MSG_OPEN
  * @b: another answer to RNBD_MSG_OPEN
  *
- * Return: true if they differ in the device's id and size only.
+ * Return: true if they differ in the device's id and size, and the disk's unique id, only.
  */
 bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 			  const struct rnbd_msg_open_rsp *b)
@@ -76,7 +114,7 @@ bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 	size_t from = offsetof(struct rnbd_msg_open_rsp, max_hw_sectors);
 
 	return !memcmp((const u8 *)a + from, (const u8 *)b + from,
-		       sizeof(*a) - from);
+		       RNBD_MSG_OPEN_RSP_MIN - from);
 }
 
 /**

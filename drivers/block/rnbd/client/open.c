@@ -152,11 +152,17 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 			      struct rnbd_msg_open_rsp *rsp,
 			      unsigned int generation)
 {
+	u32 features = READ_ONCE(dev->sess->features);
+	size_t len = RNBD_MSG_OPEN_RSP_MIN;
 	struct rnbd_msg_open msg;
+	int err;
 
+	if (features & RNBD_FEATURE_UNIQUE_ID)
+		len = sizeof(*rsp);
 	rnbd_clt_fill_open(&msg, dev);
-	return rnbd_clt_admin(dev->sess, generation, &msg, sizeof(msg), rsp,
-			      sizeof(*rsp));
+	err = rnbd_clt_admin(dev->sess, generation, &msg, sizeof(msg), rsp, len);
+	/* These two are rnbd_clt_dev_open()'s own. */
+	return err == -EAGAIN || err == -ESTALE ? -EIO : err;
 }
 
 /*
@@ -193,8 +199,8 @@ static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
  * Under the device's open_lock. If it has a disk, that gets the device's limits, not
  * its size.
  *
- * Return: 0, -EAGAIN if another device with the same id is just being unmapped, or another
- * negative errno.
+ * Return: 0, -EAGAIN if another device with the same id is just being unmapped, -ESTALE if
+ * the server has another disk by that name now, or another negative errno.
  */
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation)

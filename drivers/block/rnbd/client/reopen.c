@@ -58,20 +58,25 @@ void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev)
 	rtrs_clt_resume(dev->sess->clt);
 }
 
-static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation)
+/* I/O waits no longer. From @state REVOKED on only a user opens the device again. */
+static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation,
+			      enum rnbd_clt_dev_state state)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	bool gone;
 
 	spin_lock_irq(&sess->lock);
-	gone = sess->generation == generation && dev->state == RNBD_DEV_CLOSED;
+	gone = sess->generation == generation &&
+	       (dev->state == RNBD_DEV_CLOSED || dev->state == RNBD_DEV_GONE) &&
+	       dev->state != state;
 	if (gone)
-		rnbd_clt_dev_set_state(dev, RNBD_DEV_GONE);
+		rnbd_clt_dev_set_state(dev, state);
 	spin_unlock_irq(&sess->lock);
 	if (!gone)
 		return;
-	pr_err("%s: %s: I/O fails until the server can open it\n", sess->name,
-	       dev->path);
+	pr_err("%s: %s: I/O fails until %s\n", sess->name, dev->path,
+	       state == RNBD_DEV_REVOKED ? "remap_device opens it" :
+					   "the server can open it");
 	rnbd_clt_dev_wake(dev);
 }
 
@@ -93,8 +98,10 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		dev->nsectors = le64_to_cpu(rsp->nsectors);
 		/* Only now, as those notified may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
+	} else if (err == -ESTALE) {
+		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_REVOKED);
 	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {
-		rnbd_clt_dev_gone(dev, generation);
+		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_GONE);
 	}
 	kfree(rsp);
 	return err;

@@ -151,8 +151,8 @@ struct rnbd_clt_sess {
  * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
  *	the device. I/O waits until it has been opened again
  * @RNBD_DEV_GONE: the server refuses to open it. I/O fails, and it is tried again
- * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same. I/O fails
- *	until a user has it opened again
+ * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same, or has
+ *	another disk by its name. I/O fails until a user has it opened again
  * @RNBD_DEV_UNMAPPED: it is being removed; the last state
  */
 enum rnbd_clt_dev_state {
@@ -177,6 +177,9 @@ enum rnbd_clt_dev_state {
  * @follow: asks the server for its size; queued likewise
  * @open_err: result of the last attempt to open it again, under @open_lock
  * @limits: the answer that the disk's limits were made of, under @open_lock
+ * @id_type: kind of @id, RNBD_ID_*; set with the disk, as are the next two
+ * @id_len: length of @id in bytes
+ * @id: unique id of the server's disk when it was mapped; it isn't opened with another one
  * @nsectors: the size that the server told last, under @open_lock
  * @state: written by rnbd_clt_dev_set_state(), read without a lock
  * @state_kn: the attribute "state"; set when the device is mapped, and from then on it may
@@ -208,6 +211,9 @@ struct rnbd_clt_dev {
 	struct delayed_work reopen;
 	int open_err;
 	struct rnbd_msg_open_rsp limits;
+	u8 id_type;
+	u8 id_len;
+	u8 id[16];
 	u64 nsectors;
 
 	enum rnbd_clt_dev_state state;
@@ -311,6 +317,10 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
+		      const struct rnbd_msg_open_rsp *rsp);
+#endif
 bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 			  const struct rnbd_msg_open_rsp *b);
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,

@@ -16,7 +16,6 @@
 #define RNBD_CLT_EVENT_DELAY	(HZ / 10)
 
 /* A device may change faster than uevents are sent. Each change gets its own, in order. */
-
 static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
 				 enum kobject_action *action)
 {

@@ -60,6 +60,24 @@ static ssize_t access_mode_show(struct device *disk, struct device_attribute *at
 
 static DEVICE_ATTR_RO(access_mode);
 
+static ssize_t wwid_show(struct device *disk, struct device_attribute *attr,
+			 char *buf)
+{
+	static const char * const prefixes[] = {
+		[RNBD_ID_T10] = "t10.",
+		[RNBD_ID_EUI64] = "eui.",
+		[RNBD_ID_NAA] = "naa.",
+	};
+	const struct rnbd_clt_dev *dev = to_dev(disk);
+
+	if (!dev->id_type)
+		return sysfs_emit(buf, "\n");
+	return sysfs_emit(buf, "%s%*phN\n", prefixes[dev->id_type], dev->id_len,
+			  dev->id);
+}
+
+static DEVICE_ATTR_RO(wwid);
+
 static ssize_t nr_poll_queues_show(struct device *disk, struct device_attribute *attr,
 				   char *buf)
 {
@@ -159,6 +177,7 @@ static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_remap_device.attr,
 	&dev_attr_resize.attr,
 	&dev_attr_unmap_device.attr,
+	&dev_attr_wwid.attr,
 	NULL
 };
 

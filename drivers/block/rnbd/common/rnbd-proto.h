@@ -85,8 +85,11 @@ struct rnbd_msg_hdr {
 #define RNBD_FEATURE_WRITE_ZEROES	BIT(0)
 /* the server sends an event of the transport when a device's size has changed */
 #define RNBD_FEATURE_RESIZE_EVENT	BIT(1)
+/* answers to OPEN tell the disk's unique id */
+#define RNBD_FEATURE_UNIQUE_ID		BIT(2)
 /* Those that we know. */
-#define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT)
+#define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT | \
+			 RNBD_FEATURE_UNIQUE_ID)
 
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
@@ -129,6 +132,12 @@ struct rnbd_msg_open {
 
 static_assert(sizeof(struct rnbd_msg_open) == 264);
 
+/* &rnbd_msg_open_rsp.id_type: as enum blk_unique_id, and the designators of SPC-4 */
+#define RNBD_ID_NONE	0
+#define RNBD_ID_T10	1
+#define RNBD_ID_EUI64	2
+#define RNBD_ID_NAA	3
+
 /**
  * struct rnbd_msg_open_rsp - RNBD_MSG_OPEN_RSP
  * @hdr: header
@@ -146,6 +155,11 @@ static_assert(sizeof(struct rnbd_msg_open) == 264);
  * @obsolete: was set for rotating disks
  * @cache_policy: RNBD_CACHE_*
  * @reserved: 0
+ * @id_type: kind of @id, RNBD_ID_*; the answer ends in front of it unless
+ *	RNBD_FEATURE_UNIQUE_ID was granted
+ * @id_len: length of @id in bytes, 0 to 16
+ * @reserved2: 0
+ * @id: unique id of the whole disk, 0 behind its length
  */
 struct rnbd_msg_open_rsp {
 	struct rnbd_msg_hdr hdr;
@@ -163,9 +177,17 @@ struct rnbd_msg_open_rsp {
 	u8 obsolete;
 	u8 cache_policy;
 	u8 reserved[10];
+	u8 id_type;
+	u8 id_len;
+	u8 reserved2[6];
+	u8 id[16];
 };
 
-static_assert(sizeof(struct rnbd_msg_open_rsp) == 56);
+/* The shortest answer. */
+#define RNBD_MSG_OPEN_RSP_MIN	offsetof(struct rnbd_msg_open_rsp, id_type)
+
+static_assert(RNBD_MSG_OPEN_RSP_MIN == 56);
+static_assert(sizeof(struct rnbd_msg_open_rsp) == 80);
 static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 
 #include "rnbd-srv.h"
 
@@ -29,6 +30,39 @@ static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
 static sector_t rnbd_srv_bdev_capacity(const struct rnbd_srv_map *map)
 {
 	return bdev_nr_sectors(map->bdev);
+}
+
+/*
+ * Is a device, or can it be, a part of a disk only? The device mapper tells the id of the
+ * disk below; only multipath, which works on requests, has a disk for itself.
+ */
+static bool rnbd_srv_bdev_is_part(struct block_device *bdev)
+{
+	return bdev_is_partition(bdev) ||
+	       (strstarts(bdev->bd_disk->disk_name, "dm-") &&
+		!queue_is_mq(bdev_get_queue(bdev)));
+}
+
+static void rnbd_srv_bdev_id(struct block_device *bdev,
+			     struct rnbd_msg_open_rsp *rsp)
+{
+	static const u8 types[] = { RNBD_ID_NAA, RNBD_ID_EUI64, RNBD_ID_T10 };
+	struct gendisk *disk = bdev->bd_disk;
+	int i, len;
+
+	static_assert(RNBD_ID_NAA == BLK_UID_NAA &&
+		      RNBD_ID_EUI64 == BLK_UID_EUI64 && RNBD_ID_T10 == BLK_UID_T10);
+	if (!disk->fops->get_unique_id || rnbd_srv_bdev_is_part(bdev))
+		return;
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		len = disk->fops->get_unique_id(disk, rsp->id, types[i]);
+		if (len > 0) {
+			rsp->id_type = types[i];
+			rsp->id_len = min_t(int, len, sizeof(rsp->id));
+			return;
+		}
+	}
+	memset(rsp->id, 0, sizeof(rsp->id));
 }
 
 static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
@@ -54,6 +88,7 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 		rsp->cache_policy |= RNBD_CACHE_WRITEBACK;
 	if (bdev_fua(bdev))
 		rsp->cache_policy |= RNBD_CACHE_FUA;
+	rnbd_srv_bdev_id(bdev, rsp);
 }
 
 /**

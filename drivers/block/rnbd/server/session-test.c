@@ -81,7 +81,8 @@ static const struct feature_case {
 	{ "none", 0, 0x12345678, 0 },
 	{ "write zeroes", BIT(0), 0x12345678, BIT(0) },
 	{ "events of sizes", BIT(1), 0x12345678, BIT(1) },
-	{ "all bits", U32_MAX, 1, BIT(0) | BIT(1) },
+	{ "unique ids", BIT(2), 0x12345678, BIT(2) },
+	{ "all bits", U32_MAX, 1, 7 },
 	{ "no cookie", BIT(0) | BIT(1), 0, 0 },
 };
 

@@ -151,7 +151,7 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op)
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
 
 	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
-	    op->data_len < sizeof(struct rnbd_msg_open_rsp) ||
+	    op->data_len < RNBD_MSG_OPEN_RSP_MIN ||
 	    msg->access_mode >= RNBD_ACCESS_MODES ||
 	    !rnbd_srv_name_ok(msg->dev_name))
 		return -EINVAL;
@@ -163,6 +163,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_open_rsp rsp = { };
+	size_t len;
 	int err;
 
 	err = rnbd_srv_check_open(op);
@@ -176,7 +177,10 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 			     ERR_PTR(err));
 		return err;
 	}
-	memcpy(op->data, &rsp, sizeof(rsp));
+	len = RNBD_MSG_OPEN_RSP_MIN;
+	if (READ_ONCE(sess->features) & RNBD_FEATURE_UNIQUE_ID)
+		len = min_t(size_t, sizeof(rsp), op->data_len);
+	memcpy(op->data, &rsp, len);
 	return 0;
 }
 
