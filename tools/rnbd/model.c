@@ -232,6 +232,7 @@ static void read_export(const struct rnbd *r, struct model *model, const char *d
 			const char *session)
 {
 	struct device *dev = new_device(model);
+	char *disk_dir;
 	long long n;
 
 	dev->side = SERVER;
@@ -243,8 +244,11 @@ static void read_export(const struct rnbd *r, struct model *model, const char *d
 	dev->read_only = sysfs_read_number(r, &n, "%s/read_only", dev->dir) && n;
 	if (sysfs_read_number(r, &n, "class/rnbd-server/ctl/devices/%s/block_dev/size", disk))
 		dev->size = n * SECTOR;
-	read_latency(r, &dev->wait, dev->dir, "wait_latency");
-	read_latency(r, &dev->disk, dev->dir, "disk_latency");
+	/* Of all sessions that have it */
+	disk_dir = xasprintf("class/rnbd-server/ctl/devices/%s", disk);
+	read_latency(r, &dev->wait, disk_dir, "wait_latency");
+	read_latency(r, &dev->disk, disk_dir, "disk_latency");
+	free(disk_dir);
 }
 
 static void read_exports(const struct rnbd *r, struct model *model)

@@ -76,7 +76,7 @@ def test_table(host):
 
 def test_devices_of_the_server(host):
     host.server()
-    folder = host.export()
+    folder = host.export().rsplit('/sessions/', 1)[0]
     equal('without histograms', host.run('stat json').json()['rates'], [])
     wait = LATENCY.format(r=0, w=10, rs=0, ws=60)
     host.attributes(folder + '/stats', disk_latency=LATENCY.format(r=10, w=10, rs=30, ws=60),
