@@ -367,7 +367,7 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 	if (wait_for_completion_interruptible(&sess->opened))
 		return -ERESTARTSYS;
 	/* A signal ended the other caller's attempt. It wasn't sent to this process: try again. */
-	if (sess->err == -EINTR)
+	if (sess->err == -ERESTARTSYS)
 		return -EAGAIN;
 	return sess->err ?: rnbd_clt_check_paths(sess, opts);
 }

@@ -19,7 +19,7 @@ MODULE_VERSION(RTRS_DRV_VERSION);
  * Context: process, may sleep; a signal ends it early.
  * Return: the session, when one of its paths is connected, and all have been tried or five
  * seconds have passed; the others are tried again. Or an ERR_PTR(): -EINVAL; -ENOMEM;
- * -EEXIST if a session of that name is open or two paths are the same; -EINTR on a signal;
+ * -EEXIST if a session of that name is open or two paths are the same; -ERESTARTSYS on a signal;
  * or the error of the first path, such as -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT and
  * -EPROTO.
  */

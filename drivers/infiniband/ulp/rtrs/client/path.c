@@ -311,7 +311,7 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
  * @tries: value that rtrs_clt_path_connect_start() returned
  *
  * Context: process, may sleep.
- * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS, on a signal.
+ * Return: as rtrs_clt_path_connect_status(), but -ERESTARTSYS for -EINPROGRESS, on a signal.
  */
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 {
@@ -321,7 +321,7 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 		if (wait_event_interruptible(path->sm.wait,
 					     rtrs_clt_path_connect_status(path, tries) !=
 					     -EINPROGRESS))
-			return -EINTR;
+			return -ERESTARTSYS;
 	return ret;
 }
 
@@ -330,7 +330,7 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
  * @path: path in any state
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is connected, the error of the try, or -EINTR on a signal.
+ * Return: 0 when it is connected, the error of the try, or -ERESTARTSYS on a signal.
  */
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
@@ -354,13 +354,12 @@ static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
  * @path: path in any state
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is disconnected, or -EINTR on a signal.
+ * Return: 0 when it is disconnected, or -ERESTARTSYS on a signal.
  */
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	return wait_event_interruptible(path->sm.wait, rtrs_clt_path_settled(path)) ?
-		-EINTR : 0;
+	return wait_event_interruptible(path->sm.wait, rtrs_clt_path_settled(path));
 }
 
 /**
