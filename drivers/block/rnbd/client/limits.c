@@ -46,7 +46,7 @@ static void rnbd_clt_check_id(const struct rnbd_clt_dev *dev,
  */
 VISIBLE_IF_KUNIT bool
 rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
-			     const struct rnbd_msg_open_rsp *rsp)
+		 const struct rnbd_msg_open_rsp *rsp)
 {
 	if (!dev->id_type || !rsp->id_type)
 		return true;

@@ -46,18 +46,23 @@ static bool rnbd_srv_bdev_is_part(struct block_device *bdev)
 static void rnbd_srv_bdev_id(struct block_device *bdev,
 			     struct rnbd_msg_open_rsp *rsp)
 {
-	static const u8 types[] = { RNBD_ID_NAA, RNBD_ID_EUI64, RNBD_ID_T10 };
+	static const struct {
+		u8 id_type;
+		enum blk_unique_id uid;
+	} types[] = {
+		{ RNBD_ID_NAA, BLK_UID_NAA },
+		{ RNBD_ID_EUI64, BLK_UID_EUI64 },
+		{ RNBD_ID_T10, BLK_UID_T10 },
+	};
 	struct gendisk *disk = bdev->bd_disk;
 	int i, len;
 
-	static_assert(RNBD_ID_NAA == BLK_UID_NAA &&
-		      RNBD_ID_EUI64 == BLK_UID_EUI64 && RNBD_ID_T10 == BLK_UID_T10);
 	if (!disk->fops->get_unique_id || rnbd_srv_bdev_is_part(bdev))
 		return;
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		len = disk->fops->get_unique_id(disk, rsp->id, types[i]);
+		len = disk->fops->get_unique_id(disk, rsp->id, types[i].uid);
 		if (len > 0) {
-			rsp->id_type = types[i];
+			rsp->id_type = types[i].id_type;
 			rsp->id_len = min_t(int, len, sizeof(rsp->id));
 			return;
 		}
