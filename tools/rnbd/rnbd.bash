@@ -12,38 +12,74 @@ _rnbd_names()
 		{ print kind == "paths" ? $2 : $1 }'
 }
 
+# _rnbd_commands: the first words of all commands, one a line
+_rnbd_commands()
+{
+	rnbd help 2>/dev/null | awk '$1 == "rnbd" { print $2 == "server" ? $3 : $2 }'
+}
+
+# Offer those lines that begin with $cur. Clients choose the names of sessions: none of them
+# may be expanded, so compgen -W is of no use.
+_rnbd_offer()
+{
+	local word quoted
+
+	while IFS= read -r word; do
+		printf -v quoted %q "$word"
+		[[ -z $word || $word != "$cur"* && $quoted != "$cur"* ]] || COMPREPLY+=("$quoted")
+	done
+}
+
+_rnbd_offer_words()
+{
+	_rnbd_offer < <(printf '%s\n' "$@")
+}
+
+_rnbd_offer_names()
+{
+	local kind
+
+	for kind; do
+		_rnbd_offer < <(_rnbd_names "$kind")
+	done
+}
+
 _rnbd()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 
+	COMPREPLY=()
 	# Names of paths have colons, at which bash parts words.
 	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
+	if [[ $cur == -* ]]; then
+		_rnbd_offer_words --json --help --verbose --dry-run --bytes --no-headings
+		return
+	fi
 	case $prev in
 	rnbd|client|server)
-		words="client server device session path help $(rnbd help 2>/dev/null |
-			awk '$1 == "rnbd" { print $2 == "server" ? $3 : $2 }')" ;;
+		_rnbd_offer_words client server device session path help
+		_rnbd_offer < <(_rnbd_commands | sort -u |
+			grep -vx -e device -e session -e path -e help) ;;
 	device|devices)
-		words="list show" ;;
+		_rnbd_offer_words list show ;;
 	session|sessions)
-		words="list show reconnect disconnect" ;;
+		_rnbd_offer_words list show reconnect disconnect ;;
 	path|paths)
-		words="list show add delete readd reconnect disconnect reset" ;;
+		_rnbd_offer_words list show add delete readd reconnect disconnect reset ;;
 	list)
-		words="devices sessions paths all json" ;;
+		_rnbd_offer_words devices sessions paths all json ;;
 	unmap|remap|resize|perf|close)
-		words=$(_rnbd_names devices) ;;
+		_rnbd_offer_names devices ;;
 	from|add)
-		words=$(_rnbd_names sessions) ;;
+		_rnbd_offer_names sessions ;;
 	delete|readd)
-		words=$(_rnbd_names paths) ;;
+		_rnbd_offer_names paths ;;
 	show|stat|ping|trace|recover|reconnect|disconnect|reset)
-		words="$(_rnbd_names devices) $(_rnbd_names sessions) $(_rnbd_names paths)" ;;
+		_rnbd_offer_names devices sessions paths ;;
 	*)
-		words="from ro rw migration force json help" ;;
+		_rnbd_offer_words from ro rw migration force json help ;;
 	esac
-	[[ $cur != -* ]] || words="--json --help --verbose --dry-run --bytes --no-headings"
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
-	! declare -F __ltrimcolonprefixes >/dev/null || __ltrimcolonprefixes "$cur"
+	! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "$cur"
 }
 
 complete -F _rnbd rnbd

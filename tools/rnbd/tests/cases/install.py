@@ -14,11 +14,11 @@ def complete(host, line):
         read -ra COMP_WORDS <<<"{line} x"
         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_WORDS[COMP_CWORD]={'' if line[-1] == ' ' else line.split()[-1]}
         _rnbd
-        echo "${{COMPREPLY[@]}}"'''
+        printf '%s\\n' "${{COMPREPLY[@]}}"'''
     if line[-1] != ' ':
         script = script.replace(f'"{line} x"', f'"{line}"')
     done = subprocess.run(['bash', '-c', script], env=host.environment(), capture_output=True,
-                          text=True)
+                          text=True, cwd=host.top)
     if done.stderr:
         raise Wrong(done.stderr)
     return done.stdout.split()
@@ -38,6 +38,18 @@ def test_completion(host):
     commands = complete(host, 'rnbd ')
     for want in 'map', 'stat', 'top', 'health', 'close', 'session':
         equal(want, want in commands, True)
+
+
+def test_completion_of_names_that_are_commands(host):
+    """Clients of a server choose the names of sessions."""
+    host.client()
+    for name in '$(touch${IFS}pwned)', '`touch${IFS}pwned`', 's;touch', '*':
+        host.session(name)
+    host.session('s1')
+    got = complete(host, 'rnbd path add ')
+    equal('ran', (host.top / 'pwned').exists(), False)
+    equal('quoted', sorted(got), sorted([r'\$\(touch\$\{IFS\}pwned\)',
+                                         r'\`touch\$\{IFS\}pwned\`', r's\;touch', r'\*', 's1']))
 
 
 def test_install(host):
