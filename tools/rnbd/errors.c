@@ -89,7 +89,7 @@ static void report_record(char *record)
 		return;
 	text[strcspn(text, "\n")] = 0;
 	if (starts_with(text, "rnbd_") || starts_with(text, "rtrs_"))
-		fprintf(stderr, "  kernel: %s\n", text);
+		fprintf(stderr, "  kernel: %s\n", text_clean(text));
 }
 
 /* A read gives one record. EPIPE: some were overwritten before they could be read */

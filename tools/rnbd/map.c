@@ -81,10 +81,11 @@ static int report_mapped(const struct rnbd *r, const char *path, const char *ses
 	const struct device *dev;
 	struct json_object *object;
 	struct model model;
+	char *clean_path = text_clean(xstrdup(path)), *clean_session = text_clean(xstrdup(session));
 	int ret;
 
 	model_read(r, &model);
-	ret = find_device(&model, path, session, &dev);
+	ret = find_device(&model, clean_path, clean_session, &dev);
 	if (!ret) {
 		object = device_json(r, dev);
 		if (r->json)
@@ -93,6 +94,8 @@ static int report_mapped(const struct rnbd *r, const char *path, const char *ses
 			printf("%s/%s\n", r->dev, dev->name);
 		json_object_put(object);
 	}
+	free(clean_path);
+	free(clean_session);
 	model_free(&model);
 	return ret;
 }

@@ -115,7 +115,7 @@ static void read_session(const struct rnbd *r, struct session *session)
 	names = sysfs_list(r, &session->nr_paths, "%s/paths", session->dir);
 	session->paths = xcalloc(session->nr_paths, sizeof(*session->paths));
 	for (i = 0; i < session->nr_paths; i++) {
-		session->paths[i].name = xstrdup(names[i]);
+		session->paths[i].name = text_clean(xstrdup(names[i]));
 		session->paths[i].dir = xasprintf("%s/paths/%s", session->dir, names[i]);
 		read_path(r, &session->paths[i]);
 	}
@@ -154,7 +154,7 @@ static void read_sessions(const struct rnbd *r, struct model *model, enum side s
 	for (i = 0; i < nr; i++) {
 		session = new_session(model);
 		session->side = side;
-		session->name = xstrdup(names[i]);
+		session->name = text_clean(xstrdup(names[i]));
 		session->dir = xasprintf("class/rtrs-%s/%s", side_name(side), names[i]);
 		read_session(r, session);
 	}
@@ -192,7 +192,7 @@ static void read_disk(const struct rnbd *r, struct device *dev, const char *name
 	long long n;
 
 	dev->side = CLIENT;
-	dev->name = xstrdup(name);
+	dev->name = text_clean(xstrdup(name));
 	dev->dir = xasprintf("block/%s/rnbd", name);
 	dev->session = sysfs_read(r, "%s/session", dev->dir);
 	dev->mapping_path = sysfs_read(r, "%s/mapping_path", dev->dir);
@@ -219,13 +219,15 @@ static void read_disks(const struct rnbd *r, struct model *model)
 /* A second name of a disk in a session has a directory called "<session>.<number>". */
 static char *export_session(const struct model *model, const char *name)
 {
-	const char *dot = strrchr(name, '.');
+	char *session = text_clean(xstrdup(name)), *dot = strrchr(session, '.');
 	size_t i;
 
 	for (i = 0; dot && i < model->nr_sessions; i++)
-		if (!strcmp(model->sessions[i].name, name))
+		if (!strcmp(model->sessions[i].name, session))
 			dot = NULL;
-	return dot ? xasprintf("%.*s", (int)(dot - name), name) : xstrdup(name);
+	if (dot)
+		*dot = 0;
+	return session;
 }
 
 static void read_export(const struct rnbd *r, struct model *model, const char *disk,
@@ -236,7 +238,7 @@ static void read_export(const struct rnbd *r, struct model *model, const char *d
 	long long n;
 
 	dev->side = SERVER;
-	dev->name = xstrdup(disk);
+	dev->name = text_clean(xstrdup(disk));
 	dev->dir = xasprintf("class/rnbd-server/ctl/devices/%s/sessions/%s", disk, session);
 	dev->session = export_session(model, session);
 	dev->mapping_path = sysfs_read(r, "%s/mapping_path", dev->dir);

@@ -53,14 +53,6 @@ static struct json_object *get_member(struct json_object *object, const char *ke
 	return object;
 }
 
-/* Names come from other hosts, and may have what a terminal acts on. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 static void format_cell(const struct rnbd *r, char *text, struct json_object *row,
 			const struct column *column)
 {
@@ -73,8 +65,7 @@ static void format_cell(const struct rnbd *r, char *text, struct json_object *ro
 	switch (column->format) {
 	case TEXT:
 	case NUMBER:
-		snprintf(text, CELL_MAX, "%s", json_object_get_string(value));
-		make_printable(text);
+		text_copy(text, CELL_MAX, json_object_get_string(value));
 		break;
 	case SIZE:
 		format_size(r, text, CELL_MAX, json_object_get_double(value));
@@ -94,12 +85,14 @@ static void format_cell(const struct rnbd *r, char *text, struct json_object *ro
 /* Text is at the left of its column, numbers at the right; no blanks at a line's end. */
 static void print_cell(const struct column *column, const char *text, int width, bool last)
 {
+	int blanks = width - (int)text_columns(text);
+
 	if (column->format != TEXT)
-		printf("%*s", width, text);
+		printf("%*s%s", blanks, "", text);
 	else if (last)
 		printf("%s", text);
 	else
-		printf("%-*s", width, text);
+		printf("%s%*s", text, blanks, "");
 	fputs(last ? "\n" : "  ", stdout);
 }
 
@@ -111,8 +104,8 @@ static int column_width(const struct rnbd *r, struct json_object *rows,
 
 	for (i = 0; i < json_object_array_length(rows); i++) {
 		format_cell(r, text, json_object_array_get_idx(rows, i), column);
-		if (strlen(text) > width)
-			width = strlen(text);
+		if (text_columns(text) > width)
+			width = text_columns(text);
 	}
 	return width;
 }
@@ -139,11 +132,9 @@ void print_table(const struct rnbd *r, struct json_object *rows, const struct co
 
 static void print_member(const char *in, const char *key, struct json_object *value)
 {
-	char text[CELL_MAX], *name = xasprintf("%s%s%s", in, *in ? "." : "", key);
+	char *name = xasprintf("%s%s%s", in, *in ? "." : "", key);
 
-	snprintf(text, sizeof(text), "%s", value ? json_object_get_string(value) : "-");
-	make_printable(text);
-	printf("%-23s %s\n", name, text);
+	printf("%-23s %s\n", name, value ? json_object_get_string(value) : "-");
 	free(name);
 }
 

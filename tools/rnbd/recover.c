@@ -31,7 +31,7 @@ static int recover_path(const struct rnbd *r, const struct path *path)
 	int ret = sysfs_set(r, doing, path->dir, "reconnect", "1");
 
 	free(doing);
-	if (!ret)
+	if (!ret && !r->dry_run)
 		printf("%s: %s is connected\n", path->session->name, path->name);
 	return ret;
 }
@@ -60,7 +60,7 @@ static int recover_device(const struct rnbd *r, const struct device *dev)
 	int ret = sysfs_set_unless(r, doing, dev->dir, "remap_device", "1", EALREADY);
 
 	free(doing);
-	if (!ret)
+	if (!ret && !r->dry_run)
 		printf("%s: %s is open\n", dev->session ? dev->session : "?", dev->name);
 	return ret;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * rnbd, a tool to map, list and watch network block devices. What sysfs tells is read
- * into a model of sessions, paths and devices, by model_read(); commands work on that.
+ * into a model of sessions, paths and devices, by model_read(); commands work on that. All
+ * text in it is clean, see text.c, but the names of directories.
  */
 #ifndef RNBD_H
 #define RNBD_H
 
-#include <stdbool.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ struct session;
 struct path {
 	const struct session *session;
 	char *name;		/* SRC@DST */
-	char *dir;		/* below sysfs */
+	char *dir;		/* below sysfs, as it is called there */
 	char *state, *src_addr, *dst_addr, *hca_name;
 	long long hca_port;
 	long long latency_ns;	/* of the last heartbeat; -1: unknown */
@@ -250,6 +250,15 @@ bool parse_size(const char *text, long long unit, long long *bytes);
 char *parse_address(const char *text);
 char *parse_path(const char *text);
 bool starts_with(const char *s, const char *with);
+
+/* ---- text.c ---- */
+
+char *text_clean(char *text);
+size_t text_columns(const char *text);
+void text_copy(char *to, size_t room, const char *text);
+void text_clip(char *text, size_t columns);
+const char *text_end(const char *text, size_t columns);
+void print_quoted(FILE *to, const char *text);
 
 /* ---- stat.c ---- */
 

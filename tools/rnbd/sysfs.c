@@ -61,7 +61,7 @@ char *sysfs_read_all(const struct rnbd *r, const char *fmt, ...)
 	return text;
 }
 
-/* The first line of an attribute; NULL: there is no such attribute */
+/* The first line of an attribute, cleaned; NULL: there is no such attribute */
 char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
 {
 	char *path, *text;
@@ -74,9 +74,10 @@ char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
 		return NULL;
 	text = read_file(path);
 	free(path);
-	if (text)
-		text[strcspn(text, "\n")] = 0;
-	return text;
+	if (!text)
+		return NULL;
+	text[strcspn(text, "\n")] = 0;
+	return text_clean(text);
 }
 
 /* The number that an attribute begins with; false: it has none */
@@ -160,6 +161,16 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
+/* As one would type it */
+static void print_command(const char *text, const char *path)
+{
+	fputs("echo ", stderr);
+	print_quoted(stderr, text);
+	fputs(" > ", stderr);
+	print_quoted(stderr, path);
+	fputc('\n', stderr);
+}
+
 /*
  * Write to an attribute; @doing names what that is meant to do, and is told if it fails with
  * another errno than @fine. Returns an exit code.
@@ -173,7 +184,7 @@ int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
 	int ret = 0;
 
 	if (r->verbose || r->dry_run)
-		fprintf(stderr, "echo \"%s\" > %s\n", text, path);
+		print_command(text, path);
 	if (!r->dry_run) {
 		kmsg_open(r, &kmsg);
 		ret = -write_file(path, line);

@@ -14,7 +14,7 @@
 
 #include "rnbd.h"
 
-#define LINE_MAX_COLUMNS	512
+#define NAME_SIZE		512
 /* Columns beside the names, with a blank before each */
 #define OTHER_COLUMNS		55
 
@@ -137,14 +137,11 @@ static struct json_object *block_row(const struct block *block, size_t i)
 
 /* ---- drawing ---- */
 
-/* Lines end where the screen does; what was there before is erased. */
-static void put_line(const struct top *top, const char *line)
+/* @line ends where the screen does; what was there before is erased. */
+static void put_line(const struct top *top, char *line)
 {
-	const char *c;
-	int column = 0;
-
-	for (c = line; *c && column < top->width; c++, column++)
-		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	text_clip(line, top->width);
+	fputs(line, stdout);
 	fputs(top->terminal ? "\033[K\n" : "\n", stdout);
 }
 
@@ -187,7 +184,7 @@ static void format_latency(char *text, size_t room, struct json_object *value)
 
 static void draw_row(const struct top *top, struct json_object *row)
 {
-	char line[LINE_MAX_COLUMNS], name[LINE_MAX_COLUMNS];
+	char name[NAME_SIZE], *line;
 	char read[16], written[16], mean[16], p99[16];
 	int names = top->width - OTHER_COLUMNS, indent = row_is(row, "path") ? 2 : 0;
 
@@ -196,47 +193,54 @@ static void draw_row(const struct top *top, struct json_object *row)
 	format_size(top->r, written, sizeof(written), row_number(row, "written_bytes_s"));
 	format_latency(mean, sizeof(mean), row_latency(row, "mean"));
 	format_latency(p99, sizeof(p99), row_latency(row, "p99"));
-	snprintf(line, sizeof(line), "%*s%-*.*s %-6.6s %6.0f %6.0f %5s %5s %4.0f %7s %7s", indent,
-		 "", names - indent, names - indent, name, short_state(row),
-		 row_number(row, "reads_s"), row_number(row, "writes_s"), read, written,
-		 row_number(row, "in_flight"), mean, p99);
+	text_clip(name, names - indent);
+	line = xasprintf("%*s%s%*s %-6.6s %6.0f %6.0f %5s %5s %4.0f %7s %7s", indent, "", name,
+			 names - indent - (int)text_columns(name), "", short_state(row),
+			 row_number(row, "reads_s"), row_number(row, "writes_s"), read, written,
+			 row_number(row, "in_flight"), mean, p99);
 	put_line(top, line);
+	free(line);
 }
 
 static void draw_heading(const struct top *top, const char *what)
 {
-	char line[LINE_MAX_COLUMNS];
 	int names = top->width - OTHER_COLUMNS;
+	char *line;
 
-	snprintf(line, sizeof(line), "%-*.*s %-6s %6s %6s %5s %5s %4s %7s %7s", names, names, what,
-		 "STATE", "R/s", "W/s", "RB/s", "WB/s", "INFL", "MEAN", "P99");
+	line = xasprintf("%-*.*s %-6s %6s %6s %5s %5s %4s %7s %7s", names, names, what,
+			 "STATE", "R/s", "W/s", "RB/s", "WB/s", "INFL", "MEAN", "P99");
 	if (top->terminal)
 		fputs("\033[7m", stdout);
 	put_line(top, line);
+	free(line);
 	if (top->terminal)
 		fputs("\033[m", stdout);
 }
 
 static void draw_title(const struct top *top)
 {
-	char host[64] = "?", line[LINE_MAX_COLUMNS], clock[16];
+	char host[64] = "?", clock[16], *line;
 	time_t t = time(NULL);
 	struct tm tm;
 
 	gethostname(host, sizeof(host) - 1);
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&t, &tm));
-	snprintf(line, sizeof(line),
-		 "rnbd top - %.20s - %s - every %.1fs - by %s - h help, q quit",
-		 host, clock, top->interval, orders[top->order].name);
+	line = xasprintf("rnbd top - %.20s - %s - every %.1fs - by %s - h help, q quit", host,
+			 clock, top->interval, orders[top->order].name);
 	put_line(top, line);
+	free(line);
 }
 
 static void draw_help(const struct top *top)
 {
-	put_line(top, "");
-	put_line(top, "i, b, l, n   sort by I/O a second, bytes a second, latency, name");
-	put_line(top, "+, -         refresh less often, more often");
-	put_line(top, "h, q         this help, quit");
+	char *text = xasprintf("\n%s\n%s\n%s",
+			       "i, b, l, n   sort by I/O a second, bytes a second, latency, name",
+			       "+, -         refresh less often, more often",
+			       "h, q         this help, quit"), *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		put_line(top, line);
+	free(text);
 }
 
 /* As many lines as fit, one being left for the cursor */
@@ -292,8 +296,6 @@ static void measure(struct top *top)
 		top->height = size.ws_row;
 	if (top->width < OTHER_COLUMNS + 10)
 		top->width = OTHER_COLUMNS + 10;
-	if (top->width >= LINE_MAX_COLUMNS)
-		top->width = LINE_MAX_COLUMNS - 1;
 }
 
 /* Keys come one by one, and are not shown; the screen is another one than the shell's. */

@@ -162,12 +162,12 @@ static int analyse(const struct rnbd *r, struct trace *trace)
 	return RNBD_OK;
 }
 
-static void take_line(void *arg, const char *line)
+static void take_line(void *arg, char *line)
 {
 	trace_line(arg, line);
 }
 
-static void record_line(void *arg, const char *line)
+static void record_line(void *arg, char *line)
 {
 	fprintf(arg, "%s\n", line);
 }

@@ -47,10 +47,10 @@ struct trace {
 
 struct trace *trace_new(const char *session);
 void trace_free(struct trace *trace);
-void trace_line(struct trace *trace, const char *line);
+void trace_line(struct trace *trace, char *line);
 size_t trace_match(struct trace *trace);
 
-int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, const char *line),
+int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, char *line),
 	       void *arg);
 
 #endif /* RNBD_TRACE_H */

@@ -63,7 +63,7 @@ static int switch_on(const char *instance)
 struct splitter {
 	char line[LINE_SIZE];
 	size_t nr;
-	void (*take)(void *arg, const char *line);
+	void (*take)(void *arg, char *line);
 	void *arg;
 };
 
@@ -120,7 +120,7 @@ static int trace_instance(const char *instance, double seconds, struct splitter 
 }
 
 /* Each line of the trace of so many seconds goes to @take. Returns an exit code. */
-int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, const char *line),
+int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, char *line),
 	       void *arg)
 {
 	struct splitter splitter = { .take = take, .arg = arg };

@@ -144,13 +144,15 @@ static double time_before(const char *line, const char *colon)
 }
 
 /* A line of a log; what is none of an event, or of another session, is left alone. */
-void trace_line(struct trace *trace, const char *line)
+void trace_line(struct trace *trace, char *line)
 {
-	const char *colon = strstr(line, ": rtrs_"), *name, *text, *slot_text, *lost;
+	const char *colon, *name, *text, *slot_text, *lost;
 	unsigned long slot;
 	size_t i, n;
 	double at;
 
+	text_clean(line);
+	colon = strstr(line, ": rtrs_");
 	lost = strstr(line, "[LOST ");
 	if (lost)
 		trace->lost += strtoull(lost + 6, NULL, 10);

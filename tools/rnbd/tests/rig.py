@@ -179,9 +179,11 @@ class Host:
         """A line as one types it, or a list of words"""
         return [self.build.tool, *(line.split() if isinstance(line, str) else line)]
 
-    def run(self, line, code=0, timeout=60):
+    def run(self, line, code=0, timeout=60, raw=False):
+        """@raw: what isn't UTF-8 may come; os.fsencode() has the bytes."""
         done = subprocess.run(self.command(line), env=self.environment(), capture_output=True,
-                              text=True, timeout=timeout)
+                              encoding='utf-8', errors='surrogateescape' if raw else 'strict',
+                              timeout=timeout)
         if done.returncode != code:
             raise Wrong(f'rnbd {line}: exit code {done.returncode}, expected {code}\n'
                         f'{done.stdout}{done.stderr}')

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Words and options as such"""
 
-from rig import equal
+import subprocess
+
+from rig import CTL, equal
 
 
 def test_help(host):
@@ -31,7 +33,17 @@ def test_options_that_a_command_does_not_take(host):
 def test_verbose(host):
     host.client()
     host.disk()
-    host.says('-v unmap rnbd0', 'echo "normal" >', 'rnbd0/rnbd/unmap_device')
+    host.says('-v unmap rnbd0', "echo 'normal' > '", "rnbd0/rnbd/unmap_device'")
+
+
+def test_what_is_told_can_be_typed(host):
+    host.client()
+    for path in "a'b", '$(touch${IFS}pwned)', '";touch${IFS}pwned;"', 'x\x1b\x9by':
+        line = host.run(['-n', 'map', path, 'from', 's1']).err.splitlines()[0]
+        equal('no controls', [c for c in line if ord(c) < 32 or 127 <= ord(c) < 160], [])
+        shell = subprocess.run(['bash', '-c', line], capture_output=True, text=True)
+        equal('the shell: ' + shell.stderr, shell.returncode, 0)
+        equal('written', host.written(CTL + '/map_device'), f'sessname=s1 device_path={path}')
 
 
 def test_sysfs_option(host):
@@ -41,7 +53,6 @@ def test_sysfs_option(host):
 def test_output_that_cannot_be_written(host):
     host.client()
     host.disk()
-    import subprocess
     with open('/dev/full', 'w') as full:
         done = subprocess.run(host.command('list'), env=host.environment(), stdout=full,
                               stderr=subprocess.PIPE, text=True)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Listings, as tables and as JSON"""
 
-from rig import equal
+import os
+
+from rig import CLIENT, CTL, Wrong, equal
 import schema
 
 
@@ -88,9 +90,49 @@ def test_show(host):
 
 
 def test_names_from_other_hosts_cannot_write_on_the_terminal(host):
+    """Escapes, also in eight bits, and what isn't UTF-8, wherever names are printed"""
+    host.client()
     host.server()
-    host.export(path='\x1b[2Jvol')
-    equal('escape', '\x1b' in host.run('list').out + host.run('server show sda').out, False)
+    raw = os.fsdecode(b's\x1b[2J\xc2\x9b1m\x7f\xff\xc3')
+    host.session(raw)
+    host.path(raw, state='disconnected', reconnects='3 0')
+    folder = host.disk(session='x', path='x', state='closed')
+    for name, value in ('session', os.fsencode(raw)), ('mapping_path', b'\x9b2J\xe2\x82vol\xc3\xa9'):
+        (host.sys / folder / 'rnbd' / name).write_bytes(value + b'\n')
+    host.export(session=raw, path='\x1b[2Jvol\x9d')
+    host.server_path(raw)
+    clean = 's?[2J?1m???'
+    for line, code in [('list all', 0), ('list all json', 0), ('client stat', 0), ('dump -j', 0),
+                       ('stat json', 0), ('stat --prometheus', 0), ('top --count 1', 0),
+                       ('health', 2), ('health json', 2), ('client ping rxe0 -c 1', 1),
+                       ('client recover -v', 0), ('client show rxe0', 0),
+                       (['client', 'show', clean], 0), ('server show sda', 0),
+                       ('path disconnect rxe0', 3)]:
+        done = host.run(line, code, raw=True)
+        for c in done.out + done.err:
+            if ord(c) < 32 and c != '\n' or 127 <= ord(c) < 160 or 0xdc80 <= ord(c) <= 0xdcff:
+                raise Wrong(f'{line}: {done.out}{done.err!r}')
+    equal('name', host.run('client sessions list json').json()['client']['sessions'][0]['name'],
+          clean)
+    equal('path', host.run('client list json').json()['client']['devices'][0]['mapping_path'],
+          '?2J??volé')
+    host.run(['client', 'session', 'reconnect', clean])
+    equal('written', host.written(f'{CLIENT}/{raw}/paths/ip:192.168.100.2@ip:192.168.100.1/'
+                                  'reconnect'), '1')
+
+
+def test_kernel_log_cannot_write_on_the_terminal(host):
+    host.client()
+    host.refuse(CTL + '/map_device', 'EIO', 'rnbd_client: \x1b[2J\x9b')
+    host.says('map vol1 from s1', 'kernel: rnbd_client: ?[2J?', code=1)
+
+
+def test_columns_of_names_that_are_no_ascii(host):
+    host.client()
+    host.disk(path='é' * 8)
+    host.disk(n=1, path='e' * 8)
+    first, second = host.run('list -H').out.splitlines()
+    equal('width', len(first), len(second))
 
 
 def test_second_name_of_an_export(host):

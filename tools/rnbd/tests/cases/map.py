@@ -29,7 +29,7 @@ def test_map_words(host):
              'dest_port=1235'),
             ('', '')]:
         done = host.run(f'-n map vol1 from s1 {words}')
-        line = f'"sessname=s1 device_path=vol1{" " if want else ""}{want}"'
+        line = f"'sessname=s1 device_path=vol1{' ' if want else ''}{want}'"
         equal(words, line in done.err, True)
     equal('dry run', host.written(MAP), '')
 

@@ -85,6 +85,8 @@ def test_recover(host):
     equal('path', host.written(second + '/reconnect'), '1')
     equal('device', host.written('block/rnbd1/rnbd/remap_device'), '1')
     equal('other device', host.written('block/rnbd0/rnbd/remap_device'), '')
+    done = host.says('-n recover', "echo '1' >", 'reconnect', 'remap_device')
+    equal('nothing was done', done.out, '')
     host.refuse('block/rnbd1/rnbd/remap_device', 'EALREADY')
     host.says('recover rnbd1', 'rnbd1 is open')
     host.refuse(second + '/reconnect', 'EHOSTUNREACH')

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Text for terminals and shells. Other hosts choose names, and may put into them what a
+ * terminal acts on, or what is no UTF-8. The model and the kernel's log have clean text only.
+ */
+#include <string.h>
+
+#include "rnbd.h"
+
+/* How many bytes a character has, by its first one; 0: none begins so. @least: its lowest code */
+static size_t sequence(unsigned char first, unsigned int *code, unsigned int *least)
+{
+	static const struct {
+		unsigned char mask, lead;
+		unsigned int least;
+	} kinds[] = {
+		{ 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 },
+		{ 0xf8, 0xf0, 0x10000 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if ((first & kinds[i].mask) == kinds[i].lead) {
+			*code = first & ~kinds[i].mask;
+			*least = kinds[i].least;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+/* Bytes of the UTF-8 character that @text begins with; 0: it is none */
+static size_t decode(const char *text, unsigned int *code)
+{
+	unsigned int least = 0;
+	size_t n = sequence(*text, code, &least), i;
+
+	if (!n)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (text[i] & 0x3f);
+	}
+	if (*code < least || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
+		return 0;
+	return n;
+}
+
+static bool is_control(unsigned int code)
+{
+	return code < ' ' || (code >= 0x7f && code < 0xa0);
+}
+
+/* Each control character, and each byte that is no UTF-8, becomes a question mark. */
+char *text_clean(char *text)
+{
+	char *from = text, *to = text;
+	unsigned int code;
+	size_t n;
+
+	while (*from) {
+		n = decode(from, &code);
+		if (n && !is_control(code)) {
+			memmove(to, from, n);
+			to += n;
+		} else {
+			*to++ = *from == '\t' ? ' ' : '?';
+		}
+		from += n ? n : 1;
+	}
+	*to = 0;
+	return text;
+}
+
+static bool begins_character(char c)
+{
+	return (c & 0xc0) != 0x80;
+}
+
+/* Of clean text; wide characters are taken for one column. */
+size_t text_columns(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += begins_character(*text);
+	return n;
+}
+
+/* As many characters of clean text as there is room for */
+void text_copy(char *to, size_t room, const char *text)
+{
+	size_t n = strnlen(text, room - 1);
+
+	while (n && !begins_character(text[n]))
+		n--;
+	memcpy(to, text, n);
+	to[n] = 0;
+}
+
+/* The first characters of clean text, so many columns */
+void text_clip(char *text, size_t columns)
+{
+	for (; *text; text++) {
+		if (!begins_character(*text))
+			continue;
+		if (!columns--) {
+			*text = 0;
+			return;
+		}
+	}
+}
+
+/* The last characters of clean text, so many columns */
+const char *text_end(const char *text, size_t columns)
+{
+	size_t skip = text_columns(text);
+
+	for (skip = skip > columns ? skip - columns : 0; skip; skip--)
+		while (!begins_character(*++text))
+			;
+	return text;
+}
+
+/* As one word of a shell, whatever is in it, and nothing that a terminal acts on */
+void print_quoted(FILE *to, const char *text)
+{
+	unsigned int code;
+	size_t n;
+
+	fputc('\'', to);
+	for (; *text; text += n) {
+		n = decode(text, &code);
+		if (!n || is_control(code)) {
+			fprintf(to, "'$'\\%03o''", (unsigned char)*text);
+			n = 1;
+		} else if (*text == '\'') {
+			fputs("'\\''", to);
+		} else {
+			fwrite(text, 1, n, to);
+		}
+	}
+	fputc('\'', to);
+}
