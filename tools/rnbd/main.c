@@ -51,8 +51,8 @@ static const struct command commands[] = {
 	  "DEVICE [from SESSION] [force]", "remove the disk" },
 	{ NULL, "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1,
 	  "DEVICE", "open it on the server again, after it was closed there" },
-	{ NULL, "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 3,
-	  "DEVICE SIZE [force]", "change the disk's size; 0: to that on the server" },
+	{ NULL, "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
+	  "DEVICE SIZE [UNIT] [force]", "change the disk's size; 0: to that on the server" },
 	{ NULL, "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
 	  "DEVICE [SESSION]", "on the server: take a device away from a session" },
 	{ NULL, "list", cmd_list, ON_BOTH, JSON | TABLE, 0, 1,
@@ -358,7 +358,7 @@ static bool take_block_size(long *size)
 {
 	long long bytes;
 
-	if (!parse_size(optarg, 1, &bytes) || !bytes || bytes % SECTOR || bytes > 1 << 24)
+	if (!parse_size(optarg, &bytes) || !bytes || bytes % SECTOR || bytes > 1 << 24)
 		return false;
 	*size = bytes;
 	return true;

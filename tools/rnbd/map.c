@@ -185,7 +185,17 @@ static int shrinks(const struct rnbd *r, const char *name, long long size, bool 
 	return ret;
 }
 
-/* resize DEVICE SIZE [force]; a size of 0 is the one that the server has. */
+/* A size in whole sectors; the unit may be a word of its own. */
+static bool take_size(int argc, char **argv, long long *size)
+{
+	char *text = xasprintf("%s%s", argv[0], argc > 1 ? argv[1] : "");
+	bool is = parse_size(text, size) && !(*size % SECTOR) && (argc < 2 || *argv[1]);
+
+	free(text);
+	return is;
+}
+
+/* resize DEVICE SIZE [UNIT] [force]; a size of 0 is the one that the server has. */
 int cmd_resize(struct rnbd *r, int argc, char **argv)
 {
 	bool force = take_word(&argc, argv, "force"), shrinking = false;
@@ -193,10 +203,10 @@ int cmd_resize(struct rnbd *r, int argc, char **argv)
 	char *text;
 	int ret;
 
-	if (argc != 2)
-		return report_usage("resize DEVICE SIZE [force]");
-	if (!parse_size(argv[1], SECTOR, &size) || size % SECTOR)
-		return report_usage("'%s' is no size: sectors of 512 bytes, or with K, M, G, T, P",
+	if (argc < 2 || argc > 3)
+		return report_usage("resize DEVICE SIZE [UNIT] [force]");
+	if (!take_size(argc - 1, argv + 1, &size))
+		return report_usage("'%s' is no size: whole sectors in bytes, s, K, M, G, T or P",
 				    argv[1]);
 	ret = shrinks(r, argv[0], size, &shrinking);
 	if (ret)

@@ -246,7 +246,7 @@ double now(void);
 void nap(double seconds);
 bool parse_number(const char *text, long long min, long long max, long long *value);
 bool parse_seconds(const char *text, double *seconds);
-bool parse_size(const char *text, long long unit, long long *bytes);
+bool parse_size(const char *text, long long *bytes);
 char *parse_address(const char *text);
 char *parse_path(const char *text);
 bool starts_with(const char *s, const char *with);

@@ -92,25 +92,28 @@ bool parse_seconds(const char *text, double *seconds)
 	return end != text && !*end && isfinite(*seconds) && *seconds > 0 && *seconds < 1e6;
 }
 
-/* A number with K, M, G, T or P behind it, powers of 1024; without, it is in @unit. */
-bool parse_size(const char *text, long long unit, long long *bytes)
+/* A number of bytes; or with a unit behind it: s sectors, B bytes, others powers of 1024 */
+bool parse_size(const char *text, long long *bytes)
 {
-	static const char units[] = "KMGTP";
-	const char *found;
+	static const struct {
+		char name;
+		long long bytes;
+	} units[] = {
+		{ 0, 1 }, { 'B', 1 }, { 'S', SECTOR }, { 'K', 1LL << 10 }, { 'M', 1LL << 20 },
+		{ 'G', 1LL << 30 }, { 'T', 1LL << 40 }, { 'P', 1LL << 50 },
+	};
 	long long n;
 	char *end;
+	size_t i;
 
 	errno = 0;
 	n = strtoll(text, &end, 10);
-	if (errno || end == text || n < 0)
+	if (errno || end == text || n < 0 || (*end && end[1]))
 		return false;
-	if (*end) {
-		found = strchr(units, toupper((unsigned char)*end));
-		if (!found || end[1])
-			return false;
-		unit = 1024LL << 10 * (found - units);
-	}
-	return !__builtin_mul_overflow(n, unit, bytes);
+	for (i = 0; i < ARRAY_SIZE(units); i++)
+		if (toupper((unsigned char)*end) == units[i].name)
+			return !__builtin_mul_overflow(n, units[i].bytes, bytes);
+	return false;
 }
 
 static bool is_ip(const char *text)

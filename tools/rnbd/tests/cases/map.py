@@ -105,16 +105,23 @@ def test_remap(host):
 def test_resize(host):
     host.client()
     folder = host.disk(sectors=2097152)
-    for size, sectors in [('2G', '4194304'), ('4194305', '4194305'), ('0', '0')]:
+    for size, sectors in [('2G', '4194304'), ('4194305s', '4194305'), ('0', '0'),
+                          ('2147483648', '4194304'), ('2147483648B', '4194304'), ('2 g', '4194304'),
+                          ('4194304 s', '4194304'), ('2 T', '4294967296'), ('1P', '2199023255552'),
+                          ('2097152k force', '4194304')]:
         host.attributes(folder + '/rnbd', resize='')
         host.run(f'resize rnbd0 {size}')
         equal(size, host.written(folder + '/rnbd/resize'), sectors)
     host.attributes(folder + '/rnbd', resize='')
     host.says('resize rnbd0 512M', 'smaller', code=2)
+    host.says('resize rnbd0 4194304', 'smaller', code=2)
     host.run('resize rnbd0 512M force')
     equal('force', host.written(folder + '/rnbd/resize'), '1048576')
-    for wrong in 'x', '1X', '-1', '99999999999999P', '1GG':
+    for wrong in 'x', '1X', '-1', '99999999999999P', '1GG', '4194305', '1GB', 'G':
         host.says(['resize', '--', 'rnbd0', wrong], 'no size', code=2)
+    for wrong in ['1G', 'G'], ['1', 'x'], ['1G', 'nonsense'], ['1', '']:
+        host.says(['resize', 'rnbd0', *wrong], 'no size', code=2)
+    host.says('resize rnbd0 1 G nonsense', 'resize DEVICE', code=2)
 
 
 def test_close(host):
