@@ -23,6 +23,7 @@ void stop_on_signals(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGQUIT, &action, NULL);
 }
 
 bool stopped(void)

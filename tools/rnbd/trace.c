@@ -30,12 +30,12 @@ static const struct {
 	[TOTAL]		= { "total", "total", SUBMIT, COMPLETE },
 };
 
-/* NAN: not known. An event may be told a moment after the next one. */
+/* NAN: not known, or told in the wrong order */
 static double part_us(const struct request *request, enum part part)
 {
 	double us = (request->at[parts[part].to] - request->at[parts[part].from]) * 1e6;
 
-	return us < 0 ? 0 : us;
+	return us < 0 ? NAN : us;
 }
 
 static struct json_object *part_json(const struct trace *trace, enum part part, double slower)
@@ -46,9 +46,9 @@ static struct json_object *part_json(const struct trace *trace, enum part part, 
 	size_t i;
 
 	histogram_init(&h);
-	for (i = 0; i < trace->client.nr; i++) {
-		us = part_us(&trace->client.all[i], part);
-		if (isnan(us) || part_us(&trace->client.all[i], TOTAL) < slower)
+	for (i = 0; i < trace->of[CLIENT].nr; i++) {
+		us = part_us(&trace->of[CLIENT].all[i], part);
+		if (isnan(us) || part_us(&trace->of[CLIENT].all[i], TOTAL) < slower)
 			continue;
 		histogram_count(&h, us);
 		max = fmax(max, us);
@@ -89,12 +89,12 @@ static struct json_object *slowest_json(struct trace *trace, double slower)
 	struct json_object *array = json_new_array();
 	size_t i;
 
-	if (trace->client.nr)
-		qsort(trace->client.all, trace->client.nr, sizeof(*trace->client.all),
+	if (trace->of[CLIENT].nr)
+		qsort(trace->of[CLIENT].all, trace->of[CLIENT].nr, sizeof(*trace->of[CLIENT].all),
 		      slower_first);
-	for (i = 0; i < trace->client.nr && i < NR_SLOWEST; i++)
-		if (part_us(&trace->client.all[i], TOTAL) >= slower)
-			json_append(array, request_json(&trace->client.all[i]));
+	for (i = 0; i < trace->of[CLIENT].nr && i < NR_SLOWEST; i++)
+		if (part_us(&trace->of[CLIENT].all[i], TOTAL) >= slower)
+			json_append(array, request_json(&trace->of[CLIENT].all[i]));
 	return array;
 }
 
@@ -106,7 +106,7 @@ static struct json_object *trace_json(const struct rnbd *r, struct trace *trace,
 	for (part = 0; part < NR_PARTS; part++)
 		json_append(array, part_json(trace, part, r->slower_us));
 	json_add_string(to, "session", trace->session);
-	json_add_int(to, "requests", trace->client.nr);
+	json_add_int(to, "requests", trace->of[CLIENT].nr);
 	json_add_int(to, "with_server", matched);
 	json_add_int(to, "lost_events", trace->lost);
 	json_add(to, "parts", array);
@@ -139,7 +139,7 @@ static void print_text(const struct rnbd *r, const struct trace *trace, struct j
 		       size_t matched)
 {
 	printf("session %s: %zu requests, %zu with the server's part\n", trace->session,
-	       trace->client.nr, matched);
+	       trace->of[CLIENT].nr, matched);
 	if (trace->lost)
 		printf("%llu events were lost: some requests are missing\n", trace->lost);
 	print_table(r, json_object_object_get(all, "parts"), part_columns,
@@ -149,11 +149,24 @@ static void print_text(const struct rnbd *r, const struct trace *trace, struct j
 		    ARRAY_SIZE(slowest_columns));
 }
 
+/* Logs of one time have in common most of what the shorter one has. */
+static bool joined(const struct trace *trace, size_t matched)
+{
+	size_t clients = trace->of[CLIENT].nr, servers = trace->of[SERVER].nr;
+	size_t fewer = clients < servers ? clients : servers;
+
+	return matched && matched >= fewer / 2;
+}
+
 static int analyse(const struct rnbd *r, struct trace *trace)
 {
 	size_t matched = trace_match(trace);
-	struct json_object *all = trace_json(r, trace, matched);
+	struct json_object *all;
 
+	if (r->server_log && !joined(trace, matched))
+		return report_failed("the logs can't be joined: %zu of %zu and %zu requests fit",
+				     matched, trace->of[CLIENT].nr, trace->of[SERVER].nr);
+	all = trace_json(r, trace, matched);
 	if (r->json)
 		json_print(all);
 	else
@@ -197,6 +210,7 @@ static int record(const struct rnbd *r)
 
 	if (!file)
 		return report_failed("can't open %s: %s", r->record, strerror(errno));
+	trace_head(file);
 	ret = trace_live(r, r->seconds, record_line, file);
 	if (fclose(file) && !ret)
 		ret = report_failed("can't write %s: %s", r->record, strerror(errno));
@@ -207,12 +221,18 @@ static int collect(const struct rnbd *r, struct trace *trace)
 {
 	int ret;
 
+	/* A host may be both: then its own log tells the server's part as well. */
+	trace_begin_log(trace, true, !r->server_log);
 	if (r->client_log)
 		ret = read_log(trace, r->client_log);
 	else
 		ret = trace_live(r, r->seconds, take_line, trace);
-	if (!ret && r->server_log)
+	trace_end_log(trace);
+	if (!ret && r->server_log) {
+		trace_begin_log(trace, false, true);
 		ret = read_log(trace, r->server_log);
+		trace_end_log(trace);
+	}
 	return ret ? ret : analyse(r, trace);
 }
 

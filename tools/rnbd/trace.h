@@ -29,26 +29,44 @@ struct request {
 	double at[NR_STEPS];
 };
 
-/* Requests of one side in the order of their beginning, those that came to an end */
+/* Requests of one side that came to an end, sorted by slot, then by time */
 struct requests {
 	struct request *all;
 	size_t nr, room;
 	/* By slot, the one that has not ended */
 	struct request *open[NR_SLOTS];
-	/* Once they are sorted by slot, where those of a slot begin in @all */
+	/* Where those of a slot begin in @all */
 	size_t first[NR_SLOTS + 1];
+};
+
+/* A line of a log; @nr tells its place in the log. */
+struct event {
+	double at;
+	size_t nr;
+	unsigned int kind, slot, bytes;
+	bool write;
 };
 
 struct trace {
 	const char *session;
-	struct requests client, server;
+	struct requests of[NR_SIDES];
 	u64 lost;
+	/* The log that is read: which sides it tells of, and its events so far */
+	bool takes[NR_SIDES];
+	struct event *events;
+	size_t nr_events, room;
+	bool lost_before, one_clock;
+	/* By how much the time of day is ahead of the clock of the log; NAN: unknown */
+	double ahead[NR_SIDES];
 };
 
 struct trace *trace_new(const char *session);
 void trace_free(struct trace *trace);
+void trace_begin_log(struct trace *trace, bool client, bool server);
 void trace_line(struct trace *trace, char *line);
+void trace_end_log(struct trace *trace);
 size_t trace_match(struct trace *trace);
+void trace_head(FILE *log);
 
 int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, char *line),
 	       void *arg);

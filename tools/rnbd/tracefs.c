@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,35 +29,52 @@ static const char *find_tracefs(const struct rnbd *r)
 	return is || getenv("RNBD_TRACEFS") ? r->tracefs : debugfs;
 }
 
+/* The instance that is there while this program traces, however it ends */
+static char *instance;
+static int trace_pipe = -1;
+
 /* Returns 0 or an errno. */
-static int write_one(const char *path)
+static int write_file(const char *name, const char *text)
 {
+	char *path = xasprintf("%s/%s", instance, name);
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
 
+	free(path);
 	if (fd < 0)
 		return errno;
-	if (write(fd, "1", 1) < 0)
+	if (write(fd, text, strlen(text)) < 0)
 		err = errno;
 	close(fd);
 	return err;
 }
 
 /* At least one group has to be there. */
-static int switch_on(const char *instance)
+static int switch_on(void)
 {
-	int err = ENOENT;
-	char *path;
+	int err = ENOENT, one;
+	char *name;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		path = xasprintf("%s/events/%s/enable", instance, groups[i]);
-		if (!write_one(path))
-			err = 0;
-		else if (err)
-			err = errno;
-		free(path);
+		name = xasprintf("events/%s/enable", groups[i]);
+		one = write_file(name, "1");
+		if (!one || err)
+			err = one;
+		free(name);
 	}
 	return err;
+}
+
+static void remove_instance(void)
+{
+	if (!instance)
+		return;
+	if (trace_pipe >= 0)
+		close(trace_pipe);
+	rmdir(instance);
+	free(instance);
+	instance = NULL;
+	trace_pipe = -1;
 }
 
 /* Lines go one by one to @take; what is left of the last one waits for its end. */
@@ -83,39 +101,43 @@ static void split(struct splitter *s, const char *text, size_t n)
 	}
 }
 
-/* Until the time is over, or it is interrupted; then what is still there */
-static void read_pipe(int fd, double until, struct splitter *splitter)
+/*
+ * Until the time is over, or it is interrupted, even if lines come faster than they are read;
+ * then what is there, when nothing is added to it any more.
+ */
+static void read_pipe(double until, struct splitter *splitter)
 {
-	struct pollfd in = { .fd = fd, .events = POLLIN };
+	struct pollfd in = { .fd = trace_pipe, .events = POLLIN };
 	char text[65536];
 	double left;
 	ssize_t n;
 
-	for (;;) {
-		n = read(fd, text, sizeof(text));
-		if (n > 0) {
+	while ((left = until - now()) > 0 && !stopped()) {
+		n = read(trace_pipe, text, sizeof(text));
+		if (n > 0)
 			split(splitter, text, n);
-			continue;
-		}
-		left = until - now();
-		if (left <= 0 || stopped())
-			return;
-		poll(&in, 1, left < 0.1 ? left * 1000 + 1 : 100);
+		else
+			poll(&in, 1, left < 0.1 ? left * 1000 + 1 : 100);
 	}
+	if (write_file("tracing_on", "0"))
+		return;
+	while ((n = read(trace_pipe, text, sizeof(text))) > 0)
+		split(splitter, text, n);
 }
 
-static int trace_instance(const char *instance, double seconds, struct splitter *splitter)
+/* Returns 0 or an errno. */
+static int trace_instance(double seconds, struct splitter *splitter)
 {
 	char *path = xasprintf("%s/trace_pipe", instance);
-	int fd, err;
+	int err;
 
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	err = fd < 0 ? errno : switch_on(instance);
-	if (!err)
-		read_pipe(fd, now() + seconds, splitter);
-	if (fd >= 0)
-		close(fd);
+	trace_pipe = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	err = trace_pipe < 0 ? errno : write_file("trace_clock", "mono");
 	free(path);
+	if (!err)
+		err = switch_on();
+	if (!err)
+		read_pipe(now() + seconds, splitter);
 	return err;
 }
 
@@ -124,20 +146,17 @@ int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, cha
 	       void *arg)
 {
 	struct splitter splitter = { .take = take, .arg = arg };
-	char *instance;
 	int err = 0;
 
 	instance = xasprintf("%s/instances/rnbd-%d", find_tracefs(r), getpid());
 	stop_on_signals();
-	if (mkdir(instance, 0700))
-		err = errno;
-	if (!err) {
-		err = trace_instance(instance, seconds, &splitter);
-		rmdir(instance);
-	}
+	/* Whoever reads the output may leave before the instance is removed. */
+	signal(SIGPIPE, SIG_IGN);
+	atexit(remove_instance);
+	err = mkdir(instance, 0700) ? errno : trace_instance(seconds, &splitter);
 	if (err)
 		report_failed("can't trace in %s: %s", instance, strerror(err));
-	free(instance);
+	remove_instance();
 	if (err == EACCES || err == EPERM)
 		return RNBD_NO_PERMISSION;
 	return err ? RNBD_FAILED : RNBD_OK;

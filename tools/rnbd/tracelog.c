@@ -10,13 +10,34 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "trace.h"
 
 /* Two guesses at the difference of the clocks that far apart support each other. */
 #define SAME_OFFSET	(1 / 1000.0)
+/* Clocks drift apart by less while logs are recorded. */
+#define DRIFT		(50 / 1e6)
+/* So far apart may hosts' times of day be. */
+#define SAME_DAY	1.0
 /* So many requests are enough for guesses. */
 #define NR_GUESSERS	500
+/* The first line of a log */
+#define HEAD		"# rnbd: CLOCK_REALTIME is ahead by %lf s"
+
+static double clock_seconds(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Logs of two hosts are joined by it. Traces are by the monotonic clock. */
+void trace_head(FILE *log)
+{
+	fprintf(log, HEAD "\n", clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC));
+}
 
 struct trace *trace_new(const char *session)
 {
@@ -37,8 +58,9 @@ static void free_requests(struct requests *requests)
 
 void trace_free(struct trace *trace)
 {
-	free_requests(&trace->client);
-	free_requests(&trace->server);
+	free_requests(&trace->of[CLIENT]);
+	free_requests(&trace->of[SERVER]);
+	free(trace->events);
 	free(trace);
 }
 
@@ -67,60 +89,48 @@ static void finish(struct requests *requests, unsigned int slot)
 	requests->open[slot] = NULL;
 }
 
-static const struct {
+static const struct kind {
 	const char *name;
-	bool server;
+	enum side side;
 	enum step step;
-	bool first, last;
-} events[] = {
-	{ "rtrs_clt_submit",	false, SUBMIT,	 true,	false },
-	{ "rtrs_clt_post",	false, POST,	 false,	false },
-	{ "rtrs_clt_answer",	false, ANSWER,	 false,	false },
-	{ "rtrs_clt_complete",	false, COMPLETE, false,	true },
-	{ "rtrs_srv_receive",	true,  RECEIVE,	 true,	false },
-	{ "rtrs_srv_dispatch",	true,  DISPATCH, false,	false },
-	{ "rtrs_srv_answer",	true,  REPLY,	 false,	true },
+	bool first, last, parked, failed_over;
+} kinds[] = {
+	{ "rtrs_clt_submit",	CLIENT, SUBMIT,	  .first = true },
+	{ "rtrs_clt_post",	CLIENT, POST,	  .first = false },
+	{ "rtrs_clt_answer",	CLIENT, ANSWER,	  .first = false },
+	{ "rtrs_clt_complete",	CLIENT, COMPLETE, .last = true },
+	{ "rtrs_clt_park",	CLIENT, NR_STEPS, .parked = true },
+	{ "rtrs_clt_failover",	CLIENT, NR_STEPS, .failed_over = true },
+	{ "rtrs_srv_receive",	SERVER, RECEIVE,  .first = true },
+	{ "rtrs_srv_dispatch",	SERVER, DISPATCH, .first = false },
+	{ "rtrs_srv_answer",	SERVER, REPLY,	  .last = true },
 };
 
+/* Stands for events that the kernel had no room for */
+#define LOST ARRAY_SIZE(kinds)
+
 /* "write of 4096 bytes", "read 4096 bytes" */
-static void take_size(struct request *request, const char *text)
+static void take_size(struct event *event, const char *text)
 {
 	const char *write = strstr(text, "write "), *size = write ? write : strstr(text, "read ");
 
 	if (!size)
 		return;
-	request->write = write;
+	event->write = write;
 	size = strchr(size, ' ') + 1;
 	if (starts_with(size, "of "))
 		size += 3;
-	request->bytes = strtoul(size, NULL, 10);
+	event->bytes = strtoul(size, NULL, 10);
 }
 
-static void take_step(struct requests *requests, size_t event, unsigned int slot, double at,
-		      const char *text)
+static void add_event(struct trace *trace, struct event event)
 {
-	struct request *request;
-
-	request = events[event].first ? begin(requests, slot) : requests->open[slot];
-	if (!request)
-		return;
-	request->at[events[event].step] = at;
-	take_size(request, text);
-	if (events[event].last)
-		finish(requests, slot);
-}
-
-/* What happens to a request beside its steps */
-static void take_mishap(struct trace *trace, const char *name, unsigned int slot)
-{
-	struct request *request = trace->client.open[slot];
-
-	if (!request)
-		return;
-	if (starts_with(name, "rtrs_clt_park:"))
-		request->parked = true;
-	if (starts_with(name, "rtrs_clt_failover:"))
-		request->failed_over = true;
+	if (trace->nr_events == trace->room) {
+		trace->room = trace->room * 2 + 1024;
+		trace->events = xrealloc(trace->events, trace->room, sizeof(*trace->events));
+	}
+	event.nr = trace->nr_events;
+	trace->events[trace->nr_events++] = event;
 }
 
 static bool of_session(const char *text, const char *session)
@@ -143,46 +153,158 @@ static double time_before(const char *line, const char *colon)
 	return end == colon ? at : NAN;
 }
 
+static void take_event(struct trace *trace, double at, const char *name, const char *text)
+{
+	struct event event = { .at = at };
+	unsigned long slot;
+	size_t n;
+
+	slot = strtoul(text + strlen("slot "), NULL, 10);
+	if (slot >= NR_SLOTS)
+		return;
+	event.slot = slot;
+	take_size(&event, text);
+	for (event.kind = 0; event.kind < ARRAY_SIZE(kinds); event.kind++) {
+		n = strlen(kinds[event.kind].name);
+		if (trace->takes[kinds[event.kind].side] &&
+		    !strncmp(name, kinds[event.kind].name, n) && name[n] == ':') {
+			add_event(trace, event);
+			return;
+		}
+	}
+}
+
+static void take_head(struct trace *trace, const char *line)
+{
+	enum side side;
+	double ahead;
+
+	if (sscanf(line, HEAD, &ahead) != 1)
+		return;
+	for (side = CLIENT; side < NR_SIDES; side++)
+		if (trace->takes[side])
+			trace->ahead[side] = ahead;
+}
+
 /* A line of a log; what is none of an event, or of another session, is left alone. */
 void trace_line(struct trace *trace, char *line)
 {
 	const char *colon, *name, *text, *slot_text, *lost;
-	unsigned long slot;
-	size_t i, n;
 	double at;
 
 	text_clean(line);
-	colon = strstr(line, ": rtrs_");
+	take_head(trace, line);
 	lost = strstr(line, "[LOST ");
-	if (lost)
+	if (lost) {
 		trace->lost += strtoull(lost + 6, NULL, 10);
-	if (!colon)
+		trace->lost_before = true;
+	}
+	colon = strstr(line, ": rtrs_");
+	at = colon ? time_before(line, colon) : NAN;
+	if (isnan(at))
 		return;
-	at = time_before(line, colon);
+	/* It has no time of its own. */
+	if (trace->lost_before)
+		add_event(trace, (struct event){ .at = at, .kind = LOST });
+	trace->lost_before = false;
 	name = colon + 2;
 	text = strstr(name, ": ");
 	slot_text = text ? strstr(text, "slot ") : NULL;
-	if (isnan(at) || !slot_text || !of_session(text + 2, trace->session))
-		return;
-	slot = strtoul(slot_text + 5, NULL, 10);
-	if (slot >= NR_SLOTS)
-		return;
-	for (i = 0; i < ARRAY_SIZE(events); i++) {
-		n = strlen(events[i].name);
-		if (!strncmp(name, events[i].name, n) && name[n] == ':')
-			take_step(events[i].server ? &trace->server : &trace->client, i, slot, at,
-				  slot_text);
+	if (slot_text && of_session(text + 2, trace->session))
+		take_event(trace, at, name, slot_text);
+}
+
+/* ---- requests of events ---- */
+
+/* Any of the lost events may have been the end of any request. */
+static void drop_open(struct trace *trace)
+{
+	enum side side;
+	size_t i;
+
+	for (side = CLIENT; side < NR_SIDES; side++) {
+		for (i = 0; trace->takes[side] && i < NR_SLOTS; i++) {
+			free(trace->of[side].open[i]);
+			trace->of[side].open[i] = NULL;
+		}
 	}
-	take_mishap(trace, name, slot);
+}
+
+static void play(struct trace *trace, const struct event *event)
+{
+	const struct kind *kind = &kinds[event->kind];
+	struct requests *requests = &trace->of[kind->side];
+	struct request *request;
+
+	request = kind->first ? begin(requests, event->slot) : requests->open[event->slot];
+	if (!request)
+		return;
+	if (kind->step < NR_STEPS)
+		request->at[kind->step] = event->at;
+	request->parked |= kind->parked;
+	request->failed_over |= kind->failed_over;
+	if (event->bytes) {
+		request->write = event->write;
+		request->bytes = event->bytes;
+	}
+	if (kind->last)
+		finish(requests, event->slot);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+/* Lines from now on are of a log of these sides. */
+void trace_begin_log(struct trace *trace, bool client, bool server)
+{
+	trace->takes[CLIENT] = client;
+	trace->takes[SERVER] = server;
+	trace->lost_before = false;
+	trace->one_clock = client && server;
+	if (client)
+		trace->ahead[CLIENT] = NAN;
+	if (server)
+		trace->ahead[SERVER] = NAN;
+}
+
+/* Processors' lines may come out of order. */
+void trace_end_log(struct trace *trace)
+{
+	size_t i;
+
+	if (trace->nr_events)
+		qsort(trace->events, trace->nr_events, sizeof(*trace->events), by_time);
+	for (i = 0; i < trace->nr_events; i++) {
+		if (trace->events[i].kind == LOST)
+			drop_open(trace);
+		else
+			play(trace, &trace->events[i]);
+	}
+	drop_open(trace);
+	trace->nr_events = 0;
 }
 
 /* ---- both sides' requests joined ---- */
+
+/* What a request is sorted by, beside its slot */
+static double key_time(const struct request *request)
+{
+	return isnan(request->at[RECEIVE]) ? request->at[SUBMIT] : request->at[RECEIVE];
+}
 
 static int by_slot(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
 
-	return (int)x->slot - (int)y->slot;
+	if (x->slot != y->slot)
+		return (int)x->slot - (int)y->slot;
+	return (key_time(x) > key_time(y)) - (key_time(x) < key_time(y));
 }
 
 /* Have requests stand slot by slot, and note where those of each slot begin. */
@@ -198,6 +320,21 @@ static void sort_by_slot(struct requests *requests)
 			requests->first[slot++] = i;
 	while (slot <= NR_SLOTS)
 		requests->first[slot++] = requests->nr;
+}
+
+/* The first one of the slot that is not earlier; or the end of the slot */
+static size_t find_first(const struct requests *requests, unsigned int slot, double at)
+{
+	size_t low = requests->first[slot], high = requests->first[slot + 1], middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (requests->all[middle].at[RECEIVE] < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* Both in one slot */
@@ -224,52 +361,77 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where most guesses stand close together; NAN: there are none */
-static double densest(double *guesses, size_t nr)
+/* Of the places where most guesses stand close together the one next to @near; NAN: none */
+static double densest(double *guesses, size_t nr, double near)
 {
-	size_t from = 0, to, best = 0, best_from = 0;
+	size_t from, to, best = 0, least;
+	double found = NAN, middle;
 
 	if (nr)
 		qsort(guesses, nr, sizeof(*guesses), compare_doubles);
-	for (to = 0; to < nr; to++) {
-		while (guesses[to] - guesses[from] > SAME_OFFSET)
+	for (from = 0, to = 0; to < nr; to++) {
+		while (guesses[to] - guesses[from] > SAME_OFFSET / 2)
 			from++;
-		if (to - from + 1 > best) {
+		if (to - from + 1 > best)
 			best = to - from + 1;
-			best_from = from;
-		}
 	}
-	return best ? guesses[best_from + best / 2] : NAN;
+	least = best - best / 10;
+	for (from = 0, to = 0; to < nr; to++) {
+		while (guesses[to] - guesses[from] > SAME_OFFSET / 2)
+			from++;
+		middle = guesses[from + (to - from) / 2];
+		if (to - from + 1 >= least && (isnan(found) ||
+					       fabs(middle - near) < fabs(found - near)))
+			found = middle;
+	}
+	return found;
+}
+
+/* Guesses of one request at the offset, which lies between these if it is known */
+struct guesses {
+	double *all, low, high;
+	size_t nr, room;
+};
+
+static void guess(const struct requests *servers, const struct request *client, struct guesses *g)
+{
+	size_t i = find_first(servers, client->slot, client->at[POST] + g->low);
+	double offset;
+
+	for (; i < servers->first[client->slot + 1]; i++) {
+		if (servers->all[i].at[RECEIVE] > client->at[ANSWER] + g->high)
+			return;
+		offset = offset_of(client, &servers->all[i]);
+		if (!alike(client, &servers->all[i]) || isnan(offset))
+			continue;
+		if (g->nr == g->room) {
+			g->room = g->room * 2 + 1024;
+			g->all = xrealloc(g->all, g->room, sizeof(*g->all));
+		}
+		g->all[g->nr++] = offset;
+	}
 }
 
 /*
  * Requests of a slot come one after the other, so each pair of requests that are alike gives
- * a guess, and only the right one is the same for many pairs.
+ * a guess, and only the right one is the same for many pairs. The time of day tells it
+ * roughly, if the logs have it.
  */
 static double guess_offset(const struct trace *trace)
 {
-	size_t guessers = trace->client.nr < NR_GUESSERS ? trace->client.nr : NR_GUESSERS;
-	const size_t *first = trace->server.first;
-	size_t i, j, nr = 0, room = 0;
-	double *guesses = NULL, offset;
-	unsigned int slot;
+	const struct requests *clients = &trace->of[CLIENT];
+	double near = trace->ahead[CLIENT] - trace->ahead[SERVER], offset;
+	struct guesses g = { .low = -INFINITY, .high = INFINITY };
+	size_t step = clients->nr / NR_GUESSERS + 1, i;
 
-	for (i = 0; i < guessers; i++) {
-		slot = trace->client.all[i].slot;
-		for (j = first[slot]; j < first[slot + 1]; j++) {
-			if (!alike(&trace->client.all[i], &trace->server.all[j]))
-				continue;
-			if (nr == room) {
-				room = room * 2 + 1024;
-				guesses = xrealloc(guesses, room, sizeof(*guesses));
-			}
-			offset = offset_of(&trace->client.all[i], &trace->server.all[j]);
-			if (!isnan(offset))
-				guesses[nr++] = offset;
-		}
+	if (!isnan(near)) {
+		g.low = near - SAME_DAY;
+		g.high = near + SAME_DAY;
 	}
-	offset = densest(guesses, nr);
-	free(guesses);
+	for (i = 0; i < clients->nr; i += step)
+		guess(&trace->of[SERVER], &clients->all[i], &g);
+	offset = densest(g.all, g.nr, near);
+	free(g.all);
 	return offset;
 }
 
@@ -278,17 +440,20 @@ static const struct request *find_server(const struct trace *trace, const struct
 					 double offset)
 {
 	double span = client->at[ANSWER] - client->at[POST], off, best = span / 2 + SAME_OFFSET;
-	const size_t *first = trace->server.first;
+	const struct requests *servers = &trace->of[SERVER];
 	const struct request *found = NULL;
 	size_t i;
 
-	for (i = first[client->slot]; i < first[client->slot + 1]; i++) {
-		if (!alike(client, &trace->server.all[i]))
-			continue;
-		off = fabs(offset_of(client, &trace->server.all[i]) - offset);
-		if (off < best) {
+	if (isnan(span))
+		return NULL;
+	i = find_first(servers, client->slot, client->at[POST] + offset - best);
+	for (; i < servers->first[client->slot + 1]; i++) {
+		if (servers->all[i].at[RECEIVE] > client->at[ANSWER] + offset + best)
+			break;
+		off = fabs(offset_of(client, &servers->all[i]) - offset);
+		if (alike(client, &servers->all[i]) && off < best) {
 			best = off;
-			found = &trace->server.all[i];
+			found = &servers->all[i];
 		}
 	}
 	return found;
@@ -298,21 +463,31 @@ static const struct request *find_server(const struct trace *trace, const struct
  * No message arrives before it was sent: that bounds the offset from both sides, and the
  * fastest messages bound it best. The way there and the way back are taken to be alike.
  */
-static double refine_offset(const struct trace *trace, double guess)
+static double refine_offset(const struct trace *trace, double offset)
 {
 	double low = -INFINITY, high = INFINITY;
 	const struct request *client, *server;
 	size_t i;
 
-	for (i = 0; i < trace->client.nr; i++) {
-		client = &trace->client.all[i];
-		server = find_server(trace, client, guess);
+	for (i = 0; i < trace->of[CLIENT].nr; i++) {
+		client = &trace->of[CLIENT].all[i];
+		server = find_server(trace, client, offset);
 		if (!server)
 			continue;
 		low = fmax(low, server->at[REPLY] - client->at[ANSWER]);
 		high = fmin(high, server->at[RECEIVE] - client->at[POST]);
 	}
-	return isfinite(low) && isfinite(high) ? (low + high) / 2 : guess;
+	return isfinite(low) && isfinite(high) ? (low + high) / 2 : offset;
+}
+
+/*
+ * Is the server's part within the client's, but for what clocks drift apart meanwhile? That it
+ * was posted may be told after the server has it.
+ */
+static bool is_within(const struct request *client, const struct request *server, double offset)
+{
+	return server->at[RECEIVE] - offset > client->at[SUBMIT] - DRIFT &&
+	       server->at[REPLY] - offset < client->at[ANSWER] + DRIFT;
 }
 
 /* Give the client's requests the server's steps, by the client's clock. Returns how many. */
@@ -324,15 +499,18 @@ size_t trace_match(struct trace *trace)
 	size_t i, nr = 0;
 	double offset;
 
-	sort_by_slot(&trace->server);
-	offset = guess_offset(trace);
+	sort_by_slot(&trace->of[CLIENT]);
+	sort_by_slot(&trace->of[SERVER]);
+	/* One log is by one clock. */
+	offset = trace->one_clock ? 0 : guess_offset(trace);
 	if (isnan(offset))
 		return 0;
-	offset = refine_offset(trace, offset);
-	for (i = 0; i < trace->client.nr; i++) {
-		client = &trace->client.all[i];
+	if (!trace->one_clock)
+		offset = refine_offset(trace, offset);
+	for (i = 0; i < trace->of[CLIENT].nr; i++) {
+		client = &trace->of[CLIENT].all[i];
 		server = find_server(trace, client, offset);
-		if (!server)
+		if (!server || (!trace->one_clock && !is_within(client, server, offset)))
 			continue;
 		for (step = RECEIVE; step <= REPLY; step++)
 			client->at[step] = server->at[step] - offset;

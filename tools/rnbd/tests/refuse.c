@@ -3,6 +3,9 @@
  * Preloaded into the tool under test, this has writes to made-up attributes fail as the
  * kernel's would: if there is a file ATTRIBUTE.refuse beside it, write(2) fails with the
  * errno that is its first line, and the kernel's log gets what follows.
+ *
+ * A new directory in "instances" of tracefs gets what is in the directory "template" beside
+ * that one, and when it is removed it becomes "ended".
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void log_text(const char *text)
@@ -56,4 +60,36 @@ ssize_t write(int fd, const void *buf, size_t count)
 		return real_write(fd, buf, count);
 	errno = err;
 	return -1;
+}
+
+static int command(const char *fmt, const char *path)
+{
+	const char *tracefs = getenv("RNBD_TRACEFS");
+	char line[3 * PATH_MAX], instances[PATH_MAX];
+
+	snprintf(instances, sizeof(instances), "%s/instances/", tracefs);
+	if (strncmp(path, instances, strlen(instances)))
+		return -1;
+	snprintf(line, sizeof(line), fmt, tracefs, path);
+	return system(line);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	int (*real_mkdir)(const char *path, mode_t mode) = dlsym(RTLD_NEXT, "mkdir");
+	int ret = real_mkdir(path, mode);
+
+	if (!ret)
+		command("cp -r %s/template/. %s 2>/dev/null", path);
+	return ret;
+}
+
+int rmdir(const char *path)
+{
+	int (*real_rmdir)(const char *path) = dlsym(RTLD_NEXT, "rmdir");
+	int ret = real_rmdir(path);
+
+	if (ret && command("mv %2$s %1$s/ended", path) == 0)
+		ret = 0;
+	return ret;
 }

@@ -3,6 +3,11 @@
 
 import os
 import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
 
 from rig import Wrong, equal
 import schema
@@ -16,6 +21,7 @@ class Logs:
 
     def __init__(self, host):
         self.client, self.server = [], []
+        self.realtime = None, None
         self.files = [host.top / 'client.log', host.top / 'server.log']
 
     def line(self, at, event, text):
@@ -42,8 +48,10 @@ class Logs:
                          f'{session}: slot {slot}, {kind} {size} bytes (0)')]
 
     def write(self):
-        for lines, path in zip((self.client, self.server), self.files):
-            path.write_text('# tracer: nop\n' +
+        heads = ['# rnbd: CLOCK_REALTIME is ahead by %.6f s\n' % ahead if ahead else ''
+                 for ahead in self.realtime]
+        for lines, path, head in zip((self.client, self.server), self.files, heads):
+            path.write_text(head + '# tracer: nop\n' +
                             '\n'.join(self.line(*event) for event in sorted(lines)) + '\n')
 
     def run(self, host, *more, server=True, code=0):
@@ -133,6 +141,56 @@ def test_many_requests_are_fast_enough(host):
     equal('matched', document['with_server'], 20000)
 
 
+def test_logs_with_the_time_of_day(host):
+    """Requests come at even times, all alike: only the time of day tells which is which."""
+    logs = Logs(host)
+    for i in range(2000):
+        logs.request(100 + i / 1000, 3, [5, 20, 3, 80, 20, 4])
+    logs.realtime = 2e6, 2e6 - AHEAD + 0.0002
+    document = logs.run(host, 'json').json()
+    equal('matched', document['with_server'], 2000)
+    equal('requests', document['requests'], 2000)
+    near('way there', part(document, 'way_there')['max_us'], 20, 2)
+
+
+def test_logs_that_cannot_be_joined(host):
+    logs = some(host)
+    logs.server = logs.server[:30]
+    logs.client = logs.client[400:]
+    done = logs.run(host, code=1)
+    equal('says', "the logs can't be joined" in done.err, True)
+    logs = some(host)
+    logs.realtime = 2e6, 2e6
+    done = logs.run(host, code=1)
+    equal('says', "the logs can't be joined" in done.err, True)
+    logs.server = []
+    done = logs.run(host, code=1)
+    equal('says', "the logs can't be joined" in done.err, True)
+
+
+def test_join_of_many_requests_in_one_slot(host):
+    logs = Logs(host)
+    for i in range(60000):
+        logs.request(100 + i / 1000 + (i * 7919 % 1000) / 2e6, 3, [5, 20, 3, 80, 20, 4])
+    logs.realtime = 2e6, 2e6 - AHEAD
+    logs.write()
+    started = os.times()
+    document = logs.run(host, 'json').json()
+    equal('matched', document['with_server'], 60000)
+    spent = os.times()
+    if spent.children_user - started.children_user > 20:
+        raise Wrong(f'{spent.children_user - started.children_user} s')
+
+
+def test_record_tells_the_time_of_day(host):
+    log = host.top / 'log'
+    with Kernel(host):
+        host.run(f'trace --record {log} --seconds 0.1', timeout=20)
+    head = log.read_text().splitlines()[0]
+    ahead = float(head.removeprefix('# rnbd: CLOCK_REALTIME is ahead by ').removesuffix(' s'))
+    near('ahead', ahead, time.time() - time.monotonic(), 5)
+
+
 def test_errors(host):
     host.says('trace s1 --client-log /nonexistent', "can't open", code=1)
     host.says('trace', 'trace NAME', code=2)
@@ -142,6 +200,124 @@ def test_errors(host):
     host.says('trace s2', "called 's2'", code=3)
     host.says('trace s1', "can't trace in", 'No such file', code=1)
     host.says('trace --record /nonexistent/x', "can't open", code=1)
+
+
+class Kernel:
+    """What writes to trace_pipe, faster than it can be read, until it is told to stop"""
+
+    def __init__(self, host):
+        self.tracing = host.top / 'tracing'
+        template = self.tracing / 'template'
+        for group in 'rtrs_clt', 'rtrs_srv':
+            (template / 'events' / group).mkdir(parents=True)
+            (template / 'events' / group / 'enable').write_text('')
+        (self.tracing / 'instances').mkdir()
+        (template / 'tracing_on').write_text('1')
+        (template / 'trace_clock').write_text('')
+        os.mkfifo(self.tracing / 'pipe')
+        (template / 'trace_pipe').symlink_to(self.tracing / 'pipe')
+        self.pipe = os.open(self.tracing / 'pipe', os.O_RDWR | os.O_NONBLOCK)
+        self.written, self.idle = 0, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def is_on(self):
+        for name in 'instances', '.':
+            for path in (self.tracing / name).glob('*/tracing_on'):
+                if path.parent.name != 'template' and path.read_text().startswith('0'):
+                    return False
+        return True
+
+    def run(self):
+        while self.is_on() and not self.idle.is_set():
+            try:
+                os.write(self.pipe, b''.join(
+                    b'  x-1 [000] d..1. %d.000000: rtrs_clt_post: s1 a@b: slot 1 (0)\n' %
+                    (self.written + i) for i in range(50)))
+                self.written += 50
+            except BlockingIOError:
+                pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.idle.set()
+        self.thread.join()
+        os.close(self.pipe)
+
+    def ended(self, name):
+        return (self.tracing / 'ended' / name).read_text()
+
+
+def test_live_ends_under_load(host):
+    log = host.top / 'log'
+    with Kernel(host) as kernel:
+        host.run(f'trace --record {log} --seconds 0.3', timeout=20)
+        kernel.thread.join(20)
+        equal('switched off', kernel.ended('tracing_on')[:1], '0')
+        equal('clock', kernel.ended('trace_clock').strip(), 'mono')
+        equal('nothing is left', os.listdir(kernel.tracing / 'instances'), [])
+        lines = [line for line in log.read_text().splitlines() if 'rtrs_clt_post' in line]
+        equal('all lines, to the last', len(lines), kernel.written)
+
+
+def test_live_ends_by_interrupt_and_without_a_reader(host):
+    for number, stdout in (signal.SIGINT, subprocess.DEVNULL), (signal.SIGQUIT, subprocess.PIPE):
+        shutil.rmtree(host.top / 'tracing')
+        with Kernel(host) as kernel:
+            with subprocess.Popen(host.command('trace --record /dev/stdout --seconds 600'),
+                                  env=host.environment(), stdout=stdout,
+                                  stderr=subprocess.DEVNULL) as trace:
+                if trace.stdout:
+                    trace.stdout.read(10)
+                    trace.stdout.close()
+                while kernel.written < 5000:
+                    time.sleep(0.01)
+                trace.send_signal(number)
+                try:
+                    trace.wait(20)
+                finally:
+                    trace.kill()
+            equal('nothing is left', os.listdir(kernel.tracing / 'instances'), [])
+
+
+def test_lost_events_end_requests(host):
+    """A slot's next request is not the one whose end was lost."""
+    log = host.top / 'log'
+    lines = [' x-1 [0] 1.000000: rtrs_clt_submit: s1: slot 5: write of 512 bytes',
+             'CPU:1 [LOST 3 EVENTS]',
+             ' x-1 [0] 3.000000: rtrs_clt_complete: s1: slot 5 (0)',
+             ' x-1 [0] 4.000000: rtrs_clt_submit: s1: slot 5: write of 512 bytes',
+             ' x-1 [0] 5.000000: rtrs_clt_complete: s1: slot 5 (0)']
+    log.write_text('\n'.join(lines) + '\n')
+    document = host.run(['trace', 's1', '--client-log', str(log), 'json']).json()
+    equal('requests', document['requests'], 1)
+    equal('of them', document['slowest'][0]['total'], 1e6)
+
+
+def test_both_sides_in_one_log(host):
+    """Their clock is one; the server may have a request before its posting is told."""
+    logs = Logs(host)
+    for i in range(100):
+        logs.request(100 + i / 100, 3, [300, -200, 3, 80, 20, 300])
+    logs.client += [(at - AHEAD, *rest) for at, *rest in logs.server]
+    document = logs.run(host, 'json', server=False).json()
+    equal('matched', document['with_server'], 100)
+    near('way back', part(document, 'way_back')['latency_us']['mean'], 20, 2)
+
+
+def test_lines_are_sorted_by_time(host):
+    log = host.top / 'log'
+    lines = [' x-1 [0] 2.000000: rtrs_clt_complete: s1: slot 5 (0)',
+             ' x-1 [0] 1.000000: rtrs_clt_submit: s1: slot 5: write of 512 bytes',
+             ' x-1 [0] 1.700000: rtrs_clt_post: ' + PATH + ': slot 5 (0)',
+             ' x-1 [0] 1.600000: rtrs_clt_answer: ' + PATH + ': slot 5 (0)']
+    log.write_text('\n'.join(lines) + '\n')
+    document = host.run(['trace', 's1', '--client-log', str(log), 'json']).json()
+    equal('requests', document['requests'], 1)
+    equal('queue', document['slowest'][0]['client_queue'], 7e5)
+    equal('less than nothing', document['slowest'][0]['remote'], None)
 
 
 def test_live(host):
