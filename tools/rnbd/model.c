@@ -83,6 +83,11 @@ static void read_path(const struct rnbd *r, struct path *path)
 
 	path->state = sysfs_read(r, "%s/state", path->dir);
 	path->src_addr = sysfs_read(r, "%s/src_addr", path->dir);
+	/* The kernel chooses one. */
+	if (path->src_addr && !strcmp(path->src_addr, "-")) {
+		free(path->src_addr);
+		path->src_addr = NULL;
+	}
 	path->dst_addr = sysfs_read(r, "%s/dst_addr", path->dir);
 	path->hca_name = sysfs_read(r, "%s/hca_name", path->dir);
 	if (!sysfs_read_number(r, &path->hca_port, "%s/hca_port", path->dir))
@@ -183,7 +188,7 @@ static void read_disk_stats(const struct rnbd *r, struct device *dev)
 		.writes = f[4] + f[11] + f[15],
 		.written_bytes = f[6] * SECTOR,
 		.inflight = f[8],
-		.ticks_ms = f[3] + f[7] + f[14] + f[16],
+		.ticks_ms = { f[3], f[7], f[14], f[16] },
 	};
 }
 
@@ -377,6 +382,7 @@ size_t session_devices(const struct model *model, const struct session *session)
 	return n;
 }
 
+/* But for ticks, which only disks have */
 void stats_add(struct io_stats *to, const struct io_stats *stats)
 {
 	to->reads += stats->reads;
@@ -387,5 +393,4 @@ void stats_add(struct io_stats *to, const struct io_stats *stats)
 	to->failed_over += stats->failed_over;
 	to->reconnects += stats->reconnects;
 	to->failed_reconnects += stats->failed_reconnects;
-	to->ticks_ms += stats->ticks_ms;
 }

@@ -258,11 +258,6 @@ static double disk_in_flight(const struct device *dev)
 	return dev->stats.inflight;
 }
 
-static double disk_seconds(const struct device *dev)
-{
-	return dev->stats.ticks_ms / 1e3;
-}
-
 static const struct disk_metric disk_metrics[] = {
 	{ { "rnbd_device_open", "gauge", "1 if I/O goes to the server" }, disk_is_open },
 	{ { "rnbd_device_size_bytes", "gauge", "Size of the disk" }, disk_size },
@@ -271,8 +266,6 @@ static const struct disk_metric disk_metrics[] = {
 	{ { "rnbd_device_writes_total", "counter", "Writes, discards and flushes" }, disk_writes },
 	{ { "rnbd_device_written_bytes_total", "counter", "Bytes written" }, disk_written_bytes },
 	{ { "rnbd_device_in_flight", "gauge", "Requests in flight" }, disk_in_flight },
-	{ { "rnbd_device_request_seconds_total", "counter", "What all requests took together" },
-	  disk_seconds },
 };
 
 static void print_disk_metric(const struct model *model, const struct disk_metric *m)

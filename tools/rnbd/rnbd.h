@@ -76,11 +76,13 @@ double histogram_percentile(const struct histogram *h, double percent);
 
 /* ---- model.c ---- */
 
+#define NR_TICKS 4
+
 struct io_stats {
 	u64 reads, read_bytes, writes, written_bytes, inflight;
 	u64 failed_over, reconnects, failed_reconnects;
-	/* Of disks: milliseconds that requests took, in all */
-	u64 ticks_ms;
+	/* Of disks: milliseconds that requests took: reads, writes, discards, flushes */
+	__u32 ticks_ms[NR_TICKS];
 };
 
 /* Attributes that are numbers, and that a driver may lack */

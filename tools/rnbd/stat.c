@@ -38,19 +38,6 @@ void sample_take(const struct rnbd *r, struct sample *sample)
 	sample->at = now();
 }
 
-static void session_counters(const struct session *session, struct counters *c)
-{
-	enum direction d;
-	size_t i;
-
-	memset(c, 0, sizeof(*c));
-	for (i = 0; i < session->nr_paths; i++) {
-		stats_add(&c->stats, &session->paths[i].stats);
-		for (d = READ; d < NR_DIRECTIONS; d++)
-			histogram_add(&c->latency.of[d], &session->paths[i].latency.of[d]);
-	}
-}
-
 static void path_counters(const struct path *path, struct counters *c)
 {
 	memset(c, 0, sizeof(*c));
@@ -81,12 +68,17 @@ static void subtract(struct counters *c, const struct counters *before)
 	struct io_stats *s = &c->stats;
 	const struct io_stats *b = &before->stats;
 	enum direction d;
+	bool again;
+	size_t i;
 
+	/* They wrap; but those of a disk that took another one's place began at 0. */
+	again = s->reads < b->reads || s->writes < b->writes;
+	for (i = 0; i < NR_TICKS && !again; i++)
+		s->ticks_ms[i] -= b->ticks_ms[i];
 	s->reads = since(s->reads, b->reads);
 	s->read_bytes = since(s->read_bytes, b->read_bytes);
 	s->writes = since(s->writes, b->writes);
 	s->written_bytes = since(s->written_bytes, b->written_bytes);
-	s->ticks_ms = since(s->ticks_ms, b->ticks_ms);
 	for (d = READ; d < NR_DIRECTIONS; d++) {
 		histogram_sub(&c->latency.of[d], &before->latency.of[d]);
 		histogram_sub(&c->wait.of[d], &before->wait.of[d]);
@@ -96,9 +88,12 @@ static void subtract(struct counters *c, const struct counters *before)
 /* Of disks, the block layer counts milliseconds. */
 static double mean_us(const struct io_stats *s)
 {
-	u64 requests = s->reads + s->writes;
+	u64 requests = s->reads + s->writes, ms = 0;
+	size_t i;
 
-	return requests && s->ticks_ms ? s->ticks_ms * 1e3 / requests : NAN;
+	for (i = 0; i < NR_TICKS; i++)
+		ms += s->ticks_ms[i];
+	return requests && ms ? ms * 1e3 / requests : NAN;
 }
 
 /* Reads and writes together */
@@ -111,23 +106,21 @@ static void add_both(struct json_object *row, const char *key, const struct late
 	json_add_latency(row, key, &both, mean);
 }
 
-static void add_rates(struct json_object *row, const struct counters *latest, double seconds,
-		      const struct counters *before)
+/* @latest: all that was counted; @c: what was counted in that many seconds */
+static void add_rates(struct json_object *row, const struct io_stats *latest,
+		      const struct counters *c, double seconds)
 {
-	struct counters c = *latest;
-
-	json_add_int(row, "in_flight", c.stats.inflight);
-	json_add_int(row, "failed_over", c.stats.failed_over);
-	json_add_int(row, "reconnects", c.stats.reconnects);
-	subtract(&c, before);
-	json_add_double(row, "reads_s", c.stats.reads / seconds);
-	json_add_double(row, "writes_s", c.stats.writes / seconds);
-	json_add_double(row, "read_bytes_s", c.stats.read_bytes / seconds);
-	json_add_double(row, "written_bytes_s", c.stats.written_bytes / seconds);
-	add_both(row, "latency_us", &c.latency, mean_us(&c.stats));
-	add_both(row, "wait_latency_us", &c.wait, NAN);
-	json_add_latency(row, "read_latency_us", &c.latency.of[READ], NAN);
-	json_add_latency(row, "write_latency_us", &c.latency.of[WRITE], NAN);
+	json_add_int(row, "in_flight", latest->inflight);
+	json_add_int(row, "failed_over", latest->failed_over);
+	json_add_int(row, "reconnects", latest->reconnects);
+	json_add_double(row, "reads_s", c->stats.reads / seconds);
+	json_add_double(row, "writes_s", c->stats.writes / seconds);
+	json_add_double(row, "read_bytes_s", c->stats.read_bytes / seconds);
+	json_add_double(row, "written_bytes_s", c->stats.written_bytes / seconds);
+	add_both(row, "latency_us", &c->latency, mean_us(&c->stats));
+	add_both(row, "wait_latency_us", &c->wait, NAN);
+	json_add_latency(row, "read_latency_us", &c->latency.of[READ], NAN);
+	json_add_latency(row, "write_latency_us", &c->latency.of[WRITE], NAN);
 }
 
 static struct json_object *new_row(const char *type, enum side side, const char *name,
@@ -175,19 +168,51 @@ static const struct device *earlier_device(const struct model *model, const stru
 	return NULL;
 }
 
+/* What a path did since @before, which is its session's */
+static void path_delta(const struct session *before, const struct path *path, struct counters *c)
+{
+	const struct path *earlier = earlier_path(before, path);
+	struct counters old = { 0 };
+
+	path_counters(path, c);
+	if (earlier)
+		path_counters(earlier, &old);
+	subtract(c, &old);
+}
+
 static struct json_object *path_row(const struct session *before, const struct path *path,
 				    double seconds)
 {
-	const struct path *earlier = earlier_path(before, path);
-	struct counters counters, old = { 0 };
 	struct json_object *row;
+	struct counters delta;
 
-	path_counters(path, &counters);
-	if (earlier)
-		path_counters(earlier, &old);
+	path_delta(before, path, &delta);
 	row = new_row("path", path->session->side, path->name, path->session->name,
 		      path_connected(path) ? "connected" : "disconnected");
-	add_rates(row, &counters, seconds, &old);
+	add_rates(row, &path->stats, &delta, seconds);
+	return row;
+}
+
+/* What its paths did: the sum of their counters drops when one of them is deleted. */
+static struct json_object *session_row(const struct session *before,
+				       const struct session *session, double seconds)
+{
+	struct counters sum = { 0 }, delta;
+	struct io_stats latest = { 0 };
+	struct json_object *row;
+	enum direction d;
+	size_t i;
+
+	for (i = 0; i < session->nr_paths; i++) {
+		path_delta(before, &session->paths[i], &delta);
+		stats_add(&latest, &session->paths[i].stats);
+		stats_add(&sum.stats, &delta.stats);
+		for (d = READ; d < NR_DIRECTIONS; d++)
+			histogram_add(&sum.latency.of[d], &delta.latency.of[d]);
+	}
+	row = new_row("session", session->side, session->name, session->name,
+		      session_state(session));
+	add_rates(row, &latest, &sum, seconds);
 	return row;
 }
 
@@ -195,17 +220,9 @@ static void add_session(struct json_object *rows, const struct model *before,
 			const struct session *session, double seconds)
 {
 	const struct session *earlier = earlier_session(before, session);
-	struct counters counters, old = { 0 };
-	struct json_object *row;
 	size_t i;
 
-	session_counters(session, &counters);
-	if (earlier)
-		session_counters(earlier, &old);
-	row = new_row("session", session->side, session->name, session->name,
-		      session_state(session));
-	add_rates(row, &counters, seconds, &old);
-	json_append(rows, row);
+	json_append(rows, session_row(earlier, session, seconds));
 	for (i = 0; i < session->nr_paths; i++)
 		json_append(rows, path_row(earlier, &session->paths[i], seconds));
 }
@@ -214,14 +231,15 @@ static struct json_object *device_row(const struct model *before, const struct d
 				      double seconds)
 {
 	const struct device *earlier = earlier_device(before, dev);
-	struct counters counters, old = { 0 };
+	struct counters delta, old = { 0 };
 	struct json_object *row;
 
-	device_counters(dev, &counters);
+	device_counters(dev, &delta);
 	if (earlier)
 		device_counters(earlier, &old);
+	subtract(&delta, &old);
 	row = new_row("device", dev->side, dev->name, dev->session, dev->state);
-	add_rates(row, &counters, seconds, &old);
+	add_rates(row, &dev->stats, &delta, seconds);
 	return row;
 }
 

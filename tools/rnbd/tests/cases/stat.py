@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 import threading
 import time
 
@@ -125,6 +126,42 @@ def test_counters_that_were_reset(host):
     between('reads', row['reads_s'] * document['seconds'], 4.9, 5.1)
 
 
+def test_paths_that_come_and_go(host):
+    """A session did what its paths did meanwhile."""
+    host.client()
+    host.session()
+    first = host.path(net=0, rdma='1000 1000 1000 1000 0 0',
+                      io_latency=LATENCY.format(r=1000, w=1000, rs=3000, ws=6000))
+    second = host.path(net=1, rdma='500 500 500 500 0 0',
+                       io_latency=LATENCY.format(r=500, w=500, rs=1500, ws=3000))
+
+    def change():
+        shutil.rmtree(host.sys / first)
+        host.attributes(second + '/stats', rdma='510 510 510 510 0 0',
+                        io_latency=LATENCY.format(r=510, w=500, rs=1530, ws=3000))
+
+    document = changing(host, 'stat json', change).json()
+    row = rows(document)['session', 'client', 's1']
+    between('reads', row['reads_s'] * document['seconds'], 9.9, 10.1)
+    between('mean', row['read_latency_us']['mean'], 2.9, 3.1)
+    equal('writes', row['write_latency_us']['mean'], None)
+
+
+def test_times_of_disks_wrap(host):
+    """The block layer prints milliseconds as 32 bits."""
+    host.client()
+    host.session()
+    disk = host.disk()
+    host.attributes(disk, stat=f'100 0 800 {2**32 - 500} 200 0 1600 {2**32 - 7} 2 0 0 0 0 0 0 10 20')
+
+    def change():
+        host.attributes(disk, stat='1100 0 8800 1500 200 0 1600 {} 2 0 0 0 0 0 0 10 20'
+                        .format(2**32 - 7))
+
+    row = changing(host, 'stat json', change).json()['rates'][0]
+    between('mean', row['latency_us']['mean'], 1999, 2001)
+
+
 def test_histograms_that_make_no_sense(host):
     host.client()
     host.session()
@@ -161,4 +198,5 @@ def test_prometheus(host):
                  'le="+Inf"} 11',
                  'rnbd_device_open{device="rnbd1",session="s1",mapping_path="a\\"b\\\\c"} 1'):
         equal(want, want in out, True)
+    equal('what wraps', 'request_seconds' in '\n'.join(out), False)
     host.says('stat s1 --prometheus', 'everything', code=2)
