@@ -11,6 +11,9 @@
 
 #include "rnbd.h"
 
+/* What health returns for both is "unknown". */
+int exit_usage = RNBD_USAGE, exit_failed = RNBD_FAILED;
+
 /* A record of the kernel's log is not longer than that. */
 #define RECORD_MAX 8192
 
@@ -123,6 +126,12 @@ int report_write(const struct rnbd *r, struct kmsg *kmsg, const char *doing, con
 	const char *name = strrchr(file, '/') + 1, *id = strerrorname_np(err);
 	const char *advice = find_advice(name, err);
 
+	/* sysfs fails with ENODEV if the attribute vanishes when it is open already. */
+	if ((err == ENOENT && !advice) ||
+	    ((err == ENOENT || err == ENODEV) && access(file, F_OK)))
+		return report_not_found("can't %s: it is gone", doing);
+	if (exit_code(err) == RNBD_NO_PERMISSION && !geteuid())
+		advice = NULL;
 	fprintf(stderr, "rnbd: can't %s: %s (%s)\n", doing, strerror(err), id ? id : "?");
 	report_kmsg(kmsg);
 	if (advice)
@@ -168,7 +177,7 @@ int report_usage(const char *fmt, ...)
 	va_start(args, fmt);
 	report(fmt, args);
 	va_end(args);
-	return RNBD_USAGE;
+	return exit_usage;
 }
 
 int report_not_found(const char *fmt, ...)

@@ -142,18 +142,41 @@ int find_path(const struct model *model, const char *session, const char *name,
 	return verdict(match_paths(model, session, name, path), "path", name);
 }
 
-/* A device, else a session, else a path */
+/* A device, a session or a path; a name of several kinds is refused. */
 int find_any(const struct model *model, const char *name, struct found *found)
 {
-	size_t n;
+	size_t devices, sessions, paths;
 
 	memset(found, 0, sizeof(*found));
-	n = match_devices(model, name, NULL, &found->device);
-	if (n)
-		return verdict(n, "device", name);
-	n = match_sessions(model, name, &found->session);
-	if (n)
-		return verdict(n, "session", name);
-	n = match_paths(model, NULL, name, &found->path);
-	return verdict(n, n ? "path" : "device, session or path", name);
+	devices = match_devices(model, name, NULL, &found->device);
+	sessions = match_sessions(model, name, &found->session);
+	paths = match_paths(model, NULL, name, &found->path);
+	if (!!devices + !!sessions + !!paths > 1)
+		return report_not_found("'%s' means several things:%s%s%s", name,
+					devices ? " a device" : "", sessions ? " a session" : "",
+					paths ? " a path" : "");
+	if (devices)
+		return verdict(devices, "device", name);
+	if (sessions)
+		return verdict(sessions, "session", name);
+	return verdict(paths, paths ? "path" : "device, session or path", name);
+}
+
+/* DEVICE, SESSION, [SESSION] PATH, or a name of any of these */
+int find_object(const struct model *model, enum object of, int argc, char **argv,
+		struct found *found)
+{
+	const char *first = argc > 1 ? argv[0] : NULL, *name = argv[argc - 1];
+
+	memset(found, 0, sizeof(*found));
+	switch (of) {
+	case DEVICE:
+		return find_device(model, name, NULL, &found->device);
+	case SESSION:
+		return find_session(model, name, &found->session);
+	case PATH:
+		return find_path(model, first, name, &found->path);
+	default:
+		return find_any(model, name, found);
+	}
 }

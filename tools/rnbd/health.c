@@ -105,7 +105,7 @@ static void check_path(struct health *h, const struct path *path)
 
 static bool can_fence(const struct session *session)
 {
-	return session->fencing && strchr("Yy1", *session->fencing);
+	return strchr("Yy1", *session->fencing);
 }
 
 static void check_fencing(struct health *h, const struct session *session)
@@ -113,9 +113,10 @@ static void check_fencing(struct health *h, const struct session *session)
 	const struct number *delay = &session->settings[UNFENCED_DELAY_MS];
 	const struct number *timeout = &session->settings[FAILOVER_TIMEOUT];
 
-	if (can_fence(session))
+	/* Where it isn't known, nothing can be said. */
+	if (!session->fencing || can_fence(session))
 		return;
-	if (session->fencing && session->nr_paths > 1)
+	if (session->nr_paths > 1)
 		found(h, WARNING, session->name,
 		      "use one path only, or this driver's server; see rtrs.rst",
 		      "its server cannot fence dead paths: old writes may overwrite newer ones");

@@ -14,7 +14,7 @@
 static struct json_object *checked(struct json_object *value)
 {
 	if (!value)
-		err(RNBD_FAILED, "no memory");
+		err(exit_failed, "no memory");
 	return value;
 }
 
@@ -32,13 +32,13 @@ struct json_object *json_new_array(void)
 void json_add(struct json_object *to, const char *key, struct json_object *value)
 {
 	if (json_object_object_add(to, key, value))
-		err(RNBD_FAILED, "no memory");
+		err(exit_failed, "no memory");
 }
 
 void json_append(struct json_object *array, struct json_object *value)
 {
 	if (json_object_array_add(array, value))
-		err(RNBD_FAILED, "no memory");
+		err(exit_failed, "no memory");
 }
 
 void json_add_string(struct json_object *to, const char *key, const char *value)

@@ -81,6 +81,17 @@ static const struct command commands[] = {
 	  "[NAME] [--seconds N] [--slower USECS] [--record|--client-log|--server-log FILE]",
 	  "where slow requests of a session spend their time" },
 
+	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N]", "as rnbd map" },
+	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
+	  "DEVICE [from SESSION] [force]", "as rnbd unmap" },
+	{ "device", "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1, "DEVICE", "as rnbd remap" },
+	{ "device", "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
+	  "DEVICE SIZE [UNIT] [force]", "as rnbd resize" },
+	{ "device", "recover", cmd_device_recover, ON_CLIENT, DRY_RUN, 1, 1,
+	  "DEVICE", "connect its session's paths, open it if it is closed" },
+	{ "device", "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
+	  "DEVICE [SESSION]", "as rnbd server close" },
 	{ "device", "list", cmd_list_devices, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "device", "show", cmd_show_device, ON_BOTH, JSON, 1, 1, "DEVICE", "all about it" },
 
@@ -90,6 +101,11 @@ static const struct command commands[] = {
 	  "SESSION", "reconnect all its paths" },
 	{ "session", "disconnect", cmd_session_disconnect, ON_BOTH, DRY_RUN, 1, 1,
 	  "SESSION", "disconnect all its paths" },
+
+	{ "session", "recover", cmd_session_recover, ON_CLIENT, DRY_RUN, 1, 1,
+	  "SESSION", "connect its paths, open its devices" },
+	{ "session", "remap", cmd_session_remap, ON_CLIENT, DRY_RUN, 1, 1,
+	  "SESSION", "open its devices that are closed" },
 
 	{ "path", "list", cmd_list_paths, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "path", "show", cmd_show_path, ON_BOTH, JSON, 1, 2, "[SESSION] PATH", "all about it" },
@@ -101,6 +117,8 @@ static const struct command commands[] = {
 	  "[SESSION] PATH", "delete it, and add it again" },
 	{ "path", "reconnect", cmd_path_reconnect, ON_CLIENT, DRY_RUN, 1, 2,
 	  "[SESSION] PATH|all", "connect it, again if it is connected" },
+	{ "path", "recover", cmd_path_recover, ON_CLIENT, DRY_RUN, 1, 2,
+	  "[SESSION] PATH|all", "connect it if it is disconnected" },
 	{ "path", "disconnect", cmd_path_disconnect, ON_BOTH, DRY_RUN, 1, 2,
 	  "[SESSION] PATH|all", "disconnect it, until reconnect" },
 	{ "path", "reset", cmd_path_reset, ON_BOTH, DRY_RUN, 1, 2,
@@ -244,7 +262,7 @@ static bool take_last(int *argc, char **argv, const char *word)
 static int run(struct rnbd *r, const struct command *c, unsigned int options, int argc,
 	       char **argv)
 {
-	if (take_last(&argc, argv, "help")) {
+	if (r->help || take_last(&argc, argv, "help")) {
 		print_command(c);
 		return RNBD_OK;
 	}
@@ -279,7 +297,7 @@ static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv
 		name = *argv++;
 		argc--;
 	} else if (!object) {
-		return print_help(), RNBD_USAGE;
+		return print_help(), r->help ? RNBD_OK : RNBD_USAGE;
 	}
 	if (!object && !strcmp(name, "help") && !argc)
 		return print_help();
@@ -308,7 +326,8 @@ static int take_option(struct rnbd *r, int option, unsigned int *options)
 {
 	switch (option) {
 	case 'h':
-		return print_help();
+		r->help = true;
+		break;
 	case 'V':
 		puts("rnbd " VERSION);
 		return RNBD_OK;
@@ -339,7 +358,7 @@ static int take_option(struct rnbd *r, int option, unsigned int *options)
 		*options |= LOAD;
 		break;
 	default:
-		return RNBD_USAGE;
+		return exit_usage;
 	}
 	return -1;
 }
@@ -425,7 +444,7 @@ static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *opt
 	while (ret < 0 && (option = getopt_long(argc, argv, short_options, long_options,
 						NULL)) != -1) {
 		if (option == '?')
-			ret = RNBD_USAGE;
+			ret = exit_usage;
 		else if (!optarg)
 			ret = take_option(r, option, options);
 		else if (option == OPTION_SYSFS)
@@ -434,6 +453,17 @@ static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *opt
 			ret = report_usage("'%s' is no value for that option", optarg);
 	}
 	return ret;
+}
+
+/* Is that the first word, beside the side? */
+static bool is_health(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && (*argv[i] == '-' || !strcmp(argv[i], side_name(CLIENT)) ||
+			    !strcmp(argv[i], side_name(SERVER))))
+		i++;
+	return i < argc && !strcmp(argv[i], "health");
 }
 
 int main(int argc, char **argv)
@@ -452,12 +482,16 @@ int main(int argc, char **argv)
 	unsigned int options = 0;
 	int ret;
 
+	if (is_health(argc, argv)) {
+		exit_usage = RNBD_HEALTH_UNKNOWN;
+		exit_failed = RNBD_HEALTH_UNKNOWN;
+	}
 	ret = take_options(&r, argc, argv, &options);
 	if (ret < 0)
 		ret = run_words(&r, options, argc - optind, argv + optind);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("rnbd: can't write");
-		return ret ? ret : RNBD_FAILED;
+		return ret && exit_failed == RNBD_FAILED ? ret : exit_failed;
 	}
 	return ret;
 }

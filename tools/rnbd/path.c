@@ -143,6 +143,16 @@ int cmd_path_add(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
+/* It has been deleted, and nothing remembers it. */
+static void print_add(const char *session, const char *text)
+{
+	fputs("  to try again: rnbd path add ", stderr);
+	print_quoted(stderr, session);
+	fputc(' ', stderr);
+	print_quoted(stderr, text);
+	fputc('\n', stderr);
+}
+
 static int readd(const struct rnbd *r, const struct path *path)
 {
 	char *text;
@@ -153,8 +163,11 @@ static int readd(const struct rnbd *r, const struct path *path)
 	text = xasprintf("%s%s%s", path->src_addr ? path->src_addr : "", path->src_addr ? "," : "",
 			 path->dst_addr);
 	ret = act(r, &delete, path);
-	if (!ret)
+	if (!ret) {
 		ret = add_path(r, path->session, text);
+		if (ret)
+			print_add(path->session->name, text);
+	}
 	free(text);
 	return ret;
 }

@@ -82,41 +82,39 @@ static int recover_devices(const struct rnbd *r, const struct model *model,
 }
 
 /* A device stands for its session's paths as well. */
-static int find_target(const struct model *model, const char *name, struct target *target)
+static void aim(const struct found *found, struct target *target)
 {
-	struct found found;
-	int ret;
-
-	if (!name || !strcmp(name, "all"))
-		return RNBD_OK;
-	ret = find_any(model, name, &found);
-	if (ret)
-		return ret;
-	if (found.device) {
-		target->device = found.device->name;
-		target->session = found.device->session;
-	} else if (found.session) {
-		target->session = found.session->name;
-	} else {
-		target->path = found.path->name;
-		target->session = found.path->session->name;
+	if (found->device) {
+		target->device = found->device->name;
+		target->session = found->device->session;
+	} else if (found->session) {
+		target->session = found->session->name;
+	} else if (found->path) {
+		target->path = found->path->name;
+		target->session = found->path->session->name;
 	}
-	return RNBD_OK;
 }
 
-/* [NAME|all] */
-int cmd_recover(struct rnbd *r, int argc, char **argv)
+static bool is_all(int argc, char **argv)
+{
+	return !argc || (argc == 1 && !strcmp(argv[0], "all"));
+}
+
+static int recover(const struct rnbd *r, enum object of, bool paths, int argc, char **argv)
 {
 	struct target target = { 0 };
+	struct found found = { 0 };
 	struct model before, after;
 	int ret;
 
 	model_read(r, &before);
 	ret = need_module(r, &before);
-	if (!ret)
-		ret = find_target(&before, argc ? argv[0] : NULL, &target);
+	if (!ret && !is_all(argc, argv))
+		ret = find_object(&before, of, argc, argv, &found);
 	if (!ret) {
-		ret = recover_paths(r, &before, &target);
+		aim(&found, &target);
+		if (paths)
+			ret = recover_paths(r, &before, &target);
 		/* Devices may have been opened with their path. */
 		model_read(r, &after);
 		if (!target.path)
@@ -125,4 +123,31 @@ int cmd_recover(struct rnbd *r, int argc, char **argv)
 	}
 	model_free(&before);
 	return ret;
+}
+
+/* [NAME|all] */
+int cmd_recover(struct rnbd *r, int argc, char **argv)
+{
+	return recover(r, ANY, true, argc, argv);
+}
+
+int cmd_device_recover(struct rnbd *r, int argc, char **argv)
+{
+	return recover(r, DEVICE, true, argc, argv);
+}
+
+int cmd_session_recover(struct rnbd *r, int argc, char **argv)
+{
+	return recover(r, SESSION, true, argc, argv);
+}
+
+int cmd_session_remap(struct rnbd *r, int argc, char **argv)
+{
+	return recover(r, SESSION, false, argc, argv);
+}
+
+/* [SESSION] PATH */
+int cmd_path_recover(struct rnbd *r, int argc, char **argv)
+{
+	return recover(r, PATH, true, argc, argv);
 }

@@ -61,11 +61,11 @@ _rnbd()
 		_rnbd_offer < <(_rnbd_commands | sort -u |
 			grep -vx -e device -e session -e path -e help) ;;
 	device|devices)
-		_rnbd_offer_words list show ;;
+		_rnbd_offer_words list show map unmap remap resize recover close ;;
 	session|sessions)
-		_rnbd_offer_words list show reconnect disconnect ;;
+		_rnbd_offer_words list show reconnect disconnect recover remap ;;
 	path|paths)
-		_rnbd_offer_words list show add delete readd reconnect disconnect reset ;;
+		_rnbd_offer_words list show add delete readd reconnect disconnect recover reset ;;
 	list)
 		_rnbd_offer_words devices sessions paths all json ;;
 	unmap|remap|resize|perf|close)

@@ -30,6 +30,8 @@ enum {
 	RNBD_NO_PERMISSION,
 };
 
+#define RNBD_HEALTH_UNKNOWN 3
+
 enum side { CLIENT, SERVER, NR_SIDES };
 
 /* What the command line says. */
@@ -38,7 +40,7 @@ struct rnbd {
 	const char *sysfs, *dev, *kmsg, *tracefs;
 	/* What the command is about: the client's side, the server's, or both. */
 	bool sides[NR_SIDES];
-	bool json, verbose, bytes, dry_run, no_headings;
+	bool help, json, verbose, bytes, dry_run, no_headings;
 	bool prometheus, sequential;
 	double watch, interval, seconds;
 	long count, depth, block_size, max_reconnects, slower_us;
@@ -167,6 +169,10 @@ int find_device(const struct model *model, const char *name, const char *session
 int find_session(const struct model *model, const char *name, const struct session **session);
 int find_path(const struct model *model, const char *session, const char *name,
 	      const struct path **path);
+enum object { ANY, DEVICE, SESSION, PATH };
+
+int find_object(const struct model *model, enum object of, int argc, char **argv,
+		struct found *found);
 int find_any(const struct model *model, const char *name, struct found *found);
 
 /* ---- sysfs.c ---- */
@@ -192,6 +198,8 @@ int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
 struct kmsg {
 	int fd;
 };
+
+extern int exit_usage, exit_failed;
 
 void kmsg_open(const struct rnbd *r, struct kmsg *kmsg);
 void kmsg_close(struct kmsg *kmsg);
@@ -319,6 +327,10 @@ int cmd_path_reconnect(struct rnbd *r, int argc, char **argv);
 int cmd_path_disconnect(struct rnbd *r, int argc, char **argv);
 int cmd_path_reset(struct rnbd *r, int argc, char **argv);
 int cmd_recover(struct rnbd *r, int argc, char **argv);
+int cmd_device_recover(struct rnbd *r, int argc, char **argv);
+int cmd_session_recover(struct rnbd *r, int argc, char **argv);
+int cmd_session_remap(struct rnbd *r, int argc, char **argv);
+int cmd_path_recover(struct rnbd *r, int argc, char **argv);
 int cmd_stat(struct rnbd *r, int argc, char **argv);
 int cmd_top(struct rnbd *r, int argc, char **argv);
 int cmd_ping(struct rnbd *r, int argc, char **argv);

@@ -23,26 +23,7 @@ static void show(const struct rnbd *r, const struct model *model, const struct f
 	json_object_put(object);
 }
 
-enum kind { ANY, DEVICE, SESSION, PATH };
-
-static int find(const struct model *model, enum kind of, int argc, char **argv,
-		struct found *found)
-{
-	const char *first = argc > 1 ? argv[0] : NULL, *name = argv[argc - 1];
-
-	switch (of) {
-	case DEVICE:
-		return find_device(model, name, NULL, &found->device);
-	case SESSION:
-		return find_session(model, name, &found->session);
-	case PATH:
-		return find_path(model, first, name, &found->path);
-	default:
-		return find_any(model, name, found);
-	}
-}
-
-static int show_kind(const struct rnbd *r, enum kind of, int argc, char **argv)
+static int show_kind(const struct rnbd *r, enum object of, int argc, char **argv)
 {
 	struct found found = { 0 };
 	struct model model;
@@ -51,7 +32,7 @@ static int show_kind(const struct rnbd *r, enum kind of, int argc, char **argv)
 	model_read(r, &model);
 	ret = need_module(r, &model);
 	if (!ret)
-		ret = find(&model, of, argc, argv, &found);
+		ret = find_object(&model, of, argc, argv, &found);
 	if (!ret)
 		show(r, &model, &found);
 	model_free(&model);

@@ -18,7 +18,7 @@
 static void *checked(void *p)
 {
 	if (!p)
-		err(RNBD_FAILED, "no memory");
+		err(exit_failed, "no memory");
 	return p;
 }
 

@@ -10,11 +10,31 @@ def test_help(host):
     host.says('help', 'rnbd map', 'rnbd server close', '--json')
     host.says('--help', 'rnbd map')
     host.says('', 'rnbd map', code=2)
-    for line in 'map help', 'help map':
+    for line in 'map help', 'help map', 'map --help', 'client device map --help', '-h map x':
         done = host.says(line, 'DEVICE from SESSION')
         equal('only that', 'unmap' in done.out, False)
     host.says('help path list', 'rnbd path list')
     host.says('--version', 'rnbd ')
+
+
+def test_objects_before_verbs(host):
+    """What is done to a device, a session or a path may be said with that word before it."""
+    host.pair()
+    for line in ('client device map vol1 from s1', 'device unmap vol1', 'client device resize rnbd0 2G',
+                 'device remap rnbd0', 'device recover rnbd0', 'server device close sda',
+                 'session recover s1', 'session remap s1', 'path recover s1 rxe0',
+                 'client path recover rxe0'):
+        host.run(f'-n {line}')
+    host.disk(n=1, state='closed', path='vol2')
+    host.run('session remap s1')
+    equal('remapped', host.written('block/rnbd1/rnbd/remap_device'), '1')
+    host.path(net=1, state='disconnected')
+    host.says('path recover s1 rxe1', 'is connected')
+    host.path(net=0, state='disconnected')
+    host.says('path recover all', '192.168.100', '192.168.101')
+    host.says('device recover s1', "no device is called 's1'", code=3)
+    host.says('session recover rnbd0', "no session is called 'rnbd0'", code=3)
+    host.says('path recover rnbd0', "no path is called 'rnbd0'", code=3)
 
 
 def test_unknown(host):

@@ -2,6 +2,7 @@
 """health: each thing that can be wrong, and the exit codes of monitoring plugins"""
 
 import shutil
+import subprocess
 
 from rig import CLIENT, equal
 import schema
@@ -26,6 +27,17 @@ def test_nothing_wrong(host):
 
 def test_no_module(host):
     host.says('health', 'UNKNOWN', 'modprobe', code=3)
+
+
+def test_errors_are_unknown(host):
+    host.pair()
+    host.says('health nonsense', 'health', code=3)
+    host.says('health --watch 1', 'options', code=3)
+    host.says('server health --nonsense', 'nonsense', code=3)
+    host.says('health --max-reconnects x', 'no value', code=3)
+    equal('code', subprocess.run(host.command('health'), env=host.environment(),
+                                 stdout=open('/dev/full', 'w'), stderr=subprocess.DEVNULL).returncode, 3)
+    host.says('list --nonsense health', 'nonsense', code=2)
 
 
 def test_path_down(host):
@@ -81,7 +93,8 @@ def test_fencing(host):
 
 def test_clocks(host):
     for values, words in [
-            (dict(failover_timeout=5), ['unfenced_delay_ms', '5 s']),
+            (dict(failover_timeout=5), None),
+            (dict(failover_timeout=5, fencing='N'), ['unfenced_delay_ms', '5 s']),
             (dict(failover_timeout=0), None), (dict(failover_timeout=-1), None),
             (dict(failover_timeout=6, reconnect_delay_ms=6000), ['reconnect_delay_ms']),
             (dict(max_reconnect_attempts=0), ['max_reconnect_attempts', 'not connected again']),
@@ -91,6 +104,8 @@ def test_clocks(host):
         shutil.rmtree(host.sys, ignore_errors=True)
         host.pair()
         host.attributes(CLIENT + '/s1', **values)
+        if 'fencing' in values:
+            shutil.rmtree(host.sys / CLIENT / 's1/paths/ip:192.168.101.2@ip:192.168.101.1')
         if words:
             wrong(host, 'WARNING', *words)
         else:

@@ -135,6 +135,20 @@ def test_columns_of_names_that_are_no_ascii(host):
     equal('width', len(first), len(second))
 
 
+def test_name_of_several_things(host):
+    host.client()
+    host.session()
+    host.path()
+    host.session('vol1')
+    host.path('vol1', net=1)
+    host.disk()
+    host.says('show vol1', "'vol1' means several things", 'device', 'session', code=3)
+    host.says('device show vol1', 'rnbd0')
+    host.says('session show vol1', 'vol1')
+    host.session('rxe0')
+    host.says('show rxe0', 'several', 'session', 'path', code=3)
+
+
 def test_second_name_of_an_export(host):
     host.server()
     host.server_path()

@@ -45,6 +45,31 @@ def test_delete_and_readd(host):
     equal('added', host.written(ADD), 'ip:192.168.101.2,ip:192.168.101.1')
 
 
+def test_readd_of_a_path_without_source(host):
+    _, second = client(host)
+    host.attributes(second, src_addr='-')
+    equal('json', host.run('path show rxe1 json').json()['src_addr'], None)
+    host.says('path show rxe1', 'src_addr                -')
+    host.run('path readd s1 rxe1')
+    equal('added', host.written(ADD), 'ip:192.168.101.1')
+    host.attributes(CLIENT + '/s1', add_path='')
+    host.refuse(ADD, 'EHOSTUNREACH')
+    host.says('path readd s1 rxe1', 'EHOSTUNREACH', "rnbd path add 's1' 'ip:192.168.101.1'", code=1)
+    host.refuse(second + '/remove_path', 'EBUSY')
+    done = host.says('path readd s1 rxe1', 'EBUSY', code=1)
+    equal('it is still there', 'rnbd path add' in done.err, False)
+
+
+def test_what_vanished_meanwhile(host):
+    first, _ = client(host)
+    host.refuse(first + '/reconnect', 'ENOENT')
+    host.says('path reconnect rxe0', 'is gone', code=3)
+    host.refuse(first + '/reconnect', 'ENODEV')
+    host.says('path reconnect rxe0', 'No such device', code=1)
+    (host.sys / first / 'disconnect').unlink()
+    host.says('path disconnect rxe0', 'is gone', code=3)
+
+
 def test_reconnect_all(host):
     first, second = client(host)
     host.session('s2')
