@@ -183,6 +183,8 @@ int cmd_perf(struct rnbd *r, int argc, char **argv)
 	ret = need_module(r, &model);
 	if (!ret)
 		ret = find_device(&model, argv[0], NULL, &dev);
+	if (!ret && dev->state && strcmp(dev->state, "open"))
+		ret = report_failed("%s is %s; see rnbd health", dev->name, dev->state);
 	if (!ret)
 		ret = disk_open(r, dev->name, &load.disk);
 	model_free(&model);

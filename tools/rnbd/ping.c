@@ -3,7 +3,8 @@
  * rnbd ping: how long a heartbeat takes on each path, and a read of the disk's first sector
  *
  * The driver measures heartbeats, one each hb_interval_ms; what is printed of a path is its
- * last one. The read is made for this, and takes one path or another.
+ * last one, if it is another one than before. The read is made for this, and takes one path or
+ * another.
  */
 #include <json-c/json.h>
 #include <math.h>
@@ -20,6 +21,9 @@ struct target {
 	const char *type;
 	char *name;
 	u64 sent, answered;
+	/* Of a path: how many heartbeats there were, and when that was first seen */
+	u64 heartbeats;
+	double heard_at;
 	double min_us, max_us, sum_us;
 };
 
@@ -41,6 +45,14 @@ static struct target *new_target(struct ping *p, const char *type, const char *n
 	t = &p->targets[p->nr++];
 	*t = (struct target){ .type = type, .name = xstrdup(name), .min_us = INFINITY };
 	return t;
+}
+
+static void add_path(struct ping *p, const struct path *path)
+{
+	struct target *t = new_target(p, "path", path->name);
+
+	t->heartbeats = histogram_total(&path->heartbeats);
+	t->heard_at = now();
 }
 
 static void answer(const struct ping *p, struct target *t, double us)
@@ -77,19 +89,37 @@ static const struct path *path_now(const struct model *model, const char *sessio
 	return NULL;
 }
 
+/* Has another heartbeat come? Drivers that don't count them leave only the last one's time. */
+static bool heard(struct target *t, const struct path *path)
+{
+	u64 heartbeats = histogram_total(&path->heartbeats);
+
+	if (path->heartbeats.nr && heartbeats == t->heartbeats)
+		return false;
+	t->heartbeats = heartbeats;
+	t->heard_at = now();
+	return true;
+}
+
 static void ping_path(const struct ping *p, const struct model *model, struct target *t)
 {
 	const struct path *path = path_now(model, p->session, t->name);
+	char silence[64];
 
 	t->sent++;
-	if (!path)
+	if (!path) {
 		no_answer(p, t, "is gone");
-	else if (!path_connected(path))
+	} else if (!path_connected(path)) {
 		no_answer(p, t, "is disconnected");
-	else if (path->latency_ns <= 0)
+	} else if (path->latency_ns <= 0) {
 		no_answer(p, t, "no heartbeat was measured yet");
-	else
+	} else if (!heard(t, path)) {
+		snprintf(silence, sizeof(silence), "no heartbeat since %.0f s",
+			 now() - t->heard_at);
+		no_answer(p, t, silence);
+	} else {
 		answer(p, t, path->latency_ns / 1e3);
+	}
 }
 
 static void ping_disk(const struct ping *p, struct target *t)
@@ -204,7 +234,7 @@ static int add_session(struct ping *p, const struct model *model, const struct s
 	size_t i;
 
 	for (i = 0; i < session->nr_paths; i++)
-		new_target(p, "path", session->paths[i].name);
+		add_path(p, &session->paths[i]);
 	if (!dev)
 		dev = any_device(model, session->name);
 	return dev ? add_disk(p, dev) : RNBD_OK;
@@ -217,7 +247,7 @@ static int add_targets(struct ping *p, const struct model *model, const struct f
 
 	if (found->path) {
 		p->session = found->path->session->name;
-		new_target(p, "path", found->path->name);
+		add_path(p, found->path);
 		return RNBD_OK;
 	}
 	if (found->device)
@@ -235,14 +265,13 @@ static int go_on(struct ping *p)
 	size_t i;
 
 	stop_on_signals();
-	for (;;) {
-		ping_all(p);
-		if ((left && !--left) || stopped())
-			break;
+	do {
+		/* What was heard before says nothing of now. */
 		nap(p->r->interval);
 		if (stopped())
 			break;
-	}
+		ping_all(p);
+	} while (!left || --left);
 	print_summary(p);
 	for (i = 0; i < p->nr; i++)
 		if (!p->targets[i].answered)

@@ -3,6 +3,7 @@
 
 import signal
 import subprocess
+import threading
 
 from rig import Wrong, equal
 import schema
@@ -17,19 +18,57 @@ def client(host, size=1 << 20):
     (host.dev / 'rnbd0').write_bytes(bytes(size))
 
 
+class Heartbeats:
+    """They come, ten each second; the file is always whole."""
+
+    def __init__(self, host):
+        self.file = (host.sys / 'class/rtrs-client/s1/paths/ip:192.168.100.2@ip:192.168.100.1/stats' /
+                     'hb_latency')
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.beat)
+
+    def beat(self):
+        nr = 101
+        while not self.done.wait(0.1):
+            new = self.file.with_name('new')
+            new.write_text(f'0 0 0 0 {nr} 0\n')
+            new.replace(self.file)
+            nr += 1
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+
+def test_ping_without_heartbeats(host):
+    """The last one's time says nothing when no other one comes."""
+    client(host)
+    done = host.says('ping rxe0 -c 3 --interval 0.2', 'seq=1 no heartbeat since',
+                     'seq=3 no heartbeat since', '3 sent, 0 answered', code=1)
+    equal('times', 'time=' in done.out, False)
+    (host.sys / 'class/rtrs-client/s1/paths/ip:192.168.100.2@ip:192.168.100.1/stats' /
+     'hb_latency').unlink()
+    host.says('ping rxe0 -c 1', 'time=12.3us')
+
+
 def test_ping_session(host):
     client(host)
-    done = host.says('ping s1 --count 2 --interval 0.1', 'seq=1 time=12.3us', 'seq=2',
-                     'disk rnbd0: seq=2 time=', 'ip:192.168.101.1: seq=1 is disconnected',
-                     'min/mean/max 12.3us/12.3us/12.3us', '2 sent, 0 answered', code=1)
+    with Heartbeats(host):
+        done = host.says('ping s1 --count 2 --interval 0.5', 'seq=1 time=12.3us', 'seq=2',
+                         'disk rnbd0: seq=2 time=', 'ip:192.168.101.1: seq=1 is disconnected',
+                         'min/mean/max 12.3us/12.3us/12.3us', '2 sent, 0 answered', code=1)
     equal('lines', len(done.out.splitlines()), 2 * 3 + 1 + 3)
 
 
 def test_ping_path_and_device(host):
     client(host)
-    out = host.run('ping rxe0 -c 1').out
-    equal('disk', 'disk' in out, False)
-    document = host.run('ping rnbd0 -c 1 -j', 1).json()
+    with Heartbeats(host):
+        out = host.run('ping rxe0 -c 1').out
+        equal('disk', 'disk' in out, False)
+        document = host.run('ping rnbd0 -c 1 -j', 1).json()
     schema.check('ping', document)
     equal('answered', [t['answered'] for t in document['targets']], [1, 0, 1])
     host.path(net=0, state='connected')
@@ -44,8 +83,9 @@ def test_ping_path_and_device(host):
 
 def test_ping_until_interrupted(host):
     client(host)
-    with subprocess.Popen(host.command('ping rxe0 --interval 0.1'), env=host.environment(),
-                          stdout=subprocess.PIPE, text=True) as ping:
+    with Heartbeats(host), subprocess.Popen(
+            host.command('ping rxe0 --interval 0.1'), env=host.environment(),
+            stdout=subprocess.PIPE, text=True) as ping:
         for line in ping.stdout:
             if 'seq=3' in line:
                 break
@@ -74,6 +114,8 @@ def test_perf_errors(host):
     host.says('perf rnbd0', 'less than 4096', code=1)
     host.disk(n=1, path='vol2')
     host.says('perf rnbd1', "can't open", 'No such file', code=1)
+    host.disk(n=1, path='vol2', state='closed')
+    host.says('perf rnbd1', 'rnbd1 is closed', 'rnbd health', code=1)
     host.says('perf vol3', "called 'vol3'", code=3)
     for wrong in '--depth 0', '--depth 2000', '--size 1000', '--size 0', '--seconds 0':
         host.says(f'perf rnbd0 {wrong}', 'no value', code=2)
