@@ -5,6 +5,7 @@
  */
 #include <json-c/json.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -17,6 +18,7 @@
 #define NAME_SIZE		512
 /* Columns beside the names, with a blank before each */
 #define OTHER_COLUMNS		55
+#define LEAST_NAME_COLUMNS	10
 
 enum order { BY_IOPS, BY_BYTES, BY_LATENCY, BY_NAME, NR_ORDERS };
 
@@ -42,7 +44,7 @@ struct block {
 struct top {
 	const struct rnbd *r;
 	enum order order;
-	bool help, terminal;
+	bool help, terminal, entered;
 	struct termios saved;
 	int width, height;
 	double interval;
@@ -159,6 +161,23 @@ static void short_name(char *text, size_t room, struct json_object *row)
 	}
 }
 
+/* On a narrow screen other columns go beyond its edge. */
+static int name_columns(const struct top *top)
+{
+	int columns = top->width - OTHER_COLUMNS;
+
+	return columns < LEAST_NAME_COLUMNS ? LEAST_NAME_COLUMNS : columns;
+}
+
+/* Addresses differ in their ends, names in their beginnings. */
+static void fit_name(char *name, size_t columns, bool is_address)
+{
+	const char *end = is_address ? text_end(name, columns) : name;
+
+	memmove(name, end, strlen(end) + 1);
+	text_clip(name, columns);
+}
+
 static const char *short_state(struct json_object *row)
 {
 	const char *state = row_text(row, "state");
@@ -186,14 +205,14 @@ static void draw_row(const struct top *top, struct json_object *row)
 {
 	char name[NAME_SIZE], *line;
 	char read[16], written[16], mean[16], p99[16];
-	int names = top->width - OTHER_COLUMNS, indent = row_is(row, "path") ? 2 : 0;
+	int names = name_columns(top), indent = row_is(row, "path") ? 2 : 0;
 
 	short_name(name, sizeof(name), row);
 	format_size(top->r, read, sizeof(read), row_number(row, "read_bytes_s"));
 	format_size(top->r, written, sizeof(written), row_number(row, "written_bytes_s"));
 	format_latency(mean, sizeof(mean), row_latency(row, "mean"));
 	format_latency(p99, sizeof(p99), row_latency(row, "p99"));
-	text_clip(name, names - indent);
+	fit_name(name, names - indent, indent);
 	line = xasprintf("%*s%s%*s %-6.6s %6.0f %6.0f %5s %5s %4.0f %7s %7s", indent, "", name,
 			 names - indent - (int)text_columns(name), "", short_state(row),
 			 row_number(row, "reads_s"), row_number(row, "writes_s"), read, written,
@@ -204,7 +223,7 @@ static void draw_row(const struct top *top, struct json_object *row)
 
 static void draw_heading(const struct top *top, const char *what)
 {
-	int names = top->width - OTHER_COLUMNS;
+	int names = name_columns(top);
 	char *line;
 
 	line = xasprintf("%-*.*s %-6s %6s %6s %5s %5s %4s %7s %7s", names, names, what,
@@ -294,32 +313,68 @@ static void measure(struct top *top)
 		top->width = size.ws_col;
 	if (size.ws_row)
 		top->height = size.ws_row;
-	if (top->width < OTHER_COLUMNS + 10)
-		top->width = OTHER_COLUMNS + 10;
+}
+
+/* What has the terminal, to give it back at exit */
+static struct top *on_screen;
+/* Written by a handler */
+static sig_atomic_t to_stop, continued;
+
+static void leave(void)
+{
+	struct top *top = on_screen;
+
+	if (!top || !top->entered)
+		return;
+	top->entered = false;
+	fputs("\033[?25h\033[?1049l", stdout);
+	fflush(stdout);
+	tcsetattr(STDIN_FILENO, TCSANOW, &top->saved);
 }
 
 /* Keys come one by one, and are not shown; the screen is another one than the shell's. */
 static void enter(struct top *top)
 {
-	struct termios raw;
+	struct termios raw = top->saved;
+
+	if (!top->terminal)
+		return;
+	raw.c_lflag &= ~(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	fputs("\033[?1049h\033[?25l", stdout);
+	top->entered = true;
+}
+
+static void on_stop(int sig)
+{
+	__atomic_store_n(sig == SIGTSTP ? &to_stop : &continued, 1, __ATOMIC_RELAXED);
+}
+
+static void open_screen(struct top *top)
+{
+	struct sigaction action = { .sa_handler = on_stop };
 
 	top->terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
 			!tcgetattr(STDIN_FILENO, &top->saved);
 	if (!top->terminal)
 		return;
-	raw = top->saved;
-	raw.c_lflag &= ~(ICANON | ECHO);
-	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	fputs("\033[?1049h\033[?25l", stdout);
+	on_screen = top;
+	atexit(leave);
+	sigaction(SIGTSTP, &action, NULL);
+	sigaction(SIGCONT, &action, NULL);
+	enter(top);
 }
 
-static void leave(const struct top *top)
+/* The shell has the terminal as it was until this goes on. */
+static void obey_stop(struct top *top)
 {
-	if (!top->terminal)
-		return;
-	fputs("\033[?25h\033[?1049l", stdout);
-	fflush(stdout);
-	tcsetattr(STDIN_FILENO, TCSANOW, &top->saved);
+	if (__atomic_exchange_n(&to_stop, 0, __ATOMIC_RELAXED)) {
+		leave();
+		raise(SIGSTOP);
+		enter(top);
+	}
+	if (__atomic_exchange_n(&continued, 0, __ATOMIC_RELAXED))
+		enter(top);
 }
 
 /* False: it means to quit. */
@@ -362,6 +417,7 @@ static bool wait_and_take_keys(struct top *top, struct json_object *rows)
 
 	while (go_on && !stopped() && now() < until) {
 		go_on = wait_for_key(top, until);
+		obey_stop(top);
 		if (go_on && now() < until)
 			draw(top, rows);
 	}
@@ -407,9 +463,10 @@ int cmd_top(struct rnbd *r, int argc, char **argv)
 		/* Something is to be seen at once. */
 		nap(0.2);
 		stop_on_signals();
-		enter(&top);
+		open_screen(&top);
 		refresh(&top, &before);
-		leave(&top);
+		leave();
+		on_screen = NULL;
 	}
 	model_free(&before.model);
 	return ret;

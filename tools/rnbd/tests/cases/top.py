@@ -3,15 +3,17 @@
 
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
 import time
 
-from rig import Wrong, equal
+from rig import CLIENT, Wrong, equal
 
 
 def busy(host):
@@ -24,6 +26,7 @@ def busy(host):
 class Terminal:
     def __init__(self, host, line, columns=80, rows=24):
         self.master, slave = pty.openpty()
+        self.before = termios.tcgetattr(self.master)[:4]
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
         self.process = subprocess.Popen(host.command(line), env=host.environment(), stdin=slave,
                                         stdout=slave, stderr=slave, start_new_session=True,
@@ -46,6 +49,17 @@ class Terminal:
     def press(self, key):
         self.seen = ''
         os.write(self.master, key.encode())
+
+    def await_stop(self):
+        until = time.monotonic() + 30
+        stat = pathlib.Path(f'/proc/{self.process.pid}/stat')
+        while stat.read_text().rsplit(')', 1)[1].split()[0] != 'T':
+            if time.monotonic() > until:
+                raise Wrong('it did not stop')
+            time.sleep(0.01)
+
+    def is_restored(self):
+        return termios.tcgetattr(self.master)[:4] == self.before
 
     def end(self):
         code = self.process.wait(30)
@@ -88,6 +102,46 @@ def test_ends_by_interrupt_and_restores_the_terminal(host):
     terminal.press('\x03')
     terminal.expect(r'\033\[\?25h\033\[\?1049l')
     equal('code', terminal.end(), 0)
+
+
+def test_narrow(host):
+    """No line is longer than the screen; of a long address the end is shown."""
+    busy(host)
+    host.session('s3')
+    folder = host.path('s3', net=2)
+    long = f'{CLIENT}/s3/paths/ip:fd00::1@ip:fd00:1111:2222:3333:4444:5555:6666:7788'
+    os.rename(host.sys / folder, host.sys / long)
+    terminal = Terminal(host, 'top --interval 0.3', columns=40, rows=24)
+    terminal.expect(r'\033\[J')
+    for line in screen_lines(terminal.seen):
+        if len(line) > 40:
+            raise Wrong(f'more than 40 columns: {line!r}')
+    terminal.press('q')
+    terminal.expect(r'\033\[\?1049l')
+    equal('code', terminal.end(), 0)
+    out = host.run('top --count 1').out
+    equal('end of the address', '6666:7788 up' in out, True)
+
+
+def test_stopped_and_continued(host):
+    """The shell has its terminal back meanwhile."""
+    busy(host)
+    terminal = Terminal(host, 'top --interval 0.3')
+    terminal.expect(r'\033\[J')
+    equal('raw', terminal.is_restored(), False)
+    terminal.seen = ''
+    terminal.process.send_signal(signal.SIGTSTP)
+    terminal.expect(r'\033\[\?25h\033\[\?1049l')
+    terminal.await_stop()
+    equal('restored', terminal.is_restored(), True)
+    terminal.process.send_signal(signal.SIGCONT)
+    terminal.expect(r'\033\[\?1049h\033\[\?25l(.|\n)*\033\[J')
+    equal('raw again', terminal.is_restored(), False)
+    terminal.process.send_signal(signal.SIGQUIT)
+    terminal.expect(r'\033\[\?25h\033\[\?1049l')
+    equal('code', terminal.process.wait(30), 0)
+    equal('restored', terminal.is_restored(), True)
+    terminal.end()
 
 
 def test_without_a_terminal(host):
