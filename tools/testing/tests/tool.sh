@@ -76,7 +76,7 @@ wait_for 20 state_is open || fail "rnbd0 isn't open again"
 
 echo 100 >/sys/class/rtrs-client/s1/hb_interval_ms
 wait_for 20 measured || fail "no heartbeat was measured"
-code 0 'disk rnbd0: seq=2 time=' ping rnbd0 --count 2 --interval 0.2
+code 0 'disk rnbd0: seq=2 time=' ping rnbd0 --count 3 --interval 1
 code 0 IOPS perf rnbd0 --seconds 1 --depth 4
 reads=$(rnbd perf rnbd0 --seconds 1 --depth 2 json | member iops)
 must "perf read nothing: $reads" awk -v n="$reads" 'BEGIN { exit !(n > 0) }'
