@@ -91,7 +91,7 @@ up dev_search_path=$vols
 a=$(null a 64)
 b=$(null b 64)
 larger=$(null larger 96)
-discards=$(null discards 64 discard=1)
+discards=$(null discards 64 discard=1 cache_size=1)
 blocks=$(null blocks 64 blocksize=4096)
 volume a "$a"
 volume b "$b"
@@ -181,8 +181,9 @@ volume b "$b"
 becomes "$dev2" open
 gives 0 "$dev2" read:0:4k
 
-# Other limits; other blocks, and back by remap_device.
+# Other limits, there and back; other blocks, and back by remap_device.
 equal "discards before" "$(queue "$dev2" discard_max_bytes)" 0
+equal "cache before" "$(queue "$dev2" write_cache)" "write through"
 stop_server
 reader "$dev2"
 volume b "$discards"
@@ -190,7 +191,17 @@ start_server
 becomes "$dev2" open
 reader_gives 0
 must "discards after" [ "$(queue "$dev2" discard_max_bytes)" -gt 0 ]
-gives "0 0" "$dev2" write:0:64k:x discard:0:64k
+equal "cache after" "$(queue "$dev2" write_cache)" "write back"
+flushes=$(server_ios "$discards" flushes)
+gives "0 0 0 0" "$dev2" write:0:64k:x discard:0:64k buffered:0:4k:y fsync
+must "no flush has arrived" [ "$(server_ios "$discards" flushes)" -gt "$flushes" ]
+stop_server
+volume b "$b"
+start_server
+becomes "$dev2" open
+equal "discards again" "$(queue "$dev2" discard_max_bytes)" 0
+equal "cache again" "$(queue "$dev2" write_cache)" "write through"
+gives "ENOTSUP 0 0 0" "$dev2" discard:0:64k buffered:0:4k:y fsync read:0:4k:y
 stop_server
 volume b "$blocks"
 start_server
