@@ -21,6 +21,11 @@ class Wrong(Exception):
     """What a test found"""
 
 
+def between(what, value, low, high):
+    if not low <= value <= high:
+        raise Wrong(f'{what}: {value}, expected {low} to {high}')
+
+
 def equal(what, got, want):
     if got != want:
         raise Wrong(f'{what}: {got!r}\nexpected: {want!r}')

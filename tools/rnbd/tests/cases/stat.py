@@ -4,10 +4,11 @@
 import json
 import re
 import shutil
-import threading
+import subprocess
 import time
 
-from rig import Wrong, equal
+import rig
+from rig import Wrong, between, equal
 import schema
 
 LATENCY = '''usecs 1 2 4 8 16 inf
@@ -20,19 +21,27 @@ def rows(document):
     return {(r['type'], r['side'], r['name']): r for r in document['rates']}
 
 
-def between(what, value, low, high):
-    if not low <= value <= high:
-        raise Wrong(f'{what}: {value}, expected {low} to {high}')
+def asleep(pid):
+    """It waits for the end of the interval: three looks in a row find it sleeping."""
+    seen = 0
+    while seen < 3:
+        time.sleep(0.02)
+        with open(f'/proc/{pid}/stat', encoding='utf-8') as f:
+            state = f.read().rpartition(')')[2].split()[0]
+        seen = seen + 1 if state == 'S' else 0
+        if state == 'Z':
+            break
 
 
 def changing(host, line, change):
     """Run it, and change attributes while it measures."""
-    timer = threading.Timer(0.5, change)
-    timer.start()
-    try:
-        return host.run(line)
-    finally:
-        timer.cancel()
+    with subprocess.Popen(host.command(line), env=host.environment(), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tool:
+        asleep(tool.pid)
+        change()
+        out, err = tool.communicate(timeout=60)
+    equal(f'{line}: {err}', tool.returncode, 0)
+    return rig.Result(subprocess.CompletedProcess(line, 0, out, err))
 
 
 def test_rates(host):
