@@ -11,12 +11,14 @@
 . "$RIG_DIR/steps/failover.sh"
 
 up
-disk=$(null vol 64 irqmode=2 completion_nsec=10000000)
+disk=$(null vol 64 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk")
 [ "$RIG_MODULES" != ours ] || echo 3600000 >/sys/class/rtrs-client/s1/unfenced_delay_ms
 load "$dev"
+# When there are requests to be sent again
 # shellcheck disable=SC2016
-on server 'echo 1 >"$(echo /sys/class/rtrs-server/s1/paths/*/disconnect)"'
+on server 'wait_for 20 grep -q "[1-9]" "/sys/block/vol/inflight" &&
+	echo 1 >"$(echo /sys/class/rtrs-server/s1/paths/*/disconnect)"'
 if [ "$client_modules" = ours ]; then
 	before=$(ios "$dev" writes)
 	wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 100)) ]" || fail "no I/O any more"
