@@ -45,35 +45,37 @@ static char *read_file(const char *path)
 	return text;
 }
 
+static char *vread(const struct rnbd *r, const char *fmt, va_list args)
+{
+	char *path = full_path(r, fmt, args), *text = NULL;
+
+	if (path)
+		text = read_file(path);
+	free(path);
+	return text;
+}
+
 /* All of an attribute's text; NULL: there is no such attribute */
 char *sysfs_read_all(const struct rnbd *r, const char *fmt, ...)
 {
-	char *path, *text;
 	va_list args;
+	char *text;
 
 	va_start(args, fmt);
-	path = full_path(r, fmt, args);
+	text = vread(r, fmt, args);
 	va_end(args);
-	if (!path)
-		return NULL;
-	text = read_file(path);
-	free(path);
 	return text;
 }
 
 /* The first line of an attribute, cleaned; NULL: there is no such attribute */
 char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
 {
-	char *path, *text;
 	va_list args;
+	char *text;
 
 	va_start(args, fmt);
-	path = full_path(r, fmt, args);
+	text = vread(r, fmt, args);
 	va_end(args);
-	if (!path)
-		return NULL;
-	text = read_file(path);
-	free(path);
 	if (!text)
 		return NULL;
 	text[strcspn(text, "\n")] = 0;
@@ -83,17 +85,13 @@ char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
 /* The number that an attribute begins with; false: it has none */
 bool sysfs_read_number(const struct rnbd *r, long long *value, const char *fmt, ...)
 {
-	char *path, *text, *end;
+	char *text, *end;
 	va_list args;
 	bool is;
 
 	va_start(args, fmt);
-	path = full_path(r, fmt, args);
+	text = vread(r, fmt, args);
 	va_end(args);
-	if (!path)
-		return false;
-	text = read_file(path);
-	free(path);
 	if (!text)
 		return false;
 	*value = strtoll(text, &end, 10);
