@@ -29,7 +29,7 @@ KERNEL ?= stock
 export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
-	bench check print-kdir tools tools_install
+	bench check print-kdir tools tools_install deb
 
 modules: $(if $(KDIR),,need-kdir)
 	+$(kbuild) modules
@@ -48,6 +48,10 @@ tools:
 tools_install:
 	+$(MAKE) -C $(ROOT)/tools/rnbd install
 
+# Debian packages of all this, in this folder
+deb:
+	@$(ROOT)/tools/deb
+
 .PHONY: need-kdir
 need-kdir:
 	@echo "No kernel build tree found. Install one (Debian: apt-get install" >&2
@@ -62,6 +66,7 @@ help:
 	@echo 'make modules_install  install them, as root'
 	@echo 'make tools            build the tool rnbd; it needs libjson-c-dev'
 	@echo 'make tools_install    install it, as root, below prefix=/usr/local'
+	@echo 'make deb              Debian packages of both: rnbd-dkms, rnbd-utils'
 	@echo 'make clean            remove what was built'
 	@echo
 	@echo 'These install the Debian packages they need, and run virtual machines:'
