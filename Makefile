@@ -21,6 +21,23 @@ options += CONFIG_INFINIBAND_RTRS_KUNIT_TEST=y CONFIG_BLK_DEV_RNBD_KUNIT_TEST=y
 endif
 kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 
+# A vendor's RDMA stack (MLNX_OFED, DOCA) brings an ib_core of its own, and modules that were
+# built for the kernel's crash on it. If there is one, modules are built with its headers and
+# symbols for that kernel, or not at all. With OFED_ROOT= the kernel's own stack is taken.
+OFED_ROOT ?= /usr/src/ofa_kernel
+ifneq ($(OFED_ROOT),)
+kver := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+vendor := $(wildcard $(OFED_ROOT)) $(shell find /lib/modules/$(kver)/updates \
+	/lib/modules/$(kver)/extra -name 'ib_core.ko*' 2>/dev/null)
+# "default" is one kernel's as well: its name or its configuration says which.
+ofed := $(firstword $(wildcard $(kver:%=$(OFED_ROOT)/%) $(kver:%=$(OFED_ROOT)/*/%)) \
+	$(filter %/$(kver),$(realpath $(OFED_ROOT)/default)) $(if $(shell \
+	grep -sxF 'KVERSION=$(kver)' $(OFED_ROOT)/default/configure.mk.kernel),$(OFED_ROOT)/default))
+ofed_lacks := $(if $(wildcard $(ofed)/include/rdma/ib_verbs.h),,include/rdma/ib_verbs.h) \
+	$(if $(shell grep -sw ib_register_client $(ofed)/Module.symvers),,Module.symvers)
+endif
+options += OFED=$(ofed) $(if $(ofed),KBUILD_EXTRA_SYMBOLS=$(ofed)/Module.symvers)
+
 # The set of modules that tests run: ours, or the in-tree driver's (intree).
 MODULES ?= ours
 # The kernel that they run on: Debian 12's (6.1, or stock), 13's (6.12), unstable's (7.2),
@@ -31,7 +48,7 @@ export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
 	bench check print-kdir tools tools_install deb
 
-modules: $(if $(KDIR),,need-kdir)
+modules: $(if $(KDIR),,need-kdir) rdma-stack
 	+$(kbuild) modules
 
 modules_install: $(if $(KDIR),,need-kdir)
@@ -52,7 +69,13 @@ tools_install:
 deb:
 	@$(ROOT)/tools/deb
 
-.PHONY: need-kdir
+.PHONY: need-kdir rdma-stack
+rdma-stack:
+	@$(if $(strip $(vendor)),$(if $(strip $(ofed_lacks)),$(error A vendor's RDMA stack is \
+		installed ($(firstword $(vendor))), but $(or $(ofed),$(OFED_ROOT)) lacks what modules \
+		for Linux $(kver) need of it: $(strip $(ofed_lacks)). Install the stack's \
+		development files for that kernel, or build for the kernel's own stack: OFED_ROOT=))):
+
 need-kdir:
 	@echo "No kernel build tree found. Install one (Debian: apt-get install" >&2
 	@echo "linux-headers-amd64, or run 'make setup'), or give one with KDIR=." >&2

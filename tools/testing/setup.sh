@@ -411,8 +411,9 @@ build_ours()
 		rsync -rlpc --delete --exclude-from="$root/.gitignore" --exclude=.git \
 			"$root/" "$built/" || [ $? = 24 ] # files that a build beside made vanish
 	fi
+	# Guests have their kernel's own RDMA stack, whatever this machine has.
 	# shellcheck disable=SC2086
-	make_in "$built" -C "${at:-$built}" KDIR="$kdir" $arch $checked modules
+	make_in "$built" -C "${at:-$built}" KDIR="$kdir" OFED_ROOT= $arch $checked modules
 }
 
 # A program of user space; guests run it from here, whatever set of modules they have.
