@@ -13,6 +13,8 @@ struct target {
 	const char *session, *path, *device;
 };
 
+enum { PATHS = 1 << 0, DEVICES = 1 << 1 };
+
 static bool wanted(const char *name, const char *want)
 {
 	return !want || (name && !strcmp(name, want));
@@ -65,19 +67,22 @@ static int recover_device(const struct rnbd *r, const struct device *dev)
 	return ret;
 }
 
-static int recover_devices(const struct rnbd *r, const struct model *model,
-			   const struct target *target)
+/* Some may have been opened with their path. */
+static int recover_devices(const struct rnbd *r, const struct target *target)
 {
 	const struct device *dev;
+	struct model model;
 	int ret = RNBD_OK;
 	size_t i;
 
-	for (i = 0; i < model->nr_devices; i++) {
-		dev = &model->devices[i];
+	model_read(r, &model);
+	for (i = 0; i < model.nr_devices; i++) {
+		dev = &model.devices[i];
 		if (wanted(dev->session, target->session) && wanted(dev->name, target->device) &&
 		    dev->state && !strcmp(dev->state, "closed"))
 			note(&ret, recover_device(r, dev));
 	}
+	model_free(&model);
 	return ret;
 }
 
@@ -95,59 +100,70 @@ static void aim(const struct found *found, struct target *target)
 	}
 }
 
-static bool is_all(int argc, char **argv)
+/* Sessions and devices may be called "all". */
+static bool is_all(enum object of, int argc, char **argv)
 {
-	return !argc || (argc == 1 && !strcmp(argv[0], "all"));
+	return !argc || ((of == ANY || of == PATH) && !strcmp(argv[argc - 1], "all"));
 }
 
-static int recover(const struct rnbd *r, enum object of, bool paths, int argc, char **argv)
+static int find_target(const struct model *model, enum object of, int argc, char **argv,
+		       struct target *target)
+{
+	struct found found = { 0 };
+	int ret = RNBD_OK;
+
+	if (!is_all(of, argc, argv))
+		ret = find_object(model, of, argc, argv, &found);
+	else if (argc > 1)
+		ret = find_session(model, argv[0], &found.session);
+	if (!ret)
+		aim(&found, target);
+	return ret;
+}
+
+static int recover(const struct rnbd *r, enum object of, unsigned int what, int argc, char **argv)
 {
 	struct target target = { 0 };
-	struct found found = { 0 };
-	struct model before, after;
+	struct model model;
 	int ret;
 
-	model_read(r, &before);
-	ret = need_module(r, &before);
-	if (!ret && !is_all(argc, argv))
-		ret = find_object(&before, of, argc, argv, &found);
+	model_read(r, &model);
+	ret = need_module(r, &model);
+	if (!ret)
+		ret = find_target(&model, of, argc, argv, &target);
 	if (!ret) {
-		aim(&found, &target);
-		if (paths)
-			ret = recover_paths(r, &before, &target);
-		/* Devices may have been opened with their path. */
-		model_read(r, &after);
-		if (!target.path)
-			note(&ret, recover_devices(r, &after, &target));
-		model_free(&after);
+		if (what & PATHS)
+			ret = recover_paths(r, &model, &target);
+		if (what & DEVICES && !target.path)
+			note(&ret, recover_devices(r, &target));
 	}
-	model_free(&before);
+	model_free(&model);
 	return ret;
 }
 
 /* [NAME|all] */
 int cmd_recover(struct rnbd *r, int argc, char **argv)
 {
-	return recover(r, ANY, true, argc, argv);
+	return recover(r, ANY, PATHS | DEVICES, argc, argv);
 }
 
 int cmd_device_recover(struct rnbd *r, int argc, char **argv)
 {
-	return recover(r, DEVICE, true, argc, argv);
+	return recover(r, DEVICE, PATHS | DEVICES, argc, argv);
 }
 
 int cmd_session_recover(struct rnbd *r, int argc, char **argv)
 {
-	return recover(r, SESSION, true, argc, argv);
+	return recover(r, SESSION, PATHS | DEVICES, argc, argv);
 }
 
 int cmd_session_remap(struct rnbd *r, int argc, char **argv)
 {
-	return recover(r, SESSION, false, argc, argv);
+	return recover(r, SESSION, DEVICES, argc, argv);
 }
 
-/* [SESSION] PATH */
+/* [SESSION] PATH|all */
 int cmd_path_recover(struct rnbd *r, int argc, char **argv)
 {
-	return recover(r, PATH, true, argc, argv);
+	return recover(r, PATH, PATHS, argc, argv);
 }

@@ -117,3 +117,35 @@ def test_recover(host):
     host.refuse(second + '/reconnect', 'EHOSTUNREACH')
     host.says('recover s1', 'rping', 'rnbd1 is open', code=1)
     host.says('recover nothing', "called 'nothing'", code=3)
+
+
+def test_recover_of_paths_leaves_devices_alone(host):
+    """The server's administrator may have taken them away."""
+    client(host)
+    host.session('s2')
+    first = host.path(net=1, state='disconnected')
+    other = host.path('s2', state='disconnected')
+    host.disk(state='closed')
+    done = host.says('path recover s1 all', 'is connected')
+    equal('lines', len(done.out.splitlines()), 1)
+    equal('other session', host.written(other + '/reconnect'), '')
+    host.attributes(first, reconnect='')
+    done = host.says('path recover all', 's1: ', 's2: ')
+    equal('lines', len(done.out.splitlines()), 2)
+    equal('both', [host.written(f + '/reconnect') for f in (first, other)], ['1', '1'])
+    equal('device', host.written('block/rnbd0/rnbd/remap_device'), '')
+    host.says('path recover s3 all', "no session is called 's3'", code=3)
+
+
+def test_all_is_a_name_of_sessions_and_devices(host):
+    client(host)
+    host.disk(state='closed')
+    for line in 'session recover all', 'session remap all', 'device recover all':
+        host.says(line, "is called 'all'", code=3)
+    equal('device', host.written('block/rnbd0/rnbd/remap_device'), '')
+    host.session('all')
+    host.disk(n=1, session='all', path='vol2', state='closed')
+    host.says('session recover all', 'rnbd1 is open')
+    host.run('session remap all')
+    equal('device', host.written('block/rnbd0/rnbd/remap_device'), '')
+    host.says('recover all', 'rnbd0 is open', 'rnbd1 is open')
