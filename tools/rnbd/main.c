@@ -225,6 +225,16 @@ static void take_side(struct rnbd *r, int *argc, char ***argv)
 	}
 }
 
+/* "json" may come before all others. */
+static void take_json(struct rnbd *r, int *argc, char ***argv)
+{
+	if (!*argc || strcmp(**argv, "json"))
+		return;
+	r->json = true;
+	--*argc;
+	++*argv;
+}
+
 static bool same_object(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
@@ -280,18 +290,12 @@ static int run(struct rnbd *r, const struct command *c, unsigned int options, in
 	return c->run(r, argc, argv);
 }
 
-/* Everything behind the options: [client|server] [OBJECT] COMMAND ARGUMENT... */
+/* Everything behind the options and the side: [OBJECT] COMMAND ARGUMENT... */
 static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv)
 {
 	const struct command *c;
 	const char *object, *name = "list";
 
-	take_side(r, &argc, &argv);
-	if (argc && !strcmp(*argv, "json")) {
-		r->json = true;
-		argc--;
-		argv++;
-	}
 	object = take_object(&argc, &argv);
 	if (argc) {
 		name = *argv++;
@@ -436,13 +440,14 @@ static bool take_file(struct rnbd *r, int option, unsigned int *options)
 	return true;
 }
 
-/* Returns -1 to go on, or an exit code. */
+/* Returns -1 to go on, or an exit code. In any case @optind is where the words begin. */
 static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *options)
 {
 	int option, ret = -1;
 
-	while (ret < 0 && (option = getopt_long(argc, argv, short_options, long_options,
-						NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+		if (ret >= 0)
+			continue;
 		if (option == '?')
 			ret = exit_usage;
 		else if (!optarg)
@@ -451,19 +456,9 @@ static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *opt
 			r->sysfs = optarg;
 		else if (!take_file(r, option, options) && !take_value(r, option, options))
 			ret = report_usage("'%s' is no value for that option", optarg);
+		opterr = ret < 0;
 	}
 	return ret;
-}
-
-/* Is that the first word, beside the side? */
-static bool is_health(int argc, char **argv)
-{
-	int i = 1;
-
-	while (i < argc && (*argv[i] == '-' || !strcmp(argv[i], side_name(CLIENT)) ||
-			    !strcmp(argv[i], side_name(SERVER))))
-		i++;
-	return i < argc && !strcmp(argv[i], "health");
 }
 
 int main(int argc, char **argv)
@@ -482,13 +477,19 @@ int main(int argc, char **argv)
 	unsigned int options = 0;
 	int ret;
 
-	if (is_health(argc, argv)) {
+	ret = take_options(&r, argc, argv, &options);
+	argc -= optind;
+	argv += optind;
+	take_side(&r, &argc, &argv);
+	take_json(&r, &argc, &argv);
+	if (argc && !strcmp(*argv, "health")) {
 		exit_usage = RNBD_HEALTH_UNKNOWN;
 		exit_failed = RNBD_HEALTH_UNKNOWN;
 	}
-	ret = take_options(&r, argc, argv, &options);
 	if (ret < 0)
-		ret = run_words(&r, options, argc - optind, argv + optind);
+		ret = run_words(&r, options, argc, argv);
+	else if (ret == RNBD_USAGE)
+		ret = exit_usage;
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("rnbd: can't write");
 		return ret && exit_failed == RNBD_FAILED ? ret : exit_failed;

@@ -37,7 +37,12 @@ def test_errors_are_unknown(host):
     host.says('health --max-reconnects x', 'no value', code=3)
     equal('code', subprocess.run(host.command('health'), env=host.environment(),
                                  stdout=open('/dev/full', 'w'), stderr=subprocess.DEVNULL).returncode, 3)
+    for before in '--max-reconnects 3', f'--sysfs {host.sys}', '-v --max-reconnects=3 client':
+        host.says(f'{before} health --nonsense', 'nonsense', code=3)
+        host.says(f'{before} health nonsense', 'health', code=3)
+    host.says('--max-reconnects health list --nonsense', 'no value', code=2)
     host.says('list --nonsense health', 'nonsense', code=2)
+    host.says('--sysfs health list nonsense', "not 'nonsense'", code=2)
 
 
 def test_path_down(host):
