@@ -2,6 +2,7 @@
 /*
  * rnbd map, unmap, remap, resize, close: what is done to devices
  */
+#include <ctype.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +190,8 @@ static int shrinks(const struct rnbd *r, const char *name, long long size, bool 
 static bool take_size(int argc, char **argv, long long *size)
 {
 	char *text = xasprintf("%s%s", argv[0], argc > 1 ? argv[1] : "");
-	bool is = parse_size(text, size) && !(*size % SECTOR) && (argc < 2 || *argv[1]);
+	bool is = parse_size(text, size) && !(*size % SECTOR) &&
+		  (argc < 2 || isalpha((unsigned char)*argv[1]));
 
 	free(text);
 	return is;

@@ -122,7 +122,8 @@ def test_resize(host):
     equal('force', host.written(folder + '/rnbd/resize'), '1048576')
     for wrong in 'x', '1X', '-1', '99999999999999P', '1GG', '4194305', '1GB', 'G':
         host.says(['resize', '--', 'rnbd0', wrong], 'no size', code=2)
-    for wrong in ['1G', 'G'], ['1', 'x'], ['1G', 'nonsense'], ['1', '']:
+    for wrong in ['1G', 'G'], ['1', 'x'], ['1G', 'nonsense'], ['1', ''], \
+            ['1024', '1024'], ['1', '024'], ['1', '+1'], ['1', ' 1'], ['', '1024']:
         host.says(['resize', 'rnbd0', *wrong], 'no size', code=2)
     host.says('resize rnbd0 1 G nonsense', 'resize DEVICE', code=2)
 
