@@ -41,6 +41,7 @@ static const struct {
 	{ "remap_device", EALREADY, "it is open: there is nothing to do" },
 	{ "remap_device", ENOTCONN, "its session has no path: rnbd recover" },
 	{ "remap_device", ENOENT, "the server has no such device any more" },
+	{ "remap_device", ESTALE, "the server has another disk by that name: unmap it, then map it" },
 	{ "resize", EFBIG,
 	  "it is smaller on the server: shrink the file system, then give the size" },
 	{ "add_path", EEXIST, "the session has a path between these addresses already" },

@@ -103,6 +103,8 @@ def test_remap(host):
     equal('written', host.written(folder + '/rnbd/remap_device'), '1')
     host.refuse(folder + '/rnbd/remap_device', 'EALREADY')
     host.says('remap rnbd0', 'nothing to do', code=1)
+    host.refuse(folder + '/rnbd/remap_device', 'ESTALE')
+    host.says('remap rnbd0', 'another disk by that name', code=1)
 
 
 def test_resize(host):
