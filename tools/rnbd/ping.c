@@ -3,8 +3,8 @@
  * rnbd ping: how long a heartbeat takes on each path, and a read of the disk's first sector
  *
  * The driver measures heartbeats, one each hb_interval_ms; what is printed of a path is its
- * last one, if it is another one than before. The read is made for this, and takes one path or
- * another.
+ * last one, when it is another one than before, or that none has come in its time. The read is
+ * made for this, and takes one path or another.
  */
 #include <json-c/json.h>
 #include <math.h>
@@ -15,6 +15,10 @@
 
 /* Large enough for any disk's blocks */
 #define READ_SIZE 4096
+/* If the driver doesn't tell the interval of heartbeats */
+#define HB_INTERVAL_S 5
+/* A heartbeat may be late by that part of the interval. */
+#define HB_LATE 0.5
 
 /* What is pinged, and what has come of it */
 struct target {
@@ -24,6 +28,8 @@ struct target {
 	/* Of a path: how many heartbeats there were, and when that was first seen */
 	u64 heartbeats;
 	double heard_at;
+	/* When the heartbeat came, or should have come, that the next one follows */
+	double due_from;
 	double min_us, max_us, sum_us;
 };
 
@@ -53,12 +59,14 @@ static void add_path(struct ping *p, const struct path *path)
 
 	t->heartbeats = histogram_total(&path->heartbeats);
 	t->heard_at = now();
+	t->due_from = t->heard_at;
 }
 
 static void answer(const struct ping *p, struct target *t, double us)
 {
 	char text[32];
 
+	t->sent++;
 	t->answered++;
 	t->sum_us += us;
 	t->min_us = fmin(t->min_us, us);
@@ -68,8 +76,9 @@ static void answer(const struct ping *p, struct target *t, double us)
 		printf("%s %s: seq=%llu time=%s\n", t->type, t->name, t->sent, text);
 }
 
-static void no_answer(const struct ping *p, const struct target *t, const char *why)
+static void no_answer(const struct ping *p, struct target *t, const char *why)
 {
+	t->sent++;
 	if (!p->r->json)
 		printf("%s %s: seq=%llu %s\n", t->type, t->name, t->sent, why);
 }
@@ -89,15 +98,32 @@ static const struct path *path_now(const struct model *model, const char *sessio
 	return NULL;
 }
 
-/* Has another heartbeat come? Drivers that don't count them leave only the last one's time. */
+/*
+ * Has another heartbeat come? Drivers that don't count them leave only the last one's time.
+ * The count begins at 0 again when statistics are reset.
+ */
 static bool heard(struct target *t, const struct path *path)
 {
-	u64 heartbeats = histogram_total(&path->heartbeats);
+	u64 heartbeats = histogram_total(&path->heartbeats), before = t->heartbeats;
 
-	if (path->heartbeats.nr && heartbeats == t->heartbeats)
-		return false;
 	t->heartbeats = heartbeats;
+	if (path->latency_ns <= 0 ||
+	    (path->heartbeats.nr && (heartbeats == before || !heartbeats)))
+		return false;
 	t->heard_at = now();
+	t->due_from = t->heard_at;
+	return true;
+}
+
+/* Should another heartbeat have come by now? Each is missed once. */
+static bool missed(struct target *t, const struct path *path)
+{
+	const struct number *ms = &path->session->settings[HB_INTERVAL_MS];
+	double interval = ms->known && ms->value > 0 ? ms->value / 1e3 : HB_INTERVAL_S;
+
+	if (now() - t->due_from < interval * (1 + HB_LATE))
+		return false;
+	t->due_from += interval;
 	return true;
 }
 
@@ -106,19 +132,17 @@ static void ping_path(const struct ping *p, const struct model *model, struct ta
 	const struct path *path = path_now(model, p->session, t->name);
 	char silence[64];
 
-	t->sent++;
 	if (!path) {
 		no_answer(p, t, "is gone");
 	} else if (!path_connected(path)) {
 		no_answer(p, t, "is disconnected");
-	} else if (path->latency_ns <= 0) {
-		no_answer(p, t, "no heartbeat was measured yet");
-	} else if (!heard(t, path)) {
+		t->due_from = now();
+	} else if (heard(t, path)) {
+		answer(p, t, path->latency_ns / 1e3);
+	} else if (missed(t, path)) {
 		snprintf(silence, sizeof(silence), "no heartbeat since %.0f s",
 			 now() - t->heard_at);
 		no_answer(p, t, silence);
-	} else {
-		answer(p, t, path->latency_ns / 1e3);
 	}
 }
 
@@ -126,20 +150,22 @@ static void ping_disk(const struct ping *p, struct target *t)
 {
 	double us = disk_read_us(&p->disk, p->buf, READ_SIZE, 0);
 
-	t->sent++;
 	if (us < 0)
 		no_answer(p, t, strerror(-us));
 	else
 		answer(p, t, us);
 }
 
-static void ping_all(const struct ping *p)
+/* @again: only those of which nothing is known yet */
+static void ping_all(const struct ping *p, bool again)
 {
 	struct model model;
 	size_t i;
 
 	model_read(p->r, &model);
 	for (i = 0; i < p->nr; i++) {
+		if (again && p->targets[i].sent)
+			continue;
 		if (!strcmp(p->targets[i].type, "path"))
 			ping_path(p, &model, &p->targets[i]);
 		else
@@ -258,23 +284,33 @@ static int add_targets(struct ping *p, const struct model *model, const struct f
 	return add_session(p, model, session, found->device);
 }
 
+static bool all_sent(const struct ping *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr; i++)
+		if (!p->targets[i].sent)
+			return false;
+	return true;
+}
+
 /* RNBD_FAILED if something never answered */
 static int go_on(struct ping *p)
 {
-	long left = p->r->count;
+	long round, count = p->r->count;
 	size_t i;
 
 	stop_on_signals();
-	do {
+	for (round = 0; !count || round < count || !all_sent(p); round++) {
 		/* What was heard before says nothing of now. */
 		nap(p->r->interval);
 		if (stopped())
 			break;
-		ping_all(p);
-	} while (!left || --left);
+		ping_all(p, count && round >= count);
+	}
 	print_summary(p);
 	for (i = 0; i < p->nr; i++)
-		if (!p->targets[i].answered)
+		if (p->targets[i].sent && !p->targets[i].answered)
 			return RNBD_FAILED;
 	return RNBD_OK;
 }

@@ -4,14 +4,15 @@
 import signal
 import subprocess
 import threading
+import time
 
-from rig import Wrong, equal
+from rig import Wrong, between, equal
 import schema
 
 
-def client(host, size=1 << 20):
+def client(host, size=1 << 20, **session):
     host.client()
-    host.session()
+    host.session(**session)
     host.path(net=0)
     host.path(net=1, state='disconnected')
     host.disk()
@@ -19,9 +20,10 @@ def client(host, size=1 << 20):
 
 
 class Heartbeats:
-    """They come, ten each second; the file is always whole."""
+    """They come, ten each second if not told otherwise; the file is always whole."""
 
-    def __init__(self, host):
+    def __init__(self, host, interval=0.1):
+        self.interval = interval
         self.file = (host.sys / 'class/rtrs-client/s1/paths/ip:192.168.100.2@ip:192.168.100.1/stats' /
                      'hb_latency')
         self.done = threading.Event()
@@ -29,7 +31,7 @@ class Heartbeats:
 
     def beat(self):
         nr = 101
-        while not self.done.wait(0.1):
+        while not self.done.wait(self.interval):
             new = self.file.with_name('new')
             new.write_text(f'0 0 0 0 {nr} 0\n')
             new.replace(self.file)
@@ -45,13 +47,56 @@ class Heartbeats:
 
 def test_ping_without_heartbeats(host):
     """The last one's time says nothing when no other one comes."""
-    client(host)
-    done = host.says('ping rxe0 -c 3 --interval 0.2', 'seq=1 no heartbeat since',
+    client(host, hb_interval_ms=100)
+    done = host.says('ping rxe0 -c 3 --interval 0.4', 'seq=1 no heartbeat since',
                      'seq=3 no heartbeat since', '3 sent, 0 answered', code=1)
     equal('times', 'time=' in done.out, False)
     (host.sys / 'class/rtrs-client/s1/paths/ip:192.168.100.2@ip:192.168.100.1/stats' /
      'hb_latency').unlink()
     host.says('ping rxe0 -c 1', 'time=12.3us')
+
+
+def test_ping_of_paths_whose_heartbeats_are_rare(host):
+    """A path isn't asked more often than its heartbeats come, but once in any case."""
+    client(host, hb_interval_ms=1000)
+    with Heartbeats(host, 1):
+        targets = {t['type']: t for t in
+                   host.run('ping rnbd0 -c 3 --interval 0.1 -j', 1).json()['targets']}
+        equal('disk', targets['disk']['sent'], 3)
+        document = host.run('ping rxe0 -c 1 --interval 0.1 -j').json()
+        schema.check('ping', document)
+        equal('path', [(t['sent'], t['answered']) for t in document['targets']], [(1, 1)])
+        started = time.monotonic()
+        target, = host.run('ping rxe0 -c 30 --interval 0.1 -j').json()['targets']
+        between('sent', target['sent'], 2, time.monotonic() - started + 1)
+
+
+def test_ping_while_statistics_are_reset(host):
+    """A counter that begins at 0 again is no heartbeat."""
+    client(host, hb_interval_ms=60000)
+    stats = 'class/rtrs-client/s1/paths/ip:192.168.100.2@ip:192.168.100.1/stats'
+    with subprocess.Popen(host.command('ping rnbd0 -c 300 --interval 0.1'), env=host.environment(),
+                          stdout=subprocess.PIPE, text=True) as ping:
+        def lines_up_to(words):
+            lines = ''
+            for line in ping.stdout:
+                lines += line
+                if words in line:
+                    return lines
+            raise Wrong(lines)
+
+        lines_up_to('disk rnbd0: seq=2')
+        host.attributes(stats, hb_latency='0 0 0 0 0 0')
+        got = lines_up_to('disk rnbd0: seq=5')
+        host.attributes(stats, hb_latency='0 0 0 0 1 0')
+        lines_up_to('path ip:192.168.100.2@ip:192.168.100.1: seq=1 time=')
+        host.attributes(stats, hb_latency='0 0 0 0 5 0')
+        lines_up_to('path ip:192.168.100.2@ip:192.168.100.1: seq=2 time=')
+        host.attributes(stats, hb_latency='0 0 0 0 2 0')
+        lines_up_to('path ip:192.168.100.2@ip:192.168.100.1: seq=3 time=')
+        ping.send_signal(signal.SIGINT)
+        ping.stdout.read()
+    equal('heartbeat', '192.168.100.1' in got, False)
 
 
 def test_ping_session(host):
@@ -74,6 +119,7 @@ def test_ping_path_and_device(host):
     host.path(net=0, state='connected')
     host.attributes('class/rtrs-client/s1/paths/ip:192.168.100.2@ip:192.168.100.1',
                     cur_latency='0 ns')
+    host.attributes('class/rtrs-client/s1', hb_interval_ms=500)
     host.says('ping rxe0 -c 1', 'no heartbeat', code=1)
     host.disk(state='closed')
     host.says('ping rnbd0 -c 1', 'rnbd0 is closed', 'rnbd health', code=1)
