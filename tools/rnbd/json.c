@@ -41,9 +41,14 @@ void json_append(struct json_object *array, struct json_object *value)
 		err(exit_failed, "no memory");
 }
 
+struct json_object *json_new_string(const char *value)
+{
+	return checked(json_object_new_string(value));
+}
+
 void json_add_string(struct json_object *to, const char *key, const char *value)
 {
-	json_add(to, key, value ? checked(json_object_new_string(value)) : NULL);
+	json_add(to, key, value ? json_new_string(value) : NULL);
 }
 
 void json_add_int(struct json_object *to, const char *key, long long value)

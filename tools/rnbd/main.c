@@ -2,7 +2,7 @@
 /*
  * The command line:
  *
- *	rnbd [client|server] [device|session|path] COMMAND [ARGUMENT...] [OPTION...]
+ *	rnbd [client|server] [device|session|path|volume] COMMAND [ARGUMENT...] [OPTION...]
  */
 #include <getopt.h>
 #include <limits.h>
@@ -28,12 +28,13 @@ enum {
 	JSON		= 1 << 8,
 	DRY_RUN		= 1 << 9,
 	TABLE		= 1 << 10,
+	WAIT		= 1 << 11,
 };
 
 enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
 
 struct command {
-	/* "device", "session", "path"; NULL for all others */
+	/* "device", "session", "path", "volume"; NULL for all others */
 	const char *object;
 	const char *name;
 	int (*run)(struct rnbd *r, int argc, char **argv);
@@ -55,6 +56,8 @@ static const struct command commands[] = {
 	  "DEVICE SIZE [UNIT] [force]", "change the disk's size; 0: to that on the server" },
 	{ NULL, "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
 	  "DEVICE [SESSION]", "on the server: take a device away from a session" },
+	{ NULL, "load", cmd_load, ON_SERVER, DRY_RUN, 0, 0,
+	  "", "load the server's modules, with what /etc/rnbd/server.conf says" },
 	{ NULL, "list", cmd_list, ON_BOTH, JSON | TABLE, 0, 1,
 	  "[devices|sessions|paths|all]", "a table" },
 	{ NULL, "show", cmd_show, ON_BOTH, JSON, 1, 1,
@@ -102,6 +105,8 @@ static const struct command commands[] = {
 	{ "session", "disconnect", cmd_session_disconnect, ON_BOTH, DRY_RUN, 1, 1,
 	  "SESSION", "disconnect all its paths" },
 
+	{ "session", "hurry", cmd_session_hurry, ON_CLIENT, DRY_RUN, 0, 0,
+	  "", "have all sessions wait no longer than 10 s for a path, before a shutdown" },
 	{ "session", "recover", cmd_session_recover, ON_CLIENT, DRY_RUN, 1, 1,
 	  "SESSION", "connect its paths, open its devices" },
 	{ "session", "remap", cmd_session_remap, ON_CLIENT, DRY_RUN, 1, 1,
@@ -123,14 +128,23 @@ static const struct command commands[] = {
 	  "[SESSION] PATH|all", "disconnect it, until reconnect" },
 	{ "path", "reset", cmd_path_reset, ON_BOTH, DRY_RUN, 1, 2,
 	  "[SESSION] PATH|all", "have its statistics begin at 0" },
+
+	{ "volume", "list", cmd_volume_list, ON_CLIENT, JSON | TABLE, 0, 0,
+	  "", "the table of volumes, and which of them are mapped" },
+	{ "volume", "check", cmd_volume_check, ON_CLIENT, 0, 0, 1,
+	  "[FILE]", "what is wrong with the table of volumes" },
+	{ "volume", "map", cmd_volume_map, ON_CLIENT, JSON | DRY_RUN | WAIT, 1, 1,
+	  "NAME|all [--wait]", "map a volume of the table, or all that are mapped at boot" },
+	{ "volume", "unmap", cmd_volume_unmap, ON_CLIENT, DRY_RUN | WAIT, 1, 2,
+	  "NAME|all [force] [--wait]", "unmap a volume of the table, or all" },
 };
 
-static const char *const objects[] = { "device", "session", "path" };
+static const char *const objects[] = { "device", "session", "path", "volume" };
 
 /* Long options without a letter */
 enum {
 	OPTION_SYSFS = 256, OPTION_PROMETHEUS, OPTION_SEQUENTIAL, OPTION_MAX_RECONNECTS,
-	OPTION_SLOWER, OPTION_RECORD, OPTION_CLIENT_LOG, OPTION_SERVER_LOG,
+	OPTION_SLOWER, OPTION_RECORD, OPTION_CLIENT_LOG, OPTION_SERVER_LOG, OPTION_WAIT,
 };
 
 static const char short_options[] = "hVvjbnHw:c:i:t:s:q:";
@@ -157,6 +171,7 @@ static const struct option long_options[] = {
 	{ "record", required_argument, NULL, OPTION_RECORD },
 	{ "client-log", required_argument, NULL, OPTION_CLIENT_LOG },
 	{ "server-log", required_argument, NULL, OPTION_SERVER_LOG },
+	{ "wait", no_argument, NULL, OPTION_WAIT },
 	{ }
 };
 
@@ -361,6 +376,10 @@ static int take_option(struct rnbd *r, int option, unsigned int *options)
 		r->sequential = true;
 		*options |= LOAD;
 		break;
+	case OPTION_WAIT:
+		r->wait = true;
+		*options |= WAIT;
+		break;
 	default:
 		return exit_usage;
 	}
@@ -461,6 +480,13 @@ static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *opt
 	return ret;
 }
 
+static bool is_generator(const char *called)
+{
+	const char *name = called ? strrchr(called, '/') : NULL;
+
+	return called && !strcmp(name ? name + 1 : called, "rnbd-generator");
+}
+
 int main(int argc, char **argv)
 {
 	struct rnbd r = {
@@ -468,6 +494,8 @@ int main(int argc, char **argv)
 		.dev = from_environment("RNBD_DEV", "/dev"),
 		.kmsg = from_environment("RNBD_KMSG", "/dev/kmsg"),
 		.tracefs = from_environment("RNBD_TRACEFS", "/sys/kernel/tracing"),
+		.volumes = from_environment("RNBD_VOLUMES", "/etc/rnbd/volumes"),
+		.server_conf = from_environment("RNBD_SERVER_CONF", "/etc/rnbd/server.conf"),
 		.sides = { true, true },
 		.interval = 1,
 		.seconds = 5,
@@ -477,6 +505,8 @@ int main(int argc, char **argv)
 	unsigned int options = 0;
 	int ret;
 
+	if (is_generator(argv[0]))
+		return generate(&r, argc, argv);
 	ret = take_options(&r, argc, argv, &options);
 	argc -= optind;
 	argv += optind;

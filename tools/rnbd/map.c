@@ -9,8 +9,6 @@
 
 #include "rnbd.h"
 
-#define CTL "class/rnbd-client/ctl"
-
 /* The line that map_device takes; its words are added one by one. */
 struct line {
 	char *text;
@@ -77,7 +75,7 @@ static int make_line(struct line *line, int argc, char **argv)
 }
 
 /* Tell which disk it has become. */
-static int report_mapped(const struct rnbd *r, const char *path, const char *session)
+int report_mapped(const struct rnbd *r, const char *path, const char *session)
 {
 	const struct device *dev;
 	struct json_object *object;
@@ -108,11 +106,11 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	int ret;
 
 	ret = make_line(&line, argc, argv);
-	if (!ret && !sysfs_exists(r, CTL))
+	if (!ret && !sysfs_exists(r, CLIENT_CTL))
 		ret = report_no_module(r, CLIENT);
 	if (!ret) {
 		doing = xasprintf("map %s from %s", argv[0], argv[2]);
-		ret = sysfs_set(r, doing, CTL, "map_device", line.text);
+		ret = sysfs_set(r, doing, CLIENT_CTL, "map_device", line.text);
 		free(doing);
 	}
 	if (!ret && !r->dry_run)

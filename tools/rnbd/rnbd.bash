@@ -57,15 +57,17 @@ _rnbd()
 	fi
 	case $prev in
 	rnbd|client|server)
-		_rnbd_offer_words client server device session path help
+		_rnbd_offer_words client server device session path volume help
 		_rnbd_offer < <(_rnbd_commands | sort -u |
-			grep -vx -e device -e session -e path -e help) ;;
+			grep -vx -e device -e session -e path -e volume -e help) ;;
 	device|devices)
 		_rnbd_offer_words list show map unmap remap resize recover close ;;
 	session|sessions)
-		_rnbd_offer_words list show reconnect disconnect recover remap ;;
+		_rnbd_offer_words list show reconnect disconnect recover remap hurry ;;
 	path|paths)
 		_rnbd_offer_words list show add delete readd reconnect disconnect recover reset ;;
+	volume|volumes)
+		_rnbd_offer_words list check map unmap ;;
 	list)
 		_rnbd_offer_words devices sessions paths all json ;;
 	unmap|remap|resize|perf|close)

@@ -18,6 +18,7 @@ typedef __u64 u64;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SECTOR		512
+#define CLIENT_CTL	"class/rnbd-client/ctl"
 #define __printf(a, b)	__attribute((format(printf, a, b)))
 
 /* Exit codes; those of health are the ones of monitoring plugins. */
@@ -38,10 +39,12 @@ enum side { CLIENT, SERVER, NR_SIDES };
 struct rnbd {
 	/* Where sysfs, /dev, the kernel's log and tracefs are; tests have their own. */
 	const char *sysfs, *dev, *kmsg, *tracefs;
+	/* The table of volumes, the server's settings */
+	const char *volumes, *server_conf;
 	/* What the command is about: the client's side, the server's, or both. */
 	bool sides[NR_SIDES];
 	bool help, json, verbose, bytes, dry_run, no_headings;
-	bool prometheus, sequential;
+	bool prometheus, sequential, wait;
 	double watch, interval, seconds;
 	long count, depth, block_size, max_reconnects, slower_us;
 	const char *client_log, *server_log, *record;
@@ -189,6 +192,8 @@ char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
 	__printf(3, 4);
 int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
 	      const char *text);
+int sysfs_try(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
+	      const char *text, int quiet, int *code);
 int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
 		     const char *attribute, const char *text, int fine);
 
@@ -226,6 +231,7 @@ void json_add_latency(struct json_object *to, const char *key, const struct hist
 		      double mean_us);
 struct json_object *json_new(void);
 struct json_object *json_new_array(void);
+struct json_object *json_new_string(const char *value);
 void json_append(struct json_object *array, struct json_object *value);
 void json_print(struct json_object *value);
 void json_print_line(struct json_object *value);
@@ -302,6 +308,16 @@ double disk_read_us(const struct disk *disk, void *buf, size_t size, long long o
 void stop_on_signals(void);
 bool stopped(void);
 
+/* ---- systemd.c, generator.c ---- */
+
+void notify_status(const char *fmt, ...) __printf(1, 2);
+bool shutting_down(void);
+int generate(struct rnbd *r, int argc, char **argv);
+
+/* ---- map.c ---- */
+
+int report_mapped(const struct rnbd *r, const char *path, const char *session);
+
 /* ---- commands ---- */
 
 int cmd_map(struct rnbd *r, int argc, char **argv);
@@ -336,6 +352,12 @@ int cmd_top(struct rnbd *r, int argc, char **argv);
 int cmd_ping(struct rnbd *r, int argc, char **argv);
 int cmd_perf(struct rnbd *r, int argc, char **argv);
 int cmd_health(struct rnbd *r, int argc, char **argv);
+int cmd_volume_list(struct rnbd *r, int argc, char **argv);
+int cmd_volume_check(struct rnbd *r, int argc, char **argv);
+int cmd_volume_map(struct rnbd *r, int argc, char **argv);
+int cmd_volume_unmap(struct rnbd *r, int argc, char **argv);
+int cmd_session_hurry(struct rnbd *r, int argc, char **argv);
+int cmd_load(struct rnbd *r, int argc, char **argv);
 int cmd_trace(struct rnbd *r, int argc, char **argv);
 
 #endif /* RNBD_H */

@@ -170,28 +170,41 @@ static void print_command(const char *text, const char *path)
 }
 
 /*
- * Write to an attribute; @doing names what that is meant to do, and is told if it fails with
- * another errno than @fine. Returns an exit code.
+ * Write to an attribute; @doing names what that is meant to do. Returns the errno. It is told
+ * if it isn't @quiet, and @code is what to exit with.
  */
-int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
-		     const char *attribute, const char *text, int fine)
+int sysfs_try(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
+	      const char *text, int quiet, int *code)
 {
 	char *path = xasprintf("%s/%s/%s", r->sysfs, dir, attribute);
 	char *line = xasprintf("%s\n", text);
 	struct kmsg kmsg;
-	int ret = 0;
+	int err = 0;
 
+	*code = RNBD_OK;
 	if (r->verbose || r->dry_run)
 		print_command(text, path);
 	if (!r->dry_run) {
 		kmsg_open(r, &kmsg);
-		ret = -write_file(path, line);
-		ret = ret && ret != fine ? report_write(r, &kmsg, doing, path, ret) : RNBD_OK;
+		err = -write_file(path, line);
+		if (err)
+			*code = RNBD_FAILED;
+		if (err && err != quiet)
+			*code = report_write(r, &kmsg, doing, path, err);
 		kmsg_close(&kmsg);
 	}
 	free(line);
 	free(path);
-	return ret;
+	return err;
+}
+
+/* The same; returns an exit code, RNBD_OK if the errno is @fine. */
+int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
+		     const char *attribute, const char *text, int fine)
+{
+	int code, err = sysfs_try(r, doing, dir, attribute, text, fine, &code);
+
+	return err == fine ? RNBD_OK : code;
 }
 
 int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,

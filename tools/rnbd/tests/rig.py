@@ -71,11 +71,13 @@ class Host:
 
     def __enter__(self):
         self.top = pathlib.Path(tempfile.mkdtemp(dir=self.build.work))
-        for name in 'sys', 'dev', 'tracing':
+        for name in 'sys', 'dev', 'tracing', 'bin':
             (self.top / name).mkdir()
         self.sys = self.top / 'sys'
         self.dev = self.top / 'dev'
         self.kmsg = self.top / 'kmsg'
+        self.volumes = self.top / 'volumes'
+        self.server_conf = self.top / 'server.conf'
         self.kmsg.write_text('6,1,1,-;rnbd_client: an old line\n')
         return self
 
@@ -172,11 +174,19 @@ class Host:
         records = ''.join(f'3,2,2,-;{line}\n' for line in log.splitlines())
         (self.sys / (attribute + '.refuse')).write_text(f'{getattr(errno, error)}\n{records}')
 
+    def program(self, name, script):
+        """One that the tool runs"""
+        path = self.top / 'bin' / name
+        path.write_text('#!/bin/sh\n' + script)
+        path.chmod(0o755)
+
     # ---- running ----
 
     def environment(self):
         return {**os.environ, 'RNBD_SYSFS': str(self.sys), 'RNBD_DEV': str(self.dev),
                 'RNBD_KMSG': str(self.kmsg), 'RNBD_TRACEFS': str(self.top / 'tracing'),
+                'RNBD_VOLUMES': str(self.volumes), 'RNBD_SERVER_CONF': str(self.server_conf),
+                'PATH': f'{self.top}/bin:{os.environ["PATH"]}',
                 'LD_PRELOAD': str(self.build.refuse), 'LC_ALL': 'C',
                 'ASAN_OPTIONS': 'verify_asan_link_order=0'}
 

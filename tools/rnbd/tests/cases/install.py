@@ -58,7 +58,7 @@ def test_install(host):
     found = sorted(os.path.relpath(os.path.join(folder, name), host.top / 'root')
                    for folder, _, names in os.walk(host.top / 'root') for name in names)
     equal('installed', found, ['usr/sbin/rnbd', 'usr/share/bash-completion/completions/rnbd',
-                               'usr/share/man/man8/rnbd.8'])
+                               'usr/share/man/man5/rnbd-volumes.5', 'usr/share/man/man8/rnbd.8'])
 
 
 def test_every_command_is_in_the_manual(host):
@@ -68,7 +68,7 @@ def test_every_command_is_in_the_manual(host):
         if words[:1] != ['rnbd'] or line.startswith('rnbd'):
             continue
         words = [w for w in words[1:] if w != 'server']
-        name = ' '.join(words[:2]) if words[0] in ('device', 'session', 'path') else words[0]
+        name = ' '.join(words[:2]) if words[0] in ('device', 'session', 'path', 'volume') else words[0]
         if name in ('map', 'unmap') or name + ' ' in manual or name + '\n' in manual:
             continue
         if f'**{name}**' not in manual:

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of volumes: what is read, what is wrong with it, what is mapped; the generator"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from rig import CLIENT, CTL, Wrong, equal
+import schema
+
+MAP = CTL + '/map_device'
+
+
+def line(host, name):
+    """What is written to map_device for a volume"""
+    done = host.run(['-n', 'volume', 'map', name])
+    return done.err.split("'")[1]
+
+
+def test_volume_lines(host):
+    host.client()
+    host.volumes.write_text('''
+# a comment, and an empty line
+
+data storage1 10.0.0.1 vol1
+ \tblanks \t s2  10.0.0.2@10.0.0.1,ip:10.0.1.1   /dev/sda \t noauto,access_mode=ro
+six s3 fd00::1 vol1 mp_policy=rr,failover_timeout=-1,hb_interval_ms=1000,hb_max_missed=3
+gid s4 gid:fe80::1 vol1 dest_port=1235,nr_poll_queues=-1,nofail,_netdev,defaults
+octal s\\0655 10.0.0.1 a\\054b,\\075\\ -
+hash s6 10.0.0.1 a#b
+last s7 10.0.0.1 z reconnect_delay_ms=5,reconnect_delay_max_ms=6,max_reconnect_attempts=-1,\
+unfenced_delay_ms=0''')
+    for name, want in [
+            ('data', 'sessname=storage1 device_path=vol1 path=ip:10.0.0.1'),
+            ('blanks', 'sessname=s2 device_path=/dev/sda access_mode=ro '
+             'path=ip:10.0.0.2,ip:10.0.0.1 path=ip:10.0.1.1'),
+            ('six', 'sessname=s3 device_path=vol1 path=ip:fd00::1 mp_policy=rr '
+             'hb_interval_ms=1000 hb_max_missed=3 failover_timeout=-1'),
+            ('gid', 'sessname=s4 device_path=vol1 nr_poll_queues=-1 path=gid:fe80::1 '
+             'dest_port=1235'),
+            ('octal', 'sessname=s55 device_path=a,b,=\\ path=ip:10.0.0.1'),
+            ('hash', 'sessname=s6 device_path=a#b path=ip:10.0.0.1'),
+            ('last', 'sessname=s7 device_path=z path=ip:10.0.0.1 max_reconnect_attempts=-1 '
+             'reconnect_delay_ms=5 reconnect_delay_max_ms=6 unfenced_delay_ms=0')]:
+        equal(name, line(host, name), want)
+    host.says('volume check', '7 volumes')
+
+
+def test_volumes_of_one_session(host):
+    """What is the session's may stand in any of its lines."""
+    host.client()
+    host.volumes.write_text('a s1 - vol1 hb_interval_ms=1000,access_mode=ro\n'
+                            'b s1 10.0.0.1,10.0.1.1 vol2 hb_max_missed=3\n'
+                            'c s1 10.0.0.1,10.0.1.1 vol3 hb_max_missed=3\n')
+    common = 'path=ip:10.0.0.1 path=ip:10.0.1.1 hb_interval_ms=1000 hb_max_missed=3'
+    equal('a', line(host, 'a'), f'sessname=s1 device_path=vol1 access_mode=ro {common}')
+    equal('b', line(host, 'b'), f'sessname=s1 device_path=vol2 {common}')
+
+
+WRONG = [
+    ('x', '1 columns; it takes NAME SESSION PATHS DEVICE'),
+    ('x s2 10.0.0.1', '3 columns'),
+    ('x s2 10.0.0.1 vol noauto nofail', '6 columns, at most 5'),
+    ('x/y s2 10.0.0.1 vol', 'x/y: names are of letters'),
+    ('ä s2 10.0.0.1 vol', 'names are of letters'),
+    ('-x s2 10.0.0.1 vol', "can't be called so"),
+    ('all s2 10.0.0.1 vol', "can't be called so"),
+    ('x' * 51 + ' s2 10.0.0.1 vol', 'more than 50'),
+    ('x a/b 10.0.0.1 vol', 'session a/b'),
+    ('x a.b 10.0.0.1 vol', 'session a.b'),
+    ('x a\\040b 10.0.0.1 vol', 'session a b'),
+    ('x ' + 's' * 255 + ' 10.0.0.1 vol', 'session sss'),
+    ('x s2 10.0.0.1 a\\040b', 'device a b'),
+    ('x s2 10.0.0.1 ' + 'd' * 253, 'more than 254 characters together'),
+    ('x s2 10.0.0 vol', "'10.0.0' is no path"),
+    ('x s2 10.0.0.1, vol', "'' is no path"),
+    ('x s2 host vol', "'host' is no path"),
+    ('x s2 - vol', 'no line has paths for session s2'),
+    ('x s2 10.0.0.1 vol ro', "no option 'ro'"),
+    ('x s2 10.0.0.1 vol noauto,,nofail', "no option ''"),
+    ('x s2 10.0.0.1 vol path=10.0.0.1', "no option 'path=10.0.0.1'"),
+    ('x s2 10.0.0.1 vol hb=1', "no option 'hb=1'"),
+    ('x s2 10.0.0.1 vol hb_max_missed', "no option 'hb_max_missed'"),
+    ('x s2 10.0.0.1 vol access_mode=wo', 'access_mode=wo: it is one of ro rw migration'),
+    ('x s2 10.0.0.1 vol mp_policy=r', 'mp_policy=r: it is one of round-robin'),
+    ('x s2 10.0.0.1 vol mp_policy=', 'mp_policy=: it is one of'),
+    ('x s2 10.0.0.1 vol dest_port=0', 'dest_port=0: not a number from 1 to 65535'),
+    ('x s2 10.0.0.1 vol failover_timeout=1s', 'not a number from -1 to 1000000'),
+    ('x s2 10.0.0.1 vol hb_interval_ms=9', 'not a number from 10 to'),
+    ('x s2 10.0.0.1 vol hb_max_missed=1,hb_max_missed=1', 'hb_max_missed is given twice'),
+    ('good s2 10.0.0.1 vol', 'good: line 1 has that name'),
+    ('x s1 10.0.0.1 vol1', 'line 1 has device vol1 of session s1'),
+    ('x s1 10.0.0.2 vol2', 'path=ip:10.0.0.2: line 1 has ip:10.0.0.1 for session s1'),
+    ('x s1 10.0.0.1 vol2 failover_timeout=5', 'failover_timeout=5: line 1 has 30 for session s1'),
+    ('x\0 s2 10.0.0.1 vol', 'a NUL'),
+    ('x s2 10.0.0.1 \x1b[2J', 'device ?[2J'),
+]
+
+
+def test_wrong_lines(host):
+    """The others hold all the same."""
+    host.client()
+    for text, why in WRONG:
+        host.volumes.write_text(f'good s1 10.0.0.1 vol1 failover_timeout=30\n# \n{text}\n'
+                                'after s9 10.0.0.1 vol1\n')
+        done = host.says('volume check', f'{host.volumes}:3: ', why, code=1)
+        equal(f'lines about {text}', len(done.err.splitlines()), 1)
+        names = [v['name'] for v in host.run('volume list json').json()['volumes']]
+        equal(f'left of {text}', names, ['good', 'after'])
+    host.volumes.write_text('good s1 10.0.0.1 vol1\nbad s1\n')
+    equal('said of others', host.run('-n volume map good').err.count('volumes:'), 0)
+    host.says('-n volume map bad', 'volumes:2: 2 columns', "volume called 'bad'", code=3)
+
+
+def test_no_table(host):
+    host.client()
+    host.says('volume check', 'No such file', code=3)
+    equal('list', host.run('volume list json').json(), {'volumes': []})
+    host.says('volume map x', "volume called 'x'", code=3)
+    host.run('volume map all')
+    host.volumes.mkdir()
+    host.says('volume map x', 'volumes: Is a directory', code=1)
+    other = host.top / 'other'
+    other.write_text('a s1 10.0.0.1 vol1\n')
+    host.says(f'volume check {other}', '1 volumes')
+
+
+def test_volume_list(host):
+    host.client()
+    host.session()
+    host.disk(state='closed')
+    host.volumes.write_text('data s1 10.0.0.1,10.0.1.1 vol1 nofail,hb_max_missed=3\n'
+                            'more s1 - vol2 noauto\n')
+    equal('list', [x.split() for x in host.run('volume list').out.splitlines()],
+          [['VOLUME', 'SESSION', 'PATH', 'DEVICE', 'STATE'],
+           ['data', 's1', 'vol1', f'{host.dev}/rnbd0', 'closed'],
+           ['more', 's1', 'vol2', '-', '-']])
+    document = host.run('volume list json').json()
+    schema.check('volumes', document)
+    equal('paths', document['volumes'][1]['paths'], ['ip:10.0.0.1', 'ip:10.0.1.1'])
+    equal('option', document['volumes'][1]['options']['hb_max_missed'], '3')
+
+
+def test_volume_map(host):
+    host.client()
+    host.session()
+    host.volumes.write_text('data s1 10.0.0.1 vol1\nlater s1 - vol2 noauto\n')
+    host.says('volume map data', "no device is called 'vol1'", code=3)
+    equal('written', host.written(MAP), 'sessname=s1 device_path=vol1 path=ip:10.0.0.1')
+    host.attributes(CTL, map_device='')
+    host.disk()
+    host.says('volume map data', f'{host.dev}/rnbd0')
+    host.says('volume map all', f'{host.dev}/rnbd0')
+    equal('written to a mapped one', host.written(MAP), '')
+    host.refuse(MAP, 'ENOENT', 'rnbd_client: s1: absent')
+    host.says('volume map later', "can't map volume later", 'ENOENT', 'absent', code=1)
+
+
+def test_volume_unmap(host):
+    host.client()
+    host.session()
+    host.volumes.write_text('data s1 10.0.0.1 vol1\nmore s1 10.0.0.1 vol2\n')
+    unmap = host.disk() + '/rnbd/unmap_device'
+    host.run('volume unmap data')
+    equal('written', host.written(unmap), 'normal')
+    host.run('volume unmap data force')
+    equal('written', host.written(unmap), 'force')
+    host.attributes('block/rnbd0/rnbd', unmap_device='')
+    host.run('volume unmap all')
+    equal('written', host.written(unmap), 'normal')
+    host.says('volume unmap more', 'not mapped', code=3)
+    host.run('volume unmap more --wait')
+    host.says('volume unmap data now', 'volume unmap NAME', code=2)
+    host.refuse(unmap, 'EBUSY')
+    host.says('volume unmap data', 'unmount it first', code=1)
+
+
+def wait_for(what, done, seconds=30):
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            raise Wrong(f'no {what}')
+        time.sleep(0.02)
+
+
+class Waiting:
+    """volume map --wait, as systemd starts it"""
+
+    def __init__(self, host, name):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(host.top / 'notify'))
+        self.socket.settimeout(30)
+        self.err = open(host.top / 'err', 'w+')
+        self.process = subprocess.Popen(
+            host.command(f'volume map --wait {name}'), stderr=self.err, stdout=subprocess.DEVNULL,
+            env={**host.environment(), 'NOTIFY_SOCKET': str(host.top / 'notify')})
+
+    def status(self):
+        return self.socket.recv(4096).decode()
+
+    def ends(self):
+        code = self.process.wait(60)
+        self.socket.close()
+        self.err.seek(0)
+        return code, self.err.read()
+
+
+def test_volume_map_waits(host):
+    """Tries again until the server is there; what is wrong is said once."""
+    host.client()
+    host.session()
+    host.disk()
+    host.attributes('block/rnbd0/rnbd', mapping_path='other')
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    host.refuse(MAP, 'EHOSTUNREACH', 'rnbd_client: s1: no route')
+    waiting = Waiting(host, 'data')
+    for _ in range(2):
+        equal('status', waiting.status(), 'STATUS=trying s1 again: No route to host')
+    (host.sys / (MAP + '.refuse')).unlink()
+    # It is there when the write to map_device returns.
+    host.attributes('block/rnbd0/rnbd', mapping_path='vol1')
+    equal('status', waiting.status(), 'STATUS=mapped')
+    code, err = waiting.ends()
+    equal('code', code, 0)
+    equal('said', err.count('EHOSTUNREACH'), 1)
+
+
+def test_volume_map_waits_for_nothing(host):
+    """What another try can't mend ends it; nofail makes that no failure; so does a signal."""
+    host.client()
+    host.session()
+    host.volumes.write_text('data s1 10.0.0.1 vol1\nnf s1 10.0.0.1 vol2 nofail\n')
+    host.refuse(MAP, 'EINVAL')
+    host.says('volume map --wait data', 'EINVAL', code=1)
+    host.says('volume map --wait nf', 'EINVAL', code=0)
+    host.refuse(MAP, 'ENOENT')
+    waiting = Waiting(host, 'data')
+    waiting.status()
+    waiting.process.send_signal(signal.SIGTERM)
+    equal('code', waiting.ends()[0], 1)
+
+
+def test_volume_unmap_waits(host):
+    """A disk that is in use is waited for; only a shutdown removes it all the same."""
+    host.client()
+    host.session()
+    unmap = host.disk() + '/rnbd/unmap_device'
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    host.refuse(unmap, 'EBUSY')
+    process = subprocess.Popen(host.command('volume unmap --wait data'), env=host.environment())
+    (host.sys / (unmap + '.refuse')).unlink()
+    equal('code', process.wait(60), 0)
+    equal('written', host.written(unmap), 'normal')
+    host.refuse(unmap, 'EBUSY')
+    host.program('systemctl', 'echo running\n')
+    host.says('volume unmap --wait data', 'unmount it first', code=1)
+    host.program('systemctl', 'echo stopping\n')
+    host.says('volume unmap --wait data', 'removed all the same', code=1)
+
+
+def test_session_hurry(host):
+    host.client()
+    for name, timeout, want in [('a', -1, '10'), ('b', 300, '10'), ('c', 0, '0'), ('d', 10, '10')]:
+        host.session(name, failover_timeout=timeout)
+        host.run('session hurry')
+        equal(name, host.written(f'{CLIENT}/{name}/failover_timeout'), want)
+        equal('heartbeats', host.written(f'{CLIENT}/{name}/hb_interval_ms'), '1000')
+
+
+def generate(host, out):
+    out.mkdir()
+    generator = host.top / 'rnbd-generator'
+    if not generator.exists():
+        generator.symlink_to(host.build.tool)
+    subprocess.run([generator, out, out / 'early', out / 'late'], env=host.environment(),
+                   check=True)
+    return sorted(os.path.relpath(os.path.join(folder, name), out)
+                  for folder, _, names in os.walk(out) for name in names)
+
+
+def test_generator(host):
+    """A unit for each volume that is mapped at boot; wrong lines are told to the kernel's log."""
+    equal('no table', generate(host, host.top / 'none'), [])
+    host.volumes.write_text('data s1 10.0.0.1 vol1\nbad s1\nlater s1 - vol2 noauto\n'
+                            'a-b.c@d s1 - vol3\n')
+    host.kmsg.write_text('')
+    found = generate(host, host.top / 'units')
+    equal('units', found, ['multi-user.target.wants/rnbd-volume@' + name + '.service'
+                           for name in ('a\\x2db.c\\x40d', 'data')])
+    equal('link', os.readlink(host.top / 'units' / found[0]),
+          f'{host.build.work.resolve().parent}/lib/systemd/system/rnbd-volume@.service')
+    log = host.kmsg.read_text()
+    equal('log', log.count('\n'), 1)
+    equal('log begins', log.startswith('<3>rnbd-generator['), True)
+    equal('log ends', log.endswith(f']: {host.volumes}:2: 2 columns; it takes NAME SESSION PATHS '
+                                   'DEVICE [OPTIONS]\n'), True)
+
+
+def test_generator_escapes_as_systemd_does(host):
+    try:
+        subprocess.run(['systemd-escape', 'x'], capture_output=True, check=True)
+    except FileNotFoundError:
+        return
+    names = ['.a', 'a.b', 'a:b', 'a_b', 'a+b', 'a@b', 'a--b', '0']
+    host.volumes.write_text(''.join(f'{name} s{i} 10.0.0.1 vol\n' for i, name in enumerate(names)))
+    want = subprocess.run(['systemd-escape', '--template=rnbd-volume@.service', '--', *names],
+                          capture_output=True, text=True, check=True).stdout.split()
+    equal('units', generate(host, host.top / 'units'),
+          sorted('multi-user.target.wants/' + name for name in want))
+
+
+def test_server_load(host):
+    log = host.top / 'modprobe.log'
+    host.program('modprobe', f'printf "%s|" "$@" >>{log}; echo >>{log}\n')
+    host.run('server load')
+    equal('without settings', log.read_text(), 'rtrs_server|\nrnbd_server|\n')
+    log.unlink()
+    host.server_conf.write_text('# a comment\n\n port_nr=1235\ndev_search_path = "/srv/a b"\n'
+                                'max_memory = 512\nalways_invalidate=N')
+    host.run('server load')
+    equal('with', log.read_text(), 'rtrs_server|always_invalidate="N"|max_memory="512"|\n'
+          'rnbd_server|port_nr="1235"|dev_search_path="/srv/a b"|\n')
+    log.unlink()
+    host.program('modprobe', 'exit 1\n')
+    host.says('server load', "rtrs_server can't be loaded", code=1)
+
+
+def test_server_load_again(host):
+    """What can be changed is changed; what can't be is told."""
+    host.server_conf.write_text('port_nr=1235\nmax_memory=512\nalways_invalidate=1\n'
+                                'dev_search_path=/srv\n')
+    host.attributes('module/rtrs_server/parameters', max_memory=0, always_invalidate='Y')
+    host.attributes('module/rnbd_server/parameters', port_nr=1234, dev_search_path='/srv')
+    done = host.says('server load', 'port_nr stays 1234 until rnbd_server is loaded again')
+    equal('lines', len(done.err.splitlines()), 1)
+    equal('max_memory', host.written('module/rtrs_server/parameters/max_memory'), '512')
+
+
+def test_server_load_of_wrong_settings(host):
+    """Of them nothing is loaded."""
+    host.program('modprobe', f'touch {host.top}/ran\n')
+    for text, why in [('port 1', "'port 1' is not PARAMETER = VALUE"),
+                      ('port=1', "no parameter 'port'"), ('port_nr=', "'' is no value for port_nr"),
+                      ('port_nr="1" "2"', 'is no value'), ('port_nr=1\nport_nr=1', ':3: port_nr is')]:
+        host.server_conf.write_text(f'max_memory=1\n{text}\n')
+        host.says('server load', f'{host.server_conf}:', why, code=2)
+    equal('ran', (host.top / 'ran').exists(), False)

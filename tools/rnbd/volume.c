@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rnbd volume: map, unmap, list and check what is in the table of volumes, see
+ * rnbd-volumes(5)
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "volumes.h"
+
+/* Seconds from one try to the next: doubled each time, up to the longest */
+#define FIRST_DELAY 1
+#define LONGEST_DELAY 10
+/* How long a disk that is in use is waited for, before a shutdown removes it all the same */
+#define IN_USE_SECONDS 10
+
+static const struct column columns[] = {
+	{ "name", "VOLUME", TEXT },
+	{ "session", "SESSION", TEXT },
+	{ "device_path", "PATH", TEXT },
+	{ "device", "DEVICE", TEXT },
+	{ "state", "STATE", TEXT },
+};
+
+static void report(void *arg, const char *text)
+{
+	(void)arg;
+	report_usage("%s", text);
+}
+
+static void add_paths(struct json_object *to, const char *paths)
+{
+	static const char between[] = " path=";
+	struct json_object *array = json_new_array();
+	const char *next;
+	char *path;
+
+	for (; paths; paths = next ? next + strlen(between) : NULL) {
+		next = strstr(paths, between);
+		path = xasprintf("%.*s", next ? (int)(next - paths) : (int)strlen(paths), paths);
+		json_append(array, json_new_string(path));
+		free(path);
+	}
+	json_add(to, "paths", array);
+}
+
+static void add_lines(struct json_object *to, const struct volumes *volumes,
+		      const struct volume *volume)
+{
+	struct json_object *options = json_new();
+	size_t i;
+
+	for (i = 0; i < NR_VOLUME_OPTIONS; i++)
+		if (i != PATHS)
+			json_add_string(options, volume_option_name(i),
+					volumes_option(volumes, volume, i));
+	json_add(to, "options", options);
+	add_paths(to, volumes_option(volumes, volume, PATHS));
+	json_add_bool(to, "noauto", volume->noauto);
+	json_add_bool(to, "nofail", volume->nofail);
+	json_add_int(to, "line", volume->line);
+}
+
+static const struct device *find_disk(const struct model *model, const struct volume *volume)
+{
+	const struct device *dev;
+	size_t i;
+
+	for (i = 0; i < model->nr_devices; i++) {
+		dev = &model->devices[i];
+		if (dev->side == CLIENT && dev->session && dev->mapping_path &&
+		    !strcmp(dev->session, volume->session) &&
+		    !strcmp(dev->mapping_path, volume->device))
+			return dev;
+	}
+	return NULL;
+}
+
+static struct json_object *volume_json(const struct rnbd *r, const struct model *model,
+				       const struct volumes *volumes, const struct volume *volume)
+{
+	const struct device *dev = find_disk(model, volume);
+	struct json_object *to = json_new();
+	char *node = dev ? xasprintf("%s/%s", r->dev, dev->name) : NULL;
+
+	json_add_string(to, "name", volume->name);
+	json_add_string(to, "session", volume->session);
+	json_add_string(to, "device_path", volume->device);
+	json_add_string(to, "device", node);
+	json_add_string(to, "state", dev ? dev->state : NULL);
+	add_lines(to, volumes, volume);
+	free(node);
+	return to;
+}
+
+/* A table of the table, and what has become of it */
+int cmd_volume_list(struct rnbd *r, int argc, char **argv)
+{
+	struct json_object *rows = json_new_array(), *whole;
+	struct volumes volumes;
+	struct model model;
+	size_t i;
+	int ret;
+
+	(void)argc;
+	(void)argv;
+	ret = volumes_read(r, NULL, &volumes, report, NULL);
+	model_read(r, &model);
+	for (i = 0; i < volumes.nr; i++)
+		json_append(rows, volume_json(r, &model, &volumes, &volumes.all[i]));
+	if (r->json) {
+		whole = json_new();
+		json_add(whole, "volumes", json_object_get(rows));
+		json_print(whole);
+		json_object_put(whole);
+	} else {
+		print_table(r, rows, columns, ARRAY_SIZE(columns));
+	}
+	json_object_put(rows);
+	model_free(&model);
+	volumes_free(&volumes);
+	return ret;
+}
+
+/* [FILE] */
+int cmd_volume_check(struct rnbd *r, int argc, char **argv)
+{
+	struct volumes volumes;
+	int ret;
+
+	if (argc)
+		r->volumes = argv[0];
+	if (access(r->volumes, R_OK))
+		return report_not_found("%s: %s", r->volumes, strerror(errno));
+	ret = volumes_read(r, NULL, &volumes, report, NULL);
+	if (!ret && volumes.wrong)
+		ret = RNBD_FAILED;
+	else if (!ret)
+		printf("%s: %zu volumes\n", r->volumes, volumes.nr);
+	volumes_free(&volumes);
+	return ret;
+}
+
+/* One try. Returns the errno; another one than @quiet is told, and @code is what to exit with. */
+static int try_map(const struct rnbd *r, const struct volumes *volumes,
+		   const struct volume *volume, int quiet, int *code)
+{
+	char *doing = xasprintf("map volume %s", volume->name);
+	char *line = volumes_line(volumes, volume);
+	int err;
+
+	err = sysfs_try(r, doing, CLIENT_CTL, "map_device", line, quiet, code);
+	free(line);
+	free(doing);
+	return err;
+}
+
+/* Errors that another try can't mend */
+static bool is_final(int err)
+{
+	return err == EINVAL || err == ENAMETOOLONG || err == EACCES || err == EPERM;
+}
+
+/* Of many clients that wait for a server, not all try at once. */
+static double jittered(double delay)
+{
+	return delay * (0.75 + drand48() / 4);
+}
+
+/* Until it is mapped; each errno is told when it comes, not again with each try. */
+static int map_waiting(const struct rnbd *r, const struct volumes *volumes,
+		       const struct volume *volume)
+{
+	double delay = FIRST_DELAY;
+	int err = 0, code;
+
+	stop_on_signals();
+	srand48(getpid());
+	for (;;) {
+		err = try_map(r, volumes, volume, err, &code);
+		if (!err || err == EEXIST)
+			return RNBD_OK;
+		if (is_final(err) || stopped())
+			return code;
+		notify_status("trying %s again: %s", volume->session, strerror(err));
+		nap(jittered(delay));
+		if (stopped())
+			return RNBD_FAILED;
+		delay = delay * 2 < LONGEST_DELAY ? delay * 2 : LONGEST_DELAY;
+	}
+}
+
+static bool is_mapped(const struct rnbd *r, const struct volume *volume)
+{
+	struct model model;
+	bool is;
+
+	model_read(r, &model);
+	is = find_disk(&model, volume);
+	model_free(&model);
+	return is;
+}
+
+static int map_volume(const struct rnbd *r, const struct volumes *volumes,
+		      const struct volume *volume)
+{
+	int ret = RNBD_OK;
+
+	if (!sysfs_exists(r, CLIENT_CTL))
+		ret = report_no_module(r, CLIENT);
+	else if (!is_mapped(r, volume) && r->wait)
+		ret = map_waiting(r, volumes, volume);
+	else if (!is_mapped(r, volume))
+		try_map(r, volumes, volume, 0, &ret);
+	if (!ret && !r->dry_run)
+		ret = report_mapped(r, volume->device, volume->session);
+	if (!ret)
+		notify_status("mapped");
+	return ret && r->wait && volume->nofail ? RNBD_OK : ret;
+}
+
+/* Once. Returns the errno; another one than @quiet is told, and @code is what to exit with. */
+static int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
+		     int *code)
+{
+	char *doing = xasprintf("unmap %s", dev->name);
+	int err = sysfs_try(r, doing, dev->dir, "unmap_device", how, quiet, code);
+
+	free(doing);
+	return err;
+}
+
+/*
+ * A file system that couldn't be unmounted, or something stacked on the disk, holds up a
+ * shutdown for a while only: the network goes next, and would leave the disk without a server.
+ */
+static int unmap_waiting(const struct rnbd *r, const struct device *dev)
+{
+	double end = now() + IN_USE_SECONDS;
+	int code;
+
+	while (try_unmap(r, dev, "normal", EBUSY, &code) == EBUSY && now() < end)
+		nap(0.2);
+	if (now() < end)
+		return code;
+	if (!shutting_down()) {
+		try_unmap(r, dev, "normal", 0, &code);
+		return code;
+	}
+	report_failed("%s is in use, and removed all the same", dev->name);
+	try_unmap(r, dev, "force", 0, &code);
+	return code;
+}
+
+static int unmap_volume(const struct rnbd *r, const struct volume *volume, bool force)
+{
+	const struct device *dev;
+	struct model model;
+	int ret = RNBD_OK;
+
+	model_read(r, &model);
+	dev = find_disk(&model, volume);
+	if (!dev && !r->wait)
+		ret = report_not_found("volume %s is not mapped", volume->name);
+	else if (dev && r->wait)
+		ret = unmap_waiting(r, dev);
+	else if (dev)
+		try_unmap(r, dev, force ? "force" : "normal", 0, &ret);
+	model_free(&model);
+	return ret;
+}
+
+/* What "all" means: those that are mapped at boot, or those that are mapped. */
+static int map_if_auto(const struct rnbd *r, const struct volumes *volumes,
+		       const struct volume *volume)
+{
+	return volume->noauto ? RNBD_OK : map_volume(r, volumes, volume);
+}
+
+static int unmap_normally(const struct rnbd *r, const struct volumes *volumes,
+			  const struct volume *volume)
+{
+	(void)volumes;
+	return unmap_volume(r, volume, false);
+}
+
+static int unmap_by_force(const struct rnbd *r, const struct volumes *volumes,
+			  const struct volume *volume)
+{
+	(void)volumes;
+	return unmap_volume(r, volume, true);
+}
+
+static int unmap_if_mapped(const struct rnbd *r, const struct volumes *volumes,
+			   const struct volume *volume)
+{
+	return is_mapped(r, volume) ? unmap_normally(r, volumes, volume) : RNBD_OK;
+}
+
+typedef int action(const struct rnbd *r, const struct volumes *volumes,
+		   const struct volume *volume);
+
+/* Do it to the volume @name, or @to_each if that is "all". The last failure counts. */
+static int do_volumes(const struct rnbd *r, const char *name, action *to_one, action *to_each)
+{
+	bool all = !strcmp(name, "all");
+	const struct volume *volume;
+	struct volumes volumes;
+	int ret, one;
+	size_t i;
+
+	ret = volumes_read(r, all ? NULL : name, &volumes, report, NULL);
+	volume = volumes_find(&volumes, name);
+	if (!ret && volume)
+		ret = to_one(r, &volumes, volume);
+	else if (!ret && !all)
+		ret = report_not_found("no line of %s is a volume called '%s'", r->volumes, name);
+	for (i = 0; all && i < volumes.nr; i++) {
+		one = to_each(r, &volumes, &volumes.all[i]);
+		ret = one ? one : ret;
+	}
+	volumes_free(&volumes);
+	return ret;
+}
+
+/* NAME|all */
+int cmd_volume_map(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return do_volumes(r, argv[0], map_volume, map_if_auto);
+}
+
+/* NAME [force]; or all */
+int cmd_volume_unmap(struct rnbd *r, int argc, char **argv)
+{
+	if (argc == 2 && (strcmp(argv[1], "force") || !strcmp(argv[0], "all")))
+		return report_usage("volume unmap NAME [force], or volume unmap all");
+	return do_volumes(r, argv[0], argc == 2 ? unmap_by_force : unmap_normally,
+			  unmap_if_mapped);
+}

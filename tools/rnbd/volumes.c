@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of volumes: a line each, of
+ *
+ *	NAME SESSION PATH[,PATH...]|- DEVICE [OPTION[,OPTION...]]
+ *
+ * What is wrong with a line is reported, with its number, and the others hold all the same.
+ * Paths and options of a session hold for all of its volumes, whichever line has them, so
+ * that it doesn't matter which is mapped first.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "volumes.h"
+
+#define COLUMNS 5
+#define BLANKS " \t\r\n"
+/* Names of sessions and devices on the wire; the link of both in sysfs */
+#define WIRE_NAME_MAX 254
+#define LINK_MAX 255
+/* Escaped, it still fits into the name of a unit. */
+#define VOLUME_NAME_MAX 50
+
+/* The table while it is being read */
+struct reader {
+	const char *file;
+	const char *only;
+	struct volumes *volumes;
+	volumes_report *report;
+	void *arg;
+	/* Of the line that is being read */
+	int line;
+	const char *name;
+};
+
+/* Numbers are from @min to @max, others one of @words. */
+static const struct option_kind {
+	const char *name;
+	const char *words;
+	long long min, max;
+} kinds[NR_VOLUME_OPTIONS] = {
+	[ACCESS_MODE] = { "access_mode", "ro rw migration" },
+	[NR_POLL_QUEUES] = { "nr_poll_queues", NULL, -1, 65535 },
+	[PATHS] = { "path" },
+	[DEST_PORT] = { "dest_port", NULL, 1, 65535 },
+	[MP_POLICY] = { "mp_policy", "round-robin min-inflight min-latency rr mi ml RR MI ML" },
+	[SETTING_MAX_RECONNECTS] = { "max_reconnect_attempts", NULL, -1, INT_MAX },
+	[SETTING_RECONNECT_DELAY] = { "reconnect_delay_ms", NULL, 1, 3600000 },
+	[SETTING_RECONNECT_DELAY_MAX] = { "reconnect_delay_max_ms", NULL, 1, 3600000 },
+	[SETTING_HB_INTERVAL] = { "hb_interval_ms", NULL, 10, 3600000 },
+	[SETTING_HB_MAX_MISSED] = { "hb_max_missed", NULL, 1, 1000 },
+	[SETTING_FAILOVER_TIMEOUT] = { "failover_timeout", NULL, -1, 1000000 },
+	[SETTING_UNFENCED_DELAY] = { "unfenced_delay_ms", NULL, 0, 3600000 },
+};
+
+/* FILE:LINE: what is wrong. Returns false. */
+static bool __printf(2, 3) wrong(const struct reader *reader, const char *fmt, ...)
+{
+	char *text, *message;
+	va_list args;
+
+	reader->volumes->wrong++;
+	if (reader->only && (!reader->name || strcmp(reader->only, reader->name)))
+		return false;
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	message = xasprintf("%s:%d: %s", reader->file, reader->line, text ? text : "no memory");
+	reader->report(reader->arg, text_clean(message));
+	free(message);
+	free(text);
+	return false;
+}
+
+const char *volume_option_name(enum volume_option option)
+{
+	return kinds[option].name;
+}
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/* "\040" becomes a blank, as in fstab; other backslashes stay. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++, to++) {
+		*to = *text;
+		if (*text != '\\' || !is_octal(text[1]) || text[1] > '3' || !is_octal(text[2]) ||
+		    !is_octal(text[3]))
+			continue;
+		*to = (text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0');
+		text += 3;
+	}
+	*to = 0;
+}
+
+/* map_device takes no others in its words. */
+static bool is_word(const char *text)
+{
+	if (!*text)
+		return false;
+	for (; *text; text++)
+		if (*text <= ' ' || *text >= 0x7f)
+			return false;
+	return true;
+}
+
+static bool check_name(const struct reader *reader, const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i]; i++)
+		if (!isascii(name[i]) || (!isalnum(name[i]) && !strchr("-_.:@+", name[i])))
+			return wrong(reader, "%s: names are of letters, digits and -_.:@+", name);
+	if (i > VOLUME_NAME_MAX)
+		return wrong(reader, "%s: the name has more than %d characters", name,
+			     VOLUME_NAME_MAX);
+	if (*name == '-' || !strcmp(name, "all"))
+		return wrong(reader, "%s: a volume can't be called so", name);
+	return true;
+}
+
+static bool check_target(const struct reader *reader, const char *session, const char *device)
+{
+	if (!is_word(session) || strpbrk(session, "/.") || strlen(session) > WIRE_NAME_MAX)
+		return wrong(reader, "session %s: at most %d printable characters, no blank / .",
+			     session, WIRE_NAME_MAX);
+	if (!is_word(device) || strlen(device) > WIRE_NAME_MAX)
+		return wrong(reader, "device %s: at most %d printable characters, no blank", device,
+			     WIRE_NAME_MAX);
+	if (strlen(device) + 1 + strlen(session) > LINK_MAX)
+		return wrong(reader, "session and device have more than %d characters together",
+			     LINK_MAX - 1);
+	return true;
+}
+
+/* What follows the first one has its "path=" with it. */
+static void add_path(char **paths, const char *path)
+{
+	char *longer = *paths ? xasprintf("%s path=%s", *paths, path) : xstrdup(path);
+
+	free(*paths);
+	*paths = longer;
+}
+
+/* Paths are parted by commas, so a source and its destination by "@". */
+static bool take_paths(const struct reader *reader, struct volume *volume, char *text)
+{
+	char *word, *path;
+
+	if (!strcmp(text, "-"))
+		return true;
+	while ((word = strsep(&text, ","))) {
+		path = parse_path(word);
+		if (!path)
+			return wrong(reader, "'%s' is no path: [SRC@]DST, both addresses", word);
+		add_path(&volume->options[PATHS], path);
+		free(path);
+	}
+	return true;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word), m;
+
+	for (; *words; words += m + (words[m] == ' ')) {
+		m = strcspn(words, " ");
+		if (n == m && !strncmp(words, word, n))
+			return true;
+	}
+	return false;
+}
+
+static bool check_value(const struct reader *reader, const struct option_kind *kind,
+			const char *value)
+{
+	long long n;
+
+	if (kind->words && !has_word(kind->words, value))
+		return wrong(reader, "%s=%s: it is one of %s", kind->name, value, kind->words);
+	if (!kind->words && !parse_number(value, kind->min, kind->max, &n))
+		return wrong(reader, "%s=%s: not a number from %lld to %lld", kind->name, value,
+			     kind->min, kind->max);
+	return true;
+}
+
+static bool take_value(const struct reader *reader, struct volume *volume, const char *word)
+{
+	const char *value = strchr(word, '=');
+	size_t i;
+
+	for (i = 0; value && i < NR_VOLUME_OPTIONS; i++) {
+		if (i == PATHS || strlen(kinds[i].name) != (size_t)(value - word) ||
+		    strncmp(kinds[i].name, word, value - word))
+			continue;
+		if (volume->options[i])
+			return wrong(reader, "%s is given twice", kinds[i].name);
+		if (!check_value(reader, &kinds[i], value + 1))
+			return false;
+		volume->options[i] = xstrdup(value + 1);
+		return true;
+	}
+	return wrong(reader, "no option '%s'; see rnbd-volumes(5)", word);
+}
+
+static bool take_options(const struct reader *reader, struct volume *volume, char *text)
+{
+	char *word;
+
+	if (!text || !strcmp(text, "-"))
+		return true;
+	while ((word = strsep(&text, ","))) {
+		if (!strcmp(word, "noauto"))
+			volume->noauto = true;
+		else if (!strcmp(word, "nofail"))
+			volume->nofail = true;
+		else if (strcmp(word, "_netdev") && strcmp(word, "defaults") &&
+			 !take_value(reader, volume, word))
+			return false;
+	}
+	return true;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+static bool differs(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b);
+}
+
+/* One name, one device, and one opinion about a session */
+static bool check_other(const struct reader *reader, const struct volume *volume,
+			const struct volume *other)
+{
+	size_t i;
+
+	if (same(volume->name, other->name))
+		return wrong(reader, "%s: line %d has that name", volume->name, other->line);
+	if (!same(volume->session, other->session))
+		return true;
+	if (same(volume->device, other->device))
+		return wrong(reader, "%s: line %d has device %s of session %s", volume->name,
+			     other->line, other->device, other->session);
+	for (i = FIRST_SESSION_OPTION; i < NR_VOLUME_OPTIONS; i++)
+		if (differs(volume->options[i], other->options[i]))
+			return wrong(reader, "%s=%s: line %d has %s for session %s", kinds[i].name,
+				     volume->options[i], other->line, other->options[i],
+				     other->session);
+	return true;
+}
+
+static bool check_others(const struct reader *reader, const struct volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < reader->volumes->nr; i++)
+		if (!check_other(reader, volume, &reader->volumes->all[i]))
+			return false;
+	return true;
+}
+
+static void volume_free(struct volume *volume)
+{
+	size_t i;
+
+	free(volume->name);
+	free(volume->session);
+	free(volume->device);
+	for (i = 0; i < NR_VOLUME_OPTIONS; i++)
+		free(volume->options[i]);
+}
+
+static bool fill_volume(const struct reader *reader, struct volume *volume, char **columns)
+{
+	if (!check_name(reader, columns[0]) || !check_target(reader, columns[1], columns[3]))
+		return false;
+	volume->line = reader->line;
+	volume->name = xstrdup(columns[0]);
+	volume->session = xstrdup(columns[1]);
+	volume->device = xstrdup(columns[3]);
+	return take_paths(reader, volume, columns[2]) &&
+	       take_options(reader, volume, columns[4]) && check_others(reader, volume);
+}
+
+/* Returns how many there are, which may be more than are kept. */
+static size_t split(char *text, char **columns)
+{
+	char *word;
+	size_t n = 0;
+
+	while ((word = strsep(&text, BLANKS))) {
+		if (!*word)
+			continue;
+		if (n < COLUMNS) {
+			unescape(word);
+			columns[n] = word;
+		}
+		n++;
+	}
+	return n;
+}
+
+static void take_line(struct reader *reader, char *text, size_t len)
+{
+	char *columns[COLUMNS] = { NULL };
+	struct volumes *volumes = reader->volumes;
+	struct volume volume = { 0 };
+	size_t n;
+
+	reader->name = NULL;
+	if (strlen(text) != len) {
+		wrong(reader, "there is a NUL in it");
+		return;
+	}
+	n = split(text, columns);
+	if (!n || *columns[0] == '#')
+		return;
+	reader->name = columns[0];
+	if (n < COLUMNS - 1) {
+		wrong(reader, "%zu columns; it takes NAME SESSION PATHS DEVICE [OPTIONS]", n);
+	} else if (n > COLUMNS) {
+		wrong(reader, "%zu columns, at most 5; OPTIONS have no blanks between them", n);
+	} else if (fill_volume(reader, &volume, columns)) {
+		volumes->all = xrealloc(volumes->all, volumes->nr + 1, sizeof(volume));
+		volumes->all[volumes->nr++] = volume;
+		return;
+	}
+	volume_free(&volume);
+}
+
+/* What is the session's may stand in another of its lines. NULL: it isn't given */
+const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
+			   enum volume_option option)
+{
+	const char *value = volume->options[option];
+	size_t i;
+
+	for (i = 0; !value && option >= FIRST_SESSION_OPTION && i < volumes->nr; i++)
+		if (same(volumes->all[i].session, volume->session))
+			value = volumes->all[i].options[option];
+	return value;
+}
+
+/* Those of sessions without a path; only now all lines are known. */
+static void drop_pathless(struct reader *reader)
+{
+	struct volumes *volumes = reader->volumes;
+	struct volume *volume;
+	size_t i, kept = 0;
+
+	for (i = 0; i < volumes->nr; i++) {
+		volume = &volumes->all[i];
+		/* Lines of the same session are dropped with it, or none of them. */
+		if (volumes_option(volumes, volume, PATHS)) {
+			volumes->all[kept++] = *volume;
+			continue;
+		}
+		reader->line = volume->line;
+		reader->name = volume->name;
+		wrong(reader, "%s: no line has paths for session %s", volume->name,
+		      volume->session);
+		volume_free(volume);
+		memset(volume, 0, sizeof(*volume));
+	}
+	volumes->nr = kept;
+}
+
+/*
+ * Read the table. Lines that are wrong are left out, and reported if they are those of the
+ * volume @only, or if that is NULL. No table is an empty one. Returns an exit code.
+ */
+int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
+		 volumes_report *report, void *arg)
+{
+	struct reader reader = {
+		.file = r->volumes, .only = only, .volumes = volumes, .report = report, .arg = arg,
+	};
+	char *text = NULL, *message;
+	size_t room = 0;
+	ssize_t n;
+	FILE *file;
+
+	memset(volumes, 0, sizeof(*volumes));
+	file = fopen(r->volumes, "re");
+	if (!file && errno == ENOENT)
+		return RNBD_OK;
+	while (file && (n = getline(&text, &room, file)) >= 0) {
+		reader.line++;
+		take_line(&reader, text, n);
+	}
+	free(text);
+	if (!file || ferror(file)) {
+		message = xasprintf("%s: %s", r->volumes, strerror(errno));
+		report(arg, message);
+		free(message);
+	}
+	n = file && !ferror(file);
+	if (file)
+		fclose(file);
+	drop_pathless(&reader);
+	return n ? RNBD_OK : RNBD_FAILED;
+}
+
+void volumes_free(struct volumes *volumes)
+{
+	size_t i;
+
+	for (i = 0; i < volumes->nr; i++)
+		volume_free(&volumes->all[i]);
+	free(volumes->all);
+}
+
+const struct volume *volumes_find(const struct volumes *volumes, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < volumes->nr; i++)
+		if (same(volumes->all[i].name, name))
+			return &volumes->all[i];
+	return NULL;
+}
+
+/* What is written to map_device */
+char *volumes_line(const struct volumes *volumes, const struct volume *volume)
+{
+	char *line = xasprintf("sessname=%s device_path=%s", volume->session, volume->device);
+	char *longer;
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < NR_VOLUME_OPTIONS; i++) {
+		value = volumes_option(volumes, volume, i);
+		if (!value)
+			continue;
+		longer = xasprintf("%s %s=%s", line, kinds[i].name, value);
+		free(line);
+		line = longer;
+	}
+	return line;
+}

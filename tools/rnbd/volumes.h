@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The table of volumes, see rnbd-volumes(5)
+ */
+#ifndef RNBD_VOLUMES_H
+#define RNBD_VOLUMES_H
+
+#include "rnbd.h"
+
+/* What a line may say for map_device; from PATHS on it is about the session. */
+enum volume_option {
+	ACCESS_MODE,
+	NR_POLL_QUEUES,
+	PATHS,
+	DEST_PORT,
+	MP_POLICY,
+	SETTING_MAX_RECONNECTS,
+	SETTING_RECONNECT_DELAY,
+	SETTING_RECONNECT_DELAY_MAX,
+	SETTING_HB_INTERVAL,
+	SETTING_HB_MAX_MISSED,
+	SETTING_FAILOVER_TIMEOUT,
+	SETTING_UNFENCED_DELAY,
+	NR_VOLUME_OPTIONS
+};
+
+#define FIRST_SESSION_OPTION PATHS
+
+/* A line of the table */
+struct volume {
+	int line;
+	char *name, *session, *device;
+	/* NULL: not given. Paths are parted by " path=", as map_device takes them. */
+	char *options[NR_VOLUME_OPTIONS];
+	bool noauto, nofail;
+};
+
+struct volumes {
+	struct volume *all;
+	size_t nr;
+	/* Lines that are wrong, and count for nothing */
+	size_t wrong;
+};
+
+/* Where messages about wrong lines go, one at a time, without a line's end */
+typedef void volumes_report(void *arg, const char *text);
+
+int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
+		 volumes_report *report, void *arg);
+void volumes_free(struct volumes *volumes);
+const struct volume *volumes_find(const struct volumes *volumes, const char *name);
+char *volumes_line(const struct volumes *volumes, const struct volume *volume);
+const char *volume_option_name(enum volume_option option);
+const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
+			   enum volume_option option);
+
+#endif /* RNBD_VOLUMES_H */
