@@ -57,13 +57,15 @@ modules_install: $(if $(KDIR),,need-kdir)
 clean: $(if $(KDIR),,need-kdir)
 	+$(kbuild) clean
 	+$(MAKE) -C $(ROOT)/tools/rnbd clean
+	+$(MAKE) -C $(ROOT)/tools/boot clean
 
-# The tool rnbd; prefix= and DESTDIR= are as usual.
+# The tool rnbd, units and rules for boot; prefix= and DESTDIR= are as usual.
 tools:
 	+$(MAKE) -C $(ROOT)/tools/rnbd
 
 tools_install:
 	+$(MAKE) -C $(ROOT)/tools/rnbd install
+	+$(MAKE) -C $(ROOT)/tools/boot install
 
 # Debian packages of all this, in this folder
 deb:
@@ -88,7 +90,8 @@ help:
 	@echo 'make [modules]        build the five modules against KDIR ($(KDIR))'
 	@echo 'make modules_install  install them, as root'
 	@echo 'make tools            build the tool rnbd; it needs libjson-c-dev'
-	@echo 'make tools_install    install it, as root, below prefix=/usr/local'
+	@echo 'make tools_install    install it, as root, below prefix=/usr/local, with what maps'
+	@echo '                      volumes at boot'
 	@echo 'make deb              Debian packages of both: rnbd-dkms, rnbd-utils'
 	@echo 'make clean            remove what was built'
 	@echo

@@ -312,6 +312,7 @@ bool stopped(void);
 
 void notify_status(const char *fmt, ...) __printf(1, 2);
 bool shutting_down(void);
+void start_mounts(void);
 int generate(struct rnbd *r, int argc, char **argv);
 
 /* ---- map.c ---- */

@@ -63,3 +63,14 @@ bool shutting_down(void)
 	pclose(from);
 	return !strcmp(state, "stopping\n");
 }
+
+/*
+ * File systems don't wait for their disks for ever, and nobody tries again to mount them: what
+ * remote-fs.target lacks is started once more.
+ */
+void start_mounts(void)
+{
+	if (getenv("NOTIFY_SOCKET") &&
+	    system("systemctl --no-block start remote-fs.target"))
+		report_failed("file systems may have to be mounted by hand");
+}

@@ -217,8 +217,10 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 		try_map(r, volumes, volume, 0, &ret);
 	if (!ret && !r->dry_run)
 		ret = report_mapped(r, volume->device, volume->session);
-	if (!ret)
+	if (!ret && r->wait) {
 		notify_status("mapped");
+		start_mounts();
+	}
 	return ret && r->wait && volume->nofail ? RNBD_OK : ret;
 }
 

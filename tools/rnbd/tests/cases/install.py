@@ -61,6 +61,47 @@ def test_install(host):
                                'usr/share/man/man5/rnbd-volumes.5', 'usr/share/man/man8/rnbd.8'])
 
 
+BOOT = HERE.parent.parent / 'boot'
+
+
+def test_install_for_systemd(host):
+    root = host.top / 'root'
+    (root / 'etc/rnbd').mkdir(parents=True)
+    (root / 'etc/rnbd/volumes').write_text('mine\n')
+    subprocess.run(['make', '-s', '-C', BOOT, f'OUT={host.top}/out', f'DESTDIR={root}',
+                    'prefix=/usr', 'install'], check=True)
+    found = sorted(os.path.relpath(os.path.join(folder, name), root)
+                   for folder, _, names in os.walk(root) for name in names)
+    equal('installed', found, ['etc/rnbd/server.conf', 'etc/rnbd/volumes',
+                               'usr/lib/systemd/system-generators/rnbd-generator',
+                               'usr/lib/systemd/system/rnbd-hurry.service',
+                               'usr/lib/systemd/system/rnbd-server.service',
+                               'usr/lib/systemd/system/rnbd-volume@.service',
+                               'usr/lib/udev/rules.d/60-persistent-rnbd.rules'])
+    equal('generator', os.readlink(root / found[2]), '../../../sbin/rnbd')
+    equal('configuration', (root / found[1]).read_text(), 'mine\n')
+    host.server_conf.write_text((root / found[0]).read_text())
+    host.program('modprobe', 'exit 0\n')
+    host.run('server load')
+    host.volumes.write_text((BOOT / 'volumes').read_text().replace('#data', 'data'))
+    host.says('volume check', '1 volumes')
+
+
+def test_units_and_rules(host):
+    """What systemd and udev say of them: nothing. Both know their mistakes in newer versions."""
+    subprocess.run(['make', '-s', '-C', BOOT, f'OUT={host.top}/out',
+                    f'sbindir={host.build.work}'], check=True)
+    units = [host.top / 'out' / name for name in os.listdir(host.top / 'out')]
+    for command in (['systemd-analyze', 'verify', '--man=no', *units],
+                    ['udevadm', 'verify', BOOT / '60-persistent-rnbd.rules']):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except FileNotFoundError:
+            continue
+        if 'Unknown command verb' not in done.stderr and done.returncode + bool(done.stderr):
+            raise Wrong(done.stdout + done.stderr)
+
+
 def test_every_command_is_in_the_manual(host):
     manual = (HERE.parent / 'rnbd.8.rst').read_text()
     for line in host.run('help').out.splitlines():

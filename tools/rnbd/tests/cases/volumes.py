@@ -215,6 +215,7 @@ def test_volume_map_waits(host):
     host.attributes('block/rnbd0/rnbd', mapping_path='other')
     host.volumes.write_text('data s1 10.0.0.1 vol1\n')
     host.refuse(MAP, 'EHOSTUNREACH', 'rnbd_client: s1: no route')
+    host.program('systemctl', f'echo "$@" >>{host.top}/systemctl.log\n')
     waiting = Waiting(host, 'data')
     for _ in range(2):
         equal('status', waiting.status(), 'STATUS=trying s1 again: No route to host')
@@ -225,6 +226,8 @@ def test_volume_map_waits(host):
     code, err = waiting.ends()
     equal('code', code, 0)
     equal('said', err.count('EHOSTUNREACH'), 1)
+    equal('mounts', (host.top / 'systemctl.log').read_text(),
+          '--no-block start remote-fs.target\n')
 
 
 def test_volume_map_waits_for_nothing(host):
@@ -255,7 +258,8 @@ def test_volume_unmap_waits(host):
     equal('written', host.written(unmap), 'normal')
     host.refuse(unmap, 'EBUSY')
     host.program('systemctl', 'echo running\n')
-    host.says('volume unmap --wait data', 'unmount it first', code=1)
+    done = host.says('volume unmap --wait data', 'unmount it first', code=1)
+    equal('forced', 'removed' in done.err, False)
     host.program('systemctl', 'echo stopping\n')
     host.says('volume unmap --wait data', 'removed all the same', code=1)
 
