@@ -191,6 +191,14 @@ RTRS_CLT_NUMBER(failover_timeout, failover.timeout, -1, 1000000,
 		rtrs_clt_failover_changed);
 RTRS_CLT_NUMBER(unfenced_delay_ms, fences.unfenced_ms, 0, 3600000, NULL);
 
+/* A server that can fence gives each session an ID, see rtrs_clt_same_session(). */
+static ssize_t fencing_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	return sysfs_emit(buf, "%d\n", !!READ_ONCE(to_clt(dev)->sess_id));
+}
+static DEVICE_ATTR_RO(fencing);
+
 static struct attribute *rtrs_clt_attrs[] = {
 	&dev_attr_add_path.attr,
 	&dev_attr_mp_policy.attr,
@@ -201,6 +209,7 @@ static struct attribute *rtrs_clt_attrs[] = {
 	&rtrs_clt_number_hb_max_missed.attr.attr,
 	&rtrs_clt_number_failover_timeout.attr.attr,
 	&rtrs_clt_number_unfenced_delay_ms.attr.attr,
+	&dev_attr_fencing.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(rtrs_clt);
