@@ -103,18 +103,14 @@ static void check_path(struct health *h, const struct path *path)
 	free(subject);
 }
 
-static bool can_fence(const struct session *session)
-{
-	return strchr("Yy1", *session->fencing);
-}
-
 static void check_fencing(struct health *h, const struct session *session)
 {
 	const struct number *delay = &session->settings[UNFENCED_DELAY_MS];
 	const struct number *timeout = &session->settings[FAILOVER_TIMEOUT];
+	const struct number *fencing = &session->settings[FENCING];
 
-	/* Where it isn't known, nothing can be said. */
-	if (!session->fencing || can_fence(session))
+	/* Before a path has connected, it isn't known. */
+	if (!fencing->known || fencing->value || !paths_connected(session))
 		return;
 	if (session->nr_paths > 1)
 		found(h, WARNING, session->name,

@@ -16,6 +16,7 @@ static const char *const setting_names[NR_SETTINGS] = {
 	[HB_MAX_MISSED]			= "hb_max_missed",
 	[FAILOVER_TIMEOUT]		= "failover_timeout",
 	[UNFENCED_DELAY_MS]		= "unfenced_delay_ms",
+	[FENCING]			= "fencing",
 };
 
 const char *side_name(enum side side)
@@ -111,7 +112,6 @@ static void read_session(const struct rnbd *r, struct session *session)
 	session->mp_policy = sysfs_read(r, "%s/mp_policy", session->dir);
 	if (session->mp_policy)
 		session->mp_policy[strcspn(session->mp_policy, " ")] = 0;
-	session->fencing = sysfs_read(r, "%s/fencing", session->dir);
 	for (i = 0; i < NR_SETTINGS; i++) {
 		n = &session->settings[i];
 		n->name = setting_names[i];
@@ -311,7 +311,6 @@ static void free_session(struct session *session)
 	free(session->name);
 	free(session->dir);
 	free(session->mp_policy);
-	free(session->fencing);
 }
 
 static void free_device(struct device *dev)

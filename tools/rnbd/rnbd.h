@@ -99,7 +99,7 @@ struct number {
 
 enum setting {
 	MAX_RECONNECT_ATTEMPTS, RECONNECT_DELAY_MS, RECONNECT_DELAY_MAX_MS, HB_INTERVAL_MS,
-	HB_MAX_MISSED, FAILOVER_TIMEOUT, UNFENCED_DELAY_MS, NR_SETTINGS
+	HB_MAX_MISSED, FAILOVER_TIMEOUT, UNFENCED_DELAY_MS, FENCING, NR_SETTINGS
 };
 
 struct session;
@@ -121,7 +121,6 @@ struct session {
 	char *name;
 	char *dir;
 	char *mp_policy;	/* client only, else NULL */
-	char *fencing;		/* whether the server can fence; NULL: unknown */
 	struct number settings[NR_SETTINGS];
 	struct path *paths;
 	size_t nr_paths;

@@ -116,7 +116,7 @@ class Host:
         values = dict(add_path='', mp_policy='min-inflight (MI: 1)', max_reconnect_attempts=-1,
                       reconnect_delay_ms=1000, reconnect_delay_max_ms=30000,
                       hb_interval_ms=5000, hb_max_missed=5, failover_timeout=30,
-                      unfenced_delay_ms=5000)
+                      unfenced_delay_ms=5000, fencing=1)
         values.update(more)
         self.attributes(f'{CLIENT}/{name}', **values)
         (self.sys / CLIENT / name / 'paths').mkdir()

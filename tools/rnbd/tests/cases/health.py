@@ -55,6 +55,7 @@ def test_session_down(host):
     host.pair()
     for net in 0, 1:
         host.path(net=net, state='disconnected')
+    host.attributes(CLIENT + '/s1', fencing=0)
     wrong(host, 'CRITICAL', 's1', 'none of its 2 paths', 'rnbd recover')
 
 
@@ -88,9 +89,9 @@ def test_port_down(host):
 
 def test_fencing(host):
     host.pair()
-    host.attributes(CLIENT + '/s1', fencing='N')
+    host.attributes(CLIENT + '/s1', fencing=0)
     wrong(host, 'WARNING', 's1', 'cannot fence', 'one path')
-    host.attributes(CLIENT + '/s1', fencing='Y')
+    host.attributes(CLIENT + '/s1', fencing=1)
     host.says('health', 'rnbd OK')
     host.attributes('module/rtrs_client/parameters', fencing='N')
     wrong(host, 'WARNING', 'rtrs_client', 'fencing=N')
@@ -99,7 +100,7 @@ def test_fencing(host):
 def test_clocks(host):
     for values, words in [
             (dict(failover_timeout=5), None),
-            (dict(failover_timeout=5, fencing='N'), ['unfenced_delay_ms', '5 s']),
+            (dict(failover_timeout=5, fencing=0), ['unfenced_delay_ms', '5 s']),
             (dict(failover_timeout=0), None), (dict(failover_timeout=-1), None),
             (dict(failover_timeout=6, reconnect_delay_ms=6000), ['reconnect_delay_ms']),
             (dict(max_reconnect_attempts=0), ['max_reconnect_attempts', 'not connected again']),

@@ -63,7 +63,7 @@ def test_json_follows_the_schema(host):
 def test_driver_without_some_attributes(host):
     host.client()
     host.session()
-    for name in 'failover_timeout', 'hb_interval_ms', 'unfenced_delay_ms':
+    for name in 'failover_timeout', 'hb_interval_ms', 'unfenced_delay_ms', 'fencing':
         host.attributes('class/rtrs-client/s1', **{name: None})
     folder = host.path()
     host.attributes(folder + '/stats', hb_latency=None)
@@ -78,7 +78,7 @@ def test_show(host):
     host.pair()
     host.says('show rnbd0', 'mapping_path            vol1')
     host.says('client show vol1@s1', 'device', 'rnbd0')
-    host.says('client show s1', 'failover_timeout        30')
+    host.says('client show s1', 'failover_timeout        30', 'fencing                 1')
     host.says('client show s1/192.168.101.1', 'hca_name                rxe1')
     host.says('path show s1 rxe1:1', '2 paths', code=3)
     host.says('client path show s1 rxe1:1', 'heartbeat_us.p50')
