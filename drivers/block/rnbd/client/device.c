@@ -80,6 +80,10 @@ static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 	return 0;
 }
 
+/* The numbers of the message's kinds of ids are those of the block layer's. */
+static_assert(RNBD_ID_T10 == (int)BLK_UID_T10 &&
+	      RNBD_ID_EUI64 == (int)BLK_UID_EUI64 && RNBD_ID_NAA == (int)BLK_UID_NAA);
+
 static int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16],
 				  enum blk_unique_id type)
 {
@@ -144,6 +148,7 @@ static void rnbd_clt_del_work(struct work_struct *work)
 						del_work);
 	struct gendisk *disk = dev->disk;
 
+	cancel_work_sync(&dev->limits_work);
 	del_gendisk(disk);
 	rnbd_clt_sess_put(dev->sess);
 	put_disk(disk);
@@ -164,7 +169,7 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 	dev->sess = sess;
 	dev->access_mode = opts->access_mode;
 	dev->nr_poll_queues = opts->nr_poll_queues;
-	mutex_init(&dev->open_lock);
+	rnbd_clt_dev_init_open(dev);
 	rnbd_clt_dev_init_state(dev);
 	rnbd_clt_dev_init_reopen(dev);
 	INIT_WORK(&dev->del_work, rnbd_clt_del_work);
@@ -261,6 +266,7 @@ static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 	rnbd_clt_dev_set_unmapped(dev);
 	cancel_delayed_work_sync(&dev->reopen);
 	cancel_work_sync(&dev->follow);
+	cancel_work_sync(&dev->limits_work);
 	if (dev->disk)
 		put_disk(dev->disk);
 	rnbd_clt_dev_detach(dev);

@@ -166,28 +166,56 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 }
 
 /*
- * Without freezing the queue, as that would wait for I/O that waits for us. The limits
- * that memory depends on never change: those of the transport, and the block size. I/O
- * that was made under the others is cut to size, or refused, by the server, as they are
- * its disk's. And as this comes first, no flush is left out that the device needs.
+ * Give the disk the limits that the server has told last.
+ *
+ * A user who writes one of the queue's attributes may hold the lock of the limits while the
+ * queue is being frozen, and so wait for I/O that waits for the device. Hence a work item of
+ * its own, for which nothing waits but the removal of the disk.
+ *
+ * The queue isn't frozen. The limits that memory depends on never change: those of the
+ * transport, and the block size. I/O that was made under the others is cut to size, or
+ * refused, by the server, as they are its disk's. Flushes that the block layer leaves out
+ * until then are made up for by rnbd_clt_dev.write_flags.
  */
-static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
-				   const struct rnbd_msg_open_rsp *rsp)
+static void rnbd_clt_limits_work(struct work_struct *work)
 {
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
+						limits_work);
 	struct request_queue *q = dev->disk->queue;
+	struct rnbd_msg_open_rsp rsp;
 	struct queue_limits lim;
 	int err;
 
-	if (rnbd_clt_same_limits(rsp, &dev->limits))
-		return 0;
+	mutex_lock(&dev->open_lock);
+	rsp = dev->limits;
+	mutex_unlock(&dev->open_lock);
 	lim = queue_limits_start_update(q);
-	rnbd_clt_fill_limits(dev, rsp, &lim);
+	rnbd_clt_fill_limits(dev, &rsp, &lim);
 	err = queue_limits_commit_update(q, &lim);
-	if (err)
-		return err;
+	if (err && __ratelimit(&dev->sess->ratelimit))
+		pr_err("%s: %s keeps its old limits: %pe\n", dev->sess->name,
+		       dev->path, ERR_PTR(err));
+}
+
+/**
+ * rnbd_clt_dev_init_open() - prepare a new device for being opened
+ * @dev: device
+ */
+void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev)
+{
+	mutex_init(&dev->open_lock);
+	INIT_WORK(&dev->limits_work, rnbd_clt_limits_work);
+}
+
+/* A disk that there is gets other limits, but never less care for its writes. */
+static void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
+				    const struct rnbd_msg_open_rsp *rsp)
+{
+	if (!dev->disk || rnbd_clt_same_limits(rsp, &dev->limits))
+		return;
 	dev->write_flags |= rnbd_clt_new_write_flags(&dev->limits, rsp);
 	dev->limits = *rsp;
-	return 0;
+	queue_work(dev->sess->news_wq, &dev->limits_work);
 }
 
 /**
@@ -196,8 +224,8 @@ static int rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
  * @rsp: where to put the answer, from kmalloc()
  * @generation: how often the session had been lost when the caller began
  *
- * Under the device's open_lock. If it has a disk, that gets the device's limits, not
- * its size.
+ * Under the device's open_lock. If it has a disk, that gets the device's limits a little
+ * later, and keeps its size.
  *
  * Return: 0, -EAGAIN if another device with the same id is just being unmapped, -ESTALE if
  * the server has another disk by that name now, or another negative errno.
@@ -219,12 +247,11 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	}
 
 	err = rnbd_clt_check_rsp(dev, rsp);
-	if (!err && dev->disk)
-		err = rnbd_clt_dev_set_limits(dev, rsp);
 	if (err) {
 		rnbd_clt_dev_undo_open(dev, rsp, generation);
 		return err;
 	}
+	rnbd_clt_dev_set_limits(dev, rsp);
 	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
 }
 

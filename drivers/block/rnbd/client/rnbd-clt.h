@@ -176,7 +176,9 @@ enum rnbd_clt_dev_state {
  *	@state is RNBD_DEV_UNMAPPED
  * @follow: asks the server for its size; queued likewise
  * @open_err: result of the last attempt to open it again, under @open_lock
- * @limits: the answer that the disk's limits were made of, under @open_lock
+ * @limits: the answer that the disk's limits are made of, under @open_lock
+ * @limits_work: makes them, when they have changed; cancelled when nobody opens the device
+ *	any more
  * @id_type: kind of @id, RNBD_ID_*; set with the disk, as are the next two
  * @id_len: length of @id in bytes
  * @id: unique id of the server's disk when it was mapped; it isn't opened with another one
@@ -211,6 +213,7 @@ struct rnbd_clt_dev {
 	struct delayed_work reopen;
 	int open_err;
 	struct rnbd_msg_open_rsp limits;
+	struct work_struct limits_work;
 	u8 id_type;
 	u8 id_len;
 	u8 id[16];
@@ -363,6 +366,7 @@ void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 			  unsigned int generation);
 #endif
+void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation);
 void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,

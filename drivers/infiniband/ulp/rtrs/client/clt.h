@@ -84,7 +84,7 @@
 #define RTRS_CLT_LOCAL_INV	SZ_16K
 /* Most data of a request, whatever the server offers. */
 #define RTRS_CLT_MAX_IO		SZ_4M
-/* Most requests in flight on a path, likewise: each takes a few KiB of memory. */
+/* Most requests in flight on a path, likewise; each takes memory. */
 #define RTRS_CLT_MAX_SLOTS	4096
 
 /**

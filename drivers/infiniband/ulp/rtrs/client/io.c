@@ -63,13 +63,13 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, int err)
 {
-	u64 ns = ktime_get_ns() - slot->start;
 	int cpu = slot->cpu;
 	struct rtrs_clt_io *io;
 
 	io = rtrs_clt_slot_clear(path, slot);
 	if (io->data_len)
-		rtrs_hist_add(path->stats.latency, io->dir == DMA_TO_DEVICE, ns);
+		rtrs_hist_add(path->stats.latency, io->dir == DMA_TO_DEVICE,
+			      ktime_get_ns() - slot->start);
 	rtrs_clt_count_done(path, cpu);
 	trace_rtrs_clt_complete(path->clt->name, io->slot, err);
 	io->done(io, err);

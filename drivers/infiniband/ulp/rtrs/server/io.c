@@ -188,7 +188,7 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
  * The chunk may have been registered on another connection, with the last answer, and a device
  * keeps the order of work requests in one queue pair only. But the message with the key was
  * sent after the registration, so a request that has used the key comes later than that. A
- * request without data needs no key and may come too early; then the device refuses this, and
+ * write of no bytes needs no key and may come too early; then the device refuses this, and
  * the path ends, or the chunk stays open to a client that has chosen that.
  *
  * Return: false if there is no room; else @io is the handler's of LOCAL_INV.
