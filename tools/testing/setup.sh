@@ -105,12 +105,17 @@ packages()
 			missing="$missing $p"
 	done
 	[ -n "$missing" ] || return 0
+	# Not two at a time, for several kernels
+	mkdir -p "$cache"
+	exec 9>"$cache/.packages"
+	flock 9
 	command -v apt-get >/dev/null ||
 		die "no apt-get here; please install the equivalents of:$missing"
 	step "package lists" apt update
 	# shellcheck disable=SC2086
 	step "packages:$(wc -w <<<"$missing") to install" \
 		apt install --no-install-recommends $missing
+	exec 9>&-
 }
 
 # The build tree the modules are built against; the top Makefile picks it.

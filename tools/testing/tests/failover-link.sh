@@ -10,7 +10,7 @@
 # Guests: 2
 # Time: 150
 # Rounds: 3
-# Once: both
+# Once: both others
 
 . "$RIG_DIR/steps/failover.sh"
 up

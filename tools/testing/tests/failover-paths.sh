@@ -7,7 +7,7 @@
 # Modules: ours
 # Time: 180
 # Rounds: 12
-# Once: both
+# Once: both others
 
 . "$RIG_DIR/steps/failover.sh"
 

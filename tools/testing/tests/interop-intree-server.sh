@@ -5,7 +5,7 @@
 # Sets: intree
 # Guests: 2
 # Time: 360
-# Once: stock
+# Once: stock others
 
 # shellcheck disable=SC2034
 server_modules=intree

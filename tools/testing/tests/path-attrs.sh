@@ -5,6 +5,7 @@
 # they refuse.
 # Modules: ours
 # Time: 90
+# Once: debug others
 
 . "$RIG_DIR/steps/failover.sh"
 
