@@ -115,10 +115,21 @@ shows "$p/state" disconnected
 echo 1 >"$p/reconnect"
 shows "$p/state" connected
 shows "$p/stats/reconnects" '1 0'
-# A shell's children that end meanwhile are no reason to fail: the write is restarted.
+# A shell's children that end meanwhile are no reason to fail.
 (for i in 1 2 3 4 5 6 7 8 9; do sleep "0.$i" & sleep "0.0$i" & done; echo 1 >"$p/reconnect") ||
 	fail "reconnect was interrupted"
 shows "$p/state" connected
+shows "$p/stats/reconnects" '2 0'
+# Nor is a writer that is stopped meanwhile one to begin again when it goes on.
+sh -c "echo 1 >'$p/reconnect'" &
+writer=$!
+connected() { [ "$(cat "$p/state")" = connected ]; }
+wait_for 20 eval '! connected' || fail "the path isn't reconnected"
+kill -STOP $writer
+wait_for 30 connected || fail "the path isn't connected again"
+kill -CONT $writer
+wait $writer || fail "reconnect by a process that was stopped"
+shows "$p/stats/reconnects" '3 0'
 echo 1 >"$p/stats/reset_all"
 shows "$p/stats/rdma" '0 0 0 0 0 0'
 shows "$p/stats/reconnects" '0 0'

@@ -50,7 +50,8 @@ static void __exit rnbd_clt_exit(void)
 	rnbd_clt_del_ctl();
 }
 
-module_init(rnbd_clt_init);
+/* Behind the transport, where both are built in */
+late_initcall(rnbd_clt_init);
 module_exit(rnbd_clt_exit);
 
 MODULE_DESCRIPTION("RDMA network block device client");

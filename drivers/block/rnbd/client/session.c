@@ -170,8 +170,9 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	sess->clt = rtrs_clt_open(&params);
 	if (IS_ERR(sess->clt)) {
 		err = PTR_ERR(sess->clt);
-		pr_err("%s: can't open the session: %pe\n", sess->name,
-		       sess->clt);
+		if (err != -ERESTARTSYS)
+			pr_err("%s: can't open the session: %pe\n", sess->name,
+			       sess->clt);
 		return err;
 	}
 	err = rnbd_clt_check_transport(sess);

@@ -60,7 +60,8 @@ static void __exit rnbd_srv_exit(void)
 	rnbd_srv_del_ctl();
 }
 
-module_init(rnbd_srv_init);
+/* Behind the transport, where both are built in */
+late_initcall(rnbd_srv_init);
 module_exit(rnbd_srv_exit);
 
 MODULE_DESCRIPTION("RDMA network block device server");

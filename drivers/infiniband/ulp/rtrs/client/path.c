@@ -305,23 +305,30 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 	return ret;
 }
 
+/*
+ * Signals that don't kill are no reason to begin again, as that would take down what has
+ * been connected meanwhile: a try ends by itself.
+ */
+#define rtrs_clt_path_wait(path, condition)				\
+	wait_event_state((path)->sm.wait, condition,			\
+			 (TASK_KILLABLE | TASK_FREEZABLE))
+
 /**
  * rtrs_clt_path_connect_wait() - wait for the result of rtrs_clt_path_connect_start()
  * @path: path that was started
  * @tries: value that rtrs_clt_path_connect_start() returned
  *
  * Context: process, may sleep.
- * Return: as rtrs_clt_path_connect_status(), but -ERESTARTSYS for -EINPROGRESS, on a signal.
+ * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS, if killed.
  */
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 {
 	int ret;
 
 	while ((ret = rtrs_clt_path_connect_status(path, tries)) == -EINPROGRESS)
-		if (wait_event_interruptible(path->sm.wait,
-					     rtrs_clt_path_connect_status(path, tries) !=
+		if (rtrs_clt_path_wait(path, rtrs_clt_path_connect_status(path, tries) !=
 					     -EINPROGRESS))
-			return -ERESTARTSYS;
+			return -EINTR;
 	return ret;
 }
 
@@ -330,7 +337,7 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
  * @path: path in any state
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is connected, the error of the try, or -ERESTARTSYS on a signal.
+ * Return: 0 when it is connected, the error of the try, or -EINTR if killed.
  */
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
@@ -354,12 +361,12 @@ static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
  * @path: path in any state
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is disconnected, or -ERESTARTSYS on a signal.
+ * Return: 0 when it is disconnected, or -EINTR if killed.
  */
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	return wait_event_interruptible(path->sm.wait, rtrs_clt_path_settled(path));
+	return rtrs_clt_path_wait(path, rtrs_clt_path_settled(path)) ? -EINTR : 0;
 }
 
 /**

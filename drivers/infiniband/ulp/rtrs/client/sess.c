@@ -135,7 +135,7 @@ static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
  *
  * Context: process, may sleep; any number of callers at a time.
  * Return: 0 when it is connected; -EEXIST if there is a path between these addresses,
- * -EMFILE if there are RTRS_MAX_PATHS, -ERESTARTSYS on a signal, or the error of the try.
+ * -EMFILE if there are RTRS_MAX_PATHS, -EINTR if killed, or the error of the try.
  */
 int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 {
