@@ -46,7 +46,7 @@ KERNEL ?= stock
 export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
-	bench check print-kdir tools tools_install deb
+	bench check print-kdir tools tools_install deb tree
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
 	+$(kbuild) modules
@@ -71,6 +71,10 @@ tools_install:
 deb:
 	@$(ROOT)/tools/deb
 
+# LINUX: an unpacked source of Linux
+tree:
+	@$(ROOT)/tools/tree "$(LINUX)"
+
 .PHONY: need-kdir rdma-stack
 rdma-stack:
 	@$(if $(strip $(vendor)),$(if $(strip $(ofed_lacks)),$(error A vendor's RDMA stack is \
@@ -94,6 +98,7 @@ help:
 	@echo '                      volumes at boot'
 	@echo 'make deb              Debian packages of both: rnbd-dkms, rnbd-utils'
 	@echo 'make clean            remove what was built'
+	@echo 'make tree LINUX=...   lay the drivers into an unpacked source of Linux'
 	@echo
 	@echo 'These install the Debian packages they need, and run virtual machines:'
 	@echo 'make demo             a volume of one machine as a disk of another, step by step'

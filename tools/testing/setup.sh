@@ -8,6 +8,7 @@
 #
 #   setup.sh build		packages that a build of the modules needs
 #   setup.sh check		and those of `make check`, with the kernel's source
+#   setup.sh source		the kernel's whole source, and what it takes to build it
 #   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
 #				named: ours, intree (default: both)
@@ -40,6 +41,8 @@ guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	$tool_packages"
 
 debug_packages="$source_packages flex bison bc patch rsync"
+# Unlike the debug kernel's, the build of one for x86 takes its objtool.
+x86_packages="$source_packages flex bison bc libelf-dev"
 
 # What modules are built with in another release's root folder, and the kernel itself
 release_packages=base-files,bash,coreutils,dash,diffutils,findutils,grep,make,mawk,sed
@@ -443,6 +446,11 @@ check)
 	packages $build_packages $check_packages
 	find_kernel
 	kernel_source
+	;;
+source)
+	# shellcheck disable=SC2086
+	packages $build_packages $x86_packages
+	find_kernel
 	;;
 kernel)
 	# shellcheck disable=SC2086

@@ -254,7 +254,7 @@ static void write_zeroes_need_a_server_that_knows_them(struct kunit *test)
 	struct limits_test *t = test->priv;
 	struct queue_limits lim = { };
 
-	t->sess.features = ~RNBD_FEATURE_WRITE_ZEROES;
+	t->sess.features = (u32)~RNBD_FEATURE_WRITE_ZEROES;
 	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
 	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
 	KUNIT_EXPECT_EQ(test, lim.max_write_zeroes_sectors, 0);

@@ -56,7 +56,7 @@ static int init(struct kunit *test)
 	return t->hist && t->buf ? 0 : -ENOMEM;
 }
 
-static void exit(struct kunit *test)
+static void hist_exit(struct kunit *test)
 {
 	struct hist_test *t = test->priv;
 
@@ -108,7 +108,7 @@ static struct kunit_case rtrs_hist_cases[] = {
 static struct kunit_suite rtrs_hist_suite = {
 	.name = "rtrs-hist",
 	.init = init,
-	.exit = exit,
+	.exit = hist_exit,
 	.test_cases = rtrs_hist_cases,
 };
 

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0
+# For a Makefile of kbuild: what an older kernel lacks, in this folder, comes in front of its
+# own headers.
+
+# What the preprocessor can't see of the kernel: -DCOMPAT_$(1) if a line of the header
+# <linux/$(2)> has $(3) in it.
+compat = $(shell grep -qs '$(3)' $(srctree)/include/linux/$(2) && echo -DCOMPAT_$(1))
+
+LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE) \
+	$(call compat,SHOULD_MERGE,blk-mq.h,BLK_MQ_F_SHOULD_MERGE) \
+	$(call compat,FREEZE_VOID,blk-mq.h,void blk_mq_freeze_queue.struct) \
+	$(call compat,MAP_SG_QUEUE,blk-mq.h,int blk_rq_map_sg.struct request_queue) \
+	$(call compat,MAP_KERN_QUEUE,blk-mq.h,int blk_rq_map_kern.struct request_queue) \
+	$(call compat,UNSIGNED_NODE,blk-mq.h,^[[:space:]]*unsigned int$(comma) unsigned int.;) \
+	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device)
