@@ -46,7 +46,7 @@ KERNEL ?= stock
 export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
-	bench check print-kdir tools tools_install deb tree
+	bench check print-kdir tools tools_install deb tree doc
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
 	+$(kbuild) modules
@@ -70,6 +70,13 @@ tools_install:
 # Debian packages of all this, in this folder
 deb:
 	@$(ROOT)/tools/deb
+
+# The manuals as web pages
+doc:
+	@command -v sphinx-build >/dev/null || \
+		{ echo "make doc needs sphinx-build (Debian: python3-sphinx)" >&2; false; }
+	@sphinx-build -q -W --keep-going -b html $(ROOT)/Documentation $(ROOT)/html
+	@echo "The manuals are in $(ROOT)/html; begin with index.html."
 
 # LINUX: an unpacked source of Linux
 tree:
@@ -97,6 +104,7 @@ help:
 	@echo 'make tools_install    install it, as root, below prefix=/usr/local, with what maps'
 	@echo '                      volumes at boot'
 	@echo 'make deb              Debian packages of both: rnbd-dkms, rnbd-utils'
+	@echo 'make doc              the manuals as web pages, in html/'
 	@echo 'make clean            remove what was built'
 	@echo 'make tree LINUX=...   lay the drivers into an unpacked source of Linux'
 	@echo

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc and
-# that for shell scripts must all be silent, and the tool's tests pass. Works on a copy, so
+# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc, sphinx and
+# what checks shell scripts must all be silent, and the tool's tests pass. Works on a copy, so
 # that everything is compiled; prints what each had to say, and fails if any had.
 
 set -euo pipefail
@@ -65,6 +65,10 @@ verdict "kernel-doc" "$work/kernel-doc"
 grep -rlE '^#!.*[/ ](ba)?sh$|^# shellcheck shell=' .ci tools | sort |
 	xargs -r shellcheck --severity=warning >"$work/shellcheck" 2>&1 || true
 verdict "shellcheck" "$work/shellcheck"
+
+sphinx-build -q -W --keep-going -b html Documentation "$work/html" >"$work/sphinx" 2>&1 ||
+	echo "failed" >>"$work/sphinx"
+verdict "sphinx" "$work/sphinx"
 
 [ $bad = 0 ] || { echo "make check: $bad not silent"; exit 1; }
 echo "make check: all silent"
