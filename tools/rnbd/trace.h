@@ -14,6 +14,9 @@
 /* Slots have 16 bits. */
 #define NR_SLOTS 65536
 
+/* Linux has no more. */
+#define MAX_CPUS 8192
+
 /* What a request goes through, in seconds of its host's clock; NAN: not told */
 enum step {
 	/* on the client */
@@ -39,12 +42,18 @@ struct requests {
 	size_t first[NR_SLOTS + 1];
 };
 
-/* A line of a log; @nr tells its place in the log. */
+/* A line of a log; @nr tells its place in the log. Of lost ones, @since when they may be. */
 struct event {
-	double at;
+	double at, since;
 	size_t nr;
 	unsigned int kind, slot, bytes;
 	bool write;
+};
+
+/* When a CPU had its last event, and whether others were lost since */
+struct cpu {
+	double last;
+	bool lost;
 };
 
 struct trace {
@@ -55,7 +64,8 @@ struct trace {
 	bool takes[NR_SIDES];
 	struct event *events;
 	size_t nr_events, room;
-	bool lost_before, one_clock;
+	struct cpu cpus[MAX_CPUS];
+	bool one_clock;
 	/* By how much the time of day is ahead of the clock of the log; NAN: unknown */
 	double ahead[NR_SIDES];
 };

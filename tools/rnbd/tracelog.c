@@ -3,6 +3,7 @@
  * Lines of tracefs become requests:
  *
  *	TASK-PID [CPU] FLAGS SECONDS: rtrs_clt_post: SESSION SRC@DST: slot 7 (0)
+ *	CPU:1 [LOST 3 EVENTS]
  *
  * and requests of the server are joined to the client's, by slot and time.
  */
@@ -22,6 +23,10 @@
 #define SAME_DAY	1.0
 /* So many requests are enough for guesses. */
 #define NR_GUESSERS	500
+/* So many guesses have to do, as they take memory. */
+#define MAX_GUESSES	4000000
+/* The task's name takes so many columns of a line; there may be anything in it. */
+#define TASK_COLUMNS	16
 /* The first line of a log */
 #define HEAD		"# rnbd: CLOCK_REALTIME is ahead by %lf s"
 
@@ -140,6 +145,23 @@ static bool of_session(const char *text, const char *session)
 	return !strncmp(text, session, n) && (text[n] == ' ' || text[n] == ':');
 }
 
+/* Where ": rtrs_..." is, behind the name of the task; NULL: nowhere */
+static const char *find_event(const char *line)
+{
+	if (strnlen(line, TASK_COLUMNS) < TASK_COLUMNS)
+		return NULL;
+	return strstr(line + TASK_COLUMNS, ": rtrs_");
+}
+
+/* The CPU of an event; a line without one is of the first */
+static struct cpu *cpu_of(struct trace *trace, const char *line)
+{
+	const char *bracket = strchr(line + TASK_COLUMNS, '[');
+	unsigned long nr = bracket ? strtoul(bracket + 1, NULL, 10) : 0;
+
+	return &trace->cpus[nr < MAX_CPUS ? nr : 0];
+}
+
 /* The number before ": rtrs_..."; NAN: there's none */
 static double time_before(const char *line, const char *colon)
 {
@@ -186,27 +208,48 @@ static void take_head(struct trace *trace, const char *line)
 			trace->ahead[side] = ahead;
 }
 
+/* The kernel had no room for some events of that CPU; it may not know how many. */
+static void take_lost(struct trace *trace, const char *line)
+{
+	unsigned long cpu;
+	u64 nr;
+	char *end;
+
+	if (!starts_with(line, "CPU:") || !isdigit((unsigned char)line[4]))
+		return;
+	cpu = strtoul(line + 4, &end, 10);
+	if (cpu >= MAX_CPUS || !starts_with(end, " [LOST "))
+		return;
+	nr = strtoull(end + 7, &end, 10);
+	if (!strstr(end, "EVENTS]"))
+		return;
+	trace->lost += nr ? nr : 1;
+	trace->cpus[cpu].lost = true;
+}
+
+/* What was lost lies between the CPU's event before and this time. */
+static void end_gap(struct trace *trace, struct cpu *cpu, double at)
+{
+	if (cpu->lost)
+		add_event(trace, (struct event){ .at = at, .since = cpu->last, .kind = LOST });
+	cpu->lost = false;
+	cpu->last = at;
+}
+
 /* A line of a log; what is none of an event, or of another session, is left alone. */
 void trace_line(struct trace *trace, char *line)
 {
-	const char *colon, *name, *text, *slot_text, *lost;
+	const char *colon, *name, *text, *slot_text;
 	double at;
 
 	text_clean(line);
 	take_head(trace, line);
-	lost = strstr(line, "[LOST ");
-	if (lost) {
-		trace->lost += strtoull(lost + 6, NULL, 10);
-		trace->lost_before = true;
-	}
-	colon = strstr(line, ": rtrs_");
+	take_lost(trace, line);
+	colon = find_event(line);
 	at = colon ? time_before(line, colon) : NAN;
 	if (isnan(at))
 		return;
-	/* It has no time of its own. */
-	if (trace->lost_before)
-		add_event(trace, (struct event){ .at = at, .kind = LOST });
-	trace->lost_before = false;
+	end_gap(trace, cpu_of(trace, line), at);
 	name = colon + 2;
 	text = strstr(name, ": ");
 	slot_text = text ? strstr(text, "slot ") : NULL;
@@ -216,17 +259,35 @@ void trace_line(struct trace *trace, char *line)
 
 /* ---- requests of events ---- */
 
-/* Any of the lost events may have been the end of any request. */
-static void drop_open(struct trace *trace)
+/* Those that have not ended */
+static void drop_open(struct requests *requests)
 {
-	enum side side;
 	size_t i;
 
+	for (i = 0; i < NR_SLOTS; i++) {
+		free(requests->open[i]);
+		requests->open[i] = NULL;
+	}
+}
+
+/*
+ * Any of the lost events may have been the end of any request, and the beginning of the
+ * slot's next one: what ended since then may be two.
+ */
+static void drop_since(struct trace *trace, double since)
+{
+	static const enum step last[NR_SIDES] = { [CLIENT] = COMPLETE, [SERVER] = REPLY };
+	struct requests *requests;
+	enum side side;
+
 	for (side = CLIENT; side < NR_SIDES; side++) {
-		for (i = 0; trace->takes[side] && i < NR_SLOTS; i++) {
-			free(trace->of[side].open[i]);
-			trace->of[side].open[i] = NULL;
-		}
+		requests = &trace->of[side];
+		if (!trace->takes[side])
+			continue;
+		/* They stand in the order of their ends. */
+		while (requests->nr && requests->all[requests->nr - 1].at[last[side]] > since)
+			requests->nr--;
+		drop_open(requests);
 	}
 }
 
@@ -263,10 +324,13 @@ static int by_time(const void *a, const void *b)
 /* Lines from now on are of a log of these sides. */
 void trace_begin_log(struct trace *trace, bool client, bool server)
 {
+	size_t i;
+
 	trace->takes[CLIENT] = client;
 	trace->takes[SERVER] = server;
-	trace->lost_before = false;
 	trace->one_clock = client && server;
+	for (i = 0; i < MAX_CPUS; i++)
+		trace->cpus[i] = (struct cpu){ .last = -INFINITY };
 	if (client)
 		trace->ahead[CLIENT] = NAN;
 	if (server)
@@ -278,15 +342,17 @@ void trace_end_log(struct trace *trace)
 {
 	size_t i;
 
+	for (i = 0; i < MAX_CPUS; i++)
+		end_gap(trace, &trace->cpus[i], INFINITY);
 	if (trace->nr_events)
 		qsort(trace->events, trace->nr_events, sizeof(*trace->events), by_time);
 	for (i = 0; i < trace->nr_events; i++) {
 		if (trace->events[i].kind == LOST)
-			drop_open(trace);
+			drop_since(trace, trace->events[i].since);
 		else
 			play(trace, &trace->events[i]);
 	}
-	drop_open(trace);
+	drop_since(trace, INFINITY);
 	trace->nr_events = 0;
 }
 

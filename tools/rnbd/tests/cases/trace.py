@@ -16,6 +16,11 @@ PATH = 's1 ip:192.168.100.2@ip:192.168.100.1'
 AHEAD = 98765.4321
 
 
+def raw(at, text, cpu=1, task='x'):
+    """A line of tracefs"""
+    return f'{task:>16}-{42:<7d} [{cpu:03d}] d.h1.  {at:.6f}: {text}'
+
+
 class Logs:
     """Both hosts' lines, of requests whose parts are known"""
 
@@ -23,9 +28,6 @@ class Logs:
         self.client, self.server = [], []
         self.realtime = None, None
         self.files = [host.top / 'client.log', host.top / 'server.log']
-
-    def line(self, at, event, text):
-        return f'          <idle>-0       [001] d.h1.  {at:.6f}: rtrs_{event}: {text}'
 
     def request(self, at, slot, parts, write=False, size=4096, session=PATH):
         """Parts in microseconds: queue, there, server's queue, disk, back, completion"""
@@ -52,7 +54,8 @@ class Logs:
                  for ahead in self.realtime]
         for lines, path, head in zip((self.client, self.server), self.files, heads):
             path.write_text(head + '# tracer: nop\n' +
-                            '\n'.join(self.line(*event) for event in sorted(lines)) + '\n')
+                            '\n'.join(raw(at, f'rtrs_{event}: {text}')
+                                      for at, event, text in sorted(lines)) + '\n')
 
     def run(self, host, *more, server=True, code=0):
         self.write()
@@ -120,14 +123,15 @@ def test_lines_that_mean_nothing(host):
     logs.request(200.0, 3, [1, 1, 1, 1, 1, 1], session='s11 a@b')
     logs.write()
     with open(logs.files[0], 'a') as log:
-        log.write('CPU:1 [LOST 12 EVENTS]\n: rtrs_clt_post: s1: slot 1 (0)\n'
-                  ' x-1 [0] 1.0: rtrs_clt_post: s1: slot 99999 (0)\n'
-                  ' x-1 [0] 2.0: rtrs_clt_complete: s1: slot 5 (0)\n'
-                  ' x-1 [0] nan: rtrs_clt_\n: rtrs_\nrtrs_clt_submit\n'
-                  ' x-1 [0] 3.0: rtrs_clt_submit: s1: slot 5: write of\n'
-                  ' x-1 [0] 4.0: rtrs_clt_park: s1: slot 5 (0)\n'
-                  ' x-1 [0] 4.1: rtrs_clt_failover: ' + PATH + ': slot 5 (-103)\n'
-                  ' x-1 [0] 5.0: rtrs_clt_complete: s1: slot 5 (0)\n')
+        log.write('\n'.join([
+            'CPU:7 [LOST 12 EVENTS]', raw(0.9, 'rtrs_clt_fenced: s1: id 3', cpu=7),
+            ': rtrs_clt_post: s1: slot 1 (0)',
+            raw(1, 'rtrs_clt_post: s1: slot 99999 (0)'), raw(2, 'rtrs_clt_complete: s1: slot 5 (0)'),
+            '               x-42      [001] d..1.  nan: rtrs_clt_', ': rtrs_', 'rtrs_clt_submit',
+            'CPU:', 'CPU:1 [LOST', 'CPU:99999999999999999999', '[', '               x-42      [',
+            raw(3, 'rtrs_clt_submit: s1: slot 5: write of'), raw(4, 'rtrs_clt_park: s1: slot 5 (0)'),
+            raw(4.1, 'rtrs_clt_failover: ' + PATH + ': slot 5 (-103)'),
+            raw(5, 'rtrs_clt_complete: s1: slot 5 (0)')]) + '\n')
     document = host.run(['trace', 's1', '--client-log', str(logs.files[0]), 'json']).json()
     equal('requests', document['requests'], 21)
     equal('lost', document['lost_events'], 12)
@@ -283,18 +287,49 @@ def test_live_ends_by_interrupt_and_without_a_reader(host):
             equal('nothing is left', os.listdir(kernel.tracing / 'instances'), [])
 
 
+def read(host, *lines):
+    """What the tool makes of the client's log"""
+    log = host.top / 'log'
+    log.write_text('\n'.join(lines) + '\n')
+    return host.run(['trace', 's1', '--client-log', str(log), 'json']).json()
+
+
+SUBMIT, COMPLETE = 'rtrs_clt_submit: s1: slot %d: write of 512 bytes', 'rtrs_clt_complete: s1: slot %d (0)'
+
+
 def test_lost_events_end_requests(host):
     """A slot's next request is not the one whose end was lost."""
-    log = host.top / 'log'
-    lines = [' x-1 [0] 1.000000: rtrs_clt_submit: s1: slot 5: write of 512 bytes',
-             'CPU:1 [LOST 3 EVENTS]',
-             ' x-1 [0] 3.000000: rtrs_clt_complete: s1: slot 5 (0)',
-             ' x-1 [0] 4.000000: rtrs_clt_submit: s1: slot 5: write of 512 bytes',
-             ' x-1 [0] 5.000000: rtrs_clt_complete: s1: slot 5 (0)']
-    log.write_text('\n'.join(lines) + '\n')
-    document = host.run(['trace', 's1', '--client-log', str(log), 'json']).json()
+    document = read(host, raw(1, SUBMIT % 5), 'CPU:1 [LOST 3 EVENTS]', raw(3, COMPLETE % 5),
+                    raw(4, SUBMIT % 5), raw(5, COMPLETE % 5))
     equal('requests', document['requests'], 1)
     equal('of them', document['slowest'][0]['total'], 1e6)
+    equal('lost', document['lost_events'], 3)
+    equal('of unknown number', read(host, 'CPU:1 [LOST EVENTS]')['lost_events'], 1)
+
+
+def test_lost_events_of_another_cpu(host):
+    """What it lost lies between its last event before and its first one after that."""
+    lines = [raw(1, SUBMIT % 5), raw(1.1, SUBMIT % 6, cpu=0), raw(1.2, SUBMIT % 7, cpu=0),
+             raw(1.3, COMPLETE % 6, cpu=0), raw(1.5, 'rtrs_clt_fenced: s2: id 3'),
+             # Here the end of the first one was lost, and the beginning of the next one.
+             raw(5, COMPLETE % 5, cpu=0), raw(6, SUBMIT % 8, cpu=0), raw(7, COMPLETE % 8, cpu=0),
+             'CPU:1 [LOST 2 EVENTS]']
+    document = read(host, *lines, raw(10, 'rtrs_clt_fenced: s2: id 3'),
+                    raw(11, COMPLETE % 7, cpu=0), raw(12, SUBMIT % 9, cpu=0), raw(13, COMPLETE % 9))
+    equal('requests', sorted(r['slot'] for r in document['slowest']), [6, 9])
+    equal('at the end', [r['slot'] for r in read(host, *lines)['slowest']], [6])
+    lines.remove('CPU:1 [LOST 2 EVENTS]')
+    document = read(host, *lines, 'CPU:2 [LOST 2 EVENTS]', raw(10, 'rtrs_clt_fenced: s2: id 3', cpu=2),
+                    raw(12, SUBMIT % 9, cpu=0), raw(13, COMPLETE % 9))
+    equal('from the beginning', [r['slot'] for r in document['slowest']], [9])
+
+
+def test_names_of_tasks_mean_nothing(host):
+    names = '[LOST 9', 'CPU:1 [LOST 9 E', '0.5: rtrs_clt_p', ': rtrs_', '[2]', '1: rtrs_srv_x:', 'a b'
+    for name in names:
+        document = read(host, raw(1, SUBMIT % 5, task=name), raw(2, COMPLETE % 5, task=name))
+        equal(f'lost, {name!r}', document['lost_events'], 0)
+        equal(f'total, {name!r}', [r['total'] for r in document['slowest']], [1e6])
 
 
 def test_both_sides_in_one_log(host):
