@@ -206,15 +206,28 @@ static int read_log(struct trace *trace, const char *path)
 static int record(const struct rnbd *r)
 {
 	FILE *file = fopen(r->record, "w");
+	char *head;
 	int ret;
 
 	if (!file)
 		return report_failed("can't open %s: %s", r->record, strerror(errno));
-	trace_head(file);
+	head = trace_head();
+	record_line(file, head);
+	free(head);
 	ret = trace_live(r, r->seconds, record_line, file);
 	if (fclose(file) && !ret)
 		ret = report_failed("can't write %s: %s", r->record, strerror(errno));
 	return ret;
+}
+
+/* Of the client, which is this host */
+static int take_live(const struct rnbd *r, struct trace *trace)
+{
+	char *head = trace_head();
+
+	trace_line(trace, head);
+	free(head);
+	return trace_live(r, r->seconds, take_line, trace);
 }
 
 static int collect(const struct rnbd *r, struct trace *trace)
@@ -226,7 +239,7 @@ static int collect(const struct rnbd *r, struct trace *trace)
 	if (r->client_log)
 		ret = read_log(trace, r->client_log);
 	else
-		ret = trace_live(r, r->seconds, take_line, trace);
+		ret = take_live(r, trace);
 	trace_end_log(trace);
 	if (!ret && r->server_log) {
 		trace_begin_log(trace, false, true);

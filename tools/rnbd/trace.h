@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "rnbd.h"
 
@@ -76,7 +75,7 @@ void trace_begin_log(struct trace *trace, bool client, bool server);
 void trace_line(struct trace *trace, char *line);
 void trace_end_log(struct trace *trace);
 size_t trace_match(struct trace *trace);
-void trace_head(FILE *log);
+char *trace_head(void);
 
 int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, char *line),
 	       void *arg);

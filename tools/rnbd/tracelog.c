@@ -39,9 +39,9 @@ static double clock_seconds(clockid_t clock)
 }
 
 /* Logs of two hosts are joined by it. Traces are by the monotonic clock. */
-void trace_head(FILE *log)
+char *trace_head(void)
 {
-	fprintf(log, HEAD "\n", clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC));
+	return xasprintf(HEAD, clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC));
 }
 
 struct trace *trace_new(const char *session)
@@ -453,7 +453,7 @@ static double densest(double *guesses, size_t nr, double near)
 	return found;
 }
 
-/* Guesses of one request at the offset, which lies between these if it is known */
+/* Guesses at the offset, which lies between these if it is known */
 struct guesses {
 	double *all, low, high;
 	size_t nr, room;
@@ -465,7 +465,8 @@ static void guess(const struct requests *servers, const struct request *client, 
 	double offset;
 
 	for (; i < servers->first[client->slot + 1]; i++) {
-		if (servers->all[i].at[RECEIVE] > client->at[ANSWER] + g->high)
+		if (servers->all[i].at[RECEIVE] > client->at[ANSWER] + g->high ||
+		    g->nr == MAX_GUESSES)
 			return;
 		offset = offset_of(client, &servers->all[i]);
 		if (!alike(client, &servers->all[i]) || isnan(offset))
@@ -501,6 +502,15 @@ static double guess_offset(const struct trace *trace)
 	return offset;
 }
 
+/* May it be the client's? With one clock it came while that one was under way. */
+static bool fits(const struct trace *trace, const struct request *client,
+		 const struct request *server)
+{
+	return alike(client, server) &&
+	       (!trace->one_clock || (server->at[RECEIVE] >= client->at[SUBMIT] &&
+				      server->at[RECEIVE] <= client->at[ANSWER]));
+}
+
 /* Of the requests that are alike, the one that fits the offset best; NULL: none does */
 static const struct request *find_server(const struct trace *trace, const struct request *client,
 					 double offset)
@@ -517,7 +527,7 @@ static const struct request *find_server(const struct trace *trace, const struct
 		if (servers->all[i].at[RECEIVE] > client->at[ANSWER] + offset + best)
 			break;
 		off = fabs(offset_of(client, &servers->all[i]) - offset);
-		if (alike(client, &servers->all[i]) && off < best) {
+		if (fits(trace, client, &servers->all[i]) && off < best) {
 			best = off;
 			found = &servers->all[i];
 		}

@@ -186,6 +186,46 @@ def test_join_of_many_requests_in_one_slot(host):
         raise Wrong(f'{spent.children_user - started.children_user} s')
 
 
+def test_logs_of_many_requests_without_the_time_of_day(host):
+    """Each may be any other one of its slot: not all pairs are looked at."""
+    logs = Logs(host)
+    for i in range(60000):
+        logs.request(100 + i / 1000 + (i * 7919 % 1000) / 2e6, 3, [5, 20, 3, 80, 20, 4])
+    logs.write()
+    line = ['trace', 's1', '--client-log', str(logs.files[0]), '--server-log', str(logs.files[1])]
+    trace = subprocess.Popen(host.command(line), env=host.environment(), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(trace.pid, 0)
+    trace.returncode = os.waitstatus_to_exitcode(status)
+    if trace.returncode not in (0, 1):
+        raise Wrong(f'exit code {trace.returncode}')
+    between('MiB', usage.ru_maxrss >> 10, 1, 250)
+
+
+def test_live_with_the_time_of_day(host):
+    """The client's clocks are this host's; only they tell which request is which."""
+    host.client()
+    host.session()
+    logs = Logs(host)
+    for i in range(100):
+        logs.request(100 + i / 50, 3, [5, 20, 3, 80, 20, 4])
+    ahead = min(time.time() - time.monotonic() for _ in range(100))
+    logs.realtime = None, ahead - AHEAD
+    logs.write()
+    template = host.top / 'tracing/template'
+    for group in 'rtrs_clt', 'rtrs_srv':
+        (template / 'events' / group).mkdir(parents=True)
+        (template / 'events' / group / 'enable').write_text('')
+    (host.top / 'tracing/instances').mkdir()
+    for name in 'tracing_on', 'trace_clock':
+        (template / name).write_text('')
+    shutil.copy(logs.files[0], template / 'trace_pipe')
+    line = ['trace', 's1', '--server-log', str(logs.files[1]), '--seconds', '0.2', 'json']
+    document = host.run(line).json()
+    equal('matched', document['with_server'], 100)
+    near('way there', part(document, 'way_there')['max_us'], 20, 2)
+
+
 def test_record_tells_the_time_of_day(host):
     log = host.top / 'log'
     with Kernel(host):
@@ -343,14 +383,24 @@ def test_both_sides_in_one_log(host):
     near('way back', part(document, 'way_back')['latency_us']['mean'], 20, 2)
 
 
+def test_request_that_one_log_lacks_on_the_server(host):
+    """Another one that is much alike is not taken in its place."""
+    logs = Logs(host)
+    for i in range(100):
+        logs.request(100 + i / 1000, 3, [300, -200, 3, 80, 20, 300])
+    logs.client += [(at - AHEAD, *rest) for at, *rest in logs.server
+                    if not 100.0498 < at - AHEAD < 100.0508]
+    document = logs.run(host, 'json', server=False).json()
+    equal('matched', document['with_server'], 99)
+    for key in 'way_there', 'way_back':
+        equal(key, part(document, key)['requests'] <= 99, True)
+    near('way back', part(document, 'way_back')['max_us'], 20, 2)
+
+
 def test_lines_are_sorted_by_time(host):
-    log = host.top / 'log'
-    lines = [' x-1 [0] 2.000000: rtrs_clt_complete: s1: slot 5 (0)',
-             ' x-1 [0] 1.000000: rtrs_clt_submit: s1: slot 5: write of 512 bytes',
-             ' x-1 [0] 1.700000: rtrs_clt_post: ' + PATH + ': slot 5 (0)',
-             ' x-1 [0] 1.600000: rtrs_clt_answer: ' + PATH + ': slot 5 (0)']
-    log.write_text('\n'.join(lines) + '\n')
-    document = host.run(['trace', 's1', '--client-log', str(log), 'json']).json()
+    document = read(host, raw(2, COMPLETE % 5), raw(1, SUBMIT % 5),
+                    raw(1.7, f'rtrs_clt_post: {PATH}: slot 5 (0)'),
+                    raw(1.6, f'rtrs_clt_answer: {PATH}: slot 5 (0)'))
     equal('requests', document['requests'], 1)
     equal('queue', document['slowest'][0]['client_queue'], 7e5)
     equal('less than nothing', document['slowest'][0]['remote'], None)
