@@ -207,6 +207,7 @@ static int record(const struct rnbd *r)
 {
 	FILE *file = fopen(r->record, "w");
 	char *head;
+	bool bad;
 	int ret;
 
 	if (!file)
@@ -215,8 +216,9 @@ static int record(const struct rnbd *r)
 	record_line(file, head);
 	free(head);
 	ret = trace_live(r, r->seconds, record_line, file);
-	if (fclose(file) && !ret)
-		ret = report_failed("can't write %s: %s", r->record, strerror(errno));
+	bad = ferror(file);
+	if ((fclose(file) || bad) && !ret)
+		ret = report_failed("can't write all of %s", r->record);
 	return ret;
 }
 

@@ -101,28 +101,45 @@ static void split(struct splitter *s, const char *text, size_t n)
 	}
 }
 
-/*
- * Until the time is over, or it is interrupted, even if lines come faster than they are read;
- * then what is there, when nothing is added to it any more.
- */
-static void read_pipe(double until, struct splitter *splitter)
+/* Returns 1; 0 if there is nothing to read now; or a negative errno. */
+static int read_some(struct splitter *splitter)
 {
-	struct pollfd in = { .fd = trace_pipe, .events = POLLIN };
 	char text[65536];
-	double left;
 	ssize_t n;
 
-	while ((left = until - now()) > 0 && !stopped()) {
+	do
 		n = read(trace_pipe, text, sizeof(text));
-		if (n > 0)
-			split(splitter, text, n);
-		else
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		split(splitter, text, n);
+	if (n >= 0)
+		return n > 0;
+	return errno == EAGAIN ? 0 : -errno;
+}
+
+/*
+ * Until the time is over, or it is interrupted, even if lines come faster than they are read;
+ * then what is there, when nothing is added to it any more. Returns 0 or an errno.
+ */
+static int read_pipe(double until, struct splitter *splitter)
+{
+	struct pollfd in = { .fd = trace_pipe, .events = POLLIN };
+	double left;
+	int ret = 1, err;
+
+	while (ret >= 0 && (left = until - now()) > 0 && !stopped()) {
+		ret = read_some(splitter);
+		if (!ret)
 			poll(&in, 1, left < 0.1 ? left * 1000 + 1 : 100);
 	}
-	if (write_file("tracing_on", "0"))
-		return;
-	while ((n = read(trace_pipe, text, sizeof(text))) > 0)
-		split(splitter, text, n);
+	err = write_file("tracing_on", "0");
+	if (err)
+		report_failed("can't stop the trace, its last lines are missing: %s",
+			      strerror(err));
+	else if (ret >= 0)
+		while ((ret = read_some(splitter)) > 0)
+			;
+	return ret < 0 ? -ret : 0;
 }
 
 /* Returns 0 or an errno. */
@@ -137,7 +154,7 @@ static int trace_instance(double seconds, struct splitter *splitter)
 	if (!err)
 		err = switch_on();
 	if (!err)
-		read_pipe(now() + seconds, splitter);
+		err = read_pipe(now() + seconds, splitter);
 	return err;
 }
 

@@ -267,8 +267,12 @@ class Kernel:
     def is_on(self):
         for name in 'instances', '.':
             for path in (self.tracing / name).glob('*/tracing_on'):
-                if path.parent.name != 'template' and path.read_text().startswith('0'):
-                    return False
+                try:
+                    if path.parent.name != 'template' and path.read_text().startswith('0'):
+                        return False
+                except FileNotFoundError:
+                    # It has just been removed.
+                    return self.is_on()
         return True
 
     def run(self):
@@ -413,3 +417,41 @@ def test_live(host):
     (host.top / 'tracing/instances').mkdir()
     host.says(f'trace --record {log} --seconds 0.1', "can't trace", code=1)
     equal('nothing is left', os.listdir(host.top / 'tracing/instances'), [])
+
+
+def test_live_with_errors(host):
+    """What can't be read isn't waited for; a trace that can't be stopped has no end."""
+    with Kernel(host) as kernel:
+        pipe = kernel.tracing / 'template/trace_pipe'
+        pipe.unlink()
+        pipe.mkdir()
+        host.says(f'trace --record {host.top}/log --seconds 50', "can't trace", 'Is a directory',
+                  code=1)
+        equal('nothing is left', os.listdir(kernel.tracing / 'instances'), [])
+        pipe.rmdir()
+        pipe.write_text(raw(1, SUBMIT % 5) + '\n')
+        (kernel.tracing / 'template/tracing_on').unlink()
+        host.says(f'trace --record {host.top}/log --seconds 0.1', "can't stop", 'No such file')
+
+
+def test_record_that_cannot_be_written_for_a_while(host):
+    """An error counts although what came later could be written."""
+    os.mkfifo(host.top / 'log')
+    with Kernel(host) as kernel:
+        with subprocess.Popen(host.command(f'trace --record {host.top}/log --seconds 600'),
+                              env=host.environment(), stderr=subprocess.PIPE, text=True) as trace:
+            reader = os.open(host.top / 'log', os.O_RDONLY)
+            os.read(reader, 100)
+            os.close(reader)
+            written = kernel.written
+            # More than all pipes hold: something was written meanwhile.
+            while kernel.written < written + 10000:
+                time.sleep(0.01)
+            reader = os.open(host.top / 'log', os.O_RDONLY)
+            os.read(reader, 100)
+            trace.send_signal(signal.SIGINT)
+            while os.read(reader, 1 << 20):
+                pass
+            os.close(reader)
+            equal('says', "can't write" in trace.stderr.read(), True)
+        equal('code', trace.returncode, 1)
