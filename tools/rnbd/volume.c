@@ -177,18 +177,15 @@ static int map_waiting(const struct rnbd *r, const struct volumes *volumes,
 	double delay = FIRST_DELAY;
 	int err = 0, code;
 
-	stop_on_signals();
 	srand48(getpid());
 	for (;;) {
 		err = try_map(r, volumes, volume, err, &code);
 		if (!err || err == EEXIST)
 			return RNBD_OK;
-		if (is_final(err) || stopped())
+		if (is_final(err))
 			return code;
 		notify_status("trying %s again: %s", volume->session, strerror(err));
 		nap(jittered(delay));
-		if (stopped())
-			return RNBD_FAILED;
 		delay = delay * 2 < LONGEST_DELAY ? delay * 2 : LONGEST_DELAY;
 	}
 }
@@ -235,6 +232,40 @@ static int try_unmap(const struct rnbd *r, const struct device *dev, const char 
 	return err;
 }
 
+/* md arrays of the disk, or of a part of it, whose name is @below; nothing else stops them. */
+static void stop_arrays(const struct rnbd *r, const struct device *dev, const char *below)
+{
+	char **names, *dir, *doing;
+	size_t nr, i;
+
+	names = sysfs_list(r, &nr, "block/%s/%s/holders", dev->name, below);
+	for (i = 0; i < nr; i++) {
+		dir = xasprintf("block/%s/md", names[i]);
+		doing = xasprintf("stop %s", names[i]);
+		if (sysfs_exists(r, "%s", dir))
+			sysfs_set(r, doing, dir, "array_state", "clear");
+		free(doing);
+		free(dir);
+		free(names[i]);
+	}
+	free(names);
+}
+
+static void stop_all_arrays(const struct rnbd *r, const struct device *dev)
+{
+	char **names;
+	size_t nr, i;
+
+	stop_arrays(r, dev, ".");
+	names = sysfs_list(r, &nr, "block/%s", dev->name);
+	for (i = 0; i < nr; i++) {
+		if (starts_with(names[i], dev->name))
+			stop_arrays(r, dev, names[i]);
+		free(names[i]);
+	}
+	free(names);
+}
+
 /*
  * A file system that couldn't be unmounted, or something stacked on the disk, holds up a
  * shutdown for a while only: the network goes next, and would leave the disk without a server.
@@ -244,6 +275,10 @@ static int unmap_waiting(const struct rnbd *r, const struct device *dev)
 	double end = now() + IN_USE_SECONDS;
 	int code;
 
+	if (try_unmap(r, dev, "normal", EBUSY, &code) != EBUSY)
+		return code;
+	if (shutting_down())
+		stop_all_arrays(r, dev);
 	while (try_unmap(r, dev, "normal", EBUSY, &code) == EBUSY && now() < end)
 		nap(0.2);
 	if (now() < end)
