@@ -310,6 +310,7 @@ bool stopped(void);
 /* ---- systemd.c, generator.c ---- */
 
 void notify_status(const char *fmt, ...) __printf(1, 2);
+void notify_ready_within(const double *seconds);
 bool shutting_down(void);
 void start_mounts(void);
 int generate(struct rnbd *r, int argc, char **argv);

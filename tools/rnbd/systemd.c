@@ -2,6 +2,7 @@
 /*
  * What systemd(1) wants to know, and what it knows
  */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,15 @@
 
 #include "rnbd.h"
 
-static void notify(const char *path, const char *text)
+/* Nothing, if we aren't a service */
+static void notify(const char *text)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	size_t n = strlen(path);
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t n = path ? strlen(path) : 0;
 	int fd;
 
-	if (n >= sizeof(to.sun_path))
+	if (!n || n >= sizeof(to.sun_path))
 		return;
 	memcpy(to.sun_path, path, n);
 	/* An abstract address begins with a NUL. */
@@ -31,23 +34,48 @@ static void notify(const char *path, const char *text)
 	close(fd);
 }
 
-/* The line that systemctl status shows; nothing if we aren't a service */
+/* The unit has started: this comes once, the first time. */
+static void notify_ready(void)
+{
+	static bool done;
+
+	if (!__atomic_exchange_n(&done, true, __ATOMIC_RELAXED))
+		notify("READY=1");
+}
+
+/* The unit has started, and this is the line that systemctl status shows. */
 void notify_status(const char *fmt, ...)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
 	char *text, *line;
 	va_list args;
 
-	if (!path || !*path)
-		return;
 	va_start(args, fmt);
 	if (vasprintf(&text, fmt, args) < 0)
 		text = NULL;
 	va_end(args);
 	line = xasprintf("STATUS=%s", text ? text : "");
-	notify(path, line);
+	notify(line);
 	free(line);
 	free(text);
+	notify_ready();
+}
+
+static void *ready_thread(void *arg)
+{
+	nap(*(const double *)arg);
+	notify_ready();
+	return NULL;
+}
+
+/* The unit has started when so much time is over, even if a write to sysfs takes longer. */
+void notify_ready_within(const double *seconds)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, ready_thread, (void *)seconds))
+		notify_ready();
+	else
+		pthread_detach(thread);
 }
 
 /* Is the machine being shut down? */

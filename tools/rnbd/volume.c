@@ -14,6 +14,9 @@
 /* Seconds from one try to the next: doubled each time, up to the longest */
 #define FIRST_DELAY 1
 #define LONGEST_DELAY 10
+/* So long the unit's start waits for the first try, and with it other remote file systems */
+static const double start_seconds = 5;
+
 /* How long a disk that is in use is waited for, before a shutdown removes it all the same */
 #define IN_USE_SECONDS 10
 
@@ -177,6 +180,7 @@ static int map_waiting(const struct rnbd *r, const struct volumes *volumes,
 	double delay = FIRST_DELAY;
 	int err = 0, code;
 
+	notify_ready_within(&start_seconds);
 	srand48(getpid());
 	for (;;) {
 		err = try_map(r, volumes, volume, err, &code);
@@ -218,7 +222,10 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 		notify_status("mapped");
 		start_mounts();
 	}
-	return ret && r->wait && volume->nofail ? RNBD_OK : ret;
+	if (!ret || !r->wait || !volume->nofail)
+		return ret;
+	notify_status("not mapped");
+	return RNBD_OK;
 }
 
 /* Once. Returns the errno; another one than @quiet is told, and @code is what to exit with. */

@@ -217,8 +217,9 @@ def test_volume_map_waits(host):
     host.refuse(MAP, 'EHOSTUNREACH', 'rnbd_client: s1: no route')
     host.program('systemctl', f'echo "$@" >>{host.top}/systemctl.log\n')
     waiting = Waiting(host, 'data')
-    for _ in range(2):
-        equal('status', waiting.status(), 'STATUS=trying s1 again: No route to host')
+    for want in 'STATUS=trying s1 again: No route to host', 'READY=1':
+        equal('status', waiting.status(), want)
+    equal('status', waiting.status(), 'STATUS=trying s1 again: No route to host')
     (host.sys / (MAP + '.refuse')).unlink()
     # It is there when the write to map_device returns.
     host.attributes('block/rnbd0/rnbd', mapping_path='vol1')
@@ -228,6 +229,18 @@ def test_volume_map_waits(host):
     equal('said', err.count('EHOSTUNREACH'), 1)
     equal('mounts', (host.top / 'systemctl.log').read_text(),
           '--no-block start remote-fs.target\n')
+
+
+def test_volume_map_hangs(host):
+    """The unit has started all the same."""
+    host.client()
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    (host.sys / MAP).unlink()
+    os.mkfifo(host.sys / MAP)
+    waiting = Waiting(host, 'data')
+    equal('ready', waiting.status(), 'READY=1')
+    waiting.process.terminate()
+    waiting.ends()
 
 
 def test_volume_map_waits_for_nothing(host):
@@ -241,6 +254,7 @@ def test_volume_map_waits_for_nothing(host):
     host.refuse(MAP, 'ENOENT')
     waiting = Waiting(host, 'data')
     waiting.status()
+    equal('not waited for', waiting.status(), 'READY=1')
     waiting.process.send_signal(signal.SIGTERM)
     equal('code', waiting.ends()[0], -signal.SIGTERM)
 
