@@ -46,6 +46,7 @@ struct top {
 	enum order order;
 	bool help, terminal, entered;
 	struct termios saved;
+	sigset_t unblocked;
 	int width, height;
 	double interval;
 };
@@ -319,6 +320,8 @@ static void measure(struct top *top)
 static struct top *on_screen;
 /* Written by a handler */
 static sig_atomic_t to_stop, continued;
+/* Blocked but while it waits for a key, so that none comes just before */
+static const int signals[] = { SIGTSTP, SIGCONT, SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void leave(void)
 {
@@ -350,6 +353,17 @@ static void on_stop(int sig)
 	__atomic_store_n(sig == SIGTSTP ? &to_stop : &continued, 1, __ATOMIC_RELAXED);
 }
 
+static void block_signals(struct top *top)
+{
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, &top->unblocked);
+}
+
 static void open_screen(struct top *top)
 {
 	struct sigaction action = { .sa_handler = on_stop };
@@ -362,16 +376,20 @@ static void open_screen(struct top *top)
 	atexit(leave);
 	sigaction(SIGTSTP, &action, NULL);
 	sigaction(SIGCONT, &action, NULL);
+	block_signals(top);
 	enter(top);
 }
 
 /* The shell has the terminal as it was until this goes on. */
 static void obey_stop(struct top *top)
 {
+	sigset_t blocked;
+
 	if (__atomic_exchange_n(&to_stop, 0, __ATOMIC_RELAXED)) {
 		leave();
+		sigprocmask(SIG_SETMASK, &top->unblocked, &blocked);
 		raise(SIGSTOP);
-		enter(top);
+		sigprocmask(SIG_SETMASK, &blocked, NULL);
 	}
 	if (__atomic_exchange_n(&continued, 0, __ATOMIC_RELAXED))
 		enter(top);
@@ -398,13 +416,17 @@ static bool wait_for_key(struct top *top, double until)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	double left = until - now();
+	struct timespec timeout;
 	char key;
 
 	if (!top->terminal) {
 		nap(left);
 		return true;
 	}
-	if (left <= 0 || poll(&in, 1, left * 1000 + 1) <= 0)
+	left = left < 0 ? 0 : left;
+	timeout.tv_sec = left;
+	timeout.tv_nsec = (left - timeout.tv_sec) * 1e9;
+	if (ppoll(&in, 1, &timeout, &top->unblocked) <= 0)
 		return true;
 	return read(STDIN_FILENO, &key, 1) == 1 && take_key(top, key);
 }

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """top, in a terminal of 80 columns and without one"""
 
+import contextlib
 import fcntl
 import os
 import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -137,11 +139,48 @@ def test_stopped_and_continued(host):
     terminal.process.send_signal(signal.SIGCONT)
     terminal.expect(r'\033\[\?1049h\033\[\?25l(.|\n)*\033\[J')
     equal('raw again', terminal.is_restored(), False)
+    equal('entered', terminal.seen.count('\033[?1049h'), 1)
     terminal.process.send_signal(signal.SIGQUIT)
     terminal.expect(r'\033\[\?25h\033\[\?1049l')
     equal('code', terminal.process.wait(30), 0)
     equal('restored', terminal.is_restored(), True)
     terminal.end()
+
+
+def catches(pid, number):
+    """Does the process have a handler for that signal?"""
+    status = pathlib.Path(f'/proc/{pid}/status').read_text()
+    return int(re.search(r'SigCgt:\s*(\w+)', status)[1], 16) >> number - 1 & 1
+
+
+def test_signals_while_it_reads_are_not_late(host):
+    """They don't wait until the screen is refreshed the next time."""
+    for number in signal.SIGTSTP, signal.SIGINT:
+        shutil.rmtree(host.sys, ignore_errors=True)
+        busy(host)
+        state = host.sys / 'block/rnbd0/rnbd/state'
+        state.unlink()
+        os.mkfifo(state)
+        terminal = Terminal(host, 'top --interval 600')
+        # The first time it reads that; then it begins to draw, and reads it again.
+        with open(state, 'wb', buffering=0) as writer:
+            writer.write(b'open\n')
+            until = time.monotonic() + 30
+            while not catches(terminal.process.pid, signal.SIGTSTP):
+                if time.monotonic() > until:
+                    raise Wrong('it has no handler')
+                time.sleep(0.01)
+            terminal.process.send_signal(number)
+            os.rename(host.sys / 'block/rnbd1/rnbd/state', state)
+            # A signal may have ended that already.
+            with contextlib.suppress(BrokenPipeError):
+                writer.write(b'open\n')
+        terminal.expect(r'\033\[\?1049l', seconds=20)
+        if number == signal.SIGTSTP:
+            terminal.await_stop()
+            terminal.process.send_signal(signal.SIGCONT)
+            terminal.process.send_signal(signal.SIGINT)
+        equal('code', terminal.end(), 0)
 
 
 def test_without_a_terminal(host):
