@@ -165,41 +165,24 @@ int need_module(const struct rnbd *r, const struct model *model)
 	return report_no_module(r, r->sides[CLIENT] ? CLIENT : SERVER);
 }
 
-static void report(const char *fmt, va_list args)
+/* The same, with the model read first; it is to be freed in any case. */
+int need_model(const struct rnbd *r, struct model *model)
 {
+	model_read(r, model);
+	return need_module(r, model);
+}
+
+/* Returns @code. */
+int report_as(int code, const char *fmt, ...)
+{
+	va_list args;
+
 	fputs("rnbd: ", stderr);
+	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
+	va_end(args);
 	fputc('\n', stderr);
-}
-
-int report_usage(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	report(fmt, args);
-	va_end(args);
-	return exit_usage;
-}
-
-int report_not_found(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	report(fmt, args);
-	va_end(args);
-	return RNBD_NOT_FOUND;
-}
-
-int report_failed(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	report(fmt, args);
-	va_end(args);
-	return RNBD_FAILED;
+	return code;
 }
 
 int report_bad_path(const char *text)

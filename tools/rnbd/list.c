@@ -124,8 +124,7 @@ static int list(const struct rnbd *r, unsigned int kinds)
 	enum side side;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	for (side = CLIENT; side < NR_SIDES && !ret; side++) {
 		if (!model.loaded[side])
 			continue;

@@ -128,8 +128,7 @@ static int set_device(const struct rnbd *r, const char *verb, const char *name,
 	char *doing;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_device(&model, name, session, &dev);
 	if (!ret) {
@@ -174,8 +173,7 @@ static int shrinks(const struct rnbd *r, const char *name, long long size, bool 
 	struct model model;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_device(&model, name, NULL, &dev);
 	if (!ret)

@@ -71,8 +71,7 @@ static int path_command(const struct rnbd *r, const struct action *action,
 	struct model model;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = act_on(r, action, &model, session_name, name);
 	model_free(&model);
@@ -132,8 +131,7 @@ int cmd_path_add(struct rnbd *r, int argc, char **argv)
 	text = parse_path(argv[1]);
 	if (!text)
 		return report_bad_path(argv[1]);
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_session(&model, argv[0], &session);
 	if (!ret)
@@ -179,8 +177,7 @@ int cmd_path_readd(struct rnbd *r, int argc, char **argv)
 	struct model model;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_path(&model, argc > 1 ? argv[0] : NULL, argv[argc - 1], &path);
 	if (!ret)

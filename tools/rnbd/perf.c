@@ -179,8 +179,7 @@ int cmd_perf(struct rnbd *r, int argc, char **argv)
 	int ret;
 
 	(void)argc;
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_device(&model, argv[0], NULL, &dev);
 	if (!ret && dev->state && strcmp(dev->state, "open"))

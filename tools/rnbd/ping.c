@@ -336,8 +336,7 @@ int cmd_ping(struct rnbd *r, int argc, char **argv)
 	int ret;
 
 	(void)argc;
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_any(&model, argv[0], &found);
 	if (!ret)

@@ -127,8 +127,7 @@ static int recover(const struct rnbd *r, enum object of, unsigned int what, int 
 	struct model model;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_target(&model, of, argc, argv, &target);
 	if (!ret) {

@@ -210,11 +210,13 @@ void kmsg_close(struct kmsg *kmsg);
 int report_write(const struct rnbd *r, struct kmsg *kmsg, const char *doing, const char *file,
 		 int err);
 int report_no_module(const struct rnbd *r, enum side side);
-int report_usage(const char *fmt, ...) __printf(1, 2);
-int report_not_found(const char *fmt, ...) __printf(1, 2);
-int report_failed(const char *fmt, ...) __printf(1, 2);
+int report_as(int code, const char *fmt, ...) __printf(2, 3);
+#define report_usage(...)	report_as(exit_usage, __VA_ARGS__)
+#define report_not_found(...)	report_as(RNBD_NOT_FOUND, __VA_ARGS__)
+#define report_failed(...)	report_as(RNBD_FAILED, __VA_ARGS__)
 int report_bad_path(const char *text);
 int need_module(const struct rnbd *r, const struct model *model);
+int need_model(const struct rnbd *r, struct model *model);
 
 /* ---- json.c ---- */
 

@@ -29,8 +29,7 @@ static int show_kind(const struct rnbd *r, enum object of, int argc, char **argv
 	struct model model;
 	int ret;
 
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_object(&model, of, argc, argv, &found);
 	if (!ret)

@@ -262,8 +262,7 @@ static int session_of(const struct rnbd *r, const char *name, char **session)
 		*session = xstrdup(name);
 		return RNBD_OK;
 	}
-	model_read(r, &model);
-	ret = need_module(r, &model);
+	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_any(&model, name, &found);
 	if (!ret && found.device && !found.device->session)
