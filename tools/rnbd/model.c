@@ -203,6 +203,7 @@ static void read_disk(const struct rnbd *r, struct device *dev, const char *name
 	dev->mapping_path = sysfs_read(r, "%s/mapping_path", dev->dir);
 	dev->access_mode = sysfs_read(r, "%s/access_mode", dev->dir);
 	dev->state = sysfs_read(r, "%s/state", dev->dir);
+	dev->wwid = sysfs_read(r, "%s/wwid", dev->dir);
 	if (sysfs_read_number(r, &n, "block/%s/size", name))
 		dev->size = n * SECTOR;
 	dev->read_only = sysfs_read_number(r, &n, "block/%s/ro", name) && n;
@@ -321,6 +322,7 @@ static void free_device(struct device *dev)
 	free(dev->mapping_path);
 	free(dev->access_mode);
 	free(dev->state);
+	free(dev->wwid);
 }
 
 void model_free(struct model *model)

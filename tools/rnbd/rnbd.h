@@ -133,6 +133,7 @@ struct device {
 	char *dir;
 	char *session, *mapping_path, *access_mode;
 	char *state;		/* client only, else NULL */
+	char *wwid;		/* client only; empty if the disk has none */
 	bool read_only;
 	long long size;		/* in bytes, -1: unknown */
 	struct io_stats stats;

@@ -139,7 +139,8 @@ class Host:
         self.attributes(folder, size=sectors, ro=int(mode == 'ro'),
                         stat='100 0 800 50 200 0 1600 150 2 0 0 0 0 0 0 10 20')
         self.attributes(folder + '/rnbd', session=session, mapping_path=path, access_mode=mode,
-                        state=state, unmap_device='', remap_device='', resize='')
+                        state=state, unmap_device='', remap_device='', resize='',
+                        wwid='naa.6001405a')
         return folder
 
     def export(self, disk='sda', session='s1', path='vol1', mode='rw', name=None):

@@ -57,6 +57,7 @@ def test_json_follows_the_schema(host):
     everything = host.run('dump json').json()
     equal('sides', sorted(everything), ['client', 'server'])
     equal('kinds', sorted(everything['server']), ['devices', 'paths', 'sessions'])
+    equal('name', everything['client']['devices'][0]['wwid'], 'naa.6001405a')
     equal('failed over', everything['client']['paths'][0]['failed_over'], 1)
 
 
@@ -68,6 +69,11 @@ def test_driver_without_some_attributes(host):
     folder = host.path()
     host.attributes(folder + '/stats', hb_latency=None)
     host.attributes(folder, cur_latency=None)
+    folder = host.disk()
+    host.attributes(folder + '/rnbd', wwid='\n')
+    equal('disk without a name', host.run('show rnbd0 json').json()['wwid'], None)
+    host.attributes(folder + '/rnbd', wwid=None)
+    equal('not known', host.run('show rnbd0 json').json()['wwid'], None)
     everything = host.run('dump json').json()
     schema.check('list', everything)
     equal('timeout', everything['client']['sessions'][0]['failover_timeout'], None)
@@ -76,7 +82,7 @@ def test_driver_without_some_attributes(host):
 
 def test_show(host):
     host.pair()
-    host.says('show rnbd0', 'mapping_path            vol1')
+    host.says('show rnbd0', 'mapping_path            vol1', 'wwid                    naa.6001405a')
     host.says('client show vol1@s1', 'device', 'rnbd0')
     host.says('client show s1', 'failover_timeout        30', 'fencing                 1')
     host.says('client show s1/192.168.101.1', 'hca_name                rxe1')
