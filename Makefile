@@ -43,10 +43,10 @@ MODULES ?= ours
 # The kernel that they run on: Debian 12's (6.1, or stock), 13's (6.12), unstable's (7.2),
 # or one with the checkers on (debug).
 KERNEL ?= stock
-export KDIR KERNEL MODULES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
+export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
-	bench check print-kdir tools tools_install deb tree doc
+	bench check print-kdir tools tools_install deb tree doc test-packages
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
 	+$(kbuild) modules
@@ -116,6 +116,7 @@ help:
 	@echo '  KERNEL=6.12, 7.2    on those of Debian 13 and unstable'
 	@echo '  ONCE=1              those for which this kernel is enough'
 	@echo '  ROUNDS=50           how often those do the same that do it several times'
+	@echo 'make test-packages    those of the Debian packages, on RELEASES="12 13 unstable"'
 	@echo 'make soak SOAK=60     these for an hour in all, in turn'
 	@echo 'make kunit            the unit tests alone, on the debug kernel'
 	@echo 'make vm               a shell in a guest with the modules loaded'
@@ -131,6 +132,9 @@ setup:
 
 test:
 	@$(RIG)/run-tests
+
+test-packages:
+	@$(RIG)/packages/run
 
 SOAK ?= 60
 soak:

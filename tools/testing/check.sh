@@ -62,7 +62,7 @@ grep -E '^(drivers|include)/.*\.[ch]$' "$work/files" | xargs -r perl "$src/scrip
 	>"$work/kernel-doc" 2>&1 || true
 verdict "kernel-doc" "$work/kernel-doc"
 
-grep -rlE '^#!.*[/ ](ba)?sh$|^# shellcheck shell=' .ci tools | sort |
+grep -rlE '^#!.*[/ ](ba)?sh$|^# shellcheck shell=' .ci debian tools | sort |
 	xargs -r shellcheck --severity=warning >"$work/shellcheck" 2>&1 || true
 verdict "shellcheck" "$work/shellcheck"
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# make deb builds both packages, and lintian has nothing to say about them.
+
+# Which version of Debian's policy is the current one differs from release to release.
+silent()
+{
+	! lintian --allow-root --pedantic --display-info "$@" \
+		--suppress-tags out-of-date-standards-version,newer-standards-version 2>&1 |
+		grep -v '^running with root'
+}
+
+# tree_of FOLDER: what is in there, without the packages
+tree_of()
+{
+	find "$1" ! -name 'rnbd-*.deb' -print0 | sort -z | xargs -0 ls -dl --time-style=full-iso
+}
+
+copy /build/now
+cd /build/now || exit
+find . -exec touch -d 2020-01-01 {} +	# whatever is written to is newer
+tree_of drivers >/tmp/before
+check "make deb" make deb
+check "its packages" ls rnbd-dkms_"$version"_all.deb rnbd-utils_"$version"_amd64.deb
+tree_of drivers >/tmp/after
+check "nothing else is left in the tree" diff /tmp/before /tmp/after
+check "lintian is silent: packages" silent ./*.deb
+mkdir -p /debs/now
+cp ./*.deb /debs/now/
+
+mkdir /build/source
+cp -r /build/now /build/source/rnbd
+(cd /build/source/rnbd && rm -f ./*.deb && must dpkg-buildpackage -S -d -us -uc)
+check "lintian is silent: source" silent /build/source/*.dsc
+
+copy /build/before
+cd /build/before || exit
+sed -i "1s/($version)/(0.9)/" debian/changelog
+check "another version than the drivers' is refused" fails_with "RTRS_DRV_VERSION is $version, .* 0.9" make deb
+sed -i "s/\(RTRS_DRV_VERSION.*\)\"$version\"/\1\"0.9\"/" drivers/infiniband/ulp/rtrs/rtrs.h
+must make deb
+mkdir -p /debs/before
+cp ./*.deb /debs/before/
+
+must dpkg --purge --force-depends libjson-c-dev
+check "what is missing is named" fails_with 'missing: .*libjson-c-dev' make deb

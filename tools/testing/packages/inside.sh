@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# inside.sh TEST: one of the tests of packages, as root in a root folder of its own (see `run`).
+# The tree is in /tree; what the test "build" has made is in /debs: the packages in now/, and
+# in before/ those of a version before.
+
+# shellcheck disable=SC2034
+set -u
+shopt -s extglob
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
+test=$1
+here=/tree/tools/testing/packages
+modules="rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server"
+kernel=$(ls /lib/modules)
+version=$(dpkg-parsechangelog -l /tree/debian/changelog -S Version)
+
+# check TEXT COMMAND...: is it so? What the command said follows if not.
+check()
+{
+	local text=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		echo "ok $test: $text"
+	else
+		tail -n 30 <<<"$said" | cut -c 1-400 | sed 's/^/# /'
+		echo "not ok $test: $text"
+	fi
+}
+
+# must COMMAND...: without it there's no point in going on
+must()
+{
+	"$@" >/tmp/must 2>&1 && return
+	echo "not ok $test: $*"
+	tail -n 30 /tmp/must | cut -c 1-400 | sed 's/^/# /'
+	exit 1
+}
+
+# fails_with TEXT COMMAND...: it fails, and a line says this
+fails_with()
+{
+	local text=$1 said
+	shift
+	if said=$("$@" 2>&1); then
+		echo "it didn't fail"
+		return 1
+	fi
+	echo "$said"
+	grep -qE -- "$text" <<<"$said"
+}
+
+# says TEXT COMMAND...: it doesn't, and a line says this
+says()
+{
+	local text=$1 said rc
+	shift
+	said=$("$@" 2>&1)
+	rc=$?
+	echo "$said"
+	[ $rc = 0 ] && grep -qE -- "$text" <<<"$said"
+}
+
+# There are no package lists here, so nothing is downloaded.
+apt()
+{
+	apt-get -q -y -o Dpkg::Use-Pty=0 "$@"
+}
+
+# copy FOLDER: of the tree, without what was built there
+copy()
+{
+	mkdir -p "$1"
+	tar -C /tree --exclude=./.git --exclude=./test-results --exclude-from=/tree/.gitignore \
+		-cf - . | tar -C "$1" -xf -
+}
+
+# second_kernel: the headers of a further kernel are installed; its name is in $second
+second_kernel()
+{
+	must dpkg -i /var/lib/second/*.deb
+	second=$(cd /lib/modules && echo !("$kernel"))
+}
+
+# instead_of COMMAND: what is read is run in its place; it's in /opt from then on
+instead_of()
+{
+	[ -e "/opt/${1##*/}" ] || cp -P "$1" /opt/
+	rm "$1"
+	cat >"$1"
+	chmod +x "$1"
+}
+
+# running KERNEL: what uname says
+running()
+{
+	instead_of /usr/bin/uname <<-E
+	#!/bin/sh
+	case "\$*" in
+	-r) echo "$1" ;;
+	*) exec /opt/uname "\$@" ;;
+	esac
+	E
+}
+
+# Whoever unloads a module is written down.
+watch_unloading()
+{
+	local c
+
+	for c in rmmod modprobe; do
+		instead_of "/usr/sbin/$c" <<-E
+		#!/bin/sh
+		echo "$c \$*" >>/run/unloading
+		exec /opt/$c "\$@"
+		E
+	done
+	touch /run/unloading
+}
+
+nothing_unloaded()
+{
+	! grep -E '^rmmod|^modprobe .*(-r|--remove)' /run/unloading
+}
+
+# modules_of KERNEL [VERSION]: all five of them are installed where modprobe looks first
+modules_of()
+{
+	local m ko
+
+	dkms status -m rnbd -v "${2:-$version}" -k "$1" | grep installed || return
+	for m in $modules; do
+		ko=$(modinfo -k "$1" -F filename "$m") || return
+		echo "$ko $(modinfo -F version "$ko") $(modinfo -F vermagic "$ko")"
+		[[ $ko = /lib/modules/$1/updates/dkms/$m.ko* ]] || return
+		[[ $(modinfo -F vermagic "$ko") = "$1 "* ]] || return
+		[ "$(modinfo -F version "$ko")" = "${2:-$version}" ] || return
+	done
+}
+
+# All files, and what those in /etc and kernels' lists of modules contain. DKMS keeps its
+# key, with which it signs the modules of all packages. The cache and the logs are apt's.
+listing()
+{
+	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run \
+		-o -path /tree -o -path /debs -o -path /var/cache -o -path /var/log -o -path /var/lib/apt \
+		-o -path '/var/lib/dkms/mok.*' -o -path '/var/lib/dpkg/*-old' \) -prune -o -print | sort
+	find /etc /lib/modules -type f ! -name '*.bin' -print0 | sort -z | xargs -0 sha256sum
+}
+
+# shellcheck source=/dev/null
+. "$here/$test.sh"
+echo "end of test"

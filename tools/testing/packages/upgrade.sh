@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# An upgrade and a removal while the modules are loaded, as a folder in /sys says here; a
+# kernel that comes later.
+
+running "$kernel"
+watch_unloading
+check "apt install of the version before" apt install /debs/before/*.deb
+check "its modules" modules_of "$kernel" 0.9
+mkdir -p /sys/module/rtrs_core
+check "the upgrade says that loaded modules stay" \
+	says '^rnbd-dkms: .* loaded stay so' apt install /debs/now/*.deb
+check "new modules" modules_of "$kernel"
+check "none of the version before" fails_with '^$' grep -r . <(dkms status -m rnbd -v 0.9)
+second_kernel
+check "modules of a kernel that came later" modules_of "$second"
+check "the removal says that loaded modules stay" \
+	says '^rnbd-dkms: .* loaded stay so' apt remove rnbd-dkms rnbd-utils
+check "modules are removed" fails_with 'not found' modinfo -k "$kernel" rnbd-client
+check "purge" dpkg --purge rnbd-dkms rnbd-utils
+check "nothing is left" fails_with '^$' grep . <(find / -xdev \
+	\( -path /proc -o -path /tree -o -path /debs -o -path /var/cache/apt \) -prune -o -name '*rnbd*' -print)
+check "nothing was unloaded" nothing_unloaded

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# A vendor's RDMA stack, made up: found and used, or refused with a line that says why.
+
+root=/usr/src/ofa_kernel
+
+# stack KERNEL FOLDER: its headers are the kernel's, but modules that are built with them
+# say so, and its symbols have checksums of their own
+stack()
+{
+	local common
+
+	common=$(dirname "$(readlink -f "/lib/modules/$1/source/Makefile")")
+	mkdir -p "$2/include/linux"
+	cp -r "$common/include/rdma" "$2/include/"
+	echo '#define MADE_UP_STACK "made up"' >"$2/include/linux/compat-2.6.h"
+	sed -i '1i #include <linux/module.h>\nMODULE_INFO(rdma_stack, MADE_UP_STACK);' \
+		"$2/include/rdma/rdma_cm.h"
+	grep /infiniband/core/ "/lib/modules/$1/build/Module.symvers" |
+		sed 's:^0x[0-9a-f]*:0x5eed5eed:; s:\tdrivers/:\t/vendor/drivers/:' >"$2/Module.symvers"
+	echo "KVERSION=$1" >"$2/configure.mk.kernel"
+}
+
+# taken FOLDER: the one that a build for $kernel takes
+taken()
+{
+	says "^$1\$" make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" \
+		--eval='show: rdma-stack; @echo $(ofed)' show
+}
+
+# lacks WHAT: the build is refused, in a single line
+lacks()
+{
+	local said
+
+	said=$(make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" modules 2>&1) && return 1
+	echo "$said"
+	grep -E "^Makefile:[0-9]+: \*\*\* A vendor's RDMA stack .* for Linux $kernel need of it:.*$1.*OFED_ROOT=" <<<"$said" &&
+		[ "$(grep -cv '^make' <<<"$said")" = 1 ]
+}
+
+copy /tmp/tree
+second_kernel
+running "$kernel"
+check "without one the kernel's own is taken" taken ''
+
+# Where it can be, and for which kernel
+for where in "$root/$kernel" "$root/x86_64/$kernel" "$root/default"; do
+	stack "$kernel" "$where"
+	check "found: ${where/$kernel/KERNEL}" taken "$where"
+	rm -r "$where"
+done
+stack "$kernel" "/usr/src/elsewhere/$kernel"
+mkdir -p $root
+ln -s "/usr/src/elsewhere/$kernel" $root/default
+check "found: default, a link" taken "/usr/src/elsewhere/$kernel"
+rm -r /usr/src/elsewhere $root/default
+
+check "refused: no headers" lacks include/rdma/ib_verbs.h
+stack "$second" "$root/x86_64/$second"
+check "refused: headers of another kernel" lacks Module.symvers
+ln -s "x86_64/$second" $root/default
+check "refused: default is another kernel's" lacks Module.symvers
+stack "$kernel" "$root/x86_64/$kernel"
+check "found: default is another kernel's, but there is this one's" taken "$root/x86_64/$kernel"
+rm "$root/x86_64/$kernel/Module.symvers"
+check "refused: no symbols" lacks Module.symvers
+grep -vw ib_register_client "/lib/modules/$kernel/build/Module.symvers" >"$root/x86_64/$kernel/Module.symvers"
+check "refused: symbols without ib_core's" lacks Module.symvers
+rm -r "$root/x86_64/$kernel/include"
+check "refused: no headers, but symbols" lacks include/rdma/ib_verbs.h
+mv $root /usr/src/away
+mkdir -p "/lib/modules/$kernel/extra/mlnx"
+touch "/lib/modules/$kernel/extra/mlnx/ib_core.ko.xz"
+check "refused: its modules, but no folder" lacks include/rdma/ib_verbs.h
+check "OFED_ROOT= is the kernel's own all the same" \
+	make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" OFED_ROOT= rdma-stack
+rm -r "/lib/modules/$kernel/extra"
+mv /usr/src/away $root
+
+# By DKMS: only the second kernel has a good one.
+running "$second"
+check "apt install says what is lacking for a kernel, and has modules of the other one" \
+	says "^rnbd-dkms: .*RDMA stack .* for Linux $kernel need of it" apt install /debs/now/*.deb
+check "no modules for it" fails_with '^$' grep installed <(dkms status -m rnbd -k "$kernel")
+check "modules of the other one" modules_of "$second"
+check "built with the headers" \
+	says '^made up' modinfo -k "$second" -F rdma_stack rtrs-client
+check "built with the symbols" says '^0x5eed5eed[[:space:]]+rdma_' \
+	modprobe --dump-modversions "$(modinfo -k "$second" -F filename rtrs-client)"
+running "$kernel"
+check "apt install fails if the running kernel's is broken, and says why" fails_with "^rnbd-dkms: .*RDMA stack .* for Linux $kernel need of it" \
+	dpkg-reconfigure rnbd-dkms
+
+# shellcheck disable=SC2016
+echo 'MAKE[0]="make KDIR=$kernel_source_dir OFED_ROOT= modules"' >/etc/dkms/rnbd.conf
+check "OFED_ROOT= in DKMS's configuration" dkms install -m rnbd -v "$version" -k "$kernel"
+check "the kernel's own symbols then" fails_with '^$' grep 0x5eed5eed \
+	<(modprobe --dump-modversions "$(modinfo -k "$kernel" -F filename rtrs-client)")
