@@ -55,6 +55,11 @@ _rnbd()
 		_rnbd_offer_words --json --help --verbose --dry-run --bytes --no-headings
 		return
 	fi
+	if [[ ${COMP_WORDS[COMP_CWORD - 2]-} == volume?(s) && $prev == @(map|unmap) ]]; then
+		_rnbd_offer_words all
+		_rnbd_offer < <(rnbd volume list --no-headings 2>/dev/null | awk '{ print $1 }')
+		return
+	fi
 	case $prev in
 	rnbd|client|server)
 		_rnbd_offer_words client server device session path volume help

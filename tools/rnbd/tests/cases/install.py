@@ -35,6 +35,8 @@ def test_completion(host):
                        ('rnbd path delete ', ['ip:192.168.100.2@ip:192.168.100.1']),
                        ('rnbd server cl', ['client', 'close'])]:
         equal(line, sorted(complete(host, line)), want)
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    equal('volumes', sorted(complete(host, 'rnbd volume map ')), ['all', 'data'])
     commands = complete(host, 'rnbd ')
     for want in 'map', 'stat', 'top', 'health', 'close', 'session':
         equal(want, want in commands, True)
