@@ -3,7 +3,7 @@
 #
 # Load the modules, map, unmap, unload, 20 times: no growth, no leftover.
 # Time: 360
-# Once: stock others
+# Once: stock
 
 . "$RIG_DIR/steps/memory.sh"
 

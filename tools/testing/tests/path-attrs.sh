@@ -5,7 +5,6 @@
 # they refuse.
 # Modules: ours
 # Time: 90
-# Once: debug others
 
 . "$RIG_DIR/steps/failover.sh"
 

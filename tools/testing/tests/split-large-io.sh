@@ -4,7 +4,7 @@
 # An I/O of more than the server's chunk holds is split, not refused: whatever the
 # chunk size, 1 MiB in one piece is written and read.
 # Time: 120
-# Once: stock others
+# Once: stock
 
 rdma_up
 for chunk in 8192 65536 131072; do
