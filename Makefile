@@ -46,7 +46,7 @@ KERNEL ?= stock
 export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
-	bench check print-kdir tools tools_install deb tree doc test-packages
+	bench check print-kdir tools tools_install deb tree doc test-tree test-packages
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
 	+$(kbuild) modules
@@ -116,6 +116,7 @@ help:
 	@echo '  KERNEL=6.12, 7.2    on those of Debian 13 and unstable'
 	@echo '  ONCE=1              those for which this kernel is enough'
 	@echo '  ROUNDS=50           how often those do the same that do it several times'
+	@echo 'make test-tree        the drivers in the sources of three kernels (T=6.12)'
 	@echo 'make test-packages    those of the Debian packages, on RELEASES="12 13 unstable"'
 	@echo 'make soak SOAK=60     these for an hour in all, in turn'
 	@echo 'make kunit            the unit tests alone, on the debug kernel'
@@ -139,6 +140,9 @@ test-packages:
 SOAK ?= 60
 soak:
 	@SOAK=$(SOAK) $(RIG)/run-tests
+
+test-tree:
+	@$(RIG)/tree.sh $(T)
 
 kunit:
 	@KERNEL=debug T=kunit $(RIG)/run-tests; ret=$$?; \
