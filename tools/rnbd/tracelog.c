@@ -502,15 +502,6 @@ static double guess_offset(const struct trace *trace)
 	return offset;
 }
 
-/* May it be the client's? With one clock it came while that one was under way. */
-static bool fits(const struct trace *trace, const struct request *client,
-		 const struct request *server)
-{
-	return alike(client, server) &&
-	       (!trace->one_clock || (server->at[RECEIVE] >= client->at[SUBMIT] &&
-				      server->at[RECEIVE] <= client->at[ANSWER]));
-}
-
 /* Of the requests that are alike, the one that fits the offset best; NULL: none does */
 static const struct request *find_server(const struct trace *trace, const struct request *client,
 					 double offset)
@@ -527,7 +518,7 @@ static const struct request *find_server(const struct trace *trace, const struct
 		if (servers->all[i].at[RECEIVE] > client->at[ANSWER] + offset + best)
 			break;
 		off = fabs(offset_of(client, &servers->all[i]) - offset);
-		if (fits(trace, client, &servers->all[i]) && off < best) {
+		if (alike(client, &servers->all[i]) && off < best) {
 			best = off;
 			found = &servers->all[i];
 		}
@@ -566,6 +557,34 @@ static bool is_within(const struct request *client, const struct request *server
 	       server->at[REPLY] - offset < client->at[ANSWER] + DRIFT;
 }
 
+/*
+ * With one clock it came while the client's was under way. If it was sent again, the answer is
+ * to the last one. That it was posted may be told when it is done, if at all.
+ */
+static const struct request *find_by_clock(const struct trace *trace, const struct request *client)
+{
+	const struct requests *servers = &trace->of[SERVER];
+	const struct request *found = NULL;
+	size_t i = find_first(servers, client->slot, client->at[SUBMIT]);
+
+	for (; i < servers->first[client->slot + 1]; i++) {
+		if (!(servers->all[i].at[RECEIVE] <= client->at[ANSWER]))
+			break;
+		if (alike(client, &servers->all[i]))
+			found = &servers->all[i];
+	}
+	return found;
+}
+
+/* NULL: none is the client's, or may be another one. */
+static const struct request *find_by_offset(const struct trace *trace,
+					    const struct request *client, double offset)
+{
+	const struct request *server = find_server(trace, client, offset);
+
+	return server && is_within(client, server, offset) ? server : NULL;
+}
+
 /* Give the client's requests the server's steps, by the client's clock. Returns how many. */
 size_t trace_match(struct trace *trace)
 {
@@ -585,8 +604,9 @@ size_t trace_match(struct trace *trace)
 		offset = refine_offset(trace, offset);
 	for (i = 0; i < trace->of[CLIENT].nr; i++) {
 		client = &trace->of[CLIENT].all[i];
-		server = find_server(trace, client, offset);
-		if (!server || (!trace->one_clock && !is_within(client, server, offset)))
+		server = trace->one_clock ? find_by_clock(trace, client) :
+					    find_by_offset(trace, client, offset);
+		if (!server)
 			continue;
 		for (step = RECEIVE; step <= REPLY; step++)
 			client->at[step] = server->at[step] - offset;

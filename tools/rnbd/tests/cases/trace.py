@@ -387,6 +387,18 @@ def test_both_sides_in_one_log(host):
     near('way back', part(document, 'way_back')['latency_us']['mean'], 20, 2)
 
 
+def test_posting_that_is_told_when_all_is_done(host):
+    """Or not at all: with one clock the server's part is found without it."""
+    logs = Logs(host)
+    for i in range(100):
+        logs.request(100 + i / 100, 3, [4000, -3990, 3, 80, 20, 4])
+    logs.client += [(at - AHEAD, *rest) for at, *rest in logs.server]
+    document = logs.run(host, 'json', server=False).json()
+    equal('matched', document['with_server'], 100)
+    equal('way there', part(document, 'way_there')['requests'], 0)
+    near('disk', part(document, 'server_disk')['max_us'], 80, 2)
+
+
 def test_request_that_one_log_lacks_on_the_server(host):
     """Another one that is much alike is not taken in its place."""
     logs = Logs(host)
