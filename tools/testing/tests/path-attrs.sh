@@ -50,6 +50,7 @@ equal hb_interval_ms "$(cat $clt/s1/hb_interval_ms)" 5000
 equal hb_max_missed "$(cat $clt/s1/hb_max_missed)" 5
 equal failover_timeout "$(cat $clt/s1/failover_timeout)" 30
 equal unfenced_delay_ms "$(cat $clt/s1/unfenced_delay_ms)" 5000
+shows $clt/s1/fencing 1
 takes max_reconnect_attempts 0 1 100 -1
 takes reconnect_delay_ms 100 2000
 takes reconnect_delay_max_ms 10000 60000
@@ -138,5 +139,13 @@ shows "$p/stats/reconnects" '0 0'
 echo 1 >"$p/remove_path"
 [ ! -e "$p" ] || fail "the path is still there"
 gives "0 0" "$dev" write:0:1m:b read:0:1m:b
+unmap "$dev"
+client_idle
+
+# A client that doesn't use fencing, as with a server that can't
+echo N >/sys/module/rtrs_client/parameters/fencing
+dev=$(map s1 "$disk" "path=$(addr server 0)")
+echo Y >/sys/module/rtrs_client/parameters/fencing
+shows $clt/s1/fencing 0
 unmap "$dev"
 down

@@ -52,6 +52,7 @@ END
 each /sys/class/rtrs-client/s1 <<-END
 	?add_path .+
 	?max_reconnect_attempts -?$n
+	?fencing [01]
 	?$policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
 END
 each "/sys/class/rtrs-client/s1/paths/$path" <<-END
