@@ -89,6 +89,8 @@ interop()
 		load_client
 		disk=$(null vol 128 discard=1)
 		dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+		[ "$client_modules $server_modules" != "ours intree" ] ||
+			equal fencing "$(cat /sys/class/rtrs-client/s1/fencing)" 0
 		verify "$dev" "$mixed" --numjobs=4 --size=4m --offset_increment=16m
 
 		mkfs.ext4 -q "$dev"
