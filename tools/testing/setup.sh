@@ -430,6 +430,13 @@ hostile_peer()
 	step "the hostile peer" make -C "$here/hostile" OUT="$dir/hostile"
 }
 
+# How fast the clock counts that guests on QEMU have
+counter()
+{
+	[ "$dir/tsc" -nt "$here/guest/tsc.c" ] || gcc -O2 -Wall -Werror -o "$dir/tsc" "$here/guest/tsc.c"
+	tsc_khz=$("$dir/tsc")
+}
+
 tool()
 {
 	step "the tool rnbd" make -C "$root/tools/rnbd" OUT="$dir" "$dir/rnbd"
@@ -484,11 +491,13 @@ guest)
 	done
 	hostile_peer
 	tool
+	counter
 	[ $kernel = debug ] || initramfs
 	cat >"$dir/guest.env" <<-ENV
 	KERNEL=$kernel
 	KVER=$kver
 	DIR=$dir
+	TSC_KHZ=$tsc_khz
 	ENV
 	echo "$dir" >"$cache/current-$kernel"
 	;;
