@@ -21,6 +21,11 @@ rows()
 	+ EINVAL access_mode=.*given.before $ok access_mode=ro access_mode=ro
 	+ EINVAL dest_port=.*given.before $ok dest_port=1234 dest_port=1234
 	+ EINVAL nr_poll_queues=.*given.before $ok nr_poll_queues=1 nr_poll_queues=1
+	+ EINVAL failover_timeout=x: $ok failover_timeout=x
+	+ EINVAL hb_max_missed=0: $ok hb_max_missed=0
+	+ EINVAL mp_policy=best: $ok mp_policy=best
+	+ EINVAL hb_max_missed.*given.before $ok hb_max_missed=1 hb_max_missed=1
+	+ EINVAL add_path=.*no.such.option $ok add_path=$a
 	+ EINVAL sessname=xxx sessname=$(long 255) path=$a device_path=$disk
 	  EINVAL device_path=/xxx sessname=s1 path=$a device_path=/$(long 255)
 + ENAMETOOLONG device_path=/xxx.*together sessname=$(long 100) path=$a device_path=/$(long 154)

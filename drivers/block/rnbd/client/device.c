@@ -344,6 +344,8 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 
 	err = rnbd_clt_dev_make_disk(dev);
 	if (!err)
+		err = rnbd_clt_sess_set(sess, opts);
+	if (!err)
 		err = device_add_disk(NULL, dev->disk, groups);
 	if (err) {
 		rnbd_clt_dev_discard(dev);

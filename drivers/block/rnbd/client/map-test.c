@@ -19,6 +19,7 @@ static const struct line_case {
 	u16 port;
 	unsigned int nr_paths;
 	const char *first;
+	unsigned int nr_settings;
 } line_cases[] = {
 	{ "the usual", "sessname=s path=ip:10.0.0.1 device_path=/dev/sda",
 	  "s", "/dev/sda", RW, 1234, 1, "ip:10.0.0.1" },
@@ -52,6 +53,11 @@ static const struct line_case {
 	  0 },
 	{ "a device called like an option", "sessname=s device_path=sessname=t",
 	  "s", "sessname=t", RW, 1234, 0 },
+	{ "a setting", "sessname=s device_path=d failover_timeout=-1", "s", "d", RW, 1234, 0,
+	  NULL, 1 },
+	{ "all settings",
+	  "mp_policy=rr failover_timeout=0 hb_interval_ms=10 sessname=s hb_max_missed=1 device_path=d reconnect_delay_ms=1 reconnect_delay_max_ms=1 max_reconnect_attempts=0 unfenced_delay_ms=0",
+	  "s", "d", RW, 1234, 0, NULL, 8 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(line_cases, line_cases, desc);
@@ -80,6 +86,7 @@ static void line_is_read(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, opts->dev_path, c->dev_path);
 	KUNIT_EXPECT_EQ(test, opts->access_mode, c->mode);
 	KUNIT_EXPECT_EQ(test, opts->port, c->port);
+	KUNIT_EXPECT_EQ(test, opts->nr_settings, c->nr_settings);
 	KUNIT_ASSERT_EQ(test, opts->nr_paths, c->nr_paths);
 	if (!c->nr_paths)
 		return;
@@ -136,6 +143,14 @@ static const struct bad_case {
 	{ "a path without a value", "sessname=s device_path=d path=" },
 	{ "the second path is bad", "sessname=s device_path=d path=ip:1.1.1.1 path=ip:1" },
 	{ "a path of two families", "sessname=s device_path=d path=ip:1.1.1.1,ip:fd00::1" },
+	{ "a setting beyond its limits", "sessname=s device_path=d hb_max_missed=0" },
+	{ "a setting of letters", "sessname=s device_path=d failover_timeout=x" },
+	{ "a setting and more", "sessname=s device_path=d failover_timeout=1s" },
+	{ "a setting without a value", "sessname=s device_path=d failover_timeout=" },
+	{ "a setting alone", "sessname=s device_path=d failover_timeout" },
+	{ "an unknown policy", "sessname=s device_path=d mp_policy=best" },
+	{ "a setting twice", "sessname=s device_path=d hb_max_missed=1 hb_max_missed=1" },
+	{ "an attribute that is no setting", "sessname=s device_path=d add_path=ip:1.1.1.1" },
 	{ "a control character", "sessname=s device_path=d\x01" },
 	{ "a carriage return", "sessname=s device_path=d\r\n" },
 	{ "a vertical tab", "sessname=s device_path=d\ve" },

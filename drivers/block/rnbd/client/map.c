@@ -104,6 +104,40 @@ static int rnbd_clt_keep_path(const char *val, struct rnbd_clt_map_opts *opts)
 	return 0;
 }
 
+/* Those are named as the session's attributes in sysfs. */
+static int rnbd_clt_keep_setting(char *word, struct rnbd_clt_map_opts *opts)
+{
+	struct rnbd_clt_setting *setting = &opts->settings[opts->nr_settings];
+	char *val = strchr(word, '=');
+	unsigned int i;
+	int err = -ENOENT;
+
+	if (val) {
+		*val = '\0';
+		err = rtrs_clt_check_setting(word, val + 1);
+	}
+	if (err == -ENOENT) {
+		if (val)
+			*val = '=';
+		pr_err("%.64s: no such option, or no value\n", word);
+		return -EINVAL;
+	}
+	if (err) {
+		pr_err("%s=%.64s: the session takes no such value\n", word, val + 1);
+		return -EINVAL;
+	}
+	for (i = 0; i < opts->nr_settings; i++) {
+		if (!strcmp(opts->settings[i].name, word)) {
+			pr_err("%s: this option was given before\n", word);
+			return -EINVAL;
+		}
+	}
+	setting->name = word;
+	setting->val = val + 1;
+	opts->nr_settings++;
+	return 0;
+}
+
 static int rnbd_clt_parse_opt(int opt, const char *val,
 			      struct rnbd_clt_map_opts *opts)
 {
@@ -192,8 +226,10 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 			continue;
 		opt = match_token(word, rnbd_clt_opts, args);
 		if (opt == OPT_UNKNOWN) {
-			pr_err("%.64s: no such option, or no value\n", word);
-			return -EINVAL;
+			err = rnbd_clt_keep_setting(word, opts);
+			if (err)
+				return err;
+			continue;
 		}
 		if (opt != OPT_PATH && __test_and_set_bit(opt, &seen)) {
 			pr_err("%.64s: this option was given before\n", word);

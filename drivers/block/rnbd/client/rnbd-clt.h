@@ -256,6 +256,16 @@ struct rnbd_clt_pdu {
 };
 
 /**
+ * struct rnbd_clt_setting - a setting of a session, see rtrs_clt_set()
+ * @name: its name
+ * @val: its value
+ */
+struct rnbd_clt_setting {
+	const char *name;
+	const char *val;
+};
+
+/**
  * struct rnbd_clt_map_opts - what was written to map_device
  * @sessname: session
  * @dev_path: device
@@ -263,6 +273,8 @@ struct rnbd_clt_pdu {
  * @nr_poll_queues: kept, but without effect so far; -1 is one for each CPU
  * @port: port of the server, for all paths
  * @port_given: it was written, and is not the usual one by default
+ * @nr_settings: how many
+ * @settings: settings of the session, each once, with values that it takes
  * @nr_paths: how many
  * @path_strs: paths as written
  * @paths: and parsed
@@ -276,6 +288,8 @@ struct rnbd_clt_map_opts {
 	int nr_poll_queues;
 	u16 port;
 	bool port_given;
+	unsigned int nr_settings;
+	struct rnbd_clt_setting settings[RTRS_CLT_NR_SETTINGS];
 	unsigned int nr_paths;
 	const char *path_strs[RTRS_MAX_PATHS];
 	struct rtrs_addr paths[RTRS_MAX_PATHS];
@@ -355,6 +369,8 @@ void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
 u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 		     const struct rnbd_msg_sess_info *rsp);
+int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
+		      const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
 

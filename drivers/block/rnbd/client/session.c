@@ -407,6 +407,25 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 }
 
 /**
+ * rnbd_clt_sess_set() - change settings of a session
+ * @sess: session, old or new
+ * @opts: the settings
+ *
+ * Return: 0; settings that were parsed can be set.
+ */
+int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
+		      const struct rnbd_clt_map_opts *opts)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < opts->nr_settings && !err; i++)
+		err = rtrs_clt_set(sess->clt, opts->settings[i].name,
+				   opts->settings[i].val);
+	return err;
+}
+
+/**
  * rnbd_clt_any_dev() - find one of the devices, to remove them all
  *
  * Nobody else may map or unmap meanwhile.

@@ -171,10 +171,15 @@ struct rtrs_clt_io {
 /* Longest user message, in bytes. */
 #define RTRS_MAX_MSG_LEN	320
 
+/* Settings of a session that rtrs_clt_set() knows. */
+#define RTRS_CLT_NR_SETTINGS	8
+
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
 void rtrs_clt_close(struct rtrs_clt *clt);
 bool rtrs_clt_may_wait(const struct rtrs_clt *clt);
 bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
+int rtrs_clt_check_setting(const char *name, const char *str);
+int rtrs_clt_set(struct rtrs_clt *clt, const char *name, const char *str);
 void rtrs_clt_limits(const struct rtrs_clt *clt, struct rtrs_clt_limits *limits);
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last);
 int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io);

@@ -299,6 +299,36 @@ static void policy_is_written_in_three_ways(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_policy(c->str), c->policy);
 }
 
+static const struct setting_case {
+	const char *desc;
+	const char *name;
+	const char *str;
+	int ret;
+} setting_cases[] = {
+	{ "a policy", "mp_policy", "rr", 0 },
+	{ "no policy", "mp_policy", "3", -EINVAL },
+	{ "the least", "hb_interval_ms", "10", 0 },
+	{ "less", "hb_interval_ms", "9", -EINVAL },
+	{ "the most", "hb_max_missed", "1000", 0 },
+	{ "more", "hb_max_missed", "1001", -EINVAL },
+	{ "below 0", "failover_timeout", "-1", 0 },
+	{ "beyond 32 bits", "failover_timeout", "4294967295", -ERANGE },
+	{ "no number", "max_reconnect_attempts", "x", -EINVAL },
+	{ "nothing", "reconnect_delay_ms", "", -EINVAL },
+	{ "an attribute that is none", "add_path", "ip:1.1.1.1", -ENOENT },
+	{ "part of a name", "hb", "1", -ENOENT },
+	{ "no name", "", "1", -ENOENT },
+};
+
+KUNIT_ARRAY_PARAM_DESC(setting_cases, setting_cases, desc);
+
+static void setting_is_checked(struct kunit *test)
+{
+	const struct setting_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rtrs_clt_check_setting(c->name, c->str), c->ret);
+}
+
 static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
@@ -308,6 +338,7 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE_PARAM(session_knows_its_paths, has_cases_gen_params),
 	KUNIT_CASE_PARAM(delay_grows_and_jitters, backoff_cases_gen_params),
 	KUNIT_CASE_PARAM(policy_is_written_in_three_ways, policy_cases_gen_params),
+	KUNIT_CASE_PARAM(setting_is_checked, setting_cases_gen_params),
 	{}
 };
 

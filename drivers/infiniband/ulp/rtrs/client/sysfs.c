@@ -89,71 +89,80 @@ VISIBLE_IF_KUNIT int rtrs_clt_parse_policy(const char *str)
 	return -EINVAL;
 }
 
-static ssize_t mp_policy_store(struct device *dev, struct device_attribute *attr,
-			       const char *buf, size_t count)
-{
-	int policy = rtrs_clt_parse_policy(buf);
-
-	if (policy < 0)
-		return policy;
-	WRITE_ONCE(to_clt(dev)->policy, policy);
-	return count;
-}
-static DEVICE_ATTR_RW(mp_policy);
-
 /**
- * struct rtrs_clt_number - an attribute of a session that is a number
+ * struct rtrs_clt_setting - an attribute of a session that rtrs_clt_set() knows, too
  * @attr: attribute that sysfs knows
- * @offset: offset of the number, an int, in struct rtrs_clt
+ * @offset: offset of the value, an int, in struct rtrs_clt
  * @min: smallest value that may be written
  * @max: largest value that may be written
+ * @parse: returns the value of a text, or a negative errno; NULL if it is a number
  * @changed: called after a write, under clt->lock; may be NULL
  */
-struct rtrs_clt_number {
+struct rtrs_clt_setting {
 	struct device_attribute attr;
 	size_t offset;
 	int min;
 	int max;
+	int (*parse)(const char *str);
 	void (*changed)(struct rtrs_clt *clt);
 };
 
-static int *rtrs_clt_number(struct device *dev, struct device_attribute *attr)
+static struct rtrs_clt_setting *to_setting(struct device_attribute *attr)
 {
-	struct rtrs_clt_number *number = container_of(attr,
-						      struct rtrs_clt_number,
-						      attr);
+	return container_of(attr, struct rtrs_clt_setting, attr);
+}
 
-	return (void *)to_clt(dev) + number->offset;
+static int *rtrs_clt_value(struct rtrs_clt *clt,
+			   const struct rtrs_clt_setting *setting)
+{
+	return (void *)clt + setting->offset;
 }
 
 static ssize_t rtrs_clt_number_show(struct device *dev,
 				    struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", READ_ONCE(*rtrs_clt_number(dev, attr)));
+	return sysfs_emit(buf, "%d\n",
+			  READ_ONCE(*rtrs_clt_value(to_clt(dev),
+						    to_setting(attr))));
 }
 
-static ssize_t rtrs_clt_number_store(struct device *dev,
-				     struct device_attribute *attr,
-				     const char *buf, size_t count)
+static int rtrs_clt_parse_setting(const struct rtrs_clt_setting *setting,
+				  const char *str, int *value)
 {
-	struct rtrs_clt_number *number = container_of(attr,
-						      struct rtrs_clt_number,
-						      attr);
-	struct rtrs_clt *clt = to_clt(dev);
+	int ret = 0;
+
+	if (setting->parse)
+		*value = setting->parse(str);
+	else
+		ret = kstrtoint(str, 0, value);
+	if (!ret && (*value < setting->min || *value > setting->max))
+		ret = -EINVAL;
+	return ret;
+}
+
+static int rtrs_clt_change(struct rtrs_clt *clt,
+			   const struct rtrs_clt_setting *setting,
+			   const char *str)
+{
 	int value, ret;
 
-	ret = kstrtoint(buf, 0, &value);
+	ret = rtrs_clt_parse_setting(setting, str, &value);
 	if (ret)
 		return ret;
-	if (value < number->min || value > number->max)
-		return -EINVAL;
 	mutex_lock(&clt->lock);
-	WRITE_ONCE(*rtrs_clt_number(dev, attr), value);
+	WRITE_ONCE(*rtrs_clt_value(clt, setting), value);
 	/* A session that is being closed has no use for it. */
-	if (number->changed && !clt->closing)
-		number->changed(clt);
+	if (setting->changed && !clt->closing)
+		setting->changed(clt);
 	mutex_unlock(&clt->lock);
-	return count;
+	return 0;
+}
+
+static ssize_t rtrs_clt_setting_store(struct device *dev,
+				      struct device_attribute *attr,
+				      const char *buf, size_t count)
+{
+	return rtrs_clt_change(to_clt(dev), to_setting(attr), buf) ?: count;
 }
 
 /* A new interval begins at once, not after the next heartbeat. */
@@ -172,10 +181,17 @@ static void rtrs_clt_failover_changed(struct rtrs_clt *clt)
 	rtrs_clt_arm_failover_timer(clt);
 }
 
+static struct rtrs_clt_setting rtrs_clt_mp_policy = {
+	.attr = __ATTR(mp_policy, 0644, mp_policy_show, rtrs_clt_setting_store),
+	.offset = offsetof(struct rtrs_clt, policy),
+	.max = RTRS_CLT_NR_POLICIES - 1,
+	.parse = rtrs_clt_parse_policy,
+};
+
 #define RTRS_CLT_NUMBER(_name, _field, _min, _max, _changed)		\
-	static struct rtrs_clt_number rtrs_clt_number_##_name = {	\
+	static struct rtrs_clt_setting rtrs_clt_number_##_name = {	\
 		.attr = __ATTR(_name, 0644, rtrs_clt_number_show,	\
-			       rtrs_clt_number_store),			\
+			       rtrs_clt_setting_store),			\
 		.offset = offsetof(struct rtrs_clt, _field),		\
 		.min = _min,						\
 		.max = _max,						\
@@ -201,7 +217,7 @@ static DEVICE_ATTR_RO(fencing);
 
 static struct attribute *rtrs_clt_attrs[] = {
 	&dev_attr_add_path.attr,
-	&dev_attr_mp_policy.attr,
+	&rtrs_clt_mp_policy.attr.attr,
 	&rtrs_clt_number_max_reconnect_attempts.attr.attr,
 	&rtrs_clt_number_reconnect_delay_ms.attr.attr,
 	&rtrs_clt_number_reconnect_delay_max_ms.attr.attr,
@@ -213,6 +229,58 @@ static struct attribute *rtrs_clt_attrs[] = {
 	NULL
 };
 ATTRIBUTE_GROUPS(rtrs_clt);
+
+/* All but add_path, fencing and the end of the list */
+static_assert(ARRAY_SIZE(rtrs_clt_attrs) == RTRS_CLT_NR_SETTINGS + 3);
+
+static struct rtrs_clt_setting *rtrs_clt_find_setting(const char *name)
+{
+	struct device_attribute *attr;
+	int i;
+
+	for (i = 0; rtrs_clt_attrs[i]; i++) {
+		attr = container_of(rtrs_clt_attrs[i], struct device_attribute,
+				    attr);
+		if (attr->store == rtrs_clt_setting_store &&
+		    !strcmp(attr->attr.name, name))
+			return to_setting(attr);
+	}
+	return NULL;
+}
+
+/**
+ * rtrs_clt_check_setting() - can a session have that setting?
+ * @name: name of an attribute of sessions
+ * @str: what would be written to it
+ *
+ * Context: any.
+ * Return: 0; -ENOENT if it is no setting; or the errno that the write would fail with.
+ */
+int rtrs_clt_check_setting(const char *name, const char *str)
+{
+	const struct rtrs_clt_setting *setting = rtrs_clt_find_setting(name);
+	int value;
+
+	return setting ? rtrs_clt_parse_setting(setting, str, &value) : -ENOENT;
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_check_setting);
+
+/**
+ * rtrs_clt_set() - change a setting of a session, as a write to its attribute does
+ * @clt: an open session
+ * @name: name of the attribute
+ * @str: what would be written to it
+ *
+ * Context: process, may sleep.
+ * Return: as rtrs_clt_check_setting().
+ */
+int rtrs_clt_set(struct rtrs_clt *clt, const char *name, const char *str)
+{
+	const struct rtrs_clt_setting *setting = rtrs_clt_find_setting(name);
+
+	return setting ? rtrs_clt_change(clt, setting, str) : -ENOENT;
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_set);
 
 static struct class rtrs_clt_class = {
 	.name = "rtrs-client",

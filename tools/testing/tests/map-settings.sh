@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Settings of a session that are written to map_device: they are in force while the disk's first
+# I/O is still under way; a second device changes them, as a write to the attributes would; one
+# that can't be mapped, or a line that is wrong, changes nothing.
+# Modules: ours
+# Once: stock
+# Time: 60
+
+clt=/sys/class/rtrs-client/s1
+
+# settings: of the session, by name
+settings()
+{
+	local f
+	for f in failover_timeout hb_interval_ms hb_max_missed max_reconnect_attempts mp_policy \
+		reconnect_delay_max_ms reconnect_delay_ms unfenced_delay_ms; do
+		sed "s/^/$f=/; s/ (.*//" $clt/$f
+	done
+}
+
+reading() { [ "$(awk '{ print $1 }' /sys/block/rnbd0/inflight)" -gt 0 ]; }
+
+all="failover_timeout=77 hb_interval_ms=1234 hb_max_missed=7 max_reconnect_attempts=9
+	mp_policy=round-robin reconnect_delay_max_ms=4321 reconnect_delay_ms=321 unfenced_delay_ms=21"
+# shellcheck disable=SC2086
+want=$(printf '%s\n' $all)
+
+up
+null=$(null vol 16)
+slow=$(dm slow "0 32768 linear $null 0")
+other=$(null other 16)
+
+# Looking for partitions has to wait for the server's disk.
+on server "dmsetup suspend --noudevsync slow"
+# shellcheck disable=SC2086
+map s1 "$slow" $all >/tmp/mapped &
+mapper=$!
+wait_for 30 eval 'reading 2>/dev/null' || fail "nothing is read: $(cat /tmp/mapped)"
+equal "settings at the first I/O" "$(settings)" "$want"
+on server "dmsetup resume --noudevsync slow"
+wait $mapper || fail "the device was not mapped"
+dev=$(cat /tmp/mapped)
+
+refused ENOENT "sessname=s1 device_path=/dev/absent hb_max_missed=8"
+refused EINVAL "sessname=s1 device_path=$other hb_max_missed=8 hb_interval_ms=1"
+refused EINVAL "sessname=s1 path=$(addr server 1) device_path=$other hb_max_missed=8"
+equal "settings after lines that were refused" "$(settings)" "$want"
+
+dev2=$(map s1 "$other" failover_timeout=-1 mp_policy=ML)
+equal "settings that a second device has changed" "$(settings)" \
+	"$(sed 's/^failover_timeout=.*/failover_timeout=-1/; s/round-robin/min-latency/' <<<"$want")"
+
+unmap "$dev"
+unmap "$dev2"
+dev=$(map s1 "$other")
+must "settings outlive their session" grep -qx 5000 $clt/hb_interval_ms
+unmap "$dev"
+down
