@@ -50,6 +50,12 @@ fails_with()
 	grep -qE -- "$text" <<<"$said"
 }
 
+# plain TEXT: as a pattern that is just this
+plain()
+{
+	sed 's/[.+]/\\&/g' <<<"$1"
+}
+
 # says TEXT COMMAND...: it doesn't, and a line says this
 says()
 {

@@ -26,11 +26,11 @@ check "apt install" apt install /debs/now/*.deb
 check "modules of the running kernel" modules_of "$second"
 check "modules of another kernel" modules_of "$kernel"
 check "modprobe takes them and not the kernel's own" \
-	says "/lib/modules/$kernel/updates/dkms/rtrs-core.ko" \
+	says "$(plain "/lib/modules/$kernel/updates/dkms/rtrs-core.ko")" \
 	modprobe -S "$kernel" --show-depends rtrs-core
 check "they are signed with DKMS's key" \
 	says 'DKMS' modinfo -k "$kernel" -F signer rnbd-client
-check "the tool" says "$version" rnbd --version
+check "the tool" says "$(plain "$version")" rnbd --version
 check "its manual page and completion" \
 	ls /usr/share/man/man8/rnbd.8.gz /usr/share/bash-completion/completions/rnbd
 check "DKMS's source has no more than a build needs" \

@@ -24,7 +24,7 @@ stack()
 # taken FOLDER: the one that a build for $kernel takes
 taken()
 {
-	says "^$1\$" make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" \
+	says "^$(plain "$1")\$" make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" \
 		--eval='show: rdma-stack; @echo $(ofed)' show
 }
 
@@ -35,7 +35,7 @@ lacks()
 
 	said=$(make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" modules 2>&1) && return 1
 	echo "$said"
-	grep -E "^Makefile:[0-9]+: \*\*\* A vendor's RDMA stack .* for Linux $kernel need of it:.*$1.*OFED_ROOT=" <<<"$said" &&
+	grep -E "^Makefile:[0-9]+: \*\*\* A vendor's RDMA stack .* for Linux $(plain "$kernel") need of it:.*$1.*OFED_ROOT=" <<<"$said" &&
 		[ "$(grep -cv '^make' <<<"$said")" = 1 ]
 }
 
@@ -81,7 +81,7 @@ mv /usr/src/away $root
 # By DKMS: only the second kernel has a good one.
 running "$second"
 check "apt install says what is lacking for a kernel, and has modules of the other one" \
-	says "^rnbd-dkms: .*RDMA stack .* for Linux $kernel need of it" apt install /debs/now/*.deb
+	says "^rnbd-dkms: .*RDMA stack .* for Linux $(plain "$kernel") need of it" apt install /debs/now/*.deb
 check "no modules for it" fails_with '^$' grep installed <(dkms status -m rnbd -k "$kernel")
 check "modules of the other one" modules_of "$second"
 check "built with the headers" \
@@ -89,7 +89,7 @@ check "built with the headers" \
 check "built with the symbols" says '^0x5eed5eed[[:space:]]+rdma_' \
 	modprobe --dump-modversions "$(modinfo -k "$second" -F filename rtrs-client)"
 running "$kernel"
-check "apt install fails if the running kernel's is broken, and says why" fails_with "^rnbd-dkms: .*RDMA stack .* for Linux $kernel need of it" \
+check "apt install fails if the running kernel's is broken, and says why" fails_with "^rnbd-dkms: .*RDMA stack .* for Linux $(plain "$kernel") need of it" \
 	dpkg-reconfigure rnbd-dkms
 
 # shellcheck disable=SC2016
