@@ -6,7 +6,7 @@
 # lintian alone wants scripts for other inits beside units, a tag that later ones don't know.
 silent()
 {
-	! lintian --allow-root --pedantic --display-info "$@" \
+	! lintian --allow-root --display-info "$@" \
 		--suppress-tags out-of-date-standards-version,newer-standards-version 2>&1 |
 		grep -vE '^running with root|package-supports-alternative-init'
 }
@@ -25,13 +25,14 @@ check "make deb" make deb
 check "its packages" ls rnbd-dkms_"$version"_all.deb rnbd-utils_"$version"_amd64.deb
 others >/tmp/after
 check "nothing else is left in the tree" diff /tmp/before /tmp/after
-check "lintian is silent: packages" silent ./*.deb
+check "lintian is silent: packages" silent --pedantic ./*.deb
 mkdir -p /debs/now
 cp ./*.deb /debs/now/
 
 mkdir /build/source
 cp -r /build/now /build/source/rnbd
 (cd /build/source/rnbd && rm -f ./*.deb && must dpkg-buildpackage -S -d -us -uc)
+# Not pedantic: 12 misses fields in debian/control that are superfluous in unstable.
 check "lintian is silent: source" silent /build/source/*.dsc
 
 copy /build/before
