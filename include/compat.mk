@@ -3,8 +3,9 @@
 # own headers.
 
 # What the preprocessor can't see of the kernel: -DCOMPAT_$(1) if a line of the header
-# <linux/$(2)> has $(3) in it.
+# <linux/$(2)> has $(3) in it, or if none has.
 compat = $(shell grep -qs '$(3)' $(srctree)/include/linux/$(2) && echo -DCOMPAT_$(1))
+compat_no = $(shell grep -qs '$(3)' $(srctree)/include/linux/$(2) || echo -DCOMPAT_$(1))
 
 LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE) \
 	$(call compat,SHOULD_MERGE,blk-mq.h,BLK_MQ_F_SHOULD_MERGE) \
@@ -12,4 +13,5 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat,MAP_SG_QUEUE,blk-mq.h,int blk_rq_map_sg.struct request_queue) \
 	$(call compat,MAP_KERN_QUEUE,blk-mq.h,int blk_rq_map_kern.struct request_queue) \
 	$(call compat,UNSIGNED_NODE,blk-mq.h,^[[:space:]]*unsigned int$(comma) unsigned int.;) \
-	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device)
+	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device) \
+	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq)

@@ -53,7 +53,7 @@ static int failover_init(struct kunit *test)
 	test->priv = t;
 	/* The suites may run before the module has its own. */
 	t->sess_wq = rtrs_clt_sess_wq;
-	rtrs_clt_sess_wq = system_unbound_wq;
+	rtrs_clt_sess_wq = system_dfl_wq;
 	rtrs_clt_failover_init(&t->clt);
 	rtrs_clt_fence_init(&t->clt);
 	t->clt.failover.retry_ok = late_ones_fail;

@@ -104,7 +104,7 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 		return false;
 	trace_rtrs_srv_fence(path, id);
 	/* Not on the queue that sets paths up, where work may wait for long. */
-	queue_work(system_unbound_wq, &path->fence.work);
+	queue_work(system_dfl_wq, &path->fence.work);
 	return true;
 }
 

@@ -161,7 +161,7 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 	smp_store_release(&slot->holder, (unsigned long)next);
 	if (next) {
 		list_add_tail(&next->pending, &sess->slots.resumed);
-		queue_work(system_unbound_wq, &sess->slots.resume_work);
+		queue_work(system_dfl_wq, &sess->slots.resume_work);
 	}
 	spin_unlock_irqrestore(&sess->slots.lock, flags);
 }
