@@ -11,9 +11,14 @@
 
 #include "volumes.h"
 
-/* Seconds from one try to the next: doubled each time, up to the longest */
+/*
+ * Seconds from one try to the next, doubled each time: up to 10 if no server answers, as one that
+ * comes is to be found soon; a server that answers, and doesn't have the device, is asked less
+ * often, since both hosts log that each time.
+ */
 #define FIRST_DELAY 1
 #define LONGEST_DELAY 10
+#define LONGEST_REFUSED_DELAY 60
 /* So long the unit's start waits for the first try, and with it other remote file systems */
 static const double start_seconds = 5;
 
@@ -167,6 +172,15 @@ static bool is_final(int err)
 	return err == EINVAL || err == ENAMETOOLONG || err == EACCES || err == EPERM;
 }
 
+static double next_delay(double delay, int err)
+{
+	bool refused = err == ENOENT || err == EBUSY || err == EROFS || err == ENOTBLK ||
+		       err == EMFILE || err == EOPNOTSUPP;
+	double longest = refused ? LONGEST_REFUSED_DELAY : LONGEST_DELAY;
+
+	return delay * 2 < longest ? delay * 2 : longest;
+}
+
 /* Of many clients that wait for a server, not all try at once. */
 static double jittered(double delay)
 {
@@ -178,19 +192,20 @@ static int map_waiting(const struct rnbd *r, const struct volumes *volumes,
 		       const struct volume *volume)
 {
 	double delay = FIRST_DELAY;
-	int err = 0, code;
+	int err, last = 0, code;
 
 	notify_ready_within(&start_seconds);
 	srand48(getpid());
 	for (;;) {
-		err = try_map(r, volumes, volume, err, &code);
+		err = try_map(r, volumes, volume, last, &code);
 		if (!err || err == EEXIST)
 			return RNBD_OK;
 		if (is_final(err))
 			return code;
 		notify_status("trying %s again: %s", volume->session, strerror(err));
+		delay = err == last ? next_delay(delay, err) : FIRST_DELAY;
+		last = err;
 		nap(jittered(delay));
-		delay = delay * 2 < LONGEST_DELAY ? delay * 2 : LONGEST_DELAY;
 	}
 }
 
