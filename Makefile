@@ -45,7 +45,7 @@ MODULES ?= ours
 KERNEL ?= stock
 export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
 
-.PHONY: modules modules_install clean help setup test soak vm kunit demo demo-shell \
+.PHONY: modules modules_install clean help setup test soak boot vm kunit demo demo-shell \
 	bench check print-kdir tools tools_install deb tree doc test-tree test-packages
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
@@ -120,6 +120,7 @@ help:
 	@echo 'make test-packages    those of the Debian packages, on RELEASES="12 13 unstable"'
 	@echo 'make soak SOAK=60     these for an hour in all, in turn'
 	@echo 'make kunit            the unit tests alone, on the debug kernel'
+	@echo 'make boot             volumes that are mapped at boot, on Debian 12 and 13 with systemd'
 	@echo 'make vm               a shell in a guest with the modules loaded'
 	@echo 'make bench            this driver, the in-tree one and NVMe over RDMA compared'
 	@echo '                      (CELLS="4k-*" WHAT="ours-Y nvme" TABLES="speed costs",'
@@ -147,6 +148,10 @@ test-tree:
 kunit:
 	@KERNEL=debug T=kunit $(RIG)/run-tests; ret=$$?; \
 		cat $(ROOT)/test-results/debug/01-vm/vm/share/kunit.ktap; exit $$ret
+
+# Debian releases that boot, 12 and 13
+boot:
+	@$(RIG)/boot $(or $(RELEASES),12 13)
 
 vm:
 	@$(RIG)/vm

@@ -43,7 +43,9 @@ class Guest:
             f"rig.tree={env['DIR']}/tree-{lab.modules}",
             f"rig.trees={env['DIR']}/tree-", f"rig.modules={lab.modules}",
             f"rig.kernel={env['KERNEL']}", f"rig.kver={env['KVER']}",
-            f"rig.share={self.share}", f"rig.dir={HERE}", *lab.append,
+            f"rig.share={self.share}", f"rig.dir={HERE}",
+            *(["rig.root=" + ":".join(lab.roots[self.name])]
+              if self.name in lab.roots else []), *lab.append,
         ]
 
     def spawn(self, args, log, terminal, **more):

@@ -53,14 +53,20 @@ END_LIMIT = 10
 
 
 class Lab:
-    """names: the guests, the server first. A single one is both sides."""
+    """names: the guests, the server first. A single one is both sides.
+
+    roots: by name, the folders that a guest's root folder is made of, upper ones first;
+    disks: by name, files that are disks of its own.
+    """
 
     def __init__(self, env, path, names=("vm",), modules="ours", memory=2048,
-                 cpus=2, append=(), terminal=None, slub_debug="-", clock="wall"):
+                 cpus=2, append=(), terminal=None, slub_debug="-", clock="wall",
+                 roots=None, disks=None):
         self.env, self.dir, self.names = env, path, list(names)
         self.memory, self.cpus, self.clock = memory, cpus, clock
         self.modules, self.append = modules, append
         self.terminal, self.slub_debug = terminal, slub_debug
+        self.roots, self.disks = roots or {}, disks or {}
         self.debug = env["KERNEL"] == "debug"
         self.hub = None
         self.counter = 0

@@ -56,6 +56,9 @@ class Qemu(Guest):
         if terminal:
             args += ["-chardev", "stdio,id=term,signal=off",
                      "-device", "virtconsole,chardev=term"]
+        for n, path in enumerate(lab.disks.get(self.name, [])):
+            args += ["-drive", f"if=none,id=disk{n},format=raw,file={path}",
+                     "-device", f"virtio-blk-pci,drive=disk{n},serial=disk{n}"]
         cables = self.connect()
         for net, cable in enumerate(cables):
             args += ["-netdev", f"socket,id=net{net},fd={cable.fileno()}",

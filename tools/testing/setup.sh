@@ -12,6 +12,7 @@
 #   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
 #				named: ours, intree (default: both)
+#   setup.sh boot RELEASE	a root folder that systemd boots, of bookworm or trixie
 #
 # KERNEL=debug is for guests on the debug kernel, which is built first: from
 # Debian's source, with the configuration and the patches in debug/, again only
@@ -47,6 +48,10 @@ x86_packages="$source_packages flex bison bc libelf-dev"
 # What modules are built with in another release's root folder, and the kernel itself
 release_packages=base-files,bash,coreutils,dash,diffutils,findutils,grep,make,mawk,sed
 release_packages=$release_packages,perl,linux-headers-amd64,linux-image-amd64,linux-source
+
+# What a guest has that boots by systemd
+boot_packages=systemd,systemd-sysv,udev,kmod,iproute2,rdma-core,e2fsprogs,fdisk,libjson-c5,mount
+boot_packages=$boot_packages,procps,lvm2,mdadm,btrfs-progs
 
 die()
 {
@@ -152,22 +157,35 @@ find_release_kernel()
 	mkdir -p "$dir"
 }
 
-# Unpacked only, not installed: that takes seconds, and it all works as it is. From where
+# bootstrap RELEASE FOLDER VARIANT PACKAGES: a root folder of another Debian release, from where
 # this machine gets its own packages; what is in unstable there may be old.
-make_release()
+bootstrap()
 {
 	local mirror
 
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' \
 		'Label: Debian' 'Component: main' | head -n 1)
 	[ -n "$mirror" ] || { echo "no source of Debian packages on this machine"; return 1; }
-	as_root "needs root, for a root folder of $1" rm -rf --one-file-system "$release"
-	as_root '' mmdebstrap --mode=root --variant=extract --include="$release_packages" \
+	as_root "needs root, for a root folder of $1" rm -rf --one-file-system "$2"
+	as_root '' mmdebstrap --mode=root --variant="$3" --include="$4" \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
-		--aptopt='APT::Install-Recommends "false"' "$1" "$release" "$mirror"
+		--aptopt='APT::Install-Recommends "false"' "$1" "$2" "$mirror"
+}
+
+# Unpacked only, not installed: that takes seconds, and it all works as it is.
+make_release()
+{
+	bootstrap "$1" "$release" extract "$release_packages"
 	as_root '' mkdir -p "$release/build"
 	as_root '' ln -sf mawk "$release/usr/bin/awk"
 	as_root '' touch "$release/.complete"
+}
+
+# A release that systemd boots, as the root folder of guests
+make_boot_root()
+{
+	bootstrap "$1" "$cache/boot-$1" minbase "$boot_packages"
+	as_root '' touch "$cache/boot-$1/.complete"
 }
 
 find_debug_kernel()
@@ -463,6 +481,11 @@ kernel)
 	# shellcheck disable=SC2086
 	packages $build_packages
 	find_kernel
+	;;
+boot)
+	packages mmdebstrap e2fsprogs fdisk
+	[ -e "$cache/boot-$2/.complete" ] ||
+		step "a root folder of Debian's $2, with systemd" make_boot_root "$2"
 	;;
 guest)
 	shift
