@@ -305,20 +305,15 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 	return ret;
 }
 
-/*
- * Signals that don't kill are no reason to begin again, as that would take down what has
- * been connected meanwhile: a try ends by itself.
- */
-#define rtrs_clt_path_wait(path, condition)				\
-	wait_event_state((path)->sm.wait, condition,			\
-			 (TASK_KILLABLE | TASK_FREEZABLE))
-
 /**
  * rtrs_clt_path_connect_wait() - wait for the result of rtrs_clt_path_connect_start()
  * @path: path that was started
  * @tries: value that rtrs_clt_path_connect_start() returned
  *
  * Context: process, may sleep.
+ * Signals that don't kill are no reason to begin again, as that would take down what has
+ * been connected meanwhile: a try ends by itself.
+ *
  * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS, if killed.
  */
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
@@ -326,8 +321,9 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 	int ret;
 
 	while ((ret = rtrs_clt_path_connect_status(path, tries)) == -EINPROGRESS)
-		if (rtrs_clt_path_wait(path, rtrs_clt_path_connect_status(path, tries) !=
-					     -EINPROGRESS))
+		if (wait_event_killable(path->sm.wait,
+					rtrs_clt_path_connect_status(path, tries) !=
+					-EINPROGRESS))
 			return -EINTR;
 	return ret;
 }
@@ -366,7 +362,8 @@ static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
 	rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	return rtrs_clt_path_wait(path, rtrs_clt_path_settled(path)) ? -EINTR : 0;
+	return wait_event_killable(path->sm.wait, rtrs_clt_path_settled(path)) ?
+		-EINTR : 0;
 }
 
 /**
