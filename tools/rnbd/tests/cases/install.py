@@ -100,8 +100,10 @@ def test_units_and_rules(host):
             done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError:
             continue
-        if 'Unknown command verb' not in done.stderr and done.returncode + bool(done.stderr):
-            raise Wrong(done.stdout + done.stderr)
+        # They also look at what else is installed on this machine.
+        wrong = [line for line in (done.stdout + done.stderr).splitlines() if 'rnbd' in line]
+        if wrong and 'Unknown command verb' not in done.stderr:
+            raise Wrong('\n'.join(wrong))
 
 
 def test_every_command_is_in_the_manual(host):
