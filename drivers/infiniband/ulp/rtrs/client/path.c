@@ -310,10 +310,10 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
  * @path: path that was started
  * @tries: value that rtrs_clt_path_connect_start() returned
  *
- * Context: process, may sleep.
  * Signals that don't kill are no reason to begin again, as that would take down what has
  * been connected meanwhile: a try ends by itself.
  *
+ * Context: process, may sleep.
  * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS, if killed.
  */
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
