@@ -31,14 +31,17 @@ static void report(void *arg, const char *text)
 	fclose(log);
 }
 
-/* A name as part of a unit's, as systemd-escape(1) does it */
+/*
+ * A name as part of a unit's, as systemctl(1) takes it when it is typed: only what units' names
+ * can't have is escaped.
+ */
 static char *unit_escape(const char *name)
 {
 	char *escaped = xcalloc(4 * strlen(name) + 1, 1), *to = escaped;
 	const char *from;
 
 	for (from = name; *from; from++) {
-		if (isalnum(*from) || strchr(":_", *from) || (*from == '.' && from > name))
+		if (isalnum(*from) || strchr(":_-.@", *from))
 			*to++ = *from;
 		else
 			to += sprintf(to, "\\x%02x", (unsigned char)*from);

@@ -362,10 +362,22 @@ static int unmap_if_mapped(const struct rnbd *r, const struct volumes *volumes,
 typedef int action(const struct rnbd *r, const struct volumes *volumes,
 		   const struct volume *volume);
 
-/* Do it to the volume @name, or @to_each if that is "all". The last failure counts. */
-static int do_volumes(const struct rnbd *r, const char *name, action *to_one, action *to_each)
+/* systemd has "-" in a unit's instance stand for "/", which no volume's name has. */
+static char *volume_name(const char *instance)
 {
-	bool all = !strcmp(name, "all");
+	char *name = xstrdup(instance), *c;
+
+	for (c = name; *c; c++)
+		if (*c == '/')
+			*c = '-';
+	return name;
+}
+
+/* Do it to the volume @called, or @to_each if that is "all". The last failure counts. */
+static int do_volumes(const struct rnbd *r, const char *called, action *to_one, action *to_each)
+{
+	bool all = !strcmp(called, "all");
+	char *name = volume_name(called);
 	const struct volume *volume;
 	struct volumes volumes;
 	int ret, one;
@@ -382,6 +394,7 @@ static int do_volumes(const struct rnbd *r, const char *name, action *to_one, ac
 		ret = one ? one : ret;
 	}
 	volumes_free(&volumes);
+	free(name);
 	return ret;
 }
 

@@ -319,7 +319,7 @@ def test_generator(host):
     host.kmsg.write_text('')
     found = generate(host, host.top / 'units')
     equal('units', found, ['multi-user.target.wants/rnbd-volume@' + name + '.service'
-                           for name in ('a\\x2db.c\\x40d', 'data')])
+                           for name in ('a-b.c@d', 'data')])
     equal('link', os.readlink(host.top / 'units' / found[0]),
           f'{host.build.work.resolve().parent}/lib/systemd/system/rnbd-volume@.service')
     log = host.kmsg.read_text()
@@ -329,17 +329,26 @@ def test_generator(host):
                                    'DEVICE [OPTIONS]\n'), True)
 
 
-def test_generator_escapes_as_systemd_does(host):
-    try:
-        subprocess.run(['systemd-escape', 'x'], capture_output=True, check=True)
-    except FileNotFoundError:
-        return
-    names = ['.a', 'a.b', 'a:b', 'a_b', 'a+b', 'a@b', 'a--b', '0']
-    host.volumes.write_text(''.join(f'{name} s{i} 10.0.0.1 vol\n' for i, name in enumerate(names)))
-    want = subprocess.run(['systemd-escape', '--template=rnbd-volume@.service', '--', *names],
-                          capture_output=True, text=True, check=True).stdout.split()
+def test_units_have_the_names_that_are_typed(host):
+    """Only a character that units' names can't have is escaped, as systemctl does it then."""
+    names = ['.a', 'a-b', 'a.b', 'a:b', 'a@b', 'a_b', '0']
+    host.volumes.write_text(''.join(f'{name} s{i} 10.0.0.1 vol\n'
+                                    for i, name in enumerate([*names, 'a+b'])))
     equal('units', generate(host, host.top / 'units'),
-          sorted('multi-user.target.wants/' + name for name in want))
+          sorted(f'multi-user.target.wants/rnbd-volume@{name}.service'
+                 for name in [*names, 'a\\x2bb']))
+
+
+def test_volume_of_an_instance(host):
+    """%I of a unit, as systemd-escape --unescape has it"""
+    host.client()
+    host.session()
+    unmap = host.disk() + '/rnbd/unmap_device'
+    host.volumes.write_text('vm-1 s1 10.0.0.1 vol1\n')
+    host.says('volume map --wait -- vm/1', f'{host.dev}/rnbd0')
+    host.run('volume unmap --wait -- vm/1')
+    equal('written', host.written(unmap), 'normal')
+    host.says('volume map vm/2', "volume called 'vm-2'", code=3)
 
 
 def test_server_load(host):
