@@ -265,7 +265,7 @@ static void stop_arrays(const struct rnbd *r, const struct device *dev, const ch
 		dir = xasprintf("block/%s/md", names[i]);
 		doing = xasprintf("stop %s", names[i]);
 		if (sysfs_exists(r, "%s", dir))
-			sysfs_set(r, doing, dir, "array_state", "clear");
+			sysfs_set_unless(r, doing, dir, "array_state", "clear", EBUSY);
 		free(doing);
 		free(dir);
 		free(names[i]);
@@ -295,17 +295,21 @@ static void stop_all_arrays(const struct rnbd *r, const struct device *dev)
 static int unmap_waiting(const struct rnbd *r, const struct device *dev)
 {
 	double end = now() + IN_USE_SECONDS;
+	bool down;
 	int code;
 
 	if (try_unmap(r, dev, "normal", EBUSY, &code) != EBUSY)
 		return code;
-	if (shutting_down())
-		stop_all_arrays(r, dev);
-	while (try_unmap(r, dev, "normal", EBUSY, &code) == EBUSY && now() < end)
+	down = shutting_down();
+	do {
+		/* An array is in use itself until what is on it is unmounted. */
+		if (down)
+			stop_all_arrays(r, dev);
+		if (try_unmap(r, dev, "normal", EBUSY, &code) != EBUSY)
+			return code;
 		nap(0.2);
-	if (now() < end)
-		return code;
-	if (!shutting_down()) {
+	} while (now() < end);
+	if (!down && !shutting_down()) {
 		try_unmap(r, dev, "normal", 0, &code);
 		return code;
 	}

@@ -291,6 +291,27 @@ def test_volume_unmap_waits(host):
         equal(md, host.written(f'block/{md}/md/array_state').split(), ['clear'])
 
 
+def test_arrays_are_stopped_when_they_can_be(host):
+    """A file system on one may still be mounted when the shutdown comes to the volume."""
+    host.client()
+    host.session()
+    unmap = host.disk() + '/rnbd/unmap_device'
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    (host.sys / 'block/rnbd0/holders/md0').mkdir(parents=True)
+    host.attributes('block/md0/md', array_state='clean')
+    host.refuse(unmap, 'EBUSY')
+    host.refuse('block/md0/md/array_state', 'EBUSY', 'md0 is mounted')
+    host.program('systemctl', 'echo stopping\n')
+    process = subprocess.Popen(host.command('volume unmap --wait data'), env=host.environment(),
+                               stderr=subprocess.PIPE, text=True)
+    wait_for('try to stop it', lambda: 'mounted' in host.kmsg.read_text())
+    (host.sys / 'block/md0/md/array_state.refuse').unlink()
+    wait_for('second try', lambda: host.written('block/md0/md/array_state') == 'clear')
+    (host.sys / (unmap + '.refuse')).unlink()
+    equal('said', process.communicate(timeout=60)[1], '')
+    equal('written', host.written(unmap), 'normal')
+
+
 def test_session_hurry(host):
     host.client()
     for name, timeout, want in [('a', -1, '10'), ('b', 300, '10'), ('c', 0, '0'), ('d', 10, '10')]:
