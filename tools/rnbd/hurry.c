@@ -13,6 +13,7 @@ static const struct {
 	long long most;
 } settings[] = {
 	/* That the server is gone is noticed within some seconds, too. */
+	{ "hb_max_missed", 5 },
 	{ "hb_interval_ms", 1000 },
 	{ "failover_timeout", 10 },
 };

@@ -319,6 +319,10 @@ def test_session_hurry(host):
         host.run('session hurry')
         equal(name, host.written(f'{CLIENT}/{name}/failover_timeout'), want)
         equal('heartbeats', host.written(f'{CLIENT}/{name}/hb_interval_ms'), '1000')
+    for name, missed, want in [('e', 1000, '5'), ('f', 5, '5'), ('g', 1, '1')]:
+        host.session(name, hb_max_missed=missed)
+        host.run('session hurry')
+        equal(name, host.written(f'{CLIENT}/{name}/hb_max_missed').split()[0], want)
 
 
 def generate(host, out):
