@@ -78,18 +78,26 @@ void notify_ready_within(const double *seconds)
 		pthread_detach(thread);
 }
 
-/* Is the machine being shut down? */
+/*
+ * Is the machine being shut down? While it still boots, its state is "starting" even then, and only
+ * the job tells.
+ */
 bool shutting_down(void)
 {
-	FILE *from = popen("systemctl is-system-running 2>/dev/null", "re");
-	char state[32] = "";
+	FILE *from = popen("systemctl is-system-running 2>/dev/null;"
+			   "systemctl --no-legend list-jobs shutdown.target 2>/dev/null", "re");
+	char line[256], unit[32], type[32];
+	bool is = false;
 
-	if (!from)
-		return false;
-	if (!fgets(state, sizeof(state), from))
-		*state = 0;
-	pclose(from);
-	return !strcmp(state, "stopping\n");
+	while (from && fgets(line, sizeof(line), from)) {
+		if (!strcmp(line, "stopping\n"))
+			is = true;
+		if (sscanf(line, "%*s %31s %31s", unit, type) == 2)
+			is |= !strcmp(unit, "shutdown.target") && !strcmp(type, "start");
+	}
+	if (from)
+		pclose(from);
+	return is;
 }
 
 /*

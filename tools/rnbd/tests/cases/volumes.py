@@ -312,6 +312,22 @@ def test_arrays_are_stopped_when_they_can_be(host):
     equal('written', host.written(unmap), 'normal')
 
 
+def test_shutdown_while_booting(host):
+    """Only its job tells then that it is one; other jobs of its target don't."""
+    host.client()
+    host.session()
+    unmap = host.disk() + '/rnbd/unmap_device'
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    host.refuse(unmap, 'EBUSY')
+    for job, said in [('42 shutdown.target start waiting', 'removed all the same'),
+                      ('42 shutdown.target stop  waiting', 'unmount it first')]:
+        host.program('systemctl', f"""case "$*" in
+            is-system-running) echo starting; exit 1;;
+            *list-jobs*shutdown.target) echo '{job}';;
+            esac\n""")
+        host.says('volume unmap --wait data', said, code=1)
+
+
 def test_session_hurry(host):
     host.client()
     for name, timeout, want in [('a', -1, '10'), ('b', 300, '10'), ('c', 0, '0'), ('d', 10, '10')]:
