@@ -76,6 +76,7 @@ def test_install_for_systemd(host):
                    for folder, _, names in os.walk(root) for name in names)
     equal('installed', found, ['etc/rnbd/server.conf', 'etc/rnbd/volumes',
                                'usr/lib/systemd/system-generators/rnbd-generator',
+                               'usr/lib/systemd/system/blk-availability.service.d/rnbd.conf',
                                'usr/lib/systemd/system/rnbd-hurry.service',
                                'usr/lib/systemd/system/rnbd-server.service',
                                'usr/lib/systemd/system/rnbd-volume@.service',
@@ -91,9 +92,9 @@ def test_install_for_systemd(host):
 
 def test_units_and_rules(host):
     """What systemd and udev say of them: nothing. Both know their mistakes in newer versions."""
-    subprocess.run(['make', '-s', '-C', BOOT, f'OUT={host.top}/out',
-                    f'sbindir={host.build.work}'], check=True)
-    units = [host.top / 'out' / name for name in os.listdir(host.top / 'out')]
+    subprocess.run(['make', '-s', '-C', BOOT, f'OUT={host.top}/out', f'DESTDIR={host.top}/root',
+                    f'sbindir={host.build.work}', 'unitdir=/units', 'install'], check=True)
+    units = [path for path in (host.top / 'root/units').iterdir() if path.is_file()]
     for command in (['systemd-analyze', 'verify', '--man=no', *units],
                     ['udevadm', 'verify', BOOT / '60-persistent-rnbd.rules']):
         try:
