@@ -314,6 +314,7 @@ bool stopped(void);
 
 void notify_status(const char *fmt, ...) __printf(1, 2);
 void notify_ready_within(const double *seconds);
+bool notified_ready(void);
 bool shutting_down(void);
 void start_mounts(void);
 int generate(struct rnbd *r, int argc, char **argv);

@@ -34,13 +34,19 @@ static void notify(const char *text)
 	close(fd);
 }
 
+static bool is_ready;
+
 /* The unit has started: this comes once, the first time. */
 static void notify_ready(void)
 {
-	static bool done;
-
-	if (!__atomic_exchange_n(&done, true, __ATOMIC_RELAXED))
+	if (!__atomic_exchange_n(&is_ready, true, __ATOMIC_RELAXED))
 		notify("READY=1");
+}
+
+/* Has it started already? */
+bool notified_ready(void)
+{
+	return __atomic_load_n(&is_ready, __ATOMIC_RELAXED);
 }
 
 /* The unit has started, and this is the line that systemctl status shows. */

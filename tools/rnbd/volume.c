@@ -224,6 +224,7 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 		      const struct volume *volume)
 {
 	int ret = RNBD_OK;
+	bool late;
 
 	if (!sysfs_exists(r, CLIENT_CTL))
 		ret = report_no_module(r, CLIENT);
@@ -233,10 +234,12 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 		try_map(r, volumes, volume, 0, &ret);
 	if (!ret && !r->dry_run)
 		ret = report_mapped(r, volume->device, volume->session);
-	if (!ret && r->wait) {
+	late = notified_ready();
+	if (!ret && r->wait)
 		notify_status("mapped");
+	/* What was started together with the unit waits for the disk by itself. */
+	if (!ret && late)
 		start_mounts();
-	}
 	if (!ret || !r->wait || !volume->nofail)
 		return ret;
 	notify_status("not mapped");

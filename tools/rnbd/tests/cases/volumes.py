@@ -236,16 +236,36 @@ def test_volume_map_waits(host):
           '--no-block start remote-fs.target\n')
 
 
-def test_volume_map_hangs(host):
-    """The unit has started all the same."""
+def test_volume_map_at_once(host):
+    """What waits for the disk is left alone, and what somebody has unmounted stays so."""
     host.client()
+    host.session()
+    host.disk()
     host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    host.program('systemctl', f'echo "$@" >>{host.top}/systemctl.log\n')
+    waiting = Waiting(host, 'data')
+    waiting.until('STATUS=mapped')
+    equal('code', waiting.ends()[0], 0)
+    equal('mounts', (host.top / 'systemctl.log').exists(), False)
+
+
+def test_volume_map_hangs(host):
+    """The unit has started all the same; mounts may have given up when it is mapped."""
+    host.client()
+    host.session()
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    host.program('systemctl', f'echo "$@" >>{host.top}/systemctl.log\n')
     (host.sys / MAP).unlink()
     os.mkfifo(host.sys / MAP)
     waiting = Waiting(host, 'data')
     waiting.until('READY=1')
-    waiting.process.terminate()
-    waiting.ends()
+    host.disk()
+    with open(host.sys / MAP) as written:
+        waiting.until('STATUS=mapped')
+        equal('written', written.readline(), 'sessname=s1 device_path=vol1 path=ip:10.0.0.1\n')
+    equal('code', waiting.ends()[0], 0)
+    equal('mounts', (host.top / 'systemctl.log').read_text(),
+          '--no-block start remote-fs.target\n')
 
 
 def test_volume_map_waits_for_nothing(host):
