@@ -3,11 +3,15 @@
  * rnbd map, unmap, remap, resize, close: what is done to devices
  */
 #include <ctype.h>
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rnbd.h"
+
+/* So long udev may have a disk open */
+#define UDEV_SECONDS 2
 
 /* The line that map_device takes; its words are added one by one. */
 struct line {
@@ -148,17 +152,47 @@ static bool take_word(int *argc, char **argv, const char *word)
 	return true;
 }
 
+/*
+ * udev looks at a disk when it was written to and is closed. That ends by itself; only if the disk
+ * is in use for longer, the error is told.
+ */
+int unmap_device(const struct rnbd *r, const struct device *dev, const char *how)
+{
+	char *doing = xasprintf("unmap %s", dev->name);
+	double end = now() + UDEV_SECONDS;
+	int err, code;
+
+	do {
+		err = sysfs_try(r, doing, dev->dir, "unmap_device", how, EBUSY, &code);
+		if (err == EBUSY)
+			nap(0.1);
+	} while (err == EBUSY && now() < end);
+	if (err == EBUSY)
+		code = sysfs_set(r, doing, dev->dir, "unmap_device", how);
+	free(doing);
+	return code;
+}
+
 /* unmap DEVICE [from SESSION] [force] */
 int cmd_unmap(struct rnbd *r, int argc, char **argv)
 {
 	bool force = take_word(&argc, argv, "force");
 	const char *session = NULL;
+	const struct device *dev;
+	struct model model;
+	int ret;
 
 	if (argc == 3 && !strcmp(argv[1], "from"))
 		session = argv[2];
 	else if (argc != 1)
 		return report_usage("unmap DEVICE [from SESSION] [force]");
-	return set_device(r, "unmap", argv[0], session, "unmap_device", force ? "force" : "normal");
+	ret = need_model(r, &model);
+	if (!ret)
+		ret = find_device(&model, argv[0], session, &dev);
+	if (!ret)
+		ret = unmap_device(r, dev, force ? "force" : "normal");
+	model_free(&model);
+	return ret;
 }
 
 int cmd_remap(struct rnbd *r, int argc, char **argv)

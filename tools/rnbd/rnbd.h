@@ -321,6 +321,7 @@ int generate(struct rnbd *r, int argc, char **argv);
 
 /* ---- map.c ---- */
 
+int unmap_device(const struct rnbd *r, const struct device *dev, const char *how);
 int report_mapped(const struct rnbd *r, const char *path, const char *session);
 
 /* ---- commands ---- */

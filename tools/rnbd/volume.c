@@ -334,7 +334,7 @@ static int unmap_volume(const struct rnbd *r, const struct volume *volume, bool 
 	else if (dev && r->wait)
 		ret = unmap_waiting(r, dev);
 	else if (dev)
-		try_unmap(r, dev, force ? "force" : "normal", 0, &ret);
+		ret = unmap_device(r, dev, force ? "force" : "normal");
 	model_free(&model);
 	return ret;
 }

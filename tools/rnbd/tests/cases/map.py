@@ -2,6 +2,8 @@
 """map, unmap, remap, resize, close"""
 
 import os
+import subprocess
+import time
 
 from rig import CTL, equal
 
@@ -85,6 +87,25 @@ def test_unmap(host):
     host.says('unmap rnbd0 nonsense', 'unmap DEVICE', code=2)
     host.refuse(folder + '/rnbd/unmap_device', 'EBUSY')
     host.says('unmap rnbd0', 'unmount it first', code=1)
+
+
+def test_unmap_while_udev_looks(host):
+    """It has the disk open for a moment when somebody has written to it."""
+    host.client()
+    host.session()
+    unmap = host.disk() + '/rnbd/unmap_device'
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    for line in 'unmap rnbd0', 'volume unmap data':
+        host.attributes('block/rnbd0/rnbd', unmap_device='')
+        host.kmsg.write_text('')
+        host.refuse(unmap, 'EBUSY', 'it is open')
+        process = subprocess.Popen(host.command(line), env=host.environment(),
+                                   stderr=subprocess.PIPE, text=True)
+        while not host.kmsg.read_text() and process.poll() is None:
+            time.sleep(0.01)
+        (host.sys / (unmap + '.refuse')).unlink()
+        equal(f'said by {line}', process.communicate(timeout=60)[1], '')
+        equal('written', host.written(unmap), 'normal')
 
 
 def test_unmap_of_two_of_one_name(host):
