@@ -144,14 +144,15 @@ modules_of()
 	done
 }
 
-# All files, and what those in /etc and kernels' lists of modules contain. DKMS keeps its
-# key, with which it signs the modules of all packages. The cache and the logs are apt's.
+# All files, and what those in /etc contain. DKMS keeps its key, with which it signs the modules
+# of all packages; depmod's lists are of what there is; the cache and the logs are apt's.
 listing()
 {
 	find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run \
 		-o -path /tree -o -path /debs -o -path /var/cache -o -path /var/log -o -path /var/lib/apt \
-		-o -path '/var/lib/dkms/mok.*' -o -path '/var/lib/dpkg/*-old' \) -prune -o -print | sort
-	find /etc /lib/modules -type f ! -name '*.bin' -print0 | sort -z | xargs -0 sha256sum
+		-o -path '/var/lib/dkms/mok.*' -o -path '/var/lib/dpkg/*-old' \
+		-o -path '/usr/lib/modules/*/modules.*' \) -prune -o -print | sort
+	find /etc -type f -print0 | sort -z | xargs -0 sha256sum
 }
 
 # shellcheck source=/dev/null
