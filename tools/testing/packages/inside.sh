@@ -7,7 +7,6 @@
 
 # shellcheck disable=SC2034
 set -u
-shopt -s extglob
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin
 test=$1
 here=/tree/tools/testing/packages
@@ -81,11 +80,21 @@ copy()
 		-cf - . | tar -C "$1" -xf -
 }
 
+# has_image KERNEL: there are depmod's lists of its modules, as if it were installed. Only then
+# has DKMS of Debian 13 its modules in them.
+has_image()
+{
+	mkdir -p "/lib/modules/$1"
+	must depmod "$1"
+}
+
 # second_kernel: the headers of a further kernel are installed; its name is in $second
 second_kernel()
 {
+	second=$(cd /var/lib/second && printf '%s\n' linux-headers-[0-9]*-rt-*.deb |
+		sed -n 's/^linux-headers-\(.*-rt-[a-z0-9]*\)_.*/\1/p')
+	has_image "$second"
 	must dpkg -i /var/lib/second/*.deb
-	second=$(cd /lib/modules && echo !("$kernel"))
 }
 
 # instead_of COMMAND: what is read is run in its place; it's in /opt from then on
@@ -155,6 +164,7 @@ listing()
 	find /etc -type f -print0 | sort -z | xargs -0 sha256sum
 }
 
+has_image "$kernel"
 # shellcheck source=/dev/null
 . "$here/$test.sh"
 echo "end of test"
