@@ -87,7 +87,8 @@ rdma-stack:
 	@$(if $(strip $(vendor)),$(if $(strip $(ofed_lacks)),$(error A vendor's RDMA stack is \
 		installed ($(firstword $(vendor))), but $(or $(ofed),$(OFED_ROOT)) lacks what modules \
 		for Linux $(kver) need of it: $(strip $(ofed_lacks)). Install the stack's \
-		development files for that kernel, or build for the kernel's own stack: OFED_ROOT=))):
+		development files for that kernel. With OFED_ROOT= (empty) modules are built for the kernel's \
+		own stack))):
 
 need-kdir:
 	@echo "No kernel build tree found. Install one (Debian: apt-get install" >&2

@@ -35,7 +35,7 @@ lacks()
 
 	said=$(make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" modules 2>&1) && return 1
 	echo "$said"
-	grep -E "^Makefile:[0-9]+: \*\*\* A vendor's RDMA stack .* for Linux $(plain "$kernel") need of it:.*$1.*OFED_ROOT=" <<<"$said" &&
+	grep -E "^Makefile:[0-9]+: \*\*\* A vendor's RDMA stack .* for Linux $(plain "$kernel") need of it:.*$1.*OFED_ROOT= \(empty\) " <<<"$said" &&
 		[ "$(grep -cv '^make' <<<"$said")" = 1 ]
 }
 
