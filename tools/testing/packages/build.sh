@@ -35,6 +35,17 @@ cp -r /build/now /build/source/rnbd
 # Not pedantic: 12 misses fields in debian/control that are superfluous in unstable.
 check "lintian is silent: source" silent /build/source/*.dsc
 
+# where_built: what make leaves in the tree is not taken for DKMS's source
+where_built()
+{
+	cd /build/source/rnbd || return
+	touch drivers/block/rnbd/{a.o,a.ko,a.mod,a.mod.c,.a.o.cmd,modules.order} || return
+	make -s -f debian/rules override_dh_auto_install-indep || return
+	diff -r /build/now/drivers debian/rnbd-dkms/usr/src/rnbd-*/drivers &&
+		diff -r /build/now/include debian/rnbd-dkms/usr/src/rnbd-*/include
+}
+check "DKMS's source where make has run" where_built
+
 copy /build/before
 cd /build/before || exit
 sed -i "1s/($version)/(0.9)/" debian/changelog

@@ -14,6 +14,9 @@ check "new modules" modules_of "$kernel"
 check "none of the version before" fails_with '^$' grep . <(dkms status -m rnbd -v 0.9)
 second_kernel
 check "modules of a kernel that came later" modules_of "$second"
+must mkdir -p /etc/systemd/system/multi-user.target.wants
+# As systemctl enable does it, which isn't there
+must ln -s /lib/systemd/system/rnbd-server.service /etc/systemd/system/multi-user.target.wants/
 check "the removal says that loaded modules stay" \
 	says '^rnbd-dkms: .* loaded stay so' apt remove rnbd-dkms rnbd-utils
 check "modules are removed" fails_with 'not found' modinfo -k "$kernel" rnbd-client
