@@ -3,7 +3,7 @@
  * KUnit tests of immediate values. Messages are tested where they are written and
  * read.
  */
-#include <asm/unaligned.h>
+#include <linux/unaligned.h>
 #include <kunit/test.h>
 
 #include "proto.h"

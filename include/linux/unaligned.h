@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* <linux/unaligned.h>, which is <asm/unaligned.h> before 6.12. */
+#ifndef COMPAT_LINUX_UNALIGNED_H
+#define COMPAT_LINUX_UNALIGNED_H
+
+#ifdef COMPAT_ASM_UNALIGNED
+#include <asm/unaligned.h>
+#else
+#include_next <linux/unaligned.h>
+#endif
+
+#endif /* COMPAT_LINUX_UNALIGNED_H */
