@@ -152,24 +152,32 @@ static bool take_word(int *argc, char **argv, const char *word)
 	return true;
 }
 
+/* Once. Returns the errno; another one than @quiet is told, and @code is what to exit with. */
+int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
+	      int *code)
+{
+	char *doing = xasprintf("unmap %s", dev->name);
+	int err = sysfs_try(r, doing, dev->dir, "unmap_device", how, quiet, code);
+
+	free(doing);
+	return err;
+}
+
 /*
  * udev looks at a disk when it was written to and is closed. That ends by itself; only if the disk
  * is in use for longer, the error is told.
  */
 int unmap_device(const struct rnbd *r, const struct device *dev, const char *how)
 {
-	char *doing = xasprintf("unmap %s", dev->name);
 	double end = now() + UDEV_SECONDS;
-	int err, code;
+	int code;
 
 	do {
-		err = sysfs_try(r, doing, dev->dir, "unmap_device", how, EBUSY, &code);
-		if (err == EBUSY)
-			nap(0.1);
-	} while (err == EBUSY && now() < end);
-	if (err == EBUSY)
-		code = sysfs_set(r, doing, dev->dir, "unmap_device", how);
-	free(doing);
+		if (try_unmap(r, dev, how, EBUSY, &code) != EBUSY)
+			return code;
+		nap(0.1);
+	} while (now() < end);
+	try_unmap(r, dev, how, 0, &code);
 	return code;
 }
 

@@ -322,6 +322,8 @@ int generate(struct rnbd *r, int argc, char **argv);
 /* ---- map.c ---- */
 
 int unmap_device(const struct rnbd *r, const struct device *dev, const char *how);
+int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
+	      int *code);
 int report_mapped(const struct rnbd *r, const char *path, const char *session);
 
 /* ---- commands ---- */

@@ -246,17 +246,6 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 	return RNBD_OK;
 }
 
-/* Once. Returns the errno; another one than @quiet is told, and @code is what to exit with. */
-static int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
-		     int *code)
-{
-	char *doing = xasprintf("unmap %s", dev->name);
-	int err = sysfs_try(r, doing, dev->dir, "unmap_device", how, quiet, code);
-
-	free(doing);
-	return err;
-}
-
 /* md arrays of the disk, or of a part of it, whose name is @below; nothing else stops them. */
 static void stop_arrays(const struct rnbd *r, const struct device *dev, const char *below)
 {

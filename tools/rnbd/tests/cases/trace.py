@@ -376,25 +376,26 @@ def test_names_of_tasks_mean_nothing(host):
         equal(f'total, {name!r}', [r['total'] for r in document['slowest']], [1e6])
 
 
-def test_both_sides_in_one_log(host):
-    """Their clock is one; the server may have a request before its posting is told."""
+def in_one_log(host, parts):
+    """A hundred requests of these parts, both sides by one clock, are all matched."""
     logs = Logs(host)
     for i in range(100):
-        logs.request(100 + i / 100, 3, [300, -200, 3, 80, 20, 300])
+        logs.request(100 + i / 100, 3, parts)
     logs.client += [(at - AHEAD, *rest) for at, *rest in logs.server]
     document = logs.run(host, 'json', server=False).json()
     equal('matched', document['with_server'], 100)
+    return document
+
+
+def test_both_sides_in_one_log(host):
+    """Their clock is one; the server may have a request before its posting is told."""
+    document = in_one_log(host, [300, -200, 3, 80, 20, 300])
     near('way back', part(document, 'way_back')['latency_us']['mean'], 20, 2)
 
 
 def test_posting_that_is_told_when_all_is_done(host):
     """Or not at all: with one clock the server's part is found without it."""
-    logs = Logs(host)
-    for i in range(100):
-        logs.request(100 + i / 100, 3, [4000, -3990, 3, 80, 20, 4])
-    logs.client += [(at - AHEAD, *rest) for at, *rest in logs.server]
-    document = logs.run(host, 'json', server=False).json()
-    equal('matched', document['with_server'], 100)
+    document = in_one_log(host, [4000, -3990, 3, 80, 20, 4])
     equal('way there', part(document, 'way_there')['requests'], 0)
     near('disk', part(document, 'server_disk')['max_us'], 80, 2)
 
