@@ -453,8 +453,25 @@ void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
 }
 
 /**
+ * rtrs_clt_cons_destroy_qps() - destroy the queue pairs of a path
+ * @path: path that is ending; its queue pairs are drained
+ *
+ * Memory regions are freed after that: a write that broke off may hold its region as long as
+ * its queue pair is there.
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_clt_cons_destroy_qps(struct rtrs_clt_path *path)
+{
+	unsigned int i;
+
+	for (i = 0; i < path->nr_cons; i++)
+		rtrs_con_destroy_qp(&path->cons[i].con);
+}
+
+/**
  * rtrs_clt_cons_destroy() - free all connections of a path, and its device
- * @path: path that is ending; its queue pairs are drained and its slots freed
+ * @path: path that is ending; its queue pairs are destroyed and its slots freed
  *
  * Context: process, may sleep.
  */
@@ -462,10 +479,8 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 {
 	unsigned int i;
 
-	for (i = 0; i < path->nr_cons; i++) {
-		rtrs_con_destroy_qp(&path->cons[i].con);
+	for (i = 0; i < path->nr_cons; i++)
 		rtrs_clt_recvs_free(&path->cons[i]);
-	}
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);

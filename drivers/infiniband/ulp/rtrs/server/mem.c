@@ -383,7 +383,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_mem_free() - undo rtrs_srv_mem_setup(), as far as it came
- * @path: path whose requests are finished and connections drained
+ * @path: path whose requests are finished and queue pairs destroyed
  */
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {

@@ -111,13 +111,19 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 	rtrs_srv_drop_orphans(path);
 }
 
-static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
+static void rtrs_srv_path_destroy_qps(struct rtrs_srv_path *path)
 {
 	u32 i;
 
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_con_destroy_qp(&path->conns.con[i]->con);
+}
+
+static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
+{
+	u32 i;
+
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->conns.nr; i++) {
 		if (!path->conns.con[i])
@@ -148,6 +154,8 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	/* The upper layer may have completed requests since they were drained. */
 	rtrs_srv_path_drain_send(path);
 	rtrs_srv_fence_done(path);
+	/* A write that broke off may hold its memory region as long as its queue pair is there. */
+	rtrs_srv_path_destroy_qps(path);
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
 	rtrs_srv_path_destroy_cons(path);
