@@ -147,6 +147,16 @@ static inline int compat_map_kern(struct request *rq, void *buf,
 #define blk_rq_map_kern	compat_map_kern
 #endif
 
+/* In older kernels a request has a priority of its own, beside its bio's. For tests. */
+static inline void compat_set_ioprio(struct request *rq, unsigned short prio)
+{
+#ifdef COMPAT_RQ_IOPRIO
+	rq->ioprio = prio;
+#else
+	rq->bio->bi_ioprio = prio;
+#endif
+}
+
 /* The node, last argument of struct blk_mq_ops.init_request, is unsigned. */
 #ifdef COMPAT_UNSIGNED_NODE
 #define rnbd_clt_init_request(set, rq, hctx_idx, numa_node)		\

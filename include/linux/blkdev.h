@@ -7,6 +7,11 @@
 
 #include_next <linux/blkdev.h>
 
+/* It has had two names for the same number. */
+#ifndef BLK_STS_RESV_CONFLICT
+#define BLK_STS_RESV_CONFLICT	BLK_STS_NEXUS
+#endif
+
 /*
  * Before struct block_device_operations.getgeo took a disk, it took a block device. This
  * makes two functions of the driver's definition: one for a disk, and one that calls it.

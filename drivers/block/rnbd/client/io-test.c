@@ -73,13 +73,15 @@ static void io_is_on_the_wire_as_written_down(struct kunit *test)
 
 	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rq);
+	rq->bio = kunit_kzalloc(test, sizeof(*rq->bio), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rq->bio);
 	dev->device_id = 0x01020304;
 	pdu = blk_mq_rq_to_pdu(rq);
 	memset(&pdu->msg, 0x5a, sizeof(pdu->msg));
 	rq->cmd_flags = c->opf;
 	rq->__sector = c->sector;
 	rq->__data_len = c->len;
-	rq->ioprio = c->prio;
+	compat_set_ioprio(rq, c->prio);
 	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), c->ret);
 	if (c->ret)
 		return;
@@ -352,7 +354,7 @@ static const struct status_case {
 	{ "not supported", -EOPNOTSUPP, BLK_STS_NOTSUPP },
 	{ "the disk took too long", -ETIMEDOUT, BLK_STS_TIMEOUT },
 	{ "an error of the target", -EREMOTEIO, BLK_STS_TARGET },
-	{ "a reservation of somebody else", -EBADE, BLK_STS_NEXUS },
+	{ "a reservation of somebody else", -EBADE, BLK_STS_RESV_CONFLICT },
 	{ "a medium error", -ENODATA, BLK_STS_MEDIUM },
 	{ "a checksum", -EILSEQ, BLK_STS_PROTECTION },
 	{ "an I/O error", -EIO, BLK_STS_IOERR },
