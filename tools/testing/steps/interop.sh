@@ -89,6 +89,9 @@ interop()
 		load_client
 		disk=$(null vol 128 discard=1)
 		dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+		# Its other policy fails I/O, see Documentation/rtrs.rst, "Known issues".
+		[ "$client_modules" != intree ] ||
+			echo round-robin >/sys/class/rtrs-client/s1/mpath_policy
 		[ "$client_modules $server_modules" != "ours intree" ] ||
 			equal fencing "$(cat /sys/class/rtrs-client/s1/fencing)" 0
 		verify "$dev" "$mixed" --numjobs=4 --size=4m --offset_increment=16m

@@ -8,9 +8,9 @@
 # The debug kernel's network card sees no cable pulled: there they all fall silent.
 # Modules: ours
 # Guests: 2
-# Time: 150
+# Time: 200
 # Rounds: 3
-# Once: both others
+# Once: debug 6.12
 
 . "$RIG_DIR/steps/failover.sh"
 up
@@ -41,6 +41,25 @@ cut()
 	done
 }
 
+# From 6.12 on a pulled cable can leave a port of rdma_rxe where nothing can be connected
+# any more: see Documentation/rtrs.rst, "Known issues". A new device can.
+# shellcheck disable=SC2016
+renew_rxe='for net in 0 1; do
+	rdma resource show qp link rxe$net | grep -q "type GSI state ERR" || continue
+	echo "rxe$net is made again"
+	rdma link del rxe$net
+	rdma link add rxe$net type rxe netdev eth$net
+done'
+
+all_connected()
+{
+	for _ in 1 2 3; do
+		! wait_for 15 is connected "$(path 0)" "$(path 1)" || return 0
+		on server "$renew_rxe"
+	done
+	become connected 40 "$(path 0)" "$(path 1)"
+}
+
 while more; do
 	random 100 1500
 	pause_ms "$rnd"
@@ -49,7 +68,7 @@ while more; do
 	2) cut 1 ;;
 	0) cut 0 1 ;;
 	esac
-	become connected 40 "$(path 0)" "$(path 1)"
+	all_connected
 	goes_on "$raw"
 	goes_on "$fs"
 done

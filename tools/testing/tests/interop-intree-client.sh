@@ -5,7 +5,7 @@
 # Sets: intree
 # Guests: 2
 # Time: 360
-# Once: stock others
+# Once: stock 7.2
 
 # shellcheck disable=SC2034
 client_modules=intree

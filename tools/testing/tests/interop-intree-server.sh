@@ -5,7 +5,7 @@
 # Sets: intree
 # Guests: 2
 # Time: 360
-# Once: stock others
+# Once: stock 6.12
 
 # shellcheck disable=SC2034
 server_modules=intree
