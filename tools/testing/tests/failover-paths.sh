@@ -7,7 +7,7 @@
 # Modules: ours
 # Time: 180
 # Rounds: 12
-# Once: both others
+# Once: debug 7.2
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -6,7 +6,6 @@
 # Modules: ours
 # Time: 120
 # Rounds: 2
-# Once: both
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -4,7 +4,7 @@
 # The whole way of a volume: map, make a file system, mount it, write files, unmount,
 # unmap, map again: the files are there, and on the server's device too.
 # Time: 120
-# Once: stock others
+# Once: 6.12 7.2
 
 up
 disk=$(null vol 256)

@@ -5,7 +5,7 @@
 # and while it is being mapped nobody unmaps it; "online" says that it can be used,
 # "offline" that it can't for now; and poll(2) tells of each change of `state`.
 # Time: 60
-# Once: debug others
+# Once: debug 6.12
 
 # heard EVENT...: these have come of the disk itself, in this order, and no others
 heard() { [ "$(awk -v disk="/$name" 'substr($2, length($2) - length(disk) + 1) == disk { print $1 }' /tmp/events | xargs)" = "$*" ]; }

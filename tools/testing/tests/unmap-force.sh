@@ -4,7 +4,6 @@
 # Force takes a device away under load: the I/O gets errors, nothing hangs, and the
 # other device of the session does not notice. Five times.
 # Time: 90
-# Once: both
 
 up
 disk=$(null vol 64)
