@@ -10,7 +10,7 @@
 # Guests: 2
 # Time: 200
 # Rounds: 3
-# Once: debug 6.12
+# Once: 6.12
 
 . "$RIG_DIR/steps/failover.sh"
 up
