@@ -80,11 +80,12 @@ copy()
 		-cf - . | tar -C "$1" -xf -
 }
 
-# has_image KERNEL: there are depmod's lists of its modules, as if it were installed. Only then
-# has DKMS of Debian 13 its modules in them.
+# has_image KERNEL: it has a module of its own, and depmod's lists, as if it were installed.
+# Only then has DKMS of Debian 13 its modules in them, and keeps the lists when they go.
 has_image()
 {
-	mkdir -p "/lib/modules/$1"
+	mkdir -p "/lib/modules/$1/kernel"
+	must gcc -x c -c -o "/lib/modules/$1/kernel/other.ko" /dev/null
 	must depmod "$1"
 }
 

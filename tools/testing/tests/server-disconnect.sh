@@ -11,7 +11,7 @@
 . "$RIG_DIR/steps/failover.sh"
 
 up
-disk=$(null vol 64 irqmode=2 completion_nsec=50000000)
+disk=$(null vol 64 irqmode=2 completion_nsec=200000000)
 dev=$(map s1 "$disk")
 [ "$RIG_MODULES" != ours ] || echo 3600000 >/sys/class/rtrs-client/s1/unfenced_delay_ms
 load "$dev"

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The tool rnbd on two hosts: each command on the side where it belongs, with its JSON as the
+# schema says; what it says of a cable that is pulled, of a session without paths, of a device
+# that the server took away, and how it mends each; both hosts' traces, joined.
+# Modules: ours
+# Guests: 2
+# Time: 150
+# Once: stock
+
+. "$RIG_DIR/steps/failover.sh"
+tool=${RIG_TREES%tree-}rnbd
+schemas=$RIG_DIR/../rnbd/tests
+
+# says EXPECTED WORD GUEST ARGUMENT...: there the tool ends with that exit code, and says the word
+says()
+{
+	local want=$1 word=$2 out got=0
+	out=$(on "$3" "$tool ${*:4} 2>&1") || got=$?
+	equal "exit code of rnbd ${*:4} on $3, which says: $out" "$got" "$want"
+	must "rnbd ${*:4} on $3 says nothing of '$word': $out" grep -qE -- "$word" <<<"$out"
+}
+
+# fits DEFINITION GUEST ARGUMENT...: the JSON that it prints is as the schema says
+fits()
+{
+	on "$2" "$tool ${*:3}" >/tmp/json || fail "rnbd ${*:3} on $2: $?"
+	/usr/bin/python3 -c 'import json, sys
+sys.path.insert(0, sys.argv[1])
+import schema
+schema.check(sys.argv[2], json.load(open("/tmp/json")))' "$schemas" "$1" ||
+		fail "rnbd ${*:3} on $2: $(cat /tmp/json)"
+}
+
+# member KEY...: of the JSON that was checked last
+member()
+{
+	/usr/bin/python3 -c 'import functools, json, sys
+print(functools.reduce(lambda v, k: v[int(k) if k.isdigit() else k], sys.argv[1:],
+		       json.load(open("/tmp/json"))))' "$@"
+}
+
+paths_up() { fits object client session show s1 json; [ "$(member paths_connected)" = "$1" ]; }
+server_paths() { [ "$(on server "$tool server path list -H" | wc -l)" = "$1" ]; }
+
+rdma_up
+says 4 'modprobe rnbd_client' client client list
+says 4 'modprobe rnbd_server' server server list
+up
+disk=$(null vol 64)
+equal map "$("$tool" map "$disk" from s1 192.168.100.1 192.168.101.1)" /dev/rnbd0
+got=0
+out=$(setpriv --reuid 65534 --clear-groups "$tool" unmap rnbd0 2>&1) || got=$?
+equal "exit code for nobody" $got 5
+must "nobody isn't told: $out" grep -q 'as root' <<<"$out"
+
+# Listings and single things, on both sides
+for side in client server; do
+	for what in list dump 'device list' 'session list' 'path list' "$side list all"; do
+		says 0 s1 $side "$what"
+		fits list $side "$what" json
+	done
+	for name in s1 s1/rxe1; do
+		says 0 s1 $side show $name
+		fits object $side "$side" show $name json
+	done
+	fits health $side health json
+	equal "health of the $side" "$(member status)" OK
+	fits stat $side stat --json
+	says 0 "rnbd_path_up.side=\"$side\"" $side stat --prometheus
+	says 3 'nothing.*is called|no .*nothing' $side show nothing
+	says 2 'list' $side list nonsense
+done
+fits object client show rnbd0 json
+fits object server server device show "$(basename "$disk")" json
+equal "paths on the server" "$(member session)" s1
+
+# Paths, one and all
+soon
+says 0 '' client path disconnect s1/rxe1
+says 1 'disconnected' client health
+says 0 'is connected' client path recover s1 rxe1
+says 0 '' client path reconnect s1 all
+says 0 '' client path delete s1 192.168.101.1
+says 0 '' client path add s1 192.168.101.1
+says 0 '' client path readd s1 rxe0
+says 0 '' client session disconnect s1
+says 2 'CRITICAL.*s1' client health
+says 0 '' client session reconnect s1
+wait_for 20 paths_up 2 || fail "not both paths are connected"
+wait_for 20 server_paths 2 || fail "the server has not two paths"
+
+# A cable
+says 0 '' client path reset s1 all
+link server 1 silent
+wait_for 20 paths_up 1 || fail "the cut was not noticed"
+says 1 "WARNING: s1/ip:192.168.101.*disconnected" client health
+says 0 'degraded' client show s1
+says 1 'no answer' client path recover s1 rxe1
+link server 1 on
+wait_for 40 paths_up 2 || fail "the path doesn't come back"
+says 1 'lost and connected again' client health
+says 0 'OK' client health --max-reconnects 100
+
+# The server takes it away
+says 0 '' server server close "$(basename "$disk")" s1
+gives EIO /dev/rnbd0 read:0:4k
+says 2 'CRITICAL: rnbd0' client health
+says 0 '' client session remap s1
+gives 0 /dev/rnbd0 read:0:4k
+says 0 '' client device recover rnbd0
+
+# What it measures
+attr hb_interval_ms=100
+fits ping client ping s1 --count 2 --interval 1 --json
+equal "what is pinged" "$(member targets 2 type)" disk
+fits perf client perf rnbd0 --seconds 1 --depth 4 --json
+must "no reads" awk -v n="$(member iops)" 'BEGIN { exit !(n > 0) }'
+
+# Both hosts' traces
+recorded() { grep -qs 1 /sys/kernel/debug/tracing/instances/rnbd-*/events/"$1"/enable; }
+records() { on "$1" "$(declare -f recorded); recorded $2"; }
+log=/tmp/trace.log
+for side in client server; do
+	on $side "mkdir -p /run/trace; $tool trace --record $log --seconds 1000 >/dev/null 2>&1 </dev/null &
+		echo \$! >/tmp/tracer"
+done
+wait_for 30 records client rtrs_clt || fail "the client doesn't trace"
+wait_for 30 records server rtrs_srv || fail "the server doesn't trace"
+dd if=/dev/rnbd0 of=/dev/null bs=16k count=40 iflag=direct status=none
+for side in client server; do
+	on $side 'kill -TERM $(cat /tmp/tracer); while [ -e /proc/$(cat /tmp/tracer) ]; do pause 0.1; done'
+done
+on server "cat $log" >/tmp/server.log
+fits trace client trace s1 --client-log $log --server-log /tmp/server.log json
+must "requests traced: $(member requests)" [ "$(member requests)" -ge 40 ]
+must "with the server's part: $(cat /tmp/json)" [ "$(member with_server)" -ge 20 ]
+
+says 0 '' client unmap rnbd0
+says 0 'OK: 0 sessions' client health
+down
