@@ -46,7 +46,7 @@ cut()
 # shellcheck disable=SC2016
 renew_rxe='for net in 0 1; do
 	rdma resource show qp link rxe$net | grep -q "type GSI state ERR" || continue
-	echo "rxe$net is made again"
+	say "rxe$net is made again"
 	rdma link del rxe$net
 	rdma link add rxe$net type rxe netdev eth$net
 done'

@@ -123,7 +123,7 @@ recorded() { grep -qs 1 /sys/kernel/debug/tracing/instances/rnbd-*/events/"$1"/e
 records() { on "$1" "$(declare -f recorded); recorded $2"; }
 log=/tmp/trace.log
 for side in client server; do
-	on $side "mkdir -p /run/trace; $tool trace --record $log --seconds 1000 >/dev/null 2>&1 </dev/null &
+	on $side "$tool trace --record $log --seconds 1000 >/dev/null 2>&1 </dev/null &
 		echo \$! >/tmp/tracer"
 done
 wait_for 30 records client rtrs_clt || fail "the client doesn't trace"

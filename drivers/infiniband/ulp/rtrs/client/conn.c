@@ -377,7 +377,7 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
  * On return the path's source address is known.
  *
  * Context: the path's connect_work.
- * Return: 0 or a negative errno; rtrs_clt_cons_disconnect() and
+ * Return: 0 or a negative errno; rtrs_clt_cons_disconnect(), rtrs_clt_cons_destroy_qps() and
  * rtrs_clt_cons_destroy() undo it either way.
  */
 int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)

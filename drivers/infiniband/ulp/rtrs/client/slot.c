@@ -123,7 +123,7 @@ void rtrs_clt_slots_reclaim(struct rtrs_clt_path *path, struct list_head *ios)
 
 /**
  * rtrs_clt_slots_free() - free the slots, if there are any
- * @path: path after rtrs_clt_slots_reclaim()
+ * @path: path after rtrs_clt_slots_reclaim(), whose queue pairs are destroyed
  *
  * Context: process, may sleep.
  */
