@@ -147,15 +147,15 @@ static inline int compat_map_kern(struct request *rq, void *buf,
 #define blk_rq_map_kern	compat_map_kern
 #endif
 
-/* In older kernels a request has a priority of its own, beside its bio's. For tests. */
-static inline void compat_set_ioprio(struct request *rq, unsigned short prio)
-{
+/* Before 6.12 a request has a copy of its bio's priority, which is the same. */
 #ifdef COMPAT_RQ_IOPRIO
-	rq->ioprio = prio;
-#else
-	rq->bio->bi_ioprio = prio;
-#endif
+static inline unsigned short compat_get_ioprio(struct request *rq)
+{
+	return rq->bio ? rq->bio->bi_ioprio : 0;
 }
+
+#define req_get_ioprio	compat_get_ioprio
+#endif
 
 /* The node, last argument of struct blk_mq_ops.init_request, is unsigned. */
 #ifdef COMPAT_UNSIGNED_NODE

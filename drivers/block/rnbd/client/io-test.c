@@ -81,7 +81,7 @@ static void io_is_on_the_wire_as_written_down(struct kunit *test)
 	rq->cmd_flags = c->opf;
 	rq->__sector = c->sector;
 	rq->__data_len = c->len;
-	compat_set_ioprio(rq, c->prio);
+	rq->bio->bi_ioprio = c->prio;
 	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), c->ret);
 	if (c->ret)
 		return;
