@@ -157,6 +157,40 @@ def test_logs_with_the_time_of_day(host):
     near('way there', part(document, 'way_there')['max_us'], 20, 2)
 
 
+def busy(host, seed, nr=40):
+    """
+    One request at a time on hosts that are busy: messages take long and not always the same
+    time, and that a request was posted may be told when all is done. Times of day are by
+    clocks of whole seconds. Returns the logs, and the disk's time by that of the request.
+    """
+    logs, began = Logs(host), []
+    rnd = random.Random(seed)
+    at = 100.0
+    for i in range(nr):
+        queue, there, waiting, back, done, pause = (
+            rnd.uniform(low, high) for low, high in
+            ((40, 300), (150, 3000), (20, 500), (150, 3000), (40, 500), (100, 2000)))
+        late = rnd.uniform(100, 8000) if rnd.random() < 0.25 else 0
+        began.append(at)
+        logs.request(at, rnd.choice((3, 3, 3, 4)), [queue + late, there - late, waiting,
+                                                    100 + 5 * i, back, done], size=16384)
+        at += (queue + there + waiting + 100 + 5 * i + back + done + pause) / 1e6
+    logs.realtime = 2e6, 2e6 - AHEAD + rnd.uniform(-0.999, 0.999)
+    return logs, began
+
+
+def test_busy_hosts(host):
+    """Each request is joined, and to the right one."""
+    for seed in range(20):
+        logs, began = busy(host, seed)
+        document = logs.run(host, 'json').json()
+        equal(f'requests, {seed}', document['requests'], 40)
+        equal(f'matched, {seed}', document['with_server'], 40)
+        for request in document['slowest']:
+            i = min(range(40), key=lambda i: abs(began[i] - request['at']))
+            near(f'disk of {request}', request['server_disk'], 100 + 5 * i, 3)
+
+
 def test_logs_that_cannot_be_joined(host):
     logs = some(host)
     logs.server = logs.server[:30]

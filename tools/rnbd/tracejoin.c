@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests of the server are joined to the client's, whose clock is another one.
+ *
+ * They are the same request if they are of one slot, alike, and the server received and answered
+ * it after it was submitted, and before the client had the answer. So each pair allows the
+ * server's clock to be ahead
+ *
+ *	from:	server's answer - client's answer
+ *	to:	server's receive - client's submit
+ *
+ * and by how much it is ahead is where most of these intervals overlap. The event of posting isn't
+ * used: it follows the doorbell, so the server may have the request before; on a busy host even
+ * the answer may come before.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "trace.h"
+
+/* Clocks drift apart by less while logs are recorded. */
+#define DRIFT		(50 / 1e6)
+/* So far apart may hosts' times of day be. */
+#define SAME_DAY	1.0
+/* The offset is looked for with that many of the client's requests. */
+#define NR_SAMPLES	500
+/* Intervals take memory: there are no more. */
+#define MAX_INTERVALS	2000000
+
+/* What a request is sorted by, beside its slot */
+static double key_time(const struct request *request)
+{
+	return isnan(request->at[RECEIVE]) ? request->at[SUBMIT] : request->at[RECEIVE];
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+
+	if (x->slot != y->slot)
+		return (int)x->slot - (int)y->slot;
+	return (key_time(x) > key_time(y)) - (key_time(x) < key_time(y));
+}
+
+/* Have requests stand slot by slot, and note where those of each slot begin. */
+static void sort_by_slot(struct requests *requests)
+{
+	unsigned int slot = 0;
+	size_t i;
+
+	if (requests->nr)
+		qsort(requests->all, requests->nr, sizeof(*requests->all), by_slot);
+	for (i = 0; i < requests->nr; i++)
+		while (slot <= requests->all[i].slot)
+			requests->first[slot++] = i;
+	while (slot <= NR_SLOTS)
+		requests->first[slot++] = requests->nr;
+}
+
+/* The first one of the slot that is not earlier; or the end of the slot */
+static size_t find_first(const struct requests *requests, unsigned int slot, double at)
+{
+	size_t low = requests->first[slot], high = requests->first[slot + 1], middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (requests->all[middle].at[RECEIVE] < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Both in one slot */
+static bool alike(const struct request *client, const struct request *server)
+{
+	return client->write == server->write && client->bytes == server->bytes;
+}
+
+/* ---- by how much the server's clock is ahead ---- */
+
+/* Offsets that pairs of requests allow; it lies between @low and @high if that is known. */
+struct intervals {
+	double *from, *to, low, high;
+	size_t nr, room;
+};
+
+static void add_interval(struct intervals *all, double from, double to)
+{
+	if (all->nr == all->room) {
+		all->room = all->room * 2 + 1024;
+		all->from = xrealloc(all->from, all->room, sizeof(*all->from));
+		all->to = xrealloc(all->to, all->room, sizeof(*all->to));
+	}
+	all->from[all->nr] = from;
+	all->to[all->nr++] = to;
+}
+
+/* A client's request counts once, even if several of the server's fit: intervals are united. */
+static void add_pairs(const struct requests *servers, const struct request *client,
+		      struct intervals *all)
+{
+	size_t i = find_first(servers, client->slot, client->at[SUBMIT] + all->low), mine = all->nr;
+	const struct request *server;
+	double from, to;
+
+	for (; i < servers->first[client->slot + 1] && all->nr < MAX_INTERVALS; i++) {
+		server = &servers->all[i];
+		if (!(server->at[RECEIVE] <= client->at[ANSWER] + all->high))
+			return;
+		from = server->at[REPLY] - client->at[ANSWER] - DRIFT;
+		to = server->at[RECEIVE] - client->at[SUBMIT] + DRIFT;
+		if (!alike(client, server) || from > to)
+			continue;
+		if (all->nr > mine && from <= all->to[all->nr - 1])
+			all->to[all->nr - 1] = to;
+		else
+			add_interval(all, from, to);
+	}
+}
+
+/* Where that many intervals overlap, and fewer do on both sides */
+struct place {
+	size_t nr;
+	double from, to;
+};
+
+static double distance(const struct place *place, double near)
+{
+	return fabs((place->from + place->to) / 2 - near);
+}
+
+static bool is_better(const struct place *place, const struct place *than, size_t least,
+		      double near)
+{
+	if (isnan(near) || than->nr < least)
+		return place->nr > than->nr;
+	return place->nr >= least && distance(place, near) < distance(than, near);
+}
+
+/* Of the places where at least @least overlap the one next to @near; NAN: where most do. */
+static struct place find_place(const struct intervals *all, size_t least, double near)
+{
+	struct place found = { .from = NAN, .to = NAN }, place;
+	size_t begun = 0, ended = 0;
+
+	while (begun < all->nr) {
+		while (begun < all->nr && all->from[begun] <= all->to[ended])
+			begun++;
+		place = (struct place){ begun - ended, all->from[begun - 1], all->to[ended] };
+		if (is_better(&place, &found, least, near))
+			found = place;
+		while (begun < all->nr && ended < begun && all->to[ended] < all->from[begun])
+			ended++;
+	}
+	return found;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * If requests come at even times, and the logs don't begin and end with the same one, many
+ * places are as good; the time of day tells it, if the logs have it.
+ */
+static struct place choose_place(const struct trace *trace)
+{
+	const struct requests *clients = &trace->of[CLIENT];
+	double near = trace->ahead[CLIENT] - trace->ahead[SERVER];
+	struct intervals all = { .low = -INFINITY, .high = INFINITY };
+	size_t step = clients->nr / NR_SAMPLES + 1, i;
+	struct place place;
+
+	if (!isnan(near)) {
+		all.low = near - SAME_DAY;
+		all.high = near + SAME_DAY;
+	}
+	for (i = 0; i < clients->nr; i += step)
+		add_pairs(&trace->of[SERVER], &clients->all[i], &all);
+	if (all.nr) {
+		qsort(all.from, all.nr, sizeof(*all.from), compare_doubles);
+		qsort(all.to, all.nr, sizeof(*all.to), compare_doubles);
+	}
+	place = find_place(&all, 0, NAN);
+	if (!isnan(near))
+		place = find_place(&all, place.nr - place.nr / 50, near);
+	free(all.from);
+	free(all.to);
+	return place;
+}
+
+/*
+ * The server's request that is the client's, or NULL. It may be outside of that by up to @slack;
+ * then the least is best. If it was sent again, the answer is to the last one.
+ */
+static const struct request *find_server(const struct trace *trace, const struct request *client,
+					 double offset, double slack)
+{
+	double begin = client->at[SUBMIT] + offset, end = client->at[ANSWER] + offset, outside;
+	const struct requests *servers = &trace->of[SERVER];
+	const struct request *found = NULL, *server;
+	size_t i = find_first(servers, client->slot, begin - slack);
+
+	for (; i < servers->first[client->slot + 1]; i++) {
+		server = &servers->all[i];
+		if (!(server->at[RECEIVE] <= end + slack))
+			break;
+		outside = fmax(0, fmax(begin - server->at[RECEIVE], server->at[REPLY] - end));
+		if (alike(client, server) && outside <= slack) {
+			slack = outside;
+			found = server;
+		}
+	}
+	return found;
+}
+
+/*
+ * All requests tell it better than some. Within what they allow, the fastest way there is taken
+ * to be as long as the fastest way back; the way there begins when the client is ready to send,
+ * after no less time than the fastest one took for it. NAN: no offset fits.
+ */
+static double find_offset(const struct trace *trace)
+{
+	struct place place = choose_place(trace);
+	double offset = (place.from + place.to) / 2, slack = (place.to - place.from) / 2;
+	double low = -INFINITY, high = INFINITY, queue = INFINITY;
+	const struct request *client, *server;
+	size_t i;
+
+	for (i = 0; i < trace->of[CLIENT].nr; i++) {
+		client = &trace->of[CLIENT].all[i];
+		server = find_server(trace, client, offset, slack);
+		if (!server)
+			continue;
+		low = fmax(low, server->at[REPLY] - client->at[ANSWER]);
+		high = fmin(high, server->at[RECEIVE] - client->at[SUBMIT]);
+		queue = fmin(queue, client->at[POST] - client->at[SUBMIT]);
+	}
+	if (!isfinite(low) || !isfinite(high))
+		return offset;
+	if (isfinite(queue))
+		high = fmax(high - queue, fmin(low, high));
+	return (low + high) / 2;
+}
+
+/* Give the client's requests the server's steps, by the client's clock. Returns how many. */
+size_t trace_match(struct trace *trace)
+{
+	const struct request *server;
+	double offset = 0, slack = 0;
+	struct request *client;
+	enum step step;
+	size_t i, nr = 0;
+
+	sort_by_slot(&trace->of[CLIENT]);
+	sort_by_slot(&trace->of[SERVER]);
+	/* One log is by one clock. */
+	if (!trace->one_clock) {
+		offset = find_offset(trace);
+		slack = DRIFT;
+	}
+	for (i = 0; i < trace->of[CLIENT].nr; i++) {
+		client = &trace->of[CLIENT].all[i];
+		server = find_server(trace, client, offset, slack);
+		if (!server)
+			continue;
+		for (step = RECEIVE; step <= REPLY; step++)
+			client->at[step] = server->at[step] - offset;
+		nr++;
+	}
+	return nr;
+}
