@@ -214,7 +214,7 @@ class Waiting:
 
 
 def test_volume_map_waits(host):
-    """Tries again until the server is there; what is wrong is said once."""
+    """Tries again until the server is there, later each time; what is wrong is said once."""
     host.client()
     host.session()
     host.disk()
@@ -222,9 +222,12 @@ def test_volume_map_waits(host):
     host.volumes.write_text('data s1 10.0.0.1 vol1\n')
     host.refuse(MAP, 'EHOSTUNREACH', 'rnbd_client: s1: no route')
     host.program('systemctl', f'echo "$@" >>{host.top}/systemctl.log\n')
+    start = time.monotonic()
     waiting = Waiting(host, 'data')
-    for _ in range(2):
+    for _ in range(4):
         waiting.until('STATUS=trying s1 again: No route to host')
+    # After 1, 2 and 4 seconds, each a quarter shorter at most
+    equal('delays grow', time.monotonic() - start > 5, True)
     (host.sys / (MAP + '.refuse')).unlink()
     # It is there when the write to map_device returns.
     host.attributes('block/rnbd0/rnbd', mapping_path='vol1')
