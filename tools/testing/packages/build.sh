@@ -23,6 +23,8 @@ find . -exec touch -d 2020-01-01 {} +	# whatever is written to is newer
 others >/tmp/before
 check "make deb" make deb
 check "its packages" ls rnbd-dkms_"$version"_all.deb rnbd-utils_"$version"_amd64.deb
+check "sessions in use don't hurry when they are removed" fails_with '^$' grep -a rnbd-hurry \
+	<(dpkg-deb --ctrl-tarfile rnbd-utils_*.deb | tar -xO --exclude=./md5sums)
 others >/tmp/after
 check "nothing else is left in the tree" diff /tmp/before /tmp/after
 check "lintian is silent: packages" silent --pedantic ./*.deb
