@@ -13,6 +13,7 @@
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
 #				named: ours, intree (default: both)
 #   setup.sh boot RELEASE	a root folder that systemd boots, of bookworm or trixie
+#   setup.sh packages RELEASE	one of a machine on which our packages were never installed
 #
 # KERNEL=debug is for guests on the debug kernel, which is built first: from
 # Debian's source, with the configuration and the patches in debug/, again only
@@ -52,6 +53,12 @@ release_packages=$release_packages,perl,linux-headers-amd64,linux-image-amd64,li
 # What a guest has that boots by systemd
 boot_packages=systemd,systemd-sysv,udev,kmod,iproute2,rdma-core,e2fsprogs,fdisk,libjson-c5,mount
 boot_packages=$boot_packages,procps,lvm2,mdadm,btrfs-progs
+
+# What a machine has on which our packages are built and installed; and a further kernel, whose
+# headers lie in /var/lib/second to be installed later
+user_packages=apt,build-essential,debhelper,dh-dkms,dkms,kmod,libjson-c-dev,linux-headers-amd64
+user_packages=$user_packages,lintian,python3-docutils
+second_kernel=linux-headers-rt-amd64
 
 die()
 {
@@ -157,8 +164,8 @@ find_release_kernel()
 	mkdir -p "$dir"
 }
 
-# bootstrap RELEASE FOLDER VARIANT PACKAGES: a root folder of another Debian release, from where
-# this machine gets its own packages; what is in unstable there may be old.
+# bootstrap RELEASE FOLDER VARIANT PACKAGES [OPTION...]: a root folder of another Debian release,
+# from where this machine gets its own packages; what is in unstable there may be old.
 bootstrap()
 {
 	local mirror
@@ -167,7 +174,7 @@ bootstrap()
 		'Label: Debian' 'Component: main' | head -n 1)
 	[ -n "$mirror" ] || { echo "no source of Debian packages on this machine"; return 1; }
 	as_root "needs root, for a root folder of $1" rm -rf --one-file-system "$2"
-	as_root '' mmdebstrap --mode=root --variant="$3" --include="$4" \
+	as_root '' mmdebstrap --mode=root --variant="$3" --include="$4" "${@:5}" \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--aptopt='APT::Install-Recommends "false"' "$1" "$2" "$mirror"
 }
@@ -184,8 +191,29 @@ make_release()
 # A release that systemd boots, as the root folder of guests
 make_boot_root()
 {
-	bootstrap "$1" "$cache/boot-$1" minbase "$boot_packages"
-	as_root '' touch "$cache/boot-$1/.complete"
+	bootstrap "$1" "$2" minbase "$boot_packages"
+}
+
+# A machine for our packages
+make_packages_root()
+{
+	local get
+
+	# shellcheck disable=SC2016
+	get='cd "$1/var/cache/apt/archives" && rm -f *.deb && export APT_CONFIG=$MMDEBSTRAP_APT_CONFIG &&
+		apt-get -q -y install --download-only '$second_kernel' && mkdir "$1/var/lib/second" &&
+		mv *.deb "$1/var/lib/second/"'
+	bootstrap "$1" "$2" minbase "$user_packages" --customize-hook="$get"
+}
+
+# root_folder KIND RELEASE CONTENT: made by make_KIND_root, if there is none that has the content
+root_folder()
+{
+	local folder=$cache/$1-$2
+
+	[ "$(cat "$folder/.complete" 2>/dev/null)" != "$3" ] || return 0
+	step "a root folder of Debian's $2 for $1" "make_$1_root" "$2" "$folder"
+	as_root '' tee "$folder/.complete" <<<"$3" >/dev/null
 }
 
 find_debug_kernel()
@@ -484,8 +512,11 @@ kernel)
 	;;
 boot)
 	packages mmdebstrap e2fsprogs fdisk
-	[ -e "$cache/boot-$2/.complete" ] ||
-		step "a root folder of Debian's $2, with systemd" make_boot_root "$2"
+	root_folder boot "$2" "$boot_packages"
+	;;
+packages)
+	packages mmdebstrap
+	root_folder packages "$2" "$user_packages $second_kernel"
 	;;
 guest)
 	shift
