@@ -33,3 +33,11 @@ second_kernel
 check "the stack's for a kernel that came later" \
 	says installed dkms status -m mlnx-ofed-kernel -k "$second"
 check "modules of that kernel" modules_of "$second"
+
+# One that can't be built any more, though its headers are there
+must dkms remove "rnbd/$version" -k "$second"
+must dkms remove mlnx-ofed-kernel/24.10 -k "$second"
+echo '#error' >>$src/ib_core.c
+check "without the stack's modules there are none" \
+	fails_with '^rnbd/.* failed due to missing dependencies: mlnx-ofed-kernel' dkms autoinstall -k "$second"
+check "its headers are there" ls "/usr/src/ofa_kernel/x86_64/$second/Module.symvers"
