@@ -25,7 +25,8 @@ kbuild = $(MAKE) -C $(KDIR) M=$(ROOT) $(options)
 # built for the kernel's crash on it. If there is one, modules are built with its headers and
 # symbols for that kernel, or not at all. With OFED_ROOT= the kernel's own stack is taken.
 OFED_ROOT ?= /usr/src/ofa_kernel
-ifneq ($(OFED_ROOT),)
+builds := $(filter modules modules_install rdma-stack,$(or $(MAKECMDGOALS),modules))
+ifneq ($(and $(builds),$(OFED_ROOT)),)
 kver := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 vendor := $(wildcard $(OFED_ROOT)) $(shell find /lib/modules/$(kver)/updates \
 	/lib/modules/$(kver)/extra -name 'ib_core.ko*' 2>/dev/null)

@@ -26,7 +26,7 @@ stack()
 taken()
 {
 	says "^$(plain "$1")\$" make -s -C /tmp/tree KDIR="/lib/modules/$kernel/build" \
-		--eval='show: rdma-stack; @echo $(ofed)' show
+		--eval='show: rdma-stack; @echo $(ofed)' rdma-stack show
 }
 
 # lacks WHAT: the build is refused, in a single line
