@@ -21,12 +21,19 @@ pause()
 	read -r -t "$1" -u "$_never" || true
 }
 
-# slowly SECONDS: on this machine, at the moment. Limits are chosen for a fast one that has
-# nothing else to do; the host says how many times slower it is.
+# Limits are chosen for a fast machine that has nothing else to do; the host says how many
+# times slower this one is at the moment: in $slowness.
+how_slow()
+{
+	slowness=1
+	[ ! -e /run/rig/slowness ] || read -r slowness </run/rig/slowness
+}
+
+# slowly SECONDS: on this machine, at the moment
 slowly()
 {
-	local slowness=1
-	[ ! -e /run/rig/slowness ] || read -r slowness </run/rig/slowness
+	local slowness
+	how_slow
 	echo $(($1 * slowness))
 }
 
@@ -172,8 +179,13 @@ gid()
 		$((100 + $2)) "$(_number "$1")"
 }
 
-# Networks 0 and 1 up on this guest, with an rxe device on each. In a single
-# guest they are dummy devices.
+# netdev NET: this guest's network device; in a single guest that is a dummy device
+netdev() { if two_guests; then echo "eth$1"; else echo "dummy$1"; fi; }
+
+# add_rxe NET: an rxe device on that network
+add_rxe() { rdma link add "rxe$1" type rxe netdev "$(netdev "$1")"; }
+
+# Networks 0 and 1 up on this guest, with an rxe device on each
 rdma_here()
 {
 	local net dev me
@@ -183,18 +195,17 @@ rdma_here()
 	modprobe rdma_rxe
 	me=$(_number "$RIG_NAME")
 	for net in 0 1; do
-		if two_guests; then
-			[ -e /sys/class/net/eth$net ] || modprobe virtio_net
-			dev=eth$net
-		else
-			dev=dummy$net
-			ip link add $dev type dummy
+		dev=$(netdev $net)
+		if ! two_guests; then
+			ip link add "$dev" type dummy
+		elif [ ! -e "/sys/class/net/$dev" ]; then
+			modprobe virtio_net
 		fi
-		echo 0 >/proc/sys/net/ipv6/conf/$dev/accept_dad
-		ip link set $dev mtu 9000 up
-		ip addr add 192.168.$((100 + net))."$me"/24 dev $dev
-		ip addr add fd00:$((100 + net))::"$me"/64 dev $dev nodad
-		rdma link add rxe$net type rxe netdev $dev
+		echo 0 >"/proc/sys/net/ipv6/conf/$dev/accept_dad"
+		ip link set "$dev" mtu 9000 up
+		ip addr add 192.168.$((100 + net))."$me"/24 dev "$dev"
+		ip addr add fd00:$((100 + net))::"$me"/64 dev "$dev" nodad
+		add_rxe $net
 	done
 	! two_guests || call host "listens $RIG_NAME"
 }
@@ -463,8 +474,9 @@ client_idle() { wait_for 30 no_sessions client || fail "sessions left on the cli
 # than for 20 s; until `down`
 patience() { slowly "$1" >/proc/sys/kernel/hung_task_timeout_secs; }
 # Never less than 20 s, as they pass on this machine
+how_slow
 read -r _patience </proc/sys/kernel/hung_task_timeout_secs
-[ "$_patience" -ge "$(slowly 20)" ] || patience 20
+[ "$_patience" -ge $((20 * slowness)) ] || patience 20
 
 # down: for the end of a test: all mapped devices have been unmapped already
 down()

@@ -82,6 +82,6 @@ devices_anew()
 	local net
 	for net in 0 1; do
 		rdma link delete rxe$net
-		rdma link add rxe$net type rxe netdev dummy$net
+		add_rxe $net
 	done
 }

@@ -9,8 +9,6 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-add() { rdma link add "rxe$1" type rxe netdev "dummy$1"; }
-
 up
 disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
@@ -23,7 +21,7 @@ while more; do
 	rdma link delete rxe$net
 	become disconnected 10 "$(path $net)"
 	goes_on "$dev"
-	add $net
+	add_rxe $net
 	become connected 40 "$(path 0)" "$(path 1)"
 	equal "the device of the path" "$(cat "$(path $net)/hca_name")" rxe$net
 	goes_on "$dev"
@@ -31,10 +29,10 @@ while more; do
 	rdma link delete rxe0
 	rdma link delete rxe1
 	become disconnected 10 "$(path 0)" "$(path 1)"
-	add $net
+	add_rxe $net
 	become connected 40 "$(path $net)"
 	goes_on "$dev"
-	add $((1 - net))
+	add_rxe $((1 - net))
 	become connected 40 "$(path 0)" "$(path 1)"
 done
 writers_unharmed

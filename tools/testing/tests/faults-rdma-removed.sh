@@ -14,8 +14,6 @@ remove()
 	say "$1: the device was gone in $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
 }
 
-add() { rdma link add rxe0 type rxe netdev dummy0; }
-
 up
 disk=$(null vol 32)
 for how in idle load; do
@@ -30,7 +28,7 @@ for how in idle load; do
 	server_idle
 	refused 'ENODEV|EADDRNOTAVAIL|EHOSTUNREACH|ENETUNREACH' \
 		"sessname=s1 path=$(addr server 0) device_path=$disk"
-	add
+	add_rxe 0
 	dev=$(map s1 "$disk")
 	verify "$dev" --bs=16k --size=1m
 	unmap "$dev"
@@ -42,5 +40,5 @@ gives "0 0" "$dev" write:0:1m:a read:0:1m:a
 equal "paths that are left" \
 	"$(grep -lx connected /sys/class/rtrs-client/s1/paths/*/state | wc -l)" 1
 unmap "$dev"
-add
+add_rxe 0
 down

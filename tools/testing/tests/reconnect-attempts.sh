@@ -77,7 +77,7 @@ dev=$(map s1 "$disk" "path=$(addr server 1)" "path=$(addr server 0)")
 soon
 equal "paths that are there" "$(grep -lx connected $clt/s1/paths/*/state | wc -l)" 1
 gives "0 0" "$dev" write:0:64k:c read:0:64k:c
-rdma link add rxe1 type rxe netdev dummy1
+add_rxe 1
 wait_for 40 eval "[ \$(grep -lx connected $clt/s1/paths/*/state | wc -l) = 2 ]" ||
 	fail "the missing path doesn't come"
 unmap "$dev"
