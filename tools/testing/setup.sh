@@ -545,8 +545,11 @@ guest)
 	done
 	hostile_peer
 	tool
-	counter
-	[ $kernel = debug ] || initramfs
+	tsc_khz=
+	if [ $kernel != debug ]; then
+		counter
+		initramfs
+	fi
 	cat >"$dir/guest.env" <<-ENV
 	KERNEL=$kernel
 	KVER=$kver
