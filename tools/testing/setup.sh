@@ -35,11 +35,11 @@ kernel=${KERNEL:-stock}
 
 build_packages="make gcc libc6-dev linux-headers-amd64"
 source_packages="linux-source-6.1 xz-utils bzip2"
-tool_packages="libjson-c-dev bsdutils python3 python3-docutils python3-jsonschema"
+tool_packages="libjson-c-dev python3 python3-docutils python3-jsonschema"
 check_packages="$source_packages $tool_packages sparse perl shellcheck python3-sphinx"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
-	python3-minimal binutils librdmacm-dev libibverbs-dev ibverbs-providers
+	python3-minimal binutils tmux librdmacm-dev libibverbs-dev ibverbs-providers
 	$tool_packages"
 
 debug_packages="$source_packages flex bison bc patch rsync"

@@ -10,17 +10,8 @@
 # Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
-tool=${RIG_TREES%tree-}rnbd
+. "$RIG_DIR/steps/tool.sh"
 schemas=$RIG_DIR/../rnbd/tests
-
-# says EXPECTED WORD GUEST ARGUMENT...: there the tool ends with that exit code, and says the word
-says()
-{
-	local want=$1 word=$2 out got=0
-	out=$(on "$3" "$tool ${*:4} 2>&1") || got=$?
-	equal "exit code of rnbd ${*:4} on $3, which says: $out" "$got" "$want"
-	must "rnbd ${*:4} on $3 says nothing of '$word': $out" grep -qE -- "$word" <<<"$out"
-}
 
 # fits DEFINITION GUEST ARGUMENT...: the JSON that it prints is as the schema says
 fits()
@@ -33,15 +24,10 @@ schema.check(sys.argv[2], json.load(open("/tmp/json")))' "$schemas" "$1" ||
 		fail "rnbd ${*:3} on $2: $(cat /tmp/json)"
 }
 
-# member KEY...: of the JSON that was checked last
-member()
-{
-	/usr/bin/python3 -c 'import functools, json, sys
-print(functools.reduce(lambda v, k: v[int(k) if k.isdigit() else k], sys.argv[1:],
-		       json.load(open("/tmp/json"))))' "$@"
-}
+# told KEY...: a member of the JSON that was checked last
+told() { member "$@" </tmp/json; }
 
-paths_up() { fits object client session show s1 json; [ "$(member paths_connected)" = "$1" ]; }
+paths_up() { fits object client session show s1 json; [ "$(told paths_connected)" = "$1" ]; }
 server_paths() { [ "$(on server "$tool server path list -H" | wc -l)" = "$1" ]; }
 
 rdma_up
@@ -66,7 +52,7 @@ for side in client server; do
 		fits object $side "$side" show $name json
 	done
 	fits health $side health json
-	equal "health of the $side" "$(member status)" OK
+	equal "health of the $side" "$(told status)" OK
 	fits stat $side stat --json
 	says 0 "rnbd_path_up.side=\"$side\"" $side stat --prometheus
 	says 3 'nothing.*is called|no .*nothing' $side show nothing
@@ -74,7 +60,7 @@ for side in client server; do
 done
 fits object client show rnbd0 json
 fits object server server device show "$(basename "$disk")" json
-equal "paths on the server" "$(member session)" s1
+equal "paths on the server" "$(told session)" s1
 
 # Paths, one and all
 soon
@@ -114,28 +100,26 @@ says 0 '' client device recover rnbd0
 # What it measures
 attr hb_interval_ms=100
 fits ping client ping s1 --count 2 --interval 1 --json
-equal "what is pinged" "$(member targets 2 type)" disk
+equal "what is pinged" "$(told targets 2 type)" disk
 fits perf client perf rnbd0 --seconds 1 --depth 4 --json
-must "no reads" awk -v n="$(member iops)" 'BEGIN { exit !(n > 0) }'
+must "no reads" awk -v n="$(told iops)" 'BEGIN { exit !(n > 0) }'
 
 # Both hosts' traces
-recorded() { grep -qs 1 /sys/kernel/debug/tracing/instances/rnbd-*/events/"$1"/enable; }
-records() { on "$1" "$(declare -f recorded); recorded $2"; }
 log=/tmp/trace.log
 for side in client server; do
 	on $side "$tool trace --record $log --seconds 1000 >/dev/null 2>&1 </dev/null &
 		echo \$! >/tmp/tracer"
 done
-wait_for 30 records client rtrs_clt || fail "the client doesn't trace"
-wait_for 30 records server rtrs_srv || fail "the server doesn't trace"
+wait_for 30 traces client rtrs_clt || fail "the client doesn't trace"
+wait_for 30 traces server rtrs_srv || fail "the server doesn't trace"
 dd if=/dev/rnbd0 of=/dev/null bs=16k count=40 iflag=direct status=none
 for side in client server; do
 	on $side 'kill -TERM $(cat /tmp/tracer); while [ -e /proc/$(cat /tmp/tracer) ]; do pause 0.1; done'
 done
 on server "cat $log" >/tmp/server.log
 fits trace client trace s1 --client-log $log --server-log /tmp/server.log json
-must "requests traced: $(member requests)" [ "$(member requests)" -ge 40 ]
-must "with the server's part: $(cat /tmp/json)" [ "$(member with_server)" -ge 20 ]
+must "requests traced: $(told requests)" [ "$(told requests)" -ge 40 ]
+equal "requests with the server's part" "$(told with_server)" "$(told requests)"
 
 says 0 '' client unmap rnbd0
 says 0 'OK: 0 sessions' client health
