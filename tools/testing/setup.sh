@@ -8,7 +8,7 @@
 #
 #   setup.sh build		packages that a build of the modules needs
 #   setup.sh check		and those of `make check`, with the kernel's source
-#   setup.sh source		the kernel's whole source, and what it takes to build it
+#   setup.sh source		the kernel's whole source, and what it takes to build and run it
 #   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
 #				named: ours, intree (default: both)
@@ -45,6 +45,8 @@ guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 debug_packages="$source_packages flex bison bc patch rsync"
 # Unlike the debug kernel's, the build of one for x86 takes its objtool.
 x86_packages="$source_packages flex bison bc libelf-dev"
+# What it takes when it runs with the drivers built in
+start_packages="busybox-static iproute2 fio"
 
 # What modules are built with in another release's root folder, and the kernel itself
 release_packages=base-files,bash,coreutils,dash,diffutils,findutils,grep,make,mawk,sed
@@ -502,7 +504,7 @@ check)
 	;;
 source)
 	# shellcheck disable=SC2086
-	packages $build_packages $x86_packages
+	packages $build_packages $x86_packages $start_packages
 	find_kernel
 	;;
 kernel)
