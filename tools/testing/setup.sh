@@ -54,7 +54,7 @@ release_packages=$release_packages,perl,linux-headers-amd64,linux-image-amd64,li
 
 # What a guest has that boots by systemd
 boot_packages=systemd,systemd-sysv,udev,kmod,iproute2,rdma-core,e2fsprogs,fdisk,libjson-c5,mount
-boot_packages=$boot_packages,procps,lvm2,mdadm,btrfs-progs
+boot_packages=$boot_packages,procps,lvm2,mdadm,btrfs-progs,dkms
 
 # What a machine has on which our packages are built and installed; and a further kernel, whose
 # headers lie in /var/lib/second to be installed later
@@ -513,7 +513,7 @@ kernel)
 	find_kernel
 	;;
 boot)
-	packages mmdebstrap e2fsprogs fdisk
+	packages mmdebstrap e2fsprogs fdisk debhelper dh-dkms
 	root_folder boot "$2" "$boot_packages"
 	;;
 packages)
