@@ -13,7 +13,8 @@ import re
 import shutil
 import subprocess
 
-from guest import GuestError, ROOT
+from booted import Failed
+from guest import ROOT
 
 # As DKMS's configuration: modules are in /run/rig/VERSION, and not in folders of a tree.
 DKMS = "".join(f"BUILT_MODULE_LOCATION[{n}]=\n" for n in range(5)) + (
@@ -56,17 +57,6 @@ cd /
 mount --bind /run/modules $modules
 depmod
 cp /run/rig/dkms.conf /etc/dkms/rnbd.conf
-
-mkdir -p /srv/data/load
-head -c 300000 /dev/urandom >/run/data
-cat >/run/load <<'END'
-for n in {1..100000}; do
-	dd if=/run/data of=/srv/data/load/$((n % 20)) bs=64k conv=fsync status=none || exit 1
-	echo $n >/run/loaded
-done
-END
-systemd-run -q --unit=load bash /run/load
-wait_for 60 [ -s /run/loaded ] || fail "there is no load"
 state >/run/state
 """
 
@@ -121,15 +111,9 @@ def make_modules(env, share, before, after):
         for version in before, after:
             old, new = f"\0version={before}\0".encode(), f"\0version={version}\0".encode()
             if module.count(old) != 1:
-                raise GuestError(f"{name} does not say its version, {before}")
+                raise Failed(f"{name} does not say its version, {before}")
             with open(f"{share}/{version}/{os.path.basename(name)}", "wb") as f:
                 f.write(module.replace(old, new))
-
-
-def said_not(boot, pattern):
-    log = boot.said("client")
-    if re.search(pattern, log):
-        raise GuestError(f"the volumes noticed it:\n{log[-3000:]}")
 
 
 def in_use(boot):
@@ -145,7 +129,11 @@ def in_use(boot):
         if not boot.lab.guests[name].alive():
             boot.comes_up(name)
     boot.must("client", 60, boot.mounted())
+    boot.write_files()
+    boot.start_load()
     boot.said("client")
     for steps in PREPARE, INSTALL, UPGRADE, REMOVE:
         boot.sh("client", STEPS + steps.replace("BEFORE", before).replace("AFTER", after), 180)
-    said_not(boot, "unmapping|I/O error|EXT4-fs.*error")
+    log = boot.said("client")
+    if re.search("unmapping|I/O error|EXT4-fs.*error", log):
+        raise Failed(f"the volumes noticed it:\n{log[-3000:]}")
