@@ -149,21 +149,12 @@ static void print_text(const struct rnbd *r, const struct trace *trace, struct j
 		    ARRAY_SIZE(slowest_columns));
 }
 
-/* Logs of one time have in common most of what the shorter one has. */
-static bool joined(const struct trace *trace, size_t matched)
-{
-	size_t clients = trace->of[CLIENT].nr, servers = trace->of[SERVER].nr;
-	size_t fewer = clients < servers ? clients : servers;
-
-	return matched && matched >= fewer / 2;
-}
-
 static int analyse(const struct rnbd *r, struct trace *trace)
 {
 	size_t matched = trace_match(trace);
 	struct json_object *all;
 
-	if (r->server_log && !joined(trace, matched))
+	if (r->server_log && !trace_joined(trace, matched))
 		return report_failed("the logs can't be joined: %zu of %zu and %zu requests fit",
 				     matched, trace->of[CLIENT].nr, trace->of[SERVER].nr);
 	all = trace_json(r, trace, matched);

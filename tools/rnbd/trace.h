@@ -75,6 +75,7 @@ void trace_begin_log(struct trace *trace, bool client, bool server);
 void trace_line(struct trace *trace, char *line);
 void trace_end_log(struct trace *trace);
 size_t trace_match(struct trace *trace);
+bool trace_joined(const struct trace *trace, size_t matched);
 char *trace_head(void);
 
 int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, char *line),

@@ -20,8 +20,9 @@
 
 /* Clocks drift apart by less while logs are recorded. */
 #define DRIFT		(50 / 1e6)
-/* So far apart may hosts' times of day be. */
-#define SAME_DAY	1.0
+/* Hosts' times of day differ by less if they are kept right, and by less if they are not. */
+#define IN_TIME		1.0
+#define OUT_OF_TIME	60.0
 /* The offset is looked for with that many of the client's requests. */
 #define NR_SAMPLES	500
 /* Intervals take memory: there are no more. */
@@ -166,9 +167,9 @@ static int compare_doubles(const void *a, const void *b)
 
 /*
  * If requests come at even times, and the logs don't begin and end with the same one, many
- * places are as good; the time of day tells it, if the logs have it.
+ * places are as good; the time of day tells it, if the logs have it and it is right to @within.
  */
-static struct place choose_place(const struct trace *trace)
+static struct place choose_place(const struct trace *trace, double within)
 {
 	const struct requests *clients = &trace->of[CLIENT];
 	double near = trace->ahead[CLIENT] - trace->ahead[SERVER];
@@ -177,8 +178,8 @@ static struct place choose_place(const struct trace *trace)
 	struct place place;
 
 	if (!isnan(near)) {
-		all.low = near - SAME_DAY;
-		all.high = near + SAME_DAY;
+		all.low = near - within;
+		all.high = near + within;
 	}
 	for (i = 0; i < clients->nr; i += step)
 		add_pairs(&trace->of[SERVER], &clients->all[i], &all);
@@ -224,9 +225,9 @@ static const struct request *find_server(const struct trace *trace, const struct
  * to be as long as the fastest way back; the way there begins when the client is ready to send,
  * after no less time than the fastest one took for it. NAN: no offset fits.
  */
-static double find_offset(const struct trace *trace)
+static double find_offset(const struct trace *trace, double within)
 {
-	struct place place = choose_place(trace);
+	struct place place = choose_place(trace, within);
 	double offset = (place.from + place.to) / 2, slack = (place.to - place.from) / 2;
 	double low = -INFINITY, high = INFINITY, queue = INFINITY;
 	const struct request *client, *server;
@@ -248,30 +249,45 @@ static double find_offset(const struct trace *trace)
 	return (low + high) / 2;
 }
 
-/* Give the client's requests the server's steps, by the client's clock. Returns how many. */
-size_t trace_match(struct trace *trace)
+/* Give the client's requests the server's steps. Returns how many have them. */
+static size_t match(struct trace *trace, double offset, double slack)
 {
 	const struct request *server;
-	double offset = 0, slack = 0;
 	struct request *client;
 	enum step step;
 	size_t i, nr = 0;
 
-	sort_by_slot(&trace->of[CLIENT]);
-	sort_by_slot(&trace->of[SERVER]);
-	/* One log is by one clock. */
-	if (!trace->one_clock) {
-		offset = find_offset(trace);
-		slack = DRIFT;
-	}
 	for (i = 0; i < trace->of[CLIENT].nr; i++) {
 		client = &trace->of[CLIENT].all[i];
 		server = find_server(trace, client, offset, slack);
-		if (!server)
-			continue;
 		for (step = RECEIVE; step <= REPLY; step++)
-			client->at[step] = server->at[step] - offset;
-		nr++;
+			client->at[step] = server ? server->at[step] - offset : NAN;
+		nr += !!server;
 	}
+	return nr;
+}
+
+/* Logs of one time have in common most of what the shorter one has. */
+bool trace_joined(const struct trace *trace, size_t matched)
+{
+	size_t clients = trace->of[CLIENT].nr, servers = trace->of[SERVER].nr;
+	size_t fewer = clients < servers ? clients : servers;
+
+	return matched && matched >= fewer / 2;
+}
+
+/* Join both sides' requests, by the client's clock. Returns how many there are of both. */
+size_t trace_match(struct trace *trace)
+{
+	size_t nr;
+
+	sort_by_slot(&trace->of[CLIENT]);
+	sort_by_slot(&trace->of[SERVER]);
+	/* One log is by one clock. */
+	if (trace->one_clock)
+		return match(trace, 0, 0);
+	nr = match(trace, find_offset(trace, IN_TIME), DRIFT);
+	if (!trace_joined(trace, nr))
+		nr = match(trace, find_offset(trace, OUT_OF_TIME), DRIFT);
 	return nr;
 }

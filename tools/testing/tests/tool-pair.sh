@@ -16,7 +16,7 @@ schemas=$RIG_DIR/../rnbd/tests
 # fits DEFINITION GUEST ARGUMENT...: the JSON that it prints is as the schema says
 fits()
 {
-	on "$2" "$tool ${*:3}" >/tmp/json || fail "rnbd ${*:3} on $2: $?"
+	on "$2" "$tool ${*:3}" >/tmp/json 2>/tmp/errors || fail "rnbd ${*:3} on $2: $?, $(cat /tmp/errors)"
 	/usr/bin/python3 -c 'import json, sys
 sys.path.insert(0, sys.argv[1])
 import schema

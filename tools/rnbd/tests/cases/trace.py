@@ -191,6 +191,13 @@ def test_busy_hosts(host):
             near(f'disk of {request}', request['server_disk'], 100 + 5 * i, 3)
 
 
+def test_hosts_whose_times_of_day_are_wrong(host):
+    logs = some(host)
+    for wrong in 1.7, -30:
+        logs.realtime = 2e6, 2e6 - AHEAD + wrong
+        equal(f'matched, {wrong}', logs.run(host, 'json').json()['with_server'], 300)
+
+
 def test_logs_that_cannot_be_joined(host):
     logs = some(host)
     logs.server = logs.server[:30]
