@@ -209,7 +209,19 @@ int cmd_remap(struct rnbd *r, int argc, char **argv)
 	return set_device(r, "open again", argv[0], NULL, "remap_device", "1");
 }
 
-static int shrinks(const struct rnbd *r, const char *name, long long size, bool *is)
+/* Not smaller without @force, and never larger than it is on the server. */
+static int check_size(const struct device *dev, long long size, bool force)
+{
+	if (size && size < dev->size && !force)
+		return report_usage("that makes %s smaller: shrink what is on it, then add force",
+				    dev->name);
+	if (dev->server_size >= 0 && size > dev->server_size)
+		return report_usage("%s has %llds on the server; once it has more, resize to 0",
+				    dev->name, dev->server_size / SECTOR);
+	return RNBD_OK;
+}
+
+static int may_resize(const struct rnbd *r, const char *name, long long size, bool force)
 {
 	const struct device *dev;
 	struct model model;
@@ -219,7 +231,7 @@ static int shrinks(const struct rnbd *r, const char *name, long long size, bool 
 	if (!ret)
 		ret = find_device(&model, name, NULL, &dev);
 	if (!ret)
-		*is = size && size < dev->size;
+		ret = check_size(dev, size, force);
 	model_free(&model);
 	return ret;
 }
@@ -238,7 +250,7 @@ static bool take_size(int argc, char **argv, long long *size)
 /* resize DEVICE SIZE [UNIT] [force]; a size of 0 is the one that the server has. */
 int cmd_resize(struct rnbd *r, int argc, char **argv)
 {
-	bool force = take_word(&argc, argv, "force"), shrinking = false;
+	bool force = take_word(&argc, argv, "force");
 	long long size;
 	char *text;
 	int ret;
@@ -248,12 +260,9 @@ int cmd_resize(struct rnbd *r, int argc, char **argv)
 	if (!take_size(argc - 1, argv + 1, &size))
 		return report_usage("'%s' is no size: whole sectors in bytes, s, K, M, G, T or P",
 				    argv[1]);
-	ret = shrinks(r, argv[0], size, &shrinking);
+	ret = may_resize(r, argv[0], size, force);
 	if (ret)
 		return ret;
-	if (shrinking && !force)
-		return report_usage("that makes %s smaller: shrink what is on it, then add force",
-				    argv[0]);
 	text = xasprintf("%lld", size / SECTOR);
 	ret = set_device(r, "resize", argv[0], NULL, "resize", text);
 	free(text);

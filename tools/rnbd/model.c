@@ -146,6 +146,7 @@ static struct device *new_device(struct model *model)
 	dev = &model->devices[model->nr_devices++];
 	memset(dev, 0, sizeof(*dev));
 	dev->size = -1;
+	dev->server_size = -1;
 	return dev;
 }
 
@@ -206,6 +207,8 @@ static void read_disk(const struct rnbd *r, struct device *dev, const char *name
 	dev->wwid = sysfs_read(r, "%s/wwid", dev->dir);
 	if (sysfs_read_number(r, &n, "block/%s/size", name))
 		dev->size = n * SECTOR;
+	if (sysfs_read_number(r, &n, "%s/server_sectors", dev->dir))
+		dev->server_size = n * SECTOR;
 	dev->read_only = sysfs_read_number(r, &n, "block/%s/ro", name) && n;
 	read_disk_stats(r, dev);
 }

@@ -136,6 +136,7 @@ struct device {
 	char *wwid;		/* client only; empty if the disk has none */
 	bool read_only;
 	long long size;		/* in bytes, -1: unknown */
+	long long server_size;	/* on the server, as the client knows it; likewise */
 	struct io_stats stats;
 	struct latency wait, disk;	/* server only */
 };

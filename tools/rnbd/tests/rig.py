@@ -134,13 +134,17 @@ class Host:
         self.attributes(folder + '/stats', **values)
         return folder
 
-    def disk(self, n=0, session='s1', path='vol1', mode='rw', state='open', sectors=2097152):
+    def disk(self, n=0, session='s1', path='vol1', mode='rw', state='open', sectors=2097152,
+             server_sectors=None):
         folder = f'block/rnbd{n}'
         self.attributes(folder, size=sectors, ro=int(mode == 'ro'),
                         stat='100 0 800 50 200 0 1600 150 2 0 0 0 0 0 0 10 20')
         self.attributes(folder + '/rnbd', session=session, mapping_path=path, access_mode=mode,
                         state=state, unmap_device='', remap_device='', resize='',
                         wwid='naa.6001405a')
+        # Older modules do not have it.
+        if server_sectors is not None:
+            self.attributes(folder + '/rnbd', server_sectors=server_sectors)
         return folder
 
     def export(self, disk='sda', session='s1', path='vol1', mode='rw', name=None):

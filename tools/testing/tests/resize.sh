@@ -63,6 +63,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	dm_table volume "0 131072 linear $disk 0"
 	echo 0 >"$there/resize"
 	equal "size after the server's has grown" "$(blockdev --getsz "$dev2")" 131072
+	equal "what the server said" "$(cat "$there/server_sectors")" 131072
 	wait_for 5 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
 		fail "no event: $(cat /tmp/events)"
 	gives 0 "$dev2" write:63m:1m:x
@@ -71,6 +72,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	shrunk "32768 sectors on the server"
 	equal "resize to what has shrunk" "$(errno_of "$there/resize" 0)" EFBIG
 	equal "size after that" "$(blockdev --getsz "$dev2")" 131072
+	equal "what the server said" "$(cat "$there/server_sectors")" 32768
 
 	# By itself: a file; a disk beside it keeps the size that a user gave it.
 	# shellcheck disable=SC2016
@@ -86,6 +88,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	shrunk "40960 sectors on the server"
 	equal "size of the file's disk" "$(blockdev --getsz "$dev3")" 49152
 	equal "size that a user gave" "$(blockdev --getsz "$dev")" 65536
+	equal "what its server said" "$(cat "$here/server_sectors")" 131072
 	unmap "$dev3"
 	on server 'wait_for 20 umount /srv'
 	unmap "$dev2"
@@ -95,6 +98,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	: >/tmp/events
 	dm_table volume "0 131072 linear $disk 0"
 	follows "$dev2" 131072
+	equal "what the server said" "$(cat "/sys/block/${dev2#/dev/}/rnbd/server_sectors")" 131072
 	gives 0 "$dev2" write:63m:1m:x
 	unmap "$dev2"
 fi

@@ -48,6 +48,7 @@ each "/sys/block/$name/rnbd" <<-END
 	unmap_device .+
 	remap_device .+
 	resize .+
+	?server_sectors 32768
 END
 each /sys/class/rtrs-client/s1 <<-END
 	?add_path .+

@@ -101,6 +101,7 @@ equal "requests with the server's part" "$(member with_server </tmp/trace.json)"
 must "an instance of tracefs is left" [ -z "$(ls /sys/kernel/debug/tracing/instances)" ]
 
 says 2 force client resize rnbd0 32M
+says 2 'has 131072s on the server' client resize rnbd0 65M
 says 0 '' client resize rnbd0 32M force
 equal "size" "$(rnbd show rnbd0 json | member size)" $((32 << 20))
 says 0 '' server server close "$(basename "$disk")" s1

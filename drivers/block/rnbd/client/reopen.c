@@ -95,7 +95,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	if (!err) {
 		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
 		rnbd_clt_dev_wake(dev);
-		dev->nsectors = le64_to_cpu(rsp->nsectors);
+		WRITE_ONCE(dev->nsectors, le64_to_cpu(rsp->nsectors));
 		/* Only now, as those notified may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
 	} else if (err == -ESTALE) {

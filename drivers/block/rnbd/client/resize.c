@@ -42,7 +42,7 @@ static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
 	err = rnbd_clt_dev_ask(dev, rsp);
 	nsectors = le64_to_cpu(rsp->nsectors);
 	if (!err && (always || nsectors != dev->nsectors)) {
-		dev->nsectors = nsectors;
+		WRITE_ONCE(dev->nsectors, nsectors);
 		err = rnbd_clt_dev_grow(dev, nsectors);
 	}
 	mutex_unlock(&dev->open_lock);

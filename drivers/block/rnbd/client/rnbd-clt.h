@@ -182,7 +182,8 @@ enum rnbd_clt_dev_state {
  * @id_type: kind of @id, RNBD_ID_*; set with the disk, as are the next two
  * @id_len: length of @id in bytes
  * @id: unique id of the server's disk when it was mapped; it isn't opened with another one
- * @nsectors: the size that the server told last, under @open_lock
+ * @nsectors: the size that the server told last; written under @open_lock, read without a
+ *	lock by users, as the lock may be held for as long as a server doesn't answer
  * @state: written by rnbd_clt_dev_set_state(), read without a lock
  * @state_kn: the attribute "state"; set when the device is mapped, and from then on it may
  *	be unmapped; under the session's lock

@@ -168,6 +168,14 @@ static ssize_t resize_store(struct device *disk,
 
 static DEVICE_ATTR_RW(resize);
 
+static ssize_t server_sectors_show(struct device *disk,
+				   struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_dev(disk)->nsectors));
+}
+
+static DEVICE_ATTR_RO(server_sectors);
+
 static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_state.attr,
 	&dev_attr_session.attr,
@@ -176,6 +184,7 @@ static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_nr_poll_queues.attr,
 	&dev_attr_remap_device.attr,
 	&dev_attr_resize.attr,
+	&dev_attr_server_sectors.attr,
 	&dev_attr_unmap_device.attr,
 	&dev_attr_wwid.attr,
 	NULL

@@ -151,6 +151,27 @@ def test_resize(host):
     host.says('resize rnbd0 1 G nonsense', 'resize DEVICE', code=2)
 
 
+def test_resize_beyond_the_server(host):
+    host.client()
+    folder = host.disk(sectors=1048576, server_sectors=2097152)
+    for words in '2097153s', '2G', '2G force':
+        host.says(f'resize rnbd0 {words}', 'has 2097152s on the server', 'resize to 0', code=2)
+    equal('written', host.written(folder + '/rnbd/resize'), '')
+    for words, sectors in ('1G', '2097152'), ('0', '0'), ('256M force', '524288'):
+        host.attributes(folder + '/rnbd', resize='')
+        host.run(f'resize rnbd0 {words}')
+        equal(words, host.written(folder + '/rnbd/resize'), sectors)
+
+
+def test_resize_of_what_has_shrunk_on_the_server(host):
+    host.client()
+    folder = host.disk(sectors=2097152, server_sectors=1048576)
+    host.says('resize rnbd0 512M', 'smaller', code=2)
+    host.run('resize rnbd0 512M force')
+    equal('written', host.written(folder + '/rnbd/resize'), '1048576')
+    host.says('resize rnbd0 1G', 'on the server', code=2)
+
+
 def test_close(host):
     host.pair()
     host.export(session='s2')
