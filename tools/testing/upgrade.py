@@ -75,9 +75,13 @@ equal tool "$(rnbd --version)" "rnbd AFTER"
 in_use_as_before
 """
 
+# What unmaps volumes at a shutdown stays as long as they are mapped.
 REMOVE = """
-apt remove rnbd-dkms rnbd-utils
-must "the tool is still there" [ ! -e /usr/sbin/rnbd ]
+! apt remove rnbd-utils >/run/said 2>&1 || fail "it was removed: $(cat /run/said)"
+must "it isn't told why: $(cat /run/said)" grep -q "systemctl stop 'rnbd-volume@" /run/said
+in_use_as_before
+apt remove rnbd-dkms
+must "the tool is gone" [ -e /usr/sbin/rnbd ]
 ! modinfo rnbd_client || fail "the modules are still there"
 in_use_as_before
 systemctl stop load
@@ -137,3 +141,6 @@ def in_use(boot):
     log = boot.said("client")
     if re.search("unmapping|I/O error|EXT4-fs.*error", log):
         raise Failed(f"the volumes noticed it:\n{log[-3000:]}")
+    took = boot.goes_down("client", 60, "poweroff")
+    print(f"# after that, the client went down in {took:.0f} s", flush=True)
+    boot.check_clean_shutdown(boot.said("client"))
