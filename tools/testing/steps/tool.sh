@@ -5,22 +5,77 @@
 
 tool=${RIG_TREES%tree-}rnbd
 
-# says EXPECTED WORD GUEST ARGUMENT...: there it ends with that exit code, and says the word
-says()
+# What the tests read JSON with; it ends with the test.
+coproc READER { "$RIG_DIR/steps/look.py" "$RIG_DIR/../rnbd/tests"; }
+# shellcheck disable=SC2153
+exec {reader_in}>&"${READER[1]}" {reader_out}<&"${READER[0]}"
+
+# look FILE DEFINITION [KEY...]: the JSON in the file is as this definition of the schema says,
+# unless that is empty; prints the member, or all
+look()
 {
-	local want=$1 word=$2 out got=0
-	out=$(on "$3" "$tool ${*:4} 2>&1") || got=$?
-	equal "exit code of rnbd ${*:4} on $3, which says: $out" "$got" "$want"
-	must "rnbd ${*:4} on $3 says nothing of '$word': $out" grep -qE -- "$word" <<<"$out"
+	local verdict answer
+	(IFS=$'\t'; echo "$*") >&"$reader_in"
+	read -r verdict answer <&"$reader_out"
+	echo "$answer"
+	[ "$verdict" = ok ]
 }
 
 # member KEY...: of the JSON on stdin
 member()
 {
-	/usr/bin/python3 -c 'import functools, json, sys
-print(functools.reduce(lambda v, k: v[int(k) if k.isdigit() else k], sys.argv[1:],
-		       json.load(sys.stdin)))' "$@"
+	local file=/tmp/member-$BASHPID
+	cat >"$file"
+	look "$file" '' "$@"
 }
+
+# ask GUEST LINE...: what the tool answers there to each of these, by one call: exit codes and
+# texts, with a NUL behind each, in /tmp/answers-GUEST
+ask()
+{
+	local guest=$1
+	shift
+	on "$guest" "for line in ${*@Q}; do
+		code=0
+		$tool \$line >/tmp/answer 2>&1 || code=\$?
+		printf '%s\0' \$code
+		cat /tmp/answer
+		printf '\0'
+	done" >"/tmp/answers-$guest"
+}
+
+# judge LINE EXPECTED WORD DEFINITION CODE ANSWER: to that line, the tool was to end with the
+# exit code EXPECTED, and to say the word; or JSON, if there is a definition, which is then in
+# /tmp/json
+judge()
+{
+	local why
+	equal "exit code of rnbd $1, which says: $6" "$5" "$2"
+	must "rnbd $1 says nothing of '$3': $6" grep -qE -- "$3" <<<"$6"
+	[ -n "$4" ] || return 0
+	printf '%s' "$6" >/tmp/json
+	why=$(look /tmp/json "$4") || fail "rnbd $1: $why: $6"
+}
+
+# says EXPECTED WORD GUEST ARGUMENT...: there it ends with that exit code, and says the word
+says()
+{
+	local out got=0
+	out=$(on "$3" "$tool ${*:4} 2>&1") || got=$?
+	judge "${*:4} on $3" "$1" "$2" '' "$got" "$out"
+}
+
+# fits DEFINITION GUEST ARGUMENT...: the JSON that it prints is as the schema says
+fits()
+{
+	local out got=0
+	out=$(on "$2" "$tool ${*:3}" 2>/tmp/errors) || got=$?
+	[ $got = 0 ] || out+=$(</tmp/errors)
+	judge "${*:3} on $2" 0 '' "$1" "$got" "$out"
+}
+
+# told KEY...: a member of the JSON that was judged last
+told() { look /tmp/json '' "$@"; }
 
 # traces GUEST GROUP: it does so there, those tracepoints. That takes its time to begin.
 traces() { on "$1" "grep -qs 1 /sys/kernel/debug/tracing/instances/rnbd-*/events/$2/enable"; }
