@@ -31,7 +31,7 @@ writer mirror /dev/md0 --bs=16k
 goes_on "$dev"
 goes_on "$dev2"
 kill_guest client2
-wait_for 20 grep -q '(F)' /proc/mdstat || fail "the dead half is not marked: $(cat /proc/mdstat)"
+wait_for 60 grep -q '(F)' /proc/mdstat || fail "the dead half is not marked: $(cat /proc/mdstat)"
 goes_on "$dev"
 writers_unharmed
 
