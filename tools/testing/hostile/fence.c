@@ -363,7 +363,7 @@ static int no_room(long arg)
 	for (i = 0; i < 40 && !ret && !path_ended(p); i++) {
 		ret = ask_for(p, 77);
 		/* It can't be seen when that has been answered; another one before is wrong. */
-		nap_us(50000);
+		nap_us(200000);
 		path_poll(p);
 	}
 	return end_with(p, must_end(p, "no room to answer a FENCE"));

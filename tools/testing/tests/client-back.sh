@@ -64,7 +64,8 @@ for net in 0 1; do
 done
 on server 'ip neigh flush all'
 maps client "${others[@]}"
-equal "paths that didn't answer" "$(ends 'a probe stays unanswered')" 2
+# If the new client happens to have a queue pair of that number, its device refuses the probe.
+equal "paths that didn't answer" "$(ends '\(a probe stays unanswered\|a connection broke\)')" 2
 equal "paths given up by heartbeats" "$(ends 'heartbeats')" 0
 lets_go client
 for net in 0 1; do
