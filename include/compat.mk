@@ -16,4 +16,5 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat,UNSIGNED_NODE,blk-mq.h,^[[:space:]]*unsigned int$(comma) unsigned int.;) \
 	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device) \
 	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq) \
-	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned)
+	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned) \
+	$(if $(filter 5.% 6.0 6.1 6.2 6.3,$(VERSION).$(PATCHLEVEL)),-DCOMPAT_RXE_TASKLET)
