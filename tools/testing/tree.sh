@@ -101,6 +101,7 @@ starts()
 
 	cd "$tree"
 	make -s mrproper
+	patch -p1 -s <"$here/debug/um-large-xstate.patch"
 	make -s ARCH=um KCONFIG_ALLCONFIG="$here/built-in.config" allnoconfig
 	grep '^CONFIG' "$here/built-in.config" | grep -vxFf .config |
 		sed 's/$/ is lost/' || true

@@ -616,13 +616,18 @@ static void srv_reset(void)
 	srv.later_at = 0;
 }
 
-/* The log tells of the session, or will soon */
+/*
+ * The log tells of the session, or will soon. Most kernels log but some of what is said: in
+ * HOSTILE_LIMITED this isn't asked for.
+ */
 static bool logged(const char *sess, const char *text)
 {
 	u64 end = now_ms() + 5000;
 	const char *line;
 	unsigned int i = 0;
 
+	if (getenv("HOSTILE_LIMITED"))
+		return true;
 	while (now_ms() < end) {
 		for (; (line = log_line(i)); i++)
 			if (strstr(line, sess) && strstr(line, text))

@@ -6,8 +6,6 @@
 
 cases()
 {
-	# There all that the drivers say is in the log.
-	debug_kernel || export HOSTILE_LIMITED=1
 	HOSTILE_RW=scratch HOSTILE_OTHER=other HOSTILE_SLOW=slow \
 		HOSTILE_ADDR2=192.168.101.1 HOSTILE_ADDR3=fd00:100::1 \
 		hostile client 192.168.100.1 1234 "$@"
@@ -18,6 +16,8 @@ hostile_up()
 {
 	local disk
 
+	# There all that the drivers say is in the log.
+	debug_kernel || export HOSTILE_LIMITED=1
 	# 48 isn't a power of 2: there are numbers of chunks that can be said but aren't.
 	up sess_queue_depth=48 dev_search_path=/dev "$@"
 	for disk in good scratch other; do

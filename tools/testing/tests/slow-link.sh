@@ -16,6 +16,13 @@
 # reconnects: of all paths
 reconnects() { cat "$clt"/s1/paths/*/stats/reconnects | xargs; }
 
+# sent_again HOST: how often rdma_rxe's timer ran out there, and how often it gave up after 7 times
+sent_again()
+{
+	on "$1" "cd /sys/class/infiniband/rxe0/ports/1/hw_counters &&
+		echo \$(cat completer_retry_err) times, gave up \$(cat retry_exceeded_err)"
+}
+
 # filled RATE FIO_OPTION...: this rate, with writes of 64 KiB that wait, 64 at a time in all
 filled()
 {
@@ -29,7 +36,8 @@ filled()
 	netem client 0
 	netem server 0
 	say "$rate, $*: $(grep -m1 ' write: ' <<<"$out" | xargs);" \
-		"heartbeats $(cat "$(path 0)/stats/hb_latency")"
+		"heartbeats $(cat "$(path 0)/stats/hb_latency");" \
+		"rdma_rxe sent again $(sent_again client), $(sent_again server)"
 	equal "$rate: requests sent again" "$(failed_over)" 0
 	equal "$rate: reconnects" "$(reconnects)" "$were"
 }
