@@ -197,6 +197,70 @@ struct rtrs_qp_params {
 	enum ib_poll_context poll;
 };
 
+/**
+ * struct rtrs_region - equal pieces of memory for a path's device (region.c)
+ * @path: path whose device and protection domain it is for
+ * @nr: number of pieces
+ * @size: bytes of a piece
+ * @group_shift: pieces of a group, which is physically contiguous: 1 << @group_shift
+ * @per_mr: pieces of a memory region, a multiple of those of a group; 0 without memory regions
+ * @nr_groups: groups that are allocated and mapped
+ * @group: the groups' addresses
+ * @dma: the groups' addresses for the device
+ * @nr_mrs: number of @mrs
+ * @mrs: memory regions over the groups, in order; the owner registers them. For the peer the
+ *	pieces of a region lie in a row
+ *
+ * Belongs to the client's or the server's path. All zero until rtrs_region_alloc().
+ */
+struct rtrs_region {
+	struct rtrs_path *path;
+	u32 nr;
+	u32 size;
+	u32 group_shift;
+	u32 per_mr;
+	u32 nr_groups;
+	void **group;
+	u64 *dma;
+	u32 nr_mrs;
+	struct ib_mr **mrs;
+};
+
+static inline u32 rtrs_region_off(const struct rtrs_region *region, u32 i)
+{
+	return (i & (BIT(region->group_shift) - 1)) * region->size;
+}
+
+/* A piece's address. */
+static inline void *rtrs_region_addr(const struct rtrs_region *region, u32 i)
+{
+	return region->group[i >> region->group_shift] + rtrs_region_off(region, i);
+}
+
+/* Its address for the device. */
+static inline u64 rtrs_region_dma(const struct rtrs_region *region, u32 i)
+{
+	return region->dma[i >> region->group_shift] + rtrs_region_off(region, i);
+}
+
+/* Its memory region, if there are any. */
+static inline struct ib_mr *rtrs_region_mr(const struct rtrs_region *region, u32 i)
+{
+	return region->mrs[i / region->per_mr];
+}
+
+/* Its address for the peer. */
+static inline u64 rtrs_region_iova(const struct rtrs_region *region, u32 i)
+{
+	return rtrs_region_mr(region, i)->iova + (u64)(i % region->per_mr) * region->size;
+}
+
+u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size);
+u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr);
+int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
+		      u32 size, u32 per_mr);
+void rtrs_region_free(struct rtrs_region *region);
+
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 		    void (*error)(struct rtrs_path *path, int err,
 				  const char *why));

@@ -9,6 +9,7 @@
 #include <linux/bits.h>
 #include <linux/build_bug.h>
 #include <linux/log2.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/uuid.h>
 
@@ -24,6 +25,8 @@
 #define RTRS_MAX_QUEUE_DEPTH	65535
 /* Room for headers behind the data in each chunk. */
 #define RTRS_HDR_ROOM		4096
+/* The same of a slot with less than RTRS_HDR_ROOM * 4 bytes of data, with RTRS_FEATURE_SLOTS. */
+#define RTRS_SLOT_HDR_ROOM	512
 #define RTRS_MIN_CHUNK_SIZE	8192
 #define RTRS_SERVICE_DEPTH	512
 #define RTRS_CM_RETRIES		7
@@ -71,8 +74,16 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
 #define RTRS_MAX_PATH_ID	0xfffffffU
 /* The server may tell the client's upper layer to ask for news: see RTRS_IMM_EVENT. */
 #define RTRS_FEATURE_EVENT	BIT(1)
+/*
+ * The server's memory for requests is of small slots. Data that don't fit in one are fetched
+ * by the server, or written by it, when it has a buffer for them.
+ */
+#define RTRS_FEATURE_SLOTS	BIT(2)
 /* Those that we know. */
 #define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT)
+/* Slots are of a multiple of this; so eight of them, headers included, are whole pages. */
+#define RTRS_SLOT_UNIT		512U
+#define RTRS_MAX_SLOT_SIZE	SZ_128K
 
 /* The server invalidates a chunk's key on each I/O and sends a new one. */
 #define RTRS_FLAG_NEW_RKEY	BIT(1)
@@ -83,8 +94,9 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * @version: RTRS_VERSION
  * @err: 0 on accept, negative errno on reject
  * @queue_depth: chunks of the session
- * @max_io_size: bytes of data in a chunk
- * @max_hdr_size: bytes for headers in a chunk
+ * @max_io_size: most bytes of data in a request; without RTRS_FEATURE_SLOTS, bytes of data in
+ *	a chunk
+ * @max_hdr_size: bytes for headers in a chunk, or slot
  * @flags: RTRS_FLAG_NEW_RKEY or 0
  * @features: those offered that the server grants; 0 from one that knows none
  * @sess_id: with RTRS_FEATURE_FENCE: not 0, another one for each session that the
@@ -92,6 +104,7 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * @srv_uuid: with RTRS_FEATURE_FENCE: names the server from its start to its end; it
  *	sends no INFO_RSP in a session while it has an older one of the same sess_uuid.
  *	All 0 from one that promises nothing like that
+ * @slot_size: with RTRS_FEATURE_SLOTS: bytes of data in a slot, a multiple of RTRS_SLOT_UNIT
  * @reserved: 0
  */
 struct rtrs_cm_rep {
@@ -105,7 +118,8 @@ struct rtrs_cm_rep {
 	__le32 features;
 	__le32 sess_id;
 	uuid_t srv_uuid;
-	u8 reserved[12];
+	__le32 slot_size;
+	u8 reserved[8];
 };
 
 static_assert(sizeof(struct rtrs_cm_rep) == 56);
@@ -117,6 +131,8 @@ static_assert(sizeof(struct rtrs_cm_rep) == 56);
  * @RTRS_MSG_WRITE: struct rtrs_msg_write
  * @RTRS_MSG_READ: struct rtrs_msg_read
  * @RTRS_MSG_RKEY_RSP: struct rtrs_msg_rkey_rsp
+ * @RTRS_MSG_FETCH: struct rtrs_msg_read, of a request whose data the server is to fetch
+ * @RTRS_MSG_ANSWER: struct rtrs_msg_answer
  */
 enum rtrs_msg_type {
 	RTRS_MSG_INFO_REQ	= 0,
@@ -124,6 +140,8 @@ enum rtrs_msg_type {
 	RTRS_MSG_WRITE		= 2,
 	RTRS_MSG_READ		= 3,
 	RTRS_MSG_RKEY_RSP	= 4,
+	RTRS_MSG_FETCH		= 5,
+	RTRS_MSG_ANSWER		= 6,
 };
 
 /**
@@ -186,12 +204,12 @@ static_assert(sizeof(struct rtrs_msg_write) == 4);
 #define RTRS_READ_NEED_INVAL	BIT(0)
 
 /**
- * struct rtrs_msg_read - header of a request that wants data
- * @type: RTRS_MSG_READ
+ * struct rtrs_msg_read - header of a request that wants data, or has them fetched
+ * @type: RTRS_MSG_READ or, with RTRS_FEATURE_SLOTS, RTRS_MSG_FETCH
  * @usr_len: bytes of user message before this header
  * @flags: RTRS_READ_NEED_INVAL or 0
- * @nr_desc: 0 or 1
- * @desc: where the client wants the data
+ * @nr_desc: 0 or 1; 1 for RTRS_MSG_FETCH
+ * @desc: where the client wants the data, or has them
  */
 struct rtrs_msg_read {
 	__le16 type;
@@ -217,11 +235,34 @@ struct rtrs_msg_rkey_rsp {
 
 static_assert(sizeof(struct rtrs_msg_rkey_rsp) == 8);
 
+/**
+ * struct rtrs_msg_answer - body of the SEND WITH INV that answers a request with
+ *	RTRS_READ_NEED_INVAL under RTRS_FEATURE_SLOTS
+ * @type: RTRS_MSG_ANSWER
+ * @slot: slot of the request
+ * @err: magnitude of the errno, 0 to 511
+ * @reserved: 0
+ */
+struct rtrs_msg_answer {
+	__le16 type;
+	__le16 slot;
+	__le16 err;
+	u8 reserved[2];
+};
+
+static_assert(sizeof(struct rtrs_msg_answer) == 8);
+
 /* Headers of a request: user message, RTRS header, one descriptor. */
 #define RTRS_MAX_HDR_LEN	(RTRS_MAX_MSG_LEN + \
 				 sizeof(struct rtrs_msg_read) + \
 				 sizeof(struct rtrs_desc))
-static_assert(RTRS_MAX_HDR_LEN <= RTRS_HDR_ROOM);
+static_assert(RTRS_MAX_HDR_LEN <= RTRS_SLOT_HDR_ROOM);
+
+/* Bytes for headers in a slot with RTRS_FEATURE_SLOTS; @slot_size bytes are for data. */
+static inline u32 rtrs_slot_hdr_room(u32 slot_size)
+{
+	return slot_size < 4 * RTRS_HDR_ROOM ? RTRS_SLOT_HDR_ROOM : RTRS_HDR_ROOM;
+}
 
 /**
  * enum rtrs_imm_type - top 4 bits of an immediate value
