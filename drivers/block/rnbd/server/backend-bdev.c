@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: I/O on a disk. Each request is one bio with contiguous data; the block
- * layer splits it by the disk's limits.
+ * RNBD server: I/O on a disk. Each request is one bio; the block layer splits it by the
+ * disk's limits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -9,7 +9,6 @@
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
-#include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 
@@ -168,31 +167,49 @@ static void rnbd_srv_bdev_end_io(struct bio *bio)
 		rnbd_srv_end(req, err);
 }
 
-static void rnbd_srv_bdev_submit_bio(struct rnbd_srv_req *req, blk_opf_t nowait)
+/**
+ * rnbd_srv_bdev_fill_bio() - prepare a request's bio
+ * @req: request that has its vecs, if it is with data
+ * @op: op of the request
+ * @nowait: REQ_NOWAIT or 0
+ */
+VISIBLE_IF_KUNIT void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req,
+					     const struct rtrs_srv_op *op,
+					     blk_opf_t nowait)
 {
-	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+	unsigned int nr_vecs = req->vecs ? op->nents : 0;
 	struct bio *bio = &req->bio;
 
-	req->submitted = ktime_get_ns();
-	bio_init(bio, req->map->bdev, &req->bvec, 1,
+	bio_init(bio, req->map->bdev, req->vecs, nr_vecs,
 		 rnbd_srv_bdev_opf(req) | nowait);
 	bio->bi_end_io = rnbd_srv_bdev_end_io;
 	bio->bi_ioprio = req->prio;
-	if (req->op != RNBD_OP_FLUSH)
+	bio->bi_vcnt = nr_vecs;
+	if (req->op != RNBD_OP_FLUSH) {
 		bio->bi_iter.bi_sector = req->sector;
-
-	if (req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE)
-		__bio_add_page(bio, virt_to_page(op->data), req->len,
-			       offset_in_page(op->data));
-	else if (req->op != RNBD_OP_FLUSH)
 		bio->bi_iter.bi_size = req->len;
-	submit_bio(bio);
+	}
+}
+
+static void rnbd_srv_bdev_submit_bio(struct rnbd_srv_req *req, blk_opf_t nowait)
+{
+	req->submitted = ktime_get_ns();
+	rnbd_srv_bdev_fill_bio(req, rtrs_srv_op_from_priv(req), nowait);
+	submit_bio(&req->bio);
+}
+
+static bool rnbd_srv_bdev_has_data(const struct rnbd_srv_req *req)
+{
+	return req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
 }
 
 static void rnbd_srv_bdev_work(struct work_struct *work)
 {
-	rnbd_srv_bdev_submit_bio(container_of(work, struct rnbd_srv_req, work),
-				 0);
+	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
+
+	if (rnbd_srv_bdev_has_data(req))
+		rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOIO);
+	rnbd_srv_bdev_submit_bio(req, 0);
 }
 
 /*
@@ -208,15 +225,16 @@ static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
 
 /*
  * The caller also serves other disks and sessions, and must not wait for a tag of this
- * one. Operations without data are rare and may be split into many requests; they are
- * always submitted from a work item.
+ * one, or for memory. Operations without data are rare and may be split into many
+ * requests; they are always submitted from a work item.
  */
 static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {
 	struct block_device *bdev = req->map->bdev;
-	bool data = req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
 
-	if (data && bdev_nowait(bdev) && !rnbd_srv_bdev_blocking(bdev))
+	if (rnbd_srv_bdev_has_data(req) && bdev_nowait(bdev) &&
+	    !rnbd_srv_bdev_blocking(bdev) &&
+	    rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOWAIT))
 		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);
 	else
 		rnbd_srv_bdev_defer(req);

@@ -10,7 +10,6 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
-#include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/uio.h>
 
@@ -97,32 +96,46 @@ static void rnbd_srv_file_rw_done(struct kiocb *iocb, long ret)
 	rnbd_srv_file_put(req);
 }
 
+/**
+ * rnbd_srv_file_iter() - describe a read's or write's data for a filesystem
+ * @req: request; gets its vecs
+ * @op: op of the request
+ * @iter: set up
+ *
+ * Context: work item.
+ */
+VISIBLE_IF_KUNIT void rnbd_srv_file_iter(struct rnbd_srv_req *req,
+					 const struct rtrs_srv_op *op,
+					 struct iov_iter *iter)
+{
+	unsigned int dir = req->op == RNBD_OP_READ ? ITER_DEST : ITER_SOURCE;
+
+	rnbd_srv_get_vecs(req, op, GFP_NOIO);
+	iov_iter_bvec(iter, dir, req->vecs, op->nents, req->len);
+}
+
 /*
  * With direct I/O, the filesystem usually returns before the I/O is done. But the I/O may
  * be done before it returns, and it still uses the iocb then: so that has two users.
  */
 static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 {
-	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	struct file *file = req->map->file;
 	struct kiocb *iocb = &req->iocb;
 	struct iov_iter iter;
 	ssize_t ret;
 
-	bvec_set_page(&req->bvec, virt_to_page(op->data), req->len,
-		      offset_in_page(op->data));
+	rnbd_srv_file_iter(req, rtrs_srv_op_from_priv(req), &iter);
 	refcount_set(&req->iocb_users, 2);
 	init_sync_kiocb(iocb, file);
 	iocb->ki_complete = rnbd_srv_file_rw_done;
 	iocb->ki_pos = (loff_t)req->sector << SECTOR_SHIFT;
 	if (req->op == RNBD_OP_READ) {
-		iov_iter_bvec(&iter, ITER_DEST, &req->bvec, 1, req->len);
 		ret = file->f_op->read_iter(iocb, &iter);
 	} else {
 		iocb->ki_flags |= IOCB_WRITE;
 		if (req->flags & RNBD_F_FUA)
 			iocb->ki_flags |= IOCB_DSYNC;
-		iov_iter_bvec(&iter, ITER_SOURCE, &req->bvec, 1, req->len);
 		kiocb_start_write(iocb);
 		ret = file->f_op->write_iter(iocb, &iter);
 	}

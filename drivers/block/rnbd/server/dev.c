@@ -188,6 +188,7 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 {
 	destroy_workqueue(map->wq);
+	mempool_exit(&map->vecs);
 	__fput_sync(map->file);
 }
 
@@ -286,6 +287,11 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	if (err)
 		goto close_file;
 
+	err = mempool_init_kmalloc_pool(&map->vecs, 1,
+					BIO_MAX_VECS * sizeof(struct bio_vec));
+	if (err)
+		goto close_file;
+
 	err = -ENOMEM;
 	map->wq = alloc_workqueue("rnbd_srv_map",
 				  WQ_UNBOUND | map->backend->wq_flags,
@@ -293,6 +299,7 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	if (map->wq)
 		return 0;
 
+	mempool_exit(&map->vecs);
 close_file:
 	__fput_sync(map->file);
 	return err;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of I/O: what the server reads of a message, what it checks, and what
- * it asks of a disk.
+ * KUnit tests of I/O: what the server reads of a message, what it checks, what it asks
+ * of a disk, and how data in several pieces get there.
  */
 #include <kunit/test.h>
-#include <linux/blk_types.h>
+#include <linux/bio.h>
+#include <linux/scatterlist.h>
+#include <linux/uio.h>
 
 #include "rnbd-srv.h"
 
@@ -229,10 +231,226 @@ static void disk_is_asked_for_what_the_client_wants(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (__force u32)rnbd_srv_bdev_opf(&t->req), (__force u32)c->opf);
 }
 
+/* As many entries of data as a case has, of one page each but the last, which has a sector */
+static const struct data_case {
+	const char *desc;
+	u32 nents;
+	bool inlined;
+} data_cases[] = {
+	{ "one entry", 1, true },
+	{ "the most without memory", RNBD_SRV_INLINE_VECS, true },
+	{ "the fewest with memory", RNBD_SRV_INLINE_VECS + 1, false },
+	{ "the most", BIO_MAX_VECS, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(data_cases, data_cases, desc);
+
+/* An entry's bytes are its number; their order in memory is another than in the list. */
+static u8 *data_init(struct kunit *test, u32 nents)
+{
+	struct io_test *t = test->priv;
+	u8 *buf = kunit_kzalloc(test, nents * PAGE_SIZE, GFP_KERNEL);
+	u8 *at;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	t->op.sgl = kunit_kcalloc(test, nents, sizeof(*t->op.sgl), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->op.sgl);
+	sg_init_table(t->op.sgl, nents);
+	for (i = 0; i < nents; i++) {
+		at = buf + (nents - 1 - i) * PAGE_SIZE;
+		memset(at, i, PAGE_SIZE);
+		sg_set_buf(&t->op.sgl[i], at, i < nents - 1 ? PAGE_SIZE : 512);
+	}
+	t->op.nents = nents;
+	t->op.data_len = (nents - 1) * PAGE_SIZE + 512;
+	t->req.len = t->op.data_len;
+	t->req.sector = 8;
+	return buf;
+}
+
+static void vecs_init(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	KUNIT_ASSERT_EQ(test, 0,
+			mempool_init_kmalloc_pool(&t->map.vecs, 1,
+						  BIO_MAX_VECS * sizeof(struct bio_vec)));
+}
+
+static void vecs_exit(struct io_test *t)
+{
+	rnbd_srv_put_vecs(&t->req);
+	mempool_exit(&t->map.vecs);
+}
+
+static void disk_gets_all_entries(struct kunit *test)
+{
+	const struct data_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct bvec_iter iter;
+	struct bio_vec bv;
+	u32 bytes = 0;
+
+	data_init(test, c->nents);
+	vecs_init(test);
+	t->req.op = RNBD_OP_WRITE;
+	KUNIT_EXPECT_TRUE(test, rnbd_srv_get_vecs(&t->req, &t->op, GFP_NOWAIT));
+	KUNIT_EXPECT_EQ(test, t->req.vecs == t->req.inline_vecs, c->inlined);
+	rnbd_srv_bdev_fill_bio(&t->req, &t->op, 0);
+	KUNIT_EXPECT_EQ(test, t->req.bio.bi_iter.bi_sector, 8);
+	KUNIT_EXPECT_EQ(test, t->req.bio.bi_iter.bi_size, t->op.data_len);
+	KUNIT_EXPECT_EQ(test, t->req.bio.bi_vcnt, c->nents);
+	bio_for_each_segment(bv, &t->req.bio, iter) {
+		u8 *at = bvec_virt(&bv);
+
+		KUNIT_EXPECT_EQ(test, at[0], (u8)(bytes / PAGE_SIZE));
+		KUNIT_EXPECT_EQ(test, at[bv.bv_len - 1], (u8)(bytes / PAGE_SIZE));
+		bytes += bv.bv_len;
+	}
+	KUNIT_EXPECT_EQ(test, bytes, t->op.data_len);
+	bio_uninit(&t->req.bio);
+	vecs_exit(t);
+}
+
+static void disk_gets_no_data_with_a_discard(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	data_init(test, 1);
+	t->req.op = RNBD_OP_DISCARD;
+	rnbd_srv_bdev_fill_bio(&t->req, &t->op, 0);
+	KUNIT_EXPECT_EQ(test, t->req.bio.bi_vcnt, 0);
+	KUNIT_EXPECT_EQ(test, t->req.bio.bi_iter.bi_size, 512);
+	t->req.op = RNBD_OP_FLUSH;
+	rnbd_srv_bdev_fill_bio(&t->req, &t->op, 0);
+	KUNIT_EXPECT_EQ(test, t->req.bio.bi_iter.bi_size, 0);
+	bio_uninit(&t->req.bio);
+}
+
+static void file_gets_all_entries(struct kunit *test)
+{
+	const struct data_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct iov_iter iter;
+	u8 *written;
+	u32 i;
+
+	data_init(test, c->nents);
+	vecs_init(test);
+	written = kunit_kzalloc(test, t->op.data_len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, written);
+	t->req.op = RNBD_OP_WRITE;
+	rnbd_srv_file_iter(&t->req, &t->op, &iter);
+	KUNIT_EXPECT_EQ(test, copy_from_iter(written, t->op.data_len, &iter), t->op.data_len);
+	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), 0);
+	for (i = 0; i < t->op.data_len; i++)
+		KUNIT_ASSERT_EQ(test, written[i], (u8)(i / PAGE_SIZE));
+	vecs_exit(t);
+}
+
+static void file_fills_all_entries(struct kunit *test)
+{
+	const struct data_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct iov_iter iter;
+	u8 *buf, *read;
+	size_t rest;
+
+	buf = data_init(test, c->nents);
+	vecs_init(test);
+	read = kunit_kzalloc(test, t->op.data_len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, read);
+	memset(read, 0xa5, t->op.data_len);
+	t->req.op = RNBD_OP_READ;
+	rnbd_srv_file_iter(&t->req, &t->op, &iter);
+	KUNIT_EXPECT_EQ(test, copy_to_iter(read, t->op.data_len, &iter), t->op.data_len);
+	/* The last entry comes first in memory. */
+	KUNIT_EXPECT_NULL(test, memchr_inv(buf, 0xa5, 512));
+	KUNIT_EXPECT_NULL(test, memchr_inv(buf + 512, (u8)(c->nents - 1), PAGE_SIZE - 512));
+	rest = (c->nents - 1) * PAGE_SIZE;
+	KUNIT_EXPECT_NULL(test, memchr_inv(buf + PAGE_SIZE, 0xa5, rest));
+	vecs_exit(t);
+}
+
+static bool no_memory;
+
+static void *alloc_if_there_is_memory(gfp_t gfp, void *data)
+{
+	return no_memory ? NULL : kmalloc(BIO_MAX_VECS * sizeof(struct bio_vec), gfp);
+}
+
+static void free_memory(void *element, void *data)
+{
+	kfree(element);
+}
+
+/* One request goes on without memory; another one has to wait, and gets what that had. */
+static void data_need_no_memory(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+	struct rnbd_srv_req *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	other->map = &t->map;
+	data_init(test, RNBD_SRV_INLINE_VECS + 1);
+	no_memory = false;
+	KUNIT_ASSERT_EQ(test, 0, mempool_init(&t->map.vecs, 1, alloc_if_there_is_memory,
+					      free_memory, NULL));
+	no_memory = true;
+	KUNIT_EXPECT_TRUE(test, rnbd_srv_get_vecs(&t->req, &t->op, GFP_NOWAIT));
+	KUNIT_EXPECT_FALSE(test, rnbd_srv_get_vecs(other, &t->op, GFP_NOWAIT));
+	KUNIT_EXPECT_NULL(test, other->vecs);
+	rnbd_srv_put_vecs(&t->req);
+	KUNIT_EXPECT_NULL(test, t->req.vecs);
+	KUNIT_EXPECT_TRUE(test, rnbd_srv_get_vecs(other, &t->op, GFP_NOIO));
+	rnbd_srv_put_vecs(other);
+	vecs_exit(t);
+}
+
+/* It is submitted again when the disk would have had to wait. */
+static void data_are_described_once(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+	struct bio_vec *vecs;
+
+	data_init(test, RNBD_SRV_INLINE_VECS + 1);
+	vecs_init(test);
+	KUNIT_EXPECT_TRUE(test, rnbd_srv_get_vecs(&t->req, &t->op, GFP_NOWAIT));
+	vecs = t->req.vecs;
+	KUNIT_EXPECT_TRUE(test, rnbd_srv_get_vecs(&t->req, &t->op, GFP_NOIO));
+	KUNIT_EXPECT_PTR_EQ(test, t->req.vecs, vecs);
+	vecs_exit(t);
+}
+
+static void too_many_entries_are_refused(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	t->capacity = 1000000;
+	t->map.block_size = 512;
+	t->map.mode = RW;
+	t->req.op = RNBD_OP_READ;
+	t->req.len = 1 << 20;
+	t->op.dir = FROM;
+	t->op.data_len = 1 << 20;
+	t->op.nents = BIO_MAX_VECS;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check(&t->req, &t->op), 0);
+	t->op.nents++;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check(&t->req, &t->op), -EINVAL);
+}
+
 static struct kunit_case rnbd_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(message_is_read, parse_cases_gen_params),
 	KUNIT_CASE_PARAM(io_is_checked, check_cases_gen_params),
 	KUNIT_CASE_PARAM(disk_is_asked_for_what_the_client_wants, opf_cases_gen_params),
+	KUNIT_CASE_PARAM(disk_gets_all_entries, data_cases_gen_params),
+	KUNIT_CASE(disk_gets_no_data_with_a_discard),
+	KUNIT_CASE_PARAM(file_gets_all_entries, data_cases_gen_params),
+	KUNIT_CASE_PARAM(file_fills_all_entries, data_cases_gen_params),
+	KUNIT_CASE(data_need_no_memory),
+	KUNIT_CASE(data_are_described_once),
+	KUNIT_CASE(too_many_entries_are_refused),
 	{}
 };
 

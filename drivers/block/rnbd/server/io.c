@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: checking and ending I/O. Backends rely on the checks.
+ * RNBD server: checking and ending I/O, and answers. Backends rely on the checks.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/align.h>
+#include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/ioprio.h>
 #include <linux/ktime.h>
+#include <linux/scatterlist.h>
 
 #include "rnbd-srv.h"
 
@@ -47,7 +49,7 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
 VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 				    const struct rtrs_srv_op *op)
 {
-	if (req->flags & ~RNBD_F_ALL)
+	if (req->flags & ~RNBD_F_ALL || op->nents > BIO_MAX_VECS)
 		return -EINVAL;
 
 	switch (req->op) {
@@ -98,8 +100,27 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 	req->op = rw & RNBD_OP_MASK;
 	req->flags = rw & ~RNBD_OP_MASK;
 	req->prio = rnbd_srv_prio(op);
+	req->vecs = NULL;
 	req->arrived = ktime_get_ns();
 	return 0;
+}
+
+/**
+ * rnbd_srv_answer() - write the data of an answer
+ * @op: op that the client may have given room with
+ * @rsp: data, no more than there is room for
+ * @len: their length
+ *
+ * The rest of the room goes to the client, too, and may have been another one's.
+ *
+ * Context: any.
+ */
+void rnbd_srv_answer(const struct rtrs_srv_op *op, const void *rsp, size_t len)
+{
+	if (len)
+		sg_copy_from_buffer(op->sgl, op->nents, rsp, len);
+	if (op->data_len > len)
+		sg_zero_buffer(op->sgl, op->nents, op->data_len - len, len);
 }
 
 /**
@@ -139,8 +160,50 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 		percpu_ref_put(&map->ref);
 		return err;
 	}
+	if (unlikely(op->dir == DMA_FROM_DEVICE && req->op != RNBD_OP_READ))
+		rnbd_srv_answer(op, NULL, 0);
 	map->backend->submit(req);
 	return 0;
+}
+
+/**
+ * rnbd_srv_get_vecs() - describe a request's data as block layer and filesystems want it
+ * @req: request with data that has passed rnbd_srv_check(); it may have its vecs already
+ * @op: op of the request
+ * @gfp: GFP_NOIO to wait for memory; one of the mapping's requests gets it always.
+ *	GFP_NOWAIT not to wait
+ *
+ * Return: false if there is no memory, only with GFP_NOWAIT.
+ */
+bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, gfp_t gfp)
+{
+	struct scatterlist *sg;
+	u32 i;
+
+	if (req->vecs)
+		return true;
+	if (likely(op->nents <= RNBD_SRV_INLINE_VECS))
+		req->vecs = req->inline_vecs;
+	else
+		req->vecs = mempool_alloc(&req->map->vecs, gfp);
+	if (unlikely(!req->vecs))
+		return false;
+	for_each_sg(op->sgl, sg, op->nents, i)
+		bvec_set_page(&req->vecs[i], sg_page(sg), sg->length, sg->offset);
+	return true;
+}
+
+/**
+ * rnbd_srv_put_vecs() - undo rnbd_srv_get_vecs()
+ * @req: request, with vecs or without
+ *
+ * Context: any.
+ */
+VISIBLE_IF_KUNIT void rnbd_srv_put_vecs(struct rnbd_srv_req *req)
+{
+	if (req->vecs != req->inline_vecs)
+		mempool_free(req->vecs, &req->map->vecs);
+	req->vecs = NULL;
 }
 
 static void rnbd_srv_count(const struct rnbd_srv_req *req)
@@ -169,6 +232,7 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 	struct rnbd_srv_map *map = req->map;
 
 	rnbd_srv_count(req);
+	rnbd_srv_put_vecs(req);
 	/* -ENOENT tells the client that the device isn't open any more. */
 	if (unlikely(err == -ENOENT))
 		err = -EIO;

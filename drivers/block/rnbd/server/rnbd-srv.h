@@ -26,7 +26,7 @@
  *	dev.c		devices, and opening and closing their mappings
  *	sysfs.c		attributes of devices and mappings
  *	backend-*.c	I/O on disks and on files
- *	io.c		checking and ending I/O
+ *	io.c		checking and ending I/O, and answers
  *	map.c		lookup and closing of mappings
  *	path.c		from a device's name to its file
  */
@@ -39,6 +39,7 @@
 #include <linux/fs.h>
 #include <linux/kobject.h>
 #include <linux/list.h>
+#include <linux/mempool.h>
 #include <linux/percpu-refcount.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
@@ -57,6 +58,9 @@
 #define RNBD_SRV_SESS_OPENS	4
 #define RNBD_SRV_SESS_CLOSES	16
 #define RNBD_SRV_MAP_WORKERS	16
+
+/* Entries of data in a request for which it needs no memory. */
+#define RNBD_SRV_INLINE_VECS	2
 
 /* How many mappings a session can have: each has a file, and a workqueue. */
 #define RNBD_SRV_SESS_MAPS	1024
@@ -149,6 +153,8 @@ struct rnbd_srv_dev {
  * @mode: access mode that the client asked for
  * @ref: held by each I/O in progress
  * @wq: workqueue for I/O that may sleep
+ * @vecs: arrays of BIO_MAX_VECS entries. The one that it keeps lets requests go on without
+ *	memory, whatever other mappings' disks do
  * @closing: bit 0 is set by the caller that closes it
  * @close_work: closes it when @ref has dropped to 0
  * @close_op: request to complete when it is closed, or NULL
@@ -173,6 +179,7 @@ struct rnbd_srv_map {
 
 	struct percpu_ref ref;
 	struct workqueue_struct *wq;
+	mempool_t vecs;
 	unsigned long closing;
 	struct work_struct close_work;
 	struct rtrs_srv_op *close_op;
@@ -195,10 +202,11 @@ struct rnbd_srv_map {
  * @iocb: used if the mapping is a file
  * @iocb_users: of @iocb: its submitter, and the I/O
  * @iocb_err: 0 or a negative errno, once the I/O is done
- * @bvec: data of @bio or @iocb
+ * @vecs: data of @bio or @iocb, see rnbd_srv_get_vecs(); NULL without, and before
+ * @inline_vecs: @vecs, if they are few
  * @work: for I/O that may sleep, and for OPEN. @bio may be in use while it is queued
  *
- * One per slot, allocated when a path comes up, so that I/O allocates nothing.
+ * One per slot, allocated when a path comes up, so that most I/O allocates nothing.
  */
 struct rnbd_srv_req {
 	struct rnbd_srv_map *map;
@@ -217,7 +225,8 @@ struct rnbd_srv_req {
 			int iocb_err;
 		};
 	};
-	struct bio_vec bvec;
+	struct bio_vec *vecs;
+	struct bio_vec inline_vecs[RNBD_SRV_INLINE_VECS];
 	struct work_struct work;
 };
 
@@ -248,6 +257,14 @@ extern const struct rnbd_srv_backend rnbd_srv_file_backend;
 /* backend-bdev.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
+void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
+			    blk_opf_t nowait);
+#endif
+
+/* backend-file.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void rnbd_srv_file_iter(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
+			struct iov_iter *iter);
 #endif
 
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
@@ -290,7 +307,12 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
 #if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
 #endif
+void rnbd_srv_answer(const struct rtrs_srv_op *op, const void *rsp, size_t len);
 int rnbd_srv_io(struct rtrs_srv_op *op);
+bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, gfp_t gfp);
+#if IS_ENABLED(CONFIG_KUNIT)
+void rnbd_srv_put_vecs(struct rnbd_srv_req *req);
+#endif
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
 
 /* sysfs.c */

@@ -3,6 +3,7 @@
  * KUnit tests of messages that are no I/O: what the server checks of them.
  */
 #include <kunit/test.h>
+#include <linux/scatterlist.h>
 
 #include "rnbd-srv.h"
 
@@ -11,6 +12,8 @@
 
 struct session_test {
 	struct rtrs_srv_op op;
+	struct scatterlist sg[2];
+	u8 room[2][PAGE_SIZE];
 	struct rnbd_srv_sess sess;
 };
 
@@ -23,6 +26,20 @@ static int session_init(struct kunit *test)
 	t->op.priv = &t->sess;
 	test->priv = t;
 	return 0;
+}
+
+/* Room for an answer, in one entry or in two, with what somebody has left in it */
+static void give_room(struct session_test *t, u32 first, u32 second)
+{
+	memset(t->room, 0x5a, sizeof(t->room));
+	sg_init_table(t->sg, second ? 2 : 1);
+	sg_set_buf(&t->sg[0], t->room[0], first);
+	if (second)
+		sg_set_buf(&t->sg[1], t->room[1], second);
+	t->op.sgl = t->sg;
+	t->op.nents = second ? 2 : first ? 1 : 0;
+	t->op.dir = FROM;
+	t->op.data_len = first + second;
 }
 
 static const struct info_case {
@@ -57,19 +74,55 @@ static void sess_info_is_answered(struct kunit *test)
 	struct session_test *t = test->priv;
 	u8 answer[36] = { 1, 0, 0, 0, c->told };
 
-	t->op.data = kunit_kzalloc(test, c->data_len + 1, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, t->op.data);
-	memset(t->op.data, 0x5a, c->data_len + 1);
+	give_room(t, c->data_len, 0);
 	memcpy(t->op.msg, msg, sizeof(msg));
 	t->op.msg[4] = c->ver;
 	t->op.msg_len = c->msg_len;
 	t->op.dir = c->dir;
-	t->op.data_len = c->data_len;
 	KUNIT_ASSERT_EQ(test, rnbd_srv_sess_info(&t->op), c->ret);
 	KUNIT_EXPECT_EQ(test, t->sess.ver, c->told);
-	if (!c->ret)
-		KUNIT_EXPECT_EQ(test, memcmp(t->op.data, answer, sizeof(answer)), 0);
-	KUNIT_EXPECT_EQ(test, ((u8 *)t->op.data)[c->data_len], 0x5a);
+	KUNIT_EXPECT_EQ(test, ((u8 *)t->room)[c->data_len], 0x5a);
+	if (c->ret)
+		return;
+	KUNIT_EXPECT_EQ(test, memcmp(t->room[0], answer, sizeof(answer)), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(t->room[0] + 36, 0, c->data_len - 36));
+}
+
+static const struct answer_case {
+	const char *desc;
+	u32 first, second;
+	size_t len;
+} answer_cases[] = {
+	{ "as long as the room", 64, 0, 64 },
+	{ "shorter", 64, 0, 8 },
+	{ "nothing", 64, 0, 0 },
+	{ "nothing, and no room", 0, 0, 0 },
+	{ "within the first entry", 4096, 512, 4000 },
+	{ "the first entry", 4096, 512, 4096 },
+	{ "across two entries", 4096, 512, 4100 },
+	{ "both entries", 4096, 512, 4608 },
+	{ "nothing of two entries", 4096, 512, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(answer_cases, answer_cases, desc);
+
+static void rest_of_an_answer_s_room_is_zero(struct kunit *test)
+{
+	const struct answer_case *c = test->param_value;
+	struct session_test *t = test->priv;
+	u8 *rsp = kunit_kmalloc(test, c->len + 1, GFP_KERNEL);
+	size_t i;
+	u8 byte;
+
+	KUNIT_ASSERT_NOT_NULL(test, rsp);
+	memset(rsp, 0xa5, c->len);
+	give_room(t, c->first, c->second);
+	rnbd_srv_answer(&t->op, rsp, c->len);
+	for (i = 0; i < c->first + c->second; i++) {
+		byte = i < c->first ? t->room[0][i] : t->room[1][i - c->first];
+		KUNIT_ASSERT_EQ(test, byte, i < c->len ? 0xa5 : 0);
+	}
+	KUNIT_EXPECT_EQ(test, t->room[1][c->second], 0x5a);
 }
 
 static const struct feature_case {
@@ -96,16 +149,13 @@ static void features_are_granted(struct kunit *test)
 	__le32 granted[] = { cpu_to_le32(c->granted), cpu_to_le32(c->cookie) };
 	u8 answer[36] = { 1, 0, 0, 0, 2 };
 
-	t->op.data = kunit_kzalloc(test, sizeof(answer), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, t->op.data);
+	give_room(t, sizeof(answer), 0);
 	t->op.msg[4] = 2;
 	memcpy(t->op.msg + 8, offered, sizeof(offered));
 	t->op.msg_len = 36;
-	t->op.dir = FROM;
-	t->op.data_len = 36;
 	KUNIT_ASSERT_EQ(test, rnbd_srv_sess_info(&t->op), 0);
 	memcpy(answer + 8, granted, sizeof(granted));
-	KUNIT_EXPECT_EQ(test, memcmp(t->op.data, answer, sizeof(answer)), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(t->room[0], answer, sizeof(answer)), 0);
 }
 
 static const struct open_case {
@@ -206,6 +256,7 @@ static void change_of_size_is_told_once(struct kunit *test)
 
 static struct kunit_case rnbd_srv_session_cases[] = {
 	KUNIT_CASE_PARAM(sess_info_is_answered, info_cases_gen_params),
+	KUNIT_CASE_PARAM(rest_of_an_answer_s_room_is_zero, answer_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(change_of_size_is_told_once, size_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_checked, open_cases_gen_params),

@@ -103,28 +103,29 @@ static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
 
 /**
  * rnbd_srv_sess_info() - handle RNBD_MSG_SESS_INFO
- * @op: op with the message; the answer is written to its data
+ * @op: op with the message; the answer becomes its data
  *
  * Return: 0, or -EINVAL if the message or the room for the answer is too small.
  */
 int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_sess_info *msg = (const void *)op->msg;
-	struct rnbd_msg_sess_info *rsp = op->data;
 	struct rnbd_srv_sess *sess = op->priv;
+	struct rnbd_msg_sess_info rsp;
 
 	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
-	    op->data_len < sizeof(*rsp))
+	    op->data_len < sizeof(rsp))
 		return -EINVAL;
 
 	WRITE_ONCE(sess->ver, min_t(u8, msg->ver, RNBD_VER_MAJOR));
 	WRITE_ONCE(sess->features, rnbd_srv_features(msg));
-	*rsp = (struct rnbd_msg_sess_info) {
+	rsp = (struct rnbd_msg_sess_info) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO_RSP),
 		.ver = sess->ver,
 		.features = cpu_to_le32(sess->features),
 		.cookie = msg->cookie,
 	};
+	rnbd_srv_answer(op, &rsp, sizeof(rsp));
 	return 0;
 }
 
@@ -180,7 +181,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	len = RNBD_MSG_OPEN_RSP_MIN;
 	if (READ_ONCE(sess->features) & RNBD_FEATURE_UNIQUE_ID)
 		len = min_t(size_t, sizeof(rsp), op->data_len);
-	memcpy(op->data, &rsp, len);
+	rnbd_srv_answer(op, &rsp, len);
 	return 0;
 }
 
@@ -219,6 +220,8 @@ static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
 
 	if (op->msg_len < sizeof(*msg))
 		return -EINVAL;
+	if (op->dir == DMA_FROM_DEVICE)
+		rnbd_srv_answer(op, NULL, 0);
 
 	rcu_read_lock();
 	map = xa_load(&sess->maps, le32_to_cpu(msg->device_id));

@@ -198,8 +198,10 @@ struct rtrs_srv_sess;
  * @dir: DMA_FROM_DEVICE if the client reads, DMA_TO_DEVICE otherwise (the names
  *	are the client's: same value as in its struct rtrs_clt_io)
  * @data_len: bytes of data that came with it, or most bytes to answer with
- * @data: room for the data: physically contiguous, page aligned, in the kernel's
- *	linear map. The client may be able to change it at any time
+ * @nents: entries in @sgl, 0 without data
+ * @sgl: the data, unmapped: entries of whole physically contiguous memory in the kernel's
+ *	linear map; each entry but the last has a multiple of 4096 bytes. The client may be
+ *	able to change them at any time
  * @msg_len: length of @msg
  * @msg: the user message, a copy that the client can't reach
  *
@@ -209,7 +211,8 @@ struct rtrs_srv_op {
 	void *priv;
 	enum dma_data_direction dir;
 	u32 data_len;
-	void *data;
+	u32 nents;
+	struct scatterlist *sgl;
 	u16 msg_len;
 	u8 msg[RTRS_MAX_MSG_LEN] __aligned(8);
 };

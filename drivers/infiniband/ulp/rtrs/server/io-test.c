@@ -85,7 +85,9 @@ static int io_init(struct kunit *test)
 	t->io.con = &t->con;
 	t->io.slot = 3;
 	t->io.dma = 0x20000;
-	t->io.op.data = chunk;
+	t->io.op.sgl = &t->io.sg;
+	t->io.chunk = chunk;
+	sg_init_one(&t->io.sg, chunk, CHUNK_SIZE);
 	/* What a request before has left behind. */
 	t->io.need_inval = true;
 	t->io.desc_len = 99;
@@ -169,17 +171,22 @@ static void request_is_parsed(struct kunit *test)
 	struct rtrs_srv_io *io = &t->io;
 
 	io->hdr_off = c->hdr_off;
-	memcpy(io->op.data + c->hdr_off, c->hdr, 8);
-	memcpy(io->op.data + c->hdr_off + 8, addr_and_key, 12);
-	memcpy(io->op.data + c->hdr_off + 20, c->len, 4);
+	memcpy(io->chunk + c->hdr_off, c->hdr, 8);
+	memcpy(io->chunk + c->hdr_off + 8, addr_and_key, 12);
+	memcpy(io->chunk + c->hdr_off + 20, c->len, 4);
 	KUNIT_ASSERT_EQ(test, rtrs_srv_parse(io), c->ret);
 	if (c->ret == -EPROTO)
 		return;
 	KUNIT_EXPECT_EQ(test, io->op.dir, c->dir);
 	KUNIT_EXPECT_EQ(test, io->op.data_len, c->data_len);
+	KUNIT_EXPECT_EQ(test, io->op.nents, c->data_len > 0);
+	if (io->op.nents) {
+		KUNIT_EXPECT_PTR_EQ(test, sg_virt(io->op.sgl), io->chunk);
+		KUNIT_EXPECT_EQ(test, io->op.sgl->length, c->data_len);
+	}
 	KUNIT_EXPECT_EQ(test, io->need_inval, c->need_inval);
 	KUNIT_EXPECT_EQ(test, io->op.msg_len, msg_len);
-	KUNIT_EXPECT_EQ(test, memcmp(io->op.msg, io->op.data + c->hdr_off - msg_len, msg_len), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(io->op.msg, io->chunk + c->hdr_off - msg_len, msg_len), 0);
 	KUNIT_EXPECT_EQ(test, io->desc_len, c->dir == RD ? c->data_len : 0);
 	if (io->desc_len) {
 		KUNIT_EXPECT_EQ(test, io->desc_addr, 0x1122334455667788);

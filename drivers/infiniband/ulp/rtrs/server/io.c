@@ -398,6 +398,13 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_complete);
 
+static void rtrs_srv_set_data(struct rtrs_srv_io *io, u32 len)
+{
+	io->sg.length = len;
+	io->op.nents = len ? 1 : 0;
+	io->op.data_len = len;
+}
+
 /* @hdr and @desc are copies. Returns 0, or -EINVAL as the answer. */
 static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
 			       const struct rtrs_msg_read *hdr,
@@ -407,7 +414,7 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
 	u16 flags = le16_to_cpu(hdr->flags);
 
 	io->op.dir = DMA_FROM_DEVICE;
-	io->op.data_len = 0;
+	rtrs_srv_set_data(io, 0);
 	if (nr_desc > 1 || flags & ~RTRS_READ_NEED_INVAL ||
 	    (!nr_desc && flags))
 		return -EINVAL;
@@ -419,7 +426,7 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
 	io->desc_key = le32_to_cpu(desc->key);
 	io->desc_len = le32_to_cpu(desc->len);
 	io->need_inval = flags & RTRS_READ_NEED_INVAL;
-	io->op.data_len = io->desc_len;
+	rtrs_srv_set_data(io, io->desc_len);
 	return 0;
 }
 
@@ -443,7 +450,7 @@ VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 	u16 type, usr_len;
 	u32 data_len;
 
-	memcpy(&h, op->data + io->hdr_off, sizeof(h));
+	memcpy(&h, io->chunk + io->hdr_off, sizeof(h));
 	/* Keeps the compiler from reading the chunk again instead of the copy. */
 	barrier();
 	type = le16_to_cpu(h.hdr.type);
@@ -457,13 +464,13 @@ VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 		return -EPROTO;
 
 	op->msg_len = usr_len;
-	memcpy(op->msg, op->data + data_len, usr_len);
+	memcpy(op->msg, io->chunk + data_len, usr_len);
 	io->desc_len = 0;
 	io->need_inval = false;
 	if (type == RTRS_MSG_READ)
 		return rtrs_srv_parse_read(io, &h.hdr, &h.desc, data_len);
 	op->dir = DMA_TO_DEVICE;
-	op->data_len = data_len;
+	rtrs_srv_set_data(io, data_len);
 	return 0;
 }
 

@@ -173,7 +173,9 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 		io = rtrs_srv_path_io(path, i);
 		io->slot = i;
 		io->op.priv = sess->priv;
-		io->op.data = page_address(path->mem.chunks[i]);
+		io->op.sgl = &io->sg;
+		io->chunk = page_address(path->mem.chunks[i]);
+		sg_init_one(&io->sg, io->chunk, sess->chunk_size);
 	}
 	return 0;
 }

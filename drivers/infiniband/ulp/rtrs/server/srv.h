@@ -468,7 +468,9 @@ enum rtrs_srv_io_stage {
  * @stage: progress of the request
  * @con: connection that it came on
  * @mr: the chunk's own memory region, NULL without always_invalidate
- * @dma: the chunk's address for the path's device
+ * @chunk: the slot's chunk
+ * @dma: its address for the path's device
+ * @sg: the request's data, in the chunk
  * @slot: index of the slot
  * @hdr_off: where the request's header is in the chunk
  * @err: 0 or a negative errno for the answer
@@ -487,7 +489,9 @@ struct rtrs_srv_io {
 	enum rtrs_srv_io_stage stage;
 	struct rtrs_srv_con *con;
 	struct ib_mr *mr;
+	void *chunk;
 	u64 dma;
+	struct scatterlist sg;
 	u32 slot;
 	u32 hdr_off;
 	int err;
