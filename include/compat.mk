@@ -13,7 +13,6 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat,MAP_SG_QUEUE,blk-mq.h,int blk_rq_map_sg.struct request_queue) \
 	$(call compat,MAP_KERN_QUEUE,blk-mq.h,int blk_rq_map_kern.struct request_queue) \
 	$(call compat,RQ_IOPRIO,blk-mq.h,^[[:space:]]unsigned short ioprio;) \
-	$(call compat,UNSIGNED_NODE,blk-mq.h,^[[:space:]]*unsigned int$(comma) unsigned int.;) \
 	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device) \
 	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq) \
 	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned) \

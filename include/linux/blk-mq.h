@@ -157,10 +157,4 @@ static inline unsigned short compat_get_ioprio(struct request *rq)
 #define req_get_ioprio	compat_get_ioprio
 #endif
 
-/* The node, last argument of struct blk_mq_ops.init_request, is unsigned. */
-#ifdef COMPAT_UNSIGNED_NODE
-#define rnbd_clt_init_request(set, rq, hctx_idx, numa_node)		\
-	rnbd_clt_init_request(set, rq, hctx_idx, unsigned int node)
-#endif
-
 #endif /* COMPAT_LINUX_BLK_MQ_H */

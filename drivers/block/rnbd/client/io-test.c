@@ -332,6 +332,88 @@ static void retry_sends_messages_to_their_session_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -ECONNABORTED);
 }
 
+static const struct data_case {
+	const char *desc;
+	enum req_op op;
+	unsigned int segs;
+	enum dma_data_direction dir;
+} data_cases[] = {
+	{ "no data", REQ_OP_DISCARD, 0, DMA_TO_DEVICE },
+	{ "one piece", REQ_OP_WRITE, 1, DMA_TO_DEVICE },
+	{ "the most without memory", REQ_OP_READ, RNBD_CLT_INLINE_SG, DMA_FROM_DEVICE },
+	{ "the fewest with memory", REQ_OP_WRITE, RNBD_CLT_INLINE_SG + 1, DMA_TO_DEVICE },
+	{ "two chunks of the pool", REQ_OP_READ, SG_CHUNK_SIZE + 10, DMA_FROM_DEVICE },
+	{ "1 MiB", REQ_OP_WRITE, 256, DMA_TO_DEVICE },
+};
+
+KUNIT_ARRAY_PARAM_DESC(data_cases, data_cases, desc);
+
+/* A request with as many pages, each before the last one in memory, so that none merge */
+static struct request *data_rq(struct kunit *test, const struct data_case *c, u8 **buf)
+{
+	struct request_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct bio *bio = kunit_kzalloc(test, sizeof(*bio), GFP_KERNEL);
+	struct bio_vec *vecs = kunit_kcalloc(test, c->segs + 1, sizeof(*vecs), GFP_KERNEL);
+	struct rnbd_clt_pdu *pdu;
+	struct request *rq;
+	unsigned int i;
+
+	rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(*pdu), GFP_KERNEL);
+	*buf = kunit_kzalloc(test, c->segs * PAGE_SIZE + 1, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	KUNIT_ASSERT_NOT_NULL(test, bio);
+	KUNIT_ASSERT_NOT_NULL(test, vecs);
+	KUNIT_ASSERT_NOT_NULL(test, rq);
+	KUNIT_ASSERT_NOT_NULL(test, *buf);
+	for (i = 0; i < c->segs; i++)
+		bvec_set_page(&vecs[i], virt_to_page(*buf + (c->segs - 1 - i) * PAGE_SIZE),
+			      PAGE_SIZE, 0);
+	bio_init(bio, NULL, vecs, c->segs, c->op);
+	bio->bi_vcnt = c->segs;
+	bio->bi_iter.bi_size = c->segs * PAGE_SIZE;
+	q->limits.max_segment_size = UINT_MAX;
+	q->limits.seg_boundary_mask = BLK_SEG_BOUNDARY_MASK;
+	rq->q = q;
+	rq->bio = bio;
+	rq->cmd_flags = c->op;
+	rq->nr_phys_segments = c->segs;
+	rq->__data_len = c->segs * PAGE_SIZE;
+	pdu = blk_mq_rq_to_pdu(rq);
+	/* As the pdu's last user left it. */
+	memset(pdu->sgl, 0x5a, sizeof(pdu->sgl));
+	return rq;
+}
+
+static void data_are_listed_in_order(struct kunit *test)
+{
+	const struct data_case *c = test->param_value;
+	struct rnbd_clt_pdu *pdu;
+	struct scatterlist *sg;
+	struct request *rq;
+	unsigned int i;
+	u8 *buf;
+
+	rq = data_rq(test, c, &buf);
+	pdu = blk_mq_rq_to_pdu(rq);
+	KUNIT_ASSERT_EQ(test, rnbd_clt_map_data(rq), 0);
+	KUNIT_EXPECT_EQ(test, pdu->io.dir, c->dir);
+	KUNIT_EXPECT_EQ(test, pdu->io.nents, c->segs);
+	KUNIT_EXPECT_EQ(test, pdu->io.data_len, c->segs * PAGE_SIZE);
+	for_each_sg(pdu->io.sgl, sg, pdu->io.nents, i) {
+		KUNIT_EXPECT_PTR_EQ(test, sg_virt(sg),
+				    (void *)buf + (c->segs - 1 - i) * PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, sg->length, PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, !!sg_is_last(sg), i == c->segs - 1);
+	}
+	rnbd_clt_unmap_data(rq);
+	KUNIT_EXPECT_EQ(test, pdu->io.nents, 0);
+	/* As when one ends that had no memory, or was not to be sent. */
+	rnbd_clt_unmap_data(rq);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_map_data(rq), 0);
+	KUNIT_EXPECT_EQ(test, pdu->io.nents, c->segs);
+	rnbd_clt_unmap_data(rq);
+}
+
 /* Messages about devices leave the disks the most, and never share if they needn't. */
 static void slots_are_divided(struct kunit *test)
 {
@@ -435,6 +517,7 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE(retry_question_changes_nothing),
 	KUNIT_CASE(retry_waits_for_a_closed_device),
 	KUNIT_CASE(retry_sends_messages_to_their_session_only),
+	KUNIT_CASE_PARAM(data_are_listed_in_order, data_cases_gen_params),
 	KUNIT_CASE(slots_are_divided),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),

@@ -105,6 +105,53 @@ static bool rnbd_clt_has_data(struct request *rq)
 	}
 }
 
+/**
+ * rnbd_clt_map_data() - list the data of a request for the transport
+ * @rq: request
+ *
+ * Most requests are short, and tags are many: more than a few entries are allocated.
+ *
+ * Context: any.
+ * Return: 0, or -EBUSY if there is no memory now.
+ */
+VISIBLE_IF_KUNIT int rnbd_clt_map_data(struct request *rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	struct rtrs_clt_io *io = &pdu->io;
+
+	io->dir = DMA_TO_DEVICE;
+	io->nents = 0;
+	io->data_len = 0;
+	if (!rnbd_clt_has_data(rq))
+		return 0;
+
+	pdu->sgt.sgl = pdu->sgl;
+	if (sg_alloc_table_chained(&pdu->sgt, blk_rq_nr_phys_segments(rq),
+				   pdu->sgl, RNBD_CLT_INLINE_SG))
+		return -EBUSY;
+	io->dir = rq_dma_dir(rq);
+	io->sgl = pdu->sgt.sgl;
+	io->nents = blk_rq_map_sg(rq, io->sgl);
+	io->data_len = blk_rq_bytes(rq);
+	return 0;
+}
+
+/**
+ * rnbd_clt_unmap_data() - undo rnbd_clt_map_data()
+ * @rq: request that the transport doesn't have; its data are listed or not
+ *
+ * Context: any.
+ */
+VISIBLE_IF_KUNIT void rnbd_clt_unmap_data(struct request *rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	if (!pdu->io.nents)
+		return;
+	sg_free_table_chained(&pdu->sgt, RNBD_CLT_INLINE_SG);
+	pdu->io.nents = 0;
+}
+
 static void rnbd_clt_done(struct rtrs_clt_io *io, int err)
 {
 	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
@@ -133,7 +180,8 @@ static u16 rnbd_clt_slot(struct request *rq)
 	return rq->tag + (blk_rq_is_passthrough(rq) ? sess->admin_slot : 0);
 }
 
-static struct rtrs_clt_io *rnbd_clt_fill_io(struct request *rq)
+/* Returns 0, or -EBUSY if there is no memory now. */
+static int rnbd_clt_fill_io(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rtrs_clt_io *io = &pdu->io;
@@ -142,17 +190,7 @@ static struct rtrs_clt_io *rnbd_clt_fill_io(struct request *rq)
 	io->queue = rq->mq_hctx->queue_num;
 	io->failfast = rnbd_clt_failfast(rq);
 	io->done = rnbd_clt_done;
-	io->sgl = pdu->sgl;
-	if (rnbd_clt_has_data(rq)) {
-		io->dir = rq_dma_dir(rq);
-		io->nents = blk_rq_map_sg(rq, pdu->sgl);
-		io->data_len = blk_rq_bytes(rq);
-	} else {
-		io->dir = DMA_TO_DEVICE;
-		io->nents = 0;
-		io->data_len = 0;
-	}
-	return io;
+	return rnbd_clt_map_data(rq);
 }
 
 /**
@@ -243,10 +281,13 @@ int rnbd_clt_prep_retry(struct rtrs_clt_io *io)
 /* Has the transport keep a request until rnbd_clt_retry_ok() lets it go on, or fail. */
 static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 {
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rtrs_clt *clt = dev->sess->clt;
 	int err;
 
-	err = rtrs_clt_park(clt, rnbd_clt_fill_io(rq));
+	err = rnbd_clt_fill_io(rq);
+	if (!err)
+		err = rtrs_clt_park(clt, &pdu->io);
 	if (err)
 		return err;
 	/*
@@ -261,6 +302,7 @@ static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 
 static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 {
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	unsigned int queue = rq->mq_hctx->queue_num;
 	int err;
 
@@ -268,8 +310,10 @@ static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 	err = rnbd_clt_rq_errno(rq, rnbd_clt_failfast(rq));
 	if (likely(!err))
 		err = rnbd_clt_prep_rq(rq);
+	if (likely(!err))
+		err = rnbd_clt_fill_io(rq);
 	if (likely(!err)) {
-		err = rtrs_clt_submit(clt, rnbd_clt_fill_io(rq), last);
+		err = rtrs_clt_submit(clt, &pdu->io, last);
 	} else {
 		if (err == -EAGAIN)
 			err = rnbd_clt_park(rq->q->queuedata, rq);
@@ -318,6 +362,7 @@ static void rnbd_clt_complete(struct request *rq)
 	if (unlikely(pdu->err == -ENOENT) && !blk_rq_is_passthrough(rq))
 		rnbd_clt_dev_revoke(rq->q->queuedata,
 				    le32_to_cpu(pdu->msg.device_id));
+	rnbd_clt_unmap_data(rq);
 	blk_mq_end_request(rq, rnbd_clt_status(pdu->err));
 }
 
@@ -333,8 +378,10 @@ static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
 	err = rnbd_clt_submit(sess->clt, rq, bd->last);
 	if (likely(!err))
 		return BLK_STS_OK;
-	if (err == -EBUSY)
+	if (err == -EBUSY) {
+		rnbd_clt_unmap_data(rq);
 		return BLK_STS_RESOURCE;
+	}
 
 	/* Ends the way all others do, so that one place decides. */
 	pdu->err = err;
@@ -377,23 +424,11 @@ static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 	return BLK_EH_RESET_TIMER;
 }
 
-static int rnbd_clt_init_request(struct blk_mq_tag_set *set,
-				 struct request *rq, unsigned int hctx_idx,
-				 int numa_node)
-{
-	struct rnbd_clt_sess *sess = set->driver_data;
-	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
-
-	sg_init_table(pdu->sgl, sess->limits.max_segments);
-	return 0;
-}
-
 const struct blk_mq_ops rnbd_clt_mq_ops = {
 	.queue_rq = rnbd_clt_queue_rq,
 	.commit_rqs = rnbd_clt_commit_rqs,
 	.complete = rnbd_clt_complete,
 	.timeout = rnbd_clt_timeout,
-	.init_request = rnbd_clt_init_request,
 };
 
 /**

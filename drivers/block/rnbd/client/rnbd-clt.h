@@ -51,6 +51,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
+#include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
@@ -60,6 +61,9 @@
 
 /* Directory of a disk's attributes, beside the block layer's. */
 #define RNBD_CLT_DEV_GROUP	"rnbd"
+
+/* Entries of data in a request for which it needs no memory. */
+#define RNBD_CLT_INLINE_SG	2
 
 /* What we offer to a server. */
 #define RNBD_CLT_FEATURES	RNBD_FEATURES
@@ -245,7 +249,8 @@ struct rnbd_clt_dev {
  *	the message is gone
  * @generation: of the session, when that message was written
  * @msg: message if it is I/O; others bring their own
- * @sgl: data, rtrs_clt_limits.max_segments entries
+ * @sgt: list of the data, there while @io has entries; see rnbd_clt_map_data()
+ * @sgl: its first entries
  */
 struct rnbd_clt_pdu {
 	struct rtrs_clt_io io;
@@ -253,7 +258,8 @@ struct rnbd_clt_pdu {
 	u16 admin;
 	unsigned int generation;
 	struct rnbd_msg_io msg;
-	struct scatterlist sgl[];
+	struct sg_table sgt;
+	struct scatterlist sgl[RNBD_CLT_INLINE_SG];
 };
 
 /**
@@ -349,6 +355,8 @@ bool rnbd_clt_nsectors_ok(u64 nsectors);
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
 #if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
+int rnbd_clt_map_data(struct request *rq);
+void rnbd_clt_unmap_data(struct request *rq);
 #endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io);

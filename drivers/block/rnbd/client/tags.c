@@ -46,8 +46,7 @@ static int rnbd_clt_tags_init(struct rnbd_clt_sess *sess,
 	/* The last: a CPU can go offline while requests wait for a path. */
 	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT |
 		     BLK_MQ_F_STACKING;
-	set->cmd_size = struct_size_t(struct rnbd_clt_pdu, sgl,
-				      sess->limits.max_segments);
+	set->cmd_size = sizeof(struct rnbd_clt_pdu);
 	err = blk_mq_alloc_tag_set(set);
 	if (err)
 		return err;
