@@ -54,6 +54,7 @@ each /sys/class/rtrs-client/s1 <<-END
 	?add_path .+
 	?max_reconnect_attempts -?$n
 	?fencing [01]
+	?nr_queues $n
 	?$policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
 END
 each "/sys/class/rtrs-client/s1/paths/$path" <<-END

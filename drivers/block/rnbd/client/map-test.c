@@ -20,6 +20,7 @@ static const struct line_case {
 	unsigned int nr_paths;
 	const char *first;
 	unsigned int nr_settings;
+	unsigned int nr_queues;
 } line_cases[] = {
 	{ "the usual", "sessname=s path=ip:10.0.0.1 device_path=/dev/sda",
 	  "s", "/dev/sda", RW, 1234, 1, "ip:10.0.0.1" },
@@ -48,6 +49,7 @@ static const struct line_case {
 	{ "a poll queue for each CPU", "sessname=s device_path=d nr_poll_queues=-1",
 	  "s", "d", RW, 1234, 0 },
 	{ "one poll queue", "sessname=s device_path=d nr_poll_queues=1", "s", "d", RW, 1234, 0 },
+	{ "one queue", "sessname=s device_path=d nr_queues=1", "s", "d", RW, 1234, 0, NULL, 0, 1 },
 	{ "signs in names", "sessname=a=b@c device_path=x=y,z", "a=b@c", "x=y,z", RW, 1234, 0 },
 	{ "a percent sign for printing", "sessname=%s%n device_path=%p", "%s%n", "%p", RW, 1234,
 	  0 },
@@ -87,6 +89,7 @@ static void line_is_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, opts->access_mode, c->mode);
 	KUNIT_EXPECT_EQ(test, opts->port, c->port);
 	KUNIT_EXPECT_EQ(test, opts->nr_settings, c->nr_settings);
+	KUNIT_EXPECT_EQ(test, opts->nr_queues, c->nr_queues);
 	KUNIT_ASSERT_EQ(test, opts->nr_paths, c->nr_paths);
 	if (!c->nr_paths)
 		return;
@@ -122,6 +125,7 @@ static const struct bad_case {
 	{ "two devices", "sessname=s device_path=d device_path=e" },
 	{ "two modes", "sessname=s device_path=d access_mode=ro access_mode=rw" },
 	{ "two ports", "sessname=s device_path=d dest_port=1 dest_port=2" },
+	{ "queues twice", "sessname=s device_path=d nr_queues=1 nr_queues=1" },
 	{ "poll queues twice", "sessname=s device_path=d nr_poll_queues=0 nr_poll_queues=0" },
 	{ "a session with a slash", "sessname=a/b device_path=d" },
 	{ "a session with a dot", "sessname=a.b device_path=d" },
@@ -136,6 +140,10 @@ static const struct bad_case {
 	{ "a port in hexadecimal", "sessname=s device_path=d dest_port=0x4d2" },
 	{ "a port and more", "sessname=s device_path=d dest_port=1234a" },
 	{ "a port by name", "sessname=s device_path=d dest_port=http" },
+	{ "no queues", "sessname=s device_path=d nr_queues=0" },
+	{ "-1 queues", "sessname=s device_path=d nr_queues=-1" },
+	{ "more queues than there may be", "sessname=s device_path=d nr_queues=65" },
+	{ "queues beyond 32 bits", "sessname=s device_path=d nr_queues=4294967297" },
 	{ "-2 poll queues", "sessname=s device_path=d nr_poll_queues=-2" },
 	{ "more poll queues than CPUs", "sessname=s device_path=d nr_poll_queues=100000" },
 	{ "poll queues beyond 32 bits", "sessname=s device_path=d nr_poll_queues=4294967297" },

@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/parser.h>
 #include <linux/string.h>
 
@@ -22,6 +23,7 @@ enum {
 	OPT_ACCESS_MODE,
 	OPT_DEST_PORT,
 	OPT_NR_POLL_QUEUES,
+	OPT_NR_QUEUES,
 	OPT_UNKNOWN,
 };
 
@@ -32,6 +34,7 @@ static const match_table_t rnbd_clt_opts = {
 	{ OPT_ACCESS_MODE,	"access_mode=%s" },
 	{ OPT_DEST_PORT,	"dest_port=%s" },
 	{ OPT_NR_POLL_QUEUES,	"nr_poll_queues=%s" },
+	{ OPT_NR_QUEUES,	"nr_queues=%s" },
 	{ OPT_UNKNOWN,		NULL },
 };
 
@@ -88,6 +91,18 @@ static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
 	    opts->nr_poll_queues > (int)num_possible_cpus()) {
 		pr_err("nr_poll_queues=%.64s: not a number from -1 to %u\n", val,
 		       num_possible_cpus());
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int rnbd_clt_parse_queues(const char *val, struct rnbd_clt_map_opts *opts)
+{
+	unsigned int max = min_t(unsigned int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES);
+
+	if (kstrtouint(val, 10, &opts->nr_queues) || !opts->nr_queues ||
+	    opts->nr_queues > max) {
+		pr_err("nr_queues=%.64s: not a number from 1 to %u\n", val, max);
 		return -EINVAL;
 	}
 	return 0;
@@ -152,6 +167,8 @@ static int rnbd_clt_parse_opt(int opt, const char *val,
 		return rnbd_clt_parse_access_mode(val, opts);
 	case OPT_DEST_PORT:
 		return rnbd_clt_parse_port(val, opts);
+	case OPT_NR_QUEUES:
+		return rnbd_clt_parse_queues(val, opts);
 	default:
 		return rnbd_clt_parse_poll(val, opts);
 	}

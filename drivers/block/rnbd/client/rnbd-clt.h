@@ -65,6 +65,10 @@
 /* Entries of data in a request for which it needs no memory. */
 #define RNBD_CLT_INLINE_SG	2
 
+/* Most connections for I/O of a path, and what it has by default, if it has that many CPUs. */
+#define RNBD_CLT_MAX_QUEUES	64
+#define RNBD_CLT_DEF_QUEUES	8
+
 /* What we offer to a server. */
 #define RNBD_CLT_FEATURES	RNBD_FEATURES
 
@@ -278,6 +282,7 @@ struct rnbd_clt_setting {
  * @dev_path: device
  * @access_mode: how to open it
  * @nr_poll_queues: kept, but without effect so far; -1 is one for each CPU
+ * @nr_queues: connections for I/O of each path, 0 if not written
  * @port: port of the server, for all paths
  * @port_given: it was written, and is not the usual one by default
  * @nr_settings: how many
@@ -293,6 +298,7 @@ struct rnbd_clt_map_opts {
 	const char *dev_path;
 	enum rnbd_access_mode access_mode;
 	int nr_poll_queues;
+	unsigned int nr_queues;
 	u16 port;
 	bool port_given;
 	unsigned int nr_settings;

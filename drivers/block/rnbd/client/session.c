@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
+#include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -145,6 +146,12 @@ static void rnbd_clt_sess_close(struct rnbd_clt_sess *sess)
 	rnbd_clt_free_tags(sess);
 }
 
+static unsigned int rnbd_clt_nr_queues(const struct rnbd_clt_map_opts *opts)
+{
+	return opts->nr_queues ?:
+	       min_t(unsigned int, num_online_cpus(), RNBD_CLT_DEF_QUEUES);
+}
+
 static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 			      const struct rnbd_clt_map_opts *opts)
 {
@@ -152,7 +159,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.sessname = sess->name,
 		.paths = opts->paths,
 		.nr_paths = opts->nr_paths,
-		.nr_queues = num_online_cpus(),
+		.nr_queues = rnbd_clt_nr_queues(opts),
 		.link_event = rnbd_clt_link_event,
 		.srv_event = rnbd_clt_srv_event,
 		.retry_ok = rnbd_clt_retry_ok,
@@ -361,6 +368,16 @@ static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 	return 0;
 }
 
+static int rnbd_clt_check_queues(struct rnbd_clt_sess *sess,
+				 const struct rnbd_clt_map_opts *opts)
+{
+	if (!opts->nr_queues || opts->nr_queues == sess->limits.nr_queues)
+		return 0;
+	pr_err("%s: session is open with nr_queues=%u, not %u\n", sess->name,
+	       sess->limits.nr_queues, opts->nr_queues);
+	return -EINVAL;
+}
+
 /* Joins a session that another caller is opening, or has opened. */
 static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 			 const struct rnbd_clt_map_opts *opts)
@@ -370,13 +387,14 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 	/* A signal ended the other caller's attempt. It wasn't sent to this process: try again. */
 	if (sess->err == -ERESTARTSYS)
 		return -EAGAIN;
-	return sess->err ?: rnbd_clt_check_paths(sess, opts);
+	return sess->err ?: rnbd_clt_check_paths(sess, opts) ?:
+	       rnbd_clt_check_queues(sess, opts);
 }
 
 /**
  * rnbd_clt_sess_get() - use a session, and open it if need be
  * @opts: its name, and paths to open it with. If the session is there, it must have
- *	these paths; without any it must be there
+ *	these paths, and as many queues; without any paths it must be there
  *
  * While another caller opens the session, waits for the result of that and shares it.
  *

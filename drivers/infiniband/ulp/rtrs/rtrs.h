@@ -70,7 +70,7 @@ enum rtrs_link_event {
  * @sessname: name of the session, unique on this client; see rtrs_name_valid()
  * @paths: addresses of the paths to connect
  * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
- * @nr_queues: connections for I/O in each path, usually one for each CPU
+ * @nr_queues: connections for I/O in each path, at most one for each CPU makes sense
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()

@@ -215,6 +215,13 @@ static ssize_t fencing_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(fencing);
 
+static ssize_t nr_queues_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	return sysfs_emit(buf, "%u\n", to_clt(dev)->nr_queues);
+}
+static DEVICE_ATTR_RO(nr_queues);
+
 static struct attribute *rtrs_clt_attrs[] = {
 	&dev_attr_add_path.attr,
 	&rtrs_clt_mp_policy.attr.attr,
@@ -226,12 +233,13 @@ static struct attribute *rtrs_clt_attrs[] = {
 	&rtrs_clt_number_failover_timeout.attr.attr,
 	&rtrs_clt_number_unfenced_delay_ms.attr.attr,
 	&dev_attr_fencing.attr,
+	&dev_attr_nr_queues.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(rtrs_clt);
 
-/* All but add_path, fencing and the end of the list */
-static_assert(ARRAY_SIZE(rtrs_clt_attrs) == RTRS_CLT_NR_SETTINGS + 3);
+/* All but add_path, fencing, nr_queues and the end of the list */
+static_assert(ARRAY_SIZE(rtrs_clt_attrs) == RTRS_CLT_NR_SETTINGS + 4);
 
 static struct rtrs_clt_setting *rtrs_clt_find_setting(const char *name)
 {

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# nr_queues of map_device: each path of the session has as many connections for I/O, and one for
+# service, at both ends, and the disk as many queues. By default it is one for each CPU. A later
+# device may name the number that the session has, or none. The stock
+# kernel only, as User Mode Linux has one CPU.
+# Kernel: stock
+# Cpus: 2
+# Modules: ours
+# Time: 60
+
+clt=/sys/class/rtrs-client/s1
+
+# Queue pairs that are connected; the RDMA core has some of its own.
+queue_pairs() { rdma resource show qp | grep -c 'state RTS'; }
+
+# has DEVICE N: so many queues it has, and its session
+has()
+{
+	local disk=${1#/dev/}
+	equal "nr_queues of the session" "$(cat $clt/nr_queues)" "$2"
+	# shellcheck disable=SC2012
+	equal "queues of the disk" "$(ls "/sys/block/$disk/mq" | wc -l)" "$2"
+}
+
+up
+disk=$(null vol 16)
+other=$(null other 16)
+cpus=$(nproc)
+idle=$(queue_pairs)
+
+dev=$(map s1 "$disk")
+has "$dev" "$cpus"
+gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+all=$(($(queue_pairs) - idle))
+unmap "$dev"
+client_idle
+
+dev=$(map s1 "$disk" nr_queues=1)
+has "$dev" 1
+gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+few=$(($(queue_pairs) - idle))
+# Client and server may be the same machine.
+[ $((few * (cpus + 1))) = $((all * 2)) ] ||
+	fail "queue pairs: $few with one queue, $all with $cpus"
+
+mark
+refused EINVAL "sessname=s1 device_path=$other nr_queues=2"
+must "the log tells why" grep -q 'nr_queues=1, not 2' <(since)
+equal "nr_queues after that" "$(cat $clt/nr_queues)" 1
+refused EINVAL "sessname=s1 device_path=$other nr_queues=0"
+refused EINVAL "sessname=s1 device_path=$other nr_queues=$((cpus + 1))"
+dev2=$(map s1 "$other" nopath nr_queues=1)
+has "$dev2" 1
+unmap "$dev2"
+dev2=$(map s1 "$other" nopath)
+has "$dev2" 1
+# Another path has as many.
+addr server 1 >$clt/add_path
+equal "queue pairs of two paths" $(($(queue_pairs) - idle)) $((2 * few))
+gives "0 0" "$dev2" write:0:4k:x read:0:4k:x
+unmap "$dev2"
+unmap "$dev"
+down
