@@ -198,8 +198,8 @@ struct rtrs_clt_con {
  * @reg_wr: work request that registers @mr
  * @inv_wr: work request that invalidates @mr
  * @wr: work request that writes the request into the server's chunk
- * @hdr_dma: DMA address of @hdr
- * @hdr: user message and RTRS header; alone in its cache lines
+ * @buf: user message and RTRS header, a piece of &rtrs_clt_path.bufs
+ * @buf_dma: DMA address of @buf
  * @sge: data, then the headers
  *
  * Owned by the submitter until @queued is set, then by the handlers of @con, and by
@@ -223,9 +223,9 @@ struct rtrs_clt_slot {
 	struct ib_reg_wr reg_wr;
 	struct ib_send_wr inv_wr;
 	struct ib_rdma_wr wr;
-	dma_addr_t hdr_dma;
-	u8 hdr[RTRS_MAX_HDR_LEN] ____cacheline_aligned;
-	struct ib_sge sge[] ____cacheline_aligned;
+	void *buf;
+	u64 buf_dma;
+	struct ib_sge sge[];
 };
 
 /**
@@ -430,6 +430,7 @@ struct rtrs_clt_path_sysfs {
  * @fence: fencing
  * @nr_cons: connections that are set up
  * @cons: connections, the service connection first; clt->nr_queues + 1 entries
+ * @bufs: a piece of memory for each of @slots
  * @slots: one for each request; published (release) when all are allocated
  * @mrs: @slots by the constant part of their memory region's key
  * @stats: statistics that sysfs shows
@@ -455,6 +456,7 @@ struct rtrs_clt_path {
 
 	unsigned int nr_cons;
 	struct rtrs_clt_con *cons;
+	struct rtrs_region bufs;
 	struct rtrs_clt_slot **slots;
 	struct xarray mrs;
 	struct rtrs_clt_path_stats stats;

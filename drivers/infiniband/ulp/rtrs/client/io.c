@@ -277,7 +277,7 @@ static int rtrs_clt_map_mr(struct rtrs_clt_slot *slot, struct rtrs_clt_io *io)
 static u32 rtrs_clt_put_read_hdr(struct rtrs_clt_slot *slot,
 				 const struct rtrs_clt_io *io)
 {
-	struct rtrs_msg_read *msg = (void *)slot->hdr + io->msg_len;
+	struct rtrs_msg_read *msg = slot->buf + io->msg_len;
 
 	msg->type = cpu_to_le16(RTRS_MSG_READ);
 	msg->usr_len = cpu_to_le16(io->msg_len);
@@ -293,7 +293,7 @@ static u32 rtrs_clt_put_read_hdr(struct rtrs_clt_slot *slot,
 static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
 				  const struct rtrs_clt_io *io)
 {
-	struct rtrs_msg_write *msg = (void *)slot->hdr + io->msg_len;
+	struct rtrs_msg_write *msg = slot->buf + io->msg_len;
 
 	msg->type = cpu_to_le16(RTRS_MSG_WRITE);
 	msg->usr_len = cpu_to_le16(io->msg_len);
@@ -302,7 +302,7 @@ static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
 
 /**
  * rtrs_clt_put_hdr() - write a request's headers
- * @slot: slot of the request, whose hdr is filled in; for a read, its region is mapped
+ * @slot: slot of the request, whose buf is filled in; for a read, its region is mapped
  * @io: the request
  *
  * Return: length of the headers in bytes.
@@ -310,7 +310,7 @@ static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
 VISIBLE_IF_KUNIT u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot,
 				      const struct rtrs_clt_io *io)
 {
-	memcpy(slot->hdr, io->msg, io->msg_len);
+	memcpy(slot->buf, io->msg, io->msg_len);
 	if (io->dir == DMA_FROM_DEVICE)
 		return io->msg_len + rtrs_clt_put_read_hdr(slot, io);
 	return io->msg_len + rtrs_clt_put_write_hdr(slot, io);
@@ -353,10 +353,10 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 		wr->remote_addr += io->data_len;
 	else if (slot->nents)
 		nr_sge = rtrs_clt_put_data(path, slot, io);
-	slot->sge[nr_sge].addr = slot->hdr_dma;
+	slot->sge[nr_sge].addr = slot->buf_dma;
 	slot->sge[nr_sge].length = hdr_len;
 	slot->sge[nr_sge].lkey = path->path.pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(path->path.dev, slot->hdr_dma, hdr_len,
+	ib_dma_sync_single_for_device(path->path.dev, slot->buf_dma, hdr_len,
 				      DMA_TO_DEVICE);
 
 	wr->wr.next = NULL;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots of a path: headers that are mapped for DMA, a memory region and a list of SGEs
- * for each request. All of it is allocated when the path is connected.
+ * Slots of a path: memory for headers, a memory region and a list of SGEs for each
+ * request. All of it is allocated when the path is connected.
  */
 #include <linux/slab.h>
 
 #include "clt.h"
 
-static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path)
+static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path, u32 i)
 {
-	struct ib_device *dev = path->path.dev;
 	struct rtrs_clt_slot *slot;
 	int ret;
 
 	slot = kzalloc_node(struct_size(slot, sge, path->neg.max_sge), GFP_KERNEL,
-			    ibdev_to_node(dev));
+			    ibdev_to_node(path->path.dev));
 	if (!slot)
 		return ERR_PTR(-ENOMEM);
 	slot->mr = ib_alloc_mr(path->path.pd, IB_MR_TYPE_MEM_REG,
@@ -23,22 +22,15 @@ static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path)
 		ret = PTR_ERR(slot->mr);
 		goto free_slot;
 	}
-	slot->hdr_dma = ib_dma_map_single(dev, slot->hdr, sizeof(slot->hdr),
-					  DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(dev, slot->hdr_dma)) {
-		ret = -ENOMEM;
-		goto free_mr;
-	}
 	/* The low byte of a key changes with each use, the rest stays. */
 	ret = xa_insert(&path->mrs, slot->mr->rkey >> 8, slot, GFP_KERNEL);
 	if (ret)
-		goto unmap_hdr;
+		goto free_mr;
+	slot->buf = rtrs_region_addr(&path->bufs, i);
+	slot->buf_dma = rtrs_region_dma(&path->bufs, i);
 	rtrs_clt_slot_init(path, slot);
 	return slot;
 
-unmap_hdr:
-	ib_dma_unmap_single(dev, slot->hdr_dma, sizeof(slot->hdr),
-			    DMA_TO_DEVICE);
 free_mr:
 	ib_dereg_mr(slot->mr);
 free_slot:
@@ -46,24 +38,18 @@ free_slot:
 	return ERR_PTR(ret);
 }
 
-static void rtrs_clt_slot_free(struct rtrs_clt_path *path,
-			       struct rtrs_clt_slot *slot)
-{
-	ib_dereg_mr(slot->mr);
-	ib_dma_unmap_single(path->path.dev, slot->hdr_dma, sizeof(slot->hdr),
-			    DMA_TO_DEVICE);
-	kfree(slot);
-}
-
 static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 				struct rtrs_clt_slot **slots)
 {
 	u32 i;
 
-	for (i = 0; i < path->neg.nr_slots && slots[i]; i++)
-		rtrs_clt_slot_free(path, slots[i]);
+	for (i = 0; slots && i < path->neg.nr_slots && slots[i]; i++) {
+		ib_dereg_mr(slots[i]->mr);
+		kfree(slots[i]);
+	}
 	xa_destroy(&path->mrs);
 	kvfree(slots);
+	rtrs_region_free(&path->bufs);
 }
 
 /**
@@ -81,16 +67,19 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 	u32 i;
 
 	slots = kvcalloc(path->neg.nr_slots, sizeof(*slots), GFP_KERNEL);
-	if (!slots)
-		return -ENOMEM;
-	for (i = 0; i < path->neg.nr_slots; i++) {
-		slots[i] = rtrs_clt_slot_alloc(path);
-		if (IS_ERR(slots[i])) {
-			ret = PTR_ERR(slots[i]);
+	ret = slots ? 0 : -ENOMEM;
+	if (!ret)
+		ret = rtrs_region_alloc(&path->bufs, &path->path, path->neg.nr_slots,
+					RTRS_SLOT_HDR_ROOM, 0);
+	for (i = 0; !ret && i < path->neg.nr_slots; i++) {
+		slots[i] = rtrs_clt_slot_alloc(path, i);
+		ret = PTR_ERR_OR_ZERO(slots[i]);
+		if (ret)
 			slots[i] = NULL;
-			rtrs_clt_slots_drop(path, slots);
-			return ret;
-		}
+	}
+	if (ret) {
+		rtrs_clt_slots_drop(path, slots);
+		return ret;
 	}
 	/* Pairs with rtrs_clt_find_slot(). */
 	smp_store_release(&path->slots, slots);
