@@ -6,6 +6,7 @@
  * it in this list; nothing calls back but by pointers that are set from above.
  *
  *	state.c		state of a path: table, moves, errors, waiting for a step
+ *	mr.c		memory regions of a path
  *	io.c		requests on a path
  *	slot.c		what a path holds for each request
  *	mpath.c		which path a request takes
@@ -36,8 +37,10 @@
  *	rtrs_clt_create.lock	which path may request the session; taken alone
  *	rtrs_con.sq_lock	a connection's send queue
  *	rtrs_clt_path_sm.lock	state of a path
+ *	rtrs_clt_mrs.lock	a path's free memory regions; taken alone
  *
- * Of these the I/O path takes sq_lock alone.
+ * Of these the I/O path takes sq_lock, and rtrs_clt_mrs.lock for requests that need a
+ * memory region.
  */
 #ifndef RTRS_CLT_H
 #define RTRS_CLT_H
@@ -179,24 +182,59 @@ struct rtrs_clt_con {
 };
 
 /**
+ * struct rtrs_clt_mr - a memory region of a path; see mr.c
+ * @entry: in rtrs_clt_mrs.free, while no request has it
+ * @mr: the region
+ * @slot: slot of the request that has it, NULL if none has
+ * @inv_cqe: completion entry of @inv_wr
+ * @reg_wr: work request that registers @mr
+ * @inv_wr: work request that invalidates @mr
+ *
+ * Owned by the request, as its slot is, from rtrs_clt_mr_get() to rtrs_clt_mr_put().
+ */
+struct rtrs_clt_mr {
+	struct list_head entry;
+	struct ib_mr *mr;
+	struct rtrs_clt_slot *slot;
+	struct ib_cqe inv_cqe;
+	struct ib_reg_wr reg_wr;
+	struct ib_send_wr inv_wr;
+};
+
+/**
+ * struct rtrs_clt_mrs - a path's memory regions
+ * @lock: guards @free and changes of @nr; any context
+ * @free: those that no request has
+ * @nr: number of all; changed only while the path is set up or taken down, and by @grow
+ * @by_key: all, by the constant part of their key
+ * @grow: adds more
+ * @delay: jiffies that @grow waits when it is queued
+ */
+struct rtrs_clt_mrs {
+	spinlock_t lock; /* see above */
+	struct list_head free;
+	u32 nr;
+	struct xarray by_key;
+	struct delayed_work grow;
+	unsigned long delay;
+};
+
+/**
  * struct rtrs_clt_slot - what a path holds for one slot
  * @io: the request in the slot, NULL when there is none
  * @con: connection on which the request is sent, and must be answered
  * @queued: @con from when the request is queued until it is answered, else NULL; see
  *	rtrs_con_queue(). Handlers of other connections may read it
  * @sending: the device may still read the request's data
- * @mr_used: @mr is registered for the request and its key is valid
- * @err: errno of the server's answer, while @sending or @mr_used keep the request
+ * @err: errno of the server's answer, while @sending or @mr keep the request
  * @cpu: CPU on which it was submitted, for the statistics
  * @start: when it was sent, ns
  * @nents: entries of the request's scatter list that are mapped for DMA
  * @rkey: remote key of the server's chunk
  * @raddr: address of the server's chunk, for work requests
- * @mr: memory region, for reads and for writes of many segments
+ * @mr: memory region that is registered for the request, as long as its key is valid, else
+ *	NULL; for reads and for writes of many segments
  * @send_cqe: completion entry of @wr, for writes with data
- * @inv_cqe: completion entry of @inv_wr
- * @reg_wr: work request that registers @mr
- * @inv_wr: work request that invalidates @mr
  * @wr: work request that writes the request into the server's chunk
  * @buf: user message and RTRS header, a piece of &rtrs_clt_path.bufs
  * @buf_dma: DMA address of @buf
@@ -210,18 +248,14 @@ struct rtrs_clt_slot {
 	struct rtrs_clt_con *con;
 	struct rtrs_con *queued;
 	bool sending;
-	bool mr_used;
 	int err;
 	int cpu;
 	u64 start;
 	int nents;
 	u32 rkey;
 	u64 raddr;
-	struct ib_mr *mr;
+	struct rtrs_clt_mr *mr;
 	struct ib_cqe send_cqe;
-	struct ib_cqe inv_cqe;
-	struct ib_reg_wr reg_wr;
-	struct ib_send_wr inv_wr;
 	struct ib_rdma_wr wr;
 	void *buf;
 	u64 buf_dma;
@@ -432,7 +466,7 @@ struct rtrs_clt_path_sysfs {
  * @cons: connections, the service connection first; clt->nr_queues + 1 entries
  * @bufs: a piece of memory for each of @slots
  * @slots: one for each request; published (release) when all are allocated
- * @mrs: @slots by the constant part of their memory region's key
+ * @mrs: its memory regions
  * @stats: statistics that sysfs shows
  */
 struct rtrs_clt_path {
@@ -458,7 +492,7 @@ struct rtrs_clt_path {
 	struct rtrs_clt_con *cons;
 	struct rtrs_region bufs;
 	struct rtrs_clt_slot **slots;
-	struct xarray mrs;
+	struct rtrs_clt_mrs mrs;
 	struct rtrs_clt_path_stats stats;
 };
 
@@ -679,6 +713,14 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 void rtrs_clt_path_error(struct rtrs_path *path, int err, const char *why);
 void rtrs_clt_path_step_done(struct rtrs_clt_path *path);
 int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
+
+/* mr.c */
+bool rtrs_clt_mr_get(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+void rtrs_clt_mr_put(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+struct rtrs_clt_mr *rtrs_clt_mr_find(struct rtrs_clt_path *path, u32 rkey);
+int rtrs_clt_mrs_alloc(struct rtrs_clt_path *path, u32 nr);
+void rtrs_clt_mrs_free(struct rtrs_clt_path *path);
+void rtrs_clt_mrs_init(struct rtrs_clt_path *path);
 
 /* io.c */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);

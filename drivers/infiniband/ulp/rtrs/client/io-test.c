@@ -40,7 +40,8 @@ struct io_test {
 	struct rtrs_clt_path path;
 	struct rtrs_clt_con con[3];
 	struct rtrs_clt_slot *slots[3];
-	struct ib_mr mr[3];
+	struct rtrs_clt_mr mr[3];
+	struct ib_mr ib_mr[3];
 	u8 buf[RTRS_SLOT_HDR_ROOM];
 };
 
@@ -51,7 +52,7 @@ static int io_init(struct kunit *test)
 
 	if (!t)
 		return -ENOMEM;
-	xa_init(&t->path.mrs);
+	rtrs_clt_mrs_init(&t->path);
 	t->path.neg.nr_slots = ARRAY_SIZE(t->slots);
 	t->path.slots = t->slots;
 	for (i = 0; i < 3; i++) {
@@ -63,11 +64,13 @@ static int io_init(struct kunit *test)
 		t->slots[i]->con = &t->con[1];
 		t->slots[i]->queued = &t->con[1].con;
 		t->slots[i]->buf = t->buf;
-		t->slots[i]->mr_used = true;
 		t->slots[i]->mr = &t->mr[i];
-		t->mr[i].iova = IOVA;
-		t->mr[i].rkey = KEY + (i << 8);
-		ret = ret ?: xa_insert(&t->path.mrs, t->mr[i].rkey >> 8, t->slots[i], GFP_KERNEL);
+		t->mr[i].slot = t->slots[i];
+		t->mr[i].mr = &t->ib_mr[i];
+		t->ib_mr[i].iova = IOVA;
+		t->ib_mr[i].rkey = KEY + (i << 8);
+		ret = ret ?: xa_insert(&t->path.mrs.by_key, t->ib_mr[i].rkey >> 8, &t->mr[i],
+				       GFP_KERNEL);
 	}
 	test->priv = t;
 	return ret;
@@ -77,7 +80,7 @@ static void io_exit(struct kunit *test)
 {
 	struct io_test *t = test->priv;
 
-	xa_destroy(&t->path.mrs);
+	xa_destroy(&t->path.mrs.by_key);
 }
 
 static void headers_are_on_the_wire_as_written_down(struct kunit *test)
@@ -89,7 +92,7 @@ static void headers_are_on_the_wire_as_written_down(struct kunit *test)
 		.msg = "hello", .msg_len = c->msg_len,
 	};
 
-	t->mr[0].length = c->data_len;
+	t->ib_mr[0].length = c->data_len;
 	memset(t->buf, 0x5a, sizeof(t->buf));
 	KUNIT_ASSERT_EQ(test, rtrs_clt_put_hdr(t->slots[0], &io), c->len);
 	KUNIT_EXPECT_EQ(test, memcmp(t->buf, c->bytes, c->len), 0);
@@ -185,9 +188,43 @@ static void invalidated_key_finds_its_request(struct kunit *test)
 	struct rtrs_clt_slot *slot;
 
 	t->slots[1]->queued = NULL;
-	t->slots[2]->mr_used = false;
+	rtrs_clt_mr_put(&t->path, t->slots[2]);
 	slot = rtrs_clt_find_key(&t->con[c->cid], c->key);
 	KUNIT_EXPECT_PTR_EQ(test, slot, c->slot < 0 ? NULL : t->slots[c->slot]);
+}
+
+/* Whatever the server says: the device may send the data again until they are acknowledged. */
+static void key_of_data_that_are_being_sent_is_not_the_servers(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	t->slots[0]->sending = true;
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[1], KEY));
+	t->slots[0]->sending = false;
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], KEY), t->slots[0]);
+}
+
+/* Slots 0 and 1 give theirs back; slot 2 keeps the third one. */
+static void region_has_one_request_at_a_time(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+
+	t->path.mrs.nr = 3;
+	rtrs_clt_mr_put(&t->path, t->slots[0]);
+	KUNIT_EXPECT_NULL(test, t->slots[0]->mr);
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[1], KEY));
+	rtrs_clt_mr_put(&t->path, t->slots[0]);
+	KUNIT_ASSERT_TRUE(test, rtrs_clt_mr_get(&t->path, t->slots[0]));
+	KUNIT_EXPECT_PTR_EQ(test, t->slots[0]->mr, &t->mr[0]);
+	rtrs_clt_mr_put(&t->path, t->slots[1]);
+	rtrs_clt_mr_put(&t->path, t->slots[0]);
+	KUNIT_ASSERT_TRUE(test, rtrs_clt_mr_get(&t->path, t->slots[1]));
+	KUNIT_EXPECT_PTR_EQ_MSG(test, t->slots[1]->mr, &t->mr[0], "the one used last");
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], KEY), t->slots[1]);
+	KUNIT_ASSERT_TRUE(test, rtrs_clt_mr_get(&t->path, t->slots[0]));
+	t->slots[2]->mr = NULL;
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_mr_get(&t->path, t->slots[2]));
+	KUNIT_EXPECT_NULL(test, t->slots[2]->mr);
 }
 
 /* The answer is for slot 0x0102. */
@@ -228,6 +265,8 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE(answer_finds_no_request_that_is_being_submitted),
 	KUNIT_CASE(answer_before_there_are_slots_finds_none),
 	KUNIT_CASE_PARAM(invalidated_key_finds_its_request, key_cases_gen_params),
+	KUNIT_CASE(key_of_data_that_are_being_sent_is_not_the_servers),
+	KUNIT_CASE(region_has_one_request_at_a_time),
 	KUNIT_CASE_PARAM(new_key_is_read, rkey_cases_gen_params),
 	{}
 };

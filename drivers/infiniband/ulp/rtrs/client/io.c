@@ -5,7 +5,7 @@
  * In normal operation a write is one work request: RDMA WRITE WITH IMM of the
  * caller's data, from where it lies, and of the headers behind it, into the
  * server's chunk of that slot. A read is two: the caller's pages are registered
- * with the slot's memory region, and the headers, which name its key, are
+ * with a memory region of the path, and the headers, which name its key, are
  * written. The server fills the pages by RDMA WRITE and, if we ask for it,
  * invalidates the key. We ask with large reads: with small ones the message costs
  * more than invalidating the key here.
@@ -20,8 +20,9 @@
  * so they never run at the same time.
  *
  * A device keeps the order of work requests in one queue pair only. A region is registered
- * and invalidated on one connection, that of the request. The slot's next request, which may
- * take another connection, comes after the completion that reports the key to be invalid.
+ * and invalidated on one connection, that of the request. The next request that has the
+ * region may take another connection: it comes after the completion that reports the key to
+ * be invalid.
  *
  * When a path ends, its queue pairs are drained. Requests that are left then wait for
  * another path; see rtrs_clt_slots_reclaim() and failover.c.
@@ -89,36 +90,41 @@ struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 		return NULL;
 	this_cpu_inc(path->stats.cpu->done);
 	path->stats.reclaimed++;
+	rtrs_clt_mr_put(path, slot);
 	return rtrs_clt_slot_clear(path, slot);
 }
 
 /* The key is invalid now, so the request is complete. */
 static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rtrs_clt_slot *slot = container_of(wc->wr_cqe,
-						  struct rtrs_clt_slot, inv_cqe);
+	struct rtrs_clt_mr *mr = container_of(wc->wr_cqe, struct rtrs_clt_mr, inv_cqe);
+	struct rtrs_clt_slot *slot = mr->slot;
 	struct rtrs_con *con = &slot->con->con;
+	struct rtrs_clt_path *path = to_clt_path(con->path);
 
 	if (rtrs_con_wc_failed(con, wc, "invalidating a key"))
 		return;
 	rtrs_con_put_wr(con);
-	slot->mr_used = false;
-	rtrs_clt_slot_done(to_clt_path(con->path), slot, slot->err);
+	rtrs_clt_mr_put(path, slot);
+	rtrs_clt_slot_done(path, slot, slot->err);
 }
 
 /* The answer has come: complete the request, or invalidate its key first. */
 static void rtrs_clt_slot_answered(struct rtrs_clt_path *path,
 				   struct rtrs_clt_slot *slot)
 {
+	struct rtrs_clt_mr *mr = slot->mr;
+
 	if (slot->sending)
 		return;
-	if (!slot->mr_used) {
+	if (!mr) {
 		rtrs_clt_slot_done(path, slot, slot->err);
 		return;
 	}
-	slot->inv_wr.ex.invalidate_rkey = slot->mr->rkey;
+	mr->inv_cqe.done = rtrs_clt_inv_done;
+	mr->inv_wr.ex.invalidate_rkey = mr->mr->rkey;
 	/* The send queue keeps room for it; no room means a bug of ours. */
-	if (WARN_ON_ONCE(rtrs_con_post(&slot->con->con, &slot->inv_wr)))
+	if (WARN_ON_ONCE(rtrs_con_post(&slot->con->con, &mr->inv_wr)))
 		rtrs_clt_path_error(&path->path, -EBUSY, "invalidating a key");
 }
 
@@ -140,17 +146,11 @@ static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
 /**
  * rtrs_clt_slot_init() - fill in the parts of a slot that don't change
  * @path: path that the slot is for
- * @slot: new slot, with its memory region
+ * @slot: new slot
  */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 {
 	slot->send_cqe.done = rtrs_clt_send_done;
-	slot->inv_cqe.done = rtrs_clt_inv_done;
-	slot->reg_wr.wr.opcode = IB_WR_REG_MR;
-	slot->reg_wr.mr = slot->mr;
-	slot->inv_wr.opcode = IB_WR_LOCAL_INV;
-	slot->inv_wr.wr_cqe = &slot->inv_cqe;
-	slot->inv_wr.send_flags = IB_SEND_SIGNALED;
 	slot->wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 	slot->wr.wr.sg_list = slot->sge;
 }
@@ -161,19 +161,23 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
  * @rkey: key that was invalidated
  *
  * Return: the slot; NULL if there is no request with this key that was sent on @con and
- * has no answer yet.
+ * has no answer yet. The key of data that the device still sends was never the server's.
  */
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
 	struct rtrs_clt_slot *slot = NULL;
+	struct rtrs_clt_mr *mr = NULL;
 
 	/* Pairs with rtrs_clt_slots_alloc(). */
 	if (smp_load_acquire(&path->slots))
-		slot = xa_load(&path->mrs, rkey >> 8);
+		mr = rtrs_clt_mr_find(path, rkey);
+	/* A request of another connection may give it back at any time. */
+	if (mr)
+		slot = READ_ONCE(mr->slot);
 	/* Pairs with rtrs_con_queue(). */
 	if (!slot || smp_load_acquire(&slot->queued) != &con->con ||
-	    !slot->mr_used || slot->mr->rkey != rkey)
+	    slot->mr != mr || mr->mr->rkey != rkey || slot->sending)
 		return NULL;
 	return slot;
 }
@@ -194,7 +198,7 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
 				    "the server invalidated a key that is not in use");
 		return;
 	}
-	slot->mr_used = false;
+	rtrs_clt_mr_put(to_clt_path(con->con.path), slot);
 }
 
 /**
@@ -255,21 +259,28 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 }
 
 /* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
-static int rtrs_clt_map_mr(struct rtrs_clt_slot *slot, struct rtrs_clt_io *io)
+static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
+			   struct rtrs_clt_io *io)
 {
-	struct ib_mr *mr = slot->mr;
+	struct ib_reg_wr *reg_wr;
+	struct ib_mr *mr;
 	int n;
 
+	if (unlikely(!rtrs_clt_mr_get(path, slot)))
+		return -EBUSY;
+	mr = slot->mr->mr;
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	n = ib_map_mr_sg(mr, io->sgl, slot->nents, NULL, SZ_4K);
-	if (unlikely(n != slot->nents))
+	if (unlikely(n != slot->nents)) {
+		rtrs_clt_mr_put(path, slot);
 		return n < 0 ? n : -EINVAL;
-	slot->reg_wr.key = mr->rkey;
-	slot->reg_wr.access = IB_ACCESS_LOCAL_WRITE;
+	}
+	reg_wr = &slot->mr->reg_wr;
+	reg_wr->key = mr->rkey;
+	reg_wr->access = IB_ACCESS_LOCAL_WRITE;
 	if (io->dir == DMA_FROM_DEVICE)
-		slot->reg_wr.access |= IB_ACCESS_REMOTE_WRITE;
-	slot->reg_wr.wr.send_flags = 0;
-	slot->mr_used = true;
+		reg_wr->access |= IB_ACCESS_REMOTE_WRITE;
+	reg_wr->wr.send_flags = 0;
 	return 0;
 }
 
@@ -278,15 +289,16 @@ static u32 rtrs_clt_put_read_hdr(struct rtrs_clt_slot *slot,
 				 const struct rtrs_clt_io *io)
 {
 	struct rtrs_msg_read *msg = slot->buf + io->msg_len;
+	const struct ib_mr *mr = slot->mr->mr;
 
 	msg->type = cpu_to_le16(RTRS_MSG_READ);
 	msg->usr_len = cpu_to_le16(io->msg_len);
 	msg->flags = cpu_to_le16(io->data_len > RTRS_CLT_LOCAL_INV ?
 				 RTRS_READ_NEED_INVAL : 0);
 	msg->nr_desc = cpu_to_le16(1);
-	msg->desc[0].addr = cpu_to_le64(slot->mr->iova);
-	msg->desc[0].key = cpu_to_le32(slot->mr->rkey);
-	msg->desc[0].len = cpu_to_le32(slot->mr->length);
+	msg->desc[0].addr = cpu_to_le64(mr->iova);
+	msg->desc[0].key = cpu_to_le32(mr->rkey);
+	msg->desc[0].len = cpu_to_le32(mr->length);
 	return struct_size(msg, desc, 1);
 }
 
@@ -324,10 +336,10 @@ static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
 	struct scatterlist *sg;
 	int i;
 
-	if (slot->mr_used) {
-		slot->sge[0].addr = slot->mr->iova;
-		slot->sge[0].length = slot->mr->length;
-		slot->sge[0].lkey = slot->mr->lkey;
+	if (slot->mr) {
+		slot->sge[0].addr = slot->mr->mr->iova;
+		slot->sge[0].length = slot->mr->mr->length;
+		slot->sge[0].lkey = slot->mr->mr->lkey;
 		return 1;
 	}
 	for_each_sg(io->sgl, sg, slot->nents, i) {
@@ -367,10 +379,10 @@ static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 	imm = rtrs_imm_req(io->slot, io->data_len + io->msg_len,
 			   rtrs_imm_off_bits(path->neg.depth));
 	wr->wr.ex.imm_data = cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ, imm));
-	if (!slot->mr_used)
+	if (!slot->mr)
 		return &wr->wr;
-	slot->reg_wr.wr.next = &wr->wr;
-	return &slot->reg_wr.wr;
+	slot->mr->reg_wr.wr.next = &wr->wr;
+	return &slot->mr->reg_wr.wr;
 }
 
 /* Makes the request's data ready for the device. */
@@ -379,7 +391,6 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 {
 	int ret;
 
-	slot->mr_used = false;
 	if (!io->nents)
 		return 0;
 	slot->nents = ib_dma_map_sg(path->path.dev, io->sgl, io->nents, io->dir);
@@ -388,7 +399,7 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 		return -EBUSY;
 	if (io->dir == DMA_TO_DEVICE && slot->nents < path->neg.max_sge)
 		return 0;
-	ret = rtrs_clt_map_mr(slot, io);
+	ret = rtrs_clt_map_mr(path, slot, io);
 	if (unlikely(ret)) {
 		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
 		slot->nents = 0;
@@ -409,8 +420,8 @@ static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
  * @last: ring the doorbell; otherwise the request may wait for rtrs_con_flush()
  *
  * Context: any, RCU read side.
- * Return: 0, -EBUSY if the queue is full, or the data can't be mapped for the device
- * right now, or the errno of registering it.
+ * Return: 0, -EBUSY if the queue is full, there is no free memory region, or the data can't
+ * be mapped for the device right now, or the errno of registering it.
  */
 int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 		       bool last)
@@ -439,7 +450,7 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 		rtrs_clt_count(path, write, bytes);
 		return 0;
 	}
-	slot->mr_used = false;
+	rtrs_clt_mr_put(path, slot);
 	rtrs_clt_slot_clear(path, slot);
 	/* If it waits and is given up, that isn't this path's fault. */
 	io->priv.path = NULL;

@@ -414,7 +414,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	init_waitqueue_head(&path->sm.wait);
 	INIT_DELAYED_WORK(&path->sm.connect_work, rtrs_clt_connect_work);
 	INIT_WORK(&path->sm.end_work, rtrs_clt_end_work);
-	xa_init(&path->mrs);
+	rtrs_clt_mrs_init(path);
 	kobject_init(&path->sysfs.kobj, clt->view->ktype);
 	return path;
 }

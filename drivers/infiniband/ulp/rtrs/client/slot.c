@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots of a path: memory for headers, a memory region and a list of SGEs for each
- * request. All of it is allocated when the path is connected.
+ * Slots of a path: memory for headers and a list of SGEs for each request. All of it is
+ * allocated when the path is connected, and so are memory regions.
  */
 #include <linux/slab.h>
 
@@ -10,32 +10,15 @@
 static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path, u32 i)
 {
 	struct rtrs_clt_slot *slot;
-	int ret;
 
 	slot = kzalloc_node(struct_size(slot, sge, path->neg.max_sge), GFP_KERNEL,
 			    ibdev_to_node(path->path.dev));
 	if (!slot)
-		return ERR_PTR(-ENOMEM);
-	slot->mr = ib_alloc_mr(path->path.pd, IB_MR_TYPE_MEM_REG,
-			       path->neg.max_segments);
-	if (IS_ERR(slot->mr)) {
-		ret = PTR_ERR(slot->mr);
-		goto free_slot;
-	}
-	/* The low byte of a key changes with each use, the rest stays. */
-	ret = xa_insert(&path->mrs, slot->mr->rkey >> 8, slot, GFP_KERNEL);
-	if (ret)
-		goto free_mr;
+		return NULL;
 	slot->buf = rtrs_region_addr(&path->bufs, i);
 	slot->buf_dma = rtrs_region_dma(&path->bufs, i);
 	rtrs_clt_slot_init(path, slot);
 	return slot;
-
-free_mr:
-	ib_dereg_mr(slot->mr);
-free_slot:
-	kfree(slot);
-	return ERR_PTR(ret);
 }
 
 static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
@@ -43,11 +26,9 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 {
 	u32 i;
 
-	for (i = 0; slots && i < path->neg.nr_slots && slots[i]; i++) {
-		ib_dereg_mr(slots[i]->mr);
+	rtrs_clt_mrs_free(path);
+	for (i = 0; slots && i < path->neg.nr_slots && slots[i]; i++)
 		kfree(slots[i]);
-	}
-	xa_destroy(&path->mrs);
 	kvfree(slots);
 	rtrs_region_free(&path->bufs);
 }
@@ -73,10 +54,10 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 					RTRS_SLOT_HDR_ROOM, 0);
 	for (i = 0; !ret && i < path->neg.nr_slots; i++) {
 		slots[i] = rtrs_clt_slot_alloc(path, i);
-		ret = PTR_ERR_OR_ZERO(slots[i]);
-		if (ret)
-			slots[i] = NULL;
+		ret = slots[i] ? 0 : -ENOMEM;
 	}
+	if (!ret)
+		ret = rtrs_clt_mrs_alloc(path, path->neg.nr_slots);
 	if (ret) {
 		rtrs_clt_slots_drop(path, slots);
 		return ret;
