@@ -89,6 +89,12 @@
 #define RTRS_CLT_MAX_IO		SZ_4M
 /* Most requests in flight on a path, likewise; each takes memory. */
 #define RTRS_CLT_MAX_SLOTS	4096
+/* Most memory for small data of a path, with RTRS_FEATURE_SLOTS. */
+#define RTRS_CLT_MAX_BUFS	SZ_64M
+/* Memory regions that a path begins with, with RTRS_FEATURE_SLOTS. */
+#define RTRS_CLT_MIN_MRS	16
+/* RDMA READs that the server may have on its way on a connection. */
+#define RTRS_CLT_MAX_FETCH	16
 
 /**
  * enum rtrs_clt_state - state of a path; see rtrs_clt_next_state()
@@ -162,7 +168,7 @@ struct rtrs_clt_recv {
  * @con: the part that client and server share
  * @recvs: receives that are posted
  * @nr_recvs: number of @recvs
- * @rkeys: buffers of @recvs, one struct rtrs_msg_rkey_rsp each
+ * @rkeys: buffers of @recvs, one struct rtrs_msg_rkey_rsp or struct rtrs_msg_answer each
  * @rkeys_dma: DMA address of @rkeys
  * @again: completed receives, to be posted again; handlers of the queue pair only
  * @nr_again: number of receives in @again
@@ -236,9 +242,12 @@ struct rtrs_clt_mrs {
  *	NULL; for reads and for writes of many segments
  * @send_cqe: completion entry of @wr, for writes with data
  * @wr: work request that writes the request into the server's chunk
- * @buf: user message and RTRS header, a piece of &rtrs_clt_path.bufs
+ * @buf: user message and RTRS header, with RTRS_FEATURE_SLOTS room for small data before
+ *	them; a piece of &rtrs_clt_path.bufs
  * @buf_dma: DMA address of @buf
- * @sge: data, then the headers
+ * @buf_iova: with RTRS_FEATURE_SLOTS: address of @buf for the server
+ * @buf_rkey: with RTRS_FEATURE_SLOTS: its key, which the server has as long as the path
+ * @sge: data, then the headers; with RTRS_FEATURE_SLOTS both are one entry
  *
  * Owned by the submitter until @queued is set, then by the handlers of @con, and by
  * rtrs_clt_path_end() once the path's queue pairs are drained.
@@ -259,6 +268,8 @@ struct rtrs_clt_slot {
 	struct ib_rdma_wr wr;
 	void *buf;
 	u64 buf_dma;
+	u64 buf_iova;
+	u32 buf_rkey;
 	struct ib_sge sge[];
 };
 
@@ -348,12 +359,13 @@ struct rtrs_clt_path_sm {
  * @sess_id: the server's ID of the session, 0 without RTRS_FEATURE_FENCE
  * @srv_uuid: UUID of the server, null if it has none
  * @depth: slots that the server has, sets the layout of immediate values
- * @chunk_size: bytes of a chunk
+ * @chunk_size: bytes of a chunk, or of a slot of the server
+ * @slot_size: bytes of data in such a slot; 0 without RTRS_FEATURE_SLOTS
  * @max_io_size: most bytes of data in a request
  * @max_sge: entries in a send's list
  * @max_segments: most entries of a request's scatter list
- * @nr_slots: slots that are used: at most @depth, RTRS_CLT_MAX_SLOTS, and what the device's
- *	queues have room for
+ * @nr_slots: slots that are used: at most @depth, RTRS_CLT_MAX_SLOTS, RTRS_CLT_MAX_BUFS, and
+ *	what the device's queues have room for
  * @new_rkey: the server sends a new key with each answer
  */
 struct rtrs_clt_path_neg {
@@ -365,6 +377,7 @@ struct rtrs_clt_path_neg {
 	uuid_t srv_uuid;
 	u32 depth;
 	u32 chunk_size;
+	u32 slot_size;
 	u32 max_io_size;
 	u32 max_sge;
 	u32 max_segments;
@@ -729,13 +742,18 @@ struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
 #if IS_ENABLED(CONFIG_KUNIT)
 struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
-u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot, const struct rtrs_clt_io *io);
+struct rtrs_clt_slot *rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr);
+void rtrs_clt_copy_back(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io);
+struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
+				  const struct rtrs_clt_io *io);
 #endif
 int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 		       bool last);
 void rtrs_clt_answer(struct rtrs_clt_con *con, u32 slot, int err,
 		     const u32 *rkey);
 void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey);
+void rtrs_clt_answer_inv(struct rtrs_clt_con *con, u32 rkey, u32 nr, int err);
 
 /* slot.c */
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
@@ -780,6 +798,7 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 /* recv.c */
 bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 			u32 *rkey);
+bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot, int *err);
 int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr);
 int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
 void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
@@ -813,7 +832,7 @@ void rtrs_clt_qp_params(const struct rtrs_clt_path *path, unsigned int cid,
 			struct rtrs_qp_params *params);
 bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path);
 #endif
-int rtrs_clt_dev_slots(const struct ib_device_attr *attrs);
+int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small);
 int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr);
 
 /* info.c */

@@ -36,31 +36,35 @@ static struct rtrs_clt_path *new_path(struct kunit *test)
 	return path;
 }
 
-/* @head, the uuids, @first_conn, and @offer, a feature and the path's id. */
+/* @head, the uuids, @first_conn, and @offer, features and the path's id. */
 
 static const struct req_case {
 	const char *desc;
 	unsigned int cid, nr_queues;
 	u16 nr_connects;
 	bool may_create;
-	bool fencing;
+	u32 offered;
 	u32 id;
 	u8 head[12];
 	u8 first_conn;
 	u8 offer[8];
 } req_cases[] = {
-	{ "first connection of a session", 0, 1, 1, true, true, 1,
+	{ "first connection of a session", 0, 1, 1, true, 1, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
-	{ "second connection of the first path", 1, 1, 1, true, true, 1,
+	{ "second connection of the first path", 1, 1, 1, true, 1, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 0, { 1, 0, 0, 0, 1 } },
-	{ "first connection of a further path", 0, 4, 2, false, true, 0x0a0b0c0d,
+	{ "first connection of a further path", 0, 4, 2, false, 1, 0x0a0b0c0d,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 5, 0, 2, 0 }, 0,
 	  { 1, 0, 0, 0, 0x0d, 0x0c, 0x0b, 0x0a } },
-	{ "last connection of all that can be", 4095, 4095, 0xfffe, false, true, 0xfffffff,
+	{ "last connection of all that can be", 4095, 4095, 0xfffe, false, 1, 0xfffffff,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0xff, 0x0f, 0, 0x10, 0xfe, 0xff }, 0,
 	  { 1, 0, 0, 0, 0xff, 0xff, 0xff, 0x0f } },
-	{ "nothing is offered", 0, 1, 1, true, false, 1,
+	{ "nothing is offered", 0, 1, 1, true, 0, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1 },
+	{ "all is offered", 0, 1, 1, true, 7, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 7, 0, 0, 0, 1 } },
+	{ "all but fencing is offered", 0, 1, 1, true, 6, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 6 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(req_cases, req_cases, desc);
@@ -87,7 +91,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	clt->nr_queues = c->nr_queues;
 	path->may_create = c->may_create;
 	path->neg.id = c->id;
-	path->neg.offered = c->fencing;
+	path->neg.offered = c->offered;
 	rtrs_clt_fill_req(path, c->cid, &req);
 	KUNIT_EXPECT_EQ(test, sizeof(req), sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
@@ -325,6 +329,94 @@ static void accept_is_checked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.new_rkey, c->want.new_rkey);
 }
 
+/* 512 slots of 4 KiB, I/O of up to 1 MiB. */
+static const u8 accept_slots[56] = {
+	0xbd, 0x1b, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x10, 0x00,
+	0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, [45] = 0x10,
+};
+
+static const struct slots_case {
+	const char *desc;
+	int ret;
+	u8 at;
+	struct patch put;
+	u8 at2;
+	struct patch put2;
+	u32 nr_slots, chunk_size, slot_size, max_io_size;
+} slots_cases[] = {
+	{ "as servers are by default", 0, 0, AS_IT_IS, 0, AS_IT_IS, 512, 4608, 4096, 1048576 },
+	{ "the smallest slots", 0, 44, B("\0\x02"), 0, AS_IT_IS, 512, 1024, 512, 1048576 },
+	{ "slots without room for data", -EPROTO, 44, B("\0\0") },
+	{ "an odd slot", -EPROTO, 44, B("\x01\x10") },
+	{ "slots of less than the unit", -EPROTO, 44, B("\0\x01") },
+	{ "slots off the unit", -EPROTO, 44, B("\0\x11") },
+	{ "the largest slots with less room for headers", 0, 44, B("\0\x3e"), 0, AS_IT_IS,
+	  512, 16384, 15872, 1048576 },
+	{ "slots that need more room for headers", -EPROTO, 44, B("\0\x40") },
+	{ "slots with more room for headers", 0, 44, B("\0\x40"), 12, B("\0\x10"),
+	  512, 20480, 16384, 1048576 },
+	{ "too much room for headers", -EPROTO, 12, B("\0\x10") },
+	{ "a byte more for headers", -EPROTO, 12, B("\x01\x02") },
+	{ "a byte less for headers", -EPROTO, 12, B("\xff\x01") },
+	{ "the largest slots, fewer than there are", 0, 44, B("\0\0\x02"), 12, B("\0\x10"),
+	  496, 135168, 131072, 1048576 },
+	{ "slots that are too large", -EPROTO, 44, B("\0\x02\x02"), 12, B("\0\x10") },
+	{ "slots of 4 GiB less the unit", -EPROTO, 44, B("\0\xfe\xff\xff"), 12, B("\0\x10") },
+	{ "I/O of as much as a slot has", 0, 8, B("\0\x10\0"), 0, AS_IT_IS,
+	  512, 4608, 4096, 4096 },
+	{ "I/O of less than a slot has", -EPROTO, 8, B("\0\x10\0"), 44, B("\0\x12") },
+	{ "more I/O than fits in an immediate value", 0, 8, B("\0\0\x30"), 0, AS_IT_IS,
+	  512, 4608, 4096, 3145728 },
+	{ "more I/O than we do", 0, 8, B("\0\0\0\x10"), 0, AS_IT_IS,
+	  512, 4608, 4096, SZ_4M },
+	{ "keys that change", -EPROTO, 16, B("\x02") },
+	{ "flags of the future", 0, 16, B("\xfd\xff\xff\xff"), 0, AS_IT_IS,
+	  512, 4608, 4096, 1048576 },
+	{ "more slots than fit", -EPROTO, 6, B("\x01\x80") },
+	{ "as many slots as fit", 0, 6, B("\0\x80"), 0, AS_IT_IS, 4096, 4608, 4096, 1048576 },
+	{ "not granted", 0, 20, B("\x03"), 6, B("\x02\0"), 2, 1049088, 0, 1048576 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(slots_cases, slots_cases, desc);
+
+static void small_slots_are_as_agreed(struct kunit *test)
+{
+	const struct slots_case *c = test->param_value;
+	struct rtrs_clt_path *path = new_path(test);
+	u8 data[56];
+
+	memcpy(data, accept_slots, sizeof(data));
+	memcpy(data + c->at, c->put.bytes, c->put.nr);
+	memcpy(data + c->at2, c->put2.bytes, c->put2.nr);
+	path->neg.offered = RTRS_FEATURE_SLOTS;
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, data, sizeof(data)),
+			c->ret);
+	if (c->ret)
+		return;
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->nr_slots);
+	KUNIT_EXPECT_EQ(test, path->neg.chunk_size, c->chunk_size);
+	KUNIT_EXPECT_EQ(test, path->neg.slot_size, c->slot_size);
+	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, c->max_io_size);
+	KUNIT_EXPECT_EQ(test, path->neg.max_sge, c->slot_size ? 1 : 17);
+}
+
+/* A device that has room for the queues of 30 chunks has it for many more slots. */
+static void small_slots_need_shorter_queues(struct kunit *test)
+{
+	static const struct ib_device_attr attrs = {
+		.max_send_sge = 2, .max_fast_reg_page_list_len = 33, .max_qp_wr = 95,
+		.max_cqe = 4096,
+	};
+	struct rtrs_clt_path *path = new_path(test);
+
+	path->neg.offered = RTRS_FEATURE_SLOTS;
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &attrs, SIZE_MAX, accept_slots,
+						sizeof(accept_slots)), 0);
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 78);
+	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, 131072);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_dev_slots(&attrs, false), 30);
+}
+
 /* Its chunks are the server's memory, but what we allocate for each of them is ours. */
 static void client_uses_some_of_very_many_chunks(struct kunit *test)
 {
@@ -557,6 +649,8 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE(accept_with_a_session_id_ends_creation),
 	KUNIT_CASE(path_may_always_stop_or_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
+	KUNIT_CASE_PARAM(small_slots_are_as_agreed, slots_cases_gen_params),
+	KUNIT_CASE(small_slots_need_shorter_queues),
 	KUNIT_CASE(client_uses_some_of_very_many_chunks),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
 	KUNIT_CASE_PARAM(no_request_is_larger_than_can_be_mapped, mapping_cases_gen_params),

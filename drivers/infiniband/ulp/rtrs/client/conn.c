@@ -24,9 +24,11 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 			    const struct ib_device_attr *attrs,
 			    size_t max_mapping)
 {
+	bool small = path->neg.slot_size;
 	int nr_slots;
 
-	path->neg.max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
+	/* Small data and headers are one piece, and the server fetches large data. */
+	path->neg.max_sge = small ? 1 : min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
 	max_mapping = min_t(size_t, max_mapping, RTRS_CLT_MAX_IO);
 	path->neg.max_io_size = min_t(u32, path->neg.max_io_size,
 				      round_down(max_mapping, SZ_4K));
@@ -34,8 +36,10 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	path->neg.max_segments = min(attrs->max_fast_reg_page_list_len,
 				     path->neg.max_io_size / SZ_4K + 1);
 	nr_slots = min_t(int, path->neg.depth, RTRS_CLT_MAX_SLOTS);
-	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs));
-	if (path->neg.max_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
+	if (small)
+		nr_slots = min_t(int, nr_slots, RTRS_CLT_MAX_BUFS / path->neg.chunk_size);
+	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs, small));
+	if (attrs->max_send_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
 	    nr_slots < 1) {
 		rtrs_clt_err(path->clt, "%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
 			     path->path.name, attrs->max_send_sge,
@@ -47,6 +51,27 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 				    (path->neg.max_segments - 1) * SZ_4K);
 	path->neg.nr_slots = nr_slots;
 	return 0;
+}
+
+/*
+ * Bytes of a chunk or slot of the server, 0 if the offer can't be right. There is less room
+ * for data in a small slot than the largest request may have.
+ */
+static u32 rtrs_clt_rep_chunk(const struct rtrs_cm_rep *rep, bool small)
+{
+	u32 depth = le16_to_cpu(rep->queue_depth);
+	u32 io_size = le32_to_cpu(rep->max_io_size);
+	u32 data = small ? le32_to_cpu(rep->slot_size) : io_size;
+	u32 hdr = le32_to_cpu(rep->max_hdr_size);
+
+	if (!depth || hdr < RTRS_MAX_HDR_LEN || hdr > SZ_1G || io_size < SZ_4K ||
+	    io_size > SZ_1G || data > io_size)
+		return 0;
+	if (small && (!data || data % RTRS_SLOT_UNIT || data > RTRS_MAX_SLOT_SIZE ||
+		      hdr != rtrs_slot_hdr_room(data) ||
+		      le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY))
+		return 0;
+	return data + hdr <= BIT(rtrs_imm_off_bits(depth)) ? data + hdr : 0;
 }
 
 /**
@@ -65,7 +90,7 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const void *data, u8 len)
 {
 	const struct rtrs_cm_rep *rep = data;
-	u32 depth, hdr, chunk;
+	bool small;
 
 	if (!data || len < sizeof(*rep) ||
 	    le16_to_cpu(rep->magic) != RTRS_MAGIC) {
@@ -78,31 +103,26 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		       RTRS_VERSION_MAJOR);
 		return -EPROTO;
 	}
-	depth = le16_to_cpu(rep->queue_depth);
-	path->neg.max_io_size = le32_to_cpu(rep->max_io_size);
-	hdr = le32_to_cpu(rep->max_hdr_size);
-	if (!depth || hdr < RTRS_MAX_HDR_LEN || hdr > SZ_1G ||
-	    path->neg.max_io_size < SZ_4K || path->neg.max_io_size > SZ_1G)
-		goto bad;
-	chunk = path->neg.max_io_size + hdr;
-	if (chunk > BIT(rtrs_imm_off_bits(depth)))
-		goto bad;
-	path->neg.depth = depth;
-	path->neg.chunk_size = chunk;
-	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
 	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
+	small = path->neg.features & RTRS_FEATURE_SLOTS;
+	path->neg.slot_size = small ? le32_to_cpu(rep->slot_size) : 0;
+	path->neg.depth = le16_to_cpu(rep->queue_depth);
+	path->neg.max_io_size = le32_to_cpu(rep->max_io_size);
+	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
+	path->neg.chunk_size = rtrs_clt_rep_chunk(rep, small);
+	if (!path->neg.chunk_size) {
+		rtrs_clt_err(path->clt, "%s: the server offers a queue depth of %u, %u bytes per I/O and slots of %u, which can't be right\n",
+			     path->path.name, path->neg.depth, path->neg.max_io_size,
+			     path->neg.slot_size);
+		return -EPROTO;
+	}
 	path->neg.sess_id = 0;
 	uuid_copy(&path->neg.srv_uuid, &uuid_null);
 	if (path->neg.features & RTRS_FEATURE_FENCE) {
 		path->neg.sess_id = le32_to_cpu(rep->sess_id);
 		uuid_copy(&path->neg.srv_uuid, &rep->srv_uuid);
 	}
-
 	return rtrs_clt_fit_dev(path, attrs, max_mapping);
-bad:
-	rtrs_clt_err(path->clt, "%s: the server offers a queue depth of %u and %u bytes per I/O, which can't be right\n",
-		     path->path.name, depth, le32_to_cpu(rep->max_io_size));
-	return -EPROTO;
 }
 
 /**
@@ -282,10 +302,19 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.sess_uuid	= clt->uuid,
 		.first_conn	= path->may_create && !cid,
 	};
-	if (!path->neg.offered)
-		return;
 	req->features = cpu_to_le32(path->neg.offered);
-	req->path_id = cpu_to_le32(path->neg.id);
+	if (path->neg.offered & RTRS_FEATURE_FENCE)
+		req->path_id = cpu_to_le32(path->neg.id);
+}
+
+/* RDMA READs that the server may have on its way, to fetch data; 0 if it doesn't do that. */
+static u8 rtrs_clt_max_fetch(const struct rtrs_clt_path *path, unsigned int cid)
+{
+	u32 features = cid ? path->neg.features : path->neg.offered;
+
+	if (!(features & RTRS_FEATURE_SLOTS))
+		return 0;
+	return min(path->path.dev->attrs.max_qp_rd_atom, RTRS_CLT_MAX_FETCH);
 }
 
 static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
@@ -301,8 +330,10 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 
 	rtrs_clt_fill_req(path, cid, &req);
 	ret = rtrs_clt_con_setup(path, cid);
-	if (!ret)
+	if (!ret) {
+		param.responder_resources = rtrs_clt_max_fetch(path, cid);
 		ret = rdma_connect(path->cons[cid].con.cm_id, &param);
+	}
 	/* Nothing was sent, so no answer will end it. */
 	if (ret)
 		rtrs_clt_end_create(path);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * INFO_REQ and INFO_RSP, the first messages on a path's service connection: the client
- * sends the session's name, the server the addresses and keys of its chunks.
+ * sends the session's name, the server the addresses and keys of its chunks. With INFO_REQ
+ * the memory for small data is registered, which requests name to the server later.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -132,17 +133,29 @@ void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
 	strscpy(req->name, name, sizeof(req->name));
 }
 
-/**
- * rtrs_clt_info_exchange() - send the session's name, receive the server's keys
- * @path: path that is being connected, with all connections and slots
- *
- * Context: the path's connect_work.
- * Return: 0 or a negative errno.
- */
-int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
+/* Registers the memory for small data, if there is any, before the work request @last. */
+static struct ib_send_wr *rtrs_clt_info_chain(const struct rtrs_region *bufs,
+					      struct ib_reg_wr *regs,
+					      struct ib_send_wr *last)
 {
-	struct ib_device *dev = path->path.dev;
+	u32 i = bufs->nr_mrs;
+
+	while (i--) {
+		regs[i].wr.opcode = IB_WR_REG_MR;
+		regs[i].mr = bufs->mrs[i];
+		regs[i].key = bufs->mrs[i]->rkey;
+		regs[i].access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+		regs[i].wr.next = last;
+		last = &regs[i].wr;
+	}
+	return last;
+}
+
+/* When INFO_REQ, at @dma, has been sent, the memory is registered. */
+static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma)
+{
 	struct ib_sge sge = {
+		.addr	= dma,
 		.length	= sizeof(struct rtrs_info_req),
 		.lkey	= path->path.pd->local_dma_lkey,
 	};
@@ -153,29 +166,52 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 		.sg_list	= &sge,
 		.num_sge	= 1,
 	};
+	struct ib_reg_wr *regs;
+	int ret;
+
+	regs = kvcalloc(path->bufs.nr_mrs, sizeof(*regs), GFP_KERNEL);
+	if (path->bufs.nr_mrs && !regs)
+		return -ENOMEM;
+	/* INFO_REQ has been sent, and INFO_RSP has come. */
+	atomic_set(&path->sm.nr_pending, 2);
+	path->info.send_cqe.done = rtrs_clt_info_send_done;
+	WRITE_ONCE(path->info.asked, true);
+	ret = rtrs_con_post(&path->cons[0].con,
+			    rtrs_clt_info_chain(&path->bufs, regs, &wr));
+	kvfree(regs);
+	return ret;
+}
+
+/**
+ * rtrs_clt_info_exchange() - send the session's name, receive the server's keys
+ * @path: path that is being connected, with all connections and slots
+ *
+ * Context: the path's connect_work.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
+{
+	struct ib_device *dev = path->path.dev;
 	struct rtrs_info_req *req;
+	u64 dma;
 	int ret;
 
 	req = kzalloc(sizeof(*req), GFP_KERNEL);
 	if (!req)
 		return -ENOMEM;
 	rtrs_clt_fill_info_req(req, path->clt->name);
-	sge.addr = ib_dma_map_single(dev, req, sizeof(*req), DMA_TO_DEVICE);
-	ret = ib_dma_mapping_error(dev, sge.addr) ? -ENOMEM : 0;
+	dma = ib_dma_map_single(dev, req, sizeof(*req), DMA_TO_DEVICE);
+	ret = ib_dma_mapping_error(dev, dma) ? -ENOMEM : 0;
 	if (ret)
 		goto free_req;
 
-	/* INFO_REQ has been sent, and INFO_RSP has come. */
-	atomic_set(&path->sm.nr_pending, 2);
-	path->info.send_cqe.done = rtrs_clt_info_send_done;
-	WRITE_ONCE(path->info.asked, true);
-	ret = rtrs_con_post(&path->cons[0].con, &wr);
+	ret = rtrs_clt_info_post(path, dma);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
 	/* The device may still read the message. */
 	if (ret)
 		rtrs_clt_cons_disconnect(path);
-	ib_dma_unmap_single(dev, sge.addr, sizeof(*req), DMA_TO_DEVICE);
+	ib_dma_unmap_single(dev, dma, sizeof(*req), DMA_TO_DEVICE);
 	if (!ret) {
 		ib_dma_sync_single_for_cpu(dev, path->info.dma, path->info.len,
 					   DMA_FROM_DEVICE);

@@ -8,6 +8,9 @@
 
 #define IOVA	0x1122334455667788
 #define KEY	0xaabbcc01
+#define RADDR	0x7000000
+#define RKEY	0x0f0e0d0c
+#define BUF_DMA	0xb00000
 
 static const struct hdr_case {
 	const char *desc;
@@ -42,7 +45,11 @@ struct io_test {
 	struct rtrs_clt_slot *slots[3];
 	struct rtrs_clt_mr mr[3];
 	struct ib_mr ib_mr[3];
-	u8 buf[RTRS_SLOT_HDR_ROOM];
+	struct ib_device dev;
+	struct ib_pd pd;
+	struct scatterlist sg;
+	u8 data[1024];
+	u8 buf[2 * RTRS_SLOT_HDR_ROOM];
 };
 
 static int io_init(struct kunit *test)
@@ -53,17 +60,28 @@ static int io_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	rtrs_clt_mrs_init(&t->path);
+	/* It has neither a DMA mapping nor anything that would have to be synchronized. */
+	t->path.path.dev = &t->dev;
+	t->path.path.pd = &t->pd;
+	memset(t->data, 0xda, sizeof(t->data));
+	t->path.neg.depth = ARRAY_SIZE(t->slots);
 	t->path.neg.nr_slots = ARRAY_SIZE(t->slots);
 	t->path.slots = t->slots;
 	for (i = 0; i < 3; i++) {
 		t->con[i].con.path = &t->path.path;
 		t->con[i].con.cid = i;
-		t->slots[i] = kunit_kzalloc(test, sizeof(*t->slots[i]), GFP_KERNEL);
+		t->slots[i] = kunit_kzalloc(test, struct_size(t->slots[i], sge, 2),
+					    GFP_KERNEL);
 		if (!t->slots[i])
 			return -ENOMEM;
 		t->slots[i]->con = &t->con[1];
 		t->slots[i]->queued = &t->con[1].con;
 		t->slots[i]->buf = t->buf;
+		t->slots[i]->buf_dma = BUF_DMA;
+		t->slots[i]->buf_iova = 0x10b00000;
+		t->slots[i]->buf_rkey = 0x01020304;
+		t->slots[i]->raddr = RADDR;
+		t->slots[i]->rkey = RKEY;
 		t->slots[i]->mr = &t->mr[i];
 		t->mr[i].slot = t->slots[i];
 		t->mr[i].mr = &t->ib_mr[i];
@@ -83,20 +101,45 @@ static void io_exit(struct kunit *test)
 	xa_destroy(&t->path.mrs.by_key);
 }
 
+/* Sets up a request in slot 0, with or without a region; sgl has as many bytes as it has data. */
+static void io_start(struct io_test *t, const struct hdr_case *c, struct rtrs_clt_io *io)
+{
+	*io = (struct rtrs_clt_io) {
+		.dir = c->dir, .data_len = c->data_len, .nents = !!c->data_len,
+		.msg = "hello", .msg_len = c->msg_len, .sgl = &t->sg,
+	};
+	sg_init_one(&t->sg, t->data, min_t(u32, c->data_len, sizeof(t->data)));
+	sg_dma_address(&t->sg) = 0xd000;
+	sg_dma_len(&t->sg) = c->data_len;
+	t->ib_mr[0].length = c->data_len;
+	memset(t->buf, 0x5a, sizeof(t->buf));
+}
+
 static void headers_are_on_the_wire_as_written_down(struct kunit *test)
 {
 	const struct hdr_case *c = test->param_value;
 	struct io_test *t = test->priv;
-	struct rtrs_clt_io io = {
-		.dir = c->dir, .data_len = c->data_len,
-		.msg = "hello", .msg_len = c->msg_len,
-	};
+	struct ib_rdma_wr *wr = &t->slots[0]->wr;
+	bool read = c->dir == DMA_FROM_DEVICE;
+	struct ib_send_wr *first;
+	struct rtrs_clt_io io;
 
-	t->ib_mr[0].length = c->data_len;
-	memset(t->buf, 0x5a, sizeof(t->buf));
-	KUNIT_ASSERT_EQ(test, rtrs_clt_put_hdr(t->slots[0], &io), c->len);
+	io_start(t, c, &io);
+	t->slots[0]->nents = io.nents;
+	if (!read)
+		t->slots[0]->mr = NULL;
+	first = rtrs_clt_build(&t->path, t->slots[0], &io);
+	KUNIT_EXPECT_PTR_EQ(test, first, read ? &t->mr[0].reg_wr.wr : &wr->wr);
 	KUNIT_EXPECT_EQ(test, memcmp(t->buf, c->bytes, c->len), 0);
 	KUNIT_EXPECT_EQ(test, t->buf[c->len], 0x5a);
+	KUNIT_EXPECT_EQ(test, wr->remote_addr, RADDR + (read ? c->data_len : 0));
+	KUNIT_EXPECT_EQ(test, wr->rkey, RKEY);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(wr->wr.ex.imm_data), c->data_len + c->msg_len);
+	KUNIT_EXPECT_EQ(test, wr->wr.num_sge, !read && c->data_len ? 2 : 1);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sending, !read && c->data_len);
+	KUNIT_EXPECT_EQ(test, wr->wr.send_flags, t->slots[0]->sending ? IB_SEND_SIGNALED : 0);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[wr->wr.num_sge - 1].addr, BUF_DMA);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[wr->wr.num_sge - 1].length, c->len);
 }
 
 static void headers_of_the_longest_message_fit(struct kunit *test)
@@ -106,8 +149,155 @@ static void headers_of_the_longest_message_fit(struct kunit *test)
 
 	io.msg = kunit_kzalloc(test, io.msg_len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, io.msg);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_put_hdr(t->slots[0], &io), 344);
-	KUNIT_EXPECT_LE(test, 344, sizeof(t->buf));
+	rtrs_clt_build(&t->path, t->slots[0], &io);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, 344);
+	KUNIT_EXPECT_LE(test, 344, RTRS_SLOT_HDR_ROOM);
+}
+
+/* With slots of 512 bytes: small data go to the buffer, or come there. */
+static const struct hdr_case slot_cases[] = {
+	{ "a small write", DMA_TO_DEVICE, 100, 5, 9, { 'h', 'e', 'l', 'l', 'o', 2, 0, 5, 0 } },
+	{ "the largest small write", DMA_TO_DEVICE, 512, 1, 5, { 'h', 2, 0, 1, 0 } },
+	{ "a write without data", DMA_TO_DEVICE, 0, 1, 5, { 'h', 2, 0, 1, 0 } },
+	{ "a small read", DMA_FROM_DEVICE, 512, 3, 27, { 'h', 'e', 'l', 3, 0, 3, 0, 0, 0, 1, 0,
+	  0, 0, 0xb0, 0x10, 0, 0, 0, 0, 0x04, 0x03, 0x02, 0x01, 0x00, 0x02, 0x00, 0x00 } },
+	{ "a large read", DMA_FROM_DEVICE, 513, 0, 24, { 3, 0, 0, 0, 1, 0, 1, 0,
+	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x01, 0x02, 0x00,
+	  0x00 } },
+	{ "a large write", DMA_TO_DEVICE, 1024, 1, 25, { 'h', 5, 0, 1, 0, 1, 0, 1, 0,
+	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x04, 0x00,
+	  0x00 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(slot_cases, slot_cases, desc);
+
+static void request_fills_a_small_slot_as_written_down(struct kunit *test)
+{
+	const struct hdr_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct ib_rdma_wr *wr = &t->slots[0]->wr;
+	struct ib_send_wr *first;
+	u32 data = 0, at = 512;
+	struct rtrs_clt_io io;
+	bool large;
+
+	t->path.neg.slot_size = 512;
+	io_start(t, c, &io);
+	large = c->data_len > 512;
+	if (!large)
+		t->slots[0]->mr = NULL;
+	if (!large && c->dir == DMA_TO_DEVICE) {
+		data = c->data_len;
+		at = 0;
+	}
+	first = rtrs_clt_build(&t->path, t->slots[0], &io);
+	KUNIT_EXPECT_PTR_EQ(test, first, large ? &t->mr[0].reg_wr.wr : &wr->wr);
+	if (large)
+		KUNIT_EXPECT_PTR_EQ(test, first->next, &wr->wr);
+	KUNIT_EXPECT_NULL(test, wr->wr.next);
+	KUNIT_EXPECT_EQ(test, memcmp(t->buf, t->data, data), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(t->buf + at + data, c->bytes, c->len), 0);
+	KUNIT_EXPECT_EQ(test, t->buf[at + data + c->len], 0x5a);
+	KUNIT_EXPECT_EQ(test, wr->remote_addr, RADDR);
+	KUNIT_EXPECT_EQ(test, wr->rkey, RKEY);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(wr->wr.ex.imm_data), data + c->msg_len);
+	KUNIT_EXPECT_EQ(test, wr->wr.send_flags, 0);
+	KUNIT_EXPECT_FALSE(test, t->slots[0]->sending);
+	KUNIT_ASSERT_EQ(test, wr->wr.num_sge, 1);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].addr, BUF_DMA + at);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, data + c->len);
+}
+
+static void server_may_do_what_the_request_needs(struct kunit *test)
+{
+	struct rtrs_clt_io write = { .dir = DMA_TO_DEVICE }, read = { .dir = DMA_FROM_DEVICE };
+	struct io_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &write), IB_ACCESS_LOCAL_WRITE);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &read),
+			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	t->path.neg.slot_size = 512;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &write),
+			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &read),
+			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+}
+
+static void small_read_brings_its_data(struct kunit *test)
+{
+	struct hdr_case c = { .dir = DMA_FROM_DEVICE, .data_len = 100 };
+	struct io_test *t = test->priv;
+	struct rtrs_clt_io io;
+
+	t->path.neg.slot_size = 512;
+	io_start(t, &c, &io);
+	t->slots[0]->io = &io;
+	t->slots[0]->mr = NULL;
+	memset(t->data, 0xee, sizeof(t->data));
+	rtrs_clt_copy_back(&t->path, t->slots[0]);
+	KUNIT_EXPECT_NULL(test, memchr_inv(t->data, 0x5a, 100));
+	KUNIT_EXPECT_EQ(test, t->data[100], 0xee);
+
+	memset(t->data, 0xee, sizeof(t->data));
+	io.dir = DMA_TO_DEVICE;
+	rtrs_clt_copy_back(&t->path, t->slots[0]);
+	KUNIT_EXPECT_EQ_MSG(test, t->data[0], 0xee, "a write's data stay");
+}
+
+/* Slot 0 has a region, slot 1 none. */
+static void answer_has_to_have_the_right_form(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+	struct rtrs_clt_con *con = &t->con[1];
+
+	t->slots[1]->mr = NULL;
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_slot(con, 0), t->slots[0]);
+	t->path.neg.slot_size = 512;
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(con, 0));
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_slot(con, 1), t->slots[1]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_answered(con, KEY, 0), t->slots[0]);
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY + 0x100, 1));
+	KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_answered(con, KEY, 1), "another slot");
+	KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_answered(con, KEY, 2), "another slot's");
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY, 3));
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY, 65535));
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY + 1, 0));
+	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(&t->con[2], KEY, 0));
+}
+
+static const struct inv_case {
+	const char *desc;
+	bool ok;
+	u32 len, slot;
+	int err;
+	u8 bytes[8];
+} inv_cases[] = {
+	{ "success", true, 8, 0x102, 0, { 6, 0, 2, 1, 0, 0, 0, 0 } },
+	{ "an errno", true, 8, 0x102, -5, { 6, 0, 2, 1, 5, 0, 0, 0 } },
+	{ "the largest errno", true, 8, 0, -511, { 6, 0, 0, 0, 0xff, 1, 0, 0 } },
+	{ "a larger errno", false, 8, 0, 0, { 6, 0, 0, 0, 0, 2, 0, 0 } },
+	{ "a negative errno", false, 8, 0, 0, { 6, 0, 0, 0, 0xfb, 0xff, 0, 0 } },
+	{ "reserved bytes that are used", true, 8, 0xffff, 0, { 6, 0, 0xff, 0xff, 0, 0, 1, 1 } },
+	{ "a key", false, 8, 0, 0, { 4, 0, 2, 1, 0, 0, 0, 0 } },
+	{ "of a type beyond a byte", false, 8, 0, 0, { 6, 1, 2, 1, 0, 0, 0, 0 } },
+	{ "a byte is missing", false, 7, 0, 0, { 6, 0, 2, 1, 0, 0, 0, 0 } },
+	{ "nothing", false, 0, 0, 0, { 6, 0, 2, 1, 0, 0, 0, 0 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(inv_cases, inv_cases, desc);
+
+static void answer_with_invalidation_is_read(struct kunit *test)
+{
+	const struct inv_case *c = test->param_value;
+	struct rtrs_msg_answer msg;
+	u32 slot = 0;
+	int err = 0;
+
+	KUNIT_ASSERT_EQ(test, sizeof(msg), sizeof(c->bytes));
+	memcpy(&msg, c->bytes, sizeof(msg));
+	KUNIT_EXPECT_EQ(test, rtrs_clt_read_answer(&msg, c->len, &slot, &err), c->ok);
+	KUNIT_EXPECT_EQ(test, slot, c->slot);
+	KUNIT_EXPECT_EQ(test, err, c->err);
 }
 
 static const struct answer_case {
@@ -261,6 +451,11 @@ static void new_key_is_read(struct kunit *test)
 static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(headers_are_on_the_wire_as_written_down, hdr_cases_gen_params),
 	KUNIT_CASE(headers_of_the_longest_message_fit),
+	KUNIT_CASE_PARAM(request_fills_a_small_slot_as_written_down, slot_cases_gen_params),
+	KUNIT_CASE(server_may_do_what_the_request_needs),
+	KUNIT_CASE(small_read_brings_its_data),
+	KUNIT_CASE(answer_has_to_have_the_right_form),
+	KUNIT_CASE_PARAM(answer_with_invalidation_is_read, inv_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_finds_its_request, answer_cases_gen_params),
 	KUNIT_CASE(answer_finds_no_request_that_is_being_submitted),
 	KUNIT_CASE(answer_before_there_are_slots_finds_none),

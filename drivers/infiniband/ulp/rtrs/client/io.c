@@ -2,10 +2,29 @@
 /*
  * Requests on a path, from sending to the answer.
  *
- * In normal operation a write is one work request: RDMA WRITE WITH IMM of the
+ * Normal operation with a server of small slots (RTRS_FEATURE_SLOTS)
+ *
+ * Each slot has a buffer here, of the size of its slot at the server, that the device knows
+ * as long as the path. A small write's data are copied there, and go with the headers
+ * behind them, by one RDMA WRITE WITH IMM without a signal. A small read names the buffer by
+ * a key that stays; the data come there with the answer, and are copied to the caller's
+ * pages. Neither needs anything of the device but that write.
+ *
+ * With large data, the caller's pages are registered with a memory region of the path, and
+ * the headers name its key: the server writes to the pages, or fetches from them. Its answer
+ * is a SEND WITH INV, which invalidates the key, with slot and errno. So the request is done
+ * when the answer is there, in either case.
+ *
+ * The device may send the buffer again after the answer, when an acknowledgment was lost,
+ * and by then a later request may be in it. That is harmless: the server's device has the
+ * packets already, and drops them by their numbers.
+ *
+ * Normal operation with a server of chunks
+ *
+ * A write is one work request: RDMA WRITE WITH IMM of the
  * caller's data, from where it lies, and of the headers behind it, into the
  * server's chunk of that slot. A read is two: the caller's pages are registered
- * with a memory region of the path, and the headers, which name its key, are
+ * with a memory region, and the headers, which name its key, are
  * written. The server fills the pages by RDMA WRITE and, if we ask for it,
  * invalidates the key. We ask with large reads: with small ones the message costs
  * more than invalidating the key here.
@@ -16,8 +35,11 @@
  * of a write (an acknowledgment may be lost, and then it is sent again, though the
  * server has it), and the key is invalid: by the server's SEND WITH INV, seen
  * before the answer, or by our own LOCAL INV. The server's word is not trusted in
- * this, only the device's report. All handlers of a slot belong to one completion queue,
- * so they never run at the same time.
+ * this, only the device's report.
+ *
+ * In either case
+ *
+ * All handlers of a slot belong to one completion queue, so they never run at the same time.
  *
  * A device keeps the order of work requests in one queue pair only. A region is registered
  * and invalidated on one connection, that of the request. The next request that has the
@@ -58,6 +80,12 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 		atomic_inc(&per_cpu_ptr(path->stats.cpu, submitted_on)->migrated_from);
 	}
 	put_cpu();
+}
+
+/* With small slots, data of a request that fit go through its buffer; so does none at all. */
+static bool rtrs_clt_is_small(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io)
+{
+	return path->neg.slot_size && io->data_len <= path->neg.slot_size;
 }
 
 /* Order matters: the upper layer may use the slot again as soon as done() is called. */
@@ -206,7 +234,8 @@ void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
  * @con: connection on which the answer came
  * @nr: number of the slot, from the server
  *
- * Return: the slot; NULL if it has no request that was sent on @con and has no answer yet.
+ * Return: the slot; NULL if it has no request that was sent on @con and has no answer yet, or
+ * one that the server has to answer by rtrs_clt_answer_inv().
  */
 VISIBLE_IF_KUNIT struct rtrs_clt_slot *
 rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
@@ -222,7 +251,26 @@ rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 	/* Pairs with rtrs_con_queue(). */
 	if (unlikely(smp_load_acquire(&slot->queued) != &con->con))
 		return NULL;
-	return slot;
+	return unlikely(path->neg.slot_size && slot->mr) ? NULL : slot;
+}
+
+/**
+ * rtrs_clt_copy_back() - copy what a small read has brought
+ * @path: path with small slots
+ * @slot: slot of a request without a memory region, to which the server has answered 0
+ *
+ * The server may write to the buffer later, which changes nothing any more.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_copy_back(struct rtrs_clt_path *path,
+					 struct rtrs_clt_slot *slot)
+{
+	struct rtrs_clt_io *io = slot->io;
+
+	if (io->dir != DMA_FROM_DEVICE)
+		return;
+	ib_dma_sync_single_for_cpu(path->path.dev, slot->buf_dma, io->data_len,
+				   DMA_FROM_DEVICE);
+	sg_copy_from_buffer(io->sgl, io->nents, slot->buf, io->data_len);
 }
 
 /**
@@ -255,7 +303,72 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 	if (rkey)
 		slot->rkey = *rkey;
 	slot->err = err;
+	if (path->neg.slot_size && !err)
+		rtrs_clt_copy_back(path, slot);
 	rtrs_clt_slot_answered(path, slot);
+}
+
+/**
+ * rtrs_clt_find_answered() - find the slot that a SEND WITH INV answers
+ * @con: connection on which it came
+ * @rkey: key that it has invalidated, as the device reports it
+ * @nr: number of the slot, from the server
+ *
+ * Return: the slot; NULL if its request doesn't have this key, see rtrs_clt_find_key().
+ */
+VISIBLE_IF_KUNIT struct rtrs_clt_slot *
+rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct rtrs_clt_slot *slot = rtrs_clt_find_key(con, rkey);
+
+	if (!slot || nr >= path->neg.nr_slots || path->slots[nr] != slot)
+		return NULL;
+	return slot;
+}
+
+/**
+ * rtrs_clt_answer_inv() - handle the answer to a request with a memory region
+ * @con: connection on which the answer came; its path has small slots
+ * @rkey: key that the answer has invalidated, as the device reports it
+ * @nr: number of the slot, from the server
+ * @err: errno of the answer, 0 or negative
+ *
+ * Context: handlers of the connection.
+ */
+void rtrs_clt_answer_inv(struct rtrs_clt_con *con, u32 rkey, u32 nr, int err)
+{
+	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	struct rtrs_clt_slot *slot = rtrs_clt_find_answered(con, rkey, nr);
+
+	if (unlikely(!slot)) {
+		rtrs_clt_path_error(&path->path, -EPROTO,
+				    "the server invalidated a key that is not the slot's");
+		return;
+	}
+	/* As in rtrs_clt_answer(). */
+	rtrs_con_flush(&con->con);
+
+	trace_rtrs_clt_answer(path->path.name, nr, err);
+	WRITE_ONCE(slot->queued, NULL);
+	rtrs_clt_mr_put(path, slot);
+	rtrs_clt_slot_done(path, slot, err);
+}
+
+/**
+ * rtrs_clt_reg_access() - tell what a request's memory region allows
+ * @path: path of the request
+ * @io: the request
+ *
+ * Return: IB_ACCESS_*. The server may fetch a write's data only if it has small slots.
+ */
+VISIBLE_IF_KUNIT u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path,
+					 const struct rtrs_clt_io *io)
+{
+	if (io->dir == DMA_FROM_DEVICE)
+		return IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+	return IB_ACCESS_LOCAL_WRITE |
+	       (path->neg.slot_size ? IB_ACCESS_REMOTE_READ : 0);
 }
 
 /* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
@@ -277,55 +390,64 @@ static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slo
 	}
 	reg_wr = &slot->mr->reg_wr;
 	reg_wr->key = mr->rkey;
-	reg_wr->access = IB_ACCESS_LOCAL_WRITE;
-	if (io->dir == DMA_FROM_DEVICE)
-		reg_wr->access |= IB_ACCESS_REMOTE_WRITE;
+	reg_wr->access = rtrs_clt_reg_access(path, io);
 	reg_wr->wr.send_flags = 0;
 	return 0;
 }
 
-/* Headers of a read. */
-static u32 rtrs_clt_put_read_hdr(struct rtrs_clt_slot *slot,
-				 const struct rtrs_clt_io *io)
+/* The memory for a read's data, or with small slots of those that the server fetches. */
+static void rtrs_clt_put_desc(const struct rtrs_clt_slot *slot,
+			      const struct rtrs_clt_io *io, struct rtrs_desc *desc)
 {
-	struct rtrs_msg_read *msg = slot->buf + io->msg_len;
-	const struct ib_mr *mr = slot->mr->mr;
+	const struct ib_mr *mr = slot->mr ? slot->mr->mr : NULL;
 
-	msg->type = cpu_to_le16(RTRS_MSG_READ);
+	desc->addr = cpu_to_le64(mr ? mr->iova : slot->buf_iova);
+	desc->key = cpu_to_le32(mr ? mr->rkey : slot->buf_rkey);
+	desc->len = cpu_to_le32(mr ? mr->length : io->data_len);
+}
+
+/* With small slots, the server invalidates each key that a request has of its own. */
+static bool rtrs_clt_need_inval(const struct rtrs_clt_path *path,
+				const struct rtrs_clt_slot *slot,
+				const struct rtrs_clt_io *io)
+{
+	return path->neg.slot_size ? !!slot->mr : io->data_len > RTRS_CLT_LOCAL_INV;
+}
+
+/* Header with a descriptor, of a read or of a write whose data the server is to fetch. */
+static u32 rtrs_clt_put_desc_hdr(const struct rtrs_clt_path *path,
+				 const struct rtrs_clt_slot *slot,
+				 const struct rtrs_clt_io *io, struct rtrs_msg_read *msg)
+{
+	msg->type = cpu_to_le16(io->dir == DMA_FROM_DEVICE ? RTRS_MSG_READ :
+							     RTRS_MSG_FETCH);
 	msg->usr_len = cpu_to_le16(io->msg_len);
-	msg->flags = cpu_to_le16(io->data_len > RTRS_CLT_LOCAL_INV ?
+	msg->flags = cpu_to_le16(rtrs_clt_need_inval(path, slot, io) ?
 				 RTRS_READ_NEED_INVAL : 0);
 	msg->nr_desc = cpu_to_le16(1);
-	msg->desc[0].addr = cpu_to_le64(mr->iova);
-	msg->desc[0].key = cpu_to_le32(mr->rkey);
-	msg->desc[0].len = cpu_to_le32(mr->length);
+	rtrs_clt_put_desc(slot, io, &msg->desc[0]);
 	return struct_size(msg, desc, 1);
 }
 
-static u32 rtrs_clt_put_write_hdr(struct rtrs_clt_slot *slot,
-				  const struct rtrs_clt_io *io)
+static u32 rtrs_clt_put_write_hdr(const struct rtrs_clt_io *io,
+				  struct rtrs_msg_write *msg)
 {
-	struct rtrs_msg_write *msg = slot->buf + io->msg_len;
-
 	msg->type = cpu_to_le16(RTRS_MSG_WRITE);
 	msg->usr_len = cpu_to_le16(io->msg_len);
 	return sizeof(*msg);
 }
 
-/**
- * rtrs_clt_put_hdr() - write a request's headers
- * @slot: slot of the request, whose buf is filled in; for a read, its region is mapped
- * @io: the request
- *
- * Return: length of the headers in bytes.
- */
-VISIBLE_IF_KUNIT u32 rtrs_clt_put_hdr(struct rtrs_clt_slot *slot,
-				      const struct rtrs_clt_io *io)
+/* Writes a request's headers to @hdr; its region, if any, is mapped. Returns their length. */
+static u32 rtrs_clt_put_hdr(const struct rtrs_clt_path *path,
+			    const struct rtrs_clt_slot *slot,
+			    const struct rtrs_clt_io *io, void *hdr)
 {
-	memcpy(slot->buf, io->msg, io->msg_len);
-	if (io->dir == DMA_FROM_DEVICE)
-		return io->msg_len + rtrs_clt_put_read_hdr(slot, io);
-	return io->msg_len + rtrs_clt_put_write_hdr(slot, io);
+	void *msg = hdr + io->msg_len;
+
+	memcpy(hdr, io->msg, io->msg_len);
+	if (io->dir == DMA_FROM_DEVICE || (path->neg.slot_size && slot->mr))
+		return io->msg_len + rtrs_clt_put_desc_hdr(path, slot, io, msg);
+	return io->msg_len + rtrs_clt_put_write_hdr(io, msg);
 }
 
 /* Lists a write's data; returns the number of entries. */
@@ -350,33 +472,82 @@ static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
 	return slot->nents;
 }
 
-/* Builds the request's work requests; returns the first of the chain. */
-static struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
-					 struct rtrs_clt_slot *slot,
-					 const struct rtrs_clt_io *io)
+/* Adds @len bytes of the slot's buffer, from @off on, to what is sent. */
+static void rtrs_clt_add_buf(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
+			     u32 off, u32 len)
 {
-	struct ib_rdma_wr *wr = &slot->wr;
-	u32 hdr_len = rtrs_clt_put_hdr(slot, io);
-	u32 imm, nr_sge = 0;
+	struct ib_sge *sge = &slot->sge[slot->wr.wr.num_sge++];
 
-	wr->remote_addr = slot->raddr;
-	wr->rkey = slot->rkey;
+	sge->addr = slot->buf_dma + off;
+	sge->length = len;
+	sge->lkey = path->path.pd->local_dma_lkey;
+	ib_dma_sync_single_for_device(path->path.dev, sge->addr, len, DMA_TO_DEVICE);
+}
+
+/*
+ * What is sent into a chunk: a write's data, then the headers. In the chunk, the data of a
+ * read have the same room. Returns where the headers are there.
+ */
+static u32 rtrs_clt_fill_chunk(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
+			       const struct rtrs_clt_io *io)
+{
+	u32 len = rtrs_clt_put_hdr(path, slot, io, slot->buf);
+	struct ib_rdma_wr *wr = &slot->wr;
+
+	wr->wr.num_sge = 0;
 	if (io->dir == DMA_FROM_DEVICE)
 		wr->remote_addr += io->data_len;
 	else if (slot->nents)
-		nr_sge = rtrs_clt_put_data(path, slot, io);
-	slot->sge[nr_sge].addr = slot->buf_dma;
-	slot->sge[nr_sge].length = hdr_len;
-	slot->sge[nr_sge].lkey = path->path.pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(path->path.dev, slot->buf_dma, hdr_len,
-				      DMA_TO_DEVICE);
+		wr->wr.num_sge = rtrs_clt_put_data(path, slot, io);
+	slot->sending = wr->wr.num_sge;
+	rtrs_clt_add_buf(path, slot, 0, len);
+	return io->data_len;
+}
 
+/*
+ * What is sent into a small slot: the headers, behind a small write's data. Those of other
+ * requests are behind the room for data in our buffer. Returns where they are in the slot.
+ */
+static u32 rtrs_clt_fill_slot(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
+			      const struct rtrs_clt_io *io)
+{
+	bool push = io->dir == DMA_TO_DEVICE && !slot->mr;
+	u32 data = push ? io->data_len : 0;
+	u32 off = push ? 0 : path->neg.slot_size;
+	u32 len;
+
+	if (data)
+		sg_copy_to_buffer(io->sgl, io->nents, slot->buf, data);
+	len = rtrs_clt_put_hdr(path, slot, io, slot->buf + off + data);
+	slot->wr.wr.num_sge = 0;
+	slot->sending = false;
+	rtrs_clt_add_buf(path, slot, off, data + len);
+	return data;
+}
+
+/**
+ * rtrs_clt_build() - build a request's work requests
+ * @path: path of the request
+ * @slot: its slot; data that need a memory region are mapped
+ * @io: the request
+ *
+ * Return: the first of the chain.
+ */
+VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
+						   struct rtrs_clt_slot *slot,
+						   const struct rtrs_clt_io *io)
+{
+	struct ib_rdma_wr *wr = &slot->wr;
+	u32 off, imm;
+
+	wr->remote_addr = slot->raddr;
+	wr->rkey = slot->rkey;
+	off = path->neg.slot_size ? rtrs_clt_fill_slot(path, slot, io) :
+				    rtrs_clt_fill_chunk(path, slot, io);
 	wr->wr.next = NULL;
-	wr->wr.num_sge = nr_sge + 1;
-	slot->sending = nr_sge;
 	wr->wr.send_flags = slot->sending ? IB_SEND_SIGNALED : 0;
 	wr->wr.wr_cqe = &slot->send_cqe;
-	imm = rtrs_imm_req(io->slot, io->data_len + io->msg_len,
+	imm = rtrs_imm_req(io->slot, off + io->msg_len,
 			   rtrs_imm_off_bits(path->neg.depth));
 	wr->wr.ex.imm_data = cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ, imm));
 	if (!slot->mr)
@@ -391,13 +562,14 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 {
 	int ret;
 
-	if (!io->nents)
+	if (!io->nents || rtrs_clt_is_small(path, io))
 		return 0;
 	slot->nents = ib_dma_map_sg(path->path.dev, io->sgl, io->nents, io->dir);
 	/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
 	if (unlikely(!slot->nents))
 		return -EBUSY;
-	if (io->dir == DMA_TO_DEVICE && slot->nents < path->neg.max_sge)
+	if (!path->neg.slot_size && io->dir == DMA_TO_DEVICE &&
+	    slot->nents < path->neg.max_sge)
 		return 0;
 	ret = rtrs_clt_map_mr(path, slot, io);
 	if (unlikely(ret)) {

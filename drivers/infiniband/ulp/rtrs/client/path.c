@@ -74,7 +74,9 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	path->sm.at_once = false;
 	spin_unlock_irq(&path->sm.lock);
 	path->neg.nr_connects++;
-	path->neg.offered = clt->fencing ? RTRS_FEATURES : 0;
+	path->neg.offered = RTRS_FEATURES | RTRS_FEATURE_SLOTS;
+	if (!clt->fencing)
+		path->neg.offered &= ~RTRS_FEATURE_FENCE;
 	path->fence.own = kzalloc(sizeof(*path->fence.own), GFP_KERNEL);
 	if (!path->fence.own)
 		return -ENOMEM;

@@ -11,6 +11,7 @@ static const struct size_case {
 	u32 nr_slots;
 	unsigned int cid;
 	u32 send_wr, min_send_wr, send_reserve, recv_wr, send_sge;
+	u32 slot_size;
 } size_cases[] = {
 	{ "service connection", 0, 0, 512, 64, 0, 512, 1 },
 	{ "service connection of a path with slots", 512, 0, 512, 64, 0, 512, 1 },
@@ -21,6 +22,9 @@ static const struct size_case {
 	{ "the same on the last connection", 512, 4, 544, 64, 512, 1040, 9 },
 	{ "2048 slots", 2048, 1, 544, 64, 2048, 4112, 9 },
 	{ "the most slots", 65535, 1, 544, 64, 65535, 131086, 9 },
+	{ "small slots: service connection", 512, 0, 512, 64, 0, 512, 1, 4096 },
+	{ "small slots: one", 1, 1, 34, 34, 0, 17, 1, 4096 },
+	{ "small slots: 512", 512, 1, 544, 64, 0, 528, 1, 4096 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
@@ -37,14 +41,15 @@ static void size_follows_from_the_slots(struct kunit *test)
 	clt->nr_queues = 4;
 	path->clt = clt;
 	path->neg.nr_slots = c->nr_slots;
-	path->neg.max_sge = 9;
+	path->neg.slot_size = c->slot_size;
+	path->neg.max_sge = c->slot_size ? 1 : 9;
 	rtrs_clt_qp_params(path, c->cid, &params);
 	KUNIT_EXPECT_EQ(test, params.send_wr, c->send_wr);
 	KUNIT_EXPECT_EQ(test, params.min_send_wr, c->min_send_wr);
 	KUNIT_EXPECT_EQ(test, params.send_reserve, c->send_reserve);
 	KUNIT_EXPECT_EQ(test, params.recv_wr, c->recv_wr);
 	KUNIT_EXPECT_EQ(test, params.send_sge, c->send_sge);
-	KUNIT_EXPECT_EQ(test, params.min_send_sge, c->cid ? 2 : 1);
+	KUNIT_EXPECT_EQ(test, params.min_send_sge, c->cid && !c->slot_size ? 2 : 1);
 	KUNIT_EXPECT_EQ(test, params.nr_io, 4);
 }
 

@@ -7,6 +7,9 @@
  * can't wait for it. The other two can wait: rtrs_con_queue() returns -EBUSY. They leave
  * the queue when the server's device has acknowledged them, long before the answer, so the
  * queue need not hold those of all slots. The server answers with one or two messages.
+ *
+ * With small slots (RTRS_FEATURE_SLOTS) the server invalidates all keys, and answers with
+ * one message, so nothing is reserved.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -43,27 +46,32 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	params->send_wr = 2 * min_t(u32, path->neg.nr_slots, RTRS_CLT_SEND_SLOTS) +
 			  RTRS_SIGNAL_EVERY;
 	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);
-	params->send_reserve = path->neg.nr_slots;
-	params->recv_wr = 2 * path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
+	params->recv_wr = path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
 	params->send_sge = path->neg.max_sge;
+	if (path->neg.slot_size)
+		return;
+	params->send_reserve = path->neg.nr_slots;
+	params->recv_wr += path->neg.nr_slots;
 	params->min_send_sge = RTRS_CLT_MIN_SGE;
 }
 
 /**
  * rtrs_clt_dev_slots() - compute the number of slots that a device has room for
  * @attrs: limits of the device
+ * @small: the server has small slots
  *
  * Return: the number; 0 or less if there is room for none.
  */
-int rtrs_clt_dev_slots(const struct ib_device_attr *attrs)
+int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small)
 {
 	/* One more work request of each kind is for draining. */
-	int by_send = attrs->max_qp_wr - 1 - RTRS_CLT_MIN_SEND_WR;
-	int by_recv = (attrs->max_qp_wr - 1 - RTRS_CLT_RECV_BATCH) / 2;
-	int by_cq = (attrs->max_cqe - 2 - RTRS_CLT_MIN_SEND_WR -
-		     RTRS_CLT_RECV_BATCH) / 3;
+	int send = attrs->max_qp_wr - 1 - RTRS_CLT_MIN_SEND_WR;
+	int recv = attrs->max_qp_wr - 1 - RTRS_CLT_RECV_BATCH;
+	int cq = attrs->max_cqe - 2 - RTRS_CLT_MIN_SEND_WR - RTRS_CLT_RECV_BATCH;
 
-	return min3(by_send, by_recv, by_cq);
+	if (small)
+		return send < 0 ? 0 : min(recv, cq);
+	return min3(send, recv / 2, cq / 3);
 }
 
 /**

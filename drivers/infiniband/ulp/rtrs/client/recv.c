@@ -59,6 +59,46 @@ static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
 	return rtrs_clt_read_rkey(msg, wc->byte_len, slot, rkey) ? rkey : NULL;
 }
 
+/**
+ * rtrs_clt_read_answer() - read what came with a SEND WITH INV, with RTRS_FEATURE_SLOTS
+ * @msg: message that was received
+ * @len: bytes that were received
+ * @slot: set to the slot that it is for
+ * @err: set to the errno of the answer, 0 or negative
+ *
+ * Return: false if the message isn't an answer.
+ */
+bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot, int *err)
+{
+	if (len != sizeof(*msg) || le16_to_cpu(msg->type) != RTRS_MSG_ANSWER ||
+	    le16_to_cpu(msg->err) > RTRS_IMM_ERR_MASK)
+		return false;
+	*slot = le16_to_cpu(msg->slot);
+	*err = -(int)le16_to_cpu(msg->err);
+	return true;
+}
+
+/* Handles a SEND WITH INV: with small slots, an answer. */
+static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, struct rtrs_clt_recv *recv,
+			      const struct ib_wc *wc)
+{
+	const void *msg = &con->rkeys[recv - con->recvs];
+	u32 slot;
+	int err;
+
+	if (!to_clt_path(con->con.path)->neg.slot_size) {
+		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
+		return;
+	}
+	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr,
+				   sizeof(struct rtrs_msg_answer), DMA_FROM_DEVICE);
+	if (rtrs_clt_read_answer(msg, wc->byte_len, &slot, &err))
+		rtrs_clt_answer_inv(con, wc->ex.invalidate_rkey, slot, err);
+	else
+		rtrs_clt_path_error(con->con.path, -EPROTO,
+				    "the server invalidated a key without an answer");
+}
+
 /* Handles an immediate value. With @has_msg, it came with a message, which may have a key. */
 static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 			      struct rtrs_clt_recv *recv,
@@ -72,8 +112,11 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 	u32 rkey;
 
 	switch (rtrs_imm_type(imm)) {
-	case RTRS_IMM_IO_RSP:
 	case RTRS_IMM_IO_RSP_W_INV:
+		if (path->neg.slot_size)
+			break;
+		fallthrough;
+	case RTRS_IMM_IO_RSP:
 		/* No requests are sent on the service connection, so none is answered there. */
 		if (!con->con.cid)
 			break;
@@ -118,7 +161,7 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->wc_flags & IB_WC_WITH_IMM)
 		rtrs_clt_recv_imm(con, recv, wc, wc->opcode == IB_WC_RECV);
 	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
+		rtrs_clt_recv_inv(con, recv, wc);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
 				    "the server sent a message that was not asked for");

@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots of a path: memory for headers and a list of SGEs for each request. All of it is
- * allocated when the path is connected, and so are memory regions.
+ * Slots of a path: memory for headers, with small slots of the server for small data as
+ * well, and a list of SGEs for each request. All of it is allocated when the path is
+ * connected, and so are memory regions.
  */
 #include <linux/slab.h>
 
 #include "clt.h"
+
+/* Memory regions are of a multiple of this many buffers, see rtrs_region_alloc(). */
+#define RTRS_CLT_GROUP		8
+
+/* The keys are registered with INFO_REQ. */
+static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
+{
+	struct rtrs_region *bufs = &path->bufs;
+	u32 nr = path->neg.nr_slots;
+	u32 i, per_mr;
+	int ret;
+
+	if (!path->neg.slot_size)
+		return rtrs_region_alloc(bufs, &path->path, nr, RTRS_SLOT_HDR_ROOM, 0);
+	per_mr = min_t(u32, rtrs_region_max_per_mr(&path->path, path->neg.chunk_size),
+		       roundup(nr, RTRS_CLT_GROUP));
+	if (!per_mr)
+		return -EOPNOTSUPP;
+	ret = rtrs_region_alloc(bufs, &path->path, nr, path->neg.chunk_size, per_mr);
+	for (i = 0; i < bufs->nr_mrs; i++)
+		ib_update_fast_reg_key(bufs->mrs[i], ib_inc_rkey(bufs->mrs[i]->rkey));
+	return ret;
+}
 
 static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path, u32 i)
 {
@@ -17,6 +41,10 @@ static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path, u32
 		return NULL;
 	slot->buf = rtrs_region_addr(&path->bufs, i);
 	slot->buf_dma = rtrs_region_dma(&path->bufs, i);
+	if (path->neg.slot_size) {
+		slot->buf_iova = rtrs_region_iova(&path->bufs, i);
+		slot->buf_rkey = rtrs_region_mr(&path->bufs, i)->rkey;
+	}
 	rtrs_clt_slot_init(path, slot);
 	return slot;
 }
@@ -31,6 +59,13 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 		kfree(slots[i]);
 	kvfree(slots);
 	rtrs_region_free(&path->bufs);
+}
+
+/* With a server of chunks, no request has to wait for a memory region. */
+static u32 rtrs_clt_first_mrs(const struct rtrs_clt_path *path)
+{
+	return path->neg.slot_size ? min_t(u32, path->neg.nr_slots, RTRS_CLT_MIN_MRS) :
+				     path->neg.nr_slots;
 }
 
 /**
@@ -50,14 +85,13 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 	slots = kvcalloc(path->neg.nr_slots, sizeof(*slots), GFP_KERNEL);
 	ret = slots ? 0 : -ENOMEM;
 	if (!ret)
-		ret = rtrs_region_alloc(&path->bufs, &path->path, path->neg.nr_slots,
-					RTRS_SLOT_HDR_ROOM, 0);
+		ret = rtrs_clt_bufs_alloc(path);
 	for (i = 0; !ret && i < path->neg.nr_slots; i++) {
 		slots[i] = rtrs_clt_slot_alloc(path, i);
 		ret = slots[i] ? 0 : -ENOMEM;
 	}
 	if (!ret)
-		ret = rtrs_clt_mrs_alloc(path, path->neg.nr_slots);
+		ret = rtrs_clt_mrs_alloc(path, rtrs_clt_first_mrs(path));
 	if (ret) {
 		rtrs_clt_slots_drop(path, slots);
 		return ret;
