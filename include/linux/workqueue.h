@@ -8,6 +8,7 @@
 /* Before 6.18 */
 #ifdef COMPAT_DFL_WQ
 #define system_dfl_wq	system_unbound_wq
+#define WQ_PERCPU	0
 #endif
 
 #endif /* COMPAT_LINUX_WORKQUEUE_H */

@@ -9,10 +9,11 @@
 # Append: kunit.enable=1 kunit.stats_enabled=2
 # Time: 120
 
-suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-hb rtrs-hist rtrs-qp
+suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-hb rtrs-hist rtrs-qp rtrs-region
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
 	rtrs-client-failover
 	rtrs-server-path rtrs-server-listen rtrs-server-setup rtrs-server-io
+	rtrs-server-buf rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-path"
 results=/sys/kernel/debug/kunit

@@ -3,7 +3,7 @@
  * RTRS: RDMA transport. The interface for upper layers; all other headers are internal.
  *
  * A session connects a client and a server over one or more paths. The server
- * sets queue_depth chunks of memory aside for it. A request is a user message
+ * sets queue_depth chunks of memory aside for each. A request is a user message
  * and, with it, data to be written or room for data to be read; it occupies one
  * slot, and the slot's number is the chunk's. The answer is an errno and, for
  * reads, the data.
@@ -198,9 +198,10 @@ struct rtrs_srv_sess;
  * @dir: DMA_FROM_DEVICE if the client reads, DMA_TO_DEVICE otherwise (the names
  *	are the client's: same value as in its struct rtrs_clt_io)
  * @data_len: bytes of data that came with it, or most bytes to answer with
- * @nents: entries in @sgl, 0 without data
- * @sgl: the data, unmapped: entries of whole physically contiguous memory in the kernel's
- *	linear map; each entry but the last has a multiple of 4096 bytes. The client may be
+ * @nents: entries of @sgl, 0 without data
+ * @sgl: the data of a write, or room for those of a read, which the upper layer fills in
+ *	wholly unless the request fails: physically contiguous pieces in the kernel's linear
+ *	map, all but the last one of whole pages. Without always_invalidate, the client may be
  *	able to change them at any time
  * @msg_len: length of @msg
  * @msg: the user message, a copy that the client can't reach

@@ -743,7 +743,7 @@ struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
 #if IS_ENABLED(CONFIG_KUNIT)
 struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
 struct rtrs_clt_slot *rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr);
-void rtrs_clt_copy_back(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+void rtrs_clt_copy_back(struct rtrs_clt_slot *slot);
 u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io);
 struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 				  const struct rtrs_clt_io *io);

@@ -234,13 +234,13 @@ static void small_read_brings_its_data(struct kunit *test)
 	t->slots[0]->io = &io;
 	t->slots[0]->mr = NULL;
 	memset(t->data, 0xee, sizeof(t->data));
-	rtrs_clt_copy_back(&t->path, t->slots[0]);
+	rtrs_clt_copy_back(t->slots[0]);
 	KUNIT_EXPECT_NULL(test, memchr_inv(t->data, 0x5a, 100));
 	KUNIT_EXPECT_EQ(test, t->data[100], 0xee);
 
 	memset(t->data, 0xee, sizeof(t->data));
 	io.dir = DMA_TO_DEVICE;
-	rtrs_clt_copy_back(&t->path, t->slots[0]);
+	rtrs_clt_copy_back(t->slots[0]);
 	KUNIT_EXPECT_EQ_MSG(test, t->data[0], 0xee, "a write's data stay");
 }
 

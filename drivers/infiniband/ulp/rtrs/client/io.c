@@ -256,21 +256,17 @@ rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 
 /**
  * rtrs_clt_copy_back() - copy what a small read has brought
- * @path: path with small slots
- * @slot: slot of a request without a memory region, to which the server has answered 0
+ * @slot: slot of a request without a memory region, to which the server has answered 0, on a
+ *	path with small slots; its buffer is the CPU's
  *
  * The server may write to the buffer later, which changes nothing any more.
  */
-VISIBLE_IF_KUNIT void rtrs_clt_copy_back(struct rtrs_clt_path *path,
-					 struct rtrs_clt_slot *slot)
+VISIBLE_IF_KUNIT void rtrs_clt_copy_back(struct rtrs_clt_slot *slot)
 {
 	struct rtrs_clt_io *io = slot->io;
 
-	if (io->dir != DMA_FROM_DEVICE)
-		return;
-	ib_dma_sync_single_for_cpu(path->path.dev, slot->buf_dma, io->data_len,
-				   DMA_FROM_DEVICE);
-	sg_copy_from_buffer(io->sgl, io->nents, slot->buf, io->data_len);
+	if (io->dir == DMA_FROM_DEVICE)
+		sg_copy_from_buffer(io->sgl, io->nents, slot->buf, io->data_len);
 }
 
 /**
@@ -303,8 +299,11 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 	if (rkey)
 		slot->rkey = *rkey;
 	slot->err = err;
-	if (path->neg.slot_size && !err)
-		rtrs_clt_copy_back(path, slot);
+	if (path->neg.slot_size && !err) {
+		ib_dma_sync_single_for_cpu(path->path.dev, slot->buf_dma,
+					   slot->io->data_len, DMA_BIDIRECTIONAL);
+		rtrs_clt_copy_back(slot);
+	}
 	rtrs_clt_slot_answered(path, slot);
 }
 
@@ -481,7 +480,6 @@ static void rtrs_clt_add_buf(struct rtrs_clt_path *path, struct rtrs_clt_slot *s
 	sge->addr = slot->buf_dma + off;
 	sge->length = len;
 	sge->lkey = path->path.pd->local_dma_lkey;
-	ib_dma_sync_single_for_device(path->path.dev, sge->addr, len, DMA_TO_DEVICE);
 }
 
 /*
@@ -603,6 +601,8 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	bool write = io->dir == DMA_TO_DEVICE;
 	u32 bytes = io->data_len;
 	u16 nr = io->slot;
+	struct ib_send_wr *first;
+	struct ib_sge *sge;
 	int ret;
 
 	ret = rtrs_clt_map_data(path, slot, io);
@@ -614,8 +614,12 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	slot->start = ktime_get_ns();
 	io->priv.path = path;
 	atomic_inc(&con->inflight);
-	ret = rtrs_con_queue(&con->con, rtrs_clt_build(path, slot, io), last,
-			     &slot->queued);
+	first = rtrs_clt_build(path, slot, io);
+	/* What comes from the slot's buffer stands last. */
+	sge = &slot->sge[slot->wr.wr.num_sge - 1];
+	ib_dma_sync_single_for_device(path->path.dev, sge->addr, sge->length,
+				      DMA_BIDIRECTIONAL);
+	ret = rtrs_con_queue(&con->con, first, last, &slot->queued);
 	trace_rtrs_clt_post(path->path.name, nr, ret);
 	if (likely(!ret)) {
 		/* @io may be done and gone by now. */

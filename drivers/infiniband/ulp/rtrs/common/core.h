@@ -183,6 +183,8 @@ struct rtrs_con {
  * @send_sge: most SGEs of a send
  * @min_send_wr: least value that @send_wr may be lowered to
  * @min_send_sge: least value that @send_sge may be lowered to
+ * @rdma_ctxs: chains of RDMA READs or WRITEs that rdma_rw makes at a time; they are in
+ *	@send_wr and @send_reserve. What rdma_rw adds for memory regions is not
  * @nr_io: number of connections for I/O of the path
  * @poll: context in which completions are handled
  */
@@ -193,6 +195,7 @@ struct rtrs_qp_params {
 	u32 send_sge;
 	u32 min_send_wr;
 	u32 min_send_sge;
+	u32 rdma_ctxs;
 	u32 nr_io;
 	enum ib_poll_context poll;
 };

@@ -80,7 +80,7 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  */
 #define RTRS_FEATURE_SLOTS	BIT(2)
 /* Those that we know. */
-#define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT)
+#define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS)
 /* Slots are of a multiple of this; so eight of them, headers included, are whole pages. */
 #define RTRS_SLOT_UNIT		512U
 #define RTRS_MAX_SLOT_SIZE	SZ_128K

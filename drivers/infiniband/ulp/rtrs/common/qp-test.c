@@ -11,6 +11,11 @@
 #define SIZE(send, reserve, recv, sge)					\
 	{ .send_wr = send, .send_reserve = reserve, .recv_wr = recv,	\
 	  .send_sge = sge, .min_send_wr = 64, .min_send_sge = 2 }
+/* The same with contexts for RDMA, each of which takes three sends more. */
+#define SIZE_RDMA(send, reserve, recv, sge, ctxs)			\
+	{ .send_wr = send, .send_reserve = reserve, .recv_wr = recv,	\
+	  .send_sge = sge, .min_send_wr = 64, .min_send_sge = 2,	\
+	  .rdma_ctxs = ctxs }
 #define DEV(wr, sge, cqe)						\
 	{ .max_qp_wr = wr, .max_send_sge = sge, .max_cqe = cqe }
 
@@ -35,6 +40,14 @@ static const struct fit_case {
 	{ "any number", DEV(INT_MAX, INT_MAX, INT_MAX), SIZE(544, 512, 1040, 17), true,
 	  544, 17 },
 	{ "none", DEV(0, 0, 0), SIZE(544, 512, 1040, 17) },
+	{ "contexts for RDMA, just so", DEV(1081, 17, 2122), SIZE_RDMA(544, 512, 1040, 17, 8), true,
+	  544, 17 },
+	{ "contexts for RDMA, one send too many", DEV(1080, 17, 4096),
+	  SIZE_RDMA(544, 512, 1040, 17, 8), true, 543, 17 },
+	{ "contexts for RDMA, one entry too many for the CQ", DEV(4096, 17, 2121),
+	  SIZE_RDMA(544, 512, 1040, 17, 8), true, 543, 17 },
+	{ "contexts for RDMA, one less than the least", DEV(1065, 17, 1641),
+	  SIZE_RDMA(544, 512, 1040, 17, 8) },
 };
 
 KUNIT_ARRAY_PARAM_DESC(fit_cases, fit_cases, desc);
@@ -94,6 +107,9 @@ static const struct bytes_case {
 	{ "one of each", SIZE(0, 0, 0, 1), 256, 64, 128 },
 	{ "32 SGEs", SIZE(1056, 512, 1040, 32), SZ_2M, SZ_128K, SZ_256K },
 	{ "17 SGEs", SIZE(544, 512, 1040, 17), SZ_512K, SZ_128K, SZ_256K },
+	{ "contexts for RDMA, to the last send", SIZE_RDMA(8167, 0, 63, 7, 8), SZ_2M, SZ_4K,
+	  SZ_1M },
+	{ "contexts for RDMA, one more", SIZE_RDMA(8168, 0, 63, 7, 8), SZ_4M, SZ_4K, SZ_1M },
 	{ "full to the last send", SIZE(8191, 0, 63, 7), SZ_2M, SZ_4K, SZ_1M },
 	{ "one more", SIZE(8192, 0, 63, 7), SZ_4M, SZ_4K, SZ_1M },
 	{ "more than 32 bits", SIZE(1 << 26, 0, 0, 1), SZ_16G, 64, SZ_8G },

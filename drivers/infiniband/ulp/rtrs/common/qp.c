@@ -19,6 +19,8 @@
 #define RTRS_SEND_ALIGN		64
 #define RTRS_RECV_BYTES		64
 #define RTRS_CQE_BYTES		64
+/* Most work requests that rdma_rw adds to a send queue for each of its contexts. */
+#define RTRS_RW_WR		3
 
 /* Next completion vector of each device, by its index; see rtrs_qp_vector(). */
 static atomic_t rtrs_next_vector[32];
@@ -34,7 +36,7 @@ VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
 				  const struct ib_device_attr *attrs)
 {
 	int send = min(attrs->max_qp_wr - 1, attrs->max_cqe - 2 - (int)params->recv_wr) -
-		   (int)params->send_reserve;
+		   (int)(params->send_reserve + params->rdma_ctxs * RTRS_RW_WR);
 
 	if (send < (int)params->min_send_wr ||
 	    attrs->max_qp_wr - 1 < (int)params->recv_wr ||
@@ -73,7 +75,8 @@ VISIBLE_IF_KUNIT bool rtrs_qp_shrink(struct rtrs_qp_params *params)
  */
 u64 rtrs_qp_bytes(const struct rtrs_qp_params *params)
 {
-	u64 send = params->send_wr + params->send_reserve + 1;
+	u64 send = params->send_wr + params->send_reserve + 1 +
+		   params->rdma_ctxs * RTRS_RW_WR;
 	u64 recv = params->recv_wr + 1;
 	u64 wr = ALIGN(RTRS_SEND_BYTES + params->send_sge * RTRS_SGE_BYTES,
 		       RTRS_SEND_ALIGN);
@@ -118,12 +121,15 @@ static int rtrs_qp_try(struct rtrs_con *con, const struct rtrs_qp_params *params
 		.cap.max_recv_wr = params->recv_wr + 1,
 		.cap.max_send_sge = params->send_sge,
 		.cap.max_recv_sge = 1,
+		.cap.max_rdma_ctxs = params->rdma_ctxs,
+		.port_num	= con->cm_id->port_num,
 	};
 	struct ib_cq *cq;
 	int ret;
 
 	cq = ib_alloc_cq(con->path->dev, con,
-			 attr.cap.max_send_wr + attr.cap.max_recv_wr, vector,
+			 attr.cap.max_send_wr + params->rdma_ctxs * RTRS_RW_WR +
+			 attr.cap.max_recv_wr, vector,
 			 params->poll);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);

@@ -6,6 +6,7 @@
  * A memory region is made of pages, so pieces that aren't are allocated in groups that are.
  * Each is contiguous, as an upper layer may do I/O on what is in one.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -41,7 +42,7 @@ u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size)
 	u64 max = (u64)path->dev->attrs.max_fast_reg_page_list_len * RTRS_REGION_PAGE;
 
 	/* A descriptor's length has 32 bits, and so have most devices' MRs. */
-	return (u32)(min_t(u64, max, SZ_1G) / group) << shift;
+	return (u32)div64_u64(min_t(u64, max, SZ_1G), group) << shift;
 }
 EXPORT_SYMBOL_GPL(rtrs_region_max_per_mr);
 

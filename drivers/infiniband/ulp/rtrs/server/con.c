@@ -48,11 +48,13 @@ void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 
 	rtrs_srv_fill_rep(rep, 0);
 	rep->queue_depth = cpu_to_le16(sess->queue_depth);
-	rep->max_io_size = cpu_to_le32(rtrs_srv_max_io_size(sess));
-	rep->max_hdr_size = cpu_to_le32(RTRS_HDR_ROOM);
-	if (sess->always_invalidate)
-		rep->flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
+	rep->max_io_size = cpu_to_le32(path->mem.max_io);
+	rep->max_hdr_size = cpu_to_le32(path->mem.hdr_room);
 	rep->features = cpu_to_le32(path->features);
+	if (rtrs_srv_has_slots(path))
+		rep->slot_size = cpu_to_le32(path->mem.room);
+	else if (sess->always_invalidate)
+		rep->flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
 	if (!(path->features & RTRS_FEATURE_FENCE))
 		return;
 	rep->sess_id = cpu_to_le32(sess->id);
@@ -65,6 +67,7 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 	struct rdma_conn_param param = {
 		.private_data		= &rep,
 		.private_data_len	= sizeof(rep),
+		.initiator_depth	= con->fetch.max_reads,
 		.flow_control		= 1,
 		.rnr_retry_count	= RTRS_CM_RETRIES,
 	};
@@ -86,6 +89,10 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	int ret;
 
 	if (con->con.cid) {
+		if (rtrs_srv_has_slots(con->path)) {
+			params.send_reserve = RTRS_SRV_READ_WR;
+			params.rdma_ctxs = RTRS_SRV_READS;
+		}
 		params.send_wr = min_t(u32, con->path->sess->queue_depth *
 				       RTRS_SRV_WR_PER_IO, RTRS_SRV_SEND_WR) +
 				 RTRS_SIGNAL_EVERY;
@@ -102,7 +109,6 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH + 1;
 	}
-	con->con.sq_room = rtrs_srv_sq_room;
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
 	ret = rtrs_srv_path_charge(con->path, rtrs_qp_bytes(&params));
 	if (ret)
@@ -181,8 +187,7 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 	con->path = path;
 	con->con.path = &path->path;
 	con->con.cid = cid;
-	spin_lock_init(&con->pend_lock);
-	INIT_LIST_HEAD(&con->pending);
+	rtrs_srv_con_init_io(con);
 	return con;
 }
 
@@ -191,13 +196,14 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
  * @path: path that the request is for
  * @id: cm_id of the request
  * @req: private data of the request, checked
+ * @max_reads: RDMA READs that the client's device takes at a time
  *
  * Context: handler of the request.
  * Return: a negative errno if the connection isn't added, and @id is still the caller's;
  * 0 if @id is the path's, even if an error ends the path.
  */
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
-		     const struct rtrs_cm_req *req)
+		     const struct rtrs_cm_req *req, u8 max_reads)
 {
 	u16 cid = le16_to_cpu(req->cid);
 	struct rtrs_srv_con *con;
@@ -213,6 +219,9 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		goto unlock;
 	}
 	con->con.cm_id = id;
+	if (cid && rtrs_srv_has_slots(path))
+		con->fetch.max_reads = min_t(int, max_reads,
+					     id->device->attrs.max_qp_init_rd_atom);
 	id->context = con;
 	id->event_handler = rtrs_srv_con_event;
 	path->conns.con[cid] = con;

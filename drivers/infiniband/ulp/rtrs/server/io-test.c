@@ -9,7 +9,7 @@
 static const struct imm_case {
 	const char *desc;
 	bool ok;
-	u32 depth, chunk_size, payload, slot, off;
+	u32 depth, chunk_size, payload, slot, off, hdr_room;
 } imm_cases[] = {
 	{ "slot 0, header at 0", true, 512, 131072, 0, 0, 0 },
 	{ "the last slot, header behind a message", true, 512, 131072, 511 << 19 | 32, 511, 32 },
@@ -28,6 +28,12 @@ static const struct imm_case {
 	{ "all bits, as deep as 8 KiB can be", false, 32768, 8192, 0xfffffff },
 	{ "the last slot as deep as 8 KiB can be", true, 32768, 8192, 32767 << 13 | 4416, 32767,
 	  4416 },
+	{ "a small slot, header behind a message", true, 512, 4608, 511 << 19 | 32, 511, 32, 512 },
+	{ "a small slot, the last place", true, 512, 4608, 1 << 19 | 4416, 1, 4416, 512 },
+	{ "a small slot, a byte behind that", false, 512, 4608, 4417, 0, 0, 512 },
+	{ "a small slot, the first byte of the next", false, 512, 4608, 4608, 0, 0, 512 },
+	{ "the smallest slot, the last place", true, 512, 1024, 832, 0, 832, 512 },
+	{ "the smallest slot, a byte behind that", false, 512, 1024, 833, 0, 0, 512 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(imm_cases, imm_cases, desc);
@@ -36,13 +42,17 @@ static void immediate_value_is_checked(struct kunit *test)
 {
 	const struct imm_case *c = test->param_value;
 	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 	u32 slot, off;
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->sess = sess;
+	path->mem.hdr_room = c->hdr_room ?: RTRS_HDR_ROOM;
+	path->mem.room = c->chunk_size - path->mem.hdr_room;
 	sess->queue_depth = c->depth;
-	sess->chunk_size = c->chunk_size;
 	sess->off_bits = rtrs_imm_off_bits(c->depth);
-	KUNIT_ASSERT_EQ(test, rtrs_srv_read_imm(sess, c->payload, &slot, &off), c->ok);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_read_imm(path, c->payload, &slot, &off), c->ok);
 	if (!c->ok)
 		return;
 	KUNIT_EXPECT_EQ(test, slot, c->slot);
@@ -74,26 +84,36 @@ static int io_init(struct kunit *test)
 	for (i = 0; i < CHUNK_SIZE; i++)
 		chunk[i] = i ^ i >> 8;
 	t->sess.queue_depth = 16;
-	t->sess.chunk_size = CHUNK_SIZE;
 	t->path.sess = &t->sess;
 	t->path.path.pd = &t->pd;
-	t->path.mem.rkeys_dma = 0x10000;
+	t->path.mem.room = CHUNK_SIZE - RTRS_HDR_ROOM;
+	t->path.mem.hdr_room = RTRS_HDR_ROOM;
+	t->path.mem.max_io = t->path.mem.room;
+	t->path.mem.msgs_dma = 0x10000;
 	t->pd.local_dma_lkey = 0x1234;
 	t->mr.rkey = 0x5678;
 	t->con.path = &t->path;
 	t->con.con.path = &t->path.path;
+	t->con.fetch.max_reads = 1;
 	t->io.con = &t->con;
 	t->io.slot = 3;
 	t->io.dma = 0x20000;
-	t->io.op.sgl = &t->io.sg;
 	t->io.chunk = chunk;
-	sg_init_one(&t->io.sg, chunk, CHUNK_SIZE);
 	/* What a request before has left behind. */
 	t->io.need_inval = true;
 	t->io.desc_len = 99;
+	t->io.fetch = true;
 	t->io.op.data_len = 99;
 	test->priv = t;
 	return 0;
+}
+
+/* The chunk is a slot of 4096 bytes, which are the room for data, as it was. */
+static void use_slots(struct io_test *t)
+{
+	t->path.features = RTRS_FEATURE_SLOTS;
+	t->path.mem.hdr_room = RTRS_SLOT_HDR_ROOM;
+	t->path.mem.max_io = SZ_1M;
 }
 
 static const u8 addr_and_key[12] = {
@@ -108,7 +128,7 @@ static const struct parse_case {
 	u8 hdr[8], len[4];
 	enum dma_data_direction dir;
 	u32 data_len;
-	bool need_inval;
+	bool need_inval, no_reads;
 } parse_cases[] = {
 	{ "a write", 0, 517, { 2, 0, 5, 0 }, { }, WR, 512 },
 	{ "a write of one byte", 0, 6, { 2, 0, 5, 0 }, { }, WR, 1 },
@@ -127,6 +147,10 @@ static const struct parse_case {
 	{ "of type INFO_REQ", -EPROTO, 517, { 0, 0, 5, 0 } },
 	{ "of type INFO_RSP", -EPROTO, 517, { 1, 0, 5, 0 } },
 	{ "of type RKEY_RSP", -EPROTO, 517, { 4, 0, 5, 0 } },
+	{ "of type FETCH", -EPROTO, 517, { 5, 0, 5, 0, 0, 0, 1, 0 }, { 0, 2, 0, 0 } },
+	{ "of type FETCH, without data before it", -EPROTO, 5, { 5, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0, 2, 0, 0 } },
+	{ "of type ANSWER", -EPROTO, 517, { 6, 0, 5, 0 } },
 	{ "of a type beyond a byte", -EPROTO, 517, { 2, 1, 5, 0 } },
 	{ "of type 65535", -EPROTO, 517, { 0xff, 0xff, 5, 0 } },
 	{ "a read", 0, 517, { 3, 0, 5, 0, 0, 0, 1, 0 }, { 0, 2, 0, 0 }, RD, 512 },
@@ -163,13 +187,82 @@ static const struct parse_case {
 
 KUNIT_ARRAY_PARAM_DESC(parse_cases, parse_cases, desc);
 
+/* The same with slots. */
+static const struct parse_case slot_parse_cases[] = {
+	{ "a write", 0, 517, { 2, 0, 5, 0 }, { }, WR, 512 },
+	{ "a write without data", 0, 5, { 2, 0, 5, 0 }, { }, WR, 0 },
+	{ "a write of a slot", 0, 4101, { 2, 0, 5, 0 }, { }, WR, 4096 },
+	{ "a write of a slot, the longest message", 0, 4416, { 2, 0, 0x40, 1 }, { }, WR, 4096 },
+	{ "a write of a byte too many", -EPROTO, 4102, { 2, 0, 5, 0 } },
+	{ "a write when nothing can be fetched", 0, 517, { 2, 0, 5, 0 }, { }, WR, 512, false,
+	  true },
+	{ "a message that begins before the slot", -EPROTO, 4, { 2, 0, 5, 0 } },
+	{ "of type RKEY_RSP", -EPROTO, 5, { 4, 0, 5, 0 } },
+	{ "of type ANSWER", -EPROTO, 5, { 6, 0, 5, 0 } },
+	{ "of a type beyond a byte", -EPROTO, 5, { 5, 1, 5, 0, 0, 0, 1, 0 }, { 0, 2, 0, 0 } },
+	{ "a read", 0, 5, { 3, 0, 5, 0, 0, 0, 1, 0 }, { 0, 2, 0, 0 }, RD, 512 },
+	{ "a read, invalidate", 0, 5, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 0, 2, 0, 0 }, RD, 512, true },
+	{ "a read when nothing can be fetched", 0, 5, { 3, 0, 5, 0, 0, 0, 1, 0 }, { 0, 2, 0, 0 },
+	  RD, 512, false, true },
+	{ "a read of a slot, the longest message", 0, 320, { 3, 0, 0x40, 1, 0, 0, 1, 0 },
+	  { 0, 0x10, 0, 0 }, RD, 4096 },
+	{ "a read of more than a slot", 0, 5, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 1, 0x10, 0, 0 }, RD,
+	  4097, true },
+	{ "a read of 1 MiB", 0, 5, { 3, 0, 5, 0, 1, 0, 1, 0 }, { 0, 0, 0x10, 0 }, RD, SZ_1M, true },
+	{ "a read of nothing, invalidate", 0, 5, { 3, 0, 5, 0, 1, 0, 1, 0 }, { }, RD, 0, true },
+	{ "a read without a descriptor", 0, 5, { 3, 0, 5, 0, 0, 0, 0, 0 }, { 0, 2, 0, 0 }, RD, 0 },
+	{ "a read of a byte too many", -EINVAL, 5, { 3, 0, 5, 0, 0, 0, 1, 0 }, { 1, 0, 0x10, 0 },
+	  RD, 0 },
+	{ "a read of a byte too many, invalidate", -EINVAL, 5, { 3, 0, 5, 0, 1, 0, 1, 0 },
+	  { 1, 0, 0x10, 0 }, RD, 0, true },
+	{ "a read of two descriptors", -EINVAL, 5, { 3, 0, 5, 0, 0, 0, 2, 0 }, { 0, 2, 0, 0 }, RD,
+	  0 },
+	{ "a read with an unknown flag", -EINVAL, 5, { 3, 0, 5, 0, 2, 0, 1, 0 }, { 0, 2, 0, 0 },
+	  RD, 0 },
+	{ "a read, invalidate no descriptor", -EINVAL, 5, { 3, 0, 5, 0, 1, 0, 0, 0 },
+	  { 0, 2, 0, 0 }, RD, 0 },
+	{ "a read with a byte before the message", -EPROTO, 6, { 3, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0, 2, 0, 0 } },
+	{ "a read with room before the message", -EPROTO, 517, { 3, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0, 2, 0, 0 } },
+	{ "a fetch", 0, 5, { 5, 0, 5, 0, 0, 0, 1, 0 }, { 1, 0x10, 0, 0 }, WR, 4097 },
+	{ "a fetch, invalidate", 0, 5, { 5, 0, 5, 0, 1, 0, 1, 0 }, { 1, 0x10, 0, 0 }, WR, 4097,
+	  true },
+	{ "a fetch of what a slot has room for", 0, 5, { 5, 0, 5, 0, 1, 0, 1, 0 }, { 1, 0, 0, 0 },
+	  WR, 1, true },
+	{ "a fetch of 1 MiB, the longest message", 0, 320, { 5, 0, 0x40, 1, 1, 0, 1, 0 },
+	  { 0, 0, 0x10, 0 }, WR, SZ_1M, true },
+	{ "a fetch of a byte too many", -EINVAL, 5, { 5, 0, 5, 0, 1, 0, 1, 0 }, { 1, 0, 0x10, 0 },
+	  WR, 0, true },
+	{ "a fetch of 4 GiB less one byte", -EINVAL, 5, { 5, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0xff, 0xff, 0xff, 0xff }, WR, 0 },
+	{ "a fetch of nothing", -EINVAL, 5, { 5, 0, 5, 0, 0, 0, 1, 0 }, { }, WR, 0 },
+	{ "a fetch of nothing, invalidate", -EINVAL, 5, { 5, 0, 5, 0, 1, 0, 1, 0 }, { }, WR, 0,
+	  true },
+	{ "a fetch without a descriptor", -EINVAL, 5, { 5, 0, 5, 0, 0, 0, 0, 0 }, { 0, 2, 0, 0 },
+	  WR, 0 },
+	{ "a fetch of two descriptors", -EINVAL, 5, { 5, 0, 5, 0, 0, 0, 2, 0 }, { 0, 2, 0, 0 }, WR,
+	  0 },
+	{ "a fetch with an unknown flag", -EINVAL, 5, { 5, 0, 5, 0, 2, 0, 1, 0 }, { 0, 2, 0, 0 },
+	  WR, 0 },
+	{ "a fetch with a byte before the message", -EPROTO, 6, { 5, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0, 2, 0, 0 } },
+	{ "a fetch when nothing can be fetched", -EPROTO, 5, { 5, 0, 5, 0, 0, 0, 1, 0 },
+	  { 0, 2, 0, 0 }, WR, 0, false, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(slot_parse_cases, slot_parse_cases, desc);
+
 static void request_is_parsed(struct kunit *test)
 {
 	const struct parse_case *c = test->param_value;
 	u16 msg_len = c->hdr[2] | c->hdr[3] << 8;
 	struct io_test *t = test->priv;
 	struct rtrs_srv_io *io = &t->io;
+	bool fetch = c->hdr[0] == RTRS_MSG_FETCH;
 
+	if (c->no_reads)
+		t->con.fetch.max_reads = 0;
 	io->hdr_off = c->hdr_off;
 	memcpy(io->chunk + c->hdr_off, c->hdr, 8);
 	memcpy(io->chunk + c->hdr_off + 8, addr_and_key, 12);
@@ -179,19 +272,21 @@ static void request_is_parsed(struct kunit *test)
 		return;
 	KUNIT_EXPECT_EQ(test, io->op.dir, c->dir);
 	KUNIT_EXPECT_EQ(test, io->op.data_len, c->data_len);
-	KUNIT_EXPECT_EQ(test, io->op.nents, c->data_len > 0);
-	if (io->op.nents) {
-		KUNIT_EXPECT_PTR_EQ(test, sg_virt(io->op.sgl), io->chunk);
-		KUNIT_EXPECT_EQ(test, io->op.sgl->length, c->data_len);
-	}
+	KUNIT_EXPECT_EQ(test, io->fetch, fetch);
 	KUNIT_EXPECT_EQ(test, io->need_inval, c->need_inval);
 	KUNIT_EXPECT_EQ(test, io->op.msg_len, msg_len);
 	KUNIT_EXPECT_EQ(test, memcmp(io->op.msg, io->chunk + c->hdr_off - msg_len, msg_len), 0);
-	KUNIT_EXPECT_EQ(test, io->desc_len, c->dir == RD ? c->data_len : 0);
-	if (io->desc_len) {
+	KUNIT_EXPECT_EQ(test, io->desc_len, c->dir == RD || fetch ? c->data_len : 0);
+	if (io->desc_len || io->need_inval) {
 		KUNIT_EXPECT_EQ(test, io->desc_addr, 0x1122334455667788);
 		KUNIT_EXPECT_EQ(test, io->desc_key, 0xaabbccdd);
 	}
+}
+
+static void request_in_a_slot_is_parsed(struct kunit *test)
+{
+	use_slots(test->priv);
+	request_is_parsed(test);
 }
 
 /*
@@ -276,9 +371,88 @@ static void answer_is_built(struct kunit *test)
 	/* Eight bytes for each slot: its key. */
 	KUNIT_EXPECT_EQ(test, last->num_sge, c->new_key);
 	if (c->new_key) {
-		KUNIT_EXPECT_EQ(test, a->imm_sge.addr, 0x10000 + 3 * 8);
-		KUNIT_EXPECT_EQ(test, a->imm_sge.length, 8);
+		KUNIT_EXPECT_EQ(test, a->msg_sge.addr, 0x10000 + 3 * 8);
+		KUNIT_EXPECT_EQ(test, a->msg_sge.length, 8);
 	}
+}
+
+/* @with_data: the one that carries what was read, 0 if none does */
+static const struct slot_answer_case {
+	const char *desc;
+	enum dma_data_direction dir;
+	bool need_inval;
+	u32 desc_len;
+	int err;
+	const char *chain;
+	char with_data;
+	u8 imm[4];
+} slot_answer_cases[] = {
+	{ "a write", WR, false, 0, 0, "I", 0, { 0x10, 0, 0, 3 } },
+	{ "a write that failed", WR, false, 0, -EIO, "I", 0, { 0x10, 0x28, 0, 3 } },
+	{ "a fetch", WR, false, 8192, 0, "I", 0, { 0x10, 0, 0, 3 } },
+	{ "a fetch, invalidate", WR, true, 8192, 0, "V", 0 },
+	{ "a fetch that failed, invalidate", WR, true, 8192, -EIO, "V", 0 },
+	{ "a read", RD, false, 512, 0, "I", 'I', { 0x10, 0, 0, 3 } },
+	{ "a read of a slot", RD, false, 4096, 0, "I", 'I', { 0x10, 0, 0, 3 } },
+	{ "a read that failed", RD, false, 512, -EIO, "I", 0, { 0x10, 0x28, 0, 3 } },
+	{ "a read of nothing", RD, false, 0, 0, "I", 0, { 0x10, 0, 0, 3 } },
+	{ "a read, invalidate", RD, true, 512, 0, "WV", 'W' },
+	{ "a read that failed, invalidate", RD, true, 512, -EIO, "V", 0 },
+	{ "a read of nothing, invalidate", RD, true, 0, 0, "V", 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(slot_answer_cases, slot_answer_cases, desc);
+
+static void expect_data(struct kunit *test, const struct ib_send_wr *wr, u32 len)
+{
+	KUNIT_ASSERT_EQ(test, wr->num_sge, 1);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, 0x20000);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->length, len);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->lkey, 0x1234);
+	KUNIT_EXPECT_EQ(test, rdma_wr(wr)->remote_addr, 0x1122334455667788);
+	KUNIT_EXPECT_EQ(test, rdma_wr(wr)->rkey, 0xaabbccdd);
+}
+
+static void expect_message(struct kunit *test, const struct ib_send_wr *wr)
+{
+	KUNIT_EXPECT_EQ(test, wr->ex.invalidate_rkey, 0xaabbccdd);
+	KUNIT_ASSERT_EQ(test, wr->num_sge, 1);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, 0x10000 + 3 * 8);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->length, 8);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->lkey, 0x1234);
+}
+
+static void answer_of_a_slot_is_built(struct kunit *test)
+{
+	const struct slot_answer_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_srv_answer *a = kunit_kmalloc(test, sizeof(*a), GFP_KERNEL);
+	const struct ib_send_wr *wr;
+	char chain[8] = "";
+	int n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	memset(a, 0x5a, sizeof(*a));
+	use_slots(t);
+	t->sess.always_invalidate = true;
+	t->io.op.dir = c->dir;
+	t->io.need_inval = c->need_inval;
+	t->io.desc_len = c->desc_len;
+	t->io.desc_key = 0xaabbccdd;
+	t->io.desc_addr = 0x1122334455667788;
+	t->io.err = c->err;
+	for (wr = rtrs_srv_build_answer(a, &t->io); wr && n < 7; wr = wr->next) {
+		chain[n] = letter_of(wr);
+		if (chain[n] == c->with_data)
+			expect_data(test, wr, c->desc_len);
+		else if (chain[n] == 'V')
+			expect_message(test, wr);
+		else
+			KUNIT_EXPECT_EQ(test, wr->num_sge, 0);
+		if (chain[n++] == 'I')
+			KUNIT_EXPECT_EQ(test, memcmp(&wr->ex.imm_data, c->imm, 4), 0);
+	}
+	KUNIT_EXPECT_STREQ(test, chain, c->chain);
 }
 
 static void errno_of_an_answer_fits(struct kunit *test)
@@ -294,7 +468,9 @@ static void errno_of_an_answer_fits(struct kunit *test)
 static struct kunit_case rtrs_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(immediate_value_is_checked, imm_cases_gen_params),
 	KUNIT_CASE_PARAM(request_is_parsed, parse_cases_gen_params),
+	KUNIT_CASE_PARAM(request_in_a_slot_is_parsed, slot_parse_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_is_built, answer_cases_gen_params),
+	KUNIT_CASE_PARAM(answer_of_a_slot_is_built, slot_answer_cases_gen_params),
 	KUNIT_CASE(errno_of_an_answer_fits),
 	{}
 };

@@ -14,6 +14,10 @@
  * its answer is posted, and the chain stands on the stack, which a request that
  * comes too early can't reach.
  *
+ * With RTRS_FEATURE_SLOTS chunks are small, and their keys never change. Small data are copied
+ * between the chunk and a page that the client can't reach, or, without always_invalidate, stay
+ * in the chunk. Large ones are fetched into a buffer, or sent from one.
+ *
  * The send queue holds messages on their way to the client, not requests that the upper
  * layer has, so it need not have room for all slots: a disk that hangs takes no room from
  * others. A request waits in a list of its connection if there is no room to invalidate
@@ -26,7 +30,12 @@
 #include "srv.h"
 #include "trace.h"
 
+/* From a failure to map memory for the device to the next try. */
+#define RTRS_SRV_MAP_MS		10
+
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io);
+static void rtrs_srv_data_in(struct rtrs_srv_io *io);
+static void rtrs_srv_fetched(struct rtrs_srv_io *io, bool fetched);
 
 static struct rtrs_srv_io *to_srv_io(struct rtrs_srv_op *op)
 {
@@ -61,7 +70,7 @@ struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_op_from_priv);
 
-/* Bytes of the chunk that a request may use: data, then headers. */
+/* Bytes of the chunk that a request uses: data, then headers. */
 static u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
 {
 	return io->hdr_off + sizeof(struct rtrs_msg_read) +
@@ -76,60 +85,82 @@ static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 	rtrs_srv_slot_release(io);
 }
 
+/* Undoes the mapping of data in a buffer, if it was done. The queue pair is still there. */
+static void rtrs_srv_buf_unmap(struct rtrs_srv_con *con, struct rtrs_srv_buf *buf)
+{
+	struct rdma_cm_id *id = con->con.cm_id;
+
+	if (buf->nr_mapped)
+		rdma_rw_ctx_destroy(&buf->rw, id->qp, id->port_num, buf->sgl,
+				    buf->nr_mapped, DMA_TO_DEVICE);
+	buf->nr_mapped = 0;
+}
+
 /* Finishes a request without an answer, as its path is closing. */
 static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
 
 	trace_rtrs_srv_drop(io, -ECONNABORTED);
+	if (io->buf)
+		rtrs_srv_buf_unmap(io->con, io->buf);
+	rtrs_srv_io_put_data(io);
 	rtrs_srv_io_release(io);
 	percpu_ref_put(&path->ios.ref);
 }
 
-/* The last message of an answer: the errno, and the chunk's new key if it has one. */
-static void rtrs_srv_build_imm(struct rtrs_srv_answer *a,
-			       const struct rtrs_srv_io *io)
+static void rtrs_srv_put_msg(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io,
+			     struct ib_send_wr *wr)
 {
 	const struct rtrs_srv_path *path = io->con->path;
+
+	a->msg_sge.addr = path->mem.msgs_dma + io->slot * sizeof(*path->mem.msgs);
+	a->msg_sge.length = sizeof(*path->mem.msgs);
+	a->msg_sge.lkey = path->path.pd->local_dma_lkey;
+	wr->sg_list = &a->msg_sge;
+	wr->num_sge = 1;
+}
+
+/* The answer with an immediate value: the errno, and the chunk's new key if it has one. */
+static struct ib_send_wr *rtrs_srv_build_imm(struct rtrs_srv_answer *a,
+					     const struct rtrs_srv_io *io)
+{
 	enum rtrs_imm_type type = io->need_inval ? RTRS_IMM_IO_RSP_W_INV :
 						   RTRS_IMM_IO_RSP;
 	u32 imm = rtrs_imm(type, rtrs_imm_rsp(io->slot, io->err));
 
 	a->imm.wr.ex.imm_data = cpu_to_be32(imm);
-	if (!io->mr) {
+	if (io->mr) {
+		rtrs_srv_put_msg(a, io, &a->imm.wr);
+		a->imm.wr.opcode = IB_WR_SEND_WITH_IMM;
+	} else {
 		a->imm.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-		return;
 	}
-	a->imm_sge.addr = path->mem.rkeys_dma + io->slot * sizeof(*path->mem.rkeys);
-	a->imm_sge.length = sizeof(*path->mem.rkeys);
-	a->imm_sge.lkey = path->path.pd->local_dma_lkey;
-	a->imm.wr.opcode = IB_WR_SEND_WITH_IMM;
-	a->imm.wr.sg_list = &a->imm_sge;
-	a->imm.wr.num_sge = 1;
+	return &a->imm.wr;
 }
 
-/**
- * rtrs_srv_build_answer() - build the work requests of an answer
- * @a: work requests to fill in
- * @io: request that is answered
- *
- * Return: the first of the chain.
- */
-VISIBLE_IF_KUNIT struct ib_send_wr *
-rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
+/* Makes a work request send what was read and is in the chunk. */
+static void rtrs_srv_put_data(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io,
+			      struct ib_rdma_wr *wr)
+{
+	a->data_sge.addr = io->dma;
+	a->data_sge.length = io->desc_len;
+	a->data_sge.lkey = io->con->con.path->pd->local_dma_lkey;
+	wr->wr.sg_list = &a->data_sge;
+	wr->wr.num_sge = 1;
+	wr->remote_addr = io->desc_addr;
+	wr->rkey = io->desc_key;
+}
+
+/* Without RTRS_FEATURE_SLOTS. */
+static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
+						      const struct rtrs_srv_io *io)
 {
 	struct ib_send_wr *first = NULL, **next = &first;
 
-	memset(a, 0, sizeof(*a));
 	if (io->desc_len && !io->err) {
-		a->data_sge.addr = io->dma;
-		a->data_sge.length = io->desc_len;
-		a->data_sge.lkey = io->con->con.path->pd->local_dma_lkey;
 		a->data.wr.opcode = IB_WR_RDMA_WRITE;
-		a->data.wr.sg_list = &a->data_sge;
-		a->data.wr.num_sge = 1;
-		a->data.remote_addr = io->desc_addr;
-		a->data.rkey = io->desc_key;
+		rtrs_srv_put_data(a, io, &a->data);
 		*next = &a->data.wr;
 		next = &a->data.wr.next;
 	}
@@ -147,9 +178,97 @@ rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 		*next = &a->reg.wr;
 		next = &a->reg.wr.next;
 	}
-	rtrs_srv_build_imm(a, io);
-	*next = &a->imm.wr;
+	*next = rtrs_srv_build_imm(a, io);
 	return first;
+}
+
+/* Data to be sent from a buffer; its handler gives the buffer back. */
+static struct ib_send_wr *rtrs_srv_build_buf(const struct rtrs_srv_io *io,
+					     struct ib_send_wr *answer)
+{
+	struct rdma_cm_id *id = io->con->con.cm_id;
+
+	answer->wr_cqe = &io->buf->sent_cqe;
+	answer->send_flags = IB_SEND_SIGNALED;
+	return rdma_rw_ctx_wrs(&io->buf->rw, id->qp, id->port_num, NULL, answer);
+}
+
+/* With RTRS_FEATURE_SLOTS, one message, after large data and those with a key to invalidate. */
+static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
+						     const struct rtrs_srv_io *io)
+{
+	bool data = io->desc_len && io->op.dir == DMA_FROM_DEVICE && !io->err;
+	struct ib_send_wr *answer;
+
+	if (io->need_inval) {
+		answer = &a->inv;
+		a->inv.opcode = IB_WR_SEND_WITH_INV;
+		a->inv.ex.invalidate_rkey = io->desc_key;
+		rtrs_srv_put_msg(a, io, &a->inv);
+	} else {
+		answer = rtrs_srv_build_imm(a, io);
+	}
+	if (io->buf)
+		return rtrs_srv_build_buf(io, answer);
+	if (!data)
+		return answer;
+	if (!io->need_inval) {
+		rtrs_srv_put_data(a, io, &a->imm);
+		return answer;
+	}
+	a->data.wr.opcode = IB_WR_RDMA_WRITE;
+	rtrs_srv_put_data(a, io, &a->data);
+	a->data.wr.next = answer;
+	return &a->data.wr;
+}
+
+/**
+ * rtrs_srv_build_answer() - build the work requests of an answer
+ * @a: work requests to fill in
+ * @io: request that is answered; its buffer is one with data to be sent, or NULL
+ *
+ * Return: the first of the chain.
+ */
+VISIBLE_IF_KUNIT struct ib_send_wr *
+rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
+{
+	memset(a, 0, sizeof(*a));
+	return rtrs_srv_has_slots(io->con->path) ? rtrs_srv_build_slot_answer(a, io) :
+						   rtrs_srv_build_chunk_answer(a, io);
+}
+
+/* Data in a buffer have been sent, or never will be. */
+static void rtrs_srv_buf_sent(struct rtrs_srv_buf *buf)
+{
+	rtrs_srv_buf_unmap(buf->con, buf);
+	rtrs_srv_buf_put(buf);
+}
+
+static void rtrs_srv_sent_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_buf *buf = container_of(wc->wr_cqe, struct rtrs_srv_buf, sent_cqe);
+	struct rtrs_con *con = &buf->con->con;
+	unsigned long flags;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	list_del(&buf->sending);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	rtrs_srv_buf_sent(buf);
+	if (!rtrs_con_wc_failed(con, wc, "sending data"))
+		rtrs_con_put_wr(con);
+}
+
+/* From here on the buffer is its completion's, and not the request's. */
+static void rtrs_srv_hand_over_buf(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_buf *buf = io->buf;
+
+	if (!buf)
+		return;
+	lockdep_assert_held(&io->con->con.sq_lock);
+	io->buf = NULL;
+	buf->con = io->con;
+	list_add_tail(&buf->sending, &io->con->sending);
 }
 
 /*
@@ -175,6 +294,7 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	if (likely(room)) {
 		list_del_init(&io->pending);
 		trace_rtrs_srv_answer(io, io->err);
+		rtrs_srv_hand_over_buf(io);
 		rtrs_srv_io_release(io);
 		rtrs_con_post_locked(&con->con, first);
 	}
@@ -233,13 +353,11 @@ static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 	return posted;
 }
 
-/**
- * rtrs_srv_sq_room() - go on with requests that wait for room in a send queue
- * @c: connection, which not only the waiting requests keep alive
- *
- * Context: any.
+/*
+ * Go on with requests that wait for room in a send queue. Any context; not only the waiting
+ * requests keep the connection alive.
  */
-void rtrs_srv_sq_room(struct rtrs_con *c)
+static void rtrs_srv_sq_room(struct rtrs_con *c)
 {
 	struct rtrs_srv_con *con = to_srv_con(c);
 
@@ -306,6 +424,58 @@ void rtrs_srv_resume_work(struct work_struct *work)
 }
 
 /**
+ * rtrs_srv_bufs_work() - let requests go on that have waited for memory
+ * @work: &rtrs_srv_bufs.work of a session
+ */
+void rtrs_srv_bufs_work(struct work_struct *work)
+{
+	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
+						  bufs.work);
+	struct rtrs_srv_io *io;
+
+	while ((io = rtrs_srv_bufs_next(sess))) {
+		if (rtrs_srv_path_state(io->con->path) == RTRS_SRV_CONNECTED)
+			rtrs_srv_data_in(io);
+		else
+			rtrs_srv_io_drop(io);
+	}
+}
+
+/**
+ * rtrs_srv_con_init_io() - initialize the part of a connection that requests use
+ * @con: new connection
+ */
+void rtrs_srv_con_init_io(struct rtrs_srv_con *con)
+{
+	spin_lock_init(&con->pend_lock);
+	INIT_LIST_HEAD(&con->pending);
+	INIT_LIST_HEAD(&con->sending);
+	con->con.sq_room = rtrs_srv_sq_room;
+	rtrs_srv_fetch_init(con, rtrs_srv_fetched);
+}
+
+/**
+ * rtrs_srv_con_drained() - end what no completion of a send will end
+ * @con: connection of a path that is closing, whose sends are drained
+ *
+ * The device has refused it, for example as it is being removed.
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_con_drained(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_buf *buf, *next;
+
+	if (!con->con.cq)
+		return;
+	rtrs_srv_fetch_drained(con);
+	list_for_each_entry_safe(buf, next, &con->sending, sending) {
+		list_del(&buf->sending);
+		rtrs_srv_buf_sent(buf);
+	}
+}
+
+/**
  * rtrs_srv_con_drop_pending() - drop requests that wait for room, now and later
  * @con: connection of a path that is closing
  *
@@ -322,14 +492,15 @@ void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con)
 	spin_unlock_irq(&con->pend_lock);
 	list_for_each_entry_safe(io, next, &dropped, pending)
 		rtrs_srv_io_drop(io);
+	rtrs_srv_fetch_stop(con);
 }
 
 /**
  * rtrs_srv_drop_orphans() - drop requests that no completion will end
  * @path: path that is closing. No receive is outstanding, and no send except answers
  *
- * These are requests that wait for another path to give back their slot, and those whose
- * LOCAL_INV the device refused, for example as it is being removed.
+ * These are requests that wait for another path to give back their slot, or for memory, and
+ * those whose LOCAL_INV the device refused, for example as it is being removed.
  *
  * Context: the path's closing work.
  */
@@ -340,6 +511,8 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 
 	if (!path->ios.mem)
 		return;
+	while ((io = rtrs_srv_bufs_forget(path)))
+		rtrs_srv_io_drop(io);
 	for (i = 0; i < path->sess->queue_depth; i++) {
 		io = rtrs_srv_path_io(path, i);
 		if (rtrs_srv_slot_forget(path->sess, io))
@@ -360,6 +533,91 @@ int rtrs_srv_answer_err(int err)
 	return err > 0 || err < -(int)RTRS_IMM_ERR_MASK ? -EIO : err;
 }
 
+static void rtrs_srv_sync_msg(const struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_path *path = io->con->path;
+
+	ib_dma_sync_single_for_device(path->path.dev, path->mem.msgs_dma +
+				      io->slot * sizeof(*path->mem.msgs),
+				      sizeof(*path->mem.msgs), DMA_TO_DEVICE);
+}
+
+/* Prepares the answer but for data in a buffer. */
+static void rtrs_srv_prepare_slot_answer(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_path *path = io->con->path;
+
+	if (io->op.dir == DMA_FROM_DEVICE && io->op.data_len && !io->buf) {
+		if (io->page && !io->err)
+			memcpy(io->chunk, page_address(io->page), io->op.data_len);
+		ib_dma_sync_single_for_device(path->path.dev, io->dma, io->op.data_len,
+					      DMA_BIDIRECTIONAL);
+	}
+	rtrs_srv_io_put_data(io);
+	if (io->need_inval) {
+		path->mem.msgs[io->slot].answer.err = cpu_to_le16(-io->err);
+		rtrs_srv_sync_msg(io);
+	}
+}
+
+static void rtrs_srv_prepare_chunk_answer(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_path *path = io->con->path;
+
+	/* Without new keys, the client itself invalidates its key after an error. */
+	if (io->err && !io->mr)
+		io->need_inval = false;
+	ib_dma_sync_single_for_device(path->path.dev, io->dma, rtrs_srv_io_used(io),
+				      DMA_BIDIRECTIONAL);
+	if (io->mr) {
+		ib_update_fast_reg_key(io->mr, ib_inc_rkey(io->mr->rkey));
+		path->mem.msgs[io->slot].rkey.rkey = cpu_to_le32(io->mr->rkey);
+		rtrs_srv_sync_msg(io);
+	}
+}
+
+static void rtrs_srv_answer(struct rtrs_srv_io *io)
+{
+	if (unlikely(!list_empty(&io->con->pending) || !rtrs_srv_post_answer(io)))
+		rtrs_srv_wait_for_room(io->con, io);
+}
+
+/* Sends an answer with data in a buffer. Mapping them may sleep. */
+static void rtrs_srv_buf_work(struct work_struct *work)
+{
+	struct rtrs_srv_buf *buf = container_of(to_delayed_work(work),
+						struct rtrs_srv_buf, work);
+	struct rtrs_srv_io *io = buf->io;
+	struct rdma_cm_id *id = io->con->con.cm_id;
+	int ret;
+
+	if (rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED) {
+		rtrs_srv_io_drop(io);
+		return;
+	}
+	ret = rdma_rw_ctx_init(&buf->rw, id->qp, id->port_num, buf->sgl, io->op.nents, 0,
+			       io->desc_addr, io->desc_key, DMA_TO_DEVICE);
+	if (ret < 0) {
+		/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
+		queue_delayed_work(rtrs_srv_io_wq, &buf->work,
+				   msecs_to_jiffies(RTRS_SRV_MAP_MS));
+		return;
+	}
+	buf->nr_mapped = io->op.nents;
+	rtrs_srv_answer(io);
+}
+
+static void rtrs_srv_send_buf(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_buf *buf = io->buf;
+
+	buf->io = io;
+	buf->sent_cqe.done = rtrs_srv_sent_done;
+	INIT_DELAYED_WORK(&buf->work, rtrs_srv_buf_work);
+	rtrs_srv_sync_msg(io);
+	queue_delayed_work(rtrs_srv_io_wq, &buf->work, 0);
+}
+
 /**
  * rtrs_srv_complete() - answer a request
  * @op: op that the upper layer has; it isn't the upper layer's any more
@@ -371,63 +629,65 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 {
 	struct rtrs_srv_io *io = to_srv_io(op);
 	struct rtrs_srv_path *path = io->con->path;
-	struct ib_device *dev = path->path.dev;
 
 	if (unlikely(rtrs_srv_path_state(path) != RTRS_SRV_CONNECTED)) {
 		rtrs_srv_io_drop(io);
 		return;
 	}
-	err = rtrs_srv_answer_err(err);
-	io->err = err;
-	/* Without new keys, the client itself invalidates its key after an error. */
-	if (err && !io->mr)
-		io->need_inval = false;
-
-	ib_dma_sync_single_for_device(dev, io->dma, rtrs_srv_io_used(io),
-				      DMA_BIDIRECTIONAL);
-	if (io->mr) {
-		ib_update_fast_reg_key(io->mr, ib_inc_rkey(io->mr->rkey));
-		path->mem.rkeys[io->slot].rkey = cpu_to_le32(io->mr->rkey);
-		ib_dma_sync_single_for_device(dev, path->mem.rkeys_dma +
-					      io->slot * sizeof(*path->mem.rkeys),
-					      sizeof(*path->mem.rkeys),
-					      DMA_TO_DEVICE);
+	io->err = rtrs_srv_answer_err(err);
+	if (!rtrs_srv_has_slots(path)) {
+		rtrs_srv_prepare_chunk_answer(io);
+		rtrs_srv_answer(io);
+	} else if (io->buf && op->dir == DMA_FROM_DEVICE && !io->err) {
+		path->mem.msgs[io->slot].answer.err = 0;
+		rtrs_srv_send_buf(io);
+	} else {
+		rtrs_srv_prepare_slot_answer(io);
+		rtrs_srv_answer(io);
 	}
-	if (unlikely(!list_empty(&io->con->pending) || !rtrs_srv_post_answer(io)))
-		rtrs_srv_wait_for_room(io->con, io);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_complete);
 
-static void rtrs_srv_set_data(struct rtrs_srv_io *io, u32 len)
-{
-	io->sg.length = len;
-	io->op.nents = len ? 1 : 0;
-	io->op.data_len = len;
-}
-
-/* @hdr and @desc are copies. Returns 0, or -EINVAL as the answer. */
-static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
-			       const struct rtrs_msg_read *hdr,
-			       const struct rtrs_desc *desc, u32 room)
+/*
+ * A request with a descriptor: a read, or one whose data are to be fetched. @hdr and @desc are
+ * copies. Returns 0, or -EINVAL as the answer.
+ */
+static int rtrs_srv_parse_desc(struct rtrs_srv_io *io, const struct rtrs_msg_read *hdr,
+			       const struct rtrs_desc *desc, u32 max)
 {
 	u16 nr_desc = le16_to_cpu(hdr->nr_desc);
 	u16 flags = le16_to_cpu(hdr->flags);
 
-	io->op.dir = DMA_FROM_DEVICE;
-	rtrs_srv_set_data(io, 0);
+	io->op.dir = io->fetch ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
+	io->op.data_len = 0;
 	if (nr_desc > 1 || flags & ~RTRS_READ_NEED_INVAL ||
-	    (!nr_desc && flags))
+	    (!nr_desc && (flags || io->fetch)))
 		return -EINVAL;
 	if (!nr_desc)
 		return 0;
-	if (le32_to_cpu(desc->len) > room)
-		return -EINVAL;
 	io->desc_addr = le64_to_cpu(desc->addr);
 	io->desc_key = le32_to_cpu(desc->key);
+	if (rtrs_srv_has_slots(io->con->path))
+		io->need_inval = flags & RTRS_READ_NEED_INVAL;
+	if (le32_to_cpu(desc->len) > max || (io->fetch && !desc->len))
+		return -EINVAL;
 	io->desc_len = le32_to_cpu(desc->len);
 	io->need_inval = flags & RTRS_READ_NEED_INVAL;
-	rtrs_srv_set_data(io, io->desc_len);
+	io->op.data_len = io->desc_len;
 	return 0;
+}
+
+static bool rtrs_srv_type_ok(const struct rtrs_srv_io *io, u16 type)
+{
+	switch (type) {
+	case RTRS_MSG_WRITE:
+	case RTRS_MSG_READ:
+		return true;
+	case RTRS_MSG_FETCH:
+		return rtrs_srv_has_slots(io->con->path) && io->con->fetch.max_reads;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -441,7 +701,7 @@ static int rtrs_srv_parse_read(struct rtrs_srv_io *io,
  */
 VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 {
-	const struct rtrs_srv_sess *sess = io->con->path->sess;
+	const struct rtrs_srv_path *path = io->con->path;
 	struct rtrs_srv_op *op = &io->op;
 	struct {
 		struct rtrs_msg_read hdr;
@@ -455,22 +715,28 @@ VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 	barrier();
 	type = le16_to_cpu(h.hdr.type);
 	usr_len = le16_to_cpu(h.hdr.usr_len);
-	if (type != RTRS_MSG_WRITE && type != RTRS_MSG_READ)
+	if (!rtrs_srv_type_ok(io, type))
 		return -EPROTO;
 	if (usr_len > RTRS_MAX_MSG_LEN || usr_len > io->hdr_off)
 		return -EPROTO;
 	data_len = io->hdr_off - usr_len;
-	if (data_len > rtrs_srv_max_io_size(sess))
+	if (data_len > path->mem.room)
 		return -EPROTO;
 
 	op->msg_len = usr_len;
 	memcpy(op->msg, io->chunk + data_len, usr_len);
 	io->desc_len = 0;
 	io->need_inval = false;
-	if (type == RTRS_MSG_READ)
-		return rtrs_srv_parse_read(io, &h.hdr, &h.desc, data_len);
+	io->fetch = type == RTRS_MSG_FETCH;
+	if (type != RTRS_MSG_WRITE) {
+		if (rtrs_srv_has_slots(path) && data_len)
+			return -EPROTO;
+		return rtrs_srv_parse_desc(io, &h.hdr, &h.desc,
+					   rtrs_srv_has_slots(path) ? path->mem.max_io :
+								      data_len);
+	}
 	op->dir = DMA_TO_DEVICE;
-	rtrs_srv_set_data(io, data_len);
+	op->data_len = data_len;
 	return 0;
 }
 
@@ -486,7 +752,72 @@ static void rtrs_srv_count(const struct rtrs_srv_path *path,
 	}
 }
 
-/* Hands a request to the upper layer. With always_invalidate, the chunk's key is invalid. */
+/* All data of the request are where the client can't change them any more. */
+static void rtrs_srv_hand_up(struct rtrs_srv_io *io)
+{
+	io->stage = RTRS_SRV_IO_WORK;
+	io->con->path->sess->srv->ops->request(&io->op);
+}
+
+static void rtrs_srv_fetched(struct rtrs_srv_io *io, bool fetched)
+{
+	if (likely(fetched))
+		rtrs_srv_hand_up(io);
+	else
+		rtrs_srv_io_drop(io);
+}
+
+/* Copies a write's data out of the client's reach. */
+static void rtrs_srv_copy_data(struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_op *op = &io->op;
+
+	if (likely(io->page))
+		memcpy(page_address(io->page), io->chunk, op->data_len);
+	else
+		sg_copy_from_buffer(op->sgl, op->nents, io->chunk, op->data_len);
+}
+
+/* The request has memory for its data: get those of a write. */
+static void rtrs_srv_data_in(struct rtrs_srv_io *io)
+{
+	if (io->fetch) {
+		rtrs_srv_fetch(io);
+		return;
+	}
+	if (io->op.dir == DMA_TO_DEVICE)
+		rtrs_srv_copy_data(io);
+	rtrs_srv_hand_up(io);
+}
+
+/* The data stay in the chunk if they fit, and the client is kept out of it or may change them. */
+static bool rtrs_srv_in_place(const struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_path *path = io->con->path;
+
+	return !rtrs_srv_has_slots(path) ||
+	       (!path->sess->always_invalidate && !io->fetch &&
+		io->op.data_len <= path->mem.room);
+}
+
+static void rtrs_srv_get_data(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_op *op = &io->op;
+
+	op->nents = 0;
+	if (!op->data_len) {
+		rtrs_srv_hand_up(io);
+	} else if (rtrs_srv_in_place(io)) {
+		sg_init_one(&io->sg, io->chunk, op->data_len);
+		op->sgl = &io->sg;
+		op->nents = 1;
+		rtrs_srv_hand_up(io);
+	} else if (likely(!rtrs_srv_buf_get(io))) {
+		rtrs_srv_data_in(io);
+	}
+}
+
+/* Handles a request's message. If chunks have keys that change, this one's is invalid. */
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
@@ -507,7 +838,7 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 	if (unlikely(ret))
 		rtrs_srv_complete(&io->op, ret);
 	else
-		path->sess->srv->ops->request(&io->op);
+		rtrs_srv_get_data(io);
 }
 
 /* A chunk's key is invalid. */
@@ -543,20 +874,21 @@ void rtrs_srv_ios_init(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_read_imm() - read the immediate value of a request
- * @sess: session of the request
+ * @path: path of the request
  * @payload: payload of the immediate value
  * @slot: set to the slot of the request
  * @off: set to the offset of the header in the chunk of the slot
  *
  * Return: false if there is no such slot, or the longest header would not fit in the chunk.
  */
-bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
+bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
 		       u32 *off)
 {
+	const struct rtrs_srv_sess *sess = path->sess;
+
 	*slot = rtrs_imm_req_slot(payload, sess->off_bits);
 	*off = rtrs_imm_req_off(payload, sess->off_bits);
-	return *slot < sess->queue_depth &&
-	       *off <= rtrs_srv_max_io_size(sess) + RTRS_MAX_MSG_LEN;
+	return *slot < sess->queue_depth && *off <= path->mem.room + RTRS_MAX_MSG_LEN;
 }
 
 /**
@@ -572,7 +904,7 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 	struct rtrs_srv_io *io;
 	u32 slot, off;
 
-	if (!rtrs_srv_read_imm(path->sess, payload, &slot, &off)) {
+	if (!rtrs_srv_read_imm(path, payload, &slot, &off)) {
 		rtrs_srv_proto_error(path,
 				     "request for memory it doesn't have: slot %u, header at %u",
 				     slot, off);

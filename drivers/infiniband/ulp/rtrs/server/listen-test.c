@@ -102,6 +102,7 @@ static const struct join_case {
 	struct {
 		u32 features, id;
 	} path, req;
+	bool no_slots;
 } join_cases[] = {
 	{ "its second connection", 0, 1, 1, 1, 3 },
 	{ "its last connection", 0, 1, 1, 2, 3 },
@@ -126,11 +127,35 @@ static const struct join_case {
 	{ "an id means nothing without fencing", 0, 1, 1, 1, 3, { 0, 0 }, { 0, 6 } },
 	{ "with events", 0, 1, 1, 1, 3, { 3, 5 }, { 3, 5 } },
 	{ "with events, the other had none", -EINVAL, 1, 1, 1, 3, { 1, 5 }, { 3, 5 } },
-	{ "features of the future", 0, 1, 1, 1, 3, { 3, 5 }, { -1, 5 } },
+	{ "with slots", 0, 1, 1, 1, 3, { 7, 5 }, { 7, 5 } },
+	{ "with slots, the other had none", -EINVAL, 1, 1, 1, 3, { 3, 5 }, { 7, 5 } },
+	{ "without slots, the other had them", -EINVAL, 1, 1, 1, 3, { 7, 5 }, { 3, 5 } },
+	{ "with slots, the server has none", 0, 1, 1, 1, 3, { 3, 5 }, { 7, 5 }, true },
+	{ "features of the future", 0, 1, 1, 1, 3, { 7, 5 }, { -1, 5 } },
 	{ "connected again, with fencing now", -ESTALE, 1, 2, 0, 3, { 0, 0 }, { 1, 6 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(join_cases, join_cases, desc);
+
+/* The server has slots of that many bytes, none with 0. Returns what it had before. */
+static unsigned int set_slot_size(unsigned int size)
+{
+	unsigned int old = rtrs_srv_slot_size;
+
+	rtrs_srv_slot_size = size;
+	return old;
+}
+
+static void slots_are_granted_if_there_are_any(struct kunit *test)
+{
+	unsigned int old = set_slot_size(0);
+
+	KUNIT_EXPECT_EQ(test, rtrs_srv_features(), RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT);
+	set_slot_size(512);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_features(),
+			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS);
+	set_slot_size(old);
+}
 
 static void request_joins_a_path_or_not(struct kunit *test)
 {
@@ -143,13 +168,16 @@ static void request_joins_a_path_or_not(struct kunit *test)
 		.features = cpu_to_le32(c->req.features),
 		.path_id = cpu_to_le32(c->req.id),
 	};
+	unsigned int old;
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	path->conns.nr = 3;
 	path->recon_cnt = c->path_cnt;
 	path->features = c->path.features;
 	path->path_id = c->path.id;
+	old = set_slot_size(c->no_slots ? 0 : 4096);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_check_join(path, &req), c->ret);
+	set_slot_size(old);
 }
 
 /* A path that is being set up, and another one of its session. */
@@ -278,9 +306,10 @@ static void name_in_use_is_looked_into(struct kunit *test)
 static const struct param_case {
 	const char *desc;
 	int ret;
-	unsigned int chunk_size, depth;
+	unsigned int chunk_size, depth, slot_size;
 } param_cases[] = {
-	{ "the defaults", 0, 131072, 512 },
+	{ "the defaults", 0, 131072, 512, 4096 },
+	{ "no slots", 0, 131072, 512 },
 	{ "the least of both", 0, 8192, 1 },
 	{ "the deepest with 128 KiB", 0, 131072, 2048 },
 	{ "one deeper", -EINVAL, 131072, 2049 },
@@ -294,6 +323,20 @@ static const struct param_case {
 	{ "chunks of no power of 2", -EINVAL, 131072 + 8192, 512 },
 	{ "chunks of 0 bytes", -EINVAL, 0, 512 },
 	{ "chunks of 2 GiB", -EINVAL, 1u << 31, 1 },
+	{ "the smallest slots", 0, 131072, 512, 512 },
+	{ "slots of a byte", -EINVAL, 131072, 512, 1 },
+	{ "slots of a byte more than the smallest", -EINVAL, 131072, 512, 513 },
+	{ "the largest slots", 0, 131072, 512, 131072 },
+	{ "slots larger than that", -EINVAL, 131072, 512, 131072 + 512 },
+	{ "the largest number for slots", -EINVAL, 131072, 512, UINT_MAX },
+	{ "the largest multiple for slots", -EINVAL, 131072, 512, -512u },
+	{ "the deepest with slots of 7.5 KiB", 0, 8192, 32768, 7680 },
+	{ "slots larger than that, as deep", -EINVAL, 8192, 32768, 8192 },
+	{ "the deepest with slots of 15.5 KiB", 0, 8192, 16384, 15872 },
+	{ "slots of 16 KiB, as deep", -EINVAL, 8192, 16384, 16384 },
+	{ "the deepest with slots of 16 KiB", 0, 8192, 8192, 16384 },
+	{ "the deepest with the largest slots", 0, 8192, 1024, 131072 },
+	{ "one deeper than with the largest slots", -EINVAL, 8192, 1025, 131072 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(param_cases, param_cases, desc);
@@ -302,7 +345,8 @@ static void parameters_are_checked(struct kunit *test)
 {
 	const struct param_case *c = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, rtrs_srv_check_params(c->chunk_size, c->depth), c->ret);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_check_params(c->chunk_size, c->depth, c->slot_size),
+			c->ret);
 }
 
 static const struct depth_case {
@@ -337,6 +381,7 @@ static void device_limits_the_depth(struct kunit *test)
 static struct kunit_case rtrs_srv_listen_cases[] = {
 	KUNIT_CASE_PARAM(request_is_checked, req_cases_gen_params),
 	KUNIT_CASE(request_is_read_as_written_down),
+	KUNIT_CASE(slots_are_granted_if_there_are_any),
 	KUNIT_CASE_PARAM(request_joins_a_path_or_not, join_cases_gen_params),
 	KUNIT_CASE_PARAM(path_waits_for_another, way_cases_gen_params),
 	KUNIT_CASE_PARAM(name_in_use_is_looked_into, rival_cases_gen_params),

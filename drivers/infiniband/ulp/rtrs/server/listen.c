@@ -84,7 +84,7 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	if (newer || !req->cid)
 		return -EBUSY;
 	if (le16_to_cpu(req->cid_num) != path->conns.nr ||
-	    (le32_to_cpu(req->features) & RTRS_FEATURES) != path->features)
+	    (le32_to_cpu(req->features) & rtrs_srv_features()) != path->features)
 		return -EINVAL;
 	if (path->features & RTRS_FEATURE_FENCE &&
 	    le32_to_cpu(req->path_id) != path->path_id)
@@ -196,7 +196,7 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 		ret = PTR_ERR(path);
 		goto reject;
 	}
-	ret = rtrs_srv_con_add(path, id, &req);
+	ret = rtrs_srv_con_add(path, id, &req, param->initiator_depth);
 	rtrs_srv_path_put(path);
 	if (ret)
 		goto reject;
@@ -351,15 +351,22 @@ static int __init rtrs_srv_init(void)
 {
 	int ret;
 
-	ret = rtrs_srv_check_params(rtrs_srv_chunk_size, rtrs_srv_queue_depth);
+	ret = rtrs_srv_check_params(rtrs_srv_chunk_size, rtrs_srv_queue_depth,
+				    rtrs_srv_slot_size);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_mem_module_init();
 	if (ret)
 		return ret;
 	ret = rtrs_srv_state_init();
 	if (ret)
-		return ret;
+		goto exit_mem;
 	ret = rtrs_srv_sysfs_init();
-	if (ret)
-		rtrs_srv_state_exit();
+	if (!ret)
+		return 0;
+	rtrs_srv_state_exit();
+exit_mem:
+	rtrs_srv_mem_exit();
 	return ret;
 }
 

@@ -11,6 +11,7 @@
 
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/percpu_counter.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -24,10 +25,24 @@ MODULE_PARM_DESC(max_memory,
 /* Bytes that all sessions and paths are charged with. */
 static u64 rtrs_srv_mem_used;
 static DEFINE_SPINLOCK(rtrs_srv_mem_lock); /* rtrs_srv_mem_used */
+/* Bytes that requests have for the moment. Each CPU may be off by as much as the batch. */
+static struct percpu_counter rtrs_srv_mem_bufs;
+#define RTRS_SRV_MEM_BATCH	SZ_256K
+
+/**
+ * rtrs_srv_mem_total() - add up the memory that all clients take
+ *
+ * Return: bytes that they are charged with, and that requests have for the moment.
+ */
+VISIBLE_IF_KUNIT u64 rtrs_srv_mem_total(void)
+{
+	return READ_ONCE(rtrs_srv_mem_used) +
+	       percpu_counter_sum_positive(&rtrs_srv_mem_bufs);
+}
 
 static int rtrs_srv_mem_show(char *buf, const struct kernel_param *kp)
 {
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(rtrs_srv_mem_used));
+	return sysfs_emit(buf, "%llu\n", rtrs_srv_mem_total());
 }
 
 static int rtrs_srv_mem_set(const char *val, const struct kernel_param *kp)
@@ -42,9 +57,6 @@ static const struct kernel_param_ops rtrs_srv_mem_ops = {
 
 module_param_cb(memory_used, &rtrs_srv_mem_ops, NULL, 0444);
 MODULE_PARM_DESC(memory_used, "Bytes that all clients take");
-
-/* Estimated bytes of a memory region in the device and its driver, besides its page list. */
-#define RTRS_SRV_MR_BYTES	512
 
 static u64 rtrs_srv_mem_max(void)
 {
@@ -76,7 +88,8 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 	bool fits;
 
 	spin_lock(&rtrs_srv_mem_lock);
-	fits = bytes <= max && rtrs_srv_mem_used <= max - bytes;
+	fits = rtrs_srv_mem_used + percpu_counter_read_positive(&rtrs_srv_mem_bufs) +
+	       bytes <= max;
 	if (fits)
 		WRITE_ONCE(rtrs_srv_mem_used, rtrs_srv_mem_used + bytes);
 	spin_unlock(&rtrs_srv_mem_lock);
@@ -85,7 +98,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 		return 0;
 	}
 	if (__ratelimit(log))
-		pr_warn("%s: no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth or max_chunk_size\n",
+		pr_warn("%s: no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth, slot_size or max_chunk_size\n",
 			name, bytes, max >> 20);
 	return -ENOMEM;
 }
@@ -116,47 +129,71 @@ void rtrs_srv_mem_uncharge(u64 *account)
 	*account = 0;
 }
 
+/**
+ * rtrs_srv_mem_use() - count memory that requests have for the moment
+ * @bytes: how much more it is; negative if it is less
+ *
+ * Context: any.
+ */
+void rtrs_srv_mem_use(int bytes)
+{
+	percpu_counter_add_batch(&rtrs_srv_mem_bufs, bytes, RTRS_SRV_MEM_BATCH);
+}
+
+/**
+ * rtrs_srv_mem_take() - take memory for the data of a request, if there is some to spare
+ * @sess: session of the request
+ * @bytes: how much
+ *
+ * When more than half of it is in use, a session gets no more than its fair share.
+ *
+ * Context: any.
+ * Return: false if there is none; otherwise the caller gives it back by rtrs_srv_mem_use().
+ */
+bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes)
+{
+	u64 max = rtrs_srv_mem_max();
+	u64 used = READ_ONCE(rtrs_srv_mem_used) +
+		   percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
+	u32 nr_sess = max(READ_ONCE(sess->srv->nr_sess), 1U);
+
+	if (used > max)
+		return false;
+	if (used > max / 2 &&
+	    (u64)atomic_read(&sess->bufs.used) + bytes > div_u64(max, 2 * nr_sess))
+		return false;
+	rtrs_srv_mem_use(bytes);
+	return true;
+}
+
+/**
+ * rtrs_srv_mem_init() - determine the layout of a path's memory
+ * @path: new path, whose features are known
+ */
+void rtrs_srv_mem_init(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_mem *mem = &path->mem;
+
+	if (rtrs_srv_has_slots(path)) {
+		mem->room = rtrs_srv_slot_size;
+		mem->hdr_room = rtrs_slot_hdr_room(mem->room);
+		mem->max_io = RTRS_SRV_MAX_IO;
+	} else {
+		mem->hdr_room = RTRS_HDR_ROOM;
+		mem->room = path->sess->chunk_size - mem->hdr_room;
+		mem->max_io = mem->room;
+	}
+}
+
 static size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
 {
 	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
 }
 
-static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path)
+/* A key that changes with each request is the chunk's own. */
+static bool rtrs_srv_changes_keys(const struct rtrs_srv_path *path)
 {
-	/* Compound pages, as the upper layer may hand parts of them on. */
-	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_COMP | __GFP_NOWARN |
-		    __GFP_RETRY_MAYFAIL;
-	struct rtrs_srv_sess *sess = path->sess;
-	int node = ibdev_to_node(path->path.dev);
-	u32 i;
-
-	path->mem.chunks = kvcalloc(sess->queue_depth, sizeof(*path->mem.chunks),
-				    GFP_KERNEL);
-	if (!path->mem.chunks)
-		return -ENOMEM;
-	for (i = 0; i < sess->queue_depth; i++) {
-		path->mem.chunks[i] = alloc_pages_node(node, gfp,
-						       get_order(sess->chunk_size));
-		if (path->mem.chunks[i])
-			continue;
-		rtrs_srv_warn(path, "no memory for %u chunks of %u bytes: lower sess_queue_depth or max_chunk_size\n",
-			      sess->queue_depth, sess->chunk_size);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static void rtrs_srv_chunks_free(struct rtrs_srv_path *path)
-{
-	struct rtrs_srv_sess *sess = path->sess;
-	u32 i;
-
-	if (!path->mem.chunks)
-		return;
-	for (i = 0; i < sess->queue_depth && path->mem.chunks[i]; i++)
-		__free_pages(path->mem.chunks[i], get_order(sess->chunk_size));
-	kvfree(path->mem.chunks);
-	path->mem.chunks = NULL;
+	return path->sess->always_invalidate && !rtrs_srv_has_slots(path);
 }
 
 static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
@@ -173,181 +210,133 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 		io = rtrs_srv_path_io(path, i);
 		io->slot = i;
 		io->op.priv = sess->priv;
-		io->op.sgl = &io->sg;
-		io->chunk = page_address(path->mem.chunks[i]);
-		sg_init_one(&io->sg, io->chunk, sess->chunk_size);
+		io->chunk = rtrs_region_addr(&path->mem.chunks, i);
+		io->dma = rtrs_region_dma(&path->mem.chunks, i);
+		if (rtrs_srv_changes_keys(path))
+			io->mr = rtrs_region_mr(&path->mem.chunks, i);
 	}
 	return 0;
 }
 
-static int rtrs_srv_map_chunks(struct rtrs_srv_path *path)
+static void rtrs_srv_fill_msg(union rtrs_srv_msg *msg, bool slots, u32 slot)
 {
-	struct rtrs_srv_sess *sess = path->sess;
-	struct ib_device *dev = path->path.dev;
-	u64 dma;
-
-	while (path->mem.nr_mapped < sess->queue_depth) {
-		dma = ib_dma_map_page(dev, path->mem.chunks[path->mem.nr_mapped], 0,
-				      sess->chunk_size, DMA_BIDIRECTIONAL);
-		if (ib_dma_mapping_error(dev, dma))
-			return -ENOMEM;
-		rtrs_srv_path_io(path, path->mem.nr_mapped)->dma = dma;
-		path->mem.nr_mapped++;
+	if (slots) {
+		msg->answer.type = cpu_to_le16(RTRS_MSG_ANSWER);
+		msg->answer.slot = cpu_to_le16(slot);
+	} else {
+		msg->rkey.type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
+		msg->rkey.slot = cpu_to_le16(slot);
 	}
-	return 0;
 }
 
-static void rtrs_srv_unmap_chunks(struct rtrs_srv_path *path)
-{
-	while (path->mem.nr_mapped--)
-		ib_dma_unmap_page(path->path.dev,
-				  rtrs_srv_path_io(path, path->mem.nr_mapped)->dma,
-				  path->sess->chunk_size, DMA_BIDIRECTIONAL);
-	path->mem.nr_mapped = 0;
-}
-
-static int rtrs_srv_alloc_rkeys(struct rtrs_srv_path *path)
+static int rtrs_srv_alloc_msgs(struct rtrs_srv_path *path)
 {
 	u32 depth = path->sess->queue_depth;
 	u64 dma;
 	u32 i;
 
-	path->mem.rkeys = kcalloc(depth, sizeof(*path->mem.rkeys), GFP_KERNEL);
-	if (!path->mem.rkeys)
+	path->mem.msgs = kcalloc(depth, sizeof(*path->mem.msgs), GFP_KERNEL);
+	if (!path->mem.msgs)
 		return -ENOMEM;
-	for (i = 0; i < depth; i++) {
-		path->mem.rkeys[i].type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
-		path->mem.rkeys[i].slot = cpu_to_le16(i);
-	}
-	dma = ib_dma_map_single(path->path.dev, path->mem.rkeys,
-				depth * sizeof(*path->mem.rkeys), DMA_TO_DEVICE);
+	for (i = 0; i < depth; i++)
+		rtrs_srv_fill_msg(&path->mem.msgs[i], rtrs_srv_has_slots(path), i);
+	dma = ib_dma_map_single(path->path.dev, path->mem.msgs,
+				depth * sizeof(*path->mem.msgs), DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(path->path.dev, dma))
 		return -ENOMEM;
-	path->mem.rkeys_dma = dma;
+	path->mem.msgs_dma = dma;
 	return 0;
 }
 
-static void rtrs_srv_free_rkeys(struct rtrs_srv_path *path)
+static void rtrs_srv_free_msgs(struct rtrs_srv_path *path)
 {
-	if (path->mem.rkeys_dma)
-		ib_dma_unmap_single(path->path.dev, path->mem.rkeys_dma,
+	if (path->mem.msgs_dma)
+		ib_dma_unmap_single(path->path.dev, path->mem.msgs_dma,
 				    path->sess->queue_depth *
-				    sizeof(*path->mem.rkeys), DMA_TO_DEVICE);
-	path->mem.rkeys_dma = 0;
-	kfree(path->mem.rkeys);
-	path->mem.rkeys = NULL;
+				    sizeof(*path->mem.msgs), DMA_TO_DEVICE);
+	path->mem.msgs_dma = 0;
+	kfree(path->mem.msgs);
+	path->mem.msgs = NULL;
+}
+
+static u32 rtrs_srv_chunk_size_of(const struct rtrs_srv_path *path)
+{
+	return path->mem.room + path->mem.hdr_room;
 }
 
 /**
  * rtrs_srv_chunks_per_mr() - compute the number of chunks in a memory region
  * @path: path that has its device
  *
- * Return: 1 with always_invalidate; otherwise the largest number that divides the queue
- * depth and that the device can register; 0 if it can't register one chunk.
+ * Return: with RTRS_FEATURE_SLOTS the most that the device can register; otherwise 1 with
+ * always_invalidate, or else the largest number that divides the queue depth, too. 0 if the
+ * device can register too little.
  */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 {
-	const struct rtrs_srv_sess *sess = path->sess;
-	u32 max = path->path.dev->attrs.max_fast_reg_page_list_len /
-		  (sess->chunk_size / RTRS_SRV_MR_PAGE);
+	u32 max = rtrs_region_max_per_mr(&path->path, rtrs_srv_chunk_size_of(path));
+	u32 depth = path->sess->queue_depth;
 	u32 n;
 
-	/* A descriptor's length has 32 bits, and so have most devices' MRs. */
-	max = min_t(u32, max, SZ_1G / sess->chunk_size);
-	if (sess->always_invalidate)
+	if (rtrs_srv_has_slots(path))
+		return max;
+	if (rtrs_srv_changes_keys(path))
 		max = min_t(u32, max, 1);
-	for (n = min(max, sess->queue_depth); n > 1; n--)
-		if (sess->queue_depth % n == 0)
+	for (n = min(max, depth); n > 1; n--)
+		if (depth % n == 0)
 			break;
 	return n;
 }
 
 /**
  * rtrs_srv_mem_bytes() - compute the memory of a path's chunks and requests
- * @sess: session of the path
+ * @path: path with its session
  * @per_mr: number of chunks in a memory region
  * @io_size: bytes of a struct rtrs_srv_io with the upper layer's part
  *
  * Return: bytes of chunks, requests, memory regions, and messages with their keys.
  */
-VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_sess *sess,
+VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path,
 					u32 per_mr, size_t io_size)
 {
-	u64 slot = sess->chunk_size + sizeof(struct page *) + io_size;
-	u64 mr = RTRS_SRV_MR_BYTES + sizeof(struct ib_mr *) +
-		 sizeof(struct rtrs_desc) +
-		 (u64)per_mr * (sess->chunk_size / RTRS_SRV_MR_PAGE) * sizeof(u64);
+	u32 depth = path->sess->queue_depth;
+	u64 slot = io_size;
 
-	if (sess->always_invalidate)
-		slot += sizeof(struct rtrs_msg_rkey_rsp);
-	return sess->queue_depth * slot + sess->queue_depth / per_mr * mr +
-	       sizeof(struct rtrs_info_rsp);
+	if (rtrs_srv_has_slots(path) || path->sess->always_invalidate)
+		slot += sizeof(union rtrs_srv_msg);
+	return rtrs_region_bytes(depth, rtrs_srv_chunk_size_of(path), per_mr) +
+	       depth * slot + sizeof(struct rtrs_info_rsp) +
+	       DIV_ROUND_UP(depth, per_mr) * sizeof(struct rtrs_desc);
 }
 
-static int rtrs_srv_charge_ios(struct rtrs_srv_path *path)
+static int rtrs_srv_charge_ios(struct rtrs_srv_path *path, u32 per_mr)
 {
-	struct rtrs_srv_sess *sess = path->sess;
-	u32 per_mr = rtrs_srv_chunks_per_mr(path);
 	u64 bytes;
 	int ret;
 
 	if (!per_mr) {
-		rtrs_srv_warn(path, "device %s can't register a chunk of %u bytes: lower max_chunk_size\n",
-			      dev_name(&path->path.dev->dev), sess->chunk_size);
+		rtrs_srv_warn(path, "device %s can't register chunks of %u bytes: lower slot_size or max_chunk_size\n",
+			      dev_name(&path->path.dev->dev),
+			      rtrs_srv_chunk_size_of(path));
 		return -EOPNOTSUPP;
 	}
-	bytes = rtrs_srv_mem_bytes(sess, per_mr, rtrs_srv_io_size(sess->srv->ops));
+	bytes = rtrs_srv_mem_bytes(path, per_mr, rtrs_srv_io_size(path->sess->srv->ops));
 	mutex_lock(&path->conns.lock);
 	ret = rtrs_srv_path_charge(path, bytes);
 	mutex_unlock(&path->conns.lock);
 	return ret;
 }
 
-/* Make a memory region of @nr chunks from @slot on. */
-static int rtrs_srv_add_mr(struct rtrs_srv_path *path, struct scatterlist *sgl,
-			   u32 slot, u32 nr)
+static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
 {
-	struct rtrs_srv_sess *sess = path->sess;
-	struct scatterlist *sg;
-	struct ib_mr *mr;
+	u32 depth = path->sess->queue_depth;
+	u32 size = rtrs_srv_chunk_size_of(path);
 	int ret;
-	u32 i;
 
-	mr = ib_alloc_mr(path->path.pd, IB_MR_TYPE_MEM_REG,
-			 nr * (sess->chunk_size / RTRS_SRV_MR_PAGE));
-	if (IS_ERR(mr))
-		return PTR_ERR(mr);
-	path->mem.mrs[path->mem.nr_mrs++] = mr;
-	sg_init_table(sgl, nr);
-	for_each_sg(sgl, sg, nr, i) {
-		sg_set_page(sg, path->mem.chunks[slot + i], sess->chunk_size, 0);
-		sg_dma_address(sg) = rtrs_srv_path_io(path, slot + i)->dma;
-		sg_dma_len(sg) = sess->chunk_size;
-	}
-	ret = ib_map_mr_sg(mr, sgl, nr, NULL, RTRS_SRV_MR_PAGE);
-	if (ret != nr)
-		return ret < 0 ? ret : -EINVAL;
-	if (sess->always_invalidate)
-		rtrs_srv_path_io(path, slot)->mr = mr;
-	return 0;
-}
-
-static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
-{
-	struct rtrs_srv_sess *sess = path->sess;
-	u32 nr = rtrs_srv_chunks_per_mr(path);
-	struct scatterlist *sgl;
-	int ret = 0;
-	u32 slot;
-
-	path->mem.mrs = kvcalloc(sess->queue_depth / nr, sizeof(*path->mem.mrs),
-				 GFP_KERNEL);
-	sgl = kvcalloc(nr, sizeof(*sgl), GFP_KERNEL);
-	if (!path->mem.mrs || !sgl)
-		ret = -ENOMEM;
-	for (slot = 0; slot < sess->queue_depth && !ret; slot += nr)
-		ret = rtrs_srv_add_mr(path, sgl, slot, nr);
-	kvfree(sgl);
+	ret = rtrs_region_alloc(&path->mem.chunks, &path->path, depth, size, per_mr);
+	if (ret == -ENOMEM)
+		rtrs_srv_warn(path, "no memory for %u chunks of %u bytes: lower sess_queue_depth, slot_size or max_chunk_size\n",
+			      depth, size);
 	return ret;
 }
 
@@ -363,24 +352,21 @@ static int rtrs_srv_alloc_mrs(struct rtrs_srv_path *path)
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
+	u32 per_mr = rtrs_srv_chunks_per_mr(path);
 	int ret;
 
-	ret = rtrs_srv_charge_ios(path);
+	ret = rtrs_srv_charge_ios(path, per_mr);
 	if (ret)
 		return ret;
-	ret = rtrs_srv_chunks_alloc(path);
+	ret = rtrs_srv_chunks_alloc(path, per_mr);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_ios_alloc(path);
 	if (ret)
 		return ret;
-	ret = rtrs_srv_map_chunks(path);
-	if (ret)
-		return ret;
-	ret = rtrs_srv_alloc_mrs(path);
-	if (ret)
-		return ret;
-	return path->sess->always_invalidate ? rtrs_srv_alloc_rkeys(path) : 0;
+	if (rtrs_srv_has_slots(path) || path->sess->always_invalidate)
+		return rtrs_srv_alloc_msgs(path);
+	return 0;
 }
 
 /**
@@ -389,15 +375,20 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
  */
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {
-	while (path->mem.nr_mrs)
-		ib_dereg_mr(path->mem.mrs[--path->mem.nr_mrs]);
-	kvfree(path->mem.mrs);
-	path->mem.mrs = NULL;
-	rtrs_srv_free_rkeys(path);
-	rtrs_srv_unmap_chunks(path);
+	rtrs_srv_free_msgs(path);
 	kvfree(path->ios.mem);
 	path->ios.mem = NULL;
-	rtrs_srv_chunks_free(path);
+	rtrs_region_free(&path->mem.chunks);
+}
+
+/**
+ * rtrs_srv_mem_module_init() - prepare counting of memory
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init rtrs_srv_mem_module_init(void)
+{
+	return percpu_counter_init(&rtrs_srv_mem_bufs, 0, GFP_KERNEL);
 }
 
 /**
@@ -407,5 +398,6 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path)
  */
 void rtrs_srv_mem_exit(void)
 {
-	WARN_ON_ONCE(rtrs_srv_mem_used);
+	WARN_ON_ONCE(rtrs_srv_mem_used || percpu_counter_sum(&rtrs_srv_mem_bufs));
+	percpu_counter_destroy(&rtrs_srv_mem_bufs);
 }

@@ -93,8 +93,10 @@ static void rtrs_srv_path_drain_send(struct rtrs_srv_path *path)
 	u32 i;
 
 	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
+		if (path->conns.con[i]) {
 			rtrs_con_drain_send(&path->conns.con[i]->con);
+			rtrs_srv_con_drained(path->conns.con[i]);
+		}
 }
 
 /* Ends all requests that the upper layer doesn't have. */
@@ -102,8 +104,9 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 {
 	u32 i;
 
-	/* Requests that have waited for their slots see the path's state now. */
+	/* Requests that have waited for their slots, or for memory, see the path's state now. */
 	flush_work(&path->sess->slots.resume_work);
+	flush_work(&path->sess->bufs.work);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_srv_con_drop_pending(path->conns.con[i]);
@@ -243,9 +246,10 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
-	path->features = le32_to_cpu(req->features) & RTRS_FEATURES;
+	path->features = le32_to_cpu(req->features) & rtrs_srv_features();
 	if (path->features & RTRS_FEATURE_FENCE)
 		path->path_id = le32_to_cpu(req->path_id);
+	rtrs_srv_mem_init(path);
 
 	kobject_init(&path->sysfs.kobj, &rtrs_srv_path_ktype);
 	kobject_get(&path->sysfs.kobj);

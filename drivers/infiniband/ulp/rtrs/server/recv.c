@@ -59,8 +59,10 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	default:
 		return;
 	}
-	/* Clients send some requests on the service connection, too. */
+	/* Clients without slots send some requests on the service connection, too. */
 	if (likely(rtrs_imm_type(imm) == RTRS_IMM_IO_REQ)) {
+		if (!con->con.cid && rtrs_srv_has_slots(path))
+			goto unexpected;
 		rtrs_srv_request(con, rtrs_imm_payload(imm));
 		return;
 	}

@@ -22,6 +22,11 @@ module_param_named(sess_queue_depth, rtrs_srv_queue_depth, uint, 0444);
 MODULE_PARM_DESC(sess_queue_depth,
 		 "Chunks, hence requests in flight, of a session (default 512)");
 
+unsigned int rtrs_srv_slot_size;
+module_param_named(slot_size, rtrs_srv_slot_size, uint, 0444);
+MODULE_PARM_DESC(slot_size,
+		 "Most bytes of data that travel with a request, a multiple of 512; 0: chunks of max_chunk_size (default 0)");
+
 static bool rtrs_srv_always_invalidate = true;
 module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
@@ -34,11 +39,18 @@ static LIST_HEAD(rtrs_srv_sessions);
  * rtrs_srv_check_params() - check the module's parameters
  * @chunk_size: value of max_chunk_size
  * @queue_depth: value of sess_queue_depth
+ * @slot_size: value of slot_size
  *
  * Return: 0, or -EINVAL after a message in the log.
  */
-int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
+int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
+			  unsigned int slot_size)
 {
+	if (slot_size > RTRS_MAX_SLOT_SIZE || slot_size % RTRS_SLOT_UNIT) {
+		pr_err("slot_size=%u: must be a multiple of %u, at most %u\n", slot_size,
+		       RTRS_SLOT_UNIT, RTRS_MAX_SLOT_SIZE);
+		return -EINVAL;
+	}
 	if (!is_power_of_2(chunk_size) || chunk_size < RTRS_MIN_CHUNK_SIZE ||
 	    chunk_size < PAGE_SIZE || chunk_size > KMALLOC_MAX_SIZE) {
 		pr_err("max_chunk_size=%u: must be a power of 2 from %lu to %lu\n",
@@ -50,6 +62,11 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth)
 	if (!queue_depth || queue_depth > RTRS_MAX_QUEUE_DEPTH) {
 		pr_err("sess_queue_depth=%u: must be from 1 to %u\n",
 		       queue_depth, RTRS_MAX_QUEUE_DEPTH);
+		return -EINVAL;
+	}
+	if (slot_size + rtrs_slot_hdr_room(slot_size) > BIT(rtrs_imm_off_bits(queue_depth))) {
+		pr_err("sess_queue_depth=%u with slot_size=%u: lower one, as both must fit in %u bits\n",
+		       queue_depth, slot_size, RTRS_IMM_PAYLOAD_BITS);
 		return -EINVAL;
 	}
 	if (ilog2(chunk_size) > rtrs_imm_off_bits(queue_depth)) {
@@ -147,6 +164,7 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 
 	rtrs_srv_sysfs_del_sess(sess);
 	rtrs_srv_slots_free(sess);
+	rtrs_srv_bufs_free(sess);
 	mutex_lock(&rtrs_srv_lock);
 	rtrs_srv_sess_discard(sess);
 	mutex_unlock(&rtrs_srv_lock);
@@ -195,6 +213,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
 			     RTRS_SRV_LOG_BURST);
 	rtrs_srv_slots_init(sess);
+	rtrs_srv_bufs_init(sess);
 	INIT_WORK(&sess->slots.resume_work, rtrs_srv_resume_work);
 	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);

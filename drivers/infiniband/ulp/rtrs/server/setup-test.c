@@ -6,12 +6,23 @@
 
 #include "srv.h"
 
+/* What @path gets as a server's path with slots of that many bytes, 0 without. */
+static void init_mem(struct rtrs_srv_path *path, unsigned int slot_size)
+{
+	unsigned int old = rtrs_srv_slot_size;
+
+	rtrs_srv_slot_size = slot_size;
+	rtrs_srv_mem_init(path);
+	rtrs_srv_slot_size = old;
+}
+
 static const struct accept_case {
 	const char *desc;
 	u32 depth, chunk_size;
 	bool always_invalidate;
 	u32 features;
 	u8 bytes[56];
+	u32 slot_size;
 } accept_cases[] = {
 	{ "the defaults", 512, 131072, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
 	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 } },
@@ -25,6 +36,18 @@ static const struct accept_case {
 	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12,
 	  0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad,
 	  0xae, 0xaf } },
+	{ "with slots", 512, 131072, true, RTRS_FEATURE_SLOTS, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	  0, 0, 0x10, 0, 0, 2, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, [44] = 0, 0x10, 0, 0 }, 4096 },
+	{ "with the largest slots of 512 bytes for headers", 512, 131072, true,
+	  RTRS_FEATURE_SLOTS, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2, 0, 0, 0x10, 0, 0, 2, 0, 0,
+	  0, 0, 0, 0, 4, 0, 0, 0, [44] = 0, 0x3e, 0, 0 }, 15872 },
+	{ "with slots of 16 KiB and fencing", 512, 8192, false,
+	  RTRS_FEATURE_SLOTS | RTRS_FEATURE_FENCE, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	  0, 0, 0x10, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0x78, 0x56, 0x34, 0x12,
+	  0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad,
+	  0xae, 0xaf, 0, 0x40, 0, 0 }, 16384 },
+	{ "without slots, others have them", 512, 131072, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 }, 4096 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(accept_cases, accept_cases, desc);
@@ -50,6 +73,7 @@ static void accept_is_on_the_wire_as_written_down(struct kunit *test)
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
 	sess->always_invalidate = c->always_invalidate;
+	init_mem(path, c->slot_size);
 	memset(&rep, 0x5a, sizeof(rep));
 	rtrs_srv_fill_accept(&rep, path);
 	KUNIT_EXPECT_EQ(test, sizeof(rep), sizeof(c->bytes));
@@ -124,25 +148,66 @@ static void info_rsp_is_on_the_wire_as_written_down(struct kunit *test)
 	static const u8 bytes[40] = {
 		1, 0, 2, 0, 0, 0, 0, 0,
 		0x00, 0x00, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
-		0xdd, 0xcc, 0xbb, 0xaa, 0x00, 0x40, 0x00, 0x00,
+		0xdd, 0xcc, 0xbb, 0xaa, 0x00, 0x00, 0x00, 0x40,
 		0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-		0x04, 0x03, 0x02, 0x01, 0x00, 0x00, 0x00, 0x40,
+		0x04, 0x03, 0x02, 0x01, 0x00, 0x00, 0x40, 0x00,
 	};
-	struct ib_mr a = { .iova = 0x1122334455660000, .rkey = 0xaabbccdd, .length = 0x4000 };
-	struct ib_mr b = { .iova = 0x1000, .rkey = 0x01020304, .length = 0x40000000 };
+	struct ib_mr a = { .iova = 0x1122334455660000, .rkey = 0xaabbccdd };
+	struct ib_mr b = { .iova = 0x1000, .rkey = 0x01020304 };
 	struct ib_mr *mrs[] = { &a, &b };
+	struct rtrs_region chunks = {
+		.nr = 257, .size = 0x400000, .per_mr = 256, .nr_mrs = 2, .mrs = mrs,
+	};
 	struct rtrs_info_rsp *rsp = kunit_kzalloc(test, sizeof(bytes), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, rsp);
-	rtrs_srv_fill_info_rsp(rsp, mrs, 2);
+	rtrs_srv_fill_info_rsp(rsp, &chunks);
 	KUNIT_EXPECT_EQ(test, memcmp(rsp, bytes, sizeof(bytes)), 0);
+}
+
+static const struct rsp_case {
+	const char *desc;
+	struct rtrs_region chunks;
+	u32 len[2];
+} rsp_cases[] = {
+	{ "all in one", { .nr = 16, .size = 4096, .per_mr = 16, .nr_mrs = 1 }, { 65536 } },
+	{ "room for more in one", { .nr = 16, .size = 4096, .per_mr = 512, .nr_mrs = 1 },
+	  { 65536 } },
+	{ "two full ones", { .nr = 16, .size = 4096, .per_mr = 8, .nr_mrs = 2 },
+	  { 32768, 32768 } },
+	{ "a group of which two are used",
+	  { .nr = 10, .size = 4608, .group_shift = 3, .per_mr = 8, .nr_mrs = 2 },
+	  { 36864, 9216 } },
+	{ "one of a group", { .nr = 1, .size = 4608, .group_shift = 3, .per_mr = 8, .nr_mrs = 1 },
+	  { 4608 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(rsp_cases, rsp_cases, desc);
+
+static void info_rsp_tells_of_no_more_than_is_used(struct kunit *test)
+{
+	const struct rsp_case *c = test->param_value;
+	struct rtrs_region chunks = c->chunks;
+	struct ib_mr *mr = kunit_kcalloc(test, 2, sizeof(*mr), GFP_KERNEL);
+	struct ib_mr *mrs[] = { &mr[0], &mr[1] };
+	struct rtrs_info_rsp *rsp;
+	u32 i;
+
+	rsp = kunit_kzalloc(test, struct_size(rsp, desc, 2), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	KUNIT_ASSERT_NOT_NULL(test, rsp);
+	chunks.mrs = mrs;
+	rtrs_srv_fill_info_rsp(rsp, &chunks);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(rsp->nr_desc), chunks.nr_mrs);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(rsp->desc[i].len), c->len[i]);
 }
 
 static const struct mr_case {
 	const char *desc;
 	u32 depth, chunk_size, pages;
 	bool always_invalidate;
-	u32 chunks;
+	u32 chunks, slot_size;
 } mr_cases[] = {
 	{ "a key each", 512, 131072, 512, true, 1 },
 	{ "as many as the device takes", 512, 131072, 512, false, 16 },
@@ -154,6 +219,12 @@ static const struct mr_case {
 	{ "the same, with a key each", 512, 131072, 31, true, 0 },
 	{ "a device that takes no pages", 512, 131072, 0, false, 0 },
 	{ "no more than 1 GiB", 2048, 4194304, UINT_MAX, false, 256 },
+	{ "slots, as many as the device takes", 512, 131072, 512, true, 448, 4096 },
+	{ "slots, keys that stay anyway", 512, 131072, 512, false, 448, 4096 },
+	{ "slots, a depth that is a prime", 509, 131072, 512, true, 448, 4096 },
+	{ "slots, a group is all that the device takes", 512, 131072, 9, true, 8, 4096 },
+	{ "slots, a group is more than the device takes", 512, 131072, 8, true, 0, 4096 },
+	{ "slots of whole pages", 512, 131072, 512, true, 102, 16384 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(mr_cases, mr_cases, desc);
@@ -174,6 +245,8 @@ static void chunks_are_dealt_out_to_memory_regions(struct kunit *test)
 	sess->always_invalidate = c->always_invalidate;
 	path->sess = sess;
 	path->path.dev = dev;
+	path->features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
+	init_mem(path, c->slot_size);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_chunks_per_mr(path), c->chunks);
 }
 
@@ -183,11 +256,15 @@ static const struct bytes_case {
 	bool always_invalidate;
 	size_t io_size;
 	u64 bytes;
+	u32 slot_size;
 } bytes_cases[] = {
-	{ "a key each", 512, 131072, 1, true, 1024, 68046856 },
-	{ "16 chunks for each key", 512, 131072, 16, false, 1024, 67785480 },
-	{ "the most chunks", 65535, 8192, 1, true, 256, 590863568 },
-	{ "more than 4 GiB", 2048, 4194304, 1, true, 1024, 8609939464 },
+	{ "a key each", 512, 131072, 1, true, 1024, 68050952 },
+	{ "16 chunks for each key", 512, 131072, 16, false, 1024, 67789576 },
+	{ "the most chunks", 65535, 8192, 1, true, 256, 591387848 },
+	{ "more than 4 GiB", 2048, 4194304, 1, true, 1024, 8609955848 },
+	{ "small slots", 512, 131072, 448, true, 1024, 2897848, 4096 },
+	{ "small slots, without always_invalidate", 512, 131072, 448, false, 1024, 2897848, 4096 },
+	{ "slots of whole pages", 512, 131072, 512, true, 1024, 11043360, 16384 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(bytes_cases, bytes_cases, desc);
@@ -196,12 +273,17 @@ static void memory_of_a_path_is_counted(struct kunit *test)
 {
 	const struct bytes_case *c = test->param_value;
 	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->sess = sess;
+	path->features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
 	sess->always_invalidate = c->always_invalidate;
-	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_bytes(sess, c->per_mr, c->io_size), c->bytes);
+	init_mem(path, c->slot_size);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_bytes(path, c->per_mr, c->io_size), c->bytes);
 }
 
 static struct kunit_case rtrs_srv_setup_cases[] = {
@@ -210,6 +292,7 @@ static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE_PARAM(info_req_is_checked, name_cases_gen_params),
 	KUNIT_CASE(info_req_without_a_name_s_end_is_refused),
 	KUNIT_CASE(info_rsp_is_on_the_wire_as_written_down),
+	KUNIT_CASE_PARAM(info_rsp_tells_of_no_more_than_is_used, rsp_cases_gen_params),
 	KUNIT_CASE_PARAM(chunks_are_dealt_out_to_memory_regions, mr_cases_gen_params),
 	KUNIT_CASE_PARAM(memory_of_a_path_is_counted, bytes_cases_gen_params),
 	{}

@@ -107,13 +107,13 @@ static void rtrs_srv_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 /* Builds and posts the next batch. */
 static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
 {
-	u32 nr = min_t(u32, path->mem.nr_mrs - path->setup.nr_reg,
+	u32 nr = min_t(u32, path->mem.chunks.nr_mrs - path->setup.nr_reg,
 		       RTRS_SRV_REG_BATCH);
 	struct ib_mr *mr;
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		mr = path->mem.mrs[path->setup.nr_reg++];
+		mr = path->mem.chunks.mrs[path->setup.nr_reg++];
 		wrs[i].wr.opcode = IB_WR_REG_MR;
 		wrs[i].mr = mr;
 		wrs[i].key = mr->rkey;
@@ -136,7 +136,7 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 
 	if (READ_ONCE(path->setup.reg_busy))
 		return RTRS_SRV_SETUP_WAIT;
-	if (path->setup.nr_reg == path->mem.nr_mrs)
+	if (path->setup.nr_reg == path->mem.chunks.nr_mrs)
 		return 0;
 	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
 	if (!wrs)
@@ -230,20 +230,21 @@ static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 /**
  * rtrs_srv_fill_info_rsp() - write an INFO_RSP
  * @rsp: message to fill in, zeroed by the caller
- * @mrs: memory regions of the chunks, in order
- * @nr_mrs: number of @mrs
+ * @chunks: the chunks, with their memory regions
  */
 void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
-			    struct ib_mr * const *mrs, u32 nr_mrs)
+			    const struct rtrs_region *chunks)
 {
-	u32 i;
+	u32 i, nr;
 
 	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
-	rsp->nr_desc = cpu_to_le16(nr_mrs);
-	for (i = 0; i < nr_mrs; i++) {
-		rsp->desc[i].addr = cpu_to_le64(mrs[i]->iova);
-		rsp->desc[i].key = cpu_to_le32(mrs[i]->rkey);
-		rsp->desc[i].len = cpu_to_le32(mrs[i]->length);
+	rsp->nr_desc = cpu_to_le16(chunks->nr_mrs);
+	for (i = 0; i < chunks->nr_mrs; i++) {
+		/* The last group of pieces may have more of them than are used. */
+		nr = min(chunks->per_mr, chunks->nr - i * chunks->per_mr);
+		rsp->desc[i].addr = cpu_to_le64(chunks->mrs[i]->iova);
+		rsp->desc[i].key = cpu_to_le32(chunks->mrs[i]->rkey);
+		rsp->desc[i].len = cpu_to_le32(nr * chunks->size);
 	}
 }
 
@@ -252,12 +253,12 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 	struct rtrs_info_rsp *rsp;
 	u64 dma;
 
-	path->setup.rsp_len = struct_size(rsp, desc, path->mem.nr_mrs);
+	path->setup.rsp_len = struct_size(rsp, desc, path->mem.chunks.nr_mrs);
 	rsp = kzalloc(path->setup.rsp_len, GFP_KERNEL);
 	if (!rsp)
 		return -ENOMEM;
 	path->setup.rsp = rsp;
-	rtrs_srv_fill_info_rsp(rsp, path->mem.mrs, path->mem.nr_mrs);
+	rtrs_srv_fill_info_rsp(rsp, &path->mem.chunks);
 	dma = ib_dma_map_single(path->path.dev, rsp, path->setup.rsp_len,
 				DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(path->path.dev, dma))
@@ -271,6 +272,9 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	int ret;
 
 	ret = rtrs_srv_sess_up(path);
+	if (ret)
+		return ret;
+	ret = rtrs_srv_bufs_setup(path);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_mem_setup(path);
@@ -289,7 +293,7 @@ static int rtrs_srv_go_up(struct rtrs_srv_path *path)
 		return -ECONNABORTED;
 	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
 		      path->conns.nr, path->sess->queue_depth,
-		      path->sess->chunk_size, dev_name(&path->path.dev->dev),
+		      path->mem.chunks.size, dev_name(&path->path.dev->dev),
 		      path->port_num);
 	/* Before the answer: a client that doesn't take it has to be noticed. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);

@@ -13,6 +13,8 @@
  *	recv	messages that come in on a connection
  *	fence	fencing: a path is ended by request over another one
  *	io	requests and answers
+ *	fetch	data of large writes are fetched from the client
+ *	buf	buffers for data that are not in a chunk, and requests that wait for one
  *	mem	a path's chunks and keys, and the limit to all paths' memory
  *	slot	slots of sessions, and the requests that have them
  *	state	the state of a path; errors; waiting for changes
@@ -39,6 +41,7 @@
  *	whatever the upper layer holds in rtrs_srv_send_event() > rtrs_srv_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
+ *	sq_lock of struct rtrs_con > &sess->bufs.lock
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
  *		of the memory in use (mem.c), which nothing nests in
  *
@@ -54,6 +57,7 @@
 #include <linux/percpu-refcount.h>
 #include <linux/ratelimit.h>
 #include <linux/wait.h>
+#include <rdma/rw.h>
 
 #include "../common/core.h"
 
@@ -88,8 +92,27 @@
 #define RTRS_SRV_MAX_ENDING	4
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
 #define RTRS_SRV_LOG_BURST	20
-/* Page size of memory regions, whatever PAGE_SIZE is. */
-#define RTRS_SRV_MR_PAGE	SZ_4K
+/*
+ * Data that are fetched at a time over a connection, and with one chain of RDMA READs. On a
+ * slow network what is fetched is ahead of what others send, heartbeats too.
+ */
+#define RTRS_SRV_FETCH_BYTES	SZ_256K
+#define RTRS_SRV_READ_BYTES	SZ_128K
+/* Chains of RDMA READs in flight on a connection. */
+#define RTRS_SRV_READS		8
+/* Buffers are of pieces of this order, of the second one if memory is fragmented. */
+#define RTRS_SRV_BUF_ORDER	(16 - PAGE_SHIFT)
+#define RTRS_SRV_BUF_MIN_ORDER	max(14 - PAGE_SHIFT, 0)
+/* Most data of a request with RTRS_FEATURE_SLOTS. */
+#define RTRS_SRV_MAX_IO		SZ_1M
+/* Most work requests that send the data of an answer. */
+#define RTRS_SRV_MAX_DATA_WR	(RTRS_SRV_MAX_IO / SZ_16K)
+/* Room in the send queue for all RDMA READs; it is given back in batches. */
+#define RTRS_SRV_READ_WR	(RTRS_SRV_FETCH_BYTES / SZ_16K + RTRS_SRV_READS + \
+				 RTRS_SIGNAL_EVERY)
+
+/* Bytes of data in a slot, 0 without slots. */
+extern unsigned int rtrs_srv_slot_size;
 
 /**
  * struct rtrs_srv - an upper layer and where it listens
@@ -140,6 +163,54 @@ struct rtrs_srv_slots {
 };
 
 /**
+ * struct rtrs_srv_buf - a buffer for the data of a request (buf.c)
+ * @sess: session of the request
+ * @bytes: size
+ * @reserve: it is the session's reserve
+ * @io: request whose answer is on its way, until it is posted
+ * @con: connection on which the answer was posted
+ * @rw: how its data are sent
+ * @sent_cqe: completion entry of the answer with its data
+ * @sending: in &rtrs_srv_con.sending, from when the answer is posted until it is sent
+ * @work: sends the answer with its data
+ * @nr_mapped: entries of @sgl that are mapped for that
+ * @nents: entries of @sgl
+ * @sgl: the memory, in pieces
+ */
+struct rtrs_srv_buf {
+	struct rtrs_srv_sess *sess;
+	u32 bytes;
+	bool reserve;
+	struct rtrs_srv_io *io;
+	struct rtrs_srv_con *con;
+	struct rdma_rw_ctx rw;
+	struct ib_cqe sent_cqe;
+	struct list_head sending;
+	struct delayed_work work;
+	u32 nr_mapped;
+	u32 nents;
+	struct scatterlist sgl[];
+};
+
+/**
+ * struct rtrs_srv_bufs - buffers of a session (buf.c)
+ * @reserve: what one request can have if there is no other memory; NULL if no path has slots
+ * @used: bytes of buffers that requests have, the reserve not included
+ * @lock: guards what follows; any context
+ * @reserve_used: a request has the reserve
+ * @waiting: requests that wait for a buffer. While there are any, a request has the reserve
+ * @work: lets them go on
+ */
+struct rtrs_srv_bufs {
+	struct rtrs_srv_buf *reserve;
+	atomic_t used;
+	spinlock_t lock; /* what follows */
+	bool reserve_used;
+	struct list_head waiting;
+	struct work_struct work;
+};
+
+/**
  * struct rtrs_srv_sess - a session
  * @entry: in the list of all sessions, guarded by rtrs_srv_lock
  * @srv: where it came in
@@ -160,6 +231,7 @@ struct rtrs_srv_slots {
  *	chunk
  * @charged: bytes that it takes of the memory for clients, its slots included
  * @slots: slots of its requests
+ * @bufs: buffers of its requests
  * @up_lock: guards the fields below while there are paths
  * @up: the upper layer knows the session
  * @priv: the upper layer's; doesn't change while a path is connected
@@ -186,6 +258,7 @@ struct rtrs_srv_sess {
 	bool always_invalidate;
 	u64 charged;
 	struct rtrs_srv_slots slots;
+	struct rtrs_srv_bufs bufs;
 
 	struct mutex up_lock; /* what follows, while there are paths */
 	bool up;
@@ -271,24 +344,34 @@ struct rtrs_srv_conns {
 };
 
 /**
+ * union rtrs_srv_msg - message that goes with a slot's answer
+ * @rkey: the chunk's new key, with always_invalidate and without RTRS_FEATURE_SLOTS
+ * @answer: with RTRS_FEATURE_SLOTS
+ */
+union rtrs_srv_msg {
+	struct rtrs_msg_rkey_rsp rkey;
+	struct rtrs_msg_answer answer;
+};
+
+/**
  * struct rtrs_srv_mem - the memory that a client can write to over a path (mem.c)
  * @charged: bytes that the path takes of the memory for clients, under its
  *	connections' lock
- * @chunks: first page of each chunk
- * @mrs: memory regions of the chunks
- * @nr_mrs: number of @mrs
- * @nr_mapped: chunks that are mapped for the path's device
- * @rkeys: message for each slot that carries the chunk's new key
- * @rkeys_dma: their DMA address, 0 if they aren't there
+ * @room: bytes of data in a chunk; headers follow
+ * @hdr_room: bytes for headers
+ * @max_io: most bytes of data of a request
+ * @chunks: the chunks; with RTRS_FEATURE_SLOTS they are small
+ * @msgs: message for each slot; there with always_invalidate or RTRS_FEATURE_SLOTS
+ * @msgs_dma: their DMA address, 0 if they aren't there
  */
 struct rtrs_srv_mem {
 	u64 charged;
-	struct page **chunks;
-	struct ib_mr **mrs;
-	u32 nr_mrs;
-	u32 nr_mapped;
-	struct rtrs_msg_rkey_rsp *rkeys;
-	u64 rkeys_dma;
+	u32 room;
+	u32 hdr_room;
+	u32 max_io;
+	struct rtrs_region chunks;
+	union rtrs_srv_msg *msgs;
+	u64 msgs_dma;
 };
 
 /**
@@ -426,6 +509,43 @@ struct rtrs_srv_path {
 };
 
 /**
+ * struct rtrs_srv_read - a chain of RDMA READs (fetch.c)
+ * @cqe: completion entry of the last one
+ * @rw: work requests, and the mapping of the memory
+ * @con: connection that it is posted on
+ * @io: request whose data it fetches, NULL if there is none
+ * @sg: where they go
+ * @nents: entries of @sg
+ * @bytes: how many they are
+ */
+struct rtrs_srv_read {
+	struct ib_cqe cqe;
+	struct rdma_rw_ctx rw;
+	struct rtrs_srv_con *con;
+	struct rtrs_srv_io *io;
+	struct scatterlist *sg;
+	u32 nents;
+	u32 bytes;
+};
+
+/**
+ * struct rtrs_srv_fetch - fetching over a connection (fetch.c)
+ * @max_reads: RDMA READs that the client's device takes at a time; 0 if there can be none
+ * @bytes: bytes that are being fetched, under &rtrs_srv_con.pend_lock
+ * @waiting: requests that have data to be fetched, likewise. Each is in turn for a piece
+ * @reads: chains of RDMA READs, likewise
+ * @done: called once for each request when all its data are there, or (false) it is not
+ *	fetched as the path is closing; process context
+ */
+struct rtrs_srv_fetch {
+	u8 max_reads;
+	u32 bytes;
+	struct list_head waiting;
+	struct rtrs_srv_read reads[RTRS_SRV_READS];
+	void (*done)(struct rtrs_srv_io *io, bool fetched);
+};
+
+/**
  * struct rtrs_srv_con - a connection
  * @con: the part that client and server share
  * @path: path that owns it
@@ -436,6 +556,8 @@ struct rtrs_srv_path {
  * @pend_lock: guards @pending and @closing; taken in any context
  * @pending: requests that wait for room in the send queue
  * @closing: nothing may wait any more
+ * @sending: buffers whose data are being sent, under &rtrs_con.sq_lock
+ * @fetch: data that are fetched
  *
  * Exists from the connection request to the path's closing work.
  */
@@ -448,6 +570,8 @@ struct rtrs_srv_con {
 	spinlock_t pend_lock; /* pending, closing */
 	struct list_head pending;
 	bool closing;
+	struct list_head sending;
+	struct rtrs_srv_fetch fetch;
 };
 
 /**
@@ -455,11 +579,15 @@ struct rtrs_srv_con {
  * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue to invalidate its chunk's key;
  *	or there is no request
  * @RTRS_SRV_IO_INVALIDATE: that key to be invalid
+ * @RTRS_SRV_IO_BUF: a buffer
+ * @RTRS_SRV_IO_FETCH: its data to be fetched
  * @RTRS_SRV_IO_WORK: the upper layer, then room in the send queue for its answer
  */
 enum rtrs_srv_io_stage {
 	RTRS_SRV_IO_WAIT,
 	RTRS_SRV_IO_INVALIDATE,
+	RTRS_SRV_IO_BUF,
+	RTRS_SRV_IO_FETCH,
 	RTRS_SRV_IO_WORK,
 };
 
@@ -467,10 +595,9 @@ enum rtrs_srv_io_stage {
  * struct rtrs_srv_io - a slot of a path, and the request in it
  * @stage: progress of the request
  * @con: connection that it came on
- * @mr: the chunk's own memory region, NULL without always_invalidate
- * @chunk: the slot's chunk
- * @dma: its address for the path's device
- * @sg: the request's data, in the chunk
+ * @mr: the chunk's own memory region, if its key is changed with each request, else NULL
+ * @chunk: the chunk
+ * @dma: the chunk's address for the path's device
  * @slot: index of the slot
  * @hdr_off: where the request's header is in the chunk
  * @err: 0 or a negative errno for the answer
@@ -478,8 +605,16 @@ enum rtrs_srv_io_stage {
  * @desc_key: key of the client's memory
  * @desc_len: length of the client's memory, 0 if there is nothing to send
  * @desc_addr: address of the client's memory
+ * @fetch: the request's data are to be fetched
+ * @page: memory for the data of a small request, NULL if it has none of its own
+ * @buf: buffer for data, NULL if there is none
+ * @sg: data in the chunk or in @page
+ * @fetched: entries of @buf into which data were or are being fetched, under the
+ *	connection's pend_lock
+ * @reads: chains of RDMA READs that fetch them, likewise
  * @inv_cqe: completion entry of LOCAL_INV
- * @pending: in &rtrs_srv_con.pending or &rtrs_srv_slots.resumed
+ * @pending: in &rtrs_srv_con.pending, &rtrs_srv_slots.resumed, &rtrs_srv_bufs.waiting or
+ *	&rtrs_srv_fetch.waiting
  * @op: what the upper layer sees; its own part follows this struct
  *
  * In the array of its path. Owned by the holder of the session's slot, see
@@ -491,14 +626,19 @@ struct rtrs_srv_io {
 	struct ib_mr *mr;
 	void *chunk;
 	u64 dma;
-	struct scatterlist sg;
 	u32 slot;
 	u32 hdr_off;
 	int err;
 	bool need_inval;
+	bool fetch;
 	u32 desc_key;
 	u32 desc_len;
 	u64 desc_addr;
+	struct page *page;
+	struct rtrs_srv_buf *buf;
+	struct scatterlist sg;
+	u32 fetched;
+	u32 reads;
 	struct ib_cqe inv_cqe;
 	struct list_head pending;
 	struct rtrs_srv_op op;
@@ -511,7 +651,7 @@ struct rtrs_srv_io {
  * @inv: SEND WITH INV of the client's key
  * @reg: REG_MR of the chunk
  * @imm: RDMA WRITE WITH IMM or SEND WITH IMM, with the errno
- * @imm_sge: message with the chunk's new key
+ * @msg_sge: the slot's message
  */
 struct rtrs_srv_answer {
 	struct ib_rdma_wr data;
@@ -519,7 +659,7 @@ struct rtrs_srv_answer {
 	struct ib_send_wr inv;
 	struct ib_reg_wr reg;
 	struct ib_rdma_wr imm;
-	struct ib_sge imm_sge;
+	struct ib_sge msg_sge;
 };
 
 /* The upper layer's part begins on a cache line of its own. */
@@ -535,9 +675,15 @@ static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 	return container_of(c, struct rtrs_srv_con, con);
 }
 
-static inline u32 rtrs_srv_max_io_size(const struct rtrs_srv_sess *sess)
+/* The features that are granted to clients. */
+static inline u32 rtrs_srv_features(void)
 {
-	return sess->chunk_size - RTRS_HDR_ROOM;
+	return rtrs_srv_slot_size ? RTRS_FEATURES : RTRS_FEATURES & ~RTRS_FEATURE_SLOTS;
+}
+
+static inline bool rtrs_srv_has_slots(const struct rtrs_srv_path *path)
+{
+	return path->features & RTRS_FEATURE_SLOTS;
 }
 
 static inline enum rtrs_srv_state
@@ -578,6 +724,7 @@ extern struct mutex rtrs_srv_lock;
 extern struct wait_queue_head rtrs_srv_wait;
 extern struct workqueue_struct *rtrs_srv_setup_wq;
 extern struct workqueue_struct *rtrs_srv_close_wq;
+extern struct workqueue_struct *rtrs_srv_io_wq;
 int __init rtrs_srv_state_init(void);
 void rtrs_srv_state_exit(void);
 void rtrs_srv_changed(void);
@@ -604,20 +751,46 @@ bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
 struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
 
 /* mem.c */
+void rtrs_srv_mem_init(struct rtrs_srv_path *path);
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
 int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 			struct ratelimit_state *log);
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
+bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes);
+void rtrs_srv_mem_use(int bytes);
 #if IS_ENABLED(CONFIG_KUNIT)
-u64 rtrs_srv_mem_bytes(const struct rtrs_srv_sess *sess, u32 per_mr, size_t io_size);
+u64 rtrs_srv_mem_total(void);
+u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path, u32 per_mr, size_t io_size);
 #endif
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
+int __init rtrs_srv_mem_module_init(void);
 void rtrs_srv_mem_exit(void);
 
+/* buf.c */
+void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess);
+int rtrs_srv_bufs_setup(struct rtrs_srv_path *path);
+void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess);
+int rtrs_srv_buf_get(struct rtrs_srv_io *io);
+void rtrs_srv_buf_put(struct rtrs_srv_buf *buf);
+void rtrs_srv_io_put_data(struct rtrs_srv_io *io);
+struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess);
+struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path);
+
+/* fetch.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con);
+void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed);
+#endif
+void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
+			 void (*done)(struct rtrs_srv_io *io, bool fetched));
+void rtrs_srv_fetch(struct rtrs_srv_io *io);
+void rtrs_srv_fetch_stop(struct rtrs_srv_con *con);
+void rtrs_srv_fetch_drained(struct rtrs_srv_con *con);
+
 /* io.c */
-bool rtrs_srv_read_imm(const struct rtrs_srv_sess *sess, u32 payload, u32 *slot,
+bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
 		       u32 *off);
 int rtrs_srv_answer_err(int err);
 #if IS_ENABLED(CONFIG_KUNIT)
@@ -629,8 +802,10 @@ void rtrs_srv_io_begin(struct rtrs_srv_io *io);
 void rtrs_srv_ios_init(struct rtrs_srv_path *path);
 void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload);
 void rtrs_srv_resume_work(struct work_struct *work);
-void rtrs_srv_sq_room(struct rtrs_con *c);
+void rtrs_srv_bufs_work(struct work_struct *work);
+void rtrs_srv_con_init_io(struct rtrs_srv_con *con);
 void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
+void rtrs_srv_con_drained(struct rtrs_srv_con *con);
 void rtrs_srv_drop_orphans(struct rtrs_srv_path *path);
 
 /* fence.c */
@@ -656,7 +831,8 @@ void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path);
 /* sess.c */
 extern unsigned int rtrs_srv_chunk_size;
 extern unsigned int rtrs_srv_queue_depth;
-int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth);
+int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
+			  unsigned int slot_size);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 			 const struct rtrs_srv_path *other);
@@ -679,7 +855,7 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv);
 /* setup.c */
 int rtrs_srv_check_info_req(const struct rtrs_info_req *req);
 void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
-			    struct ib_mr * const *mrs, u32 nr_mrs);
+			    const struct rtrs_region *chunks);
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con);
 void rtrs_srv_setup_free(struct rtrs_srv_path *path);
 void rtrs_srv_setup_work(struct work_struct *work);
@@ -689,7 +865,7 @@ void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 			  const struct rtrs_srv_path *path);
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
-		     const struct rtrs_cm_req *req);
+		     const struct rtrs_cm_req *req, u8 max_reads);
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
 
 /* path.c */

@@ -22,6 +22,8 @@ static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* the list, rtrs_srv_setup.stoppe
 /* Set paths up and take them down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
+/* Sends answers with large data. */
+struct workqueue_struct *rtrs_srv_io_wq;
 
 static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
 {
@@ -238,8 +240,14 @@ int __init rtrs_srv_state_init(void)
 		return -ENOMEM;
 	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close",
 					    WQ_UNBOUND | WQ_SYSFS, 0);
-	if (rtrs_srv_close_wq)
+	if (!rtrs_srv_close_wq)
+		goto destroy_setup;
+	rtrs_srv_io_wq = alloc_workqueue("rtrs-server-io",
+					 WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (rtrs_srv_io_wq)
 		return 0;
+	destroy_workqueue(rtrs_srv_close_wq);
+destroy_setup:
 	destroy_workqueue(rtrs_srv_setup_wq);
 	return -ENOMEM;
 }
@@ -249,6 +257,7 @@ int __init rtrs_srv_state_init(void)
  */
 void rtrs_srv_state_exit(void)
 {
+	destroy_workqueue(rtrs_srv_io_wq);
 	destroy_workqueue(rtrs_srv_close_wq);
 	destroy_workqueue(rtrs_srv_setup_wq);
 }

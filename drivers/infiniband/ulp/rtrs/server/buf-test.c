@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of memory for the data of requests: what a request gets, who waits when there is
+ * none, and that all of it is given back.
+ */
+#include <kunit/test.h>
+
+#include "srv.h"
+
+#define MAX_IOS		8
+#define SLOT_SIZE	4096
+
+/* A session with two paths that have slots, and requests without memory. */
+struct buf_test {
+	struct rtrs_srv srv;
+	struct rtrs_srv_sess sess;
+	struct rtrs_srv_path path[2];
+	struct rtrs_srv_con con[2];
+	struct rtrs_srv_io ios[MAX_IOS];
+	struct ratelimit_state log;
+	u64 charged, before;
+};
+
+/* In place of what lets requests go on; the tests do that themselves. */
+static void do_nothing(struct work_struct *work)
+{
+}
+
+static int buf_init(struct kunit *test)
+{
+	struct buf_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	u32 i;
+
+	if (!t)
+		return -ENOMEM;
+	t->before = rtrs_srv_mem_total();
+	t->srv.nr_sess = 1;
+	/* None of the messages that no memory is left. */
+	ratelimit_state_init(&t->log, 10000 * HZ, 0);
+	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
+	t->sess.srv = &t->srv;
+	mutex_init(&t->sess.up_lock);
+	rtrs_srv_bufs_init(&t->sess);
+	INIT_WORK(&t->sess.bufs.work, do_nothing);
+	for (i = 0; i < 2; i++) {
+		t->path[i].sess = &t->sess;
+		t->path[i].state = RTRS_SRV_CONNECTED;
+		t->path[i].features = RTRS_FEATURE_SLOTS;
+		t->path[i].mem.room = SLOT_SIZE;
+		t->path[i].mem.max_io = RTRS_SRV_MAX_IO;
+		t->con[i].path = &t->path[i];
+	}
+	for (i = 0; i < MAX_IOS; i++) {
+		INIT_LIST_HEAD(&t->ios[i].pending);
+		t->ios[i].con = &t->con[0];
+	}
+	test->priv = t;
+	return rtrs_srv_bufs_setup(&t->path[0]);
+}
+
+static void buf_exit(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u32 i;
+
+	if (!t)
+		return;
+	for (i = 0; i < MAX_IOS; i++)
+		rtrs_srv_io_put_data(&t->ios[i]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), 0);
+	rtrs_srv_bufs_free(&t->sess);
+	rtrs_srv_mem_uncharge(&t->sess.charged);
+	rtrs_srv_mem_uncharge(&t->charged);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), t->before);
+}
+
+/* Request @i asks for memory. */
+static int get(struct buf_test *t, u32 i, u32 bytes)
+{
+	t->ios[i].op.data_len = bytes;
+	return rtrs_srv_buf_get(&t->ios[i]);
+}
+
+static void put(struct buf_test *t, u32 i)
+{
+	rtrs_srv_io_put_data(&t->ios[i]);
+}
+
+/* Takes what there is of the memory for all clients. */
+static void use_up(struct buf_test *t)
+{
+	u64 bytes;
+
+	for (bytes = 1ULL << 50; bytes; bytes >>= 1)
+		rtrs_srv_mem_charge(&t->charged, bytes, "test", &t->log);
+}
+
+/* All entries but the last one are of @piece bytes. */
+static void expect_list(struct kunit *test, const struct rtrs_srv_io *io, u32 nents, u32 piece)
+{
+	u32 i, left = io->op.data_len;
+
+	KUNIT_ASSERT_EQ(test, io->op.nents, nents);
+	for (i = 0; i < nents; i++) {
+		const struct scatterlist *sg = &io->op.sgl[i];
+
+		KUNIT_EXPECT_EQ(test, sg->offset, 0);
+		KUNIT_EXPECT_EQ(test, sg->length, min(left, piece));
+		left -= sg->length;
+	}
+	KUNIT_EXPECT_EQ(test, left, 0);
+}
+
+static void expect_reserve(struct kunit *test, u32 i, u32 nents)
+{
+	struct buf_test *t = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, t->ios[i].buf);
+	KUNIT_EXPECT_TRUE(test, t->ios[i].buf->reserve);
+	KUNIT_EXPECT_TRUE(test, t->sess.bufs.reserve_used);
+	expect_list(test, &t->ios[i], nents, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER);
+}
+
+static void expect_own(struct kunit *test, u32 i)
+{
+	struct buf_test *t = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, t->ios[i].buf);
+	KUNIT_EXPECT_FALSE(test, t->ios[i].buf->reserve);
+}
+
+static void small_data_have_a_page(struct kunit *test)
+{
+	static const u32 sizes[] = { 1, 512, SLOT_SIZE };
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		KUNIT_ASSERT_EQ(test, get(t, i, sizes[i]), 0);
+		KUNIT_ASSERT_NOT_NULL(test, t->ios[i].page);
+		KUNIT_EXPECT_PTR_EQ(test, sg_page(t->ios[i].op.sgl), t->ios[i].page);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[i].buf, NULL);
+		expect_list(test, &t->ios[i], 1, SLOT_SIZE);
+		KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + (i + 1) * PAGE_SIZE);
+	}
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		put(t, i);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[i].page, NULL);
+	}
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+	KUNIT_EXPECT_FALSE(test, t->sess.bufs.reserve_used);
+}
+
+static void data_of_a_large_slot_are_in_one_piece(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+
+	t->path[0].mem.room = RTRS_MAX_SLOT_SIZE;
+	KUNIT_ASSERT_EQ(test, get(t, 0, RTRS_MAX_SLOT_SIZE), 0);
+	expect_list(test, &t->ios[0], 1, RTRS_MAX_SLOT_SIZE);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + RTRS_MAX_SLOT_SIZE);
+	put(t, 0);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+static const struct large_case {
+	const char *desc;
+	u32 bytes, nents;
+} large_cases[] = {
+	{ "a byte more than a slot", SLOT_SIZE + 1, 1 },
+	{ "64 KiB", SZ_64K, 1 },
+	{ "64 KiB and a byte", SZ_64K + 1, 2 },
+	{ "200 KiB", 200 * SZ_1K, 4 },
+	{ "1 MiB", SZ_1M, 16 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(large_cases, large_cases, desc);
+
+static void large_data_have_pieces_of_64_kib(struct kunit *test)
+{
+	const struct large_case *c = test->param_value;
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+
+	KUNIT_ASSERT_EQ(test, get(t, 0, c->bytes), 0);
+	expect_own(test, 0);
+	expect_list(test, &t->ios[0], c->nents, SZ_64K);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), c->bytes);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + c->bytes);
+	put(t, 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].buf, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+/* After one of 1 MiB, whose list is a longer one. */
+static void reserve_is_for_when_memory_is_used_up(struct kunit *test)
+{
+	static const u32 sizes[] = { SZ_1M, SLOT_SIZE + 1, SZ_16K, SZ_16K + 1, SZ_1M };
+	struct buf_test *t = test->priv;
+	u64 total;
+	u32 i;
+
+	use_up(t);
+	total = rtrs_srv_mem_total();
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		KUNIT_ASSERT_EQ(test, get(t, i, sizes[i]), 0);
+		expect_reserve(test, i,
+			       DIV_ROUND_UP(sizes[i], PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
+		put(t, i);
+		KUNIT_EXPECT_FALSE(test, t->sess.bufs.reserve_used);
+	}
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+static void requests_wait_and_go_on_in_order(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u32 i;
+
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, get(t, i, SZ_16K), -EINPROGRESS);
+		KUNIT_EXPECT_EQ(test, t->ios[i].stage, RTRS_SRV_IO_BUF);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[i].buf, NULL);
+	}
+	for (i = 1; i < 4; i++) {
+		/* In vain, and it stays the first one. */
+		KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+		put(t, i - 1);
+		KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[i]);
+		KUNIT_EXPECT_TRUE(test, list_empty(&t->ios[i].pending));
+		expect_reserve(test, i,
+			       DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
+	}
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->sess.bufs.waiting));
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+}
+
+static void large_request_does_not_overtake_those_that_wait(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), -EINPROGRESS);
+	rtrs_srv_mem_uncharge(&t->charged);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), -EINPROGRESS);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[1]);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	expect_own(test, 1);
+	expect_own(test, 2);
+	expect_reserve(test, 0, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
+}
+
+static void small_request_does_not_wait(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_16K), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SLOT_SIZE), 0);
+	KUNIT_EXPECT_NOT_NULL(test, t->ios[2].page);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[1]);
+}
+
+static void requests_of_a_closing_path_are_forgotten(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u32 i;
+
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), 0);
+	for (i = 1; i < 6; i++) {
+		t->ios[i].con = &t->con[i & 1];
+		KUNIT_EXPECT_EQ(test, get(t, i, SZ_16K), -EINPROGRESS);
+	}
+	for (i = 1; i < 6; i += 2) {
+		KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[1]), &t->ios[i]);
+		KUNIT_EXPECT_TRUE(test, list_empty(&t->ios[i].pending));
+	}
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[1]), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[2]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[4]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), NULL);
+}
+
+/* They are to be dropped, and get nothing that another one may need. */
+static void requests_of_a_closing_path_get_no_memory(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	use_up(t);
+	t->ios[1].con = &t->con[1];
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_16K), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), -EINPROGRESS);
+	put(t, 0);
+	t->path[1].state = RTRS_SRV_CLOSING;
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[1]);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[1].buf, NULL);
+	KUNIT_EXPECT_FALSE(test, t->sess.bufs.reserve_used);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	expect_reserve(test, 2, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
+}
+
+/* More than half of the memory is in use. */
+static void session_gets_its_share(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 half;
+
+	use_up(t);
+	half = rtrs_srv_mem_total() / 2;
+	rtrs_srv_mem_uncharge(&t->charged);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_mem_charge(&t->charged, half, "test", &t->log), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_64K), 0);
+	expect_own(test, 0);
+	/* Each one's share is less than 64 KiB, but there is one session that asks. */
+	t->srv.nr_sess = half / SZ_64K + 1;
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_64K), 0);
+	expect_reserve(test, 1, DIV_ROUND_UP(SZ_64K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_64K), -EINPROGRESS);
+	/* With less in use the shares don't matter. */
+	rtrs_srv_mem_uncharge(&t->charged);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	expect_own(test, 2);
+}
+
+static void session_has_one_reserve(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct rtrs_srv_buf *reserve = t->sess.bufs.reserve;
+
+	KUNIT_EXPECT_EQ(test, t->sess.charged, RTRS_SRV_MAX_IO);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[1]), 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, reserve);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, RTRS_SRV_MAX_IO);
+}
+
+static void session_without_slots_has_none(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	rtrs_srv_bufs_free(&t->sess);
+	rtrs_srv_mem_uncharge(&t->sess.charged);
+	t->path[0].features = 0;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, NULL);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
+}
+
+static void reserve_is_within_the_limit(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	rtrs_srv_bufs_free(&t->sess);
+	rtrs_srv_mem_uncharge(&t->sess.charged);
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, NULL);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
+}
+
+static struct kunit_case rtrs_srv_buf_cases[] = {
+	KUNIT_CASE(small_data_have_a_page),
+	KUNIT_CASE(data_of_a_large_slot_are_in_one_piece),
+	KUNIT_CASE_PARAM(large_data_have_pieces_of_64_kib, large_cases_gen_params),
+	KUNIT_CASE(reserve_is_for_when_memory_is_used_up),
+	KUNIT_CASE(requests_wait_and_go_on_in_order),
+	KUNIT_CASE(large_request_does_not_overtake_those_that_wait),
+	KUNIT_CASE(small_request_does_not_wait),
+	KUNIT_CASE(requests_of_a_closing_path_are_forgotten),
+	KUNIT_CASE(requests_of_a_closing_path_get_no_memory),
+	KUNIT_CASE(session_gets_its_share),
+	KUNIT_CASE(session_has_one_reserve),
+	KUNIT_CASE(session_without_slots_has_none),
+	KUNIT_CASE(reserve_is_within_the_limit),
+	{}
+};
+
+static struct kunit_suite rtrs_srv_buf_suite = {
+	.name = "rtrs-server-buf",
+	.init = buf_init,
+	.exit = buf_exit,
+	.test_cases = rtrs_srv_buf_cases,
+};
+
+kunit_test_suite(rtrs_srv_buf_suite);

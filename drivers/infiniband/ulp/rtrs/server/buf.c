@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Memory for the data of requests, with RTRS_FEATURE_SLOTS. Data of up to a slot's size have a
+ * page of their own, out of the client's reach. Larger ones have a buffer of several pieces:
+ * those of a write are fetched into it; those of a read are sent from it, so that it is given
+ * back only when they are sent.
+ *
+ * Each session has a reserve for one request at a time. If there is no other memory, and the
+ * reserve is in use, a request waits until a buffer of its session is given back. So each
+ * session goes on, even if writing what it sends is what frees memory. Small requests don't
+ * wait behind large ones, unless there isn't even a page.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "srv.h"
+
+/**
+ * rtrs_srv_bufs_init() - initialize the members of buf.c
+ * @sess: a new session
+ */
+void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
+{
+	spin_lock_init(&sess->bufs.lock);
+	INIT_LIST_HEAD(&sess->bufs.waiting);
+	INIT_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
+}
+
+static void rtrs_srv_buf_free_pages(struct rtrs_srv_buf *buf)
+{
+	struct page *page;
+	u32 i;
+
+	for (i = 0; i < buf->nents; i++) {
+		page = sg_page(&buf->sgl[i]);
+		__free_pages(page, compound_order(page));
+	}
+	kfree(buf);
+}
+
+static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess,
+					       u32 bytes, unsigned int order,
+					       gfp_t gfp)
+{
+	u32 piece = PAGE_SIZE << order, left = bytes;
+	u32 nents = DIV_ROUND_UP(bytes, piece);
+	struct rtrs_srv_buf *buf;
+	struct page *page;
+
+	buf = kzalloc(struct_size(buf, sgl, nents), gfp);
+	if (!buf)
+		return NULL;
+	buf->sess = sess;
+	buf->bytes = bytes;
+	sg_init_table(buf->sgl, nents);
+	while (buf->nents < nents) {
+		piece = min(piece, left);
+		/* Compound pages, as the upper layer may hand parts of them on. */
+		page = alloc_pages(gfp | __GFP_COMP, get_order(piece));
+		if (!page) {
+			rtrs_srv_buf_free_pages(buf);
+			return NULL;
+		}
+		sg_set_page(&buf->sgl[buf->nents++], page, piece, 0);
+		left -= piece;
+	}
+	return buf;
+}
+
+/**
+ * rtrs_srv_bufs_setup() - allocate a session's reserve, if it has none
+ * @path: path of the session; nothing is done if it has no slots
+ *
+ * Context: process, may sleep.
+ * Return: 0 or -ENOMEM. rtrs_srv_bufs_free() undoes it.
+ */
+int rtrs_srv_bufs_setup(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	struct rtrs_srv_buf *buf;
+	int ret = 0;
+
+	if (!rtrs_srv_has_slots(path))
+		return 0;
+	mutex_lock(&sess->up_lock);
+	if (sess->bufs.reserve)
+		goto unlock;
+	ret = rtrs_srv_mem_charge(&sess->charged, RTRS_SRV_MAX_IO, path->path.name,
+				  rtrs_srv_log(path));
+	if (ret)
+		goto unlock;
+	buf = rtrs_srv_buf_alloc(sess, RTRS_SRV_MAX_IO, RTRS_SRV_BUF_MIN_ORDER,
+				 GFP_KERNEL);
+	if (buf) {
+		buf->reserve = true;
+		sess->bufs.reserve = buf;
+	} else {
+		ret = -ENOMEM;
+	}
+unlock:
+	mutex_unlock(&sess->up_lock);
+	return ret;
+}
+
+/**
+ * rtrs_srv_bufs_free() - undo rtrs_srv_bufs_setup(), if it was done
+ * @sess: session without paths
+ */
+void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
+{
+	flush_work(&sess->bufs.work);
+	if (sess->bufs.reserve)
+		rtrs_srv_buf_free_pages(sess->bufs.reserve);
+	sess->bufs.reserve = NULL;
+}
+
+/* Sets the list of an op to the first bytes of a buffer. */
+static void rtrs_srv_use_buf(struct rtrs_srv_io *io, struct rtrs_srv_buf *buf)
+{
+	u32 left = io->op.data_len;
+	struct scatterlist *sg;
+
+	io->buf = buf;
+	io->op.sgl = buf->sgl;
+	io->op.nents = 0;
+	for (sg = buf->sgl; left; sg++) {
+		sg->length = min_t(u32, page_size(sg_page(sg)), left);
+		left -= sg->length;
+		io->op.nents++;
+	}
+}
+
+static bool rtrs_srv_buf_page(struct rtrs_srv_io *io)
+{
+	u32 bytes = io->op.data_len;
+
+	io->page = alloc_pages(GFP_NOWAIT | __GFP_NOWARN | __GFP_COMP, get_order(bytes));
+	if (!io->page)
+		return false;
+	rtrs_srv_mem_use(PAGE_SIZE << get_order(bytes));
+	sg_init_table(&io->sg, 1);
+	sg_set_page(&io->sg, io->page, bytes, 0);
+	io->op.sgl = &io->sg;
+	io->op.nents = 1;
+	return true;
+}
+
+static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_sess *sess = io->con->path->sess;
+	gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
+	u32 bytes = io->op.data_len;
+	struct rtrs_srv_buf *buf;
+
+	if (!rtrs_srv_mem_take(sess, bytes))
+		return false;
+	buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_ORDER, gfp);
+	if (!buf)
+		buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_MIN_ORDER, gfp);
+	if (!buf) {
+		rtrs_srv_mem_use(-bytes);
+		return false;
+	}
+	atomic_add(bytes, &sess->bufs.used);
+	rtrs_srv_use_buf(io, buf);
+	return true;
+}
+
+static bool rtrs_srv_buf_any(struct rtrs_srv_io *io)
+{
+	if (io->op.data_len <= io->con->path->mem.room)
+		return rtrs_srv_buf_page(io);
+	return rtrs_srv_buf_large(io);
+}
+
+/* Takes the session's reserve, or, with @wait, waits for it. */
+static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
+{
+	struct rtrs_srv_bufs *bufs = &io->con->path->sess->bufs;
+	unsigned long flags;
+	bool taken;
+
+	spin_lock_irqsave(&bufs->lock, flags);
+	taken = !bufs->reserve_used;
+	if (taken)
+		bufs->reserve_used = true;
+	else if (wait)
+		list_add_tail(&io->pending, &bufs->waiting);
+	spin_unlock_irqrestore(&bufs->lock, flags);
+	if (!taken)
+		return -EINPROGRESS;
+	rtrs_srv_use_buf(io, bufs->reserve);
+	return 0;
+}
+
+/**
+ * rtrs_srv_buf_get() - get memory for the data of a request
+ * @io: request with &rtrs_srv_op.data_len, not 0 and at most &rtrs_srv_mem.max_io
+ *
+ * Sets the list of its op.
+ *
+ * Context: process.
+ * Return: 0; or -EINPROGRESS if there is none. Then @io is not the caller's any more:
+ * rtrs_srv_bufs_next() or rtrs_srv_bufs_forget() returns it.
+ */
+int rtrs_srv_buf_get(struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_bufs *bufs = &io->con->path->sess->bufs;
+	bool small = io->op.data_len <= io->con->path->mem.room;
+
+	io->stage = RTRS_SRV_IO_BUF;
+	/* Large ones don't overtake those that wait. */
+	if ((small || list_empty(&bufs->waiting)) && rtrs_srv_buf_any(io))
+		return 0;
+	return rtrs_srv_buf_reserve(io, true);
+}
+
+/**
+ * rtrs_srv_bufs_next() - get memory for a request that waits for it
+ * @sess: session of the request
+ *
+ * Context: the session's work for this, of which one runs at a time.
+ * Return: a request that has got its memory, or whose path isn't connected; or NULL.
+ */
+struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_bufs *bufs = &sess->bufs;
+	struct rtrs_srv_io *io;
+
+	spin_lock_irq(&bufs->lock);
+	io = list_first_entry_or_null(&bufs->waiting, struct rtrs_srv_io, pending);
+	if (io)
+		list_del_init(&io->pending);
+	spin_unlock_irq(&bufs->lock);
+	if (!io || rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED ||
+	    rtrs_srv_buf_any(io) || !rtrs_srv_buf_reserve(io, false))
+		return io;
+	spin_lock_irq(&bufs->lock);
+	list_add(&io->pending, &bufs->waiting);
+	/* The reserve may have been given back meanwhile. */
+	if (!bufs->reserve_used)
+		queue_work(system_dfl_wq, &bufs->work);
+	spin_unlock_irq(&bufs->lock);
+	return NULL;
+}
+
+/**
+ * rtrs_srv_bufs_forget() - end a request's wait for memory
+ * @path: path that is closing
+ *
+ * Context: the path's closing work; the session's work for waiting requests doesn't have any of
+ * this path.
+ * Return: a request of @path that has waited, the caller's now; or NULL.
+ */
+struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_bufs *bufs = &path->sess->bufs;
+	struct rtrs_srv_io *io, *found = NULL;
+
+	spin_lock_irq(&bufs->lock);
+	list_for_each_entry(io, &bufs->waiting, pending) {
+		if (io->con->path == path) {
+			found = io;
+			list_del_init(&io->pending);
+			break;
+		}
+	}
+	spin_unlock_irq(&bufs->lock);
+	return found;
+}
+
+static void rtrs_srv_bufs_wake(struct rtrs_srv_bufs *bufs)
+{
+	if (!list_empty(&bufs->waiting))
+		queue_work(system_dfl_wq, &bufs->work);
+}
+
+/**
+ * rtrs_srv_buf_put() - give a buffer back
+ * @buf: buffer that neither a request nor the device uses
+ *
+ * Context: any; the session is there.
+ */
+void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
+{
+	struct rtrs_srv_bufs *bufs = &buf->sess->bufs;
+	unsigned long flags;
+
+	if (!buf->reserve) {
+		rtrs_srv_mem_use(-buf->bytes);
+		atomic_sub(buf->bytes, &bufs->used);
+		rtrs_srv_buf_free_pages(buf);
+		rtrs_srv_bufs_wake(bufs);
+		return;
+	}
+	spin_lock_irqsave(&bufs->lock, flags);
+	bufs->reserve_used = false;
+	rtrs_srv_bufs_wake(bufs);
+	spin_unlock_irqrestore(&bufs->lock, flags);
+}
+
+/**
+ * rtrs_srv_io_put_data() - give back the memory of a request's data
+ * @io: request whose data nobody uses any more
+ *
+ * Context: any.
+ */
+void rtrs_srv_io_put_data(struct rtrs_srv_io *io)
+{
+	unsigned int order;
+
+	if (io->page) {
+		order = compound_order(io->page);
+		__free_pages(io->page, order);
+		rtrs_srv_mem_use(-(int)(PAGE_SIZE << order));
+		io->page = NULL;
+	}
+	if (io->buf) {
+		rtrs_srv_buf_put(io->buf);
+		io->buf = NULL;
+	}
+}

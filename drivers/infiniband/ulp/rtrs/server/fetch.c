@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Data of large writes are fetched by RDMA READ into the request's buffer.
+ *
+ * A connection fetches RTRS_SRV_FETCH_BYTES at a time, in pieces of RTRS_SRV_READ_BYTES, and
+ * its requests take turns: small ones aren't stuck behind large ones, and on a slow network
+ * heartbeats don't wait for megabytes. The kernel's rdma_rw splits a piece by what the device
+ * can do, and registers memory where it has to. There is room in the send queue for all of it.
+ *
+ * A request is in the list of its connection as long as there is a piece to begin with. Once
+ * it has left that, by its last piece or because something failed, the end of the piece in
+ * flight that is last tells the upper part, once.
+ */
+#include <linux/sched/mm.h>
+
+#include "srv.h"
+
+static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
+{
+	return io->fetched < io->op.nents;
+}
+
+/* Takes the next piece in turn; NULL if there is none, or enough is on its way. */
+VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_fetch *fetch = &con->fetch;
+	struct rtrs_srv_read *read = fetch->reads;
+	struct rtrs_srv_io *io;
+	u32 bytes = 0, nents;
+
+	lockdep_assert_held(&con->pend_lock);
+	io = list_first_entry_or_null(&fetch->waiting, struct rtrs_srv_io, pending);
+	while (read < fetch->reads + RTRS_SRV_READS && read->io)
+		read++;
+	if (!io || read == fetch->reads + RTRS_SRV_READS)
+		return NULL;
+	for (nents = 0; io->fetched + nents < io->op.nents; nents++) {
+		u32 more = io->op.sgl[io->fetched + nents].length;
+
+		if (bytes + more > RTRS_SRV_READ_BYTES)
+			break;
+		bytes += more;
+	}
+	if (fetch->bytes && fetch->bytes + bytes > RTRS_SRV_FETCH_BYTES)
+		return NULL;
+	fetch->bytes += bytes;
+	read->io = io;
+	read->sg = &io->op.sgl[io->fetched];
+	read->nents = nents;
+	read->bytes = bytes;
+	io->fetched += nents;
+	io->reads++;
+	if (io->fetched == io->op.nents)
+		list_del_init(&io->pending);
+	else
+		list_move_tail(&io->pending, &fetch->waiting);
+	return read;
+}
+
+/* A piece has ended, or could not begin. */
+VISIBLE_IF_KUNIT void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed)
+{
+	struct rtrs_srv_con *con = read->con;
+	struct rtrs_srv_io *io;
+	bool last;
+
+	spin_lock_irq(&con->pend_lock);
+	io = read->io;
+	read->io = NULL;
+	con->fetch.bytes -= read->bytes;
+	if (failed) {
+		list_del_init(&io->pending);
+		io->fetched = 0;
+	}
+	last = !--io->reads && list_empty(&io->pending);
+	failed = rtrs_srv_fetch_failed(io);
+	spin_unlock_irq(&con->pend_lock);
+	if (last)
+		con->fetch.done(io, !failed);
+}
+
+static u64 rtrs_srv_fetch_off(const struct rtrs_srv_read *read)
+{
+	const struct scatterlist *sg;
+	u64 off = 0;
+
+	for (sg = read->io->op.sgl; sg < read->sg; sg++)
+		off += sg->length;
+	return off;
+}
+
+static int rtrs_srv_post_read(struct rtrs_srv_read *read)
+{
+	struct rtrs_srv_con *con = read->con;
+	struct rdma_cm_id *id = con->con.cm_id;
+	/* What the client writes may be what frees memory. */
+	unsigned int noio = memalloc_noio_save();
+	struct ib_send_wr *wr;
+	int ret;
+
+	ret = rdma_rw_ctx_init(&read->rw, id->qp, id->port_num, read->sg, read->nents, 0,
+			       read->io->desc_addr + rtrs_srv_fetch_off(read),
+			       read->io->desc_key, DMA_FROM_DEVICE);
+	memalloc_noio_restore(noio);
+	if (ret < 0)
+		return ret;
+	wr = rdma_rw_ctx_wrs(&read->rw, id->qp, id->port_num, &read->cqe, NULL);
+	ret = rtrs_con_post(&con->con, wr);
+	if (ret)
+		rdma_rw_ctx_destroy(&read->rw, id->qp, id->port_num, read->sg,
+				    read->nents, DMA_FROM_DEVICE);
+	return ret;
+}
+
+static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_read *read;
+	int ret;
+
+	for (;;) {
+		spin_lock_irq(&con->pend_lock);
+		read = rtrs_srv_next_read(con);
+		spin_unlock_irq(&con->pend_lock);
+		if (!read)
+			return;
+		ret = rtrs_srv_post_read(read);
+		if (!ret)
+			continue;
+		rtrs_srv_path_error(&con->path->path, ret, "data can't be fetched");
+		rtrs_srv_end_read(read, true);
+	}
+}
+
+static void rtrs_srv_read_over(struct rtrs_srv_read *read, bool failed)
+{
+	struct rdma_cm_id *id = read->con->con.cm_id;
+
+	rdma_rw_ctx_destroy(&read->rw, id->qp, id->port_num, read->sg, read->nents,
+			    DMA_FROM_DEVICE);
+	rtrs_srv_end_read(read, failed);
+}
+
+static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_read *read = container_of(wc->wr_cqe, struct rtrs_srv_read, cqe);
+	struct rtrs_srv_con *con = read->con;
+	bool failed = rtrs_con_wc_failed(&con->con, wc, "fetching data");
+
+	if (!failed)
+		rtrs_con_put_wr(&con->con);
+	rtrs_srv_read_over(read, failed);
+	rtrs_srv_fetch_more(con);
+}
+
+/**
+ * rtrs_srv_fetch_init() - initialize the members of fetch.c
+ * @con: new connection
+ * @done: see &rtrs_srv_fetch.done
+ */
+void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
+			 void (*done)(struct rtrs_srv_io *io, bool fetched))
+{
+	u32 i;
+
+	con->fetch.done = done;
+	INIT_LIST_HEAD(&con->fetch.waiting);
+	for (i = 0; i < RTRS_SRV_READS; i++) {
+		con->fetch.reads[i].con = con;
+		con->fetch.reads[i].cqe.done = rtrs_srv_read_done;
+	}
+}
+
+/**
+ * rtrs_srv_fetch() - fetch a request's data
+ * @io: request with its buffer; not the caller's any more, until &rtrs_srv_fetch.done
+ *
+ * Context: process.
+ */
+void rtrs_srv_fetch(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_con *con = io->con;
+	bool closing;
+
+	io->stage = RTRS_SRV_IO_FETCH;
+	io->fetched = 0;
+	io->reads = 0;
+	spin_lock_irq(&con->pend_lock);
+	closing = con->closing;
+	if (!closing)
+		list_add_tail(&io->pending, &con->fetch.waiting);
+	spin_unlock_irq(&con->pend_lock);
+	if (closing)
+		con->fetch.done(io, false);
+	else
+		rtrs_srv_fetch_more(con);
+}
+
+/**
+ * rtrs_srv_fetch_stop() - begin with no further piece
+ * @con: connection that is closing
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_fetch_stop(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_io *io;
+	bool last;
+
+	do {
+		spin_lock_irq(&con->pend_lock);
+		io = list_first_entry_or_null(&con->fetch.waiting, struct rtrs_srv_io,
+					      pending);
+		if (io) {
+			list_del_init(&io->pending);
+			io->fetched = 0;
+			last = !io->reads;
+		}
+		spin_unlock_irq(&con->pend_lock);
+		if (io && last)
+			con->fetch.done(io, false);
+	} while (io);
+}
+
+/**
+ * rtrs_srv_fetch_drained() - end pieces that no completion will end
+ * @con: connection that is closing, and whose sends are drained
+ *
+ * These are those that the device refused, for example as it is being removed.
+ *
+ * Context: the path's closing work.
+ */
+void rtrs_srv_fetch_drained(struct rtrs_srv_con *con)
+{
+	u32 i;
+
+	for (i = 0; i < RTRS_SRV_READS; i++)
+		if (con->fetch.reads[i].io)
+			rtrs_srv_read_over(&con->fetch.reads[i], true);
+}

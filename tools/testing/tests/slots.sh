@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A server with small slots: what fits in one travels with its request, the rest is fetched, or
+# sent from a buffer; in pieces of up to 1 MiB. With always_invalidate and without. Each checksum
+# is right, nothing else has changed, no memory is left behind, and a path that dies with
+# requests of both kinds loses none.
+# Time: 300
+
+. "$RIG_DIR/steps/failover.sh"
+
+used() { on server 'cat /sys/module/rtrs_server/parameters/memory_used'; }
+none_used() { [ "$(used)" = 0 ]; }
+
+rdma_up
+for mode in Y N; do
+	load_server slot_size=4096 always_invalidate=$mode
+	load_client
+	disk=$(null vol 128)
+	dev=$(map s1 "$disk")
+	must "$(used) bytes used by an idle session" [ "$(used)" -lt $((8 << 20)) ]
+	verify "$dev" "$mixed" --numjobs=2 --size=8m --offset_increment=16m
+	equal "the space between the jobs" \
+		"$(on server "cmp -n $((8 << 20)) -i $((8 << 20)):0 $disk /dev/zero && echo zero")" zero
+	dd if=/dev/urandom of=/tmp/data bs=1M count=8 status=none
+	dd if=/tmp/data of="$dev" bs=1M oflag=direct status=none
+	on server "dd if=$disk bs=1M count=8 iflag=direct status=none" | cmp - /tmp/data ||
+		fail "the server has something else"
+	dd if="$dev" bs=1M count=8 iflag=direct status=none | cmp - /tmp/data ||
+		fail "something else is read"
+	unmap "$dev"
+	wait_for 20 none_used || fail "$(used) bytes are still used"
+	down
+	unload
+done
+
+load_server slot_size=4096
+load_client
+disk=$(null vol 64)
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+soon
+for size in 4k 64k; do
+	writer size-$size "$dev" --bs=$size --iodepth=8
+	goes_on "$dev"
+	for net in 0 1; do
+		echo 1 >"$(path $net)/disconnect"
+		goes_on "$dev"
+		echo 1 >"$(path $net)/reconnect"
+		goes_on "$dev"
+	done
+	writers_unharmed
+done
+unmap "$dev"
+wait_for 20 none_used || fail "$(used) bytes are still used"
+down
