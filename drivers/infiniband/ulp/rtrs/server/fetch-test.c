@@ -120,7 +120,8 @@ static const struct piece_case {
 	{ "a byte more, in small ones", 131073, 16384, { { 8, 131072 }, { 1, 1 } } },
 	{ "512 KiB", 524288, 65536,
 	  { { 2, 131072 }, { 2, 131072 }, { 2, 131072 }, { 2, 131072 } } },
-	{ "what doesn't fill a piece", 245760, 49152, { { 2, 98304 }, { 2, 98304 }, { 1, 49152 } } },
+	{ "what doesn't fill a piece", 245760, 49152,
+	  { { 2, 98304 }, { 2, 98304 }, { 1, 49152 } } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(piece_cases, piece_cases, desc);
