@@ -139,6 +139,12 @@ int must_end(struct path *p, const char *reason)
 	return 0;
 }
 
+/* The server has to find out by itself that nobody answers what it sends. */
+int must_end_late(struct path *p)
+{
+	return wait_end(p, 60000);
+}
+
 /* The same when there are too many in too short a time for the log. */
 int must_end_quietly(struct path *p)
 {

@@ -129,7 +129,8 @@ int con_recv(struct con *con, unsigned int i)
 	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
-	return ibv_post_recv(con->qp, &wr, &bad);
+	/* What has come may be looked at after the queue pair is gone. */
+	return con->qp ? ibv_post_recv(con->qp, &wr, &bad) : -1;
 }
 
 /* What the connection manager does with a queue pair that is its own, or nearly */
@@ -192,12 +193,20 @@ int con_create_qp(struct con *con)
 	return 0;
 }
 
+/* Has all in its queues fail, which the peer isn't told. */
+void con_break_qp(struct con *con)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	ibv_modify_qp(con->qp, &attr, IBV_QP_STATE);
+}
+
 int con_request_only(struct con *con, const void *data, u8 len)
 {
 	struct rdma_conn_param param = {
 		.private_data = data,
 		.private_data_len = len,
-		.responder_resources = 1,
+		.responder_resources = con->path->reads,
 		.initiator_depth = 1,
 		.retry_count = 7,
 		.rnr_retry_count = 7,

@@ -25,6 +25,8 @@
 #define RECV_SIZE	64
 #define NR_RECVS	128
 #define SLOW_MS		300		/* what a request to dev_slow takes */
+#define BIG_LEN		(1 << 20)	/* most data of a request with slots */
+#define ANSWER_INV	16		/* in place of a type: SEND WITH INV of a struct answer */
 #define INFO_SIZE	(8 + 16 * MAX_DEPTH)
 
 /**
@@ -40,6 +42,7 @@
  * @ended: the peer disconnected it, or it broke
  * @status: first completion that failed, not counting flushed ones
  * @inflight: work requests in the send queue whose completion has not been seen
+ * @busy: a thread has its completions
  */
 struct con {
 	struct path *path;
@@ -53,6 +56,7 @@ struct con {
 	bool ended;
 	enum ibv_wc_status status;
 	unsigned int inflight;
+	bool busy;
 };
 
 /**
@@ -61,7 +65,7 @@ struct con {
  * @key: its key
  * @answers: how many answers came for it
  * @err: errno of the last one, as the peer said it
- * @imm_type: type of its immediate value
+ * @imm_type: type of its immediate value, or ANSWER_INV
  * @stale: the key that it had before
  */
 struct slot {
@@ -84,6 +88,9 @@ struct slot {
  * @mem: areas to send from, then as many for data that is read, then receives
  * @mr: @mem
  * @mem_len: length of @mem
+ * @big: with slots: BIG_LEN bytes to be fetched, then as many for data that is read
+ * @big_mr: @big, under a key of its own
+ * @reads: how many RDMA READs the server may have in flight, as it is told
  * @rep: the server's answer to the first request
  * @reject_err: errno of a reject, 0 if it said none
  * @off_bits: bits of an offset in the immediate value of a request
@@ -109,6 +116,9 @@ struct path {
 	u8 *mem;
 	struct ibv_mr *mr;
 	size_t mem_len;
+	u8 *big;
+	struct ibv_mr *big_mr;
+	u8 reads;
 	struct cm_rep rep;
 	int reject_err;
 	unsigned int off_bits;
@@ -129,15 +139,15 @@ struct path {
  * struct request - what is to be sent, field by field, right or wrong
  * @slot: which chunk
  * @cid: which connection
- * @type: MSG_WRITE or MSG_READ
+ * @type: MSG_WRITE, MSG_READ or MSG_FETCH
  * @msg: user message
  * @msg_len: so much of it is sent
  * @usr_len: so much is said to be there
  * @data: what to write, NULL for whatever there is
  * @data_len: how much is written, or how much room there is for data
- * @flags: of a read
+ * @flags: of a read, or of what is to be fetched
  * @nr_desc: so many are said to be there
- * @desc: where to read to
+ * @desc: where to read to, or where to fetch from
  */
 struct request {
 	unsigned int slot;
@@ -174,6 +184,7 @@ int con_request_only(struct con *con, const void *data, u8 len);
 int con_request(struct con *con, const void *data, u8 len);
 void con_poll_cm(struct con *con);
 void con_destroy_qp(struct con *con);
+void con_break_qp(struct con *con);
 void con_free(struct con *con);
 int con_post(struct con *con, struct ibv_send_wr *wr);
 int con_room(struct con *con, unsigned int nr);
@@ -181,7 +192,12 @@ int con_recv(struct con *con, unsigned int i);
 
 /* path.c */
 struct path *path_new(const char *sess);
+extern bool all_slots;
+bool has_slots(const struct path *p);
+u32 data_room(const struct path *p);
+u32 chunk_len(const struct path *p);
 void path_offer(struct path *p);
+void path_offer_slots(struct path *p);
 void path_join(struct path *p, const struct path *first, unsigned int addr);
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len);
 int path_connect(struct path *p);
@@ -214,6 +230,7 @@ int wait_answer(struct path *p, unsigned int slot, u32 before, int ms);
 int do_request(struct path *p, const struct request *r);
 
 /* rnbd.c */
+struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len);
 int open_all_slots(struct path *p);
 int sess_info(struct path *p, u8 ver);
 int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
@@ -223,6 +240,7 @@ int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 int ends_logged(unsigned int nr);
 int must_end(struct path *p, const char *reason);
 int must_end_quietly(struct path *p);
+int must_end_late(struct path *p);
 int must_go(const char *sess, int ms);
 int must_live(struct path *p);
 int must_answer(struct path *p, const struct request *r, int err);
@@ -254,6 +272,9 @@ extern const struct test connect_cases[];
 extern const struct test request_cases[];
 extern const struct test rnbd_cases[];
 extern const struct test fence_cases[];
+extern const struct test pull_cases[];
+extern const struct test scribble_cases[];
+void hold_fetching(const char *sess);
 
 /* random.c */
 int random_client(u64 seed, unsigned int messages);
@@ -270,6 +291,7 @@ bool chosen(const char *name, bool slow, char **patterns, int nr);
 int not_chosen(char **patterns, int nr);
 void count_ended(void);
 void count_refused(void);
+int hold_and_kill(const char *how);
 struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr);
 int put_in_hand(struct path *p, unsigned int slot, unsigned int nr, u64 *since);
 

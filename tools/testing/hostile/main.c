@@ -12,7 +12,8 @@
  * Cases are named by patterns. Says "ok CASE" or "not ok CASE: why" for each. The
  * reasons are looked for in this machine's kernel log, so the server has to be
  * here. HOSTILE_QUIET in the environment says not to look, for a fast run;
- * HOSTILE_UNLIMITED, that this kernel logs all messages, however many. Device
+ * HOSTILE_UNLIMITED, that this kernel logs all messages, however many; HOSTILE_SLOTS, that
+ * all cases of a client offer slots. Device
  * names are given in the environment, too: HOSTILE_RW and HOSTILE_OTHER, that may be
  * written to, and HOSTILE_SLOW, whose I/O takes a good part of a second;
  * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server.
@@ -182,7 +183,8 @@ static int usage(void)
 }
 
 static const struct test *const client_cases[] = {
-	connect_cases, request_cases, rnbd_cases, fence_cases,
+	connect_cases, request_cases, rnbd_cases, fence_cases, pull_cases,
+	scribble_cases,
 };
 
 int main(int argc, char **argv)
@@ -194,6 +196,7 @@ int main(int argc, char **argv)
 	take_env("HOSTILE_RW", dev_rw, sizeof(dev_rw));
 	take_env("HOSTILE_OTHER", dev_other, sizeof(dev_other));
 	take_env("HOSTILE_SLOW", dev_slow, sizeof(dev_slow));
+	all_slots = getenv("HOSTILE_SLOTS");
 	log_mark();
 	rnd_seed(now_ms());
 	if (argc == 2 && !strcmp(argv[1], "list")) {
@@ -201,6 +204,7 @@ int main(int argc, char **argv)
 			list(client_cases[i]);
 		list_server(server_cases);
 		list_server(again_cases);
+		list_server(pulled_cases);
 		return 0;
 	}
 	args = argv;
@@ -219,6 +223,8 @@ int main(int argc, char **argv)
 			set_addr(&addrs[i], getenv(addr_env[i]), argv[3]);
 	if (!strcmp(argv[4], "hold"))
 		hold(argv[5]);
+	if (!strcmp(argv[4], "hold-fetching"))
+		hold_fetching(argv[5]);
 	if (!strcmp(argv[4], "hold-opens"))
 		hold_opens(argv[5]);
 	for (i = 0; i < 2 * ARRAY_SIZE(client_cases); i++)

@@ -28,6 +28,25 @@ static void fill_random(void *buf, size_t len)
 		*b++ = rnd();
 }
 
+/* Every path offers slots. */
+bool all_slots;
+
+bool has_slots(const struct path *p)
+{
+	return p->rep.features & FEATURE_SLOTS;
+}
+
+/* Bytes of data in a chunk */
+u32 data_room(const struct path *p)
+{
+	return has_slots(p) ? p->rep.slot_size : p->rep.max_io_size;
+}
+
+u32 chunk_len(const struct path *p)
+{
+	return data_room(p) + p->rep.max_hdr_size;
+}
+
 struct path *path_new(const char *sess)
 {
 	struct path *p = calloc(1, sizeof(*p));
@@ -45,6 +64,7 @@ struct path *path_new(const char *sess)
 	snprintf(p->sess, sizeof(p->sess), "%s", sess);
 	p->addr = addrs[0];
 	p->nr_cons = 2;
+	p->reads = 1;
 	p->req = (struct cm_req) {
 		.magic = MAGIC,
 		.version = VERSION,
@@ -59,6 +79,8 @@ struct path *path_new(const char *sess)
 		p->cons[i].cid = i;
 		p->cons[i].recvs = p->mem + 2 * AREAS_LEN + i * CON_RECV_LEN;
 	}
+	if (all_slots)
+		path_offer_slots(p);
 	return p;
 }
 
@@ -67,8 +89,21 @@ void path_offer(struct path *p)
 {
 	static u32 last;
 
-	p->req.features = FEATURE_FENCE;
+	p->req.features |= FEATURE_FENCE;
 	p->req.path_id = ++last;
+}
+
+/* Offers slots, and memory for large data. */
+void path_offer_slots(struct path *p)
+{
+	p->req.features |= FEATURE_SLOTS;
+	p->reads = 16;
+	if (p->big)
+		return;
+	p->big = mmap(NULL, 2 * BIG_LEN, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->big == MAP_FAILED)
+		p->big = NULL;
 }
 
 /* Makes it one more path of a session, by another address. */
@@ -96,6 +131,14 @@ int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len)
 				   IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ);
 		if (!p->mr)
+			return fail("can't register memory: %s", strerror(errno));
+	}
+	if (p->big && !p->big_mr) {
+		p->big_mr = ibv_reg_mr(p->pd, p->big, 2 * BIG_LEN,
+				       IBV_ACCESS_LOCAL_WRITE |
+				       IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_READ);
+		if (!p->big_mr)
 			return fail("can't register memory: %s", strerror(errno));
 	}
 	if (con_create_qp(con))
@@ -187,7 +230,7 @@ bool path_ended(const struct path *p)
 /* Deals the descriptors out to the slots. */
 static void path_read_info(struct path *p, const struct info_rsp *rsp, u32 len)
 {
-	u32 chunk = p->rep.max_io_size + p->rep.max_hdr_size;
+	u32 chunk = chunk_len(p);
 	unsigned int i, slot = 0;
 	u64 off;
 
@@ -229,6 +272,22 @@ static void path_answered(struct path *p, const struct ibv_wc *wc, u32 imm,
 	s->answers++;
 }
 
+static void path_answered_inv(struct path *p, const struct ibv_wc *wc,
+			      const struct answer *a)
+{
+	struct slot *s;
+
+	if (wc->byte_len != sizeof(*a) || a->type != MSG_ANSWER ||
+	    a->slot >= p->rep.queue_depth || a->err > 511) {
+		p->unexpected++;
+		return;
+	}
+	s = &p->slot[a->slot];
+	s->imm_type = ANSWER_INV;
+	s->err = -(int)a->err;
+	s->answers++;
+}
+
 static void path_received(struct con *con, const struct ibv_wc *wc)
 {
 	struct path *p = con->path;
@@ -238,6 +297,8 @@ static void path_received(struct con *con, const struct ibv_wc *wc)
 	/* rxe says it with another bit to user space. */
 	if (wc->wc_flags & (IBV_WC_WITH_INV | 1 << 2)) {
 		p->invalidated++;
+		if (has_slots(p))
+			path_answered_inv(p, wc, buf);
 	} else if (!(wc->wc_flags & IBV_WC_WITH_IMM)) {
 		path_read_info(p, buf, wc->byte_len);
 	} else if (imm >> 28 == IMM_HB_MSG) {
@@ -284,7 +345,8 @@ void path_poll(struct path *p)
 	for (i = 0; i < MAX_CONS; i++) {
 		if (!p->cons[i].id)
 			continue;
-		con_poll_cq(&p->cons[i]);
+		if (!p->cons[i].busy)
+			con_poll_cq(&p->cons[i]);
 		con_poll_cm(&p->cons[i]);
 	}
 }
@@ -300,6 +362,10 @@ void path_free(struct path *p)
 		con_free(&p->cons[i]);
 	if (p->mr)
 		ibv_dereg_mr(p->mr);
+	if (p->big_mr)
+		ibv_dereg_mr(p->big_mr);
+	if (p->big)
+		munmap(p->big, 2 * BIG_LEN);
 	if (p->pd)
 		ibv_dealloc_pd(p->pd);
 	munmap(p->mem, p->mem_len);
@@ -445,7 +511,10 @@ int request_send(struct path *p, const struct request *r)
 	return con_post(&p->cons[r->cid], &wr);
 }
 
-/* A request with a user message: reads to the slot's area, or writes. */
+/*
+ * A request with a user message: reads to the slot's area, or writes. With slots, large data
+ * are elsewhere, and a large write is fetched.
+ */
 struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
 			    u32 data_len)
 {
@@ -458,11 +527,19 @@ struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
 		.data_len = data_len,
 	};
 
-	if (type == MSG_READ) {
+	if (has_slots(p) && type == MSG_WRITE && data_len > data_room(p))
+		r.type = MSG_FETCH;
+	if (r.type != MSG_WRITE) {
 		r.nr_desc = 1;
 		r.desc.addr = (uintptr_t)read_area(p, 0);
 		r.desc.key = p->mr->rkey;
 		r.desc.len = data_len;
+	}
+	if (has_slots(p) && r.type != MSG_WRITE)
+		r.data_len = 0;
+	if (r.type == MSG_FETCH || (has_slots(p) && data_len > STRIDE)) {
+		r.desc.addr = (uintptr_t)p->big + (type == MSG_READ ? BIG_LEN : 0);
+		r.desc.key = p->big_mr->rkey;
 	}
 	return r;
 }

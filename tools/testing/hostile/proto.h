@@ -20,6 +20,7 @@ typedef uint64_t u64;
 #define FLAG_NEW_RKEY	2
 #define FEATURE_FENCE	1
 #define FEATURE_EVENT	2
+#define FEATURE_SLOTS	4
 #define MAX_MSG_LEN	320	/* what our server takes of a user message */
 
 struct cm_req {
@@ -49,11 +50,12 @@ struct cm_rep {
 	u32 features;
 	u32 sess_id;
 	u8 srv_uuid[16];
-	u8 reserved[12];
+	u32 slot_size;
+	u8 reserved[8];
 } __attribute__((packed));
 static_assert(sizeof(struct cm_rep) == 56, "cm_rep");
 
-enum { MSG_INFO_REQ, MSG_INFO_RSP, MSG_WRITE, MSG_READ, MSG_RKEY_RSP };
+enum { MSG_INFO_REQ, MSG_INFO_RSP, MSG_WRITE, MSG_READ, MSG_RKEY_RSP, MSG_FETCH, MSG_ANSWER };
 
 struct info_req {
 	u16 type;
@@ -92,6 +94,15 @@ struct rkey_rsp {
 	u16 slot;
 	u32 rkey;
 } __attribute__((packed));
+
+/* Body of the SEND WITH INV that answers a request with NEED_INVAL, with slots */
+struct answer {
+	u16 type;
+	u16 slot;
+	u16 err;
+	u8 reserved[2];
+} __attribute__((packed));
+static_assert(sizeof(struct answer) == 8, "answer");
 
 enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_FENCE, IMM_FENCED, IMM_EVENT,
 	IMM_HB_MSG = 8,

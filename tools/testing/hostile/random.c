@@ -103,6 +103,8 @@ static int connect_path(struct rpath *rp, unsigned int nr)
 	rp->p = path_new(sess);
 	if (one_in(2))
 		path_offer(rp->p);
+	if (one_in(2))
+		path_offer_slots(rp->p);
 	rp->p = path_ready(rp->p);
 	if (!rp->p)
 		return -1;
@@ -186,18 +188,19 @@ static void other_request(struct rpath *rp, struct request *r, union msg *m)
 }
 
 /* Mutations of the transport's part that are to be answered */
-static void mutate_soft(struct request *r)
+static void mutate_soft(struct path *p, struct request *r)
 {
-	if (r->type != MSG_READ)
+	if (r->type == MSG_WRITE)
 		return;
-	switch (rnd_below(4)) {
+	switch (rnd_below(r->type == MSG_READ && r->data_len ? 4 : 3)) {
 	case 0:	r->flags = 1 << (1 + rnd_below(15)); break;
 	case 1:	r->nr_desc = one_in(2) ? 0 : 2 + rnd_below(65534); break;
 	case 2:	r->desc.len = odd(r->desc.len); break;
 	case 3:	r->data_len += rnd_below(64); break;
 	}
 	/* More than the room is refused; less is sent. Never more than there is. */
-	if (r->desc.len > STRIDE && r->desc.len <= r->data_len)
+	if (r->desc.len > STRIDE &&
+	    r->desc.len <= (has_slots(p) ? p->rep.max_io_size : r->data_len))
 		r->desc.len = 512;
 }
 
@@ -250,10 +253,10 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 		if (r.type == MSG_READ)
 			r.desc.addr = (uintptr_t)read_area(p, i);
 		if (one_in(12))
-			mutate_soft(&r);
+			mutate_soft(p, &r);
 		if (one_in(hard))
 			mutate_hard(&r);
-		if (r.data_len + r.msg_len > p->rep.max_io_size + MAX_MSG_LEN)
+		if (r.data_len + r.msg_len > data_room(p) + MAX_MSG_LEN)
 			continue;
 		wr[n] = request_wr(p, &r, &sge[n]);
 		wr[n].sg_list = &sge[n];

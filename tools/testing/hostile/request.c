@@ -41,13 +41,13 @@ static int imm_bad(long arg)
 
 	if (!p)
 		return -1;
-	chunk = p->rep.max_io_size + p->rep.max_hdr_size;
+	chunk = chunk_len(p);
 	switch (arg) {
 	case 0:	slot = p->rep.queue_depth; break;
 	case 1:	slot = (1 << (28 - p->off_bits)) - 1; break;
 	case 2:	off = chunk - 1; break;
 	case 3:	off = chunk - sizeof(struct io_hdr) + 1; break;
-	case 4:	off = p->rep.max_io_size + MAX_MSG_LEN + 1; break;
+	case 4:	off = data_room(p) + MAX_MSG_LEN + 1; break;
 	case 5:	off = (1 << p->off_bits) - 1; break;
 	}
 	if (slot < p->rep.queue_depth && !(off >> p->off_bits) &&
@@ -240,7 +240,7 @@ enum { SEND_0, SEND_8, SEND_300, SEND_IMM, SEND_IMM_300, SEND_INV_CHUNK,
 static int op_on(struct path *p, unsigned int cid, long arg)
 {
 	struct slot *s = &p->slot[3];
-	u32 chunk = p->rep.max_io_size + p->rep.max_hdr_size;
+	u32 chunk = chunk_len(p);
 	u8 *from = area(p, 0);
 
 	/* Where chunks share a key, the end is that of the last one. */
@@ -463,9 +463,13 @@ static int slot_on_paths(long nr)
 	if (nr == 3)
 		r = join(p, 2);
 	ret = nr == 3 && !r ? -1 : put_in_hand(p, 0, 1, &since);
-	/* The answer to a heartbeat comes after what was sent before. */
+	/*
+	 * The answer to a heartbeat comes after what was sent before on the same connection,
+	 * on which those with slots send no requests.
+	 */
 	if (!ret)
-		ret = send_imm(q, 0, imm_req(q, 0, 32)) ?: must_live(q);
+		ret = send_imm(q, has_slots(q), imm_req(q, 0, 32)) ?: must_live(q);
+	nap_us(has_slots(p) ? 50000 : 0);
 	path_poll(p);
 	if (!ret && p->slot[0].answers)
 		ret = fail("%s isn't slow", dev_slow);
@@ -605,13 +609,13 @@ static int no_receives(long arg)
 }
 
 /* Another process has requests in hand, and is killed; it can't be a mere fork. */
-static int hold_and_kill(void)
+int hold_and_kill(const char *how)
 {
 	char cmd[400], answer[300] = "";
 	FILE *f;
 
-	snprintf(cmd, sizeof(cmd), "echo $$; exec /proc/%d/exe client %s %s hold %s",
-		 getpid(), args[2], args[3], test_name);
+	snprintf(cmd, sizeof(cmd), "echo $$; exec /proc/%d/exe client %s %s %s %s",
+		 getpid(), args[2], args[3], how, test_name);
 	f = popen(cmd, "r");
 	if (!f || !fgets(cmd, sizeof(cmd), f) ||
 	    !fgets(answer, sizeof(answer), f))
@@ -629,7 +633,7 @@ static int gone(long arg)
 	struct path *p;
 
 	if (arg == GO_KILLED) {
-		if (hold_and_kill())
+		if (hold_and_kill("hold"))
 			return -1;
 	} else {
 		p = in_hand(test_name, 2, 8);

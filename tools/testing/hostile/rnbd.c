@@ -66,7 +66,7 @@ static struct path *path_dev(u8 mode, struct open_rsp *rsp)
 }
 
 /* A request about a device: an I/O message that is right */
-static struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len)
+struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len)
 {
 	return (struct io_msg) {
 		.type = RNBD_IO,

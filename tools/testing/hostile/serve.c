@@ -504,7 +504,14 @@ static int random_rep(struct srv *s, const struct cm_req *req, struct cm_rep *re
 {
 	unsigned int i;
 
-	rep->flags = rnd() & FLAG_NEW_RKEY;
+	if (!req->cid && req->features & FEATURE_SLOTS && rnd() & 1) {
+		rep->features = FEATURE_SLOTS;
+		rep->slot_size = S_SLOT;
+		rep->max_hdr_size = 512;
+		rep->max_io_size = CHUNK;
+	} else {
+		rep->flags = rnd() & FLAG_NEW_RKEY;
+	}
 	if (req->cid) {
 		/* All have to be of one kind. */
 		rep->flags = s->rep.flags;

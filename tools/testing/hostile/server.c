@@ -288,6 +288,7 @@ static void srv_request(const struct rdma_cm_event *ev)
 	if (scon_qp(c))
 		return;
 	param.private_data = &rep;
+	param.initiator_depth = ev->param.conn.initiator_depth;
 	param.private_data_len = len;
 	rdma_accept(c->id, &param);
 }
@@ -371,10 +372,13 @@ int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
 	if (from && len)
 		memcpy((void *)(uintptr_t)sge.addr, from, len);
 	srv.out_used = (srv.out_used + len + 63) & ~63u;
-	if (opcode == IBV_WR_SEND_WITH_INV)
+	if (opcode == IBV_WR_SEND_WITH_INV) {
+		/* Not before what is fetched has come. */
+		wr.send_flags |= IBV_SEND_FENCE;
 		wr.invalidate_rkey = imm_or_inv;
-	else
+	} else {
 		wr.imm_data = htonl(imm_or_inv);
+	}
 	if (ibv_post_send(c->id->qp, &wr, &bad))
 		return -1;
 	c->inflight++;
@@ -389,6 +393,49 @@ u32 s_rsp(u32 type, u32 slot, int err)
 void s_imm(struct scon *c, u32 imm)
 {
 	s_post(c, IBV_WR_RDMA_WRITE_WITH_IMM, NULL, 0, imm, 0, 0);
+}
+
+bool s_slots(const struct srv *s)
+{
+	return s->rep.features & FEATURE_SLOTS;
+}
+
+bool s_needs_inval(const struct sreq *r)
+{
+	return r->hdr.type != MSG_WRITE && r->hdr.flags & NEED_INVAL;
+}
+
+/* What the client sees as the answer of a large request, with slots */
+void s_answer_inv(const struct sreq *r, u32 key, const struct answer *a, u32 len)
+{
+	u8 m[64] = { };
+
+	memcpy(m, a, sizeof(*a));
+	s_post(r->con, IBV_WR_SEND_WITH_INV, m, len, key, 0, 0);
+}
+
+/* All of an answer with slots: what isn't there is 0. */
+static void s_reply_slots(const struct sreq *r, const void *data, u32 len, int err)
+{
+	const struct desc *d = &r->hdr.desc[0];
+	struct answer a = { MSG_ANSWER, r->slot, abs(err) };
+	static u8 buf[CHUNK];
+	bool read = r->hdr.type == MSG_READ && !err && d->len <= CHUNK;
+
+	if (read) {
+		memset(buf, 0, d->len);
+		memcpy(buf, data, len < d->len ? len : d->len);
+	}
+	if (!s_needs_inval(r)) {
+		s_post(r->con, IBV_WR_RDMA_WRITE_WITH_IMM, buf, read ? d->len : 0,
+		       s_rsp(IMM_IO_RSP, r->slot, err), d->addr, d->key);
+		return;
+	}
+	if (read)
+		s_post(r->con, IBV_WR_RDMA_WRITE, buf, d->len, 0, d->addr, d->key);
+	else if (r->hdr.type == MSG_FETCH)
+		s_post(r->con, IBV_WR_RDMA_READ, NULL, d->len, 0, d->addr, d->key);
+	s_answer_inv(r, d->key, &a, sizeof(a));
 }
 
 /* The last of an answer */
@@ -415,6 +462,10 @@ void s_reply(const struct sreq *r, const void *data, u32 len, int err)
 {
 	bool inval = r->hdr.type == MSG_READ && r->hdr.flags & NEED_INVAL && !err;
 
+	if (s_slots(&srv)) {
+		s_reply_slots(r, data, len, err);
+		return;
+	}
 	if (!err)
 		s_data(r, data, len);
 	if (inval)
@@ -467,12 +518,43 @@ static unsigned int slot_bits(u32 depth)
 	return depth > 1 ? 32 - __builtin_clz(depth - 1) : 0;
 }
 
+/* Bytes of a chunk, or slot */
+static u32 srv_chunk(void)
+{
+	return (s_slots(&srv) ? srv.rep.slot_size : srv.rep.max_io_size) +
+	       srv.rep.max_hdr_size;
+}
+
+static bool srv_type_ok(const struct sreq *r)
+{
+	return r->hdr.type == MSG_READ || r->hdr.type == MSG_WRITE ||
+	       (r->hdr.type == MSG_FETCH && s_slots(&srv));
+}
+
+/* What a client with slots does that it may not */
+static const char *srv_slot_wrong(const struct sreq *r, u32 off)
+{
+	u32 data = off - r->hdr.usr_len;
+
+	if (r->hdr.type == MSG_WRITE)
+		return data > srv.rep.slot_size ? "too much data in a slot" : NULL;
+	if (data)
+		return "something before the message";
+	if (r->hdr.nr_desc != 1 || r->hdr.flags & ~NEED_INVAL ||
+	    r->hdr.desc[0].len > srv.rep.max_io_size)
+		return "a descriptor that can't be";
+	if (r->hdr.type == MSG_READ && !s_needs_inval(r) &&
+	    r->hdr.desc[0].len > srv.rep.slot_size)
+		return "a large read to memory for small ones";
+	return NULL;
+}
+
 static void srv_io(struct scon *c, u32 payload)
 {
 	unsigned int bits = 28 - slot_bits(srv.rep.queue_depth);
 	struct sreq r = { .con = c, .slot = payload >> bits };
 	u32 off = payload & ((1u << bits) - 1);
-	u32 per = srv.rep.max_io_size + srv.rep.max_hdr_size;
+	u32 per = srv_chunk();
 	const u8 *chunk = srv.mem + (size_t)r.slot * per;
 
 	if (r.slot >= srv.rep.queue_depth || off + sizeof(r.hdr) > per) {
@@ -485,14 +567,15 @@ static void srv_io(struct scon *c, u32 payload)
 		return;
 	}
 	memcpy(&r.hdr, chunk + off, sizeof(r.hdr));
-	if ((r.hdr.type != MSG_READ && r.hdr.type != MSG_WRITE) ||
-	    r.hdr.usr_len > off) {
+	if (!srv_type_ok(&r) || r.hdr.usr_len > off) {
 		if (srv.lied)
 			s_hang_up();
 		else
 			srv.complaint = "the client's request is malformed";
 		return;
 	}
+	if (s_slots(&srv) && !srv.lied && !srv.complaint)
+		srv.complaint = srv_slot_wrong(&r, off);
 	r.msg = chunk + off - r.hdr.usr_len;
 	r.kind = *(const u16 *)r.msg;
 	if (r.kind < ARRAY_SIZE(srv.requests))
@@ -504,7 +587,7 @@ static void srv_io(struct scon *c, u32 payload)
 
 static void srv_info_req(struct scon *c, const struct info_req *req, u32 len)
 {
-	u32 per = srv.rep.max_io_size + srv.rep.max_hdr_size;
+	u32 per = srv_chunk();
 	struct {
 		struct info_rsp rsp;
 		struct desc desc[DEPTH + 8];
@@ -611,6 +694,9 @@ static void srv_reset(void)
 	srv.lied = false;
 	srv.quit_at = 0;
 	srv.given_up = false;
+	srv.wrote = false;
+	srv.small_key = 0;
+	srv.large_key = 0;
 	srv.life = 0;
 	srv.fences = 0;
 	srv.later_at = 0;
@@ -675,6 +761,8 @@ static int verdict(const struct srv_test *t, const struct user *u)
 		return fail("mapped");
 	if (t->again)
 		return verdict_again(t, u);
+	if (t->log && !logged(u->sess, t->log))
+		return fail("nothing in the log of '%s'", t->log);
 	if (t->ends && !t->err && !u->io_err)
 		return fail("I/O has gone on");
 	if (!t->ends)
@@ -786,6 +874,7 @@ int run_server(const char *addr, const char *port, char **patterns, int nr)
 	}
 	failed = run_cases(server_cases, addr, port, patterns, nr) +
 		 run_cases(again_cases, addr, port, patterns, nr) +
+		 run_cases(pulled_cases, addr, port, patterns, nr) +
 		 not_chosen(patterns, nr);
 	srv_reset();
 	return failed;

@@ -11,6 +11,7 @@
 #define CHUNK		(128 << 10)
 /* Cases that are connected to again: how long their client waits for a path, and for a dead
  * one to have no effect any more */
+#define S_SLOT		4096	/* bytes of data in a slot, where there are slots */
 #define FAILOVER_S	3
 #define UNFENCED_MS	500
 #define S_RECVS		64
@@ -58,6 +59,9 @@ struct scon {
  * @lied: what the client was told of our memory is wrong
  * @quit_at: when to disconnect
  * @given_up: all is refused from now on
+ * @wrote: a write of data has come
+ * @small_key: key of the client's memory for small reads, 0 until one has come
+ * @large_key: key of the last large request
  * @life: how often the client has begun to connect
  * @fences: how often it asked for a fence
  * @later: an immediate value to send
@@ -83,6 +87,9 @@ struct srv {
 	bool lied;
 	u64 quit_at;
 	bool given_up;
+	bool wrote;
+	u32 small_key;
+	u32 large_key;
 	unsigned int life;
 	unsigned int fences;
 	u32 later;
@@ -133,7 +140,7 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @fenced: with @again: it has to ask
  * @io_err: with @again: what I/O is to give
  * @io_ms: with @again: for so long it has to wait
- * @log: with @again: what the log has to say of the session
+ * @log: what the log has to say of the session
  */
 struct srv_test {
 	const char *name;
@@ -162,6 +169,7 @@ struct srv_test {
 
 extern const struct srv_test server_cases[];
 extern const struct srv_test again_cases[];
+extern const struct srv_test pulled_cases[];
 extern const struct srv_test random_case;
 
 int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
@@ -171,6 +179,9 @@ void s_imm(struct scon *c, u32 imm);
 void s_answer(const struct sreq *r, u32 type, u32 slot, int err);
 void s_data(const struct sreq *r, const void *data, u32 len);
 void s_reply(const struct sreq *r, const void *data, u32 len, int err);
+void s_answer_inv(const struct sreq *r, u32 key, const struct answer *a, u32 len);
+bool s_slots(const struct srv *s);
+bool s_needs_inval(const struct sreq *r);
 struct open_rsp s_open_rsp(void);
 void s_up(struct scon *c);
 bool s_poll(void);

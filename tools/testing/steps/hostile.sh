@@ -4,9 +4,10 @@
 # A server with devices for a hostile client, and a session beside it that is to notice
 # nothing.
 
+# cases CASE...: writes to $volume, or scratch
 cases()
 {
-	HOSTILE_RW=scratch HOSTILE_OTHER=other HOSTILE_SLOW=slow \
+	HOSTILE_RW=${volume:-scratch} HOSTILE_OTHER=other HOSTILE_SLOW=slow \
 		HOSTILE_ADDR2=192.168.101.1 HOSTILE_ADDR3=fd00:100::1 \
 		hostile client 192.168.100.1 1234 "$@"
 }

@@ -1,0 +1,810 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cases of a hostile client that has slots: what it sends of its own accord is small, large
+ * data are fetched from its memory, and all keys stay. So it can lie about its memory, and go
+ * away in the midst of a fetch. (That it can change what it has sent is in scribble.c.)
+ */
+#include "pull.h"
+
+#define FETCHES		8	/* at a time, of BIG_LEN each */
+
+static struct path *slots_path(const char *sess)
+{
+	struct path *p = path_new(sess);
+
+	path_offer_slots(p);
+	p = path_ready(p);
+	if (!p)
+		return NULL;
+	if (has_slots(p) && p->rep.slot_size >= BLOCK && p->rep.slot_size < STRIDE / 2 &&
+	    p->rep.max_io_size == BIG_LEN && !(p->rep.flags & FLAG_NEW_RKEY))
+		return p;
+	fail("features %#x, slots of %u bytes, I/O of %u, flags %#x", p->rep.features,
+	     p->rep.slot_size, p->rep.max_io_size, p->rep.flags);
+	path_free(p);
+	return NULL;
+}
+
+int open_rw(struct path *p, struct open_rsp *rsp)
+{
+	int err;
+
+	if (sess_info(p, 2))
+		return -1;
+	err = open_soon(p, dev_rw, ACC_RW, rsp);
+	return err ? fail("can't open %s: %d", dev_rw, err) : 0;
+}
+
+/* A path with the disk open, and its id */
+static struct path *slots_dev(u32 *id)
+{
+	struct path *p = slots_path(test_name);
+	struct open_rsp rsp;
+
+	if (!p || !open_rw(p, &rsp)) {
+		*id = rsp.device_id;
+		return p;
+	}
+	path_free(p);
+	return NULL;
+}
+
+bool is_all(const u8 *b, size_t len, u8 what)
+{
+	return *b == what && !memcmp(b, b + 1, len - 1);
+}
+
+/* A write whose data are to be fetched, from the start of @big */
+static struct request fetch(struct path *p, const struct io_msg *msg)
+{
+	return request_rnbd(p, MSG_FETCH, msg, sizeof(*msg), msg->bi_size);
+}
+
+static int do_io(struct path *p, const struct request *r, const struct io_msg *msg)
+{
+	int err = do_request(p, r);
+
+	if (!err)
+		return 0;
+	return err > 0 ? -1 : fail("operation %u at %llu, %u bytes: %d", msg->rw,
+				   (unsigned long long)msg->sector, msg->bi_size, err);
+}
+
+/* Writes what is in @big. */
+int write_big(struct path *p, u32 id, u64 sector, u32 len)
+{
+	struct io_msg msg = io_msg(id, OP_WRITE, sector, len);
+	struct request r = fetch(p, &msg);
+
+	r.slot = 1;
+	return do_io(p, &r, &msg);
+}
+
+/* Reads into the second half of @big, by a slot that nobody writes to. */
+int read_big(struct path *p, u32 id, u64 sector, u32 len)
+{
+	struct io_msg msg = io_msg(id, OP_READ, sector, len);
+	struct request r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), len);
+
+	r.slot = 1;
+	r.desc.addr = (uintptr_t)p->big + BIG_LEN;
+	r.desc.key = p->big_mr->rkey;
+	memset(p->big + BIG_LEN, 0x99, len);
+	return do_io(p, &r, &msg);
+}
+
+int fill_disk(struct path *p, u32 id, u64 sector, u32 len, u8 with)
+{
+	memset(p->big, with, len);
+	return write_big(p, id, sector, len);
+}
+
+/* The first blocks are still as they were, as another session sees them. */
+static int untouched(void)
+{
+	struct path *p;
+	int ret;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	ret = read_big(p, id, 0, 16 * BLOCK);
+	if (!ret && !is_all(p->big + BIG_LEN, 16 * BLOCK, OLD))
+		ret = fail("the disk has changed");
+	return end_with(p, ret);
+}
+
+/* ---- as it should be ---- */
+
+/* A window on @big, the only kind of key that user space can have invalidated */
+struct window {
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	u32 key;
+};
+
+static void window_free(struct window *w)
+{
+	if (w->mw)
+		ibv_dealloc_mw(w->mw);
+	if (w->mr)
+		ibv_dereg_mr(w->mr);
+}
+
+static int window_new(struct path *p, struct window *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->mr = ibv_reg_mr(p->pd, p->big, 2 * BIG_LEN, IBV_ACCESS_LOCAL_WRITE |
+			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			   IBV_ACCESS_MW_BIND);
+	w->mw = w->mr ? ibv_alloc_mw(p->pd, IBV_MW_TYPE_2) : NULL;
+	if (!w->mw) {
+		window_free(w);
+		return fail("no memory window");
+	}
+	w->key = w->mw->rkey;
+	return 0;
+}
+
+static int window_bind(struct path *p, struct window *w)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 1ull << 63,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw.mw = w->mw,
+		.bind_mw.bind_info = {
+			.mr = w->mr,
+			.addr = (uintptr_t)p->big,
+			.length = 2 * BIG_LEN,
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		},
+	};
+
+	w->key = ibv_inc_rkey(w->key);
+	wr.bind_mw.rkey = w->key;
+	if (con_post(&p->cons[1], &wr))
+		return -1;
+	w->mw->rkey = w->key;
+	return 0;
+}
+
+/* The window is used for a request, and invalid after the answer. */
+static int with_window(struct path *p, struct window *w, struct request *r, int err)
+{
+	unsigned int before = p->invalidated;
+
+	if (window_bind(p, w))
+		return fail("can't bind a window");
+	r->flags = NEED_INVAL;
+	r->desc.key = w->key;
+	if (must_answer(p, r, err))
+		return -1;
+	if (p->invalidated != before + 1 || p->slot[r->slot].imm_type != ANSWER_INV)
+		return fail("%u invalidations, answer of type %d", p->invalidated - before,
+			    p->slot[r->slot].imm_type);
+	return 0;
+}
+
+static int windows(struct path *p, u32 id, struct window *w)
+{
+	struct io_msg msg = io_msg(id, OP_WRITE, 2048, BIG_LEN);
+	struct request r = fetch(p, &msg);
+
+	memset(p->big, 0x3c, BIG_LEN);
+	if (with_window(p, w, &r, 0))
+		return -1;
+	msg.rw = OP_READ;
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), BIG_LEN);
+	if (with_window(p, w, &r, 0))
+		return -1;
+	if (!is_all(p->big + BIG_LEN, BIG_LEN, 0x3c))
+		return fail("what was read is not what was written");
+	/* A small read, and errors: of RNBD, and of RTRS, which knows which key it is. */
+	msg.bi_size = BLOCK;
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), BLOCK);
+	r.desc.addr = (uintptr_t)p->big;
+	memset(p->big, 0, BLOCK);
+	if (with_window(p, w, &r, 0))
+		return -1;
+	if (!is_all(p->big, BLOCK + 1, 0x3c))
+		return fail("a small read brought something else");
+	msg.rw = OP_WRITE;
+	r = fetch(p, &msg);
+	msg.sector = -1ull;
+	if (with_window(p, w, &r, -EINVAL))
+		return -1;
+	r.desc.len = 0;
+	return with_window(p, w, &r, -EINVAL);
+}
+
+/* Small and large, with keys that stay, and those that are invalidated */
+static int good(long arg)
+{
+	struct window w;
+	struct path *p;
+	int ret, i;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	for (i = 0; i < BIG_LEN; i++)
+		p->big[i] = i ^ i >> 8;
+	ret = write_big(p, id, 4096, BIG_LEN) ?: read_big(p, id, 4096, BIG_LEN);
+	if (!ret && memcmp(p->big, p->big + BIG_LEN, BIG_LEN))
+		ret = fail("what was read is not what was written");
+	if (!ret && p->invalidated)
+		ret = fail("%u invalidations", p->invalidated);
+	if (!ret && !window_new(p, &w)) {
+		ret = windows(p, id, &w) ?: must_live(p);
+		con_destroy_qp(&p->cons[1]);
+		window_free(&w);
+	}
+	return end_with(p, ret);
+}
+
+/* ---- requests that are wrong ---- */
+
+enum { NO_DESC, TWO_DESC, MAX_DESC, LEN_0, LEN_OVER, LEN_MAX, FLAG_2, FLAG_ALL, NO_DESC_INVAL,
+	READ_OVER, READ_MAX, LEN_LESS, LEN_MORE, MSG_READS };
+
+/* Answered with -EINVAL */
+static int einval(long arg)
+{
+	struct io_msg msg;
+	struct request r;
+	struct path *p;
+	int ret;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	ret = fill_disk(p, id, 0, 16 * BLOCK, OLD);
+	memset(p->big, 0x66, BIG_LEN);
+	msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);
+	r = fetch(p, &msg);
+	switch (arg) {
+	case NO_DESC:		r.nr_desc = 0; break;
+	case TWO_DESC:		r.nr_desc = 2; break;
+	case MAX_DESC:		r.nr_desc = 0xffff; break;
+	case LEN_0:		r.desc.len = 0; break;
+	case LEN_OVER:		r.desc.len = BIG_LEN + 1; break;
+	case LEN_MAX:		r.desc.len = -1; break;
+	case FLAG_2:		r.flags = 2; break;
+	case FLAG_ALL:		r.flags = 0xffff; break;
+	case NO_DESC_INVAL:	r.flags = NEED_INVAL; r.nr_desc = 0; break;
+	/* What RNBD says is another length than what was fetched. */
+	case LEN_LESS:		r.desc.len -= 512; break;
+	case LEN_MORE:		r.desc.len += 512; break;
+	case MSG_READS:		msg.rw = OP_READ; break;
+	case READ_OVER:
+	case READ_MAX:
+		msg.rw = OP_READ;
+		msg.bi_size = arg == READ_OVER ? BIG_LEN + 512 : 0xfffffe00;
+		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), msg.bi_size);
+		break;
+	}
+	ret = ret ?: must_answer(p, &r, -EINVAL) ?: sess_info(p, 2) ?: must_live(p);
+	if (!ret && !is_all(p->big + BIG_LEN, BIG_LEN, 0))
+		ret = fail("a failed request brought data");
+	path_free(p);
+	return ret ?: untouched();
+}
+
+/*
+ * Costs the path. With rxe a path is told nothing of its peer's reads: what the server is
+ * refused, it finds, so the reason is about a fetch.
+ */
+enum { BAD_KEY, KEY_0, KEY_STALE, KEY_NO_READ, KEY_OTHER, KEY_SLOT, ADDR_0, ADDR_WRAPS,
+	ADDR_BEYOND, BEFORE_1, BEFORE_BLOCK, BEFORE_READ, TOO_MUCH, MUCH_TOO_MUCH, TYPE_4,
+	TYPE_6, CON_0, INVAL_MR, INVAL_BAD, INVAL_BAD_EINVAL, TWICE, TWICE_IMM };
+
+static struct ibv_mr *some_mr(struct path *p, int access)
+{
+	return ibv_reg_mr(p->pd, p->big, BIG_LEN, IBV_ACCESS_LOCAL_WRITE | access);
+}
+
+static int wrong_key(struct path *p, struct request *r, long arg, struct ibv_mr **mr,
+		     struct path **q)
+{
+	switch (arg) {
+	case BAD_KEY:		r->desc.key ^= 0x55; break;
+	case KEY_0:		r->desc.key = 0; break;
+	case KEY_SLOT:
+		r->desc.key = p->slot[1].key;
+		r->desc.addr = p->slot[1].addr;
+		r->desc.len = 512;
+		break;
+	case KEY_STALE:
+		*mr = some_mr(p, IBV_ACCESS_REMOTE_READ);
+		r->desc.key = (*mr)->rkey;
+		ibv_dereg_mr(*mr);
+		*mr = NULL;
+		break;
+	case KEY_NO_READ:
+		*mr = some_mr(p, IBV_ACCESS_REMOTE_WRITE);
+		r->desc.key = (*mr)->rkey;
+		break;
+	case KEY_OTHER:
+		*q = slots_path("h-pull-other");
+		if (!*q)
+			return -1;
+		r->desc.key = (*q)->big_mr->rkey;
+		r->desc.addr = (uintptr_t)(*q)->big;
+		break;
+	}
+	return 0;
+}
+
+/* With one doorbell, so that the second one comes before the data of the first. */
+static int send_twice(struct path *p, const struct request *r, bool imm_only)
+{
+	struct ibv_send_wr wr[2];
+	struct ibv_sge sge;
+
+	wr[0] = request_wr(p, r, &sge);
+	wr[1] = wr[0];
+	wr[0].next = &wr[1];
+	if (imm_only)
+		wr[1].num_sge = 0;
+	return con_post(&p->cons[1], wr);
+}
+
+static const char *reason(long arg)
+{
+	switch (arg) {
+	case BEFORE_1 ... BEFORE_READ:
+	case TYPE_4:
+	case TYPE_6:		return "malformed request";
+	case TOO_MUCH:
+	case MUCH_TOO_MUCH:	return NULL;
+	case CON_0:		return "due here";
+	case TWICE:
+	case TWICE_IMM:		return "slot used again";
+	case INVAL_MR ... INVAL_BAD_EINVAL: return NULL;
+	default:		return "fetching data";
+	}
+}
+
+static int ends(long arg)
+{
+	struct ibv_mr *mr = NULL;
+	struct path *p, *q = NULL;
+	struct io_msg msg;
+	struct request r;
+	int ret;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	ret = fill_disk(p, id, 0, 16 * BLOCK, OLD);
+	memset(p->big, 0x66, BIG_LEN);
+	msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);
+	r = fetch(p, &msg);
+	ret = ret ?: wrong_key(p, &r, arg, &mr, &q);
+	switch (arg) {
+	case ADDR_0:		r.desc.addr = 0; break;
+	case ADDR_WRAPS:	r.desc.addr = -8; break;
+	case ADDR_BEYOND:
+		r.desc.addr = (uintptr_t)p->big + 2 * BIG_LEN - r.desc.len + 1;
+		break;
+	case BEFORE_READ:	r.type = MSG_READ; msg.rw = OP_READ; /* fall through */
+	case BEFORE_1:		r.data_len = 1; break;
+	case BEFORE_BLOCK:	r.data_len = BLOCK; break;
+	case TOO_MUCH:
+	case MUCH_TOO_MUCH:
+		r.type = MSG_WRITE;
+		r.data_len = p->rep.slot_size + (arg == TOO_MUCH ? 1 : 300);
+		break;
+	case TYPE_4:		r.type = MSG_RKEY_RSP; break;
+	case TYPE_6:		r.type = MSG_ANSWER; break;
+	case CON_0:		r.cid = 0; break;
+	case INVAL_MR:		r.flags = NEED_INVAL; break;
+	/* Nothing is fetched, as the length is wrong. */
+	case INVAL_BAD_EINVAL:	r.desc.len = 0; /* fall through */
+	case INVAL_BAD:		r.flags = NEED_INVAL; r.desc.key ^= 0x55; break;
+	case TWICE:
+	case TWICE_IMM:
+		msg.sector = 2048;
+		msg.bi_size = BIG_LEN;
+		r.desc.len = BIG_LEN;
+		break;
+	}
+	if (arg == TWICE || arg == TWICE_IMM)
+		ret = ret ?: send_twice(p, &r, arg == TWICE_IMM);
+	else
+		ret = ret ?: request_send(p, &r);
+	/* rxe has our end break, and may tell the server nothing. */
+	if (arg >= INVAL_MR && arg <= INVAL_BAD_EINVAL)
+		ret = ret ?: must_end_quietly(p);
+	else
+		ret = ret ?: must_end(p, reason(arg));
+	if (mr)
+		ibv_dereg_mr(mr);
+	path_free(p);
+	if (q)
+		path_free(q);
+	/* What was fetched for a request whose key is wrong was right, and it may be stored. */
+	return ret ?: arg == INVAL_MR ? hello(0) : untouched();
+}
+
+/* A window that was invalidated by one request is named by another one. */
+static int stale_window(long arg)
+{
+	struct window w;
+	struct io_msg msg;
+	struct request r;
+	struct path *p;
+	int ret;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	if (window_new(p, &w))
+		return end_with(p, -1);
+	ret = fill_disk(p, id, 0, 16 * BLOCK, OLD);
+	msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);
+	r = fetch(p, &msg);
+	ret = ret ?: with_window(p, &w, &r, 0);
+	memset(p->big, 0x66, BIG_LEN);
+	ret = ret ?: request_send(p, &r) ?: must_end(p, "fetching data");
+	con_destroy_qp(&p->cons[1]);
+	window_free(&w);
+	return end_with(p, ret) ?: untouched();
+}
+
+/* The connection allows no RDMA READ; or it does, but its queue pair doesn't. */
+static int no_reads(long by_qp)
+{
+	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	struct path *p;
+	struct open_rsp rsp;
+	struct io_msg msg;
+	struct request r;
+	int ret;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	if (fill_disk(p, id, 0, 16 * BLOCK, OLD))
+		return end_with(p, -1);
+	path_free(p);
+	if (must_go(test_name, 10000))
+		return -1;
+	log_mark();
+	p = path_new(test_name);
+	path_offer_slots(p);
+	if (!by_qp)
+		p->reads = 0;
+	p = path_ready(p);
+	if (!p)
+		return -1;
+	if (by_qp && ibv_modify_qp(p->cons[1].qp, &attr, IBV_QP_ACCESS_FLAGS))
+		return end_with(p, fail("can't change a queue pair"));
+	ret = open_rw(p, &rsp);
+	msg = io_msg(rsp.device_id, OP_WRITE, 0, 16 * BLOCK);
+	r = fetch(p, &msg);
+	memset(p->big, 0x66, BIG_LEN);
+	ret = ret ?: request_send(p, &r) ?:
+	      must_end(p, by_qp ? "fetching data" : "malformed request");
+	return end_with(p, ret) ?: untouched();
+}
+
+/* ---- gone in the midst of it ---- */
+
+enum { GO_DISCONNECT, GO_QP, GO_ERROR, GO_KILLED, GO_SILENT };
+
+static int begin_big(struct path *p, u32 id, u32 op, unsigned int nr)
+{
+	struct io_msg msg;
+	struct request r;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		msg = io_msg(id, op, (i % 8) * (BIG_LEN / 512), BIG_LEN);
+		r = request_rnbd(p, op == OP_READ ? MSG_READ : MSG_FETCH, &msg, sizeof(msg),
+				 BIG_LEN);
+		r.slot = i;
+		if (request_send(p, &r))
+			return fail("can't send");
+	}
+	return 0;
+}
+
+/* Each of the requests has been carried out as a whole, or not at all. */
+static int all_or_none(void)
+{
+	unsigned int i, done = 0;
+	struct path *p;
+	u8 first;
+	int ret = 0;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	for (i = 0; i < FETCHES && !ret; i++) {
+		ret = read_big(p, id, i * (BIG_LEN / 512), BIG_LEN);
+		first = p->big[BIG_LEN];
+		if (!ret && ((first != 0x77 && first != OLD) ||
+			     !is_all(p->big + BIG_LEN, BIG_LEN, first)))
+			ret = fail("MiB %u of the disk holds a part of what was fetched", i);
+		done += first == 0x77;
+	}
+	snprintf(note + strlen(note), sizeof(note) - strlen(note), " %u/%u", done, FETCHES);
+	return end_with(p, ret);
+}
+
+static int fill_all(u32 *id, struct path **p)
+{
+	unsigned int i;
+
+	*p = slots_dev(id);
+	if (!*p)
+		return -1;
+	for (i = 0; i < FETCHES; i++)
+		if (fill_disk(*p, *id, i * (BIG_LEN / 512), BIG_LEN, OLD))
+			return end_with(*p, -1);
+	memset((*p)->big, 0x77, BIG_LEN);
+	return 0;
+}
+
+static int go(struct path *p, long how)
+{
+	unsigned int i;
+
+	switch (how) {
+	case GO_DISCONNECT:
+		rdma_disconnect(p->cons[1].id);
+		return 0;
+	case GO_QP:
+		for (i = 0; i < p->nr_cons; i++)
+			con_destroy_qp(&p->cons[i]);
+		return 0;
+	case GO_ERROR:
+		for (i = 0; i < p->nr_cons; i++)
+			con_break_qp(&p->cons[i]);
+		return 0;
+	case GO_SILENT:
+		/* Heartbeats go on. Nobody answers its RDMA READs, or anything else. */
+		con_destroy_qp(&p->cons[1]);
+		return must_end_late(p);
+	}
+	return -1;
+}
+
+static int gone_once(long how, u32 op)
+{
+	struct path *p;
+	int ret;
+	u32 id;
+
+	if (fill_all(&id, &p))
+		return -1;
+	ret = begin_big(p, id, op, FETCHES);
+	nap_us(rnd_below(10000));
+	return end_with(p, ret ?: go(p, how)) ?: all_or_none();
+}
+
+static int gone(long how)
+{
+	unsigned int i;
+	struct path *p;
+	u32 id;
+	int ret = 0;
+
+	if (how == GO_SILENT)
+		return gone_once(how, OP_WRITE);
+	for (i = 0; i < 2 && !ret; i++) {
+		if (how == GO_KILLED) {
+			if (fill_all(&id, &p))
+				return -1;
+			path_free(p);
+			ret = must_go(test_name, 10000) ?: hold_and_kill("hold-fetching") ?:
+			      must_go(test_name, 20000) ?: all_or_none();
+		} else {
+			ret = gone_once(how, OP_WRITE);
+		}
+	}
+	return ret;
+}
+
+/* The same while large data are sent to it */
+static int gone_reading(long how)
+{
+	return gone_once(how, OP_READ) ?: gone_once(how, OP_READ);
+}
+
+/* Begins as much as it can, says so, and waits to be killed. */
+void hold_fetching(const char *sess)
+{
+	struct path *p = slots_path(sess);
+	struct open_rsp rsp;
+	int ret = p ? open_rw(p, &rsp) : -1;
+
+	if (p)
+		memset(p->big, 0x77, BIG_LEN);
+	ret = ret ?: begin_big(p, rsp.device_id, OP_WRITE, FETCHES);
+	printf(ret ? "no: %s\n" : "yes\n", why);
+	fflush(stdout);
+	for (;;)
+		nap_us(100000);
+}
+
+/* Large requests in all slots of two sessions: more than the server's memory. All end. */
+static int many(long op)
+{
+	struct path *p, *q;
+	unsigned int i;
+	int ret;
+	u32 id;
+
+	p = slots_dev(&id);
+	q = slots_path("h-pull-many-2");
+	if (!p || !q) {
+		if (p)
+			path_free(p);
+		return -1;
+	}
+	for (i = 0; i < p->rep.queue_depth; i++)
+		p->slot[i].answers = 0;
+	memset(p->big, 0x77, BIG_LEN);
+	ret = begin_big(p, id, op, p->rep.queue_depth);
+	/* A small request doesn't wait until they are done. */
+	for (i = 0; i < 4 && !ret; i++)
+		ret = sess_info(q, 2);
+	for (i = 0; i < p->rep.queue_depth && !ret; i++)
+		if (!wait_answer(p, i, 0, 30000) && p->slot[i].err)
+			ret = fail("slot %u: %d", i, p->slot[i].err);
+		else if (!p->slot[i].answers)
+			ret = -1;
+	ret = ret ?: must_live(p) ?: must_live(q);
+	path_free(q);
+	return end_with(p, ret);
+}
+
+/* ---- what others have written, or the server's memory had in it ---- */
+
+static int one_without_more(struct path *p, const void *msg, u16 len, u32 answer, u32 room)
+{
+	struct request r = request_rnbd(p, MSG_READ, msg, len, room);
+	u8 *to = p->big + BIG_LEN;
+
+	r.desc.addr = (uintptr_t)to;
+	r.desc.key = p->big_mr->rkey;
+	memset(to, 0x99, BIG_LEN);
+	if (must_answer(p, &r, 0))
+		return -1;
+	if (room > answer && !is_all(to + answer, room - answer, 0))
+		return fail("an answer of %u bytes with room for %u brought more", answer, room);
+	if (room < BIG_LEN && !is_all(to + room, BIG_LEN - room, 0x99))
+		return fail("an answer wrote more than its room of %u", room);
+	return 0;
+}
+
+/* Another session has the server's memory full of what is none of ours. */
+static int fill_memory(void)
+{
+	struct io_msg msg;
+	struct request r;
+	struct path *p;
+	unsigned int i;
+	int ret = 0;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	memset(p->big, 0xb7, BIG_LEN);
+	for (i = 0; i < NR_AREAS; i++)
+		memset(area(p, i), 0xb7, STRIDE);
+	for (i = 0; i < p->rep.queue_depth; i++) {
+		msg = io_msg(id, OP_WRITE, i * 8, BLOCK);
+		r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), BLOCK);
+		r.slot = i;
+		ret = ret ?: do_io(p, &r, &msg);
+	}
+	ret = ret ?: begin_big(p, id, OP_WRITE, FETCHES) ?:
+	      wait_answer(p, FETCHES - 1, 1, 10000);
+	return end_with(p, ret);
+}
+
+static int no_more(long arg)
+{
+	static const u32 rooms[] = { 80, 81, 512, 4096, 4097, 16384, 65536, 300000, BIG_LEN };
+	struct sess_info info = { .type = RNBD_SESS_INFO, .ver = 2 };
+	struct open_req req = { .type = RNBD_OPEN, .access_mode = ACC_RW };
+	unsigned int i, round;
+	struct io_msg msg;
+	struct path *p;
+	int ret = fill_memory();
+	u32 id;
+
+	if (ret)
+		return ret;
+	p = slots_dev(&id);
+	if (!p)
+		return -1;
+	snprintf(req.name, sizeof(req.name), "%s", dev_rw);
+	for (round = 0; round < 3; round++)
+		for (i = 0; i < ARRAY_SIZE(rooms) && !ret; i++)
+			ret = one_without_more(p, &info, sizeof(info), 36, rooms[i]) ?:
+			      one_without_more(p, &req, sizeof(req), 56, rooms[i]);
+	/* An answer of an error brings nothing at all. */
+	for (i = 4; i < ARRAY_SIZE(rooms) && !ret; i++) {
+		struct request r;
+
+		msg = io_msg(id, OP_READ, -8ull, rooms[i] & ~511u);
+		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), rooms[i] & ~511u);
+		r.desc.addr = (uintptr_t)p->big + BIG_LEN;
+		r.desc.key = p->big_mr->rkey;
+		memset(p->big + BIG_LEN, 0x99, BIG_LEN);
+		ret = must_answer(p, &r, -EINVAL);
+		if (!ret && !is_all(p->big + BIG_LEN, BIG_LEN, 0x99))
+			ret = fail("an error brought data");
+	}
+	return end_with(p, ret ?: must_live(p));
+}
+
+#define EINVAL_CASE(name, about, arg)	{ "pull-" name, about, einval, arg }
+#define ENDS(name, about, arg, more...)	{ "pull-" name, about, ends, arg, more }
+
+const struct test pull_cases[] = {
+	{ "pull-good", "small and large, with keys that stay and keys that don't", good },
+	EINVAL_CASE("desc-0", "fetch from no descriptor", NO_DESC),
+	EINVAL_CASE("desc-2", "from two", TWO_DESC),
+	EINVAL_CASE("desc-65535", "from 65535", MAX_DESC),
+	EINVAL_CASE("len-0", "nothing", LEN_0),
+	EINVAL_CASE("len-over", "a byte more than can be", LEN_OVER),
+	EINVAL_CASE("len-4g", "4 GiB", LEN_MAX),
+	EINVAL_CASE("len-less", "less than RNBD says", LEN_LESS),
+	EINVAL_CASE("len-more", "more than RNBD says", LEN_MORE),
+	EINVAL_CASE("flags-2", "unknown flag", FLAG_2),
+	EINVAL_CASE("flags-all", "all flags", FLAG_ALL),
+	EINVAL_CASE("inval-none", "invalidate what isn't named", NO_DESC_INVAL),
+	EINVAL_CASE("op-read", "fetch for a read", MSG_READS),
+	EINVAL_CASE("read-over", "read a sector more than can be", READ_OVER),
+	EINVAL_CASE("read-4g", "read 4 GiB", READ_MAX),
+	ENDS("key-wrong", "fetch by a key that isn't", BAD_KEY),
+	ENDS("key-0", "by key 0", KEY_0, .quiet = true),
+	ENDS("key-stale", "by a key that was", KEY_STALE, .quiet = true),
+	ENDS("key-no-read", "by a key that doesn't allow it", KEY_NO_READ),
+	ENDS("key-other", "by the key of another path", KEY_OTHER, .quiet = true),
+	ENDS("key-slot", "by the key of a slot", KEY_SLOT, .quiet = true),
+	ENDS("addr-0", "from address 0", ADDR_0, .quiet = true),
+	ENDS("addr-wraps", "from the end of all addresses", ADDR_WRAPS, .quiet = true),
+	ENDS("addr-beyond", "from a byte too far", ADDR_BEYOND),
+	ENDS("before-1", "a byte before the message", BEFORE_1),
+	ENDS("before-block", "a block before the message", BEFORE_BLOCK, .quiet = true),
+	ENDS("before-read", "a byte before the message of a read", BEFORE_READ),
+	ENDS("data-over", "a byte more than a slot", TOO_MUCH),
+	ENDS("data-more", "300 bytes more than a slot", MUCH_TOO_MUCH, .quiet = true),
+	ENDS("type-4", "a header of an answer with a key", TYPE_4),
+	ENDS("type-6", "a header of an answer", TYPE_6, .quiet = true),
+	ENDS("con-0", "on the service connection", CON_0),
+	ENDS("inval-mr", "invalidate what can't be", INVAL_MR, .quiet = true),
+	ENDS("inval-wrong", "invalidate a key that isn't", INVAL_BAD, .quiet = true),
+	ENDS("inval-error", "invalidate a key that isn't, of a failed request", INVAL_BAD_EINVAL, .quiet = true),
+	ENDS("twice", "slot used again in the midst of a fetch", TWICE),
+	ENDS("twice-imm", "the same, with what is there", TWICE_IMM),
+	{ "pull-inval-stale", "invalidate twice", stale_window },
+	{ "pull-no-reads", "the connection allows no reads", no_reads, 0 },
+	{ "pull-qp-no-reads", "it says that it does, but doesn't", no_reads, 1 },
+	{ "pull-gone-disconnect", "disconnects in the midst of fetches", gone, GO_DISCONNECT },
+	{ "pull-gone-qp", "queue pairs destroyed", gone, GO_QP },
+	{ "pull-gone-error", "queue pairs broken", gone, GO_ERROR },
+	{ "pull-gone-killed", "process killed", gone, GO_KILLED },
+	{ "pull-gone-silent", "reads aren't answered, but heartbeats are", gone, GO_SILENT,
+	  .slow = true },
+	{ "pull-gone-reading", "queue pairs destroyed while data are sent", gone_reading, GO_QP },
+	{ "pull-many", "more to be fetched than there is memory", many, OP_WRITE },
+	{ "pull-many-reads", "more to be read than there is memory", many, OP_READ },
+	{ "pull-no-more", "answers that are shorter than their room", no_more },
+	{ }
+};
