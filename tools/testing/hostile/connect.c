@@ -679,9 +679,9 @@ const struct test connect_cases[] = {
 	{ "info-io", "a request instead", info_odd, INFO_IO },
 	{ "hit-and-run", "gone in the middle of all steps", hit_and_run },
 	{ "half-open", "48 sessions that don't go on", half_open },
-	{ "hoard", "as many sessions as it gets", hoard, .slow = true },
+	{ "hoard", "as many sessions as it gets", hoard, .extra = true },
 	{ "hoard-first", "as many first connections as it gets", hoard_first, .quiet = true,
-	  .slow = true },
-	{ "silence", "silence after each step", silence, .slow = true },
+	  .extra = true },
+	{ "silence", "silence after each step", silence, .extra = true },
 	{ }
 };

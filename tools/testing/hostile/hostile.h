@@ -256,7 +256,7 @@ int must_refuse(struct path *p, int got, int err);
  * @arg: for @run
  * @quiet: ends paths, and doesn't look for the reason in the log, which may not tell
  *	of so many
- * @slow: takes its time, so "all" leaves it out
+ * @extra: takes its time, or wants slots, so "all" leaves it out
  */
 struct test {
 	const char *name;
@@ -264,7 +264,7 @@ struct test {
 	int (*run)(long arg);
 	long arg;
 	bool quiet;
-	bool slow;
+	bool extra;
 };
 
 int hello(long arg);
@@ -287,7 +287,7 @@ extern char dev_rw[255];
 extern char dev_slow[256];
 extern char dev_other[256];
 extern struct sockaddr_storage addrs[3];
-bool chosen(const char *name, bool slow, char **patterns, int nr);
+bool chosen(const char *name, bool extra, char **patterns, int nr);
 int not_chosen(char **patterns, int nr);
 void count_ended(void);
 void count_refused(void);

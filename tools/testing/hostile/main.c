@@ -67,14 +67,14 @@ static void pace(const struct burst *b)
 /* Patterns that have chosen something, a bit for each */
 static u64 patterns_met;
 
-/* By a pattern, or by "all" if it isn't slow */
-bool chosen(const char *name, bool slow, char **patterns, int nr)
+/* By a pattern, or by "all" if it isn't extra */
+bool chosen(const char *name, bool extra, char **patterns, int nr)
 {
 	bool found = false;
 	int i;
 
 	for (i = 0; i < nr; i++) {
-		if ((strcmp(patterns[i], "all") || slow) &&
+		if ((strcmp(patterns[i], "all") || extra) &&
 		    fnmatch(patterns[i], name, 0))
 			continue;
 		patterns_met |= 1ull << (i % 64);
@@ -98,7 +98,8 @@ int not_chosen(char **patterns, int nr)
 }
 
 /* Those that are for the log, or the others */
-static int run_tests(const struct test *t, bool quiet_ones, char **patterns, int nr)
+static int run_tests(const struct test *t, bool extra, bool quiet_ones, char **patterns,
+		     int nr)
 {
 	const bool all_quiet = getenv("HOSTILE_QUIET");
 	int failed = 0;
@@ -108,7 +109,7 @@ static int run_tests(const struct test *t, bool quiet_ones, char **patterns, int
 	unlimited = getenv("HOSTILE_UNLIMITED");
 	for (; t->name; t++) {
 		quiet = all_quiet || t->quiet;
-		if (!chosen(t->name, t->slow, patterns, nr) ||
+		if (!chosen(t->name, extra || t->extra, patterns, nr) ||
 		    t->quiet != quiet_ones)
 			continue;
 		pace(&ended);
@@ -182,9 +183,13 @@ static int usage(void)
 	return 2;
 }
 
+/* "all" are those of the first so many. */
+#define NR_ALL	4
+
 static const struct test *const client_cases[] = {
-	connect_cases, request_cases, rnbd_cases, fence_cases, pull_cases,
-	scribble_cases,
+	connect_cases, request_cases, rnbd_cases, fence_cases,
+	/* These want a client that has slots. */
+	pull_cases, scribble_cases,
 };
 
 int main(int argc, char **argv)
@@ -229,6 +234,7 @@ int main(int argc, char **argv)
 		hold_opens(argv[5]);
 	for (i = 0; i < 2 * ARRAY_SIZE(client_cases); i++)
 		failed += run_tests(client_cases[i % ARRAY_SIZE(client_cases)],
+				    i % ARRAY_SIZE(client_cases) >= NR_ALL,
 				    i >= ARRAY_SIZE(client_cases), argv + 4,
 				    argc - 4);
 	failed += not_chosen(argv + 4, argc - 4);

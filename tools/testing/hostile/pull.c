@@ -801,7 +801,7 @@ const struct test pull_cases[] = {
 	{ "pull-gone-error", "queue pairs broken", gone, GO_ERROR },
 	{ "pull-gone-killed", "process killed", gone, GO_KILLED },
 	{ "pull-gone-silent", "reads aren't answered, but heartbeats are", gone, GO_SILENT,
-	  .slow = true },
+	  .extra = true },
 	{ "pull-gone-reading", "queue pairs destroyed while data are sent", gone_reading, GO_QP },
 	{ "pull-many", "more to be fetched than there is memory", many, OP_WRITE },
 	{ "pull-many-reads", "more to be read than there is memory", many, OP_READ },

@@ -263,24 +263,24 @@ static bool hang_up_first(struct srv *s, const struct sreq *r)
 
 #define OFFER(name_, what, arg_) \
 	{ .name = "pulled-" name_, .about = "offers " what, .connect = connect_odd, \
-	  .err = EPROTO, .ends = true, .log = "can't be right", .slow = true, .arg = arg_ }
+	  .err = EPROTO, .ends = true, .log = "can't be right", .extra = true, .arg = arg_ }
 #define INFO(name_, what, arg_) \
 	{ .name = "pulled-info-" name_, .about = "INFO_RSP: " what, .connect = connect_slots, \
-	  .info = info_odd, .err = EPROTO, .ends = true, .slow = true, .arg = arg_ }
+	  .info = info_odd, .err = EPROTO, .ends = true, .extra = true, .arg = arg_ }
 /* With an answer after all, there is nothing to be fenced. */
 #define ANSWER(name_, what, kind, arg_) \
 	{ .name = "pulled-" name_, .about = what, .connect = connect_slots, .again = true, \
-	  .fence = fence, .request = wrong, .log = "path ends: ", .slow = true, \
+	  .fence = fence, .request = wrong, .log = "path ends: ", .extra = true, \
 	  .fenced = (arg_) != TWICE && (arg_) != TWICE_IMM && (arg_) != READ_LATE && \
 		    (arg_) != WRITE_LATE, .arg = AT(kind, arg_) }
 
 const struct srv_test pulled_cases[] = {
 	{ .name = "pulled-good", .about = "all as it should be", .connect = connect_slots,
-	  .slow = true },
+	  .extra = true },
 	{ .name = "pulled-large-slots", .about = "slots of as much as any request",
-	  .connect = connect_odd, .arg = SIZE_IO, .slow = true },
+	  .connect = connect_odd, .arg = SIZE_IO, .extra = true },
 	{ .name = "pulled-info-single", .about = "INFO_RSP: a descriptor for each slot",
-	  .connect = connect_slots, .info = info_odd, .arg = SLOT_SINGLE, .slow = true },
+	  .connect = connect_slots, .info = info_odd, .arg = SLOT_SINGLE, .extra = true },
 	OFFER("size-0", "slots of 0 bytes", SIZE_0),
 	OFFER("size-1", "slots of 1 byte", SIZE_1),
 	OFFER("size-511", "slots of 511 bytes", SIZE_511),
@@ -301,9 +301,9 @@ const struct srv_test pulled_cases[] = {
 	INFO("part", "a part of a slot", SLOT_PART),
 	INFO("all", "chunks in place of slots", SLOT_ALL),
 	{ .name = "pulled-err", .about = "a fetch fails", .connect = connect_slots,
-	  .request = large_fails, .err = ANY, .slow = true, .arg = AT(LARGE_WRITE, 5) },
+	  .request = large_fails, .err = ANY, .extra = true, .arg = AT(LARGE_WRITE, 5) },
 	{ .name = "pulled-read-err", .about = "a large read fails", .connect = connect_slots,
-	  .request = large_fails, .err = ANY, .slow = true, .arg = AT(LARGE_READ, 61) },
+	  .request = large_fails, .err = ANY, .extra = true, .arg = AT(LARGE_READ, 61) },
 	ANSWER("imm-read", "IO_RSP to a large read", LARGE_READ, IMM_PLAIN),
 	ANSWER("imm-write", "IO_RSP to a large write", LARGE_WRITE, IMM_PLAIN),
 	ANSWER("imm-inv", "IO_RSP_W_INV to a large write", LARGE_WRITE, IMM_INV),
@@ -340,9 +340,9 @@ const struct srv_test pulled_cases[] = {
 	ANSWER("write-late", "writes data after the answer", LARGE_READ, WRITE_LATE),
 	{ .name = "pulled-no-more", .about = "comes back without slots", .again = true,
 	  .connect = connect_other, .request = hang_up_first, .fence = fence,
-	  .fenced = true, .arg = 1, .slow = true },
+	  .fenced = true, .arg = 1, .extra = true },
 	{ .name = "pulled-anew", .about = "comes back with slots", .again = true,
 	  .connect = connect_other, .request = hang_up_first, .fence = fence,
-	  .fenced = true, .arg = 0, .slow = true },
+	  .fenced = true, .arg = 0, .extra = true },
 	{ }
 };

@@ -68,7 +68,7 @@ static int accept_odd(struct srv *s, const struct cm_req *req, struct cm_rep *re
 	case HDR_2G:		rep->max_hdr_size = 1u << 31; break;
 	case HDR_MAX:		rep->max_hdr_size = -4096; break;
 	case FLAGS:		rep->flags = -1; break;
-	case FEATURES:		rep->features = -1; break;
+	case FEATURES:		rep->features = ~FEATURE_SLOTS; break;
 	}
 	return S_ACCEPT;
 }
@@ -508,7 +508,6 @@ static int random_rep(struct srv *s, const struct cm_req *req, struct cm_rep *re
 		rep->features = FEATURE_SLOTS;
 		rep->slot_size = S_SLOT;
 		rep->max_hdr_size = 512;
-		rep->max_io_size = CHUNK;
 	} else {
 		rep->flags = rnd() & FLAG_NEW_RKEY;
 	}
@@ -638,7 +637,7 @@ const struct srv_test server_cases[] = {
 	REP("hdr-2g", "2 GiB for headers", EPROTO, .arg = HDR_2G),
 	REP("hdr-max", "so much that the sum is 0", EPROTO, .arg = HDR_MAX),
 	REP("flags", "all flags", ANY, .arg = FLAGS),
-	REP("features", "all features, and a session without an id: taken", 0,
+	REP("features", "all features but slots, and a session without an id: taken", 0,
 	    .arg = FEATURES),
 	REP("con-1", "ones for later connections", 0, .arg = CON_1_ALL),
 
@@ -804,15 +803,15 @@ const struct srv_test server_cases[] = {
 	OPEN("random-8", "random bytes", ANY, OPEN_RANDOM),
 
 	{ .name = "silent-con-0", .about = "no answer to the first request",
-	  .connect = ignore, .arg = 0, .err = ANY_ERR, .ms = 60000, .slow = true },
+	  .connect = ignore, .arg = 0, .err = ANY_ERR, .ms = 60000, .extra = true },
 	{ .name = "silent-con-1", .about = "no answer to the second request",
-	  .connect = ignore, .arg = 1, .err = ANY_ERR, .ms = 60000, .slow = true },
-	INFO("silent", "none", ANY_ERR, INFO_SILENT, .ms = 60000, .slow = true),
+	  .connect = ignore, .arg = 1, .err = ANY_ERR, .ms = 60000, .extra = true },
+	INFO("silent", "none", ANY_ERR, INFO_SILENT, .ms = 60000, .extra = true),
 	{ .name = "silent-first", .about = "no answer to SESS_INFO",
 	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_NEVER, .err = ANY_ERR,
-	  .ends = true, .ms = 60000, .slow = true },
+	  .ends = true, .ms = 60000, .extra = true },
 	{ .name = "silent-hb", .about = "heartbeats and I/O stay unanswered",
 	  .request = wrong, .at = RNBD_OPEN, .arg = A_NEVER, .mute = true,
-	  .err = ANY_ERR, .ends = true, .ms = 60000, .slow = true },
+	  .err = ANY_ERR, .ends = true, .ms = 60000, .extra = true },
 	{ }
 };

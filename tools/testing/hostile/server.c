@@ -847,7 +847,7 @@ static int run_cases(const struct srv_test *t, const char *addr, const char *por
 	u64 start;
 
 	for (; t->name; t++) {
-		if (!chosen(t->name, t->slow, patterns, nr))
+		if (!chosen(t->name, t->extra, patterns, nr))
 			continue;
 		note[0] = 0;
 		log_mark();

@@ -134,7 +134,7 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @mute: heartbeats aren't answered
  * @rounds: how often the disk is used, whatever errors there are, 0 for once
  * @ms: limit for map_device
- * @slow: not in "all"
+ * @extra: not in "all"
  * @again: the client connects again, and has to; its I/O waits for that
  * @fence: with @again: the client asks for a fence
  * @fenced: with @again: it has to ask
@@ -158,7 +158,7 @@ struct srv_test {
 	bool mute;
 	unsigned int rounds;
 	unsigned int ms;
-	bool slow;
+	bool extra;
 	bool again;
 	void (*fence)(struct srv *s, u32 id);
 	bool fenced;

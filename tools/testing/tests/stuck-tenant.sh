@@ -82,7 +82,7 @@ do_fence()
 {
 	echo 1 >"$(path 0)/disconnect"
 	goes_on "$dev" 30
-	wait_for 30 eval "[ \$(failed_over) -gt 0 ]" || fail "no request was sent again"
+	wait_for 30 eval "[ \$(failed_over) -gt 0 ]" || fail "no request was sent again: $(paths)"
 }
 do_reconnect() { echo 1 >"$(path 0)/reconnect"; become connected 30 "$(path 0)"; }
 do_unmap() { unmap "$dev"; client_idle; on server 'wait_for 30 eval "[ ! -e /sys/class/rtrs-server/s1 ]"'; }
@@ -95,9 +95,16 @@ tenant()
 	# So that some are on the path that is given up.
 	attr mp_policy=round-robin
 	writer "$1" "$dev" --iodepth=8
+	# The writer has nothing in hand while it thinks about what it reads; this one has.
+	fio --name=reader --filename="$dev" --direct=1 --ioengine=libaio --rw=randread --bs=4k \
+		--iodepth=8 --time_based --runtime=600 >/tmp/reader.out 2>&1 9>&- &
+	reader=$!
 	goes_on "$dev"
 	step fence do_fence
 	step reconnect do_reconnect
+	kill -INT $reader
+	wait $reader || : # fio ends so when it is told to
+	grep -q 'err= 0' /tmp/reader.out || fail "the reader: $(cat /tmp/reader.out)"
 	writers_unharmed
 	step unmap do_unmap
 }

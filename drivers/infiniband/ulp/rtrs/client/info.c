@@ -166,12 +166,14 @@ static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma)
 		.sg_list	= &sge,
 		.num_sge	= 1,
 	};
-	struct ib_reg_wr *regs;
+	struct ib_reg_wr *regs = NULL;
 	int ret;
 
-	regs = kvcalloc(path->bufs.nr_mrs, sizeof(*regs), GFP_KERNEL);
-	if (path->bufs.nr_mrs && !regs)
-		return -ENOMEM;
+	if (path->bufs.nr_mrs) {
+		regs = kvcalloc(path->bufs.nr_mrs, sizeof(*regs), GFP_KERNEL);
+		if (!regs)
+			return -ENOMEM;
+	}
 	/* INFO_REQ has been sent, and INFO_RSP has come. */
 	atomic_set(&path->sm.nr_pending, 2);
 	path->info.send_cqe.done = rtrs_clt_info_send_done;
