@@ -31,7 +31,10 @@ bench_load()
 	*)
 		# shellcheck disable=SC2034
 		client_modules=${1%-*} server_modules=${1%-*}
-		load_server always_invalidate="${1#*-}"
+		case ${1#*-} in
+		[YN])	load_server always_invalidate="${1#*-}" ;;
+		*)	load_server slot_size="${1#*-}" ;;
+		esac
 		load_client
 		;;
 	esac
