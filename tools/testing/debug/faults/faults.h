@@ -53,6 +53,7 @@
 #include <rdma/ib_cm.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
+#include <rdma/rw.h>
 
 /* Each file that needs it defines it, which is meant to come before printk.h. */
 #undef pr_fmt
@@ -95,6 +96,12 @@ void rtrs_faults_unmap(struct ib_device *dev, u64 addr, size_t size,
 		       enum dma_data_direction dir);
 void rtrs_faults_unmap_sg(struct ib_device *dev, struct scatterlist *sgl,
 			  int nents, enum dma_data_direction dir);
+int rtrs_faults_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
+			struct scatterlist *sgl, u32 nents, u32 off, u64 remote,
+			u32 rkey, enum dma_data_direction dir);
+void rtrs_faults_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
+			    struct scatterlist *sgl, u32 nents,
+			    enum dma_data_direction dir);
 void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 		      enum dma_data_direction dir);
 
@@ -118,6 +125,7 @@ void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 #define kvzalloc(...)		RTRS_FAIL_NULL(kvzalloc, __VA_ARGS__)
 #define kstrdup(...)		RTRS_FAIL_NULL(kstrdup, __VA_ARGS__)
 #define kasprintf(...)		RTRS_FAIL_NULL(kasprintf, __VA_ARGS__)
+#define alloc_pages(...)	RTRS_FAIL_NULL(alloc_pages, __VA_ARGS__)
 #define alloc_pages_node(...)	RTRS_FAIL_NULL(alloc_pages_node, __VA_ARGS__)
 /* alloc_percpu() is a macro around it. */
 #define __alloc_percpu(...)	RTRS_FAIL_NULL(__alloc_percpu, __VA_ARGS__)
@@ -216,6 +224,10 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define ib_dma_unmap_single(...) rtrs_faults_unmap(__VA_ARGS__)
 #define ib_dma_unmap_page(...)	rtrs_faults_unmap(__VA_ARGS__)
 #define ib_dma_unmap_sg(...)	rtrs_faults_unmap_sg(__VA_ARGS__)
+#define rdma_rw_ctx_init(...)						\
+	(RTRS_FAULT(rdma_rw_ctx_init) ? -ENOMEM :			\
+	 rtrs_faults_rw_init(__VA_ARGS__))
+#define rdma_rw_ctx_destroy(...) rtrs_faults_rw_destroy(__VA_ARGS__)
 #define ib_dma_sync_single_for_cpu(...)					\
 	(rtrs_faults_sync(__VA_ARGS__), ib_dma_sync_single_for_cpu(__VA_ARGS__))
 #define ib_dma_sync_single_for_device(...)				\

@@ -39,6 +39,8 @@
 #undef ib_dma_unmap_single
 #undef ib_dma_unmap_page
 #undef ib_dma_unmap_sg
+#undef rdma_rw_ctx_init
+#undef rdma_rw_ctx_destroy
 #undef ib_dma_sync_single_for_cpu
 #undef ib_dma_sync_single_for_device
 
@@ -67,6 +69,7 @@ struct rtrs_faults_mr {
 	struct hlist_node node;
 	struct ib_mr *mr;
 	bool valid;			/* its keys give access */
+	bool awaited;			/* it has memory, and is to be registered */
 	struct list_head maps;
 };
 
@@ -201,12 +204,18 @@ static bool rtrs_faults_in_use(const struct rtrs_faults_map *map)
 			     rtrs_faults_pd_live(map->mr->mr->pd));
 }
 
-/* The mapping that was made just so; best one that nothing uses. */
+/* It is another one's, if there are several of the same memory, such as the page of zeroes. */
+static bool rtrs_faults_awaited(const struct rtrs_faults_map *map)
+{
+	return map->mr && map->mr->awaited;
+}
+
+/* The mapping that was made just so; best one that nothing uses, or is about to use. */
 static struct rtrs_faults_map *rtrs_faults_exact(const struct ib_device *dev,
 						 u64 addr, u64 len,
 						 enum dma_data_direction dir)
 {
-	struct rtrs_faults_map *map, *used = NULL;
+	struct rtrs_faults_map *map, *used = NULL, *awaited = NULL;
 	u64 last = addr + len - 1;
 
 	for (map = rtrs_faults_tree_iter_first(&rtrs_faults_maps, addr, last); map;
@@ -214,11 +223,14 @@ static struct rtrs_faults_map *rtrs_faults_exact(const struct ib_device *dev,
 		if (map->dev != dev || map->first != addr || map->last != last ||
 		    (dir != DMA_NONE && map->dir != dir))
 			continue;
-		if (dir == DMA_NONE ? !map->mr : !rtrs_faults_in_use(map))
+		if (dir == DMA_NONE ? map->mr : rtrs_faults_in_use(map))
+			used = map;
+		else if (dir != DMA_NONE && rtrs_faults_awaited(map))
+			awaited = map;
+		else
 			return map;
-		used = map;
 	}
-	return used;
+	return awaited ?: used;
 }
 
 static void rtrs_faults_mapped(struct ib_device *dev, u64 addr, u64 len,
@@ -329,6 +341,34 @@ void rtrs_faults_unmap_sg(struct ib_device *dev, struct scatterlist *sgl,
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_unmap_sg);
 
+/* rdma_rw_ctx_init(), whose mappings are remembered; soft-RoCE needs no memory regions for it */
+int rtrs_faults_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
+			struct scatterlist *sgl, u32 nents, u32 off, u64 remote,
+			u32 rkey, enum dma_data_direction dir)
+{
+	int i, ret = rdma_rw_ctx_init(ctx, qp, port, sgl, nents, off, remote, rkey, dir);
+	struct scatterlist *sg;
+
+	for_each_sg(sgl, sg, ret < 0 ? 0 : nents, i)
+		rtrs_faults_mapped(qp->device, sg_dma_address(sg), sg_dma_len(sg), dir);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_faults_rw_init);
+
+/* rdma_rw_ctx_destroy() of what was remembered */
+void rtrs_faults_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
+			    struct scatterlist *sgl, u32 nents,
+			    enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, nents, i)
+		rtrs_faults_unmapped(qp->device, sg_dma_address(sg), sg_dma_len(sg), dir);
+	rdma_rw_ctx_destroy(ctx, qp, port, sgl, nents, dir);
+}
+EXPORT_SYMBOL_GPL(rtrs_faults_rw_destroy);
+
 /* Look at what is to be synced */
 void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 		      enum dma_data_direction dir)
@@ -395,6 +435,7 @@ int rtrs_faults_map_mr_sg(struct ib_mr *real, struct scatterlist *sgl, int nents
 	if (mr->valid)
 		rtrs_faults_bug("a memory region gets other memory, but its key is valid");
 	rtrs_faults_empty_mr(mr);
+	mr->awaited = true;
 	for_each_sg(sgl, sg, max(nr, 0), i) {
 		map = rtrs_faults_exact(real->device, sg_dma_address(sg),
 					sg_dma_len(sg), DMA_NONE);
@@ -467,6 +508,7 @@ static void rtrs_faults_check_reg(const struct rtrs_faults_qp *q,
 	rtrs_faults_check_mr(mr, wr->access & IB_ACCESS_REMOTE_WRITE ?
 			     DMA_FROM_DEVICE : DMA_TO_DEVICE);
 	mr->valid = true;
+	mr->awaited = false;
 }
 
 /* @dir: what the work request does with the memory */
