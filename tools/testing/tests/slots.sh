@@ -18,8 +18,11 @@ for mode in Y N; do
 	load_client
 	disk=$(null vol 128)
 	dev=$(map s1 "$disk")
-	must "$(used) bytes used by an idle session" [ "$(used)" -lt $((8 << 20)) ]
+	idle=$(used)
+	must "$idle bytes used by an idle session" [ "$idle" -lt $((8 << 20)) ]
 	verify "$dev" "$mixed" --numjobs=2 --size=8m --offset_increment=16m
+	# Pages stay with their slots until two heartbeats after their last use.
+	must "$(used) bytes used by an idle session" wait_for 30 eval '[ "$(used)" -le $idle ]'
 	equal "the space between the jobs" \
 		"$(on server "cmp -n $((8 << 20)) -i $((8 << 20)):0 $disk /dev/zero && echo zero")" zero
 	dd if=/dev/urandom of=/tmp/data bs=1M count=8 status=none

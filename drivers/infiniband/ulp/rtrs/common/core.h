@@ -78,6 +78,7 @@ struct rtrs_hb_params {
  *	number of times, from several places at once. @err is negative
  * @probed: the path is alive, see rtrs_hb_probe_now(); process context. NULL if that is
  *	never called
+ * @tick: called each interval of heartbeats while these are on; process context. Or NULL
  * @cons: its connections that have a queue pair. Changes only while one thread sets
  *	the path up or takes it down, without heartbeats
  * @hb: how often heartbeats are sent; outlives the path
@@ -105,6 +106,7 @@ struct rtrs_path {
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);
 	void (*probed)(struct rtrs_path *path);
+	void (*tick)(struct rtrs_path *path);
 	struct list_head cons;
 	const struct rtrs_hb_params *hb;
 	spinlock_t hb_lock; /* hb_con, hb_trial_ms */

@@ -225,6 +225,8 @@ static void rtrs_hb_work(struct work_struct *work)
 		return;
 	}
 	rtrs_hb_end_trial(path);
+	if (path->tick)
+		path->tick(path);
 	rtrs_hb_send(path, con);
 	rtrs_hb_queue(path, ms);
 }

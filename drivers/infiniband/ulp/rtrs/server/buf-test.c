@@ -54,6 +54,9 @@ static int buf_init(struct kunit *test)
 		INIT_LIST_HEAD(&t->ios[i].pending);
 		t->ios[i].con = &t->con[0];
 	}
+	t->sess.queue_depth = MAX_IOS;
+	t->path[0].ios.mem = t->ios;
+	t->path[0].ios.size = sizeof(*t->ios);
 	test->priv = t;
 	return rtrs_srv_bufs_setup(&t->path[0]);
 }
@@ -67,6 +70,7 @@ static void buf_exit(struct kunit *test)
 		return;
 	for (i = 0; i < MAX_IOS; i++)
 		rtrs_srv_io_put_data(&t->ios[i]);
+	rtrs_srv_bufs_forget_pages(&t->path[0]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), 0);
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
@@ -148,8 +152,88 @@ static void small_data_have_a_page(struct kunit *test)
 		put(t, i);
 		KUNIT_EXPECT_PTR_EQ(test, t->ios[i].page, NULL);
 	}
-	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
 	KUNIT_EXPECT_FALSE(test, t->sess.bufs.reserve_used);
+	rtrs_srv_bufs_forget_pages(&t->path[0]);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+static void page_stays_with_its_slot(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+	struct page *page;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_EQ(test, get(t, 0, SLOT_SIZE), 0);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, NULL);
+		if (i)
+			KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, page);
+		page = t->ios[0].page;
+		/* While a request has it, nobody takes it away. */
+		rtrs_srv_bufs_age(&t->path[0]);
+		rtrs_srv_bufs_age(&t->path[0]);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, page);
+		put(t, 0);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, page);
+		KUNIT_EXPECT_TRUE(test, t->path[0].ios.kept);
+		KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + PAGE_SIZE);
+		/* It has been used since the last time. */
+		rtrs_srv_bufs_age(&t->path[0]);
+		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, page);
+	}
+	rtrs_srv_bufs_age(&t->path[0]);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, NULL);
+	KUNIT_EXPECT_FALSE(test, t->path[0].ios.kept);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+static void page_that_others_use_is_not_kept(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, get(t, 0, SLOT_SIZE), 0);
+	page = t->ios[0].page;
+	get_page(page);
+	put(t, 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, NULL);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	put_page(page);
+}
+
+static void page_is_not_kept_when_memory_is_short(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 total;
+
+	use_up(t);
+	total = rtrs_srv_mem_total();
+	KUNIT_ASSERT_EQ(test, get(t, 0, SLOT_SIZE), 0);
+	put(t, 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, NULL);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+static void page_that_is_too_small_is_replaced(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+
+	t->path[0].mem.room = SZ_64K;
+	KUNIT_ASSERT_EQ(test, get(t, 0, PAGE_SIZE), 0);
+	put(t, 0);
+	KUNIT_ASSERT_EQ(test, get(t, 0, SZ_64K), 0);
+	expect_list(test, &t->ios[0], 1, SZ_64K);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + SZ_64K);
+	put(t, 0);
+	/* A larger one will do. */
+	KUNIT_ASSERT_EQ(test, get(t, 0, PAGE_SIZE), 0);
+	expect_list(test, &t->ios[0], 1, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + SZ_64K);
+	put(t, 0);
 }
 
 static void data_of_a_large_slot_are_in_one_piece(struct kunit *test)
@@ -162,6 +246,7 @@ static void data_of_a_large_slot_are_in_one_piece(struct kunit *test)
 	expect_list(test, &t->ios[0], 1, RTRS_MAX_SLOT_SIZE);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + RTRS_MAX_SLOT_SIZE);
 	put(t, 0);
+	rtrs_srv_bufs_forget_pages(&t->path[0]);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
 }
 
@@ -369,6 +454,10 @@ static void reserve_is_within_the_limit(struct kunit *test)
 
 static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(small_data_have_a_page),
+	KUNIT_CASE(page_stays_with_its_slot),
+	KUNIT_CASE(page_that_others_use_is_not_kept),
+	KUNIT_CASE(page_is_not_kept_when_memory_is_short),
+	KUNIT_CASE(page_that_is_too_small_is_replaced),
 	KUNIT_CASE(data_of_a_large_slot_are_in_one_piece),
 	KUNIT_CASE_PARAM(large_data_have_pieces_of_64_kib, large_cases_gen_params),
 	KUNIT_CASE(reserve_is_for_when_memory_is_used_up),

@@ -5,6 +5,9 @@
  * those of a write are fetched into it; those of a read are sent from it, so that it is given
  * back only when they are sent.
  *
+ * A page stays with its slot, for the next request, as long as memory is plentiful and the slot
+ * is used at least once between two heartbeats.
+ *
  * Each session has a reserve for one request at a time. If there is no other memory, and the
  * reserve is in use, a request waits until a buffer of its session is given back. So each
  * session goes on, even if writing what it sends is what frees memory. Small requests don't
@@ -130,14 +133,37 @@ static void rtrs_srv_use_buf(struct rtrs_srv_io *io, struct rtrs_srv_buf *buf)
 	}
 }
 
+static void rtrs_srv_free_page(struct page *page)
+{
+	unsigned int order = compound_order(page);
+
+	__free_pages(page, order);
+	rtrs_srv_mem_use(-(int)(PAGE_SIZE << order));
+}
+
+static struct page *rtrs_srv_alloc_page(unsigned int order)
+{
+	struct page *page = alloc_pages(GFP_NOWAIT | __GFP_NOWARN | __GFP_COMP, order);
+
+	if (page)
+		rtrs_srv_mem_use(PAGE_SIZE << order);
+	return page;
+}
+
 static bool rtrs_srv_buf_page(struct rtrs_srv_io *io)
 {
 	u32 bytes = io->op.data_len;
+	unsigned int order = get_order(bytes);
 
-	io->page = alloc_pages(GFP_NOWAIT | __GFP_NOWARN | __GFP_COMP, get_order(bytes));
-	if (!io->page)
+	io->page = xchg(&io->kept, NULL);
+	if (unlikely(io->page && compound_order(io->page) < order)) {
+		rtrs_srv_free_page(io->page);
+		io->page = NULL;
+	}
+	if (unlikely(!io->page))
+		io->page = rtrs_srv_alloc_page(order);
+	if (unlikely(!io->page))
 		return false;
-	rtrs_srv_mem_use(PAGE_SIZE << get_order(bytes));
 	sg_init_table(&io->sg, 1);
 	sg_set_page(&io->sg, io->page, bytes, 0);
 	io->op.sgl = &io->sg;
@@ -299,6 +325,73 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 	spin_unlock_irqrestore(&bufs->lock, flags);
 }
 
+/* Keeps a page for the next request of the slot. If others still use it, it is theirs. */
+static void rtrs_srv_put_page(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_ios *ios = &io->con->path->ios;
+	struct page *page = io->page;
+
+	io->page = NULL;
+	if (unlikely(page_count(page) != 1 || !rtrs_srv_mem_plenty())) {
+		rtrs_srv_free_page(page);
+		return;
+	}
+	WRITE_ONCE(io->page_used, true);
+	/* A barrier: rtrs_srv_bufs_age() sees the page, or we that it has begun. */
+	xchg(&io->kept, page);
+	if (unlikely(!READ_ONCE(ios->kept)))
+		WRITE_ONCE(ios->kept, true);
+}
+
+/**
+ * rtrs_srv_bufs_age() - free pages that no request has used since the last call
+ * @path: path that has its requests
+ *
+ * Context: process; one at a time.
+ */
+void rtrs_srv_bufs_age(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_io *io;
+	struct page *page;
+	u32 i;
+
+	if (!READ_ONCE(path->ios.kept))
+		return;
+	WRITE_ONCE(path->ios.kept, false);
+	/* Pairs with rtrs_srv_put_page(). */
+	smp_mb();
+	for (i = 0; i < path->sess->queue_depth; i++) {
+		io = rtrs_srv_path_io(path, i);
+		if (!READ_ONCE(io->kept))
+			continue;
+		if (READ_ONCE(io->page_used)) {
+			WRITE_ONCE(io->page_used, false);
+			WRITE_ONCE(path->ios.kept, true);
+			continue;
+		}
+		page = xchg(&io->kept, NULL);
+		if (page)
+			rtrs_srv_free_page(page);
+	}
+}
+
+/**
+ * rtrs_srv_bufs_forget_pages() - free all pages that are kept for requests
+ * @path: path without requests
+ */
+void rtrs_srv_bufs_forget_pages(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_io *io;
+	u32 i;
+
+	for (i = 0; path->ios.mem && i < path->sess->queue_depth; i++) {
+		io = rtrs_srv_path_io(path, i);
+		if (io->kept)
+			rtrs_srv_free_page(io->kept);
+		io->kept = NULL;
+	}
+}
+
 /**
  * rtrs_srv_io_put_data() - give back the memory of a request's data
  * @io: request whose data nobody uses any more
@@ -307,14 +400,8 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
  */
 void rtrs_srv_io_put_data(struct rtrs_srv_io *io)
 {
-	unsigned int order;
-
-	if (io->page) {
-		order = compound_order(io->page);
-		__free_pages(io->page, order);
-		rtrs_srv_mem_use(-(int)(PAGE_SIZE << order));
-		io->page = NULL;
-	}
+	if (io->page)
+		rtrs_srv_put_page(io);
 	if (io->buf) {
 		rtrs_srv_buf_put(io->buf);
 		io->buf = NULL;

@@ -140,6 +140,23 @@ void rtrs_srv_mem_use(int bytes)
 	percpu_counter_add_batch(&rtrs_srv_mem_bufs, bytes, RTRS_SRV_MEM_BATCH);
 }
 
+static u64 rtrs_srv_mem_in_use(void)
+{
+	return READ_ONCE(rtrs_srv_mem_used) +
+	       percpu_counter_read_positive(&rtrs_srv_mem_bufs);
+}
+
+/**
+ * rtrs_srv_mem_plenty() - is less than half of the memory for clients in use?
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool rtrs_srv_mem_plenty(void)
+{
+	return rtrs_srv_mem_in_use() < rtrs_srv_mem_max() / 2;
+}
+
 /**
  * rtrs_srv_mem_take() - take memory for the data of a request, if there is some to spare
  * @sess: session of the request
@@ -153,8 +170,7 @@ void rtrs_srv_mem_use(int bytes)
 bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes)
 {
 	u64 max = rtrs_srv_mem_max();
-	u64 used = READ_ONCE(rtrs_srv_mem_used) +
-		   percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
+	u64 used = rtrs_srv_mem_in_use() + bytes;
 	u32 nr_sess = max(READ_ONCE(sess->srv->nr_sess), 1U);
 
 	if (used > max)

@@ -43,6 +43,11 @@ static void rtrs_srv_path_probed(struct rtrs_path *path)
 	rtrs_srv_changed();
 }
 
+static void rtrs_srv_path_tick(struct rtrs_path *path)
+{
+	rtrs_srv_bufs_age(to_srv_path(path));
+}
+
 static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
 	free_percpu(path->ios.stats);
@@ -159,6 +164,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	rtrs_srv_fence_done(path);
 	/* A write that broke off may hold its memory region as long as its queue pair is there. */
 	rtrs_srv_path_destroy_qps(path);
+	rtrs_srv_bufs_forget_pages(path);
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
 	rtrs_srv_path_destroy_cons(path);
@@ -220,6 +226,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 		return ERR_PTR(-ENOMEM);
 	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
 	path->path.probed = rtrs_srv_path_probed;
+	path->path.tick = rtrs_srv_path_tick;
 	path->sess = sess;
 	path->path.log = rtrs_srv_log(path);
 	spin_lock_init(&path->state_lock);

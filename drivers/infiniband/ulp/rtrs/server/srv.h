@@ -379,6 +379,7 @@ struct rtrs_srv_mem {
  * @mem: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
  *	while the path is connected, and until its closing work has ended
  * @size: bytes from one to the next
+ * @kept: pages may be kept in there, see rtrs_srv_bufs_age()
  * @ref: a reference for each request that isn't finished; its release queues the
  *	path's finish work
  * @stats: counters of each CPU
@@ -386,6 +387,7 @@ struct rtrs_srv_mem {
 struct rtrs_srv_ios {
 	void *mem;
 	size_t size;
+	bool kept;
 	struct percpu_ref ref;
 	struct rtrs_srv_stats __percpu *stats;
 };
@@ -607,6 +609,8 @@ enum rtrs_srv_io_stage {
  * @desc_addr: address of the client's memory
  * @fetch: the request's data are to be fetched
  * @page: memory for the data of a small request, NULL if it has none of its own
+ * @kept: the page of an earlier request, for the next one; whoever takes it by xchg() has it
+ * @page_used: it has been kept since rtrs_srv_bufs_age() looked last
  * @buf: buffer for data, NULL if there is none
  * @sg: data in the chunk or in @page
  * @fetched: entries of @buf into which data were or are being fetched, under the
@@ -635,6 +639,8 @@ struct rtrs_srv_io {
 	u32 desc_len;
 	u64 desc_addr;
 	struct page *page;
+	struct page *kept;
+	bool page_used;
 	struct rtrs_srv_buf *buf;
 	struct scatterlist sg;
 	u32 fetched;
@@ -757,6 +763,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 			struct ratelimit_state *log);
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
+bool rtrs_srv_mem_plenty(void);
 bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes);
 void rtrs_srv_mem_use(int bytes);
 #if IS_ENABLED(CONFIG_KUNIT)
@@ -777,6 +784,8 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf);
 void rtrs_srv_io_put_data(struct rtrs_srv_io *io);
 struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess);
 struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path);
+void rtrs_srv_bufs_age(struct rtrs_srv_path *path);
+void rtrs_srv_bufs_forget_pages(struct rtrs_srv_path *path);
 
 /* fetch.c */
 #if IS_ENABLED(CONFIG_KUNIT)
