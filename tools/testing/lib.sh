@@ -264,6 +264,8 @@ load_server_here()
 	for p in "$@"; do
 		case $p in
 		port_nr=*|dev_search_path=*)	rnbd+=("$p") ;;
+		# The in-tree driver has chunks only.
+		slot_size=*)			[ "$set" = intree ] || rtrs+=("$p") ;;
 		*)				rtrs+=("$p") ;;
 		esac
 	done

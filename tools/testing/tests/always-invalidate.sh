@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Both modes of the server: keys of its chunks renewed for each I/O, and kept.
+# A server of chunks, in both modes: their keys renewed for each I/O, and kept. For small slots
+# see slots.sh.
 # Time: 120
 
 rdma_up
 for mode in Y N; do
-	load_server always_invalidate=$mode
+	load_server always_invalidate=$mode slot_size=0
 	load_client
 	equal "always_invalidate" "$(on server 'cat /sys/module/rtrs_server/parameters/always_invalidate')" $mode
 	disk=$(null vol 128)

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # Each call that can fail fails in turn during I/O, on the client and on the server, with
-# keys invalidated by the server and without, on a disk and on a file: the application
+# small slots at the server, and with chunks whose keys change or stay, on a disk and on a file:
+# the application
 # gets an error or success, never wrong data, and nothing hangs. A path that ends is
 # connected anew, and what was on it is sent again. Afterwards the device works.
 # Kernel: debug
@@ -51,11 +52,15 @@ round()
 
 on_disk()
 {
-	load_server sess_queue_depth=4 max_chunk_size=262144 always_invalidate="$1"
+	load_server sess_queue_depth=4 max_chunk_size=262144 "$@"
 	disk=$(null vol 4 cache_size=1 discard=1)
 	begin
-	# The client does the same either way.
-	[ "$1" = N ] || each 'r*_client:[!r]*' 10 round "${steps[@]}"
+	# To the client of chunks it is the same whether their keys change.
+	case $* in
+	slot_size=0\ *N)	;;
+	slot_size=0*)		each 'rtrs_client:[!r]*' 10 round "${steps[@]}" ;;
+	*)			each 'r*_client:[!r]*' 10 round "${steps[@]}" ;;
+	esac
 	each 'rtrs_*:ib_post_send' 10 round "${steps[@]}"
 	each 'rtrs_*:rtrs_con_*' 10 round "${steps[@]}"
 	# Receives are posted again by sixteen.
@@ -69,8 +74,9 @@ on_disk()
 
 rdma_up
 load_client
-on_disk Y
-on_disk N
+on_disk
+on_disk slot_size=0
+on_disk slot_size=0 always_invalidate=N
 
 load_server sess_queue_depth=4
 backing=$(null backing 16)

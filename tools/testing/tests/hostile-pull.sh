@@ -14,7 +14,7 @@
 . "$RIG_DIR/steps/hostile.sh"
 . "$RIG_DIR/steps/failover.sh"
 
-hostile_up max_memory=64 slot_size=4096
+hostile_up max_memory=64
 for half in half1 half2; do
 	null $half 16 >/dev/null
 done

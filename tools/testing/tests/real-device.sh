@@ -8,7 +8,7 @@
 # when the connections are.
 # Kernel: debug
 # Modules: ours
-# Time: 150
+# Time: 200
 
 . "$RIG_DIR/steps/device.sh"
 . "$RIG_DIR/steps/failover.sh"
@@ -60,8 +60,11 @@ disk=$(null vol 16)
 
 session 2048 vectors=4
 equal "queue pairs refused" "$(refusals)" 0
-equal "entries of completion queues" "$(cqs | awk '{ n += $1 } END { print n }')" \
-	"$(queue_pairs | awk '{ n += $1 + $3 } END { print n }')"
+# Those of the server's two for I/O have room for what rdma_rw adds on some devices.
+entries=$(cqs | awk '{ n += $1 } END { print n }')
+sizes=$(queue_pairs | awk '{ n += $1 + $3 } END { print n }')
+must "entries of completion queues: $entries, of queue pairs: $sizes" \
+	[ "$entries" -ge "$sizes" -a "$entries" -le $((sizes + 2 * 3 * 16)) ]
 # The client's two connections of each path and the server's two
 for rxe in rxe0 rxe1; do
 	equal "vectors of $rxe" "$(cqs | grep $rxe | cut -d' ' -f2 | sort -n | xargs)" "0 1 2 3"
@@ -69,7 +72,20 @@ done
 paths_lost
 end
 
-# Room for 320 sends of two entries
+# Requests leave a send queue before they are answered.
+session 2048 sq_blocks=1024
+must "no queue pair was refused" [ "$(refusals)" -gt 0 ]
+paths_lost
+end
+
+no_device
+down
+unload
+load_server slot_size=0 sess_queue_depth=2048 max_chunk_size=8192
+load_client
+disk=$(null vol 16)
+
+# With chunks, keys are invalidated by the client: room for 320 sends of two entries
 session 256 sq_blocks=1024
 must "no queue pair was refused" [ "$(refusals)" -gt 0 ]
 paths_lost

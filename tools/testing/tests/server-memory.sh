@@ -5,13 +5,13 @@
 # on: it is the same with each connect, never more than max_memory, also if somebody
 # connects again and again and goes no further, and nothing is left when they have gone.
 # Modules: ours
-# Time: 100
+# Time: 130
 
 used() { on server 'cat /sys/module/rtrs_server/parameters/memory_used'; }
 none_used() { [ "$(used)" = 0 ]; }
 all_back() { wait_for 20 none_used || fail "$(used) bytes are still used"; }
 
-up sess_queue_depth=16 max_memory=6
+up sess_queue_depth=16 max_memory=6 slot_size=0
 equal "bytes used before anybody came" "$(used)" 0
 disk=$(null vol 16)
 first=
@@ -40,5 +40,20 @@ server_idle
 all_back
 
 hostile client 192.168.100.1 1234 hoard-first || fail "the server takes too much"
+all_back
+down
+unload
+
+# With small slots, idle paths of 512 take little. The session's reserve is 1 MiB.
+load_server
+load_client
+disk=$(null vol 16)
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+idle() { [ "$(used)" -le $((2 * (4 << 20) + (1 << 20))) ]; }
+# What the first reads have used goes back.
+wait_for 30 idle || fail "a session of two idle paths takes $(used) bytes"
+say "a session of two paths, 512 slots each: $(used) bytes"
+unmap "$dev"
+server_idle
 all_back
 down

@@ -8,7 +8,7 @@
 
 rdma_up
 for chunk in 8192 65536 131072; do
-	load_server max_chunk_size=$chunk
+	load_server max_chunk_size=$chunk slot_size=0
 	load_client
 	disk=$(null vol 64)
 	dev=$(map s1 "$disk")

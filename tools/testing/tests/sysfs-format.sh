@@ -122,6 +122,7 @@ unmap "$dev"
 # Defaults of the parameters
 equal max_chunk_size "$(cat /sys/module/rtrs_server/parameters/max_chunk_size)" 131072
 equal sess_queue_depth "$(cat /sys/module/rtrs_server/parameters/sess_queue_depth)" 512
+equal slot_size "$(cat /sys/module/rtrs_server/parameters/slot_size)" 4096
 equal always_invalidate "$(cat /sys/module/rtrs_server/parameters/always_invalidate)" Y
 equal port_nr "$(cat /sys/module/rnbd_server/parameters/port_nr)" 1234
 equal dev_search_path "$(cat /sys/module/rnbd_server/parameters/dev_search_path)" /

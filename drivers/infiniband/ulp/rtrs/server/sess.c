@@ -22,10 +22,10 @@ module_param_named(sess_queue_depth, rtrs_srv_queue_depth, uint, 0444);
 MODULE_PARM_DESC(sess_queue_depth,
 		 "Chunks, hence requests in flight, of a session (default 512)");
 
-unsigned int rtrs_srv_slot_size;
+unsigned int rtrs_srv_slot_size = SZ_4K;
 module_param_named(slot_size, rtrs_srv_slot_size, uint, 0444);
 MODULE_PARM_DESC(slot_size,
-		 "Most bytes of data that travel with a request, a multiple of 512; 0: chunks of max_chunk_size (default 0)");
+		 "Most bytes of data that travel with a request, a multiple of 512; 0: chunks of max_chunk_size (default 4096)");
 
 static bool rtrs_srv_always_invalidate = true;
 module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
