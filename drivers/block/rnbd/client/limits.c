@@ -184,10 +184,12 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 	lim->logical_block_size = lbs;
 	lim->physical_block_size = is_power_of_2(pbs) ? max(pbs, lbs) : lbs;
 
-	/* The disk's max_segments is for the server's block layer to split by. */
+	/*
+	 * The disk's max_segments and max_hw_sectors are for the server's block layer to split
+	 * by: that takes no messages.
+	 */
 	lim->max_segments = max->max_segments;
 	lim->virt_boundary_mask = SZ_4K - 1;
-	max_io = min_not_zero(max_io, le32_to_cpu(rsp->max_hw_sectors));
 	lim->max_hw_sectors = max_t(u32, max_io, PAGE_SIZE >> SECTOR_SHIFT);
 
 	rnbd_clt_fill_discard(rsp, lim);
