@@ -372,6 +372,7 @@ static const char *reason(long arg)
 static int ends(long arg)
 {
 	struct ibv_mr *mr = NULL;
+	struct open_rsp rsp = {};
 	struct path *p, *q = NULL;
 	struct io_msg msg;
 	struct request r;
@@ -409,7 +410,10 @@ static int ends(long arg)
 	case INVAL_BAD:		r.flags = NEED_INVAL; r.desc.key ^= 0x55; break;
 	case TWICE:
 	case TWICE_IMM:
-		msg.sector = 2048;
+		/* If all is fetched before the second one comes, the disk still has it. */
+		if (!ret && open_soon(p, dev_slow, ACC_RW, &rsp))
+			ret = fail("can't open %s", dev_slow);
+		msg.device_id = rsp.device_id;
 		msg.bi_size = BIG_LEN;
 		r.desc.len = BIG_LEN;
 		break;
