@@ -664,20 +664,20 @@ static struct rtrs_faults_wr *rtrs_faults_of_cqe(struct list_head *list,
 	return NULL;
 }
 
-/* All sends before it are done with it. */
-static void rtrs_faults_sent(struct rtrs_faults_qp *q, const struct ib_cqe *cqe)
+/* All sends before it are done with it. What was flushed has invalidated nothing. */
+static void rtrs_faults_sent(struct rtrs_faults_qp *q, const struct ib_cqe *cqe, bool flushed)
 {
 	struct rtrs_faults_wr *entry, *next, *last;
 	bool end = false;
 
-	last = rtrs_faults_of_cqe(&q->sends, cqe, true);
+	last = rtrs_faults_of_cqe(&q->sends, cqe, !flushed);
 	if (!last)
 		return;
 	list_for_each_entry_safe(entry, next, &q->sends, entry) {
 		if (end)
 			return;
 		end = entry == last;
-		if (entry->invalidates)
+		if (entry->invalidates && !flushed)
 			rtrs_faults_invalidate(q, entry->invalidates);
 		rtrs_faults_end_wr(entry);
 	}
@@ -691,15 +691,15 @@ static void rtrs_faults_completed(const struct ib_wc *wc)
 	if (!q)
 		return;
 	if (wc->status == IB_WC_SUCCESS && !(wc->opcode & IB_WC_RECV)) {
-		rtrs_faults_sent(q, wc->wr_cqe);
+		rtrs_faults_sent(q, wc->wr_cqe, false);
 		return;
 	}
 	/* After an error, nothing says of which queue it is. */
 	entry = rtrs_faults_of_cqe(&q->recvs, wc->wr_cqe, false);
-	if (!entry && wc->status != IB_WC_SUCCESS)
-		entry = rtrs_faults_of_cqe(&q->sends, wc->wr_cqe, false);
 	if (entry)
 		rtrs_faults_end_wr(entry);
+	else if (wc->status != IB_WC_SUCCESS)
+		rtrs_faults_sent(q, wc->wr_cqe, true);
 	if (wc->status == IB_WC_SUCCESS && wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		rtrs_faults_invalidate(q, wc->ex.invalidate_rkey);
 }
