@@ -32,6 +32,17 @@ stuck()
 	[ "$(ios "$dev" writes)" = "$before" ]
 }
 
+# in_hand: where requests are
+in_hand()
+{
+	local d=/sys/kernel/debug/block/${dev#/dev/}
+	echo "fio: $(cat /tmp/load.out)"
+	echo "client: $(cat "$path/state" "$path/stats/rdma" | xargs)"
+	on server 'echo "server: $(cat /sys/class/rtrs-server/s1/paths/*/stats/rdma)"'
+	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+	grep . "$d"/hctx*/{state,busy,dispatch} "$d"/hctx*/cpu*/*_rq_list || true
+}
+
 up
 disk=$(null vol 64 discard=1 cache_size=8)
 dev=$(map s1 "$disk")
@@ -90,7 +101,7 @@ wait $! || fail "CPU 1 stays"
 echo 1 >$cpu1
 echo 1 >"$path/reconnect"
 was=$(ios "$dev" writes)
-wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that"
+wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that: $(in_hand)"
 load_goes_on
 
 say "mapped without one of the CPUs"
