@@ -19,6 +19,7 @@ struct buf_test {
 	struct rtrs_srv_io ios[MAX_IOS];
 	struct ratelimit_state log;
 	u64 charged, before;
+	struct workqueue_struct *io_wq;
 };
 
 /* In place of what lets requests go on; the tests do that themselves. */
@@ -33,6 +34,9 @@ static int buf_init(struct kunit *test)
 
 	if (!t)
 		return -ENOMEM;
+	/* These run before the module has made its own. */
+	t->io_wq = rtrs_srv_io_wq;
+	rtrs_srv_io_wq = system_dfl_wq;
 	t->before = rtrs_srv_mem_total();
 	t->srv.nr_sess = 1;
 	/* None of the messages that no memory is left. */
@@ -41,7 +45,7 @@ static int buf_init(struct kunit *test)
 	t->sess.srv = &t->srv;
 	mutex_init(&t->sess.up_lock);
 	rtrs_srv_bufs_init(&t->sess);
-	INIT_WORK(&t->sess.bufs.work, do_nothing);
+	INIT_DELAYED_WORK(&t->sess.bufs.work, do_nothing);
 	for (i = 0; i < 2; i++) {
 		t->path[i].sess = &t->sess;
 		t->path[i].state = RTRS_SRV_CONNECTED;
@@ -71,11 +75,12 @@ static void buf_exit(struct kunit *test)
 	for (i = 0; i < MAX_IOS; i++)
 		rtrs_srv_io_put_data(&t->ios[i]);
 	rtrs_srv_bufs_forget_pages(&t->path[0]);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), 0);
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), t->before);
+	rtrs_srv_io_wq = t->io_wq;
 }
 
 /* Request @i asks for memory. */
@@ -273,11 +278,11 @@ static void large_data_have_pieces_of_64_kib(struct kunit *test)
 	expect_own(test, 0);
 	expect_list(test, &t->ios[0], c->nents, SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, NULL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), c->bytes);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), c->bytes);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + c->bytes);
 	put(t, 0);
 	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].buf, NULL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->sess.bufs.used), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
 }
 
@@ -446,6 +451,7 @@ static void reserve_is_within_the_limit(struct kunit *test)
 
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
+	t->sess.bufs.charged = false;
 	use_up(t);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, NULL);

@@ -9,7 +9,8 @@
  * is used at least once between two heartbeats.
  *
  * Each session has a reserve for one request at a time. If there is no other memory, and the
- * reserve is in use, a request waits until a buffer of its session is given back. So each
+ * reserve is in use, a request waits until a buffer of its session is given back, and looks for
+ * other memory every RTRS_SRV_BUF_MS, as that may be of other sessions. So each
  * session goes on, even if writing what it sends is what frees memory. Small requests don't
  * wait behind large ones, unless there isn't even a page.
  */
@@ -17,6 +18,14 @@
 #include <linux/slab.h>
 
 #include "srv.h"
+
+/* From one look for memory to the next. */
+#define RTRS_SRV_BUF_MS		20
+
+static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
+{
+	queue_delayed_work(rtrs_srv_io_wq, &bufs->work, msecs_to_jiffies(RTRS_SRV_BUF_MS));
+}
 
 /**
  * rtrs_srv_bufs_init() - initialize the members of buf.c
@@ -26,7 +35,7 @@ void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
 {
 	spin_lock_init(&sess->bufs.lock);
 	INIT_LIST_HEAD(&sess->bufs.waiting);
-	INIT_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
+	INIT_DELAYED_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
 }
 
 static void rtrs_srv_buf_free_pages(struct rtrs_srv_buf *buf)
@@ -88,10 +97,12 @@ int rtrs_srv_bufs_setup(struct rtrs_srv_path *path)
 	mutex_lock(&sess->up_lock);
 	if (sess->bufs.reserve)
 		goto unlock;
-	ret = rtrs_srv_mem_charge(&sess->charged, RTRS_SRV_MAX_IO, path->path.name,
-				  rtrs_srv_log(path));
+	if (!sess->bufs.charged)
+		ret = rtrs_srv_mem_charge(&sess->charged, RTRS_SRV_MAX_IO, path->path.name,
+					  rtrs_srv_log(path));
 	if (ret)
 		goto unlock;
+	sess->bufs.charged = true;
 	buf = rtrs_srv_buf_alloc(sess, RTRS_SRV_MAX_IO, RTRS_SRV_BUF_MIN_ORDER,
 				 GFP_KERNEL);
 	if (buf) {
@@ -111,7 +122,7 @@ unlock:
  */
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
 {
-	flush_work(&sess->bufs.work);
+	cancel_delayed_work_sync(&sess->bufs.work);
 	if (sess->bufs.reserve)
 		rtrs_srv_buf_free_pages(sess->bufs.reserve);
 	sess->bufs.reserve = NULL;
@@ -187,7 +198,7 @@ static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 		rtrs_srv_mem_use(-bytes);
 		return false;
 	}
-	atomic_add(bytes, &sess->bufs.used);
+	atomic64_add(bytes, &sess->bufs.used);
 	rtrs_srv_use_buf(io, buf);
 	return true;
 }
@@ -212,6 +223,8 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 		bufs->reserve_used = true;
 	else if (wait)
 		list_add_tail(&io->pending, &bufs->waiting);
+	if (!taken)
+		rtrs_srv_bufs_look_again(bufs);
 	spin_unlock_irqrestore(&bufs->lock, flags);
 	if (!taken)
 		return -EINPROGRESS;
@@ -265,7 +278,7 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 	list_add(&io->pending, &bufs->waiting);
 	/* The reserve may have been given back meanwhile. */
 	if (!bufs->reserve_used)
-		queue_work(system_dfl_wq, &bufs->work);
+		mod_delayed_work(rtrs_srv_io_wq, &bufs->work, 0);
 	spin_unlock_irq(&bufs->lock);
 	return NULL;
 }
@@ -298,7 +311,7 @@ struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path)
 static void rtrs_srv_bufs_wake(struct rtrs_srv_bufs *bufs)
 {
 	if (!list_empty(&bufs->waiting))
-		queue_work(system_dfl_wq, &bufs->work);
+		mod_delayed_work(rtrs_srv_io_wq, &bufs->work, 0);
 }
 
 /**
@@ -314,7 +327,7 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 
 	if (!buf->reserve) {
 		rtrs_srv_mem_use(-buf->bytes);
-		atomic_sub(buf->bytes, &bufs->used);
+		atomic64_sub(buf->bytes, &bufs->used);
 		rtrs_srv_buf_free_pages(buf);
 		rtrs_srv_bufs_wake(bufs);
 		return;

@@ -9,11 +9,15 @@
  *
  * A request is in the list of its connection as long as there is a piece to begin with. Once
  * it has left that, by its last piece or because something failed, the end of the piece in
- * flight that is last tells the upper part, once.
+ * flight that is last tells the upper part, once. A piece for which there is no memory, no memory
+ * region or no mapping at the moment is in flight as well, and tried again.
  */
 #include <linux/sched/mm.h>
 
 #include "srv.h"
+
+/* From a failure to map memory for the device to the next try. */
+#define RTRS_SRV_FETCH_MS	10
 
 static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
 {
@@ -48,6 +52,7 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 	read->sg = &io->op.sgl[io->fetched];
 	read->nents = nents;
 	read->bytes = bytes;
+	read->mapped = false;
 	io->fetched += nents;
 	io->reads++;
 	if (io->fetched == io->op.nents)
@@ -89,33 +94,71 @@ static u64 rtrs_srv_fetch_off(const struct rtrs_srv_read *read)
 	return off;
 }
 
-static int rtrs_srv_post_read(struct rtrs_srv_read *read)
+static int rtrs_srv_map_read(struct rtrs_srv_read *read)
 {
-	struct rtrs_srv_con *con = read->con;
-	struct rdma_cm_id *id = con->con.cm_id;
+	struct rdma_cm_id *id = read->con->con.cm_id;
 	/* What the client writes may be what frees memory. */
 	unsigned int noio = memalloc_noio_save();
-	struct ib_send_wr *wr;
 	int ret;
 
 	ret = rdma_rw_ctx_init(&read->rw, id->qp, id->port_num, read->sg, read->nents, 0,
 			       read->io->desc_addr + rtrs_srv_fetch_off(read),
 			       read->io->desc_key, DMA_FROM_DEVICE);
 	memalloc_noio_restore(noio);
-	if (ret < 0)
-		return ret;
-	wr = rdma_rw_ctx_wrs(&read->rw, id->qp, id->port_num, &read->cqe, NULL);
-	ret = rtrs_con_post(&con->con, wr);
-	if (ret)
-		rdma_rw_ctx_destroy(&read->rw, id->qp, id->port_num, read->sg,
-				    read->nents, DMA_FROM_DEVICE);
 	return ret;
+}
+
+static void rtrs_srv_read_over(struct rtrs_srv_read *read, bool failed)
+{
+	struct rdma_cm_id *id = read->con->con.cm_id;
+
+	if (read->mapped)
+		rdma_rw_ctx_destroy(&read->rw, id->qp, id->port_num, read->sg, read->nents,
+				    DMA_FROM_DEVICE);
+	rtrs_srv_end_read(read, failed);
+}
+
+/* Has a piece tried again later, unless the connection is closing. */
+static bool rtrs_srv_retry_read(struct rtrs_srv_read *read)
+{
+	struct rtrs_srv_con *con = read->con;
+	bool closing;
+
+	spin_lock_irq(&con->pend_lock);
+	closing = con->closing;
+	if (!closing) {
+		read->again = true;
+		queue_delayed_work(rtrs_srv_io_wq, &con->fetch.work,
+				   msecs_to_jiffies(RTRS_SRV_FETCH_MS));
+	}
+	spin_unlock_irq(&con->pend_lock);
+	return !closing;
+}
+
+static void rtrs_srv_post_read(struct rtrs_srv_read *read)
+{
+	struct rtrs_srv_con *con = read->con;
+	struct rdma_cm_id *id = con->con.cm_id;
+	int ret = rtrs_srv_map_read(read);
+
+	if (ret < 0) {
+		if (!rtrs_srv_retry_read(read))
+			rtrs_srv_read_over(read, true);
+		return;
+	}
+	read->mapped = true;
+	ret = rtrs_con_post(&con->con, rdma_rw_ctx_wrs(&read->rw, id->qp, id->port_num,
+						       &read->cqe, NULL));
+	/* There is always room: a bug of ours. */
+	if (WARN_ON_ONCE(ret)) {
+		rtrs_srv_path_error(&con->path->path, ret, "data can't be fetched");
+		rtrs_srv_read_over(read, true);
+	}
 }
 
 static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_read *read;
-	int ret;
 
 	for (;;) {
 		spin_lock_irq(&con->pend_lock);
@@ -123,21 +166,27 @@ static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
 		spin_unlock_irq(&con->pend_lock);
 		if (!read)
 			return;
-		ret = rtrs_srv_post_read(read);
-		if (!ret)
-			continue;
-		rtrs_srv_path_error(&con->path->path, ret, "data can't be fetched");
-		rtrs_srv_end_read(read, true);
+		rtrs_srv_post_read(read);
 	}
 }
 
-static void rtrs_srv_read_over(struct rtrs_srv_read *read, bool failed)
+static void rtrs_srv_fetch_work(struct work_struct *work)
 {
-	struct rdma_cm_id *id = read->con->con.cm_id;
+	struct rtrs_srv_con *con = container_of(to_delayed_work(work),
+						struct rtrs_srv_con, fetch.work);
+	struct rtrs_srv_read *read;
+	bool again;
+	u32 i;
 
-	rdma_rw_ctx_destroy(&read->rw, id->qp, id->port_num, read->sg, read->nents,
-			    DMA_FROM_DEVICE);
-	rtrs_srv_end_read(read, failed);
+	for (i = 0; i < RTRS_SRV_READS; i++) {
+		read = &con->fetch.reads[i];
+		spin_lock_irq(&con->pend_lock);
+		again = read->again;
+		read->again = false;
+		spin_unlock_irq(&con->pend_lock);
+		if (again)
+			rtrs_srv_post_read(read);
+	}
 }
 
 static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -164,6 +213,7 @@ void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 
 	con->fetch.done = done;
 	INIT_LIST_HEAD(&con->fetch.waiting);
+	INIT_DELAYED_WORK(&con->fetch.work, rtrs_srv_fetch_work);
 	for (i = 0; i < RTRS_SRV_READS; i++) {
 		con->fetch.reads[i].con = con;
 		con->fetch.reads[i].cqe.done = rtrs_srv_read_done;
@@ -196,8 +246,8 @@ void rtrs_srv_fetch(struct rtrs_srv_io *io)
 }
 
 /**
- * rtrs_srv_fetch_stop() - begin with no further piece
- * @con: connection that is closing
+ * rtrs_srv_fetch_stop() - begin with no further piece, and try none again
+ * @con: connection that is closing, so that &rtrs_srv_con.closing is set
  *
  * Context: the path's closing work.
  */
@@ -219,13 +269,15 @@ void rtrs_srv_fetch_stop(struct rtrs_srv_con *con)
 		if (io && last)
 			con->fetch.done(io, false);
 	} while (io);
+	cancel_delayed_work_sync(&con->fetch.work);
 }
 
 /**
  * rtrs_srv_fetch_drained() - end pieces that no completion will end
  * @con: connection that is closing, and whose sends are drained
  *
- * These are those that the device refused, for example as it is being removed.
+ * These are those that the device refused, for example as it is being removed, or that could
+ * not be mapped.
  *
  * Context: the path's closing work.
  */

@@ -26,6 +26,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/sched/mm.h>
 
 #include "srv.h"
 #include "trace.h"
@@ -429,8 +430,8 @@ void rtrs_srv_resume_work(struct work_struct *work)
  */
 void rtrs_srv_bufs_work(struct work_struct *work)
 {
-	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
-						  bufs.work);
+	struct rtrs_srv_sess *sess = container_of(to_delayed_work(work),
+						  struct rtrs_srv_sess, bufs.work);
 	struct rtrs_srv_io *io;
 
 	while ((io = rtrs_srv_bufs_next(sess))) {
@@ -455,10 +456,11 @@ void rtrs_srv_con_init_io(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_con_drained() - end what no completion of a send will end
- * @con: connection of a path that is closing, whose sends are drained
+ * rtrs_srv_con_drained() - give back buffers that no completion of a send will give back
+ * @con: connection of a path without requests, whose sends are drained
  *
- * The device has refused it, for example as it is being removed.
+ * The device has refused their sends, for example as it is being removed. As long as there are
+ * requests, more may be sent behind the mark that was waited for.
  *
  * Context: the path's closing work.
  */
@@ -468,7 +470,6 @@ void rtrs_srv_con_drained(struct rtrs_srv_con *con)
 
 	if (!con->con.cq)
 		return;
-	rtrs_srv_fetch_drained(con);
 	list_for_each_entry_safe(buf, next, &con->sending, sending) {
 		list_del(&buf->sending);
 		rtrs_srv_buf_sent(buf);
@@ -589,14 +590,18 @@ static void rtrs_srv_buf_work(struct work_struct *work)
 						struct rtrs_srv_buf, work);
 	struct rtrs_srv_io *io = buf->io;
 	struct rdma_cm_id *id = io->con->con.cm_id;
+	unsigned int noio;
 	int ret;
 
 	if (rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED) {
 		rtrs_srv_io_drop(io);
 		return;
 	}
+	/* This may be the reserve, on which what frees memory waits. */
+	noio = memalloc_noio_save();
 	ret = rdma_rw_ctx_init(&buf->rw, id->qp, id->port_num, buf->sgl, io->op.nents, 0,
 			       io->desc_addr, io->desc_key, DMA_TO_DEVICE);
+	memalloc_noio_restore(noio);
 	if (ret < 0) {
 		/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
 		queue_delayed_work(rtrs_srv_io_wq, &buf->work,

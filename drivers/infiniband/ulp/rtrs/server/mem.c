@@ -176,7 +176,7 @@ bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes)
 	if (used > max)
 		return false;
 	if (used > max / 2 &&
-	    (u64)atomic_read(&sess->bufs.used) + bytes > div_u64(max, 2 * nr_sess))
+	    atomic64_read(&sess->bufs.used) + bytes > div_u64(max, 2 * nr_sess))
 		return false;
 	rtrs_srv_mem_use(bytes);
 	return true;

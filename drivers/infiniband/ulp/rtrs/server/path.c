@@ -98,10 +98,8 @@ static void rtrs_srv_path_drain_send(struct rtrs_srv_path *path)
 	u32 i;
 
 	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i]) {
+		if (path->conns.con[i])
 			rtrs_con_drain_send(&path->conns.con[i]->con);
-			rtrs_srv_con_drained(path->conns.con[i]);
-		}
 }
 
 /* Ends all requests that the upper layer doesn't have. */
@@ -111,11 +109,14 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 
 	/* Requests that have waited for their slots, or for memory, see the path's state now. */
 	flush_work(&path->sess->slots.resume_work);
-	flush_work(&path->sess->bufs.work);
+	flush_delayed_work(&path->sess->bufs.work);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_srv_con_drop_pending(path->conns.con[i]);
 	rtrs_srv_path_drain_send(path);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rtrs_srv_fetch_drained(path->conns.con[i]);
 	rtrs_srv_drop_orphans(path);
 }
 
@@ -158,9 +159,13 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  finish_work);
+	u32 i;
 
 	/* The upper layer may have completed requests since they were drained. */
 	rtrs_srv_path_drain_send(path);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			rtrs_srv_con_drained(path->conns.con[i]);
 	rtrs_srv_fence_done(path);
 	/* A write that broke off may hold its memory region as long as its queue pair is there. */
 	rtrs_srv_path_destroy_qps(path);

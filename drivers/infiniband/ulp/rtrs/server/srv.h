@@ -107,6 +107,7 @@
 #define RTRS_SRV_MAX_IO		SZ_1M
 /* Most work requests that send the data of an answer. */
 #define RTRS_SRV_MAX_DATA_WR	(RTRS_SRV_MAX_IO / SZ_16K)
+static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 /* Room in the send queue for all RDMA READs; it is given back in batches. */
 #define RTRS_SRV_READ_WR	(RTRS_SRV_FETCH_BYTES / SZ_16K + RTRS_SRV_READS + \
 				 RTRS_SIGNAL_EVERY)
@@ -195,6 +196,7 @@ struct rtrs_srv_buf {
 /**
  * struct rtrs_srv_bufs - buffers of a session (buf.c)
  * @reserve: what one request can have if there is no other memory; NULL if no path has slots
+ * @charged: the session is charged for it
  * @used: bytes of buffers that requests have, the reserve not included
  * @lock: guards what follows; any context
  * @reserve_used: a request has the reserve
@@ -203,11 +205,12 @@ struct rtrs_srv_buf {
  */
 struct rtrs_srv_bufs {
 	struct rtrs_srv_buf *reserve;
-	atomic_t used;
+	bool charged;
+	atomic64_t used;
 	spinlock_t lock; /* what follows */
 	bool reserve_used;
 	struct list_head waiting;
-	struct work_struct work;
+	struct delayed_work work;
 };
 
 /**
@@ -519,6 +522,9 @@ struct rtrs_srv_path {
  * @sg: where they go
  * @nents: entries of @sg
  * @bytes: how many they are
+ * @mapped: @rw is initialized
+ * @again: it could not be mapped, and &rtrs_srv_fetch.work is to try again; under
+ *	&rtrs_srv_con.pend_lock
  */
 struct rtrs_srv_read {
 	struct ib_cqe cqe;
@@ -528,6 +534,8 @@ struct rtrs_srv_read {
 	struct scatterlist *sg;
 	u32 nents;
 	u32 bytes;
+	bool mapped;
+	bool again;
 };
 
 /**
@@ -536,6 +544,7 @@ struct rtrs_srv_read {
  * @bytes: bytes that are being fetched, under &rtrs_srv_con.pend_lock
  * @waiting: requests that have data to be fetched, likewise. Each is in turn for a piece
  * @reads: chains of RDMA READs, likewise
+ * @work: tries those again that could not be mapped
  * @done: called once for each request when all its data are there, or (false) it is not
  *	fetched as the path is closing; process context
  */
@@ -544,6 +553,7 @@ struct rtrs_srv_fetch {
 	u32 bytes;
 	struct list_head waiting;
 	struct rtrs_srv_read reads[RTRS_SRV_READS];
+	struct delayed_work work;
 	void (*done)(struct rtrs_srv_io *io, bool fetched);
 };
 
