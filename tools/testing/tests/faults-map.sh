@@ -50,7 +50,8 @@ cycle()
 	0,0-rtrs_server:alloc_pages*|0,0-rtrs_server:kzalloc*)			true ;;
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:percpu_ref_tryget*)	true ;;
 	0,0-*:rtrs_con_*)			true ;;
-	# Smaller ones were had.
+	# Smaller ones were had, or the client's in whole pages.
+	0,0-rtrs_core:*" rtrs_region_"*)						true ;;
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	0,0-rnbd_client:blk_mq_alloc_request*)	true ;;
 	# Discards aren't offered then.
@@ -106,6 +107,7 @@ added()
 	0,ENODEV-*:try_module_get*)		true ;;
 	# On the way out, or before the path took anything.
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:ib_post_*|0,0-*:rtrs_con_*)	true ;;
+	0,0-rtrs_core:*" rtrs_region_"*)						true ;;
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	# As a path is lost, the device is asked for its size.
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:rdma_rw_*)		true ;;

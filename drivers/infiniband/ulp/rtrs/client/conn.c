@@ -37,7 +37,9 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 				     path->neg.max_io_size / SZ_4K + 1);
 	nr_slots = min_t(int, path->neg.depth, RTRS_CLT_MAX_SLOTS);
 	if (small)
-		nr_slots = min_t(int, nr_slots, RTRS_CLT_MAX_BUFS / path->neg.chunk_size);
+		/* Not fewer than the session has already. */
+		nr_slots = min_t(int, nr_slots, max_t(u32, path->clt->limits.queue_depth,
+						      RTRS_CLT_MAX_BUFS / path->neg.chunk_size));
 	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs, small));
 	if (attrs->max_send_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
 	    nr_slots < 1) {

@@ -11,21 +11,35 @@
 /* Memory regions are of a multiple of this many buffers, see rtrs_region_alloc(). */
 #define RTRS_CLT_GROUP		8
 
+/* Buffers of @size with keys. */
+static int rtrs_clt_bufs_alloc_mrs(struct rtrs_clt_path *path, u32 size)
+{
+	u32 nr = path->neg.nr_slots;
+	u32 per_mr = min_t(u32, rtrs_region_max_per_mr(&path->path, size),
+			   roundup(nr, RTRS_CLT_GROUP));
+
+	if (!per_mr)
+		return -EOPNOTSUPP;
+	return rtrs_region_alloc(&path->bufs, &path->path, nr, size, per_mr);
+}
+
 /* The keys are registered with INFO_REQ. */
 static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_region *bufs = &path->bufs;
-	u32 nr = path->neg.nr_slots;
-	u32 i, per_mr;
+	u32 size = path->neg.chunk_size;
 	int ret;
+	u32 i;
 
 	if (!path->neg.slot_size)
-		return rtrs_region_alloc(bufs, &path->path, nr, RTRS_SLOT_HDR_ROOM, 0);
-	per_mr = min_t(u32, rtrs_region_max_per_mr(&path->path, path->neg.chunk_size),
-		       roundup(nr, RTRS_CLT_GROUP));
-	if (!per_mr)
-		return -EOPNOTSUPP;
-	ret = rtrs_region_alloc(bufs, &path->path, nr, path->neg.chunk_size, per_mr);
+		return rtrs_region_alloc(bufs, &path->path, path->neg.nr_slots,
+					 RTRS_SLOT_HDR_ROOM, 0);
+	ret = rtrs_clt_bufs_alloc_mrs(path, size);
+	/* Groups of them may be too large for memory that is fragmented; whole pages take more. */
+	if (ret && ret != -EOPNOTSUPP && !IS_ALIGNED(size, SZ_4K)) {
+		rtrs_region_free(bufs);
+		ret = rtrs_clt_bufs_alloc_mrs(path, ALIGN(size, SZ_4K));
+	}
 	for (i = 0; i < bufs->nr_mrs; i++)
 		ib_update_fast_reg_key(bufs->mrs[i], ib_inc_rkey(bufs->mrs[i]->rkey));
 	return ret;
