@@ -161,10 +161,13 @@ static void rnbd_srv_bdev_end_io(struct bio *bio)
 	bool would_wait = rnbd_srv_bdev_would_wait(bio);
 
 	bio_uninit(bio);
-	if (would_wait)
+	if (would_wait) {
+		/* The mapping's last ones must not wait for a worker. */
+		rnbd_srv_put_vecs(req);
 		rnbd_srv_bdev_defer(req);
-	else
+	} else {
 		rnbd_srv_end(req, err);
+	}
 }
 
 /**
@@ -223,16 +226,22 @@ static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
 	return queue_is_mq(q) && (q->tag_set->flags & BLK_MQ_F_BLOCKING);
 }
 
+/* The block layer refuses to split what is REQ_NOWAIT. */
+static bool rnbd_srv_bdev_whole(const struct rnbd_srv_req *req)
+{
+	return req->len >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(req->map->bdev));
+}
+
 /*
  * The caller also serves other disks and sessions, and must not wait for a tag of this
- * one, or for memory. Operations without data are rare and may be split into many
- * requests; they are always submitted from a work item.
+ * one, or for memory. What is to be split, and operations without data, which are rare and may be
+ * split into many requests, are always submitted from a work item.
  */
 static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {
 	struct block_device *bdev = req->map->bdev;
 
-	if (rnbd_srv_bdev_has_data(req) && bdev_nowait(bdev) &&
+	if (rnbd_srv_bdev_has_data(req) && rnbd_srv_bdev_whole(req) && bdev_nowait(bdev) &&
 	    !rnbd_srv_bdev_blocking(bdev) &&
 	    rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOWAIT))
 		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);

@@ -199,7 +199,7 @@ bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, g
  *
  * Context: any.
  */
-VISIBLE_IF_KUNIT void rnbd_srv_put_vecs(struct rnbd_srv_req *req)
+void rnbd_srv_put_vecs(struct rnbd_srv_req *req)
 {
 	if (req->vecs != req->inline_vecs)
 		mempool_free(req->vecs, &req->map->vecs);

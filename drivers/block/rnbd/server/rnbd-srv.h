@@ -310,9 +310,7 @@ int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 void rnbd_srv_answer(const struct rtrs_srv_op *op, const void *rsp, size_t len);
 int rnbd_srv_io(struct rtrs_srv_op *op);
 bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, gfp_t gfp);
-#if IS_ENABLED(CONFIG_KUNIT)
 void rnbd_srv_put_vecs(struct rnbd_srv_req *req);
-#endif
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
 
 /* sysfs.c */
