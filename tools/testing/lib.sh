@@ -577,13 +577,15 @@ refused()
 # is then in $loader
 load()
 {
-	local dev=$1
+	local dev=$1 before
 	shift
+	before=$(ios "$dev" writes)
 	fio --name=load --filename="$dev" --direct=1 --ioengine=libaio --rw=randrw \
 		--bs=16k --iodepth=16 --time_based --runtime=1000 "$@" >/tmp/load.out 2>&1 &
 	# shellcheck disable=SC2034
 	loader=$!
-	wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]" || fail "no load: $(cat /tmp/load.out)"
+	wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 20)) ]" ||
+		fail "no load: $(cat /tmp/load.out)"
 }
 
 # impatient SESSION: its I/O doesn't wait for a path. The in-tree client's never does.
