@@ -15,6 +15,7 @@
  * wait behind large ones, unless there isn't even a page.
  */
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -128,6 +129,35 @@ void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
 	sess->bufs.reserve = NULL;
 }
 
+/**
+ * rtrs_srv_buf_map() - map a part of a buffer, and prepare to fetch or send its data
+ * @io: request with the buffer, and the client's memory
+ * @rw: initialized
+ * @sg: first entry of the part; &rtrs_srv_op.sgl of @io or a later one
+ * @nents: entries of the part
+ * @off: bytes of the buffer before it
+ *
+ * The space of an IOMMU, of bounce buffers, or memory regions may be used up for a moment: it is
+ * to be tried again after RTRS_SRV_MAP_MS. rdma_rw_ctx_destroy() undoes it.
+ *
+ * Context: process. Doesn't wait for I/O, as what the client writes, or what waits for this
+ * buffer, may be what frees memory.
+ * Return: negative errno if it failed.
+ */
+int rtrs_srv_buf_map(const struct rtrs_srv_io *io, struct rdma_rw_ctx *rw,
+		     struct scatterlist *sg, u32 nents, u64 off)
+{
+	enum dma_data_direction dir = io->fetch ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+	struct rdma_cm_id *id = io->con->con.cm_id;
+	unsigned int noio = memalloc_noio_save();
+	int ret;
+
+	ret = rdma_rw_ctx_init(rw, id->qp, id->port_num, sg, nents, 0, io->desc_addr + off,
+			       io->desc_key, dir);
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
 /* Sets the list of an op to the first bytes of a buffer. */
 static void rtrs_srv_use_buf(struct rtrs_srv_io *io, struct rtrs_srv_buf *buf)
 {
@@ -219,9 +249,8 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 
 	spin_lock_irqsave(&bufs->lock, flags);
 	taken = !bufs->reserve_used;
-	if (taken)
-		bufs->reserve_used = true;
-	else if (wait)
+	bufs->reserve_used = true;
+	if (!taken && wait)
 		list_add_tail(&io->pending, &bufs->waiting);
 	if (!taken)
 		rtrs_srv_bufs_look_again(bufs);
@@ -287,8 +316,8 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
  * rtrs_srv_bufs_forget() - end a request's wait for memory
  * @path: path that is closing
  *
- * Context: the path's closing work; the session's work for waiting requests doesn't have any of
- * this path.
+ * Context: the path's closing work, after it has flushed the session's work for waiting requests:
+ * if that finds one of this path later, it sees that the path is closing, and drops it.
  * Return: a request of @path that has waited, the caller's now; or NULL.
  */
 struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path)

@@ -89,15 +89,14 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	int ret;
 
 	if (con->con.cid) {
+		params.send_wr = min_t(u32, con->path->sess->queue_depth *
+				       RTRS_SRV_WR_PER_IO, RTRS_SRV_SEND_WR);
 		if (rtrs_srv_has_slots(con->path)) {
 			params.send_reserve = RTRS_SRV_READ_WR;
 			params.rdma_ctxs = RTRS_SRV_READS;
-		}
-		params.send_wr = min_t(u32, con->path->sess->queue_depth *
-				       RTRS_SRV_WR_PER_IO, RTRS_SRV_SEND_WR);
-		/* The largest answer fits, whatever the queue depth is. */
-		if (rtrs_srv_has_slots(con->path))
+			/* The largest answer fits, whatever the queue depth is. */
 			params.send_wr = max_t(u32, params.send_wr, RTRS_SRV_MAX_DATA_WR + 1);
+		}
 		params.send_wr += RTRS_SIGNAL_EVERY;
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH;

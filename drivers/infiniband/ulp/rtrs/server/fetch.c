@@ -12,12 +12,7 @@
  * flight that is last tells the upper part, once. A piece for which there is no memory, no memory
  * region or no mapping at the moment is in flight as well, and tried again.
  */
-#include <linux/sched/mm.h>
-
 #include "srv.h"
-
-/* From a failure to map memory for the device to the next try. */
-#define RTRS_SRV_FETCH_MS	10
 
 static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
 {
@@ -94,20 +89,6 @@ static u64 rtrs_srv_fetch_off(const struct rtrs_srv_read *read)
 	return off;
 }
 
-static int rtrs_srv_map_read(struct rtrs_srv_read *read)
-{
-	struct rdma_cm_id *id = read->con->con.cm_id;
-	/* What the client writes may be what frees memory. */
-	unsigned int noio = memalloc_noio_save();
-	int ret;
-
-	ret = rdma_rw_ctx_init(&read->rw, id->qp, id->port_num, read->sg, read->nents, 0,
-			       read->io->desc_addr + rtrs_srv_fetch_off(read),
-			       read->io->desc_key, DMA_FROM_DEVICE);
-	memalloc_noio_restore(noio);
-	return ret;
-}
-
 static void rtrs_srv_read_over(struct rtrs_srv_read *read, bool failed)
 {
 	struct rdma_cm_id *id = read->con->con.cm_id;
@@ -129,7 +110,7 @@ static bool rtrs_srv_retry_read(struct rtrs_srv_read *read)
 	if (!closing) {
 		read->again = true;
 		queue_delayed_work(rtrs_srv_io_wq, &con->fetch.work,
-				   msecs_to_jiffies(RTRS_SRV_FETCH_MS));
+				   msecs_to_jiffies(RTRS_SRV_MAP_MS));
 	}
 	spin_unlock_irq(&con->pend_lock);
 	return !closing;
@@ -139,8 +120,10 @@ static void rtrs_srv_post_read(struct rtrs_srv_read *read)
 {
 	struct rtrs_srv_con *con = read->con;
 	struct rdma_cm_id *id = con->con.cm_id;
-	int ret = rtrs_srv_map_read(read);
+	int ret;
 
+	ret = rtrs_srv_buf_map(read->io, &read->rw, read->sg, read->nents,
+			       rtrs_srv_fetch_off(read));
 	if (ret < 0) {
 		if (!rtrs_srv_retry_read(read))
 			rtrs_srv_read_over(read, true);

@@ -26,13 +26,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
-#include <linux/sched/mm.h>
 
 #include "srv.h"
 #include "trace.h"
-
-/* From a failure to map memory for the device to the next try. */
-#define RTRS_SRV_MAP_MS		10
 
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io);
 static void rtrs_srv_data_in(struct rtrs_srv_io *io);
@@ -589,21 +585,12 @@ static void rtrs_srv_buf_work(struct work_struct *work)
 	struct rtrs_srv_buf *buf = container_of(to_delayed_work(work),
 						struct rtrs_srv_buf, work);
 	struct rtrs_srv_io *io = buf->io;
-	struct rdma_cm_id *id = io->con->con.cm_id;
-	unsigned int noio;
-	int ret;
 
 	if (rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED) {
 		rtrs_srv_io_drop(io);
 		return;
 	}
-	/* This may be the reserve, on which what frees memory waits. */
-	noio = memalloc_noio_save();
-	ret = rdma_rw_ctx_init(&buf->rw, id->qp, id->port_num, buf->sgl, io->op.nents, 0,
-			       io->desc_addr, io->desc_key, DMA_TO_DEVICE);
-	memalloc_noio_restore(noio);
-	if (ret < 0) {
-		/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
+	if (rtrs_srv_buf_map(io, &buf->rw, buf->sgl, io->op.nents, 0) < 0) {
 		queue_delayed_work(rtrs_srv_io_wq, &buf->work,
 				   msecs_to_jiffies(RTRS_SRV_MAP_MS));
 		return;

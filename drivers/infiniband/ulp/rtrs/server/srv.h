@@ -103,6 +103,8 @@
 /* Buffers are of pieces of this order, of the second one if memory is fragmented. */
 #define RTRS_SRV_BUF_ORDER	(16 - PAGE_SHIFT)
 #define RTRS_SRV_BUF_MIN_ORDER	max(14 - PAGE_SHIFT, 0)
+/* From a failure of rtrs_srv_buf_map() to the next try. */
+#define RTRS_SRV_MAP_MS		10
 /* Most data of a request with RTRS_FEATURE_SLOTS. */
 #define RTRS_SRV_MAX_IO		SZ_1M
 /* Most work requests that send the data of an answer. */
@@ -790,6 +792,8 @@ void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess);
 int rtrs_srv_bufs_setup(struct rtrs_srv_path *path);
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess);
 int rtrs_srv_buf_get(struct rtrs_srv_io *io);
+int rtrs_srv_buf_map(const struct rtrs_srv_io *io, struct rdma_rw_ctx *rw,
+		     struct scatterlist *sg, u32 nents, u64 off);
 void rtrs_srv_buf_put(struct rtrs_srv_buf *buf);
 void rtrs_srv_io_put_data(struct rtrs_srv_io *io);
 struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess);
