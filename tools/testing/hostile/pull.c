@@ -250,6 +250,25 @@ static int good(long arg)
 enum { NO_DESC, TWO_DESC, MAX_DESC, LEN_0, LEN_OVER, LEN_MAX, FLAG_2, FLAG_ALL, NO_DESC_INVAL,
 	READ_OVER, READ_MAX, LEN_LESS, LEN_MORE, MSG_READS };
 
+/* A path, and a write to the first blocks, which have old data, by fetching; or NULL */
+static struct path *path_to_fetch(struct io_msg *msg, struct request *r)
+{
+	struct path *p;
+	u32 id;
+
+	p = slots_dev(&id);
+	if (!p)
+		return NULL;
+	if (fill_disk(p, id, 0, 16 * BLOCK, OLD)) {
+		path_free(p);
+		return NULL;
+	}
+	memset(p->big, 0x66, BIG_LEN);
+	*msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);
+	*r = fetch(p, msg);
+	return p;
+}
+
 /* Answered with -EINVAL */
 static int einval(long arg)
 {
@@ -257,15 +276,10 @@ static int einval(long arg)
 	struct request r;
 	struct path *p;
 	int ret;
-	u32 id;
 
-	p = slots_dev(&id);
+	p = path_to_fetch(&msg, &r);
 	if (!p)
 		return -1;
-	ret = fill_disk(p, id, 0, 16 * BLOCK, OLD);
-	memset(p->big, 0x66, BIG_LEN);
-	msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);
-	r = fetch(p, &msg);
 	switch (arg) {
 	case NO_DESC:		r.nr_desc = 0; break;
 	case TWO_DESC:		r.nr_desc = 2; break;
@@ -287,7 +301,7 @@ static int einval(long arg)
 		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), msg.bi_size);
 		break;
 	}
-	ret = ret ?: must_answer(p, &r, -EINVAL) ?: sess_info(p, 2) ?: must_live(p);
+	ret = must_answer(p, &r, -EINVAL) ?: sess_info(p, 2) ?: must_live(p);
 	if (!ret && !is_all(p->big + BIG_LEN, BIG_LEN, 0))
 		ret = fail("a failed request brought data");
 	path_free(p);
@@ -377,16 +391,11 @@ static int ends(long arg)
 	struct io_msg msg;
 	struct request r;
 	int ret;
-	u32 id;
 
-	p = slots_dev(&id);
+	p = path_to_fetch(&msg, &r);
 	if (!p)
 		return -1;
-	ret = fill_disk(p, id, 0, 16 * BLOCK, OLD);
-	memset(p->big, 0x66, BIG_LEN);
-	msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);
-	r = fetch(p, &msg);
-	ret = ret ?: wrong_key(p, &r, arg, &mr, &q);
+	ret = wrong_key(p, &r, arg, &mr, &q);
 	switch (arg) {
 	case ADDR_0:		r.desc.addr = 0; break;
 	case ADDR_WRAPS:	r.desc.addr = -8; break;
