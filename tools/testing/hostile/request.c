@@ -321,6 +321,22 @@ static int op(long arg)
 	return end_with(p, must_end(p, NULL));
 }
 
+/* A write to the disk that takes its time, in slot 0; returns when it has been sent */
+static int write_slowly(struct path *p)
+{
+	struct open_rsp rsp;
+	struct io_msg msg;
+	struct request r;
+
+	if (open_soon(p, dev_slow, ACC_RW, &rsp))
+		return fail("can't open %s", dev_slow);
+	msg = io_msg(rsp.device_id, OP_WRITE, 0, 4096);
+	r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 4096);
+	p->slot[0].answers = 0;
+	request_send(p, &r);
+	return 0;
+}
+
 /* A chunk's old key, after the answer brought a new one */
 static int stale_chunk(long arg)
 {
@@ -333,6 +349,13 @@ static int stale_chunk(long arg)
 		return end_with(p, 0);
 	}
 	if (sess_info(p, 2))
+		return end_with(p, -1);
+	/* Reads and messages have the chunk keep it. */
+	if (p->slot[0].stale != p->slot[0].key)
+		return end_with(p, fail("the key has changed without a write"));
+	if (write_slowly(p))
+		return end_with(p, -1);
+	if (wait_answer(p, 0, 0, 5000))
 		return end_with(p, -1);
 	if (p->slot[0].stale == p->slot[0].key)
 		return end_with(p, fail("the key is the same as before"));
@@ -414,10 +437,26 @@ struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr)
 /* A slot is used again while its request is in hand. */
 enum { AGAIN_IMM, AGAIN_OTHER_CON, AGAIN_WRITE };
 
+/* Data of a write are out of the client's reach while the disk has them. */
+static int write_in_hand(long arg)
+{
+	struct path *p = path_up(test_name);
+	u64 since = now_ms();
+
+	if (!p || sess_info(p, 2) || write_slowly(p))
+		return p ? end_with(p, -1) : -1;
+	while (!held(p->sess))
+		if (now_ms() > since + SLOW_MS)
+			return end_with(p, fail("the server doesn't have it"));
+	write_to(p, 1, area(p, 1), 64, p->slot[0].addr, p->slot[0].key, NULL);
+	if (!(p->rep.flags & FLAG_NEW_RKEY))
+		return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
+	return end_with(p, must_end(p, NULL));
+}
+
 static int again(long arg)
 {
 	struct path *p = in_hand(test_name, 3, 1);
-	const char *reason = "slot used again";
 
 	if (!p)
 		return -1;
@@ -425,15 +464,12 @@ static int again(long arg)
 	if (p->slot[0].answers)
 		return end_with(p, fail("%s isn't slow", dev_slow));
 	if (arg == AGAIN_WRITE) {
-		/* With a key that is invalid until the answer comes. */
+		/* What is read comes back to the client, so it may spoil that. */
 		write_to(p, 1, area(p, 1), 64, p->slot[0].addr, p->slot[0].key, NULL);
-		reason = NULL;
-		if (!(p->rep.flags & FLAG_NEW_RKEY))
-			return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
-	} else {
-		send_imm(p, arg == AGAIN_IMM ? 1 : 2, imm_req(p, 0, 32));
+		return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
 	}
-	return end_with(p, must_end(p, reason));
+	send_imm(p, arg == AGAIN_IMM ? 1 : 2, imm_req(p, 0, 32));
+	return end_with(p, must_end(p, "slot used again"));
 }
 
 /* One more path of a session, by another address */
@@ -700,7 +736,9 @@ const struct test request_cases[] = {
 	{ "chunk-key-stale", "RDMA WRITE with a key that was", stale_chunk },
 	{ "again", "slot used again while in hand", again, AGAIN_IMM },
 	{ "again-other-con", "slot used again on another connection", again, AGAIN_OTHER_CON },
-	{ "again-write", "RDMA WRITE to the chunk in hand", again, AGAIN_WRITE },
+	{ "again-write", "RDMA WRITE to the chunk of a read in hand: it lives", again,
+	  AGAIN_WRITE },
+	{ "again-write-data", "RDMA WRITE to the chunk of a write in hand", write_in_hand },
 	{ "changing", "headers change while they are read", changing, .quiet = true },
 	{ "flood-hb", "10,000 heartbeats", flood, IMM_HB_MSG },
 	{ "flood-hb-ack", "10,000 answers to heartbeats", flood, IMM_HB_ACK },

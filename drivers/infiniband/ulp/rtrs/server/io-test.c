@@ -290,12 +290,13 @@ static void request_in_a_slot_is_parsed(struct kunit *test)
 }
 
 /*
+ * @keys: each chunk has a key of its own
  * @chain: W, RDMA WRITE of data; V, SEND WITH INV; R, REG_MR; I, RDMA WRITE WITH IMM;
  * S, SEND WITH IMM
  */
 static const struct answer_case {
 	const char *desc;
-	bool new_key, need_inval;
+	bool keys, need_inval;
 	u32 desc_len;
 	int err;
 	const char *chain;
@@ -309,10 +310,10 @@ static const struct answer_case {
 	{ "a read of nothing, invalidate", false, true, 0, 0, "VI", { 0x20, 0, 0, 3 } },
 	{ "a write, new key", true, false, 0, 0, "RS", { 0x10, 0, 0, 3 } },
 	{ "a write that failed, new key", true, false, 0, -ENOSPC, "RS", { 0x10, 0xe0, 0, 3 } },
-	{ "a read, new key", true, false, 512, 0, "WRS", { 0x10, 0, 0, 3 } },
-	{ "a read, invalidate, new key", true, true, 512, 0, "WVRS", { 0x20, 0, 0, 3 } },
-	{ "a read that failed, new key", true, false, 512, -EIO, "RS", { 0x10, 0x28, 0, 3 } },
-	{ "a read that failed, invalidate, new key", true, true, 512, -511, "VRS",
+	{ "a read, same key", true, false, 512, 0, "WS", { 0x10, 0, 0, 3 } },
+	{ "a read, invalidate, same key", true, true, 512, 0, "WVS", { 0x20, 0, 0, 3 } },
+	{ "a read that failed, same key", true, false, 512, -EIO, "S", { 0x10, 0x28, 0, 3 } },
+	{ "a read that failed, invalidate, same key", true, true, 512, -511, "VS",
 	  { 0x2f, 0xf8, 0, 3 } },
 };
 
@@ -347,7 +348,8 @@ static void answer_is_built(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	memset(a, 0x5a, sizeof(*a));
-	t->io.mr = c->new_key ? &t->mr : NULL;
+	t->io.mr = c->keys ? &t->mr : NULL;
+	t->io.shut = strchr(c->chain, 'R');
 	t->io.need_inval = c->need_inval;
 	t->io.desc_len = c->desc_len;
 	t->io.desc_key = 0xaabbccdd;
@@ -369,8 +371,8 @@ static void answer_is_built(struct kunit *test)
 	if (strchr(chain, 'R'))
 		KUNIT_EXPECT_EQ(test, a->reg.key, 0x5678);
 	/* Eight bytes for each slot: its key. */
-	KUNIT_EXPECT_EQ(test, last->num_sge, c->new_key);
-	if (c->new_key) {
+	KUNIT_EXPECT_EQ(test, last->num_sge, c->keys);
+	if (c->keys) {
 		KUNIT_EXPECT_EQ(test, a->msg_sge.addr, 0x10000 + 3 * 8);
 		KUNIT_EXPECT_EQ(test, a->msg_sge.length, 8);
 	}

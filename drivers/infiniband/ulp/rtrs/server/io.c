@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Requests. One arrives as an RDMA WRITE WITH IMM into the chunk of its slot.
- * The immediate value tells where in the chunk its header is. If the client is
- * to be kept out of the chunk, its key is invalidated first. Then the header and
- * the user message are copied, checked, and handed to the upper layer, together
- * with the place of the data. The answer goes out as one chain of work requests:
+ * The immediate value tells where in the chunk its header is. The header and
+ * the user message are copied and checked. If there are data for the disk, and the
+ * client is to be kept out of them, the chunk's key is invalidated. Then all is handed
+ * to the upper layer, together with the place of the data. The answer goes out as one
+ * chain of work requests:
  * data, if the client reads; invalidation of the client's key, if it wishes so;
  * registration of the chunk under a new key, if the old one was invalidated;
- * and the errno.
+ * and the errno, with the chunk's key, be it new or not.
  *
  * The client may use a slot again as soon as it has the answer, which can be
  * before the function that posts it has returned. So a slot is given back before
@@ -167,7 +168,7 @@ static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
 		*next = &a->inv;
 		next = &a->inv.next;
 	}
-	if (io->mr) {
+	if (io->shut) {
 		a->reg.wr.opcode = IB_WR_REG_MR;
 		a->reg.mr = io->mr;
 		a->reg.key = io->mr->rkey;
@@ -389,20 +390,26 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 }
 
 /**
- * rtrs_srv_io_begin() - begin a request, now or when there is room to invalidate its key
+ * rtrs_srv_io_begin() - begin a request
  * @io: request that has its slot and a reference of its path; not the caller's any more
  *
  * Context: process.
  */
 void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 {
+	if (unlikely(rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED))
+		rtrs_srv_io_drop(io);
+	else
+		rtrs_srv_dispatch(io);
+}
+
+/* Keeps the client out of the chunk, now or when there is room in the send queue for that. */
+static void rtrs_srv_shut(struct rtrs_srv_io *io)
+{
 	struct rtrs_srv_con *con = io->con;
 
-	if (unlikely(rtrs_srv_path_state(con->path) != RTRS_SRV_CONNECTED))
-		rtrs_srv_io_drop(io);
-	else if (!io->mr)
-		rtrs_srv_dispatch(io);
-	else if (unlikely(!list_empty(&con->pending) || !rtrs_srv_post_inv(io)))
+	io->stage = RTRS_SRV_IO_WAIT;
+	if (unlikely(!list_empty(&con->pending) || !rtrs_srv_post_inv(io)))
 		rtrs_srv_wait_for_room(con, io);
 }
 
@@ -566,8 +573,9 @@ static void rtrs_srv_prepare_chunk_answer(struct rtrs_srv_io *io)
 		io->need_inval = false;
 	ib_dma_sync_single_for_device(path->path.dev, io->dma, rtrs_srv_io_used(io),
 				      DMA_BIDIRECTIONAL);
-	if (io->mr) {
+	if (io->shut)
 		ib_update_fast_reg_key(io->mr, ib_inc_rkey(io->mr->rkey));
+	if (io->mr) {
 		path->mem.msgs[io->slot].rkey.rkey = cpu_to_le32(io->mr->rkey);
 		rtrs_srv_sync_msg(io);
 	}
@@ -803,19 +811,26 @@ static void rtrs_srv_get_data(struct rtrs_srv_io *io)
 		sg_init_one(&io->sg, io->chunk, op->data_len);
 		op->sgl = &io->sg;
 		op->nents = 1;
-		rtrs_srv_hand_up(io);
+		if (io->mr && op->dir == DMA_TO_DEVICE)
+			rtrs_srv_shut(io);
+		else
+			rtrs_srv_hand_up(io);
 	} else if (likely(!rtrs_srv_buf_get(io))) {
 		rtrs_srv_data_in(io);
 	}
 }
 
-/* Handles a request's message. If chunks have keys that change, this one's is invalid. */
+/*
+ * Handles a request's message, of which nothing is read a second time. What the client writes
+ * to the chunk while data are read into it comes back to itself alone.
+ */
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
 	int ret;
 
 	io->stage = RTRS_SRV_IO_WORK;
+	io->shut = false;
 	ib_dma_sync_single_for_cpu(path->path.dev, io->dma, rtrs_srv_io_used(io),
 				   DMA_BIDIRECTIONAL);
 	ret = rtrs_srv_parse(io);
@@ -833,7 +848,7 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 		rtrs_srv_get_data(io);
 }
 
-/* A chunk's key is invalid. */
+/* A chunk's key is invalid: its data are what they are now. */
 static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_io *io = container_of(wc->wr_cqe, struct rtrs_srv_io,
@@ -845,7 +860,10 @@ static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	rtrs_con_put_wr(&con->con);
-	rtrs_srv_dispatch(io);
+	io->shut = true;
+	ib_dma_sync_single_for_cpu(con->path->path.dev, io->dma, io->op.data_len,
+				   DMA_BIDIRECTIONAL);
+	rtrs_srv_hand_up(io);
 }
 
 /**

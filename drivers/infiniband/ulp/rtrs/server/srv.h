@@ -609,12 +609,13 @@ enum rtrs_srv_io_stage {
  * struct rtrs_srv_io - a slot of a path, and the request in it
  * @stage: progress of the request
  * @con: connection that it came on
- * @mr: the chunk's own memory region, if its key is changed with each request, else NULL
+ * @mr: the chunk's own memory region, if its key is changed with each write, else NULL
  * @chunk: the chunk
  * @dma: the chunk's address for the path's device
  * @slot: index of the slot
  * @hdr_off: where the request's header is in the chunk
  * @err: 0 or a negative errno for the answer
+ * @shut: the chunk's key is invalid
  * @need_inval: the client's key is to be invalidated with the answer
  * @desc_key: key of the client's memory
  * @desc_len: length of the client's memory, 0 if there is nothing to send
@@ -645,6 +646,7 @@ struct rtrs_srv_io {
 	u32 slot;
 	u32 hdr_off;
 	int err;
+	bool shut;
 	bool need_inval;
 	bool fetch;
 	u32 desc_key;
