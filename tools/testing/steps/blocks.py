@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Writes blocks of a disk at once, and tells later whether they are the newest.
 
-Usage: blocks.py DEVICE NUMBER SIZE
+Usage: blocks.py DEVICE NUMBER SIZE,...
+
+Blocks have the sizes in turn.
 
 Reads commands, a line each, and answers with a line:
 
@@ -24,17 +26,21 @@ def block(generation, number, size):
 
 
 class Blocks:
-    def __init__(self, device, number, size):
+    def __init__(self, device, number, sizes):
         self.fd = os.open(device, os.O_RDWR | os.O_DIRECT)
-        self.number, self.size = number, size
+        self.number, self.sizes = number, sizes
         self.threads, self.said = [], []
 
+    def place(self, number):
+        """Size of a block, and where it is: apart from others, so that none are merged."""
+        return self.sizes[number % len(self.sizes)], 2 * number * max(self.sizes)
+
     def one(self, generation, number):
-        memory = mmap.mmap(-1, self.size)
-        memory[:] = block(generation, number, self.size)
+        size, at = self.place(number)
+        memory = mmap.mmap(-1, size)
+        memory[:] = block(generation, number, size)
         try:
-            done = os.pwrite(self.fd, memory, number * self.size)
-            if done != self.size:
+            if os.pwrite(self.fd, memory, at) != size:
                 self.said.append("short")
         except OSError as e:
             self.said.append(errno.errorcode[e.errno])
@@ -58,16 +64,17 @@ class Blocks:
 
     def read(self, generation):
         wrong = []
-        memory = mmap.mmap(-1, self.size)
         for number in range(self.number):
-            os.preadv(self.fd, [memory], number * self.size)
-            if memory[:] != block(generation, number, self.size):
+            size, at = self.place(number)
+            memory = mmap.mmap(-1, size)
+            os.preadv(self.fd, [memory], at)
+            if memory[:] != block(generation, number, size):
                 wrong.append(f"{number}:" + memory[:16].split(b" ")[0].decode("ascii", "replace"))
         return " ".join(wrong) or "0"
 
 
 def main():
-    blocks = Blocks(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    blocks = Blocks(sys.argv[1], int(sys.argv[2]), [int(s) for s in sys.argv[3].split(",")])
     for line in sys.stdin:
         verb, *args = line.split()
         print(getattr(blocks, verb)(*map(int, args)), flush=True)

@@ -4,7 +4,8 @@
 # The stale write: what the client sends on network 0 is held up in the network, so that
 # the path there is given up; its writes are repeated over the other and acknowledged, and
 # the same blocks written anew, which is acknowledged as well. Then what was held up comes
-# through. The blocks must hold the newer data.
+# through. The blocks must hold the newer data. Half of them fit in a slot of the server, the
+# others are fetched by it.
 
 . "$RIG_DIR/steps/failover.sh"
 
@@ -23,7 +24,7 @@ stale_begin()
 	[ -n "${disk:-}" ] || disk=$(null vol 16)
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 	attr mp_policy=round-robin reconnect_delay_ms=200 reconnect_delay_max_ms=1000 "$@"
-	coproc BLOCKS { exec "$RIG_DIR/steps/blocks.py" "$dev" 8 4096 2>/tmp/blocks.err; }
+	coproc BLOCKS { exec "$RIG_DIR/steps/blocks.py" "$dev" 8 4096,16384 2>/tmp/blocks.err; }
 }
 
 stale_end()
