@@ -89,9 +89,11 @@
 #define RTRS_CLT_MAX_IO		SZ_4M
 /* Most requests in flight on a path, likewise; each takes memory. */
 #define RTRS_CLT_MAX_SLOTS	4096
+/* Small data, which are copied, with a server of chunks. */
+#define RTRS_CLT_COPY_SIZE	SZ_4K
 /* Most memory for small data of a path, with RTRS_FEATURE_SLOTS. */
 #define RTRS_CLT_MAX_BUFS	SZ_64M
-/* Memory regions that a path begins with, with RTRS_FEATURE_SLOTS. */
+/* Memory regions that a path begins with. */
 #define RTRS_CLT_MIN_MRS	16
 /* RDMA READs that the server may have on its way on a connection. */
 #define RTRS_CLT_MAX_FETCH	16
@@ -239,15 +241,15 @@ struct rtrs_clt_mrs {
  * @rkey: remote key of the server's chunk
  * @raddr: address of the server's chunk, for work requests
  * @mr: memory region that is registered for the request, as long as its key is valid, else
- *	NULL; for reads and for writes of many segments
- * @send_cqe: completion entry of @wr, for writes with data
+ *	NULL
+ * @send_cqe: completion entry of @wr, for data that are sent from where they lie
  * @wr: work request that writes the request into the server's chunk
- * @buf: user message and RTRS header, with RTRS_FEATURE_SLOTS room for small data before
- *	them; a piece of &rtrs_clt_path.bufs
+ * @buf: room for small data, then for user message and RTRS header; a piece of
+ *	&rtrs_clt_path.bufs
  * @buf_dma: DMA address of @buf
- * @buf_iova: with RTRS_FEATURE_SLOTS: address of @buf for the server
- * @buf_rkey: with RTRS_FEATURE_SLOTS: its key, which the server has as long as the path
- * @sge: data, then the headers; with RTRS_FEATURE_SLOTS both are one entry
+ * @buf_iova: address of @buf for the server
+ * @buf_rkey: its key, which the server has as long as the path
+ * @sge: data that are sent from where they lie, then what is sent of @buf
  *
  * Owned by the submitter until @queued is set, then by the handlers of @con, and by
  * rtrs_clt_path_end() once the path's queue pairs are drained.
@@ -361,6 +363,7 @@ struct rtrs_clt_path_sm {
  * @depth: slots that the server has, sets the layout of immediate values
  * @chunk_size: bytes of a chunk, or of a slot of the server
  * @slot_size: bytes of data in such a slot; 0 without RTRS_FEATURE_SLOTS
+ * @copy_size: most bytes of data that go through a slot's buffer
  * @max_io_size: most bytes of data in a request
  * @max_sge: entries in a send's list
  * @max_segments: most entries of a request's scatter list
@@ -378,6 +381,7 @@ struct rtrs_clt_path_neg {
 	u32 depth;
 	u32 chunk_size;
 	u32 slot_size;
+	u32 copy_size;
 	u32 max_io_size;
 	u32 max_sge;
 	u32 max_segments;

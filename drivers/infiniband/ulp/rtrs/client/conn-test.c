@@ -398,6 +398,7 @@ static void small_slots_are_as_agreed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.slot_size, c->slot_size);
 	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, c->max_io_size);
 	KUNIT_EXPECT_EQ(test, path->neg.max_sge, c->slot_size ? 1 : 17);
+	KUNIT_EXPECT_EQ(test, path->neg.copy_size, c->slot_size ?: 4096);
 }
 
 /* A device that has room for the queues of 30 chunks has it for many more slots. */

@@ -108,6 +108,7 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
 	small = path->neg.features & RTRS_FEATURE_SLOTS;
 	path->neg.slot_size = small ? le32_to_cpu(rep->slot_size) : 0;
+	path->neg.copy_size = small ? path->neg.slot_size : RTRS_CLT_COPY_SIZE;
 	path->neg.depth = le16_to_cpu(rep->queue_depth);
 	path->neg.max_io_size = le32_to_cpu(rep->max_io_size);
 	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;

@@ -101,6 +101,13 @@ static void io_exit(struct kunit *test)
 	xa_destroy(&t->path.mrs.by_key);
 }
 
+/* Small data are of up to 512 bytes, with a server of slots or of chunks. */
+static void io_copy_small(struct io_test *t, bool slots)
+{
+	t->path.neg.slot_size = slots ? 512 : 0;
+	t->path.neg.copy_size = 512;
+}
+
 /* Sets up a request in slot 0, with or without a region; sgl has as many bytes as it has data. */
 static void io_start(struct io_test *t, const struct hdr_case *c, struct rtrs_clt_io *io)
 {
@@ -181,7 +188,7 @@ static void request_fills_a_small_slot_as_written_down(struct kunit *test)
 	struct rtrs_clt_io io;
 	bool large;
 
-	t->path.neg.slot_size = 512;
+	io_copy_small(t, true);
 	io_start(t, c, &io);
 	large = c->data_len > 512;
 	if (!large)
@@ -208,6 +215,34 @@ static void request_fills_a_small_slot_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, data + c->len);
 }
 
+/* The same small requests, to a server of chunks: the headers are behind the data's room. */
+static void small_request_fills_a_chunk(struct kunit *test)
+{
+	const struct hdr_case *c = test->param_value;
+	bool read = c->dir == DMA_FROM_DEVICE;
+	struct io_test *t = test->priv;
+	struct ib_rdma_wr *wr = &t->slots[0]->wr;
+	u32 data = read ? 0 : c->data_len;
+	u32 at = read ? 512 : 0;
+	struct rtrs_clt_io io;
+
+	if (c->data_len > 512)
+		return;
+	io_copy_small(t, false);
+	io_start(t, c, &io);
+	t->slots[0]->mr = NULL;
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_build(&t->path, t->slots[0], &io), &wr->wr);
+	KUNIT_EXPECT_EQ(test, memcmp(t->buf, t->data, data), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(t->buf + at + data, c->bytes, c->len), 0);
+	KUNIT_EXPECT_EQ(test, wr->remote_addr, RADDR + (read ? c->data_len : 0));
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(wr->wr.ex.imm_data), c->data_len + c->msg_len);
+	KUNIT_EXPECT_EQ(test, wr->wr.send_flags, 0);
+	KUNIT_EXPECT_FALSE(test, t->slots[0]->sending);
+	KUNIT_ASSERT_EQ(test, wr->wr.num_sge, 1);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].addr, BUF_DMA + at);
+	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, data + c->len);
+}
+
 static void server_may_do_what_the_request_needs(struct kunit *test)
 {
 	struct rtrs_clt_io write = { .dir = DMA_TO_DEVICE }, read = { .dir = DMA_FROM_DEVICE };
@@ -216,7 +251,7 @@ static void server_may_do_what_the_request_needs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &write), IB_ACCESS_LOCAL_WRITE);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &read),
 			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-	t->path.neg.slot_size = 512;
+	io_copy_small(t, true);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &write),
 			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &read),
@@ -229,7 +264,7 @@ static void small_read_brings_its_data(struct kunit *test)
 	struct io_test *t = test->priv;
 	struct rtrs_clt_io io;
 
-	t->path.neg.slot_size = 512;
+	io_copy_small(t, true);
 	io_start(t, &c, &io);
 	t->slots[0]->io = &io;
 	t->slots[0]->mr = NULL;
@@ -252,7 +287,7 @@ static void answer_has_to_have_the_right_form(struct kunit *test)
 
 	t->slots[1]->mr = NULL;
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_slot(con, 0), t->slots[0]);
-	t->path.neg.slot_size = 512;
+	io_copy_small(t, true);
 	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(con, 0));
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_slot(con, 1), t->slots[1]);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_answered(con, KEY, 0), t->slots[0]);
@@ -452,6 +487,7 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(headers_are_on_the_wire_as_written_down, hdr_cases_gen_params),
 	KUNIT_CASE(headers_of_the_longest_message_fit),
 	KUNIT_CASE_PARAM(request_fills_a_small_slot_as_written_down, slot_cases_gen_params),
+	KUNIT_CASE_PARAM(small_request_fills_a_chunk, slot_cases_gen_params),
 	KUNIT_CASE(server_may_do_what_the_request_needs),
 	KUNIT_CASE(small_read_brings_its_data),
 	KUNIT_CASE(answer_has_to_have_the_right_form),

@@ -2,34 +2,34 @@
 /*
  * Requests on a path, from sending to the answer.
  *
- * Normal operation with a server of small slots (RTRS_FEATURE_SLOTS)
+ * Small data
  *
- * Each slot has a buffer here, of the size of its slot at the server, that the device knows
- * as long as the path. A small write's data are copied there, and go with the headers
- * behind them, by one RDMA WRITE WITH IMM without a signal. A small read names the buffer by
- * a key that stays; the data come there with the answer, and are copied to the caller's
- * pages. Neither needs anything of the device but that write.
- *
- * With large data, the caller's pages are registered with a memory region of the path, and
- * the headers name its key: the server writes to the pages, or fetches from them. Its answer
- * is a SEND WITH INV, which invalidates the key, with slot and errno. So the request is done
- * when the answer is there, in either case.
+ * Each slot has a buffer here, that the device knows as long as the path. A small write's
+ * data are copied there, and go with the headers behind them, by one RDMA WRITE WITH IMM
+ * without a signal. A small read names the buffer by a key that stays; the data come there
+ * with the answer or before it, and are copied to the caller's pages. Neither needs anything
+ * of the device but that write.
  *
  * The device may send the buffer again after the answer, when an acknowledgment was lost,
  * and by then a later request may be in it. That is harmless: the server's device has the
  * packets already, and drops them by their numbers.
  *
- * Normal operation with a server of chunks
+ * Large data, with a server of small slots (RTRS_FEATURE_SLOTS)
  *
- * A write is one work request: RDMA WRITE WITH IMM of the
- * caller's data, from where it lies, and of the headers behind it, into the
- * server's chunk of that slot. A read is two: the caller's pages are registered
- * with a memory region, and the headers, which name its key, are
- * written. The server fills the pages by RDMA WRITE and, if we ask for it,
- * invalidates the key. We ask with large reads: with small ones the message costs
- * more than invalidating the key here.
- * A write of more segments than a send takes is registered as well, and sent
- * through the region's local key. The answer is an immediate value.
+ * The caller's pages are registered with a memory region of the path, and the headers name
+ * its key: the server writes to the pages, or fetches from them. Its answer is a SEND WITH
+ * INV, which invalidates the key, with slot and errno. So the request is done when the answer
+ * is there, in either case.
+ *
+ * Large data, with a server of chunks
+ *
+ * A write is one work request: RDMA WRITE WITH IMM of the caller's data, from where it lies,
+ * and of the headers behind it, into the server's chunk of that slot. A read is two: the
+ * caller's pages are registered with a memory region, and the headers, which name its key, are
+ * written. The server fills the pages by RDMA WRITE and, if we ask for it, invalidates the
+ * key. We ask with larger reads: with others the message costs more than invalidating the key
+ * here. A write of more segments than a send takes is registered as well, and sent through the
+ * region's local key. The answer is an immediate value.
  *
  * The request is done when the answer is there, the device has done with the data
  * of a write (an acknowledgment may be lost, and then it is sent again, though the
@@ -82,10 +82,10 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 	put_cpu();
 }
 
-/* With small slots, data of a request that fit go through its buffer; so does none at all. */
+/* Data that fit go through the slot's buffer; so does none at all. */
 static bool rtrs_clt_is_small(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io)
 {
-	return path->neg.slot_size && io->data_len <= path->neg.slot_size;
+	return io->data_len <= path->neg.copy_size;
 }
 
 /* Order matters: the upper layer may use the slot again as soon as done() is called. */
@@ -256,8 +256,8 @@ rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 
 /**
  * rtrs_clt_copy_back() - copy what a small read has brought
- * @slot: slot of a request without a memory region, to which the server has answered 0, on a
- *	path with small slots; its buffer is the CPU's
+ * @slot: slot of a request with small data, to which the server has answered 0; its buffer is
+ *	the CPU's
  *
  * The server may write to the buffer later, which changes nothing any more.
  */
@@ -299,7 +299,7 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
 	if (rkey)
 		slot->rkey = *rkey;
 	slot->err = err;
-	if (path->neg.slot_size && !err) {
+	if (rtrs_clt_is_small(path, slot->io) && !err) {
 		ib_dma_sync_single_for_cpu(path->path.dev, slot->buf_dma,
 					   slot->io->data_len, DMA_BIDIRECTIONAL);
 		rtrs_clt_copy_back(slot);
@@ -483,44 +483,30 @@ static void rtrs_clt_add_buf(struct rtrs_clt_path *path, struct rtrs_clt_slot *s
 }
 
 /*
- * What is sent into a chunk: a write's data, then the headers. In the chunk, the data of a
- * read have the same room. Returns where the headers are there.
+ * What is sent to the server: the headers, behind a write's data, be they copied to the
+ * buffer or sent from where they lie. Those of other requests are behind the room for data in
+ * our buffer; in a chunk, the data of a read have the same room as a write's. Returns where
+ * the headers are in the chunk or slot.
  */
-static u32 rtrs_clt_fill_chunk(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
-			       const struct rtrs_clt_io *io)
+static u32 rtrs_clt_fill(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
+			 const struct rtrs_clt_io *io)
 {
-	u32 len = rtrs_clt_put_hdr(path, slot, io, slot->buf);
+	bool small = rtrs_clt_is_small(path, io), write = io->dir == DMA_TO_DEVICE;
+	bool chunk = !path->neg.slot_size;
+	u32 data = write && small ? io->data_len : 0;
+	u32 off = write && small ? 0 : path->neg.copy_size;
 	struct ib_rdma_wr *wr = &slot->wr;
-
-	wr->wr.num_sge = 0;
-	if (io->dir == DMA_FROM_DEVICE)
-		wr->remote_addr += io->data_len;
-	else if (slot->nents)
-		wr->wr.num_sge = rtrs_clt_put_data(path, slot, io);
-	slot->sending = wr->wr.num_sge;
-	rtrs_clt_add_buf(path, slot, 0, len);
-	return io->data_len;
-}
-
-/*
- * What is sent into a small slot: the headers, behind a small write's data. Those of other
- * requests are behind the room for data in our buffer. Returns where they are in the slot.
- */
-static u32 rtrs_clt_fill_slot(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
-			      const struct rtrs_clt_io *io)
-{
-	bool push = io->dir == DMA_TO_DEVICE && !slot->mr;
-	u32 data = push ? io->data_len : 0;
-	u32 off = push ? 0 : path->neg.slot_size;
 	u32 len;
 
 	if (data)
 		sg_copy_to_buffer(io->sgl, io->nents, slot->buf, data);
 	len = rtrs_clt_put_hdr(path, slot, io, slot->buf + off + data);
-	slot->wr.wr.num_sge = 0;
-	slot->sending = false;
+	wr->wr.num_sge = chunk && write && !small ? rtrs_clt_put_data(path, slot, io) : 0;
+	slot->sending = wr->wr.num_sge;
+	if (chunk && !write)
+		wr->remote_addr += io->data_len;
 	rtrs_clt_add_buf(path, slot, off, data + len);
-	return data;
+	return chunk ? io->data_len : data;
 }
 
 /**
@@ -540,8 +526,7 @@ VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 
 	wr->remote_addr = slot->raddr;
 	wr->rkey = slot->rkey;
-	off = path->neg.slot_size ? rtrs_clt_fill_slot(path, slot, io) :
-				    rtrs_clt_fill_chunk(path, slot, io);
+	off = rtrs_clt_fill(path, slot, io);
 	wr->wr.next = NULL;
 	wr->wr.send_flags = slot->sending ? IB_SEND_SIGNALED : 0;
 	wr->wr.wr_cqe = &slot->send_cqe;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots of a path: memory for headers, with small slots of the server for small data as
- * well, and a list of SGEs for each request. All of it is allocated when the path is
- * connected, and so are memory regions.
+ * Slots of a path: memory for headers and small data, and a list of SGEs for each request.
+ * All of it is allocated when the path is connected, and so are the first memory regions.
  */
 #include <linux/slab.h>
 
@@ -27,13 +26,10 @@ static int rtrs_clt_bufs_alloc_mrs(struct rtrs_clt_path *path, u32 size)
 static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_region *bufs = &path->bufs;
-	u32 size = path->neg.chunk_size;
+	u32 size = path->neg.copy_size + rtrs_slot_hdr_room(path->neg.copy_size);
 	int ret;
 	u32 i;
 
-	if (!path->neg.slot_size)
-		return rtrs_region_alloc(bufs, &path->path, path->neg.nr_slots,
-					 RTRS_SLOT_HDR_ROOM, 0);
 	ret = rtrs_clt_bufs_alloc_mrs(path, size);
 	/* Groups of them may be too large for memory that is fragmented; whole pages take more. */
 	if (ret && ret != -EOPNOTSUPP && !IS_ALIGNED(size, SZ_4K)) {
@@ -55,10 +51,8 @@ static struct rtrs_clt_slot *rtrs_clt_slot_alloc(struct rtrs_clt_path *path, u32
 		return NULL;
 	slot->buf = rtrs_region_addr(&path->bufs, i);
 	slot->buf_dma = rtrs_region_dma(&path->bufs, i);
-	if (path->neg.slot_size) {
-		slot->buf_iova = rtrs_region_iova(&path->bufs, i);
-		slot->buf_rkey = rtrs_region_mr(&path->bufs, i)->rkey;
-	}
+	slot->buf_iova = rtrs_region_iova(&path->bufs, i);
+	slot->buf_rkey = rtrs_region_mr(&path->bufs, i)->rkey;
 	rtrs_clt_slot_init(path, slot);
 	return slot;
 }
@@ -73,13 +67,6 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 		kfree(slots[i]);
 	kvfree(slots);
 	rtrs_region_free(&path->bufs);
-}
-
-/* With a server of chunks, no request has to wait for a memory region. */
-static u32 rtrs_clt_first_mrs(const struct rtrs_clt_path *path)
-{
-	return path->neg.slot_size ? min_t(u32, path->neg.nr_slots, RTRS_CLT_MIN_MRS) :
-				     path->neg.nr_slots;
 }
 
 /**
@@ -105,7 +92,8 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 		ret = slots[i] ? 0 : -ENOMEM;
 	}
 	if (!ret)
-		ret = rtrs_clt_mrs_alloc(path, rtrs_clt_first_mrs(path));
+		ret = rtrs_clt_mrs_alloc(path, min_t(u32, path->neg.nr_slots,
+							 RTRS_CLT_MIN_MRS));
 	if (ret) {
 		rtrs_clt_slots_drop(path, slots);
 		return ret;
