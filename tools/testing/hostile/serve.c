@@ -231,7 +231,7 @@ static u32 info_on_con_1(struct srv *s, struct info_rsp *rsp, u32 len)
 enum { A_FREE, A_BEYOND, A_MAX, A_TWICE, A_TWICE_LATER, A_ERR, A_TYPE, A_HB_CON_1,
 	A_SERVICE, A_OTHER_CON, A_W_INV, A_INV_WRONG, A_INV_TWICE, A_INV_EARLY,
 	A_SEND, A_SEND_LONG, A_SEND_IMM_LONG, A_RKEY_NONE, A_RKEY_TYPE,
-	A_RKEY_SLOT, A_RKEY_SHORT, A_RKEY_WRONG, A_WRITE_BEYOND, A_WRITE_LATE,
+	A_RKEY_SLOT, A_RKEY_SHORT, A_RKEY_WRONG, A_WRITE_BEYOND, A_WRITE_FAR, A_WRITE_LATE,
 	A_WRITE_WRONG, A_IMM_SERVICE, A_READ, A_FLOOD, A_FLOOD_ACK, A_EVENT, A_EVENT_CON_1,
 	A_NEVER,
 	A_HANG_UP, A_SHORT };
@@ -344,6 +344,9 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 		s_post(c, IBV_WR_RDMA_WRITE, junk, 64, 0,
 		       d->addr + d->len - 32, d->key);
 		return false;
+	case A_WRITE_FAR:
+		s_post(c, IBV_WR_RDMA_WRITE, junk, 64, 0, d->addr + (1 << 26), d->key);
+		return false;
 	case A_WRITE_WRONG:
 		s_post(c, IBV_WR_RDMA_WRITE, junk, 64, 0, d->addr, d->key ^ 0x55);
 		return false;
@@ -381,9 +384,15 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 /* arg: what, and 16 bits above it for what needs a number */
 #define WITH(what, n)	((what) | (long)(n) << 16)
 
+/* Its memory has a key of its own; small ones come to memory that the client has set aside. */
+static bool large_read(const struct sreq *r)
+{
+	return r->hdr.type == MSG_READ && r->hdr.nr_desc && r->hdr.desc[0].len > 4096;
+}
+
 static bool wrong(struct srv *s, const struct sreq *r)
 {
-	if (r->kind != s->test->at || s->acted)
+	if (r->kind != s->test->at || s->acted || (s->test->large && !large_read(r)))
 		return false;
 	s->acted = true;
 	return misbehave(s, r, s->test->arg & 0xffff, s->test->arg >> 16);
@@ -589,6 +598,11 @@ const struct srv_test random_case = {
 	{ .name = "io-" name_, .about = "answer to I/O: " what, \
 	  .request = wrong, .at = RNBD_IO, .arg = arg_, \
 	  .err = ANY, .ends = true, more }
+/* At the first large read */
+#define LARGE(name_, what, arg_) \
+	{ .name = "io-" name_, .about = "answer to a large read: " what, \
+	  .request = wrong, .at = RNBD_IO, .large = true, .arg = arg_, \
+	  .err = ANY, .ends = true }
 #define OPEN(name_, what, err_, arg_) \
 	{ .name = "open-" name_, .about = "answer to OPEN: " what, \
 	  .request = open_odd, .err = err_, .arg = arg_ }
@@ -714,14 +728,13 @@ const struct srv_test server_cases[] = {
 	ANSWER("rkey-type", "message of another type", A_RKEY_TYPE, NEW_KEYS),
 	ANSWER("rkey-slot", "key of another slot", A_RKEY_SLOT, NEW_KEYS),
 	ANSWER("rkey-short", "half a key", A_RKEY_SHORT, NEW_KEYS),
-	ANSWER("write-beyond", "data beyond the memory", A_WRITE_BEYOND),
+	ANSWER("write-far", "data beyond the memory for small reads", A_WRITE_FAR),
 	ANSWER("write-wrong", "data to a wrong key", A_WRITE_WRONG),
 	ANSWER("gone", "gone instead", A_HANG_UP),
 	ANSWER("never", "none for 2 s, then gone", WITH(A_NEVER, 2000)),
-	{ .name = "io-inv-early", .about = "invalidates the key before the data",
-	  .request = wrong, .at = RNBD_IO, .arg = A_INV_EARLY, .err = ANY, .ends = true },
-	{ .name = "io-write-late", .about = "data after the answer",
-	  .request = wrong, .at = RNBD_IO, .arg = A_WRITE_LATE, .err = ANY, .ends = true },
+	LARGE("inv-early", "invalidates the key before the data", A_INV_EARLY),
+	LARGE("write-beyond", "data beyond the memory", A_WRITE_BEYOND),
+	LARGE("write-late", "data after the answer", A_WRITE_LATE),
 	{ .name = "rkey-wrong", .about = "a key that is none",
 	  .request = wrong_key, NEW_KEYS, .err = ANY, },
 	{ .name = "io-short", .about = "half the data: nobody can tell",

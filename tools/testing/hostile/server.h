@@ -130,6 +130,7 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @request: a request came; true if it has been seen to
  * @arg: for all of these
  * @at: for @request: at what kind of request
+ * @large: for @request: at a large read
  * @flags: for the accept
  * @mute: heartbeats aren't answered
  * @rounds: how often the disk is used, whatever errors there are, 0 for once
@@ -154,6 +155,7 @@ struct srv_test {
 	bool (*request)(struct srv *s, const struct sreq *r);
 	long arg;
 	u16 at;
+	bool large;
 	u32 flags;
 	bool mute;
 	unsigned int rounds;
