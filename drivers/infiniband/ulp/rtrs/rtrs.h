@@ -71,6 +71,7 @@ enum rtrs_link_event {
  * @paths: addresses of the paths to connect
  * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
  * @nr_queues: connections for I/O in each path, at most one for each CPU makes sense
+ * @nr_poll_queues: as many more, polled; see rtrs_clt_poll()
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
@@ -92,6 +93,7 @@ struct rtrs_clt_params {
 	const struct rtrs_addr *paths;
 	unsigned int nr_paths;
 	unsigned int nr_queues;
+	unsigned int nr_poll_queues;
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
 	void (*srv_event)(void *priv);
 	int (*retry_ok)(struct rtrs_clt_io *io);
@@ -105,13 +107,15 @@ struct rtrs_clt_params {
  * @max_io_size: most bytes of data in a request
  * @max_segments: most entries of a request's scatter list; none but the first
  *	may begin, and none but the last may end, off a 4096-byte boundary
- * @nr_queues: connections for I/O in each path
+ * @nr_queues: connections for I/O in each path that aren't polled
+ * @nr_poll_queues: connections for I/O in each path that are
  */
 struct rtrs_clt_limits {
 	u32 queue_depth;
 	u32 max_io_size;
 	u32 max_segments;
 	u32 nr_queues;
+	u32 nr_poll_queues;
 };
 
 /**
@@ -134,7 +138,8 @@ struct rtrs_clt_io_priv {
  * struct rtrs_clt_io - a request
  * @slot: slot that it occupies. The caller assigns slots, and must not use one again
  *	before @done has been called
- * @queue: index of the path's connection for I/O to use, below nr_queues
+ * @queue: index of the path's connection for I/O to use. From nr_queues on, there are
+ *	nr_poll_queues polled ones
  * @dir: DMA_TO_DEVICE carries data to the server, DMA_FROM_DEVICE brings data
  *	back; without data it is DMA_TO_DEVICE
  * @msg: user message; belongs to the transport until @done, as it may have to be
@@ -149,7 +154,8 @@ struct rtrs_clt_io_priv {
  *	accepted, with 0, the server's negative errno, that of rtrs_clt_params.retry_ok,
  *	-ENOTCONN if it has waited for a path for too long, or too many have died under
  *	it, or -ECONNABORTED if @failfast is set, or the session is closed. Softirq or
- *	process context. The device can't access the data any more
+ *	process context, from within rtrs_clt_poll() and, for other requests on the same
+ *	polled queue, rtrs_clt_submit(). The device can't access the data any more
  * @priv: the transport's part
  *
  * Lives as long as the request, usually in the driver's part of a struct request.
@@ -185,6 +191,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last);
 int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 void rtrs_clt_resume(struct rtrs_clt *clt);
 void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue);
+int rtrs_clt_poll(struct rtrs_clt *clt, unsigned int queue);
 void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 
 /* Server */

@@ -76,6 +76,7 @@ void rtrs_faults_add_qp(struct ib_qp *qp);
 void rtrs_faults_destroy_qp(struct rdma_cm_id *id);
 void rtrs_faults_drain_sq(struct ib_qp *qp);
 void rtrs_faults_drain_rq(struct ib_qp *qp);
+int rtrs_faults_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
 struct ib_mr *rtrs_faults_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 				   u32 max_nr_sg);
 int rtrs_faults_map_mr_sg(struct ib_mr *real, struct scatterlist *sgl, int nents,
@@ -212,6 +213,7 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 	 rtrs_faults_post_recv(__VA_ARGS__))
 #define ib_drain_sq(qp)		rtrs_faults_drain_sq(qp)
 #define ib_drain_rq(qp)		rtrs_faults_drain_rq(qp)
+#define ib_modify_qp(...)	rtrs_faults_modify_qp(__VA_ARGS__)
 #define ib_dma_map_single(...)						\
 	(RTRS_FAULT(ib_dma_map_single) ? DMA_MAPPING_ERROR :		\
 	 rtrs_faults_map_single(__VA_ARGS__))

@@ -32,6 +32,7 @@
 #undef ib_post_recv
 #undef ib_drain_sq
 #undef ib_drain_rq
+#undef ib_modify_qp
 #undef rdma_destroy_qp
 #undef ib_dma_map_single
 #undef ib_dma_map_page
@@ -79,6 +80,7 @@ struct rtrs_faults_wr {
 	const void *wr;
 	const struct ib_cqe *cqe;
 	bool signaled;
+	bool mark;			/* posted to see that all before it are over */
 	u32 invalidates;		/* a key, or 0 */
 	unsigned int nr;
 	struct rtrs_faults_map *maps[];
@@ -87,6 +89,7 @@ struct rtrs_faults_wr {
 struct rtrs_faults_qp {
 	struct hlist_node node;
 	struct ib_qp *qp;
+	bool ended;			/* moved to the error state, to be drained */
 	bool drained;
 	struct list_head sends;
 	struct list_head recvs;
@@ -566,6 +569,7 @@ static void rtrs_faults_check_send(struct rtrs_faults_qp *q,
 
 	entry = rtrs_faults_new_wr(wr, wr->num_sge, wr->wr_cqe);
 	entry->signaled = wr->send_flags & IB_SEND_SIGNALED;
+	entry->mark = q->ended && wr->opcode == IB_WR_RDMA_WRITE && !wr->num_sge;
 	list_add_tail(&entry->entry, &q->sends);
 	if (wr->opcode == IB_WR_REG_MR)
 		rtrs_faults_check_reg(q, reg_wr(wr));
@@ -679,6 +683,7 @@ static void rtrs_faults_sent(struct rtrs_faults_qp *q, const struct ib_cqe *cqe,
 		end = entry == last;
 		if (entry->invalidates && !flushed)
 			rtrs_faults_invalidate(q, entry->invalidates);
+		q->drained |= entry->mark;
 		rtrs_faults_end_wr(entry);
 	}
 }
@@ -748,6 +753,21 @@ static void rtrs_faults_drained(struct ib_qp *qp, bool sends)
 	}
 	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 }
+
+/* ib_modify_qp(): a caller that sees to draining itself posts a mark after that */
+int rtrs_faults_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	struct rtrs_faults_qp *q;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	q = rtrs_faults_find_qp(qp);
+	if (q && mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
+		q->ended = true;
+	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
+	return ib_modify_qp(qp, attr, mask);
+}
+EXPORT_SYMBOL_GPL(rtrs_faults_modify_qp);
 
 /* ib_drain_sq(), after which no send is outstanding */
 void rtrs_faults_drain_sq(struct ib_qp *qp)

@@ -480,7 +480,7 @@ struct rtrs_clt_path_sysfs {
  * @info: exchange of INFO_REQ and INFO_RSP
  * @fence: fencing
  * @nr_cons: connections that are set up
- * @cons: connections, the service connection first; clt->nr_queues + 1 entries
+ * @cons: connections, the service connection first; see rtrs_clt_nr_cons()
  * @bufs: a piece of memory for each of @slots
  * @slots: one for each request; published (release) when all are allocated
  * @mrs: its memory regions
@@ -642,6 +642,7 @@ struct rtrs_clt_reconnect {
  * @view: functions that show its paths in sysfs
  * @ratelimit: of messages that a peer can cause, see rtrs_clt_err()
  * @nr_queues: connections for I/O in each path
+ * @nr_poll_queues: polled ones, behind those
  * @fencing: RTRS_FEATURE_FENCE is offered to the server
  * @port: the server's port, for paths that are added
  * @limits: negotiated by the first path; each further path has to reach them
@@ -674,6 +675,7 @@ struct rtrs_clt {
 	const struct rtrs_clt_view *view;
 	struct ratelimit_state ratelimit;
 	unsigned int nr_queues;
+	unsigned int nr_poll_queues;
 	bool fencing;
 	u16 port;
 	struct rtrs_clt_limits limits;
@@ -706,6 +708,12 @@ do {									\
 	if (__ratelimit(&(clt)->ratelimit))				\
 		pr_err(fmt, ##__VA_ARGS__);				\
 } while (0)
+
+/* Connections of each path: for service, for I/O, polled ones for I/O. */
+static inline unsigned int rtrs_clt_nr_cons(const struct rtrs_clt *clt)
+{
+	return 1 + clt->nr_queues + clt->nr_poll_queues;
+}
 
 static inline struct rtrs_clt_path *to_clt_path(struct rtrs_path *path)
 {
@@ -774,6 +782,7 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path);
 int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 		  struct rtrs_clt_io *io, bool last);
 void rtrs_clt_flush(const struct rtrs_clt_path_set *set, unsigned int queue);
+int rtrs_clt_poll_paths(const struct rtrs_clt_path_set *set, unsigned int queue);
 
 /* failover.c */
 void rtrs_clt_failover_init(struct rtrs_clt *clt);

@@ -48,6 +48,7 @@ static const struct req_case {
 	u8 head[12];
 	u8 first_conn;
 	u8 offer[8];
+	unsigned int nr_poll;
 } req_cases[] = {
 	{ "first connection of a session", 0, 1, 1, true, 1, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
@@ -59,6 +60,8 @@ static const struct req_case {
 	{ "last connection of all that can be", 4095, 4095, 0xfffe, false, 1, 0xfffffff,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0xff, 0x0f, 0, 0x10, 0xfe, 0xff }, 0,
 	  { 1, 0, 0, 0, 0xff, 0xff, 0xff, 0x0f } },
+	{ "last of three polled connections", 5, 2, 1, false, 1, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 5, 0, 6, 0, 1, 0 }, 0, { 1, 0, 0, 0, 1 }, 3 },
 	{ "nothing is offered", 0, 1, 1, true, 0, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1 },
 	{ "all is offered", 0, 1, 1, true, 7, 1,
@@ -89,6 +92,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	path->neg.nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
+	clt->nr_poll_queues = c->nr_poll;
 	path->may_create = c->may_create;
 	path->neg.id = c->id;
 	path->neg.offered = c->offered;
@@ -570,6 +574,7 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	path->clt = clt;
 	clt->nr_queues = 3;
+	clt->nr_poll_queues = 2;
 	path->neg.nr_slots = 128;
 	path->neg.max_io_size = 65536;
 	path->neg.max_segments = 17;
@@ -584,6 +589,37 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, clt->limits.max_io_size, 65536);
 	KUNIT_EXPECT_EQ(test, clt->limits.max_segments, 17);
 	KUNIT_EXPECT_EQ(test, clt->limits.nr_queues, 3);
+	KUNIT_EXPECT_EQ(test, clt->limits.nr_poll_queues, 2);
+}
+
+static const struct open_case {
+	const char *desc;
+	unsigned int nr_queues, nr_poll_queues;
+} open_cases[] = {
+	{ "no connection for I/O", 0, 0 },
+	{ "polled connections only", 0, 1 },
+	{ "one too many", RTRS_MAX_CONS, 0 },
+	{ "one too many with a polled one", RTRS_MAX_CONS - 1, 1 },
+	{ "one too many, most of them polled", 1, RTRS_MAX_CONS - 1 },
+	{ "a number that wraps", 2, UINT_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(open_cases, open_cases, desc);
+
+static void session_has_no_more_connections_than_can_be(struct kunit *test)
+{
+	const struct open_case *c = test->param_value;
+	struct rtrs_addr *addr = kunit_kzalloc(test, sizeof(*addr), GFP_KERNEL);
+	struct rtrs_clt_params params = {
+		.sessname	= "test",
+		.paths		= addr,
+		.nr_paths	= 1,
+		.nr_queues	= c->nr_queues,
+		.nr_poll_queues	= c->nr_poll_queues,
+	};
+
+	KUNIT_ASSERT_NOT_NULL(test, addr);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_open(&params), ERR_PTR(-EINVAL));
 }
 
 static const struct reject_case {
@@ -657,6 +693,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE_PARAM(no_request_is_larger_than_can_be_mapped, mapping_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(further_path_reaches_the_limits_of_the_first, limits_cases_gen_params),
+	KUNIT_CASE_PARAM(session_has_no_more_connections_than_can_be, open_cases_gen_params),
 	KUNIT_CASE_PARAM(reject_tells_an_errno, reject_cases_gen_params),
 	KUNIT_CASE(reject_never_tells_what_only_we_do),
 	{}

@@ -299,7 +299,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.magic		= cpu_to_le16(RTRS_MAGIC),
 		.version	= cpu_to_le16(RTRS_VERSION),
 		.cid		= cpu_to_le16(cid),
-		.cid_num	= cpu_to_le16(clt->nr_queues + 1),
+		.cid_num	= cpu_to_le16(rtrs_clt_nr_cons(clt)),
 		.recon_cnt	= cpu_to_le16(path->neg.nr_connects),
 		.path_uuid	= path->uuid,
 		.sess_uuid	= clt->uuid,
@@ -416,7 +416,7 @@ static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
  */
 int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 {
-	unsigned int nr = path->clt->nr_queues + 1;
+	unsigned int nr = rtrs_clt_nr_cons(path->clt);
 	int ret;
 
 	path->cons = kvcalloc(nr, sizeof(*path->cons), GFP_KERNEL);
@@ -452,7 +452,7 @@ int rtrs_clt_conn_service(struct rtrs_clt_path *path)
  */
 int rtrs_clt_conn_io(struct rtrs_clt_path *path)
 {
-	unsigned int nr = path->clt->nr_queues + 1;
+	unsigned int nr = rtrs_clt_nr_cons(path->clt);
 	int ret;
 
 	ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_DEPTH - 1);

@@ -29,8 +29,9 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 	int ret;
 
 	if (!rtrs_name_valid(params->sessname) || !params->nr_queues ||
-	    params->nr_queues >= RTRS_MAX_CONS || !params->nr_paths ||
-	    params->nr_paths > RTRS_MAX_PATHS)
+	    params->nr_queues >= RTRS_MAX_CONS ||
+	    params->nr_poll_queues >= RTRS_MAX_CONS - params->nr_queues ||
+	    !params->nr_paths || params->nr_paths > RTRS_MAX_PATHS)
 		return ERR_PTR(-EINVAL);
 	clt = rtrs_clt_alloc(params);
 	if (IS_ERR(clt))

@@ -143,15 +143,34 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 }
 
 /**
+ * rtrs_clt_poll_paths() - handle completions of a queue, on all paths
+ * @set: paths that take requests
+ * @queue: rtrs_clt_io.queue of requests; nothing is done if it isn't a polled one
+ *
+ * Context: process or softirq, with interrupts on, RCU read side.
+ * Return: number of completions that were handled.
+ */
+int rtrs_clt_poll_paths(const struct rtrs_clt_path_set *set, unsigned int queue)
+{
+	unsigned int i;
+	int nr = 0;
+
+	for (i = 0; i < set->nr; i++)
+		nr += rtrs_con_poll(&set->path[i]->cons[queue + 1].con);
+	return nr;
+}
+
+/**
  * rtrs_clt_send() - send a request over one of the paths
  * @clt: session that the request was submitted to
  * @set: paths that take requests, at least one
  * @io: the request
  * @last: ring the doorbell; otherwise the request may wait for rtrs_clt_flush()
  *
- * If the queue of one path is full, the others are tried.
+ * If the queue of one path is full, the others are tried. If that of all is, and it is a polled
+ * one, it is polled, so that a later try finds room.
  *
- * Context: any, RCU read side.
+ * Context: any, RCU read side; for a polled queue, with interrupts on.
  * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
  * the device right now, or the errno of registering it.
  */
@@ -166,6 +185,8 @@ int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 	for (i = 0; unlikely(ret == -EBUSY) && i < set->nr; i++)
 		if (set->path[i] != first)
 			ret = rtrs_clt_send_over(set->path[i], io, last);
+	if (unlikely(ret == -EBUSY))
+		rtrs_clt_poll_paths(set, io->queue);
 	return ret;
 }
 

@@ -20,6 +20,7 @@ static const struct size_case {
 	{ "as many as never wait", 256, 1, 544, 64, 256, 528, 9 },
 	{ "512 slots", 512, 1, 544, 64, 512, 1040, 9 },
 	{ "the same on the last connection", 512, 4, 544, 64, 512, 1040, 9 },
+	{ "the same on the first polled connection", 512, 5, 544, 64, 512, 1040, 9 },
 	{ "2048 slots", 2048, 1, 544, 64, 2048, 4112, 9 },
 	{ "the most slots", 65535, 1, 544, 64, 65535, 131086, 9 },
 	{ "small slots: service connection", 512, 0, 512, 64, 0, 512, 1, 4096 },
@@ -39,6 +40,7 @@ static void size_follows_from_the_slots(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	clt->nr_queues = 4;
+	clt->nr_poll_queues = 2;
 	path->clt = clt;
 	path->neg.nr_slots = c->nr_slots;
 	path->neg.slot_size = c->slot_size;
@@ -51,6 +53,7 @@ static void size_follows_from_the_slots(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, params.send_sge, c->send_sge);
 	KUNIT_EXPECT_EQ(test, params.min_send_sge, c->cid && !c->slot_size ? 2 : 1);
 	KUNIT_EXPECT_EQ(test, params.nr_io, 4);
+	KUNIT_EXPECT_EQ(test, params.poll, c->cid > 4 ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ);
 }
 
 static void slots_become_fewer_down_to_the_least(struct kunit *test)

@@ -43,6 +43,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	};
 	if (!cid)
 		return;
+	if (cid > path->clt->nr_queues)
+		params->poll = IB_POLL_DIRECT;
 	params->send_wr = 2 * min_t(u32, path->neg.nr_slots, RTRS_CLT_SEND_SLOTS) +
 			  RTRS_SIGNAL_EVERY;
 	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);

@@ -19,7 +19,7 @@
  * When no path takes requests, or the request's path dies, it waits for another path,
  * unless io->failfast is set; see rtrs_clt_params.retry_ok.
  *
- * Context: any.
+ * Context: any; for a polled queue, with interrupts on.
  * Return: 0; -ECONNABORTED if there is no path and io->failfast is set; -ENOTCONN if there
  * has been no path for too long; -EBUSY if the paths' queues are full or the data can't be
  * mapped for the device at the moment; or the errno of registering the data. With @last,
@@ -66,6 +66,32 @@ void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_commit);
+
+/**
+ * rtrs_clt_poll() - look for answers to requests on a polled queue
+ * @clt: an open session
+ * @queue: rtrs_clt_io.queue of these requests
+ *
+ * Calls io->done() of those that are answered. Requests that are sent again go to the same
+ * queue of another path, so all paths are looked at. Without a caller, it takes until the
+ * next heartbeat.
+ *
+ * Context: process or softirq, with interrupts on; any number of callers at a time.
+ * Return: number of completions that were handled, 0 if there are none.
+ */
+int rtrs_clt_poll(struct rtrs_clt *clt, unsigned int queue)
+{
+	struct rtrs_clt_path_set *set;
+	int nr = 0;
+
+	rcu_read_lock();
+	set = rcu_dereference(clt->path_set);
+	if (likely(set))
+		nr = rtrs_clt_poll_paths(set, queue);
+	rcu_read_unlock();
+	return nr;
+}
+EXPORT_SYMBOL_GPL(rtrs_clt_poll);
 
 /**
  * rtrs_clt_give_up() - end the path of a request that takes too long

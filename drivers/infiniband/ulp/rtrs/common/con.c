@@ -221,6 +221,18 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 	list_add_tail(&con->entry, &con->path->cons);
 }
 
+static void rtrs_con_drain_rq(struct rtrs_con *con)
+{
+	if (!con->polled || !rtrs_con_drain_polled(con, true))
+		ib_drain_rq(con->cm_id->qp);
+}
+
+static void rtrs_con_drain_sq(struct rtrs_con *con)
+{
+	if (!con->polled || !rtrs_con_drain_polled(con, false))
+		ib_drain_sq(con->cm_id->qp);
+}
+
 /**
  * rtrs_con_drain_recv() - let a connection receive nothing any more
  * @con: connection that was disconnected; nothing is done if it has no queue pair
@@ -233,12 +245,12 @@ void rtrs_con_drain_recv(struct rtrs_con *con)
 {
 	if (!con->cq)
 		return;
-	ib_drain_rq(con->cm_id->qp);
+	rtrs_con_drain_rq(con);
 	/*
 	 * Handlers of what came before the end have posted receives again
 	 * while we waited, some of them behind the mark that we waited for.
 	 */
-	ib_drain_rq(con->cm_id->qp);
+	rtrs_con_drain_rq(con);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_drain_recv);
 
@@ -253,12 +265,12 @@ void rtrs_con_drain_send(struct rtrs_con *con)
 {
 	if (!con->cq)
 		return;
-	ib_drain_sq(con->cm_id->qp);
+	rtrs_con_drain_sq(con);
 	/*
 	 * Handlers of what was sent before the end may have posted once more, behind the
 	 * mark that we waited for, such as the invalidation of a key.
 	 */
-	ib_drain_sq(con->cm_id->qp);
+	rtrs_con_drain_sq(con);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_drain_send);
 

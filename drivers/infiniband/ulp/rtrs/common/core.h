@@ -129,6 +129,8 @@ struct rtrs_path {
  * @cm_id: its connection manager id; owns the queue pair
  * @cq: its own, for both queues of the pair; NULL if it has no queue pair
  * @cid: index in the path, 0 for the service connection
+ * @polled: @cq raises no interrupts: see rtrs_con_poll()
+ * @polling: bit 0: a thread handles completions of a polled @cq
  * @entry: in @path's list, while it has a queue pair
  * @watch: belongs to the path's heartbeats
  * @moved: counts completions of any kind that were good; written by the handlers of
@@ -159,6 +161,8 @@ struct rtrs_con {
 	struct rdma_cm_id *cm_id;
 	struct ib_cq *cq;
 	u16 cid;
+	bool polled;
+	unsigned long polling;
 	struct list_head entry;
 	struct rtrs_watch watch;
 	u32 moved;
@@ -176,6 +180,8 @@ struct rtrs_con {
 };
 
 #define RTRS_SIGNAL_EVERY	32
+/* Most completions that rtrs_con_poll() handles, as softirqs are off meanwhile. */
+#define RTRS_POLL_BUDGET	64
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
@@ -294,6 +300,7 @@ void rtrs_con_put_wr(struct rtrs_con *con);
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
 int rtrs_con_probe(struct rtrs_con *con);
+int rtrs_con_poll(struct rtrs_con *con);
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what);
 

@@ -19,11 +19,15 @@
  * it was last seen to be idle, a probe is sent: that has to be acknowledged, whatever
  * the peer does; see rtrs_con_probe(). Connection 0 has its heartbeats instead: a
  * probe is acknowledged by a device alone, even if its host has crashed.
+ *
+ * A polled connection is polled here, too: nothing waits for longer than an interval if
+ * nobody else does.
  */
 #include <linux/bitops.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 
 #include "core.h"
 
@@ -90,9 +94,13 @@ bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
 static enum rtrs_live rtrs_hb_look_con(struct rtrs_con *con, u32 ms,
 				       u32 limit_ms)
 {
-	u32 posted = READ_ONCE(con->sq_posted);
 	enum rtrs_live live;
+	u32 posted;
 
+	/* Perhaps nobody else does. */
+	while (rtrs_con_poll(con) == RTRS_POLL_BUDGET)
+		cond_resched();
+	posted = READ_ONCE(con->sq_posted);
 	live = rtrs_hb_judge_con(&con->watch, READ_ONCE(con->moved), posted,
 				 READ_ONCE(con->probe_busy), ms, limit_ms);
 	/* A full queue gets its probe when it has room, or is dead by then. */

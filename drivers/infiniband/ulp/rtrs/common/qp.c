@@ -163,6 +163,7 @@ int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params)
 	vector = rtrs_qp_vector(max(dev->num_comp_vectors, 1), params->nr_io, con->cid,
 				&rtrs_next_vector[dev->index %
 						  ARRAY_SIZE(rtrs_next_vector)]);
+	con->polled = params->poll == IB_POLL_DIRECT;
 	do {
 		ret = rtrs_qp_try(con, params, vector);
 	} while (rtrs_qp_refused(ret) && rtrs_qp_shrink(params));

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of polled connections.
+ */
+#include <kunit/test.h>
+
+#include "core.h"
+#include "qp.h"
+
+#define NR_WC	256
+
+/*
+ * A device with a completion queue. What is posted is completed at once, and its handler
+ * runs when the queue is polled.
+ */
+struct poll_test {
+	struct rtrs_path path;
+	struct rtrs_con con;
+	struct rdma_cm_id cm_id;
+	struct ib_qp qp;
+	struct ib_cq cq;
+	struct ib_device dev;
+	struct ib_cqe cqe;
+	struct ib_cqe *wc[NR_WC];
+	unsigned int head, tail;
+	unsigned int handled, nested;
+	unsigned int reposts;
+	bool refuse;
+};
+
+static struct poll_test *cq_to_test(struct ib_cq *cq)
+{
+	return container_of(cq, struct poll_test, cq);
+}
+
+static int poll_cq(struct ib_cq *cq, int nr, struct ib_wc *wc)
+{
+	struct poll_test *t = cq_to_test(cq);
+	int i;
+
+	for (i = 0; i < nr && t->tail != t->head; i++)
+		wc[i] = (struct ib_wc) { .wr_cqe = t->wc[t->tail++ % NR_WC] };
+	return i;
+}
+
+static void complete_later(struct poll_test *t, struct ib_cqe *cqe)
+{
+	t->wc[t->head++ % NR_WC] = cqe;
+}
+
+static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad)
+{
+	struct poll_test *t = container_of(qp, struct poll_test, qp);
+
+	if (t->refuse)
+		return -EIO;
+	complete_later(t, wr->wr_cqe);
+	return 0;
+}
+
+static int post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad)
+{
+	struct poll_test *t = container_of(qp, struct poll_test, qp);
+
+	complete_later(t, wr->wr_cqe);
+	return 0;
+}
+
+static int modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata)
+{
+	return 0;
+}
+
+/* A handler that polls, as a submission does from within one. */
+static void handled(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct poll_test *t = cq_to_test(cq);
+
+	t->handled++;
+	t->nested += rtrs_con_poll(&t->con);
+	if (t->reposts) {
+		t->reposts--;
+		complete_later(t, &t->cqe);
+	}
+}
+
+static struct poll_test *poll_init(struct kunit *test)
+{
+	struct poll_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->dev.port_data = kunit_kcalloc(test, 2, sizeof(*t->dev.port_data), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->dev.port_data);
+	t->dev.ops.poll_cq = poll_cq;
+	t->dev.ops.post_send = post_send;
+	t->dev.ops.post_recv = post_recv;
+	t->dev.ops.modify_qp = modify_qp;
+	t->cq.device = &t->dev;
+	t->cq.poll_ctx = IB_POLL_DIRECT;
+	t->qp.device = &t->dev;
+	t->qp.real_qp = &t->qp;
+	t->qp.send_cq = &t->cq;
+	t->qp.recv_cq = &t->cq;
+	t->cm_id.qp = &t->qp;
+	t->con.path = &t->path;
+	t->con.cm_id = &t->cm_id;
+	t->con.cq = &t->cq;
+	t->con.polled = true;
+	t->cqe.done = handled;
+	return t;
+}
+
+static void completions_are_handled_by_one_at_a_time(struct kunit *test)
+{
+	struct poll_test *t = poll_init(test);
+
+	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), 0);
+	complete_later(t, &t->cqe);
+	complete_later(t, &t->cqe);
+	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), 2);
+	KUNIT_EXPECT_EQ(test, t->handled, 2);
+	KUNIT_EXPECT_EQ(test, t->nested, 0);
+
+	/* Another thread is at it. */
+	complete_later(t, &t->cqe);
+	set_bit(0, &t->con.polling);
+	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), 0);
+	clear_bit(0, &t->con.polling);
+	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), 1);
+}
+
+static void polling_has_a_budget(struct kunit *test)
+{
+	struct poll_test *t = poll_init(test);
+
+	t->reposts = 1000;
+	complete_later(t, &t->cqe);
+	while (t->head < 100)
+		complete_later(t, &t->cqe);
+	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), RTRS_POLL_BUDGET);
+	KUNIT_EXPECT_EQ(test, t->handled, RTRS_POLL_BUDGET);
+}
+
+static void others_are_left_to_their_interrupts(struct kunit *test)
+{
+	struct poll_test *t = poll_init(test);
+
+	t->con.polled = false;
+	complete_later(t, &t->cqe);
+	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), 0);
+	KUNIT_EXPECT_EQ(test, t->handled, 0);
+}
+
+/* Without anybody else who polls, and with what handlers post behind the mark. */
+static void draining_polls(struct kunit *test)
+{
+	struct poll_test *t = poll_init(test);
+
+	complete_later(t, &t->cqe);
+	t->reposts = 1;
+	rtrs_con_drain_recv(&t->con);
+	KUNIT_EXPECT_EQ(test, t->handled, 2);
+	complete_later(t, &t->cqe);
+	t->reposts = 1;
+	rtrs_con_drain_send(&t->con);
+	KUNIT_EXPECT_EQ(test, t->handled, 4);
+	KUNIT_EXPECT_EQ(test, t->tail, t->head);
+}
+
+static void drain_sq(struct ib_qp *qp)
+{
+	container_of(qp, struct poll_test, qp)->handled += 100;
+}
+
+/* As by a device that has crashed: its driver drains what it can't post to. */
+static void draining_is_left_to_the_driver_if_need_be(struct kunit *test)
+{
+	struct poll_test *t = poll_init(test);
+
+	t->dev.ops.drain_sq = drain_sq;
+	t->refuse = true;
+	rtrs_con_drain_send(&t->con);
+	KUNIT_EXPECT_EQ(test, t->handled, 200);
+}
+
+static struct kunit_case rtrs_poll_cases[] = {
+	KUNIT_CASE(completions_are_handled_by_one_at_a_time),
+	KUNIT_CASE(polling_has_a_budget),
+	KUNIT_CASE(others_are_left_to_their_interrupts),
+	KUNIT_CASE(draining_polls),
+	KUNIT_CASE(draining_is_left_to_the_driver_if_need_be),
+	{}
+};
+
+static struct kunit_suite rtrs_poll_suite = {
+	.name = "rtrs-poll",
+	.test_cases = rtrs_poll_cases,
+};
+
+kunit_test_suite(rtrs_poll_suite);
