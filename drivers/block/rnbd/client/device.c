@@ -168,7 +168,6 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 
 	dev->sess = sess;
 	dev->access_mode = opts->access_mode;
-	dev->nr_poll_queues = opts->nr_poll_queues;
 	rnbd_clt_dev_init_open(dev);
 	rnbd_clt_dev_init_state(dev);
 	rnbd_clt_dev_init_reopen(dev);

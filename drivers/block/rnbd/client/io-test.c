@@ -424,6 +424,57 @@ static void slots_are_divided(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(10240), 4);
 }
 
+static const struct queues_case {
+	const char *desc;
+	unsigned int nr_maps;
+	u32 nr_queues, nr_poll_queues;
+} queues_cases[] = {
+	{ "one of each", HCTX_MAX_TYPES, 1, 1 },
+	{ "fewer polled ones", HCTX_MAX_TYPES, 8, 2 },
+	{ "more polled ones", HCTX_MAX_TYPES, 1, 64 },
+	{ "none polled", 1, 8, 0 },
+	{ "too little memory for polled ones, as in a crash dump's kernel", 1, 1, 4 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(queues_cases, queues_cases, desc);
+
+/* Whichever CPU a request comes from, polled ones have connections of their own. */
+static void polled_queues_stand_behind_the_others(struct kunit *test)
+{
+	const struct queues_case *c = test->param_value;
+	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	unsigned int *map;
+	int i, cpu;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	sess->limits.nr_queues = c->nr_queues;
+	sess->limits.nr_poll_queues = c->nr_poll_queues;
+	set->driver_data = sess;
+	set->nr_maps = c->nr_maps;
+	/* As the block layer does it. */
+	for (i = 0; i < c->nr_maps; i++) {
+		map = kunit_kcalloc(test, nr_cpu_ids, sizeof(*map), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, map);
+		set->map[i].mq_map = map;
+		set->map[i].nr_queues = c->nr_queues;
+	}
+	rnbd_clt_map_queues(set);
+
+	for_each_possible_cpu(cpu) {
+		KUNIT_EXPECT_LT(test, set->map[HCTX_TYPE_DEFAULT].mq_map[cpu], c->nr_queues);
+		if (c->nr_maps == 1)
+			continue;
+		KUNIT_EXPECT_GE(test, set->map[HCTX_TYPE_POLL].mq_map[cpu], c->nr_queues);
+		KUNIT_EXPECT_LT(test, set->map[HCTX_TYPE_POLL].mq_map[cpu],
+				c->nr_queues + c->nr_poll_queues);
+	}
+	KUNIT_EXPECT_EQ(test, set->map[HCTX_TYPE_READ].nr_queues, 0);
+	KUNIT_EXPECT_EQ(test, set->map[HCTX_TYPE_POLL].nr_queues,
+			c->nr_maps == 1 ? 0 : c->nr_poll_queues);
+}
+
 static const struct status_case {
 	const char *desc;
 	int err;
@@ -519,6 +570,7 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE(retry_sends_messages_to_their_session_only),
 	KUNIT_CASE_PARAM(data_are_listed_in_order, data_cases_gen_params),
 	KUNIT_CASE(slots_are_divided),
+	KUNIT_CASE_PARAM(polled_queues_stand_behind_the_others, queues_cases_gen_params),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),
 	{}

@@ -396,6 +396,35 @@ static void rnbd_clt_commit_rqs(struct blk_mq_hw_ctx *hctx)
 	rtrs_clt_commit(sess->clt, hctx->queue_num);
 }
 
+/**
+ * rnbd_clt_map_queues() - divide the queues of a tag set among CPUs
+ * @set: tag set of a session; see rnbd_clt_alloc_tags()
+ *
+ * Polled queues stand behind the others, as in the transport. If the block layer has
+ * reduced the maps to one, there are none.
+ */
+VISIBLE_IF_KUNIT void rnbd_clt_map_queues(struct blk_mq_tag_set *set)
+{
+	const struct rnbd_clt_sess *sess = set->driver_data;
+	struct blk_mq_queue_map *map = set->map;
+
+	if (set->nr_maps > HCTX_TYPE_POLL) {
+		map[HCTX_TYPE_DEFAULT].nr_queues = sess->limits.nr_queues;
+		map[HCTX_TYPE_READ].nr_queues = 0;
+		map[HCTX_TYPE_POLL].nr_queues = sess->limits.nr_poll_queues;
+		map[HCTX_TYPE_POLL].queue_offset = sess->limits.nr_queues;
+		blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
+	}
+	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
+}
+
+static int rnbd_clt_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
+{
+	struct rnbd_clt_sess *sess = hctx->queue->tag_set->driver_data;
+
+	return rtrs_clt_poll(sess->clt, hctx->queue_num);
+}
+
 /*
  * I/O may take as long as the server's disk does, and so may opening and closing it:
  * heartbeats tell whether the server is there. How long I/O waits for a path is for the
@@ -429,6 +458,8 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
 	.commit_rqs = rnbd_clt_commit_rqs,
 	.complete = rnbd_clt_complete,
 	.timeout = rnbd_clt_timeout,
+	.map_queues = rnbd_clt_map_queues,
+	.poll = rnbd_clt_poll,
 };
 
 /**

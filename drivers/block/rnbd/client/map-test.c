@@ -10,6 +10,8 @@
 #define RW	RNBD_ACCESS_RW
 #define MIG	RNBD_ACCESS_MIGRATION
 
+#define EACH_CPU	UINT_MAX
+
 /* @first is the first of @nr_paths, as sysfs would show it. */
 static const struct line_case {
 	const char *desc;
@@ -21,6 +23,8 @@ static const struct line_case {
 	const char *first;
 	unsigned int nr_settings;
 	unsigned int nr_queues;
+	bool poll_given;
+	unsigned int nr_poll_queues;
 } line_cases[] = {
 	{ "the usual", "sessname=s path=ip:10.0.0.1 device_path=/dev/sda",
 	  "s", "/dev/sda", RW, 1234, 1, "ip:10.0.0.1" },
@@ -45,10 +49,12 @@ static const struct line_case {
 	  "s", "d", RW, 1234, 3, "ip:1.1.1.1@ip:2.2.2.2" },
 	{ "the same path twice", "sessname=s path=ip:1.1.1.1 path=ip:1.1.1.1 device_path=d",
 	  "s", "d", RW, 1234, 2, "ip:1.1.1.1" },
-	{ "no poll queues", "sessname=s device_path=d nr_poll_queues=0", "s", "d", RW, 1234, 0 },
+	{ "no poll queues", "sessname=s device_path=d nr_poll_queues=0", "s", "d", RW, 1234, 0,
+	  .poll_given = true },
 	{ "a poll queue for each CPU", "sessname=s device_path=d nr_poll_queues=-1",
-	  "s", "d", RW, 1234, 0 },
-	{ "one poll queue", "sessname=s device_path=d nr_poll_queues=1", "s", "d", RW, 1234, 0 },
+	  "s", "d", RW, 1234, 0, .poll_given = true, .nr_poll_queues = EACH_CPU },
+	{ "one poll queue", "sessname=s device_path=d nr_poll_queues=1", "s", "d", RW, 1234, 0,
+	  .poll_given = true, .nr_poll_queues = 1 },
 	{ "one queue", "sessname=s device_path=d nr_queues=1", "s", "d", RW, 1234, 0, NULL, 0, 1 },
 	{ "signs in names", "sessname=a=b@c device_path=x=y,z", "a=b@c", "x=y,z", RW, 1234, 0 },
 	{ "a percent sign for printing", "sessname=%s%n device_path=%p", "%s%n", "%p", RW, 1234,
@@ -90,6 +96,11 @@ static void line_is_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, opts->port, c->port);
 	KUNIT_EXPECT_EQ(test, opts->nr_settings, c->nr_settings);
 	KUNIT_EXPECT_EQ(test, opts->nr_queues, c->nr_queues);
+	KUNIT_EXPECT_EQ(test, opts->poll_given, c->poll_given);
+	KUNIT_EXPECT_EQ(test, opts->nr_poll_queues,
+			c->nr_poll_queues == EACH_CPU ?
+			min_t(unsigned int, num_online_cpus(), RNBD_CLT_MAX_QUEUES) :
+			c->nr_poll_queues);
 	KUNIT_ASSERT_EQ(test, opts->nr_paths, c->nr_paths);
 	if (!c->nr_paths)
 		return;
@@ -145,7 +156,7 @@ static const struct bad_case {
 	{ "more queues than there may be", "sessname=s device_path=d nr_queues=65" },
 	{ "queues beyond 32 bits", "sessname=s device_path=d nr_queues=4294967297" },
 	{ "-2 poll queues", "sessname=s device_path=d nr_poll_queues=-2" },
-	{ "more poll queues than CPUs", "sessname=s device_path=d nr_poll_queues=100000" },
+	{ "more poll queues than there may be", "sessname=s device_path=d nr_poll_queues=65" },
 	{ "poll queues beyond 32 bits", "sessname=s device_path=d nr_poll_queues=4294967297" },
 	{ "a path of no kind", "sessname=s device_path=d path=10.0.0.1" },
 	{ "a path without a value", "sessname=s device_path=d path=" },

@@ -86,13 +86,14 @@ static int rnbd_clt_parse_port(const char *val, struct rnbd_clt_map_opts *opts)
 
 static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
 {
-	if (kstrtoint(val, 10, &opts->nr_poll_queues) ||
-	    opts->nr_poll_queues < -1 ||
-	    opts->nr_poll_queues > (int)num_possible_cpus()) {
-		pr_err("nr_poll_queues=%.64s: not a number from -1 to %u\n", val,
-		       num_possible_cpus());
+	int max = min_t(int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES);
+	int nr;
+
+	if (kstrtoint(val, 10, &nr) || nr < -1 || nr > max) {
+		pr_err("nr_poll_queues=%.64s: not a number from -1 to %d\n", val, max);
 		return -EINVAL;
 	}
+	opts->nr_poll_queues = nr < 0 ? min_t(int, num_online_cpus(), max) : nr;
 	return 0;
 }
 
@@ -266,5 +267,6 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 	if (err)
 		return err;
 	opts->port_given = test_bit(OPT_DEST_PORT, &seen);
+	opts->poll_given = test_bit(OPT_NR_POLL_QUEUES, &seen);
 	return rnbd_clt_parse_paths(opts);
 }

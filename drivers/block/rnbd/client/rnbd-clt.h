@@ -65,7 +65,10 @@
 /* Entries of data in a request for which it needs no memory. */
 #define RNBD_CLT_INLINE_SG	2
 
-/* Most connections for I/O of a path, and what it has by default, if it has that many CPUs. */
+/*
+ * Most connections for I/O of a path, of either kind, and what it has by default, if there are
+ * that many CPUs.
+ */
 #define RNBD_CLT_MAX_QUEUES	64
 #define RNBD_CLT_DEF_QUEUES	8
 
@@ -205,7 +208,6 @@ enum rnbd_clt_dev_state {
  * @del_work: removes the disk
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
- * @nr_poll_queues: as asked for when mapped
  * @path: name of the device on the server
  *
  * Freed with the disk, so it outlives the mapping while somebody has the disk open.
@@ -241,7 +243,6 @@ struct rnbd_clt_dev {
 	struct work_struct del_work;
 	int index;
 	enum rnbd_access_mode access_mode;
-	int nr_poll_queues;
 	char path[RNBD_NAME_LEN];
 };
 
@@ -281,8 +282,9 @@ struct rnbd_clt_setting {
  * @sessname: session
  * @dev_path: device
  * @access_mode: how to open it
- * @nr_poll_queues: kept, but without effect so far; -1 is one for each CPU
  * @nr_queues: connections for I/O of each path, 0 if not written
+ * @nr_poll_queues: polled connections for I/O of each path, 0 if not written
+ * @poll_given: that was written
  * @port: port of the server, for all paths
  * @port_given: it was written, and is not the usual one by default
  * @nr_settings: how many
@@ -297,8 +299,9 @@ struct rnbd_clt_map_opts {
 	const char *sessname;
 	const char *dev_path;
 	enum rnbd_access_mode access_mode;
-	int nr_poll_queues;
 	unsigned int nr_queues;
+	unsigned int nr_poll_queues;
+	bool poll_given;
 	u16 port;
 	bool port_given;
 	unsigned int nr_settings;
@@ -363,6 +366,7 @@ extern const struct blk_mq_ops rnbd_clt_mq_ops;
 int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
 int rnbd_clt_map_data(struct request *rq);
 void rnbd_clt_unmap_data(struct request *rq);
+void rnbd_clt_map_queues(struct blk_mq_tag_set *set);
 #endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io);

@@ -160,6 +160,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.paths = opts->paths,
 		.nr_paths = opts->nr_paths,
 		.nr_queues = rnbd_clt_nr_queues(opts),
+		.nr_poll_queues = opts->nr_poll_queues,
 		.link_event = rnbd_clt_link_event,
 		.srv_event = rnbd_clt_srv_event,
 		.retry_ok = rnbd_clt_retry_ok,
@@ -371,11 +372,17 @@ static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 static int rnbd_clt_check_queues(struct rnbd_clt_sess *sess,
 				 const struct rnbd_clt_map_opts *opts)
 {
-	if (!opts->nr_queues || opts->nr_queues == sess->limits.nr_queues)
-		return 0;
-	pr_err("%s: session is open with nr_queues=%u, not %u\n", sess->name,
-	       sess->limits.nr_queues, opts->nr_queues);
-	return -EINVAL;
+	if (opts->nr_queues && opts->nr_queues != sess->limits.nr_queues) {
+		pr_err("%s: session is open with nr_queues=%u, not %u\n", sess->name,
+		       sess->limits.nr_queues, opts->nr_queues);
+		return -EINVAL;
+	}
+	if (opts->poll_given && opts->nr_poll_queues != sess->limits.nr_poll_queues) {
+		pr_err("%s: session is open with nr_poll_queues=%u, not %u\n", sess->name,
+		       sess->limits.nr_poll_queues, opts->nr_poll_queues);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* Joins a session that another caller is opening, or has opened. */

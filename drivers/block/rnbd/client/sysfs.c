@@ -81,7 +81,7 @@ static DEVICE_ATTR_RO(wwid);
 static ssize_t nr_poll_queues_show(struct device *disk, struct device_attribute *attr,
 				   char *buf)
 {
-	return sysfs_emit(buf, "%d\n", to_dev(disk)->nr_poll_queues);
+	return sysfs_emit(buf, "%u\n", to_dev(disk)->sess->limits.nr_poll_queues);
 }
 
 static DEVICE_ATTR_RO(nr_poll_queues);

@@ -32,7 +32,7 @@ unsigned int rnbd_clt_admin_slots(unsigned int depth)
 
 static int rnbd_clt_tags_init(struct rnbd_clt_sess *sess,
 			      struct rnbd_clt_tags *tags, unsigned int depth,
-			      unsigned int nr_queues)
+			      unsigned int nr_queues, unsigned int nr_poll)
 {
 	struct blk_mq_tag_set *set = &tags->set;
 	struct request_queue *q;
@@ -41,7 +41,8 @@ static int rnbd_clt_tags_init(struct rnbd_clt_sess *sess,
 	set->ops = &rnbd_clt_mq_ops;
 	set->driver_data = sess;
 	set->queue_depth = depth;
-	set->nr_hw_queues = nr_queues;
+	set->nr_hw_queues = nr_queues + nr_poll;
+	set->nr_maps = nr_poll ? HCTX_MAX_TYPES : 1;
 	set->numa_node = NUMA_NO_NODE;
 	/* The last: a CPU can go offline while requests wait for a path. */
 	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT |
@@ -81,14 +82,14 @@ int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
 	int err;
 
 	err = rnbd_clt_tags_init(sess, &sess->disks, depth - nr_admin,
-				 sess->limits.nr_queues);
+				 sess->limits.nr_queues, sess->limits.nr_poll_queues);
 	if (err)
 		return err;
 	sess->admin_q = sess->disks.q;
 	if (!nr_admin)
 		return 0;
 
-	err = rnbd_clt_tags_init(sess, &sess->admin, nr_admin, 1);
+	err = rnbd_clt_tags_init(sess, &sess->admin, nr_admin, 1, 0);
 	if (err) {
 		rnbd_clt_stop_queues(sess);
 		rnbd_clt_free_tags(sess);
