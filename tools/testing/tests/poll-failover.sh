@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Jobs that poll write and verify, on a raw disk and on ext4, and others that don't beside
+# them, over two paths. Paths are cut, disconnected and connected again, and all are lost
+# and come back: no error, and nothing hangs.
+# Modules: ours
+# Guests: 2
+# Time: 90
+# Rounds: 2
+
+. "$RIG_DIR/steps/failover.sh"
+
+all_go_on()
+{
+	goes_on "$raw"
+	goes_on "$fs"
+}
+
+polls=(--ioengine=io_uring --hipri=1)
+up
+dice
+a=$(null raw 32) b=$(null fs 48)
+raw=$(map s1 "$a" "path=$(addr server 0)" "path=$(addr server 1)" nr_poll_queues=1)
+fs=$(map s1 "$b")
+soon
+equal "polls" "$(queue "$raw" io_poll) $(queue "$fs" io_poll)" "1 1"
+mkfs.ext4 -q "$fs"
+mount "$fs" /mnt
+mark
+raw_writer raw "$raw" --iodepth=2 "${polls[@]}"
+writer plain-raw "$raw" --iodepth=2 --offset=16m
+writer fs /mnt/file "${polls[@]}"
+# There is no fsync that polls.
+writer plain-fs /mnt/plain --fsync=32
+all_go_on
+while more; do
+	net=$((round % 2)) other=$((1 - round % 2))
+	link server $net silent
+	become disconnected 20 "$(path $net)"
+	all_go_on
+	link server $net on
+	become connected 20 "$(path 0)" "$(path 1)"
+
+	echo 1 >"$(path $other)/disconnect"
+	all_go_on
+	echo 1 >"$(path $net)/disconnect"
+	random 10 500
+	pause_ms "$rnd"
+	echo 1 >"$(path $net)/reconnect"
+	all_go_on
+	echo 1 >"$(path $other)/reconnect"
+	random 10 200
+	pause_ms "$rnd"
+done
+say "$(failed_over) requests were sent again"
+[ "$(failed_over)" -gt 0 ] || fail "no path was lost with requests in flight"
+writers_unharmed
+umount /mnt
+e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
+log_quiet
+unmap "$raw"
+unmap "$fs"
+down
