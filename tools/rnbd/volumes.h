@@ -10,10 +10,10 @@
 /* What a line may say for map_device; from PATHS on it is about the session. */
 enum volume_option {
 	ACCESS_MODE,
-	NR_POLL_QUEUES,
 	PATHS,
 	DEST_PORT,
 	NR_QUEUES,
+	NR_POLL_QUEUES,
 	MP_POLICY,
 	SETTING_MAX_RECONNECTS,
 	SETTING_RECONNECT_DELAY,

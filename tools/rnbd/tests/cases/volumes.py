@@ -38,8 +38,8 @@ unfenced_delay_ms=0''')
              'path=ip:10.0.0.2,ip:10.0.0.1 path=ip:10.0.1.1'),
             ('six', 'sessname=s3 device_path=vol1 path=ip:fd00::1 mp_policy=rr '
              'hb_interval_ms=1000 hb_max_missed=3 failover_timeout=-1'),
-            ('gid', 'sessname=s4 device_path=vol1 nr_poll_queues=-1 path=gid:fe80::1 '
-             'dest_port=1235 nr_queues=4'),
+            ('gid', 'sessname=s4 device_path=vol1 path=gid:fe80::1 '
+             'dest_port=1235 nr_queues=4 nr_poll_queues=-1'),
             ('octal', 'sessname=s55 device_path=a,b,=\\ path=ip:10.0.0.1'),
             ('hash', 'sessname=s6 device_path=a#b path=ip:10.0.0.1'),
             ('last', 'sessname=s7 device_path=z path=ip:10.0.0.1 max_reconnect_attempts=-1 '
