@@ -41,7 +41,8 @@ bench_load()
 }
 
 # bench_map WHAT SHAPE: prints the disks to use, with commas. SHAPE: one, a session with one
-# disk; paths, the same with two paths; devices, eight disks; sessions, eight of one disk
+# disk; paths, the same with two paths; polled, with a polled queue; devices, eight disks;
+# sessions, eight of one disk
 bench_map()
 {
 	local i disks=
@@ -56,6 +57,10 @@ bench_map()
 		;;
 	*-one)
 		map bench /dev/bench0
+		return
+		;;
+	*-polled)
+		map bench /dev/bench0 nr_poll_queues=1
 		return
 		;;
 	*-paths)
