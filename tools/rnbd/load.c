@@ -29,6 +29,7 @@ static const struct parameter {
 	{ "sess_queue_depth", RTRS_SERVER, false },
 	{ "always_invalidate", RTRS_SERVER, false },
 	{ "max_memory", RTRS_SERVER, true },
+	{ "max_fetch", RTRS_SERVER, true },
 	{ "port_nr", RNBD_SERVER, false },
 	{ "dev_search_path", RNBD_SERVER, false },
 };

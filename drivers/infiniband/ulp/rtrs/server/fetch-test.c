@@ -10,9 +10,13 @@
 #define MAX_IOS		10
 #define MAX_NENTS	64
 
-/* A connection, requests with data to be fetched, and what became of them. */
+/* A connection, another one, requests with data to be fetched, and what became of them. */
 struct fetch_test {
-	struct rtrs_srv_con con;
+	struct rtrs_srv_port port;
+	struct rtrs_srv_share share;
+	struct rtrs_srv_path path;
+	struct rtrs_srv_con con, other;
+	struct workqueue_struct *io_wq;
 	struct fetch_io {
 		struct rtrs_srv_io io;
 		struct scatterlist sgl[MAX_NENTS];
@@ -30,6 +34,11 @@ static void count_done(struct rtrs_srv_io *io, bool fetched)
 		f->failed++;
 }
 
+/* In place of what begins pieces in turn; the tests do that themselves. */
+static void do_nothing(struct work_struct *work)
+{
+}
+
 static int fetch_init(struct kunit *test)
 {
 	struct fetch_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
@@ -37,14 +46,34 @@ static int fetch_init(struct kunit *test)
 
 	if (!t)
 		return -ENOMEM;
+	/* These run before the module has made its own. */
+	t->io_wq = rtrs_srv_io_wq;
+	rtrs_srv_io_wq = system_dfl_wq;
+	rtrs_srv_port_init(&t->port);
+	INIT_DELAYED_WORK(&t->port.work, do_nothing);
+	rtrs_srv_share_init(&t->share, &t->port);
+	t->path.share = &t->share;
+	t->con.path = &t->path;
 	spin_lock_init(&t->con.pend_lock);
 	rtrs_srv_fetch_init(&t->con, count_done);
+	t->other.path = &t->path;
+	rtrs_srv_fetch_init(&t->other, NULL);
 	for (i = 0; i < MAX_IOS; i++) {
 		INIT_LIST_HEAD(&t->ios[i].io.pending);
 		t->ios[i].io.con = &t->con;
 	}
 	test->priv = t;
 	return 0;
+}
+
+static void fetch_exit(struct kunit *test)
+{
+	struct fetch_test *t = test->priv;
+
+	if (!t)
+		return;
+	cancel_delayed_work_sync(&t->port.work);
+	rtrs_srv_io_wq = t->io_wq;
 }
 
 /* Request @i has @bytes to be fetched, in memory of @piece bytes each; its turn is last. */
@@ -60,14 +89,19 @@ static void begin(struct fetch_test *t, u32 i, u32 bytes, u32 piece)
 	list_add_tail(&f->io.pending, &t->con.fetch.waiting);
 }
 
-static struct rtrs_srv_read *next(struct fetch_test *t)
+static struct rtrs_srv_read *try_next(struct fetch_test *t, bool in_turn)
 {
 	struct rtrs_srv_read *read;
 
 	spin_lock_irq(&t->con.pend_lock);
-	read = rtrs_srv_next_read(&t->con);
+	read = rtrs_srv_next_read(&t->con, in_turn);
 	spin_unlock_irq(&t->con.pend_lock);
 	return read;
+}
+
+static struct rtrs_srv_read *next(struct fetch_test *t)
+{
+	return try_next(t, false);
 }
 
 static void expect_read(struct kunit *test, const struct rtrs_srv_read *read, u32 i, u32 first,
@@ -101,6 +135,8 @@ static void expect_idle(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
 	KUNIT_EXPECT_EQ(test, t->con.fetch.bytes, 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->con.fetch.waiting));
+	KUNIT_EXPECT_EQ(test, t->port.bytes, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->port.waiting));
 	for (i = 0; i < RTRS_SRV_READS; i++)
 		KUNIT_EXPECT_PTR_EQ(test, t->con.fetch.reads[i].io, NULL);
 }
@@ -324,6 +360,65 @@ static void closed_connection_fetches_nothing(struct kunit *test)
 	expect_idle(test);
 }
 
+/* As by another connection */
+static void fill_port(struct fetch_test *t, bool full)
+{
+	struct rtrs_srv_read *read = &t->other.fetch.reads[0];
+
+	read->bytes = SZ_1G;
+	if (full)
+		rtrs_srv_port_take(&t->other, read, true);
+	else
+		rtrs_srv_port_put(read);
+}
+
+static void full_port_is_waited_for(struct kunit *test)
+{
+	struct fetch_test *t = test->priv;
+	struct rtrs_srv_read *a, *b;
+
+	begin(t, 0, SZ_512K, SZ_64K);
+	begin(t, 1, SZ_64K, SZ_64K);
+	fill_port(t, true);
+	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
+	KUNIT_EXPECT_EQ(test, t->con.fetch.bytes, 0);
+	KUNIT_EXPECT_EQ(test, t->ios[0].io.reads, 0);
+	KUNIT_EXPECT_EQ(test, t->ios[0].io.fetched, 0);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
+	/* It waits once, and when it is its turn, for one piece. */
+	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
+	fill_port(t, false);
+	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_port_next(&t->port), &t->con);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
+	a = try_next(t, true);
+	expect_read(test, a, 0, 0, 2, RTRS_SRV_READ_BYTES);
+	KUNIT_EXPECT_EQ(test, t->port.bytes, RTRS_SRV_READ_BYTES);
+	b = next(t);
+	expect_read(test, b, 1, 0, 1, SZ_64K);
+	KUNIT_EXPECT_EQ(test, t->port.bytes, RTRS_SRV_READ_BYTES + SZ_64K);
+	rtrs_srv_end_read(b, false);
+	rtrs_srv_end_read(a, true);
+	expect_done(test, 1, 1, 0);
+	expect_done(test, 0, 0, 1);
+	expect_idle(test);
+}
+
+static void closing_connection_waits_for_no_turn(struct kunit *test)
+{
+	struct fetch_test *t = test->priv;
+
+	begin(t, 0, SZ_512K, SZ_64K);
+	fill_port(t, true);
+	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
+	t->con.closing = true;
+	rtrs_srv_fetch_stop(&t->con);
+	expect_done(test, 0, 0, 1);
+	fill_port(t, false);
+	expect_idle(test);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
+}
+
 static struct kunit_case rtrs_srv_fetch_cases[] = {
 	KUNIT_CASE_PARAM(data_are_fetched_in_pieces, piece_cases_gen_params),
 	KUNIT_CASE(no_more_than_a_limit_is_on_its_way),
@@ -334,12 +429,15 @@ static struct kunit_case rtrs_srv_fetch_cases[] = {
 	KUNIT_CASE(failure_is_of_one_request),
 	KUNIT_CASE(end_of_a_connection_leaves_what_is_on_its_way),
 	KUNIT_CASE(closed_connection_fetches_nothing),
+	KUNIT_CASE(full_port_is_waited_for),
+	KUNIT_CASE(closing_connection_waits_for_no_turn),
 	{}
 };
 
 static struct kunit_suite rtrs_srv_fetch_suite = {
 	.name = "rtrs-server-fetch",
 	.init = fetch_init,
+	.exit = fetch_exit,
 	.test_cases = rtrs_srv_fetch_cases,
 };
 

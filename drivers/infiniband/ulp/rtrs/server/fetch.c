@@ -4,7 +4,8 @@
  *
  * A connection fetches RTRS_SRV_FETCH_BYTES at a time, in pieces of RTRS_SRV_READ_BYTES, and
  * its requests take turns: small ones aren't stuck behind large ones, and on a slow network
- * heartbeats don't wait for megabytes. The kernel's rdma_rw splits a piece by what the device
+ * heartbeats don't wait for megabytes. So do the connections of all clients, if together they
+ * fetch enough for their port; see port.c. The kernel's rdma_rw splits a piece by what the device
  * can do, and registers memory where it has to. There is room in the send queue for all of it.
  *
  * A request is in the list of its connection as long as there is a piece to begin with. Once
@@ -19,8 +20,12 @@ static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
 	return io->fetched < io->op.nents;
 }
 
-/* Takes the next piece in turn; NULL if there is none, or enough is on its way. */
-VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con)
+/*
+ * Takes the next piece in turn; NULL if there is none, or enough is on its way. If that is so on
+ * the port, the connection waits for its turn; with @in_turn it is that.
+ */
+VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con,
+							  bool in_turn)
 {
 	struct rtrs_srv_fetch *fetch = &con->fetch;
 	struct rtrs_srv_read *read = fetch->reads;
@@ -42,11 +47,13 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 	}
 	if (fetch->bytes && fetch->bytes + bytes > RTRS_SRV_FETCH_BYTES)
 		return NULL;
+	read->bytes = bytes;
+	if (!rtrs_srv_port_take(con, read, in_turn))
+		return NULL;
 	fetch->bytes += bytes;
 	read->io = io;
 	read->sg = &io->op.sgl[io->fetched];
 	read->nents = nents;
-	read->bytes = bytes;
 	read->mapped = false;
 	io->fetched += nents;
 	io->reads++;
@@ -64,6 +71,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed)
 	struct rtrs_srv_io *io;
 	bool last;
 
+	rtrs_srv_port_put(read);
 	spin_lock_irq(&con->pend_lock);
 	io = read->io;
 	read->io = NULL;
@@ -139,17 +147,38 @@ static void rtrs_srv_post_read(struct rtrs_srv_read *read)
 	}
 }
 
-static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
+static bool rtrs_srv_fetch_piece(struct rtrs_srv_con *con, bool in_turn)
 {
 	struct rtrs_srv_read *read;
 
-	for (;;) {
-		spin_lock_irq(&con->pend_lock);
-		read = rtrs_srv_next_read(con);
-		spin_unlock_irq(&con->pend_lock);
-		if (!read)
-			return;
+	spin_lock_irq(&con->pend_lock);
+	read = rtrs_srv_next_read(con, in_turn);
+	spin_unlock_irq(&con->pend_lock);
+	if (read)
 		rtrs_srv_post_read(read);
+	return read;
+}
+
+static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
+{
+	while (rtrs_srv_fetch_piece(con, false))
+		;
+}
+
+/**
+ * rtrs_srv_port_work() - begin pieces of connections whose turn it is
+ * @work: &rtrs_srv_port.work of a port
+ */
+void rtrs_srv_port_work(struct work_struct *work)
+{
+	struct rtrs_srv_port *port = container_of(to_delayed_work(work), struct rtrs_srv_port,
+						  work);
+	struct rtrs_srv_con *con;
+
+	while ((con = rtrs_srv_port_next(port))) {
+		rtrs_srv_fetch_piece(con, true);
+		/* If there are more, it waits again. */
+		rtrs_srv_fetch_more(con);
 	}
 }
 
@@ -196,9 +225,11 @@ void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 
 	con->fetch.done = done;
 	INIT_LIST_HEAD(&con->fetch.waiting);
+	INIT_LIST_HEAD(&con->fetch.turn);
 	INIT_DELAYED_WORK(&con->fetch.work, rtrs_srv_fetch_work);
 	for (i = 0; i < RTRS_SRV_READS; i++) {
 		con->fetch.reads[i].con = con;
+		INIT_LIST_HEAD(&con->fetch.reads[i].counted);
 		con->fetch.reads[i].cqe.done = rtrs_srv_read_done;
 	}
 }
@@ -252,6 +283,7 @@ void rtrs_srv_fetch_stop(struct rtrs_srv_con *con)
 		if (io && last)
 			con->fetch.done(io, false);
 	} while (io);
+	rtrs_srv_port_leave(con);
 	cancel_delayed_work_sync(&con->fetch.work);
 }
 

@@ -50,6 +50,7 @@ static void rtrs_srv_path_tick(struct rtrs_path *path)
 
 static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
+	rtrs_srv_path_leave_port(path);
 	free_percpu(path->ios.stats);
 	percpu_ref_exit(&path->ios.ref);
 	kfree(path->setup.req);
@@ -172,6 +173,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	rtrs_srv_bufs_forget_pages(path);
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);
+	rtrs_srv_path_leave_port(path);
 	rtrs_srv_path_destroy_cons(path);
 	rtrs_srv_sess_leave(path);
 
@@ -180,9 +182,9 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	rtrs_srv_path_free(path);
 }
 
-static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
+static int rtrs_srv_path_alloc(struct rtrs_srv_path *path, const struct ib_device *dev)
 {
-	u64 bytes = sizeof(*path) + sizeof(*path->setup.req) +
+	u64 bytes = sizeof(*path) + sizeof(*path->setup.req) + sizeof(*path->share) +
 		    path->conns.nr * sizeof(*path->conns.con) +
 		    num_possible_cpus() * sizeof(*path->ios.stats);
 	int ret;
@@ -195,6 +197,9 @@ static int rtrs_srv_path_alloc(struct rtrs_srv_path *path)
 	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
 	if (!path->conns.con || !path->setup.req || !path->ios.stats)
 		return -ENOMEM;
+	ret = rtrs_srv_path_join_port(path, dev, path->port_num);
+	if (ret)
+		return ret;
 	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0,
 			       GFP_KERNEL);
 }
@@ -250,7 +255,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
 	strscpy(path->path.name, path->addr_str, sizeof(path->path.name));
 	path->conns.nr = le16_to_cpu(req->cid_num);
-	ret = rtrs_srv_path_alloc(path);
+	ret = rtrs_srv_path_alloc(path, id->device);
 	if (ret) {
 		rtrs_srv_path_free(path);
 		return ERR_PTR(ret);

@@ -14,6 +14,7 @@
  *	fence	fencing: a path is ended by request over another one
  *	io	requests and answers
  *	fetch	data of large writes are fetched from the client
+ *	port	how much is fetched at a time over a port, and whose turn it is
  *	buf	buffers for data that are not in a chunk, and requests that wait for one
  *	mem	a path's chunks and keys, and the limit to all paths' memory
  *	slot	slots of sessions, and the requests that have them
@@ -42,6 +43,7 @@
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	sq_lock of struct rtrs_con > &sess->bufs.lock
+ *	&con->pend_lock > &port->lock
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
  *		of the memory in use (mem.c), which nothing nests in
  *
@@ -100,6 +102,8 @@
 #define RTRS_SRV_READ_BYTES	SZ_128K
 /* Chains of RDMA READs in flight on a connection. */
 #define RTRS_SRV_READS		8
+/* For so long a piece counts as being on its way over a port, if others wait for that. */
+#define RTRS_SRV_PORT_MS	250
 /* Buffers are of pieces of this order, of the second one if memory is fragmented. */
 #define RTRS_SRV_BUF_ORDER	(16 - PAGE_SHIFT)
 #define RTRS_SRV_BUF_MIN_ORDER	max(14 - PAGE_SHIFT, 0)
@@ -465,6 +469,51 @@ struct rtrs_srv_path_sysfs {
 };
 
 /**
+ * struct rtrs_srv_port - a port of an RDMA device (port.c)
+ * @entry: in the list of ports
+ * @dev: the device
+ * @num: number of the port
+ * @shares: shares of it
+ * @work: begins pieces of those whose turn it is
+ * @lock: guards what follows, and &rtrs_srv_read.counted, &rtrs_srv_share.cons,
+ *	&rtrs_srv_share.turn and &rtrs_srv_fetch.turn; any context
+ * @bytes: bytes of @reads
+ * @reads: pieces that are on their way, in the order in which they began
+ * @waiting: shares of sessions that wait for their turn
+ *
+ * There as long as paths have it. What isn't under @lock is under the list's lock.
+ */
+struct rtrs_srv_port {
+	struct list_head entry;
+	const struct ib_device *dev;
+	u32 num;
+	struct list_head shares;
+	struct delayed_work work;
+	spinlock_t lock; /* what follows */
+	u64 bytes;
+	struct list_head reads;
+	struct list_head waiting;
+};
+
+/**
+ * struct rtrs_srv_share - the share that a session has of a port (port.c)
+ * @entry: in &rtrs_srv_port.shares
+ * @port: the port
+ * @sess: the session, to find it
+ * @nr_paths: paths that have it
+ * @cons: connections of these paths that wait for their turn
+ * @turn: in &rtrs_srv_port.waiting, if there are any
+ */
+struct rtrs_srv_share {
+	struct list_head entry;
+	struct rtrs_srv_port *port;
+	const struct rtrs_srv_sess *sess;
+	u32 nr_paths;
+	struct list_head cons;
+	struct list_head turn;
+};
+
+/**
  * struct rtrs_srv_path - a path
  * @path: the part that client and server share
  * @sess: session that it belongs to; valid until the path has left it
@@ -476,6 +525,7 @@ struct rtrs_srv_path_sysfs {
  * @addr: local address, and the client's
  * @addr_str: @addr as text, for sysfs
  * @port_num: number of the port of the RDMA device
+ * @share: the session's share of that port
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
  * @close_work: begins to take the path down; queued once, by the change of @state
@@ -501,6 +551,7 @@ struct rtrs_srv_path {
 	struct rtrs_addr addr;
 	char addr_str[RTRS_PATH_STR_LEN];
 	u32 port_num;
+	struct rtrs_srv_share *share;
 
 	spinlock_t state_lock; /* state */
 	enum rtrs_srv_state state;
@@ -524,6 +575,8 @@ struct rtrs_srv_path {
  * @sg: where they go
  * @nents: entries of @sg
  * @bytes: how many they are
+ * @counted: in &rtrs_srv_port.reads, while it counts there
+ * @since: when it began, jiffies
  * @mapped: @rw is initialized
  * @again: it could not be mapped, and &rtrs_srv_fetch.work is to try again; under
  *	&rtrs_srv_con.pend_lock
@@ -536,6 +589,8 @@ struct rtrs_srv_read {
 	struct scatterlist *sg;
 	u32 nents;
 	u32 bytes;
+	struct list_head counted;
+	unsigned long since;
 	bool mapped;
 	bool again;
 };
@@ -545,7 +600,8 @@ struct rtrs_srv_read {
  * @max_reads: RDMA READs that the client's device takes at a time; 0 if there can be none
  * @bytes: bytes that are being fetched, under &rtrs_srv_con.pend_lock
  * @waiting: requests that have data to be fetched, likewise. Each is in turn for a piece
- * @reads: chains of RDMA READs, likewise
+ * @turn: in &rtrs_srv_share.cons, while it waits for its turn at the port
+ * @reads: chains of RDMA READs, under &rtrs_srv_con.pend_lock
  * @work: tries those again that could not be mapped
  * @done: called once for each request when all its data are there, or (false) it is not
  *	fetched as the path is closing; process context
@@ -554,6 +610,7 @@ struct rtrs_srv_fetch {
 	u8 max_reads;
 	u32 bytes;
 	struct list_head waiting;
+	struct list_head turn;
 	struct rtrs_srv_read reads[RTRS_SRV_READS];
 	struct delayed_work work;
 	void (*done)(struct rtrs_srv_io *io, bool fetched);
@@ -803,14 +860,28 @@ struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path);
 void rtrs_srv_bufs_age(struct rtrs_srv_path *path);
 void rtrs_srv_bufs_forget_pages(struct rtrs_srv_path *path);
 
+/* port.c */
+extern unsigned int rtrs_srv_max_fetch;
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_srv_port_init(struct rtrs_srv_port *port);
+void rtrs_srv_share_init(struct rtrs_srv_share *share, struct rtrs_srv_port *port);
+#endif
+bool rtrs_srv_port_take(struct rtrs_srv_con *con, struct rtrs_srv_read *read, bool in_turn);
+void rtrs_srv_port_put(struct rtrs_srv_read *read);
+struct rtrs_srv_con *rtrs_srv_port_next(struct rtrs_srv_port *port);
+void rtrs_srv_port_leave(struct rtrs_srv_con *con);
+int rtrs_srv_path_join_port(struct rtrs_srv_path *path, const struct ib_device *dev, u32 num);
+void rtrs_srv_path_leave_port(struct rtrs_srv_path *path);
+
 /* fetch.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con);
+struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con, bool in_turn);
 void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed);
 #endif
 void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 			 void (*done)(struct rtrs_srv_io *io, bool fetched));
 void rtrs_srv_fetch(struct rtrs_srv_io *io);
+void rtrs_srv_port_work(struct work_struct *work);
 void rtrs_srv_fetch_stop(struct rtrs_srv_con *con);
 void rtrs_srv_fetch_drained(struct rtrs_srv_con *con);
 

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of what is fetched at a time over a port: how much, and whose turn it is.
+ */
+#include <kunit/test.h>
+
+#include "srv.h"
+
+#define NR_CONS		8
+#define NR_READS	4
+#define PIECE		SZ_128K
+
+/* A port, three sessions, and eight connections of theirs, see sessions[]. */
+struct port_test {
+	struct rtrs_srv_port port;
+	struct rtrs_srv_share shares[3];
+	struct rtrs_srv_path paths[4];
+	struct rtrs_srv_con cons[NR_CONS];
+	unsigned int max_fetch;
+	struct workqueue_struct *io_wq;
+};
+
+/* Shares that the paths have: the first session has two. */
+static const u32 shares[] = { 0, 0, 1, 2 };
+/* Paths that the connections have: a to d are of the first session, e and f, g and h. */
+static const u32 paths[NR_CONS] = { 0, 0, 1, 1, 2, 2, 3, 3 };
+
+/* In place of what begins pieces in turn; the tests do that themselves. */
+static void do_nothing(struct work_struct *work)
+{
+}
+
+static int port_init(struct kunit *test)
+{
+	struct port_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	u32 i;
+
+	if (!t)
+		return -ENOMEM;
+	t->max_fetch = rtrs_srv_max_fetch;
+	/* These run before the module has made its own. */
+	t->io_wq = rtrs_srv_io_wq;
+	rtrs_srv_io_wq = system_dfl_wq;
+	rtrs_srv_port_init(&t->port);
+	INIT_DELAYED_WORK(&t->port.work, do_nothing);
+	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
+		rtrs_srv_share_init(&t->shares[i], &t->port);
+	for (i = 0; i < ARRAY_SIZE(t->paths); i++)
+		t->paths[i].share = &t->shares[shares[i]];
+	for (i = 0; i < NR_CONS; i++) {
+		t->cons[i].path = &t->paths[paths[i]];
+		rtrs_srv_fetch_init(&t->cons[i], NULL);
+	}
+	test->priv = t;
+	return 0;
+}
+
+static void port_exit(struct kunit *test)
+{
+	struct port_test *t = test->priv;
+
+	if (!t)
+		return;
+	cancel_delayed_work_sync(&t->port.work);
+	rtrs_srv_io_wq = t->io_wq;
+	rtrs_srv_max_fetch = t->max_fetch;
+}
+
+/* The first of a connection's pieces that is used (@io isn't NULL), or isn't. */
+static struct rtrs_srv_read *piece(struct rtrs_srv_con *con, bool used)
+{
+	u32 i;
+
+	for (i = 0; i < NR_READS; i++)
+		if (!con->fetch.reads[i].io == !used)
+			return &con->fetch.reads[i];
+	return NULL;
+}
+
+static bool take(struct rtrs_srv_con *con, bool in_turn)
+{
+	static struct rtrs_srv_io some_io;
+	struct rtrs_srv_read *read = piece(con, false);
+
+	read->bytes = PIECE;
+	if (!rtrs_srv_port_take(con, read, in_turn))
+		return false;
+	read->io = &some_io;
+	return true;
+}
+
+static void put(struct rtrs_srv_con *con)
+{
+	struct rtrs_srv_read *read = piece(con, true);
+
+	rtrs_srv_port_put(read);
+	read->io = NULL;
+}
+
+static void make_old(struct rtrs_srv_con *con)
+{
+	piece(con, true)->since -= msecs_to_jiffies(RTRS_SRV_PORT_MS);
+}
+
+static const struct turn_case {
+	const char *desc;
+	/* Pieces that may be on their way; 0: no limit */
+	u32 max;
+	/*
+	 * What happens: a connection's letter, and
+	 *	+ it begins a piece
+	 *	? it is to begin one, and has to wait
+	 *	- its first piece ends
+	 *	! it is its turn, and it begins a piece
+	 *	0 it is its turn, and it has nothing to begin with
+	 *	* its first piece has been on its way for RTRS_SRV_PORT_MS
+	 *	/ it closes
+	 * or "..": it is nobody's turn; "=N": the limit is N pieces now.
+	 */
+	const char *steps;
+	/* Pieces that count in the end */
+	u32 left;
+} turn_cases[] = {
+	{ "no limit", 0, "a+ a+ a+ b+ e+ e+ g+ .. a- e- ..", 5 },
+	{ "up to the limit", 3, "a+ a+ e+ .. e- e+ a- a- e- ..", 0 },
+	{ "one has to wait", 1, "a+ e? .. a- e! .. e- ..", 0 },
+	{ "in order", 1, "a+ e? g? .. a- e! .. e- g! .. g- ..", 0 },
+	{ "none waits twice", 1, "a+ e? e? a- e? e! .. e- ..", 0 },
+	{ "who comes later doesn't overtake", 1, "a+ e? a- g? e! .. e- g! g- ..", 0 },
+	{ "nor who has just ended", 1, "a+ e? a- a? e! e? .. e- a! a? .. a- e! .. e- a! a- ..", 0 },
+	{ "a session has one turn, whatever its connections", 1,
+	  "a+ a? b? c? e? .. a- a! a? a- e! e? e- b! b- e! e? e- c! c- e! e- a! a- ..", 0 },
+	{ "three sessions", 1,
+	  "a+ b? c? g? e? f? a- b! b- g! g? g- e! e- c! c- g! g- f! f- ..", 0 },
+	{ "connections of two paths are of one session", 1, "e+ a? c? g? e- a! a- g! g- c! c- ..",
+	  0 },
+	{ "a turn that isn't used is passed on", 1, "a+ e? g? a- e0 g! .. g- ..", 0 },
+	{ "the last turn isn't used", 1, "a+ e? a- e0 .. a+ a- ..", 0 },
+	{ "who closes passes its turn on", 1, "a+ e? g? e/ .. a- g! .. g- ..", 0 },
+	{ "the last one closes", 1, "a+ e? e/ a- .. a+ a- ..", 0 },
+	{ "one of a session closes", 1, "g+ a? b? e? a/ g- b! b- e! e- ..", 0 },
+	{ "who doesn't wait closes", 1, "a+ e? g/ a/ a- e! e- ..", 0 },
+	{ "more at once", 2, "a+ a+ e? g? a- e! .. a- g! .. e- g- ..", 0 },
+	{ "the limit is raised", 1, "a+ e? g? .. =3 e! g! .. a- e- g- ..", 0 },
+	{ "the limit is lowered", 3, "a+ a+ a+ =1 e? .. a- .. a- .. a- e! .. e- ..", 0 },
+	{ "there is no limit any more", 1, "a+ e? g? =0 e! g! .. a- e- g- ..", 0 },
+	{ "there is a limit now", 0, "a+ a+ a+ e+ =2 e? .. a- a- .. a- e! .. e- e- ..", 0 },
+	{ "an old piece doesn't count", 1, "a+ e? .. a* e! .. e- .. a- ..", 0 },
+	{ "it is not given back twice", 2, "a+ a+ e? .. a* e! g? .. a- .. e- g! a- g- ..", 0 },
+	{ "all are old", 2, "a+ a+ e? g? .. a* a- e! .. e* a* g! .. e- g- a- ..", 0 },
+	{ "an old one counts as long as none waits", 2, "a+ a* ..", 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(turn_cases, turn_cases, desc);
+
+static void expect_turn(struct kunit *test, const char *step, struct rtrs_srv_con *con)
+{
+	struct port_test *t = test->priv;
+	struct rtrs_srv_con *next = rtrs_srv_port_next(&t->port);
+
+	KUNIT_EXPECT_TRUE_MSG(test, next == con, "%s: it is %c's turn", step,
+			      next ? (char)('a' + (next - t->cons)) : '-');
+	if (next && step[1] == '!')
+		KUNIT_EXPECT_TRUE(test, take(next, true));
+}
+
+static void do_step(struct kunit *test, const char *step)
+{
+	struct port_test *t = test->priv;
+	struct rtrs_srv_con *con = step[0] >= 'a' ? &t->cons[step[0] - 'a'] : NULL;
+
+	if (step[0] == '=') {
+		rtrs_srv_max_fetch = (step[1] - '0') * (PIECE / SZ_1K);
+		return;
+	}
+	switch (step[1]) {
+	case '+':
+	case '?':
+		KUNIT_EXPECT_EQ_MSG(test, take(con, false), step[1] == '+', "%s", step);
+		break;
+	case '-':
+		put(con);
+		break;
+	case '*':
+		make_old(con);
+		break;
+	case '/':
+		rtrs_srv_port_leave(con);
+		break;
+	default:
+		expect_turn(test, step, con);
+	}
+}
+
+static void pieces_begin_in_turn(struct kunit *test)
+{
+	const struct turn_case *c = test->param_value;
+	struct port_test *t = test->priv;
+	const char *step;
+	u32 i;
+
+	rtrs_srv_max_fetch = c->max * (PIECE / SZ_1K);
+	for (step = c->steps; *step; step += step[2] ? 3 : 2)
+		do_step(test, step);
+	KUNIT_EXPECT_EQ(test, t->port.bytes, c->left * PIECE);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->port.waiting));
+	KUNIT_EXPECT_EQ(test, list_empty(&t->port.reads), !c->left);
+	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
+		KUNIT_EXPECT_TRUE(test, list_empty(&t->shares[i].cons));
+}
+
+/* Whose port and share a path gets; they go with the last one. */
+static void paths_share_ports(struct kunit *test)
+{
+	static const struct { u32 sess, dev, port; } of[] = {
+		{ 0, 0, 1 }, { 0, 0, 1 }, { 0, 0, 2 }, { 0, 1, 1 }, { 1, 0, 1 }, { 1, 0, 1 },
+	};
+	struct rtrs_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
+	struct ib_device *dev = kunit_kcalloc(test, 2, sizeof(*dev), GFP_KERNEL);
+	struct rtrs_srv_path *path = kunit_kcalloc(test, ARRAY_SIZE(of), sizeof(*path),
+						   GFP_KERNEL);
+	bool same;
+	u32 i, j;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		path[i].sess = &sess[of[i].sess];
+		KUNIT_ASSERT_EQ(test, 0, rtrs_srv_path_join_port(&path[i], &dev[of[i].dev],
+								 of[i].port));
+		for (j = 0; j < i; j++) {
+			same = of[i].dev == of[j].dev && of[i].port == of[j].port;
+			KUNIT_EXPECT_EQ(test, path[i].share->port == path[j].share->port, same);
+			same = same && of[i].sess == of[j].sess;
+			KUNIT_EXPECT_EQ(test, path[i].share == path[j].share, same);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		rtrs_srv_path_leave_port(&path[i]);
+		rtrs_srv_path_leave_port(&path[i]);
+		KUNIT_EXPECT_PTR_EQ(test, path[i].share, NULL);
+	}
+}
+
+static struct kunit_case rtrs_srv_port_cases[] = {
+	KUNIT_CASE_PARAM(pieces_begin_in_turn, turn_cases_gen_params),
+	KUNIT_CASE(paths_share_ports),
+	{}
+};
+
+static struct kunit_suite rtrs_srv_port_suite = {
+	.name = "rtrs-server-port",
+	.init = port_init,
+	.exit = port_exit,
+	.test_cases = rtrs_srv_port_cases,
+};
+
+kunit_test_suite(rtrs_srv_port_suite);
