@@ -10,12 +10,12 @@
 #define MAX_IOS		8
 #define SLOT_SIZE	4096
 
-/* A session with two paths that have slots, and requests without memory. */
+/* A session with two paths that have slots, another one with one, and requests without memory. */
 struct buf_test {
 	struct rtrs_srv srv;
-	struct rtrs_srv_sess sess;
-	struct rtrs_srv_path path[2];
-	struct rtrs_srv_con con[2];
+	struct rtrs_srv_sess sess, other;
+	struct rtrs_srv_path path[3];
+	struct rtrs_srv_con con[3];
 	struct rtrs_srv_io ios[MAX_IOS];
 	struct ratelimit_state log;
 	u64 charged, before;
@@ -25,6 +25,14 @@ struct buf_test {
 /* In place of what lets requests go on; the tests do that themselves. */
 static void do_nothing(struct work_struct *work)
 {
+}
+
+static void init_sess(struct buf_test *t, struct rtrs_srv_sess *sess)
+{
+	sess->srv = &t->srv;
+	mutex_init(&sess->up_lock);
+	rtrs_srv_bufs_init(sess);
+	INIT_DELAYED_WORK(&sess->bufs.work, do_nothing);
 }
 
 static int buf_init(struct kunit *test)
@@ -42,12 +50,10 @@ static int buf_init(struct kunit *test)
 	/* None of the messages that no memory is left. */
 	ratelimit_state_init(&t->log, 10000 * HZ, 0);
 	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
-	t->sess.srv = &t->srv;
-	mutex_init(&t->sess.up_lock);
-	rtrs_srv_bufs_init(&t->sess);
-	INIT_DELAYED_WORK(&t->sess.bufs.work, do_nothing);
-	for (i = 0; i < 2; i++) {
-		t->path[i].sess = &t->sess;
+	init_sess(t, &t->sess);
+	init_sess(t, &t->other);
+	for (i = 0; i < 3; i++) {
+		t->path[i].sess = i == 2 ? &t->other : &t->sess;
 		t->path[i].state = RTRS_SRV_CONNECTED;
 		t->path[i].features = RTRS_FEATURE_SLOTS;
 		t->path[i].mem.room = SLOT_SIZE;
@@ -76,8 +82,11 @@ static void buf_exit(struct kunit *test)
 		rtrs_srv_io_put_data(&t->ios[i]);
 	rtrs_srv_bufs_forget_pages(&t->path[0]);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->other.bufs.used), 0);
 	rtrs_srv_bufs_free(&t->sess);
+	rtrs_srv_bufs_free(&t->other);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
+	rtrs_srv_mem_uncharge(&t->other.charged);
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), t->before);
 	rtrs_srv_io_wq = t->io_wq;
@@ -399,27 +408,123 @@ static void requests_of_a_closing_path_get_no_memory(struct kunit *test)
 	expect_reserve(test, 2, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
 }
 
-/* More than half of the memory is in use. */
+/* Leaves so much of the memory for all clients. */
+static void leave(struct buf_test *t, u64 bytes)
+{
+	u64 all;
+
+	rtrs_srv_mem_uncharge(&t->charged);
+	use_up(t);
+	all = t->charged;
+	rtrs_srv_mem_uncharge(&t->charged);
+	rtrs_srv_mem_charge(&t->charged, all - bytes, "test", &t->log);
+}
+
 static void session_gets_its_share(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
-	u64 half;
 
-	use_up(t);
-	half = rtrs_srv_mem_total() / 2;
-	rtrs_srv_mem_uncharge(&t->charged);
-	KUNIT_ASSERT_EQ(test, rtrs_srv_mem_charge(&t->charged, half, "test", &t->log), 0);
-	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_64K), 0);
+	/* Half of it is for both, a quarter for each. */
+	t->srv.nr_sess = 2;
+	leave(t, SZ_4M);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), 0);
 	expect_own(test, 0);
-	/* Each one's share is less than 64 KiB, but there is one session that asks. */
-	t->srv.nr_sess = half / SZ_64K + 1;
-	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_64K), 0);
-	expect_reserve(test, 1, DIV_ROUND_UP(SZ_64K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
-	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_64K), -EINPROGRESS);
-	/* With less in use the shares don't matter. */
-	rtrs_srv_mem_uncharge(&t->charged);
+	expect_own(test, 1);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), 0);
+	expect_reserve(test, 2, 1);
+	KUNIT_EXPECT_EQ(test, get(t, 3, SZ_16K), -EINPROGRESS);
+	put(t, 0);
+	put(t, 1);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[3]);
+	expect_own(test, 3);
+	KUNIT_EXPECT_EQ(test, get(t, 4, SZ_1M - SZ_16K), 0);
+	expect_own(test, 4);
+	KUNIT_EXPECT_EQ(test, get(t, 5, SZ_1M), 0);
+	expect_own(test, 5);
+	KUNIT_EXPECT_EQ(test, get(t, 6, SZ_16K), -EINPROGRESS);
+	put(t, 5);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[6]);
+	expect_own(test, 6);
+}
+
+/* Those of the last ones are of the other session; there are 64 in all. */
+static void two_of_many(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[2]), 0);
+	for (i = 5; i < MAX_IOS; i++)
+		t->ios[i].con = &t->con[2];
+	t->srv.nr_sess = 64;
+}
+
+static void share_is_not_waited_for(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u32 i;
+
+	two_of_many(test);
+	leave(t, SZ_2M);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_1M), -EINPROGRESS);
+	for (i = 5; i < 7; i++) {
+		KUNIT_EXPECT_EQ(test, get(t, i, SZ_8K), 0);
+		expect_own(test, i);
+	}
+	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_8K), 0);
+	KUNIT_ASSERT_NOT_NULL(test, t->ios[7].buf);
+	KUNIT_EXPECT_TRUE(test, t->ios[7].buf->reserve);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[2]);
+}
+
+/*
+ * Two of 64 sessions, whose shares are too small for anything; there is room for one request
+ * beyond them.
+ */
+static void memory_beyond_shares_goes_in_turn(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	struct rtrs_srv_sess *other = &t->other;
+
+	two_of_many(test);
+	leave(t, SZ_2M);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
+	expect_own(test, 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), 0);
+	expect_reserve(test, 1, DIV_ROUND_UP(SZ_1M, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
+	KUNIT_EXPECT_EQ(test, get(t, 6, SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_1M), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 3, SZ_1M), -EINPROGRESS);
+	/* Who gives it back isn't the next one to have it. */
+	put(t, 0);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), -EINPROGRESS);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[7]);
+	expect_own(test, 7);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
+	KUNIT_EXPECT_EQ(test, get(t, 5, SZ_1M), -EINPROGRESS);
+	put(t, 7);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
 	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
 	expect_own(test, 2);
+	/* Each has one turn. */
+	put(t, 2);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[5]);
+	/* Who wants nothing any more passes its turn on. */
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
+	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[3]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[0]);
+	put(t, 5);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[7]);
 }
 
 static void session_has_one_reserve(struct kunit *test)
@@ -473,6 +578,8 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(requests_of_a_closing_path_are_forgotten),
 	KUNIT_CASE(requests_of_a_closing_path_get_no_memory),
 	KUNIT_CASE(session_gets_its_share),
+	KUNIT_CASE(share_is_not_waited_for),
+	KUNIT_CASE(memory_beyond_shares_goes_in_turn),
 	KUNIT_CASE(session_has_one_reserve),
 	KUNIT_CASE(session_without_slots_has_none),
 	KUNIT_CASE(reserve_is_within_the_limit),

@@ -9,10 +9,13 @@
  * is used at least once between two heartbeats.
  *
  * Each session has a reserve for one request at a time. If there is no other memory, and the
- * reserve is in use, a request waits until a buffer of its session is given back, and looks for
- * other memory every RTRS_SRV_BUF_MS, as that may be of other sessions. So each
- * session goes on, even if writing what it sends is what frees memory. Small requests don't
- * wait behind large ones, unless there isn't even a page.
+ * reserve is in use, a request waits until a buffer is given back, of its session, or of any
+ * when it is its session's turn; and it looks for memory every RTRS_SRV_BUF_MS, as that may be
+ * other than buffers. So each session goes on, even if writing what it sends is what frees
+ * memory. Small requests don't wait behind large ones, unless there isn't even a page.
+ *
+ * Sessions that wait have a turn each, for one request, at memory beyond their fair shares:
+ * who has just given a buffer back would take it again before others look.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -22,6 +25,59 @@
 
 /* From one look for memory to the next. */
 #define RTRS_SRV_BUF_MS		20
+
+/* Sessions that wait for memory; the first one is next to get some beyond its share. */
+static LIST_HEAD(rtrs_srv_buf_turns);
+static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
+
+/* Nobody waits, or this session is first. */
+static bool rtrs_srv_bufs_in_turn(const struct rtrs_srv_bufs *bufs)
+{
+	const struct list_head *first = READ_ONCE(rtrs_srv_buf_turns.next);
+
+	return first == &rtrs_srv_buf_turns || first == &bufs->turn;
+}
+
+/* Has the session whose turn it is look for memory. */
+static void rtrs_srv_buf_call_next(void)
+{
+	struct rtrs_srv_bufs *first;
+	unsigned long flags;
+
+	if (list_empty(&rtrs_srv_buf_turns))
+		return;
+	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	first = list_first_entry_or_null(&rtrs_srv_buf_turns, struct rtrs_srv_bufs, turn);
+	if (first)
+		mod_delayed_work(rtrs_srv_io_wq, &first->work, 0);
+	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+}
+
+static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	if (list_empty(&bufs->turn))
+		list_add_tail(&bufs->turn, &rtrs_srv_buf_turns);
+	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+}
+
+/* The session has got memory, or wants none any more. */
+static void rtrs_srv_bufs_end_turn(struct rtrs_srv_bufs *bufs)
+{
+	unsigned long flags;
+	bool first;
+
+	if (list_empty(&bufs->turn))
+		return;
+	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	first = list_is_first(&bufs->turn, &rtrs_srv_buf_turns);
+	list_del_init(&bufs->turn);
+	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+	if (first)
+		rtrs_srv_buf_call_next();
+}
 
 static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
 {
@@ -36,6 +92,7 @@ void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
 {
 	spin_lock_init(&sess->bufs.lock);
 	INIT_LIST_HEAD(&sess->bufs.waiting);
+	INIT_LIST_HEAD(&sess->bufs.turn);
 	INIT_DELAYED_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
 }
 
@@ -123,6 +180,7 @@ unlock:
  */
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
 {
+	rtrs_srv_bufs_end_turn(&sess->bufs);
 	cancel_delayed_work_sync(&sess->bufs.work);
 	if (sess->bufs.reserve)
 		rtrs_srv_buf_free_pages(sess->bufs.reserve);
@@ -219,7 +277,7 @@ static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 	u32 bytes = io->op.data_len;
 	struct rtrs_srv_buf *buf;
 
-	if (!rtrs_srv_mem_take(sess, bytes))
+	if (!rtrs_srv_mem_take(sess, bytes, rtrs_srv_bufs_in_turn(&sess->bufs)))
 		return false;
 	buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_ORDER, gfp);
 	if (!buf)
@@ -252,8 +310,10 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 	bufs->reserve_used = true;
 	if (!taken && wait)
 		list_add_tail(&io->pending, &bufs->waiting);
-	if (!taken)
+	if (!taken) {
+		rtrs_srv_bufs_wait_turn(bufs);
 		rtrs_srv_bufs_look_again(bufs);
+	}
 	spin_unlock_irqrestore(&bufs->lock, flags);
 	if (!taken)
 		return -EINPROGRESS;
@@ -299,9 +359,17 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 	io = list_first_entry_or_null(&bufs->waiting, struct rtrs_srv_io, pending);
 	if (io)
 		list_del_init(&io->pending);
+	else
+		rtrs_srv_bufs_end_turn(bufs);
 	spin_unlock_irq(&bufs->lock);
-	if (!io || rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED ||
-	    rtrs_srv_buf_any(io) || !rtrs_srv_buf_reserve(io, false))
+	if (!io || rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED)
+		return io;
+	if (rtrs_srv_buf_any(io)) {
+		/* If more wait, the session waits for its next turn. */
+		rtrs_srv_bufs_end_turn(bufs);
+		return io;
+	}
+	if (!rtrs_srv_buf_reserve(io, false))
 		return io;
 	spin_lock_irq(&bufs->lock);
 	list_add(&io->pending, &bufs->waiting);
@@ -359,6 +427,7 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 		atomic64_sub(buf->bytes, &bufs->used);
 		rtrs_srv_buf_free_pages(buf);
 		rtrs_srv_bufs_wake(bufs);
+		rtrs_srv_buf_call_next();
 		return;
 	}
 	spin_lock_irqsave(&bufs->lock, flags);

@@ -161,22 +161,26 @@ bool rtrs_srv_mem_plenty(void)
  * rtrs_srv_mem_take() - take memory for the data of a request, if there is some to spare
  * @sess: session of the request
  * @bytes: how much
+ * @in_turn: no other session waits, or this one is first among those that do
  *
- * When more than half of it is in use, a session gets no more than its fair share.
+ * Half of what isn't charged is set aside in fair shares, one for each session. The other half
+ * is for all, in turn. So a session with less than its share never waits for another one.
  *
  * Context: any.
  * Return: false if there is none; otherwise the caller gives it back by rtrs_srv_mem_use().
  */
-bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes)
+bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 {
-	u64 max = rtrs_srv_mem_max();
-	u64 used = rtrs_srv_mem_in_use() + bytes;
+	u64 max = rtrs_srv_mem_max(), charged = READ_ONCE(rtrs_srv_mem_used);
+	u64 used = percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
 	u32 nr_sess = max(READ_ONCE(sess->srv->nr_sess), 1U);
+	u64 pool = max > charged ? max - charged : 0;
+	u64 share = div_u64(pool, 2 * nr_sess);
 
-	if (used > max)
+	if (used > pool)
 		return false;
-	if (used > max / 2 &&
-	    atomic64_read(&sess->bufs.used) + bytes > div_u64(max, 2 * nr_sess))
+	if (atomic64_read(&sess->bufs.used) + bytes > share &&
+	    (!in_turn || used > pool / 2))
 		return false;
 	rtrs_srv_mem_use(bytes);
 	return true;

@@ -44,6 +44,7 @@
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	sq_lock of struct rtrs_con > &sess->bufs.lock
  *	&con->pend_lock > &port->lock
+ *	&sess->bufs.lock > the lock of sessions' turns for memory (buf.c)
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
  *		of the memory in use (mem.c), which nothing nests in
  *
@@ -207,6 +208,7 @@ struct rtrs_srv_buf {
  * @lock: guards what follows; any context
  * @reserve_used: a request has the reserve
  * @waiting: requests that wait for a buffer. While there are any, a request has the reserve
+ * @turn: in the list of sessions that wait for memory, under that list's lock
  * @work: lets them go on
  */
 struct rtrs_srv_bufs {
@@ -216,6 +218,7 @@ struct rtrs_srv_bufs {
 	spinlock_t lock; /* what follows */
 	bool reserve_used;
 	struct list_head waiting;
+	struct list_head turn;
 	struct delayed_work work;
 };
 
@@ -835,7 +838,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
 bool rtrs_srv_mem_plenty(void);
-bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes);
+bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
 void rtrs_srv_mem_use(int bytes);
 #if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_total(void);
