@@ -182,6 +182,8 @@ struct rtrs_con {
 #define RTRS_SIGNAL_EVERY	32
 /* Most completions that rtrs_con_poll() handles, as softirqs are off meanwhile. */
 #define RTRS_POLL_BUDGET	64
+/* Most work requests that rdma_rw adds to a send queue for each of its contexts. */
+#define RTRS_RW_WR		3
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair

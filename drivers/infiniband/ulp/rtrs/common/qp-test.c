@@ -121,7 +121,8 @@ static void bytes_are_those_of_the_queues(struct kunit *test)
 {
 	const struct bytes_case *c = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, rtrs_qp_bytes(&c->params), c->send + c->recv + c->cq);
+	KUNIT_EXPECT_EQ(test, rtrs_qp_bytes(&c->params), c->send + c->recv + c->cq +
+			c->params.rdma_ctxs * 2560);
 }
 
 static const struct vector_case {

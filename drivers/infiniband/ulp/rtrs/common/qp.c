@@ -19,8 +19,8 @@
 #define RTRS_SEND_ALIGN		64
 #define RTRS_RECV_BYTES		64
 #define RTRS_CQE_BYTES		64
-/* Most work requests that rdma_rw adds to a send queue for each of its contexts. */
-#define RTRS_RW_WR		3
+/* A memory region that rdma_rw has for each of its contexts, if the device needs that. */
+#define RTRS_RW_MR_BYTES	(512 + 256 * sizeof(u64))
 
 /* Next completion vector of each device, by its index; see rtrs_qp_vector(). */
 static atomic_t rtrs_next_vector[32];
@@ -83,7 +83,8 @@ u64 rtrs_qp_bytes(const struct rtrs_qp_params *params)
 
 	return roundup_pow_of_two(send * wr) +
 	       roundup_pow_of_two(recv * RTRS_RECV_BYTES) +
-	       roundup_pow_of_two((send + recv) * RTRS_CQE_BYTES);
+	       roundup_pow_of_two((send + recv) * RTRS_CQE_BYTES) +
+	       params->rdma_ctxs * RTRS_RW_MR_BYTES;
 }
 EXPORT_SYMBOL_GPL(rtrs_qp_bytes);
 

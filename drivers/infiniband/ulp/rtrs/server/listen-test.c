@@ -355,12 +355,12 @@ static const struct depth_case {
 	u32 depth;
 } depth_cases[] = {
 	{ "a device that is no limit", INT_MAX, INT_MAX, 65535 },
-	{ "a device for 512", 545, 674, 512 },
-	{ "a queue pair for one less", 544, 674, 511 },
-	{ "a completion queue for one less", 545, 673, 511 },
-	{ "a device for one", 129, 163, 1 },
-	{ "a send queue for none", 128, 674, 0 },
-	{ "a completion queue for none", 129, 162, 0 },
+	{ "a device for 512", 545, 754, 512 },
+	{ "a queue pair for one less", 544, 754, 511 },
+	{ "a completion queue for one less", 545, 753, 511 },
+	{ "a device for one", 209, 243, 1 },
+	{ "a send queue for none", 208, 754, 0 },
+	{ "a completion queue for none", 209, 242, 0 },
 	{ "a device that tells nothing", 0, 0, 0 },
 	{ "a device that tells nonsense", -1, -1, 0 },
 };
