@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# 16 sessions write 1 MiB at a time, 16 at once each, to a server that has 16 MiB for all of
+# them beside their reserves: each gets its share, none fails, and what they wrote is there.
+# Modules: ours
+# Time: 150
+
+. "$RIG_DIR/steps/tenants.sh"
+
+up sess_queue_depth=32
+fair_share 16 16 15
+down
