@@ -233,8 +233,7 @@ static struct rdma_cm_id *rtrs_srv_listen(struct rtrs_srv *srv,
 			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return id;
-	/* IPv4 too, whatever the sysctl bindv6only says about sockets. */
-	ret = rdma_set_afonly(id, 0);
+	ret = rdma_set_afonly(id, 1);
 	if (!ret)
 		ret = rdma_bind_addr(id, (struct sockaddr *)addr);
 	if (!ret)
@@ -246,22 +245,43 @@ static struct rdma_cm_id *rtrs_srv_listen(struct rtrs_srv *srv,
 	return id;
 }
 
-static struct rdma_cm_id *rtrs_srv_listen_ip(struct rtrs_srv *srv)
+static struct rdma_cm_id *rtrs_srv_listen_ip4(struct rtrs_srv *srv)
 {
 	struct sockaddr_storage ss = {};
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&ss;
 	struct sockaddr_in *sin = (struct sockaddr_in *)&ss;
-	struct rdma_cm_id *id;
 
-	sin6->sin6_family = AF_INET6;
-	sin6->sin6_port = htons(srv->port);
-	id = rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
-	if (id != ERR_PTR(-EAFNOSUPPORT))
-		return id;
-	memset(&ss, 0, sizeof(ss));
 	sin->sin_family = AF_INET;
 	sin->sin_port = htons(srv->port);
 	return rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
+}
+
+static struct rdma_cm_id *rtrs_srv_listen_ip6(struct rtrs_srv *srv)
+{
+	struct sockaddr_storage ss = {};
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&ss;
+
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(srv->port);
+	return rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
+}
+
+/* One for each family: over iWARP, one for both would know the IPv4 addresses as IPv6 ones. */
+static int rtrs_srv_listen_ip(struct rtrs_srv *srv)
+{
+	struct rdma_cm_id *id;
+
+	id = rtrs_srv_listen_ip4(srv);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	srv->ip_id = id;
+	id = rtrs_srv_listen_ip6(srv);
+	if (!IS_ERR(id)) {
+		srv->ip6_id = id;
+	} else if (id != ERR_PTR(-EAFNOSUPPORT)) {
+		rdma_destroy_id(srv->ip_id);
+		return PTR_ERR(id);
+	}
+	return 0;
 }
 
 static struct rdma_cm_id *rtrs_srv_listen_ib(struct rtrs_srv *srv)
@@ -289,6 +309,7 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 {
 	struct rdma_cm_id *id;
 	struct rtrs_srv *srv;
+	int ret;
 
 	if (!port)
 		return ERR_PTR(-EINVAL);
@@ -301,13 +322,12 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 	ratelimit_state_init(&srv->log, DEFAULT_RATELIMIT_INTERVAL,
 			     RTRS_SRV_LOG_BURST);
 
-	id = rtrs_srv_listen_ip(srv);
-	if (IS_ERR(id)) {
-		pr_err("can't listen on port %u: %pe\n", port, id);
+	ret = rtrs_srv_listen_ip(srv);
+	if (ret) {
+		pr_err("can't listen on port %u: %pe\n", port, ERR_PTR(ret));
 		kfree(srv);
-		return ERR_CAST(id);
+		return ERR_PTR(ret);
 	}
-	srv->ip_id = id;
 
 	id = rtrs_srv_listen_ib(srv);
 	if (IS_ERR(id))
@@ -337,6 +357,8 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 
 	if (srv->ib_id)
 		rdma_destroy_id(srv->ib_id);
+	if (srv->ip6_id)
+		rdma_destroy_id(srv->ip6_id);
 	rdma_destroy_id(srv->ip_id);
 
 	rtrs_srv_sess_end_all(srv);

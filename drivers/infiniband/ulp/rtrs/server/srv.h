@@ -126,7 +126,8 @@ extern unsigned int rtrs_srv_slot_size;
  * struct rtrs_srv - an upper layer and where it listens
  * @ops: functions of the upper layer
  * @port: port that it listens on
- * @ip_id: listens for IP addresses
+ * @ip_id: listens for IPv4 addresses
+ * @ip6_id: listens for IPv6 addresses, NULL if there are none
  * @ib_id: listens for GIDs, NULL if that can't be had
  * @uuid: tells it from other servers, and from those that were here before
  * @closing: no new paths; guarded by rtrs_srv_lock
@@ -139,6 +140,7 @@ struct rtrs_srv {
 	const struct rtrs_srv_ops *ops;
 	u16 port;
 	struct rdma_cm_id *ip_id;
+	struct rdma_cm_id *ip6_id;
 	struct rdma_cm_id *ib_id;
 	uuid_t uuid;
 	bool closing;
