@@ -244,6 +244,7 @@ struct rtrs_clt_mrs {
  *	NULL
  * @send_cqe: completion entry of @wr, for data that are sent from where they lie
  * @wr: work request that writes the request into the server's chunk
+ * @imm: follows @wr, with RTRS_FEATURE_NO_IMM
  * @buf: room for small data, then for user message and RTRS header; a piece of
  *	&rtrs_clt_path.bufs
  * @buf_dma: DMA address of @buf
@@ -272,6 +273,7 @@ struct rtrs_clt_slot {
 	u64 buf_dma;
 	u64 buf_iova;
 	u32 buf_rkey;
+	struct rtrs_imm_wr imm;
 	struct ib_sge sge[];
 };
 
@@ -356,7 +358,8 @@ struct rtrs_clt_path_sm {
  * struct rtrs_clt_path_neg - negotiated each time a path connects
  * @id: identifies this connect of the path among all connects of the session's paths
  * @nr_connects: number of tries to connect, the current one included
- * @offered: features offered to the server, RTRS_FEATURE_*
+ * @offered: features offered to the server, RTRS_FEATURE_*; with RTRS_FEATURE_NO_IMM, which
+ *	must be granted, when the device is known
  * @features: the part of @offered that the server granted
  * @sess_id: the server's ID of the session, 0 without RTRS_FEATURE_FENCE
  * @srv_uuid: UUID of the server, null if it has none

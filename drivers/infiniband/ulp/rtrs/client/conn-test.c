@@ -551,6 +551,23 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&path->neg.srv_uuid, c->srv_uuid, sizeof(c->srv_uuid)), 0);
 }
 
+/* Over iWARP it takes both, or the path is not used. */
+static void immediate_data_is_done_without_or_not_used(struct kunit *test)
+{
+	struct rtrs_clt_path *path = new_path(test);
+	u8 bytes[sizeof(accept_slots)];
+
+	memcpy(bytes, accept_slots, sizeof(bytes));
+	path->neg.offered = RTRS_FEATURES | RTRS_FEATURE_NO_IMM;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)),
+			-EOPNOTSUPP);
+	bytes[20] |= RTRS_FEATURE_NO_IMM;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)), 0);
+	bytes[20] &= ~RTRS_FEATURE_SLOTS;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)),
+			-EOPNOTSUPP);
+}
+
 static const struct limits_case {
 	const char *desc;
 	int ret;
@@ -691,6 +708,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE(client_uses_some_of_very_many_chunks),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
 	KUNIT_CASE_PARAM(no_request_is_larger_than_can_be_mapped, mapping_cases_gen_params),
+	KUNIT_CASE(immediate_data_is_done_without_or_not_used),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(further_path_reaches_the_limits_of_the_first, limits_cases_gen_params),
 	KUNIT_CASE_PARAM(session_has_no_more_connections_than_can_be, open_cases_gen_params),

@@ -106,6 +106,12 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		return -EPROTO;
 	}
 	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
+	if (path->neg.offered & RTRS_FEATURE_NO_IMM &&
+	    ~path->neg.features & (RTRS_FEATURE_NO_IMM | RTRS_FEATURE_SLOTS)) {
+		rtrs_clt_err(path->clt, "%s: the server doesn't do without immediate data, as it must over iWARP: it has to be this driver, with slots\n",
+			     path->path.name);
+		return -EOPNOTSUPP;
+	}
 	small = path->neg.features & RTRS_FEATURE_SLOTS;
 	path->neg.slot_size = small ? le32_to_cpu(rep->slot_size) : 0;
 	path->neg.copy_size = small ? path->neg.slot_size : RTRS_CLT_COPY_SIZE;
@@ -156,6 +162,16 @@ int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 	}
 }
 
+/* An iWARP device may not say that it was the server, and not its CM, that has rejected. */
+static const struct rtrs_cm_rep *rtrs_clt_reject_data(struct rdma_cm_id *id,
+						      struct rdma_cm_event *ev, u8 *len)
+{
+	if (!rdma_protocol_iwarp(id->device, id->port_num))
+		return rdma_consumer_reject_data(id, ev, len);
+	*len = ev->param.conn.private_data_len;
+	return ev->param.conn.private_data;
+}
+
 static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 			     struct rdma_cm_event *ev)
 {
@@ -164,7 +180,7 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	u8 len = 0;
 	int err;
 
-	rep = rdma_consumer_reject_data(id, ev, &len);
+	rep = rtrs_clt_reject_data(id, ev, &len);
 	err = rtrs_clt_rep_err(rep, len);
 	/* Repeated tries log the same error once. */
 	if (READ_ONCE(to_clt_path(con->con.path)->sm.logged) != err)
@@ -269,6 +285,16 @@ static int rtrs_clt_con_recv(struct rtrs_clt_con *con, u32 nr)
 	return rtrs_clt_recvs_post(con);
 }
 
+/* What the device of the service connection can't do decides what is sent. */
+static void rtrs_clt_choose_form(struct rtrs_clt_path *path)
+{
+	const struct rdma_cm_id *id = path->cons[0].con.cm_id;
+
+	path->path.no_imm = rdma_protocol_iwarp(id->device, id->port_num);
+	if (path->path.no_imm)
+		path->neg.offered |= RTRS_FEATURE_NO_IMM;
+}
+
 static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 {
 	struct rtrs_clt_con *con = &path->cons[cid];
@@ -278,6 +304,8 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 	ret = rtrs_path_open_dev(&path->path, con->con.cm_id->device);
 	if (ret)
 		return ret;
+	if (!cid)
+		rtrs_clt_choose_form(path);
 	ret = rtrs_clt_create_qp(path, cid, &recv_wr);
 	if (ret || !cid)
 		return ret;
@@ -331,9 +359,10 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 	};
 	int ret;
 
-	rtrs_clt_fill_req(path, cid, &req);
 	ret = rtrs_clt_con_setup(path, cid);
 	if (!ret) {
+		rtrs_clt_fill_req(path, cid, &req);
+		param.initiator_depth = cid && path->path.no_imm;
 		param.responder_resources = rtrs_clt_max_fetch(path, cid);
 		ret = rdma_connect(path->cons[cid].con.cm_id, &param);
 	}

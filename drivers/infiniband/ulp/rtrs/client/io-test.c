@@ -243,6 +243,47 @@ static void small_request_fills_a_chunk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, data + c->len);
 }
 
+/* The write is followed by what would be its immediate value, in the same chain. */
+static void request_without_immediate_data_is_two_messages(struct kunit *test)
+{
+	static const u8 body[] = { 7, 0, 0, 0, 0x01, 0x02, 0, 0x04 };
+	struct io_test *t = test->priv;
+	struct rtrs_clt_slot *slot = t->slots[0];
+	const struct hdr_case *c;
+	struct ib_send_wr *wr;
+	struct rtrs_clt_io io;
+	int i;
+
+	io_copy_small(t, true);
+	t->path.path.no_imm = true;
+	rtrs_clt_slot_init(&t->path, slot);
+	for (i = 0; i < ARRAY_SIZE(slot_cases); i++) {
+		c = &slot_cases[i];
+		io_start(t, c, &io);
+		io.slot = 1;
+		slot->mr = c->data_len > 512 ? &t->mr[0] : NULL;
+		wr = rtrs_clt_build(&t->path, slot, &io);
+		if (slot->mr)
+			wr = wr->next;
+		KUNIT_ASSERT_PTR_EQ(test, wr, &slot->wr.wr);
+		KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
+		KUNIT_EXPECT_EQ(test, wr->send_flags, 0);
+		wr = wr->next;
+		KUNIT_ASSERT_PTR_EQ(test, wr, &slot->imm.wr.wr);
+		KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_SEND);
+		KUNIT_EXPECT_EQ(test, wr->send_flags, IB_SEND_INLINE);
+		KUNIT_ASSERT_EQ(test, wr->num_sge, 1);
+		KUNIT_ASSERT_EQ(test, wr->sg_list->length, sizeof(body));
+		KUNIT_EXPECT_NULL(test, wr->next);
+	}
+	/* The second of three slots, 512 bytes of data and one of message before the header */
+	io_start(t, &slot_cases[1], &io);
+	io.slot = 1;
+	slot->mr = NULL;
+	wr = rtrs_clt_build(&t->path, slot, &io)->next;
+	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)wr->sg_list->addr, body, 8), 0);
+}
+
 static void server_may_do_what_the_request_needs(struct kunit *test)
 {
 	struct rtrs_clt_io write = { .dir = DMA_TO_DEVICE }, read = { .dir = DMA_FROM_DEVICE };
@@ -488,6 +529,7 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE(headers_of_the_longest_message_fit),
 	KUNIT_CASE_PARAM(request_fills_a_small_slot_as_written_down, slot_cases_gen_params),
 	KUNIT_CASE_PARAM(small_request_fills_a_chunk, slot_cases_gen_params),
+	KUNIT_CASE(request_without_immediate_data_is_two_messages),
 	KUNIT_CASE(server_may_do_what_the_request_needs),
 	KUNIT_CASE(small_read_brings_its_data),
 	KUNIT_CASE(answer_has_to_have_the_right_form),

@@ -14,6 +14,9 @@
  * and by then a later request may be in it. That is harmless: the server's device has the
  * packets already, and drops them by their numbers.
  *
+ * On iWARP, which has no immediate data, a SEND of a few bytes follows the RDMA WRITE, in one
+ * chain.
+ *
  * Large data, with a server of small slots (RTRS_FEATURE_SLOTS)
  *
  * The caller's pages are registered with a memory region of the path, and the headers name
@@ -179,7 +182,7 @@ static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 {
 	slot->send_cqe.done = rtrs_clt_send_done;
-	slot->wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	slot->wr.wr.opcode = path->path.no_imm ? IB_WR_RDMA_WRITE : IB_WR_RDMA_WRITE_WITH_IMM;
 	slot->wr.wr.sg_list = slot->sge;
 }
 
@@ -522,7 +525,7 @@ VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 						   const struct rtrs_clt_io *io)
 {
 	struct ib_rdma_wr *wr = &slot->wr;
-	u32 off, imm;
+	u32 off, payload, imm;
 
 	wr->remote_addr = slot->raddr;
 	wr->rkey = slot->rkey;
@@ -530,9 +533,15 @@ VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 	wr->wr.next = NULL;
 	wr->wr.send_flags = slot->sending ? IB_SEND_SIGNALED : 0;
 	wr->wr.wr_cqe = &slot->send_cqe;
-	imm = rtrs_imm_req(io->slot, off + io->msg_len,
-			   rtrs_imm_off_bits(path->neg.depth));
-	wr->wr.ex.imm_data = cpu_to_be32(rtrs_imm(RTRS_IMM_IO_REQ, imm));
+	payload = rtrs_imm_req(io->slot, off + io->msg_len,
+			       rtrs_imm_off_bits(path->neg.depth));
+	imm = rtrs_imm(RTRS_IMM_IO_REQ, payload);
+	wr->wr.ex.imm_data = cpu_to_be32(imm);
+	if (unlikely(path->path.no_imm)) {
+		rtrs_put_msg_imm(&slot->imm.wr.wr, &slot->imm.sge, &slot->imm.msg, imm);
+		slot->imm.wr.wr.next = NULL;
+		wr->wr.next = &slot->imm.wr.wr;
+	}
 	if (!slot->mr)
 		return &wr->wr;
 	slot->mr->reg_wr.wr.next = &wr->wr;

@@ -74,7 +74,7 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	path->sm.at_once = false;
 	spin_unlock_irq(&path->sm.lock);
 	path->neg.nr_connects++;
-	path->neg.offered = RTRS_FEATURES | RTRS_FEATURE_SLOTS;
+	path->neg.offered = RTRS_FEATURES;
 	if (!clt->fencing)
 		path->neg.offered &= ~RTRS_FEATURE_FENCE;
 	path->fence.own = kzalloc(sizeof(*path->fence.own), GFP_KERNEL);

@@ -9,7 +9,8 @@
  * queue need not hold those of all slots. The server answers with one or two messages.
  *
  * With small slots (RTRS_FEATURE_SLOTS) the server invalidates all keys, and answers with
- * one message, so nothing is reserved.
+ * one message, so nothing is reserved. Without immediate data (RTRS_FEATURE_NO_IMM) a third
+ * work request sends what that would be.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,7 +46,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 		return;
 	if (cid > path->clt->nr_queues)
 		params->poll = IB_POLL_DIRECT;
-	params->send_wr = 2 * min_t(u32, path->neg.nr_slots, RTRS_CLT_SEND_SLOTS) +
+	params->send_wr = (path->path.no_imm ? 3 : 2) *
+			  min_t(u32, path->neg.nr_slots, RTRS_CLT_SEND_SLOTS) +
 			  RTRS_SIGNAL_EVERY;
 	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);
 	params->recv_wr = path->neg.nr_slots + RTRS_CLT_RECV_BATCH;

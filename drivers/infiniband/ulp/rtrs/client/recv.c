@@ -102,10 +102,9 @@ static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, struct rtrs_clt_recv *re
 /* Handles an immediate value. With @has_msg, it came with a message, which may have a key. */
 static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 			      struct rtrs_clt_recv *recv,
-			      const struct ib_wc *wc, bool has_msg)
+			      const struct ib_wc *wc, u32 imm, bool has_msg)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	u32 imm = be32_to_cpu(wc->ex.imm_data);
 	u32 payload = rtrs_imm_payload(imm);
 	u32 slot = rtrs_imm_rsp_slot(payload);
 	const u32 *new_rkey = NULL;
@@ -146,6 +145,21 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 			    "the server sent unexpected immediate data");
 }
 
+/* Handles a message: with RTRS_FEATURE_NO_IMM, it has what would be an immediate value. */
+static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, struct rtrs_clt_recv *recv,
+			      const struct ib_wc *wc)
+{
+	const struct rtrs_msg_imm *msg = (void *)&con->rkeys[recv - con->recvs];
+
+	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr, sizeof(*msg),
+				   DMA_FROM_DEVICE);
+	if (con->con.path->no_imm && rtrs_msg_imm_valid(msg, wc->byte_len))
+		rtrs_clt_recv_imm(con, recv, wc, le32_to_cpu(msg->imm), false);
+	else
+		rtrs_clt_path_error(con->con.path, -EPROTO,
+				    "the server sent a message that was not asked for");
+}
+
 /* Handler of all receives but the one for INFO_RSP. */
 static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -159,12 +173,12 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (rtrs_con_wc_failed(&con->con, wc, "receive"))
 		return;
 	if (wc->wc_flags & IB_WC_WITH_IMM)
-		rtrs_clt_recv_imm(con, recv, wc, wc->opcode == IB_WC_RECV);
+		rtrs_clt_recv_imm(con, recv, wc, be32_to_cpu(wc->ex.imm_data),
+				  wc->opcode == IB_WC_RECV);
 	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		rtrs_clt_recv_inv(con, recv, wc);
 	else
-		rtrs_clt_path_error(con->con.path, -EPROTO,
-				    "the server sent a message that was not asked for");
+		rtrs_clt_recv_msg(con, recv, wc);
 	rtrs_clt_recv_again(con, recv);
 }
 

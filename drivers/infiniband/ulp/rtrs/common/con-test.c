@@ -54,6 +54,10 @@ struct post_test {
 	struct ib_qp qp;
 	struct ib_device dev;
 	unsigned int posted;
+	enum ib_wr_opcode opcode;
+	int flags;
+	struct ib_sge sge;
+	u8 body[8];
 };
 
 static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -61,8 +65,16 @@ static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 {
 	struct post_test *t = container_of(qp, struct post_test, qp);
 
-	for (; wr; wr = wr->next)
+	for (; wr; wr = wr->next) {
 		t->posted++;
+		t->opcode = wr->opcode;
+		t->flags = wr->send_flags;
+		t->sge = (struct ib_sge) {};
+		if (wr->num_sge)
+			t->sge = *wr->sg_list;
+		if (wr->send_flags & IB_SEND_INLINE && t->sge.length == sizeof(t->body))
+			memcpy(t->body, (void *)(uintptr_t)t->sge.addr, sizeof(t->body));
+	}
 	return 0;
 }
 
@@ -108,6 +120,46 @@ static void answers_leave_a_reserve(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), -EBUSY);
 	KUNIT_EXPECT_EQ(test, t->posted, 6);
+}
+
+static void ends(struct rtrs_path *path, int err, const char *why)
+{
+}
+
+/* What an iWARP device has sent it has given to TCP; what it has read came from the peer. */
+static void without_immediate_data_messages_are_sent(struct kunit *test)
+{
+	static const u8 body[] = { 7, 0, 0, 0, 0x21, 0x43, 0x65, 0x87 };
+	struct ib_wc wc = { .status = IB_WC_SUCCESS };
+	struct post_test *t = post_init(test);
+	struct ib_pd pd = { .local_dma_lkey = 0x1234 };
+
+	t->path.no_imm = true;
+	t->path.pd = &pd;
+	t->path.error = ends;
+	KUNIT_ASSERT_EQ(test, rtrs_con_post_imm(&t->con, 0x87654321), 0);
+	KUNIT_EXPECT_EQ(test, t->opcode, IB_WR_SEND);
+	KUNIT_EXPECT_EQ(test, t->flags, IB_SEND_INLINE);
+	KUNIT_EXPECT_EQ(test, memcmp(t->body, body, sizeof(body)), 0);
+	memset(t->body, 0, sizeof(t->body));
+	rtrs_con_answer_imm(&t->con, 0x87654321);
+	KUNIT_EXPECT_EQ(test, memcmp(t->body, body, sizeof(body)), 0);
+
+	KUNIT_ASSERT_EQ(test, rtrs_con_probe(&t->con), 0);
+	KUNIT_EXPECT_EQ(test, t->opcode, IB_WR_RDMA_READ);
+	KUNIT_EXPECT_EQ(test, t->sge.length, 0);
+	KUNIT_EXPECT_EQ(test, t->sge.lkey, 0x1234);
+	wc.wr_cqe = &t->con.sq_cqe;
+	t->con.sq_cqe.done(NULL, &wc);
+	KUNIT_EXPECT_EQ(test, t->con.moved, 0);
+	wc.wr_cqe = &t->con.probe_cqe;
+	t->con.probe_cqe.done(NULL, &wc);
+	KUNIT_EXPECT_EQ(test, t->con.moved, 1);
+	/* With immediate data, both are acknowledged by the peer. */
+	t->path.no_imm = false;
+	wc.wr_cqe = &t->con.sq_cqe;
+	t->con.sq_cqe.done(NULL, &wc);
+	KUNIT_EXPECT_EQ(test, t->con.moved, 2);
 }
 
 /* A device of a host that has crashed acknowledges probes, so none is sent for a trial. */
@@ -165,6 +217,7 @@ static void errors_of_a_path_have_a_limit(struct kunit *test)
 static struct kunit_case rtrs_con_cases[] = {
 	KUNIT_CASE(drain_covers_what_handlers_post),
 	KUNIT_CASE(answers_leave_a_reserve),
+	KUNIT_CASE(without_immediate_data_messages_are_sent),
 	KUNIT_CASE(trial_begins_without_probes),
 	KUNIT_CASE(errors_of_a_path_have_a_limit),
 	{}

@@ -145,7 +145,9 @@ static void rtrs_con_sent_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_con *con = container_of(wc->wr_cqe, struct rtrs_con, sq_cqe);
 
-	if (!rtrs_con_wc_failed(con, wc, "send"))
+	/* An iWARP device has given them to TCP, which is no sign of life of the peer. */
+	if ((con->path->no_imm && wc->status == IB_WC_SUCCESS) ||
+	    !rtrs_con_wc_failed(con, wc, "send"))
 		rtrs_con_give_room(con, RTRS_SIGNAL_EVERY);
 }
 
@@ -457,14 +459,16 @@ EXPORT_SYMBOL_GPL(rtrs_con_flush);
  * rtrs_con_probe() - send a message that the peer's device has to acknowledge
  * @con: connected connection for I/O, without a probe outstanding
  *
- * The message is a write of no bytes. It is sent after all work requests that were posted
- * before, and changes nothing at the peer.
+ * The message is a write of no bytes, or on iWARP, whose devices don't wait for that to be
+ * acknowledged, a read of none. It is sent after all work requests that were posted before, and
+ * changes nothing at the peer.
  *
  * Context: the path's heartbeats.
  * Return: 0, or -EBUSY if the send queue is full.
  */
 int rtrs_con_probe(struct rtrs_con *con)
 {
+	struct ib_sge nothing = {};
 	struct ib_rdma_wr wr = {
 		.wr.wr_cqe	= &con->probe_cqe,
 		.wr.opcode	= IB_WR_RDMA_WRITE,
@@ -473,11 +477,54 @@ int rtrs_con_probe(struct rtrs_con *con)
 	struct rtrs_con *queued;
 	int ret;
 
+	if (con->path->no_imm) {
+		nothing.lkey = con->path->pd->local_dma_lkey;
+		wr.wr.opcode = IB_WR_RDMA_READ;
+		wr.wr.sg_list = &nothing;
+		wr.wr.num_sge = 1;
+	}
 	WRITE_ONCE(con->probe_busy, true);
 	ret = rtrs_con_queue(con, &wr.wr, true, &queued);
 	if (ret)
 		WRITE_ONCE(con->probe_busy, false);
 	return ret;
+}
+
+/**
+ * rtrs_put_msg_imm() - make a work request send the message in place of an immediate value
+ * @wr: work request; what isn't set here is zero
+ * @sge: filled in; in use until @wr is posted, as @msg
+ * @msg: filled in. The device copies it, so it need neither be mapped nor stay
+ * @imm: immediate value, in the CPU's byte order
+ */
+void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
+		      struct rtrs_msg_imm *msg, u32 imm)
+{
+	msg->type = cpu_to_le16(RTRS_MSG_IMM);
+	msg->reserved = 0;
+	msg->imm = cpu_to_le32(imm);
+	sge->addr = (uintptr_t)msg;
+	sge->length = sizeof(*msg);
+	wr->opcode = IB_WR_SEND;
+	wr->send_flags = IB_SEND_INLINE;
+	wr->sg_list = sge;
+	wr->num_sge = 1;
+}
+EXPORT_SYMBOL_GPL(rtrs_put_msg_imm);
+
+static struct ib_send_wr *rtrs_con_build_imm(const struct rtrs_con *con,
+					     struct rtrs_imm_wr *imm_wr, u32 imm)
+{
+	struct ib_send_wr *wr = &imm_wr->wr.wr;
+
+	*imm_wr = (struct rtrs_imm_wr) {};
+	if (con->path->no_imm) {
+		rtrs_put_msg_imm(wr, &imm_wr->sge, &imm_wr->msg, imm);
+	} else {
+		wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+		wr->ex.imm_data = cpu_to_be32(imm);
+	}
+	return wr;
 }
 
 /**
@@ -490,12 +537,9 @@ int rtrs_con_probe(struct rtrs_con *con)
  */
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm)
 {
-	struct ib_rdma_wr wr = {
-		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
-		.wr.ex.imm_data	= cpu_to_be32(imm),
-	};
+	struct rtrs_imm_wr wr;
 
-	return rtrs_con_post(con, &wr.wr);
+	return rtrs_con_post(con, rtrs_con_build_imm(con, &wr, imm));
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
 
@@ -512,11 +556,8 @@ EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
  */
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm)
 {
-	struct ib_rdma_wr wr = {
-		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
-		.wr.ex.imm_data	= cpu_to_be32(imm),
-	};
 	struct rtrs_con *queued;
+	struct rtrs_imm_wr wr;
 
-	rtrs_con_queue(con, &wr.wr, true, &queued);
+	rtrs_con_queue(con, rtrs_con_build_imm(con, &wr, imm), true, &queued);
 }

@@ -72,6 +72,8 @@ struct rtrs_hb_params {
  *	addresses
  * @log: limit of messages about it that its peer can cause; set by its owner, outlives it
  * @dev: RDMA device, set with @pd
+ * @no_imm: struct rtrs_msg_imm is sent in place of immediate data (RTRS_FEATURE_NO_IMM);
+ *	set by its owner before the first queue pair is created
  * @pd: protection domain of this path alone, so that a peer's keys reach nothing
  *	but what this path set aside for it
  * @error: the path can't go on: ask for its end. Any context; may come any
@@ -103,6 +105,7 @@ struct rtrs_path {
 	char name[RTRS_NAME_LEN + RTRS_PATH_STR_LEN];
 	struct ratelimit_state *log;
 	struct ib_device *dev;
+	bool no_imm;
 	struct ib_pd *pd;
 	void (*error)(struct rtrs_path *path, int err, const char *why);
 	void (*probed)(struct rtrs_path *path);
@@ -184,6 +187,18 @@ struct rtrs_con {
 #define RTRS_POLL_BUDGET	64
 /* Most work requests that rdma_rw adds to a send queue for each of its contexts. */
 #define RTRS_RW_WR		3
+
+/**
+ * struct rtrs_imm_wr - work request that sends an immediate value, or a message in its place
+ * @wr: the work request
+ * @sge: lists @msg
+ * @msg: with RTRS_FEATURE_NO_IMM, the message; the device copies it when it is posted
+ */
+struct rtrs_imm_wr {
+	struct ib_rdma_wr wr;
+	struct ib_sge sge;
+	struct rtrs_msg_imm msg;
+};
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
@@ -299,6 +314,8 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued);
 void rtrs_con_flush(struct rtrs_con *con);
 void rtrs_con_put_wr(struct rtrs_con *con);
+void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
+		      struct rtrs_msg_imm *msg, u32 imm);
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
 int rtrs_con_probe(struct rtrs_con *con);

@@ -138,9 +138,39 @@ static void imm_of_requests_fits_each_depth(struct kunit *test)
 	}
 }
 
+static const struct msg_case {
+	const char *desc;
+	u8 bytes[8];
+	u32 len;
+	bool ok;
+} msg_cases[] = {
+	{ "a heartbeat", { 7, 0, 0, 0, 0, 0, 0, 0x80 }, 8, true },
+	{ "of type 0", { 0, 0, 0, 0, 0, 0, 0, 0x80 }, 8 },
+	{ "an answer's type", { 6, 0, 0, 0, 0, 0, 0, 0x80 }, 8 },
+	{ "of type 0x107", { 7, 1, 0, 0, 0, 0, 0, 0x80 }, 8 },
+	{ "something where 0 is due", { 7, 0, 1, 0, 0, 0, 0, 0x80 }, 8 },
+	{ "and in the byte behind", { 7, 0, 0, 1, 0, 0, 0, 0x80 }, 8 },
+	{ "too short", { 7, 0, 0, 0, 0, 0, 0, 0x80 }, 7 },
+	{ "empty", { 7, 0, 0, 0, 0, 0, 0, 0x80 }, 0 },
+	{ "too long", { 7, 0, 0, 0, 0, 0, 0, 0x80 }, 9 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(msg_cases, msg_cases, desc);
+
+static void message_in_place_of_immediate_data_is_checked(struct kunit *test)
+{
+	const struct msg_case *c = test->param_value;
+	struct rtrs_msg_imm msg;
+
+	memcpy(&msg, c->bytes, sizeof(msg));
+	KUNIT_EXPECT_EQ(test, rtrs_msg_imm_valid(&msg, c->len), c->ok);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(msg.imm), rtrs_imm(RTRS_IMM_HB_MSG, 0));
+}
+
 static struct kunit_case rtrs_proto_cases[] = {
 	KUNIT_CASE_PARAM(imm_is_on_the_wire_as_written_down, imm_cases_gen_params),
 	KUNIT_CASE(imm_types_have_their_numbers),
+	KUNIT_CASE_PARAM(message_in_place_of_immediate_data_is_checked, msg_cases_gen_params),
 	KUNIT_CASE(imm_of_each_type_keeps_its_payload),
 	KUNIT_CASE(imm_of_answers_keeps_each_errno_and_slot),
 	KUNIT_CASE(imm_of_requests_fits_each_depth),

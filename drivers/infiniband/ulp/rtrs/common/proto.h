@@ -79,7 +79,9 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * by the server, or written by it, when it has a buffer for them.
  */
 #define RTRS_FEATURE_SLOTS	BIT(2)
-/* Those that we know. */
+/* With RTRS_FEATURE_SLOTS: struct rtrs_msg_imm takes the place of immediate data. */
+#define RTRS_FEATURE_NO_IMM	BIT(3)
+/* Those that we know, and that don't depend on the device. */
 #define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS)
 /* Slots are of a multiple of this; so eight of them, headers included, are whole pages. */
 #define RTRS_SLOT_UNIT		512U
@@ -133,6 +135,7 @@ static_assert(sizeof(struct rtrs_cm_rep) == 56);
  * @RTRS_MSG_RKEY_RSP: struct rtrs_msg_rkey_rsp
  * @RTRS_MSG_FETCH: struct rtrs_msg_read, of a request whose data the server is to fetch
  * @RTRS_MSG_ANSWER: struct rtrs_msg_answer
+ * @RTRS_MSG_IMM: struct rtrs_msg_imm
  */
 enum rtrs_msg_type {
 	RTRS_MSG_INFO_REQ	= 0,
@@ -142,6 +145,7 @@ enum rtrs_msg_type {
 	RTRS_MSG_RKEY_RSP	= 4,
 	RTRS_MSG_FETCH		= 5,
 	RTRS_MSG_ANSWER		= 6,
+	RTRS_MSG_IMM		= 7,
 };
 
 /**
@@ -251,6 +255,33 @@ struct rtrs_msg_answer {
 };
 
 static_assert(sizeof(struct rtrs_msg_answer) == 8);
+
+/**
+ * struct rtrs_msg_imm - with RTRS_FEATURE_NO_IMM, sent in place of immediate data
+ * @type: RTRS_MSG_IMM
+ * @reserved: 0
+ * @imm: the immediate value
+ */
+struct rtrs_msg_imm {
+	__le16 type;
+	__le16 reserved;
+	__le32 imm;
+};
+
+static_assert(sizeof(struct rtrs_msg_imm) == 8);
+
+/**
+ * rtrs_msg_imm_valid() - check what came in place of immediate data
+ * @msg: message that was received
+ * @len: bytes that were received
+ *
+ * Return: true if it has an immediate value.
+ */
+static inline bool rtrs_msg_imm_valid(const struct rtrs_msg_imm *msg, u32 len)
+{
+	return len == sizeof(*msg) && msg->type == cpu_to_le16(RTRS_MSG_IMM) &&
+	       !msg->reserved;
+}
 
 /* Headers of a request: user message, RTRS header, one descriptor. */
 #define RTRS_MAX_HDR_LEN	(RTRS_MAX_MSG_LEN + \

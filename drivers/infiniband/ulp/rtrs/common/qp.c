@@ -123,6 +123,7 @@ static int rtrs_qp_try(struct rtrs_con *con, const struct rtrs_qp_params *params
 		.cap.max_send_sge = params->send_sge,
 		.cap.max_recv_sge = 1,
 		.cap.max_rdma_ctxs = params->rdma_ctxs,
+		.cap.max_inline_data = con->path->no_imm ? sizeof(struct rtrs_msg_imm) : 0,
 		.port_num	= con->cm_id->port_num,
 	};
 	struct ib_cq *cq;

@@ -68,6 +68,7 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 		.private_data		= &rep,
 		.private_data_len	= sizeof(rep),
 		.initiator_depth	= con->fetch.max_reads,
+		.responder_resources	= con->con.cid && con->path->path.no_imm,
 		.flow_control		= 1,
 		.rnr_retry_count	= RTRS_CM_RETRIES,
 	};

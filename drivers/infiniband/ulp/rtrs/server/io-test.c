@@ -332,6 +332,8 @@ static char letter_of(const struct ib_send_wr *wr)
 		return 'I';
 	case IB_WR_SEND_WITH_IMM:
 		return 'S';
+	case IB_WR_SEND:
+		return 'M';
 	default:
 		return '?';
 	}
@@ -457,6 +459,62 @@ static void answer_of_a_slot_is_built(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, chain, c->chain);
 }
 
+/* In place of an immediate value comes a message; data go before it. */
+static const struct slot_answer_case no_imm_answer_cases[] = {
+	{ "a write", WR, false, 0, 0, "M", 0, { 3, 0, 0, 0x10 } },
+	{ "a write that failed", WR, false, 0, -EIO, "M", 0, { 3, 0, 0x28, 0x10 } },
+	{ "a fetch, invalidate", WR, true, 8192, 0, "V", 0 },
+	{ "a read", RD, false, 512, 0, "WM", 'W', { 3, 0, 0, 0x10 } },
+	{ "a read that failed", RD, false, 512, -EIO, "M", 0, { 3, 0, 0x28, 0x10 } },
+	{ "a read, invalidate", RD, true, 512, 0, "WV", 'W' },
+};
+
+KUNIT_ARRAY_PARAM_DESC(no_imm_answer_cases, no_imm_answer_cases, desc);
+
+static void expect_body(struct kunit *test, const struct ib_send_wr *wr, const u8 *imm)
+{
+	static const u8 head[] = { 7, 0, 0, 0 };
+	const u8 *body;
+
+	KUNIT_EXPECT_EQ(test, wr->send_flags, IB_SEND_INLINE);
+	KUNIT_ASSERT_EQ(test, wr->num_sge, 1);
+	KUNIT_ASSERT_EQ(test, wr->sg_list->length, 8);
+	body = (const u8 *)(uintptr_t)wr->sg_list->addr;
+	KUNIT_EXPECT_EQ(test, memcmp(body, head, 4), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(body + 4, imm, 4), 0);
+}
+
+static void answer_without_immediate_data_is_built(struct kunit *test)
+{
+	const struct slot_answer_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_srv_answer *a = kunit_kmalloc(test, sizeof(*a), GFP_KERNEL);
+	const struct ib_send_wr *wr;
+	char chain[8] = "";
+	int n = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	use_slots(t);
+	t->path.path.no_imm = true;
+	t->io.op.dir = c->dir;
+	t->io.need_inval = c->need_inval;
+	t->io.desc_len = c->desc_len;
+	t->io.desc_key = 0xaabbccdd;
+	t->io.desc_addr = 0x1122334455667788;
+	t->io.err = c->err;
+	for (wr = rtrs_srv_build_answer(a, &t->io); wr && n < 7; wr = wr->next) {
+		chain[n] = letter_of(wr);
+		if (chain[n] == c->with_data)
+			expect_data(test, wr, c->desc_len);
+		else if (chain[n] == 'V')
+			expect_message(test, wr);
+		else
+			expect_body(test, wr, c->imm);
+		n++;
+	}
+	KUNIT_EXPECT_STREQ(test, chain, c->chain);
+}
+
 static void errno_of_an_answer_fits(struct kunit *test)
 {
 	int err;
@@ -473,6 +531,7 @@ static struct kunit_case rtrs_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(request_in_a_slot_is_parsed, slot_parse_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_is_built, answer_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_of_a_slot_is_built, slot_answer_cases_gen_params),
+	KUNIT_CASE_PARAM(answer_without_immediate_data_is_built, no_imm_answer_cases_gen_params),
 	KUNIT_CASE(errno_of_an_answer_fits),
 	{}
 };

@@ -127,6 +127,10 @@ static struct ib_send_wr *rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 						   RTRS_IMM_IO_RSP;
 	u32 imm = rtrs_imm(type, rtrs_imm_rsp(io->slot, io->err));
 
+	if (io->con->path->path.no_imm) {
+		rtrs_put_msg_imm(&a->imm.wr, &a->msg_sge, &a->msg, imm);
+		return &a->imm.wr;
+	}
 	a->imm.wr.ex.imm_data = cpu_to_be32(imm);
 	if (io->mr) {
 		rtrs_srv_put_msg(a, io, &a->imm.wr);
@@ -180,15 +184,34 @@ static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
 	return first;
 }
 
-/* Data to be sent from a buffer; its handler gives the buffer back. */
+static void rtrs_srv_data_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_srv_con *con = container_of(wc->wr_cqe, struct rtrs_srv_con, data_cqe);
+
+	if (!rtrs_con_wc_failed(&con->con, wc, "sending data"))
+		rtrs_con_put_wr(&con->con);
+}
+
+/*
+ * Data to be sent from a buffer; its handler gives the buffer back. By then TCP, on iWARP, may
+ * have all that to send yet. Soft-iWARP has it send data from where they are, instead of a
+ * copy, if they have no signal of their own.
+ */
 static struct ib_send_wr *rtrs_srv_build_buf(const struct rtrs_srv_io *io,
 					     struct ib_send_wr *answer)
 {
 	struct rdma_cm_id *id = io->con->con.cm_id;
+	struct ib_send_wr *first, *wr;
 
 	answer->wr_cqe = &io->buf->sent_cqe;
-	answer->send_flags = IB_SEND_SIGNALED;
-	return rdma_rw_ctx_wrs(&io->buf->rw, id->qp, id->port_num, NULL, answer);
+	answer->send_flags |= IB_SEND_SIGNALED;
+	first = rdma_rw_ctx_wrs(&io->buf->rw, id->qp, id->port_num, NULL, answer);
+	if (io->con->path->path.no_imm)
+		for (wr = first; wr != answer; wr = wr->next) {
+			wr->wr_cqe = &io->con->data_cqe;
+			wr->send_flags |= IB_SEND_SIGNALED;
+		}
+	return first;
 }
 
 /* With RTRS_FEATURE_SLOTS, one message, after large data and those with a key to invalidate. */
@@ -210,7 +233,7 @@ static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
 		return rtrs_srv_build_buf(io, answer);
 	if (!data)
 		return answer;
-	if (!io->need_inval) {
+	if (!io->need_inval && !io->con->path->path.no_imm) {
 		rtrs_srv_put_data(a, io, &a->imm);
 		return answer;
 	}
@@ -455,6 +478,7 @@ void rtrs_srv_con_init_io(struct rtrs_srv_con *con)
 	INIT_LIST_HEAD(&con->pending);
 	INIT_LIST_HEAD(&con->sending);
 	con->con.sq_room = rtrs_srv_sq_room;
+	con->data_cqe.done = rtrs_srv_data_done;
 	rtrs_srv_fetch_init(con, rtrs_srv_fetched);
 }
 

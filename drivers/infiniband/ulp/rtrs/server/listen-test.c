@@ -131,7 +131,10 @@ static const struct join_case {
 	{ "with slots, the other had none", -EINVAL, 1, 1, 1, 3, { 3, 5 }, { 7, 5 } },
 	{ "without slots, the other had them", -EINVAL, 1, 1, 1, 3, { 7, 5 }, { 3, 5 } },
 	{ "with slots, the server has none", 0, 1, 1, 1, 3, { 3, 5 }, { 7, 5 }, true },
-	{ "features of the future", 0, 1, 1, 1, 3, { 7, 5 }, { -1, 5 } },
+	{ "without immediate data", 0, 1, 1, 1, 3, { 15, 5 }, { 15, 5 } },
+	{ "without, the other with", -EINVAL, 1, 1, 1, 3, { 7, 5 }, { 15, 5 } },
+	{ "without, but no slots", 0, 1, 1, 1, 3, { 3, 5 }, { 11, 5 } },
+	{ "features of the future", 0, 1, 1, 1, 3, { 15, 5 }, { -1, 5 } },
 	{ "connected again, with fencing now", -ESTALE, 1, 2, 0, 3, { 0, 0 }, { 1, 6 } },
 };
 
@@ -150,10 +153,18 @@ static void slots_are_granted_if_there_are_any(struct kunit *test)
 {
 	unsigned int old = set_slot_size(0);
 
-	KUNIT_EXPECT_EQ(test, rtrs_srv_features(), RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U), RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT);
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, ~0U));
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_form_ok(false, ~0U));
 	set_slot_size(512);
-	KUNIT_EXPECT_EQ(test, rtrs_srv_features(),
-			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U),
+			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS |
+			RTRS_FEATURE_NO_IMM);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(RTRS_FEATURE_NO_IMM), 0);
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, RTRS_FEATURE_NO_IMM));
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, RTRS_FEATURES));
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_form_ok(true, RTRS_FEATURES | RTRS_FEATURE_NO_IMM));
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_form_ok(false, RTRS_FEATURES));
 	set_slot_size(old);
 }
 

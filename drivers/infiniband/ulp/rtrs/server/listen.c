@@ -52,6 +52,32 @@ int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req)
 	return 0;
 }
 
+/**
+ * rtrs_srv_form_ok() - can a client's messages come over a device?
+ * @iwarp: the device is an iWARP one, which has no immediate data
+ * @offered: features that the client offers
+ *
+ * Return: false if the request is to be rejected.
+ */
+bool rtrs_srv_form_ok(bool iwarp, u32 offered)
+{
+	return !iwarp || rtrs_srv_grant(offered) & RTRS_FEATURE_NO_IMM;
+}
+
+static int rtrs_srv_check_form(struct rtrs_srv *srv, const struct rdma_cm_id *id,
+			       const struct rtrs_cm_req *req)
+{
+	u32 offered = le32_to_cpu(req->features);
+
+	if (rtrs_srv_form_ok(rdma_protocol_iwarp(id->device, id->port_num), offered))
+		return 0;
+	if (__ratelimit(&srv->log))
+		pr_warn("iWARP device %s has no immediate data: %s\n", dev_name(&id->device->dev),
+			offered & RTRS_FEATURE_NO_IMM ? "it takes a slot_size other than 0" :
+							"the client can't do without");
+	return -EOPNOTSUPP;
+}
+
 static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 						const uuid_t *uuid)
 {
@@ -84,7 +110,7 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	if (newer || !req->cid)
 		return -EBUSY;
 	if (le16_to_cpu(req->cid_num) != path->conns.nr ||
-	    (le32_to_cpu(req->features) & rtrs_srv_features()) != path->features)
+	    rtrs_srv_grant(le32_to_cpu(req->features)) != path->features)
 		return -EINVAL;
 	if (path->features & RTRS_FEATURE_FENCE &&
 	    le32_to_cpu(req->path_id) != path->path_id)
@@ -189,6 +215,8 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 
 	ret = rtrs_srv_check_req(param->private_data, param->private_data_len,
 				 &req);
+	if (!ret)
+		ret = rtrs_srv_check_form(srv, id, &req);
 	if (ret)
 		goto reject;
 	path = rtrs_srv_get_path(srv, id, &req);

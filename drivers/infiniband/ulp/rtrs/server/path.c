@@ -125,9 +125,12 @@ static void rtrs_srv_path_destroy_qps(struct rtrs_srv_path *path)
 {
 	u32 i;
 
-	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
-			rtrs_con_destroy_qp(&path->conns.con[i]->con);
+	for (i = 0; i < path->conns.nr; i++) {
+		if (!path->conns.con[i])
+			continue;
+		rtrs_con_destroy_qp(&path->conns.con[i]->con);
+		rtrs_srv_recv_free(path->conns.con[i]);
+	}
 }
 
 static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
@@ -263,7 +266,8 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
-	path->features = le32_to_cpu(req->features) & rtrs_srv_features();
+	path->features = rtrs_srv_grant(le32_to_cpu(req->features));
+	path->path.no_imm = path->features & RTRS_FEATURE_NO_IMM;
 	if (path->features & RTRS_FEATURE_FENCE)
 		path->path_id = le32_to_cpu(req->path_id);
 	rtrs_srv_mem_init(path);

@@ -626,9 +626,15 @@ struct rtrs_srv_fetch {
  * @con: the part that client and server share
  * @path: path that owns it
  * @recv_cqe: of all receives but the one for the client's first message
- * @recv_wr: a chain of empty receives
+ * @recv_wr: a chain of receives
  * @recv_used: receives taken since the chain was last posted; only the
  *	completion queue's context touches it
+ * @recv_sge: with RTRS_FEATURE_NO_IMM, where @recv_wr receive; without, they are empty
+ * @recv_msgs: with RTRS_FEATURE_NO_IMM, memory for each receive, in the order they are posted
+ * @recv_dma: its DMA address
+ * @recv_nr: number of receives; 0 without that memory
+ * @recv_first: the first of the receives that @recv_used counts
+ * @data_cqe: with RTRS_FEATURE_NO_IMM, of RDMA WRITEs of data in buffers
  * @pend_lock: guards @pending and @closing; taken in any context
  * @pending: requests that wait for room in the send queue
  * @closing: nothing may wait any more
@@ -643,6 +649,12 @@ struct rtrs_srv_con {
 	struct ib_cqe recv_cqe;
 	struct ib_recv_wr recv_wr[RTRS_SRV_RECV_BATCH];
 	u32 recv_used;
+	struct ib_sge recv_sge[RTRS_SRV_RECV_BATCH];
+	struct rtrs_msg_imm *recv_msgs;
+	u64 recv_dma;
+	u32 recv_nr;
+	u32 recv_first;
+	struct ib_cqe data_cqe;
 	spinlock_t pend_lock; /* pending, closing */
 	struct list_head pending;
 	bool closing;
@@ -732,14 +744,18 @@ struct rtrs_srv_io {
  * @data_sge: the chunk's part with these data
  * @inv: SEND WITH INV of the client's key
  * @reg: REG_MR of the chunk
- * @imm: RDMA WRITE WITH IMM or SEND WITH IMM, with the errno
- * @msg_sge: the slot's message
+ * @msg: what is sent in place of immediate data, with RTRS_FEATURE_NO_IMM
+ * @imm: RDMA WRITE WITH IMM, SEND WITH IMM or SEND of @msg, with the errno
+ * @msg_sge: the slot's message, or @msg
  */
 struct rtrs_srv_answer {
 	struct ib_rdma_wr data;
 	struct ib_sge data_sge;
 	struct ib_send_wr inv;
-	struct ib_reg_wr reg;
+	union {
+		struct ib_reg_wr reg;
+		struct rtrs_msg_imm msg;
+	};
 	struct ib_rdma_wr imm;
 	struct ib_sge msg_sge;
 };
@@ -757,10 +773,16 @@ static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 	return container_of(c, struct rtrs_srv_con, con);
 }
 
-/* The features that are granted to clients. */
-static inline u32 rtrs_srv_features(void)
+/* The features that are granted to a client that offers @offered. */
+static inline u32 rtrs_srv_grant(u32 offered)
 {
-	return rtrs_srv_slot_size ? RTRS_FEATURES : RTRS_FEATURES & ~RTRS_FEATURE_SLOTS;
+	u32 granted = offered & (RTRS_FEATURES | RTRS_FEATURE_NO_IMM);
+
+	if (!rtrs_srv_slot_size)
+		granted &= ~RTRS_FEATURE_SLOTS;
+	if (!(granted & RTRS_FEATURE_SLOTS))
+		granted &= ~RTRS_FEATURE_NO_IMM;
+	return granted;
 }
 
 static inline bool rtrs_srv_has_slots(const struct rtrs_srv_path *path)
@@ -919,6 +941,7 @@ void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 /* recv.c */
 u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con);
 int rtrs_srv_recv_post(struct rtrs_srv_con *con);
+void rtrs_srv_recv_free(struct rtrs_srv_con *con);
 
 /* sysfs.c */
 extern const struct kobj_type rtrs_srv_path_ktype;
@@ -977,6 +1000,7 @@ void rtrs_srv_path_put(struct rtrs_srv_path *path);
 
 /* listen.c */
 int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req);
+bool rtrs_srv_form_ok(bool iwarp, u32 offered);
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req);
 
