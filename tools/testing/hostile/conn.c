@@ -163,6 +163,7 @@ int con_create_qp(struct con *con)
 		.cap.max_recv_wr = NR_RECVS + 1,
 		.cap.max_send_sge = 1,
 		.cap.max_recv_sge = 1,
+		.cap.max_inline_data = sizeof(struct msg_imm),
 		.sq_sig_all = 1,
 	};
 	unsigned int i;
@@ -269,12 +270,57 @@ int con_room(struct con *con, unsigned int nr)
 	return 0;
 }
 
+/* An RDMA WRITE WITH IMM as a write, if there is anything to write, and a message */
+static int con_post_as_msg(struct con *con, const struct ibv_send_wr *wr)
+{
+	struct msg_imm msg = { .type = MSG_IMM, .imm = ntohl(wr->imm_data) };
+	struct ibv_sge sge = { .addr = (uintptr_t)&msg, .length = sizeof(msg) };
+	struct ibv_send_wr write = *wr, send = {
+		.wr_id = 1ull << 63,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+	};
+
+	write.opcode = IBV_WR_RDMA_WRITE;
+	write.next = NULL;
+	if (wr->num_sge && con_post(con, &write))
+		return -1;
+	return con_post(con, &send);
+}
+
+/* Such ones, and others, one by one */
+static int con_post_no_imm(struct con *con, const struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr one;
+	int ret = 0;
+
+	for (; wr && !ret; wr = wr->next) {
+		one = *wr;
+		one.next = NULL;
+		ret = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? con_post_as_msg(con, wr) :
+								 con_post(con, &one);
+	}
+	return ret;
+}
+
+static bool has_imm(const struct ibv_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		if (wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+			return true;
+	return false;
+}
+
 /* Posts a chain. One that the queue pair refuses, as it is broken, is no error. */
 int con_post(struct con *con, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL, *w;
 	unsigned int nr = 0;
 
+	if (con->path->no_imm && has_imm(wr))
+		return con_post_no_imm(con, wr);
 	for (w = wr; w; w = w->next)
 		nr++;
 	if (!con->qp || con_room(con, nr))

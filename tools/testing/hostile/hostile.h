@@ -104,6 +104,7 @@ struct slot {
  * @unexpected: what came and is none of all this
  * @no_recv: connections get no receives
  * @mute: heartbeats aren't answered
+ * @no_imm: what would be immediate data is sent as a message, also where cases don't say so
  * @may_read: queue pairs can send RDMA READ and atomics, though the peer allows none
  */
 struct path {
@@ -132,6 +133,7 @@ struct path {
 	unsigned int unexpected;
 	bool no_recv;
 	bool mute;
+	bool no_imm;
 	bool may_read;
 };
 
@@ -193,11 +195,13 @@ int con_recv(struct con *con, unsigned int i);
 /* path.c */
 struct path *path_new(const char *sess);
 extern bool all_slots;
+extern bool all_no_imm;
 bool has_slots(const struct path *p);
 u32 data_room(const struct path *p);
 u32 chunk_len(const struct path *p);
 void path_offer(struct path *p);
 void path_offer_slots(struct path *p);
+void path_offer_no_imm(struct path *p);
 void path_join(struct path *p, const struct path *first, unsigned int addr);
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len);
 int path_connect(struct path *p);
@@ -274,6 +278,7 @@ extern const struct test rnbd_cases[];
 extern const struct test fence_cases[];
 extern const struct test pull_cases[];
 extern const struct test scribble_cases[];
+extern const struct test no_imm_cases[];
 void hold_fetching(const char *sess);
 
 /* random.c */

@@ -13,7 +13,8 @@
  * reasons are looked for in this machine's kernel log, so the server has to be
  * here. HOSTILE_QUIET in the environment says not to look, for a fast run;
  * HOSTILE_UNLIMITED, that this kernel logs all messages, however many; HOSTILE_SLOTS, that
- * all cases of a client offer slots. Device
+ * all cases of a client offer slots; HOSTILE_NO_IMM, that they also send messages in place
+ * of immediate data, as they must over iWARP. Device
  * names are given in the environment, too: HOSTILE_RW and HOSTILE_OTHER, that may be
  * written to, and HOSTILE_SLOW, whose I/O takes a good part of a second;
  * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server.
@@ -189,7 +190,7 @@ static int usage(void)
 static const struct test *const client_cases[] = {
 	connect_cases, request_cases, rnbd_cases, fence_cases,
 	/* These want a client that has slots. */
-	pull_cases, scribble_cases,
+	pull_cases, scribble_cases, no_imm_cases,
 };
 
 int main(int argc, char **argv)
@@ -201,7 +202,8 @@ int main(int argc, char **argv)
 	take_env("HOSTILE_RW", dev_rw, sizeof(dev_rw));
 	take_env("HOSTILE_OTHER", dev_other, sizeof(dev_other));
 	take_env("HOSTILE_SLOW", dev_slow, sizeof(dev_slow));
-	all_slots = getenv("HOSTILE_SLOTS");
+	all_no_imm = getenv("HOSTILE_NO_IMM");
+	all_slots = all_no_imm || getenv("HOSTILE_SLOTS");
 	log_mark();
 	rnd_seed(now_ms());
 	if (argc == 2 && !strcmp(argv[1], "list")) {

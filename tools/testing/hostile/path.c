@@ -28,8 +28,9 @@ static void fill_random(void *buf, size_t len)
 		*b++ = rnd();
 }
 
-/* Every path offers slots. */
+/* Every path offers slots, and every path messages in place of immediate data. */
 bool all_slots;
+bool all_no_imm;
 
 bool has_slots(const struct path *p)
 {
@@ -81,6 +82,8 @@ struct path *path_new(const char *sess)
 	}
 	if (all_slots)
 		path_offer_slots(p);
+	if (all_no_imm)
+		path_offer_no_imm(p);
 	return p;
 }
 
@@ -104,6 +107,14 @@ void path_offer_slots(struct path *p)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p->big == MAP_FAILED)
 		p->big = NULL;
+}
+
+/* Offers slots, and messages in place of immediate data, which it sends then. */
+void path_offer_no_imm(struct path *p)
+{
+	path_offer_slots(p);
+	p->req.features |= FEATURE_NO_IMM;
+	p->no_imm = true;
 }
 
 /* Makes it one more path of a session, by another address. */
@@ -288,18 +299,32 @@ static void path_answered_inv(struct path *p, const struct ibv_wc *wc,
 	s->answers++;
 }
 
+/* Whether it has an immediate value, or a message in its place */
+static bool path_read_imm(struct path *p, const struct ibv_wc *wc, const struct msg_imm *msg,
+			  u32 *imm)
+{
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		*imm = ntohl(wc->imm_data);
+		if (p->no_imm)
+			p->unexpected++;
+		return true;
+	}
+	*imm = msg->imm;
+	return p->no_imm && wc->byte_len == sizeof(*msg) && msg->type == MSG_IMM && !msg->zero;
+}
+
 static void path_received(struct con *con, const struct ibv_wc *wc)
 {
 	struct path *p = con->path;
 	const void *buf = con->recvs + wc->wr_id * RECV_SIZE;
-	u32 imm = ntohl(wc->imm_data);
+	u32 imm;
 
 	/* rxe says it with another bit to user space. */
 	if (wc->wc_flags & (IBV_WC_WITH_INV | 1 << 2)) {
 		p->invalidated++;
 		if (has_slots(p))
 			path_answered_inv(p, wc, buf);
-	} else if (!(wc->wc_flags & IBV_WC_WITH_IMM)) {
+	} else if (!path_read_imm(p, wc, buf, &imm)) {
 		path_read_info(p, buf, wc->byte_len);
 	} else if (imm >> 28 == IMM_HB_MSG) {
 		p->hb_msgs++;

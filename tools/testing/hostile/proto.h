@@ -21,6 +21,7 @@ typedef uint64_t u64;
 #define FEATURE_FENCE	1
 #define FEATURE_EVENT	2
 #define FEATURE_SLOTS	4
+#define FEATURE_NO_IMM	8
 #define MAX_MSG_LEN	320	/* what our server takes of a user message */
 
 struct cm_req {
@@ -55,7 +56,8 @@ struct cm_rep {
 } __attribute__((packed));
 static_assert(sizeof(struct cm_rep) == 56, "cm_rep");
 
-enum { MSG_INFO_REQ, MSG_INFO_RSP, MSG_WRITE, MSG_READ, MSG_RKEY_RSP, MSG_FETCH, MSG_ANSWER };
+enum { MSG_INFO_REQ, MSG_INFO_RSP, MSG_WRITE, MSG_READ, MSG_RKEY_RSP, MSG_FETCH, MSG_ANSWER,
+	MSG_IMM };
 
 struct info_req {
 	u16 type;
@@ -103,6 +105,14 @@ struct answer {
 	u8 reserved[2];
 } __attribute__((packed));
 static_assert(sizeof(struct answer) == 8, "answer");
+
+/* Sent in place of immediate data */
+struct msg_imm {
+	u16 type;
+	u16 zero;
+	u32 imm;
+} __attribute__((packed));
+static_assert(sizeof(struct msg_imm) == 8, "msg_imm");
 
 enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_FENCE, IMM_FENCED, IMM_EVENT,
 	IMM_HB_MSG = 8,

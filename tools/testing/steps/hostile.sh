@@ -7,6 +7,8 @@
 # cases CASE...: writes to $volume, or scratch
 cases()
 {
+	# siw has root, too, keep to it.
+	ulimit -l unlimited
 	HOSTILE_RW=${volume:-scratch} HOSTILE_OTHER=other HOSTILE_SLOW=slow \
 		HOSTILE_ADDR2=192.168.101.1 HOSTILE_ADDR3=fd00:100::1 \
 		hostile client 192.168.100.1 1234 "$@"
