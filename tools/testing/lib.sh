@@ -182,17 +182,20 @@ gid()
 # netdev NET: this guest's network device; in a single guest that is a dummy device
 netdev() { if two_guests; then echo "eth$1"; else echo "dummy$1"; fi; }
 
-# add_rxe NET: an rxe device on that network
-add_rxe() { rdma link add "rxe$1" type rxe netdev "$(netdev "$1")"; }
+# The kind of the RDMA devices: rxe or siw. Their names are that and the network's number.
+rdma=${RIG_RDMA:-rxe}
 
-# Networks 0 and 1 up on this guest, with an rxe device on each
+# add_rdma NET: an RDMA device on that network
+add_rdma() { rdma link add "$rdma$1" type "$rdma" netdev "$(netdev "$1")"; }
+
+# Networks 0 and 1 up on this guest, with an RDMA device on each
 rdma_here()
 {
 	local net dev me
 
-	[ ! -e /sys/class/infiniband/rxe1 ] || return 0
+	[ ! -e /sys/class/infiniband/"$rdma"1 ] || return 0
 	modprobe -q crc32_generic || :	# built in on newer kernels
-	modprobe rdma_rxe
+	modprobe "${rdma/#rxe/rdma_rxe}"
 	me=$(_number "$RIG_NAME")
 	for net in 0 1; do
 		dev=$(netdev $net)
@@ -205,7 +208,7 @@ rdma_here()
 		ip link set "$dev" mtu 9000 up
 		ip addr add 192.168.$((100 + net))."$me"/24 dev "$dev"
 		ip addr add fd00:$((100 + net))::"$me"/64 dev "$dev" nodad
-		add_rxe $net
+		add_rdma $net
 	done
 	! two_guests || call host "listens $RIG_NAME"
 }

@@ -11,7 +11,7 @@
 #   setup.sh source		the kernel's whole source, and what it takes to build and run it
 #   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules
-#				named: ours, intree (default: both)
+#				named: ours, intree (default: both), and soft-iWARP
 #   setup.sh boot RELEASE	a root folder that systemd boots, of bookworm or trixie
 #   setup.sh packages RELEASE	one of a machine on which our packages were never installed
 #
@@ -264,7 +264,7 @@ kernel_source()
 	source=linux-source-6.1
 	[ -z "$release" ] || source=linux-source-$kernel
 	src=$cache/$source
-	[ -e "$src/.complete" ] && return
+	[ -e "$src/.complete" ] && [ -e "$src/drivers/infiniband/sw/siw" ] && return
 	step "the kernel's source, unpacked in part" unpack_source
 }
 
@@ -274,7 +274,7 @@ unpack_source()
 	mkdir -p "$src.tmp"
 	tar -C "$src.tmp" --strip-components=1 -xJf "$release/usr/src/$source.tar.xz" \
 		"$source/scripts" "$source/drivers/infiniband/ulp/rtrs" \
-		"$source/drivers/block/rnbd"
+		"$source/drivers/block/rnbd" "$source/drivers/infiniband/sw/siw"
 	mv "$src.tmp" "$src"
 	touch "$src/.complete"
 }
@@ -382,6 +382,22 @@ build_intree()
 		modules
 }
 
+# soft-iWARP, which Debian's kernels don't have
+siw_module()
+{
+	[ -e "$dir/siw-build/siw.ko" ] || step "soft-iWARP, as a module" build_siw
+}
+
+build_siw()
+{
+	local build=$dir/siw-build at=${release:+/build}
+
+	rm -rf "$build"
+	cp -r "$src/drivers/infiniband/sw/siw" "$build"
+	# shellcheck disable=SC2086
+	make_in "$build" -C "$kdir" M="${at:-$build}" $arch CONFIG_RDMA_SIW=m modules
+}
+
 # module_tree SET FOLDER: a tree in the shape of /lib/modules, of the kernel's own
 # modules and those found in FOLDER.
 module_tree()
@@ -389,6 +405,8 @@ module_tree()
 	local set=$1 from=$2 tree=$dir/tree-$1 m ko list='' more=''
 
 	[ "$set-$kernel" != ours-debug ] || more=rtrs-faults
+	# It is built in there.
+	[ $kernel = debug ] || list=$dir/siw-build/siw.ko
 	for m in $modules $more; do
 		ko=$(find "$from" -name "$m.ko" | head -n 1)
 		[ -n "$ko" ] || die "no $m.ko in $from"
@@ -537,7 +555,10 @@ guest)
 	# What their compilers warn of is an error.
 	[ -z "$release" ] || checked=W=1e
 	kernel_source
-	[ $kernel = debug ] || kernel_image
+	if [ $kernel != debug ]; then
+		kernel_image
+		siw_module
+	fi
 	for s in $sets; do
 		case $s in
 		ours)	our_modules; module_tree ours "$built" ;;

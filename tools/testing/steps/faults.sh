@@ -81,7 +81,7 @@ devices_anew()
 {
 	local net
 	for net in 0 1; do
-		rdma link delete rxe$net
-		add_rxe $net
+		rdma link delete $rdma$net
+		add_rdma $net
 	done
 }

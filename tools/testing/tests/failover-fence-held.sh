@@ -6,6 +6,7 @@
 # on them goes on over those that are left, and another disk's load doesn't stand still.
 # Modules: ours
 # Time: 120
+# Siw: debug
 
 . "$RIG_DIR/steps/failover.sh"
 

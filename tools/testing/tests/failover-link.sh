@@ -48,7 +48,7 @@ renew_rxe='for net in 0 1; do
 	rdma resource show qp link rxe$net | grep -q "type GSI state ERR" || continue
 	say "rxe$net is made again"
 	rdma link del rxe$net
-	add_rxe $net
+	add_rdma $net
 done'
 
 all_connected()

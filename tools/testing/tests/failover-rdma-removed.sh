@@ -6,6 +6,7 @@
 # Modules: ours
 # Time: 120
 # Rounds: 2
+# Siw: debug
 
 . "$RIG_DIR/steps/failover.sh"
 
@@ -18,21 +19,21 @@ writer raw "$dev"
 while more; do
 	net=$((round % 2))
 	goes_on "$dev"
-	rdma link delete rxe$net
+	rdma link delete $rdma$net
 	become disconnected 10 "$(path $net)"
 	goes_on "$dev"
-	add_rxe $net
+	add_rdma $net
 	become connected 40 "$(path 0)" "$(path 1)"
-	equal "the device of the path" "$(cat "$(path $net)/hca_name")" rxe$net
+	equal "the device of the path" "$(cat "$(path $net)/hca_name")" $rdma$net
 	goes_on "$dev"
 
-	rdma link delete rxe0
-	rdma link delete rxe1
+	rdma link delete "$rdma"0
+	rdma link delete "$rdma"1
 	become disconnected 10 "$(path 0)" "$(path 1)"
-	add_rxe $net
+	add_rdma $net
 	become connected 40 "$(path $net)"
 	goes_on "$dev"
-	add_rxe $((1 - net))
+	add_rdma $((1 - net))
 	become connected 40 "$(path 0)" "$(path 1)"
 done
 writers_unharmed

@@ -10,7 +10,7 @@
 remove()
 {
 	local start=$EPOCHREALTIME
-	rdma link delete rxe0
+	rdma link delete "$rdma"0
 	say "$1: the device was gone in $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
 }
 
@@ -28,7 +28,7 @@ for how in idle load; do
 	server_idle
 	refused 'ENODEV|EADDRNOTAVAIL|EHOSTUNREACH|ENETUNREACH' \
 		"sessname=s1 path=$(addr server 0) device_path=$disk"
-	add_rxe 0
+	add_rdma 0
 	dev=$(map s1 "$disk")
 	verify "$dev" --bs=16k --size=1m
 	unmap "$dev"
@@ -40,5 +40,5 @@ gives "0 0" "$dev" write:0:1m:a read:0:1m:a
 equal "paths that are left" \
 	"$(grep -lx connected /sys/class/rtrs-client/s1/paths/*/state | wc -l)" 1
 unmap "$dev"
-add_rxe 0
+add_rdma 0
 down

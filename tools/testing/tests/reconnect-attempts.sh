@@ -72,12 +72,12 @@ unmap "$dev"
 client_idle
 
 # A path that isn't there yet
-rdma link delete rxe1
+rdma link delete "$rdma"1
 dev=$(map s1 "$disk" "path=$(addr server 1)" "path=$(addr server 0)")
 soon
 equal "paths that are there" "$(grep -lx connected $clt/s1/paths/*/state | wc -l)" 1
 gives "0 0" "$dev" write:0:64k:c read:0:64k:c
-add_rxe 1
+add_rdma 1
 wait_for 40 eval "[ \$(grep -lx connected $clt/s1/paths/*/state | wc -l) = 2 ]" ||
 	fail "the missing path doesn't come"
 unmap "$dev"

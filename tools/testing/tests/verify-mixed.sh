@@ -5,6 +5,7 @@
 # right, and nothing else on the device has changed.
 # Time: 90
 # Once: debug 7.2
+# Siw: debug
 
 up
 disk=$(null vol 128)

@@ -103,7 +103,7 @@ static DEFINE_HASHTABLE(rtrs_faults_qps, 8);
 static unsigned int rtrs_faults_bugs;
 static bool rtrs_faults_exiting;
 
-/* That of all devices that are looked at: soft-RoCE's. */
+/* That of all devices that are looked at: soft-RoCE's or soft-iWARP's. */
 static int (*rtrs_faults_real_poll)(struct ib_cq *cq, int nr, struct ib_wc *wc);
 
 #define RTRS_FAULTS_FIRST(map)	((map)->first)
@@ -344,7 +344,10 @@ void rtrs_faults_unmap_sg(struct ib_device *dev, struct scatterlist *sgl,
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_unmap_sg);
 
-/* rdma_rw_ctx_init(), whose mappings are remembered; soft-RoCE needs no memory regions for it */
+/*
+ * rdma_rw_ctx_init(), whose mappings are remembered; soft-RoCE needs no memory regions for it, and
+ * those for soft-iWARP aren't looked at
+ */
 int rtrs_faults_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 			struct scatterlist *sgl, u32 nents, u32 off, u64 remote,
 			u32 rkey, enum dma_data_direction dir)
@@ -498,6 +501,9 @@ static void rtrs_faults_check_reg(const struct rtrs_faults_qp *q,
 	struct rtrs_faults_mr *mr = rtrs_faults_find_mr(q->qp->device,
 							wr->mr->rkey);
 
+	/* rdma_rw has some of its own. */
+	if (!mr && rdma_protocol_iwarp(q->qp->device, 1))
+		return;
 	if (!mr || mr->mr != wr->mr) {
 		rtrs_faults_bug("a memory region is registered that isn't there");
 		return;
@@ -528,6 +534,8 @@ static void rtrs_faults_check_sge(const struct rtrs_faults_qp *q,
 		return;
 	if (sge->lkey != pd->local_dma_lkey) {
 		mr = rtrs_faults_find_mr(pd->device, sge->lkey);
+		if (!mr && rdma_protocol_iwarp(pd->device, 1))
+			return;
 		if (!mr || mr->mr->pd != pd || mr->mr->lkey != sge->lkey)
 			rtrs_faults_bug("a work request has key %#x, which isn't of its domain",
 					sge->lkey);
@@ -564,10 +572,11 @@ static struct rtrs_faults_wr *rtrs_faults_new_wr(const void *wr, int nr_sge,
 static void rtrs_faults_check_send(struct rtrs_faults_qp *q,
 				   const struct ib_send_wr *wr)
 {
+	/* What is inline, the device copies. */
+	int i, nr_sge = wr->send_flags & IB_SEND_INLINE ? 0 : wr->num_sge;
 	struct rtrs_faults_wr *entry;
-	int i;
 
-	entry = rtrs_faults_new_wr(wr, wr->num_sge, wr->wr_cqe);
+	entry = rtrs_faults_new_wr(wr, nr_sge, wr->wr_cqe);
 	entry->signaled = wr->send_flags & IB_SEND_SIGNALED;
 	entry->mark = q->ended && wr->opcode == IB_WR_RDMA_WRITE && !wr->num_sge;
 	list_add_tail(&entry->entry, &q->sends);
@@ -575,7 +584,7 @@ static void rtrs_faults_check_send(struct rtrs_faults_qp *q,
 		rtrs_faults_check_reg(q, reg_wr(wr));
 	if (wr->opcode == IB_WR_LOCAL_INV)
 		entry->invalidates = wr->ex.invalidate_rkey;
-	for (i = 0; i < wr->num_sge; i++)
+	for (i = 0; i < nr_sge; i++)
 		rtrs_faults_check_sge(q, &wr->sg_list[i],
 				      wr->opcode == IB_WR_RDMA_READ ?
 				      DMA_FROM_DEVICE : DMA_TO_DEVICE, entry);
