@@ -484,7 +484,7 @@ int rtrs_clt_conn_io(struct rtrs_clt_path *path)
 	unsigned int nr = rtrs_clt_nr_cons(path->clt);
 	int ret;
 
-	ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_DEPTH - 1);
+	ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_WR - 1);
 	if (ret)
 		return ret;
 	ret = rtrs_clt_cons_resolve(path, 1, nr);

@@ -12,9 +12,12 @@ static const struct size_case {
 	unsigned int cid;
 	u32 send_wr, min_send_wr, send_reserve, recv_wr, send_sge;
 	u32 slot_size;
+	int max_pages;
 } size_cases[] = {
-	{ "service connection", 0, 0, 512, 64, 0, 512, 1 },
-	{ "service connection of a path with slots", 512, 0, 512, 64, 0, 512, 1 },
+	{ "service connection", 0, 0, 126, 64, 0, 126, 1 },
+	{ "service connection of a path with slots", 512, 0, 126, 64, 0, 126, 1 },
+	{ "service connection, small memory regions", 0, 0, 576, 64, 0, 126, 1, 0, 32 },
+	{ "service connection, smaller ones can't be", 0, 0, 16448, 64, 0, 126, 1, 0, 1 },
 	{ "one slot", 1, 1, 34, 34, 1, 18, 9 },
 	{ "16 slots", 16, 1, 64, 64, 16, 48, 9 },
 	{ "as many as never wait", 256, 1, 544, 64, 256, 528, 9 },
@@ -23,9 +26,10 @@ static const struct size_case {
 	{ "the same on the first polled connection", 512, 5, 544, 64, 512, 1040, 9 },
 	{ "2048 slots", 2048, 1, 544, 64, 2048, 4112, 9 },
 	{ "the most slots", 65535, 1, 544, 64, 65535, 131086, 9 },
-	{ "small slots: service connection", 512, 0, 512, 64, 0, 512, 1, 4096 },
+	{ "small slots: service connection", 512, 0, 126, 64, 0, 126, 1, 4096 },
 	{ "small slots: one", 1, 1, 34, 34, 0, 17, 1, 4096 },
-	{ "small slots: 512", 512, 1, 544, 64, 0, 528, 1, 4096 },
+	{ "small slots: the last that never wait", 111, 1, 254, 64, 0, 127, 1, 4096 },
+	{ "small slots: 512", 512, 1, 254, 64, 0, 528, 1, 4096 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
@@ -35,12 +39,16 @@ static void size_follows_from_the_slots(struct kunit *test)
 	const struct size_case *c = test->param_value;
 	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
 	struct rtrs_qp_params params;
 
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
 	clt->nr_queues = 4;
 	clt->nr_poll_queues = 2;
+	dev->attrs.max_fast_reg_page_list_len = c->max_pages ?: 512;
+	path->path.dev = dev;
 	path->clt = clt;
 	path->neg.nr_slots = c->nr_slots;
 	path->neg.slot_size = c->slot_size;

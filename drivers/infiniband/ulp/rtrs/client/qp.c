@@ -9,8 +9,8 @@
  * queue need not hold those of all slots. The server answers with one or two messages.
  *
  * With small slots (RTRS_FEATURE_SLOTS) the server invalidates all keys, and answers with
- * one message, so nothing is reserved. Without immediate data (RTRS_FEATURE_NO_IMM) a third
- * work request sends what that would be.
+ * one message, so nothing is reserved; and most requests take one work request. Without immediate
+ * data (RTRS_FEATURE_NO_IMM) one more sends what that would be.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,14 +18,25 @@
 
 /* Requests of a connection that fit in its send queue, unacknowledged by the server's device. */
 #define RTRS_CLT_SEND_SLOTS	256
+/* Most work requests in that queue with small slots. */
+#define RTRS_CLT_SMALL_SEND_WR	254
 /* With a shorter send queue, signalled sends would complete too late to make room. */
 #define RTRS_CLT_MIN_SEND_WR	(2 * RTRS_SIGNAL_EVERY)
 /* A queue pair that is refused isn't tried again with fewer slots than these. */
 #define RTRS_CLT_MIN_SLOTS	16
 
+/* No requests are sent on the service connection; but memory is registered with INFO_REQ. */
+static u32 rtrs_clt_service_wr(const struct ib_device_attr *attrs)
+{
+	u32 max_pages = max_t(u32, attrs->max_fast_reg_page_list_len, 1);
+
+	return max_t(u32, RTRS_SERVICE_WR,
+		     RTRS_CLT_MAX_BUFS / SZ_4K / max_pages + RTRS_CLT_MIN_SEND_WR);
+}
+
 /**
  * rtrs_clt_qp_params() - compute the size of a connection's queue pair
- * @path: path of the connection; unless @cid is 0, its number of slots is known
+ * @path: path of the connection, with its device; unless @cid is 0, its number of slots is known
  * @cid: index of the connection
  * @params: filled in
  */
@@ -34,8 +45,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 					 struct rtrs_qp_params *params)
 {
 	*params = (struct rtrs_qp_params) {
-		.send_wr	= RTRS_SERVICE_DEPTH,
-		.recv_wr	= RTRS_SERVICE_DEPTH,
+		.send_wr	= rtrs_clt_service_wr(&path->path.dev->attrs),
+		.recv_wr	= RTRS_SERVICE_WR,
 		.send_sge	= 1,
 		.min_send_sge	= 1,
 		.min_send_wr	= RTRS_CLT_MIN_SEND_WR,
@@ -49,6 +60,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	params->send_wr = (path->path.no_imm ? 3 : 2) *
 			  min_t(u32, path->neg.nr_slots, RTRS_CLT_SEND_SLOTS) +
 			  RTRS_SIGNAL_EVERY;
+	if (path->neg.slot_size)
+		params->send_wr = min_t(u32, params->send_wr, RTRS_CLT_SMALL_SEND_WR);
 	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);
 	params->recv_wr = path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
 	params->send_sge = path->neg.max_sge;

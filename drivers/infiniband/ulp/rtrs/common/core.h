@@ -200,6 +200,13 @@ struct rtrs_imm_wr {
 	struct rtrs_msg_imm msg;
 };
 
+/*
+ * Work requests of each kind on a service connection that carries no requests: first messages,
+ * heartbeats, fencing. With one more for draining, and one that rdma_rxe keeps free, they fill a
+ * queue of a power of two.
+ */
+#define RTRS_SERVICE_WR		126
+
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
  * @send_wr: work requests that rtrs_con_has_room() lets in the send queue

@@ -79,6 +79,7 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 
 static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 {
+	bool slots = rtrs_srv_has_slots(con->path);
 	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
@@ -90,9 +91,9 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	int ret;
 
 	if (con->con.cid) {
-		params.send_wr = min_t(u32, con->path->sess->queue_depth *
-				       RTRS_SRV_WR_PER_IO, RTRS_SRV_SEND_WR);
-		if (rtrs_srv_has_slots(con->path)) {
+		params.send_wr = min_t(u32, con->path->sess->queue_depth * RTRS_SRV_WR_PER_IO,
+				       slots ? RTRS_SRV_SLOTS_SEND_WR : RTRS_SRV_SEND_WR);
+		if (slots) {
 			params.send_reserve = RTRS_SRV_READ_WR;
 			params.rdma_ctxs = RTRS_SRV_READS;
 			/* The largest answer fits, whatever the queue depth is. */
@@ -106,8 +107,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
 		params.send_reserve = RTRS_SRV_SERVICE_RESERVE;
 		params.min_send_wr -= params.send_reserve;
-		params.send_wr = min_t(u32, RTRS_SERVICE_DEPTH, max) -
-				 params.send_reserve;
+		params.send_wr = min(rtrs_srv_service_wr(con), max) - params.send_reserve;
 		/* One is for the client's first message. */
 		params.recv_wr = rtrs_srv_recv_chains(con) *
 				 RTRS_SRV_RECV_BATCH + 1;

@@ -11,6 +11,17 @@
 #include "srv.h"
 
 /**
+ * rtrs_srv_service_wr() - compute the size of the queues of a service connection
+ * @con: the connection, whose path is known
+ *
+ * Return: work requests; without slots, clients send some requests on it.
+ */
+u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con)
+{
+	return rtrs_srv_has_slots(con->path) ? RTRS_SERVICE_WR : RTRS_SERVICE_DEPTH;
+}
+
+/**
  * rtrs_srv_recv_chains() - compute the number of chains of receives of a connection
  * @con: connection whose path and session are known
  *
@@ -21,8 +32,7 @@ u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
 	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
 
 	if (!con->con.cid)
-		return min_t(u32, RTRS_SERVICE_DEPTH, max) /
-		       RTRS_SRV_RECV_BATCH - 1;
+		return min(rtrs_srv_service_wr(con), max) / RTRS_SRV_RECV_BATCH - 1;
 	return DIV_ROUND_UP(con->path->sess->queue_depth +
 			    RTRS_SRV_RECV_BATCH - 1, RTRS_SRV_RECV_BATCH);
 }

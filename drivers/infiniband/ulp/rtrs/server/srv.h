@@ -76,6 +76,11 @@
  * device: some 200 to 500 answers. Fewer if the device has no room for them.
  */
 #define RTRS_SRV_SEND_WR	1024
+/*
+ * The same with RTRS_FEATURE_SLOTS, where a small answer takes one. With what else is in the
+ * queues of 512 slots, the completion queue has less than 1024 entries.
+ */
+#define RTRS_SRV_SLOTS_SEND_WR	352
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 /*
  * Room in the send queue of connection 0 that neither answers to requests nor those to
@@ -939,6 +944,7 @@ void rtrs_srv_fence_drop(struct rtrs_srv_path *path);
 void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 
 /* recv.c */
+u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con);
 u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con);
 int rtrs_srv_recv_post(struct rtrs_srv_con *con);
 void rtrs_srv_recv_free(struct rtrs_srv_con *con);
