@@ -25,6 +25,7 @@ static const struct line_case {
 	unsigned int nr_queues;
 	bool poll_given;
 	unsigned int nr_poll_queues;
+	unsigned int queue_depth;
 } line_cases[] = {
 	{ "the usual", "sessname=s path=ip:10.0.0.1 device_path=/dev/sda",
 	  "s", "/dev/sda", RW, 1234, 1, "ip:10.0.0.1" },
@@ -56,6 +57,10 @@ static const struct line_case {
 	{ "one poll queue", "sessname=s device_path=d nr_poll_queues=1", "s", "d", RW, 1234, 0,
 	  .poll_given = true, .nr_poll_queues = 1 },
 	{ "one queue", "sessname=s device_path=d nr_queues=1", "s", "d", RW, 1234, 0, NULL, 0, 1 },
+	{ "one request in flight", "sessname=s device_path=d queue_depth=1", "s", "d", RW, 1234, 0,
+	  .queue_depth = 1 },
+	{ "as many as there may be", "sessname=s device_path=d queue_depth=4096", "s", "d", RW,
+	  1234, 0, .queue_depth = 4096 },
 	{ "signs in names", "sessname=a=b@c device_path=x=y,z", "a=b@c", "x=y,z", RW, 1234, 0 },
 	{ "a percent sign for printing", "sessname=%s%n device_path=%p", "%s%n", "%p", RW, 1234,
 	  0 },
@@ -101,6 +106,7 @@ static void line_is_read(struct kunit *test)
 			c->nr_poll_queues == EACH_CPU ?
 			min_t(unsigned int, num_online_cpus(), RNBD_CLT_MAX_QUEUES) :
 			c->nr_poll_queues);
+	KUNIT_EXPECT_EQ(test, opts->queue_depth, c->queue_depth);
 	KUNIT_ASSERT_EQ(test, opts->nr_paths, c->nr_paths);
 	if (!c->nr_paths)
 		return;
@@ -155,6 +161,11 @@ static const struct bad_case {
 	{ "-1 queues", "sessname=s device_path=d nr_queues=-1" },
 	{ "more queues than there may be", "sessname=s device_path=d nr_queues=65" },
 	{ "queues beyond 32 bits", "sessname=s device_path=d nr_queues=4294967297" },
+	{ "no requests in flight", "sessname=s device_path=d queue_depth=0" },
+	{ "-1 requests in flight", "sessname=s device_path=d queue_depth=-1" },
+	{ "more than there may be", "sessname=s device_path=d queue_depth=4097" },
+	{ "a depth beyond 32 bits", "sessname=s device_path=d queue_depth=4294967297" },
+	{ "depth twice", "sessname=s device_path=d queue_depth=1 queue_depth=1" },
 	{ "-2 poll queues", "sessname=s device_path=d nr_poll_queues=-2" },
 	{ "more poll queues than there may be", "sessname=s device_path=d nr_poll_queues=65" },
 	{ "poll queues beyond 32 bits", "sessname=s device_path=d nr_poll_queues=4294967297" },

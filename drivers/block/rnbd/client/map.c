@@ -24,6 +24,7 @@ enum {
 	OPT_DEST_PORT,
 	OPT_NR_POLL_QUEUES,
 	OPT_NR_QUEUES,
+	OPT_QUEUE_DEPTH,
 	OPT_UNKNOWN,
 };
 
@@ -35,6 +36,7 @@ static const match_table_t rnbd_clt_opts = {
 	{ OPT_DEST_PORT,	"dest_port=%s" },
 	{ OPT_NR_POLL_QUEUES,	"nr_poll_queues=%s" },
 	{ OPT_NR_QUEUES,	"nr_queues=%s" },
+	{ OPT_QUEUE_DEPTH,	"queue_depth=%s" },
 	{ OPT_UNKNOWN,		NULL },
 };
 
@@ -109,6 +111,17 @@ static int rnbd_clt_parse_queues(const char *val, struct rnbd_clt_map_opts *opts
 	return 0;
 }
 
+static int rnbd_clt_parse_depth(const char *val, struct rnbd_clt_map_opts *opts)
+{
+	if (kstrtouint(val, 10, &opts->queue_depth) || !opts->queue_depth ||
+	    opts->queue_depth > RNBD_CLT_MAX_DEPTH) {
+		pr_err("queue_depth=%.64s: not a number from 1 to %u\n", val,
+		       RNBD_CLT_MAX_DEPTH);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* Parsed at the end, as dest_port may follow. */
 static int rnbd_clt_keep_path(const char *val, struct rnbd_clt_map_opts *opts)
 {
@@ -170,6 +183,8 @@ static int rnbd_clt_parse_opt(int opt, const char *val,
 		return rnbd_clt_parse_port(val, opts);
 	case OPT_NR_QUEUES:
 		return rnbd_clt_parse_queues(val, opts);
+	case OPT_QUEUE_DEPTH:
+		return rnbd_clt_parse_depth(val, opts);
 	default:
 		return rnbd_clt_parse_poll(val, opts);
 	}

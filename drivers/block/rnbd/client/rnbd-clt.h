@@ -72,6 +72,9 @@
 #define RNBD_CLT_MAX_QUEUES	64
 #define RNBD_CLT_DEF_QUEUES	8
 
+/* Most requests in flight of a session that can be asked for. */
+#define RNBD_CLT_MAX_DEPTH	4096
+
 /* What we offer to a server. */
 #define RNBD_CLT_FEATURES	RNBD_FEATURES
 
@@ -97,6 +100,7 @@ struct rnbd_clt_tags {
  * @err: why it failed, valid after @opened; written under rnbd_clt_sessions_lock
  * @gone: done when the session has been closed and its name may be used again
  * @port: the server's port that the session was opened with
+ * @queue_depth: requests in flight that were asked for then, 0 if none were
  * @clt: the transport's session, from before @opened until it is closed
  * @limits: what the transport allows
  * @disks: tags for the requests of all disks; a tag is the slot
@@ -130,6 +134,7 @@ struct rnbd_clt_sess {
 	struct completion gone;
 
 	u16 port;
+	unsigned int queue_depth;
 	struct rtrs_clt *clt;
 	struct rtrs_clt_limits limits;
 	struct rnbd_clt_tags disks;
@@ -285,6 +290,7 @@ struct rnbd_clt_setting {
  * @nr_queues: connections for I/O of each path, 0 if not written
  * @nr_poll_queues: polled connections for I/O of each path, 0 if not written
  * @poll_given: that was written
+ * @queue_depth: most requests in flight of the session, 0 if not written
  * @port: port of the server, for all paths
  * @port_given: it was written, and is not the usual one by default
  * @nr_settings: how many
@@ -302,6 +308,7 @@ struct rnbd_clt_map_opts {
 	unsigned int nr_queues;
 	unsigned int nr_poll_queues;
 	bool poll_given;
+	unsigned int queue_depth;
 	u16 port;
 	bool port_given;
 	unsigned int nr_settings;

@@ -161,6 +161,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.nr_paths = opts->nr_paths,
 		.nr_queues = rnbd_clt_nr_queues(opts),
 		.nr_poll_queues = opts->nr_poll_queues,
+		.queue_depth = opts->queue_depth,
 		.link_event = rnbd_clt_link_event,
 		.srv_event = rnbd_clt_srv_event,
 		.retry_ok = rnbd_clt_retry_ok,
@@ -170,6 +171,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	int err;
 
 	sess->port = opts->port;
+	sess->queue_depth = opts->queue_depth;
 	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
 				   sess->name);
 	sess->news_wq = alloc_workqueue("rnbd-news-%s", WQ_UNBOUND, 0, sess->name);
@@ -385,6 +387,18 @@ static int rnbd_clt_check_queues(struct rnbd_clt_sess *sess,
 	return 0;
 }
 
+/* The server, or RDMA devices, may have room for fewer than were asked for. */
+static int rnbd_clt_check_depth(struct rnbd_clt_sess *sess,
+				const struct rnbd_clt_map_opts *opts)
+{
+	if (!opts->queue_depth || opts->queue_depth == sess->queue_depth ||
+	    opts->queue_depth == sess->limits.queue_depth)
+		return 0;
+	pr_err("%s: session is open with queue_depth=%u, not %u\n", sess->name,
+	       sess->limits.queue_depth, opts->queue_depth);
+	return -EINVAL;
+}
+
 /* Joins a session that another caller is opening, or has opened. */
 static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 			 const struct rnbd_clt_map_opts *opts)
@@ -395,13 +409,13 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 	if (sess->err == -ERESTARTSYS)
 		return -EAGAIN;
 	return sess->err ?: rnbd_clt_check_paths(sess, opts) ?:
-	       rnbd_clt_check_queues(sess, opts);
+	       rnbd_clt_check_queues(sess, opts) ?: rnbd_clt_check_depth(sess, opts);
 }
 
 /**
  * rnbd_clt_sess_get() - use a session, and open it if need be
  * @opts: its name, and paths to open it with. If the session is there, it must have
- *	these paths, and as many queues; without any paths it must be there
+ *	these paths, as many queues and that depth; without any paths it must be there
  *
  * While another caller opens the session, waits for the result of that and shares it.
  *

@@ -25,6 +25,8 @@
 #define RTRS_MAX_PATHS		128
 /* Longest "ip:SRC@ip:DST" or "gid:SRC@gid:DST", the NUL included. */
 #define RTRS_PATH_STR_LEN	128
+/* Most requests in flight of a session (wire format). */
+#define RTRS_MAX_QUEUE_DEPTH	65535
 /* Port that an RTRS server listens on unless told otherwise. */
 #define RTRS_PORT		1234
 
@@ -72,6 +74,7 @@ enum rtrs_link_event {
  * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
  * @nr_queues: connections for I/O in each path, at most one for each CPU makes sense
  * @nr_poll_queues: as many more, polled; see rtrs_clt_poll()
+ * @queue_depth: most slots, up to RTRS_MAX_QUEUE_DEPTH; 0: as many as there can be
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
@@ -94,6 +97,7 @@ struct rtrs_clt_params {
 	unsigned int nr_paths;
 	unsigned int nr_queues;
 	unsigned int nr_poll_queues;
+	unsigned int queue_depth;
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
 	void (*srv_event)(void *priv);
 	int (*retry_ok)(struct rtrs_clt_io *io);

@@ -370,8 +370,8 @@ struct rtrs_clt_path_sm {
  * @max_io_size: most bytes of data in a request
  * @max_sge: entries in a send's list
  * @max_segments: most entries of a request's scatter list
- * @nr_slots: slots that are used: at most @depth, RTRS_CLT_MAX_SLOTS, RTRS_CLT_MAX_BUFS, and
- *	what the device's queues have room for
+ * @nr_slots: slots that are used: at most @depth, rtrs_clt.queue_depth, RTRS_CLT_MAX_SLOTS,
+ *	RTRS_CLT_MAX_BUFS, and what the device's queues have room for
  * @new_rkey: the server sends a new key with each answer
  */
 struct rtrs_clt_path_neg {
@@ -646,6 +646,7 @@ struct rtrs_clt_reconnect {
  * @ratelimit: of messages that a peer can cause, see rtrs_clt_err()
  * @nr_queues: connections for I/O in each path
  * @nr_poll_queues: polled ones, behind those
+ * @queue_depth: most slots that it wants, 0 if that is for the server to say
  * @fencing: RTRS_FEATURE_FENCE is offered to the server
  * @port: the server's port, for paths that are added
  * @limits: negotiated by the first path; each further path has to reach them
@@ -679,6 +680,7 @@ struct rtrs_clt {
 	struct ratelimit_state ratelimit;
 	unsigned int nr_queues;
 	unsigned int nr_poll_queues;
+	u16 queue_depth;
 	bool fencing;
 	u16 port;
 	struct rtrs_clt_limits limits;

@@ -49,6 +49,7 @@ static const struct req_case {
 	u8 first_conn;
 	u8 offer[8];
 	unsigned int nr_poll;
+	u16 queue_depth;
 } req_cases[] = {
 	{ "first connection of a session", 0, 1, 1, true, 1, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
@@ -66,6 +67,12 @@ static const struct req_case {
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1 },
 	{ "all is offered", 0, 1, 1, true, 7, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 7, 0, 0, 0, 1 } },
+	{ "a queue depth is asked for", 0, 1, 1, true, 1, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 },
+	  .queue_depth = 0x0120 },
+	{ "by each connection", 1, 1, 1, true, 1, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 0, { 1, 0, 0, 0, 1 },
+	  .queue_depth = 0xffff },
 	{ "all but fencing is offered", 0, 1, 1, true, 6, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 6 } },
 };
@@ -85,6 +92,8 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	memcpy(bytes + 12, &path_uuid, 16);
 	memcpy(bytes + 28, &sess_uuid, 16);
 	bytes[44] = c->first_conn;
+	bytes[46] = c->queue_depth & 0xff;
+	bytes[47] = c->queue_depth >> 8;
 	memcpy(bytes + 48, c->offer, 8);
 	memset(&req, 0x5a, sizeof(req));
 	path->clt = clt;
@@ -93,6 +102,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
 	clt->nr_poll_queues = c->nr_poll;
+	clt->queue_depth = c->queue_depth;
 	path->may_create = c->may_create;
 	path->neg.id = c->id;
 	path->neg.offered = c->offered;
@@ -405,6 +415,38 @@ static void small_slots_are_as_agreed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.copy_size, c->slot_size ?: 4096);
 }
 
+/* The server offers 512, with slots or without. */
+static const struct depth_case {
+	const char *desc;
+	u16 asked;
+	u32 nr_slots;
+} depth_cases[] = {
+	{ "none is asked for", 0, 512 },
+	{ "one", 1, 1 },
+	{ "as many as the server has", 512, 512 },
+	{ "one less", 511, 511 },
+	{ "more than the server has", 65535, 512 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(depth_cases, depth_cases, desc);
+
+static void no_more_slots_are_used_than_asked_for(struct kunit *test)
+{
+	const struct depth_case *c = test->param_value;
+	struct rtrs_clt_path *path = new_path(test);
+
+	path->clt->queue_depth = c->asked;
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, accept, sizeof(accept)),
+			0);
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->nr_slots);
+	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
+	path->neg.offered = RTRS_FEATURE_SLOTS;
+	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, accept_slots,
+						sizeof(accept_slots)), 0);
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->nr_slots);
+	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
+}
+
 /* A device that has room for the queues of 30 chunks has it for many more slots. */
 static void small_slots_need_shorter_queues(struct kunit *test)
 {
@@ -704,6 +746,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE(path_may_always_stop_or_join),
 	KUNIT_CASE_PARAM(accept_is_checked, rep_cases_gen_params),
 	KUNIT_CASE_PARAM(small_slots_are_as_agreed, slots_cases_gen_params),
+	KUNIT_CASE_PARAM(no_more_slots_are_used_than_asked_for, depth_cases_gen_params),
 	KUNIT_CASE(small_slots_need_shorter_queues),
 	KUNIT_CASE(client_uses_some_of_very_many_chunks),
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),

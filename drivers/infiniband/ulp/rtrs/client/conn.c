@@ -36,6 +36,9 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	path->neg.max_segments = min(attrs->max_fast_reg_page_list_len,
 				     path->neg.max_io_size / SZ_4K + 1);
 	nr_slots = min_t(int, path->neg.depth, RTRS_CLT_MAX_SLOTS);
+	/* A server that knows nothing of that has more. */
+	if (path->clt->queue_depth)
+		nr_slots = min_t(int, nr_slots, path->clt->queue_depth);
 	if (small)
 		/* Not fewer than the session has already. */
 		nr_slots = min_t(int, nr_slots, max_t(u32, path->clt->limits.queue_depth,
@@ -333,6 +336,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.sess_uuid	= clt->uuid,
 		.first_conn	= path->may_create && !cid,
 	};
+	req->queue_depth = cpu_to_le16(clt->queue_depth);
 	req->features = cpu_to_le32(path->neg.offered);
 	if (path->neg.offered & RTRS_FEATURE_FENCE)
 		req->path_id = cpu_to_le32(path->neg.id);

@@ -31,6 +31,7 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 	if (!rtrs_name_valid(params->sessname) || !params->nr_queues ||
 	    params->nr_queues >= RTRS_MAX_CONS ||
 	    params->nr_poll_queues >= RTRS_MAX_CONS - params->nr_queues ||
+	    params->queue_depth > RTRS_MAX_QUEUE_DEPTH ||
 	    !params->nr_paths || params->nr_paths > RTRS_MAX_PATHS)
 		return ERR_PTR(-EINVAL);
 	clt = rtrs_clt_alloc(params);

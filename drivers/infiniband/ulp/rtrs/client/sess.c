@@ -274,6 +274,7 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	uuid_gen(&clt->uuid);
 	clt->nr_queues = params->nr_queues;
 	clt->nr_poll_queues = params->nr_poll_queues;
+	clt->queue_depth = params->queue_depth;
 	clt->fencing = rtrs_clt_fencing;
 	clt->port = rtrs_addr_port(&params->paths[0]);
 	clt->link.event = params->link_event;

@@ -222,6 +222,12 @@ static ssize_t nr_queues_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(nr_queues);
 
+static ssize_t queue_depth_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_clt(dev)->limits.queue_depth));
+}
+static DEVICE_ATTR_RO(queue_depth);
+
 static struct attribute *rtrs_clt_attrs[] = {
 	&dev_attr_add_path.attr,
 	&rtrs_clt_mp_policy.attr.attr,
@@ -234,12 +240,13 @@ static struct attribute *rtrs_clt_attrs[] = {
 	&rtrs_clt_number_unfenced_delay_ms.attr.attr,
 	&dev_attr_fencing.attr,
 	&dev_attr_nr_queues.attr,
+	&dev_attr_queue_depth.attr,
 	NULL
 };
 ATTRIBUTE_GROUPS(rtrs_clt);
 
-/* All but add_path, fencing, nr_queues and the end of the list */
-static_assert(ARRAY_SIZE(rtrs_clt_attrs) == RTRS_CLT_NR_SETTINGS + 4);
+/* All but add_path, fencing, nr_queues, queue_depth and the end of the list */
+static_assert(ARRAY_SIZE(rtrs_clt_attrs) == RTRS_CLT_NR_SETTINGS + 5);
 
 static struct rtrs_clt_setting *rtrs_clt_find_setting(const char *name)
 {

@@ -22,7 +22,6 @@
 
 /* Connections of a path: the service connection, then those for I/O. */
 #define RTRS_MAX_CONS		4096
-#define RTRS_MAX_QUEUE_DEPTH	65535
 /* Room for headers behind the data in each chunk. */
 #define RTRS_HDR_ROOM		4096
 /* The same of a slot with less than RTRS_HDR_ROOM * 4 bytes of data, with RTRS_FEATURE_SLOTS. */
@@ -46,6 +45,8 @@
  * @sess_uuid: names the session, same on all its paths
  * @first_conn: bit 0: the server may create the session for this path
  * @reserved: 0
+ * @queue_depth: most requests in flight that the client will have in the session; 0: as many as
+ *	the server has room for, as clients that don't know of it
  * @features: RTRS_FEATURE_* that the client offers; 0 from one that knows none
  * @path_id: with RTRS_FEATURE_FENCE: names this connect of this path in the session
  */
@@ -59,7 +60,8 @@ struct rtrs_cm_req {
 	uuid_t path_uuid;
 	uuid_t sess_uuid;
 	u8 first_conn;
-	u8 reserved[3];
+	u8 reserved;
+	__le16 queue_depth;
 	__le32 features;
 	__le32 path_id;
 };
@@ -95,7 +97,7 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * @magic: RTRS_MAGIC
  * @version: RTRS_VERSION
  * @err: 0 on accept, negative errno on reject
- * @queue_depth: chunks of the session
+ * @queue_depth: chunks of the session; at most as many as the client has asked for
  * @max_io_size: most bytes of data in a request; without RTRS_FEATURE_SLOTS, bytes of data in
  *	a chunk
  * @max_hdr_size: bytes for headers in a chunk, or slot

@@ -22,7 +22,7 @@ static const u8 request[56] = {
 	0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f,
 	0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7,
 	0xe8, 0xe9, 0xea, 0xeb, 0xec, 0xed, 0xee, 0xef,
-	0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x78, 0x56, 0x34, 0x02,
+	0x01, 0x00, 0x34, 0x12, 0x01, 0x00, 0x00, 0x00, 0x78, 0x56, 0x34, 0x02,
 };
 
 /* What is put at @at, over the above. */
@@ -90,6 +90,7 @@ static void request_is_read_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&req.path_uuid, request + 12, 16), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(&req.sess_uuid, request + 28, 16), 0);
 	KUNIT_EXPECT_EQ(test, req.first_conn, 1);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(req.queue_depth), 0x1234);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(req.features), 1);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(req.path_id), 0x02345678);
 }
@@ -103,6 +104,7 @@ static const struct join_case {
 		u32 features, id;
 	} path, req;
 	bool no_slots;
+	u16 asked, asks;
 } join_cases[] = {
 	{ "its second connection", 0, 1, 1, 1, 3 },
 	{ "its last connection", 0, 1, 1, 2, 3 },
@@ -135,6 +137,11 @@ static const struct join_case {
 	{ "without, the other with", -EINVAL, 1, 1, 1, 3, { 7, 5 }, { 15, 5 } },
 	{ "without, but no slots", 0, 1, 1, 1, 3, { 3, 5 }, { 11, 5 } },
 	{ "features of the future", 0, 1, 1, 1, 3, { 15, 5 }, { -1, 5 } },
+	{ "the same queue depth", 0, 1, 1, 1, 3, .asked = 32, .asks = 32 },
+	{ "another queue depth", -EINVAL, 1, 1, 1, 3, .asked = 32, .asks = 33 },
+	{ "a queue depth, the other asked for none", -EINVAL, 1, 1, 1, 3, .asks = 32 },
+	{ "no queue depth, the other asked for one", -EINVAL, 1, 1, 1, 3, .asked = 32 },
+	{ "connected again, another queue depth", -ESTALE, 1, 2, 0, 3, .asked = 32, .asks = 33 },
 	{ "connected again, with fencing now", -ESTALE, 1, 2, 0, 3, { 0, 0 }, { 1, 6 } },
 };
 
@@ -172,16 +179,21 @@ static void request_joins_a_path_or_not(struct kunit *test)
 {
 	const struct join_case *c = test->param_value;
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
 	struct rtrs_cm_req req = {
 		.cid = cpu_to_le16(c->cid),
 		.cid_num = cpu_to_le16(c->cid_num),
 		.recon_cnt = cpu_to_le16(c->cnt),
 		.features = cpu_to_le32(c->req.features),
 		.path_id = cpu_to_le32(c->req.id),
+		.queue_depth = cpu_to_le16(c->asks),
 	};
 	unsigned int old;
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	path->sess = sess;
+	sess->asked = c->asked;
 	path->conns.nr = 3;
 	path->recon_cnt = c->path_cnt;
 	path->features = c->path.features;

@@ -98,7 +98,8 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
  *
  * Return: 0; -ESTALE if the client connects the path again, so it has given up this one;
  * -EBUSY if the request is of an earlier connect, or a second one for connection 0;
- * -EINVAL if it has another number of connections, other features or another id.
+ * -EINVAL if it has another number of connections, other features or another id, or asks for
+ * another queue depth.
  */
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req)
@@ -114,6 +115,8 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 		return -EINVAL;
 	if (path->features & RTRS_FEATURE_FENCE &&
 	    le32_to_cpu(req->path_id) != path->path_id)
+		return -EINVAL;
+	if (le16_to_cpu(req->queue_depth) != path->sess->asked)
 		return -EINVAL;
 	return 0;
 }
@@ -164,12 +167,14 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 			return ERR_PTR(-ENXIO);
 		if (req->cid)
 			return ERR_PTR(-ENOTCONN);
-		sess = rtrs_srv_sess_create(srv, &req->sess_uuid, id->device);
+		sess = rtrs_srv_sess_create(srv, req, id->device);
 		if (IS_ERR(sess))
 			return ERR_CAST(sess);
 	}
 	if (req->cid)
 		return ERR_PTR(-ENOTCONN);
+	if (le16_to_cpu(req->queue_depth) != sess->asked)
+		return ERR_PTR(-EINVAL);
 	/* The id has to be unique in the session, for FENCE. */
 	if (req->features & cpu_to_le32(RTRS_FEATURE_FENCE) &&
 	    rtrs_srv_path_by_id(sess, le32_to_cpu(req->path_id)))

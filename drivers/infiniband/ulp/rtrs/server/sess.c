@@ -176,7 +176,7 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 /**
  * rtrs_srv_sess_create() - create a session
  * @srv: upper layer that the request is for
- * @uuid: UUID in the request; other sessions with it are ending
+ * @req: request; other sessions with its UUID are ending
  * @dev: device of its first path
  *
  * Context: under rtrs_srv_lock; it ends with its last path, or by
@@ -184,16 +184,19 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
  * Return: the session or an ERR_PTR().
  */
 struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
-					   const uuid_t *uuid,
+					   const struct rtrs_cm_req *req,
 					   struct ib_device *dev)
 {
 	u32 depth = min(rtrs_srv_queue_depth, rtrs_srv_dev_depth(dev));
+	u16 asked = le16_to_cpu(req->queue_depth);
 	struct rtrs_srv_sess *sess;
 	int ret;
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	if (!depth)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (asked)
+		depth = min_t(u32, depth, asked);
 	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
@@ -205,8 +208,9 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 		return ERR_PTR(ret);
 	}
 	sess->srv = srv;
-	uuid_copy(&sess->uuid, uuid);
+	uuid_copy(&sess->uuid, &req->sess_uuid);
 	sess->id = get_random_u32() ?: 1;
+	sess->asked = asked;
 	sess->queue_depth = depth;
 	sess->chunk_size = rtrs_srv_chunk_size;
 	sess->off_bits = rtrs_imm_off_bits(depth);

@@ -243,6 +243,7 @@ struct rtrs_srv_bufs {
  * @next_probe: not before that time, ns, is it looked at for the sake of another one
  *	that wants its name; guarded by rtrs_srv_lock
  * @log: limits messages that the client causes
+ * @asked: number of slots that the client has asked for, 0 if it has not
  * @queue_depth: number of slots, hence of chunks of each path
  * @chunk_size: bytes of a chunk
  * @off_bits: bits for an offset in the immediate value of a request
@@ -271,6 +272,7 @@ struct rtrs_srv_sess {
 	u32 nr_paths;
 	u64 next_probe;
 	struct ratelimit_state log;
+	u16 asked;
 	u32 queue_depth;
 	u32 chunk_size;
 	u32 off_bits;
@@ -973,7 +975,7 @@ enum rtrs_srv_rival rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
 					 const uuid_t *uuid, bool may_create);
 struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
-					   const uuid_t *uuid,
+					   const struct rtrs_cm_req *req,
 					   struct ib_device *dev);
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
 u32 rtrs_srv_dev_depth(const struct ib_device *dev);
