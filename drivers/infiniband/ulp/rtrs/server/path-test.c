@@ -126,12 +126,50 @@ static void log_of_a_session_is_its_own(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, __ratelimit(rtrs_srv_log(&path[1])));
 }
 
+/* The handshake is for name "new" in a session with UUID 1. */
+static const struct await_case {
+	const char *desc;
+	bool may;
+	u8 uuid;
+	const char *name;
+} await_cases[] = {
+	{ "its own session, without a name yet", true, 1, "" },
+	{ "its own session", true, 1, "new" },
+	{ "the same client's old session", true, 1, "old" },
+	{ "another client's, of that name", true, 2, "new" },
+	{ "another client's", false, 2, "old" },
+	{ "another client's, of a longer name", false, 2, "newer" },
+	{ "another client's, without a name yet", false, 2, "" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(await_cases, await_cases, desc);
+
+static void handshake_waits_for_few_sessions(struct kunit *test)
+{
+	const struct await_case *c = test->param_value;
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_info_req *req = kunit_kzalloc(test, sizeof(*req), GFP_KERNEL);
+	struct rtrs_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, req);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	strscpy(req->name, "new", sizeof(req->name));
+	path->setup.req = req;
+	path->sess = &sess[0];
+	sess[0].uuid.b[0] = 1;
+	sess[1].uuid.b[0] = c->uuid;
+	strscpy(sess[1].name, c->name, sizeof(sess[1].name));
+	KUNIT_EXPECT_EQ(test, rtrs_srv_may_await(path, &sess[1]), c->may);
+}
+
 static struct kunit_case rtrs_srv_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE_PARAM(fence_is_refused, fence_cases_gen_params),
 	KUNIT_CASE(path_is_found_by_its_id),
 	KUNIT_CASE(log_of_a_session_is_its_own),
+	KUNIT_CASE_PARAM(handshake_waits_for_few_sessions, await_cases_gen_params),
 	{}
 };
 

@@ -40,7 +40,7 @@ static void rtrs_srv_ios_released(struct percpu_ref *ref)
 /* For those that wait for its name. */
 static void rtrs_srv_path_probed(struct rtrs_path *path)
 {
-	rtrs_srv_changed();
+	rtrs_srv_changed(to_srv_path(path)->sess);
 }
 
 static void rtrs_srv_path_tick(struct rtrs_path *path)

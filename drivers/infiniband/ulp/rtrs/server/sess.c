@@ -154,7 +154,7 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	lockdep_assert_held(&rtrs_srv_lock);
 	list_del(&sess->entry);
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
-	rtrs_srv_changed();
+	rtrs_srv_changed(sess);
 	mutex_destroy(&sess->up_lock);
 	rtrs_srv_mem_uncharge(&sess->charged);
 	kfree(sess);
@@ -508,8 +508,9 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	list_del(&path->entry);
 	sess->nr_paths--;
 	last = list_empty(&sess->paths);
+	/* Under the lock: without it, the session may end with its last path. */
+	rtrs_srv_changed(sess);
 	mutex_unlock(&rtrs_srv_lock);
-	rtrs_srv_changed();
 	if (!last)
 		return;
 

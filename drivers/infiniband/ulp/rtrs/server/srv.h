@@ -838,7 +838,10 @@ extern struct workqueue_struct *rtrs_srv_close_wq;
 extern struct workqueue_struct *rtrs_srv_io_wq;
 int __init rtrs_srv_state_init(void);
 void rtrs_srv_state_exit(void);
-void rtrs_srv_changed(void);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_srv_may_await(const struct rtrs_srv_path *path, const struct rtrs_srv_sess *sess);
+#endif
+void rtrs_srv_changed(const struct rtrs_srv_sess *sess);
 struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path);
 void rtrs_srv_setup_park(struct rtrs_srv_path *path);
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path);

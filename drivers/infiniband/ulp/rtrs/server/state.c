@@ -33,20 +33,39 @@ static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_changed() - announce a change of a path or session
+ * rtrs_srv_may_await() - may a parked handshake wait for a session?
+ * @path: path whose handshake is parked, by rtrs_srv_sess_claim()
+ * @sess: a session
  *
- * Parked handshakes go on, and rtrs_srv_wait is woken.
+ * Return: true if that is the path's own, or has the same UUID, or the name that it asks for.
+ */
+VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
+					 const struct rtrs_srv_sess *sess)
+{
+	return uuid_equal(&path->sess->uuid, &sess->uuid) ||
+	       !strcmp(path->setup.req->name, sess->name);
+}
+
+/**
+ * rtrs_srv_changed() - announce a change of a session, or of one of its paths
+ * @sess: the session, which can't be freed meanwhile
+ *
+ * Handshakes that may wait for that go on, and rtrs_srv_wait is woken. All others stay parked:
+ * when many clients come back at once, each has an old session that ends.
  *
  * Context: any.
  */
-void rtrs_srv_changed(void)
+void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 {
 	struct rtrs_srv_path *path, *next;
 	unsigned long flags;
 
 	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
+	/* Either we see the name that @sess is getting, or who waits for that sees the change. */
+	smp_mb();
 	list_for_each_entry_safe(path, next, &rtrs_srv_parked, setup.parked)
-		rtrs_srv_resume_setup(path);
+		if (rtrs_srv_may_await(path, sess))
+			rtrs_srv_resume_setup(path);
 	spin_unlock_irqrestore(&rtrs_srv_parked_lock, flags);
 	wake_up_all(&rtrs_srv_wait);
 }

@@ -252,7 +252,7 @@ void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path)
 	mutex_lock(&rtrs_srv_lock);
 	path->sysfs.named = false;
 	mutex_unlock(&rtrs_srv_lock);
-	rtrs_srv_changed();
+	rtrs_srv_changed(path->sess);
 }
 
 int __init rtrs_srv_sysfs_init(void)
