@@ -48,6 +48,7 @@ static const struct option_kind {
 	[DEST_PORT] = { "dest_port", NULL, 1, 65535 },
 	[NR_QUEUES] = { "nr_queues", NULL, 1, 64 },
 	[NR_POLL_QUEUES] = { "nr_poll_queues", NULL, -1, 64 },
+	[QUEUE_DEPTH] = { "queue_depth", NULL, 1, 4096 },
 	[MP_POLICY] = { "mp_policy", "round-robin min-inflight min-latency rr mi ml RR MI ML" },
 	[SETTING_MAX_RECONNECTS] = { "max_reconnect_attempts", NULL, -1, INT_MAX },
 	[SETTING_RECONNECT_DELAY] = { "reconnect_delay_ms", NULL, 1, 3600000 },

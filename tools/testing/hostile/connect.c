@@ -66,7 +66,8 @@ static int minor(long arg)
 	p->req.version = 0x02ff;
 	p->req.first_conn = 0xff;
 	memset(p->req.cma, 0xff, sizeof(p->req.cma));
-	memset(p->req.reserved, 0xff, sizeof(p->req.reserved));
+	p->req.reserved = 0xff;
+	p->req.queue_depth = 0xffff;
 	p->req.features = arg;
 	p->req.path_id = arg & FEATURE_FENCE ? 0x0fffffff : 0xffffffff;
 	ret = path_connect(p);
@@ -86,7 +87,7 @@ static int minor(long arg)
  * 0 was in order. The path may go on, or not.
  */
 enum { CON_AGAIN, CON_0_AGAIN, CON_BEYOND, CON_NUM, CON_OLDER, CON_NEWER,
-	CON_OTHER_PATH, CON_FEATURES, CON_ID };
+	CON_OTHER_PATH, CON_DEPTH, CON_NO_DEPTH, CON_FEATURES, CON_ID };
 
 static int second(long arg)
 {
@@ -95,6 +96,7 @@ static int second(long arg)
 		[CON_BEYOND] = -EINVAL,	[CON_NUM] = -EINVAL,
 		[CON_OLDER] = -EBUSY,	[CON_NEWER] = -ENOTCONN,
 		[CON_OTHER_PATH] = -ENOTCONN,
+		[CON_DEPTH] = -EINVAL,	[CON_NO_DEPTH] = -EINVAL,
 		[CON_FEATURES] = -EINVAL, [CON_ID] = -EINVAL,
 	};
 	struct path *p = path_new(test_name);
@@ -104,6 +106,7 @@ static int second(long arg)
 	p->nr_cons = 3;
 	p->req.cid_num = 3;
 	p->req.recon_cnt = 5;
+	p->req.queue_depth = arg == CON_NO_DEPTH ? 65535 : 0;
 	if (arg >= CON_FEATURES)
 		path_offer(p);
 	ret = path_con(p, 0, &p->req, sizeof(p->req));
@@ -123,6 +126,10 @@ static int second(long arg)
 		req.recon_cnt = 6;
 	if (arg == CON_OTHER_PATH)
 		req.path_uuid[0]++;
+	if (arg == CON_DEPTH)
+		req.queue_depth = 65535;
+	if (arg == CON_NO_DEPTH)
+		req.queue_depth = 0;
 	if (arg == CON_FEATURES)
 		req.features = 0;
 	if (arg == CON_ID)
@@ -140,6 +147,31 @@ static int second(long arg)
 		return end_with(p, fail("the right one isn't taken after it"));
 	p->off_bits = 28 - 6;
 	ret = path_info(p);
+	return end_with(p, ret ?: must_live(p));
+}
+
+/* Asks for that many requests in flight; then other paths of the session ask for others. */
+static int depth(long asked)
+{
+	struct path *p = path_new(test_name), *q;
+	int other, ret;
+
+	p->req.queue_depth = asked;
+	ret = path_connect(p);
+	if (!ret && p->rep.queue_depth > asked)
+		ret = fail("%u slots, %ld were asked for", p->rep.queue_depth, asked);
+	ret = ret ?: path_info(p) ?: must_live(p);
+	for (other = -1; other <= 1 && !ret; other++) {
+		q = path_new(test_name);
+		path_join(q, p, 1);
+		q->req.queue_depth = asked + other;
+		ret = path_con(q, 0, &q->req, sizeof(q->req));
+		if (other)
+			ret = must_refuse(q, ret, -EINVAL);
+		else if (ret || q->rep.queue_depth != p->rep.queue_depth)
+			ret = fail("a path with %u slots", q->rep.queue_depth);
+		path_free(q);
+	}
 	return end_with(p, ret ?: must_live(p));
 }
 
@@ -643,6 +675,11 @@ const struct test connect_cases[] = {
 	{ "con-older", "of an earlier connect", second, CON_OLDER, .quiet = true },
 	{ "con-newer", "of a later connect: the path ends", second, CON_NEWER },
 	{ "con-other-path", "of a path that isn't there", second, CON_OTHER_PATH },
+	{ "con-depth", "asks for a queue depth, the path for none", second, CON_DEPTH },
+	{ "con-no-depth", "asks for no queue depth, the path for one", second, CON_NO_DEPTH,
+	  .quiet = true },
+	{ "depth-1", "one slot; other paths of the session ask for other numbers", depth, 1 },
+	{ "depth-most", "65535 slots, likewise", depth, 65535, .quiet = true },
 	{ "con-features", "without the path's features", second, CON_FEATURES },
 	{ "con-id", "with another id than the path's", second, CON_ID, .quiet = true },
 	{ "con-late-0", "connection 0 of a connected path", late, 0 },

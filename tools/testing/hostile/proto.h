@@ -34,7 +34,8 @@ struct cm_req {
 	u8 path_uuid[16];
 	u8 sess_uuid[16];
 	u8 first_conn;
-	u8 reserved[3];
+	u8 reserved;
+	u16 queue_depth;
 	u32 features;
 	u32 path_id;
 } __attribute__((packed));

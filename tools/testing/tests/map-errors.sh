@@ -24,6 +24,7 @@ rows()
 	+ EINVAL access_mode=.*given.before $ok access_mode=ro access_mode=ro
 	+ EINVAL dest_port=.*given.before $ok dest_port=1234 dest_port=1234
 	+ EINVAL nr_queues=.*given.before $ok nr_queues=1 nr_queues=1
+	+ EINVAL queue_depth=.*given.before $ok queue_depth=1 queue_depth=1
 	+ EINVAL nr_poll_queues=.*given.before $ok nr_poll_queues=1 nr_poll_queues=1
 	+ EINVAL failover_timeout=x: $ok failover_timeout=x
 	+ EINVAL hb_max_missed=0: $ok hb_max_missed=0
@@ -57,6 +58,9 @@ rows()
 	  EINVAL nr_queues=0: $ok nr_queues=0
 	  EINVAL nr_queues=65: $ok nr_queues=65
 	  EINVAL nr_queues=1x: $ok nr_queues=1x
+	  EINVAL queue_depth=0: $ok queue_depth=0
+	  EINVAL queue_depth=4097: $ok queue_depth=4097
+	  EINVAL queue_depth=1x: $ok queue_depth=1x
 	  EINVAL nr_poll_queues=x: $ok nr_poll_queues=x
 	+ EINVAL nr_poll_queues=-2: $ok nr_poll_queues=-2
 	  EINVAL nr_poll_queues=100000: $ok nr_poll_queues=100000

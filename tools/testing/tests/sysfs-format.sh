@@ -55,6 +55,7 @@ each /sys/class/rtrs-client/s1 <<-END
 	?max_reconnect_attempts -?$n
 	?fencing [01]
 	?nr_queues $n
+	?queue_depth $n
 	?$policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
 END
 each "/sys/class/rtrs-client/s1/paths/$path" <<-END

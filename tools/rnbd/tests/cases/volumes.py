@@ -27,7 +27,7 @@ def test_volume_lines(host):
 data storage1 10.0.0.1 vol1
  \tblanks \t s2  10.0.0.2@10.0.0.1,ip:10.0.1.1   /dev/sda \t noauto,access_mode=ro
 six s3 fd00::1 vol1 mp_policy=rr,failover_timeout=-1,hb_interval_ms=1000,hb_max_missed=3
-gid s4 gid:fe80::1 vol1 dest_port=1235,nr_queues=4,nr_poll_queues=-1,nofail,_netdev,defaults
+gid s4 gid:fe80::1 vol1 dest_port=1235,queue_depth=32,nr_queues=4,nr_poll_queues=-1,nofail,_netdev,defaults
 octal s\\0655 10.0.0.1 a\\054b,\\075\\ -
 hash s6 10.0.0.1 a#b
 last s7 10.0.0.1 z reconnect_delay_ms=5,reconnect_delay_max_ms=6,max_reconnect_attempts=-1,\
@@ -39,7 +39,7 @@ unfenced_delay_ms=0''')
             ('six', 'sessname=s3 device_path=vol1 path=ip:fd00::1 mp_policy=rr '
              'hb_interval_ms=1000 hb_max_missed=3 failover_timeout=-1'),
             ('gid', 'sessname=s4 device_path=vol1 path=gid:fe80::1 '
-             'dest_port=1235 nr_queues=4 nr_poll_queues=-1'),
+             'dest_port=1235 nr_queues=4 nr_poll_queues=-1 queue_depth=32'),
             ('octal', 'sessname=s55 device_path=a,b,=\\ path=ip:10.0.0.1'),
             ('hash', 'sessname=s6 device_path=a#b path=ip:10.0.0.1'),
             ('last', 'sessname=s7 device_path=z path=ip:10.0.0.1 max_reconnect_attempts=-1 '
