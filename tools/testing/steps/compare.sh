@@ -258,11 +258,13 @@ for name, n in found.items():
 
 # ---- what it takes to set things up ----
 
+# What the CPUs have in their lists of free pages isn't in MemFree.
 free_kib()
 {
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
-	awk '/^MemFree/ { print $2 }' /proc/meminfo
+	awk '/^MemFree/ { free += $2 } $1 == "count:" { free += 4 * $2 } END { print free }' \
+		/proc/meminfo /proc/zoneinfo
 }
 
 # gone SESSION: at both ends
