@@ -31,7 +31,13 @@ opened()
 	has "$dev" "$1"
 }
 
-closed() { unmap "$dev"; client_idle; server_idle; wait_for 20 none_used || fail "$(used) bytes are still used"; }
+closed()
+{
+	unmap "$dev"
+	client_idle
+	server_idle
+	wait_for 20 none_used || fail "$(used) bytes are still used"
+}
 
 up
 disk=$(null vol 16)
