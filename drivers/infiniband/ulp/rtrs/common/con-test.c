@@ -162,6 +162,47 @@ static void without_immediate_data_messages_are_sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->con.moved, 2);
 }
 
+static unsigned int rooms_seen;
+
+/* Whoever waits for room is told when it is there. */
+static void sq_room(struct rtrs_con *con)
+{
+	spin_lock_irq(&con->sq_lock);
+	rooms_seen += rtrs_con_has_room(con, 1);
+	spin_unlock_irq(&con->sq_lock);
+}
+
+static void completions_give_room(struct kunit *test)
+{
+	struct post_test *t = post_init(test);
+	struct rtrs_con *con = &t->con;
+	struct rtrs_con *queued = NULL;
+	struct ib_send_wr wr = { };
+	unsigned int i;
+
+	con->sq_room = sq_room;
+	rooms_seen = 0;
+	/* The counters pass their largest value. */
+	con->sq_done = U32_MAX - 1;
+	con->sq_posted = con->sq_done;
+	con->sq_limit = con->sq_done + con->sq_size;
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, rtrs_con_queue(con, &wr, true, &queued), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_con_queue(con, &wr, true, &queued), -EBUSY);
+	rtrs_con_put_wr(con);
+	KUNIT_EXPECT_EQ(test, rooms_seen, 1);
+	KUNIT_EXPECT_EQ(test, rtrs_con_queue(con, &wr, true, &queued), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_con_queue(con, &wr, true, &queued), -EBUSY);
+	for (i = 0; i < 4; i++)
+		rtrs_con_put_wr(con);
+	KUNIT_EXPECT_EQ(test, rooms_seen, 5);
+	KUNIT_EXPECT_EQ(test, con->sq_done, con->sq_posted);
+	for (i = 0; i < 6; i++)
+		KUNIT_EXPECT_EQ(test, rtrs_con_post(con, &wr), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_con_post(con, &wr), -EBUSY);
+	KUNIT_EXPECT_EQ(test, t->posted, 11);
+}
+
 /* A device of a host that has crashed acknowledges probes, so none is sent for a trial. */
 static void trial_begins_without_probes(struct kunit *test)
 {
@@ -218,6 +259,7 @@ static struct kunit_case rtrs_con_cases[] = {
 	KUNIT_CASE(drain_covers_what_handlers_post),
 	KUNIT_CASE(answers_leave_a_reserve),
 	KUNIT_CASE(without_immediate_data_messages_are_sent),
+	KUNIT_CASE(completions_give_room),
 	KUNIT_CASE(trial_begins_without_probes),
 	KUNIT_CASE(errors_of_a_path_have_a_limit),
 	{}

@@ -129,15 +129,16 @@ bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 }
 EXPORT_SYMBOL_GPL(rtrs_con_wc_failed);
 
+/* Context: handler of a completion, of which one runs at a time. */
 static void rtrs_con_give_room(struct rtrs_con *con, u32 nr)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	con->sq_wr_avail += nr;
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-	if (con->sq_room)
-		con->sq_room(con);
+	/* Pairs with rtrs_con_room(): who sees the room sees what the device has done, too. */
+	smp_store_release(&con->sq_done, con->sq_done + nr);
+	if (!con->sq_room)
+		return;
+	/* Pairs with rtrs_con_wait_mb(). */
+	smp_mb();
+	con->sq_room(con);
 }
 
 /* RTRS_SIGNAL_EVERY work requests have left the send queue. */
@@ -209,14 +210,16 @@ EXPORT_SYMBOL_GPL(rtrs_con_set_ack_timeout);
  */
 void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 {
-	con->sq_wr_avail = params->send_wr + params->send_reserve;
+	con->sq_size = params->send_wr + params->send_reserve;
 	con->sq_reserve = params->send_reserve;
+	con->sq_done = 0;
+	con->sq_posted = 0;
+	con->sq_limit = con->sq_size;
 	con->sq_seq = 0;
 	con->sq_head = NULL;
 	con->sq_cqe.done = rtrs_con_sent_done;
 	con->probe_cqe.done = rtrs_con_probe_done;
 	con->probe_busy = false;
-	con->sq_posted = 0;
 	con->moved = 0;
 	con->watch = (struct rtrs_watch) {};
 	spin_lock_init(&con->sq_lock);
@@ -291,6 +294,17 @@ static void rtrs_con_ring(struct rtrs_con *con)
 		con->path->error(con->path, ret, "posting a send");
 }
 
+/* Is there room for @nr work requests? The handlers' cache line is read if it seems not. */
+static bool rtrs_con_room(struct rtrs_con *con, u32 nr)
+{
+	lockdep_assert_held(&con->sq_lock);
+	if (likely(con->sq_limit - con->sq_posted >= nr))
+		return true;
+	/* Pairs with rtrs_con_give_room(). */
+	con->sq_limit = smp_load_acquire(&con->sq_done) + con->sq_size;
+	return con->sq_limit - con->sq_posted >= nr;
+}
+
 static u32 rtrs_con_chain(struct ib_send_wr *first, struct ib_send_wr **tail)
 {
 	struct ib_send_wr *wr;
@@ -305,7 +319,7 @@ static u32 rtrs_con_chain(struct ib_send_wr *first, struct ib_send_wr **tail)
 
 /* Appends a chain; work requests without a signal of their own get the connection's cqe. */
 static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
-			 struct ib_send_wr *tail)
+			 struct ib_send_wr *tail, u32 nr)
 {
 	struct ib_send_wr *wr;
 
@@ -317,7 +331,7 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 		if (++con->sq_seq % RTRS_SIGNAL_EVERY == 0)
 			wr->send_flags |= IB_SEND_SIGNALED;
 	}
-	WRITE_ONCE(con->sq_posted, con->sq_posted + 1);
+	WRITE_ONCE(con->sq_posted, con->sq_posted + nr);
 	if (con->sq_head)
 		con->sq_tail->next = first;
 	else
@@ -333,10 +347,9 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
  * Context: under sq_lock.
  * Return: true if so; rtrs_con_post_locked() may post it under the same lock.
  */
-bool rtrs_con_has_room(const struct rtrs_con *con, u32 nr)
+bool rtrs_con_has_room(struct rtrs_con *con, u32 nr)
 {
-	lockdep_assert_held(&con->sq_lock);
-	return con->sq_wr_avail >= nr + con->sq_reserve;
+	return rtrs_con_room(con, nr + con->sq_reserve);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_has_room);
 
@@ -365,8 +378,7 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 
 	spin_lock_irqsave(&con->sq_lock, flags);
 	if (likely(rtrs_con_has_room(con, nr))) {
-		con->sq_wr_avail -= nr;
-		rtrs_con_add(con, first, tail);
+		rtrs_con_add(con, first, tail, nr);
 		/* Pairs with readers of @queued: they see the chain, too. */
 		smp_store_release(queued, con);
 	} else {
@@ -382,8 +394,7 @@ EXPORT_SYMBOL_GPL(rtrs_con_queue);
 static void rtrs_con_post_chain(struct rtrs_con *con, struct ib_send_wr *first,
 				struct ib_send_wr *tail, u32 nr)
 {
-	con->sq_wr_avail -= nr;
-	rtrs_con_add(con, first, tail);
+	rtrs_con_add(con, first, tail, nr);
 	rtrs_con_ring(con);
 }
 
@@ -425,7 +436,7 @@ int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first)
 	int ret = 0;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(con->sq_wr_avail >= nr)) {
+	if (likely(rtrs_con_room(con, nr))) {
 		rtrs_con_post_chain(con, first, tail, nr);
 	} else {
 		rtrs_con_ring(con);

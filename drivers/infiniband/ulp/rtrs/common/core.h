@@ -136,24 +136,29 @@ struct rtrs_path {
  * @polling: bit 0: a thread handles completions of a polled @cq
  * @entry: in @path's list, while it has a queue pair
  * @watch: belongs to the path's heartbeats
- * @moved: counts completions of any kind that were good; written by the handlers of
- *	@cq, of which one runs at a time, next to what they write anyway
- * @sq_lock: guards @sq_wr_avail to @sq_posted; taken in any context; in it nest the
- *	locks of the RDMA driver and what rtrs_path.error() takes
- * @sq_wr_avail: work requests for which the send queue has room
+ * @probe_busy: the last probe has not been acknowledged yet; set by the heartbeat, cleared
+ *	by the probe's handler
+ * @probe_cqe: of the last probe
+ * @sq_cqe: of all work requests without a signal of their own
+ * @sq_room: called when room in the send queue came free, may be NULL; context
+ *	of the completion queue. Who waits for room calls rtrs_con_wait_mb() before it looks
+ *	for the last time
+ * @sq_size: work requests that the send queue has room for
  * @sq_reserve: as much of that is left to rtrs_con_post(), see rtrs_con_has_room()
+ * @moved: counts completions of any kind that were good; written by the handlers of
+ *	@cq, of which one runs at a time
+ * @sq_done: counts work requests that have left the send queue; written by the same
+ * @sq_lock: guards what follows; taken in any context; in it nest the locks of the RDMA
+ *	driver and what rtrs_path.error() takes
+ * @sq_posted: counts work requests; read without the lock, too
+ * @sq_limit: value up to which @sq_posted may go: @sq_size more than @sq_done when that was
+ *	looked at last
  * @sq_seq: work requests posted without a signal of their own
  * @sq_head: chain that waits for the doorbell, NULL if none does
  * @sq_tail: its last work request
- * @sq_posted: counts chains; written under @sq_lock, read without
- * @sq_cqe: of all work requests without a signal of their own
- * @probe_cqe: of the last probe
- * @probe_busy: it has not been acknowledged yet; set by the heartbeat, cleared by the
- *	probe's handler
- * @sq_room: called when room in the send queue came free, may be NULL; context
- *	of the completion queue
  *
- * Embedded in the client's or the server's connection.
+ * Embedded in the client's or the server's connection. What handlers of completions write,
+ * and what is written with each post, have cache lines of their own.
  *
  * Only every RTRS_SIGNAL_EVERY-th work request is signalled. Its completion
  * tells that as many have left the queue. Work requests that ask for a signal
@@ -168,19 +173,23 @@ struct rtrs_con {
 	unsigned long polling;
 	struct list_head entry;
 	struct rtrs_watch watch;
-	u32 moved;
-	spinlock_t sq_lock; /* sq_wr_avail to sq_posted */
-	u32 sq_wr_avail;
+	bool probe_busy;
+	struct ib_cqe probe_cqe;
+	struct ib_cqe sq_cqe;
+	void (*sq_room)(struct rtrs_con *con);
+	u32 sq_size;
 	u32 sq_reserve;
+
+	u32 moved ____cacheline_aligned_in_smp;
+	u32 sq_done;
+
+	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* what follows */
+	u32 sq_posted;
+	u32 sq_limit;
 	u32 sq_seq;
 	struct ib_send_wr *sq_head;
 	struct ib_send_wr *sq_tail;
-	u32 sq_posted;
-	struct ib_cqe sq_cqe;
-	struct ib_cqe probe_cqe;
-	bool probe_busy;
-	void (*sq_room)(struct rtrs_con *con);
-};
+} ____cacheline_aligned_in_smp;
 
 #define RTRS_SIGNAL_EVERY	32
 /* Most completions that rtrs_con_poll() handles, as softirqs are off meanwhile. */
@@ -315,7 +324,7 @@ void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
-bool rtrs_con_has_room(const struct rtrs_con *con, u32 nr);
+bool rtrs_con_has_room(struct rtrs_con *con, u32 nr);
 void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued);
@@ -323,6 +332,20 @@ void rtrs_con_flush(struct rtrs_con *con);
 void rtrs_con_put_wr(struct rtrs_con *con);
 void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
 		      struct rtrs_msg_imm *msg, u32 imm);
+
+/*
+ * To be called between making known that one waits for room, where sq_room() sees it, and the
+ * last look for room.
+ */
+static inline void rtrs_con_wait_mb(void)
+{
+	/*
+	 * Pairs with rtrs_con_give_room(), which first counts the room and then calls
+	 * sq_room(): either we see the room, or that sees us.
+	 */
+	smp_mb();
+}
+
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
 int rtrs_con_probe(struct rtrs_con *con);

@@ -402,11 +402,8 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 	} else {
 		list_add_tail(&io->pending, &con->pending);
 		spin_unlock_irqrestore(&con->pend_lock, flags);
-		/*
-		 * Room may have come free before @io was in the list. It is
-		 * given under sq_lock, which is taken in here, too: either we
-		 * see the room, or the giver sees the list.
-		 */
+		/* Room may have come free before @io was in the list. */
+		rtrs_con_wait_mb();
 		rtrs_srv_sq_room(&con->con);
 	}
 	percpu_ref_put(&path->ios.ref);
