@@ -516,6 +516,7 @@ void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
 	msg->imm = cpu_to_le32(imm);
 	sge->addr = (uintptr_t)msg;
 	sge->length = sizeof(*msg);
+	sge->lkey = 0;
 	wr->opcode = IB_WR_SEND;
 	wr->send_flags = IB_SEND_INLINE;
 	wr->sg_list = sge;

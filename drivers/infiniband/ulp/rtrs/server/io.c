@@ -128,17 +128,26 @@ static struct ib_send_wr *rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 	u32 imm = rtrs_imm(type, rtrs_imm_rsp(io->slot, io->err));
 
 	if (io->con->path->path.no_imm) {
+		a->imm = (struct ib_rdma_wr) {};
 		rtrs_put_msg_imm(&a->imm.wr, &a->msg_sge, &a->msg, imm);
 		return &a->imm.wr;
 	}
-	a->imm.wr.ex.imm_data = cpu_to_be32(imm);
-	if (io->mr) {
+	a->imm = (struct ib_rdma_wr) {
+		.wr.opcode	= io->mr ? IB_WR_SEND_WITH_IMM : IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.ex.imm_data	= cpu_to_be32(imm),
+	};
+	if (io->mr)
 		rtrs_srv_put_msg(a, io, &a->imm.wr);
-		a->imm.wr.opcode = IB_WR_SEND_WITH_IMM;
-	} else {
-		a->imm.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	}
 	return &a->imm.wr;
+}
+
+/* Invalidation of the client's key. */
+static void rtrs_srv_build_inv(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
+{
+	a->inv = (struct ib_send_wr) {
+		.opcode			= IB_WR_SEND_WITH_INV,
+		.ex.invalidate_rkey	= io->desc_key,
+	};
 }
 
 /* Makes a work request send what was read and is in the chunk. */
@@ -154,6 +163,12 @@ static void rtrs_srv_put_data(struct rtrs_srv_answer *a, const struct rtrs_srv_i
 	wr->rkey = io->desc_key;
 }
 
+static void rtrs_srv_build_data(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
+{
+	a->data = (struct ib_rdma_wr) { .wr.opcode = IB_WR_RDMA_WRITE };
+	rtrs_srv_put_data(a, io, &a->data);
+}
+
 /* Without RTRS_FEATURE_SLOTS. */
 static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
 						      const struct rtrs_srv_io *io)
@@ -161,22 +176,22 @@ static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
 	struct ib_send_wr *first = NULL, **next = &first;
 
 	if (io->desc_len && !io->err) {
-		a->data.wr.opcode = IB_WR_RDMA_WRITE;
-		rtrs_srv_put_data(a, io, &a->data);
+		rtrs_srv_build_data(a, io);
 		*next = &a->data.wr;
 		next = &a->data.wr.next;
 	}
 	if (io->need_inval) {
-		a->inv.opcode = IB_WR_SEND_WITH_INV;
-		a->inv.ex.invalidate_rkey = io->desc_key;
+		rtrs_srv_build_inv(a, io);
 		*next = &a->inv;
 		next = &a->inv.next;
 	}
 	if (io->shut) {
-		a->reg.wr.opcode = IB_WR_REG_MR;
-		a->reg.mr = io->mr;
-		a->reg.key = io->mr->rkey;
-		a->reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+		a->reg = (struct ib_reg_wr) {
+			.wr.opcode	= IB_WR_REG_MR,
+			.mr		= io->mr,
+			.key		= io->mr->rkey,
+			.access		= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+		};
 		*next = &a->reg.wr;
 		next = &a->reg.wr.next;
 	}
@@ -223,8 +238,7 @@ static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
 
 	if (io->need_inval) {
 		answer = &a->inv;
-		a->inv.opcode = IB_WR_SEND_WITH_INV;
-		a->inv.ex.invalidate_rkey = io->desc_key;
+		rtrs_srv_build_inv(a, io);
 		rtrs_srv_put_msg(a, io, &a->inv);
 	} else {
 		answer = rtrs_srv_build_imm(a, io);
@@ -237,15 +251,14 @@ static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
 		rtrs_srv_put_data(a, io, &a->imm);
 		return answer;
 	}
-	a->data.wr.opcode = IB_WR_RDMA_WRITE;
-	rtrs_srv_put_data(a, io, &a->data);
+	rtrs_srv_build_data(a, io);
 	a->data.wr.next = answer;
 	return &a->data.wr;
 }
 
 /**
  * rtrs_srv_build_answer() - build the work requests of an answer
- * @a: work requests to fill in
+ * @a: work requests, of which those that the answer needs are filled in
  * @io: request that is answered; its buffer is one with data to be sent, or NULL
  *
  * Return: the first of the chain.
@@ -253,7 +266,6 @@ static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
 VISIBLE_IF_KUNIT struct ib_send_wr *
 rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 {
-	memset(a, 0, sizeof(*a));
 	return rtrs_srv_has_slots(io->con->path) ? rtrs_srv_build_slot_answer(a, io) :
 						   rtrs_srv_build_chunk_answer(a, io);
 }
