@@ -175,7 +175,9 @@ struct rtrs_clt_recv {
  * @again: completed receives, to be posted again; handlers of the queue pair only
  * @nr_again: number of receives in @again
  * @established: the CM has established it; before that, the CM reports its failure
- * @inflight: requests sent over it that are not complete
+ * @done: counts requests sent over it that are complete; written by its handlers
+ *
+ * None of that is what submitters write.
  */
 struct rtrs_clt_con {
 	struct rtrs_con con;
@@ -186,7 +188,7 @@ struct rtrs_clt_con {
 	struct ib_recv_wr *again;
 	u32 nr_again;
 	bool established;
-	atomic_t inflight ____cacheline_aligned_in_smp;
+	u32 done;
 };
 
 /**
@@ -283,14 +285,15 @@ struct rtrs_clt_slot {
  * @bytes: bytes of data of these: read, written
  * @done: requests that are complete, or were taken back when the path ended
  * @migrated_to: requests submitted on other CPUs that were completed on this one
- * @migrated_from: requests submitted on this CPU that others completed
+ * @migrated_from: requests submitted on this CPU that others completed; these write it, so it
+ *	has a cache line of its own
  */
 struct rtrs_clt_stats {
 	u64 ops[2];
 	u64 bytes[2];
 	u64 done;
 	u32 migrated_to;
-	atomic_t migrated_from;
+	atomic_t migrated_from ____cacheline_aligned_in_smp;
 };
 
 /**

@@ -69,7 +69,6 @@ static struct rtrs_clt_io *rtrs_clt_slot_clear(struct rtrs_clt_path *path,
 		ib_dma_unmap_sg(path->path.dev, io->sgl, io->nents, io->dir);
 	slot->nents = 0;
 	slot->io = NULL;
-	atomic_dec(&slot->con->inflight);
 	return io;
 }
 
@@ -95,9 +94,11 @@ static bool rtrs_clt_is_small(const struct rtrs_clt_path *path, const struct rtr
 static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, int err)
 {
+	struct rtrs_clt_con *con = slot->con;
 	int cpu = slot->cpu;
 	struct rtrs_clt_io *io;
 
+	WRITE_ONCE(con->done, con->done + 1);
 	io = rtrs_clt_slot_clear(path, slot);
 	if (io->data_len)
 		rtrs_hist_add(path->stats.latency, io->dir == DMA_TO_DEVICE,
@@ -607,7 +608,6 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	slot->cpu = raw_smp_processor_id();
 	slot->start = ktime_get_ns();
 	io->priv.path = path;
-	atomic_inc(&con->inflight);
 	first = rtrs_clt_build(path, slot, io);
 	/* What comes from the slot's buffer stands last. */
 	sge = &slot->sge[slot->wr.wr.num_sge - 1];

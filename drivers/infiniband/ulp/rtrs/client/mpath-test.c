@@ -113,7 +113,8 @@ static void policy_picks_the_best(struct kunit *test)
 	add_paths(test, c->nr);
 	t->clt.policy = c->policy;
 	for (i = 0; i < c->nr; i++) {
-		atomic_set(&t->cons[i][1].inflight, c->cost[i]);
+		t->cons[i][1].con.sq_queued = c->cost[i] + 7;
+		t->cons[i][1].done = 7;
 		t->paths[i].path.hb_latency = c->cost[i];
 	}
 	for (i = 0; i < 60; i++)
@@ -153,7 +154,8 @@ static void ties_go_to_the_faster(struct kunit *test)
 	add_paths(test, c->nr);
 	t->clt.policy = RTRS_CLT_MI;
 	for (i = 0; i < c->nr; i++) {
-		atomic_set(&t->cons[i][1].inflight, c->inflight[i]);
+		t->cons[i][1].con.sq_queued = c->inflight[i] + U32_MAX;
+		t->cons[i][1].done = U32_MAX;
 		t->paths[i].path.hb_latency = c->latency[i];
 	}
 	for (i = 0; i < 60; i++)

@@ -16,10 +16,14 @@ static unsigned int rtrs_clt_latency(const struct rtrs_clt_path *path)
 	return min_t(u64, READ_ONCE(path->path.hb_latency), UINT_MAX / 2);
 }
 
+/* Others may change either counter meanwhile. */
 static unsigned int rtrs_clt_inflight(const struct rtrs_clt_path *path,
 				      unsigned int queue)
 {
-	return atomic_read(&path->cons[queue + 1].inflight);
+	const struct rtrs_clt_con *con = &path->cons[queue + 1];
+	int nr = READ_ONCE(con->con.sq_queued) - READ_ONCE(con->done);
+
+	return max(nr, 0);
 }
 
 /*

@@ -99,7 +99,7 @@ static void answers_leave_a_reserve(struct kunit *test)
 {
 	struct ib_send_wr wr[3] = { { .next = &wr[1] }, { .next = &wr[2] } };
 	struct post_test *t = post_init(test);
-	struct rtrs_con *queued;
+	struct rtrs_con *queued = NULL;
 
 	spin_lock_irq(&t->con.sq_lock);
 	KUNIT_EXPECT_TRUE(test, rtrs_con_has_room(&t->con, 4));
@@ -120,6 +120,8 @@ static void answers_leave_a_reserve(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_con_post_imm(&t->con, 0), -EBUSY);
 	KUNIT_EXPECT_EQ(test, t->posted, 6);
+	KUNIT_EXPECT_EQ(test, t->con.sq_posted, 6);
+	KUNIT_EXPECT_EQ_MSG(test, t->con.sq_queued, 0, "none of it was a request");
 }
 
 static void ends(struct rtrs_path *path, int err, const char *why)
@@ -197,6 +199,7 @@ static void completions_give_room(struct kunit *test)
 		rtrs_con_put_wr(con);
 	KUNIT_EXPECT_EQ(test, rooms_seen, 5);
 	KUNIT_EXPECT_EQ(test, con->sq_done, con->sq_posted);
+	KUNIT_EXPECT_EQ(test, con->sq_queued, 5);
 	for (i = 0; i < 6; i++)
 		KUNIT_EXPECT_EQ(test, rtrs_con_post(con, &wr), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_con_post(con, &wr), -EBUSY);

@@ -214,6 +214,7 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 	con->sq_reserve = params->send_reserve;
 	con->sq_done = 0;
 	con->sq_posted = 0;
+	con->sq_queued = 0;
 	con->sq_limit = con->sq_size;
 	con->sq_seq = 0;
 	con->sq_head = NULL;
@@ -379,6 +380,7 @@ int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 	spin_lock_irqsave(&con->sq_lock, flags);
 	if (likely(rtrs_con_has_room(con, nr))) {
 		rtrs_con_add(con, first, tail, nr);
+		WRITE_ONCE(con->sq_queued, con->sq_queued + 1);
 		/* Pairs with readers of @queued: they see the chain, too. */
 		smp_store_release(queued, con);
 	} else {
@@ -416,6 +418,25 @@ void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first)
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
 
+/* Posts a chain if there is room for it and for @more work requests. */
+static int rtrs_con_try_post(struct rtrs_con *con, struct ib_send_wr *first, u32 more)
+{
+	struct ib_send_wr *tail = NULL;
+	u32 nr = rtrs_con_chain(first, &tail);
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	if (likely(rtrs_con_room(con, nr + more))) {
+		rtrs_con_post_chain(con, first, tail, nr);
+	} else {
+		rtrs_con_ring(con);
+		ret = -EBUSY;
+	}
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return ret;
+}
+
 /**
  * rtrs_con_post() - post a chain of work requests
  * @con: connection to post it on
@@ -430,20 +451,7 @@ EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
  */
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first)
 {
-	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail);
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(rtrs_con_room(con, nr))) {
-		rtrs_con_post_chain(con, first, tail, nr);
-	} else {
-		rtrs_con_ring(con);
-		ret = -EBUSY;
-	}
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-	return ret;
+	return rtrs_con_try_post(con, first, 0);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post);
 
@@ -485,7 +493,6 @@ int rtrs_con_probe(struct rtrs_con *con)
 		.wr.opcode	= IB_WR_RDMA_WRITE,
 		.wr.send_flags	= IB_SEND_SIGNALED,
 	};
-	struct rtrs_con *queued;
 	int ret;
 
 	if (con->path->no_imm) {
@@ -495,7 +502,7 @@ int rtrs_con_probe(struct rtrs_con *con)
 		wr.wr.num_sge = 1;
 	}
 	WRITE_ONCE(con->probe_busy, true);
-	ret = rtrs_con_queue(con, &wr.wr, true, &queued);
+	ret = rtrs_con_try_post(con, &wr.wr, con->sq_reserve);
 	if (ret)
 		WRITE_ONCE(con->probe_busy, false);
 	return ret;
@@ -568,8 +575,7 @@ EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
  */
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm)
 {
-	struct rtrs_con *queued;
 	struct rtrs_imm_wr wr;
 
-	rtrs_con_queue(con, rtrs_con_build_imm(con, &wr, imm), true, &queued);
+	rtrs_con_try_post(con, rtrs_con_build_imm(con, &wr, imm), con->sq_reserve);
 }

@@ -133,7 +133,6 @@ struct rtrs_path {
  * @cq: its own, for both queues of the pair; NULL if it has no queue pair
  * @cid: index in the path, 0 for the service connection
  * @polled: @cq raises no interrupts: see rtrs_con_poll()
- * @polling: bit 0: a thread handles completions of a polled @cq
  * @entry: in @path's list, while it has a queue pair
  * @watch: belongs to the path's heartbeats
  * @probe_busy: the last probe has not been acknowledged yet; set by the heartbeat, cleared
@@ -145,12 +144,14 @@ struct rtrs_path {
  *	for the last time
  * @sq_size: work requests that the send queue has room for
  * @sq_reserve: as much of that is left to rtrs_con_post(), see rtrs_con_has_room()
+ * @polling: bit 0: a thread handles completions of a polled @cq
  * @moved: counts completions of any kind that were good; written by the handlers of
  *	@cq, of which one runs at a time
  * @sq_done: counts work requests that have left the send queue; written by the same
  * @sq_lock: guards what follows; taken in any context; in it nest the locks of the RDMA
  *	driver and what rtrs_path.error() takes
  * @sq_posted: counts work requests; read without the lock, too
+ * @sq_queued: counts chains of rtrs_con_queue(); likewise
  * @sq_limit: value up to which @sq_posted may go: @sq_size more than @sq_done when that was
  *	looked at last
  * @sq_seq: work requests posted without a signal of their own
@@ -170,7 +171,6 @@ struct rtrs_con {
 	struct ib_cq *cq;
 	u16 cid;
 	bool polled;
-	unsigned long polling;
 	struct list_head entry;
 	struct rtrs_watch watch;
 	bool probe_busy;
@@ -180,11 +180,13 @@ struct rtrs_con {
 	u32 sq_size;
 	u32 sq_reserve;
 
-	u32 moved ____cacheline_aligned_in_smp;
+	unsigned long polling ____cacheline_aligned_in_smp;
+	u32 moved;
 	u32 sq_done;
 
 	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* what follows */
 	u32 sq_posted;
+	u32 sq_queued;
 	u32 sq_limit;
 	u32 sq_seq;
 	struct ib_send_wr *sq_head;

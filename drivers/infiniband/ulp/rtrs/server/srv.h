@@ -648,6 +648,8 @@ struct rtrs_srv_fetch {
  * @sending: buffers whose data are being sent, under &rtrs_con.sq_lock
  * @fetch: data that are fetched
  *
+ * Each answer looks at @pending, so it is apart from what each receive writes.
+ *
  * Exists from the connection request to the path's closing work.
  */
 struct rtrs_srv_con {
@@ -662,7 +664,7 @@ struct rtrs_srv_con {
 	u32 recv_nr;
 	u32 recv_first;
 	struct ib_cqe data_cqe;
-	spinlock_t pend_lock; /* pending, closing */
+	spinlock_t pend_lock ____cacheline_aligned_in_smp; /* pending, closing */
 	struct list_head pending;
 	bool closing;
 	struct list_head sending;
