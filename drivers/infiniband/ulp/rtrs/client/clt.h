@@ -91,6 +91,8 @@
 #define RTRS_CLT_MAX_SLOTS	4096
 /* Small data, which are copied, with a server of chunks. */
 #define RTRS_CLT_COPY_SIZE	SZ_4K
+/* Larger writes into a slot are sent from where they lie: longer than that takes is a copy. */
+#define RTRS_CLT_PUSH_COPY	SZ_16K
 /* Most memory for small data of a path, with RTRS_FEATURE_SLOTS. */
 #define RTRS_CLT_MAX_BUFS	SZ_64M
 /* Memory regions that a path begins with. */

@@ -27,8 +27,10 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	bool small = path->neg.slot_size;
 	int nr_slots;
 
-	/* Small data and headers are one piece, and the server fetches large data. */
-	path->neg.max_sge = small ? 1 : min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
+	path->neg.max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
+	/* Data that are copied and headers are one piece, and the server fetches large data. */
+	if (small && path->neg.slot_size <= RTRS_CLT_PUSH_COPY)
+		path->neg.max_sge = 1;
 	max_mapping = min_t(size_t, max_mapping, RTRS_CLT_MAX_IO);
 	path->neg.max_io_size = min_t(u32, path->neg.max_io_size,
 				      round_down(max_mapping, SZ_4K));

@@ -284,6 +284,64 @@ static void request_without_immediate_data_is_two_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)wr->sg_list->addr, body, 8), 0);
 }
 
+/* With slots of 64 KiB. @sge: entries of a send's list; @pages: sent from where the data lie */
+static const struct push_case {
+	const char *desc;
+	u32 data_len;
+	u32 sge;
+	bool pages;
+} push_cases[] = {
+	{ "the largest that is copied", 16384, 2, false },
+	{ "a larger one", 16896, 2, true },
+	{ "the largest that fits", 65536, 2, true },
+	{ "a send takes one piece only", 65536, 1, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(push_cases, push_cases, desc);
+
+static void large_write_into_a_slot_is_sent_from_its_pages(struct kunit *test)
+{
+	const struct push_case *c = test->param_value;
+	struct hdr_case hdr = { .dir = DMA_TO_DEVICE, .data_len = c->data_len, .msg_len = 5 };
+	struct io_test *t = test->priv;
+	struct rtrs_clt_slot *slot = t->slots[0];
+	struct ib_rdma_wr *wr = &slot->wr;
+	struct rtrs_clt_io io;
+	u8 *buf, *data;
+
+	buf = kunit_kzalloc(test, 65536 + RTRS_SLOT_HDR_ROOM, GFP_KERNEL);
+	data = kunit_kzalloc(test, c->data_len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	slot->buf = buf;
+	slot->mr = NULL;
+	t->path.neg.slot_size = 65536;
+	t->path.neg.copy_size = 65536;
+	t->path.neg.max_sge = c->sge;
+	io_start(t, &hdr, &io);
+	sg_init_one(&t->sg, data, c->data_len);
+	sg_dma_address(&t->sg) = 0xd000;
+	sg_dma_len(&t->sg) = c->data_len;
+	slot->nents = c->pages;
+	rtrs_clt_build(&t->path, slot, &io);
+	KUNIT_EXPECT_EQ(test, slot->sending, c->pages);
+	KUNIT_EXPECT_EQ(test, wr->wr.send_flags, c->pages ? IB_SEND_SIGNALED : 0);
+	KUNIT_EXPECT_EQ(test, wr->remote_addr, RADDR);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(wr->wr.ex.imm_data), c->data_len + 5);
+	KUNIT_ASSERT_EQ(test, wr->wr.num_sge, c->pages ? 2 : 1);
+	if (!c->pages) {
+		KUNIT_EXPECT_EQ(test, slot->sge[0].addr, BUF_DMA);
+		KUNIT_EXPECT_EQ(test, slot->sge[0].length, c->data_len + 9);
+		KUNIT_EXPECT_EQ(test, memcmp(buf + c->data_len, "hello", 5), 0);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, slot->sge[0].addr, 0xd000);
+	KUNIT_EXPECT_EQ(test, slot->sge[0].length, c->data_len);
+	KUNIT_EXPECT_EQ(test, slot->sge[1].addr, BUF_DMA + 65536);
+	KUNIT_EXPECT_EQ(test, slot->sge[1].length, 9);
+	KUNIT_EXPECT_EQ(test, memcmp(buf + 65536, "hello", 5), 0);
+}
+
 static void server_may_do_what_the_request_needs(struct kunit *test)
 {
 	struct rtrs_clt_io write = { .dir = DMA_TO_DEVICE }, read = { .dir = DMA_FROM_DEVICE };
@@ -530,6 +588,7 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(request_fills_a_small_slot_as_written_down, slot_cases_gen_params),
 	KUNIT_CASE_PARAM(small_request_fills_a_chunk, slot_cases_gen_params),
 	KUNIT_CASE(request_without_immediate_data_is_two_messages),
+	KUNIT_CASE_PARAM(large_write_into_a_slot_is_sent_from_its_pages, push_cases_gen_params),
 	KUNIT_CASE(server_may_do_what_the_request_needs),
 	KUNIT_CASE(small_read_brings_its_data),
 	KUNIT_CASE(answer_has_to_have_the_right_form),

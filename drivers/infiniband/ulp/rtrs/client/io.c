@@ -8,7 +8,8 @@
  * data are copied there, and go with the headers behind them, by one RDMA WRITE WITH IMM
  * without a signal. A small read names the buffer by a key that stays; the data come there
  * with the answer or before it, and are copied to the caller's pages. Neither needs anything
- * of the device but that write.
+ * of the device but that write. Of writes into slots that are larger than most, only those of up
+ * to RTRS_CLT_PUSH_COPY, or of more pieces than a send takes, are small in this sense.
  *
  * The device may send the buffer again after the answer, when an acknowledgment was lost,
  * and by then a later request may be in it. That is harmless: the server's device has the
@@ -23,6 +24,8 @@
  * its key: the server writes to the pages, or fetches from them. Its answer is a SEND WITH
  * INV, which invalidates the key, with slot and errno. So the request is done when the answer
  * is there, in either case.
+ *
+ * With large slots, writes that fit there, and are not small, are sent as to a chunk.
  *
  * Large data, with a server of chunks
  *
@@ -84,10 +87,22 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 	put_cpu();
 }
 
-/* Data that fit go through the slot's buffer; so does none at all. */
+/* Does the request bring its data, into the server's chunk or slot? Otherwise they are fetched. */
+static bool rtrs_clt_is_push(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io)
+{
+	return io->dir == DMA_TO_DEVICE &&
+	       (!path->neg.slot_size || io->data_len <= path->neg.slot_size);
+}
+
+/*
+ * Data that fit go through the slot's buffer, and so does none at all; but not a write that is
+ * large and of few pieces.
+ */
 static bool rtrs_clt_is_small(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io)
 {
-	return io->data_len <= path->neg.copy_size;
+	return io->data_len <= path->neg.copy_size &&
+	       (io->data_len <= RTRS_CLT_PUSH_COPY || io->dir == DMA_FROM_DEVICE ||
+		io->nents >= path->neg.max_sge);
 }
 
 /* Order matters: the upper layer may use the slot again as soon as done() is called. */
@@ -495,22 +510,22 @@ static void rtrs_clt_add_buf(struct rtrs_clt_path *path, struct rtrs_clt_slot *s
 static u32 rtrs_clt_fill(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 			 const struct rtrs_clt_io *io)
 {
-	bool small = rtrs_clt_is_small(path, io), write = io->dir == DMA_TO_DEVICE;
+	bool small = rtrs_clt_is_small(path, io), push = rtrs_clt_is_push(path, io);
+	u32 data = push && small ? io->data_len : 0;
+	u32 off = push && small ? 0 : path->neg.copy_size;
 	bool chunk = !path->neg.slot_size;
-	u32 data = write && small ? io->data_len : 0;
-	u32 off = write && small ? 0 : path->neg.copy_size;
 	struct ib_rdma_wr *wr = &slot->wr;
 	u32 len;
 
 	if (data)
 		sg_copy_to_buffer(io->sgl, io->nents, slot->buf, data);
 	len = rtrs_clt_put_hdr(path, slot, io, slot->buf + off + data);
-	wr->wr.num_sge = chunk && write && !small ? rtrs_clt_put_data(path, slot, io) : 0;
+	wr->wr.num_sge = push && !small ? rtrs_clt_put_data(path, slot, io) : 0;
 	slot->sending = wr->wr.num_sge;
-	if (chunk && !write)
+	if (chunk && !push)
 		wr->remote_addr += io->data_len;
 	rtrs_clt_add_buf(path, slot, off, data + len);
-	return chunk ? io->data_len : data;
+	return chunk || push ? io->data_len : 0;
 }
 
 /**
@@ -561,8 +576,7 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 	/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
 	if (unlikely(!slot->nents))
 		return -EBUSY;
-	if (!path->neg.slot_size && io->dir == DMA_TO_DEVICE &&
-	    slot->nents < path->neg.max_sge)
+	if (rtrs_clt_is_push(path, io) && slot->nents < path->neg.max_sge)
 		return 0;
 	ret = rtrs_clt_map_mr(path, slot, io);
 	if (unlikely(ret)) {
