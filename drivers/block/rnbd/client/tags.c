@@ -43,7 +43,7 @@ static int rnbd_clt_tags_init(struct rnbd_clt_sess *sess,
 	set->queue_depth = depth;
 	set->nr_hw_queues = nr_queues + nr_poll;
 	set->nr_maps = nr_poll ? HCTX_MAX_TYPES : 1;
-	set->numa_node = NUMA_NO_NODE;
+	set->numa_node = sess->limits.numa_node;
 	/* The last: a CPU can go offline while requests wait for a path. */
 	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT |
 		     BLK_MQ_F_STACKING;

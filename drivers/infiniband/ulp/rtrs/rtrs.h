@@ -113,6 +113,7 @@ struct rtrs_clt_params {
  *	may begin, and none but the last may end, off a 4096-byte boundary
  * @nr_queues: connections for I/O in each path that aren't polled
  * @nr_poll_queues: connections for I/O in each path that are
+ * @numa_node: node of the first path's RDMA device, where requests are best kept
  */
 struct rtrs_clt_limits {
 	u32 queue_depth;
@@ -120,6 +121,7 @@ struct rtrs_clt_limits {
 	u32 max_segments;
 	u32 nr_queues;
 	u32 nr_poll_queues;
+	int numa_node;
 };
 
 /**

@@ -633,6 +633,8 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	path->clt = clt;
+	path->path.dev = kunit_kzalloc(test, sizeof(*path->path.dev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, path->path.dev);
 	clt->nr_queues = 3;
 	clt->nr_poll_queues = 2;
 	path->neg.nr_slots = 128;
@@ -650,6 +652,7 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, clt->limits.max_segments, 17);
 	KUNIT_EXPECT_EQ(test, clt->limits.nr_queues, 3);
 	KUNIT_EXPECT_EQ(test, clt->limits.nr_poll_queues, 2);
+	KUNIT_EXPECT_EQ(test, clt->limits.numa_node, NUMA_NO_NODE);
 }
 
 static const struct open_case {

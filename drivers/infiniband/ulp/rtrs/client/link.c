@@ -82,6 +82,7 @@ VISIBLE_IF_KUNIT int rtrs_clt_check_limits(struct rtrs_clt_path *path)
 		limits->max_segments = path->neg.max_segments;
 		limits->nr_queues = clt->nr_queues;
 		limits->nr_poll_queues = clt->nr_poll_queues;
+		limits->numa_node = ibdev_to_node(path->path.dev);
 		clt->have_limits = true;
 		return 0;
 	}

@@ -223,7 +223,8 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 	u32 i;
 
 	path->ios.size = rtrs_srv_io_size(sess->srv->ops);
-	path->ios.mem = kvcalloc(sess->queue_depth, path->ios.size, GFP_KERNEL);
+	path->ios.mem = kvzalloc_node(array_size(sess->queue_depth, path->ios.size),
+				      GFP_KERNEL, ibdev_to_node(path->path.dev));
 	if (!path->ios.mem)
 		return -ENOMEM;
 	for (i = 0; i < sess->queue_depth; i++) {
