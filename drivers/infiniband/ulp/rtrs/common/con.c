@@ -212,6 +212,7 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 {
 	con->sq_size = params->send_wr + params->send_reserve;
 	con->sq_reserve = params->send_reserve;
+	con->sq_inline = params->send_inline;
 	con->sq_done = 0;
 	con->sq_posted = 0;
 	con->sq_queued = 0;

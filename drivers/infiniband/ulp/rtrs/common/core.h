@@ -144,6 +144,7 @@ struct rtrs_path {
  *	for the last time
  * @sq_size: work requests that the send queue has room for
  * @sq_reserve: as much of that is left to rtrs_con_post(), see rtrs_con_has_room()
+ * @sq_inline: most bytes of a send with IB_SEND_INLINE, of which the CPU's address is given
  * @polling: bit 0: a thread handles completions of a polled @cq
  * @moved: counts completions of any kind that were good; written by the handlers of
  *	@cq, of which one runs at a time
@@ -179,6 +180,7 @@ struct rtrs_con {
 	void (*sq_room)(struct rtrs_con *con);
 	u32 sq_size;
 	u32 sq_reserve;
+	u32 sq_inline;
 
 	unsigned long polling ____cacheline_aligned_in_smp;
 	u32 moved;
@@ -224,6 +226,8 @@ struct rtrs_imm_wr {
  * @send_reserve: as many more for rtrs_con_post()
  * @recv_wr: most receives that are posted at a time
  * @send_sge: most SGEs of a send
+ * @send_inline: bytes of a send that the device is to take with the work request; lowered to 0
+ *	if it can't
  * @min_send_wr: least value that @send_wr may be lowered to
  * @min_send_sge: least value that @send_sge may be lowered to
  * @rdma_ctxs: chains of RDMA READs or WRITEs that rdma_rw makes at a time; they are in
@@ -236,6 +240,7 @@ struct rtrs_qp_params {
 	u32 send_reserve;
 	u32 recv_wr;
 	u32 send_sge;
+	u32 send_inline;
 	u32 min_send_wr;
 	u32 min_send_sge;
 	u32 rdma_ctxs;

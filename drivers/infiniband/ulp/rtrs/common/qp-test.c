@@ -77,6 +77,9 @@ static void refused_size_shrinks_to_the_least(struct kunit *test)
 	struct rtrs_qp_params params = SIZE(544, 512, 1040, 17);
 	u32 i;
 
+	params.send_inline = 8;
+	KUNIT_EXPECT_TRUE(test, rtrs_qp_shrink(&params));
+	KUNIT_EXPECT_EQ(test, params.send_inline, 0);
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
 		KUNIT_EXPECT_EQ(test, params.send_sge, tries[i][0]);
 		KUNIT_EXPECT_EQ(test, params.send_wr, tries[i][1]);

@@ -51,14 +51,16 @@ VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
  * rtrs_qp_shrink() - the next smaller size to try
  * @params: size that was refused; lowered
  *
- * SGEs are lowered first: with fewer, memory is registered more often. With a shorter
- * queue, requests may have to wait.
+ * What is inline costs the device a read if it isn't, so that goes first; then SGEs: with fewer,
+ * memory is registered more often. With a shorter queue, requests may have to wait.
  *
  * Return: false if there is none.
  */
 VISIBLE_IF_KUNIT bool rtrs_qp_shrink(struct rtrs_qp_params *params)
 {
-	if (params->send_sge > params->min_send_sge)
+	if (params->send_inline)
+		params->send_inline = 0;
+	else if (params->send_sge > params->min_send_sge)
 		params->send_sge = max(params->send_sge / 2, params->min_send_sge);
 	else if (params->send_wr > params->min_send_wr)
 		params->send_wr = max(params->send_wr / 2, params->min_send_wr);
@@ -109,8 +111,7 @@ VISIBLE_IF_KUNIT u32 rtrs_qp_vector(u32 nr_vectors, u32 nr_io, u32 cid,
 	return ((u32)atomic_inc_return(next) - 1) % nr_vectors;
 }
 
-static int rtrs_qp_try(struct rtrs_con *con, const struct rtrs_qp_params *params,
-		       u32 vector)
+static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 vector)
 {
 	/* One more of each, for ib_drain_sq() and ib_drain_rq(). */
 	struct ib_qp_init_attr attr = {
@@ -121,14 +122,17 @@ static int rtrs_qp_try(struct rtrs_con *con, const struct rtrs_qp_params *params
 		.cap.max_send_wr = params->send_wr + params->send_reserve + 1,
 		.cap.max_recv_wr = params->recv_wr + 1,
 		.cap.max_send_sge = params->send_sge,
+		.cap.max_inline_data = params->send_inline,
 		.cap.max_recv_sge = 1,
 		.cap.max_rdma_ctxs = params->rdma_ctxs,
-		.cap.max_inline_data = con->path->no_imm ? sizeof(struct rtrs_msg_imm) : 0,
 		.port_num	= con->cm_id->port_num,
 	};
 	struct ib_cq *cq;
 	int ret;
 
+	if (con->path->no_imm)
+		attr.cap.max_inline_data = max_t(u32, params->send_inline,
+						 sizeof(struct rtrs_msg_imm));
 	cq = ib_alloc_cq(con->path->dev, con,
 			 attr.cap.max_send_wr + params->rdma_ctxs * RTRS_RW_WR +
 			 attr.cap.max_recv_wr, vector,
@@ -138,11 +142,15 @@ static int rtrs_qp_try(struct rtrs_con *con, const struct rtrs_qp_params *params
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
 	ret = rdma_create_qp(con->cm_id, con->path->pd, &attr);
-	if (ret)
+	if (ret) {
 		ib_free_cq(cq);
-	else
-		con->cq = cq;
-	return ret;
+		return ret;
+	}
+	con->cq = cq;
+	/* Drivers without it grant none. */
+	if (attr.cap.max_inline_data < params->send_inline)
+		params->send_inline = 0;
+	return 0;
 }
 
 /**

@@ -84,6 +84,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
 		.min_send_sge	= 1,
+		.send_inline	= sizeof(union rtrs_srv_msg),
 		.min_send_wr	= RTRS_SRV_MIN_SEND_WR,
 		.nr_io		= con->path->conns.nr - 1,
 		.poll		= IB_POLL_WORKQUEUE,

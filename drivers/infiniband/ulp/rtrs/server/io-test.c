@@ -515,6 +515,29 @@ static void answer_without_immediate_data_is_built(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, chain, c->chain);
 }
 
+/* The device reads it while it is posted, at the CPU's address. */
+static void message_of_an_answer_is_inline(struct kunit *test)
+{
+	struct io_test *t = test->priv;
+	struct rtrs_srv_answer *a = kunit_kmalloc(test, sizeof(*a), GFP_KERNEL);
+	const struct ib_send_wr *wr;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	t->path.mem.msgs = kunit_kcalloc(test, 4, sizeof(*t->path.mem.msgs), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->path.mem.msgs);
+	use_slots(t);
+	t->io.need_inval = true;
+	t->con.con.sq_inline = sizeof(*t->path.mem.msgs) - 1;
+	wr = rtrs_srv_build_answer(a, &t->io);
+	KUNIT_EXPECT_EQ(test, wr->send_flags, 0);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, 0x10000 + 3 * 8);
+	t->con.con.sq_inline = sizeof(*t->path.mem.msgs);
+	wr = rtrs_srv_build_answer(a, &t->io);
+	KUNIT_EXPECT_EQ(test, wr->send_flags, IB_SEND_INLINE);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, (uintptr_t)&t->path.mem.msgs[3]);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->length, 8);
+}
+
 static void errno_of_an_answer_fits(struct kunit *test)
 {
 	int err;
@@ -532,6 +555,7 @@ static struct kunit_case rtrs_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(answer_is_built, answer_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_of_a_slot_is_built, slot_answer_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_without_immediate_data_is_built, no_imm_answer_cases_gen_params),
+	KUNIT_CASE(message_of_an_answer_is_inline),
 	KUNIT_CASE(errno_of_an_answer_fits),
 	{}
 };

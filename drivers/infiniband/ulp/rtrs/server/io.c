@@ -107,12 +107,23 @@ static void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 	percpu_ref_put(&path->ios.ref);
 }
 
+/* Does the device take the message of an answer with the work request? */
+static bool rtrs_srv_msg_inline(const struct rtrs_srv_io *io)
+{
+	return io->con->con.sq_inline >= sizeof(union rtrs_srv_msg);
+}
+
 static void rtrs_srv_put_msg(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io,
 			     struct ib_send_wr *wr)
 {
 	const struct rtrs_srv_path *path = io->con->path;
 
-	a->msg_sge.addr = path->mem.msgs_dma + io->slot * sizeof(*path->mem.msgs);
+	if (rtrs_srv_msg_inline(io)) {
+		a->msg_sge.addr = (uintptr_t)&path->mem.msgs[io->slot];
+		wr->send_flags = IB_SEND_INLINE;
+	} else {
+		a->msg_sge.addr = path->mem.msgs_dma + io->slot * sizeof(*path->mem.msgs);
+	}
 	a->msg_sge.length = sizeof(*path->mem.msgs);
 	a->msg_sge.lkey = path->path.pd->local_dma_lkey;
 	wr->sg_list = &a->msg_sge;
@@ -574,9 +585,10 @@ static void rtrs_srv_sync_msg(const struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_path *path = io->con->path;
 
-	ib_dma_sync_single_for_device(path->path.dev, path->mem.msgs_dma +
-				      io->slot * sizeof(*path->mem.msgs),
-				      sizeof(*path->mem.msgs), DMA_TO_DEVICE);
+	if (!rtrs_srv_msg_inline(io))
+		ib_dma_sync_single_for_device(path->path.dev, path->mem.msgs_dma +
+					      io->slot * sizeof(*path->mem.msgs),
+					      sizeof(*path->mem.msgs), DMA_TO_DEVICE);
 }
 
 /* Prepares the answer but for data in a buffer. */
