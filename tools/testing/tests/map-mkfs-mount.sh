@@ -5,7 +5,6 @@
 # unmap, map again: the files are there, and on the server's device too.
 # Time: 120
 # Once: 6.12 7.2
-# Siw: stock
 
 up
 disk=$(null vol 256)
