@@ -49,8 +49,6 @@ refused EINVAL "sessname=s1 device_path=$b nr_poll_queues=0"
 must "the log tells why" grep -q 'nr_poll_queues=1, not 0' <(since)
 plain=$(map s1 "$b" nr_poll_queues=1)
 fs=$(map s1 "$c")
-mkfs.ext4 -q "$fs"
-mount "$fs" /mnt
 
 # Nobody but the job gets answers to what it polled.
 attr hb_interval_ms=3600000
@@ -61,6 +59,8 @@ equal "queues of polled I/O" "$(on_queues)" 1
 verify "$dev" --bs=4k --size=256k
 equal "queues of other I/O" "$(on_queues)" 0
 echo 0 >$t/events/rtrs_clt/rtrs_clt_submit/enable
+mkfs.ext4 -q "$fs"
+mount "$fs" /mnt
 verify "$dev" "$mixed" --size=8m "${polls[@]}"
 verify "$dev" --ioengine=pvsync2 --hipri=1 --bs=16k --size=512k
 verify /mnt/file --bs=4k --size=1m "${polls[@]}"
