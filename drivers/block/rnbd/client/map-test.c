@@ -129,7 +129,7 @@ static const struct bad_case {
 	{ "a session without a name", "sessname= device_path=d" },
 	{ "a device without a name", "sessname=s device_path=" },
 	{ "an option without a value", "sessname=s device_path=d access_mode" },
-	{ "an unknown option", "sessname=s device_path=d queue_depth=1" },
+	{ "an unknown option", "sessname=s device_path=d queue_size=1" },
 	{ "an option in capitals", "SESSNAME=s device_path=d" },
 	{ "half an option", "sess=s device_path=d" },
 	{ "an option and more", "sessnames=s device_path=d" },
