@@ -46,7 +46,7 @@ struct command {
 
 static const struct command commands[] = {
 	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N] [nr_queues=N] [queue_depth=N]",
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N]",
 	  "map a device of a server, and print the disk that it has become" },
 	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
 	  "DEVICE [from SESSION] [force]", "remove the disk" },
@@ -85,7 +85,7 @@ static const struct command commands[] = {
 	  "where slow requests of a session spend their time" },
 
 	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N] [nr_queues=N] [queue_depth=N]",
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N]",
 	  "as rnbd map" },
 	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
 	  "DEVICE [from SESSION] [force]", "as rnbd unmap" },

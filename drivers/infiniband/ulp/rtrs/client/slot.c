@@ -79,6 +79,7 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
  */
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 {
+	u32 nr_mrs = min_t(u32, path->neg.nr_slots, RTRS_CLT_MIN_MRS);
 	struct rtrs_clt_slot **slots;
 	int ret;
 	u32 i;
@@ -92,8 +93,7 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 		ret = slots[i] ? 0 : -ENOMEM;
 	}
 	if (!ret)
-		ret = rtrs_clt_mrs_alloc(path, min_t(u32, path->neg.nr_slots,
-							 RTRS_CLT_MIN_MRS));
+		ret = rtrs_clt_mrs_alloc(path, nr_mrs);
 	if (ret) {
 		rtrs_clt_slots_drop(path, slots);
 		return ret;
