@@ -84,7 +84,8 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
 		.min_send_sge	= 1,
-		.send_inline	= sizeof(union rtrs_srv_msg),
+		/* Soft-iWARP takes no SEND WITH INV like that. */
+		.send_inline	= con->path->path.no_imm ? 0 : sizeof(union rtrs_srv_msg),
 		.min_send_wr	= RTRS_SRV_MIN_SEND_WR,
 		.nr_io		= con->path->conns.nr - 1,
 		.poll		= IB_POLL_WORKQUEUE,
