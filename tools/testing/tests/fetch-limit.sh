@@ -9,6 +9,7 @@
 # Guests: 2
 # Kernel: debug
 # Time: 150
+# Once: never
 
 . "$RIG_DIR/steps/failover.sh"
 

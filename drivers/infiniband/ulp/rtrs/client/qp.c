@@ -30,7 +30,10 @@ static u32 rtrs_clt_service_wr(const struct ib_device_attr *attrs)
 {
 	u32 max_pages = max_t(u32, attrs->max_fast_reg_page_list_len, 1);
 
-	return max_t(u32, RTRS_SERVICE_WR,
+	/* Some 75 regions at most, however deep the session is and large its slots are */
+	if (max_pages >= 512)
+		return RTRS_SERVICE_WR;
+	return max_t(u32, RTRS_SERVICE_DEPTH,
 		     RTRS_CLT_MAX_BUFS / SZ_4K / max_pages + RTRS_CLT_MIN_SEND_WR);
 }
 

@@ -31,8 +31,11 @@ static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
 	u32 i;
 
 	ret = rtrs_clt_bufs_alloc_mrs(path, size);
-	/* Groups of them may be too large for memory that is fragmented; whole pages take more. */
-	if (ret && ret != -EOPNOTSUPP && !IS_ALIGNED(size, SZ_4K)) {
+	/*
+	 * Groups of them may be too large for memory that is fragmented, or for a region; whole
+	 * pages take more.
+	 */
+	if (ret && !IS_ALIGNED(size, SZ_4K)) {
 		rtrs_region_free(bufs);
 		ret = rtrs_clt_bufs_alloc_mrs(path, ALIGN(size, SZ_4K));
 	}

@@ -196,7 +196,7 @@ struct rtrs_con {
 } ____cacheline_aligned_in_smp;
 
 #define RTRS_SIGNAL_EVERY	32
-/* Most completions that rtrs_con_poll() handles, as softirqs are off meanwhile. */
+/* Most completions that rtrs_con_poll() handles, as it isn't preempted meanwhile. */
 #define RTRS_POLL_BUDGET	64
 /* Most work requests that rdma_rw adds to a send queue for each of its contexts. */
 #define RTRS_RW_WR		3

@@ -6,9 +6,9 @@
  * as well (hb.c), and so does draining. One thread polls a connection at a time, as its
  * handlers must not run at the same time; the others leave it to that one.
  */
-#include <linux/bottom_half.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 
 #include "core.h"
@@ -19,7 +19,8 @@
  * @con: connection with a queue pair, which the caller keeps; nothing is done if it isn't
  *	polled, or another thread, or a caller of this one, is polling it
  *
- * Handlers run as in a softirq, so that the thread that polls isn't preempted.
+ * The thread that polls isn't preempted, as others rely on it. Softirqs stay on: the block layer
+ * gives bios of polled I/O back to a cache that only tasks may use.
  *
  * Context: process or softirq, with interrupts on.
  * Return: number of completions that were handled, at most RTRS_POLL_BUDGET.
@@ -30,12 +31,12 @@ int rtrs_con_poll(struct rtrs_con *con)
 
 	if (!con->polled)
 		return 0;
-	local_bh_disable();
+	preempt_disable();
 	if (!test_bit(0, &con->polling) && !test_and_set_bit_lock(0, &con->polling)) {
 		nr = ib_process_cq_direct(con->cq, RTRS_POLL_BUDGET);
 		clear_bit_unlock(0, &con->polling);
 	}
-	local_bh_enable();
+	preempt_enable();
 	return nr;
 }
 EXPORT_SYMBOL_GPL(rtrs_con_poll);
