@@ -33,7 +33,7 @@ class Qemu(Guest):
             "console=ttyS0", "ignore_loglevel", "tsc=reliable",
             # Not left to the guest: on a busy machine it finds a half or a fifth of it.
             "tsc_early_khz=" + (env["TSC_KHZ"] if lab.clock == "wall" else "1000000"),
-            "mitigations=off", "nokaslr", "panic=-1", "net.ifnames=0",
+            "mitigations=off", "nokaslr", "oops=panic", "panic=-1", "net.ifnames=0",
             "no_timer_check", "random.trust_cpu=on", "acpi=on",
             "slub_debug=" + lab.slub_debug, *self.words(),
         ]

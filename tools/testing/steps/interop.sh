@@ -89,9 +89,8 @@ interop()
 		load_client
 		disk=$(null vol 128 discard=1)
 		dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-		# On kernels later than 6.1 its other policy fails I/O, see Documentation/rtrs.rst,
-		# "Known issues".
-		[ "$client_modules" != intree ] || [[ $(uname -r) == 6.1.* ]] ||
+		# Its other policy fails I/O, see Documentation/rtrs.rst, "Known issues".
+		[ "$client_modules" != intree ] ||
 			echo round-robin >/sys/class/rtrs-client/s1/mpath_policy
 		[ "$client_modules $server_modules" != "ours intree" ] ||
 			equal fencing "$(cat /sys/class/rtrs-client/s1/fencing)" 0

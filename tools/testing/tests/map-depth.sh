@@ -21,7 +21,7 @@ has()
 {
 	equal "queue_depth of the session" "$(cat $clt/queue_depth)" "$2"
 	must "the disk has no more requests" [ "$(queue "$1" nr_requests)" -le "$2" ]
-	gives "0 0" "$1" write:0:4k:x read:0:4k:x write:4096:256k:y read:4096:256k:y
+	gives "0 0 0 0" "$1" write:0:4k:x read:0:4k:x write:4096:256k:y read:4096:256k:y
 }
 
 # opened N OPTION...: maps the disk as the first one, over two paths; the session has N

@@ -33,9 +33,8 @@ lost()
 }
 
 up
-disk=$(null vol 16)
 for ((n = 0; n < many; n++)); do
-	dev[n]=$(map "s$n" "$disk" queue_depth=8 nr_queues=1 reconnect_delay_ms=20)
+	dev[n]=$(map "s$n" "$(null v$n 16)" queue_depth=8 nr_queues=1 reconnect_delay_ms=20)
 done
 echo 1 >$events/enable
 one=0
