@@ -311,7 +311,6 @@ static int rtrs_srv_listen_ip(struct rtrs_srv *srv)
 	if (!IS_ERR(id)) {
 		srv->ip6_id = id;
 	} else if (id != ERR_PTR(-EAFNOSUPPORT)) {
-		rdma_destroy_id(srv->ip_id);
 		return PTR_ERR(id);
 	}
 	return 0;
@@ -329,6 +328,37 @@ static struct rdma_cm_id *rtrs_srv_listen_ib(struct rtrs_srv *srv)
 	sib->sib_pkey = cpu_to_be16(0xffff);
 	return rtrs_srv_listen(srv, &ss, RDMA_PS_IB);
 }
+
+/**
+ * rtrs_srv_close() - end all sessions and listen no more
+ * @srv: handle from rtrs_srv_open()
+ *
+ * Waits until the upper layer has completed its requests, and called
+ * rtrs_srv_sess_down_done() for every session.
+ *
+ * Context: process, may sleep; the caller holds no lock that the upper layer's functions
+ * take.
+ */
+void rtrs_srv_close(struct rtrs_srv *srv)
+{
+	mutex_lock(&rtrs_srv_lock);
+	srv->closing = true;
+	mutex_unlock(&rtrs_srv_lock);
+
+	if (srv->ib_id)
+		rdma_destroy_id(srv->ib_id);
+	if (srv->ip6_id)
+		rdma_destroy_id(srv->ip6_id);
+	if (srv->ip_id)
+		rdma_destroy_id(srv->ip_id);
+
+	rtrs_srv_sess_end_all(srv);
+	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
+	/* The work that freed the last session uses @srv. */
+	flush_workqueue(rtrs_srv_close_wq);
+	kfree(srv);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_close);
 
 /**
  * rtrs_srv_open() - listen for sessions
@@ -358,7 +388,8 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 	ret = rtrs_srv_listen_ip(srv);
 	if (ret) {
 		pr_err("can't listen on port %u: %pe\n", port, ERR_PTR(ret));
-		kfree(srv);
+		/* Clients may have connected by the other family. */
+		rtrs_srv_close(srv);
 		return ERR_PTR(ret);
 	}
 
@@ -371,36 +402,6 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 	return srv;
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_open);
-
-/**
- * rtrs_srv_close() - end all sessions and listen no more
- * @srv: handle from rtrs_srv_open()
- *
- * Waits until the upper layer has completed its requests, and called
- * rtrs_srv_sess_down_done() for every session.
- *
- * Context: process, may sleep; the caller holds no lock that the upper layer's functions
- * take.
- */
-void rtrs_srv_close(struct rtrs_srv *srv)
-{
-	mutex_lock(&rtrs_srv_lock);
-	srv->closing = true;
-	mutex_unlock(&rtrs_srv_lock);
-
-	if (srv->ib_id)
-		rdma_destroy_id(srv->ib_id);
-	if (srv->ip6_id)
-		rdma_destroy_id(srv->ip6_id);
-	rdma_destroy_id(srv->ip_id);
-
-	rtrs_srv_sess_end_all(srv);
-	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
-	/* The work that freed the last session uses @srv. */
-	flush_workqueue(rtrs_srv_close_wq);
-	kfree(srv);
-}
-EXPORT_SYMBOL_GPL(rtrs_srv_close);
 
 static int __init rtrs_srv_init(void)
 {
