@@ -29,15 +29,6 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 #define RTRS_ACK_TIMEOUT_HB	16
 #define RTRS_ACK_TIMEOUT_IO	19
 
-/* A peer can cause these: limited for each session on its own. */
-#define rtrs_path_err(path, fmt, ...)					\
-do {									\
-	struct rtrs_path *__path = (path);				\
-									\
-	if (__ratelimit(READ_ONCE(__path->log)))			\
-		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\
-} while (0)
-
 /**
  * rtrs_path_init() - initialize the part of a path that client and server share
  * @path: new path, zeroed

@@ -126,6 +126,15 @@ struct rtrs_path {
 	u32 hb_hist[RTRS_HB_BUCKETS];
 };
 
+/* Logs an error that a peer can cause: limited for each session on its own. */
+#define rtrs_path_err(path, fmt, ...)					\
+do {									\
+	struct rtrs_path *__path = (path);				\
+									\
+	if (__ratelimit(READ_ONCE(__path->log)))			\
+		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\
+} while (0)
+
 /**
  * struct rtrs_con - a connection, one queue pair
  * @path: the path that it is part of, and that outlives it

@@ -8,6 +8,8 @@
  *
  * A completion queue has as many entries as its queue pair can use, and lives as long.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/log2.h>
 
 #include "core.h"
@@ -145,6 +147,13 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 	if (ret) {
 		ib_free_cq(cq);
 		return ret;
+	}
+	if (con->path->no_imm && attr.cap.max_inline_data < sizeof(struct rtrs_msg_imm)) {
+		rtrs_path_err(con->path, "%s can't send inline, which takes the place of immediate data\n",
+			      dev_name(&con->path->dev->dev));
+		rdma_destroy_qp(con->cm_id);
+		ib_free_cq(cq);
+		return -EOPNOTSUPP;
 	}
 	con->cq = cq;
 	/* Drivers without it grant none. */
