@@ -153,7 +153,8 @@ static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, struct rtrs_clt_recv *re
 
 	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr, sizeof(*msg),
 				   DMA_FROM_DEVICE);
-	if (con->con.path->no_imm && rtrs_msg_imm_valid(msg, wc->byte_len))
+	if (con->con.path->no_imm && !(wc->wc_flags & IB_WC_WITH_IMM) &&
+	    rtrs_msg_imm_valid(msg, wc->byte_len))
 		rtrs_clt_recv_imm(con, recv, wc, le32_to_cpu(msg->imm), false);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
@@ -172,7 +173,7 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	if (rtrs_con_wc_failed(&con->con, wc, "receive"))
 		return;
-	if (wc->wc_flags & IB_WC_WITH_IMM)
+	if (wc->wc_flags & IB_WC_WITH_IMM && !con->con.path->no_imm)
 		rtrs_clt_recv_imm(con, recv, wc, be32_to_cpu(wc->ex.imm_data),
 				  wc->opcode == IB_WC_RECV);
 	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
