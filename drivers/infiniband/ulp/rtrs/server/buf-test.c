@@ -527,6 +527,31 @@ static void memory_beyond_shares_goes_in_turn(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[7]);
 }
 
+/* The first session has two requests' memory beyond its share, and waits first. */
+static void who_has_least_is_next(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u32 i;
+
+	two_of_many(test);
+	leave(t, SZ_4M);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, get(t, i, SZ_1M), 0);
+		expect_own(test, i);
+	}
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 3, SZ_1M), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 6, SZ_1M), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
+	put(t, 0);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->other), &t->ios[7]);
+	expect_own(test, 7);
+	put(t, 1);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[3]);
+	expect_own(test, 3);
+}
+
 static void session_has_one_reserve(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -580,6 +605,7 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(session_gets_its_share),
 	KUNIT_CASE(share_is_not_waited_for),
 	KUNIT_CASE(memory_beyond_shares_goes_in_turn),
+	KUNIT_CASE(who_has_least_is_next),
 	KUNIT_CASE(session_has_one_reserve),
 	KUNIT_CASE(session_without_slots_has_none),
 	KUNIT_CASE(reserve_is_within_the_limit),

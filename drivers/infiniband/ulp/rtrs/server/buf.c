@@ -14,8 +14,9 @@
  * other than buffers. So each session goes on, even if writing what it sends is what frees
  * memory. Small requests don't wait behind large ones, unless there isn't even a page.
  *
- * Sessions that wait have a turn each, for one request, at memory beyond their fair shares:
- * who has just given a buffer back would take it again before others look.
+ * Of the sessions that wait, the one that has least is next to get memory beyond its fair share, for
+ * one request: who has just given a buffer back would take it again before others look, and who
+ * gives nothing back would collect all.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -26,30 +27,55 @@
 /* From one look for memory to the next. */
 #define RTRS_SRV_BUF_MS		20
 
-/* Sessions that wait for memory; the first one is next to get some beyond its share. */
+/* Sessions that wait for memory. */
 static LIST_HEAD(rtrs_srv_buf_turns);
 static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
 
-/* Nobody waits, or this session is first. */
+/* Whose turn it is: who has least; of several, who has waited for the longest time; or NULL. */
+static struct rtrs_srv_bufs *rtrs_srv_bufs_least(void)
+{
+	struct rtrs_srv_bufs *bufs, *least = NULL;
+	s64 used, least_used = S64_MAX;
+
+	lockdep_assert_held(&rtrs_srv_buf_turns_lock);
+	list_for_each_entry(bufs, &rtrs_srv_buf_turns, turn) {
+		used = atomic64_read(&bufs->used);
+		if (used < least_used) {
+			least = bufs;
+			least_used = used;
+		}
+		if (!used)
+			break;
+	}
+	return least;
+}
+
+/* Nobody waits, or it is this session's turn. */
 static bool rtrs_srv_bufs_in_turn(const struct rtrs_srv_bufs *bufs)
 {
-	const struct list_head *first = READ_ONCE(rtrs_srv_buf_turns.next);
+	unsigned long flags;
+	bool in_turn;
 
-	return first == &rtrs_srv_buf_turns || first == &bufs->turn;
+	if (list_empty(&rtrs_srv_buf_turns))
+		return true;
+	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	in_turn = list_empty(&rtrs_srv_buf_turns) || rtrs_srv_bufs_least() == bufs;
+	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+	return in_turn;
 }
 
 /* Has the session whose turn it is look for memory. */
 static void rtrs_srv_buf_call_next(void)
 {
-	struct rtrs_srv_bufs *first;
+	struct rtrs_srv_bufs *next;
 	unsigned long flags;
 
 	if (list_empty(&rtrs_srv_buf_turns))
 		return;
 	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
-	first = list_first_entry_or_null(&rtrs_srv_buf_turns, struct rtrs_srv_bufs, turn);
-	if (first)
-		mod_delayed_work(rtrs_srv_io_wq, &first->work, 0);
+	next = rtrs_srv_bufs_least();
+	if (next)
+		mod_delayed_work(rtrs_srv_io_wq, &next->work, 0);
 	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
 }
 
@@ -67,16 +93,13 @@ static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs)
 static void rtrs_srv_bufs_end_turn(struct rtrs_srv_bufs *bufs)
 {
 	unsigned long flags;
-	bool first;
 
 	if (list_empty(&bufs->turn))
 		return;
 	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
-	first = list_is_first(&bufs->turn, &rtrs_srv_buf_turns);
 	list_del_init(&bufs->turn);
 	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
-	if (first)
-		rtrs_srv_buf_call_next();
+	rtrs_srv_buf_call_next();
 }
 
 static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
@@ -306,8 +329,10 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 	bool taken;
 
 	spin_lock_irqsave(&bufs->lock, flags);
-	taken = !bufs->reserve_used;
-	bufs->reserve_used = true;
+	/* Nor does one that comes now overtake those that wait. */
+	taken = !bufs->reserve_used && (!wait || list_empty(&bufs->waiting));
+	if (taken)
+		bufs->reserve_used = true;
 	if (!taken && wait)
 		list_add_tail(&io->pending, &bufs->waiting);
 	if (!taken) {
