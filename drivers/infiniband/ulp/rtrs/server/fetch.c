@@ -205,11 +205,15 @@ static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_read *read = container_of(wc->wr_cqe, struct rtrs_srv_read, cqe);
 	struct rtrs_srv_con *con = read->con;
-	bool failed = rtrs_con_wc_failed(&con->con, wc, "fetching data");
 
-	if (!failed)
-		rtrs_con_put_wr(&con->con);
-	rtrs_srv_read_over(read, failed);
+	/*
+	 * Over iWARP the client may write into the buffer as long as the path has a connection
+	 * that works, so rtrs_srv_fetch_drained() ends a piece that failed.
+	 */
+	if (rtrs_con_wc_failed(&con->con, wc, "fetching data"))
+		return;
+	rtrs_con_put_wr(&con->con);
+	rtrs_srv_read_over(read, false);
 	rtrs_srv_fetch_more(con);
 }
 
@@ -288,13 +292,13 @@ void rtrs_srv_fetch_stop(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_fetch_drained() - end pieces that no completion will end
+ * rtrs_srv_fetch_drained() - end pieces that no completion has ended
  * @con: connection that is closing, and whose sends are drained
  *
- * These are those that the device refused, for example as it is being removed, or that could
- * not be mapped.
+ * These are those that failed, that the device refused, for example as it is being removed, or
+ * that could not be mapped.
  *
- * Context: the path's closing work.
+ * Context: the path's closing work, when no connection of the path works any more.
  */
 void rtrs_srv_fetch_drained(struct rtrs_srv_con *con)
 {

@@ -145,7 +145,10 @@ static const struct turn_case {
 	{ "the limit is lowered", 3, "a+ a+ a+ =1 e? .. a- .. a- .. a- e! .. e- ..", 0 },
 	{ "there is no limit any more", 1, "a+ e? g? =0 e! g! .. a- e- g- ..", 0 },
 	{ "there is a limit now", 0, "a+ a+ a+ e+ =2 e? .. a- a- .. a- e! .. e- e- ..", 0 },
+	{ "who has less on its way is next", 3, "a+ a+ a+ b? e? .. a- e! .. a- b! .. a- e- b- ..", 0 },
+	{ "of equals, who has waited longer", 2, "a+ e+ b? g? f? a- b! .. e- g! .. b- f! g- f- ..", 0 },
 	{ "an old piece doesn't count", 1, "a+ e? .. a* e! .. e- .. a- ..", 0 },
+	{ "but for its own session", 1, "a+ b? e? .. a* e! .. e- b! .. a- b- ..", 0 },
 	{ "it is not given back twice", 2, "a+ a+ e? .. a* e! g? .. a- .. e- g! a- g- ..", 0 },
 	{ "all are old", 2, "a+ a+ e? g? .. a* a- e! .. e* a* g! .. e- g- a- ..", 0 },
 	{ "an old one counts as long as none waits", 2, "a+ a* ..", 1 },
@@ -197,6 +200,7 @@ static void pieces_begin_in_turn(struct kunit *test)
 	const struct turn_case *c = test->param_value;
 	struct port_test *t = test->priv;
 	const char *step;
+	u64 left = 0;
 	u32 i;
 
 	rtrs_srv_max_fetch = c->max * (PIECE / SZ_1K);
@@ -207,6 +211,9 @@ static void pieces_begin_in_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, list_empty(&t->port.reads), !c->left);
 	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
 		KUNIT_EXPECT_TRUE(test, list_empty(&t->shares[i].cons));
+	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
+		left += t->shares[i].bytes;
+	KUNIT_EXPECT_EQ(test, left, c->left * PIECE);
 }
 
 /* Whose port and share a path gets; they go with the last one. */

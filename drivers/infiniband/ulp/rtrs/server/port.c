@@ -4,13 +4,15 @@
  * many clients send to one port at once (incast) overflows the buffers of the switch before it.
  *
  * A piece (struct rtrs_srv_read) may begin if less than max_fetch is on its way over its port
- * and nobody waits. Otherwise its connection waits for its turn. Sessions that wait have a turn
- * each, for one piece, and within a session so have its connections; the port's work calls
- * them. So a session has no more of a port for having more connections that wait.
+ * and nobody waits. Otherwise its connection waits for its turn. Of the sessions that wait, the one
+ * with the least on its way is next, for one piece, and within a session its connections take
+ * turns; the port's work calls them. So a session has no more of a port for having more
+ * connections that wait, nor for being slow.
  *
  * A piece that takes longer than RTRS_SRV_PORT_MS doesn't wait for the port: its client is gone,
  * or is behind a slow link, or the disk's driver doesn't return from what came before. It isn't
- * counted any more if others wait, so that no client can keep the port.
+ * counted any more if others wait, so that no client can keep the port. It still counts as its
+ * session's.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -97,6 +99,7 @@ bool rtrs_srv_port_take(struct rtrs_srv_con *con, struct rtrs_srv_read *read, bo
 	if (may) {
 		read->since = jiffies;
 		port->bytes += read->bytes;
+		con->path->share->bytes += read->bytes;
 		list_add_tail(&read->counted, &port->reads);
 	} else {
 		rtrs_srv_port_wait(port, con);
@@ -113,12 +116,14 @@ bool rtrs_srv_port_take(struct rtrs_srv_con *con, struct rtrs_srv_read *read, bo
  */
 void rtrs_srv_port_put(struct rtrs_srv_read *read)
 {
-	struct rtrs_srv_port *port = read->con->path->share->port;
+	struct rtrs_srv_share *share = read->con->path->share;
+	struct rtrs_srv_port *port = share->port;
 	unsigned long flags;
 
 	spin_lock_irqsave(&port->lock, flags);
 	if (!list_empty(&read->counted))
 		rtrs_srv_port_uncount(port, read);
+	share->bytes -= read->bytes;
 	if (!list_empty(&port->waiting) && !rtrs_srv_port_full(port))
 		mod_delayed_work(rtrs_srv_io_wq, &port->work, 0);
 	spin_unlock_irqrestore(&port->lock, flags);
@@ -131,6 +136,21 @@ static void rtrs_srv_port_unwait(struct rtrs_srv_con *con)
 	list_del_init(&con->fetch.turn);
 	if (list_empty(&share->cons))
 		list_del_init(&share->turn);
+}
+
+/* The one with the least on its way; of several, the one that has waited for the longest time. */
+static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *port)
+{
+	struct rtrs_srv_share *share, *least = NULL;
+
+	list_for_each_entry(share, &port->waiting, turn) {
+		if (!least || share->bytes < least->bytes)
+			least = share;
+		/* No more have anything than there are pieces. */
+		if (!least->bytes)
+			break;
+	}
+	return least;
 }
 
 /**
@@ -152,7 +172,7 @@ struct rtrs_srv_con *rtrs_srv_port_next(struct rtrs_srv_port *port)
 	struct rtrs_srv_read *first;
 
 	spin_lock_irqsave(&port->lock, flags);
-	share = list_first_entry_or_null(&port->waiting, struct rtrs_srv_share, turn);
+	share = rtrs_srv_port_least(port);
 	if (!share)
 		goto unlock;
 	rtrs_srv_port_expire(port, now);

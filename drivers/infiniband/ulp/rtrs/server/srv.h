@@ -513,6 +513,7 @@ struct rtrs_srv_port {
  * @port: the port
  * @sess: the session, to find it
  * @nr_paths: paths that have it
+ * @bytes: bytes of these paths' pieces that are on their way, counted or not, under the port's lock
  * @cons: connections of these paths that wait for their turn
  * @turn: in &rtrs_srv_port.waiting, if there are any
  */
@@ -521,6 +522,7 @@ struct rtrs_srv_share {
 	struct rtrs_srv_port *port;
 	const struct rtrs_srv_sess *sess;
 	u32 nr_paths;
+	u64 bytes;
 	struct list_head cons;
 	struct list_head turn;
 };
