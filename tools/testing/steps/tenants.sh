@@ -11,11 +11,12 @@ module=/sys/module/rtrs_server/parameters
 # Buffers are counted by each CPU, which may be off by 256 KiB.
 slack=$((1 << 20))
 
-# written: bytes that the server has written for each session so far, in order
+# written: MiB that the server has written for each session so far, and its name, in order
 written()
 {
-	on server 'cat /sys/class/rtrs-server/t*/paths/*/stats/rdma' |
-		awk '{ printf "%d\n", $4 - $5 * 2 ^ 20 }' | sort -n
+	on server 'cd /sys/class/rtrs-server
+		for s in t*; do echo "$(cat "$s"/paths/*/stats/rdma) $s"; done' |
+		awk '{ printf "%d %s\n", $4 / 2 ^ 20 - $5, $NF }' | sort -n
 }
 
 # tenants OPTION...: all of them, as threads of one fio
@@ -51,11 +52,12 @@ fair_share()
 	fio=$!
 	wait $fio || fail "$(cat /tmp/tenants.out)"
 	written >/tmp/after
-	low=$(head -n 1 /tmp/after) high=$(tail -n 1 /tmp/after)
-	say "written: from $((low >> 20)) to $((high >> 20)) MiB; slowest requests: from" \
+	read -r low _ < <(head -n 1 /tmp/after)
+	read -r high _ < <(tail -n 1 /tmp/after)
+	say "written: from $low to $high MiB; slowest requests: from" \
 		"$(grep -oE 'clat \(([a-z]+)\): .*max=[^,]*' /tmp/tenants.out | sed 's/.*(\(.*\)):.*max=/\1 /' | sort -k1,1 -k2,2n | sed -n '1p;$p' | xargs)"
 	# Turns give each as much; some begin a little earlier than others.
-	[ "$high" -le $((low * 3 / 2 + (8 << 20))) ] || fail "unfair: $(xargs </tmp/after)"
+	[ "$high" -le $((low * 3 / 2 + 8)) ] || fail "unfair: $(xargs </tmp/after)"
 	tenants --rw=read
 	on server 'touch /tmp/enough; wait_for 10 eval "! pgrep -f memory_used"' || :
 	most=$(on server 'sort -n /tmp/used | tail -n 1; rm -f /tmp/used /tmp/enough')
