@@ -45,6 +45,8 @@ static int __init rnbd_srv_init(void)
 	return 0;
 
 del_ctl:
+	/* Clients may have been here meanwhile. */
+	rnbd_srv_stop_watch();
 	rnbd_srv_del_ctl();
 destroy_wq:
 	destroy_workqueue(rnbd_srv_wq);
