@@ -356,6 +356,21 @@ static void large_request_does_not_overtake_those_that_wait(struct kunit *test)
 	expect_reserve(test, 0, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
 }
 
+static void reserve_is_for_who_waits(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_16K), -EINPROGRESS);
+	put(t, 0);
+	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), -EINPROGRESS);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[1]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	put(t, 1);
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+}
+
 static void small_request_does_not_wait(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -599,6 +614,7 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(reserve_is_for_when_memory_is_used_up),
 	KUNIT_CASE(requests_wait_and_go_on_in_order),
 	KUNIT_CASE(large_request_does_not_overtake_those_that_wait),
+	KUNIT_CASE(reserve_is_for_who_waits),
 	KUNIT_CASE(small_request_does_not_wait),
 	KUNIT_CASE(requests_of_a_closing_path_are_forgotten),
 	KUNIT_CASE(requests_of_a_closing_path_get_no_memory),

@@ -50,16 +50,13 @@ static struct rtrs_srv_bufs *rtrs_srv_bufs_least(void)
 	return least;
 }
 
-/* Nobody waits, or it is this session's turn. */
 static bool rtrs_srv_bufs_in_turn(const struct rtrs_srv_bufs *bufs)
 {
 	unsigned long flags;
 	bool in_turn;
 
-	if (list_empty(&rtrs_srv_buf_turns))
-		return true;
 	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
-	in_turn = list_empty(&rtrs_srv_buf_turns) || rtrs_srv_bufs_least() == bufs;
+	in_turn = rtrs_srv_bufs_least() == bufs;
 	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
 	return in_turn;
 }
@@ -299,8 +296,12 @@ static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 	gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
 	u32 bytes = io->op.data_len;
 	struct rtrs_srv_buf *buf;
+	int ret;
 
-	if (!rtrs_srv_mem_take(sess, bytes, rtrs_srv_bufs_in_turn(&sess->bufs)))
+	ret = rtrs_srv_mem_take(sess, bytes, list_empty(&rtrs_srv_buf_turns));
+	if (ret == -EAGAIN && rtrs_srv_bufs_in_turn(&sess->bufs))
+		ret = rtrs_srv_mem_take(sess, bytes, true);
+	if (ret)
 		return false;
 	buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_ORDER, gfp);
 	if (!buf)
@@ -329,7 +330,7 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 	bool taken;
 
 	spin_lock_irqsave(&bufs->lock, flags);
-	/* Nor does one that comes now overtake those that wait. */
+	/* Nor do new ones take the reserve from those that wait. */
 	taken = !bufs->reserve_used && (!wait || list_empty(&bufs->waiting));
 	if (taken)
 		bufs->reserve_used = true;

@@ -210,8 +210,10 @@ static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	 * Over iWARP the client may write into the buffer as long as the path has a connection
 	 * that works, so rtrs_srv_fetch_drained() ends a piece that failed.
 	 */
-	if (rtrs_con_wc_failed(&con->con, wc, "fetching data"))
+	if (rtrs_con_wc_failed(&con->con, wc, "fetching data")) {
+		rtrs_srv_port_put(read);
 		return;
+	}
 	rtrs_con_put_wr(&con->con);
 	rtrs_srv_read_over(read, false);
 	rtrs_srv_fetch_more(con);

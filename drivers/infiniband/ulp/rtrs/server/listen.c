@@ -366,7 +366,8 @@ EXPORT_SYMBOL_GPL(rtrs_srv_close);
  * @port: port to listen on, not 0
  *
  * Context: process, may sleep.
- * Return: a handle for rtrs_srv_close(), or an ERR_PTR().
+ * Return: a handle for rtrs_srv_close(); or an ERR_PTR(), when all sessions that came meanwhile have
+ * ended as by rtrs_srv_close().
  */
 struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 {

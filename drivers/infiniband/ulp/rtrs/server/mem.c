@@ -161,15 +161,16 @@ bool rtrs_srv_mem_plenty(void)
  * rtrs_srv_mem_take() - take memory for the data of a request, if there is some to spare
  * @sess: session of the request
  * @bytes: how much
- * @in_turn: no other session waits, or this one is first among those that do
+ * @in_turn: no other session waits, or this one has least of those that do
  *
  * Half of what isn't charged is set aside in fair shares, one for each session. The other half
- * is for all, in turn. So a session with less than its share never waits for another one.
+ * is for all. So a session with less than its share never waits for another one.
  *
  * Context: any.
- * Return: false if there is none; otherwise the caller gives it back by rtrs_srv_mem_use().
+ * Return: 0, and the caller gives it back by rtrs_srv_mem_use(); -EAGAIN if there is some for
+ * who is in turn alone; -ENOMEM if there is none.
  */
-bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
+int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 {
 	u64 max = rtrs_srv_mem_max(), charged = READ_ONCE(rtrs_srv_mem_used);
 	u64 used = percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
@@ -178,12 +179,15 @@ bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 	u64 share = div_u64(pool, 2 * nr_sess);
 
 	if (used > pool)
-		return false;
-	if (atomic64_read(&sess->bufs.used) + bytes > share &&
-	    (!in_turn || used > pool / 2))
-		return false;
+		return -ENOMEM;
+	if (atomic64_read(&sess->bufs.used) + bytes > share) {
+		if (used > pool / 2)
+			return -ENOMEM;
+		if (!in_turn)
+			return -EAGAIN;
+	}
 	rtrs_srv_mem_use(bytes);
-	return true;
+	return 0;
 }
 
 /**

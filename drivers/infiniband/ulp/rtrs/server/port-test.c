@@ -148,7 +148,7 @@ static const struct turn_case {
 	{ "who has less on its way is next", 3, "a+ a+ a+ b? e? .. a- e! .. a- b! .. a- e- b- ..", 0 },
 	{ "of equals, who has waited longer", 2, "a+ e+ b? g? f? a- b! .. e- g! .. b- f! g- f- ..", 0 },
 	{ "an old piece doesn't count", 1, "a+ e? .. a* e! .. e- .. a- ..", 0 },
-	{ "but for its own session", 1, "a+ b? e? .. a* e! .. e- b! .. a- b- ..", 0 },
+	{ "nor for its own session", 1, "a+ b? e? .. a* b! .. b- e! .. a- e- ..", 0 },
 	{ "it is not given back twice", 2, "a+ a+ e? .. a* e! g? .. a- .. e- g! a- g- ..", 0 },
 	{ "all are old", 2, "a+ a+ e? g? .. a* a- e! .. e* a* g! .. e- g- a- ..", 0 },
 	{ "an old one counts as long as none waits", 2, "a+ a* ..", 1 },
@@ -211,6 +211,7 @@ static void pieces_begin_in_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, list_empty(&t->port.reads), !c->left);
 	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
 		KUNIT_EXPECT_TRUE(test, list_empty(&t->shares[i].cons));
+	/* Of those that count. */
 	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
 		left += t->shares[i].bytes;
 	KUNIT_EXPECT_EQ(test, left, c->left * PIECE);

@@ -11,8 +11,8 @@
  *
  * A piece that takes longer than RTRS_SRV_PORT_MS doesn't wait for the port: its client is gone,
  * or is behind a slow link, or the disk's driver doesn't return from what came before. It isn't
- * counted any more if others wait, so that no client can keep the port. It still counts as its
- * session's.
+ * counted any more if others wait, so that no client can keep the port, and what doesn't answer
+ * doesn't keep its session's other paths from it.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -44,6 +44,7 @@ static void rtrs_srv_port_uncount(struct rtrs_srv_port *port, struct rtrs_srv_re
 	lockdep_assert_held(&port->lock);
 	list_del_init(&read->counted);
 	port->bytes -= read->bytes;
+	read->con->path->share->bytes -= read->bytes;
 }
 
 static unsigned long rtrs_srv_read_expires(const struct rtrs_srv_read *read)
@@ -110,20 +111,18 @@ bool rtrs_srv_port_take(struct rtrs_srv_con *con, struct rtrs_srv_read *read, bo
 
 /**
  * rtrs_srv_port_put() - a piece isn't on its way any more
- * @read: piece that rtrs_srv_port_take() let begin
+ * @read: piece that rtrs_srv_port_take() let begin; it may come twice
  *
  * Context: any.
  */
 void rtrs_srv_port_put(struct rtrs_srv_read *read)
 {
-	struct rtrs_srv_share *share = read->con->path->share;
-	struct rtrs_srv_port *port = share->port;
+	struct rtrs_srv_port *port = read->con->path->share->port;
 	unsigned long flags;
 
 	spin_lock_irqsave(&port->lock, flags);
 	if (!list_empty(&read->counted))
 		rtrs_srv_port_uncount(port, read);
-	share->bytes -= read->bytes;
 	if (!list_empty(&port->waiting) && !rtrs_srv_port_full(port))
 		mod_delayed_work(rtrs_srv_io_wq, &port->work, 0);
 	spin_unlock_irqrestore(&port->lock, flags);
@@ -146,7 +145,7 @@ static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *po
 	list_for_each_entry(share, &port->waiting, turn) {
 		if (!least || share->bytes < least->bytes)
 			least = share;
-		/* No more have anything than there are pieces. */
+		/* No more have anything than there are pieces that count. */
 		if (!least->bytes)
 			break;
 	}
@@ -172,11 +171,11 @@ struct rtrs_srv_con *rtrs_srv_port_next(struct rtrs_srv_port *port)
 	struct rtrs_srv_read *first;
 
 	spin_lock_irqsave(&port->lock, flags);
-	share = rtrs_srv_port_least(port);
-	if (!share)
+	if (list_empty(&port->waiting))
 		goto unlock;
 	rtrs_srv_port_expire(port, now);
 	if (!rtrs_srv_port_full(port)) {
+		share = rtrs_srv_port_least(port);
 		con = list_first_entry(&share->cons, struct rtrs_srv_con, fetch.turn);
 		list_move_tail(&share->turn, &port->waiting);
 		rtrs_srv_port_unwait(con);

@@ -131,7 +131,7 @@ extern unsigned int rtrs_srv_slot_size;
  * struct rtrs_srv - an upper layer and where it listens
  * @ops: functions of the upper layer
  * @port: port that it listens on
- * @ip_id: listens for IPv4 addresses
+ * @ip_id: listens for IPv4 addresses; NULL if that failed, and the server is being closed
  * @ip6_id: listens for IPv6 addresses, NULL if there are none
  * @ib_id: listens for GIDs, NULL if that can't be had
  * @uuid: tells it from other servers, and from those that were here before
@@ -214,7 +214,8 @@ struct rtrs_srv_buf {
  * @used: bytes of buffers that requests have, the reserve not included
  * @lock: guards what follows; any context
  * @reserve_used: a request has the reserve
- * @waiting: requests that wait for a buffer. While there are any, a request has the reserve
+ * @waiting: requests that wait for a buffer. While there are any, a request has the reserve, or
+ *	@work is queued
  * @turn: in the list of sessions that wait for memory, under that list's lock
  * @work: lets them go on
  */
@@ -513,7 +514,7 @@ struct rtrs_srv_port {
  * @port: the port
  * @sess: the session, to find it
  * @nr_paths: paths that have it
- * @bytes: bytes of these paths' pieces that are on their way, counted or not, under the port's lock
+ * @bytes: of these paths' pieces, the bytes that the port counts, under the port's lock
  * @cons: connections of these paths that wait for their turn
  * @turn: in &rtrs_srv_port.waiting, if there are any
  */
@@ -876,7 +877,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
 bool rtrs_srv_mem_plenty(void);
-bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
+int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
 void rtrs_srv_mem_use(int bytes);
 #if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_total(void);
