@@ -7,6 +7,7 @@
 # Modules: ours
 # Time: 120
 # Siw: debug
+# Once: stock
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up

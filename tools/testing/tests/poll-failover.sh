@@ -8,6 +8,7 @@
 # Guests: 2
 # Time: 90
 # Rounds: 2
+# Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
 
