@@ -14,9 +14,9 @@
  * other than buffers. So each session goes on, even if writing what it sends is what frees
  * memory. Small requests don't wait behind large ones, unless there isn't even a page.
  *
- * Of the sessions that wait, the one that has least is next to get memory beyond its fair share, for
- * one request: who has just given a buffer back would take it again before others look, and who
- * gives nothing back would collect all.
+ * Of the sessions that wait, the one that has least is next to get memory beyond its fair share,
+ * for one request: who has just given a buffer back would take it again before others look, and
+ * who gives nothing back would collect all.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>

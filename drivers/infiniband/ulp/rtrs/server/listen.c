@@ -308,11 +308,10 @@ static int rtrs_srv_listen_ip(struct rtrs_srv *srv)
 		return PTR_ERR(id);
 	srv->ip_id = id;
 	id = rtrs_srv_listen_ip6(srv);
-	if (!IS_ERR(id)) {
+	if (!IS_ERR(id))
 		srv->ip6_id = id;
-	} else if (id != ERR_PTR(-EAFNOSUPPORT)) {
+	else if (id != ERR_PTR(-EAFNOSUPPORT))
 		return PTR_ERR(id);
-	}
 	return 0;
 }
 
@@ -366,8 +365,8 @@ EXPORT_SYMBOL_GPL(rtrs_srv_close);
  * @port: port to listen on, not 0
  *
  * Context: process, may sleep.
- * Return: a handle for rtrs_srv_close(); or an ERR_PTR(), when all sessions that came meanwhile have
- * ended as by rtrs_srv_close().
+ * Return: a handle for rtrs_srv_close(); or an ERR_PTR(), when all sessions that came meanwhile
+ * have ended as by rtrs_srv_close().
  */
 struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
 {
