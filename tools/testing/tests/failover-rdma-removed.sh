@@ -6,7 +6,6 @@
 # Modules: ours
 # Time: 120
 # Rounds: 2
-# Siw: debug
 
 . "$RIG_DIR/steps/failover.sh"
 
