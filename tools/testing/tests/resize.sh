@@ -55,12 +55,13 @@ shrunk()
 
 if [ "$RIG_MODULES" = ours ]; then
 	echo 131072 >"$here/resize"
-	linear=$(dm volume "0 65536 linear $disk 0")
+	under=$(null under 64)
+	linear=$(dm volume "0 65536 linear $under 0")
 	dev2=$(map s1 "$linear")
 	there=/sys/block/${dev2#/dev/}/rnbd
 	echo 0 >"$there/resize"
 	equal "size as before" "$(blockdev --getsz "$dev2")" 65536
-	dm_table volume "0 131072 linear $disk 0"
+	dm_table volume "0 131072 linear $under 0"
 	echo 0 >"$there/resize"
 	equal "size after the server's has grown" "$(blockdev --getsz "$dev2")" 131072
 	equal "what the server said" "$(cat "$there/server_sectors")" 131072
@@ -68,7 +69,7 @@ if [ "$RIG_MODULES" = ours ]; then
 		fail "no event: $(cat /tmp/events)"
 	gives 0 "$dev2" write:63m:1m:x
 	mark
-	dm_table volume "0 32768 linear $disk 0"
+	dm_table volume "0 32768 linear $under 0"
 	shrunk "32768 sectors on the server"
 	equal "resize to what has shrunk" "$(errno_of "$there/resize" 0)" EFBIG
 	equal "size after that" "$(blockdev --getsz "$dev2")" 131072
@@ -93,10 +94,10 @@ if [ "$RIG_MODULES" = ours ]; then
 	on server 'wait_for 20 umount /srv'
 	unmap "$dev2"
 	# And a disk.
-	dm_table volume "0 65536 linear $disk 0"
+	dm_table volume "0 65536 linear $under 0"
 	dev2=$(map s1 "$linear")
 	: >/tmp/events
-	dm_table volume "0 131072 linear $disk 0"
+	dm_table volume "0 131072 linear $under 0"
 	follows "$dev2" 131072
 	equal "what the server said" "$(cat "/sys/block/${dev2#/dev/}/rnbd/server_sectors")" 131072
 	gives 0 "$dev2" write:63m:1m:x

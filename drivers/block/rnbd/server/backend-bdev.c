@@ -9,10 +9,36 @@
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 
 #include "rnbd-srv.h"
+
+static bool rnbd_srv_claim = true;
+module_param_named(claim, rnbd_srv_claim, bool, 0644);
+MODULE_PARM_DESC(claim,
+		 "Keep this machine from mounting, formatting or otherwise claiming what is exported for writing, and the other way round (default: Y)");
+
+/* Holds all that is claimed: so clients may share a disk, as access modes allow. */
+static u8 rnbd_srv_holder;
+
+static int rnbd_srv_bdev_claim(struct rnbd_srv_map *map)
+{
+	struct bdev_claim *claim;
+
+	if (map->mode == RNBD_ACCESS_RO || !READ_ONCE(rnbd_srv_claim))
+		return 0;
+	claim = compat_bdev_claim(map->bdev, &rnbd_srv_holder);
+	if (IS_ERR(claim)) {
+		if (claim == ERR_PTR(-EBUSY))
+			rnbd_srv_err(map->sess, "%s is mounted, part of another device or otherwise claimed on this machine; so may be its disk, or a partition of it\n",
+				     map->path);
+		return PTR_ERR(claim);
+	}
+	map->claim = claim;
+	return 0;
+}
 
 static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
 {
@@ -23,7 +49,13 @@ static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
 	if (bdev_is_zoned(map->bdev))
 		return -EOPNOTSUPP;
 	map->block_size = bdev_logical_block_size(map->bdev);
-	return 0;
+	return rnbd_srv_bdev_claim(map);
+}
+
+static void rnbd_srv_bdev_close(struct rnbd_srv_map *map)
+{
+	if (map->claim)
+		compat_bdev_unclaim(map->claim);
 }
 
 static sector_t rnbd_srv_bdev_capacity(const struct rnbd_srv_map *map)
@@ -252,6 +284,7 @@ static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 const struct rnbd_srv_backend rnbd_srv_bdev_backend = {
 	.wq_flags = WQ_MEM_RECLAIM,
 	.open = rnbd_srv_bdev_open,
+	.close = rnbd_srv_bdev_close,
 	.capacity = rnbd_srv_bdev_capacity,
 	.limits = rnbd_srv_bdev_limits,
 	.submit = rnbd_srv_bdev_submit,

@@ -184,12 +184,19 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
 }
 
+static void rnbd_srv_map_close_file(struct rnbd_srv_map *map)
+{
+	if (map->backend->close)
+		map->backend->close(map);
+	__fput_sync(map->file);
+}
+
 /* Undo rnbd_srv_map_open(). May take as long as I/O does. */
 static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 {
 	destroy_workqueue(map->wq);
 	mempool_exit(&map->vecs);
-	__fput_sync(map->file);
+	rnbd_srv_map_close_file(map);
 }
 
 /*
@@ -284,8 +291,10 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 
 	map->backend = rnbd_srv_backend(map->file);
 	err = map->backend ? map->backend->open(map) : -ENOTBLK;
-	if (err)
-		goto close_file;
+	if (err) {
+		__fput_sync(map->file);
+		return err;
+	}
 
 	err = mempool_init_kmalloc_pool(&map->vecs, 1,
 					BIO_MAX_VECS * sizeof(struct bio_vec));
@@ -301,7 +310,7 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 
 	mempool_exit(&map->vecs);
 close_file:
-	__fput_sync(map->file);
+	rnbd_srv_map_close_file(map);
 	return err;
 }
 

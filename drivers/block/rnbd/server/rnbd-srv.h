@@ -145,6 +145,7 @@ struct rnbd_srv_dev {
  * @file: the opened disk or file; valid until @closed
  * @backend: does I/O on @file
  * @bdev: the disk, or NULL if @file is a regular file
+ * @claim: keeps others on this machine from using @bdev, or NULL
  * @block_size: logical block size in bytes
  * @nsectors: the size that its client was told last, or was told to ask for, under
  *	rnbd_srv_lock
@@ -171,6 +172,7 @@ struct rnbd_srv_map {
 	struct file *file;
 	const struct rnbd_srv_backend *backend;
 	struct block_device *bdev;
+	struct bdev_claim *claim;
 	u32 block_size;
 	sector_t nsectors;
 	bool can_punch;
@@ -237,6 +239,7 @@ struct rnbd_srv_req {
  *	a negative errno
  * @capacity: returns the size in sectors of 512 bytes; it may change at any time
  * @limits: fills in the other limits in the answer to OPEN
+ * @close: undoes @open; NULL if there is nothing to undo
  * @submit: starts a request that has been checked; ends in rnbd_srv_end(). Process
  *	context
  *
@@ -245,6 +248,7 @@ struct rnbd_srv_req {
 struct rnbd_srv_backend {
 	unsigned int wq_flags;
 	int (*open)(struct rnbd_srv_map *map);
+	void (*close)(struct rnbd_srv_map *map);
 	sector_t (*capacity)(const struct rnbd_srv_map *map);
 	void (*limits)(const struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);

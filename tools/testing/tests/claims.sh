@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What is mapped for writing is claimed on the server: nobody there mounts or formats it, a
+# partition of it or its disk; what is mounted there isn't mapped for writing. All mappings of a
+# disk claim it together, the last one gives it up. What is read only claims nothing, and the
+# parameter gives it up.
+# Time: 60
+# Modules: ours
+
+claim() { on server "echo $1 >/sys/module/rnbd_server/parameters/claim"; }
+
+# claimed DISK: programs on the server that ask find it busy
+claimed()
+{
+	on server "python3 -c 'import errno, os
+try:
+    os.open(\"$1\", os.O_RDONLY | os.O_EXCL)
+except OSError as e:
+    raise SystemExit(e.errno != errno.EBUSY)
+raise SystemExit(2)'"
+}
+free() { ! claimed "$1"; }
+
+a=$(addr server 0)
+up sess_queue_depth=16
+disk=$(null vol 64)
+on server "printf 'label: gpt\\nstart=2048, size=16384\\nstart=18432, size=32768\\n' | sfdisk -q $disk
+	wait_for 10 test -b ${disk}2; mkdir -p /srv"
+
+must "it is free" free "$disk"
+one=$(map s1 "${disk}1")
+must "a partition" claimed "${disk}1"
+must "its disk" claimed "$disk"
+must "the other partition is free" free "${disk}2"
+refused EBUSY "sessname=s2 path=$a device_path=$disk"
+two=$(map s2 "${disk}1" access_mode=migration)
+mkfs.ext4 -q "$one"
+must "mkfs on the server" on server "! mkfs.ext4 -q ${disk}1 2>/tmp/said && grep -q 'in use' /tmp/said"
+must "mount on the server" on server "! mount ${disk}1 /srv 2>/tmp/said && grep -q busy /tmp/said"
+unmap "$one"
+must "one of two has it" claimed "${disk}1"
+unmap "$two"
+must "nobody has it" free "$disk"
+
+on server "mount ${disk}1 /srv"
+mark
+refused EBUSY "sessname=s1 path=$a device_path=${disk}1"
+must "the log tells why" on server "dmesg | grep -q '${disk}1 is mounted'"
+refused EBUSY "sessname=s1 path=$a device_path=$disk"
+one=$(map s1 "${disk}1" access_mode=ro)
+unmap "$one"
+one=$(map s1 "${disk}2")
+unmap "$one"
+
+claim N
+one=$(map s1 "${disk}1")
+claim Y
+on server "umount /srv; mount ${disk}1 /srv; umount /srv"
+unmap "$one"
+one=$(map s1 "$disk")
+must "it is claimed again" claimed "$disk"
+unmap "$one"
+must "it is free in the end" free "$disk"
+down
