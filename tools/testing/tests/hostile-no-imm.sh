@@ -7,7 +7,6 @@
 # Modules: ours
 # Time: 120
 # Siw: debug
-# Once: stock
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up
