@@ -186,7 +186,7 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 
 static void rnbd_srv_map_close_file(struct rnbd_srv_map *map)
 {
-	if (map->backend->close)
+	if (map->backend && map->backend->close)
 		map->backend->close(map);
 	__fput_sync(map->file);
 }
@@ -291,10 +291,8 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 
 	map->backend = rnbd_srv_backend(map->file);
 	err = map->backend ? map->backend->open(map) : -ENOTBLK;
-	if (err) {
-		__fput_sync(map->file);
-		return err;
-	}
+	if (err)
+		goto close_file;
 
 	err = mempool_init_kmalloc_pool(&map->vecs, 1,
 					BIO_MAX_VECS * sizeof(struct bio_vec));

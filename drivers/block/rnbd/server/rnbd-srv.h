@@ -239,7 +239,7 @@ struct rnbd_srv_req {
  *	a negative errno
  * @capacity: returns the size in sectors of 512 bytes; it may change at any time
  * @limits: fills in the other limits in the answer to OPEN
- * @close: undoes @open; NULL if there is nothing to undo
+ * @close: undoes @open, also if that failed; NULL if there is nothing to undo
  * @submit: starts a request that has been checked; ends in rnbd_srv_end(). Process
  *	context
  *

@@ -144,16 +144,16 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
 	ret = rdma_create_qp(con->cm_id, con->path->pd, &attr);
-	if (ret) {
-		ib_free_cq(cq);
-		return ret;
-	}
-	if (con->path->no_imm && attr.cap.max_inline_data < sizeof(struct rtrs_msg_imm)) {
+	if (!ret && con->path->no_imm &&
+	    attr.cap.max_inline_data < sizeof(struct rtrs_msg_imm)) {
 		rtrs_path_err(con->path, "device %s can't send inline, which takes the place of immediate data\n",
 			      dev_name(&con->path->dev->dev));
 		rdma_destroy_qp(con->cm_id);
+		ret = -EOPNOTSUPP;
+	}
+	if (ret) {
 		ib_free_cq(cq);
-		return -EOPNOTSUPP;
+		return ret;
 	}
 	con->cq = cq;
 	/* Drivers without it grant none. */
