@@ -8,7 +8,6 @@
 # Guests: 2
 # Time: 90
 # Rounds: 2
-# Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
 
