@@ -56,7 +56,7 @@ fair_share()
 	read -r high _ < <(tail -n 1 /tmp/after)
 	say "written: from $low to $high MiB; slowest requests: from" \
 		"$(grep -oE 'clat \(([a-z]+)\): .*max=[^,]*' /tmp/tenants.out | sed 's/.*(\(.*\)):.*max=/\1 /' | sort -k1,1 -k2,2n | sed -n '1p;$p' | xargs)"
-	# Turns give each as much; some begin a little earlier than others.
+	# Who has least is next, so each gets as much; some begin a little earlier than others.
 	[ "$high" -le $((low * 3 / 2 + 8)) ] || fail "unfair: $(xargs </tmp/after)"
 	tenants --rw=read
 	on server 'touch /tmp/enough; wait_for 10 eval "! pgrep -f memory_used"' || :

@@ -44,7 +44,6 @@ unmap "$two"
 must "nobody has it" free "$disk"
 
 on server "mount ${disk}1 /srv"
-mark
 refused EBUSY "sessname=s1 path=$a device_path=${disk}1"
 must "the log tells why" on server "dmesg | grep -q '${disk}1 is mounted'"
 refused EBUSY "sessname=s1 path=$a device_path=$disk"

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # 16 sessions write 1 MiB at a time, 16 at once each, to a server that has 16 MiB for all of
-# them beside their reserves: each gets its share, none fails, and what they wrote is there. Not on the
-# debug kernel: its one CPU is so busy with RDMA that programs hardly get to send.
+# them beside their reserves: each gets its share, none fails, and what they wrote is there. Not
+# on the debug kernel: its one CPU is so busy with RDMA that programs hardly get to send.
 # Modules: ours
 # Kernel: stock
 # Time: 150
