@@ -44,7 +44,7 @@ MODULES ?= ours
 # The kernel that they run on: Debian 12's (6.1, or stock), 13's (6.12), unstable's (7.2),
 # or one with the checkers on (debug).
 KERNEL ?= stock
-export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE CLOCK TABLES
+export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE UNTIL CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test soak boot vm kunit demo demo-shell \
 	bench check print-kdir tools tools_install deb tree doc test-tree test-packages
