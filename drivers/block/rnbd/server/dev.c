@@ -184,6 +184,26 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
 }
 
+/**
+ * rnbd_srv_alone() - check whether a device may have one more session
+ * @dev: device with its present mappings
+ * @map: the new mapping
+ *
+ * Context: rnbd_srv_lock is held.
+ * Return: 0, or -EBUSY if another session has the device open, and one of the two is to have it
+ * for itself.
+ */
+int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map)
+{
+	struct rnbd_srv_map *old;
+
+	list_for_each_entry(old, &dev->maps, list) {
+		if (old->sess != map->sess && (old->exclusive || map->exclusive))
+			return -EBUSY;
+	}
+	return 0;
+}
+
 static void rnbd_srv_map_close_file(struct rnbd_srv_map *map)
 {
 	if (map->backend && map->backend->close)
@@ -276,16 +296,30 @@ static const struct rnbd_srv_backend *rnbd_srv_backend(const struct file *file)
 	return S_ISREG(type) ? &rnbd_srv_file_backend : NULL;
 }
 
+/* Open what the mapping's name stands for: a volume, or a path. */
+static struct file *rnbd_srv_open_name(struct rnbd_srv_map *map)
+{
+	struct file *file;
+	char *full;
+
+	if (map->volume_path)
+		return rnbd_srv_open_file(map->sess, map->volume_path, map->mode);
+	full = rnbd_srv_full_path(map->sess, map->path);
+	if (IS_ERR(full))
+		return ERR_CAST(full);
+	file = rnbd_srv_open_file(map->sess, full, map->mode);
+	kfree(full);
+	return file;
+}
+
 /* Open the file of a mapping that isn't published yet. */
 static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 {
-	char *full = rnbd_srv_full_path(map->sess, map->path);
-	int err;
+	int err = rnbd_srv_rules_apply(map);
 
-	if (IS_ERR(full))
-		return PTR_ERR(full);
-	map->file = rnbd_srv_open_file(map->sess, full, map->mode);
-	kfree(full);
+	if (err)
+		return err;
+	map->file = rnbd_srv_open_name(map);
 	if (IS_ERR(map->file))
 		return PTR_ERR(map->file);
 
@@ -410,6 +444,9 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	ret = rnbd_srv_open_again(map->sess, map->path, map->mode, rsp);
 	if (ret)
 		return ret;
+	/* Later changes find it among the device's mappings. */
+	if (!rnbd_srv_rules_hold(map))
+		return -ENOENT;
 	dev = rnbd_srv_dev_get(map);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
@@ -417,6 +454,8 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	ret = rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0;
 	if (!ret)
 		ret = rnbd_srv_access(dev, map->mode);
+	if (!ret)
+		ret = rnbd_srv_alone(dev, map);
 	if (!ret)
 		ret = rnbd_srv_map_publish(map, dev);
 	if (ret) {
@@ -494,6 +533,29 @@ static void rnbd_srv_watch_work(struct work_struct *work)
 void rnbd_srv_stop_watch(void)
 {
 	cancel_delayed_work_sync(&rnbd_srv_watch);
+}
+
+/**
+ * rnbd_srv_recheck() - close what the rules don't allow any more
+ *
+ * New I/O is refused when this returns; what the server has in hand is finished.
+ *
+ * Context: process, may sleep, after the change of the rules, without their lock.
+ */
+void rnbd_srv_recheck(void)
+{
+	struct rnbd_srv_dev *dev;
+	struct rnbd_srv_map *map;
+
+	mutex_lock(&rnbd_srv_lock);
+	list_for_each_entry(dev, &rnbd_srv_devs, list) {
+		list_for_each_entry(map, &dev->maps, list) {
+			if (!rnbd_srv_rules_hold(map) && rnbd_srv_close(map, NULL))
+				rnbd_srv_info(map->sess, "may not have %s (%s) any more\n",
+					      map->path, rnbd_srv_access_names[map->mode]);
+		}
+	}
+	mutex_unlock(&rnbd_srv_lock);
 }
 
 /**

@@ -16,18 +16,21 @@
  * or of the session (opening and closing files), which limits how many workers it can
  * occupy. So devices that hang don't hold up other sessions.
  *
- * rnbd_srv_lock is the only lock; the transport's are taken under it when an event is
- * sent. Attributes don't take it, and are not waited for under it.
+ * rnbd_srv_lock is for devices and mappings; the rules' lock, and the transport's when an
+ * event is sent, are taken under it. Attributes of sysfs don't take it, and are not waited
+ * for under it.
  *
  * Calls go down this list of files; io.c reaches the backends by their ops only:
  *
  *	main.c		loading and unloading
  *	session.c	sessions, and messages other than I/O
+ *	configfs.c	the rules' interface
  *	dev.c		devices, and opening and closing their mappings
  *	sysfs.c		attributes of devices and mappings
  *	backend-*.c	I/O on disks and on files
  *	io.c		checking and ending I/O, and answers
  *	map.c		lookup and closing of mappings
+ *	rules.c		who may open what
  *	path.c		from a device's name to its file
  */
 #ifndef RNBD_SRV_H
@@ -142,6 +145,8 @@ struct rnbd_srv_dev {
  * @list: entry in &rnbd_srv_dev.maps
  * @sess: session that has the device open; referenced until @closed
  * @dev: device that is open; kept by the mapping while it is in @list
+ * @volume_path: path of the volume that its name stands for, NULL if its name is a path
+ * @exclusive: no other session may have the device open
  * @file: the opened disk or file; valid until @closed
  * @backend: does I/O on @file
  * @bdev: the disk, or NULL if @file is a regular file
@@ -169,6 +174,8 @@ struct rnbd_srv_map {
 	struct rnbd_srv_sess *sess;
 	struct rnbd_srv_dev *dev;
 
+	char *volume_path;
+	bool exclusive;
 	struct file *file;
 	const struct rnbd_srv_backend *backend;
 	struct block_device *bdev;
@@ -284,12 +291,19 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op);
 int rnbd_srv_check_open(const struct rtrs_srv_op *op);
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
+/* configfs.c */
+
+int rnbd_srv_add_configfs(void);
+void rnbd_srv_del_configfs(void);
+
 /* dev.c */
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
+int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
 #endif
 void rnbd_srv_stop_watch(void);
+void rnbd_srv_recheck(void);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp);
 
@@ -299,6 +313,11 @@ struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
 void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
+
+/* rules.c */
+
+int rnbd_srv_rules_apply(struct rnbd_srv_map *map);
+bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map);
 
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);

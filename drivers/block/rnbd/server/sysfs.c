@@ -157,6 +157,7 @@ static void rnbd_srv_map_release(struct kobject *kobj)
 	struct rnbd_srv_map *map = to_map(kobj);
 
 	percpu_ref_exit(&map->ref);
+	kfree(map->volume_path);
 	kfree_rcu(map, rcu);
 }
 

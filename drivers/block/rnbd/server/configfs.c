@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: the rules' interface, /sys/kernel/config/rnbd/. A change counts when the
+ * write, rmdir or unlink returns: what it doesn't allow any more is being closed then.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kstrtox.h>
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "rules.h"
+
+static const char * const rnbd_srv_policies[] = { "open", "listed" };
+
+static struct rnbd_srv_volume *rnbd_srv_to_volume(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct rnbd_srv_volume, group);
+}
+
+static struct rnbd_srv_host *rnbd_srv_to_host(struct config_item *item)
+{
+	return container_of(item, struct rnbd_srv_host, item);
+}
+
+/* What somebody wrote, without blanks around it. To be freed. */
+static char *rnbd_srv_word(const char *page, size_t count)
+{
+	char *word = kstrndup(page, count, GFP_KERNEL);
+
+	if (word) {
+		strim(word);
+		memmove(word, skip_spaces(word), strlen(skip_spaces(word)) + 1);
+	}
+	return word;
+}
+
+/* Set a flag of the rules, and look at what is open. */
+static ssize_t rnbd_srv_store_bool(bool *flag, const char *page, size_t count)
+{
+	bool value;
+	int err = kstrtobool(page, &value);
+
+	if (err)
+		return err;
+	mutex_lock(&rnbd_srv_rules.lock);
+	*flag = value;
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+	return count;
+}
+
+static ssize_t rnbd_srv_volume_path_show(struct config_item *item, char *page)
+{
+	ssize_t len;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	len = sysfs_emit(page, "%s\n", rnbd_srv_to_volume(item)->path ?: "");
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return len;
+}
+
+static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *page,
+					  size_t count)
+{
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
+	char *path = rnbd_srv_word(page, count);
+	int err = 0;
+
+	if (!path)
+		return -ENOMEM;
+	if (path[0] != '/') {
+		pr_err("volume %s: %s: a path begins with /\n", config_item_name(item), path);
+		kfree(path);
+		return -EINVAL;
+	}
+	mutex_lock(&rnbd_srv_rules.lock);
+	if (volume->enabled)
+		err = -EBUSY;
+	else
+		swap(volume->path, path);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	if (err)
+		pr_err("volume %s is enabled: write 0 to enable before its path is changed\n",
+		       config_item_name(item));
+	kfree(path);
+	return err ?: count;
+}
+CONFIGFS_ATTR(rnbd_srv_volume_, path);
+
+static ssize_t rnbd_srv_volume_modes_show(struct config_item *item, char *page)
+{
+	unsigned long modes = READ_ONCE(rnbd_srv_to_volume(item)->modes);
+	unsigned int mode;
+	int len = 0;
+
+	for_each_set_bit(mode, &modes, RNBD_ACCESS_MODES)
+		len += sysfs_emit_at(page, len, "%s%s", len ? " " : "",
+				     rnbd_srv_access_names[mode]);
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
+static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char *page,
+					   size_t count)
+{
+	char *word, *words = rnbd_srv_word(page, count), *next = words;
+	unsigned long modes = 0;
+	int mode = 0;
+
+	if (!words)
+		return -ENOMEM;
+	while (mode >= 0 && (word = strsep(&next, " \n"))) {
+		if (!*word)
+			continue;
+		mode = match_string(rnbd_srv_access_names, RNBD_ACCESS_MODES, word);
+		if (mode >= 0)
+			modes |= BIT(mode);
+	}
+	if (mode < 0)
+		pr_err("volume %s: modes: %s: there are ro, rw and migration\n",
+		       config_item_name(item), word);
+	kfree(words);
+	if (mode < 0)
+		return -EINVAL;
+	mutex_lock(&rnbd_srv_rules.lock);
+	rnbd_srv_to_volume(item)->modes = modes;
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+	return count;
+}
+CONFIGFS_ATTR(rnbd_srv_volume_, modes);
+
+static ssize_t rnbd_srv_volume_exclusive_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->exclusive));
+}
+
+/* Counts for what is opened from then on. */
+static ssize_t rnbd_srv_volume_exclusive_store(struct config_item *item, const char *page,
+					       size_t count)
+{
+	return rnbd_srv_store_bool(&rnbd_srv_to_volume(item)->exclusive, page, count);
+}
+CONFIGFS_ATTR(rnbd_srv_volume_, exclusive);
+
+static ssize_t rnbd_srv_volume_allow_any_host_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->any_host));
+}
+
+static ssize_t rnbd_srv_volume_allow_any_host_store(struct config_item *item, const char *page,
+						    size_t count)
+{
+	return rnbd_srv_store_bool(&rnbd_srv_to_volume(item)->any_host, page, count);
+}
+CONFIGFS_ATTR(rnbd_srv_volume_, allow_any_host);
+
+static ssize_t rnbd_srv_volume_enable_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->enabled));
+}
+
+static ssize_t rnbd_srv_volume_enable_store(struct config_item *item, const char *page,
+					    size_t count)
+{
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
+	bool on;
+	int err = kstrtobool(page, &on);
+
+	if (err)
+		return err;
+	mutex_lock(&rnbd_srv_rules.lock);
+	if (on && !volume->path)
+		err = -EINVAL;
+	else
+		volume->enabled = on;
+	mutex_unlock(&rnbd_srv_rules.lock);
+	if (err) {
+		pr_err("volume %s has no path: write one before it is enabled\n",
+		       config_item_name(item));
+		return err;
+	}
+	rnbd_srv_recheck();
+	return count;
+}
+CONFIGFS_ATTR(rnbd_srv_volume_, enable);
+
+static struct configfs_attribute *rnbd_srv_volume_attrs[] = {
+	&rnbd_srv_volume_attr_path,
+	&rnbd_srv_volume_attr_modes,
+	&rnbd_srv_volume_attr_exclusive,
+	&rnbd_srv_volume_attr_allow_any_host,
+	&rnbd_srv_volume_attr_enable,
+	NULL
+};
+
+static void rnbd_srv_volume_release(struct config_item *item)
+{
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
+
+	kfree(volume->path);
+	kfree(volume);
+}
+
+static struct configfs_item_operations rnbd_srv_volume_ops = {
+	.release = rnbd_srv_volume_release,
+};
+
+static const struct config_item_type rnbd_srv_volume_type = {
+	.ct_item_ops = &rnbd_srv_volume_ops,
+	.ct_attrs = rnbd_srv_volume_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static ssize_t rnbd_srv_host_sessions_show(struct config_item *item, char *page)
+{
+	ssize_t len;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	len = sysfs_emit(page, "%s\n", rnbd_srv_to_host(item)->sessions);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return len;
+}
+
+static ssize_t rnbd_srv_host_sessions_store(struct config_item *item, const char *page,
+					    size_t count)
+{
+	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	char *word = rnbd_srv_word(page, count);
+
+	if (!word)
+		return -ENOMEM;
+	if (!word[0] || strlen(word) >= sizeof(host->sessions)) {
+		kfree(word);
+		return -EINVAL;
+	}
+	mutex_lock(&rnbd_srv_rules.lock);
+	strscpy(host->sessions, word, sizeof(host->sessions));
+	mutex_unlock(&rnbd_srv_rules.lock);
+	kfree(word);
+	rnbd_srv_recheck();
+	return count;
+}
+CONFIGFS_ATTR(rnbd_srv_host_, sessions);
+
+static struct configfs_attribute *rnbd_srv_host_attrs[] = {
+	&rnbd_srv_host_attr_sessions,
+	NULL
+};
+
+static void rnbd_srv_host_release(struct config_item *item)
+{
+	kfree(rnbd_srv_to_host(item));
+}
+
+static struct configfs_item_operations rnbd_srv_host_ops = {
+	.release = rnbd_srv_host_release,
+};
+
+static const struct config_item_type rnbd_srv_host_type = {
+	.ct_item_ops = &rnbd_srv_host_ops,
+	.ct_attrs = rnbd_srv_host_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static int rnbd_srv_allow_link(struct config_item *hosts, struct config_item *target)
+{
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(hosts->ci_parent);
+	struct rnbd_srv_allow *allow;
+
+	if (target->ci_type != &rnbd_srv_host_type) {
+		pr_err("volume %s: %s is not in hosts/\n",
+		       config_item_name(hosts->ci_parent), config_item_name(target));
+		return -EINVAL;
+	}
+	allow = kzalloc(sizeof(*allow), GFP_KERNEL);
+	if (!allow)
+		return -ENOMEM;
+	allow->host = rnbd_srv_to_host(target);
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_add_tail(&allow->list, &volume->allowed);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return 0;
+}
+
+/* There may be two links to a host: one of them is as good as the other. */
+static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *target)
+{
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(hosts->ci_parent);
+	struct rnbd_srv_allow *allow;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(allow, &volume->allowed, list) {
+		if (allow->host == rnbd_srv_to_host(target)) {
+			list_del(&allow->list);
+			kfree(allow);
+			break;
+		}
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+}
+
+static struct configfs_item_operations rnbd_srv_links_ops = {
+	.allow_link = rnbd_srv_allow_link,
+	.drop_link = rnbd_srv_drop_link,
+};
+
+static const struct config_item_type rnbd_srv_links_type = {
+	.ct_item_ops = &rnbd_srv_links_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct config_group *rnbd_srv_make_volume(struct config_group *group, const char *name)
+{
+	struct rnbd_srv_volume *volume;
+
+	if (strlen(name) >= RNBD_NAME_LEN)
+		return ERR_PTR(-ENAMETOOLONG);
+	volume = kzalloc(sizeof(*volume), GFP_KERNEL);
+	if (!volume)
+		return ERR_PTR(-ENOMEM);
+	volume->modes = RNBD_SRV_ALL_MODES;
+	INIT_LIST_HEAD(&volume->allowed);
+	config_group_init_type_name(&volume->group, name, &rnbd_srv_volume_type);
+	config_group_init_type_name(&volume->hosts, "hosts", &rnbd_srv_links_type);
+	configfs_add_default_group(&volume->hosts, &volume->group);
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_add_tail(&volume->list, &rnbd_srv_rules.volumes);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return &volume->group;
+}
+
+/* Somebody may still be reading its attributes: it is freed when they have finished. */
+static void rnbd_srv_drop_volume(struct config_group *group, struct config_item *item)
+{
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_del(&rnbd_srv_to_volume(item)->list);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+	config_item_put(item);
+}
+
+static struct configfs_group_operations rnbd_srv_volumes_ops = {
+	.make_group = rnbd_srv_make_volume,
+	.drop_item = rnbd_srv_drop_volume,
+};
+
+static const struct config_item_type rnbd_srv_volumes_type = {
+	.ct_group_ops = &rnbd_srv_volumes_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct config_item *rnbd_srv_make_host(struct config_group *group, const char *name)
+{
+	struct rnbd_srv_host *host;
+
+	if (strlen(name) >= sizeof(host->sessions))
+		return ERR_PTR(-ENAMETOOLONG);
+	host = kzalloc(sizeof(*host), GFP_KERNEL);
+	if (!host)
+		return ERR_PTR(-ENOMEM);
+	strscpy(host->sessions, name, sizeof(host->sessions));
+	config_item_init_type_name(&host->item, name, &rnbd_srv_host_type);
+	return &host->item;
+}
+
+static struct configfs_group_operations rnbd_srv_hosts_ops = {
+	.make_item = rnbd_srv_make_host,
+};
+
+static const struct config_item_type rnbd_srv_hosts_type = {
+	.ct_group_ops = &rnbd_srv_hosts_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static ssize_t rnbd_srv_policy_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n", rnbd_srv_policies[READ_ONCE(rnbd_srv_rules.listed)]);
+}
+
+static ssize_t rnbd_srv_policy_store(struct config_item *item, const char *page, size_t count)
+{
+	int policy = sysfs_match_string(rnbd_srv_policies, page);
+
+	if (policy < 0)
+		return policy;
+	mutex_lock(&rnbd_srv_rules.lock);
+	rnbd_srv_rules.listed = policy;
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+	return count;
+}
+CONFIGFS_ATTR(rnbd_srv_, policy);
+
+static struct configfs_attribute *rnbd_srv_root_attrs[] = {
+	&rnbd_srv_attr_policy,
+	NULL
+};
+
+static const struct config_item_type rnbd_srv_root_type = {
+	.ct_attrs = rnbd_srv_root_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem rnbd_srv_configfs = {
+	.su_group.cg_item = {
+		.ci_namebuf = "rnbd",
+		.ci_type = &rnbd_srv_root_type,
+	},
+	.su_mutex = __MUTEX_INITIALIZER(rnbd_srv_configfs.su_mutex),
+};
+static struct config_group rnbd_srv_volumes, rnbd_srv_hosts;
+
+/**
+ * rnbd_srv_add_configfs() - create /sys/kernel/config/rnbd
+ *
+ * Whoever makes a folder there holds the module.
+ *
+ * Return: 0 or a negative errno.
+ */
+int rnbd_srv_add_configfs(void)
+{
+	struct config_group *root = &rnbd_srv_configfs.su_group;
+
+	config_group_init(root);
+	config_group_init_type_name(&rnbd_srv_volumes, "volumes", &rnbd_srv_volumes_type);
+	configfs_add_default_group(&rnbd_srv_volumes, root);
+	config_group_init_type_name(&rnbd_srv_hosts, "hosts", &rnbd_srv_hosts_type);
+	configfs_add_default_group(&rnbd_srv_hosts, root);
+	return configfs_register_subsystem(&rnbd_srv_configfs);
+}
+
+/**
+ * rnbd_srv_del_configfs() - undo rnbd_srv_add_configfs()
+ */
+void rnbd_srv_del_configfs(void)
+{
+	configfs_unregister_subsystem(&rnbd_srv_configfs);
+}

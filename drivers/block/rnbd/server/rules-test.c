@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of the rules: who may open what.
+ */
+#include <kunit/test.h>
+
+#include "rules.h"
+
+static const struct rule_case {
+	const char *desc;
+	/* The volume, the host that has a link in there, and the policy */
+	const char *volume, *host;
+	unsigned long modes;
+	bool enabled, any_host, listed;
+	/* Who asks, for what */
+	const char *sessname, *name;
+	enum rnbd_access_mode mode;
+	/* What it gets: a volume, a path, or an errno */
+	bool is_volume;
+	int ret;
+} rule_cases[] = {
+#define ALL	RNBD_SRV_ALL_MODES
+#define RW	RNBD_ACCESS_RW
+	{ "open: a path", "v", "s", ALL, true, false, false, "s", "/dev/x", RW, false, 0 },
+	{ "open: a volume", "v", "s", ALL, true, false, false, "s", "v", RW, true, 0 },
+	{ "open: a volume of others", "v", "s", ALL, true, false, false, "t", "v", RW, false, -ENOENT },
+	{ "open: a path to a volume's name", "v", "s", ALL, true, false, false, "t", "./v", RW, false, 0 },
+	{ "open: a path, a volume is off", "v", "s", ALL, false, true, false, "s", "v", RW, false, 0 },
+	{ "listed: a path", "v", "s", ALL, true, false, true, "s", "/dev/x", RW, false, -ENOENT },
+	{ "listed: a volume", "v", "s", ALL, true, false, true, "s", "v", RW, true, 0 },
+	{ "listed: a volume of others", "v", "s", ALL, true, false, true, "t", "v", RW, false, -ENOENT },
+	{ "listed: a volume of nobody", "v", NULL, ALL, true, false, true, "s", "v", RW, false, -ENOENT },
+	{ "listed: a volume for all", "v", NULL, ALL, true, true, true, "s", "v", RW, true, 0 },
+	{ "listed: a volume is off", "v", "s", ALL, false, false, true, "s", "v", RW, false, -ENOENT },
+	{ "listed: a volume for all is off", "v", NULL, ALL, false, true, true, "s", "v", RW, false, -ENOENT },
+	{ "listed: a slash in front", "v", "s", ALL, true, false, true, "s", "/v", RW, false, -ENOENT },
+	{ "listed: a slash behind", "v", "s", ALL, true, false, true, "s", "v/", RW, false, -ENOENT },
+	{ "listed: a dot", "v", "s", ALL, true, false, true, "s", "./v", RW, false, -ENOENT },
+	{ "listed: dots", "v", "s", ALL, true, false, true, "s", "x/../v", RW, false, -ENOENT },
+	{ "listed: a volume's beginning", "vol", "s", ALL, true, false, true, "s", "vo", RW, false, -ENOENT },
+	{ "listed: more than a volume", "vol", "s", ALL, true, false, true, "s", "vols", RW, false, -ENOENT },
+	{ "listed: no name", "v", "s", ALL, true, true, true, "s", "", RW, false, -ENOENT },
+	{ "listed: the client sends a pattern", "v", "s", ALL, true, true, true, "s", "*", RW, false, -ENOENT },
+	{ "a volume's name is no pattern", "v*", "s", ALL, true, true, true, "s", "vol", RW, false, -ENOENT },
+	{ "a pattern of sessions", "v", "web-*", ALL, true, false, true, "web-1", "v", RW, true, 0 },
+	{ "a pattern: nothing where it has a star", "v", "web-*", ALL, true, false, true, "web-", "v", RW, true, 0 },
+	{ "a pattern: its beginning only", "v", "web-*", ALL, true, false, true, "web", "v", RW, false, -ENOENT },
+	{ "a pattern: text in front", "v", "web-*", ALL, true, false, true, "xweb-1", "v", RW, false, -ENOENT },
+	{ "a pattern: text behind", "v", "*-web", ALL, true, false, true, "1-webx", "v", RW, false, -ENOENT },
+	{ "a pattern: a set", "v", "node[1-3]", ALL, true, false, true, "node2", "v", RW, true, 0 },
+	{ "a pattern: not in the set", "v", "node[1-3]", ALL, true, false, true, "node4", "v", RW, false, -ENOENT },
+	{ "a session whose name is a pattern", "v", "s1", ALL, true, false, true, "s*", "v", RW, false, -ENOENT },
+	{ "a session whose name is all", "v", "s1", ALL, true, false, true, "*", "v", RW, false, -ENOENT },
+	{ "a session's name in other letters", "v", "s", ALL, true, false, true, "S", "v", RW, false, -ENOENT },
+	{ "ro of ro", "v", "s", BIT(RNBD_ACCESS_RO), true, false, true, "s", "v", RNBD_ACCESS_RO, true, 0 },
+	{ "rw of ro", "v", "s", BIT(RNBD_ACCESS_RO), true, false, true, "s", "v", RW, false, -EACCES },
+	{ "migration of ro", "v", "s", BIT(RNBD_ACCESS_RO), true, false, true, "s", "v", RNBD_ACCESS_MIGRATION, false, -EACCES },
+	{ "migration of rw", "v", "s", BIT(RW), true, false, true, "s", "v", RNBD_ACCESS_MIGRATION, false, -EACCES },
+	{ "ro of rw", "v", "s", BIT(RW), true, false, true, "s", "v", RNBD_ACCESS_RO, false, -EACCES },
+	{ "rw of ro, of others: as if it weren't there", "v", "s", BIT(RNBD_ACCESS_RO), true, false, true, "t", "v", RW, false, -ENOENT },
+	{ "migration of all", "v", "s", ALL, true, false, true, "s", "v", RNBD_ACCESS_MIGRATION, true, 0 },
+	{ "no mode at all", "v", "s", 0, true, false, true, "s", "v", RNBD_ACCESS_RO, false, -EACCES },
+#undef ALL
+#undef RW
+};
+
+KUNIT_ARRAY_PARAM_DESC(rule_cases, rule_cases, desc);
+
+static void rules_say_who_may_open_what(struct kunit *test)
+{
+	const struct rule_case *c = test->param_value;
+	struct rnbd_srv_rules *rules = kunit_kzalloc(test, sizeof(*rules), GFP_KERNEL);
+	struct rnbd_srv_volume *volume = kunit_kzalloc(test, sizeof(*volume), GFP_KERNEL);
+	struct rnbd_srv_host *host = kunit_kzalloc(test, sizeof(*host), GFP_KERNEL);
+	struct rnbd_srv_allow allow = { .host = host };
+	const struct rnbd_srv_volume *found;
+
+	KUNIT_ASSERT_NOT_NULL(test, rules);
+	KUNIT_ASSERT_NOT_NULL(test, volume);
+	KUNIT_ASSERT_NOT_NULL(test, host);
+	INIT_LIST_HEAD(&rules->volumes);
+	INIT_LIST_HEAD(&volume->allowed);
+	config_group_init_type_name(&volume->group, c->volume, NULL);
+	volume->modes = c->modes;
+	volume->enabled = c->enabled;
+	volume->any_host = c->any_host;
+	list_add(&volume->list, &rules->volumes);
+	if (c->host) {
+		strscpy(host->sessions, c->host, sizeof(host->sessions));
+		list_add(&allow.list, &volume->allowed);
+	}
+	rules->listed = c->listed;
+
+	KUNIT_EXPECT_EQ(test, rnbd_srv_judge(rules, c->sessname, c->name, c->mode, &found), c->ret);
+	if (!c->ret)
+		KUNIT_EXPECT_PTR_EQ(test, found,
+				    c->is_volume ? (const struct rnbd_srv_volume *)volume : NULL);
+}
+
+static const struct alone_case {
+	const char *desc;
+	bool same_session, old, new;
+	int ret;
+} alone_cases[] = {
+	{ "none is exclusive", false, false, false, 0 },
+	{ "the old one is", false, true, false, -EBUSY },
+	{ "the new one is", false, false, true, -EBUSY },
+	{ "both are", false, true, true, -EBUSY },
+	{ "both are, of one session", true, true, true, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(alone_cases, alone_cases, desc);
+
+static void exclusive_means_one_session(struct kunit *test)
+{
+	const struct alone_case *c = test->param_value;
+	struct rnbd_srv_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rnbd_srv_map *maps = kunit_kcalloc(test, 2, sizeof(*maps), GFP_KERNEL);
+	struct rnbd_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, maps);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	INIT_LIST_HEAD(&dev->maps);
+	maps[0].sess = &sess[0];
+	maps[0].exclusive = c->old;
+	maps[1].sess = &sess[c->same_session ? 0 : 1];
+	maps[1].exclusive = c->new;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), 0);
+	list_add(&maps[0].list, &dev->maps);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), c->ret);
+}
+
+static struct kunit_case rnbd_srv_rules_cases[] = {
+	KUNIT_CASE_PARAM(rules_say_who_may_open_what, rule_cases_gen_params),
+	KUNIT_CASE_PARAM(exclusive_means_one_session, alone_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rnbd_srv_rules_suite = {
+	.name = "rnbd-server-rules",
+	.test_cases = rnbd_srv_rules_cases,
+};
+
+kunit_test_suite(rnbd_srv_rules_suite);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * RNBD server: who may open what.
+ */
+#ifndef RNBD_SRV_RULES_H
+#define RNBD_SRV_RULES_H
+
+#include <linux/configfs.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+
+#include "rnbd-srv.h"
+
+/**
+ * struct rnbd_srv_host - a client, as the administrator knows it
+ * @item: its folder in hosts/
+ * @sessions: pattern of its sessions' names, see glob_match()
+ */
+struct rnbd_srv_host {
+	struct config_item item;
+	char sessions[RTRS_NAME_LEN];
+};
+
+/**
+ * struct rnbd_srv_allow - a link from a volume to a host that may open it
+ * @list: in &rnbd_srv_volume.allowed
+ * @host: the host; configfs keeps it as long as the link is there
+ */
+struct rnbd_srv_allow {
+	struct list_head list;
+	const struct rnbd_srv_host *host;
+};
+
+/**
+ * struct rnbd_srv_volume - what clients open by a name, without learning its path
+ * @list: in &rnbd_srv_rules.volumes
+ * @group: its folder in volumes/, whose name is the volume's
+ * @hosts: the folder of links in there
+ * @allowed: links, of struct rnbd_srv_allow
+ * @path: of the disk or file, not relative to dev_search_path; NULL if none was set
+ * @modes: bits of access modes that it may be opened in
+ * @exclusive: only one session may have it open
+ * @any_host: whoever reaches the server may open it
+ * @enabled: it can be opened
+ *
+ * All but @group and @hosts are protected by &rnbd_srv_rules.lock.
+ */
+struct rnbd_srv_volume {
+	struct list_head list;
+	struct config_group group;
+	struct config_group hosts;
+	struct list_head allowed;
+	char *path;
+	unsigned long modes;
+	bool exclusive;
+	bool any_host;
+	bool enabled;
+};
+
+/**
+ * struct rnbd_srv_rules - all rules
+ * @lock: protects them; taken under rnbd_srv_lock
+ * @volumes: of struct rnbd_srv_volume
+ * @listed: nothing but volumes can be opened
+ */
+struct rnbd_srv_rules {
+	struct mutex lock;
+	struct list_head volumes;
+	bool listed;
+};
+
+extern struct rnbd_srv_rules rnbd_srv_rules;
+
+/* What a new volume may be opened in */
+#define RNBD_SRV_ALL_MODES	(BIT(RNBD_ACCESS_MODES) - 1)
+
+#if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const char *sessname, const char *name,
+		   enum rnbd_access_mode mode, const struct rnbd_srv_volume **volume);
+#endif
+
+#endif /* RNBD_SRV_RULES_H */

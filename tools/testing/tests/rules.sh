@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Volumes, hosts and the policy of the server: what sessions get by a name, and that what they
+# may not have any more is gone within a second, under load, whichever rule took it away, while
+# another session's verified load goes on. Then changes at random.
+# Time: 150
+# Modules: ours
+
+conf=/sys/kernel/config/rnbd
+
+# rule FILE VALUE
+rule() { on server "echo '$2' >$conf/$1"; }
+
+# rule_gives ERRNO FILE VALUE
+rule_gives() { equal "'$3' to $2" "$(on server "errno_of $conf/$2 '$3'")" "$1"; }
+
+link_host() { on server "ln -s $conf/hosts/$2 $conf/volumes/$1/hosts/$2"; }
+unlink_host() { on server "rm $conf/volumes/$1/hosts/$2"; }
+
+# volume NAME PATH
+volume()
+{
+	on server "mkdir $conf/volumes/$1"
+	rule "volumes/$1/path" "$2"
+	rule "volumes/$1/enable" 1
+}
+
+# not_for ERRNO SESSION NAME [OPTION...]
+not_for() { refused "$1" "sessname=$2 path=$a device_path=$3 ${*:4}"; }
+
+# gone_by RULE...: that takes v1 away from web-1, within a second; back it comes by undo()
+gone_by()
+{
+	say "taken away by: $*"
+	load "$dev"
+	"$@"
+	load_fails 1
+	equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
+	must "it is open on the server" on server "[ ! -e /sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/web-1 ]"
+	gives EIO "$dev" read:0:4k
+	equal "remap_device meanwhile" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" "$lost"
+	undo
+	echo 1 >"/sys/block/${dev#/dev/}/rnbd/remap_device"
+	gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+}
+
+a=$(addr server 0)
+up sess_queue_depth=32
+disk=$(null one 64)
+other=$(null two 64)
+
+say "wrong rules"
+on server "mkdir $conf/volumes/v1 $conf/hosts/web $conf/hosts/db"
+rule_gives EINVAL policy closed
+rule_gives EINVAL volumes/v1/enable 1
+rule_gives EINVAL volumes/v1/path nullb0
+rule_gives EINVAL volumes/v1/modes "ro wo"
+rule_gives EINVAL volumes/v1/allow_any_host x
+rule_gives EINVAL hosts/web/sessions ""
+equal "modes of a new volume" "$(on server "cat $conf/volumes/v1/modes")" "ro rw migration"
+must "a link to a volume" on server "! ln -s $conf/volumes/v1 $conf/volumes/v1/hosts/x 2>/dev/null"
+must "a folder's name too long" on server "! mkdir $conf/hosts/$(printf 'x%.0s' {1..255}) 2>/dev/null"
+equal "a path that was never set" "$(on server "cat $conf/volumes/v1/path")" ""
+rule volumes/v1/modes ""
+equal "no modes" "$(on server "cat $conf/volumes/v1/modes")" ""
+on server "rmdir $conf/volumes/v1"
+
+say "policy open"
+volume v1 "$disk"
+rule_gives EBUSY volumes/v1/path "$other"
+rule hosts/web/sessions ' web-* '
+equal "what is set" "$(on server "cd $conf; cat policy volumes/v1/{path,modes,exclusive,allow_any_host,enable} hosts/*/sessions")" \
+	"$(printf '%s\n' open "$disk" "ro rw migration" 0 0 1 db 'web-*')"
+not_for ENOENT web-1 v1
+dev=$(map web-1 "$disk")
+unmap "$dev"
+link_host v1 web
+dev=$(map web-1 v1)
+gives "0" "$dev" write:0:4k:y
+must "it is another disk" on server "$RIG_DIR/steps/io.py $disk read:0:4k:y | grep -qx 0"
+unmap "$dev"
+
+say "policy listed"
+rule policy listed
+for name in "$disk" v2 ./v1 v1/ //v1 'v*' '*'; do
+	not_for ENOENT web-1 "$name"
+done
+not_for ENOENT db v1
+not_for ENOENT 'web*' v2
+not_for ENOENT web v1
+rule volumes/v1/modes "ro  migration"
+equal modes "$(on server "cat $conf/volumes/v1/modes")" "ro migration"
+not_for EACCES web-1 v1
+not_for EACCES web-1 v1 access_mode=rw
+not_for ENOENT db v1 access_mode=rw
+dev=$(map web-1 v1 access_mode=ro)
+dev2=$(map web-2 v1 access_mode=migration)
+unmap "$dev"
+rule volumes/v1/exclusive 1
+not_for EBUSY web-3 v1 access_mode=ro
+unmap "$dev2"
+dev=$(map web-1 v1 access_mode=ro)
+not_for EBUSY web-3 v1 access_mode=ro
+unmap "$dev"
+rule volumes/v1/exclusive 0
+rule volumes/v1/modes "rw ro migration"
+
+say "taken away under load"
+volume v2 "$other"
+link_host v2 db
+dev=$(map web-1 v1)
+bystander "$(map db v2)"
+lost=ENOENT
+undo() { link_host v1 web; }
+gone_by unlink_host v1 web
+undo() { rule hosts/web/sessions 'web-[1-3]'; }
+gone_by rule hosts/web/sessions 'web-[2-3]'
+undo() { rule volumes/v1/enable 1; }
+gone_by rule volumes/v1/enable 0
+undo() { volume v1 "$disk"; link_host v1 web; }
+gone_by on server "rm $conf/volumes/v1/hosts/web; rmdir $conf/volumes/v1"
+undo() { rule volumes/v1/modes "rw ro migration"; }
+lost=EACCES
+gone_by rule volumes/v1/modes ro
+unmap "$dev"
+
+lost=ENOENT
+rule policy open
+dev=$(map web-1 "$disk")
+undo() { rule policy open; }
+gone_by rule policy listed
+unmap "$dev"
+
+say "changes at random"
+rule policy listed
+dice
+for ((i = 0; i < 150; i++)); do
+	random 0 5
+	case $rnd in
+	0) unlink_host v1 web 2>/dev/null || link_host v1 web ;;
+	1) random 0 1; rule volumes/v1/enable "$rnd" ;;
+	2) random 0 1; rule volumes/v1/allow_any_host "$rnd" ;;
+	3) random 1 3; rule hosts/web/sessions "web-[$rnd]" ;;
+	4) random 0 1; rule volumes/v1/modes "$([ "$rnd" = 0 ] && echo ro || echo rw)" ;;
+	5)
+		dev=$(mapped web-1 v1 || true)
+		if [ -n "$dev" ]; then
+			unmap "/dev/$dev" force
+		else
+			errno_of "$ctl/map_device" "sessname=web-1 path=$a device_path=v1" >/dev/null
+		fi
+		;;
+	esac
+done
+dev=$(mapped web-1 v1 || true)
+[ -z "$dev" ] || unmap "/dev/$dev" force
+bystander_unharmed
+rule volumes/v1/allow_any_host 1
+rule volumes/v1/modes rw
+rule volumes/v1/enable 1
+dev=$(map any v1)
+verify "$dev" --bs=4k --size=1m
+unmap "$dev"
+unmap "/dev/$(mapped db v2)"
+rule policy open
+must "a host with a link to it is gone" on server "! rmdir $conf/hosts/db 2>/dev/null"
+on server "rm -f $conf/volumes/v[12]/hosts/*; rmdir $conf/volumes/* $conf/hosts/*"
+down
