@@ -111,7 +111,7 @@ static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char 
 
 	if (!words)
 		return -ENOMEM;
-	while (mode >= 0 && (word = strsep(&next, " \n"))) {
+	while (mode >= 0 && (word = strsep(&next, "\n "))) {
 		if (!*word)
 			continue;
 		mode = match_string(rnbd_srv_access_names, RNBD_ACCESS_MODES, word);
@@ -412,6 +412,7 @@ static struct configfs_subsystem rnbd_srv_configfs = {
 	},
 	.su_mutex = __MUTEX_INITIALIZER(rnbd_srv_configfs.su_mutex),
 };
+
 static struct config_group rnbd_srv_volumes, rnbd_srv_hosts;
 
 /**

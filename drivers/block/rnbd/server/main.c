@@ -35,24 +35,25 @@ static int __init rnbd_srv_init(void)
 	if (err)
 		goto destroy_wq;
 
-	err = rnbd_srv_add_configfs();
-	if (err)
-		goto del_ctl;
-
 	rnbd_srv_rtrs = rtrs_srv_open(&rnbd_srv_ops, port_nr);
 	if (IS_ERR(rnbd_srv_rtrs)) {
 		err = PTR_ERR(rnbd_srv_rtrs);
 		pr_err("can't listen on port %u: %pe\n", port_nr,
 		       rnbd_srv_rtrs);
-		goto del_configfs;
+		goto stop_watch;
 	}
+
+	/* Last, as nothing may fail any more when somebody can have made folders. */
+	err = rnbd_srv_add_configfs();
+	if (err)
+		goto close_rtrs;
 	return 0;
 
-del_configfs:
+close_rtrs:
+	rtrs_srv_close(rnbd_srv_rtrs);
+stop_watch:
 	/* Clients may have been here meanwhile. */
 	rnbd_srv_stop_watch();
-	rnbd_srv_del_configfs();
-del_ctl:
 	rnbd_srv_del_ctl();
 destroy_wq:
 	destroy_workqueue(rnbd_srv_wq);
@@ -61,11 +62,11 @@ destroy_wq:
 
 static void __exit rnbd_srv_exit(void)
 {
+	rnbd_srv_del_configfs();
 	/* Ends all sessions, which closes their mappings. */
 	rtrs_srv_close(rnbd_srv_rtrs);
 	rnbd_srv_stop_watch();
 	destroy_workqueue(rnbd_srv_wq);
-	rnbd_srv_del_configfs();
 	rnbd_srv_del_ctl();
 }
 

@@ -64,6 +64,7 @@ struct rnbd_srv_volume {
  * @listed: nothing but volumes can be opened
  */
 struct rnbd_srv_rules {
+	/* Protects all that is in folders as well. */
 	struct mutex lock;
 	struct list_head volumes;
 	bool listed;
