@@ -130,7 +130,8 @@ static void rules_say_who_may_open_what(struct kunit *test)
 	}
 	rules->listed = c->listed;
 
-	KUNIT_EXPECT_EQ(test, rnbd_srv_judge(rules, c->sessname, c->name, c->mode, &found), c->ret);
+	KUNIT_EXPECT_EQ(test, c->ret,
+			rnbd_srv_judge(rules, c->sessname, c->name, c->mode, &found));
 	if (!c->ret)
 		KUNIT_EXPECT_PTR_EQ(test, found,
 				    c->is_volume ? (const struct rnbd_srv_volume *)volume : NULL);
