@@ -93,7 +93,7 @@ static const struct rule_case {
 	  "s", "v", RNBD_ACCESS_MIGRATION, false, -EACCES },
 	{ "ro of rw", "v", "s", BIT(RW), true, false, true,
 	  "s", "v", RNBD_ACCESS_RO, false, -EACCES },
-	{ "rw of ro, of others: as if it weren't there", "v", "s", BIT(RNBD_ACCESS_RO), true, false, true,
+	{ "rw of ro, of others", "v", "s", BIT(RNBD_ACCESS_RO), true, false, true,
 	  "t", "v", RW, false, -ENOENT },
 	{ "migration of all", "v", "s", ALL, true, false, true,
 	  "s", "v", RNBD_ACCESS_MIGRATION, true, 0 },
