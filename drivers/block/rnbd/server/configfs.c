@@ -26,30 +26,22 @@ static struct rnbd_srv_host *rnbd_srv_to_host(struct config_item *item)
 }
 
 /* What somebody wrote, without blanks around it. To be freed. */
-static char *rnbd_srv_word(const char *page, size_t count)
+static char *rnbd_srv_word(const char *page)
 {
-	char *word = kstrndup(page, count, GFP_KERNEL);
+	char *word = kstrdup(skip_spaces(page), GFP_KERNEL);
 
-	if (word) {
+	if (word)
 		strim(word);
-		memmove(word, skip_spaces(word), strlen(skip_spaces(word)) + 1);
-	}
 	return word;
 }
 
 /* Set a flag of the rules, and look at what is open. */
-static ssize_t rnbd_srv_store_bool(bool *flag, const char *page, size_t count)
+static void rnbd_srv_set_flag(bool *flag, bool value)
 {
-	bool value;
-	int err = kstrtobool(page, &value);
-
-	if (err)
-		return err;
 	mutex_lock(&rnbd_srv_rules.lock);
 	*flag = value;
 	mutex_unlock(&rnbd_srv_rules.lock);
 	rnbd_srv_recheck();
-	return count;
 }
 
 static ssize_t rnbd_srv_volume_path_show(struct config_item *item, char *page)
@@ -66,7 +58,7 @@ static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *
 					  size_t count)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
-	char *path = rnbd_srv_word(page, count);
+	char *path = rnbd_srv_word(page);
 	int err = 0;
 
 	if (!path)
@@ -105,7 +97,7 @@ static ssize_t rnbd_srv_volume_modes_show(struct config_item *item, char *page)
 static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char *page,
 					   size_t count)
 {
-	char *word, *words = rnbd_srv_word(page, count), *next = words;
+	char *word, *words = rnbd_srv_word(page), *next = words;
 	unsigned long modes = 0;
 	int mode = 0;
 
@@ -132,6 +124,18 @@ static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char 
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, modes);
 
+/* The same, by what somebody wrote. */
+static ssize_t rnbd_srv_store_flag(bool *flag, const char *page, size_t count)
+{
+	bool value;
+	int err = kstrtobool(page, &value);
+
+	if (err)
+		return err;
+	rnbd_srv_set_flag(flag, value);
+	return count;
+}
+
 static ssize_t rnbd_srv_volume_exclusive_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->exclusive));
@@ -141,19 +145,19 @@ static ssize_t rnbd_srv_volume_exclusive_show(struct config_item *item, char *pa
 static ssize_t rnbd_srv_volume_exclusive_store(struct config_item *item, const char *page,
 					       size_t count)
 {
-	return rnbd_srv_store_bool(&rnbd_srv_to_volume(item)->exclusive, page, count);
+	return rnbd_srv_store_flag(&rnbd_srv_to_volume(item)->exclusive, page, count);
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, exclusive);
 
 static ssize_t rnbd_srv_volume_allow_any_host_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->any_host));
+	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->allow_any_host));
 }
 
 static ssize_t rnbd_srv_volume_allow_any_host_store(struct config_item *item, const char *page,
 						    size_t count)
 {
-	return rnbd_srv_store_bool(&rnbd_srv_to_volume(item)->any_host, page, count);
+	return rnbd_srv_store_flag(&rnbd_srv_to_volume(item)->allow_any_host, page, count);
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, allow_any_host);
 
@@ -228,7 +232,7 @@ static ssize_t rnbd_srv_host_sessions_store(struct config_item *item, const char
 					    size_t count)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
-	char *word = rnbd_srv_word(page, count);
+	char *word = rnbd_srv_word(page);
 
 	if (!word)
 		return -ENOMEM;
@@ -387,10 +391,7 @@ static ssize_t rnbd_srv_policy_store(struct config_item *item, const char *page,
 
 	if (policy < 0)
 		return policy;
-	mutex_lock(&rnbd_srv_rules.lock);
-	rnbd_srv_rules.listed = policy;
-	mutex_unlock(&rnbd_srv_rules.lock);
-	rnbd_srv_recheck();
+	rnbd_srv_set_flag(&rnbd_srv_rules.listed, policy);
 	return count;
 }
 CONFIGFS_ATTR(rnbd_srv_, policy);

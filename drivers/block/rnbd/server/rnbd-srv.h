@@ -292,7 +292,6 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op);
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
 /* configfs.c */
-
 int rnbd_srv_add_configfs(void);
 void rnbd_srv_del_configfs(void);
 
@@ -315,7 +314,6 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
 
 /* rules.c */
-
 int rnbd_srv_rules_apply(struct rnbd_srv_map *map);
 bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map);
 

@@ -122,7 +122,7 @@ static void rules_say_who_may_open_what(struct kunit *test)
 	config_group_init_type_name(&volume->group, c->volume, NULL);
 	volume->modes = c->modes;
 	volume->enabled = c->enabled;
-	volume->any_host = c->any_host;
+	volume->allow_any_host = c->any_host;
 	list_add(&volume->list, &rules->volumes);
 	if (c->host) {
 		strscpy(host->sessions, c->host, sizeof(host->sessions));

@@ -32,7 +32,7 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
 {
 	const struct rnbd_srv_allow *allow;
 
-	if (volume->any_host)
+	if (volume->allow_any_host)
 		return true;
 	list_for_each_entry(allow, &volume->allowed, list) {
 		if (glob_match(allow->host->sessions, sessname))
@@ -103,11 +103,9 @@ bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map)
 	bool same;
 
 	mutex_lock(&rnbd_srv_rules.lock);
-	same = !rnbd_srv_judge(&rnbd_srv_rules, map->sess->name, map->path, map->mode, &volume);
-	if (same && volume)
-		same = map->volume_path && !strcmp(map->volume_path, volume->path);
-	else if (same)
-		same = !map->volume_path;
+	same = !rnbd_srv_judge(&rnbd_srv_rules, map->sess->name, map->path, map->mode, &volume) &&
+	       (volume ? map->volume_path && !strcmp(map->volume_path, volume->path) :
+			 !map->volume_path);
 	mutex_unlock(&rnbd_srv_rules.lock);
 	return same;
 }

@@ -40,7 +40,7 @@ struct rnbd_srv_allow {
  * @path: of the disk or file, not relative to dev_search_path; NULL if none was set
  * @modes: bits of access modes that it may be opened in
  * @exclusive: only one session may have it open
- * @any_host: whoever reaches the server may open it
+ * @allow_any_host: whoever reaches the server may open it
  * @enabled: it can be opened
  *
  * All but @group and @hosts are protected by &rnbd_srv_rules.lock.
@@ -53,7 +53,7 @@ struct rnbd_srv_volume {
 	char *path;
 	unsigned long modes;
 	bool exclusive;
-	bool any_host;
+	bool allow_any_host;
 	bool enabled;
 };
 
