@@ -264,9 +264,12 @@ load_server_here()
 {
 	local set=$1 p rtrs=() rnbd=()
 	shift
+	# The in-tree driver has no such thing. What comes later counts.
+	[ "$set" = intree ] || rnbd+=(export_files=Y)
 	for p in "$@"; do
 		case $p in
-		port_nr=*|dev_search_path=*)	rnbd+=("$p") ;;
+		port_nr=*|dev_search_path=*|export_files=*|listen=*)
+						rnbd+=("$p") ;;
 		# The in-tree driver has chunks only.
 		slot_size=*)			[ "$set" = intree ] || rtrs+=("$p") ;;
 		*)				rtrs+=("$p") ;;

@@ -249,14 +249,82 @@ static ssize_t rnbd_srv_host_sessions_store(struct config_item *item, const char
 }
 CONFIGFS_ATTR(rnbd_srv_host_, sessions);
 
+static ssize_t rnbd_srv_host_addresses_show(struct config_item *item, char *page)
+{
+	const struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	char text[RTRS_PATH_STR_LEN];
+	unsigned int i;
+	int len = 0;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	for (i = 0; i < host->nr_prefixes; i++) {
+		rtrs_prefix_format(&host->prefixes[i], text, sizeof(text));
+		len += sysfs_emit_at(page, len, "%s\n", text);
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return len;
+}
+
+/* Returns how many prefixes there are, or an errno. */
+static int rnbd_srv_parse_prefixes(struct config_item *item, char *words,
+				   struct rtrs_prefix *prefixes)
+{
+	unsigned int nr = 0;
+	char *word;
+
+	while ((word = strsep(&words, "\n\t "))) {
+		if (!*word)
+			continue;
+		if (nr == RNBD_SRV_HOST_PREFIXES) {
+			pr_err("host %s: addresses: at most %u; write shorter prefixes, or make one more host\n",
+			       config_item_name(item), nr);
+			return -E2BIG;
+		}
+		if (rtrs_prefix_parse(word, &prefixes[nr++])) {
+			pr_err("host %s: addresses: %s: write ip:ADDRESS[/BITS] or gid:GID[/BITS]\n",
+			       config_item_name(item), word);
+			return -EINVAL;
+		}
+	}
+	return nr;
+}
+
+static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const char *page,
+					     size_t count)
+{
+	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	struct rtrs_prefix *prefixes;
+	char *words = rnbd_srv_word(page);
+	int nr = -ENOMEM;
+
+	prefixes = kcalloc(RNBD_SRV_HOST_PREFIXES, sizeof(*prefixes), GFP_KERNEL);
+	if (words && prefixes)
+		nr = rnbd_srv_parse_prefixes(item, words, prefixes);
+	if (nr >= 0) {
+		mutex_lock(&rnbd_srv_rules.lock);
+		swap(host->prefixes, prefixes);
+		host->nr_prefixes = nr;
+		mutex_unlock(&rnbd_srv_rules.lock);
+		rnbd_srv_recheck();
+	}
+	kfree(prefixes);
+	kfree(words);
+	return nr < 0 ? nr : count;
+}
+CONFIGFS_ATTR(rnbd_srv_host_, addresses);
+
 static struct configfs_attribute *rnbd_srv_host_attrs[] = {
 	&rnbd_srv_host_attr_sessions,
+	&rnbd_srv_host_attr_addresses,
 	NULL
 };
 
 static void rnbd_srv_host_release(struct config_item *item)
 {
-	kfree(rnbd_srv_to_host(item));
+	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+
+	kfree(host->prefixes);
+	kfree(host);
 }
 
 static struct configfs_item_operations rnbd_srv_host_ops = {
@@ -396,8 +464,27 @@ static ssize_t rnbd_srv_policy_store(struct config_item *item, const char *page,
 }
 CONFIGFS_ATTR(rnbd_srv_, policy);
 
+static ssize_t rnbd_srv_listen_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", rnbd_srv_listening());
+}
+
+static ssize_t rnbd_srv_listen_store(struct config_item *item, const char *page, size_t count)
+{
+	bool on;
+	int err = kstrtobool(page, &on);
+
+	if (!err && on)
+		err = rnbd_srv_listen();
+	else if (!err)
+		rnbd_srv_unlisten();
+	return err ?: count;
+}
+CONFIGFS_ATTR(rnbd_srv_, listen);
+
 static struct configfs_attribute *rnbd_srv_root_attrs[] = {
 	&rnbd_srv_attr_policy,
+	&rnbd_srv_attr_listen,
 	NULL
 };
 

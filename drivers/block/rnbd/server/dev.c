@@ -129,7 +129,6 @@ static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
 	dev = rnbd_srv_dev_alloc();
 	if (!dev)
 		goto free_name;
-	dev->inode = map->file->f_mapping->host;
 
 	err = rnbd_srv_dev_add(dev, name, map->bdev);
 	if (err)
@@ -144,13 +143,26 @@ free_name:
 	return ERR_PTR(err);
 }
 
+/*
+ * What tells disks and files from each other. A file of an overlayfs is the one that has its data,
+ * in a layer below, and another one once it has been copied up: so this is not kept.
+ */
+static const struct inode *rnbd_srv_inode(const struct rnbd_srv_map *map)
+{
+	if (map->bdev)
+		return map->file->f_mapping->host;
+	return d_real_inode(map->file->f_path.dentry);
+}
+
 static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map)
 {
+	const struct rnbd_srv_map *first;
 	struct rnbd_srv_dev *dev;
 
 	lockdep_assert_held(&rnbd_srv_lock);
 	list_for_each_entry(dev, &rnbd_srv_devs, list) {
-		if (dev->inode == map->file->f_mapping->host)
+		first = list_first_entry(&dev->maps, struct rnbd_srv_map, list);
+		if (rnbd_srv_inode(first) == rnbd_srv_inode(map))
 			return dev;
 	}
 	return rnbd_srv_dev_create(map);
@@ -223,7 +235,7 @@ static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
  * No I/O is in progress. Taking rnbd_srv_lock first makes sure that
  * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of
  * the attributes, and for the file. The device is removed before the file is closed, as
- * the file keeps the inode that identifies it.
+ * the files of its mappings tell which one it is.
  */
 static void rnbd_srv_close_work(struct work_struct *work)
 {
@@ -287,35 +299,35 @@ static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
 }
 
 /* Checked again on the open file, as the name may have been reused in between. */
-static const struct rnbd_srv_backend *rnbd_srv_backend(const struct file *file)
+static const struct rnbd_srv_backend *rnbd_srv_backend(const struct rnbd_srv_map *map)
 {
-	umode_t type = file_inode(file)->i_mode;
+	umode_t type = file_inode(map->file)->i_mode;
 
 	if (S_ISBLK(type))
 		return &rnbd_srv_bdev_backend;
-	return S_ISREG(type) ? &rnbd_srv_file_backend : NULL;
+	return S_ISREG(type) && rnbd_srv_files_ok(map) ? &rnbd_srv_file_backend : NULL;
 }
 
 /* Open what the mapping's name stands for: a volume, or a path. */
-static struct file *rnbd_srv_open_name(struct rnbd_srv_map *map)
+static struct file *rnbd_srv_open_name(const struct rnbd_srv_map *map)
 {
 	struct file *file;
 	char *full;
 
 	if (map->volume_path)
-		return rnbd_srv_open_file(map->sess, map->volume_path, map->mode);
+		return rnbd_srv_open_file(map, map->volume_path);
 	full = rnbd_srv_full_path(map->sess, map->path);
 	if (IS_ERR(full))
 		return ERR_CAST(full);
-	file = rnbd_srv_open_file(map->sess, full, map->mode);
+	file = rnbd_srv_open_file(map, full);
 	kfree(full);
 	return file;
 }
 
 /* Open the file of a mapping that isn't published yet. */
-static int rnbd_srv_map_open(struct rnbd_srv_map *map)
+static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct sockaddr_storage *peer)
 {
-	int err = rnbd_srv_rules_apply(map);
+	int err = rnbd_srv_rules_apply(map, peer);
 
 	if (err)
 		return err;
@@ -323,7 +335,7 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	if (IS_ERR(map->file))
 		return PTR_ERR(map->file);
 
-	map->backend = rnbd_srv_backend(map->file);
+	map->backend = rnbd_srv_backend(map);
 	err = map->backend ? map->backend->open(map) : -ENOTBLK;
 	if (err)
 		goto close_file;
@@ -430,6 +442,18 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	return 0;
 }
 
+static bool rnbd_srv_peer_ok(const struct sockaddr_storage *peer, void *map)
+{
+	return rnbd_srv_rules_hold(map, peer);
+}
+
+/* Do the rules allow a mapping? Over some paths of its session only: the others are ended. */
+static bool rnbd_srv_allowed(struct rnbd_srv_map *map)
+{
+	lockdep_assert_held(&rnbd_srv_lock);
+	return rtrs_srv_restrict_paths(map->sess->rtrs, rnbd_srv_peer_ok, map);
+}
+
 /*
  * Add @map to its device. Returns 0; 1 if somebody was faster with the same name, so that
  * @map isn't needed; or a negative errno.
@@ -444,9 +468,6 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	ret = rnbd_srv_open_again(map->sess, map->path, map->mode, rsp);
 	if (ret)
 		return ret;
-	/* Later changes find it among the device's mappings. */
-	if (!rnbd_srv_rules_hold(map))
-		return -ENOENT;
 	dev = rnbd_srv_dev_get(map);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
@@ -456,6 +477,9 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 		ret = rnbd_srv_access(dev, map->mode);
 	if (!ret)
 		ret = rnbd_srv_alone(dev, map);
+	/* Changes of rules, and new paths, find it among the device's mappings later. */
+	if (!ret && !rnbd_srv_allowed(map))
+		ret = -ENOENT;
 	if (!ret)
 		ret = rnbd_srv_map_publish(map, dev);
 	if (ret) {
@@ -550,7 +574,7 @@ void rnbd_srv_recheck(void)
 	mutex_lock(&rnbd_srv_lock);
 	list_for_each_entry(dev, &rnbd_srv_devs, list) {
 		list_for_each_entry(map, &dev->maps, list) {
-			if (!rnbd_srv_rules_hold(map) && rnbd_srv_close(map, NULL))
+			if (!rnbd_srv_allowed(map) && rnbd_srv_close(map, NULL))
 				rnbd_srv_info(map->sess, "may not have %s (%s) any more\n",
 					      map->path, rnbd_srv_access_names[map->mode]);
 		}
@@ -559,17 +583,44 @@ void rnbd_srv_recheck(void)
 }
 
 /**
+ * rnbd_srv_path_up() - may a path join a session?
+ * @priv: the session
+ * @peer: address of the client on the path
+ *
+ * What the session opens later ends the paths over which it may not.
+ *
+ * Context: see &rtrs_srv_ops.path_up.
+ * Return: 0, or -EACCES if the session has something open that it may not open over that path.
+ */
+int rnbd_srv_path_up(void *priv, const struct sockaddr_storage *peer)
+{
+	struct rnbd_srv_sess *sess = priv;
+	struct rnbd_srv_map *map;
+	unsigned long id;
+	int err = 0;
+
+	mutex_lock(&rnbd_srv_lock);
+	xa_for_each(&sess->maps, id, map) {
+		if (!test_bit(0, &map->closing) && !rnbd_srv_rules_hold(map, peer))
+			err = -EACCES;
+	}
+	mutex_unlock(&rnbd_srv_lock);
+	return err;
+}
+
+/**
  * rnbd_srv_open() - open a device for a session
  * @sess: session of the client
  * @path: name of the device, as the client gave it
  * @mode: access mode that the client asks for
+ * @peer: address of the client on the path on which it asks
  * @rsp: answer to fill in, zeroed by the caller
  *
  * Context: kernel thread, may sleep (__fput_sync() if the file isn't needed).
  * Return: 0 or a negative errno for the client.
  */
-int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
-		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp)
+int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
+		  const struct sockaddr_storage *peer, struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
 	int ret;
@@ -584,7 +635,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 
-	ret = rnbd_srv_map_open(map);
+	ret = rnbd_srv_map_open(map, peer);
 	if (!ret) {
 		mutex_lock(&rnbd_srv_lock);
 		ret = rnbd_srv_map_attach(map, rsp);

@@ -8,20 +8,12 @@
 
 #include "rnbd-srv.h"
 
-static ushort port_nr = RTRS_PORT;
-module_param(port_nr, ushort, 0444);
-MODULE_PARM_DESC(port_nr, "Port to listen on (default: 1234)");
+static bool rnbd_srv_listen_now = true;
+module_param_named(listen, rnbd_srv_listen_now, bool, 0444);
+MODULE_PARM_DESC(listen,
+		 "Let clients connect from the beginning; N: when 1 is written to /sys/kernel/config/rnbd/listen (default: Y)");
 
 struct workqueue_struct *rnbd_srv_wq;
-
-static struct rtrs_srv *rnbd_srv_rtrs;
-
-static const struct rtrs_srv_ops rnbd_srv_ops = {
-	.op_size = sizeof(struct rnbd_srv_req),
-	.request = rnbd_srv_request,
-	.sess_up = rnbd_srv_sess_up,
-	.sess_down = rnbd_srv_sess_down,
-};
 
 static int __init rnbd_srv_init(void)
 {
@@ -35,22 +27,19 @@ static int __init rnbd_srv_init(void)
 	if (err)
 		goto destroy_wq;
 
-	rnbd_srv_rtrs = rtrs_srv_open(&rnbd_srv_ops, port_nr);
-	if (IS_ERR(rnbd_srv_rtrs)) {
-		err = PTR_ERR(rnbd_srv_rtrs);
-		pr_err("can't listen on port %u: %pe\n", port_nr,
-		       rnbd_srv_rtrs);
+	if (rnbd_srv_listen_now)
+		err = rnbd_srv_listen();
+	if (err)
 		goto stop_watch;
-	}
 
 	/* Last, as nothing may fail any more when somebody can have made folders. */
 	err = rnbd_srv_add_configfs();
 	if (err)
-		goto close_rtrs;
+		goto unlisten;
 	return 0;
 
-close_rtrs:
-	rtrs_srv_close(rnbd_srv_rtrs);
+unlisten:
+	rnbd_srv_unlisten();
 stop_watch:
 	/* Clients may have been here meanwhile. */
 	rnbd_srv_stop_watch();
@@ -64,7 +53,7 @@ static void __exit rnbd_srv_exit(void)
 {
 	rnbd_srv_del_configfs();
 	/* Ends all sessions, which closes their mappings. */
-	rtrs_srv_close(rnbd_srv_rtrs);
+	rnbd_srv_unlisten();
 	rnbd_srv_stop_watch();
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();

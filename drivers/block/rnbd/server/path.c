@@ -21,6 +21,11 @@ module_param_string(dev_search_path, rnbd_srv_search_path, PATH_MAX, 0444);
 MODULE_PARM_DESC(dev_search_path,
 		 "Directory that device names are relative to; %SESSNAME% stands for the session's name (default: /)");
 
+static bool rnbd_srv_export_files;
+module_param_named(export_files, rnbd_srv_export_files, bool, 0444);
+MODULE_PARM_DESC(export_files,
+		 "Clients may open files by their paths, and not only disks; a volume may always be a file (default: N)");
+
 static bool rnbd_srv_has_dotdot(const char *path)
 {
 	size_t len;
@@ -105,10 +110,29 @@ bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb)
 }
 
 /**
+ * rnbd_srv_files_ok() - may a mapping's name stand for a file?
+ * @map: mapping, after rnbd_srv_rules_apply()
+ *
+ * Return: true if so; false if only for a disk.
+ */
+bool rnbd_srv_files_ok(const struct rnbd_srv_map *map)
+{
+	return map->volume_path || rnbd_srv_export_files;
+}
+
+static bool rnbd_srv_file_ok(const struct rnbd_srv_map *map, const struct super_block *sb)
+{
+	if (rnbd_srv_files_ok(map))
+		return rnbd_srv_fs_ok(map->sess, sb);
+	rnbd_srv_err(map->sess, "%s is a file: they are exported as volumes, or with export_files=Y\n",
+		     map->path);
+	return false;
+}
+
+/**
  * rnbd_srv_open_file() - open a device's file
- * @sess: session that opens the device
- * @path: path from rnbd_srv_full_path()
- * @mode: access mode that the client asks for
+ * @map: mapping of the device
+ * @path: path of its volume, or from rnbd_srv_full_path()
  *
  * The type is checked before the file is opened: opening a FIFO, a character device or a
  * file of tracefs can hang or have side effects. Direct I/O is used on filesystems that
@@ -116,8 +140,7 @@ bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb)
  *
  * Return: the file or an ERR_PTR(); ERR_PTR(-ENOTBLK) if it can't be exported.
  */
-struct file *rnbd_srv_open_file(struct rnbd_srv_sess *sess, const char *path,
-				enum rnbd_access_mode mode)
+struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path)
 {
 	int flags = O_LARGEFILE;
 	struct file *file;
@@ -131,13 +154,12 @@ struct file *rnbd_srv_open_file(struct rnbd_srv_sess *sess, const char *path,
 		return ERR_PTR(err);
 	type = d_backing_inode(found.dentry)->i_mode;
 	direct = S_ISREG(type) && found.dentry->d_sb->s_bdev;
-	ok = S_ISBLK(type) ||
-	     (S_ISREG(type) && rnbd_srv_fs_ok(sess, found.dentry->d_sb));
+	ok = S_ISBLK(type) || (S_ISREG(type) && rnbd_srv_file_ok(map, found.dentry->d_sb));
 	path_put(&found);
 	if (!ok)
 		return ERR_PTR(-ENOTBLK);
 
-	flags |= mode == RNBD_ACCESS_RO ? O_RDONLY : O_RDWR;
+	flags |= map->mode == RNBD_ACCESS_RO ? O_RDONLY : O_RDWR;
 	if (direct) {
 		file = filp_open(path, flags | O_DIRECT, 0);
 		if (file != ERR_PTR(-EINVAL))

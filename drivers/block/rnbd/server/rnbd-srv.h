@@ -2,8 +2,8 @@
 /*
  * RNBD server.
  *
- * Nothing is exported in advance. A session opens devices by name, relative to a
- * directory. Each device that it has open is a mapping: a file, opened in the mode that
+ * Nothing is exported in advance. A session opens devices by name: that of a volume, or a path
+ * relative to a directory. Each device that it has open is a mapping: a file, opened in the mode that
  * the client asked for, a backend that does I/O on the file, and an id that the session's
  * I/O messages carry. All mappings of the same disk or file belong to one device, which
  * enforces the access modes.
@@ -16,15 +16,16 @@
  * or of the session (opening and closing files), which limits how many workers it can
  * occupy. So devices that hang don't hold up other sessions.
  *
- * rnbd_srv_lock is for devices and mappings; the rules' lock, and the transport's when an
- * event is sent, are taken under it. Attributes of sysfs don't take it, and are not waited
+ * rnbd_srv_lock is for devices and mappings; the transport's lock, and the rules' under that, are
+ * taken under it. Attributes of sysfs don't take it, and are not waited
  * for under it.
  *
  * Calls go down this list of files; io.c reaches the backends by their ops only:
  *
  *	main.c		loading and unloading
- *	session.c	sessions, and messages other than I/O
  *	configfs.c	the rules' interface
+ *	listen.c	whether clients can connect
+ *	session.c	sessions, and messages other than I/O
  *	dev.c		devices, and opening and closing their mappings
  *	sysfs.c		attributes of devices and mappings
  *	backend-*.c	I/O on disks and on files
@@ -116,9 +117,8 @@ struct rnbd_srv_sess {
 /**
  * struct rnbd_srv_dev - a disk or file that is open
  * @list: entry in the list of devices, under rnbd_srv_lock
- * @maps: its mappings, under rnbd_srv_lock
+ * @maps: its mappings, under rnbd_srv_lock; their files tell which disk or file it is
  * @nr_writers: mappings that may write, under rnbd_srv_lock
- * @inode: identifies the disk or file; kept by the files of @maps
  * @wait: of reads and writes, from when the transport hands them over until they are handed
  *	to the disk or the filesystem
  * @disk: of the same, from then until they are done
@@ -131,7 +131,6 @@ struct rnbd_srv_dev {
 	struct list_head list;
 	struct list_head maps;
 	unsigned int nr_writers;
-	struct inode *inode;
 	struct rtrs_hist __percpu *wait;
 	struct rtrs_hist __percpu *disk;
 	struct kobject kobj;
@@ -284,6 +283,11 @@ extern char rnbd_srv_search_path[];
 /* Ends sessions. Nothing on it waits for I/O. */
 extern struct workqueue_struct *rnbd_srv_wq;
 
+/* listen.c */
+bool rnbd_srv_listening(void);
+int rnbd_srv_listen(void);
+void rnbd_srv_unlisten(void);
+
 /* session.c */
 void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
@@ -303,8 +307,9 @@ bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
 #endif
 void rnbd_srv_stop_watch(void);
 void rnbd_srv_recheck(void);
-int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path,
-		  enum rnbd_access_mode mode, struct rnbd_msg_open_rsp *rsp);
+int rnbd_srv_path_up(void *priv, const struct sockaddr_storage *peer);
+int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
+		  const struct sockaddr_storage *peer, struct rnbd_msg_open_rsp *rsp);
 
 /* map.c */
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
@@ -314,14 +319,14 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
 
 /* rules.c */
-int rnbd_srv_rules_apply(struct rnbd_srv_map *map);
-bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map);
+int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct sockaddr_storage *peer);
+bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct sockaddr_storage *peer);
 
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
 bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb);
-struct file *rnbd_srv_open_file(struct rnbd_srv_sess *sess, const char *path,
-				enum rnbd_access_mode mode);
+bool rnbd_srv_files_ok(const struct rnbd_srv_map *map);
+struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path);
 
 /* io.c */
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);

@@ -18,6 +18,8 @@ static const struct rule_case {
 	/* What it gets: a volume, a path, or an errno */
 	bool is_volume;
 	int ret;
+	/* Prefix of the host, anywhere if NULL, and where the client is */
+	const char *prefix, *peer;
 } rule_cases[] = {
 #define ALL	RNBD_SRV_ALL_MODES
 #define RW	RNBD_ACCESS_RW
@@ -99,11 +101,47 @@ static const struct rule_case {
 	  "s", "v", RNBD_ACCESS_MIGRATION, true, 0 },
 	{ "no mode at all", "v", "s", 0, true, false, true,
 	  "s", "v", RNBD_ACCESS_RO, false, -EACCES },
+	{ "a host's address", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, true, 0, "ip:10.0.0.1", "ip:10.0.0.1" },
+	{ "a host's address, another session", "v", "s", ALL, true, false, true,
+	  "t", "v", RW, false, -ENOENT, "ip:10.0.0.1", "ip:10.0.0.1" },
+	{ "another address", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, false, -ENOENT, "ip:10.0.0.1", "ip:10.0.0.2" },
+	{ "another address, for all", "v", "s", ALL, true, true, true,
+	  "s", "v", RW, true, 0, "ip:10.0.0.1", "ip:10.0.0.2" },
+	{ "another address, the policy is open", "v", "s", ALL, true, false, false,
+	  "s", "v", RW, false, -ENOENT, "ip:10.0.0.1", "ip:10.0.0.2" },
+	{ "another address, a path", "v", "s", ALL, true, false, false,
+	  "s", "/dev/x", RW, false, 0, "ip:10.0.0.1", "ip:10.0.0.2" },
+	{ "another address, a mode that nobody may", "v", "s", BIT(RNBD_ACCESS_RO), true, false,
+	  true, "s", "v", RW, false, -ENOENT, "ip:10.0.0.1", "ip:10.0.0.2" },
+	{ "a host's network", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, true, 0, "ip:10.0.0.0/30", "ip:10.0.0.3" },
+	{ "beside a host's network", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, false, -ENOENT, "ip:10.0.0.0/30", "ip:10.0.0.4" },
+	{ "a host's GIDs", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, true, 0, "gid:fe80::/64", "gid:fe80::2" },
+	{ "a GID is no address", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, false, -ENOENT, "ip:fe80::/64", "gid:fe80::2" },
 #undef ALL
 #undef RW
 };
 
 KUNIT_ARRAY_PARAM_DESC(rule_cases, rule_cases, desc);
+
+static struct rnbd_srv_map *map_of(struct kunit *test, const struct rule_case *c)
+{
+	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	size_t len = strlen(c->sessname) + 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	map->sess = kunit_kzalloc(test, struct_size(map->sess, name, len), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, map->sess);
+	memcpy(map->sess->name, c->sessname, len);
+	strscpy(map->path, c->name, sizeof(map->path));
+	map->mode = c->mode;
+	return map;
+}
 
 static void rules_say_who_may_open_what(struct kunit *test)
 {
@@ -113,6 +151,8 @@ static void rules_say_who_may_open_what(struct kunit *test)
 	struct rnbd_srv_host *host = kunit_kzalloc(test, sizeof(*host), GFP_KERNEL);
 	struct rnbd_srv_allow allow = { .host = host };
 	const struct rnbd_srv_volume *found;
+	struct rtrs_prefix prefix;
+	struct rtrs_addr peer;
 
 	KUNIT_ASSERT_NOT_NULL(test, rules);
 	KUNIT_ASSERT_NOT_NULL(test, volume);
@@ -128,10 +168,15 @@ static void rules_say_who_may_open_what(struct kunit *test)
 		strscpy(host->sessions, c->host, sizeof(host->sessions));
 		list_add(&allow.list, &volume->allowed);
 	}
+	if (c->prefix) {
+		KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(c->prefix, &prefix), 0);
+		host->prefixes = &prefix;
+		host->nr_prefixes = 1;
+	}
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->peer ?: "ip:192.168.1.2", 1, &peer), 0);
 	rules->listed = c->listed;
 
-	KUNIT_EXPECT_EQ(test, c->ret,
-			rnbd_srv_judge(rules, c->sessname, c->name, c->mode, &found));
+	KUNIT_EXPECT_EQ(test, c->ret, rnbd_srv_judge(rules, map_of(test, c), &peer.dst, &found));
 	if (!c->ret)
 		KUNIT_EXPECT_PTR_EQ(test, found,
 				    c->is_volume ? (const struct rnbd_srv_volume *)volume : NULL);

@@ -11,14 +11,23 @@
 
 #include "rnbd-srv.h"
 
+/* Most prefixes of a host: what configfs shows of them fits in a page. */
+#define RNBD_SRV_HOST_PREFIXES	64
+
 /**
  * struct rnbd_srv_host - a client, as the administrator knows it
  * @item: its folder in hosts/
  * @sessions: pattern of its sessions' names, see glob_match()
+ * @prefixes: where it is, NULL if that was never set
+ * @nr_prefixes: how many; 0: it may be anywhere
+ *
+ * Protected by &rnbd_srv_rules.lock.
  */
 struct rnbd_srv_host {
 	struct config_item item;
 	char sessions[RTRS_NAME_LEN];
+	struct rtrs_prefix *prefixes;
+	unsigned int nr_prefixes;
 };
 
 /**
@@ -76,8 +85,8 @@ extern struct rnbd_srv_rules rnbd_srv_rules;
 #define RNBD_SRV_ALL_MODES	(BIT(RNBD_ACCESS_MODES) - 1)
 
 #if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const char *sessname, const char *name,
-		   enum rnbd_access_mode mode, const struct rnbd_srv_volume **volume);
+int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
+		   const struct sockaddr_storage *peer, const struct rnbd_srv_volume **volume);
 #endif
 
 #endif /* RNBD_SRV_RULES_H */

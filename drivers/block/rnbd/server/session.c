@@ -171,7 +171,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	if (err)
 		return err;
 
-	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &rsp);
+	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, rtrs_srv_op_peer(op), &rsp);
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe\n", msg->dev_name,
 			     rnbd_srv_access_names[msg->access_mode],

@@ -42,11 +42,24 @@ struct rtrs_addr {
 	struct sockaddr_storage dst;
 };
 
+/**
+ * struct rtrs_prefix - addresses that begin alike
+ * @addr: one of them, of the families of struct rtrs_addr
+ * @bits: how many of its first bits all of them have
+ */
+struct rtrs_prefix {
+	struct sockaddr_storage addr;
+	unsigned int bits;
+};
+
 int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr);
 int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
 u16 rtrs_addr_port(const struct rtrs_addr *addr);
 bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b);
+int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix);
+int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len);
+bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss);
 bool rtrs_name_valid(const char *name);
 
 /* Client */
@@ -240,6 +253,8 @@ struct rtrs_srv_op {
  *	here or later
  * @sess_up: called when a session has its first path. The return value becomes the priv
  *	of the session's ops; an ERR_PTR() refuses the session. May sleep
+ * @path_up: called before a path of a session takes its first request, after @sess_up, with the
+ *	client's address on that path; a negative errno refuses the path. May sleep
  * @sess_down: called when the session's last path is gone and all ops are completed; never
  *	at the same time as @request for the same session. May sleep, but not wait for
  *	I/O. When the upper layer has finished with the session, from here or later, it
@@ -249,6 +264,7 @@ struct rtrs_srv_ops {
 	size_t op_size;
 	void (*request)(struct rtrs_srv_op *op);
 	void *(*sess_up)(struct rtrs_srv_sess *sess);
+	int (*path_up)(void *priv, const struct sockaddr_storage *peer);
 	void (*sess_down)(struct rtrs_srv_sess *sess, void *priv);
 };
 
@@ -257,6 +273,10 @@ void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
 void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
 void rtrs_srv_send_event(struct rtrs_srv_sess *sess);
+bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
+			     bool (*ok)(const struct sockaddr_storage *peer, void *arg),
+			     void *arg);
+const struct sockaddr_storage *rtrs_srv_op_peer(struct rtrs_srv_op *op);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);

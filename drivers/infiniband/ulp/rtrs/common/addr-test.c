@@ -292,6 +292,71 @@ static void no_address_is_no_host(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rtrs_addr_same_host(&a, &b));
 }
 
+static const struct prefix_case {
+	const char *desc;
+	const char *str, *addr;
+	bool has;
+	const char *shown;
+} prefix_cases[] = {
+	{ "an address", "ip:10.0.0.1", "ip:10.0.0.1", true, "ip:10.0.0.1/32" },
+	{ "its neighbour", "ip:10.0.0.1", "ip:10.0.0.0", false, "ip:10.0.0.1/32" },
+	{ "a network", "ip:10.1.0.0/16", "ip:10.1.255.255", true, "ip:10.1.0.0/16" },
+	{ "the network behind", "ip:10.1.0.0/16", "ip:10.2.0.0", false, "ip:10.1.0.0/16" },
+	{ "the network before", "ip:10.1.0.0/16", "ip:10.0.255.255", false, "ip:10.1.0.0/16" },
+	{ "a network by one of its addresses", "ip:10.1.2.3/16", "ip:10.1.9.9", true,
+	  "ip:10.1.2.3/16" },
+	{ "bits within a byte", "ip:10.0.0.128/25", "ip:10.0.0.129", true, "ip:10.0.0.128/25" },
+	{ "bits within a byte, not", "ip:10.0.0.128/25", "ip:10.0.0.127", false,
+	  "ip:10.0.0.128/25" },
+	{ "all of IPv4", "ip:0.0.0.0/0", "ip:255.1.2.3", true, "ip:0.0.0.0/0" },
+	{ "all of IPv4 are not of IPv6", "ip:0.0.0.0/0", "ip:fd00::1", false, "ip:0.0.0.0/0" },
+	{ "all of IPv6", "ip:::/0", "ip:fd00::1", true, "ip:::/0" },
+	{ "all of IPv6 are not of IPv4", "ip:::/0", "ip:10.0.0.1", false, "ip:::/0" },
+	{ "all of IPv6 are no GIDs", "ip:::/0", "gid:fd00::1", false, "ip:::/0" },
+	{ "IPv6", "ip:fd00:1::/33", "ip:fd00:1:7fff::1", true, "ip:fd00:1::/33" },
+	{ "IPv6, not", "ip:fd00:1::/33", "ip:fd00:1:8000::1", false, "ip:fd00:1::/33" },
+	{ "IPv6, the last bit", "ip:fd00::1", "ip:fd00::", false, "ip:fd00::1/128" },
+	{ "GIDs", "gid:fe80::/10", "gid:febf::1", true,
+	  "gid:fe80:0000:0000:0000:0000:0000:0000:0000/10" },
+	{ "GIDs, not", "gid:fe80::/10", "gid:fec0::1", false,
+	  "gid:fe80:0000:0000:0000:0000:0000:0000:0000/10" },
+	{ "GIDs are no addresses", "gid:::/0", "ip:fe80::1", false,
+	  "gid:0000:0000:0000:0000:0000:0000:0000:0000/0" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(prefix_cases, prefix_cases, desc);
+
+static void prefix_has_an_address_or_not(struct kunit *test)
+{
+	const struct prefix_case *c = test->param_value;
+	char shown[RTRS_PATH_STR_LEN];
+	struct rtrs_prefix prefix;
+	struct rtrs_addr addr;
+
+	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(c->str, &prefix), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->addr, 1, &addr), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_prefix_has(&prefix, &addr.dst), c->has);
+	KUNIT_EXPECT_EQ(test, rtrs_prefix_format(&prefix, shown, sizeof(shown)),
+			(int)strlen(c->shown));
+	KUNIT_EXPECT_STREQ(test, shown, c->shown);
+}
+
+static void prefix_is_refused(struct kunit *test)
+{
+	static const char * const wrong[] = {
+		"", "/", "10.0.0.0/8", "ip:", "ip:/8", "ip:10.0.0.0/", "ip:10.0.0.0/33",
+		"ip:10.0.0.0/-1", "ip:10.0.0.0/x", "ip:10.0.0.0/8x", "ip:10.0.0.0/8/8",
+		"ip:10.0.0/8", "ip:fd00::/129", "gid:fe80::/129", "gid:10.0.0.0/8", "ib:fe80::/8",
+		"ip:10.0.0.1,ip:10.0.0.2", "ip:10.0.0.0/4294967304",
+	};
+	struct rtrs_prefix prefix;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong); i++)
+		KUNIT_EXPECT_EQ_MSG(test, rtrs_prefix_parse(wrong[i], &prefix), -EINVAL, "%s",
+				    wrong[i]);
+}
+
 static struct kunit_case rtrs_addr_cases[] = {
 	KUNIT_CASE_PARAM(addr_is_read_and_shown, addr_cases_gen_params),
 	KUNIT_CASE_PARAM(addr_is_refused, bad_addr_cases_gen_params),
@@ -299,6 +364,8 @@ static struct kunit_case rtrs_addr_cases[] = {
 	KUNIT_CASE(addr_of_the_longest_form_is_shown_whole_or_cut),
 	KUNIT_CASE_PARAM(host_is_the_same_or_not, host_cases_gen_params),
 	KUNIT_CASE(no_address_is_no_host),
+	KUNIT_CASE_PARAM(prefix_has_an_address_or_not, prefix_cases_gen_params),
+	KUNIT_CASE(prefix_is_refused),
 	KUNIT_CASE_PARAM(name_is_valid_or_not, name_cases_gen_params),
 	KUNIT_CASE(name_is_as_long_as_may_be),
 	KUNIT_CASE(name_without_end_is_refused),

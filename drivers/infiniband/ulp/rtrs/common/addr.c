@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Names of sessions and addresses of paths, as users write and read them:
- * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>", with "," or "@" between them.
+ * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>", with "," or "@" between them. And prefixes
+ * of addresses: one such end, "/" and a number of bits.
  */
 #include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/inet.h>
+#include <linux/inetdevice.h>
+#include <linux/kstrtox.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -171,6 +174,87 @@ bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 	}
 }
 EXPORT_SYMBOL_GPL(rtrs_addr_same_host);
+
+/**
+ * rtrs_prefix_parse() - read a prefix of addresses as users write it
+ * @str: text, "ip:ADDRESS", "gid:GID", or one of these with "/BITS" behind it
+ * @prefix: filled in; without BITS it has that address only
+ *
+ * Context: process.
+ * Return: 0, or -EINVAL if @str is malformed.
+ */
+int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix)
+{
+	char addr[RTRS_PATH_STR_LEN];
+	size_t len = strcspn(str, "/");
+	unsigned int most;
+
+	if (len >= sizeof(addr))
+		return -EINVAL;
+	memcpy(addr, str, len);
+	addr[len] = '\0';
+	if (rtrs_sockaddr_parse(addr, 0, &prefix->addr))
+		return -EINVAL;
+	most = prefix->addr.ss_family == AF_INET ? 32 : 128;
+	prefix->bits = most;
+	if (str[len] && (kstrtouint(str + len + 1, 10, &prefix->bits) || prefix->bits > most))
+		return -EINVAL;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(rtrs_prefix_parse);
+
+/**
+ * rtrs_prefix_format() - write a prefix of addresses as users read it
+ * @prefix: result of rtrs_prefix_parse()
+ * @buf: set to text that rtrs_prefix_parse() takes; RTRS_PATH_STR_LEN bytes are enough
+ * @len: size of @buf
+ *
+ * Context: any.
+ * Return: length of the text without the NUL.
+ */
+int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len)
+{
+	int n = rtrs_end_format(&prefix->addr, buf, len);
+
+	return n + scnprintf(buf + n, len - n, "/%u", prefix->bits);
+}
+EXPORT_SYMBOL_GPL(rtrs_prefix_format);
+
+/**
+ * rtrs_prefix_has() - is this one of the addresses?
+ * @prefix: result of rtrs_prefix_parse()
+ * @ss: an IP address or a GID; its port and its scope don't count
+ *
+ * Context: any.
+ * Return: true if it is. It isn't if it is of another family: an IPv4 address is not one of
+ * IPv6 addresses, nor are either of GIDs.
+ */
+bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_storage *own = &prefix->addr;
+	struct in6_addr a, b;
+
+	if (own->ss_family != ss->ss_family)
+		return false;
+	switch (own->ss_family) {
+	case AF_INET:
+		return !((((const struct sockaddr_in *)own)->sin_addr.s_addr ^
+			  ((const struct sockaddr_in *)ss)->sin_addr.s_addr) &
+			 inet_make_mask(prefix->bits));
+	case AF_INET6:
+		a = ((const struct sockaddr_in6 *)own)->sin6_addr;
+		b = ((const struct sockaddr_in6 *)ss)->sin6_addr;
+		break;
+	case AF_IB:
+		memcpy(&a, &((const struct sockaddr_ib *)own)->sib_addr, sizeof(a));
+		memcpy(&b, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(b));
+		break;
+	default:
+		return false;
+	}
+	return ipv6_prefix_equal(&a, &b, prefix->bits);
+}
+EXPORT_SYMBOL_GPL(rtrs_prefix_has);
 
 /**
  * rtrs_name_valid() - can this be a session's name?

@@ -54,6 +54,19 @@ void *rtrs_srv_op_priv(struct rtrs_srv_op *op)
 EXPORT_SYMBOL_GPL(rtrs_srv_op_priv);
 
 /**
+ * rtrs_srv_op_peer() - get the client's address on the path of a request
+ * @op: the request
+ *
+ * Context: any.
+ * Return: the address; lives as long as the request is not completed.
+ */
+const struct sockaddr_storage *rtrs_srv_op_peer(struct rtrs_srv_op *op)
+{
+	return &to_srv_io(op)->con->path->addr.dst;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_op_peer);
+
+/**
  * rtrs_srv_op_from_priv() - undo rtrs_srv_op_priv()
  * @op_priv: the upper layer's part of an op
  *

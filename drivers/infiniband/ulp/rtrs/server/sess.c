@@ -492,6 +492,43 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_send_event);
 
 /**
+ * rtrs_srv_restrict_paths() - end paths that come from where a session may not
+ * @sess: a session that is up
+ * @ok: may the client be at the address @peer? May sleep
+ * @arg: handed to @ok
+ *
+ * This is about all paths that are not ending, those that are being set up included. If none of
+ * them is where it may be, all stay. A path that is ended takes no request from then on; what the
+ * upper layer has of it goes on.
+ *
+ * Context: process, may sleep.
+ * Return: false if paths are there, and none is where it may be.
+ */
+bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
+			     bool (*ok)(const struct sockaddr_storage *peer, void *arg),
+			     void *arg)
+{
+	struct rtrs_srv_path *path;
+	unsigned int nr = 0, nr_ok = 0;
+
+	mutex_lock(&rtrs_srv_lock);
+	list_for_each_entry(path, &sess->paths, entry) {
+		if (rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
+			continue;
+		nr++;
+		nr_ok += ok(&path->addr.dst, arg);
+	}
+	list_for_each_entry(path, &sess->paths, entry) {
+		if (nr_ok && !ok(&path->addr.dst, arg))
+			rtrs_srv_path_error(&path->path, -EACCES,
+					    "the client may not be at that address");
+	}
+	mutex_unlock(&rtrs_srv_lock);
+	return nr_ok || !nr;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_restrict_paths);
+
+/**
  * rtrs_srv_sess_leave() - part a path from its session
  * @path: the path; nothing of it can reach the session any more
  *

@@ -272,6 +272,8 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	int ret;
 
 	ret = rtrs_srv_sess_up(path);
+	if (!ret)
+		ret = path->sess->srv->ops->path_up(path->sess->priv, &path->addr.dst);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_bufs_setup(path);

@@ -40,6 +40,7 @@
  *	rtrs_srv_lock > hb_lock of struct rtrs_path
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
  *	whatever the upper layer holds in rtrs_srv_send_event() > rtrs_srv_lock
+ *	rtrs_srv_lock > whatever the upper layer takes for rtrs_srv_restrict_paths()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	sq_lock of struct rtrs_con > &sess->bufs.lock

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Hosts have addresses: a session opens a volume, and has it open, over paths from there only.
+# Addresses are taken out under load: one path of two ends, and the load goes on; or the load
+# fails within a second. Files are exported as volumes, or where a parameter says so; a file of an
+# overlayfs is the same as that of its layer. And while the server doesn't listen, nobody connects.
+# Time: 90
+# Modules: ours
+
+conf=/sys/kernel/config/rnbd
+
+rule() { on server "echo '$2' >$conf/$1"; }
+rule_gives() { equal "'$3' to $2" "$(on server "errno_of $conf/$2 '$3'")" "$1"; }
+volume()
+{
+	on server "mkdir $conf/volumes/$1"
+	rule "volumes/$1/path" "$2"
+	rule "volumes/$1/enable" 1
+}
+
+# paths_of SESSION: on the server
+paths_of() { on server "ls /sys/class/rtrs-server/$1/paths 2>/dev/null | sort | xargs"; }
+has_paths() { [ "$(paths_of "$1")" = "${*:2}" ]; }
+
+for net in 0 1; do
+	server[net]=$(addr server $net)
+done
+up sess_queue_depth=32 export_files=N
+near=ip:192.168.100.11 near1=ip:192.168.101.11 far=ip:192.168.100.12
+for a in 100.11/0 100.12/0 101.11/1; do
+	ip addr add "192.168.${a%/*}/24" dev "$(netdev "${a#*/}")"
+done
+path=$near,${server[0]} path1=$near1,${server[1]} alien=$far,${server[0]}
+disk=$(null one 64)
+other=$(null two 64)
+third=$(null three 64)
+
+say "wrong addresses"
+on server "mkdir $conf/hosts/web"
+for wrong in 192.168.0.1 ip:1.2.3 ip:1.2.3.4/33 gid:::/129 "ip:1.2.3.4 x"; do
+	rule_gives EINVAL hosts/web/addresses "$wrong"
+done
+rule_gives E2BIG hosts/web/addresses "$(printf 'ip:10.0.0.%d ' {1..65})"
+equal "nothing was set" "$(on server "cat $conf/hosts/web/addresses")" ""
+rule_gives 0 hosts/web/addresses "$(printf 'gid:fe80::%x/127 ' {1..64})"
+equal "as many as there may be" "$(on server "wc -l <$conf/hosts/web/addresses")" 64
+rule hosts/web/addresses " $near	 ip:192.168.101.7/24"
+equal "they are shown" "$(on server "xargs <$conf/hosts/web/addresses")" \
+	"$near/32 ip:192.168.101.7/24"
+
+say "from where"
+rule policy listed
+volume v "$disk"
+volume any "$other"
+rule volumes/any/allow_any_host 1
+on server "ln -s $conf/hosts/web $conf/volumes/v/hosts/"
+refused ENOENT "sessname=web path=$alien device_path=v"
+refused ENOENT "sessname=db path=$path device_path=v"
+bystander "$(map db any "path=$alien")"
+dev=$(map web v "path=$path" "path=$path1")
+# As the server sees them
+one=${server[0]}@$near both="${server[0]}@$near ${server[1]}@$near1"
+must "two paths" has_paths web "$both"
+equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" ECONNRESET
+load "$dev"
+must "two paths, after that" has_paths web "$both"
+
+say "taken out under load"
+rule hosts/web/addresses "$near"
+must "one path is gone" wait_for 1 has_paths web "$one"
+load_goes_on
+load "$dev"
+rule hosts/web/addresses "$near ip:192.168.101.0/24"
+must "it is back" wait_for 60 has_paths web "$both"
+load_goes_on
+load "$dev"
+rule hosts/web/addresses "$far"
+load_fails 1
+equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
+equal "remap_device" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" ENOENT
+rule hosts/web/addresses ""
+echo 1 >"/sys/block/${dev#/dev/}/rnbd/remap_device"
+gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+unmap "$dev"
+must "the session is gone" wait_for 20 has_paths web
+
+say "a path that was there before the volume was open"
+rule hosts/web/addresses "$near"
+volume third "$third"
+rule volumes/third/allow_any_host 1
+dev=$(map web third "path=$path" "path=$alien")
+must "two paths" has_paths web "$one ${server[0]}@$far"
+load "$dev"
+# Whichever path the request takes: over the wrong one it fails, and may be made again.
+opened() { [ "$(errno_of "$ctl/map_device" "sessname=web path=$path device_path=v")" = 0 ]; }
+must "it opens" wait_for 30 opened
+must "the other path is gone" has_paths web "$one"
+load_goes_on
+say "the host is deleted"
+load "/dev/$(mapped web v)"
+on server "rm $conf/volumes/v/hosts/web; rmdir $conf/hosts/web"
+load_fails 1
+unmap "/dev/$(mapped web v)"
+unmap "$dev"
+bystander_unharmed
+unmap "/dev/$(mapped db any)"
+on server "rmdir $conf/volumes/v"
+
+say "files"
+on server "mkdir -p /srv/low /srv/up /srv/work /srv/all; mount -t tmpfs none /srv/up
+	mkdir /srv/up/up /srv/up/work /srv/up/low; truncate -s 8M /srv/up/low/file /srv/up/up/old
+	mount -t overlay -o lowerdir=/srv/up/low,upperdir=/srv/up/up,workdir=/srv/up/work none /srv/all"
+rule policy open
+refused ENOTBLK "sessname=s path=${server[0]} device_path=/srv/up/up/old"
+refused ENOTBLK "sessname=s path=${server[0]} device_path=/srv/all/old"
+volume low /srv/up/up/old
+volume all /srv/all/old
+volume file /srv/all/file
+volume upper /srv/up/up/file
+for v in low all file upper; do rule "volumes/$v/allow_any_host" 1; done
+dev=$(map s low)
+refused EBUSY "sessname=s path=${server[0]} device_path=all"
+refused EBUSY "sessname=t path=${server[0]} device_path=all"
+unmap "$dev"
+dev=$(map s all)
+gives "0 0" "$dev" write:0:4k:z read:0:4k:z
+refused EBUSY "sessname=t path=${server[0]} device_path=low"
+unmap "$dev"
+# It is copied up by being opened for writing. Nothing is read from where it was open before that:
+# with Linux 6.1, overlayfs would keep a reference for each such read.
+dev2=$(map t file access_mode=ro)
+dev=$(map s file)
+refused EBUSY "sessname=u path=${server[0]} device_path=file"
+refused EBUSY "sessname=u path=${server[0]} device_path=upper"
+gives "0 0" "$dev" write:0:4k:z read:0:4k:z
+unmap "$dev2"
+unmap "$dev"
+client_idle
+server_idle
+
+say "listening"
+dev=$(map s any)
+bystander "$dev"
+must "it has begun" wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]"
+on server "errno_of $conf/listen x" | grep -qx EINVAL
+rule listen 0
+equal "it doesn't listen" "$(on server "cat $conf/listen")" 0
+must "no session" on server 'no_sessions server'
+refused ECONNREFUSED "sessname=t path=${server[0]} device_path=any"
+rule listen 0
+rule listen 1
+rule listen 1
+equal "it listens" "$(on server "cat $conf/listen")" 1
+must "the path is back" wait_for 60 has_paths s "${server[0]}@${server[0]}"
+bystander_unharmed
+unmap "$dev"
+on server "umount /srv/all /srv/up; rmdir $conf/volumes/*"
+down
+unload
+load_server listen=N
+load_client
+equal "it doesn't listen from the beginning" "$(on server "cat $conf/listen")" 0
+refused ECONNREFUSED "sessname=t path=${server[0]} device_path=$disk"
+rule listen 1
+dev=$(map t "$(null last 64)")
+unmap "$dev"
+down
