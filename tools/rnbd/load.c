@@ -1,117 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd server load: load the server's modules, with the parameters that its file of settings
- * has, a line each:
- *
- *	PARAMETER = VALUE
+ * rnbd server load: load the server's modules with the parameters of its file of settings, and
+ * give it the rules that are there. Nobody can connect before it has them. And the other way
+ * round: unload.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rnbd.h"
-
-enum server_module { RTRS_SERVER, RNBD_SERVER, NR_MODULES };
+#include "rules.h"
 
 static const char *const modules[] = { "rtrs_server", "rnbd_server" };
-
-/* In the order in which modules depend on each other */
-static const struct parameter {
-	const char *name;
-	enum server_module module;
-	/* Can be changed when the module is loaded */
-	bool live;
-} parameters[] = {
-	{ "max_chunk_size", RTRS_SERVER, false },
-	{ "sess_queue_depth", RTRS_SERVER, false },
-	{ "always_invalidate", RTRS_SERVER, false },
-	{ "max_memory", RTRS_SERVER, true },
-	{ "max_fetch", RTRS_SERVER, true },
-	{ "port_nr", RNBD_SERVER, false },
-	{ "dev_search_path", RNBD_SERVER, false },
-};
-
-#define NR_PARAMETERS ARRAY_SIZE(parameters)
-
-struct settings {
-	char *values[NR_PARAMETERS];
-};
-
-/* Without blanks around it, and a pair of quotes */
-static char *trim(char *text)
-{
-	size_t n;
-
-	text += strspn(text, " \t");
-	n = strlen(text);
-	while (n && isspace((unsigned char)text[n - 1]))
-		n--;
-	if (n > 1 && (*text == '"' || *text == '\'') && text[n - 1] == *text) {
-		text++;
-		n -= 2;
-	}
-	text[n] = 0;
-	return text;
-}
-
-static size_t find_parameter(const char *name)
-{
-	size_t i = 0;
-
-	while (i < NR_PARAMETERS && strcmp(name, parameters[i].name))
-		i++;
-	return i;
-}
-
-static int take_line(const char *file, int line, char *text, struct settings *settings)
-{
-	char *name, *value;
-	size_t i;
-
-	text[strcspn(text, "\n")] = 0;
-	name = trim(text_clean(text));
-	value = strchr(name, '=');
-	if (!*name || *name == '#')
-		return RNBD_OK;
-	if (!value)
-		return report_usage("%s:%d: '%s' is not PARAMETER = VALUE", file, line, name);
-	*value++ = 0;
-	name = trim(name);
-	value = trim(value);
-	i = find_parameter(name);
-	if (i == NR_PARAMETERS)
-		return report_usage("%s:%d: the server has no parameter '%s'", file, line, name);
-	if (settings->values[i])
-		return report_usage("%s:%d: %s is given twice", file, line, name);
-	if (!*value || strpbrk(value, "\"\\"))
-		return report_usage("%s:%d: '%s' is no value for %s", file, line, value, name);
-	settings->values[i] = xstrdup(value);
-	return RNBD_OK;
-}
-
-/* Of a server that has other settings than it was given, nobody knows what it serves. */
-static int read_settings(const struct rnbd *r, struct settings *settings)
-{
-	FILE *file = fopen(r->server_conf, "re");
-	int ret = RNBD_OK, line = 0, one;
-	char *text = NULL;
-	size_t room = 0;
-
-	if (!file && errno == ENOENT)
-		return RNBD_OK;
-	if (!file)
-		return report_failed("%s: %s", r->server_conf, strerror(errno));
-	while (getline(&text, &room, file) >= 0) {
-		one = take_line(r->server_conf, ++line, text, settings);
-		ret = one ? one : ret;
-	}
-	free(text);
-	fclose(file);
-	return ret;
-}
 
 static int run(char **argv)
 {
@@ -130,17 +31,17 @@ static int run(char **argv)
 }
 
 /* modprobe MODULE PARAMETER="VALUE"...; the kernel takes the quotes away. */
-static int load_module(const struct rnbd *r, enum server_module which,
-		       const struct settings *settings)
+static int load_module(const struct rnbd *r, enum server_module which, const struct conf *conf)
 {
-	char *argv[NR_PARAMETERS + 3] = { "modprobe", (char *)modules[which] };
+	char *argv[NR_PARAMETERS + 4] = { "modprobe", (char *)modules[which] };
 	size_t n = 2, i;
 	int ret;
 
 	for (i = 0; i < NR_PARAMETERS; i++)
-		if (parameters[i].module == which && settings->values[i])
-			argv[n++] = xasprintf("%s=\"%s\"", parameters[i].name,
-					      settings->values[i]);
+		if (parameters[i].module == which && conf->values[i])
+			argv[n++] = xasprintf("%s=\"%s\"", parameters[i].name, conf->values[i]);
+	if (which == RNBD_SERVER && conf->has_rules)
+		argv[n++] = xstrdup("listen=\"N\"");
 	for (i = 0; (r->verbose || r->dry_run) && argv[i]; i++)
 		fprintf(stderr, "%s%s", argv[i], argv[i + 1] ? " " : "\n");
 	ret = r->dry_run ? RNBD_OK : run(argv);
@@ -179,35 +80,83 @@ static int change(const struct rnbd *r, size_t i, const char *value)
 	return ret;
 }
 
-static int apply(const struct rnbd *r, enum server_module which, const struct settings *settings)
+static int apply(const struct rnbd *r, enum server_module which, const struct conf *conf)
 {
 	int ret = RNBD_OK, one;
 	size_t i;
 
 	if (!sysfs_exists(r, "module/%s", modules[which]))
-		return load_module(r, which, settings);
+		return load_module(r, which, conf);
 	for (i = 0; i < NR_PARAMETERS; i++) {
-		if (parameters[i].module != which || !settings->values[i])
+		if (parameters[i].module != which || !conf->values[i])
 			continue;
-		one = change(r, i, settings->values[i]);
+		one = change(r, i, conf->values[i]);
 		ret = one ? one : ret;
 	}
 	return ret;
 }
 
+/* If it doesn't listen, it does so when it has all of them. */
+static int apply_rules(const struct rnbd *r, const struct conf *conf)
+{
+	struct rules have;
+	int ret = rules_read(r, &have);
+	char *listens;
+
+	if (ret && !r->dry_run)
+		return report_as(ret, "the server's rules aren't there: is configfs mounted on %s/kernel/config?",
+				 r->sysfs);
+	if (ret)
+		rules_fill(&have);
+	ret = rules_apply(r, &have, &conf->rules);
+	listens = sysfs_read(r, RULES_DIR "/listen");
+	if (!listens || strcmp(listens, "1")) {
+		if (ret)
+			report_failed("the server doesn't listen, as its rules aren't complete");
+		else
+			ret = sysfs_set(r, "let clients connect", RULES_DIR, "listen", "1");
+	}
+	free(listens);
+	rules_free(&have);
+	return ret;
+}
+
 int cmd_load(struct rnbd *r, int argc, char **argv)
 {
-	struct settings settings = { 0 };
 	enum server_module which;
-	size_t i;
+	struct conf conf;
 	int ret;
 
 	(void)argc;
 	(void)argv;
-	ret = read_settings(r, &settings);
+	ret = conf_read(r, &conf);
 	for (which = 0; !ret && which < NR_MODULES; which++)
-		ret = apply(r, which, &settings);
-	for (i = 0; i < NR_PARAMETERS; i++)
-		free(settings.values[i]);
+		ret = apply(r, which, &conf);
+	if (!ret && conf.has_rules)
+		ret = apply_rules(r, &conf);
+	conf_free(&conf);
 	return ret;
+}
+
+/* Sessions end before the rules do: clients wait for their server, and lose nothing. */
+int cmd_unload(struct rnbd *r, int argc, char **argv)
+{
+	char *modprobe[] = { "modprobe", "-r", "rnbd_server", "rtrs_server", NULL };
+	struct rules have, none = { 0 };
+	int ret = RNBD_OK;
+
+	(void)argc;
+	(void)argv;
+	if (!rules_read(r, &have)) {
+		ret = sysfs_set(r, "end all sessions", RULES_DIR, "listen", "0");
+		none.policy = have.policy;
+		if (!ret)
+			ret = rules_apply(r, &have, &none);
+		rules_free(&have);
+	}
+	if (ret)
+		return ret;
+	if (r->verbose || r->dry_run)
+		fputs("modprobe -r rnbd_server rtrs_server\n", stderr);
+	return r->dry_run ? RNBD_OK : run(modprobe);
 }

@@ -2,7 +2,7 @@
 /*
  * The command line:
  *
- *	rnbd [client|server] [device|session|path|volume] COMMAND [ARGUMENT...] [OPTION...]
+ *	rnbd [client|server] [device|session|path|host|volume] COMMAND [ARGUMENT...] [OPTION...]
  */
 #include <getopt.h>
 #include <limits.h>
@@ -34,7 +34,7 @@ enum {
 enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
 
 struct command {
-	/* "device", "session", "path", "volume"; NULL for all others */
+	/* "device", "session", "path", "host", "volume"; NULL for all others */
 	const char *object;
 	const char *name;
 	int (*run)(struct rnbd *r, int argc, char **argv);
@@ -57,7 +57,19 @@ static const struct command commands[] = {
 	{ NULL, "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
 	  "DEVICE [SESSION]", "on the server: take a device away from a session" },
 	{ NULL, "load", cmd_load, ON_SERVER, DRY_RUN, 0, 0,
-	  "", "load the server's modules, with what /etc/rnbd/server.conf says" },
+	  "", "load the server's modules, with the parameters and rules of /etc/rnbd/server.conf" },
+	{ NULL, "unload", cmd_unload, ON_SERVER, DRY_RUN, 0, 0,
+	  "", "end all sessions, which wait for their server then, and unload its modules" },
+	{ NULL, "rules", cmd_rules, ON_SERVER, JSON | TABLE, 0, 0,
+	  "", "who may open what: the policy, volumes and hosts" },
+	{ NULL, "policy", cmd_policy, ON_SERVER, DRY_RUN, 0, 1,
+	  "[open|listed]", "show or set it; listed: only volumes can be opened" },
+	{ NULL, "check", cmd_rules_check, ON_SERVER, 0, 0, 1,
+	  "[FILE]", "what is wrong with /etc/rnbd/server.conf" },
+	{ NULL, "save", cmd_rules_save, ON_SERVER, DRY_RUN, 0, 1,
+	  "[FILE]", "write the rules to /etc/rnbd/server.conf, in the place of those there" },
+	{ NULL, "clear", cmd_rules_clear, ON_SERVER, DRY_RUN, 0, 0,
+	  "", "remove all volumes and hosts, and keep the policy" },
 	{ NULL, "list", cmd_list, ON_BOTH, JSON | TABLE, 0, 1,
 	  "[devices|sessions|paths|all]", "a table" },
 	{ NULL, "show", cmd_show, ON_BOTH, JSON, 1, 1,
@@ -130,6 +142,22 @@ static const struct command commands[] = {
 	{ "path", "reset", cmd_path_reset, ON_BOTH, DRY_RUN, 1, 2,
 	  "[SESSION] PATH|all", "have its statistics begin at 0" },
 
+	{ "host", "list", cmd_host_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
+	{ "host", "add", cmd_host_add, ON_SERVER, DRY_RUN, 1, INT_MAX,
+	  "NAME [sessions=PATTERN] [addresses=\"PREFIX...\"]",
+	  "a host, by its sessions' names, and from where it comes" },
+	{ "host", "set", cmd_host_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
+	  "NAME ATTRIBUTE=VALUE...", "change it" },
+	{ "host", "delete", cmd_host_delete, ON_SERVER, DRY_RUN, 1, 1, "NAME", "remove it" },
+
+	{ "volume", "list", cmd_export_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
+	{ "volume", "add", cmd_export_add, ON_SERVER, DRY_RUN, 2, INT_MAX,
+	  "NAME path=PATH [hosts=\"HOST...\"] [modes=\"ro rw migration\"] [exclusive=1] [allow_any_host=1] [enable=0]",
+	  "let hosts open a disk or file by that name" },
+	{ "volume", "set", cmd_export_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
+	  "NAME ATTRIBUTE=VALUE...", "change it" },
+	{ "volume", "delete", cmd_export_delete, ON_SERVER, DRY_RUN, 1, 1, "NAME", "remove it" },
+
 	{ "volume", "list", cmd_volume_list, ON_CLIENT, JSON | TABLE, 0, 0,
 	  "", "the table of volumes, and which of them are mapped" },
 	{ "volume", "check", cmd_volume_check, ON_CLIENT, 0, 0, 1,
@@ -140,7 +168,7 @@ static const struct command commands[] = {
 	  "NAME|all [force] [--wait]", "unmap a volume of the table, or all" },
 };
 
-static const char *const objects[] = { "device", "session", "path", "volume" };
+static const char *const objects[] = { "device", "session", "path", "host", "volume" };
 
 /* Long options without a letter */
 enum {
@@ -256,14 +284,24 @@ static bool same_object(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static const struct command *find_command(const char *object, const char *name)
+/*
+ * Volumes are things of both sides, and not the same ones. One for a side that isn't meant is
+ * found if there is no other; without a side, the client is meant first.
+ */
+static const struct command *find_command(const struct rnbd *r, const char *object,
+					  const char *name)
 {
-	size_t i;
+	const struct command *c, *found = NULL, *client = NULL;
 
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		if (same_object(commands[i].object, object) && !strcmp(commands[i].name, name))
-			return &commands[i];
-	return NULL;
+	for (c = commands; c < commands + ARRAY_SIZE(commands); c++) {
+		if (!same_object(c->object, object) || strcmp(c->name, name))
+			continue;
+		if (!found || (r->sides[SERVER] && !r->sides[CLIENT] && c->sides & ON_SERVER))
+			found = c;
+		if (c->sides & ON_CLIENT)
+			client = c;
+	}
+	return client && r->sides[CLIENT] ? client : found;
 }
 
 /* Sides that the command isn't for are none of its business. */
@@ -327,7 +365,7 @@ static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv
 		argv[0] = "help";
 		argc = 1;
 	}
-	c = find_command(object, name);
+	c = find_command(r, object, name);
 	if (!c)
 		return report_usage("no command '%s%s%s'; see: rnbd help", object ? object : "",
 				    object ? " " : "", name);

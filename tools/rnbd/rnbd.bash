@@ -62,9 +62,9 @@ _rnbd()
 	fi
 	case $prev in
 	rnbd|client|server)
-		_rnbd_offer_words client server device session path volume help
+		_rnbd_offer_words client server device session path host volume help
 		_rnbd_offer < <(_rnbd_commands | sort -u |
-			grep -vx -e device -e session -e path -e volume -e help) ;;
+			grep -vx -e device -e session -e path -e host -e volume -e help) ;;
 	device|devices)
 		_rnbd_offer_words list show map unmap remap resize recover close ;;
 	session|sessions)
@@ -72,7 +72,15 @@ _rnbd()
 	path|paths)
 		_rnbd_offer_words list show add delete readd reconnect disconnect recover reset ;;
 	volume|volumes)
-		_rnbd_offer_words list check map unmap ;;
+		if [[ " ${COMP_WORDS[*]} " == *" server "* ]]; then
+			_rnbd_offer_words list add set delete
+		else
+			_rnbd_offer_words list check map unmap
+		fi ;;
+	host|hosts)
+		_rnbd_offer_words list add set delete ;;
+	policy)
+		_rnbd_offer_words open listed ;;
 	list)
 		_rnbd_offer_words devices sessions paths all json ;;
 	unmap|remap|resize|perf|close)

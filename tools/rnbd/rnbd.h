@@ -191,8 +191,14 @@ bool sysfs_exists(const struct rnbd *r, const char *fmt, ...)
 	__printf(2, 3);
 char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
 	__printf(3, 4);
+char *sysfs_link_name(const struct rnbd *r, const char *fmt, ...)
+	__printf(2, 3);
 int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
 	      const char *text);
+int sysfs_mkdir(const struct rnbd *r, const char *doing, const char *dir);
+int sysfs_rmdir(const struct rnbd *r, const char *doing, const char *dir);
+int sysfs_symlink(const struct rnbd *r, const char *doing, const char *target, const char *path);
+int sysfs_unlink(const struct rnbd *r, const char *doing, const char *path);
 int sysfs_try(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
 	      const char *text, int quiet, int *code);
 int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
@@ -367,6 +373,20 @@ int cmd_volume_map(struct rnbd *r, int argc, char **argv);
 int cmd_volume_unmap(struct rnbd *r, int argc, char **argv);
 int cmd_session_hurry(struct rnbd *r, int argc, char **argv);
 int cmd_load(struct rnbd *r, int argc, char **argv);
+int cmd_unload(struct rnbd *r, int argc, char **argv);
+int cmd_rules(struct rnbd *r, int argc, char **argv);
+int cmd_policy(struct rnbd *r, int argc, char **argv);
+int cmd_rules_check(struct rnbd *r, int argc, char **argv);
+int cmd_rules_save(struct rnbd *r, int argc, char **argv);
+int cmd_rules_clear(struct rnbd *r, int argc, char **argv);
+int cmd_host_list(struct rnbd *r, int argc, char **argv);
+int cmd_host_add(struct rnbd *r, int argc, char **argv);
+int cmd_host_set(struct rnbd *r, int argc, char **argv);
+int cmd_host_delete(struct rnbd *r, int argc, char **argv);
+int cmd_export_list(struct rnbd *r, int argc, char **argv);
+int cmd_export_add(struct rnbd *r, int argc, char **argv);
+int cmd_export_set(struct rnbd *r, int argc, char **argv);
+int cmd_export_delete(struct rnbd *r, int argc, char **argv);
 int cmd_trace(struct rnbd *r, int argc, char **argv);
 
 #endif /* RNBD_H */

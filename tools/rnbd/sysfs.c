@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rnbd.h"
@@ -116,7 +117,27 @@ bool sysfs_exists(const struct rnbd *r, const char *fmt, ...)
 
 static int no_dots(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.';
+	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+}
+
+/* The last part of what a link is to; NULL: it is none */
+char *sysfs_link_name(const struct rnbd *r, const char *fmt, ...)
+{
+	char target[ATTRIBUTE_MAX + 1], *path, *slash;
+	ssize_t n = -1;
+	va_list args;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	if (path)
+		n = readlink(path, target, ATTRIBUTE_MAX);
+	free(path);
+	if (n < 0)
+		return NULL;
+	target[n] = 0;
+	slash = strrchr(target, '/');
+	return xstrdup(slash ? slash + 1 : target);
 }
 
 /* Names in a directory, in the order of numbers in them; ends with NULL */
@@ -211,4 +232,78 @@ int sysfs_set(const struct rnbd *r, const char *doing, const char *dir, const ch
 	      const char *text)
 {
 	return sysfs_set_unless(r, doing, dir, attribute, text, 0);
+}
+
+static int make_dir(const char *path, const char *target)
+{
+	(void)target;
+	return mkdir(path, 0755);
+}
+
+static int remove_dir(const char *path, const char *target)
+{
+	(void)target;
+	return rmdir(path);
+}
+
+static int make_link(const char *path, const char *target)
+{
+	return symlink(target, path);
+}
+
+static int remove_link(const char *path, const char *target)
+{
+	(void)target;
+	return unlink(path);
+}
+
+/* Told as one would type it: @command [@target] @path. Returns an exit code. */
+static int change_dir(const struct rnbd *r, const char *doing, const char *command,
+		      int (*change)(const char *path, const char *target), const char *to,
+		      const char *at)
+{
+	char *path = xasprintf("%s/%s", r->sysfs, at);
+	char *target = to ? xasprintf("%s/%s", r->sysfs, to) : NULL;
+	int ret = RNBD_OK;
+	struct kmsg kmsg;
+
+	if (r->verbose || r->dry_run) {
+		fprintf(stderr, "%s ", command);
+		if (target) {
+			print_quoted(stderr, target);
+			fputc(' ', stderr);
+		}
+		print_quoted(stderr, path);
+		fputc('\n', stderr);
+	}
+	if (!r->dry_run) {
+		kmsg_open(r, &kmsg);
+		if (change(path, target))
+			ret = report_write(r, &kmsg, doing, path, errno);
+		kmsg_close(&kmsg);
+	}
+	free(target);
+	free(path);
+	return ret;
+}
+
+int sysfs_mkdir(const struct rnbd *r, const char *doing, const char *dir)
+{
+	return change_dir(r, doing, "mkdir", make_dir, NULL, dir);
+}
+
+int sysfs_rmdir(const struct rnbd *r, const char *doing, const char *dir)
+{
+	return change_dir(r, doing, "rmdir", remove_dir, NULL, dir);
+}
+
+/* Both are relative to where sysfs is. */
+int sysfs_symlink(const struct rnbd *r, const char *doing, const char *target, const char *path)
+{
+	return change_dir(r, doing, "ln -s", make_link, target, path);
+}
+
+int sysfs_unlink(const struct rnbd *r, const char *doing, const char *path)
+{
+	return change_dir(r, doing, "rm", remove_link, NULL, path);
 }

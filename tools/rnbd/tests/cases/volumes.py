@@ -445,7 +445,7 @@ def test_server_load_again(host):
 def test_server_load_of_wrong_settings(host):
     """Of them nothing is loaded."""
     host.program('modprobe', f'touch {host.top}/ran\n')
-    for text, why in [('port 1', "'port 1' is not PARAMETER = VALUE"),
+    for text, why in [('port 1', "'port 1' is not NAME = VALUE"),
                       ('port=1', "no parameter 'port'"), ('port_nr=', "'' is no value for port_nr"),
                       ('port_nr="1" "2"', 'is no value'), ('port_nr=1\nport_nr=1', ':3: port_nr is')]:
         host.server_conf.write_text(f'max_memory=1\n{text}\n')

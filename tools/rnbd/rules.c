@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The server's rules as such: what their attributes may be, and how they are written down.
+ * Functions that check something return what is wrong, to be freed; NULL: nothing.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules.h"
+
+#define BLANKS " \t\r\n"
+/* Names of sessions and devices on the wire */
+#define WIRE_NAME_MAX 254
+#define PATH_LENGTH_MAX 4000
+#define HOST_PREFIXES 64
+
+/* Returns the value as it is kept; NULL, with @why, if it is wrong. */
+typedef char *take_value(const char *value, char **why);
+
+static take_value take_pattern, take_prefixes, take_path, take_modes, take_switch, take_names;
+
+static const struct {
+	const char *name;
+	enum rule_kind kind;
+	take_value *take;
+	/* What it is if it isn't given; NULL: see rules_fill() */
+	const char *otherwise;
+} attributes[NR_RULE_ATTRIBUTES] = {
+	[RULE_SESSIONS] = { "sessions", RULE_HOST, take_pattern, NULL },
+	[RULE_ADDRESSES] = { "addresses", RULE_HOST, take_prefixes, "" },
+	[RULE_PATH] = { "path", RULE_VOLUME, take_path, NULL },
+	[RULE_MODES] = { "modes", RULE_VOLUME, take_modes, "ro rw migration" },
+	[RULE_EXCLUSIVE] = { "exclusive", RULE_VOLUME, take_switch, "0" },
+	[RULE_ANY_HOST] = { "allow_any_host", RULE_VOLUME, take_switch, "0" },
+	[RULE_HOSTS] = { "hosts", RULE_VOLUME, take_names, "" },
+	[RULE_ENABLE] = { "enable", RULE_VOLUME, take_switch, "1" },
+};
+
+const char *rule_kind_name(enum rule_kind kind)
+{
+	return kind == RULE_HOST ? "host" : "volume";
+}
+
+const char *rule_attribute_name(enum rule_attribute attribute)
+{
+	return attributes[attribute].name;
+}
+
+bool rule_has(enum rule_kind kind, enum rule_attribute attribute)
+{
+	return attributes[attribute].kind == kind;
+}
+
+/* Printable ASCII without blanks */
+static bool is_word(const char *text)
+{
+	const char *c;
+
+	for (c = text; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f)
+			return false;
+	return *text && c - text <= WIRE_NAME_MAX;
+}
+
+static char *check_name(enum rule_kind kind, const char *name)
+{
+	if (is_word(name) && !strpbrk(name, "/]") && *name != '.')
+		return NULL;
+	return xasprintf("'%s' can't be the name of a %s: at most %d printable characters, no blank / ], no dot in front",
+			 name, rule_kind_name(kind), WIRE_NAME_MAX);
+}
+
+static void add_word(char **words, const char *word)
+{
+	char *longer = **words ? xasprintf("%s %s", *words, word) : xstrdup(word);
+
+	free(*words);
+	*words = longer;
+}
+
+/* Each word of @value by @take, parted by one blank */
+static char *take_words(const char *value, take_value *take, char **why)
+{
+	char *copy = xstrdup(value), *next = copy, *words = xstrdup(""), *word, *taken;
+
+	while (words && (word = strsep(&next, BLANKS))) {
+		if (!*word)
+			continue;
+		taken = take(word, why);
+		if (taken) {
+			add_word(&words, taken);
+		} else {
+			free(words);
+			words = NULL;
+		}
+		free(taken);
+	}
+	free(copy);
+	return words;
+}
+
+static char *take_pattern(const char *value, char **why)
+{
+	if (is_word(value))
+		return xstrdup(value);
+	*why = xasprintf("'%s' is no pattern of sessions' names: at most %d printable characters, no blank",
+			 value, WIRE_NAME_MAX);
+	return NULL;
+}
+
+/* As the kernel writes it; NULL: it is none */
+static char *prefix_text(const char *text, const char *bits)
+{
+	bool gid = starts_with(text, "gid:");
+	const char *address = gid ? text + 4 : starts_with(text, "ip:") ? text + 3 : text;
+	char canonical[INET6_ADDRSTRLEN];
+	unsigned char raw[16];
+	int family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	long long n = family == AF_INET6 ? 128 : 32;
+
+	if (inet_pton(family, address, raw) != 1 || (gid && family == AF_INET) ||
+	    (bits && !parse_number(bits, 0, n, &n)))
+		return NULL;
+	inet_ntop(family, raw, canonical, sizeof(canonical));
+	if (!gid)
+		return xasprintf("ip:%s/%lld", canonical, n);
+	return xasprintf("gid:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x/%lld",
+			 raw[0], raw[1], raw[2], raw[3], raw[4], raw[5], raw[6], raw[7], raw[8],
+			 raw[9], raw[10], raw[11], raw[12], raw[13], raw[14], raw[15], n);
+}
+
+static char *take_prefix(const char *word, char **why)
+{
+	char *copy = xstrdup(word), *bits = strchr(copy, '/'), *prefix;
+
+	if (bits)
+		*bits++ = 0;
+	prefix = prefix_text(copy, bits);
+	if (!prefix)
+		*why = xasprintf("'%s' is no address: ip:ADDRESS[/BITS] or gid:GID[/BITS]", word);
+	free(copy);
+	return prefix;
+}
+
+static char *take_prefixes(const char *value, char **why)
+{
+	char *words = take_words(value, take_prefix, why);
+	size_t nr = 1;
+	char *c;
+
+	for (c = words; c && *c; c++)
+		nr += *c == ' ';
+	if (nr <= HOST_PREFIXES)
+		return words;
+	*why = xasprintf("more than %d addresses: write shorter prefixes, or make one more host",
+			 HOST_PREFIXES);
+	free(words);
+	return NULL;
+}
+
+static char *take_path(const char *value, char **why)
+{
+	if (*value == '/' && strlen(value) <= PATH_LENGTH_MAX && !strpbrk(value, "\n"))
+		return xstrdup(value);
+	*why = xasprintf("'%s' is no path of a disk or file: it begins with /", value);
+	return NULL;
+}
+
+static char *take_mode(const char *word, char **why)
+{
+	if (!strcmp(word, "ro") || !strcmp(word, "rw") || !strcmp(word, "migration"))
+		return xstrdup(word);
+	*why = xasprintf("modes: '%s': there are ro, rw and migration", word);
+	return NULL;
+}
+
+/* In the order in which the kernel writes them */
+static char *take_modes(const char *value, char **why)
+{
+	static const char *const modes[] = { "ro", "rw", "migration" };
+	char *words = take_words(value, take_mode, why), *sorted, *copy, *next, *word;
+	size_t i;
+	bool has;
+
+	if (!words)
+		return NULL;
+	sorted = xstrdup("");
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		copy = xstrdup(words);
+		has = false;
+		for (next = copy; (word = strsep(&next, " "));)
+			has |= !strcmp(word, modes[i]);
+		if (has)
+			add_word(&sorted, modes[i]);
+		free(copy);
+	}
+	free(words);
+	return sorted;
+}
+
+static char *take_switch(const char *value, char **why)
+{
+	static const char *const words[] = { "0", "1", "no", "yes", "n", "y", "N", "Y" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (!strcmp(value, words[i]))
+			return xstrdup(i % 2 ? "1" : "0");
+	*why = xasprintf("'%s' is neither 0 nor 1", value);
+	return NULL;
+}
+
+static char *take_name(const char *word, char **why)
+{
+	*why = check_name(RULE_HOST, word);
+	return *why ? NULL : xstrdup(word);
+}
+
+static char *take_names(const char *value, char **why)
+{
+	return take_words(value, take_name, why);
+}
+
+/* An attribute of it by its name; given twice, it is wrong. */
+char *rule_set(struct rule *rule, const char *name, const char *value)
+{
+	char *why = NULL;
+	size_t i = 0;
+
+	while (i < NR_RULE_ATTRIBUTES &&
+	       (!rule_has(rule->kind, i) || strcmp(attributes[i].name, name)))
+		i++;
+	if (i == NR_RULE_ATTRIBUTES)
+		return xasprintf("a %s has no '%s'", rule_kind_name(rule->kind), name);
+	if (rule->values[i])
+		return xasprintf("%s is given twice", name);
+	rule->values[i] = attributes[i].take(value, &why);
+	return why;
+}
+
+char *rules_add(struct rules *rules, enum rule_kind kind, const char *name, struct rule **rule)
+{
+	char *why = check_name(kind, name);
+
+	if (why)
+		return why;
+	if (rules_find(rules, kind, name))
+		return xasprintf("there is a %s %s already", rule_kind_name(kind), name);
+	rules->all = xrealloc(rules->all, rules->nr + 1, sizeof(*rules->all));
+	*rule = &rules->all[rules->nr++];
+	memset(*rule, 0, sizeof(**rule));
+	(*rule)->kind = kind;
+	(*rule)->name = xstrdup(name);
+	return NULL;
+}
+
+char *rules_set_policy(struct rules *rules, const char *policy)
+{
+	if (strcmp(policy, "open") && strcmp(policy, "listed"))
+		return xasprintf("'%s' is no policy: there are open and listed", policy);
+	if (rules->policy)
+		return xstrdup("policy is given twice");
+	rules->policy = xstrdup(policy);
+	return NULL;
+}
+
+struct rule *rules_find(const struct rules *rules, enum rule_kind kind, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < rules->nr; i++)
+		if (rules->all[i].kind == kind && !strcmp(rules->all[i].name, name))
+			return &rules->all[i];
+	return NULL;
+}
+
+/* A volume's hosts are there. */
+static char *check_hosts(const struct rules *rules, const struct rule *volume)
+{
+	char *copy = xstrdup(volume->values[RULE_HOSTS]), *next = copy, *host, *why = NULL;
+
+	while (!why && (host = strsep(&next, " ")))
+		if (*host && !rules_find(rules, RULE_HOST, host))
+			why = xasprintf("volume %s: there is no host %s", volume->name, host);
+	free(copy);
+	return why;
+}
+
+/* What only the whole tells; @wrong: the rule that it is about */
+char *rules_check(const struct rules *rules, const struct rule **wrong)
+{
+	const struct rule *rule;
+	char *why = NULL;
+
+	for (rule = rules->all; !why && rule < rules->all + rules->nr; rule++) {
+		*wrong = rule;
+		if (rule->kind != RULE_VOLUME)
+			continue;
+		if (!rule->values[RULE_PATH])
+			why = xasprintf("volume %s has no path", rule->name);
+		else if (rule->values[RULE_HOSTS])
+			why = check_hosts(rules, rule);
+	}
+	return why;
+}
+
+/* What isn't given gets what it is by default. */
+void rules_fill(struct rules *rules)
+{
+	struct rule *rule;
+	size_t i;
+
+	if (!rules->policy)
+		rules->policy = xstrdup("open");
+	for (rule = rules->all; rule < rules->all + rules->nr; rule++) {
+		for (i = 0; i < NR_RULE_ATTRIBUTES; i++) {
+			if (!rule_has(rule->kind, i) || rule->values[i])
+				continue;
+			if (attributes[i].otherwise)
+				rule->values[i] = xstrdup(attributes[i].otherwise);
+			else
+				rule->values[i] = xstrdup(i == RULE_SESSIONS ? rule->name : "");
+		}
+	}
+}
+
+void rules_free(struct rules *rules)
+{
+	size_t i, j;
+
+	for (i = 0; i < rules->nr; i++) {
+		free(rules->all[i].name);
+		for (j = 0; j < NR_RULE_ATTRIBUTES; j++)
+			free(rules->all[i].values[j]);
+	}
+	free(rules->all);
+	free(rules->policy);
+	memset(rules, 0, sizeof(*rules));
+}
+
+static void print_rule(FILE *to, const struct rule *rule)
+{
+	const char *otherwise;
+	size_t i;
+
+	fprintf(to, "\n[%s %s]\n", rule_kind_name(rule->kind), rule->name);
+	for (i = 0; i < NR_RULE_ATTRIBUTES; i++) {
+		otherwise = attributes[i].otherwise;
+		if (rule->values[i] && (!otherwise || strcmp(rule->values[i], otherwise)))
+			fprintf(to, "%s = %s\n", attributes[i].name, rule->values[i]);
+	}
+}
+
+/* As the file of settings has them */
+void rules_print(FILE *to, const struct rules *rules)
+{
+	enum rule_kind kind;
+	size_t i;
+
+	fprintf(to, "policy = %s\n", rules->policy);
+	for (kind = 0; kind < NR_RULE_KINDS; kind++)
+		for (i = 0; i < rules->nr; i++)
+			if (rules->all[i].kind == kind)
+				print_rule(to, &rules->all[i]);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The server's rules, who may open what: hosts, volumes, and the policy. They come from the
+ * kernel's configfs, from the file of settings, or from the command line.
+ */
+#ifndef RNBD_RULES_H
+#define RNBD_RULES_H
+
+#include "rnbd.h"
+
+enum rule_kind { RULE_HOST, RULE_VOLUME, NR_RULE_KINDS };
+
+enum rule_attribute {
+	RULE_SESSIONS,
+	RULE_ADDRESSES,
+	RULE_PATH,
+	RULE_MODES,
+	RULE_EXCLUSIVE,
+	RULE_ANY_HOST,
+	RULE_HOSTS,
+	RULE_ENABLE,
+	NR_RULE_ATTRIBUTES
+};
+
+/* A host or a volume */
+struct rule {
+	enum rule_kind kind;
+	char *name;
+	/* Where it stands in the file of settings, 0: it doesn't */
+	int line;
+	/* Those of its kind; words are parted by one blank. NULL: not given */
+	char *values[NR_RULE_ATTRIBUTES];
+};
+
+struct rules {
+	/* "open", "listed"; NULL: not given */
+	char *policy;
+	struct rule *all;
+	size_t nr;
+};
+
+/* ---- rules.c ---- */
+
+const char *rule_kind_name(enum rule_kind kind);
+const char *rule_attribute_name(enum rule_attribute attribute);
+bool rule_has(enum rule_kind kind, enum rule_attribute attribute);
+char *rule_set(struct rule *rule, const char *name, const char *value);
+char *rules_add(struct rules *rules, enum rule_kind kind, const char *name, struct rule **rule);
+char *rules_set_policy(struct rules *rules, const char *policy);
+struct rule *rules_find(const struct rules *rules, enum rule_kind kind, const char *name);
+char *rules_check(const struct rules *rules, const struct rule **wrong);
+void rules_fill(struct rules *rules);
+void rules_free(struct rules *rules);
+void rules_print(FILE *to, const struct rules *rules);
+
+/* ---- configfs.c ---- */
+
+#define RULES_DIR "kernel/config/rnbd"
+
+int rules_read(const struct rnbd *r, struct rules *rules);
+int rules_apply(const struct rnbd *r, const struct rules *have, const struct rules *want);
+
+/* ---- conf.c ---- */
+
+enum server_module { RTRS_SERVER, RNBD_SERVER, NR_MODULES };
+
+#define NR_PARAMETERS 8
+
+struct parameter {
+	const char *name;
+	enum server_module module;
+	/* Can be changed when the module is loaded */
+	bool live;
+};
+
+extern const struct parameter parameters[NR_PARAMETERS];
+
+/* The file of settings */
+struct conf {
+	char *values[NR_PARAMETERS];
+	/* It has something to say about them */
+	bool has_rules;
+	struct rules rules;
+};
+
+int conf_read(const struct rnbd *r, struct conf *conf);
+int conf_save(const struct rnbd *r, const struct rules *rules);
+void conf_free(struct conf *conf);
+
+#endif /* RNBD_RULES_H */

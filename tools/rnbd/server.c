@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The server's rules, by commands: hosts, volumes (as "export", so that they aren't taken for
+ * those of the client's table), the policy, and all of them in the file of settings.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rules.h"
+
+static const struct column host_columns[] = {
+	{ "name", "HOST", TEXT }, { "sessions", "SESSIONS", TEXT },
+	{ "addresses", "ADDRESSES", TEXT },
+};
+
+static const struct column volume_columns[] = {
+	{ "name", "VOLUME", TEXT }, { "path", "PATH", TEXT }, { "modes", "MODES", TEXT },
+	{ "exclusive", "EXCLUSIVE", YES_NO }, { "hosts", "HOSTS", TEXT },
+	{ "allow_any_host", "ANY HOST", YES_NO }, { "enable", "ENABLED", YES_NO },
+};
+
+/* Returns an exit code. */
+static int read_rules(const struct rnbd *r, struct rules *rules)
+{
+	int ret = rules_read(r, rules);
+
+	if (!ret || !sysfs_exists(r, "module/rnbd_server"))
+		return ret ? report_no_module(r, SERVER) : ret;
+	return report_as(ret, "the server's rules aren't there: is configfs mounted on %s/kernel/config?",
+			 r->sysfs);
+}
+
+/* Words are an array in JSON, and one text in a table. */
+static struct json_object *words_json(const struct rnbd *r, const char *words)
+{
+	struct json_object *array;
+	char *copy, *next, *word;
+
+	if (!r->json)
+		return json_new_string(words);
+	array = json_new_array();
+	copy = xstrdup(words);
+	for (next = copy; (word = strsep(&next, " "));)
+		if (*word)
+			json_append(array, json_new_string(text_clean(word)));
+	free(copy);
+	return array;
+}
+
+static void add_value(const struct rnbd *r, struct json_object *json, const struct rule *rule,
+		      enum rule_attribute attribute)
+{
+	const char *name = rule_attribute_name(attribute), *value = rule->values[attribute];
+	char *clean;
+
+	switch (attribute) {
+	case RULE_EXCLUSIVE:
+	case RULE_ANY_HOST:
+	case RULE_ENABLE:
+		json_add_bool(json, name, !strcmp(value, "1"));
+		break;
+	case RULE_SESSIONS:
+	case RULE_PATH:
+		clean = text_clean(xstrdup(value));
+		json_add_string(json, name, clean);
+		free(clean);
+		break;
+	default:
+		json_add(json, name, words_json(r, value));
+	}
+}
+
+static struct json_object *rules_json(const struct rnbd *r, const struct rules *rules,
+				      enum rule_kind kind)
+{
+	struct json_object *array = json_new_array(), *json;
+	char *name;
+	size_t i, j;
+
+	for (i = 0; i < rules->nr; i++) {
+		if (rules->all[i].kind != kind)
+			continue;
+		json = json_new();
+		name = text_clean(xstrdup(rules->all[i].name));
+		json_add_string(json, "name", name);
+		free(name);
+		for (j = 0; j < NR_RULE_ATTRIBUTES; j++)
+			if (rule_has(kind, j))
+				add_value(r, json, &rules->all[i], j);
+		json_append(array, json);
+	}
+	return array;
+}
+
+static void print_kind(const struct rnbd *r, const struct rules *rules, enum rule_kind kind)
+{
+	struct json_object *rows = rules_json(r, rules, kind);
+
+	if (kind == RULE_HOST)
+		print_table(r, rows, host_columns, ARRAY_SIZE(host_columns));
+	else
+		print_table(r, rows, volume_columns, ARRAY_SIZE(volume_columns));
+	json_object_put(rows);
+}
+
+static void print_json(const struct rnbd *r, const struct rules *rules, bool hosts, bool volumes)
+{
+	struct json_object *whole = json_new();
+	char *listens = sysfs_read(r, RULES_DIR "/listen");
+
+	if (hosts && volumes) {
+		json_add_string(whole, "policy", rules->policy);
+		json_add_bool(whole, "listen", listens && !strcmp(listens, "1"));
+	}
+	if (hosts)
+		json_add(whole, "hosts", rules_json(r, rules, RULE_HOST));
+	if (volumes)
+		json_add(whole, "volumes", rules_json(r, rules, RULE_VOLUME));
+	json_print(whole);
+	json_object_put(whole);
+	free(listens);
+}
+
+static int list(const struct rnbd *r, bool hosts, bool volumes)
+{
+	struct rules rules;
+	int ret = read_rules(r, &rules);
+
+	if (ret)
+		return ret;
+	if (r->json) {
+		print_json(r, &rules, hosts, volumes);
+	} else {
+		if (hosts && volumes)
+			printf("policy: %s\n", rules.policy);
+		if (volumes)
+			print_kind(r, &rules, RULE_VOLUME);
+		if (hosts)
+			print_kind(r, &rules, RULE_HOST);
+	}
+	rules_free(&rules);
+	return RNBD_OK;
+}
+
+int cmd_rules(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return list(r, true, true);
+}
+
+int cmd_host_list(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return list(r, true, false);
+}
+
+int cmd_export_list(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return list(r, false, true);
+}
+
+int cmd_policy(struct rnbd *r, int argc, char **argv)
+{
+	struct rules have, want = { 0 };
+	int ret = read_rules(r, &have);
+	char *why;
+
+	if (ret)
+		return ret;
+	why = argc ? rules_set_policy(&want, argv[0]) : NULL;
+	if (why)
+		ret = report_usage("%s", why);
+	else if (argc)
+		ret = sysfs_set(r, "set the policy", RULES_DIR, "policy", want.policy);
+	else
+		puts(have.policy);
+	free(why);
+	rules_free(&want);
+	rules_free(&have);
+	return ret;
+}
+
+/* ATTRIBUTE=VALUE... of the command line. Returns an exit code. */
+static int take_words(struct rule *rule, int argc, char **argv)
+{
+	char *why, *value;
+	int ret = RNBD_OK;
+
+	for (; argc && !ret; argc--, argv++) {
+		value = strchr(*argv, '=');
+		if (!value)
+			return report_usage("'%s' is not ATTRIBUTE=VALUE", *argv);
+		*value++ = 0;
+		why = rule_set(rule, *argv, value);
+		if (why)
+			ret = report_usage("%s", why);
+		free(why);
+	}
+	return ret;
+}
+
+static int report_why(char *why)
+{
+	int ret = report_usage("%s", why);
+
+	free(why);
+	return ret;
+}
+
+/* Of the rules that are there, all but @rule with what it has got in its place */
+static int apply_one(const struct rnbd *r, const struct rules *have, const struct rule *old,
+		     struct rule *rule)
+{
+	struct rules want = { .policy = have->policy, .all = rule, .nr = 1 };
+	struct rules one = { .policy = have->policy, .all = (struct rule *)old, .nr = old ? 1 : 0 };
+	char *words, *next, *host;
+	int ret = RNBD_OK;
+
+	if (rule->kind == RULE_VOLUME && !*rule->values[RULE_PATH])
+		return report_usage("volume %s has no path", rule->name);
+	words = xstrdup(rule->kind == RULE_VOLUME ? rule->values[RULE_HOSTS] : "");
+	for (next = words; (host = strsep(&next, " "));)
+		if (*host && !rules_find(have, RULE_HOST, host))
+			ret = report_not_found("there is no host %s", host);
+	free(words);
+	return ret ? ret : rules_apply(r, &one, &want);
+}
+
+static int add(const struct rnbd *r, enum rule_kind kind, int argc, char **argv)
+{
+	struct rules have, added = { 0 };
+	int ret = read_rules(r, &have);
+	struct rule *rule;
+	char *why;
+
+	if (ret)
+		return ret;
+	if (rules_find(&have, kind, argv[0]))
+		why = xasprintf("there is a %s %s already", rule_kind_name(kind), argv[0]);
+	else
+		why = rules_add(&added, kind, argv[0], &rule);
+	ret = why ? report_why(why) : take_words(rule, argc - 1, argv + 1);
+	if (!ret) {
+		rules_fill(&added);
+		ret = apply_one(r, &have, NULL, rule);
+	}
+	rules_free(&added);
+	rules_free(&have);
+	return ret;
+}
+
+static int set(const struct rnbd *r, enum rule_kind kind, int argc, char **argv)
+{
+	struct rules have, changed = { 0 };
+	struct rule *rule, *old;
+	int ret = read_rules(r, &have);
+	size_t i;
+
+	if (ret)
+		return ret;
+	old = rules_find(&have, kind, argv[0]);
+	if (!old)
+		ret = report_not_found("there is no %s %s", rule_kind_name(kind), argv[0]);
+	else
+		free(rules_add(&changed, kind, argv[0], &rule));
+	if (!ret)
+		ret = take_words(rule, argc - 1, argv + 1);
+	if (!ret) {
+		for (i = 0; i < NR_RULE_ATTRIBUTES; i++)
+			if (rule_has(kind, i) && !rule->values[i])
+				rule->values[i] = xstrdup(old->values[i]);
+		ret = apply_one(r, &have, old, rule);
+	}
+	rules_free(&changed);
+	rules_free(&have);
+	return ret;
+}
+
+/* Is it a host of that volume? */
+static bool is_of(const struct rule *volume, const char *host)
+{
+	char *words = xstrdup(volume->values[RULE_HOSTS]), *next = words, *word;
+	bool is = false;
+
+	while ((word = strsep(&next, " ")))
+		is |= !strcmp(word, host);
+	free(words);
+	return is;
+}
+
+static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
+{
+	struct rules have, none = { 0 }, one;
+	int ret = read_rules(r, &have);
+	struct rule *rule;
+	size_t i;
+
+	if (ret)
+		return ret;
+	rule = rules_find(&have, kind, name);
+	if (!rule)
+		ret = report_not_found("there is no %s %s", rule_kind_name(kind), name);
+	for (i = 0; !ret && kind == RULE_HOST && i < have.nr; i++)
+		if (have.all[i].kind == RULE_VOLUME && is_of(&have.all[i], name))
+			ret = report_failed("volume %s is for host %s: take it out there first, by hosts=",
+					    have.all[i].name, name);
+	if (!ret) {
+		none.policy = have.policy;
+		one = (struct rules){ .policy = have.policy, .all = rule, .nr = 1 };
+		ret = rules_apply(r, &one, &none);
+	}
+	rules_free(&have);
+	return ret;
+}
+
+int cmd_host_add(struct rnbd *r, int argc, char **argv)
+{
+	return add(r, RULE_HOST, argc, argv);
+}
+
+int cmd_host_set(struct rnbd *r, int argc, char **argv)
+{
+	return set(r, RULE_HOST, argc, argv);
+}
+
+int cmd_host_delete(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return delete(r, RULE_HOST, argv[0]);
+}
+
+int cmd_export_add(struct rnbd *r, int argc, char **argv)
+{
+	return add(r, RULE_VOLUME, argc, argv);
+}
+
+int cmd_export_set(struct rnbd *r, int argc, char **argv)
+{
+	return set(r, RULE_VOLUME, argc, argv);
+}
+
+int cmd_export_delete(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return delete(r, RULE_VOLUME, argv[0]);
+}
+
+int cmd_rules_check(struct rnbd *r, int argc, char **argv)
+{
+	struct conf conf;
+	size_t nr[NR_RULE_KINDS] = { 0 }, i;
+	int ret;
+
+	if (argc)
+		r->server_conf = argv[0];
+	if (access(r->server_conf, R_OK))
+		return report_not_found("%s: %s", r->server_conf, strerror(errno));
+	ret = conf_read(r, &conf);
+	for (i = 0; i < conf.rules.nr; i++)
+		nr[conf.rules.all[i].kind]++;
+	if (ret)
+		ret = RNBD_FAILED;
+	else
+		printf("%s: policy %s, %zu hosts, %zu volumes\n", r->server_conf,
+		       conf.rules.policy, nr[RULE_HOST], nr[RULE_VOLUME]);
+	conf_free(&conf);
+	return ret;
+}
+
+int cmd_rules_save(struct rnbd *r, int argc, char **argv)
+{
+	struct rules rules;
+	int ret;
+
+	if (argc)
+		r->server_conf = argv[0];
+	ret = read_rules(r, &rules);
+	if (ret)
+		return ret;
+	ret = conf_save(r, &rules);
+	rules_free(&rules);
+	return ret;
+}
+
+/* The policy stays: without any rules, "open" would let everybody in. */
+int cmd_rules_clear(struct rnbd *r, int argc, char **argv)
+{
+	struct rules have, none = { 0 };
+	int ret = read_rules(r, &have);
+
+	(void)argc;
+	(void)argv;
+	if (ret)
+		return ret;
+	none.policy = have.policy;
+	ret = rules_apply(r, &have, &none);
+	rules_free(&have);
+	return ret;
+}

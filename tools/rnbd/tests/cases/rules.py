@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The server's rules: the file of settings, and what is read from and told to the kernel"""
+
+from rig import equal
+import schema
+
+RULES = 'kernel/config/rnbd'
+
+
+def kernel(host, policy='listed', listen=1):
+    """A server with the hosts web and db, and the volumes data and logs"""
+    host.server()
+    host.attributes('module/rnbd_server/parameters', port_nr=1234)
+    host.attributes(RULES, policy=policy, listen=listen)
+    host.attributes(f'{RULES}/hosts/web', sessions='web-*', addresses='ip:10.0.0.0/8\nip:fd00::/64')
+    host.attributes(f'{RULES}/hosts/db', sessions='db', addresses='')
+    volume(host, 'data', '/dev/vg0/da ta', 'web', modes='ro rw', exclusive=1)
+    volume(host, 'logs', '/dev/vg0/logs', 'db', 'web')
+    volume(host, 'pub', '/dev/vg0/pub', modes='ro', allow_any_host=1, enable=0)
+
+
+def volume(host, name, path, *hosts, **more):
+    values = dict(path=path, modes='ro rw migration', exclusive=0, allow_any_host=0, enable=1)
+    values.update(more)
+    host.attributes(f'{RULES}/volumes/{name}', **values)
+    links = host.sys / f'{RULES}/volumes/{name}/hosts'
+    links.mkdir()
+    for n, other in enumerate(hosts):
+        # A link's own name says nothing.
+        (links / f'{n}{other}').symlink_to(host.sys / f'{RULES}/hosts/{other}')
+
+
+SAVED = '''policy = listed
+
+[host db]
+sessions = db
+
+[host web]
+sessions = web-*
+addresses = ip:10.0.0.0/8 ip:fd00::/64
+
+[volume data]
+path = /dev/vg0/da ta
+modes = ro rw
+exclusive = 1
+hosts = web
+
+[volume logs]
+path = /dev/vg0/logs
+hosts = db web
+
+[volume pub]
+path = /dev/vg0/pub
+modes = ro
+allow_any_host = 1
+enable = 0
+'''
+
+
+def told(done):
+    """What it would do, without the folder's beginning"""
+    lines = []
+    for line in done.err.splitlines():
+        lines.append(''.join(part.split(RULES + '/')[-1] for part in line.split("'")))
+    return lines
+
+
+def test_rules_are_shown(host):
+    kernel(host)
+    host.says('server rules', 'policy: listed', 'VOLUME', 'HOST', 'web-*', '/dev/vg0/da ta')
+    equal('policy', host.run('server policy').out, 'listed\n')
+    document = host.run('server rules -j').json()
+    schema.check('rules', document)
+    equal('hosts', document['hosts'][1], {'name': 'web', 'sessions': 'web-*',
+                                          'addresses': ['ip:10.0.0.0/8', 'ip:fd00::/64']})
+    equal('volumes', document['volumes'][0],
+          {'name': 'data', 'path': '/dev/vg0/da ta', 'modes': ['ro', 'rw'], 'exclusive': True,
+           'allow_any_host': False, 'hosts': ['web'], 'enable': True})
+    equal('enabled', [v['enable'] for v in document['volumes']], [True, True, False])
+    equal('of one kind', list(host.run('server volume list -j').json()), ['volumes'])
+    equal('of the other', list(host.run('server host list -j').json()), ['hosts'])
+
+
+def test_rules_are_saved(host):
+    """In the place of those that were there; parameters and comments in front of them stay."""
+    kernel(host)
+    host.run('server save')
+    equal('a new file', host.server_conf.read_text(), SAVED)
+    head = '\n# comment\n\nport_nr = 1235\n'
+    host.server_conf.write_text(head + 'policy=open\n[volume x]\n# another\npath=/x\n')
+    host.server_conf.chmod(0o640)
+    host.run('server save')
+    equal('a file', host.server_conf.read_text(), head + SAVED)
+    host.run('server save')
+    equal('saved again', host.server_conf.read_text(), head + SAVED)
+    equal('its mode', host.server_conf.stat().st_mode & 0o777, 0o640)
+    equal('nothing is left', [p.name for p in host.top.glob('server.conf*')], ['server.conf'])
+    equal('told', host.run('-n server save').out, SAVED)
+    host.run(f'server save {host.top}/other')
+    equal('another file', (host.top / 'other').read_text(), SAVED)
+    host.says('server save /nonexistent/x', 'No such file', code=1)
+
+
+def test_what_is_saved_is_what_is_loaded(host):
+    """With it, there is nothing to do."""
+    kernel(host)
+    host.run('server save')
+    equal('nothing', told(host.run('server load -v')), [])
+    host.says('server check', 'policy listed, 2 hosts, 3 volumes')
+
+
+def test_rules_are_loaded(host):
+    """Only what differs is changed, a path while the volume is off; what isn't in the file goes."""
+    kernel(host, policy='open')
+    host.server_conf.write_text('''
+policy = listed
+[host web]
+sessions = web-?
+addresses = 10.0.0.1/8 gid:fe80::1
+[host new]
+[volume data]
+path = "/dev/sdb"
+modes = rw ro rw
+exclusive = y
+hosts = web
+[volume logs]
+path = /dev/vg0/logs
+hosts = new
+''')
+    equal('told', told(host.run('server load -n')), [
+        'echo web-? > hosts/web/sessions',
+        'echo ip:10.0.0.1/8 gid:fe80:0000:0000:0000:0000:0000:0000:0001/128 > hosts/web/addresses',
+        'mkdir hosts/new',
+        'echo 0 > volumes/data/enable',
+        'echo /dev/sdb > volumes/data/path',
+        'echo 1 > volumes/data/enable',
+        'ln -s hosts/new volumes/logs/hosts/new',
+        'rm volumes/logs/hosts/0db',
+        'rm volumes/logs/hosts/1web',
+        'rmdir volumes/pub',
+        'rmdir hosts/db',
+        'echo listed > policy'])
+
+
+def test_nobody_connects_before_the_rules_are_there(host):
+    host.server_conf.write_text('port_nr = 1235\n[volume v]\npath = /dev/sda\nenable = 1\n')
+    equal('told', told(host.run('server load -n')), [
+        'modprobe rtrs_server', 'modprobe rnbd_server port_nr="1235" listen="N"',
+        'mkdir volumes/v', 'echo /dev/sda > volumes/v/path', 'echo 1 > volumes/v/enable',
+        'echo 1 > listen'])
+    kernel(host, listen=0)
+    host.server_conf.write_text('policy = listed\n')
+    host.refuse(f'{RULES}/volumes/data/hosts/0web', 'EBUSY')
+    host.says('server load', "doesn't listen", code=1)
+    equal('listen', host.written(f'{RULES}/listen'), '0')
+    host.server_conf.write_text(SAVED)
+    host.run('server load')
+    equal('listen', host.written(f'{RULES}/listen'), '1')
+
+
+def test_without_rules_in_the_file_those_in_the_kernel_stay(host):
+    kernel(host)
+    host.server_conf.write_text('port_nr = 1234\n')
+    equal('told', told(host.run('server load -v')), [])
+
+
+WRONG = [
+    ('policy = closed', "1: 'closed' is no policy"),
+    ('policy = open\npolicy = open', '2: policy is given twice'),
+    ('[volume v', '1: '), ('[volume]\npath = /x', "1: '' can't be the name"),
+    ('[disk v]\nx = y', "1: there are sections of a host or a volume, none of 'disk'"),
+    ('[volume v]\npath = /x\n[volume v]\npath = /y', '3: there is a volume v already'),
+    ('[volume a/b]\npath = /x', "1: 'a/b' can't be"), ('[volume .a]\npath = /x', "1: '.a' can't"),
+    ('[host a b]', "1: 'a b' can't be the name of a host"),
+    ('[volume v]', '1: volume v has no path'), ('[volume v]\npath = sda', "2: 'sda' is no path"),
+    ('[volume v]\npath = /x\nhosts = h', '1: volume v: there is no host h'),
+    ('[volume v]\npath = /x\nmodes = ro wo', "3: modes: 'wo'"),
+    ('[volume v]\npath = /x\nexclusive = 2', "3: '2' is neither"),
+    ('[volume v]\npath = /x\npath = /y', '3: path is given twice'),
+    ('[volume v]\npath = /x\nsessions = s', "3: a volume has no 'sessions'"),
+    ('[host h]\npath = /x', "2: a host has no 'path'"),
+    ('[host h]\nsessions =', "2: '' is no pattern"),
+    ('[host h]\naddresses = 10.0.0.0/33', "2: '10.0.0.0/33' is no address"),
+    ('[host h]\naddresses = gid:1.2.3.4', '2: '), ('[host h]\naddresses = a', '2: '),
+    ('[host h]\naddresses =' + ' 10.0.0.1' * 65, '2: more than 64'),
+    ('[host h]\nsessions', "2: 'sessions' is not NAME = VALUE"),
+    ('[host h]\nmax_memory = 1', "2: a host has no 'max_memory'"),
+]
+
+
+def test_wrong_lines(host):
+    """Each is told with its number, and nothing is changed."""
+    kernel(host)
+    for text, why in WRONG:
+        host.server_conf.write_text(text + '\n')
+        host.says('server check', f'{host.server_conf}:{why}', code=1)
+        host.says('server load', f'{host.server_conf}:{why}', code=2)
+    host.server_conf.write_text('[volume v\nx\n\n[host h]\nx = 1\npolicy = x\n')
+    done = host.says('server check', ':1:', ':2:', ':5:', ':6:', code=1)
+    equal('lines', len(done.err.splitlines()), 4)
+    host.server_conf.write_bytes(b'policy = open\n[host a]\0\n')
+    host.says('server check', ':2: there is a NUL', code=1)
+    host.server_conf.unlink()
+    host.says('server check', 'No such file', code=3)
+
+
+def test_single_rules(host):
+    kernel(host)
+    equal('add', told(host.run(['-n', 'server', 'volume', 'add', 'v', 'path=/dev/sdb',
+                                'hosts=web db', 'modes=ro'])),
+          ['mkdir volumes/v', 'echo /dev/sdb > volumes/v/path', 'echo ro > volumes/v/modes',
+           'ln -s hosts/web volumes/v/hosts/web', 'ln -s hosts/db volumes/v/hosts/db',
+           'echo 1 > volumes/v/enable'])
+    equal('set', told(host.run(['-n', 'server', 'volume', 'set', 'logs', 'hosts=db', 'enable=0'])),
+          ['rm volumes/logs/hosts/1web', 'echo 0 > volumes/logs/enable'])
+    equal('delete', told(host.run('-n server volume delete data')),
+          ['rm volumes/data/hosts/0web', 'rmdir volumes/data'])
+    equal('host', told(host.run(['-n', 'server', 'host', 'add', 'h', 'addresses=10.0.0.0/8'])),
+          ['mkdir hosts/h', 'echo ip:10.0.0.0/8 > hosts/h/addresses'])
+    equal('clear', told(host.run('-n server clear'))[-1], 'rmdir hosts/web')
+    host.run('server host set web sessions=web-1')
+    equal('sessions', host.written(f'{RULES}/hosts/web/sessions'), 'web-1')
+    host.run('server policy open')
+    # The file in the attribute's place keeps the rest of what was longer.
+    equal('policy', host.written(f'{RULES}/policy').splitlines()[0], 'open')
+    for line, code, why in [('volume add v', 2, 'volume add NAME'),
+                            ('volume add v modes=ro', 2, 'volume v has no path'),
+                            ('volume add data path=/x', 2, 'there is a volume data already'),
+                            ('volume add v path=/x hosts=h', 3, 'there is no host h'),
+                            ('volume set v path=/x', 3, 'there is no volume v'),
+                            ('volume set data colour=red', 2, "a volume has no 'colour'"),
+                            ('volume set data modes', 2, "'modes' is not ATTRIBUTE=VALUE"),
+                            ('host delete db', 1, 'volume logs is for host db'),
+                            ('host delete x', 3, 'there is no host x'),
+                            ('policy none', 2, "'none' is no policy"),
+                            ('volume map data', 2, 'not for the server')]:
+        host.says('server ' + line, why, code=code)
+
+
+def test_no_server(host):
+    for line in 'rules', 'policy', 'save', 'clear', 'host list', 'volume list':
+        host.says('server ' + line, 'rnbd_server', code=4)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The server's rules by the tool: set, shown, saved, cleared and restored, which gives the same;
+# what is the same notices nothing of that, under load. A server that is loaded again under load
+# has its rules before its clients: none is refused what it may have, and none gets what it may
+# not. With a wrong line nothing is loaded.
+# Modules: ours
+# Time: 60
+
+. "$RIG_DIR/steps/tool.sh"
+
+conf=/sys/kernel/config/rnbd
+export RNBD_SERVER_CONF=/tmp/server.conf
+server() { "$tool" server "$@"; }
+# As text, without what may differ
+shown() { server rules json | tr -d ' \n'; }
+
+# tells EXPECTED WORD ARGUMENT...: it ends with that exit code, and says the word
+tells()
+{
+	local expected=$1 word=$2 got=0 out
+	shift 2
+	out=$(server "$@" 2>&1) || got=$?
+	equal "exit code of $*, which says: $out" "$got" "$expected"
+	must "$* says nothing of '$word': $out" grep -qE -- "$word" <<<"$out"
+}
+
+up sess_queue_depth=32
+a=$(addr server 0)
+disk=$(null one 64)
+other=$(null two 64)
+
+say "set and shown"
+server host add web sessions='web*' addresses="192.168.0.0/16 fd00::/8"
+server host add db
+server volume add data path="$disk" hosts=web modes="rw ro"
+server volume add logs path="$other" hosts="db web" enable=0
+server volume set logs hosts=db exclusive=1 enable=1
+server policy listed
+equal "shown" "$(shown)" "$(printf '%s' '{"policy":"listed","listen":true,"hosts":[' \
+	'{"name":"db","sessions":"db","addresses":[]},' \
+	'{"name":"web","sessions":"web*","addresses":["ip:192.168.0.0/16","ip:fd00::/8"]}],"volumes":[' \
+	"{\"name\":\"data\",\"path\":\"$disk\",\"modes\":[\"ro\",\"rw\"],\"exclusive\":false," \
+	'"allow_any_host":false,"hosts":["web"],"enable":true},' \
+	"{\"name\":\"logs\",\"path\":\"$other\",\"modes\":[\"ro\",\"rw\",\"migration\"]," \
+	'"exclusive":true,"allow_any_host":false,"hosts":["db"],"enable":true}]}')"
+tells 2 'has no path' volume add bad modes=ro
+tells 3 'no host' volume set data hosts=nobody
+tells 1 'is for host db' host delete db
+refused ENOENT "sessname=web path=$a device_path=logs"
+dev=$(map web data)
+bystander "$(map db logs)"
+
+say "saved, cleared and restored"
+before=$(shown)
+echo "sess_queue_depth = 32" >/tmp/server.conf
+server save
+server check
+load "$dev"
+server load
+load_goes_on
+equal "loaded again" "$(shown)" "$before"
+cp /tmp/server.conf /tmp/saved.conf
+server clear
+equal "nothing is left" "$(ls $conf/volumes $conf/hosts | xargs)" "$conf/hosts: $conf/volumes:"
+equal "but the policy" "$(<$conf/policy)" listed
+server load
+equal "restored" "$(shown)" "$before"
+server save
+must "saved again, it is the same" cmp /tmp/server.conf /tmp/saved.conf
+for d in "$dev" "/dev/$(mapped db logs)"; do
+	gives EIO "$d" read:0:4k
+	must "it was closed" [ "$(cat "/sys/block/${d#/dev/}/rnbd/state")" = closed ]
+	unmap "$d"
+done
+kill "$bystander" 2>/dev/null || true
+wait "$bystander" || true
+
+say "loaded again under load"
+dev=$(map web data)
+echo 100 >/sys/class/rtrs-client/web/reconnect_delay_ms
+bystander "$dev"
+must "it has begun" wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]"
+mark
+server unload
+must "it is gone" [ ! -e /sys/module/rtrs_server ]
+server load
+must "its session is back" wait_for 60 eval "[ \$(ls /sys/class/rtrs-server | wc -l) = 1 ]"
+before=$(ios "$dev" writes)
+must "it goes on" wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 20)) ]"
+bystander_unharmed
+must "it was not refused" eval "! since | grep -q \"can't open\""
+unmap "$dev"
+
+say "a line that is wrong"
+client_idle
+server unload
+echo "[volume wrong" >>/tmp/server.conf
+tells 2 'server.conf:[0-9]*: ' load
+must "nothing was loaded" [ ! -e /sys/module/rtrs_server ]
+down
