@@ -43,6 +43,8 @@ static void con_keep_rep(struct con *con, const struct rdma_cm_event *ev)
 		p->reject_err = rep->magic == MAGIC ? (int16_t)rep->err : 0;
 	else if (!con->cid)
 		p->rep = *rep;
+	memcpy(con->nonce, rep->nonce, sizeof(con->nonce));
+	con->peer_qpn = ev->param.conn.qp_num;
 }
 
 static void con_event(struct con *con, const struct rdma_cm_event *ev)

@@ -43,6 +43,8 @@
  * @status: first completion that failed, not counting flushed ones
  * @inflight: work requests in the send queue whose completion has not been seen
  * @busy: a thread has its completions
+ * @nonce: from the accept
+ * @peer_qpn: number of the peer's queue pair
  */
 struct con {
 	struct path *path;
@@ -57,6 +59,8 @@ struct con {
 	enum ibv_wc_status status;
 	unsigned int inflight;
 	bool busy;
+	u8 nonce[8];
+	u32 peer_qpn;
 };
 
 /**
@@ -96,6 +100,7 @@ struct slot {
  * @off_bits: bits of an offset in the immediate value of a request
  * @nr_info: descriptors of INFO_RSP, 0 before it came
  * @slot: the chunks
+ * @refused: errno in an INFO_RSP without descriptors
  * @hb_msgs: heartbeats that came
  * @hb_acks: answers to heartbeats that came
  * @fenced: answers to FENCE that came
@@ -125,6 +130,7 @@ struct path {
 	unsigned int off_bits;
 	unsigned int nr_info;
 	struct slot slot[MAX_DEPTH];
+	int refused;
 	unsigned int hb_msgs;
 	unsigned int hb_acks;
 	unsigned int fenced;
@@ -279,6 +285,7 @@ extern const struct test fence_cases[];
 extern const struct test pull_cases[];
 extern const struct test scribble_cases[];
 extern const struct test no_imm_cases[];
+extern const struct test proof_cases[];
 void hold_fetching(const char *sess);
 
 /* random.c */

@@ -245,6 +245,12 @@ static void path_read_info(struct path *p, const struct info_rsp *rsp, u32 len)
 	unsigned int i, slot = 0;
 	u64 off;
 
+	if (rsp->type == MSG_INFO_RSP && len == 8 && rsp->err) {
+		p->refused = rsp->err;
+		return;
+	}
+	if (p->rep.features & FEATURE_PROOF && len > 32)
+		len -= 32;
 	if (rsp->type != MSG_INFO_RSP || len != 8u + 16 * rsp->nr) {
 		p->unexpected++;
 		return;

@@ -22,6 +22,7 @@ typedef uint64_t u64;
 #define FEATURE_EVENT	2
 #define FEATURE_SLOTS	4
 #define FEATURE_NO_IMM	8
+#define FEATURE_PROOF	16
 #define MAX_MSG_LEN	320	/* what our server takes of a user message */
 
 struct cm_req {
@@ -53,7 +54,7 @@ struct cm_rep {
 	u32 sess_id;
 	u8 srv_uuid[16];
 	u32 slot_size;
-	u8 reserved[8];
+	u8 nonce[8];
 } __attribute__((packed));
 static_assert(sizeof(struct cm_rep) == 56, "cm_rep");
 
@@ -76,7 +77,7 @@ struct desc {
 struct info_rsp {
 	u16 type;
 	u16 nr;
-	u8 reserved[4];
+	int32_t err;
 	struct desc desc[];
 } __attribute__((packed));
 

@@ -25,6 +25,7 @@ enum {
 	OPT_NR_POLL_QUEUES,
 	OPT_NR_QUEUES,
 	OPT_QUEUE_DEPTH,
+	OPT_KEY,
 	OPT_UNKNOWN,
 };
 
@@ -37,6 +38,7 @@ static const match_table_t rnbd_clt_opts = {
 	{ OPT_NR_POLL_QUEUES,	"nr_poll_queues=%s" },
 	{ OPT_NR_QUEUES,	"nr_queues=%s" },
 	{ OPT_QUEUE_DEPTH,	"queue_depth=%s" },
+	{ OPT_KEY,		"key=%s" },
 	{ OPT_UNKNOWN,		NULL },
 };
 
@@ -185,6 +187,9 @@ static int rnbd_clt_parse_opt(int opt, const char *val,
 		return rnbd_clt_parse_queues(val, opts);
 	case OPT_QUEUE_DEPTH:
 		return rnbd_clt_parse_depth(val, opts);
+	case OPT_KEY:
+		opts->key = val;
+		return 0;
 	default:
 		return rnbd_clt_parse_poll(val, opts);
 	}

@@ -101,6 +101,7 @@ struct rnbd_clt_tags {
  * @gone: done when the session has been closed and its name may be used again
  * @port: the server's port that the session was opened with
  * @queue_depth: requests in flight that were asked for then, 0 if none were
+ * @key: secret that both ends prove that they know, or NULL
  * @clt: the transport's session, from before @opened until it is closed
  * @limits: what the transport allows
  * @disks: tags for the requests of all disks; a tag is the slot
@@ -135,6 +136,7 @@ struct rnbd_clt_sess {
 
 	u16 port;
 	unsigned int queue_depth;
+	struct key *key;
 	struct rtrs_clt *clt;
 	struct rtrs_clt_limits limits;
 	struct rnbd_clt_tags disks;
@@ -291,6 +293,7 @@ struct rnbd_clt_setting {
  * @nr_poll_queues: polled connections for I/O of each path, 0 if not written
  * @poll_given: that was written
  * @queue_depth: most requests in flight of the session, 0 if not written
+ * @key: description of the session's key, NULL if not written
  * @port: port of the server, for all paths
  * @port_given: it was written, and is not the usual one by default
  * @nr_settings: how many
@@ -309,6 +312,7 @@ struct rnbd_clt_map_opts {
 	unsigned int nr_poll_queues;
 	bool poll_given;
 	unsigned int queue_depth;
+	const char *key;
 	u16 port;
 	bool port_given;
 	unsigned int nr_settings;

@@ -5,10 +5,12 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <keys/user-type.h>
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
+#include <linux/key.h>
 #include <linux/slab.h>
 
 #include "rnbd-clt.h"
@@ -152,6 +154,25 @@ static unsigned int rnbd_clt_nr_queues(const struct rnbd_clt_map_opts *opts)
 	       min_t(unsigned int, num_online_cpus(), RNBD_CLT_DEF_QUEUES);
 }
 
+/* In the keyrings of who maps the first device */
+static int rnbd_clt_get_key(struct rnbd_clt_sess *sess, const char *name)
+{
+	struct key *key = request_key(&key_type_logon, name, NULL);
+	int err;
+
+	if (IS_ERR(key)) {
+		pr_err("%s: key=%.64s: no key of type logon is called so in your keyrings: %pe\n",
+		       sess->name, name, key);
+		return PTR_ERR(key);
+	}
+	sess->key = key;
+	err = rtrs_proof_key_ok(key);
+	if (err)
+		pr_err("%s: key=%.64s: it is too short, or not valid any more: %pe\n", sess->name,
+		       name, ERR_PTR(err));
+	return err;
+}
+
 static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 			      const struct rnbd_clt_map_opts *opts)
 {
@@ -177,6 +198,12 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	sess->news_wq = alloc_workqueue("rnbd-news-%s", WQ_UNBOUND, 0, sess->name);
 	if (!sess->wq || !sess->news_wq)
 		return -ENOMEM;
+	if (opts->key) {
+		err = rnbd_clt_get_key(sess, opts->key);
+		if (err)
+			return err;
+	}
+	params.key = sess->key;
 	sess->clt = rtrs_clt_open(&params);
 	if (IS_ERR(sess->clt)) {
 		err = PTR_ERR(sess->clt);
@@ -235,6 +262,7 @@ static void rnbd_clt_sess_free(struct kref *kref)
 		destroy_workqueue(sess->news_wq);
 	if (sess->wq)
 		destroy_workqueue(sess->wq);
+	key_put(sess->key);
 	kfree(sess);
 }
 
@@ -399,6 +427,17 @@ static int rnbd_clt_check_depth(struct rnbd_clt_sess *sess,
 	return -EINVAL;
 }
 
+/* By its name: what is in a key may be changed. */
+static int rnbd_clt_check_key(struct rnbd_clt_sess *sess,
+			      const struct rnbd_clt_map_opts *opts)
+{
+	if (!opts->key || (sess->key && !strcmp(opts->key, sess->key->description)))
+		return 0;
+	pr_err("%s: session is open with %s\n", sess->name,
+	       sess->key ? "another key" : "no key");
+	return -EINVAL;
+}
+
 /* Joins a session that another caller is opening, or has opened. */
 static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 			 const struct rnbd_clt_map_opts *opts)
@@ -409,7 +448,8 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 	if (sess->err == -ERESTARTSYS)
 		return -EAGAIN;
 	return sess->err ?: rnbd_clt_check_paths(sess, opts) ?:
-	       rnbd_clt_check_queues(sess, opts) ?: rnbd_clt_check_depth(sess, opts);
+	       rnbd_clt_check_queues(sess, opts) ?: rnbd_clt_check_depth(sess, opts) ?:
+	       rnbd_clt_check_key(sess, opts);
 }
 
 /**

@@ -5,6 +5,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <keys/user-type.h>
+#include <linux/key.h>
 #include <linux/kstrtox.h>
 #include <linux/limits.h>
 #include <linux/module.h>
@@ -313,9 +315,87 @@ static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const cha
 }
 CONFIGFS_ATTR(rnbd_srv_host_, addresses);
 
+/* Their descriptions, and nothing of what is in them */
+static ssize_t rnbd_srv_host_keys_show(struct config_item *item, char *page)
+{
+	const struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	unsigned int i;
+	int len = 0;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	for (i = 0; i < RNBD_SRV_HOST_KEYS && host->keys[i]; i++)
+		len += sysfs_emit_at(page, len, "%s\n", host->keys[i]->description);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return len;
+}
+
+static void rnbd_srv_put_keys(struct key **keys)
+{
+	unsigned int i;
+
+	for (i = 0; i < RNBD_SRV_HOST_KEYS; i++)
+		key_put(keys[i]);
+}
+
+/* In the keyrings of who writes them */
+static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key **keys)
+{
+	unsigned int nr = 0;
+	struct key *key;
+	char *word;
+	int err;
+
+	while ((word = strsep(&words, "\n\t "))) {
+		if (!*word)
+			continue;
+		if (nr == RNBD_SRV_HOST_KEYS) {
+			pr_err("host %s: keys: at most %u\n", config_item_name(item), nr);
+			return -E2BIG;
+		}
+		key = request_key(&key_type_logon, word, NULL);
+		if (IS_ERR(key)) {
+			pr_err("host %s: keys: %s: no key of type logon is called so in your keyrings: %pe\n",
+			       config_item_name(item), word, key);
+			return PTR_ERR(key);
+		}
+		keys[nr++] = key;
+		err = rtrs_proof_key_ok(key);
+		if (err) {
+			pr_err("host %s: keys: %s: it is too short, or not valid any more: %pe\n",
+			       config_item_name(item), word, ERR_PTR(err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *page, size_t count)
+{
+	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	struct key *keys[RNBD_SRV_HOST_KEYS] = { };
+	char *words = rnbd_srv_word(page);
+	unsigned int i;
+	int err = -ENOMEM;
+
+	if (words)
+		err = rnbd_srv_get_keys(item, words, keys);
+	if (!err) {
+		mutex_lock(&rnbd_srv_rules.lock);
+		for (i = 0; i < RNBD_SRV_HOST_KEYS; i++)
+			swap(host->keys[i], keys[i]);
+		mutex_unlock(&rnbd_srv_rules.lock);
+		rnbd_srv_recheck();
+	}
+	rnbd_srv_put_keys(keys);
+	kfree(words);
+	return err ?: count;
+}
+CONFIGFS_ATTR(rnbd_srv_host_, keys);
+
 static struct configfs_attribute *rnbd_srv_host_attrs[] = {
 	&rnbd_srv_host_attr_sessions,
 	&rnbd_srv_host_attr_addresses,
+	&rnbd_srv_host_attr_keys,
 	NULL
 };
 
@@ -323,6 +403,7 @@ static void rnbd_srv_host_release(struct config_item *item)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
 
+	rnbd_srv_put_keys(host->keys);
 	kfree(host->prefixes);
 	kfree(host);
 }
@@ -337,14 +418,22 @@ static const struct config_item_type rnbd_srv_host_type = {
 	.ct_owner = THIS_MODULE,
 };
 
+/* Of the folder of links, which keeps it */
+static struct rnbd_srv_volume *rnbd_srv_links_to_volume(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct rnbd_srv_volume, hosts);
+}
+
+/* The volume's folder may be removed at the same time. */
 static int rnbd_srv_allow_link(struct config_item *hosts, struct config_item *target)
 {
-	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(hosts->ci_parent);
+	struct rnbd_srv_volume *volume = rnbd_srv_links_to_volume(hosts);
 	struct rnbd_srv_allow *allow;
+	int err = 0;
 
 	if (target->ci_type != &rnbd_srv_host_type) {
 		pr_err("volume %s: %s is not in hosts/\n",
-		       config_item_name(hosts->ci_parent), config_item_name(target));
+		       config_item_name(&volume->group.cg_item), config_item_name(target));
 		return -EINVAL;
 	}
 	allow = kzalloc(sizeof(*allow), GFP_KERNEL);
@@ -352,15 +441,20 @@ static int rnbd_srv_allow_link(struct config_item *hosts, struct config_item *ta
 		return -ENOMEM;
 	allow->host = rnbd_srv_to_host(target);
 	mutex_lock(&rnbd_srv_rules.lock);
-	list_add_tail(&allow->list, &volume->allowed);
+	if (volume->gone)
+		err = -ENOENT;
+	else
+		list_add_tail(&allow->list, &volume->allowed);
 	mutex_unlock(&rnbd_srv_rules.lock);
-	return 0;
+	if (err)
+		kfree(allow);
+	return err;
 }
 
 /* There may be two links to a host: one of them is as good as the other. */
 static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *target)
 {
-	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(hosts->ci_parent);
+	struct rnbd_srv_volume *volume = rnbd_srv_links_to_volume(hosts);
 	struct rnbd_srv_allow *allow;
 
 	mutex_lock(&rnbd_srv_rules.lock);
@@ -375,7 +469,13 @@ static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *ta
 	rnbd_srv_recheck();
 }
 
+static void rnbd_srv_links_release(struct config_item *hosts)
+{
+	config_item_put(&rnbd_srv_links_to_volume(hosts)->group.cg_item);
+}
+
 static struct configfs_item_operations rnbd_srv_links_ops = {
+	.release = rnbd_srv_links_release,
 	.allow_link = rnbd_srv_allow_link,
 	.drop_link = rnbd_srv_drop_link,
 };
@@ -397,7 +497,13 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 	volume->modes = RNBD_SRV_ALL_MODES;
 	INIT_LIST_HEAD(&volume->allowed);
 	config_group_init_type_name(&volume->group, name, &rnbd_srv_volume_type);
+	/* A long name takes memory. */
+	if (!config_item_name(&volume->group.cg_item)) {
+		kfree(volume);
+		return ERR_PTR(-ENOMEM);
+	}
 	config_group_init_type_name(&volume->hosts, "hosts", &rnbd_srv_links_type);
+	config_item_get(&volume->group.cg_item);
 	configfs_add_default_group(&volume->hosts, &volume->group);
 	mutex_lock(&rnbd_srv_rules.lock);
 	list_add_tail(&volume->list, &rnbd_srv_rules.volumes);
@@ -408,10 +514,14 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 /* Somebody may still be reading its attributes: it is freed when they have finished. */
 static void rnbd_srv_drop_volume(struct config_group *group, struct config_item *item)
 {
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
+
 	mutex_lock(&rnbd_srv_rules.lock);
-	list_del(&rnbd_srv_to_volume(item)->list);
+	list_del(&volume->list);
+	volume->gone = true;
 	mutex_unlock(&rnbd_srv_rules.lock);
 	rnbd_srv_recheck();
+	configfs_remove_default_groups(&volume->group);
 	config_item_put(item);
 }
 
@@ -436,11 +546,28 @@ static struct config_item *rnbd_srv_make_host(struct config_group *group, const 
 		return ERR_PTR(-ENOMEM);
 	strscpy(host->sessions, name, sizeof(host->sessions));
 	config_item_init_type_name(&host->item, name, &rnbd_srv_host_type);
+	if (!config_item_name(&host->item)) {
+		kfree(host);
+		return ERR_PTR(-ENOMEM);
+	}
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_add_tail(&host->list, &rnbd_srv_rules.hosts);
+	mutex_unlock(&rnbd_srv_rules.lock);
 	return &host->item;
+}
+
+static void rnbd_srv_drop_host(struct config_group *group, struct config_item *item)
+{
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_del(&rnbd_srv_to_host(item)->list);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+	config_item_put(item);
 }
 
 static struct configfs_group_operations rnbd_srv_hosts_ops = {
 	.make_item = rnbd_srv_make_host,
+	.drop_item = rnbd_srv_drop_host,
 };
 
 static const struct config_item_type rnbd_srv_hosts_type = {

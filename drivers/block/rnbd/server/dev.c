@@ -18,6 +18,7 @@
 
 static DEFINE_MUTEX(rnbd_srv_lock);
 static LIST_HEAD(rnbd_srv_devs);
+static LIST_HEAD(rnbd_srv_sessions);
 
 static void rnbd_srv_watch_work(struct work_struct *work);
 /* Runs while there are devices. */
@@ -156,14 +157,16 @@ static const struct inode *rnbd_srv_inode(const struct rnbd_srv_map *map)
 
 static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map)
 {
-	const struct rnbd_srv_map *first;
+	const struct inode *inode = rnbd_srv_inode(map);
+	const struct rnbd_srv_map *other;
 	struct rnbd_srv_dev *dev;
 
 	lockdep_assert_held(&rnbd_srv_lock);
 	list_for_each_entry(dev, &rnbd_srv_devs, list) {
-		first = list_first_entry(&dev->maps, struct rnbd_srv_map, list);
-		if (rnbd_srv_inode(first) == rnbd_srv_inode(map))
-			return dev;
+		list_for_each_entry(other, &dev->maps, list) {
+			if (rnbd_srv_inode(other) == inode)
+				return dev;
+		}
 	}
 	return rnbd_srv_dev_create(map);
 }
@@ -324,11 +327,21 @@ static struct file *rnbd_srv_open_name(const struct rnbd_srv_map *map)
 	return file;
 }
 
-/* Open the file of a mapping that isn't published yet. */
-static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct sockaddr_storage *peer)
+static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *map)
+{
+	return !rnbd_srv_rules_apply(map, peer);
+}
+
+/*
+ * Open the file of a mapping that isn't published yet. It doesn't matter over which of its paths
+ * a client asks: those over which it may not have what it gets are ended.
+ */
+static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
 	int err = rnbd_srv_rules_apply(map, peer);
 
+	if (err == -ENOENT && rtrs_srv_any_path(map->sess->rtrs, rnbd_srv_try_peer, map))
+		err = 0;
 	if (err)
 		return err;
 	map->file = rnbd_srv_open_name(map);
@@ -410,6 +423,15 @@ static int rnbd_srv_map_show(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
 	return kobject_add(&map->kobj, dev->sessions, "%s", name);
 }
 
+static int rnbd_srv_room(struct rnbd_srv_sess *sess)
+{
+	if (sess->nr_maps < RNBD_SRV_SESS_MAPS)
+		return 0;
+	rnbd_srv_err(sess, "%u devices are open, no more are possible: unmap one first\n",
+		     sess->nr_maps);
+	return -EMFILE;
+}
+
 /* kobject_add() is the last step that can fail: from then on it can be closed. */
 static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 				struct rnbd_srv_dev *dev)
@@ -417,11 +439,6 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	struct rnbd_srv_sess *sess = map->sess;
 	int err;
 
-	if (sess->nr_maps == RNBD_SRV_SESS_MAPS) {
-		rnbd_srv_err(sess, "%u devices are open, no more are possible: unmap one first\n",
-			     sess->nr_maps);
-		return -EMFILE;
-	}
 	err = xa_alloc_cyclic(&sess->maps, &map->id, NULL,
 			      XA_LIMIT(0, U16_MAX), &sess->next_id, GFP_KERNEL);
 	if (err < 0)
@@ -442,7 +459,7 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	return 0;
 }
 
-static bool rnbd_srv_peer_ok(const struct sockaddr_storage *peer, void *map)
+static bool rnbd_srv_peer_ok(const struct rtrs_srv_peer *peer, void *map)
 {
 	return rnbd_srv_rules_hold(map, peer);
 }
@@ -472,11 +489,14 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
+	rnbd_srv_rules_refresh(map);
 	ret = rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0;
 	if (!ret)
 		ret = rnbd_srv_access(dev, map->mode);
 	if (!ret)
 		ret = rnbd_srv_alone(dev, map);
+	if (!ret)
+		ret = rnbd_srv_room(map->sess);
 	/* Changes of rules, and new paths, find it among the device's mappings later. */
 	if (!ret && !rnbd_srv_allowed(map))
 		ret = -ENOENT;
@@ -559,21 +579,36 @@ void rnbd_srv_stop_watch(void)
 	cancel_delayed_work_sync(&rnbd_srv_watch);
 }
 
+static bool rnbd_srv_peer_admitted(const struct rtrs_srv_peer *peer, void *arg)
+{
+	const struct rnbd_srv_sess *sess = arg;
+
+	return !rnbd_srv_admit(sess->name, peer);
+}
+
 /**
  * rnbd_srv_recheck() - close what the rules don't allow any more
  *
- * New I/O is refused when this returns; what the server has in hand is finished.
+ * New I/O is refused when this returns; what the server has in hand is finished. Paths of clients
+ * that would have to prove something else today end, and what they had open stays so if they do
+ * that, on another path or, after their session is lost, in a new one.
  *
  * Context: process, may sleep, after the change of the rules, without their lock.
  */
 void rnbd_srv_recheck(void)
 {
+	struct rnbd_srv_sess *sess;
 	struct rnbd_srv_dev *dev;
 	struct rnbd_srv_map *map;
 
 	mutex_lock(&rnbd_srv_lock);
+	list_for_each_entry(sess, &rnbd_srv_sessions, list)
+		rtrs_srv_end_paths(sess->rtrs, rnbd_srv_peer_admitted, sess);
 	list_for_each_entry(dev, &rnbd_srv_devs, list) {
 		list_for_each_entry(map, &dev->maps, list) {
+			/* It ends no path any more. */
+			if (test_bit(0, &map->closing))
+				continue;
 			if (!rnbd_srv_allowed(map) && rnbd_srv_close(map, NULL))
 				rnbd_srv_info(map->sess, "may not have %s (%s) any more\n",
 					      map->path, rnbd_srv_access_names[map->mode]);
@@ -583,23 +618,48 @@ void rnbd_srv_recheck(void)
 }
 
 /**
+ * rnbd_srv_add_sess() - have rnbd_srv_recheck() look at a session
+ * @sess: session whose first path is not up yet
+ */
+void rnbd_srv_add_sess(struct rnbd_srv_sess *sess)
+{
+	mutex_lock(&rnbd_srv_lock);
+	list_add(&sess->list, &rnbd_srv_sessions);
+	mutex_unlock(&rnbd_srv_lock);
+}
+
+/**
+ * rnbd_srv_del_sess() - undo rnbd_srv_add_sess()
+ * @sess: session that has no paths any more
+ */
+void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
+{
+	mutex_lock(&rnbd_srv_lock);
+	list_del(&sess->list);
+	mutex_unlock(&rnbd_srv_lock);
+}
+
+/**
  * rnbd_srv_path_up() - may a path join a session?
  * @priv: the session
- * @peer: address of the client on the path
+ * @peer: the client on the path
  *
  * What the session opens later ends the paths over which it may not.
  *
  * Context: see &rtrs_srv_ops.path_up.
- * Return: 0, or -EACCES if the session has something open that it may not open over that path.
+ * Return: 0; -EACCES if the session has something open that it may not open over that path; or an
+ * errno of rnbd_srv_admit().
  */
-int rnbd_srv_path_up(void *priv, const struct sockaddr_storage *peer)
+int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
 	struct rnbd_srv_sess *sess = priv;
 	struct rnbd_srv_map *map;
 	unsigned long id;
-	int err = 0;
+	int err;
 
 	mutex_lock(&rnbd_srv_lock);
+	/* Again, as keys may have been changed since. */
+	err = rnbd_srv_admit(sess->name, peer);
 	xa_for_each(&sess->maps, id, map) {
 		if (!test_bit(0, &map->closing) && !rnbd_srv_rules_hold(map, peer))
 			err = -EACCES;
@@ -613,14 +673,14 @@ int rnbd_srv_path_up(void *priv, const struct sockaddr_storage *peer)
  * @sess: session of the client
  * @path: name of the device, as the client gave it
  * @mode: access mode that the client asks for
- * @peer: address of the client on the path on which it asks
+ * @peer: the client on the path on which it asks
  * @rsp: answer to fill in, zeroed by the caller
  *
  * Context: kernel thread, may sleep (__fput_sync() if the file isn't needed).
  * Return: 0 or a negative errno for the client.
  */
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
-		  const struct sockaddr_storage *peer, struct rnbd_msg_open_rsp *rsp)
+		  const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
 	int ret;

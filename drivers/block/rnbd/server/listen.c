@@ -19,6 +19,8 @@ static const struct rtrs_srv_ops rnbd_srv_ops = {
 	.op_size = sizeof(struct rnbd_srv_req),
 	.request = rnbd_srv_request,
 	.sess_up = rnbd_srv_sess_up,
+	.key = rnbd_srv_key,
+	.admit = rnbd_srv_admit,
 	.path_up = rnbd_srv_path_up,
 	.sess_down = rnbd_srv_sess_down,
 };

@@ -3,8 +3,8 @@
  * RNBD server.
  *
  * Nothing is exported in advance. A session opens devices by name: that of a volume, or a path
- * relative to a directory. Each device that it has open is a mapping: a file, opened in the mode that
- * the client asked for, a backend that does I/O on the file, and an id that the session's
+ * relative to a directory. Each device that it has open is a mapping: a file, opened in the mode
+ * that the client asked for, a backend that does I/O on the file, and an id that the session's
  * I/O messages carry. All mappings of the same disk or file belong to one device, which
  * enforces the access modes.
  *
@@ -83,6 +83,7 @@ do {									\
 
 /**
  * struct rnbd_srv_sess - a client's session
+ * @list: in the list of sessions, under rnbd_srv_lock
  * @users: held by the transport's session and by each mapping
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
@@ -99,6 +100,7 @@ do {									\
  * @name: the session's name
  */
 struct rnbd_srv_sess {
+	struct list_head list;
 	refcount_t users;
 	struct xarray maps;
 	u32 next_id;
@@ -307,9 +309,11 @@ bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
 #endif
 void rnbd_srv_stop_watch(void);
 void rnbd_srv_recheck(void);
-int rnbd_srv_path_up(void *priv, const struct sockaddr_storage *peer);
+void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
+void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
+int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
-		  const struct sockaddr_storage *peer, struct rnbd_msg_open_rsp *rsp);
+		  const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp);
 
 /* map.c */
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
@@ -319,8 +323,12 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
 
 /* rules.c */
-int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct sockaddr_storage *peer);
-bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct sockaddr_storage *peer);
+int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer);
+struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *addr,
+			 unsigned int nr);
+int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
+void rnbd_srv_rules_refresh(struct rnbd_srv_map *map);
+bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
 
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);

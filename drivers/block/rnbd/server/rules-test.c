@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the rules: who may open what.
+ * KUnit tests of the rules: who may open what, and who must prove who it is.
  */
 #include <kunit/test.h>
 
@@ -152,7 +152,8 @@ static void rules_say_who_may_open_what(struct kunit *test)
 	struct rnbd_srv_allow allow = { .host = host };
 	const struct rnbd_srv_volume *found;
 	struct rtrs_prefix prefix;
-	struct rtrs_addr peer;
+	struct rtrs_srv_peer peer = { };
+	struct rtrs_addr addr;
 
 	KUNIT_ASSERT_NOT_NULL(test, rules);
 	KUNIT_ASSERT_NOT_NULL(test, volume);
@@ -173,13 +174,92 @@ static void rules_say_who_may_open_what(struct kunit *test)
 		host->prefixes = &prefix;
 		host->nr_prefixes = 1;
 	}
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->peer ?: "ip:192.168.1.2", 1, &peer), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->peer ?: "ip:192.168.1.2", 1, &addr), 0);
+	peer.addr = &addr.dst;
 	rules->listed = c->listed;
 
-	KUNIT_EXPECT_EQ(test, c->ret, rnbd_srv_judge(rules, map_of(test, c), &peer.dst, &found));
+	KUNIT_EXPECT_EQ(test, c->ret, rnbd_srv_judge(rules, map_of(test, c), &peer, &found));
 	if (!c->ret)
 		KUNIT_EXPECT_PTR_EQ(test, found,
 				    c->is_volume ? (const struct rnbd_srv_volume *)volume : NULL);
+}
+
+static const struct proof_case {
+	const char *desc;
+	/* Keys that the host "web" at 10.0.0.0/8 has, and the one that is proved; 0: none */
+	int first, second, proved;
+	const char *sessname, *peer;
+	/* There is one more host that looks like it, without keys. */
+	bool other;
+	int ret;
+	/* Of a volume that is for the host "web" only */
+	int open;
+} proof_cases[] = {
+	{ "a host without keys", 0, 0, 0, "web", "ip:10.0.0.1", false, 0, 0 },
+	{ "a host without keys, one is proved", 0, 0, 1, "web", "ip:10.0.0.1", false, 0, 0 },
+	{ "its key", 1, 0, 1, "web", "ip:10.0.0.1", false, 0, 0 },
+	{ "its first key", 1, 2, 1, "web", "ip:10.0.0.1", false, 0, 0 },
+	{ "its second key", 1, 2, 2, "web", "ip:10.0.0.1", false, 0, 0 },
+	{ "another key", 1, 2, 3, "web", "ip:10.0.0.1", false, -EKEYREJECTED, -ENOENT },
+	{ "no key", 1, 0, 0, "web", "ip:10.0.0.1", false, -EKEYREJECTED, -ENOENT },
+	{ "no key, another name", 1, 0, 0, "db", "ip:10.0.0.1", false, 0, -ENOENT },
+	{ "no key, from elsewhere", 1, 0, 0, "web", "ip:192.168.0.1", false, 0, -ENOENT },
+	{ "its key, from elsewhere", 1, 0, 1, "web", "ip:192.168.0.1", false, 0, -ENOENT },
+	{ "no key, another host has none", 1, 0, 0, "web", "ip:10.0.0.1", true, -EKEYREJECTED,
+	  -ENOENT },
+	{ "no key, another host has none, from elsewhere", 1, 0, 0, "web", "ip:192.168.0.1", true,
+	  0, -ENOENT },
+	{ "its key, another host has none", 1, 0, 1, "web", "ip:10.0.0.1", true, 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(proof_cases, proof_cases, desc);
+
+/* Keys are told from each other by where they are; nobody looks into them. */
+static struct key *key_nr(struct kunit *test, int nr)
+{
+	return nr ? (struct key *)test + nr : NULL;
+}
+
+static void rules_say_who_must_prove_what(struct kunit *test)
+{
+	const struct proof_case *c = test->param_value;
+	struct rnbd_srv_rules *rules = kunit_kzalloc(test, sizeof(*rules), GFP_KERNEL);
+	struct rnbd_srv_volume *volume = kunit_kzalloc(test, sizeof(*volume), GFP_KERNEL);
+	struct rnbd_srv_host *hosts = kunit_kcalloc(test, 2, sizeof(*hosts), GFP_KERNEL);
+	struct rule_case asks = { .sessname = c->sessname, .name = "v", .mode = RNBD_ACCESS_RW };
+	struct rnbd_srv_allow allow = { .host = hosts };
+	const struct rnbd_srv_volume *found;
+	struct rtrs_srv_peer peer;
+	struct rtrs_prefix prefix;
+	struct rtrs_addr addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, rules);
+	KUNIT_ASSERT_NOT_NULL(test, volume);
+	KUNIT_ASSERT_NOT_NULL(test, hosts);
+	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse("ip:10.0.0.0/8", &prefix), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->peer, 1, &addr), 0);
+	INIT_LIST_HEAD(&rules->hosts);
+	INIT_LIST_HEAD(&rules->volumes);
+	INIT_LIST_HEAD(&volume->allowed);
+	strscpy(hosts[0].sessions, "web", sizeof(hosts[0].sessions));
+	hosts[0].prefixes = &prefix;
+	hosts[0].nr_prefixes = 1;
+	hosts[0].keys[0] = key_nr(test, c->first);
+	hosts[0].keys[1] = key_nr(test, c->second);
+	list_add(&hosts[0].list, &rules->hosts);
+	strscpy(hosts[1].sessions, "w*", sizeof(hosts[1].sessions));
+	if (c->other)
+		list_add_tail(&hosts[1].list, &rules->hosts);
+	config_group_init_type_name(&volume->group, "v", NULL);
+	volume->modes = RNBD_SRV_ALL_MODES;
+	volume->enabled = true;
+	list_add(&volume->list, &rules->volumes);
+	list_add(&allow.list, &volume->allowed);
+	peer.addr = &addr.dst;
+	peer.key = key_nr(test, c->proved);
+
+	KUNIT_EXPECT_EQ(test, rnbd_srv_judge_proof(rules, c->sessname, &peer), c->ret);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_judge(rules, map_of(test, &asks), &peer, &found), c->open);
 }
 
 static const struct alone_case {
@@ -218,6 +298,7 @@ static void exclusive_means_one_session(struct kunit *test)
 
 static struct kunit_case rnbd_srv_rules_cases[] = {
 	KUNIT_CASE_PARAM(rules_say_who_may_open_what, rule_cases_gen_params),
+	KUNIT_CASE_PARAM(rules_say_who_must_prove_what, proof_cases_gen_params),
 	KUNIT_CASE_PARAM(exclusive_means_one_session, alone_cases_gen_params),
 	{}
 };

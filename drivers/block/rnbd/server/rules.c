@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/glob.h>
+#include <linux/key.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -14,6 +15,7 @@
 struct rnbd_srv_rules rnbd_srv_rules = {
 	.lock = __MUTEX_INITIALIZER(rnbd_srv_rules.lock),
 	.volumes = LIST_HEAD_INIT(rnbd_srv_rules.volumes),
+	.hosts = LIST_HEAD_INIT(rnbd_srv_rules.hosts),
 };
 
 static const struct rnbd_srv_volume *rnbd_srv_find_volume(const struct rnbd_srv_rules *rules,
@@ -28,22 +30,118 @@ static const struct rnbd_srv_volume *rnbd_srv_find_volume(const struct rnbd_srv_
 	return NULL;
 }
 
-static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessname,
-			     const struct sockaddr_storage *peer)
+/* By what the client says, and from where it says it */
+static bool rnbd_srv_host_looks_like(const struct rnbd_srv_host *host, const char *sessname,
+				     const struct sockaddr_storage *addr)
 {
 	unsigned int i;
 
 	if (!glob_match(host->sessions, sessname))
 		return false;
 	for (i = 0; i < host->nr_prefixes; i++) {
-		if (rtrs_prefix_has(&host->prefixes[i], peer))
+		if (rtrs_prefix_has(&host->prefixes[i], addr))
 			return true;
 	}
 	return !host->nr_prefixes;
 }
 
+static bool rnbd_srv_host_proved(const struct rnbd_srv_host *host, const struct key *key)
+{
+	unsigned int i;
+
+	for (i = 0; i < RNBD_SRV_HOST_KEYS; i++) {
+		if (key && host->keys[i] == key)
+			return true;
+	}
+	return !host->keys[0];
+}
+
+static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessname,
+			     const struct rtrs_srv_peer *peer)
+{
+	return rnbd_srv_host_looks_like(host, sessname, peer->addr) &&
+	       rnbd_srv_host_proved(host, peer->key);
+}
+
+/**
+ * rnbd_srv_judge_proof() - has a client proved who it is?
+ * @rules: rules
+ * @sessname: name of its session
+ * @peer: the client on one of its paths
+ *
+ * Context: &rnbd_srv_rules.lock is held.
+ * Return: 0; -EKEYREJECTED if it looks like hosts that have keys, and has proved to know none of
+ * these, whatever other hosts it looks like.
+ */
+VISIBLE_IF_KUNIT int rnbd_srv_judge_proof(const struct rnbd_srv_rules *rules,
+					  const char *sessname, const struct rtrs_srv_peer *peer)
+{
+	const struct rnbd_srv_host *host;
+	int err = 0;
+
+	list_for_each_entry(host, &rules->hosts, list) {
+		if (!host->keys[0] || !rnbd_srv_host_looks_like(host, sessname, peer->addr))
+			continue;
+		if (rnbd_srv_host_proved(host, peer->key))
+			return 0;
+		err = -EKEYREJECTED;
+	}
+	return err;
+}
+
+/**
+ * rnbd_srv_admit() - may a client have a session of that name?
+ * @sessname: the name
+ * @peer: the client
+ *
+ * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's may be held.
+ * Return: 0 or -EKEYREJECTED.
+ */
+int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer)
+{
+	int err;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	err = rnbd_srv_judge_proof(&rnbd_srv_rules, sessname, peer);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return err;
+}
+
+/**
+ * rnbd_srv_key() - get one of the keys of those hosts that a client looks like
+ * @sessname: name of its session
+ * @addr: its address
+ * @nr: which one
+ *
+ * If keys are changed meanwhile, one may be left out: the client tries again.
+ *
+ * Context: see &rtrs_srv_ops.key.
+ * Return: the key, with a reference, or NULL.
+ */
+struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *addr,
+			 unsigned int nr)
+{
+	struct rnbd_srv_host *host;
+	struct key *key = NULL;
+	unsigned int i;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+		if (!rnbd_srv_host_looks_like(host, sessname, addr))
+			continue;
+		for (i = 0; i < RNBD_SRV_HOST_KEYS && host->keys[i] && !key; i++) {
+			if (!nr--)
+				key = key_get(host->keys[i]);
+		}
+		if (key)
+			break;
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return key;
+}
+
 static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *sessname,
-			     const struct sockaddr_storage *peer)
+			     const struct rtrs_srv_peer *peer)
 {
 	const struct rnbd_srv_allow *allow;
 
@@ -60,7 +158,7 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
  * rnbd_srv_judge() - may a session open what it names?
  * @rules: rules
  * @map: mapping with the session, and with what it names and in which mode
- * @peer: address of the client on the path that is used for that
+ * @peer: the client on the path that is used for that
  * @volume: set to the volume, or NULL if the name is a path; not if it returns an error
  *
  * Context: &rnbd_srv_rules.lock is held.
@@ -69,7 +167,7 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
  */
 VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 				    const struct rnbd_srv_map *map,
-				    const struct sockaddr_storage *peer,
+				    const struct rtrs_srv_peer *peer,
 				    const struct rnbd_srv_volume **volume)
 {
 	const struct rnbd_srv_volume *found = rnbd_srv_find_volume(rules, map->path);
@@ -84,12 +182,12 @@ VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 
 /**
  * rnbd_srv_rules_apply() - find what a session may open by a name
- * @map: mapping with its session, name and mode; gets its volume_path and exclusive
- * @peer: address of the client on the path on which it asked
+ * @map: mapping with its session, name and mode; gets its volume_path
+ * @peer: the client on the path on which it asked
  *
  * Return: 0, an errno of rnbd_srv_judge(), or -ENOMEM.
  */
-int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct sockaddr_storage *peer)
+int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
 	const struct rnbd_srv_volume *volume;
 	int err;
@@ -98,7 +196,6 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct sockaddr_storage
 	err = rnbd_srv_judge(&rnbd_srv_rules, map, peer, &volume);
 	if (!err && volume) {
 		map->volume_path = kstrdup(volume->path, GFP_KERNEL);
-		map->exclusive = volume->exclusive;
 		if (!map->volume_path)
 			err = -ENOMEM;
 	}
@@ -107,14 +204,30 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct sockaddr_storage
 }
 
 /**
+ * rnbd_srv_rules_refresh() - see whether a volume has become exclusive while it was being opened
+ * @map: mapping, after rnbd_srv_rules_apply(), that is not among its device's yet
+ *
+ * Context: rnbd_srv_lock is held.
+ */
+void rnbd_srv_rules_refresh(struct rnbd_srv_map *map)
+{
+	const struct rnbd_srv_volume *volume;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	volume = rnbd_srv_find_volume(&rnbd_srv_rules, map->path);
+	map->exclusive = map->volume_path && volume && volume->exclusive;
+	mutex_unlock(&rnbd_srv_rules.lock);
+}
+
+/**
  * rnbd_srv_rules_hold() - would a session get today what it has open?
  * @map: mapping, after rnbd_srv_rules_apply()
- * @peer: address of the client on one of the session's paths
+ * @peer: the client on one of the session's paths
  *
  * Context: process; rnbd_srv_lock and the transport's may be held.
  * Return: false if not over that path, or if its name stands for something else now.
  */
-bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct sockaddr_storage *peer)
+bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
 	const struct rnbd_srv_volume *volume;
 	bool same;

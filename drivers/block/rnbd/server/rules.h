@@ -14,20 +14,28 @@
 /* Most prefixes of a host: what configfs shows of them fits in a page. */
 #define RNBD_SRV_HOST_PREFIXES	64
 
+/* Keys of a host that may be valid at a time, so that they can be changed. */
+#define RNBD_SRV_HOST_KEYS	2
+
 /**
  * struct rnbd_srv_host - a client, as the administrator knows it
+ * @list: in &rnbd_srv_rules.hosts
  * @item: its folder in hosts/
  * @sessions: pattern of its sessions' names, see glob_match()
  * @prefixes: where it is, NULL if that was never set
  * @nr_prefixes: how many; 0: it may be anywhere
+ * @keys: secrets of which it proves to know one; NULL behind the last one. If there are none, it
+ *	proves nothing
  *
- * Protected by &rnbd_srv_rules.lock.
+ * All but @item are protected by &rnbd_srv_rules.lock.
  */
 struct rnbd_srv_host {
+	struct list_head list;
 	struct config_item item;
 	char sessions[RTRS_NAME_LEN];
 	struct rtrs_prefix *prefixes;
 	unsigned int nr_prefixes;
+	struct key *keys[RNBD_SRV_HOST_KEYS];
 };
 
 /**
@@ -51,6 +59,7 @@ struct rnbd_srv_allow {
  * @exclusive: only one session may have it open
  * @allow_any_host: whoever reaches the server may open it
  * @enabled: it can be opened
+ * @gone: its folder has been removed
  *
  * All but @group and @hosts are protected by &rnbd_srv_rules.lock.
  */
@@ -64,18 +73,21 @@ struct rnbd_srv_volume {
 	bool exclusive;
 	bool allow_any_host;
 	bool enabled;
+	bool gone;
 };
 
 /**
  * struct rnbd_srv_rules - all rules
  * @lock: protects them; taken under rnbd_srv_lock
  * @volumes: of struct rnbd_srv_volume
+ * @hosts: of struct rnbd_srv_host
  * @listed: nothing but volumes can be opened
  */
 struct rnbd_srv_rules {
 	/* Protects all that is in folders as well. */
 	struct mutex lock;
 	struct list_head volumes;
+	struct list_head hosts;
 	bool listed;
 };
 
@@ -86,7 +98,9 @@ extern struct rnbd_srv_rules rnbd_srv_rules;
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
-		   const struct sockaddr_storage *peer, const struct rnbd_srv_volume **volume);
+		   const struct rtrs_srv_peer *peer, const struct rnbd_srv_volume **volume);
+int rnbd_srv_judge_proof(const struct rnbd_srv_rules *rules, const char *sessname,
+			 const struct rtrs_srv_peer *peer);
 #endif
 
 #endif /* RNBD_SRV_RULES_H */

@@ -62,6 +62,7 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 	/* Random, so that an id of an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
+	rnbd_srv_add_sess(sess);
 	rnbd_srv_info(sess, "connected\n");
 	return sess;
 
@@ -87,6 +88,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	struct rnbd_srv_map *map;
 	unsigned long id;
 
+	rnbd_srv_del_sess(sess);
 	rcu_read_lock();
 	xa_for_each(&sess->maps, id, map)
 		rnbd_srv_close(map, NULL);
@@ -162,6 +164,7 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op)
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
+	struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_open_rsp rsp = { };
 	size_t len;
@@ -171,7 +174,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	if (err)
 		return err;
 
-	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, rtrs_srv_op_peer(op), &rsp);
+	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &peer, &rsp);
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe\n", msg->dev_name,
 			     rnbd_srv_access_names[msg->access_mode],

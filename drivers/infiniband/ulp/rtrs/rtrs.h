@@ -52,6 +52,8 @@ struct rtrs_prefix {
 	unsigned int bits;
 };
 
+struct key;
+
 int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr);
 int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
 u16 rtrs_addr_port(const struct rtrs_addr *addr);
@@ -61,6 +63,7 @@ int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix);
 int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len);
 bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss);
 bool rtrs_name_valid(const char *name);
+int rtrs_proof_key_ok(struct key *key);
 
 /* Client */
 
@@ -88,6 +91,8 @@ enum rtrs_link_event {
  * @nr_queues: connections for I/O in each path, at most one for each CPU makes sense
  * @nr_poll_queues: as many more, polled; see rtrs_clt_poll()
  * @queue_depth: most slots, up to RTRS_MAX_QUEUE_DEPTH; 0: as many as there can be
+ * @key: secret that both ends are to prove that they know, of type logon or user; NULL: none.
+ *	The session takes a reference, and looks at the key for each connect of a path
  * @link_event: told of changes after rtrs_clt_open() has returned; process
  *	context, may sleep, but not wait for requests, and must not call
  *	rtrs_clt_close()
@@ -111,6 +116,7 @@ struct rtrs_clt_params {
 	unsigned int nr_queues;
 	unsigned int nr_poll_queues;
 	unsigned int queue_depth;
+	struct key *key;
 	void (*link_event)(void *priv, enum rtrs_link_event ev);
 	void (*srv_event)(void *priv);
 	int (*retry_ok)(struct rtrs_clt_io *io);
@@ -245,6 +251,18 @@ struct rtrs_srv_op {
 };
 
 /**
+ * struct rtrs_srv_peer - who is at the other end of a path
+ * @addr: its address
+ * @key: secret that it has proved to know, as from &rtrs_srv_ops.key; NULL: none
+ *
+ * What they point to lives as long as the path.
+ */
+struct rtrs_srv_peer {
+	const struct sockaddr_storage *addr;
+	const struct key *key;
+};
+
+/**
  * struct rtrs_srv_ops - an upper layer on the server
  * @op_size: bytes of the upper layer's part of each op, see rtrs_srv_op_priv();
  *	zeroed when the path is connected, not between requests
@@ -253,8 +271,14 @@ struct rtrs_srv_op {
  *	here or later
  * @sess_up: called when a session has its first path. The return value becomes the priv
  *	of the session's ops; an ERR_PTR() refuses the session. May sleep
- * @path_up: called before a path of a session takes its first request, after @sess_up, with the
- *	client's address on that path; a negative errno refuses the path. May sleep
+ * @key: gets one of the secrets by which a client can prove that it is who its session's name and
+ *	its address say: that with the index @nr from 0 on, with a reference, or NULL if there are
+ *	no more. May sleep
+ * @admit: called when a client has proved what it can, before its session has that name; a
+ *	negative errno refuses the path, and is told to clients that know RTRS_FEATURE_PROOF. May
+ *	sleep
+ * @path_up: called before a path of a session takes its first request, after @sess_up; a negative
+ *	errno refuses the path. May sleep
  * @sess_down: called when the session's last path is gone and all ops are completed; never
  *	at the same time as @request for the same session. May sleep, but not wait for
  *	I/O. When the upper layer has finished with the session, from here or later, it
@@ -264,7 +288,10 @@ struct rtrs_srv_ops {
 	size_t op_size;
 	void (*request)(struct rtrs_srv_op *op);
 	void *(*sess_up)(struct rtrs_srv_sess *sess);
-	int (*path_up)(void *priv, const struct sockaddr_storage *peer);
+	struct key *(*key)(const char *sessname, const struct sockaddr_storage *addr,
+			   unsigned int nr);
+	int (*admit)(const char *sessname, const struct rtrs_srv_peer *peer);
+	int (*path_up)(void *priv, const struct rtrs_srv_peer *peer);
 	void (*sess_down)(struct rtrs_srv_sess *sess, void *priv);
 };
 
@@ -273,10 +300,13 @@ void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
 void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
 void rtrs_srv_send_event(struct rtrs_srv_sess *sess);
+void rtrs_srv_end_paths(struct rtrs_srv_sess *sess,
+			bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
+bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
+		       bool (*is)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
 bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
-			     bool (*ok)(const struct sockaddr_storage *peer, void *arg),
-			     void *arg);
-const struct sockaddr_storage *rtrs_srv_op_peer(struct rtrs_srv_op *op);
+			     bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
+struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);

@@ -18,6 +18,7 @@
  *	qp.c		sizes of queue pairs, and the slots that they leave
  *	conn.c		connections
  *	info.c		first exchange of messages
+ *	proof.c		what both ends prove in it
  *	link.c		paths join and leave their session
  *	path.c		life of a path: its work items
  *	sess.c		sessions and their paths
@@ -402,6 +403,7 @@ struct rtrs_clt_path_neg {
  * @rsp: buffer for INFO_RSP
  * @dma: DMA address of @rsp
  * @len: bytes of INFO_RSP that were received
+ * @nonce: with RTRS_FEATURE_PROOF: ours
  * @size: size of @rsp
  * @asked: INFO_REQ has been posted, so that INFO_RSP is expected
  * @recv_cqe: completion entry of the receive of INFO_RSP
@@ -411,6 +413,7 @@ struct rtrs_clt_path_info {
 	void *rsp;
 	dma_addr_t dma;
 	u32 len;
+	u8 nonce[RTRS_PROOF_NONCE];
 	u32 size;
 	bool asked;
 	struct ib_cqe recv_cqe;
@@ -652,6 +655,9 @@ struct rtrs_clt_reconnect {
  * @nr_queues: connections for I/O in each path
  * @nr_poll_queues: polled ones, behind those
  * @queue_depth: most slots that it wants, 0 if that is for the server to say
+ * @key: secret that both ends prove that they know, or NULL
+ * @proof_tfm: what proofs are made with, if there is a key
+ * @proof_lock: held while it is used
  * @fencing: RTRS_FEATURE_FENCE is offered to the server
  * @port: the server's port, for paths that are added
  * @limits: negotiated by the first path; each further path has to reach them
@@ -686,6 +692,9 @@ struct rtrs_clt {
 	unsigned int nr_queues;
 	unsigned int nr_poll_queues;
 	u16 queue_depth;
+	struct key *key;
+	struct crypto_shash *proof_tfm;
+	struct mutex proof_lock; /* proof_tfm */
 	bool fencing;
 	u16 port;
 	struct rtrs_clt_limits limits;
@@ -857,6 +866,10 @@ bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small);
 int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr);
+
+/* proof.c */
+int rtrs_clt_proof_make(struct rtrs_clt_path *path, u8 *mac);
+int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac);
 
 /* info.c */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);

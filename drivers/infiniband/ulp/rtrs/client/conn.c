@@ -90,7 +90,8 @@ static u32 rtrs_clt_rep_chunk(const struct rtrs_cm_rep *rep, bool small)
  * @len: length of @data
  *
  * Context: handler of the service connection's CM events.
- * Return: 0, -EPROTO if @data isn't valid, or -EOPNOTSUPP if the device can do too little.
+ * Return: 0, -EPROTO if @data isn't valid, -EKEYREJECTED if the server can't prove anything, or
+ * -EOPNOTSUPP if the device can do too little.
  */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const struct ib_device_attr *attrs, size_t max_mapping,
@@ -116,6 +117,11 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		rtrs_clt_err(path->clt, "%s: the server doesn't do without immediate data, as it must over iWARP: it has to be this driver, with slots\n",
 			     path->path.name);
 		return -EOPNOTSUPP;
+	}
+	if (path->neg.offered & ~path->neg.features & RTRS_FEATURE_PROOF) {
+		rtrs_clt_err(path->clt, "%s: the server can't prove that it knows the session's key: it has to be this driver\n",
+			     path->path.name);
+		return -EKEYREJECTED;
 	}
 	small = path->neg.features & RTRS_FEATURE_SLOTS;
 	path->neg.slot_size = small ? le32_to_cpu(rep->slot_size) : 0;
@@ -200,10 +206,14 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 				const struct rdma_conn_param *param)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
+	const struct rtrs_cm_rep *rep = param->private_data;
 	struct ib_device *dev = con->con.cm_id->device;
 	int ret;
 
 	WRITE_ONCE(con->established, true);
+	con->con.peer_qpn = param->qp_num;
+	if (rep && param->private_data_len >= sizeof(*rep))
+		memcpy(con->con.nonce, rep->nonce, sizeof(con->con.nonce));
 	if (con->con.cid)
 		return 0;
 	ret = rtrs_clt_read_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),

@@ -6,9 +6,15 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "clt.h"
+
+static bool rtrs_clt_proves(const struct rtrs_clt_path *path)
+{
+	return path->neg.features & RTRS_FEATURE_PROOF;
+}
 
 static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -45,7 +51,8 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 	};
 
 	path->info.size = sizeof(struct rtrs_info_rsp) +
-			  path->neg.depth * sizeof(struct rtrs_desc);
+			  path->neg.depth * sizeof(struct rtrs_desc) +
+			  (rtrs_clt_proves(path) ? RTRS_PROOF_MAC : 0);
 	path->info.rsp = kzalloc(path->info.size, GFP_KERNEL);
 	if (!path->info.rsp)
 		return -ENOMEM;
@@ -77,17 +84,39 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path)
 	path->info.rsp = NULL;
 }
 
+/* The server takes what we have proved, and has proved itself. */
+static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
+{
+	const struct rtrs_info_rsp *rsp = path->info.rsp;
+	size_t len = struct_size(rsp, desc, nr_desc);
+	int ret = -EKEYREJECTED;
+
+	if (rsp->err) {
+		rtrs_clt_err(path->clt, "%s: the server refuses session %s with that key\n",
+			     path->path.name, path->clt->name);
+		return ret;
+	}
+	if (path->info.len == len + RTRS_PROOF_MAC)
+		ret = rtrs_clt_proof_check(path, (const u8 *)rsp + len);
+	if (ret)
+		rtrs_clt_err(path->clt, "%s: the server doesn't prove that it knows the key: %pe\n",
+			     path->path.name, ERR_PTR(ret));
+	return ret;
+}
+
 /**
  * rtrs_clt_info_read() - assign the server's chunks to the slots
  * @path: path that has its slots and INFO_RSP
  *
- * Return: 0, or -EPROTO if INFO_RSP doesn't describe as many chunks as the server offered.
+ * Return: 0; -EPROTO if INFO_RSP doesn't describe as many chunks as the server offered; with a
+ * key, -EKEYREJECTED if one of the ends doesn't know it, or has another one.
  */
 int rtrs_clt_info_read(struct rtrs_clt_path *path)
 {
 	const struct rtrs_info_rsp *rsp = path->info.rsp;
 	u32 i, nr, off, len, slot = 0;
 	u64 addr;
+	int ret;
 
 	if (path->info.len < sizeof(*rsp) ||
 	    le16_to_cpu(rsp->type) != RTRS_MSG_INFO_RSP)
@@ -95,6 +124,11 @@ int rtrs_clt_info_read(struct rtrs_clt_path *path)
 	nr = le16_to_cpu(rsp->nr_desc);
 	if (path->info.len < struct_size(rsp, desc, nr))
 		return -EPROTO;
+	if (rtrs_clt_proves(path)) {
+		ret = rtrs_clt_info_proved(path, nr);
+		if (ret)
+			return ret;
+	}
 	for (i = 0; i < nr; i++) {
 		addr = le64_to_cpu(rsp->desc[i].addr);
 		len = le32_to_cpu(rsp->desc[i].len);
@@ -152,11 +186,11 @@ static struct ib_send_wr *rtrs_clt_info_chain(const struct rtrs_region *bufs,
 }
 
 /* When INFO_REQ, at @dma, has been sent, the memory is registered. */
-static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma)
+static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
 {
 	struct ib_sge sge = {
 		.addr	= dma,
-		.length	= sizeof(struct rtrs_info_req),
+		.length	= len,
 		.lkey	= path->path.pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
@@ -184,6 +218,19 @@ static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma)
 	return ret;
 }
 
+static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *proof)
+{
+	int ret;
+
+	get_random_bytes(path->info.nonce, sizeof(path->info.nonce));
+	memcpy(proof->nonce, path->info.nonce, sizeof(proof->nonce));
+	ret = rtrs_clt_proof_make(path, proof->mac);
+	if (ret)
+		rtrs_clt_err(path->clt, "%s: the session's key can't be used: %pe\n",
+			     path->path.name, ERR_PTR(ret));
+	return ret;
+}
+
 /**
  * rtrs_clt_info_exchange() - send the session's name, receive the server's keys
  * @path: path that is being connected, with all connections and slots
@@ -195,25 +242,31 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 {
 	struct ib_device *dev = path->path.dev;
 	struct rtrs_info_req *req;
+	size_t len = sizeof(*req);
 	u64 dma;
 	int ret;
 
-	req = kzalloc(sizeof(*req), GFP_KERNEL);
+	if (rtrs_clt_proves(path))
+		len += sizeof(struct rtrs_proof);
+	req = kzalloc(len, GFP_KERNEL);
 	if (!req)
 		return -ENOMEM;
 	rtrs_clt_fill_info_req(req, path->clt->name);
-	dma = ib_dma_map_single(dev, req, sizeof(*req), DMA_TO_DEVICE);
+	ret = rtrs_clt_proves(path) ? rtrs_clt_info_prove(path, (struct rtrs_proof *)(req + 1)) : 0;
+	if (ret)
+		goto free_req;
+	dma = ib_dma_map_single(dev, req, len, DMA_TO_DEVICE);
 	ret = ib_dma_mapping_error(dev, dma) ? -ENOMEM : 0;
 	if (ret)
 		goto free_req;
 
-	ret = rtrs_clt_info_post(path, dma);
+	ret = rtrs_clt_info_post(path, dma, len);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
 	/* The device may still read the message. */
 	if (ret)
 		rtrs_clt_cons_disconnect(path);
-	ib_dma_unmap_single(dev, dma, sizeof(*req), DMA_TO_DEVICE);
+	ib_dma_unmap_single(dev, dma, len, DMA_TO_DEVICE);
 	if (!ret) {
 		ib_dma_sync_single_for_cpu(dev, path->info.dma, path->info.len,
 					   DMA_FROM_DEVICE);

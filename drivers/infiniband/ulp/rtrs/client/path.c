@@ -77,6 +77,8 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	path->neg.offered = RTRS_FEATURES;
 	if (!clt->fencing)
 		path->neg.offered &= ~RTRS_FEATURE_FENCE;
+	if (clt->key)
+		path->neg.offered |= RTRS_FEATURE_PROOF;
 	path->fence.own = kzalloc(sizeof(*path->fence.own), GFP_KERNEL);
 	if (!path->fence.own)
 		return -ENOMEM;

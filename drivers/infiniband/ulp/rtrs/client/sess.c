@@ -5,6 +5,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/moduleparam.h>
+#include <linux/key.h>
 #include <linux/slab.h>
 
 #include "clt.h"
@@ -249,6 +250,9 @@ void rtrs_clt_free(struct rtrs_clt *clt)
 {
 	ratelimit_state_exit(&clt->ratelimit);
 	free_percpu(clt->rr_next);
+	key_put(clt->key);
+	if (clt->proof_tfm)
+		rtrs_proof_free(clt->proof_tfm);
 	kfree(clt);
 }
 
@@ -261,6 +265,7 @@ void rtrs_clt_free(struct rtrs_clt *clt)
 struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 {
 	struct rtrs_clt *clt;
+	int ret;
 
 	clt = kzalloc(sizeof(*clt), GFP_KERNEL);
 	if (!clt)
@@ -270,6 +275,17 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 		kfree(clt);
 		return ERR_PTR(-ENOMEM);
 	}
+	if (params->key) {
+		clt->proof_tfm = rtrs_proof_alloc();
+		if (IS_ERR(clt->proof_tfm)) {
+			ret = PTR_ERR(clt->proof_tfm);
+			free_percpu(clt->rr_next);
+			kfree(clt);
+			return ERR_PTR(ret);
+		}
+		clt->key = key_get(params->key);
+	}
+	mutex_init(&clt->proof_lock);
 	strscpy(clt->name, params->sessname, sizeof(clt->name));
 	uuid_gen(&clt->uuid);
 	clt->nr_queues = params->nr_queues;

@@ -16,6 +16,8 @@
 
 #include "proto.h"
 
+struct crypto_shash;
+struct key;
 struct rtrs_con;
 
 /* Buckets of the histogram of round trips; the last one counts all longer ones. */
@@ -147,6 +149,8 @@ do {									\
  * @probe_busy: the last probe has not been acknowledged yet; set by the heartbeat, cleared
  *	by the probe's handler
  * @probe_cqe: of the last probe
+ * @peer_qpn: number of the peer's queue pair, 0 over iWARP
+ * @nonce: with RTRS_FEATURE_PROOF: from the accept
  * @sq_cqe: of all work requests without a signal of their own
  * @sq_room: called when room in the send queue came free, may be NULL; context
  *	of the completion queue. Who waits for room calls rtrs_con_wait_mb() before it looks
@@ -181,6 +185,8 @@ struct rtrs_con {
 	struct ib_cq *cq;
 	u16 cid;
 	bool polled;
+	u32 peer_qpn;
+	u8 nonce[8];
 	struct list_head entry;
 	struct rtrs_watch watch;
 	bool probe_busy;
@@ -384,5 +390,20 @@ bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_hb_forget_moves(struct rtrs_path *path);
 #endif
+
+/* proof.c */
+void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
+		     const struct sockaddr_storage *client,
+		     const struct sockaddr_storage *server);
+void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
+			 enum rtrs_proof_role role);
+struct crypto_shash *rtrs_proof_alloc(void);
+void rtrs_proof_free(struct crypto_shash *tfm);
+int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
+		    struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
+		    unsigned int nr_cons, u8 *mac);
+int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
+		     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
+		     unsigned int nr_cons, const u8 *mac);
 
 #endif /* RTRS_CORE_H */

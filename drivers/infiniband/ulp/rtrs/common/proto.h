@@ -83,7 +83,14 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
 #define RTRS_FEATURE_SLOTS	BIT(2)
 /* With RTRS_FEATURE_SLOTS: struct rtrs_msg_imm takes the place of immediate data. */
 #define RTRS_FEATURE_NO_IMM	BIT(3)
-/* Those that we know, and that don't depend on the device. */
+/* Both ends prove that they know a secret, before INFO_RSP: see struct rtrs_proof. */
+#define RTRS_FEATURE_PROOF	BIT(4)
+#define RTRS_PROOF_NONCE	32
+#define RTRS_PROOF_MAC		32
+#define RTRS_PROOF_LABEL	"RTRS proof 1"
+/* Secrets with fewer bytes could be found by trying. */
+#define RTRS_PROOF_MIN_KEY	16
+/* Those that we know, and that don't depend on the device, or on whether there is a secret. */
 #define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS)
 /* Slots are of a multiple of this; so eight of them, headers included, are whole pages. */
 #define RTRS_SLOT_UNIT		512U
@@ -109,7 +116,7 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  *	sends no INFO_RSP in a session while it has an older one of the same sess_uuid.
  *	All 0 from one that promises nothing like that
  * @slot_size: with RTRS_FEATURE_SLOTS: bytes of data in a slot, a multiple of RTRS_SLOT_UNIT
- * @reserved: 0
+ * @nonce: with RTRS_FEATURE_PROOF: random, another one for each connection; else 0
  */
 struct rtrs_cm_rep {
 	__le16 magic;
@@ -123,7 +130,7 @@ struct rtrs_cm_rep {
 	__le32 sess_id;
 	uuid_t srv_uuid;
 	__le32 slot_size;
-	u8 reserved[8];
+	u8 nonce[8];
 };
 
 static_assert(sizeof(struct rtrs_cm_rep) == 56);
@@ -182,17 +189,94 @@ static_assert(sizeof(struct rtrs_info_req) == 272);
  * struct rtrs_info_rsp - the answer to struct rtrs_info_req
  * @type: RTRS_MSG_INFO_RSP
  * @nr_desc: how many descriptors follow
- * @reserved: 0
+ * @err: with RTRS_FEATURE_PROOF: 0, or the negative errno for which the path is refused; there
+ *	are no descriptors then. Without: 0
  * @desc: cover the session's chunks, in order
  */
 struct rtrs_info_rsp {
 	__le16 type;
 	__le16 nr_desc;
-	u8 reserved[4];
+	__le32 err;
 	struct rtrs_desc desc[];
 };
 
 static_assert(sizeof(struct rtrs_info_rsp) == 8);
+
+/**
+ * struct rtrs_proof - with RTRS_FEATURE_PROOF: what follows an INFO_REQ
+ * @nonce: random, another one for each connect
+ * @mac: HMAC-SHA-256 of a struct rtrs_proof_head and a struct rtrs_proof_con for each connection
+ *
+ * An INFO_RSP without an error is followed by a mac alone.
+ */
+struct rtrs_proof {
+	u8 nonce[RTRS_PROOF_NONCE];
+	u8 mac[RTRS_PROOF_MAC];
+};
+
+static_assert(sizeof(struct rtrs_proof) == 64);
+
+/**
+ * enum rtrs_proof_role - which end makes a proof
+ * @RTRS_PROOF_CLIENT: the client
+ * @RTRS_PROOF_SERVER: the server
+ */
+enum rtrs_proof_role {
+	RTRS_PROOF_CLIENT	= 1,
+	RTRS_PROOF_SERVER	= 2,
+};
+
+/**
+ * struct rtrs_proof_head - what a proof is about; not sent
+ * @label: RTRS_PROOF_LABEL
+ * @role: enum rtrs_proof_role
+ * @nonce: of the client; the caller's, as all that follows but the name and addresses
+ * @sess_uuid: from the connection requests
+ * @path_uuid: likewise
+ * @srv_uuid: from the accepts, 0 without RTRS_FEATURE_FENCE
+ * @sess_id: likewise
+ * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
+ * @features: those granted
+ * @recon_cnt: from the connection requests
+ * @nr_cons: connections of the path
+ * @name: of the session, with zeroes behind it
+ * @client: family and address of the client, with zeroes behind it
+ * @server: the same of the server
+ * @reserved: 0
+ */
+struct rtrs_proof_head {
+	char label[12];
+	__le32 role;
+	u8 nonce[RTRS_PROOF_NONCE];
+	uuid_t sess_uuid;
+	uuid_t path_uuid;
+	uuid_t srv_uuid;
+	__le32 sess_id;
+	__le32 path_id;
+	__le32 features;
+	__le16 recon_cnt;
+	__le16 nr_cons;
+	char name[RTRS_NAME_LEN + 1];
+	u8 client[17];
+	u8 server[17];
+	u8 reserved[2];
+};
+
+static_assert(sizeof(struct rtrs_proof_head) == 404);
+
+/**
+ * struct rtrs_proof_con - what a proof says of a connection; not sent
+ * @nonce: from the accept
+ * @client_qpn: number of the client's queue pair, 0 over iWARP
+ * @server_qpn: number of the server's queue pair, 0 over iWARP
+ */
+struct rtrs_proof_con {
+	u8 nonce[8];
+	__le32 client_qpn;
+	__le32 server_qpn;
+};
+
+static_assert(sizeof(struct rtrs_proof_con) == 16);
 
 /**
  * struct rtrs_msg_write - header of a request that carries data or nothing

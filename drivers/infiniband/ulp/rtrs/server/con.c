@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
@@ -74,6 +75,7 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 	};
 
 	rtrs_srv_fill_accept(&rep, con->path);
+	memcpy(rep.nonce, con->con.nonce, sizeof(rep.nonce));
 	return rdma_accept(con->con.cm_id, &param);
 }
 
@@ -201,14 +203,14 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
  * @path: path that the request is for
  * @id: cm_id of the request
  * @req: private data of the request, checked
- * @max_reads: RDMA READs that the client's device takes at a time
+ * @param: what else came with the request
  *
  * Context: handler of the request.
  * Return: a negative errno if the connection isn't added, and @id is still the caller's;
  * 0 if @id is the path's, even if an error ends the path.
  */
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
-		     const struct rtrs_cm_req *req, u8 max_reads)
+		     const struct rtrs_cm_req *req, const struct rdma_conn_param *param)
 {
 	u16 cid = le16_to_cpu(req->cid);
 	struct rtrs_srv_con *con;
@@ -224,8 +226,11 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		goto unlock;
 	}
 	con->con.cm_id = id;
+	con->con.peer_qpn = param->qp_num;
+	if (path->features & RTRS_FEATURE_PROOF)
+		get_random_bytes(con->con.nonce, sizeof(con->con.nonce));
 	if (cid && rtrs_srv_has_slots(path))
-		con->fetch.max_reads = min_t(int, max_reads,
+		con->fetch.max_reads = min_t(int, param->initiator_depth,
 					     id->device->attrs.max_qp_init_rd_atom);
 	id->context = con;
 	id->event_handler = rtrs_srv_con_event;

@@ -54,15 +54,15 @@ void *rtrs_srv_op_priv(struct rtrs_srv_op *op)
 EXPORT_SYMBOL_GPL(rtrs_srv_op_priv);
 
 /**
- * rtrs_srv_op_peer() - get the client's address on the path of a request
+ * rtrs_srv_op_peer() - who has sent a request?
  * @op: the request
  *
  * Context: any.
- * Return: the address; lives as long as the request is not completed.
+ * Return: who is at the other end of its path, which lives until the request is completed.
  */
-const struct sockaddr_storage *rtrs_srv_op_peer(struct rtrs_srv_op *op)
+struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op)
 {
-	return &to_srv_io(op)->con->path->addr.dst;
+	return rtrs_srv_path_peer(to_srv_io(op)->con->path);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_op_peer);
 

@@ -136,7 +136,7 @@ static const struct join_case {
 	{ "without immediate data", 0, 1, 1, 1, 3, { 15, 5 }, { 15, 5 } },
 	{ "without, the other with", -EINVAL, 1, 1, 1, 3, { 7, 5 }, { 15, 5 } },
 	{ "without, but no slots", 0, 1, 1, 1, 3, { 3, 5 }, { 11, 5 } },
-	{ "features of the future", 0, 1, 1, 1, 3, { 15, 5 }, { -1, 5 } },
+	{ "features of the future", 0, 1, 1, 1, 3, { 31, 5 }, { -1, 5 } },
 	{ "the same queue depth", 0, 1, 1, 1, 3, .asked = 32, .asks = 32 },
 	{ "another queue depth", -EINVAL, 1, 1, 1, 3, .asked = 32, .asks = 33 },
 	{ "a queue depth, the other asked for none", -EINVAL, 1, 1, 1, 3, .asks = 32 },
@@ -160,13 +160,14 @@ static void slots_are_granted_if_there_are_any(struct kunit *test)
 {
 	unsigned int old = set_slot_size(0);
 
-	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U), RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U),
+			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_PROOF);
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, ~0U));
 	KUNIT_EXPECT_TRUE(test, rtrs_srv_form_ok(false, ~0U));
 	set_slot_size(512);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U),
 			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS |
-			RTRS_FEATURE_NO_IMM);
+			RTRS_FEATURE_NO_IMM | RTRS_FEATURE_PROOF);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(RTRS_FEATURE_NO_IMM), 0);
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, RTRS_FEATURE_NO_IMM));
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, RTRS_FEATURES));
@@ -213,6 +214,7 @@ static const struct way_case {
 		u8 uuid;
 		enum rtrs_srv_state state;
 		bool named;
+		bool has_key;
 	} other;
 } way_cases[] = {
 	{ "another way", false, 0, { "b", 2, RTRS_SRV_CONNECTED, true } },
@@ -230,6 +232,14 @@ static const struct way_case {
 	{ "fencing, itself before", true, 1, { "a", 1, RTRS_SRV_CLOSING, true } },
 	{ "fencing, itself before, hidden", false, 1, { "a", 1, RTRS_SRV_CLOSING } },
 	{ "fencing, itself before, another way", false, 1, { "b", 1, RTRS_SRV_CLOSING, true } },
+	{ "with a key, itself before, another way", true, 1,
+	  { "b", 1, RTRS_SRV_CONNECTED, true, true } },
+	{ "with a key, itself before, another way, ending", false, 1,
+	  { "b", 1, RTRS_SRV_CLOSING, true, true } },
+	{ "with a key, itself before, unproved, another way", false, 1,
+	  { "b", 1, RTRS_SRV_CONNECTING } },
+	{ "with a key, another one, another way", false, 1,
+	  { "b", 2, RTRS_SRV_CONNECTED, true, true } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(way_cases, way_cases, desc);
@@ -247,6 +257,9 @@ static void path_waits_for_another(struct kunit *test)
 	path[1].uuid.b[0] = c->other.uuid;
 	path[1].state = c->other.state;
 	path[1].sysfs.named = c->other.named;
+	/* Nobody looks into it. */
+	if (c->other.has_key)
+		path[1].key = (struct key *)test;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
 }
 

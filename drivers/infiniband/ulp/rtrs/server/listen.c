@@ -121,13 +121,15 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	return 0;
 }
 
-/* Ends a path that the client has given up; -EBUSY if too many of its kind are ending. */
+/* Ends a path that the client says it has given up; -EBUSY if too many of its kind are ending. */
 static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_path *other;
 	unsigned int nr = 0;
 
-	rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
+	/* One with a key ends when the client has proved who it is: rtrs_srv_in_the_way() */
+	if (!path->key)
+		rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
 	list_for_each_entry(other, &path->sess->paths, entry)
 		nr += uuid_equal(&other->uuid, &path->uuid);
 	if (nr < RTRS_SRV_MAX_ENDING)
@@ -139,10 +141,14 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
 
 /* Return: the path, if the request joins it; NULL if it needs a new one; or an ERR_PTR(). */
 static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
+						const struct rdma_cm_id *id,
 						const struct rtrs_cm_req *req)
 {
 	int ret = rtrs_srv_check_join(path, req);
 
+	/* What the upper layer allows depends on the address. */
+	if (!ret && !rtrs_addr_same_host(&path->addr.dst, &id->route.addr.dst_addr))
+		ret = -EINVAL;
 	if (!ret) {
 		kobject_get(&path->sysfs.kobj);
 		return path;
@@ -199,7 +205,7 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 	if (sess)
 		path = rtrs_srv_find_path(sess, &req->path_uuid);
 	if (path)
-		path = rtrs_srv_join_path(path, req);
+		path = rtrs_srv_join_path(path, id, req);
 	if (!path) {
 		/* The path that was ended may have been the last one of its session. */
 		sess = rtrs_srv_sess_find(srv, &req->sess_uuid, may_create);
@@ -229,7 +235,7 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 		ret = PTR_ERR(path);
 		goto reject;
 	}
-	ret = rtrs_srv_con_add(path, id, &req, param->initiator_depth);
+	ret = rtrs_srv_con_add(path, id, &req, param);
 	rtrs_srv_path_put(path);
 	if (ret)
 		goto reject;

@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/key.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -54,6 +55,7 @@ static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 	free_percpu(path->ios.stats);
 	percpu_ref_exit(&path->ios.ref);
 	kfree(path->setup.req);
+	key_put(path->key);
 	kvfree(path->conns.con);
 	mutex_destroy(&path->conns.lock);
 	mutex_destroy(&path->sysfs.stats_lock);
@@ -187,7 +189,8 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 
 static int rtrs_srv_path_alloc(struct rtrs_srv_path *path, const struct ib_device *dev)
 {
-	u64 bytes = sizeof(*path) + sizeof(*path->setup.req) + sizeof(*path->share) +
+	u64 bytes = sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
+		    sizeof(*path->share) +
 		    path->conns.nr * sizeof(*path->conns.con) +
 		    num_possible_cpus() * sizeof(*path->ios.stats);
 	int ret;
@@ -196,7 +199,7 @@ static int rtrs_srv_path_alloc(struct rtrs_srv_path *path, const struct ib_devic
 	if (ret)
 		return ret;
 	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
-	path->setup.req = kzalloc(sizeof(*path->setup.req), GFP_KERNEL);
+	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
 	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
 	if (!path->conns.con || !path->setup.req || !path->ios.stats)
 		return -ENOMEM;

@@ -333,7 +333,8 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
  * @path: path that is to be set up
  * @other: another path of its session
  *
- * It does if both have the same addresses, and so the same directory in sysfs. A client
+ * It does if both have the same addresses, and so the same directory in sysfs; or if it takes the
+ * place of one that has a key, and that was left alone until now, to have that end. A client
  * without fencing repeats requests as soon as a path is up, so the path's predecessor must
  * have ended by then.
  *
@@ -346,6 +347,9 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 	bool same_addr = !strcmp(other->addr_str, path->addr_str);
 
 	if (other->sysfs.named && same_addr)
+		return true;
+	if (other->key && uuid_equal(&other->uuid, &path->uuid) &&
+	    rtrs_srv_path_state(other) != RTRS_SRV_CLOSING)
 		return true;
 	return !(path->features & RTRS_FEATURE_FENCE) &&
 	       rtrs_srv_path_state(other) == RTRS_SRV_CLOSING &&
@@ -453,6 +457,26 @@ unlock:
 }
 
 /**
+ * rtrs_srv_path_up() - ask the upper layer whether it takes a path
+ * @path: path whose session is up
+ *
+ * From here on it is told of, and can end, the path: whatever changes meanwhile, one of both sees
+ * the other's change.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_srv_path_up(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_peer peer = rtrs_srv_path_peer(path);
+
+	mutex_lock(&rtrs_srv_lock);
+	path->known = true;
+	mutex_unlock(&rtrs_srv_lock);
+	return path->sess->srv->ops->path_up(path->sess->priv, &peer);
+}
+
+/**
  * rtrs_srv_sess_down_done() - report that the upper layer has finished with a session
  * @sess: session for which rtrs_srv_ops.sess_down() has been called; not the upper
  *	layer's any more
@@ -491,40 +515,117 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_send_event);
 
-/**
- * rtrs_srv_restrict_paths() - end paths that come from where a session may not
- * @sess: a session that is up
- * @ok: may the client be at the address @peer? May sleep
- * @arg: handed to @ok
- *
- * This is about all paths that are not ending, those that are being set up included. If none of
- * them is where it may be, all stay. A path that is ended takes no request from then on; what the
- * upper layer has of it goes on.
- *
- * Context: process, may sleep.
- * Return: false if paths are there, and none is where it may be.
+/*
+ * Ask about all paths that are not ending; those that aren't up yet, and that the upper layer
+ * doesn't know, it will be asked about. Returns how many there are, and how many may stay.
  */
-bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
-			     bool (*ok)(const struct sockaddr_storage *peer, void *arg),
-			     void *arg)
+static unsigned int rtrs_srv_judge_paths(struct rtrs_srv_sess *sess,
+					 bool (*ok)(const struct rtrs_srv_peer *peer, void *arg),
+					 void *arg, unsigned int *nr_stay)
 {
 	struct rtrs_srv_path *path;
-	unsigned int nr = 0, nr_ok = 0;
+	struct rtrs_srv_peer peer;
+	unsigned int nr = 0;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	*nr_stay = 0;
+	list_for_each_entry(path, &sess->paths, entry) {
+		path->unwanted = false;
+		if (!path->known || rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
+			continue;
+		peer = rtrs_srv_path_peer(path);
+		path->unwanted = !ok(&peer, arg);
+		nr++;
+		*nr_stay += !path->unwanted;
+	}
+	return nr;
+}
+
+static void rtrs_srv_end_unwanted(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_path *path;
+
+	list_for_each_entry(path, &sess->paths, entry)
+		if (path->unwanted)
+			rtrs_srv_path_error(&path->path, -EACCES,
+					    "the client may not have that path");
+}
+
+/**
+ * rtrs_srv_end_paths() - end paths that a session may not have
+ * @sess: a session that is up
+ * @ok: may the client have a path on which it is @peer? May sleep
+ * @arg: handed to @ok
+ *
+ * A path that is ended takes no request from then on; what the upper layer has of it goes on.
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_srv_end_paths(struct rtrs_srv_sess *sess,
+			bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
+{
+	unsigned int nr_stay;
+
+	mutex_lock(&rtrs_srv_lock);
+	rtrs_srv_judge_paths(sess, ok, arg, &nr_stay);
+	rtrs_srv_end_unwanted(sess);
+	mutex_unlock(&rtrs_srv_lock);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_end_paths);
+
+/**
+ * rtrs_srv_any_path() - has a session a path of some kind?
+ * @sess: a session that is up
+ * @is: is it one on which the client is @peer? May sleep; asked about paths that are not ending,
+ *	until it says so of one
+ * @arg: handed to @is
+ *
+ * Context: process, may sleep.
+ * Return: true if it has.
+ */
+bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
+		       bool (*is)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
+{
+	struct rtrs_srv_path *path;
+	struct rtrs_srv_peer peer;
+	bool found = false;
 
 	mutex_lock(&rtrs_srv_lock);
 	list_for_each_entry(path, &sess->paths, entry) {
-		if (rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
+		if (!path->known || rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
 			continue;
-		nr++;
-		nr_ok += ok(&path->addr.dst, arg);
-	}
-	list_for_each_entry(path, &sess->paths, entry) {
-		if (nr_ok && !ok(&path->addr.dst, arg))
-			rtrs_srv_path_error(&path->path, -EACCES,
-					    "the client may not be at that address");
+		peer = rtrs_srv_path_peer(path);
+		found = is(&peer, arg);
+		if (found)
+			break;
 	}
 	mutex_unlock(&rtrs_srv_lock);
-	return nr_ok || !nr;
+	return found;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_any_path);
+
+/**
+ * rtrs_srv_restrict_paths() - end those paths that a session may not have, unless it may have none
+ * @sess: a session that is up
+ * @ok: as for rtrs_srv_end_paths()
+ * @arg: handed to @ok
+ *
+ * This is about paths that are not ending. If it may have none of them, all stay.
+ *
+ * Context: process, may sleep.
+ * Return: false if there are such paths, and it may have none of them.
+ */
+bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
+			     bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
+{
+	unsigned int nr, nr_stay;
+
+	mutex_lock(&rtrs_srv_lock);
+	nr = rtrs_srv_judge_paths(sess, ok, arg, &nr_stay);
+	if (nr_stay)
+		rtrs_srv_end_unwanted(sess);
+	mutex_unlock(&rtrs_srv_lock);
+	return nr_stay || !nr;
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_restrict_paths);
 

@@ -12,6 +12,13 @@
 /* Memory regions that are registered with one chain, on the service connection. */
 #define RTRS_SRV_REG_BATCH	64
 
+/* With what the client proves */
+static size_t rtrs_srv_info_req_len(const struct rtrs_srv_path *path)
+{
+	return sizeof(*path->setup.req) +
+	       (path->features & RTRS_FEATURE_PROOF ? sizeof(struct rtrs_proof) : 0);
+}
+
 static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
@@ -22,7 +29,7 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (rtrs_con_wc_failed(c, wc, "receive of the client's first message"))
 		return;
 	if (wc->opcode != IB_WC_RECV ||
-	    wc->byte_len != sizeof(*path->setup.req)) {
+	    wc->byte_len != rtrs_srv_info_req_len(path)) {
 		rtrs_srv_path_error(&path->path, -EPROTO,
 				    "the client's first message is no INFO_REQ");
 		return;
@@ -45,13 +52,12 @@ int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 		.num_sge	= 1,
 	};
 	struct ib_sge sge = {
-		.length		= sizeof(*path->setup.req),
+		.length		= rtrs_srv_info_req_len(path),
 		.lkey		= path->path.pd->local_dma_lkey,
 	};
 	u64 dma;
 
-	dma = ib_dma_map_single(dev, path->setup.req, sizeof(*path->setup.req),
-				DMA_FROM_DEVICE);
+	dma = ib_dma_map_single(dev, path->setup.req, sge.length, DMA_FROM_DEVICE);
 	if (ib_dma_mapping_error(dev, dma))
 		return -ENOMEM;
 	path->setup.req_dma = dma;
@@ -66,7 +72,7 @@ static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
 	if (!path->setup.req_dma)
 		return;
 	ib_dma_unmap_single(path->path.dev, path->setup.req_dma,
-			    sizeof(*path->setup.req), DMA_FROM_DEVICE);
+			    rtrs_srv_info_req_len(path), DMA_FROM_DEVICE);
 	path->setup.req_dma = 0;
 }
 
@@ -159,38 +165,6 @@ int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 	return rtrs_name_valid(req->name) ? 0 : -EINVAL;
 }
 
-/* Handles INFO_REQ, if all announced connections are established. */
-static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
-{
-	const struct rtrs_info_req *req = path->setup.req;
-	bool all_there;
-	int ret;
-
-	rtrs_srv_unmap_info_req(path);
-	mutex_lock(&path->conns.lock);
-	all_there = path->conns.nr_accepted == path->conns.nr;
-	mutex_unlock(&path->conns.lock);
-	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
-	if (ret) {
-		if (ret == -EINVAL)
-			rtrs_srv_warn(path, "the client's name for its session is not valid\n");
-		return ret;
-	}
-	ret = rtrs_srv_sess_claim(path, req->name);
-	if (ret) {
-		if (ret < 0 && ret != -ECONNABORTED)
-			rtrs_srv_warn(path, "the session's name \"%s\" is refused: %pe\n",
-				      req->name, ERR_PTR(ret));
-		return ret;
-	}
-	/* The session has a name now. */
-	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
-	/* A message that is printed at the same time may show a mix of both names. */
-	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
-		 path->addr_str);
-	return 0;
-}
-
 static void rtrs_srv_info_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
@@ -248,22 +222,100 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 	}
 }
 
-static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
+/* Zeroed; it can be written to until it is sent. */
+static int rtrs_srv_map_info_rsp(struct rtrs_srv_path *path, size_t len)
 {
 	struct rtrs_info_rsp *rsp;
 	u64 dma;
 
-	path->setup.rsp_len = struct_size(rsp, desc, path->mem.chunks.nr_mrs);
-	rsp = kzalloc(path->setup.rsp_len, GFP_KERNEL);
+	path->setup.rsp_len = len;
+	rsp = kzalloc(len, GFP_KERNEL);
 	if (!rsp)
 		return -ENOMEM;
 	path->setup.rsp = rsp;
-	rtrs_srv_fill_info_rsp(rsp, &path->mem.chunks);
-	dma = ib_dma_map_single(path->path.dev, rsp, path->setup.rsp_len,
-				DMA_TO_DEVICE);
+	dma = ib_dma_map_single(path->path.dev, rsp, len, DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(path->path.dev, dma))
 		return -ENOMEM;
 	path->setup.rsp_dma = dma;
+	return 0;
+}
+
+static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
+{
+	struct rtrs_info_rsp *rsp;
+	size_t len = struct_size(rsp, desc, path->mem.chunks.nr_mrs);
+	int ret;
+
+	ret = rtrs_srv_map_info_rsp(path, len + (path->key ? RTRS_PROOF_MAC : 0));
+	if (ret)
+		return ret;
+	rsp = path->setup.rsp;
+	rtrs_srv_fill_info_rsp(rsp, &path->mem.chunks);
+	return path->key ? rtrs_srv_proof_make(path, (u8 *)rsp + len) : 0;
+}
+
+/*
+ * Tell a client that knows RTRS_FEATURE_PROOF why it can't have the path. It is for the client to
+ * end it then, so that it learns of that; or for the time limit.
+ */
+static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
+{
+	int ret;
+
+	ret = rtrs_srv_map_info_rsp(path, sizeof(*path->setup.rsp));
+	if (ret)
+		return ret;
+	path->setup.rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
+	path->setup.rsp->err = cpu_to_le32(err);
+	return rtrs_srv_send_info_rsp(path) ?: RTRS_SRV_SETUP_WAIT;
+}
+
+/* Handles INFO_REQ, if all announced connections are established. */
+static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
+{
+	const struct rtrs_info_req *req = path->setup.req;
+	struct rtrs_srv_peer peer;
+	bool all_there;
+	int ret;
+
+	rtrs_srv_unmap_info_req(path);
+	mutex_lock(&path->conns.lock);
+	all_there = path->conns.nr_accepted == path->conns.nr;
+	mutex_unlock(&path->conns.lock);
+	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
+	if (ret) {
+		if (ret == -EINVAL)
+			rtrs_srv_warn(path, "the client's name for its session is not valid\n");
+		return ret;
+	}
+	ret = rtrs_srv_proof_check(path);
+	if (!ret) {
+		peer = rtrs_srv_path_peer(path);
+		ret = path->sess->srv->ops->admit(req->name, &peer);
+	}
+	if (ret != -EKEYREJECTED)
+		return ret;
+	rtrs_srv_warn(path, "the client has not proved that it may have session \"%s\"\n",
+		      req->name);
+	return path->features & RTRS_FEATURE_PROOF ? rtrs_srv_refuse(path, ret) : ret;
+}
+
+static int rtrs_srv_claim(struct rtrs_srv_path *path)
+{
+	const struct rtrs_info_req *req = path->setup.req;
+	int ret = rtrs_srv_sess_claim(path, req->name);
+
+	if (ret) {
+		if (ret < 0 && ret != -ECONNABORTED)
+			rtrs_srv_warn(path, "the session's name \"%s\" is refused: %pe\n",
+				      req->name, ERR_PTR(ret));
+		return ret;
+	}
+	/* The session has a name now. */
+	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
+	/* A message that is printed at the same time may show a mix of both names. */
+	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
+		 path->addr_str);
 	return 0;
 }
 
@@ -273,7 +325,7 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 
 	ret = rtrs_srv_sess_up(path);
 	if (!ret)
-		ret = path->sess->srv->ops->path_up(path->sess->priv, &path->addr.dst);
+		ret = rtrs_srv_path_up(path);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_bufs_setup(path);
@@ -325,6 +377,7 @@ void rtrs_srv_setup_work(struct work_struct *work)
 {
 	static int (* const steps[])(struct rtrs_srv_path *path) = {
 		rtrs_srv_take_info_req,
+		rtrs_srv_claim,
 		rtrs_srv_prepare,
 		rtrs_srv_register_mrs,
 		rtrs_srv_connected,

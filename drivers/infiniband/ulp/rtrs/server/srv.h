@@ -8,6 +8,7 @@
  *	path	the life of a path: creation and closing work
  *	con	its connections, and the connection manager
  *	setup	its handshake
+ *	proof	what both ends prove in it
  *	sess	sessions: found, named, made known to the upper layer, ended
  *	sysfs	directories of sessions and paths
  *	recv	messages that come in on a connection
@@ -431,7 +432,7 @@ struct rtrs_srv_fence {
 
 /**
  * struct rtrs_srv_setup - handshake of a path (setup.c)
- * @req: buffer for INFO_REQ
+ * @req: buffer for INFO_REQ, with a struct rtrs_proof behind it
  * @req_dma: DMA address of @req, 0 if it isn't mapped
  * @req_cqe: completion entry of the receive of INFO_REQ
  * @rsp: buffer with INFO_RSP
@@ -542,6 +543,9 @@ struct rtrs_srv_share {
  * @addr_str: @addr as text, for sysfs
  * @port_num: number of the port of the RDMA device
  * @share: the session's share of that port
+ * @key: secret that the client has proved to know, or NULL
+ * @known: the upper layer knows the path, and says whether it stays; guarded by rtrs_srv_lock
+ * @unwanted: result of the last time that it was asked; under the same lock
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
  * @close_work: begins to take the path down; queued once, by the change of @state
@@ -568,6 +572,9 @@ struct rtrs_srv_path {
 	char addr_str[RTRS_PATH_STR_LEN];
 	u32 port_num;
 	struct rtrs_srv_share *share;
+	struct key *key;
+	bool known;
+	bool unwanted;
 
 	spinlock_t state_lock; /* state */
 	enum rtrs_srv_state state;
@@ -786,10 +793,16 @@ static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 	return container_of(c, struct rtrs_srv_con, con);
 }
 
+/* Who is at the other end of a path */
+static inline struct rtrs_srv_peer rtrs_srv_path_peer(const struct rtrs_srv_path *path)
+{
+	return (struct rtrs_srv_peer) { .addr = &path->addr.dst, .key = path->key };
+}
+
 /* The features that are granted to a client that offers @offered. */
 static inline u32 rtrs_srv_grant(u32 offered)
 {
-	u32 granted = offered & (RTRS_FEATURES | RTRS_FEATURE_NO_IMM);
+	u32 granted = offered & (RTRS_FEATURES | RTRS_FEATURE_NO_IMM | RTRS_FEATURE_PROOF);
 
 	if (!rtrs_srv_slot_size)
 		granted &= ~RTRS_FEATURE_SLOTS;
@@ -990,8 +1003,13 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
 u32 rtrs_srv_dev_depth(const struct ib_device *dev);
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);
 int rtrs_srv_sess_up(struct rtrs_srv_path *path);
+int rtrs_srv_path_up(struct rtrs_srv_path *path);
 void rtrs_srv_sess_leave(struct rtrs_srv_path *path);
 void rtrs_srv_sess_end_all(struct rtrs_srv *srv);
+
+/* proof.c */
+int rtrs_srv_proof_check(struct rtrs_srv_path *path);
+int rtrs_srv_proof_make(struct rtrs_srv_path *path, u8 *mac);
 
 /* setup.c */
 int rtrs_srv_check_info_req(const struct rtrs_info_req *req);
@@ -1006,7 +1024,7 @@ void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 			  const struct rtrs_srv_path *path);
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
-		     const struct rtrs_cm_req *req, u8 max_reads);
+		     const struct rtrs_cm_req *req, const struct rdma_conn_param *param);
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
 
 /* path.c */

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Proofs that an end of a path knows a secret, without telling it. What is proved is all that
+ * makes the path: who the ends are, where, and each of its connections. So a proof is of no
+ * use on another path, at another time, or to the end that it came from.
+ */
+#include <crypto/algapi.h>
+#include <crypto/hash.h>
+#include <keys/user-type.h>
+#include <linux/export.h>
+#include <linux/key.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/ipv6.h>
+#include <rdma/ib.h>
+
+#include "core.h"
+
+static void rtrs_proof_addr(u8 *to, const struct sockaddr_storage *ss)
+{
+	to[0] = ss->ss_family;
+	switch (ss->ss_family) {
+	case AF_INET:
+		memcpy(to + 1, &((const struct sockaddr_in *)ss)->sin_addr, 4);
+		break;
+	case AF_INET6:
+		memcpy(to + 1, &((const struct sockaddr_in6 *)ss)->sin6_addr, 16);
+		break;
+	case AF_IB:
+		memcpy(to + 1, &((const struct sockaddr_ib *)ss)->sib_addr, 16);
+		break;
+	}
+}
+
+/**
+ * rtrs_proof_fill() - write down who is at the ends of a path
+ * @head: filled in but for what rtrs_proof_head says is the caller's
+ * @name: the session's name
+ * @client: address of the client
+ * @server: address of the server
+ */
+void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
+		     const struct sockaddr_storage *client,
+		     const struct sockaddr_storage *server)
+{
+	memcpy(head->label, RTRS_PROOF_LABEL, sizeof(head->label));
+	memset(head->reserved, 0, sizeof(head->reserved));
+	memset(head->client, 0, sizeof(head->client));
+	memset(head->server, 0, sizeof(head->server));
+	strscpy_pad(head->name, name, sizeof(head->name));
+	rtrs_proof_addr(head->client, client);
+	rtrs_proof_addr(head->server, server);
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_fill);
+
+/**
+ * rtrs_proof_fill_con() - write down what makes a connection
+ * @to: filled in
+ * @con: a connection that is established
+ * @role: which end we are
+ */
+void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
+			 enum rtrs_proof_role role)
+{
+	bool iwarp = rdma_protocol_iwarp(con->cm_id->device, con->cm_id->port_num);
+	__le32 own = cpu_to_le32(iwarp ? 0 : con->cm_id->qp->qp_num);
+	__le32 peer = cpu_to_le32(iwarp ? 0 : con->peer_qpn);
+
+	memcpy(to->nonce, con->nonce, sizeof(to->nonce));
+	to->client_qpn = role == RTRS_PROOF_CLIENT ? own : peer;
+	to->server_qpn = role == RTRS_PROOF_CLIENT ? peer : own;
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_fill_con);
+
+/**
+ * rtrs_proof_alloc() - get what proofs are made with
+ *
+ * This may load a module: so a client does it before there are disks that wait for it.
+ *
+ * Context: process, may sleep.
+ * Return: to be freed by rtrs_proof_free(), or an ERR_PTR().
+ */
+struct crypto_shash *rtrs_proof_alloc(void)
+{
+	return crypto_alloc_shash("hmac(sha256)", 0, 0);
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_alloc);
+
+/**
+ * rtrs_proof_free() - undo rtrs_proof_alloc()
+ * @tfm: what was allocated, or NULL
+ */
+void rtrs_proof_free(struct crypto_shash *tfm)
+{
+	crypto_free_shash(tfm);
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_free);
+
+/* The secret is in memory of the keyring only, and, mixed, in that of the hash. */
+static int rtrs_proof_use_key(struct crypto_shash *tfm, struct key *key)
+{
+	const struct user_key_payload *payload;
+	int ret = key_validate(key);
+
+	if (ret)
+		return ret;
+	down_read(&key->sem);
+	payload = user_key_payload_locked(key);
+	if (!payload)
+		ret = -EKEYREVOKED;
+	else if (payload->datalen < RTRS_PROOF_MIN_KEY)
+		ret = -EKEYREJECTED;
+	else if (tfm)
+		ret = crypto_shash_setkey(tfm, payload->data, payload->datalen);
+	up_read(&key->sem);
+	return ret;
+}
+
+/**
+ * rtrs_proof_key_ok() - can a key be used for proofs?
+ * @key: key of type logon or user
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EKEYREVOKED, -EKEYEXPIRED; or -EKEYREJECTED if the secret is shorter than
+ * RTRS_PROOF_MIN_KEY bytes.
+ */
+int rtrs_proof_key_ok(struct key *key)
+{
+	return rtrs_proof_use_key(NULL, key);
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_key_ok);
+
+static int rtrs_proof_digest(struct crypto_shash *tfm, const struct rtrs_proof_head *head,
+			     const struct rtrs_proof_con *cons, unsigned int nr_cons, u8 *mac)
+{
+	SHASH_DESC_ON_STACK(desc, tfm);
+	int ret;
+
+	desc->tfm = tfm;
+	ret = crypto_shash_init(desc);
+	if (!ret)
+		ret = crypto_shash_update(desc, (const u8 *)head, sizeof(*head));
+	if (!ret)
+		ret = crypto_shash_finup(desc, (const u8 *)cons, nr_cons * sizeof(*cons), mac);
+	shash_desc_zero(desc);
+	return ret;
+}
+
+/**
+ * rtrs_proof_make() - prove that we know a secret
+ * @tfm: from rtrs_proof_alloc(); nobody else uses it meanwhile
+ * @key: the secret, of type logon or user
+ * @role: which end makes the proof
+ * @head: what is proved; its role is set
+ * @cons: and the path's connections
+ * @nr_cons: how many
+ * @mac: set to the proof, RTRS_PROOF_MAC bytes
+ *
+ * Context: process, may sleep.
+ * Return: 0, an errno of rtrs_proof_key_ok(), or another negative errno.
+ */
+int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
+		    struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
+		    unsigned int nr_cons, u8 *mac)
+{
+	int ret = rtrs_proof_use_key(tfm, key);
+
+	head->role = cpu_to_le32(role);
+	return ret ?: rtrs_proof_digest(tfm, head, cons, nr_cons, mac);
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_make);
+
+/**
+ * rtrs_proof_check() - check the proof of the other end
+ * @tfm: as for rtrs_proof_make()
+ * @key: the secret that it should know
+ * @role: which end has made the proof
+ * @head: what is proved, as for rtrs_proof_make()
+ * @cons: likewise
+ * @nr_cons: how many
+ * @mac: the proof
+ *
+ * Takes the same time whatever is wrong with it.
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EKEYREJECTED if it is wrong; or an errno of rtrs_proof_make().
+ */
+int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
+		     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
+		     unsigned int nr_cons, const u8 *mac)
+{
+	u8 expected[RTRS_PROOF_MAC];
+	int ret;
+
+	ret = rtrs_proof_make(tfm, key, role, head, cons, nr_cons, expected);
+	if (!ret && crypto_memneq(mac, expected, sizeof(expected)))
+		ret = -EKEYREJECTED;
+	memzero_explicit(expected, sizeof(expected));
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_check);

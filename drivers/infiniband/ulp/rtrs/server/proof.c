@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a client proves of itself when a path is set up, and what the server proves to it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/key.h>
+#include <linux/slab.h>
+
+#include "srv.h"
+
+static void rtrs_srv_proof_head(const struct rtrs_srv_path *path, struct rtrs_proof_head *head)
+{
+	const struct rtrs_srv_sess *sess = path->sess;
+	const struct rtrs_info_req *req = path->setup.req;
+	const struct rtrs_proof *proof = (const void *)(req + 1);
+
+	rtrs_proof_fill(head, req->name, &path->addr.dst, &path->addr.src);
+	memcpy(head->nonce, proof->nonce, sizeof(head->nonce));
+	uuid_copy(&head->sess_uuid, &sess->uuid);
+	uuid_copy(&head->path_uuid, &path->uuid);
+	if (path->features & RTRS_FEATURE_FENCE) {
+		uuid_copy(&head->srv_uuid, &sess->srv->uuid);
+		head->sess_id = cpu_to_le32(sess->id);
+		head->path_id = cpu_to_le32(path->path_id);
+	}
+	head->features = cpu_to_le32(path->features);
+	head->recon_cnt = cpu_to_le16(path->recon_cnt);
+	head->nr_cons = cpu_to_le16(path->conns.nr);
+}
+
+/* To be freed with kvfree(). All connections are there, and none is set up any more. */
+static struct rtrs_proof_con *rtrs_srv_proof_cons(const struct rtrs_srv_path *path)
+{
+	struct rtrs_proof_con *cons;
+	u32 i;
+
+	cons = kvcalloc(path->conns.nr, sizeof(*cons), GFP_KERNEL);
+	for (i = 0; cons && i < path->conns.nr; i++)
+		rtrs_proof_fill_con(&cons[i], &path->conns.con[i]->con, RTRS_PROOF_SERVER);
+	return cons;
+}
+
+/* One of the keys that the upper layer has for such a client */
+static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tfm,
+			     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons)
+{
+	const struct rtrs_srv_ops *ops = path->sess->srv->ops;
+	const struct rtrs_proof *proof = (const void *)(path->setup.req + 1);
+	unsigned int nr = 0;
+	struct key *key;
+	int ret;
+
+	while ((key = ops->key(head->name, &path->addr.dst, nr++))) {
+		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, head, cons, path->conns.nr,
+				       proof->mac);
+		if (!ret) {
+			path->key = key;
+			return 0;
+		}
+		if (ret != -EKEYREJECTED)
+			rtrs_srv_warn(path, "the key %s can't be used: %pe\n", key->description,
+				      ERR_PTR(ret));
+		key_put(key);
+	}
+	return -EKEYREJECTED;
+}
+
+/**
+ * rtrs_srv_proof_check() - check what the client proves, if it does
+ * @path: path with its INFO_REQ, which is valid, and all connections; gets its key
+ *
+ * Context: the path's setup work.
+ * Return: 0, also if the client proves nothing; -EKEYREJECTED if it knows no key that it may be
+ * expected to know; or another
+ * negative errno.
+ */
+int rtrs_srv_proof_check(struct rtrs_srv_path *path)
+{
+	struct rtrs_proof_head *head;
+	struct rtrs_proof_con *cons;
+	struct crypto_shash *tfm;
+	int ret = -ENOMEM;
+
+	if (!(path->features & RTRS_FEATURE_PROOF))
+		return 0;
+	tfm = rtrs_proof_alloc();
+	if (IS_ERR(tfm))
+		return PTR_ERR(tfm);
+	head = kzalloc(sizeof(*head), GFP_KERNEL);
+	cons = rtrs_srv_proof_cons(path);
+	if (head && cons) {
+		rtrs_srv_proof_head(path, head);
+		ret = rtrs_srv_try_keys(path, tfm, head, cons);
+	}
+	rtrs_proof_free(tfm);
+	kvfree(cons);
+	kfree(head);
+	return ret;
+}
+
+/**
+ * rtrs_srv_proof_make() - prove to the client that the server knows the key as well
+ * @path: path after rtrs_srv_proof_check() with a key
+ * @mac: set to the proof
+ *
+ * Context: the path's setup work.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_srv_proof_make(struct rtrs_srv_path *path, u8 *mac)
+{
+	struct rtrs_proof_head *head;
+	struct rtrs_proof_con *cons;
+	struct crypto_shash *tfm;
+	int ret = -ENOMEM;
+
+	tfm = rtrs_proof_alloc();
+	if (IS_ERR(tfm))
+		return PTR_ERR(tfm);
+	head = kzalloc(sizeof(*head), GFP_KERNEL);
+	cons = rtrs_srv_proof_cons(path);
+	if (head && cons) {
+		rtrs_srv_proof_head(path, head);
+		ret = rtrs_proof_make(tfm, path->key, RTRS_PROOF_SERVER, head, cons, path->conns.nr,
+				      mac);
+	}
+	rtrs_proof_free(tfm);
+	kvfree(cons);
+	kfree(head);
+	return ret;
+}
