@@ -21,7 +21,7 @@ static char *one_line(char *text)
 	char *from = text, *to = text;
 
 	while (*from) {
-		from += strspn(from, " \n");
+		from += strspn(from, "\n ");
 		if (*from && to > text)
 			*to++ = ' ';
 		while (*from && *from != ' ' && *from != '\n')
@@ -112,12 +112,18 @@ int rules_read(const struct rnbd *r, struct rules *rules)
 	return RNBD_OK;
 }
 
+int report_no_rules(const struct rnbd *r, int code)
+{
+	return report_as(code, "the rules aren't there: mount configfs on %s/kernel/config",
+			 r->sysfs);
+}
+
 /* For messages: what is being done, and which line asks for it */
 static char *doing(const struct rnbd *r, const struct rule *rule, const char *what)
 {
 	if (rule->line)
-		return xasprintf("%s of %s %s (%s:%d)", what, rule_kind_name(rule->kind), rule->name,
-				 r->server_conf, rule->line);
+		return xasprintf("%s of %s %s (%s:%d)", what, rule_kind_name(rule->kind),
+				 rule->name, r->server_conf, rule->line);
 	return xasprintf("%s of %s %s", what, rule_kind_name(rule->kind), rule->name);
 }
 
@@ -163,8 +169,8 @@ static int add_link(const struct rnbd *r, const struct rule *volume, const char 
 /* Those that aren't in @keep; whatever their own names are */
 static int remove_links(const struct rnbd *r, const struct rule *volume, const char *keep)
 {
-	char *text = doing(r, volume, "take away a host"), *dir = rule_dir(volume), **links, *target;
-	char *path;
+	char *text = doing(r, volume, "take away a host"), *dir = rule_dir(volume);
+	char **links, *target, *path;
 	int ret = RNBD_OK, one = RNBD_OK;
 	size_t nr, i;
 
@@ -201,7 +207,8 @@ static int set_hosts(const struct rnbd *r, const struct rule *have, const struct
 	return one ? one : ret;
 }
 
-static bool differs(const struct rule *have, const struct rule *want, enum rule_attribute attribute)
+static bool differs(const struct rule *have, const struct rule *want,
+		    enum rule_attribute attribute)
 {
 	return strcmp(have->values[attribute], want->values[attribute]);
 }

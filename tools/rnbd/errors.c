@@ -24,12 +24,15 @@ static const struct {
 	const char *advice;
 } advices[] = {
 	{ "map_device", ENOENT,
-	  "the server has no such device: look below dev_search_path there" },
+	  "the server has no such device: look below dev_search_path, and at its rules, there" },
 	{ "map_device", EEXIST, "it is mapped already: see rnbd list" },
 	{ "map_device", ENXIO, "there is no such session: give a path, to open it with" },
 	{ "map_device", EBUSY,
 	  "another session has it open for writing: see rnbd server list there; or map it ro" },
 	{ "map_device", EROFS, "it cannot be written to: map it with ro" },
+	{ "map_device", EKEYREJECTED, "it isn't the key that the server has for that session" },
+	{ "map_device", ENOKEY, "load the key first: keyctl padd logon NAME @u" },
+	{ "keys", ENOKEY, "load the key first: keyctl padd logon NAME @u" },
 	{ "map_device", ENOTBLK, "it is neither a disk nor a file that can be exported" },
 	{ "map_device", EMFILE, "the session has 1024 devices open: use another session" },
 	{ "map_device", EOPNOTSUPP, "zoned disks cannot be exported" },

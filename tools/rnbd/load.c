@@ -14,7 +14,7 @@
 
 static const char *const modules[] = { "rtrs_server", "rnbd_server" };
 
-static int run(char **argv)
+static int run(char *const *argv)
 {
 	int status;
 	pid_t pid;
@@ -104,8 +104,7 @@ static int apply_rules(const struct rnbd *r, const struct conf *conf)
 	char *listens;
 
 	if (ret && !r->dry_run)
-		return report_as(ret, "the server's rules aren't there: is configfs mounted on %s/kernel/config?",
-				 r->sysfs);
+		return report_no_rules(r, ret);
 	if (ret)
 		rules_fill(&have);
 	ret = rules_apply(r, &have, &conf->rules);
@@ -141,7 +140,7 @@ int cmd_load(struct rnbd *r, int argc, char **argv)
 /* Sessions end before the rules do: clients wait for their server, and lose nothing. */
 int cmd_unload(struct rnbd *r, int argc, char **argv)
 {
-	char *modprobe[] = { "modprobe", "-r", "rnbd_server", "rtrs_server", NULL };
+	char *const modprobe[] = { "modprobe", "-r", "rnbd_server", "rtrs_server", NULL };
 	struct rules have, none = { 0 };
 	int ret = RNBD_OK;
 

@@ -31,7 +31,8 @@ static void line_add(struct line *line, const char *key, const char *value)
 static int add_word(struct line *line, const char *word)
 {
 	static const char *const options[] = {
-		"access_mode=", "dest_port=", "nr_queues=", "queue_depth=", "nr_poll_queues="
+		"access_mode=", "dest_port=", "nr_queues=", "queue_depth=", "nr_poll_queues=",
+		"key="
 	};
 	char *path;
 	size_t i;

@@ -15,20 +15,25 @@
 #define PATH_LENGTH_MAX 4000
 #define HOST_PREFIXES 64
 
-/* Returns the value as it is kept; NULL, with @why, if it is wrong. */
-typedef char *take_value(const char *value, char **why);
-
-static take_value take_pattern, take_prefixes, take_path, take_modes, take_switch, take_names;
+/* They return the value as it is kept; NULL, with @why, if it is wrong. */
+static char *take_keys(const char *value, char **why);
+static char *take_pattern(const char *value, char **why);
+static char *take_prefixes(const char *value, char **why);
+static char *take_path(const char *value, char **why);
+static char *take_modes(const char *value, char **why);
+static char *take_switch(const char *value, char **why);
+static char *take_names(const char *value, char **why);
 
 static const struct {
 	const char *name;
 	enum rule_kind kind;
-	take_value *take;
+	char *(*take)(const char *value, char **why);
 	/* What it is if it isn't given; NULL: see rules_fill() */
 	const char *otherwise;
 } attributes[NR_RULE_ATTRIBUTES] = {
 	[RULE_SESSIONS] = { "sessions", RULE_HOST, take_pattern, NULL },
 	[RULE_ADDRESSES] = { "addresses", RULE_HOST, take_prefixes, "" },
+	[RULE_KEYS] = { "keys", RULE_HOST, take_keys, "" },
 	[RULE_PATH] = { "path", RULE_VOLUME, take_path, NULL },
 	[RULE_MODES] = { "modes", RULE_VOLUME, take_modes, "ro rw migration" },
 	[RULE_EXCLUSIVE] = { "exclusive", RULE_VOLUME, take_switch, "0" },
@@ -67,7 +72,7 @@ static char *check_name(enum rule_kind kind, const char *name)
 {
 	if (is_word(name) && !strpbrk(name, "/]") && *name != '.')
 		return NULL;
-	return xasprintf("'%s' can't be the name of a %s: at most %d printable characters, no blank / ], no dot in front",
+	return xasprintf("'%s' can't be the name of a %s: %d printable characters, no blank / ] .",
 			 name, rule_kind_name(kind), WIRE_NAME_MAX);
 }
 
@@ -80,7 +85,8 @@ static void add_word(char **words, const char *word)
 }
 
 /* Each word of @value by @take, parted by one blank */
-static char *take_words(const char *value, take_value *take, char **why)
+static char *take_words(const char *value, char *(*take)(const char *word, char **why),
+			char **why)
 {
 	char *copy = xstrdup(value), *next = copy, *words = xstrdup(""), *word, *taken;
 
@@ -104,8 +110,8 @@ static char *take_pattern(const char *value, char **why)
 {
 	if (is_word(value))
 		return xstrdup(value);
-	*why = xasprintf("'%s' is no pattern of sessions' names: at most %d printable characters, no blank",
-			 value, WIRE_NAME_MAX);
+	*why = xasprintf("'%s' is no pattern: at most %d printable characters, no blank", value,
+			 WIRE_NAME_MAX);
 	return NULL;
 }
 
@@ -118,6 +124,8 @@ static char *prefix_text(const char *text, const char *bits)
 	unsigned char raw[16];
 	int family = strchr(address, ':') ? AF_INET6 : AF_INET;
 	long long n = family == AF_INET6 ? 128 : 32;
+	char *gid_text, *longer;
+	size_t i;
 
 	if (inet_pton(family, address, raw) != 1 || (gid && family == AF_INET) ||
 	    (bits && !parse_number(bits, 0, n, &n)))
@@ -125,9 +133,15 @@ static char *prefix_text(const char *text, const char *bits)
 	inet_ntop(family, raw, canonical, sizeof(canonical));
 	if (!gid)
 		return xasprintf("ip:%s/%lld", canonical, n);
-	return xasprintf("gid:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x/%lld",
-			 raw[0], raw[1], raw[2], raw[3], raw[4], raw[5], raw[6], raw[7], raw[8],
-			 raw[9], raw[10], raw[11], raw[12], raw[13], raw[14], raw[15], n);
+	gid_text = xstrdup("gid");
+	for (i = 0; i < 8; i++) {
+		longer = xasprintf("%s:%02x%02x", gid_text, raw[2 * i], raw[2 * i + 1]);
+		free(gid_text);
+		gid_text = longer;
+	}
+	longer = xasprintf("%s/%lld", gid_text, n);
+	free(gid_text);
+	return longer;
 }
 
 static char *take_prefix(const char *word, char **why)
@@ -155,6 +169,25 @@ static char *take_prefixes(const char *value, char **why)
 		return words;
 	*why = xasprintf("more than %d addresses: write shorter prefixes, or make one more host",
 			 HOST_PREFIXES);
+	free(words);
+	return NULL;
+}
+
+static char *take_key(const char *word, char **why)
+{
+	if (is_word(word) && strchr(word, ':'))
+		return xstrdup(word);
+	*why = xasprintf("'%s' is no name of a key: there is a : in it, as in rnbd:web", word);
+	return NULL;
+}
+
+static char *take_keys(const char *value, char **why)
+{
+	char *words = take_words(value, take_key, why), *second = words ? strchr(words, ' ') : NULL;
+
+	if (!second || !strchr(second + 1, ' '))
+		return words;
+	*why = xstrdup("more than two keys");
 	free(words);
 	return NULL;
 }

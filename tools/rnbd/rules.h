@@ -13,6 +13,7 @@ enum rule_kind { RULE_HOST, RULE_VOLUME, NR_RULE_KINDS };
 enum rule_attribute {
 	RULE_SESSIONS,
 	RULE_ADDRESSES,
+	RULE_KEYS,
 	RULE_PATH,
 	RULE_MODES,
 	RULE_EXCLUSIVE,
@@ -58,6 +59,7 @@ void rules_print(FILE *to, const struct rules *rules);
 #define RULES_DIR "kernel/config/rnbd"
 
 int rules_read(const struct rnbd *r, struct rules *rules);
+int report_no_rules(const struct rnbd *r, int code);
 int rules_apply(const struct rnbd *r, const struct rules *have, const struct rules *want);
 
 /* ---- conf.c ---- */

@@ -13,7 +13,7 @@
 
 static const struct column host_columns[] = {
 	{ "name", "HOST", TEXT }, { "sessions", "SESSIONS", TEXT },
-	{ "addresses", "ADDRESSES", TEXT },
+	{ "addresses", "ADDRESSES", TEXT }, { "keys", "KEYS", TEXT },
 };
 
 static const struct column volume_columns[] = {
@@ -29,8 +29,7 @@ static int read_rules(const struct rnbd *r, struct rules *rules)
 
 	if (!ret || !sysfs_exists(r, "module/rnbd_server"))
 		return ret ? report_no_module(r, SERVER) : ret;
-	return report_as(ret, "the server's rules aren't there: is configfs mounted on %s/kernel/config?",
-			 r->sysfs);
+	return report_no_rules(r, ret);
 }
 
 /* Words are an array in JSON, and one text in a table. */
@@ -309,7 +308,7 @@ static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
 		ret = report_not_found("there is no %s %s", rule_kind_name(kind), name);
 	for (i = 0; !ret && kind == RULE_HOST && i < have.nr; i++)
 		if (have.all[i].kind == RULE_VOLUME && is_of(&have.all[i], name))
-			ret = report_failed("volume %s is for host %s: take it out there first, by hosts=",
+			ret = report_failed("volume %s is for host %s: change its hosts= first",
 					    have.all[i].name, name);
 	if (!ret) {
 		none.policy = have.policy;

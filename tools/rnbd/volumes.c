@@ -42,6 +42,8 @@ static const struct option_kind {
 	const char *name;
 	const char *words;
 	long long min, max;
+	/* Any text */
+	bool text;
 } kinds[NR_VOLUME_OPTIONS] = {
 	[ACCESS_MODE] = { "access_mode", "ro rw migration" },
 	[PATHS] = { "path" },
@@ -49,6 +51,7 @@ static const struct option_kind {
 	[NR_QUEUES] = { "nr_queues", NULL, 1, 64 },
 	[NR_POLL_QUEUES] = { "nr_poll_queues", NULL, -1, 64 },
 	[QUEUE_DEPTH] = { "queue_depth", NULL, 1, 4096 },
+	[KEY] = { .name = "key", .text = true },
 	[MP_POLICY] = { "mp_policy", "round-robin min-inflight min-latency rr mi ml RR MI ML" },
 	[SETTING_MAX_RECONNECTS] = { "max_reconnect_attempts", NULL, -1, INT_MAX },
 	[SETTING_RECONNECT_DELAY] = { "reconnect_delay_ms", NULL, 1, 3600000 },
@@ -188,6 +191,8 @@ static bool check_value(const struct reader *reader, const struct option_kind *k
 {
 	long long n;
 
+	if (kind->text)
+		return is_word(value) || wrong(reader, "%s= has no value", kind->name);
 	if (kind->words && !has_word(kind->words, value))
 		return wrong(reader, "%s=%s: it is one of %s", kind->name, value, kind->words);
 	if (!kind->words && !parse_number(value, kind->min, kind->max, &n))

@@ -32,15 +32,16 @@ disk=$(null one 64)
 other=$(null two 64)
 
 say "set and shown"
-server host add web sessions='web*' addresses="192.168.0.0/16 fd00::/8"
+printf 0123456789abcdef | keyctl padd logon rnbd:web @u >/dev/null
+server host add web sessions='web*' addresses="192.168.0.0/16 fd00::/8" keys=rnbd:web
 server host add db
 server volume add data path="$disk" hosts=web modes="rw ro"
 server volume add logs path="$other" hosts="db web" enable=0
 server volume set logs hosts=db exclusive=1 enable=1
 server policy listed
 equal "shown" "$(shown)" "$(printf '%s' '{"policy":"listed","listen":true,"hosts":[' \
-	'{"name":"db","sessions":"db","addresses":[]},' \
-	'{"name":"web","sessions":"web*","addresses":["ip:192.168.0.0/16","ip:fd00::/8"]}],"volumes":[' \
+	'{"name":"db","sessions":"db","addresses":[],"keys":[]},' \
+	'{"name":"web","sessions":"web*","addresses":["ip:192.168.0.0/16","ip:fd00::/8"],"keys":["rnbd:web"]}],"volumes":[' \
 	"{\"name\":\"data\",\"path\":\"$disk\",\"modes\":[\"ro\",\"rw\"],\"exclusive\":false," \
 	'"allow_any_host":false,"hosts":["web"],"enable":true},' \
 	"{\"name\":\"logs\",\"path\":\"$other\",\"modes\":[\"ro\",\"rw\",\"migration\"]," \
@@ -48,8 +49,8 @@ equal "shown" "$(shown)" "$(printf '%s' '{"policy":"listed","listen":true,"hosts
 tells 2 'has no path' volume add bad modes=ro
 tells 3 'no host' volume set data hosts=nobody
 tells 1 'is for host db' host delete db
-refused ENOENT "sessname=web path=$a device_path=logs"
-dev=$(map web data)
+refused ENOENT "sessname=web path=$a device_path=logs key=rnbd:web"
+dev=$(map web data key=rnbd:web)
 bystander "$(map db logs)"
 
 say "saved, cleared and restored"
@@ -63,7 +64,7 @@ load_goes_on
 equal "loaded again" "$(shown)" "$before"
 cp /tmp/server.conf /tmp/saved.conf
 server clear
-equal "nothing is left" "$(ls $conf/volumes $conf/hosts | xargs)" "$conf/hosts: $conf/volumes:"
+equal "nothing is left" "$(find $conf/volumes $conf/hosts -mindepth 1)" ""
 equal "but the policy" "$(<$conf/policy)" listed
 server load
 equal "restored" "$(shown)" "$before"
@@ -78,7 +79,7 @@ kill "$bystander" 2>/dev/null || true
 wait "$bystander" || true
 
 say "loaded again under load"
-dev=$(map web data)
+dev=$(map web data key=rnbd:web)
 echo 100 >/sys/class/rtrs-client/web/reconnect_delay_ms
 bystander "$dev"
 must "it has begun" wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]"

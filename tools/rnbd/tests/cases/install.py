@@ -29,11 +29,11 @@ def test_completion(host):
     host.session()
     host.path()
     host.disk()
-    for line, want in [('rnbd un', ['unmap']), ('rnbd unmap ', ['rnbd0']),
+    for line, want in [('rnbd un', ['unload', 'unmap']), ('rnbd unmap ', ['rnbd0']),
                        ('rnbd path add ', ['s1']), ('rnbd show rn', ['rnbd0']),
                        ('rnbd path de', ['delete']), ('rnbd list --js', ['--json']),
                        ('rnbd path delete ', ['ip:192.168.100.2@ip:192.168.100.1']),
-                       ('rnbd server cl', ['client', 'close'])]:
+                       ('rnbd server cl', ['clear', 'client', 'close'])]:
         equal(line, sorted(complete(host, line)), want)
     host.volumes.write_text('data s1 10.0.0.1 vol1\n')
     equal('volumes', sorted(complete(host, 'rnbd volume map ')), ['all', 'data'])

@@ -12,8 +12,9 @@ def kernel(host, policy='listed', listen=1):
     host.server()
     host.attributes('module/rnbd_server/parameters', port_nr=1234)
     host.attributes(RULES, policy=policy, listen=listen)
-    host.attributes(f'{RULES}/hosts/web', sessions='web-*', addresses='ip:10.0.0.0/8\nip:fd00::/64')
-    host.attributes(f'{RULES}/hosts/db', sessions='db', addresses='')
+    host.attributes(f'{RULES}/hosts/web', sessions='web-*', addresses='ip:10.0.0.0/8\nip:fd00::/64',
+                    keys='rnbd:web\nrnbd:new')
+    host.attributes(f'{RULES}/hosts/db', sessions='db', addresses='', keys='')
     volume(host, 'data', '/dev/vg0/da ta', 'web', modes='ro rw', exclusive=1)
     volume(host, 'logs', '/dev/vg0/logs', 'db', 'web')
     volume(host, 'pub', '/dev/vg0/pub', modes='ro', allow_any_host=1, enable=0)
@@ -38,6 +39,7 @@ sessions = db
 [host web]
 sessions = web-*
 addresses = ip:10.0.0.0/8 ip:fd00::/64
+keys = rnbd:web rnbd:new
 
 [volume data]
 path = /dev/vg0/da ta
@@ -72,7 +74,8 @@ def test_rules_are_shown(host):
     document = host.run('server rules -j').json()
     schema.check('rules', document)
     equal('hosts', document['hosts'][1], {'name': 'web', 'sessions': 'web-*',
-                                          'addresses': ['ip:10.0.0.0/8', 'ip:fd00::/64']})
+                                          'addresses': ['ip:10.0.0.0/8', 'ip:fd00::/64'],
+                                          'keys': ['rnbd:web', 'rnbd:new']})
     equal('volumes', document['volumes'][0],
           {'name': 'data', 'path': '/dev/vg0/da ta', 'modes': ['ro', 'rw'], 'exclusive': True,
            'allow_any_host': False, 'hosts': ['web'], 'enable': True})
@@ -117,6 +120,7 @@ policy = listed
 [host web]
 sessions = web-?
 addresses = 10.0.0.1/8 gid:fe80::1
+keys = rnbd:new
 [host new]
 [volume data]
 path = "/dev/sdb"
@@ -130,6 +134,7 @@ hosts = new
     equal('told', told(host.run('server load -n')), [
         'echo web-? > hosts/web/sessions',
         'echo ip:10.0.0.1/8 gid:fe80:0000:0000:0000:0000:0000:0000:0001/128 > hosts/web/addresses',
+        'echo rnbd:new > hosts/web/keys',
         'mkdir hosts/new',
         'echo 0 > volumes/data/enable',
         'echo /dev/sdb > volumes/data/path',
@@ -183,6 +188,8 @@ WRONG = [
     ('[host h]\naddresses = 10.0.0.0/33', "2: '10.0.0.0/33' is no address"),
     ('[host h]\naddresses = gid:1.2.3.4', '2: '), ('[host h]\naddresses = a', '2: '),
     ('[host h]\naddresses =' + ' 10.0.0.1' * 65, '2: more than 64'),
+    ('[host h]\nkeys = web', "2: 'web' is no name of a key"),
+    ('[host h]\nkeys = a:b a:c a:d', '2: more than two keys'),
     ('[host h]\nsessions', "2: 'sessions' is not NAME = VALUE"),
     ('[host h]\nmax_memory = 1', "2: a host has no 'max_memory'"),
 ]
