@@ -140,18 +140,6 @@ static int set_value(const struct rnbd *r, const struct rule *rule, enum rule_at
 	return ret;
 }
 
-static bool has_word(const char *words, const char *word)
-{
-	size_t n = strlen(word), m;
-
-	for (; *words; words += m + (words[m] == ' ')) {
-		m = strcspn(words, " ");
-		if (n == m && !strncmp(words, word, n))
-			return true;
-	}
-	return false;
-}
-
 static int add_link(const struct rnbd *r, const struct rule *volume, const char *host)
 {
 	char *text = doing(r, volume, "add a host"), *dir = rule_dir(volume);

@@ -284,6 +284,8 @@ void text_copy(char *to, size_t room, const char *text);
 void text_clip(char *text, size_t columns);
 const char *text_end(const char *text, size_t columns);
 void print_quoted(FILE *to, const char *text);
+bool is_word(const char *text);
+bool has_word(const char *words, const char *word);
 
 /* ---- stat.c ---- */
 

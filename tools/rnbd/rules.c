@@ -57,20 +57,14 @@ bool rule_has(enum rule_kind kind, enum rule_attribute attribute)
 	return attributes[attribute].kind == kind;
 }
 
-/* Printable ASCII without blanks */
-static bool is_word(const char *text)
+static bool is_name(const char *text)
 {
-	const char *c;
-
-	for (c = text; *c; c++)
-		if (*c <= ' ' || *c >= 0x7f)
-			return false;
-	return *text && c - text <= WIRE_NAME_MAX;
+	return is_word(text) && strlen(text) <= WIRE_NAME_MAX;
 }
 
 static char *check_name(enum rule_kind kind, const char *name)
 {
-	if (is_word(name) && !strpbrk(name, "/]") && *name != '.')
+	if (is_name(name) && !strpbrk(name, "/]") && *name != '.')
 		return NULL;
 	return xasprintf("'%s' can't be the name of a %s: %d printable characters, no blank / ] .",
 			 name, rule_kind_name(kind), WIRE_NAME_MAX);
@@ -108,7 +102,7 @@ static char *take_words(const char *value, char *(*take)(const char *word, char 
 
 static char *take_pattern(const char *value, char **why)
 {
-	if (is_word(value))
+	if (is_name(value))
 		return xstrdup(value);
 	*why = xasprintf("'%s' is no pattern: at most %d printable characters, no blank", value,
 			 WIRE_NAME_MAX);
@@ -175,7 +169,7 @@ static char *take_prefixes(const char *value, char **why)
 
 static char *take_key(const char *word, char **why)
 {
-	if (is_word(word) && strchr(word, ':'))
+	if (is_name(word) && strchr(word, ':'))
 		return xstrdup(word);
 	*why = xasprintf("'%s' is no name of a key: there is a : in it, as in rnbd:web", word);
 	return NULL;
@@ -212,22 +206,15 @@ static char *take_mode(const char *word, char **why)
 static char *take_modes(const char *value, char **why)
 {
 	static const char *const modes[] = { "ro", "rw", "migration" };
-	char *words = take_words(value, take_mode, why), *sorted, *copy, *next, *word;
+	char *words = take_words(value, take_mode, why), *sorted;
 	size_t i;
-	bool has;
 
 	if (!words)
 		return NULL;
 	sorted = xstrdup("");
-	for (i = 0; i < ARRAY_SIZE(modes); i++) {
-		copy = xstrdup(words);
-		has = false;
-		for (next = copy; (word = strsep(&next, " "));)
-			has |= !strcmp(word, modes[i]);
-		if (has)
+	for (i = 0; i < ARRAY_SIZE(modes); i++)
+		if (has_word(words, modes[i]))
 			add_word(&sorted, modes[i]);
-		free(copy);
-	}
 	free(words);
 	return sorted;
 }

@@ -282,18 +282,6 @@ static int set(const struct rnbd *r, enum rule_kind kind, int argc, char **argv)
 	return ret;
 }
 
-/* Is it a host of that volume? */
-static bool is_of(const struct rule *volume, const char *host)
-{
-	char *words = xstrdup(volume->values[RULE_HOSTS]), *next = words, *word;
-	bool is = false;
-
-	while ((word = strsep(&next, " ")))
-		is |= !strcmp(word, host);
-	free(words);
-	return is;
-}
-
 static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
 {
 	struct rules have, none = { 0 }, one;
@@ -307,7 +295,8 @@ static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
 	if (!rule)
 		ret = report_not_found("there is no %s %s", rule_kind_name(kind), name);
 	for (i = 0; !ret && kind == RULE_HOST && i < have.nr; i++)
-		if (have.all[i].kind == RULE_VOLUME && is_of(&have.all[i], name))
+		if (have.all[i].kind == RULE_VOLUME &&
+		    has_word(have.all[i].values[RULE_HOSTS], name))
 			ret = report_failed("volume %s is for host %s: change its hosts= first",
 					    have.all[i].name, name);
 	if (!ret) {

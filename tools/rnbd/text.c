@@ -143,3 +143,27 @@ void print_quoted(FILE *to, const char *text)
 	}
 	fputc('\'', to);
 }
+
+/* Printable ASCII without blanks: map_device takes no others in its words. */
+bool is_word(const char *text)
+{
+	if (!*text)
+		return false;
+	for (; *text; text++)
+		if (*text <= ' ' || *text >= 0x7f)
+			return false;
+	return true;
+}
+
+/* Words are parted by one blank each. */
+bool has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word), m;
+
+	for (; *words; words += m + (words[m] == ' ')) {
+		m = strcspn(words, " ");
+		if (n == m && !strncmp(words, word, n))
+			return true;
+	}
+	return false;
+}

@@ -108,17 +108,6 @@ static void unescape(char *text)
 	*to = 0;
 }
 
-/* map_device takes no others in its words. */
-static bool is_word(const char *text)
-{
-	if (!*text)
-		return false;
-	for (; *text; text++)
-		if (*text <= ' ' || *text >= 0x7f)
-			return false;
-	return true;
-}
-
 static bool check_name(const struct reader *reader, const char *name)
 {
 	size_t i;
@@ -172,18 +161,6 @@ static bool take_paths(const struct reader *reader, struct volume *volume, char 
 		free(path);
 	}
 	return true;
-}
-
-static bool has_word(const char *words, const char *word)
-{
-	size_t n = strlen(word), m;
-
-	for (; *words; words += m + (words[m] == ' ')) {
-		m = strcspn(words, " ");
-		if (n == m && !strncmp(words, word, n))
-			return true;
-	}
-	return false;
 }
 
 static bool check_value(const struct reader *reader, const struct option_kind *kind,

@@ -5,7 +5,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <keys/user-type.h>
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
@@ -154,25 +153,6 @@ static unsigned int rnbd_clt_nr_queues(const struct rnbd_clt_map_opts *opts)
 	       min_t(unsigned int, num_online_cpus(), RNBD_CLT_DEF_QUEUES);
 }
 
-/* In the keyrings of who maps the first device */
-static int rnbd_clt_get_key(struct rnbd_clt_sess *sess, const char *name)
-{
-	struct key *key = request_key(&key_type_logon, name, NULL);
-	int err;
-
-	if (IS_ERR(key)) {
-		pr_err("%s: key=%.64s: no key of type logon is called so in your keyrings: %pe\n",
-		       sess->name, name, key);
-		return PTR_ERR(key);
-	}
-	sess->key = key;
-	err = rtrs_proof_key_ok(key);
-	if (err)
-		pr_err("%s: key=%.64s: it is too short, or not valid any more: %pe\n", sess->name,
-		       name, ERR_PTR(err));
-	return err;
-}
-
 static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 			      const struct rnbd_clt_map_opts *opts)
 {
@@ -189,6 +169,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 		.prep_retry = rnbd_clt_prep_retry,
 		.priv = sess,
 	};
+	struct key *key;
 	int err;
 
 	sess->port = opts->port;
@@ -199,9 +180,10 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	if (!sess->wq || !sess->news_wq)
 		return -ENOMEM;
 	if (opts->key) {
-		err = rnbd_clt_get_key(sess, opts->key);
-		if (err)
-			return err;
+		key = rtrs_get_key(opts->key);
+		if (IS_ERR(key))
+			return PTR_ERR(key);
+		sess->key = key;
 	}
 	params.key = sess->key;
 	sess->clt = rtrs_clt_open(&params);

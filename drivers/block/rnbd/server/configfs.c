@@ -5,7 +5,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <keys/user-type.h>
 #include <linux/key.h>
 #include <linux/kstrtox.h>
 #include <linux/limits.h>
@@ -343,7 +342,6 @@ static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key *
 	unsigned int nr = 0;
 	struct key *key;
 	char *word;
-	int err;
 
 	while ((word = strsep(&words, "\n\t "))) {
 		if (!*word)
@@ -352,19 +350,10 @@ static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key *
 			pr_err("host %s: keys: at most %u\n", config_item_name(item), nr);
 			return -E2BIG;
 		}
-		key = request_key(&key_type_logon, word, NULL);
-		if (IS_ERR(key)) {
-			pr_err("host %s: keys: %s: no key of type logon is called so in your keyrings: %pe\n",
-			       config_item_name(item), word, key);
+		key = rtrs_get_key(word);
+		if (IS_ERR(key))
 			return PTR_ERR(key);
-		}
 		keys[nr++] = key;
-		err = rtrs_proof_key_ok(key);
-		if (err) {
-			pr_err("host %s: keys: %s: it is too short, or not valid any more: %pe\n",
-			       config_item_name(item), word, ERR_PTR(err));
-			return err;
-		}
 	}
 	return 0;
 }

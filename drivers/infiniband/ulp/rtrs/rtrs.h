@@ -63,7 +63,7 @@ int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix);
 int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len);
 bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss);
 bool rtrs_name_valid(const char *name);
-int rtrs_proof_key_ok(struct key *key);
+struct key *rtrs_get_key(const char *name);
 
 /* Client */
 

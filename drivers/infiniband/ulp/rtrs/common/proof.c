@@ -4,6 +4,8 @@
  * makes the path: who the ends are, where, and each of its connections. So a proof is of no
  * use on another path, at another time, or to the end that it came from.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
 #include <keys/user-type.h>
@@ -117,18 +119,33 @@ static int rtrs_proof_use_key(struct crypto_shash *tfm, struct key *key)
 }
 
 /**
- * rtrs_proof_key_ok() - can a key be used for proofs?
- * @key: key of type logon or user
+ * rtrs_get_key() - find a key that can be used for proofs
+ * @name: description of a key of type logon
  *
- * Context: process, may sleep.
- * Return: 0; -EKEYREVOKED, -EKEYEXPIRED; or -EKEYREJECTED if the secret is shorter than
- * RTRS_PROOF_MIN_KEY bytes.
+ * What is wrong is logged.
+ *
+ * Context: process whose keyrings are searched; may sleep.
+ * Return: the key, with a reference; or an ERR_PTR(): -ENOKEY if there is none, -EKEYREVOKED,
+ * -EKEYEXPIRED, or -EKEYREJECTED if the secret is shorter than RTRS_PROOF_MIN_KEY bytes.
  */
-int rtrs_proof_key_ok(struct key *key)
+struct key *rtrs_get_key(const char *name)
 {
-	return rtrs_proof_use_key(NULL, key);
+	struct key *key = request_key(&key_type_logon, name, NULL);
+	int err;
+
+	if (IS_ERR(key)) {
+		pr_err("%.64s: no key of type logon is called so in your keyrings: %pe\n", name,
+		       key);
+		return key;
+	}
+	err = rtrs_proof_use_key(NULL, key);
+	if (!err)
+		return key;
+	pr_err("%.64s: the key is too short, or not valid any more: %pe\n", name, ERR_PTR(err));
+	key_put(key);
+	return ERR_PTR(err);
 }
-EXPORT_SYMBOL_GPL(rtrs_proof_key_ok);
+EXPORT_SYMBOL_GPL(rtrs_get_key);
 
 static int rtrs_proof_digest(struct crypto_shash *tfm, const struct rtrs_proof_head *head,
 			     const struct rtrs_proof_con *cons, unsigned int nr_cons, u8 *mac)
@@ -157,7 +174,7 @@ static int rtrs_proof_digest(struct crypto_shash *tfm, const struct rtrs_proof_h
  * @mac: set to the proof, RTRS_PROOF_MAC bytes
  *
  * Context: process, may sleep.
- * Return: 0, an errno of rtrs_proof_key_ok(), or another negative errno.
+ * Return: 0, an errno of rtrs_get_key(), or another negative errno.
  */
 int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
 		    struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,

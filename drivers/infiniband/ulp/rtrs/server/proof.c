@@ -66,37 +66,45 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 	return -EKEYREJECTED;
 }
 
-/**
- * rtrs_srv_proof_check() - check what the client proves, if it does
- * @path: path with its INFO_REQ, which is valid, and all connections; gets its key
- *
- * Context: the path's setup work.
- * Return: 0, also if the client proves nothing; -EKEYREJECTED if it knows no key that it may be
- * expected to know; or another
- * negative errno.
- */
-int rtrs_srv_proof_check(struct rtrs_srv_path *path)
+/* Makes a proof, or checks the client's if there is no room for one. */
+static int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
 {
 	struct rtrs_proof_head *head;
 	struct rtrs_proof_con *cons;
 	struct crypto_shash *tfm;
 	int ret = -ENOMEM;
 
-	if (!(path->features & RTRS_FEATURE_PROOF))
-		return 0;
 	tfm = rtrs_proof_alloc();
 	if (IS_ERR(tfm))
 		return PTR_ERR(tfm);
 	head = kzalloc(sizeof(*head), GFP_KERNEL);
 	cons = rtrs_srv_proof_cons(path);
-	if (head && cons) {
-		rtrs_srv_proof_head(path, head);
+	if (!head || !cons)
+		goto free;
+	rtrs_srv_proof_head(path, head);
+	if (ours)
+		ret = rtrs_proof_make(tfm, path->key, RTRS_PROOF_SERVER, head, cons,
+				      path->conns.nr, ours);
+	else
 		ret = rtrs_srv_try_keys(path, tfm, head, cons);
-	}
+free:
 	rtrs_proof_free(tfm);
 	kvfree(cons);
 	kfree(head);
 	return ret;
+}
+
+/**
+ * rtrs_srv_proof_check() - check what the client proves, if it does
+ * @path: path with its INFO_REQ, which is valid, and all connections; gets its key
+ *
+ * Context: the path's setup work.
+ * Return: 0, also if the client proves nothing; -EKEYREJECTED if it knows no key that it may be
+ * expected to know; or another negative errno.
+ */
+int rtrs_srv_proof_check(struct rtrs_srv_path *path)
+{
+	return path->features & RTRS_FEATURE_PROOF ? rtrs_srv_proof(path, NULL) : 0;
 }
 
 /**
@@ -109,23 +117,5 @@ int rtrs_srv_proof_check(struct rtrs_srv_path *path)
  */
 int rtrs_srv_proof_make(struct rtrs_srv_path *path, u8 *mac)
 {
-	struct rtrs_proof_head *head;
-	struct rtrs_proof_con *cons;
-	struct crypto_shash *tfm;
-	int ret = -ENOMEM;
-
-	tfm = rtrs_proof_alloc();
-	if (IS_ERR(tfm))
-		return PTR_ERR(tfm);
-	head = kzalloc(sizeof(*head), GFP_KERNEL);
-	cons = rtrs_srv_proof_cons(path);
-	if (head && cons) {
-		rtrs_srv_proof_head(path, head);
-		ret = rtrs_proof_make(tfm, path->key, RTRS_PROOF_SERVER, head, cons, path->conns.nr,
-				      mac);
-	}
-	rtrs_proof_free(tfm);
-	kvfree(cons);
-	kfree(head);
-	return ret;
+	return rtrs_srv_proof(path, mac);
 }

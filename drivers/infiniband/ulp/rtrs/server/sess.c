@@ -515,10 +515,14 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_send_event);
 
-/*
- * Ask about all paths that are not ending; those that aren't up yet, and that the upper layer
- * doesn't know, it will be asked about. Returns how many there are, and how many may stay.
- */
+/* The upper layer knows it, and it isn't ending. One that isn't up yet it will be asked about. */
+static bool rtrs_srv_path_counts(const struct rtrs_srv_path *path)
+{
+	lockdep_assert_held(&rtrs_srv_lock);
+	return path->known && rtrs_srv_path_state(path) != RTRS_SRV_CLOSING;
+}
+
+/* Ask about all paths that count. Returns how many there are, and how many may stay. */
 static unsigned int rtrs_srv_judge_paths(struct rtrs_srv_sess *sess,
 					 bool (*ok)(const struct rtrs_srv_peer *peer, void *arg),
 					 void *arg, unsigned int *nr_stay)
@@ -527,11 +531,10 @@ static unsigned int rtrs_srv_judge_paths(struct rtrs_srv_sess *sess,
 	struct rtrs_srv_peer peer;
 	unsigned int nr = 0;
 
-	lockdep_assert_held(&rtrs_srv_lock);
 	*nr_stay = 0;
 	list_for_each_entry(path, &sess->paths, entry) {
 		path->unwanted = false;
-		if (!path->known || rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
+		if (!rtrs_srv_path_counts(path))
 			continue;
 		peer = rtrs_srv_path_peer(path);
 		path->unwanted = !ok(&peer, arg);
@@ -592,7 +595,7 @@ bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
 
 	mutex_lock(&rtrs_srv_lock);
 	list_for_each_entry(path, &sess->paths, entry) {
-		if (!path->known || rtrs_srv_path_state(path) == RTRS_SRV_CLOSING)
+		if (!rtrs_srv_path_counts(path))
 			continue;
 		peer = rtrs_srv_path_peer(path);
 		found = is(&peer, arg);
