@@ -74,6 +74,7 @@ class Lab:
         self.booting = {}       # guest: guest and call that wait for it, its time
         self.boot_time = None
         self.used = 0.0         # of the last run's limit
+        self.waits = []         # who waited for what when the last limit was over
         # Under TCG, once in a while a kernel hangs early in its boot.
         for tries in 3, 2, 1:
             shutil.rmtree(path, ignore_errors=True)
@@ -255,9 +256,20 @@ class Lab:
             self.serve(1)
             self.used = allowed.share()
             if allowed.over():
+                self.waits = self.who_waits()
                 self.end(guest, job)
                 return None, guest.output(job)
         return guest.done.pop(job, None), guest.output(job)
+
+    def who_waits(self):
+        """For which script on which guest, or for which guest's boot."""
+        found = [f"{caller.name} waits until {name} has booted"
+                 for name, (caller, _, _) in self.booting.items()]
+        for job, (caller, _, where) in self.calls.items():
+            with open(f"{where.share}/{job}.sh") as f:
+                script = " ".join(f.read().split())
+            found.append(f"{caller.name} waits for {where.name}: ...{script[-300:]}")
+        return found
 
     def end(self, guest, job):
         """Have a script killed that takes too long."""
