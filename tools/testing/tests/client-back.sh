@@ -7,7 +7,7 @@
 # gave up. The same if it is the client itself that comes back, as soon as it has booted.
 # Modules: ours
 # Guests: 3
-# Time: 180
+# Time: 70
 
 . "$RIG_DIR/steps/failover.sh"
 
