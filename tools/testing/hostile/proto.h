@@ -23,6 +23,7 @@ typedef uint64_t u64;
 #define FEATURE_SLOTS	4
 #define FEATURE_NO_IMM	8
 #define FEATURE_PROOF	16
+#define FEATURE_REASON	32
 #define MAX_MSG_LEN	320	/* what our server takes of a user message */
 
 struct cm_req {

@@ -29,6 +29,6 @@ done
 for name in 'secr*' '*' ./secret secret/ /secret ../secret secret/../secret; do
 	refused 'ENOENT|EINVAL|ENOTDIR' "sessname=x path=$(addr server 0) device_path=$name"
 done
-refused ECONNRESET "sessname=keyed path=$(addr server 0) device_path=secret"
+refused EKEYREJECTED "sessname=keyed path=$(addr server 0) device_path=secret"
 on server "rm $conf/volumes/secret/hosts/keyed; rmdir $conf/volumes/secret $conf/hosts/keyed"
 hostile_down

@@ -52,8 +52,8 @@ rule policy listed
 refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:wrong"
 refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:short"
 refused ENOKEY "sessname=web ${at[0]} device_path=v key=clt:none"
-refused ECONNRESET "sessname=web ${at[0]} device_path=v"
-refused ECONNRESET "sessname=web-x ${at[0]} device_path=w"
+refused EKEYREJECTED "sessname=web ${at[0]} device_path=v"
+refused EKEYREJECTED "sessname=web-x ${at[0]} device_path=w"
 must "no session" on server 'no_sessions server'
 # The server has no key of that host, so it can't prove anything.
 refused EKEYREJECTED "sessname=db ${at[0]} device_path=w key=clt:web"

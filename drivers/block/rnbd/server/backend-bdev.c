@@ -230,6 +230,8 @@ static void rnbd_srv_bdev_submit_bio(struct rnbd_srv_req *req, blk_opf_t nowait)
 {
 	req->submitted = ktime_get_ns();
 	rnbd_srv_bdev_fill_bio(req, rtrs_srv_op_from_priv(req), nowait);
+	if (!nowait)
+		rnbd_srv_css_bio(req->map, &req->bio);
 	submit_bio(&req->bio);
 }
 
@@ -267,14 +269,15 @@ static bool rnbd_srv_bdev_whole(const struct rnbd_srv_req *req)
 /*
  * The caller also serves other disks and sessions, and must not wait for a tag of this
  * one, or for memory. What is to be split, and operations without data, which are rare and may be
- * split into many requests, are always submitted from a work item.
+ * split into many requests, are always submitted from a work item; so is what a cgroup pays for,
+ * which may have to wait, and would be charged again when it is repeated.
  */
 static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {
 	struct block_device *bdev = req->map->bdev;
 
 	if (rnbd_srv_bdev_has_data(req) && rnbd_srv_bdev_whole(req) && bdev_nowait(bdev) &&
-	    !rnbd_srv_bdev_blocking(bdev) &&
+	    !rnbd_srv_bdev_blocking(bdev) && !rcu_access_pointer(req->map->css) &&
 	    rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOWAIT))
 		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);
 	else

@@ -188,12 +188,8 @@ static void rnbd_srv_file_write(struct rnbd_srv_req *req)
 		rnbd_srv_file_rw(req);
 }
 
-static void rnbd_srv_file_work(struct work_struct *work)
+static void rnbd_srv_file_do(struct rnbd_srv_req *req)
 {
-	struct rnbd_srv_req *req =
-		container_of(work, struct rnbd_srv_req, work);
-
-	req->submitted = ktime_get_ns();
 	switch (req->op) {
 	case RNBD_OP_READ:
 		rnbd_srv_file_rw(req);
@@ -214,6 +210,21 @@ static void rnbd_srv_file_work(struct work_struct *work)
 		rnbd_srv_end(req, -EOPNOTSUPP);
 		break;
 	}
+}
+
+/* The request may be gone when it is done, and the mapping with it. */
+static void rnbd_srv_file_work(struct work_struct *work)
+{
+	struct rnbd_srv_req *req =
+		container_of(work, struct rnbd_srv_req, work);
+	bool pays = rcu_access_pointer(req->map->css);
+
+	req->submitted = ktime_get_ns();
+	if (pays)
+		rnbd_srv_css_begin(req->map);
+	rnbd_srv_file_do(req);
+	if (pays)
+		rnbd_srv_css_end();
 }
 
 static void rnbd_srv_file_submit(struct rnbd_srv_req *req)

@@ -381,10 +381,132 @@ static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *pa
 }
 CONFIGFS_ATTR(rnbd_srv_host_, keys);
 
+static ssize_t rnbd_srv_limit_show(struct config_item *item, char *page,
+				   enum rnbd_srv_limit limit)
+{
+	u64 value = READ_ONCE(rnbd_srv_to_host(item)->limits[limit]);
+
+	return sysfs_emit(page, "%llu\n", value >> rnbd_srv_limit_shift(limit));
+}
+
+/* Counts for what comes from then on: nothing ends. */
+static ssize_t rnbd_srv_limit_store(struct config_item *item, const char *page, size_t count,
+				    enum rnbd_srv_limit limit)
+{
+	u32 value;
+	int err = kstrtou32(page, 10, &value);
+
+	if (err)
+		return err;
+	mutex_lock(&rnbd_srv_rules.lock);
+	WRITE_ONCE(rnbd_srv_to_host(item)->limits[limit],
+		   (u64)value << rnbd_srv_limit_shift(limit));
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return count;
+}
+
+#define RNBD_SRV_LIMIT_ATTR(name, limit)						\
+static ssize_t rnbd_srv_host_##name##_show(struct config_item *item, char *page)	\
+{											\
+	return rnbd_srv_limit_show(item, page, limit);					\
+}											\
+static ssize_t rnbd_srv_host_##name##_store(struct config_item *item, const char *page,	\
+					    size_t count)				\
+{											\
+	return rnbd_srv_limit_store(item, page, count, limit);				\
+}											\
+CONFIGFS_ATTR(rnbd_srv_host_, name)
+
+RNBD_SRV_LIMIT_ATTR(max_sessions, RNBD_SRV_MAX_SESSIONS);
+RNBD_SRV_LIMIT_ATTR(max_paths, RNBD_SRV_MAX_PATHS);
+RNBD_SRV_LIMIT_ATTR(max_connections, RNBD_SRV_MAX_CONNECTIONS);
+RNBD_SRV_LIMIT_ATTR(max_slots, RNBD_SRV_MAX_SLOTS);
+RNBD_SRV_LIMIT_ATTR(max_memory, RNBD_SRV_MAX_MEMORY);
+
+/* What it has of all that, counted now */
+static ssize_t rnbd_srv_host_usage_show(struct config_item *item, char *page)
+{
+	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	unsigned int shift;
+	u64 used;
+	int i, len = 0;
+
+	rnbd_srv_count_host(host);
+	mutex_lock(&rnbd_srv_rules.lock);
+	for (i = 0; i < RNBD_SRV_NR_LIMITS; i++) {
+		shift = rnbd_srv_limit_shift(i);
+		used = (host->used[i] + (1ULL << shift) - 1) >> shift;
+		len += sysfs_emit_at(page, len, "%s %llu\n",
+				     rnbd_srv_limit_names[i] + strlen("max_"), used);
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return len;
+}
+CONFIGFS_ATTR_RO(rnbd_srv_host_, usage);
+
+static ssize_t rnbd_srv_host_cgroup_show(struct config_item *item, char *page)
+{
+	ssize_t len;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	len = sysfs_emit(page, "%s\n", rnbd_srv_to_host(item)->cgroup ?: "");
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return len;
+}
+
+/* What is written has no line end. Returns NULL for none. */
+static struct cgroup_subsys_state *rnbd_srv_find_cgroup(struct config_item *item,
+							const char *path)
+{
+	struct cgroup_subsys_state *css;
+
+	if (!path[0])
+		return NULL;
+	css = path[0] == '/' ? rnbd_srv_css_find(path) : ERR_PTR(-EINVAL);
+	if (IS_ERR(css))
+		pr_err("host %s: cgroup %s: %s: %pe\n", config_item_name(item), path,
+		       css == ERR_PTR(-EOPNOTSUPP) ?
+		       "write +io to cgroup.subtree_control of the one above" :
+		       "give its path below the mount of cgroup2, as in /clients/web", css);
+	return css;
+}
+
+static ssize_t rnbd_srv_host_cgroup_store(struct config_item *item, const char *page,
+					  size_t count)
+{
+	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	char *path = rnbd_srv_word(page);
+	struct cgroup_subsys_state *css;
+
+	if (!path)
+		return -ENOMEM;
+	css = rnbd_srv_find_cgroup(item, path);
+	if (IS_ERR(css)) {
+		kfree(path);
+		return PTR_ERR(css);
+	}
+	mutex_lock(&rnbd_srv_rules.lock);
+	swap(host->cgroup, path);
+	swap(host->css, css);
+	mutex_unlock(&rnbd_srv_rules.lock);
+	rnbd_srv_recheck();
+	rnbd_srv_css_put(css);
+	kfree(path);
+	return count;
+}
+CONFIGFS_ATTR(rnbd_srv_host_, cgroup);
+
 static struct configfs_attribute *rnbd_srv_host_attrs[] = {
 	&rnbd_srv_host_attr_sessions,
 	&rnbd_srv_host_attr_addresses,
 	&rnbd_srv_host_attr_keys,
+	&rnbd_srv_host_attr_max_sessions,
+	&rnbd_srv_host_attr_max_paths,
+	&rnbd_srv_host_attr_max_connections,
+	&rnbd_srv_host_attr_max_slots,
+	&rnbd_srv_host_attr_max_memory,
+	&rnbd_srv_host_attr_usage,
+	&rnbd_srv_host_attr_cgroup,
 	NULL
 };
 
@@ -393,6 +515,8 @@ static void rnbd_srv_host_release(struct config_item *item)
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
 
 	rnbd_srv_put_keys(host->keys);
+	rnbd_srv_css_put(host->css);
+	kfree(host->cgroup);
 	kfree(host->prefixes);
 	kfree(host);
 }

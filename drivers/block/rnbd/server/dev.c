@@ -231,6 +231,7 @@ static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 {
 	destroy_workqueue(map->wq);
 	mempool_exit(&map->vecs);
+	rnbd_srv_css_set(map, NULL);
 	rnbd_srv_map_close_file(map);
 }
 
@@ -471,6 +472,25 @@ static bool rnbd_srv_allowed(struct rnbd_srv_map *map)
 	return rtrs_srv_restrict_paths(map->sess->rtrs, rnbd_srv_peer_ok, map);
 }
 
+static bool rnbd_srv_find_css(const struct rtrs_srv_peer *peer, void *arg)
+{
+	struct rnbd_srv_map *map = arg;
+	struct cgroup_subsys_state *css;
+
+	if (!rnbd_srv_cgroup(map->sess, peer, &css))
+		return false;
+	rnbd_srv_css_set(map, css);
+	return true;
+}
+
+/* By its first path that is of a host with one. Who reads the old one does so under RCU. */
+static void rnbd_srv_choose_css(struct rnbd_srv_map *map)
+{
+	lockdep_assert_held(&rnbd_srv_lock);
+	if (!rtrs_srv_any_path(map->sess->rtrs, rnbd_srv_find_css, map))
+		rnbd_srv_css_set(map, NULL);
+}
+
 /*
  * Add @map to its device. Returns 0; 1 if somebody was faster with the same name, so that
  * @map isn't needed; or a negative errno.
@@ -490,6 +510,7 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 		return PTR_ERR(dev);
 
 	rnbd_srv_rules_refresh(map);
+	rnbd_srv_choose_css(map);
 	ret = rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0;
 	if (!ret)
 		ret = rnbd_srv_access(dev, map->mode);
@@ -609,6 +630,7 @@ void rnbd_srv_recheck(void)
 			/* It ends no path any more. */
 			if (test_bit(0, &map->closing))
 				continue;
+			rnbd_srv_choose_css(map);
 			if (!rnbd_srv_allowed(map) && rnbd_srv_close(map, NULL))
 				rnbd_srv_info(map->sess, "may not have %s (%s) any more\n",
 					      map->path, rnbd_srv_access_names[map->mode]);
@@ -639,6 +661,48 @@ void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
 	mutex_unlock(&rnbd_srv_lock);
 }
 
+/* The session, and the last path that counts */
+struct rnbd_srv_count {
+	const struct rnbd_srv_sess *sess;
+	u64 last;
+};
+
+static bool rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
+{
+	const struct rnbd_srv_count *count = arg;
+
+	if (peer->order <= count->last)
+		rnbd_srv_rules_count(count->sess, peer);
+	return false;
+}
+
+/* Up to the path with &rtrs_srv_peer.order @last */
+static void rnbd_srv_count_paths(u64 last)
+{
+	struct rnbd_srv_count count = { .last = last };
+	struct rnbd_srv_sess *sess;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	list_for_each_entry(sess, &rnbd_srv_sessions, list) {
+		count.sess = sess;
+		rtrs_srv_any_path(sess->rtrs, rnbd_srv_count_path, &count);
+	}
+}
+
+/**
+ * rnbd_srv_count_host() - count what a host has
+ * @host: a host
+ *
+ * Context: process, may sleep.
+ */
+void rnbd_srv_count_host(struct rnbd_srv_host *host)
+{
+	mutex_lock(&rnbd_srv_lock);
+	rnbd_srv_begin_count_of(host);
+	rnbd_srv_count_paths(U64_MAX);
+	mutex_unlock(&rnbd_srv_lock);
+}
+
 /**
  * rnbd_srv_path_up() - may a path join a session?
  * @priv: the session
@@ -648,7 +712,7 @@ void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
  *
  * Context: see &rtrs_srv_ops.path_up.
  * Return: 0; -EACCES if the session has something open that it may not open over that path; or an
- * errno of rnbd_srv_admit().
+ * errno of rnbd_srv_admit() or rnbd_srv_in_limits().
  */
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
@@ -663,6 +727,10 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	xa_for_each(&sess->maps, id, map) {
 		if (!test_bit(0, &map->closing) && !rnbd_srv_rules_hold(map, peer))
 			err = -EACCES;
+	}
+	if (!err && rnbd_srv_begin_count(sess, peer)) {
+		rnbd_srv_count_paths(peer->order);
+		err = rnbd_srv_in_limits(sess);
 	}
 	mutex_unlock(&rnbd_srv_lock);
 	return err;

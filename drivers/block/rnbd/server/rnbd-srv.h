@@ -31,7 +31,8 @@
  *	backend-*.c	I/O on disks and on files
  *	io.c		checking and ending I/O, and answers
  *	map.c		lookup and closing of mappings
- *	rules.c		who may open what
+ *	rules.c		who may open what, and how much a host may have
+ *	cgroup.c	who pays for I/O
  *	path.c		from a device's name to its file
  */
 #ifndef RNBD_SRV_H
@@ -54,6 +55,9 @@
 #include "../../../infiniband/ulp/rtrs/rtrs-hist.h"
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
+
+struct cgroup_subsys_state;
+struct rnbd_srv_host;
 
 /*
  * Most workers that a session's OPENs, the closing of its mappings, and the I/O of one
@@ -153,6 +157,8 @@ struct rnbd_srv_dev {
  * @bdev: the disk, or NULL if @file is a regular file
  * @claim: keeps others on this machine from using @bdev, or NULL
  * @block_size: logical block size in bytes
+ * @css: I/O controller of the cgroup that pays for its I/O, or NULL; changed under
+ *	rnbd_srv_lock, read under RCU
  * @nsectors: the size that its client was told last, or was told to ask for, under
  *	rnbd_srv_lock
  * @can_punch: the file's filesystem can punch holes, and has not refused to
@@ -182,6 +188,7 @@ struct rnbd_srv_map {
 	struct block_device *bdev;
 	struct bdev_claim *claim;
 	u32 block_size;
+	struct cgroup_subsys_state __rcu *css;
 	sector_t nsectors;
 	bool can_punch;
 	u32 id;
@@ -309,6 +316,7 @@ bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
 #endif
 void rnbd_srv_stop_watch(void);
 void rnbd_srv_recheck(void);
+void rnbd_srv_count_host(struct rnbd_srv_host *host);
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
@@ -326,9 +334,24 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer);
 struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr);
+bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
+void rnbd_srv_begin_count_of(const struct rnbd_srv_host *host);
+void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
+int rnbd_srv_in_limits(struct rnbd_srv_sess *sess);
+bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
+		     struct cgroup_subsys_state **css);
 int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
 void rnbd_srv_rules_refresh(struct rnbd_srv_map *map);
 bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
+
+/* cgroup.c */
+struct cgroup_subsys_state *rnbd_srv_css_find(const char *path);
+void rnbd_srv_css_get(struct cgroup_subsys_state *css);
+void rnbd_srv_css_put(struct cgroup_subsys_state *css);
+void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio);
+void rnbd_srv_css_begin(const struct rnbd_srv_map *map);
+void rnbd_srv_css_end(void);
+void rnbd_srv_css_set(struct rnbd_srv_map *map, struct cgroup_subsys_state *css);
 
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);

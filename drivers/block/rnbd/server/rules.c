@@ -18,6 +18,10 @@ struct rnbd_srv_rules rnbd_srv_rules = {
 	.hosts = LIST_HEAD_INIT(rnbd_srv_rules.hosts),
 };
 
+const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS] = {
+	"max_sessions", "max_paths", "max_connections", "max_slots", "max_memory",
+};
+
 static const struct rnbd_srv_volume *rnbd_srv_find_volume(const struct rnbd_srv_rules *rules,
 							  const char *name)
 {
@@ -138,6 +142,162 @@ struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *ad
 	}
 	mutex_unlock(&rnbd_srv_rules.lock);
 	return key;
+}
+
+static void rnbd_srv_host_begin_count(struct rnbd_srv_host *host, bool counting)
+{
+	host->counting = counting;
+	memset(host->used, 0, sizeof(host->used));
+	host->counted = NULL;
+}
+
+static bool rnbd_srv_has_limits(const struct rnbd_srv_host *host)
+{
+	return memchr_inv(host->limits, 0, sizeof(host->limits));
+}
+
+/**
+ * rnbd_srv_begin_count() - begin to count what those hosts have that matter to a path
+ * @sess: its session
+ * @peer: the client on that path
+ *
+ * Context: rnbd_srv_lock is held until all is counted.
+ * Return: false if there are none.
+ */
+bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
+{
+	struct rnbd_srv_host *host;
+	bool any = false;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+		rnbd_srv_host_begin_count(host, rnbd_srv_has_limits(host) &&
+					  rnbd_srv_host_is(host, sess->name, peer));
+		any |= host->counting;
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return any;
+}
+
+/**
+ * rnbd_srv_begin_count_of() - begin to count what a host has
+ * @only: that host
+ *
+ * Context: rnbd_srv_lock is held until all is counted.
+ */
+void rnbd_srv_begin_count_of(const struct rnbd_srv_host *only)
+{
+	struct rnbd_srv_host *host;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(host, &rnbd_srv_rules.hosts, list)
+		rnbd_srv_host_begin_count(host, host == only);
+	mutex_unlock(&rnbd_srv_rules.lock);
+}
+
+static void rnbd_srv_host_count(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
+				const struct rtrs_srv_peer *peer)
+{
+	host->used[RNBD_SRV_MAX_SESSIONS] += host->counted != sess;
+	host->used[RNBD_SRV_MAX_PATHS]++;
+	host->used[RNBD_SRV_MAX_CONNECTIONS] += peer->nr_cons;
+	host->used[RNBD_SRV_MAX_SLOTS] += peer->nr_slots;
+	host->used[RNBD_SRV_MAX_MEMORY] += peer->memory;
+	host->counted = sess;
+}
+
+/**
+ * rnbd_srv_rules_count() - add a path to what its hosts have
+ * @sess: its session; all its paths are counted before those of another one
+ * @peer: the client on that path
+ *
+ * Context: rnbd_srv_lock is held; the transport's may be held.
+ */
+void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
+{
+	struct rnbd_srv_host *host;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+		if (host->counting && rnbd_srv_host_is(host, sess->name, peer))
+			rnbd_srv_host_count(host, sess, peer);
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+}
+
+/**
+ * rnbd_srv_over_limit() - has a host more than it may?
+ * @host: host, whose sessions have been counted
+ * @which: set to a limit that it is beyond, if it is
+ *
+ * Context: &rnbd_srv_rules.lock is held.
+ * Return: true if so.
+ */
+bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which)
+{
+	enum rnbd_srv_limit i;
+
+	for (i = 0; i < RNBD_SRV_NR_LIMITS; i++) {
+		if (host->limits[i] && host->used[i] > host->limits[i]) {
+			*which = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * rnbd_srv_in_limits() - are all hosts that were counted within their limits?
+ * @sess: session that has one more path
+ *
+ * Context: rnbd_srv_lock is held.
+ * Return: 0 or -EDQUOT.
+ */
+int rnbd_srv_in_limits(struct rnbd_srv_sess *sess)
+{
+	struct rnbd_srv_host *host;
+	enum rnbd_srv_limit which;
+	int err = 0;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+		if (!host->counting || !rnbd_srv_over_limit(host, &which))
+			continue;
+		rnbd_srv_err(sess, "one more path is beyond %s of host %s: it would have %llu, of %llu\n",
+			     rnbd_srv_limit_names[which], config_item_name(&host->item),
+			     host->used[which], host->limits[which]);
+		err = -EDQUOT;
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return err;
+}
+
+/**
+ * rnbd_srv_cgroup() - get the cgroup that pays for a session's I/O
+ * @sess: the session
+ * @peer: the client on one of its paths
+ * @css: set to the I/O controller of the first of its hosts' cgroups, with a reference
+ *
+ * Context: rnbd_srv_lock and the transport's may be held.
+ * Return: true if there is one.
+ */
+bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
+		     struct cgroup_subsys_state **css)
+{
+	const struct rnbd_srv_host *host;
+	bool found = false;
+
+	mutex_lock(&rnbd_srv_rules.lock);
+	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+		found = host->css && rnbd_srv_host_is(host, sess->name, peer);
+		if (found) {
+			rnbd_srv_css_get(host->css);
+			*css = host->css;
+			break;
+		}
+	}
+	mutex_unlock(&rnbd_srv_rules.lock);
+	return found;
 }
 
 static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *sessname,

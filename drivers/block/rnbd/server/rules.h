@@ -18,6 +18,24 @@
 #define RNBD_SRV_HOST_KEYS	2
 
 /**
+ * enum rnbd_srv_limit - what a host may have so much of, all its sessions together
+ * @RNBD_SRV_MAX_SESSIONS: sessions
+ * @RNBD_SRV_MAX_PATHS: paths
+ * @RNBD_SRV_MAX_CONNECTIONS: connections of paths
+ * @RNBD_SRV_MAX_SLOTS: requests in flight that paths have room for
+ * @RNBD_SRV_MAX_MEMORY: bytes that paths take, but for the data of large requests
+ * @RNBD_SRV_NR_LIMITS: how many limits there are
+ */
+enum rnbd_srv_limit {
+	RNBD_SRV_MAX_SESSIONS,
+	RNBD_SRV_MAX_PATHS,
+	RNBD_SRV_MAX_CONNECTIONS,
+	RNBD_SRV_MAX_SLOTS,
+	RNBD_SRV_MAX_MEMORY,
+	RNBD_SRV_NR_LIMITS
+};
+
+/**
  * struct rnbd_srv_host - a client, as the administrator knows it
  * @list: in &rnbd_srv_rules.hosts
  * @item: its folder in hosts/
@@ -26,6 +44,12 @@
  * @nr_prefixes: how many; 0: it may be anywhere
  * @keys: secrets of which it proves to know one; NULL behind the last one. If there are none, it
  *	proves nothing
+ * @limits: by enum rnbd_srv_limit; 0: none
+ * @used: the same, as counted last; rnbd_srv_lock protects it as well
+ * @counting: it is being counted; under the same locks
+ * @counted: session of it that was counted last
+ * @cgroup: path of the cgroup that pays for its I/O, NULL: none
+ * @css: that cgroup's I/O controller, or NULL
  *
  * All but @item are protected by &rnbd_srv_rules.lock.
  */
@@ -36,6 +60,12 @@ struct rnbd_srv_host {
 	struct rtrs_prefix *prefixes;
 	unsigned int nr_prefixes;
 	struct key *keys[RNBD_SRV_HOST_KEYS];
+	u64 limits[RNBD_SRV_NR_LIMITS];
+	u64 used[RNBD_SRV_NR_LIMITS];
+	bool counting;
+	const void *counted;
+	char *cgroup;
+	struct cgroup_subsys_state *css;
 };
 
 /**
@@ -92,9 +122,18 @@ struct rnbd_srv_rules {
 };
 
 extern struct rnbd_srv_rules rnbd_srv_rules;
+extern const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS];
 
 /* What a new volume may be opened in */
 #define RNBD_SRV_ALL_MODES	(BIT(RNBD_ACCESS_MODES) - 1)
+
+/* Administrators count memory in MiB. */
+static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
+{
+	return limit == RNBD_SRV_MAX_MEMORY ? 20 : 0;
+}
+
+bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,

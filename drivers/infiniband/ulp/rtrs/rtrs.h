@@ -254,12 +254,20 @@ struct rtrs_srv_op {
  * struct rtrs_srv_peer - who is at the other end of a path
  * @addr: its address
  * @key: secret that it has proved to know, as from &rtrs_srv_ops.key; NULL: none
+ * @order: paths for which &rtrs_srv_ops.path_up was called earlier have lower ones; 0: it wasn't
+ * @nr_cons: connections of the path
+ * @nr_slots: most requests that it can have at a time
+ * @memory: bytes of the server's memory that it takes, but for the data of large requests
  *
  * What they point to lives as long as the path.
  */
 struct rtrs_srv_peer {
 	const struct sockaddr_storage *addr;
 	const struct key *key;
+	u64 order;
+	u32 nr_cons;
+	u32 nr_slots;
+	u64 memory;
 };
 
 /**
@@ -275,10 +283,9 @@ struct rtrs_srv_peer {
  *	its address say: that with the index @nr from 0 on, with a reference, or NULL if there are
  *	no more. May sleep
  * @admit: called when a client has proved what it can, before its session has that name; a
- *	negative errno refuses the path, and is told to clients that know RTRS_FEATURE_PROOF. May
- *	sleep
+ *	negative errno refuses the path. May sleep
  * @path_up: called before a path of a session takes its first request, after @sess_up; a negative
- *	errno refuses the path. May sleep
+ *	errno refuses the path, and is told to clients that know RTRS_FEATURE_REASON. May sleep
  * @sess_down: called when the session's last path is gone and all ops are completed; never
  *	at the same time as @request for the same session. May sleep, but not wait for
  *	I/O. When the upper layer has finished with the session, from here or later, it

@@ -848,6 +848,7 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path);
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const struct ib_device_attr *attrs, size_t max_mapping,
 		      const void *data, u8 len);
+int rtrs_clt_peer_errno(int err);
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len);
 void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		       struct rtrs_cm_req *req);

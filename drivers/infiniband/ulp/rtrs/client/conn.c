@@ -146,20 +146,14 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_rep_err() - read the private data of a reject
- * @rep: private data, may be NULL
- * @len: length of @rep
+ * rtrs_clt_peer_errno() - read an errno with which a server refuses something
+ * @err: the errno
  *
- * Return: the server's errno; -ECONNREFUSED if there is none, or one that has another
- * meaning in this driver: a signal, a path that is still being tried, two equal paths.
+ * Return: it; -ECONNREFUSED if it is none, or one that has another meaning in this driver: a
+ * signal, a path that is still being tried, two equal paths.
  */
-int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
+int rtrs_clt_peer_errno(int err)
 {
-	int err;
-
-	if (!rep || len < sizeof(*rep) || le16_to_cpu(rep->magic) != RTRS_MAGIC)
-		return -ECONNREFUSED;
-	err = (s16)le16_to_cpu(rep->err);
 	if (err >= 0 || err <= -ERESTARTSYS)
 		return -ECONNREFUSED;
 	switch (err) {
@@ -171,6 +165,20 @@ int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 	default:
 		return err;
 	}
+}
+
+/**
+ * rtrs_clt_rep_err() - read the private data of a reject
+ * @rep: private data, may be NULL
+ * @len: length of @rep
+ *
+ * Return: as rtrs_clt_peer_errno().
+ */
+int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
+{
+	if (!rep || len < sizeof(*rep) || le16_to_cpu(rep->magic) != RTRS_MAGIC)
+		return -ECONNREFUSED;
+	return rtrs_clt_peer_errno((s16)le16_to_cpu(rep->err));
 }
 
 /* An iWARP device may not say that it was the server, and not its CM, that has rejected. */

@@ -91,11 +91,6 @@ static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 	size_t len = struct_size(rsp, desc, nr_desc);
 	int ret = -EKEYREJECTED;
 
-	if (rsp->err) {
-		rtrs_clt_err(path->clt, "%s: the server refuses session %s with that key\n",
-			     path->path.name, path->clt->name);
-		return ret;
-	}
 	if (path->info.len == len + RTRS_PROOF_MAC)
 		ret = rtrs_clt_proof_check(path, (const u8 *)rsp + len);
 	if (ret)
@@ -104,12 +99,25 @@ static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 	return ret;
 }
 
+static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
+{
+	err = rtrs_clt_peer_errno(err);
+	/* Repeated tries log the same error once. */
+	if (READ_ONCE(path->sm.logged) != err)
+		rtrs_clt_err(path->clt, "%s: the server refuses session %s: %s (%pe)\n",
+			     path->path.name, path->clt->name,
+			     err == -EKEYREJECTED ? "it wants another key" : "its log says why",
+			     ERR_PTR(err));
+	return err;
+}
+
 /**
  * rtrs_clt_info_read() - assign the server's chunks to the slots
  * @path: path that has its slots and INFO_RSP
  *
- * Return: 0; -EPROTO if INFO_RSP doesn't describe as many chunks as the server offered; with a
- * key, -EKEYREJECTED if one of the ends doesn't know it, or has another one.
+ * Return: 0; the errno with which the server refuses the path; -EPROTO if INFO_RSP doesn't
+ * describe as many chunks as the server offered; with a key, -EKEYREJECTED if the server doesn't
+ * know it.
  */
 int rtrs_clt_info_read(struct rtrs_clt_path *path)
 {
@@ -121,6 +129,8 @@ int rtrs_clt_info_read(struct rtrs_clt_path *path)
 	if (path->info.len < sizeof(*rsp) ||
 	    le16_to_cpu(rsp->type) != RTRS_MSG_INFO_RSP)
 		return -EPROTO;
+	if (rsp->err && path->neg.features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON))
+		return rtrs_clt_info_refused(path, (s32)le32_to_cpu(rsp->err));
 	nr = le16_to_cpu(rsp->nr_desc);
 	if (path->info.len < struct_size(rsp, desc, nr))
 		return -EPROTO;

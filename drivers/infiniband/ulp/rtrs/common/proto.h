@@ -90,8 +90,11 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
 #define RTRS_PROOF_LABEL	"RTRS proof 1"
 /* Secrets with fewer bytes could be found by trying. */
 #define RTRS_PROOF_MIN_KEY	16
+/* The server says why it refuses a path, as by RTRS_FEATURE_PROOF: &rtrs_info_rsp.err */
+#define RTRS_FEATURE_REASON	BIT(5)
 /* Those that we know, and that don't depend on the device, or on whether there is a secret. */
-#define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS)
+#define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | \
+				 RTRS_FEATURE_SLOTS | RTRS_FEATURE_REASON)
 /* Slots are of a multiple of this; so eight of them, headers included, are whole pages. */
 #define RTRS_SLOT_UNIT		512U
 #define RTRS_MAX_SLOT_SIZE	SZ_128K
@@ -189,7 +192,7 @@ static_assert(sizeof(struct rtrs_info_req) == 272);
  * struct rtrs_info_rsp - the answer to struct rtrs_info_req
  * @type: RTRS_MSG_INFO_RSP
  * @nr_desc: how many descriptors follow
- * @err: with RTRS_FEATURE_PROOF: 0, or the negative errno for which the path is refused; there
+ * @err: with RTRS_FEATURE_PROOF or RTRS_FEATURE_REASON: 0, or the negative errno for which the path is refused; there
  *	are no descriptors then. Without: 0
  * @desc: cover the session's chunks, in order
  */

@@ -136,7 +136,7 @@ static const struct join_case {
 	{ "without immediate data", 0, 1, 1, 1, 3, { 15, 5 }, { 15, 5 } },
 	{ "without, the other with", -EINVAL, 1, 1, 1, 3, { 7, 5 }, { 15, 5 } },
 	{ "without, but no slots", 0, 1, 1, 1, 3, { 3, 5 }, { 11, 5 } },
-	{ "features of the future", 0, 1, 1, 1, 3, { 31, 5 }, { -1, 5 } },
+	{ "features of the future", 0, 1, 1, 1, 3, { 63, 5 }, { -1, 5 } },
 	{ "the same queue depth", 0, 1, 1, 1, 3, .asked = 32, .asks = 32 },
 	{ "another queue depth", -EINVAL, 1, 1, 1, 3, .asked = 32, .asks = 33 },
 	{ "a queue depth, the other asked for none", -EINVAL, 1, 1, 1, 3, .asks = 32 },
@@ -161,13 +161,14 @@ static void slots_are_granted_if_there_are_any(struct kunit *test)
 	unsigned int old = set_slot_size(0);
 
 	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U),
-			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_PROOF);
+			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_PROOF |
+			RTRS_FEATURE_REASON);
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, ~0U));
 	KUNIT_EXPECT_TRUE(test, rtrs_srv_form_ok(false, ~0U));
 	set_slot_size(512);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(~0U),
 			RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | RTRS_FEATURE_SLOTS |
-			RTRS_FEATURE_NO_IMM | RTRS_FEATURE_PROOF);
+			RTRS_FEATURE_NO_IMM | RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_grant(RTRS_FEATURE_NO_IMM), 0);
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, RTRS_FEATURE_NO_IMM));
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_form_ok(true, RTRS_FEATURES));

@@ -165,9 +165,13 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 {
 	struct rtrs_srv_path *path;
 	bool new_sess = !sess;
+	int ret;
 
 	if (srv->closing)
 		return ERR_PTR(-ESHUTDOWN);
+	ret = rtrs_srv_handshake_may_begin(&id->route.addr.dst_addr);
+	if (ret)
+		return ERR_PTR(ret);
 	if (!sess) {
 		if (!(req->first_conn & BIT(0)))
 			return ERR_PTR(-ENXIO);
@@ -435,6 +439,7 @@ exit_mem:
 static void __exit rtrs_srv_exit(void)
 {
 	rtrs_srv_sysfs_exit();
+	rtrs_srv_limit_exit();
 	rtrs_srv_state_exit();
 	rtrs_srv_mem_exit();
 }

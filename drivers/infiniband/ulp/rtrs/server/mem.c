@@ -334,8 +334,16 @@ VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path,
 	       DIV_ROUND_UP(depth, per_mr) * sizeof(struct rtrs_desc);
 }
 
-static int rtrs_srv_charge_ios(struct rtrs_srv_path *path, u32 per_mr)
+/**
+ * rtrs_srv_mem_reserve() - charge a path for its chunks, requests and memory regions
+ * @path: path whose session is up
+ *
+ * Context: the path's setup work.
+ * Return: 0 or a negative errno; rtrs_srv_mem_uncharge() undoes it.
+ */
+int rtrs_srv_mem_reserve(struct rtrs_srv_path *path)
 {
+	u32 per_mr = rtrs_srv_chunks_per_mr(path);
 	u64 bytes;
 	int ret;
 
@@ -367,22 +375,18 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
 
 /**
  * rtrs_srv_mem_setup() - allocate a path's chunks, requests and memory regions
- * @path: path whose session is up
+ * @path: path after rtrs_srv_mem_reserve()
  *
  * The caller has to register the memory regions.
  *
  * Context: the path's setup work.
- * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
- * rtrs_srv_mem_uncharge() clean up either way.
+ * Return: 0 or a negative errno; rtrs_srv_mem_free() cleans up either way.
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
 	u32 per_mr = rtrs_srv_chunks_per_mr(path);
 	int ret;
 
-	ret = rtrs_srv_charge_ios(path, per_mr);
-	if (ret)
-		return ret;
 	ret = rtrs_srv_chunks_alloc(path, per_mr);
 	if (ret)
 		return ret;

@@ -252,6 +252,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
 	INIT_WORK(&path->setup.work, rtrs_srv_setup_work);
 	INIT_LIST_HEAD(&path->setup.parked);
+	INIT_LIST_HEAD(&path->setup.handshake);
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);
@@ -279,6 +280,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	kobject_get(&path->sysfs.kobj);
 	list_add_tail(&path->entry, &sess->paths);
 	sess->nr_paths++;
+	rtrs_srv_handshake_begin(path);
 	schedule_delayed_work(&path->setup.timeout,
 			      msecs_to_jiffies(RTRS_SRV_SETUP_MS));
 	return path;

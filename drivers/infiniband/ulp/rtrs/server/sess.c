@@ -34,6 +34,8 @@ MODULE_PARM_DESC(always_invalidate,
 
 /* Sessions of all upper layers, since their names are directories in sysfs. */
 static LIST_HEAD(rtrs_srv_sessions);
+/* How many paths upper layers have been told of; under rtrs_srv_lock. */
+static u64 rtrs_srv_nr_known;
 
 /**
  * rtrs_srv_check_params() - check the module's parameters
@@ -468,12 +470,20 @@ unlock:
  */
 int rtrs_srv_path_up(struct rtrs_srv_path *path)
 {
-	struct rtrs_srv_peer peer = rtrs_srv_path_peer(path);
+	struct rtrs_srv_peer peer;
+	int ret;
 
 	mutex_lock(&rtrs_srv_lock);
-	path->known = true;
+	WRITE_ONCE(path->known, ++rtrs_srv_nr_known);
 	mutex_unlock(&rtrs_srv_lock);
-	return path->sess->srv->ops->path_up(path->sess->priv, &peer);
+	peer = rtrs_srv_path_peer(path);
+	ret = path->sess->srv->ops->path_up(path->sess->priv, &peer);
+	if (!ret)
+		return 0;
+	mutex_lock(&rtrs_srv_lock);
+	WRITE_ONCE(path->known, 0);
+	mutex_unlock(&rtrs_srv_lock);
+	return ret;
 }
 
 /**
@@ -648,6 +658,7 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	mutex_lock(&rtrs_srv_lock);
 	list_del(&path->entry);
 	sess->nr_paths--;
+	rtrs_srv_handshake_end(path);
 	last = list_empty(&sess->paths);
 	/* Under the lock: without it, the session may end with its last path. */
 	rtrs_srv_changed(sess);

@@ -255,13 +255,15 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 }
 
 /*
- * Tell a client that knows RTRS_FEATURE_PROOF why it can't have the path. It is for the client to
+ * Tell a client why it can't have the path, if it knows that this can be. It is for the client to
  * end it then, so that it learns of that; or for the time limit.
  */
 static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 {
 	int ret;
 
+	if (!(path->features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON)))
+		return err;
 	ret = rtrs_srv_map_info_rsp(path, sizeof(*path->setup.rsp));
 	if (ret)
 		return ret;
@@ -284,6 +286,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	mutex_unlock(&path->conns.lock);
 	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
 	if (ret) {
+		rtrs_srv_handshake_wrong(path);
 		if (ret == -EINVAL)
 			rtrs_srv_warn(path, "the client's name for its session is not valid\n");
 		return ret;
@@ -293,11 +296,14 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 		peer = rtrs_srv_path_peer(path);
 		ret = path->sess->srv->ops->admit(req->name, &peer);
 	}
+	if (!ret && path->key)
+		rtrs_srv_handshake_right(path);
 	if (ret != -EKEYREJECTED)
 		return ret;
+	rtrs_srv_handshake_wrong(path);
 	rtrs_srv_warn(path, "the client has not proved that it may have session \"%s\"\n",
 		      req->name);
-	return path->features & RTRS_FEATURE_PROOF ? rtrs_srv_refuse(path, ret) : ret;
+	return rtrs_srv_refuse(path, ret);
 }
 
 static int rtrs_srv_claim(struct rtrs_srv_path *path)
@@ -325,9 +331,12 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 
 	ret = rtrs_srv_sess_up(path);
 	if (!ret)
-		ret = rtrs_srv_path_up(path);
+		ret = rtrs_srv_mem_reserve(path);
 	if (ret)
 		return ret;
+	ret = rtrs_srv_path_up(path);
+	if (ret)
+		return rtrs_srv_refuse(path, ret);
 	ret = rtrs_srv_bufs_setup(path);
 	if (ret)
 		return ret;
@@ -361,6 +370,7 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 
 	mutex_lock(&rtrs_srv_lock);
 	ret = rtrs_srv_go_up(path);
+	rtrs_srv_handshake_end(path);
 	mutex_unlock(&rtrs_srv_lock);
 	return ret;
 }

@@ -19,6 +19,7 @@
  *	buf	buffers for data that are not in a chunk, and requests that wait for one
  *	mem	a path's chunks and keys, and the limit to all paths' memory
  *	slot	slots of sessions, and the requests that have them
+ *	limit	how many paths may be being set up, and how soon an address may try again
  *	state	the state of a path; errors; waiting for changes
  *
  * A session is created by the first connection request that names it, and lives
@@ -447,6 +448,7 @@ struct rtrs_srv_fence {
  * @work: does the steps; queued again for each one that has to wait
  * @parked: in the list of paths that wait for a change, see rtrs_srv_setup_park()
  * @stopped: @work is not queued any more
+ * @handshake: in the list of paths that are being set up, guarded by rtrs_srv_lock
  */
 struct rtrs_srv_setup {
 	struct rtrs_info_req *req;
@@ -464,6 +466,7 @@ struct rtrs_srv_setup {
 	struct work_struct work;
 	struct list_head parked;
 	bool stopped;
+	struct list_head handshake;
 };
 
 /**
@@ -544,7 +547,8 @@ struct rtrs_srv_share {
  * @port_num: number of the port of the RDMA device
  * @share: the session's share of that port
  * @key: secret that the client has proved to know, or NULL
- * @known: the upper layer knows the path, and says whether it stays; guarded by rtrs_srv_lock
+ * @known: not 0 if the upper layer knows the path, and says whether it stays: see
+ *	&rtrs_srv_peer.order; guarded by rtrs_srv_lock
  * @unwanted: result of the last time that it was asked; under the same lock
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
@@ -573,7 +577,7 @@ struct rtrs_srv_path {
 	u32 port_num;
 	struct rtrs_srv_share *share;
 	struct key *key;
-	bool known;
+	u64 known;
 	bool unwanted;
 
 	spinlock_t state_lock; /* state */
@@ -796,7 +800,14 @@ static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 /* Who is at the other end of a path */
 static inline struct rtrs_srv_peer rtrs_srv_path_peer(const struct rtrs_srv_path *path)
 {
-	return (struct rtrs_srv_peer) { .addr = &path->addr.dst, .key = path->key };
+	return (struct rtrs_srv_peer) {
+		.addr = &path->addr.dst,
+		.key = path->key,
+		.order = READ_ONCE(path->known),
+		.nr_cons = path->conns.nr,
+		.nr_slots = path->sess->queue_depth,
+		.memory = READ_ONCE(path->mem.charged),
+	};
 }
 
 /* The features that are granted to a client that offers @offered. */
@@ -873,6 +884,18 @@ void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why);
 __printf(2, 3)
 void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);
 
+/* limit.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_srv_may_begin(unsigned int nr, unsigned int all, unsigned int max);
+unsigned int rtrs_srv_delay_ms(unsigned int nr);
+#endif
+int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from);
+void rtrs_srv_handshake_begin(struct rtrs_srv_path *path);
+void rtrs_srv_handshake_end(struct rtrs_srv_path *path);
+void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path);
+void rtrs_srv_handshake_right(const struct rtrs_srv_path *path);
+void rtrs_srv_limit_exit(void);
+
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
 int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess);
@@ -897,6 +920,7 @@ void rtrs_srv_mem_use(int bytes);
 u64 rtrs_srv_mem_total(void);
 u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path, u32 per_mr, size_t io_size);
 #endif
+int rtrs_srv_mem_reserve(struct rtrs_srv_path *path);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 int __init rtrs_srv_mem_module_init(void);

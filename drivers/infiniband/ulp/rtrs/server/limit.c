@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Limits of handshakes: how many paths of one address may be being set up at a time, and how
+ * soon an address may try again that said something wrong. Requests beyond them cost nothing
+ * but their answer, so that others' go on.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "srv.h"
+
+static unsigned int rtrs_srv_max_handshakes = 1024;
+module_param_named(max_handshakes, rtrs_srv_max_handshakes, uint, 0644);
+MODULE_PARM_DESC(max_handshakes,
+		 "Paths that may be being set up at a time; 0: any number, and no delay after wrong secrets (default 1024)");
+
+/* An address may be wrong that often before it has to wait. */
+#define RTRS_SRV_FREE_WRONGS	4
+#define RTRS_SRV_FIRST_DELAY_MS	100
+#define RTRS_SRV_MAX_DELAY_MS	12800
+/* When it has been quiet for so long, it is as good as new. */
+#define RTRS_SRV_FORGET_MS	60000
+/* Of more addresses than that the ones that were wrong longest ago are forgotten. */
+#define RTRS_SRV_MAX_OFFENDERS	1024
+
+/**
+ * struct rtrs_srv_offender - an address from which something wrong was said
+ * @list: in rtrs_srv_offenders, the last one that was wrong first
+ * @addr: the address, whatever its port
+ * @nr: how often
+ * @until: when it may try again, jiffies
+ */
+struct rtrs_srv_offender {
+	struct list_head list;
+	struct sockaddr_storage addr;
+	unsigned int nr;
+	unsigned long until;
+};
+
+/* All under rtrs_srv_lock */
+static LIST_HEAD(rtrs_srv_handshakes);
+static LIST_HEAD(rtrs_srv_offenders);
+static unsigned int rtrs_srv_nr_offenders;
+
+/**
+ * rtrs_srv_may_begin() - may one more path of an address be set up?
+ * @nr: how many of that address are being set up
+ * @all: how many of all addresses
+ * @max: most of all addresses
+ *
+ * An address may have as many as are left for others. So one can have half of them, each of two
+ * a third, and who comes later always finds some.
+ *
+ * Return: true if so.
+ */
+VISIBLE_IF_KUNIT bool rtrs_srv_may_begin(unsigned int nr, unsigned int all, unsigned int max)
+{
+	return all < max && nr < max - all;
+}
+
+/**
+ * rtrs_srv_delay_ms() - how long has an address to wait that was wrong?
+ * @nr: how often it was
+ *
+ * Return: ms, doubled each time.
+ */
+VISIBLE_IF_KUNIT unsigned int rtrs_srv_delay_ms(unsigned int nr)
+{
+	unsigned int doubled = ilog2(RTRS_SRV_MAX_DELAY_MS / RTRS_SRV_FIRST_DELAY_MS);
+
+	if (nr <= RTRS_SRV_FREE_WRONGS)
+		return 0;
+	return RTRS_SRV_FIRST_DELAY_MS << min(nr - RTRS_SRV_FREE_WRONGS - 1, doubled);
+}
+
+static void rtrs_srv_forget(struct rtrs_srv_offender *offender)
+{
+	list_del(&offender->list);
+	kfree(offender);
+	rtrs_srv_nr_offenders--;
+}
+
+/* Forgets old ones on its way. */
+static struct rtrs_srv_offender *rtrs_srv_offender(const struct sockaddr_storage *addr)
+{
+	struct rtrs_srv_offender *offender, *next, *found = NULL;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_for_each_entry_safe(offender, next, &rtrs_srv_offenders, list) {
+		if (time_after(jiffies, offender->until + msecs_to_jiffies(RTRS_SRV_FORGET_MS)))
+			rtrs_srv_forget(offender);
+		else if (rtrs_addr_same_host(&offender->addr, addr))
+			found = offender;
+	}
+	return found;
+}
+
+/* Adds one that may not be wrong by now, if there is memory. */
+static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct sockaddr_storage *addr)
+{
+	struct rtrs_srv_offender *offender = kzalloc(sizeof(*offender), GFP_KERNEL);
+
+	if (!offender)
+		return NULL;
+	if (rtrs_srv_nr_offenders == RTRS_SRV_MAX_OFFENDERS)
+		rtrs_srv_forget(list_last_entry(&rtrs_srv_offenders, struct rtrs_srv_offender,
+						list));
+	offender->addr = *addr;
+	list_add(&offender->list, &rtrs_srv_offenders);
+	rtrs_srv_nr_offenders++;
+	return offender;
+}
+
+/**
+ * rtrs_srv_handshake_may_begin() - may a new path be set up?
+ * @from: address of the client
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: 0, or -EAGAIN if the client has to try again later.
+ */
+int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from)
+{
+	unsigned int max = READ_ONCE(rtrs_srv_max_handshakes), nr = 0, all = 0;
+	struct rtrs_srv_offender *offender = rtrs_srv_offender(from);
+	struct rtrs_srv_path *path;
+
+	if (!max)
+		return 0;
+	if (offender && time_before(jiffies, offender->until))
+		return -EAGAIN;
+	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
+		all++;
+		nr += rtrs_addr_same_host(&path->addr.dst, from);
+	}
+	return rtrs_srv_may_begin(nr, all, max) ? 0 : -EAGAIN;
+}
+
+/**
+ * rtrs_srv_handshake_begin() - count a path that is being set up
+ * @path: new path
+ *
+ * Context: under rtrs_srv_lock.
+ */
+void rtrs_srv_handshake_begin(struct rtrs_srv_path *path)
+{
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_add_tail(&path->setup.handshake, &rtrs_srv_handshakes);
+}
+
+/**
+ * rtrs_srv_handshake_end() - count a path no more
+ * @path: path that is up, or gone; it may have been so before
+ *
+ * Context: under rtrs_srv_lock.
+ */
+void rtrs_srv_handshake_end(struct rtrs_srv_path *path)
+{
+	lockdep_assert_held(&rtrs_srv_lock);
+	list_del_init(&path->setup.handshake);
+}
+
+/**
+ * rtrs_srv_handshake_wrong() - have an address wait before it tries again
+ * @path: path whose client said something wrong; others may have the same address
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_offender *offender;
+
+	mutex_lock(&rtrs_srv_lock);
+	offender = rtrs_srv_offender(&path->addr.dst) ?: rtrs_srv_add_offender(&path->addr.dst);
+	if (offender) {
+		offender->nr++;
+		offender->until = jiffies + msecs_to_jiffies(rtrs_srv_delay_ms(offender->nr));
+		list_move(&offender->list, &rtrs_srv_offenders);
+	}
+	mutex_unlock(&rtrs_srv_lock);
+}
+
+/**
+ * rtrs_srv_handshake_right() - forget what an address said
+ * @path: path whose client has proved who it is
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_srv_handshake_right(const struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_offender *offender;
+
+	mutex_lock(&rtrs_srv_lock);
+	offender = rtrs_srv_offender(&path->addr.dst);
+	if (offender)
+		rtrs_srv_forget(offender);
+	mutex_unlock(&rtrs_srv_lock);
+}
+
+/**
+ * rtrs_srv_limit_exit() - free what is kept of addresses
+ *
+ * Context: the module's exit, when there are no paths.
+ */
+void rtrs_srv_limit_exit(void)
+{
+	struct rtrs_srv_offender *offender, *next;
+
+	list_for_each_entry_safe(offender, next, &rtrs_srv_offenders, list)
+		rtrs_srv_forget(offender);
+}
