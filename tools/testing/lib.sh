@@ -50,6 +50,9 @@ wait_for()
 	done
 }
 
+# milliseconds since some time
+now() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
 # must TEXT COMMAND...: the command is true, or the test fails with the text.
 must()
 {

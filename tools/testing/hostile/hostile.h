@@ -286,6 +286,8 @@ extern const struct test pull_cases[];
 extern const struct test scribble_cases[];
 extern const struct test no_imm_cases[];
 extern const struct test proof_cases[];
+int wrong_proof_once(void);
+extern const struct test flood_cases[];
 void hold_fetching(const char *sess);
 
 /* random.c */

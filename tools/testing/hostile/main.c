@@ -190,7 +190,7 @@ static int usage(void)
 static const struct test *const client_cases[] = {
 	connect_cases, request_cases, rnbd_cases, fence_cases,
 	/* These want a client that has slots. */
-	pull_cases, scribble_cases, no_imm_cases, proof_cases,
+	pull_cases, scribble_cases, no_imm_cases, proof_cases, flood_cases,
 };
 
 int main(int argc, char **argv)

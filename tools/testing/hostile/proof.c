@@ -189,6 +189,27 @@ static int wrong_proof(long arg)
 	return end_with(p, ret);
 }
 
+/* The errno with which it was refused, or another negative number */
+int wrong_proof_once(void)
+{
+	struct path *p = path_new(SESS);
+	struct proof proof;
+	int ret;
+
+	memset(&proof, 0x5a, sizeof(proof));
+	p->req.features |= FEATURE_PROOF;
+	ret = path_connect(p);
+	if (ret)
+		ret = p->reject_err ?: ret;
+	else if (send_proof(p, &proof, sizeof(struct info_req) + sizeof(proof)) ||
+		 must_be_refused(p))
+		ret = -1;
+	else
+		ret = p->refused;
+	path_free(p);
+	return ret;
+}
+
 /* INFO_REQ has another length than its features say. */
 static int proof_len(long len)
 {

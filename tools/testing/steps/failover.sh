@@ -48,9 +48,6 @@ become()
 # failed_over [SESSION]: how many requests have been sent again
 failed_over() { cat "$clt/${1:-s1}"/paths/*/stats/rdma | awk '{ n += $6 } END { print n }'; }
 
-# milliseconds since some time
-now() { echo $((${EPOCHREALTIME/./} / 1000)); }
-
 # serve_again [GUEST]: one that was booted again is a server as it was
 serve_again() { on "${1:-server}" "rdma_here; load_server_here $server_modules"; }
 

@@ -12,7 +12,7 @@
 suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-region
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
 	rtrs-client-failover
-	rtrs-server-path rtrs-server-listen rtrs-server-setup rtrs-server-io
+	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules

@@ -296,10 +296,44 @@ static void exclusive_means_one_session(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), c->ret);
 }
 
+static const struct limit_case {
+	const char *desc;
+	u64 limits[RNBD_SRV_NR_LIMITS], used[RNBD_SRV_NR_LIMITS];
+	/* The limit that it is beyond, RNBD_SRV_NR_LIMITS: none */
+	enum rnbd_srv_limit beyond;
+} limit_cases[] = {
+	{ "no limits", { }, { 9, 9, 9, 9, 9 }, RNBD_SRV_NR_LIMITS },
+	{ "just as much as it may", { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, RNBD_SRV_NR_LIMITS },
+	{ "one session more", { 1 }, { 2, 9, 9, 9, 9 }, RNBD_SRV_MAX_SESSIONS },
+	{ "one path more", { 9, 1 }, { 2, 2, 9, 9, 9 }, RNBD_SRV_MAX_PATHS },
+	{ "one connection more", { 0, 0, 3 }, { 1, 1, 4, 9, 9 }, RNBD_SRV_MAX_CONNECTIONS },
+	{ "one slot more", { 0, 0, 0, 512 }, { 1, 1, 4, 513, 9 }, RNBD_SRV_MAX_SLOTS },
+	{ "a byte more than 4 GiB", { 0, 0, 0, 0, 1ULL << 32 }, { 1, 1, 1, 1, (1ULL << 32) + 1 },
+	  RNBD_SRV_MAX_MEMORY },
+	{ "4 GiB", { 0, 0, 0, 0, 1ULL << 32 }, { 1, 1, 1, 1, 1ULL << 32 }, RNBD_SRV_NR_LIMITS },
+};
+
+KUNIT_ARRAY_PARAM_DESC(limit_cases, limit_cases, desc);
+
+static void limits_are_the_most_that_a_host_has(struct kunit *test)
+{
+	const struct limit_case *c = test->param_value;
+	struct rnbd_srv_host *host = kunit_kzalloc(test, sizeof(*host), GFP_KERNEL);
+	enum rnbd_srv_limit which = RNBD_SRV_NR_LIMITS;
+
+	KUNIT_ASSERT_NOT_NULL(test, host);
+	memcpy(host->limits, c->limits, sizeof(host->limits));
+	memcpy(host->used, c->used, sizeof(host->used));
+	KUNIT_EXPECT_EQ(test, rnbd_srv_over_limit(host, &which),
+			c->beyond != RNBD_SRV_NR_LIMITS);
+	KUNIT_EXPECT_EQ(test, which, c->beyond);
+}
+
 static struct kunit_case rnbd_srv_rules_cases[] = {
 	KUNIT_CASE_PARAM(rules_say_who_may_open_what, rule_cases_gen_params),
 	KUNIT_CASE_PARAM(rules_say_who_must_prove_what, proof_cases_gen_params),
 	KUNIT_CASE_PARAM(exclusive_means_one_session, alone_cases_gen_params),
+	KUNIT_CASE_PARAM(limits_are_the_most_that_a_host_has, limit_cases_gen_params),
 	{}
 };
 

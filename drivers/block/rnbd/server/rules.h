@@ -133,9 +133,8 @@ static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
 	return limit == RNBD_SRV_MAX_MEMORY ? 20 : 0;
 }
 
-bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which);
-
 #if IS_ENABLED(CONFIG_KUNIT)
+bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which);
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
 		   const struct rtrs_srv_peer *peer, const struct rnbd_srv_volume **volume);
 int rnbd_srv_judge_proof(const struct rnbd_srv_rules *rules, const char *sessname,

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# I/O of a host belongs to the cgroup that it names, whether its volume is a disk or a file: io.max
+# of that holds within 5 %, for bytes and for requests, reads and writes; io.stat counts all of it.
+# The neighbour, and heartbeats, are not held up. It changes under load, and another cgroup, or
+# none, does at once; a cgroup that is removed stops nothing.
+# Modules: ours
+# Time: 120
+
+conf=/sys/kernel/config/rnbd
+cg=/run/cg
+rule() { on server "echo '$2' >$conf/$1"; }
+rule_gives() { equal "'$3' to $2" "$(on server "errno_of $conf/$2 '$3'")" "$1"; }
+# limit CGROUP TEXT: io.max of the disk
+limit() { on server "echo '$major_minor $2' >$cg/$1/io.max"; }
+# counted CGROUP KEY: what io.stat has of the disk
+counted() { on server "grep -s '^$major_minor ' $cg/$1/io.stat | grep -o '$2=[0-9]*' | cut -d= -f2 | grep . || echo 0"; }
+
+# fio_rate DEVICE KEY OPTION...: how many (bytes, or iops) a second, for ten seconds after the first
+fio_rate()
+{
+	fio --name=rate --filename="$1" --direct=1 --ioengine=libaio --iodepth=8 --time_based \
+		--runtime=10 --ramp_time=1 --output-format=json "${@:3}" 2>/dev/null |
+		sed -n '/^{/,$p' | python3 -c "
+import json, sys
+job = json.load(sys.stdin)['jobs'][0]
+print(round(sum(job[x]['$2'] for x in ('read', 'write'))))"
+}
+
+# holds DEVICE KEY LIMIT OPTION...
+holds()
+{
+	local rate
+	rate=$(fio_rate "$1" "$2" "${@:4}")
+	say "${*:4}: $rate a second, of $3"
+	must "$rate isn't $3, within 5 %" [ "$((rate * 20))" -ge "$(($3 * 19))" ]
+	must "$rate isn't $3, within 5 %" [ "$((rate * 20))" -le "$(($3 * 21))" ]
+}
+
+up sess_queue_depth=32
+disk=$(null vol 64)
+major_minor=$(on server "lsblk -dno MAJ:MIN $disk | tr -d ' '")
+other=$(null other 32)
+on server "mkdir -p $cg; mount -t cgroup2 none $cg; echo +io >$cg/cgroup.subtree_control
+	mkdir $cg/web $cg/web2 $conf/hosts/web; echo 'web*' >$conf/hosts/web/sessions"
+rule_gives ENOENT hosts/web/cgroup /none
+rule_gives EINVAL hosts/web/cgroup web
+on server "mkdir $cg/web2/below"
+rule_gives EOPNOTSUPP hosts/web/cgroup /web2/below
+on server "rmdir $cg/web2/below"
+rule hosts/web/cgroup /web
+equal "cgroup" "$(on server "cat $conf/hosts/web/cgroup")" /web
+dev=$(map web1 "$disk")
+bystander "$(map other "$other")"
+
+say "bytes, requests"
+limit web "wbps=$((1 << 20))"
+holds "$dev" bw_bytes $((1 << 20)) --rw=randwrite --bs=16k
+limit web "rbps=$((1 << 20)) wbps=max"
+holds "$dev" bw_bytes $((1 << 20)) --rw=randread --bs=64k
+limit web "rbps=max wiops=40"
+holds "$dev" iops 40 --rw=randwrite --bs=4k
+before=$(counted web wbytes)
+gives "0 0" "$dev" write:0:64k:x read:0:64k:x
+equal "bytes that it has written" "$(($(counted web wbytes) - before))" 65536
+gives 0 "$dev" discard:0:1m
+verify "$dev" --bs=4k --size=256k
+
+say "another cgroup, and none, under load"
+limit web "wiops=1 riops=1"
+load "$dev"
+rule hosts/web/cgroup /web2
+before=$(counted web2 wios)
+wrote_more() { [ "$(counted web2 wios)" -gt $((before + 50)) ]; }
+must "the other cgroup pays" wait_for 30 wrote_more
+rule hosts/web/cgroup ""
+before=$(counted web2 wios)
+load_goes_on
+load "$dev"
+must "nobody pays" [ "$(counted web2 wios)" -le $((before + 32)) ]
+
+say "a cgroup that goes"
+limit web max
+rule hosts/web/cgroup /web
+on server "rmdir $cg/web"
+rule_gives ENOENT hosts/web/cgroup /web
+load_goes_on
+verify "$dev" --bs=4k --size=256k
+bystander_unharmed
+unmap "$dev"
+
+say "a file"
+limit web2 "wbps=$((1 << 20)) rbps=$((1 << 20)) riops=max wiops=max"
+rule hosts/web/cgroup /web2
+on server "mkfs.ext4 -q $disk; mkdir -p /run/fs; mount $disk /run/fs
+	truncate -s 32m /run/fs/file; sync"
+dev=$(map web1 /run/fs/file)
+holds "$dev" bw_bytes $((1 << 20)) --rw=randwrite --bs=16k --size=8m
+holds "$dev" bw_bytes $((1 << 20)) --rw=randread --bs=16k --size=8m
+limit web2 "wbps=max rbps=max"
+verify "$dev" --size=1m
+unmap "$dev"
+unmap "/dev/$(mapped other "$other")"
+on server "umount /run/fs; rmdir $conf/hosts/web $cg/web2; umount $cg; rmdir $cg /run/fs"
+down

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What a host may have: so many sessions, paths, connections and slots, so much memory. What is
+# beyond that is refused with EDQUOT, whether it is a session or a path that joins one; what is
+# there stays, comes back after it was lost, and hosts without limits notice nothing. Of sessions
+# that come at the same time just as many get in as fit.
+# Modules: ours
+# Time: 90
+
+conf=/sys/kernel/config/rnbd
+rule() { on server "echo '$2' >$conf/$1"; }
+has() { on server "sed -n 's/^$1 //p' $conf/hosts/web/usage"; }
+paths_of() { on server "ls /sys/class/rtrs-server/$1/paths 2>/dev/null | wc -l"; }
+has_paths() { [ "$(paths_of "$1")" = "$2" ]; }
+beyond() { refused EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }
+fits() { unmap "$(map "$1" "$disk" "${at[0]}" access_mode=ro)"; }
+
+for net in 0 1; do
+	at[net]=path=$(addr server $net)
+done
+up sess_queue_depth=256
+disk=$(null vol 32)
+other=$(null other 32)
+on server "mkdir $conf/hosts/web"
+rule hosts/web/sessions 'web*'
+for what in sessions paths connections slots memory; do
+	equal "limit of $what" "$(on server "cat $conf/hosts/web/max_$what")" 0
+	equal "$what" "$(has $what)" 0
+done
+equal "no number" "$(on server "errno_of $conf/hosts/web/max_paths many")" EINVAL
+dev=$(map web1 "$disk" "${at[0]}" nr_queues=2 access_mode=ro)
+equal "of one path" "$(on server "head -n4 $conf/hosts/web/usage | tr '\n' ' '")" \
+	"sessions 1 paths 1 connections 3 slots 256 "
+mib=$(has memory)
+must "memory of a path: $mib" [ "$mib" -ge 1 ]
+say "a path of 256 slots takes $mib MiB"
+
+paths=/sys/class/rtrs-client/web1/paths
+for limit in sessions:1 paths:1 connections:5 slots:511 memory:$mib; do
+	what=${limit%:*} now=${limit#*:}
+	say "$limit"
+	rule hosts/web/max_$what "$now"
+	beyond web2
+	must "no session" on server '[ ! -e /sys/class/rtrs-server/web2 ]'
+	bystander "$(map other "$other" "${at[0]}")"
+	# A path that joins: of the same session, so that one more session doesn't matter.
+	if [ "$what" != sessions ]; then
+		equal "a path that joins" "$(errno_of /sys/class/rtrs-client/web1/add_path \
+			"$(addr server 1)")" EDQUOT
+		must "one path" wait_for 10 has_paths web1 1
+	fi
+	bystander_unharmed
+	unmap "/dev/$(mapped other "$other")"
+	# It stays, and comes back.
+	echo 1 >"$(echo $paths/*/reconnect)"
+	must "it is back" wait_for 30 has_paths web1 1
+	gives 0 "$dev" read:0:4k:x
+	rule hosts/web/max_$what 1
+	gives 0 "$dev" read:0:4k:x
+	rule hosts/web/max_$what 0
+	fits web2
+done
+
+say "two hosts that it is: both limits count"
+on server "mkdir $conf/hosts/all; echo '*' >$conf/hosts/all/sessions
+	echo 1 >$conf/hosts/all/max_sessions"
+beyond web2
+beyond x
+on server "rmdir $conf/hosts/all"
+fits web2
+
+say "at the same time"
+rule hosts/web/max_sessions 3
+for i in 2 3 4 5 6; do
+	errno_of "$ctl/map_device" "sessname=web$i ${at[0]} device_path=$disk access_mode=ro" \
+		>/tmp/errno.$i &
+	started[i]=$!
+done
+wait "${started[@]}"
+equal "what they got" "$(sort /tmp/errno.* | tr '\n' ' ')" "0 0 EDQUOT EDQUOT EDQUOT "
+equal "sessions" "$(has sessions)" 3
+for i in 2 3 4 5 6; do
+	[ "$(cat /tmp/errno.$i)" != 0 ] || unmap "/dev/$(mapped web$i "$disk")"
+done
+unmap "$dev"
+equal "in the end" "$(has sessions) $(has memory)" "0 0"
+on server "rmdir $conf/hosts/web"
+down
