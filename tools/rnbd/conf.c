@@ -32,6 +32,7 @@ const struct parameter parameters[NR_PARAMETERS] = {
 	{ "always_invalidate", RTRS_SERVER, false },
 	{ "max_memory", RTRS_SERVER, true },
 	{ "max_fetch", RTRS_SERVER, true },
+	{ "max_handshakes", RTRS_SERVER, true },
 	{ "port_nr", RNBD_SERVER, false },
 	{ "dev_search_path", RNBD_SERVER, false },
 	{ "export_files", RNBD_SERVER, false },

@@ -4,6 +4,7 @@
  * Functions that check something return what is wrong, to be freed; NULL: nothing.
  */
 #include <arpa/inet.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@
 /* They return the value as it is kept; NULL, with @why, if it is wrong. */
 static char *take_keys(const char *value, char **why);
 static char *take_pattern(const char *value, char **why);
+static char *take_limit(const char *value, char **why);
+static char *take_cgroup(const char *value, char **why);
 static char *take_prefixes(const char *value, char **why);
 static char *take_path(const char *value, char **why);
 static char *take_modes(const char *value, char **why);
@@ -34,6 +37,12 @@ static const struct {
 	[RULE_SESSIONS] = { "sessions", RULE_HOST, take_pattern, NULL },
 	[RULE_ADDRESSES] = { "addresses", RULE_HOST, take_prefixes, "" },
 	[RULE_KEYS] = { "keys", RULE_HOST, take_keys, "" },
+	[RULE_MAX_SESSIONS] = { "max_sessions", RULE_HOST, take_limit, "0" },
+	[RULE_MAX_PATHS] = { "max_paths", RULE_HOST, take_limit, "0" },
+	[RULE_MAX_CONNECTIONS] = { "max_connections", RULE_HOST, take_limit, "0" },
+	[RULE_MAX_SLOTS] = { "max_slots", RULE_HOST, take_limit, "0" },
+	[RULE_MAX_MEMORY] = { "max_memory", RULE_HOST, take_limit, "0" },
+	[RULE_CGROUP] = { "cgroup", RULE_HOST, take_cgroup, "" },
 	[RULE_PATH] = { "path", RULE_VOLUME, take_path, NULL },
 	[RULE_MODES] = { "modes", RULE_VOLUME, take_modes, "ro rw migration" },
 	[RULE_EXCLUSIVE] = { "exclusive", RULE_VOLUME, take_switch, "0" },
@@ -183,6 +192,24 @@ static char *take_keys(const char *value, char **why)
 		return words;
 	*why = xstrdup("more than two keys");
 	free(words);
+	return NULL;
+}
+
+static char *take_limit(const char *value, char **why)
+{
+	long long n;
+
+	if (parse_number(value, 0, UINT32_MAX, &n))
+		return xasprintf("%lld", n);
+	*why = xasprintf("'%s' is no limit: a number, 0 for none", value);
+	return NULL;
+}
+
+static char *take_cgroup(const char *value, char **why)
+{
+	if (!*value || (*value == '/' && is_word(value) && strlen(value) <= PATH_LENGTH_MAX))
+		return xstrdup(value);
+	*why = xasprintf("'%s' is no cgroup: its path below /sys/fs/cgroup, from / on", value);
 	return NULL;
 }
 

@@ -14,6 +14,12 @@ enum rule_attribute {
 	RULE_SESSIONS,
 	RULE_ADDRESSES,
 	RULE_KEYS,
+	RULE_MAX_SESSIONS,
+	RULE_MAX_PATHS,
+	RULE_MAX_CONNECTIONS,
+	RULE_MAX_SLOTS,
+	RULE_MAX_MEMORY,
+	RULE_CGROUP,
 	RULE_PATH,
 	RULE_MODES,
 	RULE_EXCLUSIVE,
@@ -66,7 +72,7 @@ int rules_apply(const struct rnbd *r, const struct rules *have, const struct rul
 
 enum server_module { RTRS_SERVER, RNBD_SERVER, NR_MODULES };
 
-#define NR_PARAMETERS 8
+#define NR_PARAMETERS 9
 
 struct parameter {
 	const char *name;

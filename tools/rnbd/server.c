@@ -14,6 +14,7 @@
 static const struct column host_columns[] = {
 	{ "name", "HOST", TEXT }, { "sessions", "SESSIONS", TEXT },
 	{ "addresses", "ADDRESSES", TEXT }, { "keys", "KEYS", TEXT },
+	{ "limits", "LIMITS", TEXT }, { "cgroup", "CGROUP", TEXT },
 };
 
 static const struct column volume_columns[] = {
@@ -61,8 +62,16 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 	case RULE_ENABLE:
 		json_add_bool(json, name, !strcmp(value, "1"));
 		break;
+	case RULE_MAX_SESSIONS:
+	case RULE_MAX_PATHS:
+	case RULE_MAX_CONNECTIONS:
+	case RULE_MAX_SLOTS:
+	case RULE_MAX_MEMORY:
+		json_add_int(json, name, strtoll(value, NULL, 10));
+		break;
 	case RULE_SESSIONS:
 	case RULE_PATH:
+	case RULE_CGROUP:
 		clean = text_clean(xstrdup(value));
 		json_add_string(json, name, clean);
 		free(clean);
@@ -70,6 +79,24 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 	default:
 		json_add(json, name, words_json(r, value));
 	}
+}
+
+/* Those that there are, for the table */
+static void add_limits(struct json_object *json, const struct rule *host)
+{
+	enum rule_attribute i;
+	char *all = xstrdup(""), *more;
+
+	for (i = RULE_MAX_SESSIONS; i <= RULE_MAX_MEMORY; i++) {
+		if (!strcmp(host->values[i], "0"))
+			continue;
+		more = xasprintf("%s%s%s=%s", all, *all ? " " : "", rule_attribute_name(i),
+				 host->values[i]);
+		free(all);
+		all = more;
+	}
+	json_add_string(json, "limits", all);
+	free(all);
 }
 
 static struct json_object *rules_json(const struct rnbd *r, const struct rules *rules,
@@ -89,6 +116,8 @@ static struct json_object *rules_json(const struct rnbd *r, const struct rules *
 		for (j = 0; j < NR_RULE_ATTRIBUTES; j++)
 			if (rule_has(kind, j))
 				add_value(r, json, &rules->all[i], j);
+		if (kind == RULE_HOST && !r->json)
+			add_limits(json, &rules->all[i]);
 		json_append(array, json);
 	}
 	return array;

@@ -542,6 +542,7 @@ declare -A _text=(
 	[EMFILE]="Too many open files"
 	[EREMOTEIO]="Remote I/O error"
 	[ENODATA]="No data available"
+	[EDQUOT]="Disk quota exceeded"
 	[EILSEQ]="Invalid or incomplete multibyte or wide character"
 )
 

@@ -29,15 +29,15 @@ for what in sessions paths connections slots memory; do
 	equal "$what" "$(has $what)" 0
 done
 equal "no number" "$(on server "errno_of $conf/hosts/web/max_paths many")" EINVAL
-dev=$(map web1 "$disk" "${at[0]}" nr_queues=2 access_mode=ro)
+dev=$(map web1 "$disk" "${at[0]}" nr_queues=1 access_mode=ro)
 equal "of one path" "$(on server "head -n4 $conf/hosts/web/usage | tr '\n' ' '")" \
-	"sessions 1 paths 1 connections 3 slots 256 "
+	"sessions 1 paths 1 connections 2 slots 256 "
 mib=$(has memory)
 must "memory of a path: $mib" [ "$mib" -ge 1 ]
 say "a path of 256 slots takes $mib MiB"
 
 paths=/sys/class/rtrs-client/web1/paths
-for limit in sessions:1 paths:1 connections:5 slots:511 memory:$mib; do
+for limit in sessions:1 paths:1 connections:3 slots:511 memory:$mib; do
 	what=${limit%:*} now=${limit#*:}
 	say "$limit"
 	rule hosts/web/max_$what "$now"

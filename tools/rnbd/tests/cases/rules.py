@@ -13,11 +13,17 @@ def kernel(host, policy='listed', listen=1):
     host.attributes('module/rnbd_server/parameters', port_nr=1234)
     host.attributes(RULES, policy=policy, listen=listen)
     host.attributes(f'{RULES}/hosts/web', sessions='web-*', addresses='ip:10.0.0.0/8\nip:fd00::/64',
-                    keys='rnbd:web\nrnbd:new')
-    host.attributes(f'{RULES}/hosts/db', sessions='db', addresses='', keys='')
+                    keys='rnbd:web\nrnbd:new', max_sessions=4, max_memory=512,
+                    cgroup='/clients/web', **no_limits('paths', 'connections', 'slots'))
+    host.attributes(f'{RULES}/hosts/db', sessions='db', addresses='', keys='', cgroup='',
+                    **no_limits('sessions', 'paths', 'connections', 'slots', 'memory'))
     volume(host, 'data', '/dev/vg0/da ta', 'web', modes='ro rw', exclusive=1)
     volume(host, 'logs', '/dev/vg0/logs', 'db', 'web')
     volume(host, 'pub', '/dev/vg0/pub', modes='ro', allow_any_host=1, enable=0)
+
+
+def no_limits(*names):
+    return {f'max_{name}': 0 for name in names}
 
 
 def volume(host, name, path, *hosts, **more):
@@ -40,6 +46,9 @@ sessions = db
 sessions = web-*
 addresses = ip:10.0.0.0/8 ip:fd00::/64
 keys = rnbd:web rnbd:new
+max_sessions = 4
+max_memory = 512
+cgroup = /clients/web
 
 [volume data]
 path = /dev/vg0/da ta
@@ -75,7 +84,10 @@ def test_rules_are_shown(host):
     schema.check('rules', document)
     equal('hosts', document['hosts'][1], {'name': 'web', 'sessions': 'web-*',
                                           'addresses': ['ip:10.0.0.0/8', 'ip:fd00::/64'],
-                                          'keys': ['rnbd:web', 'rnbd:new']})
+                                          'keys': ['rnbd:web', 'rnbd:new'],
+                                          'max_sessions': 4, 'max_paths': 0,
+                                          'max_connections': 0, 'max_slots': 0,
+                                          'max_memory': 512, 'cgroup': '/clients/web'})
     equal('volumes', document['volumes'][0],
           {'name': 'data', 'path': '/dev/vg0/da ta', 'modes': ['ro', 'rw'], 'exclusive': True,
            'allow_any_host': False, 'hosts': ['web'], 'enable': True})
@@ -121,6 +133,7 @@ policy = listed
 sessions = web-?
 addresses = 10.0.0.1/8 gid:fe80::1
 keys = rnbd:new
+max_paths = 016
 [host new]
 [volume data]
 path = "/dev/sdb"
@@ -135,6 +148,10 @@ hosts = new
         'echo web-? > hosts/web/sessions',
         'echo ip:10.0.0.1/8 gid:fe80:0000:0000:0000:0000:0000:0000:0001/128 > hosts/web/addresses',
         'echo rnbd:new > hosts/web/keys',
+        'echo 0 > hosts/web/max_sessions',
+        'echo 16 > hosts/web/max_paths',
+        'echo 0 > hosts/web/max_memory',
+        'echo  > hosts/web/cgroup',
         'mkdir hosts/new',
         'echo 0 > volumes/data/enable',
         'echo /dev/sdb > volumes/data/path',
@@ -191,7 +208,10 @@ WRONG = [
     ('[host h]\nkeys = web', "2: 'web' is no name of a key"),
     ('[host h]\nkeys = a:b a:c a:d', '2: more than two keys'),
     ('[host h]\nsessions', "2: 'sessions' is not NAME = VALUE"),
-    ('[host h]\nmax_memory = 1', "2: a host has no 'max_memory'"),
+    ('[host h]\nmax_memory = 4G', "2: '4G' is no limit"),
+    ('[host h]\nmax_slots = -1', "2: '-1' is no limit"),
+    ('[host h]\nmax_paths = 4294967296', '2: '), ('[host h]\ncgroup = web', "2: 'web' is no cgroup"),
+    ('[host h]\nmax_fetch = 1', "2: a host has no 'max_fetch'"),
 ]
 
 

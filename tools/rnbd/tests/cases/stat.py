@@ -62,7 +62,7 @@ def test_rates(host):
     got = rows(document)
     row = got['path', 'client', 'ip:192.168.100.2@ip:192.168.100.1']
     between('reads', row['reads_s'] * seconds, 998, 1002)
-    between('written', row['written_bytes_s'] * seconds, 2047000, 2049000)
+    between('written', row['written_bytes_s'] * seconds, 2046000, 2050000)
     equal('in flight', row['in_flight'], 7)
     between('mean', row['read_latency_us']['mean'], 2.9, 3.1)
     between('p50', row['read_latency_us']['p50'], 2.9, 3.1)
