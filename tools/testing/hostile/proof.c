@@ -237,6 +237,21 @@ static int no_proof(long arg)
 	return end_with(p, ret ?: must_end(p, "can't be set up"));
 }
 
+/* It is told that it is refused, and stays: not for long. */
+static int refused_stays(long arg)
+{
+	struct path *p = proof_path();
+	struct proof proof;
+	int ret;
+
+	if (!p)
+		return fail("no path that can prove anything");
+	memset(&proof, 0x5a, sizeof(proof));
+	ret = send_proof(p, &proof, sizeof(struct info_req) + sizeof(proof)) ?:
+	      must_be_refused(p) ?: must_end(p, "not over in time");
+	return end_with(p, ret);
+}
+
 #define PROOF(name, about, arg) { name, about, wrong_proof, arg, .extra = true }
 
 const struct test proof_cases[] = {
@@ -252,6 +267,7 @@ const struct test proof_cases[] = {
 	PROOF("proof-qp", "its queue pair is another one", OTHER_QP),
 	PROOF("proof-again", "a right one after a wrong one", AGAIN_AFTER),
 	PROOF("proof-io", "a request after a wrong one", IO_AFTER),
+	{ "proof-stay", "it doesn't go after a wrong one", refused_stays, .extra = true },
 	{ "proof-none", "a name with a key, and no proof", no_proof, .extra = true },
 	{ "proof-missing", "INFO_REQ without it", proof_len, 272, .extra = true },
 	{ "proof-cut", "one byte less", proof_len, 272 + 63, .extra = true },

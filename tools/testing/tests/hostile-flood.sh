@@ -11,8 +11,8 @@
 . "$RIG_DIR/steps/hostile.sh"
 conf=/sys/kernel/config/rnbd
 export HOSTILE_STOP=/tmp/flood.stop HOSTILE_TOLD=/tmp/flood.told
-# To see its limit without waiting for a thousand connects, which take the debug kernel long.
-debug_kernel && most=128 || most=1024
+# So few that they are there before the first ones end, also on a slow machine
+most=128
 
 # told NAME: what the flood has counted so far
 told() { sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" /tmp/flood.told 2>/dev/null | grep . || echo 0; }
@@ -59,14 +59,15 @@ flood_ends
 say "wrong proofs"
 on server "printf Geheim-0123456789 | keyctl padd logon srv:keyed @u >/dev/null
 	mkdir $conf/hosts/keyed; echo srv:keyed >$conf/hosts/keyed/keys"
+from=$(now)
 flood flood-proofs
 must "it has to wait: $(cat /tmp/flood.*)" wait_for 60 told_more refused 100
 honest
 flood_ends
-# Four are free. The delays from the fifth on add up to 12.7 s, the flood's life on a fast machine.
-say "$(told open) wrong proofs were looked at, of $(told tries)"
-must "few are looked at" [ "$(told open)" -le 20 ]
-refused EAGAIN "sessname=late path=$(addr server 0) device_path=other"
+# Four are free, and the delays after the next eight add up to 25 s; then it is one in 12.8 s.
+took=$((($(now) - from) / 1000))
+say "$(told open) wrong proofs were looked at, of $(told tries), in $took s"
+must "few are looked at" [ "$(told open)" -le $((13 + took / 12)) ]
 late() { [ "$(errno_of "$ctl/map_device" "sessname=late path=$(addr server 0) device_path=other")" = 0 ]; }
 must "it gets a session in the end" wait_for 30 late
 unmap "/dev/$(mapped late other)"

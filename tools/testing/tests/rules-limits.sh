@@ -3,8 +3,9 @@
 #
 # What a host may have: so many sessions, paths, connections and slots, so much memory. What is
 # beyond that is refused with EDQUOT, whether it is a session or a path that joins one; what is
-# there stays, comes back after it was lost, and hosts without limits notice nothing. Of sessions
-# that come at the same time just as many get in as fit.
+# there stays, and comes back after it was lost, and hosts without limits notice nothing. Of sessions
+# that come at the same time just as many get in as fit. A session that has left requests at a slow
+# disk counts until they are done.
 # Modules: ours
 # Time: 90
 
@@ -43,24 +44,37 @@ for limit in sessions:1 paths:1 connections:3 slots:511 memory:$mib; do
 	rule hosts/web/max_$what "$now"
 	beyond web2
 	must "no session" on server '[ ! -e /sys/class/rtrs-server/web2 ]'
-	bystander "$(map other "$other" "${at[0]}")"
+	unmap "$(map other "$other" "${at[0]}")"
 	# A path that joins: of the same session, so that one more session doesn't matter.
 	if [ "$what" != sessions ]; then
 		equal "a path that joins" "$(errno_of /sys/class/rtrs-client/web1/add_path \
 			"$(addr server 1)")" EDQUOT
 		must "one path" wait_for 10 has_paths web1 1
 	fi
-	bystander_unharmed
-	unmap "/dev/$(mapped other "$other")"
 	# It stays, and comes back.
 	echo 1 >"$(echo $paths/*/reconnect)"
 	must "it is back" wait_for 30 has_paths web1 1
-	gives 0 "$dev" read:0:4k:x
+	gives 0 "$dev" read:0:4k
 	rule hosts/web/max_$what 1
-	gives 0 "$dev" read:0:4k:x
+	gives 0 "$dev" read:0:4k
 	rule hosts/web/max_$what 0
 	fits web2
 done
+
+say "requests that are still at a disk"
+slow=$(null slow 16 irqmode=2 completion_nsec=4000000000)
+dev2=$(map web3 "$slow" "${at[0]}")
+rule hosts/web/max_sessions 2
+dd if=/dev/zero of="$dev2" bs=4k count=1 oflag=direct status=none 2>/dev/null &
+must "it has a request" wait_for 10 on server \
+	"! grep -q '^ *0 *0$' /sys/block/${slow#/dev/}/inflight"
+echo 1 >"$(echo /sys/class/rtrs-client/web3/paths/*/disconnect)"
+beyond web2
+must "it counts no more" wait_for 30 eval "[ \$(has sessions) = 1 ]"
+fits web2
+rule hosts/web/max_sessions 0
+unmap "$dev2" force
+wait $! || true
 
 say "two hosts that it is: both limits count"
 on server "mkdir $conf/hosts/all; echo '*' >$conf/hosts/all/sessions

@@ -212,12 +212,16 @@ static void rnbd_srv_file_do(struct rnbd_srv_req *req)
 	}
 }
 
-/* The request may be gone when it is done, and the mapping with it. */
+/*
+ * What a filesystem does for a sync or for holes is in its journal, which others wait for: nobody
+ * pays for that. The request may be gone when it is done, and the mapping with it.
+ */
 static void rnbd_srv_file_work(struct work_struct *work)
 {
 	struct rnbd_srv_req *req =
 		container_of(work, struct rnbd_srv_req, work);
-	bool pays = rcu_access_pointer(req->map->css);
+	bool pays = rcu_access_pointer(req->map->css) &&
+		    (req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE);
 
 	req->submitted = ktime_get_ns();
 	if (pays)

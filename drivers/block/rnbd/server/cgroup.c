@@ -85,12 +85,15 @@ void rnbd_srv_css_begin(const struct rnbd_srv_map *map)
 
 	rcu_read_lock();
 	css = rcu_dereference(map->css);
-	/* It takes a reference of its own. */
-	if (css && css_tryget(css)) {
-		kthread_associate_blkcg(css);
-		css_put(css);
-	}
+	/* That of a cgroup which has gone is the one above's. */
+	while (css && !css_tryget_online(css))
+		css = css->parent;
 	rcu_read_unlock();
+	if (!css)
+		return;
+	/* It takes a reference of its own. */
+	kthread_associate_blkcg(css);
+	css_put(css);
 }
 
 /**

@@ -427,19 +427,17 @@ RNBD_SRV_LIMIT_ATTR(max_memory, RNBD_SRV_MAX_MEMORY);
 static ssize_t rnbd_srv_host_usage_show(struct config_item *item, char *page)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	u64 used[RNBD_SRV_NR_LIMITS];
 	unsigned int shift;
-	u64 used;
 	int i, len = 0;
 
-	rnbd_srv_count_host(host);
-	mutex_lock(&rnbd_srv_rules.lock);
+	rnbd_srv_count_host(host, used);
 	for (i = 0; i < RNBD_SRV_NR_LIMITS; i++) {
 		shift = rnbd_srv_limit_shift(i);
-		used = (host->used[i] + (1ULL << shift) - 1) >> shift;
 		len += sysfs_emit_at(page, len, "%s %llu\n",
-				     rnbd_srv_limit_names[i] + strlen("max_"), used);
+				     rnbd_srv_limit_names[i] + strlen("max_"),
+				     (used[i] + (1ULL << shift) - 1) >> shift);
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
 	return len;
 }
 CONFIGFS_ATTR_RO(rnbd_srv_host_, usage);
@@ -658,6 +656,7 @@ static struct config_item *rnbd_srv_make_host(struct config_group *group, const 
 	if (!host)
 		return ERR_PTR(-ENOMEM);
 	strscpy(host->sessions, name, sizeof(host->sessions));
+	INIT_LIST_HEAD(&host->counting);
 	config_item_init_type_name(&host->item, name, &rnbd_srv_host_type);
 	if (!config_item_name(&host->item)) {
 		kfree(host);
@@ -673,6 +672,7 @@ static void rnbd_srv_drop_host(struct config_group *group, struct config_item *i
 {
 	mutex_lock(&rnbd_srv_rules.lock);
 	list_del(&rnbd_srv_to_host(item)->list);
+	list_del_init(&rnbd_srv_to_host(item)->counting);
 	mutex_unlock(&rnbd_srv_rules.lock);
 	rnbd_srv_recheck();
 	config_item_put(item);

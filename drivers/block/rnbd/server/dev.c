@@ -472,23 +472,33 @@ static bool rnbd_srv_allowed(struct rnbd_srv_map *map)
 	return rtrs_srv_restrict_paths(map->sess->rtrs, rnbd_srv_peer_ok, map);
 }
 
+/* A session's paths are looked at for a cgroup. */
+struct rnbd_srv_css_search {
+	const struct rnbd_srv_sess *sess;
+	struct cgroup_subsys_state *css;
+	bool any_path;
+};
+
 static bool rnbd_srv_find_css(const struct rtrs_srv_peer *peer, void *arg)
 {
-	struct rnbd_srv_map *map = arg;
-	struct cgroup_subsys_state *css;
+	struct rnbd_srv_css_search *search = arg;
 
-	if (!rnbd_srv_cgroup(map->sess, peer, &css))
-		return false;
-	rnbd_srv_css_set(map, css);
-	return true;
+	search->any_path = true;
+	return rnbd_srv_cgroup(search->sess, peer, &search->css);
 }
 
-/* By its first path that is of a host with one. Who reads the old one does so under RCU. */
+/*
+ * That of its first path which is of a host with one; without a path it stays what it was. Who
+ * reads the old one does so under RCU.
+ */
 static void rnbd_srv_choose_css(struct rnbd_srv_map *map)
 {
+	struct rnbd_srv_css_search search = { .sess = map->sess };
+
 	lockdep_assert_held(&rnbd_srv_lock);
-	if (!rtrs_srv_any_path(map->sess->rtrs, rnbd_srv_find_css, map))
-		rnbd_srv_css_set(map, NULL);
+	rtrs_srv_any_path(map->sess->rtrs, rnbd_srv_find_css, &search);
+	if (search.any_path)
+		rnbd_srv_css_set(map, search.css);
 }
 
 /*
@@ -661,46 +671,68 @@ void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
 	mutex_unlock(&rnbd_srv_lock);
 }
 
-/* The session, and the last path that counts */
+/* A session that is counted, and the one that asks, or NULL */
 struct rnbd_srv_count {
 	const struct rnbd_srv_sess *sess;
-	u64 last;
+	const struct rnbd_srv_sess *asks;
 };
 
-static bool rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
+/* A client may take the place of its old paths before these have ended. */
+static void rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
 {
 	const struct rnbd_srv_count *count = arg;
 
-	if (peer->order <= count->last)
+	if (!peer->closing || !count->asks || strcmp(count->sess->name, count->asks->name))
 		rnbd_srv_rules_count(count->sess, peer);
-	return false;
 }
 
-/* Up to the path with &rtrs_srv_peer.order @last */
-static void rnbd_srv_count_paths(u64 last)
+static void rnbd_srv_count_paths(const struct rnbd_srv_sess *asks)
 {
-	struct rnbd_srv_count count = { .last = last };
+	struct rnbd_srv_count count = { .asks = asks };
 	struct rnbd_srv_sess *sess;
 
 	lockdep_assert_held(&rnbd_srv_lock);
 	list_for_each_entry(sess, &rnbd_srv_sessions, list) {
 		count.sess = sess;
-		rtrs_srv_any_path(sess->rtrs, rnbd_srv_count_path, &count);
+		rtrs_srv_each_path(sess->rtrs, rnbd_srv_count_path, &count);
 	}
 }
 
 /**
  * rnbd_srv_count_host() - count what a host has
  * @host: a host
+ * @used: set to that, by enum rnbd_srv_limit
  *
  * Context: process, may sleep.
  */
-void rnbd_srv_count_host(struct rnbd_srv_host *host)
+void rnbd_srv_count_host(struct rnbd_srv_host *host, u64 *used)
 {
 	mutex_lock(&rnbd_srv_lock);
 	rnbd_srv_begin_count_of(host);
-	rnbd_srv_count_paths(U64_MAX);
+	rnbd_srv_count_paths(NULL);
+	rnbd_srv_end_count_of(host, used);
 	mutex_unlock(&rnbd_srv_lock);
+}
+
+static int rnbd_srv_may_join(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
+{
+	struct rnbd_srv_map *map;
+	unsigned long id;
+
+	xa_for_each(&sess->maps, id, map) {
+		if (!test_bit(0, &map->closing) && !rnbd_srv_rules_hold(map, peer))
+			return -EACCES;
+	}
+	return 0;
+}
+
+static void rnbd_srv_choose_all_css(struct rnbd_srv_sess *sess)
+{
+	struct rnbd_srv_map *map;
+	unsigned long id;
+
+	xa_for_each(&sess->maps, id, map)
+		rnbd_srv_choose_css(map);
 }
 
 /**
@@ -717,21 +749,20 @@ void rnbd_srv_count_host(struct rnbd_srv_host *host)
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
 	struct rnbd_srv_sess *sess = priv;
-	struct rnbd_srv_map *map;
-	unsigned long id;
 	int err;
 
 	mutex_lock(&rnbd_srv_lock);
+	rtrs_srv_know_path(peer, true);
 	/* Again, as keys may have been changed since. */
-	err = rnbd_srv_admit(sess->name, peer);
-	xa_for_each(&sess->maps, id, map) {
-		if (!test_bit(0, &map->closing) && !rnbd_srv_rules_hold(map, peer))
-			err = -EACCES;
-	}
+	err = rnbd_srv_admit(sess->name, peer) ?: rnbd_srv_may_join(sess, peer);
 	if (!err && rnbd_srv_begin_count(sess, peer)) {
-		rnbd_srv_count_paths(peer->order);
+		rnbd_srv_count_paths(sess);
 		err = rnbd_srv_in_limits(sess);
 	}
+	if (err)
+		rtrs_srv_know_path(peer, false);
+	else
+		rnbd_srv_choose_all_css(sess);
 	mutex_unlock(&rnbd_srv_lock);
 	return err;
 }

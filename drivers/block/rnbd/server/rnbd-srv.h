@@ -316,7 +316,7 @@ bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
 #endif
 void rnbd_srv_stop_watch(void);
 void rnbd_srv_recheck(void);
-void rnbd_srv_count_host(struct rnbd_srv_host *host);
+void rnbd_srv_count_host(struct rnbd_srv_host *host, u64 *used);
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
@@ -335,9 +335,10 @@ int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer);
 struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr);
 bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
-void rnbd_srv_begin_count_of(const struct rnbd_srv_host *host);
+void rnbd_srv_begin_count_of(struct rnbd_srv_host *host);
+void rnbd_srv_end_count_of(const struct rnbd_srv_host *host, u64 *used);
 void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
-int rnbd_srv_in_limits(struct rnbd_srv_sess *sess);
+int rnbd_srv_in_limits(const struct rnbd_srv_sess *sess);
 bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
 		     struct cgroup_subsys_state **css);
 int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);

@@ -16,6 +16,7 @@ struct rnbd_srv_rules rnbd_srv_rules = {
 	.lock = __MUTEX_INITIALIZER(rnbd_srv_rules.lock),
 	.volumes = LIST_HEAD_INIT(rnbd_srv_rules.volumes),
 	.hosts = LIST_HEAD_INIT(rnbd_srv_rules.hosts),
+	.counting = LIST_HEAD_INIT(rnbd_srv_rules.counting),
 };
 
 const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS] = {
@@ -144,11 +145,20 @@ struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *ad
 	return key;
 }
 
-static void rnbd_srv_host_begin_count(struct rnbd_srv_host *host, bool counting)
+static void rnbd_srv_host_begin_count(struct rnbd_srv_host *host)
 {
-	host->counting = counting;
+	list_add(&host->counting, &rnbd_srv_rules.counting);
 	memset(host->used, 0, sizeof(host->used));
 	host->counted = NULL;
+}
+
+/* Those of the last time may still be there. */
+static void rnbd_srv_forget_counted(void)
+{
+	struct rnbd_srv_host *host, *next;
+
+	list_for_each_entry_safe(host, next, &rnbd_srv_rules.counting, counting)
+		list_del_init(&host->counting);
 }
 
 static bool rnbd_srv_has_limits(const struct rnbd_srv_host *host)
@@ -167,31 +177,45 @@ static bool rnbd_srv_has_limits(const struct rnbd_srv_host *host)
 bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
 {
 	struct rnbd_srv_host *host;
-	bool any = false;
+	bool any;
 
 	mutex_lock(&rnbd_srv_rules.lock);
+	rnbd_srv_forget_counted();
 	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
-		rnbd_srv_host_begin_count(host, rnbd_srv_has_limits(host) &&
-					  rnbd_srv_host_is(host, sess->name, peer));
-		any |= host->counting;
+		if (rnbd_srv_has_limits(host) && rnbd_srv_host_is(host, sess->name, peer))
+			rnbd_srv_host_begin_count(host);
 	}
+	any = !list_empty(&rnbd_srv_rules.counting);
 	mutex_unlock(&rnbd_srv_rules.lock);
 	return any;
 }
 
 /**
  * rnbd_srv_begin_count_of() - begin to count what a host has
- * @only: that host
+ * @host: that host
  *
  * Context: rnbd_srv_lock is held until all is counted.
  */
-void rnbd_srv_begin_count_of(const struct rnbd_srv_host *only)
+void rnbd_srv_begin_count_of(struct rnbd_srv_host *host)
 {
-	struct rnbd_srv_host *host;
-
 	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.hosts, list)
-		rnbd_srv_host_begin_count(host, host == only);
+	rnbd_srv_forget_counted();
+	rnbd_srv_host_begin_count(host);
+	mutex_unlock(&rnbd_srv_rules.lock);
+}
+
+/**
+ * rnbd_srv_end_count_of() - see what a host has
+ * @host: host that has been counted
+ * @used: set to that, by enum rnbd_srv_limit
+ *
+ * Context: rnbd_srv_lock is held.
+ */
+void rnbd_srv_end_count_of(const struct rnbd_srv_host *host, u64 *used)
+{
+	mutex_lock(&rnbd_srv_rules.lock);
+	rnbd_srv_forget_counted();
+	memcpy(used, host->used, sizeof(host->used));
 	mutex_unlock(&rnbd_srv_rules.lock);
 }
 
@@ -218,8 +242,8 @@ void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
 	struct rnbd_srv_host *host;
 
 	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
-		if (host->counting && rnbd_srv_host_is(host, sess->name, peer))
+	list_for_each_entry(host, &rnbd_srv_rules.counting, counting) {
+		if (rnbd_srv_host_is(host, sess->name, peer))
 			rnbd_srv_host_count(host, sess, peer);
 	}
 	mutex_unlock(&rnbd_srv_rules.lock);
@@ -253,21 +277,24 @@ VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum
  * Context: rnbd_srv_lock is held.
  * Return: 0 or -EDQUOT.
  */
-int rnbd_srv_in_limits(struct rnbd_srv_sess *sess)
+int rnbd_srv_in_limits(const struct rnbd_srv_sess *sess)
 {
 	struct rnbd_srv_host *host;
 	enum rnbd_srv_limit which;
 	int err = 0;
 
 	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
-		if (!host->counting || !rnbd_srv_over_limit(host, &which))
+	list_for_each_entry(host, &rnbd_srv_rules.counting, counting) {
+		if (!rnbd_srv_over_limit(host, &which))
 			continue;
-		rnbd_srv_err(sess, "one more path is beyond %s of host %s: it would have %llu, of %llu\n",
-			     rnbd_srv_limit_names[which], config_item_name(&host->item),
-			     host->used[which], host->limits[which]);
+		/* Each try may come with a new session. */
+		pr_err_ratelimited("%s: one more path is beyond %s of host %s: it would have %llu, of %llu\n",
+				   sess->name, rnbd_srv_limit_names[which],
+				   config_item_name(&host->item), host->used[which],
+				   host->limits[which]);
 		err = -EDQUOT;
 	}
+	rnbd_srv_forget_counted();
 	mutex_unlock(&rnbd_srv_rules.lock);
 	return err;
 }

@@ -45,8 +45,8 @@ enum rnbd_srv_limit {
  * @keys: secrets of which it proves to know one; NULL behind the last one. If there are none, it
  *	proves nothing
  * @limits: by enum rnbd_srv_limit; 0: none
- * @used: the same, as counted last; rnbd_srv_lock protects it as well
- * @counting: it is being counted; under the same locks
+ * @used: the same, as counted last; set under rnbd_srv_lock as well
+ * @counting: in &rnbd_srv_rules.counting while it is counted
  * @counted: session of it that was counted last
  * @cgroup: path of the cgroup that pays for its I/O, NULL: none
  * @css: that cgroup's I/O controller, or NULL
@@ -62,7 +62,7 @@ struct rnbd_srv_host {
 	struct key *keys[RNBD_SRV_HOST_KEYS];
 	u64 limits[RNBD_SRV_NR_LIMITS];
 	u64 used[RNBD_SRV_NR_LIMITS];
-	bool counting;
+	struct list_head counting;
 	const void *counted;
 	char *cgroup;
 	struct cgroup_subsys_state *css;
@@ -111,6 +111,7 @@ struct rnbd_srv_volume {
  * @lock: protects them; taken under rnbd_srv_lock
  * @volumes: of struct rnbd_srv_volume
  * @hosts: of struct rnbd_srv_host
+ * @counting: those of them that are being counted, under rnbd_srv_lock
  * @listed: nothing but volumes can be opened
  */
 struct rnbd_srv_rules {
@@ -118,6 +119,7 @@ struct rnbd_srv_rules {
 	struct mutex lock;
 	struct list_head volumes;
 	struct list_head hosts;
+	struct list_head counting;
 	bool listed;
 };
 

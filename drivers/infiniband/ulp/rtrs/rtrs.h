@@ -222,6 +222,7 @@ void rtrs_clt_give_up(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 /* Server */
 
 struct rtrs_srv;
+struct rtrs_srv_path;
 struct rtrs_srv_sess;
 
 /**
@@ -254,7 +255,8 @@ struct rtrs_srv_op {
  * struct rtrs_srv_peer - who is at the other end of a path
  * @addr: its address
  * @key: secret that it has proved to know, as from &rtrs_srv_ops.key; NULL: none
- * @order: paths for which &rtrs_srv_ops.path_up was called earlier have lower ones; 0: it wasn't
+ * @path: the path, for rtrs_srv_know_path()
+ * @closing: it takes no requests any more, and finishes those that it has
  * @nr_cons: connections of the path
  * @nr_slots: most requests that it can have at a time
  * @memory: bytes of the server's memory that it takes, but for the data of large requests
@@ -264,7 +266,8 @@ struct rtrs_srv_op {
 struct rtrs_srv_peer {
 	const struct sockaddr_storage *addr;
 	const struct key *key;
-	u64 order;
+	struct rtrs_srv_path *path;
+	bool closing;
 	u32 nr_cons;
 	u32 nr_slots;
 	u64 memory;
@@ -284,7 +287,8 @@ struct rtrs_srv_peer {
  *	no more. May sleep
  * @admit: called when a client has proved what it can, before its session has that name; a
  *	negative errno refuses the path. May sleep
- * @path_up: called before a path of a session takes its first request, after @sess_up; a negative
+ * @path_up: called before a path of a session takes its first request, after @sess_up; calls
+ *	rtrs_srv_know_path() before it decides, and undoes that if it refuses the path. A negative
  *	errno refuses the path, and is told to clients that know RTRS_FEATURE_REASON. May sleep
  * @sess_down: called when the session's last path is gone and all ops are completed; never
  *	at the same time as @request for the same session. May sleep, but not wait for
@@ -313,6 +317,9 @@ bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
 		       bool (*is)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
 bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
 			     bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
+void rtrs_srv_know_path(const struct rtrs_srv_peer *peer, bool known);
+void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
+			void (*fn)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
 struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);

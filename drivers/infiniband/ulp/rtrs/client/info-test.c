@@ -137,6 +137,40 @@ static void answer_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_info_read(path), -EPROTO);
 }
 
+/* INFO_RSP of a server that refuses the path, in which @bytes are the errno */
+static const struct refusal_case {
+	const char *desc;
+	u32 features;
+	struct patch err;
+	int ret;
+} refusal_cases[] = {
+	{ "the host has enough", RTRS_FEATURE_REASON, B("\x86\xff\xff\xff"), -EDQUOT },
+	{ "a key", RTRS_FEATURE_PROOF, B("\x7f\xff\xff\xff"), -EKEYREJECTED },
+	{ "a path that is still being tried", RTRS_FEATURE_REASON, B("\x8d\xff\xff\xff"),
+	  -ECONNREFUSED },
+	{ "no errno", RTRS_FEATURE_REASON, B("\1\0\0\0"), -ECONNREFUSED },
+	{ "the largest", RTRS_FEATURE_REASON, B("\xff\xff\xff\x7f"), -ECONNREFUSED },
+	{ "the smallest", RTRS_FEATURE_REASON, B("\0\0\0\x80"), -ECONNREFUSED },
+	{ "of a server that doesn't do that", RTRS_FEATURE_FENCE, B("\x86\xff\xff\xff"), -EPROTO },
+};
+
+KUNIT_ARRAY_PARAM_DESC(refusal_cases, refusal_cases, desc);
+
+static void server_says_why_it_refuses(struct kunit *test)
+{
+	static const u8 refusal[8] = { 0x01 };
+	const struct refusal_case *c = test->param_value;
+	struct rtrs_clt_path *path = path_with(test, DEPTH, refusal, sizeof(refusal));
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	ratelimit_state_init(&clt->ratelimit, DEFAULT_RATELIMIT_INTERVAL, 1);
+	path->clt = clt;
+	path->neg.features = c->features;
+	memcpy((u8 *)path->info.rsp + 4, c->err.bytes, c->err.nr);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_info_read(path), c->ret);
+}
+
 static void name_is_on_the_wire_as_written_down(struct kunit *test)
 {
 	static const u8 bytes[272] = { 0, 0, 'h', 'o', 's', 't', '-', '1' };
@@ -163,6 +197,7 @@ static void longest_name_keeps_its_end(struct kunit *test)
 
 static struct kunit_case rtrs_clt_info_cases[] = {
 	KUNIT_CASE_PARAM(slots_get_their_memory, deal_cases_gen_params),
+	KUNIT_CASE_PARAM(server_says_why_it_refuses, refusal_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_is_refused, bad_cases_gen_params),
 	KUNIT_CASE(name_is_on_the_wire_as_written_down),
 	KUNIT_CASE(longest_name_keeps_its_end),

@@ -192,8 +192,8 @@ static_assert(sizeof(struct rtrs_info_req) == 272);
  * struct rtrs_info_rsp - the answer to struct rtrs_info_req
  * @type: RTRS_MSG_INFO_RSP
  * @nr_desc: how many descriptors follow
- * @err: with RTRS_FEATURE_PROOF or RTRS_FEATURE_REASON: 0, or the negative errno for which the path is refused; there
- *	are no descriptors then. Without: 0
+ * @err: with RTRS_FEATURE_PROOF or RTRS_FEATURE_REASON: 0, or the negative errno for which the
+ *	path is refused; there are no descriptors then. Without: 0
  * @desc: cover the session's chunks, in order
  */
 struct rtrs_info_rsp {

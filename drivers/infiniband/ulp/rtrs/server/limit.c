@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Limits of handshakes: how many paths of one address may be being set up at a time, and how
- * soon an address may try again that said something wrong. Requests beyond them cost nothing
- * but their answer, so that others' go on.
+ * soon an address may try again that proved something wrong. Requests beyond them take no memory,
+ * queue pair or key. The address is what the client says it is.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,6 +18,8 @@ module_param_named(max_handshakes, rtrs_srv_max_handshakes, uint, 0644);
 MODULE_PARM_DESC(max_handshakes,
 		 "Paths that may be being set up at a time; 0: any number, and no delay after wrong secrets (default 1024)");
 
+/* One that takes longer makes room for that of an address which has none, if there are too many. */
+#define RTRS_SRV_SLOW_MS	2000
 /* An address may be wrong that often before it has to wait. */
 #define RTRS_SRV_FREE_WRONGS	4
 #define RTRS_SRV_FIRST_DELAY_MS	100
@@ -28,17 +30,17 @@ MODULE_PARM_DESC(max_handshakes,
 #define RTRS_SRV_MAX_OFFENDERS	1024
 
 /**
- * struct rtrs_srv_offender - an address from which something wrong was said
+ * struct rtrs_srv_offender - an address from which something wrong was proved
  * @list: in rtrs_srv_offenders, the last one that was wrong first
  * @addr: the address, whatever its port
  * @nr: how often
- * @until: when it may try again, jiffies
+ * @until: when it may try again, get_jiffies_64()
  */
 struct rtrs_srv_offender {
 	struct list_head list;
 	struct sockaddr_storage addr;
 	unsigned int nr;
-	unsigned long until;
+	u64 until;
 };
 
 /* All under rtrs_srv_lock */
@@ -52,8 +54,8 @@ static unsigned int rtrs_srv_nr_offenders;
  * @all: how many of all addresses
  * @max: most of all addresses
  *
- * An address may have as many as are left for others. So one can have half of them, each of two
- * a third, and who comes later always finds some.
+ * An address may have as many as are left for others: half of them if it comes first, half of the
+ * rest if it comes second.
  *
  * Return: true if so.
  */
@@ -91,7 +93,8 @@ static struct rtrs_srv_offender *rtrs_srv_offender(const struct sockaddr_storage
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	list_for_each_entry_safe(offender, next, &rtrs_srv_offenders, list) {
-		if (time_after(jiffies, offender->until + msecs_to_jiffies(RTRS_SRV_FORGET_MS)))
+		if (time_after64(get_jiffies_64(),
+				 offender->until + msecs_to_jiffies(RTRS_SRV_FORGET_MS)))
 			rtrs_srv_forget(offender);
 		else if (rtrs_addr_same_host(&offender->addr, addr))
 			found = offender;
@@ -115,6 +118,24 @@ static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct sockaddr_sto
 	return offender;
 }
 
+/* End the oldest one, if it is slow. They are in the order in which they began. */
+static bool rtrs_srv_make_room(void)
+{
+	struct rtrs_srv_path *path;
+
+	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
+		if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING)
+			continue;
+		if (time_before64(get_jiffies_64(),
+				  path->setup.began + msecs_to_jiffies(RTRS_SRV_SLOW_MS)))
+			return false;
+		rtrs_srv_path_error(&path->path, -ETIMEDOUT,
+				    "its handshake is slow, and others wait for theirs");
+		return true;
+	}
+	return false;
+}
+
 /**
  * rtrs_srv_handshake_may_begin() - may a new path be set up?
  * @from: address of the client
@@ -125,18 +146,21 @@ static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct sockaddr_sto
 int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from)
 {
 	unsigned int max = READ_ONCE(rtrs_srv_max_handshakes), nr = 0, all = 0;
-	struct rtrs_srv_offender *offender = rtrs_srv_offender(from);
+	struct rtrs_srv_offender *offender;
 	struct rtrs_srv_path *path;
 
 	if (!max)
 		return 0;
-	if (offender && time_before(jiffies, offender->until))
+	offender = rtrs_srv_offender(from);
+	if (offender && time_before64(get_jiffies_64(), offender->until))
 		return -EAGAIN;
 	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
 		all++;
 		nr += rtrs_addr_same_host(&path->addr.dst, from);
 	}
-	return rtrs_srv_may_begin(nr, all, max) ? 0 : -EAGAIN;
+	if (rtrs_srv_may_begin(nr, all, max) || (!nr && rtrs_srv_make_room()))
+		return 0;
+	return -EAGAIN;
 }
 
 /**
@@ -148,6 +172,7 @@ int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from)
 void rtrs_srv_handshake_begin(struct rtrs_srv_path *path)
 {
 	lockdep_assert_held(&rtrs_srv_lock);
+	path->setup.began = get_jiffies_64();
 	list_add_tail(&path->setup.handshake, &rtrs_srv_handshakes);
 }
 
@@ -165,7 +190,7 @@ void rtrs_srv_handshake_end(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_handshake_wrong() - have an address wait before it tries again
- * @path: path whose client said something wrong; others may have the same address
+ * @path: path whose client proved something wrong; others may have the same address
  *
  * Context: process, may sleep.
  */
@@ -177,14 +202,14 @@ void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path)
 	offender = rtrs_srv_offender(&path->addr.dst) ?: rtrs_srv_add_offender(&path->addr.dst);
 	if (offender) {
 		offender->nr++;
-		offender->until = jiffies + msecs_to_jiffies(rtrs_srv_delay_ms(offender->nr));
+		offender->until = get_jiffies_64() + msecs_to_jiffies(rtrs_srv_delay_ms(offender->nr));
 		list_move(&offender->list, &rtrs_srv_offenders);
 	}
 	mutex_unlock(&rtrs_srv_lock);
 }
 
 /**
- * rtrs_srv_handshake_right() - forget what an address said
+ * rtrs_srv_handshake_right() - forget that an address was wrong
  * @path: path whose client has proved who it is
  *
  * Context: process, may sleep.

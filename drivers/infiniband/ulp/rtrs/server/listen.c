@@ -169,9 +169,12 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 
 	if (srv->closing)
 		return ERR_PTR(-ESHUTDOWN);
-	ret = rtrs_srv_handshake_may_begin(&id->route.addr.dst_addr);
-	if (ret)
-		return ERR_PTR(ret);
+	/* Who knows the uuid of a session that is up may have as many paths as that can have. */
+	if (!sess || !READ_ONCE(sess->up)) {
+		ret = rtrs_srv_handshake_may_begin(&id->route.addr.dst_addr);
+		if (ret)
+			return ERR_PTR(ret);
+	}
 	if (!sess) {
 		if (!(req->first_conn & BIT(0)))
 			return ERR_PTR(-ENXIO);

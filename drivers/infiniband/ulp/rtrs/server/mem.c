@@ -335,15 +335,24 @@ VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path,
 }
 
 /**
- * rtrs_srv_mem_reserve() - charge a path for its chunks, requests and memory regions
- * @path: path whose session is up
+ * rtrs_srv_mem_cost() - compute the memory that a path takes
+ * @path: path that has its connections
  *
- * Context: the path's setup work.
- * Return: 0 or a negative errno; rtrs_srv_mem_uncharge() undoes it.
+ * Context: the path's setup work, before rtrs_srv_mem_setup().
+ * Return: bytes that it is charged with, and will be.
  */
-int rtrs_srv_mem_reserve(struct rtrs_srv_path *path)
+u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path)
 {
 	u32 per_mr = rtrs_srv_chunks_per_mr(path);
+
+	if (!per_mr)
+		return path->mem.charged;
+	return path->mem.charged +
+	       rtrs_srv_mem_bytes(path, per_mr, rtrs_srv_io_size(path->sess->srv->ops));
+}
+
+static int rtrs_srv_charge_ios(struct rtrs_srv_path *path, u32 per_mr)
+{
 	u64 bytes;
 	int ret;
 
@@ -375,18 +384,22 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
 
 /**
  * rtrs_srv_mem_setup() - allocate a path's chunks, requests and memory regions
- * @path: path after rtrs_srv_mem_reserve()
+ * @path: path whose session is up
  *
  * The caller has to register the memory regions.
  *
  * Context: the path's setup work.
- * Return: 0 or a negative errno; rtrs_srv_mem_free() cleans up either way.
+ * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
+ * rtrs_srv_mem_uncharge() clean up either way.
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
 	u32 per_mr = rtrs_srv_chunks_per_mr(path);
 	int ret;
 
+	ret = rtrs_srv_charge_ios(path, per_mr);
+	if (ret)
+		return ret;
 	ret = rtrs_srv_chunks_alloc(path, per_mr);
 	if (ret)
 		return ret;

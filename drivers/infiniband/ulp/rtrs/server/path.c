@@ -25,8 +25,7 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 						  setup.timeout);
 
 	if (rtrs_srv_path_move(path, RTRS_SRV_EV_SETUP_TIMEOUT))
-		rtrs_srv_warn(path, "path ends: its handshake was not over in %u s\n",
-			      RTRS_SRV_SETUP_MS / 1000);
+		rtrs_srv_warn(path, "path ends: its handshake was not over in time\n");
 }
 
 /* Any context. */

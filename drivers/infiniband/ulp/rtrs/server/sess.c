@@ -34,8 +34,6 @@ MODULE_PARM_DESC(always_invalidate,
 
 /* Sessions of all upper layers, since their names are directories in sysfs. */
 static LIST_HEAD(rtrs_srv_sessions);
-/* How many paths upper layers have been told of; under rtrs_srv_lock. */
-static u64 rtrs_srv_nr_known;
 
 /**
  * rtrs_srv_check_params() - check the module's parameters
@@ -462,29 +460,35 @@ unlock:
  * rtrs_srv_path_up() - ask the upper layer whether it takes a path
  * @path: path whose session is up
  *
- * From here on it is told of, and can end, the path: whatever changes meanwhile, one of both sees
- * the other's change.
- *
  * Context: process, may sleep.
  * Return: 0 or a negative errno.
  */
 int rtrs_srv_path_up(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_peer peer;
-	int ret;
 
-	mutex_lock(&rtrs_srv_lock);
-	WRITE_ONCE(path->known, ++rtrs_srv_nr_known);
-	mutex_unlock(&rtrs_srv_lock);
+	path->cost = rtrs_srv_mem_cost(path);
 	peer = rtrs_srv_path_peer(path);
-	ret = path->sess->srv->ops->path_up(path->sess->priv, &peer);
-	if (!ret)
-		return 0;
-	mutex_lock(&rtrs_srv_lock);
-	WRITE_ONCE(path->known, 0);
-	mutex_unlock(&rtrs_srv_lock);
-	return ret;
+	return path->sess->srv->ops->path_up(path->sess->priv, &peer);
 }
+
+/**
+ * rtrs_srv_know_path() - have a path among those that the upper layer is asked about
+ * @peer: the client on that path, as &rtrs_srv_ops.path_up got it
+ * @known: from now on, or no more
+ *
+ * If it is known before the upper layer decides, and this lock orders the decision and later
+ * changes of its rules, then either the decision sees a change, or the change sees the path.
+ *
+ * Context: process, may sleep; within &rtrs_srv_ops.path_up.
+ */
+void rtrs_srv_know_path(const struct rtrs_srv_peer *peer, bool known)
+{
+	mutex_lock(&rtrs_srv_lock);
+	peer->path->known = known;
+	mutex_unlock(&rtrs_srv_lock);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_know_path);
 
 /**
  * rtrs_srv_sess_down_done() - report that the upper layer has finished with a session
@@ -616,6 +620,31 @@ bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
 	return found;
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_any_path);
+
+/**
+ * rtrs_srv_each_path() - look at all paths of a session that it was allowed to have
+ * @sess: a session that is up
+ * @fn: called for each, also for those that are closing; may sleep
+ * @arg: handed to @fn
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
+			void (*fn)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
+{
+	struct rtrs_srv_path *path;
+	struct rtrs_srv_peer peer;
+
+	mutex_lock(&rtrs_srv_lock);
+	list_for_each_entry(path, &sess->paths, entry) {
+		if (!path->known)
+			continue;
+		peer = rtrs_srv_path_peer(path);
+		fn(&peer, arg);
+	}
+	mutex_unlock(&rtrs_srv_lock);
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_each_path);
 
 /**
  * rtrs_srv_restrict_paths() - end those paths that a session may not have, unless it may have none

@@ -269,7 +269,12 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 		return ret;
 	path->setup.rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
 	path->setup.rsp->err = cpu_to_le32(err);
-	return rtrs_srv_send_info_rsp(path) ?: RTRS_SRV_SETUP_WAIT;
+	ret = rtrs_srv_send_info_rsp(path);
+	if (ret)
+		return ret;
+	mod_delayed_work(rtrs_srv_setup_wq, &path->setup.timeout,
+			 msecs_to_jiffies(RTRS_SRV_REFUSED_MS));
+	return RTRS_SRV_SETUP_REFUSED;
 }
 
 /* Handles INFO_REQ, if all announced connections are established. */
@@ -286,7 +291,6 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	mutex_unlock(&path->conns.lock);
 	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
 	if (ret) {
-		rtrs_srv_handshake_wrong(path);
 		if (ret == -EINVAL)
 			rtrs_srv_warn(path, "the client's name for its session is not valid\n");
 		return ret;
@@ -330,8 +334,6 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	int ret;
 
 	ret = rtrs_srv_sess_up(path);
-	if (!ret)
-		ret = rtrs_srv_mem_reserve(path);
 	if (ret)
 		return ret;
 	ret = rtrs_srv_path_up(path);
@@ -380,8 +382,8 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
  * @work: &rtrs_srv_setup.work of the path; queued when INFO_REQ has come, and each time
  *	that a step may go on
  *
- * A step that has to wait returns RTRS_SRV_SETUP_WAIT and is repeated. After an error, the
- * path's closing work undoes the steps that were done.
+ * A step that has to wait returns RTRS_SRV_SETUP_WAIT and is repeated. After an error, and after
+ * RTRS_SRV_SETUP_REFUSED, the path's closing work undoes the steps that were done.
  */
 void rtrs_srv_setup_work(struct work_struct *work)
 {
@@ -400,9 +402,8 @@ void rtrs_srv_setup_work(struct work_struct *work)
 		ret = steps[path->setup.step](path);
 		if (ret == RTRS_SRV_SETUP_WAIT)
 			return;
-		path->setup.step++;
-		if (ret) {
-			path->setup.step = ARRAY_SIZE(steps);
+		path->setup.step = ret ? ARRAY_SIZE(steps) : path->setup.step + 1;
+		if (ret < 0) {
 			rtrs_srv_path_error(&path->path, ret,
 					    "the path can't be set up");
 		}

@@ -95,6 +95,10 @@
 #define RTRS_SRV_SETUP_MS	30000
 /* A step of the setup work has to wait. Drivers of RDMA devices return all errnos. */
 #define RTRS_SRV_SETUP_WAIT	1
+/* No step follows: the client has been told why it can't have the path. */
+#define RTRS_SRV_SETUP_REFUSED	2
+/* For how long it may stay then. */
+#define RTRS_SRV_REFUSED_MS	5000
 /* For how long an old session may show no sign of life when a new one wants its name. */
 #define RTRS_SRV_PROBE_MS	2000
 /* From one such look to the next, however many clients want the name. */
@@ -449,6 +453,7 @@ struct rtrs_srv_fence {
  * @parked: in the list of paths that wait for a change, see rtrs_srv_setup_park()
  * @stopped: @work is not queued any more
  * @handshake: in the list of paths that are being set up, guarded by rtrs_srv_lock
+ * @began: when it came there, get_jiffies_64()
  */
 struct rtrs_srv_setup {
 	struct rtrs_info_req *req;
@@ -467,6 +472,7 @@ struct rtrs_srv_setup {
 	struct list_head parked;
 	bool stopped;
 	struct list_head handshake;
+	u64 began;
 };
 
 /**
@@ -547,8 +553,8 @@ struct rtrs_srv_share {
  * @port_num: number of the port of the RDMA device
  * @share: the session's share of that port
  * @key: secret that the client has proved to know, or NULL
- * @known: not 0 if the upper layer knows the path, and says whether it stays: see
- *	&rtrs_srv_peer.order; guarded by rtrs_srv_lock
+ * @cost: bytes that it takes, set before the upper layer is asked about it
+ * @known: the upper layer knows the path, and says whether it stays; guarded by rtrs_srv_lock
  * @unwanted: result of the last time that it was asked; under the same lock
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
@@ -577,7 +583,8 @@ struct rtrs_srv_path {
 	u32 port_num;
 	struct rtrs_srv_share *share;
 	struct key *key;
-	u64 known;
+	u64 cost;
+	bool known;
 	bool unwanted;
 
 	spinlock_t state_lock; /* state */
@@ -797,19 +804,6 @@ static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 	return container_of(c, struct rtrs_srv_con, con);
 }
 
-/* Who is at the other end of a path */
-static inline struct rtrs_srv_peer rtrs_srv_path_peer(const struct rtrs_srv_path *path)
-{
-	return (struct rtrs_srv_peer) {
-		.addr = &path->addr.dst,
-		.key = path->key,
-		.order = READ_ONCE(path->known),
-		.nr_cons = path->conns.nr,
-		.nr_slots = path->sess->queue_depth,
-		.memory = READ_ONCE(path->mem.charged),
-	};
-}
-
 /* The features that are granted to a client that offers @offered. */
 static inline u32 rtrs_srv_grant(u32 offered)
 {
@@ -832,6 +826,20 @@ rtrs_srv_path_state(const struct rtrs_srv_path *path)
 {
 	/* Pairs with the store of the state: a connected path's slots are there. */
 	return smp_load_acquire(&path->state);
+}
+
+/* Who is at the other end of a path */
+static inline struct rtrs_srv_peer rtrs_srv_path_peer(struct rtrs_srv_path *path)
+{
+	return (struct rtrs_srv_peer) {
+		.addr = &path->addr.dst,
+		.key = path->key,
+		.path = path,
+		.closing = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING,
+		.nr_cons = path->conns.nr,
+		.nr_slots = path->sess->queue_depth,
+		.memory = path->cost,
+	};
 }
 
 static inline struct rtrs_srv_io *
@@ -920,7 +928,7 @@ void rtrs_srv_mem_use(int bytes);
 u64 rtrs_srv_mem_total(void);
 u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path, u32 per_mr, size_t io_size);
 #endif
-int rtrs_srv_mem_reserve(struct rtrs_srv_path *path);
+u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path);
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path);
 void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 int __init rtrs_srv_mem_module_init(void);
