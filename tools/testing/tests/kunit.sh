@@ -16,7 +16,7 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proo
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules
-	rnbd-server-path"
+	rnbd-server-path rnbd-server-handover"
 results=/sys/kernel/debug/kunit
 ktap=/run/rig/kunit.ktap
 

@@ -59,7 +59,7 @@ rule_gives EINVAL volumes/v1/path nullb0
 rule_gives EINVAL volumes/v1/modes "ro wo"
 rule_gives EINVAL volumes/v1/allow_any_host x
 rule_gives EINVAL hosts/web/sessions ""
-equal "modes of a new volume" "$(on server "cat $conf/volumes/v1/modes")" "ro rw migration"
+equal "modes of a new volume" "$(on server "cat $conf/volumes/v1/modes")" "ro rw migration handover"
 must "a link to a volume" on server "! ln -s $conf/volumes/v1 $conf/volumes/v1/hosts/x 2>/dev/null"
 must "a folder's name too long" on server "! mkdir $conf/hosts/$(printf 'x%.0s' {1..255}) 2>/dev/null"
 equal "a path that was never set" "$(on server "cat $conf/volumes/v1/path")" ""
@@ -72,7 +72,7 @@ volume v1 "$disk"
 rule_gives EBUSY volumes/v1/path "$other"
 rule hosts/web/sessions ' web-* '
 equal "what is set" "$(on server "cd $conf; cat policy volumes/v1/{path,modes,exclusive,allow_any_host,enable} hosts/*/sessions")" \
-	"$(printf '%s\n' open "$disk" "ro rw migration" 0 0 1 db 'web-*')"
+	"$(printf '%s\n' open "$disk" "ro rw migration handover" 0 0 1 db 'web-*')"
 not_for ENOENT web-1 v1
 dev=$(map web-1 "$disk")
 unmap "$dev"

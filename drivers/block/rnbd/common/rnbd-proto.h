@@ -39,17 +39,20 @@ enum rnbd_msg_type {
  * @RNBD_ACCESS_RO: reads only; any number of them
  * @RNBD_ACCESS_RW: reads and writes; nobody else may write
  * @RNBD_ACCESS_MIGRATION: reads and writes, beside one other that writes
+ * @RNBD_ACCESS_HANDOVER: reads and writes, beside others of that mode; the newest of them that
+ *	has written is the one that can write. Needs RNBD_FEATURE_HANDOVER
  * @RNBD_ACCESS_MODES: how many there are
  */
 enum rnbd_access_mode {
 	RNBD_ACCESS_RO,
 	RNBD_ACCESS_RW,
 	RNBD_ACCESS_MIGRATION,
+	RNBD_ACCESS_HANDOVER,
 	RNBD_ACCESS_MODES,
 };
 
 /* Names of the access modes, as users write and read them. */
-#define RNBD_ACCESS_NAMES { "ro", "rw", "migration" }
+#define RNBD_ACCESS_NAMES { "ro", "rw", "migration", "handover" }
 
 /* &rnbd_msg_io.rw: an operation ... */
 #define RNBD_OP_MASK		0xff
@@ -87,9 +90,11 @@ struct rnbd_msg_hdr {
 #define RNBD_FEATURE_RESIZE_EVENT	BIT(1)
 /* answers to OPEN tell the disk's unique id */
 #define RNBD_FEATURE_UNIQUE_ID		BIT(2)
+/* there is the access mode handover */
+#define RNBD_FEATURE_HANDOVER		BIT(3)
 /* Those that we know. */
 #define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT | \
-			 RNBD_FEATURE_UNIQUE_ID)
+			 RNBD_FEATURE_UNIQUE_ID | RNBD_FEATURE_HANDOVER)
 
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
@@ -132,6 +137,28 @@ struct rnbd_msg_open {
 
 static_assert(sizeof(struct rnbd_msg_open) == 264);
 
+/* &rnbd_msg_open_handover.flags: a write of the mapping has succeeded ... */
+#define RNBD_HANDOVER_WRITER	BIT(0)
+/* ... or a newer mapping has written; this one in answers as well */
+#define RNBD_HANDOVER_FENCED	BIT(1)
+
+/**
+ * struct rnbd_msg_open_handover - RNBD_MSG_OPEN if the access mode is handover
+ * @open: as in other modes
+ * @generation: from the answer when the mapping was opened for the first time; 0 then
+ * @flags: RNBD_HANDOVER_* that the client knows of
+ * @reserved: 0
+ */
+struct rnbd_msg_open_handover {
+	struct rnbd_msg_open open;
+	__le64 generation;
+	u8 flags;
+	u8 reserved[7];
+};
+
+static_assert(sizeof(struct rnbd_msg_open_handover) == 280);
+static_assert(offsetof(struct rnbd_msg_open_handover, generation) == 264);
+
 /* &rnbd_msg_open_rsp.id_type: as enum blk_unique_id, and the designators of SPC-4 */
 #define RNBD_ID_NONE	0
 #define RNBD_ID_T10	1
@@ -160,6 +187,10 @@ static_assert(sizeof(struct rnbd_msg_open) == 264);
  * @id_len: length of @id in bytes, 0 to 16
  * @reserved2: 0
  * @id: unique id of the whole disk, 0 behind its length
+ * @generation: age of the mapping, not 0: a newer one has a greater one. The answer ends in
+ *	front of it unless the access mode is handover
+ * @handover: RNBD_HANDOVER_FENCED or 0
+ * @reserved3: 0
  */
 struct rnbd_msg_open_rsp {
 	struct rnbd_msg_hdr hdr;
@@ -181,13 +212,18 @@ struct rnbd_msg_open_rsp {
 	u8 id_len;
 	u8 reserved2[6];
 	u8 id[16];
+	__le64 generation;
+	u8 handover;
+	u8 reserved3[7];
 };
 
-/* The shortest answer. */
+/* The shortest answer, and the one that ends with a disk's unique id. */
 #define RNBD_MSG_OPEN_RSP_MIN	offsetof(struct rnbd_msg_open_rsp, id_type)
+#define RNBD_MSG_OPEN_RSP_ID	offsetof(struct rnbd_msg_open_rsp, generation)
 
 static_assert(RNBD_MSG_OPEN_RSP_MIN == 56);
-static_assert(sizeof(struct rnbd_msg_open_rsp) == 80);
+static_assert(RNBD_MSG_OPEN_RSP_ID == 80);
+static_assert(sizeof(struct rnbd_msg_open_rsp) == 96);
 static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
 
 /**

@@ -112,7 +112,7 @@ static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char 
 			modes |= BIT(mode);
 	}
 	if (mode < 0)
-		pr_err("volume %s: modes: %s: there are ro, rw and migration\n",
+		pr_err("volume %s: modes: %s: there are ro, rw, migration and handover\n",
 		       config_item_name(item), word);
 	kfree(words);
 	if (mode < 0)

@@ -190,12 +190,18 @@ static void rnbd_srv_dev_put(struct rnbd_srv_dev *dev)
  */
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 {
-	unsigned int max_writers[] = {
+	static const unsigned int max_writers[RNBD_ACCESS_MODES] = {
 		[RNBD_ACCESS_RO] = UINT_MAX,
 		[RNBD_ACCESS_RW] = 1,
 		[RNBD_ACCESS_MIGRATION] = 2,
+		[RNBD_ACCESS_HANDOVER] = UINT_MAX,
 	};
 
+	if (mode == RNBD_ACCESS_RO)
+		return 0;
+	/* Those in mode handover keep each other from writing, and no others. */
+	if (dev->nr_handover != (mode == RNBD_ACCESS_HANDOVER ? dev->nr_writers : 0))
+		return -EBUSY;
 	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
 }
 
@@ -217,6 +223,15 @@ int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *ma
 			return -EBUSY;
 	}
 	return 0;
+}
+
+/* Counts the device's mappings by what they may do. */
+static void rnbd_srv_count_map(const struct rnbd_srv_map *map, struct rnbd_srv_dev *dev, int nr)
+{
+	if (map->mode != RNBD_ACCESS_RO)
+		dev->nr_writers += nr;
+	if (map->mode == RNBD_ACCESS_HANDOVER)
+		dev->nr_handover += nr;
 }
 
 static void rnbd_srv_map_close_file(struct rnbd_srv_map *map)
@@ -256,8 +271,8 @@ static void rnbd_srv_close_work(struct work_struct *work)
 
 	mutex_lock(&rnbd_srv_lock);
 	list_del(&map->list);
-	if (map->mode != RNBD_ACCESS_RO)
-		map->dev->nr_writers--;
+	rnbd_srv_count_map(map, map->dev, -1);
+	rnbd_srv_handover_leave(map);
 	rnbd_srv_dev_put(map->dev);
 	mutex_unlock(&rnbd_srv_lock);
 	rnbd_srv_map_release_file(map);
@@ -379,7 +394,7 @@ close_file:
  * another mode.
  */
 static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const char *path,
-			       enum rnbd_access_mode mode,
+			       enum rnbd_access_mode mode, const struct rnbd_srv_age *age,
 			       struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
@@ -391,6 +406,7 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const char *path,
 			continue;
 		if (map->mode != mode || test_bit(0, &map->closing))
 			return -EBUSY;
+		rnbd_srv_handover_again(map, age);
 		rnbd_srv_fill_rsp(map, rsp);
 		return 1;
 	}
@@ -452,8 +468,7 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 
 	map->dev = dev;
 	list_add(&map->list, &dev->maps);
-	if (map->mode != RNBD_ACCESS_RO)
-		dev->nr_writers++;
+	rnbd_srv_count_map(map, dev, 1);
 	refcount_inc(&sess->users);
 	sess->nr_maps++;
 	xa_store(&sess->maps, map->id, map, GFP_KERNEL);
@@ -512,7 +527,7 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	int ret;
 
 	lockdep_assert_held(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(map->sess, map->path, map->mode, rsp);
+	ret = rnbd_srv_open_again(map->sess, map->path, map->mode, &map->age, rsp);
 	if (ret)
 		return ret;
 	dev = rnbd_srv_dev_get(map);
@@ -531,9 +546,12 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	/* Changes of rules, and new paths, find it among the device's mappings later. */
 	if (!ret && !rnbd_srv_allowed(map))
 		ret = -ENOENT;
+	if (!ret && map->mode == RNBD_ACCESS_HANDOVER)
+		ret = rnbd_srv_handover_join(map, rnbd_srv_inode(map));
 	if (!ret)
 		ret = rnbd_srv_map_publish(map, dev);
 	if (ret) {
+		rnbd_srv_handover_leave(map);
 		rnbd_srv_dev_put(dev);
 		return ret;
 	}
@@ -772,6 +790,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
  * @sess: session of the client
  * @path: name of the device, as the client gave it
  * @mode: access mode that the client asks for
+ * @age: what it says of the mapping's age, if the mode is handover
  * @peer: the client on the path on which it asks
  * @rsp: answer to fill in, zeroed by the caller
  *
@@ -779,13 +798,14 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
  * Return: 0 or a negative errno for the client.
  */
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
-		  const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp)
+		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+		  struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
 	int ret;
 
 	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(sess, path, mode, rsp);
+	ret = rnbd_srv_open_again(sess, path, mode, age, rsp);
 	mutex_unlock(&rnbd_srv_lock);
 	if (ret)
 		return min(ret, 0);
@@ -794,6 +814,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 
+	map->age = *age;
 	ret = rnbd_srv_map_open(map, peer);
 	if (!ret) {
 		mutex_lock(&rnbd_srv_lock);

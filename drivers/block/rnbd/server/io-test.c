@@ -128,6 +128,7 @@ static const struct check_case {
 	{ "a read of all", 0, 0, 0, RW, 512, 0, 512000, FROM, 512000 },
 	{ "a write", 0, 1, 0xf00, RW, 512, 0, 4096, TO, 4096 },
 	{ "a write for migration", 0, 1, 0, MIG, 512, 0, 4096, TO, 4096 },
+	{ "a write after a handover", 0, 1, 0, RNBD_ACCESS_HANDOVER, 512, 0, 4096, TO, 4096 },
 	{ "a write in blocks of 4 KiB", 0, 1, 0, RW, 4096, 8, 4096, TO, 4096 },
 	{ "a flush", 0, 2, 0x500, RW, 512, 0, 0, TO, 0 },
 	{ "a flush of a read-only device", 0, 2, 0, RO, 512, 0, 0, TO, 0 },

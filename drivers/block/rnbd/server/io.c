@@ -101,6 +101,7 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 	req->flags = rw & ~RNBD_OP_MASK;
 	req->prio = rnbd_srv_prio(op);
 	req->vecs = NULL;
+	req->writer = 0;
 	req->arrived = ktime_get_ns();
 	return 0;
 }
@@ -121,6 +122,41 @@ void rnbd_srv_answer(const struct rtrs_srv_op *op, const void *rsp, size_t len)
 		sg_copy_from_buffer(op->sgl, op->nents, rsp, len);
 	if (op->data_len > len)
 		sg_zero_buffer(op->sgl, op->nents, op->data_len - len, len);
+}
+
+static void rnbd_srv_log_refusal(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
+				 int err)
+{
+	rnbd_srv_err(req->map->sess, "%s: refused operation %u, flags 0x%x, sector %llu, %u bytes, %u of data: %pe\n",
+		     req->map->path, req->op, req->flags, (u64)req->sector,
+		     req->len, op->data_len, ERR_PTR(err));
+}
+
+/* A write that had to wait may begin, has to wait again, or comes too late. */
+static void rnbd_srv_begin_work(struct work_struct *work)
+{
+	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
+	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+	struct rnbd_srv_map *map = req->map;
+	int err = rnbd_srv_handover_begin(req);
+
+	if (!err)
+		map->backend->submit(req);
+	if (!err || err == -EAGAIN)
+		return;
+	rnbd_srv_log_refusal(req, op, err);
+	rtrs_srv_complete(op, err);
+	percpu_ref_put(&map->ref);
+}
+
+/* May a checked request begin? -EAGAIN if later; see rnbd_srv_handover_begin(). */
+static int rnbd_srv_may_begin(struct rnbd_srv_req *req)
+{
+	if (likely(!req->map->handover) || req->op == RNBD_OP_READ ||
+	    req->op == RNBD_OP_FLUSH)
+		return 0;
+	INIT_WORK(&req->work, rnbd_srv_begin_work);
+	return rnbd_srv_handover_begin(req);
 }
 
 /**
@@ -153,17 +189,17 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 
 	req->map = map;
 	err = rnbd_srv_check(req, op);
-	if (err) {
-		rnbd_srv_err(sess, "%s: refused operation %u, flags 0x%x, sector %llu, %u bytes, %u of data: %pe\n",
-			     map->path, req->op, req->flags, (u64)req->sector,
-			     req->len, op->data_len, ERR_PTR(err));
-		percpu_ref_put(&map->ref);
-		return err;
-	}
-	if (unlikely(op->dir == DMA_FROM_DEVICE && req->op != RNBD_OP_READ))
+	if (unlikely(!err && op->dir == DMA_FROM_DEVICE && req->op != RNBD_OP_READ))
 		rnbd_srv_answer(op, NULL, 0);
-	map->backend->submit(req);
-	return 0;
+	if (likely(!err))
+		err = rnbd_srv_may_begin(req);
+	if (likely(!err))
+		map->backend->submit(req);
+	if (likely(!err || err == -EAGAIN))
+		return 0;
+	rnbd_srv_log_refusal(req, op, err);
+	percpu_ref_put(&map->ref);
+	return err;
 }
 
 /**
@@ -233,6 +269,12 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 
 	rnbd_srv_count(req);
 	rnbd_srv_put_vecs(req);
+	if (unlikely(req->writer)) {
+		rnbd_srv_handover_end(req);
+		/* Tells the client that a newer mapping has written. */
+		if (err == -EBADE)
+			err = -EIO;
+	}
 	/* -ENOENT tells the client that the device isn't open any more. */
 	if (unlikely(err == -ENOENT))
 		err = -EIO;

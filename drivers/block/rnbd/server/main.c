@@ -43,6 +43,7 @@ unlisten:
 stop_watch:
 	/* Clients may have been here meanwhile. */
 	rnbd_srv_stop_watch();
+	rnbd_srv_handover_exit();
 	rnbd_srv_del_ctl();
 destroy_wq:
 	destroy_workqueue(rnbd_srv_wq);
@@ -55,6 +56,7 @@ static void __exit rnbd_srv_exit(void)
 	/* Ends all sessions, which closes their mappings. */
 	rnbd_srv_unlisten();
 	rnbd_srv_stop_watch();
+	rnbd_srv_handover_exit();
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();
 }

@@ -9,18 +9,26 @@
 static const struct access_case {
 	const char *desc;
 	int ret;
-	unsigned int nr_writers;
+	unsigned int nr_writers, nr_handover;
 	enum rnbd_access_mode mode;
 } access_cases[] = {
-	{ "read only, nobody writes", 0, 0, RNBD_ACCESS_RO },
-	{ "read only, one writes", 0, 1, RNBD_ACCESS_RO },
-	{ "read only, two write", 0, 2, RNBD_ACCESS_RO },
-	{ "read and write, nobody writes", 0, 0, RNBD_ACCESS_RW },
-	{ "read and write, one writes", -EBUSY, 1, RNBD_ACCESS_RW },
-	{ "read and write, two write", -EBUSY, 2, RNBD_ACCESS_RW },
-	{ "migration, nobody writes", 0, 0, RNBD_ACCESS_MIGRATION },
-	{ "migration, one writes", 0, 1, RNBD_ACCESS_MIGRATION },
-	{ "migration, two write", -EBUSY, 2, RNBD_ACCESS_MIGRATION },
+	{ "read only, nobody writes", 0, 0, 0, RNBD_ACCESS_RO },
+	{ "read only, one writes", 0, 1, 0, RNBD_ACCESS_RO },
+	{ "read only, two write", 0, 2, 0, RNBD_ACCESS_RO },
+	{ "read only, it is handed over", 0, 2, 2, RNBD_ACCESS_RO },
+	{ "read and write, nobody writes", 0, 0, 0, RNBD_ACCESS_RW },
+	{ "read and write, one writes", -EBUSY, 1, 0, RNBD_ACCESS_RW },
+	{ "read and write, two write", -EBUSY, 2, 0, RNBD_ACCESS_RW },
+	{ "read and write, it is handed over", -EBUSY, 1, 1, RNBD_ACCESS_RW },
+	{ "migration, nobody writes", 0, 0, 0, RNBD_ACCESS_MIGRATION },
+	{ "migration, one writes", 0, 1, 0, RNBD_ACCESS_MIGRATION },
+	{ "migration, two write", -EBUSY, 2, 0, RNBD_ACCESS_MIGRATION },
+	{ "migration, it is handed over", -EBUSY, 1, 1, RNBD_ACCESS_MIGRATION },
+	{ "handover, nobody writes", 0, 0, 0, RNBD_ACCESS_HANDOVER },
+	{ "handover, one writes", -EBUSY, 1, 0, RNBD_ACCESS_HANDOVER },
+	{ "handover, two write", -EBUSY, 2, 0, RNBD_ACCESS_HANDOVER },
+	{ "handover, from one", 0, 1, 1, RNBD_ACCESS_HANDOVER },
+	{ "handover, from many", 0, 1000, 1000, RNBD_ACCESS_HANDOVER },
 };
 
 KUNIT_ARRAY_PARAM_DESC(access_cases, access_cases, desc);
@@ -32,6 +40,7 @@ static void device_is_opened_by_some(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	dev->nr_writers = c->nr_writers;
+	dev->nr_handover = c->nr_handover;
 	KUNIT_EXPECT_EQ(test, rnbd_srv_access(dev, c->mode), c->ret);
 }
 
@@ -63,7 +72,7 @@ static void answer_is_on_the_wire_as_written_down(struct kunit *test)
 		.capacity = fake_capacity,
 		.limits = fake_limits,
 	};
-	static const u8 bytes[80] = {
+	static const u8 bytes[96] = {
 		0x03, 0x00, 0x00, 0x00, 0xdd, 0xcc, 0xbb, 0xaa,
 		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
 		0x04, 0x03, 0x02, 0x01, 0x14, 0x13, 0x12, 0x11,
@@ -73,11 +82,20 @@ static void answer_is_on_the_wire_as_written_down(struct kunit *test)
 		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 		0x03, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 		0x50, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07,
+		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+		0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,
+		0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	};
+	struct rnbd_srv_handover *ho = kunit_kzalloc(test, sizeof(*ho), GFP_KERNEL);
 	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
 	struct rnbd_msg_open_rsp rsp = { };
 
 	KUNIT_ASSERT_NOT_NULL(test, map);
+	KUNIT_ASSERT_NOT_NULL(test, ho);
+	rnbd_srv_handover_init(ho);
+	ho->writer = 0x0102030405060709;
+	map->handover = ho;
+	map->age.generation = 0x0102030405060708;
 	map->backend = &backend;
 	map->id = 0xaabbccdd;
 	map->block_size = 4096;

@@ -31,6 +31,7 @@
  *	backend-*.c	I/O on disks and on files
  *	io.c		checking and ending I/O, and answers
  *	map.c		lookup and closing of mappings
+ *	handover.c	which of several mappings may write
  *	rules.c		who may open what, and how much a host may have
  *	cgroup.c	who pays for I/O
  *	path.c		from a device's name to its file
@@ -125,6 +126,7 @@ struct rnbd_srv_sess {
  * @list: entry in the list of devices, under rnbd_srv_lock
  * @maps: its mappings, under rnbd_srv_lock; their files tell which disk or file it is
  * @nr_writers: mappings that may write, under rnbd_srv_lock
+ * @nr_handover: those of them in access mode handover, under rnbd_srv_lock
  * @wait: of reads and writes, from when the transport hands them over until they are handed
  *	to the disk or the filesystem
  * @disk: of the same, from then until they are done
@@ -137,10 +139,63 @@ struct rnbd_srv_dev {
 	struct list_head list;
 	struct list_head maps;
 	unsigned int nr_writers;
+	unsigned int nr_handover;
 	struct rtrs_hist __percpu *wait;
 	struct rtrs_hist __percpu *disk;
 	struct kobject kobj;
 	struct kobject *sessions;
+};
+
+/**
+ * struct rnbd_srv_age - what orders mappings in access mode handover
+ * @generation: a newer mapping has a greater one. 0 in an OPEN: the mapping is a new one
+ * @flags: RNBD_HANDOVER_* that the client knows of
+ * @known: nobody newer can have written of whom this server knows nothing
+ *
+ * Of a mapping that is open, protected by &rnbd_srv_handover.lock.
+ */
+struct rnbd_srv_age {
+	u64 generation;
+	u8 flags;
+	bool known;
+};
+
+/**
+ * struct rnbd_srv_handover - who may write to a disk or file in access mode handover
+ * @list: in the list of all, under rnbd_srv_lock, as are the next four
+ * @users: mappings
+ * @dev: of the inode of the disk or file
+ * @ino: likewise
+ * @inode_generation: likewise
+ * @lock: protects what follows, and &rnbd_srv_map.age
+ * @newest: greatest generation so far
+ * @writer: generation of the newest mapping that has written: older ones can't write
+ * @granted: it has done so while this struct was there
+ * @settled: clients have had time to say that they have written
+ * @nr_writes: writes in hand of @writer
+ * @nr_old: writes in hand of older ones. While there are any, nobody's begin
+ * @parked: writes that wait for @nr_old or @settled
+ * @settle: sets @settled
+ *
+ * Stays when the last mapping is closed, as the clients may have lost their sessions only.
+ */
+struct rnbd_srv_handover {
+	struct list_head list;
+	unsigned int users;
+	dev_t dev;
+	unsigned long ino;
+	u32 inode_generation;
+
+	/* see above */
+	spinlock_t lock;
+	u64 newest;
+	u64 writer;
+	bool granted;
+	bool settled;
+	unsigned int nr_writes;
+	unsigned int nr_old;
+	struct list_head parked;
+	struct delayed_work settle;
 };
 
 /**
@@ -164,6 +219,8 @@ struct rnbd_srv_dev {
  * @can_punch: the file's filesystem can punch holes, and has not refused to
  * @id: device id in the client's messages
  * @mode: access mode that the client asked for
+ * @age: what it said of the mapping's age, if the mode is handover
+ * @handover: who may write; NULL in other modes, and until the mapping has a device
  * @ref: held by each I/O in progress
  * @wq: workqueue for I/O that may sleep
  * @vecs: arrays of BIO_MAX_VECS entries. The one that it keeps lets requests go on without
@@ -193,6 +250,8 @@ struct rnbd_srv_map {
 	bool can_punch;
 	u32 id;
 	enum rnbd_access_mode mode;
+	struct rnbd_srv_age age;
+	struct rnbd_srv_handover *handover;
 
 	struct percpu_ref ref;
 	struct workqueue_struct *wq;
@@ -215,6 +274,8 @@ struct rnbd_srv_map {
  * @prio: I/O priority, valid or 0
  * @arrived: when the transport handed it over, ns
  * @submitted: when it was handed to the disk or the filesystem, ns; set by the backend
+ * @writer: generation under which it counts as a write in hand, 0 if it doesn't
+ * @parked: in &rnbd_srv_handover.parked, before the backend has it
  * @bio: used if the mapping is a disk
  * @iocb: used if the mapping is a file
  * @iocb_users: of @iocb: its submitter, and the I/O
@@ -234,7 +295,9 @@ struct rnbd_srv_req {
 	u16 prio;
 	u64 arrived;
 	u64 submitted;
+	u64 writer;
 	union {
+		struct list_head parked;
 		struct bio bio;
 		struct {
 			struct kiocb iocb;
@@ -302,6 +365,9 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
 int rnbd_srv_sess_info(struct rtrs_srv_op *op);
 int rnbd_srv_check_open(const struct rtrs_srv_op *op);
+#if IS_ENABLED(CONFIG_KUNIT)
+struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op);
+#endif
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
 /* configfs.c */
@@ -321,7 +387,8 @@ void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
-		  const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp);
+		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+		  struct rnbd_msg_open_rsp *rsp);
 
 /* map.c */
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
@@ -370,6 +437,22 @@ int rnbd_srv_io(struct rtrs_srv_op *op);
 bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, gfp_t gfp);
 void rnbd_srv_put_vecs(struct rnbd_srv_req *req);
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
+
+/* handover.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void rnbd_srv_handover_init(struct rnbd_srv_handover *ho);
+void rnbd_srv_handover_add(struct rnbd_srv_handover *ho, struct rnbd_srv_age *age);
+int rnbd_srv_handover_judge(struct rnbd_srv_handover *ho, const struct rnbd_srv_age *age);
+bool rnbd_srv_handover_done(struct rnbd_srv_handover *ho, u64 writer);
+#endif
+int rnbd_srv_handover_join(struct rnbd_srv_map *map, const struct inode *inode);
+void rnbd_srv_handover_leave(struct rnbd_srv_map *map);
+void rnbd_srv_handover_again(struct rnbd_srv_map *map, const struct rnbd_srv_age *age);
+void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
+int rnbd_srv_handover_begin(struct rnbd_srv_req *req);
+void rnbd_srv_handover_end(struct rnbd_srv_req *req);
+void rnbd_srv_handover_close(struct rnbd_srv_map *map);
+void rnbd_srv_handover_exit(void);
 
 /* sysfs.c */
 extern const struct kobj_type rnbd_srv_dev_ktype;

@@ -135,7 +135,8 @@ static const struct feature_case {
 	{ "write zeroes", BIT(0), 0x12345678, BIT(0) },
 	{ "events of sizes", BIT(1), 0x12345678, BIT(1) },
 	{ "unique ids", BIT(2), 0x12345678, BIT(2) },
-	{ "all bits", U32_MAX, 1, 7 },
+	{ "access mode handover", BIT(3), 0x12345678, BIT(3) },
+	{ "all bits", U32_MAX, 1, 15 },
 	{ "no cookie", BIT(0) | BIT(1), 0, 0 },
 };
 
@@ -166,6 +167,7 @@ static const struct open_case {
 	enum dma_data_direction dir;
 	u32 data_len;
 	const char *name;
+	u32 features;
 } open_cases[] = {
 	{ "read only", 0, 264, 0, FROM, 56, "/dev/sda" },
 	{ "read and write", 0, 264, 1, FROM, 56, "a" },
@@ -175,7 +177,13 @@ static const struct open_case {
 	{ "a name beyond ASCII", 0, 264, 1, FROM, 56, "\xc3\xa4" },
 	{ "a name for printing", 0, 264, 1, FROM, 56, "%s%n" },
 	{ "no name, which is found out later", 0, 264, 1, FROM, 56, "" },
-	{ "the first unknown mode", -EINVAL, 264, 3, FROM, 56, "a" },
+	{ "handover", 0, 280, 3, FROM, 96, "a", BIT(3) },
+	{ "handover, a longer message", 0, 288, 3, FROM, 4096, "a", 15 },
+	{ "handover, which was not granted", -EINVAL, 280, 3, FROM, 96, "a", 7 },
+	{ "handover, a byte of the age is missing", -EINVAL, 279, 3, FROM, 96, "a", BIT(3) },
+	{ "handover, as long as in other modes", -EINVAL, 264, 3, FROM, 56, "a", BIT(3) },
+	{ "handover, a byte of room is missing", -EINVAL, 280, 3, FROM, 95, "a", BIT(3) },
+	{ "the first unknown mode", -EINVAL, 280, 4, FROM, 96, "a", 15 },
 	{ "the last unknown mode", -EINVAL, 264, 255, FROM, 56, "a" },
 	{ "a byte is missing", -EINVAL, 263, 1, FROM, 56, "a" },
 	{ "only a header", -EINVAL, 4, 1, FROM, 56, "a" },
@@ -194,6 +202,7 @@ static void open_is_checked(struct kunit *test)
 	const struct open_case *c = test->param_value;
 	struct session_test *t = test->priv;
 
+	t->sess.features = c->features;
 	t->op.msg[0] = 2;
 	t->op.msg[4] = c->mode;
 	memcpy(t->op.msg + 6, c->name, strlen(c->name));

@@ -143,6 +143,18 @@ static bool rnbd_srv_name_ok(const char *name)
 	return len < RNBD_NAME_LEN;
 }
 
+/* The mode counts for those only who have been told that there is it. */
+static int rnbd_srv_check_handover(const struct rtrs_srv_op *op)
+{
+	const struct rnbd_srv_sess *sess = op->priv;
+
+	if (!(READ_ONCE(sess->features) & RNBD_FEATURE_HANDOVER) ||
+	    op->msg_len < sizeof(struct rnbd_msg_open_handover) ||
+	    op->data_len < sizeof(struct rnbd_msg_open_rsp))
+		return -EINVAL;
+	return 0;
+}
+
 /**
  * rnbd_srv_check_open() - check RNBD_MSG_OPEN
  * @op: op with the message
@@ -158,7 +170,41 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op)
 	    msg->access_mode >= RNBD_ACCESS_MODES ||
 	    !rnbd_srv_name_ok(msg->dev_name))
 		return -EINVAL;
+	if (msg->access_mode == RNBD_ACCESS_HANDOVER)
+		return rnbd_srv_check_handover(op);
 	return 0;
+}
+
+/**
+ * rnbd_srv_parse_age() - read what a client says of a mapping's age
+ * @op: op with RNBD_MSG_OPEN that has been checked
+ *
+ * Return: the age, all 0 unless the access mode is handover.
+ */
+VISIBLE_IF_KUNIT struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_open_handover *msg = (const void *)op->msg;
+	struct rnbd_srv_age age = { };
+
+	if (msg->open.access_mode == RNBD_ACCESS_HANDOVER) {
+		age.generation = le64_to_cpu(msg->generation);
+		/* A mapping that is a new one has not written. */
+		age.flags = age.generation ? msg->flags : 0;
+	}
+	return age;
+}
+
+/* How long the answer to an OPEN is, which has been checked. */
+static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op)
+{
+	const struct rnbd_msg_open *msg = (const void *)op->msg;
+	const struct rnbd_srv_sess *sess = op->priv;
+
+	if (msg->access_mode == RNBD_ACCESS_HANDOVER)
+		return sizeof(struct rnbd_msg_open_rsp);
+	if (READ_ONCE(sess->features) & RNBD_FEATURE_UNIQUE_ID)
+		return min_t(size_t, RNBD_MSG_OPEN_RSP_ID, op->data_len);
+	return RNBD_MSG_OPEN_RSP_MIN;
 }
 
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
@@ -167,24 +213,22 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_open_rsp rsp = { };
-	size_t len;
+	struct rnbd_srv_age age;
 	int err;
 
 	err = rnbd_srv_check_open(op);
 	if (err)
 		return err;
 
-	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &peer, &rsp);
+	age = rnbd_srv_parse_age(op);
+	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &age, &peer, &rsp);
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe\n", msg->dev_name,
 			     rnbd_srv_access_names[msg->access_mode],
 			     ERR_PTR(err));
 		return err;
 	}
-	len = RNBD_MSG_OPEN_RSP_MIN;
-	if (READ_ONCE(sess->features) & RNBD_FEATURE_UNIQUE_ID)
-		len = min_t(size_t, sizeof(rsp), op->data_len);
-	rnbd_srv_answer(op, &rsp, len);
+	rnbd_srv_answer(op, &rsp, rnbd_srv_open_rsp_len(op));
 	return 0;
 }
 
