@@ -271,7 +271,7 @@ load_server_here()
 	[ "$set" = intree ] || rnbd+=(export_files=Y)
 	for p in "$@"; do
 		case $p in
-		port_nr=*|dev_search_path=*|export_files=*|listen=*)
+		port_nr=*|dev_search_path=*|export_files=*|listen=*|handover_grace=*)
 						rnbd+=("$p") ;;
 		# The in-tree driver has chunks only.
 		slot_size=*)			[ "$set" = intree ] || rtrs+=("$p") ;;
@@ -543,6 +543,7 @@ declare -A _text=(
 	[EREMOTEIO]="Remote I/O error"
 	[ENODATA]="No data available"
 	[EDQUOT]="Disk quota exceeded"
+	[EBADE]="Invalid exchange"
 	[EILSEQ]="Invalid or incomplete multibyte or wide character"
 )
 

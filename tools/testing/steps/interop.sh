@@ -94,6 +94,8 @@ interop()
 			echo round-robin >/sys/class/rtrs-client/s1/mpath_policy
 		[ "$client_modules $server_modules" != "ours intree" ] ||
 			equal fencing "$(cat /sys/class/rtrs-client/s1/fencing)" 0
+		[ "$client_modules $server_modules" != "ours intree" ] ||
+			refused EOPNOTSUPP "sessname=s1 device_path=/dev/other access_mode=handover"
 		verify "$dev" "$mixed" --numjobs=4 --size=4m --offset_increment=16m
 
 		mkfs.ext4 -q "$dev"

@@ -15,6 +15,7 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proo
 	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
+	rnbd-client-handover
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules
 	rnbd-server-path rnbd-server-handover"
 results=/sys/kernel/debug/kunit

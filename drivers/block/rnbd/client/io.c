@@ -65,7 +65,8 @@ static bool rnbd_clt_may_zero(const struct rnbd_clt_dev *dev)
  * @dev: the disk's device
  * @rq: request; its message is written to its rnbd_clt_pdu
  *
- * Return: 0, or -EOPNOTSUPP if the protocol has no such operation, or the server.
+ * Return: 0; -EOPNOTSUPP if the protocol has no such operation, or the server; or -EBADE if a
+ * newer mapping has the right to write.
  */
 VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 				       struct request *rq)
@@ -78,6 +79,8 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 		return op;
 	if (op == RNBD_OP_WRITE_ZEROES && !rnbd_clt_may_zero(dev))
 		return -EOPNOTSUPP;
+	if (unlikely(rnbd_clt_fenced(dev, rq)))
+		return -EBADE;
 
 	pdu->msg = (struct rnbd_msg_io) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_IO),
@@ -355,13 +358,24 @@ blk_status_t rnbd_clt_status(int err)
 	}
 }
 
+/* What the end of a disk's request tells of its device */
+static void rnbd_clt_note_end(struct request *rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	struct rnbd_clt_dev *dev = rq->q->queuedata;
+
+	if (unlikely(pdu->err == -ENOENT))
+		rnbd_clt_dev_revoke(dev, le32_to_cpu(pdu->msg.device_id));
+	if (dev->access_mode == RNBD_ACCESS_HANDOVER)
+		rnbd_clt_note_write(dev, rq, pdu->err);
+}
+
 static void rnbd_clt_complete(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
-	if (unlikely(pdu->err == -ENOENT) && !blk_rq_is_passthrough(rq))
-		rnbd_clt_dev_revoke(rq->q->queuedata,
-				    le32_to_cpu(pdu->msg.device_id));
+	if (!blk_rq_is_passthrough(rq))
+		rnbd_clt_note_end(rq);
 	rnbd_clt_unmap_data(rq);
 	blk_mq_end_request(rq, rnbd_clt_status(pdu->err));
 }

@@ -39,6 +39,8 @@ static const struct line_case {
 	{ "read only", "sessname=s device_path=d access_mode=ro", "s", "d", RO, 1234, 0 },
 	{ "read and write", "sessname=s device_path=d access_mode=rw", "s", "d", RW, 1234, 0 },
 	{ "migration", "access_mode=migration sessname=s device_path=d", "s", "d", MIG, 1234, 0 },
+	{ "handover", "access_mode=handover sessname=s device_path=d", "s", "d",
+	  RNBD_ACCESS_HANDOVER, 1234, 0 },
 	{ "a port", "sessname=s path=ip:10.0.0.1 device_path=d dest_port=4321",
 	  "s", "d", RW, 4321, 1, "ip:10.0.0.1" },
 	{ "a port before the path", "dest_port=1 sessname=s path=ip:10.0.0.1 device_path=d",

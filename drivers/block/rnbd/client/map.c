@@ -72,7 +72,7 @@ static int rnbd_clt_parse_access_mode(const char *val,
 	int mode = match_string(rnbd_clt_access_names, RNBD_ACCESS_MODES, val);
 
 	if (mode < 0) {
-		pr_err("access_mode=%.64s: neither ro, rw nor migration\n", val);
+		pr_err("access_mode=%.64s: neither ro, rw, migration nor handover\n", val);
 		return -EINVAL;
 	}
 	opts->access_mode = mode;

@@ -148,21 +148,47 @@ void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 	strscpy(msg->dev_name, dev->path, sizeof(msg->dev_name));
 }
 
+static int rnbd_clt_mode_known(const struct rnbd_clt_dev *dev, u32 features)
+{
+	if (dev->access_mode != RNBD_ACCESS_HANDOVER || (features & RNBD_FEATURE_HANDOVER))
+		return 0;
+	rnbd_clt_dev_err(dev, -EOPNOTSUPP,
+			 "server doesn't know access_mode=handover: it has to be newer\n");
+	return -EOPNOTSUPP;
+}
+
 static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 			      struct rnbd_msg_open_rsp *rsp,
 			      unsigned int generation)
 {
 	u32 features = READ_ONCE(dev->sess->features);
+	size_t msg_len = sizeof(struct rnbd_msg_open);
 	size_t len = RNBD_MSG_OPEN_RSP_MIN;
-	struct rnbd_msg_open msg;
+	struct rnbd_msg_open_handover msg;
 	int err;
 
+	err = rnbd_clt_mode_known(dev, features);
+	if (err)
+		return err;
 	if (features & RNBD_FEATURE_UNIQUE_ID)
+		len = RNBD_MSG_OPEN_RSP_ID;
+	if (dev->access_mode == RNBD_ACCESS_HANDOVER) {
+		msg_len = sizeof(msg);
 		len = sizeof(*rsp);
-	rnbd_clt_fill_open(&msg, dev);
-	err = rnbd_clt_admin(dev->sess, generation, &msg, sizeof(msg), rsp, len);
+	}
+	rnbd_clt_fill_handover(&msg, dev);
+	err = rnbd_clt_admin(dev->sess, generation, &msg, msg_len, rsp, len);
 	/* These two are rnbd_clt_dev_open()'s own. */
 	return err == -EAGAIN || err == -ESTALE ? -EIO : err;
+}
+
+static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
+{
+	int err = rnbd_clt_check_rsp(dev, rsp);
+
+	if (!err && dev->access_mode == RNBD_ACCESS_HANDOVER)
+		err = rnbd_clt_check_handover(dev, rsp);
+	return err;
 }
 
 /*
@@ -246,7 +272,7 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		return err;
 	}
 
-	err = rnbd_clt_check_rsp(dev, rsp);
+	err = rnbd_clt_check_answer(dev, rsp);
 	if (err) {
 		rnbd_clt_dev_undo_open(dev, rsp, generation);
 		return err;
@@ -294,7 +320,7 @@ int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 	err = rnbd_clt_send_open(dev, rsp, generation);
 	if (err)
 		return err;
-	err = rnbd_clt_check_rsp(dev, rsp);
+	err = rnbd_clt_check_answer(dev, rsp);
 	if (!err && le32_to_cpu(rsp->device_id) == device_id &&
 	    rnbd_clt_dev_open_as(dev, device_id, generation))
 		return 0;

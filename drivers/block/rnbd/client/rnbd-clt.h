@@ -13,6 +13,7 @@
  *	ctl.c		the directory in sysfs, and links to disks
  *	state.c		states of a session and its devices; events to users
  *	limits.c	limits of a disk, from what the server says
+ *	handover.c	access mode handover
  *	io.c		requests, of disks and about them
  *	tags.c		how slots are divided
  *	session.c	sessions, by name
@@ -215,6 +216,9 @@ enum rnbd_clt_dev_state {
  * @del_work: removes the disk
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
+ * @generation: age of the mapping in access mode handover, as the server told first; 0 before
+ *	that; under @open_lock
+ * @handover: RNBD_HANDOVER_* that are known of it; written under the session's lock
  * @path: name of the device on the server
  *
  * Freed with the disk, so it outlives the mapping while somebody has the disk open.
@@ -250,6 +254,8 @@ struct rnbd_clt_dev {
 	struct work_struct del_work;
 	int index;
 	enum rnbd_access_mode access_mode;
+	u64 generation;
+	u8 handover;
 	char path[RNBD_NAME_LEN];
 };
 
@@ -370,6 +376,12 @@ bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new);
 bool rnbd_clt_nsectors_ok(u64 nsectors);
+
+/* handover.c */
+bool rnbd_clt_fenced(const struct rnbd_clt_dev *dev, const struct request *rq);
+void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int err);
+void rnbd_clt_fill_handover(struct rnbd_msg_open_handover *msg, const struct rnbd_clt_dev *dev);
+int rnbd_clt_check_handover(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;

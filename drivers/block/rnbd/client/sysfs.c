@@ -205,7 +205,7 @@ static ssize_t map_device_show(struct device *ctl,
 			       struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf,
-			  "Usage: echo \"sessname=NAME path=[SRC,]DST [path=...] device_path=PATH [access_mode=ro|rw|migration] [dest_port=N] [nr_queues=N] [queue_depth=N] [nr_poll_queues=N] [key=NAME] [SETTING=VALUE ...]\" > %s\n",
+			  "Usage: echo \"sessname=NAME path=[SRC,]DST [path=...] device_path=PATH [access_mode=ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [queue_depth=N] [nr_poll_queues=N] [key=NAME] [SETTING=VALUE ...]\" > %s\n",
 			  attr->attr.name);
 }
 
