@@ -46,7 +46,7 @@ struct command {
 
 static const struct command commands[] = {
 	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME]",
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME]",
 	  "map a device of a server, and print the disk that it has become" },
 	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
 	  "DEVICE [from SESSION] [force]", "remove the disk" },
@@ -97,7 +97,7 @@ static const struct command commands[] = {
 	  "where slow requests of a session spend their time" },
 
 	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME]",
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME]",
 	  "as rnbd map" },
 	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
 	  "DEVICE [from SESSION] [force]", "as rnbd unmap" },
@@ -152,7 +152,7 @@ static const struct command commands[] = {
 
 	{ "volume", "list", cmd_export_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
 	{ "volume", "add", cmd_export_add, ON_SERVER, DRY_RUN, 2, INT_MAX,
-	  "NAME path=PATH [hosts=\"HOST...\"] [modes=\"ro rw migration\"] [exclusive=1] [allow_any_host=1] [enable=0]",
+	  "NAME path=PATH [hosts=\"HOST...\"] [modes=\"ro rw migration handover\"] [exclusive=1] [allow_any_host=1] [enable=0]",
 	  "let hosts open a disk or file by that name" },
 	{ "volume", "set", cmd_export_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
 	  "NAME ATTRIBUTE=VALUE...", "change it" },

@@ -37,7 +37,7 @@ static int add_word(struct line *line, const char *word)
 	char *path;
 	size_t i;
 
-	if (!strcmp(word, "ro") || !strcmp(word, "rw") || !strcmp(word, "migration")) {
+	if (has_word(ACCESS_MODES, word)) {
 		line_add(line, "access_mode", word);
 		return RNBD_OK;
 	}
@@ -68,7 +68,7 @@ static int make_line(struct line *line, int argc, char **argv)
 	int i, ret = RNBD_OK;
 
 	if (argc < 3 || strcmp(argv[1], "from"))
-		return report_usage("map DEVICE from SESSION [PATH...] [ro|rw|migration]");
+		return report_usage("map DEVICE from SESSION [PATH...] [ro|rw|migration|handover]");
 	for (i = 0; i < argc; i++)
 		if (has_blank(argv[i]))
 			return report_usage("'%s': map_device takes no blanks in names", argv[i]);

@@ -92,7 +92,7 @@ _rnbd()
 	show|stat|ping|trace|recover|reconnect|disconnect|reset)
 		_rnbd_offer_names devices sessions paths ;;
 	*)
-		_rnbd_offer_words from ro rw migration force json help ;;
+		_rnbd_offer_words from ro rw migration handover force json help ;;
 	esac
 	! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "$cur"
 }

@@ -19,6 +19,7 @@ typedef __u64 u64;
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define SECTOR		512
 #define CLIENT_CTL	"class/rnbd-client/ctl"
+#define ACCESS_MODES	"ro rw migration handover"
 #define __printf(a, b)	__attribute((format(printf, a, b)))
 
 /* Exit codes; those of health are the ones of monitoring plugins. */

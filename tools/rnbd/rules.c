@@ -44,7 +44,7 @@ static const struct {
 	[RULE_MAX_MEMORY] = { "max_memory", RULE_HOST, take_limit, "0" },
 	[RULE_CGROUP] = { "cgroup", RULE_HOST, take_cgroup, "" },
 	[RULE_PATH] = { "path", RULE_VOLUME, take_path, NULL },
-	[RULE_MODES] = { "modes", RULE_VOLUME, take_modes, "ro rw migration" },
+	[RULE_MODES] = { "modes", RULE_VOLUME, take_modes, ACCESS_MODES },
 	[RULE_EXCLUSIVE] = { "exclusive", RULE_VOLUME, take_switch, "0" },
 	[RULE_ANY_HOST] = { "allow_any_host", RULE_VOLUME, take_switch, "0" },
 	[RULE_HOSTS] = { "hosts", RULE_VOLUME, take_names, "" },
@@ -223,16 +223,16 @@ static char *take_path(const char *value, char **why)
 
 static char *take_mode(const char *word, char **why)
 {
-	if (!strcmp(word, "ro") || !strcmp(word, "rw") || !strcmp(word, "migration"))
+	if (has_word(ACCESS_MODES, word))
 		return xstrdup(word);
-	*why = xasprintf("modes: '%s': there are ro, rw and migration", word);
+	*why = xasprintf("modes: '%s': there are " ACCESS_MODES, word);
 	return NULL;
 }
 
 /* In the order in which the kernel writes them */
 static char *take_modes(const char *value, char **why)
 {
-	static const char *const modes[] = { "ro", "rw", "migration" };
+	static const char *const modes[] = { "ro", "rw", "migration", "handover" };
 	char *words = take_words(value, take_mode, why), *sorted;
 	size_t i;
 

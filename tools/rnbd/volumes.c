@@ -45,7 +45,7 @@ static const struct option_kind {
 	/* Any text */
 	bool text;
 } kinds[NR_VOLUME_OPTIONS] = {
-	[ACCESS_MODE] = { "access_mode", "ro rw migration" },
+	[ACCESS_MODE] = { "access_mode", ACCESS_MODES },
 	[PATHS] = { "path" },
 	[DEST_PORT] = { "dest_port", NULL, 1, 65535 },
 	[NR_QUEUES] = { "nr_queues", NULL, 1, 64 },

@@ -46,7 +46,7 @@ equal "shown" "$(shown)" "$(printf '%s' '{"policy":"listed","listen":true,"hosts
 	'"max_sessions":0,"max_paths":8,"max_connections":0,"max_slots":0,"max_memory":0,"cgroup":""}],"volumes":[' \
 	"{\"name\":\"data\",\"path\":\"$disk\",\"modes\":[\"ro\",\"rw\"],\"exclusive\":false," \
 	'"allow_any_host":false,"hosts":["web"],"enable":true},' \
-	"{\"name\":\"logs\",\"path\":\"$other\",\"modes\":[\"ro\",\"rw\",\"migration\"]," \
+	"{\"name\":\"logs\",\"path\":\"$other\",\"modes\":[\"ro\",\"rw\",\"migration\",\"handover\"]," \
 	'"exclusive":true,"allow_any_host":false,"hosts":["db"],"enable":true}]}')"
 tells 2 'has no path' volume add bad modes=ro
 tells 3 'no host' volume set data hosts=nobody

@@ -31,6 +31,7 @@ def test_map_words(host):
             ('gid:0000:0000:0000:0000:0000:ffff:c0a8:6401 migration dest_port=1235',
              'path=gid:0000:0000:0000:0000:0000:ffff:c0a8:6401 access_mode=migration '
              'dest_port=1235'),
+            ('handover', 'access_mode=handover'),
             ('', '')]:
         done = host.run(f'-n map vol1 from s1 {words}')
         line = f"'sessname=s1 device_path=vol1{' ' if want else ''}{want}'"

@@ -27,7 +27,7 @@ def no_limits(*names):
 
 
 def volume(host, name, path, *hosts, **more):
-    values = dict(path=path, modes='ro rw migration', exclusive=0, allow_any_host=0, enable=1)
+    values = dict(path=path, modes='ro rw migration handover', exclusive=0, allow_any_host=0, enable=1)
     values.update(more)
     host.attributes(f'{RULES}/volumes/{name}', **values)
     links = host.sys / f'{RULES}/volumes/{name}/hosts'

@@ -83,7 +83,7 @@ WRONG = [
     ('x s2 10.0.0.1 vol path=10.0.0.1', "no option 'path=10.0.0.1'"),
     ('x s2 10.0.0.1 vol hb=1', "no option 'hb=1'"),
     ('x s2 10.0.0.1 vol hb_max_missed', "no option 'hb_max_missed'"),
-    ('x s2 10.0.0.1 vol access_mode=wo', 'access_mode=wo: it is one of ro rw migration'),
+    ('x s2 10.0.0.1 vol access_mode=wo', 'access_mode=wo: it is one of ro rw migration handover'),
     ('x s2 10.0.0.1 vol mp_policy=r', 'mp_policy=r: it is one of round-robin'),
     ('x s2 10.0.0.1 vol mp_policy=', 'mp_policy=: it is one of'),
     ('x s2 10.0.0.1 vol dest_port=0', 'dest_port=0: not a number from 1 to 65535'),
