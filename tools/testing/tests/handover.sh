@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Two clients have a volume with access_mode=handover. The right to write goes to the newer one
+# with its first write, when what the older one has in hand is done. The older one's writes fail
+# with EBADE from then on, its reads go on, until it maps the volume anew; whatever becomes of
+# the clients' sessions and of the server in between.
+# Modules: ours
+# Guests: 3
+# Time: 240
+
+. "$RIG_DIR/steps/failover.sh"
+
+# a EXPECTED STEP...: this client's I/O, see steps/io.py; b: client2's
+a() { gives "$1" "$dev" "${@:2}"; }
+b() { on client2 "gives ${1@Q} $dev2 ${*:2}"; }
+
+# They map the volume anew.
+map_a()
+{
+	dev=$(map s1 "$disk" access_mode=handover)
+	attr failover_timeout=-1
+	soon
+}
+
+map_b()
+{
+	dev2=$(on client2 "map s2 $disk access_mode=handover")
+	on client2 ". $RIG_DIR/steps/failover.sh; session=s2; attr failover_timeout=-1; soon"
+}
+
+unmap_b() { on client2 "unmap $dev2"; }
+
+state_is() { [ "$(cat "/sys/block/${2#/dev/}/rnbd/state")" = "$1" ]; }
+becomes() { wait_for 60 state_is "$@" || fail "$2 is not $1"; }
+
+# unplug GUEST, plug GUEST: from and to the server
+unplug() { link "$1" 0 off; }
+plug() { link "$1" 0 on; }
+
+# writer STEP: this client does it, which takes a while; its process is $writer
+writer()
+{
+	"$RIG_DIR/steps/io.py" "$dev" "$1" >/tmp/writer.out &
+	writer=$!
+}
+
+# writer_gives ERRNO
+writer_gives()
+{
+	wait_for 60 ended $writer || fail "the write still waits"
+	wait $writer || fail "io.py failed"
+	equal "a write that waited" "$(cat /tmp/writer.out)" "$1"
+}
+
+in_flight() { [ "$(awk '{ print $2 }' "/sys/block/${dev#/dev/}/inflight")" -gt 0 ]; }
+
+stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
+
+up
+# Writes to its second half take 8 s.
+disk=$(null vol 32 discard=1)
+disk=$(dm slow "0 32768 linear $disk 0" "32768 32768 delay $disk 32768 0 $disk 32768 8000")
+on client2 load_client
+
+# It is shared with nobody who writes in another mode.
+map_a
+other="path=$(addr server 0) device_path=$disk"
+refused EBUSY "sessname=s3 $other"
+refused EBUSY "sessname=s3 $other access_mode=migration"
+reader=$(map s3 "$disk" access_mode=ro)
+for pair in "$dev handover" "$reader ro"; do
+	equal "mode of ${pair% *}" "$(cat "/sys/block/$(basename "${pair% *}")/rnbd/access_mode")" "${pair#* }"
+done
+unmap "$dev"
+dev=$(map s1 "$disk" access_mode=rw)
+refused EBUSY "sessname=s4 $other access_mode=handover"
+unmap "$reader"
+unmap "$dev"
+
+# Being there, reading and flushing takes nothing away; writing does, for ever.
+map_a
+a "0 0" write:0:64k:first write:128k:64k:first
+map_b
+b "0 0 0" read:0:64k:first fsync read:128k:64k:first
+a 0 write:64k:64k:last
+mark
+b "0 0" read:64k:64k:last write:0:64k:b1
+a "EBADE EBADE EBADE 0 0" write:0:64k:no discard:64k:64k zeroes:64k:64k read:0:64k:b1 \
+	read:64k:64k:last
+a "0 EIO" buffered:192k:4k:no fsync
+must "nothing in the log" eval "since | grep -q 'a newer mapping has written'"
+b "0 0" read:64k:64k:last write:0:64k:b2
+a "EBADE 0" write:0:64k:no read:0:64k:b2
+
+# The server refuses by itself. This client doesn't know yet.
+unmap "$dev"
+map_a
+a "0 0" read:0:64k:b2 write:0:64k:a1
+b "EBADE 0" write:0:64k:no read:0:64k:a1
+for step in discard:0:64k write:0:64k:no; do
+	unmap_b
+	map_b
+	b 0 write:64k:64k:b3
+	a "EBADE 0" $step read:0:64k:a1
+	unmap "$dev"
+	map_a
+	a 0 write:0:64k:a1
+done
+
+# What it has in hand is done before anything of the new one begins.
+unmap_b
+map_b
+writer write:24m:4k:slow
+wait_for 30 in_flight || fail "nothing is in flight: $(cat /tmp/writer.out)"
+pause 1
+! ended $writer || fail "the disk isn't slow: $(cat /tmp/writer.out)"
+writes=$(server_ios "$disk" writes)
+b 0 write:0:4k:b4
+must "the new one's write was first" [ $(($(server_ios "$disk" writes) - writes)) -ge 2 ]
+writer_gives 0
+b 0 read:24m:4k:slow
+a "EBADE 0" write:0:4k:no read:0:4k:b4
+
+# One is cut off, and the other one takes over. What waited fails.
+unmap "$dev"
+map_a
+a 0 write:0:64k:a5
+unmap_b
+map_b
+unplug client
+becomes closed "$dev"
+writer write:0:64k:no
+b "0 0" read:0:64k:a5 write:0:64k:b5
+plug client
+becomes open "$dev"
+writer_gives EBADE
+a "EBADE 0" write:0:64k:no read:0:64k:b5
+
+# The one that writes is cut off. It writes on afterwards.
+unplug client2
+on client2 "$(declare -f state_is becomes); becomes closed $dev2"
+plug client2
+on client2 "$(declare -f state_is becomes); becomes open $dev2"
+b "0 0" read:0:64k:b5 write:0:64k:b6
+a "EBADE 0" write:64k:64k:no read:0:64k:b6
+
+# A server that was started again knows nothing. The old one is the first one there, and waits
+# for the newer one.
+unmap "$dev"
+map_a
+a 0 write:0:64k:a7
+unmap_b
+map_b
+b 0 write:0:64k:b7
+stop_server
+unplug client2
+becomes closed "$dev"
+load_server "handover_grace=$(slowly 15)"
+becomes open "$dev"
+writer write:0:64k:no
+pause 3
+! ended $writer || fail "a write didn't wait for newer writers: $(cat /tmp/writer.out)"
+plug client2
+on client2 "$(declare -f state_is becomes); becomes open $dev2"
+writer_gives EBADE
+b "0 0" read:0:64k:b7 write:0:64k:b8
+a "EBADE 0" write:0:64k:no read:0:64k:b8
+
+# Both have known who writes, and say so.
+stop_server
+becomes closed "$dev"
+load_server handover_grace=1
+becomes open "$dev"
+on client2 "$(declare -f state_is becomes); becomes open $dev2"
+b 0 write:0:64k:b9
+a "EBADE 0" write:0:64k:no read:0:64k:b9
+
+# One that is alone goes on. One that is new waits for nobody.
+unmap_b
+unmap "$dev"
+map_a
+a 0 write:0:64k:a10
+stop_server
+becomes closed "$dev"
+load_server handover_grace=1
+becomes open "$dev"
+a 0 write:0:64k:a11
+stop_server
+becomes closed "$dev"
+load_server handover_grace=3600
+becomes open "$dev"
+map_b
+b "0 0" read:0:64k:a11 write:0:64k:b11
+a "EBADE 0" write:0:64k:no read:0:64k:b11
+unmap "$dev"
+map_a
+a 0 write:0:64k:a12
+b "EBADE 0" write:0:64k:no read:0:64k:a12
+
+# It remembers the one that has lost its session, and is alone.
+unmap_b
+unplug client
+becomes closed "$dev"
+plug client
+becomes open "$dev"
+writer write:0:64k:a13
+writer_gives 0
+
+unmap "$dev"
+on client2 client_idle
+down
