@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A machine moves between two clients, back and forth, while it writes to its disk, a volume: with
+# access_mode=handover, and with migration. Each number that it has counted to is on the disk, and
+# none comes back. With handover the client that it has left can't write any more. Moves go by TCP,
+# the last one by RDMA.
+#
+# On the stock kernel 6.1 alone: QEMU in a guest that QEMU emulates needs all the time there is.
+# Modules: ours
+# Guests: 3
+# Time: 240
+# Rounds: 4
+# Kernel: stock
+
+. "$RIG_DIR/steps/machine.sh"
+
+declare -A dev sess=([client]=s1 [client2]=s2)
+
+# host GUEST 'shell text': there, with the steps of a machine
+host() { on "$1" ". $RIG_DIR/steps/machine.sh; $2"; }
+
+# take GUEST MODE: it maps the volume
+take() { dev[$1]=$(on "$1" "map ${sess[$1]} $disk access_mode=$2"); }
+leave() { on "$1" "unmap ${dev[$1]}"; }
+
+# counts: the machine, on $at; not less than before
+counts()
+{
+	local now
+	now=$(host "$at" "counted_here ${dev[$at]}") || fail "on $at: $now $(host "$at" 'cat /tmp/machine.out')"
+	must "it has gone back from $count to $now" [ "$now" -ge "$count" ]
+	count=$now
+}
+
+counts_on() { counts; [ "$count" -gt $1 ]; }
+
+# goes_on: it writes
+goes_on() { wait_for 60 counts_on "$count" || fail "the machine writes nothing on $at"; }
+
+# move PROTOCOL: it goes to the other client, which has the volume
+move()
+{
+	local from=$at to=client time uri
+	[ "$from" = client2 ] || to=client2
+	uri=$1:$(addr "$to" 1 | cut -d: -f2):4444
+	host "$to" "machine_here ${dev[$to]} -incoming $uri"
+	time=$(host "$from" "qmp_here migrate $uri") ||
+		fail "$uri: $(host "$from" 'cat /tmp/machine.out') $(host "$to" 'cat /tmp/machine.out')"
+	at=$to
+	host "$to" 'wait_for 60 machine_is running' || fail "it doesn't run on $to"
+	say "from $from to $to by $1: downtime ${time% *} ms of ${time#* } ms"
+	goes_on
+	host "$from" no_machine_here
+}
+
+# old_side_writes ERRNO: what the client gets that the machine has left
+old_side_writes()
+{
+	local old=client
+	[ "$at" = client2 ] || old=client2
+	on "$old" "gives '$1 0' ${dev[$old]} write:512k:4k:old read:512k:4k"
+}
+
+# begin MODE: the machine is on client, and client2 has the volume
+begin()
+{
+	at=client
+	count=0
+	take client "$1"
+	dd if=/tmp/counter of="${dev[client]}" bs=1M conv=sync oflag=direct status=none
+	machine_here "${dev[client]}"
+	goes_on
+	take client2 "$1"
+}
+
+end()
+{
+	host "$at" no_machine_here
+	leave client
+	leave client2
+}
+
+up
+on client2 load_client
+disk=$(null vol 16)
+boot_sector /tmp/counter
+
+begin handover
+while more; do
+	move tcp
+	old_side_writes EBADE
+	# It may be the next one to have the machine.
+	if [ "$at" = client ]; then leave client2; take client2 handover
+	else leave client; take client handover; fi
+done
+modprobe -a ib_uverbs rdma_ucm
+on client2 'modprobe -a ib_uverbs rdma_ucm'
+move rdma
+old_side_writes EBADE
+end
+
+begin migration
+move tcp
+old_side_writes 0
+move tcp
+end
+on client2 client_idle
+down
