@@ -29,9 +29,9 @@ flood()
 # honest: maps a volume by the other network, whose addresses have nothing to do with it
 honest()
 {
-	local i from took dev
+	local from took dev
 
-	for i in 1 2 3; do
+	for _ in 1 2 3; do
 		from=$(now)
 		dev=$(map honest other "path=$(addr server 1)")
 		took=$(($(now) - from))

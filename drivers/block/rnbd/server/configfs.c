@@ -408,20 +408,20 @@ static ssize_t rnbd_srv_limit_store(struct config_item *item, const char *page, 
 #define RNBD_SRV_LIMIT_ATTR(name, limit)						\
 static ssize_t rnbd_srv_host_##name##_show(struct config_item *item, char *page)	\
 {											\
-	return rnbd_srv_limit_show(item, page, limit);					\
+	return rnbd_srv_limit_show(item, page, RNBD_SRV_##limit);			\
 }											\
 static ssize_t rnbd_srv_host_##name##_store(struct config_item *item, const char *page,	\
 					    size_t count)				\
 {											\
-	return rnbd_srv_limit_store(item, page, count, limit);				\
+	return rnbd_srv_limit_store(item, page, count, RNBD_SRV_##limit);		\
 }											\
 CONFIGFS_ATTR(rnbd_srv_host_, name)
 
-RNBD_SRV_LIMIT_ATTR(max_sessions, RNBD_SRV_MAX_SESSIONS);
-RNBD_SRV_LIMIT_ATTR(max_paths, RNBD_SRV_MAX_PATHS);
-RNBD_SRV_LIMIT_ATTR(max_connections, RNBD_SRV_MAX_CONNECTIONS);
-RNBD_SRV_LIMIT_ATTR(max_slots, RNBD_SRV_MAX_SLOTS);
-RNBD_SRV_LIMIT_ATTR(max_memory, RNBD_SRV_MAX_MEMORY);
+RNBD_SRV_LIMIT_ATTR(max_sessions, MAX_SESSIONS);
+RNBD_SRV_LIMIT_ATTR(max_paths, MAX_PATHS);
+RNBD_SRV_LIMIT_ATTR(max_connections, MAX_CONNECTIONS);
+RNBD_SRV_LIMIT_ATTR(max_slots, MAX_SLOTS);
+RNBD_SRV_LIMIT_ATTR(max_memory, MAX_MEMORY);
 
 /* What it has of all that, counted now */
 static ssize_t rnbd_srv_host_usage_show(struct config_item *item, char *page)

@@ -257,7 +257,8 @@ void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
  * Context: &rnbd_srv_rules.lock is held.
  * Return: true if so.
  */
-VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which)
+VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host,
+					  enum rnbd_srv_limit *which)
 {
 	enum rnbd_srv_limit i;
 

@@ -197,12 +197,13 @@ void rtrs_srv_handshake_end(struct rtrs_srv_path *path)
 void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_offender *offender;
+	unsigned int wait;
 
 	mutex_lock(&rtrs_srv_lock);
 	offender = rtrs_srv_offender(&path->addr.dst) ?: rtrs_srv_add_offender(&path->addr.dst);
 	if (offender) {
-		offender->nr++;
-		offender->until = get_jiffies_64() + msecs_to_jiffies(rtrs_srv_delay_ms(offender->nr));
+		wait = rtrs_srv_delay_ms(++offender->nr);
+		offender->until = get_jiffies_64() + msecs_to_jiffies(wait);
 		list_move(&offender->list, &rtrs_srv_offenders);
 	}
 	mutex_unlock(&rtrs_srv_lock);
