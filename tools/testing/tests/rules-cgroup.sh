@@ -20,7 +20,7 @@ counted() { on server "grep -s '^$major_minor ' $cg/$1/io.stat | grep -o '$2=[0-
 # fio_rate DEVICE KEY OPTION...: how many (bytes, or iops) a second, for ten seconds after the first
 fio_rate()
 {
-	fio --name=rate --filename="$1" --direct=1 --ioengine=libaio --iodepth=8 --time_based \
+	fio --name=rate --filename="$1" --direct=1 --ioengine=libaio --iodepth=4 --time_based \
 		--runtime=10 --ramp_time=1 --output-format=json "${@:3}" 2>/dev/null |
 		sed -n '/^{/,$p' | python3 -c "
 import json, sys
@@ -59,9 +59,9 @@ bystander "$(map other "$other")"
 
 say "bytes, requests"
 limit web "wbps=$rate"
-holds "$dev" bw_bytes $rate --rw=randwrite --bs=16k
+holds "$dev" bw_bytes $rate --rw=randwrite --bs=4k
 limit web "rbps=$rate wbps=max"
-holds "$dev" bw_bytes $rate --rw=randread --bs=32k
+holds "$dev" bw_bytes $rate --rw=randread --bs=8k
 limit web "rbps=max wiops=20"
 holds "$dev" iops 20 --rw=randwrite --bs=4k
 before=$(counted web wbytes)
@@ -112,8 +112,8 @@ rule hosts/web/cgroup /web2
 on server "mkfs.ext4 -q $disk; mkdir -p /run/fs; mount $disk /run/fs
 	truncate -s 32m /run/fs/file; sync"
 dev=$(map web1 /run/fs/file)
-holds "$dev" bw_bytes $rate --rw=randwrite --bs=16k --size=8m
-holds "$dev" bw_bytes $rate --rw=randread --bs=16k --size=8m
+holds "$dev" bw_bytes $rate --rw=randwrite --bs=4k --size=8m
+holds "$dev" bw_bytes $rate --rw=randread --bs=4k --size=8m
 limit web2 "wbps=max rbps=max"
 verify "$dev" --size=1m
 unmap "$dev"
