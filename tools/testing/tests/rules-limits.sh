@@ -43,7 +43,7 @@ for limit in sessions:1 paths:1 connections:3 slots:511 memory:$mib; do
 	say "$limit"
 	rule hosts/web/max_$what "$now"
 	beyond web2
-	must "no session" on server '[ ! -e /sys/class/rtrs-server/web2 ]'
+	must "no session" wait_for 10 on server '[ ! -e /sys/class/rtrs-server/web2 ]'
 	unmap "$(map other "$other" "${at[0]}")"
 	# A path that joins: of the same session, so that one more session doesn't matter.
 	if [ "$what" != sessions ]; then
