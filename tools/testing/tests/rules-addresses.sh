@@ -62,7 +62,7 @@ dev=$(map web v "path=$path" "path=$path1")
 # As the server sees them
 one=${server[0]}@$near both="${server[0]}@$near ${server[1]}@$near1"
 must "two paths" has_paths web "$both"
-equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" ECONNRESET
+equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" EACCES
 load "$dev"
 must "two paths, after that" has_paths web "$both"
 
