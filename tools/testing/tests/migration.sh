@@ -10,7 +10,7 @@
 # Modules: ours
 # Guests: 3
 # Time: 240
-# Rounds: 4
+# Rounds: 2
 # Kernel: stock
 
 . "$RIG_DIR/steps/machine.sh"

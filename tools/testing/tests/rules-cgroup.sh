@@ -17,28 +17,33 @@ limit() { on server "echo '$major_minor $2' >$cg/$1/io.max"; }
 # counted CGROUP KEY: what io.stat has of the disk
 counted() { on server "grep -s '^$major_minor ' $cg/$1/io.stat | grep -o '$2=[0-9]*' | cut -d= -f2 | grep . || echo 0"; }
 
-# fio_rate DEVICE KEY OPTION...: how many (bytes, or iops) a second, for ten seconds after the first
-fio_rate()
+# fio_run DEVICE KEY OPTION...: how many (bytes, or iops) a second, in ten; and how many bytes
+fio_run()
 {
 	fio --name=rate --filename="$1" --direct=1 --ioengine=libaio --iodepth=16 --time_based \
-		--runtime=10 --ramp_time=1 --output-format=json "${@:3}" 2>/dev/null |
+		--runtime=10 --output-format=json "${@:3}" 2>/dev/null |
 		sed -n '/^{/,$p' | python3 -c "
 import json, sys
 job = json.load(sys.stdin)['jobs'][0]
-print(round(sum(job[x]['$2'] for x in ('read', 'write'))))"
+print(*[round(sum(job[x][y] for x in ('read', 'write'))) for y in ('$2', 'io_bytes')])"
 }
 
-# holds DEVICE KEY LIMIT OPTION...
+# paid CGROUP: bytes read and written that it has paid for
+paid() { echo $(($(counted "$1" rbytes) + $(counted "$1" wbytes))); }
+
+# holds CGROUP DEVICE KEY LIMIT OPTION...
 holds()
 {
-	local got off
-	got=$(fio_rate "$1" "$2" "${@:4}")
-	say "${*:4}: $got a second, of $3"
+	local got bytes off before
+	before=$(paid "$1")
+	read -r got bytes <<<"$(fio_run "$2" "$3" "${@:5}")"
+	say "${*:5}: $got a second, of $4"
+	equal "what it has paid for" $(($(paid "$1") - before)) "$bytes"
 	# blk-throttle reckons in tenths of a second: what its timers lose it doesn't give back, and
 	# when nothing waits it begins anew.
 	off=$((5 * $(slowly 1)))
-	must "$got isn't $3, within $off %" [ "$((got * 100))" -ge "$(($3 * (100 - off)))" ]
-	must "$got isn't $3, within $off %" [ "$((got * 100))" -le "$(($3 * (100 + off)))" ]
+	must "$got isn't $4, within $off %" [ "$((got * 100))" -ge "$(($4 * (100 - off)))" ]
+	must "$got isn't $4, within $off %" [ "$((got * 100))" -le "$(($4 * (100 + off)))" ]
 }
 
 # So few that a slow machine has no other limit
@@ -61,11 +66,11 @@ bystander "$(map other "$other")"
 
 say "bytes, requests"
 limit web "wbps=$rate"
-holds "$dev" bw_bytes $rate --rw=randwrite --bs=4k
+holds web "$dev" bw_bytes $rate --rw=randwrite --bs=4k
 limit web "rbps=$rate wbps=max"
-holds "$dev" bw_bytes $rate --rw=randread --bs=4k
+holds web "$dev" bw_bytes $rate --rw=randread --bs=4k
 limit web "rbps=max wiops=20"
-holds "$dev" iops 20 --rw=randwrite --bs=4k
+holds web "$dev" iops 20 --rw=randwrite --bs=4k
 before=$(counted web wbytes)
 gives "0 0" "$dev" write:0:64k:x read:0:64k:x
 equal "bytes that it has written" "$(($(counted web wbytes) - before))" 65536
@@ -112,10 +117,10 @@ say "a file"
 limit web2 "wbps=$rate rbps=$rate riops=max wiops=max"
 rule hosts/web/cgroup /web2
 on server "mkfs.ext4 -q $disk; mkdir -p /run/fs; mount $disk /run/fs
-	truncate -s 32m /run/fs/file; sync"
+	dd if=/dev/urandom of=/run/fs/file bs=1M count=8 conv=fsync status=none"
 dev=$(map web1 /run/fs/file)
-holds "$dev" bw_bytes $rate --rw=randwrite --bs=4k --size=8m
-holds "$dev" bw_bytes $rate --rw=randread --bs=4k --size=8m
+holds web2 "$dev" bw_bytes $rate --rw=randwrite --bs=4k --size=8m
+holds web2 "$dev" bw_bytes $rate --rw=randread --bs=4k --size=8m
 limit web2 "wbps=max rbps=max"
 verify "$dev" --size=1m
 unmap "$dev"
