@@ -45,14 +45,20 @@ static void rnbd_srv_set_flag(bool *flag, bool value)
 	rnbd_srv_recheck();
 }
 
-static ssize_t rnbd_srv_volume_path_show(struct config_item *item, char *page)
+/* A text of the rules, NULL if there is none */
+static ssize_t rnbd_srv_show_text(char *const *text, char *page)
 {
 	ssize_t len;
 
 	mutex_lock(&rnbd_srv_rules.lock);
-	len = sysfs_emit(page, "%s\n", rnbd_srv_to_volume(item)->path ?: "");
+	len = sysfs_emit(page, "%s\n", *text ?: "");
 	mutex_unlock(&rnbd_srv_rules.lock);
 	return len;
+}
+
+static ssize_t rnbd_srv_volume_path_show(struct config_item *item, char *page)
+{
+	return rnbd_srv_show_text(&rnbd_srv_to_volume(item)->path, page);
 }
 
 static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *page,
@@ -444,12 +450,7 @@ CONFIGFS_ATTR_RO(rnbd_srv_host_, usage);
 
 static ssize_t rnbd_srv_host_cgroup_show(struct config_item *item, char *page)
 {
-	ssize_t len;
-
-	mutex_lock(&rnbd_srv_rules.lock);
-	len = sysfs_emit(page, "%s\n", rnbd_srv_to_host(item)->cgroup ?: "");
-	mutex_unlock(&rnbd_srv_rules.lock);
-	return len;
+	return rnbd_srv_show_text(&rnbd_srv_to_host(item)->cgroup, page);
 }
 
 /* What is written has no line end. Returns NULL for none. */

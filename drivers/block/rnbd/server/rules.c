@@ -152,7 +152,7 @@ static void rnbd_srv_host_begin_count(struct rnbd_srv_host *host)
 	host->counted = NULL;
 }
 
-/* Those of the last time may still be there. */
+/* Who ends a count does that before rnbd_srv_lock is released, so each begins with none. */
 static void rnbd_srv_forget_counted(void)
 {
 	struct rnbd_srv_host *host, *next;
@@ -180,7 +180,6 @@ bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
 	bool any;
 
 	mutex_lock(&rnbd_srv_rules.lock);
-	rnbd_srv_forget_counted();
 	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
 		if (rnbd_srv_has_limits(host) && rnbd_srv_host_is(host, sess->name, peer))
 			rnbd_srv_host_begin_count(host);
@@ -199,7 +198,6 @@ bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
 void rnbd_srv_begin_count_of(struct rnbd_srv_host *host)
 {
 	mutex_lock(&rnbd_srv_rules.lock);
-	rnbd_srv_forget_counted();
 	rnbd_srv_host_begin_count(host);
 	mutex_unlock(&rnbd_srv_rules.lock);
 }
