@@ -14,6 +14,8 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat,MAP_KERN_QUEUE,blk-mq.h,int blk_rq_map_kern.struct request_queue) \
 	$(call compat,RQ_IOPRIO,blk-mq.h,^[[:space:]]unsigned short ioprio;) \
 	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device) \
+	$(call compat,CLASS_NS_DEV,device/class.h,namespace..struct device) \
+	$(call compat,CLASS_NS_VOID,device/class.h,const void ...namespace) \
 	$(call compat_no,BDEV_FILE,blkdev.h,bdev_file_open_by_dev) \
 	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq) \
 	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned) \

@@ -10,14 +10,21 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "rnbd-clt.h"
 
 /* How often, in milliseconds, a device is opened whose id another one is about to lose. */
 #define RNBD_CLT_ID_MS		20
 
+/* How often it is looked whether there is still somebody in sessions' namespaces */
+#define RNBD_CLT_NET_WATCH	HZ
+
 /* Removes disks. */
 static struct workqueue_struct *rnbd_clt_wq;
+
+static void rnbd_clt_watch_nets(struct work_struct *work);
+static DECLARE_DELAYED_WORK(rnbd_clt_net_work, rnbd_clt_watch_nets);
 
 static DEFINE_IDA(rnbd_clt_index);
 
@@ -180,14 +187,14 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 		err = dev->index;
 		goto free_dev;
 	}
-	dev->link = kasprintf(GFP_KERNEL, "%s@%s", dev->path, sess->name);
+	dev->link = kasprintf(GFP_KERNEL, "%s@%s", dev->path, sess->label);
 	if (!dev->link)
 		goto free_index;
 	strreplace(dev->link, '/', '!');
 
 	err = rnbd_clt_dev_attach(dev);
 	if (err) {
-		pr_err("%s: %s is mapped already\n", sess->name, dev->path);
+		pr_err("%s: %s is mapped already\n", sess->label, dev->path);
 		goto free_link;
 	}
 	atomic_inc(&rnbd_clt_nr_devs);
@@ -352,12 +359,14 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 	}
 
 	/* Before it is visible, since it may be unmapped and freed as soon as it is. */
-	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->sessname,
+	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->label,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
 	err = rnbd_clt_dev_publish(dev);
+	if (!net_eq(opts->net, &init_net))
+		queue_delayed_work(rnbd_clt_wq, &rnbd_clt_net_work, RNBD_CLT_NET_WATCH);
 	if (err) {
-		pr_err("%s: can't show %s in sysfs: %pe\n", opts->sessname,
+		pr_err("%s: can't show %s in sysfs: %pe\n", opts->label,
 		       opts->dev_path, ERR_PTR(err));
 		rnbd_clt_dev_set_unmapped(dev);
 		rnbd_clt_dev_remove(dev, false);
@@ -407,8 +416,32 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
  */
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 {
-	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->name, dev->path,
+	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->label, dev->path,
 		dev->index);
 	rnbd_clt_dev_unlink(dev);
 	rnbd_clt_dev_remove(dev, force);
+}
+
+/* Sessions keep a network namespace from being freed, so it tells nobody that all others have gone. */
+static void rnbd_clt_watch_nets(struct work_struct *work)
+{
+	struct rnbd_clt_dev *dev;
+	bool others;
+
+	while ((dev = rnbd_clt_claim_orphan(&others))) {
+		pr_info("%s: its network namespace is gone\n", dev->sess->label);
+		rnbd_clt_dev_unmap(dev, true);
+	}
+	if (others)
+		queue_delayed_work(rnbd_clt_wq, &rnbd_clt_net_work, RNBD_CLT_NET_WATCH);
+}
+
+/**
+ * rnbd_clt_stop_watch() - look at network namespaces no more
+ *
+ * Context: process, may sleep; nothing can be mapped any more.
+ */
+void rnbd_clt_stop_watch(void)
+{
+	cancel_delayed_work_sync(&rnbd_clt_net_work);
 }

@@ -44,7 +44,7 @@ static void rnbd_clt_note(struct rnbd_clt_dev *dev, u8 flag)
 	spin_unlock_irqrestore(&dev->sess->lock, flags);
 	if (fenced)
 		pr_warn("%s: %s: a newer mapping has written to it: writes fail until it is unmapped and mapped\n",
-			dev->sess->name, dev->path);
+			dev->sess->label, dev->path);
 }
 
 /**

@@ -539,6 +539,7 @@ static void open_and_close_wait_for_the_server(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, q);
 	KUNIT_ASSERT_NOT_NULL(test, rq);
 	strscpy(sess->name, "kunit", sizeof(sess->name));
+	strscpy(sess->label, "kunit", sizeof(sess->label));
 	ratelimit_state_init(&sess->ratelimit, HZ, 2);
 	set->driver_data = sess;
 	q->tag_set = set;

@@ -457,11 +457,11 @@ static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 	if (pdu->admin == RNBD_MSG_SESS_INFO) {
 		if (__ratelimit(&sess->ratelimit))
 			pr_err("%s: server doesn't answer, giving the path up\n",
-			       sess->name);
+			       sess->label);
 		rtrs_clt_give_up(sess->clt, &pdu->io);
 	} else if (__ratelimit(&sess->ratelimit)) {
 		pr_warn("%s: still waiting for the server to %s a device\n",
-			sess->name,
+			sess->label,
 			pdu->admin == RNBD_MSG_OPEN ? "open" : "close");
 	}
 	return BLK_EH_RESET_TIMER;

@@ -41,6 +41,7 @@ static void __exit rnbd_clt_exit(void)
 	struct rnbd_clt_dev *dev;
 
 	rnbd_clt_stop_mapping();
+	rnbd_clt_stop_watch();
 	while ((dev = rnbd_clt_any_dev())) {
 		if (WARN_ON_ONCE(rnbd_clt_dev_claim(dev, true)))
 			break;

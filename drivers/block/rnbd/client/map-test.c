@@ -3,6 +3,7 @@
  * KUnit tests of what is written to map_device.
  */
 #include <kunit/test.h>
+#include <net/net_namespace.h>
 
 #include "rnbd-clt.h"
 
@@ -86,6 +87,7 @@ static int parse(struct kunit *test, const char *line, struct rnbd_clt_map_opts 
 	KUNIT_ASSERT_NOT_NULL(test, *opts);
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 	memcpy(copy, line, strlen(line));
+	(*opts)->net = &init_net;
 	return rnbd_clt_parse(copy, *opts);
 }
 
@@ -114,7 +116,7 @@ static void line_is_read(struct kunit *test)
 		return;
 	rtrs_addr_format(&opts->paths[0], shown, sizeof(shown));
 	KUNIT_EXPECT_STREQ(test, shown, c->first);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->first, c->port, &again), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->first, c->port, &again), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(&opts->paths[0], &again, sizeof(again)), 0);
 }
 
@@ -251,10 +253,42 @@ static void line_has_as_much_as_may_be(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse_many(test, c->begin, c->word, c->count, &opts), c->ret);
 }
 
+/* The log, and the link to the disk, have one name for each session. */
+static void session_of_another_namespace_has_its_own_label(struct kunit *test)
+{
+	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct rnbd_clt_map_opts *opts = kunit_kzalloc(test, sizeof(*opts), GFP_KERNEL);
+	char line[320] = "sessname=s device_path=d path=ip:10.0.0.1";
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_ASSERT_NOT_NULL(test, opts);
+	other->ns.inum = 4026532207U;
+	opts->net = other;
+	KUNIT_ASSERT_EQ(test, rnbd_clt_parse(line, opts), 0);
+	KUNIT_EXPECT_STREQ(test, opts->sessname, "s");
+	KUNIT_EXPECT_STREQ(test, opts->label, "s.4026532207");
+
+	/* Its number makes the name of the link one character too long. */
+	memset(opts, 0, sizeof(*opts));
+	opts->net = other;
+	snprintf(line, sizeof(line), "sessname=s device_path=%0*d", 255 - 12, 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_parse(line, opts), -ENAMETOOLONG);
+	memset(opts, 0, sizeof(*opts));
+	opts->net = other;
+	snprintf(line, sizeof(line), "sessname=s device_path=%0*d", 255 - 13, 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_parse(line, opts), 0);
+
+	memset(opts, 0, sizeof(*opts));
+	opts->net = other;
+	strscpy(line, "sessname=s device_path=d path=gid:fe80::1", sizeof(line));
+	KUNIT_EXPECT_EQ(test, rnbd_clt_parse(line, opts), -EADDRNOTAVAIL);
+}
+
 static struct kunit_case rnbd_clt_map_cases[] = {
 	KUNIT_CASE_PARAM(line_is_read, line_cases_gen_params),
 	KUNIT_CASE_PARAM(line_is_refused, bad_cases_gen_params),
 	KUNIT_CASE_PARAM(line_has_as_much_as_may_be, many_cases_gen_params),
+	KUNIT_CASE(session_of_another_namespace_has_its_own_label),
 	{}
 };
 

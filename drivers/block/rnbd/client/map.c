@@ -10,6 +10,7 @@
 #include <linux/minmax.h>
 #include <linux/parser.h>
 #include <linux/string.h>
+#include <net/net_namespace.h>
 
 #include "rnbd-clt.h"
 
@@ -203,20 +204,35 @@ static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
 
 	for (i = 0; i < opts->nr_paths; i++) {
 		str = opts->path_strs[i];
-		err = rtrs_addr_parse(str, opts->port, &opts->paths[i]);
-		if (err) {
+		err = rtrs_addr_parse(opts->net, str, opts->port, &opts->paths[i]);
+		if (err == -EADDRNOTAVAIL)
+			pr_err("path=%.64s: a GID can be used in the initial network namespace only\n",
+			       str);
+		else if (err)
 			pr_err("path=%.64s: not [SRC,]DST, both ip:ADDRESS or both gid:GID (%pe)\n",
 			       str, ERR_PTR(err));
+		if (err)
 			return err;
-		}
 	}
 	return 0;
+}
+
+static int rnbd_clt_set_label(struct rnbd_clt_map_opts *opts)
+{
+	int len;
+
+	if (net_eq(opts->net, &init_net))
+		len = snprintf(opts->label, sizeof(opts->label), "%s", opts->sessname);
+	else
+		len = snprintf(opts->label, sizeof(opts->label), "%s.%u", opts->sessname,
+			       opts->net->ns.inum);
+	return len < sizeof(opts->label) ? 0 : -ENAMETOOLONG;
 }
 
 /* The link to the disk bears both names, and whoever looks for it can't name longer ones. */
 static int rnbd_clt_check_link(const struct rnbd_clt_map_opts *opts)
 {
-	size_t len = strlen(opts->dev_path) + strlen("@") + strlen(opts->sessname);
+	size_t len = strlen(opts->dev_path) + strlen("@") + strlen(opts->label);
 
 	if (len <= NAME_MAX)
 		return 0;
@@ -242,7 +258,7 @@ static int rnbd_clt_check_chars(const char *line)
 /**
  * rnbd_clt_parse() - parse a line that was written to map_device
  * @line: the text, changed; must outlive @opts
- * @opts: result, zeroed by the caller
+ * @opts: result, zeroed by the caller, but for its network namespace
  *
  * Return: 0, or a negative errno after a message that says what is wrong.
  */
@@ -283,7 +299,7 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 		       opts->sessname ? "device_path" : "sessname");
 		return -EINVAL;
 	}
-	err = rnbd_clt_check_link(opts);
+	err = rnbd_clt_set_label(opts) ?: rnbd_clt_check_link(opts);
 	if (err)
 		return err;
 	opts->port_given = test_bit(OPT_DEST_PORT, &seen);

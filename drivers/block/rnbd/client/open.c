@@ -219,7 +219,7 @@ static void rnbd_clt_limits_work(struct work_struct *work)
 	rnbd_clt_fill_limits(dev, &rsp, &lim);
 	err = queue_limits_commit_update(q, &lim);
 	if (err && __ratelimit(&dev->sess->ratelimit))
-		pr_err("%s: %s keeps its old limits: %pe\n", dev->sess->name,
+		pr_err("%s: %s keeps its old limits: %pe\n", dev->sess->label,
 		       dev->path, ERR_PTR(err));
 }
 

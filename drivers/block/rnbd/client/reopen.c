@@ -74,7 +74,7 @@ static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation,
 	spin_unlock_irq(&sess->lock);
 	if (!gone)
 		return;
-	pr_err("%s: %s: I/O fails until %s\n", sess->name, dev->path,
+	pr_err("%s: %s: I/O fails until %s\n", sess->label, dev->path,
 	       state == RNBD_DEV_REVOKED ? "remap_device opens it" :
 					   "the server can open it");
 	rnbd_clt_dev_wake(dev);
@@ -93,7 +93,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	err = rnbd_clt_dev_open(dev, rsp, generation);
 	dev->open_err = err;
 	if (!err) {
-		pr_info("%s: %s is open again\n", dev->sess->name, dev->path);
+		pr_info("%s: %s is open again\n", dev->sess->label, dev->path);
 		rnbd_clt_dev_wake(dev);
 		WRITE_ONCE(dev->nsectors, le64_to_cpu(rsp->nsectors));
 		/* Only now, as those notified may do I/O. */

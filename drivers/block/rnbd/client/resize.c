@@ -19,7 +19,7 @@ static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 	if (nsectors < get_capacity(dev->disk)) {
 		if (__ratelimit(&dev->sess->ratelimit))
 			pr_err("%s: %s has %llu sectors on the server, less than rnbd%d: not shrunk\n",
-			       dev->sess->name, dev->path, nsectors, dev->index);
+			       dev->sess->label, dev->path, nsectors, dev->index);
 		return -EFBIG;
 	}
 	set_capacity_and_notify(dev->disk, nsectors);

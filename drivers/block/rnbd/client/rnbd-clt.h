@@ -122,7 +122,10 @@ struct rnbd_clt_tags {
  * @introduced: versions have been exchanged in this generation
  * @devs: devices
  * @ratelimit: of messages that the server can cause
- * @name: its name
+ * @net: network namespace of who opened it, with a reference
+ * @name: its name, unique in there
+ * @label: what the log calls it, unique here: its name, and the number of @net if that isn't the
+ *	initial one
  *
  * Made by the first rnbd_clt_sess_get(), closed by the last rnbd_clt_sess_put().
  */
@@ -160,7 +163,9 @@ struct rnbd_clt_sess {
 	struct list_head devs;
 
 	struct ratelimit_state ratelimit;
+	struct net *net;
 	char name[RTRS_NAME_LEN];
+	char label[RTRS_LABEL_LEN];
 };
 
 /**
@@ -292,7 +297,9 @@ struct rnbd_clt_setting {
 
 /**
  * struct rnbd_clt_map_opts - what was written to map_device
+ * @net: network namespace of who wrote it
  * @sessname: session
+ * @label: &rnbd_clt_sess.label of that
  * @dev_path: device
  * @access_mode: how to open it
  * @nr_queues: connections for I/O of each path, 0 if not written
@@ -311,7 +318,9 @@ struct rnbd_clt_setting {
  * The strings lie in the buffer that was parsed.
  */
 struct rnbd_clt_map_opts {
+	struct net *net;
 	const char *sessname;
+	char label[RTRS_LABEL_LEN];
 	const char *dev_path;
 	enum rnbd_access_mode access_mode;
 	unsigned int nr_queues;
@@ -335,7 +344,7 @@ do {									\
 									\
 	if (__dev->open_err != (err) &&					\
 	    __ratelimit(&__dev->sess->ratelimit))			\
-		pr_err("%s: %s: " fmt, __dev->sess->name, __dev->path,	\
+		pr_err("%s: %s: " fmt, __dev->sess->label, __dev->path,	\
 		       ##__VA_ARGS__);					\
 } while (0)
 
@@ -415,6 +424,7 @@ int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
 		      const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_any_dev(void);
+struct rnbd_clt_dev *rnbd_clt_claim_orphan(bool *others);
 
 /* open.c */
 void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
@@ -448,6 +458,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 		     const struct attribute_group **groups);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
+void rnbd_clt_stop_watch(void);
 int rnbd_clt_init_devs(void);
 void rnbd_clt_exit_devs(void);
 

@@ -11,6 +11,7 @@
 #include <linux/sched/mm.h>
 #include <linux/key.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "rnbd-clt.h"
 
@@ -24,10 +25,10 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 	if (ev == RTRS_LINK_DOWN) {
 		rnbd_clt_sess_down(sess);
 		pr_warn("%s: session lost, its devices are closed\n",
-			sess->name);
+			sess->label);
 	} else {
 		pr_info("%s: session is back, opening its devices again\n",
-			sess->name);
+			sess->label);
 		rnbd_clt_sess_up(sess);
 	}
 }
@@ -81,7 +82,7 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int generatio
 	if (!err)
 		WRITE_ONCE(sess->features, rnbd_clt_granted(&msg, rsp));
 	else if (__ratelimit(&sess->ratelimit))
-		pr_err("%s: exchange of versions failed: %pe\n", sess->name,
+		pr_err("%s: exchange of versions failed: %pe\n", sess->label,
 		       ERR_PTR(err));
 	kfree(rsp);
 	return err;
@@ -132,7 +133,7 @@ static int rnbd_clt_check_transport(struct rnbd_clt_sess *sess)
 	    lim->max_segments <= USHRT_MAX && lim->max_io_size >= PAGE_SIZE)
 		return 0;
 	pr_err("%s: server's limits can't be used: depth %u, I/O size %u\n",
-	       sess->name, lim->queue_depth, lim->max_io_size);
+	       sess->label, lim->queue_depth, lim->max_io_size);
 	return -EPROTO;
 }
 
@@ -158,6 +159,8 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 {
 	struct rtrs_clt_params params = {
 		.sessname = sess->name,
+		.label = sess->label,
+		.net = sess->net,
 		.paths = opts->paths,
 		.nr_paths = opts->nr_paths,
 		.nr_queues = rnbd_clt_nr_queues(opts),
@@ -175,8 +178,8 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	sess->port = opts->port;
 	sess->queue_depth = opts->queue_depth;
 	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
-				   sess->name);
-	sess->news_wq = alloc_workqueue("rnbd-news-%s", WQ_UNBOUND, 0, sess->name);
+				   sess->label);
+	sess->news_wq = alloc_workqueue("rnbd-news-%s", WQ_UNBOUND, 0, sess->label);
 	if (!sess->wq || !sess->news_wq)
 		return -ENOMEM;
 	if (opts->key) {
@@ -190,7 +193,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	if (IS_ERR(sess->clt)) {
 		err = PTR_ERR(sess->clt);
 		if (err != -ERESTARTSYS)
-			pr_err("%s: can't open the session: %pe\n", sess->name,
+			pr_err("%s: can't open the session: %pe\n", sess->label,
 			       sess->clt);
 		return err;
 	}
@@ -208,7 +211,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	return err;
 }
 
-static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
+static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const struct rnbd_clt_map_opts *opts)
 {
 	struct rnbd_clt_sess *sess;
 
@@ -229,7 +232,9 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const char *name)
 	rnbd_clt_sess_init_event(sess);
 	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
-	strscpy(sess->name, name, sizeof(sess->name));
+	strscpy(sess->name, opts->sessname, sizeof(sess->name));
+	strscpy(sess->label, opts->label, sizeof(sess->label));
+	sess->net = get_net(opts->net);
 	return sess;
 }
 
@@ -245,6 +250,7 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	if (sess->wq)
 		destroy_workqueue(sess->wq);
 	key_put(sess->key);
+	put_net(sess->net);
 	kfree(sess);
 }
 
@@ -293,13 +299,13 @@ void rnbd_clt_sess_put(struct rnbd_clt_sess *sess)
 	rnbd_clt_sess_gone(sess);
 }
 
-static struct rnbd_clt_sess *rnbd_clt_sess_find(const char *name)
+static struct rnbd_clt_sess *rnbd_clt_sess_find(const struct rnbd_clt_map_opts *opts)
 {
 	struct rnbd_clt_sess *sess;
 
 	lockdep_assert_held(&rnbd_clt_sessions_lock);
 	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
-		if (!strcmp(sess->name, name))
+		if (net_eq(sess->net, opts->net) && !strcmp(sess->name, opts->sessname))
 			return sess;
 	}
 	return NULL;
@@ -310,7 +316,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_find(const char *name)
  * has to be opened; an old one that is being closed, or could not be opened, is waited
  * for. ERR_PTR(-ERESTARTSYS) if a signal ends the wait, which has changed nothing.
  */
-static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
+static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *opts,
 					       bool *first)
 {
 	struct rnbd_clt_sess *sess;
@@ -318,7 +324,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 
 	for (;;) {
 		mutex_lock(&rnbd_clt_sessions_lock);
-		sess = rnbd_clt_sess_find(name);
+		sess = rnbd_clt_sess_find(opts);
 		if (!sess || (sess->users && !sess->err))
 			break;
 		kref_get(&sess->kref);
@@ -333,10 +339,10 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const char *name, bool may_open,
 	if (sess) {
 		sess->users++;
 		sess->keepers++;
-	} else if (!may_open) {
+	} else if (!opts->nr_paths) {
 		sess = ERR_PTR(-ENXIO);
 	} else {
-		sess = rnbd_clt_sess_alloc(name);
+		sess = rnbd_clt_sess_alloc(opts);
 		if (!IS_ERR(sess))
 			list_add(&sess->list, &rnbd_clt_sessions);
 	}
@@ -368,14 +374,14 @@ static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 
 	if (opts->port_given && !opts->nr_paths && opts->port != sess->port) {
 		pr_err("%s: session is open, and dest_port=%u isn't its port\n",
-		       sess->name, opts->port);
+		       sess->label, opts->port);
 		return -EINVAL;
 	}
 	for (i = 0; i < opts->nr_paths; i++) {
 		if (rtrs_clt_has_path(sess->clt, &opts->paths[i]))
 			continue;
 		pr_err("%s: session is open, and path=%s, port %u, isn't one of its paths\n",
-		       sess->name, opts->path_strs[i], opts->port);
+		       sess->label, opts->path_strs[i], opts->port);
 		return -EINVAL;
 	}
 	return 0;
@@ -385,12 +391,12 @@ static int rnbd_clt_check_queues(struct rnbd_clt_sess *sess,
 				 const struct rnbd_clt_map_opts *opts)
 {
 	if (opts->nr_queues && opts->nr_queues != sess->limits.nr_queues) {
-		pr_err("%s: session is open with nr_queues=%u, not %u\n", sess->name,
+		pr_err("%s: session is open with nr_queues=%u, not %u\n", sess->label,
 		       sess->limits.nr_queues, opts->nr_queues);
 		return -EINVAL;
 	}
 	if (opts->poll_given && opts->nr_poll_queues != sess->limits.nr_poll_queues) {
-		pr_err("%s: session is open with nr_poll_queues=%u, not %u\n", sess->name,
+		pr_err("%s: session is open with nr_poll_queues=%u, not %u\n", sess->label,
 		       sess->limits.nr_poll_queues, opts->nr_poll_queues);
 		return -EINVAL;
 	}
@@ -404,7 +410,7 @@ static int rnbd_clt_check_depth(struct rnbd_clt_sess *sess,
 	if (!opts->queue_depth || opts->queue_depth == sess->queue_depth ||
 	    opts->queue_depth == sess->limits.queue_depth)
 		return 0;
-	pr_err("%s: session is open with queue_depth=%u, not %u\n", sess->name,
+	pr_err("%s: session is open with queue_depth=%u, not %u\n", sess->label,
 	       sess->limits.queue_depth, opts->queue_depth);
 	return -EINVAL;
 }
@@ -415,7 +421,7 @@ static int rnbd_clt_check_key(struct rnbd_clt_sess *sess,
 {
 	if (!opts->key || (sess->key && !strcmp(opts->key, sess->key->description)))
 		return 0;
-	pr_err("%s: session is open with %s\n", sess->name,
+	pr_err("%s: session is open with %s\n", sess->label,
 	       sess->key ? "another key" : "no key");
 	return -EINVAL;
 }
@@ -450,10 +456,10 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 	int err;
 
 	do {
-		sess = rnbd_clt_sess_use(opts->sessname, opts->nr_paths, &first);
+		sess = rnbd_clt_sess_use(opts, &first);
 		if (sess == ERR_PTR(-ENXIO))
 			pr_err("%s: no such session, and no path= to open it with\n",
-			       opts->sessname);
+			       opts->label);
 		if (IS_ERR(sess))
 			return sess;
 
@@ -503,6 +509,50 @@ struct rnbd_clt_dev *rnbd_clt_any_dev(void)
 		/* None, if its last disk is about to go. */
 		dev = list_first_entry_or_null(&sess->devs, struct rnbd_clt_dev,
 					       list);
+		if (dev)
+			break;
+	}
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	return dev;
+}
+
+/* One of its devices that nobody is removing, and that nobody else may remove from now on */
+static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
+{
+	struct rnbd_clt_dev *dev, *found = NULL;
+
+	spin_lock_irq(&sess->lock);
+	list_for_each_entry(dev, &sess->devs, list) {
+		/* Who maps it comes from that namespace: there is somebody again, for now. */
+		if (dev->state == RNBD_DEV_UNMAPPED || !dev->state_kn)
+			continue;
+		rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
+		found = dev;
+		break;
+	}
+	spin_unlock_irq(&sess->lock);
+	return found;
+}
+
+/**
+ * rnbd_clt_claim_orphan() - find a device of a network namespace in which there is nobody
+ * @others: set to whether there are sessions in other namespaces than the initial one
+ *
+ * Return: a device for rnbd_clt_dev_unmap(), or NULL.
+ */
+struct rnbd_clt_dev *rnbd_clt_claim_orphan(bool *others)
+{
+	struct rnbd_clt_dev *dev = NULL;
+	struct rnbd_clt_sess *sess;
+
+	*others = false;
+	mutex_lock(&rnbd_clt_sessions_lock);
+	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
+		if (net_eq(sess->net, &init_net))
+			continue;
+		*others = true;
+		if (!ns_ref_active_read(sess->net))
+			dev = rnbd_clt_claim_dev(sess);
 		if (dev)
 			break;
 	}

@@ -140,7 +140,7 @@ void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id)
 
 	if (revoked && __ratelimit(&sess->ratelimit))
 		pr_err("%s: %s: the server has closed it; I/O fails until remap_device opens it\n",
-		       sess->name, dev->path);
+		       sess->label, dev->path);
 }
 
 /**

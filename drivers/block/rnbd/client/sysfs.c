@@ -7,8 +7,11 @@
 
 #include <linux/device.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <net/net_namespace.h>
 
 #include "rnbd-clt.h"
 
@@ -42,6 +45,18 @@ static ssize_t session_show(struct device *disk, struct device_attribute *attr,
 }
 
 static DEVICE_ATTR_RO(session);
+
+/* A line without anything: that of who reads it */
+static ssize_t netns_show(struct device *disk, struct device_attribute *attr, char *buf)
+{
+	const struct net *net = to_dev(disk)->sess->net;
+
+	if (net_eq(net, current->nsproxy->net_ns))
+		return sysfs_emit(buf, "\n");
+	return sysfs_emit(buf, "%u\n", net->ns.inum);
+}
+
+static DEVICE_ATTR_RO(netns);
 
 static ssize_t mapping_path_show(struct device *disk, struct device_attribute *attr,
 				 char *buf)
@@ -179,6 +194,7 @@ static DEVICE_ATTR_RO(server_sectors);
 static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_state.attr,
 	&dev_attr_session.attr,
+	&dev_attr_netns.attr,
 	&dev_attr_mapping_path.attr,
 	&dev_attr_access_mode.attr,
 	&dev_attr_nr_poll_queues.attr,
@@ -226,8 +242,10 @@ static ssize_t map_device_store(struct device *ctl,
 	opts = kvzalloc(sizeof(*opts), GFP_KERNEL);
 	line = kstrdup(buf, GFP_KERNEL);
 	err = -ENOMEM;
-	if (opts && line)
+	if (opts && line) {
+		opts->net = current->nsproxy->net_ns;
 		err = rnbd_clt_parse(line, opts);
+	}
 	if (!err)
 		err = rnbd_clt_dev_map(opts, rnbd_clt_dev_groups);
 	kfree(line);

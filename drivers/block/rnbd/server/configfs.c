@@ -5,14 +5,21 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/ctype.h>
 #include <linux/key.h>
 #include <linux/kstrtox.h>
 #include <linux/limits.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <net/net_namespace.h>
 
 #include "rules.h"
+
+/* Short, as a session's name is in front of it in sysfs */
+#define RNBD_SRV_TENANT_NAME_LEN	31
 
 static const char * const rnbd_srv_policies[] = { "open", "listed" };
 
@@ -39,9 +46,9 @@ static char *rnbd_srv_word(const char *page)
 /* Set a flag of the rules, and look at what is open. */
 static void rnbd_srv_set_flag(bool *flag, bool value)
 {
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	*flag = value;
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	rnbd_srv_recheck();
 }
 
@@ -50,9 +57,9 @@ static ssize_t rnbd_srv_show_text(char *const *text, char *page)
 {
 	ssize_t len;
 
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	len = sysfs_emit(page, "%s\n", *text ?: "");
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return len;
 }
 
@@ -75,12 +82,12 @@ static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *
 		kfree(path);
 		return -EINVAL;
 	}
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	if (volume->enabled)
 		err = -EBUSY;
 	else
 		swap(volume->path, path);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	if (err)
 		pr_err("volume %s is enabled: write 0 to enable before its path is changed\n",
 		       config_item_name(item));
@@ -123,9 +130,9 @@ static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char 
 	kfree(words);
 	if (mode < 0)
 		return -EINVAL;
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	rnbd_srv_to_volume(item)->modes = modes;
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	rnbd_srv_recheck();
 	return count;
 }
@@ -182,12 +189,12 @@ static ssize_t rnbd_srv_volume_enable_store(struct config_item *item, const char
 
 	if (err)
 		return err;
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	if (on && !volume->path)
 		err = -EINVAL;
 	else
 		volume->enabled = on;
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	if (err) {
 		pr_err("volume %s has no path: write one before it is enabled\n",
 		       config_item_name(item));
@@ -229,9 +236,9 @@ static ssize_t rnbd_srv_host_sessions_show(struct config_item *item, char *page)
 {
 	ssize_t len;
 
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	len = sysfs_emit(page, "%s\n", rnbd_srv_to_host(item)->sessions);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return len;
 }
 
@@ -247,9 +254,9 @@ static ssize_t rnbd_srv_host_sessions_store(struct config_item *item, const char
 		kfree(word);
 		return -EINVAL;
 	}
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	strscpy(host->sessions, word, sizeof(host->sessions));
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	kfree(word);
 	rnbd_srv_recheck();
 	return count;
@@ -263,12 +270,12 @@ static ssize_t rnbd_srv_host_addresses_show(struct config_item *item, char *page
 	unsigned int i;
 	int len = 0;
 
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	for (i = 0; i < host->nr_prefixes; i++) {
 		rtrs_prefix_format(&host->prefixes[i], text, sizeof(text));
 		len += sysfs_emit_at(page, len, "%s\n", text);
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return len;
 }
 
@@ -308,10 +315,10 @@ static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const cha
 	if (words && prefixes)
 		nr = rnbd_srv_parse_prefixes(item, words, prefixes);
 	if (nr >= 0) {
-		mutex_lock(&rnbd_srv_rules.lock);
+		mutex_lock(&rnbd_srv_rules_lock);
 		swap(host->prefixes, prefixes);
 		host->nr_prefixes = nr;
-		mutex_unlock(&rnbd_srv_rules.lock);
+		mutex_unlock(&rnbd_srv_rules_lock);
 		rnbd_srv_recheck();
 	}
 	kfree(prefixes);
@@ -327,10 +334,10 @@ static ssize_t rnbd_srv_host_keys_show(struct config_item *item, char *page)
 	unsigned int i;
 	int len = 0;
 
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	for (i = 0; i < RNBD_SRV_HOST_KEYS && host->keys[i]; i++)
 		len += sysfs_emit_at(page, len, "%s\n", host->keys[i]->description);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return len;
 }
 
@@ -375,10 +382,10 @@ static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *pa
 	if (words)
 		err = rnbd_srv_get_keys(item, words, keys);
 	if (!err) {
-		mutex_lock(&rnbd_srv_rules.lock);
+		mutex_lock(&rnbd_srv_rules_lock);
 		for (i = 0; i < RNBD_SRV_HOST_KEYS; i++)
 			swap(host->keys[i], keys[i]);
-		mutex_unlock(&rnbd_srv_rules.lock);
+		mutex_unlock(&rnbd_srv_rules_lock);
 		rnbd_srv_recheck();
 	}
 	rnbd_srv_put_keys(keys);
@@ -404,10 +411,10 @@ static ssize_t rnbd_srv_limit_store(struct config_item *item, const char *page, 
 
 	if (err)
 		return err;
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	WRITE_ONCE(rnbd_srv_to_host(item)->limits[limit],
 		   (u64)value << rnbd_srv_limit_shift(limit));
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return count;
 }
 
@@ -484,10 +491,10 @@ static ssize_t rnbd_srv_host_cgroup_store(struct config_item *item, const char *
 		kfree(path);
 		return PTR_ERR(css);
 	}
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	swap(host->cgroup, path);
 	swap(host->css, css);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	rnbd_srv_recheck();
 	rnbd_srv_css_put(css);
 	kfree(path);
@@ -548,16 +555,21 @@ static int rnbd_srv_allow_link(struct config_item *hosts, struct config_item *ta
 		       config_item_name(&volume->group.cg_item), config_item_name(target));
 		return -EINVAL;
 	}
+	if (rnbd_srv_to_host(target)->rules != volume->rules) {
+		pr_err("volume %s: host %s is another tenant's\n",
+		       config_item_name(&volume->group.cg_item), config_item_name(target));
+		return -EINVAL;
+	}
 	allow = kzalloc(sizeof(*allow), GFP_KERNEL);
 	if (!allow)
 		return -ENOMEM;
 	allow->host = rnbd_srv_to_host(target);
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	if (volume->gone)
 		err = -ENOENT;
 	else
 		list_add_tail(&allow->list, &volume->allowed);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	if (err)
 		kfree(allow);
 	return err;
@@ -569,7 +581,7 @@ static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *ta
 	struct rnbd_srv_volume *volume = rnbd_srv_links_to_volume(hosts);
 	struct rnbd_srv_allow *allow;
 
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	list_for_each_entry(allow, &volume->allowed, list) {
 		if (allow->host == rnbd_srv_to_host(target)) {
 			list_del(&allow->list);
@@ -577,7 +589,7 @@ static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *ta
 			break;
 		}
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	rnbd_srv_recheck();
 }
 
@@ -606,6 +618,7 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 	volume = kzalloc(sizeof(*volume), GFP_KERNEL);
 	if (!volume)
 		return ERR_PTR(-ENOMEM);
+	volume->rules = &container_of(group, struct rnbd_srv_tenant, volumes)->rules;
 	volume->modes = RNBD_SRV_ALL_MODES;
 	INIT_LIST_HEAD(&volume->allowed);
 	config_group_init_type_name(&volume->group, name, &rnbd_srv_volume_type);
@@ -617,9 +630,9 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 	config_group_init_type_name(&volume->hosts, "hosts", &rnbd_srv_links_type);
 	config_item_get(&volume->group.cg_item);
 	configfs_add_default_group(&volume->hosts, &volume->group);
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_add_tail(&volume->list, &rnbd_srv_rules.volumes);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_add_tail(&volume->list, &volume->rules->volumes);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return &volume->group;
 }
 
@@ -628,10 +641,10 @@ static void rnbd_srv_drop_volume(struct config_group *group, struct config_item 
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
 
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	list_del(&volume->list);
 	volume->gone = true;
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	rnbd_srv_recheck();
 	configfs_remove_default_groups(&volume->group);
 	config_item_put(item);
@@ -642,7 +655,34 @@ static struct configfs_group_operations rnbd_srv_volumes_ops = {
 	.drop_item = rnbd_srv_drop_volume,
 };
 
+static struct rnbd_srv_tenant *rnbd_srv_to_tenant(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct rnbd_srv_tenant, group);
+}
+
+/* Both folders keep the one that they are in. */
+static void rnbd_srv_volumes_release(struct config_item *item)
+{
+	config_item_put(&container_of(to_config_group(item), struct rnbd_srv_tenant,
+				      volumes)->group.cg_item);
+}
+
+static void rnbd_srv_hosts_release(struct config_item *item)
+{
+	config_item_put(&container_of(to_config_group(item), struct rnbd_srv_tenant,
+				      hosts)->group.cg_item);
+}
+
+static struct configfs_item_operations rnbd_srv_volumes_item_ops = {
+	.release = rnbd_srv_volumes_release,
+};
+
+static struct configfs_item_operations rnbd_srv_hosts_item_ops = {
+	.release = rnbd_srv_hosts_release,
+};
+
 static const struct config_item_type rnbd_srv_volumes_type = {
+	.ct_item_ops = &rnbd_srv_volumes_item_ops,
 	.ct_group_ops = &rnbd_srv_volumes_ops,
 	.ct_owner = THIS_MODULE,
 };
@@ -656,6 +696,7 @@ static struct config_item *rnbd_srv_make_host(struct config_group *group, const 
 	host = kzalloc(sizeof(*host), GFP_KERNEL);
 	if (!host)
 		return ERR_PTR(-ENOMEM);
+	host->rules = &container_of(group, struct rnbd_srv_tenant, hosts)->rules;
 	strscpy(host->sessions, name, sizeof(host->sessions));
 	INIT_LIST_HEAD(&host->counting);
 	config_item_init_type_name(&host->item, name, &rnbd_srv_host_type);
@@ -663,18 +704,18 @@ static struct config_item *rnbd_srv_make_host(struct config_group *group, const 
 		kfree(host);
 		return ERR_PTR(-ENOMEM);
 	}
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_add_tail(&host->list, &rnbd_srv_rules.hosts);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_add_tail(&host->list, &host->rules->hosts);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return &host->item;
 }
 
 static void rnbd_srv_drop_host(struct config_group *group, struct config_item *item)
 {
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	list_del(&rnbd_srv_to_host(item)->list);
 	list_del_init(&rnbd_srv_to_host(item)->counting);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	rnbd_srv_recheck();
 	config_item_put(item);
 }
@@ -685,13 +726,14 @@ static struct configfs_group_operations rnbd_srv_hosts_ops = {
 };
 
 static const struct config_item_type rnbd_srv_hosts_type = {
+	.ct_item_ops = &rnbd_srv_hosts_item_ops,
 	.ct_group_ops = &rnbd_srv_hosts_ops,
 	.ct_owner = THIS_MODULE,
 };
 
 static ssize_t rnbd_srv_policy_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%s\n", rnbd_srv_policies[READ_ONCE(rnbd_srv_rules.listed)]);
+	return sysfs_emit(page, "%s\n", rnbd_srv_policies[READ_ONCE(rnbd_srv_first.rules.listed)]);
 }
 
 static ssize_t rnbd_srv_policy_store(struct config_item *item, const char *page, size_t count)
@@ -700,26 +742,32 @@ static ssize_t rnbd_srv_policy_store(struct config_item *item, const char *page,
 
 	if (policy < 0)
 		return policy;
-	rnbd_srv_set_flag(&rnbd_srv_rules.listed, policy);
+	rnbd_srv_set_flag(&rnbd_srv_first.rules.listed, policy);
 	return count;
 }
 CONFIGFS_ATTR(rnbd_srv_, policy);
 
-static ssize_t rnbd_srv_listen_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", rnbd_srv_listening());
-}
-
-static ssize_t rnbd_srv_listen_store(struct config_item *item, const char *page, size_t count)
+static ssize_t rnbd_srv_store_listen(struct rnbd_srv_tenant *tenant, struct net *net,
+				     const char *page, size_t count)
 {
 	bool on;
 	int err = kstrtobool(page, &on);
 
 	if (!err && on)
-		err = rnbd_srv_listen();
+		err = rnbd_srv_listen(tenant, net);
 	else if (!err)
-		rnbd_srv_unlisten();
+		rnbd_srv_unlisten(tenant);
 	return err ?: count;
+}
+
+static ssize_t rnbd_srv_listen_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", rnbd_srv_listening(&rnbd_srv_first));
+}
+
+static ssize_t rnbd_srv_listen_store(struct config_item *item, const char *page, size_t count)
+{
+	return rnbd_srv_store_listen(&rnbd_srv_first, &init_net, page, count);
 }
 CONFIGFS_ATTR(rnbd_srv_, listen);
 
@@ -734,6 +782,118 @@ static const struct config_item_type rnbd_srv_root_type = {
 	.ct_owner = THIS_MODULE,
 };
 
+static ssize_t rnbd_srv_tenant_listen_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", rnbd_srv_listening(rnbd_srv_to_tenant(item)));
+}
+
+/* In the network namespace of who writes it */
+static ssize_t rnbd_srv_tenant_listen_store(struct config_item *item, const char *page,
+					    size_t count)
+{
+	return rnbd_srv_store_listen(rnbd_srv_to_tenant(item), current->nsproxy->net_ns, page,
+				     count);
+}
+CONFIGFS_ATTR(rnbd_srv_tenant_, listen);
+
+/* As lsns shows it; 0 if it listens nowhere */
+static ssize_t rnbd_srv_tenant_netns_show(struct config_item *item, char *page)
+{
+	struct rnbd_srv_tenant *tenant = rnbd_srv_to_tenant(item);
+	unsigned int inum;
+
+	mutex_lock(&tenant->lock);
+	inum = tenant->net ? tenant->net->ns.inum : 0;
+	mutex_unlock(&tenant->lock);
+	return sysfs_emit(page, "%u\n", inum);
+}
+CONFIGFS_ATTR_RO(rnbd_srv_tenant_, netns);
+
+static struct configfs_attribute *rnbd_srv_tenant_attrs[] = {
+	&rnbd_srv_tenant_attr_listen,
+	&rnbd_srv_tenant_attr_netns,
+	NULL
+};
+
+static void rnbd_srv_tenant_release(struct config_item *item)
+{
+	kfree(rnbd_srv_to_tenant(item));
+}
+
+static struct configfs_item_operations rnbd_srv_tenant_ops = {
+	.release = rnbd_srv_tenant_release,
+};
+
+static const struct config_item_type rnbd_srv_tenant_type = {
+	.ct_item_ops = &rnbd_srv_tenant_ops,
+	.ct_attrs = rnbd_srv_tenant_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_group *group)
+{
+	config_group_init_type_name(&tenant->volumes, "volumes", &rnbd_srv_volumes_type);
+	configfs_add_default_group(&tenant->volumes, group);
+	config_group_init_type_name(&tenant->hosts, "hosts", &rnbd_srv_hosts_type);
+	configfs_add_default_group(&tenant->hosts, group);
+}
+
+/* Sessions of a tenant end in its name: what begins with a digit is the id of a mapping. */
+static bool rnbd_srv_tenant_name_ok(const char *name)
+{
+	const char *c;
+
+	for (c = name; *c; c++) {
+		if (!isalnum(*c) && *c != '-' && *c != '_')
+			return false;
+	}
+	return isalpha(name[0]) && strlen(name) <= RNBD_SRV_TENANT_NAME_LEN;
+}
+
+static struct config_group *rnbd_srv_make_tenant(struct config_group *group, const char *name)
+{
+	struct rnbd_srv_tenant *tenant;
+
+	if (!rnbd_srv_tenant_name_ok(name)) {
+		pr_err("tenant %s: a name is a letter, and up to %d letters, digits, - and _\n",
+		       name, RNBD_SRV_TENANT_NAME_LEN - 1);
+		return ERR_PTR(-EINVAL);
+	}
+	tenant = kzalloc(sizeof(*tenant), GFP_KERNEL);
+	if (!tenant)
+		return ERR_PTR(-ENOMEM);
+	rnbd_srv_tenant_init(tenant);
+	config_group_init_type_name(&tenant->group, name, &rnbd_srv_tenant_type);
+	if (!config_item_name(&tenant->group.cg_item)) {
+		kfree(tenant);
+		return ERR_PTR(-ENOMEM);
+	}
+	config_item_get(&tenant->group.cg_item);
+	config_item_get(&tenant->group.cg_item);
+	rnbd_srv_add_parts(tenant, &tenant->group);
+	return &tenant->group;
+}
+
+/* It has no volumes and hosts any more. */
+static void rnbd_srv_drop_tenant(struct config_group *group, struct config_item *item)
+{
+	struct rnbd_srv_tenant *tenant = rnbd_srv_to_tenant(item);
+
+	rnbd_srv_tenant_exit(tenant);
+	configfs_remove_default_groups(&tenant->group);
+	config_item_put(item);
+}
+
+static struct configfs_group_operations rnbd_srv_tenants_ops = {
+	.make_group = rnbd_srv_make_tenant,
+	.drop_item = rnbd_srv_drop_tenant,
+};
+
+static const struct config_item_type rnbd_srv_tenants_type = {
+	.ct_group_ops = &rnbd_srv_tenants_ops,
+	.ct_owner = THIS_MODULE,
+};
+
 static struct configfs_subsystem rnbd_srv_configfs = {
 	.su_group.cg_item = {
 		.ci_namebuf = "rnbd",
@@ -742,7 +902,7 @@ static struct configfs_subsystem rnbd_srv_configfs = {
 	.su_mutex = __MUTEX_INITIALIZER(rnbd_srv_configfs.su_mutex),
 };
 
-static struct config_group rnbd_srv_volumes, rnbd_srv_hosts;
+static struct config_group rnbd_srv_tenants;
 
 /**
  * rnbd_srv_add_configfs() - create /sys/kernel/config/rnbd
@@ -756,10 +916,9 @@ int rnbd_srv_add_configfs(void)
 	struct config_group *root = &rnbd_srv_configfs.su_group;
 
 	config_group_init(root);
-	config_group_init_type_name(&rnbd_srv_volumes, "volumes", &rnbd_srv_volumes_type);
-	configfs_add_default_group(&rnbd_srv_volumes, root);
-	config_group_init_type_name(&rnbd_srv_hosts, "hosts", &rnbd_srv_hosts_type);
-	configfs_add_default_group(&rnbd_srv_hosts, root);
+	rnbd_srv_add_parts(&rnbd_srv_first, root);
+	config_group_init_type_name(&rnbd_srv_tenants, "tenants", &rnbd_srv_tenants_type);
+	configfs_add_default_group(&rnbd_srv_tenants, root);
 	return configfs_register_subsystem(&rnbd_srv_configfs);
 }
 

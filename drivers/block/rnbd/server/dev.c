@@ -413,6 +413,12 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const char *path,
 	return 0;
 }
 
+/* A tenant's clients have sessions of different names. */
+static bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_sess *b)
+{
+	return a->rules == b->rules && !strcmp(a->name, b->name);
+}
+
 /* Has a session of the same name, which hasn't ended yet, the device open? */
 static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
 				 const struct rnbd_srv_sess *sess)
@@ -420,7 +426,7 @@ static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
 	struct rnbd_srv_map *map;
 
 	list_for_each_entry(map, &dev->maps, list) {
-		if (map->sess != sess && !strcmp(map->sess->name, sess->name))
+		if (map->sess != sess && rnbd_srv_same_client(map->sess, sess))
 			return true;
 	}
 	return false;
@@ -429,7 +435,7 @@ static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
 /* sessions/<session>, or sessions/<session>.<id> if the session has that already */
 static int rnbd_srv_map_show(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
 {
-	const char *name = map->sess->name;
+	const char *name = map->sess->label;
 	struct rnbd_srv_map *old;
 
 	list_for_each_entry(old, &dev->maps, list) {
@@ -632,7 +638,7 @@ static bool rnbd_srv_peer_admitted(const struct rtrs_srv_peer *peer, void *arg)
 {
 	const struct rnbd_srv_sess *sess = arg;
 
-	return !rnbd_srv_admit(sess->name, peer);
+	return !rnbd_srv_admit(sess->rules, sess->name, peer);
 }
 
 /**
@@ -700,7 +706,8 @@ static void rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
 {
 	const struct rnbd_srv_count *count = arg;
 
-	if (!peer->closing || !count->asks || strcmp(count->sess->name, count->asks->name))
+	if (!peer->closing || !count->asks ||
+	    !rnbd_srv_same_client(count->sess, count->asks))
 		rnbd_srv_rules_count(count->sess, peer);
 }
 
@@ -772,7 +779,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	mutex_lock(&rnbd_srv_lock);
 	rtrs_srv_know_path(peer, true);
 	/* Again, as keys may have been changed since. */
-	err = rnbd_srv_admit(sess->name, peer) ?: rnbd_srv_may_join(sess, peer);
+	err = rnbd_srv_admit(sess->rules, sess->name, peer) ?: rnbd_srv_may_join(sess, peer);
 	if (!err && rnbd_srv_begin_count(sess, peer)) {
 		rnbd_srv_count_paths(sess);
 		err = rnbd_srv_in_limits(sess);

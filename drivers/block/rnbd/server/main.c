@@ -28,7 +28,7 @@ static int __init rnbd_srv_init(void)
 		goto destroy_wq;
 
 	if (rnbd_srv_listen_now)
-		err = rnbd_srv_listen();
+		err = rnbd_srv_listen_first();
 	if (err)
 		goto stop_watch;
 
@@ -39,7 +39,7 @@ static int __init rnbd_srv_init(void)
 	return 0;
 
 unlisten:
-	rnbd_srv_unlisten();
+	rnbd_srv_unlisten_first();
 stop_watch:
 	/* Clients may have been here meanwhile. */
 	rnbd_srv_stop_watch();
@@ -54,7 +54,7 @@ static void __exit rnbd_srv_exit(void)
 {
 	rnbd_srv_del_configfs();
 	/* Ends all sessions, which closes their mappings. */
-	rnbd_srv_unlisten();
+	rnbd_srv_unlisten_first();
 	rnbd_srv_stop_watch();
 	rnbd_srv_handover_exit();
 	destroy_workqueue(rnbd_srv_wq);

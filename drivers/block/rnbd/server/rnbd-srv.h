@@ -24,7 +24,7 @@
  *
  *	main.c		loading and unloading
  *	configfs.c	the rules' interface
- *	listen.c	whether clients can connect
+ *	listen.c	whether clients can connect, and in which network namespace
  *	session.c	sessions, and messages other than I/O
  *	dev.c		devices, and opening and closing their mappings
  *	sysfs.c		attributes of devices and mappings
@@ -59,6 +59,7 @@
 
 struct cgroup_subsys_state;
 struct rnbd_srv_host;
+struct rnbd_srv_rules;
 
 /*
  * Most workers that a session's OPENs, the closing of its mappings, and the I/O of one
@@ -80,7 +81,7 @@ do {									\
 	struct rnbd_srv_sess *_sess = (sess);				\
 									\
 	if (__ratelimit(&_sess->log))					\
-		pr("%s: " fmt, _sess->name, ##__VA_ARGS__);		\
+		pr("%s: " fmt, _sess->label, ##__VA_ARGS__);		\
 } while (0)
 
 #define rnbd_srv_err(sess, ...)	 rnbd_srv_log(pr_err, sess, __VA_ARGS__)
@@ -93,6 +94,7 @@ do {									\
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
  * @nr_maps: number of @maps, at most RNBD_SRV_SESS_MAPS; under rnbd_srv_lock
+ * @rules: of the tenant to which it has connected, which outlives it
  * @rtrs: session of the transport that it belongs to
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
@@ -102,6 +104,7 @@ do {									\
  * @ver: major version of the protocol that both sides support
  * @features: RNBD_FEATURE_* that the client was granted
  * @event_due: a size that the client was told has changed, under rnbd_srv_lock
+ * @label: what sysfs and the log call it; the transport's, as long as this lives
  * @name: the session's name
  */
 struct rnbd_srv_sess {
@@ -110,6 +113,7 @@ struct rnbd_srv_sess {
 	struct xarray maps;
 	u32 next_id;
 	unsigned int nr_maps;
+	struct rnbd_srv_rules *rules;
 	struct rtrs_srv_sess *rtrs;
 	struct workqueue_struct *open_wq;
 	struct workqueue_struct *close_wq;
@@ -118,6 +122,7 @@ struct rnbd_srv_sess {
 	u8 ver;
 	u32 features;
 	bool event_due;
+	const char *label;
 	char name[];
 };
 
@@ -356,12 +361,11 @@ extern char rnbd_srv_search_path[];
 extern struct workqueue_struct *rnbd_srv_wq;
 
 /* listen.c */
-bool rnbd_srv_listening(void);
-int rnbd_srv_listen(void);
-void rnbd_srv_unlisten(void);
+int rnbd_srv_listen_first(void);
+void rnbd_srv_unlisten_first(void);
 
 /* session.c */
-void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs);
+void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
 int rnbd_srv_sess_info(struct rtrs_srv_op *op);
 int rnbd_srv_check_open(const struct rtrs_srv_op *op);
@@ -398,8 +402,8 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
 
 /* rules.c */
-int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer);
-struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *addr,
+int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
+struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr);
 bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
 void rnbd_srv_begin_count_of(struct rnbd_srv_host *host);

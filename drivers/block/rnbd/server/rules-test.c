@@ -178,7 +178,7 @@ static void rules_say_who_may_open_what(struct kunit *test)
 		host->prefixes = &prefix;
 		host->nr_prefixes = 1;
 	}
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->peer ?: "ip:192.168.1.2", 1, &addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->peer ?: "ip:192.168.1.2", 1, &addr), 0);
 	peer.addr = &addr.dst;
 	rules->listed = c->listed;
 
@@ -241,7 +241,7 @@ static void rules_say_who_must_prove_what(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, volume);
 	KUNIT_ASSERT_NOT_NULL(test, hosts);
 	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse("ip:10.0.0.0/8", &prefix), 0);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->peer, 1, &addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->peer, 1, &addr), 0);
 	INIT_LIST_HEAD(&rules->hosts);
 	INIT_LIST_HEAD(&rules->volumes);
 	INIT_LIST_HEAD(&volume->allowed);

@@ -12,12 +12,10 @@
 
 #include "rules.h"
 
-struct rnbd_srv_rules rnbd_srv_rules = {
-	.lock = __MUTEX_INITIALIZER(rnbd_srv_rules.lock),
-	.volumes = LIST_HEAD_INIT(rnbd_srv_rules.volumes),
-	.hosts = LIST_HEAD_INIT(rnbd_srv_rules.hosts),
-	.counting = LIST_HEAD_INIT(rnbd_srv_rules.counting),
-};
+DEFINE_MUTEX(rnbd_srv_rules_lock);
+
+/* Hosts that are being counted; protected by rnbd_srv_lock as well */
+static LIST_HEAD(rnbd_srv_counting);
 
 const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS] = {
 	"max_sessions", "max_paths", "max_connections", "max_slots", "max_memory",
@@ -74,7 +72,7 @@ static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessn
  * @sessname: name of its session
  * @peer: the client on one of its paths
  *
- * Context: &rnbd_srv_rules.lock is held.
+ * Context: rnbd_srv_rules_lock is held.
  * Return: 0; -EKEYREJECTED if it looks like hosts that have keys, and has proved to know none of
  * these, whatever other hosts it looks like.
  */
@@ -96,24 +94,26 @@ VISIBLE_IF_KUNIT int rnbd_srv_judge_proof(const struct rnbd_srv_rules *rules,
 
 /**
  * rnbd_srv_admit() - may a client have a session of that name?
+ * @owner: rules of the tenant to which it has connected
  * @sessname: the name
  * @peer: the client
  *
  * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's may be held.
  * Return: 0 or -EKEYREJECTED.
  */
-int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer)
+int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
 {
 	int err;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	err = rnbd_srv_judge_proof(&rnbd_srv_rules, sessname, peer);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
+	err = rnbd_srv_judge_proof(owner, sessname, peer);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return err;
 }
 
 /**
  * rnbd_srv_key() - get one of the keys of those hosts that a client looks like
+ * @owner: rules of the tenant to which it has connected
  * @sessname: name of its session
  * @addr: its address
  * @nr: which one
@@ -123,15 +123,16 @@ int rnbd_srv_admit(const char *sessname, const struct rtrs_srv_peer *peer)
  * Context: see &rtrs_srv_ops.key.
  * Return: the key, with a reference, or NULL.
  */
-struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *addr,
+struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr)
 {
+	const struct rnbd_srv_rules *rules = owner;
 	struct rnbd_srv_host *host;
 	struct key *key = NULL;
 	unsigned int i;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_for_each_entry(host, &rules->hosts, list) {
 		if (!rnbd_srv_host_looks_like(host, sessname, addr))
 			continue;
 		for (i = 0; i < RNBD_SRV_HOST_KEYS && host->keys[i] && !key; i++) {
@@ -141,13 +142,13 @@ struct key *rnbd_srv_key(const char *sessname, const struct sockaddr_storage *ad
 		if (key)
 			break;
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return key;
 }
 
 static void rnbd_srv_host_begin_count(struct rnbd_srv_host *host)
 {
-	list_add(&host->counting, &rnbd_srv_rules.counting);
+	list_add(&host->counting, &rnbd_srv_counting);
 	memset(host->used, 0, sizeof(host->used));
 	host->counted = NULL;
 }
@@ -157,7 +158,7 @@ static void rnbd_srv_forget_counted(void)
 {
 	struct rnbd_srv_host *host, *next;
 
-	list_for_each_entry_safe(host, next, &rnbd_srv_rules.counting, counting)
+	list_for_each_entry_safe(host, next, &rnbd_srv_counting, counting)
 		list_del_init(&host->counting);
 }
 
@@ -179,13 +180,13 @@ bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
 	struct rnbd_srv_host *host;
 	bool any;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_for_each_entry(host, &sess->rules->hosts, list) {
 		if (rnbd_srv_has_limits(host) && rnbd_srv_host_is(host, sess->name, peer))
 			rnbd_srv_host_begin_count(host);
 	}
-	any = !list_empty(&rnbd_srv_rules.counting);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	any = !list_empty(&rnbd_srv_counting);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return any;
 }
 
@@ -197,9 +198,9 @@ bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
  */
 void rnbd_srv_begin_count_of(struct rnbd_srv_host *host)
 {
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	rnbd_srv_host_begin_count(host);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 }
 
 /**
@@ -211,10 +212,10 @@ void rnbd_srv_begin_count_of(struct rnbd_srv_host *host)
  */
 void rnbd_srv_end_count_of(const struct rnbd_srv_host *host, u64 *used)
 {
-	mutex_lock(&rnbd_srv_rules.lock);
+	mutex_lock(&rnbd_srv_rules_lock);
 	rnbd_srv_forget_counted();
 	memcpy(used, host->used, sizeof(host->used));
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 }
 
 static void rnbd_srv_host_count(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
@@ -239,12 +240,12 @@ void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
 {
 	struct rnbd_srv_host *host;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.counting, counting) {
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_for_each_entry(host, &rnbd_srv_counting, counting) {
 		if (rnbd_srv_host_is(host, sess->name, peer))
 			rnbd_srv_host_count(host, sess, peer);
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 }
 
 /**
@@ -252,7 +253,7 @@ void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
  * @host: host, whose sessions have been counted
  * @which: set to a limit that it is beyond, if it is
  *
- * Context: &rnbd_srv_rules.lock is held.
+ * Context: rnbd_srv_rules_lock is held.
  * Return: true if so.
  */
 VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host,
@@ -282,19 +283,19 @@ int rnbd_srv_in_limits(const struct rnbd_srv_sess *sess)
 	enum rnbd_srv_limit which;
 	int err = 0;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.counting, counting) {
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_for_each_entry(host, &rnbd_srv_counting, counting) {
 		if (!rnbd_srv_over_limit(host, &which))
 			continue;
 		/* Each try may come with a new session. */
 		pr_err_ratelimited("%s: one more path is beyond %s of host %s: it would have %llu, of %llu\n",
-				   sess->name, rnbd_srv_limit_names[which],
+				   sess->label, rnbd_srv_limit_names[which],
 				   config_item_name(&host->item), host->used[which],
 				   host->limits[which]);
 		err = -EDQUOT;
 	}
 	rnbd_srv_forget_counted();
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return err;
 }
 
@@ -313,8 +314,8 @@ bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_pee
 	const struct rnbd_srv_host *host;
 	bool found = false;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	list_for_each_entry(host, &rnbd_srv_rules.hosts, list) {
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_for_each_entry(host, &sess->rules->hosts, list) {
 		found = host->css && rnbd_srv_host_is(host, sess->name, peer);
 		if (found) {
 			rnbd_srv_css_get(host->css);
@@ -322,7 +323,7 @@ bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_pee
 			break;
 		}
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return found;
 }
 
@@ -347,7 +348,7 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
  * @peer: the client on the path that is used for that
  * @volume: set to the volume, or NULL if the name is a path; not if it returns an error
  *
- * Context: &rnbd_srv_rules.lock is held.
+ * Context: rnbd_srv_rules_lock is held.
  * Return: 0; -ENOENT if there is no such volume, it is not enabled, or the session may not
  * know of it; -EACCES if it may not be opened in that mode.
  */
@@ -378,14 +379,14 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *p
 	const struct rnbd_srv_volume *volume;
 	int err;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	err = rnbd_srv_judge(&rnbd_srv_rules, map, peer, &volume);
+	mutex_lock(&rnbd_srv_rules_lock);
+	err = rnbd_srv_judge(map->sess->rules, map, peer, &volume);
 	if (!err && volume) {
 		map->volume_path = kstrdup(volume->path, GFP_KERNEL);
 		if (!map->volume_path)
 			err = -ENOMEM;
 	}
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return err;
 }
 
@@ -399,10 +400,10 @@ void rnbd_srv_rules_refresh(struct rnbd_srv_map *map)
 {
 	const struct rnbd_srv_volume *volume;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	volume = rnbd_srv_find_volume(&rnbd_srv_rules, map->path);
+	mutex_lock(&rnbd_srv_rules_lock);
+	volume = rnbd_srv_find_volume(map->sess->rules, map->path);
 	map->exclusive = map->volume_path && volume && volume->exclusive;
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 }
 
 /**
@@ -418,10 +419,10 @@ bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_p
 	const struct rnbd_srv_volume *volume;
 	bool same;
 
-	mutex_lock(&rnbd_srv_rules.lock);
-	same = !rnbd_srv_judge(&rnbd_srv_rules, map, peer, &volume) &&
+	mutex_lock(&rnbd_srv_rules_lock);
+	same = !rnbd_srv_judge(map->sess->rules, map, peer, &volume) &&
 	       (volume ? map->volume_path && !strcmp(map->volume_path, volume->path) :
 			 !map->volume_path);
-	mutex_unlock(&rnbd_srv_rules.lock);
+	mutex_unlock(&rnbd_srv_rules_lock);
 	return same;
 }

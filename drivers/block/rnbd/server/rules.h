@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RNBD server: who may open what.
+ * RNBD server: who may open what, and where. A tenant has volumes and hosts of its own, and a
+ * network namespace in which its clients connect. The first tenant is always there, and has all
+ * that belongs to no other.
  */
 #ifndef RNBD_SRV_RULES_H
 #define RNBD_SRV_RULES_H
@@ -8,6 +10,7 @@
 #include <linux/configfs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 
 #include "rnbd-srv.h"
 
@@ -38,6 +41,7 @@ enum rnbd_srv_limit {
 /**
  * struct rnbd_srv_host - a client, as the administrator knows it
  * @list: in &rnbd_srv_rules.hosts
+ * @rules: of its tenant
  * @item: its folder in hosts/
  * @sessions: pattern of its sessions' names, see glob_match()
  * @prefixes: where it is, NULL if that was never set
@@ -46,15 +50,16 @@ enum rnbd_srv_limit {
  *	proves nothing
  * @limits: by enum rnbd_srv_limit; 0: none
  * @used: the same, as counted last; set under rnbd_srv_lock as well
- * @counting: in &rnbd_srv_rules.counting while it is counted
+ * @counting: in the list of those that are being counted
  * @counted: session of it that was counted last
  * @cgroup: path of the cgroup that pays for its I/O, NULL: none
  * @css: that cgroup's I/O controller, or NULL
  *
- * All but @item are protected by &rnbd_srv_rules.lock.
+ * All but @rules and @item are protected by rnbd_srv_rules_lock.
  */
 struct rnbd_srv_host {
 	struct list_head list;
+	struct rnbd_srv_rules *rules;
 	struct config_item item;
 	char sessions[RTRS_NAME_LEN];
 	struct rtrs_prefix *prefixes;
@@ -81,6 +86,7 @@ struct rnbd_srv_allow {
 /**
  * struct rnbd_srv_volume - what clients open by a name, without learning its path
  * @list: in &rnbd_srv_rules.volumes
+ * @rules: of its tenant
  * @group: its folder in volumes/, whose name is the volume's
  * @hosts: the folder of links in there
  * @allowed: links, of struct rnbd_srv_allow
@@ -91,10 +97,11 @@ struct rnbd_srv_allow {
  * @enabled: it can be opened
  * @gone: its folder has been removed
  *
- * All but @group and @hosts are protected by &rnbd_srv_rules.lock.
+ * All but @rules, @group and @hosts are protected by rnbd_srv_rules_lock.
  */
 struct rnbd_srv_volume {
 	struct list_head list;
+	struct rnbd_srv_rules *rules;
 	struct config_group group;
 	struct config_group hosts;
 	struct list_head allowed;
@@ -107,23 +114,44 @@ struct rnbd_srv_volume {
 };
 
 /**
- * struct rnbd_srv_rules - all rules
- * @lock: protects them; taken under rnbd_srv_lock
+ * struct rnbd_srv_rules - the rules of a tenant
  * @volumes: of struct rnbd_srv_volume
  * @hosts: of struct rnbd_srv_host
- * @counting: those of them that are being counted, under rnbd_srv_lock
  * @listed: nothing but volumes can be opened
+ *
+ * Protected by rnbd_srv_rules_lock, which is taken under rnbd_srv_lock.
  */
 struct rnbd_srv_rules {
-	/* Protects all that is in folders as well. */
-	struct mutex lock;
 	struct list_head volumes;
 	struct list_head hosts;
-	struct list_head counting;
 	bool listed;
 };
 
-extern struct rnbd_srv_rules rnbd_srv_rules;
+/**
+ * struct rnbd_srv_tenant - whose rules they are, and where its clients connect
+ * @rules: its rules
+ * @group: its folder in tenants/; not the first one's
+ * @volumes: the folder of its volumes
+ * @hosts: the folder of its hosts
+ * @lock: held while it begins or ends to listen; protects what follows
+ * @rtrs: NULL while nobody can connect; read without the lock as well
+ * @net: where it listens, with a reference; NULL while it does not
+ * @net_work: looks whether there is still somebody in @net
+ */
+struct rnbd_srv_tenant {
+	struct rnbd_srv_rules rules;
+	struct config_group group;
+	struct config_group volumes;
+	struct config_group hosts;
+	struct mutex lock; /* what follows */
+	struct rtrs_srv *rtrs;
+	struct net *net;
+	struct delayed_work net_work;
+};
+
+/* Protects all that is in folders as well. */
+extern struct mutex rnbd_srv_rules_lock;
+extern struct rnbd_srv_tenant rnbd_srv_first;
 extern const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS];
 
 /* What a new volume may be opened in */
@@ -134,6 +162,13 @@ static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
 {
 	return limit == RNBD_SRV_MAX_MEMORY ? 20 : 0;
 }
+
+/* listen.c */
+void rnbd_srv_tenant_init(struct rnbd_srv_tenant *tenant);
+bool rnbd_srv_listening(const struct rnbd_srv_tenant *tenant);
+int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net);
+void rnbd_srv_unlisten(struct rnbd_srv_tenant *tenant);
+void rnbd_srv_tenant_exit(struct rnbd_srv_tenant *tenant);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which);

@@ -29,12 +29,13 @@ static void rnbd_srv_sess_end_work(struct work_struct *work)
 
 /**
  * rnbd_srv_sess_up() - create a session
+ * @owner: rules of the tenant to which the client has connected
  * @rtrs: session of the transport that has its first path
  *
  * Context: see &rtrs_srv_ops.sess_up.
  * Return: the session, or ERR_PTR(-ENOMEM).
  */
-void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
+void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 {
 	const char *name = rtrs_srv_sess_name(rtrs);
 	size_t len = strlen(name) + 1;
@@ -55,7 +56,9 @@ void *rnbd_srv_sess_up(struct rtrs_srv_sess *rtrs)
 
 	refcount_set(&sess->users, 1);
 	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
+	sess->rules = owner;
 	sess->rtrs = rtrs;
+	sess->label = rtrs_srv_sess_label(rtrs);
 	INIT_WORK(&sess->end_work, rnbd_srv_sess_end_work);
 	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);

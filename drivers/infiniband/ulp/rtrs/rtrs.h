@@ -21,6 +21,8 @@
 
 /* Longest session name, the terminating NUL included (wire format). */
 #define RTRS_NAME_LEN		255
+/* Longest label: a name, a point and a scope, the terminating NUL included. */
+#define RTRS_LABEL_LEN		256
 /* Most paths a session may have. */
 #define RTRS_MAX_PATHS		128
 /* Longest "ip:SRC@ip:DST" or "gid:SRC@gid:DST", the NUL included. */
@@ -53,8 +55,9 @@ struct rtrs_prefix {
 };
 
 struct key;
+struct net;
 
-int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr);
+int rtrs_addr_parse(struct net *net, const char *str, u16 port, struct rtrs_addr *addr);
 int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
 u16 rtrs_addr_port(const struct rtrs_addr *addr);
 bool rtrs_addr_same_host(const struct sockaddr_storage *a,
@@ -85,7 +88,10 @@ enum rtrs_link_event {
 
 /**
  * struct rtrs_clt_params - parameters of rtrs_clt_open()
- * @sessname: name of the session, unique on this client; see rtrs_name_valid()
+ * @sessname: name of the session, unique in @net; see rtrs_name_valid()
+ * @label: what the log calls it, unique on this client and at most RTRS_LABEL_LEN with the NUL
+ * @net: network namespace of its paths, and of its directory in sysfs. The session takes a
+ *	reference
  * @paths: addresses of the paths to connect
  * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
  * @nr_queues: connections for I/O in each path, at most one for each CPU makes sense
@@ -111,6 +117,8 @@ enum rtrs_link_event {
  */
 struct rtrs_clt_params {
 	const char *sessname;
+	const char *label;
+	struct net *net;
 	const struct rtrs_addr *paths;
 	unsigned int nr_paths;
 	unsigned int nr_queues;
@@ -280,7 +288,8 @@ struct rtrs_srv_peer {
  * @request: handles a request. Process context, may sleep, but must not wait for another
  *	request of this or any session. Ends in exactly one rtrs_srv_complete(), from
  *	here or later
- * @sess_up: called when a session has its first path. The return value becomes the priv
+ * @sess_up: called when a session has its first path, with &rtrs_srv_params.owner, as those that
+ *	follow. The return value becomes the priv
  *	of the session's ops; an ERR_PTR() refuses the session. May sleep
  * @key: gets one of the secrets by which a client can prove that it is who its session's name and
  *	its address say: that with the index @nr from 0 on, with a reference, or NULL if there are
@@ -298,15 +307,33 @@ struct rtrs_srv_peer {
 struct rtrs_srv_ops {
 	size_t op_size;
 	void (*request)(struct rtrs_srv_op *op);
-	void *(*sess_up)(struct rtrs_srv_sess *sess);
-	struct key *(*key)(const char *sessname, const struct sockaddr_storage *addr,
-			   unsigned int nr);
-	int (*admit)(const char *sessname, const struct rtrs_srv_peer *peer);
+	void *(*sess_up)(void *owner, struct rtrs_srv_sess *sess);
+	struct key *(*key)(void *owner, const char *sessname,
+			   const struct sockaddr_storage *addr, unsigned int nr);
+	int (*admit)(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
 	int (*path_up)(void *priv, const struct rtrs_srv_peer *peer);
 	void (*sess_down)(struct rtrs_srv_sess *sess, void *priv);
 };
 
-struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port);
+/**
+ * struct rtrs_srv_params - parameters of rtrs_srv_open()
+ * @ops: functions of the upper layer; they may be called from when that begins
+ * @owner: handed to those of @ops that are called before a session is up
+ * @net: network namespace in which to listen. GIDs belong to none, and are listened for in the
+ *	initial one alone
+ * @port: port to listen on, not 0
+ * @scope: tells its sessions from others of the same name, in sysfs and in the log; NULL: they
+ *	have their plain names there. Must live as long as the server
+ */
+struct rtrs_srv_params {
+	const struct rtrs_srv_ops *ops;
+	void *owner;
+	struct net *net;
+	u16 port;
+	const char *scope;
+};
+
+struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_params *params);
 void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
 void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
@@ -324,6 +351,7 @@ struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);
+const char *rtrs_srv_sess_label(const struct rtrs_srv_sess *sess);
 u32 rtrs_srv_sess_depth(const struct rtrs_srv_sess *sess);
 
 #endif /* RTRS_H */

@@ -60,6 +60,8 @@
 #include "../rtrs-hist.h"
 
 #define RTRS_CLT_RESOLVE_MS	2000
+/* For how long a path may show no sign of life when its server seems to be unreachable */
+#define RTRS_CLT_PROBE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
 /*
  * While a session has no connected path, one path at a time may request its creation. An
@@ -645,7 +647,9 @@ struct rtrs_clt_reconnect {
 
 /**
  * struct rtrs_clt - a session
- * @name: unique on this client and on the server
+ * @name: unique in its network namespace, and on the server
+ * @label: what the log calls it, unique on this client
+ * @net: network namespace of its paths, and of @dev
  * @uuid: identifies it to the server
  * @entry: in the list of all sessions, under rtrs_clt_lock
  * @dev: its directory in sysfs; the release frees the session
@@ -683,6 +687,8 @@ struct rtrs_clt_reconnect {
  */
 struct rtrs_clt {
 	char name[RTRS_NAME_LEN];
+	char label[RTRS_LABEL_LEN];
+	struct net *net;
 	uuid_t uuid;
 	struct list_head entry;
 	struct device dev;

@@ -675,6 +675,8 @@ static void session_has_no_more_connections_than_can_be(struct kunit *test)
 	struct rtrs_addr *addr = kunit_kzalloc(test, sizeof(*addr), GFP_KERNEL);
 	struct rtrs_clt_params params = {
 		.sessname	= "test",
+		.label		= "test",
+		.net		= &init_net,
 		.paths		= addr,
 		.nr_paths	= 1,
 		.nr_queues	= c->nr_queues,

@@ -250,9 +250,19 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		rtrs_clt_end_create(path);
 		err = rtrs_clt_rejected(con, ev);
 		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		if (READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED) {
+			/*
+			 * A neighbour has another hardware address. It may be another one's
+			 * than the server: the connection manager doesn't tell network
+			 * namespaces apart here.
+			 */
+			rtrs_hb_probe_now(&path->path, RTRS_CLT_PROBE_MS);
+			break;
+		}
+		fallthrough;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
 		err = -EHOSTUNREACH;
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
@@ -286,7 +296,7 @@ static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 	ps = path->addr.dst.ss_family == AF_IB ? RDMA_PS_IB : RDMA_PS_TCP;
 	con->con.path = &path->path;
 	con->con.cid = cid;
-	id = rdma_create_id(&init_net, rtrs_clt_cm_handler, con, ps, IB_QPT_RC);
+	id = rdma_create_id(path->clt->net, rtrs_clt_cm_handler, con, ps, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	con->con.cm_id = id;

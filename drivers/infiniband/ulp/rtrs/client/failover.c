@@ -55,7 +55,7 @@ static void rtrs_clt_take_failed(struct rtrs_clt *clt, struct list_head *ios,
 
 static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int err)
 {
-	trace_rtrs_clt_complete(clt->name, io->slot, err);
+	trace_rtrs_clt_complete(clt->label, io->slot, err);
 	io->done(io, err);
 }
 
@@ -119,7 +119,7 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 	mutex_unlock(&clt->lock);
 	if (expired)
 		rtrs_clt_err(clt, "%s: no path for %d s: requests fail until there is one\n",
-			     clt->name, READ_ONCE(clt->failover.timeout));
+			     clt->label, READ_ONCE(clt->failover.timeout));
 	rtrs_clt_fail_expired(clt);
 }
 
@@ -198,7 +198,7 @@ static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 		return -ECONNABORTED;
 	if (clt->failover.expired)
 		return -ENOTCONN;
-	trace_rtrs_clt_park(clt->name, io->slot, 0);
+	trace_rtrs_clt_park(clt->label, io->slot, 0);
 	io->priv.path = NULL;
 	list_add_tail(&io->priv.entry, &clt->failover.parked);
 	return 0;

@@ -170,7 +170,7 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	if (!fence)
 		return;
-	trace_rtrs_clt_fenced(clt->name, id, fence->granted);
+	trace_rtrs_clt_fenced(clt->label, id, fence->granted);
 	kfree(fence);
 	rtrs_clt_resume(clt);
 }

@@ -119,7 +119,7 @@ static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 		rtrs_hist_add(path->stats.latency, io->dir == DMA_TO_DEVICE,
 			      ktime_get_ns() - slot->start);
 	rtrs_clt_count_done(path, cpu);
-	trace_rtrs_clt_complete(path->clt->name, io->slot, err);
+	trace_rtrs_clt_complete(path->clt->label, io->slot, err);
 	io->done(io, err);
 }
 

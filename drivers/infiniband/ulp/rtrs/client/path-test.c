@@ -125,7 +125,9 @@ static void path_ends_while_others_connect(struct kunit *test)
 	static const struct rtrs_clt_view view = { .ktype = &ktype, .show = show_nothing };
 	struct workqueue_struct *connect_wq = rtrs_clt_connect_wq;
 	struct workqueue_struct *end_wq = rtrs_clt_end_wq;
-	struct rtrs_clt_params params = { .sessname = "busy" };
+	struct rtrs_clt_params params = {
+		.sessname = "busy", .label = "busy", .net = &init_net,
+	};
 	struct slow_work *other;
 	struct rtrs_addr addr = { };
 	struct rtrs_clt_path *path;
@@ -226,10 +228,10 @@ static void session_knows_its_paths(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	mutex_init(&clt->lock);
 	INIT_LIST_HEAD(&clt->paths);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->asked, c->port, &addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->asked, c->port, &addr), 0);
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_has_path(clt, &addr));
 
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->own, 1234, &path->addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->own, 1234, &path->addr), 0);
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
 	path->leaving = c->leaving;
 	list_add(&path->entry, &clt->paths);

@@ -409,7 +409,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	rtrs_path_init(&path->path, &clt->hb, rtrs_clt_path_error);
 	path->path.log = &clt->ratelimit;
 	rtrs_addr_format(addr, str, sizeof(str));
-	snprintf(path->path.name, sizeof(path->path.name), "%s %s", clt->name,
+	snprintf(path->path.name, sizeof(path->path.name), "%s %s", clt->label,
 		 str);
 	uuid_gen(&path->uuid);
 	INIT_LIST_HEAD(&path->entry);

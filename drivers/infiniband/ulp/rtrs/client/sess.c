@@ -7,6 +7,7 @@
 #include <linux/moduleparam.h>
 #include <linux/key.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "clt.h"
 
@@ -15,12 +16,12 @@ module_param_named(fencing, rtrs_clt_fencing, bool, 0644);
 MODULE_PARM_DESC(fencing,
 		 "Have servers that can do so fence dead paths, for sessions that are opened from now on (default Y)");
 
-/* Guards rtrs_clt_list: names of sessions are unique. */
+/* Guards rtrs_clt_list: names of sessions are unique in a network namespace. */
 static DEFINE_MUTEX(rtrs_clt_lock);
 static LIST_HEAD(rtrs_clt_list);
 
 /**
- * rtrs_clt_claim_name() - claim a session's name on this client
+ * rtrs_clt_claim_name() - claim a session's name in its network namespace
  * @clt: a new session
  *
  * Context: process, may sleep.
@@ -33,7 +34,7 @@ int rtrs_clt_claim_name(struct rtrs_clt *clt)
 
 	mutex_lock(&rtrs_clt_lock);
 	list_for_each_entry(other, &rtrs_clt_list, entry)
-		if (!strcmp(other->name, clt->name))
+		if (net_eq(other->net, clt->net) && !strcmp(other->name, clt->name))
 			ret = -EEXIST;
 	if (!ret)
 		list_add_tail(&clt->entry, &rtrs_clt_list);
@@ -73,7 +74,7 @@ static int rtrs_clt_take_path(struct rtrs_clt *clt, struct rtrs_clt_path *path)
 	mutex_unlock(&clt->lock);
 	if (ret == -EMFILE)
 		pr_err("%s: there are %u paths, no more are possible: remove one first\n",
-		       clt->name, RTRS_MAX_PATHS);
+		       clt->label, RTRS_MAX_PATHS);
 	return ret;
 }
 
@@ -253,6 +254,7 @@ void rtrs_clt_free(struct rtrs_clt *clt)
 	key_put(clt->key);
 	if (clt->proof_tfm)
 		rtrs_proof_free(clt->proof_tfm);
+	put_net(clt->net);
 	kfree(clt);
 }
 
@@ -287,6 +289,8 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	}
 	mutex_init(&clt->proof_lock);
 	strscpy(clt->name, params->sessname, sizeof(clt->name));
+	strscpy(clt->label, params->label, sizeof(clt->label));
+	clt->net = get_net(params->net);
 	uuid_gen(&clt->uuid);
 	clt->nr_queues = params->nr_queues;
 	clt->nr_poll_queues = params->nr_poll_queues;

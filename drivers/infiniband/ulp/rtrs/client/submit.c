@@ -33,7 +33,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 	int ret;
 
 	io->priv.path_failures = 0;
-	trace_rtrs_clt_submit(clt->name, io);
+	trace_rtrs_clt_submit(clt->label, io);
 	rcu_read_lock();
 	do {
 		set = rcu_dereference(clt->path_set);

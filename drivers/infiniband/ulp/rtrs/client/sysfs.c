@@ -45,7 +45,7 @@ static ssize_t add_path_store(struct device *dev, struct device_attribute *attr,
 	str = kstrndup(buf, count, GFP_KERNEL);
 	if (!str)
 		return -ENOMEM;
-	ret = rtrs_addr_parse(strim(str), clt->port, &addr);
+	ret = rtrs_addr_parse(clt->net, strim(str), clt->port, &addr);
 	kfree(str);
 	return ret ?: rtrs_clt_add_path(clt, &addr) ?: count;
 }
@@ -297,8 +297,13 @@ int rtrs_clt_set(struct rtrs_clt *clt, const char *name, const char *str)
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_set);
 
+DEFINE_CLASS_NETNS(rtrs_clt_dev_netns, dev, container_of(dev, struct rtrs_clt, dev)->net);
+
+/* In sysfs as it is mounted in a network namespace, there are the sessions of that one. */
 static struct class rtrs_clt_class = {
 	.name = "rtrs-client",
+	.ns_type = &net_ns_type_operations,
+	.namespace = rtrs_clt_dev_netns,
 	.dev_release = rtrs_clt_dev_release,
 	.dev_groups = rtrs_clt_groups,
 };

@@ -29,7 +29,7 @@ TRACE_EVENT(rtrs_clt_path_state,
 	    TP_PROTO(const char *name, int from, int to, int err),
 	    TP_ARGS(name, from, to, err),
 	    TP_STRUCT__entry(__array(char, name,
-				     RTRS_NAME_LEN + RTRS_PATH_STR_LEN)
+				     RTRS_LABEL_LEN + RTRS_PATH_STR_LEN)
 			     __field(int, from)
 			     __field(int, to)
 			     __field(int, err)),
@@ -46,7 +46,7 @@ TRACE_EVENT(rtrs_clt_path_state,
 TRACE_EVENT(rtrs_clt_submit,
 	    TP_PROTO(const char *name, const struct rtrs_clt_io *io),
 	    TP_ARGS(name, io),
-	    TP_STRUCT__entry(__array(char, name, RTRS_NAME_LEN)
+	    TP_STRUCT__entry(__array(char, name, RTRS_LABEL_LEN)
 			     __field(u16, slot)
 			     __field(u16, queue)
 			     __field(bool, write)
@@ -66,7 +66,7 @@ DECLARE_EVENT_CLASS(rtrs_clt_step,
 		    TP_PROTO(const char *name, u32 slot, int err),
 		    TP_ARGS(name, slot, err),
 		    TP_STRUCT__entry(__array(char, name,
-					     RTRS_NAME_LEN + RTRS_PATH_STR_LEN)
+					     RTRS_LABEL_LEN + RTRS_PATH_STR_LEN)
 				     __field(u32, slot)
 				     __field(int, err)),
 		    TP_fast_assign(strscpy(__entry->name, name, sizeof(__entry->name));
@@ -104,7 +104,7 @@ DEFINE_EVENT(rtrs_clt_step, rtrs_clt_park,
 TRACE_EVENT(rtrs_clt_fenced,
 	    TP_PROTO(const char *name, u32 id, bool granted),
 	    TP_ARGS(name, id, granted),
-	    TP_STRUCT__entry(__array(char, name, RTRS_NAME_LEN)
+	    TP_STRUCT__entry(__array(char, name, RTRS_LABEL_LEN)
 			     __field(u32, id)
 			     __field(bool, granted)),
 	    TP_fast_assign(strscpy(__entry->name, name, sizeof(__entry->name));

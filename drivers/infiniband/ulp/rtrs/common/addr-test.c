@@ -89,7 +89,7 @@ static void addr_is_read_and_shown(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(ports); i++) {
 		memset(&addr, 0x5a, sizeof(addr));
-		KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->str, ports[i], &addr), 0);
+		KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->str, ports[i], &addr), 0);
 		KUNIT_EXPECT_EQ(test, addr.dst.ss_family, c->family);
 		KUNIT_EXPECT_EQ(test, port_of(&addr.dst), ports[i]);
 		dst = addr_of(&addr.dst, &len);
@@ -171,15 +171,30 @@ static void addr_is_refused(struct kunit *test)
 	const struct bad_addr_case *c = test->param_value;
 	struct rtrs_addr addr;
 
-	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(c->str, 1234, &addr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(&init_net, c->str, 1234, &addr), -EINVAL);
 }
 
 static void addr_needs_a_port(struct kunit *test)
 {
 	struct rtrs_addr addr;
 
-	KUNIT_EXPECT_EQ(test, rtrs_addr_parse("ip:1.2.3.4", 0, &addr), -EINVAL);
-	KUNIT_EXPECT_EQ(test, rtrs_addr_parse("gid:fe80::1", 0, &addr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(&init_net, "ip:1.2.3.4", 0, &addr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(&init_net, "gid:fe80::1", 0, &addr), -EINVAL);
+}
+
+/* GIDs would lead out of it. */
+static void addr_in_another_namespace_is_no_gid(struct kunit *test)
+{
+	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct rtrs_addr addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(other, "ip:1.2.3.4,ip:1.2.3.5", 1, &addr), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(other, "gid:fe80::1", 1, &addr), -EADDRNOTAVAIL);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(other, "gid:fe80::1,ip:1.2.3.5", 1, &addr),
+			-EADDRNOTAVAIL);
+	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(other, "ip:1.2.3.5,gid:fe80::1", 1, &addr),
+			-EADDRNOTAVAIL);
 }
 
 static const char longest[] =
@@ -191,7 +206,7 @@ static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 	struct rtrs_addr addr;
 	size_t len;
 
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(longest, 1234, &addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, longest, 1234, &addr), 0);
 	for (len = 1; len <= sizeof(buf); len++) {
 		memset(buf, 'x', sizeof(buf));
 		KUNIT_ASSERT_EQ(test, rtrs_addr_format(&addr, buf, len),
@@ -279,8 +294,8 @@ static void host_is_the_same_or_not(struct kunit *test)
 	const struct host_case *c = test->param_value;
 	struct rtrs_addr a, b;
 
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->a, 1, &a), 0);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->b, 2, &b), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->a, 1, &a), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->b, 2, &b), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_addr_same_host(&a.dst, &b.dst), c->same);
 	KUNIT_EXPECT_EQ(test, rtrs_addr_same_host(&b.dst, &a.dst), c->same);
 }
@@ -334,7 +349,7 @@ static void prefix_has_an_address_or_not(struct kunit *test)
 	struct rtrs_addr addr;
 
 	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(c->str, &prefix), 0);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(c->addr, 1, &addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->addr, 1, &addr), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_prefix_has(&prefix, &addr.dst), c->has);
 	KUNIT_EXPECT_EQ(test, rtrs_prefix_format(&prefix, shown, sizeof(shown)),
 			(int)strlen(c->shown));
@@ -361,6 +376,7 @@ static struct kunit_case rtrs_addr_cases[] = {
 	KUNIT_CASE_PARAM(addr_is_read_and_shown, addr_cases_gen_params),
 	KUNIT_CASE_PARAM(addr_is_refused, bad_addr_cases_gen_params),
 	KUNIT_CASE(addr_needs_a_port),
+	KUNIT_CASE(addr_in_another_namespace_is_no_gid),
 	KUNIT_CASE(addr_of_the_longest_form_is_shown_whole_or_cut),
 	KUNIT_CASE_PARAM(host_is_the_same_or_not, host_cases_gen_params),
 	KUNIT_CASE(no_address_is_no_host),

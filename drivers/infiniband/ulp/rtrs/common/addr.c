@@ -30,20 +30,22 @@ static int rtrs_gid_parse(const char *str, u16 port, struct sockaddr_ib *sib)
 	return 0;
 }
 
-static int rtrs_sockaddr_parse(const char *str, u16 port,
+static int rtrs_sockaddr_parse(struct net *net, const char *str, u16 port,
 			       struct sockaddr_storage *ss)
 {
 	char port_str[6];
 	int ret;
 
 	memset(ss, 0, sizeof(*ss));
+	if (!strncmp(str, "gid:", 4) && !net_eq(net, &init_net))
+		return -EADDRNOTAVAIL;
 	if (!strncmp(str, "gid:", 4))
 		return rtrs_gid_parse(str + 4, port, (struct sockaddr_ib *)ss);
 	if (strncmp(str, "ip:", 3))
 		return -EINVAL;
 	str += 3;
 	snprintf(port_str, sizeof(port_str), "%u", port);
-	ret = inet_pton_with_scope(&init_net, AF_UNSPEC, str, port_str, ss);
+	ret = inet_pton_with_scope(net, AF_UNSPEC, str, port_str, ss);
 	/* It takes ":1234" as the end of an IPv4 address, not as a port. */
 	if (!ret && ss->ss_family == AF_INET && str[strspn(str, "0123456789.")])
 		return -EINVAL;
@@ -52,14 +54,16 @@ static int rtrs_sockaddr_parse(const char *str, u16 port,
 
 /**
  * rtrs_addr_parse() - read a path as users write it
+ * @net: network namespace of the path
  * @str: text, "[SRC,]DST" or "[SRC@]DST"
  * @port: port of DST, not 0
  * @addr: filled in
  *
  * Context: process.
- * Return: 0, or -EINVAL if @str is malformed or SRC and DST have different families.
+ * Return: 0; -EINVAL if @str is malformed or SRC and DST have different families;
+ * -EADDRNOTAVAIL for a GID, which belongs to no namespace, if @net isn't the initial one.
  */
-int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr)
+int rtrs_addr_parse(struct net *net, const char *str, u16 port, struct rtrs_addr *addr)
 {
 	char src[RTRS_PATH_STR_LEN];
 	size_t len = strcspn(str, ",@");
@@ -72,11 +76,11 @@ int rtrs_addr_parse(const char *str, u16 port, struct rtrs_addr *addr)
 		memcpy(src, str, len);
 		src[len] = '\0';
 		str += len + 1;
-		ret = rtrs_sockaddr_parse(src, 0, &addr->src);
+		ret = rtrs_sockaddr_parse(net, src, 0, &addr->src);
 		if (ret)
 			return ret;
 	}
-	ret = rtrs_sockaddr_parse(str, port, &addr->dst);
+	ret = rtrs_sockaddr_parse(net, str, port, &addr->dst);
 	if (ret)
 		return ret;
 	if (len && addr->src.ss_family != AF_UNSPEC &&
@@ -193,7 +197,7 @@ int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix)
 		return -EINVAL;
 	memcpy(addr, str, len);
 	addr[len] = '\0';
-	if (rtrs_sockaddr_parse(addr, 0, &prefix->addr))
+	if (rtrs_sockaddr_parse(&init_net, addr, 0, &prefix->addr))
 		return -EINVAL;
 	most = prefix->addr.ss_family == AF_INET ? 32 : 128;
 	prefix->bits = most;

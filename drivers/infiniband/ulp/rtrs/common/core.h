@@ -104,7 +104,7 @@ struct rtrs_hb_params {
  * rtrs_path_init().
  */
 struct rtrs_path {
-	char name[RTRS_NAME_LEN + RTRS_PATH_STR_LEN];
+	char name[RTRS_LABEL_LEN + RTRS_PATH_STR_LEN];
 	struct ratelimit_state *log;
 	struct ib_device *dev;
 	bool no_imm;

@@ -38,7 +38,7 @@ static void fill(struct proof_test *t)
 	struct rtrs_addr addr;
 	unsigned int i;
 
-	WARN_ON(rtrs_addr_parse("ip:10.0.0.2,ip:10.0.0.1", 1, &addr));
+	WARN_ON(rtrs_addr_parse(&init_net, "ip:10.0.0.2,ip:10.0.0.1", 1, &addr));
 	memset(&t->head, 0, sizeof(t->head));
 	rtrs_proof_fill(&t->head, "web", &addr.src, &addr.dst);
 	memset(t->head.nonce, 0xa5, sizeof(t->head.nonce));
@@ -159,7 +159,7 @@ static void names_and_addresses_fill_their_room(struct kunit *test)
 	struct proof_test *t = test->priv;
 	struct rtrs_addr addr;
 
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse("ip:fd00::1,ip:fd00::2", 1, &addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, "ip:fd00::1,ip:fd00::2", 1, &addr), 0);
 	memset(&t->head, 0xff, sizeof(t->head));
 	rtrs_proof_fill(&t->head, "w", &addr.dst, &addr.src);
 	KUNIT_EXPECT_EQ(test, t->head.client[0], AF_INET6);

@@ -32,12 +32,14 @@ MODULE_PARM_DESC(max_handshakes,
 /**
  * struct rtrs_srv_offender - an address from which something wrong was proved
  * @list: in rtrs_srv_offenders, the last one that was wrong first
+ * @srv: where it came in, as two networks may have the same addresses
  * @addr: the address, whatever its port
  * @nr: how often
  * @until: when it may try again, get_jiffies_64()
  */
 struct rtrs_srv_offender {
 	struct list_head list;
+	const struct rtrs_srv *srv;
 	struct sockaddr_storage addr;
 	unsigned int nr;
 	u64 until;
@@ -87,7 +89,8 @@ static void rtrs_srv_forget(struct rtrs_srv_offender *offender)
 }
 
 /* Forgets old ones on its way. */
-static struct rtrs_srv_offender *rtrs_srv_offender(const struct sockaddr_storage *addr)
+static struct rtrs_srv_offender *rtrs_srv_offender(const struct rtrs_srv *srv,
+						   const struct sockaddr_storage *addr)
 {
 	struct rtrs_srv_offender *offender, *next, *found = NULL;
 
@@ -96,14 +99,15 @@ static struct rtrs_srv_offender *rtrs_srv_offender(const struct sockaddr_storage
 		if (time_after64(get_jiffies_64(),
 				 offender->until + msecs_to_jiffies(RTRS_SRV_FORGET_MS)))
 			rtrs_srv_forget(offender);
-		else if (rtrs_addr_same_host(&offender->addr, addr))
+		else if (offender->srv == srv && rtrs_addr_same_host(&offender->addr, addr))
 			found = offender;
 	}
 	return found;
 }
 
 /* Adds one that may not be wrong by now, if there is memory. */
-static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct sockaddr_storage *addr)
+static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct rtrs_srv *srv,
+						       const struct sockaddr_storage *addr)
 {
 	struct rtrs_srv_offender *offender = kzalloc(sizeof(*offender), GFP_KERNEL);
 
@@ -112,6 +116,7 @@ static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct sockaddr_sto
 	if (rtrs_srv_nr_offenders == RTRS_SRV_MAX_OFFENDERS)
 		rtrs_srv_forget(list_last_entry(&rtrs_srv_offenders, struct rtrs_srv_offender,
 						list));
+	offender->srv = srv;
 	offender->addr = *addr;
 	list_add(&offender->list, &rtrs_srv_offenders);
 	rtrs_srv_nr_offenders++;
@@ -138,12 +143,13 @@ static bool rtrs_srv_make_room(void)
 
 /**
  * rtrs_srv_handshake_may_begin() - may a new path be set up?
+ * @srv: where the request came in
  * @from: address of the client
  *
  * Context: under rtrs_srv_lock.
  * Return: 0, or -EAGAIN if the client has to try again later.
  */
-int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from)
+int rtrs_srv_handshake_may_begin(const struct rtrs_srv *srv, const struct sockaddr_storage *from)
 {
 	unsigned int max = READ_ONCE(rtrs_srv_max_handshakes), nr = 0, all = 0;
 	struct rtrs_srv_offender *offender;
@@ -151,12 +157,12 @@ int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from)
 
 	if (!max)
 		return 0;
-	offender = rtrs_srv_offender(from);
+	offender = rtrs_srv_offender(srv, from);
 	if (offender && time_before64(get_jiffies_64(), offender->until))
 		return -EAGAIN;
 	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
 		all++;
-		nr += rtrs_addr_same_host(&path->addr.dst, from);
+		nr += path->sess->srv == srv && rtrs_addr_same_host(&path->addr.dst, from);
 	}
 	if (rtrs_srv_may_begin(nr, all, max) || (!nr && rtrs_srv_make_room()))
 		return 0;
@@ -196,11 +202,13 @@ void rtrs_srv_handshake_end(struct rtrs_srv_path *path)
  */
 void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path)
 {
+	const struct rtrs_srv *srv = path->sess->srv;
 	struct rtrs_srv_offender *offender;
 	unsigned int wait;
 
 	mutex_lock(&rtrs_srv_lock);
-	offender = rtrs_srv_offender(&path->addr.dst) ?: rtrs_srv_add_offender(&path->addr.dst);
+	offender = rtrs_srv_offender(srv, &path->addr.dst) ?:
+		   rtrs_srv_add_offender(srv, &path->addr.dst);
 	if (offender) {
 		wait = rtrs_srv_delay_ms(++offender->nr);
 		offender->until = get_jiffies_64() + msecs_to_jiffies(wait);
@@ -220,21 +228,26 @@ void rtrs_srv_handshake_right(const struct rtrs_srv_path *path)
 	struct rtrs_srv_offender *offender;
 
 	mutex_lock(&rtrs_srv_lock);
-	offender = rtrs_srv_offender(&path->addr.dst);
+	offender = rtrs_srv_offender(path->sess->srv, &path->addr.dst);
 	if (offender)
 		rtrs_srv_forget(offender);
 	mutex_unlock(&rtrs_srv_lock);
 }
 
 /**
- * rtrs_srv_limit_exit() - free what is kept of addresses
+ * rtrs_srv_limit_forget() - free what is kept of addresses
+ * @srv: where they came in; it has no paths any more, and listens no more
  *
- * Context: the module's exit, when there are no paths.
+ * Context: process, may sleep.
  */
-void rtrs_srv_limit_exit(void)
+void rtrs_srv_limit_forget(const struct rtrs_srv *srv)
 {
 	struct rtrs_srv_offender *offender, *next;
 
-	list_for_each_entry_safe(offender, next, &rtrs_srv_offenders, list)
-		rtrs_srv_forget(offender);
+	mutex_lock(&rtrs_srv_lock);
+	list_for_each_entry_safe(offender, next, &rtrs_srv_offenders, list) {
+		if (offender->srv == srv)
+			rtrs_srv_forget(offender);
+	}
+	mutex_unlock(&rtrs_srv_lock);
 }

@@ -317,7 +317,7 @@ static void rival_path(struct kunit *test, struct rtrs_srv_sess *sess, const cha
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(addr, RTRS_PORT, &path->addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, addr, RTRS_PORT, &path->addr), 0);
 	path->state = state;
 	path->path.hb_trial_ms = on_trial;
 	list_add_tail(&path->entry, &sess->paths);

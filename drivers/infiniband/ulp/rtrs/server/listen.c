@@ -171,7 +171,7 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 		return ERR_PTR(-ESHUTDOWN);
 	/* Who knows the uuid of a session that is up may have as many paths as that can have. */
 	if (!sess || !READ_ONCE(sess->up)) {
-		ret = rtrs_srv_handshake_may_begin(&id->route.addr.dst_addr);
+		ret = rtrs_srv_handshake_may_begin(srv, &id->route.addr.dst_addr);
 		if (ret)
 			return ERR_PTR(ret);
 	}
@@ -251,8 +251,8 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 reject:
 	rtrs_addr_format(&peer, peer_str, sizeof(peer_str));
 	if (__ratelimit(&srv->log))
-		pr_info("connection request from %s refused: %pe\n", peer_str,
-			ERR_PTR(ret));
+		pr_info("%s%sconnection request from %s refused: %pe\n", srv->scope ?: "",
+			srv->scope ? ": " : "", peer_str, ERR_PTR(ret));
 	rtrs_srv_con_reject(id, ret);
 	return ret;
 }
@@ -275,8 +275,7 @@ static struct rdma_cm_id *rtrs_srv_listen(struct rtrs_srv *srv,
 	struct rdma_cm_id *id;
 	int ret;
 
-	id = rdma_create_id(&init_net, rtrs_srv_listen_event, srv, ps,
-			    IB_QPT_RC);
+	id = rdma_create_id(srv->net, rtrs_srv_listen_event, srv, ps, IB_QPT_RC);
 	if (IS_ERR(id))
 		return id;
 	ret = rdma_set_afonly(id, 1);
@@ -368,44 +367,50 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
 	/* The work that freed the last session uses @srv. */
 	flush_workqueue(rtrs_srv_close_wq);
+	rtrs_srv_limit_forget(srv);
 	kfree(srv);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_close);
 
 /**
  * rtrs_srv_open() - listen for sessions
- * @ops: functions of the upper layer; they may be called from now on
- * @port: port to listen on, not 0
+ * @params: where, and for whom; not needed after return, but for what it points to
  *
  * Context: process, may sleep.
  * Return: a handle for rtrs_srv_close(); or an ERR_PTR(), when all sessions that came meanwhile
  * have ended as by rtrs_srv_close().
  */
-struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_ops *ops, u16 port)
+struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_params *params)
 {
 	struct rdma_cm_id *id;
 	struct rtrs_srv *srv;
 	int ret;
 
-	if (!port)
+	if (!params->port)
 		return ERR_PTR(-EINVAL);
 	srv = kzalloc(sizeof(*srv), GFP_KERNEL);
 	if (!srv)
 		return ERR_PTR(-ENOMEM);
-	srv->ops = ops;
-	srv->port = port;
+	srv->ops = params->ops;
+	srv->owner = params->owner;
+	srv->net = params->net;
+	srv->scope = params->scope;
+	srv->port = params->port;
 	uuid_gen(&srv->uuid);
 	ratelimit_state_init(&srv->log, DEFAULT_RATELIMIT_INTERVAL,
 			     RTRS_SRV_LOG_BURST);
 
 	ret = rtrs_srv_listen_ip(srv);
 	if (ret) {
-		pr_err("can't listen on port %u: %pe\n", port, ERR_PTR(ret));
+		pr_err("can't listen on port %u: %pe\n", srv->port, ERR_PTR(ret));
 		/* Clients may have connected by the other family. */
 		rtrs_srv_close(srv);
 		return ERR_PTR(ret);
 	}
 
+	/* What comes by a GID would come to any namespace's. */
+	if (!net_eq(srv->net, &init_net))
+		return srv;
 	id = rtrs_srv_listen_ib(srv);
 	if (IS_ERR(id))
 		pr_info("not listening for GIDs, only for IP addresses: %pe\n",
@@ -442,7 +447,6 @@ exit_mem:
 static void __exit rtrs_srv_exit(void)
 {
 	rtrs_srv_sysfs_exit();
-	rtrs_srv_limit_exit();
 	rtrs_srv_state_exit();
 	rtrs_srv_mem_exit();
 }

@@ -231,7 +231,7 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	if (sess->nr_paths >= RTRS_MAX_PATHS) {
 		if (__ratelimit(&sess->srv->log))
 			pr_warn("session \"%s\" has %u paths, no more are possible: remove some on the client\n",
-				sess->name, sess->nr_paths);
+				sess->label, sess->nr_paths);
 		return ERR_PTR(-EMFILE);
 	}
 	if (rtrs_srv_dev_depth(id->device) < sess->queue_depth)
@@ -259,7 +259,8 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	path->addr.dst = id->route.addr.dst_addr;
 	path->port_num = id->port_num;
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
-	strscpy(path->path.name, path->addr_str, sizeof(path->path.name));
+	snprintf(path->path.name, sizeof(path->path.name), "%s%s%s", sess->srv->scope ?: "",
+		 sess->srv->scope ? " " : "", path->addr_str);
 	path->conns.nr = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc(path, id->device);
 	if (ret) {

@@ -45,13 +45,13 @@ static struct rtrs_proof_con *rtrs_srv_proof_cons(const struct rtrs_srv_path *pa
 static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tfm,
 			     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons)
 {
-	const struct rtrs_srv_ops *ops = path->sess->srv->ops;
+	const struct rtrs_srv *srv = path->sess->srv;
 	const struct rtrs_proof *proof = (const void *)(path->setup.req + 1);
 	unsigned int nr = 0;
 	struct key *key;
 	int ret;
 
-	while ((key = ops->key(head->name, &path->addr.dst, nr++))) {
+	while ((key = srv->ops->key(srv->owner, head->name, &path->addr.dst, nr++))) {
 		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, head, cons, path->conns.nr,
 				       proof->mac);
 		if (!ret) {

@@ -32,7 +32,7 @@ module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
 		 "Keep clients from changing a chunk while its request is processed (default Y)");
 
-/* Sessions of all upper layers, since their names are directories in sysfs. */
+/* Sessions of all upper layers */
 static LIST_HEAD(rtrs_srv_sessions);
 
 /**
@@ -295,7 +295,7 @@ static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
 
 	if (rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_SUSPECT) {
 		rtrs_srv_info(path, "session \"%s\" from the same host has %u ms to show that it is alive\n",
-			      rival->name, RTRS_SRV_PROBE_MS);
+			      rival->label, RTRS_SRV_PROBE_MS);
 		rtrs_srv_probe(rival, now);
 	}
 	return rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_ALIVE ?
@@ -319,8 +319,9 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 		 * Its paths must be dead before this one takes requests: clients rely on
 		 * rtrs_cm_rep.srv_uuid, see fence.c.
 		 */
-		if (other->srv == sess->srv &&
-		    uuid_equal(&other->uuid, &sess->uuid))
+		if (other->srv != sess->srv)
+			continue;
+		if (uuid_equal(&other->uuid, &sess->uuid))
 			return RTRS_SRV_SETUP_WAIT;
 		if (!strcmp(other->name, name))
 			return rtrs_srv_check_rival(path, other);
@@ -374,6 +375,20 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 	return 0;
 }
 
+/* -ENAMETOOLONG if it is no name of a directory */
+static int rtrs_srv_set_name(struct rtrs_srv_sess *sess, const char *name)
+{
+	const char *scope = sess->srv->scope;
+	int len;
+
+	len = snprintf(sess->label, sizeof(sess->label), "%s%s%s", name, scope ? "." : "",
+		       scope ?: "");
+	if (len >= sizeof(sess->label))
+		return -ENAMETOOLONG;
+	strscpy(sess->name, name, sizeof(sess->name));
+	return 0;
+}
+
 static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 {
 	struct rtrs_srv_sess *sess = path->sess;
@@ -386,10 +401,10 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 		ret = rtrs_srv_check_name(path, name);
 	if (!ret)
 		ret = rtrs_srv_check_addr(path);
-	if (!ret) {
-		strscpy(sess->name, name, sizeof(sess->name));
+	if (!ret)
+		ret = rtrs_srv_set_name(sess, name);
+	if (!ret)
 		path->sysfs.named = true;
-	}
 	mutex_unlock(&rtrs_srv_lock);
 	return ret;
 }
@@ -406,7 +421,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  * Return: 0; RTRS_SRV_SETUP_WAIT if the rest of an old session or path is in the way, or an old
  * session that may be dead, and the setup work is queued again when something has
  * changed; -EEXIST if another session has the name; -EINVAL if the session has another
- * name; -ECONNABORTED.
+ * name; -ENAMETOOLONG if its label is too long; -ECONNABORTED.
  */
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 {
@@ -444,7 +459,7 @@ int rtrs_srv_sess_up(struct rtrs_srv_path *path)
 	ret = rtrs_srv_sysfs_add_sess(sess);
 	if (ret)
 		goto unlock;
-	priv = sess->srv->ops->sess_up(sess);
+	priv = sess->srv->ops->sess_up(sess->srv->owner, sess);
 	if (IS_ERR(priv)) {
 		ret = PTR_ERR(priv);
 		goto unlock;
@@ -735,6 +750,19 @@ const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess)
 	return sess->name;
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_name);
+
+/**
+ * rtrs_srv_sess_label() - get what sysfs and the log call a session
+ * @sess: session that is up
+ *
+ * Context: any.
+ * Return: its name, and &rtrs_srv_params.scope if there is one; lives as long as the session.
+ */
+const char *rtrs_srv_sess_label(const struct rtrs_srv_sess *sess)
+{
+	return sess->label;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_sess_label);
 
 /**
  * rtrs_srv_sess_depth() - get the number of slots of a session

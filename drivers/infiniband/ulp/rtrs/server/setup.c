@@ -282,6 +282,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 {
 	const struct rtrs_info_req *req = path->setup.req;
 	struct rtrs_srv_peer peer;
+	const struct rtrs_srv *srv = path->sess->srv;
 	bool all_there;
 	int ret;
 
@@ -298,7 +299,7 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	ret = rtrs_srv_proof_check(path);
 	if (!ret) {
 		peer = rtrs_srv_path_peer(path);
-		ret = path->sess->srv->ops->admit(req->name, &peer);
+		ret = srv->ops->admit(srv->owner, req->name, &peer);
 	}
 	if (!ret && path->key)
 		rtrs_srv_handshake_right(path);
@@ -324,7 +325,7 @@ static int rtrs_srv_claim(struct rtrs_srv_path *path)
 	/* The session has a name now. */
 	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
 	/* A message that is printed at the same time may show a mix of both names. */
-	snprintf(path->path.name, sizeof(path->path.name), "%s %s", req->name,
+	snprintf(path->path.name, sizeof(path->path.name), "%s %s", path->sess->label,
 		 path->addr_str);
 	return 0;
 }

@@ -137,6 +137,9 @@ extern unsigned int rtrs_srv_slot_size;
 /**
  * struct rtrs_srv - an upper layer and where it listens
  * @ops: functions of the upper layer
+ * @owner: the upper layer's, for @ops
+ * @net: network namespace in which it listens; its ids hold it
+ * @scope: NULL, or what its sessions' names end in, in sysfs and in the log
  * @port: port that it listens on
  * @ip_id: listens for IPv4 addresses; NULL if that failed, and the server is being closed
  * @ip6_id: listens for IPv6 addresses, NULL if there are none
@@ -150,6 +153,9 @@ extern unsigned int rtrs_srv_slot_size;
  */
 struct rtrs_srv {
 	const struct rtrs_srv_ops *ops;
+	void *owner;
+	struct net *net;
+	const char *scope;
 	u16 port;
 	struct rdma_cm_id *ip_id;
 	struct rdma_cm_id *ip6_id;
@@ -245,6 +251,7 @@ struct rtrs_srv_bufs {
  * @id: tells it from the session that was there before under the same uuid
  * @name: set once, by the first path that is set up, under rtrs_srv_lock; empty
  *	before
+ * @label: its name in sysfs and in the log, set with @name
  * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
  *	way out: its name is still in use, but it takes no path any more
  * @nr_paths: how many
@@ -276,6 +283,7 @@ struct rtrs_srv_sess {
 	uuid_t uuid;
 	u32 id;
 	char name[RTRS_NAME_LEN];
+	char label[RTRS_LABEL_LEN];
 	struct list_head paths;
 	u32 nr_paths;
 	u64 next_probe;
@@ -897,12 +905,12 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);
 bool rtrs_srv_may_begin(unsigned int nr, unsigned int all, unsigned int max);
 unsigned int rtrs_srv_delay_ms(unsigned int nr);
 #endif
-int rtrs_srv_handshake_may_begin(const struct sockaddr_storage *from);
+int rtrs_srv_handshake_may_begin(const struct rtrs_srv *srv, const struct sockaddr_storage *from);
 void rtrs_srv_handshake_begin(struct rtrs_srv_path *path);
 void rtrs_srv_handshake_end(struct rtrs_srv_path *path);
 void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path);
 void rtrs_srv_handshake_right(const struct rtrs_srv_path *path);
-void rtrs_srv_limit_exit(void);
+void rtrs_srv_limit_forget(const struct rtrs_srv *srv);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);

@@ -198,7 +198,7 @@ int rtrs_srv_sysfs_add_sess(struct rtrs_srv_sess *sess)
 	if (sess->dev)
 		return 0;
 	dev = device_create(&rtrs_srv_class, NULL, MKDEV(0, 0), NULL, "%s",
-			    sess->name);
+			    sess->label);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	paths_dir = kobject_create_and_add("paths", &dev->kobj);
