@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's file of settings: the modules' parameters, the policy, and a section for each host
- * and each volume.
+ * The server's file of settings: the modules' parameters, the policy, and a section for each
+ * tenant, host and volume.
  *
  *	PARAMETER = VALUE
  *	policy = open|listed
  *
- *	[host NAME]
+ *	[tenant NAME]
+ *	netns = PATH
+ *
+ *	[host [TENANT/]NAME]
  *	ATTRIBUTE = VALUE
  *
- *	[volume NAME]
+ *	[volume [TENANT/]NAME]
  *	ATTRIBUTE = VALUE
  *
  * All that is wrong is reported, with the number of its line.
@@ -84,7 +87,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* "[host NAME]" or "[volume NAME]" */
+/* "[tenant NAME]", "[host NAME]" or "[volume NAME]" */
 static int take_section(struct reader *reader, char *text)
 {
 	char *end = strchr(text, ']'), *name, *why;
@@ -94,7 +97,7 @@ static int take_section(struct reader *reader, char *text)
 	reader->in_rule = false;
 	reader->in_wrong = true;
 	if (!end || end[1])
-		return wrong_line(reader, "'%s' is not [host NAME] or [volume NAME]", text);
+		return wrong_line(reader, "'%s' is not [tenant NAME], [host NAME] or [volume NAME]", text);
 	*end = 0;
 	text++;
 	name = text + strcspn(text, " \t");
@@ -103,7 +106,7 @@ static int take_section(struct reader *reader, char *text)
 	while (kind < NR_RULE_KINDS && strcmp(text, rule_kind_name(kind)))
 		kind++;
 	if (kind == NR_RULE_KINDS)
-		return wrong_line(reader, "there are sections of a host or a volume, none of '%s'",
+		return wrong_line(reader, "there are sections of a tenant, a host or a volume, none of '%s'",
 				  text);
 	why = rules_add(&reader->conf->rules, kind, trim(name), &rule);
 	if (why)

@@ -4,15 +4,36 @@
  * is left alone, so whoever uses it doesn't notice.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "rules.h"
 
+/* Where network namespaces have names */
+#define NETNS_DIR "/run/netns"
+
+/* The folder of all of a kind, of a tenant; NULL: of the first one */
+static char *kind_dir(const char *tenant, enum rule_kind kind)
+{
+	if (!tenant)
+		return xasprintf("%s/%ss", RULES_DIR, rule_kind_name(kind));
+	return xasprintf("%s/tenants/%s/%ss", RULES_DIR, tenant, rule_kind_name(kind));
+}
+
 static char *rule_dir(const struct rule *rule)
 {
-	return xasprintf("%s/%ss/%s", RULES_DIR, rule_kind_name(rule->kind), rule->name);
+	char *tenant = rule_tenant(rule), *all = kind_dir(tenant, rule->kind);
+	char *dir = xasprintf("%s/%s", all, tenant ? rule->name + strlen(tenant) + 1 : rule->name);
+
+	free(all);
+	free(tenant);
+	return dir;
 }
 
 /* Blanks and ends of lines become one blank each, those around it none. */
@@ -62,6 +83,30 @@ static char *read_links(const struct rnbd *r, const char *dir)
 	return hosts;
 }
 
+/* The path of the network namespace in which a tenant listens. "" if in none, or it has none */
+static char *read_netns(const struct rnbd *r, const char *dir)
+{
+	char *path, **names;
+	size_t nr = 0, i;
+	long long number;
+	struct stat st;
+
+	if (!sysfs_read_number(r, &number, "%s/netns", dir) || !number)
+		return xstrdup("");
+	names = list_dir(&nr, NETNS_DIR);
+	for (i = 0; i < nr; i++) {
+		path = xasprintf("%s/%s", NETNS_DIR, names[i]);
+		if (!stat(path, &st) && st.st_ino == (ino_t)number)
+			break;
+		free(path);
+	}
+	path = i < nr ? path : xstrdup("");
+	for (i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+	return path;
+}
+
 static void read_rule(const struct rnbd *r, struct rules *rules, enum rule_kind kind,
 		      const char *name)
 {
@@ -72,8 +117,8 @@ static void read_rule(const struct rnbd *r, struct rules *rules, enum rule_kind 
 	for (i = 0; i < NR_RULE_ATTRIBUTES; i++) {
 		if (!rule_has(kind, i))
 			continue;
-		if (i == RULE_HOSTS) {
-			rule.values[i] = read_links(r, dir);
+		if (i == RULE_HOSTS || i == RULE_NETNS) {
+			rule.values[i] = i == RULE_HOSTS ? read_links(r, dir) : read_netns(r, dir);
 			continue;
 		}
 		text = sysfs_read_all(r, "%s/%s", dir, rule_attribute_name(i));
@@ -85,11 +130,28 @@ static void read_rule(const struct rnbd *r, struct rules *rules, enum rule_kind 
 	rules->all[rules->nr++] = rule;
 }
 
+/* All of a kind, of a tenant; NULL: of the first one */
+static void read_kind(const struct rnbd *r, struct rules *rules, const char *tenant,
+		      enum rule_kind kind)
+{
+	char *dir = kind_dir(tenant, kind), **names, *name;
+	size_t nr, i;
+
+	names = sysfs_list(r, &nr, "%s", dir);
+	for (i = 0; i < nr; i++) {
+		name = tenant ? xasprintf("%s/%s", tenant, names[i]) : xstrdup(names[i]);
+		read_rule(r, rules, kind, name);
+		free(name);
+		free(names[i]);
+	}
+	free(names);
+	free(dir);
+}
+
 /* What the kernel has. Without the server there is nothing: RNBD_NO_MODULE, not reported */
 int rules_read(const struct rnbd *r, struct rules *rules)
 {
-	enum rule_kind kind;
-	char **names, *config = xasprintf("%s/kernel/config", r->sysfs);
+	char *config = xasprintf("%s/kernel/config", r->sysfs);
 	size_t nr, i;
 
 	memset(rules, 0, sizeof(*rules));
@@ -100,13 +162,15 @@ int rules_read(const struct rnbd *r, struct rules *rules)
 	if (!sysfs_exists(r, RULES_DIR))
 		return RNBD_NO_MODULE;
 	rules->policy = sysfs_read(r, RULES_DIR "/policy");
-	for (kind = 0; kind < NR_RULE_KINDS; kind++) {
-		names = sysfs_list(r, &nr, RULES_DIR "/%ss", rule_kind_name(kind));
-		for (i = 0; i < nr; i++) {
-			read_rule(r, rules, kind, names[i]);
-			free(names[i]);
-		}
-		free(names);
+	read_kind(r, rules, NULL, RULE_TENANT);
+	read_kind(r, rules, NULL, RULE_HOST);
+	read_kind(r, rules, NULL, RULE_VOLUME);
+	nr = rules->nr;
+	for (i = 0; i < nr; i++) {
+		if (rules->all[i].kind != RULE_TENANT)
+			continue;
+		read_kind(r, rules, rules->all[i].name, RULE_HOST);
+		read_kind(r, rules, rules->all[i].name, RULE_VOLUME);
 	}
 	rules_fill(rules);
 	return RNBD_OK;
@@ -143,12 +207,15 @@ static int set_value(const struct rnbd *r, const struct rule *rule, enum rule_at
 static int add_link(const struct rnbd *r, const struct rule *volume, const char *host)
 {
 	char *text = doing(r, volume, "add a host"), *dir = rule_dir(volume);
-	char *target = xasprintf(RULES_DIR "/hosts/%s", host);
+	char *tenant = rule_tenant(volume), *hosts = kind_dir(tenant, RULE_HOST);
+	char *target = xasprintf("%s/%s", hosts, host);
 	char *path = xasprintf("%s/hosts/%s", dir, host);
 	int ret = sysfs_symlink(r, text, target, path);
 
 	free(path);
 	free(target);
+	free(hosts);
+	free(tenant);
 	free(dir);
 	free(text);
 	return ret;
@@ -215,7 +282,8 @@ static int change_rule(const struct rnbd *r, const struct rule *have, const stru
 		ret = set_value(r, want, RULE_ENABLE, enabled);
 	}
 	for (i = 0; i < NR_RULE_ATTRIBUTES; i++) {
-		if (!rule_has(want->kind, i) || i == RULE_ENABLE || !differs(have, want, i))
+		if (!rule_has(want->kind, i) || i == RULE_ENABLE || i == RULE_NETNS ||
+		    !differs(have, want, i))
 			continue;
 		one = i == RULE_HOSTS ? set_hosts(r, have, want) :
 					set_value(r, want, i, want->values[i]);
@@ -295,6 +363,66 @@ static int delete_kind(const struct rnbd *r, const struct rules *have, const str
 	return ret;
 }
 
+/* Have a tenant listen in a network namespace: that of who tells it. */
+static int listen_in(const struct rnbd *r, const struct rule *tenant, const char *text,
+		     const char *dir)
+{
+	const char *path = tenant->values[RULE_NETNS];
+	int status, fd;
+	pid_t pid;
+
+	if (r->verbose || r->dry_run)
+		fprintf(stderr, "nsenter --net=%s:\n", path);
+	if (r->dry_run)
+		return sysfs_set(r, text, dir, "listen", "1");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return report_failed("can't %s: %s: %s", text, path, strerror(errno));
+	pid = fork();
+	if (!pid) {
+		if (setns(fd, CLONE_NEWNET))
+			_exit(report_failed("can't %s: %s: %s", text, path, strerror(errno)));
+		_exit(sysfs_set(r, text, dir, "listen", "1"));
+	}
+	close(fd);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return report_failed("can't %s: %s", text, strerror(errno));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : RNBD_FAILED;
+}
+
+/* After the rules, as clients come then. */
+static int set_netns(const struct rnbd *r, const struct rule *have, const struct rule *want)
+{
+	char *text, *dir;
+	int ret = RNBD_OK;
+
+	if (!strcmp(have ? have->values[RULE_NETNS] : "", want->values[RULE_NETNS]))
+		return ret;
+	text = doing(r, want, "set netns");
+	dir = rule_dir(want);
+	if (have)
+		ret = sysfs_set(r, text, dir, "listen", "0");
+	if (!ret && *want->values[RULE_NETNS])
+		ret = listen_in(r, want, text, dir);
+	free(dir);
+	free(text);
+	return ret;
+}
+
+static int listen_all(const struct rnbd *r, const struct rules *have, const struct rules *want)
+{
+	const struct rule *rule;
+	int ret = RNBD_OK, one;
+
+	for (rule = want->all; rule < want->all + want->nr; rule++) {
+		if (rule->kind != RULE_TENANT)
+			continue;
+		one = set_netns(r, rules_find(have, RULE_TENANT, rule->name), rule);
+		ret = one ? one : ret;
+	}
+	return ret;
+}
+
 /*
  * Make @have, which the kernel has, what @want is. All that can be done is done; returns an exit
  * code. Hosts come before the volumes that have links to them, and go after them.
@@ -302,13 +430,16 @@ static int delete_kind(const struct rnbd *r, const struct rules *have, const str
 int rules_apply(const struct rnbd *r, const struct rules *have, const struct rules *want)
 {
 	int codes[] = {
+		apply_kind(r, have, want, RULE_TENANT),
 		apply_kind(r, have, want, RULE_HOST),
 		apply_kind(r, have, want, RULE_VOLUME),
 		delete_kind(r, have, want, RULE_VOLUME),
 		delete_kind(r, have, want, RULE_HOST),
+		delete_kind(r, have, want, RULE_TENANT),
 		strcmp(have->policy, want->policy) ?
 			sysfs_set(r, "set the policy", RULES_DIR, "policy", want->policy) :
 			RNBD_OK,
+		listen_all(r, have, want),
 	};
 	size_t i;
 

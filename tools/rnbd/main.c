@@ -2,7 +2,7 @@
 /*
  * The command line:
  *
- *	rnbd [client|server] [device|session|path|host|volume] COMMAND [ARGUMENT...] [OPTION...]
+ *	rnbd [client|server] [device|session|path|tenant|host|volume] COMMAND [ARGUMENT...] [OPTION...]
  */
 #include <getopt.h>
 #include <limits.h>
@@ -34,7 +34,7 @@ enum {
 enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
 
 struct command {
-	/* "device", "session", "path", "host", "volume"; NULL for all others */
+	/* "device", "session", "path", "tenant", "host", "volume"; NULL for all others */
 	const char *object;
 	const char *name;
 	int (*run)(struct rnbd *r, int argc, char **argv);
@@ -61,7 +61,7 @@ static const struct command commands[] = {
 	{ NULL, "unload", cmd_unload, ON_SERVER, DRY_RUN, 0, 0,
 	  "", "end all sessions, which wait for their server then, and unload its modules" },
 	{ NULL, "rules", cmd_rules, ON_SERVER, JSON | TABLE, 0, 0,
-	  "", "who may open what: the policy, volumes and hosts" },
+	  "", "who may open what: the policy, volumes, hosts and tenants" },
 	{ NULL, "policy", cmd_policy, ON_SERVER, DRY_RUN, 0, 1,
 	  "[open|listed]", "show or set it; listed: only volumes can be opened" },
 	{ NULL, "check", cmd_rules_check, ON_SERVER, 0, 0, 1,
@@ -69,7 +69,7 @@ static const struct command commands[] = {
 	{ NULL, "save", cmd_rules_save, ON_SERVER, DRY_RUN, 0, 1,
 	  "[FILE]", "write the rules to /etc/rnbd/server.conf, in the place of those there" },
 	{ NULL, "clear", cmd_rules_clear, ON_SERVER, DRY_RUN, 0, 0,
-	  "", "remove all volumes and hosts, and keep the policy" },
+	  "", "remove all volumes, hosts and tenants, and keep the policy" },
 	{ NULL, "list", cmd_list, ON_BOTH, JSON | TABLE, 0, 1,
 	  "[devices|sessions|paths|all]", "a table" },
 	{ NULL, "show", cmd_show, ON_BOTH, JSON, 1, 1,
@@ -142,6 +142,13 @@ static const struct command commands[] = {
 	{ "path", "reset", cmd_path_reset, ON_BOTH, DRY_RUN, 1, 2,
 	  "[SESSION] PATH|all", "have its statistics begin at 0" },
 
+	{ "tenant", "list", cmd_tenant_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
+	{ "tenant", "add", cmd_tenant_add, ON_SERVER, DRY_RUN, 1, INT_MAX,
+	  "NAME [netns=PATH]", "a tenant, and the network namespace of its clients" },
+	{ "tenant", "set", cmd_tenant_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
+	  "NAME netns=PATH", "change it" },
+	{ "tenant", "delete", cmd_tenant_delete, ON_SERVER, DRY_RUN, 1, 1, "NAME", "remove it" },
+
 	{ "host", "list", cmd_host_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
 	{ "host", "add", cmd_host_add, ON_SERVER, DRY_RUN, 1, INT_MAX,
 	  "NAME [sessions=PATTERN] [addresses=\"PREFIX...\"] [keys=\"KEY [KEY]\"]",
@@ -168,7 +175,7 @@ static const struct command commands[] = {
 	  "NAME|all [force] [--wait]", "unmap a volume of the table, or all" },
 };
 
-static const char *const objects[] = { "device", "session", "path", "host", "volume" };
+static const char *const objects[] = { "device", "session", "path", "tenant", "host", "volume" };
 
 /* Long options without a letter */
 enum {

@@ -213,6 +213,16 @@ static void read_disk(const struct rnbd *r, struct device *dev, const char *name
 	read_disk_stats(r, dev);
 }
 
+/* Of a session of another network namespace, which isn't seen here */
+static bool is_others(const struct rnbd *r, const char *disk)
+{
+	char *netns = sysfs_read(r, "block/%s/rnbd/netns", disk);
+	bool others = netns && *netns;
+
+	free(netns);
+	return others;
+}
+
 static void read_disks(const struct rnbd *r, struct model *model)
 {
 	char **names;
@@ -220,7 +230,8 @@ static void read_disks(const struct rnbd *r, struct model *model)
 
 	names = sysfs_list(r, &nr, "block");
 	for (i = 0; i < nr; i++)
-		if (starts_with(names[i], "rnbd") && sysfs_exists(r, "block/%s/rnbd", names[i]))
+		if (starts_with(names[i], "rnbd") && sysfs_exists(r, "block/%s/rnbd", names[i]) &&
+		    !is_others(r, names[i]))
 			read_disk(r, new_device(model), names[i]);
 	free_names(names);
 }

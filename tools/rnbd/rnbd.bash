@@ -62,9 +62,9 @@ _rnbd()
 	fi
 	case $prev in
 	rnbd|client|server)
-		_rnbd_offer_words client server device session path host volume help
+		_rnbd_offer_words client server device session path tenant host volume help
 		_rnbd_offer < <(_rnbd_commands | sort -u |
-			grep -vx -e device -e session -e path -e host -e volume -e help) ;;
+			grep -vx -e device -e session -e path -e tenant -e host -e volume -e help) ;;
 	device|devices)
 		_rnbd_offer_words list show map unmap remap resize recover close ;;
 	session|sessions)
@@ -77,7 +77,7 @@ _rnbd()
 		else
 			_rnbd_offer_words list check map unmap
 		fi ;;
-	host|hosts)
+	tenant|tenants|host|hosts)
 		_rnbd_offer_words list add set delete ;;
 	policy)
 		_rnbd_offer_words open listed ;;

@@ -190,6 +190,7 @@ bool sysfs_read_number(const struct rnbd *r, long long *value, const char *fmt, 
 	__printf(3, 4);
 bool sysfs_exists(const struct rnbd *r, const char *fmt, ...)
 	__printf(2, 3);
+char **list_dir(size_t *nr, const char *path);
 char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
 	__printf(3, 4);
 char *sysfs_link_name(const struct rnbd *r, const char *fmt, ...)
@@ -382,6 +383,10 @@ int cmd_policy(struct rnbd *r, int argc, char **argv);
 int cmd_rules_check(struct rnbd *r, int argc, char **argv);
 int cmd_rules_save(struct rnbd *r, int argc, char **argv);
 int cmd_rules_clear(struct rnbd *r, int argc, char **argv);
+int cmd_tenant_list(struct rnbd *r, int argc, char **argv);
+int cmd_tenant_add(struct rnbd *r, int argc, char **argv);
+int cmd_tenant_set(struct rnbd *r, int argc, char **argv);
+int cmd_tenant_delete(struct rnbd *r, int argc, char **argv);
 int cmd_host_list(struct rnbd *r, int argc, char **argv);
 int cmd_host_add(struct rnbd *r, int argc, char **argv);
 int cmd_host_set(struct rnbd *r, int argc, char **argv);

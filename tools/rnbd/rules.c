@@ -15,8 +15,10 @@
 #define WIRE_NAME_MAX 254
 #define PATH_LENGTH_MAX 4000
 #define HOST_PREFIXES 64
+#define TENANT_MAX 31
 
 /* They return the value as it is kept; NULL, with @why, if it is wrong. */
+static char *take_netns(const char *value, char **why);
 static char *take_keys(const char *value, char **why);
 static char *take_pattern(const char *value, char **why);
 static char *take_limit(const char *value, char **why);
@@ -34,6 +36,7 @@ static const struct {
 	/* What it is if it isn't given; NULL: see rules_fill() */
 	const char *otherwise;
 } attributes[NR_RULE_ATTRIBUTES] = {
+	[RULE_NETNS] = { "netns", RULE_TENANT, take_netns, "" },
 	[RULE_SESSIONS] = { "sessions", RULE_HOST, take_pattern, NULL },
 	[RULE_ADDRESSES] = { "addresses", RULE_HOST, take_prefixes, "" },
 	[RULE_KEYS] = { "keys", RULE_HOST, take_keys, "" },
@@ -53,7 +56,9 @@ static const struct {
 
 const char *rule_kind_name(enum rule_kind kind)
 {
-	return kind == RULE_HOST ? "host" : "volume";
+	static const char *const names[] = { "tenant", "host", "volume" };
+
+	return names[kind];
 }
 
 const char *rule_attribute_name(enum rule_attribute attribute)
@@ -71,9 +76,27 @@ static bool is_name(const char *text)
 	return is_word(text) && strlen(text) <= WIRE_NAME_MAX;
 }
 
+/* As the kernel takes it; @len: of its first characters */
+static bool is_tenant(const char *name, size_t len)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	return len && len <= TENANT_MAX && strchr(letters, *name) &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") >= len;
+}
+
 static char *check_name(enum rule_kind kind, const char *name)
 {
-	if (is_name(name) && !strpbrk(name, "/]") && *name != '.')
+	const char *own = name;
+
+	if (kind == RULE_TENANT && is_tenant(name, strlen(name)))
+		return NULL;
+	if (kind == RULE_TENANT)
+		return xasprintf("'%s' can't be the name of a tenant: a letter, and up to %d letters, digits, - and _",
+				 name, TENANT_MAX - 1);
+	if (is_tenant(name, strcspn(name, "/")) && strchr(name, '/'))
+		own = strchr(name, '/') + 1;
+	if (is_name(own) && !strpbrk(own, "/]") && *own != '.')
 		return NULL;
 	return xasprintf("'%s' can't be the name of a %s: %d printable characters, no blank / ] .",
 			 name, rule_kind_name(kind), WIRE_NAME_MAX);
@@ -192,6 +215,14 @@ static char *take_keys(const char *value, char **why)
 		return words;
 	*why = xstrdup("more than two keys");
 	free(words);
+	return NULL;
+}
+
+static char *take_netns(const char *value, char **why)
+{
+	if (!*value || (*value == '/' && is_word(value) && strlen(value) <= PATH_LENGTH_MAX))
+		return xstrdup(value);
+	*why = xasprintf("'%s' is no network namespace: a path, as in /run/netns/blue", value);
 	return NULL;
 }
 
@@ -322,15 +353,46 @@ struct rule *rules_find(const struct rules *rules, enum rule_kind kind, const ch
 	return NULL;
 }
 
+/* The name of the tenant that it belongs to, to be freed; NULL: the first one */
+char *rule_tenant(const struct rule *rule)
+{
+	size_t n = strcspn(rule->name, "/");
+
+	return rule->name[n] ? xasprintf("%.*s", (int)n, rule->name) : NULL;
+}
+
+/* The whole name of a host of a volume, to be freed: of the same tenant */
+char *rule_host(const struct rule *volume, const char *host)
+{
+	size_t n = strcspn(volume->name, "/");
+
+	return volume->name[n] ? xasprintf("%.*s/%s", (int)n, volume->name, host) : xstrdup(host);
+}
+
 /* A volume's hosts are there. */
 static char *check_hosts(const struct rules *rules, const struct rule *volume)
 {
-	char *copy = xstrdup(volume->values[RULE_HOSTS]), *next = copy, *host, *why = NULL;
+	char *copy = xstrdup(volume->values[RULE_HOSTS]), *next = copy, *host, *why = NULL, *whole;
 
-	while (!why && (host = strsep(&next, " ")))
-		if (*host && !rules_find(rules, RULE_HOST, host))
-			why = xasprintf("volume %s: there is no host %s", volume->name, host);
+	while (!why && (host = strsep(&next, " "))) {
+		whole = rule_host(volume, host);
+		if (*host && !rules_find(rules, RULE_HOST, whole))
+			why = xasprintf("volume %s: there is no host %s", volume->name, whole);
+		free(whole);
+	}
 	free(copy);
+	return why;
+}
+
+/* So is the tenant. */
+static char *check_tenant(const struct rules *rules, const struct rule *rule)
+{
+	char *tenant = rule_tenant(rule), *why = NULL;
+
+	if (tenant && !rules_find(rules, RULE_TENANT, tenant))
+		why = xasprintf("%s %s: there is no tenant %s", rule_kind_name(rule->kind),
+				rule->name, tenant);
+	free(tenant);
 	return why;
 }
 
@@ -342,7 +404,8 @@ char *rules_check(const struct rules *rules, const struct rule **wrong)
 
 	for (rule = rules->all; !why && rule < rules->all + rules->nr; rule++) {
 		*wrong = rule;
-		if (rule->kind != RULE_VOLUME)
+		why = check_tenant(rules, rule);
+		if (why || rule->kind != RULE_VOLUME)
 			continue;
 		if (!rule->values[RULE_PATH])
 			why = xasprintf("volume %s has no path", rule->name);
@@ -350,6 +413,14 @@ char *rules_check(const struct rules *rules, const struct rule **wrong)
 			why = check_hosts(rules, rule);
 	}
 	return why;
+}
+
+/* Without its tenant's */
+static const char *own_name(const struct rule *rule)
+{
+	const char *slash = strchr(rule->name, '/');
+
+	return slash ? slash + 1 : rule->name;
 }
 
 /* What isn't given gets what it is by default. */
@@ -367,7 +438,7 @@ void rules_fill(struct rules *rules)
 			if (attributes[i].otherwise)
 				rule->values[i] = xstrdup(attributes[i].otherwise);
 			else
-				rule->values[i] = xstrdup(i == RULE_SESSIONS ? rule->name : "");
+				rule->values[i] = xstrdup(i == RULE_SESSIONS ? own_name(rule) : "");
 		}
 	}
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The server's rules, who may open what: hosts, volumes, and the policy. They come from the
- * kernel's configfs, from the file of settings, or from the command line.
+ * The server's rules, who may open what: tenants, hosts, volumes, and the policy. They come from
+ * the kernel's configfs, from the file of settings, or from the command line. A tenant's hosts and
+ * volumes are called TENANT/NAME.
  */
 #ifndef RNBD_RULES_H
 #define RNBD_RULES_H
 
 #include "rnbd.h"
 
-enum rule_kind { RULE_HOST, RULE_VOLUME, NR_RULE_KINDS };
+/* In the order in which they are made */
+enum rule_kind { RULE_TENANT, RULE_HOST, RULE_VOLUME, NR_RULE_KINDS };
 
 enum rule_attribute {
+	RULE_NETNS,
 	RULE_SESSIONS,
 	RULE_ADDRESSES,
 	RULE_KEYS,
@@ -29,7 +32,7 @@ enum rule_attribute {
 	NR_RULE_ATTRIBUTES
 };
 
-/* A host or a volume */
+/* A tenant, a host or a volume */
 struct rule {
 	enum rule_kind kind;
 	char *name;
@@ -55,6 +58,8 @@ char *rule_set(struct rule *rule, const char *name, const char *value);
 char *rules_add(struct rules *rules, enum rule_kind kind, const char *name, struct rule **rule);
 char *rules_set_policy(struct rules *rules, const char *policy);
 struct rule *rules_find(const struct rules *rules, enum rule_kind kind, const char *name);
+char *rule_tenant(const struct rule *rule);
+char *rule_host(const struct rule *volume, const char *host);
 char *rules_check(const struct rules *rules, const struct rule **wrong);
 void rules_fill(struct rules *rules);
 void rules_free(struct rules *rules);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's rules, by commands: hosts, volumes (as "export", so that they aren't taken for
+ * The server's rules, by commands: tenants, hosts, volumes (as "export", so that they aren't taken for
  * those of the client's table), the policy, and all of them in the file of settings.
  */
 #include <errno.h>
@@ -10,6 +10,11 @@
 #include <unistd.h>
 
 #include "rules.h"
+
+static const struct column tenant_columns[] = {
+	{ "name", "TENANT", TEXT }, { "netns", "NETNS", TEXT },
+	{ "listen", "LISTENS", YES_NO },
+};
 
 static const struct column host_columns[] = {
 	{ "name", "HOST", TEXT }, { "sessions", "SESSIONS", TEXT },
@@ -69,6 +74,7 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 	case RULE_MAX_MEMORY:
 		json_add_int(json, name, strtoll(value, NULL, 10));
 		break;
+	case RULE_NETNS:
 	case RULE_SESSIONS:
 	case RULE_PATH:
 	case RULE_CGROUP:
@@ -99,6 +105,13 @@ static void add_limits(struct json_object *json, const struct rule *host)
 	free(all);
 }
 
+static bool listens(const struct rnbd *r, const struct rule *tenant)
+{
+	long long n;
+
+	return sysfs_read_number(r, &n, RULES_DIR "/tenants/%s/listen", tenant->name) && n;
+}
+
 static struct json_object *rules_json(const struct rnbd *r, const struct rules *rules,
 				      enum rule_kind kind)
 {
@@ -118,6 +131,8 @@ static struct json_object *rules_json(const struct rnbd *r, const struct rules *
 				add_value(r, json, &rules->all[i], j);
 		if (kind == RULE_HOST && !r->json)
 			add_limits(json, &rules->all[i]);
+		if (kind == RULE_TENANT)
+			json_add_bool(json, "listen", listens(r, &rules->all[i]));
 		json_append(array, json);
 	}
 	return array;
@@ -127,32 +142,47 @@ static void print_kind(const struct rnbd *r, const struct rules *rules, enum rul
 {
 	struct json_object *rows = rules_json(r, rules, kind);
 
-	if (kind == RULE_HOST)
+	if (kind == RULE_TENANT)
+		print_table(r, rows, tenant_columns, ARRAY_SIZE(tenant_columns));
+	else if (kind == RULE_HOST)
 		print_table(r, rows, host_columns, ARRAY_SIZE(host_columns));
 	else
 		print_table(r, rows, volume_columns, ARRAY_SIZE(volume_columns));
 	json_object_put(rows);
 }
 
-static void print_json(const struct rnbd *r, const struct rules *rules, bool hosts, bool volumes)
+static const char *const kind_fields[] = { "tenants", "hosts", "volumes" };
+
+/* @kind: NR_RULE_KINDS for all */
+static void print_json(const struct rnbd *r, const struct rules *rules, enum rule_kind kind)
 {
 	struct json_object *whole = json_new();
 	char *listens = sysfs_read(r, RULES_DIR "/listen");
+	enum rule_kind i;
 
-	if (hosts && volumes) {
+	if (kind == NR_RULE_KINDS) {
 		json_add_string(whole, "policy", rules->policy);
 		json_add_bool(whole, "listen", listens && !strcmp(listens, "1"));
 	}
-	if (hosts)
-		json_add(whole, "hosts", rules_json(r, rules, RULE_HOST));
-	if (volumes)
-		json_add(whole, "volumes", rules_json(r, rules, RULE_VOLUME));
+	for (i = 0; i < NR_RULE_KINDS; i++)
+		if (kind == NR_RULE_KINDS || kind == i)
+			json_add(whole, kind_fields[i], rules_json(r, rules, i));
 	json_print(whole);
 	json_object_put(whole);
 	free(listens);
 }
 
-static int list(const struct rnbd *r, bool hosts, bool volumes)
+static bool has_tenants(const struct rules *rules)
+{
+	size_t i;
+
+	for (i = 0; i < rules->nr; i++)
+		if (rules->all[i].kind == RULE_TENANT)
+			return true;
+	return false;
+}
+
+static int list(const struct rnbd *r, enum rule_kind kind)
 {
 	struct rules rules;
 	int ret = read_rules(r, &rules);
@@ -160,14 +190,15 @@ static int list(const struct rnbd *r, bool hosts, bool volumes)
 	if (ret)
 		return ret;
 	if (r->json) {
-		print_json(r, &rules, hosts, volumes);
+		print_json(r, &rules, kind);
+	} else if (kind != NR_RULE_KINDS) {
+		print_kind(r, &rules, kind);
 	} else {
-		if (hosts && volumes)
-			printf("policy: %s\n", rules.policy);
-		if (volumes)
-			print_kind(r, &rules, RULE_VOLUME);
-		if (hosts)
-			print_kind(r, &rules, RULE_HOST);
+		printf("policy: %s\n", rules.policy);
+		print_kind(r, &rules, RULE_VOLUME);
+		print_kind(r, &rules, RULE_HOST);
+		if (has_tenants(&rules))
+			print_kind(r, &rules, RULE_TENANT);
 	}
 	rules_free(&rules);
 	return RNBD_OK;
@@ -177,21 +208,28 @@ int cmd_rules(struct rnbd *r, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return list(r, true, true);
+	return list(r, NR_RULE_KINDS);
+}
+
+int cmd_tenant_list(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return list(r, RULE_TENANT);
 }
 
 int cmd_host_list(struct rnbd *r, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return list(r, true, false);
+	return list(r, RULE_HOST);
 }
 
 int cmd_export_list(struct rnbd *r, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return list(r, false, true);
+	return list(r, RULE_VOLUME);
 }
 
 int cmd_policy(struct rnbd *r, int argc, char **argv)
@@ -248,15 +286,22 @@ static int apply_one(const struct rnbd *r, const struct rules *have, const struc
 {
 	struct rules want = { .policy = have->policy, .all = rule, .nr = 1 };
 	struct rules one = { .policy = have->policy, .all = (struct rule *)old, .nr = old ? 1 : 0 };
-	char *words, *next, *host;
+	char *words, *next, *host, *whole;
 	int ret = RNBD_OK;
 
 	if (rule->kind == RULE_VOLUME && !*rule->values[RULE_PATH])
 		return report_usage("volume %s has no path", rule->name);
+	words = rule_tenant(rule);
+	if (words && !rules_find(have, RULE_TENANT, words))
+		ret = report_not_found("there is no tenant %s", words);
+	free(words);
 	words = xstrdup(rule->kind == RULE_VOLUME ? rule->values[RULE_HOSTS] : "");
-	for (next = words; (host = strsep(&next, " "));)
-		if (*host && !rules_find(have, RULE_HOST, host))
-			ret = report_not_found("there is no host %s", host);
+	for (next = words; (host = strsep(&next, " "));) {
+		whole = rule_host(rule, host);
+		if (!ret && *host && !rules_find(have, RULE_HOST, whole))
+			ret = report_not_found("there is no host %s", whole);
+		free(whole);
+	}
 	free(words);
 	return ret ? ret : rules_apply(r, &one, &want);
 }
@@ -311,6 +356,28 @@ static int set(const struct rnbd *r, enum rule_kind kind, int argc, char **argv)
 	return ret;
 }
 
+/* Another rule that needs one; RNBD_OK if it doesn't */
+static int report_user(const struct rule *rule, const struct rule *other)
+{
+	char *tenant = rule_tenant(other), *whole;
+	const char *own = strchr(rule->name, '/');
+	int ret = RNBD_OK;
+
+	own = own ? own + 1 : rule->name;
+	if (rule->kind == RULE_TENANT && tenant && !strcmp(tenant, rule->name))
+		ret = report_failed("%s %s is there: delete it first",
+				    rule_kind_name(other->kind), other->name);
+	free(tenant);
+	if (rule->kind != RULE_HOST || other->kind != RULE_VOLUME)
+		return ret;
+	whole = rule_host(other, own);
+	if (!strcmp(whole, rule->name) && has_word(other->values[RULE_HOSTS], own))
+		ret = report_failed("volume %s is for host %s: change its hosts= first",
+				    other->name, rule->name);
+	free(whole);
+	return ret;
+}
+
 static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
 {
 	struct rules have, none = { 0 }, one;
@@ -323,11 +390,8 @@ static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
 	rule = rules_find(&have, kind, name);
 	if (!rule)
 		ret = report_not_found("there is no %s %s", rule_kind_name(kind), name);
-	for (i = 0; !ret && kind == RULE_HOST && i < have.nr; i++)
-		if (have.all[i].kind == RULE_VOLUME &&
-		    has_word(have.all[i].values[RULE_HOSTS], name))
-			ret = report_failed("volume %s is for host %s: change its hosts= first",
-					    have.all[i].name, name);
+	for (i = 0; !ret && i < have.nr; i++)
+		ret = report_user(rule, &have.all[i]);
 	if (!ret) {
 		none.policy = have.policy;
 		one = (struct rules){ .policy = have.policy, .all = rule, .nr = 1 };
@@ -335,6 +399,22 @@ static int delete(const struct rnbd *r, enum rule_kind kind, const char *name)
 	}
 	rules_free(&have);
 	return ret;
+}
+
+int cmd_tenant_add(struct rnbd *r, int argc, char **argv)
+{
+	return add(r, RULE_TENANT, argc, argv);
+}
+
+int cmd_tenant_set(struct rnbd *r, int argc, char **argv)
+{
+	return set(r, RULE_TENANT, argc, argv);
+}
+
+int cmd_tenant_delete(struct rnbd *r, int argc, char **argv)
+{
+	(void)argc;
+	return delete(r, RULE_TENANT, argv[0]);
 }
 
 int cmd_host_add(struct rnbd *r, int argc, char **argv)
@@ -385,8 +465,8 @@ int cmd_rules_check(struct rnbd *r, int argc, char **argv)
 	if (ret)
 		ret = RNBD_FAILED;
 	else
-		printf("%s: policy %s, %zu hosts, %zu volumes\n", r->server_conf,
-		       conf.rules.policy, nr[RULE_HOST], nr[RULE_VOLUME]);
+		printf("%s: policy %s, %zu tenants, %zu hosts, %zu volumes\n", r->server_conf,
+		       conf.rules.policy, nr[RULE_TENANT], nr[RULE_HOST], nr[RULE_VOLUME]);
 	conf_free(&conf);
 	return ret;
 }

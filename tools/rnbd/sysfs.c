@@ -141,19 +141,13 @@ char *sysfs_link_name(const struct rnbd *r, const char *fmt, ...)
 }
 
 /* Names in a directory, in the order of numbers in them; ends with NULL */
-char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
+char **list_dir(size_t *nr, const char *path)
 {
 	struct dirent **entries = NULL;
-	char *path, **names;
-	va_list args;
-	int n = 0, i;
+	char **names;
+	int n, i;
 
-	va_start(args, fmt);
-	path = full_path(r, fmt, args);
-	va_end(args);
-	if (path)
-		n = scandir(path, &entries, no_dots, versionsort);
-	free(path);
+	n = scandir(path, &entries, no_dots, versionsort);
 	if (n < 0)
 		n = 0;
 	names = xcalloc(n + 1, sizeof(*names));
@@ -163,6 +157,20 @@ char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
 	}
 	free(entries);
 	*nr = n;
+	return names;
+}
+
+char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
+{
+	char *path, **names;
+	va_list args;
+
+	va_start(args, fmt);
+	path = full_path(r, fmt, args);
+	va_end(args);
+	/* No folder has an empty name. */
+	names = list_dir(nr, path ? path : "");
+	free(path);
 	return names;
 }
 

@@ -34,7 +34,7 @@ def volume(host, name, path, *hosts, **more):
     links.mkdir()
     for n, other in enumerate(hosts):
         # A link's own name says nothing.
-        (links / f'{n}{other}').symlink_to(host.sys / f'{RULES}/hosts/{other}')
+        (links / f"{n}{other.split('/')[-1]}").symlink_to(host.sys / f'{RULES}/hosts/{other}')
 
 
 SAVED = '''policy = listed
@@ -121,7 +121,7 @@ def test_what_is_saved_is_what_is_loaded(host):
     kernel(host)
     host.run('server save')
     equal('nothing', told(host.run('server load -v')), [])
-    host.says('server check', 'policy listed, 2 hosts, 3 volumes')
+    host.says('server check', 'policy listed, 0 tenants, 2 hosts, 3 volumes')
 
 
 def test_rules_are_loaded(host):
@@ -190,9 +190,18 @@ WRONG = [
     ('policy = closed', "1: 'closed' is no policy"),
     ('policy = open\npolicy = open', '2: policy is given twice'),
     ('[volume v', '1: '), ('[volume]\npath = /x', "1: '' can't be the name"),
-    ('[disk v]\nx = y', "1: there are sections of a host or a volume, none of 'disk'"),
+    ('[disk v]\nx = y', "1: there are sections of a tenant, a host or a volume, none of 'disk'"),
     ('[volume v]\npath = /x\n[volume v]\npath = /y', '3: there is a volume v already'),
-    ('[volume a/b]\npath = /x', "1: 'a/b' can't be"), ('[volume .a]\npath = /x', "1: '.a' can't"),
+    ('[volume a/b]\npath = /x', '1: volume a/b: there is no tenant a'),
+    ('[host a/b]', '1: host a/b: there is no tenant a'),
+    ('[tenant a]\n[tenant b]\n[host b/h]\n[volume a/v]\npath = /x\nhosts = h',
+     '4: volume a/v: there is no host a/h'),
+    ('[volume a/b/c]\npath = /x', "1: 'a/b/c' can't be"), ('[volume 1/b]\npath = /x', "1: '1/b' can't"),
+    ('[volume /b]\npath = /x', "1: '/b' can't"), ('[volume a/]\npath = /x', "1: 'a/' can't"),
+    ('[tenant a.b]', "1: 'a.b' can't be the name of a tenant"), ('[tenant]', "1: '' can't"),
+    (f"[tenant {'a' * 32}]", '1: '), ('[tenant a/b]', "1: 'a/b' can't"),
+    ('[tenant a]\nnetns = blue', "2: 'blue' is no network namespace"),
+    ('[tenant a]\nsessions = x', "2: a tenant has no 'sessions'"), ('[volume .a]\npath = /x', "1: '.a' can't"),
     ('[host a b]', "1: 'a b' can't be the name of a host"),
     ('[volume v]', '1: volume v has no path'), ('[volume v]\npath = sda', "2: 'sda' is no path"),
     ('[volume v]\npath = /x\nhosts = h', '1: volume v: there is no host h'),
@@ -264,6 +273,68 @@ def test_single_rules(host):
         host.says('server ' + line, why, code=code)
 
 
+TENANT = """policy = listed
+
+[tenant blue]
+
+[host blue/web]
+sessions = x-*
+
+[volume blue/data]
+path = /dev/vg0/blue
+hosts = web
+"""
+
+
+def tenant(host, name, netns, listen):
+    host.attributes(f'{RULES}/tenants/{name}', netns=netns, listen=listen)
+    for part in 'hosts', 'volumes':
+        (host.sys / f'{RULES}/tenants/{name}/{part}').mkdir()
+
+
+def test_tenants(host):
+    """Their hosts and volumes are named after them, and are in their folder; rules come first."""
+    host.server()
+    host.attributes('module/rnbd_server/parameters', port_nr=1234)
+    host.attributes(RULES, policy='listed', listen=1)
+    host.server_conf.write_text(TENANT.replace('blue]\n\n[host', 'blue]\nnetns = /proc/self/ns/net\n\n[host'))
+    host.says('server check', 'policy listed, 1 tenants, 1 hosts, 1 volumes')
+    equal('told', told(host.run('-n server load')), [
+        'mkdir tenants/blue', 'mkdir tenants/blue/hosts/web',
+        'echo x-* > tenants/blue/hosts/web/sessions',
+        'mkdir tenants/blue/volumes/data', 'echo /dev/vg0/blue > tenants/blue/volumes/data/path',
+        'ln -s tenants/blue/hosts/web tenants/blue/volumes/data/hosts/web',
+        'echo 1 > tenants/blue/volumes/data/enable',
+        'nsenter --net=/proc/self/ns/net:', 'echo 1 > tenants/blue/listen'])
+
+    tenant(host, 'blue', 0, 0)
+    host.attributes(f'{RULES}/tenants/blue/hosts/web', sessions='x-*', addresses='', keys='',
+                    cgroup='', **no_limits('sessions', 'paths', 'connections', 'slots', 'memory'))
+    volume(host, '../tenants/blue/volumes/data', '/dev/vg0/blue', '../tenants/blue/hosts/web')
+    host.run('server save')
+    equal('saved', host.server_conf.read_text(), TENANT)
+    document = host.run('server rules -j').json()
+    schema.check('rules', document)
+    equal('tenants', document['tenants'], [{'name': 'blue', 'netns': '', 'listen': False}])
+    equal('names', [document[kind][0]['name'] for kind in ('hosts', 'volumes')],
+          ['blue/web', 'blue/data'])
+    host.says('server rules', 'TENANT', 'blue/data')
+    host.says('server tenant list', 'NETNS', 'blue')
+    for line, code, why in [('tenant delete blue', 1, 'host blue/web is there'),
+                            ('host delete blue/web', 1, 'volume blue/data is for host blue/web'),
+                            ('tenant add blue', 2, 'there is a tenant blue already'),
+                            ('volume add red/v path=/x', 3, 'there is no tenant red'),
+                            ('volume add v path=/x hosts=web', 3, 'there is no host web'),
+                            ('tenant set blue netns=/nonexistent/n', 1, '/nonexistent/n: No such file')]:
+        host.says('server ' + line, why, code=code)
+    equal('clear', told(host.run('-n server clear')), [
+        'rm tenants/blue/volumes/data/hosts/0web',
+        'rmdir tenants/blue/volumes/data', 'rmdir tenants/blue/hosts/web', 'rmdir tenants/blue'])
+    host.attributes(f'{RULES}/tenants/blue', listen=1, netns=4026532207)
+    host.server_conf.write_text(TENANT)
+    equal('as it is', told(host.run('-n server load')), [])
+
+
 def test_no_server(host):
-    for line in 'rules', 'policy', 'save', 'clear', 'host list', 'volume list':
+    for line in 'rules', 'policy', 'save', 'clear', 'tenant list', 'host list', 'volume list':
         host.says('server ' + line, 'rnbd_server', code=4)
