@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Network namespaces in one guest: of a tenant's server and of its client, with a cable between
+# them. All tenants have the same addresses.
+
+conf=/sys/kernel/config/rnbd
+# shellcheck disable=SC2034
+to_server=path=ip:10.9.0.1
+
+# in_net NETNS COMMAND...: in there, with the sysfs and the configfs of outside
+in_net()
+{
+	local net=$1
+	shift
+	nsenter --net="/run/netns/$net" -- "$@"
+}
+
+# see NETNS COMMAND...: in there, with its own sysfs
+see() { ip netns exec "$@"; }
+
+# cable TENANT: namespaces s-TENANT and c-TENANT, 10.9.0.1 and 10.9.0.2
+cable()
+{
+	local side n=1
+
+	ip netns add "s-$1"
+	ip netns add "c-$1"
+	ip link add "s-$1" netns "s-$1" type veth peer "c-$1" netns "c-$1"
+	for side in "s-$1" "c-$1"; do
+		in_net "$side" ip link set "$side" mtu 9000 up
+		in_net "$side" ip link set lo up
+		in_net "$side" ip addr add 10.9.0.$n/24 dev "$side"
+		in_net "$side" rdma link add "$side" type rxe netdev "$side"
+		n=$((n + 1))
+	done
+}
+
+# tenant NAME DISK: with one volume, vol, for any host
+tenant()
+{
+	mkdir "$conf/tenants/$1" "$conf/tenants/$1/volumes/vol"
+	echo "$2" >"$conf/tenants/$1/volumes/vol/path"
+	echo 1 >"$conf/tenants/$1/volumes/vol/allow_any_host"
+	echo 1 >"$conf/tenants/$1/volumes/vol/enable"
+	in_net "s-$1" sh -c "echo 1 >$conf/tenants/$1/listen"
+}
+
+no_tenant()
+{
+	rmdir "$conf/tenants/$1"/volumes/* "$conf/tenants/$1"
+}
+
+# netns_number NETNS: as lsns shows it
+netns_number() { stat -L -c %i "/run/netns/$1"; }
+
+# map_in NETNS SESSION DEVICE [OPTION...]: prints the block device
+map_in()
+{
+	local net=$1 session=$2 device=$3
+	shift 3
+	in_net "$net" sh -c "echo 'sessname=$session $to_server device_path=$device $*' >$ctl/map_device"
+	echo "/dev/$(mapped "$session.$(netns_number "$net")" "$device")"
+}
+
+# refused_in NETNS ERRNO LINE
+refused_in()
+{
+	local got
+	got=$(in_net "$1" bash -c ". $RIG_DIR/lib.sh; errno_of $ctl/map_device '$3'")
+	equal "'$3' in $1" "$got" "$2"
+}
