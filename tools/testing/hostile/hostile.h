@@ -171,6 +171,18 @@ struct request {
 	struct desc desc;
 };
 
+/**
+ * struct proof - what follows INFO_REQ if the feature is negotiated
+ * @nonce: of the client
+ * @mac: HMAC-SHA-256 over what both know
+ */
+struct proof {
+	u8 nonce[32];
+	u8 mac[32];
+};
+
+#define PROOF_LEN	(sizeof(struct info_req) + sizeof(struct proof))
+
 /* util.c */
 extern char why[512];
 extern bool quiet;
@@ -208,6 +220,7 @@ u32 chunk_len(const struct path *p);
 void path_offer(struct path *p);
 void path_offer_slots(struct path *p);
 void path_offer_no_imm(struct path *p);
+void path_offer_proof(struct path *p);
 void path_join(struct path *p, const struct path *first, unsigned int addr);
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len);
 int path_connect(struct path *p);
@@ -238,6 +251,10 @@ struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
 			    u32 data_len);
 int wait_answer(struct path *p, unsigned int slot, u32 before, int ms);
 int do_request(struct path *p, const struct request *r);
+
+/* prove.c */
+void prove(struct path *p, u32 role, struct proof *proof);
+int send_proof(struct path *p, const struct proof *proof, u32 len);
 
 /* rnbd.c */
 struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len);

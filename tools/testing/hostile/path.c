@@ -117,6 +117,12 @@ void path_offer_no_imm(struct path *p)
 	p->no_imm = true;
 }
 
+/* Offers to prove that it knows a secret, which path_info() does then. */
+void path_offer_proof(struct path *p)
+{
+	p->req.features |= FEATURE_PROOF;
+}
+
 /* Makes it one more path of a session, by another address. */
 void path_join(struct path *p, const struct path *first, unsigned int addr)
 {
@@ -194,6 +200,8 @@ int path_wait_info(struct path *p)
 
 	while (!p->nr_info) {
 		path_poll(p);
+		if (p->refused)
+			return fail("refused with %d", p->refused);
 		if (path_ended(p))
 			return fail("the path ended before INFO_RSP");
 		if (now_ms() > end)
@@ -206,9 +214,18 @@ int path_wait_info(struct path *p)
 int path_info(struct path *p)
 {
 	struct info_req req = { .type = MSG_INFO_REQ };
+	struct proof proof;
+	int ret;
 
-	memcpy(req.name, p->sess, sizeof(req.name));
-	if (path_info_req(p, &req, sizeof(req)))
+	if (p->rep.features & FEATURE_PROOF) {
+		fill_random(proof.nonce, sizeof(proof.nonce));
+		prove(p, 1, &proof);
+		ret = send_proof(p, &proof, PROOF_LEN);
+	} else {
+		memcpy(req.name, p->sess, sizeof(req.name));
+		ret = path_info_req(p, &req, sizeof(req));
+	}
+	if (ret)
 		return fail("INFO_REQ can't be sent");
 	return path_wait_info(p);
 }

@@ -3,88 +3,9 @@
  * Cases of a hostile client: proofs that it knows a secret. The session's host has a key on the
  * server, which is in HOSTILE_KEY, or another client's proof couldn't be used again.
  */
-#include <netinet/in.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "hostile.h"
 
 #define SESS	"keyed"
-
-struct proof {
-	u8 nonce[32];
-	u8 mac[32];
-};
-
-struct proof_req {
-	struct info_req req;
-	struct proof proof;
-	u8 more[8];
-} __attribute__((packed));
-
-struct proof_head {
-	char label[12];
-	u32 role;
-	u8 nonce[32];
-	u8 sess_uuid[16];
-	u8 path_uuid[16];
-	u8 srv_uuid[16];
-	u32 sess_id;
-	u32 path_id;
-	u32 features;
-	u16 recon_cnt;
-	u16 nr_cons;
-	char name[256];
-	u8 addr[2][17];
-	u8 zero[2];
-} __attribute__((packed));
-static_assert(sizeof(struct proof_head) == 404, "proof_head");
-
-static void put_addr(u8 *to, const struct sockaddr *sa)
-{
-	to[0] = sa->sa_family;
-	if (sa->sa_family == AF_INET)
-		memcpy(to + 1, &((const struct sockaddr_in *)sa)->sin_addr, 4);
-	else
-		memcpy(to + 1, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
-}
-
-/* As the role, with the nonce that is there already */
-static void prove(struct path *p, u32 role, struct proof *proof)
-{
-	const char *key = getenv("HOSTILE_KEY") ?: "none";
-	struct {
-		struct proof_head head;
-		struct {
-			u8 nonce[8];
-			u32 qpn[2];
-		} cons[MAX_CONS];
-	} __attribute__((packed)) all = { .head = {
-		.role = role,
-		.sess_id = p->rep.sess_id,
-		.path_id = p->rep.features & FEATURE_FENCE ? p->req.path_id : 0,
-		.features = p->rep.features,
-		.recon_cnt = p->req.recon_cnt,
-		.nr_cons = p->nr_cons,
-	} };
-	unsigned int i, len = 32;
-
-	memcpy(all.head.label, "RTRS proof 1", 12);
-	memcpy(all.head.nonce, proof->nonce, 32);
-	memcpy(all.head.sess_uuid, p->req.sess_uuid, 16);
-	memcpy(all.head.path_uuid, p->req.path_uuid, 16);
-	memcpy(all.head.srv_uuid, p->rep.srv_uuid, 16);
-	snprintf(all.head.name, sizeof(all.head.name), "%s", p->sess);
-	put_addr(all.head.addr[0], rdma_get_local_addr(p->cons[0].id));
-	put_addr(all.head.addr[1], rdma_get_peer_addr(p->cons[0].id));
-	for (i = 0; i < p->nr_cons; i++) {
-		memcpy(all.cons[i].nonce, p->cons[i].nonce, 8);
-		all.cons[i].qpn[0] = p->no_imm ? 0 : p->cons[i].qp->qp_num;
-		all.cons[i].qpn[1] = p->no_imm ? 0 : p->cons[i].peer_qpn;
-	}
-	HMAC(EVP_sha256(), key, strlen(key), (u8 *)&all,
-	     sizeof(all.head) + 16 * p->nr_cons, proof->mac, &len);
-}
 
 /* A path with all connections, that offers to prove something */
 static struct path *proof_path(void)
@@ -94,19 +15,11 @@ static struct path *proof_path(void)
 	if (!p)
 		return NULL;
 	path_offer(p);
-	p->req.features |= FEATURE_PROOF;
+	path_offer_proof(p);
 	if (!path_connect(p) && p->rep.features & FEATURE_PROOF)
 		return p;
 	path_free(p);
 	return NULL;
-}
-
-static int send_proof(struct path *p, const struct proof *proof, u32 len)
-{
-	struct proof_req req = { .req.type = MSG_INFO_REQ, .proof = *proof };
-
-	memcpy(req.req.name, p->sess, sizeof(req.req.name));
-	return path_info_req(p, &req, len);
 }
 
 /* It is told that it is refused, and nothing else; then it is for it to go. */
@@ -135,7 +48,7 @@ static int earlier(struct proof *proof, bool stays, struct path **first)
 	if (!*first)
 		return -1;
 	prove(*first, 1, proof);
-	if (send_proof(*first, proof, sizeof(struct info_req) + sizeof(*proof)) ||
+	if (send_proof(*first, proof, PROOF_LEN) ||
 	    path_wait_info(*first))
 		return -1;
 	if (stays)
@@ -172,14 +85,14 @@ static int wrong_proof(long arg)
 		strcpy(p->sess, SESS);
 	if (arg == BIT || arg == AGAIN_AFTER || arg == IO_AFTER)
 		proof.mac[31] ^= 1;
-	ret = send_proof(p, &proof, sizeof(struct info_req) + sizeof(proof));
+	ret = send_proof(p, &proof, PROOF_LEN);
 	if (!ret && arg == RIGHT)
 		ret = path_wait_info(p) ?: must_live(p);
 	else if (!ret)
 		ret = must_be_refused(p);
 	if (!ret && arg == AGAIN_AFTER) {
 		proof.mac[31] ^= 1;
-		ret = send_proof(p, &proof, sizeof(struct info_req) + sizeof(proof)) ?:
+		ret = send_proof(p, &proof, PROOF_LEN) ?:
 		      must_end_quietly(p);
 	}
 	if (!ret && arg == IO_AFTER)
@@ -197,11 +110,11 @@ int wrong_proof_once(void)
 	int ret;
 
 	memset(&proof, 0x5a, sizeof(proof));
-	p->req.features |= FEATURE_PROOF;
+	path_offer_proof(p);
 	ret = path_connect(p);
 	if (ret)
 		ret = p->reject_err ?: ret;
-	else if (send_proof(p, &proof, sizeof(struct info_req) + sizeof(proof)) ||
+	else if (send_proof(p, &proof, PROOF_LEN) ||
 		 must_be_refused(p))
 		ret = -1;
 	else
@@ -247,7 +160,7 @@ static int refused_stays(long arg)
 	if (!p)
 		return fail("no path that can prove anything");
 	memset(&proof, 0x5a, sizeof(proof));
-	ret = send_proof(p, &proof, sizeof(struct info_req) + sizeof(proof)) ?:
+	ret = send_proof(p, &proof, PROOF_LEN) ?:
 	      must_be_refused(p) ?: must_end_quietly(p);
 	return end_with(p, ret);
 }

@@ -91,16 +91,54 @@ static void bad_connect(void)
 	path_free(p);
 }
 
+/* One whose host has a key, and that proves something else, or nothing: it must not get in. */
+static void bad_proof(const char *sess)
+{
+	struct path *p = path_new(sess);
+	struct proof proof = { };
+	int ret;
+
+	if (!one_in(4))
+		path_offer_proof(p);
+	if (!path_connect(p)) {
+		if (p->rep.features & FEATURE_PROOF) {
+			prove(p, one_in(8) ? 2 : 1, &proof);
+			mutate_bytes(&proof, sizeof(proof));
+			/* Whatever else was changed, and changed back */
+			proof.nonce[0] ^= 0x80;
+			ret = send_proof(p, &proof, one_in(8) ? rnd_below(PROOF_LEN + 8) :
+							       PROOF_LEN);
+			if (!ret)
+				ret = path_wait_info(p);
+		} else {
+			ret = path_info(p);
+		}
+		sent += 3;
+		if (!ret) {
+			printf("not ok random-client: %s gets in by a wrong proof\n", sess);
+			exit(1);
+		}
+	}
+	refusals++;
+	path_free(p);
+}
+
+/* With HOSTILE_KEY half of them have a key. */
 static int connect_path(struct rpath *rp, unsigned int nr)
 {
+	bool key = getenv("HOSTILE_KEY") && nr % 2;
 	struct open_rsp rsp;
 	char sess[32];
 
 	if (one_in(4))
 		bad_connect();
-	snprintf(sess, sizeof(sess), "h-random-%u", nr);
+	snprintf(sess, sizeof(sess), key ? "h-keyed-%u" : "h-random-%u", nr);
+	if (key && one_in(4))
+		bad_proof(sess);
 	memset(rp, 0, sizeof(*rp));
 	rp->p = path_new(sess);
+	if (key)
+		path_offer_proof(rp->p);
 	if (one_in(2))
 		path_offer(rp->p);
 	if (one_in(2))

@@ -14,8 +14,8 @@ cases()
 		hostile client 192.168.100.1 1234 "$@"
 }
 
-# hostile_up [PARAMETER=VALUE...]
-hostile_up()
+# hostile_server [PARAMETER=VALUE...]
+hostile_server()
 {
 	local disk
 
@@ -28,8 +28,19 @@ hostile_up()
 		equal "name of a disk" "$(null $disk 16)" /dev/$disk
 	done
 	null slow 16 irqmode=2 completion_nsec=300000000 >/dev/null
+}
+
+hostile_bystander()
+{
 	dev=$(map good good)
 	bystander "$dev"
+}
+
+# hostile_up [PARAMETER=VALUE...]
+hostile_up()
+{
+	hostile_server "$@"
+	hostile_bystander
 }
 
 # hostile_told FILE...: what the cases said; fails if one failed
