@@ -5,7 +5,7 @@
 
 #include_next <linux/ns_common.h>
 
-/* Before 6.18 nobody knows whether there is somebody in a namespace. */
+/* Before 6.19 nobody knows whether there is somebody in a namespace. */
 #ifndef ns_ref_active_read
 #define ns_ref_active_read(ns)	((void)(ns), 1)
 #endif

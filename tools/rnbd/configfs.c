@@ -83,20 +83,26 @@ static char *read_links(const struct rnbd *r, const char *dir)
 	return hosts;
 }
 
+/* Is that the path of a network namespace with this number? */
+static bool is_netns(const char *path, long long number)
+{
+	struct stat st;
+
+	return number && !stat(path, &st) && st.st_ino == (ino_t)number;
+}
+
 /* The path of the network namespace in which a tenant listens. "" if in none, or it has none */
-static char *read_netns(const struct rnbd *r, const char *dir)
+static char *read_netns(const struct rnbd *r, const char *dir, long long *number)
 {
 	char *path, **names;
 	size_t nr = 0, i;
-	long long number;
-	struct stat st;
 
-	if (!sysfs_read_number(r, &number, "%s/netns", dir) || !number)
+	if (!sysfs_read_number(r, number, "%s/netns", dir) || !*number)
 		return xstrdup("");
 	names = list_dir(&nr, NETNS_DIR);
 	for (i = 0; i < nr; i++) {
 		path = xasprintf("%s/%s", NETNS_DIR, names[i]);
-		if (!stat(path, &st) && st.st_ino == (ino_t)number)
+		if (is_netns(path, *number))
 			break;
 		free(path);
 	}
@@ -118,7 +124,8 @@ static void read_rule(const struct rnbd *r, struct rules *rules, enum rule_kind 
 		if (!rule_has(kind, i))
 			continue;
 		if (i == RULE_HOSTS || i == RULE_NETNS) {
-			rule.values[i] = i == RULE_HOSTS ? read_links(r, dir) : read_netns(r, dir);
+			rule.values[i] = i == RULE_HOSTS ? read_links(r, dir) :
+							   read_netns(r, dir, &rule.netns);
 			continue;
 		}
 		text = sysfs_read_all(r, "%s/%s", dir, rule_attribute_name(i));
@@ -325,6 +332,9 @@ static int delete_rule(const struct rnbd *r, const struct rule *rule)
 
 	if (rule->kind == RULE_VOLUME)
 		ret = remove_links(r, rule, "");
+	/* Without holding up who makes and removes other folders */
+	if (rule->kind == RULE_TENANT && rule->netns)
+		ret = sysfs_set(r, text, dir, "listen", "0");
 	if (!ret)
 		ret = sysfs_rmdir(r, text, dir);
 	free(dir);
@@ -393,16 +403,18 @@ static int listen_in(const struct rnbd *r, const struct rule *tenant, const char
 /* After the rules, as clients come then. */
 static int set_netns(const struct rnbd *r, const struct rule *have, const struct rule *want)
 {
+	const char *path = want->values[RULE_NETNS];
+	bool listens = have && have->netns;
 	char *text, *dir;
 	int ret = RNBD_OK;
 
-	if (!strcmp(have ? have->values[RULE_NETNS] : "", want->values[RULE_NETNS]))
+	if (*path ? listens && is_netns(path, have->netns) : !listens)
 		return ret;
 	text = doing(r, want, "set netns");
 	dir = rule_dir(want);
-	if (have)
+	if (listens)
 		ret = sysfs_set(r, text, dir, "listen", "0");
-	if (!ret && *want->values[RULE_NETNS])
+	if (!ret && *path)
 		ret = listen_in(r, want, text, dir);
 	free(dir);
 	free(text);
@@ -423,28 +435,50 @@ static int listen_all(const struct rnbd *r, const struct rules *have, const stru
 	return ret;
 }
 
+/* End the sessions of all tenants but the first. */
+int rules_unlisten(const struct rnbd *r, const struct rules *have)
+{
+	const struct rule *rule;
+	int ret = RNBD_OK, one;
+	char *dir;
+
+	for (rule = have->all; rule < have->all + have->nr; rule++) {
+		if (rule->kind != RULE_TENANT || !rule->netns)
+			continue;
+		dir = rule_dir(rule);
+		one = sysfs_set(r, "end its sessions", dir, "listen", "0");
+		ret = one ? one : ret;
+		free(dir);
+	}
+	return ret;
+}
+
+static int set_policy(const struct rnbd *r, const struct rules *have, const struct rules *want)
+{
+	return strcmp(have->policy, want->policy) ?
+	       sysfs_set(r, "set the policy", RULES_DIR, "policy", want->policy) : RNBD_OK;
+}
+
 /*
  * Make @have, which the kernel has, what @want is. All that can be done is done; returns an exit
- * code. Hosts come before the volumes that have links to them, and go after them.
+ * code. Hosts come before the volumes that have links to them, and go after them. Tenants listen
+ * when all is done.
  */
 int rules_apply(const struct rnbd *r, const struct rules *have, const struct rules *want)
 {
-	int codes[] = {
-		apply_kind(r, have, want, RULE_TENANT),
-		apply_kind(r, have, want, RULE_HOST),
-		apply_kind(r, have, want, RULE_VOLUME),
-		delete_kind(r, have, want, RULE_VOLUME),
-		delete_kind(r, have, want, RULE_HOST),
-		delete_kind(r, have, want, RULE_TENANT),
-		strcmp(have->policy, want->policy) ?
-			sysfs_set(r, "set the policy", RULES_DIR, "policy", want->policy) :
-			RNBD_OK,
-		listen_all(r, have, want),
-	};
-	size_t i;
+	enum rule_kind kind;
+	int ret = RNBD_OK, one;
 
-	for (i = 0; i < ARRAY_SIZE(codes); i++)
-		if (codes[i])
-			return codes[i];
-	return RNBD_OK;
+	for (kind = 0; kind < NR_RULE_KINDS; kind++) {
+		one = apply_kind(r, have, want, kind);
+		ret = ret ? ret : one;
+	}
+	while (kind--) {
+		one = delete_kind(r, have, want, kind);
+		ret = ret ? ret : one;
+	}
+	one = set_policy(r, have, want);
+	ret = ret ? ret : one;
+	/* Half of the rules may let in whom the other half would not. */
+	return ret ? ret : listen_all(r, have, want);
 }

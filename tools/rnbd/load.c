@@ -148,6 +148,8 @@ int cmd_unload(struct rnbd *r, int argc, char **argv)
 	(void)argv;
 	if (!rules_read(r, &have)) {
 		ret = sysfs_set(r, "end all sessions", RULES_DIR, "listen", "0");
+		if (!ret)
+			ret = rules_unlisten(r, &have);
 		none.policy = have.policy;
 		if (!ret)
 			ret = rules_apply(r, &have, &none);

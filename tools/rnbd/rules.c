@@ -291,7 +291,8 @@ static char *take_switch(const char *value, char **why)
 
 static char *take_name(const char *word, char **why)
 {
-	*why = check_name(RULE_HOST, word);
+	*why = strchr(word, '/') ? xasprintf("'%s': hosts are the volume's tenant's", word) :
+				   check_name(RULE_HOST, word);
 	return *why ? NULL : xstrdup(word);
 }
 

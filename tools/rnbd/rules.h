@@ -36,6 +36,8 @@ enum rule_attribute {
 struct rule {
 	enum rule_kind kind;
 	char *name;
+	/* Of a tenant: the number of the namespace in which the kernel has it listen, 0: none */
+	long long netns;
 	/* Where it stands in the file of settings, 0: it doesn't */
 	int line;
 	/* Those of its kind; words are parted by one blank. NULL: not given */
@@ -71,6 +73,7 @@ void rules_print(FILE *to, const struct rules *rules);
 
 int rules_read(const struct rnbd *r, struct rules *rules);
 int report_no_rules(const struct rnbd *r, int code);
+int rules_unlisten(const struct rnbd *r, const struct rules *have);
 int rules_apply(const struct rnbd *r, const struct rules *have, const struct rules *want);
 
 /* ---- conf.c ---- */

@@ -13,7 +13,7 @@
 
 . "$RIG_DIR/steps/tool.sh"
 . "$RIG_DIR/steps/netns.sh"
-[ "$(uname -r | cut -d. -f1)" -ge 7 ] || skip "rdma_rxe knows one network namespace before 6.18"
+[ "$(uname -r | cut -d. -f1)" -ge 7 ] || skip "rdma_rxe knows one network namespace"
 
 # freed NETNS...: nothing holds it any more: its devices are gone
 freed()
@@ -98,6 +98,15 @@ echo >$conf/tenants/b/hosts/web/keys
 wait_for 20 test -e /sys/class/rtrs-server/web.b/paths/ip:10.9.0.1@ip:10.9.0.2 ||
 	fail "b's client does not come back"
 rmdir $conf/tenants/b/hosts/web
+
+say "limits"
+mkdir $conf/tenants/a/hosts/web
+echo 1 >$conf/tenants/a/hosts/web/max_sessions
+echo 1 >$conf/tenants/a/hosts/web/max_paths
+equal "usage of a's host" "$(head -n2 $conf/tenants/a/hosts/web/usage | xargs)" "sessions 1 paths 1"
+see c-a sh -c 'echo 1 >/sys/class/rtrs-client/web/paths/*/reconnect'
+wait_for 20 grep -q open "/sys/block/${a#/dev/}/rnbd/state" || fail "a's client does not come back"
+rmdir $conf/tenants/a/hosts/web
 
 say "saved, cleared and restored"
 export RNBD_SERVER_CONF=/tmp/server.conf

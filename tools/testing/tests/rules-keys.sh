@@ -118,5 +118,8 @@ for place in /sys/kernel/config/rnbd /sys/class/rtrs-client /sys/class/rtrs-serv
 	must "not in $place" eval "! grep -rqs Geheim- $place"
 done
 must "not in the log" eval "! dmesg | grep -q Geheim-"
+"$RIG_DIR/steps/memory.py" "${RIG_TREES%tree-}rnbd" server rules >/tmp/memory
+must "the tool has not read the rules" grep -aq srv:web /tmp/memory
+must "not in the tool" eval "! grep -aq Geheim- /tmp/memory"
 on server "rm $conf/volumes/*/hosts/*; rmdir $conf/volumes/* $conf/hosts/*"
 down

@@ -161,6 +161,12 @@ static void rnbd_clt_del_work(struct work_struct *work)
 	put_disk(disk);
 }
 
+/* Each has its own, as a server that doesn't answer may hold it up. */
+static void rnbd_clt_orphan_work(struct work_struct *work)
+{
+	rnbd_clt_dev_unmap(container_of(work, struct rnbd_clt_dev, orphan_work), true);
+}
+
 /* On success, the caller's use of the session has passed to the device. */
 static struct rnbd_clt_dev *
 rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
@@ -179,6 +185,7 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 	rnbd_clt_dev_init_state(dev);
 	rnbd_clt_dev_init_reopen(dev);
 	INIT_WORK(&dev->del_work, rnbd_clt_del_work);
+	INIT_WORK(&dev->orphan_work, rnbd_clt_orphan_work);
 	rnbd_clt_dev_init_follow(dev);
 	strscpy(dev->path, opts->dev_path, sizeof(dev->path));
 
@@ -430,7 +437,7 @@ static void rnbd_clt_watch_nets(struct work_struct *work)
 
 	while ((dev = rnbd_clt_claim_orphan(&others))) {
 		pr_info("%s: its network namespace is gone\n", dev->sess->label);
-		rnbd_clt_dev_unmap(dev, true);
+		queue_work(rnbd_clt_wq, &dev->orphan_work);
 	}
 	if (others)
 		queue_delayed_work(rnbd_clt_wq, &rnbd_clt_net_work, RNBD_CLT_NET_WATCH);
@@ -444,4 +451,6 @@ static void rnbd_clt_watch_nets(struct work_struct *work)
 void rnbd_clt_stop_watch(void)
 {
 	cancel_delayed_work_sync(&rnbd_clt_net_work);
+	/* Devices that it has claimed are being removed. */
+	flush_workqueue(rnbd_clt_wq);
 }

@@ -226,7 +226,11 @@ static int rnbd_clt_set_label(struct rnbd_clt_map_opts *opts)
 	else
 		len = snprintf(opts->label, sizeof(opts->label), "%s.%u", opts->sessname,
 			       opts->net->ns.inum);
-	return len < sizeof(opts->label) ? 0 : -ENAMETOOLONG;
+	if (len < sizeof(opts->label))
+		return 0;
+	pr_err("sessname=%.64s: too long for another network namespace than the initial one\n",
+	       opts->sessname);
+	return -ENAMETOOLONG;
 }
 
 /* The link to the disk bears both names, and whoever looks for it can't name longer ones. */

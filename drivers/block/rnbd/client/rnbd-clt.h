@@ -219,6 +219,7 @@ enum rnbd_clt_dev_state {
  * @device_id: written while @state keeps I/O away
  * @write_flags: set in all writes, RNBD_F_*; written likewise
  * @del_work: removes the disk
+ * @orphan_work: unmaps it, once its network namespace is gone and it has been claimed for that
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
  * @generation: age of the mapping in access mode handover, as the server told first; 0 before
@@ -257,6 +258,7 @@ struct rnbd_clt_dev {
 	u32 write_flags;
 
 	struct work_struct del_work;
+	struct work_struct orphan_work;
 	int index;
 	enum rnbd_access_mode access_mode;
 	u64 generation;

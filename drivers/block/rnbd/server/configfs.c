@@ -799,13 +799,7 @@ CONFIGFS_ATTR(rnbd_srv_tenant_, listen);
 /* As lsns shows it; 0 if it listens nowhere */
 static ssize_t rnbd_srv_tenant_netns_show(struct config_item *item, char *page)
 {
-	struct rnbd_srv_tenant *tenant = rnbd_srv_to_tenant(item);
-	unsigned int inum;
-
-	mutex_lock(&tenant->lock);
-	inum = tenant->net ? tenant->net->ns.inum : 0;
-	mutex_unlock(&tenant->lock);
-	return sysfs_emit(page, "%u\n", inum);
+	return sysfs_emit(page, "%u\n", READ_ONCE(rnbd_srv_to_tenant(item)->netns));
 }
 CONFIGFS_ATTR_RO(rnbd_srv_tenant_, netns);
 
@@ -844,7 +838,7 @@ static bool rnbd_srv_tenant_name_ok(const char *name)
 	const char *c;
 
 	for (c = name; *c; c++) {
-		if (!isalnum(*c) && *c != '-' && *c != '_')
+		if (!isascii(*c) || (!isalnum(*c) && *c != '-' && *c != '_'))
 			return false;
 	}
 	return isalpha(name[0]) && strlen(name) <= RNBD_SRV_TENANT_NAME_LEN;

@@ -73,6 +73,7 @@ static int rnbd_srv_open_port(struct rnbd_srv_tenant *tenant, struct net *net)
 		return PTR_ERR(rtrs);
 	}
 	tenant->net = get_net(net);
+	WRITE_ONCE(tenant->netns, net->ns.inum);
 	WRITE_ONCE(tenant->rtrs, rtrs);
 	if (!net_eq(net, &init_net))
 		queue_delayed_work(system_dfl_wq, &tenant->net_work, RNBD_SRV_NET_WATCH);
@@ -86,6 +87,7 @@ static void rnbd_srv_close_port(struct rnbd_srv_tenant *tenant)
 	WRITE_ONCE(tenant->rtrs, NULL);
 	put_net(tenant->net);
 	tenant->net = NULL;
+	WRITE_ONCE(tenant->netns, 0);
 }
 
 /*

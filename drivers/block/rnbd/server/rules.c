@@ -242,7 +242,7 @@ void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_sr
 
 	mutex_lock(&rnbd_srv_rules_lock);
 	list_for_each_entry(host, &rnbd_srv_counting, counting) {
-		if (rnbd_srv_host_is(host, sess->name, peer))
+		if (host->rules == sess->rules && rnbd_srv_host_is(host, sess->name, peer))
 			rnbd_srv_host_count(host, sess, peer);
 	}
 	mutex_unlock(&rnbd_srv_rules_lock);

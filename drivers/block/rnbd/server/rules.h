@@ -136,6 +136,7 @@ struct rnbd_srv_rules {
  * @lock: held while it begins or ends to listen; protects what follows
  * @rtrs: NULL while nobody can connect; read without the lock as well
  * @net: where it listens, with a reference; NULL while it does not
+ * @netns: number of @net, or 0; read without the lock as well
  * @net_work: looks whether there is still somebody in @net
  */
 struct rnbd_srv_tenant {
@@ -146,6 +147,7 @@ struct rnbd_srv_tenant {
 	struct mutex lock; /* what follows */
 	struct rtrs_srv *rtrs;
 	struct net *net;
+	unsigned int netns;
 	struct delayed_work net_work;
 };
 

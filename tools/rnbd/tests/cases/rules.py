@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The server's rules: the file of settings, and what is read from and told to the kernel"""
 
+import os
+
 from rig import equal
 import schema
 
@@ -198,6 +200,7 @@ WRONG = [
      '4: volume a/v: there is no host a/h'),
     ('[volume a/b/c]\npath = /x', "1: 'a/b/c' can't be"), ('[volume 1/b]\npath = /x', "1: '1/b' can't"),
     ('[volume /b]\npath = /x', "1: '/b' can't"), ('[volume a/]\npath = /x', "1: 'a/' can't"),
+    ('[tenant a]\n[host a/h]\n[volume v]\npath = /x\nhosts = a/h', "5: 'a/h': hosts are"),
     ('[tenant a.b]', "1: 'a.b' can't be the name of a tenant"), ('[tenant]', "1: '' can't"),
     (f"[tenant {'a' * 32}]", '1: '), ('[tenant a/b]', "1: 'a/b' can't"),
     ('[tenant a]\nnetns = blue', "2: 'blue' is no network namespace"),
@@ -330,9 +333,20 @@ def test_tenants(host):
     equal('clear', told(host.run('-n server clear')), [
         'rm tenants/blue/volumes/data/hosts/0web',
         'rmdir tenants/blue/volumes/data', 'rmdir tenants/blue/hosts/web', 'rmdir tenants/blue'])
-    host.attributes(f'{RULES}/tenants/blue', listen=1, netns=4026532207)
-    host.server_conf.write_text(TENANT)
+    here = '/proc/self/ns/net'
+    host.attributes(f'{RULES}/tenants/blue', listen=1, netns=os.stat(here).st_ino)
+    host.server_conf.write_text(TENANT.replace('[tenant blue]\n', f'[tenant blue]\nnetns = {here}\n'))
     equal('as it is', told(host.run('-n server load')), [])
+    host.server_conf.write_text(TENANT)
+    equal('nowhere', told(host.run('-n server load')), ['echo 0 > tenants/blue/listen'])
+    equal('sessions end first', told(host.run('-n server unload'))[:2],
+          ['echo 0 > listen', 'echo 0 > tenants/blue/listen'])
+    host.refuse(f'{RULES}/tenants/blue/hosts/web/keys', 'EKEYREJECTED')
+    host.attributes(f'{RULES}/tenants/blue', listen=0, netns=0)
+    host.server_conf.write_text(TENANT.replace('[tenant blue]\n', f'[tenant blue]\nnetns = {here}\n')
+                                .replace('sessions = x-*', 'sessions = x-*\nkeys = rnbd:web'))
+    host.says('server load', 'rejected', code=1)
+    equal('it listens', host.written(f'{RULES}/tenants/blue/listen'), '0')
 
 
 def test_no_server(host):

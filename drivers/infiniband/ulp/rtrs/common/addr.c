@@ -195,6 +195,9 @@ int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix)
 
 	if (len >= sizeof(addr))
 		return -EINVAL;
+	/* Interfaces have names of their own in each network namespace, and don't count here. */
+	if (strchr(str, '%'))
+		return -EINVAL;
 	memcpy(addr, str, len);
 	addr[len] = '\0';
 	if (rtrs_sockaddr_parse(&init_net, addr, 0, &prefix->addr))
