@@ -66,6 +66,8 @@ static const struct command commands[] = {
 	  "[open|listed]", "show or set it; listed: only volumes can be opened" },
 	{ NULL, "check", cmd_rules_check, ON_SERVER, 0, 0, 1,
 	  "[FILE]", "what is wrong with /etc/rnbd/server.conf" },
+	{ NULL, "exports", cmd_rules_exports, ON_SERVER, 0, 1, INT_MAX,
+	  "PATH...", "for udev: is one of them the path of a volume? The exit code tells" },
 	{ NULL, "save", cmd_rules_save, ON_SERVER, DRY_RUN, 0, 1,
 	  "[FILE]", "write the rules to /etc/rnbd/server.conf, in the place of those there" },
 	{ NULL, "clear", cmd_rules_clear, ON_SERVER, DRY_RUN, 0, 0,

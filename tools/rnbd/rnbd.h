@@ -383,6 +383,7 @@ int cmd_policy(struct rnbd *r, int argc, char **argv);
 int cmd_rules_check(struct rnbd *r, int argc, char **argv);
 int cmd_rules_save(struct rnbd *r, int argc, char **argv);
 int cmd_rules_clear(struct rnbd *r, int argc, char **argv);
+int cmd_rules_exports(struct rnbd *r, int argc, char **argv);
 int cmd_tenant_list(struct rnbd *r, int argc, char **argv);
 int cmd_tenant_add(struct rnbd *r, int argc, char **argv);
 int cmd_tenant_set(struct rnbd *r, int argc, char **argv);

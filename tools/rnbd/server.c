@@ -471,6 +471,51 @@ int cmd_rules_check(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
+/* Are two paths the same, or the same device? */
+static bool is_same(const char *a, const char *b)
+{
+	char *real_a, *real_b;
+	bool same = !strcmp(a, b);
+
+	if (same)
+		return true;
+	real_a = realpath(a, NULL);
+	real_b = realpath(b, NULL);
+	same = real_a && real_b && !strcmp(real_a, real_b);
+	free(real_a);
+	free(real_b);
+	return same;
+}
+
+static bool has_path(const struct rules *rules, int argc, char **argv)
+{
+	const struct rule *rule;
+	int i;
+
+	for (rule = rules->all; rule < rules->all + rules->nr; rule++)
+		for (i = 0; i < argc; i++)
+			if (rule->kind == RULE_VOLUME && rule->values[RULE_PATH] &&
+			    is_same(rule->values[RULE_PATH], argv[i]))
+				return true;
+	return false;
+}
+
+/* For udev: has a device with these names a volume, in the file or by now? */
+int cmd_rules_exports(struct rnbd *r, int argc, char **argv)
+{
+	struct rules rules = { 0 };
+	struct conf conf;
+	bool found;
+
+	conf_read(r, &conf);
+	if (sysfs_exists(r, RULES_DIR))
+		rules_read(r, &rules);
+	found = has_path(&conf.rules, argc, argv) || has_path(&rules, argc, argv);
+	rules_free(&rules);
+	conf_free(&conf);
+	return found ? RNBD_OK : RNBD_NOT_FOUND;
+}
+
 int cmd_rules_save(struct rnbd *r, int argc, char **argv)
 {
 	struct rules rules;

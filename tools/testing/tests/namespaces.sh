@@ -104,7 +104,7 @@ mkdir $conf/tenants/a/hosts/web
 echo 1 >$conf/tenants/a/hosts/web/max_sessions
 echo 1 >$conf/tenants/a/hosts/web/max_paths
 equal "usage of a's host" "$(head -n2 $conf/tenants/a/hosts/web/usage | xargs)" "sessions 1 paths 1"
-see c-a sh -c 'echo 1 >/sys/class/rtrs-client/web/paths/*/reconnect'
+see c-a sh -c 'cd /sys/class/rtrs-client/web/paths/*/ && echo 1 >reconnect'
 wait_for 20 grep -q open "/sys/block/${a#/dev/}/rnbd/state" || fail "a's client does not come back"
 rmdir $conf/tenants/a/hosts/web
 

@@ -80,7 +80,8 @@ def test_install_for_systemd(host):
                                'usr/lib/systemd/system/rnbd-hurry.service',
                                'usr/lib/systemd/system/rnbd-server.service',
                                'usr/lib/systemd/system/rnbd-volume@.service',
-                               'usr/lib/udev/rules.d/60-persistent-rnbd.rules'])
+                               'usr/lib/udev/rules.d/60-persistent-rnbd.rules',
+                               'usr/lib/udev/rules.d/63-rnbd-server.rules'])
     equal('generator', os.readlink(root / found[2]), '../../../sbin/rnbd')
     equal('configuration', (root / found[1]).read_text(), 'mine\n')
     host.server_conf.write_text((root / found[0]).read_text())
@@ -92,11 +93,12 @@ def test_install_for_systemd(host):
 
 def test_units_and_rules(host):
     """What systemd and udev say of them: nothing. Both know their mistakes in newer versions."""
-    subprocess.run(['make', '-s', '-C', BOOT, f'OUT={host.top}/out', f'DESTDIR={host.top}/root',
+    subprocess.run(['make', '-s', '-C', BOOT, f'OUT={host.top}/out', f'DESTDIR={host.top}/root', f'OUT={host.top}/out',
                     f'sbindir={host.build.work}', 'unitdir=/units', 'install'], check=True)
     units = [path for path in (host.top / 'root/units').iterdir() if path.is_file()]
     for command in (['systemd-analyze', 'verify', '--man=no', *units],
-                    ['udevadm', 'verify', BOOT / '60-persistent-rnbd.rules']):
+                    ['udevadm', 'verify', BOOT / '60-persistent-rnbd.rules',
+                     host.top / 'out/63-rnbd-server.rules']):
         try:
             done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError:

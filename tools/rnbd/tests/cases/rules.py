@@ -243,6 +243,20 @@ def test_wrong_lines(host):
     host.says('server check', 'No such file', code=3)
 
 
+def test_exports(host):
+    """What is in the file, and what the kernel has, by any name"""
+    kernel(host)
+    host.server_conf.write_text('[volume a]\npath = /dev/disk/by-id/none\n[volume b]\n'
+                                f'path = {host.top}/link\n[volume c\n')
+    (host.top / 'disk').touch()
+    (host.top / 'link').symlink_to(host.top / 'disk')
+    for paths, code in [('/dev/sdx', 3), ('/dev/sdx /dev/disk/by-id/none', 0),
+                        (f'{host.top}/disk', 0), ('/dev/vg0/logs', 0), ('/dev/vg0/log', 3)]:
+        host.run('server exports ' + paths, code=code)
+    host.server_conf.unlink()
+    host.run('server exports /dev/disk/by-id/none', code=3)
+
+
 def test_single_rules(host):
     kernel(host)
     equal('add', told(host.run(['-n', 'server', 'volume', 'add', 'v', 'path=/dev/sdb',
