@@ -98,7 +98,7 @@ static void bad_proof(const char *sess)
 	struct proof proof = { };
 	int ret;
 
-	if (!one_in(4))
+	if (one_in(2))
 		path_offer_proof(p);
 	if (!path_connect(p)) {
 		if (p->rep.features & FEATURE_PROOF) {
@@ -133,7 +133,7 @@ static int connect_path(struct rpath *rp, unsigned int nr)
 	if (one_in(4))
 		bad_connect();
 	snprintf(sess, sizeof(sess), key ? "h-keyed-%u" : "h-random-%u", nr);
-	if (key && one_in(4))
+	if (key && one_in(2))
 		bad_proof(sess);
 	memset(rp, 0, sizeof(*rp));
 	rp->p = path_new(sess);
