@@ -97,7 +97,8 @@ static int take_section(struct reader *reader, char *text)
 	reader->in_rule = false;
 	reader->in_wrong = true;
 	if (!end || end[1])
-		return wrong_line(reader, "'%s' is not [tenant NAME], [host NAME] or [volume NAME]", text);
+		return wrong_line(reader, "'%s' is not [tenant NAME], [host NAME] or [volume NAME]",
+				  text);
 	*end = 0;
 	text++;
 	name = text + strcspn(text, " \t");
@@ -106,7 +107,8 @@ static int take_section(struct reader *reader, char *text)
 	while (kind < NR_RULE_KINDS && strcmp(text, rule_kind_name(kind)))
 		kind++;
 	if (kind == NR_RULE_KINDS)
-		return wrong_line(reader, "there are sections of a tenant, a host or a volume, none of '%s'",
+		return wrong_line(reader,
+				  "there are sections of a tenant, a host or a volume, none of '%s'",
 				  text);
 	why = rules_add(&reader->conf->rules, kind, trim(name), &rule);
 	if (why)

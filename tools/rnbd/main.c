@@ -2,7 +2,9 @@
 /*
  * The command line:
  *
- *	rnbd [client|server] [device|session|path|tenant|host|volume] COMMAND [ARGUMENT...] [OPTION...]
+ *	rnbd [client|server] [OBJECT] COMMAND [ARGUMENT...] [OPTION...]
+ *
+ * where OBJECT is device, session, path, tenant, host or volume
  */
 #include <getopt.h>
 #include <limits.h>

@@ -76,13 +76,23 @@ static bool is_name(const char *text)
 	return is_word(text) && strlen(text) <= WIRE_NAME_MAX;
 }
 
+/* Of ASCII, whatever the locale */
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* As the kernel takes it; @len: of its first characters */
 static bool is_tenant(const char *name, size_t len)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t i;
 
-	return len && len <= TENANT_MAX && strchr(letters, *name) &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") >= len;
+	if (!len || len > TENANT_MAX || !is_letter(*name))
+		return false;
+	for (i = 0; i < len; i++)
+		if (!is_letter(name[i]) && !strchr("0123456789-_", name[i]))
+			return false;
+	return true;
 }
 
 static char *check_name(enum rule_kind kind, const char *name)
@@ -92,7 +102,8 @@ static char *check_name(enum rule_kind kind, const char *name)
 	if (kind == RULE_TENANT && is_tenant(name, strlen(name)))
 		return NULL;
 	if (kind == RULE_TENANT)
-		return xasprintf("'%s' can't be the name of a tenant: a letter, and up to %d letters, digits, - and _",
+		return xasprintf("'%s' can't be the name of a tenant: "
+				 "a letter, and up to %d letters, digits, - and _",
 				 name, TENANT_MAX - 1);
 	if (is_tenant(name, strcspn(name, "/")) && strchr(name, '/'))
 		own = strchr(name, '/') + 1;

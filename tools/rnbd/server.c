@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's rules, by commands: tenants, hosts, volumes (as "export", so that they aren't taken for
- * those of the client's table), the policy, and all of them in the file of settings.
+ * The server's rules, by commands: tenants, hosts, volumes (as "export", so that they aren't taken
+ * for those of the client's table), the policy, and all of them in the file of settings.
  */
 #include <errno.h>
 #include <json-c/json.h>

@@ -5,16 +5,18 @@
 
 #include_next <linux/device/class.h>
 
-/* Makes &class.namespace, of a class whose devices are in network namespaces: @net is that of @dev. */
+/* What &class.namespace gets and returns, and that of a network namespace */
 #ifdef COMPAT_CLASS_NS_DEV
-#define DEFINE_CLASS_NETNS(name, dev, net)			\
-	static const void *name(struct device *dev) { return net; }
-#elif defined(COMPAT_CLASS_NS_VOID)
-#define DEFINE_CLASS_NETNS(name, dev, net)			\
-	static const void *name(const struct device *dev) { return net; }
+#define compat_class_dev	struct device
 #else
-#define DEFINE_CLASS_NETNS(name, dev, net)			\
-	static const struct ns_common *name(const struct device *dev) { return to_ns_common(net); }
+#define compat_class_dev	const struct device
+#endif
+#ifdef COMPAT_CLASS_NS_VOID
+#define compat_class_ns		const void
+#define compat_class_netns(net)	((compat_class_ns *)(net))
+#else
+#define compat_class_ns		const struct ns_common
+#define compat_class_netns(net)	to_ns_common(net)
 #endif
 
 #endif /* COMPAT_LINUX_DEVICE_CLASS_H */

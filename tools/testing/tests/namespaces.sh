@@ -30,10 +30,16 @@ netns_gone()
 	deleted=$(now)
 }
 
-sessions() { ls /sys/class/rtrs-server | xargs; }
+sessions()
+{
+	local dir all=
+	for dir in /sys/class/rtrs-server/*; do
+		all+=" ${dir##*/}"
+	done
+	echo "${all# }"
+}
 
 up sess_queue_depth=32
-before=$(lsns -t net -n | wc -l)
 cable a
 cable b
 one=$(null one 64)

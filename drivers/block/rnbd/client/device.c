@@ -429,7 +429,7 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 	rnbd_clt_dev_remove(dev, force);
 }
 
-/* Sessions keep a network namespace from being freed, so it tells nobody that all others have gone. */
+/* Sessions keep a network namespace from being freed, so nobody hears that all others have gone. */
 static void rnbd_clt_watch_nets(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev;

@@ -12,6 +12,7 @@
 
 #include "rules.h"
 
+/* Protects the rules of all tenants, and what is in their folders; under rnbd_srv_lock. */
 DEFINE_MUTEX(rnbd_srv_rules_lock);
 
 /* Hosts that are being counted; protected by rnbd_srv_lock as well */

@@ -297,7 +297,10 @@ int rtrs_clt_set(struct rtrs_clt *clt, const char *name, const char *str)
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_set);
 
-DEFINE_CLASS_NETNS(rtrs_clt_dev_netns, dev, container_of(dev, struct rtrs_clt, dev)->net);
+static compat_class_ns *rtrs_clt_dev_netns(compat_class_dev *dev)
+{
+	return compat_class_netns(container_of(dev, struct rtrs_clt, dev)->net);
+}
 
 /* In sysfs as it is mounted in a network namespace, there are the sessions of that one. */
 static struct class rtrs_clt_class = {
