@@ -19,11 +19,13 @@ except BlockingIOError:
     os.set_blocking(writer, True)
 command = subprocess.Popen(sys.argv[1:], stdout=writer)
 proc = f"/proc/{command.pid}"
-# There's no room in the pipe.
-while "pipe_w" not in open(proc + "/wchan").read():
+# There's no room in the pipe: it sleeps, and goes on doing so.
+asleep = 0
+while asleep < 10:
     if command.poll() is not None:
         sys.exit("it has ended")
     time.sleep(0.05)
+    asleep = asleep + 1 if open(proc + "/stat").read().rsplit(")")[-1].split()[0] == "S" else 0
 with open(proc + "/mem", "rb", buffering=0) as memory:
     for area in open(proc + "/maps"):
         begin, end, rights, name = re.match(r"(\w+)-(\w+) (\S+)[^/[]*(.*)", area).groups()
