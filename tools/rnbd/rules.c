@@ -102,8 +102,7 @@ static char *check_name(enum rule_kind kind, const char *name)
 	if (kind == RULE_TENANT && is_tenant(name, strlen(name)))
 		return NULL;
 	if (kind == RULE_TENANT)
-		return xasprintf("'%s' can't be the name of a tenant: "
-				 "a letter, and up to %d letters, digits, - and _",
+		return xasprintf("'%s' can't be a tenant: a letter, up to %d letters, digits, - _",
 				 name, TENANT_MAX - 1);
 	if (is_tenant(name, strcspn(name, "/")) && strchr(name, '/'))
 		own = strchr(name, '/') + 1;

@@ -201,7 +201,7 @@ WRONG = [
     ('[volume a/b/c]\npath = /x', "1: 'a/b/c' can't be"), ('[volume 1/b]\npath = /x', "1: '1/b' can't"),
     ('[volume /b]\npath = /x', "1: '/b' can't"), ('[volume a/]\npath = /x', "1: 'a/' can't"),
     ('[tenant a]\n[host a/h]\n[volume v]\npath = /x\nhosts = a/h', "5: 'a/h': hosts are"),
-    ('[tenant a.b]', "1: 'a.b' can't be the name of a tenant"), ('[tenant]', "1: '' can't"),
+    ('[tenant a.b]', "1: 'a.b' can't be a tenant"), ('[tenant]', "1: '' can't"),
     (f"[tenant {'a' * 32}]", '1: '), ('[tenant a/b]', "1: 'a/b' can't"),
     ('[tenant a]\nnetns = blue', "2: 'blue' is no network namespace"),
     ('[tenant a]\nsessions = x', "2: a tenant has no 'sessions'"), ('[volume .a]\npath = /x', "1: '.a' can't"),
