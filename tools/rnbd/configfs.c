@@ -325,6 +325,16 @@ static int create_rule(const struct rnbd *r, const struct rule *want)
 	return ret;
 }
 
+/* End the sessions of a tenant, if it listens. */
+static int unlisten(const struct rnbd *r, const struct rule *tenant, const char *text)
+{
+	char *dir = rule_dir(tenant);
+	int ret = tenant->netns ? sysfs_set(r, text, dir, "listen", "0") : RNBD_OK;
+
+	free(dir);
+	return ret;
+}
+
 static int delete_rule(const struct rnbd *r, const struct rule *rule)
 {
 	char *text = doing(r, rule, "remove the folder"), *dir = rule_dir(rule);
@@ -333,8 +343,8 @@ static int delete_rule(const struct rnbd *r, const struct rule *rule)
 	if (rule->kind == RULE_VOLUME)
 		ret = remove_links(r, rule, "");
 	/* Without holding up who makes and removes other folders */
-	if (rule->kind == RULE_TENANT && rule->netns)
-		ret = sysfs_set(r, text, dir, "listen", "0");
+	if (rule->kind == RULE_TENANT)
+		ret = unlisten(r, rule, text);
 	if (!ret)
 		ret = sysfs_rmdir(r, text, dir);
 	free(dir);
@@ -413,7 +423,7 @@ static int set_netns(const struct rnbd *r, const struct rule *have, const struct
 	text = doing(r, want, "set netns");
 	dir = rule_dir(want);
 	if (listens)
-		ret = sysfs_set(r, text, dir, "listen", "0");
+		ret = unlisten(r, have, text);
 	if (!ret && *path)
 		ret = listen_in(r, want, text, dir);
 	free(dir);
@@ -440,15 +450,12 @@ int rules_unlisten(const struct rnbd *r, const struct rules *have)
 {
 	const struct rule *rule;
 	int ret = RNBD_OK, one;
-	char *dir;
 
 	for (rule = have->all; rule < have->all + have->nr; rule++) {
-		if (rule->kind != RULE_TENANT || !rule->netns)
+		if (rule->kind != RULE_TENANT)
 			continue;
-		dir = rule_dir(rule);
-		one = sysfs_set(r, "end its sessions", dir, "listen", "0");
+		one = unlisten(r, rule, "end its sessions");
 		ret = one ? one : ret;
-		free(dir);
 	}
 	return ret;
 }
