@@ -396,17 +396,12 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
-	int err = 0;
+	int err;
 
 	if (!force)
 		mutex_lock(&dev->disk->open_mutex);
 	spin_lock_irq(&sess->lock);
-	if (dev->state == RNBD_DEV_UNMAPPED)
-		err = -EALREADY;
-	else if (!dev->state_kn || (!force && disk_openers(dev->disk)))
-		err = -EBUSY;
-	else
-		rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
+	err = rnbd_clt_dev_set_claimed(dev, force);
 	spin_unlock_irq(&sess->lock);
 	if (!force)
 		mutex_unlock(&dev->disk->open_mutex);

@@ -363,6 +363,7 @@ void rnbd_clt_dev_unlink(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 			    enum rnbd_clt_dev_state state);
+int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force);
 int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);

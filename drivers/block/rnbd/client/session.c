@@ -523,12 +523,11 @@ static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 
 	spin_lock_irq(&sess->lock);
 	list_for_each_entry(dev, &sess->devs, list) {
-		/* Who maps it comes from that namespace: there is somebody again, for now. */
-		if (dev->state == RNBD_DEV_UNMAPPED || !dev->state_kn)
-			continue;
-		rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
-		found = dev;
-		break;
+		/* Who maps one comes from that namespace: there is somebody again, for now. */
+		if (!rnbd_clt_dev_set_claimed(dev, true)) {
+			found = dev;
+			break;
+		}
 	}
 	spin_unlock_irq(&sess->lock);
 	return found;

@@ -77,6 +77,25 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 		queue_work(dev->sess->news_wq, &dev->uevent_work);
 }
 
+/**
+ * rnbd_clt_dev_set_claimed() - claim the right to unmap a device
+ * @dev: device
+ * @force: even if its disk is in use; otherwise under the disk's open_mutex
+ *
+ * Context: any, under the session's lock.
+ * Return: 0 if it is the caller's to unmap, -EALREADY if it is another one's, -EBUSY if the disk
+ * is in use, or the device is still being mapped.
+ */
+int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force)
+{
+	if (dev->state == RNBD_DEV_UNMAPPED)
+		return -EALREADY;
+	if (!dev->state_kn || (!force && disk_openers(dev->disk)))
+		return -EBUSY;
+	rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
+	return 0;
+}
+
 /* Return: "state" of a disk, with a reference; NULL if there's none. */
 static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
 {
