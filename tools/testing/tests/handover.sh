@@ -31,6 +31,14 @@ map_b()
 
 unmap_b() { on client2 "unmap $dev2"; }
 
+# server_says A B: of this client's mapping, and client2's
+server_says()
+{
+	local sessions=/sys/class/rnbd-server/ctl/devices/${disk_there##*/}/sessions
+
+	equal "who may write" "$(on server "cat $sessions/s1/handover $sessions/s2/handover" | xargs)" "$*"
+}
+
 state_is() { [ "$(cat "/sys/block/${2#/dev/}/rnbd/state")" = "$1" ]; }
 becomes() { wait_for 60 state_is "$@" || fail "$2 is not $1"; }
 
@@ -69,6 +77,9 @@ other="path=$(addr server 0) device_path=$disk"
 refused EBUSY "sessname=s3 $other"
 refused EBUSY "sessname=s3 $other access_mode=migration"
 reader=$(map s3 "$disk" access_mode=ro)
+disk_there=$(on server "realpath $disk")
+must "no file handover of a reader" \
+	on server "[ ! -e /sys/class/rnbd-server/ctl/devices/${disk_there##*/}/sessions/s3/handover ]"
 for pair in "$dev handover" "$reader ro"; do
 	equal "mode of ${pair% *}" "$(cat "/sys/block/$(basename "${pair% *}")/rnbd/access_mode")" "${pair#* }"
 done
@@ -82,10 +93,13 @@ unmap "$dev"
 map_a
 a "0 0" write:0:64k:first write:128k:64k:first
 map_b
+server_says writer newer
 b "0 0 0" read:0:64k:first fsync read:128k:64k:first
 a 0 write:64k:64k:last
 mark
+server_says writer newer
 b "0 0" read:64k:64k:last write:0:64k:b1
+server_says fenced writer
 a "EBADE EBADE EBADE 0 0" write:0:64k:no discard:64k:64k zeroes:64k:64k read:0:64k:b1 \
 	read:64k:64k:last
 a "0 EIO" buffered:192k:4k:no fsync

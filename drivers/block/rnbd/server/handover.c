@@ -359,6 +359,28 @@ void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_r
 }
 
 /**
+ * rnbd_srv_handover_state() - may a mapping write?
+ * @map: mapping in access mode handover
+ *
+ * Context: process.
+ * Return: "writer" if it is the last one that has written, "fenced" if a newer one has, "newer" if
+ * its first write makes it the writer.
+ */
+const char *rnbd_srv_handover_state(struct rnbd_srv_map *map)
+{
+	struct rnbd_srv_handover *ho = map->handover;
+	const char *state;
+
+	spin_lock_irq(&ho->lock);
+	if (map->age.generation < ho->writer)
+		state = "fenced";
+	else
+		state = map->age.generation == ho->writer ? "writer" : "newer";
+	spin_unlock_irq(&ho->lock);
+	return state;
+}
+
+/**
  * rnbd_srv_handover_exit() - forget who has written
  *
  * Context: process, may sleep; there are no mappings, and will be none.

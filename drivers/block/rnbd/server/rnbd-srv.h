@@ -456,6 +456,7 @@ void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_r
 int rnbd_srv_handover_begin(struct rnbd_srv_req *req);
 void rnbd_srv_handover_end(struct rnbd_srv_req *req);
 void rnbd_srv_handover_close(struct rnbd_srv_map *map);
+const char *rnbd_srv_handover_state(struct rnbd_srv_map *map);
 void rnbd_srv_handover_exit(void);
 
 /* sysfs.c */

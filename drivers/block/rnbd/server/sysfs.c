@@ -102,6 +102,14 @@ static ssize_t access_mode_show(struct kobject *kobj,
 
 static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
 
+static ssize_t handover_show(struct kobject *kobj,
+			     struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", rnbd_srv_handover_state(to_map(kobj)));
+}
+
+static struct kobj_attribute handover_attr = __ATTR_RO(handover);
+
 static ssize_t force_close_show(struct kobject *kobj,
 				struct kobj_attribute *attr, char *buf)
 {
@@ -143,10 +151,21 @@ static struct attribute *rnbd_srv_map_attrs[] = {
 	&read_only_attr.attr,
 	&mapping_path_attr.attr,
 	&access_mode_attr.attr,
+	&handover_attr.attr,
 	&force_close_attr.attr,
 	NULL
 };
-ATTRIBUTE_GROUPS(rnbd_srv_map);
+
+static umode_t rnbd_srv_map_attr_mode(struct kobject *kobj, struct attribute *attr, int n)
+{
+	return attr == &handover_attr.attr && !to_map(kobj)->handover ? 0 : attr->mode;
+}
+
+static const struct attribute_group rnbd_srv_map_group = {
+	.attrs = rnbd_srv_map_attrs,
+	.is_visible = rnbd_srv_map_attr_mode,
+};
+__ATTRIBUTE_GROUPS(rnbd_srv_map);
 
 /*
  * I/O may still look it up under RCU, and find its reference dead. The session may be
