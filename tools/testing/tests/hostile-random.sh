@@ -13,7 +13,7 @@
 # Kernel: debug
 
 . "$RIG_DIR/steps/hostile.sh"
-conf=/sys/kernel/config/rnbd
+. "$RIG_DIR/steps/rules.sh"
 export HOSTILE_KEY=Geheim-0123456789
 hostile_server
 on server "printf $HOSTILE_KEY | keyctl padd logon srv:keyed @u >/dev/null

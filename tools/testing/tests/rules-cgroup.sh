@@ -8,10 +8,8 @@
 # Modules: ours
 # Time: 120
 
-conf=/sys/kernel/config/rnbd
+. "$RIG_DIR/steps/rules.sh"
 cg=/run/cg
-rule() { on server "echo '$2' >$conf/$1"; }
-rule_gives() { equal "'$3' to $2" "$(on server "errno_of $conf/$2 '$3'")" "$1"; }
 # limit CGROUP TEXT: io.max of the disk
 limit() { on server "echo '$major_minor $2' >$cg/$1/io.max"; }
 # counted CGROUP KEY: what io.stat has of the disk

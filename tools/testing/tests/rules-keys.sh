@@ -9,21 +9,13 @@
 # Modules: ours
 # Siw: debug
 
-conf=/sys/kernel/config/rnbd
-rule() { on server "echo '$2' >$conf/$1"; }
-rule_gives() { equal "'$3' to $2" "$(on server "errno_of $conf/$2 '$3'")" "$1"; }
+. "$RIG_DIR/steps/rules.sh"
 
 # key GUEST NAME SECRET: a new one of that name, or what is in it from now on
 key() { on "$1" "printf %s $3 | keyctl padd logon $2 @u >/dev/null"; }
 
-# paths_of SESSION: how many the server has
-paths_of() { on server "ls /sys/class/rtrs-server/$1/paths 2>/dev/null | wc -l"; }
-has_paths() { [ "$(paths_of "$1")" = "$2" ]; }
 state_is() { [ "$(cat "/sys/block/${1#/dev/}/rnbd/state")" = "$2" ]; }
 
-for net in 0 1; do
-	at[net]=path=$(addr server $net)
-done
 up sess_queue_depth=32
 disk=$(null one 64)
 other=$(null two 64)

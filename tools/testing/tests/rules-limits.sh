@@ -9,17 +9,11 @@
 # Modules: ours
 # Time: 90
 
-conf=/sys/kernel/config/rnbd
-rule() { on server "echo '$2' >$conf/$1"; }
+. "$RIG_DIR/steps/rules.sh"
 has() { on server "sed -n 's/^$1 //p' $conf/hosts/web/usage"; }
-paths_of() { on server "ls /sys/class/rtrs-server/$1/paths 2>/dev/null | wc -l"; }
-has_paths() { [ "$(paths_of "$1")" = "$2" ]; }
 beyond() { refused EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }
 fits() { unmap "$(map "$1" "$disk" "${at[0]}" access_mode=ro)"; }
 
-for net in 0 1; do
-	at[net]=path=$(addr server $net)
-done
 up sess_queue_depth=256
 disk=$(null vol 32)
 other=$(null other 32)

@@ -8,24 +8,10 @@
 # Time: 150
 # Modules: ours
 
-conf=/sys/kernel/config/rnbd
-
-# rule FILE VALUE
-rule() { on server "echo '$2' >$conf/$1"; }
-
-# rule_gives ERRNO FILE VALUE
-rule_gives() { equal "'$3' to $2" "$(on server "errno_of $conf/$2 '$3'")" "$1"; }
+. "$RIG_DIR/steps/rules.sh"
 
 link_host() { on server "ln -s $conf/hosts/$2 $conf/volumes/$1/hosts/$2"; }
 unlink_host() { on server "rm $conf/volumes/$1/hosts/$2"; }
-
-# volume NAME PATH
-volume()
-{
-	on server "mkdir $conf/volumes/$1"
-	rule "volumes/$1/path" "$2"
-	rule "volumes/$1/enable" 1
-}
 
 # not_for ERRNO SESSION NAME [OPTION...]
 not_for() { refused "$1" "sessname=$2 path=$a device_path=$3 ${*:4}"; }
