@@ -39,7 +39,7 @@ tool_packages="libjson-c-dev python3 python3-docutils python3-jsonschema"
 check_packages="$source_packages $tool_packages sparse perl shellcheck python3-sphinx"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
-	python3-minimal binutils tmux keyutils librdmacm-dev libibverbs-dev libssl-dev ibverbs-providers
+	python3-minimal binutils tmux keyutils librdmacm-dev libibverbs-dev libssl-dev zlib1g-dev ibverbs-providers
 	$tool_packages"
 
 debug_packages="$source_packages flex bison bc patch rsync"

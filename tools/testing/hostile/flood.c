@@ -1,168 +1,370 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Floods of a hostile client: of connects that it leaves half open, and of wrong proofs. They last
- * until there is a file HOSTILE_STOP, and say in HOSTILE_TOLD how far they have come.
+ * Floods of a hostile client, as fast as the server answers: of connects that it leaves half open,
+ * and of wrong proofs. They last until there is a file HOSTILE_STOP, and say in HOSTILE_TOLD how far
+ * they have come.
+ *
+ * The connects are messages of the connection manager (CM), made by hand and sent in RoCE v2 packets past this machine's own RDMA stack, which makes some
+ * twenty connects a second. They come from several addresses of this machine; the server's answers
+ * are read from a raw socket. To an accept nothing is said, or RTU and then nothing.
+ *
+ * Layouts: InfiniBand Architecture Specification, volume 1: chapter 9 (transport headers), 12.6
+ * (CM's messages), annex A17 (RoCE v2 and its ICRC).
  */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "hostile.h"
 
-#define MOST	5000
-#define WAIT_MS	5000
+#define ROCE_PORT	4791
+#define UD_SEND_ONLY	0x64
+#define GSI_QKEY	0x80010000
+#define CM_CLASS	7
+#define MAX_FROM	16
+#define MAX_ASKED	65536	/* more than are tried */
+#define LOST_MS		3000	/* so long after the last answer no other one comes */
 
-/* What came of the tries */
+enum { CM_REQ = 0x10, CM_REJ = 0x12, CM_REP = 0x13, CM_RTU = 0x14, CM_DREQ = 0x15 };
+
+/* A message of CM; offsets of the specification count from @body. */
+struct mad {
+	u8 base_version;
+	u8 class;
+	u8 class_version;
+	u8 method;
+	u16 status;
+	u16 class_specific;
+	u64 tid;
+	u16 attr_id;
+	u16 reserved;
+	u32 attr_mod;
+	u8 body[232];
+} __attribute__((packed));
+static_assert(sizeof(struct mad) == 256, "mad");
+
+struct packet {
+	struct iphdr ip;
+	struct udphdr udp;
+	u8 bth_opcode;
+	u8 bth_flags;
+	u16 bth_pkey;
+	u32 bth_qpn;
+	u32 bth_psn;
+	u32 deth_qkey;
+	u32 deth_qpn;
+	struct mad mad;
+	u32 icrc;
+} __attribute__((packed));
+static_assert(sizeof(struct packet) == 308, "packet");
+
+/* What became of a connect */
+enum fate { NOTHING, ASKED, OPEN, OVER };
+
+/**
+ * struct flood - connects, and what became of them
+ * @out: raw socket to send from
+ * @in: raw socket that gets a copy of what comes
+ * @from: our addresses, which take turns
+ * @nr_from: how many
+ * @to: the server's address
+ * @port: and port
+ * @salt: upper half of our ids, and our GUID, so that they are new ones
+ * @psn: number of the last packet
+ * @fate: of each connect, by its number
+ * @tries: connects, the number of the next one
+ * @answers: how many got an answer
+ * @lost: how many get none
+ * @heard: when the last answer came, ms
+ * @refused: how many were refused with -EAGAIN
+ * @other: how many with anything else
+ * @open: how many were accepted, or proofs looked at
+ */
 struct flood {
+	int out;
+	int in;
+	u32 from[MAX_FROM];
+	unsigned int nr_from;
+	u32 to;
+	u16 port;
+	u16 salt;
+	u32 psn;
+	u8 fate[MAX_ASKED];
 	unsigned int tries;
-	unsigned int refused;	/* -EAGAIN */
-	unsigned int open;	/* half open, or proofs that were wrong */
-	unsigned int most;	/* of them at a time */
+	unsigned int answers;
+	unsigned int lost;
+	u64 heard;
+	unsigned int refused;
+	unsigned int other;
+	unsigned int open;
 };
+
+static void put32(u8 *to, u32 val)
+{
+	val = htobe32(val);
+	memcpy(to, &val, sizeof(val));
+}
+
+static u32 get32(const u8 *from)
+{
+	u32 val;
+
+	memcpy(&val, from, sizeof(val));
+	return be32toh(val);
+}
+
+/* Fields that change on the way count as ones, as do 8 bytes in front. */
+static u32 icrc_of(const struct packet *packet)
+{
+	struct packet p = *packet;
+	u32 crc = crc32(0, NULL, 0);
+
+	crc = crc32(crc, (const u8 *)"\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+	p.ip.tos = 0xff;
+	p.ip.ttl = 0xff;
+	p.ip.check = 0xffff;
+	p.udp.check = 0xffff;
+	p.bth_qpn |= htobe32(0xff000000);
+	return crc32(crc, (const u8 *)&p, offsetof(struct packet, icrc));
+}
+
+static int flood_send(struct flood *f, unsigned int id, u16 attr, struct packet *p)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = f->to };
+
+	p->ip = (struct iphdr) {
+		.version = 4,
+		.ihl = 5,
+		.tot_len = htobe16(sizeof(*p)),
+		.id = htobe16(1),
+		.frag_off = htobe16(IP_DF),
+		.ttl = 64,
+		.protocol = IPPROTO_UDP,
+		.saddr = f->from[id % f->nr_from],
+		.daddr = f->to,
+	};
+	p->udp = (struct udphdr) {
+		.source = htobe16(0xc000 | id % 1024),
+		.dest = htobe16(ROCE_PORT),
+		.len = htobe16(sizeof(*p) - sizeof(p->ip)),
+	};
+	p->bth_opcode = UD_SEND_ONLY;
+	p->bth_pkey = 0xffff;
+	p->bth_qpn = htobe32(1);
+	p->bth_psn = htobe32(++f->psn & 0xffffff);
+	p->deth_qkey = htobe32(GSI_QKEY);
+	p->deth_qpn = htobe32(1);
+	p->mad.base_version = 1;
+	p->mad.class = CM_CLASS;
+	p->mad.class_version = 2;
+	p->mad.method = 3;
+	p->mad.tid = htobe64((u64)f->salt << 32 | id);
+	p->mad.attr_id = htobe16(attr);
+	put32(p->mad.body, (u32)f->salt << 16 | id);
+	p->icrc = htole32(icrc_of(p));
+	if (sendto(f->out, p, sizeof(*p), 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return fail("can't send: %s", strerror(errno));
+	return 0;
+}
+
+static void put_gid(u8 *to, u32 addr)
+{
+	to[10] = to[11] = 0xff;
+	memcpy(to + 12, &addr, 4);
+}
+
+static int flood_connect(struct flood *f, const struct cm_req *req)
+{
+	unsigned int id = f->tries++;
+	struct packet p = { };
+	u8 *b = p.mad.body;
+
+	if (id >= MAX_ASKED)
+		return fail("more connects than it can count");
+	f->fate[id] = ASKED;
+	put32(b + 12, 0x01060000 | f->port);	/* service: TCP's ports */
+	put32(b + 16, f->salt);			/* our GUID */
+	put32(b + 20, 1);
+	put32(b + 32, (0x1000 + id) << 8 | 1);	/* our queue pair; responder resources */
+	put32(b + 36, 1);			/* initiator depth */
+	put32(b + 40, 20 << 3);			/* its time to answer, 4 s; RC */
+	put32(b + 44, 20 << 3 | 7);		/* our first PSN, time, retries */
+	put32(b + 48, 0xffff0000 | 3 << 12 | 7 << 8 | 3 << 4);	/* P_Key, MTU 1024, retries */
+	put_gid(b + 56, f->from[id % f->nr_from]);
+	put_gid(b + 72, f->to);
+	put32(b + 88, 3);			/* 10 Gb/s */
+	b[93] = 64;				/* hops */
+	b[95] = 18 << 3;			/* time for an ACK */
+	b[141] = 4 << 4;			/* what rdma_cm puts in front: IPv4 */
+	memcpy(b + 142, &p.udp.source, 2);
+	memcpy(b + 144 + 12, &f->from[id % f->nr_from], 4);
+	memcpy(b + 160 + 12, &f->to, 4);
+	memcpy(b + 176, req, sizeof(*req));
+	return flood_send(f, id, CM_REQ, &p);
+}
+
+static int flood_rtu(struct flood *f, unsigned int id, u32 theirs)
+{
+	struct packet p = { };
+
+	put32(p.mad.body + 4, theirs);
+	return flood_send(f, id, CM_RTU, &p);
+}
+
+/* An answer, which may come twice */
+static int flood_answer(struct flood *f, const struct packet *p)
+{
+	u32 ours = get32(p->mad.body + 4), id = ours & 0xffff;
+	u16 attr = be16toh(p->mad.attr_id);
+	enum fate was = f->fate[id];
+	struct cm_rep rep;
+
+	if (ours >> 16 != f->salt || was == NOTHING || was == OVER)
+		return 0;
+	if (was == ASKED) {
+		f->answers++;
+		f->heard = now_ms();
+	}
+	if (attr == CM_REP && was == ASKED) {
+		f->fate[id] = OPEN;
+		f->open++;
+		return id % 2 ? flood_rtu(f, id, get32(p->mad.body)) : 0;
+	}
+	if (attr != CM_REJ && attr != CM_DREQ)
+		return 0;
+	f->fate[id] = OVER;
+	if (was == OPEN)
+		return 0;
+	memcpy(&rep, p->mad.body + 84, sizeof(rep));
+	if (rep.magic == MAGIC && (int16_t)rep.err == -EAGAIN)
+		f->refused++;
+	else
+		f->other++;
+	return 0;
+}
+
+static int flood_answers(struct flood *f)
+{
+	struct packet p;
+	int ret = 0;
+
+	while (!ret && recv(f->in, &p, sizeof(p), MSG_DONTWAIT) == sizeof(p))
+		if (p.udp.dest == htobe16(ROCE_PORT) && p.ip.saddr == f->to &&
+		    p.bth_opcode == UD_SEND_ONLY && p.mad.class == CM_CLASS)
+			ret = flood_answer(f, &p);
+	return ret;
+}
 
 static bool stopped(void)
 {
 	return !access(getenv("HOSTILE_STOP"), F_OK);
 }
 
-static void tell(const struct flood *f)
+static void flood_tell(const struct flood *f, u64 ms)
 {
 	FILE *to = fopen(getenv("HOSTILE_TOLD"), "w");
 
 	if (!to)
 		return;
-	fprintf(to, "tries=%u refused=%u open=%u most=%u\n", f->tries, f->refused, f->open,
-		f->most);
+	fprintf(to, "tries=%u answers=%u refused=%u other=%u lost=%u open=%u rate=%llu\n",
+		f->tries, f->answers, f->refused, f->other, f->lost, f->open,
+		(unsigned long long)f->answers * 1000 / (ms + 1));
 	fclose(to);
 }
 
-/* One that is waited for, and what becomes of it */
-struct knock {
-	struct rdma_cm_id *id;
-	int event;
-	int err;
-};
-
-/* Handles an event of any of them; false if there is none in time. */
-static bool flood_event(struct rdma_event_channel *ch, struct flood *f, int ms)
+/* HOSTILE_FROM has the addresses. */
+static int flood_open(struct flood *f)
 {
-	struct pollfd fd = { .fd = ch->fd, .events = POLLIN };
-	struct rdma_cm_event *ev;
-	const struct cm_rep *rep;
-	struct knock *k;
+	const struct sockaddr_in *to = (const void *)&addrs[0];
+	char *from = strdup(getenv("HOSTILE_FROM")), *addr;
+	int size = 8 << 20;
 
-	if (poll(&fd, 1, ms) <= 0 || rdma_get_cm_event(ch, &ev))
-		return false;
-	k = ev->id->context;
-	k->event = ev->event;
-	rep = ev->param.conn.private_data;
-	if (ev->event == RDMA_CM_EVENT_REJECTED && rep &&
-	    ev->param.conn.private_data_len >= sizeof(*rep) && rep->magic == MAGIC)
-		k->err = (int16_t)rep->err;
-	/* The server has had enough of it. */
-	f->open -= ev->event == RDMA_CM_EVENT_DISCONNECTED;
-	rdma_ack_cm_event(ev);
-	return true;
+	f->to = to->sin_addr.s_addr;
+	f->port = be16toh(to->sin_port);
+	f->salt = 1 + rnd_below(0xffff);
+	while (f->nr_from < MAX_FROM && (addr = strsep(&from, " ")))
+		f->nr_from += inet_pton(AF_INET, addr, &f->from[f->nr_from]);
+	if (!f->nr_from)
+		return fail("HOSTILE_FROM has no address");
+	f->out = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+	f->in = socket(AF_INET, SOCK_RAW, IPPROTO_UDP);
+	if (f->out < 0 || f->in < 0 ||
+	    setsockopt(f->in, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		return fail("no raw sockets: %s", strerror(errno));
+	return 0;
 }
 
-static int flood_await(struct rdma_event_channel *ch, struct flood *f, struct knock *k, int want)
+/* Connects until @window are not answered */
+static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 {
-	k->event = -1;
-	while (k->event < 0)
-		if (!flood_event(ch, f, WAIT_MS))
-			return fail("waited for %s", rdma_event_str(want));
-	return k->event == want ? 0 : -1;
-}
-
-/* Up to connection 0 of a session of its own; nothing follows. */
-static int knock(struct rdma_event_channel *ch, struct flood *f, struct knock *k, struct path *p)
-{
-	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
-	struct rdma_conn_param param = {
-		.private_data = &p->req,
-		.private_data_len = sizeof(p->req),
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-	};
-	static struct ibv_cq *cq;
-
-	if (rdma_create_id(ch, &k->id, k, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(k->id, NULL, (void *)&p->addr, WAIT_MS) ||
-	    flood_await(ch, f, k, RDMA_CM_EVENT_ADDR_RESOLVED) ||
-	    rdma_resolve_route(k->id, WAIT_MS) ||
-	    flood_await(ch, f, k, RDMA_CM_EVENT_ROUTE_RESOLVED))
-		return fail("no route: %s", strerror(errno));
-	if (!cq)
-		cq = ibv_create_cq(k->id->verbs, 1, NULL, NULL, 0);
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
-	if (!cq || rdma_create_qp(k->id, NULL, &attr) || rdma_connect(k->id, &param))
-		return fail("can't connect: %s", strerror(errno));
-	k->err = 0;
-	if (!flood_await(ch, f, k, RDMA_CM_EVENT_ESTABLISHED)) {
-		f->open++;
-		f->most = f->open > f->most ? f->open : f->most;
-		return 0;
-	}
-	rdma_destroy_qp(k->id);
-	rdma_destroy_id(k->id);
-	k->id = NULL;
-	f->refused += k->err == -EAGAIN;
-	return k->err == -EAGAIN ? 0 : fail("refused with %d", k->err);
-}
-
-static int flood_half(long arg)
-{
-	struct rdma_event_channel *ch = rdma_create_event_channel();
-	struct knock *knocks = calloc(MOST, sizeof(*knocks));
-	struct path *p = path_new("half");
-	struct flood f = { };
-	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; i < MOST && !ret && !stopped(); i++) {
-		memcpy(p->req.sess_uuid, &i, sizeof(i));
-		memcpy(p->req.path_uuid, &i, sizeof(i));
-		ret = knock(ch, &f, &knocks[i], p);
-		f.tries++;
-		tell(&f);
+	if (now_ms() - f->heard > LOST_MS)
+		f->lost = f->tries - f->answers;
+	while (!ret && (int)(f->tries - f->answers - f->lost) < (int)window) {
+		memcpy(req->sess_uuid, &f->tries, sizeof(f->tries));
+		memcpy(req->path_uuid, &f->tries, sizeof(f->tries));
+		ret = flood_connect(f, req);
 	}
-	/* They stay. */
-	while (!ret && !stopped())
-		flood_event(ch, &f, 100);
-	for (i = 0; i < MOST; i++) {
-		if (!knocks[i].id)
-			continue;
-		rdma_disconnect(knocks[i].id);
-		rdma_destroy_qp(knocks[i].id);
-		rdma_destroy_id(knocks[i].id);
+	return ret;
+}
+
+/* Each is for a session of its own. @window of them are in flight. */
+static int flood_half(long window)
+{
+	struct flood *f = calloc(1, sizeof(*f));
+	struct path *p = path_new("half");
+	u64 began = now_ms(), told = 0, ms;
+	int ret = flood_open(f);
+
+	f->heard = began;
+	while (!ret && !stopped()) {
+		struct pollfd fd = { .fd = f->in, .events = POLLIN };
+
+		ret = flood_knock(f, &p->req, window);
+		poll(&fd, 1, 10);
+		ret = ret ?: flood_answers(f);
+		ms = now_ms() - began;
+		if (ms > told + 100) {
+			flood_tell(f, ms);
+			told = ms;
+		}
 	}
-	rdma_destroy_event_channel(ch);
-	free(knocks);
-	return end_with(p, ret);
+	flood_tell(f, now_ms() - began);
+	close(f->out);
+	close(f->in);
+	free(f);
+	path_free(p);
+	return ret;
 }
 
 static int flood_proofs(long arg)
 {
 	struct flood f = { };
+	u64 began = now_ms();
 	int err;
 
 	while (!stopped()) {
 		err = wrong_proof_once();
 		f.tries++;
+		f.answers++;
 		f.refused += err == -EAGAIN;
 		f.open += err == -EKEYREJECTED;
 		if (err != -EAGAIN && err != -EKEYREJECTED)
 			return fail("a wrong proof got %d", err);
-		tell(&f);
+		flood_tell(&f, now_ms() - began);
 	}
 	return 0;
 }
 
 const struct test flood_cases[] = {
-	{ "flood-half", "connects that are left half open", flood_half, .extra = true },
+	{ "flood-half", "connects that don't go on, 8 of them in flight", flood_half, 8,
+	  .extra = true },
 	{ "flood-proofs", "wrong proofs as fast as they are answered", flood_proofs,
 	  .extra = true },
 	{ }
