@@ -31,12 +31,12 @@ map_b()
 
 unmap_b() { on client2 "unmap $dev2"; }
 
-# server_says A B: of this client's mapping, and client2's
+# server_says A [B]: of this client's mapping, and of client2's if it has one
 server_says()
 {
 	local sessions=/sys/class/rnbd-server/ctl/devices/${disk_there##*/}/sessions
 
-	equal "who may write" "$(on server "cat $sessions/s1/handover $sessions/s2/handover" | xargs)" "$*"
+	equal "may they write" "$(on server "cat $sessions/s[12]/handover" | xargs)" "$*"
 }
 
 state_is() { [ "$(cat "/sys/block/${2#/dev/}/rnbd/state")" = "$1" ]; }
@@ -175,10 +175,12 @@ becomes open "$dev"
 writer write:0:64k:no
 pause 3
 ! ended $writer || fail "a write didn't wait for newer writers: $(cat /tmp/writer.out)"
+server_says waiting
 plug client2
 on client2 "$(declare -f state_is becomes); becomes open $dev2"
 writer_gives EBADE
 b "0 0" read:0:64k:b7 write:0:64k:b8
+server_says fenced writer
 a "EBADE 0" write:0:64k:no read:0:64k:b8
 
 # Both have known who writes, and say so.

@@ -254,7 +254,8 @@ static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
  * No I/O is in progress. Taking rnbd_srv_lock first makes sure that
  * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of
  * the attributes, and for the file. The device is removed before the file is closed, as
- * the files of its mappings tell which one it is.
+ * the files of its mappings tell which one it is. The attributes are gone before what they
+ * show is.
  */
 static void rnbd_srv_close_work(struct work_struct *work)
 {

@@ -52,6 +52,14 @@ static void rnbd_srv_handover_pass(struct rnbd_srv_handover *ho, u64 writer)
 	ho->newest = max(ho->newest, writer);
 }
 
+/* Its writes wait: a newer mapping may have written, of which this server doesn't know yet. */
+static bool rnbd_srv_handover_waits(const struct rnbd_srv_handover *ho,
+				    const struct rnbd_srv_age *age)
+{
+	return !age->known && !ho->settled &&
+	       !(age->generation == ho->writer && ho->granted);
+}
+
 /**
  * rnbd_srv_handover_judge() - may a write begin?
  * @ho: who may write; counts it, if it may
@@ -67,7 +75,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_handover_judge(struct rnbd_srv_handover *ho,
 
 	if (age->generation < ho->writer)
 		return -EBADE;
-	if (!age->known && !ho->settled && !(writer && ho->granted))
+	if (rnbd_srv_handover_waits(ho, age))
 		return -EAGAIN;
 	if (!writer)
 		rnbd_srv_handover_pass(ho, age->generation);
@@ -360,11 +368,11 @@ void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_r
 
 /**
  * rnbd_srv_handover_state() - may a mapping write?
- * @map: mapping in access mode handover
+ * @map: mapping in access mode handover, that has joined, and not left
  *
  * Context: process.
  * Return: "writer" if it is the last one that has written, "fenced" if a newer one has, "newer" if
- * its first write makes it the writer.
+ * its first write makes it the writer, "waiting" if its writes wait for newer ones to come back.
  */
 const char *rnbd_srv_handover_state(struct rnbd_srv_map *map)
 {
@@ -374,6 +382,8 @@ const char *rnbd_srv_handover_state(struct rnbd_srv_map *map)
 	spin_lock_irq(&ho->lock);
 	if (map->age.generation < ho->writer)
 		state = "fenced";
+	else if (rnbd_srv_handover_waits(ho, &map->age))
+		state = "waiting";
 	else
 		state = map->age.generation == ho->writer ? "writer" : "newer";
 	spin_unlock_irq(&ho->lock);
