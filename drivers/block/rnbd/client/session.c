@@ -523,7 +523,7 @@ static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 
 	spin_lock_irq(&sess->lock);
 	list_for_each_entry(dev, &sess->devs, list) {
-		/* Who maps one comes from that namespace: there is somebody again, for now. */
+		/* -EBUSY: it is still being mapped, so there is a process in that namespace. */
 		if (!rnbd_clt_dev_set_claimed(dev, true)) {
 			found = dev;
 			break;

@@ -78,16 +78,19 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 }
 
 /**
- * rnbd_clt_dev_set_claimed() - claim the right to unmap a device
+ * rnbd_clt_dev_set_claimed() - make a device unmapped, if nobody else has
  * @dev: device
- * @force: even if its disk is in use; otherwise under the disk's open_mutex
+ * @force: even if its disk is in use
  *
- * Context: any, under the session's lock.
+ * Context: under the session's lock; without @force under the disk's open_mutex as well.
  * Return: 0 if it is the caller's to unmap, -EALREADY if it is another one's, -EBUSY if the disk
  * is in use, or the device is still being mapped.
  */
 int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force)
 {
+	lockdep_assert_held(&dev->sess->lock);
+	if (!force)
+		lockdep_assert_held(&dev->disk->open_mutex);
 	if (dev->state == RNBD_DEV_UNMAPPED)
 		return -EALREADY;
 	if (!dev->state_kn || (!force && disk_openers(dev->disk)))

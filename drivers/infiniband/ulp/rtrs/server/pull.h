@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RTRS server: data of requests that are not in a chunk. Their buffers (buf.c); they are fetched,
- * in pieces (fetch.c), whose turn it is at a port of the device (port.c).
+ * RTRS server: data of requests that don't fit in a chunk: buffers (buf.c), fetching in pieces
+ * (fetch.c), and the order of sessions at a port (port.c).
  */
 #ifndef RTRS_SRV_PULL_H
 #define RTRS_SRV_PULL_H
 
-#include <kunit/visibility.h>
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
