@@ -440,6 +440,8 @@ traced() { on server traced_here; }
 # ---- mapping ----
 
 ctl=/sys/class/rnbd-client/ctl
+# The server's rules
+conf=/sys/kernel/config/rnbd
 
 # mapped SESSION PATH: the disk's name, e.g. rnbd0; false if there's none
 mapped()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Floods of a hostile client, as fast as the server answers: of connects that it leaves half open,
- * and of wrong proofs. They last until there is a file HOSTILE_STOP, and say in HOSTILE_TOLD how far
- * they have come.
+ * Floods of a hostile client, as fast as the server answers: of connects that it leaves half
+ * open, and of wrong proofs. They last until there is a file HOSTILE_STOP, and say in
+ * HOSTILE_TOLD how far they have come.
  *
- * The connects are messages of the connection manager (CM), made by hand and sent in RoCE v2 packets past this machine's own RDMA stack, which makes some
- * twenty connects a second. They come from several addresses of this machine; the server's answers
- * are read from a raw socket. To an accept nothing is said, or RTU and then nothing.
+ * The connects are messages of the connection manager (CM), made by hand and sent in RoCE v2
+ * packets past this machine's own RDMA stack, which makes some twenty connects a second. They
+ * come from the addresses of this machine that HOSTILE_FROM lists; the server's answers are read
+ * from a raw socket. To an accept nothing is said, or RTU and then nothing.
  *
  * Layouts: InfiniBand Architecture Specification, volume 1: chapter 9 (transport headers), 12.6
  * (CM's messages), annex A17 (RoCE v2 and its ICRC).
@@ -29,6 +30,7 @@
 #define MAX_FROM	16
 #define MAX_ASKED	65536	/* more than are tried */
 #define LOST_MS		3000	/* so long after the last answer no other one comes */
+#define EARLY_MS	25000	/* none of those that are half open has ended by then */
 
 enum { CM_REQ = 0x10, CM_REJ = 0x12, CM_REP = 0x13, CM_RTU = 0x14, CM_DREQ = 0x15 };
 
@@ -79,11 +81,14 @@ enum fate { NOTHING, ASKED, OPEN, OVER };
  * @fate: of each connect, by its number
  * @tries: connects, the number of the next one
  * @answers: how many got an answer
- * @lost: how many get none
- * @heard: when the last answer came, ms
+ * @lost: how many have none, as it seems
+ * @lost_below: of the ones with smaller numbers
+ * @heard: when the last answer came, or was given up, ms
+ * @began: when the first one went out, ms
  * @refused: how many were refused with -EAGAIN
  * @other: how many with anything else
  * @open: how many were accepted, or proofs looked at
+ * @early: how many of them while none can have ended
  */
 struct flood {
 	int out;
@@ -98,10 +103,13 @@ struct flood {
 	unsigned int tries;
 	unsigned int answers;
 	unsigned int lost;
+	unsigned int lost_below;
 	u64 heard;
+	u64 began;
 	unsigned int refused;
 	unsigned int other;
 	unsigned int open;
+	unsigned int early;
 };
 
 static void put32(u8 *to, u32 val)
@@ -133,6 +141,11 @@ static u32 icrc_of(const struct packet *packet)
 	return crc32(crc, (const u8 *)&p, offsetof(struct packet, icrc));
 }
 
+static u16 source_port(unsigned int id)
+{
+	return htobe16(0xc000 | id % 1024);
+}
+
 static int flood_send(struct flood *f, unsigned int id, u16 attr, struct packet *p)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = f->to };
@@ -149,7 +162,7 @@ static int flood_send(struct flood *f, unsigned int id, u16 attr, struct packet 
 		.daddr = f->to,
 	};
 	p->udp = (struct udphdr) {
-		.source = htobe16(0xc000 | id % 1024),
+		.source = source_port(id),
 		.dest = htobe16(ROCE_PORT),
 		.len = htobe16(sizeof(*p) - sizeof(p->ip)),
 	};
@@ -181,11 +194,10 @@ static void put_gid(u8 *to, u32 addr)
 static int flood_connect(struct flood *f, const struct cm_req *req)
 {
 	unsigned int id = f->tries++;
+	u16 port = source_port(id);
 	struct packet p = { };
 	u8 *b = p.mad.body;
 
-	if (id >= MAX_ASKED)
-		return fail("more connects than it can count");
 	f->fate[id] = ASKED;
 	put32(b + 12, 0x01060000 | f->port);	/* service: TCP's ports */
 	put32(b + 16, f->salt);			/* our GUID */
@@ -201,7 +213,7 @@ static int flood_connect(struct flood *f, const struct cm_req *req)
 	b[93] = 64;				/* hops */
 	b[95] = 18 << 3;			/* time for an ACK */
 	b[141] = 4 << 4;			/* what rdma_cm puts in front: IPv4 */
-	memcpy(b + 142, &p.udp.source, 2);
+	memcpy(b + 142, &port, 2);
 	memcpy(b + 144 + 12, &f->from[id % f->nr_from], 4);
 	memcpy(b + 160 + 12, &f->to, 4);
 	memcpy(b + 176, req, sizeof(*req));
@@ -226,19 +238,25 @@ static int flood_answer(struct flood *f, const struct packet *p)
 
 	if (ours >> 16 != f->salt || was == NOTHING || was == OVER)
 		return 0;
+	if (attr != CM_REP && attr != CM_REJ && attr != CM_DREQ)
+		return 0;
 	if (was == ASKED) {
 		f->answers++;
+		f->lost -= id < f->lost_below;
 		f->heard = now_ms();
 	}
-	if (attr == CM_REP && was == ASKED) {
+	if (attr == CM_REP) {
+		if (was == OPEN)
+			return 0;
 		f->fate[id] = OPEN;
 		f->open++;
-		return id % 2 ? flood_rtu(f, id, get32(p->mad.body)) : 0;
+		f->early += now_ms() - f->began < EARLY_MS;
+		/* From each address some, and some not */
+		return id / f->nr_from % 2 ? flood_rtu(f, id, get32(p->mad.body)) : 0;
 	}
-	if (attr != CM_REJ && attr != CM_DREQ)
-		return 0;
 	f->fate[id] = OVER;
-	if (was == OPEN)
+	/* It says that one is over whose accept may have been lost. */
+	if (was == OPEN || attr == CM_DREQ)
 		return 0;
 	memcpy(&rep, p->mad.body + 84, sizeof(rep));
 	if (rep.magic == MAGIC && (int16_t)rep.err == -EAGAIN)
@@ -251,10 +269,11 @@ static int flood_answer(struct flood *f, const struct packet *p)
 static int flood_answers(struct flood *f)
 {
 	struct packet p;
+	ssize_t len;
 	int ret = 0;
 
-	while (!ret && recv(f->in, &p, sizeof(p), MSG_DONTWAIT) == sizeof(p))
-		if (p.udp.dest == htobe16(ROCE_PORT) && p.ip.saddr == f->to &&
+	while (!ret && (len = recv(f->in, &p, sizeof(p), MSG_DONTWAIT | MSG_TRUNC)) >= 0)
+		if (len == sizeof(p) && p.udp.dest == htobe16(ROCE_PORT) && p.ip.saddr == f->to &&
 		    p.bth_opcode == UD_SEND_ONLY && p.mad.class == CM_CLASS)
 			ret = flood_answer(f, &p);
 	return ret;
@@ -265,23 +284,28 @@ static bool stopped(void)
 	return !access(getenv("HOSTILE_STOP"), F_OK);
 }
 
-static void flood_tell(const struct flood *f, u64 ms)
+/* In one piece for whoever reads it */
+static void flood_tell(const struct flood *f)
 {
-	FILE *to = fopen(getenv("HOSTILE_TOLD"), "w");
+	const char *told = getenv("HOSTILE_TOLD");
+	char new[256];
+	FILE *to;
 
+	snprintf(new, sizeof(new), "%s.new", told);
+	to = fopen(new, "w");
 	if (!to)
 		return;
-	fprintf(to, "tries=%u answers=%u refused=%u other=%u lost=%u open=%u rate=%llu\n",
-		f->tries, f->answers, f->refused, f->other, f->lost, f->open,
-		(unsigned long long)f->answers * 1000 / (ms + 1));
+	fprintf(to, "tries=%u answers=%u refused=%u other=%u lost=%u open=%u early=%u rate=%llu\n",
+		f->tries, f->answers, f->refused, f->other, f->lost, f->open, f->early,
+		(unsigned long long)f->answers * 1000 / (now_ms() - f->began + 1));
 	fclose(to);
+	rename(new, told);
 }
 
-/* HOSTILE_FROM has the addresses. */
 static int flood_open(struct flood *f)
 {
 	const struct sockaddr_in *to = (const void *)&addrs[0];
-	char *from = strdup(getenv("HOSTILE_FROM")), *addr;
+	char *from = strdup(getenv("HOSTILE_FROM") ?: ""), *addr;
 	int size = 8 << 20;
 
 	f->to = to->sin_addr.s_addr;
@@ -299,14 +323,17 @@ static int flood_open(struct flood *f)
 	return 0;
 }
 
-/* Connects until @window are not answered */
+/* Connects until @window are not answered, each time for a session of its own */
 static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 {
 	int ret = 0;
 
-	if (now_ms() - f->heard > LOST_MS)
+	if (now_ms() - f->heard > LOST_MS) {
 		f->lost = f->tries - f->answers;
-	while (!ret && (int)(f->tries - f->answers - f->lost) < (int)window) {
+		f->lost_below = f->tries;
+		f->heard = now_ms();
+	}
+	while (!ret && f->tries < MAX_ASKED && f->tries - f->answers - f->lost < window) {
 		memcpy(req->sess_uuid, &f->tries, sizeof(f->tries));
 		memcpy(req->path_uuid, &f->tries, sizeof(f->tries));
 		ret = flood_connect(f, req);
@@ -314,39 +341,34 @@ static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 	return ret;
 }
 
-/* Each is for a session of its own. @window of them are in flight. */
+/* @window of them are in flight. The program's end closes the sockets. */
 static int flood_half(long window)
 {
 	struct flood *f = calloc(1, sizeof(*f));
 	struct path *p = path_new("half");
-	u64 began = now_ms(), told = 0, ms;
 	int ret = flood_open(f);
+	u64 told = 0;
 
-	f->heard = began;
+	f->began = f->heard = now_ms();
 	while (!ret && !stopped()) {
 		struct pollfd fd = { .fd = f->in, .events = POLLIN };
 
 		ret = flood_knock(f, &p->req, window);
 		poll(&fd, 1, 10);
 		ret = ret ?: flood_answers(f);
-		ms = now_ms() - began;
-		if (ms > told + 100) {
-			flood_tell(f, ms);
-			told = ms;
+		if (now_ms() > told + 100) {
+			flood_tell(f);
+			told = now_ms();
 		}
 	}
-	flood_tell(f, now_ms() - began);
-	close(f->out);
-	close(f->in);
+	flood_tell(f);
 	free(f);
-	path_free(p);
-	return ret;
+	return end_with(p, ret);
 }
 
 static int flood_proofs(long arg)
 {
-	struct flood f = { };
-	u64 began = now_ms();
+	struct flood f = { .began = now_ms() };
 	int err;
 
 	while (!stopped()) {
@@ -357,7 +379,7 @@ static int flood_proofs(long arg)
 		f.open += err == -EKEYREJECTED;
 		if (err != -EAGAIN && err != -EKEYREJECTED)
 			return fail("a wrong proof got %d", err);
-		flood_tell(&f, now_ms() - began);
+		flood_tell(&f);
 	}
 	return 0;
 }

@@ -11,13 +11,14 @@
  *
  * Cases are named by patterns. Says "ok CASE" or "not ok CASE: why" for each. The
  * reasons are looked for in this machine's kernel log, so the server has to be
- * here. HOSTILE_QUIET in the environment says not to look, for a fast run;
+ * here. HOSTILE_QUIET in the environment says not to look, for a fast run, or one from elsewhere;
  * HOSTILE_UNLIMITED, that this kernel logs all messages, however many; HOSTILE_SLOTS, that
  * all cases of a client offer slots; HOSTILE_NO_IMM, that they also send messages in place
  * of immediate data, as they must over iWARP. Device
  * names are given in the environment, too: HOSTILE_RW and HOSTILE_OTHER, that may be
  * written to, and HOSTILE_SLOW, whose I/O takes a good part of a second;
- * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server.
+ * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server. For HOSTILE_FROM, HOSTILE_STOP
+ * and HOSTILE_TOLD see flood.c.
  */
 #include <fnmatch.h>
 #include <unistd.h>

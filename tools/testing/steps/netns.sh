@@ -4,7 +4,6 @@
 # Network namespaces in one guest: of a tenant's server and of its client, with a cable between
 # them. All tenants have the same addresses.
 
-. "$RIG_DIR/steps/rules.sh"
 # shellcheck disable=SC2034
 to_server=path=ip:10.9.0.1
 

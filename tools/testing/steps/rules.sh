@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's rules, /sys/kernel/config/rnbd, and what they leave a session.
-
-conf=/sys/kernel/config/rnbd
+# The server's rules, and what they leave a session.
 
 # rule FILE VALUE
 rule() { on server "echo '$2' >$conf/$1"; }

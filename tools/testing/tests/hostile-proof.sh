@@ -9,7 +9,6 @@
 # Time: 60
 
 . "$RIG_DIR/steps/hostile.sh"
-. "$RIG_DIR/steps/rules.sh"
 export HOSTILE_KEY=Geheim-0123456789
 # Elsewhere the log has but some of the reasons.
 debug_kernel || export HOSTILE_QUIET=1

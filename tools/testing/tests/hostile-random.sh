@@ -13,7 +13,6 @@
 # Kernel: debug
 
 . "$RIG_DIR/steps/hostile.sh"
-. "$RIG_DIR/steps/rules.sh"
 export HOSTILE_KEY=Geheim-0123456789
 hostile_server
 on server "printf $HOSTILE_KEY | keyctl padd logon srv:keyed @u >/dev/null

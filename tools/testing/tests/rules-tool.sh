@@ -10,7 +10,6 @@
 
 . "$RIG_DIR/steps/tool.sh"
 
-conf=/sys/kernel/config/rnbd
 export RNBD_SERVER_CONF=/tmp/server.conf
 server() { "$tool" server "$@"; }
 # As text, without what may differ
