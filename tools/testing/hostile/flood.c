@@ -206,7 +206,8 @@ static int flood_connect(struct flood *f, const struct cm_req *req)
 	put32(b + 36, 1);			/* initiator depth */
 	put32(b + 40, 20 << 3);			/* its time to answer, 4 s; RC */
 	put32(b + 44, 20 << 3 | 7);		/* our first PSN, time, retries */
-	put32(b + 48, 0xffff0000 | 3 << 12 | 7 << 8 | 3 << 4);	/* P_Key, MTU 1024, retries */
+	/* P_Key, MTU 1024, retries: its CM waits for RTU longer than the server does */
+	put32(b + 48, 0xffff0000 | 3 << 12 | 7 << 8 | 15 << 4);
 	put_gid(b + 56, f->from[id % f->nr_from]);
 	put_gid(b + 72, f->to);
 	put32(b + 88, 3);			/* 10 Gb/s */
