@@ -441,6 +441,7 @@ traced() { on server traced_here; }
 
 ctl=/sys/class/rnbd-client/ctl
 # The server's rules
+# shellcheck disable=SC2034
 conf=/sys/kernel/config/rnbd
 
 # mapped SESSION PATH: the disk's name, e.g. rnbd0; false if there's none
