@@ -27,9 +27,12 @@
 /* From one look for memory to the next. */
 #define RTRS_SRV_BUF_MS		20
 
-/* Sessions that wait for memory. */
+/* Sessions that wait for memory, and how many requests have ever waited. */
 static LIST_HEAD(rtrs_srv_buf_turns);
+static unsigned long rtrs_srv_buf_waits;
 static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
+module_param_named(memory_waits, rtrs_srv_buf_waits, ulong, 0444);
+MODULE_PARM_DESC(memory_waits, "Requests that had to wait for memory");
 
 /* Whose turn it is: who has least; of several, who has waited for the longest time; or NULL. */
 static struct rtrs_srv_bufs *rtrs_srv_bufs_least(void)
@@ -76,11 +79,12 @@ static void rtrs_srv_buf_call_next(void)
 	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
 }
 
-static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs)
+static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs, bool new)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	rtrs_srv_buf_waits += new;
 	if (list_empty(&bufs->turn))
 		list_add_tail(&bufs->turn, &rtrs_srv_buf_turns);
 	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
@@ -337,7 +341,7 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 	if (!taken && wait)
 		list_add_tail(&io->pending, &bufs->waiting);
 	if (!taken) {
-		rtrs_srv_bufs_wait_turn(bufs);
+		rtrs_srv_bufs_wait_turn(bufs, wait);
 		rtrs_srv_bufs_look_again(bufs);
 	}
 	spin_unlock_irqrestore(&bufs->lock, flags);
