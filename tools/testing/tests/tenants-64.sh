@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The same as tenants.sh with 64 sessions, and 64 MiB, of a server with 2 GiB of memory. Not
+# The same as tenants.sh with 64 sessions, and 32 MiB, of a server with 2 GiB of memory. Not
 # among the tests of every change, as it takes too long.
 # Modules: ours
 # Guests: 2
@@ -12,5 +12,5 @@
 . "$RIG_DIR/steps/tenants.sh"
 
 up sess_queue_depth=32
-fair_share 64 64 30
+fair_share 64 32
 down
