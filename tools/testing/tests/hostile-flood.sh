@@ -3,10 +3,10 @@
 #
 # Another machine sends connects from ten of its addresses, as fast as they are answered, 8 at a
 # time and at least 5,000 in all, and completes none of them. Meanwhile an honest client, which has
-# another address, maps a volume within two seconds, and a session that is there notices nothing;
-# later the server is rid of all. Then wrong proofs come from one address: few are looked at. Then
-# connects from the same address as well. The honest client notices as little, and when all is over
-# a session comes from that address again.
+# another address, takes two seconds more at most to map a volume, and a session that is there
+# notices nothing; later the server is rid of all. Then wrong proofs come from one address: few are
+# looked at. Then connects from the same address as well. The honest client notices as little, and
+# when all is over a session comes from that address again.
 # Modules: ours
 # Guests: 2
 # Time: 150
@@ -42,20 +42,29 @@ attacks_end()
 }
 
 # honest FILE: maps a volume three times by the other network, whose addresses have nothing to do with
-# it; what it takes in the middle counts, as others use this machine, too
+# it; what it takes in the middle counts, as others use this machine, too. It's left in $took. Its
+# programs are first on the CPU that the attacking ones have here as well: it's the server that has
+# to be fair.
 honest()
 {
 	local from dev times=()
 
 	for _ in 1 2 3; do
 		from=$(now)
-		dev=$(map honest other "${at[1]}")
+		dev=$(renice -n -15 "$BASHPID" >/dev/null; map honest other "${at[1]}")
 		times+=($(($(now) - from)))
 		unmap "$dev"
 	done
 	say "mapped in ${times[*]} ms, with $(cat "$1")"
 	mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
-	must "it took ${times[1]} ms to map a volume" [ "${times[1]}" -lt $(($(slowly 2) * 1000)) ]
+	took=${times[1]}
+}
+
+# honest_in_time FILE: while it is attacked
+honest_in_time()
+{
+	honest "$1"
+	must "it took $took ms to map a volume, not $usual" [ "$took" -lt $((usual + $(slowly 2) * 1000)) ]
 }
 
 domains() { on server "rdma resource show pd | grep -c rtrs"; }
@@ -73,12 +82,16 @@ for from in $HOSTILE_FROM; do
 	ip addr add "$from/24" dev "$(netdev 0)"
 done
 
+say "as usual"
+honest /dev/null
+usual=$took
+
 say "half open"
 attack flood-half $half
 wait_for 60 told_more $half refused 100 || fail "it isn't refused: $(cat /tmp/half.*)"
-honest $half
+honest_in_time $half
 wait_for 60 told_more $half answers 5000 || fail "too few: $(cat $half)"
-honest $half
+honest_in_time $half
 attacks_end
 # All ten together have no more than may be.
 must "some were half open: $(cat $half)" [ "$(told $half open)" -ge $((most / 2)) ]
@@ -94,16 +107,16 @@ me=$(addr client 0) HOSTILE_FROM=${me#ip:}
 from=$(now)
 attack flood-proofs $proofs
 wait_for 60 told_more $proofs refused 50 || fail "it hasn't to wait: $(cat /tmp/proofs.*)"
-honest $proofs
+honest_in_time $proofs
 # Four are free, and the delays after the next eight add up to 25 s; then it is one in 12.8 s.
-took=$((($(now) - from) / 1000))
-say "$(told $proofs open) wrong proofs were looked at, of $(told $proofs tries), in $took s"
-must "few are looked at" [ "$(told $proofs open)" -le $((13 + took / 12)) ]
+lasted=$((($(now) - from) / 1000))
+say "$(told $proofs open) wrong proofs were looked at, of $(told $proofs tries), in $lasted s"
+must "few are looked at" [ "$(told $proofs open)" -le $((13 + lasted / 12)) ]
 
 say "and half open"
 attack flood-half $half
 wait_for 60 told_more $half refused 500 || fail "it isn't refused: $(cat /tmp/half.*)"
-honest $half
+honest_in_time $half
 attacks_end
 must "no more than one address may: $(cat $half)" [ "$(told $half early)" -le $((most / 2)) ]
 hostile_told /tmp/half.out /tmp/proofs.out
