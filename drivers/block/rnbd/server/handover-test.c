@@ -29,32 +29,40 @@ static const struct judge_case {
 	unsigned int nr_writes, nr_old;
 	u64 new_writer;
 	unsigned int new_writes, new_old;
+	const char *state; /* before */
 } judge_cases[] = {
-	{ "the first write of all", 0, 5, true, 0, false, false, 0, 0, 5, 1, 0 },
-	{ "the writer's next", 0, 5, true, 5, true, true, 3, 0, 5, 4, 0 },
-	{ "an older one's", -EBADE, 4, true, 5, true, true, 3, 0, 5, 3, 0 },
-	{ "an older one's, nothing is in hand", -EBADE, 4, true, 5, true, true, 0, 0, 5, 0, 0 },
-	{ "an older one's, of earlier times", -EBADE, 4, false, 5, true, false, 0, 0, 5, 0, 0 },
-	{ "a newer one's, nothing is in hand", 0, 6, true, 5, true, true, 0, 0, 6, 1, 0 },
+	{ "the first write of all", 0, 5, true, 0, false, false, 0, 0, 5, 1, 0, "newer" },
+	{ "the writer's next", 0, 5, true, 5, true, true, 3, 0, 5, 4, 0, "writer" },
+	{ "an older one's", -EBADE, 4, true, 5, true, true, 3, 0, 5, 3, 0, "fenced" },
+	{ "an older one's, nothing is in hand", -EBADE, 4, true, 5, true, true, 0, 0,
+	  5, 0, 0, "fenced" },
+	{ "an older one's, of earlier times", -EBADE, 4, false, 5, true, false, 0, 0,
+	  5, 0, 0, "fenced" },
+	{ "a newer one's, nothing is in hand", 0, 6, true, 5, true, true, 0, 0, 6, 1, 0, "newer" },
 	{ "a newer one's, the old one's are in hand", -EAGAIN, 6, true, 5, true, true, 3, 0,
-	  6, 0, 3 },
-	{ "once more, they still are", -EAGAIN, 6, true, 6, true, true, 0, 3, 6, 0, 3 },
-	{ "once more, they are done", 0, 6, true, 6, true, true, 0, 0, 6, 1, 0 },
-	{ "a third one's, while the second waits", -EAGAIN, 7, true, 6, true, true, 0, 3, 7, 0, 3 },
-	{ "the second one's, the third waits", -EBADE, 6, true, 7, true, true, 0, 3, 7, 0, 3 },
+	  6, 0, 3, "newer" },
+	{ "once more, they still are", -EAGAIN, 6, true, 6, true, true, 0, 3, 6, 0, 3, "writer" },
+	{ "once more, they are done", 0, 6, true, 6, true, true, 0, 0, 6, 1, 0, "writer" },
+	{ "a third one's, while the second waits", -EAGAIN, 7, true, 6, true, true, 0, 3,
+	  7, 0, 3, "newer" },
+	{ "the second one's, the third waits", -EBADE, 6, true, 7, true, true, 0, 3,
+	  7, 0, 3, "fenced" },
 	{ "a third one's, the second's are in hand", -EAGAIN, 7, true, 6, true, true, 2, 0,
-	  7, 0, 2 },
+	  7, 0, 2, "newer" },
 	{ "of earlier times, newer ones may come", -EAGAIN, 5, false, 0, false, false, 0, 0,
-	  0, 0, 0 },
+	  0, 0, 0, "waiting" },
 	{ "of earlier times, the last known writer", -EAGAIN, 5, false, 5, false, false, 0, 0,
-	  5, 0, 0 },
+	  5, 0, 0, "waiting" },
 	{ "of earlier times, newer than the writer", -EAGAIN, 6, false, 5, true, false, 2, 0,
-	  5, 2, 0 },
-	{ "of earlier times, the writer of these", 0, 5, false, 5, true, false, 0, 0, 5, 1, 0 },
-	{ "of earlier times, nobody has come", 0, 5, false, 0, false, true, 0, 0, 5, 1, 0 },
-	{ "of earlier times, the only writer", 0, 5, false, 5, false, true, 0, 0, 5, 1, 0 },
-	{ "new, newer ones may come", 0, 6, true, 5, false, false, 0, 0, 6, 1, 0 },
-	{ "the greatest age", 0, S64_MAX, false, 5, true, true, 0, 0, S64_MAX, 1, 0 },
+	  5, 2, 0, "waiting" },
+	{ "of earlier times, the writer of these", 0, 5, false, 5, true, false, 0, 0,
+	  5, 1, 0, "writer" },
+	{ "of earlier times, nobody has come", 0, 5, false, 0, false, true, 0, 0,
+	  5, 1, 0, "newer" },
+	{ "of earlier times, the only writer", 0, 5, false, 5, false, true, 0, 0,
+	  5, 1, 0, "writer" },
+	{ "new, newer ones may come", 0, 6, true, 5, false, false, 0, 0, 6, 1, 0, "newer" },
+	{ "the greatest age", 0, S64_MAX, false, 5, true, true, 0, 0, S64_MAX, 1, 0, "newer" },
 };
 
 KUNIT_ARRAY_PARAM_DESC(judge_cases, judge_cases, desc);
@@ -70,6 +78,7 @@ static void newest_one_that_has_written_may_write(struct kunit *test)
 	ho->settled = c->settled;
 	ho->nr_writes = c->nr_writes;
 	ho->nr_old = c->nr_old;
+	KUNIT_EXPECT_STREQ(test, rnbd_srv_handover_word(ho, &age), c->state);
 	KUNIT_EXPECT_EQ(test, rnbd_srv_handover_judge(ho, &age), c->ret);
 	KUNIT_EXPECT_EQ(test, ho->writer, c->new_writer);
 	KUNIT_EXPECT_EQ(test, ho->nr_writes, c->new_writes);

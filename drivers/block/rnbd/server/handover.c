@@ -366,6 +366,16 @@ void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_r
 	spin_unlock_irq(&ho->lock);
 }
 
+VISIBLE_IF_KUNIT const char *rnbd_srv_handover_word(const struct rnbd_srv_handover *ho,
+						    const struct rnbd_srv_age *age)
+{
+	if (age->generation < ho->writer)
+		return "fenced";
+	if (rnbd_srv_handover_waits(ho, age))
+		return "waiting";
+	return age->generation == ho->writer ? "writer" : "newer";
+}
+
 /**
  * rnbd_srv_handover_state() - may a mapping write?
  * @map: mapping in access mode handover, that has joined, and not left
@@ -380,12 +390,7 @@ const char *rnbd_srv_handover_state(struct rnbd_srv_map *map)
 	const char *state;
 
 	spin_lock_irq(&ho->lock);
-	if (map->age.generation < ho->writer)
-		state = "fenced";
-	else if (rnbd_srv_handover_waits(ho, &map->age))
-		state = "waiting";
-	else
-		state = map->age.generation == ho->writer ? "writer" : "newer";
+	state = rnbd_srv_handover_word(ho, &map->age);
 	spin_unlock_irq(&ho->lock);
 	return state;
 }

@@ -448,6 +448,8 @@ void rnbd_srv_handover_init(struct rnbd_srv_handover *ho);
 void rnbd_srv_handover_add(struct rnbd_srv_handover *ho, struct rnbd_srv_age *age);
 int rnbd_srv_handover_judge(struct rnbd_srv_handover *ho, const struct rnbd_srv_age *age);
 bool rnbd_srv_handover_done(struct rnbd_srv_handover *ho, u64 writer);
+const char *rnbd_srv_handover_word(const struct rnbd_srv_handover *ho,
+				   const struct rnbd_srv_age *age);
 #endif
 int rnbd_srv_handover_join(struct rnbd_srv_map *map, const struct inode *inode);
 void rnbd_srv_handover_leave(struct rnbd_srv_map *map);

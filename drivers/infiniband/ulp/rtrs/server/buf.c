@@ -19,6 +19,7 @@
  * who gives nothing back would collect all.
  */
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -31,7 +32,18 @@
 static LIST_HEAD(rtrs_srv_buf_turns);
 static unsigned long rtrs_srv_buf_waits;
 static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
-module_param_named(memory_waits, rtrs_srv_buf_waits, ulong, 0444);
+
+static int rtrs_srv_buf_waits_show(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%lu\n", READ_ONCE(rtrs_srv_buf_waits));
+}
+
+static const struct kernel_param_ops rtrs_srv_buf_waits_ops = {
+	.set = rtrs_srv_param_refuse,
+	.get = rtrs_srv_buf_waits_show,
+};
+
+module_param_cb(memory_waits, &rtrs_srv_buf_waits_ops, NULL, 0444);
 MODULE_PARM_DESC(memory_waits, "Requests that had to wait for memory");
 
 /* Whose turn it is: who has least; of several, who has waited for the longest time; or NULL. */
@@ -84,7 +96,7 @@ static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs, bool new)
 	unsigned long flags;
 
 	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
-	rtrs_srv_buf_waits += new;
+	WRITE_ONCE(rtrs_srv_buf_waits, rtrs_srv_buf_waits + new);
 	if (list_empty(&bufs->turn))
 		list_add_tail(&bufs->turn, &rtrs_srv_buf_turns);
 	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);

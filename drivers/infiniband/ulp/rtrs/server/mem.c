@@ -45,13 +45,20 @@ static int rtrs_srv_mem_show(char *buf, const struct kernel_param *kp)
 	return sysfs_emit(buf, "%llu\n", rtrs_srv_mem_total());
 }
 
-static int rtrs_srv_mem_set(const char *val, const struct kernel_param *kp)
+/**
+ * rtrs_srv_param_refuse() - the set method of parameters that can only be read
+ * @val: new value
+ * @kp: the parameter
+ *
+ * Return: -EPERM, when the module is loaded as well.
+ */
+int rtrs_srv_param_refuse(const char *val, const struct kernel_param *kp)
 {
 	return -EPERM;
 }
 
 static const struct kernel_param_ops rtrs_srv_mem_ops = {
-	.set = rtrs_srv_mem_set,
+	.set = rtrs_srv_param_refuse,
 	.get = rtrs_srv_mem_show,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RTRS server: data of requests that don't fit in a chunk: buffers (buf.c), fetching in pieces
- * (fetch.c), and the order of sessions at a port (port.c).
+ * RTRS server: data of requests in slots: buffers (buf.c), fetching in pieces (fetch.c), and the
+ * order of sessions at a port (port.c).
  */
 #ifndef RTRS_SRV_PULL_H
 #define RTRS_SRV_PULL_H

@@ -752,6 +752,7 @@ bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
 struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
 
 /* mem.c */
+int rtrs_srv_param_refuse(const char *val, const struct kernel_param *kp);
 void rtrs_srv_mem_init(struct rtrs_srv_path *path);
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
 int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
