@@ -28,7 +28,7 @@
 #define GSI_QKEY	0x80010000
 #define CM_CLASS	7
 #define MAX_FROM	16
-#define MAX_ASKED	65536	/* more than are tried */
+#define MAX_ASKED	65536	/* ids are numbers of 16 bits */
 #define LOST_MS		3000	/* so long after the last answer no other one comes */
 #define EARLY_MS	25000	/* none of those that are half open has ended by then */
 
@@ -303,12 +303,21 @@ static void flood_tell(const struct flood *f)
 	rename(new, told);
 }
 
+static int flood_env(void)
+{
+	if (!getenv("HOSTILE_STOP") || !getenv("HOSTILE_TOLD"))
+		return fail("HOSTILE_STOP and HOSTILE_TOLD are not set");
+	return 0;
+}
+
 static int flood_open(struct flood *f)
 {
 	const struct sockaddr_in *to = (const void *)&addrs[0];
 	char *from = strdup(getenv("HOSTILE_FROM") ?: ""), *addr;
 	int size = 8 << 20;
 
+	if (flood_env())
+		return -1;
 	f->to = to->sin_addr.s_addr;
 	f->port = be16toh(to->sin_port);
 	f->salt = 1 + rnd_below(0xffff);
@@ -334,7 +343,9 @@ static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 		f->lost_below = f->tries;
 		f->heard = now_ms();
 	}
-	while (!ret && f->tries < MAX_ASKED && f->tries - f->answers - f->lost < window) {
+	while (!ret && f->tries - f->answers - f->lost < window) {
+		if (f->tries == MAX_ASKED)
+			return fail("no more numbers for connects");
 		memcpy(req->sess_uuid, &f->tries, sizeof(f->tries));
 		memcpy(req->path_uuid, &f->tries, sizeof(f->tries));
 		ret = flood_connect(f, req);
@@ -345,7 +356,8 @@ static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 /* @window of them are in flight. The program's end closes the sockets. */
 static int flood_half(long window)
 {
-	struct flood *f = calloc(1, sizeof(*f));
+	static struct flood flood;
+	struct flood *f = &flood;
 	struct path *p = path_new("half");
 	int ret = flood_open(f);
 	u64 told = 0;
@@ -363,7 +375,6 @@ static int flood_half(long window)
 		}
 	}
 	flood_tell(f);
-	free(f);
 	return end_with(p, ret);
 }
 
@@ -372,12 +383,16 @@ static int flood_proofs(long arg)
 	struct flood f = { .began = now_ms() };
 	int err;
 
+	if (flood_env())
+		return -1;
 	while (!stopped()) {
 		err = wrong_proof_once();
 		f.tries++;
 		f.answers++;
 		f.refused += err == -EAGAIN;
 		f.open += err == -EKEYREJECTED;
+		if (err == -1)
+			return -1;
 		if (err != -EAGAIN && err != -EKEYREJECTED)
 			return fail("a wrong proof got %d", err);
 		flood_tell(&f);
