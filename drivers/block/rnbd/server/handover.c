@@ -366,6 +366,7 @@ void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_r
 	spin_unlock_irq(&ho->lock);
 }
 
+/* What an opening of this age may do, as handover in sysfs says it; @ho is locked. */
 VISIBLE_IF_KUNIT const char *rnbd_srv_handover_word(const struct rnbd_srv_handover *ho,
 						    const struct rnbd_srv_age *age)
 {
