@@ -39,8 +39,8 @@ io()
 	) >"/tmp/$1.io" 2>&1 &
 }
 
-# io_gave NAME ERRNO LOW MORE: after so many milliseconds, or up to so many more on a fast machine.
-# How slow this one is, is asked afterwards, as it may have become so meanwhile.
+# io_gave NAME ERRNO LOW MORE: after LOW milliseconds at least, and at most MORE later, which is for a
+# fast machine. How slow this one is, is asked afterwards, as it may have become so meanwhile.
 io_gave()
 {
 	local got ms high
@@ -56,15 +56,16 @@ io_gave()
 # Until a dead path is noticed, and what a slow machine takes besides
 slack=6000
 gives 0 "$dev" write:0:64k:first
-attr failover_timeout=4
+limit=$(slowly 4)
+attr failover_timeout="$limit"
 cut
 for i in 1 2 3 4 5 6; do
 	io "write-$i" "write:$((i * 64))k:64k:new"
 	io "read-$i" "read:0:64k"
 done
 for i in 1 2 3 4 5 6; do
-	io_gave "write-$i" EIO 4000 $slack
-	io_gave "read-$i" EIO 4000 $slack
+	io_gave "write-$i" EIO $((limit * 1000)) $slack
+	io_gave "read-$i" EIO $((limit * 1000)) $slack
 done
 from=$(now)
 io late read:0:4k
@@ -72,6 +73,8 @@ io_gave late EIO 0 3000
 [ -b "$dev" ] || fail "the disk is gone"
 restore second
 
+# It isn't the time from before that counts.
+attr failover_timeout=60
 attr failover_timeout=0
 cut
 io at-once write:0:4k:x

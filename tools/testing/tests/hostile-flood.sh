@@ -44,20 +44,21 @@ attacks_end()
 # honest FILE: maps a volume three times by the other network, whose addresses have nothing to do with
 # it; what it takes in the middle is in $took, as others use this machine, too. Its programs are
 # first on the CPU that the attacking ones have here as well: it's the server that has to be fair.
+# The longest is in $slowest, and in $answered what the attack had done after the first time.
 honest()
 {
-	local from dev times=() before
+	local from dev times=() i
 
-	before=$(told "$1" answers)
-	for _ in 1 2 3; do
+	for i in 1 2 3; do
 		from=$(now)
 		dev=$(renice -n -15 "$BASHPID" >/dev/null; map honest other "${at[1]}")
 		times+=($(($(now) - from)))
 		unmap "$dev"
+		[ "$i" != 1 ] || answered=$(told "$1" answers)
 	done
 	say "mapped in ${times[*]} ms, with $(cat "$1")"
 	mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
-	took=${times[1]} slowest=${times[2]} answered=$(($(told "$1" answers) - before))
+	took=${times[1]} slowest=${times[2]}
 }
 
 # honest_in_time FILE: while it is attacked
@@ -66,7 +67,7 @@ honest_in_time()
 	honest "$1"
 	must "it took $took ms to map a volume, not $usual" [ "$took" -lt $((usual + $(slowly 2) * 1000)) ]
 	must "once it took $slowest ms" [ "$slowest" -lt $((usual + $(slowly 10) * 1000)) ]
-	must "the attack went on: $answered" [ "$answered" -ge 3 ]
+	must "the attack went on" wait_for 10 told_more "$1" answers $((answered + 1))
 }
 
 domains() { on server "rdma resource show pd | grep -c rtrs"; }
@@ -125,7 +126,7 @@ attacks_end
 must "no more than one address may: $(cat $half)" [ "$(told $half early)" -le $((most / 2)) ]
 hostile_told /tmp/half.out /tmp/proofs.out
 late() { [ "$(errno_of "$ctl/map_device" "sessname=late ${at[0]} device_path=other")" = 0 ]; }
-must "it gets a session in the end" wait_for 60 late
+must "it gets a session in the end" wait_for 30 late
 unmap "/dev/$(mapped late other)"
 on server "rmdir $conf/hosts/keyed"
 must "the server is rid of them" wait_for 60 as_before

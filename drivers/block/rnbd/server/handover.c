@@ -35,7 +35,7 @@
 static unsigned int rnbd_srv_grace = 40;
 module_param_named(handover_grace, rnbd_srv_grace, uint, 0644);
 MODULE_PARM_DESC(handover_grace,
-		 "Seconds for which the server, after its start, lets writes in access_mode=handover wait for newer writers to come back; more than it takes clients to reconnect (default: 40)");
+		 "Seconds after a device was first opened, for which writes in access_mode=handover of clients that come back wait for newer writers to come back; more than it takes clients to reconnect (default: 40)");
 
 /* The oldest idle ones come first. These three are protected by rnbd_srv_lock. */
 static LIST_HEAD(rnbd_srv_handovers);

@@ -50,7 +50,7 @@ static int rtrs_srv_mem_show(char *buf, const struct kernel_param *kp)
  * @val: new value
  * @kp: the parameter
  *
- * Return: -EPERM, when the module is loaded as well.
+ * Return: -EPERM, also for a value that is given to modprobe, which fails then.
  */
 int rtrs_srv_param_refuse(const char *val, const struct kernel_param *kp)
 {
