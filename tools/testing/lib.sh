@@ -756,10 +756,7 @@ leaked_memory()
 # save_coverage: counters of our modules' lines, to the guest's folder on the host
 save_coverage()
 {
-	local f dir=/sys/kernel/debug/gcov
-
-	find $dir -name '*.gcda' | while read -r f; do
-		mkdir -p "/run/rig/gcov/$(dirname "${f#"$dir"/}")"
-		cat "$f" >"/run/rig/gcov/${f#"$dir"/}"
-	done
+	mkdir -p /run/rig/gcov
+	cd /sys/kernel/debug/gcov
+	find . -name '*.gcda' -exec cp --parents -t /run/rig/gcov {} +
 }
