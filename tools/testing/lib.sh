@@ -728,6 +728,11 @@ leftovers()
 		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
 	# Of work queues that were not destroyed
 	grep -hE '^(rtrs|rnbd)' /proc/[0-9]*/comm 2>/dev/null | sed 's/^/thread left: /'
+	for side in 0 1; do
+		[ ! -e "/sys/class/net/$(netdev $side)" ] ||
+			ip -o -4 addr show dev "$(netdev $side)" |
+				awk '!/ 192\.168\.10[01]\.[1-9]\// { print "address left: " $4 }'
+	done
 	no_dms_here
 	if [ -e /sys/class/misc/device-mapper ]; then
 		dmsetup ls | awk '/\(/ { print "device-mapper device left: " $1 }'

@@ -152,3 +152,6 @@ rule listen 1
 dev=$(map t "$(null last 64)")
 unmap "$dev"
 down
+for a in 100.11/0 100.12/0 101.11/1; do
+	ip addr del "192.168.${a%/*}/24" dev "$(netdev "${a#*/}")"
+done
