@@ -10,14 +10,22 @@
 
 . "$RIG_DIR/steps/rules.sh"
 
+# addresses add|del: those of two clients
+addresses()
+{
+	local a
+
+	for a in 100.11/0 100.12/0 101.11/1; do
+		ip addr "$1" "192.168.${a%/*}/24" dev "$(netdev "${a#*/}")"
+	done
+}
+
 for net in 0 1; do
 	server[net]=$(addr server $net)
 done
 up sess_queue_depth=32 export_files=N
 near=ip:192.168.100.11 near1=ip:192.168.101.11 far=ip:192.168.100.12
-for a in 100.11/0 100.12/0 101.11/1; do
-	ip addr add "192.168.${a%/*}/24" dev "$(netdev "${a#*/}")"
-done
+addresses add
 path=$near,${server[0]} path1=$near1,${server[1]} alien=$far,${server[0]}
 disk=$(null one 64)
 other=$(null two 64)
@@ -152,6 +160,4 @@ rule listen 1
 dev=$(map t "$(null last 64)")
 unmap "$dev"
 down
-for a in 100.11/0 100.12/0 101.11/1; do
-	ip addr del "192.168.${a%/*}/24" dev "$(netdev "${a#*/}")"
-done
+addresses del
