@@ -5,8 +5,9 @@
 # of these. fair_share SESSIONS MIB: with so much memory beyond what the idle sessions take. Half of
 # it is set aside in shares, which are too small for such requests: the other half is for all.
 # Each writes 20 MiB to its own disk of 12 MiB, and reads that back in the end. A write takes the
-# disk two seconds, so that it's memory that is short, and not the network. Meanwhile memory_used
-# stays below max_memory by what is set aside. While all still write, all have been given about as much.
+# disk a second for 8 sessions, so that it's memory that is short, and not the network: what is
+# fetched takes turns with max_fetch only. Meanwhile memory_used stays below max_memory by what is set
+# aside. While all still write, all have been given about as much.
 
 module=/sys/module/rtrs_server/parameters
 
@@ -52,7 +53,7 @@ fair_share()
 
 	for ((i = 0; i < sessions; i++)); do
 		disk=$(null "v$i" 12)
-		disks[i]=$(dm "slow$i" "0 $((12 << 11)) delay $disk 0 0 $disk 0 2000")
+		disks[i]=$(dm "slow$i" "0 $((12 << 11)) delay $disk 0 0 $disk 0 $((sessions * 125))")
 	done
 	from=$SECONDS
 	for ((i = 0; i < sessions; i++)); do
@@ -65,7 +66,7 @@ fair_share()
 	say "$sessions sessions mapped in $((SECONDS - from)) s take $((charged >> 10)) KiB; max_memory=$max"
 	tenants --rw=write --do_verify=0 --io_size=20m &
 	fio=$!
-	wait_for 120 written_most_or_over 12 || fail "they don't get on: $(xargs </tmp/written)"
+	wait_for $((sessions * 8)) written_most_or_over 12 || fail "they don't get on: $(xargs </tmp/written)"
 	wait $fio || fail "$(cat /tmp/tenants.out)"
 	read -r low _ < <(head -n 1 /tmp/written)
 	read -r high _ < <(tail -n 1 /tmp/written)

@@ -7,7 +7,7 @@
 # Guests: 2
 # Kernel: stock
 # Once: never
-# Time: 300
+# Time: 600
 
 . "$RIG_DIR/steps/tenants.sh"
 
