@@ -251,13 +251,19 @@ static void rnbd_srv_bdev_work(struct work_struct *work)
 
 /*
  * Some drivers sleep when they are handed a request, whatever its flags, as those whose
- * disks are at the other end of a TCP connection.
+ * disks are at the other end of a TCP connection. md says that it doesn't, and before Linux 7.2
+ * waits: for its superblock before the first write in a while, for a tag of the disks below, for a
+ * stripe, and at the end of a plug for its bitmap. What md and the device mapper are on can't be
+ * seen: it may be any of these.
  */
 static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
 {
 	struct request_queue *q = bdev_get_queue(bdev);
+	const char *name = bdev->bd_disk->disk_name;
 
-	return queue_is_mq(q) && (q->tag_set->flags & BLK_MQ_F_BLOCKING);
+	if (queue_is_mq(q))
+		return q->tag_set->flags & BLK_MQ_F_BLOCKING;
+	return strstarts(name, "md") || strstarts(name, "dm-");
 }
 
 /* The block layer refuses to split what is REQ_NOWAIT. */
