@@ -387,8 +387,10 @@ ios()
 	local f
 	case $2 in
 	reads) f=1 ;;
+	read_merges) f=2 ;;
 	read_sectors) f=3 ;;
 	writes) f=5 ;;
+	write_merges) f=6 ;;
 	write_sectors) f=7 ;;
 	discards) f=12 ;;
 	discard_sectors) f=14 ;;

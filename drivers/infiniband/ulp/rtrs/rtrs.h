@@ -285,8 +285,8 @@ struct rtrs_srv_peer {
  * struct rtrs_srv_ops - an upper layer on the server
  * @op_size: bytes of the upper layer's part of each op, see rtrs_srv_op_priv();
  *	zeroed when the path is connected, not between requests
- * @request: handles a request. Process context, may sleep, but must not wait for another
- *	request of this or any session. Ends in exactly one rtrs_srv_complete(), from
+ * @request: handles a request. Process context, maybe with a plug; may sleep, but must not wait
+ *	for another request of this or any session. Ends in exactly one rtrs_srv_complete(), from
  *	here or later
  * @sess_up: called when a session has its first path, with &rtrs_srv_params.owner, as those that
  *	follow. The return value becomes the priv

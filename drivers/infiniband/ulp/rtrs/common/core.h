@@ -166,6 +166,7 @@ do {									\
  *	driver and what rtrs_path.error() takes
  * @sq_posted: counts work requests; read without the lock, too
  * @sq_queued: counts chains of rtrs_con_queue(); likewise
+ * @nr_answered: the server's: counts answers to requests; likewise
  * @sq_limit: value up to which @sq_posted may go: @sq_size more than @sq_done when that was
  *	looked at last
  * @sq_seq: work requests posted without a signal of their own
@@ -204,6 +205,7 @@ struct rtrs_con {
 	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* what follows */
 	u32 sq_posted;
 	u32 sq_queued;
+	u32 nr_answered;
 	u32 sq_limit;
 	u32 sq_seq;
 	struct ib_send_wr *sq_head;

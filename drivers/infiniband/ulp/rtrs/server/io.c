@@ -26,6 +26,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/blkdev.h>
 #include <linux/export.h>
 
 #include "srv.h"
@@ -351,6 +352,7 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	if (likely(room)) {
 		list_del_init(&io->pending);
 		trace_rtrs_srv_answer(io, io->err);
+		WRITE_ONCE(con->con.nr_answered, con->con.nr_answered + 1);
 		rtrs_srv_hand_over_buf(io);
 		rtrs_srv_io_release(io);
 		rtrs_con_post_locked(&con->con, first);
@@ -459,6 +461,45 @@ void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 		rtrs_srv_dispatch(io);
 }
 
+/*
+ * With a plug, disks get requests together, and those that continue each other as one. Nothing
+ * here may wait, nor at the end of the plug: requests of other disks are behind it.
+ */
+static void rtrs_srv_begin_work(struct work_struct *work)
+{
+	struct rtrs_srv_con *con = container_of(work, struct rtrs_srv_con, begin_work);
+	struct llist_node *arrived = llist_reverse_order(llist_del_all(&con->arrived));
+	struct rtrs_srv_io *io, *next;
+	struct blk_plug plug;
+
+	blk_start_plug(&plug);
+	llist_for_each_entry_safe(io, next, arrived, arrived)
+		rtrs_srv_io_begin(io);
+	blk_finish_plug(&plug);
+}
+
+/* Are more than a few requests under way? What was answered is read again only if it seems so. */
+static bool rtrs_srv_many(struct rtrs_srv_con *con)
+{
+	if (con->nr_arrived - con->nr_answered > RTRS_SRV_FEW)
+		con->nr_answered = READ_ONCE(con->con.nr_answered);
+	return con->nr_arrived - con->nr_answered > RTRS_SRV_FEW;
+}
+
+/*
+ * Begins a request that has its slot, now or with others that the device has reported. A handler
+ * of completions doesn't know which is the last one of those, so a plug takes a work item.
+ */
+static void rtrs_srv_io_arrived(struct rtrs_srv_io *io)
+{
+	struct rtrs_srv_con *con = io->con;
+
+	if (!rtrs_srv_many(con))
+		rtrs_srv_io_begin(io);
+	else if (llist_add(&io->arrived, &con->arrived))
+		queue_work(rtrs_srv_io_wq, &con->begin_work);
+}
+
 /* Keeps the client out of the chunk, now or when there is room in the send queue for that. */
 static void rtrs_srv_shut(struct rtrs_srv_io *io)
 {
@@ -510,6 +551,8 @@ void rtrs_srv_con_init_io(struct rtrs_srv_con *con)
 	spin_lock_init(&con->pend_lock);
 	INIT_LIST_HEAD(&con->pending);
 	INIT_LIST_HEAD(&con->sending);
+	init_llist_head(&con->arrived);
+	INIT_WORK(&con->begin_work, rtrs_srv_begin_work);
 	con->con.sq_room = rtrs_srv_sq_room;
 	con->data_cqe.done = rtrs_srv_data_done;
 	rtrs_srv_fetch_init(con, rtrs_srv_fetched);
@@ -980,10 +1023,11 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 	}
 	trace_rtrs_srv_receive(con, slot, off);
 	percpu_ref_get(&path->ios.ref);
+	con->nr_arrived++;
 	io = rtrs_srv_path_io(path, slot);
 	switch (rtrs_srv_slot_take(io, con, off)) {
 	case 0:
-		rtrs_srv_io_begin(io);
+		rtrs_srv_io_arrived(io);
 		break;
 	case -EINPROGRESS:
 		break;

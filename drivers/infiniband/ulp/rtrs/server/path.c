@@ -72,7 +72,8 @@ void rtrs_srv_path_put(struct rtrs_srv_path *path)
 }
 
 /*
- * After this, the client can't access any memory over the path, and no new request comes.
+ * After this, the client can't access any memory over the path, no request is received, and
+ * those that were have begun, or wait for memory or for their slot.
  * Sends may still be posted.
  */
 static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
@@ -89,6 +90,9 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_con_drain_recv(&path->conns.con[i]->con);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			flush_work(&path->conns.con[i]->begin_work);
 
 	rtrs_srv_setup_stop(path);
 	rtrs_srv_fence_drop(path);

@@ -60,6 +60,7 @@
 #include <kunit/visibility.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
 #include <linux/ratelimit.h>
@@ -68,6 +69,8 @@
 #include "../common/core.h"
 #include "pull.h"
 
+/* While no more requests of a connection are under way, each begins by itself: that is sooner. */
+#define RTRS_SRV_FEW		4
 /* Receives that are posted again at once. */
 #define RTRS_SRV_RECV_BATCH	16
 /*
@@ -500,6 +503,10 @@ struct rtrs_srv_path {
  * @recv_dma: its DMA address
  * @recv_nr: number of receives; 0 without that memory
  * @recv_first: the first of the receives that @recv_used counts
+ * @nr_arrived: counts requests; only the completion queue's context touches this and the next
+ * @nr_answered: what &rtrs_con.nr_answered was when that was last looked at
+ * @arrived: requests that are to begin together
+ * @begin_work: begins them
  * @data_cqe: with RTRS_FEATURE_NO_IMM, of RDMA WRITEs of data in buffers
  * @pend_lock: guards @pending and @closing; taken in any context
  * @pending: requests that wait for room in the send queue
@@ -522,6 +529,10 @@ struct rtrs_srv_con {
 	u64 recv_dma;
 	u32 recv_nr;
 	u32 recv_first;
+	u32 nr_arrived;
+	u32 nr_answered;
+	struct llist_head arrived;
+	struct work_struct begin_work;
 	struct ib_cqe data_cqe;
 	spinlock_t pend_lock ____cacheline_aligned_in_smp; /* pending, closing */
 	struct list_head pending;
@@ -574,6 +585,7 @@ enum rtrs_srv_io_stage {
  * @inv_cqe: completion entry of LOCAL_INV
  * @pending: in &rtrs_srv_con.pending, &rtrs_srv_slots.resumed, &rtrs_srv_bufs.waiting or
  *	&rtrs_srv_fetch.waiting
+ * @arrived: in &rtrs_srv_con.arrived
  * @op: what the upper layer sees; its own part follows this struct
  *
  * In the array of its path. Owned by the holder of the session's slot, see
@@ -603,6 +615,7 @@ struct rtrs_srv_io {
 	u32 reads;
 	struct ib_cqe inv_cqe;
 	struct list_head pending;
+	struct llist_node arrived;
 	struct rtrs_srv_op op;
 };
 

@@ -22,7 +22,7 @@ static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* the list, rtrs_srv_setup.stoppe
 /* Set paths up and take them down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
-/* Sends answers with large data. */
+/* Begins requests together, sends answers with large data, goes on with what had to wait. */
 struct workqueue_struct *rtrs_srv_io_wq;
 
 static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Requests that come in together begin together: what continues each other becomes one for the
+# server's disk, though the client sends each by itself. Expects that of the blocks written and
+# read in order, 32 at a time, some don't reach the disk as requests of their own, and that each
+# is where it belongs. One at a time they begin by themselves.
+# Time: 90
+# Modules: ours
+# Once: debug 6.12
+
+up
+# It takes its time, and is none that sleeps when it is handed something, which would be handed
+# each by itself.
+ms=$(slowly 10)
+disk=$(scsi ndelay=$(((ms < 900 ? ms : 900) * 1000000)))
+dev=$(map s1 "$disk")
+echo none >"/sys/block/${dev#/dev/}/queue/scheduler"
+echo 2 >"/sys/block/${dev#/dev/}/queue/nomerges"
+on server "echo none >/sys/block/${disk#/dev/}/queue/scheduler"
+
+# in_turn BLOCKS DEPTH [SIZE]: so many blocks of 4 KiB, written in order, SIZE at a time, then
+# read and verified
+in_turn()
+{
+	fio --name=x --filename="$dev" --direct=1 --ioengine=libaio --rw=write --bs="${3:-4k}" \
+		--size=$(($1 * 4))k --iodepth="$2" --iodepth_batch_submit="$2" \
+		--iodepth_batch_complete_min="$2" --verify=crc32c --do_verify=1 --verify_fatal=1 \
+		>/tmp/fio.out 2>&1 || fail "$(cat /tmp/fio.out)"
+}
+
+# merges: reads and writes of the server's disk that became part of others, as two numbers
+merges() { on server "echo \$(ios $disk read_merges) \$(ios $disk write_merges)"; }
+
+# begun: how often requests have begun together since the last call
+trace=/sys/kernel/debug/tracing
+begun() { on server "grep -c 'function rtrs_srv_begin_work' $trace/trace || true; echo >$trace/trace"; }
+
+read -r reads writes <<<"$(merges)"
+in_turn 2048 32
+read -r reads2 writes2 <<<"$(merges)"
+say "of 2048 blocks, $((writes2 - writes)) writes and $((reads2 - reads)) reads became part of others"
+# With one CPU, all that were sent at once are there when the work item runs; with two, some are.
+least=512
+[ "$(nproc)" = 1 ] || least=32
+must "few writes became part of others" [ $((writes2 - writes)) -ge $least ]
+must "few reads became part of others" [ $((reads2 - reads)) -ge $least ]
+
+on server "echo 1 >$trace/events/workqueue/workqueue_execute_start/enable"
+# What is fetched is answered as well.
+in_turn 2048 8 1m
+begun >/dev/null
+in_turn 64 1
+equal "work items for one at a time" "$(begun)" 0
+in_turn 64 32
+must "no work item for many" [ "$(begun)" -gt 0 ]
+on server "echo 0 >$trace/events/workqueue/workqueue_execute_start/enable"
+unmap "$dev"
+no_scsi
+down
