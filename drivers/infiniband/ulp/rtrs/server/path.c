@@ -87,12 +87,12 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rdma_disconnect(path->conns.con[i]->con.cm_id);
-	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
-			rtrs_con_drain_recv(&path->conns.con[i]->con);
-	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
-			flush_work(&path->conns.con[i]->begin_work);
+	for (i = 0; i < path->conns.nr; i++) {
+		if (!path->conns.con[i])
+			continue;
+		rtrs_con_drain_recv(&path->conns.con[i]->con);
+		flush_work(&path->conns.con[i]->begin_work);
+	}
 
 	rtrs_srv_setup_stop(path);
 	rtrs_srv_fence_drop(path);
