@@ -39,9 +39,8 @@ all_ask()
 	[ "$(awk '$2 >= 16' /sys/block/rnbd*/inflight | wc -l)" = "$sessions" ]
 }
 
-all_ask_or_over() { all_ask || ! kill -0 "$fio" 2>/dev/null; }
-
-written_most_or_over() { written_most "$1" || ! kill -0 "$fio" 2>/dev/null; }
+# or_over COMMAND: it is true, or fio has ended
+or_over() { "$@" || ended "$fio"; }
 
 # tenants OPTION...: all of them, as threads of one fio
 tenants()
@@ -77,11 +76,11 @@ fair_share()
 	say "$sessions sessions mapped in $((SECONDS - from)) s take $((charged >> 10)) KiB; max_memory=$max"
 	tenants --rw=write --do_verify=0 --io_size=20m &
 	fio=$!
-	wait_for 150 all_ask_or_over || fail "not all sessions write"
+	wait_for 150 or_over all_ask || fail "not all sessions write"
 	all_ask || fail "$(cat /tmp/tenants.out)"
 	waits=$(on server "cat $module/memory_waits")
 	on server "echo $max >$module/max_memory; dmsetup resume --noudevsync --noudevrules gate"
-	wait_for $((sessions * 8)) written_most_or_over 12 || fail "they don't get on: $(xargs </tmp/written)"
+	wait_for $((sessions * 8)) or_over written_most 12 || fail "they don't get on: $(xargs </tmp/written)"
 	wait $fio || fail "$(cat /tmp/tenants.out)"
 	read -r low _ < <(head -n 1 /tmp/written)
 	read -r high _ < <(tail -n 1 /tmp/written)
