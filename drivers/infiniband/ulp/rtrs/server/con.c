@@ -194,6 +194,7 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 	con->path = path;
 	con->con.path = &path->path;
 	con->con.cid = cid;
+	rtrs_srv_con_init_send(con);
 	rtrs_srv_con_init_io(con);
 	return con;
 }

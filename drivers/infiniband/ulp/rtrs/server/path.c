@@ -117,8 +117,10 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 	flush_work(&path->sess->slots.resume_work);
 	flush_delayed_work(&path->sess->bufs.work);
 	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
+		if (path->conns.con[i]) {
 			rtrs_srv_con_drop_pending(path->conns.con[i]);
+			rtrs_srv_fetch_stop(path->conns.con[i]);
+		}
 	rtrs_srv_path_drain_send(path);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])

@@ -29,7 +29,7 @@ void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
  * @sess: session of the request
  *
  * Context: the session's resume work.
- * Return: the request, for rtrs_srv_io_begin(), or NULL.
+ * Return: the request, which is to begin, or NULL.
  */
 struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
 {

@@ -14,7 +14,8 @@
  *	sysfs	directories of sessions and paths
  *	recv	messages that come in on a connection
  *	fence	fencing: a path is ended by request over another one
- *	io	requests and answers
+ *	io	requests, until the upper layer has them
+ *	send	what is sent for them: answers; and their end
  *	fetch	data of large writes are fetched from the client
  *	port	how much is fetched at a time over a port, and whose turn it is
  *	buf	buffers for data that are not in a chunk, and requests that wait for one
@@ -341,7 +342,7 @@ struct rtrs_srv_mem {
 };
 
 /**
- * struct rtrs_srv_ios - the requests of a path (io.c)
+ * struct rtrs_srv_ios - the requests of a path (io.c, send.c)
  * @mem: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
  *	while the path is connected, and until its closing work has ended
  * @size: bytes from one to the next
@@ -644,6 +645,13 @@ struct rtrs_srv_answer {
 /* The upper layer's part begins on a cache line of its own. */
 #define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
 
+/* Bytes of the chunk that a request uses: data, then headers. */
+static inline u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
+{
+	return io->hdr_off + sizeof(struct rtrs_msg_read) +
+	       sizeof(struct rtrs_desc);
+}
+
 static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)
 {
 	return container_of(p, struct rtrs_srv_path, path);
@@ -785,23 +793,29 @@ void rtrs_srv_mem_free(struct rtrs_srv_path *path);
 int __init rtrs_srv_mem_module_init(void);
 void rtrs_srv_mem_exit(void);
 
-/* io.c */
-bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
-		       u32 *off);
-int rtrs_srv_answer_err(int err);
+/* send.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-int rtrs_srv_parse(struct rtrs_srv_io *io);
+int rtrs_srv_answer_err(int err);
 struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
 					 const struct rtrs_srv_io *io);
 #endif
-void rtrs_srv_io_begin(struct rtrs_srv_io *io);
+void rtrs_srv_io_drop(struct rtrs_srv_io *io);
+void rtrs_srv_shut(struct rtrs_srv_io *io);
+void rtrs_srv_con_init_send(struct rtrs_srv_con *con);
+void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
+void rtrs_srv_con_drained(struct rtrs_srv_con *con);
+
+/* io.c */
+bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
+		       u32 *off);
+#if IS_ENABLED(CONFIG_KUNIT)
+int rtrs_srv_parse(struct rtrs_srv_io *io);
+#endif
 void rtrs_srv_ios_init(struct rtrs_srv_path *path);
 void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload);
 void rtrs_srv_resume_work(struct work_struct *work);
 void rtrs_srv_bufs_work(struct work_struct *work);
 void rtrs_srv_con_init_io(struct rtrs_srv_con *con);
-void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
-void rtrs_srv_con_drained(struct rtrs_srv_con *con);
 void rtrs_srv_drop_orphans(struct rtrs_srv_path *path);
 
 /* fence.c */
