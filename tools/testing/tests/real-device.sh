@@ -72,9 +72,10 @@ done
 paths_lost
 end
 
-# Requests leave a send queue before they are answered.
+# Requests leave a send queue before they are answered, and answers before they have arrived: with
+# slots, the least queue that a server can do with is the one that it wants, and clients as well.
 session 2048 sq_blocks=1024
-must "no queue pair was refused" [ "$(refusals)" -gt 0 ]
+equal "queue pairs refused" "$(refusals)" 0
 paths_lost
 end
 

@@ -240,11 +240,11 @@ struct rtrs_srv_sess;
  *	are the client's: same value as in its struct rtrs_clt_io)
  * @data_len: bytes of data that came with it, or most bytes to answer with
  * @nents: entries of @sgl, 0 without data
+ * @msg_len: length of @msg
  * @sgl: the data of a write, or room for those of a read, which the upper layer fills in
  *	wholly unless the request fails: physically contiguous pieces in the kernel's linear
  *	map, all but the last one of whole pages. Without always_invalidate, the client may be
  *	able to change them at any time
- * @msg_len: length of @msg
  * @msg: the user message, a copy that the client can't reach
  *
  * Belongs to the upper layer from ->request() until rtrs_srv_complete().
@@ -254,8 +254,8 @@ struct rtrs_srv_op {
 	enum dma_data_direction dir;
 	u32 data_len;
 	u32 nents;
-	struct scatterlist *sgl;
 	u16 msg_len;
+	struct scatterlist *sgl;
 	u8 msg[RTRS_MAX_MSG_LEN] __aligned(8);
 };
 

@@ -99,7 +99,7 @@
 /* Most memory for small data of a path, with RTRS_FEATURE_SLOTS. */
 #define RTRS_CLT_MAX_BUFS	SZ_64M
 /* Memory regions that a path begins with. */
-#define RTRS_CLT_MIN_MRS	16
+#define RTRS_CLT_MIN_MRS	8
 /* RDMA READs that the server may have on its way on a connection. */
 #define RTRS_CLT_MAX_FETCH	16
 
@@ -243,9 +243,10 @@ struct rtrs_clt_mrs {
  * @sending: the device may still read the request's data
  * @err: errno of the server's answer, while @sending or @mr keep the request
  * @cpu: CPU on which it was submitted, for the statistics
- * @start: when it was sent, ns
  * @nents: entries of the request's scatter list that are mapped for DMA
+ * @start: when it was sent, ns
  * @rkey: remote key of the server's chunk
+ * @buf_rkey: key of @buf, which the server has as long as the path
  * @raddr: address of the server's chunk, for work requests
  * @mr: memory region that is registered for the request, as long as its key is valid, else
  *	NULL
@@ -256,11 +257,11 @@ struct rtrs_clt_mrs {
  *	&rtrs_clt_path.bufs
  * @buf_dma: DMA address of @buf
  * @buf_iova: address of @buf for the server
- * @buf_rkey: its key, which the server has as long as the path
  * @sge: data that are sent from where they lie, then what is sent of @buf
  *
  * Owned by the submitter until @queued is set, then by the handlers of @con, and by
- * rtrs_clt_path_end() once the path's queue pairs are drained.
+ * rtrs_clt_path_end() once the path's queue pairs are drained. With one entry in @sge, as with
+ * slots of a few KiB, it has 256 bytes on most machines.
  */
 struct rtrs_clt_slot {
 	struct rtrs_clt_io *io;
@@ -269,9 +270,10 @@ struct rtrs_clt_slot {
 	bool sending;
 	int err;
 	int cpu;
-	u64 start;
 	int nents;
+	u64 start;
 	u32 rkey;
+	u32 buf_rkey;
 	u64 raddr;
 	struct rtrs_clt_mr *mr;
 	struct ib_cqe send_cqe;
@@ -279,7 +281,6 @@ struct rtrs_clt_slot {
 	void *buf;
 	u64 buf_dma;
 	u64 buf_iova;
-	u32 buf_rkey;
 	struct rtrs_imm_wr imm;
 	struct ib_sge sge[];
 };

@@ -14,6 +14,7 @@
 #include <linux/percpu_counter.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "srv.h"
 
@@ -234,8 +235,9 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 	u32 i;
 
 	path->ios.size = rtrs_srv_io_size(sess->srv->ops);
-	path->ios.mem = kvzalloc_node(array_size(sess->queue_depth, path->ios.size),
-				      GFP_KERNEL, ibdev_to_node(path->path.dev));
+	/* kmalloc() would round up to a power of two. */
+	path->ios.mem = vzalloc_node(array_size(sess->queue_depth, path->ios.size),
+				     ibdev_to_node(path->path.dev));
 	if (!path->ios.mem)
 		return -ENOMEM;
 	for (i = 0; i < sess->queue_depth; i++) {
@@ -425,7 +427,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {
 	rtrs_srv_free_msgs(path);
-	kvfree(path->ios.mem);
+	vfree(path->ios.mem);
 	path->ios.mem = NULL;
 	rtrs_region_free(&path->mem.chunks);
 }

@@ -85,10 +85,12 @@
  */
 #define RTRS_SRV_SEND_WR	1024
 /*
- * The same with RTRS_FEATURE_SLOTS, where a small answer takes one. With what else is in the
- * queues of 512 slots, the completion queue has less than 1024 entries.
+ * The same with RTRS_FEATURE_SLOTS, where a small answer takes one. With all else, a send queue has
+ * less than 256 entries, and devices round up to powers of two.
  */
-#define RTRS_SRV_SLOTS_SEND_WR	352
+#define RTRS_SRV_SLOTS_SEND_WR	142
+static_assert(RTRS_SRV_SLOTS_SEND_WR + RTRS_SIGNAL_EVERY + RTRS_SRV_READ_WR + 1 +
+	      RTRS_SRV_READS * RTRS_RW_WR < 256);
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 /*
@@ -562,58 +564,58 @@ enum rtrs_srv_io_stage {
 /**
  * struct rtrs_srv_io - a slot of a path, and the request in it
  * @stage: progress of the request
+ * @slot: index of the slot
  * @con: connection that it came on
  * @mr: the chunk's own memory region, if its key is changed with each write, else NULL
  * @chunk: the chunk
  * @dma: the chunk's address for the path's device
- * @slot: index of the slot
  * @hdr_off: where the request's header is in the chunk
  * @err: 0 or a negative errno for the answer
  * @shut: the chunk's key is invalid
  * @need_inval: the client's key is to be invalidated with the answer
- * @desc_key: key of the client's memory
- * @desc_len: length of the client's memory, 0 if there is nothing to send
- * @desc_addr: address of the client's memory
  * @fetch: the request's data are to be fetched
- * @page: memory for the data of a small request, NULL if it has none of its own
- * @kept: the page of an earlier request, for the next one; whoever takes it by xchg() has it
- * @page_used: it has been kept since rtrs_srv_bufs_age() looked last
- * @buf: buffer for data, NULL if there is none
- * @sg: data in the chunk or in @page
+ * @page_used: a request has used @kept since rtrs_srv_bufs_age() looked last
  * @fetched: entries of @buf into which data were or are being fetched, under the
  *	connection's pend_lock
  * @reads: chains of RDMA READs that fetch them, likewise
+ * @desc_key: key of the client's memory
+ * @desc_len: length of the client's memory, 0 if there is nothing to send
+ * @desc_addr: address of the client's memory
+ * @page: memory for the data of a small request, NULL if it has none of its own
+ * @kept: the page of an earlier request, for the next one; whoever takes it by xchg() has it
+ * @buf: buffer for data, NULL if there is none
+ * @sg: data in the chunk or in @page
  * @inv_cqe: completion entry of LOCAL_INV
  * @pending: in &rtrs_srv_con.pending, &rtrs_srv_slots.resumed, &rtrs_srv_bufs.waiting or
  *	&rtrs_srv_fetch.waiting
  * @arrived: in &rtrs_srv_con.arrived
  * @op: what the upper layer sees; its own part follows this struct
  *
- * In the array of its path. Owned by the holder of the session's slot, see
- * rtrs_srv_slot_take().
+ * In the array of its path, 512 bytes on most machines. Owned by the holder of the session's slot,
+ * see rtrs_srv_slot_take().
  */
 struct rtrs_srv_io {
 	enum rtrs_srv_io_stage stage;
+	u32 slot;
 	struct rtrs_srv_con *con;
 	struct ib_mr *mr;
 	void *chunk;
 	u64 dma;
-	u32 slot;
 	u32 hdr_off;
 	int err;
 	bool shut;
 	bool need_inval;
 	bool fetch;
+	bool page_used;
+	u16 fetched;
+	u16 reads;
 	u32 desc_key;
 	u32 desc_len;
 	u64 desc_addr;
 	struct page *page;
 	struct page *kept;
-	bool page_used;
 	struct rtrs_srv_buf *buf;
 	struct scatterlist sg;
-	u32 fetched;
-	u32 reads;
 	struct ib_cqe inv_cqe;
 	struct list_head pending;
 	struct llist_node arrived;
