@@ -108,11 +108,12 @@ static void hang_up_con(struct srv *s, struct scon *c)
 		rdma_disconnect(c->id);
 }
 
-enum { EARLY_INFO, EARLY_HB, EARLY_RSP, EARLY_SEND };
+enum { EARLY_INFO, EARLY_HB, EARLY_HBS, EARLY_RSP, EARLY_SEND };
 
 static void early(struct srv *s, struct scon *c)
 {
 	struct info_rsp rsp = { .type = MSG_INFO_RSP };
+	int i;
 
 	switch (s->test->arg) {
 	case EARLY_INFO:
@@ -121,6 +122,11 @@ static void early(struct srv *s, struct scon *c)
 		break;
 	case EARLY_HB:
 		if (!c->cid)
+			s_imm(c, (u32)IMM_HB_MSG << 28);
+		break;
+	/* So many that receives are posted again while the first ones are */
+	case EARLY_HBS:
+		for (i = 0; !c->cid && i < 60; i++)
 			s_imm(c, (u32)IMM_HB_MSG << 28);
 		break;
 	case EARLY_RSP:
@@ -661,6 +667,7 @@ const struct srv_test server_cases[] = {
 	  .established = hang_up_con, .arg = 1, .err = ANY },
 	EARLY("info", "INFO_RSP", EARLY_INFO),
 	EARLY("hb", "heartbeat", EARLY_HB),
+	EARLY("hbs", "60 heartbeats", EARLY_HBS),
 	EARLY("rsp", "answer", EARLY_RSP),
 	EARLY("send", "message", EARLY_SEND),
 

@@ -9,7 +9,8 @@
 # Append: kunit.enable=1 kunit.stats_enabled=2
 # Time: 120
 
-suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-region
+suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-recv
+	rtrs-region
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
 	rtrs-client-failover
 	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io

@@ -78,8 +78,6 @@
 #define RTRS_CLT_RECONNECT_MAX_MS 30000
 #define RTRS_CLT_FAILOVER_S	30
 #define RTRS_CLT_UNFENCED_MS	5000
-/* Receives are posted again in batches of this size. */
-#define RTRS_CLT_RECV_BATCH	16
 /*
  * Most and fewest entries in a send's list: data and the headers. Data of more segments
  * go through a memory region. The maximum is enough for 64 KiB of single pages.
@@ -159,26 +157,8 @@ enum rtrs_clt_policy {
 };
 
 /**
- * struct rtrs_clt_recv - a receive of a connection
- * @cqe: completion entry, with its handler
- * @wr: work request that posts it
- * @sge: its 8 bytes of &rtrs_clt_con.rkeys
- */
-struct rtrs_clt_recv {
-	struct ib_cqe cqe;
-	struct ib_recv_wr wr;
-	struct ib_sge sge;
-};
-
-/**
  * struct rtrs_clt_con - a connection
  * @con: the part that client and server share
- * @recvs: receives that are posted
- * @nr_recvs: number of @recvs
- * @rkeys: buffers of @recvs, one struct rtrs_msg_rkey_rsp or struct rtrs_msg_answer each
- * @rkeys_dma: DMA address of @rkeys
- * @again: completed receives, to be posted again; handlers of the queue pair only
- * @nr_again: number of receives in @again
  * @established: the CM has established it; before that, the CM reports its failure
  * @done: counts requests sent over it that are complete; written by its handlers
  *
@@ -186,12 +166,6 @@ struct rtrs_clt_recv {
  */
 struct rtrs_clt_con {
 	struct rtrs_con con;
-	struct rtrs_clt_recv *recvs;
-	u32 nr_recvs;
-	struct rtrs_msg_rkey_rsp *rkeys;
-	dma_addr_t rkeys_dma;
-	struct ib_recv_wr *again;
-	u32 nr_again;
 	bool established;
 	u32 done;
 };
@@ -838,9 +812,7 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 			u32 *rkey);
 bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot, int *err);
-int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr);
-int rtrs_clt_recvs_post(struct rtrs_clt_con *con);
-void rtrs_clt_recvs_free(struct rtrs_clt_con *con);
+int rtrs_clt_recvs_start(struct rtrs_clt_con *con, u32 nr);
 
 /* create.c */
 void rtrs_clt_create_init(struct rtrs_clt *clt);

@@ -308,16 +308,6 @@ static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 				 RTRS_CLT_RESOLVE_MS);
 }
 
-static int rtrs_clt_con_recv(struct rtrs_clt_con *con, u32 nr)
-{
-	int ret;
-
-	ret = rtrs_clt_recvs_alloc(con, nr);
-	if (ret)
-		return ret;
-	return rtrs_clt_recvs_post(con);
-}
-
 /* What the device of the service connection can't do decides what is sent. */
 static void rtrs_clt_choose_form(struct rtrs_clt_path *path)
 {
@@ -342,7 +332,7 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 	ret = rtrs_clt_create_qp(path, cid, &recv_wr);
 	if (ret || !cid)
 		return ret;
-	return rtrs_clt_con_recv(con, recv_wr);
+	return rtrs_clt_recvs_start(con, recv_wr);
 }
 
 /**
@@ -518,7 +508,7 @@ int rtrs_clt_conn_io(struct rtrs_clt_path *path)
 	unsigned int nr = rtrs_clt_nr_cons(path->clt);
 	int ret;
 
-	ret = rtrs_clt_con_recv(&path->cons[0], RTRS_SERVICE_WR - 1);
+	ret = rtrs_clt_recvs_start(&path->cons[0], RTRS_SERVICE_WR - 1);
 	if (ret)
 		return ret;
 	ret = rtrs_clt_cons_resolve(path, 1, nr);
@@ -577,7 +567,7 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 	unsigned int i;
 
 	for (i = 0; i < path->nr_cons; i++)
-		rtrs_clt_recvs_free(&path->cons[i]);
+		rtrs_con_free_recvs(&path->cons[i].con);
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);

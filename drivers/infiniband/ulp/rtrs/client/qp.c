@@ -66,7 +66,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	if (path->neg.slot_size)
 		params->send_wr = min_t(u32, params->send_wr, RTRS_CLT_SMALL_SEND_WR);
 	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);
-	params->recv_wr = path->neg.nr_slots + RTRS_CLT_RECV_BATCH;
+	params->recv_wr = path->neg.nr_slots + RTRS_RECV_BATCH;
 	params->send_sge = path->neg.max_sge;
 	if (path->neg.slot_size)
 		return;
@@ -86,8 +86,8 @@ int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small)
 {
 	/* One more work request of each kind is for draining. */
 	int send = attrs->max_qp_wr - 1 - RTRS_CLT_MIN_SEND_WR;
-	int recv = attrs->max_qp_wr - 1 - RTRS_CLT_RECV_BATCH;
-	int cq = attrs->max_cqe - 2 - RTRS_CLT_MIN_SEND_WR - RTRS_CLT_RECV_BATCH;
+	int recv = attrs->max_qp_wr - 1 - RTRS_RECV_BATCH;
+	int cq = attrs->max_cqe - 2 - RTRS_CLT_MIN_SEND_WR - RTRS_RECV_BATCH;
 
 	if (small)
 		return send < 0 ? 0 : min(recv, cq);

@@ -6,26 +6,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/slab.h>
-
 #include "clt.h"
-
-/* Collects receives and posts them again with one doorbell. */
-static void rtrs_clt_recv_again(struct rtrs_clt_con *con,
-				struct rtrs_clt_recv *recv)
-{
-	int ret;
-
-	recv->wr.next = con->again;
-	con->again = &recv->wr;
-	if (++con->nr_again < RTRS_CLT_RECV_BATCH)
-		return;
-	ret = ib_post_recv(con->con.cm_id->qp, con->again, NULL);
-	con->again = NULL;
-	con->nr_again = 0;
-	if (unlikely(ret))
-		rtrs_clt_path_error(con->con.path, ret, "posting a receive");
-}
 
 /**
  * rtrs_clt_read_rkey() - read the key that came with an answer
@@ -48,15 +29,12 @@ bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 }
 
 /* Return: @rkey, set to the key that came with an answer; NULL if there is no valid one. */
-static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con,
-				     struct rtrs_clt_recv *recv,
-				     const struct ib_wc *wc, u32 slot, u32 *rkey)
+static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con, const struct ib_wc *wc,
+				     u32 slot, u32 *rkey)
 {
-	const struct rtrs_msg_rkey_rsp *msg = &con->rkeys[recv - con->recvs];
+	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&con->con);
 
-	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr,
-				   sizeof(*msg), DMA_FROM_DEVICE);
-	return rtrs_clt_read_rkey(msg, wc->byte_len, slot, rkey) ? rkey : NULL;
+	return rtrs_clt_read_rkey(&msg->rkey, wc->byte_len, slot, rkey) ? rkey : NULL;
 }
 
 /**
@@ -79,10 +57,9 @@ bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot,
 }
 
 /* Handles a SEND WITH INV: with small slots, an answer. */
-static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, struct rtrs_clt_recv *recv,
-			      const struct ib_wc *wc)
+static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, const struct ib_wc *wc)
 {
-	const void *msg = &con->rkeys[recv - con->recvs];
+	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&con->con);
 	u32 slot;
 	int err;
 
@@ -90,9 +67,7 @@ static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, struct rtrs_clt_recv *re
 		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
 		return;
 	}
-	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr,
-				   sizeof(struct rtrs_msg_answer), DMA_FROM_DEVICE);
-	if (rtrs_clt_read_answer(msg, wc->byte_len, &slot, &err))
+	if (rtrs_clt_read_answer(&msg->answer, wc->byte_len, &slot, &err))
 		rtrs_clt_answer_inv(con, wc->ex.invalidate_rkey, slot, err);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
@@ -100,9 +75,8 @@ static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, struct rtrs_clt_recv *re
 }
 
 /* Handles an immediate value. With @has_msg, it came with a message, which may have a key. */
-static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
-			      struct rtrs_clt_recv *recv,
-			      const struct ib_wc *wc, u32 imm, bool has_msg)
+static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, u32 imm,
+			      bool has_msg)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
 	u32 payload = rtrs_imm_payload(imm);
@@ -120,7 +94,7 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 		if (!con->con.cid)
 			break;
 		if (has_msg && path->neg.new_rkey) {
-			new_rkey = rtrs_clt_recv_rkey(con, recv, wc, slot, &rkey);
+			new_rkey = rtrs_clt_recv_rkey(con, wc, slot, &rkey);
 			if (!new_rkey)
 				break;
 		}
@@ -146,16 +120,13 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con,
 }
 
 /* Handles a message: with RTRS_FEATURE_NO_IMM, it has what would be an immediate value. */
-static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, struct rtrs_clt_recv *recv,
-			      const struct ib_wc *wc)
+static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, const struct ib_wc *wc)
 {
-	const struct rtrs_msg_imm *msg = (void *)&con->rkeys[recv - con->recvs];
+	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&con->con);
 
-	ib_dma_sync_single_for_cpu(con->con.path->dev, recv->sge.addr, sizeof(*msg),
-				   DMA_FROM_DEVICE);
 	if (con->con.path->no_imm && !(wc->wc_flags & IB_WC_WITH_IMM) &&
-	    rtrs_msg_imm_valid(msg, wc->byte_len))
-		rtrs_clt_recv_imm(con, recv, wc, le32_to_cpu(msg->imm), false);
+	    rtrs_msg_imm_valid(&msg->imm, wc->byte_len))
+		rtrs_clt_recv_imm(con, wc, le32_to_cpu(msg->imm.imm), false);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
 				    "the server sent a message that was not asked for");
@@ -164,9 +135,9 @@ static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, struct rtrs_clt_recv *re
 /* Handler of all receives but the one for INFO_RSP. */
 static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rtrs_clt_recv *recv = container_of(wc->wr_cqe,
-						  struct rtrs_clt_recv, cqe);
-	struct rtrs_clt_con *con = to_clt_con(wc->qp->qp_context);
+	struct rtrs_clt_con *con = container_of(wc->wr_cqe, struct rtrs_clt_con,
+						con.recvs.cqe);
+	int ret;
 
 	/* The CM breaks a queue pair that is rejected before it tells us the reason. */
 	if (wc->status == IB_WC_WR_FLUSH_ERR && !READ_ONCE(con->established))
@@ -174,77 +145,25 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (rtrs_con_wc_failed(&con->con, wc, "receive"))
 		return;
 	if (wc->wc_flags & IB_WC_WITH_IMM && !con->con.path->no_imm)
-		rtrs_clt_recv_imm(con, recv, wc, be32_to_cpu(wc->ex.imm_data),
+		rtrs_clt_recv_imm(con, wc, be32_to_cpu(wc->ex.imm_data),
 				  wc->opcode == IB_WC_RECV);
 	else if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		rtrs_clt_recv_inv(con, recv, wc);
+		rtrs_clt_recv_inv(con, wc);
 	else
-		rtrs_clt_recv_msg(con, recv, wc);
-	rtrs_clt_recv_again(con, recv);
+		rtrs_clt_recv_msg(con, wc);
+	ret = rtrs_con_repost(&con->con);
+	if (unlikely(ret))
+		rtrs_clt_path_error(con->con.path, ret, "posting receives");
 }
 
 /**
- * rtrs_clt_recvs_alloc() - allocate a connection's receives
- * @con: connection whose path has a device
+ * rtrs_clt_recvs_start() - post a connection's receives
+ * @con: has its queue pair; the service connection is connected already
  * @nr: number of receives
  *
- * Return: 0 or -ENOMEM; rtrs_clt_recvs_free() undoes it either way.
+ * Return: 0 or a negative errno; rtrs_con_free_recvs() cleans up either way.
  */
-int rtrs_clt_recvs_alloc(struct rtrs_clt_con *con, u32 nr)
+int rtrs_clt_recvs_start(struct rtrs_clt_con *con, u32 nr)
 {
-	struct rtrs_path *path = con->con.path;
-	struct rtrs_clt_recv *recv;
-	u32 i;
-
-	con->recvs = kvcalloc(nr, sizeof(*con->recvs), GFP_KERNEL);
-	con->rkeys = kcalloc(nr, sizeof(*con->rkeys), GFP_KERNEL);
-	if (!con->recvs || !con->rkeys)
-		return -ENOMEM;
-	con->rkeys_dma = ib_dma_map_single(path->dev, con->rkeys,
-					   nr * sizeof(*con->rkeys),
-					   DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(path->dev, con->rkeys_dma))
-		return -ENOMEM;
-	con->nr_recvs = nr;
-	for (i = 0; i < nr; i++) {
-		recv = &con->recvs[i];
-		recv->cqe.done = rtrs_clt_recv_done;
-		recv->sge.addr = con->rkeys_dma + i * sizeof(*con->rkeys);
-		recv->sge.length = sizeof(*con->rkeys);
-		recv->sge.lkey = path->pd->local_dma_lkey;
-		recv->wr.wr_cqe = &recv->cqe;
-		recv->wr.sg_list = &recv->sge;
-		recv->wr.num_sge = 1;
-	}
-	return 0;
-}
-
-/**
- * rtrs_clt_recvs_post() - post all of a connection's receives
- * @con: has its queue pair, not yet connected
- *
- * Return: 0 or the verb's errno.
- */
-int rtrs_clt_recvs_post(struct rtrs_clt_con *con)
-{
-	u32 i;
-
-	for (i = 0; i + 1 < con->nr_recvs; i++)
-		con->recvs[i].wr.next = &con->recvs[i + 1].wr;
-	return ib_post_recv(con->con.cm_id->qp, &con->recvs[0].wr, NULL);
-}
-
-/**
- * rtrs_clt_recvs_free() - undo rtrs_clt_recvs_alloc()
- * @con: connection without a queue pair, or whose queue pair is drained
- */
-void rtrs_clt_recvs_free(struct rtrs_clt_con *con)
-{
-	if (con->nr_recvs)
-		ib_dma_unmap_single(con->con.path->dev, con->rkeys_dma,
-				    con->nr_recvs * sizeof(*con->rkeys),
-				    DMA_FROM_DEVICE);
-	con->nr_recvs = 0;
-	kfree(con->rkeys);
-	kvfree(con->recvs);
+	return rtrs_con_start_recvs(&con->con, nr, true, rtrs_clt_recv_done);
 }

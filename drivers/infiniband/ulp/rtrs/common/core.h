@@ -137,6 +137,45 @@ do {									\
 		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\
 } while (0)
 
+/* Receives that are posted again at once. */
+#define RTRS_RECV_BATCH		16
+
+/**
+ * union rtrs_recv_msg - memory of a receive
+ * @rkey: key that comes with an answer
+ * @answer: answer that invalidates a key
+ * @imm: with RTRS_FEATURE_NO_IMM, what would be an immediate value
+ */
+union rtrs_recv_msg {
+	struct rtrs_msg_rkey_rsp rkey;
+	struct rtrs_msg_answer answer;
+	struct rtrs_msg_imm imm;
+};
+
+/**
+ * struct rtrs_recvs - receives of a connection (recv.c)
+ * @nr: how many there are
+ * @used: receives taken since the chain was last posted
+ * @first: index of the first of these
+ * @msgs: their memory, in the order in which they are posted; NULL without
+ * @dma: DMA address of @msgs
+ * @cqe: completion entry of all of them
+ * @wr: the chain
+ * @sge: where @wr receive
+ *
+ * Handlers of the completion queue alone touch it from when the first receive is posted.
+ */
+struct rtrs_recvs {
+	u32 nr;
+	u32 used;
+	u32 first;
+	union rtrs_recv_msg *msgs;
+	u64 dma;
+	struct ib_cqe cqe;
+	struct ib_recv_wr wr[RTRS_RECV_BATCH];
+	struct ib_sge sge[RTRS_RECV_BATCH];
+};
+
 /**
  * struct rtrs_con - a connection, one queue pair
  * @path: the path that it is part of, and that outlives it
@@ -162,6 +201,7 @@ do {									\
  * @moved: counts completions of any kind that were good; written by the handlers of
  *	@cq, of which one runs at a time
  * @sq_done: counts work requests that have left the send queue; written by the same
+ * @recvs: its receives, but for that of the first message
  * @sq_lock: guards what follows; taken in any context; in it nest the locks of the RDMA
  *	driver and what rtrs_path.error() takes
  * @sq_posted: counts work requests; read without the lock, too
@@ -201,6 +241,7 @@ struct rtrs_con {
 	unsigned long polling ____cacheline_aligned_in_smp;
 	u32 moved;
 	u32 sq_done;
+	struct rtrs_recvs recvs;
 
 	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* what follows */
 	u32 sq_posted;
@@ -347,6 +388,11 @@ int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
 void rtrs_con_drain_recv(struct rtrs_con *con);
 void rtrs_con_drain_send(struct rtrs_con *con);
+int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
+			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);
+int rtrs_con_repost(struct rtrs_con *con);
+void rtrs_con_free_recvs(struct rtrs_con *con);
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
 bool rtrs_con_has_room(struct rtrs_con *con, u32 nr);
 void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);

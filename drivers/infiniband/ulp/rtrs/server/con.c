@@ -105,7 +105,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		}
 		params.send_wr += RTRS_SIGNAL_EVERY;
 		params.recv_wr = rtrs_srv_recv_chains(con) *
-				 RTRS_SRV_RECV_BATCH;
+				 RTRS_RECV_BATCH;
 	} else {
 		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
@@ -114,7 +114,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.send_wr = min(rtrs_srv_service_wr(con), max) - params.send_reserve;
 		/* One is for the client's first message. */
 		params.recv_wr = rtrs_srv_recv_chains(con) *
-				 RTRS_SRV_RECV_BATCH + 1;
+				 RTRS_RECV_BATCH + 1;
 	}
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
 	ret = rtrs_srv_path_charge(con->path, rtrs_qp_bytes(&params));
@@ -169,7 +169,7 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	if (!con->con.cid)
 		ret = rtrs_srv_setup_recv(con);
 	if (!ret)
-		ret = rtrs_srv_recv_post(con);
+		ret = rtrs_srv_recv_start(con);
 	if (ret)
 		goto reject;
 	rtrs_con_set_ack_timeout(&con->con);

@@ -136,7 +136,7 @@ static void rtrs_srv_path_destroy_qps(struct rtrs_srv_path *path)
 		if (!path->conns.con[i])
 			continue;
 		rtrs_con_destroy_qp(&path->conns.con[i]->con);
-		rtrs_srv_recv_free(path->conns.con[i]);
+		rtrs_con_free_recvs(&path->conns.con[i]->con);
 	}
 }
 

@@ -131,13 +131,13 @@ u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 {
 	/* One work request of each kind is for draining. */
 	int wr = dev->attrs.max_qp_wr - 1;
-	int by_recv = wr - 2 * RTRS_SRV_RECV_BATCH;
+	int by_recv = wr - 2 * RTRS_RECV_BATCH;
 	int send = RTRS_SRV_MIN_SEND_WR;
 	int by_cq;
 
 	if (rtrs_srv_slot_size)
 		send += RTRS_SRV_READ_WR + RTRS_SRV_READS * RTRS_RW_WR;
-	by_cq = dev->attrs.max_cqe - send - 2 * RTRS_SRV_RECV_BATCH - 2;
+	by_cq = dev->attrs.max_cqe - send - 2 * RTRS_RECV_BATCH - 2;
 	if (wr < send)
 		return 0;
 	return clamp(min(by_recv, by_cq), 0, RTRS_MAX_QUEUE_DEPTH);

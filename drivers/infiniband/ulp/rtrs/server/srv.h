@@ -72,8 +72,6 @@
 
 /* While no more requests of a connection are under way, each begins by itself: that is sooner. */
 #define RTRS_SRV_FEW		4
-/* Receives that are posted again at once. */
-#define RTRS_SRV_RECV_BATCH	16
 /*
  * Work requests of one I/O: LOCAL_INV, RDMA WRITE, SEND WITH INV, REG_MR and the
  * answer.
@@ -497,15 +495,6 @@ struct rtrs_srv_path {
  * struct rtrs_srv_con - a connection
  * @con: the part that client and server share
  * @path: path that owns it
- * @recv_cqe: of all receives but the one for the client's first message
- * @recv_wr: a chain of receives
- * @recv_used: receives taken since the chain was last posted; only the
- *	completion queue's context touches it
- * @recv_sge: with RTRS_FEATURE_NO_IMM, where @recv_wr receive; without, they are empty
- * @recv_msgs: with RTRS_FEATURE_NO_IMM, memory for each receive, in the order they are posted
- * @recv_dma: its DMA address
- * @recv_nr: number of receives; 0 without that memory
- * @recv_first: the first of the receives that @recv_used counts
  * @nr_arrived: counts requests; only the completion queue's context touches this and the next
  * @nr_answered: what &rtrs_con.nr_answered was when that was last looked at
  * @arrived: requests that are to begin together
@@ -524,14 +513,6 @@ struct rtrs_srv_path {
 struct rtrs_srv_con {
 	struct rtrs_con con;
 	struct rtrs_srv_path *path;
-	struct ib_cqe recv_cqe;
-	struct ib_recv_wr recv_wr[RTRS_SRV_RECV_BATCH];
-	u32 recv_used;
-	struct ib_sge recv_sge[RTRS_SRV_RECV_BATCH];
-	struct rtrs_msg_imm *recv_msgs;
-	u64 recv_dma;
-	u32 recv_nr;
-	u32 recv_first;
 	u32 nr_arrived;
 	u32 nr_answered;
 	struct llist_head arrived;
@@ -830,8 +811,7 @@ void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 /* recv.c */
 u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con);
 u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con);
-int rtrs_srv_recv_post(struct rtrs_srv_con *con);
-void rtrs_srv_recv_free(struct rtrs_srv_con *con);
+int rtrs_srv_recv_start(struct rtrs_srv_con *con);
 
 /* sysfs.c */
 extern const struct kobj_type rtrs_srv_path_ktype;
