@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # What a session takes of the memory of both ends, of all the kernel has: with one path, when there
-# is one before, at most 8.5 MiB, the mean of four, as the kernel has more or less in stock each
+# is one before, at most 8 MiB, the mean of four, as the kernel has more or less in stock each
 # time; with two paths 16 MiB. On the stock kernel, as the checkers of the other one take memory
 # themselves.
 # Kernel: stock
@@ -35,7 +35,7 @@ devs=()
 for i in {0..5}; do disks[i]=$(null "vol$i" 16); done
 free=$(free_kib)
 takes 1 32768 "a first session, and what stays for good"
-takes 4 8704 "a session of one path"
+takes 4 8192 "a session of one path"
 takes 1 16384 "a session of two paths" path="$(addr server 0)" path="$(addr server 1)"
 for dev in "${devs[@]}"; do unmap "$dev"; done
 down
