@@ -59,7 +59,7 @@ bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot,
 /* Handles a SEND WITH INV: with small slots, an answer. */
 static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, const struct ib_wc *wc)
 {
-	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&con->con);
+	const union rtrs_recv_msg *msg;
 	u32 slot;
 	int err;
 
@@ -67,6 +67,7 @@ static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, const struct ib_wc *wc)
 		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
 		return;
 	}
+	msg = rtrs_con_recv_msg(&con->con);
 	if (rtrs_clt_read_answer(&msg->answer, wc->byte_len, &slot, &err))
 		rtrs_clt_answer_inv(con, wc->ex.invalidate_rkey, slot, err);
 	else

@@ -156,7 +156,7 @@ union rtrs_recv_msg {
  * struct rtrs_recvs - receives of a connection (recv.c)
  * @nr: how many there are
  * @used: receives taken since the chain was last posted
- * @first: index of the first of these
+ * @first: index of the first of these, if they have memory
  * @msgs: their memory, in the order in which they are posted; NULL without
  * @dma: DMA address of @msgs
  * @cqe: completion entry of all of them

@@ -145,7 +145,7 @@ int rtrs_con_repost(struct rtrs_con *con)
 
 	if (++r->used != RTRS_RECV_BATCH)
 		return 0;
-	for (i = 0; i < RTRS_RECV_BATCH; i++) {
+	for (i = 0; r->msgs && i < RTRS_RECV_BATCH; i++) {
 		r->sge[i].addr = r->dma + first * sizeof(*r->msgs);
 		if (++first == r->nr)
 			first = 0;

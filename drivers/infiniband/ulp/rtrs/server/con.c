@@ -104,8 +104,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 			params.send_wr = max_t(u32, params.send_wr, RTRS_SRV_MAX_DATA_WR + 1);
 		}
 		params.send_wr += RTRS_SIGNAL_EVERY;
-		params.recv_wr = rtrs_srv_recv_chains(con) *
-				 RTRS_RECV_BATCH;
+		params.recv_wr = rtrs_srv_nr_recvs(con);
 	} else {
 		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
@@ -113,8 +112,7 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 		params.min_send_wr -= params.send_reserve;
 		params.send_wr = min(rtrs_srv_service_wr(con), max) - params.send_reserve;
 		/* One is for the client's first message. */
-		params.recv_wr = rtrs_srv_recv_chains(con) *
-				 RTRS_RECV_BATCH + 1;
+		params.recv_wr = rtrs_srv_nr_recvs(con) + 1;
 	}
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
 	ret = rtrs_srv_path_charge(con->path, rtrs_qp_bytes(&params));

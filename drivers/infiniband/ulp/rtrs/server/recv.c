@@ -17,19 +17,19 @@ u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_recv_chains() - compute the number of chains of receives of a connection
+ * rtrs_srv_nr_recvs() - compute the number of receives of a connection
  * @con: connection whose path and session are known
  *
  * Return: the number with which there is always a receive for a request in each slot.
  */
-u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con)
+u32 rtrs_srv_nr_recvs(const struct rtrs_srv_con *con)
 {
 	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
 
 	if (!con->con.cid)
-		return min(rtrs_srv_service_wr(con), max) / RTRS_RECV_BATCH - 1;
-	return DIV_ROUND_UP(con->path->sess->queue_depth +
-			    RTRS_RECV_BATCH - 1, RTRS_RECV_BATCH);
+		return round_down(min(rtrs_srv_service_wr(con), max), RTRS_RECV_BATCH) -
+		       RTRS_RECV_BATCH;
+	return round_up(con->path->sess->queue_depth + RTRS_RECV_BATCH - 1, RTRS_RECV_BATCH);
 }
 
 /* Reads what came with a receive; false if that isn't an immediate value. */
@@ -102,7 +102,7 @@ unexpected:
  */
 int rtrs_srv_recv_start(struct rtrs_srv_con *con)
 {
-	u32 nr = rtrs_srv_recv_chains(con) * RTRS_RECV_BATCH;
+	u32 nr = rtrs_srv_nr_recvs(con);
 	bool msgs = con->path->path.no_imm;
 	int ret;
 

@@ -810,7 +810,7 @@ void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 
 /* recv.c */
 u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con);
-u32 rtrs_srv_recv_chains(const struct rtrs_srv_con *con);
+u32 rtrs_srv_nr_recvs(const struct rtrs_srv_con *con);
 int rtrs_srv_recv_start(struct rtrs_srv_con *con);
 
 /* sysfs.c */
