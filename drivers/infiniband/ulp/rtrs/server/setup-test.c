@@ -3,6 +3,7 @@
  * KUnit tests of the handshake: what the server tells, and takes for an INFO_REQ.
  */
 #include <kunit/test.h>
+#include <linux/delay.h>
 
 #include "srv.h"
 
@@ -286,6 +287,48 @@ static void memory_of_a_path_is_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_bytes(path, c->per_mr, c->io_size), c->bytes);
 }
 
+/* A path whose handshake refuses its client just when it is being stopped */
+struct stop_test {
+	struct rtrs_srv_path path;
+	struct completion running;
+};
+
+static void time_is_over(struct work_struct *work)
+{
+}
+
+static void refuse_late(struct work_struct *work)
+{
+	struct stop_test *t = container_of(work, struct stop_test, path.setup.work);
+	unsigned long until;
+
+	schedule_delayed_work(&t->path.setup.timeout, MAX_JIFFY_OFFSET);
+	complete(&t->running);
+	while (!READ_ONCE(t->path.setup.stopped))
+		usleep_range(1000, 2000);
+	until = jiffies + HZ;
+	/* Who canceled it would have to do that again. */
+	while (delayed_work_pending(&t->path.setup.timeout) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	mod_delayed_work(system_dfl_wq, &t->path.setup.timeout, MAX_JIFFY_OFFSET);
+}
+
+static void stopped_handshake_has_no_time_limit(struct kunit *test)
+{
+	struct stop_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	init_completion(&t->running);
+	INIT_LIST_HEAD(&t->path.setup.parked);
+	INIT_WORK(&t->path.setup.work, refuse_late);
+	INIT_DELAYED_WORK(&t->path.setup.timeout, time_is_over);
+	queue_work(system_dfl_wq, &t->path.setup.work);
+	wait_for_completion(&t->running);
+	rtrs_srv_setup_stop(&t->path);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->path.setup.timeout));
+	cancel_delayed_work_sync(&t->path.setup.timeout);
+}
+
 static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE_PARAM(accept_is_on_the_wire_as_written_down, accept_cases_gen_params),
 	KUNIT_CASE_PARAM(reject_is_on_the_wire_as_written_down, reject_cases_gen_params),
@@ -295,6 +338,7 @@ static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE_PARAM(info_rsp_tells_of_no_more_than_is_used, rsp_cases_gen_params),
 	KUNIT_CASE_PARAM(chunks_are_dealt_out_to_memory_regions, mr_cases_gen_params),
 	KUNIT_CASE_PARAM(memory_of_a_path_is_counted, bytes_cases_gen_params),
+	KUNIT_CASE(stopped_handshake_has_no_time_limit),
 	{}
 };
 

@@ -129,8 +129,9 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 	path->setup.stopped = true;
 	list_del_init(&path->setup.parked);
 	spin_unlock_irq(&rtrs_srv_parked_lock);
-	cancel_delayed_work_sync(&path->setup.timeout);
+	/* In this order: the work may be refusing its client, which gets it another time limit. */
 	cancel_work_sync(&path->setup.work);
+	cancel_delayed_work_sync(&path->setup.timeout);
 }
 
 /**
