@@ -10,15 +10,19 @@
 #define MAX_IOS		8
 #define SLOT_SIZE	4096
 
-/* A session with two paths that have slots, another one with one, and requests without memory. */
+/*
+ * A session with two paths that have slots, another one of another listener with one, and requests
+ * without memory.
+ */
 struct buf_test {
-	struct rtrs_srv srv;
+	struct rtrs_srv srv, other_srv;
 	struct rtrs_srv_sess sess, other;
 	struct rtrs_srv_path path[3];
 	struct rtrs_srv_con con[3];
 	struct rtrs_srv_io ios[MAX_IOS];
 	struct ratelimit_state log;
 	u64 charged, before;
+	u32 nr_sess;
 	struct workqueue_struct *io_wq;
 };
 
@@ -27,9 +31,9 @@ static void do_nothing(struct work_struct *work)
 {
 }
 
-static void init_sess(struct buf_test *t, struct rtrs_srv_sess *sess)
+static void init_sess(struct rtrs_srv *srv, struct rtrs_srv_sess *sess)
 {
-	sess->srv = &t->srv;
+	sess->srv = srv;
 	mutex_init(&sess->up_lock);
 	rtrs_srv_bufs_init(sess);
 	INIT_DELAYED_WORK(&sess->bufs.work, do_nothing);
@@ -46,12 +50,13 @@ static int buf_init(struct kunit *test)
 	t->io_wq = rtrs_srv_io_wq;
 	rtrs_srv_io_wq = system_dfl_wq;
 	t->before = rtrs_srv_mem_total();
-	t->srv.nr_sess = 1;
+	t->nr_sess = rtrs_srv_nr_sess;
+	rtrs_srv_nr_sess = 1;
 	/* None of the messages that no memory is left. */
 	ratelimit_state_init(&t->log, 10000 * HZ, 0);
 	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
-	init_sess(t, &t->sess);
-	init_sess(t, &t->other);
+	init_sess(&t->srv, &t->sess);
+	init_sess(&t->other_srv, &t->other);
 	for (i = 0; i < 3; i++) {
 		t->path[i].sess = i == 2 ? &t->other : &t->sess;
 		t->path[i].state = RTRS_SRV_CONNECTED;
@@ -90,6 +95,7 @@ static void buf_exit(struct kunit *test)
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), t->before);
 	rtrs_srv_io_wq = t->io_wq;
+	rtrs_srv_nr_sess = t->nr_sess;
 }
 
 /* Request @i asks for memory. */
@@ -440,7 +446,7 @@ static void session_gets_its_share(struct kunit *test)
 	struct buf_test *t = test->priv;
 
 	/* Half of it is for both, a quarter for each. */
-	t->srv.nr_sess = 2;
+	rtrs_srv_nr_sess = 2;
 	leave(t, SZ_4M);
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
 	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), 0);
@@ -472,7 +478,7 @@ static void two_of_many(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[2]), 0);
 	for (i = 5; i < MAX_IOS; i++)
 		t->ios[i].con = &t->con[2];
-	t->srv.nr_sess = 64;
+	rtrs_srv_nr_sess = 64;
 }
 
 static void share_is_not_waited_for(struct kunit *test)

@@ -171,8 +171,9 @@ bool rtrs_srv_mem_plenty(void)
  * @bytes: how much
  * @in_turn: no other session waits, or this one has least of those that do
  *
- * Half of what isn't charged is set aside in fair shares, one for each session. The other half
- * is for all. So a session with less than its share never waits for another one.
+ * Half of what isn't charged is set aside in fair shares, one for each session, of whichever
+ * listener. The other half is for all. So a session with less than its share never waits for
+ * another one.
  *
  * Context: any.
  * Return: 0, and the caller gives it back by rtrs_srv_mem_use(); -EAGAIN if there is some for
@@ -182,7 +183,7 @@ int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 {
 	u64 max = rtrs_srv_mem_max(), charged = READ_ONCE(rtrs_srv_mem_used);
 	u64 used = percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
-	u32 nr_sess = max(READ_ONCE(sess->srv->nr_sess), 1U);
+	u32 nr_sess = max(READ_ONCE(rtrs_srv_nr_sess), 1U);
 	u64 pool = max > charged ? max - charged : 0;
 	u64 share = div_u64(pool, 2 * nr_sess);
 

@@ -35,6 +35,9 @@ MODULE_PARM_DESC(always_invalidate,
 /* Sessions of all upper layers */
 static LIST_HEAD(rtrs_srv_sessions);
 
+/* Sessions of all listeners, as those share the memory; written under rtrs_srv_lock */
+u32 rtrs_srv_nr_sess;
+
 /**
  * rtrs_srv_check_params() - check the module's parameters
  * @chunk_size: value of max_chunk_size
@@ -154,6 +157,7 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	lockdep_assert_held(&rtrs_srv_lock);
 	list_del(&sess->entry);
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
+	WRITE_ONCE(rtrs_srv_nr_sess, rtrs_srv_nr_sess - 1);
 	rtrs_srv_changed(sess);
 	mutex_destroy(&sess->up_lock);
 	rtrs_srv_mem_uncharge(&sess->charged);
@@ -225,6 +229,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
+	WRITE_ONCE(rtrs_srv_nr_sess, rtrs_srv_nr_sess + 1);
 	return sess;
 }
 

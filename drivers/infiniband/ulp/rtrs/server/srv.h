@@ -823,6 +823,7 @@ int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path);
 void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path);
 
 /* sess.c */
+extern u32 rtrs_srv_nr_sess;
 extern unsigned int rtrs_srv_chunk_size;
 extern unsigned int rtrs_srv_queue_depth;
 int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
