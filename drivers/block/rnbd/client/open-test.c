@@ -12,16 +12,24 @@ static const struct id_case {
 	const char *desc;
 	enum rnbd_clt_dev_state other;
 	bool other_opened;
+	u32 undone_id;
 	u32 id;
 	unsigned int generation;
 	int ret;
 } id_cases[] = {
-	{ "an id of its own", RNBD_DEV_OPEN, true, 8, GENERATION, 0 },
-	{ "the id of another one", RNBD_DEV_OPEN, true, 7, GENERATION, -EEXIST },
-	{ "the id of one that is being closed", RNBD_DEV_UNMAPPED, true, 7, GENERATION, -EAGAIN },
-	{ "the id of one that was closed", RNBD_DEV_UNMAPPED, false, 7, GENERATION, 0 },
-	{ "the id of one that was taken away", RNBD_DEV_REVOKED, false, 7, GENERATION, 0 },
-	{ "an id of the session before", RNBD_DEV_OPEN, true, 8, GENERATION - 1, -ECONNABORTED },
+	{ "an id of its own", RNBD_DEV_OPEN, true, 0, 8, GENERATION, 0 },
+	{ "the id of another one", RNBD_DEV_OPEN, true, 0, 7, GENERATION, -EEXIST },
+	{ "the id of another one that gives up one", RNBD_DEV_OPEN, true, 9, 7, GENERATION,
+	  -EEXIST },
+	{ "an id that another one gives up", RNBD_DEV_OPEN, true, 9, 9, GENERATION, -EAGAIN },
+	{ "an id that one gives up which has none", RNBD_DEV_GONE, false, 9, 9, GENERATION,
+	  -EAGAIN },
+	{ "the id of one that is being closed", RNBD_DEV_UNMAPPED, true, 0, 7, GENERATION,
+	  -EAGAIN },
+	{ "the id of one that was closed", RNBD_DEV_UNMAPPED, false, 0, 7, GENERATION, 0 },
+	{ "the id of one that was taken away", RNBD_DEV_REVOKED, false, 0, 7, GENERATION, 0 },
+	{ "an id of the session before", RNBD_DEV_OPEN, true, 0, 8, GENERATION - 1,
+	  -ECONNABORTED },
 };
 
 KUNIT_ARRAY_PARAM_DESC(id_cases, id_cases, desc);
@@ -44,6 +52,8 @@ static void id_is_that_of_one_device(struct kunit *test)
 	other->state = c->other;
 	other->opened = c->other_opened;
 	other->device_id = 7;
+	other->undoing = c->undone_id;
+	other->undone_id = c->undone_id;
 	list_add_tail(&other->list, &sess->devs);
 
 	/* Its message is about the mapping by another name. */

@@ -9,7 +9,19 @@
 
 #include "rnbd-clt.h"
 
-/* Return: another of the session's devices that has that id; NULL if there is none. */
+/* Under the session's lock: has an answer with that id to be undone? */
+static bool rnbd_clt_dev_undoes(const struct rnbd_clt_dev *dev, u32 device_id)
+{
+	return dev->undoing && dev->undone_id == device_id;
+}
+
+/* Under the session's lock: is it open with that id? */
+static bool rnbd_clt_dev_has(const struct rnbd_clt_dev *dev, u32 device_id)
+{
+	return dev->opened && dev->device_id == device_id;
+}
+
+/* Return: another of the session's devices that has that id, or closes it; NULL if none. */
 static struct rnbd_clt_dev *rnbd_clt_id_owner(const struct rnbd_clt_dev *dev,
 					      u32 device_id)
 {
@@ -18,8 +30,8 @@ static struct rnbd_clt_dev *rnbd_clt_id_owner(const struct rnbd_clt_dev *dev,
 
 	lockdep_assert_held(&sess->lock);
 	list_for_each_entry(other, &sess->devs, list) {
-		if (other != dev && other->opened &&
-		    other->device_id == device_id)
+		if (other != dev && (rnbd_clt_dev_has(other, device_id) ||
+				     rnbd_clt_dev_undoes(other, device_id)))
 			return other;
 	}
 	return NULL;
@@ -86,24 +98,33 @@ void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	u32 device_id = le32_to_cpu(rsp->device_id);
-	bool used;
+	struct rnbd_clt_dev *other;
+	bool undo;
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP))
 		return;
 	spin_lock_irq(&sess->lock);
-	used = (dev->opened && dev->device_id == device_id) ||
-	       rnbd_clt_id_owner(dev, device_id);
+	undo = sess->generation == generation;
+	list_for_each_entry(other, &sess->devs, list)
+		undo &= !rnbd_clt_dev_has(other, device_id);
+	dev->undoing = undo;
+	dev->undone_id = device_id;
 	spin_unlock_irq(&sess->lock);
-	if (!used)
-		rnbd_clt_close_id(sess, generation, device_id);
+	if (!undo)
+		return;
+	rnbd_clt_close_id(sess, generation, device_id);
+	/* That may have been sent twice, so nobody could have the id until now. */
+	spin_lock_irq(&sess->lock);
+	dev->undoing = false;
+	spin_unlock_irq(&sess->lock);
 }
 
 /*
  * The answer counts if the session hasn't been lost since the question was asked. Two names
  * of one device get the same id; the second is turned down, but not closed, as that would
  * close the first. But the server may also have closed the first one just now, and given
- * its id to the second. Once the first one's owner knows that it is closed, the server can
- * be asked again.
+ * its id to the second. Once the first one's owner knows that it is closed, or has closed it, the
+ * server can be asked again.
  *
  * Return: 0, -ECONNABORTED, -EEXIST, or -EAGAIN.
  */
@@ -119,7 +140,8 @@ VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_
 	if (sess->generation != generation) {
 		err = -ECONNABORTED;
 	} else if (other) {
-		err = other->state == RNBD_DEV_UNMAPPED ? -EAGAIN : -EEXIST;
+		err = other->state == RNBD_DEV_UNMAPPED || rnbd_clt_dev_undoes(other, device_id) ?
+		      -EAGAIN : -EEXIST;
 	} else {
 		dev->opened = true;
 		dev->device_id = device_id;
@@ -253,7 +275,7 @@ static void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
  * Under the device's open_lock. If it has a disk, that gets the device's limits a little
  * later, and keeps its size.
  *
- * Return: 0, -EAGAIN if another device with the same id is just being unmapped, -ESTALE if
+ * Return: 0, -EAGAIN if another device is just closing that id, -ESTALE if
  * the server has another disk by that name now, or another negative errno.
  */
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,

@@ -217,6 +217,8 @@ enum rnbd_clt_dev_state {
  *	is RNBD_DEV_UNMAPPED
  * @opened: the server has it open as @device_id; under the session's lock
  * @device_id: written while @state keeps I/O away
+ * @undoing: the server is asked to close @undone_id; under the session's lock
+ * @undone_id: id that came in an answer which could not be used
  * @write_flags: set in all writes, RNBD_F_*; written likewise
  * @del_work: removes the disk
  * @orphan_work: unmaps it, once its network namespace is gone and it has been claimed for that
@@ -255,6 +257,8 @@ struct rnbd_clt_dev {
 
 	bool opened;
 	u32 device_id;
+	bool undoing;
+	u32 undone_id;
 	u32 write_flags;
 
 	struct work_struct del_work;
