@@ -486,8 +486,8 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
  * @rsp: where to put the answer, from kmalloc(), or NULL if there's none
  * @rsp_len: its length
  *
- * Return: 0, the server's errno, or that of a failure on the way there; -ECONNABORTED
- * also if the session has been lost since.
+ * Return: 0, the server's errno, or that of a failure on the way there, but never -EAGAIN or
+ * -ESTALE; -ECONNABORTED also if the session has been lost since.
  */
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len)
@@ -518,5 +518,6 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		err = pdu->err ?: blk_status_to_errno(status);
 	}
 	blk_mq_free_request(rq);
-	return err;
+	/* These two are rnbd_clt_dev_open()'s own. */
+	return err == -EAGAIN || err == -ESTALE ? -EIO : err;
 }

@@ -199,9 +199,7 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 		len = sizeof(*rsp);
 	}
 	rnbd_clt_fill_handover(&msg, dev);
-	err = rnbd_clt_admin(dev->sess, generation, &msg, msg_len, rsp, len);
-	/* These two are rnbd_clt_dev_open()'s own. */
-	return err == -EAGAIN || err == -ESTALE ? -EIO : err;
+	return rnbd_clt_admin(dev->sess, generation, &msg, msg_len, rsp, len);
 }
 
 static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)

@@ -13,8 +13,9 @@ static const struct refused_case {
 	bool refused, later;
 } refused_cases[] = {
 	{ "the session is lost again", -ECONNABORTED, false, false },
-	{ "there is no path", -ENOTCONN, false, false },
-	{ "memory is short", -ENOMEM, false, false },
+	{ "there has been no path for too long", -EHOSTUNREACH, false, true },
+	{ "there is no path", -ENOTCONN, false, true },
+	{ "memory is short", -ENOMEM, false, true },
 	{ "its id is that of one that is being closed", -EAGAIN, false, false },
 	{ "no such device", -ENOENT, false, true },
 	{ "not permitted", -EPERM, true, true },

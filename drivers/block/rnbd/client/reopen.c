@@ -3,7 +3,7 @@
  * RNBD client: devices are opened again. When a session was lost and has a path again, the
  * server may have created it again, without devices. Each device is opened again by its
  * own work item. If that can't be done right now, as the session has been lost once
- * more or memory is short, I/O goes on waiting. A server that is still booting may not
+ * more, I/O goes on waiting. Memory may be short, and a server that is still booting may not
  * have the device yet: I/O waits for the rest of the session's failover_timeout. If the
  * server refuses it for another reason, or for longer, the device is gone: I/O fails, and
  * every few seconds it is tried again.
@@ -31,12 +31,14 @@
 bool rnbd_clt_refused(int err, bool may_wait)
 {
 	switch (err) {
+	/* Its id is being closed, or the session lost: more than the server's errno */
 	case -EAGAIN:
 	case -ECONNABORTED:
+		return false;
+	case -EHOSTUNREACH:
 	case -ENOTCONN:
 	case -ENOMEM:
-		return false;
-	/* While the server boots: no disk yet, no driver, or its disk is being checked. */
+	/* While the server boots: no disk yet, no driver, or its disk is being checked */
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
@@ -66,7 +68,8 @@ static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation,
 	bool gone;
 
 	spin_lock_irq(&sess->lock);
-	gone = sess->generation == generation &&
+	/* While there is no path, the transport decides for how long I/O waits. */
+	gone = sess->up && sess->generation == generation &&
 	       (dev->state == RNBD_DEV_CLOSED || dev->state == RNBD_DEV_GONE) &&
 	       dev->state != state;
 	if (gone)
