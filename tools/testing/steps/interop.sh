@@ -77,6 +77,19 @@ mended()
 		fail "paths had to be connected again more than $mend_most times"
 }
 
+# taken_away DISK DEV: the server closes it by force, and says so in its own way
+taken_away()
+{
+	local state=/sys/block/${2#/dev/}/rnbd/state
+
+	on server "echo 1 >/sys/class/rnbd-server/ctl/devices/${1#/dev/}/sessions/s1/force_close"
+	gives EIO "$2" read:0:4k
+	equal "state of what was taken away" "$(cat "$state")" closed
+	equal remap_device "$(errno_of "${state%/state}/remap_device" 1)" 0
+	equal "state after remap_device" "$(cat "$state")" open
+	gives "0 0" "$2" write:0:4k:x read:0:4k:x
+}
+
 interop()
 {
 	local mode disk dev before
@@ -114,6 +127,7 @@ interop()
 		# Its number was another operation's in older servers.
 		[ "$client_modules" = intree ] ||
 			equal "write zeroes" "$(queue "$dev" write_zeroes_max_bytes)" 0
+		[ "$client_modules $server_modules" != "ours intree" ] || taken_away "$disk" "$dev"
 		unmap "$dev"
 		down
 		unload

@@ -484,7 +484,7 @@ static const struct status_case {
 } status_cases[] = {
 	{ "success", 0, BLK_STS_OK },
 	{ "there is no path, and it is not to wait", -ECONNABORTED, BLK_STS_TRANSPORT },
-	{ "there has been no path for too long", -ENOTCONN, BLK_STS_IOERR },
+	{ "there has been no path for too long", -EHOSTUNREACH, BLK_STS_IOERR },
 	{ "no room", -ENOSPC, BLK_STS_NOSPC },
 	{ "not supported", -EOPNOTSUPP, BLK_STS_NOTSUPP },
 	{ "the disk took too long", -ETIMEDOUT, BLK_STS_TIMEOUT },

@@ -364,7 +364,9 @@ static void rnbd_clt_note_end(struct request *rq)
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
 
-	if (unlikely(pdu->err == -ENOENT))
+	/* In the words of this driver's server, and of those that grant no features */
+	if (unlikely(pdu->err == -ENOENT ||
+		     (pdu->err == -ENOTCONN && !READ_ONCE(dev->sess->features))))
 		rnbd_clt_dev_revoke(dev, le32_to_cpu(pdu->msg.device_id));
 	if (dev->access_mode == RNBD_ACCESS_HANDOVER)
 		rnbd_clt_note_write(dev, rq, pdu->err);

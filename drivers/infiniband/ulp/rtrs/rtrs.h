@@ -185,7 +185,7 @@ struct rtrs_clt_io_priv {
  * @sgl: the data, unmapped; belongs to the transport until @done
  * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
  *	accepted, with 0, the server's negative errno, that of rtrs_clt_params.retry_ok,
- *	-ENOTCONN if it has waited for a path for too long, or too many have died under
+ *	-EHOSTUNREACH if it has waited for a path for too long, or too many have died under
  *	it, or -ECONNABORTED if @failfast is set, or the session is closed. Softirq or
  *	process context, from within rtrs_clt_poll() and, for other requests on the same
  *	polled queue, rtrs_clt_submit(). The device can't access the data any more

@@ -338,7 +338,7 @@ static void request_ends_after_eight_paths(struct kunit *test)
 	rtrs_clt_resume(&t->clt);
 	flush_delayed_work(&t->clt.failover.resume_work);
 	KUNIT_EXPECT_EQ(test, t->ended, c->ends);
-	KUNIT_EXPECT_EQ(test, t->err, c->ends ? -ENOTCONN : 0);
+	KUNIT_EXPECT_EQ(test, t->err, c->ends ? -EHOSTUNREACH : 0);
 	KUNIT_EXPECT_EQ(test, nr_ios(&t->clt.failover.parked), !c->ends);
 }
 

@@ -31,10 +31,10 @@ static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	int err;
 
 	lockdep_assert_held(&clt->failover.lock);
-	if (clt->failover.expired)
-		return -ENOTCONN;
 	if (io->failfast)
 		return -ECONNABORTED;
+	if (clt->failover.expired)
+		return -EHOSTUNREACH;
 	/* The upper layer may want it to end, for example as its device is being removed. */
 	err = clt->failover.retry_ok(io);
 	return err == -EAGAIN ? 0 : err;
@@ -197,7 +197,7 @@ static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	if (io->failfast)
 		return -ECONNABORTED;
 	if (clt->failover.expired)
-		return -ENOTCONN;
+		return -EHOSTUNREACH;
 	trace_rtrs_clt_park(clt->label, io->slot, 0);
 	io->priv.path = NULL;
 	list_add_tail(&io->priv.entry, &clt->failover.parked);
@@ -213,7 +213,7 @@ static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
  *
  * Context: any.
  * Return: 0, and io->done() is called once, perhaps before this returns; -ECONNABORTED
- * if io->failfast is set, -ENOTCONN if there has been no path for too long.
+ * if io->failfast is set, -EHOSTUNREACH if there has been no path for too long.
  */
 int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
@@ -272,7 +272,7 @@ static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 
 	lockdep_assert(rcu_read_lock_held());
 	if (rtrs_clt_retries_exhausted(clt, io))
-		return -ENOTCONN;
+		return -EHOSTUNREACH;
 	ret = clt->failover.retry_ok(io);
 	if (ret)
 		return ret;

@@ -20,7 +20,7 @@
  * unless io->failfast is set; see rtrs_clt_params.retry_ok.
  *
  * Context: any; for a polled queue, with interrupts on.
- * Return: 0; -ECONNABORTED if there is no path and io->failfast is set; -ENOTCONN if there
+ * Return: 0; -ECONNABORTED if there is no path and io->failfast is set; -EHOSTUNREACH if there
  * has been no path for too long; -EBUSY if the paths' queues are full or the data can't be
  * mapped for the device at the moment; or the errno of registering the data. With @last,
  * requests submitted on the same queue before are sent in any case.
