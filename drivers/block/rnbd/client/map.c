@@ -98,6 +98,10 @@ static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
 		pr_err("nr_poll_queues=%.64s: not a number from -1 to %d\n", val, max);
 		return -EINVAL;
 	}
+	if (nr && IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		pr_err("nr_poll_queues=%.64s: not on a PREEMPT_RT kernel: locks sleep\n", val);
+		return -EOPNOTSUPP;
+	}
 	opts->nr_poll_queues = nr < 0 ? min_t(int, num_online_cpus(), max) : nr;
 	return 0;
 }
