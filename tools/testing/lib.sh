@@ -687,7 +687,7 @@ bystander()
 	fio --name=bystander --filename="$1" --direct=1 --ioengine=libaio --rw=randwrite \
 		--bs=4k --iodepth=2 --size=4m --verify=crc32c --verify_fatal=1 \
 		--do_verify=1 --loops=1000000 --thinktime=2ms \
-		--max_latency=15s >/tmp/bystander.out 2>&1 &
+		--max_latency="$(slowly 15)s" >/tmp/bystander.out 2>&1 &
 	bystander=$!
 }
 
