@@ -25,18 +25,21 @@
 /* A request is not failed for the deaths of fewer paths; see rtrs_clt_retries_exhausted(). */
 #define RTRS_CLT_MAX_PATH_FAILURES	8
 
-/* The errno with which a request ends as there is no path; 0 if it may wait. */
-static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+/* The errno with which a request ends that wants to wait for a path; 0 if it may. */
+static int rtrs_clt_wait_errno(const struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
-	int err;
-
 	lockdep_assert_held(&clt->failover.lock);
 	if (io->failfast)
 		return -ECONNABORTED;
-	if (clt->failover.expired)
-		return -EHOSTUNREACH;
+	return clt->failover.expired ? -EHOSTUNREACH : 0;
+}
+
+/* The errno with which a request ends as there is no path; 0 if it may wait. */
+static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
+{
 	/* The upper layer may want it to end, for example as its device is being removed. */
-	err = clt->failover.retry_ok(io);
+	int err = rtrs_clt_wait_errno(clt, io) ?: clt->failover.retry_ok(io);
+
 	return err == -EAGAIN ? 0 : err;
 }
 
@@ -193,11 +196,10 @@ void rtrs_clt_all_paths_lost(struct rtrs_clt *clt)
 
 static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
-	lockdep_assert_held(&clt->failover.lock);
-	if (io->failfast)
-		return -ECONNABORTED;
-	if (clt->failover.expired)
-		return -EHOSTUNREACH;
+	int err = rtrs_clt_wait_errno(clt, io);
+
+	if (err)
+		return err;
 	trace_rtrs_clt_park(clt->label, io->slot, 0);
 	io->priv.path = NULL;
 	list_add_tail(&io->priv.entry, &clt->failover.parked);
