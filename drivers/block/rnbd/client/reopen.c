@@ -31,7 +31,7 @@
 bool rnbd_clt_refused(int err, bool may_wait)
 {
 	switch (err) {
-	/* Its id is being closed, or the session lost: more than the server's errno */
+	/* Our own, more likely than the server's: its id is being closed, or the session lost */
 	case -EAGAIN:
 	case -ECONNABORTED:
 		return false;
