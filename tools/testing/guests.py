@@ -74,7 +74,6 @@ class Lab:
         self.booting = {}       # guest: guest and call that wait for it, its time
         self.boot_time = None
         self.used = 0.0         # of the last run's limit
-        self.waits = []         # who waited for what when the last limit was over
         # Under TCG, once in a while a kernel hangs early in its boot.
         for tries in 3, 2, 1:
             shutil.rmtree(path, ignore_errors=True)
@@ -243,10 +242,11 @@ class Lab:
         self.counter += 1
         return f"{self.counter:04d}-{name}"
 
-    def run(self, guest, script, limit, name="run"):
+    def run(self, guest, script, limit, name="run", late=None):
         """Run a script; its exit code (None: the limit was over) and output.
 
-        The limit is in seconds, as pace.py counts them.
+        The limit is in seconds, as pace.py counts them. When it is over, late() can look
+        at what has come to a halt.
         """
         guest = self.guests[guest]
         job = self.job(name)
@@ -256,7 +256,8 @@ class Lab:
             self.serve(1)
             self.used = allowed.share()
             if allowed.over():
-                self.waits = self.who_waits()
+                if late:
+                    late()
                 self.end(guest, job)
                 return None, guest.output(job)
         return guest.done.pop(job, None), guest.output(job)

@@ -742,6 +742,26 @@ leftovers()
 	no_nulls_here
 }
 
+# ---- a test that takes too long ----
+
+# waiting: what each process here waits in, and each CPU for its next timer. Tasks that
+# sleep for good are in the kernel's log after it.
+waiting()
+{
+	local p args
+
+	for p in /proc/[0-9]*; do
+		args=$(tr '\0' ' ' <"$p/cmdline") 2>/dev/null || continue
+		[ -z "$args" ] || [ "$p" = /proc/$$ ] || {
+			echo "${p#/proc/} ${args:0:160}"
+			sed 's/^/    /' "$p/stack" 2>/dev/null || true
+		}
+	done
+	# Times in ns. A CPU whose next one is past has lost it.
+	grep -E '^(now at|cpu:|Per CPU)|(expires_next|next_event) *:' /proc/timer_list 2>/dev/null || true
+	echo w >/proc/sysrq-trigger
+}
+
 # ---- the debug kernel ----
 
 debug_kernel() { [ "$RIG_KERNEL" = debug ]; }
