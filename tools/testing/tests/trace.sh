@@ -48,7 +48,7 @@ equal "states" "$(on server "sed -n 's/.*rtrs_srv_path_state: .*: //p' $t/trace"
 	"connected -> closing connecting -> connected connected -> closing"
 on server "echo 0 >$t/events/rtrs_srv/enable; echo >$t/trace"
 
-# The client's. What is posted may be answered before that has been told.
+# The client's. What is posted may be answered, and done, before that has been told.
 steps_of() { sed -n "s/.* rtrs_clt_\([a-z]*\): s1[: ].*slot $1[: ].*/\1/p" $t/trace | xargs; }
 slots() { sed -n 's/.* rtrs_clt_submit: s1: slot \([0-9]*\): .*/\1/p' $t/trace; }
 waiting() { grep -q rtrs_clt_park $t/trace; }
@@ -60,8 +60,9 @@ equal "told of a write" "$(grep -c 'rtrs_clt_submit: s1: slot [0-9]*: write of 1
 equal "told of a read" "$(grep -c 'rtrs_clt_submit: s1: slot [0-9]*: read of 20480 bytes on queue [0-9]' $t/trace)" 1
 for slot in $(slots | sort -u); do
 	n=$(slots | grep -cx "$slot")
-	steps_of "$slot" | sed 's/answer post/post answer/g' >/tmp/steps
-	equal "steps of slot $slot" "$(cat /tmp/steps)" "$(yes submit post answer complete | head -n "$n" | xargs)"
+	equal "steps of slot $slot" "$(steps_of "$slot" | sed 's/ post//g')" \
+		"$(yes submit answer complete | head -n "$n" | xargs)"
+	equal "slot $slot: posted" "$(steps_of "$slot" | grep -o post | wc -l)" "$n"
 done
 echo >$t/trace
 echo 1 >"$(path 0)/disconnect"
@@ -72,7 +73,9 @@ echo 1 >"$(path 0)/reconnect"
 wait_for 20 ended $reader || fail "the read still waits"
 equal "the read" "$(cat /tmp/reader)" 0
 steps_of "$(sed -n 's/.* rtrs_clt_park: s1: slot \([0-9]*\) .*/\1/p' $t/trace | head -n 1)" >/tmp/steps
-must "steps of what waited: $(cat /tmp/steps)" grep -qE '^(submit )?park( park)* (post answer|answer post) complete$' /tmp/steps
+must "steps of what waited: $(cat /tmp/steps)" \
+	grep -qE '^(submit )?park( park)* (post answer complete|answer (post complete|complete post))$' \
+	/tmp/steps
 sed -n 's/.*rtrs_clt_path_state: s1 [^ ]*: \([a-z]* -> [a-z]*\) .*/\1/p' $t/trace | xargs >/tmp/states
 say "states: $(cat /tmp/states)"
 must "states of the path: $(cat /tmp/states)" grep -qE '^connected -> .* connecting -> connected$' /tmp/states
