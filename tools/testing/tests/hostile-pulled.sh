@@ -4,9 +4,7 @@
 # A server that has slots, and says everything wrong about them, or does with the client's
 # memory what it was not asked to. map_device fails, or the path ends with a reason in the
 # log, and I/O goes on as soon as it is connected to again. Another session, with a good
-# server, takes no notice. On the stock kernels, rdma_rxe of 6.1 now and then writes to a freed queue
-# pair: a thread of the peer, which is on the same device, does that one's work in its own call, and may
-# be preempted when it has told that the work is done, and is about to store -EAGAIN in task->ret.
+# server, takes no notice.
 # Modules: ours
 # Time: 120
 
