@@ -258,7 +258,9 @@ class Lab:
             if allowed.over():
                 if late:
                     late()
-                self.end(guest, job)
+                if job not in guest.done and guest.alive():
+                    self.end(guest, job)
+                guest.done.pop(job, None)
                 return None, guest.output(job)
         return guest.done.pop(job, None), guest.output(job)
 
@@ -278,7 +280,6 @@ class Lab:
         allowed = Allowance(END_LIMIT)
         while job not in guest.done and guest.alive() and not allowed.over():
             self.serve(1)
-        guest.done.pop(job, None)
 
     def shell(self, name, welcome):
         """A shell on the terminal that is connected to the guest."""

@@ -744,22 +744,24 @@ leftovers()
 
 # ---- a test that takes too long ----
 
-# waiting: what each process here waits in, and each CPU for its next timer. Tasks that
-# sleep for good are in the kernel's log after it.
-waiting()
+# what_waits: each CPU's next timer, and what each process waits in. Tasks that sleep for good
+# are in the kernel's log. What may hang itself comes last.
+what_waits()
 {
 	local p args
 
-	for p in /proc/[0-9]*; do
-		args=$(tr '\0' ' ' <"$p/cmdline") 2>/dev/null || continue
-		[ -z "$args" ] || [ "$p" = /proc/$$ ] || {
-			echo "${p#/proc/} ${args:0:160}"
-			sed 's/^/    /' "$p/stack" 2>/dev/null || true
-		}
-	done
+	echo w >/proc/sysrq-trigger
 	# Times in ns. A CPU whose next one is past has lost it.
 	grep -E '^(now at|cpu:|Per CPU)|(expires_next|next_event) *:' /proc/timer_list 2>/dev/null || true
-	echo w >/proc/sysrq-trigger
+	for p in /proc/[0-9]*; do
+		# Threads of the kernel have none.
+		if [ ! -e "$p/exe" ] || [ "$p" = /proc/$$ ]; then
+			continue
+		fi
+		args=$(timeout 1 tr '\0' ' ' 2>/dev/null <"$p/cmdline") || continue
+		echo "${p#/proc/} ${args:0:160}"
+		timeout 1 sed 's/^/    /' "$p/stack" 2>/dev/null || true
+	done
 }
 
 # ---- the debug kernel ----

@@ -270,7 +270,11 @@ static bool hang_up_first(struct srv *s, const struct sreq *r)
 /* With an answer after all, there is nothing to be fenced. */
 #define ANSWER(name_, what, kind, arg_) \
 	{ .name = "pulled-" name_, .about = what, .connect = connect_slots, .again = true, \
-	  .fence = fence, .request = wrong, .log = "path ends: ", .extra = true, \
+	  .fence = fence, .request = wrong, .extra = true, \
+	  .log = (arg_) == TWICE ? "path ends: the server invalidated a key" : \
+		 (arg_) == TWICE_IMM ? "path ends: the server answered what was not asked" : \
+		 (arg_) == READ_LATE || (arg_) == WRITE_LATE ? "path ends: a connection broke" : \
+		 "path ends: ", \
 	  .fenced = (arg_) != TWICE && (arg_) != TWICE_IMM && (arg_) != READ_LATE && \
 		    (arg_) != WRITE_LATE, .arg = AT(kind, arg_) }
 

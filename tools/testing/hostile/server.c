@@ -137,7 +137,7 @@ static void wait_for_second_life(void)
 {
 	u64 end = now_ms() + 20000;
 
-	while (srv.life < 2 && now_ms() < end)
+	while (srv.life < 2 && srv.acted && !srv.given_up && now_ms() < end)
 		nap_us(5000);
 }
 

@@ -90,7 +90,7 @@ struct srv {
 	bool wrote;
 	u32 small_key;
 	u32 large_key;
-	unsigned int life;
+	volatile unsigned int life;
 	unsigned int fences;
 	u32 later;
 	u64 later_at;
