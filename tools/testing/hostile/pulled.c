@@ -267,16 +267,13 @@ static bool hang_up_first(struct srv *s, const struct sreq *r)
 #define INFO(name_, what, arg_) \
 	{ .name = "pulled-info-" name_, .about = "INFO_RSP: " what, .connect = connect_slots, \
 	  .info = info_odd, .err = EPROTO, .ends = true, .extra = true, .arg = arg_ }
-/* With an answer after all, there is nothing to be fenced. */
-#define ANSWER(name_, what, kind, arg_) \
+#define WRONG(name_, what, kind, arg_, log_, fenced_) \
 	{ .name = "pulled-" name_, .about = what, .connect = connect_slots, .again = true, \
-	  .fence = fence, .request = wrong, .extra = true, \
-	  .log = (arg_) == TWICE ? "path ends: the server invalidated a key" : \
-		 (arg_) == TWICE_IMM ? "path ends: the server answered what was not asked" : \
-		 (arg_) == READ_LATE || (arg_) == WRITE_LATE ? "path ends: a connection broke" : \
-		 "path ends: ", \
-	  .fenced = (arg_) != TWICE && (arg_) != TWICE_IMM && (arg_) != READ_LATE && \
-		    (arg_) != WRITE_LATE, .arg = AT(kind, arg_) }
+	  .fence = fence, .request = wrong, .log = "path ends: " log_, .extra = true, \
+	  .fenced = fenced_, .arg = AT(kind, arg_) }
+#define ANSWER(name_, what, kind, arg_)		WRONG(name_, what, kind, arg_, "", true)
+/* Answered well first: there is nothing to be fenced. */
+#define ANSWERED(name_, what, kind, arg_, log_)	WRONG(name_, what, kind, arg_, log_, false)
 
 const struct srv_test pulled_cases[] = {
 	{ .name = "pulled-good", .about = "all as it should be", .connect = connect_slots,
@@ -330,8 +327,9 @@ const struct srv_test pulled_cases[] = {
 	ANSWER("empty", "SEND WITH INV of nothing", LARGE_READ, BODY_NONE),
 	ANSWER("long", "ANSWER of 16 bytes", LARGE_WRITE, BODY_LONG),
 	ANSWER("no-inv", "ANSWER that invalidates nothing", LARGE_WRITE, NO_INV),
-	ANSWER("twice", "ANSWER twice", LARGE_WRITE, TWICE),
-	ANSWER("twice-imm", "ANSWER and IO_RSP", LARGE_READ, TWICE_IMM),
+	ANSWERED("twice", "ANSWER twice", LARGE_WRITE, TWICE, "the server invalidated a key"),
+	ANSWERED("twice-imm", "ANSWER and IO_RSP", LARGE_READ, TWICE_IMM,
+		 "the server answered what was not asked"),
 	ANSWER("beyond", "data beyond a read's memory", LARGE_READ, WRITE_BEYOND),
 	ANSWER("far", "data beyond the memory for small reads", SMALL_READ, WRITE_FAR),
 	ANSWER("write-source", "data written to what is to be fetched", LARGE_WRITE,
@@ -340,8 +338,10 @@ const struct srv_test pulled_cases[] = {
 	ANSWER("fetch-read", "fetches the memory of a large read", LARGE_READ, READ_WRONG_WAY),
 	ANSWER("fetch-small", "fetches the memory for small reads", SMALL_READ,
 	       READ_WRONG_WAY),
-	ANSWER("fetch-late", "fetches after the answer", LARGE_WRITE, READ_LATE),
-	ANSWER("write-late", "writes data after the answer", LARGE_READ, WRITE_LATE),
+	ANSWERED("fetch-late", "fetches after the answer", LARGE_WRITE, READ_LATE,
+		 "a connection broke"),
+	ANSWERED("write-late", "writes data after the answer", LARGE_READ, WRITE_LATE,
+		 "a connection broke"),
 	{ .name = "pulled-no-more", .about = "comes back without slots", .again = true,
 	  .connect = connect_other, .request = hang_up_first, .fence = fence,
 	  .fenced = true, .arg = 1, .extra = true },

@@ -50,7 +50,7 @@ on server "echo 0 >$t/events/rtrs_srv/enable; echo >$t/trace"
 
 # The client's. What is posted may be answered, and done, before that has been told.
 told_of() { steps_of "$1" | grep -o "$2" | wc -l; }
-posted() { [ "$(told_of "$slot" post)" != 0 ]; }
+posted() { [ "$(told_of "$1" post)" != 0 ]; }
 all_told() { [ "$(told_of "$1" post)" = "$(told_of "$1" submit)" ]; }
 steps_of() { sed -n "s/.* rtrs_clt_\([a-z]*\): s1[: ].*slot $1[: ].*/\1/p" $t/trace | xargs; }
 slots() { sed -n 's/.* rtrs_clt_submit: s1: slot \([0-9]*\): .*/\1/p' $t/trace; }
@@ -80,7 +80,7 @@ echo 1 >"$(path 0)/reconnect"
 wait_for 20 ended $reader || fail "the read still waits"
 equal "the read" "$(cat /tmp/reader)" 0
 slot=$(sed -n 's/.* rtrs_clt_park: s1: slot \([0-9]*\) .*/\1/p' $t/trace | head -n 1)
-wait_for 5 posted || fail "not posted: $(steps_of "$slot")"
+wait_for 5 posted "$slot" || fail "not posted: $(steps_of "$slot")"
 steps_of "$slot" >/tmp/steps
 must "steps of what waited: $(cat /tmp/steps)" \
 	grep -qE '^(submit )?park( park)* (post answer complete|answer (post complete|complete post))$' \
