@@ -4,6 +4,7 @@
  * be unless a case says otherwise.
  */
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "hostile.h"
 
@@ -20,12 +21,11 @@ u8 *read_area(struct path *p, unsigned int i)
 	return p->mem + AREAS_LEN + (size_t)(i % NR_AREAS) * STRIDE;
 }
 
+/* Of no seed: peers that begin in the same moment, or with the same seed, are not the same. */
 static void fill_random(void *buf, size_t len)
 {
-	u8 *b = buf;
-
-	while (len--)
-		*b++ = rnd();
+	if (getrandom(buf, len, 0) != (ssize_t)len)
+		abort();
 }
 
 /* Every path offers slots, and every path messages in place of immediate data. */
