@@ -19,4 +19,6 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat_no,BDEV_FILE,blkdev.h,bdev_file_open_by_dev) \
 	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq) \
 	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned) \
+	$(if $(filter 6.1,$(VERSION).$(PATCHLEVEL)),\
+		$(shell [ $(SUBLEVEL) -ge 168 ] || echo -DCOMPAT_DESTROY_PUTS)) \
 	$(if $(filter 5.% 6.0 6.1 6.2 6.3,$(VERSION).$(PATCHLEVEL)),-DCOMPAT_RXE_TASKLET)

@@ -8,6 +8,17 @@
 
 #include_next <linux/blk-mq.h>
 
+/* Before 6.1.168 its caller's reference is dropped as well. */
+#ifdef COMPAT_DESTROY_PUTS
+static inline void compat_destroy_queue(struct request_queue *q)
+{
+	WARN_ON_ONCE(!blk_get_queue(q));
+	blk_mq_destroy_queue(q);
+}
+
+#define blk_mq_destroy_queue compat_destroy_queue
+#endif
+
 /* Before 6.11: limits as one piece, with features. */
 #ifndef BLK_FEAT_WRITE_CACHE
 
