@@ -4,7 +4,8 @@
 # A server with small slots: what fits in one travels with its request, the rest is fetched, or
 # sent from a buffer; in pieces of up to 1 MiB. With always_invalidate and without. Each checksum
 # is right, nothing else has changed, no memory is left behind, and a path that dies with
-# requests of both kinds loses none. Slots of 64 KiB, too.
+# requests of both kinds loses none. Slots of 64 KiB, too. A session of many slots goes on when
+# the server comes back with larger ones.
 # Time: 360
 
 . "$RIG_DIR/steps/failover.sh"
@@ -62,3 +63,18 @@ for slot in 4096 65536; do
 	down
 	unload
 done
+
+# The client has to register 128 regions then, and keeps its number of slots.
+load_server slot_size=4096 sess_queue_depth=2048
+load_client
+disk=$(null vol 64)
+dev=$(map s1 "$disk")
+soon
+on server 'rmmod rnbd_server && rmmod rtrs_server'
+become disconnected 30 "$(path 0)"
+load_server slot_size=126976 sess_queue_depth=2048
+become connected 60 "$(path 0)"
+verify "$dev" "$mixed" --size=8m
+unmap "$dev"
+down
+unload

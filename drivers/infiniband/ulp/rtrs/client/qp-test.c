@@ -13,11 +13,16 @@ static const struct size_case {
 	u32 send_wr, min_send_wr, send_reserve, recv_wr, send_sge;
 	u32 slot_size;
 	int max_pages;
+	u32 had;
 } size_cases[] = {
 	{ "service connection", 0, 0, 126, 64, 0, 126, 1 },
 	{ "service connection of a path with slots", 512, 0, 126, 64, 0, 126, 1 },
-	{ "service connection, small memory regions", 0, 0, 576, 64, 0, 126, 1, 0, 32 },
-	{ "service connection, smaller ones can't be", 0, 0, 16448, 64, 0, 126, 1, 0, 1 },
+	{ "service connection, small memory regions", 0, 0, 1086, 64, 0, 126, 1, 0, 32 },
+	{ "service connection, smaller ones can't be", 0, 0, 16446, 64, 0, 126, 1, 0, 1 },
+	{ "service connection, memory regions of 1 MiB", 0, 0, 190, 64, 0, 126, 1, 0, 256 },
+	{ "service connection, the usual session again", 0, 0, 126, 64, 0, 126, 1, 0, 0, 512 },
+	{ "service connection, a deep session again", 0, 0, 318, 64, 0, 126, 1, 0, 0, 2048 },
+	{ "service connection, the deepest one", 0, 0, 318, 64, 0, 126, 1, 0, 0, 65535 },
 	{ "one slot", 1, 1, 34, 34, 1, 18, 9 },
 	{ "16 slots", 16, 1, 64, 64, 16, 48, 9 },
 	{ "as many as never wait", 256, 1, 544, 64, 256, 528, 9 },
@@ -47,6 +52,7 @@ static void size_follows_from_the_slots(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	clt->nr_queues = 4;
 	clt->nr_poll_queues = 2;
+	clt->limits.queue_depth = c->had;
 	dev->attrs.max_fast_reg_page_list_len = c->max_pages ?: 512;
 	path->path.dev = dev;
 	path->clt = clt;

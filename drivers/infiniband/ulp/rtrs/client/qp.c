@@ -25,16 +25,20 @@
 /* A queue pair that is refused isn't tried again with fewer slots than these. */
 #define RTRS_CLT_MIN_SLOTS	16
 
-/* No requests are sent on the service connection; but memory is registered with INFO_REQ. */
-static u32 rtrs_clt_service_wr(const struct ib_device_attr *attrs)
+/*
+ * No requests are sent on the service connection; but memory is registered with INFO_REQ.
+ * RTRS_SERVICE_WR has room for the regions of RTRS_CLT_MAX_BUFS, if 1 MiB is used of each. A
+ * region has whole slots, or groups of them, so it may be half empty. A session keeps its slots
+ * when its server's become larger, up to what an offset in an immediate value reaches.
+ */
+static u32 rtrs_clt_service_wr(const struct rtrs_clt_path *path)
 {
-	u32 max_pages = max_t(u32, attrs->max_fast_reg_page_list_len, 1);
+	u32 pages = clamp_t(u32, path->path.dev->attrs.max_fast_reg_page_list_len / 2, 1,
+			    SZ_1M / SZ_4K);
+	u64 bytes = (u64)path->clt->limits.queue_depth * RTRS_MAX_SLOT_SIZE;
 
-	/* Some 75 regions at most, however deep the session is and large its slots are */
-	if (max_pages >= 512)
-		return RTRS_SERVICE_WR;
-	return max_t(u32, RTRS_SERVICE_DEPTH,
-		     RTRS_CLT_MAX_BUFS / SZ_4K / max_pages + RTRS_CLT_MIN_SEND_WR);
+	bytes = clamp_t(u64, bytes, RTRS_CLT_MAX_BUFS, BIT(RTRS_IMM_PAYLOAD_BITS));
+	return RTRS_SERVICE_WR + (u32)bytes / SZ_4K / pages - RTRS_CLT_MAX_BUFS / SZ_1M;
 }
 
 /**
@@ -48,7 +52,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 					 struct rtrs_qp_params *params)
 {
 	*params = (struct rtrs_qp_params) {
-		.send_wr	= rtrs_clt_service_wr(&path->path.dev->attrs),
+		.send_wr	= rtrs_clt_service_wr(path),
 		.recv_wr	= RTRS_SERVICE_WR,
 		.send_sge	= 1,
 		.min_send_sge	= 1,
