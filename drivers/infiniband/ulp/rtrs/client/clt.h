@@ -175,7 +175,10 @@ struct rtrs_clt_con {
  * @entry: in rtrs_clt_mrs.free, while no request has it
  * @mr: the region
  * @slot: slot of the request that has it, NULL if none has
+ * @registering: the device hasn't reported yet that @reg_wr is done; only where that has to be
+ *	seen, see rtrs_clt_must_see_reg()
  * @inv_cqe: completion entry of @inv_wr
+ * @reg_cqe: completion entry of @reg_wr, if it is signalled
  * @reg_wr: work request that registers @mr
  * @inv_wr: work request that invalidates @mr
  *
@@ -185,7 +188,9 @@ struct rtrs_clt_mr {
 	struct list_head entry;
 	struct ib_mr *mr;
 	struct rtrs_clt_slot *slot;
+	bool registering;
 	struct ib_cqe inv_cqe;
+	struct ib_cqe reg_cqe;
 	struct ib_reg_wr reg_wr;
 	struct ib_send_wr inv_wr;
 };
@@ -757,6 +762,8 @@ struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
 struct rtrs_clt_slot *rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr);
 void rtrs_clt_copy_back(struct rtrs_clt_slot *slot);
 u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io);
+void rtrs_clt_build_reg(const struct rtrs_clt_path *path, struct rtrs_clt_mr *mr,
+			const struct rtrs_clt_io *io);
 struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 				  const struct rtrs_clt_io *io);
 #endif

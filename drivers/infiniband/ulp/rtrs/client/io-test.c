@@ -528,6 +528,42 @@ static void key_of_data_that_are_being_sent_is_not_the_servers(struct kunit *tes
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], KEY), t->slots[0]);
 }
 
+static const struct reg_case {
+	const char *desc;
+	enum rdma_driver_id driver;
+	bool told;
+} reg_cases[] = {
+	{ "soft-iWARP", RDMA_DRIVER_SIW, true },
+	{ "soft-RoCE", RDMA_DRIVER_RXE, false },
+	{ "an adapter", RDMA_DRIVER_MLX5, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(reg_cases, reg_cases, desc);
+
+/* It reports that the server has invalidated what it has still to register. */
+static void key_has_to_be_valid_first_where_the_device_does_not_look(struct kunit *test)
+{
+	const struct reg_case *c = test->param_value;
+	struct io_test *t = test->priv;
+	struct rtrs_clt_slot *slot = t->slots[0];
+	struct rtrs_clt_io io = { .dir = DMA_FROM_DEVICE };
+	struct rtrs_clt_mr *mr = slot->mr;
+	struct ib_wc wc = { .status = IB_WC_SUCCESS };
+
+	t->dev.ops.driver_id = c->driver;
+	rtrs_clt_build_reg(&t->path, mr, &io);
+	KUNIT_EXPECT_EQ(test, !!(mr->reg_wr.wr.send_flags & IB_SEND_SIGNALED), c->told);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], mr->mr->rkey),
+			    c->told ? NULL : slot);
+	if (!c->told)
+		return;
+	wc.wr_cqe = mr->reg_wr.wr.wr_cqe;
+	KUNIT_ASSERT_NOT_NULL(test, wc.wr_cqe);
+	wc.wr_cqe->done(NULL, &wc);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], mr->mr->rkey), slot);
+	KUNIT_EXPECT_EQ(test, t->con[1].con.sq_done, 1);
+}
+
 /* Slots 0 and 1 give theirs back; slot 2 keeps the third one. */
 static void region_has_one_request_at_a_time(struct kunit *test)
 {
@@ -598,6 +634,8 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE(answer_before_there_are_slots_finds_none),
 	KUNIT_CASE_PARAM(invalidated_key_finds_its_request, key_cases_gen_params),
 	KUNIT_CASE(key_of_data_that_are_being_sent_is_not_the_servers),
+	KUNIT_CASE_PARAM(key_has_to_be_valid_first_where_the_device_does_not_look,
+			 reg_cases_gen_params),
 	KUNIT_CASE(region_has_one_request_at_a_time),
 	KUNIT_CASE_PARAM(new_key_is_read, rkey_cases_gen_params),
 	{}

@@ -41,7 +41,7 @@
  * of a write (an acknowledgment may be lost, and then it is sent again, though the
  * server has it), and the key is invalid: by the server's SEND WITH INV, seen
  * before the answer, or by our own LOCAL INV. The server's word is not trusted in
- * this, only the device's report.
+ * this, only the device's report, and that of soft-iWARP not before the key was valid.
  *
  * In either case
  *
@@ -208,7 +208,8 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
  * @rkey: key that was invalidated
  *
  * Return: the slot; NULL if there is no request with this key that was sent on @con and
- * has no answer yet. The key of data that the device still sends was never the server's.
+ * has no answer yet. The key of data that the device still sends was never the server's, and
+ * one that isn't valid yet can't be known to it.
  */
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 {
@@ -224,7 +225,7 @@ struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 		slot = READ_ONCE(mr->slot);
 	/* Pairs with rtrs_con_queue(). */
 	if (!slot || smp_load_acquire(&slot->queued) != &con->con ||
-	    slot->mr != mr || mr->mr->rkey != rkey || slot->sending)
+	    slot->mr != mr || mr->mr->rkey != rkey || slot->sending || mr->registering)
 		return NULL;
 	return slot;
 }
@@ -389,11 +390,56 @@ VISIBLE_IF_KUNIT u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path,
 	       (path->neg.slot_size ? IB_ACCESS_REMOTE_READ : 0);
 }
 
+/*
+ * Soft-iWARP reports that a peer has invalidated a key that is still to be registered, by a work
+ * request in the send queue, which the peer can hold up. The pages would be somebody else's when
+ * the key becomes valid. There, the registration's own completion comes before that of any
+ * answer to a message behind it. What arrives in the very moment of the registration may still
+ * pass, as siw has no lock for the two. Other devices refuse what isn't valid.
+ */
+static bool rtrs_clt_must_see_reg(const struct rtrs_clt_path *path)
+{
+	return path->path.dev->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
+static void rtrs_clt_reg_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rtrs_clt_mr *mr = container_of(wc->wr_cqe, struct rtrs_clt_mr, reg_cqe);
+	struct rtrs_con *con = &mr->slot->con->con;
+
+	/* No sign of life: nothing was sent for it. */
+	if (wc->status != IB_WC_SUCCESS && rtrs_con_wc_failed(con, wc, "registering memory"))
+		return;
+	mr->registering = false;
+	rtrs_con_put_wr(con);
+}
+
+/**
+ * rtrs_clt_build_reg() - build the work request that registers a request's memory region
+ * @path: path of the request
+ * @mr: region that it has, with its new key
+ * @io: the request
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_build_reg(const struct rtrs_clt_path *path,
+					 struct rtrs_clt_mr *mr, const struct rtrs_clt_io *io)
+{
+	struct ib_reg_wr *wr = &mr->reg_wr;
+
+	wr->key = mr->mr->rkey;
+	wr->access = rtrs_clt_reg_access(path, io);
+	wr->wr.send_flags = 0;
+	mr->registering = rtrs_clt_must_see_reg(path);
+	if (mr->registering) {
+		mr->reg_cqe.done = rtrs_clt_reg_done;
+		wr->wr.wr_cqe = &mr->reg_cqe;
+		wr->wr.send_flags = IB_SEND_SIGNALED;
+	}
+}
+
 /* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
 static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 			   struct rtrs_clt_io *io)
 {
-	struct ib_reg_wr *reg_wr;
 	struct ib_mr *mr;
 	int n;
 
@@ -406,10 +452,7 @@ static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slo
 		rtrs_clt_mr_put(path, slot);
 		return n < 0 ? n : -EINVAL;
 	}
-	reg_wr = &slot->mr->reg_wr;
-	reg_wr->key = mr->rkey;
-	reg_wr->access = rtrs_clt_reg_access(path, io);
-	reg_wr->wr.send_flags = 0;
+	rtrs_clt_build_reg(path, slot->mr, io);
 	return 0;
 }
 
