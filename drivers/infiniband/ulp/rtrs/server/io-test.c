@@ -548,6 +548,37 @@ static void errno_of_an_answer_fits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_answer_err(INT_MAX), -EIO);
 }
 
+static void nothing_released(struct percpu_ref *ref)
+{
+}
+
+/* Both send queues are full, so it shows on which one the request waits. */
+static void chunk_is_shut_where_it_was_registered(struct kunit *test)
+{
+	struct rtrs_srv_con *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct io_test *t = test->priv;
+	struct rtrs_srv_io *io = &t->io;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_ASSERT_EQ(test, percpu_ref_init(&t->path.ios.ref, nothing_released, 0,
+					      GFP_KERNEL), 0);
+	other->path = &t->path;
+	spin_lock_init(&t->con.con.sq_lock);
+	spin_lock_init(&other->con.sq_lock);
+	rtrs_srv_con_init_send(&t->con);
+	rtrs_srv_con_init_send(other);
+	INIT_LIST_HEAD(&io->pending);
+	io->mr = &t->mr;
+	rtrs_srv_shut(io);
+	KUNIT_EXPECT_TRUE(test, list_is_first(&io->pending, &t->con.pending));
+	list_del_init(&io->pending);
+	io->reg_con = other;
+	rtrs_srv_shut(io);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->con.pending));
+	KUNIT_EXPECT_TRUE(test, list_is_first(&io->pending, &other->pending));
+	percpu_ref_exit(&t->path.ios.ref);
+}
+
 static struct kunit_case rtrs_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(immediate_value_is_checked, imm_cases_gen_params),
 	KUNIT_CASE_PARAM(request_is_parsed, parse_cases_gen_params),
@@ -557,6 +588,7 @@ static struct kunit_case rtrs_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(answer_without_immediate_data_is_built, no_imm_answer_cases_gen_params),
 	KUNIT_CASE(message_of_an_answer_is_inline),
 	KUNIT_CASE(errno_of_an_answer_fits),
+	KUNIT_CASE(chunk_is_shut_where_it_was_registered),
 	{}
 };
 

@@ -340,7 +340,7 @@ static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_io *io = container_of(wc->wr_cqe, struct rtrs_srv_io,
 					      inv_cqe);
-	struct rtrs_srv_con *con = io->con;
+	struct rtrs_srv_con *con = rtrs_srv_inv_con(io);
 
 	if (rtrs_con_wc_failed(&con->con, wc, "invalidation of a chunk's key")) {
 		rtrs_srv_io_drop(io);

@@ -339,6 +339,8 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 		trace_rtrs_srv_answer(io, io->err);
 		WRITE_ONCE(con->con.nr_answered, con->con.nr_answered + 1);
 		rtrs_srv_hand_over_buf(io);
+		if (io->shut)
+			io->reg_con = con;
 		rtrs_srv_io_release(io);
 		rtrs_con_post_locked(&con->con, first);
 	}
@@ -348,18 +350,27 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	return room;
 }
 
-/*
- * The chunk may have been registered on another connection, with the last answer, and a device
- * keeps the order of work requests in one queue pair only. But the message with the key was
- * sent after the registration, so a request that has used the key comes later than that. A
- * write of no bytes needs no key and may come too early; then the device refuses this, and
- * the path ends, or the chunk stays open to a client that has chosen that.
+/**
+ * rtrs_srv_inv_con() - find the connection that has to invalidate a chunk's key
+ * @io: request in the chunk
  *
- * Return: false if there is no room; else @io is the handler's of LOCAL_INV.
+ * A device keeps the order of work requests in one queue pair only. So it is the one on which the
+ * key was registered with the last answer, wherever the request came. A request may come before
+ * that answer: a write of no bytes needs no key, and the queue waits for as long as the client
+ * posts no receives.
+ *
+ * Return: the connection; its send queue, its list of those that wait for room and its
+ * completions are those of the work request.
  */
+struct rtrs_srv_con *rtrs_srv_inv_con(const struct rtrs_srv_io *io)
+{
+	return io->reg_con ?: io->con;
+}
+
+/* Returns false if there is no room; else @io is the handler's of LOCAL_INV. */
 static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
 {
-	struct rtrs_con *con = &io->con->con;
+	struct rtrs_con *con = &rtrs_srv_inv_con(io)->con;
 	struct ib_send_wr wr = {
 		.wr_cqe			= &io->inv_cqe,
 		.opcode			= IB_WR_LOCAL_INV,
@@ -440,7 +451,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
  */
 void rtrs_srv_shut(struct rtrs_srv_io *io)
 {
-	struct rtrs_srv_con *con = io->con;
+	struct rtrs_srv_con *con = rtrs_srv_inv_con(io);
 
 	io->stage = RTRS_SRV_IO_WAIT;
 	if (unlikely(!list_empty(&con->pending) || !rtrs_srv_post_inv(io)))

@@ -548,6 +548,7 @@ enum rtrs_srv_io_stage {
  * @slot: index of the slot
  * @con: connection that it came on
  * @mr: the chunk's own memory region, if its key is changed with each write, else NULL
+ * @reg_con: connection on which @mr was last registered with an answer, NULL if with none yet
  * @chunk: the chunk
  * @dma: the chunk's address for the path's device
  * @hdr_off: where the request's header is in the chunk
@@ -580,6 +581,7 @@ struct rtrs_srv_io {
 	u32 slot;
 	struct rtrs_srv_con *con;
 	struct ib_mr *mr;
+	struct rtrs_srv_con *reg_con;
 	void *chunk;
 	u64 dma;
 	u32 hdr_off;
@@ -783,6 +785,7 @@ struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
 					 const struct rtrs_srv_io *io);
 #endif
 void rtrs_srv_io_drop(struct rtrs_srv_io *io);
+struct rtrs_srv_con *rtrs_srv_inv_con(const struct rtrs_srv_io *io);
 void rtrs_srv_shut(struct rtrs_srv_io *io);
 void rtrs_srv_con_init_send(struct rtrs_srv_con *con);
 void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
