@@ -283,6 +283,7 @@ load_server_here()
 }
 
 load_server() { on server "load_server_here $server_modules $*"; }
+stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
 load_client() { probe "$client_modules" rnbd_client; }
 
 # up [PARAMETER=VALUE...]: everything to map devices with

@@ -63,8 +63,6 @@ writer_gives()
 
 in_flight() { [ "$(awk '{ print $2 }' "/sys/block/${dev#/dev/}/inflight")" -gt 0 ]; }
 
-stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
-
 up
 # Writes to its second half take 8 s.
 disk=$(null vol 32 discard=1)

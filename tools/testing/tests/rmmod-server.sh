@@ -8,7 +8,7 @@
 remove_server()
 {
 	local start=$EPOCHREALTIME
-	on server 'rmmod rnbd_server && rmmod rtrs_server'
+	stop_server
 	say "$1: the server's modules were gone in $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
 }
 

@@ -10,7 +10,6 @@
 
 vols=/tmp/volumes
 
-stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
 # start_server [PARAMETER=VALUE...]
 start_server() { load_server dev_search_path=$vols "$@"; }
 

@@ -70,7 +70,7 @@ load_client
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 soon
-on server 'rmmod rnbd_server && rmmod rtrs_server'
+stop_server
 become disconnected 30 "$(path 0)"
 load_server slot_size=126976 sess_queue_depth=2048
 become connected 60 "$(path 0)"
