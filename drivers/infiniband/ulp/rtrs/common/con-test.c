@@ -150,7 +150,7 @@ static void without_immediate_data_messages_are_sent(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, rtrs_con_probe(&t->con), 0);
 	KUNIT_EXPECT_EQ(test, t->opcode, IB_WR_RDMA_READ);
 	KUNIT_EXPECT_EQ(test, t->sge.length, 0);
-	KUNIT_EXPECT_EQ(test, t->sge.lkey, 0x1234);
+	KUNIT_EXPECT_EQ_MSG(test, t->sge.lkey, 0, "the peer is told the key of all memory");
 	wc.wr_cqe = &t->con.sq_cqe;
 	t->con.sq_cqe.done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, t->con.moved, 0);

@@ -472,7 +472,8 @@ EXPORT_SYMBOL_GPL(rtrs_con_flush);
  *
  * The message is a write of no bytes, or on iWARP, whose devices don't wait for that to be
  * acknowledged, a read of none. It is sent after all work requests that were posted before, and
- * changes nothing at the peer.
+ * changes nothing at the peer. A read tells the peer its local key; nothing is looked up by it, so
+ * that is none.
  *
  * Context: the path's heartbeats.
  * Return: 0, or -EBUSY if the send queue is full.
@@ -488,7 +489,6 @@ int rtrs_con_probe(struct rtrs_con *con)
 	int ret;
 
 	if (con->path->no_imm) {
-		nothing.lkey = con->path->pd->local_dma_lkey;
 		wr.wr.opcode = IB_WR_RDMA_READ;
 		wr.wr.sg_list = &nothing;
 		wr.wr.num_sge = 1;
