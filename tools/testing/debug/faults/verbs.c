@@ -226,7 +226,7 @@ static struct rtrs_faults_map *rtrs_faults_exact(const struct ib_device *dev,
 		if (map->dev != dev || map->first != addr || map->last != last ||
 		    (dir != DMA_NONE && map->dir != dir))
 			continue;
-		if (dir == DMA_NONE ? map->mr : rtrs_faults_in_use(map))
+		if (dir == DMA_NONE ? !!map->mr : rtrs_faults_in_use(map))
 			used = map;
 		else if (dir != DMA_NONE && rtrs_faults_awaited(map))
 			awaited = map;
