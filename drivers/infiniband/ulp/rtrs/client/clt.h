@@ -175,10 +175,7 @@ struct rtrs_clt_con {
  * @entry: in rtrs_clt_mrs.free, while no request has it
  * @mr: the region
  * @slot: slot of the request that has it, NULL if none has
- * @registering: the device hasn't reported yet that @reg_wr is done; only where that has to be
- *	seen, see rtrs_clt_must_see_reg()
  * @inv_cqe: completion entry of @inv_wr
- * @reg_cqe: completion entry of @reg_wr, if it is signalled
  * @reg_wr: work request that registers @mr
  * @inv_wr: work request that invalidates @mr
  *
@@ -188,9 +185,7 @@ struct rtrs_clt_mr {
 	struct list_head entry;
 	struct ib_mr *mr;
 	struct rtrs_clt_slot *slot;
-	bool registering;
 	struct ib_cqe inv_cqe;
-	struct ib_cqe reg_cqe;
 	struct ib_reg_wr reg_wr;
 	struct ib_send_wr inv_wr;
 };
@@ -361,6 +356,8 @@ struct rtrs_clt_path_sm {
  * @nr_slots: slots that are used: at most @depth, rtrs_clt.queue_depth, RTRS_CLT_MAX_SLOTS,
  *	RTRS_CLT_MAX_BUFS, and what the device's queues have room for
  * @new_rkey: the server sends a new key with each answer
+ * @own_inv: keys that the server has invalidated, as the device reports, are invalidated by us
+ *	once more
  */
 struct rtrs_clt_path_neg {
 	u32 id;
@@ -378,6 +375,7 @@ struct rtrs_clt_path_neg {
 	u32 max_segments;
 	u32 nr_slots;
 	bool new_rkey;
+	bool own_inv;
 };
 
 /**
@@ -762,8 +760,6 @@ struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
 struct rtrs_clt_slot *rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr);
 void rtrs_clt_copy_back(struct rtrs_clt_slot *slot);
 u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io);
-void rtrs_clt_build_reg(const struct rtrs_clt_path *path, struct rtrs_clt_mr *mr,
-			const struct rtrs_clt_io *io);
 struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 				  const struct rtrs_clt_io *io);
 #endif
@@ -831,6 +827,9 @@ void rtrs_clt_create_accepted(struct rtrs_clt_path *path);
 void rtrs_clt_end_create(struct rtrs_clt_path *path);
 
 /* conn.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_clt_choose_form(struct rtrs_clt_path *path);
+#endif
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const struct ib_device_attr *attrs, size_t max_mapping,
 		      const void *data, u8 len);

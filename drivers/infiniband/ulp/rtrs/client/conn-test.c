@@ -594,6 +594,51 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&path->neg.srv_uuid, c->srv_uuid, sizeof(c->srv_uuid)), 0);
 }
 
+static const struct form_case {
+	const char *desc;
+	enum rdma_driver_id driver;
+	u32 caps;
+	u32 offered;
+	bool no_imm, own_inv;
+} form_cases[] = {
+	{ "soft-RoCE", RDMA_DRIVER_RXE, RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP, 0, false, false },
+	{ "soft-iWARP", RDMA_DRIVER_SIW, RDMA_CORE_PORT_IWARP, RTRS_FEATURE_NO_IMM, true, true },
+	{ "an adapter", RDMA_DRIVER_MLX5, RDMA_CORE_PORT_IBA_ROCE, 0, false, false },
+	{ "an iWARP adapter", RDMA_DRIVER_CXGB4, RDMA_CORE_PORT_IWARP, RTRS_FEATURE_NO_IMM, true,
+	  false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(form_cases, form_cases, desc);
+
+static void device_decides_what_is_sent(struct kunit *test)
+{
+	const struct form_case *c = test->param_value;
+	struct rtrs_clt_path *path = new_path(test);
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct ib_port_data *ports = kunit_kcalloc(test, 2, sizeof(*ports), GFP_KERNEL);
+	struct rdma_cm_id *id = kunit_kzalloc(test, sizeof(*id), GFP_KERNEL);
+	struct rtrs_clt_con *con = kunit_kzalloc(test, sizeof(*con), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, ports);
+	KUNIT_ASSERT_NOT_NULL(test, id);
+	KUNIT_ASSERT_NOT_NULL(test, con);
+	ports[1].immutable.core_cap_flags = c->caps;
+	dev->port_data = ports;
+	dev->ops.driver_id = c->driver;
+	id->device = dev;
+	id->port_num = 1;
+	con->con.cm_id = id;
+	path->cons = con;
+	/* Of the device that it had before */
+	path->path.no_imm = !c->no_imm;
+	path->neg.own_inv = !c->own_inv;
+	rtrs_clt_choose_form(path);
+	KUNIT_EXPECT_EQ(test, path->path.no_imm, c->no_imm);
+	KUNIT_EXPECT_EQ(test, path->neg.offered, c->offered);
+	KUNIT_EXPECT_EQ(test, path->neg.own_inv, c->own_inv);
+}
+
 /* Over iWARP it takes both, or the path is not used. */
 static void immediate_data_is_done_without_or_not_used(struct kunit *test)
 {
@@ -758,6 +803,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 	KUNIT_CASE_PARAM(device_sets_limits, dev_cases_gen_params),
 	KUNIT_CASE_PARAM(no_request_is_larger_than_can_be_mapped, mapping_cases_gen_params),
 	KUNIT_CASE(immediate_data_is_done_without_or_not_used),
+	KUNIT_CASE_PARAM(device_decides_what_is_sent, form_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_those_offered_and_granted, feature_cases_gen_params),
 	KUNIT_CASE_PARAM(further_path_reaches_the_limits_of_the_first, limits_cases_gen_params),
 	KUNIT_CASE_PARAM(session_has_no_more_connections_than_can_be, open_cases_gen_params),

@@ -308,14 +308,19 @@ static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 				 RTRS_CLT_RESOLVE_MS);
 }
 
-/* What the device of the service connection can't do decides what is sent. */
-static void rtrs_clt_choose_form(struct rtrs_clt_path *path)
+/**
+ * rtrs_clt_choose_form() - let what the device can't do decide what is sent
+ * @path: path that is being connected; its service connection has a device
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_choose_form(struct rtrs_clt_path *path)
 {
 	const struct rdma_cm_id *id = path->cons[0].con.cm_id;
 
 	path->path.no_imm = rdma_protocol_iwarp(id->device, id->port_num);
 	if (path->path.no_imm)
 		path->neg.offered |= RTRS_FEATURE_NO_IMM;
+	/* See "In either case" in io.c. */
+	path->neg.own_inv = id->device->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
 static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)

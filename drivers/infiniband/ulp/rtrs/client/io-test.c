@@ -45,8 +45,11 @@ struct io_test {
 	struct rtrs_clt_slot *slots[3];
 	struct rtrs_clt_mr mr[3];
 	struct ib_mr ib_mr[3];
+	struct rdma_cm_id cm_id;
+	struct ib_qp qp;
 	struct ib_device dev;
 	struct ib_pd pd;
+	const struct ib_send_wr *posted;
 	struct scatterlist sg;
 	u8 data[1024];
 	u8 buf[2 * RTRS_SLOT_HDR_ROOM];
@@ -197,7 +200,9 @@ static void request_fills_a_small_slot_as_written_down(struct kunit *test)
 		data = c->data_len;
 		at = 0;
 	}
+	t->mr[0].reg_wr.wr.send_flags = IB_SEND_SIGNALED;
 	first = rtrs_clt_build(&t->path, t->slots[0], &io);
+	KUNIT_EXPECT_EQ_MSG(test, first->send_flags, 0, "left from the last time");
 	KUNIT_EXPECT_PTR_EQ(test, first, large ? &t->mr[0].reg_wr.wr : &wr->wr);
 	if (large)
 		KUNIT_EXPECT_PTR_EQ(test, first->next, &wr->wr);
@@ -528,40 +533,77 @@ static void key_of_data_that_are_being_sent_is_not_the_servers(struct kunit *tes
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], KEY), t->slots[0]);
 }
 
-static const struct reg_case {
-	const char *desc;
-	enum rdma_driver_id driver;
-	bool told;
-} reg_cases[] = {
-	{ "soft-iWARP", RDMA_DRIVER_SIW, true },
-	{ "soft-RoCE", RDMA_DRIVER_RXE, false },
-	{ "an adapter", RDMA_DRIVER_MLX5, false },
+struct done_io {
+	struct rtrs_clt_io io;
+	unsigned int nr;
+	int err;
 };
 
-KUNIT_ARRAY_PARAM_DESC(reg_cases, reg_cases, desc);
-
-/* It reports that the server has invalidated what it has still to register. */
-static void key_has_to_be_valid_first_where_the_device_does_not_look(struct kunit *test)
+static void count_done(struct rtrs_clt_io *io, int err)
 {
-	const struct reg_case *c = test->param_value;
-	struct io_test *t = test->priv;
-	struct rtrs_clt_slot *slot = t->slots[0];
-	struct rtrs_clt_io io = { .dir = DMA_FROM_DEVICE };
-	struct rtrs_clt_mr *mr = slot->mr;
-	struct ib_wc wc = { .status = IB_WC_SUCCESS };
+	struct done_io *d = container_of(io, struct done_io, io);
 
-	t->dev.ops.driver_id = c->driver;
-	rtrs_clt_build_reg(&t->path, mr, &io);
-	KUNIT_EXPECT_EQ(test, !!(mr->reg_wr.wr.send_flags & IB_SEND_SIGNALED), c->told);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], mr->mr->rkey),
-			    c->told ? NULL : slot);
-	if (!c->told)
-		return;
-	wc.wr_cqe = mr->reg_wr.wr.wr_cqe;
-	KUNIT_ASSERT_NOT_NULL(test, wc.wr_cqe);
-	wc.wr_cqe->done(NULL, &wc);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], mr->mr->rkey), slot);
-	KUNIT_EXPECT_EQ(test, t->con[1].con.sq_done, 1);
+	d->nr++;
+	d->err = err;
+}
+
+static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct io_test *t = container_of(qp, struct io_test, qp);
+
+	t->posted = wr;
+	return 0;
+}
+
+static const struct own_inv_case {
+	const char *desc;
+	bool own_inv;
+} own_inv_cases[] = {
+	{ "soft-iWARP", true },
+	{ "all others", false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(own_inv_cases, own_inv_cases, desc);
+
+/* Its pages and its region are the request's for as long as the key may become valid. */
+static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit *test)
+{
+	const struct own_inv_case *c = test->param_value;
+	struct ib_wc wc = { .status = IB_WC_SUCCESS };
+	struct io_test *t = test->priv;
+	struct done_io d = { .io.done = count_done };
+	struct rtrs_clt_con *con = &t->con[1];
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	t->path.clt = clt;
+	t->path.stats.cpu = alloc_percpu(struct rtrs_clt_stats);
+	KUNIT_ASSERT_NOT_NULL(test, (void *)t->path.stats.cpu);
+	t->path.neg.slot_size = 512;
+	t->path.neg.own_inv = c->own_inv;
+	t->dev.ops.post_send = post_send;
+	t->qp.device = &t->dev;
+	t->cm_id.qp = &t->qp;
+	con->con.cm_id = &t->cm_id;
+	spin_lock_init(&con->con.sq_lock);
+	con->con.sq_limit = 1;
+	t->slots[0]->io = &d.io;
+	rtrs_clt_answer_inv(con, KEY, 0, -ENOSPC);
+	KUNIT_ASSERT_PTR_EQ(test, t->posted, c->own_inv ? &t->mr[0].inv_wr : NULL);
+	if (c->own_inv) {
+		KUNIT_EXPECT_EQ(test, t->mr[0].inv_wr.ex.invalidate_rkey, KEY);
+		KUNIT_EXPECT_EQ_MSG(test, d.nr, 0, "done too early");
+		KUNIT_EXPECT_PTR_EQ(test, t->slots[0]->mr, &t->mr[0]);
+		KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_key(con, KEY), "answered twice");
+		wc.wr_cqe = &t->mr[0].inv_cqe;
+		wc.wr_cqe->done(NULL, &wc);
+		KUNIT_EXPECT_EQ(test, con->con.sq_done, 1);
+	}
+	KUNIT_EXPECT_EQ(test, d.nr, 1);
+	KUNIT_EXPECT_EQ(test, d.err, -ENOSPC);
+	KUNIT_EXPECT_NULL(test, t->slots[0]->mr);
+	KUNIT_EXPECT_NULL(test, t->slots[0]->io);
+	free_percpu(t->path.stats.cpu);
 }
 
 /* Slots 0 and 1 give theirs back; slot 2 keeps the third one. */
@@ -634,8 +676,8 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE(answer_before_there_are_slots_finds_none),
 	KUNIT_CASE_PARAM(invalidated_key_finds_its_request, key_cases_gen_params),
 	KUNIT_CASE(key_of_data_that_are_being_sent_is_not_the_servers),
-	KUNIT_CASE_PARAM(key_has_to_be_valid_first_where_the_device_does_not_look,
-			 reg_cases_gen_params),
+	KUNIT_CASE_PARAM(answered_request_keeps_its_key_until_we_invalidated_it,
+			 own_inv_cases_gen_params),
 	KUNIT_CASE(region_has_one_request_at_a_time),
 	KUNIT_CASE_PARAM(new_key_is_read, rkey_cases_gen_params),
 	{}

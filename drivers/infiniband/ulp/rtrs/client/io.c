@@ -23,7 +23,7 @@
  * The caller's pages are registered with a memory region of the path, and the headers name
  * its key: the server writes to the pages, or fetches from them. Its answer is a SEND WITH
  * INV, which invalidates the key, with slot and errno. So the request is done when the answer
- * is there, in either case.
+ * is there, be it a read or a write.
  *
  * With large slots, writes that fit there, and are not small, are sent as to a chunk.
  *
@@ -40,10 +40,16 @@
  * The request is done when the answer is there, the device has done with the data
  * of a write (an acknowledgment may be lost, and then it is sent again, though the
  * server has it), and the key is invalid: by the server's SEND WITH INV, seen
- * before the answer, or by our own LOCAL INV. The server's word is not trusted in
- * this, only the device's report, and that of soft-iWARP not before the key was valid.
+ * before the answer, or by our own LOCAL INV.
  *
  * In either case
+ *
+ * The server's word that a key is invalid is not trusted, only the device's report. That of
+ * soft-iWARP isn't either: siw reports a key invalid which it has still to register, by a work
+ * request in the send queue, and the peer can hold up that queue. The pages would be somebody
+ * else's when the key becomes valid. So we invalidate such a key once more, in the queue behind
+ * its registration, and the request is done after that. siw accepts that a key is invalid
+ * already. Others need none of it: they compare the key before they report.
  *
  * All handlers of a slot belong to one completion queue, so they never run at the same time.
  *
@@ -208,8 +214,7 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
  * @rkey: key that was invalidated
  *
  * Return: the slot; NULL if there is no request with this key that was sent on @con and
- * has no answer yet. The key of data that the device still sends was never the server's, and
- * one that isn't valid yet can't be known to it.
+ * has no answer yet. The key of data that the device still sends was never the server's.
  */
 struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 {
@@ -225,7 +230,7 @@ struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
 		slot = READ_ONCE(mr->slot);
 	/* Pairs with rtrs_con_queue(). */
 	if (!slot || smp_load_acquire(&slot->queued) != &con->con ||
-	    slot->mr != mr || mr->mr->rkey != rkey || slot->sending || mr->registering)
+	    slot->mr != mr || mr->mr->rkey != rkey || slot->sending)
 		return NULL;
 	return slot;
 }
@@ -370,8 +375,10 @@ void rtrs_clt_answer_inv(struct rtrs_clt_con *con, u32 rkey, u32 nr, int err)
 
 	trace_rtrs_clt_answer(path->path.name, nr, err);
 	WRITE_ONCE(slot->queued, NULL);
-	rtrs_clt_mr_put(path, slot);
-	rtrs_clt_slot_done(path, slot, err);
+	slot->err = err;
+	if (likely(!path->neg.own_inv))
+		rtrs_clt_mr_put(path, slot);
+	rtrs_clt_slot_answered(path, slot);
 }
 
 /**
@@ -390,52 +397,6 @@ VISIBLE_IF_KUNIT u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path,
 	       (path->neg.slot_size ? IB_ACCESS_REMOTE_READ : 0);
 }
 
-/*
- * Soft-iWARP reports that a peer has invalidated a key that is still to be registered, by a work
- * request in the send queue, which the peer can hold up. The pages would be somebody else's when
- * the key becomes valid. There, the registration's own completion comes before that of any
- * answer to a message behind it. What arrives in the very moment of the registration may still
- * pass, as siw has no lock for the two. Other devices refuse what isn't valid.
- */
-static bool rtrs_clt_must_see_reg(const struct rtrs_clt_path *path)
-{
-	return path->path.dev->ops.driver_id == RDMA_DRIVER_SIW;
-}
-
-static void rtrs_clt_reg_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rtrs_clt_mr *mr = container_of(wc->wr_cqe, struct rtrs_clt_mr, reg_cqe);
-	struct rtrs_con *con = &mr->slot->con->con;
-
-	/* No sign of life: nothing was sent for it. */
-	if (wc->status != IB_WC_SUCCESS && rtrs_con_wc_failed(con, wc, "registering memory"))
-		return;
-	mr->registering = false;
-	rtrs_con_put_wr(con);
-}
-
-/**
- * rtrs_clt_build_reg() - build the work request that registers a request's memory region
- * @path: path of the request
- * @mr: region that it has, with its new key
- * @io: the request
- */
-VISIBLE_IF_KUNIT void rtrs_clt_build_reg(const struct rtrs_clt_path *path,
-					 struct rtrs_clt_mr *mr, const struct rtrs_clt_io *io)
-{
-	struct ib_reg_wr *wr = &mr->reg_wr;
-
-	wr->key = mr->mr->rkey;
-	wr->access = rtrs_clt_reg_access(path, io);
-	wr->wr.send_flags = 0;
-	mr->registering = rtrs_clt_must_see_reg(path);
-	if (mr->registering) {
-		mr->reg_cqe.done = rtrs_clt_reg_done;
-		wr->wr.wr_cqe = &mr->reg_cqe;
-		wr->wr.send_flags = IB_SEND_SIGNALED;
-	}
-}
-
 /* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
 static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 			   struct rtrs_clt_io *io)
@@ -452,7 +413,8 @@ static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slo
 		rtrs_clt_mr_put(path, slot);
 		return n < 0 ? n : -EINVAL;
 	}
-	rtrs_clt_build_reg(path, slot->mr, io);
+	slot->mr->reg_wr.key = mr->rkey;
+	slot->mr->reg_wr.access = rtrs_clt_reg_access(path, io);
 	return 0;
 }
 
@@ -603,6 +565,8 @@ VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 	}
 	if (!slot->mr)
 		return &wr->wr;
+	/* rtrs_con_queue() may have asked for a signal the last time. */
+	slot->mr->reg_wr.wr.send_flags = 0;
 	slot->mr->reg_wr.wr.next = &wr->wr;
 	return &slot->mr->reg_wr.wr;
 }

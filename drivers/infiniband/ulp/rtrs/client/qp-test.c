@@ -14,6 +14,7 @@ static const struct size_case {
 	u32 slot_size;
 	int max_pages;
 	u32 had;
+	bool own_inv;
 } size_cases[] = {
 	{ "service connection", 0, 0, 126, 64, 0, 126, 1 },
 	{ "service connection of a path with slots", 512, 0, 126, 64, 0, 126, 1 },
@@ -35,6 +36,7 @@ static const struct size_case {
 	{ "small slots: one", 1, 1, 34, 34, 0, 17, 1, 4096 },
 	{ "small slots: the last that never wait", 111, 1, 254, 64, 0, 127, 1, 4096 },
 	{ "small slots: 512", 512, 1, 254, 64, 0, 528, 1, 4096 },
+	{ "small slots: 512, over soft-iWARP", 512, 1, 254, 64, 512, 528, 1, 4096, 0, 0, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
@@ -58,6 +60,7 @@ static void size_follows_from_the_slots(struct kunit *test)
 	path->clt = clt;
 	path->neg.nr_slots = c->nr_slots;
 	path->neg.slot_size = c->slot_size;
+	path->neg.own_inv = c->own_inv;
 	path->neg.max_sge = c->slot_size ? 1 : 9;
 	rtrs_clt_qp_params(path, c->cid, &params);
 	KUNIT_EXPECT_EQ(test, params.send_wr, c->send_wr);

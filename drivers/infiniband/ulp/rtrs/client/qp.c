@@ -9,8 +9,9 @@
  * queue need not hold those of all slots. The server answers with one or two messages.
  *
  * With small slots (RTRS_FEATURE_SLOTS) the server invalidates all keys, and answers with
- * one message, so nothing is reserved; and most requests take one work request. Without immediate
- * data (RTRS_FEATURE_NO_IMM) one more sends what that would be.
+ * one message, so nothing is reserved, except over soft-iWARP, where we invalidate them once more;
+ * and most requests take one work request. Without immediate data (RTRS_FEATURE_NO_IMM) one more
+ * sends what that would be.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -72,9 +73,10 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	params->min_send_wr = min_t(u32, params->send_wr, RTRS_CLT_MIN_SEND_WR);
 	params->recv_wr = path->neg.nr_slots + RTRS_RECV_BATCH;
 	params->send_sge = path->neg.max_sge;
+	if (!path->neg.slot_size || path->neg.own_inv)
+		params->send_reserve = path->neg.nr_slots;
 	if (path->neg.slot_size)
 		return;
-	params->send_reserve = path->neg.nr_slots;
 	params->recv_wr += path->neg.nr_slots;
 	params->min_send_sge = RTRS_CLT_MIN_SGE;
 }
