@@ -31,6 +31,7 @@
 /* In the order in which modules depend on each other */
 const struct parameter parameters[NR_PARAMETERS] = {
 	{ "max_chunk_size", RTRS_SERVER, false },
+	{ "slot_size", RTRS_SERVER, false },
 	{ "sess_queue_depth", RTRS_SERVER, false },
 	{ "always_invalidate", RTRS_SERVER, false },
 	{ "max_memory", RTRS_SERVER, true },
@@ -39,6 +40,8 @@ const struct parameter parameters[NR_PARAMETERS] = {
 	{ "port_nr", RNBD_SERVER, false },
 	{ "dev_search_path", RNBD_SERVER, false },
 	{ "export_files", RNBD_SERVER, false },
+	{ "claim", RNBD_SERVER, true },
+	{ "handover_grace", RNBD_SERVER, true },
 };
 
 /* The file while it is being read */

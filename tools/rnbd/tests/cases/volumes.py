@@ -2,6 +2,8 @@
 """The table of volumes: what is read, what is wrong with it, what is mapped; the generator"""
 
 import os
+import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -440,6 +442,29 @@ def test_server_load_again(host):
     done = host.says('server load', 'port_nr stays 1234 until rnbd_server is loaded again')
     equal('lines', len(done.err.splitlines()), 1)
     equal('max_memory', host.written('module/rtrs_server/parameters/max_memory'), '512')
+
+
+def test_server_load_knows_all_parameters(host):
+    """All that the modules have, and which of them can be changed; the rules have listen"""
+    drivers = pathlib.Path(__file__).resolve().parents[4] / 'drivers'
+    modes, lines = {}, 0
+    for module, where in [('rtrs_server', 'infiniband/ulp/rtrs/server'),
+                          ('rnbd_server', 'block/rnbd/server')]:
+        for source in sorted((drivers / where).glob('*.c')):
+            text = source.read_text()
+            lines += len(re.findall(r'^module_param(?!_cb)', text, re.M))
+            found = re.findall(r'^module_param(?:_named|_string)?\((\w+),.*, (0\d+)\);', text,
+                               re.M)
+            modes.update({name: (module, mode) for name, mode in found if name != 'listen'})
+    equal('read are all but listen', len(modes), lines - 1)
+    for name, (module, _) in modes.items():
+        host.attributes(f'module/{module}/parameters', **{name: 2})
+    for name, (module, mode) in modes.items():
+        host.server_conf.write_text(f'{name}=1\n')
+        done = host.run('server load')
+        equal(f'{name} is told', f'{name} stays 2' in done.err, mode == '0444')
+        equal(name, host.written(f'module/{module}/parameters/{name}'),
+              '1' if mode == '0644' else '2')
 
 
 def test_server_load_of_wrong_settings(host):
