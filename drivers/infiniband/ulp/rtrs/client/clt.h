@@ -283,8 +283,7 @@ struct rtrs_clt_stats {
  * @base: sums of @cpu when they were last reset, under clt->lock
  * @failed_over: requests that were on it when it died; can be reset
  * @reclaimed: the same, since the path was created
- * @reconnects: tries that failed, and those that connected it again; the first connect
- *	doesn't count
+ * @reconnects: tries that failed, the first ones included, and those that connected it again
  * @ever_up: it has been connected before
  */
 struct rtrs_clt_path_stats {
