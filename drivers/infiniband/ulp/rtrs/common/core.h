@@ -97,7 +97,7 @@ struct rtrs_hb_params {
  *	of connection 0's receives
  * @hb_timed: the heartbeat, by @hb_sent, whose round trip is measured
  * @hb_timed_at: when that one was sent, ns
- * @hb_latency: the last round trip that was measured, ns; 0 before the first
+ * @hb_latency: the last round trip that was measured, ns; 0 before the first since @hb_con
  * @hb_hist: round trips that took less than 2^n microseconds
  *
  * Embedded in the client's or the server's path, which keeps it alive; see
@@ -437,6 +437,7 @@ bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
 			unsigned int max_missed);
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_hb_forget_moves(struct rtrs_path *path);
+void rtrs_hb_reset(struct rtrs_path *path);
 #endif
 
 /* proof.c */

@@ -154,10 +154,22 @@ static void path_is_judged(struct kunit *test)
 				    "%s: interval %td", c->desc, p - c->moved);
 }
 
+/* It may be over another device, or to another server. */
+static void round_trip_is_that_of_the_connection(struct kunit *test)
+{
+	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->hb_latency = 12345;
+	rtrs_hb_reset(path);
+	KUNIT_EXPECT_EQ(test, path->hb_latency, 0);
+}
+
 static struct kunit_case rtrs_hb_cases[] = {
 	KUNIT_CASE_PARAM(con_is_judged, con_cases_gen_params),
 	KUNIT_CASE(con_with_a_full_queue_dies),
 	KUNIT_CASE_PARAM(path_is_judged, path_cases_gen_params),
+	KUNIT_CASE(round_trip_is_that_of_the_connection),
 	{}
 };
 

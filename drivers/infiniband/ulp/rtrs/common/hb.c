@@ -250,6 +250,20 @@ void rtrs_hb_init(struct rtrs_path *path)
 }
 
 /**
+ * rtrs_hb_reset() - forget what another connection of a path has measured
+ * @path: path whose heartbeat isn't started
+ */
+VISIBLE_IF_KUNIT void rtrs_hb_reset(struct rtrs_path *path)
+{
+	path->hb_missed = 0;
+	path->hb_on_trial = false;
+	path->hb_sent = 0;
+	path->hb_answered = 0;
+	path->hb_timed = 0;
+	WRITE_ONCE(path->hb_latency, 0);
+}
+
+/**
  * rtrs_hb_start() - start a path's heartbeat
  * @path: path that is connected
  * @con: connection 0 of @path
@@ -258,11 +272,7 @@ void rtrs_hb_init(struct rtrs_path *path)
  */
 void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con)
 {
-	path->hb_missed = 0;
-	path->hb_on_trial = false;
-	path->hb_sent = 0;
-	path->hb_answered = 0;
-	path->hb_timed = 0;
+	rtrs_hb_reset(path);
 	spin_lock(&path->hb_lock);
 	path->hb_trial_ms = 0;
 	path->hb_con = con;
