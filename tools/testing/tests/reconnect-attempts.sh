@@ -68,6 +68,9 @@ equal attempts "$(cat "$(path 0)/stats/reconnects")" "0 0"
 is disconnected "$(path 0)" || fail "it is back"
 echo 1 >"$(path 0)/reconnect"
 become connected 5 "$(path 0)"
+# Nor does one stay down that somebody reconnects while it is up.
+equal "reconnect" "$(errno_of "$(path 0)/reconnect" 1)" 0
+is connected "$(path 0)" || fail "it is lost"
 unmap "$dev"
 client_idle
 

@@ -99,6 +99,28 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->sm.state, S(IDLE));
 }
 
+/* A path that is lost later waits as set, or isn't connected again at all. */
+static void wish_to_connect_ends_when_it_is_connected(struct kunit *test)
+{
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	init_waitqueue_head(&clt->wait);
+	path->clt = clt;
+	spin_lock_init(&path->sm.lock);
+	init_waitqueue_head(&path->sm.wait);
+	path->sm.state = S(WAITING);
+	path->sm.at_once = true;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(DUE), 0));
+	KUNIT_EXPECT_FALSE_MSG(test, path->sm.at_once, "this is the try");
+	rtrs_clt_path_connect_start(path);
+	KUNIT_EXPECT_TRUE_MSG(test, path->sm.at_once, "for the try after this one");
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(UP), 0));
+	KUNIT_EXPECT_FALSE(test, path->sm.at_once);
+}
+
 static int show_nothing(struct rtrs_clt_path *path)
 {
 	return 0;
@@ -335,6 +357,7 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
+	KUNIT_CASE(wish_to_connect_ends_when_it_is_connected),
 	KUNIT_CASE(path_ends_while_others_connect),
 	KUNIT_CASE_PARAM(path_is_waited_for, tried_cases_gen_params),
 	KUNIT_CASE_PARAM(session_knows_its_paths, has_cases_gen_params),

@@ -70,9 +70,6 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
-	spin_lock_irq(&path->sm.lock);
-	path->sm.at_once = false;
-	spin_unlock_irq(&path->sm.lock);
 	path->neg.nr_connects++;
 	path->neg.offered = RTRS_FEATURES;
 	if (!clt->fencing)
@@ -263,9 +260,23 @@ static void rtrs_clt_end_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
+/* Has the next try to connect begin without delay; returns the number of tries so far. */
+static u32 rtrs_clt_path_want_locked(struct rtrs_clt_path *path)
+{
+	lockdep_assert_held(&path->sm.lock);
+	if (!path->sm.gone) {
+		path->sm.failures = 0;
+		path->sm.at_once = true;
+		if (path->sm.state == RTRS_CLT_WAITING)
+			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
+		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_WANT, 0);
+	}
+	return path->sm.tries;
+}
+
 /**
  * rtrs_clt_path_connect_start() - start to connect a path, without delay
- * @path: path in any state; nothing is done if it is being destroyed
+ * @path: path that isn't connected; nothing is done if it is being destroyed
  *
  * Context: process.
  * Return: number of tries so far, for rtrs_clt_path_connect_status().
@@ -275,14 +286,7 @@ u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 	u32 tries;
 
 	spin_lock_irq(&path->sm.lock);
-	tries = path->sm.tries;
-	if (!path->sm.gone) {
-		path->sm.failures = 0;
-		path->sm.at_once = true;
-		if (path->sm.state == RTRS_CLT_WAITING)
-			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
-		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_WANT, 0);
-	}
+	tries = rtrs_clt_path_want_locked(path);
 	spin_unlock_irq(&path->sm.lock);
 	return tries;
 }
@@ -342,10 +346,17 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
  */
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
-	u32 tries = rtrs_clt_path_connect_start(path);
+	bool was_up;
+	u32 tries;
 
-	if (READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED &&
-	    rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, -ECONNRESET))
+	/* A path that comes up just now is what the caller wants, or is taken down once. */
+	spin_lock_irq(&path->sm.lock);
+	was_up = path->sm.state == RTRS_CLT_CONNECTED && !path->sm.gone;
+	if (was_up)
+		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_FAIL, -ECONNRESET);
+	tries = rtrs_clt_path_want_locked(path);
+	spin_unlock_irq(&path->sm.lock);
+	if (was_up)
 		pr_info("%s: path is being reconnected\n", path->path.name);
 	return rtrs_clt_path_connect_wait(path, tries);
 }
