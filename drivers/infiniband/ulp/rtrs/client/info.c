@@ -225,6 +225,9 @@ static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
 	ret = rtrs_con_post(&path->cons[0].con,
 			    rtrs_clt_info_chain(&path->bufs, regs, &wr));
 	kvfree(regs);
+	if (ret == -EBUSY && READ_ONCE(path->sm.logged) != ret)
+		rtrs_clt_err(path->clt, "%s: the device's queue has no room to register %u memory regions: a smaller queue_depth= needs fewer\n",
+			     path->path.name, path->bufs.nr_mrs);
 	return ret;
 }
 
