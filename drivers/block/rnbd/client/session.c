@@ -443,7 +443,8 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 /**
  * rnbd_clt_sess_get() - use a session, and open it if need be
  * @opts: its name, and paths to open it with. If the session is there, it must have
- *	these paths, as many queues and that depth; without any paths it must be there
+ *	these paths, as many queues, that depth and that key; without any paths it must be
+ *	there
  *
  * While another caller opens the session, waits for the result of that and shares it.
  *

@@ -18,7 +18,7 @@
  *
  * Context: process, may sleep.
  * Return: the controller, with a reference; ERR_PTR(-ENOENT) if there is no such cgroup,
- * ERR_PTR(-EOPNOTSUPP) if it has none.
+ * ERR_PTR(-ENOTDIR) if that is a file, ERR_PTR(-EOPNOTSUPP) if it has no such controller.
  */
 struct cgroup_subsys_state *rnbd_srv_css_find(const char *path)
 {
