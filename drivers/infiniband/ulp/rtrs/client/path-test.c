@@ -76,8 +76,7 @@ static void path_moves_are_all_in_the_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen, BIT_ULL(RTRS_CLT_NR_STATES * RTRS_CLT_NR_EVENTS) - 1);
 }
 
-/* Those who wait are told the first reason, not what follows from it. */
-static void path_keeps_the_reason_of_its_end(struct kunit *test)
+static struct rtrs_clt_path *waiting_path(struct kunit *test)
 {
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
@@ -89,6 +88,14 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 	spin_lock_init(&path->sm.lock);
 	init_waitqueue_head(&path->sm.wait);
 	path->sm.state = S(WAITING);
+	return path;
+}
+
+/* Those who wait are told the first reason, not what follows from it. */
+static void path_keeps_the_reason_of_its_end(struct kunit *test)
+{
+	struct rtrs_clt_path *path = waiting_path(test);
+
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(DUE), 0));
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(FAIL), -EPROTO));
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_path_move(path, E(FAIL), -ECONNRESET));
@@ -102,16 +109,8 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 /* A path that is lost later waits as set, or isn't connected again at all. */
 static void wish_to_connect_ends_when_it_is_connected(struct kunit *test)
 {
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
-	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+	struct rtrs_clt_path *path = waiting_path(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
-	KUNIT_ASSERT_NOT_NULL(test, clt);
-	init_waitqueue_head(&clt->wait);
-	path->clt = clt;
-	spin_lock_init(&path->sm.lock);
-	init_waitqueue_head(&path->sm.wait);
-	path->sm.state = S(WAITING);
 	path->sm.at_once = true;
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_path_move(path, E(DUE), 0));
 	KUNIT_EXPECT_FALSE_MSG(test, path->sm.at_once, "this is the try");
