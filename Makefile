@@ -42,12 +42,14 @@ options += OFED=$(ofed) $(if $(ofed),KBUILD_EXTRA_SYMBOLS=$(ofed)/Module.symvers
 # The set of modules that tests run: ours, or the in-tree driver's (intree).
 MODULES ?= ours
 # The kernel that they run on: Debian 12's (6.1, or stock), 13's (6.12), unstable's (7.2),
-# or one with the checkers on (debug).
-KERNEL ?= stock
-export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE UNTIL CLOCK TABLES
+# or one with the checkers on (debug). Tests run on all of them if none is given, and all
+# else on stock.
+export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE LIMIT MATRIX RESULTS \
+	CLOCK TABLES
 
-.PHONY: modules modules_install clean help setup test soak boot vm kunit demo demo-shell \
-	bench check print-kdir tools tools_install deb tree doc test-tree test-packages
+.PHONY: modules modules_install clean help setup test quick record soak boot vm kunit demo \
+	demo-shell bench check print-kdir tools tools_install deb tree doc test-tree \
+	test-packages
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
 	+$(kbuild) modules
@@ -113,11 +115,14 @@ help:
 	@echo 'These install the Debian packages they need, and run virtual machines:'
 	@echo 'make demo             a volume of one machine as a disk of another, step by step'
 	@echo 'make demo-shell       the same, then a shell on the client'
-	@echo 'make test [T="..."]   all tests, or those named (patterns are fine)'
-	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first'
-	@echo '  KERNEL=6.12, 7.2    on those of Debian 13 and unstable'
-	@echo '  ONCE=1              those for which this kernel is enough'
-	@echo '  ROUNDS=50           how often those do the same that do it several times'
+	@echo 'make quick            build, make check, unit tests and eight tests, in three minutes'
+	@echo 'make test [T="..."]   all tests, or those named (patterns are fine), each on the'
+	@echo '                      kernels that it needs'
+	@echo '  KERNEL=debug        on a kernel with KASAN, lockdep and kmemleak, built first;'
+	@echo '                      stock, 6.12, 7.2: on those of Debian 12, 13 and unstable'
+	@echo '  LIMIT=75            those that there is time for in so many minutes'
+	@echo '  ROUNDS=50           how often tests repeat what they repeat'
+	@echo 'make record           merge the results of the last run into the table of times'
 	@echo 'make test-tree        the drivers in the sources of three kernels (T=6.12)'
 	@echo 'make test-packages    those of the Debian packages, on RELEASES="12 13 unstable"'
 	@echo 'make soak SOAK=60     these for an hour in all, in turn'
@@ -137,12 +142,18 @@ setup:
 test:
 	@$(RIG)/run-tests
 
+quick:
+	@QUICK=1 $(RIG)/run-tests
+
+record:
+	@$(RIG)/history.py
+
 test-packages:
 	@$(RIG)/packages/run
 
 SOAK ?= 60
 soak:
-	@SOAK=$(SOAK) $(RIG)/run-tests
+	@SOAK=$(SOAK) KERNEL=$(or $(KERNEL),stock) $(RIG)/run-tests
 
 test-tree:
 	@$(RIG)/tree.sh $(T)

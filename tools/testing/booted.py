@@ -128,6 +128,10 @@ class Booted:
         for name in "server", "client":
             self.lab.guests[name].listens(True)
 
+    def configure(self, server, client):
+        """Writes to the directories that are laid over the guests' root directories"""
+        raise NotImplementedError
+
     def install(self, _root):
         """What is tested, as a directory that is laid over the release's root directory; the
         modules come with the guests' kernel"""

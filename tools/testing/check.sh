@@ -1,74 +1,193 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc, sphinx and
-# what checks shell scripts must all be silent, and the tool's tests pass. Works on a copy, so
-# that everything is compiled; prints what each had to say, and fails if any had.
+# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc, sphinx, and what
+# checks shell scripts and Python must all be silent, and the tests of the tool and of the rig
+# pass. Prints what each had to say, and fails if any had.
+#
+# The modules and the tool are those that guests run: setup.sh builds them once, and has every
+# warning be an error. A check that was silent is not repeated until its input, or what checks
+# it, has changed: the cache has a stamp for each.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-"$root/tools/testing/setup.sh" check
-src=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}/linux-source-6.1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
+here=$root/tools/testing
+cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
+stamps=$cache/silent
+src=$cache/linux-source-6.1
+# That of Debian 12, whatever is tested
+export KERNEL=stock PYTHONDONTWRITEBYTECODE=1
+cd "$root"
 
-# verdict WHAT FILE: silent, or what it said
-verdict()
+# silent COMMAND...: runs it, unless it was silent about the same input before. The input is
+# read from the standard input: files, versions of programs.
+silent()
 {
-	if [ -s "$2" ]; then
-		bad=$((bad + 1))
-		echo "not silent: $1"
-		sed 's/^/  /' "$2"
+	local stamp said
+
+	stamp=$stamps/$( (echo "$*"; cat) | sha256sum | cut -c 1-64)
+	if [ -e "$stamp" ]; then
+		touch "$stamp"
+	elif said=$("$@" 2>&1 </dev/null) && [ -z "$said" ]; then
+		touch "$stamp"
 	else
-		echo "silent: $1"
+		echo "${said:-$1 failed}"
 	fi
 }
 
-mkdir "$work/tree"
-(cd "$root" && tar -cf - --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
-	--exclude='.*.cmd' --exclude=.git --exclude=test-results .) | tar -xf - -C "$work/tree"
-cd "$work/tree"
+# each FILE... -- COMMAND...: has the command look at one file after the other, of those that are
+# listed on the standard input. FILE: what the command's judgement depends on, too.
+each()
+{
+	local sum f with=()
 
-echo "compiling with W=1 and sparse..."
-make -s W=1 C=2 modules >"$work/build" 2>&1 || echo "the build failed" >>"$work/build"
-# Not ours: Debian's headers package has no vmlinux to make BTF from.
-grep -v 'Skipping BTF generation' "$work/build" >"$work/warnings" || true
-verdict "compiler (W=1) and sparse" "$work/warnings"
+	while [ "$1" != -- ]; do
+		with+=("$1")
+		shift
+	done
+	shift
+	sum=$(cat "${with[@]}" | sha256sum)
+	while read -r f; do
+		{ echo "$sum"; cat "$f"; } | silent "$@" "$f"
+	done
+}
 
-# The tool: by the compiler with all that it warns of, then its own tests.
-{ make -s -C tools/rnbd CFLAGS="-O2 -Werror" OUT="$work/tool" ||
-	echo "the build of the tool failed"; } >"$work/tool-build" 2>&1
-verdict "the tool: compiler and rst2man" "$work/tool-build"
-make -s -C tools/rnbd check >"$work/tool-tests" 2>&1 || echo "failed" >>"$work/tool-tests"
-sed -i '/^ok /d; /^[0-9]* passed, 0 failed$/d' "$work/tool-tests"
-verdict "the tool: its tests" "$work/tool-tests"
+# c_files PATTERN: the files of the drivers and of the tool
+c_files()
+{
+	find drivers include tools/rnbd \( -name '*.[ch]' -o -name Kconfig -o -name Makefile \) \
+		! -name '*.mod.c' | grep -E "$1" | sort
+}
 
-find drivers include tools/rnbd \( -name '*.[ch]' -o -name Kconfig -o -name Makefile \) \
-	! -name '*.mod.c' 2>/dev/null | sort >"$work/files"
-while read -r f; do
-	# LINUX_VERSION_CODE and such have no place in the drivers, so nothing
-	# is excused; MAINTAINERS is in this project's root.
-	perl "$src/scripts/checkpatch.pl" --no-tree --strict --quiet --no-summary \
-		--terse --file "$f" || true
-done <"$work/files" >"$work/checkpatch" 2>&1
-verdict "checkpatch.pl --strict" "$work/checkpatch"
+# scripts NAME: those of an interpreter
+scripts() { grep -rlE --exclude-dir=__pycache__ "^#!.*[/ ]$1\$" .ci debian tools; }
 
-# Older ones know no -Wall, and warn of all that they know.
-wall=
-grep -q Wall "$src/scripts/kernel-doc" && wall=-Wall
-# shellcheck disable=SC2086
-grep -E '^(drivers|include)/.*\.[ch]$' "$work/files" | xargs -r perl "$src/scripts/kernel-doc" -none $wall \
-	>"$work/kernel-doc" 2>&1 || true
-verdict "kernel-doc" "$work/kernel-doc"
+python_files() { { scripts python3; find tools -name '*.py'; } | sort -u; }
 
-grep -rlE '^#!.*[/ ](ba)?sh$|^# shellcheck shell=' .ci debian tools | sort |
-	xargs -r shellcheck --severity=warning >"$work/shellcheck" 2>&1 || true
-verdict "shellcheck" "$work/shellcheck"
+# ---- the checks: each says what is wrong, and nothing else ----
 
-sphinx-build -q -W --keep-going -b html Documentation "$work/html" >"$work/sphinx" 2>&1 ||
-	echo "failed" >>"$work/sphinx"
-verdict "sphinx" "$work/sphinx"
+# built WHAT: by setup.sh; what was said while it compiled, or else why it failed
+built()
+{
+	local log
 
-[ $bad = 0 ] || { echo "make check: $bad not silent"; exit 1; }
+	rm -f ".build/$2/said"
+	if ! log=$("$here/setup.sh" "$1" 2>&1); then
+		cat ".build/$2/said" 2>/dev/null | grep . || echo "$log"
+		echo "the build failed"
+	fi
+}
+
+modules() { built modules stock; }
+tool() { built programs programs; }
+
+tool_tests()
+{
+	{ gcc -v; python3 --version; dpkg-query -W libjson-c-dev libc6 python3-jsonschema
+		find tools/rnbd tools/boot -type f ! -name '*.o' -print0 | sort -z | xargs -0 sha256sum
+	} 2>&1 | silent run_tool_tests
+}
+
+run_tool_tests()
+{
+	{ make -s -C tools/rnbd check 2>&1 || echo "failed"; } |
+		sed '/^ok /d; /^[0-9]* passed, 0 failed$/d'
+}
+
+# LINUX_VERSION_CODE and such have no place in the drivers, so nothing is excused; MAINTAINERS is
+# in this project's root.
+checkpatch()
+{
+	c_files . | each "$src"/scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch} -- \
+		perl "$src/scripts/checkpatch.pl" --no-tree --strict --quiet --no-summary --terse --file
+}
+
+kernel_doc()
+{
+	local wall=''
+
+	# Older ones know no -Wall, and warn of all that they know.
+	! grep -q Wall "$src/scripts/kernel-doc" || wall=-Wall
+	# shellcheck disable=SC2086
+	c_files '^(drivers|include)/.*\.[ch]$' |
+		xargs perl "$src/scripts/kernel-doc" -none $wall 2>&1 || echo "failed"
+}
+
+shell()
+{
+	{ scripts '(ba)?sh'; grep -rl '^# shellcheck shell=' .ci debian tools; } | sort -u |
+		each "$(command -v shellcheck)" tools/testing/.shellcheckrc -- \
+			shellcheck --severity=warning
+}
+
+sphinx()
+{
+	sphinx-build -q -W --keep-going -b html Documentation "$work/html" 2>&1 || echo "failed"
+}
+
+python()
+{
+	{ pylint --version; python_files | xargs sha256sum tools/testing/pylintrc; } | silent run_pylint
+}
+
+run_pylint()
+{
+	python_files | PYLINTHOME=$work/pylint xargs pylint --rcfile=tools/testing/pylintrc
+}
+
+rig_tests()
+{
+	local said
+
+	[ -d tools/testing/unit ] || return 0
+	said=$(python3 -m unittest discover -s tools/testing/unit -t tools/testing 2>&1) || {
+		echo "$said"
+		return
+	}
+	grep -q '^Ran [1-9]' <<<"$said" || echo "$said"
+}
+
+# ---- all of them ----
+
+# What takes long comes first.
+checks=(
+	"modules:compiler (W=1) and sparse"
+	"checkpatch:checkpatch.pl --strict"
+	"tool_tests:the tool: its tests"
+	"tool:the tool: compiler and rst2man"
+	"python:pylint"
+	"shell:shellcheck"
+	"sphinx:sphinx"
+	"kernel_doc:kernel-doc"
+	"rig_tests:the rig's unit tests"
+)
+
+# verdict CHECK: silent, or what it said
+verdict()
+{
+	local text said
+
+	said=$("${1%%:*}" 2>&1) || said="${said:+$said$'\n'}failed"
+	if [ -n "$said" ]; then
+		echo "$1" >>"$work/bad"
+		text="not silent: ${1#*:}"$'\n'$(sed 's/^/  /' <<<"$said")
+	else
+		text="silent: ${1#*:}"
+	fi
+	# All of it in one piece
+	flock "$work" cat <<<"$text"
+}
+
+if [ "${1:-}" = --verdict ]; then
+	verdict "$2"
+	exit
+fi
+"$here/setup.sh" check
+mkdir -p "$stamps"
+find "$stamps" -type f -mtime +30 -delete
+work=$(mktemp -d)
+export work
+trap 'rm -rf "$work"' EXIT
+printf '%s\0' "${checks[@]}" | xargs -0 -n 1 -P "$(nproc)" "$0" --verdict || echo "xargs" >>"$work/bad"
+[ ! -s "$work/bad" ] || { echo "make check: $(wc -l <"$work/bad") not silent"; exit 1; }
 echo "make check: all silent"

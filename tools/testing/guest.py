@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What all guests have in common: files, the agent in it, the kernel's log."""
 
+import glob
 import os
 import signal
 import subprocess
@@ -34,6 +35,10 @@ class Guest:
         self.killed = False     # on purpose
         self.done = {}
         self.process = self.agent = None
+        self.cpu_before = 0.0   # seconds of processor time before it was killed
+
+    def stand_still(self, on):
+        raise NotImplementedError
 
     def words(self):
         """What guest/init and guest/agent read from the kernel's command line."""
@@ -43,7 +48,7 @@ class Guest:
             f"rig.tree={env['DIR']}/tree-{lab.modules}",
             f"rig.trees={env['DIR']}/tree-", f"rig.modules={lab.modules}",
             f"rig.kernel={env['KERNEL']}", f"rig.kver={env['KVER']}",
-            f"rig.share={self.share}", f"rig.dir={HERE}",
+            f"rig.share={self.share}", f"rig.dir={HERE}", f"rig.source={env['SOURCE']}",
             *(["rig.root=" + ":".join(lab.roots[self.name])]
               if self.name in lab.roots else []), *lab.append,
         ]
@@ -126,7 +131,27 @@ class Guest:
         """By itself."""
         return not self.alive() and not self.killed
 
+    def cpu(self):
+        """Seconds of processor time that the guest has used: its process, the threads and
+        children of that, and those children that have ended."""
+        if self.process is None:
+            return self.cpu_before
+        ticks = 0
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                with open(path) as f:
+                    words = f.read().rpartition(")")[2].split()
+            except OSError:
+                continue    # it has ended
+            # From the process group on: see proc(5).
+            if int(words[2]) == self.process.pid:
+                ticks += sum(map(int, words[11:13]))
+                if path == f"/proc/{self.process.pid}/stat":
+                    ticks += sum(map(int, words[13:15]))
+        return self.cpu_before + ticks / os.sysconf("SC_CLK_TCK")
+
     def kill(self):
+        self.cpu_before = self.cpu()
         self.killed = True
         if self.process is not None:
             try:

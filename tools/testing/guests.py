@@ -41,9 +41,12 @@ def chosen_modules():
 def setup(*sets):
     """Have setup.sh bring all that guests need; its settings as a dict."""
     subprocess.run([HERE + "/setup.sh", "guest", *sets], check=True)
-    with open(f"{cache()}/current-{chosen_kernel()}") as f:
-        path = f.read().strip()
-    with open(path + "/guest.env") as f:
+    return environment(chosen_kernel())
+
+
+def environment(kernel):
+    """The settings that setup.sh left for the guests of a kernel, as a dict"""
+    with open(f"{ROOT}/.build/{kernel}/guest.env") as f:
         return dict(line.rstrip("\n").split("=", 1) for line in f)
 
 
@@ -73,7 +76,7 @@ class Lab:
         self.calls = {}         # job: guest and call that wait for it, where it runs
         self.booting = {}       # guest: guest and call that wait for it, its time
         self.boot_time = None
-        self.used = 0.0         # of the last run's limit
+        self.spent = 0.0        # of the last run's limit: seconds as pace.py counts them
         # Under TCG, once in a while a kernel hangs early in its boot.
         for tries in 3, 2, 1:
             shutil.rmtree(path, ignore_errors=True)
@@ -254,8 +257,9 @@ class Lab:
         guest.begin(job, script)
         while job not in guest.done and guest.alive():
             self.serve(1)
-            self.used = allowed.share()
-            if allowed.over():
+            over = allowed.over()
+            self.spent = allowed.used
+            if over:
                 if late:
                     late()
                 if job not in guest.done and guest.alive():
@@ -263,6 +267,10 @@ class Lab:
                 guest.done.pop(job, None)
                 return None, guest.output(job)
         return guest.done.pop(job, None), guest.output(job)
+
+    def cpu(self):
+        """Seconds of processor time that its guests have used so far."""
+        return sum(guest.cpu() for guest in self.guests.values())
 
     def who_waits(self):
         """For which script on which guest, or for which guest's boot."""

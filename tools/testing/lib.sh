@@ -1,35 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Steps that tests are made of. A test runs in the client guest, or in the only
-# one; what it wants on the server goes through `on server '...'`, which is a
-# plain subshell where there is only one guest.
+# Functions for tests. A test runs in the client guest, or in the only guest. `on server '...'`
+# runs text on the server: in a subshell if there is only one guest. A function NAME_here works
+# on the guest that calls it; NAME does the same on the server, unless its comment says otherwise.
 
 shopt -s inherit_errexit
 
-# ---- talk, fail, wait ----
+# ---- messages, failures, waiting ----
 
+# say TEXT...: prints a remark
 say() { echo "# $*"; }
+# fail TEXT...: ends the test as failed
 fail() { echo "FAIL: $*"; exit 1; }
+# skip TEXT...: ends the test as skipped
 skip() { echo "SKIP: $*"; exit 4; }
 
 _never=
-# pause SECONDS: like sleep, without starting a process.
+# pause SECONDS: sleeps without starting a process
 pause()
 {
 	[ -n "$_never" ] || exec {_never}<> <(:)
 	read -r -t "$1" -u "$_never" || true
 }
 
-# Limits are chosen for a fast machine that has nothing else to do; the host says how many
-# times slower this one is at the moment: in $slowness.
+# how_slow: sets $slowness to how many times slower this machine is than a fast idle one, for
+# which limits are chosen; the host measures that
 how_slow()
 {
 	slowness=1
 	[ ! -e /run/rig/slowness ] || read -r slowness </run/rig/slowness
 }
 
-# slowly SECONDS: on this machine, at the moment
+# slowly SECONDS: prints how many seconds this machine needs for what a fast one does in SECONDS
 slowly()
 {
 	local slowness
@@ -37,8 +40,7 @@ slowly()
 	echo $(($1 * slowness))
 }
 
-# wait_for SECONDS COMMAND...: until the command is true; false if it never is. The seconds
-# are more on a slow machine.
+# wait_for SECONDS COMMAND...: repeats the command until it is true; false after slowly SECONDS
 wait_for()
 {
 	local from=$SECONDS seconds=$1
@@ -50,10 +52,10 @@ wait_for()
 	done
 }
 
-# milliseconds since some time
+# now: prints the time in milliseconds
 now() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
-# must TEXT COMMAND...: the command is true, or the test fails with the text.
+# must TEXT COMMAND...: fails with the text unless the command is true
 must()
 {
 	local text=$1
@@ -61,6 +63,7 @@ must()
 	"$@" || fail "$text"
 }
 
+# equal TEXT VALUE EXPECTED: fails unless both values are the same
 equal()
 {
 	[ "$2" = "$3" ] || fail "$1: '$2', expected '$3'"
@@ -68,11 +71,13 @@ equal()
 
 # ---- guests ----
 
+# two_guests: true if the server and the client are different guests
 two_guests() { [[ $RIG_GUESTS == *,* ]]; }
+# clients: prints the names of all guests but the server, one a line
 clients() { tr , '\n' <<<"$RIG_GUESTS" | sed 1d; }
 
 _calls=0
-# call TARGET TEXT: have the host pass the text to another guest, or do it.
+# call TARGET TEXT: has the host run the text in another guest, or carry it out itself
 call()
 {
 	local id code
@@ -86,7 +91,7 @@ call()
 	return "$code"
 }
 
-# on GUEST 'shell text': run it there, with these steps at hand.
+# on GUEST 'shell text': runs the text in that guest, with these functions
 on()
 {
 	if [ "$1" = "$RIG_NAME" ] || ! two_guests; then
@@ -96,22 +101,23 @@ on()
 	fi
 }
 
-# link GUEST NET on|off|silent|hold: what becomes of a network cable. on: plugged in; off:
-# pulled, and the network card sees it; silent: nothing goes through, and nobody is told;
-# hold: what this guest sends is kept until it is `on` again, and comes through then.
+# link GUEST NET on|off|silent|hold: changes a network cable. on: plugged in; off: pulled, which
+# the network card sees; silent: all packets are lost, which the card does not see; hold: packets
+# of this guest are held back, and delivered after `on`.
 link() { call host "link $1 $2 $3"; }
 
-# kill_guest GUEST: power off without a goodbye; boot_guest: on again, returns when it is
-# ready. Nothing is loaded then, no network up.
+# kill_guest GUEST: switches the guest off
 kill_guest() { call host "kill $1"; }
+# boot_guest GUEST: boots it again and waits for it; no module is loaded then, no network is up
 boot_guest() { call host "boot $1"; }
 
-# freeze GUEST: it stands still, thaw: goes on.
+# freeze GUEST: stops all CPUs of the guest
 freeze() { call host "freeze $1"; }
+# thaw GUEST: lets its CPUs run again
 thaw() { call host "thaw $1"; }
 
-# netem GUEST NET ARGUMENT...: what it sends on a network meets with this, e.g. loss 5%;
-# without arguments no longer.
+# netem_here NET [ARGUMENT...]: applies arguments of tc-netem(8), e.g. loss 5%, to packets that this
+# guest sends on a network; without arguments it removes them
 netem_here()
 {
 	local dev=eth$1
@@ -120,16 +126,17 @@ netem_here()
 		tc qdisc del dev "$dev" root
 	else
 		debug_kernel || modprobe sch_netem
-		# The limit counts packets, that wait as well.
+		# The limit also counts packets that are delayed.
 		tc qdisc replace dev "$dev" root netem limit 100000 "$@"
 	fi
 }
 
+# netem GUEST NET [ARGUMENT...]: calls netem_here in that guest
 netem() { on "$1" "netem_here ${*:2}"; }
 
-# ---- chance, and how often ----
+# ---- random numbers, rounds ----
 
-# dice: from here on $RANDOM is the same in each run with the same SEED
+# dice: makes $RANDOM repeatable: the same SEED gives the same numbers
 dice()
 {
 	SEED=${SEED:-$((EPOCHSECONDS % 100000))}
@@ -137,16 +144,16 @@ dice()
 	RANDOM=$SEED
 }
 
-# random LOW HIGH: a number in $rnd (a subshell would throw dice of its own)
+# random LOW HIGH: sets $rnd to a random number (a subshell would not advance $RANDOM here)
 # shellcheck disable=SC2034
 random() { rnd=$(($1 + RANDOM * ($2 - $1 + 1) / 32768)); }
 
-# pause_ms MILLISECONDS
+# pause_ms MILLISECONDS: sleeps
 pause_ms() { pause "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
 
 round=0
-# more: true as many times as the test's header says (Rounds), or ROUNDS=, or, in a soak,
-# until the time is over; counts in $round
+# more: counts $round; true for as many rounds as the header's "Rounds:" or ROUNDS= says, or, in
+# a soak, until the time is over
 more()
 {
 	round=$((round + 1))
@@ -161,7 +168,7 @@ more()
 
 # ---- network and RDMA ----
 
-# My number in a network: 1 is the server.
+# _number GUEST: prints the guest's number in a network; the server is 1
 _number()
 {
 	local n=0 g
@@ -172,33 +179,39 @@ _number()
 	echo 1
 }
 
-# addr GUEST NET, addr6, gid: an address as map_device takes it.
+# addr GUEST NET: prints the IPv4 address of a guest, as map_device takes it
 addr() { echo "ip:192.168.$((100 + $2)).$(_number "$1")"; }
+# addr6 GUEST NET: prints the IPv6 address
 addr6() { echo "ip:fd00:$((100 + $2))::$(_number "$1")"; }
-# The GID of the IPv4 address, as rxe has it in its table.
+# gid GUEST NET: prints the GID of the IPv4 address, as in rxe's table
 gid()
 {
 	printf 'gid:0000:0000:0000:0000:0000:ffff:c0a8:%02x%02x\n' \
 		$((100 + $2)) "$(_number "$1")"
 }
 
-# netdev NET: this guest's network device; in a single guest that is a dummy device
+# netdev NET: prints the name of this guest's network device; a single guest has dummy devices
 netdev() { if two_guests; then echo "eth$1"; else echo "dummy$1"; fi; }
 
 # The kind of the RDMA devices: rxe or siw. Their names are that and the network's number.
 rdma=${RIG_RDMA:-rxe}
 
-# add_rdma NET: an RDMA device on that network
+# add_rdma NET: makes an RDMA device on that network
 add_rdma() { rdma link add "$rdma$1" type "$rdma" netdev "$(netdev "$1")"; }
 
-# Networks 0 and 1 up on this guest, with an RDMA device on each
+# rdma_here: sets up networks 0 and 1 on this guest, with an RDMA device on each
 rdma_here()
 {
 	local net dev me
 
 	[ ! -e /sys/class/infiniband/"$rdma"1 ] || return 0
 	modprobe -q crc32_generic || :	# built in on newer kernels
-	modprobe "${rdma/#rxe/rdma_rxe}"
+	# The debug kernel has soft-iWARP built in, the others' module is in a tree of its own.
+	if [ "$rdma" = rxe ]; then
+		modprobe rdma_rxe
+	elif ! debug_kernel; then
+		probe siw siw
+	fi
 	me=$(_number "$RIG_NAME")
 	for net in 0 1; do
 		dev=$(netdev $net)
@@ -216,6 +229,7 @@ rdma_here()
 	! two_guests || call host "listens $RIG_NAME"
 }
 
+# rdma_up: sets up networks and RDMA devices on all guests
 rdma_up()
 {
 	local g
@@ -229,8 +243,8 @@ rdma_up()
 	fi
 }
 
-# Packets go through, and both ends know each other's hardware address. The first
-# ones after a boot can take their time, which is none of the drivers' business.
+# networks_up: waits until packets pass between client and server, and both ends know each
+# other's hardware address. The first packets after a boot may be late.
 networks_up()
 {
 	local net from=$SECONDS
@@ -242,7 +256,7 @@ networks_up()
 	[ $((SECONDS - from)) -lt 3 ] || say "the networks took $((SECONDS - from)) s to come up"
 }
 
-# counter NAME [GUEST]: of all rxe devices, e.g. sent_pkts
+# counter NAME: prints the sum of a hardware counter of all rxe devices here, e.g. sent_pkts
 counter()
 {
 	cat /sys/class/infiniband/rxe*/ports/1/hw_counters/"$1" |
@@ -254,7 +268,7 @@ counter()
 server_modules=${RIG_SERVER_MODULES:-$RIG_MODULES}
 client_modules=${RIG_CLIENT_MODULES:-$RIG_MODULES}
 
-# probe SET MODULE [PARAMETER=VALUE...]
+# probe SET MODULE [PARAMETER=VALUE...]: loads a module of that set
 probe()
 {
 	local set=$1
@@ -262,12 +276,13 @@ probe()
 	modprobe -d "$RIG_TREES$set" "$@"
 }
 
-# load_server_here SET [PARAMETER=VALUE...]: of either server module
+# load_server_here SET [PARAMETER=VALUE...]: loads the server's modules; passes each parameter to
+# the module that has it
 load_server_here()
 {
 	local set=$1 p rtrs=() rnbd=()
 	shift
-	# The in-tree driver has no such thing. What comes later counts.
+	# The in-tree driver does not have it. A later value takes precedence.
 	[ "$set" = intree ] || rnbd+=(export_files=Y)
 	for p in "$@"; do
 		case $p in
@@ -282,11 +297,14 @@ load_server_here()
 	probe "$set" rnbd_server "${rnbd[@]}"
 }
 
+# load_server [PARAMETER=VALUE...]: loads the server's modules on the server
 load_server() { on server "load_server_here $server_modules $*"; }
+# stop_server: unloads them, except rtrs_core
 stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
+# load_client: loads the client's modules
 load_client() { probe "$client_modules" rnbd_client; }
 
-# up [PARAMETER=VALUE...]: everything to map devices with
+# up [PARAMETER=VALUE...]: sets up all that mapping needs; the parameters are load_server's
 up()
 {
 	rdma_up
@@ -294,6 +312,7 @@ up()
 	load_client
 }
 
+# unload_here: unloads all modules of the driver
 unload_here()
 {
 	local m
@@ -302,6 +321,7 @@ unload_here()
 	done
 }
 
+# unload: unloads them on the client and on the server
 unload()
 {
 	unload_here
@@ -310,8 +330,8 @@ unload()
 
 # ---- the server's volumes ----
 
-# null NAME MB [ATTRIBUTE=VALUE...]: a null_blk device that keeps what is
-# written to it; prints its path. memory_backed=0 makes one that doesn't.
+# null_here NAME MB [ATTRIBUTE=VALUE...]: makes a null_blk device and prints its path; it stores
+# what is written to it, unless memory_backed=0
 null_here()
 {
 	local dir=/sys/kernel/config/nullb/$1 name=$1 a
@@ -328,9 +348,10 @@ null_here()
 	echo "/dev/$name"
 }
 
+# null NAME MB [ATTRIBUTE=VALUE...]: makes one on the server
 null() { on server "null_here $*"; }
 
-# All null_blk devices gone again.
+# no_nulls_here: removes all null_blk devices
 no_nulls_here()
 {
 	local d
@@ -339,10 +360,11 @@ no_nulls_here()
 	done
 }
 
+# no_nulls: removes all device-mapper and null_blk devices of the server
 no_nulls() { on server 'no_dms_here; no_nulls_here'; }
 
-# dm NAME LINE...: a device-mapper device, a line of its table each; prints its path.
-# LINE is as dmsetup takes it: "start sectors target arguments".
+# dm_here NAME LINE...: makes a device-mapper device and prints its path; each LINE is one of its
+# table: "start sectors target arguments"
 dm_here()
 {
 	local name=$1
@@ -352,20 +374,32 @@ dm_here()
 	echo "/dev/dm-$(dmsetup info -c --noheadings -o minor "$name")"
 }
 
+# dm NAME LINE...: makes one on the server
 dm() { on server "dm_here ${*@Q}"; }
 
-# dm_table NAME LINE...: give it another table
+# dm_suspend_here NAME: makes a device-mapper device hold all requests
+dm_suspend_here() { dmsetup suspend --noflush --nolockfs --noudevsync "$1"; }
+# dm_resume_here NAME: lets it carry them out again
+dm_resume_here() { dmsetup resume --noudevsync --noudevrules "$1"; }
+
+# dm_suspend NAME: calls dm_suspend_here on the server
+dm_suspend() { on server "dm_suspend_here $1"; }
+# dm_resume NAME: calls dm_resume_here on the server
+dm_resume() { on server "dm_resume_here $1"; }
+
+# dm_table_here NAME LINE...: replaces the table of a device-mapper device
 dm_table_here()
 {
 	local name=$1
 	shift
 	printf '%s\n' "$@" | dmsetup reload --noudevsync "$name"
-	dmsetup resume --noudevsync --noudevrules "$name"
+	dm_resume_here "$name"
 }
 
+# dm_table NAME LINE...: replaces it on the server
 dm_table() { on server "dm_table_here ${*@Q}"; }
 
-# All device-mapper devices gone again, those that stand on others first.
+# no_dms_here: removes all device-mapper devices, which may be stacked
 no_dms_here()
 {
 	local name
@@ -378,11 +412,12 @@ no_dms_here()
 	done
 }
 
-# queue DISK ATTRIBUTE, here or on the server
+# queue DISK ATTRIBUTE: prints an attribute of the disk's queue
 queue() { cat "/sys/block/${1#/dev/}/queue/$2"; }
+# server_queue DISK ATTRIBUTE: prints one of a disk of the server
 server_queue() { on server "queue $1 $2"; }
 
-# ios DISK FIELD: a number of /sys/block/*/stat by name
+# ios DISK FIELD: prints a number of /sys/block/*/stat by name
 ios()
 {
 	local f
@@ -401,25 +436,46 @@ ios()
 	awk -v f=$f '{ print $f }' "/sys/block/${1#/dev/}/stat"
 }
 
+# server_ios DISK FIELD: prints one of a disk of the server
 server_ios() { on server "ios $1 $2"; }
 
-# scsi PATH_OPTIONS...: a scsi_debug disk, which knows discard, write zeroes, FUA
-# and a write cache; prints its path. `no_scsi` takes it away.
+# inflight DISK [reads|writes]: prints the number of requests of a disk that are in flight
+inflight()
+{
+	local reads writes
+	read -r reads writes <"/sys/block/${1#/dev/}/inflight" || return
+	case ${2:-all} in
+	reads)	echo "$reads" ;;
+	writes)	echo "$writes" ;;
+	all)	echo $((reads + writes)) ;;
+	*)	fail "inflight: no $2" ;;
+	esac
+}
+
+# has_inflight DISK [reads|writes]: true if any are in flight
+has_inflight() { [ "$(inflight "$@")" -gt 0 ]; }
+# no_inflight DISK [reads|writes]: true if none are in flight
+no_inflight() { [ "$(inflight "$@")" = 0 ]; }
+
+# scsi_disks_here: prints the sysfs folders of all disks of scsi_debug; false if there are none
+scsi_disks_here() { compgen -G '/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*'; }
+
+# scsi_here [PARAMETER=VALUE...]: makes a scsi_debug disk and prints its path; it has discard,
+# write zeroes, FUA and a write cache
 scsi_here()
 {
 	modprobe -a sd_mod
 	modprobe scsi_debug dev_size_mb=64 delay=0 "$@"
-	wait_for 20 compgen -G '/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*' >/dev/null ||
-		fail "scsi_debug made no disk"
-	echo "/dev/$(basename /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*)"
+	wait_for 20 scsi_disks_here >/dev/null || fail "scsi_debug made no disk"
+	echo "/dev/$(basename "$(scsi_disks_here)")"
 }
 
+# scsi [PARAMETER=VALUE...]: makes one on the server
 scsi() { on server "scsi_here $*"; }
+# no_scsi: removes it again
 no_scsi() { on server 'wait_for 20 rmmod scsi_debug 2>/dev/null' || fail "scsi_debug is in use"; }
 
-# What the server's disk was asked to do, by the block layer's trace: start, run
-# what is of interest, then count. Kinds are those of blktrace: R, W, D
-# (discard), N (write zeroes), F (flush); WFS is a write with FUA and SYNC.
+# trace_here DISK: starts tracing the requests that the block layer passes to a disk
 trace_here()
 {
 	local t=/sys/kernel/debug/tracing
@@ -429,6 +485,9 @@ trace_here()
 	echo 1 >$t/events/block/block_rq_issue/enable
 }
 
+# traced_here: stops tracing; prints the kind and the sectors of each request, one a line. Kinds
+# are those of blktrace: R, W, D (discard), N (write zeroes), F (flush); WFS is a write with FUA
+# and SYNC.
 traced_here()
 {
 	local t=/sys/kernel/debug/tracing
@@ -436,18 +495,27 @@ traced_here()
 	sed -n 's/.*block_rq_issue: [0-9]*,[0-9]* \([A-Z]*\) .* + \([0-9]*\) .*/\1 \2/p' $t/trace
 }
 
+# trace DISK: calls trace_here on the server
 trace() { on server "trace_here $1"; }
-# traced: a line for each request: its kind, and its sectors
+# traced: calls traced_here on the server
 traced() { on server traced_here; }
+
+# link_volume NAME DISK: gives a disk of the server a name in $volumes, which is to be its
+# dev_search_path
+volumes=/tmp/volumes
+link_volume() { on server "mkdir -p $volumes; ln -sfn $2 $volumes/$1"; }
+
+# add_key GUEST NAME SECRET: adds a key to the guest's user keyring, or changes its secret
+add_key() { on "$1" "printf %s $3 | keyctl padd logon $2 @u >/dev/null"; }
 
 # ---- mapping ----
 
 ctl=/sys/class/rnbd-client/ctl
-# The server's rules
+# Where the server's rules are
 # shellcheck disable=SC2034
 conf=/sys/kernel/config/rnbd
 
-# mapped SESSION PATH: the disk's name, e.g. rnbd0; false if there's none
+# mapped SESSION PATH: prints the name of the mapped disk, e.g. rnbd0; false if there is none
 mapped()
 {
 	local link
@@ -455,8 +523,8 @@ mapped()
 	basename "$link"
 }
 
-# map SESSION PATH [OPTION=VALUE...]: by the first network, if no path= is
-# given; prints the block device.
+# map SESSION PATH [OPTION=VALUE...]: maps a device and prints the block device; uses network 0
+# unless there is a path= or the word nopath
 map()
 {
 	local session=$1 device=$2 path
@@ -470,32 +538,119 @@ map()
 	echo "/dev/$(mapped "$session" "$device")"
 }
 
-# unmap DEVICE [force]
+# unmap DEVICE [force]: unmaps a device and waits until its disk is gone
 unmap()
 {
 	echo "${2:-normal}" >"/sys/block/${1#/dev/}/rnbd/unmap_device"
-	# The answer comes before the disk is gone.
+	# The write returns before the disk is gone.
 	wait_for 20 test ! -e "/sys/block/${1#/dev/}" || fail "$1 still there after unmap"
 }
 
-# server_idle: no session is left on the server
+# device_attr DEVICE NAME: prints the path of an attribute of a mapped device
+device_attr() { echo "/sys/block/${1#/dev/}/rnbd/$2"; }
+
+# state_is DEVICE STATE: true if a mapped device has that state
+state_is() { [ "$(cat "$(device_attr "$1" state)")" = "$2" ]; }
+
+# wait_for_state DEVICE STATE [SECONDS]: waits until it has that state, 40 s by default
+wait_for_state()
+{
+	wait_for "${3:-40}" state_is "$1" "$2" ||
+		fail "$1 is '$(cat "$(device_attr "$1" state)")' after ${3:-40} s, not $2"
+}
+
+# show_paths: prints the state and the statistics of all paths of the client
+show_paths()
+{
+	local p
+	for p in /sys/class/rtrs-client/*/paths/*; do
+		echo "${p#/sys/class/rtrs-client/}:" \
+			"$(cat "$p/state" "$p/stats/rdma" "$p/stats/reconnects" 2>&1 | xargs);"
+	done
+}
+
+# goes_on DEVICE [SECONDS]: waits until more is written to a device, 20 s by default
+goes_on()
+{
+	local before
+	before=$(ios "$1" writes)
+	wait_for "${2:-20}" eval "[ \$(ios $1 writes) -gt $((before + 20)) ]" ||
+		fail "nothing is written to $1 any more, $(inflight "$1") requests in flight; $(show_paths)"
+}
+
+# ---- sessions on the server ----
+
+# server_paths SESSION: prints the names of a session's paths on the server, in order
+server_paths() { on server "ls /sys/class/rtrs-server/$1/paths 2>/dev/null | sort | xargs"; }
+# server_has_paths SESSION NUMBER: true if the session has that number of paths there
+server_has_paths() { [ "$(server_paths "$1" | wc -w)" = "$2" ]; }
+# server_paths_are SESSION [NAME...]: true if the session has exactly these paths there
+server_paths_are() { [ "$(server_paths "$1")" = "${*:2}" ]; }
+# server_has_no SESSION: true if the server does not have that session
+server_has_no() { on server "[ ! -e /sys/class/rtrs-server/$1 ]"; }
+
+# server_inflight SESSION: prints the number of requests of a session in flight at the server
+server_inflight()
+{
+	on server "cat /sys/class/rtrs-server/$1/paths/*/stats/rdma 2>/dev/null" |
+		awk '{ n += $5 } END { print n + 0 }'
+}
+
+# server_has_inflight SESSION NUMBER: true if exactly that number is in flight
+server_has_inflight() { [ "$(server_inflight "$1")" = "$2" ]; }
+
+# server_memory: prints the bytes that sessions take of the server's memory
+server_memory() { on server 'cat /sys/module/rtrs_server/parameters/memory_used'; }
+# server_memory_is BYTES: true if sessions take exactly BYTES
+server_memory_is() { [ "$(server_memory)" = "$1" ]; }
+# server_memory_at_most BYTES: true if sessions take no more than BYTES
+server_memory_at_most() { [ "$(server_memory)" -le "$1" ]; }
+
+# server_memory_falls_to BYTES: waits until sessions take no more than BYTES; a slot keeps its
+# requests' memory until two heartbeats after the last use
+server_memory_falls_to()
+{
+	wait_for 30 server_memory_at_most "$1" ||
+		fail "sessions take $(server_memory) bytes of the server's memory, more than $1"
+}
+
+# server_memory_freed: waits until sessions take no memory of the server
+server_memory_freed()
+{
+	wait_for 20 server_memory_is 0 ||
+		fail "sessions that are gone take $(server_memory) bytes of the server's memory"
+}
+
+# ---- the end of a test ----
+
+# no_sessions client|server: true if that side has no session on this guest
 no_sessions()
 {
 	! compgen -G "/sys/class/rtrs-$1/*/paths" >/dev/null
 }
 
+# server_idle: waits until the server has no session
 server_idle() { on server 'wait_for 30 no_sessions server' || fail "sessions left on the server"; }
+# client_idle: waits until the client has no session
 client_idle() { wait_for 30 no_sessions client || fail "sessions left on the client"; }
 
-# patience SECONDS: the kernel complains of tasks that wait for longer than that, rather
-# than for 20 s; until `down`
+# rdma_resources: prints the RDMA objects in use here, without completion queues: the RDMA core
+# keeps those for later users
+rdma_resources()
+{
+	local all
+	all=$(rdma resource show)
+	sed 's/ cq [0-9]*//' <<<"$all"
+}
+
+# patience SECONDS: makes the kernel report hung tasks after SECONDS instead of 20 s, until `down`
 patience() { slowly "$1" >/proc/sys/kernel/hung_task_timeout_secs; }
-# Never less than 20 s, as they pass on this machine
+# On a slow machine 20 s are more.
 how_slow
 read -r _patience </proc/sys/kernel/hung_task_timeout_secs
 [ "$_patience" -ge $((20 * slowness)) ] || patience 20
 
-# down: for the end of a test: all mapped devices have been unmapped already
+# down: ends a test whose devices are all unmapped; waits for sessions to go, removes volumes
 down()
 {
 	client_idle
@@ -553,7 +708,7 @@ declare -A _text=(
 	[EILSEQ]="Invalid or incomplete multibyte or wide character"
 )
 
-# errno_of FILE TEXT: write the text to the file; print the error's name, or 0
+# errno_of FILE TEXT: writes the text to the file; prints the error's name, or 0
 errno_of()
 {
 	local out name
@@ -567,22 +722,22 @@ errno_of()
 	echo "unknown: $out"
 }
 
-# mark, since: what the kernel logged since the mark
+# mark: writes a mark to the kernel's log
 mark()
 {
 	_mark="mark-$BASHPID-$RANDOM"
 	echo "$_mark" >/dev/kmsg
 }
 
-# A message that is longer than a line of the log lacks its end, and isn't shown before
-# another one follows.
+# since: prints what the kernel has logged since the mark. A long message is complete only after
+# another one follows, hence the second mark.
 since()
 {
 	echo "end of $_mark" >/dev/kmsg
 	dmesg | sed "1,/$_mark/d; /end of $_mark/d"
 }
 
-# refused EXPECTED TEXT: map_device gives this errno, or one of several (A|B)
+# refused ERRNO TEXT: fails unless map_device gives this errno, or one of several (A|B)
 refused()
 {
 	local got
@@ -592,8 +747,8 @@ refused()
 
 # ---- load ----
 
-# load DEVICE [FIO OPTION...]: I/O until it fails or is stopped; its process id
-# is then in $loader
+# load DEVICE [FIO OPTION...]: starts I/O, which runs until it fails or is stopped; sets $loader to
+# its process
 load()
 {
 	local dev=$1 before
@@ -607,23 +762,24 @@ load()
 		fail "no load: $(cat /tmp/load.out)"
 }
 
-# impatient SESSION: its I/O doesn't wait for a path. The in-tree client's never does.
+# impatient SESSION: makes its I/O fail at once without a path, as the in-tree client's does
 impatient()
 {
 	[ "$client_modules" != ours ] || echo 0 >"/sys/class/rtrs-client/$1/failover_timeout"
 }
 
+# ended PROCESS: true if the process has ended
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# load_fails SECONDS: the load must end by itself in this time, with I/O errors
+# load_fails SECONDS: waits for the load to end with I/O errors
 load_fails()
 {
-	wait_for "$1" ended "$loader" || fail "I/O still waits after $1 s"
+	wait_for "$1" ended "$loader" || fail "the load has not ended after $1 s"
 	! wait "$loader" || fail "the load saw no I/O error"
 	grep -qi 'input/output error\|no such device\|error' /tmp/load.out || fail "$(cat /tmp/load.out)"
 }
 
-# load_goes_on: it has not failed so far; stop it
+# load_goes_on: fails if the load has ended; stops it
 load_goes_on()
 {
 	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
@@ -634,7 +790,7 @@ load_goes_on()
 
 # ---- data ----
 
-# digest COMMAND...: checksum of what it prints; if it fails, something that equals nothing
+# digest COMMAND...: prints the checksum of the command's output, or a unique text if it fails
 digest()
 {
 	local out
@@ -642,10 +798,10 @@ digest()
 	echo "${out%% *}"
 }
 
-# sum DEVICE: checksum of all of it, past the page cache
+# sum DEVICE: prints the checksum of a device, which it reads past the page cache
 sum() { digest dd if="$1" bs=1M iflag=direct status=none; }
 
-# verify DEVICE [FIO OPTION...]: writes all sizes and checks what it reads back
+# verify DEVICE [FIO OPTION...]: writes to a device and fails unless it reads the same back
 verify()
 {
 	local dev=$1 out
@@ -656,7 +812,7 @@ verify()
 		fail "fio --verify on $dev: $out"
 }
 
-# gives EXPECTED DEVICE STEP...: the steps of steps/io.py give these errnos, 0 for none
+# gives ERRNOS DEVICE STEP...: fails unless the steps of steps/io.py give these errnos, 0 for none
 gives()
 {
 	local want=$1 got
@@ -665,7 +821,26 @@ gives()
 	equal "${*:2}" "$got" "$want"
 }
 
-# A mix of sizes, of 512 bytes to 1 MiB, and one for disks of 4 KiB blocks.
+# io_gives ERRNOS DEVICE STEP...: true if the steps give these errnos
+io_gives() { [ "$("$RIG_DIR/steps/io.py" "${@:2}")" = "$1" ]; }
+
+# start_io DEVICE STEP...: starts steps in the background; sets $io to their process
+start_io()
+{
+	"$RIG_DIR/steps/io.py" "$@" >/tmp/io.out &
+	io=$!
+	io_steps=${*:2}
+}
+
+# end_io SECONDS ERRNOS: waits for these steps to end; fails unless they give these errnos
+end_io()
+{
+	wait_for "$1" ended "$io" || fail "'$io_steps' has not ended after $1 s"
+	wait "$io" || fail "io.py failed"
+	equal "'$io_steps', which had to wait" "$(cat /tmp/io.out)" "$2"
+}
+
+# A mix of sizes from 512 bytes to 1 MiB, and one for disks with blocks of 4 KiB
 # shellcheck disable=SC2034
 mixed=--bssplit=512/15:1k/10:4k/30:16k/15:64k/10:128k/10:1m/10
 # shellcheck disable=SC2034
@@ -673,7 +848,7 @@ mixed4k=--bssplit=4k/45:16k/20:64k/15:128k/10:1m/10
 
 # ---- a hostile peer ----
 
-# hostile ARGUMENT...: run it; see hostile/main.c
+# hostile ARGUMENT...: runs the hostile peer, see hostile/main.c
 hostile()
 {
 	modprobe -a ib_uverbs rdma_ucm
@@ -681,8 +856,8 @@ hostile()
 	"${RIG_TREES%tree-}hostile" "$@"
 }
 
-# bystander DEVICE: I/O of a session that is to notice nothing: writes and verifies
-# all the time, until bystander_unharmed
+# bystander DEVICE: starts to write and verify, on a session that must not be disturbed; sets
+# $bystander to the process
 bystander()
 {
 	fio --name=bystander --filename="$1" --direct=1 --ioengine=libaio --rw=randwrite \
@@ -692,6 +867,7 @@ bystander()
 	bystander=$!
 }
 
+# bystander_unharmed: stops it; fails if it has met an error
 bystander_unharmed()
 {
 	! ended "$bystander" || fail "the other session's I/O ended: $(cat /tmp/bystander.out)"
@@ -704,8 +880,7 @@ bystander_unharmed()
 
 # ---- leftovers ----
 
-# leftovers: lists what is left of a test on this guest; nothing if all is well.
-# In the end the modules have to go.
+# leftovers: prints what a test has left on this guest, nothing if all is well; unloads modules
 leftovers()
 {
 	local f side n=0
@@ -729,7 +904,7 @@ leftovers()
 	done
 	timeout "$(slowly 60)" bash -c ". $RIG_DIR/lib.sh; unload_here" 2>&1 ||
 		echo "modules can't be unloaded: $(lsmod | grep -E '^(rtrs|rnbd)' | tr '\n' ';')"
-	# Of work queues that were not destroyed
+	# Rescuers of workqueues that were not destroyed
 	grep -hE '^(rtrs|rnbd)' /proc/[0-9]*/comm 2>/dev/null | sed 's/^/thread left: /'
 	for side in 0 1; do
 		[ ! -e "/sys/class/net/$(netdev $side)" ] ||
@@ -745,17 +920,17 @@ leftovers()
 
 # ---- a test that takes too long ----
 
-# what_waits: each CPU's next timer, and what each process waits in. Tasks that sleep for good
-# are in the kernel's log. What may hang itself comes last.
+# what_waits: prints each CPU's next timer and where each process waits; has the kernel log blocked
+# tasks. What may hang itself comes last.
 what_waits()
 {
 	local p args
 
 	echo w >/proc/sysrq-trigger
-	# Times in ns. A CPU whose next one is past has lost it.
+	# Times are in ns. A CPU whose next event is in the past has lost it.
 	grep -E '^(now at|cpu:|Per CPU)|(expires_next|next_event) *:' /proc/timer_list 2>/dev/null || true
 	for p in /proc/[0-9]*; do
-		# Threads of the kernel have none.
+		# Kernel threads have no exe.
 		if [ ! -e "$p/exe" ] || [ "$p" = /proc/$$ ]; then
 			continue
 		fi
@@ -767,10 +942,11 @@ what_waits()
 
 # ---- the debug kernel ----
 
+# debug_kernel: true on the debug kernel
 debug_kernel() { [ "$RIG_KERNEL" = debug ]; }
 
-# leaked_memory: what kmemleak finds; nothing if all is well. It wants to have seen
-# memory unchanged for 5 s before it calls it a leak.
+# leaked_memory: prints what kmemleak finds, nothing if all is well. kmemleak reports memory only
+# after 5 s without a change.
 leaked_memory()
 {
 	local f=/sys/kernel/debug/kmemleak
@@ -783,10 +959,15 @@ leaked_memory()
 	[ -z "$(head -c 1 $f)" ] || { echo scan >$f; cat $f; }
 }
 
-# save_coverage: counters of our modules' lines, to the guest's folder on the host
+# save_coverage [TEST]: copies the modules' line counters to the guest's folder on the host
 save_coverage()
 {
-	mkdir -p /run/rig/gcov
+	local to=/run/rig/gcov${1:+-$1}
+
+	mkdir -p "$to"
 	cd /sys/kernel/debug/gcov
-	find . -name '*.gcda' -exec cp --parents -t /run/rig/gcov {} +
+	find . -name '*.gcda' -exec cp --parents -t "$to" {} +
 }
+
+# reset_coverage: sets the line counters to 0, and drops those of unloaded modules
+reset_coverage() { echo 1 >/sys/kernel/debug/gcov/reset; }

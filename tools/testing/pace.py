@@ -25,6 +25,7 @@ class Pace:
         self.samples = collections.deque(maxlen=SAMPLES)
         self.thread = None
         self.slowness = 1.0
+        self.sum = self.count = 0
 
     def follow(self):
         """From now on; the first look is taken before this returns."""
@@ -41,8 +42,14 @@ class Pace:
     def look(self):
         start = time.monotonic()
         zlib.compress(TEXT, 6)
-        self.samples.append((time.monotonic() - start) / USUAL)
+        taken = (time.monotonic() - start) / USUAL
+        self.samples.append(taken)
+        self.sum, self.count = self.sum + taken, self.count + 1
         self.slowness = max(1.0, sum(self.samples) / len(self.samples))
+
+    def mean(self):
+        """Of all the time since follow()"""
+        return self.sum / self.count
 
     def whole(self):
         """As shell scripts can reckon with it."""

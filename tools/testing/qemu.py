@@ -43,8 +43,7 @@ class Qemu(Guest):
             "-display", "none",
             *ACCEL[lab.clock], "-cpu", CPU,
             "-m", str(memory), "-smp", str(cpus),
-            "-kernel", env["DIR"] + "/vmlinux",
-            "-initrd", env["DIR"] + "/initrd", "-append", " ".join(words),
+            "-kernel", env["IMAGE"], "-initrd", env["INITRD"], "-append", " ".join(words),
             "-chardev", f"file,id=con,append=on,path={self.console}",
             "-serial", "chardev:con", "-qmp", f"unix:{sock}.qmp,server=on,wait=off",
             "-device", "virtio-serial-pci",
@@ -84,11 +83,11 @@ class Qemu(Guest):
             try:
                 sock.connect(path)
                 return sock
-            except OSError:
+            except OSError as e:
                 sock.close()
                 if self.process.poll() is not None or allowed.over():
                     with open(self.dir + "/qemu.log") as log:
-                        raise GuestError("QEMU did not start: " + log.read())
+                        raise GuestError("QEMU did not start: " + log.read()) from e
                 time.sleep(0.02)
 
     def command(self, what, **arguments):

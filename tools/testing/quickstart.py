@@ -58,7 +58,7 @@ class QuickStart(Booted):
         self.sh("server", "vgcreate -q vg0 /dev/vda\nlvcreate -q -y -n data -l 100%FREE vg0")
         for guest in "server", "client":
             self.sh(guest, "modprobe -q crc32_generic || true")
-            self.follow(SOFT, lambda text: self.sh(guest, text))
+            self.follow(SOFT, lambda text, guest=guest: self.sh(guest, text))
             # It is said for one card, and the second path takes the other one.
             self.sh(guest, self.text[SOFT].replace("rxe0", "rxe1").replace("eth0", "eth1"))
         self.follow(SERVER, lambda text: self.sh("server", text))

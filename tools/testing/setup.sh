@@ -3,15 +3,16 @@
 #
 # Brings a Debian machine to where guests can be booted: packages, the guests'
 # kernel, the in-tree driver as a peer, a module tree for each set of modules.
-# Every step is done once and kept in the cache folder; what is there already
-# is left alone, so a second run takes a few seconds.
+# Every step is done once; a second run takes a few seconds.
 #
 #   setup.sh build		packages that a build of the modules needs
 #   setup.sh check		and those of `make check`, with the kernel's source
 #   setup.sh source		the kernel's whole source, and what it takes to build and run it
 #   setup.sh kernel		the guests' kernel to build modules for
-#   setup.sh guest [SET...]	all that guests need, with the sets of modules
-#				named: ours, intree (default: both), and soft-iWARP
+#   setup.sh modules		our modules; what the compiler says is in .build/KERNEL/said
+#   setup.sh programs		the tool and the hostile peer; .build/programs/said
+#   setup.sh guest [SET...]	all that guests need, with the sets of modules named: ours,
+#				intree, siw (soft-iWARP); default: all
 #   setup.sh boot RELEASE	a root folder that systemd boots, of bookworm or trixie
 #   setup.sh packages RELEASE	one of a machine on which our packages were never installed
 #
@@ -23,7 +24,16 @@
 # modules for it are built with: the release's compiler and all, in a root folder of
 # its own in the cache. This machine's packages and their sources stay as they are.
 #
-# What guests.py reads afterwards is in the folder that CACHE/current-KERNEL names.
+# What does not depend on the commit is kept in the cache folder: kernels, sources, the in-tree
+# driver. It is complete when it gets its name, or its .complete, and is not changed any more.
+# The cache also keeps the objects of our modules and programs, for the next build of any clone.
+#
+# What guests run is in a folder of this clone, .build/KERNEL: modules, trees of modules, the
+# tool. guests.py reads guest.env there.
+#
+# Several runs may share the cache or the clone: each product has a lock, and is looked for again
+# by whoever has got it. A lock is kept by what holds it and its children, so that a compiler that
+# outlives a killed run is waited for.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -32,17 +42,19 @@ cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
 modules="rtrs-core rtrs-client rtrs-server rnbd-client rnbd-server"
 kernel=${KERNEL:-stock}
 [ "$kernel" != 6.1 ] || kernel=stock
+out=$root/.build/$kernel
 
-build_packages="make gcc libc6-dev linux-headers-amd64"
+build_packages="make gcc libc6-dev linux-headers-amd64 rsync sparse"
 source_packages="linux-source-6.1 xz-utils bzip2"
 tool_packages="libjson-c-dev python3 python3-docutils python3-jsonschema"
-check_packages="$source_packages $tool_packages sparse perl shellcheck python3-sphinx"
+check_packages="$source_packages $tool_packages perl shellcheck python3-sphinx pylint
+	librdmacm-dev libibverbs-dev libssl-dev zlib1g-dev"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
 	python3-minimal binutils tmux keyutils librdmacm-dev libibverbs-dev libssl-dev zlib1g-dev ibverbs-providers
 	$tool_packages"
 
-debug_packages="$source_packages flex bison bc patch rsync"
+debug_packages="$source_packages flex bison bc patch"
 # Unlike the debug kernel's, the build of one for x86 takes its objtool.
 x86_packages="$source_packages flex bison bc libelf-dev"
 # What it takes when it runs with the drivers built in
@@ -68,16 +80,73 @@ die()
 	exit 1
 }
 
+# Files that are locked, as numbers of descriptors
+locks=()
+
+# lock FILE: has it alone; waits for other runs, and says so
+lock()
+{
+	local fd name=${1#"$cache/lock/"}
+
+	mkdir -p "${1%/*}"
+	exec {fd}>"$1"
+	locks+=("$fd")
+	flock -n "$fd" || step "waiting for another run (${name#"$root/"})" flock "$fd"
+}
+
+# unlock: the file that was locked last
+unlock()
+{
+	local fd=${locks[-1]}
+
+	unset 'locks[-1]'
+	exec {fd}>&-
+}
+
+# once NAME THERE TEXT COMMAND...: a step that makes something for the cache, unless the condition
+# THERE says that it is there. NAME is that of its lock.
+once()
+{
+	local name=$1 there=$2
+
+	shift 2
+	! eval "$there" || return 0
+	lock "$cache/lock/$name"
+	eval "$there" || step "$@"
+	unlock
+}
+
+# replace FOLDER: what was made as FOLDER.tmp takes its place
+replace()
+{
+	rm -rf "$1.old"
+	[ ! -e "$1" ] || mv "$1" "$1.old"
+	mv "$1.tmp" "$1"
+	rm -rf "$1.old"
+}
+
+# took TEXT MICROSECONDS: a line for the file that SETUP_TIMES names
+took()
+{
+	[ -n "${SETUP_TIMES:-}" ] || return 0
+	printf '{"kernel": "%s", "step": "%s", "seconds": %d.%02d}\n' "$kernel" "$1" \
+		$(($2 / 1000000)) $(($2 / 10000 % 100)) >>"$SETUP_TIMES"
+}
+
 # step TEXT COMMAND...: says what is being done, with a dot each minute, and how
 # long it took. The command's output goes to a log, whose end is shown if it fails.
 step()
 {
-	local text=$1 start=$SECONDS log rc dots
+	local text=$1 start=${EPOCHREALTIME/[.,]/} log rc dots
 	shift
-	mkdir -p "$cache/log"
-	log=$cache/log/$kernel-$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
+	mkdir -p "$root/.build/log"
+	log=$root/.build/log/$kernel-$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
 	printf '  %-58s' "$text"
-	while sleep 60 >&- 2>&- && kill -0 $$ 2>/dev/null; do printf .; done &
+	{
+		# What prints dots must not keep locks.
+		for fd in "${locks[@]}"; do exec {fd}>&-; done
+		while sleep 60 >&- 2>&- && kill -0 $$ 2>/dev/null; do printf .; done
+	} &
 	dots=$!
 	set +e	# and not "if": that would take the inner set -e away
 	(set -e; "$@") >"$log" 2>&1 </dev/null
@@ -90,7 +159,9 @@ step()
 		tail -n 20 "$log" >&2
 		die "$text failed; the whole log is $log"
 	fi
-	printf '%4d s\n' $((SECONDS - start))
+	start=$((${EPOCHREALTIME/[.,]/} - start))
+	printf '%4d s\n' $(((start + 500000) / 1000000))
+	took "$text" $start
 }
 
 # as_root WHY COMMAND...
@@ -110,29 +181,39 @@ as_root()
 apt()
 {
 	as_root "needs packages; as root, run: apt-get install --no-install-recommends $missing" \
-		env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@"
+		env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
+		-o DPkg::Lock::Timeout=600 "$@"
+}
+
+# missing_packages PACKAGE...: those that are not installed
+missing_packages()
+{
+	local p
+
+	for p in "$@"; do
+		[ "$(dpkg-query -Wf '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+			printf ' %s' "$p"
+	done
 }
 
 packages()
 {
-	local p
-	missing=
-	for p in "$@"; do
-		[ "$(dpkg-query -Wf '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
-			missing="$missing $p"
-	done
+	missing=$(missing_packages "$@")
 	[ -n "$missing" ] || return 0
-	# Not two at a time, for several kernels
-	mkdir -p "$cache"
-	exec 9>"$cache/.packages"
-	flock 9
+	lock "$cache/.packages"
+	missing=$(missing_packages "$@")
+	[ -z "$missing" ] || install_packages
+	unlock
+}
+
+install_packages()
+{
 	command -v apt-get >/dev/null ||
 		die "no apt-get here; please install the equivalents of:$missing"
 	step "package lists" apt update
 	# shellcheck disable=SC2086
 	step "packages:$(wc -w <<<"$missing") to install" \
 		apt install --no-install-recommends $missing
-	exec 9>&-
 }
 
 # The build tree the modules are built against; the top Makefile picks it.
@@ -158,7 +239,8 @@ find_release_kernel()
 {
 	packages mmdebstrap xz-utils rsync
 	release=$cache/root-$kernel
-	[ -e "$release/.complete" ] || step "Debian's $1: kernel, headers, compiler" make_release "$1"
+	once "root-$kernel" '[ -e "$release/.complete" ]' \
+		"Debian's $1: kernel, headers, compiler" make_release "$1"
 	kver=$(ls "$release/usr/lib/modules")
 	[[ $kver = "$kernel".* ]] || die "$1 has $kver now, and not $kernel; rm -r $release"
 	kdir=/usr/lib/modules/$kver/build
@@ -211,11 +293,18 @@ make_packages_root()
 # root_folder KIND RELEASE CONTENT: made by make_KIND_root, if there is none that has the content
 root_folder()
 {
-	local folder=$cache/$1-$2
+	local folder=$cache/$1-$2 content=$3
 
-	[ "$(cat "$folder/.complete" 2>/dev/null)" != "$3" ] || return 0
-	step "a root folder of Debian's $2 for $1" "make_$1_root" "$2" "$folder"
-	as_root '' tee "$folder/.complete" <<<"$3" >/dev/null
+	once "$1-$2" '[ "$(cat "$folder/.complete" 2>/dev/null)" = "$content" ]' \
+		"a root folder of Debian's $2 for $1" make_root "$1" "$2"
+}
+
+make_root()
+{
+	"make_$1_root" "$2" "$folder.tmp"
+	as_root '' tee "$folder.tmp/.complete" <<<"$content" >/dev/null
+	as_root '' rm -rf --one-file-system "$folder"
+	as_root '' mv "$folder.tmp" "$folder"
 }
 
 find_debug_kernel()
@@ -229,7 +318,8 @@ find_debug_kernel()
 	dir=$cache/debug-${key:0:12}
 	kdir=$dir/linux
 	mkdir -p "$dir"
-	[ -e "$dir/.complete" ] || step "the debug kernel (5 to 25 minutes)" build_debug_kernel
+	once "${dir##*/}" '[ -e "$dir/.complete" ]' \
+		"the debug kernel (5 to 25 minutes)" build_debug_kernel
 	kver=$(<"$kdir/include/config/kernel.release")
 }
 
@@ -264,67 +354,70 @@ kernel_source()
 	source=linux-source-6.1
 	[ -z "$release" ] || source=linux-source-$kernel
 	src=$cache/$source
-	[ -e "$src/.complete" ] && [ -e "$src/drivers/infiniband/sw/siw" ] && return
-	step "the kernel's source, unpacked in part" unpack_source
+	once "$source" '[ -e "$src/.complete" ] && [ -e "$src/tools/testing/kunit" ]' \
+		"the kernel's source, unpacked in part" unpack_source
 }
 
 unpack_source()
 {
-	rm -rf "$src" "$src.tmp"
+	rm -rf "$src.tmp"
 	mkdir -p "$src.tmp"
 	tar -C "$src.tmp" --strip-components=1 -xJf "$release/usr/src/$source.tar.xz" \
 		"$source/scripts" "$source/drivers/infiniband/ulp/rtrs" \
-		"$source/drivers/block/rnbd" "$source/drivers/infiniband/sw/siw"
-	mv "$src.tmp" "$src"
-	touch "$src/.complete"
+		"$source/drivers/block/rnbd" "$source/drivers/infiniband/sw/siw" \
+		"$source/tools/testing/kunit"
+	touch "$src.tmp/.complete"
+	replace "$src"
 }
 
 kernel_image()
 {
-	[ -e "$dir/image/lib/modules/$kver/kernel" ] ||
-		step "the guests' kernel, $kver" get_image
-	[ -s "$dir/vmlinux" ] || step "its uncompressed form" extract_image
+	once "${dir##*/}-image" '[ -e "$dir/image/lib/modules/$kver/modules.dep.bin" ]' \
+		"the guests' kernel, $kver" get_image
+	once "${dir##*/}-image" '[ -s "$dir/vmlinux" ]' "its uncompressed form" extract_image
 }
 
 get_image()
 {
+	rm -rf "$dir/image.tmp"
 	if [ -n "$release" ]; then
 		unpack_image
 	else
 		download_image
 	fi
+	depmod -b "$dir/image.tmp" "$kver"
+	replace "$dir/image"
 }
 
 # Not installed: that would build an initramfs for this machine. Its files do.
 download_image()
 {
 	local tmp=$dir/download
-	rm -rf "$tmp" "$dir/image"
+	rm -rf "$tmp"
 	mkdir -p "$tmp"
 	cd "$tmp"
+	lock "$cache/.packages"
 	apt-get -q download "linux-image-$kver" || {
 		apt update
 		apt-get -q download "linux-image-$kver"
 	}
-	dpkg -x ./*.deb "$tmp/image"
-	mv "$tmp/image" "$dir/image"
+	unlock
+	dpkg -x ./*.deb "$dir/image.tmp"
 	rm -rf "$tmp"
 }
 
 # Modules are packed there. Those of hardware that no guest has stay behind.
 unpack_image()
 {
-	local from=$release/usr/lib/modules/$kver to=$dir/image/lib/modules/$kver
+	local from=$release/usr/lib/modules/$kver to=$dir/image.tmp/lib/modules/$kver
 
-	rm -rf "$dir/image"
-	mkdir -p "$to.tmp" "$dir/image/boot"
-	cp "$from/vmlinuz" "$dir/image/boot/vmlinuz-$kver" ||
-		cp "$release/boot/vmlinuz-$kver" "$dir/image/boot/"
-	cp "$from"/modules.* "$to.tmp/"
+	mkdir -p "$to" "$dir/image.tmp/boot"
+	cp "$from/vmlinuz" "$dir/image.tmp/boot/vmlinuz-$kver" ||
+		cp "$release/boot/vmlinuz-$kver" "$dir/image.tmp/boot/"
+	cp "$from"/modules.* "$to/"
 	rsync -a --exclude=/sound --exclude=/drivers/{gpu,media,net/wireless} \
-		"$from/kernel/" "$to.tmp/kernel/"
-	find "$to.tmp" -name '*.ko.xz' -print0 | xargs -0 -P "$(nproc)" -n 100 xz -d
-	mv "$to.tmp" "$to"
+		"$from/kernel/" "$to/kernel/"
+	find "$to" -name '*.ko.xz' -print0 | xargs -0 -P "$(nproc)" -n 100 xz -d
 }
 
 extract_image()
@@ -356,15 +449,13 @@ make_in()
 # and a measure of speed.
 intree_modules()
 {
-	local build=$dir/intree-build
-
-	ls "$build"/drivers/block/rnbd/rnbd-server.ko >/dev/null 2>&1 && return
-	step "the in-tree driver, as modules (about a minute)" build_intree
+	once "${dir##*/}-intree" '[ -e "$dir/intree-build/drivers/block/rnbd/rnbd-server.ko" ]' \
+		"the in-tree driver, as modules" build_intree
 }
 
 build_intree()
 {
-	local build=$dir/intree-build at=${release:+/build}
+	local build=$dir/intree-build.tmp at=${release:+/build}
 
 	rm -rf "$build"
 	mkdir -p "$build/drivers/infiniband/ulp" "$build/drivers/block"
@@ -380,76 +471,73 @@ build_intree()
 		CONFIG_INFINIBAND_RTRS_SERVER=m CONFIG_BLK_DEV_RNBD=y \
 		CONFIG_BLK_DEV_RNBD_CLIENT=m CONFIG_BLK_DEV_RNBD_SERVER=m \
 		modules
+	replace "$dir/intree-build"
 }
 
 # soft-iWARP, which Debian's kernels don't have
 siw_module()
 {
-	[ -e "$dir/siw-build/siw.ko" ] || step "soft-iWARP, as a module" build_siw
+	once "${dir##*/}-siw" '[ -e "$dir/siw-build/siw.ko" ]' "soft-iWARP, as a module" build_siw
 }
 
 build_siw()
 {
-	local build=$dir/siw-build at=${release:+/build}
+	local build=$dir/siw-build.tmp at=${release:+/build}
 
 	rm -rf "$build"
 	cp -r "$src/drivers/infiniband/sw/siw" "$build"
 	# shellcheck disable=SC2086
 	make_in "$build" -C "$kdir" M="${at:-$build}" $arch CONFIG_RDMA_SIW=m modules
+	replace "$dir/siw-build"
 }
 
-# module_tree SET FOLDER: a tree in the shape of /lib/modules, of the kernel's own
-# modules and those found in FOLDER.
+# module_tree SET MODULE...: a tree in the shape of /lib/modules, of the kernel's own modules
+# and these. What is there already, or is the same, is left alone: guests may be using it.
 module_tree()
 {
-	local set=$1 from=$2 tree=$dir/tree-$1 m ko list='' more=''
+	local set=$1 tree=$out/tree-$1
 
-	[ "$set-$kernel" != ours-debug ] || more=rtrs-faults
-	# It is built in there.
-	[ $kernel = debug ] || list=$dir/siw-build/siw.ko
-	for m in $modules $more; do
-		ko=$(find "$from" -name "$m.ko" | head -n 1)
-		[ -n "$ko" ] || die "no $m.ko in $from"
-		list="$list $ko"
-	done
-	# shellcheck disable=SC2086
-	if [ -e "$tree/.sum" ] && sha256sum $list | cmp -s - "$tree/.sum"; then
-		return
-	fi
-	# shellcheck disable=SC2086
-	step "module tree of '$set'" make_tree $list
+	shift
+	lock "$out/.lock"
+	tree_of "$@" | cmp -s - "$tree/.of" || step "module tree of '$set'" make_tree "$@"
+	unlock
+}
+
+# tree_of MODULE...: what makes a tree the same one
+tree_of()
+{
+	echo "$dir"
+	sha256sum "$@"
 }
 
 make_tree()
 {
-	local to=$tree/lib/modules/$kver
+	local to=$tree.tmp/lib/modules/$kver
 
-	rm -f "$tree/.sum"
-	if [ ! -e "$to/kernel" ]; then
-		mkdir -p "$to"
-		cp -al "$dir/image/lib/modules/$kver/." "$to/" 2>/dev/null ||
-			cp -a "$dir/image/lib/modules/$kver/." "$to/"
-	fi
-	rm -rf "$to/updates"
-	mkdir -p "$to/updates"
+	rm -rf "$tree.tmp"
+	mkdir -p "$to"
+	cp -al "$dir/image/lib/modules/$kver/." "$to/" 2>/dev/null ||
+		cp -a "$dir/image/lib/modules/$kver/." "$to/"
+	mkdir "$to/updates"
 	cp "$@" "$to/updates/"
-	depmod -b "$tree" "$kver"
-	sha256sum "$@" >"$tree/.sum"
+	depmod -b "$tree.tmp" "$kver"
+	tree_of "$@" >"$tree.tmp/.of"
+	replace "$tree"
 }
 
 # Just enough to mount this machine's root folder in the guest.
 initramfs()
 {
-	local first
+	local key
 
-	first=${sets%% *}
-	[ "$dir/initrd" -nt "$here/guest/init" ] && [ -s "$dir/initrd" ] && return
-	step "initramfs" make_initramfs "$dir/tree-$first"
+	key=$( (cat "$here/guest/init" "$(command -v busybox)"; declare -f make_initramfs) | sha256sum)
+	initrd=$dir/initrd-${key:0:12}
+	once "${dir##*/}-initramfs" '[ -e "$initrd" ]' "initramfs" make_initramfs
 }
 
 make_initramfs()
 {
-	local tree=$1 work=$dir/initramfs a m ko
+	local work=$dir/initramfs a m ko
 
 	rm -rf "$work"
 	mkdir -p "$work"/{bin,dev,proc,sys,mod,host,rw,new}
@@ -459,56 +547,208 @@ make_initramfs()
 	done
 	cp "$here/guest/init" "$work/init"
 	for m in virtio_pci 9pnet_virtio 9p overlay virtio_console; do
-		modprobe -d "$tree" -S "$kver" --show-depends "$m"
+		modprobe -d "$dir/image" -S "$kver" --show-depends "$m"
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$work/list"
 	while read -r ko; do
 		cp "$ko" "$work/mod/"
 		echo "${ko##*/}"
 	done <"$work/list" >"$work/mod/order"
-	(cd "$work" && find . | cpio -o -H newc --quiet) >"$dir/initrd.tmp"
-	mv "$dir/initrd.tmp" "$dir/initrd"
+	(cd "$work" && find . | cpio -o -H newc --quiet) >"$initrd.tmp"
+	mv "$initrd.tmp" "$initrd"
+	rm -rf "$work"
 }
 
-# Those for other kernels are built in a copy, for each kernel has objects of its own.
+# objects FOLDER STAMP SOURCE...: a folder of objects in the cache gets this tree's sources. What
+# a build that was killed has made there may not be checked, or be half of a file, and goes;
+# so does all, if it was made with another STAMP: other options, or another compiler.
+objects()
+{
+	local folder=$1 stamp=$2
+
+	shift 2
+	if [ "$(cat "$folder.stamp" 2>/dev/null)" != "$stamp" ]; then
+		rm -rf "$folder" "$folder.begun"
+		echo "$stamp" >"$folder.stamp"
+	fi
+	forget "$folder"
+	mkdir -p "$folder"
+	(cd "$root" && rsync -rlpcR --delete --exclude-from=.gitignore "$@" "$folder/") ||
+		[ $? = 24 ] # files that a build beside made vanish
+}
+
+# forget FOLDER: what was made there since a build began that has not ended
+forget()
+{
+	[ ! -e "$1.begun" ] || find "$1" -newer "$1.begun" -type f -delete
+	rm -f "$1.begun"
+}
+
+# compile FOLDER COMMAND...: has the command make something in the folder of objects. What it
+# says is in $said, and is printed if it fails; with "strict" not a word may be said, and what
+# there is a word about counts as not made.
+compile()
+{
+	local folder=$1 rc=0
+
+	shift
+	touch "$folder.begun"
+	"$@" >"$said.tmp" 2>&1 || rc=$?
+	# Debian's headers package has no vmlinux to make BTF from.
+	grep -v 'Skipping BTF generation' "$said.tmp" >"$said" || true
+	rm "$said.tmp"
+	if [ -n "$strict" ] && [ -s "$said" ]; then
+		rc=1
+		forget "$folder"
+	fi
+	rm -f "$folder.begun"
+	cat "$said"
+	return $rc
+}
+
+# sources FOLDER STAMP FILE...: a sum of what something is made of
+sources()
+{
+	local folder=$1 stamp=$2
+
+	shift 2
+	(cd "$folder" && echo "$stamp" && find "$@" -type f \( -name '*.[ch]' -o -name '*.mk' \
+		-o -name '*.rst' -o -name Makefile -o -name Kbuild \) ! -name '*.mod.c' -print0 |
+		sort -z | xargs -0 sha256sum) | sha256sum
+}
+
+# Our modules, in $out/modules. The objects are in the cache, for all clones.
 our_modules()
 {
-	built=$root
-	[ $kernel = stock ] || built=$dir/build-ours
-	step "modules of this tree" build_ours
+	local build=$dir/objects said=$out/said strict='' options=() stamp m
+	local from=(Kbuild Makefile include drivers tools/testing/debug/faults)
+
+	case $kernel in
+	stock)	# All that the compiler, kernel-doc and sparse warn of is an error: `make check` has
+		# no build of its own.
+		strict=y
+		options=(-s W=1e C=1 CF=-Wsparse-error)
+		# A compiler of another minor version than the kernel's is fine.
+		export KDOC_WERROR=1 DEBIAN_KERNEL_NO_CC_VERSION_CHECK=1
+		;;
+	debug)	# What this kernel has for them: unit tests, counters of the lines that ran, checks
+		# of undefined behaviour, calls that can be made to fail.
+		options=(GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1 FAULTS=y)
+		;;
+	*)	# What their compilers warn of is an error.
+		options=(W=1e)
+		;;
+	esac
+	stamp=$(echo "$build" "${options[@]}"
+		if [ -n "$release" ]; then
+			stat -c %Y "$release/.complete"
+		else
+			gcc -v 2>&1
+			sparse --version
+			cat "$kdir"/Module.symvers "$kdir"/include/generated/*.h | sha256sum
+		fi)
+	ours=()
+	for m in $modules; do ours+=("$out/modules/$m.ko"); done
+	[ $kernel != debug ] || ours+=("$out/modules/rtrs-faults.ko")
+	lock "$out/.lock"
+	if [ "$(sources "$root" "$stamp" "${from[@]}")" = "$(cat "$out/.modules" 2>/dev/null)" ]; then
+		: >"$said"
+	else
+		lock "$cache/lock/${dir##*/}-objects"
+		step "modules of this tree" build_ours
+		unlock
+	fi
+	unlock
 }
 
 build_ours()
 {
-	local at=${release:+/build}
+	local at=${release:+/build} m ko made=()
 
-	if [ "$built" != "$root" ]; then
-		rsync -rlpc --delete --exclude-from="$root/.gitignore" --exclude=.git \
-			"$root/" "$built/" || [ $? = 24 ] # files that a build beside made vanish
-	fi
+	objects "$build" "$stamp" "${from[@]}"
 	# Guests have their kernel's own RDMA stack, whatever this machine has.
 	# shellcheck disable=SC2086
-	make_in "$built" -C "${at:-$built}" KDIR="$kdir" OFED_ROOT= $arch $checked modules
+	compile "$build" make_in "$build" -C "${at:-$build}" KDIR="$kdir" OFED_ROOT= $arch \
+		"${options[@]}" modules
+	rm -f "$out/.modules"
+	for m in "${ours[@]##*/}"; do
+		ko=$(find "$build" -name "$m")
+		[ -n "$ko" ] || { echo "no $m in $build"; return 1; }
+		made+=("$ko")
+	done
+	mkdir -p "$out/modules"
+	rsync -pc "${made[@]}" "$out/modules/"
+	if [ $kernel = debug ]; then
+		rsync -rpcm --include='*/' --include='*.gcno' --exclude='*' "$build/" "$out/gcno/"
+	fi
+	sources "$build" "$stamp" "${from[@]}" >"$out/.modules"
 }
 
-# A program of user space; guests run it from here, whatever set of modules they have.
-hostile_peer()
+# Programs of user space that guests run from $out, whatever kernel and modules they have: the
+# tool, and the hostile peer. The objects are in the cache as well.
+programs()
 {
-	step "the hostile peer" make -C "$here/hostile" OUT="$dir/hostile"
+	local build=$cache/programs to=$root/.build/programs strict=y stamp
+	local said=$to/said from=(tools/rnbd tools/testing/hostile)
+
+	stamp=$(echo "$build"; gcc -v 2>&1; rst2man --version)
+	lock "$to/.lock"
+	if [ "$(sources "$root" "$stamp" "${from[@]}")" = "$(cat "$to/.of" 2>/dev/null)" ]; then
+		: >"$said"
+	else
+		lock "$cache/lock/programs"
+		step "the tool rnbd and the hostile peer" build_programs
+		unlock
+	fi
+	unlock
+}
+
+build_programs()
+{
+	objects "$build" "$stamp" "${from[@]}"
+	compile "$build" make_programs
+	rm -f "$to/.of"
+	rsync -pc "$build"/tool/rnbd{,.8,-volumes.5} "$build/hostile" "$to/"
+	sources "$build" "$stamp" "${from[@]}" >"$to/.of"
+}
+
+make_programs()
+{
+	make -s -j"$(nproc)" -C "$build/tools/rnbd" OUT="$build/tool" CFLAGS="-O2 -g -Werror" &&
+		CFLAGS="-O2 -g -Werror" make -s -C "$build/tools/testing/hostile" OUT="$build/hostile"
 }
 
 # How fast the clock counts that guests on QEMU have
 counter()
 {
-	[ "$dir/tsc" -nt "$here/guest/tsc.c" ] || gcc -O2 -Wall -Werror -o "$dir/tsc" "$here/guest/tsc.c"
-	tsc_khz=$("$dir/tsc")
+	lock "$out/.lock"
+	[ "$out/tsc" -nt "$here/guest/tsc.c" ] || {
+		gcc -O2 -Wall -Werror -o "$out/tsc.tmp" "$here/guest/tsc.c"
+		mv "$out/tsc.tmp" "$out/tsc"
+	}
+	tsc_khz=$("$out/tsc")
+	unlock
 }
 
-tool()
+# What guests.py reads
+guest_env()
 {
-	step "the tool rnbd" make -C "$root/tools/rnbd" OUT="$dir" "$dir/rnbd"
+	lock "$out/.lock"
+	rsync -pc "$root"/.build/programs/{rnbd,hostile} "$out/"
+	cat >"$out/guest.env.tmp" <<-ENV
+	KERNEL=$kernel
+	KVER=$kver
+	DIR=$out
+	SOURCE=$src
+	IMAGE=$1
+	INITRD=$2
+	TSC_KHZ=$3
+	ENV
+	mv "$out/guest.env.tmp" "$out/guest.env"
+	unlock
 }
 
-release=''
+release='' arch=''
+[ $kernel != debug ] || arch=ARCH=um
 case ${1:-} in
 build)
 	# shellcheck disable=SC2086
@@ -538,48 +778,51 @@ packages)
 	packages mmdebstrap
 	root_folder packages "$2" "$user_packages $second_kernel"
 	;;
+modules)
+	# shellcheck disable=SC2086
+	packages $build_packages
+	find_kernel
+	our_modules
+	;;
+programs)
+	# shellcheck disable=SC2086
+	packages $build_packages $check_packages
+	programs
+	;;
 guest)
 	shift
-	sets=${*:-ours intree}
-	arch='' checked=''
+	sets=" ${*:-ours intree siw} "
+	for s in $sets; do
+		[[ $s =~ ^(ours|intree|siw)$ ]] ||
+			die "no set of modules '$s'; there are: ours, intree, siw"
+	done
 	# shellcheck disable=SC2086
 	packages $build_packages $guest_packages
-	if [ $kernel = debug ]; then
-		arch=ARCH=um
-		# Our modules with what the debug kernel has for them: unit tests, counters of
-		# the lines that ran, checks of undefined behaviour, calls that can be made
-		# to fail.
-		checked="GCOV_PROFILE=y UBSAN_SANITIZE=y KUNIT=1 FAULTS=y"
-	fi
 	find_kernel
-	# What their compilers warn of is an error.
-	[ -z "$release" ] || checked=W=1e
 	kernel_source
-	if [ $kernel != debug ]; then
-		kernel_image
-		siw_module
+	[ $kernel = debug ] || kernel_image
+	# What most tests take comes first.
+	if [[ $sets = *" ours "* ]]; then
+		our_modules
+		module_tree ours "${ours[@]}"
 	fi
-	for s in $sets; do
-		case $s in
-		ours)	our_modules; module_tree ours "$built" ;;
-		intree)	intree_modules; module_tree intree "$dir/intree-build" ;;
-		*)	die "no set of modules '$s'; there are: ours, intree" ;;
-		esac
-	done
-	hostile_peer
-	tool
-	tsc_khz=
-	if [ $kernel != debug ]; then
+	programs
+	if [ $kernel = debug ]; then
+		guest_env "$dir/linux-uml" '' ''
+	else
 		counter
 		initramfs
+		guest_env "$dir/vmlinux" "$initrd" "$tsc_khz"
 	fi
-	cat >"$dir/guest.env" <<-ENV
-	KERNEL=$kernel
-	KVER=$kver
-	DIR=$dir
-	TSC_KHZ=$tsc_khz
-	ENV
-	echo "$dir" >"$cache/current-$kernel"
+	if [[ $sets = *" intree "* ]]; then
+		intree_modules
+		module_tree intree "$dir"/intree-build/drivers/{infiniband/ulp/rtrs,block/rnbd}/*.ko
+	fi
+	# It is built in on the debug kernel.
+	if [[ $sets = *" siw "* ]] && [ $kernel != debug ]; then
+		siw_module
+		module_tree siw "$dir/siw-build/siw.ko"
+	fi
 	;;
 *)
 	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"

@@ -12,6 +12,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
+build=$root/.build
 folders="drivers/infiniband/ulp/rtrs drivers/block/rnbd"
 # Files that are changed, and not ours
 changed="MAINTAINERS drivers/block/Kconfig drivers/block/Makefile drivers/infiniband/Kconfig
@@ -41,7 +42,7 @@ unpack()
 	local tar=/usr/src/linux-source-$1.tar.xz
 	[ "$1" = 6.1 ] || tar=$cache/root-$1$tar
 	KERNEL=$1 "$here/setup.sh" source
-	tree=$cache/tree-$1
+	tree=$build/tree-$1
 	rm -rf "$tree"
 	mkdir -p "$tree"
 	tar -C "$tree" --strip-components=1 -xJf "$tar"
@@ -123,6 +124,10 @@ starts()
 }
 
 [ $# -gt 0 ] || set -- 6.1 6.12 7.2
+# The sources that they are laid into are this clone's.
+mkdir -p "$build"
+exec 9>"$build/.tree-lock"
+flock 9
 for kernel in "$@"; do
 	unpack "$kernel" >&2
 	check "$kernel: laid into its source" laid

@@ -11,14 +11,14 @@ from guest import Guest
 class Uml(Guest):
     terminal = "/dev/tty1"
 
-    def start(self, memory, cpus, terminal):
+    def start(self, memory, _cpus, terminal):
         """A UML kernel has one CPU, whatever is asked for."""
         lab, env = self.lab, self.lab.env
         os.makedirs(self.share, exist_ok=True)
         self.agent, theirs = socket.socketpair()
         pass_on = [theirs]
         args = [
-            env["DIR"] + "/linux-uml", f"mem={memory}M", "rootfstype=hostfs",
+            env["IMAGE"], f"mem={memory}M", "rootfstype=hostfs",
             "rootflags=/", "ro", f"init={os.path.dirname(__file__)}/guest/init-uml",
             f"umid={self.name}", f"uml_dir={lab.sockets}", "con=null",
             "con0=fd:0,fd:1" if not terminal else "con0=null",

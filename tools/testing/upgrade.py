@@ -92,7 +92,7 @@ def make_packages(path, share, before, after):
     """Both versions, with the modules that belong to them, for the guest"""
     subprocess.run(["sh", "-ec", """
         mkdir -p "$2"
-        tar -C "$1" -cf - --exclude=./.git --exclude=./test-results \
+        tar -C "$1" -cf - --exclude=./.git --exclude=./.build --exclude=./test-results \
             --exclude-from="$1/.gitignore" . | tar -C "$2" -xf -
         """, "sh", ROOT, path], check=True)
     for version in before, after:

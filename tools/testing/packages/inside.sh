@@ -76,7 +76,7 @@ apt()
 copy()
 {
 	mkdir -p "$1"
-	tar -C /tree --exclude=./.git --exclude=./test-results --exclude-from=/tree/.gitignore \
+	tar -C /tree --exclude=./.git --exclude=./.build --exclude=./test-results --exclude-from=/tree/.gitignore \
 		-cf - . | tar -C "$1" -xf -
 }
 

@@ -267,10 +267,10 @@ free_kib()
 		/proc/meminfo /proc/zoneinfo
 }
 
-# gone SESSION: at both ends
-gone()
+# session_gone SESSION: true if neither end has that session
+session_gone()
 {
-	[ ! -e "/sys/class/rtrs-client/$1" ] && on server "[ ! -e /sys/class/rtrs-server/$1 ]"
+	[ ! -e "/sys/class/rtrs-client/$1" ] && server_has_no "$1"
 }
 
 # timed SESSION DISK OPTION...: prints the milliseconds and KiB that mapping takes. First
@@ -284,7 +284,7 @@ timed()
 	dev=$(map "$@")
 	kib=$((free - $(free_kib)))
 	unmap "$dev"
-	[ "$2" = /dev/bench39 ] || wait_for 20 gone "$1"
+	[ "$2" = /dev/bench39 ] || wait_for 20 session_gone "$1"
 	before=$(date +%s%N)
 	map "$@" >/dev/null
 	echo "$((($(date +%s%N) - before) / 1000000)) $kib"

@@ -6,7 +6,7 @@
 
 clt=/sys/class/rtrs-client
 
-# path NET [SESSION [SERVER]]: the folder of the path over this network
+# path NET [SESSION [SERVER]]: prints the folder of the path over this network
 path() { echo "$clt/${2:-s1}/paths/"*@"$(addr "${3:-server}" "$1")"; }
 
 # attr ATTRIBUTE=VALUE...: of session s1
@@ -42,10 +42,16 @@ is()
 become()
 {
 	wait_for "$2" is "$1" "${@:3}" ||
-		fail "not $1 after $2 s: ${*:3}; $(paths)"
+		fail "not $1 after $2 s: ${*:3}; $(show_paths)"
 }
 
-# failed_over [SESSION]: how many requests have been sent again
+# path_ios PATH: prints the number of reads and writes on a path
+path_ios() { awk '{ print $1 + $3 }' "$1/stats/rdma"; }
+
+# reconnects: prints the reconnects of each path of session s1: how many succeeded and failed
+reconnects() { cat "$clt"/s1/paths/*/stats/reconnects | xargs; }
+
+# failed_over [SESSION]: prints the number of requests that were sent again
 failed_over() { cat "$clt/${1:-s1}"/paths/*/stats/rdma | awk '{ n += $6 } END { print n }'; }
 
 # serve_again [GUEST]: one that was booted again is a server as it was
@@ -75,24 +81,6 @@ raw_writer()
 {
 	writer "$1" "$2" "${@:3}" --bs=4k --name="$1-16k" "${@:3}" --bs=16k --offset=4m \
 		--name="$1-64k" "${@:3}" --bs=64k --offset=8m
-}
-
-# paths: what can be seen of all
-paths()
-{
-	local p
-	for p in "$clt"/*/paths/*; do
-		echo "${p#"$clt/"}: $(cat "$p/state" "$p/stats/rdma" "$p/stats/reconnects" 2>&1 | xargs);"
-	done
-}
-
-# goes_on DEVICE [SECONDS]: something is written to it
-goes_on()
-{
-	local before
-	before=$(ios "$1" writes)
-	wait_for "${2:-20}" eval "[ \$(ios $1 writes) -gt $((before + 20)) ]" ||
-		fail "nothing is written to $1 any more, $(cat "/sys/block/${1#/dev/}/inflight"); $(paths)"
 }
 
 writers_unharmed()

@@ -28,11 +28,11 @@ disarm()
 	[ "$(<$fail_rtrs/times)" != 0 ] || hit=$(<$rtrs_faults/hit)
 }
 
-# each CALLS SECONDS COMMAND...: run the command with the first call failing, the second,
-# and so on, until nothing fails. It must be true, in this time, whatever fails; it says
-# in $got what came of it, and disarms before it tries anything else. Of a loop's calls
-# the first three fail, the last eight, and some in between.
-each()
+# fail_each CALLS SECONDS COMMAND...: runs the command with the first call failing, then with the
+# second, and so on, until no call fails. The command must be true within that time in each case.
+# It sets $got to its result, and disarms before it tries anything else. Of the calls in a loop the
+# first three fail, the last eight, and some in between.
+fail_each()
 {
 	local calls=$1 limit=$2 n=1 done=0 same=0 last='' start wrong=()
 	shift 2

@@ -27,7 +27,8 @@ rxe_fails()
 		exit 1"
 }
 
-reconnected()
+# connect_again PATH: reconnects a path; true if it is connected then
+connect_again()
 {
 	[ -e "$1/reconnect" ] || return 0
 	{ echo 1 >"$1/reconnect"; } 2>/dev/null || true
@@ -44,10 +45,10 @@ mend_rxe()
 		mend_note "mending $mending-$n"
 		for p in /sys/class/rtrs-client/*/paths/*; do
 			if [ "$client_modules" = intree ]; then
-				wait_for 20 reconnected "$p" || true
+				wait_for 20 connect_again "$p" || true
 			else
 				# A silent one keeps its writer waiting, not the others.
-				reconnected "$p" &
+				connect_again "$p" &
 			fi
 		done
 	done

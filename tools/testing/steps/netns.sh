@@ -35,8 +35,8 @@ cable()
 	done
 }
 
-# tenant NAME DISK: with one volume, vol, for any host
-tenant()
+# add_tenant NAME DISK: adds a tenant with one volume, vol, for any host
+add_tenant()
 {
 	mkdir "$conf/tenants/$1" "$conf/tenants/$1/volumes/vol"
 	echo "$2" >"$conf/tenants/$1/volumes/vol/path"
@@ -45,7 +45,8 @@ tenant()
 	in_net "s-$1" sh -c "echo 1 >$conf/tenants/$1/listen"
 }
 
-no_tenant()
+# remove_tenant NAME: removes it again
+remove_tenant()
 {
 	rmdir "$conf/tenants/$1"/volumes/* "$conf/tenants/$1"
 }

@@ -9,12 +9,12 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-# ask COMMAND...: of steps/blocks.py; its answer
-ask()
+# blocks COMMAND...: passes a command to steps/blocks.py and prints its answer
+blocks()
 {
 	local answer
 	echo "$*" >&"${BLOCKS[1]}"
-	read -r -t 60 answer <&"${BLOCKS[0]}" || fail "blocks.py $*: no answer; $(paths)"
+	read -r -t 60 answer <&"${BLOCKS[0]}" || fail "blocks.py $*: no answer; $(show_paths)"
 	echo "$answer"
 }
 
@@ -44,14 +44,14 @@ stale_round()
 
 	before=$(failed_over)
 	link client 0 hold
-	ask start $old >/dev/null
+	blocks start $old >/dev/null
 	random 30 600
 	held=$rnd
 	pause_ms "$held"
 	echo 1 >"$(path 0)/disconnect" &
-	equal "the old writes" "$(ask wait)" 0
+	equal "the old writes" "$(blocks wait)" 0
 	must "nothing was on that path" [ "$(failed_over)" -gt "$before" ]
-	equal "the new writes" "$(ask write $new)" 0
+	equal "the new writes" "$(blocks write $new)" 0
 	random 0 400
 	pause_ms "$rnd"
 	link client 0 on
@@ -60,7 +60,7 @@ stale_round()
 		fail "network 0 doesn't work"
 	pause 0.3
 	wait $! || fail "disconnect failed"
-	stale=$(ask read $new)
+	stale=$(blocks read $new)
 	echo 1 >"$(path 0)/reconnect"
 	become connected 40 "$(path 0)" "$(path 1)"
 	[ "$stale" = 0 ]

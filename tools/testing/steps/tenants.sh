@@ -71,7 +71,7 @@ fair_share()
 	charged=$(on server "cat $module/memory_used")
 	max=$(((charged >> 20) + 1 + mib))
 	on server "echo $((max - mib)) >$module/max_memory
-		dmsetup suspend --noflush --nolockfs gate
+		dm_suspend_here gate
 		while [ ! -e /tmp/enough ]; do cat $module/memory_used; pause 0.1; done >/tmp/used 9>&- 2>&1 &"
 	say "$sessions sessions mapped in $((SECONDS - from)) s take $((charged >> 10)) KiB; max_memory=$max"
 	tenants --rw=write --do_verify=0 --io_size=20m &
@@ -79,7 +79,7 @@ fair_share()
 	wait_for 150 or_over all_ask || fail "not all sessions write"
 	all_ask || fail "$(cat /tmp/tenants.out)"
 	waits=$(on server "cat $module/memory_waits")
-	on server "echo $max >$module/max_memory; dmsetup resume --noudevsync --noudevrules gate"
+	on server "echo $max >$module/max_memory; dm_resume_here gate"
 	wait_for $((sessions * 8)) or_over written_most 12 || fail "they don't get on: $(xargs </tmp/written)"
 	wait $fio || fail "$(cat /tmp/tenants.out)"
 	read -r low _ < <(head -n 1 /tmp/written)

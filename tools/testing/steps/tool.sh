@@ -74,8 +74,8 @@ fits()
 	judge "${*:3} on $2" 0 '' "$1" "$got" "$out"
 }
 
-# told KEY...: a member of the JSON that was judged last
-told() { look /tmp/json '' "$@"; }
+# judged KEY...: prints a member of the JSON that was judged last
+judged() { look /tmp/json '' "$@"; }
 
 # traces GUEST GROUP: it does so there, those tracepoints. That takes its time to begin.
 traces() { on "$1" "grep -qs 1 /sys/kernel/debug/tracing/instances/rnbd-*/events/$2/enable"; }

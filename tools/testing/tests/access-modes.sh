@@ -3,7 +3,6 @@
 #
 # Who may have a device: readers, as many as want; one writer, and one more for a
 # migration.
-# Time: 120
 
 up sess_queue_depth=16
 disk=$(null vol 16)
@@ -26,7 +25,6 @@ dd if=/dev/urandom of="$w2" bs=64k count=4 oflag=direct status=none
 unmap "$w1"
 refused 'EPERM|EBUSY' "sessname=w3 path=$a device_path=$disk access_mode=rw"
 unmap "$w2"
-client_sessions() { ls /sys/class/rtrs-server; }
 w3=$(map w3 "$disk")
 for dev in "$r1" "$r2" "$r3" "$w3"; do
 	unmap "$dev"

@@ -3,7 +3,6 @@
 #
 # A server of chunks, in both modes: their keys renewed for each I/O, and kept. For small slots
 # see slots.sh.
-# Time: 120
 
 rdma_up
 for mode in Y N; do

@@ -11,7 +11,6 @@
 # Once: stock
 # Cpus: 2
 # Modules: ours
-# Time: 180
 
 cpu1=/sys/devices/system/cpu/cpu1/online
 
@@ -23,8 +22,8 @@ jobs()
 		fail "fio $*: $(tail -n 5 /tmp/jobs.out)"
 }
 
-# stuck: nothing is done for a moment
-stuck()
+# writes_stopped: true if no write ends for a moment
+writes_stopped()
 {
 	local before
 	before=$(ios "$dev" writes)
@@ -32,8 +31,8 @@ stuck()
 	[ "$(ios "$dev" writes)" = "$before" ]
 }
 
-# in_hand: where requests are
-in_hand()
+# where_requests_are: prints what fio, both ends of the path and the block layer show of them
+where_requests_are()
 {
 	local d=/sys/kernel/debug/block/${dev#/dev/}
 	echo "fio: $(cat /tmp/load.out)"
@@ -93,7 +92,7 @@ echo -1 >/sys/class/rtrs-client/s1/failover_timeout
 path=$(echo /sys/class/rtrs-client/s1/paths/*)
 load "$dev" --cpus_allowed=1
 echo 1 >"$path/disconnect"
-wait_for 20 stuck || fail "I/O goes on"
+wait_for 20 writes_stopped || fail "I/O goes on"
 ! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
 echo 0 >$cpu1 &
 wait_for 20 ended $! || fail "a CPU can't go"
@@ -101,7 +100,7 @@ wait $! || fail "CPU 1 stays"
 echo 1 >$cpu1
 echo 1 >"$path/reconnect"
 was=$(ios "$dev" writes)
-wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that: $(in_hand)"
+wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that: $(where_requests_are)"
 load_goes_on
 
 say "mapped without one of the CPUs"

@@ -15,7 +15,6 @@
 # Modules: ours
 # Guests: 2
 # Kernel: stock
-# Time: 200
 # Rounds: 1
 
 . "$RIG_DIR/steps/failover.sh"
@@ -25,19 +24,17 @@ lvm() { command lvm "$@" --config "$lvm_config" 9>&-; }
 lvm_config='global { locking_type = 1 } devices { use_devicesfile = 0 scan = [ "/dev" ] }
 	activation { udev_sync = 0 udev_rules = 0 }'
 
-reconnects() { cat "$clt"/s1/paths/*/stats/reconnects | xargs; }
+# logged REGEX: prints how many lines of both guests' logs match since the mark
+logged() { { since; on server "_mark=$_mark; since"; } | grep -cE "$1" || true; }
 
-# told TEXT: how often since the mark, in the logs of both guests
-told() { { since; on server "_mark=$_mark; since"; } | grep -cE "$1" || true; }
-
-# judge TEXT: nothing is taken for dead that isn't
-judge()
+# none_dead TEXT: fails if a path was taken for dead that was not
+none_dead()
 {
 	local stopped ended
 
-	stopped=$(told 'rxe_reg_fast_mr: .* not free')
-	ended=$(told 'path ends: .*-(ETIMEDOUT|110)')
-	equal "$1: paths whose heartbeats stayed unanswered" "$(told 'heartbeats stay unanswered')" 0
+	stopped=$(logged 'rxe_reg_fast_mr: .* not free')
+	ended=$(logged 'path ends: .*-(ETIMEDOUT|110)')
+	equal "$1: paths whose heartbeats stayed unanswered" "$(logged 'heartbeats stay unanswered')" 0
 	must "$1: $ended paths have ended, rdma_rxe stopped $stopped" [ "$ended" -le "$stopped" ]
 	if [ "$stopped" -gt 0 ]; then
 		say "$1: rdma_rxe stopped $stopped queue pairs, $ended paths have ended for it"
@@ -45,7 +42,7 @@ judge()
 	fi
 	equal "$1: requests sent again" "$(failed_over)" 0
 	equal "$1: reconnects" "$(reconnects)" "$were"
-	equal "$1: paths that have ended" "$(told 'path ends')" 0
+	equal "$1: paths that have ended" "$(logged 'path ends')" 0
 }
 
 # copies SECONDS TEXT: of a tree of small files, one after the other
@@ -61,14 +58,15 @@ copies()
 		rm -r /mnt/copy
 	done
 	say "$2: $n copies; interval $(cat "$clt/s1/hb_interval_ms") ms; heartbeats $(cat "$(path 0)/stats/hb_latency")"
-	judge "$2"
+	none_dead "$2"
 }
 
-# Two programs on each guest, which has two CPUs, that do nothing but take time
-busy_here() { for _ in 1 2; do sh -c 'while :; do :; done' >&- 2>&- 9>&- & echo $! >>/tmp/busy; done; }
-idle_here() { xargs kill </tmp/busy; rm /tmp/busy; }
-busy() { busy_here; on server "$(declare -f busy_here); busy_here"; }
-idle() { idle_here; on server "$(declare -f idle_here); idle_here"; }
+# take_cpus: runs two programs on each guest, which has two CPUs, that only use up time
+take_cpus_here() { for _ in 1 2; do sh -c 'while :; do :; done' >&- 2>&- 9>&- & echo $! >>/tmp/busy; done; }
+take_cpus() { take_cpus_here; on server "$(declare -f take_cpus_here); take_cpus_here"; }
+# release_cpus: ends these programs
+release_cpus_here() { xargs kill </tmp/busy; rm /tmp/busy; }
+release_cpus() { release_cpus_here; on server "$(declare -f release_cpus_here); release_cpus_here"; }
 
 up
 disk=$(null vol 512)
@@ -93,9 +91,9 @@ mark
 on server "echo $_mark >/dev/kmsg"
 while more; do
 	copies 10 "idle"
-	busy
+	take_cpus
 	copies 10 "busy"
-	idle
+	release_cpus
 done
 umount /mnt
 lvm vgchange -q -an vg

@@ -5,7 +5,6 @@
 # partition of it or its disk; what is mounted there isn't mapped for writing. All mappings of a
 # disk claim it together, the last one gives it up. What is read only claims nothing, and the
 # parameter gives it up.
-# Time: 60
 # Modules: ours
 
 claim() { on server "echo $1 >/sys/module/rnbd_server/parameters/claim"; }

@@ -7,14 +7,13 @@
 # gave up. The same if it is the client itself that comes back, as soon as it has booted.
 # Modules: ours
 # Guests: 3
-# Time: 70
 
 . "$RIG_DIR/steps/failover.sh"
 
 paths="path=$(addr server 0) path=$(addr server 1)"
 
-# begin: client2 has the volume, and writes; then its power goes
-begin()
+# lose_client2: client2 maps the volume and writes; then it is switched off
+lose_client2()
 {
 	# This is its second session, so that queue pairs of the time after don't bear the
 	# same numbers: the connection manager would notice that.
@@ -46,7 +45,8 @@ maps()
 # ends REASON: how many of the old session's paths the server has ended for it
 ends() { on server "dmesg | sed '1,/client2 goes at $from/d' | grep -c 's2 .*path ends: $1' || true"; }
 
-lets_go()
+# unmap_on GUEST: verifies the volume in that guest and unmaps it
+unmap_on()
 {
 	on "$1" "dev=\$(cat /tmp/dev)
 		verify \$dev --bs=16k --size=1m
@@ -55,7 +55,7 @@ lets_go()
 
 up
 disk=$(null vol 32)
-begin
+lose_client2
 others=()
 for net in 0 1; do
 	other=$(addr client2 $net)
@@ -67,7 +67,7 @@ maps client "${others[@]}"
 # If the new client happens to have a queue pair of that number, its device refuses the probe.
 equal "paths that didn't answer" "$(ends '\(a probe stays unanswered\|a connection broke\)')" 2
 equal "paths given up by heartbeats" "$(ends 'heartbeats')" 0
-lets_go client
+unmap_on client
 for net in 0 1; do
 	other=$(addr client2 $net)
 	ip addr del "${other#ip:}/24" dev eth$net
@@ -76,11 +76,11 @@ on server 'ip neigh flush all'
 
 boot_guest client2
 on client2 rdma_here
-begin
+lose_client2
 boot_guest client2
 on client2 "rdma_here; load_client"
 # shellcheck disable=SC2086
 maps client2 $paths
 say "$(ends 'a probe') paths didn't answer, $(ends heartbeats) were given up by then"
-lets_go client2
+unmap_on client2
 down

@@ -5,11 +5,8 @@
 # and its device, and another client can have it, to write.
 # Modules: ours
 # Guests: 3
-# Time: 180
 
 . "$RIG_DIR/steps/failover.sh"
-
-gone() { on server '[ ! -e /sys/class/rtrs-server/s2 ]'; }
 
 up
 disk=$(null vol 32)
@@ -20,7 +17,7 @@ on client2 "load_client; dev=\$(map s2 $disk $paths)
 wait_for 20 eval "[ \$(server_ios $disk writes) -gt 20 ]" || fail "client2 writes nothing"
 from=$(now)
 kill_guest client2
-wait_for 60 gone || fail "the server still has the session after 60 s"
+wait_for 60 server_has_no s2 || fail "the server still has the session after 60 s"
 say "the server let go of the session after $(($(now) - from)) ms"
 [ $(($(now) - from)) -le 60000 ] || fail "the server took its time"
 # shellcheck disable=SC2086

@@ -5,13 +5,13 @@
 # can't be fenced before the disk goes on. Other paths die and come back meanwhile; what was
 # on them goes on over those that are left, and another disk's load doesn't stand still.
 # Modules: ours
-# Time: 120
 # Siw: debug
+# Quick: debug
 
 . "$RIG_DIR/steps/failover.sh"
 
-# again PATH: connected anew, sooner or later
-again()
+# reconnect_path PATH: reconnects a path and waits until it is connected
+reconnect_path()
 {
 	echo 1 >"$1/reconnect" 2>/dev/null || true
 	become connected 20 "$1"
@@ -29,11 +29,9 @@ dev2=$(map s1 "$still")
 first=$(path 0)
 
 # The only path there is takes it.
-on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'
-"$RIG_DIR/steps/io.py" "$dev2" write:0:4k:x >/tmp/still.out &
-write=$!
-wait_for 20 eval "[ \$(awk '{ print \$2 }' /sys/block/${dev2#/dev/}/inflight) = 1 ]" ||
-	fail "the write doesn't wait"
+dm_suspend still
+start_io "$dev2" write:0:4k:x
+wait_for 20 has_inflight "$dev2" writes || fail "the write doesn't wait: $(cat /tmp/io.out)"
 echo "$b" >$clt/s1/add_path
 echo "$b,ip:192.168.101.11" >$clt/s1/add_path
 soon
@@ -45,15 +43,14 @@ writer raw "$dev" --iodepth=2
 goes_on "$dev"
 echo 1 >"$first/disconnect"
 for _ in 1 2 3 4 5 6 7 8 9 10; do
-	again "$second"
-	again "$third"
+	reconnect_path "$second"
+	reconnect_path "$third"
 	[ "$(failed_over)" -le 3 ] || break
 done
 must "no request was sent again" [ "$(failed_over)" -gt 1 ]
-! ended $write || fail "the disk doesn't stand still: $(cat /tmp/still.out)"
-on server 'dmsetup resume --noudevsync still'
-wait_for 20 ended $write || fail "the write still waits"
-equal "the write" "$(cat /tmp/still.out)" 0
+! ended "$io" || fail "the disk doesn't stand still: $(cat /tmp/io.out)"
+dm_resume still
+end_io 20 0
 gives 0 "$dev2" read:0:4k:x
 echo 1 >"$first/reconnect" || true
 become connected 20 "$first"

@@ -5,7 +5,6 @@
 # paths, and goes on: so does the client's I/O.
 # Modules: ours
 # Guests: 2
-# Time: 150
 # Rounds: 1
 
 . "$RIG_DIR/steps/failover.sh"

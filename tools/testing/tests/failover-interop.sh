@@ -8,7 +8,6 @@
 # Modules: ours
 # Sets: intree
 # Guests: 2
-# Time: 300
 # Rounds: 1
 # Kernel: stock
 

@@ -6,7 +6,6 @@
 # waits for ever. What is marked as fail-fast, as md marks it, doesn't wait at all.
 # Modules: ours
 # Guests: 2
-# Time: 150
 
 . "$RIG_DIR/steps/failover.sh"
 up
@@ -14,13 +13,15 @@ disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 soon
 
-cut()
+# cut_all: interrupts both networks; sets $from to the time
+cut_all()
 {
 	from=$(now)
 	link server 0 silent
 	link server 1 silent
 }
 
+# restore SEED: ends that; I/O of both paths is right again
 restore()
 {
 	link server 0 on
@@ -58,7 +59,7 @@ slack=6000
 gives 0 "$dev" write:0:64k:first
 limit=$(slowly 4)
 attr failover_timeout="$limit"
-cut
+cut_all
 for i in 1 2 3 4 5 6; do
 	io "write-$i" "write:$((i * 64))k:64k:new"
 	io "read-$i" "read:0:64k"
@@ -76,13 +77,13 @@ restore second
 # It isn't the time from before that counts.
 attr failover_timeout=60
 attr failover_timeout=0
-cut
+cut_all
 io at-once write:0:4k:x
 io_gave at-once EIO 0 $slack
 restore third
 
 attr failover_timeout=-1
-cut
+cut_all
 io for-ever write:0:4k:x
 pause 7
 [ ! -s /tmp/for-ever.io ] || fail "for-ever: $(cat /tmp/for-ever.io)"
@@ -95,7 +96,7 @@ here=$(null_here here 32)
 mirror md0 --failfast "$dev" "$here"
 # md doesn't mark reads that go on where the last one has ended.
 dd if=/dev/md0 of=/dev/null bs=64k skip=64 count=4 iflag=direct status=none
-cut
+cut_all
 dd if=/dev/zero of=/dev/md0 bs=64k count=4 oflag=direct status=none || fail "the mirror failed"
 took=$(($(now) - from))
 say "the mirror went on after $took ms"

@@ -8,7 +8,6 @@
 # The debug kernel's network card sees no cable pulled: there they all fall silent.
 # Modules: ours
 # Guests: 2
-# Time: 200
 # Rounds: 3
 # Once: 6.12
 
@@ -23,8 +22,8 @@ two_disks
 shortest=1500
 ! debug_kernel || shortest=3000
 
-# cut NET...: for a while; in the end the paths are back
-cut()
+# cut_for_a_while NET...: interrupts these networks for a random time
+cut_for_a_while()
 {
 	local net how=off
 
@@ -64,14 +63,14 @@ while more; do
 	random 100 1500
 	pause_ms "$rnd"
 	case $((round % 3)) in
-	1) cut 0 ;;
-	2) cut 1 ;;
-	0) cut 0 1 ;;
+	1) cut_for_a_while 0 ;;
+	2) cut_for_a_while 1 ;;
+	0) cut_for_a_while 0 1 ;;
 	esac
 	all_connected
 	goes_on "$raw"
 	goes_on "$fs"
 done
-say "$(failed_over) requests were sent again; reconnects: $(cat $clt/s1/paths/*/stats/reconnects | xargs)"
+say "$(failed_over) requests were sent again; reconnects: $(reconnects)"
 must "nothing was sent again" [ "$(failed_over)" -gt 0 ]
 two_disks_unharmed

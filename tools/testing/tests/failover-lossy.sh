@@ -5,7 +5,6 @@
 # nothing is lost.
 # Modules: ours
 # Guests: 2
-# Time: 200
 # Rounds: 1
 # Once: stock
 
@@ -51,7 +50,7 @@ while more; do
 	netem_for 4 client 1 loss 100%
 	netem_for 4 server 0 loss 100%
 done
-say "$(failed_over) requests were sent again; reconnects: $(cat $clt/s1/paths/*/stats/reconnects | xargs)"
+say "$(failed_over) requests were sent again; reconnects: $(reconnects)"
 two_disks_unharmed
 unload
 
@@ -68,10 +67,10 @@ lossy()
 
 	while [ "$(now)" -lt $end ]; do
 		generation=$((generation + 1))
-		equal "writes" "$(ask write $generation)" 0
+		equal "writes" "$(blocks write $generation)" 0
 	done
 	say "after $generation times 8 blocks: $(failed_over) requests were sent again;" \
-		"reconnects: $(cat $clt/s1/paths/*/stats/reconnects | xargs)"
+		"reconnects: $(reconnects)"
 }
 
 round=$begun
@@ -86,7 +85,7 @@ while more; do
 	netem server 0
 	netem server 1
 	become connected 60 "$(path 0)" "$(path 1)"
-	equal "blocks that are not the newest" "$(ask read $generation)" 0
+	equal "blocks that are not the newest" "$(blocks read $generation)" 0
 done
 stale_end
 down

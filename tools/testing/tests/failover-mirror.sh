@@ -9,12 +9,9 @@
 # leaks; what is done in the others is what failover-limit does on the debug kernel.
 # Modules: ours
 # Guests: 3
-# Time: 450
 # Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
-
-readable() { [ "$("$RIG_DIR/steps/io.py" "$1" read:0:4k)" = 0 ]; }
 
 up
 a=$(null vol 32)
@@ -40,7 +37,7 @@ boot_guest client2
 on client2 'null_here vol 32 >/dev/null'
 serve_again client2
 become connected 60 "$(path 0 s2 client2)" "$(path 1 s2 client2)"
-wait_for 20 readable "$dev2" || fail "the second disk is not open again"
+wait_for 20 io_gives 0 "$dev2" read:0:4k || fail "the second disk is not open again"
 half_back md0 "$dev2"
 goes_on "$dev2"
 writers_unharmed

@@ -5,7 +5,6 @@
 # and the policy is switched, while the disk is written to and verified. One path is left
 # alone; what the writes return is one of few errnos.
 # Modules: ours
-# Time: 180
 # Rounds: 12
 # Once: debug 7.2
 
@@ -13,16 +12,16 @@
 
 folder=$clt/s1/paths
 
-# each NAME MS ERRNOS COMMAND...: again and again with pauses of up to so many milliseconds,
-# until /tmp/enough is there; counts what comes out, which must be 0 or one of A|B
-each()
+# repeat NAME MS ERRNOS COMMAND...: runs the command in the background, with pauses of up to so
+# many milliseconds, until /tmp/enough is there; notes what it prints, which must be 0 or one of A|B
+repeat()
 {
 	local name=$1 ms=$2 ok="0|$3" got
 	shift 3
 	while [ ! -e /tmp/enough ]; do
 		got=$("$@") || true
 		[[ "|$ok|" == *"|$got|"* ]] || echo "$name: $got" >>/tmp/wrong
-		echo "$name $got" >>/tmp/each
+		echo "$name $got" >>/tmp/repeat
 		pause_ms $((RANDOM % ms))
 	done &
 	pids+=($!)
@@ -56,7 +55,7 @@ hangs()
 	echo 5 >/proc/sys/kernel/hung_task_check_interval_secs
 	wait_for 30 eval "dmesg | grep -q 'blocked for more than'" || true
 	tasks | while read -r line; do say "$line"; done
-	fail "a writer of sysfs hangs: $1; $(paths)"
+	fail "a writer of sysfs hangs: $1; $(show_paths)"
 }
 
 up sess_queue_depth=64
@@ -68,7 +67,7 @@ disk=$(null vol 32 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 soon
 base="ip:192.168.101.1"
-rm -f /tmp/enough /tmp/wrong /tmp/each
+rm -f /tmp/enough /tmp/wrong /tmp/repeat
 raw_writer raw "$dev" --iodepth=6
 goes_on "$dev"
 
@@ -78,16 +77,16 @@ taken='EEXIST|EALREADY|ECONNABORTED'
 gone='ENOENT|ENODEV|EACCES|EALREADY'
 # Paths have to be there for long enough to take requests, and to lose some.
 for i in 1 2; do
-	each "add-11" 60 "$taken" add "$base,ip:192.168.101.11"
-	each "remove-11" 1000 "$gone" do_path "$base@ip:192.168.101.11" remove_path
+	repeat "add-11" 60 "$taken" add "$base,ip:192.168.101.11"
+	repeat "remove-11" 1000 "$gone" do_path "$base@ip:192.168.101.11" remove_path
 done
-each "add-12" 60 "$taken" add "$base,ip:192.168.101.12"
-each "remove-12" 500 "$gone" do_path "$base@ip:192.168.101.12" remove_path
+repeat "add-12" 60 "$taken" add "$base,ip:192.168.101.12"
+repeat "remove-12" 500 "$gone" do_path "$base@ip:192.168.101.12" remove_path
 # EBUSY: the server's disk still has requests of four earlier connects of that path.
 second=$(basename "$(path 1)")
 for i in 1 2; do
-	each "disconnect" 1000 "$gone" do_path "$second" disconnect
-	each "reconnect" 60 "$gone|EBUSY|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT" do_path "$second" reconnect
+	repeat "disconnect" 1000 "$gone" do_path "$second" disconnect
+	repeat "reconnect" 60 "$gone|EBUSY|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT" do_path "$second" reconnect
 done
 policies=(round-robin MI ml 0 1 2 min-latency min-inflight)
 while more; do
@@ -101,7 +100,7 @@ for pid in "${pids[@]}"; do
 	wait_for 60 ended "$pid" || hangs "$pid"
 	wait "$pid" || true
 done
-sort /tmp/each | uniq -c | while read -r line; do say "$line"; done
+sort /tmp/repeat | uniq -c | while read -r line; do say "$line"; done
 [ ! -s /tmp/wrong ] || fail "$(sort /tmp/wrong | uniq -c)"
 goes_on "$dev"
 say "$(failed_over) requests of those that are left were sent again"

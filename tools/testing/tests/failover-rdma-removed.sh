@@ -4,7 +4,6 @@
 # The RDMA device of a path goes under load, and comes back: so does the path, by itself,
 # and I/O notices nothing. Then both go: it waits until one is back.
 # Modules: ours
-# Time: 120
 # Rounds: 2
 
 . "$RIG_DIR/steps/failover.sh"

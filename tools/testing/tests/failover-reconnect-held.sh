@@ -7,35 +7,28 @@
 # request may be sent again. If it is the only one, its session ends first, with what is
 # open there.
 # Modules: ours
-# Time: 120
 
 . "$RIG_DIR/steps/failover.sh"
 
-# hold DEVICE: the server's disk has a write of it in hand, on the first path
-hold()
+# hold_write DEVICE: has the server's disk hold a write of the device, on the first path
+hold_write()
 {
-	on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'
-	"$RIG_DIR/steps/io.py" "$1" write:0:4k:x >/tmp/still.out &
-	write=$!
-	wait_for 20 in_hand || fail "the server has no write in hand"
+	dm_suspend still
+	start_io "$1" write:0:4k:x
+	wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
 }
 
-in_hand()
+# release_write: lets the disk go on; the write ends
+release_write()
 {
-	[ "$(on server 'cut -d" " -f5 /sys/class/rtrs-server/s1/paths/*/stats/rdma')" = 1 ]
+	! ended "$io" || fail "the disk doesn't stand still: $(cat /tmp/io.out)"
+	dm_resume still
+	end_io 30 0
 }
 
-# let_go: of the write
-let_go()
-{
-	! ended $write || fail "the disk doesn't stand still: $(cat /tmp/still.out)"
-	on server 'dmsetup resume --noudevsync still'
-	wait_for 30 ended $write || fail "the write still waits"
-	equal "the write" "$(cat /tmp/still.out)" 0
-}
-
-# again: the first path, disconnected and connected; what comes of it is in /tmp/reconnect
-again()
+# reconnect_first [COMMAND...]: disconnects the first path, runs the command, and reconnects the
+# path in the background; the result goes to /tmp/reconnect
+reconnect_first()
 {
 	echo 1 >"$first/disconnect"
 	is disconnected "$first" || fail "it is connected"
@@ -45,16 +38,17 @@ again()
 	reconnect=$!
 }
 
-reconnected()
+# reconnect_ends SECONDS: waits for that to succeed
+reconnect_ends()
 {
-	wait_for "$1" ended $reconnect || fail "it isn't connected again; $(paths)"
+	wait_for "$1" ended $reconnect || fail "it isn't connected again; $(show_paths)"
 	equal "reconnect" "$(cat /tmp/reconnect)" 0
 }
 
-# The server has it, even if the client doesn't know yet
+# is_up: true if the server has logged that it is connected, which the client may not know yet
 is_up() { since | grep -q "rtrs_server: s1 $(addr server 0)@.*: connected"; }
 
-# map_both: a disk that stands still, and another one
+# map_both: maps the disk that stands still, and another one
 map_both()
 {
 	dev=$(map s1 "$still" "path=$(addr server 0)")
@@ -71,20 +65,20 @@ still=$(dm still "0 32768 linear $(null still 16) 0")
 for fencing in Y N; do
 	echo $fencing >/sys/module/rtrs_client/parameters/fencing
 	map_both
-	hold "$dev"
+	hold_write "$dev"
 	addr server 1 >$clt/s1/add_path
-	again
+	reconnect_first
 	if [ $fencing = Y ]; then
-		reconnected 10
+		reconnect_ends 10
 		wait_for 10 is_up || fail "the server doesn't know of it"
-		again
-		reconnected 10
+		reconnect_first
+		reconnect_ends 10
 	else
 		! wait_for 4 is_up || fail "it doesn't wait"
 	fi
 	is connected "$(path 1)" || fail "the other path is lost"
-	let_go
-	reconnected 20
+	release_write
+	reconnect_ends 20
 	gives 0 "$dev" read:0:4k:x
 	unmap "$dev"
 	unmap "$dev2"
@@ -94,12 +88,12 @@ done
 echo Y >/sys/module/rtrs_client/parameters/fencing
 
 map_both
-hold "$dev"
+hold_write "$dev"
 # Nobody can tell the server.
-again unmap "$dev2"
+reconnect_first unmap "$dev2"
 ! wait_for 4 is_up || fail "the session doesn't end first"
-let_go
-reconnected 30
+release_write
+reconnect_ends 30
 gives 0 "$dev" read:0:4k:x
 other=$(map s2 "$disk" "path=$(addr server 0)")
 gives 0 "$other" write:0:4k:y

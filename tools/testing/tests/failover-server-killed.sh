@@ -8,7 +8,6 @@
 # the client does is what it does in failover-frozen on the debug kernel.
 # Modules: ours
 # Guests: 2
-# Time: 180
 # Rounds: 1
 # Kernel: stock
 

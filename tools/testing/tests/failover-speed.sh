@@ -8,7 +8,6 @@
 # Modules: ours
 # Guests: 2
 # Kernel: stock
-# Time: 100
 # Rounds: 2
 # Alone: yes
 

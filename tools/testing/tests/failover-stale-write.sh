@@ -8,7 +8,6 @@
 # On the stock kernel alone, as its moments are chosen for that kernel's speed.
 # Modules: ours
 # Guests: 2
-# Time: 150
 # Rounds: 4
 # Kernel: stock
 
@@ -41,15 +40,15 @@ slow=$(dm slow "0 32768 delay $disk 0 0 $disk 0 1500")
 disk=$slow
 stale_begin
 for round in 1 2; do
-	ask start $((2 * round)) >/dev/null
+	blocks start $((2 * round)) >/dev/null
 	random 100 1200
 	pause_ms "$rnd"
 	echo 1 >"$(path 0)/disconnect" &
-	equal "the old writes" "$(ask wait)" 0
-	equal "the new writes" "$(ask write $((2 * round + 1)))" 0
+	equal "the old writes" "$(blocks wait)" 0
+	equal "the new writes" "$(blocks write $((2 * round + 1)))" 0
 	wait $! || fail "disconnect failed"
 	pause 1.6
-	equal "stale blocks" "$(ask read $((2 * round + 1)))" 0
+	equal "stale blocks" "$(blocks read $((2 * round + 1)))" 0
 	echo 1 >"$(path 0)/reconnect"
 	become connected 40 "$(path 0)" "$(path 1)"
 done

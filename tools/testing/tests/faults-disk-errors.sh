@@ -5,7 +5,6 @@
 # the application is told, by the errno that it would have got on the server; the rest
 # goes on, and when the disk has recovered so has the device.
 # Modules: ours
-# Time: 120
 
 sectors=$((16 << 11))
 

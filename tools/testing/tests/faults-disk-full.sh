@@ -5,7 +5,6 @@
 # on a filesystem that is too small for it. The application gets ENOSPC and reads what
 # it wrote before; when there is room again, the device takes writes again.
 # Modules: ours
-# Time: 120
 
 # fill DEVICE: write a megabyte each, until it fails; how far it got, and why
 fill()

@@ -6,10 +6,10 @@
 # and can when it is back. Disks: null_blk, SCSI, device-mapper, a file's filesystem
 # whose disk goes.
 # Modules: ours
-# Time: 240
 
-# gone WHAT DEVICE ERRNOS: its disk was just removed; a read, a write and fsync give these
-gone()
+# removed WHAT DEVICE ERRNOS: fails unless a read, a write and fsync give these errnos, now that the
+# device's disk was removed
+removed()
 {
 	local name=${2#/dev/} steps=(read:0:4k write:0:4k:a fsync)
 	load_fails 30
@@ -21,8 +21,8 @@ gone()
 	unmap "$2"
 }
 
-# back: the disk is there again
-back()
+# usable DISK: fails unless the disk can be mapped and used again
+usable()
 {
 	dev=$(map s1 "$1")
 	verify "$dev" --bs=16k --size=1m
@@ -37,22 +37,22 @@ disk=$(null vol 32 cache_size=1)
 dev=$(map s1 "$disk")
 load "$dev"
 on server 'echo 0 >/sys/kernel/config/nullb/vol/power'
-gone null_blk "$dev" "EIO EIO EIO"
+removed null_blk "$dev" "EIO EIO EIO"
 refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
 # shellcheck disable=SC2016
 on server 'echo 1 >/sys/kernel/config/nullb/vol/power'
-back "$disk"
+usable "$disk"
 
 say "SCSI"
 disk=$(scsi)
 dev=$(map s1 "$disk")
 load "$dev"
 on server "echo 1 >/sys/block/${disk#/dev/}/device/delete"
-gone SCSI "$dev" "EIO EIO EIO"
+removed SCSI "$dev" "EIO EIO EIO"
 refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
 no_scsi
 disk=$(scsi)
-back "$disk"
+usable "$disk"
 no_scsi
 
 say "device-mapper"
@@ -63,11 +63,11 @@ load "$dev"
 # In use, it can only be made to fail all I/O, and be removed later.
 on server 'dmsetup remove --force --noudevsync --noudevrules volume 2>/dev/null || true'
 # What it is then has no write cache, so there is nothing to flush for the kernel.
-gone device-mapper "$dev" "EIO EIO 0"
+removed device-mapper "$dev" "EIO EIO 0"
 on server 'dmsetup remove --noudevsync --noudevrules volume 2>/dev/null || true'
 refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
 disk=$(dm volume "0 65536 linear $lower 0")
-back "$disk"
+usable "$disk"
 
 say "a file whose disk goes"
 disk=$(null backing 64 cache_size=1)
@@ -78,7 +78,7 @@ gives 0 "$dev" write:0:32m:c
 load "$dev"
 on server 'echo 0 >/sys/kernel/config/nullb/backing/power'
 # Filesystems tell of a lost write once; a flush of the load's may have been told.
-gone file "$dev" "EIO EIO"
+removed file "$dev" "EIO EIO"
 on server 'umount /srv'
 
 unmap "$other"

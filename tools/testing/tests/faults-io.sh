@@ -8,7 +8,6 @@
 # connected anew, and what was on it is sent again. Afterwards the device works.
 # Kernel: debug
 # Modules: ours
-# Time: 200
 
 . ../steps/faults.sh
 
@@ -17,8 +16,8 @@ steps=(write:0:4k:a write:64k:248k:a read:0:4k:a:b read:64k:16k:a:b read:64k:248
 alive() { grep -qx connected /sys/class/rtrs-client/s1/paths/*/state; }
 at_rest() { [ "$(cut -d' ' -f5 /sys/class/rtrs-client/s1/paths/*/stats/rdma)" = 0 ]; }
 
-# begin: what was there before
-begin()
+# map_disk: maps $disk and writes what is there before each round
+map_disk()
 {
 	dev=$(map s1 "$disk")
 	echo 20 >/sys/class/rtrs-client/s1/reconnect_delay_ms
@@ -54,17 +53,17 @@ on_disk()
 {
 	load_server sess_queue_depth=4 max_chunk_size=262144 "$@"
 	disk=$(null vol 4 cache_size=1 discard=1)
-	begin
+	map_disk
 	# To the client of chunks it is the same whether their keys change.
 	case $* in
 	slot_size=0\ *N)	;;
-	slot_size=0*)		each 'rtrs_client:[!r]*' 10 round "${steps[@]}" ;;
-	*)			each 'r*_client:[!r]*' 10 round "${steps[@]}" ;;
+	slot_size=0*)		fail_each 'rtrs_client:[!r]*' 10 round "${steps[@]}" ;;
+	*)			fail_each 'r*_client:[!r]*' 10 round "${steps[@]}" ;;
 	esac
-	each 'rtrs_*:ib_post_send' 10 round "${steps[@]}"
-	each 'rtrs_*:rtrs_con_*' 10 round "${steps[@]}"
+	fail_each 'rtrs_*:ib_post_send' 10 round "${steps[@]}"
+	fail_each 'rtrs_*:rtrs_con_*' 10 round "${steps[@]}"
 	# Receives are posted again by sixteen.
-	each '*:ib_post_recv' 10 round read:0:512k read:0:512k read:0:512k read:0:512k
+	fail_each '*:ib_post_recv' 10 round read:0:512k read:0:512k read:0:512k read:0:512k
 	unmap "$dev"
 	client_idle
 	server_idle
@@ -82,8 +81,8 @@ load_server sess_queue_depth=4
 backing=$(null backing 16)
 on server "mkfs.ext4 -q $backing; mkdir -p /srv; mount $backing /srv; truncate -s 4M /srv/volume"
 disk=/srv/volume
-begin
-each 'r*_server:[!r]*' 10 round "${steps[@]}" zeroes:1m:64k
+map_disk
+fail_each 'r*_server:[!r]*' 10 round "${steps[@]}" zeroes:1m:64k
 unmap "$dev"
 client_idle
 server_idle

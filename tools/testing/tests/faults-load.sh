@@ -5,7 +5,6 @@
 # the module works; it can be loaded afterwards.
 # Kernel: debug
 # Modules: ours
-# Time: 60
 
 . ../steps/faults.sh
 
@@ -34,10 +33,10 @@ for m in rtrs_core rtrs_client rnbd_client rtrs_server rnbd_server; do
 	# What it stands on is there already.
 	probe ours "$m"
 	rmmod "$m"
-	each "$m:*" 10 load_one "$m"
+	fail_each "$m:*" 10 load_one "$m"
 	probe ours "$m"
 done
 rmmod rnbd_server
 # It is for rnbd-server that rtrs-server listens.
-each "rtrs_server:*" 10 load_one rnbd_server
+fail_each "rtrs_server:*" 10 load_one rnbd_server
 points

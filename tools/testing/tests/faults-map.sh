@@ -6,18 +6,8 @@
 # nothing stays behind, and the next try, without a failure, succeeds.
 # Kernel: debug
 # Modules: ours
-# Time: 250
 
 . ../steps/faults.sh
-
-# Completion queues are the RDMA core's, that keeps them for the next who wants one.
-shopt -s extglob
-resources()
-{
-	local all
-	all=$(rdma resource show)
-	echo "${all// cq +([0-9])/}"
-}
 
 # cycle: map, unmap. A failure on the way out stops nothing, but the unloading of the
 # module does, for which unmap_device gives ENODEV.
@@ -38,7 +28,7 @@ cycle()
 	client_idle
 	server_idle
 	equal "disks after $hit" "$(compgen -G '/dev/rnbd*' || true)" ""
-	equal "resources after $hit" "$(resources)" "$before"
+	equal "resources after $hit" "$(rdma_resources)" "$before"
 	case $got-$hit in
 	unknown*)				false ;;
 	0,0-)					true ;;
@@ -71,15 +61,15 @@ two_paths()
 up sess_queue_depth=2
 disk=$(null vol 4)
 text="sessname=s1 path=$(addr server 0) device_path=$disk"
-before=$(resources)
+before=$(rdma_resources)
 for m in rnbd_client rtrs_client rtrs_core rnbd_server rtrs_server; do
-	each "$m:*" 10 cycle
+	fail_each "$m:*" 10 cycle
 done
 
 say "two paths"
 text="$text path=$(addr server 1)"
-each 'rtrs_client:kzalloc' 10 two_paths
-each 'rtrs_client:rdma_*' 10 two_paths
+fail_each 'rtrs_client:kzalloc' 10 two_paths
+fail_each 'rtrs_client:rdma_*' 10 two_paths
 
 say "add_path"
 text=${text% path=*}
@@ -97,9 +87,9 @@ added()
 	if [ "$got" = 0,ENODEV ]; then
 		equal "removed at the second try" "$(errno_of "$(compgen -G "$remove")" 1)" 0
 	fi
-	must "paths of the server after $hit" wait_for 20 one_path
+	must "paths of the server after $hit" wait_for 20 server_has_paths s1 1
 	equal "paths after $hit" "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 1
-	equal "resources after $hit" "$(resources)" "$with_one"
+	equal "resources after $hit" "$(rdma_resources)" "$with_one"
 	case $got-$hit in
 	0,0-)					true ;;
 	unknown*|*-)				false ;;
@@ -115,11 +105,10 @@ added()
 	0*)					false ;;
 	esac
 }
-one_path() { [ "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" = 1 ]; }
 dev=$(map s1 "$disk")
-with_one=$(resources)
+with_one=$(rdma_resources)
 for m in rtrs_client rtrs_core rtrs_server; do
-	each "$m:*" 10 added
+	fail_each "$m:*" 10 added
 done
 unmap "$dev"
 client_idle
@@ -130,7 +119,7 @@ backing=$(null backing 16)
 on server "mkfs.ext4 -q $backing; mkdir -p /srv; mount $backing /srv; truncate -s 4M /srv/volume"
 disk=/srv/volume
 text="sessname=s1 path=$(addr server 0) device_path=$disk"
-each 'rnbd_server:*' 10 cycle
+fail_each 'rnbd_server:*' 10 cycle
 on server 'umount /srv'
 points
 down

@@ -12,15 +12,12 @@
 # its work, hence guests of its own. It is looked at that these come from there.
 # Kernel: debug
 # Modules: ours
-# Time: 120
 # Log-ok: Call Trace:|lockdep|WARNING: .* debug_print_object|ODEBUG
 # Append: faults-memory
 
 . ../steps/faults.sh
 
 step=4
-
-resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
 
 # blame: warnings in the log whose stack isn't that of rxe's mistake
 blame()
@@ -30,8 +27,9 @@ blame()
 		END { if (line && !rxe) print line }'
 }
 
-# in_turn WHAT ARGUMENT ERRNO...: only these errnos may come of it, beside 0
-in_turn()
+# fail_in_turn WHAT ARGUMENT ERRNO...: has allocations fail in turn; fails unless that gives 0 or
+# one of these errnos
+fail_in_turn()
 {
 	local what=$1 argument=$2 by=$step first end said=() out e
 	shift 2
@@ -42,7 +40,7 @@ in_turn()
 		out=$(../steps/fail-nth.py "$first" $by $((first + 30 * by - 1)) "$what" "$argument") ||
 			fail "$what: $out"
 		[ "$what" != map ] || server_idle
-		equal "resources after the failures from $first on" "$(resources)" "$before"
+		equal "resources after the failures from $first on" "$(rdma_resources)" "$before"
 		equal "warnings after the failures from $first on" "$(blame)" ""
 		readarray -t -O ${#said[@]} said < <(grep -v end <<<"$out" || true)
 		end=${out##*end }
@@ -65,16 +63,16 @@ for f in failslab fail_page_alloc; do
 done
 echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
 
-before=$(resources)
+before=$(rdma_resources)
 # ENFILE: no memory for a socket; ENOBUFS: none for a route; EINVAL: none for a disk's
 # name, which device_add_disk() doesn't look at, but device_add() does.
-in_turn map "$text" ENOMEM ENFILE ENOBUFS EINVAL
+fail_in_turn map "$text" ENOMEM ENFILE ENOBUFS EINVAL
 dev=$(map s1 "$disk")
-before=$(resources)
-in_turn open "$dev" ENOMEM
-in_turn read "$dev" ENOMEM EFAULT
-in_turn write "$dev" ENOMEM EFAULT
-in_turn buffered "$dev" ENOMEM
+before=$(rdma_resources)
+fail_in_turn open "$dev" ENOMEM
+fail_in_turn read "$dev" ENOMEM EFAULT
+fail_in_turn write "$dev" ENOMEM EFAULT
+fail_in_turn buffered "$dev" ENOMEM
 gives "0 0" "$dev" write:0:1m:a read:0:1m:a
 unmap "$dev"
 down

@@ -5,7 +5,6 @@
 # load: that returns, I/O that is not to wait fails, the disk can be unmapped; when the
 # device is back it can be mapped again. A second path over another device stays.
 # Modules: ours
-# Time: 60
 
 remove()
 {

@@ -8,12 +8,12 @@
 # among the tests of every change, as it takes too long.
 # Modules: ours
 # Guests: 2
-# Time: 150
-# Once: never
+# Rota: stock
 
 . "$RIG_DIR/steps/failover.sh"
 
-limit() { on server "echo $1 >/sys/module/rtrs_server/parameters/max_fetch"; }
+# set_max_fetch KIB: limits what is fetched at a time over a port
+set_max_fetch() { on server "echo $1 >/sys/module/rtrs_server/parameters/max_fetch"; }
 
 # large_go_on SECONDS NAME...: each of these has done more large writes than it has at once. The
 # one named own is the server's. Between writes they read back what they wrote.
@@ -25,7 +25,7 @@ large_go_on()
 	for name in "$@"; do
 		before=$(writes "$name")
 		wait_for "$seconds" eval "[ \$(writes $name) -gt $((before + 4)) ]" ||
-			fail "$name stands still after $(writes "$name") writes; $(paths)"
+			fail "$name stands still after $(writes "$name") writes; $(show_paths)"
 	done
 }
 
@@ -48,7 +48,7 @@ on server ". $RIG_DIR/steps/failover.sh
 
 large_go_on 20 a b own
 for kib in 1 0 128; do
-	limit $kib
+	set_max_fetch $kib
 	large_go_on 20 a b own
 done
 for _ in 1 2; do

@@ -4,7 +4,6 @@
 # A regular file on the server is as good as a block device: data, flush, discard
 # (which makes holes), zeroes, read only.
 # Modules: ours
-# Time: 90
 
 file=/srv/volume
 up

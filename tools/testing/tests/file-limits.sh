@@ -7,7 +7,6 @@
 # Modules: ours
 # Kernel: stock
 # Once: stock
-# Time: 60
 
 up
 on server 'mkdir -p /srv/4k /srv/fat

@@ -7,7 +7,6 @@
 # the clients' sessions and of the server in between.
 # Modules: ours
 # Guests: 3
-# Time: 240
 
 . "$RIG_DIR/steps/failover.sh"
 
@@ -39,29 +38,9 @@ server_says()
 	equal "may they write" "$(on server "cat $sessions/s[12]/handover" | xargs)" "$*"
 }
 
-state_is() { [ "$(cat "/sys/block/${2#/dev/}/rnbd/state")" = "$1" ]; }
-becomes() { wait_for 60 state_is "$@" || fail "$2 is not $1"; }
-
 # unplug GUEST, plug GUEST: from and to the server
 unplug() { link "$1" 0 off; }
 plug() { link "$1" 0 on; }
-
-# writer STEP: this client does it, which takes a while; its process is $writer
-writer()
-{
-	"$RIG_DIR/steps/io.py" "$dev" "$1" >/tmp/writer.out &
-	writer=$!
-}
-
-# writer_gives ERRNO
-writer_gives()
-{
-	wait_for 60 ended $writer || fail "the write still waits"
-	wait $writer || fail "io.py failed"
-	equal "a write that waited" "$(cat /tmp/writer.out)" "$1"
-}
-
-in_flight() { [ "$(awk '{ print $2 }' "/sys/block/${dev#/dev/}/inflight")" -gt 0 ]; }
 
 up
 # Writes to its second half take 8 s.
@@ -123,14 +102,14 @@ done
 # What it has in hand is done before anything of the new one begins.
 unmap_b
 map_b
-writer write:24m:4k:slow
-wait_for 30 in_flight || fail "nothing is in flight: $(cat /tmp/writer.out)"
+start_io "$dev" write:24m:4k:slow
+wait_for 30 has_inflight "$dev" writes || fail "nothing is in flight: $(cat /tmp/io.out)"
 pause 1
-! ended $writer || fail "the disk isn't slow: $(cat /tmp/writer.out)"
+! ended "$io" || fail "the disk isn't slow: $(cat /tmp/io.out)"
 writes=$(server_ios "$disk" writes)
 b 0 write:0:4k:b4
 must "the new one's write was first" [ $(($(server_ios "$disk" writes) - writes)) -ge 2 ]
-writer_gives 0
+end_io 60 0
 b 0 read:24m:4k:slow
 a "EBADE 0" write:0:4k:no read:0:4k:b4
 
@@ -141,19 +120,19 @@ a 0 write:0:64k:a5
 unmap_b
 map_b
 unplug client
-becomes closed "$dev"
-writer write:0:64k:no
+wait_for_state "$dev" closed 60
+start_io "$dev" write:0:64k:no
 b "0 0" read:0:64k:a5 write:0:64k:b5
 plug client
-becomes open "$dev"
-writer_gives EBADE
+wait_for_state "$dev" open 60
+end_io 60 EBADE
 a "EBADE 0" write:0:64k:no read:0:64k:b5
 
 # The one that writes is cut off. It writes on afterwards.
 unplug client2
-on client2 "$(declare -f state_is becomes); becomes closed $dev2"
+on client2 "wait_for_state $dev2 closed 60"
 plug client2
-on client2 "$(declare -f state_is becomes); becomes open $dev2"
+on client2 "wait_for_state $dev2 open 60"
 b "0 0" read:0:64k:b5 write:0:64k:b6
 a "EBADE 0" write:64k:64k:no read:0:64k:b6
 
@@ -167,26 +146,26 @@ map_b
 b 0 write:0:64k:b7
 stop_server
 unplug client2
-becomes closed "$dev"
+wait_for_state "$dev" closed 60
 load_server "handover_grace=$(slowly 15)"
-becomes open "$dev"
-writer write:0:64k:no
+wait_for_state "$dev" open 60
+start_io "$dev" write:0:64k:no
 pause 3
-! ended $writer || fail "a write didn't wait for newer writers: $(cat /tmp/writer.out)"
+! ended "$io" || fail "a write didn't wait for newer writers: $(cat /tmp/io.out)"
 server_says waiting
 plug client2
-on client2 "$(declare -f state_is becomes); becomes open $dev2"
-writer_gives EBADE
+on client2 "wait_for_state $dev2 open 60"
+end_io 60 EBADE
 b "0 0" read:0:64k:b7 write:0:64k:b8
 server_says fenced writer
 a "EBADE 0" write:0:64k:no read:0:64k:b8
 
 # Both have known who writes, and say so.
 stop_server
-becomes closed "$dev"
+wait_for_state "$dev" closed 60
 load_server handover_grace=1
-becomes open "$dev"
-on client2 "$(declare -f state_is becomes); becomes open $dev2"
+wait_for_state "$dev" open 60
+on client2 "wait_for_state $dev2 open 60"
 b 0 write:0:64k:b9
 a "EBADE 0" write:0:64k:no read:0:64k:b9
 
@@ -196,14 +175,14 @@ unmap "$dev"
 map_a
 a 0 write:0:64k:a10
 stop_server
-becomes closed "$dev"
+wait_for_state "$dev" closed 60
 load_server handover_grace=1
-becomes open "$dev"
+wait_for_state "$dev" open 60
 a 0 write:0:64k:a11
 stop_server
-becomes closed "$dev"
+wait_for_state "$dev" closed 60
 load_server handover_grace=3600
-becomes open "$dev"
+wait_for_state "$dev" open 60
 map_b
 b "0 0" read:0:64k:a11 write:0:64k:b11
 a "EBADE 0" write:0:64k:no read:0:64k:b11
@@ -215,11 +194,11 @@ b "EBADE 0" write:0:64k:no read:0:64k:a12
 # It remembers the one that has lost its session, and is alone.
 unmap_b
 unplug client
-becomes closed "$dev"
+wait_for_state "$dev" closed 60
 plug client
-becomes open "$dev"
-writer write:0:64k:a13
-writer_gives 0
+wait_for_state "$dev" open 60
+start_io "$dev" write:0:64k:a13
+end_io 60 0
 
 unmap "$dev"
 on client2 client_idle

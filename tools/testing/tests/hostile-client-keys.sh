@@ -6,7 +6,6 @@
 # a difference, without a look at the log; I/O on a file, where a disk was before; and a
 # client that takes all the memory it can have.
 # Modules: ours
-# Time: 240
 
 . "$RIG_DIR/steps/hostile.sh"
 export HOSTILE_QUIET=1

@@ -5,7 +5,6 @@
 # each is refused, or answered with an errno, or costs the client its own path, with a
 # reason in the log. Another session's I/O goes on, all of it verified.
 # Modules: ours
-# Time: 300
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up

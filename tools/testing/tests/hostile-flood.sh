@@ -9,16 +9,16 @@
 # when all is over a session comes from the address of the proofs again.
 # Modules: ours
 # Guests: 2
-# Time: 150
 
 . "$RIG_DIR/steps/hostile.sh"
 . "$RIG_DIR/steps/rules.sh"
 export HOSTILE_QUIET=1 HOSTILE_STOP=/tmp/flood.stop HOSTILE_TOLD HOSTILE_FROM=192.168.100.101
 half=/tmp/half.told proofs=/tmp/proofs.told
 
-# told FILE NAME: what has been counted there so far
-told() { sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1" 2>/dev/null | grep . || echo 0; }
-told_more() { [ "$(told "$1" "$2")" -ge "$3" ]; }
+# counted FILE NAME: prints what an attack has counted by that name so far
+counted() { sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1" 2>/dev/null | grep . || echo 0; }
+# counted_at_least FILE NAME NUMBER: true if that is at least so many
+counted_at_least() { [ "$(counted "$1" "$2")" -ge "$3" ]; }
 
 # attack CASE FILE: in the background, until attacks_end
 attack()
@@ -54,7 +54,7 @@ honest()
 		dev=$(renice -n -15 "$BASHPID" >/dev/null; map honest other "${at[1]}")
 		times+=($(($(now) - from)))
 		unmap "$dev"
-		[ "$i" != 1 ] || answered=$(told "$1" answers)
+		[ "$i" != 1 ] || answered=$(counted "$1" answers)
 	done
 	say "mapped in ${times[*]} ms, with $(cat "$1")"
 	mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
@@ -67,7 +67,7 @@ honest_in_time()
 	honest "$1"
 	must "it took $took ms to map a volume, not $usual" [ "$took" -lt $((usual + $(slowly 2) * 1000)) ]
 	must "once it took $slowest ms" [ "$slowest" -lt $((usual + $(slowly 10) * 1000)) ]
-	must "the attack went on" wait_for 10 told_more "$1" answers $((answered + 1))
+	must "the attack went on" wait_for 10 counted_at_least "$1" answers $((answered + 1))
 }
 
 domains() { on server "rdma resource show pd | grep -c rtrs"; }
@@ -91,39 +91,39 @@ usual=$took
 
 say "half open"
 attack flood-half $half
-wait_for 60 told_more $half refused 100 || fail "it isn't refused: $(cat /tmp/half.*)"
+wait_for 60 counted_at_least $half refused 100 || fail "it isn't refused: $(cat /tmp/half.*)"
 honest_in_time $half
-wait_for 60 told_more $half answers 5000 || fail "too few: $(cat $half)"
+wait_for 60 counted_at_least $half answers 5000 || fail "too few: $(cat $half)"
 honest_in_time $half
 attacks_end
 # All ten together have no more than may be.
-must "some were half open: $(cat $half)" [ "$(told $half open)" -ge $((most / 2)) ]
-must "so many at a time: $(cat $half)" [ "$(told $half early)" -le $most ]
-equal "refused otherwise" "$(told $half other)" 0
-must "the others have an answer" [ "$(told $half lost)" -le 100 ]
+must "some were half open: $(cat $half)" [ "$(counted $half open)" -ge $((most / 2)) ]
+must "so many at a time: $(cat $half)" [ "$(counted $half early)" -le $most ]
+equal "refused otherwise" "$(counted $half other)" 0
+must "the others have an answer" [ "$(counted $half lost)" -le 100 ]
 must "the server is rid of them" wait_for 60 as_before
 
 say "wrong proofs"
-on server "printf Geheim-0123456789 | keyctl padd logon srv:keyed @u >/dev/null
-	mkdir $conf/hosts/keyed; echo srv:keyed >$conf/hosts/keyed/keys"
+add_key server srv:keyed Geheim-0123456789
+on server "mkdir $conf/hosts/keyed; echo srv:keyed >$conf/hosts/keyed/keys"
 me=$(addr client 0) HOSTILE_FROM=${me#ip:}
 from=$(now)
 attack flood-proofs $proofs
-wait_for 60 told_more $proofs refused 50 || fail "it hasn't to wait: $(cat /tmp/proofs.*)"
+wait_for 60 counted_at_least $proofs refused 50 || fail "it hasn't to wait: $(cat /tmp/proofs.*)"
 honest_in_time $proofs
 # Four are free, and the delays after the next eight add up to 25 s; then it is one in 12.8 s.
 lasted=$((($(now) - from) / 1000))
-say "$(told $proofs open) wrong proofs were looked at, of $(told $proofs tries), in $lasted s"
-must "few are looked at" [ "$(told $proofs open)" -le $((13 + lasted / 12)) ]
+say "$(counted $proofs open) wrong proofs were looked at, of $(counted $proofs tries), in $lasted s"
+must "few are looked at" [ "$(counted $proofs open)" -le $((13 + lasted / 12)) ]
 
 say "and half open"
 HOSTILE_FROM=192.168.100.101
 attack flood-half $half
-wait_for 60 told_more $half early $((most / 4)) || fail "they don't come: $(cat /tmp/half.*)"
-wait_for 60 told_more $half refused 500 || fail "it isn't refused: $(cat /tmp/half.*)"
+wait_for 60 counted_at_least $half early $((most / 4)) || fail "they don't come: $(cat /tmp/half.*)"
+wait_for 60 counted_at_least $half refused 500 || fail "it isn't refused: $(cat /tmp/half.*)"
 honest_in_time $half
 attacks_end
-must "no more than one address may: $(cat $half)" [ "$(told $half early)" -le $((most / 2)) ]
+must "no more than one address may: $(cat $half)" [ "$(counted $half early)" -le $((most / 2)) ]
 hostile_told /tmp/half.out /tmp/proofs.out
 late() { [ "$(errno_of "$ctl/map_device" "sessname=late ${at[0]} device_path=other")" = 0 ]; }
 must "it gets a session in the end" wait_for 30 late

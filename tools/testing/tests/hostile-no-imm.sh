@@ -5,7 +5,6 @@
 # quite that: each costs it its own path. Another session's I/O goes on, all of it verified.
 # Over iWARP, a server without slots refuses all clients, and both ends' logs say why.
 # Modules: ours
-# Time: 120
 # Siw: debug
 
 . "$RIG_DIR/steps/hostile.sh"

@@ -6,15 +6,14 @@
 # and goes on as if it were right. It is refused each time. Names with patterns in them, and those
 # of others' volumes, get it nothing. Another session's I/O goes on, all of it verified.
 # Modules: ours
-# Time: 60
 
 . "$RIG_DIR/steps/hostile.sh"
 export HOSTILE_KEY=Geheim-0123456789
 # Elsewhere the log has but some of the reasons.
 debug_kernel || export HOSTILE_QUIET=1
 hostile_up
-on server "printf $HOSTILE_KEY | keyctl padd logon srv:keyed @u >/dev/null
-	mkdir $conf/hosts/keyed $conf/volumes/secret
+add_key server srv:keyed $HOSTILE_KEY
+on server "mkdir $conf/hosts/keyed $conf/volumes/secret
 	echo srv:keyed >$conf/hosts/keyed/keys
 	echo /dev/other >$conf/volumes/secret/path
 	ln -s $conf/hosts/keyed $conf/volumes/secret/hosts/

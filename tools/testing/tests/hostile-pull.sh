@@ -7,7 +7,6 @@
 # same on both. No answer brings what is not the client's. Another session's I/O goes on, all
 # of it verified.
 # Modules: ours
-# Time: 90
 # Cpus: 2
 # Once: stock
 

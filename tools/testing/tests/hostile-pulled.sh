@@ -6,7 +6,7 @@
 # log, and I/O goes on as soon as it is connected to again. Another session, with a good
 # server, takes no notice.
 # Modules: ours
-# Time: 120
+# Quick: debug
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up

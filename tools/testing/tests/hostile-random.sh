@@ -8,15 +8,14 @@
 # Beside all that, a client that falls silent after each step of the handshake.
 # Another session's I/O goes on, all of it verified.
 # Modules: ours
-# Time: 200
 # Rounds: 4
 # Kernel: debug
 
 . "$RIG_DIR/steps/hostile.sh"
 export HOSTILE_KEY=Geheim-0123456789
 hostile_server
-on server "printf $HOSTILE_KEY | keyctl padd logon srv:keyed @u >/dev/null
-	mkdir $conf/hosts/{keyed,plain}
+add_key server srv:keyed $HOSTILE_KEY
+on server "mkdir $conf/hosts/{keyed,plain}
 	echo srv:keyed >$conf/hosts/keyed/keys
 	echo 'h-keyed-*' >$conf/hosts/keyed/sessions
 	echo 'h-random-*' >$conf/hosts/plain/sessions

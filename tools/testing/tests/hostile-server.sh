@@ -7,7 +7,6 @@
 # is another one: I/O goes on if that is none of the client's business, or fails in time.
 # Another session, with a good server, takes no notice.
 # Modules: ours
-# Time: 300
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up

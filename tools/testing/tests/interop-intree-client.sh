@@ -4,7 +4,6 @@
 # The in-tree client with our server, always_invalidate on and off.
 # Sets: intree
 # Guests: 2
-# Time: 360
 # Once: stock 7.2
 
 # shellcheck disable=SC2034

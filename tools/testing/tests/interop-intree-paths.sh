@@ -6,7 +6,6 @@
 # Modules: ours
 # Sets: intree
 # Guests: 2
-# Time: 180
 # Kernel: stock
 
 # shellcheck disable=SC2034

@@ -4,7 +4,6 @@
 # Our client with the in-tree server, always_invalidate on and off.
 # Sets: intree
 # Guests: 2
-# Time: 360
 # Once: stock 6.12
 
 # shellcheck disable=SC2034

@@ -3,7 +3,6 @@
 #
 # A path over IPv6, with and without a source, and one more over IPv4 in the session
 # (which the in-tree server takes for the same path).
-# Time: 120
 
 up
 disk=$(null vol 64)

@@ -4,11 +4,10 @@
 # Histograms of latencies: how long requests took on a path, and how long on the server they
 # waited and their disk took. The disk takes 50 ms for each.
 # Modules: ours
-# Time: 30
 
 . "$RIG_DIR/steps/failover.sh"
 
-# counts FILE [MICROSECONDS]: reads and writes, those in buckets that end after that
+# counts FILE [MICROSECONDS]: prints the numbers of reads and writes that took longer
 counts()
 {
 	awk -v from="${2:-0}" '
@@ -17,8 +16,8 @@ counts()
 		END { print n["read"], n["write"] }' "$1"
 }
 
-# sum FILE: of the latencies of reads and of writes
-sum() { sed -n 's/^sum //p' "$1"; }
+# latency_sum FILE: prints the sums of the latencies of reads and of writes
+latency_sum() { sed -n 's/^sum //p' "$1"; }
 
 # more_of NAME BEFORE AFTER READS WRITES: as many more
 more_of()
@@ -33,14 +32,14 @@ disk=$(null vol 16 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 on_path=$(path 0)/stats/io_latency
 srv=/sys/class/rnbd-server/ctl/devices/${disk#/dev/}
-before=$(counts "$on_path" 50000) sum=$(sum "$on_path")
-on_disk=$(counts "$srv/stats/disk_latency" 50000) disk_sum=$(sum "$srv/stats/disk_latency")
+before=$(counts "$on_path" 50000) sum=$(latency_sum "$on_path")
+on_disk=$(counts "$srv/stats/disk_latency" 50000) disk_sum=$(latency_sum "$srv/stats/disk_latency")
 waited=$(counts "$srv/stats/wait_latency")
 gives "0 0 0 0 0" "$dev" write:0:4k:a read:0:4k:a write:1m:64k:b write:2m:4k:c read:2m:4k:c
 more_of "path" "$before" "$(counts "$on_path" 50000)" 2 3
 more_of "disk" "$on_disk" "$(counts "$srv/stats/disk_latency" 50000)" 2 3
 more_of "wait" "$waited" "$(counts "$srv/stats/wait_latency")" 2 3
-for f in "$sum $(sum "$on_path")" "$disk_sum $(sum "$srv/stats/disk_latency")"; do
+for f in "$sum $(latency_sum "$on_path")" "$disk_sum $(latency_sum "$srv/stats/disk_latency")"; do
 	# shellcheck disable=SC2086
 	set -- $f
 	[ $(($3 - $1)) -ge 100000 ] && [ $(($4 - $2)) -ge 150000 ] || fail "sums: $f"

@@ -4,9 +4,9 @@
 # The queue limits of the server's device are the client's too, for a disk with
 # discard and one without, of 512 and of 4,096 bytes a block. What it takes at a time is for
 # the server to split by.
-# Time: 120
 
-same()
+# same_limits DISK DEVICE: fails unless the device has the limits of the server's disk
+same_limits()
 {
 	local f
 	for f in logical_block_size physical_block_size discard_granularity \
@@ -23,7 +23,7 @@ same()
 up
 small=$(null small 16 max_sectors=64)
 dev=$(map s1 "$small")
-same "$small" "$dev"
+same_limits "$small" "$dev"
 was=$(server_ios "$small" writes)
 gives "0 0" "$dev" write:0:1m:x read:0:1m:x
 [ "$RIG_MODULES" = intree ] || equal "writes of the server's disk" \
@@ -32,7 +32,7 @@ unmap "$dev"
 
 disk=$(null vol 16 blocksize=4096)
 dev=$(map s1 "$disk")
-same "$disk" "$dev"
+same_limits "$disk" "$dev"
 unmap "$dev"
 server_idle
 
@@ -40,7 +40,7 @@ for args in "lbpu=1 lbpws=1 physblk_exp=3" "sector_size=4096 lbpws=1" "lbpu=0"; 
 	# shellcheck disable=SC2086
 	disk=$(scsi $args)
 	dev=$(map s1 "$disk")
-	same "$disk" "$dev"
+	same_limits "$disk" "$dev"
 	unmap "$dev"
 	server_idle
 	no_scsi

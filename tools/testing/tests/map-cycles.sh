@@ -4,7 +4,6 @@
 # Map and unmap 100 times: no growth in the kernel's memory, not by one chunk a time nor by
 # the chunks of one session once, and no leftover. On the debug kernel, whose checkers keep
 # slabs of their own, kmemleak looks for those in the end; 30 times do there.
-# Time: 240
 # Once: stock
 
 . "$RIG_DIR/steps/memory.sh"

@@ -4,7 +4,6 @@
 # Wrong input to map_device: the errno fits, the log says what was wrong, nothing is
 # left behind. A row: errno, a word that the log must have, what is written. Rows
 # that start with + the in-tree driver takes, or answers otherwise.
-# Time: 240
 
 # Bytes are to be bytes: some at the end of a line would have the next one read as well.
 LC_ALL=C
@@ -87,8 +86,8 @@ rows()
 	END
 }
 
-# left SESSIONS: these are left, beside the one that goes on
-left()
+# sessions_left SESSIONS: true if the client has just these, and the one that goes on
+sessions_left()
 {
 	# shellcheck disable=SC2010
 	[ "$(ls /sys/class/rtrs-client | grep -vx nobody | xargs)" = "$1" ]
@@ -103,12 +102,9 @@ row()
 	[ "$RIG_MODULES" != intree ] || word='rnbd|rtrs'
 	since | grep -E 'rnbd|rtrs' | grep -qE -- "$word" ||
 		fail "the log says nothing of '$word' after '$3': $(since)"
-	wait_for 10 left "$mapped" || fail "sessions left after '$3': $(ls /sys/class/rtrs-client)"
+	wait_for 10 sessions_left "$mapped" || fail "sessions left after '$3': $(ls /sys/class/rtrs-client)"
 	equal "disks after '$3'" "$(compgen -G "/dev/rnbd*" | wc -l)" "$disks"
 }
-
-# Completion queues are the RDMA core's, that keeps them for the next who wants one.
-resources() { rdma resource show | sed 's/ cq [0-9]*//'; }
 
 up sess_queue_depth=16
 disk=$(null vol 16)
@@ -116,7 +112,7 @@ protected=$(null protected 16)
 on server "blockdev --setro $protected; mknod /dev/no-driver b 511 0"
 a=$(addr server 0)
 ok="sessname=s1 path=$a device_path=$disk"
-before=$(resources)
+before=$(rdma_resources)
 mapped='' disks=0
 
 # Takes its time, so it goes on beside the others.
@@ -162,6 +158,6 @@ must "the server that isn't there: $(cat /tmp/nobody)" \
 dmesg | grep -qE '192\.168\.100\.77' || fail "the log says nothing of 192.168.100.77"
 client_idle
 server_idle
-equal "rdma resource" "$(resources)" "$before"
+equal "rdma resource" "$(rdma_resources)" "$before"
 equal "rows that failed" $bad 0
 down

@@ -10,13 +10,13 @@
 # Cpus: 2
 # Append: slub_debug=-
 # Alone: yes
-# Time: 40
 
 . "$RIG_DIR/steps/compare.sh"
 
-# takes NUMBER KIB WHAT OPTION...: maps so many volumes, each in a session of its own
+# sessions_take NUMBER KIB WHAT OPTION...: maps so many volumes, each in a session of its own; fails
+# if a session takes more memory than that
 nr=0
-takes()
+sessions_take()
 {
 	local before=$free kib i
 
@@ -34,8 +34,8 @@ up
 devs=()
 for i in {0..5}; do disks[i]=$(null "vol$i" 16); done
 free=$(free_kib)
-takes 1 32768 "a first session, and what stays for good"
-takes 4 8192 "a session of one path"
-takes 1 16384 "a session of two paths" path="$(addr server 0)" path="$(addr server 1)"
+sessions_take 1 32768 "a first session, and what stays for good"
+sessions_take 4 8192 "a session of one path"
+sessions_take 1 16384 "a session of two paths" path="$(addr server 0)" path="$(addr server 1)"
 for dev in "${devs[@]}"; do unmap "$dev"; done
 down

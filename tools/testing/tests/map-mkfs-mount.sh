@@ -3,7 +3,6 @@
 #
 # The whole way of a volume: map, make a file system, mount it, write files, unmount,
 # unmap, map again: the files are there, and on the server's device too.
-# Time: 120
 # Once: 6.12 7.2
 
 up

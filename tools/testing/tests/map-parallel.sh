@@ -6,10 +6,9 @@
 # maps; of those that want the same device, one. Nothing is left.
 # Modules: ours
 # Kernel: debug
-# Time: 100
 
-# mapper SESSION DISK TIMES ERRNOS: these may come of it beside 0, or nothing else
-mapper()
+# map_times SESSION DISK TIMES: maps and unmaps a disk so many times; prints each result
+map_times()
 {
 	local i got dev
 	for ((i = 0; i < $3; i++)); do
@@ -22,8 +21,8 @@ mapper()
 	done
 }
 
-# mappers NAME...: wait for them
-mappers()
+# mappers_end: waits for all of them
+mappers_end()
 {
 	local pid
 	for pid in "${pids[@]}"; do
@@ -41,28 +40,28 @@ done
 
 say "four devices, of two sessions"
 for i in 1 2 3 4; do
-	mapper s$((i % 2)) /dev/vol$i 8 >/tmp/mapper-$i 2>&1 &
+	map_times s$((i % 2)) /dev/vol$i 8 >/tmp/mapper-$i 2>&1 &
 	pids+=($!)
 done
-mappers
+mappers_end
 equal "what came of it" "$(cat /tmp/mapper-? | sort | uniq -c | xargs)" "32 0"
 client_idle
 
 say "four devices, a session each"
 for i in 1 2 3 4; do
-	mapper s$i /dev/vol$i 6 >/tmp/mapper-$i 2>&1 &
+	map_times s$i /dev/vol$i 6 >/tmp/mapper-$i 2>&1 &
 	pids+=($!)
 done
-mappers
+mappers_end
 equal "what came of it" "$(cat /tmp/mapper-? | sort | uniq -c | xargs)" "24 0"
 client_idle
 
 say "one device, wanted by all"
 for i in 1 2 3 4; do
-	mapper s$((i % 2)) /dev/vol1 8 >/tmp/mapper-$i 2>&1 &
+	map_times s$((i % 2)) /dev/vol1 8 >/tmp/mapper-$i 2>&1 &
 	pids+=($!)
 done
-mappers
+mappers_end
 say "$(cat /tmp/mapper-? | sort | uniq -c | xargs)"
 must "somebody mapped it" grep -qx 0 /tmp/mapper-?
 # EEXIST: in the same session; EBUSY: in the other one

@@ -6,7 +6,7 @@
 # that can't be mapped, or a line that is wrong, changes nothing.
 # Modules: ours
 # Once: stock
-# Time: 60
+# Quick: stock
 
 clt=/sys/class/rtrs-client/s1
 
@@ -19,8 +19,6 @@ settings()
 		sed "s/^/$f=/; s/ (.*//" $clt/$f
 	done
 }
-
-reading() { [ "$(awk '{ print $1 }' /sys/block/rnbd0/inflight)" -gt 0 ]; }
 
 all="failover_timeout=77 hb_interval_ms=1234 hb_max_missed=7 max_reconnect_attempts=9
 	mp_policy=round-robin reconnect_delay_max_ms=4321 reconnect_delay_ms=321 unfenced_delay_ms=21"
@@ -37,7 +35,7 @@ on server "dmsetup suspend --noudevsync slow"
 # shellcheck disable=SC2086
 map s1 "$slow" $all >/tmp/mapped &
 mapper=$!
-wait_for 30 eval 'reading 2>/dev/null' || fail "nothing is read: $(cat /tmp/mapped)"
+wait_for 30 eval 'has_inflight rnbd0 reads 2>/dev/null' || fail "nothing is read: $(cat /tmp/mapped)"
 equal "settings at the first I/O" "$(settings)" "$want"
 on server "dmsetup resume --noudevsync slow"
 wait $mapper || fail "the device was not mapped"

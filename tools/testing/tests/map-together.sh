@@ -7,10 +7,9 @@
 # Kernel: stock
 # Once: stock
 # Modules: ours
-# Time: 60
 
-# mapper TEXT: another process that maps; it is $mapper then
-mapper()
+# start_map TEXT: maps in the background; sets $mapper to the process
+start_map()
 {
 	echo "$1" >"$ctl/map_device" 2>/dev/null &
 	mapper=$!
@@ -21,10 +20,10 @@ waits() { grep -q rnbd_clt_sess_get "/proc/$1/stack"; }
 
 up
 disk=$(null vol 16)
-mapper "sessname=s1 path=ip:192.168.100.77 device_path=$disk"
+start_map "sessname=s1 path=ip:192.168.100.77 device_path=$disk"
 first=$mapper
 wait_for 20 in_write "$first" || fail "nobody connects: $(cat /proc/"$first"/stack)"
-mapper "sessname=s1 path=$(addr server 0) device_path=$disk"
+start_map "sessname=s1 path=$(addr server 0) device_path=$disk"
 second=$mapper
 wait_for 20 waits "$second" || fail "it doesn't wait: $(cat /proc/"$second"/stack)"
 kill -KILL "$first"

@@ -5,7 +5,6 @@
 # server's disk, though the client sends each by itself. Expects that of the blocks written and
 # read in order, 32 at a time, some don't reach the disk as requests of their own, and that each
 # is where it belongs. One at a time they begin by themselves.
-# Time: 90
 # Modules: ours
 # Once: debug 6.12
 
@@ -30,9 +29,9 @@ echo none >"/sys/block/${dev#/dev/}/queue/scheduler"
 echo 2 >"/sys/block/${dev#/dev/}/queue/nomerges"
 on server "echo none >/sys/block/${disk#/dev/}/queue/scheduler"
 
-# in_turn BLOCKS DEPTH [SIZE]: so many blocks of 4 KiB, written in order, SIZE at a time, then
-# read and verified
-in_turn()
+# write_in_order BLOCKS DEPTH [SIZE]: writes so many blocks of 4 KiB in order, SIZE at a time, then
+# reads and verifies them
+write_in_order()
 {
 	fio --name=x --filename="$dev" --direct=1 --ioengine=libaio --rw=write --bs="${3:-4k}" \
 		--size=$(($1 * 4))k --iodepth="$2" --iodepth_batch_submit="$2" \
@@ -48,7 +47,7 @@ trace=/sys/kernel/debug/tracing
 begun() { on server "grep -c 'function rtrs_srv_begin_work' $trace/trace || true; echo >$trace/trace"; }
 
 read -r reads writes <<<"$(merges)"
-in_turn 2048 32
+write_in_order 2048 32
 read -r reads2 writes2 <<<"$(merges)"
 say "of 2048 blocks, $((writes2 - writes)) writes and $((reads2 - reads)) reads became part of others"
 # The debug kernel doesn't switch tasks in between.
@@ -59,11 +58,11 @@ must "few reads became part of others" [ $((reads2 - reads)) -ge $least ]
 
 on server "echo 1 >$trace/events/workqueue/workqueue_execute_start/enable"
 # What is fetched is answered as well.
-in_turn 2048 8 1m
+write_in_order 2048 8 1m
 begun >/dev/null
-in_turn 64 1
+write_in_order 64 1
 equal "work items for one at a time" "$(begun)" 0
-in_turn 64 32
+write_in_order 64 32
 must "no work item for many" [ "$(begun)" -gt 0 ]
 on server "echo 0 >$trace/events/workqueue/workqueue_execute_start/enable"
 unmap "$dev"

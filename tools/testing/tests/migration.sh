@@ -9,7 +9,6 @@
 # On the stock kernel 6.1 alone: QEMU in a guest that QEMU emulates needs all the time there is.
 # Modules: ours
 # Guests: 3
-# Time: 240
 # Rounds: 2
 # Kernel: stock
 
@@ -24,8 +23,8 @@ host() { on "$1" ". $RIG_DIR/steps/machine.sh; $2"; }
 take() { dev[$1]=$(on "$1" "map ${sess[$1]} $disk access_mode=$2"); }
 leave() { on "$1" "unmap ${dev[$1]}"; }
 
-# counts: the machine, on $at; not less than before
-counts()
+# update_count: sets $count to what the machine on $at has counted to; fails if that has decreased
+update_count()
 {
 	local now
 	now=$(host "$at" "counted_here ${dev[$at]}") || fail "on $at: $now $(host "$at" 'cat /tmp/machine.out')"
@@ -33,10 +32,11 @@ counts()
 	count=$now
 }
 
-counts_on() { counts; [ "$count" -gt $1 ]; }
+# counted_on COUNT: true if it has counted further than that
+counted_on() { update_count; [ "$count" -gt $1 ]; }
 
-# goes_on: it writes
-goes_on() { wait_for 60 counts_on "$count" || fail "the machine writes nothing on $at"; }
+# machine_goes_on: waits until the machine has counted further
+machine_goes_on() { wait_for 60 counted_on "$count" || fail "the machine writes nothing on $at"; }
 
 # move PROTOCOL: it goes to the other client, which has the volume
 move()
@@ -50,7 +50,7 @@ move()
 	at=$to
 	host "$to" 'wait_for 60 machine_is running' || fail "it doesn't run on $to"
 	say "from $from to $to by $1: downtime ${time% *} ms of ${time#* } ms"
-	goes_on
+	machine_goes_on
 	host "$from" no_machine_here
 }
 
@@ -62,19 +62,20 @@ old_side_writes()
 	on "$old" "gives '$1 0' ${dev[$old]} write:512k:4k:old read:512k:4k"
 }
 
-# begin MODE: the machine is on client, and client2 has the volume
-begin()
+# start_machine MODE: starts the machine on client; client2 maps the volume as well
+start_machine()
 {
 	at=client
 	count=0
 	take client "$1"
 	dd if=/tmp/counter of="${dev[client]}" bs=1M conv=sync oflag=direct status=none
 	machine_here "${dev[client]}"
-	goes_on
+	machine_goes_on
 	take client2 "$1"
 }
 
-end()
+# end_machine: ends it; both clients unmap the volume
+end_machine()
 {
 	host "$at" no_machine_here
 	leave client
@@ -86,7 +87,7 @@ on client2 load_client
 disk=$(null vol 16)
 boot_sector /tmp/counter
 
-begin handover
+start_machine handover
 while more; do
 	move tcp
 	old_side_writes EBADE
@@ -98,12 +99,12 @@ modprobe -a ib_uverbs rdma_ucm
 on client2 'modprobe -a ib_uverbs rdma_ucm'
 move rdma
 old_side_writes EBADE
-end
+end_machine
 
-begin migration
+start_machine migration
 move tcp
 old_side_writes 0
 move tcp
-end
+end_machine
 on client2 client_idle
 down

@@ -2,7 +2,6 @@
 # shellcheck shell=bash
 #
 # Load the modules, map, unmap, unload, 20 times: no growth, no leftover.
-# Time: 360
 # Once: stock
 
 . "$RIG_DIR/steps/memory.sh"

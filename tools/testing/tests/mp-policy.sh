@@ -7,23 +7,20 @@
 # On the stock kernel alone, as it is about time, which the debug kernel's checkers take.
 # Modules: ours
 # Guests: 2
-# Time: 120
 # Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
-
-total() { awk '{ print $1 + $3 }' "$(path "$1")/stats/rdma"; }
 
 # share POLICY [FIO OPTION...]: $a and $b I/Os by network
 share()
 {
 	local a0 b0
 	echo "$1" >$clt/s1/mp_policy
-	a0=$(total 0) b0=$(total 1)
+	a0=$(path_ios "$(path 0)") b0=$(path_ios "$(path 1)")
 	fio --name=share --filename="$dev" --direct=1 --ioengine=libaio --rw=randrw --bs=4k \
 		--time_based --runtime=3 "${@:2}" >/tmp/share.out 2>&1 ||
 		fail "$(cat /tmp/share.out)"
-	a=$(($(total 0) - a0)) b=$(($(total 1) - b0))
+	a=$(($(path_ios "$(path 0)") - a0)) b=$(($(path_ios "$(path 1)") - b0))
 	say "$1: $a and $b"
 }
 

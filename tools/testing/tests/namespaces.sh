@@ -9,7 +9,6 @@
 # Modules: ours
 # Kernel: stock
 # Once: 7.2
-# Time: 130
 
 . "$RIG_DIR/steps/tool.sh"
 . "$RIG_DIR/steps/netns.sh"
@@ -45,8 +44,8 @@ cable b
 one=$(null one 64)
 two=$(null two 32)
 three=$(null three 16)
-tenant a "$one"
-tenant b "$two"
+add_tenant a "$one"
+add_tenant b "$two"
 
 say "equal names and addresses"
 mark
@@ -95,7 +94,7 @@ equal "a listens elsewhere too" "$(in_net s-b bash -c ". $RIG_DIR/lib.sh; errno_
 mkdir $conf/tenants/c
 equal "two in one" "$(in_net s-b bash -c ". $RIG_DIR/lib.sh; errno_of $conf/tenants/c/listen 1")" EADDRNOTAVAIL
 rmdir $conf/tenants/c
-printf Geheim-0123456789 | keyctl padd logon srv:b @u >/dev/null
+add_key server srv:b Geheim-0123456789
 echo srv:b >$conf/tenants/b/hosts/web/keys
 wait_for 10 eval "! [ -e /sys/class/rtrs-server/web.b/paths/ip:10.9.0.1@ip:10.9.0.2 ]" ||
 	fail "b's client has not proved anything, and has a path"
@@ -179,8 +178,8 @@ bystander_unharmed
 
 unmap "$b"
 unmap "$dev"
-no_tenant a
-no_tenant b
+remove_tenant a
+remove_tenant b
 ip netns del c-b
 ip netns del s-b
 wait_for 20 freed c-b s-b || fail "b's namespaces are still there"

@@ -4,7 +4,6 @@
 # Write zeroes that must keep the space (NOUNMAP) keep it, others give it back: by the
 # disk's own map of what is provisioned.
 # Modules: ours
-# Time: 40
 
 provisioned() { on server 'cat /sys/bus/pseudo/drivers/scsi_debug/map'; }
 

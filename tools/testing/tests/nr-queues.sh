@@ -8,15 +8,14 @@
 # Kernel: stock
 # Cpus: 2
 # Modules: ours
-# Time: 60
 
 clt=/sys/class/rtrs-client/s1
 
-# Queue pairs that are connected; the RDMA core has some of its own.
-queue_pairs() { rdma resource show qp | grep -c 'state RTS'; }
+# connected_qps: prints the number of connected queue pairs; the RDMA core has some of its own
+connected_qps() { rdma resource show qp | grep -c 'state RTS'; }
 
-# has DEVICE N: so many queues it has, and its session
-has()
+# has_queues DEVICE N: fails unless the device and its session have so many queues
+has_queues()
 {
 	local disk=${1#/dev/}
 	equal "nr_queues of the session" "$(cat $clt/nr_queues)" "$2"
@@ -28,19 +27,19 @@ up
 disk=$(null vol 16)
 other=$(null other 16)
 cpus=$(nproc)
-idle=$(queue_pairs)
+idle=$(connected_qps)
 
 dev=$(map s1 "$disk")
-has "$dev" "$cpus"
+has_queues "$dev" "$cpus"
 gives "0 0" "$dev" write:0:4k:x read:0:4k:x
-all=$(($(queue_pairs) - idle))
+all=$(($(connected_qps) - idle))
 unmap "$dev"
 client_idle
 
 dev=$(map s1 "$disk" nr_queues=1)
-has "$dev" 1
+has_queues "$dev" 1
 gives "0 0" "$dev" write:0:4k:x read:0:4k:x
-few=$(($(queue_pairs) - idle))
+few=$(($(connected_qps) - idle))
 # Client and server may be the same machine.
 [ $((few * (cpus + 1))) = $((all * 2)) ] ||
 	fail "queue pairs: $few with one queue, $all with $cpus"
@@ -52,13 +51,13 @@ equal "nr_queues after that" "$(cat $clt/nr_queues)" 1
 refused EINVAL "sessname=s1 device_path=$other nr_queues=0"
 refused EINVAL "sessname=s1 device_path=$other nr_queues=$((cpus + 1))"
 dev2=$(map s1 "$other" nopath nr_queues=1)
-has "$dev2" 1
+has_queues "$dev2" 1
 unmap "$dev2"
 dev2=$(map s1 "$other" nopath)
-has "$dev2" 1
+has_queues "$dev2" 1
 # Another path has as many.
 addr server 1 >$clt/add_path
-equal "queue pairs of two paths" $(($(queue_pairs) - idle)) $((2 * few))
+equal "queue pairs of two paths" $(($(connected_qps) - idle)) $((2 * few))
 gives "0 0" "$dev2" write:0:4k:x read:0:4k:x
 unmap "$dev2"
 unmap "$dev"

@@ -5,22 +5,12 @@
 # another one. The session's other devices are mapped, used and unmapped meanwhile, the
 # first and the last disk among them.
 # Modules: ours
-# Time: 120
 
-# in_hand N: the server has so many requests of the session in hand
-in_hand()
-{
-	[ "$(on server 'cut -d" " -f5 /sys/class/rtrs-server/s1/paths/*/stats/rdma')" = "$1" ]
-}
-
-stand_still() { on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'; }
-go_on() { on server 'dmsetup resume --noudevsync still'; }
-
-# at_once COMMAND...: it doesn't wait for the disk
+# at_once COMMAND...: fails if the command waits for the disk
 at_once()
 {
 	"$@" >/tmp/at-once &
-	wait_for 20 ended $! || { go_on; fail "'$*' waits for the disk"; }
+	wait_for 20 ended $! || { dm_resume still; fail "'$*' waits for the disk"; }
 	wait $! || fail "$*: $(cat /tmp/at-once)"
 }
 
@@ -35,13 +25,13 @@ loop=$(on server "losetup --find --show --partscan --direct-io=on $still")
 
 say "a device that can't be opened"
 dev=$(map s1 "$disk")
-stand_still
+dm_suspend still
 on server "blockdev --rereadpt $loop >/dev/null 2>&1 &"
-on server "wait_for 20 grep -q '[1-9]' /sys/block/${loop#/dev/}/inflight" ||
+on server "wait_for 20 has_inflight $loop" ||
 	fail "nobody looks for partitions"
 errno_of "$ctl/map_device" "sessname=s1 device_path=$loop" >/tmp/held &
 held=$!
-wait_for 20 in_hand 1 || fail "the server isn't opening the device: $(cat /tmp/held)"
+wait_for 20 server_has_inflight s1 1 || fail "the server isn't opening the device: $(cat /tmp/held)"
 at_once unmap "$dev"
 at_once map s1 "$disk"
 at_once map s1 "$other"
@@ -49,7 +39,7 @@ gives 0 "$(cat /tmp/at-once)" write:0:4k:x
 at_once unmap "$(cat /tmp/at-once)"
 at_once unmap "$dev"
 ! ended $held || fail "the device is open: $(cat /tmp/held)"
-go_on
+dm_resume still
 wait_for 30 ended $held || fail "the device is still not open"
 equal "the mapping that was held up" "$(cat /tmp/held)" 0
 unmap "/dev/$(mapped s1 "$loop")"
@@ -59,16 +49,14 @@ on server "losetup --detach $loop"
 
 say "a write that isn't answered"
 dev=$(map s1 "$still")
-stand_still
-"$RIG_DIR/steps/io.py" "$dev" write:0:4k:x >/tmp/held &
-held=$!
-wait_for 20 in_hand 1 || fail "the server has no write in hand"
+dm_suspend still
+start_io "$dev" write:0:4k:x
+wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
 at_once map s1 "$disk"
 gives 0 "$(cat /tmp/at-once)" write:0:4k:x
 at_once unmap "$(cat /tmp/at-once)"
-! ended $held || fail "the write has been answered: $(cat /tmp/held)"
-go_on
-wait_for 30 ended $held || fail "the write still waits"
-equal "the write" "$(cat /tmp/held)" 0
+! ended "$io" || fail "the write has been answered: $(cat /tmp/io.out)"
+dm_resume still
+end_io 30 0
 unmap "$dev"
 down

@@ -6,7 +6,6 @@
 # instead of one. With a server of chunks, whose keys are renewed for each I/O, the first takes
 # three; the in-tree driver takes 8 packets (see `make bench`).
 # Modules: ours
-# Time: 120
 # Once: stock
 # Alone: yes
 

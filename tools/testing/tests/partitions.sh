@@ -3,7 +3,6 @@
 #
 # A device can be partitioned: nodes appear, with the usual events, and data written to
 # a partition lies in the right place. A partition table that is there is read on map.
-# Time: 80
 
 up
 disk=$(null vol 64)

@@ -4,7 +4,6 @@
 # The files of a client's session and its paths: what they show, what they take, and what
 # they refuse.
 # Modules: ours
-# Time: 90
 
 . "$RIG_DIR/steps/failover.sh"
 
@@ -122,13 +121,12 @@ shows "$p/state" connected
 shows "$p/stats/reconnects" '2 0'
 # Nor is a writer that is stopped meanwhile one to begin again when it goes on. (One that has
 # ended by then shows nothing, so there are three.)
-connected() { [ "$(cat "$p/state")" = connected ]; }
 for n in 3 4 5; do
 	sh -c "echo 1 >'$p/reconnect'" &
 	writer=$!
 	until read -r state <"$p/state" && [ "$state" != connected ] || ended $writer; do :; done
 	kill -STOP $writer || say "writer $n had ended"
-	wait_for 30 connected || fail "the path isn't connected again"
+	wait_for 30 is connected "$p" || fail "the path isn't connected again"
 	kill -CONT $writer || :
 	wait $writer || fail "reconnect by a process that was stopped"
 	shows "$p/stats/reconnects" "$n 0"

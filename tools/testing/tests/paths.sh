@@ -4,10 +4,9 @@
 # A session over two RDMA devices in one guest: I/O goes round them. And one of eight
 # paths, which are all used. And one of 128, but not of one more.
 # Modules: ours
-# Time: 90
 # Once: stock
 
-ios_of() { awk '{ print $1 + $3 }' "$1/stats/rdma"; }
+. "$RIG_DIR/steps/failover.sh"
 
 up sess_queue_depth=64
 disk=$(null vol 64)
@@ -26,11 +25,11 @@ for i in 1 2 3 4; do
 done
 dev=$(map s1 "$disk" "${options[@]}")
 equal paths "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 8
-equal "paths on the server" "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" 8
+equal "paths on the server" "$(server_paths s1 | wc -w)" 8
 verify "$dev" "$mixed" --numjobs=2 --size=4m --offset_increment=16m
 for path in /sys/class/rtrs-client/s1/paths/*; do
-	say "${path##*/}: $(ios_of "$path") I/Os"
-	must "${path##*/} is used" [ "$(ios_of "$path")" -gt 20 ]
+	say "${path##*/}: $(path_ios "$path") I/Os"
+	must "${path##*/} is used" [ "$(path_ios "$path")" -gt 20 ]
 done
 unmap "$dev"
 client_idle
@@ -61,7 +60,7 @@ for i in {0..4}; do
 	done
 done
 equal paths "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 128
-equal "paths on the server" "$(on server 'ls /sys/class/rtrs-server/s1/paths | wc -l')" 128
+equal "paths on the server" "$(server_paths s1 | wc -w)" 128
 mark
 equal "one more" "$(errno_of /sys/class/rtrs-client/s1/add_path \
 	"ip:192.168.101.22,ip:192.168.101.14")" EMFILE

@@ -6,7 +6,6 @@
 # and come back: no error, and nothing hangs.
 # Modules: ours
 # Guests: 2
-# Time: 90
 # Rounds: 2
 
 . "$RIG_DIR/steps/failover.sh"

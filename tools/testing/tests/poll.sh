@@ -7,7 +7,6 @@
 # do that: when the job stands still, and when it is killed. Later devices of the session have
 # to agree. By default there is no polled queue.
 # Modules: ours
-# Time: 90
 
 . "$RIG_DIR/steps/failover.sh"
 
@@ -21,11 +20,8 @@ on_queues()
 	echo >$t/trace
 }
 
-# nothing_in_flight DEVICE
-nothing_in_flight() { [[ $(cat "/sys/block/${1#/dev/}/inflight") =~ ^\ *0\ *0$ ]]; }
-
-# busy DEVICE: a job that polls has requests in flight; its process is in $job
-busy()
+# polling_job DEVICE: starts a job that polls; sets $job to its process
+polling_job()
 {
 	fio --name=busy --filename="$1" --direct=1 "${polls[@]}" --rw=randrw --bs=4k \
 		--iodepth=16 --time_based --runtime=1000 --thread >/tmp/busy.out 2>&1 &
@@ -77,17 +73,17 @@ e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 
 # A job that stands still: heartbeats see to its requests.
 attr hb_interval_ms=500
-busy "$dev"
+polling_job "$dev"
 kill -STOP $job
-must "requests of a job that stands still are answered" wait_for 20 nothing_in_flight "$dev"
+must "requests of a job that stands still are answered" wait_for 20 no_inflight "$dev"
 kill -CONT $job
 goes_on "$dev"
 kill -KILL $job
 wait $job || true
 wait_for 20 ended $job
-must "requests of a job that was killed are answered" wait_for 20 nothing_in_flight "$dev"
+must "requests of a job that was killed are answered" wait_for 20 no_inflight "$dev"
 equal "reconnects" "$(cat "$(path 0)/stats/reconnects")" "0 0"
-busy "$dev"
+polling_job "$dev"
 kill -KILL $job
 wait $job || true
 # Its memory, and with that its last use of the disk, may go a little later.

@@ -2,7 +2,6 @@
 # shellcheck shell=bash
 #
 # A server on another port, and dest_port= anywhere among the options.
-# Time: 40
 
 rdma_up
 load_server port_nr=4321

@@ -3,7 +3,6 @@
 #
 # Four chunks for eight devices with eight jobs each: nobody hangs, nobody starves.
 # Expects that the slowest device has done a quarter of the fastest one's I/O.
-# Time: 180
 # Once: stock
 
 up sess_queue_depth=4

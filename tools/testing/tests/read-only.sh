@@ -2,7 +2,6 @@
 # shellcheck shell=bash
 #
 # A device mapped read only stays so, even if the client's user makes it writable.
-# Time: 60
 
 up
 disk=$(null vol 16 discard=1)

@@ -8,12 +8,9 @@
 # when the connections are.
 # Kernel: debug
 # Modules: ours
-# Time: 200
 
 . "$RIG_DIR/steps/device.sh"
 . "$RIG_DIR/steps/failover.sh"
-
-resources() { rdma resource show; }
 
 # session SLOTS LIMIT=VALUE...: has that many slots over such a device, though the server
 # would have 2048. Four of them are for messages about devices, the others for the disks
@@ -23,7 +20,7 @@ session()
 	shift
 	device "$@"
 	mark
-	before=$(resources)
+	before=$(rdma resource show)
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 	say "a device with ${*:-the limits of mlx5}: queue pairs of" \
 		"$(queue_pairs | sort -un | paste -sd,) (sends SGEs receives), $(refusals) refused"
@@ -47,12 +44,14 @@ paths_lost()
 	writers_unharmed
 }
 
-end()
+# end_session: unmaps it; its RDMA objects are gone
+end_session()
 {
 	unmap "$dev"
 	server_idle
-	wait_for 20 eval '[ "$(resources)" = "$before" ]' ||
-		fail "before: $before, after: $(resources)"
+	# Completion queues as well
+	wait_for 20 eval '[ "$(rdma resource show)" = "$before" ]' ||
+		fail "before: $before, after: $(rdma resource show)"
 }
 
 up sess_queue_depth=2048 max_chunk_size=8192
@@ -70,14 +69,14 @@ for rxe in rxe0 rxe1; do
 	equal "vectors of $rxe" "$(cqs | grep $rxe | cut -d' ' -f2 | sort -n | xargs)" "0 1 2 3"
 done
 paths_lost
-end
+end_session
 
 # Requests leave a send queue before they are answered, and answers before they have arrived: with
 # slots, the least queue that a server can do with is the one that it wants, and clients as well.
 session 2048 sq_blocks=1024
 equal "queue pairs refused" "$(refusals)" 0
 paths_lost
-end
+end_session
 
 no_device
 down
@@ -90,11 +89,11 @@ disk=$(null vol 16)
 session 256 sq_blocks=1024
 must "no queue pair was refused" [ "$(refusals)" -gt 0 ]
 paths_lost
-end
+end_session
 
 session 2048 max_send_sge=2
 verify "$dev" --size=512k $mixed
-end
+end_session
 
 # No room for any
 device sq_blocks=16

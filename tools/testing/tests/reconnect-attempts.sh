@@ -5,7 +5,6 @@
 # and differ; then it stays as it is, until it is told to. A path may be missing when a
 # session is made, as long as one is there; it comes by itself.
 # Modules: ours
-# Time: 120
 
 . "$RIG_DIR/steps/failover.sh"
 

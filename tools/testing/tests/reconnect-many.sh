@@ -6,14 +6,13 @@
 # nobody waits for anybody else.
 # Modules: ours
 # Guests: 2
-# Time: 120
 
 many=24
 tracing=/sys/kernel/debug/tracing
 events=$tracing/events/rtrs_clt/rtrs_clt_path_state
 
-# back: how many sessions have connected again
-back() { grep ' -> connected ' $tracing/trace | grep -oE ' s[0-9]+ ip:' | sort -u | wc -l; }
+# sessions_back: prints the number of sessions that have connected again
+sessions_back() { grep ' -> connected ' $tracing/trace | grep -oE ' s[0-9]+ ip:' | sort -u | wc -l; }
 
 # disconnect N...: the server ends the paths of these sessions
 disconnect()
@@ -32,7 +31,7 @@ lost()
 {
 	echo >$tracing/trace
 	disconnect "$@"
-	wait_for 30 eval "[ \$(back) = $# ]" || fail "$(back) of $# are back"
+	wait_for 30 eval "[ \$(sessions_back) = $# ]" || fail "$(sessions_back) of $# are back"
 	equal "lost" "$(grep -c ' connected -> ' $tracing/trace)" $#
 	took=$(awk '{ sub(":", "", $4); at = $4 * 1000 } / connected -> / { lost = at }
 		/ -> connected / { back = at }

@@ -4,7 +4,7 @@
 # Every kind of request arrives at the server's device as what it is: flush, FUA,
 # discard, write zeroes with and without unmapping. Secure erase is refused for a
 # device that has none.
-# Time: 60
+# Quick: debug
 
 # expect KIND SECTORS: of this kind the server's device saw so many sectors
 expect()

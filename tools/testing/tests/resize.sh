@@ -5,7 +5,6 @@
 # disk gets the size that the server's has by now, unless that is less. Between two ends of
 # ours it follows the server's, disk or file, by itself; that the server's has shrunk is
 # said in the log. The geometry that old partitioning tools ask for follows.
-# Time: 60
 # Once: debug 6.12 7.2
 
 # geometry: heads, sectors and cylinders

@@ -3,7 +3,6 @@
 #
 # The server's modules go with sessions open, at rest and under load: I/O of the
 # clients fails, nothing hangs; loaded again, the device can be mapped again.
-# Time: 150
 
 remove_server()
 {

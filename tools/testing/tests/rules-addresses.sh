@@ -5,7 +5,6 @@
 # Addresses are taken out under load: one path of two ends, and the load goes on; or the load
 # fails within a second. Files are exported as volumes, or where a parameter says so; a file of an
 # overlayfs is the same as that of its layer. And while the server doesn't listen, nobody connects.
-# Time: 90
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -56,18 +55,18 @@ bystander "$(map db any "path=$alien")"
 dev=$(map web v "path=$path" "path=$path1")
 # As the server sees them
 one=${server[0]}@$near both="${server[0]}@$near ${server[1]}@$near1"
-must "two paths" paths_are web "$both"
+must "two paths" server_paths_are web "$both"
 equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" EACCES
 load "$dev"
-must "two paths, after that" paths_are web "$both"
+must "two paths, after that" server_paths_are web "$both"
 
 say "taken out under load"
 rule hosts/web/addresses "$near"
-must "one path is gone" wait_for 1 paths_are web "$one"
+must "one path is gone" wait_for 1 server_paths_are web "$one"
 load_goes_on
 load "$dev"
 rule hosts/web/addresses "$near ip:192.168.101.0/24"
-must "it is back" wait_for 60 paths_are web "$both"
+must "it is back" wait_for 60 server_paths_are web "$both"
 load_goes_on
 load "$dev"
 rule hosts/web/addresses "$far"
@@ -78,18 +77,18 @@ rule hosts/web/addresses ""
 echo 1 >"/sys/block/${dev#/dev/}/rnbd/remap_device"
 gives "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"
-must "the session is gone" wait_for 20 paths_are web
+must "the session is gone" wait_for 20 server_paths_are web
 
 say "a path that was there before the volume was open"
 rule hosts/web/addresses "$near"
 volume third "$third"
 rule volumes/third/allow_any_host 1
 dev=$(map web third "path=$path" "path=$alien")
-must "two paths" paths_are web "$one ${server[0]}@$far"
+must "two paths" server_paths_are web "$one ${server[0]}@$far"
 load "$dev"
 # Whichever path the request takes
 map web v nopath >/dev/null
-must "the other path is gone" paths_are web "$one"
+must "the other path is gone" server_paths_are web "$one"
 load_goes_on
 say "the host is deleted"
 load "/dev/$(mapped web v)"
@@ -146,7 +145,7 @@ rule listen 0
 rule listen 1
 rule listen 1
 equal "it listens" "$(on server "cat $conf/listen")" 1
-must "the path is back" wait_for 60 paths_are s "${server[0]}@${server[0]}"
+must "the path is back" wait_for 60 server_paths_are s "${server[0]}@${server[0]}"
 bystander_unharmed
 unmap "$dev"
 on server "umount /srv/all /srv/up; rmdir $conf/volumes/*"

@@ -6,14 +6,13 @@
 # The neighbour, and heartbeats, are not held up. It changes under load, and another cgroup, or
 # none, does at once; a cgroup that is removed stops nothing.
 # Modules: ours
-# Time: 120
 
 . "$RIG_DIR/steps/rules.sh"
 cg=/run/cg
-# limit CGROUP TEXT: io.max of the disk
-limit() { on server "echo '$major_minor $2' >$cg/$1/io.max"; }
-# counted CGROUP KEY: what io.stat has of the disk
-counted() { on server "grep -s '^$major_minor ' $cg/$1/io.stat | grep -o '$2=[0-9]*' | cut -d= -f2 | grep . || echo 0"; }
+# set_io_max CGROUP TEXT: sets io.max of the disk
+set_io_max() { on server "echo '$major_minor $2' >$cg/$1/io.max"; }
+# io_stat CGROUP KEY: prints a number of the disk in io.stat
+io_stat() { on server "grep -s '^$major_minor ' $cg/$1/io.stat | grep -o '$2=[0-9]*' | cut -d= -f2 | grep . || echo 0"; }
 
 # fio_run DEVICE KEY OPTION...: how many (bytes, or iops) a second, in ten; and how many bytes
 fio_run()
@@ -27,7 +26,7 @@ print(*[round(sum(job[x][y] for x in ('read', 'write'))) for y in ('$2', 'io_byt
 }
 
 # paid CGROUP: bytes read and written that it has paid for
-paid() { echo $(($(counted "$1" rbytes) + $(counted "$1" wbytes))); }
+paid() { echo $(($(io_stat "$1" rbytes) + $(io_stat "$1" wbytes))); }
 
 # holds CGROUP DEVICE KEY LIMIT OPTION...
 holds()
@@ -64,33 +63,33 @@ dev=$(map web1 "$disk")
 bystander "$(map other "$other")"
 
 say "bytes, requests"
-limit web "wbps=$rate"
+set_io_max web "wbps=$rate"
 holds web "$dev" bw_bytes $rate --rw=randwrite --bs=4k
-limit web "rbps=$rate wbps=max"
+set_io_max web "rbps=$rate wbps=max"
 holds web "$dev" bw_bytes $rate --rw=randread --bs=4k
-limit web "rbps=max wiops=20"
+set_io_max web "rbps=max wiops=20"
 holds web "$dev" iops 20 --rw=randwrite --bs=4k
-before=$(counted web wbytes)
+before=$(io_stat web wbytes)
 gives "0 0" "$dev" write:0:64k:x read:0:64k:x
-equal "bytes that it has written" "$(($(counted web wbytes) - before))" 65536
-must "it has read some" [ "$(counted web rbytes)" -ge 65536 ]
+equal "bytes that it has written" "$(($(io_stat web wbytes) - before))" 65536
+must "it has read some" [ "$(io_stat web rbytes)" -ge 65536 ]
 verify "$dev" --bs=4k --size=256k
 
 say "another cgroup, and none, under load"
-limit web "wiops=2 riops=2"
+set_io_max web "wiops=2 riops=2"
 load "$dev"
 rule hosts/web/cgroup /web2
-before=$(counted web2 wios)
-wrote_more() { [ "$(counted web2 wios)" -gt $((before + 50)) ]; }
+before=$(io_stat web2 wios)
+wrote_more() { [ "$(io_stat web2 wios)" -gt $((before + 50)) ]; }
 must "the other cgroup pays" wait_for 30 wrote_more
 rule hosts/web/cgroup ""
-before=$(counted web2 wios)
+before=$(io_stat web2 wios)
 load_goes_on
 load "$dev"
-must "nobody pays" [ "$(counted web2 wios)" -le $((before + 32)) ]
+must "nobody pays" [ "$(io_stat web2 wios)" -le $((before + 32)) ]
 
 say "a cgroup that goes"
-limit web "wiops=max riops=max"
+set_io_max web "wiops=max riops=max"
 rule hosts/web/cgroup /web
 on server "rmdir $cg/web"
 rule_gives ENOENT hosts/web/cgroup /web
@@ -103,24 +102,24 @@ say "a path of a host with a cgroup joins"
 rule hosts/web/cgroup /web2
 rule hosts/web/addresses "ip:192.168.101.0/24"
 dev=$(map web1 "$disk")
-before=$(counted web2 wios)
+before=$(io_stat web2 wios)
 gives 0 "$dev" write:0:4k:x
-equal "what the cgroup has paid" "$(counted web2 wios)" "$before"
+equal "what the cgroup has paid" "$(io_stat web2 wios)" "$before"
 equal "a path" "$(errno_of /sys/class/rtrs-client/web1/add_path "$(addr server 1)")" 0
 gives 0 "$dev" write:0:4k:x
-equal "what the cgroup has paid" "$(counted web2 wios)" $((before + 1))
+equal "what the cgroup has paid" "$(io_stat web2 wios)" $((before + 1))
 rule hosts/web/addresses ""
 unmap "$dev"
 
 say "a file"
-limit web2 "wbps=$rate rbps=$rate riops=max wiops=max"
+set_io_max web2 "wbps=$rate rbps=$rate riops=max wiops=max"
 rule hosts/web/cgroup /web2
 on server "mkfs.ext4 -q $disk; mkdir -p /run/fs; mount $disk /run/fs
 	dd if=/dev/urandom of=/run/fs/file bs=1M count=8 conv=fsync status=none"
 dev=$(map web1 /run/fs/file)
 holds web2 "$dev" bw_bytes $rate --rw=randwrite --bs=4k --size=8m
 holds web2 "$dev" bw_bytes $rate --rw=randread --bs=4k --size=8m
-limit web2 "wbps=max rbps=max"
+set_io_max web2 "wbps=max rbps=max"
 verify "$dev" --size=1m
 unmap "$dev"
 unmap "/dev/$(mapped other "$other")"

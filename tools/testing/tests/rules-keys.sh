@@ -5,28 +5,22 @@
 # paths; a client that has one doesn't take a server that doesn't know it. Keys are changed under
 # load, on one end after the other, and a verified load goes on; one that is taken away ends what
 # was proved with it. The secrets are in no log, no attribute and no trace.
-# Time: 90
 # Modules: ours
 # Siw: debug
 
 . "$RIG_DIR/steps/rules.sh"
-
-# key GUEST NAME SECRET: a new one of that name, or what is in it from now on
-key() { on "$1" "printf %s $3 | keyctl padd logon $2 @u >/dev/null"; }
-
-state_is() { [ "$(cat "/sys/block/${1#/dev/}/rnbd/state")" = "$2" ]; }
 
 up sess_queue_depth=32
 disk=$(null one 64)
 other=$(null two 64)
 first=Geheim-0123456789-first second=Geheim-0123456789-second third=Geheim-0123456789-third
 # Both ends may be one machine: so each calls them by names of its own.
-key server srv:web $first
-key server srv:web2 $second
-key server srv:short Geheim-01234567
-key client clt:web $first
-key client clt:wrong $third
-key client clt:short Geheim-01234567
+add_key server srv:web $first
+add_key server srv:web2 $second
+add_key server srv:short Geheim-01234567
+add_key client clt:web $first
+add_key client clt:wrong $third
+add_key client clt:short Geheim-01234567
 
 say "wrong keys"
 on server "mkdir $conf/hosts/web $conf/hosts/db $conf/volumes/v $conf/volumes/w"
@@ -58,14 +52,14 @@ dev=$(map web1 w "${at[0]}" access_mode=ro)
 # Its path stays for as long as it has a device; that the server closes, and it keeps the session.
 on server "echo 1 >/sys/class/rnbd-server/ctl/devices/${other#/dev/}/sessions/web1/force_close"
 rule volumes/w/allow_any_host 0
-must "it is connected" has_paths web1 1
+must "it is connected" server_has_paths web1 1
 rule hosts/web/keys srv:web
-must "it isn't any more" wait_for 1 has_paths web1 0
+must "it isn't any more" wait_for 1 server_has_paths web1 0
 unmap "$dev"
 
 say "two paths"
 dev=$(map web v "${at[0]}" "${at[1]}" key=clt:web)
-must "two paths" wait_for 20 has_paths web 2
+must "two paths" wait_for 20 server_has_paths web 2
 verify "$dev" "$mixed" --size=2m
 refused EINVAL "sessname=web ${at[0]} device_path=x key=clt:wrong"
 refused ENOENT "sessname=web device_path=w key=clt:web"
@@ -73,12 +67,12 @@ refused ENOENT "sessname=web device_path=w key=clt:web"
 say "keys are changed"
 load "$dev"
 rule hosts/web/keys "srv:web srv:web2"
-must "both paths are there" has_paths web 2
-key client clt:web $second
+must "both paths are there" server_has_paths web 2
+add_key client clt:web $second
 echo 1 >"$(echo /sys/class/rtrs-client/web/paths/* | cut -d' ' -f1)/reconnect"
-must "it is back, with the other key" wait_for 60 has_paths web 2
+must "it is back, with the other key" wait_for 60 server_has_paths web 2
 rule hosts/web/keys srv:web2
-must "the other one, too" wait_for 60 has_paths web 2
+must "the other one, too" wait_for 60 server_has_paths web 2
 load_goes_on
 load "$dev"
 must "it is open" state_is "$dev" open
@@ -88,16 +82,16 @@ say "the server has another key now, so there are no paths; and the right one ag
 load "$dev"
 echo -1 >/sys/class/rtrs-client/web/failover_timeout
 rule hosts/web/keys srv:web
-must "no paths" wait_for 1 has_paths web 0
+must "no paths" wait_for 1 server_has_paths web 0
 rule hosts/web/keys srv:web2
-must "they are back" wait_for 60 has_paths web 2
+must "they are back" wait_for 60 server_has_paths web 2
 load_goes_on
 load "$dev"
 echo 1 >/sys/class/rtrs-client/web/failover_timeout
 rule hosts/web/keys srv:web
 load_fails 30
-key client clt:web $first
-must "they are back" wait_for 60 has_paths web 2
+add_key client clt:web $first
+must "they are back" wait_for 60 server_has_paths web 2
 must "it is open again" wait_for 30 state_is "$dev" open
 gives "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"

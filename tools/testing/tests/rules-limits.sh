@@ -7,12 +7,14 @@
 # that come at the same time just as many get in as fit. A session that has left requests at a slow
 # disk counts until they are done.
 # Modules: ours
-# Time: 90
 
 . "$RIG_DIR/steps/rules.sh"
-has() { on server "sed -n 's/^$1 //p' $conf/hosts/web/usage"; }
-beyond() { refused EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }
-fits() { unmap "$(map "$1" "$disk" "${at[0]}" access_mode=ro)"; }
+# usage NAME: prints how much of that the host uses
+usage() { on server "sed -n 's/^$1 //p' $conf/hosts/web/usage"; }
+# over_limit SESSION: fails unless it is refused
+over_limit() { refused EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }
+# within_limit SESSION: maps and unmaps a device
+within_limit() { unmap "$(map "$1" "$disk" "${at[0]}" access_mode=ro)"; }
 
 up sess_queue_depth=256
 disk=$(null vol 32)
@@ -21,13 +23,13 @@ on server "mkdir $conf/hosts/web"
 rule hosts/web/sessions 'web*'
 for what in sessions paths connections slots memory; do
 	equal "limit of $what" "$(on server "cat $conf/hosts/web/max_$what")" 0
-	equal "$what" "$(has $what)" 0
+	equal "$what" "$(usage $what)" 0
 done
 equal "no number" "$(on server "errno_of $conf/hosts/web/max_paths many")" EINVAL
 dev=$(map web1 "$disk" "${at[0]}" nr_queues=1 access_mode=ro)
 equal "of one path" "$(on server "head -n4 $conf/hosts/web/usage | tr '\n' ' '")" \
 	"sessions 1 paths 1 connections 2 slots 256 "
-mib=$(has memory)
+mib=$(usage memory)
 must "memory of a path: $mib" [ "$mib" -ge 1 ]
 say "a path of 256 slots takes $mib MiB"
 
@@ -36,23 +38,23 @@ for limit in sessions:1 paths:1 connections:3 slots:511 memory:$mib; do
 	what=${limit%:*} now=${limit#*:}
 	say "$limit"
 	rule hosts/web/max_$what "$now"
-	beyond web2
-	must "no session" wait_for 10 on server '[ ! -e /sys/class/rtrs-server/web2 ]'
+	over_limit web2
+	must "no session" wait_for 10 server_has_no web2
 	unmap "$(map other "$other" "${at[0]}")"
 	# A path that joins: of the same session, so that one more session doesn't matter.
 	if [ "$what" != sessions ]; then
 		equal "a path that joins" "$(errno_of /sys/class/rtrs-client/web1/add_path \
 			"$(addr server 1)")" EDQUOT
-		must "one path" wait_for 10 has_paths web1 1
+		must "one path" wait_for 10 server_has_paths web1 1
 	fi
 	# It stays, and comes back.
 	echo 1 >"$(echo $paths/*/reconnect)"
-	must "it is back" wait_for 30 has_paths web1 1
+	must "it is back" wait_for 30 server_has_paths web1 1
 	gives 0 "$dev" read:0:4k
 	rule hosts/web/max_$what 1
 	gives 0 "$dev" read:0:4k
 	rule hosts/web/max_$what 0
-	fits web2
+	within_limit web2
 done
 
 say "requests that are still at a disk"
@@ -60,12 +62,11 @@ slow=$(null slow 16 irqmode=2 completion_nsec=4000000000)
 dev2=$(map web3 "$slow" "${at[0]}")
 rule hosts/web/max_sessions 2
 dd if=/dev/zero of="$dev2" bs=4k count=1 oflag=direct status=none 2>/dev/null &
-must "it has a request" wait_for 10 on server \
-	"! grep -q '^ *0 *0$' /sys/block/${slow#/dev/}/inflight"
+must "it has a request" wait_for 10 on server "has_inflight $slow"
 echo 1 >"$(echo /sys/class/rtrs-client/web3/paths/*/disconnect)"
-beyond web2
-must "it counts no more" wait_for 30 eval "[ \$(has sessions) = 1 ]"
-fits web2
+over_limit web2
+must "it counts no more" wait_for 30 eval "[ \$(usage sessions) = 1 ]"
+within_limit web2
 rule hosts/web/max_sessions 0
 unmap "$dev2" force
 wait $! || true
@@ -73,10 +74,10 @@ wait $! || true
 say "two hosts that it is: both limits count"
 on server "mkdir $conf/hosts/all; echo '*' >$conf/hosts/all/sessions
 	echo 1 >$conf/hosts/all/max_sessions"
-beyond web2
-beyond x
+over_limit web2
+over_limit x
 on server "rmdir $conf/hosts/all"
-fits web2
+within_limit web2
 
 say "at the same time"
 rule hosts/web/max_sessions 3
@@ -87,11 +88,11 @@ for i in 2 3 4 5 6; do
 done
 wait "${started[@]}"
 equal "what they got" "$(sort /tmp/errno.* | tr '\n' ' ')" "0 0 EDQUOT EDQUOT EDQUOT "
-equal "sessions" "$(has sessions)" 3
+equal "sessions" "$(usage sessions)" 3
 for i in 2 3 4 5 6; do
 	[ "$(cat /tmp/errno.$i)" != 0 ] || unmap "/dev/$(mapped web$i "$disk")"
 done
 unmap "$dev"
-equal "in the end" "$(has sessions) $(has memory)" "0 0"
+equal "in the end" "$(usage sessions) $(usage memory)" "0 0"
 on server "rmdir $conf/hosts/web"
 down

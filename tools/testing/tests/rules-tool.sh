@@ -6,7 +6,6 @@
 # has its rules before its clients: none is refused what it may have, and none gets what it may
 # not. With a wrong line nothing is loaded.
 # Modules: ours
-# Time: 60
 
 . "$RIG_DIR/steps/tool.sh"
 
@@ -31,7 +30,7 @@ disk=$(null one 64)
 other=$(null two 64)
 
 say "set and shown"
-printf 0123456789abcdef | keyctl padd logon rnbd:web @u >/dev/null
+add_key server rnbd:web 0123456789abcdef
 server host add web sessions='web*' addresses="192.168.0.0/16 fd00::/8" keys=rnbd:web max_paths=8
 server host add db
 server volume add data path="$disk" hosts=web modes="rw ro"

@@ -5,7 +5,6 @@
 # may not have any more is gone within a second, under load, whichever rule took it away, while
 # another session's verified load goes on. Then 1000 changes at random,
 # 200 on the debug kernel.
-# Time: 150
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -16,9 +15,12 @@ unlink_host() { on server "rm $conf/volumes/$1/hosts/$2"; }
 # not_for ERRNO SESSION NAME [OPTION...]
 not_for() { refused "$1" "sessname=$2 path=$a device_path=$3 ${*:4}"; }
 
-# gone_by RULE...: that takes v1 away from web-1, within a second; back it comes by undo()
-gone_by()
+# revoked_by ERRNO RESTORE RULE...: fails unless the rule takes v1 away from web-1 within a second,
+# and remap_device gives that errno until the text RESTORE is run
+revoked_by()
 {
+	local errno=$1 restore=$2
+	shift 2
 	say "taken away by: $*"
 	load "$dev"
 	"$@"
@@ -26,8 +28,8 @@ gone_by()
 	equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
 	must "it is open on the server" on server "[ ! -e /sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/web-1 ]"
 	gives EIO "$dev" read:0:4k
-	equal "remap_device meanwhile" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" "$lost"
-	undo
+	equal "remap_device meanwhile" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" "$errno"
+	eval "$restore"
 	echo 1 >"/sys/block/${dev#/dev/}/rnbd/remap_device"
 	gives "0 0" "$dev" write:0:4k:x read:0:4k:x
 }
@@ -98,25 +100,17 @@ volume v2 "$other"
 link_host v2 db
 dev=$(map web-1 v1)
 bystander "$(map db v2)"
-lost=ENOENT
-undo() { link_host v1 web; }
-gone_by unlink_host v1 web
-undo() { rule hosts/web/sessions 'web-[1-3]'; }
-gone_by rule hosts/web/sessions 'web-[2-3]'
-undo() { rule volumes/v1/enable 1; }
-gone_by rule volumes/v1/enable 0
-undo() { volume v1 "$disk"; link_host v1 web; }
-gone_by on server "rm $conf/volumes/v1/hosts/web; rmdir $conf/volumes/v1"
-undo() { rule volumes/v1/modes "rw ro migration"; }
-lost=EACCES
-gone_by rule volumes/v1/modes ro
+revoked_by ENOENT "link_host v1 web" unlink_host v1 web
+revoked_by ENOENT "rule hosts/web/sessions 'web-[1-3]'" rule hosts/web/sessions 'web-[2-3]'
+revoked_by ENOENT "rule volumes/v1/enable 1" rule volumes/v1/enable 0
+revoked_by ENOENT "volume v1 $disk; link_host v1 web" \
+	on server "rm $conf/volumes/v1/hosts/web; rmdir $conf/volumes/v1"
+revoked_by EACCES "rule volumes/v1/modes 'rw ro migration'" rule volumes/v1/modes ro
 unmap "$dev"
 
-lost=ENOENT
 rule policy open
 dev=$(map web-1 "$disk")
-undo() { rule policy open; }
-gone_by rule policy listed
+revoked_by ENOENT "rule policy open" rule policy listed
 unmap "$dev"
 
 # The debug kernel takes half a second for one.

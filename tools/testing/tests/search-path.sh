@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # dev_search_path with %SESSNAME%: each session sees its own folder, and none but it.
-# Time: 40
+# Quick: debug
 
 rdma_up
 load_server dev_search_path=/dev/exports/%SESSNAME%

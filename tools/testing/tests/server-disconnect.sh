@@ -6,7 +6,7 @@
 # the old session answers for its paths. `force_close` takes a device from a session: the
 # client's I/O fails, its state is "closed", and stays so when the session is lost and back;
 # and it can be used again by remap_device, or be mapped again.
-# Time: 90
+# Quick: debug
 
 . "$RIG_DIR/steps/failover.sh"
 

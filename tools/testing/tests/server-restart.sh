@@ -6,53 +6,29 @@
 # size, or other limits, is seen as it is; one that the server doesn't open any more gives
 # EIO until it does, by itself or by remap_device, while the session's others go on.
 # Without a path nothing hangs: neither unmap_device, map_device nor remap_device.
-# Time: 300
 
-vols=/tmp/volumes
+# start_server [PARAMETER=VALUE...]: loads the server with the volumes below $volumes
+start_server() { load_server dev_search_path=$volumes "$@"; }
 
-# start_server [PARAMETER=VALUE...]
-start_server() { load_server dev_search_path=$vols "$@"; }
+# unlink_volume NAME: removes a name from $volumes
+unlink_volume() { on server "rm $volumes/$1"; }
 
-# volume NAME DISK: this is what the server has under that name
-volume() { on server "ln -sfn $2 $vols/$1"; }
-no_volume() { on server "rm $vols/$1"; }
-
-attr() { echo "/sys/block/${1#/dev/}/rnbd/$2"; }
-state_is() { [ "$(cat "$(attr "$1" state)")" = "$2" ]; }
-becomes() { wait_for 40 state_is "$1" "$2" || fail "$1 is '$(cat "$(attr "$1" state)")', not $2"; }
-waiting() { [ "$(awk '{ print $1 + $2 }' "/sys/block/${1#/dev/}/inflight")" -gt 0 ]; }
-idle() { ! waiting "$1"; }
-
-# reads ERRNO DEVICE: a read gives that
-reads() { [ "$("$RIG_DIR/steps/io.py" "$2" read:0:4k)" = "$1" ]; }
-
-# reader DEVICE: a read that has to wait; its process is $reader
-reader()
+# start_read DEVICE: starts a read that has to wait; end_io waits for it
+start_read()
 {
-	"$RIG_DIR/steps/io.py" "$1" read:0:4k >/tmp/reader.out &
-	reader=$!
-	wait_for 30 waiting "$1" || fail "the read doesn't wait: $(cat /tmp/reader.out)"
+	start_io "$1" read:0:4k
+	wait_for 30 has_inflight "$1" || fail "the read doesn't wait: $(cat /tmp/io.out)"
 }
 
-# reader_gives ERRNO: it ends with that
-reader_gives()
-{
-	wait_for 30 ended $reader || fail "the read still waits"
-	wait $reader || fail "io.py failed"
-	equal "a read that waited" "$(cat /tmp/reader.out)" "$1"
-}
-
-# still_writes: the load has done some since it was last asked, and none in vain
+# still_writes: waits until the verified load has written more
 still_writes()
 {
-	local from
-	from=$(ios "$dev" writes)
-	wait_for 60 eval "[ \$(ios $dev writes) -gt $((from + 20)) ]" || fail "the load stands still"
+	goes_on "$dev" 60
 	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
 }
 
-# writer: writes to $dev and verifies, until no_writer
-writer()
+# verified_load: starts to write to $dev and to verify, until verified_load_ends
+verified_load()
 {
 	fio --name=load --filename="$dev" --direct=1 --ioengine=libaio --rw=randwrite \
 		--bs=4k --iodepth=4 --size=2m --thinktime=1ms --verify=crc32c \
@@ -61,7 +37,8 @@ writer()
 	still_writes
 }
 
-no_writer()
+# verified_load_ends: stops it; fails if it has met an error
+verified_load_ends()
 {
 	kill -INT $loader
 	wait $loader || true
@@ -85,21 +62,20 @@ write_files()
 }
 
 mark
-on server "mkdir -p $vols"
-up dev_search_path=$vols
+up dev_search_path=$volumes
 a=$(null a 64)
 b=$(null b 64)
 larger=$(null larger 96)
 discards=$(null discards 64 discard=1 cache_size=1)
 blocks=$(null blocks 64 blocksize=4096)
-volume a "$a"
-volume b "$b"
+link_volume a "$a"
+link_volume b "$b"
 dev=$(map s1 a)
 echo -1 >/sys/class/rtrs-client/s1/failover_timeout
 back_soon s1
 dev2=$(map s1 b)
 
-writer
+verified_load
 
 # Raw, and mounted: the files written meanwhile are there.
 head -c 256k /dev/urandom >/tmp/data
@@ -110,11 +86,11 @@ for round in 1 2 3; do
 	writer=$!
 	start=$EPOCHREALTIME
 	stop_server
-	becomes "$dev" closed
-	becomes "$dev2" closed
+	wait_for_state "$dev" closed
+	wait_for_state "$dev2" closed
 	start_server
-	becomes "$dev" open
-	becomes "$dev2" open
+	wait_for_state "$dev" open
+	wait_for_state "$dev2" open
 	say "restart $round: $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
 	still_writes
 	wait $writer || fail "files could not be written"
@@ -134,50 +110,50 @@ python3 -S "$RIG_DIR/steps/uevents.py" >/tmp/events &
 listener=$!
 wait_for 10 grep -q listening /tmp/events
 stop_server
-reader "$dev2"
-volume b "$larger"
+start_read "$dev2"
+link_volume b "$larger"
 start_server
-becomes "$dev2" open
-reader_gives 0
+wait_for_state "$dev2" open
+end_io 30 0
 wait_for 10 eval "[ \$(blockdev --getsize64 $dev2) = $((96 << 20)) ]" || fail "the size is the old one"
 wait_for 10 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
 	fail "no event: $(cat /tmp/events)"
 kill $listener
 gives "0 0" "$dev2" write:95m:1m:x read:95m:1m:x
-equal "remap_device of an open device" "$(errno_of "$(attr "$dev2" remap_device)" 1)" EALREADY
+equal "remap_device of an open device" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" EALREADY
 
 # Not there yet, with a request that waits, as it may for a server that is booting.
 timeout=/sys/class/rtrs-client/s1/failover_timeout
 usual=$(cat $timeout)
 echo -1 >$timeout
 stop_server
-reader "$dev2"
-no_volume b
+start_read "$dev2"
+unlink_volume b
 mark
 start_server
-becomes "$dev" open
+wait_for_state "$dev" open
 wait_for 20 eval "since | grep -q \"can't open it\"" || fail "nobody has tried to open it"
-! ended "$reader" || fail "the request didn't wait: $(cat /tmp/reader.out)"
-volume b "$b"
-reader_gives 0
-becomes "$dev2" open
+! ended "$io" || fail "the request didn't wait: $(cat /tmp/io.out)"
+link_volume b "$b"
+end_io 30 0
+wait_for_state "$dev2" open
 
 # Gone, when it may wait no longer: only that device.
 stop_server
-reader "$dev2"
-no_volume b
+start_read "$dev2"
+unlink_volume b
 start_server
-becomes "$dev" open
-! ended "$reader" || fail "the request didn't wait: $(cat /tmp/reader.out)"
+wait_for_state "$dev" open
+! ended "$io" || fail "the request didn't wait: $(cat /tmp/io.out)"
 echo 0 >$timeout
-reader_gives EIO
+end_io 30 EIO
 echo "$usual" >$timeout
-becomes "$dev2" closed
+wait_for_state "$dev2" closed
 still_writes
 gives EIO "$dev2" read:0:4k
-equal "remap_device without a device" "$(errno_of "$(attr "$dev2" remap_device)" 1)" ENOENT
-volume b "$b"
-becomes "$dev2" open
+equal "remap_device without a device" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" ENOENT
+link_volume b "$b"
+wait_for_state "$dev2" open
 gives 0 "$dev2" read:0:4k
 
 # queue_is TEXT ATTRIBUTE VALUE: soon, as a disk's limits follow when its I/O goes on
@@ -188,13 +164,13 @@ queue_is() { wait_for 20 eval "[ \"\$(queue $dev2 $2)\" = '$3' ]" || fail "$1: $
 equal "discards before" "$(queue "$dev2" discard_max_bytes)" 0
 equal "cache before" "$(queue "$dev2" write_cache)" "write through"
 stop_server
-reader "$dev2"
+start_read "$dev2"
 echo 64 >"/sys/block/${dev2#/dev/}/queue/max_sectors_kb" &
 limiter=$!
-volume b "$discards"
+link_volume b "$discards"
 start_server
-becomes "$dev2" open
-reader_gives 0
+wait_for_state "$dev2" open
+end_io 30 0
 wait_for 30 ended $limiter || fail "a write to max_sectors_kb hangs"
 wait $limiter || fail "max_sectors_kb can't be written"
 queue_is "cache after" write_cache "write back"
@@ -203,23 +179,23 @@ flushes=$(server_ios "$discards" flushes)
 gives "0 0 0 0" "$dev2" write:0:64k:x discard:0:64k buffered:0:4k:y fsync
 must "no flush has arrived" [ "$(server_ios "$discards" flushes)" -gt "$flushes" ]
 stop_server
-volume b "$b"
+link_volume b "$b"
 start_server
-becomes "$dev2" open
+wait_for_state "$dev2" open
 queue_is "cache again" write_cache "write through"
 equal "discards again" "$(queue "$dev2" discard_max_bytes)" 0
 gives "ENOTSUP 0 0 0" "$dev2" discard:0:64k buffered:0:4k:y fsync read:0:4k:y
 stop_server
-volume b "$blocks"
+link_volume b "$blocks"
 start_server
-becomes "$dev" open
-wait_for 30 reads EIO "$dev2" ||
+wait_for_state "$dev" open
+wait_for 30 io_gives EIO "$dev2" read:0:4k ||
 	fail "I/O to a disk of other blocks"
-equal "remap_device, other blocks" "$(errno_of "$(attr "$dev2" remap_device)" 1)" EINVAL
-volume b "$b"
-got=$(errno_of "$(attr "$dev2" remap_device)" 1)
+equal "remap_device, other blocks" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" EINVAL
+link_volume b "$b"
+got=$(errno_of "$(device_attr "$dev2" remap_device)" 1)
 [[ $got = 0 || $got = EALREADY ]] || fail "remap_device when it is back: $got"
-equal "state after remap_device" "$(cat "$(attr "$dev2" state)")" open
+equal "state after remap_device" "$(cat "$(device_attr "$dev2" state)")" open
 gives 0 "$dev2" read:0:4k
 still_writes
 
@@ -228,27 +204,27 @@ dev3=$(map s2 b access_mode=ro)
 echo 0 >/sys/class/rtrs-client/s2/failover_timeout
 back_soon s2
 stop_server
-becomes "$dev2" closed
-becomes "$dev3" closed
+wait_for_state "$dev2" closed
+wait_for_state "$dev3" closed
 gives EIO "$dev3" read:0:4k
 refused "ENOTCONN|ECONNABORTED" "sessname=s1 path=$(addr server 0) device_path=c"
-equal "remap_device without a path" "$(errno_of "$(attr "$dev2" remap_device)" 1)" ENOTCONN
+equal "remap_device without a path" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" ENOTCONN
 python3 -IS -c 'import os, sys
 os.posix_fadvise(os.open(sys.argv[1], os.O_RDONLY), 0, 65536, os.POSIX_FADV_WILLNEED)' "$dev2"
-wait_for 15 idle "$dev2" || fail "readahead waits"
-reader "$dev2"
+wait_for 15 no_inflight "$dev2" || fail "readahead waits"
+start_read "$dev2"
 unmap "$dev2" force
-reader_gives EIO
+end_io 30 EIO
 start_server
-becomes "$dev3" open
+wait_for_state "$dev3" open
 gives 0 "$dev3" read:0:4k
 still_writes
-no_writer
+verified_load_ends
 
 # Idle ones go while there is no path, too.
 stop_server
-becomes "$dev" closed
-becomes "$dev3" closed
+wait_for_state "$dev" closed
+wait_for_state "$dev3" closed
 unmap "$dev"
 unmap "$dev3"
 client_idle
@@ -258,13 +234,13 @@ client_idle
 start_server sess_queue_depth=2
 dev=$(map s1 a)
 back_soon s1
-writer
+verified_load
 stop_server
-becomes "$dev" closed
+wait_for_state "$dev" closed
 start_server sess_queue_depth=2
-becomes "$dev" open
+wait_for_state "$dev" open
 still_writes
-no_writer
+verified_load_ends
 unmap "$dev"
 stop_server
 start_server sess_queue_depth=1
@@ -272,11 +248,11 @@ dev=$(map s1 a)
 back_soon s1
 gives 0 "$dev" read:0:4k
 stop_server
-becomes "$dev" closed
+wait_for_state "$dev" closed
 gives ENOLINK "$dev" read:0:4k
 start_server sess_queue_depth=1
-becomes "$dev" open
+wait_for_state "$dev" open
 gives 0 "$dev" read:0:4k
 unmap "$dev"
-on server "rm -r $vols"
+on server "rm -r $volumes"
 down

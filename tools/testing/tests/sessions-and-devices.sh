@@ -3,7 +3,6 @@
 #
 # Two sessions with two devices each, all written and read at once: data arrives where
 # it belongs.
-# Time: 120
 # Once: stock
 
 up

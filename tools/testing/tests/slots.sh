@@ -6,12 +6,8 @@
 # is right, nothing else has changed, no memory is left behind, and a path that dies with
 # requests of both kinds loses none. Slots of 64 KiB, too. A session of many slots goes on when
 # the server comes back with larger ones.
-# Time: 360
 
 . "$RIG_DIR/steps/failover.sh"
-
-used() { on server 'cat /sys/module/rtrs_server/parameters/memory_used'; }
-none_used() { [ "$(used)" = 0 ]; }
 
 rdma_up
 for mode in Y N; do
@@ -19,11 +15,10 @@ for mode in Y N; do
 	load_client
 	disk=$(null vol 128)
 	dev=$(map s1 "$disk")
-	idle=$(used)
+	idle=$(server_memory)
 	must "$idle bytes used by an idle session" [ "$idle" -lt $((8 << 20)) ]
 	verify "$dev" "$mixed" --numjobs=2 --size=8m --offset_increment=16m
-	# Pages stay with their slots until two heartbeats after their last use.
-	must "$(used) bytes used by an idle session" wait_for 30 eval '[ "$(used)" -le $idle ]'
+	server_memory_falls_to "$idle"
 	equal "the space between the jobs" \
 		"$(on server "cmp -n $((8 << 20)) -i $((8 << 20)):0 $disk /dev/zero && echo zero")" zero
 	dd if=/dev/urandom of=/tmp/data bs=1M count=8 status=none
@@ -33,7 +28,7 @@ for mode in Y N; do
 	dd if="$dev" bs=1M count=8 iflag=direct status=none | cmp - /tmp/data ||
 		fail "something else is read"
 	unmap "$dev"
-	wait_for 20 none_used || fail "$(used) bytes are still used"
+	server_memory_freed
 	down
 	unload
 done
@@ -59,7 +54,7 @@ for slot in 4096 65536; do
 		writers_unharmed
 	done
 	unmap "$dev"
-	wait_for 20 none_used || fail "$(used) bytes are still used"
+	server_memory_freed
 	down
 	unload
 done

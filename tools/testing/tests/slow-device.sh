@@ -4,10 +4,9 @@
 # A device that takes its time, with few requests at once, does not hold up the
 # device of another session.
 # Modules: ours
-# Time: 200
 
-# reads DEVICE: how many a second
-reads()
+# reads_per_second DEVICE: prints how many reads the device does
+reads_per_second()
 {
 	fio --name=quick --filename="$1" --direct=1 --rw=randread --bs=4k --ioengine=libaio \
 		--iodepth=4 --time_based --runtime=4 --output-format=json |
@@ -19,9 +18,9 @@ quick=$(null quick 64)
 slow=$(null slow 64 irqmode=2 completion_nsec=100000000 hw_queue_depth=2)
 dev=$(map s1 "$quick")
 dev2=$(map s2 "$slow")
-alone=$(reads "$dev")
+alone=$(reads_per_second "$dev")
 load "$dev2" --thread --iodepth=256 --bs=4k
-busy=$(reads "$dev")
+busy=$(reads_per_second "$dev")
 say "reads a second: $alone alone, $busy beside the slow device"
 must "$busy of $alone reads a second" [ $((busy * 3)) -ge "$alone" ]
 kill -KILL "$loader"

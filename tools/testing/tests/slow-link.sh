@@ -8,13 +8,9 @@
 # Modules: ours
 # Guests: 2
 # Kernel: stock
-# Time: 300
 # Rounds: 1
 
 . "$RIG_DIR/steps/failover.sh"
-
-# reconnects: of all paths
-reconnects() { cat "$clt"/s1/paths/*/stats/reconnects | xargs; }
 
 # sent_again HOST: how often rdma_rxe's timer ran out there, and how often it gave up after 7 times
 sent_again()

@@ -10,7 +10,6 @@
 # Modules: ours
 # Kernel: stock
 # Once: stock
-# Time: 150
 
 # third DEVICE: the third session's work
 third()
@@ -37,10 +36,11 @@ unharmed()
 	say "$1: the third session took $ms ms"
 }
 
-in_flight() { awk '{ n += $1 + $2 } END { print n }' /sys/block/rnbd*/inflight; }
+# both_inflight: prints the number of requests of both sessions that are in flight
+both_inflight() { echo $(($(inflight "${devs[0]}") + $(inflight "${devs[1]}"))); }
 
-# stuck READ_OR_WRITE: both sessions have all their requests on files, and none ends
-stuck()
+# start_stuck read|write: starts as many requests as both sessions can have; none ends
+start_stuck()
 {
 	local i
 	loaders=()
@@ -50,11 +50,11 @@ stuck()
 			>/tmp/stuck$i.out 2>&1 &
 		loaders+=($!)
 	done
-	wait_for 60 eval '[ "$(in_flight)" -ge 700 ]' || fail "$(in_flight) requests in flight"
+	wait_for 60 eval '[ "$(both_inflight)" -ge 700 ]' || fail "$(both_inflight) requests in flight"
 }
 
-# unstuck: they end, without an error
-unstuck()
+# end_stuck: waits for these requests to end without an error
+end_stuck()
 {
 	local i
 	for i in 0 1; do
@@ -78,8 +78,8 @@ done
 unharmed "nothing is stuck"
 alone=$ms
 
-dmsetup suspend --noflush --nolockfs hung
-stuck read
+dm_suspend hung
+start_stuck read
 unharmed "reads are stuck"
 must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
 echo 3 >/proc/sys/vm/drop_caches
@@ -94,15 +94,15 @@ done
 unharmed "OPENs are stuck"
 must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
 kill -KILL "${hostiles[@]}"
-dmsetup resume --noudevsync --noudevrules hung
-unstuck
+dm_resume hung
+end_stuck
 
 fsfreeze -f /srv/hung
-stuck write
+start_stuck write
 unharmed "writes are stuck"
 must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
 fsfreeze -u /srv/hung
-unstuck
+end_stuck
 
 unmap "${devs[0]}"
 unmap "${devs[1]}"
@@ -117,12 +117,12 @@ for i in 0 1; do
 	devs[i]=$(map s$((i + 1)) /dev/md$i)
 	echo 262144 >/sys/block/md$i/md/suspend_hi
 done
-stuck write
+start_stuck write
 unharmed "writes to disks are stuck"
 must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
 echo 0 >/sys/block/md0/md/suspend_hi
 echo 0 >/sys/block/md1/md/suspend_hi
-unstuck
+end_stuck
 for i in 0 1; do
 	unmap "${devs[i]}"
 done

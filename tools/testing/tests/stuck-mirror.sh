@@ -7,18 +7,17 @@
 # of the same session, by the same connection, has no part in that. What hung goes on in the end.
 # Modules: ours
 # Once: stock 6.12
-# Time: 90
 
 # mirror_stuck: the first device is written to, while the mirror's disk hangs
 mirror_stuck()
 {
 	local mirror worker
 
-	dmsetup suspend --noflush --nolockfs leg
+	dm_suspend leg
 	fio --name=stuck --filename="${devs[0]}" --direct=1 --ioengine=libaio --rw=randwrite --bs=4k \
 		--iodepth=128 --size=32m --number_ios=400 >/tmp/stuck.out 2>&1 &
 	mirror=$!
-	wait_for 30 eval '[ "$(in_flight)" -ge 128 ]' || fail "$(in_flight) requests in flight"
+	wait_for 30 eval '[ "$(inflight "${devs[0]}")" -ge 128 ]' || fail "$(inflight "${devs[0]}") requests in flight"
 	{
 		dd if=/tmp/data of="${devs[1]}" bs=64k oflag=direct status=none &&
 			dd if="${devs[1]}" bs=64k count=16 iflag=direct status=none | cmp - /tmp/data
@@ -26,11 +25,9 @@ mirror_stuck()
 	worker=$!
 	wait_for 30 ended $worker || fail "another disk of the session waits, too"
 	wait $worker || fail "$(cat /tmp/quick.out)"
-	dmsetup resume --noudevsync --noudevrules leg
+	dm_resume leg
 	wait $mirror || fail "$(cat /tmp/stuck.out)"
 }
-
-in_flight() { awk '{ n += $1 + $2 } END { print n }' "/sys/block/${devs[0]#/dev/}/inflight"; }
 
 patience 100
 up

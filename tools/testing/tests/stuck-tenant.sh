@@ -8,19 +8,11 @@
 # Modules: ours
 # Guests: 3
 # Kernel: stock
-# Time: 240
 
 . "$RIG_DIR/steps/failover.sh"
 
 depth=320
 queues=/sys/devices/virtual/workqueue
-
-# on_server SESSION: requests of it that the server has
-on_server()
-{
-	on server "cat /sys/class/rtrs-server/$1/paths/*/stats/rdma 2>/dev/null" |
-		awk '{ n += $5 } END { print n + 0 }'
-}
 
 # map_still SESSION: client2 maps the disk, while that works
 map_still()
@@ -36,8 +28,8 @@ stick()
 			--rw=randread --bs=4k --iodepth=$depth --number_ios=$depth \
 			>/tmp/$1.out 2>&1 9>&- &
 		echo \$! >/tmp/$1.pid"
-	wait_for 30 eval "[ \$(on_server $1) -ge $depth ]" ||
-		fail "$1: the server has $(on_server "$1") requests of it"
+	wait_for 30 eval "[ \$(server_inflight $1) -ge $depth ]" ||
+		fail "$1: the server has $(server_inflight "$1") requests of it"
 }
 
 # reset SESSION: its paths are given up, and asked for again; nobody waits for that
@@ -49,8 +41,8 @@ reset()
 		done"
 }
 
-# let_go SESSION: its reads have gone well
-let_go()
+# reads_end SESSION: waits for its reads to end without an error; unmaps its device
+reads_end()
 {
 	on client2 "wait_for 60 ended \$(cat /tmp/$1.pid) || fail '$1: its reads still wait'
 		grep -q 'err= 0' /tmp/$1.out || fail \"$1: \$(cat /tmp/$1.out)\"
@@ -82,12 +74,13 @@ do_fence()
 {
 	echo 1 >"$(path 0)/disconnect"
 	goes_on "$dev" 30
-	wait_for 30 eval "[ \$(failed_over) -gt 0 ]" || fail "no request was sent again: $(paths)"
+	wait_for 30 eval "[ \$(failed_over) -gt 0 ]" || fail "no request was sent again: $(show_paths)"
 }
 do_reconnect() { echo 1 >"$(path 0)/reconnect"; become connected 30 "$(path 0)"; }
-do_unmap() { unmap "$dev"; client_idle; on server 'wait_for 30 eval "[ ! -e /sys/class/rtrs-server/s1 ]"'; }
+do_unmap() { unmap "$dev"; client_idle; wait_for 30 server_has_no s1; }
 
-tenant()
+# other_session WITH: goes through the steps, alone or with the others stuck
+other_session()
 {
 	with=$1
 	step map do_map
@@ -119,21 +112,21 @@ for queue in setup close; do
 	on server "echo 1 >$queues/rtrs-server-$queue/max_active"
 done
 on client2 load_client
-tenant alone
+other_session alone
 map_still s2
 map_still s3
-on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'
+dm_suspend still
 stick s2
 stick s3
-say "$(($(on_server s2) + $(on_server s3))) requests stand still"
+say "$(($(server_inflight s2) + $(server_inflight s3))) requests stand still"
 reset s2
 reset s3
 wait_for 20 eval "[ \$(on server 'dmesg | grep -c \"s[23] .*path ends\"') -ge 4 ]" ||
 	fail "the server has not ended the paths"
-tenant stuck
-on server 'dmsetup resume --noudevsync still'
-let_go s2
-let_go s3
+other_session stuck
+dm_resume still
+reads_end s2
+reads_end s3
 on client2 "client_idle; patience 20"
 on server "patience 20"
 down

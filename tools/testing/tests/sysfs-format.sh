@@ -3,17 +3,17 @@
 #
 # Every attribute has the name, place and format that today's tools parse. Those with
 # a question mark are looked at if they are there.
-# Time: 40
 
-# is FOLDER FILE REGEX, here; the lines of a table
-is()
+# file_matches FOLDER FILE REGEX: fails unless the whole file does
+file_matches()
 {
 	local file=$1/$2
 	[ -e "$file" ] || fail "$file is missing"
 	[[ $(cat "$file") =~ ^($3)$ ]] || fail "$file: '$(cat "$file")' is not '$3'"
 }
 
-each()
+# files_match FOLDER: fails unless each file that the table on stdin names does
+files_match()
 {
 	local name regex
 	while read -r name regex; do
@@ -21,7 +21,7 @@ each()
 			name=${name#?}
 			[ -e "$1/$name" ] || { say "not there: $name"; continue; }
 		fi
-		is "$1" "$name" "$regex"
+		file_matches "$1" "$name" "$regex"
 	done
 }
 
@@ -39,7 +39,7 @@ policy=mp_policy last=" $n"
 [ "$(readlink -f "$ctl")" = /sys/devices/virtual/rnbd-client/ctl ] || fail "$ctl leads elsewhere"
 [ "$(basename "$(readlink -f "$ctl/devices/${disk//\//!}@s1")")" = "$name" ] || fail "the link in $ctl/devices"
 [ -n "$(cat "$ctl/map_device")" ] || fail "map_device tells no usage"
-each "/sys/block/$name/rnbd" <<-END
+files_match "/sys/block/$name/rnbd" <<-END
 	state open
 	session s1
 	mapping_path $disk
@@ -50,7 +50,7 @@ each "/sys/block/$name/rnbd" <<-END
 	resize .+
 	?server_sectors 32768
 END
-each /sys/class/rtrs-client/s1 <<-END
+files_match /sys/class/rtrs-client/s1 <<-END
 	?add_path .+
 	?max_reconnect_attempts -?$n
 	?fencing [01]
@@ -58,7 +58,7 @@ each /sys/class/rtrs-client/s1 <<-END
 	?queue_depth $n
 	?$policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
 END
-each "/sys/class/rtrs-client/s1/paths/$path" <<-END
+files_match "/sys/class/rtrs-client/s1/paths/$path" <<-END
 	state connected
 	?reconnect .+
 	?disconnect .+
@@ -77,7 +77,7 @@ END
 for f in /sys/class/rtrs-client/s1/paths/*/stats/cpu_migration_*; do
 	[ ! -e "$f" ] || equal "CPUs in $f" "$(wc -w <"$f")" "$(nproc)"
 done
-each "/sys/class/rtrs-server/s1/paths/$path" <<-END
+files_match "/sys/class/rtrs-server/s1/paths/$path" <<-END
 	disconnect .+
 	hca_name rxe0
 	hca_port 1
@@ -85,8 +85,8 @@ each "/sys/class/rtrs-server/s1/paths/$path" <<-END
 	dst_addr $a
 	stats/rdma $n $n $n $n$last
 END
-[ "$RIG_MODULES" = intree ] || is "/sys/class/rtrs-server/s1/paths/$path" stats/reset_all .+
-each "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" <<-END
+[ "$RIG_MODULES" = intree ] || file_matches "/sys/class/rtrs-server/s1/paths/$path" stats/reset_all .+
+files_match "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" <<-END
 	read_only 0
 	mapping_path ${disk#/dev/}|$disk
 	access_mode rw

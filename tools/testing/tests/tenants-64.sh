@@ -6,8 +6,7 @@
 # Modules: ours
 # Guests: 2
 # Kernel: stock
-# Once: never
-# Time: 600
+# Rota: stock
 
 . "$RIG_DIR/steps/tenants.sh"
 

@@ -6,7 +6,6 @@
 # on the debug kernel: its one CPU is so busy with RDMA that programs hardly get to send.
 # Modules: ours
 # Kernel: stock
-# Time: 150
 
 . "$RIG_DIR/steps/tenants.sh"
 

@@ -6,14 +6,14 @@
 # that the server took away, and how it mends each; both hosts' traces, joined.
 # Modules: ours
 # Guests: 2
-# Time: 150
 # Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
 . "$RIG_DIR/steps/tool.sh"
 
-paths_up() { fits object client session show s1 json; [ "$(told paths_connected)" = "$1" ]; }
-server_paths() { [ "$(on server "$tool server path list -H" | wc -l)" = "$1" ]; }
+paths_up() { fits object client session show s1 json; [ "$(judged paths_connected)" = "$1" ]; }
+# tool_server_paths NUMBER: true if the tool lists so many paths on the server
+tool_server_paths() { [ "$(on server "$tool server path list -H" | wc -l)" = "$1" ]; }
 
 rdma_up
 says 4 'modprobe rnbd_client' client client list
@@ -65,11 +65,11 @@ for side in client server; do
 		fi
 		judge "$line on $side" "$code" "$word" "$definition" "$got" "$answer"
 	done 3</tmp/lines-$side </tmp/answers-$side
-	equal "health of the $side" "$(told status)" OK
+	equal "health of the $side" "$(judged status)" OK
 done
 fits object client show rnbd0 json
 fits object server server device show "$(basename "$disk")" json
-equal "paths on the server" "$(told session)" s1
+equal "paths on the server" "$(judged session)" s1
 
 # Paths, one and all
 soon
@@ -84,7 +84,7 @@ says 0 '' client session disconnect s1
 says 2 'CRITICAL.*s1' client health
 says 0 '' client session reconnect s1
 wait_for 20 paths_up 2 || fail "not both paths are connected"
-wait_for 20 server_paths 2 || fail "the server has not two paths"
+wait_for 20 tool_server_paths 2 || fail "the server has not two paths"
 
 # A cable
 says 0 '' client path reset s1 all
@@ -110,9 +110,9 @@ says 0 '' client device recover rnbd0
 # What it measures
 attr hb_interval_ms=100
 fits ping client ping s1 --count 2 --interval 1 --json
-equal "what is pinged" "$(told targets 2 type)" disk
+equal "what is pinged" "$(judged targets 2 type)" disk
 fits perf client perf rnbd0 --seconds 1 --depth 4 --json
-must "no reads" awk -v n="$(told iops)" 'BEGIN { exit !(n > 0) }'
+must "no reads" awk -v n="$(judged iops)" 'BEGIN { exit !(n > 0) }'
 
 # Both hosts' traces
 log=/tmp/trace.log
@@ -130,8 +130,8 @@ for side in client server; do
 done
 on server "cat $log" >/tmp/server.log
 fits trace client trace s1 --client-log $log --server-log /tmp/server.log json
-must "requests traced: $(told requests)" [ "$(told requests)" -ge 40 ]
-equal "requests with the server's part" "$(told with_server)" "$(told requests)"
+must "requests traced: $(judged requests)" [ "$(judged requests)" -ge 40 ]
+equal "requests with the server's part" "$(judged with_server)" "$(judged requests)"
 
 says 0 '' client unmap rnbd0
 says 0 'OK: 0 sessions' client health

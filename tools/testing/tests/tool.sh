@@ -6,13 +6,13 @@
 # unmaps; says why the kernel refuses something; its JSON can be parsed; top draws its screen
 # in a terminal; trace finds both hosts' steps of requests; health finds what was broken.
 # Modules: ours
-# Time: 60
 
 . "$RIG_DIR/steps/tool.sh"
 
 rnbd() { "$tool" "$@"; }
 measured() { [ "$(rnbd client path show rxe0 json | member heartbeat_ns)" -gt 0 ]; }
-state_is() { [ "$(rnbd show rnbd0 json | member state)" = "$1" ]; }
+# tool_state_is STATE: true if the tool shows that state of rnbd0
+tool_state_is() { [ "$(rnbd show rnbd0 json | member state)" = "$1" ]; }
 
 # A terminal of 80 columns and 24 lines: the tool runs in it, its screen can be seen and keys
 # be pressed. Lines that the terminal has wrapped are shown as one.
@@ -55,7 +55,7 @@ equal "paths" "$(rnbd client session show s1 json | member paths)" 1
 says 0 '' client client path readd s1 rxe0
 equal "paths" "$(rnbd client session show s1 json | member paths_connected)" 1
 says 0 'rnbd0 is open|^$' client recover rnbd0
-wait_for 20 state_is open || fail "rnbd0 isn't open again"
+wait_for 20 tool_state_is open || fail "rnbd0 isn't open again"
 
 echo 100 >/sys/class/rtrs-client/s1/hb_interval_ms
 wait_for 20 measured || fail "no heartbeat was measured"
@@ -106,7 +106,7 @@ says 0 '' client resize rnbd0 32M force
 equal "size" "$(rnbd show rnbd0 json | member size)" $((32 << 20))
 says 0 '' server server close "$(basename "$disk")" s1
 gives EIO /dev/rnbd0 read:0:4k
-wait_for 20 state_is closed || fail "rnbd0 isn't closed"
+wait_for 20 tool_state_is closed || fail "rnbd0 isn't closed"
 says 2 'CRITICAL: rnbd0' client health
 says 0 '' client remap rnbd0
 says 0 '' client client path reset s1 all

@@ -6,13 +6,12 @@
 # states from its beginning to its end. So do the client's, of requests that are submitted,
 # posted, answered and completed; and of one that waits for a path, before that.
 # Modules: ours
-# Time: 60
 
 . "$RIG_DIR/steps/failover.sh"
 
 t=/sys/kernel/debug/tracing
-# told EVENT: what it said, without the name of the path, which has to be there
-told()
+# traced_as EVENT: prints the text of these events without the name of the path, which must be there
+traced_as()
 {
 	on server "sed -n 's/.* rtrs_srv_$1: s1 ip:[^ ]*@ip:[^ ]*: //p' $t/trace"
 }
@@ -32,16 +31,16 @@ awk '	BEGIN { next_step["receive"] = "dispatch"; next_step["dispatch"] = "answer
 	END { for (s in slot) if (slot[s]) print "slot", s ": no " slot[s] }' /tmp/steps >/tmp/wrong
 [ ! -s /tmp/wrong ] || fail "$(cat /tmp/wrong)"
 for event in dispatch answer; do
-	equal "writes: $event" "$(told $event | grep -c 'write 12288 bytes (0)$')" 3
-	equal "reads: $event" "$(told $event | grep -c 'read 20480 bytes (0)$')" 2
+	equal "writes: $event" "$(traced_as $event | grep -c 'write 12288 bytes (0)$')" 3
+	equal "reads: $event" "$(traced_as $event | grep -c 'read 20480 bytes (0)$')" 2
 done
 unmap "$dev"
 server_idle
-equal "end of the path" "$(told path_state)" "connected -> closing"
+equal "end of the path" "$(traced_as path_state)" "connected -> closing"
 # An error is told with its request.
 dev=$(map s1 "$disk" access_mode=ro)
 ! echo "sessname=s1 path=$(addr server 0) device_path=/dev/none" >"$ctl/map_device" 2>/dev/null || fail "mapped what isn't there"
-equal "errors" "$(told answer | grep -c 'read [0-9]* bytes (-[1-9][0-9]*)$')" 1
+equal "errors" "$(traced_as answer | grep -c 'read [0-9]* bytes (-[1-9][0-9]*)$')" 1
 unmap "$dev"
 server_idle
 equal "states" "$(on server "sed -n 's/.*rtrs_srv_path_state: .*: //p' $t/trace" | xargs)" \
@@ -54,7 +53,7 @@ posted() { [ "$(told_of "$1" post)" != 0 ]; }
 all_told() { [ "$(told_of "$1" post)" = "$(told_of "$1" submit)" ]; }
 steps_of() { sed -n "s/.* rtrs_clt_\([a-z]*\): s1[: ].*slot $1[: ].*/\1/p" $t/trace | xargs; }
 slots() { sed -n 's/.* rtrs_clt_submit: s1: slot \([0-9]*\): .*/\1/p' $t/trace; }
-waiting() { grep -q rtrs_clt_park $t/trace; }
+parked() { grep -q rtrs_clt_park $t/trace; }
 dev=$(map s1 "$disk")
 echo >$t/trace
 echo 1 >$t/events/rtrs_clt/enable
@@ -73,12 +72,10 @@ for slot in $(slots | sort -u); do
 done
 echo >$t/trace
 echo 1 >"$(path 0)/disconnect"
-"$RIG_DIR/steps/io.py" "$dev" read:0:4k >/tmp/reader &
-reader=$!
-wait_for 20 waiting || fail "nothing waits: $(cat $t/trace)"
+start_io "$dev" read:0:4k
+wait_for 20 parked || fail "nothing waits: $(cat $t/trace)"
 echo 1 >"$(path 0)/reconnect"
-wait_for 20 ended $reader || fail "the read still waits"
-equal "the read" "$(cat /tmp/reader)" 0
+end_io 20 0
 slot=$(sed -n 's/.* rtrs_clt_park: s1: slot \([0-9]*\) .*/\1/p' $t/trace | head -n 1)
 wait_for 5 posted "$slot" || fail "not posted: $(steps_of "$slot")"
 steps_of "$slot" >/tmp/steps

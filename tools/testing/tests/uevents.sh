@@ -4,7 +4,6 @@
 # What udev and others hear of a device: its attributes are there before the event "add",
 # and while it is being mapped nobody unmaps it; "online" says that it can be used,
 # "offline" that it can't for now; and poll(2) tells of each change of `state`.
-# Time: 60
 # Once: debug 6.12
 
 # heard EVENT...: these have come of the disk itself, in this order, and no others
@@ -24,20 +23,20 @@ listener=$!
 wait_for 10 grep -q listening /tmp/events
 
 # The client looks for partitions before the disk is announced.
-on server 'dmsetup suspend --noflush --nolockfs --noudevsync still'
+dm_suspend still
 errno_of "$ctl/map_device" "sessname=s1 path=$(addr server 0) device_path=$disk" >/tmp/mapper &
 mapper=$!
 wait_for 20 compgen -G '/sys/block/rnbd*/inflight' >/dev/null || fail "no disk: $(cat /tmp/mapper)"
 name=$(basename "$(echo /sys/block/rnbd*)")
 here=/sys/block/$name/rnbd
-wait_for 20 grep -q '[1-9]' "/sys/block/$name/inflight" || fail "nobody looks for partitions"
+wait_for 20 has_inflight "$name" || fail "nobody looks for partitions"
 heard "" || fail "announced already: $(cat /tmp/events)"
 if [ "$RIG_MODULES" = ours ]; then
 	equal "state before it is announced" "$(cat "$here/state")" open
 	equal "session before it is announced" "$(cat "$here/session")" s1
 	equal "unmapped while it is mapped" "$(errno_of "$here/unmap_device" force)" EBUSY
 fi
-on server 'dmsetup resume --noudevsync still'
+dm_resume still
 wait_for 20 ended $mapper || fail "it isn't mapped"
 equal map_device "$(cat /tmp/mapper)" 0
 equal "the link" "$(mapped s1 "$disk")" "$name"

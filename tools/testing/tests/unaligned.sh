@@ -3,7 +3,6 @@
 #
 # Direct I/O from many small pieces of memory, each at an offset of its own in a page:
 # up to 1 MiB in a request, written and read back.
-# Time: 90
 
 up
 disk=$(null vol 64)

@@ -3,7 +3,7 @@
 #
 # A device that is open can't be unmapped normally (EBUSY), and works on. Wrong words
 # are refused.
-# Time: 30
+# Quick: debug
 
 up
 disk=$(null vol 16)

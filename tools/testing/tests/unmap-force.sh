@@ -3,7 +3,6 @@
 #
 # Force takes a device away under load: the I/O gets errors, nothing hangs, and the
 # other device of the session does not notice. Five times.
-# Time: 90
 
 up
 disk=$(null vol 64)

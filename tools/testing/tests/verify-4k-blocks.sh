@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The same for a device of 4,096-byte logical blocks: they stay that size.
-# Time: 90
+# Quick: debug
 
 up
 disk=$(null vol 128 blocksize=4096)

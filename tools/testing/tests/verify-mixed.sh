@@ -3,7 +3,6 @@
 #
 # Four jobs write blocks of 512 bytes to 1 MiB and read them back; every checksum is
 # right, and nothing else on the device has changed.
-# Time: 90
 # Once: debug 7.2
 # Siw: debug
 

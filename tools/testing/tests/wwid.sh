@@ -4,23 +4,17 @@
 # The unique id of the server's disk is there on the client. And if the server has another
 # disk by the same name after a loss, nothing is written to that.
 # Modules: ours
-# Time: 60
 
 . "$RIG_DIR/steps/failover.sh"
 
-disks() { compgen -G '/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*'; }
-# volume_is DISK: what clients can open by the name "volume"
-volume_is() { ln -sfn "/dev/$1" /tmp/volumes/volume; }
-wwid() { cat "/sys/block/${dev#/dev/}/rnbd/wwid"; }
-closed() { [ "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" = closed ]; }
+wwid() { cat "$(device_attr "$dev" wwid)"; }
 
-mkdir -p /tmp/volumes
-up dev_search_path=/tmp/volumes
+up dev_search_path=$volumes
 modprobe -a sd_mod
 modprobe scsi_debug dev_size_mb=16 delay=0 add_host=2 per_host_store=1
-wait_for 20 eval '[ "$(disks | wc -l)" = 2 ]' || fail "scsi_debug made no two disks"
-a=$(basename "$(disks | head -n 1)") b=$(basename "$(disks | tail -n 1)")
-volume_is "$a"
+wait_for 20 eval '[ "$(scsi_disks_here | wc -l)" = 2 ]' || fail "scsi_debug made no two disks"
+a=$(basename "$(scsi_disks_here | head -n 1)") b=$(basename "$(scsi_disks_here | tail -n 1)")
+link_volume volume "/dev/$a"
 dev=$(map s1 volume "path=$(addr server 0)")
 equal "wwid" "$(wwid)" "$(cat "/sys/block/$a/device/wwid")"
 [ "$(wwid)" != "$(cat "/sys/block/$b/device/wwid")" ] || fail "both disks have the same id"
@@ -31,21 +25,21 @@ gives 0 "$dev" write:0:4k:mine
 "$RIG_DIR/steps/io.py" "/dev/$b" write:0:4k:other >/dev/null
 mark
 echo 1 >"$(path 0)/disconnect"
-wait_for 20 closed || fail "it is still open"
-volume_is "$b"
+wait_for 20 state_is "$dev" closed || fail "it is still open"
+link_volume volume "/dev/$b"
 echo 1 >"$(path 0)/reconnect"
 gives EIO "$dev" write:0:4k:lost
 wait_for 20 eval "since | grep -q 'another disk by that name'" || fail "the log doesn't say why"
 equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
 gives 0 "/dev/$b" read:0:4k:other
 equal "remap" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" ESTALE
-volume_is "$a"
+link_volume volume "/dev/$a"
 equal "remap" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" 0
 gives "0 0" "$dev" read:0:4k:mine write:0:4k:again
 unmap "$dev"
 
 # What has no id
-volume_is "$(basename "$(null plain 16)")"
+link_volume volume "$(null plain 16)"
 dev=$(map s1 volume "path=$(addr server 0)")
 equal "wwid of a disk without" "$(wwid)" ""
 unmap "$dev"

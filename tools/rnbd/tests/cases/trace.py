@@ -31,11 +31,9 @@ class Logs:
 
     def request(self, at, slot, parts, write=False, size=4096, session=PATH):
         """Parts in microseconds: queue, there, server's queue, disk, back, completion"""
-        times = [at]
-        for part in parts:
-            times.append(times[-1] + part / 1e6)
+        submit, post, receive, dispatch, reply, answer, complete = (
+            at + sum(parts[:n]) / 1e6 for n in range(7))
         kind = 'write' if write else 'read'
-        submit, post, receive, dispatch, reply, answer, complete = times
         name = session.split()[0]
         self.client += [(submit, 'clt_submit', f'{name}: slot {slot}: {kind} of {size} bytes on '
                          'queue 1'),
@@ -179,6 +177,10 @@ def busy(host, seed, nr=40):
     return logs, began
 
 
+def nearest(times, time):
+    return min(range(len(times)), key=lambda i: abs(times[i] - time))
+
+
 def test_busy_hosts(host):
     """Each request is joined, and to the right one."""
     for seed in range(20):
@@ -187,7 +189,7 @@ def test_busy_hosts(host):
         equal(f'requests, {seed}', document['requests'], 40)
         equal(f'matched, {seed}', document['with_server'], 40)
         for request in document['slowest']:
-            i = min(range(40), key=lambda i: abs(began[i] - request['at']))
+            i = nearest(began, request['at'])
             near(f'disk of {request}', request['server_disk'], 100 + 5 * i, 3)
 
 

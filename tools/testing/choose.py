@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which job is the next one.
+
+Jobs are ranked: first those that test what has changed since they last passed, then those
+that passed the longest ago. Where the time may not be enough for all of them, those that
+passed most recently are left out.
+"""
+
+# Beside a test itself: seconds, as pace.py counts them, to look for leftovers and unload.
+OVERHEAD = 8
+# Seconds that a job of the rota is expected to take if it never ran
+LONG = 600
+
+
+class Ranking:
+    """The order of jobs, from what the history knows of them."""
+
+    def __init__(self, history, jobs, modules):
+        self.rank, self.cost = {}, {}
+        for job in jobs:
+            touched = history.touched(job.key, job.test.name, {
+                "tools/testing/" + f for f in job.test.files})
+            self.rank[job] = (not touched, -history.age(job.key))
+            self.cost[job] = history.usual(job.key) * job.repeats + job.soak + OVERHEAD
+        # Among equals, jobs for the same guests stand together, long ones first.
+        self.order = sorted(jobs, key=lambda j: (
+            self.rank[j], [-j.guests, *map(str, j.machine(modules))], -self.cost[j], j.key))
+
+
+def that_fit(jobs, cost, each, total):
+    """The jobs that can run in the time that is left, of those in the order of their rank.
+
+    each: seconds until the end; total: seconds until the end of all guests together.
+    """
+    found, used = [], 0
+    for job in jobs:
+        if cost[job] <= each and used + cost[job] <= total:
+            found.append(job)
+            used += cost[job]
+    return found
+
+
+def next_job(jobs, ranking, left, lanes, same, ready):
+    """The next job, or None.
+
+    jobs: what remains, in the order of the ranking. left: seconds until the end, as pace.py
+    counts them; lanes: how many sets of guests run such jobs at the same time. same(job):
+    whether the running guests suit it; ready(job): whether it can be started now.
+    """
+    found = that_fit(jobs, ranking.cost, left, left * lanes)
+    found = [j for j in found if ready(j)]
+    changed = [j for j in found if not ranking.rank[j][0]]
+    found = changed or found
+    return next((j for j in found if same(j)), next(iter(found), None))
+
+
+def oldest(jobs, history, left):
+    """The job of the rota that passed the longest ago, of those that there is time for."""
+    found = [j for j in jobs if history.usual(j.key, LONG) <= left]
+    return max(found, key=lambda j: history.age(j.key), default=None)

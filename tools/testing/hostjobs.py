@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Jobs that are commands on this machine: make check, and the long tests of the rota."""
+
+import dataclasses
+import os
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+@dataclasses.dataclass(eq=False)
+class HostJob:
+    """A command that ends in "N passed, N failed", or just with a status."""
+
+    name: str
+    command: list
+    env: dict = dataclasses.field(default_factory=dict)
+    limit: float = 0
+
+    @property
+    def key(self):
+        return f"host/{self.name}"
+
+
+CHECK = HostJob("check", [HERE + "/check.sh"])
+
+# Each takes minutes. One of them runs in the time that the tests leave, oldest first.
+ROTA = [
+    HostJob("boot-12", [HERE + "/boot", "12"], {"T": "[!pq]*"}),
+    HostJob("boot-13", [HERE + "/boot", "13"]),
+    HostJob("upgrade", [HERE + "/boot", "12"], {"T": "packages_change_in_use"}),
+    HostJob("quickstart", [HERE + "/boot", "12"], {"T": "quick_start_works"}),
+    HostJob("packages-12", [HERE + "/packages/run"], {"RELEASES": "12"}),
+    HostJob("packages-13", [HERE + "/packages/run"], {"RELEASES": "13"}),
+    HostJob("packages-unstable", [HERE + "/packages/run"], {"RELEASES": "unstable"}),
+    HostJob("tree-6.1", [HERE + "/tree.sh", "6.1"]),
+    HostJob("tree-6.12", [HERE + "/tree.sh", "6.12"]),
+    HostJob("tree-7.2", [HERE + "/tree.sh", "7.2"]),
+    *(HostJob(f"soak-{kernel}", [HERE + "/run-tests"],
+              {"SOAK": "10", "KERNEL": kernel, "RESULTS": ROOT + "/test-results/soak"})
+      for kernel in ("stock", "debug")),
+]
+ALL = [CHECK, *ROTA]

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs tests in one set of guests at a time."""
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+
+import guests
+import judge
+from guest import HERE, ROOT
+from pace import PACE
+
+# A test that used more than this share of its limit is slower than it usually is.
+NEAR = 0.5
+# Seconds for a guest to say what its processes wait for
+ANSWER = 10
+# Seconds for the steps after a test: leftovers, memory leaks, counters
+AFTER = 100
+
+
+def append(kernel):
+    """Words for the kernel's command line. On the stock kernels, tasks are preempted
+    wherever they are, and free pages are filled, to see whether somebody writes to them."""
+    return [] if kernel == "debug" else ["preempt=full", "page_poison=1"]
+
+
+@contextlib.contextmanager
+def room(alone):
+    """For a test, beside others or alone, whoever runs them from this tree.
+
+    A test that is to be alone waits at the door until the room is empty, and nobody else
+    enters meanwhile.
+    """
+    path = ROOT + "/test-results"
+    os.makedirs(path, exist_ok=True)
+    with open(path + "/.room", "w") as inside, open(path + "/.door", "w") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(inside, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        yield
+
+
+class Leaks:
+    """What kmemleak found at the end of each set of guests of the debug kernel."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.found, self.asked = [], 0
+
+    def add(self, lines):
+        with self.lock:
+            self.asked += 1
+            self.found += lines
+
+
+class Outcome:
+    """What came of one run of a test."""
+
+    def __init__(self, result, why="", show=()):
+        self.result, self.why, self.show = result, why, list(show)
+
+
+class Runner:
+    """run: what all runners share: env(kernel), modules, new_folder(), report, leaks.
+
+    matrix: whether to keep the counters of lines of each test by itself.
+    """
+
+    def __init__(self, run, matrix=False):
+        self.shared, self.matrix = run, matrix
+        self.lab = self.kind = None
+        self.boot = 0.0         # seconds that guests took to boot for this test
+        self.spent = self.wall = 0.0    # of the test alone; spent: as pace.py counts them
+        self.cpu = 0.0
+
+    def same(self, job):
+        """Whether the running guests suit a job."""
+        return self.lab is not None and self.kind == job.machine(self.shared.modules)
+
+    def machine(self, job):
+        """Have guests that suit a job: those that are running, or new ones."""
+        if self.same(job):
+            return
+        self.stop()
+        kind = job.machine(self.shared.modules)
+        kernel, count, modules, memory, words = kind
+        names = ["vm"] if count == 1 else ["server", "client", "client2"][:count]
+        self.lab = guests.Lab(self.shared.env(kernel),
+                              self.shared.new_folder(kernel, names), names, modules,
+                              memory=int(memory), append=append(kernel) + words.split(),
+                              slub_debug="FZPU")
+        self.kind, self.boot = kind, self.lab.boot_time
+        self.shared.guests_ready()
+        self.shared.report.say(f"guests: {', '.join(names)}; {kernel} kernel; {modules} "
+                               f"modules; booted in {self.boot:.1f} s; slowness "
+                               f"{PACE.slowness:.1f}")
+
+    def stop(self):
+        lab, kind, self.lab = self.lab, self.kind, None
+        if not lab:
+            return
+        try:
+            if kind[0] == "debug":
+                self.shared.leaks.add(self.end_of_life(lab))
+        except (guests.GuestError, OSError) as e:
+            self.shared.leaks.add([f"{lab.dir}: not known, as a guest went down: {e}"])
+        finally:
+            lab.close()
+
+    def end_of_life(self, lab):
+        """Memory that leaked in guests of the debug kernel. Saves their counters of lines."""
+        found = []
+        for name, guest in lab.guests.items():
+            if not guest.alive():
+                continue
+            save = "" if self.matrix else "; save_coverage"
+            code, out = lab.run(name, f". {HERE}/lib.sh; leaked_memory{save}", AFTER, "end")
+            if code != 0 or out:
+                how = "no answer" if code is None else f"status {code}"
+                found += [f"{lab.dir}/{name}: {how}"] + ["  " + x for x in out.splitlines()[:40]]
+        return found
+
+    def trouble(self, job):
+        """Lines of the guests' kernel logs that must not be there."""
+        return [line for guest in self.lab.guests.values() for line in judge.trouble(
+            guest.name, guest.news().splitlines(), job.test.set["log-ok"])]
+
+    def blocked_tasks(self):
+        """What the guests' processes wait for, and the ends of the kernel logs."""
+        found = self.lab.who_waits()
+        for guest in self.lab.guests.values():
+            if guest.alive():
+                try:
+                    code, out = self.lab.run(
+                        guest.name, f". {HERE}/lib.sh; what_waits", ANSWER, "waits")
+                except OSError as e:
+                    code, out = None, f"{e}\n"
+                found.append(f"{guest.name} " + ("didn't finish:" if code is None else "waits:"))
+                found += ["  " + x for x in out.splitlines()]
+            found += ["  " + x for x in guest.tail(30) if not judge.HEX.search(x)]
+        return found
+
+    def script(self, job):
+        test = job.test
+        return (f"echo 'test {test.name}: begin' >/dev/kmsg\n"
+                f"SEED={os.environ.get('SEED', '')}\n"
+                f"RIG_ROUNDS={job.rounds} RIG_SOAK={job.soak}\n"
+                f"cd {HERE}/tests; set -eEu\n. {HERE}/lib.sh\n"
+                "trap 'echo \"FAIL: line $LINENO of ${BASH_SOURCE[0]##*/}: "
+                "$BASH_COMMAND\"' ERR\n"
+                f". {test.path}\n")
+
+    def run(self, job):
+        """Run a test once; an Outcome."""
+        self.machine(job)
+        where = self.lab.names[-1] if job.guests < 3 else "client"
+        for name in self.lab.names if self.matrix else ():
+            self.lab.run(name, f". {HERE}/lib.sh; reset_coverage", AFTER, "reset")
+        blocked = []
+        start, before = time.monotonic(), self.lab.cpu()
+        code, out = self.lab.run(where, self.script(job), job.limit, job.test.name,
+                                 lambda: blocked.extend(self.blocked_tasks()))
+        self.spent, self.wall = self.lab.spent, time.monotonic() - start
+        self.cpu += self.lab.cpu() - before
+        lines = out.splitlines()
+        died = [name for name, guest in self.lab.guests.items() if guest.died()]
+        if died:
+            return Outcome("failed", " and ".join(died) + " went down",
+                           lines[-20:] + blocked + self.trouble(job))
+        if code is None:
+            return Outcome("failed", f"TIMEOUT after {job.limit:.0f} s of a machine that is "
+                           f"{PACE.slowness:.1f} times as fast as this one",
+                           lines[-20:] + blocked + self.trouble(job))
+        result, why = judge.verdict(code, lines)
+        said = [line[2:] for line in lines if line.startswith("# ")]
+        if result == "failed":
+            show = lines[-50:]
+            for guest in self.lab.guests.values():
+                show += [f"end of {guest.name}'s kernel log:"]
+                show += ["  " + x for x in guest.tail(15)]
+        else:
+            show = said
+            left = self.leftovers(job)
+            if left:
+                result, why, show = "failed", "left something behind", said + left
+        bad = self.trouble(job)
+        if bad:
+            result, why = "failed", "kernel log"
+            show += bad
+        return Outcome(result, why, show)
+
+    def leftovers(self, job):
+        found = []
+        for name, guest in reversed(self.lab.guests.items()):
+            if guest.killed:
+                continue
+            more = f"; save_coverage {job.test.name}" if self.matrix else ""
+            code, out = self.lab.run(name, f". {HERE}/lib.sh; leftovers{more}", AFTER,
+                                     "leftovers")
+            if code != 0:
+                found.append(f"{name}: no answer when looking for leftovers")
+            found += [f"{name}: {line}" for line in out.splitlines()]
+            if guest.died():
+                found.append(f"{name} is down")
+            found += [f"{name}'s cable {net} is {how}"
+                      for net, how in enumerate(guest.cables()) if how != "on"]
+        return found
+
+    def one(self, job):
+        """Run a job, once more after a known fault of something else, and report it."""
+        with room(job.alone):
+            self.one_in_room(job)
+
+    def one_in_room(self, job):
+        report = self.shared.report
+        report.say(f"{job.key} begins")
+        start = time.monotonic()
+        self.boot, self.spent, self.wall, self.cpu, reruns = 0.0, 0.0, 0.0, 0.0, 0
+        try:
+            done = self.run(job)
+            again = done.result == "failed" and self.run_again(job, done)
+            if again:
+                report.say(*done.show, f"logs: {self.lab.dir}", f"{job.key} again: {again}")
+                self.stop()
+                reruns = 1
+                done = self.run(job)
+        except Exception as e:  # pylint: disable=broad-exception-caught
+            # The other jobs go on, whatever this is.
+            done = Outcome("failed", f"{type(e).__name__}: {e}")
+        if done.result == "failed" and self.lab:
+            done.show.append(f"logs: {self.lab.dir}")
+        if done.result == "skipped" and self.shared.strict:
+            # Headers say where a test runs, so that no test is skipped unnoticed.
+            done.result, done.why = "failed", "skipped itself: " + done.why
+        if done.result == "passed" and self.spent > NEAR * job.limit:
+            done.why = f"({self.spent / job.limit:.0%} of its limit)"
+        report.result(
+            job.key, done.result, done.why, done.show,
+            wall=round(time.monotonic() - start, 1), seconds=round(self.spent, 1),
+            limit=round(job.limit, 1), cpu=round(self.cpu, 1), reruns=reruns,
+            slowness=round(self.wall / self.spent, 2) if self.spent else PACE.slowness,
+            guests=list(self.lab.names) if self.lab else [], boot=round(self.boot, 1),
+            repeated=job.repeats > 1 or job.soak > 0)
+        dead = self.lab and not all(g.alive() for g in self.lab.guests.values())
+        if done.result == "failed" or dead:
+            self.stop()
+
+    @staticmethod
+    def run_again(job, done):
+        with open(job.test.path) as f:
+            return judge.run_again(job.kernel, f.read(), done.why, done.show)
