@@ -137,7 +137,7 @@ help:
 
 # KDIR is left to the setup, as the packages may bring it.
 setup:
-	@$(RIG)/setup.sh guest ours intree
+	@$(RIG)/setup.sh guest
 
 test:
 	@$(RIG)/run-tests

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc, sphinx, and what
-# checks shell scripts and Python must all be silent, and the tests of the tool and of the rig
-# pass. Prints what each had to say, and fails if any had.
+# make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc, sphinx, shellcheck
+# and pylint must be silent, and the tests of the tool and of the rig must pass. Prints the output
+# of each check, and fails if there was any.
 #
-# The modules and the tool are those that guests run: setup.sh builds them once, and has every
-# warning be an error. A check that was silent is not repeated until its input, or what checks
-# it, has changed: the cache has a stamp for each.
+# setup.sh builds the modules and the tool, for guests as well, and turns warnings into errors.
+# Checks that were silent do not run again until their input or their program has changed; the
+# cache keeps a stamp of each.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -15,12 +15,12 @@ here=$root/tools/testing
 cache=${RTRS_TESTING_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrs-testing}
 stamps=$cache/silent
 src=$cache/linux-source-6.1
-# That of Debian 12, whatever is tested
+# Checks are about Debian 12's kernel, whatever the tests run on.
 export KERNEL=stock PYTHONDONTWRITEBYTECODE=1
 cd "$root"
 
-# silent COMMAND...: runs it, unless it was silent about the same input before. The input is
-# read from the standard input: files, versions of programs.
+# silent COMMAND...: runs the command, unless it was silent before with the same input. The
+# standard input has everything that the result depends on, e.g. files and versions.
 silent()
 {
 	local stamp said
@@ -35,8 +35,8 @@ silent()
 	fi
 }
 
-# each FILE... -- COMMAND...: has the command look at one file after the other, of those that are
-# listed on the standard input. FILE: what the command's judgement depends on, too.
+# each FILE... -- COMMAND...: runs the command on each file that the standard input lists. Its
+# result also depends on FILE..., e.g. the program itself.
 each()
 {
 	local sum f with=()
@@ -52,21 +52,21 @@ each()
 	done
 }
 
-# c_files PATTERN: the files of the drivers and of the tool
+# c_files PATTERN: prints the names of the drivers' and the tool's files that match
 c_files()
 {
 	find drivers include tools/rnbd \( -name '*.[ch]' -o -name Kconfig -o -name Makefile \) \
 		! -name '*.mod.c' | grep -E "$1" | sort
 }
 
-# scripts NAME: those of an interpreter
+# scripts INTERPRETER: prints the names of its scripts
 scripts() { grep -rlE --exclude-dir=__pycache__ "^#!.*[/ ]$1\$" .ci debian tools; }
 
 python_files() { { scripts python3; find tools -name '*.py'; } | sort -u; }
 
-# ---- the checks: each says what is wrong, and nothing else ----
+# ---- the checks: each prints what is wrong, and nothing else ----
 
-# built WHAT: by setup.sh; what was said while it compiled, or else why it failed
+# built WHAT FOLDER: has setup.sh build it; prints the compiler's output, or why it failed
 built()
 {
 	local log
@@ -149,12 +149,12 @@ rig_tests()
 
 # ---- all of them ----
 
-# What takes long comes first.
+# The long ones come first.
 checks=(
 	"modules:compiler (W=1) and sparse"
 	"checkpatch:checkpatch.pl --strict"
 	"tool_tests:the tool: its tests"
-	"tool:the tool: compiler and rst2man"
+	"tool:the tool and the hostile peer: compiler and rst2man"
 	"python:pylint"
 	"shell:shellcheck"
 	"sphinx:sphinx"
@@ -162,7 +162,7 @@ checks=(
 	"rig_tests:the rig's unit tests"
 )
 
-# verdict CHECK: silent, or what it said
+# verdict CHECK: runs it, and prints whether it was silent, or its output
 verdict()
 {
 	local text said
@@ -174,7 +174,7 @@ verdict()
 	else
 		text="silent: ${1#*:}"
 	fi
-	# All of it in one piece
+	# Verdicts of two checks must not mix.
 	flock "$work" cat <<<"$text"
 }
 

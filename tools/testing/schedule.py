@@ -47,11 +47,14 @@ class Kernels:
         self.names, self.say, self.times = names, say, times
         self.envs, self.sets = {}, {name: set() for name in names}
         self.broken = {}        # kernel: why
-        self.busy = 0           # so many are being set up
+        self.busy = False       # whether some are still being set up
 
     def set_up(self, kernel, sets):
-        """Have the guests of a kernel, with these sets of modules; whether that worked."""
-        wanted = sorted(sets | self.sets[kernel], key="ours intree siw".split().index)
+        """Have the guests of a kernel, with these sets of modules; whether that worked.
+
+        Sets that it has are not made again: guests may be using them.
+        """
+        wanted = sorted(sets - self.sets[kernel], key="ours intree siw".split().index)
         with subprocess.Popen(
                 [HERE + "/setup.sh", "guest", *wanted], text=True, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -113,11 +116,11 @@ class Run:
         return self.options.jobs or LANES[kind]
 
     def ready(self, job):
-        """Whether a job's guests can be booted. Tests that are to be alone are not disturbed
-        by a build, either."""
+        """Whether a job's guests can be booted. Beside builds only jobs of one guest run:
+        several guests would slow down the builds, and themselves more."""
         return (job.kernel in self.kernels.envs and
                 job.sets(self.modules) <= self.kernels.sets[job.kernel] and
-                not (job.alone and self.kernels.busy))
+                (not self.kernels.busy or (job.guests == 1 and not job.alone)))
 
     def next(self, runner, kind, index):
         """The next job for a lane; None if there is none left for it, or no time."""
@@ -166,18 +169,20 @@ class Run:
                                        self.kernels.broken[kernel])
             self.changed.notify_all()
 
-    def set_up_rest(self, kernels, check):
-        """In the background: what the first guests did not need."""
+    def set_up_rest(self):
+        """In the background: what the first guests did not need. The debug kernel comes first,
+        as its guests use this machine well beside those of QEMU."""
+        first, *others = self.kernels.names
         try:
-            for kernel in kernels:
-                if kernel not in self.kernels.broken:
-                    self.set_up(kernel, self.needed(kernel))
-                if check:
+            for kernel in sorted([first, *others], key=lambda k: (k != "debug", k != first)):
+                sets = self.needed(kernel) - self.kernels.sets[kernel]
+                if sets and kernel not in self.kernels.broken:
+                    self.set_up(kernel, sets)
+                if kernel == first and self.options.check:
                     self.host_job(CHECK)
-                    check = False
         finally:
             with self.changed:
-                self.kernels.busy -= 1
+                self.kernels.busy = False
                 self.changed.notify_all()
 
     # ---- commands on this machine ----
@@ -211,14 +216,8 @@ class Run:
         self.set_up(first, {self.modules})
         if first in self.kernels.broken and not others:
             return
-        # The debug kernel takes longest to build, so it is built beside all others.
-        slow = [k for k in others if k == "debug"]
-        rest = [first] + [k for k in others if k != "debug"]
-        with self.changed:
-            self.kernels.busy = 2 if slow else 1
-        threads = [threading.Thread(target=self.set_up_rest, args=args, daemon=True)
-                   for args in ([(slow, False)] if slow else []) +
-                   [(rest, self.options.check)]]
+        self.kernels.busy = True
+        threads = [threading.Thread(target=self.set_up_rest, daemon=True)]
         kinds = sorted({catalog.kind_of(k) for k in self.kernels.names})
         # A further lane begins when the other kind has no job left.
         threads += [threading.Thread(target=self.lane, args=(kind, i), daemon=True)

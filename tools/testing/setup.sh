@@ -24,16 +24,17 @@
 # modules for it are built with: the release's compiler and all, in a root folder of
 # its own in the cache. This machine's packages and their sources stay as they are.
 #
-# What does not depend on the commit is kept in the cache folder: kernels, sources, the in-tree
-# driver. It is complete when it gets its name, or its .complete, and is not changed any more.
-# The cache also keeps the objects of our modules and programs, for the next build of any clone.
+# The cache folder keeps what does not depend on the commit: kernels, sources, the in-tree
+# driver. A product gets its name, or its .complete, last, and does not change afterwards. The
+# cache also keeps the objects of our modules and programs, which the next build of any clone
+# reuses.
 #
-# What guests run is in a folder of this clone, .build/KERNEL: modules, trees of modules, the
-# tool. guests.py reads guest.env there.
+# .build/KERNEL in this clone keeps what guests run: modules, trees of modules, the tool.
+# guests.py reads guest.env there.
 #
-# Several runs may share the cache or the clone: each product has a lock, and is looked for again
-# by whoever has got it. A lock is kept by what holds it and its children, so that a compiler that
-# outlives a killed run is waited for.
+# Several runs can share the cache and the clone. Each product has a lock, and a run that gets the
+# lock checks again whether the product exists. Child processes inherit locks: if a run is killed
+# and its compiler goes on, the next run waits for that compiler.
 
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -80,21 +81,22 @@ die()
 	exit 1
 }
 
-# Files that are locked, as numbers of descriptors
+# File descriptors of the locked files
 locks=()
 
-# lock FILE: has it alone; waits for other runs, and says so
+# lock FILE: waits for other runs that hold the lock, and says so
 lock()
 {
-	local fd name=${1#"$cache/lock/"}
+	local fd name=${1#"$root/"}
 
+	name=${name#"$cache/"}
 	mkdir -p "${1%/*}"
 	exec {fd}>"$1"
 	locks+=("$fd")
-	flock -n "$fd" || step "waiting for another run (${name#"$root/"})" flock "$fd"
+	flock -w 1 "$fd" || step "waiting for another run (${name#lock/})" flock "$fd"
 }
 
-# unlock: the file that was locked last
+# unlock: releases the lock that was taken last
 unlock()
 {
 	local fd=${locks[-1]}
@@ -103,8 +105,8 @@ unlock()
 	exec {fd}>&-
 }
 
-# once NAME THERE TEXT COMMAND...: a step that makes something for the cache, unless the condition
-# THERE says that it is there. NAME is that of its lock.
+# once NAME THERE TEXT COMMAND...: a step that makes a product of the cache, unless the shell
+# condition THERE holds, which means that the product exists. NAME names its lock.
 once()
 {
 	local name=$1 there=$2
@@ -116,7 +118,7 @@ once()
 	unlock
 }
 
-# replace FOLDER: what was made as FOLDER.tmp takes its place
+# replace FOLDER: FOLDER.tmp takes its place
 replace()
 {
 	rm -rf "$1.old"
@@ -125,7 +127,7 @@ replace()
 	rm -rf "$1.old"
 }
 
-# took TEXT MICROSECONDS: a line for the file that SETUP_TIMES names
+# took TEXT MICROSECONDS: appends a line of JSON to the file that SETUP_TIMES names
 took()
 {
 	[ -n "${SETUP_TIMES:-}" ] || return 0
@@ -143,7 +145,7 @@ step()
 	log=$root/.build/log/$kernel-$(tr -c 'a-zA-Z0-9\n' - <<<"$text").log
 	printf '  %-58s' "$text"
 	{
-		# What prints dots must not keep locks.
+		# The dots must not hold locks.
 		for fd in "${locks[@]}"; do exec {fd}>&-; done
 		while sleep 60 >&- 2>&- && kill -0 $$ 2>/dev/null; do printf .; done
 	} &
@@ -185,7 +187,7 @@ apt()
 		-o DPkg::Lock::Timeout=600 "$@"
 }
 
-# missing_packages PACKAGE...: those that are not installed
+# missing_packages PACKAGE...: prints those that are not installed
 missing_packages()
 {
 	local p
@@ -492,7 +494,7 @@ build_siw()
 }
 
 # module_tree SET MODULE...: a tree in the shape of /lib/modules, of the kernel's own modules
-# and these. What is there already, or is the same, is left alone: guests may be using it.
+# and these. A tree of the same modules stays as it is, as guests may be using it.
 module_tree()
 {
 	local set=$1 tree=$out/tree-$1
@@ -503,7 +505,7 @@ module_tree()
 	unlock
 }
 
-# tree_of MODULE...: what makes a tree the same one
+# tree_of MODULE...: prints what a tree is made of
 tree_of()
 {
 	echo "$dir"
@@ -558,9 +560,9 @@ make_initramfs()
 	rm -rf "$work"
 }
 
-# objects FOLDER STAMP SOURCE...: a folder of objects in the cache gets this tree's sources. What
-# a build that was killed has made there may not be checked, or be half of a file, and goes;
-# so does all, if it was made with another STAMP: other options, or another compiler.
+# objects FOLDER STAMP SOURCE...: copies this tree's sources to a folder of objects in the cache.
+# Objects of a build that was killed are deleted, as they may be incomplete, or not checked by
+# sparse. All objects are deleted if STAMP has changed, i.e. the options or the compiler.
 objects()
 {
 	local folder=$1 stamp=$2
@@ -576,16 +578,16 @@ objects()
 		[ $? = 24 ] # files that a build beside made vanish
 }
 
-# forget FOLDER: what was made there since a build began that has not ended
+# forget FOLDER: deletes what a build has made that did not end
 forget()
 {
 	[ ! -e "$1.begun" ] || find "$1" -newer "$1.begun" -type f -delete
 	rm -f "$1.begun"
 }
 
-# compile FOLDER COMMAND...: has the command make something in the folder of objects. What it
-# says is in $said, and is printed if it fails; with "strict" not a word may be said, and what
-# there is a word about counts as not made.
+# compile FOLDER COMMAND...: runs a command that builds in the folder of objects. Its output goes
+# to $said as well. With $strict, any output is a failure, and what the command has made is
+# deleted, so that the next build prints the same.
 compile()
 {
 	local folder=$1 rc=0
@@ -605,7 +607,7 @@ compile()
 	return $rc
 }
 
-# sources FOLDER STAMP FILE...: a sum of what something is made of
+# sources FOLDER STAMP FILE...: prints a checksum of the sources in FOLDER
 sources()
 {
 	local folder=$1 stamp=$2
@@ -616,18 +618,18 @@ sources()
 		sort -z | xargs -0 sha256sum) | sha256sum
 }
 
-# Our modules, in $out/modules. The objects are in the cache, for all clones.
+# Our modules, in $out/modules. All clones share the objects, which are in the cache.
 our_modules()
 {
 	local build=$dir/objects said=$out/said strict='' options=() stamp m
 	local from=(Kbuild Makefile include drivers tools/testing/debug/faults)
 
 	case $kernel in
-	stock)	# All that the compiler, kernel-doc and sparse warn of is an error: `make check` has
-		# no build of its own.
+	stock)	# Every warning of the compiler, kernel-doc and sparse is an error. `make check` relies
+		# on this build.
 		strict=y
 		options=(-s W=1e C=1 CF=-Wsparse-error)
-		# A compiler of another minor version than the kernel's is fine.
+		# The compiler's minor version may differ from the kernel's.
 		export KDOC_WERROR=1 DEBIAN_KERNEL_NO_CC_VERSION_CHECK=1
 		;;
 	debug)	# What this kernel has for them: unit tests, counters of the lines that ran, checks
@@ -683,8 +685,8 @@ build_ours()
 	sources "$build" "$stamp" "${from[@]}" >"$out/.modules"
 }
 
-# Programs of user space that guests run from $out, whatever kernel and modules they have: the
-# tool, and the hostile peer. The objects are in the cache as well.
+# The tool and the hostile peer, which do not depend on the kernel. All clones share the objects,
+# which are in the cache.
 programs()
 {
 	local build=$cache/programs to=$root/.build/programs strict=y stamp
@@ -801,7 +803,7 @@ guest)
 	find_kernel
 	kernel_source
 	[ $kernel = debug ] || kernel_image
-	# What most tests take comes first.
+	# What the first tests need comes first.
 	if [[ $sets = *" ours "* ]]; then
 		our_modules
 		module_tree ours "${ours[@]}"

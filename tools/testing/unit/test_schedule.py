@@ -109,13 +109,13 @@ class Queue(unittest.TestCase):
         run = run_of([job("a", sets="intree"), job("b")], FakeKernels({"debug": {"ours"}}))
         self.assertEqual(self.next(run), "b")
 
-    def test_alone_not_beside_a_build(self):
+    def test_beside_a_build(self):
         kernels = FakeKernels({"debug": {"ours"}})
-        run = run_of([job("a", alone="yes"), job("b")], kernels)
-        kernels.busy = 1
-        self.assertEqual(self.next(run), "b")
-        kernels.busy = 0
-        self.assertEqual(self.next(run), "a")
+        run = run_of([job("a", alone="yes"), job("b", guests="2"), job("c")], kernels)
+        kernels.busy = True
+        self.assertEqual(self.next(run), "c")
+        kernels.busy = False
+        self.assertEqual({self.next(run), self.next(run)}, {"a", "b"})
 
     def test_kernel_that_cannot_be_set_up(self):
         run = run_of([job("a"), job("b", "7.2")],
