@@ -12,10 +12,12 @@ import os
 import re
 
 import hostjobs
+from guest import HERE
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = HERE + "/tests"
 KERNELS = ("stock", "debug", "6.12", "7.2")
+# Checks of a run as a whole, of leaks and of the lines that ran
+KMEMLEAK, COVERAGE = CHECKS = "debug/kmemleak", "debug/coverage"
 
 FIELDS = {"guests": "1", "modules": "", "memory": "2048", "log-ok": "", "skip": "",
           "append": "", "sets": "", "kernel": "", "cpus": "1", "rounds": "", "once": "",
@@ -39,9 +41,13 @@ def header(lines):
     return found
 
 
-def steps(text):
-    """The files of steps/ that a test reads in or runs."""
-    return {f"steps/{name}" for name in re.findall(r"\bsteps/([\w.-]+\w)", text)}
+def steps(text, known=()):
+    """The files of steps/ that a test reads in or runs, and those that these name"""
+    found = {f"steps/{name}" for name in re.findall(r"\bsteps/([\w.-]+\w)", text)} - set(known)
+    for name in sorted(found):
+        with open(f"{HERE}/{name}") as f:
+            found |= steps(f.read(), found | set(known))
+    return found
 
 
 class Test:
@@ -81,6 +87,7 @@ class Job:
     rounds: int = 0
     repeats: int = 1
     soak: int = 0
+    expected = 300      # seconds, of a job of the rota that never ran
 
     @property
     def key(self):
@@ -164,9 +171,10 @@ def rota(tests):
 
 
 def every_key():
-    """The keys of all jobs that a run of everything knows of."""
+    """The keys of all jobs and checks of a run of everything"""
     tests = all_tests()
-    return {job.key for job in [*jobs(tests, KERNELS, True), *rota(tests), *hostjobs.ALL]}
+    return {*CHECKS, *(job.key for job in [*jobs(tests, KERNELS, True), *rota(tests),
+                                           *hostjobs.ALL])}
 
 
 def named(tests, patterns):

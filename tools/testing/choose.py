@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which job is the next one.
+"""The choice of the next job.
 
 Jobs are ranked: first those that test what has changed since they last passed, then those
 that passed the longest ago. Where the time may not be enough for all of them, those that
@@ -8,8 +8,8 @@ passed most recently are left out.
 
 # Beside a test itself: seconds, as pace.py counts them, to look for leftovers and unload.
 OVERHEAD = 8
-# Seconds that a job of the rota is expected to take if it never ran
-LONG = 600
+# A job of the rota starts if there is so many times as much time as it usually takes.
+ROOM = 1.5
 
 
 class Ranking:
@@ -28,15 +28,18 @@ class Ranking:
 
 
 def that_fit(jobs, cost, each, total):
-    """The jobs that can run in the time that is left, of those in the order of their rank.
+    """The jobs, in the order of their rank, that can run in the time that is left.
 
-    each: seconds until the end; total: seconds until the end of all guests together.
+    each: seconds until the end; total: seconds until the end of all lanes together. One lane
+    runs all jobs of several guests.
     """
-    found, used = [], 0
+    found, used, several = [], 0, 0
     for job in jobs:
-        if cost[job] <= each and used + cost[job] <= total:
+        there = several + cost[job] if job.guests > 1 else cost[job]
+        if there <= each and used + cost[job] <= total:
             found.append(job)
             used += cost[job]
+            several = there if job.guests > 1 else several
     return found
 
 
@@ -56,5 +59,5 @@ def next_job(jobs, ranking, left, lanes, same, ready):
 
 def oldest(jobs, history, left):
     """The job of the rota that passed the longest ago, of those that there is time for."""
-    found = [j for j in jobs if history.usual(j.key, LONG) <= left]
+    found = [j for j in jobs if ROOM * history.usual(j.key, j.expected) <= left]
     return max(found, key=lambda j: history.age(j.key), default=None)

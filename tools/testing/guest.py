@@ -35,7 +35,8 @@ class Guest:
         self.killed = False     # on purpose
         self.done = {}
         self.process = self.agent = None
-        self.cpu_before = 0.0   # seconds of processor time before it was killed
+        self.cpu_before = 0.0   # seconds of processor time of processes that have ended
+        self.cpu_now = 0.0      # of this one, as far as it was last seen
 
     def stand_still(self, on):
         raise NotImplementedError
@@ -136,7 +137,7 @@ class Guest:
         children of that, and those children that have ended."""
         if self.process is None:
             return self.cpu_before
-        ticks = 0
+        ticks = 0.0
         for path in glob.glob("/proc/[0-9]*/stat"):
             try:
                 with open(path) as f:
@@ -148,10 +149,11 @@ class Guest:
                 ticks += sum(map(int, words[11:13]))
                 if path == f"/proc/{self.process.pid}/stat":
                     ticks += sum(map(int, words[13:15]))
-        return self.cpu_before + ticks / os.sysconf("SC_CLK_TCK")
+        self.cpu_now = max(self.cpu_now, ticks / os.sysconf("SC_CLK_TCK"))
+        return self.cpu_before + self.cpu_now
 
     def kill(self):
-        self.cpu_before = self.cpu()
+        self.cpu_before, self.cpu_now = self.cpu(), 0.0
         self.killed = True
         if self.process is not None:
             try:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What earlier runs have shown: history.json and covers.json, which are kept in the tree.
+"""The record of earlier runs: history.json and covers.json, which are kept in the tree.
 
-history.json has a line for each job: "passed", the commit at which it last passed, and
-"seconds", how long it took in its last runs (seconds as pace.py counts them). covers.json
-names, for each file of the drivers, the tests that run more of its lines than most tests do.
+history.json has a line for each job: "passed", the commit at which it last passed; "run", when
+the last run began that is counted here; "seconds", how long it took in its last runs, as
+pace.py counts them. covers.json names, for each file of the drivers, the tests that run more of
+its lines than most tests do.
 
 Usage: history.py [RESULTS]	merge the results of a run (test-results/results.json) and,
 				if there are any, its counters of lines into these tables
@@ -17,9 +18,8 @@ import subprocess
 import sys
 
 import catalog
+from guest import HERE, ROOT
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 TABLE = HERE + "/history.json"
 COVERS = HERE + "/covers.json"
 RESULTS = ROOT + "/test-results/results.json"
@@ -103,9 +103,10 @@ class History:
         own = self.table.get(key, {}).get("seconds")
         return statistics.median(own) if own else self.seconds(key, unknown)
 
-    def limit(self, key):
+    def limit(self, key, unknown=UNKNOWN):
+        """Seconds that it may take"""
         room = ROOM if self.table.get(key, {}).get("seconds") else 2 * ROOM
-        return max(LEAST, room * self.seconds(key))
+        return max(LEAST, room * self.seconds(key, unknown))
 
     def age(self, key):
         """How many commits were made since it last passed."""
@@ -133,14 +134,17 @@ def merge(table, results, keys):
     """The table with a run's results; rows whose key is not among keys are dropped.
 
     A run of a changed work tree shows how long a job takes, but not that it passes at a
-    commit.
+    commit. Results that are not newer than a row are ignored, so a run counts once.
     """
     merged = {k: dict(row) for k, row in table.items() if k in keys}
     for key, job in results["jobs"].items():
         if job["result"] != "passed" or key not in keys:
             continue
-        row = merged.setdefault(key, {"passed": None, "seconds": []})
-        if not job.get("repeated"):
+        row = merged.setdefault(key, {"passed": None, "seconds": [], "run": ""})
+        if results["started"] <= row["run"]:
+            continue
+        row["run"] = results["started"]
+        if "seconds" in job and not job["repeated"]:
             row["seconds"] = [*row["seconds"], round(job["seconds"], 1)][-RUNS:]
         if not results["dirty"]:
             row["passed"] = results["commit"]
@@ -172,6 +176,9 @@ def main():
         sys.exit(f"no results in {path}; run: make test")
     with open(path) as f:
         results = json.load(f)
+    if (results["modules"], results["rdma"]) != ("ours", "rxe"):
+        sys.exit(f"{path} is of {results['modules']} modules over {results['rdma']}: the table "
+                 "is about this driver, as a run of everything tests it")
     before = load(TABLE)
     table = merge(before, results, catalog.every_key())
     save(TABLE, table)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a test's exit code, its output and the kernels' logs say of it."""
+"""Verdicts on exit codes, on the output of tests and on kernel logs."""
 
-import os
 import re
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from guest import HERE
 
-# What no kernel log may hold
+# Patterns that no kernel log may hold
 with open(HERE + "/trouble") as patterns:
     TROUBLE = re.compile("|".join(x.rstrip("\n") for x in patterns if x[0] != "#"))
 

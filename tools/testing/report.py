@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is printed of a run (KTAP, version 1), and what is kept of it (results.json).
+"""The output of a run (KTAP, version 1), and its record (results.json).
 
 results.json: "commit"; "dirty", whether the work tree had changes; "started"; "cores";
 "seconds", "first_guest" and "slowness" of the run; "setup", the steps of setup.sh; "jobs", for
@@ -30,6 +30,7 @@ class Report:
         self.path, self.facts = path, facts
         self.lock = threading.RLock()
         self.jobs, self.failures = {}, []
+        self.near = []      # jobs that used more of their limit than they usually do
         self.count = {"passed": 0, "failed": 0, "skipped": 0}
 
     def say(self, *lines):
@@ -62,7 +63,7 @@ class Report:
         os.rename(self.path + ".new", self.path)
 
     def summary(self):
-        """What went wrong once more, and the line that counts."""
+        """Prints all failures once more, and the counts."""
         for key, why, lines in self.failures:
             for line in lines[-SHOWN:]:
                 print(f"# {key}: {line}")
@@ -71,19 +72,23 @@ class Report:
             print(f"# not ok {key}: {why}")
             for line in [x for x in lines if any(t in x for t in TELLING)][:2]:
                 print(f"#   {line[:300]}")
+        if self.near:
+            print("# near their limits:", *sorted(self.near))
         count = self.count
         print(f"{count['passed']} passed, {count['failed']} failed" +
               (f", {count['skipped']} skipped" if count["skipped"] else ""), flush=True)
 
 
 def note(result, why, more):
-    """What stands behind a result: its time, or why it was skipped."""
+    """The times or the reason that follow a result"""
     if result == "skipped":
         return ("SKIP " + why).strip()
     text = ""
     if "wall" in more:
         text = f"{more['wall']:.1f} s, {more['cpu']:.1f} s of CPU time"
         text += f", slowness {more['slowness']:.1f}"
+        if more.get("boot"):
+            text += f", boot of {len(more['guests'])} in {more['boot']:.1f} s"
     if more.get("reruns"):
         text += f", run {more['reruns'] + 1} times"
     return f"{text} {why}".strip()

@@ -28,10 +28,10 @@ def append(kernel):
 
 @contextlib.contextmanager
 def room(alone):
-    """For a test, beside others or alone, whoever runs them from this tree.
+    """Lets a test run beside others or alone, among all runs of this tree.
 
-    A test that is to be alone waits at the door until the room is empty, and nobody else
-    enters meanwhile.
+    "inside" is locked while a test runs. A test that is to be alone locks "door" until it has
+    "inside" for itself, so that no further test starts meanwhile.
     """
     path = ROOT + "/test-results"
     os.makedirs(path, exist_ok=True)
@@ -56,7 +56,7 @@ class Leaks:
 
 
 class Outcome:
-    """What came of one run of a test."""
+    """The result of one run of a test, its reason, and lines to show"""
 
     def __init__(self, result, why="", show=()):
         self.result, self.why, self.show = result, why, list(show)
@@ -104,8 +104,8 @@ class Runner:
         try:
             if kind[0] == "debug":
                 self.shared.leaks.add(self.end_of_life(lab))
-        except (guests.GuestError, OSError) as e:
-            self.shared.leaks.add([f"{lab.dir}: not known, as a guest went down: {e}"])
+        except Exception as e:
+            self.shared.leaks.add([f"{lab.dir}: not known: {type(e).__name__}: {e}"])
         finally:
             lab.close()
 
@@ -236,13 +236,14 @@ class Runner:
             done.result, done.why = "failed", "skipped itself: " + done.why
         if done.result == "passed" and self.spent > NEAR * job.limit:
             done.why = f"({self.spent / job.limit:.0%} of its limit)"
+            report.near.append(job.key)
         report.result(
             job.key, done.result, done.why, done.show,
             wall=round(time.monotonic() - start, 1), seconds=round(self.spent, 1),
             limit=round(job.limit, 1), cpu=round(self.cpu, 1), reruns=reruns,
             slowness=round(self.wall / self.spent, 2) if self.spent else PACE.slowness,
             guests=list(self.lab.names) if self.lab else [], boot=round(self.boot, 1),
-            repeated=job.repeats > 1 or job.soak > 0)
+            repeated=job.rounds != int(job.test.set["rounds"] or 0) or job.soak > 0)
         dead = self.lab and not all(g.alive() for g in self.lab.guests.values())
         if done.result == "failed" or dead:
             self.stop()

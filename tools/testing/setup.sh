@@ -590,20 +590,20 @@ forget()
 # deleted, so that the next build prints the same.
 compile()
 {
-	local folder=$1 rc=0
+	local folder=$1 rc=0 text
 
 	shift
 	touch "$folder.begun"
 	"$@" >"$said.tmp" 2>&1 || rc=$?
 	# Debian's headers package has no vmlinux to make BTF from.
-	grep -v 'Skipping BTF generation' "$said.tmp" >"$said" || true
+	text=$(grep -v 'Skipping BTF generation' "$said.tmp") || true
 	rm "$said.tmp"
-	if [ -n "$strict" ] && [ -s "$said" ]; then
+	if [ -n "$strict" ] && [ -n "$text" ]; then
 		rc=1
 		forget "$folder"
 	fi
 	rm -f "$folder.begun"
-	cat "$said"
+	printf '%s' "${text:+$text$'\n'}" | tee "$said"
 	return $rc
 }
 
@@ -652,9 +652,8 @@ our_modules()
 	for m in $modules; do ours+=("$out/modules/$m.ko"); done
 	[ $kernel != debug ] || ours+=("$out/modules/rtrs-faults.ko")
 	lock "$out/.lock"
-	if [ "$(sources "$root" "$stamp" "${from[@]}")" = "$(cat "$out/.modules" 2>/dev/null)" ]; then
-		: >"$said"
-	else
+	rm -f "$said"
+	if [ "$(sources "$root" "$stamp" "${from[@]}")" != "$(cat "$out/.modules" 2>/dev/null)" ]; then
 		lock "$cache/lock/${dir##*/}-objects"
 		step "modules of this tree" build_ours
 		unlock
@@ -667,6 +666,8 @@ build_ours()
 	local at=${release:+/build} m ko made=()
 
 	objects "$build" "$stamp" "${from[@]}"
+	# A module that the Makefile no longer builds must not stay.
+	find "$build" -name '*.ko' -delete
 	# Guests have their kernel's own RDMA stack, whatever this machine has.
 	# shellcheck disable=SC2086
 	compile "$build" make_in "$build" -C "${at:-$build}" KDIR="$kdir" OFED_ROOT= $arch \
@@ -694,9 +695,8 @@ programs()
 
 	stamp=$(echo "$build"; gcc -v 2>&1; rst2man --version)
 	lock "$to/.lock"
-	if [ "$(sources "$root" "$stamp" "${from[@]}")" = "$(cat "$to/.of" 2>/dev/null)" ]; then
-		: >"$said"
-	else
+	rm -f "$said"
+	if [ "$(sources "$root" "$stamp" "${from[@]}")" != "$(cat "$to/.of" 2>/dev/null)" ]; then
 		lock "$cache/lock/programs"
 		step "the tool rnbd and the hostile peer" build_programs
 		unlock

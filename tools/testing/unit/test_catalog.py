@@ -19,7 +19,7 @@ class Header(unittest.TestCase):
         self.assertEqual((got["guests"], got["log-ok"], got["memory"]), ("2", "a|b", "2048"))
 
     def test_unknown_line_is_text(self):
-        self.assertNotIn("time", catalog.header(["# Time: 60\n"]))
+        self.assertEqual(catalog.header(["# Time: 60\n"]), catalog.FIELDS)
 
 
 class Kernels(unittest.TestCase):
@@ -101,8 +101,14 @@ class Tree(unittest.TestCase):
             self.assertEqual(j.impossible("ours"), "", j.key)
 
     def test_keys_are_unique(self):
-        keys = [j.key for j in catalog.jobs(catalog.all_tests(), catalog.KERNELS, True)]
+        tests = catalog.all_tests()
+        keys = [j.key for j in [*catalog.jobs(tests, catalog.KERNELS, True), *catalog.rota(tests),
+                                *catalog.hostjobs.ALL]]
         self.assertEqual(len(keys), len(set(keys)))
+
+    def test_steps_that_steps_name(self):
+        self.assertLessEqual({"steps/stale.sh", "steps/failover.sh"},
+                             catalog.steps(". $RIG_DIR/steps/stale.sh"))
 
     def test_steps_exist(self):
         for t in catalog.all_tests():

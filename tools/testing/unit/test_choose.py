@@ -65,6 +65,12 @@ class Time(unittest.TestCase):
         fit = choose.that_fit(ranks.order, ranks.cost, 50, 100)
         self.assertEqual([j.test.name for j in fit], ["b"])
 
+    def test_one_lane_runs_all_jobs_of_several_guests(self):
+        jobs = [job("a", guests="2"), job("b", guests="2"), job("c")]
+        ranks = ranking(jobs, {j.key: row("new", 12) for j in jobs})
+        fit = choose.that_fit(ranks.order, ranks.cost, 30, 60)
+        self.assertEqual([j.test.name for j in fit], ["a", "c"])
+
     def test_running_guests_are_used_for_what_fits(self):
         jobs = [job("a", guests="2"), job("b"), job("c")]
         ranks = ranking(jobs, {"debug/a": row("old", 5), "debug/b": row("new", 5),
@@ -106,13 +112,17 @@ class Rota(unittest.TestCase):
     def test_oldest_that_fits(self):
         self.assertEqual(choose.oldest(self.jobs, self.history, 100).name, "b")
 
+    def test_room_for_a_slow_run(self):
+        self.assertIsNone(choose.oldest(self.jobs, self.history, 74))
+        self.assertEqual(choose.oldest(self.jobs, self.history, 75).name, "b")
+
     def test_no_time(self):
         self.assertIsNone(choose.oldest(self.jobs, self.history, 40))
 
     def test_never_run_is_taken_for_long(self):
-        new = catalog.hostjobs.HostJob("d", [])
-        self.assertEqual(choose.oldest([*self.jobs, new], self.history, 599).name, "b")
-        self.assertEqual(choose.oldest([*self.jobs, new], self.history, 601).name, "d")
+        new = catalog.hostjobs.HostJob("d", [], expected=100)
+        self.assertEqual(choose.oldest([*self.jobs, new], self.history, 149).name, "b")
+        self.assertEqual(choose.oldest([*self.jobs, new], self.history, 150).name, "d")
 
 
 if __name__ == "__main__":

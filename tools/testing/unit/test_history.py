@@ -14,8 +14,8 @@ def known(table, covers=None, commits=None):
     return history.History(table, covers or {}, commits or FakeCommits({}))
 
 
-def row(commit, *seconds):
-    return {"passed": commit, "seconds": list(seconds)}
+def row(commit, *seconds, run="1"):
+    return {"passed": commit, "seconds": list(seconds), "run": run}
 
 
 class Limits(unittest.TestCase):
@@ -86,12 +86,17 @@ class Touched(unittest.TestCase):
 
 
 class Merge(unittest.TestCase):
-    def merge(self, table, jobs, dirty=False, keys=("k/a", "k/b")):
-        return history.merge(table, {"commit": "c1", "dirty": dirty, "jobs": jobs}, set(keys))
+    def merge(self, table, jobs, dirty=False, keys=("k/a", "k/b"), started="2"):
+        jobs = {k: {"result": "passed", "repeated": False, **v} for k, v in jobs.items()}
+        return history.merge(table, {"commit": "c1", "dirty": dirty, "started": started,
+                                     "jobs": jobs}, set(keys))
 
     def test_passed(self):
-        got = self.merge({}, {"k/a": {"result": "passed", "seconds": 1.234}})
-        self.assertEqual(got, {"k/a": row("c1", 1.2)})
+        got = self.merge({}, {"k/a": {"seconds": 1.234}})
+        self.assertEqual(got, {"k/a": row("c1", 1.2, run="2")})
+
+    def test_check_without_a_time(self):
+        self.assertEqual(self.merge({}, {"k/a": {}}), {"k/a": row("c1", run="2")})
 
     def test_failed_and_skipped_change_nothing(self):
         before = {"k/a": row("c0", 1.0), "k/b": row("c0", 2.0)}
@@ -100,28 +105,31 @@ class Merge(unittest.TestCase):
         self.assertEqual(got, before)
 
     def test_last_runs_are_kept(self):
-        got = self.merge({"k/a": row("c0", 1.0, 2.0, 3.0, 4.0, 5.0)},
-                         {"k/a": {"result": "passed", "seconds": 6}})
+        got = self.merge({"k/a": row("c0", 1.0, 2.0, 3.0, 4.0, 5.0)}, {"k/a": {"seconds": 6}})
         self.assertEqual(got["k/a"]["seconds"], [2.0, 3.0, 4.0, 5.0, 6])
 
     def test_changed_tree_passes_at_no_commit(self):
-        got = self.merge({"k/a": row("c0", 1.0)}, {"k/a": {"result": "passed", "seconds": 2}},
-                         dirty=True)
-        self.assertEqual(got["k/a"], row("c0", 1.0, 2))
+        got = self.merge({"k/a": row("c0", 1.0)}, {"k/a": {"seconds": 2}}, dirty=True)
+        self.assertEqual(got["k/a"], row("c0", 1.0, 2, run="2"))
 
     def test_repeated_rounds_are_no_usual_time(self):
-        got = self.merge({"k/a": row("c0", 1.0)},
-                         {"k/a": {"result": "passed", "seconds": 50, "repeated": True}})
-        self.assertEqual(got["k/a"], row("c1", 1.0))
+        got = self.merge({"k/a": row("c0", 1.0)}, {"k/a": {"seconds": 50, "repeated": True}})
+        self.assertEqual(got["k/a"], row("c1", 1.0, run="2"))
+
+    def test_a_run_counts_once(self):
+        once = self.merge({"k/a": row("c0", 1.0)}, {"k/a": {"seconds": 2}})
+        self.assertEqual(self.merge(once, {"k/a": {"seconds": 2}}), once)
+
+    def test_older_run_changes_nothing(self):
+        before = {"k/a": row("c0", 1.0, run="3")}
+        self.assertEqual(self.merge(before, {"k/a": {"seconds": 2}}), before)
 
     def test_unknown_jobs_are_dropped(self):
-        got = self.merge({"k/gone": row("c0", 1.0)}, {"k/other": {"result": "passed",
-                                                                 "seconds": 1}})
-        self.assertEqual(got, {})
+        self.assertEqual(self.merge({"k/gone": row("c0", 1.0)}, {"k/other": {"seconds": 1}}), {})
 
     def test_the_given_table_is_left_alone(self):
         before = {"k/a": row("c0", 1.0)}
-        self.merge(before, {"k/a": {"result": "passed", "seconds": 2}})
+        self.merge(before, {"k/a": {"seconds": 2}})
         self.assertEqual(before, {"k/a": row("c0", 1.0)})
 
 

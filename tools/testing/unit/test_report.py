@@ -58,6 +58,11 @@ ok 3 k/c # SKIP no time left
             self.assertEqual(json.load(f), {"commit": "c1", "jobs": {
                 "k/a": {"result": "passed", "why": "", "seconds": 1.5}}})
 
+    def test_boot_is_told(self):
+        text = note("passed", "", {"wall": 9, "cpu": 1, "slowness": 1, "boot": 5.5,
+                                   "guests": ["server", "client"]})
+        self.assertIn("boot of 2 in 5.5 s", text)
+
     def test_rerun_is_told(self):
         text = note("passed", "", {"wall": 1, "cpu": 1, "slowness": 1, "reruns": 1})
         self.assertIn("run 2 times", text)

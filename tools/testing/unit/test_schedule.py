@@ -4,22 +4,24 @@
 import threading
 import types
 import unittest
+from unittest import mock
 
-import choose
 import history
 import schedule
+from hostjobs import HostJob
 from unit.fakes import job, FakeCommits
 
 
 class FakeReport:
     def __init__(self):
-        self.results = {}
+        self.jobs, self.said = {}, []
 
     def result(self, key, result, why="", *_, **__):
-        self.results[key] = (result, why)
+        assert key not in self.jobs, key
+        self.jobs[key] = (result, why)
 
     def say(self, *lines):
-        pass
+        self.said += lines
 
 
 class FakeKernels:
@@ -41,13 +43,23 @@ class FakeKernels:
 
 
 def run_of(jobs, kernels, table=None, left=float("inf"), strict=False, ages=None):
-    options = types.SimpleNamespace(modules="ours", whole=strict, limit=0, jobs=0, results="/r",
-                                    matrix=False, check=False, environment={})
+    options = types.SimpleNamespace(modules="ours", whole=strict, limit=60, jobs=0, results="/r",
+                                    matrix=False, check=False, environment={}, all_debug=False)
     table = table or {j.key: {"passed": "new", "seconds": [10]} for j in jobs}
     known = history.History(table, {}, FakeCommits(ages or {"new": 0}))
     run = schedule.Run(jobs, kernels, FakeReport(), known, options)
-    run.left = lambda: left
+    run.wall_left = run.left = lambda: left
     return run
+
+
+def waits(test, run, lane):
+    """The lane has asked for a job, and waits until something changes."""
+    for _ in range(1000):
+        with run.changed:
+            if run.changed._waiters:    # pylint: disable=protected-access
+                return
+        lane.join(0.01)
+    test.fail("the lane does not wait")
 
 
 NO_GUESTS = types.SimpleNamespace(same=lambda j: False)
@@ -85,8 +97,7 @@ class Queue(unittest.TestCase):
         got = []
         lane = threading.Thread(target=lambda: got.append(self.next(run)))
         lane.start()
-        lane.join(0.2)
-        self.assertEqual(got, [])
+        waits(self, run, lane)
         run.set_up("debug", {"ours"})
         lane.join(10)
         self.assertEqual(got, ["a"])
@@ -97,8 +108,7 @@ class Queue(unittest.TestCase):
         got = []
         lane = threading.Thread(target=lambda: got.append(self.next(run, "debug", 2)))
         lane.start()
-        lane.join(0.2)
-        self.assertEqual(got, [])
+        waits(self, run, lane)
         self.assertEqual(self.next(run, "stock"), "c")
         with run.changed:
             run.changed.notify_all()
@@ -121,7 +131,7 @@ class Queue(unittest.TestCase):
         run = run_of([job("a"), job("b", "7.2")],
                      FakeKernels({"debug": {"ours"}, "7.2": set()}, broken=["7.2"]))
         run.set_up("7.2", {"ours"})
-        self.assertEqual(run.report.results["7.2/b"][0], "failed")
+        self.assertEqual(run.report.jobs["7.2/b"][0], "failed")
         self.assertIsNone(self.next(run, "stock"))
         self.assertEqual(self.next(run), "a")
 
@@ -133,17 +143,26 @@ class Late(unittest.TestCase):
                  "debug/b": {"passed": "old", "seconds": [10]}}
         run = run_of(jobs, FakeKernels({"debug": {"ours"}}), table, 0, strict,
                      {"new": 3, "old": 11})
-        run.late()
+        run.leave_out()
         return run
 
     def test_run_of_all_is_red_for_what_passed_long_ago(self):
         run = self.late(True)
-        self.assertEqual({k: v[0] for k, v in run.report.results.items()},
+        self.assertEqual({k: v[0] for k, v in run.report.jobs.items()},
                          {"debug/a": "skipped", "debug/b": "failed", "debug/c": "failed"})
-        self.assertEqual([j.test.name for j in run.todo], ["c", "b", "a"])
+        self.assertEqual(run.late, ["debug/c", "debug/b", "debug/a"])
 
     def test_run_of_some(self):
-        self.assertEqual({v[0] for v in self.late(False).report.results.values()}, {"skipped"})
+        self.assertEqual({v[0] for v in self.late(False).report.jobs.values()}, {"skipped"})
+
+    def test_change_that_is_not_tested_is_told(self):
+        self.assertIn("tests what has changed", self.late(False).report.jobs["debug/c"][1])
+
+    def test_without_a_limit_no_job_is_late(self):
+        run = run_of([job("a")], FakeKernels({"debug": {"ours"}}))
+        run.options.limit = 0
+        run.leave_out()
+        self.assertEqual(run.report.jobs["debug/a"][0], "failed")
 
 
 class Checks(unittest.TestCase):
@@ -151,7 +170,7 @@ class Checks(unittest.TestCase):
         run = run_of([], FakeKernels({"debug": {"ours"}}))
         run.coverage = lambda: None
         run.check([])
-        self.assertEqual(run.report.results["debug/kmemleak"][0], "skipped")
+        self.assertEqual(run.report.jobs["debug/kmemleak"][0], "skipped")
 
     def test_leak(self):
         run = run_of([], FakeKernels({"debug": {"ours"}}))
@@ -159,14 +178,14 @@ class Checks(unittest.TestCase):
         run.leaks.add([])
         run.leaks.add(["unreferenced object"])
         run.check([])
-        self.assertEqual(run.report.results["debug/kmemleak"][0], "failed")
+        self.assertEqual(run.report.jobs["debug/kmemleak"][0], "failed")
 
     def test_lost_test(self):
         for keys, result in (["debug/a"], "passed"), ([], "failed"):
             run = run_of([], FakeKernels({"7.2": {"ours"}}), strict=True,
                          table={"debug/a": {"passed": "new", "seconds": [1]}})
             run.check(keys)
-            self.assertEqual(run.report.results["host/history"][0], result)
+            self.assertEqual(run.report.jobs["host/history"][0], result)
 
 
 class Rota(unittest.TestCase):
@@ -174,20 +193,108 @@ class Rota(unittest.TestCase):
         run = run_of([], FakeKernels({"7.2": {"ours"}}))
         ran = []
         run.host_job = ran.append
-        jobs = [choose_job(n) for n in "ab"]
-        run.rota(jobs)
-        self.assertEqual(len(ran), 1)
-        self.assertEqual([r[0] for r in run.report.results.values()], ["skipped"])
+        run.history.table["host/a"] = {"passed": "new", "seconds": [5]}
+        run.rota([HostJob("a", []), HostJob("b", [])])
+        self.assertEqual([j.name for j in ran], ["b"])
+        self.assertEqual(list(run.report.jobs.items()),
+                         [("host/a", ("skipped",
+                                      "not chosen in this run; it passed at this commit"))])
 
     def test_no_time(self):
-        run = run_of([], FakeKernels({"7.2": {"ours"}}), left=choose.LONG - 1)
+        run = run_of([], FakeKernels({"7.2": {"ours"}}), left=899)
         run.host_job = None
-        run.rota([choose_job("a")])
-        self.assertEqual(run.report.results["host/a"][0], "skipped")
+        run.rota([HostJob("a", [])])
+        self.assertEqual(run.report.jobs["host/a"][0], "skipped")
+
+    def test_test_of_the_rota(self):
+        run = run_of([], FakeKernels({"7.2": set()}))
+        with mock.patch.object(schedule, "Runner") as runner:
+            run.rota([job("a", "7.2")])
+        runner.return_value.one.assert_called_once()
+        runner.return_value.stop.assert_called_once()
+
+    def test_kernel_of_the_rota_cannot_be_set_up(self):
+        run = run_of([], FakeKernels({"7.2": set()}, broken=["7.2"]))
+        run.rota([job("a", "7.2")])
+        self.assertEqual(run.report.jobs["7.2/a"][0], "failed")
 
 
-def choose_job(name):
-    return schedule.CHECK.__class__(name, [])
+class Whole(unittest.TestCase):
+    """A run from its start to its end, with lanes that boot nothing"""
+
+    def all(self, run, one):
+        runner = types.SimpleNamespace(same=lambda j: False, stop=lambda: None, one=one)
+        with mock.patch.object(schedule, "Runner", lambda *_: runner):
+            run.all()
+        run.complete([j.key for j in run.jobs])
+        return {k: v[0] for k, v in run.report.jobs.items()}
+
+    def test_every_job_runs(self):
+        jobs = [job("a"), job("b", guests="2"), job("c", "7.2"), job("d", "7.2", alone="yes")]
+        run = run_of(jobs, FakeKernels({"debug": set(), "7.2": set()}))
+        got = self.all(run, lambda j: run.report.result(j.key, "passed"))
+        self.assertEqual(got, {j.key: "passed" for j in jobs})
+
+    def test_lane_that_breaks(self):
+        def one(_):
+            raise OSError("no space left")
+        run = run_of([job("a"), job("b")], FakeKernels({"debug": set()}))
+        got = self.all(run, one)
+        self.assertEqual(got, {"debug/a": "failed", "debug/b": "failed", "host/run": "failed"})
+
+    def test_set_up_that_breaks(self):
+        run = run_of([job("a"), job("b", "7.2")], FakeKernels({"debug": set(), "7.2": set()}))
+        plain = run.set_up
+
+        def set_up(kernel, sets):
+            if kernel == "7.2":
+                run.left = run.wall_left = lambda: 0    # or the lanes would wait
+                raise OSError("no space left")
+            plain(kernel, sets)
+        run.set_up = set_up
+        got = self.all(run, lambda j: run.report.result(j.key, "passed"))
+        self.assertEqual(got["7.2/b"], "failed")
+        self.assertEqual(got["host/run"], "failed")
+
+    def test_job_without_a_result(self):
+        run = run_of([job("a")], FakeKernels({"debug": set()}))
+        self.assertEqual(self.all(run, lambda j: None), {"debug/a": "failed"})
+
+
+class Commands(unittest.TestCase):
+    def run_it(self, script, counts=False, left=float("inf")):
+        run = run_of([], FakeKernels({"debug": {"ours"}}), left=left)
+        run.host_job(HostJob("x", ["/bin/sh", "-c", script], counts=counts))
+        self.said = run.report.said
+        return run.report.jobs["host/x"]
+
+    def test_status(self):
+        self.assertEqual(self.run_it("true"), ("passed", ""))
+        self.assertEqual(self.run_it("exit 3"), ("failed", "status 3"))
+
+    def test_output_is_shown_as_it_comes(self):
+        self.run_it("echo a; echo b")
+        self.assertEqual(self.said, ["host/x begins", "host/x: a", "host/x: b"])
+
+    def test_output_in_no_encoding(self):
+        self.assertEqual(self.run_it(r"printf 'a\377\n'")[0], "passed")
+
+    def test_nothing_passed(self):
+        self.assertEqual(self.run_it("echo 0 passed, 0 failed", True), ("failed", "nothing passed"))
+        self.assertEqual(self.run_it("true", True), ("failed", "nothing passed"))
+        self.assertEqual(self.run_it("echo 2 passed, 0 failed, 1 skipped", True)[0], "passed")
+
+    def test_end_of_the_run(self):
+        self.assertEqual(self.run_it("sleep 20", left=1)[0], "skipped")
+
+    def test_timeout(self):
+        self.assertEqual(schedule.host_verdict(124, [], False, False), ("failed", "TIMEOUT"))
+
+    def test_kernel_that_breaks_while_it_is_set_up(self):
+        kernels = schedule.Kernels(["7.2"], lambda *_: None, "/dev/null")
+        with mock.patch.object(schedule, "HERE", "/nonexistent"):
+            self.assertFalse(kernels.set_up("7.2", {"ours"}))
+        self.assertIn("7.2", kernels.broken)
 
 
 if __name__ == "__main__":
