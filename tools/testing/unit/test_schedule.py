@@ -172,6 +172,13 @@ class Checks(unittest.TestCase):
         run.check([])
         self.assertEqual(run.report.jobs["debug/kmemleak"][0], "skipped")
 
+    def test_check_that_has_not_passed_for_long(self):
+        for table, result in ({}, "skipped"), ({schedule.COVERAGE: {"passed": "old"}}, "failed"):
+            run = run_of([], FakeKernels({"debug": {"ours"}}), strict=True,
+                         table={"x/y": {"passed": "new"}, **table}, ages={"old": 11, "new": 0})
+            run.skip(schedule.COVERAGE, "only some of the tests ran")
+            self.assertEqual(run.report.jobs[schedule.COVERAGE][0], result)
+
     def test_leak(self):
         run = run_of([], FakeKernels({"debug": {"ours"}}))
         run.coverage = lambda: None
