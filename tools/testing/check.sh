@@ -64,7 +64,7 @@ scripts() { grep -rlE --exclude-dir=__pycache__ "^#!.*[/ ]$1\$" .ci debian tools
 
 python_files() { { scripts python3; find tools -name '*.py'; } | sort -u; }
 
-# ---- the checks: each prints what is wrong, and nothing else ----
+# ---- the checks: each prints its findings, and nothing else ----
 
 # built WHAT FOLDER: has setup.sh build it; prints the compiler's output, or why it failed
 built()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The choice of the next job.
 
-Jobs are ranked: first those that test what has changed since they last passed, then those
-that passed the longest ago. Where the time may not be enough for all of them, those that
-passed most recently are left out.
+Jobs are ranked. Jobs whose files, or whose subject, changed since their last pass come first.
+The others follow in the order of their last pass, the oldest first. If the time does not suffice
+for all jobs, those at the end of this order are left out.
 """
 
 # Beside a test itself: seconds, as pace.py counts them, to look for leftovers and unload.

@@ -56,11 +56,11 @@ def old_breakpoint(lines):
     return found and "<" in found[1] and not re.search(r"\bcc <", found[1])
 
 
-# What a kernel's log says when rxe uses a queue pair that it has freed: it wakes its task, looks
-# it up for a packet, or notes in it how its task ended (-EAGAIN, in four bytes). When it wakes
-# the task, the memory may also be that of a new queue pair already, which is all zero at first.
-# For each: the kernels; how the test failed; whether it takes a program that sends from the
-# same machine.
+# Patterns of the kernel's log for three faults of rxe, which uses a queue pair after freeing it.
+# It wakes the queue pair's task, looks the queue pair up for a packet, or stores the task's result
+# in it (-EAGAIN, in four bytes). In the first case a new queue pair may have reused the memory,
+# which is zeroed then. Each entry has: the kernels; how the test failed; whether the fault takes a
+# program that sends from the same machine.
 SAME_TRACE = r"(?:(?!.*end trace).*\n)*?"
 FAULT = r"(?:.*\n){0,2}.*\bfault, .*0x6b6b6b6b.*\n" + SAME_TRACE
 ZEROED = (r"(?:.*\n){0,2}.*\b(?:fault, .*0x6b6b6b6b|NULL pointer dereference, "

@@ -330,8 +330,8 @@ unload()
 
 # ---- the server's volumes ----
 
-# null_here NAME MB [ATTRIBUTE=VALUE...]: makes a null_blk device and prints its path; it stores
-# what is written to it, unless memory_backed=0
+# null_here NAME MB [ATTRIBUTE=VALUE...]: makes a null_blk device and prints its path. The
+# device keeps the written data in memory, unless memory_backed=0.
 null_here()
 {
 	local dir=/sys/kernel/config/nullb/$1 name=$1 a
@@ -485,9 +485,9 @@ trace_here()
 	echo 1 >$t/events/block/block_rq_issue/enable
 }
 
-# traced_here: stops tracing; prints the kind and the sectors of each request, one a line. Kinds
-# are those of blktrace: R, W, D (discard), N (write zeroes), F (flush); WFS is a write with FUA
-# and SYNC.
+# traced_here: stops tracing; prints the kind and the sectors of each request, one a line. The
+# kinds are named as in blktrace: R, W, D (discard), N (write zeroes), F (flush); WFS is a write with
+# FUA and SYNC.
 traced_here()
 {
 	local t=/sys/kernel/debug/tracing
@@ -969,5 +969,5 @@ save_coverage()
 	find . -name '*.gcda' -exec cp --parents -t "$to" {} +
 }
 
-# reset_coverage: sets the line counters to 0, and drops those of unloaded modules
+# reset_coverage: clears the line counters, and drops the counters of unloaded modules
 reset_coverage() { echo 1 >/sys/kernel/debug/gcov/reset; }

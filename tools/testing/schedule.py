@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A run: kernels are set up while the first tests run, and lanes of guests run the jobs.
 
-Guests of QEMU have two CPUs and run one set at a time; those of User Mode Linux have one
-CPU and run two. When one kind has no job left, the other gets a further lane.
+A guest on QEMU has two CPUs, so one set of them runs at a time. A guest on User Mode Linux has
+one CPU, so two sets run at a time. When one kind has no job left, the other gets a further lane.
 """
 
 import json
@@ -90,7 +90,7 @@ class Kernels:
 
 
 class Run:
-    """State that the lanes share. "changed" guards the queue and tells of each change."""
+    """State that the lanes share. "changed" guards the queue, and is notified of each change."""
 
     def __init__(self, jobs, kernels, report, history, options):
         self.kernels, self.report, self.history = kernels, report, history

@@ -16,7 +16,7 @@ steps=(write:0:4k:a write:64k:248k:a read:0:4k:a:b read:64k:16k:a:b read:64k:248
 alive() { grep -qx connected /sys/class/rtrs-client/s1/paths/*/state; }
 at_rest() { [ "$(cut -d' ' -f5 /sys/class/rtrs-client/s1/paths/*/stats/rdma)" = 0 ]; }
 
-# map_disk: maps $disk and writes what is there before each round
+# map_disk: maps $disk and writes the data that each round starts with
 map_disk()
 {
 	dev=$(map s1 "$disk")

@@ -7,7 +7,7 @@
 # share/kunit.ktap of the guest's results, the verdict in share/kunit.out.
 # Kernel: debug
 # Modules: ours
-# Append: kunit.enable=1 kunit.stats_enabled=2
+# Append: kunit.enable=1
 # Quick: debug
 
 suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-recv
