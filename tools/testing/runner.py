@@ -90,7 +90,7 @@ class Runner:
         self.lab = guests.Lab(self.shared.env(kernel),
                               self.shared.new_folder(kernel, names), names, modules,
                               memory=int(memory), append=append(kernel) + words.split(),
-                              slub_debug="FZPU")
+                              slub_debug="FZP")
         self.kind, self.boot = kind, self.lab.boot_time
         self.shared.guests_ready()
         self.shared.report.say(f"guests: {', '.join(names)}; {kernel} kernel; {modules} "
