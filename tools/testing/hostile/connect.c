@@ -96,7 +96,7 @@ static int second(long arg)
 		[CON_BEYOND] = -EINVAL,	[CON_NUM] = -EINVAL,
 		[CON_OLDER] = -EBUSY,	[CON_NEWER] = -ENOTCONN,
 		[CON_OTHER_PATH] = -ENOTCONN,
-		[CON_DEPTH] = -EINVAL,	[CON_NO_DEPTH] = -EINVAL,
+		[CON_DEPTH] = -ENOTCONN,	[CON_NO_DEPTH] = -ENOTCONN,
 		[CON_FEATURES] = -EINVAL, [CON_ID] = -EINVAL,
 	};
 	struct path *p = path_new(test_name);

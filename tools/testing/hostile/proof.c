@@ -165,6 +165,83 @@ static int refused_stays(long arg)
 	return end_with(p, ret);
 }
 
+/* A path of the keyed session, which knows the secret; the stranger has its UUIDs. */
+static struct path *keyed_path(void)
+{
+	struct path *p = path_new(SESS);
+
+	if (p) {
+		path_offer(p);
+		path_offer_proof(p);
+	}
+	return p;
+}
+
+static struct path *stranger(const struct path *owner, const char *sess)
+{
+	struct path *p = path_new(sess);
+
+	if (p)
+		memcpy(p->req.sess_uuid, owner->req.sess_uuid, 16);
+	return p;
+}
+
+enum { UP, HALF_OPEN, OTHER_DEPTH, LATER, LATER_PATH };
+
+/*
+ * Without a proof, somebody has a session under the owner's UUID, or connects to it. The owner's
+ * path comes up all the same, and stays.
+ */
+static int stranger_has_uuid(long arg)
+{
+	struct path *p = keyed_path(), *other;
+	int ret = 0;
+
+	if (!p)
+		return -1;
+	other = stranger(p, test_name);
+	if (!other)
+		return end_with(p, -1);
+	if (arg == LATER || arg == LATER_PATH)
+		ret = path_connect(p) ?: path_info(p);
+	if (arg == LATER_PATH) {
+		memcpy(other->req.path_uuid, p->req.path_uuid, 16);
+		other->req.recon_cnt = p->req.recon_cnt + 1;
+	}
+	if (arg == OTHER_DEPTH) {
+		path_offer_proof(other);
+		other->req.queue_depth = 5;
+	}
+	if (!ret)
+		ret = path_connect(other);
+	if (!ret && arg != HALF_OPEN && arg != OTHER_DEPTH)
+		ret = path_info(other);
+	if (!ret && arg != LATER && arg != LATER_PATH)
+		ret = path_connect(p) ?: path_info(p);
+	ret = ret ?: must_live(p);
+	path_free(other);
+	return end_with(p, ret);
+}
+
+/*
+ * A path that sends no INFO_REQ, in a session whose only other path is lost: the session ends, and
+ * with it that path.
+ */
+static int half_open_stays(long arg)
+{
+	struct path *p = keyed_path(), *half = keyed_path();
+	int ret = -1;
+
+	if (p && half && !path_connect(p) && !path_info(p)) {
+		path_join(half, p, 0);
+		ret = path_connect(half);
+	}
+	if (p)
+		path_free(p);
+	ret = ret ?: must_end_quietly(half) ?: must_go(SESS, 10000);
+	return half ? end_with(half, ret) : -1;
+}
+
 #define PROOF(name, about, arg) { name, about, wrong_proof, arg, .extra = true }
 
 const struct test proof_cases[] = {
@@ -180,6 +257,17 @@ const struct test proof_cases[] = {
 	PROOF("proof-qp", "its queue pair is another one", OTHER_QP),
 	PROOF("proof-again", "a right one after a wrong one", AGAIN_AFTER),
 	PROOF("proof-io", "a request after a wrong one", IO_AFTER),
+	{ "proof-uuid", "a stranger has a session under its UUID", stranger_has_uuid, UP,
+	  .extra = true },
+	{ "proof-uuid-half", "a stranger begins one", stranger_has_uuid, HALF_OPEN, .extra = true },
+	{ "proof-uuid-depth", "and wants another depth", stranger_has_uuid, OTHER_DEPTH,
+	  .extra = true },
+	{ "proof-uuid-later", "a stranger connects under its UUID", stranger_has_uuid, LATER,
+	  .extra = true },
+	{ "proof-uuid-path", "and under that of its path", stranger_has_uuid, LATER_PATH,
+	  .extra = true },
+	{ "proof-half-open", "a path that is never set up outlives the session", half_open_stays,
+	  .extra = true },
 	{ "proof-stay", "it doesn't go after a wrong one", refused_stays, .extra = true },
 	{ "proof-none", "a name with a key, and no proof", no_proof, .extra = true },
 	{ "proof-missing", "INFO_REQ without it", proof_len, 272, .extra = true },

@@ -50,8 +50,8 @@ static int buf_init(struct kunit *test)
 	t->io_wq = rtrs_srv_io_wq;
 	rtrs_srv_io_wq = system_dfl_wq;
 	t->before = rtrs_srv_mem_total();
-	t->nr_sess = rtrs_srv_nr_sess;
-	rtrs_srv_nr_sess = 1;
+	t->nr_sess = atomic_read(&rtrs_srv_nr_sess);
+	atomic_set(&rtrs_srv_nr_sess, 1);
 	/* None of the messages that no memory is left. */
 	ratelimit_state_init(&t->log, 10000 * HZ, 0);
 	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
@@ -95,7 +95,7 @@ static void buf_exit(struct kunit *test)
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), t->before);
 	rtrs_srv_io_wq = t->io_wq;
-	rtrs_srv_nr_sess = t->nr_sess;
+	atomic_set(&rtrs_srv_nr_sess, t->nr_sess);
 }
 
 /* Request @i asks for memory. */
@@ -446,7 +446,7 @@ static void session_gets_its_share(struct kunit *test)
 	struct buf_test *t = test->priv;
 
 	/* Half of it is for both, a quarter for each. */
-	rtrs_srv_nr_sess = 2;
+	atomic_set(&rtrs_srv_nr_sess, 2);
 	leave(t, SZ_4M);
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
 	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), 0);
@@ -478,7 +478,7 @@ static void two_of_many(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[2]), 0);
 	for (i = 5; i < MAX_IOS; i++)
 		t->ios[i].con = &t->con[2];
-	rtrs_srv_nr_sess = 64;
+	atomic_set(&rtrs_srv_nr_sess, 64);
 }
 
 static void share_is_not_waited_for(struct kunit *test)

@@ -142,6 +142,24 @@ static bool rtrs_srv_make_room(void)
 }
 
 /**
+ * rtrs_srv_handshake_delayed() - does an address have to wait because of wrong proofs?
+ * @srv: where the request came in
+ * @from: address of the client
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: 0, or -EAGAIN if the client has to try again later.
+ */
+int rtrs_srv_handshake_delayed(const struct rtrs_srv *srv, const struct sockaddr_storage *from)
+{
+	struct rtrs_srv_offender *offender;
+
+	if (!READ_ONCE(rtrs_srv_max_handshakes))
+		return 0;
+	offender = rtrs_srv_offender(srv, from);
+	return offender && time_before64(get_jiffies_64(), offender->until) ? -EAGAIN : 0;
+}
+
+/**
  * rtrs_srv_handshake_may_begin() - may a new path be set up?
  * @srv: where the request came in
  * @from: address of the client
@@ -152,14 +170,10 @@ static bool rtrs_srv_make_room(void)
 int rtrs_srv_handshake_may_begin(const struct rtrs_srv *srv, const struct sockaddr_storage *from)
 {
 	unsigned int max = READ_ONCE(rtrs_srv_max_handshakes), nr = 0, all = 0;
-	struct rtrs_srv_offender *offender;
 	struct rtrs_srv_path *path;
 
 	if (!max)
 		return 0;
-	offender = rtrs_srv_offender(srv, from);
-	if (offender && time_before64(get_jiffies_64(), offender->until))
-		return -EAGAIN;
 	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
 		all++;
 		nr += path->sess->srv == srv && rtrs_addr_same_host(&path->addr.dst, from);

@@ -264,6 +264,77 @@ static void path_waits_for_another(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
 }
 
+static const struct older_case {
+	const char *desc;
+	u8 uuid;
+	u16 cnt, other_cnt;
+	bool older;
+} older_cases[] = {
+	{ "older", 1, 6, 7, true },
+	{ "newer", 1, 7, 6, false },
+	{ "the same", 1, 7, 7, false },
+	{ "older, after all numbers", 1, 0xffff, 0, true },
+	{ "newer, after all numbers", 1, 0, 0xffff, false },
+	{ "another path", 2, 6, 7, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(older_cases, older_cases, desc);
+
+static void earlier_attempts_are_told_from_later_ones(struct kunit *test)
+{
+	const struct older_case *c = test->param_value;
+	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path[0].uuid.b[0] = 1;
+	path[0].recon_cnt = c->cnt;
+	path[1].uuid.b[0] = c->uuid;
+	path[1].recon_cnt = c->other_cnt;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_is_older(&path[0], &path[1]), c->older);
+}
+
+/* A session that was created by a request with the queue depth 7 */
+static const struct match_case {
+	const char *desc;
+	bool matches;
+	bool proves, named;
+	u32 features;
+	u16 asked;
+	u8 uuid;
+	bool other_srv;
+} match_cases[] = {
+	{ "the same request", true, false, false, 0, 7, 1 },
+	{ "another UUID", false, false, false, 0, 7, 2 },
+	{ "another listener", false, false, false, 0, 7, 1, true },
+	{ "another depth", false, false, false, 0, 8, 1 },
+	{ "another depth, it has a name", true, false, true, 0, 8, 1 },
+	{ "with a proof", true, true, false, RTRS_FEATURE_PROOF, 7, 1 },
+	{ "a proof, where there is none", false, false, true, RTRS_FEATURE_PROOF, 7, 1 },
+	{ "no proof, where there is one", false, true, true, 0, 7, 1 },
+	{ "other features", true, false, true, RTRS_FEATURE_FENCE, 7, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(match_cases, match_cases, desc);
+
+static void request_is_for_a_session_like_it(struct kunit *test)
+{
+	const struct match_case *c = test->param_value;
+	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_cm_req req = { .sess_uuid.b[0] = c->uuid };
+	struct rtrs_srv *srv = kunit_kcalloc(test, 2, sizeof(*srv), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, srv);
+	sess->srv = srv;
+	sess->uuid.b[0] = 1;
+	sess->asked = 7;
+	sess->proves = c->proves;
+	sess->name[0] = c->named ? 'n' : 0;
+	req.features = cpu_to_le32(c->features);
+	req.queue_depth = cpu_to_le16(c->asked);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_sess_matches(sess, srv + c->other_srv, &req), c->matches);
+}
+
 #define RIVAL_PATHS	2
 #define NOW		1000
 
@@ -276,7 +347,9 @@ static const struct rival_case {
 		const char *addr;
 		enum rtrs_srv_state state;
 		bool on_trial;
+		bool admitted;
 	} path[RIVAL_PATHS];
+	bool connected;
 } rival_cases[] = {
 	{ "its only path ends", RTRS_SRV_RIVAL_ENDING, 0,
 	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING } } },
@@ -307,12 +380,20 @@ static const struct rival_case {
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
 	{ "it is being set up", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING } } },
+	{ "a path is being set up, and none is left that was up", RTRS_SRV_RIVAL_ENDING, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING } }, true },
+	{ "a path is being set up, and the last that was up ends", RTRS_SRV_RIVAL_ENDING, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING }, { "ip:10.0.1.1", RTRS_SRV_CLOSING } }, true },
+	{ "a path is being set up, its client is admitted", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING, false, true } }, true },
+	{ "a path is being set up, and another one is up", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING }, { "ip:10.0.1.1", RTRS_SRV_CONNECTED } }, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(rival_cases, rival_cases, desc);
 
 static void rival_path(struct kunit *test, struct rtrs_srv_sess *sess, const char *addr,
-		       enum rtrs_srv_state state, bool on_trial)
+		       enum rtrs_srv_state state, bool on_trial, bool admitted)
 {
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
@@ -320,6 +401,7 @@ static void rival_path(struct kunit *test, struct rtrs_srv_sess *sess, const cha
 	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, addr, RTRS_PORT, &path->addr), 0);
 	path->state = state;
 	path->path.hb_trial_ms = on_trial;
+	path->setup.admitted = admitted;
 	list_add_tail(&path->entry, &sess->paths);
 }
 
@@ -332,11 +414,13 @@ static void name_in_use_is_looked_into(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	INIT_LIST_HEAD(&sess[0].paths);
 	INIT_LIST_HEAD(&sess[1].paths);
-	rival_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false);
+	rival_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false,
+		   false);
 	for (i = 0; i < RIVAL_PATHS && c->path[i].addr; i++)
 		rival_path(test, &sess[1], c->path[i].addr, c->path[i].state,
-			   c->path[i].on_trial);
+			   c->path[i].on_trial, c->path[i].admitted);
 	sess[1].next_probe = c->next_probe;
+	sess[1].connected = c->connected;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_judge_rival(&sess[0], &sess[1], NOW), c->rival);
 }
 
@@ -421,6 +505,8 @@ static struct kunit_case rtrs_srv_listen_cases[] = {
 	KUNIT_CASE(slots_are_granted_if_there_are_any),
 	KUNIT_CASE_PARAM(request_joins_a_path_or_not, join_cases_gen_params),
 	KUNIT_CASE_PARAM(path_waits_for_another, way_cases_gen_params),
+	KUNIT_CASE_PARAM(earlier_attempts_are_told_from_later_ones, older_cases_gen_params),
+	KUNIT_CASE_PARAM(request_is_for_a_session_like_it, match_cases_gen_params),
 	KUNIT_CASE_PARAM(name_in_use_is_looked_into, rival_cases_gen_params),
 	KUNIT_CASE_PARAM(parameters_are_checked, param_cases_gen_params),
 	KUNIT_CASE_PARAM(device_limits_the_depth, depth_cases_gen_params),

@@ -169,12 +169,12 @@ static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
 
 	if (srv->closing)
 		return ERR_PTR(-ESHUTDOWN);
+	ret = rtrs_srv_handshake_delayed(srv, &id->route.addr.dst_addr);
 	/* Who knows the uuid of a session that is up may have as many paths as that can have. */
-	if (!sess || !READ_ONCE(sess->up)) {
+	if (!ret && (!sess || !READ_ONCE(sess->up)))
 		ret = rtrs_srv_handshake_may_begin(srv, &id->route.addr.dst_addr);
-		if (ret)
-			return ERR_PTR(ret);
-	}
+	if (ret)
+		return ERR_PTR(ret);
 	if (!sess) {
 		if (!(req->first_conn & BIT(0)))
 			return ERR_PTR(-ENXIO);
@@ -208,14 +208,14 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 	struct rtrs_srv_sess *sess;
 
 	mutex_lock(&rtrs_srv_lock);
-	sess = rtrs_srv_sess_find(srv, &req->sess_uuid, may_create);
+	sess = rtrs_srv_sess_find(srv, req, may_create);
 	if (sess)
 		path = rtrs_srv_find_path(sess, &req->path_uuid);
 	if (path)
 		path = rtrs_srv_join_path(path, id, req);
 	if (!path) {
 		/* The path that was ended may have been the last one of its session. */
-		sess = rtrs_srv_sess_find(srv, &req->sess_uuid, may_create);
+		sess = rtrs_srv_sess_find(srv, req, may_create);
 		path = rtrs_srv_new_path(srv, sess, id, req);
 	}
 	mutex_unlock(&rtrs_srv_lock);

@@ -183,7 +183,7 @@ int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 {
 	u64 max = rtrs_srv_mem_max(), charged = READ_ONCE(rtrs_srv_mem_used);
 	u64 used = percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
-	u32 nr_sess = max(READ_ONCE(rtrs_srv_nr_sess), 1U);
+	u32 nr_sess = max(atomic_read(&rtrs_srv_nr_sess), 1);
 	u64 pool = max > charged ? max - charged : 0;
 	u64 share = div_u64(pool, 2 * nr_sess);
 

@@ -35,8 +35,8 @@ MODULE_PARM_DESC(always_invalidate,
 /* Sessions of all upper layers */
 static LIST_HEAD(rtrs_srv_sessions);
 
-/* Sessions of all listeners, as those share the memory; written under rtrs_srv_lock */
-u32 rtrs_srv_nr_sess;
+/* Sessions of all listeners that are up, as those share the memory */
+atomic_t rtrs_srv_nr_sess;
 
 /**
  * rtrs_srv_check_params() - check the module's parameters
@@ -80,21 +80,60 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 	return 0;
 }
 
-/* Has it a path that isn't closing? */
+/*
+ * Has a session a path that takes requests, or one whose client was admitted and that will? Before
+ * the first path did, all paths that are being set up count. Later they don't: otherwise a client
+ * that is never admitted could keep a dead session, with all that the session has open.
+ */
 static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 {
 	const struct rtrs_srv_path *path;
 
-	list_for_each_entry(path, &sess->paths, entry)
-		if (rtrs_srv_path_state(path) != RTRS_SRV_CLOSING)
+	list_for_each_entry(path, &sess->paths, entry) {
+		switch (rtrs_srv_path_state(path)) {
+		case RTRS_SRV_CONNECTED:
 			return true;
+		case RTRS_SRV_CONNECTING:
+			if (!sess->connected || path->setup.admitted)
+				return true;
+			break;
+		default:
+			break;
+		}
+	}
 	return false;
+}
+
+static bool rtrs_srv_req_proves(const struct rtrs_cm_req *req)
+{
+	return rtrs_srv_grant(le32_to_cpu(req->features)) & RTRS_FEATURE_PROOF;
+}
+
+/**
+ * rtrs_srv_sess_matches() - check whether a request may be for a session
+ * @sess: session
+ * @srv: upper layer that the request is for
+ * @req: request
+ *
+ * Clients that prove who they are and clients that don't never share a session: whoever knows a
+ * UUID could join the session of its owner, or keep the owner from creating it. For the same
+ * reason a session that has no name yet only takes requests like its first one.
+ *
+ * Context: under rtrs_srv_lock.
+ */
+VISIBLE_IF_KUNIT bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess,
+					    const struct rtrs_srv *srv,
+					    const struct rtrs_cm_req *req)
+{
+	return sess->srv == srv && uuid_equal(&sess->uuid, &req->sess_uuid) &&
+	       sess->proves == rtrs_srv_req_proves(req) &&
+	       (sess->name[0] || sess->asked == le16_to_cpu(req->queue_depth));
 }
 
 /**
  * rtrs_srv_sess_find() - look up a session
  * @srv: upper layer that the request is for
- * @uuid: UUID in the request
+ * @req: request
  * @may_create: the client has no path in the session, and may create one
  *
  * A client with no path assumes that its devices are closed, so it is never given a
@@ -103,15 +142,15 @@ static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
  * Context: under rtrs_srv_lock.
  * Return: the session, or NULL; one without paths can't be found any more.
  */
-struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
-					 const uuid_t *uuid, bool may_create)
+struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs_cm_req *req,
+					 bool may_create)
 {
 	struct rtrs_srv_sess *sess, *ending = NULL;
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	list_for_each_entry(sess, &rtrs_srv_sessions, entry) {
-		if (sess->srv != srv || list_empty(&sess->paths) ||
-		    !uuid_equal(&sess->uuid, uuid))
+		if (list_empty(&sess->paths) || sess->ending ||
+		    !rtrs_srv_sess_matches(sess, srv, req))
 			continue;
 		if (rtrs_srv_sess_alive(sess))
 			return sess;
@@ -157,7 +196,8 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	lockdep_assert_held(&rtrs_srv_lock);
 	list_del(&sess->entry);
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
-	WRITE_ONCE(rtrs_srv_nr_sess, rtrs_srv_nr_sess - 1);
+	if (sess->up)
+		atomic_dec(&rtrs_srv_nr_sess);
 	rtrs_srv_changed(sess);
 	mutex_destroy(&sess->up_lock);
 	rtrs_srv_mem_uncharge(&sess->charged);
@@ -180,7 +220,7 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 /**
  * rtrs_srv_sess_create() - create a session
  * @srv: upper layer that the request is for
- * @req: request; other sessions with its UUID are ending
+ * @req: request; other sessions that it matches are ending
  * @dev: device of its first path
  *
  * Context: under rtrs_srv_lock; it ends with its last path, or by
@@ -214,6 +254,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	sess->srv = srv;
 	uuid_copy(&sess->uuid, &req->sess_uuid);
 	sess->id = get_random_u32() ?: 1;
+	sess->proves = rtrs_srv_req_proves(req);
 	sess->asked = asked;
 	sess->queue_depth = depth;
 	sess->chunk_size = rtrs_srv_chunk_size;
@@ -229,7 +270,6 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);
 	list_add_tail(&sess->entry, &rtrs_srv_sessions);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
-	WRITE_ONCE(rtrs_srv_nr_sess, rtrs_srv_nr_sess + 1);
 	return sess;
 }
 
@@ -326,12 +366,27 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 		 */
 		if (other->srv != sess->srv)
 			continue;
-		if (uuid_equal(&other->uuid, &sess->uuid))
+		if (other->name[0] && other->proves == sess->proves &&
+		    uuid_equal(&other->uuid, &sess->uuid))
 			return RTRS_SRV_SETUP_WAIT;
 		if (!strcmp(other->name, name))
 			return rtrs_srv_check_rival(path, other);
 	}
 	return 0;
+}
+
+/**
+ * rtrs_srv_is_older() - check whether a path is an earlier attempt to connect another one
+ * @path: path
+ * @other: the other path
+ *
+ * Context: any.
+ */
+VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
+					const struct rtrs_srv_path *other)
+{
+	return uuid_equal(&path->uuid, &other->uuid) &&
+	       (s16)(path->recon_cnt - other->recon_cnt) < 0;
 }
 
 /**
@@ -364,7 +419,7 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 
 /*
  * RTRS_SRV_SETUP_WAIT: a path is in the way, and closing by now: a client has one path between two
- * addresses, so it must have given up the other one.
+ * addresses, so it must have given up the other one. -ECONNABORTED: it has given up this one.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 {
@@ -373,6 +428,8 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 	list_for_each_entry(other, &path->sess->paths, entry) {
 		if (other == path || !rtrs_srv_in_the_way(path, other))
 			continue;
+		if (rtrs_srv_is_older(path, other))
+			return -ECONNABORTED;
 		rtrs_srv_path_error(&other->path, -ECONNRESET,
 				    "the client has a new path between these addresses");
 		return RTRS_SRV_SETUP_WAIT;
@@ -400,6 +457,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 	int ret;
 
 	mutex_lock(&rtrs_srv_lock);
+	path->setup.admitted = true;
 	/* Even if its next incarnation exists by now. */
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
 	if (!ret)
@@ -471,6 +529,7 @@ int rtrs_srv_sess_up(struct rtrs_srv_path *path)
 	}
 	sess->priv = priv;
 	sess->up = true;
+	atomic_inc(&rtrs_srv_nr_sess);
 unlock:
 	mutex_unlock(&sess->up_lock);
 	return ret;
@@ -691,6 +750,21 @@ bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_restrict_paths);
 
+/*
+ * The last path that took requests has gone. Paths that are being set up end as well: their client
+ * connects them again, in a new session.
+ */
+static void rtrs_srv_sess_end_half_open(struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_path *path;
+
+	if (!sess->connected || rtrs_srv_sess_alive(sess))
+		return;
+	sess->ending = true;
+	list_for_each_entry(path, &sess->paths, entry)
+		rtrs_srv_path_error(&path->path, -ECONNABORTED, "its session has no other path");
+}
+
 /**
  * rtrs_srv_sess_leave() - part a path from its session
  * @path: the path; nothing of it can reach the session any more
@@ -709,6 +783,7 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	sess->nr_paths--;
 	rtrs_srv_handshake_end(path);
 	last = list_empty(&sess->paths);
+	rtrs_srv_sess_end_half_open(sess);
 	/* Under the lock: without it, the session may end with its last path. */
 	rtrs_srv_changed(sess);
 	mutex_unlock(&rtrs_srv_lock);

@@ -303,11 +303,16 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	}
 	if (!ret && path->key)
 		rtrs_srv_handshake_right(path);
-	if (ret != -EKEYREJECTED)
-		return ret;
-	rtrs_srv_handshake_wrong(path);
-	rtrs_srv_warn(path, "the client has not proved that it may have session \"%s\"\n",
-		      req->name);
+	if (!ret)
+		return 0;
+	if (ret == -EKEYREJECTED) {
+		rtrs_srv_handshake_wrong(path);
+		rtrs_srv_warn(path, "the client has not proved that it may have session \"%s\"\n",
+			      req->name);
+	} else {
+		rtrs_srv_warn(path, "the client may not have session \"%s\": %pe\n", req->name,
+			      ERR_PTR(ret));
+	}
 	return rtrs_srv_refuse(path, ret);
 }
 
@@ -357,6 +362,7 @@ static int rtrs_srv_go_up(struct rtrs_srv_path *path)
 {
 	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
 		return -ECONNABORTED;
+	path->sess->connected = true;
 	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
 		      path->conns.nr, path->sess->queue_depth,
 		      path->mem.chunks.size, dev_name(&path->path.dev->dev),

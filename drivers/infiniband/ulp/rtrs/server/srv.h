@@ -185,6 +185,9 @@ struct rtrs_srv_slots {
  * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
  *	way out: its name is still in use, but it takes no path any more
  * @nr_paths: how many
+ * @proves: its paths prove that the client knows a secret; set when it is created
+ * @connected: a path of it has been connected; set under rtrs_srv_lock
+ * @ending: takes no path any more, as no path of it is connected any more; under rtrs_srv_lock
  * @next_probe: not before that time, ns, is it looked at for the sake of another one
  *	that wants its name; guarded by rtrs_srv_lock
  * @log: limits messages that the client causes
@@ -216,6 +219,9 @@ struct rtrs_srv_sess {
 	char label[RTRS_LABEL_LEN];
 	struct list_head paths;
 	u32 nr_paths;
+	bool proves;
+	bool connected;
+	bool ending;
 	u64 next_probe;
 	struct ratelimit_state log;
 	u16 asked;
@@ -386,6 +392,7 @@ struct rtrs_srv_fence {
  * @reg_busy: a batch is posted and not completed
  * @nr_reg: memory regions that were in batches so far
  * @step: next step; used by @work only
+ * @admitted: the client was admitted; under rtrs_srv_lock
  * @timeout: ends the path if the handshake takes longer than RTRS_SRV_SETUP_MS
  * @work: does the steps; queued again for each one that has to wait
  * @parked: in the list of paths that wait for a change, see rtrs_srv_setup_park()
@@ -405,6 +412,7 @@ struct rtrs_srv_setup {
 	bool reg_busy;
 	u32 nr_reg;
 	unsigned int step;
+	bool admitted;
 	struct delayed_work timeout;
 	struct work_struct work;
 	struct list_head parked;
@@ -740,6 +748,7 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);
 bool rtrs_srv_may_begin(unsigned int nr, unsigned int all, unsigned int max);
 unsigned int rtrs_srv_delay_ms(unsigned int nr);
 #endif
+int rtrs_srv_handshake_delayed(const struct rtrs_srv *srv, const struct sockaddr_storage *from);
 int rtrs_srv_handshake_may_begin(const struct rtrs_srv *srv, const struct sockaddr_storage *from);
 void rtrs_srv_handshake_begin(struct rtrs_srv_path *path);
 void rtrs_srv_handshake_end(struct rtrs_srv_path *path);
@@ -826,20 +835,23 @@ int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path);
 void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path);
 
 /* sess.c */
-extern u32 rtrs_srv_nr_sess;
+extern atomic_t rtrs_srv_nr_sess;
 extern unsigned int rtrs_srv_chunk_size;
 extern unsigned int rtrs_srv_queue_depth;
 int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 			  unsigned int slot_size);
 #if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess, const struct rtrs_srv *srv,
+			   const struct rtrs_cm_req *req);
+bool rtrs_srv_is_older(const struct rtrs_srv_path *path, const struct rtrs_srv_path *other);
 bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 			 const struct rtrs_srv_path *other);
 enum rtrs_srv_rival rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
 					 const struct rtrs_srv_sess *rival,
 					 u64 now);
 #endif
-struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv,
-					 const uuid_t *uuid, bool may_create);
+struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs_cm_req *req,
+					 bool may_create);
 struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 					   const struct rtrs_cm_req *req,
 					   struct ib_device *dev);
