@@ -45,6 +45,12 @@ must "no session" on server 'no_sessions server'
 refused EKEYREJECTED "sessname=db ${at[0]} device_path=w key=clt:web"
 bystander "$(map db w "${at[0]}")"
 
+say "its name, from an address that isn't its own"
+rule hosts/web/addresses ip:192.0.2.1
+refused EKEYREJECTED "sessname=web ${at[0]} device_path=v"
+refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:web"
+rule hosts/web/addresses ""
+
 say "a session that was there before, with nothing open"
 rule hosts/web/keys ""
 rule volumes/w/allow_any_host 1
@@ -97,6 +103,24 @@ gives "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"
 bystander_unharmed
 unmap "/dev/$(mapped db w)"
+
+say "a secret is changed under the same name"
+add_key server srv:own $first
+rule hosts/web/keys srv:own
+dev=$(map web v "${at[0]}" key=clt:web)
+add_key server srv:own $second
+echo 1 >"$(echo /sys/class/rtrs-client/web/paths/*)/reconnect"
+must "its old secret counts until keys is written" wait_for 60 server_has_paths web 1
+add_key server srv:own $first
+rule hosts/web/keys srv:own
+must "the path of a secret that is the same has ended" server_has_paths web 1
+add_key server srv:own $second
+rule hosts/web/keys srv:own
+must "the path of the former secret is there" wait_for 1 server_has_paths web 0
+add_key client clt:web $second
+must "it is back" wait_for 60 server_has_paths web 1
+unmap "$dev"
+rule hosts/web/keys srv:web
 
 say "the secrets"
 for place in /sys/kernel/config/rnbd /sys/class/rtrs-client /sys/class/rtrs-server \

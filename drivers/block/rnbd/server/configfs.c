@@ -349,8 +349,8 @@ static void rnbd_srv_put_keys(struct key **keys)
 		key_put(keys[i]);
 }
 
-/* In the keyrings of who writes them */
-static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key **keys)
+/* Keys are looked up in the keyrings of the process that writes their names. */
+static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key **sources)
 {
 	unsigned int nr = 0;
 	struct key *key;
@@ -366,7 +366,21 @@ static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key *
 		key = rtrs_get_key(word);
 		if (IS_ERR(key))
 			return PTR_ERR(key);
-		keys[nr++] = key;
+		sources[nr++] = key;
+	}
+	return 0;
+}
+
+static int rnbd_srv_copy_keys(struct key **sources, struct key **keys)
+{
+	struct key *copy;
+	unsigned int i;
+
+	for (i = 0; i < RNBD_SRV_HOST_KEYS && sources[i]; i++) {
+		copy = rtrs_copy_key(sources[i]);
+		if (IS_ERR(copy))
+			return PTR_ERR(copy);
+		keys[i] = copy;
 	}
 	return 0;
 }
@@ -374,20 +388,26 @@ static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key *
 static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *page, size_t count)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
+	struct key *sources[RNBD_SRV_HOST_KEYS] = { };
 	struct key *keys[RNBD_SRV_HOST_KEYS] = { };
 	char *words = rnbd_srv_word(page);
 	unsigned int i;
 	int err = -ENOMEM;
 
 	if (words)
-		err = rnbd_srv_get_keys(item, words, keys);
+		err = rnbd_srv_get_keys(item, words, sources);
+	if (!err)
+		err = rnbd_srv_copy_keys(sources, keys);
 	if (!err) {
 		mutex_lock(&rnbd_srv_rules_lock);
-		for (i = 0; i < RNBD_SRV_HOST_KEYS; i++)
+		for (i = 0; i < RNBD_SRV_HOST_KEYS; i++) {
+			swap(host->sources[i], sources[i]);
 			swap(host->keys[i], keys[i]);
+		}
 		mutex_unlock(&rnbd_srv_rules_lock);
 		rnbd_srv_recheck();
 	}
+	rnbd_srv_put_keys(sources);
 	rnbd_srv_put_keys(keys);
 	kfree(words);
 	return err ?: count;
@@ -520,6 +540,7 @@ static void rnbd_srv_host_release(struct config_item *item)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
 
+	rnbd_srv_put_keys(host->sources);
 	rnbd_srv_put_keys(host->keys);
 	rnbd_srv_css_put(host->css);
 	kfree(host->cgroup);

@@ -198,17 +198,23 @@ static const struct proof_case {
 	int ret;
 	/* Of a volume that is for the host "web" only */
 	int open;
+	/* With policy listed */
+	int known;
 } proof_cases[] = {
 	{ "a host without keys", 0, 0, 0, "web", "ip:10.0.0.1", false, 0, 0 },
 	{ "a host without keys, one is proved", 0, 0, 1, "web", "ip:10.0.0.1", false, 0, 0 },
 	{ "its key", 1, 0, 1, "web", "ip:10.0.0.1", false, 0, 0 },
 	{ "its first key", 1, 2, 1, "web", "ip:10.0.0.1", false, 0, 0 },
 	{ "its second key", 1, 2, 2, "web", "ip:10.0.0.1", false, 0, 0 },
-	{ "another key", 1, 2, 3, "web", "ip:10.0.0.1", false, -EKEYREJECTED, -ENOENT },
-	{ "no key", 1, 0, 0, "web", "ip:10.0.0.1", false, -EKEYREJECTED, -ENOENT },
-	{ "no key, another name", 1, 0, 0, "db", "ip:10.0.0.1", false, 0, -ENOENT },
-	{ "no key, from elsewhere", 1, 0, 0, "web", "ip:192.168.0.1", false, 0, -ENOENT },
-	{ "its key, from elsewhere", 1, 0, 1, "web", "ip:192.168.0.1", false, 0, -ENOENT },
+	{ "another key", 1, 2, 3, "web", "ip:10.0.0.1", false, -EKEYREJECTED, -ENOENT, -ENOENT },
+	{ "no key", 1, 0, 0, "web", "ip:10.0.0.1", false, -EKEYREJECTED, -ENOENT, -ENOENT },
+	{ "no key, another name", 1, 0, 0, "db", "ip:10.0.0.1", false, 0, -ENOENT, -ENOENT },
+	{ "no key, from elsewhere", 1, 0, 0, "web", "ip:192.168.0.1", false, -EKEYREJECTED,
+	  -ENOENT, -ENOENT },
+	{ "its key, from elsewhere", 1, 0, 1, "web", "ip:192.168.0.1", false, -EKEYREJECTED,
+	  -ENOENT, -ENOENT },
+	{ "a host without keys, from elsewhere", 0, 0, 0, "web", "ip:192.168.0.1", false, 0,
+	  -ENOENT, -ENOENT },
 	{ "no key, another host has none", 1, 0, 0, "web", "ip:10.0.0.1", true, -EKEYREJECTED,
 	  -ENOENT },
 	{ "no key, another host has none, from elsewhere", 1, 0, 0, "web", "ip:192.168.0.1", true,
@@ -218,10 +224,12 @@ static const struct proof_case {
 
 KUNIT_ARRAY_PARAM_DESC(proof_cases, proof_cases, desc);
 
-/* Keys are told from each other by where they are; nobody looks into them. */
+/* Keys without a secret: each is the same as itself only. */
 static struct key *key_nr(struct kunit *test, int nr)
 {
-	return nr ? (struct key *)test + nr : NULL;
+	static struct key keys[4];
+
+	return nr ? &keys[nr] : NULL;
 }
 
 static void rules_say_who_must_prove_what(struct kunit *test)
@@ -262,8 +270,15 @@ static void rules_say_who_must_prove_what(struct kunit *test)
 	peer.addr = &addr.dst;
 	peer.key = key_nr(test, c->proved);
 
-	KUNIT_EXPECT_EQ(test, rnbd_srv_judge_proof(rules, c->sessname, &peer), c->ret);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_proof(rules, c->sessname, &peer), c->ret);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), 0);
 	KUNIT_EXPECT_EQ(test, rnbd_srv_judge(rules, map_of(test, &asks), &peer, &found), c->open);
+	rules->listed = true;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), c->known);
+	volume->allow_any_host = true;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), 0);
+	volume->enabled = false;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), c->known);
 }
 
 static const struct alone_case {

@@ -34,13 +34,18 @@ static const struct rnbd_srv_volume *rnbd_srv_find_volume(const struct rnbd_srv_
 	return NULL;
 }
 
-/* By what the client says, and from where it says it */
+static bool rnbd_srv_host_has_name(const struct rnbd_srv_host *host, const char *sessname)
+{
+	return glob_match(host->sessions, sessname);
+}
+
+/* By the name that the client claims, and the address that it has */
 static bool rnbd_srv_host_looks_like(const struct rnbd_srv_host *host, const char *sessname,
 				     const struct sockaddr_storage *addr)
 {
 	unsigned int i;
 
-	if (!glob_match(host->sessions, sessname))
+	if (!rnbd_srv_host_has_name(host, sessname))
 		return false;
 	for (i = 0; i < host->nr_prefixes; i++) {
 		if (rtrs_prefix_has(&host->prefixes[i], addr))
@@ -54,7 +59,7 @@ static bool rnbd_srv_host_proved(const struct rnbd_srv_host *host, const struct 
 	unsigned int i;
 
 	for (i = 0; i < RNBD_SRV_HOST_KEYS; i++) {
-		if (key && host->keys[i] == key)
+		if (key && host->keys[i] && rtrs_same_key(host->keys[i], key))
 			return true;
 	}
 	return !host->keys[0];
@@ -68,48 +73,116 @@ static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessn
 }
 
 /**
- * rnbd_srv_judge_proof() - has a client proved who it is?
+ * rnbd_srv_check_proof() - check whether a client may have a session of a name
+ * @rules: rules
+ * @sessname: name of its session
+ * @peer: the client on one of its paths
+ *
+ * A name that belongs to a host with keys needs the proof of one of them, from whatever address
+ * the client comes: otherwise a stranger could use the name, and keep the host from using it. A
+ * host without keys of the same name and the client's address makes an exception, but not where
+ * the client's address is also one of the host with keys.
+ *
+ * Context: rnbd_srv_rules_lock is held.
+ * Return: 0 or -EKEYREJECTED.
+ */
+VISIBLE_IF_KUNIT int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules,
+					  const char *sessname, const struct rtrs_srv_peer *peer)
+{
+	bool needs_key = false, is_keyed = false, is_other = false;
+	const struct rnbd_srv_host *host;
+
+	list_for_each_entry(host, &rules->hosts, list) {
+		bool here = rnbd_srv_host_looks_like(host, sessname, peer->addr);
+
+		if (!host->keys[0]) {
+			is_other |= here;
+		} else if (rnbd_srv_host_has_name(host, sessname)) {
+			if (here && rnbd_srv_host_proved(host, peer->key))
+				return 0;
+			needs_key = true;
+			is_keyed |= here;
+		}
+	}
+	return needs_key && (is_keyed || !is_other) ? -EKEYREJECTED : 0;
+}
+
+/**
+ * rnbd_srv_check_known() - check whether a client could open anything
  * @rules: rules
  * @sessname: name of its session
  * @peer: the client on one of its paths
  *
  * Context: rnbd_srv_rules_lock is held.
- * Return: 0; -EKEYREJECTED if it looks like hosts that have keys, and has proved to know none of
- * these, whatever other hosts it looks like.
+ * Return: 0; -ENOENT if only volumes can be opened, none of them by any host, and the client is
+ * none of the hosts.
  */
-VISIBLE_IF_KUNIT int rnbd_srv_judge_proof(const struct rnbd_srv_rules *rules,
+VISIBLE_IF_KUNIT int rnbd_srv_check_known(const struct rnbd_srv_rules *rules,
 					  const char *sessname, const struct rtrs_srv_peer *peer)
 {
+	const struct rnbd_srv_volume *volume;
 	const struct rnbd_srv_host *host;
-	int err = 0;
 
+	if (!rules->listed)
+		return 0;
 	list_for_each_entry(host, &rules->hosts, list) {
-		if (!host->keys[0] || !rnbd_srv_host_looks_like(host, sessname, peer->addr))
-			continue;
-		if (rnbd_srv_host_proved(host, peer->key))
+		if (rnbd_srv_host_is(host, sessname, peer))
 			return 0;
-		err = -EKEYREJECTED;
 	}
-	return err;
+	list_for_each_entry(volume, &rules->volumes, list) {
+		if (volume->enabled && volume->allow_any_host)
+			return 0;
+	}
+	return -ENOENT;
 }
 
 /**
- * rnbd_srv_admit() - may a client have a session of that name?
+ * rnbd_srv_admit() - check whether a client may have a session of a name
  * @owner: rules of the tenant to which it has connected
  * @sessname: the name
  * @peer: the client
  *
- * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's may be held.
- * Return: 0 or -EKEYREJECTED.
+ * Context: see &rtrs_srv_ops.admit.
+ * Return: 0, -EKEYREJECTED, or -ENOENT if there is nothing that it could open.
  */
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
 {
 	int err;
 
 	mutex_lock(&rnbd_srv_rules_lock);
-	err = rnbd_srv_judge_proof(owner, sessname, peer);
+	err = rnbd_srv_check_proof(owner, sessname, peer) ?:
+	      rnbd_srv_check_known(owner, sessname, peer);
 	mutex_unlock(&rnbd_srv_rules_lock);
 	return err;
+}
+
+/**
+ * rnbd_srv_readmit() - check whether a client may keep a session
+ * @owner: rules of the tenant to which it has connected
+ * @sessname: name of the session
+ * @peer: the client
+ *
+ * A session from which everything was taken remains.
+ *
+ * Context: process; rnbd_srv_lock and the transport's may be held.
+ * Return: 0 or -EKEYREJECTED.
+ */
+int rnbd_srv_readmit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
+{
+	int err;
+
+	mutex_lock(&rnbd_srv_rules_lock);
+	err = rnbd_srv_check_proof(owner, sessname, peer);
+	mutex_unlock(&rnbd_srv_rules_lock);
+	return err;
+}
+
+/* A copy is as valid as the key that it was copied from. */
+static struct key *rnbd_srv_host_key(const struct rnbd_srv_host *host, unsigned int i)
+{
+	if (key_validate(host->sources[i]))
+		key_revoke(host->keys[i]);
+	return key_get(host->keys[i]);
 }
 
 /**
@@ -138,7 +211,7 @@ struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockadd
 			continue;
 		for (i = 0; i < RNBD_SRV_HOST_KEYS && host->keys[i] && !key; i++) {
 			if (!nr--)
-				key = key_get(host->keys[i]);
+				key = rnbd_srv_host_key(host, i);
 		}
 		if (key)
 			break;

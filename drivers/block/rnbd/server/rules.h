@@ -47,7 +47,8 @@ enum rnbd_srv_limit {
  * @prefixes: where it is, NULL if that was never set
  * @nr_prefixes: how many; 0: it may be anywhere
  * @keys: secrets of which it proves to know one; NULL behind the last one. If there are none, it
- *	proves nothing
+ *	proves nothing. Copies, which do not change with @sources
+ * @sources: the keys in the administrator's keyrings that @keys were copied from
  * @limits: by enum rnbd_srv_limit; 0: none
  * @used: the same, as counted last; set under rnbd_srv_lock as well
  * @counting: in the list of those that are being counted
@@ -65,6 +66,7 @@ struct rnbd_srv_host {
 	struct rtrs_prefix *prefixes;
 	unsigned int nr_prefixes;
 	struct key *keys[RNBD_SRV_HOST_KEYS];
+	struct key *sources[RNBD_SRV_HOST_KEYS];
 	u64 limits[RNBD_SRV_NR_LIMITS];
 	u64 used[RNBD_SRV_NR_LIMITS];
 	struct list_head counting;
@@ -176,7 +178,9 @@ void rnbd_srv_tenant_exit(struct rnbd_srv_tenant *tenant);
 bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which);
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
 		   const struct rtrs_srv_peer *peer, const struct rnbd_srv_volume **volume);
-int rnbd_srv_judge_proof(const struct rnbd_srv_rules *rules, const char *sessname,
+int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules, const char *sessname,
+			 const struct rtrs_srv_peer *peer);
+int rnbd_srv_check_known(const struct rnbd_srv_rules *rules, const char *sessname,
 			 const struct rtrs_srv_peer *peer);
 #endif
 

@@ -67,6 +67,8 @@ int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len);
 bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss);
 bool rtrs_name_valid(const char *name);
 struct key *rtrs_get_key(const char *name);
+struct key *rtrs_copy_key(struct key *key);
+bool rtrs_same_key(const struct key *a, const struct key *b);
 
 /* Client */
 

@@ -9,10 +9,14 @@
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
 #include <keys/user-type.h>
+#include <linux/cred.h>
 #include <linux/export.h>
+#include <linux/key-type.h>
 #include <linux/key.h>
 #include <linux/slab.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/uidgid.h>
 #include <net/ipv6.h>
 #include <rdma/ib.h>
 
@@ -146,6 +150,79 @@ struct key *rtrs_get_key(const char *name)
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_GPL(rtrs_get_key);
+
+static struct key *rtrs_new_key(const char *name, const void *secret, size_t len)
+{
+	struct key *key;
+	int err;
+
+	key = key_alloc(&key_type_logon, name, GLOBAL_ROOT_UID, GLOBAL_ROOT_GID, current_cred(),
+			0, KEY_ALLOC_NOT_IN_QUOTA, NULL);
+	if (IS_ERR(key))
+		return key;
+	err = key_instantiate_and_link(key, secret, len, NULL, NULL);
+	if (!err)
+		return key;
+	key_put(key);
+	return ERR_PTR(err);
+}
+
+/**
+ * rtrs_copy_key() - get a copy of a key that does not change with it
+ * @key: key from rtrs_get_key()
+ *
+ * The copy is in no keyring. It has the name of the key.
+ *
+ * Context: process, may sleep.
+ * Return: the copy, with a reference, or an ERR_PTR().
+ */
+struct key *rtrs_copy_key(struct key *key)
+{
+	const struct user_key_payload *payload;
+	int err = -EKEYREVOKED;
+	struct key *copy;
+	void *secret = NULL;
+	size_t len = 0;
+
+	down_read(&key->sem);
+	payload = user_key_payload_locked(key);
+	if (payload) {
+		len = payload->datalen;
+		secret = kmemdup(payload->data, len, GFP_KERNEL);
+		err = -ENOMEM;
+	}
+	up_read(&key->sem);
+	if (!secret)
+		return ERR_PTR(err);
+	copy = rtrs_new_key(key->description, secret, len);
+	kfree_sensitive(secret);
+	return copy;
+}
+EXPORT_SYMBOL_GPL(rtrs_copy_key);
+
+/**
+ * rtrs_same_key() - check whether two keys have the same secret
+ * @a: key from rtrs_copy_key()
+ * @b: another one
+ *
+ * Context: any.
+ * Return: false also if one of them is revoked.
+ */
+bool rtrs_same_key(const struct key *a, const struct key *b)
+{
+	const struct user_key_payload *x, *y;
+	bool same;
+
+	if (a == b)
+		return true;
+	rcu_read_lock();
+	x = user_key_payload_rcu(a);
+	y = user_key_payload_rcu(b);
+	same = x && y && x->datalen == y->datalen && !crypto_memneq(x->data, y->data, x->datalen);
+	rcu_read_unlock();
+	return same;
+}
+EXPORT_SYMBOL_GPL(rtrs_same_key);
 
 static int rtrs_proof_digest(struct crypto_shash *tfm, const struct rtrs_proof_head *head,
 			     const struct rtrs_proof_con *cons, unsigned int nr_cons, u8 *mac)
