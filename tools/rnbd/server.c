@@ -500,6 +500,37 @@ static bool has_path(const struct rules *rules, int argc, char **argv)
 	return false;
 }
 
+/* Does what is on a device determine the name of this link to it? */
+static bool is_by_contents(const char *link)
+{
+	static const char *const dirs[] = { "label", "uuid", "partlabel", "partuuid" };
+	size_t i, len;
+
+	if (strncmp(link, "/dev/disk/by-", 13))
+		return false;
+	link += 13;
+	for (i = 0; i < ARRAY_SIZE(dirs); i++) {
+		len = strlen(dirs[i]);
+		if (!strncmp(link, dirs[i], len) && link[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* The links after the word "links" that may stay, as udev's SYMLINK takes them */
+static void print_links(int argc, char **argv)
+{
+	bool links = false;
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		if (links && !strncmp(argv[i], "/dev/", 5) && !is_by_contents(argv[i]))
+			printf("%s ", argv[i] + 5);
+		links |= !strcmp(argv[i], "links");
+	}
+	printf("\n");
+}
+
 /* For udev: has a device with these names a volume, in the file or by now? */
 int cmd_rules_exports(struct rnbd *r, int argc, char **argv)
 {
@@ -511,6 +542,8 @@ int cmd_rules_exports(struct rnbd *r, int argc, char **argv)
 	if (sysfs_exists(r, RULES_DIR))
 		rules_read(r, &rules);
 	found = has_path(&conf.rules, argc, argv) || has_path(&rules, argc, argv);
+	if (found)
+		print_links(argc, argv);
 	rules_free(&rules);
 	conf_free(&conf);
 	return found ? RNBD_OK : RNBD_NOT_FOUND;
