@@ -64,9 +64,10 @@ server_idle
 on server 'umount /srv'
 
 say "one of 32 MB in a tmpfs of 8"
-on server 'mount -t tmpfs -o size=8m full /srv; truncate -s 32M /srv/volume'
+on server 'mount -t tmpfs -o size=8448k full /srv; truncate -s 32M /srv/volume'
+# The last write is done in part.
 dev=$(map s1 /srv/volume)
-full "$dev" 8
+full "$dev" 9
 gives "0 0" "$dev" discard:0:4m write:20m:1m:z
 unmap "$dev"
 server_idle

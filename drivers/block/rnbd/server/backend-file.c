@@ -77,10 +77,34 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 	rsp->cache_policy = RNBD_CACHE_WRITEBACK | RNBD_CACHE_FUA;
 }
 
+/**
+ * rnbd_srv_file_errno() - convert a filesystem's errno into that of a disk
+ * @err: 0 or a negative errno
+ *
+ * Programs know what to do if a disk has no space: QEMU pauses its guest until it has.
+ *
+ * Context: any.
+ */
+VISIBLE_IF_KUNIT int rnbd_srv_file_errno(int err)
+{
+	switch (err) {
+	case -EDQUOT:
+	case -EFBIG:
+		return -ENOSPC;
+	default:
+		return err;
+	}
+}
+
+static void rnbd_srv_file_end(struct rnbd_srv_req *req, int err)
+{
+	rnbd_srv_end(req, rnbd_srv_file_errno(err));
+}
+
 static void rnbd_srv_file_put(struct rnbd_srv_req *req)
 {
 	if (refcount_dec_and_test(&req->iocb_users))
-		rnbd_srv_end(req, req->iocb_err);
+		rnbd_srv_file_end(req, req->iocb_err);
 }
 
 /* Any context. */
@@ -115,6 +139,21 @@ VISIBLE_IF_KUNIT void rnbd_srv_file_iter(struct rnbd_srv_req *req,
 }
 
 /*
+ * A short write, most likely for lack of space: the filesystem tells the reason only if it is asked
+ * for the rest. Returns the length written, or a negative errno.
+ */
+static ssize_t rnbd_srv_file_rest(struct rnbd_srv_req *req, struct iov_iter *iter, ssize_t done)
+{
+	struct kiocb *iocb = &req->iocb, rest = *iocb;
+	ssize_t ret;
+
+	rest.ki_complete = NULL;
+	rest.ki_pos = ((loff_t)req->sector << SECTOR_SHIFT) + done;
+	ret = iocb->ki_filp->f_op->write_iter(&rest, iter);
+	return ret < 0 ? ret : done + ret;
+}
+
+/*
  * With direct I/O, the filesystem usually returns before the I/O is done. But the I/O may
  * be done before it returns, and it still uses the iocb then: so that has two users.
  */
@@ -139,6 +178,8 @@ static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 		kiocb_start_write(iocb);
 		ret = file->f_op->write_iter(iocb, &iter);
 	}
+	if (ret > 0 && ret < req->len && req->op == RNBD_OP_WRITE)
+		ret = rnbd_srv_file_rest(req, &iter, ret);
 	if (ret != -EIOCBQUEUED)
 		rnbd_srv_file_rw_done(iocb, ret);
 	rnbd_srv_file_put(req);
@@ -183,7 +224,7 @@ static void rnbd_srv_file_write(struct rnbd_srv_req *req)
 	if (req->flags & RNBD_F_PREFLUSH)
 		err = rnbd_srv_file_sync(req);
 	if (err)
-		rnbd_srv_end(req, err);
+		rnbd_srv_file_end(req, err);
 	else
 		rnbd_srv_file_rw(req);
 }
@@ -198,13 +239,13 @@ static void rnbd_srv_file_do(struct rnbd_srv_req *req)
 		rnbd_srv_file_write(req);
 		break;
 	case RNBD_OP_FLUSH:
-		rnbd_srv_end(req, rnbd_srv_file_sync(req));
+		rnbd_srv_file_end(req, rnbd_srv_file_sync(req));
 		break;
 	case RNBD_OP_DISCARD:
-		rnbd_srv_end(req, rnbd_srv_file_punch(req));
+		rnbd_srv_file_end(req, rnbd_srv_file_punch(req));
 		break;
 	case RNBD_OP_WRITE_ZEROES:
-		rnbd_srv_end(req, rnbd_srv_file_zero(req));
+		rnbd_srv_file_end(req, rnbd_srv_file_zero(req));
 		break;
 	default:
 		rnbd_srv_end(req, -EOPNOTSUPP);

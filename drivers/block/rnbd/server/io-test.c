@@ -441,6 +441,26 @@ static void too_many_entries_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check(&t->req, &t->op), -EINVAL);
 }
 
+static const struct file_errno_case {
+	const char *desc;
+	int err, ret;
+} file_errno_cases[] = {
+	{ "success", 0, 0 },
+	{ "no space", -ENOSPC, -ENOSPC },
+	{ "no space within a quota", -EDQUOT, -ENOSPC },
+	{ "the largest file", -EFBIG, -ENOSPC },
+	{ "an I/O error", -EIO, -EIO },
+};
+
+KUNIT_ARRAY_PARAM_DESC(file_errno_cases, file_errno_cases, desc);
+
+static void errno_of_a_file_is_that_of_a_disk(struct kunit *test)
+{
+	const struct file_errno_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rnbd_srv_file_errno(c->err), c->ret);
+}
+
 static struct kunit_case rnbd_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(message_is_read, parse_cases_gen_params),
 	KUNIT_CASE_PARAM(io_is_checked, check_cases_gen_params),
@@ -452,6 +472,7 @@ static struct kunit_case rnbd_srv_io_cases[] = {
 	KUNIT_CASE(data_need_no_memory),
 	KUNIT_CASE(data_are_described_once),
 	KUNIT_CASE(too_many_entries_are_refused),
+	KUNIT_CASE_PARAM(errno_of_a_file_is_that_of_a_disk, file_errno_cases_gen_params),
 	{}
 };
 

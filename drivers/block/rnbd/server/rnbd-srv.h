@@ -350,6 +350,7 @@ void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req, const struct rtrs_srv_op *
 
 /* backend-file.c */
 #if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_srv_file_errno(int err);
 void rnbd_srv_file_iter(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
 			struct iov_iter *iter);
 #endif
