@@ -264,6 +264,16 @@ static void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
 	queue_work(dev->sess->news_wq, &dev->limits_work);
 }
 
+/* Has the server's disk no sectors any more? An array has none before it is assembled. */
+static bool rnbd_clt_dev_is_empty(const struct rnbd_clt_dev *dev,
+				  const struct rnbd_msg_open_rsp *rsp)
+{
+	if (rsp->nsectors || !dev->disk || !get_capacity(dev->disk))
+		return false;
+	rnbd_clt_dev_err(dev, -ENXIO, "the server's disk is empty\n");
+	return true;
+}
+
 /**
  * rnbd_clt_dev_open() - open a device on the server
  * @dev: device
@@ -293,6 +303,8 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 	}
 
 	err = rnbd_clt_check_answer(dev, rsp);
+	if (!err && rnbd_clt_dev_is_empty(dev, rsp))
+		err = -ENXIO;
 	if (err) {
 		rnbd_clt_dev_undo_open(dev, rsp, generation);
 		return err;

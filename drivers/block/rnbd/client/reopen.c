@@ -38,11 +38,17 @@ bool rnbd_clt_refused(int err, bool may_wait)
 	case -EHOSTUNREACH:
 	case -ENOTCONN:
 	case -ENOMEM:
-	/* While the server boots: no disk yet, no driver, or its disk is being checked */
+	/*
+	 * The server's disk is not ready: it does not exist yet, has no driver or no medium, is
+	 * being checked, or is read-only until an array or a mirror is complete.
+	 */
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
 	case -EBUSY:
+	case -EROFS:
+	case -ENOMEDIUM:
+	case -EMEDIUMTYPE:
 		return !may_wait;
 	default:
 		return true;

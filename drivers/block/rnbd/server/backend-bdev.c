@@ -45,6 +45,9 @@ static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
 	map->bdev = I_BDEV(map->file->f_mapping->host);
 	if (map->mode != RNBD_ACCESS_RO && bdev_read_only(map->bdev))
 		return -EROFS;
+	/* An array may not be assembled yet: its client waits, and nothing is claimed. */
+	if (map->age.generation && !bdev_nr_sectors(map->bdev))
+		return -ENXIO;
 	/* The protocol can't convey the rules for writing to zones. */
 	if (bdev_is_zoned(map->bdev))
 		return -EOPNOTSUPP;
