@@ -42,6 +42,7 @@ const struct parameter parameters[NR_PARAMETERS] = {
 	{ "export_files", RNBD_SERVER, false },
 	{ "claim", RNBD_SERVER, true },
 	{ "handover_grace", RNBD_SERVER, true },
+	{ "state_dir", RNBD_SERVER, false },
 };
 
 /* The file while it is being read */

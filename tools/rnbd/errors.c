@@ -56,6 +56,8 @@ static const struct {
 	{ "remap_device", EALREADY, "it is open: there is nothing to do" },
 	{ "remap_device", ENOTCONN, "its session has no path: rnbd recover" },
 	{ "remap_device", ENOENT, "the server has no such device any more" },
+	{ "remap_device", EBADE,
+	  "another client has written to it meanwhile: see rnbd server list there" },
 	{ "remap_device", ESTALE,
 	  "the server has another disk by that name: unmap it, then map it" },
 	{ "resize", EFBIG,

@@ -80,7 +80,7 @@ int rules_apply(const struct rnbd *r, const struct rules *have, const struct rul
 
 enum server_module { RTRS_SERVER, RNBD_SERVER, NR_MODULES };
 
-#define NR_PARAMETERS 12
+#define NR_PARAMETERS 13
 
 struct parameter {
 	const char *name;

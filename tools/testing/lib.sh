@@ -286,7 +286,7 @@ load_server_here()
 	[ "$set" = intree ] || rnbd+=(export_files=Y)
 	for p in "$@"; do
 		case $p in
-		port_nr=*|dev_search_path=*|export_files=*|listen=*|handover_grace=*)
+		port_nr=*|dev_search_path=*|export_files=*|listen=*|handover_grace=*|state_dir=*)
 						rnbd+=("$p") ;;
 		# The in-tree driver has chunks only.
 		slot_size=*)			[ "$set" = intree ] || rtrs+=("$p") ;;

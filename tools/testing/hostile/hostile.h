@@ -299,6 +299,7 @@ extern const struct test connect_cases[];
 extern const struct test request_cases[];
 extern const struct test rnbd_cases[];
 extern const struct test fence_cases[];
+extern const struct test generation_cases[];
 extern const struct test pull_cases[];
 extern const struct test scribble_cases[];
 extern const struct test no_imm_cases[];

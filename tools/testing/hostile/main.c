@@ -186,10 +186,10 @@ static int usage(void)
 }
 
 /* "all" are those of the first so many. */
-#define NR_ALL	4
+#define NR_ALL	5
 
 static const struct test *const client_cases[] = {
-	connect_cases, request_cases, rnbd_cases, fence_cases,
+	connect_cases, request_cases, rnbd_cases, fence_cases, generation_cases,
 	/* These want a client that has slots. */
 	pull_cases, scribble_cases, no_imm_cases, proof_cases, flood_cases,
 };

@@ -368,7 +368,7 @@ static void rnbd_clt_note_end(struct request *rq)
 	if (unlikely(pdu->err == -ENOENT ||
 		     (pdu->err == -ENOTCONN && !READ_ONCE(dev->sess->features))))
 		rnbd_clt_dev_revoke(dev, le32_to_cpu(pdu->msg.device_id));
-	if (dev->access_mode == RNBD_ACCESS_HANDOVER)
+	if (op_is_write(req_op(rq)))
 		rnbd_clt_note_write(dev, rq, pdu->err);
 }
 

@@ -181,12 +181,11 @@ static int rnbd_clt_mode_known(const struct rnbd_clt_dev *dev, u32 features)
 
 static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 			      struct rnbd_msg_open_rsp *rsp,
-			      unsigned int generation)
+			      unsigned int generation, u32 features)
 {
-	u32 features = READ_ONCE(dev->sess->features);
 	size_t msg_len = sizeof(struct rnbd_msg_open);
 	size_t len = RNBD_MSG_OPEN_RSP_MIN;
-	struct rnbd_msg_open_handover msg;
+	struct rnbd_msg_open_gen msg;
 	int err;
 
 	err = rnbd_clt_mode_known(dev, features);
@@ -194,20 +193,21 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 		return err;
 	if (features & RNBD_FEATURE_UNIQUE_ID)
 		len = RNBD_MSG_OPEN_RSP_ID;
-	if (dev->access_mode == RNBD_ACCESS_HANDOVER) {
+	if (rnbd_has_generation(dev->access_mode, features)) {
 		msg_len = sizeof(msg);
 		len = sizeof(*rsp);
 	}
-	rnbd_clt_fill_handover(&msg, dev);
+	rnbd_clt_fill_generation(&msg, dev);
 	return rnbd_clt_admin(dev->sess, generation, &msg, msg_len, rsp, len);
 }
 
-static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
+static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
+				 u32 features)
 {
 	int err = rnbd_clt_check_rsp(dev, rsp);
 
-	if (!err && dev->access_mode == RNBD_ACCESS_HANDOVER)
-		err = rnbd_clt_check_handover(dev, rsp);
+	if (!err && rnbd_has_generation(dev->access_mode, features))
+		err = rnbd_clt_check_generation(dev, rsp);
 	return err;
 }
 
@@ -284,25 +284,30 @@ static bool rnbd_clt_dev_is_empty(const struct rnbd_clt_dev *dev,
  * later, and keeps its size.
  *
  * Return: 0, -EAGAIN if another device is just closing that id, -ESTALE if
- * the server has another disk by that name now, or another negative errno.
+ * the server has another disk by that name now, -EBADE if a newer mapping has written to the
+ * disk, -ENXIO if the server's disk is empty and was not before, or another negative errno.
  */
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation)
 {
+	u32 features;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
 	err = rnbd_clt_sess_introduce(dev->sess);
+	features = READ_ONCE(dev->sess->features);
 	if (!err)
-		err = rnbd_clt_send_open(dev, rsp, generation);
+		err = rnbd_clt_send_open(dev, rsp, generation, features);
+	if (err == -EBADE && !rnbd_has_generation(dev->access_mode, features))
+		err = -EIO;
 	if (err) {
-		rnbd_clt_dev_err(dev, err, "server can't open it (%s): %pe\n",
-				 rnbd_clt_access_names[dev->access_mode],
-				 ERR_PTR(err));
+		rnbd_clt_dev_err(dev, err, "server can't open it (%s): %pe%s\n",
+				 rnbd_clt_access_names[dev->access_mode], ERR_PTR(err),
+				 err == -EBADE ? ", a newer mapping has written to it" : "");
 		return err;
 	}
 
-	err = rnbd_clt_check_answer(dev, rsp);
+	err = rnbd_clt_check_answer(dev, rsp, features);
 	if (!err && rnbd_clt_dev_is_empty(dev, rsp))
 		err = -ENXIO;
 	if (err) {
@@ -341,6 +346,7 @@ static bool rnbd_clt_dev_open_as(const struct rnbd_clt_dev *dev, u32 device_id,
 int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 {
 	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
+	u32 features = READ_ONCE(dev->sess->features);
 	u32 device_id = dev->device_id;
 	int err;
 
@@ -349,10 +355,10 @@ int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
 		return -ENOTCONN;
 
-	err = rnbd_clt_send_open(dev, rsp, generation);
+	err = rnbd_clt_send_open(dev, rsp, generation, features);
 	if (err)
 		return err;
-	err = rnbd_clt_check_answer(dev, rsp);
+	err = rnbd_clt_check_answer(dev, rsp, features);
 	if (!err && le32_to_cpu(rsp->device_id) == device_id &&
 	    rnbd_clt_dev_open_as(dev, device_id, generation))
 		return 0;

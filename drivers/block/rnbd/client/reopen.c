@@ -107,7 +107,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		WRITE_ONCE(dev->nsectors, le64_to_cpu(rsp->nsectors));
 		/* Only now, as those notified may do I/O. */
 		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
-	} else if (err == -ESTALE) {
+	} else if (err == -ESTALE || err == -EBADE) {
 		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_REVOKED);
 	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {
 		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_GONE);
@@ -117,7 +117,8 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 }
 
 /*
- * Only a user opens what the server has closed by force.
+ * Only a user opens a device again that the server has closed by force, or that a newer mapping
+ * has written to: as a new mapping, so that it may write.
  *
  * Return: 0 if the device is open now, whoever did it, or a negative errno.
  */
@@ -131,6 +132,8 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 	case RNBD_DEV_REVOKED:
 		if (!by_user)
 			break;
+		if (dev->access_mode != RNBD_ACCESS_HANDOVER)
+			rnbd_clt_new_generation(dev);
 		fallthrough;
 	case RNBD_DEV_CLOSED:
 	case RNBD_DEV_GONE:

@@ -13,7 +13,7 @@
  *	ctl.c		the directory in sysfs, and links to disks
  *	state.c		states of a session and its devices; events to users
  *	limits.c	limits of a disk, from what the server says
- *	handover.c	access mode handover
+ *	generation.c	what the server has to know to fence a mapping
  *	io.c		requests, of disks and about them
  *	tags.c		how slots are divided
  *	session.c	sessions, by name
@@ -176,7 +176,8 @@ struct rnbd_clt_sess {
  *	the device. I/O waits until it has been opened again
  * @RNBD_DEV_GONE: the server refuses to open it. I/O fails, and it is tried again
  * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same, or has
- *	another disk by its name. I/O fails until a user has it opened again
+ *	another disk by its name, or a newer mapping has written to it. I/O fails until a user has
+ *	it opened again
  * @RNBD_DEV_UNMAPPED: it is being removed; the last state
  */
 enum rnbd_clt_dev_state {
@@ -224,9 +225,9 @@ enum rnbd_clt_dev_state {
  * @orphan_work: unmaps it, once its network namespace is gone and it has been claimed for that
  * @index: the number in the disk's name
  * @access_mode: as asked for when mapped
- * @generation: age of the mapping in access mode handover, as the server told first; 0 before
- *	that; under @open_lock
- * @handover: RNBD_HANDOVER_* that are known of it; written under the session's lock
+ * @generation: generation of the mapping, as the server reported it; 0 if the mapping is new;
+ *	under @open_lock
+ * @gen_flags: RNBD_GEN_* that are known of the mapping; written under the session's lock
  * @path: name of the device on the server
  *
  * Freed with the disk, so it outlives the mapping while somebody has the disk open.
@@ -266,7 +267,7 @@ struct rnbd_clt_dev {
 	int index;
 	enum rnbd_access_mode access_mode;
 	u64 generation;
-	u8 handover;
+	u8 gen_flags;
 	char path[RNBD_NAME_LEN];
 };
 
@@ -393,11 +394,12 @@ u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new);
 bool rnbd_clt_nsectors_ok(u64 nsectors);
 
-/* handover.c */
+/* generation.c */
 bool rnbd_clt_fenced(const struct rnbd_clt_dev *dev, const struct request *rq);
 void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int err);
-void rnbd_clt_fill_handover(struct rnbd_msg_open_handover *msg, const struct rnbd_clt_dev *dev);
-int rnbd_clt_check_handover(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
+void rnbd_clt_new_generation(struct rnbd_clt_dev *dev);
+void rnbd_clt_fill_generation(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev);
+int rnbd_clt_check_generation(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;

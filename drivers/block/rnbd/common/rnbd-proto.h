@@ -92,9 +92,12 @@ struct rnbd_msg_hdr {
 #define RNBD_FEATURE_UNIQUE_ID		BIT(2)
 /* there is the access mode handover */
 #define RNBD_FEATURE_HANDOVER		BIT(3)
-/* Those that we know. */
+/* mappings in access modes rw and migration carry a generation as well */
+#define RNBD_FEATURE_GENERATION		BIT(4)
+/* Features of this driver */
 #define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT | \
-			 RNBD_FEATURE_UNIQUE_ID | RNBD_FEATURE_HANDOVER)
+			 RNBD_FEATURE_UNIQUE_ID | RNBD_FEATURE_HANDOVER | \
+			 RNBD_FEATURE_GENERATION)
 
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
@@ -137,27 +140,46 @@ struct rnbd_msg_open {
 
 static_assert(sizeof(struct rnbd_msg_open) == 264);
 
-/* &rnbd_msg_open_handover.flags: a write of the mapping has succeeded ... */
-#define RNBD_HANDOVER_WRITER	BIT(0)
-/* ... or a newer mapping has written; this one in answers as well */
-#define RNBD_HANDOVER_FENCED	BIT(1)
+/**
+ * rnbd_has_generation() - do the messages that open a device carry a generation?
+ * @mode: access mode of the mapping
+ * @features: RNBD_FEATURE_* that the server granted
+ */
+static inline bool rnbd_has_generation(u8 mode, u32 features)
+{
+	switch (mode) {
+	case RNBD_ACCESS_RW:
+	case RNBD_ACCESS_MIGRATION:
+		return features & RNBD_FEATURE_GENERATION;
+	case RNBD_ACCESS_HANDOVER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* &rnbd_msg_open_gen.flags: a write of the mapping has succeeded ... */
+#define RNBD_GEN_WRITER		BIT(0)
+/* ... or a newer mapping has written, in access mode handover; this one in answers as well */
+#define RNBD_GEN_FENCED		BIT(1)
 
 /**
- * struct rnbd_msg_open_handover - RNBD_MSG_OPEN if the access mode is handover
- * @open: as in other modes
- * @generation: from the answer when the mapping was opened for the first time; 0 then
- * @flags: RNBD_HANDOVER_* that the client knows of
+ * struct rnbd_msg_open_gen - RNBD_MSG_OPEN with a generation, see rnbd_has_generation()
+ * @open: as without
+ * @generation: from the answer to the mapping's last OPEN, in access mode handover to its first;
+ *	0 if the mapping is new
+ * @flags: RNBD_GEN_*, what the client knows of the mapping
  * @reserved: 0
  */
-struct rnbd_msg_open_handover {
+struct rnbd_msg_open_gen {
 	struct rnbd_msg_open open;
 	__le64 generation;
 	u8 flags;
 	u8 reserved[7];
 };
 
-static_assert(sizeof(struct rnbd_msg_open_handover) == 280);
-static_assert(offsetof(struct rnbd_msg_open_handover, generation) == 264);
+static_assert(sizeof(struct rnbd_msg_open_gen) == 280);
+static_assert(offsetof(struct rnbd_msg_open_gen, generation) == 264);
 
 /* &rnbd_msg_open_rsp.id_type: as enum blk_unique_id, and the designators of SPC-4 */
 #define RNBD_ID_NONE	0
@@ -187,9 +209,9 @@ static_assert(offsetof(struct rnbd_msg_open_handover, generation) == 264);
  * @id_len: length of @id in bytes, 0 to 16
  * @reserved2: 0
  * @id: unique id of the whole disk, 0 behind its length
- * @generation: age of the mapping, not 0: a newer one has a greater one. The answer ends in
- *	front of it unless the access mode is handover
- * @handover: RNBD_HANDOVER_FENCED or 0
+ * @generation: generation of the mapping, not 0; a newer mapping has a greater one. The answer
+ *	ends in front of it unless rnbd_has_generation()
+ * @gen_flags: RNBD_GEN_FENCED or 0
  * @reserved3: 0
  */
 struct rnbd_msg_open_rsp {
@@ -213,7 +235,7 @@ struct rnbd_msg_open_rsp {
 	u8 reserved2[6];
 	u8 id[16];
 	__le64 generation;
-	u8 handover;
+	u8 gen_flags;
 	u8 reserved3[7];
 };
 

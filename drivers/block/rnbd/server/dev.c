@@ -199,7 +199,7 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 
 	if (mode == RNBD_ACCESS_RO)
 		return 0;
-	/* Those in mode handover keep each other from writing, and no others. */
+	/* Mappings in mode handover fence each other, and no others. */
 	if (dev->nr_handover != (mode == RNBD_ACCESS_HANDOVER ? dev->nr_writers : 0))
 		return -EBUSY;
 	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
@@ -273,7 +273,7 @@ static void rnbd_srv_close_work(struct work_struct *work)
 	mutex_lock(&rnbd_srv_lock);
 	list_del(&map->list);
 	rnbd_srv_count_map(map, map->dev, -1);
-	rnbd_srv_handover_leave(map);
+	rnbd_srv_writer_leave(map);
 	rnbd_srv_dev_put(map->dev);
 	mutex_unlock(&rnbd_srv_lock);
 	rnbd_srv_map_release_file(map);
@@ -328,20 +328,67 @@ static const struct rnbd_srv_backend *rnbd_srv_backend(const struct rnbd_srv_map
 	return S_ISREG(type) && rnbd_srv_files_ok(map) ? &rnbd_srv_file_backend : NULL;
 }
 
+/* Load what is known of a disk or file from before a restart. */
+static void rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
+{
+	char *name;
+
+	if (map->mode == RNBD_ACCESS_RO)
+		return;
+	name = rnbd_srv_state_name(path);
+	if (IS_ERR(name)) {
+		rnbd_srv_err(map->sess, "%s: who wrote last is forgotten with a restart: %pe\n",
+			     map->path, name);
+		return;
+	}
+	map->state_name = name;
+	map->saved = rnbd_srv_state_load(name);
+}
+
+static struct file *rnbd_srv_open_path(struct rnbd_srv_map *map, const char *path)
+{
+	struct file *file = rnbd_srv_open_file(map, path);
+
+	if (!IS_ERR(file))
+		rnbd_srv_load_state(map, path);
+	return file;
+}
+
 /* Open what the mapping's name stands for: a volume, or a path. */
-static struct file *rnbd_srv_open_name(const struct rnbd_srv_map *map)
+static struct file *rnbd_srv_open_name(struct rnbd_srv_map *map)
 {
 	struct file *file;
 	char *full;
 
 	if (map->volume_path)
-		return rnbd_srv_open_file(map, map->volume_path);
+		return rnbd_srv_open_path(map, map->volume_path);
 	full = rnbd_srv_full_path(map->sess, map->path);
 	if (IS_ERR(full))
 		return ERR_CAST(full);
-	file = rnbd_srv_open_file(map, full);
+	file = rnbd_srv_open_path(map, full);
 	kfree(full);
 	return file;
+}
+
+/* Find out which disk or file is open. The numbers of a disk are reused, but not its diskseq. */
+static int rnbd_srv_identify(struct rnbd_srv_map *map)
+{
+	struct kstat stat;
+	int err;
+
+	if (map->bdev) {
+		map->disk_id.dev = map->bdev->bd_dev;
+		map->disk_id.nr = map->bdev->bd_disk->diskseq;
+		return 0;
+	}
+	/* Subvolumes of btrfs share the superblock, and with it s_dev, but not inode numbers. */
+	err = vfs_getattr(&map->file->f_path, &stat, STATX_INO, AT_STATX_DONT_SYNC);
+	if (err)
+		return err;
+	map->disk_id.dev = stat.dev;
+	map->disk_id.nr = stat.ino;
+	map->disk_id.generation = file_inode(map->file)->i_generation;
+	return 0;
 }
 
 static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *map)
@@ -367,6 +414,8 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_pee
 
 	map->backend = rnbd_srv_backend(map);
 	err = map->backend ? map->backend->open(map) : -ENOTBLK;
+	if (!err)
+		err = rnbd_srv_identify(map);
 	if (err)
 		goto close_file;
 
@@ -407,7 +456,7 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const char *path,
 			continue;
 		if (map->mode != mode || test_bit(0, &map->closing))
 			return -EBUSY;
-		rnbd_srv_handover_again(map, age);
+		rnbd_srv_writer_again(map, age);
 		rnbd_srv_fill_rsp(map, rsp);
 		return 1;
 	}
@@ -543,7 +592,10 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 
 	rnbd_srv_rules_refresh(map);
 	rnbd_srv_choose_css(map);
-	ret = rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0;
+	/* First: a client that may not write again must not try until nobody has it open. */
+	ret = map->mode == RNBD_ACCESS_RO ? 0 : rnbd_srv_writer_join(map);
+	if (!ret && rnbd_srv_held_by_old(dev, map->sess))
+		ret = -EBUSY;
 	if (!ret)
 		ret = rnbd_srv_access(dev, map->mode);
 	if (!ret)
@@ -553,12 +605,10 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 	/* Changes of rules, and new paths, find it among the device's mappings later. */
 	if (!ret && !rnbd_srv_allowed(map))
 		ret = -ENOENT;
-	if (!ret && map->mode == RNBD_ACCESS_HANDOVER)
-		ret = rnbd_srv_handover_join(map, rnbd_srv_inode(map));
 	if (!ret)
 		ret = rnbd_srv_map_publish(map, dev);
 	if (ret) {
-		rnbd_srv_handover_leave(map);
+		rnbd_srv_writer_leave(map);
 		rnbd_srv_dev_put(dev);
 		return ret;
 	}
@@ -798,7 +848,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
  * @sess: session of the client
  * @path: name of the device, as the client gave it
  * @mode: access mode that the client asks for
- * @age: what it says of the mapping's age, if the mode is handover
+ * @age: what it reports of the mapping's age, all 0 if nothing
  * @peer: the client on the path on which it asks
  * @rsp: answer to fill in, zeroed by the caller
  *
@@ -824,6 +874,9 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access
 
 	map->age = *age;
 	ret = rnbd_srv_map_open(map, peer);
+	/* It would tell the client that a newer mapping has written. */
+	if (ret == -EBADE)
+		ret = -EIO;
 	if (!ret) {
 		mutex_lock(&rnbd_srv_lock);
 		ret = rnbd_srv_map_attach(map, rsp);

@@ -101,7 +101,7 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 	req->flags = rw & ~RNBD_OP_MASK;
 	req->prio = rnbd_srv_prio(op);
 	req->vecs = NULL;
-	req->writer = 0;
+	req->generation = 0;
 	req->arrived = ktime_get_ns();
 	return 0;
 }
@@ -132,13 +132,13 @@ static void rnbd_srv_log_refusal(const struct rnbd_srv_req *req, const struct rt
 		     req->len, op->data_len, ERR_PTR(err));
 }
 
-/* A write that had to wait may begin, has to wait again, or comes too late. */
+/* A write that was parked begins, is parked again, or is refused. */
 static void rnbd_srv_begin_work(struct work_struct *work)
 {
 	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	struct rnbd_srv_map *map = req->map;
-	int err = rnbd_srv_handover_begin(req);
+	int err = rnbd_srv_writer_begin(req);
 
 	if (!err)
 		map->backend->submit(req);
@@ -149,14 +149,14 @@ static void rnbd_srv_begin_work(struct work_struct *work)
 	percpu_ref_put(&map->ref);
 }
 
-/* May a checked request begin? -EAGAIN if later; see rnbd_srv_handover_begin(). */
+/* May a checked request begin? -EAGAIN if it is parked, see rnbd_srv_writer_begin(). */
 static int rnbd_srv_may_begin(struct rnbd_srv_req *req)
 {
-	if (likely(!req->map->handover) || req->op == RNBD_OP_READ ||
+	if (likely(READ_ONCE(req->map->written)) || req->op == RNBD_OP_READ ||
 	    req->op == RNBD_OP_FLUSH)
 		return 0;
 	INIT_WORK(&req->work, rnbd_srv_begin_work);
-	return rnbd_srv_handover_begin(req);
+	return rnbd_srv_writer_begin(req);
 }
 
 /**
@@ -269,9 +269,9 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 
 	rnbd_srv_count(req);
 	rnbd_srv_put_vecs(req);
-	if (unlikely(req->writer)) {
-		rnbd_srv_handover_end(req);
-		/* Tells the client that a newer mapping has written. */
+	if (unlikely(req->generation)) {
+		rnbd_srv_writer_end(req);
+		/* It would tell the client that a newer mapping has written. */
 		if (err == -EBADE)
 			err = -EIO;
 	}

@@ -23,9 +23,14 @@ static int __init rnbd_srv_init(void)
 	if (!rnbd_srv_wq)
 		return -ENOMEM;
 
+	err = -ENOMEM;
+	rnbd_srv_state_wq = alloc_workqueue("rnbd_srv_state", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rnbd_srv_state_wq)
+		goto destroy_wq;
+
 	err = rnbd_srv_add_ctl();
 	if (err)
-		goto destroy_wq;
+		goto destroy_state_wq;
 
 	if (rnbd_srv_listen_now)
 		err = rnbd_srv_listen_first();
@@ -43,8 +48,10 @@ unlisten:
 stop_watch:
 	/* Clients may have been here meanwhile. */
 	rnbd_srv_stop_watch();
-	rnbd_srv_handover_exit();
+	rnbd_srv_writer_exit();
 	rnbd_srv_del_ctl();
+destroy_state_wq:
+	destroy_workqueue(rnbd_srv_state_wq);
 destroy_wq:
 	destroy_workqueue(rnbd_srv_wq);
 	return err;
@@ -56,7 +63,8 @@ static void __exit rnbd_srv_exit(void)
 	/* Ends all sessions, which closes their mappings. */
 	rnbd_srv_unlisten_first();
 	rnbd_srv_stop_watch();
-	rnbd_srv_handover_exit();
+	rnbd_srv_writer_exit();
+	destroy_workqueue(rnbd_srv_state_wq);
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();
 }

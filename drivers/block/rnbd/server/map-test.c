@@ -86,15 +86,16 @@ static void answer_is_on_the_wire_as_written_down(struct kunit *test)
 		0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,
 		0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	};
-	struct rnbd_srv_handover *ho = kunit_kzalloc(test, sizeof(*ho), GFP_KERNEL);
+	struct rnbd_srv_writer *wr = kunit_kzalloc(test, sizeof(*wr), GFP_KERNEL);
 	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
 	struct rnbd_msg_open_rsp rsp = { };
 
 	KUNIT_ASSERT_NOT_NULL(test, map);
-	KUNIT_ASSERT_NOT_NULL(test, ho);
-	rnbd_srv_handover_init(ho);
-	ho->writer = 0x0102030405060709;
-	map->handover = ho;
+	KUNIT_ASSERT_NOT_NULL(test, wr);
+	rnbd_srv_writer_init(wr);
+	wr->owner = 0x0102030405060709;
+	map->writer = wr;
+	map->mode = RNBD_ACCESS_HANDOVER;
 	map->age.generation = 0x0102030405060708;
 	map->backend = &backend;
 	map->id = 0xaabbccdd;

@@ -58,7 +58,7 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 	if (test_and_set_bit(0, &map->closing))
 		return false;
 	map->close_op = op;
-	rnbd_srv_handover_close(map);
+	rnbd_srv_writer_close(map);
 	percpu_ref_kill(&map->ref);
 	return true;
 }
@@ -79,5 +79,5 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 	rsp->nsectors = cpu_to_le64(map->nsectors);
 	rsp->logical_block_size = cpu_to_le16(map->block_size);
 	map->backend->limits(map, rsp);
-	rnbd_srv_handover_fill_rsp(map, rsp);
+	rnbd_srv_writer_fill_rsp(map, rsp);
 }

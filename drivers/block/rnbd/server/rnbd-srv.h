@@ -31,7 +31,8 @@
  *	backend-*.c	I/O on disks and on files
  *	io.c		checking and ending I/O, and answers
  *	map.c		lookup and closing of mappings
- *	handover.c	which of several mappings may write
+ *	writer.c	which mappings of a disk may write
+ *	state.c		what survives a restart
  *	rules.c		who may open what, and how much a host may have
  *	cgroup.c	who pays for I/O
  *	path.c		from a device's name to its file
@@ -152,12 +153,24 @@ struct rnbd_srv_dev {
 };
 
 /**
- * struct rnbd_srv_age - what orders mappings in access mode handover
- * @generation: a newer mapping has a greater one. 0 in an OPEN: the mapping is a new one
- * @flags: RNBD_HANDOVER_* that the client knows of
- * @known: nobody newer can have written of whom this server knows nothing
+ * struct rnbd_srv_id - identity of a disk or file, for as long as it exists
+ * @dev: number of the disk, or of the device that stat(2) reports for the file
+ * @nr: sequence number of the disk, or the file's inode number
+ * @generation: of the file's inode, or 0
+ */
+struct rnbd_srv_id {
+	dev_t dev;
+	u64 nr;
+	u32 generation;
+};
+
+/**
+ * struct rnbd_srv_age - what orders mappings that may write, see writer.c
+ * @generation: a newer mapping has a greater one. 0 in an OPEN: the mapping is new
+ * @flags: RNBD_GEN_* that the client reported
+ * @known: the mapping was new when it was opened here: no newer one is unknown here
  *
- * Of a mapping that is open, protected by &rnbd_srv_handover.lock.
+ * Of an open mapping, protected by &rnbd_srv_writer.lock.
  */
 struct rnbd_srv_age {
 	u64 generation;
@@ -165,42 +178,50 @@ struct rnbd_srv_age {
 	bool known;
 };
 
+/* Names of a disk under which its owner is saved */
+#define RNBD_SRV_STATE_NAMES	4
+
 /**
- * struct rnbd_srv_handover - who may write to a disk or file in access mode handover
- * @list: in the list of all, under rnbd_srv_lock, as are the next four
+ * struct rnbd_srv_writer - which mappings of a disk or file may write
+ * @list: entry in the list of all, under rnbd_srv_lock
+ * @id: the disk or file
+ * @lock: protects the following fields, and &rnbd_srv_map.age; @users and @names change under
+ *	rnbd_srv_lock as well
  * @users: mappings
- * @dev: of the inode of the disk or file
- * @ino: likewise
- * @inode_generation: likewise
- * @lock: protects what follows, and &rnbd_srv_map.age
  * @newest: greatest generation so far
- * @writer: generation of the newest mapping that has written: older ones can't write
- * @granted: it has done so while this struct was there
- * @settled: clients have had time to say that they have written
- * @nr_writes: writes in hand of @writer
- * @nr_old: writes in hand of older ones. While there are any, nobody's begin
- * @parked: writes that wait for @nr_old or @settled
- * @settle: sets @settled
+ * @owner: generation of the newest mapping that has written; 0 if none has
+ * @saved: @owner as it was saved; writes of another owner are parked
+ * @granted: the owner's mapping has written since this struct was created
+ * @settled: the grace period of mode handover has ended
+ * @nr_writes: writes in progress of @owner, in mode handover
+ * @nr_old: writes in progress of older mappings in mode handover. Others are parked meanwhile
+ * @parked: writes that wait for @saved, @nr_old or @settled
+ * @settle: ends the grace period
+ * @save: saves @owner
+ * @nr_names: number of @names
+ * @names: names under which @owner is saved; only added
  *
- * Stays when the last mapping is closed, as the clients may have lost their sessions only.
+ * Remains when the last mapping is closed, as clients may reopen mappings.
  */
-struct rnbd_srv_handover {
+struct rnbd_srv_writer {
 	struct list_head list;
-	unsigned int users;
-	dev_t dev;
-	unsigned long ino;
-	u32 inode_generation;
+	struct rnbd_srv_id id;
 
 	/* see above */
 	spinlock_t lock;
+	unsigned int users;
 	u64 newest;
-	u64 writer;
+	u64 owner;
+	u64 saved;
 	bool granted;
 	bool settled;
 	unsigned int nr_writes;
 	unsigned int nr_old;
 	struct list_head parked;
 	struct delayed_work settle;
+	struct work_struct save;
+	unsigned int nr_names;
+	char *names[RNBD_SRV_STATE_NAMES];
 };
 
 /**
@@ -224,8 +245,12 @@ struct rnbd_srv_handover {
  * @can_punch: the file's filesystem can punch holes, and has not refused to
  * @id: device id in the client's messages
  * @mode: access mode that the client asked for
- * @age: what it said of the mapping's age, if the mode is handover
- * @handover: who may write; NULL in other modes, and until the mapping has a device
+ * @disk_id: which disk or file it is
+ * @age: age of the mapping, as the client reported it until @writer is set
+ * @writer: whether it may write; NULL in mode ro, and until the mapping has a device
+ * @written: it has written, and may go on without asking @writer; never in mode handover
+ * @state_name: name under which the owner is saved, until @writer has it, or NULL
+ * @saved: owner that was saved under @state_name, 0 if none
  * @ref: held by each I/O in progress
  * @wq: workqueue for I/O that may sleep
  * @vecs: arrays of BIO_MAX_VECS entries. The one that it keeps lets requests go on without
@@ -255,8 +280,12 @@ struct rnbd_srv_map {
 	bool can_punch;
 	u32 id;
 	enum rnbd_access_mode mode;
+	struct rnbd_srv_id disk_id;
 	struct rnbd_srv_age age;
-	struct rnbd_srv_handover *handover;
+	struct rnbd_srv_writer *writer;
+	bool written;
+	char *state_name;
+	u64 saved;
 
 	struct percpu_ref ref;
 	struct workqueue_struct *wq;
@@ -279,8 +308,8 @@ struct rnbd_srv_map {
  * @prio: I/O priority, valid or 0
  * @arrived: when the transport handed it over, ns
  * @submitted: when it was handed to the disk or the filesystem, ns; set by the backend
- * @writer: generation under which it counts as a write in hand, 0 if it doesn't
- * @parked: in &rnbd_srv_handover.parked, before the backend has it
+ * @generation: generation with which it is counted in &rnbd_srv_writer, 0 if it isn't
+ * @parked: entry in &rnbd_srv_writer.parked, before the backend gets it
  * @bio: used if the mapping is a disk
  * @iocb: used if the mapping is a file
  * @iocb_users: of @iocb: its submitter, and the I/O
@@ -300,7 +329,7 @@ struct rnbd_srv_req {
 	u16 prio;
 	u64 arrived;
 	u64 submitted;
-	u64 writer;
+	u64 generation;
 	union {
 		struct list_head parked;
 		struct bio bio;
@@ -369,9 +398,9 @@ void rnbd_srv_unlisten_first(void);
 void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
 int rnbd_srv_sess_info(struct rtrs_srv_op *op);
-int rnbd_srv_check_open(const struct rtrs_srv_op *op);
+int rnbd_srv_check_open(const struct rtrs_srv_op *op, u32 features);
 #if IS_ENABLED(CONFIG_KUNIT)
-struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op);
+struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op, u32 features);
 #endif
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
@@ -444,24 +473,32 @@ bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, g
 void rnbd_srv_put_vecs(struct rnbd_srv_req *req);
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
 
-/* handover.c */
+/* writer.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-void rnbd_srv_handover_init(struct rnbd_srv_handover *ho);
-void rnbd_srv_handover_add(struct rnbd_srv_handover *ho, struct rnbd_srv_age *age);
-int rnbd_srv_handover_judge(struct rnbd_srv_handover *ho, const struct rnbd_srv_age *age);
-bool rnbd_srv_handover_done(struct rnbd_srv_handover *ho, u64 writer);
-const char *rnbd_srv_handover_word(const struct rnbd_srv_handover *ho,
-				   const struct rnbd_srv_age *age);
+void rnbd_srv_writer_init(struct rnbd_srv_writer *wr);
+int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
+			struct rnbd_srv_age *age);
+int rnbd_srv_writer_check(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
+			  const struct rnbd_srv_age *age);
+bool rnbd_srv_writer_done(struct rnbd_srv_writer *wr, u64 generation);
+const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr,
+				 const struct rnbd_srv_age *age);
 #endif
-int rnbd_srv_handover_join(struct rnbd_srv_map *map, const struct inode *inode);
-void rnbd_srv_handover_leave(struct rnbd_srv_map *map);
-void rnbd_srv_handover_again(struct rnbd_srv_map *map, const struct rnbd_srv_age *age);
-void rnbd_srv_handover_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
-int rnbd_srv_handover_begin(struct rnbd_srv_req *req);
-void rnbd_srv_handover_end(struct rnbd_srv_req *req);
-void rnbd_srv_handover_close(struct rnbd_srv_map *map);
-const char *rnbd_srv_handover_state(struct rnbd_srv_map *map);
-void rnbd_srv_handover_exit(void);
+int rnbd_srv_writer_join(struct rnbd_srv_map *map);
+void rnbd_srv_writer_leave(struct rnbd_srv_map *map);
+void rnbd_srv_writer_again(struct rnbd_srv_map *map, const struct rnbd_srv_age *age);
+void rnbd_srv_writer_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
+int rnbd_srv_writer_begin(struct rnbd_srv_req *req);
+void rnbd_srv_writer_end(struct rnbd_srv_req *req);
+void rnbd_srv_writer_close(struct rnbd_srv_map *map);
+const char *rnbd_srv_writer_state(struct rnbd_srv_map *map);
+void rnbd_srv_writer_exit(void);
+
+/* state.c */
+extern struct workqueue_struct *rnbd_srv_state_wq;
+char *rnbd_srv_state_name(const char *path);
+u64 rnbd_srv_state_load(const char *name);
+void rnbd_srv_state_save(const char *name, u64 generation);
 
 /* sysfs.c */
 extern const struct kobj_type rnbd_srv_dev_ktype;

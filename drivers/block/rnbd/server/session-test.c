@@ -136,7 +136,8 @@ static const struct feature_case {
 	{ "events of sizes", BIT(1), 0x12345678, BIT(1) },
 	{ "unique ids", BIT(2), 0x12345678, BIT(2) },
 	{ "access mode handover", BIT(3), 0x12345678, BIT(3) },
-	{ "all bits", U32_MAX, 1, 15 },
+	{ "generations", BIT(4), 0x12345678, BIT(4) },
+	{ "all bits", U32_MAX, 1, 31 },
 	{ "no cookie", BIT(0) | BIT(1), 0, 0 },
 };
 
@@ -179,11 +180,18 @@ static const struct open_case {
 	{ "no name, which is found out later", 0, 264, 1, FROM, 56, "" },
 	{ "handover", 0, 280, 3, FROM, 96, "a", BIT(3) },
 	{ "handover, a longer message", 0, 288, 3, FROM, 4096, "a", 15 },
-	{ "handover, which was not granted", -EINVAL, 280, 3, FROM, 96, "a", 7 },
-	{ "handover, a byte of the age is missing", -EINVAL, 279, 3, FROM, 96, "a", BIT(3) },
+	{ "handover, which was not granted", -EINVAL, 280, 3, FROM, 96, "a", 0x17 },
+	{ "handover, a byte of the generation is missing", -EINVAL, 279, 3, FROM, 96, "a", BIT(3) },
 	{ "handover, as long as in other modes", -EINVAL, 264, 3, FROM, 56, "a", BIT(3) },
 	{ "handover, a byte of room is missing", -EINVAL, 280, 3, FROM, 95, "a", BIT(3) },
-	{ "the first unknown mode", -EINVAL, 280, 4, FROM, 96, "a", 15 },
+	{ "read only, generations are granted", 0, 264, 0, FROM, 56, "a", BIT(4) },
+	{ "rw with a generation", 0, 280, 1, FROM, 96, "a", BIT(4) },
+	{ "rw, a byte of the generation is missing", -EINVAL, 279, 1, FROM, 96, "a", BIT(4) },
+	{ "rw, a byte of room is missing", -EINVAL, 280, 1, FROM, 95, "a", BIT(4) },
+	{ "rw, generations were not granted", 0, 264, 1, FROM, 56, "a", 15 },
+	{ "migration with a generation", 0, 280, 2, FROM, 96, "a", 31 },
+	{ "migration without its generation", -EINVAL, 264, 2, FROM, 56, "a", 31 },
+	{ "the first unknown mode", -EINVAL, 280, 4, FROM, 96, "a", 31 },
 	{ "the last unknown mode", -EINVAL, 264, 255, FROM, 56, "a" },
 	{ "a byte is missing", -EINVAL, 263, 1, FROM, 56, "a" },
 	{ "only a header", -EINVAL, 4, 1, FROM, 56, "a" },
@@ -202,14 +210,13 @@ static void open_is_checked(struct kunit *test)
 	const struct open_case *c = test->param_value;
 	struct session_test *t = test->priv;
 
-	t->sess.features = c->features;
 	t->op.msg[0] = 2;
 	t->op.msg[4] = c->mode;
 	memcpy(t->op.msg + 6, c->name, strlen(c->name));
 	t->op.msg_len = c->msg_len;
 	t->op.dir = c->dir;
 	t->op.data_len = c->data_len;
-	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), c->ret);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op, c->features), c->ret);
 }
 
 static void open_without_a_name_s_end_is_refused(struct kunit *test)
@@ -220,9 +227,46 @@ static void open_without_a_name_s_end_is_refused(struct kunit *test)
 	t->op.msg_len = 264;
 	t->op.dir = FROM;
 	t->op.data_len = 56;
-	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op, 0), 0);
 	t->op.msg[6 + 254] = 'n';
-	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_check_open(&t->op, 0), -EINVAL);
+}
+
+static const struct age_case {
+	const char *desc;
+	u8 mode;
+	u32 features;
+	u64 generation;
+	u8 flags;
+} age_cases[] = {
+	{ "read only", 0, BIT(4), 0, 0 },
+	{ "rw", 1, BIT(4), 0x0102030405060708, 3 },
+	{ "rw, generations were not granted", 1, 15, 0, 0 },
+	{ "migration", 2, BIT(4), 0x0102030405060708, 3 },
+	{ "handover", 3, BIT(3), 0x0102030405060708, 3 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(age_cases, age_cases, desc);
+
+static void generation_is_read(struct kunit *test)
+{
+	static const u8 bytes[16] = { 8, 7, 6, 5, 4, 3, 2, 1, 3 };
+	const struct age_case *c = test->param_value;
+	struct session_test *t = test->priv;
+	struct rnbd_srv_age age;
+
+	t->op.msg[4] = c->mode;
+	memcpy(t->op.msg + 264, bytes, sizeof(bytes));
+	age = rnbd_srv_parse_age(&t->op, c->features);
+	KUNIT_EXPECT_EQ(test, age.generation, c->generation);
+	KUNIT_EXPECT_EQ(test, age.flags, c->flags);
+	KUNIT_EXPECT_FALSE(test, age.known);
+
+	/* A new mapping has not written. */
+	memset(t->op.msg + 264, 0, 8);
+	age = rnbd_srv_parse_age(&t->op, c->features);
+	KUNIT_EXPECT_EQ(test, age.generation, 0);
+	KUNIT_EXPECT_EQ(test, age.flags, 0);
 }
 
 /* What its client was told of a mapping, and what its disk or file has by now */
@@ -270,6 +314,7 @@ static struct kunit_case rnbd_srv_session_cases[] = {
 	KUNIT_CASE_PARAM(change_of_size_is_told_once, size_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_checked, open_cases_gen_params),
 	KUNIT_CASE(open_without_a_name_s_end_is_refused),
+	KUNIT_CASE_PARAM(generation_is_read, age_cases_gen_params),
 	{}
 };
 

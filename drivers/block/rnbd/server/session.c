@@ -146,14 +146,14 @@ static bool rnbd_srv_name_ok(const char *name)
 	return len < RNBD_NAME_LEN;
 }
 
-/* The mode counts for those only who have been told that there is it. */
-static int rnbd_srv_check_handover(const struct rtrs_srv_op *op)
+/* Whether the client can know of the mode, and whether there is room for the generation */
+static int rnbd_srv_check_generation(const struct rtrs_srv_op *op, u8 mode, u32 features)
 {
-	const struct rnbd_srv_sess *sess = op->priv;
-
-	if (!(READ_ONCE(sess->features) & RNBD_FEATURE_HANDOVER) ||
-	    op->msg_len < sizeof(struct rnbd_msg_open_handover) ||
-	    op->data_len < sizeof(struct rnbd_msg_open_rsp))
+	if (mode == RNBD_ACCESS_HANDOVER && !(features & RNBD_FEATURE_HANDOVER))
+		return -EINVAL;
+	if (rnbd_has_generation(mode, features) &&
+	    (op->msg_len < sizeof(struct rnbd_msg_open_gen) ||
+	     op->data_len < sizeof(struct rnbd_msg_open_rsp)))
 		return -EINVAL;
 	return 0;
 }
@@ -161,10 +161,11 @@ static int rnbd_srv_check_handover(const struct rtrs_srv_op *op)
 /**
  * rnbd_srv_check_open() - check RNBD_MSG_OPEN
  * @op: op with the message
+ * @features: RNBD_FEATURE_* that the client was granted
  *
  * Return: 0, or -EINVAL if a length, the access mode or the name is invalid.
  */
-int rnbd_srv_check_open(const struct rtrs_srv_op *op)
+int rnbd_srv_check_open(const struct rtrs_srv_op *op, u32 features)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
 
@@ -173,39 +174,37 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op)
 	    msg->access_mode >= RNBD_ACCESS_MODES ||
 	    !rnbd_srv_name_ok(msg->dev_name))
 		return -EINVAL;
-	if (msg->access_mode == RNBD_ACCESS_HANDOVER)
-		return rnbd_srv_check_handover(op);
-	return 0;
+	return rnbd_srv_check_generation(op, msg->access_mode, features);
 }
 
 /**
- * rnbd_srv_parse_age() - read what a client says of a mapping's age
+ * rnbd_srv_parse_age() - read what a client reports of a mapping's age
  * @op: op with RNBD_MSG_OPEN that has been checked
+ * @features: the same as when it was checked
  *
- * Return: the age, all 0 unless the access mode is handover.
+ * Return: the age, all 0 if the message has no generation.
  */
-VISIBLE_IF_KUNIT struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op)
+VISIBLE_IF_KUNIT struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op, u32 features)
 {
-	const struct rnbd_msg_open_handover *msg = (const void *)op->msg;
+	const struct rnbd_msg_open_gen *msg = (const void *)op->msg;
 	struct rnbd_srv_age age = { };
 
-	if (msg->open.access_mode == RNBD_ACCESS_HANDOVER) {
+	if (rnbd_has_generation(msg->open.access_mode, features)) {
 		age.generation = le64_to_cpu(msg->generation);
-		/* A mapping that is a new one has not written. */
+		/* A new mapping has not written. */
 		age.flags = age.generation ? msg->flags : 0;
 	}
 	return age;
 }
 
-/* How long the answer to an OPEN is, which has been checked. */
-static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op)
+/* The length of the answer to an OPEN that has been checked with the same features */
+static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
-	const struct rnbd_srv_sess *sess = op->priv;
 
-	if (msg->access_mode == RNBD_ACCESS_HANDOVER)
+	if (rnbd_has_generation(msg->access_mode, features))
 		return sizeof(struct rnbd_msg_open_rsp);
-	if (READ_ONCE(sess->features) & RNBD_FEATURE_UNIQUE_ID)
+	if (features & RNBD_FEATURE_UNIQUE_ID)
 		return min_t(size_t, RNBD_MSG_OPEN_RSP_ID, op->data_len);
 	return RNBD_MSG_OPEN_RSP_MIN;
 }
@@ -216,22 +215,24 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_open_rsp rsp = { };
+	/* Once, as the client may introduce itself again at any time. */
+	u32 features = READ_ONCE(sess->features);
 	struct rnbd_srv_age age;
 	int err;
 
-	err = rnbd_srv_check_open(op);
+	err = rnbd_srv_check_open(op, features);
 	if (err)
 		return err;
 
-	age = rnbd_srv_parse_age(op);
+	age = rnbd_srv_parse_age(op, features);
 	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &age, &peer, &rsp);
 	if (err) {
-		rnbd_srv_err(sess, "can't open %s (%s): %pe\n", msg->dev_name,
-			     rnbd_srv_access_names[msg->access_mode],
-			     ERR_PTR(err));
+		rnbd_srv_err(sess, "can't open %s (%s): %pe%s\n", msg->dev_name,
+			     rnbd_srv_access_names[msg->access_mode], ERR_PTR(err),
+			     err == -EBADE ? ", a newer mapping has written to it" : "");
 		return err;
 	}
-	rnbd_srv_answer(op, &rsp, rnbd_srv_open_rsp_len(op));
+	rnbd_srv_answer(op, &rsp, rnbd_srv_open_rsp_len(op, features));
 	return 0;
 }
 

@@ -105,7 +105,7 @@ static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
 static ssize_t handover_show(struct kobject *kobj,
 			     struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", rnbd_srv_handover_state(to_map(kobj)));
+	return sysfs_emit(buf, "%s\n", rnbd_srv_writer_state(to_map(kobj)));
 }
 
 static struct kobj_attribute handover_attr = __ATTR_RO(handover);
@@ -158,7 +158,9 @@ static struct attribute *rnbd_srv_map_attrs[] = {
 
 static umode_t rnbd_srv_map_attr_mode(struct kobject *kobj, struct attribute *attr, int n)
 {
-	return attr == &handover_attr.attr && !to_map(kobj)->handover ? 0 : attr->mode;
+	if (attr == &handover_attr.attr && to_map(kobj)->mode != RNBD_ACCESS_HANDOVER)
+		return 0;
+	return attr->mode;
 }
 
 static const struct attribute_group rnbd_srv_map_group = {
@@ -176,6 +178,7 @@ static void rnbd_srv_map_release(struct kobject *kobj)
 	struct rnbd_srv_map *map = to_map(kobj);
 
 	percpu_ref_exit(&map->ref);
+	kfree(map->state_name);
 	kfree(map->volume_path);
 	kfree_rcu(map, rcu);
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD client: what the client remembers of a mapping and reports when it opens the mapping again:
+ * its generation, whether it has written, and, in access mode handover, whether a newer mapping
+ * has. With that the server decides whether the mapping may write again.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "rnbd-clt.h"
+
+/* Does a request change data? A flush alone doesn't. */
+static bool rnbd_clt_writes(const struct request *rq)
+{
+	return op_is_write(req_op(rq)) && req_op(rq) != REQ_OP_FLUSH;
+}
+
+/**
+ * rnbd_clt_fenced() - is a request refused because a newer mapping has written?
+ * @dev: its device, in any access mode
+ * @rq: request of the device's disk
+ *
+ * Context: any.
+ */
+bool rnbd_clt_fenced(const struct rnbd_clt_dev *dev, const struct request *rq)
+{
+	return (READ_ONCE(dev->gen_flags) & RNBD_GEN_FENCED) && rnbd_clt_writes(rq);
+}
+
+static void rnbd_clt_note(struct rnbd_clt_dev *dev, u8 flag)
+{
+	unsigned long flags;
+	bool fenced;
+
+	if (READ_ONCE(dev->gen_flags) & flag)
+		return;
+	spin_lock_irqsave(&dev->sess->lock, flags);
+	fenced = flag & ~dev->gen_flags & RNBD_GEN_FENCED;
+	WRITE_ONCE(dev->gen_flags, dev->gen_flags | flag);
+	spin_unlock_irqrestore(&dev->sess->lock, flags);
+	if (fenced)
+		pr_warn("%s: %s: a newer mapping has written to it: writes fail until it is unmapped and mapped\n",
+			dev->sess->label, dev->path);
+}
+
+/**
+ * rnbd_clt_note_write() - remember that a write has succeeded, or was refused
+ * @dev: its device, in any access mode
+ * @rq: request of the device's disk
+ * @err: 0 or the server's errno
+ *
+ * Context: any, before the sender of the request is notified of its end.
+ */
+void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int err)
+{
+	if (!rnbd_clt_writes(rq))
+		return;
+	if (!err)
+		rnbd_clt_note(dev, RNBD_GEN_WRITER);
+	/* In other modes the server's disk has refused the write. */
+	else if (err == -EBADE && dev->access_mode == RNBD_ACCESS_HANDOVER)
+		rnbd_clt_note(dev, RNBD_GEN_FENCED);
+}
+
+/* What is known of a mapping holds for one generation. */
+static void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
+{
+	if (dev->generation == generation)
+		return;
+	dev->generation = generation;
+	spin_lock_irq(&dev->sess->lock);
+	WRITE_ONCE(dev->gen_flags, 0);
+	spin_unlock_irq(&dev->sess->lock);
+}
+
+/**
+ * rnbd_clt_new_generation() - have a mapping opened as a new one
+ * @dev: device, closed, in another access mode than handover
+ *
+ * Context: under the device's open_lock.
+ */
+void rnbd_clt_new_generation(struct rnbd_clt_dev *dev)
+{
+	lockdep_assert_held(&dev->open_lock);
+	rnbd_clt_set_generation(dev, 0);
+}
+
+/**
+ * rnbd_clt_fill_generation() - write a message that opens a device
+ * @msg: message; it ends after &rnbd_msg_open_gen.open unless rnbd_has_generation()
+ * @dev: device
+ *
+ * Context: under the device's open_lock.
+ */
+void rnbd_clt_fill_generation(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev)
+{
+	rnbd_clt_fill_open(&msg->open, dev);
+	msg->generation = cpu_to_le64(dev->generation);
+	msg->flags = READ_ONCE(dev->gen_flags);
+	memset(msg->reserved, 0, sizeof(msg->reserved));
+}
+
+/**
+ * rnbd_clt_check_generation() - remember the generation that a server reports
+ * @dev: device
+ * @rsp: the server's answer, with a generation
+ *
+ * Context: under the device's open_lock.
+ * Return: 0, or -EPROTO if the answer has no valid generation.
+ */
+int rnbd_clt_check_generation(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
+{
+	if (!rsp->generation) {
+		rnbd_clt_dev_err(dev, -EPROTO, "server doesn't report the mapping's generation\n");
+		return -EPROTO;
+	}
+	/* In mode rw the server assigns a new one each time. */
+	if (!dev->generation || dev->access_mode == RNBD_ACCESS_RW)
+		rnbd_clt_set_generation(dev, le64_to_cpu(rsp->generation));
+	if (dev->access_mode == RNBD_ACCESS_HANDOVER && (rsp->gen_flags & RNBD_GEN_FENCED))
+		rnbd_clt_note(dev, RNBD_GEN_FENCED);
+	return 0;
+}

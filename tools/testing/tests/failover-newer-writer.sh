@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A client is cut off while it writes, and its server ends its session. Another client maps the
+# volume. If that one has only read, the first client goes on as if nothing had happened. If it has
+# written, the first client's waiting write fails, and its disk remains closed until remap_device,
+# also when the server was restarted in between.
+# Modules: ours
+# Guests: 2
+
+. "$RIG_DIR/steps/failover.sh"
+
+# This client has its session over network 0; the other client, in the same guest, over network 1.
+# lose: the server ends the first one's session
+lose()
+{
+	link client 0 silent
+	# It would do so by itself, after 25 s without a heartbeat.
+	on server 'for p in /sys/class/rtrs-server/s1/paths/*; do echo 1 >"$p/disconnect"; done
+		wait_for 60 test ! -e /sys/class/rtrs-server/s1' || fail "the server keeps s1"
+	wait_for_state "$dev" closed 60
+}
+
+map_other() { other=$(map s2 "$disk" "path=$(addr server 1)" access_mode=$mode); }
+
+# stays_closed: the session is lost and back; the disk beside it is open again, this one isn't
+stays_closed()
+{
+	lose
+	link client 0 on
+	wait_for_state "$beside" open 60
+	must "it was opened again" state_is "$dev" closed
+}
+
+remap()
+{
+	echo 1 >"$(device_attr "$dev" remap_device)"
+	wait_for_state "$dev" open
+}
+
+on server 'mkdir -p /run/rnbd-state'
+up state_dir=/run/rnbd-state
+disk=$(null vol 16)
+disk2=$(null beside 16)
+for mode in rw migration; do
+	dev=$(map s1 "$disk" access_mode=$mode)
+	beside=$(map s1 "$disk2" access_mode=ro)
+	attr failover_timeout=-1
+	soon
+	gives 0 "$dev" write:0:64k:first
+
+	lose
+	start_io "$dev" write:0:4k:second
+	map_other
+	gives 0 "$other" read:0:4k:first
+	unmap "$other"
+	link client 0 on
+	end_io 60 0
+	wait_for_state "$dev" open
+
+	lose
+	start_io "$dev" write:0:4k:old
+	map_other
+	gives 0 "$other" write:0:4k:new
+	mark
+	link client 0 on
+	end_io 60 EIO
+	must "nothing in the log" eval "since | grep -q 'a newer mapping has written'"
+	gives 0 "$other" read:0:4k:new
+	unmap "$other"
+	stays_closed
+	remap
+	gives "0 0" "$dev" read:0:4k:new write:0:4k:third
+
+	lose
+	start_io "$dev" write:0:4k:old
+	map_other
+	gives "0 0" "$other" read:0:4k:third write:0:4k:newer
+	unmap "$other"
+	stop_server
+	load_server state_dir=/run/rnbd-state
+	link client 0 on
+	end_io 60 EIO
+	remap
+	gives 0 "$dev" read:0:4k:newer
+
+	# A restart alone changes nothing.
+	gives 0 "$dev" write:0:4k:fourth
+	stop_server
+	wait_for_state "$dev" closed 60
+	start_io "$dev" write:0:4k:fifth
+	load_server state_dir=/run/rnbd-state
+	end_io 60 0
+	gives 0 "$dev" read:0:4k:fifth
+	unmap "$beside"
+	unmap "$dev"
+	client_idle
+done
+on server 'rm -r /run/rnbd-state'
+down
