@@ -18,7 +18,7 @@ lose()
 	# It would do so by itself, after 25 s without a heartbeat.
 	on server 'for p in /sys/class/rtrs-server/s1/paths/*; do echo 1 >"$p/disconnect"; done
 		wait_for 60 test ! -e /sys/class/rtrs-server/s1' || fail "the server keeps s1"
-	wait_for_state "$dev" closed 60
+	wait_for_state "$beside" closed 60
 }
 
 map_other() { other=$(map s2 "$disk" "path=$(addr server 1)" access_mode=$mode); }
@@ -87,7 +87,7 @@ for mode in rw migration; do
 	# A restart alone changes nothing.
 	gives 0 "$dev" write:0:4k:fourth
 	stop_server
-	wait_for_state "$dev" closed 60
+	wait_for_state "$beside" closed 60
 	start_io "$dev" write:0:4k:fifth
 	load_server state_dir=/run/rnbd-state
 	end_io 60 0

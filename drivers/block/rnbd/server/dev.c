@@ -329,29 +329,29 @@ static const struct rnbd_srv_backend *rnbd_srv_backend(const struct rnbd_srv_map
 }
 
 /* Load what is known of a disk or file from before a restart. */
-static void rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
+static int rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
 {
 	char *name;
 
 	if (map->mode == RNBD_ACCESS_RO)
-		return;
+		return 0;
 	name = rnbd_srv_state_name(path);
-	if (IS_ERR(name)) {
+	if (name == ERR_PTR(-ENAMETOOLONG)) {
 		rnbd_srv_err(map->sess, "%s: who wrote last is forgotten with a restart: %pe\n",
 			     map->path, name);
-		return;
+		return 0;
 	}
+	if (IS_ERR(name))
+		return PTR_ERR(name);
 	map->state_name = name;
-	map->saved = rnbd_srv_state_load(name);
+	return rnbd_srv_state_load(name, &map->saved);
 }
 
 static struct file *rnbd_srv_open_path(struct rnbd_srv_map *map, const char *path)
 {
-	struct file *file = rnbd_srv_open_file(map, path);
+	int err = rnbd_srv_load_state(map, path);
 
-	if (!IS_ERR(file))
-		rnbd_srv_load_state(map, path);
-	return file;
+	return err ? ERR_PTR(err) : rnbd_srv_open_file(map, path);
 }
 
 /* Open what the mapping's name stands for: a volume, or a path. */

@@ -497,7 +497,7 @@ void rnbd_srv_writer_exit(void);
 /* state.c */
 extern struct workqueue_struct *rnbd_srv_state_wq;
 char *rnbd_srv_state_name(const char *path);
-u64 rnbd_srv_state_load(const char *name);
+int rnbd_srv_state_load(const char *name, u64 *generation);
 void rnbd_srv_state_save(const char *name, u64 generation);
 
 /* sysfs.c */

@@ -86,26 +86,29 @@ static struct file *rnbd_srv_state_open(const char *name, int flags)
 /**
  * rnbd_srv_state_load() - read the owner's generation of a disk
  * @name: name from rnbd_srv_state_name()
+ * @generation: set to the generation, or to 0 if none is saved
  *
  * Context: process, may sleep.
- * Return: the generation, or 0 if none is saved.
+ * Return: 0 or a negative errno. Then the owner isn't known, and no mapping may be opened.
  */
-u64 rnbd_srv_state_load(const char *name)
+int rnbd_srv_state_load(const char *name, u64 *generation)
 {
 	char buf[RNBD_SRV_STATE_LEN + 1] = { };
 	struct file *file;
-	u64 generation = 0;
 	loff_t pos = 0;
 	ssize_t len;
 
+	*generation = 0;
 	file = rnbd_srv_state_open(name, O_RDONLY);
 	if (IS_ERR(file))
-		return 0;
+		return file == ERR_PTR(-ENOENT) ? 0 : PTR_ERR(file);
 	len = kernel_read(file, buf, RNBD_SRV_STATE_LEN, &pos);
 	fput(file);
-	if (len != RNBD_SRV_STATE_LEN || kstrtou64(buf, 10, &generation))
+	if (len < 0)
+		return len;
+	if (len < RNBD_SRV_STATE_LEN || kstrtou64(buf, 10, generation))
 		pr_warn("%s/%s isn't the generation of a mapping\n", rnbd_srv_state_dir, name);
-	return generation;
+	return 0;
 }
 
 static int rnbd_srv_state_write(const char *name, u64 generation)
