@@ -500,7 +500,7 @@ static bool has_path(const struct rules *rules, int argc, char **argv)
 	return false;
 }
 
-/* Does what is on a device determine the name of this link to it? */
+/* Is the link's name taken from the contents of the device, as a label or a UUID? */
 static bool is_by_contents(const char *link)
 {
 	static const char *const dirs[] = { "label", "uuid", "partlabel", "partuuid" };

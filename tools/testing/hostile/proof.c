@@ -7,15 +7,25 @@
 
 #define SESS	"keyed"
 
-/* A path with all connections, that offers to prove something */
-static struct path *proof_path(void)
+/* A path of the keyed session that offers a proof; not connected */
+static struct path *keyed_path(void)
 {
 	struct path *p = path_new(SESS);
 
+	if (p) {
+		path_offer(p);
+		path_offer_proof(p);
+	}
+	return p;
+}
+
+/* The same with all connections */
+static struct path *proof_path(void)
+{
+	struct path *p = keyed_path();
+
 	if (!p)
 		return NULL;
-	path_offer(p);
-	path_offer_proof(p);
 	if (!path_connect(p) && p->rep.features & FEATURE_PROOF)
 		return p;
 	path_free(p);
@@ -165,18 +175,7 @@ static int refused_stays(long arg)
 	return end_with(p, ret);
 }
 
-/* A path of the keyed session, which knows the secret; the stranger has its UUIDs. */
-static struct path *keyed_path(void)
-{
-	struct path *p = path_new(SESS);
-
-	if (p) {
-		path_offer(p);
-		path_offer_proof(p);
-	}
-	return p;
-}
-
+/* A path with the UUID of the owner's session, but without a proof */
 static struct path *stranger(const struct path *owner, const char *sess)
 {
 	struct path *p = path_new(sess);

@@ -14,6 +14,10 @@ cases()
 		hostile client 192.168.100.1 1234 "$@"
 }
 
+# The server's parameters. 48 isn't a power of 2, so some numbers of chunks can be sent that do not
+# exist. Cases connect as fast as they can, hence no limit of handshakes.
+hostile_parameters=(sess_queue_depth=48 dev_search_path=/dev max_handshakes=0)
+
 # hostile_server [PARAMETER=VALUE...]
 hostile_server()
 {
@@ -21,9 +25,7 @@ hostile_server()
 
 	# There all that the drivers say is in the log.
 	debug_kernel || export HOSTILE_LIMITED=1
-	# 48 isn't a power of 2: there are numbers of chunks that can be said but aren't.
-	# Cases are wrong as fast as they can.
-	up sess_queue_depth=48 dev_search_path=/dev max_handshakes=0 "$@"
+	up "${hostile_parameters[@]}" "$@"
 	for disk in good scratch other; do
 		equal "name of a disk" "$(null $disk 16)" /dev/$disk
 	done

@@ -13,7 +13,6 @@ count=1000
 on server 'mkdir -p /run/rnbd-state'
 state=(state_dir=/run/rnbd-state handover_grace=0)
 hostile_server "${state[@]}"
-parameters=(sess_queue_depth=48 dev_search_path=/dev max_handshakes=0 "${state[@]}")
 mkfifo /tmp/restarted
 HOSTILE_SCHEDULES=$count HOSTILE_RESTART=1 HOSTILE_QUIET=1 cases gen-schedules \
 	</tmp/restarted >/tmp/cases.out & tool=$!
@@ -25,7 +24,7 @@ while ! ended $tool; do
 		fail "the cases have not ended: $(cat /tmp/cases.out)"
 	! ended $tool || break
 	stop_server
-	load_server "${parameters[@]}"
+	load_server "${hostile_parameters[@]}" "${state[@]}"
 	done=$((done + 1))
 	echo go >&3
 done

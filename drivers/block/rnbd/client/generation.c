@@ -61,7 +61,7 @@ void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int
 		rnbd_clt_note(dev, RNBD_GEN_FENCED);
 }
 
-/* What is known of a mapping holds for one generation. */
+/* Set the generation. A new generation clears the flags, which describe the former one. */
 static void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
 {
 	if (dev->generation == generation)

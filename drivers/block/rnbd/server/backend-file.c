@@ -78,7 +78,7 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 }
 
 /**
- * rnbd_srv_file_errno() - convert a filesystem's errno into that of a disk
+ * rnbd_srv_file_errno() - convert a filesystem's errno into one that a disk reports
  * @err: 0 or a negative errno
  *
  * Programs know what to do if a disk has no space: QEMU pauses its guest until it has.

@@ -328,7 +328,7 @@ static const struct rnbd_srv_backend *rnbd_srv_backend(const struct rnbd_srv_map
 	return S_ISREG(type) && rnbd_srv_files_ok(map) ? &rnbd_srv_file_backend : NULL;
 }
 
-/* Load what is known of a disk or file from before a restart. */
+/* Load the saved generation of the last writer, which a restarted server does not know. */
 static int rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
 {
 	char *name;
@@ -337,7 +337,7 @@ static int rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
 		return 0;
 	name = rnbd_srv_state_name(path);
 	if (name == ERR_PTR(-ENAMETOOLONG)) {
-		rnbd_srv_err(map->sess, "%s: who wrote last is forgotten with a restart: %pe\n",
+		rnbd_srv_err(map->sess, "%s: the last writer is forgotten with a restart: %pe\n",
 			     map->path, name);
 		return 0;
 	}
@@ -592,7 +592,7 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 
 	rnbd_srv_rules_refresh(map);
 	rnbd_srv_choose_css(map);
-	/* First: a client that may not write again must not try until nobody has it open. */
+	/* Before -EBUSY: the client retries after that, and a refused one must not. */
 	ret = map->mode == RNBD_ACCESS_RO ? 0 : rnbd_srv_writer_join(map);
 	if (!ret && rnbd_srv_held_by_old(dev, map->sess))
 		ret = -EBUSY;

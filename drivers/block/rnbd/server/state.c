@@ -146,9 +146,9 @@ void rnbd_srv_state_save(const char *name, u64 generation)
 
 	memalloc_noio_restore(noio);
 	if (err == -ENOENT)
-		pr_notice_once("there is no folder %s: who wrote last to a device is forgotten with a restart\n",
+		pr_notice_once("there is no folder %s: the last writer to a device is forgotten with a restart\n",
 			       rnbd_srv_state_dir);
 	else if (err)
-		pr_err_ratelimited("%s/%s can't be written: %pe; who wrote last is forgotten with a restart\n",
+		pr_err_ratelimited("%s/%s can't be written: %pe; the last writer is forgotten with a restart\n",
 				   rnbd_srv_state_dir, name, ERR_PTR(err));
 }

@@ -19,7 +19,7 @@ static struct rnbd_srv_writer *some_writer(struct kunit *test)
 	return wr;
 }
 
-/* The writer is 5, unless that is another one, with writes in hand; then somebody's write comes. */
+/* A disk with an owner, 5 in most cases, and with writes in progress receives a write. */
 static const struct check_case {
 	const char *desc;
 	int ret;

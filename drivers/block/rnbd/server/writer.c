@@ -10,9 +10,10 @@
  * mapping has become the owner meanwhile, the older one must not write again:
  *
  * - In access modes rw and migration the server refuses to open it, with -EBADE.
- * - In access mode handover several mappings are open at a time. The older one is opened, but its
- *   writes fail with -EBADE, also those of a mapping that has been open all the time. The first
- *   write of a newer mapping begins when the writes in progress of older ones are done.
+ * - In access mode handover several mappings are open at a time. The server opens the older one,
+ *   but its writes fail with -EBADE. The writes of an older mapping that was never closed fail
+ *   likewise. The first write of a newer mapping begins after the older mappings' writes in
+ *   progress have ended.
  *
  * A mapping in mode rw gets a new generation each time that it is opened. A newer mapping may have
  * been opened meanwhile, and closed without writing: if it is opened again after the other one has
@@ -69,6 +70,12 @@ static u64 rnbd_srv_newest(u64 a, u64 b)
 	return rnbd_srv_newer(a, b) ? a : b;
 }
 
+/* Has a newer mapping written? */
+static bool rnbd_srv_replaced(const struct rnbd_srv_writer *wr, const struct rnbd_srv_age *age)
+{
+	return wr->owner && rnbd_srv_newer(wr->owner, age->generation);
+}
+
 /* Make a mapping of generation @owner the owner: writes of older ones fail from now on. */
 static void rnbd_srv_writer_pass(struct rnbd_srv_writer *wr, u64 owner)
 {
@@ -103,7 +110,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_writer_check(struct rnbd_srv_writer *wr, enum rnbd
 	bool handover = mode == RNBD_ACCESS_HANDOVER;
 
 	/* In mode migration, two mappings write at a time. */
-	if (wr->owner && rnbd_srv_newer(wr->owner, age->generation))
+	if (rnbd_srv_replaced(wr, age))
 		return handover ? -EBADE : 0;
 	if (handover && rnbd_srv_held_back(wr, age))
 		return -EAGAIN;
@@ -173,8 +180,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_a
 		owner = age->generation;
 	if (owner && rnbd_srv_newer(owner, wr->owner))
 		rnbd_srv_writer_pass(wr, owner);
-	if (mode != RNBD_ACCESS_HANDOVER && wr->owner &&
-	    rnbd_srv_newer(wr->owner, age->generation))
+	if (mode != RNBD_ACCESS_HANDOVER && rnbd_srv_replaced(wr, age))
 		return -EBADE;
 	wr->newest = rnbd_srv_newest(wr->newest, age->generation);
 	if (mode == RNBD_ACCESS_RW && !age->known)
@@ -263,7 +269,7 @@ static void rnbd_srv_save_work(struct work_struct *work)
 	rnbd_srv_writer_kick_all(wr);
 }
 
-/* Under the lock */
+/* Queue the saving of a new owner. The lock is held. */
 static void rnbd_srv_writer_save(struct rnbd_srv_writer *wr)
 {
 	lockdep_assert_held(&wr->lock);
@@ -406,7 +412,7 @@ static void rnbd_srv_writer_add_name(struct rnbd_srv_writer *wr, struct rnbd_srv
 			return;
 	}
 	if (i == ARRAY_SIZE(wr->names)) {
-		rnbd_srv_err(map->sess, "%s: opened by more than %u names: who wrote last isn't saved under this one\n",
+		rnbd_srv_err(map->sess, "%s: opened by more than %u names: the last writer isn't saved under this one\n",
 			     map->path, i);
 		return;
 	}
@@ -526,8 +532,7 @@ void rnbd_srv_writer_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp
 		return;
 	spin_lock_irq(&wr->lock);
 	rsp->generation = cpu_to_le64(map->age.generation);
-	if (map->mode == RNBD_ACCESS_HANDOVER && wr->owner &&
-	    rnbd_srv_newer(wr->owner, map->age.generation))
+	if (map->mode == RNBD_ACCESS_HANDOVER && rnbd_srv_replaced(wr, &map->age))
 		rsp->gen_flags = RNBD_GEN_FENCED;
 	spin_unlock_irq(&wr->lock);
 }
@@ -536,7 +541,7 @@ void rnbd_srv_writer_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp
 VISIBLE_IF_KUNIT const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr,
 						  const struct rnbd_srv_age *age)
 {
-	if (wr->owner && rnbd_srv_newer(wr->owner, age->generation))
+	if (rnbd_srv_replaced(wr, age))
 		return "fenced";
 	if (rnbd_srv_held_back(wr, age))
 		return "waiting";
