@@ -17,7 +17,7 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proo
 	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
-	rnbd-client-generation
+	rnbd-client-generation rnbd-client-device
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules
 	rnbd-server-path rnbd-server-writer"
 ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out

@@ -91,8 +91,8 @@ static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 static_assert(RNBD_ID_T10 == (int)BLK_UID_T10 &&
 	      RNBD_ID_EUI64 == (int)BLK_UID_EUI64 && RNBD_ID_NAA == (int)BLK_UID_NAA);
 
-static int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16],
-				  enum blk_unique_id type)
+VISIBLE_IF_KUNIT int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16],
+					    enum blk_unique_id type)
 {
 	const struct rnbd_clt_dev *dev = disk->private_data;
 

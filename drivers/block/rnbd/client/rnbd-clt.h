@@ -463,6 +463,9 @@ void rnbd_clt_dev_init_follow(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
 
 /* device.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16], enum blk_unique_id type);
+#endif
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 		     const struct attribute_group **groups);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);

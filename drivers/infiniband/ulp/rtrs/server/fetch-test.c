@@ -419,6 +419,59 @@ static void closing_connection_waits_for_no_turn(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
 }
 
+/* A connection of an iWARP device, which needs a memory region to read; there are none. */
+struct no_mrs {
+	struct ib_device dev;
+	struct ib_port_data port_data[2];
+	struct ib_pd pd;
+	struct ib_qp qp;
+	struct rdma_cm_id id;
+};
+
+static void use_no_mrs(struct kunit *test, struct rtrs_srv_con *con)
+{
+	struct no_mrs *n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, n);
+	n->dev.port_data = n->port_data;
+	n->dev.attrs.max_fast_reg_page_list_len = 16;
+	n->port_data[1].immutable.core_cap_flags = RDMA_CORE_PORT_IWARP;
+	n->pd.device = &n->dev;
+	n->qp.device = &n->dev;
+	n->qp.pd = &n->pd;
+	spin_lock_init(&n->qp.mr_lock);
+	INIT_LIST_HEAD(&n->qp.rdma_mrs);
+	n->id.qp = &n->qp;
+	n->id.port_num = 1;
+	con->con.cm_id = &n->id;
+}
+
+static void piece_that_cant_be_mapped_is_tried_again(struct kunit *test)
+{
+	struct fetch_test *t = test->priv;
+	struct rtrs_srv_io *io = &t->ios[0].io;
+	struct delayed_work *again = &t->con.fetch.work;
+
+	use_no_mrs(test, &t->con);
+	begin(t, 0, PAGE_SIZE, SZ_64K);
+	sg_set_page(io->op.sgl, virt_to_page(t), PAGE_SIZE, 0);
+	list_del_init(&io->pending);
+	io->fetch = true;
+	rtrs_srv_fetch(io);
+	KUNIT_EXPECT_PTR_EQ(test, t->con.fetch.reads[0].io, io);
+	KUNIT_EXPECT_FALSE(test, t->con.fetch.reads[0].mapped);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(again));
+	/* It fails again, so the next attempt is queued. */
+	flush_delayed_work(again);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(again));
+	expect_done(test, 0, 0, 0);
+	t->con.closing = true;
+	flush_delayed_work(again);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(again));
+	expect_done(test, 0, 0, 1);
+	expect_idle(test);
+}
+
 static struct kunit_case rtrs_srv_fetch_cases[] = {
 	KUNIT_CASE_PARAM(data_are_fetched_in_pieces, piece_cases_gen_params),
 	KUNIT_CASE(no_more_than_a_limit_is_on_its_way),
@@ -431,6 +484,7 @@ static struct kunit_case rtrs_srv_fetch_cases[] = {
 	KUNIT_CASE(closed_connection_fetches_nothing),
 	KUNIT_CASE(full_port_is_waited_for),
 	KUNIT_CASE(closing_connection_waits_for_no_turn),
+	KUNIT_CASE(piece_that_cant_be_mapped_is_tried_again),
 	{}
 };
 
