@@ -11,6 +11,9 @@
  *   network still delivers are dropped;
  * - each request that came on it is finished, and its slot free.
  *
+ * All of it happens under the lock of the session's paths, so no client waits for what another
+ * one has rtrs_srv_lock for.
+ *
  * If a client lets two paths fence each other, both end: a path that ends drops the FENCE
  * that came on it.
  *
@@ -31,14 +34,14 @@
  * @sess: session to search
  * @id: rtrs_srv_path.path_id to find, not 0
  *
- * Context: under rtrs_srv_lock.
+ * Context: under &sess->paths_lock or rtrs_srv_lock.
  * Return: the path, or NULL.
  */
 struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id)
 {
 	struct rtrs_srv_path *path;
 
-	lockdep_assert_held(&rtrs_srv_lock);
+	lockdep_assert(lockdep_is_held(&sess->paths_lock) || lockdep_is_held(&rtrs_srv_lock));
 	list_for_each_entry(path, &sess->paths, entry)
 		if (path->path_id == id)
 			return path;
@@ -50,7 +53,7 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 {
 	u32 id = path->fence.target;
 
-	lockdep_assert_held(&rtrs_srv_lock);
+	lockdep_assert_held(&path->sess->paths_lock);
 	trace_rtrs_srv_fenced(path, id);
 	/* First, since the client may ask again as soon as it has the answer. */
 	smp_store_release(&path->fence.target, 0);
@@ -70,7 +73,7 @@ void rtrs_srv_fence_work(struct work_struct *work)
 	struct rtrs_srv_path *target;
 	u32 id;
 
-	mutex_lock(&rtrs_srv_lock);
+	mutex_lock(&path->sess->paths_lock);
 	/* It may have been answered already, if the path was dying by itself. */
 	id = READ_ONCE(path->fence.target);
 	if (id) {
@@ -81,7 +84,7 @@ void rtrs_srv_fence_work(struct work_struct *work)
 		else
 			rtrs_srv_fence_answer(path);
 	}
-	mutex_unlock(&rtrs_srv_lock);
+	mutex_unlock(&path->sess->paths_lock);
 }
 
 /**
@@ -117,9 +120,9 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 void rtrs_srv_fence_drop(struct rtrs_srv_path *path)
 {
 	cancel_work_sync(&path->fence.work);
-	mutex_lock(&rtrs_srv_lock);
+	mutex_lock(&path->sess->paths_lock);
 	path->fence.target = 0;
-	mutex_unlock(&rtrs_srv_lock);
+	mutex_unlock(&path->sess->paths_lock);
 }
 
 /**
@@ -132,11 +135,11 @@ void rtrs_srv_fence_done(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_path *other;
 
-	mutex_lock(&rtrs_srv_lock);
+	mutex_lock(&path->sess->paths_lock);
 	path->fence.dead = true;
 	if (path->path_id)
 		list_for_each_entry(other, &path->sess->paths, entry)
 			if (READ_ONCE(other->fence.target) == path->path_id)
 				rtrs_srv_fence_answer(other);
-	mutex_unlock(&rtrs_srv_lock);
+	mutex_unlock(&path->sess->paths_lock);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the server's path states: every state, every event; and of what it
- * refuses to fence.
+ * KUnit tests of the server's path states: every state, every event; of what it refuses to
+ * fence, and of what it doesn't wait for.
  */
 #include <kunit/test.h>
 
@@ -103,6 +103,89 @@ static void path_is_found_by_its_id(struct kunit *test)
 	mutex_unlock(&rtrs_srv_lock);
 }
 
+/* A session whose path 1 has a FENCE for path 2, which is closing. */
+struct fence_test {
+	struct rtrs_srv_sess sess;
+	struct rtrs_srv_path path, target;
+	struct rtrs_srv_con con, *cons[1];
+	struct rdma_cm_id cm_id;
+	struct ib_qp qp;
+	struct ib_device dev;
+	struct work_struct work;
+	struct completion over;
+	unsigned int nr_sent;
+	u32 sent[2];
+};
+
+static int note_imm(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct fence_test *t = container_of(qp, struct fence_test, qp);
+
+	if (t->nr_sent < ARRAY_SIZE(t->sent))
+		t->sent[t->nr_sent] = be32_to_cpu(wr->ex.imm_data);
+	t->nr_sent++;
+	return 0;
+}
+
+/* All that a FENCE makes the server do, up to the answer, then one for a path that is gone */
+static void fence_and_close(struct work_struct *work)
+{
+	struct fence_test *t = container_of(work, struct fence_test, work);
+
+	rtrs_srv_fence_work(&t->path.fence.work);
+	rtrs_srv_fence_drop(&t->target);
+	rtrs_srv_sysfs_del_path(&t->target);
+	rtrs_srv_fence_done(&t->target);
+	t->path.fence.target = 9;
+	rtrs_srv_fence_work(&t->path.fence.work);
+	complete(&t->over);
+}
+
+/* Others may have that lock for long, as they allocate memory under it. */
+static void fence_waits_for_no_other_session(struct kunit *test)
+{
+	struct fence_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	unsigned long left;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	INIT_LIST_HEAD(&t->sess.paths);
+	mutex_init(&t->sess.paths_lock);
+	t->dev.ops.post_send = note_imm;
+	t->qp.device = &t->dev;
+	t->cm_id.qp = &t->qp;
+	t->con.con.cm_id = &t->cm_id;
+	t->con.con.path = &t->path.path;
+	t->con.con.sq_size = 4;
+	t->con.con.sq_limit = 4;
+	spin_lock_init(&t->con.con.sq_lock);
+	t->cons[0] = &t->con;
+	t->path.conns.con = t->cons;
+	t->path.sess = &t->sess;
+	t->path.path_id = 1;
+	t->path.fence.target = 2;
+	INIT_WORK(&t->path.fence.work, rtrs_srv_fence_work);
+	list_add_tail(&t->path.entry, &t->sess.paths);
+	t->target.sess = &t->sess;
+	t->target.path_id = 2;
+	t->target.state = RTRS_SRV_CLOSING;
+	INIT_WORK(&t->target.fence.work, rtrs_srv_fence_work);
+	spin_lock_init(&t->target.state_lock);
+	list_add_tail(&t->target.entry, &t->sess.paths);
+
+	INIT_WORK(&t->work, fence_and_close);
+	init_completion(&t->over);
+	mutex_lock(&rtrs_srv_lock);
+	queue_work(system_dfl_wq, &t->work);
+	left = wait_for_completion_timeout(&t->over, 10 * HZ);
+	mutex_unlock(&rtrs_srv_lock);
+	flush_work(&t->work);
+	KUNIT_EXPECT_GT(test, left, 0);
+	KUNIT_EXPECT_EQ(test, t->nr_sent, 2);
+	KUNIT_EXPECT_EQ(test, t->sent[0], rtrs_imm(RTRS_IMM_FENCED, 2));
+	KUNIT_EXPECT_EQ(test, t->sent[1], rtrs_imm(RTRS_IMM_FENCED, 9));
+	KUNIT_EXPECT_EQ(test, t->path.fence.target, 0);
+}
+
 static void log_of_a_session_is_its_own(struct kunit *test)
 {
 	struct rtrs_srv *srv = kunit_kzalloc(test, sizeof(*srv), GFP_KERNEL);
@@ -168,6 +251,7 @@ static struct kunit_case rtrs_srv_path_cases[] = {
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE_PARAM(fence_is_refused, fence_cases_gen_params),
 	KUNIT_CASE(path_is_found_by_its_id),
+	KUNIT_CASE(fence_waits_for_no_other_session),
 	KUNIT_CASE(log_of_a_session_is_its_own),
 	KUNIT_CASE_PARAM(handshake_waits_for_few_sessions, await_cases_gen_params),
 	{}

@@ -284,7 +284,9 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 
 	kobject_init(&path->sysfs.kobj, &rtrs_srv_path_ktype);
 	kobject_get(&path->sysfs.kobj);
+	mutex_lock(&sess->paths_lock);
 	list_add_tail(&path->entry, &sess->paths);
+	mutex_unlock(&sess->paths_lock);
 	sess->nr_paths++;
 	rtrs_srv_handshake_begin(path);
 	schedule_delayed_work(&path->setup.timeout,

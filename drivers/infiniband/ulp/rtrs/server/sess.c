@@ -200,6 +200,7 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 		atomic_dec(&rtrs_srv_nr_sess);
 	rtrs_srv_changed(sess);
 	mutex_destroy(&sess->up_lock);
+	mutex_destroy(&sess->paths_lock);
 	rtrs_srv_mem_uncharge(&sess->charged);
 	kfree(sess);
 }
@@ -262,6 +263,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	sess->always_invalidate = rtrs_srv_always_invalidate;
 	INIT_LIST_HEAD(&sess->paths);
 	mutex_init(&sess->up_lock);
+	mutex_init(&sess->paths_lock);
 	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
 			     RTRS_SRV_LOG_BURST);
 	rtrs_srv_slots_init(sess);
@@ -399,7 +401,7 @@ VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
  * without fencing repeats requests as soon as a path is up, so the path's predecessor must
  * have ended by then.
  *
- * Context: under rtrs_srv_lock.
+ * Context: under &rtrs_srv_sess.paths_lock.
  * Return: true if it has to wait.
  */
 VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
@@ -425,6 +427,7 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_path *other;
 
+	lockdep_assert_held(&path->sess->paths_lock);
 	list_for_each_entry(other, &path->sess->paths, entry) {
 		if (other == path || !rtrs_srv_in_the_way(path, other))
 			continue;
@@ -462,12 +465,14 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
 	if (!ret)
 		ret = rtrs_srv_check_name(path, name);
+	mutex_lock(&sess->paths_lock);
 	if (!ret)
 		ret = rtrs_srv_check_addr(path);
 	if (!ret)
 		ret = rtrs_srv_set_name(sess, name);
 	if (!ret)
 		path->sysfs.named = true;
+	mutex_unlock(&sess->paths_lock);
 	mutex_unlock(&rtrs_srv_lock);
 	return ret;
 }
@@ -597,14 +602,14 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 	struct rtrs_srv_path *path;
 
 	/* A connected path keeps its connections while the lock is held: rtrs_srv_fence_drop() */
-	mutex_lock(&rtrs_srv_lock);
+	mutex_lock(&sess->paths_lock);
 	list_for_each_entry(path, &sess->paths, entry)
 		if (path->features & RTRS_FEATURE_EVENT &&
 		    rtrs_srv_path_state(path) == RTRS_SRV_CONNECTED &&
 		    rtrs_con_post_imm(&path->conns.con[0]->con,
 				      rtrs_imm(RTRS_IMM_EVENT, 0)))
 			rtrs_srv_path_error(&path->path, -EBUSY, "no room to send an EVENT");
-	mutex_unlock(&rtrs_srv_lock);
+	mutex_unlock(&sess->paths_lock);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_send_event);
 
@@ -779,7 +784,9 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	bool last;
 
 	mutex_lock(&rtrs_srv_lock);
+	mutex_lock(&sess->paths_lock);
 	list_del(&path->entry);
+	mutex_unlock(&sess->paths_lock);
 	sess->nr_paths--;
 	rtrs_srv_handshake_end(path);
 	last = list_empty(&sess->paths);

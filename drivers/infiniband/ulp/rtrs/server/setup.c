@@ -358,11 +358,19 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	return rtrs_srv_sysfs_add_path(path);
 }
 
-static int rtrs_srv_go_up(struct rtrs_srv_path *path)
+static bool rtrs_srv_move_up(struct rtrs_srv_path *path)
 {
-	if (!rtrs_srv_path_move(path, RTRS_SRV_EV_UP))
-		return -ECONNABORTED;
-	path->sess->connected = true;
+	bool moved = rtrs_srv_path_move(path, RTRS_SRV_EV_UP);
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	if (moved)
+		path->sess->connected = true;
+	rtrs_srv_handshake_end(path);
+	return moved;
+}
+
+static int rtrs_srv_tell_up(struct rtrs_srv_path *path)
+{
 	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
 		      path->conns.nr, path->sess->queue_depth,
 		      path->mem.chunks.size, dev_name(&path->path.dev->dev),
@@ -375,12 +383,17 @@ static int rtrs_srv_go_up(struct rtrs_srv_path *path)
 /* No EVENT goes out between the change of state and the answer. */
 static int rtrs_srv_connected(struct rtrs_srv_path *path)
 {
-	int ret;
+	struct rtrs_srv_sess *sess = path->sess;
+	int ret = -ECONNABORTED;
+	bool moved;
 
 	mutex_lock(&rtrs_srv_lock);
-	ret = rtrs_srv_go_up(path);
-	rtrs_srv_handshake_end(path);
+	mutex_lock(&sess->paths_lock);
+	moved = rtrs_srv_move_up(path);
 	mutex_unlock(&rtrs_srv_lock);
+	if (moved)
+		ret = rtrs_srv_tell_up(path);
+	mutex_unlock(&sess->paths_lock);
 	return ret;
 }
 

@@ -38,12 +38,12 @@
  *
  * Locks, outer before inner; those in different lines of the list don't nest:
  *
- *	handler lock of a cm_id > rtrs_srv_lock > sq_lock of struct rtrs_con >
- *		&path->state_lock
+ *	handler lock of a cm_id > rtrs_srv_lock > &sess->paths_lock >
+ *		sq_lock of struct rtrs_con > &path->state_lock
  *	handler lock of a cm_id > &path->conns.lock > &path->state_lock
- *	rtrs_srv_lock > hb_lock of struct rtrs_path
+ *	rtrs_srv_lock > &sess->paths_lock > hb_lock of struct rtrs_path
  *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
- *	whatever the upper layer holds in rtrs_srv_send_event() > rtrs_srv_lock
+ *	whatever the upper layer holds in rtrs_srv_send_event() > &sess->paths_lock
  *	rtrs_srv_lock > whatever the upper layer takes for rtrs_srv_restrict_paths()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
@@ -182,8 +182,11 @@ struct rtrs_srv_slots {
  * @name: set once, by the first path that is set up, under rtrs_srv_lock; empty
  *	before
  * @label: its name in sysfs and in the log, set with @name
- * @paths: its paths, guarded by rtrs_srv_lock. A session without one is on its
- *	way out: its name is still in use, but it takes no path any more
+ * @paths: its paths. Changed under rtrs_srv_lock and @paths_lock, so either of them keeps it as
+ *	it is. A session without one is on its way out: its name is still in use, but it takes no
+ *	path any more
+ * @paths_lock: guards members of its paths for which this file says so. Nothing that is done
+ *	under it waits for another session
  * @nr_paths: how many
  * @proves: its paths prove that the client knows a secret; set when it is created
  * @connected: a path of it has been connected; set under rtrs_srv_lock
@@ -218,6 +221,7 @@ struct rtrs_srv_sess {
 	char name[RTRS_NAME_LEN];
 	char label[RTRS_LABEL_LEN];
 	struct list_head paths;
+	struct mutex paths_lock; /* the list, and members of its paths */
 	u32 nr_paths;
 	bool proves;
 	bool connected;
@@ -368,10 +372,10 @@ struct rtrs_srv_ios {
 /**
  * struct rtrs_srv_fence - fencing, as far as it concerns a path (fence.c)
  * @target: id of the path whose end the client has asked for over this one, or 0.
- *	Set when a FENCE comes, while it is 0; else under rtrs_srv_lock
+ *	Set when a FENCE comes, while it is 0; else under &rtrs_srv_sess.paths_lock
  * @work: ends the path with the id @target, or answers if it is dead
  * @dead: nothing that was sent on this path has any effect any more; guarded by
- *	rtrs_srv_lock
+ *	&rtrs_srv_sess.paths_lock
  */
 struct rtrs_srv_fence {
 	u32 target;
@@ -423,7 +427,7 @@ struct rtrs_srv_setup {
 
 /**
  * struct rtrs_srv_path_sysfs - a path in sysfs (sysfs.c)
- * @named: its directory exists or is about to; guarded by rtrs_srv_lock
+ * @named: its directory exists or is about to; guarded by &rtrs_srv_sess.paths_lock
  * @stats_lock: guards @stats_base
  * @stats_base: sums of the path's statistics when they were last reset
  * @kobj: its directory; its count keeps the path alive for those who looked it up

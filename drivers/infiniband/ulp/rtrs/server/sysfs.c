@@ -249,9 +249,9 @@ void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path)
 {
 	if (path->sysfs.kobj.state_in_sysfs)
 		kobject_del(&path->sysfs.kobj);
-	mutex_lock(&rtrs_srv_lock);
+	mutex_lock(&path->sess->paths_lock);
 	path->sysfs.named = false;
-	mutex_unlock(&rtrs_srv_lock);
+	mutex_unlock(&path->sess->paths_lock);
 	rtrs_srv_changed(path->sess);
 }
 
