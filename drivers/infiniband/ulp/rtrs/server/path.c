@@ -24,8 +24,8 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 						  struct rtrs_srv_path,
 						  setup.timeout);
 
-	if (rtrs_srv_path_move(path, RTRS_SRV_EV_SETUP_TIMEOUT))
-		rtrs_srv_warn(path, "path ends: its handshake was not over in time\n");
+	rtrs_srv_path_move(path, RTRS_SRV_EV_SETUP_TIMEOUT, -ETIMEDOUT,
+			   "its handshake was not over in time");
 }
 
 /* Any context. */
@@ -154,11 +154,21 @@ static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
 	}
 }
 
+static void rtrs_srv_log_end(const struct rtrs_srv_path *path)
+{
+	if (path->end_err)
+		rtrs_srv_warn(path, "path ends: %s (%pe)\n", path->end_why,
+			      ERR_PTR(path->end_err));
+	else
+		rtrs_srv_info(path, "path ends: %s\n", path->end_why);
+}
+
 static void rtrs_srv_close_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  close_work);
 
+	rtrs_srv_log_end(path);
 	rtrs_srv_path_stop(path);
 	rtrs_srv_sysfs_del_path(path);
 	rtrs_srv_path_drop_ios(path);

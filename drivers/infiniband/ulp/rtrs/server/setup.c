@@ -360,7 +360,7 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 
 static bool rtrs_srv_move_up(struct rtrs_srv_path *path)
 {
-	bool moved = rtrs_srv_path_move(path, RTRS_SRV_EV_UP);
+	bool moved = rtrs_srv_path_move(path, RTRS_SRV_EV_UP, 0, NULL);
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	if (moved)

@@ -111,6 +111,8 @@ static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 #define RTRS_SRV_PROBE_PAUSE_MS	10000
 /* Incarnations of a path that may be closing when it reconnects. */
 #define RTRS_SRV_MAX_ENDING	4
+/* Length of the reason for a path's end */
+#define RTRS_SRV_WHY_LEN	96
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
 #define RTRS_SRV_LOG_BURST	20
 
@@ -461,6 +463,8 @@ struct rtrs_srv_path_sysfs {
  * @unwanted: result of the last time that it was asked; under the same lock
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
+ * @end_err: 0 if its end was requested, else a negative errno; written before @close_work is queued
+ * @end_why: the reason, for the log; likewise
  * @close_work: begins to take the path down; queued once, by the change of @state
  * @finish_work: the rest of that; queued once, when all requests are finished
  * @conns: connections
@@ -492,6 +496,8 @@ struct rtrs_srv_path {
 
 	spinlock_t state_lock; /* state */
 	enum rtrs_srv_state state;
+	int end_err;
+	char end_why[RTRS_SRV_WHY_LEN];
 	struct work_struct close_work;
 	struct work_struct finish_work;
 
@@ -742,7 +748,8 @@ void rtrs_srv_setup_continue(struct rtrs_srv_path *path);
 void rtrs_srv_setup_stop(struct rtrs_srv_path *path);
 enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 					enum rtrs_srv_event event);
-bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event);
+bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event, int err,
+			const char *why);
 void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why);
 __printf(2, 3)
 void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);

@@ -180,17 +180,28 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 	return next[state][event];
 }
 
+/* Context: under &path->state_lock. */
+static void rtrs_srv_path_close(struct rtrs_srv_path *path, int err, const char *why)
+{
+	path->end_err = err;
+	strscpy(path->end_why, why, sizeof(path->end_why));
+	queue_work(rtrs_srv_close_wq, &path->close_work);
+}
+
 /**
  * rtrs_srv_path_move() - change a path's state by an event
  * @path: path that the event is about; the caller's context keeps it from being freed
  * @event: event
+ * @err: if the path ends by it: see rtrs_srv_path_error()
+ * @why: likewise
  *
  * No other function changes the state.
  *
  * Context: any.
  * Return: true if the state changed.
  */
-bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
+bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event, int err,
+			const char *why)
 {
 	enum rtrs_srv_state old, new;
 	unsigned long flags;
@@ -203,7 +214,7 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
 	if (new != old)
 		trace_rtrs_srv_path_state(path, old, new);
 	if (new != old && new == RTRS_SRV_CLOSING)
-		queue_work(rtrs_srv_close_wq, &path->close_work);
+		rtrs_srv_path_close(path, err, why);
 	spin_unlock_irqrestore(&path->state_lock, flags);
 
 	return new != old;
@@ -213,21 +224,14 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event)
  * rtrs_srv_path_error() - ask for the end of a path
  * @path: path that is to end, as for rtrs_srv_path_move()
  * @err: 0 if its end was requested, else a negative errno
- * @why: the reason, for the log; only the first one is logged
+ * @why: the reason, for the log; only the first one is logged, by the closing work: callers may
+ *	hold locks for which other clients wait
  *
  * Context: any.
  */
 void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
 {
-	struct rtrs_srv_path *srv_path = to_srv_path(path);
-
-	if (!rtrs_srv_path_move(srv_path, RTRS_SRV_EV_END))
-		return;
-	if (err)
-		rtrs_srv_warn(srv_path, "path ends: %s (%pe)\n", why,
-			      ERR_PTR(err));
-	else
-		rtrs_srv_info(srv_path, "path ends: %s\n", why);
+	rtrs_srv_path_move(to_srv_path(path), RTRS_SRV_EV_END, err, why);
 }
 
 /**
@@ -239,7 +243,7 @@ void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
  */
 void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...)
 {
-	char why[96];
+	char why[RTRS_SRV_WHY_LEN];
 	va_list args;
 
 	va_start(args, fmt);
