@@ -335,6 +335,111 @@ static void request_is_for_a_session_like_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_sess_matches(sess, srv + c->other_srv, &req), c->matches);
 }
 
+/* Sessions in the order in which they were created; two servers, and a path each. */
+static const struct table_sess {
+	u8 srv;
+	u8 uuid;
+	const char *name;
+	enum rtrs_srv_state state;
+} table_sessions[] = {
+	{ 0, 1, "a", RTRS_SRV_CLOSING },
+	{ 0, 1, "b", RTRS_SRV_CLOSING },
+	{ 0, 1, "", RTRS_SRV_CONNECTING },
+	{ 0, 2, "c", RTRS_SRV_CONNECTED },
+	{ 1, 2, "c", RTRS_SRV_CONNECTED },
+	{ 0, 3, "", RTRS_SRV_CONNECTING },
+	{ 0, 4, "d", RTRS_SRV_CLOSING },
+	{ 0, 4, "e", RTRS_SRV_CLOSING },
+};
+
+/* -1: none */
+static const struct find_case {
+	const char *desc;
+	u8 srv;
+	u8 uuid;
+	bool may_create;
+	int found;
+} find_cases[] = {
+	{ "the one that isn't ending", 0, 1, false, 2 },
+	{ "the one that isn't ending, for a new client", 0, 1, true, 2 },
+	{ "the only one", 0, 2, false, 3 },
+	{ "the same UUID at another server", 1, 2, false, 4 },
+	{ "an unknown UUID", 0, 5, false, -1 },
+	{ "an unknown UUID at another server", 1, 1, false, -1 },
+	{ "the newer one of two that are ending", 0, 4, false, 7 },
+	{ "one that is ending, for a new client", 0, 4, true, -1 },
+};
+
+static const struct name_case {
+	const char *desc;
+	u8 srv;
+	const char *name;
+	int found;
+} name_cases[] = {
+	{ "a name", 0, "a", 0 },
+	{ "the same name at two servers", 0, "c", 3 },
+	{ "the same name at two servers, the other one", 1, "c", 4 },
+	{ "a name of another server", 1, "a", -1 },
+	{ "no name", 0, "", -1 },
+	{ "an unknown name", 0, "aa", -1 },
+};
+
+static int table_index(const struct rtrs_srv_sess *sess, const struct rtrs_srv_sess *found)
+{
+	return found ? found - sess : -1;
+}
+
+static void session_is_found_by_uuid_or_name(struct kunit *test)
+{
+	const unsigned int nr = ARRAY_SIZE(table_sessions);
+	struct rtrs_srv_path *path = kunit_kcalloc(test, nr, sizeof(*path), GFP_KERNEL);
+	struct rtrs_srv_sess *sess = kunit_kcalloc(test, nr, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_srv *srv = kunit_kcalloc(test, 2, sizeof(*srv), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, srv);
+	mutex_lock(&rtrs_srv_lock);
+	for (i = 0; i < nr; i++) {
+		const struct table_sess *t = &table_sessions[i];
+
+		sess[i].srv = srv + t->srv;
+		sess[i].uuid.b[0] = t->uuid;
+		strscpy(sess[i].name, t->name, sizeof(sess[i].name));
+		INIT_LIST_HEAD(&sess[i].paths);
+		list_add(&path[i].entry, &sess[i].paths);
+		path[i].state = t->state;
+		rtrs_srv_sess_add(&sess[i]);
+		if (t->name[0])
+			rtrs_srv_sess_add_name(&sess[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(find_cases); i++) {
+		const struct find_case *c = &find_cases[i];
+		struct rtrs_cm_req req = { .sess_uuid.b[0] = c->uuid };
+
+		KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_find(srv + c->srv, &req,
+									       c->may_create)),
+				    c->found, "%s", c->desc);
+	}
+	for (i = 0; i < ARRAY_SIZE(name_cases); i++) {
+		const struct name_case *c = &name_cases[i];
+
+		KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_by_name(srv + c->srv,
+										  c->name)),
+				    c->found, "%s", c->desc);
+	}
+	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[2])), 1,
+			    "the client's last session with a name");
+	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[5])), -1,
+			    "there was none before");
+	for (i = 0; i < nr; i++)
+		rtrs_srv_sess_del(&sess[i]);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_by_name(srv, "a"), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_predecessor(&sess[2]), NULL);
+	mutex_unlock(&rtrs_srv_lock);
+}
+
 #define RIVAL_PATHS	2
 #define NOW		1000
 
@@ -507,6 +612,7 @@ static struct kunit_case rtrs_srv_listen_cases[] = {
 	KUNIT_CASE_PARAM(path_waits_for_another, way_cases_gen_params),
 	KUNIT_CASE_PARAM(earlier_attempts_are_told_from_later_ones, older_cases_gen_params),
 	KUNIT_CASE_PARAM(request_is_for_a_session_like_it, match_cases_gen_params),
+	KUNIT_CASE(session_is_found_by_uuid_or_name),
 	KUNIT_CASE_PARAM(name_in_use_is_looked_into, rival_cases_gen_params),
 	KUNIT_CASE_PARAM(parameters_are_checked, param_cases_gen_params),
 	KUNIT_CASE_PARAM(device_limits_the_depth, depth_cases_gen_params),

@@ -246,6 +246,86 @@ static void handshake_waits_for_few_sessions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_may_await(path, &sess[1]), c->may);
 }
 
+/* Five parked handshakes, each for a session of its own, and sessions that change */
+static const struct parked {
+	u8 uuid;
+	const char *name;
+} parked[] = {
+	{ 1, "a" }, { 2, "b" }, { 3, "b" }, { 4, "c" }, { 5, "d" },
+};
+
+static const struct change_case {
+	const char *desc;
+	u8 uuid;
+	const char *name;
+	/* Handshakes that go on, a bit each */
+	unsigned int resumed;
+} change_cases[] = {
+	{ "of the same UUID", 1, "", BIT(0) },
+	{ "of the same name", 9, "c", BIT(3) },
+	{ "of a name that two want", 9, "b", BIT(1) | BIT(2) },
+	{ "of one's UUID and another one's name", 4, "d", BIT(3) | BIT(4) },
+	{ "of one's UUID and its name", 1, "a", BIT(0) },
+	{ "of nobody's", 9, "e", 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(change_cases, change_cases, desc);
+
+struct parked_test {
+	struct rtrs_srv_sess sess[ARRAY_SIZE(parked)], changed;
+	struct rtrs_srv_path path[ARRAY_SIZE(parked)];
+	struct rtrs_info_req req[ARRAY_SIZE(parked)];
+	unsigned long resumed;
+};
+
+static struct parked_test *parked_test;
+
+static void note_resumed(struct work_struct *work)
+{
+	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path, setup.work);
+
+	set_bit(path - parked_test->path, &parked_test->resumed);
+}
+
+static void change_resumes_those_that_wait_for_it(struct kunit *test)
+{
+	const struct change_case *c = test->param_value;
+	struct parked_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct workqueue_struct *wq = rtrs_srv_setup_wq;
+	struct rtrs_srv_path *path;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	/* These run before the module has made its own. */
+	rtrs_srv_setup_wq = system_dfl_wq;
+	parked_test = t;
+	for (i = 0; i < ARRAY_SIZE(parked); i++) {
+		path = &t->path[i];
+		t->sess[i].uuid.b[0] = parked[i].uuid;
+		strscpy(t->req[i].name, parked[i].name, sizeof(t->req[i].name));
+		path->sess = &t->sess[i];
+		path->setup.req = &t->req[i];
+		INIT_WORK(&path->setup.work, note_resumed);
+		rtrs_srv_setup_park(path);
+		rtrs_srv_setup_park(path);
+	}
+	t->changed.uuid.b[0] = c->uuid;
+	strscpy(t->changed.name, c->name, sizeof(t->changed.name));
+	rtrs_srv_changed(&t->changed);
+	/* Nobody waits any more. */
+	for (i = 0; i < ARRAY_SIZE(parked); i++) {
+		flush_work(&t->path[i].setup.work);
+		rtrs_srv_setup_unpark(&t->path[i]);
+	}
+	KUNIT_EXPECT_EQ(test, t->resumed, c->resumed);
+	for (i = 0; i < ARRAY_SIZE(parked); i++)
+		rtrs_srv_changed(&t->sess[i]);
+	for (i = 0; i < ARRAY_SIZE(parked); i++)
+		flush_work(&t->path[i].setup.work);
+	KUNIT_EXPECT_EQ(test, t->resumed, c->resumed);
+	rtrs_srv_setup_wq = wq;
+}
+
 static struct kunit_case rtrs_srv_path_cases[] = {
 	KUNIT_CASE_PARAM(path_moves, move_cases_gen_params),
 	KUNIT_CASE(path_moves_are_all_in_the_table),
@@ -254,6 +334,7 @@ static struct kunit_case rtrs_srv_path_cases[] = {
 	KUNIT_CASE(fence_waits_for_no_other_session),
 	KUNIT_CASE(log_of_a_session_is_its_own),
 	KUNIT_CASE_PARAM(handshake_waits_for_few_sessions, await_cases_gen_params),
+	KUNIT_CASE_PARAM(change_resumes_those_that_wait_for_it, change_cases_gen_params),
 	{}
 };
 

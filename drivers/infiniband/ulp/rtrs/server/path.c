@@ -266,7 +266,6 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	init_completion(&path->sysfs.released);
 	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
 	INIT_WORK(&path->setup.work, rtrs_srv_setup_work);
-	INIT_LIST_HEAD(&path->setup.parked);
 	INIT_LIST_HEAD(&path->setup.handshake);
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);

@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/export.h>
+#include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -32,8 +33,9 @@ module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
 		 "Keep clients from changing a chunk while its request is processed (default Y)");
 
-/* Sessions of all upper layers */
-static LIST_HEAD(rtrs_srv_sessions);
+/* Sessions of all upper layers, and those of them that have a name. Under rtrs_srv_lock */
+static DEFINE_HASHTABLE(rtrs_srv_by_uuid, RTRS_SRV_HASH_BITS);
+static DEFINE_HASHTABLE(rtrs_srv_by_name, RTRS_SRV_HASH_BITS);
 
 /* Sessions of all listeners that are up, as those share the memory */
 atomic_t rtrs_srv_nr_sess;
@@ -78,6 +80,40 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/**
+ * rtrs_srv_sess_add() - have a session found by its UUID
+ * @sess: session with its UUID
+ *
+ * Context: under rtrs_srv_lock.
+ */
+VISIBLE_IF_KUNIT void rtrs_srv_sess_add(struct rtrs_srv_sess *sess)
+{
+	hash_add(rtrs_srv_by_uuid, &sess->by_uuid, rtrs_srv_hash_uuid(&sess->uuid));
+}
+
+/**
+ * rtrs_srv_sess_add_name() - have a session found by its name as well
+ * @sess: session that has just got its name
+ *
+ * Context: under rtrs_srv_lock.
+ */
+VISIBLE_IF_KUNIT void rtrs_srv_sess_add_name(struct rtrs_srv_sess *sess)
+{
+	hash_add(rtrs_srv_by_name, &sess->by_name, rtrs_srv_hash_name(sess->name));
+}
+
+/**
+ * rtrs_srv_sess_del() - undo rtrs_srv_sess_add() and rtrs_srv_sess_add_name()
+ * @sess: the session
+ *
+ * Context: under rtrs_srv_lock.
+ */
+VISIBLE_IF_KUNIT void rtrs_srv_sess_del(struct rtrs_srv_sess *sess)
+{
+	hash_del(&sess->by_uuid);
+	hash_del(&sess->by_name);
 }
 
 /*
@@ -145,19 +181,21 @@ VISIBLE_IF_KUNIT bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess,
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs_cm_req *req,
 					 bool may_create)
 {
-	struct rtrs_srv_sess *sess, *ending = NULL;
+	struct rtrs_srv_sess *sess, *found = NULL, *ending = NULL;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	list_for_each_entry(sess, &rtrs_srv_sessions, entry) {
+	/* The newest one comes first. */
+	hash_for_each_possible(rtrs_srv_by_uuid, sess, by_uuid,
+			       rtrs_srv_hash_uuid(&req->sess_uuid)) {
 		if (list_empty(&sess->paths) || sess->ending ||
 		    !rtrs_srv_sess_matches(sess, srv, req))
 			continue;
 		if (rtrs_srv_sess_alive(sess))
-			return sess;
-		if (!may_create)
+			found = sess;
+		else if (!may_create && !ending)
 			ending = sess;
 	}
-	return ending;
+	return found ?: ending;
 }
 
 /**
@@ -194,7 +232,7 @@ u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 {
 	lockdep_assert_held(&rtrs_srv_lock);
-	list_del(&sess->entry);
+	rtrs_srv_sess_del(sess);
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
 	if (sess->up)
 		atomic_dec(&rtrs_srv_nr_sess);
@@ -270,7 +308,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	rtrs_srv_bufs_init(sess);
 	INIT_WORK(&sess->slots.resume_work, rtrs_srv_resume_work);
 	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);
-	list_add_tail(&sess->entry, &rtrs_srv_sessions);
+	rtrs_srv_sess_add(sess);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
 	return sess;
 }
@@ -349,6 +387,50 @@ static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
 	       -EEXIST : RTRS_SRV_SETUP_WAIT;
 }
 
+/**
+ * rtrs_srv_sess_by_name() - look up a session by its name
+ * @srv: upper layer of the session
+ * @name: the name
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: the session, which may be ending, or NULL.
+ */
+VISIBLE_IF_KUNIT struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_srv *srv,
+							     const char *name)
+{
+	struct rtrs_srv_sess *sess;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	hash_for_each_possible(rtrs_srv_by_name, sess, by_name, rtrs_srv_hash_name(name))
+		if (sess->srv == srv && !strcmp(sess->name, name))
+			return sess;
+	return NULL;
+}
+
+/**
+ * rtrs_srv_sess_predecessor() - look up the session that a client had before
+ * @sess: its new session, without a name yet
+ *
+ * The paths of the old one must be dead before one of the new one takes requests: clients rely on
+ * rtrs_cm_rep.srv_uuid, see fence.c.
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: the old session, or NULL.
+ */
+VISIBLE_IF_KUNIT struct rtrs_srv_sess *
+rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess)
+{
+	struct rtrs_srv_sess *other;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	hash_for_each_possible(rtrs_srv_by_uuid, other, by_uuid,
+			       rtrs_srv_hash_uuid(&sess->uuid))
+		if (other != sess && other->srv == sess->srv && other->name[0] &&
+		    other->proves == sess->proves && uuid_equal(&other->uuid, &sess->uuid))
+			return other;
+	return NULL;
+}
+
 /*
  * RTRS_SRV_SETUP_WAIT: a session of that name, or of the same uuid, is closing, or may be
  * dead.
@@ -359,22 +441,10 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 
 	if (sess->name[0])
 		return strcmp(sess->name, name) ? -EINVAL : 0;
-	list_for_each_entry(other, &rtrs_srv_sessions, entry) {
-		if (other == sess)
-			continue;
-		/*
-		 * Its paths must be dead before this one takes requests: clients rely on
-		 * rtrs_cm_rep.srv_uuid, see fence.c.
-		 */
-		if (other->srv != sess->srv)
-			continue;
-		if (other->name[0] && other->proves == sess->proves &&
-		    uuid_equal(&other->uuid, &sess->uuid))
-			return RTRS_SRV_SETUP_WAIT;
-		if (!strcmp(other->name, name))
-			return rtrs_srv_check_rival(path, other);
-	}
-	return 0;
+	if (rtrs_srv_sess_predecessor(sess))
+		return RTRS_SRV_SETUP_WAIT;
+	other = rtrs_srv_sess_by_name(sess->srv, name);
+	return other ? rtrs_srv_check_rival(path, other) : 0;
 }
 
 /**
@@ -446,11 +516,14 @@ static int rtrs_srv_set_name(struct rtrs_srv_sess *sess, const char *name)
 	const char *scope = sess->srv->scope;
 	int len;
 
+	if (sess->name[0])
+		return 0;
 	len = snprintf(sess->label, sizeof(sess->label), "%s%s%s", name, scope ? "." : "",
 		       scope ?: "");
 	if (len >= sizeof(sess->label))
 		return -ENAMETOOLONG;
 	strscpy(sess->name, name, sizeof(sess->name));
+	rtrs_srv_sess_add_name(sess);
 	return 0;
 }
 
@@ -814,9 +887,10 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
 {
 	struct rtrs_srv_sess *sess;
 	struct rtrs_srv_path *path;
+	unsigned int i;
 
 	mutex_lock(&rtrs_srv_lock);
-	list_for_each_entry(sess, &rtrs_srv_sessions, entry) {
+	hash_for_each(rtrs_srv_by_uuid, i, sess, by_uuid) {
 		if (sess->srv != srv)
 			continue;
 		list_for_each_entry(path, &sess->paths, entry)

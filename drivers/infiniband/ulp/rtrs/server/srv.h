@@ -116,6 +116,9 @@ static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
 #define RTRS_SRV_LOG_BURST	20
 
+/* Hash tables of sessions */
+#define RTRS_SRV_HASH_BITS	9
+
 /* Bytes of data in a slot, 0 without slots. */
 extern unsigned int rtrs_srv_slot_size;
 
@@ -177,7 +180,8 @@ struct rtrs_srv_slots {
 
 /**
  * struct rtrs_srv_sess - a session
- * @entry: in the list of all sessions, guarded by rtrs_srv_lock
+ * @by_uuid: in the hash table of all sessions, guarded by rtrs_srv_lock
+ * @by_name: in that of sessions with a name, likewise
  * @srv: where it came in
  * @uuid: chosen by the client
  * @id: tells it from the session that was there before under the same uuid
@@ -216,7 +220,8 @@ struct rtrs_srv_slots {
  * part, which may take long, and @end_work frees the session.
  */
 struct rtrs_srv_sess {
-	struct list_head entry;
+	struct hlist_node by_uuid;
+	struct hlist_node by_name;
 	struct rtrs_srv *srv;
 	uuid_t uuid;
 	u32 id;
@@ -401,7 +406,8 @@ struct rtrs_srv_fence {
  * @admitted: the client was admitted; under rtrs_srv_lock
  * @timeout: ends the path if the handshake takes longer than RTRS_SRV_SETUP_MS
  * @work: does the steps; queued again for each one that has to wait
- * @parked: in the list of paths that wait for a change, see rtrs_srv_setup_park()
+ * @parked_by_uuid: in a hash table of paths that wait for a change, see rtrs_srv_setup_park()
+ * @parked_by_name: in the other one of these
  * @stopped: @work is not queued any more
  * @handshake: in the list of paths that are being set up, guarded by rtrs_srv_lock
  * @began: when it came there, get_jiffies_64()
@@ -421,7 +427,8 @@ struct rtrs_srv_setup {
 	bool admitted;
 	struct delayed_work timeout;
 	struct work_struct work;
-	struct list_head parked;
+	struct hlist_node parked_by_uuid;
+	struct hlist_node parked_by_name;
 	bool stopped;
 	struct list_head handshake;
 	u64 began;
@@ -448,7 +455,7 @@ struct rtrs_srv_path_sysfs {
  * struct rtrs_srv_path - a path
  * @path: the part that client and server share
  * @sess: session that it belongs to; valid until the path has left it
- * @entry: in the session's list, guarded by rtrs_srv_lock
+ * @entry: in the session's list, see &rtrs_srv_sess.paths
  * @uuid: chosen by the client
  * @recon_cnt: from the connection requests
  * @features: RTRS_FEATURE_* that the client was granted
@@ -740,6 +747,8 @@ void rtrs_srv_state_exit(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_may_await(const struct rtrs_srv_path *path, const struct rtrs_srv_sess *sess);
 #endif
+u64 rtrs_srv_hash_uuid(const uuid_t *uuid);
+u64 rtrs_srv_hash_name(const char *name);
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess);
 struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path);
 void rtrs_srv_setup_park(struct rtrs_srv_path *path);
@@ -852,6 +861,11 @@ extern unsigned int rtrs_srv_queue_depth;
 int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 			  unsigned int slot_size);
 #if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_srv_sess_add(struct rtrs_srv_sess *sess);
+void rtrs_srv_sess_add_name(struct rtrs_srv_sess *sess);
+void rtrs_srv_sess_del(struct rtrs_srv_sess *sess);
+struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_srv *srv, const char *name);
+struct rtrs_srv_sess *rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess);
 bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess, const struct rtrs_srv *srv,
 			   const struct rtrs_cm_req *req);
 bool rtrs_srv_is_older(const struct rtrs_srv_path *path, const struct rtrs_srv_path *other);

@@ -6,6 +6,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/hashtable.h>
+#include <linux/net.h>
+#include <linux/siphash.h>
+
 #include "srv.h"
 
 #define CREATE_TRACE_POINTS
@@ -15,9 +19,13 @@
 DEFINE_MUTEX(rtrs_srv_lock);
 /* Woken by rtrs_srv_changed(); for the end of sessions. */
 DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
-/* Paths whose handshake waits for a change of another path or session. */
-static LIST_HEAD(rtrs_srv_parked);
-static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* the list, rtrs_srv_setup.stopped */
+/*
+ * Paths whose handshake waits for a change of another path or session, by the UUID of their session
+ * and by the name that they ask for.
+ */
+static DEFINE_HASHTABLE(rtrs_srv_parked_by_uuid, RTRS_SRV_HASH_BITS);
+static DEFINE_HASHTABLE(rtrs_srv_parked_by_name, RTRS_SRV_HASH_BITS);
+static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* these, rtrs_srv_setup.stopped */
 
 /* Set paths up and take them down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
@@ -25,10 +33,43 @@ struct workqueue_struct *rtrs_srv_close_wq;
 /* Begins requests together, sends answers with large data, goes on with what had to wait. */
 struct workqueue_struct *rtrs_srv_io_wq;
 
-static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
+/* Clients choose UUIDs and names, but can't choose ones that have the same hash. */
+static u64 rtrs_srv_hash(const void *data, size_t len)
+{
+	static siphash_aligned_key_t key;
+
+	net_get_random_once(&key, sizeof(key));
+	return siphash(data, len, &key);
+}
+
+/**
+ * rtrs_srv_hash_uuid() - compute the key of a hash table of sessions by UUID
+ * @uuid: the UUID
+ */
+u64 rtrs_srv_hash_uuid(const uuid_t *uuid)
+{
+	return rtrs_srv_hash(uuid, sizeof(*uuid));
+}
+
+/**
+ * rtrs_srv_hash_name() - compute the key of a hash table of sessions by name
+ * @name: the name
+ */
+u64 rtrs_srv_hash_name(const char *name)
+{
+	return rtrs_srv_hash(name, strlen(name));
+}
+
+static void rtrs_srv_unpark(struct rtrs_srv_path *path)
 {
 	lockdep_assert_held(&rtrs_srv_parked_lock);
-	list_del_init(&path->setup.parked);
+	hash_del(&path->setup.parked_by_uuid);
+	hash_del(&path->setup.parked_by_name);
+}
+
+static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
+{
+	rtrs_srv_unpark(path);
 	queue_work(rtrs_srv_setup_wq, &path->setup.work);
 }
 
@@ -58,13 +99,19 @@ VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
  */
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 {
-	struct rtrs_srv_path *path, *next;
+	struct rtrs_srv_path *path;
+	struct hlist_node *next;
 	unsigned long flags;
 
 	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
 	/* Either we see the name that @sess is getting, or who waits for that sees the change. */
 	smp_mb();
-	list_for_each_entry_safe(path, next, &rtrs_srv_parked, setup.parked)
+	hash_for_each_possible_safe(rtrs_srv_parked_by_uuid, path, next, setup.parked_by_uuid,
+				    rtrs_srv_hash_uuid(&sess->uuid))
+		if (rtrs_srv_may_await(path, sess))
+			rtrs_srv_resume_setup(path);
+	hash_for_each_possible_safe(rtrs_srv_parked_by_name, path, next, setup.parked_by_name,
+				    rtrs_srv_hash_name(sess->name))
 		if (rtrs_srv_may_await(path, sess))
 			rtrs_srv_resume_setup(path);
 	spin_unlock_irqrestore(&rtrs_srv_parked_lock, flags);
@@ -83,8 +130,12 @@ void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 {
 	spin_lock_irq(&rtrs_srv_parked_lock);
-	if (!path->setup.stopped && list_empty(&path->setup.parked))
-		list_add_tail(&path->setup.parked, &rtrs_srv_parked);
+	if (!path->setup.stopped && !hash_hashed(&path->setup.parked_by_uuid)) {
+		hash_add(rtrs_srv_parked_by_uuid, &path->setup.parked_by_uuid,
+			 rtrs_srv_hash_uuid(&path->sess->uuid));
+		hash_add(rtrs_srv_parked_by_name, &path->setup.parked_by_name,
+			 rtrs_srv_hash_name(path->setup.req->name));
+	}
 	spin_unlock_irq(&rtrs_srv_parked_lock);
 }
 
@@ -97,7 +148,7 @@ void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
 {
 	spin_lock_irq(&rtrs_srv_parked_lock);
-	list_del_init(&path->setup.parked);
+	rtrs_srv_unpark(path);
 	spin_unlock_irq(&rtrs_srv_parked_lock);
 }
 
@@ -127,7 +178,7 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 {
 	spin_lock_irq(&rtrs_srv_parked_lock);
 	path->setup.stopped = true;
-	list_del_init(&path->setup.parked);
+	rtrs_srv_unpark(path);
 	spin_unlock_irq(&rtrs_srv_parked_lock);
 	/* In this order: the work may be refusing its client, which gets it another time limit. */
 	cancel_work_sync(&path->setup.work);
