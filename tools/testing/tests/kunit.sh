@@ -10,7 +10,7 @@
 # Append: kunit.enable=1
 # Quick: debug
 
-suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-recv
+suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-recv
 	rtrs-region
 	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
 	rtrs-client-failover

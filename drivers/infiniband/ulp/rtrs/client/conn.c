@@ -538,10 +538,8 @@ void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
 		if (path->cons[i].con.cq)
 			rdma_disconnect(path->cons[i].con.cm_id);
 	/* Handlers of receives post sends, so those are drained after them. */
-	for (i = 0; i < path->nr_cons; i++)
-		rtrs_con_drain_recv(&path->cons[i].con);
-	for (i = 0; i < path->nr_cons; i++)
-		rtrs_con_drain_send(&path->cons[i].con);
+	rtrs_path_drain_recv(&path->path);
+	rtrs_path_drain_send(&path->path);
 }
 
 /**

@@ -219,59 +219,6 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 	list_add_tail(&con->entry, &con->path->cons);
 }
 
-static void rtrs_con_drain_rq(struct rtrs_con *con)
-{
-	if (!con->polled || !rtrs_con_drain_polled(con, true))
-		ib_drain_rq(con->cm_id->qp);
-}
-
-static void rtrs_con_drain_sq(struct rtrs_con *con)
-{
-	if (!con->polled || !rtrs_con_drain_polled(con, false))
-		ib_drain_sq(con->cm_id->qp);
-}
-
-/**
- * rtrs_con_drain_recv() - let a connection receive nothing any more
- * @con: connection that was disconnected; nothing is done if it has no queue pair
- *
- * On return no handler of a receive runs or will run.
- *
- * Context: process, not the one that handles completions.
- */
-void rtrs_con_drain_recv(struct rtrs_con *con)
-{
-	if (!con->cq)
-		return;
-	rtrs_con_drain_rq(con);
-	/*
-	 * Handlers of what came before the end have posted receives again
-	 * while we waited, some of them behind the mark that we waited for.
-	 */
-	rtrs_con_drain_rq(con);
-}
-EXPORT_SYMBOL_GPL(rtrs_con_drain_recv);
-
-/**
- * rtrs_con_drain_send() - wait for the last handler of a connection's sends
- * @con: connection that was disconnected, and to which nothing is posted any more except by
- *	such handlers. Nothing is done if it has no queue pair
- *
- * Context: process, not the one that handles completions.
- */
-void rtrs_con_drain_send(struct rtrs_con *con)
-{
-	if (!con->cq)
-		return;
-	rtrs_con_drain_sq(con);
-	/*
-	 * Handlers of what was sent before the end may have posted once more, behind the
-	 * mark that we waited for, such as the invalidation of a key.
-	 */
-	rtrs_con_drain_sq(con);
-}
-EXPORT_SYMBOL_GPL(rtrs_con_drain_send);
-
 static void rtrs_con_ring(struct rtrs_con *con)
 {
 	struct ib_send_wr *first = con->sq_head;

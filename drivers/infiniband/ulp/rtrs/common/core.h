@@ -7,6 +7,7 @@
 #define RTRS_CORE_H
 
 #include <kunit/visibility.h>
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/ratelimit.h>
 #include <linux/spinlock.h>
@@ -157,6 +158,7 @@ union rtrs_recv_msg {
  * @nr: how many there are
  * @used: receives taken since the chain was last posted
  * @first: index of the first of these, if they have memory
+ * @nr_posts: counts chains that were posted
  * @msgs: their memory, in the order in which they are posted; NULL without
  * @dma: DMA address of @msgs
  * @cqe: completion entry of all of them
@@ -169,11 +171,30 @@ struct rtrs_recvs {
 	u32 nr;
 	u32 used;
 	u32 first;
+	u32 nr_posts;
 	union rtrs_recv_msg *msgs;
 	u64 dma;
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr[RTRS_RECV_BATCH];
 	struct ib_sge sge[RTRS_RECV_BATCH];
+};
+
+/**
+ * struct rtrs_drain_mark - work request behind all others of a queue (drain.c)
+ * @cqe: its completion entry
+ * @done: its handler has run
+ * @posted: the device has taken it
+ * @again: a second one is needed
+ * @nr_posts: number of posts to the queue before it
+ *
+ * Belongs to the thread that drains the path.
+ */
+struct rtrs_drain_mark {
+	struct ib_cqe cqe;
+	struct completion done;
+	bool posted;
+	bool again;
+	u32 nr_posts;
 };
 
 /**
@@ -188,6 +209,7 @@ struct rtrs_recvs {
  * @probe_busy: the last probe has not been acknowledged yet; set by the heartbeat, cleared
  *	by the probe's handler
  * @probe_cqe: of the last probe
+ * @mark: for draining one of its queues
  * @peer_qpn: number of the peer's queue pair, 0 over iWARP
  * @nonce: with RTRS_FEATURE_PROOF: from the accept
  * @sq_cqe: of all work requests without a signal of their own
@@ -232,6 +254,7 @@ struct rtrs_con {
 	struct rtrs_watch watch;
 	bool probe_busy;
 	struct ib_cqe probe_cqe;
+	struct rtrs_drain_mark mark;
 	struct ib_cqe sq_cqe;
 	void (*sq_room)(struct rtrs_con *con);
 	u32 sq_size;
@@ -386,8 +409,6 @@ u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
 void rtrs_con_set_ack_timeout(struct rtrs_con *con);
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
-void rtrs_con_drain_recv(struct rtrs_con *con);
-void rtrs_con_drain_send(struct rtrs_con *con);
 int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);
@@ -419,6 +440,8 @@ static inline void rtrs_con_wait_mb(void)
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
 int rtrs_con_probe(struct rtrs_con *con);
+void rtrs_path_drain_recv(struct rtrs_path *path);
+void rtrs_path_drain_send(struct rtrs_path *path);
 int rtrs_con_poll(struct rtrs_con *con);
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what);

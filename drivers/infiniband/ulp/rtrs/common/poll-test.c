@@ -25,7 +25,6 @@ struct poll_test {
 	unsigned int head, tail;
 	unsigned int handled, nested;
 	unsigned int reposts;
-	bool refuse;
 };
 
 static struct poll_test *cq_to_test(struct ib_cq *cq)
@@ -46,32 +45,6 @@ static int poll_cq(struct ib_cq *cq, int nr, struct ib_wc *wc)
 static void complete_later(struct poll_test *t, struct ib_cqe *cqe)
 {
 	t->wc[t->head++ % NR_WC] = cqe;
-}
-
-static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
-		     const struct ib_send_wr **bad)
-{
-	struct poll_test *t = container_of(qp, struct poll_test, qp);
-
-	if (t->refuse)
-		return -EIO;
-	complete_later(t, wr->wr_cqe);
-	return 0;
-}
-
-static int post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
-		     const struct ib_recv_wr **bad)
-{
-	struct poll_test *t = container_of(qp, struct poll_test, qp);
-
-	complete_later(t, wr->wr_cqe);
-	return 0;
-}
-
-static int modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
-		     struct ib_udata *udata)
-{
-	return 0;
 }
 
 /* A handler that polls, as a submission does from within one. */
@@ -95,9 +68,6 @@ static struct poll_test *poll_init(struct kunit *test)
 	t->dev.port_data = kunit_kcalloc(test, 2, sizeof(*t->dev.port_data), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, t->dev.port_data);
 	t->dev.ops.poll_cq = poll_cq;
-	t->dev.ops.post_send = post_send;
-	t->dev.ops.post_recv = post_recv;
-	t->dev.ops.modify_qp = modify_qp;
 	t->cq.device = &t->dev;
 	t->cq.poll_ctx = IB_POLL_DIRECT;
 	t->qp.device = &t->dev;
@@ -154,44 +124,10 @@ static void others_are_left_to_their_interrupts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->handled, 0);
 }
 
-/* Without anybody else who polls, and with what handlers post behind the mark. */
-static void draining_polls(struct kunit *test)
-{
-	struct poll_test *t = poll_init(test);
-
-	complete_later(t, &t->cqe);
-	t->reposts = 1;
-	rtrs_con_drain_recv(&t->con);
-	KUNIT_EXPECT_EQ(test, t->handled, 2);
-	complete_later(t, &t->cqe);
-	t->reposts = 1;
-	rtrs_con_drain_send(&t->con);
-	KUNIT_EXPECT_EQ(test, t->handled, 4);
-	KUNIT_EXPECT_EQ(test, t->tail, t->head);
-}
-
-static void drain_sq(struct ib_qp *qp)
-{
-	container_of(qp, struct poll_test, qp)->handled += 100;
-}
-
-/* As by a device that has crashed: its driver drains what it can't post to. */
-static void draining_is_left_to_the_driver_if_need_be(struct kunit *test)
-{
-	struct poll_test *t = poll_init(test);
-
-	t->dev.ops.drain_sq = drain_sq;
-	t->refuse = true;
-	rtrs_con_drain_send(&t->con);
-	KUNIT_EXPECT_EQ(test, t->handled, 200);
-}
-
 static struct kunit_case rtrs_poll_cases[] = {
 	KUNIT_CASE(completions_are_handled_by_one_at_a_time),
 	KUNIT_CASE(polling_has_a_budget),
 	KUNIT_CASE(others_are_left_to_their_interrupts),
-	KUNIT_CASE(draining_polls),
-	KUNIT_CASE(draining_is_left_to_the_driver_if_need_be),
 	{}
 };
 

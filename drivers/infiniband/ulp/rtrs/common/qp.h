@@ -16,9 +16,6 @@ struct rtrs_qp_params;
 void rtrs_con_qp_event(struct ib_event *event, void *context);
 void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params);
 
-/* poll.c */
-bool rtrs_con_drain_polled(struct rtrs_con *con, bool recv);
-
 /* qp.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_qp_fit(struct rtrs_qp_params *params, const struct ib_device_attr *attrs);

@@ -87,25 +87,14 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rdma_disconnect(path->conns.con[i]->con.cm_id);
-	for (i = 0; i < path->conns.nr; i++) {
-		if (!path->conns.con[i])
-			continue;
-		rtrs_con_drain_recv(&path->conns.con[i]->con);
-		flush_work(&path->conns.con[i]->begin_work);
-	}
+	rtrs_path_drain_recv(&path->path);
+	for (i = 0; i < path->conns.nr; i++)
+		if (path->conns.con[i])
+			flush_work(&path->conns.con[i]->begin_work);
 
 	rtrs_srv_setup_stop(path);
 	rtrs_srv_fence_drop(path);
 	rtrs_hb_stop(&path->path);
-}
-
-static void rtrs_srv_path_drain_send(struct rtrs_srv_path *path)
-{
-	u32 i;
-
-	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
-			rtrs_con_drain_send(&path->conns.con[i]->con);
 }
 
 /* Ends all requests that the upper layer doesn't have. */
@@ -121,7 +110,7 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 			rtrs_srv_con_drop_pending(path->conns.con[i]);
 			rtrs_srv_fetch_stop(path->conns.con[i]);
 		}
-	rtrs_srv_path_drain_send(path);
+	rtrs_path_drain_send(&path->path);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_srv_fetch_drained(path->conns.con[i]);
@@ -183,7 +172,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	u32 i;
 
 	/* The upper layer may have completed requests since they were drained. */
-	rtrs_srv_path_drain_send(path);
+	rtrs_path_drain_send(&path->path);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_srv_con_drained(path->conns.con[i]);

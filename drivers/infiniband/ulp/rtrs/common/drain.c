@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Draining the queues of a path that is ending.
+ *
+ * A work request, the mark, is posted behind all others of a queue. When its handler has run, so
+ * have those of all work requests before it. A device may take tens of milliseconds to flush a
+ * queue, so the marks of all connections are posted before the first of them is waited for.
+ *
+ * Handlers of what was completed before the end may post once more, perhaps behind the mark.
+ * Such a queue gets a second mark; handlers of flushed work requests post nothing.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+
+#include "core.h"
+
+/* Changes when something other than a mark is posted to the queue. */
+static u32 rtrs_con_nr_posts(const struct rtrs_con *con, bool recv)
+{
+	/* Pairs with rtrs_con_repost(): what is counted stands before the mark. */
+	return recv ? smp_load_acquire(&con->recvs.nr_posts) : READ_ONCE(con->sq_posted);
+}
+
+static void rtrs_drain_mark_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	complete(&container_of(wc->wr_cqe, struct rtrs_drain_mark, cqe)->done);
+}
+
+static int rtrs_con_post_send_mark(struct rtrs_con *con, struct rtrs_drain_mark *mark)
+{
+	struct ib_rdma_wr wr = {
+		.wr.wr_cqe	= &mark->cqe,
+		.wr.opcode	= IB_WR_RDMA_WRITE,
+		.wr.send_flags	= IB_SEND_SIGNALED,
+	};
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	mark->nr_posts = rtrs_con_nr_posts(con, false);
+	ret = ib_post_send(con->cm_id->qp, &wr.wr, NULL);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return ret;
+}
+
+static int rtrs_con_post_recv_mark(struct rtrs_con *con, struct rtrs_drain_mark *mark)
+{
+	struct ib_recv_wr wr = { .wr_cqe = &mark->cqe };
+
+	mark->nr_posts = rtrs_con_nr_posts(con, true);
+	return ib_post_recv(con->cm_id->qp, &wr, NULL);
+}
+
+static void rtrs_con_mark(struct rtrs_con *con, bool recv)
+{
+	struct rtrs_drain_mark *mark = &con->mark;
+
+	mark->cqe.done = rtrs_drain_mark_done;
+	init_completion(&mark->done);
+	mark->posted = !(recv ? rtrs_con_post_recv_mark(con, mark) :
+				rtrs_con_post_send_mark(con, mark));
+}
+
+/* Waits for the mark. A driver drains by itself what its device doesn't take a mark for. */
+static void rtrs_con_wait_mark(struct rtrs_con *con, bool recv)
+{
+	struct rtrs_drain_mark *mark = &con->mark;
+
+	if (!mark->posted && recv)
+		ib_drain_rq(con->cm_id->qp);
+	else if (!mark->posted)
+		ib_drain_sq(con->cm_id->qp);
+	else if (!con->polled)
+		wait_for_completion(&mark->done);
+	while (mark->posted && !completion_done(&mark->done) && con->polled) {
+		while (rtrs_con_poll(con))
+			cond_resched();
+		if (!completion_done(&mark->done))
+			usleep_range(100, 200);
+	}
+}
+
+static void rtrs_path_drain(struct rtrs_path *path, bool recv)
+{
+	struct rtrs_con *con;
+
+	list_for_each_entry(con, &path->cons, entry)
+		rtrs_con_mark(con, recv);
+	list_for_each_entry(con, &path->cons, entry)
+		rtrs_con_wait_mark(con, recv);
+	list_for_each_entry(con, &path->cons, entry) {
+		con->mark.again = rtrs_con_nr_posts(con, recv) != con->mark.nr_posts;
+		if (con->mark.again)
+			rtrs_con_mark(con, recv);
+	}
+	list_for_each_entry(con, &path->cons, entry)
+		if (con->mark.again)
+			rtrs_con_wait_mark(con, recv);
+}
+
+/**
+ * rtrs_path_drain_recv() - let a path receive nothing any more
+ * @path: path that was disconnected; connections without a queue pair don't matter
+ *
+ * On return no handler of a receive runs or will run.
+ *
+ * Context: process, not the one that handles completions; one at a time for a path.
+ */
+void rtrs_path_drain_recv(struct rtrs_path *path)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct rtrs_con *con;
+
+	/* Also where the CM has not done so, as it doesn't know the connection yet. */
+	list_for_each_entry(con, &path->cons, entry)
+		ib_modify_qp(con->cm_id->qp, &attr, IB_QP_STATE);
+	rtrs_path_drain(path, true);
+}
+EXPORT_SYMBOL_GPL(rtrs_path_drain_recv);
+
+/**
+ * rtrs_path_drain_send() - wait for the last handlers of a path's sends
+ * @path: path after rtrs_path_drain_recv(), to which nothing is posted any more except by
+ *	such handlers
+ *
+ * Context: process, not the one that handles completions; one at a time for a path.
+ */
+void rtrs_path_drain_send(struct rtrs_path *path)
+{
+	rtrs_path_drain(path, false);
+}
+EXPORT_SYMBOL_GPL(rtrs_path_drain_send);
