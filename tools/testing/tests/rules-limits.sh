@@ -27,6 +27,7 @@ for what in sessions paths connections slots memory; do
 done
 equal "no number" "$(on server "errno_of $conf/hosts/web/max_paths many")" EINVAL
 dev=$(map web1 "$disk" "${at[0]}" nr_queues=1 access_mode=ro)
+equal "who can read it" "$(on server "stat -c %a $conf/hosts/web/usage")" 400
 equal "of one path" "$(on server "head -n4 $conf/hosts/web/usage | tr '\n' ' '")" \
 	"sessions 1 paths 1 connections 2 slots 256 "
 mib=$(usage memory)

@@ -473,7 +473,14 @@ static ssize_t rnbd_srv_host_usage_show(struct config_item *item, char *page)
 	}
 	return len;
 }
-CONFIGFS_ATTR_RO(rnbd_srv_host_, usage);
+
+/* Counting takes the lock under which sessions begin and devices are opened. */
+static struct configfs_attribute rnbd_srv_host_attr_usage = {
+	.ca_name = "usage",
+	.ca_mode = 0400,
+	.ca_owner = THIS_MODULE,
+	.show = rnbd_srv_host_usage_show,
+};
 
 static ssize_t rnbd_srv_host_cgroup_show(struct config_item *item, char *page)
 {
