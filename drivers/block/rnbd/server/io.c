@@ -13,7 +13,11 @@
 
 #include "rnbd-srv.h"
 
-/* I/O schedulers use the priority as an array index, so an invalid one is dropped. */
+/*
+ * I/O schedulers use the priority as an array index, so an invalid one is dropped. They serve the
+ * real-time class before all others, which would starve other clients and the server's own
+ * programs: it becomes the highest level of best effort.
+ */
 static u16 rnbd_srv_prio(const struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_io *msg = (const void *)op->msg;
@@ -24,6 +28,8 @@ static u16 rnbd_srv_prio(const struct rtrs_srv_op *op)
 	    READ_ONCE(sess->ver) < RNBD_VER_MAJOR)
 		return 0;
 	prio = le16_to_cpu(msg->prio);
+	if (IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_RT)
+		return IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 0);
 	return ioprio_valid(prio) ? prio : 0;
 }
 
