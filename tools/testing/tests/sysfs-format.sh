@@ -85,7 +85,14 @@ files_match "/sys/class/rtrs-server/s1/paths/$path" <<-END
 	dst_addr $a
 	stats/rdma $n $n $n $n$last
 END
-[ "$RIG_MODULES" = intree ] || file_matches "/sys/class/rtrs-server/s1/paths/$path" stats/reset_all .+
+if [ "$RIG_MODULES" != intree ]; then
+	stats=/sys/class/rtrs-server/s1/paths/$path/stats
+	file_matches "/sys/class/rtrs-server/s1/paths/$path" stats/reset_all .+
+	[ "$(cat "$stats/rdma")" != "0 0 0 0 0" ] || fail "the server has counted nothing"
+	equal "a reset by 2" "$(errno_of "$stats/reset_all" 2)" EINVAL
+	equal "a reset" "$(errno_of "$stats/reset_all" 1)" 0
+	equal "statistics after a reset" "$(cat "$stats/rdma")" "0 0 0 0 0"
+fi
 files_match "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" <<-END
 	read_only 0
 	mapping_path ${disk#/dev/}|$disk

@@ -354,6 +354,5 @@ void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);
 const char *rtrs_srv_sess_label(const struct rtrs_srv_sess *sess);
-u32 rtrs_srv_sess_depth(const struct rtrs_srv_sess *sess);
 
 #endif /* RTRS_H */

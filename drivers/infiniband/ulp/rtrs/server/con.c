@@ -180,10 +180,12 @@ reject:
 }
 
 static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
-					       u16 cid)
+					       const struct rdma_cm_id *id, u16 cid)
 {
 	struct rtrs_srv_con *con;
 
+	if (!path->share && rtrs_srv_path_join_port(path, id->device, path->port_num))
+		return NULL;
 	if (rtrs_srv_path_charge(path, sizeof(*con)))
 		return NULL;
 	con = kzalloc(sizeof(*con), GFP_KERNEL);
@@ -218,7 +220,7 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 	mutex_lock(&path->conns.lock);
 	if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING || path->conns.con[cid])
 		goto unlock;
-	con = rtrs_srv_con_alloc(path, cid);
+	con = rtrs_srv_con_alloc(path, id, cid);
 	if (!con) {
 		rtrs_srv_path_error(&path->path, -ENOMEM, "no memory for a connection");
 		ret = -ENOMEM;

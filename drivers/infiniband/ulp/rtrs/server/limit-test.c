@@ -36,9 +36,52 @@ static void who_is_wrong_waits_longer_each_time(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, rtrs_srv_delay_ms(cases[i].nr), cases[i].ms);
 }
 
+static int delayed(const struct rtrs_srv_path *path)
+{
+	int ret;
+
+	mutex_lock(&rtrs_srv_lock);
+	ret = rtrs_srv_handshake_delayed(path->sess->srv, &path->addr.dst);
+	mutex_unlock(&rtrs_srv_lock);
+	return ret;
+}
+
+/* Of more than 1,024 addresses the one that was wrong longest ago may try again at once. */
+static void oldest_wrong_address_is_forgotten(struct kunit *test)
+{
+	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
+	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rtrs_srv *srv = kunit_kzalloc(test, sizeof(*srv), GFP_KERNEL);
+	struct sockaddr_in *addr;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, srv);
+	sess->srv = srv;
+	for (i = 0; i < 2; i++) {
+		path[i].sess = sess;
+		path[i].addr.dst.ss_family = AF_INET;
+	}
+	for (i = 0; i < 12; i++)
+		rtrs_srv_handshake_wrong(&path[0]);
+	KUNIT_EXPECT_EQ(test, delayed(&path[0]), -EAGAIN);
+	addr = (struct sockaddr_in *)&path[1].addr.dst;
+	for (i = 1; i <= 1024; i++) {
+		addr->sin_addr.s_addr = cpu_to_be32(i);
+		rtrs_srv_handshake_wrong(&path[1]);
+		if (i == 1023)
+			KUNIT_EXPECT_EQ(test, delayed(&path[0]), -EAGAIN);
+	}
+	KUNIT_EXPECT_EQ(test, delayed(&path[0]), 0);
+	KUNIT_EXPECT_EQ(test, delayed(&path[1]), 0);
+	rtrs_srv_limit_forget(srv);
+}
+
 static struct kunit_case rtrs_srv_limit_cases[] = {
 	KUNIT_CASE(each_address_gets_some),
 	KUNIT_CASE(who_is_wrong_waits_longer_each_time),
+	KUNIT_CASE(oldest_wrong_address_is_forgotten),
 	{}
 };
 

@@ -105,22 +105,14 @@ static struct rtrs_srv_offender *rtrs_srv_offender(const struct rtrs_srv *srv,
 	return found;
 }
 
-/* Adds one that may not be wrong by now, if there is memory. */
-static struct rtrs_srv_offender *rtrs_srv_add_offender(const struct rtrs_srv *srv,
-						       const struct sockaddr_storage *addr)
+static void rtrs_srv_add_offender(struct rtrs_srv_offender *offender)
 {
-	struct rtrs_srv_offender *offender = kzalloc(sizeof(*offender), GFP_KERNEL);
-
-	if (!offender)
-		return NULL;
+	lockdep_assert_held(&rtrs_srv_lock);
 	if (rtrs_srv_nr_offenders == RTRS_SRV_MAX_OFFENDERS)
 		rtrs_srv_forget(list_last_entry(&rtrs_srv_offenders, struct rtrs_srv_offender,
 						list));
-	offender->srv = srv;
-	offender->addr = *addr;
 	list_add(&offender->list, &rtrs_srv_offenders);
 	rtrs_srv_nr_offenders++;
-	return offender;
 }
 
 /* End the oldest one, if it is slow. They are in the order in which they began. */
@@ -217,18 +209,26 @@ void rtrs_srv_handshake_end(struct rtrs_srv_path *path)
 void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path)
 {
 	const struct rtrs_srv *srv = path->sess->srv;
+	/* Before the lock is taken, as others wait for it. Without memory, it may not count. */
+	struct rtrs_srv_offender *new = kzalloc(sizeof(*new), GFP_KERNEL);
 	struct rtrs_srv_offender *offender;
 	unsigned int wait;
 
 	mutex_lock(&rtrs_srv_lock);
-	offender = rtrs_srv_offender(srv, &path->addr.dst) ?:
-		   rtrs_srv_add_offender(srv, &path->addr.dst);
+	offender = rtrs_srv_offender(srv, &path->addr.dst);
+	if (!offender && new) {
+		new->srv = srv;
+		new->addr = path->addr.dst;
+		rtrs_srv_add_offender(new);
+		swap(offender, new);
+	}
 	if (offender) {
 		wait = rtrs_srv_delay_ms(++offender->nr);
 		offender->until = get_jiffies_64() + msecs_to_jiffies(wait);
 		list_move(&offender->list, &rtrs_srv_offenders);
 	}
 	mutex_unlock(&rtrs_srv_lock);
+	kfree(new);
 }
 
 /**

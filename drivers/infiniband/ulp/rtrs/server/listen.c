@@ -158,67 +158,114 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 	return ERR_PTR(ret);
 }
 
-static struct rtrs_srv_path *rtrs_srv_new_path(struct rtrs_srv *srv,
-					       struct rtrs_srv_sess *sess,
-					       struct rdma_cm_id *id,
-					       const struct rtrs_cm_req *req)
-{
+/* What a request may need, allocated before rtrs_srv_lock is taken */
+struct rtrs_srv_new {
+	struct rtrs_srv_sess *sess;
 	struct rtrs_srv_path *path;
+};
+
+/* Only a request for connection 0 creates a path, and only one with this flag a session. */
+static int rtrs_srv_alloc_new(struct rtrs_srv_new *new, const struct rdma_cm_id *id,
+			      const struct rtrs_cm_req *req)
+{
+	*new = (struct rtrs_srv_new) {};
+	if (req->cid)
+		return 0;
+	new->path = rtrs_srv_path_alloc(id, req);
+	if (IS_ERR(new->path))
+		return PTR_ERR(new->path);
+	if (!(req->first_conn & BIT(0)))
+		return 0;
+	new->sess = rtrs_srv_sess_alloc(req, id->device);
+	if (!IS_ERR(new->sess))
+		return 0;
+	rtrs_srv_path_free(new->path);
+	return PTR_ERR(new->sess);
+}
+
+static int rtrs_srv_new_path(struct rtrs_srv *srv, struct rtrs_srv_sess *sess,
+			     struct rtrs_srv_new *new, const struct rdma_cm_id *id,
+			     const struct rtrs_cm_req *req)
+{
 	bool new_sess = !sess;
 	int ret;
 
 	if (srv->closing)
-		return ERR_PTR(-ESHUTDOWN);
+		return -ESHUTDOWN;
 	ret = rtrs_srv_handshake_delayed(srv, &id->route.addr.dst_addr);
 	/* Who knows the uuid of a session that is up may have as many paths as that can have. */
 	if (!ret && (!sess || !READ_ONCE(sess->up)))
 		ret = rtrs_srv_handshake_may_begin(srv, &id->route.addr.dst_addr);
 	if (ret)
-		return ERR_PTR(ret);
-	if (!sess) {
-		if (!(req->first_conn & BIT(0)))
-			return ERR_PTR(-ENXIO);
-		if (req->cid)
-			return ERR_PTR(-ENOTCONN);
-		sess = rtrs_srv_sess_create(srv, req, id->device);
-		if (IS_ERR(sess))
-			return ERR_CAST(sess);
-	}
+		return ret;
+	if (!sess && !(req->first_conn & BIT(0)))
+		return -ENXIO;
 	if (req->cid)
-		return ERR_PTR(-ENOTCONN);
+		return -ENOTCONN;
+	if (!sess) {
+		sess = new->sess;
+		ret = rtrs_srv_sess_create(srv, sess);
+		if (ret)
+			return ret;
+		new->sess = NULL;
+	}
 	if (le16_to_cpu(req->queue_depth) != sess->asked)
-		return ERR_PTR(-EINVAL);
+		return -EINVAL;
 	/* The id has to be unique in the session, for FENCE. */
 	if (req->features & cpu_to_le32(RTRS_FEATURE_FENCE) &&
 	    rtrs_srv_path_by_id(sess, le32_to_cpu(req->path_id)))
-		return ERR_PTR(-EINVAL);
-	path = rtrs_srv_path_create(sess, id, req);
-	if (IS_ERR(path) && new_sess)
+		return -EINVAL;
+	ret = rtrs_srv_path_add(sess, new->path, id->device);
+	if (ret && new_sess)
 		rtrs_srv_sess_discard(sess);
-	return path;
+	return ret;
 }
 
-/* Finds or creates the path that a request is for; the caller gets a reference. */
-static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
-					       struct rdma_cm_id *id,
-					       const struct rtrs_cm_req *req)
+/* Finds the path that a request is for, or takes the new one; the caller gets a reference. */
+static struct rtrs_srv_path *rtrs_srv_find_or_add(struct rtrs_srv *srv, struct rtrs_srv_new *new,
+						  const struct rdma_cm_id *id,
+						  const struct rtrs_cm_req *req)
 {
 	bool may_create = req->first_conn & BIT(0);
 	struct rtrs_srv_path *path = NULL;
 	struct rtrs_srv_sess *sess;
+	int ret;
 
-	mutex_lock(&rtrs_srv_lock);
+	lockdep_assert_held(&rtrs_srv_lock);
 	sess = rtrs_srv_sess_find(srv, req, may_create);
 	if (sess)
 		path = rtrs_srv_find_path(sess, &req->path_uuid);
 	if (path)
 		path = rtrs_srv_join_path(path, id, req);
-	if (!path) {
-		/* The path that was ended may have been the last one of its session. */
-		sess = rtrs_srv_sess_find(srv, req, may_create);
-		path = rtrs_srv_new_path(srv, sess, id, req);
-	}
+	if (path)
+		return path;
+	/* The path that was ended may have been the last one of its session. */
+	sess = rtrs_srv_sess_find(srv, req, may_create);
+	ret = rtrs_srv_new_path(srv, sess, new, id, req);
+	if (ret)
+		return ERR_PTR(ret);
+	path = new->path;
+	new->path = NULL;
+	return path;
+}
+
+static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
+					       const struct rdma_cm_id *id,
+					       const struct rtrs_cm_req *req)
+{
+	struct rtrs_srv_path *path;
+	struct rtrs_srv_new new;
+	int ret;
+
+	ret = rtrs_srv_alloc_new(&new, id, req);
+	if (ret)
+		return ERR_PTR(ret);
+	mutex_lock(&rtrs_srv_lock);
+	path = rtrs_srv_find_or_add(srv, &new, id, req);
 	mutex_unlock(&rtrs_srv_lock);
+	kfree(new.sess);
+	if (new.path)
+		rtrs_srv_path_free(new.path);
 	return path;
 }
 

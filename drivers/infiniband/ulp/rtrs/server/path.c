@@ -48,7 +48,11 @@ static void rtrs_srv_path_tick(struct rtrs_path *path)
 	rtrs_srv_bufs_age(to_srv_path(path));
 }
 
-static void rtrs_srv_path_free(struct rtrs_srv_path *path)
+/**
+ * rtrs_srv_path_free() - free a path
+ * @path: path without connections, and that was not added to a session, or has left it
+ */
+void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
 	rtrs_srv_path_leave_port(path);
 	free_percpu(path->ios.stats);
@@ -64,7 +68,7 @@ static void rtrs_srv_path_free(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_path_put() - drop the reference of a path that was looked up
- * @path: path from rtrs_srv_path_create() or a lookup under rtrs_srv_lock
+ * @path: path after rtrs_srv_path_add() or a lookup under rtrs_srv_lock
  */
 void rtrs_srv_path_put(struct rtrs_srv_path *path)
 {
@@ -191,64 +195,44 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	rtrs_srv_path_free(path);
 }
 
-static int rtrs_srv_path_alloc(struct rtrs_srv_path *path, const struct ib_device *dev)
+/* What a path takes until connections are added to it */
+static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path)
 {
-	u64 bytes = sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
-		    sizeof(*path->share) +
-		    path->conns.nr * sizeof(*path->conns.con) +
-		    num_possible_cpus() * sizeof(*path->ios.stats);
-	int ret;
+	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
+	       sizeof(*path->share) + path->conns.nr * sizeof(*path->conns.con) +
+	       num_possible_cpus() * sizeof(*path->ios.stats);
+}
 
-	ret = rtrs_srv_path_charge(path, bytes);
-	if (ret)
-		return ret;
+static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
+{
 	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
 	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
 	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
 	if (!path->conns.con || !path->setup.req || !path->ios.stats)
 		return -ENOMEM;
-	ret = rtrs_srv_path_join_port(path, dev, path->port_num);
-	if (ret)
-		return ret;
-	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0,
-			       GFP_KERNEL);
+	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL);
 }
 
 /**
- * rtrs_srv_path_create() - create a path, without connections
- * @sess: session that it is for
+ * rtrs_srv_path_alloc() - allocate a path
  * @id: cm_id of the request for connection 0
  * @req: private data of that request, checked
  *
- * It ends by itself if its handshake takes longer than RTRS_SRV_SETUP_MS.
- *
- * Context: under rtrs_srv_lock.
- * Return: the path, with a reference for the caller, or an ERR_PTR().
+ * Context: process, may sleep; not under rtrs_srv_lock, as others wait for that.
+ * Return: the path for rtrs_srv_path_add() or rtrs_srv_path_free(); or an ERR_PTR().
  */
-struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
-					   struct rdma_cm_id *id,
-					   const struct rtrs_cm_req *req)
+struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
+					  const struct rtrs_cm_req *req)
 {
 	struct rtrs_srv_path *path;
 	int ret;
 
-	lockdep_assert_held(&rtrs_srv_lock);
-	if (sess->nr_paths >= RTRS_MAX_PATHS) {
-		if (__ratelimit(&sess->srv->log))
-			pr_warn("session \"%s\" has %u paths, no more are possible: remove some on the client\n",
-				sess->label, sess->nr_paths);
-		return ERR_PTR(-EMFILE);
-	}
-	if (rtrs_srv_dev_depth(id->device) < sess->queue_depth)
-		return ERR_PTR(-EOPNOTSUPP);
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
 		return ERR_PTR(-ENOMEM);
 	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
 	path->path.probed = rtrs_srv_path_probed;
 	path->path.tick = rtrs_srv_path_tick;
-	path->sess = sess;
-	path->path.log = rtrs_srv_log(path);
 	spin_lock_init(&path->state_lock);
 	mutex_init(&path->conns.lock);
 	mutex_init(&path->sysfs.stats_lock);
@@ -263,21 +247,53 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	path->addr.dst = id->route.addr.dst_addr;
 	path->port_num = id->port_num;
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
-	snprintf(path->path.name, sizeof(path->path.name), "%s%s%s", sess->srv->scope ?: "",
-		 sess->srv->scope ? " " : "", path->addr_str);
-	path->conns.nr = le16_to_cpu(req->cid_num);
-	ret = rtrs_srv_path_alloc(path, id->device);
-	if (ret) {
-		rtrs_srv_path_free(path);
-		return ERR_PTR(ret);
-	}
-
 	uuid_copy(&path->uuid, &req->path_uuid);
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
 	path->features = rtrs_srv_grant(le32_to_cpu(req->features));
 	path->path.no_imm = path->features & RTRS_FEATURE_NO_IMM;
 	if (path->features & RTRS_FEATURE_FENCE)
 		path->path_id = le32_to_cpu(req->path_id);
+	path->conns.nr = le16_to_cpu(req->cid_num);
+	ret = rtrs_srv_path_alloc_parts(path);
+	if (ret) {
+		rtrs_srv_path_free(path);
+		return ERR_PTR(ret);
+	}
+	return path;
+}
+
+/**
+ * rtrs_srv_path_add() - add a new path, without connections, to a session
+ * @sess: the session
+ * @path: path from rtrs_srv_path_alloc()
+ * @dev: its device
+ *
+ * It ends by itself if its handshake takes longer than RTRS_SRV_SETUP_MS.
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: 0, and the caller has a reference; or a negative errno, and it frees @path.
+ */
+int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
+		      const struct ib_device *dev)
+{
+	int ret;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	if (sess->nr_paths >= RTRS_MAX_PATHS) {
+		if (__ratelimit(&sess->srv->log))
+			pr_warn("session \"%s\" has %u paths, no more are possible: remove some on the client\n",
+				sess->label, sess->nr_paths);
+		return -EMFILE;
+	}
+	if (rtrs_srv_dev_depth(dev) < sess->queue_depth)
+		return -EOPNOTSUPP;
+	path->sess = sess;
+	path->path.log = rtrs_srv_log(path);
+	snprintf(path->path.name, sizeof(path->path.name), "%s%s%s", sess->srv->scope ?: "",
+		 sess->srv->scope ? " " : "", path->addr_str);
+	ret = rtrs_srv_path_charge(path, rtrs_srv_path_bytes(path));
+	if (ret)
+		return ret;
 	rtrs_srv_mem_init(path);
 
 	kobject_init(&path->sysfs.kobj, &rtrs_srv_path_ktype);
@@ -289,5 +305,5 @@ struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
 	rtrs_srv_handshake_begin(path);
 	schedule_delayed_work(&path->setup.timeout,
 			      msecs_to_jiffies(RTRS_SRV_SETUP_MS));
-	return path;
+	return 0;
 }

@@ -257,25 +257,20 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_sess_create() - create a session
- * @srv: upper layer that the request is for
- * @req: request; other sessions that it matches are ending
+ * rtrs_srv_sess_alloc() - allocate a session
+ * @req: request
  * @dev: device of its first path
  *
- * Context: under rtrs_srv_lock; it ends with its last path, or by
- * rtrs_srv_sess_discard() if it got none.
- * Return: the session or an ERR_PTR().
+ * Context: process, may sleep; not under rtrs_srv_lock, as others wait for that.
+ * Return: the session for rtrs_srv_sess_create() or kfree(); or an ERR_PTR().
  */
-struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
-					   const struct rtrs_cm_req *req,
-					   struct ib_device *dev)
+struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
+					  const struct ib_device *dev)
 {
 	u32 depth = min(rtrs_srv_queue_depth, rtrs_srv_dev_depth(dev));
 	u16 asked = le16_to_cpu(req->queue_depth);
 	struct rtrs_srv_sess *sess;
-	int ret;
 
-	lockdep_assert_held(&rtrs_srv_lock);
 	if (!depth)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (asked)
@@ -283,14 +278,6 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
-	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess) +
-				  depth * sizeof(*sess->slots.slot),
-				  "new session", &srv->log);
-	if (ret) {
-		kfree(sess);
-		return ERR_PTR(ret);
-	}
-	sess->srv = srv;
 	uuid_copy(&sess->uuid, &req->sess_uuid);
 	sess->id = get_random_u32() ?: 1;
 	sess->proves = rtrs_srv_req_proves(req);
@@ -308,9 +295,32 @@ struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
 	rtrs_srv_bufs_init(sess);
 	INIT_WORK(&sess->slots.resume_work, rtrs_srv_resume_work);
 	INIT_WORK(&sess->end_work, rtrs_srv_sess_end_work);
+	return sess;
+}
+
+/**
+ * rtrs_srv_sess_create() - take a new session into use
+ * @srv: upper layer that the request is for
+ * @sess: session from rtrs_srv_sess_alloc(); others that the request matches are ending
+ *
+ * Context: under rtrs_srv_lock; it ends with its last path, or by
+ * rtrs_srv_sess_discard() if it got none.
+ * Return: 0, or -ENOMEM, and the caller frees it.
+ */
+int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess)
+{
+	int ret;
+
+	lockdep_assert_held(&rtrs_srv_lock);
+	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess) +
+				  sess->queue_depth * sizeof(*sess->slots.slot),
+				  "new session", &srv->log);
+	if (ret)
+		return ret;
+	sess->srv = srv;
 	rtrs_srv_sess_add(sess);
 	WRITE_ONCE(srv->nr_sess, srv->nr_sess + 1);
-	return sess;
+	return 0;
 }
 
 static bool rtrs_srv_sess_on_trial(const struct rtrs_srv_sess *sess)
@@ -924,16 +934,3 @@ const char *rtrs_srv_sess_label(const struct rtrs_srv_sess *sess)
 	return sess->label;
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_label);
-
-/**
- * rtrs_srv_sess_depth() - get the number of slots of a session
- * @sess: session that is up
- *
- * Context: any.
- * Return: the most requests that a path of the session can have at a time.
- */
-u32 rtrs_srv_sess_depth(const struct rtrs_srv_sess *sess)
-{
-	return sess->queue_depth;
-}
-EXPORT_SYMBOL_GPL(rtrs_srv_sess_depth);

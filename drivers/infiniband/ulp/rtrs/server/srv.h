@@ -463,7 +463,7 @@ struct rtrs_srv_path_sysfs {
  * @addr: local address, and the client's
  * @addr_str: @addr as text, for sysfs
  * @port_num: number of the port of the RDMA device
- * @share: the session's share of that port
+ * @share: the session's share of that port, from the first connection on
  * @key: secret that the client has proved to know, or NULL
  * @cost: bytes that it takes, set before the upper layer is asked about it
  * @known: the upper layer knows the path, and says whether it stays; guarded by rtrs_srv_lock
@@ -877,9 +877,9 @@ enum rtrs_srv_rival rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
 #endif
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs_cm_req *req,
 					 bool may_create);
-struct rtrs_srv_sess *rtrs_srv_sess_create(struct rtrs_srv *srv,
-					   const struct rtrs_cm_req *req,
-					   struct ib_device *dev);
+struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
+					  const struct ib_device *dev);
+int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess);
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
 u32 rtrs_srv_dev_depth(const struct ib_device *dev);
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);
@@ -909,9 +909,11 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
 
 /* path.c */
-struct rtrs_srv_path *rtrs_srv_path_create(struct rtrs_srv_sess *sess,
-					   struct rdma_cm_id *id,
-					   const struct rtrs_cm_req *req);
+struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
+					  const struct rtrs_cm_req *req);
+int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
+		      const struct ib_device *dev);
+void rtrs_srv_path_free(struct rtrs_srv_path *path);
 void rtrs_srv_path_put(struct rtrs_srv_path *path);
 
 /* listen.c */
