@@ -213,13 +213,20 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 	con->sq_cqe.done = rtrs_con_sent_done;
 	con->probe_cqe.done = rtrs_con_probe_done;
 	con->probe_busy = false;
+	con->mark.set = false;
 	con->moved = 0;
 	con->watch = (struct rtrs_watch) {};
 	spin_lock_init(&con->sq_lock);
 	list_add_tail(&con->entry, &con->path->cons);
 }
 
-static void rtrs_con_ring(struct rtrs_con *con)
+/**
+ * rtrs_con_ring() - post what was queued
+ * @con: connection that it was queued on
+ *
+ * Context: under sq_lock.
+ */
+void rtrs_con_ring(struct rtrs_con *con)
 {
 	struct ib_send_wr *first = con->sq_head;
 	int ret;

@@ -184,7 +184,9 @@ struct rtrs_recvs {
  * @cqe: its completion entry
  * @done: its handler has run
  * @posted: the device has taken it
- * @again: a second one is needed
+ * @set: it is a mark of this queue pair's life
+ * @recv: of the receive queue, else of the send queue
+ * @due: it is being waited for
  * @nr_posts: number of posts to the queue before it
  *
  * Belongs to the thread that drains the path.
@@ -193,7 +195,9 @@ struct rtrs_drain_mark {
 	struct ib_cqe cqe;
 	struct completion done;
 	bool posted;
-	bool again;
+	bool set;
+	bool recv;
+	bool due;
 	u32 nr_posts;
 };
 

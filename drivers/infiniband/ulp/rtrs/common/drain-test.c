@@ -218,6 +218,56 @@ static void second_mark_covers_what_handlers_post(struct kunit *test)
 	}
 }
 
+/* The upper layer may complete requests between two drains: connection 1 has posted an answer. */
+static void drained_queues_get_no_mark(struct kunit *test)
+{
+	const struct drain_case *c = test->param_value;
+	struct drain_test *t = test->priv;
+	unsigned int i;
+
+	c->drain(&t->path);
+	KUNIT_EXPECT_EQ(test, t->marks, NR_CONS);
+	c->drain(&t->path);
+	KUNIT_EXPECT_EQ(test, t->marks, NR_CONS);
+	t->con[1].con.sq_posted++;
+	t->con[1].con.recvs.nr_posts++;
+	complete_later(&t->con[1], &t->con[1].cqe);
+	c->drain(&t->path);
+	for (i = 0; i < NR_CONS; i++)
+		KUNIT_EXPECT_EQ(test, t->con[i].marks, i == 1 ? 2 : 1);
+	KUNIT_EXPECT_EQ(test, t->con[1].handled, 1);
+}
+
+/* The other queue's mark doesn't count. */
+static void both_queues_are_marked(struct kunit *test)
+{
+	struct drain_test *t = test->priv;
+
+	rtrs_path_drain_recv(&t->path);
+	KUNIT_EXPECT_EQ(test, t->marks, NR_CONS);
+	rtrs_path_drain_send(&t->path);
+	KUNIT_EXPECT_EQ(test, t->marks, 2 * NR_CONS);
+}
+
+/* An answer was queued, but its doorbell not rung: the mark's handler runs after the answer's. */
+static void mark_stands_behind_what_is_queued(struct kunit *test)
+{
+	struct drain_test *t = test->priv;
+	struct drain_con *c = &t->con[0];
+	struct ib_send_wr wr = { .wr_cqe = &c->cqe, .send_flags = IB_SEND_SIGNALED };
+	struct rtrs_con *queued = NULL;
+
+	c->con.sq_size = 4;
+	c->con.sq_limit = 4;
+	KUNIT_ASSERT_EQ(test, rtrs_con_queue(&c->con, &wr, false, &queued), 0);
+	KUNIT_EXPECT_EQ(test, t->marks, 0);
+	rtrs_path_drain_send(&t->path);
+	KUNIT_EXPECT_EQ(test, c->handled, 1);
+	KUNIT_EXPECT_EQ(test, c->tail, c->head);
+	/* The answer, and the mark */
+	KUNIT_EXPECT_EQ(test, c->marks, 2);
+}
+
 /* As by a device that has crashed: its driver drains what it can't post to. */
 static void draining_is_left_to_the_driver_if_need_be(struct kunit *test)
 {
@@ -232,6 +282,9 @@ static void draining_is_left_to_the_driver_if_need_be(struct kunit *test)
 static struct kunit_case rtrs_drain_cases[] = {
 	KUNIT_CASE_PARAM(marks_of_all_are_posted_first, drain_cases_gen_params),
 	KUNIT_CASE_PARAM(second_mark_covers_what_handlers_post, drain_cases_gen_params),
+	KUNIT_CASE_PARAM(drained_queues_get_no_mark, drain_cases_gen_params),
+	KUNIT_CASE(both_queues_are_marked),
+	KUNIT_CASE(mark_stands_behind_what_is_queued),
 	KUNIT_CASE_PARAM(draining_is_left_to_the_driver_if_need_be, drain_cases_gen_params),
 	{}
 };

@@ -14,6 +14,7 @@
 #include <linux/sched.h>
 
 #include "core.h"
+#include "qp.h"
 
 /* Changes when something other than a mark is posted to the queue. */
 static u32 rtrs_con_nr_posts(const struct rtrs_con *con, bool recv)
@@ -38,6 +39,8 @@ static int rtrs_con_post_send_mark(struct rtrs_con *con, struct rtrs_drain_mark 
 	int ret;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
+	/* What is counted stands before the mark, also if its doorbell was not rung yet. */
+	rtrs_con_ring(con);
 	mark->nr_posts = rtrs_con_nr_posts(con, false);
 	ret = ib_post_send(con->cm_id->qp, &wr.wr, NULL);
 	spin_unlock_irqrestore(&con->sq_lock, flags);
@@ -52,10 +55,19 @@ static int rtrs_con_post_recv_mark(struct rtrs_con *con, struct rtrs_drain_mark 
 	return ib_post_recv(con->cm_id->qp, &wr, NULL);
 }
 
+/* Has nothing been posted to the queue since it was marked last? */
+static bool rtrs_con_marked(const struct rtrs_con *con, bool recv)
+{
+	return con->mark.set && con->mark.recv == recv &&
+	       con->mark.nr_posts == rtrs_con_nr_posts(con, recv);
+}
+
 static void rtrs_con_mark(struct rtrs_con *con, bool recv)
 {
 	struct rtrs_drain_mark *mark = &con->mark;
 
+	mark->set = true;
+	mark->recv = recv;
 	mark->cqe.done = rtrs_drain_mark_done;
 	init_completion(&mark->done);
 	mark->posted = !(recv ? rtrs_con_post_recv_mark(con, mark) :
@@ -81,22 +93,25 @@ static void rtrs_con_wait_mark(struct rtrs_con *con, bool recv)
 	}
 }
 
-static void rtrs_path_drain(struct rtrs_path *path, bool recv)
+static void rtrs_path_mark(struct rtrs_path *path, bool recv)
 {
 	struct rtrs_con *con;
 
-	list_for_each_entry(con, &path->cons, entry)
-		rtrs_con_mark(con, recv);
-	list_for_each_entry(con, &path->cons, entry)
-		rtrs_con_wait_mark(con, recv);
 	list_for_each_entry(con, &path->cons, entry) {
-		con->mark.again = rtrs_con_nr_posts(con, recv) != con->mark.nr_posts;
-		if (con->mark.again)
+		con->mark.due = !rtrs_con_marked(con, recv);
+		if (con->mark.due)
 			rtrs_con_mark(con, recv);
 	}
 	list_for_each_entry(con, &path->cons, entry)
-		if (con->mark.again)
+		if (con->mark.due)
 			rtrs_con_wait_mark(con, recv);
+}
+
+static void rtrs_path_drain(struct rtrs_path *path, bool recv)
+{
+	rtrs_path_mark(path, recv);
+	/* For those to which something was posted behind the mark */
+	rtrs_path_mark(path, recv);
 }
 
 /**
@@ -123,6 +138,8 @@ EXPORT_SYMBOL_GPL(rtrs_path_drain_recv);
  * rtrs_path_drain_send() - wait for the last handlers of a path's sends
  * @path: path after rtrs_path_drain_recv(), to which nothing is posted any more except by
  *	such handlers
+ *
+ * A second call waits for those connections alone to which something was posted meanwhile.
  *
  * Context: process, not the one that handles completions; one at a time for a path.
  */

@@ -15,6 +15,7 @@ struct rtrs_qp_params;
 /* con.c */
 void rtrs_con_qp_event(struct ib_event *event, void *context);
 void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params);
+void rtrs_con_ring(struct rtrs_con *con);
 
 /* qp.c */
 #if IS_ENABLED(CONFIG_KUNIT)
