@@ -47,6 +47,15 @@ static inline void compat_bdev_unclaim(struct bdev_claim *claim)
 {
 	blkdev_put((void *)claim, COMPAT_CLAIM_MODE);
 }
+
+/* Open and close a disk, as that looks for partitions if it is marked so. */
+static inline void compat_touch_disk(struct gendisk *disk)
+{
+	struct block_device *bdev = blkdev_get_by_dev(disk_devt(disk), FMODE_READ, NULL);
+
+	if (!IS_ERR(bdev))
+		blkdev_put(bdev, FMODE_READ);
+}
 #else
 static inline struct bdev_claim *compat_bdev_claim(struct block_device *bdev, void *holder)
 {
@@ -57,6 +66,14 @@ static inline struct bdev_claim *compat_bdev_claim(struct block_device *bdev, vo
 static inline void compat_bdev_unclaim(struct bdev_claim *claim)
 {
 	__fput_sync((void *)claim);
+}
+
+static inline void compat_touch_disk(struct gendisk *disk)
+{
+	struct file *file = bdev_file_open_by_dev(disk_devt(disk), BLK_OPEN_READ, NULL, NULL);
+
+	if (!IS_ERR(file))
+		__fput_sync(file);
 }
 #endif
 

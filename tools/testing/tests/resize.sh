@@ -4,7 +4,8 @@
 # `resize` takes a number of sectors; the disk has that size, and an event says so. By 0 our
 # disk gets the size that the server's has by now, unless that is less. Between two ends of
 # ours it follows the server's, disk or file, by itself; that the server's has shrunk is
-# said in the log. The geometry that old partitioning tools ask for follows.
+# said in the log. A disk that was empty gets its partitions as well. The geometry that old
+# partitioning tools ask for follows.
 # Once: debug 6.12 7.2
 
 # geometry: heads, sectors and cylinders
@@ -101,6 +102,21 @@ if [ "$RIG_MODULES" = ours ]; then
 	equal "what the server said" "$(cat "/sys/block/${dev2#/dev/}/rnbd/server_sectors")" 131072
 	gives 0 "$dev2" write:63m:1m:x
 	unmap "$dev2"
+
+	# From nothing, with partitions: links are made of the event.
+	empty=$(on server 'debug_kernel || modprobe loop
+		truncate -s 0 /tmp/empty.img; truncate -s 64M /tmp/full.img
+		printf "start=2048,size=2048\nstart=8192,size=4096\n" | sfdisk -q /tmp/full.img
+		losetup --find --show /tmp/empty.img')
+	dev2=$(map s1 "$empty")
+	equal "size of nothing" "$(blockdev --getsz "$dev2")" 0
+	: >/tmp/events
+	on server "cp --sparse=never /tmp/full.img /tmp/empty.img; losetup -c $empty"
+	follows "$dev2" 131072
+	wait_for 20 test -e "/sys/block/${dev2#/dev/}/${dev2#/dev/}p2" || fail "no partitions"
+	equal "size of the second" "$(cat "/sys/block/${dev2#/dev/}/${dev2#/dev/}p2/size")" 4096
+	unmap "$dev2"
+	on server "losetup -d $empty; rm /tmp/empty.img /tmp/full.img"
 fi
 kill $listener
 unmap "$dev"

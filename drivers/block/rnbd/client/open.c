@@ -212,7 +212,7 @@ static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_
 }
 
 /*
- * Give the disk the limits that the server has told last.
+ * Give the disk the limits that the server has told last, and look for partitions if it was empty.
  *
  * A user who writes one of the queue's attributes may hold the lock of the limits while the
  * queue is being frozen, and so wait for I/O that waits for the device. Hence a work item of
@@ -241,6 +241,8 @@ static void rnbd_clt_limits_work(struct work_struct *work)
 	if (err && __ratelimit(&dev->sess->ratelimit))
 		pr_err("%s: %s keeps its old limits: %pe\n", dev->sess->label,
 		       dev->path, ERR_PTR(err));
+	if (test_bit(GD_NEED_PART_SCAN, &dev->disk->state))
+		compat_touch_disk(dev->disk);
 }
 
 /**
@@ -253,6 +255,23 @@ void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev)
 	INIT_WORK(&dev->limits_work, rnbd_clt_limits_work);
 }
 
+/**
+ * rnbd_clt_dev_queue_limits() - have a disk get its limits soon
+ * @dev: device with a disk
+ *
+ * Context: any, while the device is a user of its session or state is RNBD_DEV_UNMAPPED.
+ */
+void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sess->lock, flags);
+	if (dev->state != RNBD_DEV_UNMAPPED)
+		queue_work(sess->news_wq, &dev->limits_work);
+	spin_unlock_irqrestore(&sess->lock, flags);
+}
+
 /* A disk that there is gets other limits, but never less care for its writes. */
 static void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
 				    const struct rnbd_msg_open_rsp *rsp)
@@ -261,7 +280,31 @@ static void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
 		return;
 	dev->write_flags |= rnbd_clt_new_write_flags(&dev->limits, rsp);
 	dev->limits = *rsp;
-	queue_work(dev->sess->news_wq, &dev->limits_work);
+	rnbd_clt_dev_queue_limits(dev);
+}
+
+/* As the block layer's event */
+static char *rnbd_clt_resize_env[] = { "RESIZE=1", NULL };
+
+/**
+ * rnbd_clt_dev_set_size() - give a disk another size, and notify users
+ * @dev: device with a disk
+ * @nsectors: the size
+ *
+ * The block layer does not send a uevent for a disk that was empty, and has not found partitions.
+ */
+void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
+{
+	struct gendisk *disk = dev->disk;
+	bool first = nsectors && !get_capacity(disk);
+
+	if (first)
+		set_bit(GD_NEED_PART_SCAN, &disk->state);
+	set_capacity_and_notify(disk, nsectors);
+	if (!first)
+		return;
+	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, rnbd_clt_resize_env);
+	rnbd_clt_dev_queue_limits(dev);
 }
 
 /* Has the server's disk no sectors any more? An array has none before it is assembled. */

@@ -106,7 +106,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		rnbd_clt_dev_wake(dev);
 		WRITE_ONCE(dev->nsectors, le64_to_cpu(rsp->nsectors));
 		/* Only now, as those notified may do I/O. */
-		set_capacity_and_notify(dev->disk, le64_to_cpu(rsp->nsectors));
+		rnbd_clt_dev_set_size(dev, le64_to_cpu(rsp->nsectors));
 	} else if (err == -ESTALE || err == -EBADE) {
 		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_REVOKED);
 	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {

@@ -22,7 +22,7 @@ static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 			       dev->sess->label, dev->path, nsectors, dev->index);
 		return -EFBIG;
 	}
-	set_capacity_and_notify(dev->disk, nsectors);
+	rnbd_clt_dev_set_size(dev, nsectors);
 	return 0;
 }
 

@@ -202,8 +202,8 @@ enum rnbd_clt_dev_state {
  * @follow: asks the server for its size; queued likewise
  * @open_err: result of the last attempt to open it again, under @open_lock
  * @limits: the answer that the disk's limits are made of, under @open_lock
- * @limits_work: makes them, when they have changed; cancelled when nobody opens the device
- *	any more
+ * @limits_work: makes them, when they have changed; queued under the session's lock, and never
+ *	again once @state is RNBD_DEV_UNMAPPED
  * @id_type: kind of @id, RNBD_ID_*; set with the disk, as are the next two
  * @id_len: length of @id in bytes
  * @id: unique id of the server's disk when it was mapped; it isn't opened with another one
@@ -444,6 +444,8 @@ int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 			  unsigned int generation);
 #endif
 void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors);
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation);
 void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,

@@ -177,7 +177,7 @@ static ssize_t resize_store(struct device *disk,
 		err = rnbd_clt_dev_follow_size(dev);
 		return err ?: count;
 	}
-	set_capacity_and_notify(dev->disk, sectors);
+	rnbd_clt_dev_set_size(dev, sectors);
 	return count;
 }
 
