@@ -16,6 +16,8 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat,GETGEO_BDEV,blkdev.h,getgeo..struct block_device) \
 	$(call compat,CLASS_NS_DEV,device/class.h,namespace..struct device) \
 	$(call compat,CLASS_NS_VOID,device/class.h,const void ...namespace) \
+	$(call compat,RELEASE_MODE,blkdev.h,release.*gendisk.*fmode_t) \
+	$(call compat_no,BDEV_ROT,blkdev.h,bool bdev_rot) \
 	$(call compat_no,BDEV_FILE,blkdev.h,bdev_file_open_by_dev) \
 	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq) \
 	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned) \

@@ -43,6 +43,9 @@ struct compat_queue_limits {
 	unsigned int max_write_zeroes_sectors;
 	unsigned int discard_granularity;
 	unsigned int discard_alignment;
+	unsigned int io_min;
+	unsigned int io_opt;
+	unsigned int alignment_offset;
 	unsigned short max_segments;
 };
 
@@ -51,6 +54,9 @@ compat_set_limits(struct request_queue *q, const struct compat_queue_limits *lim
 {
 	blk_queue_logical_block_size(q, lim->logical_block_size);
 	blk_queue_physical_block_size(q, lim->physical_block_size);
+	blk_queue_io_min(q, lim->io_min);
+	blk_queue_io_opt(q, lim->io_opt);
+	blk_queue_alignment_offset(q, lim->alignment_offset);
 	blk_queue_max_hw_sectors(q, lim->max_hw_sectors);
 	blk_queue_max_segments(q, lim->max_segments);
 	blk_queue_virt_boundary(q, lim->virt_boundary_mask);

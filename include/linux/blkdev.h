@@ -29,6 +29,27 @@ static int compat_##name(disk, geo)
 #define rnbd_clt_getgeo(disk, geo)	COMPAT_GETGEO(rnbd_clt_getgeo, disk, geo)
 #endif
 
+/* Before 6.5 release() is told the mode of the file as well. */
+#ifdef COMPAT_RELEASE_MODE
+#define COMPAT_RELEASE(name, disk)					\
+compat_##name(struct gendisk *);					\
+static void name(struct gendisk *gendisk, fmode_t mode)			\
+{									\
+	compat_##name(gendisk);						\
+}									\
+static void compat_##name(disk)
+
+#define rnbd_clt_release(disk)	COMPAT_RELEASE(rnbd_clt_release, disk)
+#endif
+
+/* Before 7.1 the question was the opposite one. */
+#ifdef COMPAT_BDEV_ROT
+static inline bool bdev_rot(struct block_device *bdev)
+{
+	return !bdev_nonrot(bdev);
+}
+#endif
+
 /*
  * A block device that is opened for a holder, who may open it again while nobody else may. It is a
  * file since there is bdev_file_open_by_dev().

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # The queue limits of the server's device are the client's too, for a disk with
-# discard and one without, of 512 and of 4,096 bytes a block. What it takes at a time is for
-# the server to split by.
+# discard and one without, of 512 and of 4,096 bytes a block, and what I/O it prefers. What it takes
+# at a time is for the server to split by.
 
 # same_limits DISK DEVICE: fails unless the device has the limits of the server's disk
 same_limits()
@@ -14,6 +14,13 @@ same_limits()
 		[ "$RIG_MODULES $f" != "intree write_zeroes_max_bytes" ] || continue
 		equal "$f of $1" "$(queue "$2" $f)" "$(server_queue "$1" $f)"
 	done
+	for f in optimal_io_size minimum_io_size rotational; do
+		[ "$RIG_MODULES" != ours ] ||
+			equal "$f of $1" "$(queue "$2" $f)" "$(server_queue "$1" $f)"
+	done
+	f=$(on server "cat /sys/block/${1#/dev/}/alignment_offset")
+	[ "$RIG_MODULES" = intree ] || equal "alignment of $1" \
+		"$(cat "/sys/block/${2#/dev/}/alignment_offset")" "$f"
 	equal "size of $1" "$(blockdev --getsz "$2")" "$(on server "blockdev --getsz $1")"
 	[ "$RIG_MODULES" = intree ] || must "max_hw_sectors_kb of $1" \
 		[ "$(queue "$2" max_hw_sectors_kb)" = 1024 ]
@@ -22,6 +29,7 @@ same_limits()
 
 up
 small=$(null small 16 max_sectors=64)
+on server "echo 1 >/sys/block/${small#/dev/}/queue/rotational"
 dev=$(map s1 "$small")
 same_limits "$small" "$dev"
 was=$(server_ios "$small" writes)
@@ -36,11 +44,14 @@ same_limits "$disk" "$dev"
 unmap "$dev"
 server_idle
 
-for args in "lbpu=1 lbpws=1 physblk_exp=3" "sector_size=4096 lbpws=1" "lbpu=0"; do
+for args in "lbpu=1 lbpws=1 physblk_exp=3 lowest_aligned=1 opt_xferlen_exp=7" \
+	"sector_size=4096 lbpws=1" "lbpu=0"; do
 	# shellcheck disable=SC2086
 	disk=$(scsi $args)
 	dev=$(map s1 "$disk")
 	same_limits "$disk" "$dev"
+	[ "$RIG_MODULES" = intree ] || equal "optimal size of I/O" \
+		"$(queue "$dev" optimal_io_size)" $((1024 * $(queue "$dev" logical_block_size)))
 	unmap "$dev"
 	server_idle
 	no_scsi

@@ -102,8 +102,22 @@ VISIBLE_IF_KUNIT int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16],
 	return dev->id_len;
 }
 
+/*
+ * Writes need no flags any more once the last user has closed the disk. The disk's open_mutex is
+ * held, which removing the disk takes: so the session exists unless the device was unmapped.
+ */
+static void rnbd_clt_release(struct gendisk *disk)
+{
+	struct rnbd_clt_dev *dev = disk->private_data;
+
+	if (unlikely(READ_ONCE(dev->write_flags)) && !disk_openers(disk) &&
+	    READ_ONCE(dev->state) != RNBD_DEV_UNMAPPED)
+		rnbd_clt_dev_queue_limits(dev);
+}
+
 static const struct block_device_operations rnbd_clt_fops = {
 	.owner = THIS_MODULE,
+	.release = rnbd_clt_release,
 	.getgeo = rnbd_clt_getgeo,
 	.get_unique_id = rnbd_clt_get_unique_id,
 	.free_disk = rnbd_clt_free_disk,
@@ -232,7 +246,8 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 	snprintf(disk->disk_name, sizeof(disk->disk_name), "rnbd%d",
 		 dev->index);
 	set_capacity(disk, le64_to_cpu(rsp->nsectors));
-	set_disk_ro(disk, dev->access_mode == RNBD_ACCESS_RO);
+	dev->read_only = rsp->flags & RNBD_DISK_READ_ONLY;
+	set_disk_ro(disk, dev->read_only || dev->access_mode == RNBD_ACCESS_RO);
 	dev->limits = *rsp;
 	dev->id_type = rsp->id_type;
 	dev->id_len = rsp->id_len;

@@ -57,7 +57,7 @@ static u32 rnbd_clt_wire_flags(const struct request *rq)
 static bool rnbd_clt_may_zero(const struct rnbd_clt_dev *dev)
 {
 	return (READ_ONCE(dev->sess->features) & RNBD_FEATURE_WRITE_ZEROES) &&
-	       !(dev->write_flags & RNBD_F_FUA);
+	       !(READ_ONCE(dev->write_flags) & RNBD_F_FUA);
 }
 
 /**
@@ -87,7 +87,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 		.device_id = cpu_to_le32(dev->device_id),
 		.sector = cpu_to_le64(flush ? 0 : blk_rq_pos(rq)),
 		.rw = cpu_to_le32(op | rnbd_clt_wire_flags(rq) |
-				  (op == RNBD_OP_WRITE ? dev->write_flags : 0)),
+				  (op == RNBD_OP_WRITE ? READ_ONCE(dev->write_flags) : 0)),
 		.bi_size = cpu_to_le32(blk_rq_bytes(rq)),
 		.prio = cpu_to_le16(req_get_ioprio(rq)),
 	};

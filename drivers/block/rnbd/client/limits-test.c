@@ -152,9 +152,11 @@ static void capacity_is_one_that_a_file_can_have(struct kunit *test)
 
 #define WC	BLK_FEAT_WRITE_CACHE
 #define FUA	BLK_FEAT_FUA
+#define ROT	BLK_FEAT_ROTATIONAL
 
 struct want {
 	u32 hw, zeroes, discard, granularity, alignment, erase, pbs, features;
+	u32 io_min, io_opt, offset;
 };
 
 #define USUAL	{ 248, 65535, 32768, 4096, 0, 0, 4096, WC | FUA }
@@ -214,12 +216,22 @@ static const struct fill_case {
 	  { 248, 65528, 32768, 4096, 0, 0, 4096, WC | FUA } },
 	{ "no segments", 40, B("\0\0"), USUAL },
 	{ "secure erase", 42, B("\x01\0"), { 248, 65535, 32768, 4096, 0, 32768, 4096, WC | FUA } },
-	{ "it was rotational", 44, B("\x01"), USUAL },
 	{ "no cache", 45, B("\0"), { 248, 65535, 32768, 4096, 0, 0, 4096, 0 } },
 	{ "FUA alone", 45, B("\x01"), { 248, 65535, 32768, 4096, 0, 0, 4096, FUA } },
 	{ "a cache without FUA", 45, B("\x02"), { 248, 65535, 32768, 4096, 0, 0, 4096, WC } },
-	{ "bits of the future", 45, B("\xfc\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+	{ "bits of the future", 44, B("\xfe\xfc"),
 	  { 248, 65535, 32768, 4096, 0, 0, 4096, 0 } },
+	{ "rotational", 44, B("\x01"),
+	  { 248, 65535, 32768, 4096, 0, 0, 4096, WC | FUA | ROT } },
+	{ "sizes of I/O", 48, B("\0\0\x01\0\0\0\x08\0"),
+	  { 248, 65535, 32768, 4096, 0, 0, 4096, WC | FUA, 65536, 524288 } },
+	{ "sizes of I/O off a block", 48, B("\x01\0\x01\0\x01\0\x08\0"), USUAL },
+	{ "sizes of I/O of all bits", 48, B("\xff\xff\xff\xff\xff\xff\xff\xff"), USUAL },
+	{ "smallest I/O below a physical block", 48, B("\0\x02\0\0"), USUAL },
+	{ "an offset of the blocks", 46, B("\x07\0"),
+	  { 248, 65535, 32768, 4096, 0, 0, 4096, WC | FUA, 4096, 0, 3584 } },
+	{ "an offset of a physical block", 46, B("\x08\0"), USUAL },
+	{ "an offset of all bits", 46, B("\xff\xff"), USUAL },
 };
 
 KUNIT_ARRAY_PARAM_DESC(fill_cases, fill_cases, desc);
@@ -230,7 +242,8 @@ static void limits_are_made_of_the_answer(struct kunit *test)
 	struct limits_test *t = test->priv;
 	struct queue_limits lim = { };
 
-	lim.features = BLK_FEAT_ROTATIONAL | WC | FUA;
+	lim.features = ROT | WC | FUA;
+	t->sess.features |= RNBD_FEATURE_DISK_STATE;
 	memcpy((u8 *)&t->rsp + c->at, c->put.bytes, c->put.nr);
 	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
 	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
@@ -243,8 +256,30 @@ static void limits_are_made_of_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.physical_block_size, c->want.pbs);
 	KUNIT_EXPECT_EQ(test, lim.logical_block_size, le16_to_cpu(t->rsp.logical_block_size));
 	KUNIT_EXPECT_EQ(test, lim.features, c->want.features);
+	KUNIT_EXPECT_EQ(test, lim.io_min, c->want.io_min ?: c->want.pbs);
+	KUNIT_EXPECT_EQ(test, lim.io_opt, c->want.io_opt);
+	KUNIT_EXPECT_EQ(test, lim.alignment_offset, c->want.offset);
 	KUNIT_EXPECT_EQ(test, lim.max_segments, 32);
 	KUNIT_EXPECT_EQ(test, lim.virt_boundary_mask, 4095);
+}
+
+/* Servers without the feature leave anything there. */
+static void disk_state_needs_the_feature(struct kunit *test)
+{
+	struct limits_test *t = test->priv;
+	struct queue_limits lim = { };
+
+	t->rsp.flags = 0xff;
+	t->rsp.alignment_offset = cpu_to_le16(1);
+	t->rsp.io_min = cpu_to_le32(65536);
+	t->rsp.io_opt = cpu_to_le32(65536);
+	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	KUNIT_EXPECT_EQ(test, t->rsp.flags, 0);
+	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
+	KUNIT_EXPECT_EQ(test, lim.features, WC | FUA);
+	KUNIT_EXPECT_EQ(test, lim.io_min, 4096);
+	KUNIT_EXPECT_EQ(test, lim.io_opt, 0);
+	KUNIT_EXPECT_EQ(test, lim.alignment_offset, 0);
 }
 
 /* To an old server, operation 5 is another one. */
@@ -283,7 +318,7 @@ static void limits_are_the_same_if_the_answer_is(struct kunit *test)
 	for (at = 0; at < sizeof(other); at++) {
 		other = t->rsp;
 		((u8 *)&other)[at] ^= 1;
-		KUNIT_EXPECT_EQ(test, rnbd_clt_same_limits(&t->rsp, &other),
+		KUNIT_EXPECT_EQ(test, rnbd_same_limits(&t->rsp, &other),
 				at < 16 || at >= 56);
 	}
 }
@@ -294,6 +329,7 @@ static struct kunit_case rnbd_clt_limits_cases[] = {
 	KUNIT_CASE_PARAM(known_id_must_stay_the_same, same_id_cases_gen_params),
 	KUNIT_CASE(capacity_is_one_that_a_file_can_have),
 	KUNIT_CASE_PARAM(limits_are_made_of_the_answer, fill_cases_gen_params),
+	KUNIT_CASE(disk_state_needs_the_feature),
 	KUNIT_CASE(writes_need_fua_when_a_cache_has_come),
 	KUNIT_CASE(write_zeroes_need_a_server_that_knows_them),
 	KUNIT_CASE(limits_are_the_same_if_the_answer_is),

@@ -58,8 +58,9 @@ rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
  * rnbd_clt_check_rsp() - check the answer to an open
  * @dev: device that was opened; if it has a disk, its block size and its unique id must
  *	be the same
- * @rsp: answer to RNBD_MSG_OPEN; write zeroes are taken out of it if the server may
- *	be one that would do something else, and an id that is none
+ * @rsp: answer to RNBD_MSG_OPEN. Write zeroes are taken out of it if the server may
+ *	be one that would do something else, and what the server doesn't tell, and an id that is
+ *	none. A disk keeps its blocks if those of the server's are smaller
  *
  * Return: 0, or a negative errno after a message.
  */
@@ -77,12 +78,15 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		rnbd_clt_dev_err(dev, -EINVAL, "blocks of %u bytes can't be used\n", lbs);
 		return -EINVAL;
 	}
-	if (dev->disk && lbs != queue_logical_block_size(dev->disk->queue)) {
+	if (dev->disk && lbs > queue_logical_block_size(dev->disk->queue)) {
 		rnbd_clt_dev_err(dev, -EINVAL,
 				 "its blocks are of %u bytes now; unmap it first\n",
 				 lbs);
 		return -EINVAL;
 	}
+	if (dev->disk)
+		rsp->logical_block_size =
+			cpu_to_le16(queue_logical_block_size(dev->disk->queue));
 	if (!rnbd_clt_nsectors_ok(nsectors)) {
 		rnbd_clt_dev_err(dev, -EFBIG,
 				 "a capacity of %llu sectors can't be used\n",
@@ -91,6 +95,8 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 	}
 	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_WRITE_ZEROES))
 		rsp->max_write_zeroes_sectors = 0;
+	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_DISK_STATE))
+		rnbd_drop_disk_state(rsp);
 	rnbd_clt_check_id(dev, rsp);
 	if (dev->disk && !rnbd_clt_same_id(dev, rsp)) {
 		rnbd_clt_dev_err(dev, -ESTALE,
@@ -99,22 +105,6 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		return -ESTALE;
 	}
 	return 0;
-}
-
-/**
- * rnbd_clt_same_limits() - do two answers make the same limits of a disk?
- * @a: answer to RNBD_MSG_OPEN
- * @b: another answer to RNBD_MSG_OPEN
- *
- * Return: true if they differ in the device's id and size, and the disk's unique id, only.
- */
-bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
-			  const struct rnbd_msg_open_rsp *b)
-{
-	size_t from = offsetof(struct rnbd_msg_open_rsp, max_hw_sectors);
-
-	return !memcmp((const u8 *)a + from, (const u8 *)b + from,
-		       RNBD_MSG_OPEN_RSP_MIN - from);
 }
 
 /**
@@ -166,6 +156,19 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 	lim->max_secure_erase_sectors = rsp->secure_discard ? max : 0;
 }
 
+/* Sizes that are not in whole blocks count as unknown. */
+static void rnbd_clt_fill_topology(const struct rnbd_msg_open_rsp *rsp, struct queue_limits *lim)
+{
+	u32 io_min = le32_to_cpu(rsp->io_min), io_opt = le32_to_cpu(rsp->io_opt);
+	u32 offset = (u32)le16_to_cpu(rsp->alignment_offset) << SECTOR_SHIFT;
+	unsigned int lbs = lim->logical_block_size;
+
+	lim->io_min = max(IS_ALIGNED(io_min, lbs) ? io_min : 0, lim->physical_block_size);
+	lim->io_opt = IS_ALIGNED(io_opt, lbs) ? io_opt : 0;
+	lim->alignment_offset = IS_ALIGNED(offset, lbs) && offset < lim->physical_block_size ?
+				offset : 0;
+}
+
 /**
  * rnbd_clt_fill_limits() - make limits of an answer
  * @dev: device that was opened
@@ -196,8 +199,11 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 	lim->max_write_zeroes_sectors =
 		rnbd_clt_max_sectors(rsp->max_write_zeroes_sectors, lbs);
 
+	rnbd_clt_fill_topology(rsp, lim);
 	lim->features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA |
 			   BLK_FEAT_ROTATIONAL);
+	if (rsp->flags & RNBD_DISK_ROTATIONAL)
+		lim->features |= BLK_FEAT_ROTATIONAL;
 	if (rsp->cache_policy & RNBD_CACHE_WRITEBACK)
 		lim->features |= BLK_FEAT_WRITE_CACHE;
 	if (rsp->cache_policy & RNBD_CACHE_FUA)

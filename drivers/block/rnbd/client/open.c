@@ -179,6 +179,16 @@ static int rnbd_clt_mode_known(const struct rnbd_clt_dev *dev, u32 features)
 	return -EOPNOTSUPP;
 }
 
+/*
+ * Does the device's disk send flushes after writes? While it had no write cache, the block layer
+ * dropped them, and writes have RNBD_F_FUA until nobody can have any more that were made then.
+ */
+static bool rnbd_clt_dev_flushes(const struct rnbd_clt_dev *dev)
+{
+	return !dev->disk || ((dev->limits.cache_policy & RNBD_CACHE_WRITEBACK) &&
+			      !dev->write_flags);
+}
+
 static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 			      struct rnbd_msg_open_rsp *rsp,
 			      unsigned int generation, u32 features)
@@ -198,6 +208,8 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 		len = sizeof(*rsp);
 	}
 	rnbd_clt_fill_generation(&msg, dev);
+	if ((features & RNBD_FEATURE_DISK_STATE) && rnbd_clt_dev_flushes(dev))
+		msg.open.flags |= RNBD_OPEN_FLUSHES;
 	return rnbd_clt_admin(dev->sess, generation, &msg, msg_len, rsp, len);
 }
 
@@ -211,6 +223,43 @@ static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_
 	return err;
 }
 
+/* A server that has made writes durable is told that flushes come now. */
+static void rnbd_clt_dev_confirm(struct rnbd_clt_dev *dev)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+
+	WRITE_ONCE(dev->write_flags, 0);
+	if (!(READ_ONCE(sess->features) & RNBD_FEATURE_DISK_STATE))
+		return;
+	spin_lock_irq(&sess->lock);
+	if (dev->state != RNBD_DEV_UNMAPPED)
+		queue_work(sess->news_wq, &dev->follow);
+	spin_unlock_irq(&sess->lock);
+}
+
+/*
+ * When nobody has the disk open, all requests that were made under older limits have ended, also
+ * those of devices on top of it, which have copied its limits.
+ */
+static void rnbd_clt_dev_limits_set(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
+{
+	mutex_lock(&dev->open_lock);
+	if (dev->write_flags && rnbd_same_limits(rsp, &dev->limits) && !disk_openers(dev->disk))
+		rnbd_clt_dev_confirm(dev);
+	mutex_unlock(&dev->open_lock);
+}
+
+/* What a user has set stays, unless the server's disk changes. */
+static void rnbd_clt_dev_follow_ro(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
+{
+	bool ro = rsp->flags & RNBD_DISK_READ_ONLY;
+
+	if (ro == dev->read_only || dev->access_mode == RNBD_ACCESS_RO)
+		return;
+	dev->read_only = ro;
+	set_disk_ro(dev->disk, ro);
+}
+
 /*
  * Give the disk the limits that the server has told last, and look for partitions if it was empty.
  *
@@ -218,10 +267,11 @@ static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_
  * queue is being frozen, and so wait for I/O that waits for the device. Hence a work item of
  * its own, for which nothing waits but the removal of the disk.
  *
- * The queue isn't frozen. The limits that memory depends on never change: those of the
+ * The queue isn't frozen, as that would wait for I/O that waits for the device, and would have I/O
+ * wait that is not to wait. The limits that memory depends on never change: those of the
  * transport, and the block size. I/O that was made under the others is cut to size, or
- * refused, by the server, as they are its disk's. Flushes that the block layer leaves out
- * until then are made up for by rnbd_clt_dev.write_flags.
+ * refused, by the server, as they are its disk's. Flushes that the block layer, or a device on top,
+ * leaves out are made up for by rnbd_clt_dev.write_flags.
  */
 static void rnbd_clt_limits_work(struct work_struct *work)
 {
@@ -241,6 +291,9 @@ static void rnbd_clt_limits_work(struct work_struct *work)
 	if (err && __ratelimit(&dev->sess->ratelimit))
 		pr_err("%s: %s keeps its old limits: %pe\n", dev->sess->label,
 		       dev->path, ERR_PTR(err));
+	if (!err)
+		rnbd_clt_dev_limits_set(dev, &rsp);
+	rnbd_clt_dev_follow_ro(dev, &rsp);
 	if (test_bit(GD_NEED_PART_SCAN, &dev->disk->state))
 		compat_touch_disk(dev->disk);
 }
@@ -272,13 +325,22 @@ void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev)
 	spin_unlock_irqrestore(&sess->lock, flags);
 }
 
-/* A disk that there is gets other limits, but never less care for its writes. */
-static void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev,
-				    const struct rnbd_msg_open_rsp *rsp)
+/**
+ * rnbd_clt_dev_set_limits() - give a disk the limits that the server tells
+ * @dev: device; nothing is done if it has no disk yet
+ * @rsp: the server's answer, which has been checked
+ *
+ * They come a little later, but writes are durable from here on, if they have to be.
+ *
+ * Context: under the device's open_lock.
+ */
+void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
 {
-	if (!dev->disk || rnbd_clt_same_limits(rsp, &dev->limits))
+	lockdep_assert_held(&dev->open_lock);
+	if (!dev->disk || rnbd_same_limits(rsp, &dev->limits))
 		return;
-	dev->write_flags |= rnbd_clt_new_write_flags(&dev->limits, rsp);
+	WRITE_ONCE(dev->write_flags,
+		   dev->write_flags | rnbd_clt_new_write_flags(&dev->limits, rsp));
 	dev->limits = *rsp;
 	rnbd_clt_dev_queue_limits(dev);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: disks get the size that their devices have on the server, when a user asks
- * for that, or the server has sent an event. That way they only grow, as shrinking loses
+ * RNBD client: disks get the size and the limits that their devices have on the server, when a user
+ * asks for that, or the server has sent an event. That way they only grow, as shrinking loses
  * data; a user may shrink them.
  *
- * An event doesn't say which device has another size. The size of each device of the session
- * is asked for by a work item of its own, so that one that hangs on the server delays no other.
+ * An event doesn't say which device has changed. Each device of the session is asked for by a work
+ * item of its own, so that one that hangs on the server delays no other.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,24 +27,32 @@ static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 }
 
 /* Unless @always, a size that the server has told before is ignored. */
+static int rnbd_clt_dev_use_rsp(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
+				bool always)
+{
+	u64 nsectors = le64_to_cpu(rsp->nsectors);
+
+	rnbd_clt_dev_set_limits(dev, rsp);
+	if (!always && nsectors == dev->nsectors)
+		return 0;
+	WRITE_ONCE(dev->nsectors, nsectors);
+	return rnbd_clt_dev_grow(dev, nsectors);
+}
+
 static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
 {
 	/* I/O may wait for the device to be opened again, and so for the lock. */
 	unsigned int noio = memalloc_noio_save();
 	struct rnbd_msg_open_rsp *rsp;
 	int err = -ENOMEM;
-	u64 nsectors;
 
 	rsp = kzalloc(sizeof(*rsp), GFP_KERNEL);
 	if (!rsp)
 		goto restore;
 	mutex_lock(&dev->open_lock);
 	err = rnbd_clt_dev_ask(dev, rsp);
-	nsectors = le64_to_cpu(rsp->nsectors);
-	if (!err && (always || nsectors != dev->nsectors)) {
-		WRITE_ONCE(dev->nsectors, nsectors);
-		err = rnbd_clt_dev_grow(dev, nsectors);
-	}
+	if (!err)
+		err = rnbd_clt_dev_use_rsp(dev, rsp, always);
 	mutex_unlock(&dev->open_lock);
 	kfree(rsp);
 restore:
@@ -56,7 +64,7 @@ restore:
  * rnbd_clt_dev_follow_size() - give a disk the size that its device has on the server
  * @dev: device, kept by the caller's use of its attributes
  *
- * Only if it has grown.
+ * Only if it has grown. The disk gets the limits as well.
  *
  * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if it has shrunk, or another
  * negative errno.

@@ -19,7 +19,7 @@
  *	session.c	sessions, by name
  *	open.c		devices are opened on the server, and closed
  *	reopen.c	and opened again
- *	resize.c	disks get their devices' sizes
+ *	resize.c	disks get their devices' sizes and limits
  *	device.c	life of a device: map, unmap
  *	map.c		what is written to map_device
  *	sysfs.c		attributes
@@ -204,6 +204,7 @@ enum rnbd_clt_dev_state {
  * @limits: the answer that the disk's limits are made of, under @open_lock
  * @limits_work: makes them, when they have changed; queued under the session's lock, and never
  *	again once @state is RNBD_DEV_UNMAPPED
+ * @read_only: the server's disk takes no writes; @limits_work's
  * @id_type: kind of @id, RNBD_ID_*; set with the disk, as are the next two
  * @id_len: length of @id in bytes
  * @id: unique id of the server's disk when it was mapped; it isn't opened with another one
@@ -220,7 +221,7 @@ enum rnbd_clt_dev_state {
  * @device_id: written while @state keeps I/O away
  * @undoing: the server is asked to close @undone_id; under the session's lock
  * @undone_id: id that came in an answer which could not be used
- * @write_flags: set in all writes, RNBD_F_*; written likewise
+ * @write_flags: set in all writes, RNBD_F_*; written under @open_lock, read without a lock
  * @del_work: removes the disk
  * @orphan_work: unmaps it, once its network namespace is gone and it has been claimed for that
  * @index: the number in the disk's name
@@ -245,6 +246,7 @@ struct rnbd_clt_dev {
 	int open_err;
 	struct rnbd_msg_open_rsp limits;
 	struct work_struct limits_work;
+	bool read_only;
 	u8 id_type;
 	u8 id_len;
 	u8 id[16];
@@ -388,8 +390,6 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 bool rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
 		      const struct rnbd_msg_open_rsp *rsp);
 #endif
-bool rnbd_clt_same_limits(const struct rnbd_msg_open_rsp *a,
-			  const struct rnbd_msg_open_rsp *b);
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new);
 bool rnbd_clt_nsectors_ok(u64 nsectors);
@@ -445,6 +445,7 @@ int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 #endif
 void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors);
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation);

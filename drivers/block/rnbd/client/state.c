@@ -2,7 +2,7 @@
 /*
  * RNBD client: states of a session and of its devices, and how users learn of them: the
  * attribute "state" can be polled, and uevents tell udev whether a disk can be used. When
- * the server sends an event, the size of each device is asked for.
+ * the server sends an event, the size and the limits of each device are asked for.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -263,7 +263,7 @@ void rnbd_clt_sess_init_event(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_srv_event() - the size of a device may have changed
+ * rnbd_clt_srv_event() - the size or the limits of a device may have changed
  * @priv: the session
  *
  * Context: any, any number of times.

@@ -8,6 +8,7 @@
 
 #include <linux/build_bug.h>
 #include <linux/stddef.h>
+#include <linux/string.h>
 #include <linux/types.h>
 
 /* Major version of the protocol; a peer's minor version makes no difference. */
@@ -74,6 +75,14 @@ enum rnbd_access_mode {
 #define RNBD_CACHE_FUA		BIT(0)
 #define RNBD_CACHE_WRITEBACK	BIT(1)
 
+/* &rnbd_msg_open_rsp.flags */
+#define RNBD_DISK_ROTATIONAL	BIT(0)
+/* the disk doesn't take writes now */
+#define RNBD_DISK_READ_ONLY	BIT(1)
+
+/* &rnbd_msg_open.flags: flushes that follow writes are sent, as the write cache is known */
+#define RNBD_OPEN_FLUSHES	BIT(0)
+
 /**
  * struct rnbd_msg_hdr - beginning of each message and answer
  * @type: enum rnbd_msg_type
@@ -94,10 +103,15 @@ struct rnbd_msg_hdr {
 #define RNBD_FEATURE_HANDOVER		BIT(3)
 /* mappings in access modes rw and migration carry a generation as well */
 #define RNBD_FEATURE_GENERATION		BIT(4)
+/*
+ * the server sends an event as well when a disk's limits have changed, and makes writes durable until
+ * the client knows of a write cache
+ */
+#define RNBD_FEATURE_DISK_STATE		BIT(5)
 /* Features of this driver */
 #define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT | \
 			 RNBD_FEATURE_UNIQUE_ID | RNBD_FEATURE_HANDOVER | \
-			 RNBD_FEATURE_GENERATION)
+			 RNBD_FEATURE_GENERATION | RNBD_FEATURE_DISK_STATE)
 
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
@@ -126,16 +140,16 @@ static_assert(offsetof(struct rnbd_msg_sess_info, features) == 8);
  * struct rnbd_msg_open - RNBD_MSG_OPEN
  * @hdr: header
  * @access_mode: enum rnbd_access_mode
- * @reserved: 0
+ * @flags: RNBD_OPEN_*; 0 unless RNBD_FEATURE_DISK_STATE was granted
  * @dev_name: name of the device, NUL-terminated
- * @reserved2: 0
+ * @reserved: 0
  */
 struct rnbd_msg_open {
 	struct rnbd_msg_hdr hdr;
 	u8 access_mode;
-	u8 reserved;
+	u8 flags;
 	char dev_name[RNBD_NAME_LEN];
-	u8 reserved2[3];
+	u8 reserved[3];
 };
 
 static_assert(sizeof(struct rnbd_msg_open) == 264);
@@ -201,18 +215,20 @@ static_assert(offsetof(struct rnbd_msg_open_gen, generation) == 264);
  * @logical_block_size: in bytes; sectors and lengths are multiples of it
  * @max_segments: most segments the device takes in one piece
  * @secure_discard: not 0 if it has secure erase
- * @obsolete: was set for rotating disks
+ * @flags: RNBD_DISK_*; this and the next three are 0 unless RNBD_FEATURE_DISK_STATE was granted
  * @cache_policy: RNBD_CACHE_*
- * @reserved: 0
+ * @alignment_offset: where the first physical block begins, in sectors
+ * @io_min: smallest I/O that is efficient, in bytes, 0 if that is not known
+ * @io_opt: optimal size of I/O, in bytes, 0 if that is not known
  * @id_type: kind of @id, RNBD_ID_*; the answer ends in front of it unless
  *	RNBD_FEATURE_UNIQUE_ID was granted
  * @id_len: length of @id in bytes, 0 to 16
- * @reserved2: 0
+ * @reserved: 0
  * @id: unique id of the whole disk, 0 behind its length
  * @generation: generation of the mapping, not 0; a newer mapping has a greater one. The answer
  *	ends in front of it unless rnbd_has_generation()
  * @gen_flags: RNBD_GEN_FENCED or 0
- * @reserved3: 0
+ * @reserved2: 0
  */
 struct rnbd_msg_open_rsp {
 	struct rnbd_msg_hdr hdr;
@@ -227,16 +243,18 @@ struct rnbd_msg_open_rsp {
 	__le16 logical_block_size;
 	__le16 max_segments;
 	__le16 secure_discard;
-	u8 obsolete;
+	u8 flags;
 	u8 cache_policy;
-	u8 reserved[10];
+	__le16 alignment_offset;
+	__le32 io_min;
+	__le32 io_opt;
 	u8 id_type;
 	u8 id_len;
-	u8 reserved2[6];
+	u8 reserved[6];
 	u8 id[16];
 	__le64 generation;
 	u8 gen_flags;
-	u8 reserved3[7];
+	u8 reserved2[7];
 };
 
 /* The shortest answer, and the one that ends with a disk's unique id. */
@@ -247,6 +265,35 @@ static_assert(RNBD_MSG_OPEN_RSP_MIN == 56);
 static_assert(RNBD_MSG_OPEN_RSP_ID == 80);
 static_assert(sizeof(struct rnbd_msg_open_rsp) == 96);
 static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
+static_assert(offsetof(struct rnbd_msg_open_rsp, io_min) == 48);
+
+/**
+ * rnbd_same_limits() - do two answers make the same limits of a disk?
+ * @a: answer to RNBD_MSG_OPEN
+ * @b: another answer to RNBD_MSG_OPEN
+ *
+ * Return: true if they differ in the device's id and size, the disk's unique id and the generation
+ * only.
+ */
+static inline bool rnbd_same_limits(const struct rnbd_msg_open_rsp *a,
+				    const struct rnbd_msg_open_rsp *b)
+{
+	size_t from = offsetof(struct rnbd_msg_open_rsp, max_hw_sectors);
+
+	return !memcmp((const u8 *)a + from, (const u8 *)b + from, RNBD_MSG_OPEN_RSP_MIN - from);
+}
+
+/**
+ * rnbd_drop_disk_state() - remove what only RNBD_FEATURE_DISK_STATE brings from an answer
+ * @rsp: answer to RNBD_MSG_OPEN
+ */
+static inline void rnbd_drop_disk_state(struct rnbd_msg_open_rsp *rsp)
+{
+	rsp->flags = 0;
+	rsp->alignment_offset = 0;
+	rsp->io_min = 0;
+	rsp->io_opt = 0;
+}
 
 /**
  * struct rnbd_msg_io - RNBD_MSG_IO

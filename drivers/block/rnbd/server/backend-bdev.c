@@ -104,12 +104,28 @@ static void rnbd_srv_bdev_id(struct block_device *bdev,
 	memset(rsp->id, 0, sizeof(rsp->id));
 }
 
+static void rnbd_srv_bdev_topology(struct block_device *bdev, struct rnbd_msg_open_rsp *rsp)
+{
+	/* -1 if nothing of it is aligned */
+	int offset = max(bdev_alignment_offset(bdev), 0);
+
+	rsp->alignment_offset = cpu_to_le16(min_t(u32, offset >> SECTOR_SHIFT, U16_MAX));
+	rsp->io_min = cpu_to_le32(bdev_io_min(bdev));
+	rsp->io_opt = cpu_to_le32(bdev_io_opt(bdev));
+	if (bdev_rot(bdev))
+		rsp->flags |= RNBD_DISK_ROTATIONAL;
+	if (bdev_read_only(bdev))
+		rsp->flags |= RNBD_DISK_READ_ONLY;
+}
+
 static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 				 struct rnbd_msg_open_rsp *rsp)
 {
 	struct block_device *bdev = map->bdev;
 	struct request_queue *q = bdev_get_queue(bdev);
 
+	/* That of a device-mapper device may have changed since it was opened. */
+	rsp->logical_block_size = cpu_to_le16(bdev_logical_block_size(bdev));
 	rsp->max_hw_sectors = cpu_to_le32(queue_max_hw_sectors(q));
 	rsp->max_segments = cpu_to_le16(bdev_max_segments(bdev));
 	rsp->physical_block_size =
@@ -127,6 +143,7 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 		rsp->cache_policy |= RNBD_CACHE_WRITEBACK;
 	if (bdev_fua(bdev))
 		rsp->cache_policy |= RNBD_CACHE_FUA;
+	rnbd_srv_bdev_topology(bdev, rsp);
 	rnbd_srv_bdev_id(bdev, rsp);
 }
 
@@ -189,6 +206,18 @@ static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
 		bio->bi_status == BLK_STS_NOTSUPP);
 }
 
+/*
+ * Is a write that has succeeded in a volatile cache of which the client does not know? The disk may
+ * have got the cache while the write was in progress.
+ */
+static bool rnbd_srv_bdev_unsafe(const struct rnbd_srv_req *req)
+{
+	if (likely(READ_ONCE(req->map->flushes)))
+		return false;
+	return (req->op == RNBD_OP_WRITE || req->op == RNBD_OP_WRITE_ZEROES) &&
+	       !(req->flags & RNBD_F_FUA) && bdev_write_cache(req->map->bdev);
+}
+
 static void rnbd_srv_bdev_end_io(struct bio *bio)
 {
 	struct rnbd_srv_req *req = container_of(bio, struct rnbd_srv_req, bio);
@@ -199,6 +228,11 @@ static void rnbd_srv_bdev_end_io(struct bio *bio)
 	if (would_wait) {
 		/* The mapping's last ones must not wait for a worker. */
 		rnbd_srv_put_vecs(req);
+		rnbd_srv_bdev_defer(req);
+	} else if (unlikely(!err && rnbd_srv_bdev_unsafe(req))) {
+		/* The answer follows the flush. */
+		rnbd_srv_put_vecs(req);
+		req->op = RNBD_OP_FLUSH;
 		rnbd_srv_bdev_defer(req);
 	} else {
 		rnbd_srv_end(req, err);

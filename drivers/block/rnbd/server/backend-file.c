@@ -62,6 +62,7 @@ static sector_t rnbd_srv_file_capacity(const struct rnbd_srv_map *map)
 static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 				 struct rnbd_msg_open_rsp *rsp)
 {
+	struct super_block *sb = file_inode(map->file)->i_sb;
 	u32 fs_block = i_blocksize(file_inode(map->file));
 
 	rsp->max_hw_sectors = cpu_to_le32(U32_MAX >> SECTOR_SHIFT);
@@ -75,6 +76,9 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 		rsp->discard_granularity = cpu_to_le32(fs_block);
 	}
 	rsp->cache_policy = RNBD_CACHE_WRITEBACK | RNBD_CACHE_FUA;
+	rsp->io_min = cpu_to_le32(fs_block);
+	if (sb->s_bdev && bdev_rot(sb->s_bdev))
+		rsp->flags |= RNBD_DISK_ROTATIONAL;
 }
 
 /**

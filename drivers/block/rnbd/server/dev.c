@@ -13,7 +13,7 @@
 
 #include "rnbd-srv.h"
 
-/* How often the sizes of devices are looked at. */
+/* How often the sizes and limits of devices are looked at. */
 #define RNBD_SRV_WATCH	HZ
 
 static DEFINE_MUTEX(rnbd_srv_lock);
@@ -437,27 +437,35 @@ close_file:
 	return err;
 }
 
-/*
- * A device that the session has open by the same name: the client gets its limits and its
- * present size. By another name it gets a mapping of its own, as it closes each name's by
- * itself. Returns 1 if there is one; 0 if not; -EBUSY if it is being closed, or is open in
- * another mode.
- */
-static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const char *path,
-			       enum rnbd_access_mode mode, const struct rnbd_srv_age *age,
-			       struct rnbd_msg_open_rsp *rsp)
+static bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
 {
+	return rsp->cache_policy & RNBD_CACHE_WRITEBACK;
+}
+
+/*
+ * A device that the session has open by the same name: the client gets its present size and limits.
+ * A client that is told that there is no write cache may drop flushes from then on. By another name
+ * it gets a mapping of its own, as it closes each name's by itself. Returns 1 if there is one; 0 if
+ * not; -EBUSY if it is being closed, or is open in another mode.
+ */
+static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
+			       const struct rnbd_srv_age *age, struct rnbd_msg_open_rsp *rsp)
+{
+	bool state = READ_ONCE(sess->features) & RNBD_FEATURE_DISK_STATE;
+	bool flushes = msg->flags & RNBD_OPEN_FLUSHES;
 	struct rnbd_srv_map *map;
 	unsigned long id;
 
 	lockdep_assert_held(&rnbd_srv_lock);
 	xa_for_each(&sess->maps, id, map) {
-		if (strcmp(map->path, path))
+		if (strcmp(map->path, msg->dev_name))
 			continue;
-		if (map->mode != mode || test_bit(0, &map->closing))
+		if (map->mode != msg->access_mode || test_bit(0, &map->closing))
 			return -EBUSY;
 		rnbd_srv_writer_again(map, age);
 		rnbd_srv_fill_rsp(map, rsp);
+		if (state)
+			WRITE_ONCE(map->flushes, flushes && rnbd_srv_has_cache(rsp));
 		return 1;
 	}
 	return 0;
@@ -576,14 +584,14 @@ static void rnbd_srv_choose_css(struct rnbd_srv_map *map)
  * Add @map to its device. Returns 0; 1 if somebody was faster with the same name, so that
  * @map isn't needed; or a negative errno.
  */
-static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
+static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
 			       struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_dev *dev;
 	int ret;
 
 	lockdep_assert_held(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(map->sess, map->path, map->mode, &map->age, rsp);
+	ret = rnbd_srv_open_again(map->sess, msg, &map->age, rsp);
 	if (ret)
 		return ret;
 	dev = rnbd_srv_dev_get(map);
@@ -613,53 +621,81 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map,
 		return ret;
 	}
 	rnbd_srv_fill_rsp(map, rsp);
+	/* The client sees to requests that it made before it has this answer. */
+	WRITE_ONCE(map->flushes, rnbd_srv_has_cache(rsp));
 	return 0;
 }
 
-/**
- * rnbd_srv_size_changed() - look whether a mapping's size is what its client was told
- * @map: mapping
- *
- * Context: rnbd_srv_lock is held.
- * Return: true if it isn't; the new one counts as told from now on.
- */
-VISIBLE_IF_KUNIT bool rnbd_srv_size_changed(struct rnbd_srv_map *map)
+static bool rnbd_srv_size_changed(const struct rnbd_srv_map *map,
+				  const struct rnbd_msg_open_rsp *now)
 {
-	sector_t now = map->backend->capacity(map);
-	sector_t old = map->nsectors;
+	u64 is = le64_to_cpu(now->nsectors), was = le64_to_cpu(map->told.nsectors);
 
-	if (now == old)
+	if (is == was)
 		return false;
-	map->nsectors = now;
 	rnbd_srv_info(map->sess, "%s has %s from %llu to %llu sectors\n", map->path,
-		      now > old ? "grown" : "shrunk", (u64)old, (u64)now);
+		      is > was ? "grown" : "shrunk", was, is);
 	return true;
 }
 
-/* However many of a session's devices have another size: it gets one event. */
+static bool rnbd_srv_limits_changed(const struct rnbd_srv_map *map,
+				    const struct rnbd_msg_open_rsp *now)
+{
+	if (rnbd_same_limits(now, &map->told))
+		return false;
+	if (rnbd_srv_has_cache(now) && !READ_ONCE(map->flushes))
+		rnbd_srv_info(map->sess, "%s has a write cache now: writes are flushed until the client does that\n",
+			      map->path);
+	else
+		rnbd_srv_info(map->sess, "%s has other limits now\n", map->path);
+	return true;
+}
+
+/**
+ * rnbd_srv_changed() - check whether a mapping's disk or file is as its client was told
+ * @map: mapping
+ *
+ * Context: rnbd_srv_lock is held.
+ * Return: 0 if it is; otherwise the features with which clients are told of what has changed. They
+ * count as told from now on.
+ */
+VISIBLE_IF_KUNIT u32 rnbd_srv_changed(struct rnbd_srv_map *map)
+{
+	struct rnbd_msg_open_rsp now = { };
+	u32 changed = 0;
+
+	rnbd_srv_fill_disk(map, &now);
+	if (rnbd_srv_size_changed(map, &now))
+		changed |= RNBD_FEATURE_RESIZE_EVENT;
+	if (rnbd_srv_limits_changed(map, &now))
+		changed |= RNBD_FEATURE_DISK_STATE;
+	map->told = now;
+	return changed;
+}
+
+/* However many of a session's devices have changed: it gets one event. */
 static void rnbd_srv_watch_dev(struct rnbd_srv_dev *dev)
 {
 	struct rnbd_srv_map *map;
 
 	list_for_each_entry(map, &dev->maps, list)
-		map->sess->event_due |= rnbd_srv_size_changed(map);
+		map->sess->event_due |= rnbd_srv_changed(map);
 }
 
-static void rnbd_srv_tell_sizes(struct rnbd_srv_dev *dev)
+static void rnbd_srv_tell_changes(struct rnbd_srv_dev *dev)
 {
 	struct rnbd_srv_map *map;
 
 	list_for_each_entry(map, &dev->maps, list) {
-		if (map->sess->event_due &&
-		    READ_ONCE(map->sess->features) & RNBD_FEATURE_RESIZE_EVENT)
+		if (map->sess->event_due & READ_ONCE(map->sess->features))
 			rtrs_srv_send_event(map->sess->rtrs);
-		map->sess->event_due = false;
+		map->sess->event_due = 0;
 	}
 }
 
 /*
- * Nobody tells when a disk or a file gets another size, so that is looked at. Doesn't
- * sleep in a filesystem: a file's size is the one in memory.
+ * Nobody tells when a disk or a file gets another size or other limits, so that is looked at.
+ * Doesn't sleep in a filesystem: a file's size is the one in memory.
  */
 static void rnbd_srv_watch_work(struct work_struct *work)
 {
@@ -669,14 +705,14 @@ static void rnbd_srv_watch_work(struct work_struct *work)
 	list_for_each_entry(dev, &rnbd_srv_devs, list)
 		rnbd_srv_watch_dev(dev);
 	list_for_each_entry(dev, &rnbd_srv_devs, list)
-		rnbd_srv_tell_sizes(dev);
+		rnbd_srv_tell_changes(dev);
 	if (!list_empty(&rnbd_srv_devs))
 		queue_delayed_work(rnbd_srv_wq, &rnbd_srv_watch, RNBD_SRV_WATCH);
 	mutex_unlock(&rnbd_srv_lock);
 }
 
 /**
- * rnbd_srv_stop_watch() - look at sizes no more
+ * rnbd_srv_stop_watch() - look at sizes and limits no more
  *
  * Context: process, may sleep; there are no devices, and will be none.
  */
@@ -846,8 +882,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 /**
  * rnbd_srv_open() - open a device for a session
  * @sess: session of the client
- * @path: name of the device, as the client gave it
- * @mode: access mode that the client asks for
+ * @msg: the client's message, checked
  * @age: what it reports of the mapping's age, all 0 if nothing
  * @peer: the client on the path on which it asks
  * @rsp: answer to fill in, zeroed by the caller
@@ -855,7 +890,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
  * Context: kernel thread, may sleep (__fput_sync() if the file isn't needed).
  * Return: 0 or a negative errno for the client.
  */
-int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
+int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
 		  struct rnbd_msg_open_rsp *rsp)
 {
@@ -863,12 +898,12 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access
 	int ret;
 
 	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(sess, path, mode, age, rsp);
+	ret = rnbd_srv_open_again(sess, msg, age, rsp);
 	mutex_unlock(&rnbd_srv_lock);
 	if (ret)
 		return min(ret, 0);
 
-	map = rnbd_srv_map_alloc(sess, path, mode);
+	map = rnbd_srv_map_alloc(sess, msg->dev_name, msg->access_mode);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 
@@ -879,11 +914,11 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access
 		ret = -EIO;
 	if (!ret) {
 		mutex_lock(&rnbd_srv_lock);
-		ret = rnbd_srv_map_attach(map, rsp);
+		ret = rnbd_srv_map_attach(map, msg, rsp);
 		mutex_unlock(&rnbd_srv_lock);
 		if (!ret) {
-			rnbd_srv_info(sess, "opened %s (%s)\n", path,
-				      rnbd_srv_access_names[mode]);
+			rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
+				      rnbd_srv_access_names[msg->access_mode]);
 			return 0;
 		}
 		rnbd_srv_map_release_file(map);

@@ -64,6 +64,20 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 }
 
 /**
+ * rnbd_srv_fill_disk() - describe a mapping's disk or file as it is now
+ * @map: mapping
+ * @rsp: answer to RNBD_MSG_OPEN, zeroed
+ *
+ * Context: process.
+ */
+void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
+{
+	rsp->nsectors = cpu_to_le64(map->backend->capacity(map));
+	rsp->logical_block_size = cpu_to_le16(map->block_size);
+	map->backend->limits(map, rsp);
+}
+
+/**
  * rnbd_srv_fill_rsp() - fill in the answer to RNBD_MSG_OPEN
  * @map: the open mapping
  * @rsp: answer, zeroed
@@ -75,9 +89,7 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 {
 	rsp->hdr.type = cpu_to_le16(RNBD_MSG_OPEN_RSP);
 	rsp->device_id = cpu_to_le32(map->id);
-	map->nsectors = map->backend->capacity(map);
-	rsp->nsectors = cpu_to_le64(map->nsectors);
-	rsp->logical_block_size = cpu_to_le16(map->block_size);
-	map->backend->limits(map, rsp);
+	rnbd_srv_fill_disk(map, rsp);
+	map->told = *rsp;
 	rnbd_srv_writer_fill_rsp(map, rsp);
 }

@@ -104,7 +104,7 @@ do {									\
  * @log: rate limit of what the client can have logged
  * @ver: major version of the protocol that both sides support
  * @features: RNBD_FEATURE_* that the client was granted
- * @event_due: a size that the client was told has changed, under rnbd_srv_lock
+ * @event_due: RNBD_FEATURE_* of what has changed since the client was told, under rnbd_srv_lock
  * @label: what sysfs and the log call it; the transport's, as long as this lives
  * @name: the session's name
  */
@@ -122,7 +122,7 @@ struct rnbd_srv_sess {
 	struct ratelimit_state log;
 	u8 ver;
 	u32 features;
-	bool event_due;
+	u32 event_due;
 	const char *label;
 	char name[];
 };
@@ -240,8 +240,10 @@ struct rnbd_srv_writer {
  * @block_size: logical block size in bytes
  * @css: I/O controller of the cgroup that pays for its I/O, or NULL; changed under
  *	rnbd_srv_lock, read under RCU
- * @nsectors: the size that its client was told last, or was told to ask for, under
+ * @told: size and limits that its client was told last, or was told to ask for, under
  *	rnbd_srv_lock
+ * @flushes: the client knows of the disk's write cache, and flushes it. While it doesn't, writes
+ *	are flushed here. Read without a lock
  * @can_punch: the file's filesystem can punch holes, and has not refused to
  * @id: device id in the client's messages
  * @mode: access mode that the client asked for
@@ -275,9 +277,10 @@ struct rnbd_srv_map {
 	struct block_device *bdev;
 	struct bdev_claim *claim;
 	u32 block_size;
-	struct cgroup_subsys_state __rcu *css;
-	sector_t nsectors;
 	bool can_punch;
+	bool flushes;
+	struct cgroup_subsys_state __rcu *css;
+	struct rnbd_msg_open_rsp told;
 	u32 id;
 	enum rnbd_access_mode mode;
 	struct rnbd_srv_id disk_id;
@@ -412,7 +415,7 @@ void rnbd_srv_del_configfs(void);
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
 int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
 #if IS_ENABLED(CONFIG_KUNIT)
-bool rnbd_srv_size_changed(struct rnbd_srv_map *map);
+u32 rnbd_srv_changed(struct rnbd_srv_map *map);
 #endif
 void rnbd_srv_stop_watch(void);
 void rnbd_srv_recheck(void);
@@ -420,7 +423,7 @@ void rnbd_srv_count_host(struct rnbd_srv_host *host, u64 *used);
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
-int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access_mode mode,
+int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
 		  struct rnbd_msg_open_rsp *rsp);
 
@@ -428,6 +431,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const char *path, enum rnbd_access
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
+void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
 void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
 

@@ -137,7 +137,7 @@ static const struct feature_case {
 	{ "unique ids", BIT(2), 0x12345678, BIT(2) },
 	{ "access mode handover", BIT(3), 0x12345678, BIT(3) },
 	{ "generations", BIT(4), 0x12345678, BIT(4) },
-	{ "all bits", U32_MAX, 1, 31 },
+	{ "all bits", U32_MAX, 1, 63 },
 	{ "no cookie", BIT(0) | BIT(1), 0, 0 },
 };
 
@@ -269,49 +269,65 @@ static void generation_is_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, age.flags, 0);
 }
 
-/* What its client was told of a mapping, and what its disk or file has by now */
-static const struct size_case {
+#define SIZE	RNBD_FEATURE_RESIZE_EVENT
+#define STATE	RNBD_FEATURE_DISK_STATE
+
+/* A disk of 8 sectors, without a cache, and what it is like by now */
+static const struct change_case {
 	const char *desc;
-	sector_t told, now;
-	bool changed;
-} size_cases[] = {
-	{ "as it was", 8, 8, false },
-	{ "grown", 8, 9, true },
-	{ "shrunk", 8, 7, true },
-	{ "gone", 8, 0, true },
+	sector_t nsectors;
+	u8 cache_policy;
+	u32 changed;
+} change_cases[] = {
+	{ "as it was", 8, 0, 0 },
+	{ "grown", 9, 0, SIZE },
+	{ "shrunk", 7, 0, SIZE },
+	{ "emptied", 0, 0, SIZE },
+	{ "with a cache", 8, RNBD_CACHE_WRITEBACK, STATE },
+	{ "with FUA", 8, RNBD_CACHE_FUA, STATE },
+	{ "grown, and with a cache", 9, RNBD_CACHE_WRITEBACK, SIZE | STATE },
 };
 
-KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
+KUNIT_ARRAY_PARAM_DESC(change_cases, change_cases, desc);
 
-static sector_t size_now;
+static const struct change_case *disk_now;
 
 static sector_t get_size_now(const struct rnbd_srv_map *map)
 {
-	return size_now;
+	return disk_now->nsectors;
 }
 
-static void change_of_size_is_told_once(struct kunit *test)
+static void get_limits_now(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
 {
-	static const struct rnbd_srv_backend backend = { .capacity = get_size_now };
+	rsp->cache_policy = disk_now->cache_policy;
+}
+
+static void change_of_a_disk_is_told_once(struct kunit *test)
+{
+	static const struct rnbd_srv_backend backend = {
+		.capacity = get_size_now,
+		.limits = get_limits_now,
+	};
 	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
-	const struct size_case *c = test->param_value;
+	const struct change_case *c = test->param_value;
 	struct session_test *t = test->priv;
 
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	map->backend = &backend;
 	map->sess = &t->sess;
-	map->nsectors = c->told;
-	size_now = c->now;
-	KUNIT_EXPECT_EQ(test, rnbd_srv_size_changed(map), c->changed);
-	KUNIT_EXPECT_EQ(test, map->nsectors, c->now);
-	KUNIT_EXPECT_FALSE(test, rnbd_srv_size_changed(map));
+	map->told.nsectors = cpu_to_le64(8);
+	disk_now = c;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_changed(map), c->changed);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(map->told.nsectors), c->nsectors);
+	KUNIT_EXPECT_EQ(test, map->told.cache_policy, c->cache_policy);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_changed(map), 0);
 }
 
 static struct kunit_case rnbd_srv_session_cases[] = {
 	KUNIT_CASE_PARAM(sess_info_is_answered, info_cases_gen_params),
 	KUNIT_CASE_PARAM(rest_of_an_answer_s_room_is_zero, answer_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_granted, feature_cases_gen_params),
-	KUNIT_CASE_PARAM(change_of_size_is_told_once, size_cases_gen_params),
+	KUNIT_CASE_PARAM(change_of_a_disk_is_told_once, change_cases_gen_params),
 	KUNIT_CASE_PARAM(open_is_checked, open_cases_gen_params),
 	KUNIT_CASE(open_without_a_name_s_end_is_refused),
 	KUNIT_CASE_PARAM(generation_is_read, age_cases_gen_params),

@@ -225,13 +225,15 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 		return err;
 
 	age = rnbd_srv_parse_age(op, features);
-	err = rnbd_srv_open(sess, msg->dev_name, msg->access_mode, &age, &peer, &rsp);
+	err = rnbd_srv_open(sess, msg, &age, &peer, &rsp);
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe%s\n", msg->dev_name,
 			     rnbd_srv_access_names[msg->access_mode], ERR_PTR(err),
 			     err == -EBADE ? ", a newer mapping has written to it" : "");
 		return err;
 	}
+	if (!(features & RNBD_FEATURE_DISK_STATE))
+		rnbd_drop_disk_state(&rsp);
 	rnbd_srv_answer(op, &rsp, rnbd_srv_open_rsp_len(op, features));
 	return 0;
 }

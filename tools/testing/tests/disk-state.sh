@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the server's disk is like changes while it is mapped: its write cache, limits, read-only
+# state. The client's disk follows within seconds. A write that the server's disk has in a cache of
+# which the client doesn't know is flushed before it is answered. While the disk has been open since
+# before there was a cache, writes are sent with FUA; afterwards flushes are relied on.
+# Modules: ours
+# Once: debug 6.12 7.2
+
+# queue_has ATTRIBUTE VALUE: true if the client's queue has that value
+queue_has() { [ "$(queue "$dev" "$1")" = "$2" ]; }
+
+# becomes ATTRIBUTE VALUE: waits until it has
+becomes()
+{
+	wait_for 20 queue_has "$@" || fail "$1 is '$(queue "$dev" "$1")', not '$2'"
+}
+
+# zeroes COUNT: prints as many zeroes, in a line
+zeroes() { printf '0 %.0s' $(seq "$1") | sed 's/ $//'; }
+
+# flushes STEP...: prints the flushes of the disk with the cache that the steps cause
+flushes()
+{
+	local was
+	was=$(server_ios "$cached" flushes)
+	gives "$(zeroes $#)" "$dev" "$@"
+	echo $(($(server_ios "$cached" flushes) - was))
+}
+
+# kinds STEP...: prints the kinds of requests that the steps cause on the disk with the cache
+kinds()
+{
+	trace "$cached"
+	gives "$(zeroes $#)" "$dev" "$@"
+	traced | awk '{ print $1 }' | xargs
+}
+
+writes_are() { [ "$(kinds write:0:4k:x)" = "$1" ]; }
+
+# moved DISK: has the server's disk moved there
+moved() { dm_table volume "0 65536 linear $1 0"; }
+
+up
+plain=$(null plain 32)
+cached=$(null cached 32 cache_size=1)
+disk=$(dm volume "0 65536 linear $plain 0")
+dev=$(map s1 "$disk")
+equal "write cache" "$(queue "$dev" write_cache)" "write through"
+
+say "a write that is in progress meanwhile"
+dm_suspend volume
+was=$(server_ios "$cached" flushes)
+start_io "$dev" write:0:4k:a
+wait_for 20 server_has_inflight s1 1 || fail "the write is not on its way"
+mark
+moved "$cached"
+end_io 20 0
+equal "flushes of the write" $(($(server_ios "$cached" flushes) - was)) 1
+
+say "the cache is known; nobody had the disk open"
+becomes write_cache "write back"
+since | grep -q "has a write cache now: writes are flushed" || fail "the log doesn't say that"
+wait_for 20 writes_are WS || fail "writes are still '$(kinds write:0:4k:x)'"
+equal "flushes of a write" "$(flushes write:0:4k:b)" 0
+equal "flushes of a write and fsync" "$(flushes write:0:4k:b fsync)" 1
+
+say "the cache goes, and comes while the disk is open"
+moved "$plain"
+becomes write_cache "write through"
+exec 5<"$dev"
+moved "$cached"
+becomes write_cache "write back"
+wait_for 20 writes_are WFS || fail "writes are '$(kinds write:0:4k:x)'"
+equal "flushes of fsync" "$(flushes fsync)" 1
+equal "zeroes" "$(kinds zeroes:0:4k)" WFS
+exec 5<&-
+wait_for 20 writes_are WS || fail "writes are still '$(kinds write:0:4k:x)'"
+equal "flushes of a write and fsync" "$(flushes write:0:4k:b fsync)" 1
+
+say "read-only, rotational, size of I/O"
+equal "read-only" "$(blockdev --getro "$dev")" 0
+on server "blockdev --setro $disk"
+wait_for 20 eval "[ \$(blockdev --getro $dev) = 1 ]" || fail "$dev isn't read-only"
+on server "blockdev --setrw $disk"
+wait_for 20 eval "[ \$(blockdev --getro $dev) = 0 ]" || fail "$dev is still read-only"
+equal rotational "$(queue "$dev" rotational)" 0
+on server "echo 1 >/sys/block/${disk#/dev/}/queue/rotational"
+becomes rotational 1
+unmap "$dev"
+server_idle
+no_nulls
+
+say "blocks become larger"
+plain=$(null plain 32)
+large=$(null large 32 blocksize=4096)
+disk=$(dm volume "0 65536 linear $plain 0")
+dev=$(map s1 "$disk")
+mark
+moved "$large"
+wait_for 20 eval "since | grep -q 'its blocks are of 4096 bytes now'" || fail "no message"
+equal "block size" "$(queue "$dev" logical_block_size)" 512
+gives 0 "$dev" write:0:4k:x
+moved "$plain"
+gives "0 0" "$dev" write:0:4k:x write:512:512:x
+unmap "$dev"
+server_idle
+no_nulls
+
+down
