@@ -108,4 +108,21 @@ unmap "$dev"
 server_idle
 no_nulls
 
+say "write zeroes and discards that turn out not to be there"
+disk=$(scsi lbpws=1 lbpws10=1)
+dev=$(map s1 "$disk")
+dd if=/dev/urandom of="$dev" bs=64k count=4 oflag=direct status=none
+on server 'echo 1 >/sys/module/scsi_debug/parameters/write_same_length'
+gives 0 "$dev" zeroes:64k:64k
+dd if="$dev" bs=64k skip=1 count=1 iflag=direct status=none | cmp -n 65536 - /dev/zero
+becomes write_zeroes_max_bytes "$(server_queue "$disk" write_zeroes_max_bytes)"
+equal "write zeroes" "$(queue "$dev" write_zeroes_max_bytes)" 0
+blkdiscard -o 131072 -l 65536 "$dev" 2>/dev/null || true
+wait_for 20 eval "[ \$(server_queue $disk discard_max_bytes) = 0 ]" ||
+	fail "the server still has discards"
+becomes discard_max_bytes 0
+gives "ENOTSUP 0" "$dev" discard:128k:64k zeroes:128k:64k
+unmap "$dev"
+server_idle
+no_scsi
 down

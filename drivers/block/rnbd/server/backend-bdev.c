@@ -218,10 +218,22 @@ static bool rnbd_srv_bdev_unsafe(const struct rnbd_srv_req *req)
 	       !(req->flags & RNBD_F_FUA) && bdev_write_cache(req->map->bdev);
 }
 
+/*
+ * Drivers find out by trying that a disk has no write zeroes, and then have none. As in
+ * blkdev_issue_zeroout(), that is no error of the disk: the client writes zeroes instead.
+ */
+static int rnbd_srv_bdev_errno(const struct rnbd_srv_req *req, blk_status_t status)
+{
+	if (unlikely(status && req->op == RNBD_OP_WRITE_ZEROES &&
+		     !bdev_write_zeroes_sectors(req->map->bdev)))
+		return -EOPNOTSUPP;
+	return blk_status_to_errno(status);
+}
+
 static void rnbd_srv_bdev_end_io(struct bio *bio)
 {
 	struct rnbd_srv_req *req = container_of(bio, struct rnbd_srv_req, bio);
-	int err = blk_status_to_errno(bio->bi_status);
+	int err = rnbd_srv_bdev_errno(req, bio->bi_status);
 	bool would_wait = rnbd_srv_bdev_would_wait(bio);
 
 	bio_uninit(bio);
