@@ -155,7 +155,10 @@ static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 
+	/* A user may still be opening it, by an attribute; nobody does afterwards. */
+	mutex_lock(&dev->open_lock);
 	rnbd_clt_dev_close(dev);
+	mutex_unlock(&dev->open_lock);
 	spin_lock_irq(&sess->lock);
 	list_del(&dev->list);
 	spin_unlock_irq(&sess->lock);
@@ -195,6 +198,7 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 
 	dev->sess = sess;
 	dev->access_mode = opts->access_mode;
+	dev->lost_at = jiffies - HZ;
 	rnbd_clt_dev_init_open(dev);
 	rnbd_clt_dev_init_state(dev);
 	rnbd_clt_dev_init_reopen(dev);

@@ -358,6 +358,12 @@ blk_status_t rnbd_clt_status(int err)
 	}
 }
 
+/* Does the server close a device only if the client or an administrator says so? */
+static bool rnbd_clt_knows_lost(const struct rnbd_clt_dev *dev)
+{
+	return READ_ONCE(dev->sess->features) & RNBD_FEATURE_DISK_STATE;
+}
+
 /* What the end of a disk's request tells of its device */
 static void rnbd_clt_note_end(struct request *rq)
 {
@@ -368,16 +374,44 @@ static void rnbd_clt_note_end(struct request *rq)
 	if (unlikely(pdu->err == -ENOENT ||
 		     (pdu->err == -ENOTCONN && !READ_ONCE(dev->sess->features))))
 		rnbd_clt_dev_revoke(dev, le32_to_cpu(pdu->msg.device_id));
+	if (unlikely(pdu->err == -ENODEV && rnbd_clt_knows_lost(dev)))
+		rnbd_clt_dev_lost(dev, le32_to_cpu(pdu->msg.device_id));
 	if (op_is_write(req_op(rq)))
 		rnbd_clt_note_write(dev, rq, pdu->err);
+}
+
+/*
+ * Is a disk's request sent again, as the server's disk was removed under it? Its device's state
+ * decides what happens to it then. -ENOENT: it came after the device was closed for that. How long
+ * it waits in all is counted, as the disk may be removed time and again.
+ */
+static bool rnbd_clt_requeue(struct request *rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	struct rnbd_clt_dev *dev = rq->q->queuedata;
+
+	if (likely(pdu->err != -ENODEV && pdu->err != -ENOENT) || !rnbd_clt_knows_lost(dev))
+		return false;
+	if (!(rq->rq_flags & RQF_DONTPREP)) {
+		rq->rq_flags |= RQF_DONTPREP;
+		pdu->lost_at = jiffies;
+	}
+	if (!rtrs_clt_may_wait(dev->sess->clt, pdu->lost_at))
+		return false;
+	rnbd_clt_unmap_data(rq);
+	blk_mq_requeue_request(rq, true);
+	return true;
 }
 
 static void rnbd_clt_complete(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
-	if (!blk_rq_is_passthrough(rq))
+	if (!blk_rq_is_passthrough(rq)) {
 		rnbd_clt_note_end(rq);
+		if (rnbd_clt_requeue(rq))
+			return;
+	}
 	rnbd_clt_unmap_data(rq);
 	blk_mq_end_request(rq, rnbd_clt_status(pdu->err));
 }

@@ -61,8 +61,10 @@ static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generatio
 }
 
 /**
- * rnbd_clt_dev_close() - close a device on the server
- * @dev: device whose state is RNBD_DEV_UNMAPPED, without I/O
+ * rnbd_clt_dev_close() - close a device on the server, if it is open there
+ * @dev: device whose state is not RNBD_DEV_OPEN
+ *
+ * Context: under the device's open_lock.
  */
 void rnbd_clt_dev_close(struct rnbd_clt_dev *dev)
 {
@@ -70,8 +72,7 @@ void rnbd_clt_dev_close(struct rnbd_clt_dev *dev)
 	unsigned int generation;
 	bool opened;
 
-	/* A user may still be opening it, by an attribute; nobody does afterwards. */
-	mutex_lock(&dev->open_lock);
+	lockdep_assert_held(&dev->open_lock);
 	spin_lock_irq(&sess->lock);
 	opened = dev->opened;
 	generation = sess->generation;
@@ -82,7 +83,6 @@ void rnbd_clt_dev_close(struct rnbd_clt_dev *dev)
 	spin_lock_irq(&sess->lock);
 	dev->opened = false;
 	spin_unlock_irq(&sess->lock);
-	mutex_unlock(&dev->open_lock);
 }
 
 /**
@@ -373,7 +373,8 @@ void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
 static bool rnbd_clt_dev_is_empty(const struct rnbd_clt_dev *dev,
 				  const struct rnbd_msg_open_rsp *rsp)
 {
-	if (rsp->nsectors || !dev->disk || !get_capacity(dev->disk))
+	if (!(rsp->flags & RNBD_DISK_GONE) &&
+	    (rsp->nsectors || !dev->disk || !get_capacity(dev->disk)))
 		return false;
 	rnbd_clt_dev_err(dev, -ENXIO, "the server's disk is empty\n");
 	return true;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RNBD client: devices are opened again. When a session was lost and has a path again, the
- * server may have created it again, without devices. Each device is opened again by its
- * own work item. If that can't be done right now, as the session has been lost once
- * more, I/O goes on waiting. Memory may be short, and a server that is still booting may not
- * have the device yet: I/O waits for the rest of the session's failover_timeout. If the
- * server refuses it for another reason, or for longer, the device is gone: I/O fails, and
+ * server may have created it again, without devices; or the server's disk was removed. Each
+ * device is opened again by its own work item. If that can't be done right now, as the session
+ * has been lost once more, I/O goes on waiting. Memory may be short, and a server that is still
+ * booting may not have the device yet: I/O waits for the rest of the session's failover_timeout.
+ * If the server refuses it for another reason, or for longer, the device is gone: I/O fails, and
  * every few seconds it is tried again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -99,6 +99,8 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	if (!rsp)
 		return -ENOMEM;
 
+	/* A disk that was removed, and keeps its name until it is closed */
+	rnbd_clt_dev_close(dev);
 	err = rnbd_clt_dev_open(dev, rsp, generation);
 	dev->open_err = err;
 	if (!err) {
@@ -109,7 +111,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		rnbd_clt_dev_set_size(dev, le64_to_cpu(rsp->nsectors));
 	} else if (err == -ESTALE || err == -EBADE) {
 		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_REVOKED);
-	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt))) {
+	} else if (rnbd_clt_refused(err, rtrs_clt_may_wait(dev->sess->clt, dev->lost_at))) {
 		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_GONE);
 	}
 	kfree(rsp);

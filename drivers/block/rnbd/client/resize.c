@@ -32,6 +32,10 @@ static int rnbd_clt_dev_use_rsp(struct rnbd_clt_dev *dev, const struct rnbd_msg_
 {
 	u64 nsectors = le64_to_cpu(rsp->nsectors);
 
+	if (rsp->flags & RNBD_DISK_GONE) {
+		rnbd_clt_dev_lost(dev, le32_to_cpu(rsp->device_id));
+		return -ENOTCONN;
+	}
 	rnbd_clt_dev_set_limits(dev, rsp);
 	if (!always && nsectors == dev->nsectors)
 		return 0;

@@ -173,7 +173,7 @@ struct rnbd_clt_sess {
  * @RNBD_DEV_INIT: not opened on the server for the first time yet
  * @RNBD_DEV_OPEN: I/O goes to the server
  * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
- *	the device. I/O waits until it has been opened again
+ *	the device; or the server's disk was removed. I/O waits until it has been opened again
  * @RNBD_DEV_GONE: the server refuses to open it. I/O fails, and it is tried again
  * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same, or has
  *	another disk by its name, or a newer mapping has written to it. I/O fails until a user has
@@ -222,6 +222,8 @@ enum rnbd_clt_dev_state {
  * @undoing: the server is asked to close @undone_id; under the session's lock
  * @undone_id: id that came in an answer which could not be used
  * @write_flags: set in all writes, RNBD_F_*; written under @open_lock, read without a lock
+ * @lost_at: when the server's disk was found to be removed the last time, in jiffies; under the
+ *	session's lock
  * @del_work: removes the disk
  * @orphan_work: unmaps it, once its network namespace is gone and it has been claimed for that
  * @index: the number in the disk's name
@@ -263,6 +265,7 @@ struct rnbd_clt_dev {
 	bool undoing;
 	u32 undone_id;
 	u32 write_flags;
+	unsigned long lost_at;
 
 	struct work_struct del_work;
 	struct work_struct orphan_work;
@@ -280,6 +283,7 @@ struct rnbd_clt_dev {
  * @admin: type of the message if it isn't I/O, for the timeout, which may come when
  *	the message is gone
  * @generation: of the session, when that message was written
+ * @lost_at: when its device was first lost under it, in jiffies; with RQF_DONTPREP
  * @msg: message if it is I/O; others bring their own
  * @sgt: list of the data, there while @io has entries; see rnbd_clt_map_data()
  * @sgl: its first entries
@@ -289,6 +293,7 @@ struct rnbd_clt_pdu {
 	int err;
 	u16 admin;
 	unsigned int generation;
+	unsigned long lost_at;
 	struct rnbd_msg_io msg;
 	struct sg_table sgt;
 	struct scatterlist sgl[RNBD_CLT_INLINE_SG];
@@ -373,6 +378,7 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force);
 int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
+void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id);
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);

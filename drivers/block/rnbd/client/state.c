@@ -166,6 +166,38 @@ void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id)
 }
 
 /**
+ * rnbd_clt_dev_lost() - the server's disk was removed
+ * @dev: device
+ * @device_id: the id with which the server says that
+ *
+ * I/O waits, and the device is closed and opened again. A disk that can be opened, but does nothing
+ * else, is not opened more than once a second.
+ *
+ * Context: any.
+ */
+void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+	unsigned long flags, last;
+	bool lost;
+
+	spin_lock_irqsave(&sess->lock, flags);
+	lost = dev->state == RNBD_DEV_OPEN && dev->device_id == device_id;
+	if (lost) {
+		last = dev->lost_at;
+		dev->lost_at = jiffies;
+		rnbd_clt_dev_set_state(dev, RNBD_DEV_CLOSED);
+		mod_delayed_work(sess->wq, &dev->reopen,
+				 time_before(jiffies, last + HZ) ? HZ : 0);
+	}
+	spin_unlock_irqrestore(&sess->lock, flags);
+
+	if (lost && __ratelimit(&sess->ratelimit))
+		pr_warn("%s: %s: the server's disk was removed; I/O waits until it is back\n",
+			sess->label, dev->path);
+}
+
+/**
  * rnbd_clt_sess_generation() - get the generation of a session
  * @sess: session
  *

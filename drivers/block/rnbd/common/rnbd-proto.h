@@ -79,6 +79,8 @@ enum rnbd_access_mode {
 #define RNBD_DISK_ROTATIONAL	BIT(0)
 /* the disk doesn't take writes now */
 #define RNBD_DISK_READ_ONLY	BIT(1)
+/* the disk was removed; it has to be closed before it can be opened again */
+#define RNBD_DISK_GONE		BIT(2)
 
 /* &rnbd_msg_open.flags: flushes that follow writes are sent, as the write cache is known */
 #define RNBD_OPEN_FLUSHES	BIT(0)
@@ -104,8 +106,8 @@ struct rnbd_msg_hdr {
 /* mappings in access modes rw and migration carry a generation as well */
 #define RNBD_FEATURE_GENERATION		BIT(4)
 /*
- * the server sends an event as well when a disk's limits have changed, and makes writes durable until
- * the client knows of a write cache
+ * the server sends an event as well when a disk's limits have changed or it was removed, and makes
+ * writes durable until the client knows of a write cache
  */
 #define RNBD_FEATURE_DISK_STATE		BIT(5)
 /* Features of this driver */

@@ -104,6 +104,14 @@ static void rnbd_srv_bdev_id(struct block_device *bdev,
 	memset(rsp->id, 0, sizeof(rsp->id));
 }
 
+/* A disk is removed in several steps; in each of them new I/O fails. */
+static bool rnbd_srv_bdev_gone(const struct rnbd_srv_map *map)
+{
+	struct gendisk *disk = map->bdev->bd_disk;
+
+	return test_bit(GD_DEAD, &disk->state) || !disk_live(disk);
+}
+
 static void rnbd_srv_bdev_topology(struct block_device *bdev, struct rnbd_msg_open_rsp *rsp)
 {
 	/* -1 if nothing of it is aligned */
@@ -345,5 +353,6 @@ const struct rnbd_srv_backend rnbd_srv_bdev_backend = {
 	.close = rnbd_srv_bdev_close,
 	.capacity = rnbd_srv_bdev_capacity,
 	.limits = rnbd_srv_bdev_limits,
+	.gone = rnbd_srv_bdev_gone,
 	.submit = rnbd_srv_bdev_submit,
 };

@@ -664,22 +664,37 @@ VISIBLE_IF_KUNIT u32 rnbd_srv_changed(struct rnbd_srv_map *map)
 	struct rnbd_msg_open_rsp now = { };
 	u32 changed = 0;
 
+	if (map->told.flags & RNBD_DISK_GONE)
+		return 0;
 	rnbd_srv_fill_disk(map, &now);
-	if (rnbd_srv_size_changed(map, &now))
-		changed |= RNBD_FEATURE_RESIZE_EVENT;
-	if (rnbd_srv_limits_changed(map, &now))
-		changed |= RNBD_FEATURE_DISK_STATE;
+	if (now.flags & RNBD_DISK_GONE) {
+		rnbd_srv_info(map->sess, "%s was removed\n", map->path);
+		changed = RNBD_FEATURE_DISK_STATE;
+	} else {
+		if (rnbd_srv_size_changed(map, &now))
+			changed |= RNBD_FEATURE_RESIZE_EVENT;
+		if (rnbd_srv_limits_changed(map, &now))
+			changed |= RNBD_FEATURE_DISK_STATE;
+	}
 	map->told = now;
 	return changed;
 }
 
-/* However many of a session's devices have changed: it gets one event. */
+/*
+ * However many of a session's devices have changed: it gets one event. Clients that know the
+ * feature close a disk that was removed, once they have it open no more. For others that is done
+ * here, so that the disk's name is free when it returns.
+ */
 static void rnbd_srv_watch_dev(struct rnbd_srv_dev *dev)
 {
 	struct rnbd_srv_map *map;
 
-	list_for_each_entry(map, &dev->maps, list)
+	list_for_each_entry(map, &dev->maps, list) {
 		map->sess->event_due |= rnbd_srv_changed(map);
+		if ((map->told.flags & RNBD_DISK_GONE) &&
+		    !(READ_ONCE(map->sess->features) & RNBD_FEATURE_DISK_STATE))
+			rnbd_srv_close(map, NULL);
+	}
 }
 
 static void rnbd_srv_tell_changes(struct rnbd_srv_dev *dev)

@@ -138,6 +138,17 @@ static void rnbd_srv_log_refusal(const struct rnbd_srv_req *req, const struct rt
 		     req->len, op->data_len, ERR_PTR(err));
 }
 
+/*
+ * Get the errno that the client receives. -ENOENT means that the device isn't open any more.
+ * -ENODEV means that the disk was removed: the request can be sent again when the disk is back.
+ */
+static int rnbd_srv_errno(const struct rnbd_srv_map *map, int err)
+{
+	if (rnbd_srv_gone(map))
+		return -ENODEV;
+	return err == -ENOENT || (err == -ENODEV && !map->bdev) ? -EIO : err;
+}
+
 /* A write that was parked begins, is parked again, or is refused. */
 static void rnbd_srv_begin_work(struct work_struct *work)
 {
@@ -204,6 +215,9 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 	if (likely(!err || err == -EAGAIN))
 		return 0;
 	rnbd_srv_log_refusal(req, op, err);
+	/* A disk that was removed has no sectors. */
+	if (rnbd_srv_gone(map))
+		err = -ENODEV;
 	percpu_ref_put(&map->ref);
 	return err;
 }
@@ -281,13 +295,12 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 		if (err == -EBADE)
 			err = -EIO;
 	}
-	/* -ENOENT tells the client that the device isn't open any more. */
-	if (unlikely(err == -ENOENT))
-		err = -EIO;
-	if (unlikely(err))
+	if (unlikely(err)) {
+		err = rnbd_srv_errno(map, err);
 		rnbd_srv_err(map->sess, "%s: operation %u, sector %llu, %u bytes failed: %pe\n",
 			     map->path, req->op, (u64)req->sector, req->len,
 			     ERR_PTR(err));
+	}
 	rtrs_srv_complete(rtrs_srv_op_from_priv(req), err);
 	percpu_ref_put(&map->ref);
 }

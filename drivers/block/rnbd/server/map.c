@@ -64,6 +64,18 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 }
 
 /**
+ * rnbd_srv_gone() - was a mapping's disk removed?
+ * @map: mapping
+ *
+ * Context: any.
+ * Return: true if it was; all I/O on it fails.
+ */
+bool rnbd_srv_gone(const struct rnbd_srv_map *map)
+{
+	return map->backend->gone && map->backend->gone(map);
+}
+
+/**
  * rnbd_srv_fill_disk() - describe a mapping's disk or file as it is now
  * @map: mapping
  * @rsp: answer to RNBD_MSG_OPEN, zeroed
@@ -75,6 +87,8 @@ void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp
 	rsp->nsectors = cpu_to_le64(map->backend->capacity(map));
 	rsp->logical_block_size = cpu_to_le16(map->block_size);
 	map->backend->limits(map, rsp);
+	if (rnbd_srv_gone(map))
+		rsp->flags |= RNBD_DISK_GONE;
 }
 
 /**

@@ -354,6 +354,7 @@ struct rnbd_srv_req {
  *	a negative errno
  * @capacity: returns the size in sectors of 512 bytes; it may change at any time
  * @limits: fills in the other limits in the answer to OPEN
+ * @gone: was the disk removed? NULL if that can't be
  * @close: undoes @open, also if that failed; NULL if there is nothing to undo
  * @submit: starts a request that has been checked; ends in rnbd_srv_end(). Process
  *	context
@@ -367,6 +368,7 @@ struct rnbd_srv_backend {
 	sector_t (*capacity)(const struct rnbd_srv_map *map);
 	void (*limits)(const struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
+	bool (*gone)(const struct rnbd_srv_map *map);
 	void (*submit)(struct rnbd_srv_req *req);
 };
 
@@ -431,6 +433,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
+bool rnbd_srv_gone(const struct rnbd_srv_map *map);
 void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
 void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);

@@ -277,15 +277,17 @@ static const struct change_case {
 	const char *desc;
 	sector_t nsectors;
 	u8 cache_policy;
+	bool gone;
 	u32 changed;
 } change_cases[] = {
-	{ "as it was", 8, 0, 0 },
-	{ "grown", 9, 0, SIZE },
-	{ "shrunk", 7, 0, SIZE },
-	{ "emptied", 0, 0, SIZE },
-	{ "with a cache", 8, RNBD_CACHE_WRITEBACK, STATE },
-	{ "with FUA", 8, RNBD_CACHE_FUA, STATE },
-	{ "grown, and with a cache", 9, RNBD_CACHE_WRITEBACK, SIZE | STATE },
+	{ "as it was", 8, 0, false, 0 },
+	{ "grown", 9, 0, false, SIZE },
+	{ "shrunk", 7, 0, false, SIZE },
+	{ "emptied", 0, 0, false, SIZE },
+	{ "with a cache", 8, RNBD_CACHE_WRITEBACK, false, STATE },
+	{ "with FUA", 8, RNBD_CACHE_FUA, false, STATE },
+	{ "grown, and with a cache", 9, RNBD_CACHE_WRITEBACK, false, SIZE | STATE },
+	{ "removed", 0, 0, true, STATE },
 };
 
 KUNIT_ARRAY_PARAM_DESC(change_cases, change_cases, desc);
@@ -302,11 +304,17 @@ static void get_limits_now(const struct rnbd_srv_map *map, struct rnbd_msg_open_
 	rsp->cache_policy = disk_now->cache_policy;
 }
 
+static bool is_gone_now(const struct rnbd_srv_map *map)
+{
+	return disk_now->gone;
+}
+
 static void change_of_a_disk_is_told_once(struct kunit *test)
 {
 	static const struct rnbd_srv_backend backend = {
 		.capacity = get_size_now,
 		.limits = get_limits_now,
+		.gone = is_gone_now,
 	};
 	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
 	const struct change_case *c = test->param_value;

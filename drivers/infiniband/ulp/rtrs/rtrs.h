@@ -217,7 +217,7 @@ struct rtrs_clt_io {
 
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
 void rtrs_clt_close(struct rtrs_clt *clt);
-bool rtrs_clt_may_wait(const struct rtrs_clt *clt);
+bool rtrs_clt_may_wait(const struct rtrs_clt *clt, unsigned long since);
 bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
 int rtrs_clt_check_setting(const char *name, const char *str);
 int rtrs_clt_set(struct rtrs_clt *clt, const char *name, const char *str);

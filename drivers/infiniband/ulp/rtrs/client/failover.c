@@ -371,19 +371,23 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 
 /**
  * rtrs_clt_may_wait() - is it still time for requests to wait since the last loss?
- * @clt: the session, which has lost its last path before, and may have one again
+ * @clt: the session, which may have a path
+ * @since: when the upper layer lost something else that requests wait for, in jiffies
  *
  * For an upper layer that lets them wait for more than a path, see
  * rtrs_clt_params.retry_ok.
  *
  * Context: any.
- * Return: whether less than failover_timeout has passed since the last path was lost.
+ * Return: whether less than failover_timeout has passed since the last path was lost, or since
+ * that, whichever came later.
  */
-bool rtrs_clt_may_wait(const struct rtrs_clt *clt)
+bool rtrs_clt_may_wait(const struct rtrs_clt *clt, unsigned long since)
 {
+	unsigned long down = READ_ONCE(clt->failover.down_since);
 	int timeout = READ_ONCE(clt->failover.timeout);
 
-	return timeout < 0 || time_before(jiffies, READ_ONCE(clt->failover.down_since) +
-					  (unsigned long)timeout * HZ);
+	if (time_after(down, since))
+		since = down;
+	return timeout < 0 || time_before(jiffies, since + (unsigned long)timeout * HZ);
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_may_wait);
