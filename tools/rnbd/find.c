@@ -41,10 +41,14 @@ static bool address_matches(const char *address, const char *name)
 /* SRC@DST, one of its addresses, the RDMA device, or that and ":PORT" */
 static bool path_matches(const struct path *path, const char *name)
 {
+	char *numbered = number_scopes(name);
+	bool matches;
 	size_t n;
 
-	if (same(path->name, name) || address_matches(path->src_addr, name) ||
-	    address_matches(path->dst_addr, name))
+	matches = same(path->name, numbered) || address_matches(path->src_addr, numbered) ||
+		  address_matches(path->dst_addr, numbered);
+	free(numbered);
+	if (matches)
 		return true;
 	if (!path->hca_name)
 		return false;

@@ -274,6 +274,8 @@ void nap(double seconds);
 bool parse_number(const char *text, long long min, long long max, long long *value);
 bool parse_seconds(const char *text, double *seconds);
 bool parse_size(const char *text, long long *bytes);
+char *number_scopes(const char *text);
+char *name_scopes(const char *text);
 char *parse_address(const char *text);
 char *parse_path(const char *text);
 bool starts_with(const char *s, const char *with);

@@ -151,33 +151,51 @@ static char *take_pattern(const char *value, char **why)
 	return NULL;
 }
 
+/* Of a GID, as the kernel writes it */
+static char *gid_text(const unsigned char *raw)
+{
+	char *text = xstrdup("gid"), *longer;
+	size_t i;
+
+	for (i = 0; i < 8; i++) {
+		longer = xasprintf("%s:%02x%02x", text, raw[2 * i], raw[2 * i + 1]);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 /* As the kernel writes it; NULL: it is none */
 static char *prefix_text(const char *text, const char *bits)
 {
-	bool gid = starts_with(text, "gid:");
-	const char *address = gid ? text + 4 : starts_with(text, "ip:") ? text + 3 : text;
+	char *whole = parse_address(text), *numbered, *scope, *address, *prefix = NULL;
 	char canonical[INET6_ADDRSTRLEN];
 	unsigned char raw[16];
-	int family = strchr(address, ':') ? AF_INET6 : AF_INET;
-	long long n = family == AF_INET6 ? 128 : 32;
-	char *gid_text, *longer;
-	size_t i;
+	long long n;
+	int family;
 
-	if (inet_pton(family, address, raw) != 1 || (gid && family == AF_INET) ||
-	    (bits && !parse_number(bits, 0, n, &n)))
+	if (!whole)
 		return NULL;
-	inet_ntop(family, raw, canonical, sizeof(canonical));
-	if (!gid)
-		return xasprintf("ip:%s/%lld", canonical, n);
-	gid_text = xstrdup("gid");
-	for (i = 0; i < 8; i++) {
-		longer = xasprintf("%s:%02x%02x", gid_text, raw[2 * i], raw[2 * i + 1]);
-		free(gid_text);
-		gid_text = longer;
+	numbered = number_scopes(whole);
+	scope = numbered + strcspn(numbered, "%");
+	address = xasprintf("%.*s", (int)(scope - strchr(numbered, ':') - 1),
+			    strchr(numbered, ':') + 1);
+	family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	n = family == AF_INET6 ? 128 : 32;
+	if (inet_pton(family, address, raw) != 1 || (bits && !parse_number(bits, 0, n, &n))) {
+		prefix = NULL;
+	} else if (*numbered == 'i') {
+		inet_ntop(family, raw, canonical, sizeof(canonical));
+		prefix = xasprintf("ip:%s%s/%lld", canonical, scope, n);
+	} else if (family == AF_INET6) {
+		free(address);
+		address = gid_text(raw);
+		prefix = xasprintf("%s/%lld", address, n);
 	}
-	longer = xasprintf("%s/%lld", gid_text, n);
-	free(gid_text);
-	return longer;
+	free(address);
+	free(numbered);
+	free(whole);
+	return prefix;
 }
 
 static char *take_prefix(const char *word, char **why)
@@ -468,6 +486,16 @@ void rules_free(struct rules *rules)
 	memset(rules, 0, sizeof(*rules));
 }
 
+/* A tenant's interfaces may be those of another network namespace: their names aren't known. */
+static void print_addresses(FILE *to, const struct rule *rule)
+{
+	const char *value = rule->values[RULE_ADDRESSES];
+	char *named = strchr(rule->name, '/') ? xstrdup(value) : name_scopes(value);
+
+	fprintf(to, "%s = %s\n", attributes[RULE_ADDRESSES].name, named);
+	free(named);
+}
+
 static void print_rule(FILE *to, const struct rule *rule)
 {
 	const char *otherwise;
@@ -476,7 +504,11 @@ static void print_rule(FILE *to, const struct rule *rule)
 	fprintf(to, "\n[%s %s]\n", rule_kind_name(rule->kind), rule->name);
 	for (i = 0; i < NR_RULE_ATTRIBUTES; i++) {
 		otherwise = attributes[i].otherwise;
-		if (rule->values[i] && (!otherwise || strcmp(rule->values[i], otherwise)))
+		if (!rule->values[i] || (otherwise && !strcmp(rule->values[i], otherwise)))
+			continue;
+		if (i == RULE_ADDRESSES)
+			print_addresses(to, rule);
+		else
 			fprintf(to, "%s = %s\n", attributes[i].name, rule->values[i]);
 	}
 }

@@ -7,7 +7,9 @@
 #include <err.h>
 #include <errno.h>
 #include <math.h>
+#include <net/if.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -123,14 +125,83 @@ static bool is_ip(const char *text)
 	return inet_pton(AF_INET, text, &buf) == 1 || inet_pton(AF_INET6, text, &buf) == 1;
 }
 
+/* An IPv6 link-local address, "%", and the interface of its link: by name or ifindex */
+static bool has_scope(const char *text)
+{
+	const char *scope = strchr(text, '%');
+	struct in6_addr buf;
+	bool is = false;
+	char *address;
+
+	if (!scope || !is_word(scope + 1) || strpbrk(scope + 1, "%/") || !strcmp(scope, "%0"))
+		return false;
+	address = xasprintf("%.*s", (int)(scope - text), text);
+	if (inet_pton(AF_INET6, address, &buf) == 1)
+		is = IN6_IS_ADDR_LINKLOCAL(&buf);
+	free(address);
+	return is;
+}
+
+/* "%NAME" of an interface with its ifindex. A number is one, even if an interface is called so. */
+static char *scope_number(const char *scope)
+{
+	unsigned int ifindex = 0;
+
+	if (scope[1 + strspn(scope + 1, "0123456789")])
+		ifindex = if_nametoindex(scope + 1);
+	return ifindex ? xasprintf("%%%u", ifindex) : NULL;
+}
+
+/* "%IFINDEX" with the interface's name */
+static char *scope_name(const char *scope)
+{
+	char name[IF_NAMESIZE];
+	long long ifindex;
+
+	if (!parse_number(scope + 1, 1, UINT32_MAX, &ifindex) || !if_indextoname(ifindex, name))
+		return NULL;
+	return xasprintf("%%%s", name);
+}
+
+/* Each "%INTERFACE" in addresses by @other, or as it is if that returns NULL */
+static char *replace_scopes(const char *text, char *(*other)(const char *scope))
+{
+	char *whole = xstrdup(""), *longer, *part, *replaced;
+	size_t n;
+
+	for (; *text; text += n) {
+		n = *text == '%' ? 1 + strcspn(text + 1, "%@,/ ") : strcspn(text, "%");
+		part = xasprintf("%.*s", (int)n, text);
+		replaced = *part == '%' ? other(part) : NULL;
+		longer = xasprintf("%s%s", whole, replaced ? replaced : part);
+		free(replaced);
+		free(part);
+		free(whole);
+		whole = longer;
+	}
+	return whole;
+}
+
+/* Interfaces in addresses as the kernel writes them: by ifindex */
+char *number_scopes(const char *text)
+{
+	return replace_scopes(text, scope_number);
+}
+
+/* Interfaces in addresses by names, which are the same after a reboot */
+char *name_scopes(const char *text)
+{
+	return replace_scopes(text, scope_name);
+}
+
 /* "ip:ADDRESS", "gid:GID" or a plain address, as the kernel takes it; NULL: neither */
 char *parse_address(const char *text)
 {
-	if (starts_with(text, "ip:"))
-		return is_ip(text + 3) ? xstrdup(text) : NULL;
 	if (starts_with(text, "gid:"))
 		return is_ip(text + 4) ? xstrdup(text) : NULL;
-	return is_ip(text) ? xasprintf("ip:%s", text) : NULL;
+	if (starts_with(text, "ip:"))
+		text += 3;
+	return is_ip(text) || has_scope(text) ? xasprintf("ip:%s", text) : NULL;
 }
 
 /* "[SRC,]DST", with "@" as good as ","; NULL: malformed */

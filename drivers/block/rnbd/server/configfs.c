@@ -294,7 +294,7 @@ static int rnbd_srv_parse_prefixes(struct config_item *item, char *words,
 			       config_item_name(item), nr);
 			return -E2BIG;
 		}
-		if (rtrs_prefix_parse(word, &prefixes[nr++])) {
+		if (rtrs_prefix_parse(current->nsproxy->net_ns, word, &prefixes[nr++])) {
 			pr_err("host %s: addresses: %s: write ip:ADDRESS[/BITS] or gid:GID[/BITS]\n",
 			       config_item_name(item), word);
 			return -EINVAL;

@@ -125,6 +125,10 @@ static const struct rule_case {
 	  "s", "v", RW, false, -ENOENT, "ip:10.0.0.0/30", "ip:10.0.0.4" },
 	{ "a host's GIDs", "v", "s", ALL, true, false, true,
 	  "s", "v", RW, true, 0, "gid:fe80::/64", "gid:fe80::2" },
+	{ "a host's link", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, true, 0, "ip:fe80::2%1", "ip:fe80::2%1" },
+	{ "another link", "v", "s", ALL, true, false, true,
+	  "s", "v", RW, false, -ENOENT, "ip:fe80::2%1", "ip:fe80::2%2" },
 	{ "a GID is no address", "v", "s", ALL, true, false, true,
 	  "s", "v", RW, false, -ENOENT, "ip:fe80::/64", "gid:fe80::2" },
 #undef ALL
@@ -174,7 +178,7 @@ static void rules_say_who_may_open_what(struct kunit *test)
 		list_add(&allow.list, &volume->allowed);
 	}
 	if (c->prefix) {
-		KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(c->prefix, &prefix), 0);
+		KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(&init_net, c->prefix, &prefix), 0);
 		host->prefixes = &prefix;
 		host->nr_prefixes = 1;
 	}
@@ -248,7 +252,7 @@ static void rules_say_who_must_prove_what(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rules);
 	KUNIT_ASSERT_NOT_NULL(test, volume);
 	KUNIT_ASSERT_NOT_NULL(test, hosts);
-	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse("ip:10.0.0.0/8", &prefix), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(&init_net, "ip:10.0.0.0/8", &prefix), 0);
 	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->peer, 1, &addr), 0);
 	INIT_LIST_HEAD(&rules->hosts);
 	INIT_LIST_HEAD(&rules->volumes);

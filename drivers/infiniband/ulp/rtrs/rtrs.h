@@ -37,7 +37,8 @@
  * @src: local address; ss_family is AF_UNSPEC when routing is to choose it
  * @dst: the server's address and port
  *
- * Families are AF_INET, AF_INET6 and AF_IB (a GID).
+ * Families are AF_INET, AF_INET6 and AF_IB (a GID). The scope of a link-local address is a part
+ * of it.
  */
 struct rtrs_addr {
 	struct sockaddr_storage src;
@@ -62,7 +63,7 @@ int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len);
 u16 rtrs_addr_port(const struct rtrs_addr *addr);
 bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b);
-int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix);
+int rtrs_prefix_parse(struct net *net, const char *str, struct rtrs_prefix *prefix);
 int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len);
 bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss);
 bool rtrs_name_valid(const char *name);

@@ -60,6 +60,36 @@ def test_readd_of_a_path_without_source(host):
     equal('it is still there', 'rnbd path add' in done.err, False)
 
 
+def test_link_local_addresses(host):
+    """The kernel writes the scope as an ifindex; a name is as good. lo is number 1 everywhere."""
+    client(host)
+    host.run('path add s1 fe80::2%lo,ip:fe80::1%7')
+    equal('written', host.written(ADD), 'ip:fe80::2%lo,ip:fe80::1%7')
+    for wrong in ('fe80::1%', 'fe80::1%0', 'fe80::1%lo%lo', 'fe80::1%a/b', 'fd00::1%lo', '10.0.0.1%lo',
+                  'gid:fe80::1%lo', '%lo', 'ip:%lo'):
+        host.says(f'path add s1 {wrong}', 'no path', code=2)
+    folders = {}
+    for scope in 1, 7:
+        src, dst = f'ip:fe80::2%{scope}', f'ip:fe80::1%{scope}'
+        folders[scope] = f'{CLIENT}/s1/paths/{src}@{dst}'
+        host.attributes(folders[scope], state='connected', src_addr=src, dst_addr=dst,
+                        hca_name=f'rxe{scope}', hca_port=1, disconnect='', remove_path='')
+    for scope, names in {1: ['ip:fe80::1%lo', 'fe80::1%1', 'ip:fe80::2%lo@ip:fe80::1%lo',
+                             's1/fe80::2%lo'],
+                         7: ['fe80::1%7', 'ip:fe80::2%7@ip:fe80::1%7']}.items():
+        for name in names:
+            host.attributes(folders[scope], disconnect='')
+            host.run(f'path disconnect {name}')
+            equal(name, host.written(folders[scope] + '/disconnect'), '1')
+    host.attributes(folders[1], disconnect='')
+    host.says('path disconnect fe80::1', 'no path', code=3)
+    host.says('path disconnect fe80::1%nosuchdev', 'no path', code=3)
+    host.run('path readd s1 fe80::1%lo')
+    equal('removed', host.written(folders[1] + '/remove_path'), '1')
+    equal('other', host.written(folders[7] + '/remove_path'), '')
+    equal('added', host.written(ADD), 'ip:fe80::2%1,ip:fe80::1%1')
+
+
 def test_what_vanished_meanwhile(host):
     first, _ = client(host)
     host.refuse(first + '/reconnect', 'ENOENT')

@@ -3,7 +3,7 @@
 
 import os
 
-from rig import equal
+from rig import Wrong, equal
 import schema
 
 RULES = 'kernel/config/rnbd'
@@ -133,7 +133,7 @@ def test_rules_are_loaded(host):
 policy = listed
 [host web]
 sessions = web-?
-addresses = 10.0.0.1/8 gid:fe80::1
+addresses = 10.0.0.1/8 gid:fe80::1 ip:fe80::5%lo/64 FE80::5%7 fe80::6%nosuchdev
 keys = rnbd:new
 max_paths = 016
 [host new]
@@ -148,7 +148,8 @@ hosts = new
 ''')
     equal('told', told(host.run('server load -n')), [
         'echo web-? > hosts/web/sessions',
-        'echo ip:10.0.0.1/8 gid:fe80:0000:0000:0000:0000:0000:0000:0001/128 > hosts/web/addresses',
+        'echo ip:10.0.0.1/8 gid:fe80:0000:0000:0000:0000:0000:0000:0001/128 ip:fe80::5%1/64 '
+        'ip:fe80::5%7/128 ip:fe80::6%nosuchdev/128 > hosts/web/addresses',
         'echo rnbd:new > hosts/web/keys',
         'echo 0 > hosts/web/max_sessions',
         'echo 16 > hosts/web/max_paths',
@@ -180,6 +181,19 @@ def test_nobody_connects_before_the_rules_are_there(host):
     host.server_conf.write_text(SAVED)
     host.run('server load')
     equal('listen', host.written(f'{RULES}/listen'), '1')
+
+
+def test_interfaces_are_saved_by_name(host):
+    """An ifindex is another one after a reboot. In a tenant, it may be of another namespace."""
+    kernel(host)
+    host.attributes(f'{RULES}/hosts/web', addresses='ip:fe80::%1/10')
+    saved = host.run('-n server save').out
+    if 'addresses = ip:fe80::%lo/10\n' not in saved:
+        raise Wrong(saved)
+    host.attributes(f'{RULES}/tenants/blue/hosts/web', sessions='web', addresses='ip:fe80::%1/10')
+    saved = host.run('-n server save').out
+    if 'addresses = ip:fe80::%1/10\n' not in saved:
+        raise Wrong(saved)
 
 
 def test_without_rules_in_the_file_those_in_the_kernel_stay(host):

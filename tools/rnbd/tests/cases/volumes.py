@@ -30,6 +30,7 @@ data storage1 10.0.0.1 vol1
  \tblanks \t s2  10.0.0.2@10.0.0.1,ip:10.0.1.1   /dev/sda \t noauto,access_mode=ro
 six s3 fd00::1 vol1 mp_policy=rr,failover_timeout=-1,hb_interval_ms=1000,hb_max_missed=3
 gid s4 gid:fe80::1 vol1 dest_port=1235,queue_depth=32,nr_queues=4,nr_poll_queues=-1,nofail,_netdev,defaults
+link s8 fe80::2%eth1@fe80::1%eth1,ip:fe80::1%7 vol1
 octal s\\0655 10.0.0.1 a\\054b,\\075\\ -
 hash s6 10.0.0.1 a#b
 last s7 10.0.0.1 z reconnect_delay_ms=5,reconnect_delay_max_ms=6,max_reconnect_attempts=-1,\
@@ -42,12 +43,14 @@ unfenced_delay_ms=0''')
              'hb_interval_ms=1000 hb_max_missed=3 failover_timeout=-1'),
             ('gid', 'sessname=s4 device_path=vol1 path=gid:fe80::1 '
              'dest_port=1235 nr_queues=4 nr_poll_queues=-1 queue_depth=32'),
+            ('link', 'sessname=s8 device_path=vol1 path=ip:fe80::2%eth1,ip:fe80::1%eth1 '
+             'path=ip:fe80::1%7'),
             ('octal', 'sessname=s55 device_path=a,b,=\\ path=ip:10.0.0.1'),
             ('hash', 'sessname=s6 device_path=a#b path=ip:10.0.0.1'),
             ('last', 'sessname=s7 device_path=z path=ip:10.0.0.1 max_reconnect_attempts=-1 '
              'reconnect_delay_ms=5 reconnect_delay_max_ms=6 unfenced_delay_ms=0')]:
         equal(name, line(host, name), want)
-    host.says('volume check', '7 volumes')
+    host.says('volume check', '8 volumes')
 
 
 def test_volumes_of_one_session(host):

@@ -451,11 +451,11 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 
 /*
  * All connections go from the same address, hence over the same device. Ports
- * don't count.
+ * don't count. A link-local destination gets the scope that routing has chosen.
  */
-static void rtrs_clt_keep_src(struct rtrs_clt_path *path)
+static void rtrs_clt_keep_addr(struct rtrs_clt_path *path)
 {
-	path->addr.src = path->cons[0].con.cm_id->route.addr.src_addr;
+	rtrs_addr_from_id(path->cons[0].con.cm_id, &path->addr);
 	if (path->addr.src.ss_family == AF_INET)
 		((struct sockaddr_in *)&path->addr.src)->sin_port = 0;
 	else if (path->addr.src.ss_family == AF_INET6)
@@ -483,7 +483,7 @@ int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 	ret = rtrs_clt_cons_resolve(path, 0, 1);
 	if (ret)
 		return ret;
-	rtrs_clt_keep_src(path);
+	rtrs_clt_keep_addr(path);
 	return 0;
 }
 

@@ -234,6 +234,8 @@ static const struct has_case {
 	{ "other port", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.2", 1235, false, false },
 	{ "on its way out", "ip:10.0.0.1@ip:10.0.0.2", "ip:10.0.0.2", 1234, true, false },
 	{ "IPv6", "ip:fe80::1@ip:fe80::2", "ip:fe80::2", 1234, false, true },
+	{ "the same link", "ip:fe80::1%1@ip:fe80::2%1", "ip:fe80::2%lo", 1234, false, true },
+	{ "another link", "ip:fe80::1%1@ip:fe80::2%1", "ip:fe80::2%2", 1234, false, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(has_cases, has_cases, desc);

@@ -39,6 +39,19 @@ static const struct addr_case {
 	  "ip:fd00::1@ip:fd00::2" },
 	{ "IPv4 in IPv6", "ip:::ffff:1.2.3.4", V6, { [10] = 0xff, 0xff, 1, 2, 3, 4 },
 	  "ip:::ffff:1.2.3.4" },
+	{ "IPv6 link-local", "ip:fe80::2", V6, { 0xfe, 0x80, [15] = 2 }, "ip:fe80::2" },
+	{ "IPv6 link-local with a name of an interface", "ip:fe80::2%lo", V6,
+	  { 0xfe, 0x80, [15] = 2 }, "ip:fe80::2%1" },
+	{ "IPv6 link-local with an ifindex", "ip:fe80::2%77", V6, { 0xfe, 0x80, [15] = 2 },
+	  "ip:fe80::2%77" },
+	{ "IPv6 link-local with source", "ip:fe80::1%7,ip:fe80::2%7", V6,
+	  { 0xfe, 0x80, [15] = 2 }, "ip:fe80::1%7@ip:fe80::2%7" },
+	{ "IPv6 link-local, scope of the source alone", "ip:fe80::1%7,ip:fe80::2", V6,
+	  { 0xfe, 0x80, [15] = 2 }, "ip:fe80::1%7@ip:fe80::2%7" },
+	{ "IPv6 link-local, scope of the destination alone", "ip:fe80::1@ip:fe80::2%7", V6,
+	  { 0xfe, 0x80, [15] = 2 }, "ip:fe80::1%7@ip:fe80::2%7" },
+	{ "IPv6 link-local to a global address", "ip:fe80::1%7,ip:fd00::2", V6,
+	  { 0xfd, [15] = 2 }, "ip:fe80::1%7@ip:fd00::2" },
 	{ "GID", "gid:fe80::2", GID, { 0xfe, 0x80, [15] = 2 },
 	  "gid:fe80:0000:0000:0000:0000:0000:0000:0002" },
 	{ "GID in full", "gid:fe80:0000:0000:0000:0002:c903:0010:c0f5", GID,
@@ -143,6 +156,13 @@ static const struct bad_addr_case {
 	{ "brackets", "ip:[fd00::1]" },
 	{ "an interface that isn't there", "ip:fe80::1%nosuchdev" },
 	{ "an interface with a long name", "ip:fe80::1%" X16 X16 },
+	{ "an empty scope", "ip:fe80::1%" },
+	{ "a scope of 0", "ip:fe80::1%0" },
+	{ "a negative scope", "ip:fe80::1%-1" },
+	{ "a scope beyond 32 bits", "ip:fe80::1%4294967296" },
+	{ "two scopes", "ip:fe80::1%lo%lo" },
+	{ "a scope of a global address", "ip:fd00::1%lo" },
+	{ "a scope of IPv4", "ip:1.2.3.4%lo" },
 	{ "GID with rubbish behind", "gid:fe80::1x" },
 	{ "GID with a scope", "gid:fe80::1%1" },
 	{ "GID as IPv4", "gid:1.2.3.4" },
@@ -198,7 +218,7 @@ static void addr_in_another_namespace_is_no_gid(struct kunit *test)
 }
 
 static const char longest[] =
-	"gid:fe80:0000:0000:0000:0002:c903:0010:c0f5@gid:fe80:0000:0000:0000:0002:c903:0010:c0f6";
+	"ip:fe80:1111:1111:1111:1112:c903:1111:c0f5%99999999@ip:fe80:1111:1111:1111:1112:c903:1111:c0f6%99999999";
 
 static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 {
@@ -215,6 +235,49 @@ static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 		if (len < sizeof(buf))
 			KUNIT_ASSERT_EQ(test, buf[len], 'x');
 	}
+}
+
+/* An interface that a link-local address doesn't name is that of the connection. */
+static const struct id_case {
+	const char *desc;
+	const char *src, *dst;
+	int ifindex;
+	const char *shown;
+} id_cases[] = {
+	{ "IPv4", "ip:10.0.0.1", "ip:10.0.0.2", 7, "ip:10.0.0.1@ip:10.0.0.2" },
+	{ "IPv6", "ip:fd00::1", "ip:fd00::2", 7, "ip:fd00::1@ip:fd00::2" },
+	{ "GID", "gid:fe80::1", "gid:fe80::2", 7,
+	  "gid:fe80:0000:0000:0000:0000:0000:0000:0001@gid:fe80:0000:0000:0000:0000:0000:0000:0002"
+	},
+	{ "link-local", "ip:fe80::1", "ip:fe80::2", 7, "ip:fe80::1%7@ip:fe80::2%7" },
+	{ "link-local, the interface isn't known", "ip:fe80::1", "ip:fe80::2", 0,
+	  "ip:fe80::1@ip:fe80::2" },
+	{ "link-local, of a port of a bond", "ip:fe80::1%3", "ip:fe80::2%3", 7,
+	  "ip:fe80::1%3@ip:fe80::2%3" },
+	{ "only the source is link-local", "ip:fe80::1", "ip:fd00::2", 7,
+	  "ip:fe80::1%7@ip:fd00::2" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(id_cases, id_cases, desc);
+
+static void connection_has_addresses(struct kunit *test)
+{
+	const struct id_case *c = test->param_value;
+	struct rdma_cm_id *id = kunit_kzalloc(test, sizeof(*id), GFP_KERNEL);
+	char shown[RTRS_PATH_STR_LEN];
+	struct rtrs_addr addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, id);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->src, 1, &addr), 0);
+	id->route.addr.src_addr = addr.dst;
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->dst, 1, &addr), 0);
+	id->route.addr.dst_addr = addr.dst;
+	id->route.addr.dev_addr.bound_dev_if = c->ifindex;
+
+	memset(&addr, 0x5a, sizeof(addr));
+	rtrs_addr_from_id(id, &addr);
+	rtrs_addr_format(&addr, shown, sizeof(shown));
+	KUNIT_EXPECT_STREQ(test, shown, c->shown);
 }
 
 static const struct name_case {
@@ -280,6 +343,9 @@ static const struct host_case {
 	{ "IPv4, another", "ip:10.0.0.1", "ip:10.0.0.2", false },
 	{ "IPv6", "ip:fd00::1", "ip:fd00::1", true },
 	{ "IPv6, another", "ip:fd00::1", "ip:fd01::1", false },
+	{ "link-local, the same link", "ip:fe80::1%1", "ip:fe80::1%lo", true },
+	{ "link-local, another link", "ip:fe80::1%1", "ip:fe80::1%2", false },
+	{ "link-local, another address", "ip:fe80::1%1", "ip:fe80::2%1", false },
 	{ "IPv4, and the same in IPv6", "ip:10.0.0.1", "ip:::ffff:10.0.0.1", false },
 	{ "GID", "gid:fe80::1", "gid:fe80::1", true },
 	{ "GID, another", "gid:fe80::1", "gid:fe80::2", false },
@@ -331,6 +397,12 @@ static const struct prefix_case {
 	{ "IPv6", "ip:fd00:1::/33", "ip:fd00:1:7fff::1", true, "ip:fd00:1::/33" },
 	{ "IPv6, not", "ip:fd00:1::/33", "ip:fd00:1:8000::1", false, "ip:fd00:1::/33" },
 	{ "IPv6, the last bit", "ip:fd00::1", "ip:fd00::", false, "ip:fd00::1/128" },
+	{ "link-local, on any link", "ip:fe80::/64", "ip:fe80::1%7", true, "ip:fe80::/64" },
+	{ "link-local, on its link", "ip:fe80::%lo/64", "ip:fe80::1%1", true, "ip:fe80::%1/64" },
+	{ "link-local, on another link", "ip:fe80::%7/64", "ip:fe80::1%1", false,
+	  "ip:fe80::%7/64" },
+	{ "link-local, on its link, another address", "ip:fe80::1%1", "ip:fe80::2%1", false,
+	  "ip:fe80::1%1/128" },
 	{ "GIDs", "gid:fe80::/10", "gid:febf::1", true,
 	  "gid:fe80:0000:0000:0000:0000:0000:0000:0000/10" },
 	{ "GIDs, not", "gid:fe80::/10", "gid:fec0::1", false,
@@ -348,12 +420,22 @@ static void prefix_has_an_address_or_not(struct kunit *test)
 	struct rtrs_prefix prefix;
 	struct rtrs_addr addr;
 
-	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(c->str, &prefix), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(&init_net, c->str, &prefix), 0);
 	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->addr, 1, &addr), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_prefix_has(&prefix, &addr.dst), c->has);
 	KUNIT_EXPECT_EQ(test, rtrs_prefix_format(&prefix, shown, sizeof(shown)),
 			(int)strlen(c->shown));
 	KUNIT_EXPECT_STREQ(test, shown, c->shown);
+}
+
+/* Names of interfaces are looked up in the namespace; GIDs belong to none. */
+static void prefix_may_be_of_gids_in_any_namespace(struct kunit *test)
+{
+	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct rtrs_prefix prefix;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, rtrs_prefix_parse(other, "gid:fe80::/64", &prefix), 0);
 }
 
 static void prefix_is_refused(struct kunit *test)
@@ -362,15 +444,15 @@ static void prefix_is_refused(struct kunit *test)
 		"", "/", "10.0.0.0/8", "ip:", "ip:/8", "ip:10.0.0.0/", "ip:10.0.0.0/33",
 		"ip:10.0.0.0/-1", "ip:10.0.0.0/x", "ip:10.0.0.0/8x", "ip:10.0.0.0/8/8",
 		"ip:10.0.0/8", "ip:fd00::/129", "gid:fe80::/129", "gid:10.0.0.0/8", "ib:fe80::/8",
-		"ip:10.0.0.1,ip:10.0.0.2", "ip:10.0.0.0/4294967304", "ip:fe80::1%lo",
-		"ip:fe80::1%1/128",
+		"ip:10.0.0.1,ip:10.0.0.2", "ip:10.0.0.0/4294967304",
+		"ip:fe80::1%nosuchdev/64", "ip:fe80::1/64%lo", "ip:fd00::1%lo/128",
 	};
 	struct rtrs_prefix prefix;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(wrong); i++)
-		KUNIT_EXPECT_EQ_MSG(test, rtrs_prefix_parse(wrong[i], &prefix), -EINVAL, "%s",
-				    wrong[i]);
+		KUNIT_EXPECT_EQ_MSG(test, rtrs_prefix_parse(&init_net, wrong[i], &prefix), -EINVAL,
+				    "%s", wrong[i]);
 }
 
 static struct kunit_case rtrs_addr_cases[] = {
@@ -379,9 +461,11 @@ static struct kunit_case rtrs_addr_cases[] = {
 	KUNIT_CASE(addr_needs_a_port),
 	KUNIT_CASE(addr_in_another_namespace_is_no_gid),
 	KUNIT_CASE(addr_of_the_longest_form_is_shown_whole_or_cut),
+	KUNIT_CASE_PARAM(connection_has_addresses, id_cases_gen_params),
 	KUNIT_CASE_PARAM(host_is_the_same_or_not, host_cases_gen_params),
 	KUNIT_CASE(no_address_is_no_host),
 	KUNIT_CASE_PARAM(prefix_has_an_address_or_not, prefix_cases_gen_params),
+	KUNIT_CASE(prefix_may_be_of_gids_in_any_namespace),
 	KUNIT_CASE(prefix_is_refused),
 	KUNIT_CASE_PARAM(name_is_valid_or_not, name_cases_gen_params),
 	KUNIT_CASE(name_is_as_long_as_may_be),

@@ -3,6 +3,10 @@
  * Names of sessions and addresses of paths, as users write and read them:
  * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>", with "," or "@" between them. And prefixes
  * of addresses: one such end, "/" and a number of bits.
+ *
+ * An IPv6 link-local address is followed by "%" and its scope: the network interface whose link
+ * it is used on. The scope is read as a name or an ifindex, and written as an ifindex, since an
+ * interface can be renamed.
  */
 #include <linux/ctype.h>
 #include <linux/export.h>
@@ -30,6 +34,44 @@ static int rtrs_gid_parse(const char *str, u16 port, struct sockaddr_ib *sib)
 	return 0;
 }
 
+static struct sockaddr_in6 *rtrs_sin6(const struct sockaddr_storage *ss)
+{
+	return (struct sockaddr_in6 *)ss;
+}
+
+/* Whether an address exists once on each link, so that it needs a scope. */
+static bool rtrs_is_link_local(const struct sockaddr_storage *ss)
+{
+	return ss->ss_family == AF_INET6 &&
+	       ipv6_addr_type(&rtrs_sin6(ss)->sin6_addr) & IPV6_ADDR_LINKLOCAL;
+}
+
+/* Return: the ifindex, or 0 for an address that has no scope. */
+static u32 rtrs_scope(const struct sockaddr_storage *ss)
+{
+	return rtrs_is_link_local(ss) ? rtrs_sin6(ss)->sin6_scope_id : 0;
+}
+
+static void rtrs_set_scope(struct sockaddr_storage *ss, u32 scope)
+{
+	if (rtrs_is_link_local(ss) && !rtrs_sin6(ss)->sin6_scope_id)
+		rtrs_sin6(ss)->sin6_scope_id = scope;
+}
+
+/* After inet_pton_with_scope(), which ignores the scope of an address that can't have one. */
+static int rtrs_scope_parse(const char *str, struct sockaddr_storage *ss)
+{
+	const char *scope = strchr(str, '%');
+	u32 ifindex;
+
+	if (!scope)
+		return 0;
+	/* Even if an interface has this number as its name. */
+	if (rtrs_is_link_local(ss) && !kstrtou32(scope + 1, 10, &ifindex))
+		rtrs_sin6(ss)->sin6_scope_id = ifindex;
+	return rtrs_scope(ss) ? 0 : -EINVAL;
+}
+
 static int rtrs_sockaddr_parse(struct net *net, const char *str, u16 port,
 			       struct sockaddr_storage *ss)
 {
@@ -49,7 +91,7 @@ static int rtrs_sockaddr_parse(struct net *net, const char *str, u16 port,
 	/* It takes ":1234" as the end of an IPv4 address, not as a port. */
 	if (!ret && ss->ss_family == AF_INET && str[strspn(str, "0123456789.")])
 		return -EINVAL;
-	return ret;
+	return ret ?: rtrs_scope_parse(str, ss);
 }
 
 /**
@@ -58,6 +100,8 @@ static int rtrs_sockaddr_parse(struct net *net, const char *str, u16 port,
  * @str: text, "[SRC,]DST" or "[SRC@]DST"
  * @port: port of DST, not 0
  * @addr: filled in
+ *
+ * If one of two link-local addresses has no scope, it gets the other one's.
  *
  * Context: process.
  * Return: 0; -EINVAL if @str is malformed or SRC and DST have different families;
@@ -86,13 +130,33 @@ int rtrs_addr_parse(struct net *net, const char *str, u16 port, struct rtrs_addr
 	if (len && addr->src.ss_family != AF_UNSPEC &&
 	    addr->src.ss_family != addr->dst.ss_family)
 		return -EINVAL;
+	rtrs_set_scope(&addr->dst, rtrs_scope(&addr->src));
+	rtrs_set_scope(&addr->src, rtrs_scope(&addr->dst));
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rtrs_addr_parse);
 
+/**
+ * rtrs_addr_from_id() - get the addresses of a connection
+ * @id: its id, with a resolved route or from a connection request
+ * @addr: filled in; link-local addresses get the interface of the id as their scope
+ *
+ * Context: any.
+ */
+void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr)
+{
+	addr->src = id->route.addr.src_addr;
+	addr->dst = id->route.addr.dst_addr;
+	rtrs_set_scope(&addr->src, id->route.addr.dev_addr.bound_dev_if);
+	rtrs_set_scope(&addr->dst, id->route.addr.dev_addr.bound_dev_if);
+}
+EXPORT_SYMBOL_GPL(rtrs_addr_from_id);
+
 static int rtrs_end_format(const struct sockaddr_storage *ss, char *buf,
 			   size_t len)
 {
+	int n;
+
 	switch (ss->ss_family) {
 	case AF_IB:
 		return scnprintf(buf, len, "gid:%pI6",
@@ -101,8 +165,10 @@ static int rtrs_end_format(const struct sockaddr_storage *ss, char *buf,
 		return scnprintf(buf, len, "ip:%pI4",
 				 &((const struct sockaddr_in *)ss)->sin_addr);
 	case AF_INET6:
-		return scnprintf(buf, len, "ip:%pI6c",
-				 &((const struct sockaddr_in6 *)ss)->sin6_addr);
+		n = scnprintf(buf, len, "ip:%pI6c", &rtrs_sin6(ss)->sin6_addr);
+		if (rtrs_scope(ss))
+			n += scnprintf(buf + n, len - n, "%%%u", rtrs_scope(ss));
+		return n;
 	default:
 		return scnprintf(buf, len, "-");
 	}
@@ -171,8 +237,8 @@ bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
 		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
 	case AF_INET6:
-		return ipv6_addr_equal(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				       &((const struct sockaddr_in6 *)b)->sin6_addr);
+		return ipv6_addr_equal(&rtrs_sin6(a)->sin6_addr, &rtrs_sin6(b)->sin6_addr) &&
+		       rtrs_scope(a) == rtrs_scope(b);
 	default:
 		return false;
 	}
@@ -181,13 +247,14 @@ EXPORT_SYMBOL_GPL(rtrs_addr_same_host);
 
 /**
  * rtrs_prefix_parse() - read a prefix of addresses as users write it
+ * @net: network namespace where names of interfaces are looked up
  * @str: text, "ip:ADDRESS", "gid:GID", or one of these with "/BITS" behind it
  * @prefix: filled in; without BITS it has that address only
  *
  * Context: process.
  * Return: 0, or -EINVAL if @str is malformed.
  */
-int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix)
+int rtrs_prefix_parse(struct net *net, const char *str, struct rtrs_prefix *prefix)
 {
 	char addr[RTRS_PATH_STR_LEN];
 	size_t len = strcspn(str, "/");
@@ -195,12 +262,12 @@ int rtrs_prefix_parse(const char *str, struct rtrs_prefix *prefix)
 
 	if (len >= sizeof(addr))
 		return -EINVAL;
-	/* Interfaces have names of their own in each network namespace, and don't count here. */
-	if (strchr(str, '%'))
-		return -EINVAL;
 	memcpy(addr, str, len);
 	addr[len] = '\0';
-	if (rtrs_sockaddr_parse(&init_net, addr, 0, &prefix->addr))
+	/* A prefix of GIDs may be written from any namespace. */
+	if (!strncmp(addr, "gid:", 4))
+		net = &init_net;
+	if (rtrs_sockaddr_parse(net, addr, 0, &prefix->addr))
 		return -EINVAL;
 	most = prefix->addr.ss_family == AF_INET ? 32 : 128;
 	prefix->bits = most;
@@ -230,7 +297,7 @@ EXPORT_SYMBOL_GPL(rtrs_prefix_format);
 /**
  * rtrs_prefix_has() - is this one of the addresses?
  * @prefix: result of rtrs_prefix_parse()
- * @ss: an IP address or a GID; its port and its scope don't count
+ * @ss: an IP address or a GID; its port doesn't count, and its scope only if the prefix has one
  *
  * Context: any.
  * Return: true if it is. It isn't if it is of another family: an IPv4 address is not one of
@@ -249,8 +316,10 @@ bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_sto
 			  ((const struct sockaddr_in *)ss)->sin_addr.s_addr) &
 			 inet_make_mask(prefix->bits));
 	case AF_INET6:
-		a = ((const struct sockaddr_in6 *)own)->sin6_addr;
-		b = ((const struct sockaddr_in6 *)ss)->sin6_addr;
+		if (rtrs_scope(own) && rtrs_scope(own) != rtrs_scope(ss))
+			return false;
+		a = rtrs_sin6(own)->sin6_addr;
+		b = rtrs_sin6(ss)->sin6_addr;
 		break;
 	case AF_IB:
 		memcpy(&a, &((const struct sockaddr_ib *)own)->sib_addr, sizeof(a));

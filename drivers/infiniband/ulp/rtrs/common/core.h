@@ -468,6 +468,7 @@ void rtrs_hb_reset(struct rtrs_path *path);
 #endif
 
 /* proof.c */
+void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr);
 void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
 		     const struct sockaddr_storage *client,
 		     const struct sockaddr_storage *server);

@@ -145,9 +145,11 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 						const struct rtrs_cm_req *req)
 {
 	int ret = rtrs_srv_check_join(path, req);
+	struct rtrs_addr addr;
 
 	/* What the upper layer allows depends on the address. */
-	if (!ret && !rtrs_addr_same_host(&path->addr.dst, &id->route.addr.dst_addr))
+	rtrs_addr_from_id(id, &addr);
+	if (!ret && !rtrs_addr_same_host(&path->addr.dst, &addr.dst))
 		ret = -EINVAL;
 	if (!ret) {
 		kobject_get(&path->sysfs.kobj);
@@ -188,14 +190,16 @@ static int rtrs_srv_new_path(struct rtrs_srv *srv, struct rtrs_srv_sess *sess,
 			     const struct rtrs_cm_req *req)
 {
 	bool new_sess = !sess;
+	struct rtrs_addr addr;
 	int ret;
 
 	if (srv->closing)
 		return -ESHUTDOWN;
-	ret = rtrs_srv_handshake_delayed(srv, &id->route.addr.dst_addr);
+	rtrs_addr_from_id(id, &addr);
+	ret = rtrs_srv_handshake_delayed(srv, &addr.dst);
 	/* Who knows the uuid of a session that is up may have as many paths as that can have. */
 	if (!ret && (!sess || !READ_ONCE(sess->up)))
-		ret = rtrs_srv_handshake_may_begin(srv, &id->route.addr.dst_addr);
+		ret = rtrs_srv_handshake_may_begin(srv, &addr.dst);
 	if (ret)
 		return ret;
 	if (!sess && !(req->first_conn & BIT(0)))
@@ -272,7 +276,7 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 				    const struct rdma_conn_param *param)
 {
-	struct rtrs_addr peer = { .dst = id->route.addr.dst_addr };
+	struct rtrs_addr peer;
 	char peer_str[RTRS_PATH_STR_LEN];
 	struct rtrs_srv_path *path;
 	struct rtrs_cm_req req;
@@ -296,6 +300,8 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 	return 0;
 
 reject:
+	rtrs_addr_from_id(id, &peer);
+	peer.src.ss_family = AF_UNSPEC;
 	rtrs_addr_format(&peer, peer_str, sizeof(peer_str));
 	if (__ratelimit(&srv->log))
 		pr_info("%s%sconnection request from %s refused: %pe\n", srv->scope ?: "",

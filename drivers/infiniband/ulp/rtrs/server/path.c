@@ -243,8 +243,7 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);
-	path->addr.src = id->route.addr.src_addr;
-	path->addr.dst = id->route.addr.dst_addr;
+	rtrs_addr_from_id(id, &path->addr);
 	path->port_num = id->port_num;
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
 	uuid_copy(&path->uuid, &req->path_uuid);
