@@ -189,6 +189,10 @@ static void check_client(struct health *h)
 {
 	char *fencing = sysfs_read(h->r, "module/rtrs_client/parameters/fencing");
 
+	if (driver_is_foreign(h->r, "rtrs_client"))
+		found(h, WARNING, "rnbd_client",
+		      "dkms status says whether this one is built for the kernel that runs",
+		      "the kernel's own driver is loaded: old writes may overwrite newer ones");
 	if (fencing && strchr("Nn0", *fencing))
 		found(h, WARNING, "rtrs_client", "load it without fencing=N; that is for tests",
 		      "fencing is switched off: old writes may overwrite newer ones");
@@ -211,6 +215,10 @@ static void check_server(struct health *h)
 {
 	long long max = memory_limit(h->r), used;
 
+	if (driver_is_foreign(h->r, "rnbd_server"))
+		found(h, CRITICAL, "rnbd_server",
+		      "dkms status says whether this one is built for the kernel that runs",
+		      "the kernel's own driver is loaded: it has no rules, and exports everything");
 	if (!sysfs_read_number(h->r, &used, "module/rtrs_server/parameters/memory_used"))
 		return;
 	if (max > 0 && used / (max / 100 + 1) >= MEMORY_PERCENT)
@@ -248,18 +256,38 @@ static const char *text_of(struct json_object *finding, const char *key)
 	return json_object_get_string(json_object_object_get(finding, key));
 }
 
+/* The driver that is loaded of a side: "rnbd_client 1.0", or "rnbd_client of the kernel" */
+static char *driver_name(const struct health *h, enum side side)
+{
+	char *version = sysfs_read(h->r, "module/rnbd_%s/version", side_name(side)), *name;
+
+	name = xasprintf("rnbd_%s %s", side_name(side), version ? version : "of the kernel");
+	free(version);
+	return name;
+}
+
 /* The first line is what monitoring shows. */
 static void print_text(const struct health *h)
 {
 	struct json_object *finding;
+	enum side side;
+	char *name;
 	size_t i;
 
 	if (worst(h) == FINE)
-		printf("rnbd OK: %zu sessions, %zu devices\n", h->model->nr_sessions,
+		printf("rnbd OK: %zu sessions, %zu devices", h->model->nr_sessions,
 		       h->model->nr_devices);
 	else
-		printf("rnbd %s: %u critical, %u warnings\n", level_names[worst(h)],
+		printf("rnbd %s: %u critical, %u warnings", level_names[worst(h)],
 		       h->nr[CRITICAL], h->nr[WARNING]);
+	for (side = 0; side < NR_SIDES; side++) {
+		if (!h->model->loaded[side])
+			continue;
+		name = driver_name(h, side);
+		printf("; %s", name);
+		free(name);
+	}
+	putchar('\n');
 	for (i = 0; i < json_object_array_length(h->findings); i++) {
 		finding = json_object_array_get_idx(h->findings, i);
 		printf("%s: %s: %s; %s\n", text_of(finding, "level"), text_of(finding, "subject"),
@@ -269,8 +297,18 @@ static void print_text(const struct health *h)
 
 static void print_json(const struct health *h)
 {
-	struct json_object *document = json_new();
+	struct json_object *document = json_new(), *drivers = json_new_array();
+	enum side side;
+	char *name;
 
+	for (side = 0; side < NR_SIDES; side++) {
+		if (!h->model->loaded[side])
+			continue;
+		name = driver_name(h, side);
+		json_append(drivers, json_new_string(name));
+		free(name);
+	}
+	json_add(document, "drivers", drivers);
 	json_add_string(document, "status", level_names[worst(h)]);
 	json_add_int(document, "code", worst(h));
 	json_add(document, "findings", json_object_get(h->findings));

@@ -129,6 +129,9 @@ int cmd_load(struct rnbd *r, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	ret = conf_read(r, &conf);
+	/* Both, before one of them is loaded */
+	for (which = 0; !ret && which < NR_MODULES; which++)
+		ret = need_driver(r, modules[which]);
 	for (which = 0; !ret && which < NR_MODULES; which++)
 		ret = apply(r, which, &conf);
 	if (!ret && conf.has_rules)

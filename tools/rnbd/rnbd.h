@@ -318,6 +318,11 @@ void disk_close(struct disk *disk);
 void *disk_buffer(size_t size);
 double disk_read_us(const struct disk *disk, void *buf, size_t size, long long offset);
 
+/* ---- driver.c ---- */
+
+bool driver_is_foreign(const struct rnbd *r, const char *module);
+int need_driver(const struct rnbd *r, const char *module);
+
 /* ---- signals.c ---- */
 
 void stop_on_signals(void);

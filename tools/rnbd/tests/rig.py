@@ -78,6 +78,8 @@ class Host:
         self.kmsg = self.top / 'kmsg'
         self.volumes = self.top / 'volumes'
         self.server_conf = self.top / 'server.conf'
+        # This driver's modules are installed.
+        self.program('modinfo', 'echo "listen:x (bool)"; echo "slot_size:x (uint)"\n')
         self.kmsg.write_text('6,1,1,-;rnbd_client: an old line\n')
         return self
 
@@ -107,7 +109,8 @@ class Host:
     def server(self):
         (self.sys / EXPORTS).mkdir(parents=True)
         (self.sys / SERVER).mkdir(parents=True)
-        self.attributes('module/rtrs_server/parameters', memory_used=0, max_memory=1024)
+        self.attributes('module/rtrs_server/parameters', memory_used=0, max_memory=1024,
+                        slot_size=4096)
 
     def port(self, hca, state='4: ACTIVE'):
         self.attributes(f'class/infiniband/{hca}/ports/1', state=state)

@@ -20,9 +20,29 @@ def wrong(host, level, *words):
 
 def test_nothing_wrong(host):
     host.pair()
+    for side in 'client', 'server':
+        host.attributes(f'module/rnbd_{side}', version='1.0')
+    host.attributes('module/rnbd_server/parameters', listen='Y')
     done = host.run('health')
-    equal('says', done.out, 'rnbd OK: 2 sessions, 2 devices\n')
-    schema.check('health', host.run('health json').json())
+    equal('says', done.out,
+          'rnbd OK: 2 sessions, 2 devices; rnbd_client 1.0; rnbd_server 1.0\n')
+    document = host.run('health json').json()
+    schema.check('health', document)
+    equal('drivers', document['drivers'], ['rnbd_client 1.0', 'rnbd_server 1.0'])
+    equal('client', host.run('client health').out,
+          'rnbd OK: 1 sessions, 1 devices; rnbd_client 1.0\n')
+
+
+def test_the_own_driver_of_the_kernel(host):
+    host.pair()
+    host.attributes('module/rtrs_client/parameters', nothing=0)
+    wrong(host, 'WARNING', 'rnbd_client of the kernel', "rnbd_client: the kernel's own", 'dkms')
+    host.attributes('module/rtrs_client/parameters', fencing='Y')
+    host.attributes('module/rnbd_server/parameters', port_nr=1234)
+    wrong(host, 'CRITICAL', 'rnbd_server of the kernel', "rnbd_server: the kernel's own", 'dkms',
+          'exports everything')
+    host.attributes('module/rnbd_server/parameters', listen='Y')
+    host.says('health', 'rnbd OK')
 
 
 def test_no_module(host):

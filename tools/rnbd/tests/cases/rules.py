@@ -12,7 +12,7 @@ RULES = 'kernel/config/rnbd'
 def kernel(host, policy='listed', listen=1):
     """A server with the hosts web and db, and the volumes data and logs"""
     host.server()
-    host.attributes('module/rnbd_server/parameters', port_nr=1234)
+    host.attributes('module/rnbd_server/parameters', port_nr=1234, listen='Y')
     host.attributes(RULES, policy=policy, listen=listen)
     host.attributes(f'{RULES}/hosts/web', sessions='web-*', addresses='ip:10.0.0.0/8\nip:fd00::/64',
                     keys='rnbd:web\nrnbd:new', max_sessions=4, max_memory=512,
@@ -183,6 +183,29 @@ def test_nobody_connects_before_the_rules_are_there(host):
     equal('listen', host.written(f'{RULES}/listen'), '1')
 
 
+def test_the_own_driver_of_the_kernel_is_refused(host):
+    """It exports everything to everybody, so it is refused before it is loaded, and after that."""
+    log = host.top / 'log'
+    host.program('modprobe', f'echo "$@" >>{log}\n')
+    host.server_conf.write_text('policy = listed\n')
+    for module, parameters in ('rtrs_server', 'listen:x'), ('rnbd_server', 'slot_size:x'):
+        host.program('modinfo', f'echo "listening:x"; echo "{parameters}"\n')
+        host.says('server load', f"{module} would be the kernel's own driver", 'dkms autoinstall',
+                  code=1)
+    host.program('modinfo', 'exit 1\n')
+    host.says('server load', "rtrs_server can't be loaded", code=1)
+    equal('loaded', log.exists(), False)
+    host.program('modinfo', 'exit 0\n')
+    kernel(host)
+    host.server_conf.write_text('port_nr = 1234\n')
+    host.run('server load')
+    for module, parameter in ('rnbd_server', 'listen'), ('rtrs_server', 'slot_size'):
+        host.attributes(f'module/{module}/parameters', **{parameter: None})
+        host.says('server load', f"{module} is the kernel's own driver", 'modprobe -r rnbd_server',
+                  code=1)
+        host.attributes(f'module/{module}/parameters', **{parameter: 'Y'})
+
+
 def test_interfaces_are_saved_by_name(host):
     """An ifindex is another one after a reboot. In a tenant, it may be of another namespace."""
     kernel(host)
@@ -326,7 +349,7 @@ def tenant(host, name, netns, listen):
 def test_tenants(host):
     """Their hosts and volumes are named after them, and are in their folder; rules come first."""
     host.server()
-    host.attributes('module/rnbd_server/parameters', port_nr=1234)
+    host.attributes('module/rnbd_server/parameters', port_nr=1234, listen='Y')
     host.attributes(RULES, policy='listed', listen=1)
     host.server_conf.write_text(TENANT.replace('blue]\n\n[host', 'blue]\nnetns = /proc/self/ns/net\n\n[host'))
     host.says('server check', 'policy listed, 1 tenants, 1 hosts, 1 volumes')
