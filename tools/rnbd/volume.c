@@ -166,16 +166,21 @@ static int try_map(const struct rnbd *r, const struct volumes *volumes,
 	return err;
 }
 
-/* Errors that another try can't mend */
+/*
+ * Errors that another try can't mend. Only those count that this host has found by itself: whoever
+ * can send packets can forge a refusal with any errno, and a server may be configured otherwise
+ * tomorrow. EACCES and EPERM are this host's if the user isn't root.
+ */
 static bool is_final(int err)
 {
-	return err == EINVAL || err == ENAMETOOLONG || err == EACCES || err == EPERM;
+	return (err == EACCES || err == EPERM) && geteuid();
 }
 
 static double next_delay(double delay, int err)
 {
 	bool refused = err == ENOENT || err == EBUSY || err == EROFS || err == ENOTBLK ||
-		       err == EMFILE || err == EOPNOTSUPP;
+		       err == EMFILE || err == EOPNOTSUPP || err == EINVAL ||
+		       err == ENAMETOOLONG || err == EACCES || err == EPERM;
 	double longest = refused ? LONGEST_REFUSED_DELAY : LONGEST_DELAY;
 
 	return delay * 2 < longest ? delay * 2 : longest;

@@ -276,15 +276,29 @@ def test_volume_map_hangs(host):
           '--no-block start remote-fs.target\n')
 
 
-def test_volume_map_waits_for_nothing(host):
-    """What another try can't mend ends it; nofail makes that no failure; so does a signal."""
+def test_volume_map_waits_whatever_the_error(host):
+    """No errno that a forged refusal can have ends it; a signal does."""
     host.client()
     host.session()
-    host.volumes.write_text('data s1 10.0.0.1 vol1\nnf s1 10.0.0.1 vol2 nofail\n')
+    host.disk()
+    host.attributes('block/rnbd0/rnbd', mapping_path='other')
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    host.program('systemctl', 'exit 0\n')
     host.refuse(MAP, 'EINVAL')
-    host.says('volume map --wait data', 'EINVAL', code=1)
-    host.says('volume map --wait nf', 'EINVAL', code=0)
+    waiting = Waiting(host, 'data')
+    for error, text in [('EINVAL', 'Invalid argument'), ('ENAMETOOLONG', 'File name too long'),
+                        ('EACCES', 'Permission denied'), ('EPERM', 'Operation not permitted')]:
+        host.refuse(MAP, error)
+        waiting.until(f'STATUS=trying s1 again: {text}')
+    (host.sys / (MAP + '.refuse')).unlink()
+    host.attributes('block/rnbd0/rnbd', mapping_path='vol1')
+    waiting.until('STATUS=mapped')
+    code, err = waiting.ends()
+    equal('code', code, 0)
+    equal('said', err.count('EINVAL'), 1)
+    host.attributes('block/rnbd0/rnbd', mapping_path='other')
     host.refuse(MAP, 'ENOENT')
+    (host.top / 'notify').unlink()
     waiting = Waiting(host, 'data')
     waiting.until('READY=1')
     waiting.process.send_signal(signal.SIGTERM)
