@@ -2,7 +2,7 @@
 /*
  * rnbd server load: load the server's modules with the parameters of its file of settings, and
  * give it the rules that are there. Nobody can connect before it has them. And the other way
- * round: unload.
+ * round: stop, unload.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -96,6 +96,18 @@ static int apply(const struct rnbd *r, enum server_module which, const struct co
 	return ret;
 }
 
+/* RNBD_OK also if they can already, or if the server isn't loaded, in a dry run */
+static int let_connect(const struct rnbd *r)
+{
+	char *listens = sysfs_read(r, RULES_DIR "/listen");
+	int ret = RNBD_OK;
+
+	if (!listens || strcmp(listens, "1"))
+		ret = sysfs_set(r, "let clients connect", RULES_DIR, "listen", "1");
+	free(listens);
+	return ret;
+}
+
 /* If it doesn't listen, it does so when it has all of them. */
 static int apply_rules(const struct rnbd *r, const struct conf *conf)
 {
@@ -109,12 +121,8 @@ static int apply_rules(const struct rnbd *r, const struct conf *conf)
 		rules_fill(&have);
 	ret = rules_apply(r, &have, &conf->rules);
 	listens = sysfs_read(r, RULES_DIR "/listen");
-	if (!listens || strcmp(listens, "1")) {
-		if (ret)
-			report_failed("the server doesn't listen, as its rules aren't complete");
-		else
-			ret = sysfs_set(r, "let clients connect", RULES_DIR, "listen", "1");
-	}
+	if (ret && (!listens || strcmp(listens, "1")))
+		report_failed("the server doesn't listen, as its rules aren't complete");
 	free(listens);
 	rules_free(&have);
 	return ret;
@@ -136,7 +144,40 @@ int cmd_load(struct rnbd *r, int argc, char **argv)
 		ret = apply(r, which, &conf);
 	if (!ret && conf.has_rules)
 		ret = apply_rules(r, &conf);
+	/* Without rules, a server that is loaded now listens already. */
+	if (!ret && (conf.has_rules || sysfs_exists(r, RULES_DIR "/listen")))
+		ret = let_connect(r);
 	conf_free(&conf);
+	return ret;
+}
+
+/* Returns when what clients had open is closed, and what they wrote is durable. */
+static int end_sessions(const struct rnbd *r, const struct rules *have)
+{
+	int ret = sysfs_set(r, "end all sessions", RULES_DIR, "listen", "0");
+	int tenants = rules_unlisten(r, have);
+
+	return ret ? ret : tenants;
+}
+
+/* Modules and rules stay; "server load" lets clients connect again. */
+int cmd_stop(struct rnbd *r, int argc, char **argv)
+{
+	struct rules have;
+	int ret;
+
+	(void)argc;
+	(void)argv;
+	if (!sysfs_exists(r, "module/rnbd_server"))
+		return RNBD_OK;
+	ret = need_driver(r, "rnbd_server");
+	if (ret)
+		return ret;
+	ret = rules_read(r, &have);
+	if (ret)
+		return report_no_rules(r, ret);
+	ret = end_sessions(r, &have);
+	rules_free(&have);
 	return ret;
 }
 
@@ -150,9 +191,7 @@ int cmd_unload(struct rnbd *r, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	if (!rules_read(r, &have)) {
-		ret = sysfs_set(r, "end all sessions", RULES_DIR, "listen", "0");
-		if (!ret)
-			ret = rules_unlisten(r, &have);
+		ret = end_sessions(r, &have);
 		none.policy = have.policy;
 		if (!ret)
 			ret = rules_apply(r, &have, &none);

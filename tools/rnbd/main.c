@@ -60,6 +60,8 @@ static const struct command commands[] = {
 	  "DEVICE [SESSION]", "on the server: take a device away from a session" },
 	{ NULL, "load", cmd_load, ON_SERVER, DRY_RUN, 0, 0,
 	  "", "load the server's modules, with the parameters and rules of /etc/rnbd/server.conf" },
+	{ NULL, "stop", cmd_stop, ON_SERVER, DRY_RUN, 0, 0,
+	  "", "end all sessions, which wait for their server then, and let no client connect" },
 	{ NULL, "unload", cmd_unload, ON_SERVER, DRY_RUN, 0, 0,
 	  "", "end all sessions, which wait for their server then, and unload its modules" },
 	{ NULL, "rules", cmd_rules, ON_SERVER, JSON | TABLE, 0, 0,

@@ -384,6 +384,7 @@ int cmd_volume_map(struct rnbd *r, int argc, char **argv);
 int cmd_volume_unmap(struct rnbd *r, int argc, char **argv);
 int cmd_session_hurry(struct rnbd *r, int argc, char **argv);
 int cmd_load(struct rnbd *r, int argc, char **argv);
+int cmd_stop(struct rnbd *r, int argc, char **argv);
 int cmd_unload(struct rnbd *r, int argc, char **argv);
 int cmd_rules(struct rnbd *r, int argc, char **argv);
 int cmd_policy(struct rnbd *r, int argc, char **argv);

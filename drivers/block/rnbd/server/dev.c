@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "rnbd-srv.h"
+#include "rules.h"
 
 /* How often the sizes and limits of devices are looked at. */
 #define RNBD_SRV_WATCH	HZ
@@ -257,6 +257,21 @@ static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
  * the files of its mappings tell which one it is. The attributes are gone before what they
  * show is.
  */
+/*
+ * The machine may be about to reboot or lose its power. A client that waits for the server has not
+ * flushed what it wrote last.
+ */
+static void rnbd_srv_map_sync(struct rnbd_srv_map *map)
+{
+	int err;
+
+	if (map->mode == RNBD_ACCESS_RO || !READ_ONCE(map->sess->rules->stopping))
+		return;
+	err = vfs_fsync(map->file, 0);
+	if (err)
+		rnbd_srv_err(map->sess, "can't sync %s: %pe\n", map->path, ERR_PTR(err));
+}
+
 static void rnbd_srv_close_work(struct work_struct *work)
 {
 	struct rnbd_srv_map *map =
@@ -276,6 +291,7 @@ static void rnbd_srv_close_work(struct work_struct *work)
 	rnbd_srv_writer_leave(map);
 	rnbd_srv_dev_put(map->dev);
 	mutex_unlock(&rnbd_srv_lock);
+	rnbd_srv_map_sync(map);
 	rnbd_srv_map_release_file(map);
 
 	rnbd_srv_info(sess, "closed %s\n", map->path);

@@ -83,7 +83,9 @@ static int rnbd_srv_open_port(struct rnbd_srv_tenant *tenant, struct net *net)
 static void rnbd_srv_close_port(struct rnbd_srv_tenant *tenant)
 {
 	lockdep_assert_held(&tenant->lock);
+	WRITE_ONCE(tenant->rules.stopping, true);
 	rtrs_srv_close(tenant->rtrs);
+	WRITE_ONCE(tenant->rules.stopping, false);
 	WRITE_ONCE(tenant->rtrs, NULL);
 	put_net(tenant->net);
 	tenant->net = NULL;
@@ -135,7 +137,8 @@ int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net)
  * rnbd_srv_unlisten() - end all sessions of a tenant, and let none begin
  * @tenant: the tenant
  *
- * Returns when their mappings are closed, which waits for their I/O.
+ * Returns when their mappings are closed, which waits for their I/O, and what was written is
+ * durable.
  *
  * Context: process, may sleep.
  */

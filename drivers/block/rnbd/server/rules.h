@@ -120,13 +120,16 @@ struct rnbd_srv_volume {
  * @volumes: of struct rnbd_srv_volume
  * @hosts: of struct rnbd_srv_host
  * @listed: nothing but volumes can be opened
+ * @stopping: the tenant's sessions are being ended by the administrator; READ_ONCE()
  *
- * Protected by rnbd_srv_rules_lock, which is taken under rnbd_srv_lock.
+ * Protected by rnbd_srv_rules_lock, which is taken under rnbd_srv_lock; @stopping is written under
+ * the tenant's lock.
  */
 struct rnbd_srv_rules {
 	struct list_head volumes;
 	struct list_head hosts;
 	bool listed;
+	bool stopping;
 };
 
 /**

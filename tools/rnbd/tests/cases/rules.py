@@ -201,9 +201,33 @@ def test_the_own_driver_of_the_kernel_is_refused(host):
     host.run('server load')
     for module, parameter in ('rnbd_server', 'listen'), ('rtrs_server', 'slot_size'):
         host.attributes(f'module/{module}/parameters', **{parameter: None})
-        host.says('server load', f"{module} is the kernel's own driver", 'modprobe -r rnbd_server',
-                  code=1)
+        for command in 'load', 'stop':
+            if command == 'load' or module == 'rnbd_server':
+                host.says(f'server {command}', f"{module} is the kernel's own driver",
+                          'modprobe -r rnbd_server', code=1)
         host.attributes(f'module/{module}/parameters', **{parameter: 'Y'})
+
+
+def test_the_server_is_stopped(host):
+    """All sessions end, those of tenants as well, and the rules stay. It can be started again."""
+    host.run('server stop')
+    kernel(host)
+    host.server_conf.write_text('port_nr = 1234\n')
+    host.attributes(f'{RULES}/tenants/blue', listen=1, netns=1)
+    for kind in 'hosts', 'volumes':
+        (host.sys / RULES / 'tenants/blue' / kind).mkdir()
+    equal('told', told(host.run('-n server stop')),
+          ['echo 0 > listen', 'echo 0 > tenants/blue/listen'])
+    host.run('server stop')
+    equal('listen', host.written(f'{RULES}/listen'), '0')
+    equal('of a tenant', host.written(f'{RULES}/tenants/blue/listen'), '0')
+    equal('rules', sorted(os.listdir(host.sys / RULES / 'volumes')), ['data', 'logs', 'pub'])
+    host.run('server load')
+    equal('without rules in the file', host.written(f'{RULES}/listen'), '1')
+    host.attributes(RULES, listen=1)
+    host.refuse(f'{RULES}/tenants/blue/listen', 'EIO')
+    host.says('server stop', 'EIO', code=1)
+    equal('the others', host.written(f'{RULES}/listen'), '0')
 
 
 def test_interfaces_are_saved_by_name(host):
