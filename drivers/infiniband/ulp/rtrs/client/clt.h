@@ -456,6 +456,7 @@ struct rtrs_clt_path_sysfs {
  * @clt: session that it belongs to, and that outlives it
  * @entry: in rtrs_clt.paths, under clt->lock
  * @leaving: it is being removed; under clt->lock
+ * @spare: room for the others when it leaves rtrs_clt.path_set, as long as it is there
  * @was_live: it has taken requests since it was connected, and counts in rtrs_clt.nr_up
  * @answered: requests that it had answered by then
  * @addr: addresses of both ends; the source is set once routing has chosen it
@@ -481,6 +482,7 @@ struct rtrs_clt_path {
 	struct rtrs_clt *clt;
 	struct list_head entry;
 	bool leaving;
+	struct rtrs_clt_path_set *spare;
 	bool was_live;
 	u64 answered;
 	struct rtrs_addr addr;
@@ -778,8 +780,8 @@ void rtrs_clt_slots_free(struct rtrs_clt_path *path);
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 					 const struct rtrs_clt_path_set *set,
 					 unsigned int queue);
-int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
-			      struct rtrs_clt_path *del);
+int rtrs_clt_path_set_add(struct rtrs_clt *clt, struct rtrs_clt_path *path);
+void rtrs_clt_path_set_del(struct rtrs_clt *clt, struct rtrs_clt_path *path);
 bool rtrs_clt_is_live(struct rtrs_clt_path *path);
 int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 		  struct rtrs_clt_io *io, bool last);

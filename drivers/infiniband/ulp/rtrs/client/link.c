@@ -142,7 +142,7 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 		goto unlock;
 	}
 	path->answered = rtrs_clt_nr_answered(path);
-	ret = rtrs_clt_path_set_replace(clt, path, NULL);
+	ret = rtrs_clt_path_set_add(clt, path);
 	if (ret)
 		goto unlock;
 	rtrs_hb_start(&path->path, &path->cons[0].con);
@@ -207,7 +207,7 @@ void rtrs_clt_link_del(struct rtrs_clt_path *path)
 	mutex_lock(&clt->lock);
 	live = rtrs_clt_is_live(path);
 	if (live)
-		rtrs_clt_path_set_replace(clt, NULL, path);
+		rtrs_clt_path_set_del(clt, path);
 	mutex_unlock(&clt->lock);
 	if (live)
 		synchronize_rcu();

@@ -34,7 +34,10 @@ static int mpath_init(struct kunit *test)
 static void mpath_exit(struct kunit *test)
 {
 	struct mpath_test *t = test->priv;
+	int i;
 
+	for (i = 0; i < MAX_PATHS; i++)
+		kfree(t->paths[i].spare);
 	kfree(rcu_access_pointer(t->clt.path_set));
 	free_percpu(t->clt.rr_next);
 }
@@ -42,10 +45,13 @@ static void mpath_exit(struct kunit *test)
 static int replace(struct mpath_test *t, struct rtrs_clt_path *add,
 		   struct rtrs_clt_path *del)
 {
-	int ret;
+	int ret = 0;
 
 	mutex_lock(&t->clt.lock);
-	ret = rtrs_clt_path_set_replace(&t->clt, add, del);
+	if (add)
+		ret = rtrs_clt_path_set_add(&t->clt, add);
+	else
+		rtrs_clt_path_set_del(&t->clt, del);
 	mutex_unlock(&t->clt.lock);
 	return ret;
 }

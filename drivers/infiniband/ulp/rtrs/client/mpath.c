@@ -90,40 +90,66 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 	return best;
 }
 
-/**
- * rtrs_clt_path_set_replace() - replace the array of paths that take requests
- * @clt: session that the array belongs to
- * @add: path to add, or NULL
- * @del: path in the array to leave out, or NULL
- *
- * Context: process, under clt->lock.
- * Return: 0, or -ENOMEM, never without @add.
- */
-int rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path *add,
-			      struct rtrs_clt_path *del)
+/* Replaces the array by a copy in @new, with @add and without @del; frees @new if that is empty. */
+static void rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path_set *new,
+				      struct rtrs_clt_path *add, struct rtrs_clt_path *del)
 {
-	/* Freeing memory may wait for the end of this path. */
-	gfp_t gfp = del ? GFP_NOIO | __GFP_NOFAIL : GFP_KERNEL;
-	struct rtrs_clt_path_set *old, *new = NULL;
-	unsigned int i, nr, room;
+	struct rtrs_clt_path_set *old;
+	unsigned int i;
 
 	old = rcu_dereference_protected(clt->path_set, lockdep_is_held(&clt->lock));
-	nr = old ? old->nr : 0;
-	room = nr + !!add - !!del;
-	if (room) {
-		new = kzalloc(struct_size(new, path, room), gfp);
-		if (!new)
-			return -ENOMEM;
-		for (i = 0; i < nr; i++)
-			if (old->path[i] != del)
-				new->path[new->nr++] = old->path[i];
-		if (add)
-			new->path[new->nr++] = add;
+	for (i = 0; old && i < old->nr; i++)
+		if (old->path[i] != del)
+			new->path[new->nr++] = old->path[i];
+	if (add)
+		new->path[new->nr++] = add;
+	if (!new->nr) {
+		kfree(new);
+		new = NULL;
 	}
 	rcu_assign_pointer(clt->path_set, new);
 	if (old)
 		kfree_rcu(old, rcu);
+}
+
+/**
+ * rtrs_clt_path_set_add() - add a path to the array of those that take requests
+ * @clt: session that the array belongs to
+ * @path: path that isn't in the array
+ *
+ * The array that will be needed when the path leaves is allocated as well: by then there may be
+ * no memory, since freeing some may wait for that.
+ *
+ * Context: process, under clt->lock.
+ * Return: 0 or -ENOMEM.
+ */
+int rtrs_clt_path_set_add(struct rtrs_clt *clt, struct rtrs_clt_path *path)
+{
+	struct rtrs_clt_path_set *new;
+
+	new = kzalloc(struct_size(new, path, RTRS_MAX_PATHS), GFP_KERNEL);
+	path->spare = kzalloc(struct_size(new, path, RTRS_MAX_PATHS), GFP_KERNEL);
+	if (!new || !path->spare) {
+		kfree(new);
+		kfree(path->spare);
+		path->spare = NULL;
+		return -ENOMEM;
+	}
+	rtrs_clt_path_set_replace(clt, new, path, NULL);
 	return 0;
+}
+
+/**
+ * rtrs_clt_path_set_del() - take a path out of the array of those that take requests
+ * @clt: session that the array belongs to
+ * @path: path in the array
+ *
+ * Context: process, under clt->lock.
+ */
+void rtrs_clt_path_set_del(struct rtrs_clt *clt, struct rtrs_clt_path *path)
+{
+	rtrs_clt_path_set_replace(clt, path->spare, NULL, path);
+	path->spare = NULL;
 }
 
 /**
