@@ -77,9 +77,12 @@ static void slots_become_fewer_down_to_the_least(struct kunit *test)
 {
 	static const u32 want[] = { 500, 250, 125, 62, 31, 16 };
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	path->clt = clt;
 	path->neg.nr_slots = 1000;
 	for (i = 0; i < ARRAY_SIZE(want); i++) {
 		KUNIT_EXPECT_TRUE(test, rtrs_clt_fewer_slots(path));
@@ -92,9 +95,27 @@ static void slots_become_fewer_down_to_the_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 1);
 }
 
+/* A path with fewer would be refused; memory that is short now may not be later. */
+static void slots_do_not_become_fewer_than_the_session_has(struct kunit *test)
+{
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, clt);
+	path->clt = clt;
+	clt->limits.queue_depth = 300;
+	path->neg.nr_slots = 512;
+	KUNIT_EXPECT_TRUE(test, rtrs_clt_fewer_slots(path));
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 300);
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_fewer_slots(path));
+	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 300);
+}
+
 static struct kunit_case rtrs_clt_qp_cases[] = {
 	KUNIT_CASE_PARAM(size_follows_from_the_slots, size_cases_gen_params),
 	KUNIT_CASE(slots_become_fewer_down_to_the_least),
+	KUNIT_CASE(slots_do_not_become_fewer_than_the_session_has),
 	{}
 };
 

@@ -104,13 +104,18 @@ int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small)
  * rtrs_clt_fewer_slots() - halve the number of a path's slots
  * @path: path that is being connected, and whose slots aren't allocated yet
  *
- * Return: false if it has RTRS_CLT_MIN_SLOTS or fewer.
+ * With fewer slots than its session has, the path would be of no use. The lack of memory may be
+ * over when it is tried again.
+ *
+ * Return: false if it has RTRS_CLT_MIN_SLOTS or fewer, or no more than the session.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
 {
-	if (path->neg.nr_slots <= RTRS_CLT_MIN_SLOTS)
+	u32 least = max_t(u32, path->clt->limits.queue_depth, RTRS_CLT_MIN_SLOTS);
+
+	if (path->neg.nr_slots <= least)
 		return false;
-	path->neg.nr_slots = max_t(u32, path->neg.nr_slots / 2, RTRS_CLT_MIN_SLOTS);
+	path->neg.nr_slots = max(path->neg.nr_slots / 2, least);
 	return true;
 }
 
