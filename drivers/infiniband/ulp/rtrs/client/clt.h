@@ -298,15 +298,20 @@ struct rtrs_clt_path_stats {
 
 /**
  * struct rtrs_clt_path_sm - the state machine of a path; see state.c and path.c
- * @lock: any context; guards @state, @err, @gone, @at_once, @trying, @failures, @tries and
- *	@result
+ * @lock: any context; guards what follows, up to @result
  * @state: changed by rtrs_clt_path_move_locked() only
  * @err: error with which it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
  * @gone: it is being destroyed and can't be connected any more. Set before
  *	rtrs_clt_view.hide(), which takes clt->lock: it isn't shown again after that
  * @at_once: the next try to connect has no delay
+ * @hurry: all paths were lost while this one was connected or taken down: the next try has no
+ *	delay, but counts
  * @trying: @connect_work is busy with a try; @end_work is queued when that is over
  * @failures: tries that failed since the last successful one
+ * @short_lives: times in a row that it was lost before it had been connected for
+ *	rtrs_clt_reconnect.delay_max_ms
+ * @up_since: when it was connected last, in jiffies
+ * @begun: tries that have begun
  * @tries: tries that have ended
  * @result: result of the last try, 0 or a negative errno
  * @wait: for @nr_pending, @tries, rtrs_clt_path_fence.done, and any change of @state
@@ -324,8 +329,12 @@ struct rtrs_clt_path_sm {
 	int err;
 	bool gone;
 	bool at_once;
+	bool hurry;
 	bool trying;
 	u32 failures;
+	u32 short_lives;
+	unsigned long up_since;
+	u32 begun;
 	u32 tries;
 	int result;
 	wait_queue_head_t wait;
@@ -614,7 +623,8 @@ struct rtrs_clt_link {
 
 /**
  * struct rtrs_clt_reconnect - when lost paths are tried again; attributes
- * @max_tries: failures in a row after which a path isn't tried again; -1: no limit
+ * @max_tries: failures in a row after which a path isn't tried again, see
+ *	rtrs_clt_path_failures(); -1: no limit
  * @delay_ms: milliseconds before the first try, about; doubled with each failure
  * @delay_max_ms: upper limit of the doubled delay, in milliseconds
  */
@@ -868,6 +878,7 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path);
 /* link.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_same_session(const struct rtrs_clt_path *path);
+void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_path *lost);
 int rtrs_clt_check_limits(struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_link_add(struct rtrs_clt_path *path);
@@ -888,6 +899,10 @@ int rtrs_clt_path_reconnect(struct rtrs_clt_path *path);
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path);
 unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 			      unsigned int failures);
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_clt_path_lived(struct rtrs_clt_path *path);
+u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path);
+#endif
 
 /* sess.c */
 extern bool rtrs_clt_fencing;

@@ -214,6 +214,31 @@ void rtrs_clt_link_del(struct rtrs_clt_path *path)
 }
 
 /**
+ * rtrs_clt_wake_paths() - connect paths at once that wait to be tried again
+ * @clt: session that has lost its last path
+ * @lost: that path, which waits as set
+ *
+ * Context: process, under clt->lock.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_path *lost)
+{
+	struct rtrs_clt_path *path;
+
+	lockdep_assert_held(&clt->lock);
+	list_for_each_entry(path, &clt->paths, entry) {
+		if (path == lost)
+			continue;
+		spin_lock_irq(&path->sm.lock);
+		if (path->sm.state == RTRS_CLT_WAITING)
+			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
+		else
+			/* If it fails now, it would wait as well. */
+			path->sm.hurry = true;
+		spin_unlock_irq(&path->sm.lock);
+	}
+}
+
+/**
  * rtrs_clt_link_gone() - account for a path that has given back its requests
  * @path: path that is ending; nothing is done if it took no requests
  *
@@ -233,6 +258,7 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
 	if (!clt->nr_up) {
 		rtrs_clt_all_paths_lost(clt);
+		rtrs_clt_wake_paths(clt, path);
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}
 	mutex_unlock(&clt->lock);

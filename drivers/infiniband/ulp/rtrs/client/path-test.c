@@ -91,6 +91,79 @@ static struct rtrs_clt_path *waiting_path(struct kunit *test)
 	return path;
 }
 
+#define MAX_LIVES	5
+
+static const struct lives_case {
+	const char *desc;
+	unsigned int seconds[MAX_LIVES];	/* that it was connected for, each time */
+	u32 failures;	/* that count after that; as many tries have failed since */
+} lives_cases[] = {
+	{ "an ordinary loss", { 10 }, 0 },
+	{ "lost soon again", { 10, 10 }, 1 },
+	{ "lost soon each time", { 1, 1, 1, 1, 1 }, 4 },
+	{ "as long as the longest delay is too short", { 1, 30 }, 1 },
+	{ "longer than the longest delay", { 1, 1, 1, 31 }, 0 },
+	{ "an ordinary loss after that", { 1, 1, 1, 31, 1 }, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(lives_cases, lives_cases, desc);
+
+/* A path that connects, but is of no use, waits longer each time; until somebody wants it. */
+static void path_that_is_lost_soon_counts_as_failed(struct kunit *test)
+{
+	const struct lives_case *c = test->param_value;
+	struct rtrs_clt_path *path = waiting_path(test);
+	int i;
+
+	path->clt->reconnect.delay_max_ms = 30000;
+	for (i = 0; i < MAX_LIVES && c->seconds[i]; i++) {
+		path->sm.up_since = jiffies - c->seconds[i] * HZ;
+		rtrs_clt_path_lived(path);
+	}
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), c->failures);
+	path->sm.failures = 3;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), c->failures + 3);
+	path->sm.state = S(CONNECTING);
+	rtrs_clt_path_connect_start(path);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), 0);
+}
+
+static void do_nothing(struct work_struct *work)
+{
+}
+
+/* The last path is lost: others don't wait until their delay is over. */
+static void paths_are_tried_when_the_last_one_is_lost(struct kunit *test)
+{
+	struct workqueue_struct *connect_wq = rtrs_clt_connect_wq;
+	struct rtrs_clt_path *lost = waiting_path(test);
+	struct rtrs_clt_path *waits = waiting_path(test);
+	struct rtrs_clt_path *ends = waiting_path(test);
+	struct rtrs_clt *clt = lost->clt;
+
+	ends->sm.state = S(RESETTING);
+	mutex_init(&clt->lock);
+	INIT_LIST_HEAD(&clt->paths);
+	list_add(&lost->entry, &clt->paths);
+	list_add(&waits->entry, &clt->paths);
+	list_add(&ends->entry, &clt->paths);
+	rtrs_clt_connect_wq = system_dfl_wq;
+	INIT_DELAYED_WORK(&lost->sm.connect_work, do_nothing);
+	INIT_DELAYED_WORK(&waits->sm.connect_work, do_nothing);
+	queue_delayed_work(rtrs_clt_connect_wq, &lost->sm.connect_work, 3600 * HZ);
+	queue_delayed_work(rtrs_clt_connect_wq, &waits->sm.connect_work, 3600 * HZ);
+	mutex_lock(&clt->lock);
+	rtrs_clt_wake_paths(clt, lost);
+	mutex_unlock(&clt->lock);
+	flush_work(&waits->sm.connect_work.work);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&waits->sm.connect_work));
+	KUNIT_EXPECT_TRUE_MSG(test, cancel_delayed_work_sync(&lost->sm.connect_work),
+			      "it waits as set");
+	KUNIT_EXPECT_TRUE_MSG(test, ends->sm.hurry, "it would wait next");
+	cancel_delayed_work_sync(&waits->sm.connect_work);
+	rtrs_clt_connect_wq = connect_wq;
+}
+
 /* Those who wait are told the first reason, not what follows from it. */
 static void path_keeps_the_reason_of_its_end(struct kunit *test)
 {
@@ -199,7 +272,8 @@ static const struct tried_case {
 	{ "failed, given up", S(IDLE), 8, -ECONNREFUSED, -ECONNREFUSED },
 	{ "connected for a moment", S(RESETTING), 8, 0, -ECONNABORTED },
 	{ "stopped before it was tried", S(IDLE), 7, -EPROTO, -ECONNABORTED },
-	{ "the counter wraps", S(WAITING), 0, -EHOSTUNREACH, -EHOSTUNREACH },
+	{ "an earlier try has failed", S(WAITING), 6, -ECONNREFUSED, -EINPROGRESS },
+	{ "the counter wraps", S(WAITING), 0x80000006, -EHOSTUNREACH, -EHOSTUNREACH },
 };
 
 KUNIT_ARRAY_PARAM_DESC(tried_cases, tried_cases, desc);
@@ -359,6 +433,8 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE(path_moves_are_all_in_the_table),
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
 	KUNIT_CASE(wish_to_connect_ends_when_it_is_connected),
+	KUNIT_CASE_PARAM(path_that_is_lost_soon_counts_as_failed, lives_cases_gen_params),
+	KUNIT_CASE(paths_are_tried_when_the_last_one_is_lost),
 	KUNIT_CASE(path_ends_while_others_connect),
 	KUNIT_CASE_PARAM(path_is_waited_for, tried_cases_gen_params),
 	KUNIT_CASE_PARAM(session_knows_its_paths, has_cases_gen_params),

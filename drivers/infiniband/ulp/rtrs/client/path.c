@@ -34,6 +34,40 @@ unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 }
 
 /**
+ * rtrs_clt_path_failures() - count the failures of a path in a row
+ * @path: path that isn't connected
+ *
+ * A path that connects but can't carry requests must not be tried again and again without delay.
+ * So being lost soon after it was connected counts as a failure, except for the first time:
+ * that is an ordinary loss.
+ *
+ * Context: under path->sm.lock.
+ * Return: how many.
+ */
+VISIBLE_IF_KUNIT u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path)
+{
+	return path->sm.failures + (path->sm.short_lives ?: 1) - 1;
+}
+
+/**
+ * rtrs_clt_path_lived() - account for a path that was connected and is lost
+ * @path: path that has just been lost
+ *
+ * Context: process.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_path_lived(struct rtrs_clt_path *path)
+{
+	unsigned int max = READ_ONCE(path->clt->reconnect.delay_max_ms);
+
+	spin_lock_irq(&path->sm.lock);
+	if (time_after(jiffies, path->sm.up_since + msecs_to_jiffies(max)))
+		path->sm.short_lives = 0;
+	else
+		path->sm.short_lives++;
+	spin_unlock_irq(&path->sm.lock);
+}
+
+/**
  * rtrs_clt_path_claim_locked() - claim a path's addresses in its session
  * @path: path whose addresses are known, the source possibly not yet
  *
@@ -156,6 +190,7 @@ static bool rtrs_clt_path_try_due(struct rtrs_clt_path *path)
 	spin_lock_irq(&path->sm.lock);
 	due = rtrs_clt_path_move_locked(path, RTRS_CLT_EV_DUE, 0);
 	path->sm.trying |= due;
+	path->sm.begun += due;
 	spin_unlock_irq(&path->sm.lock);
 	return due;
 }
@@ -221,19 +256,19 @@ static void rtrs_clt_path_ended(struct rtrs_clt_path *path)
 	int max = READ_ONCE(clt->reconnect.max_tries);
 	unsigned int delay = 0;
 	bool given_up = false;
+	u32 failures;
 
 	spin_lock_irq(&path->sm.lock);
+	failures = rtrs_clt_path_failures(path);
 	rtrs_clt_path_move_locked(path, RTRS_CLT_EV_ENDED, 0);
-	if (!path->sm.at_once) {
+	if (!path->sm.at_once && !path->sm.hurry)
 		delay = rtrs_clt_backoff(READ_ONCE(clt->reconnect.delay_ms),
 					 READ_ONCE(clt->reconnect.delay_max_ms),
-					 path->sm.failures);
-		if (max >= 0 && path->sm.failures >= max)
-			given_up = rtrs_clt_path_move_locked(path,
-							     RTRS_CLT_EV_STOP,
-							     -ECONNABORTED);
-	}
+					 failures);
+	if (!path->sm.at_once && max >= 0 && failures >= max)
+		given_up = rtrs_clt_path_move_locked(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
 	path->sm.at_once = false;
+	path->sm.hurry = false;
 	if (path->sm.state == RTRS_CLT_WAITING)
 		mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work,
 				 msecs_to_jiffies(delay));
@@ -256,22 +291,28 @@ static void rtrs_clt_end_work(struct work_struct *work)
 	path->sm.try_err = 0;
 	if (err)
 		rtrs_clt_path_result(path, err);
+	else
+		rtrs_clt_path_lived(path);
 	rtrs_clt_path_ended(path);
 	memalloc_noio_restore(noio);
 }
 
-/* Has the next try to connect begin without delay; returns the number of tries so far. */
+/*
+ * Has the next try to connect begin without delay; returns the number of tries that have begun: the
+ * result of one that is going on is not that of the next one.
+ */
 static u32 rtrs_clt_path_want_locked(struct rtrs_clt_path *path)
 {
 	lockdep_assert_held(&path->sm.lock);
 	if (!path->sm.gone) {
 		path->sm.failures = 0;
+		path->sm.short_lives = 0;
 		path->sm.at_once = true;
 		if (path->sm.state == RTRS_CLT_WAITING)
 			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
 		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_WANT, 0);
 	}
-	return path->sm.tries;
+	return path->sm.begun;
 }
 
 /**
@@ -279,7 +320,7 @@ static u32 rtrs_clt_path_want_locked(struct rtrs_clt_path *path)
  * @path: path that isn't connected; nothing is done if it is being destroyed
  *
  * Context: process.
- * Return: number of tries so far, for rtrs_clt_path_connect_status().
+ * Return: number of tries that have begun, for rtrs_clt_path_connect_status().
  */
 u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 {
@@ -306,7 +347,7 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 	spin_lock_irq(&path->sm.lock);
 	if (path->sm.state == RTRS_CLT_CONNECTED)
 		ret = 0;
-	else if (path->sm.tries != tries)
+	else if ((s32)(path->sm.tries - tries) > 0)
 		ret = path->sm.result ?: -ECONNABORTED;
 	else if (path->sm.state == RTRS_CLT_IDLE)
 		ret = -ECONNABORTED;

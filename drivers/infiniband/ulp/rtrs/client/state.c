@@ -90,6 +90,10 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 	/* That is this try, and when it has succeeded, the one that somebody wanted during it. */
 	if (new == RTRS_CLT_CONNECTING || new == RTRS_CLT_CONNECTED)
 		path->sm.at_once = false;
+	if (new == RTRS_CLT_CONNECTED) {
+		path->sm.hurry = false;
+		path->sm.up_since = jiffies;
+	}
 	trace_rtrs_clt_path_state(path->path.name, old, new, err);
 	/* After a try that goes on, rtrs_clt_path_try_over() queues it. */
 	if (old == RTRS_CLT_CONNECTED && !path->sm.trying)
