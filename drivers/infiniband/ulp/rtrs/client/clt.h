@@ -64,6 +64,15 @@
 #define RTRS_CLT_PROBE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
 /*
+ * A path that was connected before waits this long for the answer to its first request, for a
+ * few tries: the address may belong to a neighbour that is gone, and is resolved again with
+ * each try. A server that is slow has more time after that.
+ */
+#define RTRS_CLT_ANSWER_MS	5000
+#define RTRS_CLT_ANSWER_TRIES	3
+/* A packet that isn't acknowledged is given up by most devices in 2 to 9 s. */
+#define RTRS_CLT_SIZE_MS	10000
+/*
  * While a session has no connected path, one path at a time may request its creation. An
  * unanswered request blocks the next for CREATE_MS; an accept without a session ID
  * restarts that; SHORT_CREATE_MS if the server gave an ID before. RoCE CM retransmits
@@ -840,6 +849,7 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path);
 /* conn.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_clt_choose_form(struct rtrs_clt_path *path);
+unsigned int rtrs_clt_answer_ms(const struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const struct ib_device_attr *attrs, size_t max_mapping,

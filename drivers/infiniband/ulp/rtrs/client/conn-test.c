@@ -788,7 +788,35 @@ static void reject_never_tells_what_only_we_do(struct kunit *test)
 	}
 }
 
+static const struct answer_case {
+	const char *desc;
+	bool ever_up;
+	u32 failures;
+	unsigned int ms;
+} answer_cases[] = {
+	{ "the path's first try", false, 0, 30000 },
+	{ "its first tries failed", false, 2, 30000 },
+	{ "it was lost", true, 0, 5000 },
+	{ "the last short try", true, 2, 5000 },
+	{ "the server may be slow", true, 3, 30000 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(answer_cases, answer_cases, desc);
+
+/* The address is resolved again soon, while requests wait for the path. */
+static void lost_path_waits_shortly_for_an_answer(struct kunit *test)
+{
+	const struct answer_case *c = test->param_value;
+	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	path->stats.ever_up = c->ever_up;
+	path->sm.failures = c->failures;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_answer_ms(path), c->ms);
+}
+
 static struct kunit_case rtrs_clt_conn_cases[] = {
+	KUNIT_CASE_PARAM(lost_path_waits_shortly_for_an_answer, answer_cases_gen_params),
 	KUNIT_CASE_PARAM(request_is_on_the_wire_as_written_down, req_cases_gen_params),
 	KUNIT_CASE(paths_request_creation_in_order),
 	KUNIT_CASE(creation_that_takes_too_long_is_taken_over_by_one),

@@ -431,6 +431,18 @@ static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
 				  rtrs_clt_con_resolve);
 }
 
+/**
+ * rtrs_clt_answer_ms() - for how long does a path wait for the answer to its first request?
+ * @path: path that is being connected
+ *
+ * Return: milliseconds.
+ */
+VISIBLE_IF_KUNIT unsigned int rtrs_clt_answer_ms(const struct rtrs_clt_path *path)
+{
+	return path->stats.ever_up && path->sm.failures < RTRS_CLT_ANSWER_TRIES ?
+	       RTRS_CLT_ANSWER_MS : RTRS_CLT_CONNECT_MS;
+}
+
 static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 				   unsigned int first, unsigned int end)
 {
@@ -445,7 +457,8 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 		if (ret)
 			return ret;
 	}
-	return rtrs_clt_cons_step(path, first, end, RTRS_CLT_CONNECT_MS,
+	return rtrs_clt_cons_step(path, first, end,
+				  first ? RTRS_CLT_CONNECT_MS : rtrs_clt_answer_ms(path),
 				  rtrs_clt_con_request);
 }
 
