@@ -72,6 +72,8 @@ static const struct {
 	{ NULL, EADDRNOTAVAIL,
 	  "this host has no RDMA device with the source address: see rdma link" },
 	{ NULL, ENODEV, "no RDMA device has such an address: see rdma link" },
+	{ NULL, EMSGSIZE,
+	  "full-size packets are lost: is the MTU the same on both ends, and between them?" },
 	{ NULL, ETIMEDOUT, "no answer: look at the network and at the server" },
 	{ NULL, EINVAL, "the kernel's log says which word is wrong" },
 	{ NULL, EACCES, "run it as root" },

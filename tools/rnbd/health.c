@@ -3,6 +3,7 @@
  * rnbd health: what is wrong and what to do about it, for people and for monitoring. Its exit
  * codes are those of monitoring plugins.
  */
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -92,7 +93,11 @@ static void check_path(struct health *h, const struct path *path)
 	char *subject = xasprintf("%s/%s", path->session->name, path->name);
 
 	/* Without any, the session is what is broken. */
-	if (!path_connected(path) && paths_connected(path->session))
+	if (!path_connected(path) && path->last_error == -EMSGSIZE)
+		found(h, WARNING, subject,
+		      "give both ends, and what is between them, the same MTU: ip link",
+		      "full-size packets are lost on it: its MTU is lower on the server or between");
+	else if (!path_connected(path) && paths_connected(path->session))
 		found(h, WARNING, subject, "rnbd recover; the kernel's log says why it was lost",
 		      "the path is disconnected");
 	if (path->stats.reconnects > (u64)h->r->max_reconnects)

@@ -93,6 +93,8 @@ static void read_path(const struct rnbd *r, struct path *path)
 	path->hca_name = sysfs_read(r, "%s/hca_name", path->dir);
 	if (!sysfs_read_number(r, &path->hca_port, "%s/hca_port", path->dir))
 		path->hca_port = -1;
+	if (!sysfs_read_number(r, &path->last_error, "%s/last_error", path->dir))
+		path->last_error = 0;
 	if (!sysfs_read_number(r, &path->latency_ns, "%s/cur_latency", path->dir))
 		path->latency_ns = -1;
 	read_path_stats(r, path);

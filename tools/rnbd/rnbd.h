@@ -111,6 +111,7 @@ struct path {
 	char *dir;		/* below sysfs, as it is called there */
 	char *state, *src_addr, *dst_addr, *hca_name;
 	long long hca_port;
+	long long last_error;	/* of connecting it, 0 or a negative errno; 0 on the server */
 	long long latency_ns;	/* of the last heartbeat; -1: unknown */
 	struct io_stats stats;
 	struct histogram heartbeats;

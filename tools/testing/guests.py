@@ -225,7 +225,7 @@ class Lab:
         """What a test may ask of the host; lib.sh says what each does."""
         code, text = 0, ""
         match words:
-            case ["link", name, net, "on" | "off" | "silent" | "hold" as how] \
+            case ["link", name, net, "on" | "off" | "silent" | "hold" | "short" as how] \
                     if name in self.guests:
                 self.guests[name].link(int(net), how)
             case ["kill", name] if name in self.guests:

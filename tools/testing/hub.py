@@ -9,6 +9,10 @@ import struct
 import threading
 
 
+# Longest frame of a network whose MTU is 1500
+SHORT = 1514
+
+
 class Hub:
     """Passes each frame on to all other guests on its network, in the order they came.
 
@@ -114,13 +118,17 @@ class Hub:
             return
         if self.cables[net][number] == "hold":
             self.held[net][number].append(frame)
-        elif self.cables[net][number] == "on":
+        elif self.passes(net, number, frame):
             self.forward(net, number, frame)
+
+    def passes(self, net, number, frame):
+        how = self.cables[net][number]
+        return how in ("on", "hold") or how == "short" and len(frame) <= SHORT
 
     def forward(self, net, number, frame):
         for other, port in enumerate(self.ports[net]):
             if other == number or not self.listening[other] or \
-                    self.cables[net][other] not in ("on", "hold"):
+                    not self.passes(net, other, frame):
                 continue
             try:
                 port.send(frame)

@@ -101,9 +101,10 @@ on()
 	fi
 }
 
-# link GUEST NET on|off|silent|hold: changes a network cable. on: plugged in; off: pulled, which
+# link GUEST NET on|off|silent|hold|short: changes a network cable. on: plugged in; off: pulled, which
 # the network card sees; silent: all packets are lost, which the card does not see; hold: packets
-# of this guest are held back, and delivered after `on`.
+# of this guest are held back, and delivered after `on`; short: packets for which an MTU of 1500 is
+# too low are lost.
 link() { call host "link $1 $2 $3"; }
 
 # kill_guest GUEST: switches the guest off
@@ -685,6 +686,7 @@ declare -A _text=(
 	[EADDRNOTAVAIL]="Cannot assign requested address"
 	[EAFNOSUPPORT]="Address family not supported by protocol"
 	[ENETUNREACH]="Network is unreachable"
+	[EMSGSIZE]="Message too long"
 	[EHOSTUNREACH]="No route to host"
 	[ENOTCONN]="Transport endpoint is not connected"
 	[ESHUTDOWN]="Cannot send after transport endpoint shutdown"

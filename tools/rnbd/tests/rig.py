@@ -129,7 +129,7 @@ class Host:
         src, dst = f'ip:192.168.{100 + net}.2', f'ip:192.168.{100 + net}.1'
         folder = f'{CLIENT}/{session}/paths/{src}@{dst}'
         self.attributes(folder, state=state, src_addr=src, dst_addr=dst, hca_name=f'rxe{net}',
-                        hca_port=1, cur_latency='12345 ns', reconnect='', disconnect='',
+                        hca_port=1, cur_latency='12345 ns', last_error=0, reconnect='', disconnect='',
                         remove_path='')
         values = dict(rdma='10 40960 20 163840 3 1', reconnects='0 0', reset_all='',
                       hb_latency=' '.join(['0'] * 4 + ['100'] + ['0'] * 19))

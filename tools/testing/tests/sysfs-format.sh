@@ -60,6 +60,7 @@ files_match /sys/class/rtrs-client/s1 <<-END
 END
 files_match "/sys/class/rtrs-client/s1/paths/$path" <<-END
 	state connected
+	?last_error 0
 	?reconnect .+
 	?disconnect .+
 	?remove_path .+

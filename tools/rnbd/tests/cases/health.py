@@ -71,6 +71,13 @@ def test_path_down(host):
     wrong(host, 'WARNING', 's1/ip:192.168.101.2', 'disconnected', 'rnbd recover')
 
 
+def test_mtu_differs(host):
+    host.pair()
+    folder = host.path(net=1, state='disconnected')
+    host.attributes(folder, last_error=-90)
+    wrong(host, 'WARNING', 's1/ip:192.168.101.2', 'full-size packets are lost', 'the same MTU')
+
+
 def test_session_down(host):
     host.pair()
     for net in 0, 1:

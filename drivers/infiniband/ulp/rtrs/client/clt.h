@@ -19,6 +19,7 @@
  *	conn.c		connections
  *	info.c		first exchange of messages
  *	proof.c		what both ends prove in it
+ *	probe.c		a full-size packet
  *	link.c		paths join and leave their session
  *	path.c		life of a path: its work items
  *	sess.c		sessions and their paths
@@ -487,6 +488,7 @@ struct rtrs_clt_path_sysfs {
  *	know the session, as the other paths are in it
  * @create_entry: in rtrs_clt_create.waiters
  * @info: exchange of INFO_REQ and INFO_RSP
+ * @probe_cqe: completion entry of the full-size packet
  * @fence: fencing
  * @nr_cons: connections that are set up
  * @cons: connections, the service connection first; see rtrs_clt_nr_cons()
@@ -513,6 +515,7 @@ struct rtrs_clt_path {
 	bool may_create;
 	struct list_head create_entry;
 	struct rtrs_clt_path_info info;
+	struct ib_cqe probe_cqe;
 	struct rtrs_clt_path_fence fence;
 
 	unsigned int nr_cons;
@@ -884,6 +887,13 @@ void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name);
 int rtrs_clt_info_read(struct rtrs_clt_path *path);
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path);
 void rtrs_clt_info_free(struct rtrs_clt_path *path);
+
+/* probe.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, u32 mtu);
+bool rtrs_clt_may_probe(const struct rtrs_clt_path *path);
+#endif
+int rtrs_clt_probe(struct rtrs_clt_path *path);
 
 /* link.c */
 #if IS_ENABLED(CONFIG_KUNIT)

@@ -145,7 +145,6 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	ret = rtrs_clt_path_set_add(clt, path);
 	if (ret)
 		goto unlock;
-	rtrs_hb_start(&path->path, &path->cons[0].con);
 	path->was_live = true;
 	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
 	/* Waiters are woken by the path's result. */

@@ -129,6 +129,13 @@ static int rtrs_clt_path_show(struct rtrs_clt_path *path)
 	return path->clt->view->show(path);
 }
 
+/* From here on, the path may have to wait until others are fenced. */
+static int rtrs_clt_path_watch(struct rtrs_clt_path *path)
+{
+	rtrs_hb_start(&path->path, &path->cons[0].con);
+	return 0;
+}
+
 static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 {
 	/*
@@ -147,6 +154,8 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 		rtrs_clt_slots_alloc,
 		rtrs_clt_info_exchange,
 		rtrs_clt_path_show,
+		rtrs_clt_probe,
+		rtrs_clt_path_watch,
 		rtrs_clt_link_add,
 	};
 	unsigned int i;

@@ -381,6 +381,12 @@ static ssize_t state_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(state);
 
+static ssize_t last_error_show(struct rtrs_clt_path *path, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(path->sm.result));
+}
+RTRS_CLT_PATH_ATTR(last_error);
+
 static ssize_t hca_name_show(struct rtrs_clt_path *path, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", path->sysfs.hca_name);
@@ -452,6 +458,7 @@ static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
 
 static struct attribute *rtrs_clt_path_attrs[] = {
 	&rtrs_clt_path_attr_state.attr,
+	&rtrs_clt_path_attr_last_error.attr,
 	&rtrs_clt_path_attr_hca_name.attr,
 	&rtrs_clt_path_attr_hca_port.attr,
 	&rtrs_clt_path_attr_src_addr.attr,

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The network drops full-size packets, as its MTU is lower than the client's: a volume isn't
+# mapped, with EMSGSIZE, and the log names the MTU. A path that is connected again there takes
+# no requests, and another one carries on. When the MTU is right again, so is the path.
+# Modules: ours
+# Guests: 2
+
+. "$RIG_DIR/steps/failover.sh"
+
+up
+disk=$(null vol 16)
+link client 0 short
+mark
+began=$(now)
+equal "map_device" "$(errno_of "$ctl/map_device" "sessname=s1 path=$(addr server 0) device_path=$disk")" EMSGSIZE
+took=$(($(now) - began))
+say "that took $took ms"
+must "it took $took ms" [ $took -lt $(($(slowly 20) * 1000)) ]
+since | grep -q 'packets of 4096 bytes of data are lost.*MTU' || fail "the log doesn't name the MTU"
+client_idle
+link client 0 on
+
+dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
+soon
+gives 0 "$dev" write:0:64k:a
+link client 0 short
+mark
+echo 1 >"$(path 0)/disconnect"
+equal "reconnect" "$(errno_of "$(path 0)/reconnect" 1)" EMSGSIZE
+is disconnected "$(path 0)" || fail "the path takes requests"
+equal "last_error" "$(cat "$(path 0)/last_error")" -90
+"${RIG_TREES%tree-}rnbd" client health >/tmp/health || true
+grep -q "WARNING: s1/.*$(addr server 0).*MTU" /tmp/health || fail "rnbd health: $(cat /tmp/health)"
+before=$(path_ios "$(path 0)")
+gives "0 0" "$dev" write:0:64k:b read:0:64k:b
+equal "requests on that path" "$(path_ios "$(path 0)")" "$before"
+equal "lines about the MTU" "$(since | grep -c 'packets of 4096 bytes')" 1
+link client 0 on
+become connected 20 "$(path 0)"
+equal "last_error" "$(cat "$(path 0)/last_error")" 0
+unmap "$dev"
+down
