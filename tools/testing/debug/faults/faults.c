@@ -3,12 +3,13 @@
  * Lets one call that can fail do so: the Nth one that the drivers make, whatever
  * thread, work item or interrupt makes it. faults.h has the calls; the kernel's own
  * fault injection counts them, see Documentation/fault-injection: attributes are in
- * debugfs, fail_rtrs/.
+ * debugfs, fail_rtrs/. Or has one call wait for as long as a test wishes.
  */
 #include <linux/debugfs.h>
 #include <linux/fault-inject.h>
 #include <linux/glob.h>
 #include <linux/module.h>
+#include <linux/wait.h>
 
 #include "faults.h"
 
@@ -25,6 +26,38 @@ static char hit[160];
 module_param_string(hit, hit, sizeof(hit), 0644);
 MODULE_PARM_DESC(hit, "The call that failed last");
 
+static char hold[80];
+static atomic_t held;
+static DECLARE_WAIT_QUEUE_HEAD(rtrs_faults_wait);
+
+static int rtrs_faults_set_hold(const char *val, const struct kernel_param *kp)
+{
+	int ret = param_set_copystring(val, kp);
+
+	wake_up_all(&rtrs_faults_wait);
+	return ret;
+}
+
+static const struct kernel_param_ops rtrs_faults_hold_ops = {
+	.set = rtrs_faults_set_hold,
+	.get = param_get_string,
+};
+
+static struct kparam_string rtrs_faults_hold_string = { .maxlen = sizeof(hold), .string = hold };
+module_param_cb(hold, &rtrs_faults_hold_ops, &rtrs_faults_hold_string, 0644);
+MODULE_PARM_DESC(hold, "One call of this pattern, which may sleep, waits until this is changed");
+module_param_named(held, held.counter, int, 0444);
+MODULE_PARM_DESC(held, "1 while a call waits");
+
+static void rtrs_faults_hold(const char *name)
+{
+	if (!glob_match(hold, name) || atomic_cmpxchg(&held, 0, 1))
+		return;
+	pr_info("%s waits\n", name);
+	wait_event_idle(rtrs_faults_wait, !glob_match(hold, name));
+	atomic_set(&held, 0);
+}
+
 /**
  * rtrs_fault() - is a call to fail?
  * @module: who makes it
@@ -32,7 +65,7 @@ MODULE_PARM_DESC(hit, "The call that failed last");
  * @func: function that makes it
  * @line: line of that function's file
  *
- * Context: any. Only one call fails at a time, or @hit is garbled.
+ * Context: that of the call. Only one call fails at a time, or @hit is garbled.
  * Return: true if it is to fail.
  */
 bool rtrs_fault(const char *module, const char *call, const char *func, int line)
@@ -40,9 +73,13 @@ bool rtrs_fault(const char *module, const char *call, const char *func, int line
 	char name[64];
 
 	/* A task's fail-nth is for what is below these calls. */
-	if (!rtrs_faults_attr.probability)
+	if (!rtrs_faults_attr.probability && !*hold)
 		return false;
 	snprintf(name, sizeof(name), "%s:%s", module, call);
+	if (*hold)
+		rtrs_faults_hold(name);
+	if (!rtrs_faults_attr.probability)
+		return false;
 	if (!glob_match(only, name) || !should_fail(&rtrs_faults_attr, 1))
 		return false;
 	snprintf(hit, sizeof(hit), "%s %s:%d", name, func, line);

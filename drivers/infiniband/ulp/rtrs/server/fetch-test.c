@@ -16,7 +16,7 @@ struct fetch_test {
 	struct rtrs_srv_share share;
 	struct rtrs_srv_path path;
 	struct rtrs_srv_con con, other;
-	struct workqueue_struct *io_wq;
+	struct workqueue_struct *pull_wq;
 	struct fetch_io {
 		struct rtrs_srv_io io;
 		struct scatterlist sgl[MAX_NENTS];
@@ -34,7 +34,7 @@ static void count_done(struct rtrs_srv_io *io, bool fetched)
 		f->failed++;
 }
 
-/* In place of what begins pieces in turn; the tests do that themselves. */
+/* In place of what chooses pieces, and what posts them; the tests do that themselves. */
 static void do_nothing(struct work_struct *work)
 {
 }
@@ -47,8 +47,8 @@ static int fetch_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	/* These run before the module has made its own. */
-	t->io_wq = rtrs_srv_io_wq;
-	rtrs_srv_io_wq = system_dfl_wq;
+	t->pull_wq = rtrs_srv_pull_wq;
+	rtrs_srv_pull_wq = system_dfl_wq;
 	rtrs_srv_port_init(&t->port);
 	INIT_DELAYED_WORK(&t->port.work, do_nothing);
 	rtrs_srv_share_init(&t->share, &t->port);
@@ -73,7 +73,8 @@ static void fetch_exit(struct kunit *test)
 	if (!t)
 		return;
 	cancel_delayed_work_sync(&t->port.work);
-	rtrs_srv_io_wq = t->io_wq;
+	cancel_delayed_work_sync(&t->con.fetch.work);
+	rtrs_srv_pull_wq = t->pull_wq;
 }
 
 /* Request @i has @bytes to be fetched, in memory of @piece bytes each; its turn is last. */
@@ -89,19 +90,14 @@ static void begin(struct fetch_test *t, u32 i, u32 bytes, u32 piece)
 	list_add_tail(&f->io.pending, &t->con.fetch.waiting);
 }
 
-static struct rtrs_srv_read *try_next(struct fetch_test *t, bool in_turn)
+static struct rtrs_srv_read *next(struct fetch_test *t)
 {
 	struct rtrs_srv_read *read;
 
 	spin_lock_irq(&t->con.pend_lock);
-	read = rtrs_srv_next_read(&t->con, in_turn);
+	read = rtrs_srv_next_read(&t->con);
 	spin_unlock_irq(&t->con.pend_lock);
 	return read;
-}
-
-static struct rtrs_srv_read *next(struct fetch_test *t)
-{
-	return try_next(t, false);
 }
 
 static void expect_read(struct kunit *test, const struct rtrs_srv_read *read, u32 i, u32 first,
@@ -365,9 +361,10 @@ static void fill_port(struct fetch_test *t, bool full)
 {
 	struct rtrs_srv_read *read = &t->other.fetch.reads[0];
 
+	read->con = &t->other;
 	read->bytes = SZ_1G;
 	if (full)
-		rtrs_srv_port_take(&t->other, read, true);
+		rtrs_srv_port_take(read);
 	else
 		rtrs_srv_port_put(read);
 }
@@ -377,23 +374,29 @@ static void full_port_is_waited_for(struct kunit *test)
 	struct fetch_test *t = test->priv;
 	struct rtrs_srv_read *a, *b;
 
+	INIT_DELAYED_WORK(&t->con.fetch.work, do_nothing);
 	begin(t, 0, SZ_512K, SZ_64K);
 	begin(t, 1, SZ_64K, SZ_64K);
 	fill_port(t, true);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
-	KUNIT_EXPECT_EQ(test, t->con.fetch.bytes, 0);
-	KUNIT_EXPECT_EQ(test, t->ios[0].io.reads, 0);
-	KUNIT_EXPECT_EQ(test, t->ios[0].io.fetched, 0);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
-	/* It waits once, and when it is its turn, for one piece. */
+	/* Its piece waits, and it takes no further one. */
+	a = t->con.fetch.in_line;
+	expect_read(test, a, 0, 0, 2, RTRS_SRV_READ_BYTES);
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_read_due(a));
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
+	KUNIT_EXPECT_EQ(test, t->con.fetch.bytes, RTRS_SRV_READ_BYTES);
+	KUNIT_EXPECT_EQ(test, t->port.bytes, SZ_1G);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
 	fill_port(t, false);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_port_next(&t->port), &t->con);
+	/* When it is its turn, its work posts that piece, once. */
+	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_port_next(&t->port), a);
+	KUNIT_EXPECT_TRUE(test, flush_delayed_work(&t->con.fetch.work));
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
-	a = try_next(t, true);
-	expect_read(test, a, 0, 0, 2, RTRS_SRV_READ_BYTES);
 	KUNIT_EXPECT_EQ(test, t->port.bytes, RTRS_SRV_READ_BYTES);
+	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_read_due(a));
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_read_due(a));
 	b = next(t);
 	expect_read(test, b, 1, 0, 1, SZ_64K);
 	KUNIT_EXPECT_EQ(test, t->port.bytes, RTRS_SRV_READ_BYTES + SZ_64K);
@@ -409,14 +412,19 @@ static void closing_connection_waits_for_no_turn(struct kunit *test)
 	struct fetch_test *t = test->priv;
 
 	begin(t, 0, SZ_512K, SZ_64K);
+	begin(t, 1, SZ_64K, SZ_64K);
 	fill_port(t, true);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
 	t->con.closing = true;
 	rtrs_srv_fetch_stop(&t->con);
-	expect_done(test, 0, 0, 1);
+	expect_done(test, 1, 0, 1);
 	fill_port(t, false);
-	expect_idle(test);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
+	/* It had a piece that waited. */
+	expect_done(test, 0, 0, 0);
+	rtrs_srv_fetch_drained(&t->con);
+	expect_done(test, 0, 0, 1);
+	expect_idle(test);
 }
 
 /* A connection of an iWARP device, which needs a memory region to read; there are none. */

@@ -10,8 +10,9 @@
  *
  * A request is in the list of its connection as long as there is a piece to begin with. Once
  * it has left that, by its last piece or because something failed, the end of the piece in
- * flight that is last tells the upper part, once. A piece for which there is no memory, no memory
- * region or no mapping at the moment is in flight as well, and tried again.
+ * flight that is last tells the upper part, once. A piece that waits for its turn at the port is in
+ * flight as well, and so is one for which there is no memory, no memory region or no mapping at the
+ * moment, and which is tried again.
  */
 #include "srv.h"
 
@@ -21,11 +22,10 @@ static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
 }
 
 /*
- * Takes the next piece in turn; NULL if there is none, or enough is on its way. If that is so on
- * the port, the connection waits for its turn; with @in_turn it is that.
+ * Takes the next piece of the request in turn. NULL if there is none to begin with now: nothing is
+ * left, enough is on its way, or the piece waits for its turn at the port.
  */
-VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con,
-							  bool in_turn)
+VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_fetch *fetch = &con->fetch;
 	struct rtrs_srv_read *read = fetch->reads;
@@ -36,7 +36,7 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 	io = list_first_entry_or_null(&fetch->waiting, struct rtrs_srv_io, pending);
 	while (read < fetch->reads + RTRS_SRV_READS && read->io)
 		read++;
-	if (!io || read == fetch->reads + RTRS_SRV_READS)
+	if (!io || read == fetch->reads + RTRS_SRV_READS || fetch->in_line)
 		return NULL;
 	for (nents = 0; io->fetched + nents < io->op.nents; nents++) {
 		u32 more = io->op.sgl[io->fetched + nents].length;
@@ -47,10 +47,8 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 	}
 	if (fetch->bytes && fetch->bytes + bytes > RTRS_SRV_FETCH_BYTES)
 		return NULL;
-	read->bytes = bytes;
-	if (!rtrs_srv_port_take(con, read, in_turn))
-		return NULL;
 	fetch->bytes += bytes;
+	read->bytes = bytes;
 	read->io = io;
 	read->sg = &io->op.sgl[io->fetched];
 	read->nents = nents;
@@ -61,7 +59,10 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 		list_del_init(&io->pending);
 	else
 		list_move_tail(&io->pending, &fetch->waiting);
-	return read;
+	if (rtrs_srv_port_take(read))
+		return read;
+	fetch->in_line = read;
+	return NULL;
 }
 
 /* A piece has ended, or could not begin. */
@@ -117,7 +118,7 @@ static bool rtrs_srv_retry_read(struct rtrs_srv_read *read)
 	closing = con->closing;
 	if (!closing) {
 		read->again = true;
-		queue_delayed_work(rtrs_srv_io_wq, &con->fetch.work,
+		queue_delayed_work(rtrs_srv_pull_wq, &con->fetch.work,
 				   msecs_to_jiffies(RTRS_SRV_MAP_MS));
 	}
 	spin_unlock_irq(&con->pend_lock);
@@ -147,58 +148,46 @@ static void rtrs_srv_post_read(struct rtrs_srv_read *read)
 	}
 }
 
-static bool rtrs_srv_fetch_piece(struct rtrs_srv_con *con, bool in_turn)
+static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_read *read;
 
+	do {
+		spin_lock_irq(&con->pend_lock);
+		read = rtrs_srv_next_read(con);
+		spin_unlock_irq(&con->pend_lock);
+		if (read)
+			rtrs_srv_post_read(read);
+	} while (read);
+}
+
+/* Is a piece to be posted now, since it has got its turn, or is to be tried again? */
+VISIBLE_IF_KUNIT bool rtrs_srv_read_due(struct rtrs_srv_read *read)
+{
+	struct rtrs_srv_con *con = read->con;
+	bool due;
+
 	spin_lock_irq(&con->pend_lock);
-	read = rtrs_srv_next_read(con, in_turn);
-	spin_unlock_irq(&con->pend_lock);
-	if (read)
-		rtrs_srv_post_read(read);
-	return read;
-}
-
-static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
-{
-	while (rtrs_srv_fetch_piece(con, false))
-		;
-}
-
-/**
- * rtrs_srv_port_work() - begin pieces of connections whose turn it is
- * @work: &rtrs_srv_port.work of a port
- */
-void rtrs_srv_port_work(struct work_struct *work)
-{
-	struct rtrs_srv_port *port = container_of(to_delayed_work(work), struct rtrs_srv_port,
-						  work);
-	struct rtrs_srv_con *con;
-
-	while ((con = rtrs_srv_port_next(port))) {
-		rtrs_srv_fetch_piece(con, true);
-		/* If there are more, it waits again. */
-		rtrs_srv_fetch_more(con);
+	due = read->again;
+	read->again = false;
+	if (con->fetch.in_line == read && list_empty(&read->turn)) {
+		con->fetch.in_line = NULL;
+		due = true;
 	}
+	spin_unlock_irq(&con->pend_lock);
+	return due;
 }
 
 static void rtrs_srv_fetch_work(struct work_struct *work)
 {
 	struct rtrs_srv_con *con = container_of(to_delayed_work(work),
 						struct rtrs_srv_con, fetch.work);
-	struct rtrs_srv_read *read;
-	bool again;
 	u32 i;
 
-	for (i = 0; i < RTRS_SRV_READS; i++) {
-		read = &con->fetch.reads[i];
-		spin_lock_irq(&con->pend_lock);
-		again = read->again;
-		read->again = false;
-		spin_unlock_irq(&con->pend_lock);
-		if (again)
-			rtrs_srv_post_read(read);
-	}
+	for (i = 0; i < RTRS_SRV_READS; i++)
+		if (rtrs_srv_read_due(&con->fetch.reads[i]))
+			rtrs_srv_post_read(&con->fetch.reads[i]);
+	rtrs_srv_fetch_more(con);
 }
 
 static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -231,10 +220,10 @@ void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 
 	con->fetch.done = done;
 	INIT_LIST_HEAD(&con->fetch.waiting);
-	INIT_LIST_HEAD(&con->fetch.turn);
 	INIT_DELAYED_WORK(&con->fetch.work, rtrs_srv_fetch_work);
 	for (i = 0; i < RTRS_SRV_READS; i++) {
 		con->fetch.reads[i].con = con;
+		INIT_LIST_HEAD(&con->fetch.reads[i].turn);
 		INIT_LIST_HEAD(&con->fetch.reads[i].counted);
 		con->fetch.reads[i].cqe.done = rtrs_srv_read_done;
 	}
@@ -297,8 +286,8 @@ void rtrs_srv_fetch_stop(struct rtrs_srv_con *con)
  * rtrs_srv_fetch_drained() - end pieces that no completion has ended
  * @con: connection that is closing, and whose sends are drained
  *
- * These are those that failed, that the device refused, for example as it is being removed, or
- * that could not be mapped.
+ * These are those that failed, that the device refused, for example as it is being removed, that
+ * could not be mapped, or that have not had their turn at the port.
  *
  * Context: the path's closing work, when no connection of the path works any more.
  */

@@ -4,10 +4,14 @@
  * many clients send to one port at once (incast) overflows the buffers of the switch before it.
  *
  * A piece (struct rtrs_srv_read) may begin if less than max_fetch is on its way over its port
- * and nobody waits. Otherwise its connection waits for its turn. Of the sessions that wait, the one
- * with the least on its way is next, for one piece, and within a session its connections take
- * turns; the port's work calls them. So a session has no more of a port for having more
- * connections that wait, nor for being slow.
+ * and nobody waits. Otherwise it waits for its turn, one piece for each connection. Of the sessions
+ * that wait, the one with the least on its way is next, for one piece, and within a session its
+ * connections take turns. So a session has no more of a port for having more connections that
+ * wait, nor for being slow.
+ *
+ * The port's work chooses pieces, a few at a time, and has the connection's own work post each of
+ * them. It touches connections only under the port's lock, so that the end of a connection waits
+ * for neither this work nor other connections.
  *
  * A piece that takes longer than RTRS_SRV_PORT_MS doesn't wait for the port: its client is gone,
  * or is behind a slow link, or the disk's driver doesn't return from what came before. It isn't
@@ -63,55 +67,65 @@ static void rtrs_srv_port_expire(struct rtrs_srv_port *port, unsigned long now)
 	}
 }
 
-/* Has a connection wait for its turn, if it doesn't. */
-static void rtrs_srv_port_wait(struct rtrs_srv_port *port, struct rtrs_srv_con *con)
+static void rtrs_srv_port_count(struct rtrs_srv_port *port, struct rtrs_srv_read *read)
 {
-	struct rtrs_srv_share *share = con->path->share;
+	lockdep_assert_held(&port->lock);
+	read->since = jiffies;
+	port->bytes += read->bytes;
+	read->con->path->share->bytes += read->bytes;
+	list_add_tail(&read->counted, &port->reads);
+}
+
+static void rtrs_srv_port_wait(struct rtrs_srv_port *port, struct rtrs_srv_read *read)
+{
+	struct rtrs_srv_share *share = read->con->path->share;
 
 	lockdep_assert_held(&port->lock);
-	if (!list_empty(&con->fetch.turn))
-		return;
-	list_add_tail(&con->fetch.turn, &share->cons);
+	list_add_tail(&read->turn, &share->reads);
 	if (list_empty(&share->turn))
 		list_add_tail(&share->turn, &port->waiting);
 	/* In case no piece ends meanwhile. */
-	queue_delayed_work(rtrs_srv_io_wq, &port->work, msecs_to_jiffies(RTRS_SRV_PORT_MS));
+	queue_delayed_work(rtrs_srv_pull_wq, &port->work, msecs_to_jiffies(RTRS_SRV_PORT_MS));
+}
+
+static void rtrs_srv_port_unwait(struct rtrs_srv_read *read)
+{
+	struct rtrs_srv_share *share = read->con->path->share;
+
+	list_del_init(&read->turn);
+	if (list_empty(&share->reads))
+		list_del_init(&share->turn);
 }
 
 /**
  * rtrs_srv_port_take() - may a piece begin?
- * @con: connection of the piece
- * @read: the piece, with its bytes
- * @in_turn: it is the connection's turn, by rtrs_srv_port_next()
+ * @read: the piece, with its bytes; no other one of its connection waits for its turn
  *
- * If it may not, the connection waits for its turn.
+ * If it may not, it waits for its turn, when &rtrs_srv_fetch.work of its connection is queued.
+ * Either way rtrs_srv_port_put() is to be called when it has ended.
  *
  * Context: any; under &rtrs_srv_con.pend_lock of a connection that isn't closing.
- * Return: true if so; rtrs_srv_port_put() is to be called when it has ended.
+ * Return: true if so.
  */
-bool rtrs_srv_port_take(struct rtrs_srv_con *con, struct rtrs_srv_read *read, bool in_turn)
+bool rtrs_srv_port_take(struct rtrs_srv_read *read)
 {
-	struct rtrs_srv_port *port = con->path->share->port;
+	struct rtrs_srv_port *port = read->con->path->share->port;
 	unsigned long flags;
 	bool may;
 
 	spin_lock_irqsave(&port->lock, flags);
-	may = in_turn || (list_empty(&port->waiting) && !rtrs_srv_port_full(port));
-	if (may) {
-		read->since = jiffies;
-		port->bytes += read->bytes;
-		con->path->share->bytes += read->bytes;
-		list_add_tail(&read->counted, &port->reads);
-	} else {
-		rtrs_srv_port_wait(port, con);
-	}
+	may = list_empty(&port->waiting) && !rtrs_srv_port_full(port);
+	if (may)
+		rtrs_srv_port_count(port, read);
+	else
+		rtrs_srv_port_wait(port, read);
 	spin_unlock_irqrestore(&port->lock, flags);
 	return may;
 }
 
 /**
  * rtrs_srv_port_put() - a piece isn't on its way any more
- * @read: piece that rtrs_srv_port_take() let begin; it may come twice
+ * @read: piece that rtrs_srv_port_take() was called for, and that doesn't wait; it may come twice
  *
  * Context: any.
  */
@@ -124,17 +138,8 @@ void rtrs_srv_port_put(struct rtrs_srv_read *read)
 	if (!list_empty(&read->counted))
 		rtrs_srv_port_uncount(port, read);
 	if (!list_empty(&port->waiting) && !rtrs_srv_port_full(port))
-		mod_delayed_work(rtrs_srv_io_wq, &port->work, 0);
+		mod_delayed_work(rtrs_srv_pull_wq, &port->work, 0);
 	spin_unlock_irqrestore(&port->lock, flags);
-}
-
-static void rtrs_srv_port_unwait(struct rtrs_srv_con *con)
-{
-	struct rtrs_srv_share *share = con->path->share;
-
-	list_del_init(&con->fetch.turn);
-	if (list_empty(&share->cons))
-		list_del_init(&share->turn);
 }
 
 /* The one with the least on its way; of several, the one that has waited for the longest time. */
@@ -153,22 +158,21 @@ static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *po
 }
 
 /**
- * rtrs_srv_port_next() - whose turn is it?
+ * rtrs_srv_port_next() - let the piece begin whose turn it is
  * @port: the port
  *
- * If the port is full, this says when the port's work is to look again.
+ * Its connection's work posts it. If the port is full, the port's work is queued for the time at
+ * which its oldest piece doesn't count any more.
  *
  * Context: the port's work.
- * Return: a connection that may begin one piece, now. It doesn't wait any more, and is there
- * until rtrs_srv_port_leave() of it returns, which waits for the work. NULL if nobody waits, or
- * too much is on its way.
+ * Return: the piece, which the caller may only compare; NULL if nobody waits, or too much is on
+ * its way.
  */
-struct rtrs_srv_con *rtrs_srv_port_next(struct rtrs_srv_port *port)
+VISIBLE_IF_KUNIT const struct rtrs_srv_read *rtrs_srv_port_next(struct rtrs_srv_port *port)
 {
-	struct rtrs_srv_con *con = NULL;
-	struct rtrs_srv_share *share;
+	struct rtrs_srv_read *first, *read = NULL;
 	unsigned long flags, now = jiffies;
-	struct rtrs_srv_read *first;
+	struct rtrs_srv_share *share;
 
 	spin_lock_irqsave(&port->lock, flags);
 	if (list_empty(&port->waiting))
@@ -176,35 +180,52 @@ struct rtrs_srv_con *rtrs_srv_port_next(struct rtrs_srv_port *port)
 	rtrs_srv_port_expire(port, now);
 	if (!rtrs_srv_port_full(port)) {
 		share = rtrs_srv_port_least(port);
-		con = list_first_entry(&share->cons, struct rtrs_srv_con, fetch.turn);
+		read = list_first_entry(&share->reads, struct rtrs_srv_read, turn);
 		list_move_tail(&share->turn, &port->waiting);
-		rtrs_srv_port_unwait(con);
+		rtrs_srv_port_unwait(read);
+		rtrs_srv_port_count(port, read);
+		mod_delayed_work(rtrs_srv_pull_wq, &read->con->fetch.work, 0);
 	} else {
 		first = list_first_entry(&port->reads, struct rtrs_srv_read, counted);
-		queue_delayed_work(rtrs_srv_io_wq, &port->work,
+		queue_delayed_work(rtrs_srv_pull_wq, &port->work,
 				   rtrs_srv_read_expires(first) - now);
 	}
 unlock:
 	spin_unlock_irqrestore(&port->lock, flags);
-	return con;
+	return read;
+}
+
+/* Others that have queued work go in between. */
+VISIBLE_IF_KUNIT void rtrs_srv_port_work(struct work_struct *work)
+{
+	struct rtrs_srv_port *port = container_of(to_delayed_work(work), struct rtrs_srv_port,
+						  work);
+	u32 i;
+
+	for (i = 0; i < RTRS_SRV_PORT_TURNS; i++)
+		if (!rtrs_srv_port_next(port))
+			return;
+	mod_delayed_work(rtrs_srv_pull_wq, &port->work, 0);
 }
 
 /**
- * rtrs_srv_port_leave() - have a connection wait for no turn any more
- * @con: connection that is closing, with no piece to begin with
+ * rtrs_srv_port_leave() - have no piece of a connection wait for its turn any more
+ * @con: connection that is closing, and takes no further piece
+ *
+ * After this, the port doesn't queue &rtrs_srv_fetch.work any more.
  *
  * Context: the path's closing work.
  */
 void rtrs_srv_port_leave(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_port *port = con->path->share->port;
+	u32 i;
 
 	spin_lock_irq(&port->lock);
-	if (!list_empty(&con->fetch.turn))
-		rtrs_srv_port_unwait(con);
+	for (i = 0; i < RTRS_SRV_READS; i++)
+		if (!list_empty(&con->fetch.reads[i].turn))
+			rtrs_srv_port_unwait(&con->fetch.reads[i]);
 	spin_unlock_irq(&port->lock);
-	/* It may be its turn. */
-	flush_delayed_work(&port->work);
 }
 
 /**
@@ -229,7 +250,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_share_init(struct rtrs_srv_share *share,
 					  struct rtrs_srv_port *port)
 {
 	share->port = port;
-	INIT_LIST_HEAD(&share->cons);
+	INIT_LIST_HEAD(&share->reads);
 	INIT_LIST_HEAD(&share->turn);
 }
 

@@ -32,6 +32,8 @@ struct rtrs_srv_sess;
 #define RTRS_SRV_READS		8
 /* For so long a piece counts as being on its way over a port, if others wait for that. */
 #define RTRS_SRV_PORT_MS	250
+/* Most pieces that the port's work lets begin before others that have queued work. */
+#define RTRS_SRV_PORT_TURNS	16
 /* Buffers are of pieces of this order, of the second one if memory is fragmented. */
 #define RTRS_SRV_BUF_ORDER	(16 - PAGE_SHIFT)
 #define RTRS_SRV_BUF_MIN_ORDER	max(14 - PAGE_SHIFT, 0)
@@ -104,9 +106,9 @@ struct rtrs_srv_bufs {
  * @dev: the device
  * @num: number of the port
  * @shares: shares of it
- * @work: begins pieces of those whose turn it is
- * @lock: guards what follows, and &rtrs_srv_read.counted, &rtrs_srv_share.cons,
- *	&rtrs_srv_share.turn and &rtrs_srv_fetch.turn; any context
+ * @work: chooses the pieces whose turn it is
+ * @lock: guards what follows, and &rtrs_srv_read.turn, &rtrs_srv_read.counted,
+ *	&rtrs_srv_share.reads and &rtrs_srv_share.turn; any context
  * @bytes: bytes of @reads
  * @reads: pieces that are on their way, in the order in which they began
  * @waiting: shares of sessions that wait for their turn
@@ -132,7 +134,7 @@ struct rtrs_srv_port {
  * @sess: the session, to find it
  * @nr_paths: paths that have it
  * @bytes: of these paths' pieces, the bytes that the port counts, under the port's lock
- * @cons: connections of these paths that wait for their turn
+ * @reads: these paths' pieces that wait for their turn
  * @turn: in &rtrs_srv_port.waiting, if there are any
  */
 struct rtrs_srv_share {
@@ -141,7 +143,7 @@ struct rtrs_srv_share {
 	const struct rtrs_srv_sess *sess;
 	u32 nr_paths;
 	u64 bytes;
-	struct list_head cons;
+	struct list_head reads;
 	struct list_head turn;
 };
 
@@ -154,8 +156,9 @@ struct rtrs_srv_share {
  * @sg: where they go
  * @nents: entries of @sg
  * @bytes: how many they are
+ * @turn: in &rtrs_srv_share.reads, while it waits for its turn at the port
  * @counted: in &rtrs_srv_port.reads, while it counts there
- * @since: when it began, jiffies
+ * @since: when the port let it begin, jiffies
  * @mapped: @rw is initialized
  * @again: it could not be mapped, and &rtrs_srv_fetch.work is to try again; under
  *	&rtrs_srv_con.pend_lock
@@ -168,6 +171,7 @@ struct rtrs_srv_read {
 	struct scatterlist *sg;
 	u32 nents;
 	u32 bytes;
+	struct list_head turn;
 	struct list_head counted;
 	unsigned long since;
 	bool mapped;
@@ -179,9 +183,10 @@ struct rtrs_srv_read {
  * @max_reads: RDMA READs that the client's device takes at a time; 0 if there can be none
  * @bytes: bytes that are being fetched, under &rtrs_srv_con.pend_lock
  * @waiting: requests that have data to be fetched, likewise. Each is in turn for a piece
- * @turn: in &rtrs_srv_share.cons, while it waits for its turn at the port
+ * @in_line: the one of @reads that waits for its turn at the port, or has got it and is to be
+ *	posted by @work; NULL if there is none. Likewise
  * @reads: chains of RDMA READs, under &rtrs_srv_con.pend_lock
- * @work: tries those again that could not be mapped
+ * @work: posts those that have got their turn, tries those again that could not be mapped
  * @done: called once for each request when all its data are there, or (false) it is not
  *	fetched as the path is closing; process context
  */
@@ -189,7 +194,7 @@ struct rtrs_srv_fetch {
 	u8 max_reads;
 	u32 bytes;
 	struct list_head waiting;
-	struct list_head turn;
+	struct rtrs_srv_read *in_line;
 	struct rtrs_srv_read reads[RTRS_SRV_READS];
 	struct delayed_work work;
 	void (*done)(struct rtrs_srv_io *io, bool fetched);
@@ -214,23 +219,24 @@ extern unsigned int rtrs_srv_max_fetch;
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_srv_port_init(struct rtrs_srv_port *port);
 void rtrs_srv_share_init(struct rtrs_srv_share *share, struct rtrs_srv_port *port);
+const struct rtrs_srv_read *rtrs_srv_port_next(struct rtrs_srv_port *port);
+void rtrs_srv_port_work(struct work_struct *work);
 #endif
-bool rtrs_srv_port_take(struct rtrs_srv_con *con, struct rtrs_srv_read *read, bool in_turn);
+bool rtrs_srv_port_take(struct rtrs_srv_read *read);
 void rtrs_srv_port_put(struct rtrs_srv_read *read);
-struct rtrs_srv_con *rtrs_srv_port_next(struct rtrs_srv_port *port);
 void rtrs_srv_port_leave(struct rtrs_srv_con *con);
 int rtrs_srv_path_join_port(struct rtrs_srv_path *path, const struct ib_device *dev, u32 num);
 void rtrs_srv_path_leave_port(struct rtrs_srv_path *path);
 
 /* fetch.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con, bool in_turn);
+struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con);
 void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed);
+bool rtrs_srv_read_due(struct rtrs_srv_read *read);
 #endif
 void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 			 void (*done)(struct rtrs_srv_io *io, bool fetched));
 void rtrs_srv_fetch(struct rtrs_srv_io *io);
-void rtrs_srv_port_work(struct work_struct *work);
 void rtrs_srv_fetch_stop(struct rtrs_srv_con *con);
 void rtrs_srv_fetch_drained(struct rtrs_srv_con *con);
 

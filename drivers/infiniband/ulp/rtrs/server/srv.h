@@ -742,6 +742,7 @@ extern struct wait_queue_head rtrs_srv_wait;
 extern struct workqueue_struct *rtrs_srv_setup_wq;
 extern struct workqueue_struct *rtrs_srv_close_wq;
 extern struct workqueue_struct *rtrs_srv_io_wq;
+extern struct workqueue_struct *rtrs_srv_pull_wq;
 int __init rtrs_srv_state_init(void);
 void rtrs_srv_state_exit(void);
 #if IS_ENABLED(CONFIG_KUNIT)

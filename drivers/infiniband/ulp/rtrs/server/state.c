@@ -30,8 +30,10 @@ static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* these, rtrs_srv_setup.stopped *
 /* Set paths up and take them down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
-/* Begins requests together, sends answers with large data, goes on with what had to wait. */
+/* Begins requests together, sends answers with large data, goes on with what waited for a slot. */
 struct workqueue_struct *rtrs_srv_io_wq;
+/* Goes on with what waited for memory, or for its turn at a port. */
+struct workqueue_struct *rtrs_srv_pull_wq;
 
 /* Clients choose UUIDs and names, but can't choose ones that have the same hash. */
 static u64 rtrs_srv_hash(const void *data, size_t len)
@@ -320,8 +322,15 @@ int __init rtrs_srv_state_init(void)
 		goto destroy_setup;
 	rtrs_srv_io_wq = alloc_workqueue("rtrs-server-io",
 					 WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (rtrs_srv_io_wq)
+	if (!rtrs_srv_io_wq)
+		goto destroy_close;
+	/* Not on the CPU of whose completion handler has queued the work: that one is busy. */
+	rtrs_srv_pull_wq = alloc_workqueue("rtrs-server-pull",
+					   WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (rtrs_srv_pull_wq)
 		return 0;
+	destroy_workqueue(rtrs_srv_io_wq);
+destroy_close:
 	destroy_workqueue(rtrs_srv_close_wq);
 destroy_setup:
 	destroy_workqueue(rtrs_srv_setup_wq);
@@ -333,6 +342,7 @@ destroy_setup:
  */
 void rtrs_srv_state_exit(void)
 {
+	destroy_workqueue(rtrs_srv_pull_wq);
 	destroy_workqueue(rtrs_srv_io_wq);
 	destroy_workqueue(rtrs_srv_close_wq);
 	destroy_workqueue(rtrs_srv_setup_wq);
