@@ -23,7 +23,7 @@ struct buf_test {
 	struct ratelimit_state log;
 	u64 charged, before;
 	u32 nr_sess;
-	struct workqueue_struct *io_wq;
+	struct workqueue_struct *pull_wq;
 };
 
 /* In place of what lets requests go on; the tests do that themselves. */
@@ -47,8 +47,8 @@ static int buf_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	/* These run before the module has made its own. */
-	t->io_wq = rtrs_srv_io_wq;
-	rtrs_srv_io_wq = system_dfl_wq;
+	t->pull_wq = rtrs_srv_pull_wq;
+	rtrs_srv_pull_wq = system_dfl_wq;
 	t->before = rtrs_srv_mem_total();
 	t->nr_sess = atomic_read(&rtrs_srv_nr_sess);
 	atomic_set(&rtrs_srv_nr_sess, 1);
@@ -94,7 +94,8 @@ static void buf_exit(struct kunit *test)
 	rtrs_srv_mem_uncharge(&t->other.charged);
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), t->before);
-	rtrs_srv_io_wq = t->io_wq;
+	flush_work(&rtrs_srv_buf_chooser);
+	rtrs_srv_pull_wq = t->pull_wq;
 	atomic_set(&rtrs_srv_nr_sess, t->nr_sess);
 }
 
@@ -108,6 +109,13 @@ static int get(struct buf_test *t, u32 i, u32 bytes)
 static void put(struct buf_test *t, u32 i)
 {
 	rtrs_srv_io_put_data(&t->ios[i]);
+}
+
+/* The session's work looks for memory, after the work that chooses whose turn it is. */
+static struct rtrs_srv_io *next(struct rtrs_srv_sess *sess)
+{
+	flush_work(&rtrs_srv_buf_chooser);
+	return rtrs_srv_bufs_next(sess);
 }
 
 /* Takes what there is of the memory for all clients. */
@@ -272,33 +280,66 @@ static void data_of_a_large_slot_are_in_one_piece(struct kunit *test)
 
 static const struct large_case {
 	const char *desc;
-	u32 bytes, nents;
+	u32 bytes, nents, allocated;
 } large_cases[] = {
-	{ "a byte more than a slot", SLOT_SIZE + 1, 1 },
-	{ "64 KiB", SZ_64K, 1 },
-	{ "64 KiB and a byte", SZ_64K + 1, 2 },
-	{ "200 KiB", 200 * SZ_1K, 4 },
-	{ "1 MiB", SZ_1M, 16 },
+	{ "a byte more than a slot", SLOT_SIZE + 1, 1, SZ_8K },
+	{ "33 KiB", 33 * SZ_1K, 1, SZ_64K },
+	{ "64 KiB", SZ_64K, 1, SZ_64K },
+	{ "64 KiB and a byte", SZ_64K + 1, 2, SZ_64K + PAGE_SIZE },
+	{ "97 KiB", 97 * SZ_1K, 2, SZ_128K },
+	{ "200 KiB", 200 * SZ_1K, 4, 200 * SZ_1K },
+	{ "1 MiB less a byte", SZ_1M - 1, 16, SZ_1M },
+	{ "1 MiB", SZ_1M, 16, SZ_1M },
 };
 
 KUNIT_ARRAY_PARAM_DESC(large_cases, large_cases, desc);
 
+/* What is charged is what the allocator gives: powers of two. */
 static void large_data_have_pieces_of_64_kib(struct kunit *test)
 {
 	const struct large_case *c = test->param_value;
 	struct buf_test *t = test->priv;
-	u64 total = rtrs_srv_mem_total();
+	u64 total = rtrs_srv_mem_total(), allocated = 0;
+	u32 i;
 
 	KUNIT_ASSERT_EQ(test, get(t, 0, c->bytes), 0);
 	expect_own(test, 0);
 	expect_list(test, &t->ios[0], c->nents, SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, NULL);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), c->bytes);
-	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + c->bytes);
+	for (i = 0; i < c->nents; i++)
+		allocated += page_size(sg_page(&t->ios[0].op.sgl[i]));
+	KUNIT_EXPECT_EQ(test, allocated, c->allocated);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), c->allocated);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + c->allocated);
 	put(t, 0);
 	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].buf, NULL);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), 0);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+}
+
+/* More than the allocator has in one piece, as if memory were fragmented. */
+#define NO_PAGE		(2 * SZ_4M)
+
+static void data_of_a_large_slot_fall_back_to_single_pages(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 total = rtrs_srv_mem_total();
+
+	t->path[0].mem.room = NO_PAGE;
+	t->sess.bufs.reserve_used = true;
+	KUNIT_ASSERT_EQ(test, get(t, 0, NO_PAGE), 0);
+	expect_list(test, &t->ios[0], NO_PAGE / PAGE_SIZE, PAGE_SIZE);
+	expect_own(test, 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, NULL);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->sess.bufs.used), NO_PAGE);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + NO_PAGE);
+	put(t, 0);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
+	/* Fetching into so many entries takes more work requests than there is room for. */
+	t->ios[1].fetch = true;
+	KUNIT_EXPECT_EQ(test, get(t, 1, NO_PAGE), -EINPROGRESS);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[1]);
+	t->sess.bufs.reserve_used = false;
 }
 
 /* After one of 1 MiB, whose list is a longer one. */
@@ -335,15 +376,15 @@ static void requests_wait_and_go_on_in_order(struct kunit *test)
 	}
 	for (i = 1; i < 4; i++) {
 		/* In vain, and it stays the first one. */
-		KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+		KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 		put(t, i - 1);
-		KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[i]);
+		KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[i]);
 		KUNIT_EXPECT_TRUE(test, list_empty(&t->ios[i].pending));
 		expect_reserve(test, i,
 			       DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
 	}
-	KUNIT_EXPECT_TRUE(test, list_empty(&t->sess.bufs.waiting));
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->sess.bufs.large));
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 }
 
 static void large_request_does_not_overtake_those_that_wait(struct kunit *test)
@@ -355,8 +396,8 @@ static void large_request_does_not_overtake_those_that_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_1M), -EINPROGRESS);
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), -EINPROGRESS);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[1]);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[1]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
 	expect_own(test, 1);
 	expect_own(test, 2);
 	expect_reserve(test, 0, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
@@ -371,10 +412,10 @@ static void reserve_is_for_who_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_16K), -EINPROGRESS);
 	put(t, 0);
 	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), -EINPROGRESS);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[1]);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[1]);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	put(t, 1);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
 }
 
 static void small_request_does_not_wait(struct kunit *test)
@@ -387,6 +428,39 @@ static void small_request_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 2, SLOT_SIZE), 0);
 	KUNIT_EXPECT_NOT_NULL(test, t->ios[2].page);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[1]);
+}
+
+/* Requests 2 and 3 are small and find no page; those before and behind them are large. */
+static void small_requests_wait_in_front(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	use_up(t);
+	t->sess.bufs.reserve_used = true;
+	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_16K), -EINPROGRESS);
+	t->path[0].mem.room = NO_PAGE;
+	t->ios[2].fetch = true;
+	t->ios[3].fetch = true;
+	KUNIT_EXPECT_EQ(test, get(t, 2, NO_PAGE), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 3, NO_PAGE), -EINPROGRESS);
+	t->path[0].mem.room = SLOT_SIZE;
+	KUNIT_EXPECT_EQ(test, get(t, 4, SZ_16K), -EINPROGRESS);
+	t->path[0].mem.room = NO_PAGE;
+	/* In vain, and it stays the first one. */
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	t->ios[2].fetch = false;
+	t->ios[3].fetch = false;
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[3]);
+	t->path[0].mem.room = SLOT_SIZE;
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	rtrs_srv_mem_uncharge(&t->charged);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[0]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[1]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[4]);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	t->sess.bufs.reserve_used = false;
 }
 
 static void requests_of_a_closing_path_are_forgotten(struct kunit *test)
@@ -422,10 +496,10 @@ static void requests_of_a_closing_path_get_no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_16K), -EINPROGRESS);
 	put(t, 0);
 	t->path[1].state = RTRS_SRV_CLOSING;
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[1]);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), &t->ios[1]);
 	KUNIT_EXPECT_PTR_EQ(test, t->ios[1].buf, NULL);
 	KUNIT_EXPECT_FALSE(test, t->sess.bufs.reserve_used);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
 	expect_reserve(test, 2, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
 }
 
@@ -457,15 +531,15 @@ static void session_gets_its_share(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 3, SZ_16K), -EINPROGRESS);
 	put(t, 0);
 	put(t, 1);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[3]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[3]);
 	expect_own(test, 3);
-	KUNIT_EXPECT_EQ(test, get(t, 4, SZ_1M - SZ_16K), 0);
+	KUNIT_EXPECT_EQ(test, get(t, 4, SZ_1M - SZ_64K), 0);
 	expect_own(test, 4);
 	KUNIT_EXPECT_EQ(test, get(t, 5, SZ_1M), 0);
 	expect_own(test, 5);
-	KUNIT_EXPECT_EQ(test, get(t, 6, SZ_16K), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, get(t, 6, SZ_64K), -EINPROGRESS);
 	put(t, 5);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[6]);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), &t->ios[6]);
 	expect_own(test, 6);
 }
 
@@ -522,30 +596,30 @@ static void memory_beyond_shares_goes_in_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 3, SZ_1M), -EINPROGRESS);
 	/* Who gives it back isn't the next one to have it. */
 	put(t, 0);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), -EINPROGRESS);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[7]);
+	KUNIT_ASSERT_PTR_EQ(test, next(other), &t->ios[7]);
 	expect_own(test, 7);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, next(other), NULL);
 	KUNIT_EXPECT_EQ(test, get(t, 5, SZ_1M), -EINPROGRESS);
 	put(t, 7);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[2]);
+	KUNIT_EXPECT_PTR_EQ(test, next(other), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
 	expect_own(test, 2);
 	/* Each has one turn. */
 	put(t, 2);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[5]);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, next(other), &t->ios[5]);
 	/* Who wants nothing any more passes its turn on. */
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, next(other), NULL);
 	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[3]);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[0]);
 	put(t, 5);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(other), &t->ios[7]);
+	KUNIT_EXPECT_PTR_EQ(test, next(other), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, next(other), &t->ios[7]);
 }
 
 /* The first session has two requests' memory beyond its share, and waits first. */
@@ -565,11 +639,11 @@ static void who_has_least_is_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 6, SZ_1M), 0);
 	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
 	put(t, 0);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), NULL);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->other), &t->ios[7]);
+	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->other), &t->ios[7]);
 	expect_own(test, 7);
 	put(t, 1);
-	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_bufs_next(&t->sess), &t->ios[3]);
+	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[3]);
 	expect_own(test, 3);
 }
 
@@ -617,11 +691,13 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(page_that_is_too_small_is_replaced),
 	KUNIT_CASE(data_of_a_large_slot_are_in_one_piece),
 	KUNIT_CASE_PARAM(large_data_have_pieces_of_64_kib, large_cases_gen_params),
+	KUNIT_CASE(data_of_a_large_slot_fall_back_to_single_pages),
 	KUNIT_CASE(reserve_is_for_when_memory_is_used_up),
 	KUNIT_CASE(requests_wait_and_go_on_in_order),
 	KUNIT_CASE(large_request_does_not_overtake_those_that_wait),
 	KUNIT_CASE(reserve_is_for_who_waits),
 	KUNIT_CASE(small_request_does_not_wait),
+	KUNIT_CASE(small_requests_wait_in_front),
 	KUNIT_CASE(requests_of_a_closing_path_are_forgotten),
 	KUNIT_CASE(requests_of_a_closing_path_get_no_memory),
 	KUNIT_CASE(session_gets_its_share),

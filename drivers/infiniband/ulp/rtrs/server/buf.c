@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Memory for the data of requests, with RTRS_FEATURE_SLOTS. Data of up to a slot's size have a
- * page of their own, out of the client's reach. Larger ones have a buffer of several pieces:
+ * page of their own, out of the client's reach; if the slot is larger than a page and memory is
+ * fragmented, a buffer of single pages. Larger ones have a buffer of several pieces:
  * those of a write are fetched into it; those of a read are sent from it, so that it is given
  * back only when they are sent.
  *
@@ -12,11 +13,11 @@
  * reserve is in use, a request waits until a buffer is given back, of its session, or of any
  * when it is its session's turn; and it looks for memory every RTRS_SRV_BUF_MS, as that may be
  * other than buffers. So each session goes on, even if writing what it sends is what frees
- * memory. Small requests don't wait behind large ones, unless there isn't even a page.
+ * memory. Small requests don't wait behind large ones: a page is sooner to be had.
  *
  * Of the sessions that wait, the one that has least is next to get memory beyond its fair share,
- * for one request: who has just given a buffer back would take it again before others look, and
- * who gives nothing back would collect all.
+ * for one request: the releasing session would win the buffer back before others look, and
+ * one that releases nothing would collect all. One work item chooses the session.
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -28,8 +29,12 @@
 /* From one look for memory to the next. */
 #define RTRS_SRV_BUF_MS		20
 
-/* Sessions that wait for memory, and how many requests have ever waited. */
+/*
+ * Sessions that wait for memory, the one of them whose turn it is, and how many requests have ever
+ * waited. The lock is taken by processes only, with interrupts on.
+ */
 static LIST_HEAD(rtrs_srv_buf_turns);
+static const struct rtrs_srv_bufs *rtrs_srv_buf_turn;
 static unsigned long rtrs_srv_buf_waits;
 static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
 
@@ -46,13 +51,13 @@ static const struct kernel_param_ops rtrs_srv_buf_waits_ops = {
 module_param_cb(memory_waits, &rtrs_srv_buf_waits_ops, NULL, 0444);
 MODULE_PARM_DESC(memory_waits, "Requests that had to wait for memory");
 
-/* Whose turn it is: who has least; of several, who has waited for the longest time; or NULL. */
-static struct rtrs_srv_bufs *rtrs_srv_bufs_least(void)
+/* The next turn is that of the session that has least; of several, of the one that waited longest. */
+static void rtrs_srv_buf_choose(struct work_struct *work)
 {
 	struct rtrs_srv_bufs *bufs, *least = NULL;
 	s64 used, least_used = S64_MAX;
 
-	lockdep_assert_held(&rtrs_srv_buf_turns_lock);
+	spin_lock(&rtrs_srv_buf_turns_lock);
 	list_for_each_entry(bufs, &rtrs_srv_buf_turns, turn) {
 		used = atomic64_read(&bufs->used);
 		if (used < least_used) {
@@ -62,62 +67,51 @@ static struct rtrs_srv_bufs *rtrs_srv_bufs_least(void)
 		if (!used)
 			break;
 	}
-	return least;
+	WRITE_ONCE(rtrs_srv_buf_turn, least);
+	if (least)
+		mod_delayed_work(rtrs_srv_pull_wq, &least->work, 0);
+	spin_unlock(&rtrs_srv_buf_turns_lock);
 }
 
-static bool rtrs_srv_bufs_in_turn(const struct rtrs_srv_bufs *bufs)
-{
-	unsigned long flags;
-	bool in_turn;
+VISIBLE_IF_KUNIT DECLARE_WORK(rtrs_srv_buf_chooser, rtrs_srv_buf_choose);
 
-	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
-	in_turn = rtrs_srv_bufs_least() == bufs;
-	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
-	return in_turn;
-}
-
-/* Has the session whose turn it is look for memory. */
+/* Has a session look for memory whose turn it is. */
 static void rtrs_srv_buf_call_next(void)
 {
-	struct rtrs_srv_bufs *next;
-	unsigned long flags;
-
-	if (list_empty(&rtrs_srv_buf_turns))
-		return;
-	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
-	next = rtrs_srv_bufs_least();
-	if (next)
-		mod_delayed_work(rtrs_srv_io_wq, &next->work, 0);
-	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+	if (!list_empty(&rtrs_srv_buf_turns))
+		queue_work(rtrs_srv_pull_wq, &rtrs_srv_buf_chooser);
 }
 
 static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs, bool new)
 {
-	unsigned long flags;
+	bool added;
 
-	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	spin_lock(&rtrs_srv_buf_turns_lock);
 	WRITE_ONCE(rtrs_srv_buf_waits, rtrs_srv_buf_waits + new);
-	if (list_empty(&bufs->turn))
+	added = list_empty(&bufs->turn);
+	if (added)
 		list_add_tail(&bufs->turn, &rtrs_srv_buf_turns);
-	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+	spin_unlock(&rtrs_srv_buf_turns_lock);
+	if (added)
+		rtrs_srv_buf_call_next();
 }
 
 /* The session has got memory, or wants none any more. */
 static void rtrs_srv_bufs_end_turn(struct rtrs_srv_bufs *bufs)
 {
-	unsigned long flags;
-
 	if (list_empty(&bufs->turn))
 		return;
-	spin_lock_irqsave(&rtrs_srv_buf_turns_lock, flags);
+	spin_lock(&rtrs_srv_buf_turns_lock);
 	list_del_init(&bufs->turn);
-	spin_unlock_irqrestore(&rtrs_srv_buf_turns_lock, flags);
+	if (rtrs_srv_buf_turn == bufs)
+		WRITE_ONCE(rtrs_srv_buf_turn, NULL);
+	spin_unlock(&rtrs_srv_buf_turns_lock);
 	rtrs_srv_buf_call_next();
 }
 
 static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
 {
-	queue_delayed_work(rtrs_srv_io_wq, &bufs->work, msecs_to_jiffies(RTRS_SRV_BUF_MS));
+	queue_delayed_work(rtrs_srv_pull_wq, &bufs->work, msecs_to_jiffies(RTRS_SRV_BUF_MS));
 }
 
 /**
@@ -127,7 +121,8 @@ static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
 void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
 {
 	spin_lock_init(&sess->bufs.lock);
-	INIT_LIST_HEAD(&sess->bufs.waiting);
+	INIT_LIST_HEAD(&sess->bufs.small);
+	INIT_LIST_HEAD(&sess->bufs.large);
 	INIT_LIST_HEAD(&sess->bufs.turn);
 	INIT_DELAYED_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
 }
@@ -144,12 +139,19 @@ static void rtrs_srv_buf_free_pages(struct rtrs_srv_buf *buf)
 	kfree(buf);
 }
 
-static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess,
-					       u32 bytes, unsigned int order,
-					       gfp_t gfp)
+/* Bytes of memory that a buffer for so many bytes of data takes, in pieces of that order. */
+static u32 rtrs_srv_buf_bytes(u32 data_len, unsigned int order)
 {
-	u32 piece = PAGE_SIZE << order, left = bytes;
-	u32 nents = DIV_ROUND_UP(bytes, piece);
+	u32 rest = data_len % (PAGE_SIZE << order);
+
+	return data_len - rest + (rest ? PAGE_SIZE << get_order(rest) : 0);
+}
+
+static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 data_len,
+					       unsigned int order, gfp_t gfp)
+{
+	u32 piece = PAGE_SIZE << order, left = data_len;
+	u32 nents = DIV_ROUND_UP(data_len, piece);
 	struct rtrs_srv_buf *buf;
 	struct page *page;
 
@@ -157,7 +159,7 @@ static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess,
 	if (!buf)
 		return NULL;
 	buf->sess = sess;
-	buf->bytes = bytes;
+	buf->bytes = rtrs_srv_buf_bytes(data_len, order);
 	sg_init_table(buf->sgl, nents);
 	while (buf->nents < nents) {
 		piece = min(piece, left);
@@ -306,61 +308,77 @@ static bool rtrs_srv_buf_page(struct rtrs_srv_io *io)
 	return true;
 }
 
-static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
+/* Gets a buffer in pieces of that order, of which @charged bytes are in the memory in use. */
+static bool rtrs_srv_buf_pieces(struct rtrs_srv_io *io, unsigned int order, u32 charged)
 {
 	struct rtrs_srv_sess *sess = io->con->path->sess;
-	gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
-	u32 bytes = io->op.data_len;
 	struct rtrs_srv_buf *buf;
-	int ret;
 
-	ret = rtrs_srv_mem_take(sess, bytes, list_empty(&rtrs_srv_buf_turns));
-	if (ret == -EAGAIN && rtrs_srv_bufs_in_turn(&sess->bufs))
-		ret = rtrs_srv_mem_take(sess, bytes, true);
-	if (ret)
-		return false;
-	buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_ORDER, gfp);
+	buf = rtrs_srv_buf_alloc(sess, io->op.data_len, order, GFP_NOWAIT | __GFP_NOWARN);
 	if (!buf)
-		buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_MIN_ORDER, gfp);
-	if (!buf) {
-		rtrs_srv_mem_use(-bytes);
 		return false;
-	}
-	atomic64_add(bytes, &sess->bufs.used);
+	if (buf->bytes != charged)
+		rtrs_srv_mem_use((int)buf->bytes - (int)charged);
+	atomic64_add(buf->bytes, &sess->bufs.used);
 	rtrs_srv_use_buf(io, buf);
 	return true;
 }
 
-static bool rtrs_srv_buf_any(struct rtrs_srv_io *io)
+static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 {
-	if (io->op.data_len <= io->con->path->mem.room)
-		return rtrs_srv_buf_page(io);
-	return rtrs_srv_buf_large(io);
+	u32 bytes = rtrs_srv_buf_bytes(io->op.data_len, RTRS_SRV_BUF_ORDER);
+	struct rtrs_srv_sess *sess = io->con->path->sess;
+
+	if (!rtrs_srv_mem_take(sess, bytes, list_empty(&rtrs_srv_buf_turns) ||
+					    READ_ONCE(rtrs_srv_buf_turn) == &sess->bufs))
+		return false;
+	if (rtrs_srv_buf_pieces(io, RTRS_SRV_BUF_ORDER, bytes) ||
+	    rtrs_srv_buf_pieces(io, RTRS_SRV_BUF_MIN_ORDER, bytes))
+		return true;
+	rtrs_srv_mem_use(-(int)bytes);
+	return false;
 }
 
-/* Takes the session's reserve, or, with @wait, waits for it. */
-static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
+static bool rtrs_srv_io_small(const struct rtrs_srv_io *io)
+{
+	return io->op.data_len <= io->con->path->mem.room;
+}
+
+static bool rtrs_srv_buf_any(struct rtrs_srv_io *io)
+{
+	if (!rtrs_srv_io_small(io))
+		return rtrs_srv_buf_large(io);
+	if (likely(rtrs_srv_buf_page(io)))
+		return true;
+	/* The send queue has no room for RDMA READs into single pages. */
+	return io->op.data_len > PAGE_SIZE && !io->fetch && rtrs_srv_buf_pieces(io, 0, 0);
+}
+
+/* Takes the session's reserve, or waits for memory; @again: in front, as it has waited before. */
+static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool again)
 {
 	struct rtrs_srv_bufs *bufs = &io->con->path->sess->bufs;
-	unsigned long flags;
+	struct list_head *waiting = rtrs_srv_io_small(io) ? &bufs->small : &bufs->large;
 	bool taken;
 
-	spin_lock_irqsave(&bufs->lock, flags);
+	spin_lock_irq(&bufs->lock);
 	/* Nor do new ones take the reserve from those that wait. */
-	taken = !bufs->reserve_used && (!wait || list_empty(&bufs->waiting));
+	taken = !bufs->reserve_used &&
+		(again || (list_empty(&bufs->small) && list_empty(&bufs->large)));
 	if (taken)
 		bufs->reserve_used = true;
-	if (!taken && wait)
-		list_add_tail(&io->pending, &bufs->waiting);
-	if (!taken) {
-		rtrs_srv_bufs_wait_turn(bufs, wait);
-		rtrs_srv_bufs_look_again(bufs);
+	else if (again)
+		list_add(&io->pending, waiting);
+	else
+		list_add_tail(&io->pending, waiting);
+	spin_unlock_irq(&bufs->lock);
+	if (taken) {
+		rtrs_srv_use_buf(io, bufs->reserve);
+		return 0;
 	}
-	spin_unlock_irqrestore(&bufs->lock, flags);
-	if (!taken)
-		return -EINPROGRESS;
-	rtrs_srv_use_buf(io, bufs->reserve);
-	return 0;
+	rtrs_srv_bufs_wait_turn(bufs, !again);
+	rtrs_srv_bufs_look_again(bufs);
+	return -EINPROGRESS;
 }
 
 /**
@@ -376,13 +394,12 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool wait)
 int rtrs_srv_buf_get(struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_bufs *bufs = &io->con->path->sess->bufs;
-	bool small = io->op.data_len <= io->con->path->mem.room;
 
 	io->stage = RTRS_SRV_IO_BUF;
 	/* Large ones don't overtake those that wait. */
-	if ((small || list_empty(&bufs->waiting)) && rtrs_srv_buf_any(io))
+	if ((rtrs_srv_io_small(io) || list_empty(&bufs->large)) && rtrs_srv_buf_any(io))
 		return 0;
-	return rtrs_srv_buf_reserve(io, true);
+	return rtrs_srv_buf_reserve(io, false);
 }
 
 /**
@@ -398,27 +415,31 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 	struct rtrs_srv_io *io;
 
 	spin_lock_irq(&bufs->lock);
-	io = list_first_entry_or_null(&bufs->waiting, struct rtrs_srv_io, pending);
+	io = list_first_entry_or_null(list_empty(&bufs->small) ? &bufs->large : &bufs->small,
+				      struct rtrs_srv_io, pending);
 	if (io)
 		list_del_init(&io->pending);
-	else
-		rtrs_srv_bufs_end_turn(bufs);
 	spin_unlock_irq(&bufs->lock);
-	if (!io || rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED)
-		return io;
-	if (rtrs_srv_buf_any(io)) {
-		/* If more wait, the session waits for its next turn. */
+	/* If more wait than this one, the session waits for its next turn. */
+	if (!io) {
 		rtrs_srv_bufs_end_turn(bufs);
-		return io;
+	} else if (rtrs_srv_path_state(io->con->path) == RTRS_SRV_CONNECTED) {
+		if (rtrs_srv_buf_any(io))
+			rtrs_srv_bufs_end_turn(bufs);
+		else if (rtrs_srv_buf_reserve(io, true))
+			return NULL;
 	}
-	if (!rtrs_srv_buf_reserve(io, false))
-		return io;
-	spin_lock_irq(&bufs->lock);
-	list_add(&io->pending, &bufs->waiting);
-	/* The reserve may have been given back meanwhile. */
-	if (!bufs->reserve_used)
-		mod_delayed_work(rtrs_srv_io_wq, &bufs->work, 0);
-	spin_unlock_irq(&bufs->lock);
+	return io;
+}
+
+static struct rtrs_srv_io *rtrs_srv_find_of_path(struct list_head *waiting,
+						 const struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_io *io;
+
+	list_for_each_entry(io, waiting, pending)
+		if (io->con->path == path)
+			return io;
 	return NULL;
 }
 
@@ -433,24 +454,21 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_bufs *bufs = &path->sess->bufs;
-	struct rtrs_srv_io *io, *found = NULL;
+	struct rtrs_srv_io *io;
 
 	spin_lock_irq(&bufs->lock);
-	list_for_each_entry(io, &bufs->waiting, pending) {
-		if (io->con->path == path) {
-			found = io;
-			list_del_init(&io->pending);
-			break;
-		}
-	}
+	io = rtrs_srv_find_of_path(&bufs->small, path) ?:
+	     rtrs_srv_find_of_path(&bufs->large, path);
+	if (io)
+		list_del_init(&io->pending);
 	spin_unlock_irq(&bufs->lock);
-	return found;
+	return io;
 }
 
 static void rtrs_srv_bufs_wake(struct rtrs_srv_bufs *bufs)
 {
-	if (!list_empty(&bufs->waiting))
-		mod_delayed_work(rtrs_srv_io_wq, &bufs->work, 0);
+	if (!list_empty(&bufs->small) || !list_empty(&bufs->large))
+		mod_delayed_work(rtrs_srv_pull_wq, &bufs->work, 0);
 }
 
 /**
@@ -465,7 +483,7 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 	unsigned long flags;
 
 	if (!buf->reserve) {
-		rtrs_srv_mem_use(-buf->bytes);
+		rtrs_srv_mem_use(-(int)buf->bytes);
 		atomic64_sub(buf->bytes, &bufs->used);
 		rtrs_srv_buf_free_pages(buf);
 		rtrs_srv_bufs_wake(bufs);

@@ -288,13 +288,18 @@ void rtrs_srv_bufs_work(struct work_struct *work)
 	struct rtrs_srv_sess *sess = container_of(to_delayed_work(work),
 						  struct rtrs_srv_sess, bufs.work);
 	struct rtrs_srv_io *io;
+	u32 i;
 
-	while ((io = rtrs_srv_bufs_next(sess))) {
+	for (i = 0; i < RTRS_SRV_TURNS; i++) {
+		io = rtrs_srv_bufs_next(sess);
+		if (!io)
+			return;
 		if (rtrs_srv_path_state(io->con->path) == RTRS_SRV_CONNECTED)
 			rtrs_srv_data_in(io);
 		else
 			rtrs_srv_io_drop(io);
 	}
+	mod_delayed_work(rtrs_srv_pull_wq, &sess->bufs.work, 0);
 }
 
 /**

@@ -176,10 +176,9 @@ bool rtrs_srv_mem_plenty(void)
  * another one.
  *
  * Context: any.
- * Return: 0, and the caller gives it back by rtrs_srv_mem_use(); -EAGAIN if there is some for
- * who is in turn alone; -ENOMEM if there is none.
+ * Return: true if it was taken: the caller gives it back by rtrs_srv_mem_use().
  */
-int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
+bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 {
 	u64 max = rtrs_srv_mem_max(), charged = READ_ONCE(rtrs_srv_mem_used);
 	u64 used = percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
@@ -188,15 +187,11 @@ int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 	u64 share = div_u64(pool, 2 * nr_sess);
 
 	if (used > pool)
-		return -ENOMEM;
-	if (atomic64_read(&sess->bufs.used) + bytes > share) {
-		if (used > pool / 2)
-			return -ENOMEM;
-		if (!in_turn)
-			return -EAGAIN;
-	}
+		return false;
+	if (atomic64_read(&sess->bufs.used) + bytes > share && (used > pool / 2 || !in_turn))
+		return false;
 	rtrs_srv_mem_use(bytes);
-	return 0;
+	return true;
 }
 
 /**

@@ -255,7 +255,7 @@ static void work_of_a_port_is_bounded(struct kunit *test)
 	cancel_delayed_work_sync(&t->port.work);
 	rtrs_srv_max_fetch = 0;
 	rtrs_srv_port_work(&t->port.work.work);
-	KUNIT_EXPECT_EQ(test, t->port.bytes, (1 + RTRS_SRV_PORT_TURNS) * PIECE);
+	KUNIT_EXPECT_EQ(test, t->port.bytes, (1 + RTRS_SRV_TURNS) * PIECE);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->port.work));
 	rtrs_srv_port_work(&t->port.work.work);
 	KUNIT_EXPECT_EQ(test, t->port.bytes, NR_CONS * PIECE);

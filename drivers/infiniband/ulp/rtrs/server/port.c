@@ -202,7 +202,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_port_work(struct work_struct *work)
 						  work);
 	u32 i;
 
-	for (i = 0; i < RTRS_SRV_PORT_TURNS; i++)
+	for (i = 0; i < RTRS_SRV_TURNS; i++)
 		if (!rtrs_srv_port_next(port))
 			return;
 	mod_delayed_work(rtrs_srv_pull_wq, &port->work, 0);

@@ -32,8 +32,8 @@ struct rtrs_srv_sess;
 #define RTRS_SRV_READS		8
 /* For so long a piece counts as being on its way over a port, if others wait for that. */
 #define RTRS_SRV_PORT_MS	250
-/* Most pieces that the port's work lets begin before others that have queued work. */
-#define RTRS_SRV_PORT_TURNS	16
+/* Most pieces or requests that one run of a work item lets go on; others' work is next then. */
+#define RTRS_SRV_TURNS		16
 /* Buffers are of pieces of this order, of the second one if memory is fragmented. */
 #define RTRS_SRV_BUF_ORDER	(16 - PAGE_SHIFT)
 #define RTRS_SRV_BUF_MIN_ORDER	max(14 - PAGE_SHIFT, 0)
@@ -50,7 +50,7 @@ struct rtrs_srv_sess;
 /**
  * struct rtrs_srv_buf - a buffer for the data of a request (buf.c)
  * @sess: session of the request
- * @bytes: size
+ * @bytes: bytes of memory that are allocated for @sgl
  * @reserve: it is the session's reserve
  * @io: request whose answer is on its way, until it is posted
  * @con: connection on which the answer was posted
@@ -81,11 +81,12 @@ struct rtrs_srv_buf {
  * struct rtrs_srv_bufs - buffers of a session (buf.c)
  * @reserve: what one request can have if there is no other memory; NULL if no path has slots
  * @charged: the session is charged for it
- * @used: bytes of buffers that requests have, the reserve not included
+ * @used: bytes of memory of buffers that requests have, the reserve not included
  * @lock: guards what follows; any context
  * @reserve_used: a request has the reserve
- * @waiting: requests that wait for a buffer. While there are any, a request has the reserve, or
- *	@work is queued
+ * @small: requests that wait for memory whose data fit in a slot; these are first
+ * @large: others. While there are any in these two lists, a request has the reserve, or @work is
+ *	queued
  * @turn: in the list of sessions that wait for memory, under that list's lock
  * @work: lets them go on
  */
@@ -95,7 +96,8 @@ struct rtrs_srv_bufs {
 	atomic64_t used;
 	spinlock_t lock; /* what follows */
 	bool reserve_used;
-	struct list_head waiting;
+	struct list_head small;
+	struct list_head large;
 	struct list_head turn;
 	struct delayed_work work;
 };
@@ -201,6 +203,9 @@ struct rtrs_srv_fetch {
 };
 
 /* buf.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+extern struct work_struct rtrs_srv_buf_chooser;
+#endif
 void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess);
 int rtrs_srv_bufs_setup(struct rtrs_srv_path *path);
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess);

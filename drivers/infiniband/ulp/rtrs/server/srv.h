@@ -49,7 +49,6 @@
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	sq_lock of struct rtrs_con > &sess->bufs.lock
  *	&con->pend_lock > &port->lock
- *	&sess->bufs.lock > the lock of sessions' turns for memory (buf.c)
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
  *		of the memory in use (mem.c), which nothing nests in
  *
@@ -593,8 +592,8 @@ enum rtrs_srv_io_stage {
  * @buf: buffer for data, NULL if there is none
  * @sg: data in the chunk or in @page
  * @inv_cqe: completion entry of LOCAL_INV
- * @pending: in &rtrs_srv_con.pending, &rtrs_srv_slots.resumed, &rtrs_srv_bufs.waiting or
- *	&rtrs_srv_fetch.waiting
+ * @pending: in &rtrs_srv_con.pending, &rtrs_srv_slots.resumed, &rtrs_srv_bufs.small,
+ *	&rtrs_srv_bufs.large or &rtrs_srv_fetch.waiting
  * @arrived: in &rtrs_srv_con.arrived
  * @op: what the upper layer sees; its own part follows this struct
  *
@@ -796,7 +795,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
 bool rtrs_srv_mem_plenty(void);
-int rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
+bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
 void rtrs_srv_mem_use(int bytes);
 #if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_total(void);
