@@ -16,8 +16,9 @@
  * @con: connection with a queue pair, which the caller keeps; nothing is done if it isn't
  *	polled, or another thread, or a caller of this one, is polling it
  *
- * The thread that polls isn't preempted, as others rely on it. Softirqs stay on: the block layer
- * gives bios of polled I/O back to a cache that only tasks may use.
+ * The thread that polls isn't preempted, as others rely on it; with PREEMPT_RT it is, since the
+ * handlers take spinlocks, which sleep there. Softirqs stay on: the block layer gives bios of polled
+ * I/O back to a cache that only tasks may use.
  *
  * Context: process or softirq, with interrupts on.
  * Return: number of completions that were handled, at most RTRS_POLL_BUDGET.
@@ -28,12 +29,14 @@ int rtrs_con_poll(struct rtrs_con *con)
 
 	if (!con->polled)
 		return 0;
-	preempt_disable();
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
 	if (!test_bit(0, &con->polling) && !test_and_set_bit_lock(0, &con->polling)) {
 		nr = ib_process_cq_direct(con->cq, RTRS_POLL_BUDGET);
 		clear_bit_unlock(0, &con->polling);
 	}
-	preempt_enable();
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
 	return nr;
 }
 EXPORT_SYMBOL_GPL(rtrs_con_poll);
