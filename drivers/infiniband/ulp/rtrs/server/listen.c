@@ -10,6 +10,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib.h>
@@ -313,12 +314,18 @@ reject:
 static int rtrs_srv_listen_event(struct rdma_cm_id *id,
 				 struct rdma_cm_event *event)
 {
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return rtrs_srv_connect_request(id->context, id,
-						&event->param.conn);
-	pr_debug("listening: %s (%d)\n", rdma_event_msg(event->event),
-		 event->status);
-	return 0;
+	unsigned int noio;
+	int ret;
+
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+		pr_debug("listening: %s (%d)\n", rdma_event_msg(event->event), event->status);
+		return 0;
+	}
+	/* Memory reclaim may wait for a client that is connecting. */
+	noio = memalloc_noio_save();
+	ret = rtrs_srv_connect_request(id->context, id, &event->param.conn);
+	memalloc_noio_restore(noio);
+	return ret;
 }
 
 static struct rdma_cm_id *rtrs_srv_listen(struct rtrs_srv *srv,

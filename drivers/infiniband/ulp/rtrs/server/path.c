@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/key.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -160,6 +161,8 @@ static void rtrs_srv_close_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  close_work);
+	/* Memory reclaim may wait for a client whose new path waits for the end of this one. */
+	unsigned int noio = memalloc_noio_save();
 
 	rtrs_srv_log_end(path);
 	rtrs_srv_path_stop(path);
@@ -167,12 +170,14 @@ static void rtrs_srv_close_work(struct work_struct *work)
 	rtrs_srv_path_drop_ios(path);
 	/* The end of the last request queues the finish work. */
 	percpu_ref_kill(&path->ios.ref);
+	memalloc_noio_restore(noio);
 }
 
 static void rtrs_srv_finish_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  finish_work);
+	unsigned int noio = memalloc_noio_save();
 	u32 i;
 
 	/* The upper layer may have completed requests since they were drained. */
@@ -193,6 +198,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	kobject_put(&path->sysfs.kobj);
 	wait_for_completion(&path->sysfs.released);
 	rtrs_srv_path_free(path);
+	memalloc_noio_restore(noio);
 }
 
 /* What a path takes until connections are added to it */

@@ -9,6 +9,7 @@
 #include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -247,6 +248,8 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 {
 	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
 						  end_work);
+	/* Memory reclaim may wait for a client that waits for the end of its old session. */
+	unsigned int noio = memalloc_noio_save();
 
 	rtrs_srv_sysfs_del_sess(sess);
 	rtrs_srv_slots_free(sess);
@@ -254,6 +257,7 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 	mutex_lock(&rtrs_srv_lock);
 	rtrs_srv_sess_discard(sess);
 	mutex_unlock(&rtrs_srv_lock);
+	memalloc_noio_restore(noio);
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -416,16 +417,19 @@ void rtrs_srv_setup_work(struct work_struct *work)
 	};
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  setup.work);
+	/* Memory reclaim may wait for a client that is connecting. */
+	unsigned int noio = memalloc_noio_save();
 	int ret;
 
 	while (path->setup.step < ARRAY_SIZE(steps)) {
 		ret = steps[path->setup.step](path);
 		if (ret == RTRS_SRV_SETUP_WAIT)
-			return;
+			break;
 		path->setup.step = ret ? ARRAY_SIZE(steps) : path->setup.step + 1;
 		if (ret < 0) {
 			rtrs_srv_path_error(&path->path, ret,
 					    "the path can't be set up");
 		}
 	}
+	memalloc_noio_restore(noio);
 }

@@ -8,6 +8,7 @@
 
 #include <linux/hashtable.h>
 #include <linux/net.h>
+#include <linux/sched/mm.h>
 #include <linux/siphash.h>
 
 #include "srv.h"
@@ -305,6 +306,18 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...)
 	rtrs_srv_path_error(&path->path, -EPROTO, why);
 }
 
+/*
+ * Memory reclaim may write to a disk that another host exports, whose set-up waits likewise for
+ * this host's: for rtrs_srv_lock. So no allocation under that lock may wait for I/O, nor may any
+ * other in the work that sets paths up and takes them down. Has lockdep know of the first.
+ */
+static void __init rtrs_srv_prime_lockdep(void)
+{
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&rtrs_srv_lock);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
 /**
  * rtrs_srv_state_init() - create the workqueues of paths
  *
@@ -312,6 +325,7 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...)
  */
 int __init rtrs_srv_state_init(void)
 {
+	rtrs_srv_prime_lockdep();
 	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup",
 					    WQ_UNBOUND | WQ_SYSFS, 0);
 	if (!rtrs_srv_setup_wq)
