@@ -138,6 +138,35 @@ do {									\
 		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\
 } while (0)
 
+/**
+ * struct rtrs_region - equal pieces of memory for a path's device (region.c)
+ * @path: path whose device and protection domain it is for
+ * @nr: number of pieces
+ * @size: bytes of a piece
+ * @group_shift: pieces of a group, which is physically contiguous: 1 << @group_shift
+ * @per_mr: pieces of a memory region, a multiple of those of a group; 0 without memory regions
+ * @nr_groups: groups that are allocated and mapped
+ * @group: the groups' addresses
+ * @dma: the groups' addresses for the device
+ * @nr_mrs: number of @mrs
+ * @mrs: memory regions over the groups, in order; the owner registers them. For the peer the
+ *	pieces of a region lie in a row
+ *
+ * Belongs to the client's or the server's path. All zero until rtrs_region_alloc().
+ */
+struct rtrs_region {
+	struct rtrs_path *path;
+	u32 nr;
+	u32 size;
+	u32 group_shift;
+	u32 per_mr;
+	u32 nr_groups;
+	void **group;
+	u64 *dma;
+	u32 nr_mrs;
+	struct ib_mr **mrs;
+};
+
 /* Receives that are posted again at once. */
 #define RTRS_RECV_BATCH		16
 
@@ -159,8 +188,7 @@ union rtrs_recv_msg {
  * @used: receives taken since the chain was last posted
  * @first: index of the first of these, if they have memory
  * @nr_posts: counts chains that were posted
- * @msgs: their memory, in the order in which they are posted; NULL without
- * @dma: DMA address of @msgs
+ * @msgs: pages of their memory, in the order in which they are posted; all zero without
  * @cqe: completion entry of all of them
  * @wr: the chain
  * @sge: where @wr receive
@@ -172,8 +200,7 @@ struct rtrs_recvs {
 	u32 used;
 	u32 first;
 	u32 nr_posts;
-	union rtrs_recv_msg *msgs;
-	u64 dma;
+	struct rtrs_region msgs;
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr[RTRS_RECV_BATCH];
 	struct ib_sge sge[RTRS_RECV_BATCH];
@@ -333,35 +360,6 @@ struct rtrs_qp_params {
 	enum ib_poll_context poll;
 };
 
-/**
- * struct rtrs_region - equal pieces of memory for a path's device (region.c)
- * @path: path whose device and protection domain it is for
- * @nr: number of pieces
- * @size: bytes of a piece
- * @group_shift: pieces of a group, which is physically contiguous: 1 << @group_shift
- * @per_mr: pieces of a memory region, a multiple of those of a group; 0 without memory regions
- * @nr_groups: groups that are allocated and mapped
- * @group: the groups' addresses
- * @dma: the groups' addresses for the device
- * @nr_mrs: number of @mrs
- * @mrs: memory regions over the groups, in order; the owner registers them. For the peer the
- *	pieces of a region lie in a row
- *
- * Belongs to the client's or the server's path. All zero until rtrs_region_alloc().
- */
-struct rtrs_region {
-	struct rtrs_path *path;
-	u32 nr;
-	u32 size;
-	u32 group_shift;
-	u32 per_mr;
-	u32 nr_groups;
-	void **group;
-	u64 *dma;
-	u32 nr_mrs;
-	struct ib_mr **mrs;
-};
-
 static inline u32 rtrs_region_off(const struct rtrs_region *region, u32 i)
 {
 	return (i & (BIT(region->group_shift) - 1)) * region->size;
@@ -413,6 +411,7 @@ u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
 void rtrs_con_set_ack_timeout(struct rtrs_con *con);
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
+u64 rtrs_recv_msgs_bytes(u32 nr);
 int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);

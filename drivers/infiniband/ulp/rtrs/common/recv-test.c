@@ -6,7 +6,8 @@
 
 #include "core.h"
 
-#define NR_MAX	64
+/* More than a page has memory for. */
+#define NR_MAX	1200
 
 /* A queue pair that holds what is posted, in order. */
 struct recv_test {
@@ -53,10 +54,9 @@ static void receive(struct recv_test *t)
 {
 	const struct ib_sge *sge = &t->posted[t->tail++ % NR_MAX];
 	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&t->con);
-	u32 nr = msg - t->con.recvs.msgs;
 
-	t->wrong += nr >= t->con.recvs.nr || sge->length != sizeof(*msg) || sge->lkey != 0x1234 ||
-		    sge->addr != t->con.recvs.dma + nr * sizeof(*msg);
+	t->wrong += sge->length != sizeof(*msg) || sge->lkey != 0x1234 ||
+		    sge->addr != (uintptr_t)msg;
 	t->err_repost = rtrs_con_repost(&t->con);
 }
 
@@ -80,7 +80,7 @@ static struct recv_test *recv_init(struct kunit *test)
 
 static const struct nr_case {
 	u32 nr;
-} nr_cases[] = { { 16 }, { 17 }, { 31 }, { 32 }, { 33 }, { 48 }, { 63 } };
+} nr_cases[] = { { 16 }, { 17 }, { 31 }, { 32 }, { 33 }, { 48 }, { 63 }, { 512 }, { 1100 } };
 
 static void nr_desc(const struct nr_case *c, char *desc)
 {
@@ -89,20 +89,29 @@ static void nr_desc(const struct nr_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(nr, nr_cases, nr_desc);
 
-/* Each receive that is posted has memory of its own. */
+/* Each receive that is posted has memory of its own, in single pages. */
 static void expect_own_memory(struct kunit *test, const struct recv_test *t)
 {
 	const struct rtrs_recvs *r = &t->con.recvs;
-	u64 in_use = 0;
+	unsigned long *in_use = kunit_kcalloc(test, BITS_TO_LONGS(NR_MAX), sizeof(long),
+					      GFP_KERNEL);
 	unsigned int i;
-	u32 nr;
+	u64 addr;
+	u32 page;
 
+	KUNIT_ASSERT_NOT_NULL(test, in_use);
 	KUNIT_EXPECT_EQ(test, t->wrong, 0);
+	KUNIT_EXPECT_EQ(test, r->msgs.size, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, r->msgs.nr_groups, DIV_ROUND_UP(r->nr * 8, PAGE_SIZE));
 	for (i = t->tail; i != t->head; i++) {
-		nr = (t->posted[i % NR_MAX].addr - r->dma) / sizeof(*r->msgs);
-		KUNIT_ASSERT_LT(test, nr, r->nr);
-		KUNIT_EXPECT_EQ(test, in_use & BIT_ULL(nr), 0);
-		in_use |= BIT_ULL(nr);
+		addr = t->posted[i % NR_MAX].addr;
+		for (page = 0; page < r->msgs.nr; page++)
+			if (addr - r->msgs.dma[page] < PAGE_SIZE)
+				break;
+		KUNIT_ASSERT_LT(test, page, r->msgs.nr);
+		KUNIT_EXPECT_EQ(test, addr % sizeof(union rtrs_recv_msg), 0);
+		KUNIT_EXPECT_FALSE(test, test_and_set_bit((page * PAGE_SIZE + addr % PAGE_SIZE) / 8,
+							  in_use));
 	}
 }
 
@@ -124,7 +133,7 @@ static void messages_are_those_of_their_receives(struct kunit *test)
 	}
 	expect_own_memory(test, t);
 	rtrs_con_free_recvs(&t->con);
-	KUNIT_EXPECT_NULL(test, t->con.recvs.msgs);
+	KUNIT_EXPECT_EQ(test, t->con.recvs.msgs.nr, 0);
 }
 
 /* The peer of a connected queue pair need not wait until all receives are posted. */

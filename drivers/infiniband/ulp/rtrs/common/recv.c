@@ -4,11 +4,26 @@
  * one counter tells which of them a completion is of. All have one completion entry, and one chain
  * of work requests, which is posted again when as many have been used.
  *
- * Receives of immediate data are empty. Others have memory for a message of 8 bytes each.
+ * Receives of immediate data are empty. Others have memory for a message of 8 bytes each, in single
+ * pages: a path has to be set up also when memory is fragmented.
  */
 #include <linux/slab.h>
 
 #include "core.h"
+
+#define RTRS_MSGS_PER_PAGE	((u32)(PAGE_SIZE / sizeof(union rtrs_recv_msg)))
+
+static u32 rtrs_recv_msgs_pages(u32 nr)
+{
+	return DIV_ROUND_UP(nr, RTRS_MSGS_PER_PAGE);
+}
+
+/* Address for the device of the message of receive @i. */
+static u64 rtrs_recv_msg_dma(const struct rtrs_recvs *r, u32 i)
+{
+	return rtrs_region_dma(&r->msgs, i / RTRS_MSGS_PER_PAGE) +
+	       i % RTRS_MSGS_PER_PAGE * sizeof(union rtrs_recv_msg);
+}
 
 /* Lets a work request receive into the memory of receive @i. */
 static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, struct ib_sge *sge,
@@ -17,10 +32,10 @@ static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, stru
 	const struct rtrs_recvs *r = &con->recvs;
 
 	wr->wr_cqe = &con->recvs.cqe;
-	if (!r->msgs)
+	if (!r->msgs.nr)
 		return;
-	sge->addr = r->dma + i * sizeof(*r->msgs);
-	sge->length = sizeof(*r->msgs);
+	sge->addr = rtrs_recv_msg_dma(r, i);
+	sge->length = sizeof(union rtrs_recv_msg);
 	sge->lkey = con->path->pd->local_dma_lkey;
 	wr->sg_list = sge;
 	wr->num_sge = 1;
@@ -53,23 +68,17 @@ static int rtrs_con_post_all_recvs(struct rtrs_con *con)
 	return ret;
 }
 
-static int rtrs_con_alloc_msgs(struct rtrs_con *con)
+/**
+ * rtrs_recv_msgs_bytes() - compute the memory of receives with messages
+ * @nr: number of receives
+ *
+ * Return: bytes.
+ */
+u64 rtrs_recv_msgs_bytes(u32 nr)
 {
-	struct ib_device *dev = con->path->dev;
-	struct rtrs_recvs *r = &con->recvs;
-	size_t bytes = r->nr * sizeof(*r->msgs);
-
-	r->msgs = kzalloc(bytes, GFP_KERNEL);
-	if (!r->msgs)
-		return -ENOMEM;
-	r->dma = ib_dma_map_single(dev, r->msgs, bytes, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(dev, r->dma)) {
-		kfree(r->msgs);
-		r->msgs = NULL;
-		return -ENOMEM;
-	}
-	return 0;
+	return rtrs_region_bytes(rtrs_recv_msgs_pages(nr), PAGE_SIZE, 0);
 }
+EXPORT_SYMBOL_GPL(rtrs_recv_msgs_bytes);
 
 /**
  * rtrs_con_start_recvs() - post a connection's receives for the first time
@@ -95,7 +104,8 @@ int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 	r->nr = nr;
 	r->cqe.done = done;
 	if (msgs) {
-		ret = rtrs_con_alloc_msgs(con);
+		ret = rtrs_region_alloc(&r->msgs, con->path, rtrs_recv_msgs_pages(nr), PAGE_SIZE,
+					0);
 		if (ret)
 			return ret;
 	}
@@ -118,13 +128,15 @@ EXPORT_SYMBOL_GPL(rtrs_con_start_recvs);
 const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con)
 {
 	const struct rtrs_recvs *r = &con->recvs;
+	const union rtrs_recv_msg *page;
 	u32 i = r->first + r->used;
 
 	if (i >= r->nr)
 		i -= r->nr;
-	ib_dma_sync_single_for_cpu(con->path->dev, r->dma + i * sizeof(*r->msgs),
-				   sizeof(*r->msgs), DMA_FROM_DEVICE);
-	return &r->msgs[i];
+	ib_dma_sync_single_for_cpu(con->path->dev, rtrs_recv_msg_dma(r, i),
+				   sizeof(union rtrs_recv_msg), DMA_BIDIRECTIONAL);
+	page = rtrs_region_addr(&r->msgs, i / RTRS_MSGS_PER_PAGE);
+	return &page[i % RTRS_MSGS_PER_PAGE];
 }
 EXPORT_SYMBOL_GPL(rtrs_con_recv_msg);
 
@@ -145,8 +157,8 @@ int rtrs_con_repost(struct rtrs_con *con)
 
 	if (++r->used != RTRS_RECV_BATCH)
 		return 0;
-	for (i = 0; r->msgs && i < RTRS_RECV_BATCH; i++) {
-		r->sge[i].addr = r->dma + first * sizeof(*r->msgs);
+	for (i = 0; r->msgs.nr && i < RTRS_RECV_BATCH; i++) {
+		r->sge[i].addr = rtrs_recv_msg_dma(r, first);
 		if (++first == r->nr)
 			first = 0;
 	}
@@ -167,12 +179,6 @@ EXPORT_SYMBOL_GPL(rtrs_con_repost);
  */
 void rtrs_con_free_recvs(struct rtrs_con *con)
 {
-	struct rtrs_recvs *r = &con->recvs;
-
-	if (r->msgs)
-		ib_dma_unmap_single(con->path->dev, r->dma, r->nr * sizeof(*r->msgs),
-				    DMA_FROM_DEVICE);
-	kfree(r->msgs);
-	r->msgs = NULL;
+	rtrs_region_free(&con->recvs.msgs);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_free_recvs);

@@ -107,7 +107,7 @@ int rtrs_srv_recv_start(struct rtrs_srv_con *con)
 	int ret;
 
 	if (msgs) {
-		ret = rtrs_srv_path_charge(con->path, nr * sizeof(union rtrs_recv_msg));
+		ret = rtrs_srv_path_charge(con->path, rtrs_recv_msgs_bytes(nr));
 		if (ret)
 			return ret;
 	}
