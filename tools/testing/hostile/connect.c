@@ -535,19 +535,23 @@ static long long server_param(const char *name)
 }
 
 /*
- * First connections of sessions that don't go on, each for a path of very many, until
- * the server has no memory for one more. What it has set aside is counted all the while.
+ * First connections of sessions that don't go on, each for a path of eight, until the server has no
+ * memory for one more. All eight count from the first one on, and so it has none for 4,096.
  */
 static int hoard_first(long arg)
 {
 	static struct path *p[1000];
 	long long max = server_param("max_memory") << 20, used = 0;
 	unsigned int i, n = 0;
-	int ret = 0;
+	int ret;
 
+	p[n] = path_new(test_name);
+	p[n]->req.cid_num = 4096;
+	ret = must_refuse(p[n], path_con(p[n], 0, &p[n]->req, sizeof(p[n]->req)), -ENOMEM);
+	path_free(p[n]);
 	while (!ret && n < ARRAY_SIZE(p)) {
 		p[n] = path_new(test_name);
-		p[n]->req.cid_num = 4096;
+		p[n]->req.cid_num = 8;
 		ret = path_con(p[n], 0, &p[n]->req, sizeof(p[n]->req));
 		n++;
 		used = server_param("memory_used");

@@ -31,6 +31,7 @@
 #define MAX_ASKED	65536	/* ids are numbers of 16 bits */
 #define LOST_MS		3000	/* so long after the last answer no other one comes */
 #define EARLY_MS	25000	/* none of those that are half open has ended by then */
+#define WINDOW		8	/* so many are in flight */
 
 enum { CM_REQ = 0x10, CM_REJ = 0x12, CM_REP = 0x13, CM_RTU = 0x14, CM_DREQ = 0x15 };
 
@@ -353,8 +354,8 @@ static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 	return ret;
 }
 
-/* @window of them are in flight. The program's end closes the sockets. */
-static int flood_half(long window)
+/* Each announces @nr_cons connections. The program's end closes the sockets. */
+static int flood_half(long nr_cons)
 {
 	static struct flood flood;
 	struct flood *f = &flood;
@@ -362,11 +363,12 @@ static int flood_half(long window)
 	int ret = flood_open(f);
 	u64 told = 0;
 
+	p->req.cid_num = nr_cons;
 	f->began = f->heard = now_ms();
 	while (!ret && !stopped()) {
 		struct pollfd fd = { .fd = f->in, .events = POLLIN };
 
-		ret = flood_knock(f, &p->req, window);
+		ret = flood_knock(f, &p->req, WINDOW);
 		poll(&fd, 1, 10);
 		ret = ret ?: flood_answers(f);
 		if (now_ms() > told + 100) {
@@ -401,8 +403,10 @@ static int flood_proofs(long arg)
 }
 
 const struct test flood_cases[] = {
-	{ "flood-half", "connects that don't go on, 8 of them in flight", flood_half, 8,
+	{ "flood-half", "connects that don't go on, 8 of them in flight", flood_half, 2,
 	  .extra = true },
+	{ "flood-wide", "each of them announces 64 connections", flood_half, 64, .extra = true },
+	{ "flood-widest", "and as many as there can be", flood_half, 4096, .extra = true },
 	{ "flood-proofs", "wrong proofs as fast as they are answered", flood_proofs,
 	  .extra = true },
 	{ }

@@ -3,9 +3,10 @@
 #
 # Another machine sends connects from ten of its addresses, as fast as they are answered, 8 at a
 # time and at least 5,000 in all, and completes none of them. Meanwhile an honest client, which has
-# another address, takes two seconds more at most to map a volume, and a session that is there
-# notices nothing; later the server is rid of all. Then wrong proofs come from one address: few are
-# looked at. Then connects from one other address as well. The honest client notices as little, and
+# another address, and a secret, takes two seconds more at most to map a volume, and a session that is
+# there notices nothing; later the server is rid of all. Then each announces 64 connections, then
+# 4,096. All of them together take less than 32 MiB. Then wrong proofs come from one address: few
+# are looked at. Then connects from one other address as well. The honest client notices as little, and
 # when all is over a session comes from the address of the proofs again.
 # Modules: ours
 # Guests: 2
@@ -51,7 +52,7 @@ honest()
 
 	for i in 1 2 3; do
 		from=$(now)
-		dev=$(renice -n -15 "$BASHPID" >/dev/null; map honest other "${at[1]}")
+		dev=$(renice -n -15 "$BASHPID" >/dev/null; map honest other "${at[1]}" key=clt:honest)
 		times+=($(($(now) - from)))
 		unmap "$dev"
 		[ "$i" != 1 ] || answered=$(counted "$1" answers)
@@ -70,13 +71,43 @@ honest_in_time()
 	must "the attack went on" wait_for 10 counted_at_least "$1" answers $((answered + 1))
 }
 
+# available: MiB that the server has left for use
+available() { on server "awk '/^MemAvailable/ { print int(\$2 / 1024) }' /proc/meminfo"; }
+
+# strangers_memory: keeps the most that all clients were charged with, of ten looks, and what else
+# the server has lost since $free
+strangers_memory()
+{
+	local used i
+
+	for i in {1..10}; do
+		used=$(on server "cat /sys/module/rtrs_server/parameters/memory_used")
+		[ "$used" -le "$peak" ] || peak=$used
+	done
+	say "with the strangers, all are charged with $((peak >> 10)) KiB, $((charged >> 10)) before;" \
+		"$((free - $(available))) MiB less are available"
+	must "strangers take $((peak - charged)) bytes" [ $((peak - charged)) -lt $((32 << 20)) ]
+}
+
 domains() { on server "rdma resource show pd | grep -c rtrs"; }
 as_before() { [ "$(domains)" = "$before" ]; }
 
-most=128
+most=32
 hostile_server max_handshakes=$most
+# Nothing can be opened but by hosts, of which strangers are none.
+add_key server srv:honest Geheim-9876543210
+add_key client clt:honest Geheim-9876543210
+on server "mkdir $conf/hosts/honest $conf/hosts/good"
+rule hosts/honest/keys srv:honest
+for name in good other; do
+	volume $name /dev/$name
+done
+on server "ln -s $conf/hosts/honest $conf/volumes/other/hosts/
+	ln -s $conf/hosts/good $conf/volumes/good/hosts/"
+rule policy listed
 dev=$(map good good "${at[1]}")
 bystander "$dev"
+charged=$(on server "cat /sys/module/rtrs_server/parameters/memory_used") peak=0 free=$(available)
 before=$(domains)
 for i in {102..110}; do
 	HOSTILE_FROM+=" 192.168.100.$i"
@@ -95,6 +126,7 @@ wait_for 60 counted_at_least $half refused 100 || fail "it isn't refused: $(cat 
 honest_in_time $half
 wait_for 60 counted_at_least $half answers 5000 || fail "too few: $(cat $half)"
 honest_in_time $half
+strangers_memory
 attacks_end
 # All ten together have no more than may be.
 must "some were half open: $(cat $half)" [ "$(counted $half open)" -ge $((most / 2)) ]
@@ -102,6 +134,20 @@ must "so many at a time: $(cat $half)" [ "$(counted $half early)" -le $most ]
 equal "refused otherwise" "$(counted $half other)" 0
 must "the others have an answer" [ "$(counted $half lost)" -le 100 ]
 must "the server is rid of them" wait_for 60 as_before
+
+say "with many connections"
+attack flood-wide $half
+wait_for 60 counted_at_least $half refused 500 || fail "it isn't refused: $(cat /tmp/half.*)"
+honest_in_time $half
+strangers_memory
+attacks_end
+must "some were half open: $(cat $half)" [ "$(counted $half open)" -ge 1 ]
+equal "refused otherwise" "$(counted $half other)" 0
+attack flood-widest $half
+wait_for 60 counted_at_least $half other 100 || fail "it isn't refused: $(cat /tmp/half.*)"
+strangers_memory
+attacks_end
+equal "half open, or to be tried again" "$(counted $half open) $(counted $half refused)" "0 0"
 
 say "wrong proofs"
 add_key server srv:keyed Geheim-0123456789
@@ -125,12 +171,15 @@ honest_in_time $half
 attacks_end
 must "no more than one address may: $(cat $half)" [ "$(counted $half early)" -le $((most / 2)) ]
 hostile_told /tmp/half.out /tmp/proofs.out
-late() { [ "$(errno_of "$ctl/map_device" "sessname=late ${at[0]} device_path=other")" = 0 ]; }
+late() { [ "$(errno_of "$ctl/map_device" "sessname=honest ${at[0]} device_path=other key=clt:honest")" = 0 ]; }
 must "it gets a session in the end" wait_for 30 late
-unmap "/dev/$(mapped late other)"
+unmap "/dev/$(mapped honest other)"
 on server "rmdir $conf/hosts/keyed"
 must "the server is rid of them" wait_for 60 as_before
 for i in {101..110}; do
 	ip addr del "192.168.100.$i/24" dev "$(netdev 0)"
 done
-hostile_down
+bystander_unharmed
+unmap "$dev"
+on server "rm $conf/volumes/*/hosts/*; rmdir $conf/volumes/* $conf/hosts/*"
+down

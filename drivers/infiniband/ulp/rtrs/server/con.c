@@ -79,23 +79,24 @@ static int rtrs_srv_con_accept(struct rtrs_srv_con *con)
 	return rdma_accept(con->con.cm_id, &param);
 }
 
-static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
+static struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path,
+						const struct ib_device *dev, u16 cid)
 {
-	bool slots = rtrs_srv_has_slots(con->path);
-	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
+	bool slots = rtrs_srv_has_slots(path);
+	u32 max = dev->attrs.max_qp_wr - 1;
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
 		.min_send_sge	= 1,
 		/* Soft-iWARP takes no SEND WITH INV like that. */
-		.send_inline	= con->path->path.no_imm ? 0 : sizeof(union rtrs_srv_msg),
+		.send_inline	= path->path.no_imm ? 0 : sizeof(union rtrs_srv_msg),
 		.min_send_wr	= RTRS_SRV_MIN_SEND_WR,
-		.nr_io		= con->path->conns.nr - 1,
+		.recv_wr	= rtrs_srv_nr_recvs(path, dev, cid),
+		.nr_io		= path->conns.nr - 1,
 		.poll		= IB_POLL_WORKQUEUE,
 	};
-	int ret;
 
-	if (con->con.cid) {
-		params.send_wr = min_t(u32, con->path->sess->queue_depth * RTRS_SRV_WR_PER_IO,
+	if (cid) {
+		params.send_wr = min_t(u32, path->sess->queue_depth * RTRS_SRV_WR_PER_IO,
 				       slots ? RTRS_SRV_SLOTS_SEND_WR : RTRS_SRV_SEND_WR);
 		if (slots) {
 			params.send_reserve = RTRS_SRV_READ_WR;
@@ -104,21 +105,41 @@ static int rtrs_srv_con_create_qp(struct rtrs_srv_con *con)
 			params.send_wr = max_t(u32, params.send_wr, RTRS_SRV_MAX_DATA_WR + 1);
 		}
 		params.send_wr += RTRS_SIGNAL_EVERY;
-		params.recv_wr = rtrs_srv_nr_recvs(con);
 	} else {
 		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
 		params.send_reserve = RTRS_SRV_SERVICE_RESERVE;
 		params.min_send_wr -= params.send_reserve;
-		params.send_wr = min(rtrs_srv_service_wr(con), max) - params.send_reserve;
+		params.send_wr = min(rtrs_srv_service_wr(path), max) - params.send_reserve;
 		/* One is for the client's first message. */
-		params.recv_wr = rtrs_srv_nr_recvs(con) + 1;
+		params.recv_wr++;
 	}
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
-	ret = rtrs_srv_path_charge(con->path, rtrs_qp_bytes(&params));
-	if (ret)
-		return ret;
-	return rtrs_con_create_qp(&con->con, &params);
+	return params;
+}
+
+static u64 rtrs_srv_con_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev,
+			      u16 cid)
+{
+	struct rtrs_qp_params params = rtrs_srv_qp_params(path, dev, cid);
+	u64 bytes = sizeof(struct rtrs_srv_con) + rtrs_qp_bytes(&params);
+
+	if (path->path.no_imm)
+		bytes += rtrs_recv_msgs_bytes(params.recv_wr);
+	return bytes;
+}
+
+/**
+ * rtrs_srv_cons_bytes() - compute the memory of all connections that a client announces
+ * @path: path whose session, features and number of connections are known
+ * @dev: the path's device
+ *
+ * Return: bytes, about.
+ */
+u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
+{
+	return rtrs_srv_con_bytes(path, dev, 0) +
+	       (path->conns.nr - 1) * rtrs_srv_con_bytes(path, dev, 1);
 }
 
 /* The server itself disconnects only paths that are closing; all events but one end the path. */
@@ -155,12 +176,14 @@ static int rtrs_srv_con_event(struct rdma_cm_id *id,
 static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 {
 	struct rdma_cm_id *id = con->con.cm_id;
+	struct rtrs_qp_params params;
 	int ret;
 
 	ret = rtrs_path_open_dev(&con->path->path, id->device);
 	if (ret)
 		goto reject;
-	ret = rtrs_srv_con_create_qp(con);
+	params = rtrs_srv_qp_params(con->path, id->device, con->con.cid);
+	ret = rtrs_con_create_qp(&con->con, &params);
 	if (ret)
 		goto reject;
 	/* The first receive is for the client's first message. */
@@ -185,8 +208,6 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 	struct rtrs_srv_con *con;
 
 	if (!path->share && rtrs_srv_path_join_port(path, id->device, path->port_num))
-		return NULL;
-	if (rtrs_srv_path_charge(path, sizeof(*con)))
 		return NULL;
 	con = kzalloc(sizeof(*con), GFP_KERNEL);
 	if (!con)

@@ -3,6 +3,7 @@
  * KUnit tests of the limits of handshakes.
  */
 #include <kunit/test.h>
+#include <linux/sizes.h>
 
 #include "srv.h"
 
@@ -13,15 +14,78 @@ static void each_address_gets_some(struct kunit *test)
 	unsigned int all = 0, nr, i;
 
 	for (i = 0; i < ARRAY_SIZE(share); i++) {
-		for (nr = 0; rtrs_srv_may_begin(nr, all, 1024); nr++)
+		for (nr = 0; rtrs_srv_may_begin(nr, all, 1, 1024); nr++)
 			all++;
 		KUNIT_EXPECT_EQ(test, nr, share[i]);
 	}
 	KUNIT_EXPECT_EQ(test, all, 1023);
-	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, all, 1024));
-	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 1024, 1024));
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, all, 1, 1024));
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 1024, 1, 1024));
 	/* It was made lower. */
-	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 1024, 10));
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 1024, 1, 10));
+}
+
+/* Of memory, one path may take all that there is, if there is no other one. */
+static void path_gets_what_others_leave(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, 0, SZ_16M, SZ_16M));
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 0, SZ_16M + 1, SZ_16M));
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(SZ_4M, SZ_4M, SZ_8M, SZ_16M));
+	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(SZ_4M, SZ_4M, SZ_8M + 1, SZ_16M));
+	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, SZ_4M, SZ_8M + SZ_4M, SZ_16M));
+}
+
+/* A new path of 100 bytes in a session that has others */
+static const struct room_case {
+	const char *desc;
+	bool want;
+	struct {
+		enum rtrs_srv_state state;
+		bool admitted;
+		u64 cost;
+		u64 charged;
+	} path[3];
+	unsigned int nr;
+} room_cases[] = {
+	{ "it is the first one", false },
+	{ "one is connected", true, { { RTRS_SRV_CONNECTED, true, 100, 100 } }, 1 },
+	{ "a smaller one is connected", false, { { RTRS_SRV_CONNECTED, true, 99, 99 } }, 1 },
+	{ "one is closing", false, { { RTRS_SRV_CLOSING, true, 100, 100 } }, 1 },
+	{ "one is admitted, but not connected", false,
+	  { { RTRS_SRV_CONNECTING, true, 100, 100 } }, 1 },
+	{ "a stranger has used up the room", false,
+	  { { RTRS_SRV_CONNECTED, true, 100, 100 }, { RTRS_SRV_CONNECTING, false, 0, 1 } }, 2 },
+	{ "so has one that is closing", false,
+	  { { RTRS_SRV_CONNECTED, true, 100, 100 }, { RTRS_SRV_CLOSING, false, 0, 1 } }, 2 },
+	{ "two are connected", true,
+	  { { RTRS_SRV_CONNECTED, true, 100, 100 }, { RTRS_SRV_CONNECTED, true, 100, 100 },
+	    { RTRS_SRV_CONNECTING, false, 0, 100 } }, 3 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(room_cases, room_cases, desc);
+
+static void session_that_is_up_has_room(struct kunit *test)
+{
+	const struct room_case *c = test->param_value;
+	struct rtrs_srv_path *path, *other;
+	struct rtrs_srv_sess *sess;
+	unsigned int i;
+
+	sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, sess && path);
+	INIT_LIST_HEAD(&sess->paths);
+	path->sess = sess;
+	for (i = 0; i < c->nr; i++) {
+		other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, other);
+		other->state = c->path[i].state;
+		other->setup.admitted = c->path[i].admitted;
+		other->cost = c->path[i].cost;
+		other->mem.charged = c->path[i].charged;
+		list_add_tail(&other->entry, &sess->paths);
+	}
+	KUNIT_EXPECT_EQ(test, rtrs_srv_sess_has_room(path, 100), c->want);
 }
 
 static void who_is_wrong_waits_longer_each_time(struct kunit *test)
@@ -80,6 +144,8 @@ static void oldest_wrong_address_is_forgotten(struct kunit *test)
 
 static struct kunit_case rtrs_srv_limit_cases[] = {
 	KUNIT_CASE(each_address_gets_some),
+	KUNIT_CASE(path_gets_what_others_leave),
+	KUNIT_CASE_PARAM(session_that_is_up_has_room, room_cases_gen_params),
 	KUNIT_CASE(who_is_wrong_waits_longer_each_time),
 	KUNIT_CASE(oldest_wrong_address_is_forgotten),
 	{}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Limits of handshakes: how many paths of one address may be being set up at a time, and how
- * soon an address may try again that proved something wrong. Requests beyond them take no memory,
- * queue pair or key. The address is what the client says it is.
+ * Limits of handshakes: how many paths may be being set up at a time, and how much memory they may
+ * take, until their clients are admitted; how much of that is for one address; and how soon an
+ * address may try again that proved something wrong. Requests beyond them take no memory, queue
+ * pair or key. The address is what the client says it is.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,7 +19,7 @@ module_param_named(max_handshakes, rtrs_srv_max_handshakes, uint, 0644);
 MODULE_PARM_DESC(max_handshakes,
 		 "Paths that may be being set up at a time; 0: any number, and no delay after wrong secrets (default 1024)");
 
-/* One that takes longer makes room for that of an address which has none, if there are too many. */
+/* One that takes longer makes room for that of an address which has none, if there is none left. */
 #define RTRS_SRV_SLOW_MS	2000
 /* An address may be wrong that often before it has to wait. */
 #define RTRS_SRV_FREE_WRONGS	4
@@ -52,8 +53,9 @@ static unsigned int rtrs_srv_nr_offenders;
 
 /**
  * rtrs_srv_may_begin() - may one more path of an address be set up?
- * @nr: how many of that address are being set up
- * @all: how many of all addresses
+ * @own: what that address has: paths that are being set up, or their memory
+ * @all: what all addresses have
+ * @more: what the path adds to both
  * @max: most of all addresses
  *
  * An address may have as many as are left for others: half of them if it comes first, half of the
@@ -61,9 +63,9 @@ static unsigned int rtrs_srv_nr_offenders;
  *
  * Return: true if so.
  */
-VISIBLE_IF_KUNIT bool rtrs_srv_may_begin(unsigned int nr, unsigned int all, unsigned int max)
+VISIBLE_IF_KUNIT bool rtrs_srv_may_begin(u64 own, u64 all, u64 more, u64 max)
 {
-	return all < max && nr < max - all;
+	return all <= max && own + more <= max - all;
 }
 
 /**
@@ -115,10 +117,14 @@ static void rtrs_srv_add_offender(struct rtrs_srv_offender *offender)
 	rtrs_srv_nr_offenders++;
 }
 
-/* End the oldest one, if it is slow. They are in the order in which they began. */
-static bool rtrs_srv_make_room(void)
+/*
+ * Ends at least one that is slow, the oldest first, and as many as have @bytes together. They are
+ * in the order in which they began.
+ */
+static bool rtrs_srv_make_room(u64 bytes)
 {
 	struct rtrs_srv_path *path;
+	u64 freed = 0;
 
 	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
 		if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING)
@@ -128,7 +134,9 @@ static bool rtrs_srv_make_room(void)
 			return false;
 		rtrs_srv_path_error(&path->path, -ETIMEDOUT,
 				    "its handshake is slow, and others wait for theirs");
-		return true;
+		freed += path->mem.charged;
+		if (freed >= bytes)
+			return true;
 	}
 	return false;
 }
@@ -152,45 +160,92 @@ int rtrs_srv_handshake_delayed(const struct rtrs_srv *srv, const struct sockaddr
 }
 
 /**
- * rtrs_srv_handshake_may_begin() - may a new path be set up?
- * @srv: where the request came in
- * @from: address of the client
+ * rtrs_srv_sess_has_room() - may a session have one more path, whatever others do?
+ * @path: new path, not in its session's list
+ * @bytes: memory that it takes until its client is admitted
+ *
+ * Whoever knows the UUID of a session may add as much memory to it as its connected paths take. So
+ * the session can get its paths back while strangers use up what is set aside for handshakes.
  *
  * Context: under rtrs_srv_lock.
- * Return: 0, or -EAGAIN if the client has to try again later.
+ * Return: true if so.
  */
-int rtrs_srv_handshake_may_begin(const struct rtrs_srv *srv, const struct sockaddr_storage *from)
+VISIBLE_IF_KUNIT bool rtrs_srv_sess_has_room(const struct rtrs_srv_path *path, u64 bytes)
 {
-	unsigned int max = READ_ONCE(rtrs_srv_max_handshakes), nr = 0, all = 0;
-	struct rtrs_srv_path *path;
+	const struct rtrs_srv_path *other;
+	u64 connected = 0;
 
-	if (!max)
-		return 0;
-	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
-		all++;
-		nr += path->sess->srv == srv && rtrs_addr_same_host(&path->addr.dst, from);
+	list_for_each_entry(other, &path->sess->paths, entry) {
+		if (rtrs_srv_path_state(other) == RTRS_SRV_CONNECTED)
+			connected += other->cost;
+		else if (!other->setup.admitted)
+			bytes += other->mem.charged;
 	}
-	if (rtrs_srv_may_begin(nr, all, max) || (!nr && rtrs_srv_make_room()))
+	return bytes <= connected;
+}
+
+static int rtrs_srv_check_handshakes(const struct rtrs_srv_path *path, u64 bytes,
+				     unsigned int max)
+{
+	u64 nr = 0, nr_own = 0, mem = 0, mem_own = 0, max_mem = rtrs_srv_mem_handshakes();
+	const struct rtrs_srv_path *other;
+	u64 missing;
+
+	if (bytes > max_mem) {
+		rtrs_srv_warn(path, "%u connections take %llu bytes, more than the %llu for paths whose client is not admitted yet: raise max_memory, or let the client have fewer\n",
+			      path->conns.nr, bytes, max_mem);
+		return -ENOMEM;
+	}
+	list_for_each_entry(other, &rtrs_srv_handshakes, setup.handshake) {
+		nr++;
+		mem += other->mem.charged;
+		if (other->sess->srv != path->sess->srv ||
+		    !rtrs_addr_same_host(&other->addr.dst, &path->addr.dst))
+			continue;
+		nr_own++;
+		mem_own += other->mem.charged;
+	}
+	if (rtrs_srv_may_begin(nr_own, nr, 1, max) &&
+	    rtrs_srv_may_begin(mem_own, mem, bytes, max_mem))
 		return 0;
-	return -EAGAIN;
+	/* Paths that are ending count, but their memory comes free without ending others. */
+	missing = mem + bytes > max_mem ? min(bytes, mem + bytes - max_mem) : 0;
+	return !nr_own && rtrs_srv_make_room(missing) ? 0 : -EAGAIN;
 }
 
 /**
- * rtrs_srv_handshake_begin() - count a path that is being set up
+ * rtrs_srv_handshake_begin() - charge and count a path that is to be set up
  * @path: new path
+ * @bytes: memory that it takes until its client is admitted
  *
  * Context: under rtrs_srv_lock.
+ * Return: 0; -EAGAIN if the client has to try again later; -ENOMEM if there is too little memory,
+ * or if it takes more than all such paths may have.
  */
-void rtrs_srv_handshake_begin(struct rtrs_srv_path *path)
+int rtrs_srv_handshake_begin(struct rtrs_srv_path *path, u64 bytes)
 {
+	unsigned int max = READ_ONCE(rtrs_srv_max_handshakes);
+	bool has_room = rtrs_srv_sess_has_room(path, bytes);
+	int ret;
+
 	lockdep_assert_held(&rtrs_srv_lock);
+	if (max && !has_room) {
+		ret = rtrs_srv_check_handshakes(path, bytes, max);
+		if (ret)
+			return ret;
+	}
+	ret = rtrs_srv_path_charge(path, bytes);
+	if (ret)
+		return ret;
 	path->setup.began = get_jiffies_64();
-	list_add_tail(&path->setup.handshake, &rtrs_srv_handshakes);
+	if (!has_room)
+		list_add_tail(&path->setup.handshake, &rtrs_srv_handshakes);
+	return 0;
 }
 
 /**
  * rtrs_srv_handshake_end() - count a path no more
- * @path: path that is up, or gone; it may have been so before
+ * @path: path whose client is admitted, or that is gone; it may have been so before
  *
  * Context: under rtrs_srv_lock.
  */

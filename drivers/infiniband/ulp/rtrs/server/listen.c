@@ -198,9 +198,6 @@ static int rtrs_srv_new_path(struct rtrs_srv *srv, struct rtrs_srv_sess *sess,
 		return -ESHUTDOWN;
 	rtrs_addr_from_id(id, &addr);
 	ret = rtrs_srv_handshake_delayed(srv, &addr.dst);
-	/* Who knows the uuid of a session that is up may have as many paths as that can have. */
-	if (!ret && (!sess || !READ_ONCE(sess->up)))
-		ret = rtrs_srv_handshake_may_begin(srv, &addr.dst);
 	if (ret)
 		return ret;
 	if (!sess && !(req->first_conn & BIT(0)))

@@ -29,6 +29,9 @@ static DEFINE_SPINLOCK(rtrs_srv_mem_lock); /* rtrs_srv_mem_used */
 /* Bytes that requests have for the moment. Each CPU may be off by as much as the batch. */
 static struct percpu_counter rtrs_srv_mem_bufs;
 #define RTRS_SRV_MEM_BATCH	SZ_256K
+/* A part of max_memory, and bytes: the greater one is for paths that are not admitted yet. */
+#define RTRS_SRV_HANDSHAKES_PART	64
+#define RTRS_SRV_HANDSHAKES_MIN		SZ_16M
 
 /**
  * rtrs_srv_mem_total() - add up the memory that all clients take
@@ -76,6 +79,16 @@ static u64 rtrs_srv_mem_max(void)
 }
 
 /**
+ * rtrs_srv_mem_handshakes() - how much may paths take whose clients are not admitted yet?
+ *
+ * Return: bytes of all such paths together.
+ */
+u64 rtrs_srv_mem_handshakes(void)
+{
+	return max_t(u64, rtrs_srv_mem_max() / RTRS_SRV_HANDSHAKES_PART, RTRS_SRV_HANDSHAKES_MIN);
+}
+
+/**
  * rtrs_srv_mem_charge() - charge a client for memory, within max_memory
  * @account: bytes charged to its session or path; rtrs_srv_mem_uncharge() gives them back
  * @bytes: bytes to charge, about
@@ -116,7 +129,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
  * @path: path to charge, with its session
  * @bytes: bytes to charge, about
  *
- * Context: process; under the lock of the path's connections, if there are any.
+ * Context: process; the path is being created, or in its setup work.
  * Return: 0 or -ENOMEM.
  */
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes)
@@ -358,20 +371,15 @@ u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path)
 
 static int rtrs_srv_charge_ios(struct rtrs_srv_path *path, u32 per_mr)
 {
-	u64 bytes;
-	int ret;
-
 	if (!per_mr) {
 		rtrs_srv_warn(path, "device %s can't register chunks of %u bytes: lower slot_size or max_chunk_size\n",
 			      dev_name(&path->path.dev->dev),
 			      rtrs_srv_chunk_size_of(path));
 		return -EOPNOTSUPP;
 	}
-	bytes = rtrs_srv_mem_bytes(path, per_mr, rtrs_srv_io_size(path->sess->srv->ops));
-	mutex_lock(&path->conns.lock);
-	ret = rtrs_srv_path_charge(path, bytes);
-	mutex_unlock(&path->conns.lock);
-	return ret;
+	return rtrs_srv_path_charge(path,
+				    rtrs_srv_mem_bytes(path, per_mr,
+						       rtrs_srv_io_size(path->sess->srv->ops)));
 }
 
 static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)

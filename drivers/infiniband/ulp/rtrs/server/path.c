@@ -201,12 +201,12 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* What a path takes until connections are added to it */
-static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path)
+/* What it takes until its client is admitted, with all connections that the client announces */
+static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
 {
 	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
 	       sizeof(*path->share) + path->conns.nr * sizeof(*path->conns.con) +
-	       num_possible_cpus() * sizeof(*path->ios.stats);
+	       num_possible_cpus() * sizeof(*path->ios.stats) + rtrs_srv_cons_bytes(path, dev);
 }
 
 static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
@@ -296,7 +296,7 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 	path->path.log = rtrs_srv_log(path);
 	snprintf(path->path.name, sizeof(path->path.name), "%s%s%s", sess->srv->scope ?: "",
 		 sess->srv->scope ? " " : "", path->addr_str);
-	ret = rtrs_srv_path_charge(path, rtrs_srv_path_bytes(path));
+	ret = rtrs_srv_handshake_begin(path, rtrs_srv_path_bytes(path, dev));
 	if (ret)
 		return ret;
 	rtrs_srv_mem_init(path);
@@ -307,7 +307,6 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 	list_add_tail(&path->entry, &sess->paths);
 	mutex_unlock(&sess->paths_lock);
 	sess->nr_paths++;
-	rtrs_srv_handshake_begin(path);
 	schedule_delayed_work(&path->setup.timeout,
 			      msecs_to_jiffies(RTRS_SRV_SETUP_MS));
 	return 0;

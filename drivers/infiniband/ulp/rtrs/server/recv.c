@@ -7,29 +7,31 @@
 
 /**
  * rtrs_srv_service_wr() - compute the size of the queues of a service connection
- * @con: the connection, whose path is known
+ * @path: its path, whose features are known
  *
  * Return: work requests; without slots, clients send some requests on it.
  */
-u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con)
+u32 rtrs_srv_service_wr(const struct rtrs_srv_path *path)
 {
-	return rtrs_srv_has_slots(con->path) ? RTRS_SERVICE_WR : RTRS_SERVICE_DEPTH;
+	return rtrs_srv_has_slots(path) ? RTRS_SERVICE_WR : RTRS_SERVICE_DEPTH;
 }
 
 /**
  * rtrs_srv_nr_recvs() - compute the number of receives of a connection
- * @con: connection whose path and session are known
+ * @path: its path, whose session and features are known
+ * @dev: the path's device
+ * @cid: index of the connection in its path
  *
  * Return: the number with which there is always a receive for a request in each slot.
  */
-u32 rtrs_srv_nr_recvs(const struct rtrs_srv_con *con)
+u32 rtrs_srv_nr_recvs(const struct rtrs_srv_path *path, const struct ib_device *dev, u16 cid)
 {
-	u32 max = con->path->path.dev->attrs.max_qp_wr - 1;
+	u32 max = dev->attrs.max_qp_wr - 1;
 
-	if (!con->con.cid)
-		return round_down(min(rtrs_srv_service_wr(con), max), RTRS_RECV_BATCH) -
+	if (!cid)
+		return round_down(min(rtrs_srv_service_wr(path), max), RTRS_RECV_BATCH) -
 		       RTRS_RECV_BATCH;
-	return round_up(con->path->sess->queue_depth + RTRS_RECV_BATCH - 1, RTRS_RECV_BATCH);
+	return round_up(path->sess->queue_depth + RTRS_RECV_BATCH - 1, RTRS_RECV_BATCH);
 }
 
 /* Reads what came with a receive; false if that isn't an immediate value. */
@@ -102,14 +104,9 @@ unexpected:
  */
 int rtrs_srv_recv_start(struct rtrs_srv_con *con)
 {
-	u32 nr = rtrs_srv_nr_recvs(con);
-	bool msgs = con->path->path.no_imm;
-	int ret;
+	struct rtrs_path *path = &con->path->path;
 
-	if (msgs) {
-		ret = rtrs_srv_path_charge(con->path, rtrs_recv_msgs_bytes(nr));
-		if (ret)
-			return ret;
-	}
-	return rtrs_con_start_recvs(&con->con, nr, msgs, rtrs_srv_recv_done);
+	return rtrs_con_start_recvs(&con->con,
+				    rtrs_srv_nr_recvs(con->path, path->dev, con->con.cid),
+				    path->no_imm, rtrs_srv_recv_done);
 }

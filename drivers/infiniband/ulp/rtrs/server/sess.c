@@ -316,9 +316,7 @@ int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess)
 	int ret;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess) +
-				  sess->queue_depth * sizeof(*sess->slots.slot),
-				  "new session", &srv->log);
+	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess), "new session", &srv->log);
 	if (ret)
 		return ret;
 	sess->srv = srv;
@@ -548,6 +546,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 
 	mutex_lock(&rtrs_srv_lock);
 	path->setup.admitted = true;
+	rtrs_srv_handshake_end(path);
 	/* Even if its next incarnation exists by now. */
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
 	if (!ret)

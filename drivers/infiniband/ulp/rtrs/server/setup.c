@@ -366,7 +366,6 @@ static bool rtrs_srv_move_up(struct rtrs_srv_path *path)
 	lockdep_assert_held(&rtrs_srv_lock);
 	if (moved)
 		path->sess->connected = true;
-	rtrs_srv_handshake_end(path);
 	return moved;
 }
 

@@ -53,11 +53,22 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
  */
 int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
 {
+	struct rtrs_srv_slot *slot;
+	int ret;
+
 	if (sess->slots.slot)
 		return 0;
-	sess->slots.slot = kvcalloc(sess->queue_depth, sizeof(*sess->slots.slot),
-				    GFP_KERNEL);
-	return sess->slots.slot ? 0 : -ENOMEM;
+	slot = kvcalloc(sess->queue_depth, sizeof(*slot), GFP_KERNEL);
+	if (!slot)
+		return -ENOMEM;
+	ret = rtrs_srv_mem_charge(&sess->charged, sess->queue_depth * sizeof(*slot),
+				  sess->label, &sess->log);
+	if (ret) {
+		kvfree(slot);
+		return ret;
+	}
+	sess->slots.slot = slot;
+	return 0;
 }
 
 /**

@@ -19,9 +19,10 @@
  *	fetch	data of large writes are fetched from the client
  *	port	how much is fetched at a time over a port, and whose turn it is
  *	buf	buffers for data that are not in a chunk, and requests that wait for one
- *	mem	a path's chunks and keys, and the limit to all paths' memory
+ *	limit	how many paths may be being set up, and in how much memory; how soon an address
+ *		may try again
  *	slot	slots of sessions, and the requests that have them
- *	limit	how many paths may be being set up, and how soon an address may try again
+ *	mem	a path's chunks and keys, and the limit to all paths' memory
  *	state	the state of a path; errors; waiting for changes
  *
  * A session is created by the first connection request that names it, and lives
@@ -313,8 +314,8 @@ struct rtrs_srv_stats {
 
 /**
  * struct rtrs_srv_conns - the connections of a path (con.c)
- * @lock: serializes setting up connections; guards what follows, and
- *	rtrs_srv_mem.charged, until the closing work is alone with them
+ * @lock: serializes setting up connections; guards what follows, until the closing work is
+ *	alone with them
  * @nr: connections that the client announced; doesn't change
  * @nr_accepted: connections that were accepted
  * @con: the connections by cid, NULL before they are requested
@@ -338,8 +339,8 @@ union rtrs_srv_msg {
 
 /**
  * struct rtrs_srv_mem - the memory that a client can write to over a path (mem.c)
- * @charged: bytes that the path takes of the memory for clients, under its
- *	connections' lock
+ * @charged: bytes that the path takes of the memory for clients; written when it is created and
+ *	by its setup work
  * @room: bytes of data in a chunk; headers follow
  * @hdr_room: bytes for headers
  * @max_io: most bytes of data of a request
@@ -408,7 +409,8 @@ struct rtrs_srv_fence {
  * @parked_by_uuid: in a hash table of paths that wait for a change, see rtrs_srv_setup_park()
  * @parked_by_name: in the other one of these
  * @stopped: @work is not queued any more
- * @handshake: in the list of paths that are being set up, guarded by rtrs_srv_lock
+ * @handshake: in the list of paths that count in the limits of handshakes, until the client is
+ *	admitted; guarded by rtrs_srv_lock
  * @began: when it came there, get_jiffies_64()
  */
 struct rtrs_srv_setup {
@@ -765,12 +767,12 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);
 
 /* limit.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-bool rtrs_srv_may_begin(unsigned int nr, unsigned int all, unsigned int max);
+bool rtrs_srv_may_begin(u64 own, u64 all, u64 more, u64 max);
+bool rtrs_srv_sess_has_room(const struct rtrs_srv_path *path, u64 bytes);
 unsigned int rtrs_srv_delay_ms(unsigned int nr);
 #endif
 int rtrs_srv_handshake_delayed(const struct rtrs_srv *srv, const struct sockaddr_storage *from);
-int rtrs_srv_handshake_may_begin(const struct rtrs_srv *srv, const struct sockaddr_storage *from);
-void rtrs_srv_handshake_begin(struct rtrs_srv_path *path);
+int rtrs_srv_handshake_begin(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_handshake_end(struct rtrs_srv_path *path);
 void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path);
 void rtrs_srv_handshake_right(const struct rtrs_srv_path *path);
@@ -794,6 +796,7 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 			struct ratelimit_state *log);
 int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
+u64 rtrs_srv_mem_handshakes(void);
 bool rtrs_srv_mem_plenty(void);
 bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
 void rtrs_srv_mem_use(int bytes);
@@ -841,8 +844,8 @@ void rtrs_srv_fence_drop(struct rtrs_srv_path *path);
 void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 
 /* recv.c */
-u32 rtrs_srv_service_wr(const struct rtrs_srv_con *con);
-u32 rtrs_srv_nr_recvs(const struct rtrs_srv_con *con);
+u32 rtrs_srv_service_wr(const struct rtrs_srv_path *path);
+u32 rtrs_srv_nr_recvs(const struct rtrs_srv_path *path, const struct ib_device *dev, u16 cid);
 int rtrs_srv_recv_start(struct rtrs_srv_con *con);
 
 /* sysfs.c */
@@ -904,6 +907,7 @@ void rtrs_srv_setup_work(struct work_struct *work);
 void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 			  const struct rtrs_srv_path *path);
+u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev);
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		     const struct rtrs_cm_req *req, const struct rdma_conn_param *param);
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);
