@@ -454,6 +454,26 @@ static int write_in_hand(long arg)
 	return end_with(p, must_end(p, NULL));
 }
 
+/* What the client writes to the chunk of a read doesn't get among the data, unless it is trusted. */
+static int spoil_read(struct path *p)
+{
+	static u8 first[4096];
+	u64 since;
+
+	memset(area(p, 1), 0x77, 64);
+	write_to(p, 1, area(p, 1), 64, p->slot[0].addr, p->slot[0].key, NULL);
+	if (wait_answer(p, 0, 0, 5000))
+		return -1;
+	memcpy(first, read_area(p, 0), sizeof(first));
+	/* The same data again, which nobody spoils */
+	if (put_in_hand(p, 1, 1, &since) || wait_answer(p, 1, 0, 5000))
+		return -1;
+	if ((has_slots(p) || p->rep.flags & FLAG_NEW_RKEY) &&
+	    memcmp(first, read_area(p, 1), sizeof(first)))
+		return fail("what the client wrote is among the data that were read");
+	return 0;
+}
+
 static int again(long arg)
 {
 	struct path *p = in_hand(test_name, 3, 1);
@@ -463,11 +483,8 @@ static int again(long arg)
 	nap_us(50000);
 	if (p->slot[0].answers)
 		return end_with(p, fail("%s isn't slow", dev_slow));
-	if (arg == AGAIN_WRITE) {
-		/* What is read comes back to the client, so it may spoil that. */
-		write_to(p, 1, area(p, 1), 64, p->slot[0].addr, p->slot[0].key, NULL);
-		return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
-	}
+	if (arg == AGAIN_WRITE)
+		return end_with(p, spoil_read(p) ?: must_live(p));
 	send_imm(p, arg == AGAIN_IMM ? 1 : 2, imm_req(p, 0, 32));
 	return end_with(p, must_end(p, "slot used again"));
 }
@@ -736,7 +753,7 @@ const struct test request_cases[] = {
 	{ "chunk-key-stale", "RDMA WRITE with a key that was", stale_chunk },
 	{ "again", "slot used again while in hand", again, AGAIN_IMM },
 	{ "again-other-con", "slot used again on another connection", again, AGAIN_OTHER_CON },
-	{ "again-write", "RDMA WRITE to the chunk of a read in hand: it lives", again,
+	{ "again-write", "RDMA WRITE to the chunk of a read in hand: it reads the disk", again,
 	  AGAIN_WRITE },
 	{ "again-write-data", "RDMA WRITE to the chunk of a write in hand", write_in_hand },
 	{ "changing", "headers change while they are read", changing, .quiet = true },

@@ -62,6 +62,7 @@ static int buf_init(struct kunit *test)
 		t->path[i].state = RTRS_SRV_CONNECTED;
 		t->path[i].features = RTRS_FEATURE_SLOTS;
 		t->path[i].mem.room = SLOT_SIZE;
+		t->path[i].mem.max_page = SLOT_SIZE;
 		t->path[i].mem.max_io = RTRS_SRV_MAX_IO;
 		t->con[i].path = &t->path[i];
 	}
@@ -250,7 +251,7 @@ static void page_that_is_too_small_is_replaced(struct kunit *test)
 	struct buf_test *t = test->priv;
 	u64 total = rtrs_srv_mem_total();
 
-	t->path[0].mem.room = SZ_64K;
+	t->path[0].mem.max_page = SZ_64K;
 	KUNIT_ASSERT_EQ(test, get(t, 0, PAGE_SIZE), 0);
 	put(t, 0);
 	KUNIT_ASSERT_EQ(test, get(t, 0, SZ_64K), 0);
@@ -269,7 +270,7 @@ static void data_of_a_large_slot_are_in_one_piece(struct kunit *test)
 	struct buf_test *t = test->priv;
 	u64 total = rtrs_srv_mem_total();
 
-	t->path[0].mem.room = RTRS_MAX_SLOT_SIZE;
+	t->path[0].mem.max_page = RTRS_MAX_SLOT_SIZE;
 	KUNIT_ASSERT_EQ(test, get(t, 0, RTRS_MAX_SLOT_SIZE), 0);
 	expect_list(test, &t->ios[0], 1, RTRS_MAX_SLOT_SIZE);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + RTRS_MAX_SLOT_SIZE);
@@ -325,7 +326,7 @@ static void data_of_a_large_slot_fall_back_to_single_pages(struct kunit *test)
 	struct buf_test *t = test->priv;
 	u64 total = rtrs_srv_mem_total();
 
-	t->path[0].mem.room = NO_PAGE;
+	t->path[0].mem.max_page = NO_PAGE;
 	t->sess.bufs.reserve_used = true;
 	KUNIT_ASSERT_EQ(test, get(t, 0, NO_PAGE), 0);
 	expect_list(test, &t->ios[0], NO_PAGE / PAGE_SIZE, PAGE_SIZE);
@@ -439,21 +440,21 @@ static void small_requests_wait_in_front(struct kunit *test)
 	t->sess.bufs.reserve_used = true;
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_16K), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, get(t, 1, SZ_16K), -EINPROGRESS);
-	t->path[0].mem.room = NO_PAGE;
+	t->path[0].mem.max_page = NO_PAGE;
 	t->ios[2].fetch = true;
 	t->ios[3].fetch = true;
 	KUNIT_EXPECT_EQ(test, get(t, 2, NO_PAGE), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, get(t, 3, NO_PAGE), -EINPROGRESS);
-	t->path[0].mem.room = SLOT_SIZE;
+	t->path[0].mem.max_page = SLOT_SIZE;
 	KUNIT_EXPECT_EQ(test, get(t, 4, SZ_16K), -EINPROGRESS);
-	t->path[0].mem.room = NO_PAGE;
+	t->path[0].mem.max_page = NO_PAGE;
 	/* In vain, and it stays the first one. */
 	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	t->ios[2].fetch = false;
 	t->ios[3].fetch = false;
 	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
 	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[3]);
-	t->path[0].mem.room = SLOT_SIZE;
+	t->path[0].mem.max_page = SLOT_SIZE;
 	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[0]);
@@ -670,6 +671,41 @@ static void session_without_slots_has_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
 }
 
+/* What it reads may be as long as a chunk. */
+static void session_without_slots_has_a_reserve_for_reads(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	rtrs_srv_bufs_free(&t->sess);
+	rtrs_srv_mem_uncharge(&t->sess.charged);
+	t->sess.bufs.charged = false;
+	t->path[0].features = 0;
+	t->sess.always_invalidate = true;
+	t->sess.chunk_size = SZ_2M;
+	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), 0);
+	KUNIT_EXPECT_EQ(test, t->sess.bufs.reserve->bytes, SZ_2M);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, SZ_2M);
+}
+
+static void slots_are_within_the_limit(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+	u64 before = t->sess.charged;
+
+	ratelimit_state_init(&t->sess.log, 10000 * HZ, 0);
+	use_up(t);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slots_alloc(&t->sess), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, t->sess.slots.slot, NULL);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, before);
+	rtrs_srv_mem_uncharge(&t->charged);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slots_alloc(&t->sess), 0);
+	/* They are there: nothing is done. */
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slots_alloc(&t->sess), 0);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, before + MAX_IOS * sizeof(struct rtrs_srv_slot));
+	kvfree(t->sess.slots.slot);
+	t->sess.slots.slot = NULL;
+}
+
 static void reserve_is_within_the_limit(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -706,6 +742,8 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(who_has_least_is_next),
 	KUNIT_CASE(session_has_one_reserve),
 	KUNIT_CASE(session_without_slots_has_none),
+	KUNIT_CASE(session_without_slots_has_a_reserve_for_reads),
+	KUNIT_CASE(slots_are_within_the_limit),
 	KUNIT_CASE(reserve_is_within_the_limit),
 	{}
 };

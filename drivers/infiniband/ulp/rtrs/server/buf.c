@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory for the data of requests, with RTRS_FEATURE_SLOTS. Data of up to a slot's size have a
- * page of their own, out of the client's reach; if the slot is larger than a page and memory is
- * fragmented, a buffer of single pages. Larger ones have a buffer of several pieces:
- * those of a write are fetched into it; those of a read are sent from it, so that it is given
- * back only when they are sent.
+ * Memory for the data of requests, out of the client's reach. With RTRS_FEATURE_SLOTS, data of up
+ * to a slot's size have a page of their own; if the slot is larger than a page and memory is
+ * fragmented, a buffer of single pages. Larger ones have a buffer of several pieces: those of
+ * a write are fetched into it; those of a read are sent from it, so that it is given back only when
+ * they are sent. Without slots, what is read has a buffer until it is copied to the chunk.
  *
  * A page stays with its slot, for the next request, as long as memory is plentiful and the slot
  * is used at least once between two heartbeats.
@@ -177,7 +177,7 @@ static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 d
 
 /**
  * rtrs_srv_bufs_setup() - allocate a session's reserve, if it has none
- * @path: path of the session; nothing is done if it has no slots
+ * @path: path of the session; nothing is done if its requests' data stay in chunks
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM. rtrs_srv_bufs_free() undoes it.
@@ -185,22 +185,23 @@ static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 d
 int rtrs_srv_bufs_setup(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
+	/* Other paths of the session may be of the other kind. */
+	u32 bytes = max_t(u32, RTRS_SRV_MAX_IO, sess->chunk_size);
 	struct rtrs_srv_buf *buf;
 	int ret = 0;
 
-	if (!rtrs_srv_has_slots(path))
+	if (!rtrs_srv_has_slots(path) && !sess->always_invalidate)
 		return 0;
 	mutex_lock(&sess->up_lock);
 	if (sess->bufs.reserve)
 		goto unlock;
 	if (!sess->bufs.charged)
-		ret = rtrs_srv_mem_charge(&sess->charged, RTRS_SRV_MAX_IO, path->path.name,
+		ret = rtrs_srv_mem_charge(&sess->charged, bytes, path->path.name,
 					  rtrs_srv_log(path));
 	if (ret)
 		goto unlock;
 	sess->bufs.charged = true;
-	buf = rtrs_srv_buf_alloc(sess, RTRS_SRV_MAX_IO, RTRS_SRV_BUF_MIN_ORDER,
-				 GFP_KERNEL);
+	buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_MIN_ORDER, GFP_KERNEL);
 	if (buf) {
 		buf->reserve = true;
 		sess->bufs.reserve = buf;
@@ -341,7 +342,7 @@ static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 
 static bool rtrs_srv_io_small(const struct rtrs_srv_io *io)
 {
-	return io->op.data_len <= io->con->path->mem.room;
+	return io->op.data_len <= io->con->path->mem.max_page;
 }
 
 static bool rtrs_srv_buf_any(struct rtrs_srv_io *io)

@@ -3,8 +3,10 @@
  * Requests, until the upper layer has them; send.c has them from there on. One arrives as an
  * RDMA WRITE WITH IMM into the chunk of its slot. The immediate value tells where in the chunk
  * its header is. The header and the user message are copied and checked. If there are data for
- * the disk, and the client is to be kept out of them, the chunk's key is invalidated. Then all
- * is handed to the upper layer, together with the place of the data.
+ * the disk, and the client is to be kept out of them, the chunk's key is invalidated. Data from the
+ * disk are read into other memory then, and copied to the chunk when they are complete: who checks
+ * or repairs what was read, such as btrfs or dm-integrity, must not see what the client writes.
+ * Then all is handed to the upper layer, together with the place of the data.
  *
  * With RTRS_FEATURE_SLOTS chunks are small, and their keys never change. Small data are copied
  * between the chunk and a page that the client can't reach, or, without always_invalidate, stay
@@ -159,14 +161,17 @@ static void rtrs_srv_data_in(struct rtrs_srv_io *io)
 	rtrs_srv_hand_up(io);
 }
 
-/* The data stay in the chunk if they fit, and the client is kept out of it or may change them. */
+/*
+ * The data stay in the chunk if they fit, and the client may change them, or is kept out of the
+ * chunk: its key is invalid while a write without slots is processed.
+ */
 static bool rtrs_srv_in_place(const struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_path *path = io->con->path;
 
-	return !rtrs_srv_has_slots(path) ||
-	       (!path->sess->always_invalidate && !io->fetch &&
-		io->op.data_len <= path->mem.room);
+	if (path->sess->always_invalidate)
+		return !rtrs_srv_has_slots(path) && io->op.dir == DMA_TO_DEVICE;
+	return !io->fetch && io->op.data_len <= path->mem.room;
 }
 
 static void rtrs_srv_get_data(struct rtrs_srv_io *io)
@@ -189,10 +194,7 @@ static void rtrs_srv_get_data(struct rtrs_srv_io *io)
 	}
 }
 
-/*
- * Handles a request's message, of which nothing is read a second time. What the client writes
- * to the chunk while data are read into it comes back to itself alone.
- */
+/* Handles a request's message, of which nothing is read a second time. */
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;

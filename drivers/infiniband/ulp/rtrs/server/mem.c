@@ -219,6 +219,7 @@ void rtrs_srv_mem_init(struct rtrs_srv_path *path)
 		mem->room = rtrs_srv_slot_size;
 		mem->hdr_room = rtrs_slot_hdr_room(mem->room);
 		mem->max_io = RTRS_SRV_MAX_IO;
+		mem->max_page = mem->room;
 	} else {
 		mem->hdr_room = RTRS_HDR_ROOM;
 		mem->room = path->sess->chunk_size - mem->hdr_room;

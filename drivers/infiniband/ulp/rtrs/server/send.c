@@ -504,6 +504,9 @@ static void rtrs_srv_prepare_chunk_answer(struct rtrs_srv_io *io)
 	/* Without new keys, the client itself invalidates its key after an error. */
 	if (io->err && !io->mr)
 		io->need_inval = false;
+	if (io->buf && !io->err)
+		sg_copy_to_buffer(io->op.sgl, io->op.nents, io->chunk, io->op.data_len);
+	rtrs_srv_io_put_data(io);
 	ib_dma_sync_single_for_device(path->path.dev, io->dma, rtrs_srv_io_used(io),
 				      DMA_BIDIRECTIONAL);
 	if (io->shut)

@@ -344,6 +344,8 @@ union rtrs_srv_msg {
  * @room: bytes of data in a chunk; headers follow
  * @hdr_room: bytes for headers
  * @max_io: most bytes of data of a request
+ * @max_page: most bytes of data that have &rtrs_srv_io.page instead of a buffer; 0 without
+ *	RTRS_FEATURE_SLOTS
  * @chunks: the chunks; with RTRS_FEATURE_SLOTS they are small
  * @msgs: message for each slot; there with always_invalidate or RTRS_FEATURE_SLOTS
  * @msgs_dma: their DMA address, 0 if they aren't there
@@ -353,6 +355,7 @@ struct rtrs_srv_mem {
 	u32 room;
 	u32 hdr_room;
 	u32 max_io;
+	u32 max_page;
 	struct rtrs_region chunks;
 	union rtrs_srv_msg *msgs;
 	u64 msgs_dma;
