@@ -756,7 +756,7 @@ static bool rnbd_srv_peer_admitted(const struct rtrs_srv_peer *peer, void *arg)
 {
 	const struct rnbd_srv_sess *sess = arg;
 
-	return !rnbd_srv_readmit(sess->rules, sess->name, peer);
+	return !rnbd_srv_admit(sess->rules, sess->name, peer);
 }
 
 /**
@@ -887,7 +887,7 @@ static void rnbd_srv_choose_all_css(struct rnbd_srv_sess *sess)
  *
  * Context: see &rtrs_srv_ops.path_up.
  * Return: 0; -EACCES if the session has something open that it may not open over that path; or an
- * errno of rnbd_srv_readmit() or rnbd_srv_in_limits().
+ * errno of rnbd_srv_admit() or rnbd_srv_in_limits().
  */
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
@@ -897,7 +897,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	mutex_lock(&rnbd_srv_lock);
 	rtrs_srv_know_path(peer, true);
 	/* Again, as keys may have been changed since. */
-	err = rnbd_srv_readmit(sess->rules, sess->name, peer) ?: rnbd_srv_may_join(sess, peer);
+	err = rnbd_srv_admit(sess->rules, sess->name, peer) ?: rnbd_srv_may_join(sess, peer);
 	if (!err && rnbd_srv_begin_count(sess, peer)) {
 		rnbd_srv_count_paths(sess);
 		err = rnbd_srv_in_limits(sess);

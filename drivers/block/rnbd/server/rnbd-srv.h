@@ -440,7 +440,6 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 
 /* rules.c */
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
-int rnbd_srv_readmit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
 struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr);
 bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);

@@ -137,42 +137,24 @@ VISIBLE_IF_KUNIT int rnbd_srv_check_known(const struct rnbd_srv_rules *rules,
 }
 
 /**
- * rnbd_srv_admit() - check whether a client may have a session of a name
+ * rnbd_srv_admit() - check whether a client may have a session of a name, or keep it
  * @owner: rules of the tenant to which it has connected
  * @sessname: the name
  * @peer: the client
  *
- * Context: see &rtrs_srv_ops.admit.
- * Return: 0, -EKEYREJECTED, or -ENOENT if there is nothing that it could open.
+ * A session from which everything was taken remains.
+ *
+ * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's may be held.
+ * Return: 0, -EKEYREJECTED, or -ENOENT if there is nothing that a new path could open.
  */
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
 {
 	int err;
 
 	mutex_lock(&rnbd_srv_rules_lock);
-	err = rnbd_srv_check_proof(owner, sessname, peer) ?:
-	      rnbd_srv_check_known(owner, sessname, peer);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	return err;
-}
-
-/**
- * rnbd_srv_readmit() - check whether a client may keep a session
- * @owner: rules of the tenant to which it has connected
- * @sessname: name of the session
- * @peer: the client
- *
- * A session from which everything was taken remains.
- *
- * Context: process; rnbd_srv_lock and the transport's may be held.
- * Return: 0 or -EKEYREJECTED.
- */
-int rnbd_srv_readmit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
-{
-	int err;
-
-	mutex_lock(&rnbd_srv_rules_lock);
 	err = rnbd_srv_check_proof(owner, sessname, peer);
+	if (!err && !peer->admitted)
+		err = rnbd_srv_check_known(owner, sessname, peer);
 	mutex_unlock(&rnbd_srv_rules_lock);
 	return err;
 }

@@ -267,6 +267,7 @@ struct rtrs_srv_op {
  * @addr: its address
  * @key: secret that it has proved to know, as from &rtrs_srv_ops.key; NULL: none
  * @path: the path, for rtrs_srv_know_path()
+ * @admitted: &rtrs_srv_ops.admit has admitted it on that path
  * @closing: it takes no requests any more, and finishes those that it has
  * @nr_cons: connections of the path
  * @nr_slots: most requests that it can have at a time
@@ -278,6 +279,7 @@ struct rtrs_srv_peer {
 	const struct sockaddr_storage *addr;
 	const struct key *key;
 	struct rtrs_srv_path *path;
+	bool admitted;
 	bool closing;
 	u32 nr_cons;
 	u32 nr_slots;

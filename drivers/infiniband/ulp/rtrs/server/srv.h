@@ -707,6 +707,7 @@ static inline struct rtrs_srv_peer rtrs_srv_path_peer(struct rtrs_srv_path *path
 		.addr = &path->addr.dst,
 		.key = path->key,
 		.path = path,
+		.admitted = path->setup.admitted,
 		.closing = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING,
 		.nr_cons = path->conns.nr,
 		.nr_slots = path->sess->queue_depth,
