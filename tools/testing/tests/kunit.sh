@@ -19,7 +19,7 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-his
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
 	rnbd-client-generation rnbd-client-device
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules
-	rnbd-server-path rnbd-server-writer"
+	rnbd-server-path rnbd-server-writer rnbd-server-queue"
 ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out
 
 # A module's suites are printed without the head of a KTAP document. The modules are loaded one by

@@ -193,13 +193,13 @@ VISIBLE_IF_KUNIT blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req)
 	}
 }
 
-static void rnbd_srv_bdev_work(struct work_struct *work);
+static void rnbd_srv_bdev_run(struct rnbd_srv_req *req);
 
 /* Any context. */
 static void rnbd_srv_bdev_defer(struct rnbd_srv_req *req)
 {
-	INIT_WORK(&req->work, rnbd_srv_bdev_work);
-	queue_work(req->map->wq, &req->work);
+	req->run = rnbd_srv_bdev_run;
+	rnbd_srv_queue_add(req);
 }
 
 /*
@@ -297,10 +297,8 @@ static bool rnbd_srv_bdev_has_data(const struct rnbd_srv_req *req)
 	return req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
 }
 
-static void rnbd_srv_bdev_work(struct work_struct *work)
+static void rnbd_srv_bdev_run(struct rnbd_srv_req *req)
 {
-	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
-
 	if (rnbd_srv_bdev_has_data(req))
 		rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOIO);
 	rnbd_srv_bdev_submit_bio(req, 0);
@@ -348,7 +346,7 @@ static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 }
 
 const struct rnbd_srv_backend rnbd_srv_bdev_backend = {
-	.wq_flags = WQ_MEM_RECLAIM,
+	.is_disk = true,
 	.open = rnbd_srv_bdev_open,
 	.close = rnbd_srv_bdev_close,
 	.capacity = rnbd_srv_bdev_capacity,

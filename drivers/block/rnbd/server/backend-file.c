@@ -261,10 +261,8 @@ static void rnbd_srv_file_do(struct rnbd_srv_req *req)
  * What a filesystem does for a sync or for holes is in its journal, which others wait for: nobody
  * pays for that. The request may be gone when it is done, and the mapping with it.
  */
-static void rnbd_srv_file_work(struct work_struct *work)
+static void rnbd_srv_file_run(struct rnbd_srv_req *req)
 {
-	struct rnbd_srv_req *req =
-		container_of(work, struct rnbd_srv_req, work);
 	bool pays = rcu_access_pointer(req->map->css) &&
 		    (req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE);
 
@@ -278,14 +276,10 @@ static void rnbd_srv_file_work(struct work_struct *work)
 
 static void rnbd_srv_file_submit(struct rnbd_srv_req *req)
 {
-	INIT_WORK(&req->work, rnbd_srv_file_work);
-	queue_work(req->map->wq, &req->work);
+	req->run = rnbd_srv_file_run;
+	rnbd_srv_queue_add(req);
 }
 
-/*
- * The workqueue has no WQ_MEM_RECLAIM: filesystems flush work of workqueues that don't
- * have it either.
- */
 const struct rnbd_srv_backend rnbd_srv_file_backend = {
 	.open = rnbd_srv_file_open,
 	.capacity = rnbd_srv_file_capacity,

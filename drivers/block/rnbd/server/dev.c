@@ -244,7 +244,7 @@ static void rnbd_srv_map_close_file(struct rnbd_srv_map *map)
 /* Undo rnbd_srv_map_open(). May take as long as I/O does. */
 static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 {
-	destroy_workqueue(map->wq);
+	rnbd_srv_queue_exit(&map->queue);
 	mempool_exit(&map->vecs);
 	rnbd_srv_css_set(map, NULL);
 	rnbd_srv_map_close_file(map);
@@ -440,14 +440,10 @@ static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_pee
 	if (err)
 		goto close_file;
 
-	err = -ENOMEM;
-	map->wq = alloc_workqueue("rnbd_srv_map",
-				  WQ_UNBOUND | map->backend->wq_flags,
-				  RNBD_SRV_MAP_WORKERS);
-	if (map->wq)
-		return 0;
+	rnbd_srv_queue_init(&map->queue, map->backend->is_disk ? map->sess->disk_wq :
+							       map->sess->file_wq);
+	return 0;
 
-	mempool_exit(&map->vecs);
 close_file:
 	rnbd_srv_map_close_file(map);
 	return err;

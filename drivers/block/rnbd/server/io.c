@@ -150,9 +150,8 @@ static int rnbd_srv_errno(const struct rnbd_srv_map *map, int err)
 }
 
 /* A write that was parked begins, is parked again, or is refused. */
-static void rnbd_srv_begin_work(struct work_struct *work)
+static void rnbd_srv_begin_parked(struct rnbd_srv_req *req)
 {
-	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	struct rnbd_srv_map *map = req->map;
 	int err = rnbd_srv_writer_begin(req);
@@ -172,7 +171,7 @@ static int rnbd_srv_may_begin(struct rnbd_srv_req *req)
 	if (likely(READ_ONCE(req->map->written)) || req->op == RNBD_OP_READ ||
 	    req->op == RNBD_OP_FLUSH)
 		return 0;
-	INIT_WORK(&req->work, rnbd_srv_begin_work);
+	req->run = rnbd_srv_begin_parked;
 	return rnbd_srv_writer_begin(req);
 }
 

@@ -12,9 +12,9 @@
  * its closing bit and kills the reference. When the last I/O has ended, a work item
  * waits for users of the attributes and closes the file.
  *
- * Whatever can wait for a disk or a filesystem runs on a workqueue of the mapping (I/O)
- * or of the session (opening and closing files), which limits how many workers it can
- * occupy. So devices that hang don't hold up other sessions.
+ * Whatever can wait for a disk or a filesystem runs on a workqueue of the session, which limits how
+ * many workers it can occupy; a mapping's I/O can occupy some of these. So devices that hang don't
+ * hold up other sessions, and few of them don't hold up the session's other devices.
  *
  * rnbd_srv_lock is for devices and mappings; the transport's lock, and the rules' under that, are
  * taken under it. Attributes of sysfs don't take it, and are not waited
@@ -32,6 +32,7 @@
  *	io.c		checking and ending I/O, and answers
  *	map.c		lookup and closing of mappings
  *	writer.c	which mappings of a disk may write
+ *	queue.c		requests that may sleep
  *	state.c		what survives a restart
  *	rules.c		who may open what, and how much a host may have
  *	cgroup.c	who pays for I/O
@@ -73,7 +74,7 @@ struct rnbd_srv_rules;
 /* Entries of data in a request for which it needs no memory. */
 #define RNBD_SRV_INLINE_VECS	2
 
-/* How many mappings a session can have: each has a file, and a workqueue. */
+/* How many mappings a session can have: each has a file. */
 #define RNBD_SRV_SESS_MAPS	1024
 
 /* Messages that a client can cause: rate-limited for each session. */
@@ -99,6 +100,8 @@ do {									\
  * @rtrs: session of the transport that it belongs to
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
+ * @disk_wq: for I/O on disks that may sleep
+ * @file_wq: for I/O on files
  * @end_work: queued when @users becomes 0; destroys the workqueues, which their own
  *	work items can't do
  * @log: rate limit of what the client can have logged
@@ -118,6 +121,8 @@ struct rnbd_srv_sess {
 	struct rtrs_srv_sess *rtrs;
 	struct workqueue_struct *open_wq;
 	struct workqueue_struct *close_wq;
+	struct workqueue_struct *disk_wq;
+	struct workqueue_struct *file_wq;
 	struct work_struct end_work;
 	struct ratelimit_state log;
 	u8 ver;
@@ -225,6 +230,32 @@ struct rnbd_srv_writer {
 };
 
 /**
+ * struct rnbd_srv_worker - a worker of a mapping (queue.c)
+ * @queue: where it finds requests
+ * @work: calls &rnbd_srv_req.run for one after another, as long as there are any
+ */
+struct rnbd_srv_worker {
+	struct rnbd_srv_queue *queue;
+	struct work_struct work;
+};
+
+/**
+ * struct rnbd_srv_queue - requests of a mapping that may sleep (queue.c)
+ * @wq: workqueue of the session on which @workers run
+ * @lock: guards @waiting and @busy; any context
+ * @waiting: requests that no worker has taken yet; none while a worker is idle
+ * @busy: bits of those workers that look for requests again
+ * @workers: the workers
+ */
+struct rnbd_srv_queue {
+	struct workqueue_struct *wq;
+	spinlock_t lock; /* waiting, busy */
+	struct list_head waiting;
+	DECLARE_BITMAP(busy, RNBD_SRV_MAP_WORKERS);
+	struct rnbd_srv_worker workers[RNBD_SRV_MAP_WORKERS];
+};
+
+/**
  * struct rnbd_srv_map - a mapping: a device as one session has it open
  * @kobj: sessions/<session> of the device; its release frees the struct
  * @rcu: delays that until no I/O can be looking it up
@@ -254,7 +285,7 @@ struct rnbd_srv_writer {
  * @state_name: name under which the owner is saved, until @writer has it, or NULL
  * @saved: owner that was saved under @state_name, 0 if none
  * @ref: held by each I/O in progress
- * @wq: workqueue for I/O that may sleep
+ * @queue: its I/O that may sleep
  * @vecs: arrays of BIO_MAX_VECS entries. The one that it keeps lets requests go on without
  *	memory, whatever other mappings' disks do
  * @closing: bit 0 is set by the caller that closes it
@@ -291,7 +322,7 @@ struct rnbd_srv_map {
 	u64 saved;
 
 	struct percpu_ref ref;
-	struct workqueue_struct *wq;
+	struct rnbd_srv_queue queue;
 	mempool_t vecs;
 	unsigned long closing;
 	struct work_struct close_work;
@@ -319,7 +350,9 @@ struct rnbd_srv_map {
  * @iocb_err: 0 or a negative errno, once the I/O is done
  * @vecs: data of @bio or @iocb, see rnbd_srv_get_vecs(); NULL without, and before
  * @inline_vecs: @vecs, if they are few
- * @work: for I/O that may sleep, and for OPEN. @bio may be in use while it is queued
+ * @work: for OPEN
+ * @queued: entry in &rnbd_srv_queue.waiting. @bio may be in use meanwhile
+ * @run: called for it then, in process context
  *
  * One per slot, allocated when a path comes up, so that most I/O allocates nothing.
  */
@@ -344,12 +377,18 @@ struct rnbd_srv_req {
 	};
 	struct bio_vec *vecs;
 	struct bio_vec inline_vecs[RNBD_SRV_INLINE_VECS];
-	struct work_struct work;
+	union {
+		struct work_struct work;
+		struct {
+			struct list_head queued;
+			void (*run)(struct rnbd_srv_req *req);
+		};
+	};
 };
 
 /**
  * struct rnbd_srv_backend - I/O on one kind of file
- * @wq_flags: flags of &rnbd_srv_map.wq besides WQ_UNBOUND
+ * @is_disk: requests that may sleep are for &rnbd_srv_sess.disk_wq
  * @open: called on the newly opened file; sets block_size and returns 0, or refuses with
  *	a negative errno
  * @capacity: returns the size in sectors of 512 bytes; it may change at any time
@@ -362,7 +401,7 @@ struct rnbd_srv_req {
  * The file is closed when no request is in progress.
  */
 struct rnbd_srv_backend {
-	unsigned int wq_flags;
+	bool is_disk;
 	int (*open)(struct rnbd_srv_map *map);
 	void (*close)(struct rnbd_srv_map *map);
 	sector_t (*capacity)(const struct rnbd_srv_map *map);
@@ -499,6 +538,11 @@ void rnbd_srv_writer_end(struct rnbd_srv_req *req);
 void rnbd_srv_writer_close(struct rnbd_srv_map *map);
 const char *rnbd_srv_writer_state(struct rnbd_srv_map *map);
 void rnbd_srv_writer_exit(void);
+
+/* queue.c */
+void rnbd_srv_queue_init(struct rnbd_srv_queue *queue, struct workqueue_struct *wq);
+void rnbd_srv_queue_exit(struct rnbd_srv_queue *queue);
+void rnbd_srv_queue_add(struct rnbd_srv_req *req);
 
 /* state.c */
 extern struct workqueue_struct *rnbd_srv_state_wq;

@@ -13,18 +13,43 @@
 
 #include "rnbd-srv.h"
 
+static void rnbd_srv_sess_free(struct rnbd_srv_sess *sess)
+{
+	struct workqueue_struct *wqs[] = {
+		sess->open_wq, sess->close_wq, sess->disk_wq, sess->file_wq
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wqs); i++)
+		if (wqs[i])
+			destroy_workqueue(wqs[i]);
+	kfree(sess);
+}
+
 static void rnbd_srv_sess_end_work(struct work_struct *work)
 {
 	struct rnbd_srv_sess *sess =
 		container_of(work, struct rnbd_srv_sess, end_work);
 	struct rtrs_srv_sess *rtrs = sess->rtrs;
 
-	destroy_workqueue(sess->close_wq);
-	destroy_workqueue(sess->open_wq);
 	rnbd_srv_info(sess, "disconnected\n");
 	xa_destroy(&sess->maps);
-	kfree(sess);
+	rnbd_srv_sess_free(sess);
 	rtrs_srv_sess_down_done(rtrs);
+}
+
+/*
+ * Those of disks have a rescuer, as what is written to a disk may be what frees memory. Those of
+ * files can't have one: filesystems flush work of workqueues without.
+ */
+static bool rnbd_srv_sess_alloc_wqs(struct rnbd_srv_sess *sess)
+{
+	sess->open_wq = alloc_workqueue("rnbd_srv_open", WQ_UNBOUND, RNBD_SRV_SESS_OPENS);
+	sess->close_wq = alloc_workqueue("rnbd_srv_close", WQ_UNBOUND, RNBD_SRV_SESS_CLOSES);
+	sess->disk_wq = alloc_workqueue("rnbd_srv_disk", WQ_UNBOUND | WQ_MEM_RECLAIM,
+					WQ_MAX_ACTIVE);
+	sess->file_wq = alloc_workqueue("rnbd_srv_file", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	return sess->open_wq && sess->close_wq && sess->disk_wq && sess->file_wq;
 }
 
 /**
@@ -44,15 +69,10 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 	sess = kzalloc(struct_size(sess, name, len), GFP_KERNEL);
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
-
-	sess->open_wq = alloc_workqueue("rnbd_srv_open", WQ_UNBOUND,
-					RNBD_SRV_SESS_OPENS);
-	if (!sess->open_wq)
-		goto free_sess;
-	sess->close_wq = alloc_workqueue("rnbd_srv_close", WQ_UNBOUND,
-					 RNBD_SRV_SESS_CLOSES);
-	if (!sess->close_wq)
-		goto destroy_open_wq;
+	if (!rnbd_srv_sess_alloc_wqs(sess)) {
+		rnbd_srv_sess_free(sess);
+		return ERR_PTR(-ENOMEM);
+	}
 
 	refcount_set(&sess->users, 1);
 	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
@@ -68,12 +88,6 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 	rnbd_srv_add_sess(sess);
 	rnbd_srv_info(sess, "connected\n");
 	return sess;
-
-destroy_open_wq:
-	destroy_workqueue(sess->open_wq);
-free_sess:
-	kfree(sess);
-	return ERR_PTR(-ENOMEM);
 }
 
 /**

@@ -189,13 +189,13 @@ VISIBLE_IF_KUNIT int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_a
 	return 0;
 }
 
-/* Have parked writes checked again, each by its mapping's workqueue. Any context. */
+/* Have parked writes checked again, each by a worker of its mapping. Any context. */
 static void rnbd_srv_writer_kick(struct list_head *parked)
 {
 	struct rnbd_srv_req *req, *next;
 
 	list_for_each_entry_safe(req, next, parked, parked)
-		queue_work(req->map->wq, &req->work);
+		rnbd_srv_queue_add(req);
 }
 
 static void rnbd_srv_writer_kick_all(struct rnbd_srv_writer *wr)

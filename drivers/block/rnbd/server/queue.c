@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: requests that may sleep. A session has a workqueue for its disks, with a rescuer
+ * thread, and one for its files. Each of its mappings can occupy a few workers of them, and has its
+ * own list of requests for these. So a disk that hangs leaves workers for the session's other ones,
+ * and a mapping costs no thread.
+ */
+#include <linux/bitmap.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+#include "rnbd-srv.h"
+
+/* The next request for a worker, which is idle if there is none. */
+static struct rnbd_srv_req *rnbd_srv_queue_next(struct rnbd_srv_queue *queue, unsigned int worker)
+{
+	struct rnbd_srv_req *req;
+
+	spin_lock_irq(&queue->lock);
+	req = list_first_entry_or_null(&queue->waiting, struct rnbd_srv_req, queued);
+	if (req)
+		list_del(&req->queued);
+	else
+		__clear_bit(worker, queue->busy);
+	spin_unlock_irq(&queue->lock);
+	return req;
+}
+
+static void rnbd_srv_queue_work(struct work_struct *work)
+{
+	struct rnbd_srv_worker *worker = container_of(work, struct rnbd_srv_worker, work);
+	struct rnbd_srv_queue *queue = worker->queue;
+	struct rnbd_srv_req *req;
+
+	while ((req = rnbd_srv_queue_next(queue, worker - queue->workers))) {
+		req->run(req);
+		cond_resched();
+	}
+}
+
+/**
+ * rnbd_srv_queue_init() - prepare a mapping's list of requests
+ * @queue: to be initialized
+ * @wq: workqueue of the mapping's session
+ */
+void rnbd_srv_queue_init(struct rnbd_srv_queue *queue, struct workqueue_struct *wq)
+{
+	unsigned int i;
+
+	queue->wq = wq;
+	spin_lock_init(&queue->lock);
+	INIT_LIST_HEAD(&queue->waiting);
+	for (i = 0; i < RNBD_SRV_MAP_WORKERS; i++) {
+		queue->workers[i].queue = queue;
+		INIT_WORK(&queue->workers[i].work, rnbd_srv_queue_work);
+	}
+}
+
+/**
+ * rnbd_srv_queue_exit() - wait until no worker uses a mapping
+ * @queue: queue of a mapping without requests
+ *
+ * Context: process, may sleep.
+ */
+void rnbd_srv_queue_exit(struct rnbd_srv_queue *queue)
+{
+	unsigned int i;
+
+	for (i = 0; i < RNBD_SRV_MAP_WORKERS; i++)
+		flush_work(&queue->workers[i].work);
+}
+
+/**
+ * rnbd_srv_queue_add() - have a worker call &rnbd_srv_req.run of a request
+ * @req: request with its mapping; @run may end it
+ *
+ * Context: any.
+ */
+void rnbd_srv_queue_add(struct rnbd_srv_req *req)
+{
+	struct rnbd_srv_queue *queue = &req->map->queue;
+	unsigned long flags;
+	unsigned int idle;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	list_add_tail(&req->queued, &queue->waiting);
+	idle = find_first_zero_bit(queue->busy, RNBD_SRV_MAP_WORKERS);
+	if (idle < RNBD_SRV_MAP_WORKERS) {
+		__set_bit(idle, queue->busy);
+		queue_work(queue->wq, &queue->workers[idle].work);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
