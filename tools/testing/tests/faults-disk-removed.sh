@@ -40,7 +40,7 @@ gone()
 # returns DISK REMOVE ADD: the disk is removed under load, and comes back by these commands
 returns()
 {
-	local from took
+	local from took before got
 
 	dev=$(map s1 "$1")
 	attr failover_timeout=-1
@@ -49,12 +49,15 @@ returns()
 	got=$(errno_of "$(device_attr "$dev" remap_device)" 1)
 	[[ "ENOENT ENXIO ENODEV" == *"$got"* ]] || fail "remap_device gave $got"
 	start_io "$dev" write:0:4k:after
+	before=$(ios "$dev" writes)
 	from=$(now)
 	on server "$3"
-	end_io 60 0
+	# Writes of the load wait already; the other program may not have started yet.
+	wait_for 60 eval "[ \$(ios $dev writes) -gt $before ]" || fail "nothing is written"
 	took=$(($(now) - from))
-	say "the write was done $took ms after the disk was back"
+	say "a write was done $took ms after the disk was back"
 	must "it took $took ms" [ $took -lt $(($(slowly 3) * 1000)) ]
+	end_io 60 0
 	goes_on "$dev"
 	load_goes_on
 	# Without I/O, the server tells.
