@@ -93,7 +93,7 @@ static int report_foreign(const char *module, const char *what, const char *advi
 	int ret;
 
 	uname(&name);
-	ret = report_failed("%s %s the kernel's own driver: it has no rules, and exports everything",
+	ret = report_failed("%s %s the kernel's own driver: it has no rules, exports everything",
 			    module, what);
 	fprintf(stderr,
 		"  this driver isn't built for Linux %s: see dkms status, try dkms autoinstall%s\n",

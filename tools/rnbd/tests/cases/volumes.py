@@ -454,8 +454,10 @@ def test_server_load_again(host):
     """What can be changed is changed; what can't be is told."""
     host.server_conf.write_text('port_nr=1235\nmax_memory=512\nalways_invalidate=1\n'
                                 'dev_search_path=/srv\n')
-    host.attributes('module/rtrs_server/parameters', max_memory=0, always_invalidate='Y')
-    host.attributes('module/rnbd_server/parameters', port_nr=1234, dev_search_path='/srv')
+    host.attributes('module/rtrs_server/parameters', max_memory=0, always_invalidate='Y',
+                    slot_size=4096)
+    host.attributes('module/rnbd_server/parameters', port_nr=1234, dev_search_path='/srv',
+                    listen='N')
     done = host.says('server load', 'port_nr stays 1234 until rnbd_server is loaded again')
     equal('lines', len(done.err.splitlines()), 1)
     equal('max_memory', host.written('module/rtrs_server/parameters/max_memory'), '512')
@@ -474,6 +476,7 @@ def test_server_load_knows_all_parameters(host):
                                re.M)
             modes.update({name: (module, mode) for name, mode in found if name != 'listen'})
     equal('read are all but listen', len(modes), lines - 1)
+    host.attributes('module/rnbd_server/parameters', listen='N')
     for name, (module, _) in modes.items():
         host.attributes(f'module/{module}/parameters', **{name: 2})
     for name, (module, mode) in modes.items():

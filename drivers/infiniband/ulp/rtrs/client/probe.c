@@ -8,8 +8,8 @@
  *
  * Servers with FENCE give each path chunks of its own, which are still empty. Others, such as the
  * in-tree server, may share chunks between the paths of a session: there, the write could overwrite
- * the data of another path's request, so it is not sent. iWARP needs no such write, as TCP discovers
- * the MTU.
+ * the data of another path's request, so it is not sent. iWARP needs no such write, as TCP
+ * discovers the MTU.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

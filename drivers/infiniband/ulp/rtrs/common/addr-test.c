@@ -218,7 +218,8 @@ static void addr_in_another_namespace_is_no_gid(struct kunit *test)
 }
 
 static const char longest[] =
-	"ip:fe80:1111:1111:1111:1112:c903:1111:c0f5%99999999@ip:fe80:1111:1111:1111:1112:c903:1111:c0f6%99999999";
+	"ip:fe80:1111:1111:1111:1112:c903:1111:c0f5%99999999@"
+	"ip:fe80:1111:1111:1111:1112:c903:1111:c0f6%99999999";
 
 static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 {

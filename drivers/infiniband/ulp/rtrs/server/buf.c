@@ -51,7 +51,7 @@ static const struct kernel_param_ops rtrs_srv_buf_waits_ops = {
 module_param_cb(memory_waits, &rtrs_srv_buf_waits_ops, NULL, 0444);
 MODULE_PARM_DESC(memory_waits, "Requests that had to wait for memory");
 
-/* The next turn is that of the session that has least; of several, of the one that waited longest. */
+/* Selects the waiting session with the least memory; of several, the one that waits longest. */
 static void rtrs_srv_buf_choose(struct work_struct *work)
 {
 	struct rtrs_srv_bufs *bufs, *least = NULL;
@@ -329,9 +329,10 @@ static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 {
 	u32 bytes = rtrs_srv_buf_bytes(io->op.data_len, RTRS_SRV_BUF_ORDER);
 	struct rtrs_srv_sess *sess = io->con->path->sess;
+	bool turn = list_empty(&rtrs_srv_buf_turns) ||
+		    READ_ONCE(rtrs_srv_buf_turn) == &sess->bufs;
 
-	if (!rtrs_srv_mem_take(sess, bytes, list_empty(&rtrs_srv_buf_turns) ||
-					    READ_ONCE(rtrs_srv_buf_turn) == &sess->bufs))
+	if (!rtrs_srv_mem_take(sess, bytes, turn))
 		return false;
 	if (rtrs_srv_buf_pieces(io, RTRS_SRV_BUF_ORDER, bytes) ||
 	    rtrs_srv_buf_pieces(io, RTRS_SRV_BUF_MIN_ORDER, bytes))
