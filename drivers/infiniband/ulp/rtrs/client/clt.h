@@ -890,7 +890,7 @@ void rtrs_clt_info_free(struct rtrs_clt_path *path);
 
 /* probe.c */
 #if IS_ENABLED(CONFIG_KUNIT)
-u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, u32 mtu);
+u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, int mtu);
 bool rtrs_clt_may_probe(const struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_probe(struct rtrs_clt_path *path);

@@ -14,11 +14,13 @@ static const struct size_case {
 	u32 nr;		/* slots */
 	u32 gap_at;	/* slot that isn't next to the one before; 0: none */
 	u32 key_at;	/* slot with another key */
-	u32 mtu;
+	int mtu;
 	u32 size;
 } size_cases[] = {
 	{ "a chunk has room for it", 65536, 1, 0, 0, 4096, 4096 },
 	{ "the path MTU is lower", 65536, 1, 0, 0, 1024, 1024 },
+	{ "no path MTU of InfiniBand", 65536, 1, 0, 0, -1, 4096 },
+	{ "a larger path MTU", 65536, 1, 0, 0, 8192, 4096 },
 	{ "some slots have room for it together", 700, NR_SLOTS, 0, 0, 4096, 4096 },
 	{ "exactly", 1024, 4, 0, 0, 4096, 4096 },
 	{ "all slots have less", 700, 3, 0, 0, 4096, 2100 },

@@ -13,6 +13,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/sizes.h>
+
 #include "clt.h"
 
 /* The first pieces of a path's buffers are together at least as large as the largest path MTU. */
@@ -37,21 +39,23 @@ static void rtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 /**
  * rtrs_clt_probe_size() - compute the size of the data that are written
  * @path: path that has its INFO_RSP
- * @mtu: path MTU
+ * @mtu: path MTU; negative if it is none of InfiniBand's, as those of Omni-Path
  *
- * Return: @mtu; or less, if the first slots that are neighbours have less room together.
+ * Return: @mtu, but no more than 4096, or than there is room for in the first slots that are
+ *	neighbours.
  */
-VISIBLE_IF_KUNIT u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, u32 mtu)
+VISIBLE_IF_KUNIT u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, int mtu)
 {
+	u32 max = mtu > 0 ? min(mtu, SZ_4K) : SZ_4K;
 	struct rtrs_clt_slot **slots = path->slots;
 	u32 i, len = path->neg.chunk_size;
 
-	for (i = 1; i < path->neg.nr_slots && len < mtu; i++) {
+	for (i = 1; i < path->neg.nr_slots && len < max; i++) {
 		if (slots[i]->rkey != slots[0]->rkey || slots[i]->raddr != slots[0]->raddr + len)
 			break;
 		len += path->neg.chunk_size;
 	}
-	return min(len, mtu);
+	return min(len, max);
 }
 
 /**

@@ -211,6 +211,7 @@ struct rtrs_recvs {
  * @cqe: its completion entry
  * @done: its handler has run
  * @posted: the device has taken it
+ * @stuck: the queue pair could not be moved to the error state, so no mark would complete
  * @set: it is a mark of this queue pair's life
  * @recv: of the receive queue, else of the send queue
  * @due: it is being waited for
@@ -222,6 +223,7 @@ struct rtrs_drain_mark {
 	struct ib_cqe cqe;
 	struct completion done;
 	bool posted;
+	bool stuck;
 	bool set;
 	bool recv;
 	bool due;

@@ -70,8 +70,8 @@ static void rtrs_con_mark(struct rtrs_con *con, bool recv)
 	mark->recv = recv;
 	mark->cqe.done = rtrs_drain_mark_done;
 	init_completion(&mark->done);
-	mark->posted = !(recv ? rtrs_con_post_recv_mark(con, mark) :
-				rtrs_con_post_send_mark(con, mark));
+	mark->posted = !mark->stuck && !(recv ? rtrs_con_post_recv_mark(con, mark) :
+						rtrs_con_post_send_mark(con, mark));
 }
 
 /* Waits for the mark. A driver drains by itself what its device doesn't take a mark for. */
@@ -129,7 +129,7 @@ void rtrs_path_drain_recv(struct rtrs_path *path)
 
 	/* Also where the CM has not done so, as it doesn't know the connection yet. */
 	list_for_each_entry(con, &path->cons, entry)
-		ib_modify_qp(con->cm_id->qp, &attr, IB_QP_STATE);
+		con->mark.stuck = ib_modify_qp(con->cm_id->qp, &attr, IB_QP_STATE);
 	rtrs_path_drain(path, true);
 }
 EXPORT_SYMBOL_GPL(rtrs_path_drain_recv);

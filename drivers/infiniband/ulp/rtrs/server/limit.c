@@ -59,7 +59,7 @@ static unsigned int rtrs_srv_nr_offenders;
  * @max: most of all addresses
  *
  * An address may have as many as are left for others: half of them if it comes first, half of the
- * rest if it comes second.
+ * rest if it comes second. A single path may take all memory if there is no other one.
  *
  * Return: true if so.
  */
@@ -117,21 +117,30 @@ static void rtrs_srv_add_offender(struct rtrs_srv_offender *offender)
 	rtrs_srv_nr_offenders++;
 }
 
+static bool rtrs_srv_handshake_is_slow(const struct rtrs_srv_path *path)
+{
+	return rtrs_srv_path_state(path) == RTRS_SRV_CONNECTING &&
+	       !time_before64(get_jiffies_64(),
+			      path->setup.began + msecs_to_jiffies(RTRS_SRV_SLOW_MS));
+}
+
 /*
- * Ends at least one that is slow, the oldest first, and as many as have @bytes together. They are
- * in the order in which they began.
+ * Ends at least one that is slow, the oldest first, and as many as have @bytes together; none if
+ * that would not be enough. They are in the order in which they began.
  */
 static bool rtrs_srv_make_room(u64 bytes)
 {
 	struct rtrs_srv_path *path;
-	u64 freed = 0;
+	u64 slow = 0, freed = 0;
 
+	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake)
+		if (rtrs_srv_handshake_is_slow(path))
+			slow += path->mem.charged;
+	if (slow < bytes)
+		return false;
 	list_for_each_entry(path, &rtrs_srv_handshakes, setup.handshake) {
-		if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING)
+		if (!rtrs_srv_handshake_is_slow(path))
 			continue;
-		if (time_before64(get_jiffies_64(),
-				  path->setup.began + msecs_to_jiffies(RTRS_SRV_SLOW_MS)))
-			return false;
 		rtrs_srv_path_error(&path->path, -ETIMEDOUT,
 				    "its handshake is slow, and others wait for theirs");
 		freed += path->mem.charged;

@@ -79,7 +79,7 @@ struct rtrs_srv_buf {
 
 /**
  * struct rtrs_srv_bufs - buffers of a session (buf.c)
- * @reserve: what one request can have if there is no other memory; NULL if no path has slots
+ * @reserve: what one request can have if there is no other memory; NULL if none needs it
  * @charged: the session is charged for it
  * @used: bytes of memory of buffers that requests have, the reserve not included
  * @lock: guards what follows; any context

@@ -48,7 +48,6 @@
  *	rtrs_srv_lock > whatever the upper layer takes for rtrs_srv_restrict_paths()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
- *	sq_lock of struct rtrs_con > &sess->bufs.lock
  *	&con->pend_lock > &port->lock
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
  *		of the memory in use (mem.c), which nothing nests in

@@ -31,7 +31,7 @@ static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* these, rtrs_srv_setup.stopped *
 /* Set paths up and take them down. No work item waits for another one or for I/O. */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
-/* Begins requests together, sends answers with large data, goes on with what waited for a slot. */
+/* Begins requests together, and sends answers with large data. */
 struct workqueue_struct *rtrs_srv_io_wq;
 /* Goes on with what waited for memory, or for its turn at a port. */
 struct workqueue_struct *rtrs_srv_pull_wq;
