@@ -383,7 +383,8 @@ static void rnbd_clt_note_end(struct request *rq)
 /*
  * Is a disk's request sent again, as the server's disk was removed under it? Its device's state
  * decides what happens to it then. -ENOENT: it came after the device was closed for that. How long
- * it waits in all is counted, as the disk may be removed time and again.
+ * it waits in all is counted, as the disk may be removed time and again. A flush fails: it covers
+ * writes that may have been lost with the disk's cache.
  */
 static bool rnbd_clt_requeue(struct request *rq)
 {
@@ -391,6 +392,8 @@ static bool rnbd_clt_requeue(struct request *rq)
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
 
 	if (likely(pdu->err != -ENODEV && pdu->err != -ENOENT) || !rnbd_clt_knows_lost(dev))
+		return false;
+	if (req_op(rq) == REQ_OP_FLUSH || rq->cmd_flags & REQ_PREFLUSH)
 		return false;
 	if (!(rq->rq_flags & RQF_DONTPREP)) {
 		rq->rq_flags |= RQF_DONTPREP;

@@ -156,15 +156,24 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 	lim->max_secure_erase_sectors = rsp->secure_discard ? max : 0;
 }
 
-/* Sizes that are not in whole blocks count as unknown. */
+/* Largest io_min and io_opt. The block layer reads ahead twice io_opt, whoever sent it. */
+#define RNBD_CLT_MAX_HINT	SZ_64M
+
+/* Sizes that are not in whole blocks, and unreasonable ones, count as unknown. */
+static u32 rnbd_clt_io_hint(__le32 bytes, unsigned int lbs)
+{
+	u32 hint = le32_to_cpu(bytes);
+
+	return IS_ALIGNED(hint, lbs) && hint <= RNBD_CLT_MAX_HINT ? hint : 0;
+}
+
 static void rnbd_clt_fill_topology(const struct rnbd_msg_open_rsp *rsp, struct queue_limits *lim)
 {
-	u32 io_min = le32_to_cpu(rsp->io_min), io_opt = le32_to_cpu(rsp->io_opt);
 	u32 offset = (u32)le16_to_cpu(rsp->alignment_offset) << SECTOR_SHIFT;
 	unsigned int lbs = lim->logical_block_size;
 
-	lim->io_min = max(IS_ALIGNED(io_min, lbs) ? io_min : 0, lim->physical_block_size);
-	lim->io_opt = IS_ALIGNED(io_opt, lbs) ? io_opt : 0;
+	lim->io_min = max(rnbd_clt_io_hint(rsp->io_min, lbs), lim->physical_block_size);
+	lim->io_opt = rnbd_clt_io_hint(rsp->io_opt, lbs);
 	lim->alignment_offset = IS_ALIGNED(offset, lbs) && offset < lim->physical_block_size ?
 				offset : 0;
 }

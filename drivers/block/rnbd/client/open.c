@@ -360,11 +360,11 @@ void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
 	struct gendisk *disk = dev->disk;
 	bool first = nsectors && !get_capacity(disk);
 
-	if (first)
-		set_bit(GD_NEED_PART_SCAN, &disk->state);
 	set_capacity_and_notify(disk, nsectors);
 	if (!first)
 		return;
+	/* Not before: an open in between would scan no sectors, and clear it. */
+	set_bit(GD_NEED_PART_SCAN, &disk->state);
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, rnbd_clt_resize_env);
 	rnbd_clt_dev_queue_limits(dev);
 }

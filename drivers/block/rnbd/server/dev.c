@@ -251,13 +251,6 @@ static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 }
 
 /*
- * No I/O is in progress. Taking rnbd_srv_lock first makes sure that
- * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of
- * the attributes, and for the file. The device is removed before the file is closed, as
- * the files of its mappings tell which one it is. The attributes are gone before what they
- * show is.
- */
-/*
  * The machine may be about to reboot or lose its power. A client that waits for the server has not
  * flushed what it wrote last.
  */
@@ -272,6 +265,13 @@ static void rnbd_srv_map_sync(struct rnbd_srv_map *map)
 		rnbd_srv_err(map->sess, "can't sync %s: %pe\n", map->path, ERR_PTR(err));
 }
 
+/*
+ * No I/O is in progress. Taking rnbd_srv_lock first makes sure that
+ * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of
+ * the attributes, and for the file. The device is removed before the file is closed, as
+ * the files of its mappings tell which one it is. The attributes are gone before what they
+ * show is.
+ */
 static void rnbd_srv_close_work(struct work_struct *work)
 {
 	struct rnbd_srv_map *map =
@@ -476,8 +476,10 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg
 			return -EBUSY;
 		rnbd_srv_writer_again(map, age);
 		rnbd_srv_fill_rsp(map, rsp);
-		if (state)
-			WRITE_ONCE(map->flushes, flushes && rnbd_srv_has_cache(rsp));
+		/* Clients without the feature flush only a cache of which the first answer told. */
+		if (!state)
+			flushes = map->flushes;
+		WRITE_ONCE(map->flushes, flushes && rnbd_srv_has_cache(rsp));
 		return 1;
 	}
 	return 0;
@@ -633,8 +635,10 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_o
 		return ret;
 	}
 	rnbd_srv_fill_rsp(map, rsp);
-	/* The client sees to requests that it made before it has this answer. */
-	WRITE_ONCE(map->flushes, rnbd_srv_has_cache(rsp));
+	/* A device that was opened before may have requests that were made under older limits. */
+	WRITE_ONCE(map->flushes, rnbd_srv_has_cache(rsp) &&
+		   (!(READ_ONCE(map->sess->features) & RNBD_FEATURE_DISK_STATE) ||
+		    msg->flags & RNBD_OPEN_FLUSHES));
 	return 0;
 }
 

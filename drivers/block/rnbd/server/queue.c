@@ -11,6 +11,9 @@
 
 #include "rnbd-srv.h"
 
+/* So many requests of a mapping are run before those of the session's other mappings. */
+#define RNBD_SRV_WORKER_BATCH	64
+
 /* The next request for a worker, which is idle if there is none. */
 static struct rnbd_srv_req *rnbd_srv_queue_next(struct rnbd_srv_queue *queue, unsigned int worker)
 {
@@ -31,11 +34,17 @@ static void rnbd_srv_queue_work(struct work_struct *work)
 	struct rnbd_srv_worker *worker = container_of(work, struct rnbd_srv_worker, work);
 	struct rnbd_srv_queue *queue = worker->queue;
 	struct rnbd_srv_req *req;
+	unsigned int nr;
 
-	while ((req = rnbd_srv_queue_next(queue, worker - queue->workers))) {
+	for (nr = 0; nr < RNBD_SRV_WORKER_BATCH; nr++) {
+		req = rnbd_srv_queue_next(queue, worker - queue->workers);
+		if (!req)
+			return;
 		req->run(req);
 		cond_resched();
 	}
+	/* The session's rescuer, if this is it, serves other mappings first. */
+	queue_work(queue->wq, work);
 }
 
 /**
@@ -66,8 +75,10 @@ void rnbd_srv_queue_exit(struct rnbd_srv_queue *queue)
 {
 	unsigned int i;
 
+	/* Workers that have not begun would wait for other mappings' workers. */
 	for (i = 0; i < RNBD_SRV_MAP_WORKERS; i++)
-		flush_work(&queue->workers[i].work);
+		if (cancel_work_sync(&queue->workers[i].work))
+			__clear_bit(i, queue->busy);
 }
 
 /**

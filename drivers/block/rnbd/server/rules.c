@@ -7,6 +7,7 @@
 
 #include <linux/glob.h>
 #include <linux/key.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -432,6 +433,8 @@ VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
  */
 int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
+	/* The transport's callbacks take the lock under its own, and must not wait for I/O. */
+	unsigned int noio = memalloc_noio_save();
 	const struct rnbd_srv_volume *volume;
 	int err;
 
@@ -443,6 +446,7 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *p
 			err = -ENOMEM;
 	}
 	mutex_unlock(&rnbd_srv_rules_lock);
+	memalloc_noio_restore(noio);
 	return err;
 }
 
