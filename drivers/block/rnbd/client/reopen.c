@@ -99,7 +99,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	if (!rsp)
 		return -ENOMEM;
 
-	/* No submitter that saw the device open still fills in a message: it would use the new id. */
+	/* Submitters that saw the device open before must not use its new id. */
 	synchronize_rcu();
 	/* A disk that was removed, and keeps its name until it is closed */
 	rnbd_clt_dev_close(dev);

@@ -217,9 +217,9 @@ static void addr_in_another_namespace_is_no_gid(struct kunit *test)
 			-EADDRNOTAVAIL);
 }
 
-static const char longest[] =
-	"ip:fe80:1111:1111:1111:1112:c903:1111:c0f5%99999999@"
-	"ip:fe80:1111:1111:1111:1112:c903:1111:c0f6%99999999";
+#define LONGEST(end)	"fe80:1111:1111:1111:1112:c903:1111:c0" end "%99999999"
+
+static const char longest[] = "ip:" LONGEST("f5") "@ip:" LONGEST("f6");
 
 static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 {

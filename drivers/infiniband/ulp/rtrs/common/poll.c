@@ -17,8 +17,8 @@
  *	polled, or another thread, or a caller of this one, is polling it
  *
  * The thread that polls isn't preempted, as others rely on it; with PREEMPT_RT it is, since the
- * handlers take spinlocks, which sleep there. Softirqs stay enabled: the block layer returns bios of
- * polled I/O to a cache that only tasks may use.
+ * handlers take spinlocks, which sleep there. Softirqs stay enabled: the block layer returns bios
+ * of polled I/O to a cache that only tasks may use.
  *
  * Context: process or softirq, with interrupts on.
  * Return: number of completions that were handled, at most RTRS_POLL_BUDGET.
