@@ -223,7 +223,7 @@ static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_
 	return err;
 }
 
-/* A server that has made writes durable is told that flushes come now. */
+/* Tells the server, which flushes after each write so far, that the client flushes from now on. */
 static void rnbd_clt_dev_confirm(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
@@ -238,10 +238,11 @@ static void rnbd_clt_dev_confirm(struct rnbd_clt_dev *dev)
 }
 
 /*
- * When nobody has the disk open, all requests that were made under older limits have ended, also
- * those of devices on top of it, which have copied its limits.
+ * While the disk has no user, no request is left that was made under older limits. Devices on top
+ * of the disk, which copy its limits, are users.
  */
-static void rnbd_clt_dev_limits_set(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
+static void rnbd_clt_dev_try_confirm(struct rnbd_clt_dev *dev,
+				     const struct rnbd_msg_open_rsp *rsp)
 {
 	mutex_lock(&dev->open_lock);
 	if (dev->write_flags && rnbd_same_limits(rsp, &dev->limits) && !disk_openers(dev->disk))
@@ -267,11 +268,11 @@ static void rnbd_clt_dev_follow_ro(struct rnbd_clt_dev *dev, const struct rnbd_m
  * queue is being frozen, and so wait for I/O that waits for the device. Hence a work item of
  * its own, for which nothing waits but the removal of the disk.
  *
- * The queue isn't frozen, as that would wait for I/O that waits for the device, and would have I/O
- * wait that is not to wait. The limits that memory depends on never change: those of the
- * transport, and the block size. I/O that was made under the others is cut to size, or
- * refused, by the server, as they are its disk's. Flushes that the block layer, or a device on top,
- * leaves out are made up for by rnbd_clt_dev.write_flags.
+ * The queue isn't frozen: freezing it would wait for I/O that waits for the device, and would hold
+ * up I/O that has to fail at once. The limits that memory depends on never change: those of the
+ * transport, and the block size. The other limits are those of the server's disk, and the server
+ * splits or refuses I/O that was made under older ones. rnbd_clt_dev.write_flags makes up for
+ * flushes that the block layer, or a device on top, omits.
  */
 static void rnbd_clt_limits_work(struct work_struct *work)
 {
@@ -292,7 +293,7 @@ static void rnbd_clt_limits_work(struct work_struct *work)
 		pr_err("%s: %s keeps its old limits: %pe\n", dev->sess->label,
 		       dev->path, ERR_PTR(err));
 	if (!err)
-		rnbd_clt_dev_limits_set(dev, &rsp);
+		rnbd_clt_dev_try_confirm(dev, &rsp);
 	rnbd_clt_dev_follow_ro(dev, &rsp);
 	if (test_bit(GD_NEED_PART_SCAN, &dev->disk->state))
 		compat_touch_disk(dev->disk);

@@ -13,7 +13,7 @@
 
 #include "rules.h"
 
-/* How often the sizes and limits of devices are looked at. */
+/* The sizes and limits of devices are checked this often. */
 #define RNBD_SRV_WATCH	HZ
 
 static DEFINE_MUTEX(rnbd_srv_lock);
@@ -251,8 +251,8 @@ static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 }
 
 /*
- * The machine may be about to reboot or lose its power. A client that waits for the server has not
- * flushed what it wrote last.
+ * Sync a mapping that is closed because the server stops: the machine may be about to lose its
+ * power, and the client may not have flushed its last writes.
  */
 static void rnbd_srv_map_sync(struct rnbd_srv_map *map)
 {
@@ -455,16 +455,30 @@ static bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
 }
 
 /*
- * A device that the session has open by the same name: the client gets its present size and limits.
- * A client that is told that there is no write cache may drop flushes from then on. By another name
- * it gets a mapping of its own, as it closes each name's by itself. Returns 1 if there is one; 0 if
- * not; -EBUSY if it is being closed, or is open in another mode.
+ * Answer the client's OPEN. From then on the client flushes the write cache of which the answer
+ * tells: if it says so by RNBD_OPEN_FLUSHES or, without RNBD_FEATURE_DISK_STATE, if all answers so
+ * far told of a cache. A client that is told that there is none may drop flushes.
+ */
+static void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
+				struct rnbd_msg_open_rsp *rsp)
+{
+	bool flushes = map->flushes;
+
+	rnbd_srv_fill_rsp(map, rsp);
+	if (READ_ONCE(map->sess->features) & RNBD_FEATURE_DISK_STATE)
+		flushes = msg->flags & RNBD_OPEN_FLUSHES;
+	WRITE_ONCE(map->flushes, flushes && rnbd_srv_has_cache(rsp));
+}
+
+/*
+ * Find a mapping that the session has by the same name, and answer with its present size and
+ * limits. Another name of the device gets a mapping of its own, since the client closes each name.
+ * Returns 1 if there is a mapping; 0 if not; -EBUSY if it is being closed, or is open in another
+ * mode.
  */
 static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 			       const struct rnbd_srv_age *age, struct rnbd_msg_open_rsp *rsp)
 {
-	bool state = READ_ONCE(sess->features) & RNBD_FEATURE_DISK_STATE;
-	bool flushes = msg->flags & RNBD_OPEN_FLUSHES;
 	struct rnbd_srv_map *map;
 	unsigned long id;
 
@@ -475,11 +489,7 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg
 		if (map->mode != msg->access_mode || test_bit(0, &map->closing))
 			return -EBUSY;
 		rnbd_srv_writer_again(map, age);
-		rnbd_srv_fill_rsp(map, rsp);
-		/* Clients without the feature flush only a cache of which the first answer told. */
-		if (!state)
-			flushes = map->flushes;
-		WRITE_ONCE(map->flushes, flushes && rnbd_srv_has_cache(rsp));
+		rnbd_srv_map_answer(map, msg, rsp);
 		return 1;
 	}
 	return 0;
@@ -634,11 +644,9 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_o
 		rnbd_srv_dev_put(dev);
 		return ret;
 	}
-	rnbd_srv_fill_rsp(map, rsp);
-	/* A device that was opened before may have requests that were made under older limits. */
-	WRITE_ONCE(map->flushes, rnbd_srv_has_cache(rsp) &&
-		   (!(READ_ONCE(map->sess->features) & RNBD_FEATURE_DISK_STATE) ||
-		    msg->flags & RNBD_OPEN_FLUSHES));
+	/* No answer has told of a disk without a cache yet. */
+	map->flushes = true;
+	rnbd_srv_map_answer(map, msg, rsp);
 	return 0;
 }
 
@@ -672,8 +680,8 @@ static bool rnbd_srv_limits_changed(const struct rnbd_srv_map *map,
  * @map: mapping
  *
  * Context: rnbd_srv_lock is held.
- * Return: 0 if it is; otherwise the features with which clients are told of what has changed. They
- * count as told from now on.
+ * Return: 0 if it is; otherwise RNBD_FEATURE_* of the events that report the changes. Each change
+ * is returned once.
  */
 VISIBLE_IF_KUNIT u32 rnbd_srv_changed(struct rnbd_srv_map *map)
 {
@@ -697,9 +705,9 @@ VISIBLE_IF_KUNIT u32 rnbd_srv_changed(struct rnbd_srv_map *map)
 }
 
 /*
- * However many of a session's devices have changed: it gets one event. Clients that know the
- * feature close a disk that was removed, once they have it open no more. For others that is done
- * here, so that the disk's name is free when it returns.
+ * A session gets one event, however many of its devices have changed. Clients with
+ * RNBD_FEATURE_DISK_STATE close the mapping of a removed disk themselves. For other clients the
+ * server closes it, so that the disk's name is free when the disk returns.
  */
 static void rnbd_srv_watch_dev(struct rnbd_srv_dev *dev)
 {
@@ -725,8 +733,8 @@ static void rnbd_srv_tell_changes(struct rnbd_srv_dev *dev)
 }
 
 /*
- * Nobody tells when a disk or a file gets another size or other limits, so that is looked at.
- * Doesn't sleep in a filesystem: a file's size is the one in memory.
+ * Compare the size and limits of all devices with what their clients were told: no notifier reports
+ * all such changes. This doesn't sleep in a filesystem, as a file's size is the one in memory.
  */
 static void rnbd_srv_watch_work(struct work_struct *work)
 {
@@ -743,7 +751,7 @@ static void rnbd_srv_watch_work(struct work_struct *work)
 }
 
 /**
- * rnbd_srv_stop_watch() - look at sizes and limits no more
+ * rnbd_srv_stop_watch() - stop checking sizes and limits
  *
  * Context: process, may sleep; there are no devices, and will be none.
  */

@@ -468,8 +468,10 @@ void rtrs_hb_forget_moves(struct rtrs_path *path);
 void rtrs_hb_reset(struct rtrs_path *path);
 #endif
 
-/* proof.c */
+/* addr.c */
 void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr);
+
+/* proof.c */
 void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
 		     const struct sockaddr_storage *client,
 		     const struct sockaddr_storage *server);

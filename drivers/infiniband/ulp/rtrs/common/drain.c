@@ -79,17 +79,19 @@ static void rtrs_con_wait_mark(struct rtrs_con *con, bool recv)
 {
 	struct rtrs_drain_mark *mark = &con->mark;
 
-	if (!mark->posted && recv)
-		ib_drain_rq(con->cm_id->qp);
-	else if (!mark->posted)
-		ib_drain_sq(con->cm_id->qp);
-	else if (!con->polled)
-		wait_for_completion(&mark->done);
-	while (mark->posted && !completion_done(&mark->done) && con->polled) {
-		while (rtrs_con_poll(con))
+	if (!mark->posted) {
+		if (recv)
+			ib_drain_rq(con->cm_id->qp);
+		else
+			ib_drain_sq(con->cm_id->qp);
+	} else if (con->polled) {
+		while (!completion_done(&mark->done)) {
+			if (!rtrs_con_poll(con))
+				usleep_range(100, 200);
 			cond_resched();
-		if (!completion_done(&mark->done))
-			usleep_range(100, 200);
+		}
+	} else {
+		wait_for_completion(&mark->done);
 	}
 }
 
