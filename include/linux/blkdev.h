@@ -29,7 +29,7 @@ static int compat_##name(disk, geo)
 #define rnbd_clt_getgeo(disk, geo)	COMPAT_GETGEO(rnbd_clt_getgeo, disk, geo)
 #endif
 
-/* Before 6.5 release() is told the mode of the file as well. */
+/* Before 6.5 release() has the mode of the file as a second argument. */
 #ifdef COMPAT_RELEASE_MODE
 #define COMPAT_RELEASE(name, disk)					\
 compat_##name(struct gendisk *);					\

@@ -167,9 +167,9 @@ static int try_map(const struct rnbd *r, const struct volumes *volumes,
 }
 
 /*
- * Errors that another try can't mend. Only those count that this host has found by itself: whoever
- * can send packets can forge a refusal with any errno, and a server may be configured otherwise
- * tomorrow. EACCES and EPERM are this host's if the user isn't root.
+ * Errors after which a retry is useless: only those that this host detects itself. A refusal of the
+ * server can be forged, and its configuration can change. Without root, EACCES and EPERM come from
+ * this host.
  */
 static bool is_final(int err)
 {

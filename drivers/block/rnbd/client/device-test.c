@@ -8,7 +8,7 @@
 
 static const struct unique_id_case {
 	const char *desc;
-	/* What the server sent, and what is asked for */
+	/* Type and length that the server sent; type that the caller asks for */
 	u8 id_type, id_len;
 	enum blk_unique_id asked;
 	int ret;

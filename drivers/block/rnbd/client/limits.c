@@ -58,9 +58,8 @@ rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
  * rnbd_clt_check_rsp() - check the answer to an open
  * @dev: device that was opened; if it has a disk, its block size and its unique id must
  *	be the same
- * @rsp: answer to RNBD_MSG_OPEN. Write zeroes are taken out of it if the server may
- *	be one that would do something else, and what the server doesn't tell, and an id that is
- *	none. A disk keeps its blocks if those of the server's are smaller
+ * @rsp: answer to RNBD_MSG_OPEN. Fields of features that were not granted, and an invalid id,
+ *	are set to 0. A disk keeps its block size if the server's is smaller now
  *
  * Return: 0, or a negative errno after a message.
  */

@@ -137,8 +137,8 @@ int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net)
  * rnbd_srv_unlisten() - end all sessions of a tenant, and let none begin
  * @tenant: the tenant
  *
- * Returns when their mappings are closed, which waits for their I/O, and what was written is
- * durable.
+ * Waits for the sessions' I/O, syncs what they can write to, and closes their mappings before it
+ * returns.
  *
  * Context: process, may sleep.
  */

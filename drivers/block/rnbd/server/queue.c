@@ -11,7 +11,7 @@
 
 #include "rnbd-srv.h"
 
-/* So many requests of a mapping are run before those of the session's other mappings. */
+/* A worker runs at most this many requests before it is queued behind the session's other work. */
 #define RNBD_SRV_WORKER_BATCH	64
 
 /* The next request for a worker, which is idle if there is none. */
@@ -43,7 +43,7 @@ static void rnbd_srv_queue_work(struct work_struct *work)
 		req->run(req);
 		cond_resched();
 	}
-	/* The session's rescuer, if this is it, serves other mappings first. */
+	/* If this is the session's rescuer, other mappings are served first. */
 	queue_work(queue->wq, work);
 }
 

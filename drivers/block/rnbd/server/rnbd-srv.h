@@ -107,7 +107,7 @@ do {									\
  * @log: rate limit of what the client can have logged
  * @ver: major version of the protocol that both sides support
  * @features: RNBD_FEATURE_* that the client was granted
- * @event_due: RNBD_FEATURE_* of what has changed since the client was told, under rnbd_srv_lock
+ * @event_due: RNBD_FEATURE_* of events that the client has to be sent, under rnbd_srv_lock
  * @label: what sysfs and the log call it; the transport's, as long as this lives
  * @name: the session's name
  */

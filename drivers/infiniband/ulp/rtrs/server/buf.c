@@ -30,8 +30,8 @@
 #define RTRS_SRV_BUF_MS		20
 
 /*
- * Sessions that wait for memory, the one of them whose turn it is, and how many requests have ever
- * waited. The lock is taken by processes only, with interrupts on.
+ * Sessions that wait for memory, the one that is next to get some, and the number of requests that
+ * have waited since the module was loaded. The lock is taken in process context only.
  */
 static LIST_HEAD(rtrs_srv_buf_turns);
 static const struct rtrs_srv_bufs *rtrs_srv_buf_turn;
@@ -75,7 +75,7 @@ static void rtrs_srv_buf_choose(struct work_struct *work)
 
 VISIBLE_IF_KUNIT DECLARE_WORK(rtrs_srv_buf_chooser, rtrs_srv_buf_choose);
 
-/* Has a session look for memory whose turn it is. */
+/* Queues the work item that chooses the next session. */
 static void rtrs_srv_buf_call_next(void)
 {
 	if (!list_empty(&rtrs_srv_buf_turns))

@@ -4,8 +4,8 @@
  * RDMA WRITE WITH IMM into the chunk of its slot. The immediate value tells where in the chunk
  * its header is. The header and the user message are copied and checked. If there are data for
  * the disk, and the client is to be kept out of them, the chunk's key is invalidated. Data from the
- * disk are read into other memory then, and copied to the chunk when they are complete: who checks
- * or repairs what was read, such as btrfs or dm-integrity, must not see what the client writes.
+ * disk are read into other memory then, and copied to the chunk when they are complete: stacks that
+ * check or repair these data, such as btrfs or dm-integrity, must not see what the client writes.
  * Then all is handed to the upper layer, together with the place of the data.
  *
  * With RTRS_FEATURE_SLOTS chunks are small, and their keys never change. Small data are copied

@@ -19,7 +19,10 @@ module_param_named(max_handshakes, rtrs_srv_max_handshakes, uint, 0644);
 MODULE_PARM_DESC(max_handshakes,
 		 "Paths that may be being set up at a time; 0: any number, and no delay after wrong secrets (default 1024)");
 
-/* One that takes longer makes room for that of an address which has none, if there is none left. */
+/*
+ * If a limit is reached, handshakes that take longer are ended in favour of an address that has no
+ * handshake.
+ */
 #define RTRS_SRV_SLOW_MS	2000
 /* An address may be wrong that often before it has to wait. */
 #define RTRS_SRV_FREE_WRONGS	4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the server's path states: every state, every event; of what it refuses to
- * fence, and of what it doesn't wait for.
+ * KUnit tests of the server's path states: every state, every event; of refused FENCE messages; and
+ * of locks that fencing doesn't take.
  */
 #include <kunit/test.h>
 

@@ -273,10 +273,10 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
  * @path: path from rtrs_srv_path_alloc()
  * @dev: its device
  *
- * It ends by itself if its handshake takes longer than RTRS_SRV_SETUP_MS.
+ * The path ends if its handshake takes longer than RTRS_SRV_SETUP_MS.
  *
  * Context: under rtrs_srv_lock.
- * Return: 0, and the caller has a reference; or a negative errno, and it frees @path.
+ * Return: 0, and the caller has a reference; or a negative errno, and the caller frees @path.
  */
 int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 		      const struct ib_device *dev)

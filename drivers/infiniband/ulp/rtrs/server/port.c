@@ -158,7 +158,7 @@ static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *po
 }
 
 /**
- * rtrs_srv_port_next() - let the piece begin whose turn it is
+ * rtrs_srv_port_next() - let the next waiting piece begin
  * @port: the port
  *
  * Its connection's work posts it. If the port is full, the port's work is queued for the time at

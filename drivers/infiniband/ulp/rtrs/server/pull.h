@@ -108,7 +108,7 @@ struct rtrs_srv_bufs {
  * @dev: the device
  * @num: number of the port
  * @shares: shares of it
- * @work: chooses the pieces whose turn it is
+ * @work: chooses the pieces that may begin
  * @lock: guards what follows, and &rtrs_srv_read.turn, &rtrs_srv_read.counted,
  *	&rtrs_srv_share.reads and &rtrs_srv_share.turn; any context
  * @bytes: bytes of @reads
