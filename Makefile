@@ -48,7 +48,7 @@ export KDIR KERNEL MODULES RELEASES T JOBS ROUNDS RUNTIME CELLS SEED ONCE LIMIT 
 	CLOCK TABLES
 
 .PHONY: modules modules_install clean help setup test quick record soak boot vm kunit demo \
-	demo-shell bench check print-kdir tools tools_install deb tree doc test-tree \
+	demo-shell bench check print-kdir tools tools_install deb tree doc pictures test-tree \
 	test-packages
 
 modules: $(if $(KDIR),,need-kdir) rdma-stack
@@ -69,6 +69,7 @@ tools:
 tools_install:
 	+$(MAKE) -C $(ROOT)/tools/rnbd install
 	+$(MAKE) -C $(ROOT)/tools/boot install
+	+$(MAKE) -C $(ROOT)/tools/monitoring install
 
 # Debian packages of all this, in this folder
 deb:
@@ -80,6 +81,13 @@ doc:
 		{ echo "make doc needs sphinx-build (Debian: python3-sphinx)" >&2; false; }
 	@sphinx-build -q -W --keep-going -b html $(ROOT)/Documentation $(ROOT)/html
 	@echo "The manuals are in $(ROOT)/html; begin with index.html."
+
+# Those of README.md and of the manuals, from the data in Documentation/pictures and the drivers'
+# tables. make check says when they are out of date. RECORD=1: first takes over what make bench
+# and make demo have measured.
+pictures:
+	@$(RIG)/setup.sh pictures
+	@$(RIG)/pictures.py $(if $(RECORD),record,draw)
 
 # LINUX: an unpacked source of Linux
 tree:
@@ -109,6 +117,7 @@ help:
 	@echo '                      volumes at boot'
 	@echo 'make deb              Debian packages of both: rnbd-dkms, rnbd-utils'
 	@echo 'make doc              the manuals as web pages, in html/'
+	@echo 'make pictures         draw the pictures of the manuals from their data, if it has changed'
 	@echo 'make clean            remove what was built'
 	@echo 'make tree LINUX=...   lay the drivers into an unpacked source of Linux'
 	@echo

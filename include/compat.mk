@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# For a Makefile of kbuild: what an older kernel lacks, in this folder, comes in front of its
-# own headers.
+# Included by kbuild Makefiles: puts the headers in this folder, which define what an older kernel
+# lacks, before the kernel's own headers.
 
-# What the preprocessor can't see of the kernel: -DCOMPAT_$(1) if a line of the header
-# <linux/$(2)> has $(3) in it, or if none has.
+# Detect properties of the kernel that the preprocessor can't see: define COMPAT_$(1) if a line of
+# <linux/$(2)> matches $(3), or if none does.
 compat = $(shell grep -qs '$(3)' $(srctree)/include/linux/$(2) && echo -DCOMPAT_$(1))
 compat_no = $(shell grep -qs '$(3)' $(srctree)/include/linux/$(2) || echo -DCOMPAT_$(1))
 

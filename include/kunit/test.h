@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What kernels before 6.8 lack in <kunit/test.h>.
- */
+/* Definitions that kernels before 6.8 lack in <kunit/test.h> */
 #ifndef COMPAT_KUNIT_TEST_H
 #define COMPAT_KUNIT_TEST_H
 
@@ -21,7 +19,7 @@ compat_next_param(const void *array, size_t size, const void *end,
 	return next;
 }
 
-/* A case for each entry of a table, called what a member of the entry says. */
+/* Generates a test case for each entry of a table, named by a member of the entry. */
 #define KUNIT_ARRAY_PARAM_DESC(name, array, desc_member)		\
 static const void *name##_gen_params(const void *prev, char *desc)	\
 {									\

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What older kernels lack in <linux/blk-mq.h>. What of it is defined is tested for here,
- * and arguments and enumerators by Kbuild, which defines COMPAT_*.
+ * Definitions that older kernels lack in <linux/blk-mq.h>
+ *
+ * The preprocessor detects missing macros. For arguments and enumerators, which it can't see,
+ * Kbuild defines COMPAT_*.
  */
 #ifndef COMPAT_LINUX_BLK_MQ_H
 #define COMPAT_LINUX_BLK_MQ_H
 
 #include_next <linux/blk-mq.h>
 
-/* Before 6.1.168 its caller's reference is dropped as well. */
+/* Before 6.1.168: blk_mq_destroy_queue() also drops its caller's reference. */
 #ifdef COMPAT_DESTROY_PUTS
 static inline void compat_destroy_queue(struct request_queue *q)
 {
@@ -19,7 +21,7 @@ static inline void compat_destroy_queue(struct request_queue *q)
 #define blk_mq_destroy_queue compat_destroy_queue
 #endif
 
-/* Before 6.11: limits as one piece, with features. */
+/* Before 6.11: no struct queue_limits with features */
 #ifndef BLK_FEAT_WRITE_CACHE
 
 static_assert(__builtin_types_compatible_p(typeof(__blk_mq_alloc_disk),
@@ -31,7 +33,7 @@ static_assert(__builtin_types_compatible_p(typeof(__blk_mq_alloc_disk),
 #define BLK_FEAT_FUA		BIT(1)
 #define BLK_FEAT_ROTATIONAL	BIT(2)
 
-/* What the drivers set of them. */
+/* The members that the drivers set */
 struct compat_queue_limits {
 	unsigned long virt_boundary_mask;
 	unsigned int features;
@@ -115,7 +117,7 @@ blk_mq_alloc_queue(struct blk_mq_tag_set *set, const struct queue_limits *lim,
 
 #endif /* BLK_FEAT_WRITE_CACHE */
 
-/* Before 6.14: merging has to be asked for. */
+/* Before 6.14: a tag set must request merging. */
 #ifdef COMPAT_SHOULD_MERGE
 static inline int compat_alloc_tag_set(struct blk_mq_tag_set *set)
 {
@@ -126,7 +128,7 @@ static inline int compat_alloc_tag_set(struct blk_mq_tag_set *set)
 #define blk_mq_alloc_tag_set compat_alloc_tag_set
 #endif
 
-/* Before 6.14: freezing doesn't change how memory is allocated. */
+/* Before 6.14: freezing a queue doesn't return memalloc flags. */
 #ifdef COMPAT_FREEZE_VOID
 static inline unsigned int compat_freeze_queue(struct request_queue *q)
 {
@@ -144,7 +146,7 @@ static inline void compat_unfreeze_queue(struct request_queue *q,
 #define blk_mq_unfreeze_queue	compat_unfreeze_queue
 #endif
 
-/* Before 6.15 or 6.16: the request's queue is an argument of its own. */
+/* Before 6.15 or 6.16: the request's queue is a separate argument. */
 #ifdef COMPAT_MAP_SG_QUEUE
 static inline int compat_map_sg(struct request *rq, struct scatterlist *sgl)
 {
@@ -164,7 +166,7 @@ static inline int compat_map_kern(struct request *rq, void *buf,
 #define blk_rq_map_kern	compat_map_kern
 #endif
 
-/* Before 6.12 a request has a copy of its bio's priority, which is the same. */
+/* Before 6.12: a request has a copy of its bio's priority. Reading the bio gives the same value. */
 #ifdef COMPAT_RQ_IOPRIO
 static inline unsigned short compat_get_ioprio(struct request *rq)
 {

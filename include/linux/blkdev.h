@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What older kernels lack in <linux/blkdev.h>.
- */
+/* Definitions that older kernels lack in <linux/blkdev.h> */
 #ifndef COMPAT_LINUX_BLKDEV_H
 #define COMPAT_LINUX_BLKDEV_H
 
 #include_next <linux/blkdev.h>
 #include <linux/file.h>
+#include <linux/slab.h>
 
-/* It has had two names for the same number. */
+/* The old and the new name of the same status */
 #ifndef BLK_STS_RESV_CONFLICT
 #define BLK_STS_RESV_CONFLICT	BLK_STS_NEXUS
 #endif
 
 /*
- * Before struct block_device_operations.getgeo took a disk, it took a block device. This
- * makes two functions of the driver's definition: one for a disk, and one that calls it.
+ * Before block_device_operations.getgeo() had a disk as its argument, it had a block device. This
+ * macro turns the driver's definition into two functions: one with a disk, and a wrapper with a
+ * block device that calls it.
  */
 #ifdef COMPAT_GETGEO_BDEV
 #define COMPAT_GETGEO(name, disk, geo)					\
@@ -29,7 +29,7 @@ static int compat_##name(disk, geo)
 #define rnbd_clt_getgeo(disk, geo)	COMPAT_GETGEO(rnbd_clt_getgeo, disk, geo)
 #endif
 
-/* Before 6.5 release() has the mode of the file as a second argument. */
+/* Before 6.5: release() has the mode of the file as a second argument. */
 #ifdef COMPAT_RELEASE_MODE
 #define COMPAT_RELEASE(name, disk)					\
 compat_##name(struct gendisk *);					\
@@ -42,7 +42,7 @@ static void compat_##name(disk)
 #define rnbd_clt_release(disk)	COMPAT_RELEASE(rnbd_clt_release, disk)
 #endif
 
-/* Before 7.1 the question was the opposite one. */
+/* Before 7.1: only bdev_nonrot() exists, which returns the opposite. */
 #ifdef COMPAT_BDEV_ROT
 static inline bool bdev_rot(struct block_device *bdev)
 {
@@ -50,52 +50,68 @@ static inline bool bdev_rot(struct block_device *bdev)
 }
 #endif
 
-/*
- * A block device that is opened for a holder, who may open it again while nobody else may. It is a
- * file since there is bdev_file_open_by_dev().
- */
-struct bdev_claim;
+/* An open block device. Kernels with bdev_file_open_by_dev() represent it as a file. */
+struct compat_bdev;
 
 #ifdef COMPAT_BDEV_FILE
-#define COMPAT_CLAIM_MODE	(FMODE_READ | FMODE_WRITE | FMODE_EXCL)
+struct compat_bdev {
+	struct block_device *bdev;
+	fmode_t mode;
+};
 
-static inline struct bdev_claim *compat_bdev_claim(struct block_device *bdev, void *holder)
+/* With a holder, the block device is claimed: only the same holder can claim it again. */
+static inline struct compat_bdev *compat_bdev_open(dev_t dev, bool write, void *holder)
 {
-	return (void *)blkdev_get_by_dev(bdev->bd_dev, COMPAT_CLAIM_MODE, holder);
+	struct compat_bdev *open = kmalloc(sizeof(*open), GFP_KERNEL);
+	struct block_device *bdev;
+
+	if (!open)
+		return ERR_PTR(-ENOMEM);
+	open->mode = FMODE_READ | (write ? FMODE_WRITE : 0) | (holder ? FMODE_EXCL : 0);
+	bdev = blkdev_get_by_dev(dev, open->mode, holder);
+	if (IS_ERR(bdev)) {
+		kfree(open);
+		return ERR_CAST(bdev);
+	}
+	open->bdev = bdev;
+	return open;
 }
 
-static inline void compat_bdev_unclaim(struct bdev_claim *claim)
+static inline struct block_device *compat_bdev(const struct compat_bdev *open)
 {
-	blkdev_put((void *)claim, COMPAT_CLAIM_MODE);
+	return open->bdev;
 }
 
-/* Open and close a disk, as that looks for partitions if it is marked so. */
-static inline void compat_touch_disk(struct gendisk *disk)
+static inline void compat_bdev_close(struct compat_bdev *open)
 {
-	struct block_device *bdev = blkdev_get_by_dev(disk_devt(disk), FMODE_READ, NULL);
-
-	if (!IS_ERR(bdev))
-		blkdev_put(bdev, FMODE_READ);
+	blkdev_put(open->bdev, open->mode);
+	kfree(open);
 }
 #else
-static inline struct bdev_claim *compat_bdev_claim(struct block_device *bdev, void *holder)
+static inline struct compat_bdev *compat_bdev_open(dev_t dev, bool write, void *holder)
 {
-	return (void *)bdev_file_open_by_dev(bdev->bd_dev, BLK_OPEN_READ | BLK_OPEN_WRITE,
+	return (void *)bdev_file_open_by_dev(dev, BLK_OPEN_READ | (write ? BLK_OPEN_WRITE : 0),
 					     holder, NULL);
 }
 
-static inline void compat_bdev_unclaim(struct bdev_claim *claim)
+static inline struct block_device *compat_bdev(const struct compat_bdev *open)
 {
-	__fput_sync((void *)claim);
+	return file_bdev((void *)open);
 }
 
-static inline void compat_touch_disk(struct gendisk *disk)
+static inline void compat_bdev_close(struct compat_bdev *open)
 {
-	struct file *file = bdev_file_open_by_dev(disk_devt(disk), BLK_OPEN_READ, NULL, NULL);
-
-	if (!IS_ERR(file))
-		__fput_sync(file);
+	__fput_sync((void *)open);
 }
 #endif
+
+/* Opens and closes a disk, which scans its partitions if the disk is marked for that. */
+static inline void compat_touch_disk(struct gendisk *disk)
+{
+	struct compat_bdev *open = compat_bdev_open(disk_devt(disk), false, NULL);
+
+	if (!IS_ERR(open))
+		compat_bdev_close(open);
+}
 
 #endif /* COMPAT_LINUX_BLKDEV_H */

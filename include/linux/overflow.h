@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What older kernels lack in <linux/overflow.h>.
- */
+/* Definitions that older kernels lack in <linux/overflow.h> */
 #ifndef COMPAT_LINUX_OVERFLOW_H
 #define COMPAT_LINUX_OVERFLOW_H
 

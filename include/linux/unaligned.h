@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* <linux/unaligned.h>, which is <asm/unaligned.h> before 6.12. */
+/* Before 6.12: <linux/unaligned.h> is <asm/unaligned.h>. */
 #ifndef COMPAT_LINUX_UNALIGNED_H
 #define COMPAT_LINUX_UNALIGNED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What older kernels lack in <linux/workqueue.h>. */
+/* Definitions that older kernels lack in <linux/workqueue.h> */
 #ifndef COMPAT_LINUX_WORKQUEUE_H
 #define COMPAT_LINUX_WORKQUEUE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What devices of older kernels get wrong of <rdma/ib_verbs.h>. */
+/* Workarounds for device drivers of older kernels, in <rdma/ib_verbs.h> */
 #ifndef COMPAT_RDMA_IB_VERBS_H
 #define COMPAT_RDMA_IB_VERBS_H
 
@@ -8,10 +8,11 @@
 #include <linux/smp.h>
 
 /*
- * Before 6.4, rdma_rxe tells of completions in a tasklet of the completion queue, and frees the
- * queue without waiting for it ("RDMA/rxe: Remove tasklet from rxe_cq.c"). Our work may have
- * polled the last completion, and free the queue, while the tasklet that woke it is about to
- * end: then it clears a bit of freed memory. So wait: tasklets of a CPU run one after the other.
+ * Before 6.4, rdma_rxe reports completions from a tasklet of the completion queue, and frees the
+ * queue without waiting for the tasklet ("RDMA/rxe: Remove tasklet from rxe_cq.c"). Our work item
+ * may poll the last completion and free the queue while the tasklet that has scheduled it is still
+ * finishing; the tasklet then clears a bit in freed memory. To prevent this, schedule a tasklet on
+ * each CPU and wait for it: the tasklets of a CPU run one after the other.
  */
 #ifdef COMPAT_RXE_TASKLET
 static inline void compat_no_tasklet(struct tasklet_struct *t)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # make check: the compiler with W=1, sparse, checkpatch.pl --strict, kernel-doc, sphinx, shellcheck
-# and pylint must be silent, and the tests of the tool and of the rig must pass. Prints the output
-# of each check, and fails if there was any.
+# and pylint must be silent, pictures of the manuals up to date, and the tests of the tool and of the
+# rig must pass. Prints the output of each check, and fails if there was any.
 #
 # setup.sh builds the modules and the tool, for guests as well, and turns warnings into errors.
 # Checks that were silent do not run again until their input or their program has changed; the
@@ -82,15 +82,16 @@ tool() { built programs programs; }
 
 tool_tests()
 {
-	{ gcc -v; python3 --version; dpkg-query -W libjson-c-dev libc6 python3-jsonschema
-		find tools/rnbd tools/boot -type f ! -name '*.o' -print0 | sort -z | xargs -0 sha256sum
+	{ gcc -v; python3 --version; dpkg-query -W libjson-c-dev libc6 python3-jsonschema prometheus
+		find tools/rnbd tools/boot tools/monitoring Documentation/monitoring.rst -type f \
+			! -name '*.o' -print0 | sort -z | xargs -0 sha256sum
 	} 2>&1 | silent run_tool_tests
 }
 
 run_tool_tests()
 {
 	{ make -s -C tools/rnbd check 2>&1 || echo "failed"; } |
-		sed '/^ok /d; /^[0-9]* passed, 0 failed$/d'
+		sed '/^ok [^#]*$/d; /^[0-9]* passed, 0 failed$/d'
 }
 
 # LINUX_VERSION_CODE and such have no place in the drivers, so nothing is excused; MAINTAINERS is
@@ -130,6 +131,9 @@ sphinx()
 	sphinx-build -q -W --keep-going -b html Documentation "$work/html" 2>&1 || echo "failed"
 }
 
+# Of python3, as the machine may have none that draws; see pictures.py.
+pictures() { python3 "$here/pictures.py" check 2>&1 || echo "failed"; }
+
 python()
 {
 	{ pylint --version; python_files | xargs sha256sum tools/testing/pylintrc; } | silent run_pylint
@@ -158,10 +162,11 @@ checks=(
 	"modules:compiler (W=1) and sparse"
 	"checkpatch:checkpatch.pl --strict"
 	"tool_tests:the tool: its tests"
-	"tool:the tool and the hostile peer: compiler and rst2man"
+	"tool:the tool, the hostile peer, the verifier: compiler and rst2man"
 	"python:pylint"
 	"shell:shellcheck"
 	"sphinx:sphinx"
+	"pictures:pictures, diagrams of states, names in README and architecture.rst"
 	"kernel_doc:kernel-doc"
 	"rig_tests:the rig's unit tests"
 )

@@ -55,6 +55,15 @@ BOOT_LIMIT = 60
 END_LIMIT = 10
 
 
+def facts():
+    """What figures depend on, to be kept beside them"""
+    def said(*args):
+        done = subprocess.run(args, capture_output=True, text=True, check=False, cwd=ROOT)
+        return done.stdout.strip()
+    return {"commit": said("git", "describe", "--always", "--dirty"),
+            "qemu": said("qemu-system-x86_64", "--version").split("\n")[0]}
+
+
 class Lab:
     """names: the guests, the server first. A single one is both sides.
 
@@ -225,7 +234,7 @@ class Lab:
         """What a test may ask of the host; lib.sh says what each does."""
         code, text = 0, ""
         match words:
-            case ["link", name, net, "on" | "off" | "silent" | "hold" | "short" as how] \
+            case ["link", name, net, "on" | "off" | "silent" | "hold" | "short" | "stale" as how] \
                     if name in self.guests:
                 self.guests[name].link(int(net), how)
             case ["kill", name] if name in self.guests:
@@ -267,6 +276,24 @@ class Lab:
                 guest.done.pop(job, None)
                 return None, guest.output(job)
         return guest.done.pop(job, None), guest.output(job)
+
+    def run_on(self, names, script, limit, name):
+        """Run a script in these guests at the same time; by guest, what run() returns."""
+        jobs = {n: self.job(name) for n in names}
+        allowed = Allowance(limit)
+        for n, job in jobs.items():
+            self.guests[n].begin(job, script)
+
+        def under_way():
+            return [n for n, job in jobs.items()
+                    if job not in self.guests[n].done and self.guests[n].alive()]
+        while (late := under_way()) and not allowed.over():
+            self.serve(1)
+        for n in late:
+            self.end(self.guests[n], jobs[n])
+            self.guests[n].done.pop(jobs[n], None)
+        return {n: (self.guests[n].done.pop(job, None), self.guests[n].output(job))
+                for n, job in jobs.items()}
 
     def cpu(self):
         """Seconds of processor time that its guests have used so far."""

@@ -35,6 +35,7 @@ ROTA = [
     HostJob("packages-12", [HERE + "/packages/run"], {"RELEASES": "12"}),
     HostJob("packages-13", [HERE + "/packages/run"], {"RELEASES": "13"}),
     HostJob("packages-unstable", [HERE + "/packages/run"], {"RELEASES": "unstable"}),
+    HostJob("consumers", [HERE + "/consumers"], expected=90),
     HostJob("two-clones", [HERE + "/two-clones.sh"], expected=200),
     HostJob("tree-6.1", [HERE + "/tree.sh", "6.1"]),
     HostJob("tree-6.12", [HERE + "/tree.sh", "6.12"]),

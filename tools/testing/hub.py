@@ -13,6 +13,15 @@ import threading
 SHORT = 1514
 
 
+def connection_request(frame):
+    """The transaction ID of a connection request over soft-RoCE and IPv4; None: it is none."""
+    mad = frame[62:]    # behind the headers: Ethernet 14, IPv4 20, UDP 8, BTH 12, DETH 8 bytes
+    if frame[12:14] == b"\x08\x00" and frame[36:38] == struct.pack(">H", 4791) and \
+            mad[1:2] == b"\x07" and mad[16:18] == b"\x00\x10":
+        return mad[8:16]
+    return None
+
+
 class Hub:
     """Passes each frame on to all other guests on its network, in the order they came.
 
@@ -24,6 +33,7 @@ class Hub:
         self.ports = [[None] * guests for _ in range(nets)]
         self.cables = [["on"] * guests for _ in range(nets)]
         self.held = [[[] for _ in range(guests)] for _ in range(nets)]
+        self.stale = [[None] * guests for _ in range(nets)]
         self.listening = [False] * guests
         self.running = True
         self.poll = selectors.DefaultSelector()
@@ -102,6 +112,7 @@ class Hub:
 
     def new_state(self, net, number, how):
         self.cables[net][number] = how
+        self.stale[net][number] = None
         if how == "hold":
             return
         held, self.held[net][number] = self.held[net][number], []
@@ -118,12 +129,20 @@ class Hub:
             return
         if self.cables[net][number] == "hold":
             self.held[net][number].append(frame)
-        elif self.passes(net, number, frame):
+        elif self.passes(net, number, frame) and not self.is_stale(net, number, frame):
             self.forward(net, number, frame)
 
     def passes(self, net, number, frame):
         how = self.cables[net][number]
-        return how in ("on", "hold") or how == "short" and len(frame) <= SHORT
+        return how in ("on", "hold", "stale") or how == "short" and len(frame) <= SHORT
+
+    def is_stale(self, net, number, frame):
+        """Whether a guest sends the connection request that a stale cable loses"""
+        request = connection_request(frame)
+        if self.cables[net][number] != "stale" or not request:
+            return False
+        self.stale[net][number] = self.stale[net][number] or request
+        return request == self.stale[net][number]
 
     def forward(self, net, number, frame):
         for other, port in enumerate(self.ports[net]):

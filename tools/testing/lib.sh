@@ -101,10 +101,11 @@ on()
 	fi
 }
 
-# link GUEST NET on|off|silent|hold|short: changes a network cable. on: plugged in; off: pulled, which
+# link GUEST NET on|off|silent|hold|short|stale: changes a network cable. on: plugged in; off: pulled, which
 # the network card sees; silent: all packets are lost, which the card does not see; hold: packets
 # of this guest are held back, and delivered after `on`; short: packets for which an MTU of 1500 is
-# too low are lost.
+# too low are lost; stale: the first connection request that this guest sends from now on is lost
+# however often it is sent again, as if it went to a stale hardware address.
 link() { call host "link $1 $2 $3"; }
 
 # kill_guest GUEST: switches the guest off
@@ -217,14 +218,14 @@ rdma_here()
 	for net in 0 1; do
 		dev=$(netdev $net)
 		if ! two_guests; then
-			ip link add "$dev" type dummy
+			[ -e "/sys/class/net/$dev" ] || ip link add "$dev" type dummy
 		elif [ ! -e "/sys/class/net/$dev" ]; then
 			modprobe virtio_net
 		fi
 		echo 0 >"/proc/sys/net/ipv6/conf/$dev/accept_dad"
 		ip link set "$dev" mtu 9000 up
-		ip addr add 192.168.$((100 + net))."$me"/24 dev "$dev"
-		ip addr add fd00:$((100 + net))::"$me"/64 dev "$dev" nodad
+		ip addr replace 192.168.$((100 + net))."$me"/24 dev "$dev"
+		ip addr replace fd00:$((100 + net))::"$me"/64 dev "$dev" nodad
 		add_rdma $net
 	done
 	! two_guests || call host "listens $RIG_NAME"
@@ -474,12 +475,13 @@ scsi_here()
 # scsi [PARAMETER=VALUE...]: makes one on the server
 scsi() { on server "scsi_here $*"; }
 # no_scsi: removes it again
-no_scsi() { on server 'wait_for 20 rmmod scsi_debug 2>/dev/null' || fail "scsi_debug is in use"; }
+no_scsi() { on server 'wait_for 60 rmmod scsi_debug 2>/dev/null' || fail "scsi_debug is in use"; }
 
+tracing=/sys/kernel/debug/tracing
 # trace_here DISK: starts tracing the requests that the block layer passes to a disk
 trace_here()
 {
-	local t=/sys/kernel/debug/tracing
+	local t=$tracing
 	echo >$t/trace
 	echo "dev == $(stat -c '(0x%t << 20) + 0x%T' "$1" | { read -r e; echo $((e)); })" \
 		>$t/events/block/block_rq_issue/filter
@@ -491,7 +493,7 @@ trace_here()
 # FUA and SYNC.
 traced_here()
 {
-	local t=/sys/kernel/debug/tracing
+	local t=$tracing
 	echo 0 >$t/events/block/block_rq_issue/enable
 	sed -n 's/.*block_rq_issue: [0-9]*,[0-9]* \([A-Z]*\) .* + \([0-9]*\) .*/\1 \2/p' $t/trace
 }
@@ -576,7 +578,8 @@ goes_on()
 	local before
 	before=$(ios "$1" writes)
 	wait_for "${2:-20}" eval "[ \$(ios $1 writes) -gt $((before + 20)) ]" ||
-		fail "nothing is written to $1 any more, $(inflight "$1") requests in flight; $(show_paths)"
+		fail "nothing is written to $1 any more, $(inflight "$1") requests in flight;" \
+			"$(show_paths) $(cat /tmp/writers/*.out 2>/dev/null)"
 }
 
 # ---- sessions on the server ----
@@ -601,7 +604,7 @@ server_inflight()
 server_has_inflight() { [ "$(server_inflight "$1")" = "$2" ]; }
 
 # server_memory: prints the bytes that sessions take of the server's memory
-server_memory() { on server 'cat /sys/module/rtrs_server/parameters/memory_used'; }
+server_memory() { on server 'cat /sys/devices/rtrs_server/stats/memory_used'; }
 # server_memory_is BYTES: true if sessions take exactly BYTES
 server_memory_is() { [ "$(server_memory)" = "$1" ]; }
 # server_memory_at_most BYTES: true if sessions take no more than BYTES
@@ -739,6 +742,24 @@ since()
 	dmesg | sed "1,/$_mark/d; /end of $_mark/d"
 }
 
+# note TEXT: writes a line to the kernel's log
+note() { echo "$1" >/dev/kmsg; }
+
+# ms_between FROM TO: prints how many milliseconds passed by the kernel's clock between two lines of
+# its log since the mark: the first that matches the pattern TO, and the last before that which matches
+# FROM. If FROM only comes after TO, the number is negative.
+ms_between()
+{
+	local took
+
+	took=$(since | awk -v from="$1" -v to="$2" -F '[][]' '
+		(!ended || !began) && $0 ~ from { began = 1; start = $2 }
+		!ended && $0 ~ to { ended = 1; end = $2 }
+		END { if (began && ended) printf "%d\n", (end - start) * 1000 }')
+	[ -n "$took" ] || fail "the log doesn't have '$1' and '$2': $(since)" >&2
+	echo "$took"
+}
+
 # refused ERRNO TEXT: fails unless map_device gives this errno, or one of several (A|B)
 refused()
 {
@@ -773,21 +794,38 @@ impatient()
 # ended PROCESS: true if the process has ended
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# load_fails SECONDS: waits for the load to end with I/O errors
-load_fails()
+# load_errors: prints the errors that the load has met, by their text, each once
+load_errors()
 {
-	wait_for "$1" ended "$loader" || fail "the load has not ended after $1 s"
-	! wait "$loader" || fail "the load saw no I/O error"
-	grep -qi 'input/output error\|no such device\|error' /tmp/load.out || fail "$(cat /tmp/load.out)"
+	sed -nE 's/^fio: io_u error on file [^:]*: (.*): (read|write|sync) offset=.*/\1/p
+		s/^load: .*: err= *[1-9].*, error=(.*)\): pid=.*/\1/p' /tmp/load.out | sort -u
 }
 
-# load_goes_on: fails if the load has ended; stops it
+# load_fails SECONDS [ERRNO]: waits for the load to end; fails unless it has met this error, EIO by
+# default, or one of several (A|B), and no other
+load_fails()
+{
+	local text ok=() errors
+
+	wait_for "$1" ended "$loader" || fail "the load has not ended after $1 s"
+	! wait "$loader" || fail "the load saw no I/O error"
+	for text in $(tr '|' ' ' <<<"${2:-EIO}"); do
+		ok+=(-e "${_text[$text]}")
+	done
+	errors=$(load_errors)
+	if [ -z "$errors" ] || grep -vqxF "${ok[@]}" <<<"$errors"; then
+		fail "the load met '$errors', expected ${2:-EIO}: $(grep '^fio' /tmp/load.out)"
+	fi
+}
+
+# load_goes_on: fails if the load has ended, or met an error; stops it
 load_goes_on()
 {
 	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
 	kill -INT "$loader"
 	wait "$loader" || true
-	! grep -qi 'input/output error' /tmp/load.out || fail "$(cat /tmp/load.out)"
+	[ -z "$(load_errors)" ] && grep -q '^load: .* err= 0:' /tmp/load.out ||
+		fail "the load met an error: $(cat /tmp/load.out)"
 }
 
 # ---- data ----
@@ -812,6 +850,22 @@ verify()
 		--rw=randwrite --iodepth=16 --verify=crc32c --verify_fatal=1 \
 		--do_verify=1 --group_reporting "$@" 2>&1) ||
 		fail "fio --verify on $dev: $out"
+}
+
+# Writes, and verifies that blocks have their newest generation: see steps/verifier.c
+verifier=${RIG_TREES%tree-}verifier
+
+# verified_enough NAME FILE WRITES READS: fails unless the verifier, whose output is in the file,
+# has written so many blocks, has verified so many while it wrote, and some at the end
+verified_enough()
+{
+	local writes='' reads last
+
+	read -r writes reads last <<<"$(sed -n \
+		's/^ok: \([0-9]*\) writes, \([0-9]*\) reads verified meanwhile and \([0-9]*\) .*/\1 \2 \3/p' "$2")"
+	[ -n "$writes" ] || fail "$1: $(cat "$2")"
+	[ "$writes" -ge "$3" ] && [ "$reads" -ge "$4" ] && [ "$last" -gt 0 ] ||
+		fail "$1: expected $3 writes and $4 verified reads at least: $(cat "$2")"
 }
 
 # gives ERRNOS DEVICE STEP...: fails unless the steps of steps/io.py give these errnos, 0 for none
@@ -859,25 +913,29 @@ hostile()
 }
 
 # bystander DEVICE: starts to write and verify, on a session that must not be disturbed; sets
-# $bystander to the process
+# $bystander to the process. No request may take longer than 15 s.
 bystander()
 {
-	fio --name=bystander --filename="$1" --direct=1 --ioengine=libaio --rw=randwrite \
-		--bs=4k --iodepth=2 --size=4m --verify=crc32c --verify_fatal=1 \
-		--do_verify=1 --loops=1000000 --thinktime=2ms \
-		--max_latency="$(slowly 15)s" >/tmp/bystander.out 2>&1 &
+	"$verifier" "$1" --blocks=8 --depth=2 --pause=2 --slowest="$(slowly 15)" \
+		>/tmp/bystander.out 2>&1 9>&- &
 	bystander=$!
+	_bystander_since=$SECONDS
 }
 
-# bystander_unharmed: stops it; fails if it has met an error
+# bystander_unharmed: stops it; fails if it has met an error, or if it has written or verified less
+# than 20 blocks, and three more for each second
 bystander_unharmed()
 {
+	local least slowness
+
+	how_slow
+	least=$((20 + 3 * (SECONDS - _bystander_since) / slowness))
 	! ended "$bystander" || fail "the other session's I/O ended: $(cat /tmp/bystander.out)"
 	kill -INT "$bystander"
-	wait "$bystander" || true
-	grep -q 'err= 0' /tmp/bystander.out || fail "the other session noticed: $(cat /tmp/bystander.out)"
-	say "the other session: $(grep -m1 ' write: ' /tmp/bystander.out | xargs)," \
-		"$(grep -m1 ' clat (' /tmp/bystander.out | xargs)"
+	wait_for 30 ended "$bystander" || fail "the other session's I/O doesn't end"
+	wait "$bystander" || fail "the other session noticed: $(cat /tmp/bystander.out)"
+	say "the other session: $(cat /tmp/bystander.out)"
+	verified_enough "the other session" /tmp/bystander.out "$least" "$least"
 }
 
 # ---- leftovers ----

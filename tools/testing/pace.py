@@ -47,9 +47,15 @@ class Pace:
         self.sum, self.count = self.sum + taken, self.count + 1
         self.slowness = max(1.0, sum(self.samples) / len(self.samples))
 
-    def mean(self):
-        """Of all the time since follow()"""
-        return self.sum / self.count
+    def mark(self):
+        """The time from which mean() is to count"""
+        return self.sum, self.count
+
+    def mean(self, since=(0, 0)):
+        """Of all the time since mark(), or since follow()"""
+        if self.count == since[1]:
+            return self.slowness
+        return (self.sum - since[0]) / (self.count - since[1])
 
     def whole(self):
         """As shell scripts can reckon with it."""

@@ -1,31 +1,63 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Documentation/quick-start.rst, as it stands, in two guests that know nothing of rnbd."""
+"""Documentation/quick-start.rst, as it stands, in two guests that know nothing of rnbd; and what
+Documentation/snapshots.rst says of a snapshot that the server takes and reads."""
 
+import doctest
 import re
 import textwrap
 import time
 
-from booted import Booted, make_disk
+from booted import Booted, Failed, make_disk
 from guest import ROOT
 
 MANUAL = ROOT + "/Documentation/quick-start.rst"
-SERVER, CLIENT, SOFT = "2. The server", "3. The client", "Without RDMA hardware"
+SNAPSHOTS = ROOT + "/Documentation/snapshots.rst"
+TAKE, READ = "What a snapshot contains", "Reading it on the server"
+RDMA, RPING_SERVER, RPING_CLIENT = "1. Does RDMA work?", "On the server", "On the client"
+SERVER, CLIENT, SOFT = "3. The server", "4. The client", "Without RDMA hardware"
+UNDO_CLIENT, UNDO_SERVER = "6. Undo it on the client", "7. Undo it on the server"
+OUTPUT = ".. code-block:: none"
+
+
+def blocks(path):
+    """The literal blocks of a document: section, whether it is output, and its lines"""
+    with open(path) as f:
+        lines = f.read().splitlines()
+    title, kind, block = None, None, []
+    for line, below in zip(lines + ["end"], lines[1:] + ["", ""]):
+        if line and not line[0].isspace():
+            if title and kind and block:
+                yield title, kind == OUTPUT, block
+            kind, block = line if line == OUTPUT or line.endswith("::") else None, []
+            if re.fullmatch(r"=+|-+", below) and len(below) >= len(line):
+                title = line
+        elif kind:
+            block.append(line)
 
 
 def sections(path):
-    """The commands of a document, by section: what is in its literal blocks"""
-    with open(path) as f:
-        lines = f.read().splitlines()
-    found, title, literal = {}, None, False
-    for line, below in zip(lines, lines[1:] + [""]):
-        if re.fullmatch(r"=+|-+", below) and len(below) >= len(line) > 0:
-            title, literal = line, False
-            found[title] = ""
-        elif line and not line[0].isspace():
-            literal = line.endswith("::")
-        elif literal and title:
-            found[title] += line + "\n"
-    return {title: textwrap.dedent(text).strip() for title, text in found.items()}
+    """What to type, by section: pairs of commands and of the output that the document shows"""
+    found = {}
+    for title, is_output, block in blocks(path):
+        text = textwrap.dedent("\n".join(block)).strip()
+        steps = found.setdefault(title, [])
+        if is_output:
+            steps[-1] = steps[-1][0], text
+        else:
+            steps.append((text, ""))
+    return found
+
+
+def prompted(text):
+    """The guests and commands of a block whose lines begin with a machine's name"""
+    for guest, command in re.findall(r"^(server|client)1?#\s+(.*)$", text, re.M):
+        yield guest, command
+
+
+def is_as_shown(shown, said):
+    """Blanks and line ends are all alike; ... stands for anything."""
+    return doctest.OutputChecker().check_output(
+        shown + "\n", said + "\n", doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 
 
 class QuickStart(Booted):
@@ -43,30 +75,94 @@ class QuickStart(Booted):
         make_disk(self.path + "/disk.img", 256)
         return [self.path + "/disk.img"]
 
-    def follow(self, title, run):
-        text = self.text[title]
+    def follow(self, title, guest, limit=60):
         start = time.monotonic()
-        run(text)
-        # A line that ends in a backslash goes on.
-        commands = len(re.findall(r"[^\\\s]$", text, re.M))
+        commands = 0
+        for text, shown in self.text[title]:
+            said = self.sh(guest, text, limit)
+            if not is_as_shown(shown, said):
+                raise Failed(f"{guest}: after\n{text}\nthe manual shows:\n{shown}\n"
+                             f"It is:\n{said}")
+            # A line that ends in a backslash goes on.
+            commands += len(re.findall(r"[^\\\s]$", text, re.M))
         seconds = time.monotonic() - start
         self.commands += commands
         self.seconds += seconds
         print(f"# {title}: {commands} lines, {seconds:.0f} s", flush=True)
 
+    def transfer(self):
+        """By rping, which the server runs until its client has ended"""
+        (text, _), = self.text[RPING_SERVER]
+        for guest in "server", "client":
+            self.sh(guest, "modprobe -a ib_uverbs rdma_ucm && udevadm settle")
+        self.sh("server", f"{text} >/tmp/rping 2>&1 9>&- &")
+        self.must("server", 20, "rdma resource show cm_id | grep -q LISTEN")
+        self.follow(RPING_CLIENT, "client")
+        self.must("server", 20, "! pidof rping")
+
     def quick_start_works(self):
-        self.sh("server", "vgcreate -q vg0 /dev/vda\nlvcreate -q -y -n data -l 100%FREE vg0")
+        self.sh("server", "vgcreate -q vg0 /dev/vda\nlvcreate -q -y -n data -l 50%FREE vg0")
         for guest in "server", "client":
             self.sh(guest, "modprobe -q crc32_generic || true")
-            self.follow(SOFT, lambda text, guest=guest: self.sh(guest, text))
+            self.follow(SOFT, guest)
             # It is said for one card, and the second path takes the other one.
-            self.sh(guest, self.text[SOFT].replace("rxe0", "rxe1").replace("eth0", "eth1"))
-        self.follow(SERVER, lambda text: self.sh("server", text))
-        self.follow(CLIENT, lambda text: self.sh("client", text, 180))
+            for text, _ in self.text[SOFT]:
+                self.sh(guest, text.replace("rxe0", "rxe1").replace("eth0", "eth1"))
+            self.follow(RDMA, guest)
+        self.transfer()
+        self.follow(SERVER, "server")
+        self.follow(CLIENT, "client", 180)
         self.sh("client", """
-equal source "$(findmnt -no SOURCE /srv/data)" "$(readlink -f /dev/disk/by-rnbd/storage1-data)"
-equal paths "$(ls /sys/class/rtrs-client/storage1/paths | wc -l)" 2
+equal source "$(findmnt -no SOURCE /srv/data)" "$(readlink -f /dev/disk/by-rnbd/client1-storage1-data)"
+equal paths "$(ls /sys/class/rtrs-client/client1-storage1/paths | wc -l)" 2
 echo text >/srv/data/file
 sync
 """)
         print(f"# {self.commands} lines to type, {self.seconds / 60:.1f} minutes", flush=True)
+        self.only_this_client()
+        self.snapshot()
+        self.undo()
+
+    def only_this_client(self):
+        """Another session, or another volume, gets nothing."""
+        self.sh("client", """
+code=0
+said=$(rnbd map data from other 10.0.0.1 2>&1) || code=$?
+must "a session of another name has the volume: $said" [ $code != 0 ]
+code=0
+said=$(rnbd map vda from client1-storage1 2>&1) || code=$?
+must "another disk can be mapped: $said" [ $code != 0 ]
+""")
+
+    def snapshot(self):
+        """It has the file system as it was, and the client goes on."""
+        text = sections(SNAPSHOTS)
+        for guest, command in prompted(text[TAKE][0][0]):
+            self.sh(guest, command)
+        self.sh("client", "echo later >/srv/data/file; sync")
+        (mount, _), (unmount, _) = text[READ]
+        for guest, command in prompted(mount):
+            self.sh(guest, command)
+        self.sh("server", 'equal "the file in the snapshot" "$(cat /mnt/file)" text')
+        for guest, command in prompted(unmount):
+            self.sh(guest, command)
+        self.sh("client", "echo text >/srv/data/file; sync")
+
+    def undo(self):
+        before = self.sh("client", "grep -v ' /srv/data ' /etc/fstab || true")
+        self.follow(UNDO_CLIENT, "client", 120)
+        self.sh("client", """
+must "there is a disk" [ ! -e /dev/rnbd0 ]
+must "the table has a volume" [ -z "$(grep -v '^#' /etc/rnbd/volumes)" ]
+""")
+        after = self.sh("client", "cat /etc/fstab")
+        if after != before:
+            raise Failed(f"/etc/fstab had other lines:\n{before}\nnow:\n{after}")
+        self.follow(UNDO_SERVER, "server", 120)
+        self.sh("server", """
+must "modules are loaded" [ -z "$(lsmod | grep -E '^(rnbd|rtrs)_server')" ]
+must "there are rules" [ -z "$(grep client1 /etc/rnbd/server.conf)" ]
+mount -r /dev/vg0/data /mnt
+equal "the file" "$(cat /mnt/file)" text
+umount /mnt
+""")

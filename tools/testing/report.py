@@ -12,6 +12,8 @@ cpu             seconds of processor time that its guests, or its command, used
 slowness        of this machine while it ran
 guests, boot    their names; seconds that they took to boot, 0 if they were running
 reruns          how often it was run again after a known fault of something else
+first           if it was: of the first run, why it failed, the fault ("again"), the folder with
+                the guests' logs, and the lines that were shown
 repeated        its rounds were repeated, so its time is no usual one
 """
 
@@ -30,6 +32,7 @@ class Report:
         self.path, self.facts = path, facts
         self.lock = threading.RLock()
         self.jobs, self.failures = {}, []
+        self.reruns = []    # of tests that were run again: key, and "first" as described above
         self.near = []      # jobs that used more of their limit than they usually do
         self.count = {"passed": 0, "failed": 0, "skipped": 0}
 
@@ -56,14 +59,32 @@ class Report:
                   f"{key} # {note(result, why, more)}", flush=True)
             self.save()
 
+    def again(self, key, first):
+        """A test is run again after a known fault of something else."""
+        with self.lock:
+            self.reruns.append((key, first))
+            self.say(*first["lines"], f"logs: {first['logs']}",
+                     f"{key} again: {first['again']}")
+
     def save(self):
         text = json.dumps({**self.facts, "jobs": self.jobs}, indent=1, sort_keys=True)
         with open(self.path + ".new", "w") as f:
             f.write(text + "\n")
         os.rename(self.path + ".new", self.path)
 
+    def summary_of_reruns(self):
+        for key, first in self.reruns:
+            for line in first["lines"][-SHOWN:]:
+                print(f"# {key}, first run: {line}")
+        for key, first in self.reruns:
+            print(f"# {key} was run again: {first['again']}; the first run failed: "
+                  f"{first['why']}; its logs: {first['logs']}")
+        if self.reruns:
+            print(f"# run again: {len(self.reruns)}")
+
     def summary(self):
-        """Prints all failures once more, and the counts."""
+        """Prints all failures and first runs once more, and the counts."""
+        self.summary_of_reruns()
         for key, why, lines in self.failures:
             for line in lines[-SHOWN:]:
                 print(f"# {key}: {line}")

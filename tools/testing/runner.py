@@ -85,11 +85,11 @@ class Runner:
             return
         self.stop()
         kind = job.machine(self.shared.modules)
-        kernel, count, modules, memory, words = kind
+        kernel, count, modules, memory, cpus, words = kind
         names = ["vm"] if count == 1 else ["server", "client", "client2"][:count]
         self.lab = guests.Lab(self.shared.env(kernel),
                               self.shared.new_folder(kernel, names), names, modules,
-                              memory=int(memory), append=append(kernel) + words.split(),
+                              memory=int(memory), cpus=cpus, append=append(kernel) + words.split(),
                               slub_debug="FZP")
         self.kind, self.boot = kind, self.lab.boot_time
         self.shared.guests_ready()
@@ -112,11 +112,10 @@ class Runner:
     def end_of_life(self, lab):
         """Memory that leaked in guests of the debug kernel. Saves their counters of lines."""
         found = []
-        for name, guest in lab.guests.items():
-            if not guest.alive():
-                continue
-            save = "" if self.matrix else "; save_coverage"
-            code, out = lab.run(name, f". {HERE}/lib.sh; leaked_memory{save}", AFTER, "end")
+        alive = [name for name, guest in lab.guests.items() if guest.alive()]
+        save = "" if self.matrix else "; save_coverage"
+        script = f". {HERE}/lib.sh; leaked_memory{save}"
+        for name, (code, out) in lab.run_on(alive, script, AFTER, "end").items():
             if code != 0 or out:
                 how = "no answer" if code is None else f"status {code}"
                 found += [f"{lab.dir}/{name}: {how}"] + ["  " + x for x in out.splitlines()[:40]]
@@ -126,6 +125,14 @@ class Runner:
         """Lines of the guests' kernel logs that must not be there."""
         return [line for guest in self.lab.guests.values() for line in judge.trouble(
             guest.name, guest.news().splitlines(), job.test.set["log-ok"])]
+
+    def ends_of_logs(self):
+        """The last lines of each guest's kernel log."""
+        found = []
+        for guest in self.lab.guests.values():
+            found += [f"end of {guest.name}'s kernel log:"]
+            found += ["  " + x for x in guest.tail(15)]
+        return found
 
     def blocked_tasks(self):
         """What the guests' processes wait for, and the ends of the kernel logs."""
@@ -176,10 +183,7 @@ class Runner:
         result, why = judge.verdict(code, lines)
         said = [line[2:] for line in lines if line.startswith("# ")]
         if result == "failed":
-            show = lines[-50:]
-            for guest in self.lab.guests.values():
-                show += [f"end of {guest.name}'s kernel log:"]
-                show += ["  " + x for x in guest.tail(15)]
+            show = lines[-50:] + self.ends_of_logs()
         else:
             show = said
             left = self.leftovers(job)
@@ -193,12 +197,11 @@ class Runner:
 
     def leftovers(self, job):
         found = []
-        for name, guest in reversed(self.lab.guests.items()):
-            if guest.killed:
-                continue
-            more = f"; save_coverage {job.test.name}" if self.matrix else ""
-            code, out = self.lab.run(name, f". {HERE}/lib.sh; leftovers{more}", AFTER,
-                                     "leftovers")
+        there = [name for name, guest in self.lab.guests.items() if not guest.killed]
+        more = f"; save_coverage {job.test.name}" if self.matrix else ""
+        script = f". {HERE}/lib.sh; leftovers{more}"
+        for name, (code, out) in self.lab.run_on(there, script, AFTER, "leftovers").items():
+            guest = self.lab.guests[name]
             if code != 0:
                 found.append(f"{name}: no answer when looking for leftovers")
             found += [f"{name}: {line}" for line in out.splitlines()]
@@ -210,6 +213,11 @@ class Runner:
 
     def one(self, job):
         """Run a job, once more after a known fault of something else, and report it."""
+        self.boot = 0.0
+        if job.alone:
+            # Other jobs go on while its guests boot. An error is reported when it runs.
+            with contextlib.suppress(Exception):
+                self.machine(job)
         with room(job.alone):
             self.one_in_room(job)
 
@@ -217,14 +225,15 @@ class Runner:
         report = self.shared.report
         report.say(f"{job.key} begins")
         start = time.monotonic()
-        self.boot, self.spent, self.wall, self.cpu, reruns = 0.0, 0.0, 0.0, 0.0, 0
+        self.spent, self.wall, self.cpu, first = 0.0, 0.0, 0.0, None
         try:
             done = self.run(job)
-            again = done.result == "failed" and self.run_again(job, done)
+            again = done.result == "failed" and judge.run_again(done.show)
             if again:
-                report.say(*done.show, f"logs: {self.lab.dir}", f"{job.key} again: {again}")
+                first = {"why": done.why, "again": again, "logs": self.lab.dir,
+                         "lines": self.all_shown(done)}
+                report.again(job.key, first)
                 self.stop()
-                reruns = 1
                 done = self.run(job)
         except Exception as e:  # pylint: disable=broad-exception-caught
             # The other jobs go on, whatever this is.
@@ -240,15 +249,16 @@ class Runner:
         report.result(
             job.key, done.result, done.why, done.show,
             wall=round(time.monotonic() - start, 1), seconds=round(self.spent, 1),
-            limit=round(job.limit, 1), cpu=round(self.cpu, 1), reruns=reruns,
+            limit=round(job.limit, 1), cpu=round(self.cpu, 1), reruns=int(first is not None),
             slowness=round(self.wall / self.spent, 2) if self.spent else PACE.slowness,
             guests=list(self.lab.names) if self.lab else [], boot=round(self.boot, 1),
-            repeated=job.rounds != int(job.test.set["rounds"] or 0) or job.soak > 0)
+            repeated=job.rounds != int(job.test.set["rounds"] or 0) or job.soak > 0,
+            **({"first": first} if first else {}))
         dead = self.lab and not all(g.alive() for g in self.lab.guests.values())
         if done.result == "failed" or dead:
             self.stop()
 
-    @staticmethod
-    def run_again(job, done):
-        with open(job.test.path) as f:
-            return judge.run_again(job.kernel, f.read(), done.why, done.show)
+    def all_shown(self, done):
+        """What is shown of a run after which the test runs again: the log of each guest too."""
+        ends = self.ends_of_logs()
+        return done.show + ([] if ends[0] in done.show else ends)

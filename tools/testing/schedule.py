@@ -218,7 +218,7 @@ class Run:
     def host_job(self, job):
         """Run a command, and report it as one job."""
         self.report.say(f"{job.key} begins")
-        start = time.monotonic()
+        start, mark = time.monotonic(), PACE.mark()
         limit = self.history.limit(job.key, job.expected) * PACE.slowness
         cut = self.wall_left() < limit
         with command(job.command, min(limit, self.wall_left()), cwd=ROOT,
@@ -231,11 +231,12 @@ class Run:
                 raise
             process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - start
+        slowness = max(1.0, PACE.mean(mark))
         result, why = host_verdict(process.returncode, lines, job.counts, cut)
         self.report.result(
             job.key, result, why, lines if result == "failed" else [],
-            wall=round(wall, 1), seconds=round(wall / PACE.slowness, 1), limit=round(limit, 1),
-            cpu=round(used.ru_utime + used.ru_stime, 1), slowness=round(PACE.slowness, 2),
+            wall=round(wall, 1), seconds=round(wall / slowness, 1), limit=round(limit, 1),
+            cpu=round(used.ru_utime + used.ru_stime, 1), slowness=round(slowness, 2),
             reruns=0, guests=[], boot=0, repeated=False)
 
     # ---- all of it ----

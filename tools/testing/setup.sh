@@ -7,18 +7,20 @@
 #
 #   setup.sh build		packages that a build of the modules needs
 #   setup.sh check		and those of `make check`, with the kernel's source
+#   setup.sh consumers		those of Chromium, Prometheus and node_exporter
 #   setup.sh source		the kernel's whole source, and what it takes to build and run it
 #   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh modules		our modules; what the compiler says is in .build/KERNEL/said
-#   setup.sh programs		the tool and the hostile peer; .build/programs/said
+#   setup.sh programs		the tool, the hostile peer, the verifier; .build/programs/said
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules named: ours,
 #				intree, siw (soft-iWARP); default: all
 #   setup.sh boot RELEASE	a root folder that systemd boots, of bookworm or trixie
 #   setup.sh packages RELEASE	one of a machine on which our packages were never installed
+#   setup.sh pictures		packages that draw the pictures of the manuals
 #
-# KERNEL=debug is for guests on the debug kernel, which is built first: from
-# Debian's source, with the configuration and the patches in debug/, again only
-# when one of these or the compiler changes.
+# KERNEL=debug is for guests on the debug kernel, which is built first: from the source of
+# Debian's 7.2, with the configuration and the patches in debug/ and the patches of soft-RoCE,
+# again only when one of these or the compiler changes.
 #
 # KERNEL=6.12 and 7.2 are those of other Debian releases. Each comes with what
 # modules for it are built with: the release's compiler and all, in a root folder of
@@ -48,14 +50,17 @@ out=$root/.build/$kernel
 build_packages="make gcc libc6-dev linux-headers-amd64 rsync sparse"
 source_packages="linux-source-6.1 xz-utils bzip2"
 tool_packages="libjson-c-dev python3 python3-docutils python3-jsonschema"
-check_packages="$source_packages $tool_packages perl shellcheck python3-sphinx pylint
-	librdmacm-dev libibverbs-dev libssl-dev zlib1g-dev"
+check_packages="$source_packages $tool_packages perl shellcheck python3-sphinx pylint prometheus
+	librdmacm-dev libibverbs-dev libssl-dev liburing-dev zlib1g-dev"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
-	python3-minimal binutils tmux keyutils librdmacm-dev libibverbs-dev libssl-dev zlib1g-dev ibverbs-providers
+	python3-minimal binutils tmux keyutils ibverbs-providers
+	librdmacm-dev libibverbs-dev libssl-dev liburing-dev zlib1g-dev
 	$tool_packages"
 
-debug_packages="$source_packages flex bison bc patch"
+picture_packages="graphviz fonts-dejavu-core python3 python3-matplotlib python3-rich"
+
+debug_packages="flex bison bc patch"
 # Unlike the debug kernel's, the build of one for x86 takes its objtool.
 x86_packages="$source_packages flex bison bc libelf-dev"
 # What it takes when it runs with the drivers built in
@@ -67,7 +72,8 @@ release_packages=$release_packages,perl,linux-headers-amd64,linux-image-amd64,li
 
 # What a guest has that boots by systemd
 boot_packages=systemd,systemd-sysv,udev,kmod,iproute2,rdma-core,e2fsprogs,fdisk,libjson-c5,mount
-boot_packages=$boot_packages,procps,lvm2,mdadm,btrfs-progs,dkms
+boot_packages=$boot_packages,procps,lvm2,mdadm,btrfs-progs,dkms,rdmacm-utils
+boot_packages=$boot_packages,ibverbs-providers
 
 # What a machine has on which our packages are built and installed; and a further kernel, whose
 # headers lie in /var/lib/second to be installed later
@@ -236,13 +242,19 @@ find_kernel()
 	mkdir -p "$dir"
 }
 
+# release_root RELEASE KERNEL: the root folder of another Debian release
+release_root()
+{
+	packages mmdebstrap xz-utils rsync
+	release=$cache/root-$2
+	once "root-$2" '[ -e "$release/.complete" ]' \
+		"Debian's $1: kernel, headers, compiler" make_release "$1"
+}
+
 # find_release_kernel RELEASE: the kernel of another Debian release
 find_release_kernel()
 {
-	packages mmdebstrap xz-utils rsync
-	release=$cache/root-$kernel
-	once "root-$kernel" '[ -e "$release/.complete" ]' \
-		"Debian's $1: kernel, headers, compiler" make_release "$1"
+	release_root "$1" "$kernel"
 	kver=$(ls "$release/usr/lib/modules")
 	[[ $kver = "$kernel".* ]] || die "$1 has $kver now, and not $kernel; rm -r $release"
 	kdir=/usr/lib/modules/$kver/build
@@ -311,12 +323,17 @@ make_root()
 
 find_debug_kernel()
 {
-	local key
+	local key tar
 
 	# shellcheck disable=SC2086
 	packages $debug_packages
-	key=$( (dpkg-query -Wf '${Version}' linux-source-6.1; gcc -dumpfullversion
-		cat "$here"/debug/config "$here"/debug/*.patch) | sha256sum)
+	release_root unstable 7.2
+	tar=$release/usr/src/linux-source-7.2.tar.xz
+	[ -e "$tar" ] || die "unstable has another kernel now, and not 7.2; rm -r $release"
+	# Only the source is from that release. This machine's compiler builds it.
+	release=''
+	key=$( (stat -Lc %s "$tar"; gcc -dumpfullversion; debug_patches
+		cat "$here"/debug/config) | sha256sum)
 	dir=$cache/debug-${key:0:12}
 	kdir=$dir/linux
 	mkdir -p "$dir"
@@ -325,16 +342,20 @@ find_debug_kernel()
 	kver=$(<"$kdir/include/config/kernel.release")
 }
 
+debug_patches()
+{
+	cat "$here"/debug/*.patch
+	rxe_patches
+}
+
 build_debug_kernel()
 {
-	local make p
+	local make
 
 	rm -rf "$kdir" "$dir/image"
 	mkdir -p "$kdir"
-	tar -C "$kdir" --strip-components=1 -xJf /usr/src/linux-source-6.1.tar.xz
-	for p in "$here"/debug/*.patch; do
-		patch -d "$kdir" -p1 <"$p"
-	done
+	tar -C "$kdir" --strip-components=1 -xJf "$tar"
+	debug_patches | patch -d "$kdir" -p1 -F0
 	make="make -s -C $kdir ARCH=um -j$(nproc)"
 	$make tinyconfig
 	cat "$here/debug/config" >>"$kdir/.config"
@@ -353,10 +374,15 @@ build_debug_kernel()
 
 kernel_source()
 {
-	source=linux-source-6.1
-	[ -z "$release" ] || source=linux-source-$kernel
+	local from=$release
+
+	case $kernel in
+	stock)	source=linux-source-6.1 ;;
+	debug)	source=linux-source-7.2 from=$cache/root-7.2 ;;
+	*)	source=linux-source-$kernel ;;
+	esac
 	src=$cache/$source
-	once "$source" '[ -e "$src/.complete" ] && [ -e "$src/tools/testing/kunit" ]' \
+	once "$source" '[ -e "$src/.complete" ] && [ -e "$src/drivers/infiniband/sw/rxe" ]' \
 		"the kernel's source, unpacked in part" unpack_source
 }
 
@@ -364,10 +390,10 @@ unpack_source()
 {
 	rm -rf "$src.tmp"
 	mkdir -p "$src.tmp"
-	tar -C "$src.tmp" --strip-components=1 -xJf "$release/usr/src/$source.tar.xz" \
+	tar -C "$src.tmp" --strip-components=1 -xJf "$from/usr/src/$source.tar.xz" \
 		"$source/scripts" "$source/drivers/infiniband/ulp/rtrs" \
 		"$source/drivers/block/rnbd" "$source/drivers/infiniband/sw/siw" \
-		"$source/tools/testing/kunit"
+		"$source/drivers/infiniband/sw/rxe" "$source/tools/testing/kunit"
 	touch "$src.tmp/.complete"
 	replace "$src"
 }
@@ -476,21 +502,44 @@ build_intree()
 	replace "$dir/intree-build"
 }
 
+# rxe_patches: prints what mends faults of rxe in this kernel
+rxe_patches()
+{
+	case $kernel in
+	6.12 | 7.2 | debug) cat "$here"/rxe/{all,6.12}/*.patch ;;
+	*) cat "$here"/rxe/{all,6.1}/*.patch ;;
+	esac
+}
+
+# soft-RoCE with these patches, as a module in place of the kernel's own
+rxe_module()
+{
+	local key
+
+	key=$(rxe_patches | sha256sum)
+	rxe=$dir/rxe-${key:0:12}
+	once "${dir##*/}-rxe" '[ -e "$rxe/rdma_rxe.ko" ]' "soft-RoCE, patched" \
+		build_device rxe "$rxe"
+}
+
+# build_device DRIVER FOLDER: builds the driver of a software device from the kernel's source
+build_device()
+{
+	local build=$2.tmp at=${release:+/build}
+
+	rm -rf "$build"
+	cp -r "$src/drivers/infiniband/sw/$1" "$build"
+	[ "$1" != rxe ] || rxe_patches | patch -d "$build" -p5 -F0
+	# shellcheck disable=SC2086
+	make_in "$build" -C "$kdir" M="${at:-$build}" $arch "CONFIG_RDMA_${1^^}=m" modules
+	replace "$2"
+}
+
 # soft-iWARP, which Debian's kernels don't have
 siw_module()
 {
-	once "${dir##*/}-siw" '[ -e "$dir/siw-build/siw.ko" ]' "soft-iWARP, as a module" build_siw
-}
-
-build_siw()
-{
-	local build=$dir/siw-build.tmp at=${release:+/build}
-
-	rm -rf "$build"
-	cp -r "$src/drivers/infiniband/sw/siw" "$build"
-	# shellcheck disable=SC2086
-	make_in "$build" -C "$kdir" M="${at:-$build}" $arch CONFIG_RDMA_SIW=m modules
-	replace "$dir/siw-build"
+	once "${dir##*/}-siw" '[ -e "$dir/siw-build/siw.ko" ]' "soft-iWARP, as a module" \
+		build_device siw "$dir/siw-build"
 }
 
 # module_tree SET MODULE...: a tree in the shape of /lib/modules, of the kernel's own modules
@@ -501,6 +550,7 @@ module_tree()
 
 	shift
 	lock "$out/.lock"
+	[ $kernel = debug ] || set -- "$@" "$rxe/rdma_rxe.ko"
 	tree_of "$@" | cmp -s - "$tree/.of" || step "module tree of '$set'" make_tree "$@"
 	unlock
 }
@@ -686,19 +736,19 @@ build_ours()
 	sources "$build" "$stamp" "${from[@]}" >"$out/.modules"
 }
 
-# The tool and the hostile peer, which do not depend on the kernel. All clones share the objects,
-# which are in the cache.
+# The tool, the hostile peer and the verifier, which do not depend on the kernel. All clones share
+# the objects, which are in the cache.
 programs()
 {
 	local build=$cache/programs to=$root/.build/programs strict=y stamp
-	local said=$to/said from=(tools/rnbd tools/testing/hostile)
+	local said=$to/said from=(tools/rnbd tools/testing/hostile tools/testing/steps/verifier.c)
 
 	stamp=$(echo "$build"; gcc -v 2>&1; rst2man --version)
 	lock "$to/.lock"
 	rm -f "$said"
 	if [ "$(sources "$root" "$stamp" "${from[@]}")" != "$(cat "$to/.of" 2>/dev/null)" ]; then
 		lock "$cache/lock/programs"
-		step "the tool rnbd and the hostile peer" build_programs
+		step "the tool rnbd, the hostile peer, the verifier" build_programs
 		unlock
 	fi
 	unlock
@@ -709,14 +759,17 @@ build_programs()
 	objects "$build" "$stamp" "${from[@]}"
 	compile "$build" make_programs
 	rm -f "$to/.of"
-	rsync -pc "$build"/tool/rnbd{,.8,-volumes.5} "$build/hostile" "$to/"
+	rsync -pc "$build"/tool/rnbd{,.8,-volumes.5} "$build"/{hostile,verifier} "$to/"
 	sources "$build" "$stamp" "${from[@]}" >"$to/.of"
 }
 
 make_programs()
 {
 	make -s -j"$(nproc)" -C "$build/tools/rnbd" OUT="$build/tool" CFLAGS="-O2 -g -Werror" &&
-		CFLAGS="-O2 -g -Werror" make -s -C "$build/tools/testing/hostile" OUT="$build/hostile"
+		CFLAGS="-O2 -g -Werror" make -s -C "$build/tools/testing/hostile" OUT="$build/hostile" &&
+		gcc -O2 -g -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
+			-Wno-missing-field-initializers -Werror -o "$build/verifier" \
+			"$build/tools/testing/steps/verifier.c" -luring
 }
 
 # How fast the clock counts that guests on QEMU have
@@ -735,7 +788,7 @@ counter()
 guest_env()
 {
 	lock "$out/.lock"
-	rsync -pc "$root"/.build/programs/{rnbd,hostile} "$out/"
+	rsync -pc "$root"/.build/programs/{rnbd,hostile,verifier} "$out/"
 	cat >"$out/guest.env.tmp" <<-ENV
 	KERNEL=$kernel
 	KVER=$kver
@@ -780,6 +833,14 @@ packages)
 	packages mmdebstrap
 	root_folder packages "$2" "$user_packages $second_kernel"
 	;;
+pictures)
+	# shellcheck disable=SC2086
+	packages $picture_packages
+	;;
+consumers)
+	# shellcheck disable=SC2086
+	packages $build_packages $tool_packages chromium prometheus prometheus-node-exporter
+	;;
 modules)
 	# shellcheck disable=SC2086
 	packages $build_packages
@@ -802,7 +863,10 @@ guest)
 	packages $build_packages $guest_packages
 	find_kernel
 	kernel_source
-	[ $kernel = debug ] || kernel_image
+	if [ $kernel != debug ]; then
+		kernel_image
+		rxe_module
+	fi
 	# What the first tests need comes first.
 	if [[ $sets = *" ours "* ]]; then
 		our_modules

@@ -11,8 +11,7 @@ from guest import Guest
 class Uml(Guest):
     terminal = "/dev/tty1"
 
-    def start(self, memory, _cpus, terminal):
-        """A UML kernel has one CPU, whatever is asked for."""
+    def start(self, memory, cpus, terminal):
         lab, env = self.lab, self.lab.env
         os.makedirs(self.share, exist_ok=True)
         self.agent, theirs = socket.socketpair()
@@ -24,7 +23,8 @@ class Uml(Guest):
             "con0=fd:0,fd:1" if not terminal else "con0=null",
             f"ssl0=fd:{theirs.fileno()}", "ignore_loglevel", "rig.port=ttyS0",
             "dummy.numdummies=0", "raid=noautodetect",
-            "random.trust_cpu=on", *self.words(),
+            "random.trust_cpu=on", "seccomp=on", f"ncpus={cpus}",
+            *self.words(),
         ]
         if terminal:
             args.append("con1=fd:0,fd:1")

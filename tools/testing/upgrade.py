@@ -109,7 +109,7 @@ def make_packages(path, share, before, after):
 
 
 def make_modules(env, share, before, after):
-    for name in glob.glob(f"{env['DIR']}/tree-ours/lib/modules/{env['KVER']}/updates/r*.ko"):
+    for name in glob.glob(f"{env['DIR']}/tree-ours/lib/modules/{env['KVER']}/updates/r[nt]*.ko"):
         with open(name, "rb") as f:
             module = f.read()
         for version in before, after:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What differs between kernels in <linux/device/class.h>. */
+/* Differences between kernels in <linux/device/class.h> */
 #ifndef COMPAT_LINUX_DEVICE_CLASS_H
 #define COMPAT_LINUX_DEVICE_CLASS_H
 
 #include_next <linux/device/class.h>
 
-/* What &class.namespace gets and returns, and that of a network namespace */
+/* Argument and return type of &class.namespace, and conversion of a network namespace to it */
 #ifdef COMPAT_CLASS_NS_DEV
 #define compat_class_dev	struct device
 #else

@@ -8,6 +8,7 @@
 
 enum { SAME, SESS_ID, SAME_SERVER, OTHER_SERVER, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE, MAJOR,
 	NEW_RKEYS, REFUSES };
+enum { FENCED_WRONG = 200, FENCED_LATE, FENCED_NEVER, FENCED_TWICE, FENCED_EARLY };
 
 /* It is the good server still. That may have been connected to more than once. */
 static bool first_life(const struct srv *s)
@@ -35,14 +36,14 @@ static int connect_again(struct srv *s, const struct cm_req *req, struct cm_rep 
 	case IO_MORE:		rep->max_io_size = CHUNK * 2 - 4096; break;
 	case MAJOR:		rep->version = 0x0100; break;
 	case NEW_RKEYS:		rep->flags = FLAG_NEW_RKEY; break;
-	case REFUSES:
-		memset(rep, 0, sizeof(*rep));
-		rep->magic = MAGIC;
-		rep->version = VERSION;
-		rep->err = -EBUSY;
-		return S_REJECT;
 	}
-	return S_ACCEPT;
+	if (s->test->arg != REFUSES && !(s->test->arg == FENCED_NEVER && s->fences))
+		return S_ACCEPT;
+	memset(rep, 0, sizeof(*rep));
+	rep->magic = MAGIC;
+	rep->version = VERSION;
+	rep->err = -EBUSY;
+	return S_REJECT;
 }
 
 enum { INFO_SHORT = 100, INFO_LESS, INFO_NONE, INFO_KEY };
@@ -60,8 +61,6 @@ static u32 info_again(struct srv *s, struct info_rsp *rsp, u32 len)
 	return len;
 }
 
-enum { FENCED_WRONG = 200, FENCED_LATE, FENCED_NEVER, FENCED_TWICE, FENCED_EARLY };
-
 /* The client asks for a fence. */
 static void fence_again(struct srv *s, u32 id)
 {
@@ -76,6 +75,8 @@ static void fence_again(struct srv *s, u32 id)
 		s->later_at = now_ms() + 1000;
 		return;
 	case FENCED_NEVER:
+		/* As long as there is a path, the client waits. */
+		s->quit_at = now_ms() + 1000;
 		return;
 	case FENCED_TWICE:
 		/* Once: the client's time limit goes on if it does so each time. */
@@ -103,8 +104,11 @@ static bool request_again(struct srv *s, const struct sreq *r)
 		s->life = 1;
 		return true;
 	}
-	if (s->test->arg == FENCED_EARLY && !s->fences)
-		s->complaint = "a request came before the fence";
+	/* An answer would restart the time limit of the client's waiting requests. */
+	if (s->test->arg == FENCED_WRONG)
+		return true;
+	if (s->test->arg == FENCED_EARLY && !s->fences && r->kind == RNBD_IO)
+		s->complaint = "the write came again before the fence";
 	if (r->kind == RNBD_SESS_INFO && s->test->arg == SESS_TYPE) {
 		s_reply(r, &info, sizeof(info), 0);
 		return true;
@@ -150,13 +154,13 @@ const struct srv_test again_cases[] = {
 	AGAIN("info-less", "with INFO_RSP a chunk short", EIO, NULL, INFO_LESS),
 	AGAIN("info-none", "without INFO_RSP", EIO, NULL, INFO_NONE),
 	AGAIN("info-key", "with a wrong key, each time", EIO, "no path for", INFO_KEY),
-	AGAIN("fenced-wrong", "and says FENCED of another path", EIO, "path ends: ",
+	AGAIN("fenced-wrong", "and only says FENCED of another path", EIO, ENDS BAD_IMM,
 	      FENCED_WRONG, .fenced = true),
 	AGAIN("fenced-late", "and says FENCED after a second", 0, NULL, FENCED_LATE,
 	      .fenced = true, .io_ms = 1000),
-	AGAIN("fenced-never", "and never says FENCED", EIO, NULL, FENCED_NEVER,
+	AGAIN("fenced-never", "and never says FENCED, and then not any more", EIO, NULL, FENCED_NEVER,
 	      .fenced = true),
-	AGAIN("fenced-twice", "and says FENCED twice, once", 0, "path ends: ", FENCED_TWICE,
+	AGAIN("fenced-twice", "and says FENCED twice, once", 0, ENDS BAD_IMM, FENCED_TWICE,
 	      .fenced = true),
 	AGAIN("open-enoent", "without the device", EIO, NULL, OPEN_ENOENT),
 	AGAIN("open-lbs", "with other blocks", EIO, NULL, OPEN_LBS),

@@ -13,21 +13,31 @@
 /* A log of which some lines are left out, as there are too many, is complete after that. */
 #define QUIET_MS	1000
 
-/* Another test's? Before a path has got its name, it goes by its addresses. */
-static bool foreign(const char *line, const char *sess)
+/* A path is logged by its addresses only, until the server has its name. */
+static bool unnamed(const char *line)
 {
 	const char *name = strstr(line, ": ");
 
-	if (!sess || !name)
-		return false;
-	name += 2;
-	if (!strncmp(name, "ip:", 3))
-		return strstr(line, "handshake");
-	return strncmp(name, sess, strlen(sess)) || name[strlen(sess)] != ' ';
+	return name && !strncmp(name + 2, "ip:", 3);
 }
 
-/* A line with the text, if it is in the log or will be soon */
-static const char *logged(const char *text, const char *sess)
+/* Is the line about another path than @p? An earlier case's unnamed path may end late. */
+static bool foreign(const char *line, const struct path *p)
+{
+	const char *name = strstr(line, ": ");
+	size_t len;
+
+	if (!p || !name)
+		return false;
+	if (unnamed(line))
+		return p->nr_info || strstr(line, "handshake");
+	name += 2;
+	len = strlen(p->sess);
+	return strncmp(name, p->sess, len) || name[len] != ' ';
+}
+
+/* A line with the text, about the path if there is one, if it is in the log or will be soon */
+static const char *logged(const char *text, const struct path *p)
 {
 	u64 end = now_ms() + LOG_MS;
 	const char *line;
@@ -36,7 +46,7 @@ static const char *logged(const char *text, const char *sess)
 	for (;;) {
 		while ((line = log_line(i))) {
 			i++;
-			if (strstr(line, text) && !foreign(line, sess))
+			if (strstr(line, text) && !foreign(line, p))
 				return line;
 		}
 		if (now_ms() > end)
@@ -65,10 +75,10 @@ static int log_quiet(void)
 }
 
 /*
- * As many paths have ended since the mark, or will soon. Most kernels log but some of them: in
- * HOSTILE_LIMITED.
+ * As many unnamed paths have ended since the mark, or will soon. Most kernels log but some of
+ * them: in HOSTILE_LIMITED.
  */
-int ends_logged(unsigned int nr)
+int unnamed_ends_logged(unsigned int nr)
 {
 	u64 end = now_ms() + LOG_MS;
 	unsigned int i = 0, n = 0;
@@ -80,7 +90,7 @@ int ends_logged(unsigned int nr)
 		line = log_line(i);
 		if (line) {
 			i++;
-			n += !!strstr(line, "path ends: ");
+			n += unnamed(line) && strstr(line, "path ends: ");
 		} else if (now_ms() > end) {
 			return fail("the log tells of the ends of %u paths of %u", n, nr);
 		} else {
@@ -130,7 +140,7 @@ int must_end(struct path *p, const char *reason)
 		return -1;
 	if (quiet)
 		return 0;
-	line = logged("path ends: ", p->sess);
+	line = logged("path ends: ", p);
 	if (!line)
 		return fail("no reason in the log");
 	if (reason && !tells(line, reason))

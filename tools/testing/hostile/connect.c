@@ -66,7 +66,7 @@ static int minor(long arg)
 	p->req.version = 0x02ff;
 	p->req.first_conn = 0xff;
 	memset(p->req.cma, 0xff, sizeof(p->req.cma));
-	p->req.reserved = 0xff;
+	p->req.tag_hi = 0xff;
 	p->req.queue_depth = 0xffff;
 	p->req.features = arg;
 	p->req.path_id = arg & FEATURE_FENCE ? 0x0fffffff : 0xffffffff;
@@ -327,12 +327,10 @@ static int name_of_dead(long nr_paths)
 	return end_with(q, p[0] ? ret : -1);
 }
 
-/* What can't be a name */
+/* What can't be a name; the drivers' unit tests have more of these. */
 static int name(long which)
 {
-	static const char *const names[] = {
-		"", "a/b", "..", "a.b", "a\nb", "a b", "a\x1b[2J", "a\x9b" "2J",
-	};
+	static const char *const names[] = { "", "a\nb" };
 	struct info_req req = { .type = MSG_INFO_REQ };
 	struct path *p = path_new(test_name);
 	int ret = path_connect(p);
@@ -482,7 +480,7 @@ static int half_open(long arg)
 	for (i = 0; i < ARRAY_SIZE(p); i++)
 		path_free(p[i]);
 	/* They have no name yet in the log, and would be taken for the next case's path. */
-	return ret ?: ends_logged(n);
+	return ret ?: unnamed_ends_logged(n);
 }
 
 /* As many sessions as it gets, against a server that gives so much and no more */
@@ -518,13 +516,15 @@ static int hoard(long arg)
 	return ret ?: hello(0);
 }
 
-/* A parameter of the server, which is on this machine. */
-static long long server_param(const char *name)
+#define MAX_MEMORY	"/sys/module/rtrs_server/parameters/max_memory"
+#define MEMORY_USED	"/sys/devices/rtrs_server/stats/memory_used"
+
+/* A number from an attribute of the server, which is on this machine. */
+static long long server_number(const char *file)
 {
-	char file[100], text[32];
+	char text[32];
 	FILE *f;
 
-	snprintf(file, sizeof(file), "/sys/module/rtrs_server/parameters/%s", name);
 	f = fopen(file, "r");
 	if (!f)
 		return -1;
@@ -541,7 +541,7 @@ static long long server_param(const char *name)
 static int hoard_first(long arg)
 {
 	static struct path *p[1000];
-	long long max = server_param("max_memory") << 20, used = 0;
+	long long max = server_number(MAX_MEMORY) << 20, used = 0;
 	unsigned int i, n = 0;
 	int ret;
 
@@ -554,7 +554,7 @@ static int hoard_first(long arg)
 		p[n]->req.cid_num = 8;
 		ret = path_con(p[n], 0, &p[n]->req, sizeof(p[n]->req));
 		n++;
-		used = server_param("memory_used");
+		used = server_number(MEMORY_USED);
 		if (used <= 0 || used > max)
 			ret = fail("%lld of %lld bytes are used", used, max);
 	}
@@ -699,13 +699,7 @@ const struct test connect_cases[] = {
 	  name_of_dead, 2 },
 	{ "name-other", "path under another name than its session", other_name },
 	{ "name-empty", "name is empty", name, 0 },
-	{ "name-slash", "name has a /", name, 1, .quiet = true },
-	{ "name-dotdot", "name is ..", name, 2, .quiet = true },
-	{ "name-dot", "name has a .", name, 3, .quiet = true },
-	{ "name-newline", "name has a newline", name, 4 },
-	{ "name-blank", "name has a blank", name, 5, .quiet = true },
-	{ "name-escape", "name has an escape sequence", name, 6, .quiet = true },
-	{ "name-c1", "name has a control byte above 0x7f", name, 7, .quiet = true },
+	{ "name-newline", "name has a newline", name, 1 },
 	{ "name-no-nul", "name doesn't end", name, -1 },
 	{ "name-long", "longest name: taken", long_name },
 	{ "info-0", "first message of 0 bytes", info_len, 0, .quiet = true },

@@ -70,7 +70,6 @@ struct con {
  * @answers: how many answers came for it
  * @err: errno of the last one, as the peer said it
  * @imm_type: type of its immediate value, or ANSWER_INV
- * @stale: the key that it had before
  */
 struct slot {
 	u64 addr;
@@ -78,7 +77,6 @@ struct slot {
 	u32 answers;
 	int err;
 	int imm_type;
-	u32 stale;
 };
 
 /**
@@ -214,6 +212,7 @@ int con_recv(struct con *con, unsigned int i);
 struct path *path_new(const char *sess);
 extern bool all_slots;
 extern bool all_no_imm;
+extern const char *srv_keys;
 bool has_slots(const struct path *p);
 u32 data_room(const struct path *p);
 u32 chunk_len(const struct path *p);
@@ -254,17 +253,19 @@ int do_request(struct path *p, const struct request *r);
 
 /* prove.c */
 void prove(struct path *p, u32 role, struct proof *proof);
+void prove_tag(struct path *p);
 int send_proof(struct path *p, const struct proof *proof, u32 len);
 
 /* rnbd.c */
 struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len);
 int open_all_slots(struct path *p);
+int leave_open(struct path *p);
 int sess_info(struct path *p, u8 ver);
 int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 
 /* check.c */
-int ends_logged(unsigned int nr);
+int unnamed_ends_logged(unsigned int nr);
 int must_end(struct path *p, const char *reason);
 int must_end_quietly(struct path *p);
 int must_end_late(struct path *p);
@@ -318,6 +319,7 @@ extern char **args;
 extern char dev_rw[255];
 extern char dev_slow[256];
 extern char dev_other[256];
+extern char dev_held[255];
 extern struct sockaddr_storage addrs[3];
 bool chosen(const char *name, bool extra, char **patterns, int nr);
 int not_chosen(char **patterns, int nr);

@@ -16,9 +16,10 @@
  * all cases of a client offer slots; HOSTILE_NO_IMM, that they also send messages in place
  * of immediate data, as they must over iWARP. Device
  * names are given in the environment, too: HOSTILE_RW and HOSTILE_OTHER, that may be
- * written to, and HOSTILE_SLOW, whose I/O takes a good part of a second;
+ * written to; HOSTILE_SLOW, whose I/O takes a good part of a second; HOSTILE_HELD, which is the
+ * device mapper's device "held". HOSTILE_KEYS, Y or N, is the server's always_invalidate.
  * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server. For HOSTILE_FROM, HOSTILE_STOP
- * and HOSTILE_TOLD see flood.c.
+ * and HOSTILE_TOLD see flood.c, for HOSTILE_POLICY oracle.c.
  */
 #include <fnmatch.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ char **args;
 char dev_rw[255];
 char dev_slow[256];
 char dev_other[256];
+char dev_held[255];
 struct sockaddr_storage addrs[3];
 
 /*
@@ -176,6 +178,22 @@ static void hold_opens(const char *sess)
 		pause();
 }
 
+/*
+ * A session that leaves devices open: HOSTILE_RW's disk is going to be removed, which the client
+ * offers to notice; after it has introduced itself again it doesn't open HOSTILE_SLOW.
+ */
+static void keep_open(const char *sess)
+{
+	struct path *p = path_up(sess);
+
+	printf(p && !leave_open(p) ? "yes\n" : "no: %s\n", why);
+	fflush(stdout);
+	for (;;) {
+		path_poll(p);
+		nap_us(10000);
+	}
+}
+
 static int usage(void)
 {
 	fprintf(stderr, "usage: hostile list\n"
@@ -203,6 +221,8 @@ int main(int argc, char **argv)
 	take_env("HOSTILE_RW", dev_rw, sizeof(dev_rw));
 	take_env("HOSTILE_OTHER", dev_other, sizeof(dev_other));
 	take_env("HOSTILE_SLOW", dev_slow, sizeof(dev_slow));
+	take_env("HOSTILE_HELD", dev_held, sizeof(dev_held));
+	srv_keys = getenv("HOSTILE_KEYS");
 	all_no_imm = getenv("HOSTILE_NO_IMM");
 	all_slots = all_no_imm || getenv("HOSTILE_SLOTS");
 	log_mark();
@@ -235,6 +255,8 @@ int main(int argc, char **argv)
 		hold_fetching(argv[5]);
 	if (!strcmp(argv[4], "hold-opens"))
 		hold_opens(argv[5]);
+	if (!strcmp(argv[4], "keep-open"))
+		keep_open(argv[5]);
 	for (i = 0; i < 2 * ARRAY_SIZE(client_cases); i++)
 		failed += run_tests(client_cases[i % ARRAY_SIZE(client_cases)],
 				    i % ARRAY_SIZE(client_cases) >= NR_ALL,

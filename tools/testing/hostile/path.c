@@ -31,6 +31,8 @@ static void fill_random(void *buf, size_t len)
 /* Every path offers slots, and every path messages in place of immediate data. */
 bool all_slots;
 bool all_no_imm;
+/* Whether the server has to change its chunks' keys: Y, N, or NULL if that isn't known */
+const char *srv_keys;
 
 bool has_slots(const struct path *p)
 {
@@ -121,13 +123,15 @@ void path_offer_no_imm(struct path *p)
 void path_offer_proof(struct path *p)
 {
 	p->req.features |= FEATURE_PROOF;
+	prove_tag(p);
 }
 
 /* Makes it one more path of a session, by another address. */
 void path_join(struct path *p, const struct path *first, unsigned int addr)
 {
 	memcpy(p->req.sess_uuid, first->req.sess_uuid, 16);
-	p->req.first_conn = 0;
+	p->req.first_conn = first->req.first_conn & ~1;
+	p->req.tag_hi = first->req.tag_hi;
 	p->addr = addrs[addr];
 }
 
@@ -185,6 +189,8 @@ int path_connect(struct path *p)
 	    !p->rep.queue_depth || p->rep.queue_depth > MAX_DEPTH)
 		return fail("the accept is wrong");
 	p->off_bits = 28 - bits(p->rep.queue_depth - 1);
+	if (p->rep.flags)
+		return fail("the server changes its chunks' keys");
 	return 0;
 }
 
@@ -283,8 +289,7 @@ static void path_read_info(struct path *p, const struct info_rsp *rsp, u32 len)
 	p->nr_info = rsp->nr;
 }
 
-static void path_answered(struct path *p, const struct ibv_wc *wc, u32 imm,
-			  const struct rkey_rsp *key)
+static void path_answered(struct path *p, u32 imm)
 {
 	struct slot *s;
 	u32 nr = imm & 0x7ffff;
@@ -296,13 +301,6 @@ static void path_answered(struct path *p, const struct ibv_wc *wc, u32 imm,
 	s = &p->slot[nr];
 	s->imm_type = imm >> 28;
 	s->err = -(int)((imm >> 19) & 0x1ff);
-	if (wc->opcode == IBV_WC_RECV && (p->rep.flags & FLAG_NEW_RKEY)) {
-		if (wc->byte_len != sizeof(*key) || key->type != MSG_RKEY_RSP ||
-		    key->slot != nr)
-			p->unexpected++;
-		s->stale = s->key;
-		s->key = key->rkey;
-	}
 	s->answers++;
 }
 
@@ -359,7 +357,7 @@ static void path_received(struct con *con, const struct ibv_wc *wc)
 		p->fenced_id = imm & 0x0fffffff;
 		p->fenced++;
 	} else if (imm >> 28 == IMM_IO_RSP || imm >> 28 == IMM_IO_RSP_W_INV) {
-		path_answered(p, wc, imm, buf);
+		path_answered(p, imm);
 	} else {
 		p->unexpected++;
 	}

@@ -180,16 +180,18 @@ static struct path *stranger(const struct path *owner, const char *sess)
 {
 	struct path *p = path_new(sess);
 
-	if (p)
+	if (p) {
+		path_offer(p);
 		memcpy(p->req.sess_uuid, owner->req.sess_uuid, 16);
+	}
 	return p;
 }
 
-enum { UP, HALF_OPEN, OTHER_DEPTH, LATER, LATER_PATH };
+enum { UP, HALF_OPEN, OTHER_DEPTH, LATER, LATER_PATH, INSIDER, INSIDER_LIES };
 
 /*
  * Without a proof, somebody has a session under the owner's UUID, or connects to it. The owner's
- * path comes up all the same, and stays.
+ * path comes up all the same, in another session, and stays.
  */
 static int stranger_has_uuid(long arg)
 {
@@ -217,9 +219,38 @@ static int stranger_has_uuid(long arg)
 		ret = path_info(other);
 	if (!ret && arg != LATER && arg != LATER_PATH)
 		ret = path_connect(p) ?: path_info(p);
+	if (!ret && other->rep.sess_id == p->rep.sess_id)
+		ret = fail("both are in session %#x", p->rep.sess_id);
 	ret = ret ?: must_live(p);
 	path_free(other);
 	return end_with(p, ret);
+}
+
+/*
+ * The same by a client that has a key and a name of its own, with its own tag or the owner's. It
+ * gets a session of its own, or none.
+ */
+static int insider_has_uuid(long arg)
+{
+	struct path *p = keyed_path(), *other;
+	int ret = -1;
+
+	if (!p)
+		return -1;
+	other = stranger(p, "insider");
+	if (!other)
+		return end_with(p, -1);
+	path_offer_proof(other);
+	if (arg == INSIDER_LIES)
+		memcpy(&other->req.first_conn, &p->req.first_conn, 2);
+	if (!path_connect(other)) {
+		ret = path_info(other);
+		if (arg == INSIDER_LIES)
+			ret = ret ? 0 : fail("it has the owner's session");
+	}
+	ret = ret ?: path_connect(p) ?: path_info(p) ?: must_live(p);
+	path_free(other);
+	return end_with(p, ret ?: must_live(p));
 }
 
 /*
@@ -264,6 +295,10 @@ const struct test proof_cases[] = {
 	{ "proof-uuid-later", "a stranger connects under its UUID", stranger_has_uuid, LATER,
 	  .extra = true },
 	{ "proof-uuid-path", "and under that of its path", stranger_has_uuid, LATER_PATH,
+	  .extra = true },
+	{ "proof-uuid-insider", "another client with a key has a session under its UUID",
+	  insider_has_uuid, INSIDER, .extra = true },
+	{ "proof-uuid-lies", "and with its tag", insider_has_uuid, INSIDER_LIES,
 	  .extra = true },
 	{ "proof-half-open", "a path that is never set up outlives the session", half_open_stays,
 	  .extra = true },

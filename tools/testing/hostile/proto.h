@@ -36,7 +36,7 @@ struct cm_req {
 	u8 path_uuid[16];
 	u8 sess_uuid[16];
 	u8 first_conn;
-	u8 reserved;
+	u8 tag_hi;
 	u16 queue_depth;
 	u32 features;
 	u32 path_id;
@@ -127,6 +127,7 @@ enum { RNBD_SESS_INFO, RNBD_SESS_INFO_RSP, RNBD_OPEN, RNBD_OPEN_RSP, RNBD_IO,
 	RNBD_CLOSE };
 enum { OP_READ, OP_WRITE, OP_FLUSH, OP_DISCARD, OP_SECURE_ERASE, OP_WRITE_ZEROES };
 enum { ACC_RO, ACC_RW, ACC_MIGRATION };
+enum { FEATURE_DISK_STATE = 1 << 5 };
 
 struct sess_info {
 	u16 type;

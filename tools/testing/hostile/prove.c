@@ -41,6 +41,22 @@ static void put_addr(u8 *to, const struct sockaddr *sa)
 		memcpy(to + 1, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
 }
 
+/* The tag of 15 bits of its session in the connection requests, behind first_conn */
+void prove_tag(struct path *p)
+{
+	const char *key = getenv("HOSTILE_KEY") ?: "none";
+	struct proof_head head = { .role = 3 };
+	u8 mac[32];
+	unsigned int len = sizeof(mac);
+
+	memcpy(head.label, "RTRS proof 1", 12);
+	memcpy(head.sess_uuid, p->req.sess_uuid, 16);
+	snprintf(head.name, sizeof(head.name), "%s", p->sess);
+	HMAC(EVP_sha256(), key, strlen(key), (u8 *)&head, sizeof(head), mac, &len);
+	p->req.first_conn = (p->req.first_conn & 1) | (mac[0] & 0xfe);
+	p->req.tag_hi = mac[1];
+}
+
 /* As the role, with the nonce that is there already */
 void prove(struct path *p, u32 role, struct proof *proof)
 {

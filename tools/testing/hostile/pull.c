@@ -17,10 +17,10 @@ static struct path *slots_path(const char *sess)
 	if (!p)
 		return NULL;
 	if (has_slots(p) && p->rep.slot_size >= BLOCK && p->rep.slot_size < STRIDE / 2 &&
-	    p->rep.max_io_size == BIG_LEN && !(p->rep.flags & FLAG_NEW_RKEY))
+	    p->rep.max_io_size == BIG_LEN)
 		return p;
-	fail("features %#x, slots of %u bytes, I/O of %u, flags %#x", p->rep.features,
-	     p->rep.slot_size, p->rep.max_io_size, p->rep.flags);
+	fail("features %#x, slots of %u bytes, I/O of %u", p->rep.features, p->rep.slot_size,
+	     p->rep.max_io_size);
 	path_free(p);
 	return NULL;
 }

@@ -2,25 +2,50 @@
 /*
  * A hostile client that says whatever comes to its mind. What it says is made of
  * messages that are right, with a field or two changed, so that most get past the
- * first checks. The same seed makes the same choices; what becomes of them hangs on
- * time as well.
+ * first checks. oracle.c says what is to come of each. The same seed makes the same choices; what
+ * becomes of them hangs on time as well.
  */
-#include "hostile.h"
+#include "oracle.h"
 
 #define NR_PATHS	4
 #define STUCK_MS	8000
+#define WILD_BATCHES	10	/* of a path of which nothing is expected */
 
+/**
+ * struct rpath - a path, the only one of its session
+ * @p: it, NULL if it isn't connected
+ * @oracle: what is to come of what is sent on it
+ * @ids: of devices that it has opened at first; they may be closed
+ * @nr_ids: how many these are
+ * @sent: requests, by slot
+ * @seen: answers that the oracle has been asked about, by slot
+ * @asked: fences that were asked for
+ * @wild: batches that were sent while the oracle didn't expect anything
+ * @busy_since: when requests were last sent
+ */
 struct rpath {
 	struct path *p;
+	struct oracle oracle;
 	u32 ids[2];
 	unsigned int nr_ids;
 	u32 sent[NR_AREAS];
+	u32 seen[NR_AREAS];
 	unsigned int asked;
+	unsigned int wild;
 	u64 busy_since;
 };
 
 static struct rpath paths[NR_PATHS];
-static unsigned int sent, answered, errors, connects, refusals, ends;
+static unsigned int sent, answered, judged, done, malformed, connects, refusals, ends;
+static u64 first_seed;
+
+/* The server has done something that it must not do, which why[] tells. */
+static void __attribute__((noreturn)) wrong(const char *sess)
+{
+	printf("not ok random-client: seed %#llx, %u messages: %s: %s\n",
+	       (unsigned long long)first_seed, sent, sess, why);
+	exit(1);
+}
 
 /* Numbers with a meaning, or near one, or none */
 static u64 odd(u64 right)
@@ -115,19 +140,40 @@ static void bad_proof(const char *sess)
 		}
 		sent += 3;
 		if (!ret) {
-			printf("not ok random-client: %s gets in by a wrong proof\n", sess);
-			exit(1);
+			fail("it gets in by a wrong proof");
+			wrong(sess);
 		}
 	}
 	refusals++;
 	path_free(p);
 }
 
+/* Others have it open at times. */
+static int open_first(struct rpath *rp, const char *name)
+{
+	u8 mode = rnd_below(3);
+	struct open_rsp rsp;
+	int err = open_dev(rp->p, name, mode, &rsp);
+
+	if (err > 0)
+		return -1;
+	if (err && err != -EBUSY) {
+		fail("it can't open %s: %d", name, err);
+		wrong(rp->p->sess);
+	}
+	if (err)
+		return 0;
+	if (oracle_opened(&rp->oracle, name, mode, &rsp))
+		wrong(rp->p->sess);
+	rp->ids[rp->nr_ids++] = rsp.device_id;
+	return 0;
+}
+
 /* With HOSTILE_KEY half of them have a key. */
 static int connect_path(struct rpath *rp, unsigned int nr)
 {
 	bool key = getenv("HOSTILE_KEY") && nr % 2;
-	struct open_rsp rsp;
+	unsigned int i;
 	char sess[32];
 
 	if (one_in(4))
@@ -148,13 +194,11 @@ static int connect_path(struct rpath *rp, unsigned int nr)
 		return -1;
 	connects++;
 	sent += 4;
-	if (sess_info(rp->p, one_in(8) ? rnd() : 2))
+	if (sess_info(rp->p, one_in(8) ? rnd() : 2) || open_first(rp, dev_rw) ||
+	    open_first(rp, dev_other))
 		return -1;
-	/* Others have them open at times. */
-	if (!open_dev(rp->p, dev_rw, rnd_below(3), &rsp))
-		rp->ids[rp->nr_ids++] = rsp.device_id;
-	if (!open_dev(rp->p, dev_other, rnd_below(3), &rsp))
-		rp->ids[rp->nr_ids++] = rsp.device_id;
+	for (i = 0; i < NR_AREAS; i++)
+		rp->sent[i] = rp->seen[i] = rp->p->slot[i].answers;
 	return 0;
 }
 
@@ -166,6 +210,22 @@ union msg {
 	u8 bytes[MAX_MSG_LEN];
 };
 
+/* Of a device that is open, most of the time */
+static u32 some_id(const struct rpath *rp)
+{
+	const struct opened *d = &rp->oracle.opened[rnd_below(NR_OPENED)];
+
+	if (one_in(8) && rp->nr_ids)
+		return rp->ids[rnd_below(rp->nr_ids)];
+	for (; d < rp->oracle.opened + NR_OPENED; d++)
+		if (d->name[0])
+			return d->rsp.device_id;
+	for (d = rp->oracle.opened; d < rp->oracle.opened + NR_OPENED; d++)
+		if (d->name[0])
+			return d->rsp.device_id;
+	return 0;
+}
+
 static void io_request(struct rpath *rp, struct request *r, union msg *m)
 {
 	u32 op = rnd_below(6);
@@ -173,7 +233,7 @@ static void io_request(struct rpath *rp, struct request *r, union msg *m)
 
 	m->io = (struct io_msg) {
 		.type = RNBD_IO,
-		.device_id = rp->nr_ids ? rp->ids[rnd_below(rp->nr_ids)] : 0,
+		.device_id = some_id(rp),
 		.sector = rnd_below(16384) & ~7u,
 		.rw = op | (one_in(4) ? rnd_below(16) << 8 : 0),
 		.bi_size = len,
@@ -211,7 +271,7 @@ static void other_request(struct rpath *rp, struct request *r, union msg *m)
 		break;
 	case 4:
 		m->close = (struct close_msg) { .type = RNBD_CLOSE,
-			.device_id = rp->nr_ids && one_in(4) ? rp->ids[0] : odd(1) };
+			.device_id = one_in(4) ? some_id(rp) : odd(1) };
 		*r = request_rnbd(rp->p, MSG_WRITE, m, sizeof(m->close), 0);
 		break;
 	default:
@@ -278,6 +338,7 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 	unsigned int i, n = 0;
 	struct request r;
 	union msg m;
+	bool wild;
 
 	for (i = 0; i < NR_AREAS; i++) {
 		if (p->slot[i].answers != rp->sent[i] || one_in(8))
@@ -292,14 +353,20 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 			r.desc.addr = (uintptr_t)read_area(p, i);
 		if (one_in(12))
 			mutate_soft(p, &r);
-		if (one_in(hard))
+		wild = one_in(hard);
+		if (wild)
 			mutate_hard(&r);
 		if (r.data_len + r.msg_len > data_room(p) + MAX_MSG_LEN)
 			continue;
 		wr[n] = request_wr(p, &r, &sge[n]);
 		wr[n].sg_list = &sge[n];
-		if (one_in(hard))
+		/* What is sent isn't what the oracle is told. */
+		if (one_in(hard)) {
 			hard_wr(p, &wr[n]);
+			rp->oracle.wild = true;
+		}
+		oracle_sent(&rp->oracle, p, &r);
+		rp->oracle.wild |= wild && !rp->oracle.fatal_at;
 		if (n)
 			wr[n - 1].next = &wr[n];
 		rp->sent[i]++;
@@ -311,12 +378,13 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 		sent++;
 	}
 	/* Of its own session's paths there's only itself. */
-	if (p->req.features && p->fenced == rp->asked && !one_in(3)) {
+	if (p->req.features & FEATURE_FENCE && p->fenced == rp->asked && !one_in(3)) {
 		send_imm(p, 0, (u32)IMM_FENCE << 28 | (p->req.path_id + 1));
 		rp->asked++;
 		sent++;
 	} else if (one_in(hard)) {
 		send_imm(p, rnd_below(2), (u32)IMM_FENCE << 28 | (odd(1) & 0x0fffffff));
+		rp->oracle.wild = true;
 		sent++;
 	}
 	if (n) {
@@ -324,6 +392,37 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 		rp->busy_since = now_ms();
 	}
 	sent += n;
+}
+
+/* Asks the oracle about all that has come. */
+static void judge(struct rpath *rp)
+{
+	const struct oracle *o = &rp->oracle;
+	struct path *p = rp->p;
+	unsigned int i;
+
+	for (i = 0; i < NR_AREAS; i++)
+		for (; rp->seen[i] != p->slot[i].answers; rp->seen[i]++)
+			if (oracle_answered(&rp->oracle, p, i))
+				wrong(p->sess);
+	if (o->wild)
+		return;
+	if (o->fatal_at && !path_ended(p)) {
+		if (now_ms() < o->fatal_at + STUCK_MS)
+			return;
+		fail("it goes on after a malformed request");
+		wrong(p->sess);
+	}
+	if (o->fatal_at)
+		return;
+	if (path_ended(p))
+		fail("its path has ended, and it has sent nothing after which it may");
+	else if (p->unexpected || p->fenced > rp->asked)
+		fail("%u messages that no server would send, %u answers to %u fences",
+		     p->unexpected, p->fenced, rp->asked);
+	else
+		return;
+	wrong(p->sess);
 }
 
 static int busy(const struct rpath *rp)
@@ -340,10 +439,11 @@ static void drop(struct rpath *rp)
 {
 	unsigned int i;
 
-	for (i = 0; i < NR_AREAS; i++) {
+	for (i = 0; i < NR_AREAS; i++)
 		answered += rp->p->slot[i].answers;
-		errors += !!rp->p->slot[i].err;
-	}
+	malformed += rp->oracle.fatal_at && path_ended(rp->p);
+	judged += rp->oracle.judged;
+	done += rp->oracle.done;
 	if (one_in(8))
 		for (i = 0; i < 2; i++)
 			con_destroy_qp(&rp->p->cons[i]);
@@ -352,8 +452,9 @@ static void drop(struct rpath *rp)
 }
 
 /*
- * Sends so many messages by several paths. What fails is a request that stays
- * unanswered on a path that lives, or a server that takes no more paths.
+ * Sends so many messages by several paths. What fails is an answer, or the end of a path, that the
+ * oracle doesn't expect; a request that stays unanswered on a path that lives; a server that takes
+ * no more paths, or answers little.
  */
 int random_client(u64 seed, unsigned int messages)
 {
@@ -361,6 +462,7 @@ int random_client(u64 seed, unsigned int messages)
 	u64 start = now_ms();
 	struct rpath *rp;
 
+	first_seed = seed;
 	rnd_seed(seed);
 	quiet = true;
 	while (sent < messages) {
@@ -380,14 +482,19 @@ int random_client(u64 seed, unsigned int messages)
 			return -1;
 		}
 		path_poll(rp->p);
+		judge(rp);
 		if (path_ended(rp->p)) {
 			ends++;
 			drop(rp);
 			continue;
 		}
 		n = busy(rp);
-		if (n < NR_AREAS / 2) {
-			send_batch(rp, 800);
+		if (n < NR_AREAS / 2 && rp->wild < WILD_BATCHES) {
+			send_batch(rp, 500);
+			rp->wild += rp->oracle.wild;
+		} else if (n < NR_AREAS / 2) {
+			drop(rp);
+			continue;
 		} else if (now_ms() > rp->busy_since + STUCK_MS) {
 			printf("not ok random-client: seed %#llx, %u messages: %u requests stay unanswered\n",
 			       (unsigned long long)seed, sent, n);
@@ -401,8 +508,10 @@ int random_client(u64 seed, unsigned int messages)
 	for (i = 0; i < NR_PATHS; i++)
 		if (paths[i].p)
 			drop(&paths[i]);
-	printf("ok random-client: seed %#llx, %u messages, %u answers, %u connects, %u refusals, %u paths ended by the server, %llu ms\n",
-	       (unsigned long long)seed, sent, answered, connects, refusals, ends,
+	n = judged < messages / 2 || done < messages / 10;
+	printf("%s random-client: seed %#llx, %u messages, %u answers, %u of them as expected, %u I/Os done%s, %u connects, %u refusals, %u paths ended by the server, %u of them for malformed requests, %llu ms\n",
+	       n ? "not ok" : "ok", (unsigned long long)seed, sent, answered, judged, done,
+	       n ? ", which is little" : "", connects, refusals, ends, malformed,
 	       (unsigned long long)(now_ms() - start));
-	return 0;
+	return n ? -1 : 0;
 }

@@ -171,13 +171,9 @@ static int read_to(long arg)
 		path_free(p);
 		return hello(0);
 	}
-	if (arg == INVAL_EINVAL) {
-		/* Without keys of its own, the server leaves it to the client. */
-		if (!(p->rep.flags & FLAG_NEW_RKEY))
-			return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
-		/* rxe has our end break, and tells the server nothing. */
-		return end_with(p, must_end_quietly(p));
-	}
+	/* After an error the server leaves it to the client. */
+	if (arg == INVAL_EINVAL)
+		return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
 	return end_with(p, must_end(p, "path ends: send ("));
 }
 
@@ -239,13 +235,11 @@ enum { SEND_0, SEND_8, SEND_300, SEND_IMM, SEND_IMM_300, SEND_INV_CHUNK,
 
 static int op_on(struct path *p, unsigned int cid, long arg)
 {
-	struct slot *s = &p->slot[3];
+	/* Chunks share a key, whose memory ends with the last one. */
+	struct slot *s = &p->slot[p->rep.queue_depth - 1];
 	u32 chunk = chunk_len(p);
 	u8 *from = area(p, 0);
 
-	/* Where chunks share a key, the end is that of the last one. */
-	if (!(p->rep.flags & FLAG_NEW_RKEY))
-		s = &p->slot[p->rep.queue_depth - 1];
 	switch (arg) {
 	case SEND_0:		return send_msg(p, cid, NULL, 0);
 	case SEND_8:		return send_msg(p, cid, nothing, 8);
@@ -337,32 +331,6 @@ static int write_slowly(struct path *p)
 	return 0;
 }
 
-/* A chunk's old key, after the answer brought a new one */
-static int stale_chunk(long arg)
-{
-	struct path *p = path_up(test_name);
-
-	if (!p)
-		return -1;
-	if (!(p->rep.flags & FLAG_NEW_RKEY)) {
-		snprintf(note, sizeof(note), "the server keeps its keys");
-		return end_with(p, 0);
-	}
-	if (sess_info(p, 2))
-		return end_with(p, -1);
-	/* Reads and messages have the chunk keep it. */
-	if (p->slot[0].stale != p->slot[0].key)
-		return end_with(p, fail("the key has changed without a write"));
-	if (write_slowly(p))
-		return end_with(p, -1);
-	if (wait_answer(p, 0, 0, 5000))
-		return end_with(p, -1);
-	if (p->slot[0].stale == p->slot[0].key)
-		return end_with(p, fail("the key is the same as before"));
-	write_to(p, 1, area(p, 0), 16, p->slot[0].addr, p->slot[0].stale, NULL);
-	return end_with(p, must_end(p, "a connection broke"));
-}
-
 /* Requests that the server has in hand on all paths of the session */
 static unsigned int held(const char *sess)
 {
@@ -437,7 +405,7 @@ struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr)
 /* A slot is used again while its request is in hand. */
 enum { AGAIN_IMM, AGAIN_OTHER_CON, AGAIN_WRITE };
 
-/* Data of a write are out of the client's reach while the disk has them. */
+/* The client writes to the chunk of a write in hand; for its data see write_under_way(). */
 static int write_in_hand(long arg)
 {
 	struct path *p = path_up(test_name);
@@ -449,9 +417,91 @@ static int write_in_hand(long arg)
 		if (now_ms() > since + SLOW_MS)
 			return end_with(p, fail("the server doesn't have it"));
 	write_to(p, 1, area(p, 1), 64, p->slot[0].addr, p->slot[0].key, NULL);
-	if (!(p->rep.flags & FLAG_NEW_RKEY))
-		return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
-	return end_with(p, must_end(p, NULL));
+	return end_with(p, wait_answer(p, 0, 0, 5000) ?: must_live(p));
+}
+
+static int hold_disk(bool on)
+{
+	return system(on ? "dmsetup suspend --noflush --nolockfs --noudevsync held" :
+			   "dmsetup resume --noudevsync --noudevrules held") ?
+		fail("the disk can't be %s", on ? "held" : "let go") : 0;
+}
+
+/* Sends a write to a disk that holds it; returns when the server has given it to the disk. */
+static int write_held(struct path *p, u32 id)
+{
+	struct io_msg msg = io_msg(id, OP_WRITE, 0, 4096);
+	struct request r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 4096);
+	u64 end = now_ms() + 10000;
+
+	memset(area(p, 0), 0xa5, 4096);
+	p->slot[0].answers = 0;
+	if (request_send(p, &r))
+		return fail("can't send");
+	while (!held(p->sess)) {
+		if (now_ms() > end)
+			return fail("the server doesn't have it");
+		path_poll(p);
+		nap_us(1000);
+	}
+	return must_live(p);
+}
+
+/* The first bytes of the disk are as they were sent, or as they were changed. */
+static int look_at_held(bool changed)
+{
+	struct path *p = path_up(test_name);
+	struct open_rsp rsp;
+	struct io_msg msg;
+	struct request r;
+	const u8 *b;
+	int i, ret;
+
+	if (!p)
+		return -1;
+	if (sess_info(p, 2) || open_soon(p, dev_held, ACC_RO, &rsp))
+		return end_with(p, fail("can't open %s again", dev_held));
+	msg = io_msg(rsp.device_id, OP_READ, 0, 4096);
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 4096);
+	ret = must_answer(p, &r, 0);
+	b = read_area(p, 0);
+	for (i = 0; i < 4096 && !ret; i++)
+		if (b[i] != (changed && i < 64 ? 0x5a : 0xa5))
+			ret = fail("byte %d is %#x: the data have %schanged", i, b[i],
+				   changed ? "not " : "");
+	return end_with(p, ret);
+}
+
+/*
+ * Data that change in their slot or chunk before the disk has taken them are stored as they were
+ * sent; if the server trusts its clients, as they are.
+ */
+static int write_under_way(long arg)
+{
+	struct path *p = path_up(test_name);
+	bool changes;
+	struct open_rsp rsp;
+	int ret;
+
+	if (!p || !srv_keys)
+		return fail("no path, or HOSTILE_KEYS isn't set");
+	if (sess_info(p, 2) || open_soon(p, dev_held, ACC_RW, &rsp))
+		return end_with(p, fail("can't open %s", dev_held));
+	changes = *srv_keys == 'N';
+	ret = hold_disk(true) ?: write_held(p, rsp.device_id);
+	if (!ret) {
+		memset(area(p, 1), 0x5a, 64);
+		write_to(p, 1, area(p, 1), 64, p->slot[0].addr, p->slot[0].key, NULL);
+		ret = must_live(p);
+	}
+	if (!ret && p->slot[0].answers)
+		ret = fail("it was answered before it was stored");
+	if (hold_disk(false))
+		ret = -1;
+	if (!ret)
+		ret = wait_answer(p, 0, 0, 10000) ?: must_live(p);
+	path_free(p);
+	return ret ?: look_at_held(changes);
 }
 
 /* What the client writes to the chunk of a read doesn't get among the data, unless it is trusted. */
@@ -468,7 +518,7 @@ static int spoil_read(struct path *p)
 	/* The same data again, which nobody spoils */
 	if (put_in_hand(p, 1, 1, &since) || wait_answer(p, 1, 0, 5000))
 		return -1;
-	if ((has_slots(p) || p->rep.flags & FLAG_NEW_RKEY) &&
+	if ((!srv_keys || *srv_keys == 'Y') &&
 	    memcmp(first, read_area(p, 1), sizeof(first)))
 		return fail("what the client wrote is among the data that were read");
 	return 0;
@@ -750,12 +800,13 @@ const struct test request_cases[] = {
 	{ "op-atomic", "atomic operation on a chunk", op, ATOMIC_ADD, .quiet = true },
 	{ "op-write-beyond", "RDMA WRITE out of a chunk", op, WRITE_BEYOND, .quiet = true },
 	{ "op-write-key", "RDMA WRITE with a wrong key", op, WRITE_KEY_WRONG, .quiet = true },
-	{ "chunk-key-stale", "RDMA WRITE with a key that was", stale_chunk },
 	{ "again", "slot used again while in hand", again, AGAIN_IMM },
 	{ "again-other-con", "slot used again on another connection", again, AGAIN_OTHER_CON },
 	{ "again-write", "RDMA WRITE to the chunk of a read in hand: it reads the disk", again,
 	  AGAIN_WRITE },
 	{ "again-write-data", "RDMA WRITE to the chunk of a write in hand", write_in_hand },
+	{ "write-under-way", "data of a write change before the disk has them", write_under_way,
+	  .extra = true },
 	{ "changing", "headers change while they are read", changing, .quiet = true },
 	{ "flood-hb", "10,000 heartbeats", flood, IMM_HB_MSG },
 	{ "flood-hb-ack", "10,000 answers to heartbeats", flood, IMM_HB_ACK },

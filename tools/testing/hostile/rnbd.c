@@ -470,7 +470,7 @@ static int read_only(long arg)
 {
 	struct open_rsp rsp;
 	struct path *p = path_dev(ACC_RW, &rsp);
-	unsigned int op;
+	unsigned int op, f;
 	struct io_msg msg;
 	int ret = 0;
 
@@ -481,11 +481,17 @@ static int read_only(long arg)
 		ret = fail("not closed");
 	if (!ret && open_dev(p, dev_rw, ACC_RO, &rsp))
 		ret = fail("can't open %s to read", dev_rw);
-	if (!ret)
-		ret = write_block(p, rsp.device_id, 0, 0x11, -EROFS);
-	for (op = OP_DISCARD; op <= OP_WRITE_ZEROES && !ret; op++) {
-		msg = io_msg(rsp.device_id, op, 0, 4096);
-		ret = io(p, &msg, MSG_WRITE, 0, -EROFS);
+	/* With each flag; and what a server with slots would have to fetch */
+	memset(area(p, 0), 0x11, 65536);
+	for (f = 0; f < 16 && !ret; f++) {
+		msg = io_msg(rsp.device_id, OP_WRITE | f << 8, 0, 4096);
+		ret = io(p, &msg, MSG_WRITE, 4096, -EROFS);
+		msg.bi_size = 65536;
+		ret = ret ?: io(p, &msg, MSG_WRITE, 65536, -EROFS);
+		for (op = OP_DISCARD; op <= OP_WRITE_ZEROES && !ret; op++) {
+			msg = io_msg(rsp.device_id, op | f << 8, 0, 4096);
+			ret = io(p, &msg, MSG_WRITE, 0, -EROFS);
+		}
 	}
 	msg = io_msg(rsp.device_id, OP_FLUSH | 0x700, 0, 0);
 	if (!ret)
@@ -646,6 +652,36 @@ int open_all_slots(struct path *p)
 		if (request_send(p, &r))
 			return fail("only %u OPENs were sent", i);
 		path_poll(p);
+	}
+	return 0;
+}
+
+static int introduce_state(struct path *p)
+{
+	struct sess_info msg = { .type = RNBD_SESS_INFO, .ver = 2 };
+	u32 features[2] = { FEATURE_DISK_STATE, 0x12345678 };
+	struct request r;
+
+	memcpy((u8 *)&msg + 8, features, sizeof(features));
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 36);
+	if (do_request(p, &r) || memcmp(read_area(p, 0) + 8, features, sizeof(features)))
+		return fail("SESS_INFO: changes of disks aren't told");
+	return 0;
+}
+
+/* Opens three devices, sends SESS_INFO again, and opens only two of the devices again. */
+int leave_open(struct path *p)
+{
+	const char *const names[] = { dev_slow, dev_rw, dev_other };
+	struct open_rsp rsp;
+	unsigned int i, round;
+
+	for (round = 0; round < 2; round++) {
+		if (introduce_state(p))
+			return -1;
+		for (i = round; i < ARRAY_SIZE(names); i++)
+			if (open_dev(p, names[i], ACC_RW, &rsp))
+				return fail("can't open %s", names[i]);
 	}
 	return 0;
 }

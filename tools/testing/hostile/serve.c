@@ -140,14 +140,17 @@ static void early(struct srv *s, struct scon *c)
 	}
 }
 
-/* The CM may be late to tell, but the client asks when all its connections stand. */
+/*
+ * The CM may be late to tell, but the client asks when all its connections stand. It gets no
+ * answer: with one, the path could be up before the client sees what came early.
+ */
 static u32 early_at_last(struct srv *s, struct info_rsp *rsp, u32 len)
 {
 	unsigned int i;
 
 	for (i = 0; i < s->nr_cons; i++)
 		s_up(&s->cons[i]);
-	return len;
+	return 0;
 }
 
 /* ---- INFO_RSP ---- */
@@ -220,6 +223,11 @@ static u32 info_odd(struct srv *s, struct info_rsp *rsp, u32 len)
 	return len;
 }
 
+static u32 info_none(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	return 0;
+}
+
 static u32 info_imm(struct srv *s, struct info_rsp *rsp, u32 len)
 {
 	s_post(&s->cons[0], IBV_WR_SEND_WITH_IMM, rsp, len, s->test->arg, 0, 0);
@@ -240,7 +248,7 @@ enum { A_FREE, A_BEYOND, A_MAX, A_TWICE, A_TWICE_LATER, A_ERR, A_TYPE, A_HB_CON_
 	A_RKEY_SLOT, A_RKEY_SHORT, A_RKEY_WRONG, A_WRITE_BEYOND, A_WRITE_FAR, A_WRITE_LATE,
 	A_WRITE_WRONG, A_IMM_SERVICE, A_READ, A_FLOOD, A_FLOOD_ACK, A_EVENT, A_EVENT_CON_1,
 	A_NEVER,
-	A_HANG_UP, A_SHORT };
+	A_HANG_UP, A_SHORT, A_INFO };
 
 static u32 rsp_type(const struct sreq *r)
 {
@@ -273,6 +281,7 @@ static void rkey_rsp(const struct sreq *r, u16 type, u16 slot, u32 key, u32 len)
 /* What it does at the first request of a kind; true if that is all of the answer */
 static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 {
+	static const struct info_rsp info = { .type = MSG_INFO_RSP };
 	static u8 junk[8192];
 	const struct desc *d = &r->hdr.desc[0];
 	struct scon *c = r->con;
@@ -312,7 +321,10 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 		      s_rsp(IMM_IO_RSP, r->slot, 0));
 		return true;
 	case A_W_INV:
-		s_imm(c, s_rsp(IMM_IO_RSP_W_INV, r->slot, -5));
+		s_imm(c, s_rsp(IMM_IO_RSP_W_INV, r->slot, arg));
+		return true;
+	case A_INFO:
+		s_post(&s->cons[0], IBV_WR_SEND, &info, sizeof(info), 0, 0, 0);
 		return true;
 	case A_INV_WRONG:
 		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key ^ 0x55, 0, 0);
@@ -321,8 +333,10 @@ static bool misbehave(struct srv *s, const struct sreq *r, long what, int arg)
 		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key, 0, 0);
 		return false;
 	case A_INV_TWICE:
+		s_data(r, junk, d->len < sizeof(junk) ? d->len : sizeof(junk));
 		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key, 0, 0);
 		s_post(c, IBV_WR_SEND_WITH_INV, NULL, 0, d->key, 0, 0);
+		s_answer(r, IMM_IO_RSP_W_INV, r->slot, 0);
 		return true;
 	case A_SEND:
 		s_post(c, IBV_WR_SEND, junk, 8, 0, 0, 0);
@@ -442,6 +456,23 @@ enum { OPEN_TYPE, SIZE_0, SIZE_1, SIZE_MOST, SIZE_OVER, SIZE_ALL, LBS_0, LBS_3,
 	LIMITS_1, GRAN_3, ALIGN_MAX, CACHE_ALL, ID_MAX, OPEN_ZEROES, OPEN_ONES,
 	OPEN_NOTHING, OPEN_RANDOM };
 
+/* What the client makes of a random answer: refuses it, or takes blocks and size as they are. */
+static void expect_open(struct srv *s, const struct open_rsp *rsp)
+{
+	u32 lbs = rsp->logical_block_size;
+	u64 len = rsp->nsectors * 512;
+
+	if (lbs < 512 || lbs > 4096 || lbs & (lbs - 1))
+		s->want_err = EINVAL;
+	else if (rsp->nsectors > INT64_MAX >> 9)
+		s->want_err = EFBIG;
+	else if (!len)
+		s->want_io = ENOSPC;
+	/* An I/O ends where the disk does, within a block. */
+	else if (len < USE_LEN && len % lbs)
+		s->want_io = EINVAL;
+}
+
 static bool open_odd(struct srv *s, const struct sreq *r)
 {
 	struct open_rsp rsp = s_open_rsp();
@@ -507,6 +538,7 @@ static bool open_odd(struct srv *s, const struct sreq *r)
 			rsp.logical_block_size = 512 << rnd_below(4);
 		if (rnd() & 1)
 			rsp.physical_block_size = 512 << rnd_below(7);
+		expect_open(s, &rsp);
 		break;
 	}
 	s_reply(r, &rsp, sizeof(rsp), 0);
@@ -570,7 +602,7 @@ static bool random_answer(struct srv *s, const struct sreq *r)
 	if (!rnd_below(10) && !(s->rep.flags & FLAG_NEW_RKEY)) {
 		/* Says that it has invalidated, and hasn't. */
 		s_data(r, &rsp, sizeof(rsp));
-		return misbehave(s, r, A_W_INV, 0);
+		return misbehave(s, r, A_W_INV, 5);
 	}
 	if (!rnd_below(100))
 		return misbehave(s, r, few[rnd_below(ARRAY_SIZE(few))], rnd_below(16));
@@ -588,30 +620,39 @@ const struct srv_test random_case = {
 #define REP(name_, what, err_, more...) \
 	{ .name = "rep-" name_, .about = "accept: " what, \
 	  .connect = accept_odd, .err = err_, more }
-/* Before INFO_REQ, or at least before its answer */
-#define EARLY(name_, what, arg_) \
+/* Before INFO_REQ, or at least before its answer, which doesn't come */
+#define EARLY(name_, what, arg_, more...) \
 	{ .name = "early-" name_, .about = what " before INFO_REQ", \
-	  .established = early, .info = early_at_last, .err = ANY, \
-	  .ends = true, .arg = arg_ }
+	  .established = early, .info = early_at_last, .err = EPROTO, \
+	  .ends = true, .arg = arg_, more }
 #define INFO(name_, what, err_, arg_, more...) \
 	{ .name = "info-rsp-" name_, .about = "INFO_RSP: " what, \
 	  .info = info_odd, .err = err_, .arg = arg_, more }
-/* At the first message, which makes mapping fail, and in the midst of I/O */
-#define ANSWER(name_, what, arg_, more...) \
+/*
+ * The path is lost at about the moment when it comes up: before that; then, but before the server
+ * is asked anything; or while the first question has no answer.
+ */
+#define SOON_LOST	.err = ECONNRESET, .errs = { ENOTCONN, ECONNABORTED }, .ends = true
+/*
+ * At the first message, which is lost with the path, so that mapping fails; and at the first I/O,
+ * which looks for partitions: mapping goes on, and later I/O finds no path. The log has the
+ * client's reason; any, "", where its device or the CM sees first what is wrong.
+ */
+#define ANSWER(name_, what, log_, arg_, more...) \
 	{ .name = "first-" name_, .about = "first answer: " what, \
 	  .request = wrong, .at = RNBD_SESS_INFO, .arg = arg_, \
-	  .err = ANY_ERR, .ends = true, more }, \
+	  .err = ECONNABORTED, .log = ENDS log_, more }, \
 	{ .name = "io-" name_, .about = "answer to I/O: " what, \
 	  .request = wrong, .at = RNBD_IO, .arg = arg_, \
-	  .err = ANY, .ends = true, more }
+	  .io_err = EIO, .log = ENDS log_, more }
 /* At the first large read */
 #define LARGE(name_, what, arg_) \
 	{ .name = "io-" name_, .about = "answer to a large read: " what, \
 	  .request = wrong, .at = RNBD_IO, .large = true, .arg = arg_, \
-	  .err = ANY, .ends = true }
-#define OPEN(name_, what, err_, arg_) \
+	  .io_err = EIO, .ends = true }
+#define OPEN(name_, what, err_, arg_, more...) \
 	{ .name = "open-" name_, .about = "answer to OPEN: " what, \
-	  .request = open_odd, .err = err_, .arg = arg_ }
+	  .request = open_odd, .err = err_, .arg = arg_, more }
 #define NEW_KEYS .connect = with_flags, .flags = FLAG_NEW_RKEY
 
 const struct srv_test server_cases[] = {
@@ -632,7 +673,7 @@ const struct srv_test server_cases[] = {
 	{ .name = "rej-magic", .about = "reject of another protocol",
 	  .connect = reject_odd, .arg = 1, .err = ECONNREFUSED },
 	{ .name = "rej-short", .about = "reject with 5 bytes",
-	  .connect = reject_odd, .arg = 5, .err = ANY_ERR },
+	  .connect = reject_odd, .arg = 5, .err = ECONNREFUSED },
 	{ .name = "rej-con-1", .about = "reject of the second connection",
 	  .connect = reject_1, .arg = -13, .err = EACCES },
 
@@ -641,11 +682,12 @@ const struct srv_test server_cases[] = {
 	REP("magic", "another protocol", EPROTO, .arg = REP_MAGIC),
 	REP("major", "major version 1", EPROTO, .arg = REP_MAJOR),
 	REP("minor", "another minor version: taken", 0, .arg = REP_MINOR),
-	REP("err", "with an errno", ANY, .arg = REP_ERR),
+	REP("err", "with an errno: taken", 0, .arg = REP_ERR),
 	REP("depth-0", "no chunks", EPROTO, .arg = DEPTH_0),
 	REP("depth-1", "one chunk", 0, .arg = DEPTH_1),
 	REP("depth-max", "65535 chunks, too large for it", EPROTO, .arg = DEPTH_MAX),
-	REP("depth-fits", "32768 chunks of 8192 bytes", ANY, .arg = DEPTH_FITS),
+	REP("depth-fits", "32768 chunks of 8192 bytes, which aren't there", ECONNABORTED,
+	    .arg = DEPTH_FITS, .ends = true),
 	REP("io-0", "no room for data", EPROTO, .arg = IO_0),
 	REP("io-4095", "less than a page", EPROTO, .arg = IO_4095),
 	REP("io-4096", "a page: taken", 0, .arg = IO_4096),
@@ -656,34 +698,37 @@ const struct srv_test server_cases[] = {
 	REP("hdr-small", "little room for headers", EPROTO, .arg = HDR_SMALL),
 	REP("hdr-2g", "2 GiB for headers", EPROTO, .arg = HDR_2G),
 	REP("hdr-max", "so much that the sum is 0", EPROTO, .arg = HDR_MAX),
-	REP("flags", "all flags", ANY, .arg = FLAGS),
+	REP("flags", "all flags: taken", 0, .arg = FLAGS),
 	REP("features", "all features but slots, and a session without an id: taken", 0,
 	    .arg = FEATURES),
 	REP("con-1", "ones for later connections", 0, .arg = CON_1_ALL),
 
 	{ .name = "gone-con-0", .about = "disconnects connection 0 at once",
-	  .established = hang_up_con, .arg = 0, .err = ANY_ERR },
+	  .established = hang_up_con, .arg = 0, .err = ECONNRESET, .ends = true },
 	{ .name = "gone-con-1", .about = "disconnects connection 1 at once",
-	  .established = hang_up_con, .arg = 1, .err = ANY },
+	  .established = hang_up_con, .info = info_none, .arg = 1, .err = ECONNRESET,
+	  .ends = true },
+	{ .name = "gone-con-1-info", .about = "and sends INFO_RSP all the same",
+	  .established = hang_up_con, .arg = 1, SOON_LOST },
 	EARLY("info", "INFO_RSP", EARLY_INFO),
-	EARLY("hb", "heartbeat", EARLY_HB),
-	EARLY("hbs", "60 heartbeats", EARLY_HBS),
-	EARLY("rsp", "answer", EARLY_RSP),
-	EARLY("send", "message", EARLY_SEND),
+	EARLY("hb", "heartbeat", EARLY_HB, .log = ENDS BAD_INFO),
+	EARLY("hbs", "60 heartbeats", EARLY_HBS, .log = ENDS BAD_INFO),
+	EARLY("rsp", "answer", EARLY_RSP, .log = ENDS UNASKED),
+	EARLY("send", "message", EARLY_SEND, .log = ENDS BAD_MSG),
 
 	INFO("type", "of another type", EPROTO, INFO_TYPE),
 	INFO("nr-0", "no descriptors", EPROTO, INFO_NR_0),
 	INFO("nr-2", "two are said, one is there", EPROTO, INFO_NR_2),
 	INFO("nr-max", "65535 are said", EPROTO, INFO_NR_MAX),
-	INFO("too-many", "a descriptor more than chunks", ANY_ERR, INFO_TOO_MANY),
+	INFO("too-many", "a descriptor more than chunks", ECONNRESET, INFO_TOO_MANY),
 	INFO("single", "a descriptor for each chunk: taken", 0, INFO_SINGLE),
 	INFO("1", "1 byte", EPROTO, INFO_LEN_0),
 	INFO("4", "4 bytes", EPROTO, INFO_LEN_4),
 	INFO("7", "7 bytes", EPROTO, INFO_LEN_7),
 	INFO("8", "8 bytes", EPROTO, INFO_LEN_8),
 	INFO("23", "a byte too short", EPROTO, INFO_LEN_23),
-	INFO("longer", "followed by something: taken", ANY, INFO_LONGER),
-	INFO("too-long", "longer than it can be", ANY_ERR, INFO_TOO_LONG),
+	INFO("longer", "followed by something: taken", 0, INFO_LONGER),
+	INFO("too-long", "longer than it can be", ECONNRESET, INFO_TOO_LONG),
 	INFO("part", "a part of a chunk", EPROTO, INFO_PART),
 	INFO("less", "a chunk too few", EPROTO, INFO_LESS),
 	INFO("more", "a chunk too many", EPROTO, INFO_MORE),
@@ -691,84 +736,104 @@ const struct srv_test server_cases[] = {
 	INFO("overflow", "4 GiB", EPROTO, INFO_OVERFLOW),
 	INFO("wraps", "behind the last address", EPROTO, INFO_WRAPS),
 	INFO("zero-first", "an empty descriptor", EPROTO, INFO_ZERO_FIRST),
-	INFO("random", "random bytes", ANY_ERR, INFO_RANDOM),
-	INFO("twice", "twice", ANY_ERR, INFO_TWICE, .ends = true),
-	INFO("gone", "gone instead", ANY_ERR, INFO_HANG_UP),
-	INFO("key", "with a wrong key", ANY_ERR, INFO_KEY, .ends = true),
-	INFO("addr", "with a wrong address", ANY_ERR, INFO_ADDR, .ends = true),
+	/* The type alone is right once in 65536 times. */
+	INFO("random", "random bytes", EPROTO, INFO_RANDOM),
+	{ .name = "info-rsp-twice", .about = "INFO_RSP: twice",
+	  .info = info_odd, .arg = INFO_TWICE, SOON_LOST },
+	INFO("gone", "gone instead", ECONNRESET, INFO_HANG_UP, .ends = true),
+	/* The first request meets that; with fencing, the packet before it. */
+	INFO("key", "with a wrong key", ECONNABORTED, INFO_KEY, .ends = true),
+	INFO("addr", "with a wrong address", ECONNABORTED, INFO_ADDR, .ends = true),
+	INFO("key-fence", "with a wrong key, and fencing", ECONNRESET, INFO_KEY,
+	     .connect = grants_fencing, .log = ENDS BAD_WRITE),
+	INFO("addr-fence", "with a wrong address, and fencing", ECONNRESET, INFO_ADDR,
+	     .connect = grants_fencing, .log = ENDS BAD_WRITE),
 	{ .name = "info-rsp-imm", .about = "INFO_RSP with an immediate value",
-	  .info = info_imm, .arg = (long)IMM_HB_MSG << 28, .err = ANY_ERR,
-	  .ends = true },
+	  .info = info_imm, .arg = (long)IMM_HB_MSG << 28, .err = EPROTO,
+	  .log = ENDS BAD_INFO },
 	{ .name = "info-rsp-con-1", .about = "INFO_RSP on connection 1",
-	  .info = info_on_con_1, .err = ANY_ERR, .ends = true },
+	  .info = info_on_con_1, .err = ECONNRESET, .ends = true },
 
-	ANSWER("free", "for a slot not in use", A_FREE),
-	ANSWER("beyond", "for the slot behind the last", A_BEYOND),
-	ANSWER("max", "for the highest slot that can be said", A_MAX),
+	ANSWER("free", "for a slot not in use", UNASKED, A_FREE),
+	ANSWER("beyond", "for the slot behind the last", UNASKED, A_BEYOND),
+	ANSWER("max", "for the highest slot that can be said", UNASKED, A_MAX),
 	{ .name = "first-twice", .about = "first answer: an error, and again",
-	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_TWICE, .err = ANY_ERR },
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_TWICE, .err = EIO },
 	{ .name = "io-twice", .about = "answer to I/O: an error, and again",
-	  .request = wrong, .at = RNBD_IO, .arg = A_TWICE, .err = ANY, .ends = true },
-	ANSWER("type-0", "type 0", WITH(A_TYPE, 0)),
-	ANSWER("type-3", "type 3", WITH(A_TYPE, 3)),
-	ANSWER("type-7", "type 7", WITH(A_TYPE, 7)),
-	ANSWER("type-10", "type 10", WITH(A_TYPE, 10)),
-	ANSWER("type-15", "type 15", WITH(A_TYPE, 15)),
-	ANSWER("hb", "a heartbeat", A_HB_CON_1),
-	ANSWER("service", "on connection 0", A_SERVICE),
-	ANSWER("other-con", "on another connection", A_OTHER_CON),
-	ANSWER("fence", "asks for a fence itself", WITH(A_IMM_SERVICE, IMM_FENCE),
+	  .request = wrong, .at = RNBD_IO, .arg = A_TWICE, .io_err = EIO,
+	  .log = ENDS UNASKED },
+	ANSWER("type-0", "type 0", BAD_IMM, WITH(A_TYPE, 0)),
+	ANSWER("type-3", "type 3", BAD_IMM, WITH(A_TYPE, 3)),
+	ANSWER("type-7", "type 7", BAD_IMM, WITH(A_TYPE, 7)),
+	ANSWER("type-10", "type 10", BAD_IMM, WITH(A_TYPE, 10)),
+	ANSWER("type-15", "type 15", BAD_IMM, WITH(A_TYPE, 15)),
+	ANSWER("hb", "a heartbeat", BAD_IMM, A_HB_CON_1),
+	ANSWER("service", "on connection 0", BAD_IMM, A_SERVICE),
+	/* With one CPU that is connection 0. */
+	ANSWER("other-con", "on another connection", "", A_OTHER_CON),
+	ANSWER("fence", "asks for a fence itself", BAD_IMM, WITH(A_IMM_SERVICE, IMM_FENCE),
 	       .connect = grants_fencing),
-	ANSWER("fenced", "FENCED, for which nobody asked", WITH(A_IMM_SERVICE, IMM_FENCED),
+	ANSWER("fenced", "FENCED, for which nobody asked", BAD_IMM, WITH(A_IMM_SERVICE, IMM_FENCED),
 	       .connect = grants_fencing),
-	ANSWER("event", "EVENT without the feature", A_EVENT),
-	ANSWER("event-con-1", "EVENT on a connection for I/O", A_EVENT_CON_1,
+	ANSWER("event", "EVENT without the feature", BAD_IMM, A_EVENT),
+	ANSWER("event-con-1", "EVENT on a connection for I/O", BAD_IMM, A_EVENT_CON_1,
 	       .connect = grants_events),
-	ANSWER("event-payload", "EVENT with a payload", WITH(A_IMM_SERVICE, IMM_EVENT),
+	ANSWER("event-payload", "EVENT with a payload", BAD_IMM, WITH(A_IMM_SERVICE, IMM_EVENT),
 	       .connect = grants_events),
-	ANSWER("inv-wrong", "invalidates a wrong key", A_INV_WRONG),
-	ANSWER("inv-twice", "invalidates twice", A_INV_TWICE),
-	ANSWER("send", "a message of 8 bytes", A_SEND),
-	ANSWER("send-long", "a message of 5000 bytes", A_SEND_LONG),
-	ANSWER("send-imm-long", "a message too long, with the answer", A_SEND_IMM_LONG),
-	ANSWER("rkey-none", "no key", A_RKEY_NONE, NEW_KEYS),
-	ANSWER("rkey-type", "message of another type", A_RKEY_TYPE, NEW_KEYS),
-	ANSWER("rkey-slot", "key of another slot", A_RKEY_SLOT, NEW_KEYS),
-	ANSWER("rkey-short", "half a key", A_RKEY_SHORT, NEW_KEYS),
-	ANSWER("write-far", "data beyond the memory for small reads", A_WRITE_FAR),
-	ANSWER("write-wrong", "data to a wrong key", A_WRITE_WRONG),
-	ANSWER("gone", "gone instead", A_HANG_UP),
-	ANSWER("never", "none for 2 s, then gone", WITH(A_NEVER, 2000)),
+	ANSWER("inv-wrong", "invalidates a wrong key", "", A_INV_WRONG),
+	ANSWER("info", "INFO_RSP again", BAD_MSG, A_INFO),
+	ANSWER("send", "a message of 8 bytes", BAD_MSG, A_SEND),
+	ANSWER("send-long", "a message of 5000 bytes", "", A_SEND_LONG),
+	ANSWER("send-imm-long", "a message too long, with the answer", "", A_SEND_IMM_LONG),
+	ANSWER("rkey-none", "no key", BAD_IMM, A_RKEY_NONE, NEW_KEYS),
+	ANSWER("rkey-type", "message of another type", BAD_IMM, A_RKEY_TYPE, NEW_KEYS),
+	ANSWER("rkey-slot", "key of another slot", BAD_IMM, A_RKEY_SLOT, NEW_KEYS),
+	ANSWER("rkey-short", "half a key", BAD_IMM, A_RKEY_SHORT, NEW_KEYS),
+	ANSWER("write-far", "data beyond the memory for small reads", "", A_WRITE_FAR),
+	ANSWER("write-wrong", "data to a wrong key", "", A_WRITE_WRONG),
+	ANSWER("gone", "gone instead", "", A_HANG_UP),
+	ANSWER("never", "none for 2 s, then gone", "", WITH(A_NEVER, 2000)),
 	LARGE("inv-early", "invalidates the key before the data", A_INV_EARLY),
 	LARGE("write-beyond", "data beyond the memory", A_WRITE_BEYOND),
 	LARGE("write-late", "data after the answer", A_WRITE_LATE),
 	{ .name = "rkey-wrong", .about = "a key that is none",
-	  .request = wrong_key, NEW_KEYS, .err = ANY, },
+	  .request = wrong_key, NEW_KEYS, .err = ECONNABORTED, .ends = true },
 	{ .name = "io-short", .about = "half the data: nobody can tell",
 	  .request = wrong, .at = RNBD_IO, .arg = A_SHORT, .err = 0 },
-	{ .name = "io-w-inv", .about = "says it has invalidated, but hasn't",
-	  .request = wrong, .at = RNBD_IO, .arg = A_W_INV, .err = ANY },
+	{ .name = "io-w-inv", .about = "says it has invalidated, where there is no key to be",
+	  .request = wrong, .at = RNBD_IO, .arg = WITH(A_W_INV, 5) },
+	{ .name = "io-w-inv-large", .about = "says it has invalidated, but hasn't",
+	  .request = wrong, .at = RNBD_IO, .large = true, .arg = WITH(A_W_INV, 0) },
+	{ .name = "io-inv-unasked", .about = "invalidates the key of a large read twice: taken",
+	  .request = wrong, .at = RNBD_IO, .large = true, .arg = A_INV_TWICE },
 	{ .name = "flood-hb", .about = "10,000 heartbeats",
 	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD, .err = 0, .ms = 30000 },
 	{ .name = "flood-hb-ack", .about = "10,000 answers to heartbeats",
 	  .request = wrong, .at = RNBD_IO, .arg = A_FLOOD_ACK, .err = 0,
 	  .ms = 30000 },
 	{ .name = "first-err-1", .about = "SESS_INFO fails with 1",
-	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 1), .err = ANY_ERR },
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 1), .err = EPERM },
+	{ .name = "first-err-4", .about = "SESS_INFO fails with 4 (EINTR)",
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 4), .err = EIO },
 	{ .name = "first-err-511", .about = "SESS_INFO fails with 511",
-	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 511), .err = ANY_ERR },
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = WITH(A_ERR, 511), .err = 511 },
 	{ .name = "open-err-2", .about = "OPEN fails with 2",
 	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 2), .err = ENOENT },
 	{ .name = "open-err-4", .about = "OPEN fails with 4 (EINTR)",
-	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 4), .err = ANY_ERR },
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 4), .err = EIO },
 	{ .name = "open-err-511", .about = "OPEN fails with 511",
-	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 511), .err = ANY_ERR },
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_ERR, 511), .err = 511 },
 	{ .name = "open-gone", .about = "gone instead of an answer to OPEN",
-	  .request = wrong, .at = RNBD_OPEN, .arg = A_HANG_UP, .err = ANY_ERR },
+	  .request = wrong, .at = RNBD_OPEN, .arg = A_HANG_UP, .err = ECONNABORTED,
+	  .ends = true },
 	{ .name = "open-never", .about = "no answer to OPEN, then gone",
-	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_NEVER, 2000), .err = ANY_ERR },
-	{ .name = "io-err-511", .about = "I/O fails with 511",
-	  .request = wrong, .at = RNBD_IO, .arg = WITH(A_ERR, 511), .err = ANY },
+	  .request = wrong, .at = RNBD_OPEN, .arg = WITH(A_NEVER, 2000), .err = ECONNABORTED,
+	  .ends = true },
+	{ .name = "io-err-511", .about = "the search for partitions fails with 511",
+	  .request = wrong, .at = RNBD_IO, .arg = WITH(A_ERR, 511) },
+	{ .name = "io-err-511-large", .about = "a large read fails with 511",
+	  .request = wrong, .at = RNBD_IO, .large = true, .arg = WITH(A_ERR, 511),
+	  .io_err = EIO },
 	{ .name = "close-never", .about = "no answer to CLOSE, then gone",
 	  .request = wrong, .at = RNBD_CLOSE, .arg = WITH(A_NEVER, 2000), .err = 0 },
 	{ .name = "close-err", .about = "CLOSE fails",
@@ -776,17 +841,17 @@ const struct srv_test server_cases[] = {
 
 	{ .name = "sess-type", .about = "answer to SESS_INFO of another type",
 	  .request = sess_info_odd, .arg = SI_TYPE, .err = EPROTO },
-	{ .name = "sess-ver-0", .about = "version 0",
-	  .request = sess_info_odd, .arg = SI_VER_0, .err = ANY },
-	{ .name = "sess-ver-255", .about = "version 255",
-	  .request = sess_info_odd, .arg = SI_VER_255, .err = ANY },
+	{ .name = "sess-ver-0", .about = "version 0: taken",
+	  .request = sess_info_odd, .arg = SI_VER_0, .err = 0 },
+	{ .name = "sess-ver-255", .about = "version 255: taken",
+	  .request = sess_info_odd, .arg = SI_VER_255, .err = 0 },
 	{ .name = "sess-ones", .about = "SESS_INFO_RSP of ones",
 	  .request = sess_info_odd, .arg = SI_ONES, .err = EPROTO },
 
 	OPEN("type", "of another type", EPROTO, OPEN_TYPE),
-	OPEN("size-0", "no sectors", ANY, SIZE_0),
-	OPEN("size-1", "one sector", ANY, SIZE_1),
-	OPEN("size-most", "as many sectors as can be", ANY, SIZE_MOST),
+	OPEN("size-0", "no sectors", 0, SIZE_0, .io_err = ENOSPC),
+	OPEN("size-1", "one sector", 0, SIZE_1),
+	OPEN("size-most", "as many sectors as can be", 0, SIZE_MOST),
 	OPEN("size-over", "one more", EFBIG, SIZE_OVER),
 	OPEN("size-max", "2^64 sectors", EFBIG, SIZE_ALL),
 	OPEN("lbs-0", "logical blocks of 0", EINVAL, LBS_0),
@@ -813,25 +878,28 @@ const struct srv_test server_cases[] = {
 	OPEN("zeroes", "zeroes", EPROTO, OPEN_ZEROES),
 	OPEN("ones", "ones", EPROTO, OPEN_ONES),
 	OPEN("nothing", "no data with it", EPROTO, OPEN_NOTHING),
-	OPEN("random-1", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-2", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-3", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-4", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-5", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-6", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-7", "random bytes", ANY, OPEN_RANDOM),
-	OPEN("random-8", "random bytes", ANY, OPEN_RANDOM),
+	/* Or what expect_open() makes of them */
+	OPEN("random-1", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-2", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-3", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-4", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-5", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-6", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-7", "random bytes", 0, OPEN_RANDOM),
+	OPEN("random-8", "random bytes", 0, OPEN_RANDOM),
 
 	{ .name = "silent-con-0", .about = "no answer to the first request",
-	  .connect = ignore, .arg = 0, .err = ANY_ERR, .ms = 60000, .extra = true },
+	  .connect = ignore, .arg = 0, .err = ETIMEDOUT, .ms = 60000, .extra = true },
 	{ .name = "silent-con-1", .about = "no answer to the second request",
-	  .connect = ignore, .arg = 1, .err = ANY_ERR, .ms = 60000, .extra = true },
-	INFO("silent", "none", ANY_ERR, INFO_SILENT, .ms = 60000, .extra = true),
+	  .connect = ignore, .arg = 1, .err = ETIMEDOUT, .ms = 60000, .extra = true },
+	INFO("silent", "none", ETIMEDOUT, INFO_SILENT, .ms = 60000, .extra = true),
 	{ .name = "silent-first", .about = "no answer to SESS_INFO",
-	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_NEVER, .err = ANY_ERR,
-	  .ends = true, .ms = 60000, .extra = true },
+	  .request = wrong, .at = RNBD_SESS_INFO, .arg = A_NEVER, .err = ECONNABORTED,
+	  .log = ENDS "a request stays unanswered", .ms = 60000, .extra = true },
 	{ .name = "silent-hb", .about = "heartbeats and I/O stay unanswered",
 	  .request = wrong, .at = RNBD_OPEN, .arg = A_NEVER, .mute = true,
-	  .err = ANY_ERR, .ends = true, .ms = 60000, .extra = true },
+	  .err = ECONNABORTED, .ms = 60000, .extra = true,
+	  /* The other one moves: its device acknowledges a probe. */
+	  .log = ENDS "a connection stands still" },
 	{ }
 };

@@ -52,8 +52,8 @@ static int put(const char *file, const char *text)
 static int use_disk(const char *disk, unsigned int rounds)
 {
 	static const struct { bool write; u32 len; } ios[] = {
-		{ false, 4096 }, { true, 4096 }, { false, 65536 },
-		{ true, 65536 }, { true, 4096 }, { false, 4096 },
+		{ false, 4096 }, { true, 4096 }, { false, USE_LEN },
+		{ true, USE_LEN }, { true, 4096 }, { false, 4096 },
 	};
 	char dev[80];
 	unsigned int i;
@@ -62,7 +62,7 @@ static int use_disk(const char *disk, unsigned int rounds)
 	ssize_t n;
 
 	snprintf(dev, sizeof(dev), "/dev/%s", disk);
-	if (posix_memalign(&buf, 4096, 65536))
+	if (posix_memalign(&buf, 4096, USE_LEN))
 		return ENOMEM;
 	fd = open(dev, O_RDWR | O_DIRECT);
 	if (fd < 0)
@@ -744,13 +744,19 @@ static int verdict_again(const struct srv_test *t, const struct user *u)
 		return fail("it was not connected to again");
 	if (t->fenced && !srv.fences)
 		return fail("it was not asked for a fence");
-	if (u->io_err != t->io_err)
-		return fail("I/O: %d, not %d", u->io_err, t->io_err);
 	if (u->io_ms < t->io_ms)
 		return fail("I/O waited for %u ms, not %u", u->io_ms, t->io_ms);
-	if (t->log && !logged(u->sess, t->log))
-		return fail("nothing in the log of '%s'", t->log);
 	return 0;
+}
+
+static bool map_as_wanted(const struct srv_test *t, int err)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(t->errs); i++)
+		if (err && err == t->errs[i])
+			return true;
+	return err == srv.want_err;
 }
 
 static int verdict(const struct srv_test *t, const struct user *u)
@@ -766,19 +772,32 @@ static int verdict(const struct srv_test *t, const struct user *u)
 		return fail("unmap: %s", strerror(u->unmap_err));
 	if (u->map_ms > limit)
 		return fail("mapping took %u ms", u->map_ms);
-	if (t->err >= 0 && u->map_err != t->err)
-		return fail("map_device: %d, not %d", u->map_err, t->err);
-	if (t->err == ANY_ERR && !u->map_err)
-		return fail("mapped");
-	if (t->again)
-		return verdict_again(t, u);
+	if (t->err == ANY)
+		return 0;
+	if (!map_as_wanted(t, u->map_err))
+		return fail("map_device: %d, not %d", u->map_err, srv.want_err);
+	if (!u->map_err && u->io_err != srv.want_io)
+		return fail("I/O: %d, not %d", u->io_err, srv.want_io);
+	if (t->again && verdict_again(t, u))
+		return -1;
 	if (t->log && !logged(u->sess, t->log))
 		return fail("nothing in the log of '%s'", t->log);
-	if (t->ends && !t->err && !u->io_err)
-		return fail("I/O has gone on");
-	if (!t->ends)
-		return !t->err && u->io_err ? fail("I/O failed") : 0;
-	return logged(u->sess, "path ends: ") ? 0 : fail("no reason in the log");
+	if (t->ends && !logged(u->sess, "path ends: "))
+		return fail("no reason in the log");
+	return 0;
+}
+
+/* An earlier session of the name may still be ending: its settings are not the next one's. */
+static void wait_gone(const char *sess)
+{
+	u64 end = now_ms() + 10000;
+	char path[400];
+
+	snprintf(path, sizeof(path), "/sys/class/rtrs-client/%s", sess);
+	while (!access(path, F_OK) && now_ms() < end) {
+		s_poll();
+		nap_us(1000);
+	}
 }
 
 static int run_one(const struct srv_test *t, const char *addr, const char *port)
@@ -788,8 +807,11 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 	bool busy, impatient = false;
 
 	snprintf(u.sess, sizeof(u.sess), "h-%s", t->name);
+	wait_gone(u.sess);
 	srv_reset();
 	srv.test = t;
+	srv.want_err = t->err;
+	srv.want_io = t->io_err;
 	if (pthread_create(&u.thread, NULL, user_thread, &u))
 		return fail("no thread");
 	while (!u.done) {

@@ -9,9 +9,10 @@
 
 #define DEPTH		16
 #define CHUNK		(128 << 10)
+#define S_SLOT		4096	/* bytes of data in a slot, where there are slots */
+#define USE_LEN		65536	/* bytes of the disk that are used */
 /* Cases that are connected to again: how long their client waits for a path, and for a dead
  * one to have no effect any more */
-#define S_SLOT		4096	/* bytes of data in a slot, where there are slots */
 #define FAILOVER_S	3
 #define UNFENCED_MS	500
 #define S_RECVS		64
@@ -66,6 +67,8 @@ struct scon {
  * @fences: how often it asked for a fence
  * @later: an immediate value to send
  * @later_at: when to do that
+ * @want_err: what map_device is to return; as the case says, unless chance decides
+ * @want_io: what I/O is to give, likewise
  */
 struct srv {
 	const struct srv_test *test;
@@ -94,6 +97,8 @@ struct srv {
 	unsigned int fences;
 	u32 later;
 	u64 later_at;
+	int want_err;
+	int want_io;
 };
 
 /**
@@ -114,16 +119,27 @@ struct sreq {
 
 enum { S_ACCEPT, S_REJECT, S_IGNORE };
 
-/* Errnos of map_device: any, or any result at all */
-#define ANY_ERR	(-1)
-#define ANY	(-2)
+/* What the client's log says of a path that ends, and why */
+#define ENDS		"path ends: "
+#define UNASKED		"the server answered what was not asked"
+#define BAD_IMM		"the server sent unexpected immediate data"
+#define BAD_MSG		"the server sent a message that was not asked for"
+#define BAD_INFO	"the server's first message is no INFO_RSP"
+#define BAD_WRITE	"write of a full-size packet"
+#define OTHER_KEY	"the server invalidated a key that is not the slot's"
+#define NO_ANSWER	"the server invalidated a key without an answer"
+
+/* In place of map_device's errno: anything may come of it. For random_case only */
+#define ANY	(-1)
 
 /**
  * struct srv_test - a case
  * @name: its name
  * @about: what is wrong
- * @err: what map_device is to return: 0, an errno, ANY_ERR, ANY
- * @ends: the client is to end the path and to say why; if it could map, I/O fails
+ * @err: what map_device is to return: 0, an errno, ANY
+ * @errs: other errnos that it may return, as that is a race
+ * @io_err: what I/O is to give, if the device is mapped
+ * @ends: the client is to end the path and to say why
  * @connect: changes the answer to a connection request, or refuses it
  * @established: a connection stands
  * @info: changes INFO_RSP; its length, 0 for none
@@ -139,7 +155,6 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @again: the client connects again, and has to; its I/O waits for that
  * @fence: with @again: the client asks for a fence
  * @fenced: with @again: it has to ask
- * @io_err: with @again: what I/O is to give
  * @io_ms: with @again: for so long it has to wait
  * @log: what the log has to say of the session
  */
@@ -147,6 +162,8 @@ struct srv_test {
 	const char *name;
 	const char *about;
 	int err;
+	int errs[2];
+	int io_err;
 	bool ends;
 	int (*connect)(struct srv *s, const struct cm_req *req,
 		       struct cm_rep *rep, u8 *len);
@@ -164,7 +181,6 @@ struct srv_test {
 	bool again;
 	void (*fence)(struct srv *s, u32 id);
 	bool fenced;
-	int io_err;
 	unsigned int io_ms;
 	const char *log;
 };

@@ -4,7 +4,8 @@
 
 Usage: counter.py DEVICE
 
-Fails if one of the last 256 numbers is missing, or was overwritten by an older one.
+Fails if one of the last 256 numbers is missing, or was overwritten by an older one, or if the
+machine has found that of one before.
 """
 
 import mmap
@@ -16,11 +17,14 @@ SECTOR, SECTORS = 512, 256
 
 
 def numbers(disk):
-    memory = mmap.mmap(-1, (1 + SECTORS) * SECTOR)
+    memory = mmap.mmap(-1, (2 + SECTORS) * SECTOR)
     done = os.preadv(os.open(disk, os.O_RDONLY | os.O_DIRECT), [memory], 0)
     if done != len(memory):
         sys.exit(f"counter.py: {done} bytes read")
-    for at in range(SECTOR, len(memory), SECTOR):
+    there, after = struct.unpack("<2I", memory[-SECTOR:][:8])
+    if after:
+        sys.exit(f"counter.py: the machine found {there} where it had written {after - SECTORS}")
+    for at in range(SECTOR, (1 + SECTORS) * SECTOR, SECTOR):
         words = set(struct.unpack("<128I", memory[at:at + SECTOR]))
         if len(words) > 1:
             sys.exit(f"counter.py: sector {at // SECTOR} has {words}")

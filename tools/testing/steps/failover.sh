@@ -59,46 +59,57 @@ serve_again() { on "${1:-server}" "rdma_here; load_server_here $server_modules";
 
 # ---- writers ----
 
-declare -A writers
-# writer NAME FILE [FIO OPTION...]: writes and verifies until writers_unharmed. That a block
-# is the newest one fio sees only if all blocks of the job are of one size. --name=... begins
-# another job, which has the default of all but name and file.
+# Each has a process, and its output there
+writers=/tmp/writers
+
+# writer NAME FILE [OPTION...]: writes and verifies until writers_unharmed; for the options see
+# steps/verifier.c
 writer()
 {
-	local name=$1 file=$2
-	shift 2
-	fio --filename="$file" --direct=1 --ioengine=libaio --rw=randwrite \
-		--bs=4k --iodepth=4 --size=4m --randrepeat=0 --verify=crc32c \
-		--verify_fatal=1 --do_verify=1 --verify_backlog=64 --loops=1000000 \
-		--exitall_on_error=1 --group_reporting --name="$name" "$@" \
-		>"/tmp/$name.out" 2>&1 &
-	writers[$name]=$!
+	mkdir -p $writers
+	[[ $2 = /dev/* ]] || touch "$2"
+	"$verifier" "${@:2}" >"$writers/$1.out" 2>&1 9>&- &
+	echo $! >"$writers/$1.pid"
 }
 
-# raw_writer NAME DEVICE [FIO OPTION...]: the same in blocks of three sizes, each in a part
-# of the device of 16 MB or more that is its own
+# raw_writer NAME DEVICE [OPTION...]: three of them, with blocks of three sizes, each in a part of
+# the device's first 16 MB that is its own
 raw_writer()
 {
-	writer "$1" "$2" "${@:3}" --bs=4k --name="$1-16k" "${@:3}" --bs=16k --offset=4m \
-		--name="$1-64k" "${@:3}" --bs=64k --offset=8m
+	writer "$1" "$2" "${@:3}"
+	writer "$1-16k" "$2" "${@:3}" --bs=16k --offset=4m
+	writer "$1-64k" "$2" "${@:3}" --bs=64k --offset=8m
 }
 
+writer_ended() { ended "$(cat "$writers/$1.pid")"; }
+# writer_names: prints the names of those that have begun
+writer_names() { (cd $writers && ls -- *.pid) | sed 's/\.pid$//'; }
+
+# writers_unharmed: stops all of this guest; fails if one has met an error, or has done little
 writers_unharmed()
 {
 	local name
 
-	for name in "${!writers[@]}"; do
-		! ended "${writers[$name]}" || fail "$name has ended: $(cat "/tmp/$name.out")"
-		kill -INT "${writers[$name]}"
+	[ -n "$(writer_names)" ] || fail "there is no writer"
+	for name in $(writer_names); do
+		! writer_ended "$name" || fail "$name has ended: $(cat "$writers/$name.out")"
+		kill -INT "$(cat "$writers/$name.pid")"
 	done
-	for name in "${!writers[@]}"; do
-		wait_for 60 ended "${writers[$name]}" || fail "$name doesn't end"
-		wait "${writers[$name]}" || true
-		grep -q 'err= 0' "/tmp/$name.out" || fail "$name: $(cat "/tmp/$name.out")"
-		say "$name: $(grep -m1 ' write: ' "/tmp/$name.out" | xargs)," \
-			"$(grep -m1 ' clat (' "/tmp/$name.out" | xargs)"
+	for name in $(writer_names); do
+		wait_for 60 writer_ended "$name" || fail "$name doesn't end"
+		say "$name: $(tail -n 1 "$writers/$name.out")"
+		verified_enough "$name" "$writers/$name.out" 20 10
 	done
-	writers=()
+	rm -r $writers
+}
+
+# writer_fails NAME ERRNO: waits for it to end with this error, and with nothing else
+writer_fails()
+{
+	wait_for 60 writer_ended "$1" || fail "$1 goes on"
+	[[ $(cat "$writers/$1.out") =~ ^sector\ [0-9]+:\ (read|write):\ "${_text[$2]}"$ ]] ||
+		fail "$1: $(cat "$writers/$1.out"), expected $2"
+	rm "$writers/$1".*
 }
 
 # log_quiet: since the mark, no I/O error was reported to anybody
@@ -128,7 +139,7 @@ two_disks()
 
 writers_on()
 {
-	raw_writer raw "$raw" --iodepth=2
+	raw_writer raw "$raw" --depth=2
 	writer fs /mnt/file --fsync=32
 	goes_on "$raw"
 	goes_on "$fs"

@@ -45,6 +45,20 @@ hostile_up()
 	hostile_bystander
 }
 
+# change_under_way DISK Y|N: has a client change a write's data while a device on top of DISK holds
+# the write, the server having that always_invalidate
+change_under_way()
+{
+	local held
+	[ "$server_modules" != intree ] || return 0
+	held=$(dm held "0 32768 linear $1 0")
+	HOSTILE_KEYS=$2 HOSTILE_HELD=$held HOSTILE_SLOW=$held hostile client 192.168.100.1 1234 \
+		write-under-way >/tmp/under-way.out || fail "$(cat /tmp/under-way.out)"
+	hostile_told /tmp/under-way.out
+	server_idle
+	on server no_dms_here
+}
+
 # hostile_told FILE...: what the cases said; fails if one failed
 hostile_told()
 {

@@ -7,6 +7,7 @@ Usage: io.py DEVICE STEP...
 	read:AT:LEN[:SEED[:OLD]] direct; with a seed, "differs" if it isn't what was written,
 				or was there before, where a write has failed
 	write:AT:LEN:SEED	direct, from pages that don't lie side by side
+	dsync:AT:LEN:SEED	the same, and durable: in a file that has the blocks, with FUA
 	buffered:AT:LEN:SEED	into the page cache
 	fsync			what the page cache holds, then a flush
 	discard:AT:LEN, zeroes:AT:LEN
@@ -72,7 +73,7 @@ def read(fd, at, size, seed=None, old=""):
     return 0 if not seed or may_be(b"".join(parts), at, seed, old) else "differs"
 
 
-def write(fd, at, size, seed):
+def write(fd, at, size, seed, flags=0):
     data = pattern(seed, at, size)
     parts = views(size)
     done = 0
@@ -80,7 +81,7 @@ def write(fd, at, size, seed):
         part[:] = data[i * PAGE:i * PAGE + len(part)]
     try:
         for i in range(0, len(parts), 1024):
-            done += os.pwritev(fd, parts[i:i + 1024], at + i * PAGE)
+            done += os.pwritev(fd, parts[i:i + 1024], at + i * PAGE, flags)
     except OSError:
         FAILED.append((at, at + size))
         raise
@@ -94,6 +95,8 @@ def step(direct, cached, what):
         return read(direct, at, size, *args[2:])
     if verb == "write":
         return write(direct, at, size, args[2])
+    if verb == "dsync":
+        return write(direct, at, size, args[2], os.RWF_DSYNC)
     if verb == "buffered":
         return write(cached, at, size, args[2])
     if verb == "fsync":

@@ -37,10 +37,13 @@ no_machine_here()
 
 machine_is() { [ "$(qmp_here status)" = "$1" ]; }
 
-# counted_here DISK: how far, when it is stopped for a moment
+# counted_here DISK: how far, when it is stopped for a moment; false, and what is wrong, if the disk
+# has an older number
 counted_here()
 {
+	local failed=0
 	qmp_here stop
-	"$RIG_DIR/steps/counter.py" "$1"
+	"$RIG_DIR/steps/counter.py" "$1" 2>&1 || failed=$?
 	qmp_here cont
+	return $failed
 }

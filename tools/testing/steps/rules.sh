@@ -17,6 +17,30 @@ volume()
 	rule "volumes/$1/enable" 1
 }
 
+# watch_paths: from now on the server notes in its trace when the state of a path changes
+watch_paths()
+{
+	on server "echo >$tracing/trace
+		echo 1 >$tracing/events/rtrs_srv/rtrs_srv_path_state/enable"
+}
+
+# ended_paths SESSION: prints which of the session's paths have ended, or begun to, since then
+ended_paths()
+{
+	on server "echo 0 >$tracing/events/rtrs_srv/rtrs_srv_path_state/enable
+		sed -n 's/.* rtrs_srv_path_state: $1 \([^ ]*\): connected -> closing\$/\1/p' $tracing/trace" |
+		sort | xargs
+}
+
+# rule_ends SESSION PATHS FILE VALUE: writes a value to a file of the rules; fails unless the paths of
+# the session that this ends are these, and take no more requests when the write has returned
+rule_ends()
+{
+	watch_paths
+	rule "$3" "$4"
+	equal "paths of $1 that end by '$4' in $3" "$(ended_paths "$1")" "$2"
+}
+
 # What map_device takes for a path on each network
 for net in 0 1; do
 	# shellcheck disable=SC2034

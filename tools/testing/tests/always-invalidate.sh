@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A server of chunks, in both modes: their keys renewed for each I/O, and kept. For small slots
-# see slots.sh.
+# A server of chunks, with always_invalidate and without. A client changes a write's data in its
+# chunk while the server's disk holds the write. With always_invalidate the data are stored as they
+# were sent, otherwise as they were changed. For small slots see slots.sh.
+
+. "$RIG_DIR/steps/hostile.sh"
 
 rdma_up
 for mode in Y N; do
@@ -17,6 +20,7 @@ for mode in Y N; do
 	on server "dd if=$disk bs=1M count=8 iflag=direct status=none" | cmp - /tmp/data ||
 		fail "the server has something else"
 	unmap "$dev"
+	change_under_way "$disk" $mode
 	down
 	unload
 done

@@ -6,7 +6,7 @@
 # scheduler under load (005); CPUs that come and go under load (008); a disk that was set
 # read only takes nothing (012); and mapping and unmapping thirty times, at once after
 # each other (rnbd/001 and 002). CPUs go also while there is no path. The stock kernel only,
-# as User Mode Linux has one CPU.
+# as CPUs of User Mode Linux cannot go.
 # Kernel: stock
 # Once: stock
 # Cpus: 2
@@ -14,13 +14,15 @@
 
 cpu1=/sys/devices/system/cpu/cpu1/online
 
-# jobs OPTION...: two of fio's, for a moment
+# jobs OPTION...: two of fio's, which do so much and no more
 jobs()
 {
 	fio --name=jobs --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
-		--bs=16k --time_based --runtime=2 "$@" >/tmp/jobs.out 2>&1 ||
-		fail "fio $*: $(tail -n 5 /tmp/jobs.out)"
+		--bs=16k "$@" >/tmp/jobs.out 2>&1 || fail "fio $*: $(tail -n 5 /tmp/jobs.out)"
 }
+
+# done_since FIELD BEFORE: how much of it the server's disk has done since it had done BEFORE
+done_since() { echo $(($(server_ios "$disk" "$1") - $2)); }
 
 # writes_stopped: true if no write ends for a moment
 writes_stopped()
@@ -54,14 +56,24 @@ done
 load_goes_on
 
 say "discards"
-jobs --rw=randtrim
-must "discards on the server" [ "$(server_ios "$disk" discards)" -gt 0 ]
-say "$(server_ios "$disk" discards)"
+dd if=/dev/urandom of=/tmp/data bs=1M count=40 status=none
+dd if=/tmp/data of="$dev" bs=1M oflag=direct status=none
+was=$(server_ios "$disk" discard_sectors)
+# Each block of the first 32 MB once, in any order
+jobs --rw=randtrim --size=16m --offset_increment=16m
+equal "sectors that the server's disk has discarded" "$(done_since discard_sectors "$was")" 65536
+on server "cmp -n $((32 << 20)) $disk /dev/zero" || fail "not all was discarded"
+on server "cmp -n $((8 << 20)) -i $((32 << 20)) $disk /tmp/data" || fail "more was discarded"
 
 say "flushes"
-jobs --rw=randwrite --fdatasync=1
-must "flushes on the server" [ "$(server_ios "$disk" flushes)" -gt 0 ]
-say "$(server_ios "$disk" flushes)"
+was=$(ios "$dev" flushes) were=$(server_ios "$disk" flushes)
+jobs --rw=randwrite --fdatasync=1 --size=4m --offset_increment=32m
+# Two processes ask for 255 each at least. One flush may be for both, here and on the server.
+sent=$(($(ios "$dev" flushes) - was))
+flushed=$(done_since flushes "$were")
+say "$sent are sent, $flushed done by the server's disk"
+must "only $sent flushes are sent" [ "$sent" -ge 255 ]
+must "only $flushed of $sent flushes are done" [ "$flushed" -ge $((sent / 2)) ]
 
 say "schedulers"
 modprobe -a mq-deadline kyber-iosched bfq 2>/dev/null || true

@@ -4,7 +4,8 @@
 # What is mapped for writing is claimed on the server: nobody there mounts or formats it, a
 # partition of it or its disk; what is mounted there isn't mapped for writing. All mappings of a
 # disk claim it together, the last one gives it up. What is read only claims nothing, and the
-# parameter gives it up.
+# parameter gives it up. The node of a disk is never opened for writing: udev on the server, which
+# watches nodes, doesn't read the disk again when a mapping is closed.
 # Modules: ours
 
 claim() { on server "echo $1 >/sys/module/rnbd_server/parameters/claim"; }
@@ -21,6 +22,16 @@ raise SystemExit(2)'"
 }
 free() { ! claimed "$1"; }
 
+# node_closed: prints how many times since the last call a file of the disk's node that was open for
+# writing has been closed, as udev would see it
+node_closed()
+{
+	local nr
+	echo >&"${watch[1]}"
+	read -r nr <&"${watch[0]}"
+	echo "$nr"
+}
+
 a=$(addr server 0)
 up sess_queue_depth=16
 disk=$(null vol 64)
@@ -28,6 +39,26 @@ on server "printf 'label: gpt\\nstart=2048, size=16384\\nstart=18432, size=32768
 	wait_for 10 test -b ${disk}2; mkdir -p /srv"
 
 must "it is free" free "$disk"
+coproc watch { python3 -uc 'import ctypes, os, sys
+libc = ctypes.CDLL(None)
+fd = libc.inotify_init1(os.O_NONBLOCK)
+assert libc.inotify_add_watch(fd, sys.argv[1].encode(), 8) > 0  # IN_CLOSE_WRITE
+for _ in sys.stdin:
+    try:
+        print(len(os.read(fd, 4096)) // 16)
+    except BlockingIOError:
+        print(0)' "$disk"; }
+watcher=$!
+equal "the watch begins" "$(node_closed)" 0
+on server ": 1<>$disk"
+equal "a program that writes" "$(node_closed)" 1
+unmap "$(map s1 "$disk")"
+claim N
+unmap "$(map s1 "$disk")"
+claim Y
+equal "mappings for writing" "$(node_closed)" 0
+kill "$watcher"
+
 one=$(map s1 "${disk}1")
 must "a partition" claimed "${disk}1"
 must "its disk" claimed "$disk"

@@ -2,19 +2,39 @@
 # shellcheck shell=bash
 #
 # What the server's disk is like changes while it is mapped: its write cache, limits, read-only
-# state. The client's disk follows within seconds. A write that the server's disk has in a cache of
-# which the client doesn't know is flushed before it is answered. While the disk has been open since
-# before there was a cache, writes are sent with FUA; afterwards flushes are relied on.
+# state. The server notices within two seconds, and the client's disk follows. A write that the
+# server's disk has in a cache of which the client doesn't know is flushed before it is answered.
+# While the disk has been open since before there was a cache, writes are sent with FUA; afterwards
+# flushes are relied on.
 # Modules: ours
 # Once: debug 6.12 7.2
 
 # queue_has ATTRIBUTE VALUE: true if the client's queue has that value
 queue_has() { [ "$(queue "$dev" "$1")" = "$2" ]; }
 
-# becomes ATTRIBUTE VALUE: waits until it has
+# changed COMMAND...: has it change the server's disk
+changed()
+{
+	mark
+	"$@"
+	note "the server's disk is another one"
+}
+
+# noticed: fails unless the server has noticed that in time
+noticed()
+{
+	local took
+
+	took=$(ms_between "the server's disk is another one" "has (a write cache|other limits) now")
+	say "the server has noticed after $took ms"
+	must "the server has noticed after $took ms" [ "$took" -lt 2000 ]
+}
+
+# becomes ATTRIBUTE VALUE: waits until it has, after a change
 becomes()
 {
 	wait_for 20 queue_has "$@" || fail "$1 is '$(queue "$dev" "$1")', not '$2'"
+	noticed
 }
 
 # zeroes COUNT: prints as many zeroes, in a line
@@ -40,7 +60,7 @@ kinds()
 writes_are() { [ "$(kinds write:0:4k:x)" = "$1" ]; }
 
 # moved DISK: has the server's disk moved there
-moved() { dm_table volume "0 65536 linear $1 0"; }
+moved() { changed dm_table volume "0 65536 linear $1 0"; }
 
 up
 plain=$(null plain 32)
@@ -54,7 +74,6 @@ dm_suspend volume
 was=$(server_ios "$cached" flushes)
 start_io "$dev" write:0:4k:a
 wait_for 20 server_has_inflight s1 1 || fail "the write is not on its way"
-mark
 moved "$cached"
 end_io 20 0
 equal "flushes of the write" $(($(server_ios "$cached" flushes) - was)) 1
@@ -81,12 +100,14 @@ equal "flushes of a write and fsync" "$(flushes write:0:4k:b fsync)" 1
 
 say "read-only, rotational, size of I/O"
 equal "read-only" "$(blockdev --getro "$dev")" 0
-on server "blockdev --setro $disk"
+changed on server "blockdev --setro $disk"
 wait_for 20 eval "[ \$(blockdev --getro $dev) = 1 ]" || fail "$dev isn't read-only"
-on server "blockdev --setrw $disk"
+noticed
+changed on server "blockdev --setrw $disk"
 wait_for 20 eval "[ \$(blockdev --getro $dev) = 0 ]" || fail "$dev is still read-only"
+noticed
 equal rotational "$(queue "$dev" rotational)" 0
-on server "echo 1 >/sys/block/${disk#/dev/}/queue/rotational"
+changed on server "echo 1 >/sys/block/${disk#/dev/}/queue/rotational"
 becomes rotational 1
 unmap "$dev"
 server_idle
@@ -97,7 +118,6 @@ plain=$(null plain 32)
 large=$(null large 32 blocksize=4096)
 disk=$(dm volume "0 65536 linear $plain 0")
 dev=$(map s1 "$disk")
-mark
 moved "$large"
 wait_for 20 eval "since | grep -q 'its blocks are of 4096 bytes now'" || fail "no message"
 equal "block size" "$(queue "$dev" logical_block_size)" 512
@@ -113,11 +133,17 @@ disk=$(scsi lbpws=1 lbpws10=1)
 dev=$(map s1 "$disk")
 dd if=/dev/urandom of="$dev" bs=64k count=4 oflag=direct status=none
 on server 'echo 1 >/sys/module/scsi_debug/parameters/write_same_length'
-gives 0 "$dev" zeroes:64k:64k
+echo >$tracing/trace
+echo 1 >$tracing/events/rtrs_clt/rtrs_clt_answer/enable
+changed gives 0 "$dev" zeroes:64k:64k
+echo 0 >$tracing/events/rtrs_clt/rtrs_clt_answer/enable
+# The block layer of Linux 6.1 writes zeroes itself after any error, later ones only after EOPNOTSUPP.
+equal "errors of write zeroes" "$(sed -n 's/.*rtrs_clt_answer: .* (\(-[0-9]*\))$/\1/p' $tracing/trace)" -95
 dd if="$dev" bs=64k skip=1 count=1 iflag=direct status=none | cmp -n 65536 - /dev/zero
 becomes write_zeroes_max_bytes "$(server_queue "$disk" write_zeroes_max_bytes)"
 equal "write zeroes" "$(queue "$dev" write_zeroes_max_bytes)" 0
-blkdiscard -o 131072 -l 65536 "$dev" 2>/dev/null || true
+try_discard() { blkdiscard -o 131072 -l 65536 "$dev" 2>/dev/null || true; }
+changed try_discard
 wait_for 20 eval "[ \$(server_queue $disk discard_max_bytes) = 0 ]" ||
 	fail "the server still has discards"
 becomes discard_max_bytes 0

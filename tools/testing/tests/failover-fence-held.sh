@@ -39,7 +39,7 @@ second=$clt/s1/paths/$b@ip:192.168.101.1
 third=$clt/s1/paths/$b@ip:192.168.101.11
 become connected 20 "$second" "$third"
 # Two requests at a time: if both wait for the disk, too, all stands still.
-writer raw "$dev" --iodepth=2
+writer raw "$dev" --depth=2
 goes_on "$dev"
 echo 1 >"$first/disconnect"
 for _ in 1 2 3 4 5 6 7 8 9 10; do

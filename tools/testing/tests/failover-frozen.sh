@@ -5,7 +5,7 @@
 # paths, and goes on: so does the client's I/O.
 # Modules: ours
 # Guests: 2
-# Rounds: 1
+# Rounds: 3
 
 . "$RIG_DIR/steps/failover.sh"
 up

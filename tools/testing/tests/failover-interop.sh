@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The in-tree server knows no fencing: cut, failover and reconnect work with it as well,
-# after the wait that stands for it; in both of its modes.
+# after the wait that stands for it, unfenced_delay_ms; in both of its modes.
 #
 # On the stock kernel alone: checkers would tell of the in-tree driver, too.
 # Modules: ours
@@ -16,13 +16,62 @@ server_modules=intree
 . "$RIG_DIR/steps/interop.sh"
 . "$RIG_DIR/steps/failover.sh"
 
+events=$tracing/events/rtrs_clt
+wait_ms=3000
+
+# trace_waits on|off
+trace_waits()
+{
+	local event value=0
+	[ "$1" = off ] || { value=1; echo >$tracing/trace; }
+	for event in rtrs_clt_failover rtrs_clt_post; do
+		echo $value >$events/$event/enable
+	done
+}
+
+# waits: prints of each request whose path has died after how many milliseconds it was sent again
+waits()
+{
+	sed -n 's/.* \([0-9.]*\): rtrs_clt_\(failover\|post\): .*: slot \([0-9]*\) .*/\1 \2 \3/p' \
+		$tracing/trace |
+		awk '$2 == "failover" { died[$3] = $1 }
+			$2 == "post" && $3 in died { print int(($1 - died[$3]) * 1000); delete died[$3] }'
+}
+
+# all_sent_again: of the requests whose path has died, and there are some
+all_sent_again()
+{
+	local n
+	n=$(waits | wc -w)
+	[ "$n" -gt 0 ] && [ "$n" -ge "$(grep -c ' rtrs_clt_failover: ' $tracing/trace)" ]
+}
+
+# waited_long MODE: none was sent again too early, nor late, as the other path was there all the time
+waited_long()
+{
+	local shortest longest all
+
+	all=$(waits | sort -n)
+	shortest=$(head -n 1 <<<"$all") longest=$(tail -n 1 <<<"$all")
+	say "always_invalidate=$1: $(wc -w <<<"$all") requests were sent again after $shortest to $longest ms"
+	must "no request was sent again" [ -n "$all" ]
+	# Less one of the ticks that the client counts in
+	must "one was sent again after $shortest ms" [ "$shortest" -ge $((wait_ms - 10)) ]
+	must "one was sent again after $longest ms" \
+		[ "$longest" -le $((wait_ms + $(slowly 2) * 1000)) ]
+}
+
 # lose NET: what was in hand there is answered by the other path alone
 lose()
 {
 	random 100 1000
 	pause_ms "$rnd"
+	trace_waits on
 	link server "$1" silent
 	become disconnected 20 "$(path "$1")"
+	# The buffer of the trace is too small for all requests of the test.
+	wait_for 30 all_sent_again || fail "requests were not sent again"
+	trace_waits off
 	goes_on "$raw"
 	goes_on "$fs"
 	writers_unharmed
@@ -35,18 +84,14 @@ lose()
 rdma_up
 dice
 while more; do
-	# With N it registers no memory while I/O is on, so nothing there needs mending, and
-	# nothing that would help the client is done to its paths.
 	for mode in N Y; do
 		load_server always_invalidate=$mode
 		load_client
-		[ $mode = N ] || mend
 		two_disks
+		attr unfenced_delay_ms=$wait_ms
 		lose $((round % 2))
-		[ "$(failed_over)" -gt 0 ] || fail "nothing was sent again"
-		say "always_invalidate=$mode: $(failed_over) requests were sent again"
+		waited_long $mode
 		two_disks_unharmed
-		[ $mode = N ] || mended
 		unload
 	done
 done

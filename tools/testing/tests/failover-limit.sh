@@ -17,6 +17,7 @@ soon
 cut_all()
 {
 	from=$(now)
+	mark
 	link server 0 silent
 	link server 1 silent
 }
@@ -38,6 +39,20 @@ io()
 		got=$("$RIG_DIR/steps/io.py" "$dev" "$2")
 		echo "$got $(($(now) - from))"
 	) >"/tmp/$1.io" 2>&1 &
+}
+
+# expires SECONDS: fails unless requests have failed when there was no path for so long, by the
+# kernel's clock
+expires()
+{
+	local took
+
+	wait_for 20 eval "since | grep -q 'no path for $1 s: requests fail'" || fail "not in the log: $(since)"
+	took=$(ms_between "s1: session lost" "no path for $1 s: requests fail")
+	say "requests fail $took ms after the last path was lost"
+	must "requests fail after $took ms, not $1 s" [ "$took" -ge $(($1 * 1000 - 100)) ]
+	# The kernel's timers may be late by an eighth of their time.
+	must "requests fail after $took ms, not $1 s" [ "$took" -le $(($1 * 1000 * 9 / 8 + 1000)) ]
 }
 
 # io_gave NAME ERRNO LOW MORE: after LOW milliseconds at least, and at most MORE later, which is for a
@@ -68,6 +83,7 @@ for i in 1 2 3 4 5 6; do
 	io_gave "write-$i" EIO $((limit * 1000)) $slack
 	io_gave "read-$i" EIO $((limit * 1000)) $slack
 done
+expires "$limit"
 from=$(now)
 io late read:0:4k
 io_gave late EIO 0 3000
@@ -80,6 +96,7 @@ attr failover_timeout=0
 cut_all
 io at-once write:0:4k:x
 io_gave at-once EIO 0 $slack
+expires 0
 restore third
 
 attr failover_timeout=-1

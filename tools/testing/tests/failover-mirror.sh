@@ -4,12 +4,8 @@
 # A mirror of a disk of each of two servers (client2 is the second one). The power of one
 # goes: the mirror goes on at once with the other half. It comes back, without its data:
 # the half is brought in step, and both have the same.
-#
-# On the stock kernel alone, as the kernels of guests whose power goes can't be asked for
-# leaks; what is done in the others is what failover-limit does on the debug kernel.
 # Modules: ours
 # Guests: 3
-# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -3,7 +3,8 @@
 #
 # Paths are added and removed, disconnected and reconnected, by several writers at once,
 # and the policy is switched, while the disk is written to and verified. One path is left
-# alone; what the writes return is one of few errnos.
+# alone; what the writes return is one of few errnos. Each kind of write succeeds at times, and the
+# paths that are added take requests.
 # Modules: ours
 # Rounds: 12
 # Once: debug 7.2
@@ -13,10 +14,11 @@
 folder=$clt/s1/paths
 
 # repeat NAME MS ERRNOS COMMAND...: runs the command in the background, with pauses of up to so
-# many milliseconds, until /tmp/enough is there; notes what it prints, which must be 0 or one of A|B
+# many milliseconds, until /tmp/enough is there; notes what it prints, which must be 0, none or one
+# of A|B
 repeat()
 {
-	local name=$1 ms=$2 ok="0|$3" got
+	local name=$1 ms=$2 ok="0|none|$3" got
 	shift 3
 	while [ ! -e /tmp/enough ]; do
 		got=$("$@") || true
@@ -31,8 +33,19 @@ add() { errno_of "$clt/s1/add_path" "$1"; }
 # A folder that is not there, or gone by the time of the write, is no path
 do_path()
 {
-	[ -e "$folder/$1/$2" ] || { echo 0; return; }
+	[ -e "$folder/$1/$2" ] || { echo none; return; }
 	errno_of "$folder/$1/$2" 1 2>/dev/null
+}
+
+# note_used: notes which of the paths that are added has taken requests since it was
+note_used()
+{
+	local i stats
+	for i in 11 12; do
+		# Without a process: there are many that want the CPU.
+		{ read -ra stats <"$folder/$base@ip:192.168.101.$i/stats/rdma"; } 2>/dev/null || continue
+		[ "$((stats[0] + stats[2]))" = 0 ] || used[i]=1
+	done
 }
 
 # tasks: our shells, and all that wait without being interruptible: state and parent, what
@@ -68,7 +81,7 @@ dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 soon
 base="ip:192.168.101.1"
 rm -f /tmp/enough /tmp/wrong /tmp/repeat
-raw_writer raw "$dev" --iodepth=6
+raw_writer raw "$dev" --depth=6
 goes_on "$dev"
 
 pids=()
@@ -88,11 +101,15 @@ for i in 1 2; do
 	repeat "disconnect" 1000 "$gone" do_path "$second" disconnect
 	repeat "reconnect" 60 "$gone|EBUSY|ECONNRESET|ECONNREFUSED|ECONNABORTED|ETIMEDOUT" do_path "$second" reconnect
 done
+used=()
 policies=(round-robin MI ml 0 1 2 min-latency min-inflight)
 while more; do
 	echo "${policies[round % 8]}" >"$clt/s1/mp_policy"
 	goes_on "$dev"
-	pause 1
+	for _ in 1 2 3 4 5; do
+		note_used
+		pause 0.2
+	done
 	[ ! -s /tmp/wrong ] || break
 done
 touch /tmp/enough
@@ -102,6 +119,13 @@ for pid in "${pids[@]}"; do
 done
 sort /tmp/repeat | uniq -c | while read -r line; do say "$line"; done
 [ ! -s /tmp/wrong ] || fail "$(sort /tmp/wrong | uniq -c)"
+# All succeed several times a round.
+least=$((1 + round / 3))
+for name in add-11 add-12 remove-11 remove-12 disconnect reconnect; do
+	n=$(grep -cx "$name 0" /tmp/repeat || true)
+	must "$name has succeeded only $n times" [ "$n" -ge $least ]
+done
+must "of the paths that were added only these took requests: ${!used[*]}" [ "${!used[*]}" = "11 12" ]
 goes_on "$dev"
 say "$(failed_over) requests of those that are left were sent again"
 [ "$(failed_over)" -gt 0 ] || fail "no path was lost with requests in flight"

@@ -4,8 +4,8 @@
 # A path is disconnected and connected again while the server's disk holds a request of it,
 # so that its old one can't end there. With fencing it is up at once, if there is another
 # one; without, it waits for that, since the client has no other way to know when the
-# request may be sent again. If it is the only one, its session ends first, with what is
-# open there.
+# request may be sent again. If it is the only path, it joins the old session again with fencing.
+# Without fencing, the old session ends first, and the server closes its devices.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
@@ -48,6 +48,9 @@ reconnect_ends()
 # is_up: true if the server has logged that it is connected, which the client may not know yet
 is_up() { since | grep -q "rtrs_server: s1 $(addr server 0)@.*: connected"; }
 
+# server_closed: the server has only one disk open
+server_closed() { [ "$(on server 'ls /sys/class/rnbd-server/ctl/devices' | wc -l)" = 1 ]; }
+
 # map_both: maps the disk that stands still, and another one
 map_both()
 {
@@ -63,7 +66,7 @@ up sess_queue_depth=64
 disk=$(null vol 16)
 still=$(dm still "0 32768 linear $(null still 16) 0")
 for fencing in Y N; do
-	echo $fencing >/sys/module/rtrs_client/parameters/fencing
+	echo $fencing >/sys/kernel/debug/rtrs_client/fencing
 	map_both
 	hold_write "$dev"
 	addr server 1 >$clt/s1/add_path
@@ -85,18 +88,31 @@ for fencing in Y N; do
 	client_idle
 	server_idle
 done
-echo Y >/sys/module/rtrs_client/parameters/fencing
+echo Y >/sys/kernel/debug/rtrs_client/fencing
 
-map_both
-hold_write "$dev"
-# Nobody can tell the server.
-reconnect_first unmap "$dev2"
-! wait_for 4 is_up || fail "the session doesn't end first"
-release_write
-reconnect_ends 30
-gives 0 "$dev" read:0:4k:x
-other=$(map s2 "$disk" "path=$(addr server 0)")
-gives 0 "$other" write:0:4k:y
-unmap "$other"
-unmap "$dev"
+# The session's only path. Nobody can tell the server that the other disk is unmapped.
+for fencing in Y N; do
+	echo $fencing >/sys/kernel/debug/rtrs_client/fencing
+	map_both
+	hold_write "$dev"
+	reconnect_first unmap "$dev2"
+	if [ $fencing = Y ]; then
+		# The first attempt may end, to join the old session.
+		become connected 20 "$first"
+		! ended "$io" || fail "the write has ended: $(cat /tmp/io.out)"
+	else
+		! wait_for 4 is_up || fail "the session doesn't end first"
+	fi
+	release_write
+	become connected 30 "$first"
+	gives 0 "$dev" read:0:4k:x
+	wait_for 120 server_closed || fail "the server has the unmapped disk open"
+	other=$(map s2 "$disk" "path=$(addr server 0)")
+	gives 0 "$other" write:0:4k:y
+	unmap "$other"
+	unmap "$dev"
+	client_idle
+	server_idle
+done
+echo Y >/sys/kernel/debug/rtrs_client/fencing
 down

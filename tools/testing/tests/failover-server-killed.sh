@@ -2,33 +2,45 @@
 # shellcheck shell=bash
 #
 # The server's power goes while it is written to; it comes back, with its module and its
-# volumes: the client goes on by itself, and finds what it was told is written.
-#
-# On the stock kernel alone: a kernel whose power goes can't be asked for leaks, and what
-# the client does is what it does in failover-frozen on the debug kernel.
+# volumes: the client goes on by itself, and finds what it was told is written. On a volume that
+# the server keeps in its page cache, it finds all that a flush has covered, and nothing else.
 # Modules: ours
 # Guests: 2
 # Rounds: 1
-# Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 
 # The volumes have to outlive the guest: they are files of the host. Nothing of them may be
 # left in the guest's memory alone: a file system that goes on never writes again what a
-# disk's cache has lost. So the share is mounted with "sync".
+# disk's cache has lost. So the share is mounted with "sync". The third volume lies in the page
+# cache of a file system on the share. It has no FUA: faults-disk-removed has a disk with that.
+# serve COMMAND: also runs the command when the file system is there
 serve()
 {
 	on server "mount -o remount,sync /run/rig
 		debug_kernel || modprobe loop max_loop=8
 		losetup /dev/loop1 /run/rig/raw.img
-		losetup /dev/loop2 /run/rig/fs.img"
+		losetup /dev/loop2 /run/rig/fs.img
+		losetup /dev/loop3 /run/rig/cached.img
+		$1
+		mkdir -p /srv
+		mount /dev/loop3 /srv
+		# Nothing is written back but by a flush.
+		echo 0 >/proc/sys/vm/dirty_writeback_centisecs"
 }
 
+# serve_cached: gives the server its third volume, from a file that has all its blocks
+serve_cached() { on server "losetup /dev/loop4 /srv/volume"; }
+
 up
-on server 'truncate -s 32M /run/rig/raw.img; truncate -s 48M /run/rig/fs.img'
-serve
+on server 'truncate -s 32M /run/rig/raw.img /run/rig/cached.img; truncate -s 48M /run/rig/fs.img'
+# Without a journal, whose commits would write blocks of the file as well
+serve 'mkfs.ext4 -q -O ^has_journal /dev/loop3'
+on server 'dd if=/dev/zero of=/srv/volume bs=1M count=4 conv=fsync status=none'
+serve_cached
 raw=$(map s1 /dev/loop1 "path=$(addr server 0)" "path=$(addr server 1)")
 fs=$(map s1 /dev/loop2)
+cached=$(map s1 /dev/loop4)
 soon
 attr failover_timeout=120
 mkfs.ext4 -q "$fs"
@@ -44,12 +56,16 @@ while more; do
 	goes_on "$fs"
 	random 100 1500
 	pause_ms "$rnd"
+	gives "0 0 0" "$cached" "write:0:64k:flushed-$round" fsync "write:1m:64k:cached-$round"
 	kill_guest server
 	become disconnected 60 "$(path 0)" "$(path 1)"
 	boot_guest server
-	serve
+	serve :
+	serve_cached
 	serve_again
 	become connected 60 "$(path 0)" "$(path 1)"
+	wait_for_state "$cached" open
+	gives "0 differs" "$cached" "read:0:64k:flushed-$round" "read:1m:64k:cached-$round"
 	goes_on "$raw" 40
 	goes_on "$fs" 40
 done
@@ -59,5 +75,8 @@ e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 log_quiet
 unmap "$raw"
 unmap "$fs"
+unmap "$cached"
 down
-on server 'losetup -d /dev/loop1 /dev/loop2; rm -f /run/rig/*.img'
+on server 'losetup -d /dev/loop4; umount /srv; losetup -d /dev/loop1 /dev/loop2 /dev/loop3
+	echo 500 >/proc/sys/vm/dirty_writeback_centisecs
+	rm -f /run/rig/*.img'

@@ -14,7 +14,7 @@
 . "$RIG_DIR/steps/stale.sh"
 
 # The option goes for paths that are made from then on.
-fencing() { echo "$1" >/sys/module/rtrs_client/parameters/fencing; }
+fencing() { echo "$1" >/sys/kernel/debug/rtrs_client/fencing; }
 
 up
 dice

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Each call that can fail fails in turn during I/O, on the client and on the server, with
-# small slots at the server, and with chunks whose keys change or stay, on a disk and on a file:
+# small slots at the server, and with chunks, whose data are copied or not, on a disk and on a file:
 # the application
 # gets an error or success, never wrong data, and nothing hangs. A path that ends is
 # connected anew, and what was on it is sent again. Afterwards the device works.
@@ -20,7 +20,9 @@ at_rest() { [ "$(cut -d' ' -f5 /sys/class/rtrs-client/s1/paths/*/stats/rdma)" = 
 map_disk()
 {
 	dev=$(map s1 "$disk")
+	# Each failure ends the path soon after it was connected, so the delay grows to its maximum.
 	echo 20 >/sys/class/rtrs-client/s1/reconnect_delay_ms
+	echo 200 >/sys/class/rtrs-client/s1/reconnect_delay_max_ms
 	gives 0 "$dev" write:0:512k:b
 }
 
@@ -42,7 +44,7 @@ round()
 	# No room in a send queue, or for what maps pages, is for nobody to notice; nor no memory
 	# for data, as there is a reserve.
 	case $hit in
-	*:rtrs_con_*|*:ib_dma_map_sg*|*:alloc_pages*)
+	*:rtrs_con_*|*:ib_dma_map_sg*|*:alloc_pages*|*:sgl_alloc_order*)
 		[[ $got =~ ^0( 0)*$ ]] || return ;;
 	esac
 	[[ $got =~ ^(0|EIO|ENOSPC)( (0|EIO|ENOSPC))*$ ]] || return
@@ -54,7 +56,7 @@ on_disk()
 	load_server sess_queue_depth=4 max_chunk_size=262144 "$@"
 	disk=$(null vol 4 cache_size=1 discard=1)
 	map_disk
-	# To the client of chunks it is the same whether their keys change.
+	# To the client of chunks it is the same whether the server copies data.
 	case $* in
 	slot_size=0\ *N)	;;
 	slot_size=0*)		fail_each 'rtrs_client:[!r]*' 10 round "${steps[@]}" ;;

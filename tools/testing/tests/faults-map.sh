@@ -37,7 +37,7 @@ cycle()
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:ib_post_*)		true ;;
 	0,0-*:rdma_rw_*)							true ;;
 	# It has the reserve then.
-	0,0-rtrs_server:alloc_pages*|0,0-rtrs_server:kzalloc*)			true ;;
+	0,0-rtrs_server:alloc_pages*|0,0-rtrs_server:sgl_alloc_order*|0,0-rtrs_server:kzalloc*)	true ;;
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:percpu_ref_tryget*)	true ;;
 	0,0-*:rtrs_con_*)			true ;;
 	# Smaller ones were had, or the client's in whole pages.
@@ -101,7 +101,7 @@ added()
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	# As a path is lost, the device is asked for its size.
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:rdma_rw_*)		true ;;
-	0,0-rtrs_server:alloc_pages*)						true ;;
+	0,0-rtrs_server:alloc_pages*|0,0-rtrs_server:sgl_alloc_order*)		true ;;
 	0*)					false ;;
 	esac
 }

@@ -27,12 +27,12 @@ large_go_on()
 up max_fetch=128
 for s in a b; do
 	declare "$s=$(map $s "$(null $s 16)")"
-	writer $s "${!s}" --bs=512k --iodepth=4 --size=2m
+	writer $s "${!s}" --bs=512k --blocks=8
 done
 small=$(map s1 "$(null small 16)" "path=$(addr server 0)" "path=$(addr server 1)")
 attr reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
 soon
-writer small "$small" --iodepth=4
+writer small "$small"
 large_go_on
 hold rtrs_server:rdma_rw_ctx_init
 wait_for 30 held || fail "no piece is held"

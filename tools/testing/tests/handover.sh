@@ -4,7 +4,8 @@
 # Two clients have a volume with access_mode=handover. The right to write goes to the newer one
 # with its first write, when what the older one has in hand is done. The older one's writes fail
 # with EBADE from then on, its reads go on, until it maps the volume anew; whatever becomes of
-# the clients' sessions and of the server in between.
+# the clients' sessions and of the server in between. Under load, none of the older one's writes
+# takes the place of one of the newer one.
 # Modules: ours
 # Guests: 3
 
@@ -112,6 +113,24 @@ must "the new one's write was first" [ $(($(server_ios "$disk" writes) - writes)
 end_io 60 0
 b 0 read:24m:4k:slow
 a "EBADE 0" write:0:4k:no read:0:4k:b4
+
+# Both write to the same blocks, and the newer one verifies its own.
+unmap "$dev"
+map_a
+unmap_b
+map_b
+writer a "$dev" --depth=8
+goes_on "$dev"
+on client2 ". $RIG_DIR/steps/failover.sh; writer b $dev2 --depth=8"
+# It may be a read that is the first to meet the newer one.
+wait_for 60 writer_ended a || fail "the older one goes on"
+must "the older one: $(cat $writers/a.out)" \
+	grep -qE '^sector [0-9]+: write: Invalid exchange$|: there is something else, ' $writers/a.out
+for _ in 1 2 3; do
+	writer a "$dev" --depth=8
+	writer_fails a EBADE
+done
+on client2 "goes_on $dev2; goes_on $dev2; . $RIG_DIR/steps/failover.sh; writers_unharmed"
 
 # One is cut off, and the other one takes over. What waited fails.
 unmap "$dev"

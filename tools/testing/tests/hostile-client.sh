@@ -8,6 +8,7 @@
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up
+export HOSTILE_KEYS=Y
 cases all >/tmp/cases.out || bad=1
 hostile_told /tmp/cases.out
 [ -z "${bad:-}" ] || fail "a case did not end: $(tail -n1 /tmp/cases.out)"

@@ -13,8 +13,9 @@ export HOSTILE_KEY=Geheim-0123456789
 debug_kernel || export HOSTILE_QUIET=1
 hostile_up
 add_key server srv:keyed $HOSTILE_KEY
-on server "mkdir $conf/hosts/keyed $conf/volumes/secret
+on server "mkdir $conf/hosts/keyed $conf/hosts/insider $conf/volumes/secret
 	echo srv:keyed >$conf/hosts/keyed/keys
+	echo srv:keyed >$conf/hosts/insider/keys
 	echo /dev/other >$conf/volumes/secret/path
 	ln -s $conf/hosts/keyed $conf/volumes/secret/hosts/
 	echo 1 >$conf/volumes/secret/enable"
@@ -28,5 +29,5 @@ for name in 'secr*' '*' ./secret secret/ /secret ../secret secret/../secret; do
 	refused 'ENOENT|EINVAL|ENOTDIR' "sessname=x path=$(addr server 0) device_path=$name"
 done
 refused EKEYREJECTED "sessname=keyed path=$(addr server 0) device_path=secret"
-on server "rm $conf/volumes/secret/hosts/keyed; rmdir $conf/volumes/secret $conf/hosts/keyed"
+on server "rm $conf/volumes/secret/hosts/keyed; rmdir $conf/volumes/secret $conf/hosts/keyed $conf/hosts/insider"
 hostile_down

@@ -2,7 +2,9 @@
 # shellcheck shell=bash
 #
 # A client that says anything, 10,000 times a round, and a server that answers anything; see
-# tools/testing/hostile/random.c. It takes another way each time, which SEED= repeats.
+# tools/testing/hostile/random.c. It takes another way each time, which SEED= repeats. Each answer to
+# the client is as its messages deserve, most of its valid I/O is done, and the server ends no path
+# without a reason.
 # Half of the client's sessions have to prove a secret, and do so wrongly at times; in three rounds
 # of four the server's policy is "listed".
 # Beside all that, a client that falls silent after each step of the handshake.
@@ -33,8 +35,9 @@ dice
 seed=$SEED
 : >/tmp/client.out
 while more; do
-	on server "echo $([ $((round % 4)) = 0 ] && echo open || echo listed) >$conf/policy"
-	HOSTILE_RW=scratch HOSTILE_OTHER=other hostile random-client 192.168.100.1 1234 \
+	policy=$([ $((round % 4)) = 0 ] && echo open || echo listed)
+	on server "echo $policy >$conf/policy"
+	HOSTILE_POLICY=$policy HOSTILE_RW=scratch HOSTILE_OTHER=other hostile random-client 192.168.100.1 1234 \
 		$((seed + round)) 10000 >>/tmp/client.out || bad=1
 done
 hostile random-server 192.168.100.1 7000 "$seed" 2000 >/tmp/server.out || bad=1

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # A server that says everything wrong, in directed cases (`hostile list` has them):
-# map_device fails, in bounded time, or what was mapped works or fails, and goes away
-# when it is unmapped. Paths end with a reason in the log. When it is connected to again, it
+# map_device, in bounded time, and I/O give just the errno that is due, and what was mapped goes
+# away when it is unmapped. Paths end with the reason in the log. When it is connected to again, it
 # is another one: I/O goes on if that is none of the client's business, or fails in time.
 # Another session, with a good server, takes no notice.
 # Modules: ours

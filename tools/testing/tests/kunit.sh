@@ -17,20 +17,20 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-his
 	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
-	rnbd-client-generation rnbd-client-device
+	rnbd-client-generation rnbd-client-cache rnbd-client-device
 	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules
 	rnbd-server-path rnbd-server-writer rnbd-server-queue"
 ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out
 
-# A module's suites are printed without the head of a KTAP document. The modules are loaded one by
-# one, as the kernel's log may not hold the output of all.
+# The modules are loaded one by one, as the kernel's log may not hold the output of all. Each prints a
+# document of its own. The suites of all are numbered anew, as those of one document.
 count=$(wc -w <<<"$suites")
 printf 'KTAP version 1\n1..%d\n' "$count" >$ktap
 for module in rtrs_core rtrs_client rtrs_server rnbd_client rnbd_server; do
 	mark
 	probe ours $module
-	since | sed 's/^\[[^]]*\] //' >>$ktap
-done
+	since | sed 's/^\[[^]]*\] //; /^KTAP version 1$/d; /^1\.\.[0-9]*$/d'
+done | awk '/^(not )?ok [0-9]+ / { sub(/ok [0-9]+/, "ok " ++n) } { print }' >>$ktap
 
 # kunit.py ignores suites beyond the plan, and accepts skipped cases and errors of the format.
 code=0

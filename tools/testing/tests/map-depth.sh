@@ -4,7 +4,8 @@
 # queue_depth of map_device: a session has as many requests in flight, and the server sets aside
 # memory for no more; with small slots and with chunks, for two paths, and after a reconnect. A
 # number that is more than the server has means all it has. A later device may name the number
-# that was asked for, that which the session has, or none.
+# that was asked for, that which the session has, or none. A deep session whose chunks have a key each
+# connects again also when there are no 32 pages in a row (debug kernel).
 # Modules: ours
 
 clt=/sys/class/rtrs-client/s1
@@ -32,6 +33,20 @@ close_session()
 	client_idle
 	server_idle
 	server_memory_freed
+}
+
+# fragmented PERCENT: on the debug kernel, so many allocations of 32 pages or more fail; tasks there
+# have stacks of 16
+fragmented()
+{
+	local dir=/sys/kernel/debug/fail_page_alloc
+
+	[ -d $dir ] || return 0
+	echo N >$dir/ignore-gfp-wait
+	echo 0 >$dir/verbose
+	echo 5 >$dir/min-order
+	echo -1 >$dir/times
+	echo "$1" >$dir/probability
 }
 
 up
@@ -84,5 +99,20 @@ load_client
 disk=$(null vol 16)
 open_session 8 queue_depth=8
 server_memory_falls_to $((2 * 8 * 131072 + (5 << 20)))
+close_session
+down
+unload
+
+# INFO_RSP has 64 KiB.
+load_server slot_size=0 max_chunk_size=8192 sess_queue_depth=4096
+load_client
+disk=$(null vol 16)
+dev=$(map s1 "$disk" path="$(addr server 0)" queue_depth=4096)
+has_depth "$dev" 4096
+fragmented 100
+echo 1 >"$(echo "$clt"/paths/*)/reconnect"
+fragmented 0
+equal "state of the path" "$(cat "$clt"/paths/*/state)" connected
+has_depth "$dev" 4096
 close_session
 down

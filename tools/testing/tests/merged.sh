@@ -50,11 +50,8 @@ read -r reads writes <<<"$(merges)"
 write_in_order 2048 32
 read -r reads2 writes2 <<<"$(merges)"
 say "of 2048 blocks, $((writes2 - writes)) writes and $((reads2 - reads)) reads became part of others"
-# The debug kernel doesn't switch tasks in between.
-least=64
-! debug_kernel || least=512
-must "few writes became part of others" [ $((writes2 - writes)) -ge $least ]
-must "few reads became part of others" [ $((reads2 - reads)) -ge $least ]
+must "few writes became part of others" [ $((writes2 - writes)) -ge 64 ]
+must "few reads became part of others" [ $((reads2 - reads)) -ge 64 ]
 
 on server "echo 1 >$trace/events/workqueue/workqueue_execute_start/enable"
 # What is fetched is answered as well.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# mp_policy: how it reads and what it takes, and where I/O goes with each: round-robin
-# shares it out, min-inflight and min-latency keep off a path that is slow.
+# mp_policy, and its other name mpath_policy: how it reads and what it takes, and where I/O goes
+# with each: round-robin shares it out, min-inflight and min-latency keep off a path that is slow.
 #
 # On the stock kernel alone, as it is about time, which the debug kernel's checkers take.
 # Modules: ours
@@ -49,6 +49,9 @@ for word in '' 3 -1 RX round min-inflightx; do
 	equal "mp_policy '$word'" "$(errno_of $clt/s1/mp_policy "$word")" EINVAL
 done
 equal "what stays" "$(cat $clt/s1/mp_policy)" "min-latency (ML: 2)"
+equal "mpath_policy" "$(cat $clt/s1/mpath_policy)" "min-latency (ML: 2)"
+echo RR >$clt/s1/mpath_policy
+equal "mp_policy, set by its other name" "$(cat $clt/s1/mp_policy)" "round-robin (RR: 0)"
 
 share RR --iodepth=8
 must "round-robin doesn't share out" [ $((a * 5)) -ge $((b * 4)) -a $((b * 5)) -ge $((a * 4)) ]

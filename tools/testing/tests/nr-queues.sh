@@ -3,9 +3,7 @@
 #
 # nr_queues of map_device: each path of the session has as many connections for I/O, and one for
 # service, at both ends, and the disk as many queues. By default it is one for each CPU. A later
-# device may name the number that the session has, or none. The stock
-# kernel only, as User Mode Linux has one CPU.
-# Kernel: stock
+# device may name the number that the session has, or none.
 # Cpus: 2
 # Modules: ours
 

@@ -141,9 +141,9 @@ unmap "$dev"
 client_idle
 
 # A client that doesn't use fencing, as with a server that can't
-echo N >/sys/module/rtrs_client/parameters/fencing
+echo N >/sys/kernel/debug/rtrs_client/fencing
 dev=$(map s1 "$disk" "path=$(addr server 0)")
-echo Y >/sys/module/rtrs_client/parameters/fencing
+echo Y >/sys/kernel/debug/rtrs_client/fencing
 shows $clt/s1/fencing 0
 unmap "$dev"
 down

@@ -4,7 +4,6 @@
 # A session over two RDMA devices in one guest: I/O goes round them. And one of eight
 # paths, which are all used. And one of 128, but not of one more.
 # Modules: ours
-# Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
 

@@ -16,7 +16,6 @@ all_go_on()
 	goes_on "$fs"
 }
 
-polls=(--ioengine=io_uring --hipri=1)
 up
 dice
 a=$(null raw 32) b=$(null fs 48)
@@ -27,9 +26,9 @@ equal "polls" "$(queue "$raw" io_poll) $(queue "$fs" io_poll)" "1 1"
 mkfs.ext4 -q "$fs"
 mount "$fs" /mnt
 mark
-raw_writer raw "$raw" --iodepth=2 "${polls[@]}"
-writer plain-raw "$raw" --iodepth=2 --offset=16m
-writer fs /mnt/file "${polls[@]}"
+raw_writer raw "$raw" --depth=2 --poll
+writer plain-raw "$raw" --depth=2 --offset=16m
+writer fs /mnt/file --poll
 # There is no fsync that polls.
 writer plain-fs /mnt/plain --fsync=32
 all_go_on

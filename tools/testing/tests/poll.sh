@@ -60,9 +60,9 @@ mount "$fs" /mnt
 verify "$dev" "$mixed" --size=8m "${polls[@]}"
 verify "$dev" --ioengine=pvsync2 --hipri=1 --bs=16k --size=512k
 verify /mnt/file --bs=4k --size=1m "${polls[@]}"
-raw_writer polled "$dev" "${polls[@]}" --iodepth=2
+raw_writer polled "$dev" --depth=2 --poll
 writer plain "$plain"
-writer fs /mnt/file "${polls[@]}"
+writer fs /mnt/file --poll
 writer plain-fs /mnt/plain --fsync=32
 for i in "$dev" "$plain" "$fs"; do
 	goes_on "$i"

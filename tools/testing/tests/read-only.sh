@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A device mapped read only stays so, even if the client's user makes it writable.
+# A device mapped read only stays so, even if the client's user makes it writable, or the client
+# itself sends what changes it, in chunks and in slots.
+
+. "$RIG_DIR/steps/hostile.sh"
 
 up
 disk=$(null vol 16 discard=1)
@@ -12,14 +15,25 @@ equal "ro" "$(cat "/sys/block/${dev#/dev/}/ro")" 1
 equal "read_only on the server" \
 	"$(on server "cat /sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1/read_only")" 1
 for mode in --setro --setrw; do
-	blockdev $mode "$dev" || true
-	! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct 2>/dev/null ||
-		fail "a write was taken after blockdev $mode"
-	! blkdiscard -l 4096 "$dev" 2>/dev/null || fail "a discard was taken after blockdev $mode"
-	! blkdiscard -z -l 4096 "$dev" 2>/dev/null || fail "zeroes were taken after blockdev $mode"
+	blockdev $mode "$dev"
+	gives "EPERM EPERM EPERM" "$dev" write:0:4k:x discard:0:4k zeroes:0:4k
 done
 equal "read through the client" "$(sum "$dev")" "$before"
 unmap "$dev"
 server_idle
 equal "the server's data" "$(on server "sum $disk")" "$before"
+
+# refused_all: it writes 0xa5 to the first block before, as it may then, and nothing afterwards
+refused_all()
+{
+	volume=$disk cases io-read-only >/tmp/cases.out || fail "$(cat /tmp/cases.out)"
+	hostile_told /tmp/cases.out
+	server_idle
+	on server "cmp $disk /tmp/want" || fail "the server's disk has changed"
+}
+if [ "$server_modules" != intree ]; then
+	on server "{ head -c 4096 /dev/zero | tr '\0' '\245'; tail -c +4097 $disk; } >/tmp/want"
+	refused_all
+	HOSTILE_SLOTS=1 refused_all
+fi
 down

@@ -8,7 +8,6 @@
 # Guests: 2
 
 many=24
-tracing=/sys/kernel/debug/tracing
 events=$tracing/events/rtrs_clt/rtrs_clt_path_state
 
 # sessions_back: prints the number of sessions that have connected again

@@ -3,7 +3,7 @@
 #
 # Every kind of request arrives at the server's device as what it is: flush, FUA,
 # discard, write zeroes with and without unmapping. Secure erase is refused for a
-# device that has none.
+# device that has none. None is answered before the device has done it.
 # Quick: debug
 
 # expect KIND SECTORS: of this kind the server's device saw so many sectors
@@ -12,6 +12,25 @@ expect()
 	traced >/tmp/traced
 	equal "sectors of $1 ($(sort /tmp/traced | uniq -c | xargs))" \
 		"$(awk -v k="$1" '$1 ~ "^" k "$" { n += $2 } END { print n + 0 }' /tmp/traced)" "$2"
+}
+
+# arrived: a request is with the server's disk, or was answered
+arrived() { server_has_inflight s1 1 || ended "$job"; }
+
+# held COMMAND...: what the command asks of a disk that holds its requests isn't answered, though
+# a read of another disk, which comes later, is
+held()
+{
+	dm_suspend volume
+	"$@" &
+	job=$!
+	wait_for 20 arrived || fail "$*: doesn't get to the server"
+	dd if="$other" of=/dev/null bs=4k count=1 iflag=direct status=none
+	! ended "$job" || fail "$*: was answered before the disk had done it"
+	equal "$*: requests in flight" "$(server_inflight s1)" 1
+	dm_resume volume
+	wait_for 20 ended "$job" || fail "$*: isn't answered"
+	wait "$job" || fail "$*: failed"
 }
 
 up
@@ -64,4 +83,18 @@ grep -q 'not supported' /tmp/secure || fail "secure erase: $(cat /tmp/secure)"
 unmap "$dev"
 server_idle
 no_scsi
+
+if [ "$RIG_MODULES" != intree ]; then
+	disk=$(null cached 16 cache_size=1 discard=1)
+	dev=$(map s1 "$(dm volume "0 32768 linear $disk 0")")
+	other=$(map s1 "$(null other 16)")
+	equal "write cache" "$(queue "$dev" write_cache)" "write back"
+	held dd if=/tmp/data of="$dev" bs=4k count=1 oflag=direct status=none
+	held dd if=/tmp/data of="$dev" bs=256k count=1 oflag=direct status=none
+	held dd if=/tmp/data of="$dev" bs=4k count=1 oflag=direct,dsync status=none
+	held dd of="$dev" count=0 conv=fsync,notrunc status=none
+	held blkdiscard -o 65536 -l 65536 "$dev"
+	unmap "$other"
+	unmap "$dev"
+fi
 down

@@ -3,8 +3,8 @@
 #
 # `resize` takes a number of sectors; the disk has that size, and an event says so. By 0 our
 # disk gets the size that the server's has by now, unless that is less. Between two ends of
-# ours it follows the server's, disk or file, by itself; that the server's has shrunk is
-# said in the log. A disk that was empty gets its partitions as well. The geometry that old
+# ours it follows the server's, disk or file, by itself within two seconds; that the server's has
+# shrunk is said in the log. A disk that was empty gets its partitions as well. The geometry that old
 # partitioning tools ask for follows.
 # Once: debug 6.12 7.2
 
@@ -37,13 +37,22 @@ wait_for 5 grep -q "change .*/${dev#/dev/} disk RESIZE" /tmp/events ||
 	fail "no event: $(cat /tmp/events)"
 equal "resize to nonsense" "$(errno_of "$here/resize" x)" EINVAL
 
-# follows DEVICE SECTORS: by itself, with an event
+# follows DEVICE SECTORS COMMAND...: the command changes the server's disk, and the device gets that
+# size by itself, with an event, within two seconds
 follows()
 {
+	local took
+
+	mark
+	"${@:3}"
+	note "the server's disk has another size"
 	wait_for 20 eval "[ \$(blockdev --getsz $1) = $2 ]" ||
 		fail "$1 has $(blockdev --getsz "$1") sectors, not $2"
 	wait_for 5 grep -q "change .*/${1#/dev/} disk RESIZE" /tmp/events ||
 		fail "no event: $(cat /tmp/events)"
+	took=$(ms_between "the server's disk has another size" "${1#/dev/}: detected capacity change")
+	say "$1 has its size after $took ms"
+	must "$1 got its size after $took ms" [ "$took" -lt 2000 ]
 }
 
 # shrunk TEXT: the log says so, once
@@ -81,9 +90,8 @@ if [ "$RIG_MODULES" = ours ]; then
 		truncate -s 16M /srv/volume'
 	dev3=$(map s1 /srv/volume)
 	echo 65536 >"$here/resize"
+	follows "$dev3" 49152 on server 'truncate -s 24M /srv/volume'
 	mark
-	on server 'truncate -s 24M /srv/volume'
-	follows "$dev3" 49152
 	gives 0 "$dev3" write:23m:1m:x
 	on server 'truncate -s 20M /srv/volume'
 	shrunk "40960 sectors on the server"
@@ -97,8 +105,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	dm_table volume "0 65536 linear $under 0"
 	dev2=$(map s1 "$linear")
 	: >/tmp/events
-	dm_table volume "0 131072 linear $under 0"
-	follows "$dev2" 131072
+	follows "$dev2" 131072 dm_table volume "0 131072 linear $under 0"
 	equal "what the server said" "$(cat "/sys/block/${dev2#/dev/}/rnbd/server_sectors")" 131072
 	gives 0 "$dev2" write:63m:1m:x
 	unmap "$dev2"
@@ -111,8 +118,8 @@ if [ "$RIG_MODULES" = ours ]; then
 	dev2=$(map s1 "$empty")
 	equal "size of nothing" "$(blockdev --getsz "$dev2")" 0
 	: >/tmp/events
-	on server "cp --sparse=never /tmp/full.img /tmp/empty.img; losetup -c $empty"
-	follows "$dev2" 131072
+	follows "$dev2" 131072 \
+		on server "cp --sparse=never /tmp/full.img /tmp/empty.img; losetup -c $empty"
 	wait_for 20 test -e "/sys/block/${dev2#/dev/}/${dev2#/dev/}p2" || fail "no partitions"
 	equal "size of the second" "$(cat "/sys/block/${dev2#/dev/}/${dev2#/dev/}p2/size")" 4096
 	unmap "$dev2"

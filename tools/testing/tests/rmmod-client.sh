@@ -3,7 +3,6 @@
 #
 # The client's modules can't go while a device is open, at rest or under load; once
 # it's closed they go, with the device still mapped, and the server is left clean.
-# Once: stock
 
 up
 disk=$(null vol 64)

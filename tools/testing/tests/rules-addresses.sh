@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 #
 # Hosts have addresses: a session opens a volume, and has it open, over paths from there only.
-# Addresses are taken out under load: one path of two ends, and the load goes on; or the load
-# fails within a second. Files are exported as volumes, or where a parameter says so; a file of an
-# overlayfs is the same as that of its layer. And while the server doesn't listen, nobody connects.
+# Addresses are taken out under load: one path of two ends at once, and the load goes on; or the
+# first request after that fails. Files are exported as volumes, or where a parameter says so; a file
+# of an overlayfs is the same as that of its layer. And while the server doesn't listen, nobody
+# connects.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -61,16 +62,18 @@ load "$dev"
 must "two paths, after that" server_paths_are web "$both"
 
 say "taken out under load"
-rule hosts/web/addresses "$near"
-must "one path is gone" wait_for 1 server_paths_are web "$one"
+rule_ends web "${server[1]}@$near1" hosts/web/addresses "$near"
+must "one path is gone" wait_for 20 server_paths_are web "$one"
 load_goes_on
 load "$dev"
 rule hosts/web/addresses "$near ip:192.168.101.0/24"
 must "it is back" wait_for 60 server_paths_are web "$both"
 load_goes_on
 load "$dev"
-rule hosts/web/addresses "$far"
-load_fails 1
+# No path is any better than the others, so they stay.
+rule_ends web "" hosts/web/addresses "$far"
+gives EIO "$dev" read:0:4k
+load_fails 20
 equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
 equal "remap_device" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" ENOENT
 rule hosts/web/addresses ""
@@ -87,13 +90,16 @@ dev=$(map web third "path=$path" "path=$alien")
 must "two paths" server_paths_are web "$one ${server[0]}@$far"
 load "$dev"
 # Whichever path the request takes
+watch_paths
 map web v nopath >/dev/null
-must "the other path is gone" server_paths_are web "$one"
+equal "paths that end" "$(ended_paths web)" "${server[0]}@$far"
+must "the other path is gone" wait_for 20 server_paths_are web "$one"
 load_goes_on
 say "the host is deleted"
 load "/dev/$(mapped web v)"
 on server "rm $conf/volumes/v/hosts/web; rmdir $conf/hosts/web"
-load_fails 1
+gives EIO "/dev/$(mapped web v)" read:0:4k
+load_fails 20
 unmap "/dev/$(mapped web v)"
 unmap "$dev"
 bystander_unharmed

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # I/O of a host belongs to the cgroup that it names, whether its volume is a disk or a file: io.max
-# of that holds within 5 %, for bytes and for requests, reads and writes; io.stat counts all of it.
+# of that isn't exceeded by more than 5 %, and used within 5 % by a machine that is fast enough, for
+# bytes and for requests, reads and writes; io.stat counts all of it.
 # The neighbour, and heartbeats, are not held up. It changes under load, and another cgroup, or
 # none, does at once; a cgroup that is removed stops nothing.
 # Modules: ours
@@ -40,7 +41,8 @@ holds()
 	# when nothing waits it begins anew, with a tenth to spare.
 	off=$((5 * $(slowly 1)))
 	must "$got isn't $4, within $off %" [ "$((got * 100))" -ge "$(($4 * (100 - off)))" ]
-	must "$got isn't $4, within $off %" [ "$((got * 100))" -le "$(($4 * (100 + off)))" ]
+	# On a slow machine, fio's clock may start when the first requests have been sent.
+	must "$got is beyond $4 by more than $off %" [ "$((got * 100))" -le "$(($4 * (100 + off)))" ]
 }
 
 # So few that a slow machine has no other limit, and that there are always some that wait: 32

@@ -4,11 +4,32 @@
 # Secrets: a host that has keys gets nothing without proving that it knows one, on each of its
 # paths; a client that has one doesn't take a server that doesn't know it. Keys are changed under
 # load, on one end after the other, and a verified load goes on; one that is taken away ends what
-# was proved with it. The secrets are in no log, no attribute and no trace.
+# was proved with it, at once. The secrets are in no log, no attribute and no trace of the
+# handshakes.
 # Modules: ours
 # Siw: debug
 
 . "$RIG_DIR/steps/rules.sh"
+
+# trace_all 1|0: begins or stops to trace all that the drivers tell there
+trace_all()
+{
+	local side
+
+	for side in srv clt; do
+		echo "$1" >"$tracing/events/rtrs_$side/enable"
+	done
+}
+
+# without_secret WORD FILE...: fails unless the word is in one of these files, or files below these
+# folders, and a secret in none of them
+without_secret()
+{
+	local word=$1
+	shift
+	must "no $word in $*" grep -rqsF -- "$word" "$@"
+	must "a secret in $*" eval "! grep -rqs Geheim- ${*@Q}"
+}
 
 up sess_queue_depth=32
 disk=$(null one 64)
@@ -35,6 +56,8 @@ on server "echo $disk >$conf/volumes/v/path; echo $other >$conf/volumes/w/path
 	ln -s $conf/hosts/web $conf/volumes/v/hosts/; ln -s $conf/hosts/db $conf/volumes/w/hosts/
 	echo 1 >$conf/volumes/v/enable; echo 1 >$conf/volumes/w/enable"
 rule policy listed
+echo >"$tracing/trace"
+trace_all 1
 refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:wrong"
 refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:short"
 refused ENOKEY "sessname=web ${at[0]} device_path=v key=clt:none"
@@ -43,6 +66,8 @@ refused EKEYREJECTED "sessname=web-x ${at[0]} device_path=w"
 must "no session" on server 'no_sessions server'
 # The server has no key of that host, so it can't prove anything.
 refused EKEYREJECTED "sessname=db ${at[0]} device_path=w key=clt:web"
+trace_all 0
+cp "$tracing/trace" /tmp/trace
 bystander "$(map db w "${at[0]}")"
 
 say "its name, from an address that isn't its own"
@@ -59,8 +84,8 @@ dev=$(map web1 w "${at[0]}" access_mode=ro)
 on server "echo 1 >/sys/class/rnbd-server/ctl/devices/${other#/dev/}/sessions/web1/force_close"
 rule volumes/w/allow_any_host 0
 must "it is connected" server_has_paths web1 1
-rule hosts/web/keys srv:web
-must "it isn't any more" wait_for 1 server_has_paths web1 0
+rule_ends web1 "$(server_paths web1)" hosts/web/keys srv:web
+must "it isn't any more" wait_for 20 server_has_paths web1 0
 unmap "$dev"
 
 say "two paths"
@@ -72,13 +97,14 @@ refused ENOENT "sessname=web device_path=w key=clt:web"
 
 say "keys are changed"
 load "$dev"
-rule hosts/web/keys "srv:web srv:web2"
-must "both paths are there" server_has_paths web 2
+both=$(server_paths web)
+rule_ends web "" hosts/web/keys "srv:web srv:web2"
+equal "paths" "$(server_paths web)" "$both"
 add_key client clt:web $second
 echo 1 >"$(echo /sys/class/rtrs-client/web/paths/* | cut -d' ' -f1)/reconnect"
 must "it is back, with the other key" wait_for 60 server_has_paths web 2
-rule hosts/web/keys srv:web2
-must "the other one, too" wait_for 60 server_has_paths web 2
+rule_ends web "${both#* }" hosts/web/keys srv:web2
+must "the other one, too" wait_for 60 server_paths_are web "$both"
 load_goes_on
 load "$dev"
 must "it is open" state_is "$dev" open
@@ -87,8 +113,8 @@ load_goes_on
 say "the server has another key now, so there are no paths; and the right one again"
 load "$dev"
 echo -1 >/sys/class/rtrs-client/web/failover_timeout
-rule hosts/web/keys srv:web
-must "no paths" wait_for 1 server_has_paths web 0
+rule_ends web "$both" hosts/web/keys srv:web
+must "no paths" wait_for 20 server_has_paths web 0
 rule hosts/web/keys srv:web2
 must "they are back" wait_for 60 server_has_paths web 2
 load_goes_on
@@ -107,27 +133,40 @@ unmap "/dev/$(mapped db w)"
 say "a secret is changed under the same name"
 add_key server srv:own $first
 rule hosts/web/keys srv:own
+echo >"$tracing/trace"
+trace_all 1
 dev=$(map web v "${at[0]}" key=clt:web)
 add_key server srv:own $second
 echo 1 >"$(echo /sys/class/rtrs-client/web/paths/*)/reconnect"
 must "its old secret counts until keys is written" wait_for 60 server_has_paths web 1
+trace_all 0
+cat "$tracing/trace" >>/tmp/trace
+one=$(server_paths web)
 add_key server srv:own $first
-rule hosts/web/keys srv:own
-must "the path of a secret that is the same has ended" server_has_paths web 1
+rule_ends web "" hosts/web/keys srv:own
+equal "the path of a secret that is the same" "$(server_paths web)" "$one"
 add_key server srv:own $second
-rule hosts/web/keys srv:own
-must "the path of the former secret is there" wait_for 1 server_has_paths web 0
+rule_ends web "$one" hosts/web/keys srv:own
+must "the path of the former secret is there" wait_for 20 server_has_paths web 0
 add_key client clt:web $second
 must "it is back" wait_for 60 server_has_paths web 1
-unmap "$dev"
-rule hosts/web/keys srv:web
 
 say "the secrets"
-for place in /sys/kernel/config/rnbd /sys/class/rtrs-client /sys/class/rtrs-server \
-	/sys/class/rnbd-client /sys/module /sys/kernel/tracing/trace; do
-	must "not in $place" eval "! grep -rqs Geheim- $place"
-done
-must "not in the log" eval "! dmesg | grep -q Geheim-"
+dmesg >/tmp/log
+without_secret srv:own /sys/kernel/config/rnbd
+# What is in a session, a path, or a disk is behind links.
+without_secret connected /sys/class/rtrs-client/*/
+without_secret "$rdma" /sys/class/rtrs-server/*/
+without_secret path= /sys/class/rnbd-client/*/
+without_secret open "/sys/block/${dev#/dev/}/rnbd/"
+without_secret 1234 /sys/module
+# Handshakes that failed, and that succeeded
+without_secret "$one: connecting -> closing" /tmp/trace
+without_secret "$one: connecting -> connected" /tmp/trace
+without_secret "rtrs_clt_path_state: web " /tmp/trace
+without_secret "mapped v" /tmp/log
+unmap "$dev"
+rule hosts/web/keys srv:web
 "$RIG_DIR/steps/memory.py" "${RIG_TREES%tree-}rnbd" server rules >/tmp/memory
 must "the tool has not read the rules" grep -aq srv:web /tmp/memory
 must "not in the tool" eval "! grep -aq Geheim- /tmp/memory"

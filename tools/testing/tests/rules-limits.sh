@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What a host may have: so many sessions, paths, connections and slots, so much memory. What is
-# beyond that is refused with EDQUOT, whether it is a session or a path that joins one; what is
-# there stays, and comes back after it was lost, and hosts without limits notice nothing. Of sessions
-# that come at the same time just as many get in as fit. A session that has left requests at a slow
-# disk counts until they are done.
+# What a host may have: so many sessions, so much memory. What is beyond that is refused with EDQUOT,
+# whether it is a session or a path that joins one; what is there stays, and comes back after it was
+# lost, and hosts without limits notice nothing. Of sessions that come at the same time just as many
+# get in as fit. A session that has left requests at a slow disk counts until they are done.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -21,21 +20,20 @@ disk=$(null vol 32)
 other=$(null other 32)
 on server "mkdir $conf/hosts/web"
 rule hosts/web/sessions 'web*'
-for what in sessions paths connections slots memory; do
+for what in sessions memory; do
 	equal "limit of $what" "$(on server "cat $conf/hosts/web/max_$what")" 0
 	equal "$what" "$(usage $what)" 0
 done
-equal "no number" "$(on server "errno_of $conf/hosts/web/max_paths many")" EINVAL
+equal "no number" "$(on server "errno_of $conf/hosts/web/max_memory many")" EINVAL
 dev=$(map web1 "$disk" "${at[0]}" nr_queues=1 access_mode=ro)
 equal "who can read it" "$(on server "stat -c %a $conf/hosts/web/usage")" 400
-equal "of one path" "$(on server "head -n4 $conf/hosts/web/usage | tr '\n' ' '")" \
-	"sessions 1 paths 1 connections 2 slots 256 "
+equal "of one path" "$(usage sessions)" 1
 mib=$(usage memory)
 must "memory of a path: $mib" [ "$mib" -ge 1 ]
 say "a path of 256 slots takes $mib MiB"
 
 paths=/sys/class/rtrs-client/web1/paths
-for limit in sessions:1 paths:1 connections:3 slots:511 memory:$mib; do
+for limit in sessions:1 memory:$mib; do
 	what=${limit%:*} now=${limit#*:}
 	say "$limit"
 	rule hosts/web/max_$what "$now"

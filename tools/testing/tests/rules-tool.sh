@@ -31,17 +31,17 @@ other=$(null two 64)
 
 say "set and shown"
 add_key server rnbd:web 0123456789abcdef
-server host add web sessions='web*' addresses="192.168.0.0/16 fd00::/8" keys=rnbd:web max_paths=8
+server host add web sessions='web*' addresses="192.168.0.0/16 fd00::/8" keys=rnbd:web max_sessions=8
 server host add db
 server volume add data path="$disk" hosts=web modes="rw ro"
 server volume add logs path="$other" hosts="db web" enable=0
 server volume set logs hosts=db exclusive=1 enable=1
 server policy listed
 equal "shown" "$(shown)" "$(printf '%s' '{"policy":"listed","listen":true,"tenants":[],"hosts":[' \
-	'{"name":"db","sessions":"db","addresses":[],"keys":[],"max_sessions":0,"max_paths":0,' \
-	'"max_connections":0,"max_slots":0,"max_memory":0,"cgroup":""},' \
+	'{"name":"db","sessions":"db","addresses":[],"keys":[],"max_sessions":0,"max_memory":0,' \
+	'"cgroup":""},' \
 	'{"name":"web","sessions":"web*","addresses":["ip:192.168.0.0/16","ip:fd00::/8"],"keys":["rnbd:web"],' \
-	'"max_sessions":0,"max_paths":8,"max_connections":0,"max_slots":0,"max_memory":0,"cgroup":""}],"volumes":[' \
+	'"max_sessions":8,"max_memory":0,"cgroup":""}],"volumes":[' \
 	"{\"name\":\"data\",\"path\":\"$disk\",\"modes\":[\"ro\",\"rw\"],\"exclusive\":false," \
 	'"allow_any_host":false,"hosts":["web"],"enable":true},' \
 	"{\"name\":\"logs\",\"path\":\"$other\",\"modes\":[\"ro\",\"rw\",\"migration\",\"handover\"]," \

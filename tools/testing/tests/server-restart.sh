@@ -7,6 +7,8 @@
 # EIO until it does, by itself or by remap_device, while the session's others go on.
 # Without a path nothing hangs: neither unmap_device, map_device nor remap_device.
 
+. "$RIG_DIR/steps/failover.sh"
+
 # start_server [PARAMETER=VALUE...]: loads the server with the volumes below $volumes
 start_server() { load_server dev_search_path=$volumes "$@"; }
 
@@ -24,25 +26,14 @@ start_read()
 still_writes()
 {
 	goes_on "$dev" 60
-	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
+	! writer_ended load || fail "the load ended: $(cat $writers/load.out)"
 }
 
-# verified_load: starts to write to $dev and to verify, until verified_load_ends
+# verified_load: starts to write to $dev and to verify, until writers_unharmed
 verified_load()
 {
-	fio --name=load --filename="$dev" --direct=1 --ioengine=libaio --rw=randwrite \
-		--bs=4k --iodepth=4 --size=2m --thinktime=1ms --verify=crc32c \
-		--verify_fatal=1 --do_verify=1 --loops=1000000 >/tmp/load.out 2>&1 &
-	loader=$!
+	writer load "$dev" --pause=1
 	still_writes
-}
-
-# verified_load_ends: stops it; fails if it has met an error
-verified_load_ends()
-{
-	kill -INT $loader
-	wait $loader || true
-	grep -q 'err= 0' /tmp/load.out || fail "$(cat /tmp/load.out)"
 }
 
 # back_soon SESSION: after the loss of its path
@@ -219,7 +210,7 @@ start_server
 wait_for_state "$dev3" open
 gives 0 "$dev3" read:0:4k
 still_writes
-verified_load_ends
+writers_unharmed
 
 # Idle ones go while there is no path, too.
 stop_server
@@ -240,7 +231,7 @@ wait_for_state "$dev" closed
 start_server sess_queue_depth=2
 wait_for_state "$dev" open
 still_writes
-verified_load_ends
+writers_unharmed
 unmap "$dev"
 stop_server
 start_server sess_queue_depth=1

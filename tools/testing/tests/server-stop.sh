@@ -51,7 +51,7 @@ mount -o ro "$store" /srv
 must "the file has something else" cmp -n $((4 << 20)) -i 0:$((8 << 20)) /tmp/data /srv/volume
 must "the disk has something else" cmp -n $((4 << 20)) -i 0:$((8 << 20)) /tmp/data "$lower"
 must "no write waits" wait_for 30 has_inflight "$file_dev"
-must "the writer has ended" eval "! ended ${writers[file]}"
+must "the writer has ended" eval "! writer_ended file"
 
 say "started again"
 mount -o remount,rw /srv

@@ -4,7 +4,6 @@
 # Two sessions with two devices each, all written and read at once: data arrives where
 # it belongs. A mapping costs the server no thread, a session one, that helps its disks when
 # memory is short.
-# Once: stock
 
 up
 pids=

@@ -2,12 +2,14 @@
 # shellcheck shell=bash
 #
 # A server with small slots: what fits in one travels with its request, the rest is fetched, or
-# sent from a buffer; in pieces of up to 1 MiB. With always_invalidate and without. Each checksum
-# is right, nothing else has changed, no memory is left behind, and a path that dies with
-# requests of both kinds loses none. Slots of 64 KiB, too. A session of many slots goes on when
-# the server comes back with larger ones.
+# sent from a buffer; in pieces of up to 1 MiB. With always_invalidate, so that a client can't
+# change what the server's disk is about to store, and without. Each checksum is right, nothing
+# else has changed, no memory is left behind, and a path that dies with requests of both kinds
+# loses none. Slots of 64 KiB, too. A session of many slots goes on when the server comes back
+# with larger ones.
 
 . "$RIG_DIR/steps/failover.sh"
+. "$RIG_DIR/steps/hostile.sh"
 
 rdma_up
 for mode in Y N; do
@@ -29,6 +31,7 @@ for mode in Y N; do
 		fail "something else is read"
 	unmap "$dev"
 	server_memory_freed
+	HOSTILE_SLOTS=1 change_under_way "$disk" $mode
 	down
 	unload
 done
@@ -43,7 +46,7 @@ for slot in 4096 65536; do
 	[ $slot = 4096 ] || verify "$dev" "$mixed" --size=8m
 	for size in 4k 64k; do
 		[ $slot-$size != 65536-4k ] || continue
-		writer size-$slot-$size "$dev" --bs=$size --iodepth=8
+		writer size-$slot-$size "$dev" --bs=$size --depth=8
 		goes_on "$dev"
 		for net in 0 1; do
 			echo 1 >"$(path $net)/disconnect"

@@ -3,7 +3,6 @@
 #
 # An I/O of more than the server's chunk holds is split, not refused: whatever the
 # chunk size, 1 MiB in one piece is written and read.
-# Once: stock
 
 rdma_up
 for chunk in 8192 65536 131072; do

@@ -6,7 +6,7 @@
 # for its bitmap at the end of a plug, or in its middle; so does the volume. Expects that another disk
 # of the same session, by the same connection, has no part in that. What hung goes on in the end.
 # Modules: ours
-# Once: stock 6.12
+# Once: debug 6.12
 
 # mirror_stuck: the first device is written to, while the mirror's disk hangs
 mirror_stuck()

@@ -33,7 +33,7 @@ name=${dev#/dev/}
 n='[0-9]+'
 path=$a@$a
 policy=mp_policy last=" $n"
-# The in-tree driver has another name, one figure less, and no reset_all there.
+# The in-tree driver has only mpath_policy, one figure less, and no reset_all there.
 [ "$RIG_MODULES" != intree ] || policy=mpath_policy last=
 
 [ "$(readlink -f "$ctl")" = /sys/devices/virtual/rnbd-client/ctl ] || fail "$ctl leads elsewhere"
@@ -57,6 +57,7 @@ files_match /sys/class/rtrs-client/s1 <<-END
 	?nr_queues $n
 	?queue_depth $n
 	?$policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
+	mpath_policy (round-robin|min-inflight|min-latency) \((RR: 0|MI: 1|ML: 2)\)
 END
 files_match "/sys/class/rtrs-client/s1/paths/$path" <<-END
 	state connected
@@ -127,6 +128,11 @@ client_idle
 dev=$(map s1 "$disk" access_mode=ro)
 equal access_mode "$(cat "/sys/block/${dev#/dev/}/rnbd/access_mode")" ro
 unmap "$dev"
+
+[ "$RIG_MODULES" != ours ] || for name in memory_used memory_waits; do
+	number=$(cat "/sys/devices/rtrs_server/stats/$name")
+	[[ $number =~ ^[0-9]+$ ]] || fail "$name is '$number'"
+done
 
 # Defaults of the parameters
 equal max_chunk_size "$(cat /sys/module/rtrs_server/parameters/max_chunk_size)" 131072

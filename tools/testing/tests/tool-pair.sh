@@ -6,7 +6,6 @@
 # that the server took away, and how it mends each; both hosts' traces, joined.
 # Modules: ours
 # Guests: 2
-# Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
 . "$RIG_DIR/steps/tool.sh"

@@ -88,6 +88,19 @@ class Time(unittest.TestCase):
         self.assertEqual(self.next(ranks, 100, lambda j: j.test.name == "b").test.name, "b")
         self.assertIsNone(self.next(ranks, 100, lambda j: False))
 
+    def test_others_run_while_those_that_fit_are_not_ready(self):
+        jobs = [job("a", guests="2"), job("b"), job("c")]
+        ranks = ranking(jobs, {"debug/a": row("old", 20), "debug/b": row("new", 25),
+                               "debug/c": row("new", 5)})
+
+        def one_guest(j):
+            return j.guests == 1
+        # There is time for a, or for b or c.
+        self.assertEqual(self.next(ranks, 30).test.name, "a")
+        self.assertEqual(self.next(ranks, 30, one_guest).test.name, "b")
+        self.assertEqual(self.next(ranks, 25, one_guest).test.name, "c")
+        self.assertIsNone(self.next(ranks, 5, one_guest))
+
     def test_changed_before_running_guests(self):
         commits = FakeCommits({"new": 1}, {"new": {"drivers/x.c"}})
         jobs = [job("a", guests="2"), job("b")]

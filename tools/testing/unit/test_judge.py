@@ -55,53 +55,24 @@ class Trouble(unittest.TestCase):
             self.assertTrue(judge.trouble("vm", [text], ""), text)
 
 
-FAULT = """vm's kernel log:
-  general protection fault, probably for 0x6b6b6b6b6b6b6bdb
-  RIP: 0010:rxe_sched_task+0x10/0x20
-  Call Trace:
-   rxe_xmit_packet+0x1/0x2"""
-
-
 class Again(unittest.TestCase):
-    def again(self, kernel="7.2", script="", why="vm went down", text=FAULT):
-        return judge.run_again(kernel, script, why, text.splitlines())
-
-    def test_freed_queue_pair(self):
-        self.assertTrue(self.again())
-
-    def test_freed_queue_pair_that_is_in_use_again(self):
-        null = FAULT.replace("general protection fault, probably for 0x6b6b6b6b6b6b6bdb",
-                             "BUG: kernel NULL pointer dereference, address: 0000000000000160")
-        self.assertTrue(self.again(text=null))
-        self.assertFalse(self.again(text=null.replace("0000000000000160", "0000000000001160")))
-        self.assertFalse(self.again(text=null.replace("rxe_sched_task", "rtrs_clt_free")))
-        self.assertFalse(self.again(text=null.replace("rxe_xmit_packet", "rtrs_clt_free")))
-
-    def test_other_kernel(self):
-        self.assertFalse(self.again(kernel="stock"))
-
-    def test_failed_otherwise(self):
-        self.assertFalse(self.again(why="TIMEOUT"))
-
-    def test_second_log_with_trouble(self):
-        self.assertFalse(self.again(text=FAULT + "\nclient's kernel log:\n  BUG: other"))
-
-    def test_guessed_frame_of_the_stack(self):
-        self.assertFalse(self.again(text=FAULT.replace(" rxe_xmit", " ? rxe_xmit")))
-
-    def test_poison_needs_a_program_as_peer(self):
-        text = """vm's kernel log:
-  BUG kmalloc-1k (Not tainted): Poison overwritten
-  ----
-  ----
-  0xffff888100b8-0xffff888100bb @offset=1. First byte 0xf5 instead of 0x6b
-  Allocated in create_qp+0x1"""
-        self.assertTrue(self.again("stock", "hostile server", "kernel log", text))
-        self.assertFalse(self.again("stock", "fio", "kernel log", text))
+    def breakpoint(self, before="", code="00 <90> 11", after=""):
+        text = (f"FAIL: x\nvm's kernel log:\n{before}"
+                f"  Oops: int3: 0000 [#1]\n  CPU: 0\n  Code: {code}{after}")
+        return judge.run_again(text.splitlines())
 
     def test_old_breakpoint(self):
-        self.assertTrue(self.again("stock", "", "x", "int3: 0000 [#1]\nCode: 00 <90> 11"))
-        self.assertFalse(self.again("stock", "", "x", "int3: 0000 [#1]\nCode: 00 cc <90> 11"))
+        self.assertTrue(self.breakpoint())
+        self.assertTrue(self.breakpoint("  one line\n  and another\n"))
+        self.assertFalse(self.breakpoint(code="00 cc <90> 11"))
+
+    def test_old_breakpoint_after_something_else(self):
+        self.assertFalse(self.breakpoint("  BUG: x\n  one line\n  and another\n"))
+        self.assertFalse(judge.run_again(["int3: 0000 [#1]", "Code: 00 <90> 11"]))
+
+    def test_old_breakpoint_and_trouble_on_another_guest(self):
+        self.assertFalse(self.breakpoint(after="\nclient's kernel log:\n  BUG: x"))
+        self.assertTrue(self.breakpoint(after="\nend of client's kernel log:\n  silent"))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,26 @@ ok 3 k/c # SKIP no time left
             report.summary()
         self.assertEqual(self.printed(steps).splitlines()[-1], "0 passed, 0 failed, 1 skipped")
 
+    def test_first_run_is_kept_counted_and_shown(self):
+        first = {"why": "kernel log", "again": "a known fault", "logs": "/r/stock/01-vm",
+                 "lines": ["FAIL: x", "end of client's kernel log:"]}
+
+        def steps(report):
+            report.again("k/a", first)
+            report.result("k/a", "passed", wall=1, cpu=1, slowness=1, reruns=1, first=first)
+            report.summary()
+        lines = self.printed(steps).splitlines()
+        self.assertIn("run 2 times", lines[4])
+        self.assertEqual(lines[5:], [
+            "# k/a, first run: FAIL: x",
+            "# k/a, first run: end of client's kernel log:",
+            "# k/a was run again: a known fault; the first run failed: kernel log; "
+            "its logs: /r/stock/01-vm",
+            "# run again: 1",
+            "1 passed, 0 failed"])
+        with open(self.path) as f:
+            self.assertEqual(json.load(f)["jobs"]["k/a"]["first"], first)
+
     def test_json_after_each_result(self):
         self.printed(lambda report: report.result("k/a", "passed", seconds=1.5))
         with open(self.path) as f:

@@ -9,6 +9,7 @@ from unittest import mock
 import history
 import schedule
 from hostjobs import HostJob
+from pace import Pace
 from unit.fakes import job, FakeCommits
 
 
@@ -293,6 +294,15 @@ class Commands(unittest.TestCase):
 
     def test_end_of_the_run(self):
         self.assertEqual(self.run_it("sleep 20", left=1)[0], "skipped")
+
+    def test_slowness_is_that_of_the_whole_job(self):
+        pace = Pace()
+        pace.sum, pace.count = 100, 10
+        mark = pace.mark()
+        self.assertEqual(pace.mean(mark), 1)
+        pace.sum, pace.count, pace.slowness = 100 + 2 + 4 + 12, 13, 12
+        self.assertEqual(pace.mean(mark), 6)
+        self.assertAlmostEqual(pace.mean(), 118 / 13)
 
     def test_timeout(self):
         self.assertEqual(schedule.host_verdict(124, [], False, False), ("failed", "TIMEOUT"))

@@ -14,12 +14,12 @@ static struct class rnbd_clt_class = {
 	.name = "rnbd-client",
 };
 
-/* ctl, from rnbd_clt_add_ctl() to rnbd_clt_del_ctl(), and ctl/devices. */
+/* ctl and ctl/devices, from rnbd_clt_add_ctl() to rnbd_clt_del_ctl() */
 struct device *rnbd_clt_ctl;
 static struct kobject *rnbd_clt_devices;
 
 /**
- * rnbd_clt_add_ctl() - make the directory in sysfs where devices are mapped
+ * rnbd_clt_add_ctl() - create the directory in sysfs for map_device and links to disks
  *
  * Return: 0 or a negative errno.
  */
@@ -63,11 +63,11 @@ void rnbd_clt_del_ctl(void)
 }
 
 /**
- * rnbd_clt_dev_link() - make the link to a device's disk
+ * rnbd_clt_dev_link() - create the link to a device's disk
  * @dev: device whose disk has been added
  *
- * Return: 0, or a negative errno; -EEXIST if another device's names make the same link,
- * as they differ in ! and / only.
+ * Return: 0, or a negative errno; -EEXIST if another device has the same link, because the names
+ * differ only in ! and /.
  */
 int rnbd_clt_dev_link(struct rnbd_clt_dev *dev)
 {

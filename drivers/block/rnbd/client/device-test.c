@@ -8,7 +8,7 @@
 
 static const struct unique_id_case {
 	const char *desc;
-	/* Type and length that the server sent; type that the caller asks for */
+	/* Type and length from the server; the next field is the type that the caller requests. */
 	u8 id_type, id_len;
 	enum blk_unique_id asked;
 	int ret;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: the life of a device, from map to unmap.
+ * RNBD client: mapping and unmapping of devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
-#include <linux/delay.h>
 #include <linux/hdreg.h>
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -14,10 +13,7 @@
 
 #include "rnbd-clt.h"
 
-/* How often, in milliseconds, a device is opened whose id another one is about to lose. */
-#define RNBD_CLT_ID_MS		20
-
-/* How often it is looked whether there is still somebody in sessions' namespaces */
+/* Interval of the checks for network namespaces without processes */
 #define RNBD_CLT_NET_WATCH	HZ
 
 /* Removes disks. */
@@ -28,7 +24,7 @@ static DECLARE_DELAYED_WORK(rnbd_clt_net_work, rnbd_clt_watch_nets);
 
 static DEFINE_IDA(rnbd_clt_index);
 
-/* Devices that aren't freed yet, and one for the module. */
+/* Number of devices that are not freed yet, plus 1 for the module */
 static atomic_t rnbd_clt_nr_devs = ATOMIC_INIT(1);
 static DECLARE_COMPLETION(rnbd_clt_no_devs);
 
@@ -44,12 +40,12 @@ static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
 	sysfs_put(dev->state_kn);
 	kfree(dev->link);
 	kfree(dev);
-	/* Last, as the module may go then. */
+	/* Last, as the module may be unloaded afterwards. */
 	rnbd_clt_dev_uncount();
 }
 
 /**
- * rnbd_clt_init_devs() - get ready for devices
+ * rnbd_clt_init_devs() - prepare for devices
  *
  * Return: 0 or a negative errno.
  */
@@ -62,8 +58,8 @@ int rnbd_clt_init_devs(void)
 /**
  * rnbd_clt_exit_devs() - wait until all devices have been freed
  *
- * Called once, when nothing is mapped and nothing can be. Closing a disk puts the
- * module before it puts the disk, which frees the device.
+ * Called once, when no device is mapped or can be mapped. The wait is needed because closing a disk
+ * drops the reference to the module before the reference to the disk, which frees the device.
  */
 void rnbd_clt_exit_devs(void)
 {
@@ -77,7 +73,7 @@ static void rnbd_clt_free_disk(struct gendisk *disk)
 	rnbd_clt_dev_free(disk->private_data);
 }
 
-/* There are no cylinders; what old tools make of this is aligned to 1 MiB. */
+/* There are no cylinders. This geometry makes old tools align partitions to 1 MiB. */
 static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 {
 	geo->heads = 64;
@@ -87,7 +83,7 @@ static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 	return 0;
 }
 
-/* The numbers of the message's kinds of ids are those of the block layer's. */
+/* Types of ids have the same numbers in messages and in the block layer. */
 static_assert(RNBD_ID_T10 == (int)BLK_UID_T10 &&
 	      RNBD_ID_EUI64 == (int)BLK_UID_EUI64 && RNBD_ID_NAA == (int)BLK_UID_NAA);
 
@@ -103,8 +99,9 @@ VISIBLE_IF_KUNIT int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16],
 }
 
 /*
- * Writes need no flags any more once the last user has closed the disk. The disk's open_mutex is
- * held, which removing the disk takes: so the session exists unless the device was unmapped.
+ * When the last user has closed the disk, writes need no flags any more. The caller holds the
+ * disk's open_mutex, which del_gendisk() takes: so the session exists, unless the device was
+ * unmapped before.
  */
 static void rnbd_clt_release(struct gendisk *disk)
 {
@@ -135,7 +132,7 @@ static bool rnbd_clt_mapped(struct rnbd_clt_sess *sess, const char *path)
 	return false;
 }
 
-/* From here until rnbd_clt_dev_detach(), the device's name is taken. */
+/* Add a device to its session. Its name is in use until rnbd_clt_dev_detach(). */
 static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
@@ -150,12 +147,12 @@ static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
 	return err;
 }
 
-/* The device's name is free afterwards. Its disk still needs the session. */
+/* Remove a device from its session, and release its name. Its disk still needs the session. */
 static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 
-	/* A user may still be opening it, by an attribute; nobody does afterwards. */
+	/* A user may be reopening the device by its attribute. Later attempts fail. */
 	mutex_lock(&dev->open_lock);
 	rnbd_clt_dev_close(dev);
 	mutex_unlock(&dev->open_lock);
@@ -165,7 +162,7 @@ static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 	rnbd_clt_sess_leave(sess);
 }
 
-/* The session's tags serve the disk until that is gone. */
+/* Remove the disk, then drop the session, whose tags the disk uses. */
 static void rnbd_clt_del_work(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
@@ -178,13 +175,13 @@ static void rnbd_clt_del_work(struct work_struct *work)
 	put_disk(disk);
 }
 
-/* Each has its own, as a server that doesn't answer may hold it up. */
+/* A work item of each device, as a server that doesn't answer may delay it. */
 static void rnbd_clt_orphan_work(struct work_struct *work)
 {
 	rnbd_clt_dev_unmap(container_of(work, struct rnbd_clt_dev, orphan_work), true);
 }
 
-/* On success, the caller's use of the session has passed to the device. */
+/* Allocate a device. On success, it takes over the caller's use of the session. */
 static struct rnbd_clt_dev *
 rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 		   const struct rnbd_clt_map_opts *opts)
@@ -261,7 +258,7 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 	return 0;
 }
 
-/* open_lock keeps reopen work out until dev->disk is set. */
+/* Open a device and allocate its disk. open_lock blocks reopen work until dev->disk is set. */
 static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_msg_open_rsp *rsp;
@@ -272,12 +269,7 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 		return -ENOMEM;
 
 	mutex_lock(&dev->open_lock);
-	do {
-		err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
-		if (err == -EAGAIN &&
-		    schedule_timeout_killable(msecs_to_jiffies(RNBD_CLT_ID_MS)))
-			err = -EINTR;
-	} while (err == -EAGAIN);
+	err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
 	if (!err)
 		err = rnbd_clt_dev_alloc_disk(dev, rsp);
 	mutex_unlock(&dev->open_lock);
@@ -292,7 +284,7 @@ static void rnbd_clt_dev_set_unmapped(struct rnbd_clt_dev *dev)
 	spin_unlock_irq(&dev->sess->lock);
 }
 
-/* Undo the making of a device whose disk has not been added. */
+/* Release a device whose disk has not been added. */
 static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 {
 	rnbd_clt_dev_set_unmapped(dev);
@@ -307,8 +299,8 @@ static void rnbd_clt_dev_discard(struct rnbd_clt_dev *dev)
 }
 
 /*
- * Remove a device whose state is RNBD_DEV_UNMAPPED. The caller may be a write to one of the
- * disk's attributes, whose end del_gendisk() waits for. So a work item removes the disk.
+ * Remove a device whose state is RNBD_DEV_UNMAPPED. A work item removes the disk, since the caller
+ * may be writing to an attribute of the disk: del_gendisk() would wait for the end of that write.
  */
 static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 {
@@ -316,25 +308,25 @@ static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 	unsigned int memflags;
 
 	/*
-	 * Fails all I/O that waits for the device, as processes may wait for that. After the
-	 * grace period this includes I/O that saw the device open and found no path.
+	 * Fail all I/O that waits for the device, as processes may wait for it. After the grace
+	 * period this includes I/O that saw the device open and found no path.
 	 */
 	synchronize_rcu();
 	rnbd_clt_dev_wake(dev);
-	/* Newer kernels notify filesystems, which may have waited for that I/O. */
+	/* After that, as newer kernels call filesystems here, which may wait for that I/O. */
 	if (force)
 		blk_mark_disk_dead(disk);
 	cancel_delayed_work_sync(&dev->reopen);
 	cancel_work_sync(&dev->follow);
 	cancel_work_sync(&dev->uevent_work);
-	/* Wait for requests in flight; there will be no more of them. */
+	/* Wait for requests in flight; no new ones are sent. */
 	memflags = blk_mq_freeze_queue(disk->queue);
 	blk_mq_unfreeze_queue(disk->queue, memflags);
 	rnbd_clt_dev_detach(dev);
 	queue_work(rnbd_clt_wq, &dev->del_work);
 }
 
-/* From here on users can see the device, and may unmap it. */
+/* Make a device visible to users, who may unmap it from then on. */
 static int rnbd_clt_dev_publish(struct rnbd_clt_dev *dev)
 {
 	int err;
@@ -350,11 +342,10 @@ static int rnbd_clt_dev_publish(struct rnbd_clt_dev *dev)
 
 /**
  * rnbd_clt_dev_map() - map a device
- * @opts: what the user wants
+ * @opts: parsed line from the user
  * @groups: attributes of the disk
  *
- * Return: 0 when the disk is there and its partitions have been looked for, or a
- * negative errno.
+ * Return: 0 when the disk has been added and scanned for partitions, or a negative errno.
  */
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 		     const struct attribute_group **groups)
@@ -384,7 +375,7 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 		return err;
 	}
 
-	/* Before it is visible, since it may be unmapped and freed as soon as it is. */
+	/* Logged now, since the device may be unmapped and freed once it is visible. */
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->label,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
@@ -403,13 +394,12 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 /**
  * rnbd_clt_dev_claim() - claim the right to unmap a device
  * @dev: device
- * @force: even if it is in use
+ * @force: claim the device even if its disk is in use
  *
- * From here on I/O fails. A disk that is opened after its openers were checked fails all
- * I/O, as one that is opened a little later. A partition scan that hangs holds
- * open_mutex, so with @force that isn't waited for.
+ * From then on all I/O fails, also for users who open the disk after the check. With @force,
+ * open_mutex is not taken, as a hanging partition scan may hold it.
  *
- * Return: 0 if the caller has to call rnbd_clt_dev_unmap(), -EALREADY if another one does,
+ * Return: 0 if the caller has to call rnbd_clt_dev_unmap(), -EALREADY if another caller does,
  * -EBUSY if the disk is in use, or the device is still being mapped.
  */
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
@@ -430,10 +420,10 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
 /**
  * rnbd_clt_dev_unmap() - remove a device
  * @dev: device, claimed by the caller
- * @force: the disk may be in use; fail I/O at once rather than when it gets here
+ * @force: the disk may be in use: mark it dead, so that the block layer fails new I/O at once
  *
- * Returns when its requests have ended, and the server has closed it. The disk goes soon
- * after that, and the device is freed with the last one who has the disk open.
+ * Returns when the device's requests have ended and the server has closed the device. The disk is
+ * removed soon afterwards. The device is freed when the last user has closed the disk.
  */
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 {
@@ -443,7 +433,7 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 	rnbd_clt_dev_remove(dev, force);
 }
 
-/* Sessions keep a network namespace from being freed, so nobody hears that all others have gone. */
+/* Sessions hold their network namespaces, so no callback reports that the last process left. */
 static void rnbd_clt_watch_nets(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev;
@@ -458,13 +448,13 @@ static void rnbd_clt_watch_nets(struct work_struct *work)
 }
 
 /**
- * rnbd_clt_stop_watch() - look at network namespaces no more
+ * rnbd_clt_stop_watch() - stop checking network namespaces
  *
- * Context: process, may sleep; nothing can be mapped any more.
+ * Context: process, may sleep; no device can be mapped any more.
  */
 void rnbd_clt_stop_watch(void)
 {
 	cancel_delayed_work_sync(&rnbd_clt_net_work);
-	/* Devices that it has claimed are being removed. */
+	/* Wait for the removal of devices that it has claimed. */
 	flush_workqueue(rnbd_clt_wq);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of generations: what the client remembers of a mapping, and reports.
+ * KUnit tests of the generation of a mapping and of its flags, as the client stores them.
  */
 #include <kunit/test.h>
 
@@ -116,7 +116,7 @@ static void answer_has_the_generation(struct kunit *test)
 		t->dev.access_mode = c->mode;
 	t->dev.generation = c->before;
 	t->dev.gen_flags = c->flags_before;
-	/* Nothing is logged. */
+	/* Prevents log messages about the expected error. */
 	t->dev.open_err = -EPROTO;
 	t->rsp.generation = cpu_to_le64(c->generation);
 	t->rsp.gen_flags = c->said;

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: what the client remembers of a mapping and reports when it opens the mapping again:
- * its generation, whether it has written, and, in access mode handover, whether a newer mapping
- * has. With that the server decides whether the mapping may write again.
+ * RNBD client: state of a mapping that the client reports when it reopens the mapping: the
+ * generation, whether the mapping has written and, in access mode handover, whether a newer mapping
+ * has written. From this the server decides whether the mapping may write again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "rnbd-clt.h"
 
-/* Does a request change data? A flush alone doesn't. */
+/* Check whether a request changes data. op_is_write() is also true for a flush. */
 static bool rnbd_clt_writes(const struct request *rq)
 {
 	return op_is_write(req_op(rq)) && req_op(rq) != REQ_OP_FLUSH;
 }
 
 /**
- * rnbd_clt_fenced() - is a request refused because a newer mapping has written?
- * @dev: its device, in any access mode
+ * rnbd_clt_fenced() - check whether a request must fail because a newer mapping has written
+ * @dev: device in any access mode
  * @rq: request of the device's disk
  *
  * Context: any.
+ * Return: true if the request must fail.
  */
 bool rnbd_clt_fenced(const struct rnbd_clt_dev *dev, const struct request *rq)
 {
@@ -43,12 +44,12 @@ static void rnbd_clt_note(struct rnbd_clt_dev *dev, u8 flag)
 }
 
 /**
- * rnbd_clt_note_write() - remember that a write has succeeded, or was refused
- * @dev: its device, in any access mode
+ * rnbd_clt_note_write() - record that a write has succeeded, or was fenced
+ * @dev: device in any access mode
  * @rq: request of the device's disk
  * @err: 0 or the server's errno
  *
- * Context: any, before the sender of the request is notified of its end.
+ * Context: any, before the request is completed.
  */
 void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int err)
 {
@@ -56,12 +57,12 @@ void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int
 		return;
 	if (!err)
 		rnbd_clt_note(dev, RNBD_GEN_WRITER);
-	/* In other modes the server's disk has refused the write. */
+	/* In other modes, -EBADE is an error of the server's disk. */
 	else if (err == -EBADE && dev->access_mode == RNBD_ACCESS_HANDOVER)
 		rnbd_clt_note(dev, RNBD_GEN_FENCED);
 }
 
-/* Set the generation. A new generation clears the flags, which describe the former one. */
+/* Set the generation. A new generation clears the flags, which describe the old one. */
 static void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
 {
 	if (dev->generation == generation)
@@ -73,8 +74,8 @@ static void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
 }
 
 /**
- * rnbd_clt_new_generation() - have a mapping opened as a new one
- * @dev: device, closed, in another access mode than handover
+ * rnbd_clt_new_generation() - turn a device into a new mapping
+ * @dev: closed device in another access mode than handover
  *
  * Context: under the device's open_lock.
  */
@@ -86,7 +87,7 @@ void rnbd_clt_new_generation(struct rnbd_clt_dev *dev)
 
 /**
  * rnbd_clt_fill_generation() - write a message that opens a device
- * @msg: message; it ends after &rnbd_msg_open_gen.open unless rnbd_has_generation()
+ * @msg: message; the caller sends only &rnbd_msg_open_gen.open unless rnbd_has_generation()
  * @dev: device
  *
  * Context: under the device's open_lock.
@@ -100,7 +101,7 @@ void rnbd_clt_fill_generation(struct rnbd_msg_open_gen *msg, const struct rnbd_c
 }
 
 /**
- * rnbd_clt_check_generation() - remember the generation that a server reports
+ * rnbd_clt_check_generation() - record the generation that a server reports
  * @dev: device
  * @rsp: the server's answer, with a generation
  *
@@ -113,7 +114,7 @@ int rnbd_clt_check_generation(struct rnbd_clt_dev *dev, const struct rnbd_msg_op
 		rnbd_clt_dev_err(dev, -EPROTO, "server doesn't report the mapping's generation\n");
 		return -EPROTO;
 	}
-	/* In mode rw the server assigns a new one each time. */
+	/* In mode rw, a mapping gets a new generation each time that it is reopened. */
 	if (!dev->generation || dev->access_mode == RNBD_ACCESS_RW)
 		rnbd_clt_set_generation(dev, le64_to_cpu(rsp->generation));
 	if (dev->access_mode == RNBD_ACCESS_HANDOVER && (rsp->gen_flags & RNBD_GEN_FENCED))

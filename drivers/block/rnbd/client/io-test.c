@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the client's messages as bytes, and of how requests end.
+ * KUnit tests of the bytes of the client's messages, and of the results of requests.
  */
 #include <kunit/test.h>
 
 #include "rnbd-clt.h"
 
-/* A device whose id is 0x01020304; @rest stands behind that. */
+/* @rest: bytes of the message after the device id 0x01020304 */
 static const struct msg_case {
 	const char *desc;
 	int ret;
@@ -49,7 +49,7 @@ static const struct msg_case {
 
 KUNIT_ARRAY_PARAM_DESC(msg_cases, msg_cases, desc);
 
-/* A device of a session with all features */
+/* Allocate a device of a session with all features. */
 static struct rnbd_clt_dev *some_dev(struct kunit *test)
 {
 	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
@@ -91,7 +91,7 @@ static void io_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(pdu->io.msg, bytes, sizeof(bytes)), 0);
 }
 
-/* And only writes: of others the server takes no such flag. */
+/* Other operations don't get the flags, as the server rejects them there. */
 static void writes_have_the_device_s_flags(struct kunit *test)
 {
 	struct rnbd_clt_dev *dev = some_dev(test);
@@ -108,12 +108,12 @@ static void writes_have_the_device_s_flags(struct kunit *test)
 	rq->cmd_flags = REQ_OP_DISCARD;
 	KUNIT_ASSERT_EQ(test, rnbd_clt_fill_msg(dev, rq), 0);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(pdu->msg.rw), 3);
-	/* Pages of zeroes are written instead. */
+	/* The block layer then sends writes of zeroes. */
 	rq->cmd_flags = REQ_OP_WRITE_ZEROES;
 	KUNIT_EXPECT_EQ(test, rnbd_clt_fill_msg(dev, rq), -EOPNOTSUPP);
 }
 
-/* A request that was made for another server, which came back as an older one */
+/* The request was built before the server restarted with an older version. */
 static void zeroes_need_the_feature(struct kunit *test)
 {
 	struct rnbd_clt_dev *dev = some_dev(test);
@@ -157,7 +157,7 @@ static const struct granted_case {
 
 KUNIT_ARRAY_PARAM_DESC(granted_cases, granted_cases, desc);
 
-/* The rest of the answer is what some server has left in its memory. */
+/* A server without features leaves arbitrary bytes in the rest of the answer. */
 static void features_need_the_cookie(struct kunit *test)
 {
 	const struct granted_case *c = test->param_value;
@@ -247,7 +247,7 @@ static void state_of_the_device_decides(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_dev_errno(c->state, true), c->err_failfast);
 }
 
-/* A request of a device whose id was 0x01020304 when the request came. */
+/* A request of a device whose id was 0x01020304 when the request was submitted */
 struct retry_test {
 	struct request_queue *q;
 	struct rnbd_clt_dev *dev;
@@ -267,11 +267,11 @@ static void retry_init(struct kunit *test, struct retry_test *t, blk_opf_t opf)
 	t->rq->q = t->q;
 	t->rq->cmd_flags = opf;
 	t->dev->device_id = 0x01020304;
-	/* As the pdu's last user left it. */
+	/* Stale contents from an earlier request */
 	memset(&t->pdu->msg, 0x5a, sizeof(t->pdu->msg));
 }
 
-/* All of it, as what was parked has none yet; and with the device's new id. */
+/* Write all of the message, which a parked request doesn't have yet, with the new device id. */
 static void retry_writes_the_message(struct kunit *test)
 {
 	struct rnbd_msg_io want;
@@ -291,7 +291,7 @@ static void retry_writes_the_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&t.pdu->msg, &want, sizeof(want)), 0);
 }
 
-/* It may be asked while the message is on its way, and by several. */
+/* rnbd_clt_retry_ok() may run concurrently, and while the message is being sent. */
 static void retry_question_changes_nothing(struct kunit *test)
 {
 	struct rnbd_clt_pdu pdu;
@@ -315,7 +315,7 @@ static void retry_waits_for_a_closed_device(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_retry_ok(&t.pdu->io), -ECONNABORTED);
 }
 
-/* The queue of those belongs to the session, not to a device. */
+/* The queue of messages about devices belongs to the session, not to a device. */
 static void retry_sends_messages_to_their_session_only(struct kunit *test)
 {
 	struct blk_mq_tag_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
@@ -352,7 +352,7 @@ static const struct data_case {
 
 KUNIT_ARRAY_PARAM_DESC(data_cases, data_cases, desc);
 
-/* A request with as many pages, each before the last one in memory, so that none merge */
+/* Create a request of @c->segs pages in descending order in memory, so that none are merged. */
 static struct request *data_rq(struct kunit *test, const struct data_case *c, u8 **buf)
 {
 	struct request_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
@@ -383,7 +383,7 @@ static struct request *data_rq(struct kunit *test, const struct data_case *c, u8
 	rq->nr_phys_segments = c->segs;
 	rq->__data_len = c->segs * PAGE_SIZE;
 	pdu = blk_mq_rq_to_pdu(rq);
-	/* As the pdu's last user left it. */
+	/* Stale contents from an earlier request */
 	memset(pdu->sgl, 0x5a, sizeof(pdu->sgl));
 	return rq;
 }
@@ -411,14 +411,14 @@ static void data_are_listed_in_order(struct kunit *test)
 	}
 	rnbd_clt_unmap_data(rq);
 	KUNIT_EXPECT_EQ(test, pdu->io.nents, 0);
-	/* As when one ends that had no memory, or was not to be sent. */
+	/* A request that was not sent may be unmapped without having been mapped. */
 	rnbd_clt_unmap_data(rq);
 	KUNIT_EXPECT_EQ(test, rnbd_clt_map_data(rq), 0);
 	KUNIT_EXPECT_EQ(test, pdu->io.nents, c->segs);
 	rnbd_clt_unmap_data(rq);
 }
 
-/* Messages about devices leave the disks the most, and never share if they needn't. */
+/* Disks get most of the slots. Messages share them only if there is a single slot. */
 static void slots_are_divided(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, rnbd_clt_admin_slots(1), 0);
@@ -442,7 +442,7 @@ static const struct queues_case {
 
 KUNIT_ARRAY_PARAM_DESC(queues_cases, queues_cases, desc);
 
-/* Whichever CPU a request comes from, polled ones have connections of their own. */
+/* On each CPU, polled requests use separate connections. */
 static void polled_queues_stand_behind_the_others(struct kunit *test)
 {
 	const struct queues_case *c = test->param_value;
@@ -457,7 +457,7 @@ static void polled_queues_stand_behind_the_others(struct kunit *test)
 	sess->limits.nr_poll_queues = c->nr_poll_queues;
 	set->driver_data = sess;
 	set->nr_maps = c->nr_maps;
-	/* As the block layer does it. */
+	/* The block layer initializes the maps like this. */
 	for (i = 0; i < c->nr_maps; i++) {
 		map = kunit_kcalloc(test, nr_cpu_ids, sizeof(*map), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, map);
@@ -507,7 +507,7 @@ static void request_ends_with_a_status(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (__force u8)rnbd_clt_status(c->err), (__force u8)c->status);
 }
 
-/* All else a server says is an I/O error: never is a request tried again for it. */
+/* All other errnos become BLK_STS_IOERR, which never makes the block layer retry the request. */
 static void request_never_ends_with_another_status(struct kunit *test)
 {
 	int err;
@@ -523,9 +523,19 @@ static void request_never_ends_with_another_status(struct kunit *test)
 	}
 }
 
+/* The server can say any errno. What means something else on the way to the user is replaced. */
+static void server_errnos_have_no_other_meaning(struct kunit *test)
+{
+	int err;
+
+	for (err = -511; err <= 0; err++)
+		KUNIT_ASSERT_EQ(test, rnbd_clt_admin_err(err),
+				err == -EAGAIN || err == -EINTR || err == -ESTALE ? -EIO : err);
+}
+
 /*
- * The server's disk may take as long as it likes: a warning tells of it. It is looked for in
- * the log by tools/testing/tests/kunit.sh.
+ * OPEN and CLOSE have no time limit, as the server's disk may take any time. A warning is logged;
+ * tools/testing/tests/kunit.sh checks the log for it.
  */
 static void open_and_close_wait_for_the_server(struct kunit *test)
 {
@@ -578,6 +588,7 @@ static struct kunit_case rnbd_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(polled_queues_stand_behind_the_others, queues_cases_gen_params),
 	KUNIT_CASE_PARAM(request_ends_with_a_status, status_cases_gen_params),
 	KUNIT_CASE(request_never_ends_with_another_status),
+	KUNIT_CASE(server_errnos_have_no_other_meaning),
 	{}
 };
 

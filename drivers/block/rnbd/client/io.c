@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: requests, of disks and about them.
+ * RNBD client: requests of disks, and messages about devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -9,10 +9,10 @@
 
 #include "rnbd-clt.h"
 
-/* After this time without an answer there is a message, or the path is given up. */
+/* A message without an answer after this time is logged; for SESS_INFO, the path is closed. */
 #define RNBD_CLT_ADMIN_TIMEOUT	(30 * HZ)
 
-/* The protocol's number of an operation; the block layer's may change. */
+/* Get the protocol's number of an operation. The block layer's numbers may change. */
 static int rnbd_clt_wire_op(enum req_op op)
 {
 	switch (op) {
@@ -50,9 +50,10 @@ static u32 rnbd_clt_wire_flags(const struct request *rq)
 }
 
 /*
- * A request may have been made for another server than the one that has the device now.
- * Without the feature, the operation has another meaning. And while writes have to reach
- * the medium, as the disk's users don't flush, zeroes have to be written as well.
+ * Check whether write zeroes may be sent. The request may predate a restart of the server, which
+ * may have another version now: without the feature, the operation has another meaning. While
+ * writes need FUA, as users don't flush, write zeroes must fail: it has no FUA, but the writes of
+ * zeroes that replace it do.
  */
 static bool rnbd_clt_may_zero(const struct rnbd_clt_dev *dev)
 {
@@ -65,11 +66,10 @@ static bool rnbd_clt_may_zero(const struct rnbd_clt_dev *dev)
  * @dev: the disk's device
  * @rq: request; its message is written to its rnbd_clt_pdu
  *
- * Return: 0; -EOPNOTSUPP if the protocol has no such operation, or the server; or -EBADE if a
- * newer mapping has the right to write.
+ * Return: 0; -EOPNOTSUPP if the protocol or the server doesn't support the operation; -EBADE if a
+ * newer mapping has written; -EIO if the request is a flush and writes that it covers were lost.
  */
-VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
-				       struct request *rq)
+VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	bool flush = req_op(rq) == REQ_OP_FLUSH;
@@ -81,6 +81,10 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev,
 		return -EOPNOTSUPP;
 	if (unlikely(rnbd_clt_fenced(dev, rq)))
 		return -EBADE;
+	if (!flush)
+		pdu->removals = READ_ONCE(dev->removals);
+	else if (rnbd_clt_begin_flush(dev, rq))
+		return -EIO;
 
 	pdu->msg = (struct rnbd_msg_io) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_IO),
@@ -112,10 +116,10 @@ static bool rnbd_clt_has_data(struct request *rq)
  * rnbd_clt_map_data() - list the data of a request for the transport
  * @rq: request
  *
- * Most requests are short, and tags are many: more than a few entries are allocated.
+ * More than a few entries are allocated: room for them in each tag would mostly be unused.
  *
  * Context: any.
- * Return: 0, or -EBUSY if there is no memory now.
+ * Return: 0, or -EBUSY if the allocation fails.
  */
 VISIBLE_IF_KUNIT int rnbd_clt_map_data(struct request *rq)
 {
@@ -141,7 +145,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_map_data(struct request *rq)
 
 /**
  * rnbd_clt_unmap_data() - undo rnbd_clt_map_data()
- * @rq: request that the transport doesn't have; its data are listed or not
+ * @rq: request that does not belong to the transport; may be unmapped already
  *
  * Context: any.
  */
@@ -164,9 +168,9 @@ static void rnbd_clt_done(struct rtrs_clt_io *io, int err)
 }
 
 /*
- * Messages about devices don't wait for a path, since ids of devices change when the
- * session is lost. Neither does I/O that can take another way (multipath), nor any I/O of
- * a session with one slot, which is needed to open the device again.
+ * Check whether a request fails when there is no path, rather than waiting. Messages about devices
+ * do, since device ids become invalid when the session is lost. So does I/O that multipath can
+ * send elsewhere, and all I/O of a session with one slot, as reopening devices needs that slot.
  */
 static bool rnbd_clt_failfast(struct request *rq)
 {
@@ -183,7 +187,7 @@ static u16 rnbd_clt_slot(struct request *rq)
 	return rq->tag + (blk_rq_is_passthrough(rq) ? sess->admin_slot : 0);
 }
 
-/* Returns 0, or -EBUSY if there is no memory now. */
+/* Returns 0, or -EBUSY if an allocation fails. */
 static int rnbd_clt_fill_io(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
@@ -198,10 +202,10 @@ static int rnbd_clt_fill_io(struct request *rq)
 
 /**
  * rnbd_clt_dev_errno() - decide whether I/O is sent, waits or fails
- * @state: state of its device
- * @failfast: it fails rather than wait
+ * @state: state of the device
+ * @failfast: the I/O fails rather than waiting
  *
- * Return: 0 to send it, -EAGAIN to let it wait, or the errno it ends with.
+ * Return: 0 to send the I/O, -EAGAIN to let it wait, or the errno with which it fails.
  */
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
 {
@@ -216,8 +220,8 @@ int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
 }
 
 /*
- * A message about devices is valid in one generation of the session, as ids are. In that,
- * it can be sent twice: the second time it changes nothing.
+ * A message about devices is valid in one generation of the session, as device ids are. Within it,
+ * sending the message twice does no harm.
  */
 static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 				const struct rnbd_clt_pdu *pdu)
@@ -226,9 +230,9 @@ static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
 }
 
 /*
- * May a request be sent now? 0 if so, -EAGAIN if it has to wait, or the errno it ends
- * with. RCU read side: rnbd_clt_sess_down() changes the state, then synchronizes, so the
- * verdict holds until the request is posted.
+ * Check whether a request may be sent now. Returns 0, -EAGAIN if it has to wait, or the errno with
+ * which it fails. Called on the RCU read side: rnbd_clt_sess_down() changes the state and then
+ * synchronizes, so the result stays valid until the request is posted.
  */
 static int rnbd_clt_rq_errno(struct request *rq, bool failfast)
 {
@@ -241,7 +245,7 @@ static int rnbd_clt_rq_errno(struct request *rq, bool failfast)
 	return rnbd_clt_dev_errno(smp_load_acquire(&dev->state), failfast);
 }
 
-/* Writes the message of a request that may be sent; admin messages have theirs. */
+/* Write the message of a request that may be sent. Messages about devices are complete. */
 static int rnbd_clt_prep_rq(struct request *rq)
 {
 	if (blk_rq_is_passthrough(rq))
@@ -250,13 +254,13 @@ static int rnbd_clt_prep_rq(struct request *rq)
 }
 
 /**
- * rnbd_clt_retry_ok() - may the transport send a request that it has?
- * @io: request
+ * rnbd_clt_retry_ok() - check whether the transport may send a request again
+ * @io: request that was submitted or parked
  *
  * See rtrs_clt_params.retry_ok.
  *
  * Context: any, RCU read side.
- * Return: 0, -EAGAIN if it has to wait, or the errno it ends with.
+ * Return: 0, -EAGAIN if the request has to wait, or the errno with which it fails.
  */
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io)
 {
@@ -266,13 +270,13 @@ int rnbd_clt_retry_ok(struct rtrs_clt_io *io)
 }
 
 /**
- * rnbd_clt_prep_retry() - write the message of a request that the transport sends
+ * rnbd_clt_prep_retry() - write the message of a request that the transport sends again
  * @io: request; rnbd_clt_retry_ok() has returned 0
  *
- * The device may have another id than when the request was submitted.
+ * The id of the device may have changed since the request was submitted.
  *
- * Context: process, the same RCU read side.
- * Return: 0, or the errno it ends with.
+ * Context: process, within the same RCU read side as rnbd_clt_retry_ok().
+ * Return: 0, or the errno with which the request fails.
  */
 int rnbd_clt_prep_retry(struct rtrs_clt_io *io)
 {
@@ -281,7 +285,7 @@ int rnbd_clt_prep_retry(struct rtrs_clt_io *io)
 	return rnbd_clt_prep_rq(blk_mq_rq_from_pdu(pdu));
 }
 
-/* Has the transport keep a request until rnbd_clt_retry_ok() lets it go on, or fail. */
+/* Hand a request to the transport, to wait until rnbd_clt_retry_ok() lets it be sent or fail. */
 static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
@@ -294,8 +298,8 @@ static int rnbd_clt_park(struct rnbd_clt_dev *dev, struct request *rq)
 	if (err)
 		return err;
 	/*
-	 * Pairs with rnbd_clt_dev_wake(): who changed the state before the request
-	 * was there to be found did not wake it.
+	 * Pairs with rnbd_clt_dev_wake(), which misses the request if the state changed
+	 * before the request was parked.
 	 */
 	smp_mb();
 	if (READ_ONCE(dev->state) != RNBD_DEV_CLOSED)
@@ -320,7 +324,7 @@ static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 	} else {
 		if (err == -EAGAIN)
 			err = rnbd_clt_park(rq->q->queuedata, rq);
-		/* What went before in this batch may wait for its last one. */
+		/* The requests before this one in the batch may not be posted yet. */
 		if (last)
 			rtrs_clt_commit(clt, queue);
 	}
@@ -330,12 +334,11 @@ static int rnbd_clt_submit(struct rtrs_clt *clt, struct request *rq, bool last)
 
 /**
  * rnbd_clt_status() - get the status with which a request ends
- * @err: the transport's errno, or the server's
+ * @err: errno from the transport or the server
  *
- * One that was not to wait for a path fails so that its sender looks for another way;
- * one that has waited for too long just fails. Of the server's errnos those are passed
- * on that tell something of the disk; others would be taken for states of the block
- * layer here.
+ * BLK_STS_TRANSPORT makes multipath retry a failfast request on another path. A request that
+ * has waited too long fails with BLK_STS_IOERR. The server's errnos are passed on if they describe
+ * the disk; the client's block layer would misinterpret others, such as -EAGAIN.
  *
  * Return: the status for the block layer.
  */
@@ -358,33 +361,37 @@ blk_status_t rnbd_clt_status(int err)
 	}
 }
 
-/* Does the server close a device only if the client or an administrator says so? */
+/* Check whether the server reports removed disks, and lets the client close their devices. */
 static bool rnbd_clt_knows_lost(const struct rnbd_clt_dev *dev)
 {
 	return READ_ONCE(dev->sess->features) & RNBD_FEATURE_DISK_STATE;
 }
 
-/* What the end of a disk's request tells of its device */
+/* Update the state of a device from the result of a request. */
 static void rnbd_clt_note_end(struct request *rq)
 {
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
 
-	/* In the words of this driver's server, and of those that grant no features */
+	/* -ENOTCONN comes from servers without features, such as the in-tree driver's. */
 	if (unlikely(pdu->err == -ENOENT ||
 		     (pdu->err == -ENOTCONN && !READ_ONCE(dev->sess->features))))
 		rnbd_clt_dev_revoke(dev, le32_to_cpu(pdu->msg.device_id));
 	if (unlikely(pdu->err == -ENODEV && rnbd_clt_knows_lost(dev)))
 		rnbd_clt_dev_lost(dev, le32_to_cpu(pdu->msg.device_id));
-	if (op_is_write(req_op(rq)))
+	if (op_is_write(req_op(rq))) {
 		rnbd_clt_note_write(dev, rq, pdu->err);
+		if (likely(!pdu->err))
+			rnbd_clt_note_cached(dev, rq);
+	} else if (req_op(rq) == REQ_OP_FLUSH) {
+		rnbd_clt_end_flush(dev, rq, pdu->err);
+	}
 }
 
 /*
- * Is a disk's request sent again, as the server's disk was removed under it? Its device's state
- * decides what happens to it then. -ENOENT: it came after the device was closed for that. How long
- * it waits in all is counted, as the disk may be removed time and again. A flush fails: it covers
- * writes that may have been lost with the disk's cache.
+ * Requeue a request that failed because the server's disk was removed; the device's state then
+ * decides whether it waits. -ENOENT means that the request arrived after the device was closed for
+ * that reason. The time limit counts from the first removal, as there may be several.
  */
 static bool rnbd_clt_requeue(struct request *rq)
 {
@@ -392,8 +399,6 @@ static bool rnbd_clt_requeue(struct request *rq)
 	struct rnbd_clt_dev *dev = rq->q->queuedata;
 
 	if (likely(pdu->err != -ENODEV && pdu->err != -ENOENT) || !rnbd_clt_knows_lost(dev))
-		return false;
-	if (req_op(rq) == REQ_OP_FLUSH || rq->cmd_flags & REQ_PREFLUSH)
 		return false;
 	if (!(rq->rq_flags & RQF_DONTPREP)) {
 		rq->rq_flags |= RQF_DONTPREP;
@@ -428,6 +433,8 @@ static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
 	int err;
 
 	blk_mq_start_request(rq);
+	if (req_op(rq) == REQ_OP_FLUSH && !(rq->rq_flags & RQF_DONTPREP))
+		pdu->removals = READ_ONCE(((struct rnbd_clt_dev *)rq->q->queuedata)->removals);
 	err = rnbd_clt_submit(sess->clt, rq, bd->last);
 	if (likely(!err))
 		return BLK_STS_OK;
@@ -436,7 +443,7 @@ static blk_status_t rnbd_clt_queue_rq(struct blk_mq_hw_ctx *hctx,
 		return BLK_STS_RESOURCE;
 	}
 
-	/* Ends the way all others do, so that one place decides. */
+	/* Completed like sent requests, so that only rnbd_clt_complete() handles errors. */
 	pdu->err = err;
 	blk_mq_complete_request_direct(rq, rnbd_clt_complete);
 	return BLK_STS_OK;
@@ -453,8 +460,8 @@ static void rnbd_clt_commit_rqs(struct blk_mq_hw_ctx *hctx)
  * rnbd_clt_map_queues() - divide the queues of a tag set among CPUs
  * @set: tag set of a session; see rnbd_clt_alloc_tags()
  *
- * Polled queues stand behind the others, as in the transport. If the block layer has
- * reduced the maps to one, there are none.
+ * Polled queues have the highest numbers, as in the transport. If the block layer has reduced
+ * the maps to one, no queue is polled.
  */
 VISIBLE_IF_KUNIT void rnbd_clt_map_queues(struct blk_mq_tag_set *set)
 {
@@ -479,11 +486,10 @@ static int rnbd_clt_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 }
 
 /*
- * I/O may take as long as the server's disk does, and so may opening and closing it:
- * heartbeats tell whether the server is there. How long I/O waits for a path is for the
- * transport to count. One device that hangs must not take the session's others with it.
- * But the server needs nothing to tell its version; if it doesn't, its path is given up,
- * and that completes the request.
+ * I/O, OPEN and CLOSE may take as long as the server's disk does. Heartbeats detect a dead server,
+ * and the transport limits how long I/O waits for a path. So these requests never time out: a
+ * device that hangs must not end paths that the session's other devices use. SESS_INFO needs no
+ * disk. If the server does not answer it, the path is closed, which completes the request.
  */
 static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 {
@@ -516,17 +522,35 @@ const struct blk_mq_ops rnbd_clt_mq_ops = {
 };
 
 /**
- * rnbd_clt_admin() - send a message that is no I/O, and wait for the answer
- * @sess: session
- * @generation: see rnbd_clt_sess_generation(), from when the caller learned what the
- *	message says
- * @msg: message, begins with a struct rnbd_msg_hdr
- * @msg_len: its length
- * @rsp: where to put the answer, from kmalloc(), or NULL if there's none
- * @rsp_len: its length
+ * rnbd_clt_admin_err() - convert the errno of a message other than I/O for the caller
+ * @err: errno of the server's answer or of the transport
  *
- * Return: 0, the server's errno, or that of a failure on the way there, but never -EAGAIN or
- * -ESTALE; -ECONNABORTED also if the session has been lost since.
+ * Return: @err, but -EIO instead of errnos with another meaning here: rnbd_clt_dev_open() itself
+ * returns -ESTALE, and programs repeat a write() that fails with -EAGAIN or -EINTR.
+ */
+VISIBLE_IF_KUNIT int rnbd_clt_admin_err(int err)
+{
+	switch (err) {
+	case -EAGAIN:
+	case -EINTR:
+	case -ESTALE:
+		return -EIO;
+	default:
+		return err;
+	}
+}
+
+/**
+ * rnbd_clt_admin() - send a message other than I/O, and wait for the answer
+ * @sess: session
+ * @generation: from rnbd_clt_sess_generation(); the contents of the message are valid in it
+ * @msg: message, begins with a struct rnbd_msg_hdr
+ * @msg_len: length of @msg
+ * @rsp: buffer for the answer, from kmalloc(); NULL if the answer has no data
+ * @rsp_len: length of @rsp
+ *
+ * Return: 0, or the errno from rnbd_clt_admin_err(). -ECONNABORTED if there is no path, or the
+ * session has been lost since @generation.
  */
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len)
@@ -550,13 +574,12 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 	pdu->io.msg = msg;
 	pdu->io.msg_len = msg_len;
 	if (rsp)
-		/* Others may wait for the tag, to open what frees memory. */
+		/* Reopening a disk for memory reclaim may wait for the tag. */
 		err = blk_rq_map_kern(rq, rsp, rsp_len, GFP_NOIO);
 	if (!err) {
 		status = blk_execute_rq(rq, true);
 		err = pdu->err ?: blk_status_to_errno(status);
 	}
 	blk_mq_free_request(rq);
-	/* These two are rnbd_clt_dev_open()'s own. */
-	return err == -EAGAIN || err == -ESTALE ? -EIO : err;
+	return rnbd_clt_admin_err(err);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of what a server says of a device: checks, and the disk's limits.
+ * KUnit tests of the server's description of a device: checks, and conversion into limits.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -15,7 +15,7 @@ struct patch {
 #define B(bytes)	{ sizeof(bytes) - 1, bytes }
 #define AS_IT_IS	B("")
 
-/* 1 GiB in blocks of 512 bytes, of 4 KiB underneath, with a cache, FUA and discard. */
+/* Size 1 GiB, logical blocks of 512 bytes, physical blocks of 4 KiB, cache, FUA and discard */
 static const u8 open_rsp[56] = {
 	0x03, 0x00, 0x00, 0x00, 0x04, 0x03, 0x02, 0x01,
 	0x00, 0x00, 0x20, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -24,7 +24,7 @@ static const u8 open_rsp[56] = {
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x02, 0x80, 0x00, 0x00, 0x00, 0x00, 0x03,
 };
 
-/* What is put at @at, over the above. */
+/* @put: bytes that overwrite open_rsp from offset @at on */
 static const struct check_case {
 	const char *desc;
 	int ret;
@@ -52,7 +52,7 @@ static const struct check_case {
 
 KUNIT_ARRAY_PARAM_DESC(check_cases, check_cases, desc);
 
-/* A device without a disk, of a session with 124 KiB of I/O in 32 segments. */
+/* A device without a disk; its session supports I/O of 124 KiB in 32 segments. */
 struct limits_test {
 	struct rnbd_clt_sess sess;
 	struct rnbd_clt_dev dev;
@@ -168,7 +168,7 @@ static const struct fill_case {
 	struct want want;
 } fill_cases[] = {
 	{ "as it is", 0, AS_IT_IS, USUAL },
-	/* The server's block layer splits. */
+	/* The server's block layer splits larger I/O. */
 	{ "smaller I/O than the session's", 16, B("\x40\0\0\0"), USUAL },
 	{ "larger I/O than the session's", 16, B("\xff\xff\xff\xff"), USUAL },
 	{ "I/O of unknown size", 16, B("\0\0\0\0"), USUAL },
@@ -266,7 +266,7 @@ static void limits_are_made_of_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.virt_boundary_mask, 4095);
 }
 
-/* Servers without the feature leave anything there. */
+/* Servers without the feature leave arbitrary bytes in these fields. */
 static void disk_state_needs_the_feature(struct kunit *test)
 {
 	struct limits_test *t = test->priv;
@@ -285,7 +285,7 @@ static void disk_state_needs_the_feature(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.alignment_offset, 0);
 }
 
-/* To an old server, operation 5 is another one. */
+/* To an old server, operation 5 is write same. */
 static void write_zeroes_need_a_server_that_knows_them(struct kunit *test)
 {
 	struct limits_test *t = test->priv;
@@ -298,7 +298,7 @@ static void write_zeroes_need_a_server_that_knows_them(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lim.max_hw_discard_sectors, 32768);
 }
 
-/* The block layer takes flushes out of what is submitted while there is no cache. */
+/* While there is no cache, the block layer removes flushes and FUA from requests. */
 static void writes_need_fua_when_a_cache_has_come(struct kunit *test)
 {
 	struct rnbd_msg_open_rsp none = { }, fua = { .cache_policy = 1 };
@@ -311,7 +311,7 @@ static void writes_need_fua_when_a_cache_has_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_clt_new_write_flags(&both, &none), 0);
 }
 
-/* All but the header, the device's id and its size, and the disk's unique id. */
+/* The header, the device's id and size, the unique id and the generation are not limits. */
 static void limits_are_the_same_if_the_answer_is(struct kunit *test)
 {
 	struct limits_test *t = test->priv;

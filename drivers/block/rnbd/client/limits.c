@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: checks a server's description of a device, and makes limits of a disk
- * of it. The block layer warns about unexpected values, or divides by them, so none is
- * used unchecked.
+ * RNBD client: checks a server's description of a device, and converts it into limits of a
+ * disk. No value is used unchecked: the block layer warns about unexpected values, or divides
+ * by them.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,7 +14,7 @@
 #include "rnbd-clt.h"
 
 /**
- * rnbd_clt_nsectors_ok() - can a disk be this large?
+ * rnbd_clt_nsectors_ok() - check whether a disk can be this large
  * @nsectors: capacity in sectors of 512 bytes
  *
  * Return: true if the capacity in bytes fits in a loff_t.
@@ -24,7 +24,7 @@ bool rnbd_clt_nsectors_ok(u64 nsectors)
 	return nsectors <= LLONG_MAX >> SECTOR_SHIFT;
 }
 
-/* What isn't an id is as good as none. */
+/* Invalid ids count as missing. */
 static void rnbd_clt_check_id(const struct rnbd_clt_dev *dev,
 			      struct rnbd_msg_open_rsp *rsp)
 {
@@ -38,11 +38,11 @@ static void rnbd_clt_check_id(const struct rnbd_clt_dev *dev,
 }
 
 /**
- * rnbd_clt_same_id() - is a server's disk the one that it was?
+ * rnbd_clt_same_id() - check whether the server still has the same disk
  * @dev: device with a disk
  * @rsp: answer to RNBD_MSG_OPEN, whose id has been checked
  *
- * Return: false if it has another id; true if not, or if either isn't known.
+ * Return: false if both ids are known and differ, otherwise true.
  */
 VISIBLE_IF_KUNIT bool
 rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
@@ -55,13 +55,13 @@ rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
 }
 
 /**
- * rnbd_clt_check_rsp() - check the answer to an open
- * @dev: device that was opened; if it has a disk, its block size and its unique id must
- *	be the same
- * @rsp: answer to RNBD_MSG_OPEN. Fields of features that were not granted, and an invalid id,
- *	are set to 0. A disk keeps its block size if the server's is smaller now
+ * rnbd_clt_check_rsp() - check the answer to RNBD_MSG_OPEN
+ * @dev: device that was opened. If it has a disk, the unique id must be the same, and the block
+ *	size no larger
+ * @rsp: the answer. Fields of features that were not granted, and an invalid id, are cleared. If
+ *	its block size is smaller, it is set to the disk's
  *
- * Return: 0, or a negative errno after a message.
+ * Return: 0, or a negative errno, which has been logged.
  */
 int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		       struct rnbd_msg_open_rsp *rsp)
@@ -111,10 +111,10 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
  * @old: answer to RNBD_MSG_OPEN with the old limits
  * @new: answer to RNBD_MSG_OPEN with the new limits
  *
- * While a disk has no write cache, the block layer removes flushes and FUA from requests.
- * Such writes may be sent after the disk has got one.
+ * While a disk has no write cache, the block layer removes flushes and FUA from requests. Such
+ * writes may be sent after the server has turned on a write cache.
  *
- * Return: RNBD_F_FUA if the disk has got a write cache, else 0.
+ * Return: RNBD_F_FUA if the new limits have a write cache and the old ones don't, else 0.
  */
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new)
@@ -124,7 +124,7 @@ u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 	return gained & RNBD_CACHE_WRITEBACK ? RNBD_F_FUA : 0;
 }
 
-/* The length of a request without data has 32 bits, in bytes, and is of whole blocks. */
+/* Limit an operation without data: its length in bytes has 32 bits, and is a multiple of @lbs. */
 static unsigned int rnbd_clt_max_sectors(__le32 sectors, unsigned int lbs)
 {
 	return round_down(min_t(u32, le32_to_cpu(sectors),
@@ -155,10 +155,10 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 	lim->max_secure_erase_sectors = rsp->secure_discard ? max : 0;
 }
 
-/* Largest io_min and io_opt. The block layer reads ahead twice io_opt, whoever sent it. */
+/* Largest accepted io_min and io_opt. The block layer reads ahead twice io_opt. */
 #define RNBD_CLT_MAX_HINT	SZ_64M
 
-/* Sizes that are not in whole blocks, and unreasonable ones, count as unknown. */
+/* Sizes that are not multiples of the block size, or too large, count as unknown. */
 static u32 rnbd_clt_io_hint(__le32 bytes, unsigned int lbs)
 {
 	u32 hint = le32_to_cpu(bytes);
@@ -178,10 +178,10 @@ static void rnbd_clt_fill_topology(const struct rnbd_msg_open_rsp *rsp, struct q
 }
 
 /**
- * rnbd_clt_fill_limits() - make limits of an answer
+ * rnbd_clt_fill_limits() - convert an answer into limits
  * @dev: device that was opened
  * @rsp: answer to RNBD_MSG_OPEN that passed rnbd_clt_check_rsp()
- * @lim: limits to set; those that don't depend on @rsp are kept
+ * @lim: limits to set; limits that don't depend on @rsp are kept
  */
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  const struct rnbd_msg_open_rsp *rsp,
@@ -196,8 +196,8 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 	lim->physical_block_size = is_power_of_2(pbs) ? max(pbs, lbs) : lbs;
 
 	/*
-	 * The disk's max_segments and max_hw_sectors are for the server's block layer to split
-	 * by: that takes no messages.
+	 * The transport's limits, not the disk's max_segments and max_hw_sectors: the server's
+	 * block layer splits requests, which needs no further messages.
 	 */
 	lim->max_segments = max->max_segments;
 	lim->virt_boundary_mask = SZ_4K - 1;

@@ -33,8 +33,8 @@ exit_devs:
 }
 
 /*
- * An open disk and a writer of unmap_device hold the module, so what is left here
- * is idle, and nobody else removes it.
+ * Users of open disks and writers of unmap_device hold a reference to the module. So the remaining
+ * devices are idle, and not being unmapped.
  */
 static void __exit rnbd_clt_exit(void)
 {
@@ -51,7 +51,7 @@ static void __exit rnbd_clt_exit(void)
 	rnbd_clt_del_ctl();
 }
 
-/* Behind the transport, where both are built in */
+/* After the transport's initcall, if both are built in */
 late_initcall(rnbd_clt_init);
 module_exit(rnbd_clt_exit);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of what is written to map_device.
+ * KUnit tests of the parser of map_device.
  */
 #include <kunit/test.h>
 #include <net/net_namespace.h>
@@ -13,7 +13,7 @@
 
 #define EACH_CPU	UINT_MAX
 
-/* @first is the first of @nr_paths, as sysfs would show it. */
+/* @first: the first of @nr_paths, formatted as in sysfs */
 static const struct line_case {
 	const char *desc;
 	const char *line;
@@ -78,7 +78,7 @@ static const struct line_case {
 
 KUNIT_ARRAY_PARAM_DESC(line_cases, line_cases, desc);
 
-/* The parser changes the line; KASAN sees whether it leaves it. */
+/* Parse a copy of the line, of its exact length: KASAN detects accesses beyond it. */
 static int parse(struct kunit *test, const char *line, struct rnbd_clt_map_opts **opts)
 {
 	char *copy = kunit_kzalloc(test, strlen(line) + 1, GFP_KERNEL);
@@ -209,7 +209,7 @@ static void line_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse(test, c->line, &opts), -EINVAL);
 }
 
-/* @begin, then @count times @word */
+/* Parse a line of @begin and @count times @word. */
 static int parse_many(struct kunit *test, const char *begin, const char *word, int count,
 		      struct rnbd_clt_map_opts **opts)
 {
@@ -257,7 +257,7 @@ static void line_has_as_much_as_may_be(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse_many(test, c->begin, c->word, c->count, &opts), c->ret);
 }
 
-/* The log, and the link to the disk, have one name for each session. */
+/* Labels, which the log and links to disks contain, are unique among all namespaces. */
 static void session_of_another_namespace_has_its_own_label(struct kunit *test)
 {
 	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
@@ -272,7 +272,7 @@ static void session_of_another_namespace_has_its_own_label(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, opts->sessname, "s");
 	KUNIT_EXPECT_STREQ(test, opts->label, "s.4026532207");
 
-	/* Its number makes the name of the link one character too long. */
+	/* The namespace's number makes the name of the link one character too long. */
 	memset(opts, 0, sizeof(*opts));
 	opts->net = other;
 	snprintf(line, sizeof(line), "sessname=s device_path=%0*d", 255 - 12, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: parses lines that are written to map_device.
+ * RNBD client: parser of lines written to map_device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": map_device: " fmt
 
@@ -14,7 +14,7 @@
 
 #include "rnbd-clt.h"
 
-/* Characters between the words of a line. */
+/* Characters that separate the words of a line */
 #define RNBD_CLT_SPACES		" \t\n"
 
 enum {
@@ -129,7 +129,7 @@ static int rnbd_clt_parse_depth(const char *val, struct rnbd_clt_map_opts *opts)
 	return 0;
 }
 
-/* Parsed at the end, as dest_port may follow. */
+/* Store a path, to be parsed when the port is known: dest_port may follow. */
 static int rnbd_clt_keep_path(const char *val, struct rnbd_clt_map_opts *opts)
 {
 	if (opts->nr_paths == RTRS_MAX_PATHS) {
@@ -140,7 +140,7 @@ static int rnbd_clt_keep_path(const char *val, struct rnbd_clt_map_opts *opts)
 	return 0;
 }
 
-/* Those are named as the session's attributes in sysfs. */
+/* Store a setting of the session. Settings have the names of the session's attributes in sysfs. */
 static int rnbd_clt_keep_setting(char *word, struct rnbd_clt_map_opts *opts)
 {
 	struct rnbd_clt_setting *setting = &opts->settings[opts->nr_settings];
@@ -237,7 +237,7 @@ static int rnbd_clt_set_label(struct rnbd_clt_map_opts *opts)
 	return -ENAMETOOLONG;
 }
 
-/* The link to the disk bears both names, and whoever looks for it can't name longer ones. */
+/* Check the length of the link's name: longer names in sysfs could not be looked up. */
 static int rnbd_clt_check_link(const struct rnbd_clt_map_opts *opts)
 {
 	size_t len = strlen(opts->dev_path) + strlen("@") + strlen(opts->label);
@@ -265,10 +265,10 @@ static int rnbd_clt_check_chars(const char *line)
 
 /**
  * rnbd_clt_parse() - parse a line that was written to map_device
- * @line: the text, changed; must outlive @opts
- * @opts: result, zeroed by the caller, but for its network namespace
+ * @line: the text; modified, and referenced by @opts
+ * @opts: result; zeroed by the caller, except for @net
  *
- * Return: 0, or a negative errno after a message that says what is wrong.
+ * Return: 0, or a negative errno; the reason has been logged.
  */
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the id that a device gets when it is opened.
+ * KUnit tests of device ids: those in answers to OPEN, and the lock for OPEN and CLOSE.
  */
 #include <kunit/test.h>
 
@@ -12,24 +12,16 @@ static const struct id_case {
 	const char *desc;
 	enum rnbd_clt_dev_state other;
 	bool other_opened;
-	u32 undone_id;
 	u32 id;
 	unsigned int generation;
 	int ret;
 } id_cases[] = {
-	{ "an id of its own", RNBD_DEV_OPEN, true, 0, 8, GENERATION, 0 },
-	{ "the id of another one", RNBD_DEV_OPEN, true, 0, 7, GENERATION, -EEXIST },
-	{ "the id of another one that gives up one", RNBD_DEV_OPEN, true, 9, 7, GENERATION,
-	  -EEXIST },
-	{ "an id that another one gives up", RNBD_DEV_OPEN, true, 9, 9, GENERATION, -EAGAIN },
-	{ "an id that one gives up which has none", RNBD_DEV_GONE, false, 9, 9, GENERATION,
-	  -EAGAIN },
-	{ "the id of one that is being closed", RNBD_DEV_UNMAPPED, true, 0, 7, GENERATION,
-	  -EAGAIN },
-	{ "the id of one that was closed", RNBD_DEV_UNMAPPED, false, 0, 7, GENERATION, 0 },
-	{ "the id of one that was taken away", RNBD_DEV_REVOKED, false, 0, 7, GENERATION, 0 },
-	{ "an id of the session before", RNBD_DEV_OPEN, true, 0, 8, GENERATION - 1,
-	  -ECONNABORTED },
+	{ "an id of its own", RNBD_DEV_OPEN, true, 8, GENERATION, 0 },
+	{ "the id of another one", RNBD_DEV_OPEN, true, 7, GENERATION, -EEXIST },
+	{ "the id of one that is being closed", RNBD_DEV_UNMAPPED, true, 7, GENERATION, -EEXIST },
+	{ "the id of one that was closed", RNBD_DEV_UNMAPPED, false, 7, GENERATION, 0 },
+	{ "the id of one that was taken away", RNBD_DEV_REVOKED, false, 7, GENERATION, 0 },
+	{ "an id of the session before", RNBD_DEV_OPEN, true, 8, GENERATION - 1, -ECONNABORTED },
 };
 
 KUNIT_ARRAY_PARAM_DESC(id_cases, id_cases, desc);
@@ -52,19 +44,39 @@ static void id_is_that_of_one_device(struct kunit *test)
 	other->state = c->other;
 	other->opened = c->other_opened;
 	other->device_id = 7;
-	other->undoing = c->undone_id;
-	other->undone_id = c->undone_id;
 	list_add_tail(&other->list, &sess->devs);
 
-	/* Its message is about the mapping by another name. */
+	/* Prevents the log message about a mapping by another name. */
 	dev->open_err = -EEXIST;
 	KUNIT_EXPECT_EQ(test, rnbd_clt_dev_set_open(dev, c->id, c->generation), c->ret);
 	KUNIT_EXPECT_EQ(test, dev->opened, !c->ret);
 	KUNIT_EXPECT_EQ(test, dev->state, c->ret ? RNBD_DEV_INIT : RNBD_DEV_OPEN);
 }
 
+static void other_servers_get_one_open_at_a_time(struct kunit *test)
+{
+	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	bool locked;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	mutex_init(&sess->ids_lock);
+	locked = rnbd_clt_lock_ids(sess);
+	KUNIT_EXPECT_TRUE(test, locked);
+	KUNIT_EXPECT_TRUE(test, mutex_is_locked(&sess->ids_lock));
+	/* The features may be granted before the answer arrives. */
+	sess->features = RNBD_FEATURE_UNIQUE_ID;
+	rnbd_clt_unlock_ids(sess, locked);
+	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&sess->ids_lock));
+
+	locked = rnbd_clt_lock_ids(sess);
+	KUNIT_EXPECT_FALSE(test, locked);
+	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&sess->ids_lock));
+	rnbd_clt_unlock_ids(sess, locked);
+}
+
 static struct kunit_case rnbd_clt_open_cases[] = {
 	KUNIT_CASE_PARAM(id_is_that_of_one_device, id_cases_gen_params),
+	KUNIT_CASE(other_servers_get_one_open_at_a_time),
 	{}
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: a device is opened on the server, and closed there.
+ * RNBD client: opening and closing of devices on the server.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -9,30 +9,35 @@
 
 #include "rnbd-clt.h"
 
-/* Under the session's lock: has an answer with that id to be undone? */
-static bool rnbd_clt_dev_undoes(const struct rnbd_clt_dev *dev, u32 device_id)
+/*
+ * Begin to open or close a device. This driver's servers, which grant features, allocate ids
+ * cyclically, so an id isn't reused before the client knows that its device is closed. Other
+ * servers reuse ids at once. Towards them, only one OPEN or CLOSE of the session is in progress at
+ * a time, so the id in an answer belongs to one device. Returns whether the lock is held.
+ */
+VISIBLE_IF_KUNIT bool rnbd_clt_lock_ids(struct rnbd_clt_sess *sess)
 {
-	return dev->undoing && dev->undone_id == device_id;
+	if (READ_ONCE(sess->features))
+		return false;
+	mutex_lock(&sess->ids_lock);
+	return true;
 }
 
-/* Under the session's lock: is it open with that id? */
-static bool rnbd_clt_dev_has(const struct rnbd_clt_dev *dev, u32 device_id)
+VISIBLE_IF_KUNIT void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked)
 {
-	return dev->opened && dev->device_id == device_id;
+	if (locked)
+		mutex_unlock(&sess->ids_lock);
 }
 
-/* Return: another of the session's devices that has that id, or closes it; NULL if none. */
-static struct rnbd_clt_dev *rnbd_clt_id_owner(const struct rnbd_clt_dev *dev,
-					      u32 device_id)
+/* Find a device of the session that is open with an id. */
+static struct rnbd_clt_dev *rnbd_clt_id_owner(struct rnbd_clt_sess *sess, u32 device_id)
 {
-	struct rnbd_clt_sess *sess = dev->sess;
-	struct rnbd_clt_dev *other;
+	struct rnbd_clt_dev *dev;
 
 	lockdep_assert_held(&sess->lock);
-	list_for_each_entry(other, &sess->devs, list) {
-		if (other != dev && (rnbd_clt_dev_has(other, device_id) ||
-				     rnbd_clt_dev_undoes(other, device_id)))
-			return other;
+	list_for_each_entry(dev, &sess->devs, list) {
+		if (dev->opened && dev->device_id == device_id)
+			return dev;
 	}
 	return NULL;
 }
@@ -56,12 +61,12 @@ static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generatio
 	struct rnbd_msg_close msg;
 
 	rnbd_clt_fill_close(&msg, device_id);
-	/* If this gets lost, so has the session, and the server closes it. */
+	/* If CLOSE is lost, the server closes the device when the session ends or is resumed. */
 	rnbd_clt_admin(sess, generation, &msg, sizeof(msg), NULL, 0);
 }
 
 /**
- * rnbd_clt_dev_close() - close a device on the server, if it is open there
+ * rnbd_clt_dev_close() - close a device on the server, if the device is open there
  * @dev: device whose state is not RNBD_DEV_OPEN
  *
  * Context: under the device's open_lock.
@@ -70,82 +75,68 @@ void rnbd_clt_dev_close(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	unsigned int generation;
-	bool opened;
+	bool locked, opened;
 
 	lockdep_assert_held(&dev->open_lock);
+	/* It is set only under open_lock. Do not wait for another device's OPEN in vain. */
+	if (!READ_ONCE(dev->opened))
+		return;
+	locked = rnbd_clt_lock_ids(sess);
 	spin_lock_irq(&sess->lock);
 	opened = dev->opened;
 	generation = sess->generation;
 	spin_unlock_irq(&sess->lock);
 	if (opened)
 		rnbd_clt_close_id(sess, generation, dev->device_id);
-	/* The server may give the id to another one of the session's devices now. */
+	/* From now on the server may assign the id to another device of the session. */
 	spin_lock_irq(&sess->lock);
 	dev->opened = false;
 	spin_unlock_irq(&sess->lock);
+	rnbd_clt_unlock_ids(sess, locked);
 }
 
-/**
- * rnbd_clt_dev_undo_open() - close what an answer that can't be used has opened
- * @dev: device
- * @rsp: the answer; nothing is closed if it is none to an open, or if its id is in use,
- *	by another device or by this one
- * @generation: of the session, when the question was asked
+/*
+ * Close a device after an answer that can't be used. Nothing is closed if the answer's type is
+ * invalid, or if a device of the session, perhaps @dev, is open with its id.
  */
-void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
-			    const struct rnbd_msg_open_rsp *rsp,
-			    unsigned int generation)
+static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
+				   unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	u32 device_id = le32_to_cpu(rsp->device_id);
-	struct rnbd_clt_dev *other;
 	bool undo;
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP))
 		return;
 	spin_lock_irq(&sess->lock);
-	undo = sess->generation == generation;
-	list_for_each_entry(other, &sess->devs, list)
-		undo &= !rnbd_clt_dev_has(other, device_id);
-	dev->undoing = undo;
-	dev->undone_id = device_id;
+	undo = sess->generation == generation && !rnbd_clt_id_owner(sess, device_id);
 	spin_unlock_irq(&sess->lock);
-	if (!undo)
-		return;
-	rnbd_clt_close_id(sess, generation, device_id);
-	/* That may have been sent twice, so nobody could have the id until now. */
-	spin_lock_irq(&sess->lock);
-	dev->undoing = false;
-	spin_unlock_irq(&sess->lock);
+	if (undo)
+		rnbd_clt_close_id(sess, generation, device_id);
 }
 
 /*
- * The answer counts if the session hasn't been lost since the question was asked. Two names
- * of one device get the same id; the second is turned down, but not closed, as that would
- * close the first. But the server may also have closed the first one just now, and given
- * its id to the second. Once the first one's owner knows that it is closed, or has closed it, the
- * server can be asked again.
+ * Make a device open with the id from an answer. The answer is valid if the session was not lost
+ * since OPEN was sent. The in-tree server returns the same id for two names of one device: the
+ * second mapping fails with -EEXIST, but is not closed, as that would close the first one.
  *
- * Return: 0, -ECONNABORTED, -EEXIST, or -EAGAIN.
+ * Return: 0, -ECONNABORTED or -EEXIST.
  */
 VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 					   unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
-	struct rnbd_clt_dev *other;
 	int err = 0;
 
 	spin_lock_irq(&sess->lock);
-	other = rnbd_clt_id_owner(dev, device_id);
 	if (sess->generation != generation) {
 		err = -ECONNABORTED;
-	} else if (other) {
-		err = other->state == RNBD_DEV_UNMAPPED || rnbd_clt_dev_undoes(other, device_id) ?
-		      -EAGAIN : -EEXIST;
+	} else if (rnbd_clt_id_owner(sess, device_id)) {
+		err = -EEXIST;
 	} else {
 		dev->opened = true;
 		dev->device_id = device_id;
-		/* Whoever is unmapping it closes it on the server as well. */
+		/* Unmapping the device also closes it on the server. */
 		if (dev->state != RNBD_DEV_UNMAPPED)
 			rnbd_clt_dev_set_state(dev, RNBD_DEV_OPEN);
 	}
@@ -180,8 +171,8 @@ static int rnbd_clt_mode_known(const struct rnbd_clt_dev *dev, u32 features)
 }
 
 /*
- * Does the device's disk send flushes after writes? While it had no write cache, the block layer
- * dropped them, and writes have RNBD_F_FUA until nobody can have any more that were made then.
+ * Check whether users flush the writes of a device. While the disk had no write cache, the block
+ * layer dropped flushes. Writes have RNBD_F_FUA until no request from that time can remain.
  */
 static bool rnbd_clt_dev_flushes(const struct rnbd_clt_dev *dev)
 {
@@ -223,7 +214,7 @@ static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_
 	return err;
 }
 
-/* Tells the server, which flushes after each write so far, that the client flushes from now on. */
+/* Tell the server, which has flushed after each write, that the client flushes from now on. */
 static void rnbd_clt_dev_confirm(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
@@ -238,8 +229,8 @@ static void rnbd_clt_dev_confirm(struct rnbd_clt_dev *dev)
 }
 
 /*
- * While the disk has no user, no request is left that was made under older limits. Devices on top
- * of the disk, which copy its limits, are users.
+ * Stop forcing FUA if the disk is not open, since then no request remains that was built with older
+ * limits. Devices stacked on the disk, which copy its limits, keep it open.
  */
 static void rnbd_clt_dev_try_confirm(struct rnbd_clt_dev *dev,
 				     const struct rnbd_msg_open_rsp *rsp)
@@ -250,7 +241,7 @@ static void rnbd_clt_dev_try_confirm(struct rnbd_clt_dev *dev,
 	mutex_unlock(&dev->open_lock);
 }
 
-/* What a user has set stays, unless the server's disk changes. */
+/* Follow changes of the server's disk to or from read-only; otherwise keep the user's setting. */
 static void rnbd_clt_dev_follow_ro(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
 {
 	bool ro = rsp->flags & RNBD_DISK_READ_ONLY;
@@ -262,17 +253,18 @@ static void rnbd_clt_dev_follow_ro(struct rnbd_clt_dev *dev, const struct rnbd_m
 }
 
 /*
- * Give the disk the limits that the server has told last, and look for partitions if it was empty.
+ * Set the limits of the disk to those last reported by the server, and scan for partitions if the
+ * disk was empty.
  *
- * A user who writes one of the queue's attributes may hold the lock of the limits while the
- * queue is being frozen, and so wait for I/O that waits for the device. Hence a work item of
- * its own, for which nothing waits but the removal of the disk.
+ * A write to an attribute of the queue holds the lock of the limits while it freezes the queue, and
+ * so may wait for I/O that waits for the device. This work item may wait for that lock: only the
+ * removal of the disk waits for the work item.
  *
- * The queue isn't frozen: freezing it would wait for I/O that waits for the device, and would hold
- * up I/O that has to fail at once. The limits that memory depends on never change: those of the
- * transport, and the block size. The other limits are those of the server's disk, and the server
- * splits or refuses I/O that was made under older ones. rnbd_clt_dev.write_flags makes up for
- * flushes that the block layer, or a device on top, omits.
+ * The queue isn't frozen: that would wait for I/O that waits for the device, and would delay I/O
+ * that must fail at once. The block size and the transport's limits, on which memory safety
+ * depends, never change. The other limits describe the server's disk; the server splits or
+ * rejects I/O that was built with older limits. rnbd_clt_dev.write_flags compensates for flushes
+ * that the block layer or a stacked device omits.
  */
 static void rnbd_clt_limits_work(struct work_struct *work)
 {
@@ -310,10 +302,10 @@ void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_dev_queue_limits() - have a disk get its limits soon
+ * rnbd_clt_dev_queue_limits() - queue the update of a disk's limits
  * @dev: device with a disk
  *
- * Context: any, while the device is a user of its session or state is RNBD_DEV_UNMAPPED.
+ * Context: any, while the device keeps its session.
  */
 void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev)
 {
@@ -327,11 +319,12 @@ void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_dev_set_limits() - give a disk the limits that the server tells
- * @dev: device; nothing is done if it has no disk yet
+ * rnbd_clt_dev_set_limits() - set the limits of a disk from the server's answer
+ * @dev: device; nothing happens if it has no disk yet
  * @rsp: the server's answer, which has been checked
  *
- * They come a little later, but writes are durable from here on, if they have to be.
+ * A work item sets the limits later. If the server's disk has a new write cache, writes have
+ * RNBD_F_FUA when this returns.
  *
  * Context: under the device's open_lock.
  */
@@ -346,15 +339,15 @@ void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev, const struct rnbd_msg_ope
 	rnbd_clt_dev_queue_limits(dev);
 }
 
-/* As the block layer's event */
+/* The same event as the block layer's */
 static char *rnbd_clt_resize_env[] = { "RESIZE=1", NULL };
 
 /**
- * rnbd_clt_dev_set_size() - give a disk another size, and notify users
+ * rnbd_clt_dev_set_size() - set the size of a disk, and notify users
  * @dev: device with a disk
- * @nsectors: the size
+ * @nsectors: size in sectors
  *
- * The block layer does not send a uevent for a disk that was empty, and has not found partitions.
+ * If the disk was empty, the block layer sends no uevent, and has not scanned for partitions.
  */
 void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
 {
@@ -364,18 +357,27 @@ void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
 	set_capacity_and_notify(disk, nsectors);
 	if (!first)
 		return;
-	/* Not before: an open in between would scan no sectors, and clear it. */
+	/* Set after the capacity: an open before would scan no sectors, and clear the bit. */
 	set_bit(GD_NEED_PART_SCAN, &disk->state);
 	kobject_uevent_env(&disk_to_dev(disk)->kobj, KOBJ_CHANGE, rnbd_clt_resize_env);
 	rnbd_clt_dev_queue_limits(dev);
 }
 
-/* Has the server's disk no sectors any more? An array has none before it is assembled. */
-static bool rnbd_clt_dev_is_empty(const struct rnbd_clt_dev *dev,
+/* Count a removal of the server's disk that an answer to OPEN reports. */
+static void rnbd_clt_dev_note_removal(struct rnbd_clt_dev *dev)
+{
+	spin_lock_irq(&dev->sess->lock);
+	WRITE_ONCE(dev->removals, dev->removals + 1);
+	spin_unlock_irq(&dev->sess->lock);
+}
+
+/* Check whether the server's disk was removed, or is empty, as an array before its assembly. */
+static bool rnbd_clt_dev_is_empty(struct rnbd_clt_dev *dev,
 				  const struct rnbd_msg_open_rsp *rsp)
 {
-	if (!(rsp->flags & RNBD_DISK_GONE) &&
-	    (rsp->nsectors || !dev->disk || !get_capacity(dev->disk)))
+	if (rsp->flags & RNBD_DISK_GONE)
+		rnbd_clt_dev_note_removal(dev);
+	else if (rsp->nsectors || !dev->disk || !get_capacity(dev->disk))
 		return false;
 	rnbd_clt_dev_err(dev, -ENXIO, "the server's disk is empty\n");
 	return true;
@@ -384,34 +386,39 @@ static bool rnbd_clt_dev_is_empty(const struct rnbd_clt_dev *dev,
 /**
  * rnbd_clt_dev_open() - open a device on the server
  * @dev: device
- * @rsp: where to put the answer, from kmalloc()
- * @generation: how often the session had been lost when the caller began
+ * @rsp: buffer for the answer, from kmalloc()
+ * @generation: generation of the session when the caller began
  *
- * Under the device's open_lock. If it has a disk, that gets the device's limits a little
- * later, and keeps its size.
+ * If the device has a disk, a work item sets the limits of the disk later; its size does not
+ * change.
  *
- * Return: 0, -EAGAIN if another device is just closing that id, -ESTALE if
- * the server has another disk by that name now, -EBADE if a newer mapping has written to the
- * disk, -ENXIO if the server's disk is empty and was not before, or another negative errno.
+ * Context: under the device's open_lock.
+ * Return: 0, -ESTALE if the server has another disk by that name now, -EBADE if a newer mapping has
+ * written to the disk, -ENXIO if the server's disk was removed, or is empty and was not before, or
+ * another negative errno.
  */
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation)
 {
+	struct rnbd_clt_sess *sess = dev->sess;
+	bool locked = false;
 	u32 features;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
-	err = rnbd_clt_sess_introduce(dev->sess);
-	features = READ_ONCE(dev->sess->features);
-	if (!err)
+	err = rnbd_clt_sess_introduce(sess);
+	features = READ_ONCE(sess->features);
+	if (!err) {
+		locked = rnbd_clt_lock_ids(sess);
 		err = rnbd_clt_send_open(dev, rsp, generation, features);
+	}
 	if (err == -EBADE && !rnbd_has_generation(dev->access_mode, features))
 		err = -EIO;
 	if (err) {
 		rnbd_clt_dev_err(dev, err, "server can't open it (%s): %pe%s\n",
 				 rnbd_clt_access_names[dev->access_mode], ERR_PTR(err),
 				 err == -EBADE ? ", a newer mapping has written to it" : "");
-		return err;
+		goto unlock;
 	}
 
 	err = rnbd_clt_check_answer(dev, rsp, features);
@@ -419,13 +426,16 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		err = -ENXIO;
 	if (err) {
 		rnbd_clt_dev_undo_open(dev, rsp, generation);
-		return err;
+		goto unlock;
 	}
 	rnbd_clt_dev_set_limits(dev, rsp);
-	return rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
+	err = rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
+unlock:
+	rnbd_clt_unlock_ids(sess, locked);
+	return err;
 }
 
-/* Is the device open as it was when the session was of that generation? */
+/* Check whether a device is still open with an id from a generation of the session. */
 static bool rnbd_clt_dev_open_as(const struct rnbd_clt_dev *dev, u32 device_id,
 				 unsigned int generation)
 {
@@ -440,12 +450,12 @@ static bool rnbd_clt_dev_open_as(const struct rnbd_clt_dev *dev, u32 device_id,
 }
 
 /**
- * rnbd_clt_dev_ask() - ask the server for what it says of an open device
+ * rnbd_clt_dev_ask() - query the present size and limits of an open device
  * @dev: device
- * @rsp: where to put the answer, from kmalloc()
+ * @rsp: buffer for the answer, from kmalloc()
  *
- * An open device is opened once more: the same name in the same session has the same id.
- * Nothing of the device changes, unless the server turns out to have closed it.
+ * Sends OPEN again: within a session, the same name has the same id. If the answer has another id,
+ * the server has closed the device in between, and the device is revoked.
  *
  * Context: under the device's open_lock.
  * Return: 0, -ENOTCONN if the device isn't open, or another negative errno.
@@ -455,24 +465,29 @@ int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
 	u32 features = READ_ONCE(dev->sess->features);
 	u32 device_id = dev->device_id;
+	bool locked;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
-	/* No disk: it could not be made, and mapping is about to fail. */
+	/* Without a disk, its allocation has failed, and the mapping is about to fail. */
 	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
 		return -ENOTCONN;
 
+	locked = rnbd_clt_lock_ids(dev->sess);
 	err = rnbd_clt_send_open(dev, rsp, generation, features);
 	if (err)
-		return err;
+		goto unlock;
 	err = rnbd_clt_check_answer(dev, rsp, features);
 	if (!err && le32_to_cpu(rsp->device_id) == device_id &&
 	    rnbd_clt_dev_open_as(dev, device_id, generation))
-		return 0;
+		goto unlock;
 	rnbd_clt_dev_undo_open(dev, rsp, generation);
-	if (err)
-		return err;
-	if (rnbd_clt_dev_open_as(dev, device_id, generation))
-		rnbd_clt_dev_revoke(dev, device_id);
-	return -ENOTCONN;
+	if (!err) {
+		if (rnbd_clt_dev_open_as(dev, device_id, generation))
+			rnbd_clt_dev_revoke(dev, device_id);
+		err = -ENOTCONN;
+	}
+unlock:
+	rnbd_clt_unlock_ids(dev->sess, locked);
+	return err;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of what an errno means for a device that is opened again.
+ * KUnit tests of errnos of a failure to reopen a device.
  */
 #include <kunit/test.h>
 
 #include "rnbd-clt.h"
 
-/* @refused while I/O may wait for a server that is booting, @later when it may not */
+/* Whether I/O must fail: @refused: while it may wait for a booting server; @later: after that */
 static const struct refused_case {
 	const char *desc;
 	int err;
@@ -16,7 +16,6 @@ static const struct refused_case {
 	{ "there has been no path for too long", -EHOSTUNREACH, false, true },
 	{ "there is no path", -ENOTCONN, false, true },
 	{ "memory is short", -ENOMEM, false, true },
-	{ "its id is that of one that is being closed", -EAGAIN, false, false },
 	{ "no such device", -ENOENT, false, true },
 	{ "not permitted", -EPERM, true, true },
 	{ "no access", -EACCES, true, true },

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: devices are opened again. When a session was lost and has a path again, the
- * server may have created it again, without devices; or the server's disk was removed. Each
- * device is opened again by its own work item. If that can't be done right now, as the session
- * has been lost once more, I/O goes on waiting. Memory may be short, and a server that is still
- * booting may not have the device yet: I/O waits for the rest of the session's failover_timeout.
- * If the server refuses it for another reason, or for longer, the device is gone: I/O fails, and
- * every few seconds it is tried again.
+ * RNBD client: reopening of devices, after a loss of the session, which may have been closed on
+ * the server, or after the removal of the server's disk. Each device is reopened by its own work
+ * item.
+ *
+ * If the session is lost again meanwhile, I/O keeps waiting. If memory is short, if a booting
+ * server does not have the device yet, or if a removed disk has not completed its last I/O,
+ * requests wait until the session's failover_timeout has passed. If the server refuses for another
+ * reason, or for longer, the device is gone: I/O fails, and reopening is retried every few seconds.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,23 +17,22 @@
 
 #include "rnbd-clt.h"
 
-/* Delay before the server is asked again to open a device that it has refused. */
+/* Delay between attempts to reopen a device */
 #define RNBD_CLT_RETRY		(5 * HZ)
-/* Delay if I/O waits for the device meanwhile. */
+/* The same while I/O waits for the device */
 #define RNBD_CLT_RETRY_SOON	HZ
 
 /**
- * rnbd_clt_refused() - does an errno mean that the server doesn't open a device?
+ * rnbd_clt_refused() - check whether I/O has to fail after a failure to reopen a device
  * @err: negative errno
- * @may_wait: I/O may go on waiting for a server that is booting
+ * @may_wait: I/O may still wait for a server that is booting
  *
- * Return: false if the answer may well be another one in a moment.
+ * Return: true if I/O has to fail; false if a retry may succeed soon.
  */
 bool rnbd_clt_refused(int err, bool may_wait)
 {
 	switch (err) {
-	/* Our own, more likely than the server's: its id is being closed, or the session lost */
-	case -EAGAIN:
+	/* From the client: the session was lost */
 	case -ECONNABORTED:
 		return false;
 	case -EHOSTUNREACH:
@@ -55,18 +55,7 @@ bool rnbd_clt_refused(int err, bool may_wait)
 	}
 }
 
-/**
- * rnbd_clt_dev_wake() - let waiting I/O see that a device's state has changed
- * @dev: device, of whose session the caller, or the device, is a user
- */
-void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev)
-{
-	/* pairs with rnbd_clt_park() */
-	smp_mb();
-	rtrs_clt_resume(dev->sess->clt);
-}
-
-/* I/O waits no longer. From @state REVOKED on only a user opens the device again. */
+/* Fail the device's I/O from now on, unless the session has been lost since @generation. */
 static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation,
 			      enum rnbd_clt_dev_state state)
 {
@@ -74,19 +63,13 @@ static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation,
 	bool gone;
 
 	spin_lock_irq(&sess->lock);
-	/* While there is no path, the transport decides for how long I/O waits. */
+	/* Without a path, the transport limits the time that I/O waits. */
 	gone = sess->up && sess->generation == generation &&
 	       (dev->state == RNBD_DEV_CLOSED || dev->state == RNBD_DEV_GONE) &&
 	       dev->state != state;
 	if (gone)
-		rnbd_clt_dev_set_state(dev, state);
+		rnbd_clt_dev_set_gone(dev, state);
 	spin_unlock_irq(&sess->lock);
-	if (!gone)
-		return;
-	pr_err("%s: %s: I/O fails until %s\n", sess->label, dev->path,
-	       state == RNBD_DEV_REVOKED ? "remap_device opens it" :
-					   "the server can open it");
-	rnbd_clt_dev_wake(dev);
 }
 
 static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
@@ -99,9 +82,10 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 	if (!rsp)
 		return -ENOMEM;
 
-	/* Submitters that saw the device open before must not use its new id. */
+	/* Wait for submitters that saw the device open: they must not use its new id. */
 	synchronize_rcu();
-	/* A disk that was removed, and keeps its name until it is closed */
+	rnbd_clt_check_cache(dev);
+	/* A removed disk keeps its name until it is closed. */
 	rnbd_clt_dev_close(dev);
 	err = rnbd_clt_dev_open(dev, rsp, generation);
 	dev->open_err = err;
@@ -109,7 +93,7 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 		pr_info("%s: %s is open again\n", dev->sess->label, dev->path);
 		rnbd_clt_dev_wake(dev);
 		WRITE_ONCE(dev->nsectors, le64_to_cpu(rsp->nsectors));
-		/* Only now, as those notified may do I/O. */
+		/* After the wake-up, as notified users may do I/O. */
 		rnbd_clt_dev_set_size(dev, le64_to_cpu(rsp->nsectors));
 	} else if (err == -ESTALE || err == -EBADE) {
 		rnbd_clt_dev_gone(dev, generation, RNBD_DEV_REVOKED);
@@ -121,10 +105,10 @@ static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 }
 
 /*
- * Only a user opens a device again that the server has closed by force, or that a newer mapping
- * has written to: as a new mapping, so that it may write.
+ * Reopen a device; a revoked one only at a user's request. It then becomes a new mapping, which may
+ * write, unless its access mode is handover.
  *
- * Return: 0 if the device is open now, whoever did it, or a negative errno.
+ * Return: 0 if the device is open now, whoever opened it, or a negative errno.
  */
 static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 {
@@ -141,7 +125,7 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 		fallthrough;
 	case RNBD_DEV_CLOSED:
 	case RNBD_DEV_GONE:
-		/* There is no disk if mapping the device is about to fail. */
+		/* Without a disk, the mapping is about to fail. */
 		if (dev->disk)
 			err = rnbd_clt_dev_try_open(dev);
 		break;
@@ -164,7 +148,7 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 	if (!rnbd_clt_dev_reopen(dev, false))
 		return;
 	spin_lock_irq(&dev->sess->lock);
-	/* Has no effect if a new path has queued it at once. */
+	/* Has no effect if rnbd_clt_sess_up() has queued the work already. */
 	if (rnbd_clt_dev_wants_reopen(dev))
 		queue_delayed_work(dev->sess->wq, &dev->reopen,
 				   dev->state == RNBD_DEV_CLOSED ?
@@ -173,7 +157,7 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 }
 
 /**
- * rnbd_clt_dev_init_reopen() - prepare a new device for being opened again
+ * rnbd_clt_dev_init_reopen() - prepare a new device for being reopened
  * @dev: device
  */
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)
@@ -182,10 +166,10 @@ void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_dev_remap() - open a device again on the server, because a user says so
- * @dev: device, kept by the caller's use of its attributes
+ * rnbd_clt_dev_remap() - reopen a device at a user's request
+ * @dev: device; cannot be freed while the caller uses one of its attributes
  *
- * Return: 0, -EALREADY if it is open, -ENOTCONN if there is no path to the server, or
+ * Return: 0, -EALREADY if the device is open, -ENOTCONN if there is no path to the server, or
  * another negative errno.
  */
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev)

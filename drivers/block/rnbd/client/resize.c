@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: disks get the size and the limits that their devices have on the server, when a user
- * asks for that, or the server has sent an event. That way they only grow, as shrinking loses
- * data; a user may shrink them.
+ * RNBD client: updates the size and the limits of disks from the server, at a user's request or
+ * after an event of the server. Disks only grow this way, since shrinking loses data; a user may
+ * set a smaller size.
  *
- * An event doesn't say which device has changed. Each device of the session is asked for by a work
- * item of its own, so that one that hangs on the server delays no other.
+ * An event doesn't specify which device has changed. Each device of the session is queried by a
+ * work item of its own, so that a device that hangs on the server delays no other.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,7 +26,7 @@ static int rnbd_clt_dev_grow(struct rnbd_clt_dev *dev, u64 nsectors)
 	return 0;
 }
 
-/* Unless @always, a size that the server has told before is ignored. */
+/* Use an answer. Unless @always, a size that the server has reported before is ignored. */
 static int rnbd_clt_dev_use_rsp(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
 				bool always)
 {
@@ -45,7 +45,7 @@ static int rnbd_clt_dev_use_rsp(struct rnbd_clt_dev *dev, const struct rnbd_msg_
 
 static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
 {
-	/* I/O may wait for the device to be opened again, and so for the lock. */
+	/* I/O may wait for the reopening of the device, and so for open_lock. */
 	unsigned int noio = memalloc_noio_save();
 	struct rnbd_msg_open_rsp *rsp;
 	int err = -ENOMEM;
@@ -65,20 +65,20 @@ restore:
 }
 
 /**
- * rnbd_clt_dev_follow_size() - give a disk the size that its device has on the server
- * @dev: device, kept by the caller's use of its attributes
+ * rnbd_clt_dev_follow_size() - grow a disk to the size on the server
+ * @dev: device; cannot be freed while the caller uses one of its attributes
  *
- * Only if it has grown. The disk gets the limits as well.
+ * Also updates the limits of the disk.
  *
- * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if it has shrunk, or another
- * negative errno.
+ * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if the size on the server is smaller, or
+ * another negative errno.
  */
 int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev)
 {
 	return rnbd_clt_dev_follow(dev, true);
 }
 
-/* If that fails for want of memory, the next event, or loss of a path, makes up for it. */
+/* A failed query is not retried: the next event repeats it, as does the loss of a path. */
 static void rnbd_clt_follow_work(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev, follow);

@@ -2,44 +2,45 @@
 /*
  * RNBD client.
  *
- * A session is a connection to a server, by the transport, with devices and a tag set
- * for their requests. A device is a disk here and a device opened on the server. The
- * tag of a request is its slot in the transport. Messages to the server about devices
+ * A session connects to a server through the transport. It has devices, and a tag set for
+ * their requests. A device is a local disk, backed by a device that is open on the server.
+ * The tag of a request is its slot in the transport. Messages to the server about devices
  * are requests as well, with a tag set and slots of their own.
  *
- * The files are a stack, here from the bottom to the top. Each calls only those before
- * it in this list; nothing calls back but by pointers that are set from above.
+ * The files form a stack, listed from the bottom to the top. Each file calls only files
+ * listed before it; calls in the other direction use pointers that the upper file sets.
  *
- *	ctl.c		the directory in sysfs, and links to disks
- *	state.c		states of a session and its devices; events to users
- *	limits.c	limits of a disk, from what the server says
- *	generation.c	what the server has to know to fence a mapping
- *	io.c		requests, of disks and about them
- *	tags.c		how slots are divided
- *	session.c	sessions, by name
- *	open.c		devices are opened on the server, and closed
- *	reopen.c	and opened again
- *	resize.c	disks get their devices' sizes and limits
- *	device.c	life of a device: map, unmap
- *	map.c		what is written to map_device
+ *	ctl.c		directory in sysfs; links to disks
+ *	state.c		states of sessions and devices; notification of users
+ *	limits.c	limits of a disk, from the server's answer
+ *	generation.c	generations, by which the server fences mappings
+ *	cache.c		writes lost with the cache of a removed disk
+ *	io.c		requests of disks; messages about devices
+ *	tags.c		division of slots among tag sets
+ *	session.c	sessions
+ *	open.c		opening and closing of devices on the server
+ *	reopen.c	reopening of devices
+ *	resize.c	changes of size and limits on the server
+ *	device.c	mapping and unmapping of devices
+ *	map.c		parser of map_device
  *	sysfs.c		attributes
- *	main.c		the module
+ *	main.c		loading and unloading
  *
- * Locks, outer ones first; none but the last is held in the I/O path, and none of
- * them while sysfs files are removed, since those who use the files take them:
+ * Locks, outer ones first. I/O normally takes only the last one. No lock is held while
+ * sysfs files are removed, since their handlers take these locks.
  *
  *	rnbd_clt_sessions_lock (mutex)
  *	gendisk.open_mutex
  *	rnbd_clt_dev.open_lock (mutex)
  *	rnbd_clt_sess.info_lock (mutex)
  *	rnbd_clt_sess.lock (spinlock, interrupts off)
- *	RCU: from the look at a device's state to the end of the submission
+ *	RCU read side: from the check of a device's state to the end of the submission
  *
- * When a session has lost its last path, its devices are closed, and what was sent to
- * them, or comes, waits in the transport. When there is a path again, each device is
- * opened again by a work item of its own, so that one that hangs on the server delays
- * no other. Memory reclaim may wait for just that, so all of it allocates without I/O
- * (memalloc_noio_save()), and waits for no request of a disk.
+ * When a session loses its last path, its devices become closed. Their requests, old and
+ * new ones, wait in the transport. When the session has a path again, each device is
+ * reopened by a work item of its own, so that a device that hangs on the server delays no
+ * other. Memory reclaim may wait for the reopening, which therefore allocates memory
+ * without I/O (memalloc_noio_save()) and waits for no request of a disk.
  */
 #ifndef RNBD_CLT_H
 #define RNBD_CLT_H
@@ -60,29 +61,29 @@
 #include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
 
-/* Directory of a disk's attributes, beside the block layer's. */
+/* Name of the directory with the driver's attributes of a disk */
 #define RNBD_CLT_DEV_GROUP	"rnbd"
 
-/* Entries of data in a request for which it needs no memory. */
+/* Requests with up to this many data segments need no allocation. */
 #define RNBD_CLT_INLINE_SG	2
 
 /*
- * Most connections for I/O of a path, of either kind, and what it has by default, if there are
- * that many CPUs.
+ * Most polled, and most other, connections for I/O of a path; and the default number of the
+ * latter, unless there are fewer CPUs
  */
 #define RNBD_CLT_MAX_QUEUES	64
 #define RNBD_CLT_DEF_QUEUES	8
 
-/* Most requests in flight of a session that can be asked for. */
+/* Largest queue_depth that a user may set */
 #define RNBD_CLT_MAX_DEPTH	4096
 
-/* What we offer to a server. */
+/* Features that the client offers to a server */
 #define RNBD_CLT_FEATURES	RNBD_FEATURES
 
 /**
- * struct rnbd_clt_tags - some of a session's slots
+ * struct rnbd_clt_tags - a tag set, for a part of a session's slots
  * @set: tag set
- * @q: a queue of it that belongs to no disk; NULL if there is no such set
+ * @q: queue of @set that belongs to no disk; NULL if @set is not allocated
  */
 struct rnbd_clt_tags {
 	struct blk_mq_tag_set set;
@@ -91,43 +92,45 @@ struct rnbd_clt_tags {
 
 /**
  * struct rnbd_clt_sess - a session with a server
- * @list: in the list of sessions, under rnbd_clt_sessions_lock
- * @kref: keeps the memory
- * @users: mapped devices, and callers that are mapping one; under
- *	rnbd_clt_sessions_lock. Once it is 0, no device joins the session any more
- * @keepers: @users, and disks that are being removed; under the same lock. When it is 0,
- *	the session is closed
- * @opened: done when the first user has opened the session, or failed to
- * @err: why it failed, valid after @opened; written under rnbd_clt_sessions_lock
- * @gone: done when the session has been closed and its name may be used again
- * @port: the server's port that the session was opened with
- * @queue_depth: requests in flight that were asked for then, 0 if none were
- * @key: secret that both ends prove that they know, or NULL
- * @clt: the transport's session, from before @opened until it is closed
- * @limits: what the transport allows
- * @disks: tags for the requests of all disks; a tag is the slot
- * @admin: tags for messages about devices, if there are slots enough
- * @admin_q: queue for those messages, of @admin if there is that, or of @disks
- * @admin_slot: the slot of tag 0 on @admin_q
- * @wq: opens devices again, also to free memory. Each session has its own, since
- *	devices that hang on one server would delay those of others
- * @news_wq: asks the server for sizes, and sends uevents; no I/O waits for it
+ * @list: entry in the list of sessions, under rnbd_clt_sessions_lock
+ * @kref: references to the struct
+ * @users: number of mapped devices, and of callers that are mapping one; under
+ *	rnbd_clt_sessions_lock. At 0, no device can join the session any more
+ * @keepers: @users plus disks that are being removed; under rnbd_clt_sessions_lock. At 0, the
+ *	session is closed
+ * @opened: completed when the first user has opened the session, or failed to
+ * @err: result of opening it, valid after @opened; written under rnbd_clt_sessions_lock
+ * @gone: completed when the session is closed and its name can be reused
+ * @port: server port with which the session was opened
+ * @queue_depth: depth with which the session was opened; 0 if the user set none
+ * @key: shared secret for authentication, or NULL
+ * @clt: the transport's session, from before @opened until the session is closed
+ * @limits: limits of the transport's session
+ * @disks: tags for the requests of all disks; the tag is the slot
+ * @admin: tags for messages about devices, if the session has more than one slot
+ * @admin_q: queue for those messages: of @admin, or else of @disks
+ * @admin_slot: slot of tag 0 of @admin_q
+ * @wq: reopens devices; with a rescuer, as reclaim may wait for that. One per session, since
+ *	devices that hang on one server would delay the devices of others
+ * @news_wq: queries sizes and limits, and sends uevents; no I/O waits for it
  * @event_work: queues rnbd_clt_dev.follow of all devices
- * @info_lock: held while we introduce ourselves to the server
- * @features: what it granted then, RNBD_FEATURE_*; written under @info_lock
- * @lock: guards what follows, and the fields of the devices named there
- * @generation: how often the session has lost its last path; read without the lock
- *	as well. Ids of devices hold for one generation
- * @up: it has a path, as far as the transport has reported
+ * @expire_work: ends the wait for devices that are not reopened in time; queued under @lock
+ * @info_lock: held during the exchange of versions with the server
+ * @features: RNBD_FEATURE_* that the server granted; written under @info_lock
+ * @ids_lock: held during OPEN and CLOSE, towards servers that reuse ids at once
+ * @lock: protects the fields up to @devs, and fields of struct rnbd_clt_dev that name this lock
+ * @generation: how often the session has lost its last path; also read without the lock.
+ *	Device ids are valid in one generation
+ * @up: the transport has reported a path
  * @introduced: versions have been exchanged in this generation
  * @devs: devices
- * @ratelimit: of messages that the server can cause
- * @net: network namespace of who opened it, with a reference
- * @name: its name, unique in there
- * @label: what the log calls it, unique here: its name, and the number of @net if that isn't the
- *	initial one
+ * @ratelimit: rate limit of log messages that the server can cause
+ * @net: network namespace of the process that opened the session; referenced
+ * @name: name of the session, unique in @net
+ * @label: name for log messages, unique on this client: @name and, unless @net is the initial
+ *	namespace, the number of @net
  *
- * Made by the first rnbd_clt_sess_get(), closed by the last rnbd_clt_sess_put().
+ * Created by the first rnbd_clt_sess_get(), closed by the last rnbd_clt_sess_put().
  */
 struct rnbd_clt_sess {
 	struct list_head list;
@@ -150,10 +153,14 @@ struct rnbd_clt_sess {
 	struct workqueue_struct *wq;
 	struct workqueue_struct *news_wq;
 	struct delayed_work event_work;
+	struct delayed_work expire_work;
 
 	/* see above */
 	struct mutex info_lock;
 	u32 features;
+
+	/* see above */
+	struct mutex ids_lock;
 
 	/* see above */
 	spinlock_t lock;
@@ -170,15 +177,15 @@ struct rnbd_clt_sess {
 
 /**
  * enum rnbd_clt_dev_state - state of a device
- * @RNBD_DEV_INIT: not opened on the server for the first time yet
- * @RNBD_DEV_OPEN: I/O goes to the server
- * @RNBD_DEV_CLOSED: the session was lost, and with it what the server knew of
- *	the device; or the server's disk was removed. I/O waits until it has been opened again
- * @RNBD_DEV_GONE: the server refuses to open it. I/O fails, and it is tried again
- * @RNBD_DEV_REVOKED: the server has closed it, though the session is the same, or has
- *	another disk by its name, or a newer mapping has written to it. I/O fails until a user has
- *	it opened again
- * @RNBD_DEV_UNMAPPED: it is being removed; the last state
+ * @RNBD_DEV_INIT: the device has not been opened on the server yet
+ * @RNBD_DEV_OPEN: I/O is sent to the server
+ * @RNBD_DEV_CLOSED: the session was lost and the server may have closed the device, or the
+ *	server's disk was removed. I/O waits until the device is reopened
+ * @RNBD_DEV_GONE: the server has refused to reopen the device, or has not done it in time. I/O
+ *	fails; reopening is retried
+ * @RNBD_DEV_REVOKED: the server has closed the device within the session, has another disk by
+ *	that name, or has let a newer mapping write. I/O fails until a user reopens the device
+ * @RNBD_DEV_UNMAPPED: the device is being removed; final state
  */
 enum rnbd_clt_dev_state {
 	RNBD_DEV_INIT,
@@ -191,49 +198,56 @@ enum rnbd_clt_dev_state {
 
 /**
  * struct rnbd_clt_dev - a mapped device
- * @list: in the session's list, under its lock
- * @sess: session; the device is a user of it until it is unmapped, and keeps it until its
- *	disk is gone
+ * @list: entry in the session's list, under its lock
+ * @sess: session. The device is one of its users until it is unmapped, and one of its keepers
+ *	until the disk is removed
  * @disk: the disk; set before the device is visible to users
  * @link: name of the link to the disk in ctl/devices
  * @open_lock: held while the device is opened on the server
- * @reopen: opens it again; queued under the session's lock, and never again once
- *	@state is RNBD_DEV_UNMAPPED
- * @follow: asks the server for its size; queued likewise
- * @open_err: result of the last attempt to open it again, under @open_lock
- * @limits: the answer that the disk's limits are made of, under @open_lock
- * @limits_work: makes them, when they have changed; queued under the session's lock, and never
- *	again once @state is RNBD_DEV_UNMAPPED
- * @read_only: the server's disk takes no writes; @limits_work's
- * @id_type: kind of @id, RNBD_ID_*; set with the disk, as are the next two
+ * @reopen: reopens the device; queued under the session's lock unless @state is
+ *	RNBD_DEV_UNMAPPED
+ * @follow: queries size and limits; queued like @reopen
+ * @open_err: result of the last attempt to reopen the device, under @open_lock
+ * @limits: the server's answer from which the limits of @disk follow, under @open_lock
+ * @limits_work: applies @limits to @disk; queued like @reopen
+ * @read_only: the server's disk is read-only; only for @limits_work
+ * @id_type: type of @id, RNBD_ID_*; constant once @disk is set, as are the next two
  * @id_len: length of @id in bytes
- * @id: unique id of the server's disk when it was mapped; it isn't opened with another one
- * @nsectors: the size that the server told last; written under @open_lock, read without a
- *	lock by users, as the lock may be held for as long as a server doesn't answer
+ * @id: unique id of the server's disk when the device was mapped. The device is not reopened if
+ *	the server reports another id
+ * @nsectors: last size that the server reported; written under @open_lock, read without a
+ *	lock, as @open_lock may be held for as long as the server does not answer
  * @state: written by rnbd_clt_dev_set_state(), read without a lock
- * @state_kn: the attribute "state"; set when the device is mapped, and from then on it may
- *	be unmapped; under the session's lock
- * @flips: how often the device has begun or ceased to be open, under the session's lock
- * @flips_told: number of @flips for which a uevent was sent, under the same lock
- * @uevent_work: sends uevents; queued under the session's lock, and never again once @state
- *	is RNBD_DEV_UNMAPPED
- * @opened: the server has it open as @device_id; under the session's lock
- * @device_id: written while @state keeps I/O away
- * @undoing: the server is asked to close @undone_id; under the session's lock
- * @undone_id: id that came in an answer which could not be used
- * @write_flags: set in all writes, RNBD_F_*; written under @open_lock, read without a lock
- * @lost_at: when the server's disk was found to be removed the last time, in jiffies; under the
+ * @state_kn: the attribute "state", under the session's lock; set when the device is mapped.
+ *	The device may be unmapped from then on
+ * @flips: number of changes to or from RNBD_DEV_OPEN, under the session's lock
+ * @flips_told: number of @flips for which a uevent was sent, under the session's lock
+ * @uevent_work: sends uevents; queued like @reopen
+ * @opened: the device is open on the server as @device_id; under the session's lock
+ * @device_id: the server's id of the device; written only while @state prevents I/O
+ * @write_flags: RNBD_F_* to set in all writes; written under @open_lock, read without a lock
+ * @lost_at: when the client last learned that the server's disk was removed, in jiffies; under
+ *	the session's lock
+ * @reopen_at: when @reopen was last queued other than for a retry, in jiffies; under the
  *	session's lock
+ * @removals: number of times that the client learned that the server's disk was removed; written
+ *	under the session's lock
+ * @removals_seen: @removals at the last rnbd_clt_check_cache(); under @open_lock
+ * @cache_lost: bit 0: acknowledged writes were lost with the write cache, and the next flush
+ *	fails
+ * @lost_removal: value of @removals after the last loss of such writes, 0 if there was none;
+ *	flushes that were submitted before it fail
+ * @unflushed: whether any acknowledged writes are not covered by a flush yet, see cache.c
  * @del_work: removes the disk
- * @orphan_work: unmaps it, once its network namespace is gone and it has been claimed for that
- * @index: the number in the disk's name
- * @access_mode: as asked for when mapped
+ * @orphan_work: unmaps a claimed device whose network namespace has no processes any more
+ * @index: number in the disk's name
+ * @access_mode: access mode of the mapping
  * @generation: generation of the mapping, as the server reported it; 0 if the mapping is new;
  *	under @open_lock
- * @gen_flags: RNBD_GEN_* that are known of the mapping; written under the session's lock
+ * @gen_flags: known RNBD_GEN_* of the mapping; written under the session's lock
  * @path: name of the device on the server
  *
- * Freed with the disk, so it outlives the mapping while somebody has the disk open.
+ * Freed with the disk, and so not before the last user has closed the disk.
  */
 struct rnbd_clt_dev {
 	struct list_head list;
@@ -262,10 +276,14 @@ struct rnbd_clt_dev {
 
 	bool opened;
 	u32 device_id;
-	bool undoing;
-	u32 undone_id;
 	u32 write_flags;
 	unsigned long lost_at;
+	unsigned long reopen_at;
+	unsigned int removals;
+	unsigned int removals_seen;
+	unsigned long cache_lost;
+	unsigned int lost_removal;
+	unsigned long unflushed;
 
 	struct work_struct del_work;
 	struct work_struct orphan_work;
@@ -279,20 +297,23 @@ struct rnbd_clt_dev {
 /**
  * struct rnbd_clt_pdu - the driver's part of a request
  * @io: the transport's request
- * @err: errno that it ended with, from rtrs_clt_io.done or a failed submission
- * @admin: type of the message if it isn't I/O, for the timeout, which may come when
- *	the message is gone
- * @generation: of the session, when that message was written
- * @lost_at: when its device was first lost under it, in jiffies; with RQF_DONTPREP
- * @msg: message if it is I/O; others bring their own
- * @sgt: list of the data, there while @io has entries; see rnbd_clt_map_data()
- * @sgl: its first entries
+ * @err: result of the request, from rtrs_clt_io.done or a failed submission
+ * @admin: type of a message about a device; for the timeout handler, which may run after the
+ *	message was freed
+ * @generation: generation of the session in which that message is valid
+ * @removals: &rnbd_clt_dev.removals when the request was sent or, for a flush, submitted
+ * @lost_at: when the server's disk was first removed during the request, in jiffies; valid with
+ *	RQF_DONTPREP
+ * @msg: message of an I/O request; messages about devices are the caller's
+ * @sgt: the data; allocated while @io has entries, see rnbd_clt_map_data()
+ * @sgl: first entries of @sgt
  */
 struct rnbd_clt_pdu {
 	struct rtrs_clt_io io;
 	int err;
 	u16 admin;
 	unsigned int generation;
+	unsigned int removals;
 	unsigned long lost_at;
 	struct rnbd_msg_io msg;
 	struct sg_table sgt;
@@ -301,8 +322,8 @@ struct rnbd_clt_pdu {
 
 /**
  * struct rnbd_clt_setting - a setting of a session, see rtrs_clt_set()
- * @name: its name
- * @val: its value
+ * @name: name of the setting
+ * @val: value as written
  */
 struct rnbd_clt_setting {
 	const char *name;
@@ -310,26 +331,26 @@ struct rnbd_clt_setting {
 };
 
 /**
- * struct rnbd_clt_map_opts - what was written to map_device
- * @net: network namespace of who wrote it
- * @sessname: session
- * @label: &rnbd_clt_sess.label of that
- * @dev_path: device
- * @access_mode: how to open it
- * @nr_queues: connections for I/O of each path, 0 if not written
- * @nr_poll_queues: polled connections for I/O of each path, 0 if not written
- * @poll_given: that was written
- * @queue_depth: most requests in flight of the session, 0 if not written
- * @key: description of the session's key, NULL if not written
+ * struct rnbd_clt_map_opts - parsed line that was written to map_device
+ * @net: network namespace of the process that wrote the line
+ * @sessname: name of the session
+ * @label: &rnbd_clt_sess.label of the session
+ * @dev_path: name of the device on the server
+ * @access_mode: access mode of the mapping
+ * @nr_queues: connections for I/O of each path, 0 if not specified
+ * @nr_poll_queues: polled connections for I/O of each path, 0 if not specified
+ * @poll_given: @nr_poll_queues was specified
+ * @queue_depth: most requests in flight of the session, 0 if not specified
+ * @key: description of the session's key, NULL if not specified
  * @port: port of the server, for all paths
- * @port_given: it was written, and is not the usual one by default
- * @nr_settings: how many
- * @settings: settings of the session, each once, with values that it takes
- * @nr_paths: how many
+ * @port_given: @port was specified
+ * @nr_settings: number of @settings
+ * @settings: settings of the session, each at most once, with valid values
+ * @nr_paths: number of @path_strs and @paths
  * @path_strs: paths as written
- * @paths: and parsed
+ * @paths: parsed paths
  *
- * The strings lie in the buffer that was parsed.
+ * The strings point into the buffer that was parsed.
  */
 struct rnbd_clt_map_opts {
 	struct net *net;
@@ -351,7 +372,7 @@ struct rnbd_clt_map_opts {
 	struct rtrs_addr paths[RTRS_MAX_PATHS];
 };
 
-/* Log why a device can't be opened; once for each errno, not with each of the retries. */
+/* Log why a device can't be opened; retries with the same errno are not logged again. */
 #define rnbd_clt_dev_err(dev, err, fmt, ...)				\
 do {									\
 	const struct rnbd_clt_dev *__dev = (dev);			\
@@ -375,6 +396,8 @@ void rnbd_clt_dev_unlink(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 			    enum rnbd_clt_dev_state state);
+void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_set_gone(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state state);
 int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force);
 int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
@@ -383,7 +406,7 @@ bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_up(struct rnbd_clt_sess *sess);
-void rnbd_clt_sess_init_event(struct rnbd_clt_sess *sess);
+void rnbd_clt_sess_init_state(struct rnbd_clt_sess *sess);
 void rnbd_clt_srv_event(void *priv);
 
 /* limits.c */
@@ -407,13 +430,20 @@ void rnbd_clt_new_generation(struct rnbd_clt_dev *dev);
 void rnbd_clt_fill_generation(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev);
 int rnbd_clt_check_generation(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 
+/* cache.c */
+void rnbd_clt_note_cached(struct rnbd_clt_dev *dev, struct request *rq);
+int rnbd_clt_begin_flush(struct rnbd_clt_dev *dev, struct request *rq);
+void rnbd_clt_end_flush(struct rnbd_clt_dev *dev, const struct request *rq, int err);
+void rnbd_clt_check_cache(struct rnbd_clt_dev *dev);
+
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
 #if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_clt_fill_msg(const struct rnbd_clt_dev *dev, struct request *rq);
+int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request *rq);
 int rnbd_clt_map_data(struct request *rq);
 void rnbd_clt_unmap_data(struct request *rq);
 void rnbd_clt_map_queues(struct blk_mq_tag_set *set);
+int rnbd_clt_admin_err(int err);
 #endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io);
@@ -446,6 +476,8 @@ void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
 			const struct rnbd_clt_dev *dev);
 void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 #if IS_ENABLED(CONFIG_KUNIT)
+bool rnbd_clt_lock_ids(struct rnbd_clt_sess *sess);
+void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked);
 int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
 			  unsigned int generation);
 #endif
@@ -455,15 +487,11 @@ void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev, const struct rnbd_msg_ope
 void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors);
 int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		      unsigned int generation);
-void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev,
-			    const struct rnbd_msg_open_rsp *rsp,
-			    unsigned int generation);
 void rnbd_clt_dev_close(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp);
 
 /* reopen.c */
 bool rnbd_clt_refused(int err, bool may_wait);
-void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: sessions. They are found by name, opened by their first user, and closed
- * when they have neither users nor disks any more.
+ * RNBD client: sessions. A session is found by its name, opened by its first user, and closed
+ * when it has neither users nor disks any more.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,7 +34,7 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 }
 
 /**
- * rnbd_clt_fill_sess_info() - write a message that introduces this client
+ * rnbd_clt_fill_sess_info() - write RNBD_MSG_SESS_INFO
  * @msg: message
  * @cookie: random number, not 0
  */
@@ -49,14 +49,14 @@ void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie)
 }
 
 /**
- * rnbd_clt_granted() - which features a server has granted
+ * rnbd_clt_granted() - get the features that a server has granted
  * @msg: message that was sent
  * @rsp: its answer
  *
- * A server that knows of no features answers with whatever its memory holds there, but
- * not with our cookie.
+ * A server without support for features leaves arbitrary bytes in the answer, but does not
+ * repeat the cookie.
  *
- * Return: RNBD_FEATURE_*, a subset of those offered.
+ * Return: RNBD_FEATURE_*, a subset of the offered ones.
  */
 u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 		     const struct rnbd_msg_sess_info *rsp)
@@ -89,12 +89,13 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int generatio
 }
 
 /**
- * rnbd_clt_sess_introduce() - introduce this client to the server, if it is time
+ * rnbd_clt_sess_introduce() - exchange versions with the server, unless done already
  * @sess: session
  *
- * Has to come first whenever the server may have a new session for us.
+ * Must precede other messages in each generation of the session, as the server may have created a
+ * new session.
  *
- * Return: 0, -ENOTCONN if there's no path, or another negative errno.
+ * Return: 0, -ENOTCONN if there is no path, or another negative errno.
  */
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess)
 {
@@ -138,8 +139,8 @@ static int rnbd_clt_check_transport(struct rnbd_clt_sess *sess)
 }
 
 /*
- * Order matters: timeouts of the queues' requests call the transport, and the transport
- * completes requests, and reports events, until it is closed.
+ * Order matters: timeout handlers of the queues call the transport, and the transport completes
+ * requests and reports events until it is closed.
  */
 static void rnbd_clt_sess_close(struct rnbd_clt_sess *sess)
 {
@@ -225,11 +226,12 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const struct rnbd_clt_map_opts 
 	init_completion(&sess->opened);
 	init_completion(&sess->gone);
 	mutex_init(&sess->info_lock);
+	mutex_init(&sess->ids_lock);
 	spin_lock_init(&sess->lock);
-	/* The transport tells when that changes, once it has opened the session. */
+	/* The transport reports changes after it has opened the session. */
 	sess->up = true;
 	INIT_LIST_HEAD(&sess->devs);
-	rnbd_clt_sess_init_event(sess);
+	rnbd_clt_sess_init_state(sess);
 	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
 	strscpy(sess->name, opts->sessname, sizeof(sess->name));
@@ -243,8 +245,9 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	struct rnbd_clt_sess *sess =
 		container_of(kref, struct rnbd_clt_sess, kref);
 
-	/* Queued by the transport alone, which has no session for it any more. */
+	/* Nothing queues these any more: the transport's session is closed, and no device left. */
 	cancel_delayed_work_sync(&sess->event_work);
+	cancel_delayed_work_sync(&sess->expire_work);
 	if (sess->news_wq)
 		destroy_workqueue(sess->news_wq);
 	if (sess->wq)
@@ -254,7 +257,7 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	kfree(sess);
 }
 
-/* The session is closed here and on the server, so its name can be used again. */
+/* Release the name of a session that is closed on both sides. */
 static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
 {
 	mutex_lock(&rnbd_clt_sessions_lock);
@@ -266,10 +269,10 @@ static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
 
 /**
  * rnbd_clt_sess_leave() - stop being a user of a session
- * @sess: session, which the caller goes on keeping until rnbd_clt_sess_put()
+ * @sess: session; the caller still keeps it until rnbd_clt_sess_put()
  *
- * Without users, it can't be joined any more. rnbd_clt_sess_get() of the same name waits
- * until it is gone, and opens another one.
+ * A session without users can't be joined. rnbd_clt_sess_get() with its name waits until it is
+ * closed, and opens another one.
  */
 void rnbd_clt_sess_leave(struct rnbd_clt_sess *sess)
 {
@@ -282,7 +285,7 @@ void rnbd_clt_sess_leave(struct rnbd_clt_sess *sess)
  * rnbd_clt_sess_put() - stop keeping a session
  * @sess: session, after rnbd_clt_sess_leave()
  *
- * Closes it if nobody else keeps it.
+ * The last keeper closes the session.
  */
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess)
 {
@@ -312,9 +315,9 @@ static struct rnbd_clt_sess *rnbd_clt_sess_find(const struct rnbd_clt_map_opts *
 }
 
 /*
- * Become a user of a session, old or new. A new one is returned with @first set and
- * has to be opened; an old one that is being closed, or could not be opened, is waited
- * for. ERR_PTR(-ERESTARTSYS) if a signal ends the wait, which has changed nothing.
+ * Become a user of an existing session or of a new one. If a session of that name is being closed,
+ * or could not be opened, wait until it is gone. @first is set if the session is new and the caller
+ * has to open it. Returns ERR_PTR(-ERESTARTSYS), without side effects, if a signal ends the wait.
  */
 static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *opts,
 					       bool *first)
@@ -355,7 +358,7 @@ static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
 {
 	int err = rnbd_clt_sess_open(sess, opts);
 
-	/* From here on nobody finds a session that could not be opened. */
+	/* From here on rnbd_clt_sess_use() does not return a session that could not be opened. */
 	mutex_lock(&rnbd_clt_sessions_lock);
 	sess->err = err;
 	mutex_unlock(&rnbd_clt_sessions_lock);
@@ -364,8 +367,8 @@ static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
 }
 
 /*
- * The open session may be one with another server than the user means, where a device of
- * the same name is another volume.
+ * Reject paths that the open session does not have: the user may mean another server, on which the
+ * device's name denotes another volume.
  */
 static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 				const struct rnbd_clt_map_opts *opts)
@@ -403,7 +406,7 @@ static int rnbd_clt_check_queues(struct rnbd_clt_sess *sess,
 	return 0;
 }
 
-/* The server, or RDMA devices, may have room for fewer than were asked for. */
+/* Accept the depth that was requested, or the smaller one that was negotiated. */
 static int rnbd_clt_check_depth(struct rnbd_clt_sess *sess,
 				const struct rnbd_clt_map_opts *opts)
 {
@@ -415,7 +418,7 @@ static int rnbd_clt_check_depth(struct rnbd_clt_sess *sess,
 	return -EINVAL;
 }
 
-/* By its name: what is in a key may be changed. */
+/* Compare the key's name, as the payload of a key may change. */
 static int rnbd_clt_check_key(struct rnbd_clt_sess *sess,
 			      const struct rnbd_clt_map_opts *opts)
 {
@@ -426,13 +429,13 @@ static int rnbd_clt_check_key(struct rnbd_clt_sess *sess,
 	return -EINVAL;
 }
 
-/* Joins a session that another caller is opening, or has opened. */
+/* Join a session that another caller is opening, or has opened. */
 static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 			 const struct rnbd_clt_map_opts *opts)
 {
 	if (wait_for_completion_interruptible(&sess->opened))
 		return -ERESTARTSYS;
-	/* A signal ended the other caller's attempt. It wasn't sent to this process: try again. */
+	/* A signal to the other caller ended its attempt: retry. */
 	if (sess->err == -ERESTARTSYS)
 		return -EAGAIN;
 	return sess->err ?: rnbd_clt_check_paths(sess, opts) ?:
@@ -441,12 +444,11 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 }
 
 /**
- * rnbd_clt_sess_get() - use a session, and open it if need be
- * @opts: its name, and paths to open it with. If the session is there, it must have
- *	these paths, as many queues, that depth and that key; without any paths it must be
- *	there
+ * rnbd_clt_sess_get() - join a session, or open it
+ * @opts: name and parameters of the session. An open session must have the specified paths, numbers
+ *	of queues, depth and key. If no path is specified, the session must be open
  *
- * While another caller opens the session, waits for the result of that and shares it.
+ * If another caller is opening the session, waits for the result and shares it.
  *
  * Return: the session, for rnbd_clt_sess_leave() and rnbd_clt_sess_put(), or an ERR_PTR().
  */
@@ -476,10 +478,10 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 
 /**
  * rnbd_clt_sess_set() - change settings of a session
- * @sess: session, old or new
+ * @sess: session
  * @opts: the settings
  *
- * Return: 0; settings that were parsed can be set.
+ * Return: 0, or a negative errno, which parsing the settings has ruled out.
  */
 int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
 		      const struct rnbd_clt_map_opts *opts)
@@ -494,11 +496,10 @@ int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
 }
 
 /**
- * rnbd_clt_any_dev() - find one of the devices, to remove them all
+ * rnbd_clt_any_dev() - find any device
  *
- * Nobody else may map or unmap meanwhile.
- *
- * Return: a device, or NULL.
+ * Context: process; no device is mapped or unmapped concurrently.
+ * Return: a device, or NULL if there is none.
  */
 struct rnbd_clt_dev *rnbd_clt_any_dev(void)
 {
@@ -507,7 +508,7 @@ struct rnbd_clt_dev *rnbd_clt_any_dev(void)
 
 	mutex_lock(&rnbd_clt_sessions_lock);
 	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
-		/* None, if its last disk is about to go. */
+		/* A session without devices waits for the removal of its last disk. */
 		dev = list_first_entry_or_null(&sess->devs, struct rnbd_clt_dev,
 					       list);
 		if (dev)
@@ -517,14 +518,14 @@ struct rnbd_clt_dev *rnbd_clt_any_dev(void)
 	return dev;
 }
 
-/* One of its devices that nobody is removing, and that nobody else may remove from now on */
+/* Claim one of a session's devices for unmapping. */
 static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 {
 	struct rnbd_clt_dev *dev, *found = NULL;
 
 	spin_lock_irq(&sess->lock);
 	list_for_each_entry(dev, &sess->devs, list) {
-		/* -EBUSY: it is still being mapped, so there is a process in that namespace. */
+		/* Fails while the device is being mapped, by a process in that namespace. */
 		if (!rnbd_clt_dev_set_claimed(dev, true)) {
 			found = dev;
 			break;
@@ -535,8 +536,8 @@ static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_claim_orphan() - find a device of a network namespace in which there is nobody
- * @others: set to whether there are sessions in other namespaces than the initial one
+ * rnbd_clt_claim_orphan() - claim a device whose network namespace has no processes any more
+ * @others: set to true if there are sessions in other namespaces than the initial one, else false
  *
  * Return: a device for rnbd_clt_dev_unmap(), or NULL.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: states of a session and of its devices, and how users learn of them: the
+ * RNBD client: states of a session and of its devices, and notification of users: the
  * attribute "state" can be polled, and uevents tell udev whether a disk can be used. When
- * the server sends an event, the size and the limits of each device are asked for.
+ * the server sends an event, the client queries the size and the limits of each device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,10 +12,15 @@
 
 #include "rnbd-clt.h"
 
-/* Events of the server within this time cause one request for sizes, not one each. */
+/* Events of the server within this time cause one query of the sizes. */
 #define RNBD_CLT_EVENT_DELAY	(HZ / 10)
 
-/* A device may change faster than uevents are sent. Each change gets its own, in order. */
+/* The server has at least this time to reopen a device, whatever failover_timeout is. */
+#define RNBD_CLT_MIN_REOPEN	(5 * HZ)
+/* Interval of the checks for I/O that has waited too long, after that time */
+#define RNBD_CLT_EXPIRE		HZ
+
+/* Get the next uevent to send. Each change gets one, in order, however late it is sent. */
 static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
 				 enum kobject_action *action)
 {
@@ -78,13 +83,96 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 }
 
 /**
- * rnbd_clt_dev_set_claimed() - make a device unmapped, if nobody else has
+ * rnbd_clt_dev_wake() - have waiting I/O checked again after a change of a device's state
+ * @dev: device; the caller or the device is a user of its session
+ */
+void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev)
+{
+	/* pairs with rnbd_clt_park() */
+	smp_mb();
+	rtrs_clt_resume(dev->sess->clt);
+}
+
+/**
+ * rnbd_clt_dev_set_gone() - end the wait for a device to be opened again
+ * @dev: device that is closed or gone, of a session with a path
+ * @state: RNBD_DEV_GONE, or RNBD_DEV_REVOKED if only a user may reopen the device
+ *
+ * Context: under the session's lock.
+ */
+void rnbd_clt_dev_set_gone(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state state)
+{
+	rnbd_clt_dev_set_state(dev, state);
+	pr_err("%s: %s: I/O fails until %s\n", dev->sess->label, dev->path,
+	       state == RNBD_DEV_REVOKED ? "remap_device opens it" :
+					   "the server can open it");
+	rnbd_clt_dev_wake(dev);
+}
+
+/* Find a device for which I/O has waited too long. @waits is set if I/O waits for another one. */
+static struct rnbd_clt_dev *rnbd_clt_expired_dev(struct rnbd_clt_sess *sess, bool *waits)
+{
+	struct rnbd_clt_dev *dev;
+
+	lockdep_assert_held(&sess->lock);
+	*waits = false;
+	/* Without a path, the transport limits the time that I/O waits. */
+	if (!sess->up)
+		return NULL;
+	list_for_each_entry(dev, &sess->devs, list) {
+		if (dev->state != RNBD_DEV_CLOSED)
+			continue;
+		if (jiffies - dev->reopen_at >= RNBD_CLT_MIN_REOPEN &&
+		    !rtrs_clt_may_wait(sess->clt, dev->lost_at))
+			return dev;
+		*waits = true;
+	}
+	return NULL;
+}
+
+/*
+ * End the wait for devices that have been closed for failover_timeout. The work items that reopen
+ * devices can't do that while they wait for the server, whose disk may hang when it is opened or,
+ * after its removal, closed. The lock is dropped after each device, as logging takes time.
+ */
+static void rnbd_clt_expire_work(struct work_struct *work)
+{
+	struct rnbd_clt_sess *sess = container_of(to_delayed_work(work),
+						  struct rnbd_clt_sess, expire_work);
+	struct rnbd_clt_dev *dev;
+	bool waits;
+
+	do {
+		spin_lock_irq(&sess->lock);
+		dev = rnbd_clt_expired_dev(sess, &waits);
+		if (dev)
+			rnbd_clt_dev_set_gone(dev, RNBD_DEV_GONE);
+		else if (waits)
+			queue_delayed_work(system_dfl_wq, &sess->expire_work, RNBD_CLT_EXPIRE);
+		spin_unlock_irq(&sess->lock);
+	} while (dev);
+}
+
+/* Queue the reopening of a device. The session's lock is held. */
+static void rnbd_clt_dev_queue_reopen(struct rnbd_clt_dev *dev, unsigned long delay)
+{
+	struct rnbd_clt_sess *sess = dev->sess;
+
+	lockdep_assert_held(&sess->lock);
+	dev->reopen_at = jiffies;
+	mod_delayed_work(sess->wq, &dev->reopen, delay);
+	/* Not on @wq, where all running work items may wait for the server. */
+	queue_delayed_work(system_dfl_wq, &sess->expire_work, RNBD_CLT_MIN_REOPEN);
+}
+
+/**
+ * rnbd_clt_dev_set_claimed() - claim a device for unmapping
  * @dev: device
- * @force: even if its disk is in use
+ * @force: claim the device even if its disk is in use
  *
  * Context: under the session's lock; without @force under the disk's open_mutex as well.
- * Return: 0 if it is the caller's to unmap, -EALREADY if it is another one's, -EBUSY if the disk
- * is in use, or the device is still being mapped.
+ * Return: 0 if the caller has to unmap the device, -EALREADY if another caller does, -EBUSY if the
+ * disk is in use, or the device is still being mapped.
  */
 int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force)
 {
@@ -99,7 +187,7 @@ int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force)
 	return 0;
 }
 
-/* Return: "state" of a disk, with a reference; NULL if there's none. */
+/* Get the attribute "state" of a disk, with a reference; NULL if it does not exist. */
 static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
 {
 	struct kernfs_node *dir, *kn;
@@ -113,12 +201,12 @@ static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
 }
 
 /**
- * rnbd_clt_dev_tell_state() - notify users of a device's state from now on
+ * rnbd_clt_dev_tell_state() - begin to notify users of changes of a device's state
  * @dev: device whose disk has been added
  *
- * Afterwards anybody may unmap the device.
+ * From then on the device may be unmapped.
  *
- * Return: 0, or -ENOENT if it has no attributes.
+ * Return: 0, or -ENOENT if the disk has no attributes.
  */
 int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev)
 {
@@ -137,12 +225,13 @@ int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_dev_revoke() - the server says that it doesn't have a device open
+ * rnbd_clt_dev_revoke() - handle a device that the server has closed
  * @dev: device
- * @device_id: the id that the server didn't know
+ * @device_id: id that is not valid on the server
  *
- * As the session is the same, the server's administrator has closed it (force_close). So
- * it isn't opened again until a user writes to remap_device.
+ * As the session was not lost, the server's administrator has closed the device: by
+ * force_close, or by a change of the rules. It is reopened only when a user writes to
+ * remap_device.
  *
  * Context: any.
  */
@@ -166,12 +255,12 @@ void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id)
 }
 
 /**
- * rnbd_clt_dev_lost() - the server's disk was removed
+ * rnbd_clt_dev_lost() - handle the removal of the server's disk
  * @dev: device
- * @device_id: the id with which the server says that
+ * @device_id: id for which the server reported the removal
  *
- * I/O waits, and the device is closed and opened again. A disk that can be opened, but does nothing
- * else, is not opened more than once a second.
+ * I/O waits until the device has been closed and reopened. If the removal is reported again within
+ * a second, reopening is delayed by a second.
  *
  * Context: any.
  */
@@ -186,9 +275,9 @@ void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id)
 	if (lost) {
 		last = dev->lost_at;
 		dev->lost_at = jiffies;
+		WRITE_ONCE(dev->removals, dev->removals + 1);
 		rnbd_clt_dev_set_state(dev, RNBD_DEV_CLOSED);
-		mod_delayed_work(sess->wq, &dev->reopen,
-				 time_before(jiffies, last + HZ) ? HZ : 0);
+		rnbd_clt_dev_queue_reopen(dev, jiffies - last < HZ ? HZ : 0);
 	}
 	spin_unlock_irqrestore(&sess->lock, flags);
 
@@ -201,7 +290,7 @@ void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id)
  * rnbd_clt_sess_generation() - get the generation of a session
  * @sess: session
  *
- * Return: a number; what the server said holds as long as it stays the same.
+ * Return: the generation; answers of the server are valid until it changes.
  */
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
 {
@@ -214,13 +303,13 @@ unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_sess_down() - a session has lost its last path
+ * rnbd_clt_sess_down() - handle the loss of a session's last path
  * @sess: session
  *
- * The server has forgotten the devices by the time it sees a path again, and may
- * give their ids to others. So no I/O with an old id may follow. When this returns, all
- * requests that saw the old state have been submitted. As there is no path, the transport
- * calls rnbd_clt_retry_ok() before it sends any of them.
+ * Before the session has a path again, the server may close its devices and reuse their ids. So
+ * no I/O with an old id may be sent later. When this returns, all requests that saw the old state
+ * have been submitted. As there is no path, the transport calls rnbd_clt_retry_ok() before it
+ * sends any of them.
  */
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess)
 {
@@ -240,11 +329,11 @@ void rnbd_clt_sess_down(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_dev_wants_reopen() - is it time to open a device again?
+ * rnbd_clt_dev_wants_reopen() - check whether a device should be reopened
  * @dev: device
  *
  * Context: under the session's lock.
- * Return: whether it is closed, and the session has a path.
+ * Return: true if the session has a path, and the device's state is CLOSED or GONE.
  */
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev)
 {
@@ -254,7 +343,7 @@ bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev)
 }
 
 /**
- * rnbd_clt_sess_up() - a session has a path again
+ * rnbd_clt_sess_up() - reopen the devices of a session that has a path again
  * @sess: session
  */
 void rnbd_clt_sess_up(struct rnbd_clt_sess *sess)
@@ -265,7 +354,7 @@ void rnbd_clt_sess_up(struct rnbd_clt_sess *sess)
 	sess->up = true;
 	list_for_each_entry(dev, &sess->devs, list) {
 		if (rnbd_clt_dev_wants_reopen(dev))
-			mod_delayed_work(sess->wq, &dev->reopen, 0);
+			rnbd_clt_dev_queue_reopen(dev, 0);
 	}
 	spin_unlock_irq(&sess->lock);
 }
@@ -277,7 +366,7 @@ static void rnbd_clt_event_work(struct work_struct *work)
 	struct rnbd_clt_dev *dev;
 
 	spin_lock_irq(&sess->lock);
-	/* One that is being opened is asked for after that: the answer may be older. */
+	/* Includes devices that are being opened: the answer to that may predate the event. */
 	list_for_each_entry(dev, &sess->devs, list) {
 		if (dev->state != RNBD_DEV_UNMAPPED)
 			queue_work(sess->news_wq, &dev->follow);
@@ -286,17 +375,18 @@ static void rnbd_clt_event_work(struct work_struct *work)
 }
 
 /**
- * rnbd_clt_sess_init_event() - prepare a new session for events
+ * rnbd_clt_sess_init_state() - prepare a new session for events and for closed devices
  * @sess: session
  */
-void rnbd_clt_sess_init_event(struct rnbd_clt_sess *sess)
+void rnbd_clt_sess_init_state(struct rnbd_clt_sess *sess)
 {
+	INIT_DELAYED_WORK(&sess->expire_work, rnbd_clt_expire_work);
 	INIT_DELAYED_WORK(&sess->event_work, rnbd_clt_event_work);
 }
 
 /**
- * rnbd_clt_srv_event() - the size or the limits of a device may have changed
- * @priv: the session
+ * rnbd_clt_srv_event() - handle an event of the server
+ * @priv: the session; the size or the limits of its devices may have changed
  *
  * Context: any, any number of times.
  */

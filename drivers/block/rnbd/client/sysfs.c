@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: attributes. /sys/class/rnbd-client/ctl/map_device maps devices, those in
- * /sys/block/rnbd<N>/rnbd are about one.
+ * RNBD client: attributes. /sys/class/rnbd-client/ctl/map_device maps devices;
+ * /sys/block/rnbd<N>/rnbd has the attributes of a device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,11 +15,28 @@
 
 #include "rnbd-clt.h"
 
-/* Removing an attribute waits for its users, so a user finds the device there. */
+/* The device exists, since removing an attribute waits for its users. */
 static struct rnbd_clt_dev *to_dev(struct device *disk)
 {
 	return dev_to_disk(disk)->private_data;
 }
+
+/* Define an attribute that shows a value of the device @dev. */
+#define RNBD_CLT_ATTR(name, fmt, val)						\
+static ssize_t name##_show(struct device *disk, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	const struct rnbd_clt_dev *dev = to_dev(disk);				\
+										\
+	return sysfs_emit(buf, fmt "\n", (val));				\
+}										\
+static DEVICE_ATTR_RO(name)
+
+RNBD_CLT_ATTR(session, "%s", dev->sess->name);
+RNBD_CLT_ATTR(mapping_path, "%s", dev->path);
+RNBD_CLT_ATTR(access_mode, "%s", rnbd_clt_access_names[dev->access_mode]);
+RNBD_CLT_ATTR(nr_poll_queues, "%u", dev->sess->limits.nr_poll_queues);
+RNBD_CLT_ATTR(server_sectors, "%llu", READ_ONCE(dev->nsectors));
 
 static ssize_t state_show(struct device *disk, struct device_attribute *attr,
 			  char *buf)
@@ -38,15 +55,7 @@ static ssize_t state_show(struct device *disk, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(state);
 
-static ssize_t session_show(struct device *disk, struct device_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_dev(disk)->sess->name);
-}
-
-static DEVICE_ATTR_RO(session);
-
-/* A line without anything: that of who reads it */
+/* An empty line stands for the reader's own namespace. */
 static ssize_t netns_show(struct device *disk, struct device_attribute *attr, char *buf)
 {
 	const struct net *net = to_dev(disk)->sess->net;
@@ -57,23 +66,6 @@ static ssize_t netns_show(struct device *disk, struct device_attribute *attr, ch
 }
 
 static DEVICE_ATTR_RO(netns);
-
-static ssize_t mapping_path_show(struct device *disk, struct device_attribute *attr,
-				 char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_dev(disk)->path);
-}
-
-static DEVICE_ATTR_RO(mapping_path);
-
-static ssize_t access_mode_show(struct device *disk, struct device_attribute *attr,
-				char *buf)
-{
-	return sysfs_emit(buf, "%s\n",
-			  rnbd_clt_access_names[to_dev(disk)->access_mode]);
-}
-
-static DEVICE_ATTR_RO(access_mode);
 
 static ssize_t wwid_show(struct device *disk, struct device_attribute *attr,
 			 char *buf)
@@ -92,14 +84,6 @@ static ssize_t wwid_show(struct device *disk, struct device_attribute *attr,
 }
 
 static DEVICE_ATTR_RO(wwid);
-
-static ssize_t nr_poll_queues_show(struct device *disk, struct device_attribute *attr,
-				   char *buf)
-{
-	return sysfs_emit(buf, "%u\n", to_dev(disk)->sess->limits.nr_poll_queues);
-}
-
-static DEVICE_ATTR_RO(nr_poll_queues);
 
 static ssize_t unmap_device_show(struct device *disk, struct device_attribute *attr,
 				 char *buf)
@@ -120,7 +104,7 @@ static ssize_t unmap_device_store(struct device *disk,
 		pr_err("unmap_device: neither normal nor force\n");
 		return -EINVAL;
 	}
-	/* Unloading removes what nobody else is removing. */
+	/* Delays unloading, which unmaps the devices that are left then. */
 	if (!try_module_get(THIS_MODULE))
 		return -ENODEV;
 	err = rnbd_clt_dev_claim(dev, force);
@@ -183,14 +167,6 @@ static ssize_t resize_store(struct device *disk,
 
 static DEVICE_ATTR_RW(resize);
 
-static ssize_t server_sectors_show(struct device *disk,
-				   struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_dev(disk)->nsectors));
-}
-
-static DEVICE_ATTR_RO(server_sectors);
-
 static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_state.attr,
 	&dev_attr_session.attr,
@@ -211,7 +187,7 @@ static const struct attribute_group rnbd_clt_dev_group = {
 	.attrs = rnbd_clt_dev_attrs,
 };
 
-/* They come and go with the disk: they are there before udev hears of it. */
+/* Added and removed together with the disk, so that they exist when udev learns of it */
 static const struct attribute_group *rnbd_clt_dev_groups[] = {
 	&rnbd_clt_dev_group,
 	NULL
@@ -233,7 +209,7 @@ static ssize_t map_device_store(struct device *ctl,
 	char *line;
 	int err;
 
-	/* A page is what a write is cut down to. */
+	/* Longer writes are truncated to a page. */
 	if (count >= PAGE_SIZE || strlen(buf) != count) {
 		pr_err("map_device: more than a page, or a NUL in it\n");
 		return -EINVAL;
@@ -266,7 +242,7 @@ int rnbd_clt_start_mapping(void)
 }
 
 /**
- * rnbd_clt_stop_mapping() - nothing is mapped any more when this returns
+ * rnbd_clt_stop_mapping() - prevent further mapping, and wait for mapping in progress
  */
 void rnbd_clt_stop_mapping(void)
 {

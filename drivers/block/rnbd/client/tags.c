@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: how a session's slots are divided. The first ones are the tags of the
- * disks' requests, the last ones those of messages about devices, in a tag set of their
- * own. So there are tags for messages when the disks are busy, and a message without an
- * answer doesn't keep disks from being added or removed.
+ * RNBD client: division of a session's slots. The first slots are the tags of the disks'
+ * requests. The last slots are the tags of messages about devices, in a tag set of their
+ * own, so that busy disks leave tags for messages, and a message without an answer does not
+ * block the adding or removing of disks.
  *
- * The block layer freezes all queues of a tag set, which waits for their requests, when
- * the second queue is added and when the last but one is removed. So each set has a queue
- * that belongs to no disk, and is idle where disks come and go: their set is one that is
- * shared from the first disk on. With a single disk, that costs each request two atomic
- * operations on a counter of the disk's own queue. To save them, mapping a second device
- * would have to freeze the first one's queue, and so to wait for requests that may wait
- * for a path, or for a disk of the server, without limit.
+ * The block layer freezes all queues of a tag set, and so waits for their requests, when the
+ * second queue is added and when the last but one is removed. Each set therefore has a queue
+ * that belongs to no disk: the set is shared from the first disk on, and adding or removing
+ * a disk freezes nothing. With a single disk, this costs each request two atomic operations
+ * on a counter of the disk's own queue. Without the extra queue, mapping a second device
+ * would wait for requests of the first one, which may wait without limit for a path or for
+ * a disk of the server.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,9 +21,9 @@
  * rnbd_clt_admin_slots() - get the number of slots for messages about devices
  * @depth: number of slots of the session
  *
- * When as many devices hang while they are opened or closed, others have to wait.
+ * If this many messages hang on the server, other devices can't be opened or closed.
  *
- * Return: a number below @depth; 0 if there is one slot, which disks and messages share.
+ * Return: a number below @depth; 0 if @depth is 1, and disks and messages share the slot.
  */
 unsigned int rnbd_clt_admin_slots(unsigned int depth)
 {
@@ -44,7 +44,7 @@ static int rnbd_clt_tags_init(struct rnbd_clt_sess *sess,
 	set->nr_hw_queues = nr_queues + nr_poll;
 	set->nr_maps = nr_poll ? HCTX_MAX_TYPES : 1;
 	set->numa_node = sess->limits.numa_node;
-	/* The last: a CPU can go offline while requests wait for a path. */
+	/* BLK_MQ_F_STACKING: a CPU can go offline while requests wait for a path. */
 	set->flags = BLK_MQ_F_TAG_HCTX_SHARED | BLK_MQ_F_NO_SCHED_BY_DEFAULT |
 		     BLK_MQ_F_STACKING;
 	set->cmd_size = sizeof(struct rnbd_clt_pdu);
@@ -102,7 +102,7 @@ int rnbd_clt_alloc_tags(struct rnbd_clt_sess *sess)
 
 /**
  * rnbd_clt_stop_queues() - remove the queues that belong to no disk
- * @sess: session without disks; timeouts of requests may reach into the transport until
+ * @sess: session without disks. Timeout handlers of requests may call the transport until
  *	this returns
  */
 void rnbd_clt_stop_queues(struct rnbd_clt_sess *sess)

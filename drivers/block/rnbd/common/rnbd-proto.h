@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RNBD 2.2: messages of client and server. Each is the user message of an RTRS
+ * RNBD 2.2: messages between client and server. Each message is the user message of an RTRS
  * request; an answer is the data of an RTRS read. All integers are little endian.
  */
 #ifndef RNBD_PROTO_H
@@ -11,10 +11,10 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/* Major version of the protocol; a peer's minor version makes no difference. */
+/* Major version of the protocol. The minor version is not exchanged. */
 #define RNBD_VER_MAJOR	2
 
-/* Longest name of a device, the terminating NUL included. */
+/* Size of a device name, including the terminating NUL. */
 #define RNBD_NAME_LEN	255
 
 /**
@@ -37,12 +37,13 @@ enum rnbd_msg_type {
 
 /**
  * enum rnbd_access_mode - how a device is opened
- * @RNBD_ACCESS_RO: reads only; any number of them
- * @RNBD_ACCESS_RW: reads and writes; nobody else may write
- * @RNBD_ACCESS_MIGRATION: reads and writes, beside one other that writes
- * @RNBD_ACCESS_HANDOVER: reads and writes, beside others of that mode; the newest of them that
- *	has written is the one that can write. Needs RNBD_FEATURE_HANDOVER
- * @RNBD_ACCESS_MODES: how many there are
+ * @RNBD_ACCESS_RO: reads only; any number of mappings
+ * @RNBD_ACCESS_RW: reads and writes; refused while another mapping may write
+ * @RNBD_ACCESS_MIGRATION: reads and writes; refused while two other mappings may write
+ * @RNBD_ACCESS_HANDOVER: reads and writes; any number of mappings, all of them in this mode or
+ *	in mode ro. Once a mapping has written, the writes of older ones fail. Needs
+ *	RNBD_FEATURE_HANDOVER
+ * @RNBD_ACCESS_MODES: number of access modes
  */
 enum rnbd_access_mode {
 	RNBD_ACCESS_RO,
@@ -52,7 +53,7 @@ enum rnbd_access_mode {
 	RNBD_ACCESS_MODES,
 };
 
-/* Names of the access modes, as users write and read them. */
+/* Names of the access modes in user interfaces, indexed by enum rnbd_access_mode. */
 #define RNBD_ACCESS_NAMES { "ro", "rw", "migration", "handover" }
 
 /* &rnbd_msg_io.rw: an operation ... */
@@ -77,16 +78,16 @@ enum rnbd_access_mode {
 
 /* &rnbd_msg_open_rsp.flags */
 #define RNBD_DISK_ROTATIONAL	BIT(0)
-/* the disk doesn't take writes now */
+/* the disk is read-only at present */
 #define RNBD_DISK_READ_ONLY	BIT(1)
-/* the disk was removed; it has to be closed before it can be opened again */
+/* the disk was removed; the client must close it before it can open it again */
 #define RNBD_DISK_GONE		BIT(2)
 
-/* &rnbd_msg_open.flags: flushes that follow writes are sent, as the write cache is known */
+/* &rnbd_msg_open.flags: the client knows of the disk's write cache and sends flushes */
 #define RNBD_OPEN_FLUSHES	BIT(0)
 
 /**
- * struct rnbd_msg_hdr - beginning of each message and answer
+ * struct rnbd_msg_hdr - header of each message and answer
  * @type: enum rnbd_msg_type
  * @reserved: 0
  */
@@ -95,22 +96,22 @@ struct rnbd_msg_hdr {
 	__le16 reserved;
 };
 
-/* &rnbd_msg_sess_info.features: operation 5 is write zeroes, not write same */
+/* &rnbd_msg_sess_info.features: operation 5 is write zeroes; without this bit, write same */
 #define RNBD_FEATURE_WRITE_ZEROES	BIT(0)
-/* the server sends an event of the transport when a device's size has changed */
+/* the server sends a transport event when the size of a device has changed */
 #define RNBD_FEATURE_RESIZE_EVENT	BIT(1)
-/* answers to OPEN tell the disk's unique id */
+/* answers to OPEN contain the disk's unique id */
 #define RNBD_FEATURE_UNIQUE_ID		BIT(2)
-/* there is the access mode handover */
+/* access mode handover is supported */
 #define RNBD_FEATURE_HANDOVER		BIT(3)
-/* mappings in access modes rw and migration carry a generation as well */
+/* mappings in access modes rw and migration have a generation, too */
 #define RNBD_FEATURE_GENERATION		BIT(4)
 /*
- * the server sends an event as well when a disk's limits have changed or it was removed, and makes
- * writes durable until the client knows of a write cache
+ * The server also sends an event when the limits of a disk have changed or the disk was removed.
+ * It makes each write durable until the client knows of the disk's write cache.
  */
 #define RNBD_FEATURE_DISK_STATE		BIT(5)
-/* Features of this driver */
+/* Features that this driver supports */
 #define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT | \
 			 RNBD_FEATURE_UNIQUE_ID | RNBD_FEATURE_HANDOVER | \
 			 RNBD_FEATURE_GENERATION | RNBD_FEATURE_DISK_STATE)
@@ -120,10 +121,10 @@ struct rnbd_msg_hdr {
  * @hdr: header
  * @ver: major version of the sender
  * @reserved: 0
- * @features: RNBD_FEATURE_* that the client offers; in the answer those of them that
- *	the server grants
- * @cookie: a random number other than 0; features are granted only by an answer that
- *	has the same. A server that knows of no features may leave anything here
+ * @features: RNBD_FEATURE_* that the client offers; in the answer, the subset that the server
+ *	grants
+ * @cookie: a random number other than 0, repeated in the answer. An answer with another cookie
+ *	grants no features: a server without support for features leaves arbitrary bytes here
  * @reserved2: 0
  */
 struct rnbd_msg_sess_info {
@@ -157,9 +158,11 @@ struct rnbd_msg_open {
 static_assert(sizeof(struct rnbd_msg_open) == 264);
 
 /**
- * rnbd_has_generation() - do the messages that open a device carry a generation?
+ * rnbd_has_generation() - test whether messages that open a device contain a generation
  * @mode: access mode of the mapping
  * @features: RNBD_FEATURE_* that the server granted
+ *
+ * Return: true if RNBD_MSG_OPEN is a struct rnbd_msg_open_gen and its answer has a generation.
  */
 static inline bool rnbd_has_generation(u8 mode, u32 features)
 {
@@ -174,17 +177,17 @@ static inline bool rnbd_has_generation(u8 mode, u32 features)
 	}
 }
 
-/* &rnbd_msg_open_gen.flags: a write of the mapping has succeeded ... */
+/* &rnbd_msg_open_gen.flags: a write of the mapping has succeeded */
 #define RNBD_GEN_WRITER		BIT(0)
-/* ... or a newer mapping has written, in access mode handover; this one in answers as well */
+/* in access mode handover: a newer mapping has written; also in &rnbd_msg_open_rsp.gen_flags */
 #define RNBD_GEN_FENCED		BIT(1)
 
 /**
  * struct rnbd_msg_open_gen - RNBD_MSG_OPEN with a generation, see rnbd_has_generation()
- * @open: as without
- * @generation: from the answer to the mapping's last OPEN, in access mode handover to its first;
- *	0 if the mapping is new
- * @flags: RNBD_GEN_*, what the client knows of the mapping
+ * @open: the message without a generation
+ * @generation: from the answer to the mapping's last OPEN or, in access mode handover, to its
+ *	first OPEN; 0 if the mapping is new
+ * @flags: RNBD_GEN_*, as known to the client
  * @reserved: 0
  */
 struct rnbd_msg_open_gen {
@@ -197,7 +200,7 @@ struct rnbd_msg_open_gen {
 static_assert(sizeof(struct rnbd_msg_open_gen) == 280);
 static_assert(offsetof(struct rnbd_msg_open_gen, generation) == 264);
 
-/* &rnbd_msg_open_rsp.id_type: as enum blk_unique_id, and the designators of SPC-4 */
+/* &rnbd_msg_open_rsp.id_type: values of enum blk_unique_id and of SPC-4's designator types */
 #define RNBD_ID_NONE	0
 #define RNBD_ID_T10	1
 #define RNBD_ID_EUI64	2
@@ -208,27 +211,27 @@ static_assert(offsetof(struct rnbd_msg_open_gen, generation) == 264);
  * @hdr: header
  * @device_id: identifies the device in later messages of this session
  * @nsectors: capacity in sectors of 512 bytes, as are all sectors here
- * @max_hw_sectors: largest read or write the device takes in one piece
- * @max_write_zeroes_sectors: largest write zeroes, 0 if it has none
- * @max_discard_sectors: largest discard, 0 if it has none
+ * @max_hw_sectors: largest read or write that the device executes without splitting it
+ * @max_write_zeroes_sectors: largest write zeroes, 0 if the device does not support it
+ * @max_discard_sectors: largest discard, 0 if the device does not support it
  * @discard_granularity: unit of discards, in bytes
- * @discard_alignment: where the first such unit begins, in bytes
+ * @discard_alignment: offset of the first such unit, in bytes
  * @physical_block_size: in bytes
  * @logical_block_size: in bytes; sectors and lengths are multiples of it
- * @max_segments: most segments the device takes in one piece
- * @secure_discard: not 0 if it has secure erase
- * @flags: RNBD_DISK_*; this and the next three are 0 unless RNBD_FEATURE_DISK_STATE was granted
+ * @max_segments: most segments of a request that the device executes without splitting it
+ * @secure_discard: not 0 if the device supports secure erase
+ * @flags: RNBD_DISK_*; 0 unless RNBD_FEATURE_DISK_STATE was granted
  * @cache_policy: RNBD_CACHE_*
- * @alignment_offset: where the first physical block begins, in sectors
- * @io_min: smallest I/O that is efficient, in bytes, 0 if that is not known
- * @io_opt: optimal size of I/O, in bytes, 0 if that is not known
- * @id_type: kind of @id, RNBD_ID_*; the answer ends in front of it unless
+ * @alignment_offset: offset of the first physical block, in sectors; 0 like @flags
+ * @io_min: smallest efficient size of I/O, in bytes, 0 if unknown; 0 like @flags
+ * @io_opt: optimal size of I/O, in bytes, 0 if unknown; 0 like @flags
+ * @id_type: type of @id, RNBD_ID_*; the answer ends before this field unless
  *	RNBD_FEATURE_UNIQUE_ID was granted
  * @id_len: length of @id in bytes, 0 to 16
  * @reserved: 0
- * @id: unique id of the whole disk, 0 behind its length
- * @generation: generation of the mapping, not 0; a newer mapping has a greater one. The answer
- *	ends in front of it unless rnbd_has_generation()
+ * @id: unique id of the whole disk, padded with zeroes
+ * @generation: generation of the mapping, not 0; newer mappings have greater generations. The
+ *	answer ends before this field unless rnbd_has_generation()
  * @gen_flags: RNBD_GEN_FENCED or 0
  * @reserved2: 0
  */
@@ -259,7 +262,7 @@ struct rnbd_msg_open_rsp {
 	u8 reserved2[7];
 };
 
-/* The shortest answer, and the one that ends with a disk's unique id. */
+/* Lengths of the shortest answer, and of the answer that ends with the disk's unique id */
 #define RNBD_MSG_OPEN_RSP_MIN	offsetof(struct rnbd_msg_open_rsp, id_type)
 #define RNBD_MSG_OPEN_RSP_ID	offsetof(struct rnbd_msg_open_rsp, generation)
 
@@ -270,12 +273,12 @@ static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
 static_assert(offsetof(struct rnbd_msg_open_rsp, io_min) == 48);
 
 /**
- * rnbd_same_limits() - do two answers make the same limits of a disk?
+ * rnbd_same_limits() - test whether two answers describe the same limits of a disk
  * @a: answer to RNBD_MSG_OPEN
  * @b: another answer to RNBD_MSG_OPEN
  *
- * Return: true if they differ in the device's id and size, the disk's unique id and the generation
- * only.
+ * Return: true if the answers differ at most in the device's id and size, the disk's unique id and
+ * the generation.
  */
 static inline bool rnbd_same_limits(const struct rnbd_msg_open_rsp *a,
 				    const struct rnbd_msg_open_rsp *b)
@@ -286,7 +289,7 @@ static inline bool rnbd_same_limits(const struct rnbd_msg_open_rsp *a,
 }
 
 /**
- * rnbd_drop_disk_state() - remove what only RNBD_FEATURE_DISK_STATE brings from an answer
+ * rnbd_drop_disk_state() - clear the fields of an answer that need RNBD_FEATURE_DISK_STATE
  * @rsp: answer to RNBD_MSG_OPEN
  */
 static inline void rnbd_drop_disk_state(struct rnbd_msg_open_rsp *rsp)
@@ -304,7 +307,7 @@ static inline void rnbd_drop_disk_state(struct rnbd_msg_open_rsp *rsp)
  * @sector: first sector, in units of 512 bytes
  * @rw: RNBD_OP_* and RNBD_F_*
  * @bi_size: length in bytes
- * @prio: as in ioprio_set(2); counts if it is there
+ * @prio: as in ioprio_set(2); absent from messages shorter than RNBD_MSG_IO_PRIO
  * @reserved: 0
  */
 struct rnbd_msg_io {
@@ -320,7 +323,7 @@ struct rnbd_msg_io {
 static_assert(sizeof(struct rnbd_msg_io) == 32);
 static_assert(offsetof(struct rnbd_msg_io, prio) == 24);
 
-/* The shortest RNBD_MSG_IO, and the shortest that holds a priority. */
+/* Lengths of the shortest RNBD_MSG_IO, and of the shortest one with a priority */
 #define RNBD_MSG_IO_MIN		offsetof(struct rnbd_msg_io, prio)
 #define RNBD_MSG_IO_PRIO	offsetofend(struct rnbd_msg_io, prio)
 

@@ -20,45 +20,95 @@ module_param_named(claim, rnbd_srv_claim, bool, 0644);
 MODULE_PARM_DESC(claim,
 		 "Keep this machine from mounting, formatting or otherwise claiming what is exported for writing, and the other way round (default: Y)");
 
-/* Holds all that is claimed: so clients may share a disk, as access modes allow. */
+/* Holder of all claims: clients may share a disk, as far as access modes allow. */
 static u8 rnbd_srv_holder;
 
-static int rnbd_srv_bdev_claim(struct rnbd_srv_map *map)
+static struct compat_bdev *rnbd_srv_bdev_open_by_dev(const struct rnbd_srv_map *map, dev_t dev,
+						     void *holder)
 {
-	struct bdev_claim *claim;
+	bool write = map->mode != RNBD_ACCESS_RO;
+	struct compat_bdev *disk;
 
-	if (map->mode == RNBD_ACCESS_RO || !READ_ONCE(rnbd_srv_claim))
-		return 0;
-	claim = compat_bdev_claim(map->bdev, &rnbd_srv_holder);
-	if (IS_ERR(claim)) {
-		if (claim == ERR_PTR(-EBUSY))
-			rnbd_srv_err(map->sess, "%s is mounted, part of another device or otherwise claimed on this machine; so may be its disk, or a partition of it\n",
-				     map->path);
-		return PTR_ERR(claim);
-	}
-	map->claim = claim;
-	return 0;
+	if (!write)
+		holder = NULL;
+	disk = compat_bdev_open(dev, write, holder);
+	if (disk == ERR_PTR(-EBUSY) && holder)
+		rnbd_srv_err(map->sess, "%s is mounted, part of another device or otherwise claimed on this machine; so may be its disk, or a partition of it\n",
+			     map->path);
+	return disk;
 }
 
-static int rnbd_srv_bdev_open(struct rnbd_srv_map *map)
+static int rnbd_srv_bdev_check(const struct rnbd_srv_map *map, struct block_device *bdev)
 {
-	map->bdev = I_BDEV(map->file->f_mapping->host);
-	if (map->mode != RNBD_ACCESS_RO && bdev_read_only(map->bdev))
+	if (map->mode != RNBD_ACCESS_RO && bdev_read_only(bdev))
 		return -EROFS;
-	/* An array may not be assembled yet: its client waits, and nothing is claimed. */
-	if (map->age.generation && !bdev_nr_sectors(map->bdev))
+	/* An array may not be assembled yet: the client retries. */
+	if (map->age.generation && !bdev_nr_sectors(bdev))
 		return -ENXIO;
-	/* The protocol can't convey the rules for writing to zones. */
-	if (bdev_is_zoned(map->bdev))
-		return -EOPNOTSUPP;
+	/* The protocol does not support the rules for writing to zones. */
+	return bdev_is_zoned(bdev) ? -EOPNOTSUPP : 0;
+}
+
+/*
+ * Check a disk without claiming it. Clients that reopen a disk retry once a second: a claim would
+ * make its assembly fail.
+ */
+static int rnbd_srv_bdev_probe(const struct rnbd_srv_map *map, dev_t dev)
+{
+	struct compat_bdev *disk = rnbd_srv_bdev_open_by_dev(map, dev, NULL);
+	int err;
+
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	err = rnbd_srv_bdev_check(map, compat_bdev(disk));
+	compat_bdev_close(disk);
+	return err;
+}
+
+/*
+ * The disk is opened by its number rather than by its node: udev reads a disk again when a node
+ * that was open for writing is closed.
+ */
+static int rnbd_srv_bdev_open(struct rnbd_srv_map *map, const char *path)
+{
+	void *holder = READ_ONCE(rnbd_srv_claim) ? &rnbd_srv_holder : NULL;
+	struct compat_bdev *disk;
+	dev_t dev;
+	int err;
+
+	err = lookup_bdev(path, &dev);
+	if (!err && holder)
+		err = rnbd_srv_bdev_probe(map, dev);
+	if (err)
+		return err;
+	disk = rnbd_srv_bdev_open_by_dev(map, dev, holder);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
+	err = rnbd_srv_bdev_check(map, compat_bdev(disk));
+	if (err) {
+		compat_bdev_close(disk);
+		return err;
+	}
+	map->disk = disk;
+	map->bdev = compat_bdev(disk);
 	map->block_size = bdev_logical_block_size(map->bdev);
-	return rnbd_srv_bdev_claim(map);
+	/* Disk numbers are reused, but the diskseq is not. */
+	map->disk_id.dev = dev;
+	map->disk_id.nr = map->bdev->bd_disk->diskseq;
+	return 0;
 }
 
 static void rnbd_srv_bdev_close(struct rnbd_srv_map *map)
 {
-	if (map->claim)
-		compat_bdev_unclaim(map->claim);
+	compat_bdev_close(map->disk);
+}
+
+static int rnbd_srv_bdev_sync_all(const struct rnbd_srv_map *map)
+{
+	int err = sync_blockdev(map->bdev) ?: blkdev_issue_flush(map->bdev);
+
+	/* As for fsync(2), a disk without flushes has nothing to flush. */
+	return err == -EOPNOTSUPP ? 0 : err;
 }
 
 static sector_t rnbd_srv_bdev_capacity(const struct rnbd_srv_map *map)
@@ -67,8 +117,8 @@ static sector_t rnbd_srv_bdev_capacity(const struct rnbd_srv_map *map)
 }
 
 /*
- * Is a device, or can it be, a part of a disk only? The device mapper tells the id of the
- * disk below; only multipath, which works on requests, has a disk for itself.
+ * Check whether a device may be only a part of the disk whose id it reports. The device mapper
+ * reports the id of the underlying disk. Only request-based multipath maps a whole disk.
  */
 static bool rnbd_srv_bdev_is_part(struct block_device *bdev)
 {
@@ -104,7 +154,7 @@ static void rnbd_srv_bdev_id(struct block_device *bdev,
 	memset(rsp->id, 0, sizeof(rsp->id));
 }
 
-/* A disk is removed in several steps; in each of them new I/O fails. */
+/* Removal of a disk has several steps. Each of these conditions makes new I/O fail. */
 static bool rnbd_srv_bdev_gone(const struct rnbd_srv_map *map)
 {
 	struct gendisk *disk = map->bdev->bd_disk;
@@ -114,7 +164,7 @@ static bool rnbd_srv_bdev_gone(const struct rnbd_srv_map *map)
 
 static void rnbd_srv_bdev_topology(struct block_device *bdev, struct rnbd_msg_open_rsp *rsp)
 {
-	/* -1 if nothing of it is aligned */
+	/* bdev_alignment_offset() is -1 if the device is misaligned. */
 	int offset = max(bdev_alignment_offset(bdev), 0);
 
 	rsp->alignment_offset = cpu_to_le16(min_t(u32, offset >> SECTOR_SHIFT, U16_MAX));
@@ -132,7 +182,7 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 	struct block_device *bdev = map->bdev;
 	struct request_queue *q = bdev_get_queue(bdev);
 
-	/* A device-mapper device may have larger blocks than when it was opened. */
+	/* The block size of a device-mapper device may have grown since it was opened. */
 	rsp->logical_block_size = cpu_to_le16(bdev_logical_block_size(bdev));
 	rsp->max_hw_sectors = cpu_to_le32(queue_max_hw_sectors(q));
 	rsp->max_segments = cpu_to_le16(bdev_max_segments(bdev));
@@ -159,9 +209,9 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
  * rnbd_srv_bdev_opf() - convert a request's operation and flags for the block layer
  * @req: request that passed rnbd_srv_check()
  *
- * Flags that are meaningless for an operation are dropped, as the block layer warns
- * about them. REQ_IDLE keeps writeback throttling off: the client's kernel has throttled
- * its background writes.
+ * Flags that are meaningless for an operation are dropped, as the block layer warns about them.
+ * REQ_IDLE exempts writes from writeback throttling: the client's kernel has already throttled its
+ * background writes.
  *
  * Return: &bio.bi_opf.
  */
@@ -203,9 +253,9 @@ static void rnbd_srv_bdev_defer(struct rnbd_srv_req *req)
 }
 
 /*
- * A REQ_NOWAIT bio fails with AGAIN if it would have had to wait, and with NOTSUPP if a
- * lower device doesn't support REQ_NOWAIT. If the bio was split, some of it may have been
- * carried out; it is all repeated.
+ * Check whether a REQ_NOWAIT bio has to be submitted again without the flag: after BLK_STS_AGAIN,
+ * or after BLK_STS_NOTSUPP, if a lower device doesn't support REQ_NOWAIT. If the bio was split,
+ * parts of it may have been executed; all of it is repeated.
  */
 static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
 {
@@ -215,8 +265,8 @@ static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
 }
 
 /*
- * Is a write that has succeeded in a volatile cache of which the client does not know? The disk may
- * have got the cache while the write was in progress.
+ * Check whether a successful write may be in a volatile cache that the client does not flush. The
+ * cache may have been turned on while the write was in progress.
  */
 static bool rnbd_srv_bdev_unsafe(const struct rnbd_srv_req *req)
 {
@@ -227,8 +277,9 @@ static bool rnbd_srv_bdev_unsafe(const struct rnbd_srv_req *req)
 }
 
 /*
- * Drivers find out by trying that a disk has no write zeroes, and then have none. As in
- * blkdev_issue_zeroout(), that is no error of the disk: the client writes zeroes instead.
+ * A driver may learn only from a failed command that a disk doesn't support write zeroes, and then
+ * clears the limit. As in blkdev_issue_zeroout(), that is not an I/O error: the client writes
+ * zeroes instead.
  */
 static int rnbd_srv_bdev_errno(const struct rnbd_srv_req *req, blk_status_t status)
 {
@@ -246,7 +297,7 @@ static void rnbd_srv_bdev_end_io(struct bio *bio)
 
 	bio_uninit(bio);
 	if (would_wait) {
-		/* The mapping's last ones must not wait for a worker. */
+		/* The array may be the mapping's reserve, so don't keep it until a worker runs. */
 		rnbd_srv_put_vecs(req);
 		rnbd_srv_bdev_defer(req);
 	} else if (unlikely(!err && rnbd_srv_bdev_unsafe(req))) {
@@ -261,7 +312,7 @@ static void rnbd_srv_bdev_end_io(struct bio *bio)
 
 /**
  * rnbd_srv_bdev_fill_bio() - prepare a request's bio
- * @req: request that has its vecs, if it is with data
+ * @req: request, with its array of struct bio_vec if it has data
  * @op: op of the request
  * @nowait: REQ_NOWAIT or 0
  */
@@ -305,11 +356,11 @@ static void rnbd_srv_bdev_run(struct rnbd_srv_req *req)
 }
 
 /*
- * Some drivers sleep when they are handed a request, whatever its flags, as those whose
- * disks are at the other end of a TCP connection. md says that it doesn't, and before Linux 7.2
- * waits: for its superblock before the first write in a while, for a tag of the disks below, for a
- * stripe, and at the end of a plug for its bitmap. What md and the device mapper are on can't be
- * seen: it may be any of these.
+ * Check whether submission to a disk may sleep in spite of REQ_NOWAIT. Drivers with
+ * BLK_MQ_F_BLOCKING may, such as those of disks behind a TCP connection. md claims support for
+ * REQ_NOWAIT but, before Linux 7.2, may wait for its superblock, for a tag of a lower disk, for a
+ * stripe or, at the end of a plug, for its bitmap. The lower devices of md and the device mapper,
+ * which are not visible here, may also be of these kinds.
  */
 static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
 {
@@ -321,17 +372,17 @@ static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
 	return strstarts(name, "md") || strstarts(name, "dm-");
 }
 
-/* The block layer refuses to split what is REQ_NOWAIT. */
+/* Check that a request isn't split: the block layer does not split a REQ_NOWAIT bio. */
 static bool rnbd_srv_bdev_whole(const struct rnbd_srv_req *req)
 {
 	return req->len >> SECTOR_SHIFT <= queue_max_sectors(bdev_get_queue(req->map->bdev));
 }
 
 /*
- * The caller also serves other disks and sessions, and must not wait for a tag of this
- * one, or for memory. What is to be split, and operations without data, which are rare and may be
- * split into many requests, are always submitted from a work item; so is what a cgroup pays for,
- * which may have to wait, and would be charged again when it is repeated.
+ * The caller also serves other disks and sessions, and must not wait for a tag of this disk, or for
+ * memory. A worker submits requests that have to be split, and operations without data, which are
+ * rare and may be split into many requests. It also submits requests that are charged to a cgroup,
+ * which may be throttled, and would be charged twice if they were repeated.
  */
 static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {
@@ -349,6 +400,7 @@ const struct rnbd_srv_backend rnbd_srv_bdev_backend = {
 	.is_disk = true,
 	.open = rnbd_srv_bdev_open,
 	.close = rnbd_srv_bdev_close,
+	.sync = rnbd_srv_bdev_sync_all,
 	.capacity = rnbd_srv_bdev_capacity,
 	.limits = rnbd_srv_bdev_limits,
 	.gone = rnbd_srv_bdev_gone,

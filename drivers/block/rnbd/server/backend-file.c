@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: I/O on a regular file. Filesystems sleep, so each request is a work item
- * of its mapping's workqueue. Direct I/O, if the filesystem supports it, occupies a worker
- * until it has been submitted; buffered I/O, until it is done.
+ * RNBD server: I/O on a regular file. Filesystems sleep, so a worker runs each request. Direct I/O,
+ * if the filesystem supports it, occupies the worker until it has been submitted; buffered I/O,
+ * until it is done.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
 #include <linux/falloc.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/sizes.h>
@@ -16,9 +17,9 @@
 #include "rnbd-srv.h"
 
 /*
- * Whether a filesystem can punch holes is known only after trying: in the last block that
- * a file could have, where nobody writes meanwhile. A filesystem on top of others may not
- * know how large a file can be (-EFBIG); then it is tried when a client asks for it.
+ * Check whether a filesystem can punch holes, by trying it in the last possible block of the file,
+ * which contains no data. A stacked filesystem may report -EFBIG, if the lower one limits files to
+ * a smaller size. In that case, a client's first request decides.
  */
 static bool rnbd_srv_file_can_punch(const struct rnbd_srv_map *map)
 {
@@ -35,22 +36,62 @@ static bool rnbd_srv_file_can_punch(const struct rnbd_srv_map *map)
 	return !err || err == -EFBIG;
 }
 
-static int rnbd_srv_file_open(struct rnbd_srv_map *map)
+/* Check the open file: its name may have been reused since the lookup. */
+static int rnbd_srv_file_check(const struct rnbd_srv_map *map)
 {
-	struct file *file = map->file;
-	struct super_block *sb = file_inode(file)->i_sb;
+	const struct inode *inode = file_inode(map->file);
 
-	if (!rnbd_srv_fs_ok(map->sess, sb))
+	if (!S_ISREG(inode->i_mode) || !rnbd_srv_fs_ok(map->sess, inode->i_sb))
 		return -ENOTBLK;
-	if (!file->f_op->read_iter)
+	if (!map->file->f_op->read_iter)
 		return -EINVAL;
-	if (map->mode != RNBD_ACCESS_RO && !file->f_op->write_iter)
-		return -EROFS;
+	return map->mode != RNBD_ACCESS_RO && !map->file->f_op->write_iter ? -EROFS : 0;
+}
+
+/* Subvolumes of btrfs share s_dev, and reuse inode numbers: get the device of stat(2). */
+static int rnbd_srv_file_identify(struct rnbd_srv_map *map)
+{
+	struct kstat stat;
+	int err;
+
+	err = vfs_getattr(&map->file->f_path, &stat, STATX_INO, AT_STATX_DONT_SYNC);
+	if (err)
+		return err;
+	map->disk_id.dev = stat.dev;
+	map->disk_id.nr = stat.ino;
+	map->disk_id.generation = file_inode(map->file)->i_generation;
+	return 0;
+}
+
+static int rnbd_srv_file_open(struct rnbd_srv_map *map, const char *path)
+{
+	struct super_block *sb;
+	int err;
+
+	map->file = rnbd_srv_open_file(map, path);
+	if (IS_ERR(map->file))
+		return PTR_ERR(map->file);
+	err = rnbd_srv_file_check(map) ?: rnbd_srv_file_identify(map);
+	if (err) {
+		__fput_sync(map->file);
+		return err;
+	}
+	sb = file_inode(map->file)->i_sb;
 	map->block_size = SECTOR_SIZE;
-	if ((file->f_flags & O_DIRECT) && sb->s_bdev)
+	if ((map->file->f_flags & O_DIRECT) && sb->s_bdev)
 		map->block_size = bdev_logical_block_size(sb->s_bdev);
 	map->can_punch = rnbd_srv_file_can_punch(map);
 	return 0;
+}
+
+static void rnbd_srv_file_close(struct rnbd_srv_map *map)
+{
+	__fput_sync(map->file);
+}
+
+static int rnbd_srv_file_sync_all(const struct rnbd_srv_map *map)
+{
+	return vfs_fsync(map->file, 0);
 }
 
 static sector_t rnbd_srv_file_capacity(const struct rnbd_srv_map *map)
@@ -65,6 +106,7 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
 	struct super_block *sb = file_inode(map->file)->i_sb;
 	u32 fs_block = i_blocksize(file_inode(map->file));
 
+	rsp->logical_block_size = cpu_to_le16(map->block_size);
 	rsp->max_hw_sectors = cpu_to_le32(U32_MAX >> SECTOR_SHIFT);
 	rsp->max_segments = cpu_to_le16(BIO_MAX_VECS);
 	rsp->physical_block_size =
@@ -85,7 +127,7 @@ static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
  * rnbd_srv_file_errno() - convert a filesystem's errno into one that a disk reports
  * @err: 0 or a negative errno
  *
- * Programs know what to do if a disk has no space: QEMU pauses its guest until it has.
+ * Programs handle a disk without space: QEMU pauses its guest until there is space.
  *
  * Context: any.
  */
@@ -125,10 +167,10 @@ static void rnbd_srv_file_rw_done(struct kiocb *iocb, long ret)
 }
 
 /**
- * rnbd_srv_file_iter() - describe a read's or write's data for a filesystem
- * @req: request; gets its vecs
+ * rnbd_srv_file_iter() - describe the data of a read or write by an iov_iter
+ * @req: request; gets its array of struct bio_vec
  * @op: op of the request
- * @iter: set up
+ * @iter: iterator to initialize
  *
  * Context: work item.
  */
@@ -143,8 +185,8 @@ VISIBLE_IF_KUNIT void rnbd_srv_file_iter(struct rnbd_srv_req *req,
 }
 
 /*
- * A short write, most likely for lack of space: the filesystem tells the reason only if it is asked
- * for the rest. Returns the length written, or a negative errno.
+ * Continue after a short write, which most likely means lack of space: the filesystem returns the
+ * errno only for the rest. Returns the length written, or a negative errno.
  */
 static ssize_t rnbd_srv_file_rest(struct rnbd_srv_req *req, struct iov_iter *iter, ssize_t done)
 {
@@ -158,8 +200,8 @@ static ssize_t rnbd_srv_file_rest(struct rnbd_srv_req *req, struct iov_iter *ite
 }
 
 /*
- * With direct I/O, the filesystem usually returns before the I/O is done. But the I/O may
- * be done before it returns, and it still uses the iocb then: so that has two users.
+ * With direct I/O, the filesystem usually returns before the I/O is done. But the I/O may also be
+ * done while the filesystem still uses the iocb, so the iocb has two references.
  */
 static void rnbd_srv_file_rw(struct rnbd_srv_req *req)
 {
@@ -195,7 +237,7 @@ static int rnbd_srv_file_fallocate(struct rnbd_srv_req *req, int mode)
 			     (loff_t)req->sector << SECTOR_SHIFT, req->len);
 }
 
-/* Once the filesystem has refused, later OPENs aren't told of discards any more. */
+/* Once the filesystem has refused, answers to OPEN report no discards any more. */
 static int rnbd_srv_file_punch(struct rnbd_srv_req *req)
 {
 	int err = rnbd_srv_file_fallocate(req, FALLOC_FL_PUNCH_HOLE);
@@ -258,8 +300,9 @@ static void rnbd_srv_file_do(struct rnbd_srv_req *req)
 }
 
 /*
- * What a filesystem does for a sync or for holes is in its journal, which others wait for: nobody
- * pays for that. The request may be gone when it is done, and the mapping with it.
+ * Run a request in a worker. Only reads and writes are charged to the mapping's cgroup: syncs and
+ * holes are I/O to the journal, for which other users of the filesystem wait. After
+ * rnbd_srv_file_do(), the request and the mapping may be freed already.
  */
 static void rnbd_srv_file_run(struct rnbd_srv_req *req)
 {
@@ -282,6 +325,8 @@ static void rnbd_srv_file_submit(struct rnbd_srv_req *req)
 
 const struct rnbd_srv_backend rnbd_srv_file_backend = {
 	.open = rnbd_srv_file_open,
+	.close = rnbd_srv_file_close,
+	.sync = rnbd_srv_file_sync_all,
 	.capacity = rnbd_srv_file_capacity,
 	.limits = rnbd_srv_file_limits,
 	.submit = rnbd_srv_file_submit,

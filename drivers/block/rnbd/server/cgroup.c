@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: who pays for a mapping's I/O. It belongs to the cgroup that its host names, so
- * that io.max, io.weight and io.stat of that are about the host.
+ * RNBD server: accounting of I/O to cgroups. The I/O of a mapping is charged to the cgroup that is
+ * configured for the mapping's host, so that io.max, io.weight and io.stat apply to the host.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,11 +14,12 @@
 #if IS_ENABLED(CONFIG_BLK_CGROUP)
 /**
  * rnbd_srv_css_find() - get the I/O controller of a cgroup
- * @path: of the cgroup, below where cgroup2 is mounted
+ * @path: path of the cgroup, relative to the mount of cgroup2
  *
  * Context: process, may sleep.
- * Return: the controller, with a reference; ERR_PTR(-ENOENT) if there is no such cgroup,
- * ERR_PTR(-ENOTDIR) if that is a file, ERR_PTR(-EOPNOTSUPP) if it has no such controller.
+ * Return: the controller, with a reference; ERR_PTR(-ENOENT) if the cgroup does not exist,
+ * ERR_PTR(-ENOTDIR) if the path is that of a file, ERR_PTR(-EOPNOTSUPP) if the I/O controller is
+ * not enabled for the cgroup.
  */
 struct cgroup_subsys_state *rnbd_srv_css_find(const char *path)
 {
@@ -28,7 +29,7 @@ struct cgroup_subsys_state *rnbd_srv_css_find(const char *path)
 	cgroup = cgroup_get_from_path(path);
 	if (IS_ERR(cgroup))
 		return ERR_CAST(cgroup);
-	/* Its own, or that of the next one above which has it */
+	/* The controller of the nearest ancestor, if it is not enabled for the cgroup itself */
 	css = cgroup_get_e_css(cgroup, &io_cgrp_subsys);
 	if (css->cgroup != cgroup) {
 		css_put(css);
@@ -48,8 +49,10 @@ void rnbd_srv_css_get(struct cgroup_subsys_state *css)
 }
 
 /**
- * rnbd_srv_css_put() - drop a reference; whoever has found @css under RCU may go on with it there
+ * rnbd_srv_css_put() - drop a reference
  * @css: from rnbd_srv_css_find(), or NULL
+ *
+ * RCU readers may still use @css: the struct is freed after a grace period.
  */
 void rnbd_srv_css_put(struct cgroup_subsys_state *css)
 {
@@ -58,9 +61,9 @@ void rnbd_srv_css_put(struct cgroup_subsys_state *css)
 }
 
 /**
- * rnbd_srv_css_bio() - have a bio paid by its mapping's cgroup, if it has one
+ * rnbd_srv_css_bio() - charge a bio to the cgroup of a mapping, if it has one
  * @map: the mapping
- * @bio: bio that has its device, and isn't submitted yet
+ * @bio: bio with its device set, not submitted yet
  */
 void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio)
 {
@@ -74,7 +77,7 @@ void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio)
 }
 
 /**
- * rnbd_srv_css_begin() - have what this worker reads and writes paid by a mapping's cgroup
+ * rnbd_srv_css_begin() - charge this worker's reads and writes to the cgroup of a mapping
  * @map: the mapping
  *
  * Context: work item; rnbd_srv_css_end() follows.
@@ -85,13 +88,13 @@ void rnbd_srv_css_begin(const struct rnbd_srv_map *map)
 
 	rcu_read_lock();
 	css = rcu_dereference(map->css);
-	/* That of a cgroup which has gone is the one above's. */
+	/* I/O of a removed cgroup is charged to its parent. */
 	while (css && !css_tryget_online(css))
 		css = css->parent;
 	rcu_read_unlock();
 	if (!css)
 		return;
-	/* It takes a reference of its own. */
+	/* kthread_associate_blkcg() takes its own reference. */
 	kthread_associate_blkcg(css);
 	css_put(css);
 }
@@ -119,11 +122,11 @@ void rnbd_srv_css_end(void) { }
 #endif
 
 /**
- * rnbd_srv_css_set() - have another cgroup pay for a mapping's I/O
+ * rnbd_srv_css_set() - change the cgroup to which a mapping's I/O is charged
  * @map: mapping
- * @css: from rnbd_srv_css_find(), whose reference is the mapping's from now on, or NULL
+ * @css: from rnbd_srv_css_find(), or NULL; the mapping takes over the reference
  *
- * Context: rnbd_srv_lock is held, or the mapping is nobody else's.
+ * Context: rnbd_srv_lock is held, or no other user can find the mapping.
  */
 void rnbd_srv_css_set(struct rnbd_srv_map *map, struct cgroup_subsys_state *css)
 {

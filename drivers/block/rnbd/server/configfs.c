@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: the rules' interface, /sys/kernel/config/rnbd/. A change counts when the
- * write, rmdir or unlink returns: what it doesn't allow any more is being closed then.
+ * RNBD server: interface of the rules in /sys/kernel/config/rnbd/. A change is effective when the
+ * write, rmdir or unlink returns: the closing of forbidden paths and mappings has begun then.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,7 +18,7 @@
 
 #include "rules.h"
 
-/* Short, as a session's name is in front of it in sysfs */
+/* Longest name of a tenant: it is appended to session names in sysfs. */
 #define RNBD_SRV_TENANT_NAME_LEN	31
 
 static const char * const rnbd_srv_policies[] = { "open", "listed" };
@@ -33,7 +33,7 @@ static struct rnbd_srv_host *rnbd_srv_to_host(struct config_item *item)
 	return container_of(item, struct rnbd_srv_host, item);
 }
 
-/* What somebody wrote, without blanks around it. To be freed. */
+/* Copy the written text without surrounding whitespace. The caller frees the copy. */
 static char *rnbd_srv_word(const char *page)
 {
 	char *word = kstrdup(skip_spaces(page), GFP_KERNEL);
@@ -43,7 +43,7 @@ static char *rnbd_srv_word(const char *page)
 	return word;
 }
 
-/* Set a flag of the rules, and look at what is open. */
+/* Set a flag of the rules, and check all mappings. */
 static void rnbd_srv_set_flag(bool *flag, bool value)
 {
 	mutex_lock(&rnbd_srv_rules_lock);
@@ -52,7 +52,7 @@ static void rnbd_srv_set_flag(bool *flag, bool value)
 	rnbd_srv_recheck();
 }
 
-/* A text of the rules, NULL if there is none */
+/* Show a text of the rules, which may be NULL. */
 static ssize_t rnbd_srv_show_text(char *const *text, char *page)
 {
 	ssize_t len;
@@ -138,7 +138,7 @@ static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char 
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, modes);
 
-/* The same, by what somebody wrote. */
+/* Parse a flag of the rules, and set it. */
 static ssize_t rnbd_srv_store_flag(bool *flag, const char *page, size_t count)
 {
 	bool value;
@@ -155,7 +155,7 @@ static ssize_t rnbd_srv_volume_exclusive_show(struct config_item *item, char *pa
 	return sysfs_emit(page, "%d\n", READ_ONCE(rnbd_srv_to_volume(item)->exclusive));
 }
 
-/* Counts for what is opened from then on. */
+/* Affects only mappings that are opened later. */
 static ssize_t rnbd_srv_volume_exclusive_store(struct config_item *item, const char *page,
 					       size_t count)
 {
@@ -279,7 +279,7 @@ static ssize_t rnbd_srv_host_addresses_show(struct config_item *item, char *page
 	return len;
 }
 
-/* Returns how many prefixes there are, or an errno. */
+/* Parse address prefixes. Returns their number, or a negative errno. */
 static int rnbd_srv_parse_prefixes(struct config_item *item, char *words,
 				   struct rtrs_prefix *prefixes)
 {
@@ -327,7 +327,7 @@ static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const cha
 }
 CONFIGFS_ATTR(rnbd_srv_host_, addresses);
 
-/* Their descriptions, and nothing of what is in them */
+/* Show the descriptions of the keys, but not their payloads. */
 static ssize_t rnbd_srv_host_keys_show(struct config_item *item, char *page)
 {
 	const struct rnbd_srv_host *host = rnbd_srv_to_host(item);
@@ -422,7 +422,7 @@ static ssize_t rnbd_srv_limit_show(struct config_item *item, char *page,
 	return sysfs_emit(page, "%llu\n", value >> rnbd_srv_limit_shift(limit));
 }
 
-/* Counts for what comes from then on: nothing ends. */
+/* Affects only new paths: no existing path is closed. */
 static ssize_t rnbd_srv_limit_store(struct config_item *item, const char *page, size_t count,
 				    enum rnbd_srv_limit limit)
 {
@@ -451,12 +451,9 @@ static ssize_t rnbd_srv_host_##name##_store(struct config_item *item, const char
 CONFIGFS_ATTR(rnbd_srv_host_, name)
 
 RNBD_SRV_LIMIT_ATTR(max_sessions, MAX_SESSIONS);
-RNBD_SRV_LIMIT_ATTR(max_paths, MAX_PATHS);
-RNBD_SRV_LIMIT_ATTR(max_connections, MAX_CONNECTIONS);
-RNBD_SRV_LIMIT_ATTR(max_slots, MAX_SLOTS);
 RNBD_SRV_LIMIT_ATTR(max_memory, MAX_MEMORY);
 
-/* What it has of all that, counted now */
+/* Count and show the resources that the host uses. */
 static ssize_t rnbd_srv_host_usage_show(struct config_item *item, char *page)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
@@ -474,7 +471,7 @@ static ssize_t rnbd_srv_host_usage_show(struct config_item *item, char *page)
 	return len;
 }
 
-/* Counting takes the lock under which sessions begin and devices are opened. */
+/* Not readable by all: counting takes rnbd_srv_lock, which would delay clients. */
 static struct configfs_attribute rnbd_srv_host_attr_usage = {
 	.ca_name = "usage",
 	.ca_mode = 0400,
@@ -487,7 +484,7 @@ static ssize_t rnbd_srv_host_cgroup_show(struct config_item *item, char *page)
 	return rnbd_srv_show_text(&rnbd_srv_to_host(item)->cgroup, page);
 }
 
-/* What is written has no line end. Returns NULL for none. */
+/* Find a cgroup by its path, without a newline. Returns NULL if the path is empty. */
 static struct cgroup_subsys_state *rnbd_srv_find_cgroup(struct config_item *item,
 							const char *path)
 {
@@ -534,9 +531,6 @@ static struct configfs_attribute *rnbd_srv_host_attrs[] = {
 	&rnbd_srv_host_attr_addresses,
 	&rnbd_srv_host_attr_keys,
 	&rnbd_srv_host_attr_max_sessions,
-	&rnbd_srv_host_attr_max_paths,
-	&rnbd_srv_host_attr_max_connections,
-	&rnbd_srv_host_attr_max_slots,
 	&rnbd_srv_host_attr_max_memory,
 	&rnbd_srv_host_attr_usage,
 	&rnbd_srv_host_attr_cgroup,
@@ -565,13 +559,13 @@ static const struct config_item_type rnbd_srv_host_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-/* Of the folder of links, which keeps it */
+/* Get the volume of a directory of links, which holds a reference to it. */
 static struct rnbd_srv_volume *rnbd_srv_links_to_volume(struct config_item *item)
 {
 	return container_of(to_config_group(item), struct rnbd_srv_volume, hosts);
 }
 
-/* The volume's folder may be removed at the same time. */
+/* Allow a host to open a volume. The volume's directory may be removed concurrently. */
 static int rnbd_srv_allow_link(struct config_item *hosts, struct config_item *target)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_links_to_volume(hosts);
@@ -603,7 +597,7 @@ static int rnbd_srv_allow_link(struct config_item *hosts, struct config_item *ta
 	return err;
 }
 
-/* There may be two links to a host: one of them is as good as the other. */
+/* Revoke a host's access. If there are several links to the host, any entry can be removed. */
 static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *target)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_links_to_volume(hosts);
@@ -650,7 +644,7 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 	volume->modes = RNBD_SRV_ALL_MODES;
 	INIT_LIST_HEAD(&volume->allowed);
 	config_group_init_type_name(&volume->group, name, &rnbd_srv_volume_type);
-	/* A long name takes memory. */
+	/* A long name is allocated. */
 	if (!config_item_name(&volume->group.cg_item)) {
 		kfree(volume);
 		return ERR_PTR(-ENOMEM);
@@ -664,7 +658,7 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 	return &volume->group;
 }
 
-/* Somebody may still be reading its attributes: it is freed when they have finished. */
+/* Remove a volume. It is freed when users of its attributes have finished. */
 static void rnbd_srv_drop_volume(struct config_group *group, struct config_item *item)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
@@ -688,7 +682,7 @@ static struct rnbd_srv_tenant *rnbd_srv_to_tenant(struct config_item *item)
 	return container_of(to_config_group(item), struct rnbd_srv_tenant, group);
 }
 
-/* Both folders keep the one that they are in. */
+/* The directories volumes and hosts each hold a reference to their tenant. */
 static void rnbd_srv_volumes_release(struct config_item *item)
 {
 	config_item_put(&container_of(to_config_group(item), struct rnbd_srv_tenant,
@@ -726,25 +720,18 @@ static struct config_item *rnbd_srv_make_host(struct config_group *group, const 
 		return ERR_PTR(-ENOMEM);
 	host->rules = &container_of(group, struct rnbd_srv_tenant, hosts)->rules;
 	strscpy(host->sessions, name, sizeof(host->sessions));
-	INIT_LIST_HEAD(&host->counting);
 	config_item_init_type_name(&host->item, name, &rnbd_srv_host_type);
 	if (!config_item_name(&host->item)) {
 		kfree(host);
 		return ERR_PTR(-ENOMEM);
 	}
-	mutex_lock(&rnbd_srv_rules_lock);
-	list_add_tail(&host->list, &host->rules->hosts);
-	mutex_unlock(&rnbd_srv_rules_lock);
+	rnbd_srv_add_host(host);
 	return &host->item;
 }
 
 static void rnbd_srv_drop_host(struct config_group *group, struct config_item *item)
 {
-	mutex_lock(&rnbd_srv_rules_lock);
-	list_del(&rnbd_srv_to_host(item)->list);
-	list_del_init(&rnbd_srv_to_host(item)->counting);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	rnbd_srv_recheck();
+	rnbd_srv_del_host(rnbd_srv_to_host(item));
 	config_item_put(item);
 }
 
@@ -815,7 +802,7 @@ static ssize_t rnbd_srv_tenant_listen_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", rnbd_srv_listening(rnbd_srv_to_tenant(item)));
 }
 
-/* In the network namespace of who writes it */
+/* Listen in the network namespace of the process that writes. */
 static ssize_t rnbd_srv_tenant_listen_store(struct config_item *item, const char *page,
 					    size_t count)
 {
@@ -824,7 +811,7 @@ static ssize_t rnbd_srv_tenant_listen_store(struct config_item *item, const char
 }
 CONFIGFS_ATTR(rnbd_srv_tenant_, listen);
 
-/* As lsns shows it; 0 if it listens nowhere */
+/* Show the number of the network namespace, as in lsns; 0 if the tenant's port is closed. */
 static ssize_t rnbd_srv_tenant_netns_show(struct config_item *item, char *page)
 {
 	return sysfs_emit(page, "%u\n", READ_ONCE(rnbd_srv_to_tenant(item)->netns));
@@ -860,7 +847,7 @@ static void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_gro
 	configfs_add_default_group(&tenant->hosts, group);
 }
 
-/* Sessions of a tenant end in its name: what begins with a digit is the id of a mapping. */
+/* The name follows that of a session and a dot. With a digit first, it could be a mapping's id. */
 static bool rnbd_srv_tenant_name_ok(const char *name)
 {
 	const char *c;
@@ -896,7 +883,7 @@ static struct config_group *rnbd_srv_make_tenant(struct config_group *group, con
 	return &tenant->group;
 }
 
-/* It has no volumes and hosts any more. */
+/* Remove a tenant, whose volumes and hosts have been removed. */
 static void rnbd_srv_drop_tenant(struct config_group *group, struct config_item *item)
 {
 	struct rnbd_srv_tenant *tenant = rnbd_srv_to_tenant(item);
@@ -929,7 +916,7 @@ static struct config_group rnbd_srv_tenants;
 /**
  * rnbd_srv_add_configfs() - create /sys/kernel/config/rnbd
  *
- * Whoever makes a folder there holds the module.
+ * Directories that users create there hold a reference to the module.
  *
  * Return: 0 or a negative errno.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: devices, and opening and closing their mappings.
+ * RNBD server: devices; opening and closing of their mappings.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,16 +13,7 @@
 
 #include "rules.h"
 
-/* The sizes and limits of devices are checked this often. */
-#define RNBD_SRV_WATCH	HZ
-
-static DEFINE_MUTEX(rnbd_srv_lock);
-static LIST_HEAD(rnbd_srv_devs);
 static LIST_HEAD(rnbd_srv_sessions);
-
-static void rnbd_srv_watch_work(struct work_struct *work);
-/* Runs while there are devices. */
-static DECLARE_DELAYED_WORK(rnbd_srv_watch, rnbd_srv_watch_work);
 
 static char *rnbd_srv_dev_name(const struct rnbd_srv_map *map)
 {
@@ -49,8 +40,8 @@ static char *rnbd_srv_dev_name(const struct rnbd_srv_map *map)
 }
 
 /*
- * Two files can have the same name in sysfs: a file was removed and created again while
- * the old one is open here, or paths differ only in ! and /.
+ * Check whether a name in sysfs is in use. Two files can have the same name: if a file was removed
+ * and created again while the old one is open here, or if paths differ only in ! and /.
  */
 static bool rnbd_srv_name_taken(const char *name)
 {
@@ -135,7 +126,7 @@ static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
 	if (err)
 		goto free_name;
 	list_add(&dev->list, &rnbd_srv_devs);
-	queue_delayed_work(rnbd_srv_wq, &rnbd_srv_watch, RNBD_SRV_WATCH);
+	rnbd_srv_start_watch();
 	kfree(name);
 	return dev;
 
@@ -145,26 +136,26 @@ free_name:
 }
 
 /*
- * What tells disks and files from each other. A file of an overlayfs is the one that has its data,
- * in a layer below, and another one once it has been copied up: so this is not kept.
+ * Check whether two mappings have the same disk or file open. For overlayfs, the inode in the layer
+ * that has the data identifies a file. Copying the file up changes that inode, so the inode must
+ * not be stored.
  */
-static const struct inode *rnbd_srv_inode(const struct rnbd_srv_map *map)
+static bool rnbd_srv_same_backing(const struct rnbd_srv_map *a, const struct rnbd_srv_map *b)
 {
-	if (map->bdev)
-		return map->file->f_mapping->host;
-	return d_real_inode(map->file->f_path.dentry);
+	if (a->bdev || b->bdev)
+		return a->bdev == b->bdev;
+	return d_real_inode(a->file->f_path.dentry) == d_real_inode(b->file->f_path.dentry);
 }
 
 static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map)
 {
-	const struct inode *inode = rnbd_srv_inode(map);
 	const struct rnbd_srv_map *other;
 	struct rnbd_srv_dev *dev;
 
 	lockdep_assert_held(&rnbd_srv_lock);
 	list_for_each_entry(dev, &rnbd_srv_devs, list) {
 		list_for_each_entry(other, &dev->maps, list) {
-			if (rnbd_srv_inode(other) == inode)
+			if (rnbd_srv_same_backing(other, map))
 				return dev;
 		}
 	}
@@ -199,20 +190,20 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 
 	if (mode == RNBD_ACCESS_RO)
 		return 0;
-	/* Mappings in mode handover fence each other, and no others. */
+	/* Mappings in mode handover fence each other, but not writers in other modes. */
 	if (dev->nr_handover != (mode == RNBD_ACCESS_HANDOVER ? dev->nr_writers : 0))
 		return -EBUSY;
 	return dev->nr_writers < max_writers[mode] ? 0 : -EBUSY;
 }
 
 /**
- * rnbd_srv_alone() - check whether a device may have one more session
+ * rnbd_srv_alone() - check whether exclusive mappings allow one more mapping
  * @dev: device with its present mappings
  * @map: the new mapping
  *
  * Context: rnbd_srv_lock is held.
- * Return: 0, or -EBUSY if another session has the device open, and one of the two is to have it
- * for itself.
+ * Return: 0, or -EBUSY if another session has the device open, and its mapping or @map is
+ * exclusive.
  */
 int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map)
 {
@@ -225,7 +216,7 @@ int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *ma
 	return 0;
 }
 
-/* Counts the device's mappings by what they may do. */
+/* Add @nr, 1 or -1, to the device's counts of mappings that may write. */
 static void rnbd_srv_count_map(const struct rnbd_srv_map *map, struct rnbd_srv_dev *dev, int nr)
 {
 	if (map->mode != RNBD_ACCESS_RO)
@@ -234,25 +225,18 @@ static void rnbd_srv_count_map(const struct rnbd_srv_map *map, struct rnbd_srv_d
 		dev->nr_handover += nr;
 }
 
-static void rnbd_srv_map_close_file(struct rnbd_srv_map *map)
-{
-	if (map->backend && map->backend->close)
-		map->backend->close(map);
-	__fput_sync(map->file);
-}
-
-/* Undo rnbd_srv_map_open(). May take as long as I/O does. */
+/* Undo rnbd_srv_map_open(). May wait for I/O of the disk or filesystem. */
 static void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 {
 	rnbd_srv_queue_exit(&map->queue);
 	mempool_exit(&map->vecs);
 	rnbd_srv_css_set(map, NULL);
-	rnbd_srv_map_close_file(map);
+	map->backend->close(map);
 }
 
 /*
- * Sync a mapping that is closed because the server stops: the machine may be about to lose its
- * power, and the client may not have flushed its last writes.
+ * Sync a mapping that is closed because the server stops: the machine may be about to be powered
+ * off, and the client may not have flushed its last writes.
  */
 static void rnbd_srv_map_sync(struct rnbd_srv_map *map)
 {
@@ -260,17 +244,16 @@ static void rnbd_srv_map_sync(struct rnbd_srv_map *map)
 
 	if (map->mode == RNBD_ACCESS_RO || !READ_ONCE(map->sess->rules->stopping))
 		return;
-	err = vfs_fsync(map->file, 0);
+	err = map->backend->sync(map);
 	if (err)
 		rnbd_srv_err(map->sess, "can't sync %s: %pe\n", map->path, ERR_PTR(err));
 }
 
 /*
- * No I/O is in progress. Taking rnbd_srv_lock first makes sure that
- * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of
- * the attributes, and for the file. The device is removed before the file is closed, as
- * the files of its mappings tell which one it is. The attributes are gone before what they
- * show is.
+ * Close a mapping without I/O in progress. Taking rnbd_srv_lock first ensures that
+ * rnbd_srv_map_publish() has returned. The lock is not held while waiting for users of the
+ * attributes, and for the file. Order matters: the attributes are removed before the state that
+ * they show, and the device before the disk or file, which identifies the device.
  */
 static void rnbd_srv_close_work(struct work_struct *work)
 {
@@ -296,14 +279,14 @@ static void rnbd_srv_close_work(struct work_struct *work)
 
 	rnbd_srv_info(sess, "closed %s\n", map->path);
 	complete_all(&map->closed);
-	/* First, since the session may end after this. */
+	/* Before the reference is dropped, since the session may end then. */
 	if (map->close_op)
 		rtrs_srv_complete(map->close_op, 0);
 	rnbd_srv_sess_put(sess);
 	kobject_put(&map->kobj);
 }
 
-/* The last I/O of a mapping that is being closed has ended. Any context. */
+/* Called in any context when the last I/O of a mapping that is being closed has ended. */
 static void rnbd_srv_drained(struct percpu_ref *ref)
 {
 	struct rnbd_srv_map *map = container_of(ref, struct rnbd_srv_map, ref);
@@ -334,17 +317,7 @@ static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
 	return map;
 }
 
-/* Checked again on the open file, as the name may have been reused in between. */
-static const struct rnbd_srv_backend *rnbd_srv_backend(const struct rnbd_srv_map *map)
-{
-	umode_t type = file_inode(map->file)->i_mode;
-
-	if (S_ISBLK(type))
-		return &rnbd_srv_bdev_backend;
-	return S_ISREG(type) && rnbd_srv_files_ok(map) ? &rnbd_srv_file_backend : NULL;
-}
-
-/* Load the saved generation of the last writer, which a restarted server does not know. */
+/* Load the generation of the last writer, which the server may have saved before a restart. */
 static int rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
 {
 	char *name;
@@ -363,107 +336,106 @@ static int rnbd_srv_load_state(struct rnbd_srv_map *map, const char *path)
 	return rnbd_srv_state_load(name, &map->saved);
 }
 
-static struct file *rnbd_srv_open_path(struct rnbd_srv_map *map, const char *path)
+static int rnbd_srv_open_path(struct rnbd_srv_map *map, const char *path)
 {
 	int err = rnbd_srv_load_state(map, path);
 
-	return err ? ERR_PTR(err) : rnbd_srv_open_file(map, path);
+	if (err)
+		return err;
+	map->backend = &rnbd_srv_bdev_backend;
+	err = map->backend->open(map, path);
+	if (err == -ENOTBLK) {
+		map->backend = &rnbd_srv_file_backend;
+		err = map->backend->open(map, path);
+	}
+	return err;
 }
 
-/* Open what the mapping's name stands for: a volume, or a path. */
-static struct file *rnbd_srv_open_name(struct rnbd_srv_map *map)
+/* Open the volume or the path that the mapping's name denotes. */
+static int rnbd_srv_open_name(struct rnbd_srv_map *map)
 {
-	struct file *file;
 	char *full;
+	int err;
 
 	if (map->volume_path)
 		return rnbd_srv_open_path(map, map->volume_path);
 	full = rnbd_srv_full_path(map->sess, map->path);
 	if (IS_ERR(full))
-		return ERR_CAST(full);
-	file = rnbd_srv_open_path(map, full);
+		return PTR_ERR(full);
+	err = rnbd_srv_open_path(map, full);
 	kfree(full);
-	return file;
+	return err;
 }
 
-/* Find out which disk or file is open. The numbers of a disk are reused, but not its diskseq. */
-static int rnbd_srv_identify(struct rnbd_srv_map *map)
-{
-	struct kstat stat;
+/* A mapping that isn't published yet, and whether the rules allow it over any path */
+struct rnbd_srv_try {
+	struct rnbd_srv_map *map;
 	int err;
+};
 
-	if (map->bdev) {
-		map->disk_id.dev = map->bdev->bd_dev;
-		map->disk_id.nr = map->bdev->bd_disk->diskseq;
-		return 0;
-	}
-	/* Subvolumes of btrfs share the superblock, and with it s_dev, but not inode numbers. */
-	err = vfs_getattr(&map->file->f_path, &stat, STATX_INO, AT_STATX_DONT_SYNC);
-	if (err)
-		return err;
-	map->disk_id.dev = stat.dev;
-	map->disk_id.nr = stat.ino;
-	map->disk_id.generation = file_inode(map->file)->i_generation;
-	return 0;
-}
-
-static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *map)
+static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *arg)
 {
-	return !rnbd_srv_rules_apply(map, peer);
+	struct rnbd_srv_try *try = arg;
+
+	if (try->err && !peer->closing && !rnbd_srv_rules_apply(try->map, peer))
+		try->err = 0;
+	return false;
 }
 
 /*
- * Open the file of a mapping that isn't published yet. It doesn't matter over which of its paths
- * a client asks: those over which it may not have what it gets are ended.
+ * Open the disk or file of a mapping that isn't published yet. The rules may allow the mapping over
+ * any path of the session, not only that of OPEN. Paths over which it is not allowed are closed
+ * later.
  */
 static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
-	int err = rnbd_srv_rules_apply(map, peer);
+	struct rnbd_srv_try try = { .map = map, .err = rnbd_srv_rules_apply(map, peer) };
+	int err;
 
-	if (err == -ENOENT && rtrs_srv_any_path(map->sess->rtrs, rnbd_srv_try_peer, map))
-		err = 0;
+	if (try.err == -ENOENT)
+		rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_try_peer, &try);
+	if (try.err)
+		return try.err;
+	err = rnbd_srv_open_name(map);
 	if (err)
 		return err;
-	map->file = rnbd_srv_open_name(map);
-	if (IS_ERR(map->file))
-		return PTR_ERR(map->file);
-
-	map->backend = rnbd_srv_backend(map);
-	err = map->backend ? map->backend->open(map) : -ENOTBLK;
-	if (!err)
-		err = rnbd_srv_identify(map);
-	if (err)
-		goto close_file;
 
 	err = mempool_init_kmalloc_pool(&map->vecs, 1,
 					BIO_MAX_VECS * sizeof(struct bio_vec));
-	if (err)
-		goto close_file;
+	if (err) {
+		map->backend->close(map);
+		return err;
+	}
 
 	rnbd_srv_queue_init(&map->queue, map->backend->is_disk ? map->sess->disk_wq :
 							       map->sess->file_wq);
 	return 0;
-
-close_file:
-	rnbd_srv_map_close_file(map);
-	return err;
 }
 
-static bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
-{
-	return rsp->cache_policy & RNBD_CACHE_WRITEBACK;
-}
-
-/*
- * Answer the client's OPEN. From then on the client flushes the write cache of which the answer
- * tells: if it says so by RNBD_OPEN_FLUSHES or, without RNBD_FEATURE_DISK_STATE, if all answers so
- * far told of a cache. A client that is told that there is none may drop flushes.
+/**
+ * rnbd_srv_map_answer() - answer the client's OPEN
+ * @map: the open mapping
+ * @msg: the client's message
+ * @rsp: answer to fill in, zeroed
+ *
+ * Sets &rnbd_srv_map.flushes if the answer reports a write cache, and the client flushes it. With
+ * RNBD_FEATURE_DISK_STATE, the client sets RNBD_OPEN_FLUSHES if it does. Other clients do if all
+ * answers so far reported a cache: after an answer without, they may drop flushes.
+ *
+ * Context: rnbd_srv_lock is held.
  */
-static void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
-				struct rnbd_msg_open_rsp *rsp)
+VISIBLE_IF_KUNIT void rnbd_srv_map_answer(struct rnbd_srv_map *map,
+					  const struct rnbd_msg_open *msg,
+					  struct rnbd_msg_open_rsp *rsp)
 {
 	bool flushes = map->flushes;
 
+	/*
+	 * The disk's cache may be turned on right after the answer has reported none. Writes that
+	 * end from then on must be flushed: clear the flag before the disk's state is read.
+	 */
+	WRITE_ONCE(map->flushes, false);
+	smp_mb(); /* see above */
 	rnbd_srv_fill_rsp(map, rsp);
 	if (READ_ONCE(map->sess->features) & RNBD_FEATURE_DISK_STATE)
 		flushes = msg->flags & RNBD_OPEN_FLUSHES;
@@ -471,13 +443,13 @@ static void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_
 }
 
 /*
- * Find a mapping that the session has by the same name, and answer with its present size and
- * limits. Another name of the device gets a mapping of its own, since the client closes each name.
- * Returns 1 if there is a mapping; 0 if not; -EBUSY if it is being closed, or is open in another
- * mode.
+ * Find the session's mapping of the same name, and answer with its present size and limits. Another
+ * name of the device gets its own mapping, since the client closes each name separately. Returns 1
+ * if there is such a mapping, 0 if not, or -EBUSY if it is being closed or has another mode.
  */
 static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
-			       const struct rnbd_srv_age *age, struct rnbd_msg_open_rsp *rsp)
+			       const struct rnbd_srv_age *age, u32 starts,
+			       struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
 	unsigned long id;
@@ -488,6 +460,7 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg
 			continue;
 		if (map->mode != msg->access_mode || test_bit(0, &map->closing))
 			return -EBUSY;
+		map->starts = starts;
 		rnbd_srv_writer_again(map, age);
 		rnbd_srv_map_answer(map, msg, rsp);
 		return 1;
@@ -495,13 +468,13 @@ static int rnbd_srv_open_again(struct rnbd_srv_sess *sess, const struct rnbd_msg
 	return 0;
 }
 
-/* A tenant's clients have sessions of different names. */
+/* Check whether two sessions belong to one client: clients of a tenant differ in session names. */
 static bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_sess *b)
 {
 	return a->rules == b->rules && !strcmp(a->name, b->name);
 }
 
-/* Has a session of the same name, which hasn't ended yet, the device open? */
+/* Check whether an old session of the client, which is still ending, has the device open. */
 static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
 				 const struct rnbd_srv_sess *sess)
 {
@@ -514,7 +487,7 @@ static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
 	return false;
 }
 
-/* sessions/<session>, or sessions/<session>.<id> if the session has that already */
+/* Add sessions/<session> or, if the session has another mapping there, sessions/<session>.<id>. */
 static int rnbd_srv_map_show(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
 {
 	const char *name = map->sess->label;
@@ -537,7 +510,7 @@ static int rnbd_srv_room(struct rnbd_srv_sess *sess)
 	return -EMFILE;
 }
 
-/* kobject_add() is the last step that can fail: from then on it can be closed. */
+/* Make a mapping visible. After kobject_add(), it may be closed, and no step may fail. */
 static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 				struct rnbd_srv_dev *dev)
 {
@@ -563,19 +536,46 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	return 0;
 }
 
-static bool rnbd_srv_peer_ok(const struct rtrs_srv_peer *peer, void *map)
+/*
+ * Check of a mapping: @keep is a path over which the rules allow it, and stays even if the rules
+ * change during the check. @others: there are paths over which they don't allow it. @end: end
+ * these.
+ */
+struct rnbd_srv_verdict {
+	const struct rnbd_srv_map *map;
+	const struct rtrs_srv_path *keep;
+	bool others;
+	bool end;
+};
+
+static bool rnbd_srv_check_peer(const struct rtrs_srv_peer *peer, void *arg)
 {
-	return rnbd_srv_rules_hold(map, peer);
+	struct rnbd_srv_verdict *verdict = arg;
+
+	if (peer->closing || peer->path == verdict->keep)
+		return false;
+	if (!rnbd_srv_rules_hold(verdict->map, peer)) {
+		verdict->others = true;
+		return verdict->end;
+	}
+	verdict->keep = verdict->keep ?: peer->path;
+	return false;
 }
 
-/* Do the rules allow a mapping? Over some paths of its session only: the others are ended. */
+/* Check whether the rules allow a mapping over any path. If so, end the session's other paths. */
 static bool rnbd_srv_allowed(struct rnbd_srv_map *map)
 {
+	struct rnbd_srv_verdict verdict = { .map = map };
+
 	lockdep_assert_held(&rnbd_srv_lock);
-	return rtrs_srv_restrict_paths(map->sess->rtrs, rnbd_srv_peer_ok, map);
+	rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_check_peer, &verdict);
+	verdict.end = verdict.keep && verdict.others;
+	if (verdict.end)
+		rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_check_peer, &verdict);
+	return verdict.keep || !verdict.others;
 }
 
-/* A session's paths are looked at for a cgroup. */
+/* Search for the cgroup of a session among those of the hosts on its paths */
 struct rnbd_srv_css_search {
 	const struct rnbd_srv_sess *sess;
 	struct cgroup_subsys_state *css;
@@ -586,27 +586,30 @@ static bool rnbd_srv_find_css(const struct rtrs_srv_peer *peer, void *arg)
 {
 	struct rnbd_srv_css_search *search = arg;
 
-	search->any_path = true;
-	return rnbd_srv_cgroup(search->sess, peer, &search->css);
+	if (!peer->closing && !search->css) {
+		search->css = rnbd_srv_cgroup(search->sess, peer);
+		search->any_path = true;
+	}
+	return false;
 }
 
 /*
- * That of its first path which is of a host with one; without a path it stays what it was. Who
- * reads the old one does so under RCU.
+ * Set the cgroup of a mapping to that of the first path whose host has one. Without a path, the
+ * cgroup remains.
  */
 static void rnbd_srv_choose_css(struct rnbd_srv_map *map)
 {
 	struct rnbd_srv_css_search search = { .sess = map->sess };
 
 	lockdep_assert_held(&rnbd_srv_lock);
-	rtrs_srv_any_path(map->sess->rtrs, rnbd_srv_find_css, &search);
+	rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_find_css, &search);
 	if (search.any_path)
 		rnbd_srv_css_set(map, search.css);
 }
 
 /*
- * Add @map to its device. Returns 0; 1 if somebody was faster with the same name, so that
- * @map isn't needed; or a negative errno.
+ * Add @map to its device. Returns 0, 1 if the session has opened the same name meanwhile and @map
+ * isn't needed, or a negative errno.
  */
 static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
 			       struct rnbd_msg_open_rsp *rsp)
@@ -615,7 +618,7 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_o
 	int ret;
 
 	lockdep_assert_held(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(map->sess, msg, &map->age, rsp);
+	ret = rnbd_srv_open_again(map->sess, msg, &map->age, map->starts, rsp);
 	if (ret)
 		return ret;
 	dev = rnbd_srv_dev_get(map);
@@ -624,157 +627,43 @@ static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_o
 
 	rnbd_srv_rules_refresh(map);
 	rnbd_srv_choose_css(map);
-	/* Before -EBUSY: the client retries after that, and a refused one must not. */
-	ret = map->mode == RNBD_ACCESS_RO ? 0 : rnbd_srv_writer_join(map);
-	if (!ret && rnbd_srv_held_by_old(dev, map->sess))
-		ret = -EBUSY;
-	if (!ret)
-		ret = rnbd_srv_access(dev, map->mode);
-	if (!ret)
-		ret = rnbd_srv_alone(dev, map);
-	if (!ret)
-		ret = rnbd_srv_room(map->sess);
-	/* Changes of rules, and new paths, find it among the device's mappings later. */
-	if (!ret && !rnbd_srv_allowed(map))
-		ret = -ENOENT;
-	if (!ret)
-		ret = rnbd_srv_map_publish(map, dev);
+	/*
+	 * A newer writer is checked before the causes of -EBUSY, after which a fenced client would
+	 * retry. Later changes of rules, and new paths, check the published mapping.
+	 */
+	ret = (map->mode == RNBD_ACCESS_RO ? 0 : rnbd_srv_writer_join(map)) ?:
+	      (rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0) ?:
+	      rnbd_srv_access(dev, map->mode) ?:
+	      rnbd_srv_alone(dev, map) ?:
+	      rnbd_srv_room(map->sess) ?:
+	      (rnbd_srv_allowed(map) ? 0 : -ENOENT) ?:
+	      rnbd_srv_map_publish(map, dev);
 	if (ret) {
 		rnbd_srv_writer_leave(map);
 		rnbd_srv_dev_put(dev);
 		return ret;
 	}
-	/* No answer has told of a disk without a cache yet. */
+	/* No answer has reported a disk without a cache yet. */
 	map->flushes = true;
 	rnbd_srv_map_answer(map, msg, rsp);
 	return 0;
 }
 
-static bool rnbd_srv_size_changed(const struct rnbd_srv_map *map,
-				  const struct rnbd_msg_open_rsp *now)
-{
-	u64 is = le64_to_cpu(now->nsectors), was = le64_to_cpu(map->told.nsectors);
-
-	if (is == was)
-		return false;
-	rnbd_srv_info(map->sess, "%s has %s from %llu to %llu sectors\n", map->path,
-		      is > was ? "grown" : "shrunk", was, is);
-	return true;
-}
-
-static bool rnbd_srv_limits_changed(const struct rnbd_srv_map *map,
-				    const struct rnbd_msg_open_rsp *now)
-{
-	if (rnbd_same_limits(now, &map->told))
-		return false;
-	if (rnbd_srv_has_cache(now) && !READ_ONCE(map->flushes))
-		rnbd_srv_info(map->sess, "%s has a write cache now: writes are flushed until the client does that\n",
-			      map->path);
-	else
-		rnbd_srv_info(map->sess, "%s has other limits now\n", map->path);
-	return true;
-}
-
-/**
- * rnbd_srv_changed() - check whether a mapping's disk or file is as its client was told
- * @map: mapping
- *
- * Context: rnbd_srv_lock is held.
- * Return: 0 if it is; otherwise RNBD_FEATURE_* of the events that report the changes. Each change
- * is returned once.
- */
-VISIBLE_IF_KUNIT u32 rnbd_srv_changed(struct rnbd_srv_map *map)
-{
-	struct rnbd_msg_open_rsp now = { };
-	u32 changed = 0;
-
-	if (map->told.flags & RNBD_DISK_GONE)
-		return 0;
-	rnbd_srv_fill_disk(map, &now);
-	if (now.flags & RNBD_DISK_GONE) {
-		rnbd_srv_info(map->sess, "%s was removed\n", map->path);
-		changed = RNBD_FEATURE_DISK_STATE;
-	} else {
-		if (rnbd_srv_size_changed(map, &now))
-			changed |= RNBD_FEATURE_RESIZE_EVENT;
-		if (rnbd_srv_limits_changed(map, &now))
-			changed |= RNBD_FEATURE_DISK_STATE;
-	}
-	map->told = now;
-	return changed;
-}
-
-/*
- * A session gets one event, however many of its devices have changed. Clients with
- * RNBD_FEATURE_DISK_STATE close the mapping of a removed disk themselves. For other clients the
- * server closes it, so that the disk's name is free when the disk returns.
- */
-static void rnbd_srv_watch_dev(struct rnbd_srv_dev *dev)
-{
-	struct rnbd_srv_map *map;
-
-	list_for_each_entry(map, &dev->maps, list) {
-		map->sess->event_due |= rnbd_srv_changed(map);
-		if ((map->told.flags & RNBD_DISK_GONE) &&
-		    !(READ_ONCE(map->sess->features) & RNBD_FEATURE_DISK_STATE))
-			rnbd_srv_close(map, NULL);
-	}
-}
-
-static void rnbd_srv_tell_changes(struct rnbd_srv_dev *dev)
-{
-	struct rnbd_srv_map *map;
-
-	list_for_each_entry(map, &dev->maps, list) {
-		if (map->sess->event_due & READ_ONCE(map->sess->features))
-			rtrs_srv_send_event(map->sess->rtrs);
-		map->sess->event_due = 0;
-	}
-}
-
-/*
- * Compare the size and limits of all devices with what their clients were told: no notifier reports
- * all such changes. This doesn't sleep in a filesystem, as a file's size is the one in memory.
- */
-static void rnbd_srv_watch_work(struct work_struct *work)
-{
-	struct rnbd_srv_dev *dev;
-
-	mutex_lock(&rnbd_srv_lock);
-	list_for_each_entry(dev, &rnbd_srv_devs, list)
-		rnbd_srv_watch_dev(dev);
-	list_for_each_entry(dev, &rnbd_srv_devs, list)
-		rnbd_srv_tell_changes(dev);
-	if (!list_empty(&rnbd_srv_devs))
-		queue_delayed_work(rnbd_srv_wq, &rnbd_srv_watch, RNBD_SRV_WATCH);
-	mutex_unlock(&rnbd_srv_lock);
-}
-
-/**
- * rnbd_srv_stop_watch() - stop checking sizes and limits
- *
- * Context: process, may sleep; there are no devices, and will be none.
- */
-void rnbd_srv_stop_watch(void)
-{
-	cancel_delayed_work_sync(&rnbd_srv_watch);
-}
-
-static bool rnbd_srv_peer_admitted(const struct rtrs_srv_peer *peer, void *arg)
+static bool rnbd_srv_peer_refused(const struct rtrs_srv_peer *peer, void *arg)
 {
 	const struct rnbd_srv_sess *sess = arg;
 
-	return !rnbd_srv_admit(sess->rules, sess->name, peer);
+	return !peer->closing && rnbd_srv_admit(sess->rules, sess->name, peer);
 }
 
 /**
- * rnbd_srv_recheck() - close what the rules don't allow any more
+ * rnbd_srv_recheck() - close paths and mappings that the rules don't allow any more
  *
- * New I/O is refused when this returns; what the server has in hand is finished. Paths of clients
- * that would have to prove something else today end, and what they had open stays so if they do
- * that, on another path or, after their session is lost, in a new one.
+ * New I/O on them is refused when this returns; I/O in progress is finished. A path is closed if
+ * its client would not be admitted now. The client may connect again with the proof that is
+ * required now, and resume its session or open its devices in a new one.
  *
- * Context: process, may sleep, after the change of the rules, without their lock.
+ * Context: process, may sleep; after the change of the rules, without rnbd_srv_rules_lock.
  */
 void rnbd_srv_recheck(void)
 {
@@ -784,10 +673,10 @@ void rnbd_srv_recheck(void)
 
 	mutex_lock(&rnbd_srv_lock);
 	list_for_each_entry(sess, &rnbd_srv_sessions, list)
-		rtrs_srv_end_paths(sess->rtrs, rnbd_srv_peer_admitted, sess);
+		rtrs_srv_each_path(sess->rtrs, rnbd_srv_peer_refused, sess);
 	list_for_each_entry(dev, &rnbd_srv_devs, list) {
 		list_for_each_entry(map, &dev->maps, list) {
-			/* It ends no path any more. */
+			/* A mapping that is being closed must not close paths. */
 			if (test_bit(0, &map->closing))
 				continue;
 			rnbd_srv_choose_css(map);
@@ -800,7 +689,7 @@ void rnbd_srv_recheck(void)
 }
 
 /**
- * rnbd_srv_add_sess() - have rnbd_srv_recheck() look at a session
+ * rnbd_srv_add_sess() - add a session to those that rnbd_srv_recheck() checks
  * @sess: session whose first path is not up yet
  */
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess)
@@ -821,28 +710,69 @@ void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
 	mutex_unlock(&rnbd_srv_lock);
 }
 
-/* A session that is counted, and the one that asks, or NULL */
-struct rnbd_srv_count {
-	const struct rnbd_srv_sess *sess;
-	const struct rnbd_srv_sess *asks;
-};
-
-/* A client may take the place of its old paths before these have ended. */
-static void rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
+/**
+ * rnbd_srv_add_host() - add a host to the rules of its tenant
+ * @host: the new host
+ */
+void rnbd_srv_add_host(struct rnbd_srv_host *host)
 {
-	const struct rnbd_srv_count *count = arg;
-
-	if (!peer->closing || !count->asks ||
-	    !rnbd_srv_same_client(count->sess, count->asks))
-		rnbd_srv_rules_count(count->sess, peer);
+	mutex_lock(&rnbd_srv_lock);
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_add_tail(&host->list, &host->rules->hosts);
+	mutex_unlock(&rnbd_srv_rules_lock);
+	mutex_unlock(&rnbd_srv_lock);
 }
 
-static void rnbd_srv_count_paths(const struct rnbd_srv_sess *asks)
+/**
+ * rnbd_srv_del_host() - undo rnbd_srv_add_host()
+ * @host: the host
+ */
+void rnbd_srv_del_host(struct rnbd_srv_host *host)
 {
-	struct rnbd_srv_count count = { .asks = asks };
+	mutex_lock(&rnbd_srv_lock);
+	mutex_lock(&rnbd_srv_rules_lock);
+	list_del(&host->list);
+	mutex_unlock(&rnbd_srv_rules_lock);
+	mutex_unlock(&rnbd_srv_lock);
+	rnbd_srv_recheck();
+}
+
+/*
+ * Count of what a host uses: the session that is being walked, the one that was counted last, and
+ * the one that requests one more path, or NULL
+ */
+struct rnbd_srv_count {
+	const struct rnbd_srv_host *host;
+	const struct rnbd_srv_sess *sess;
+	const struct rnbd_srv_sess *counted;
+	const struct rnbd_srv_sess *asks;
+	u64 *used;
+};
+
+static bool rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
+{
+	struct rnbd_srv_count *count = arg;
+
+	/* The new path may replace closing paths of the same client. */
+	if (peer->closing && count->asks && rnbd_srv_same_client(count->sess, count->asks))
+		return false;
+	if (!rnbd_srv_is_host(count->host, count->sess, peer))
+		return false;
+	count->used[RNBD_SRV_MAX_SESSIONS] += count->counted != count->sess;
+	count->used[RNBD_SRV_MAX_MEMORY] += peer->memory;
+	count->counted = count->sess;
+	return false;
+}
+
+/* Count what a host uses, in @used, by walking all paths. */
+static void rnbd_srv_count_paths(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *asks,
+				 u64 *used)
+{
+	struct rnbd_srv_count count = { .host = host, .asks = asks, .used = used };
 	struct rnbd_srv_sess *sess;
 
 	lockdep_assert_held(&rnbd_srv_lock);
+	memset(used, 0, RNBD_SRV_NR_LIMITS * sizeof(*used));
 	list_for_each_entry(sess, &rnbd_srv_sessions, list) {
 		count.sess = sess;
 		rtrs_srv_each_path(sess->rtrs, rnbd_srv_count_path, &count);
@@ -850,29 +780,62 @@ static void rnbd_srv_count_paths(const struct rnbd_srv_sess *asks)
 }
 
 /**
- * rnbd_srv_count_host() - count what a host has
- * @host: a host
- * @used: set to that, by enum rnbd_srv_limit
+ * rnbd_srv_count_host() - count what a host uses
+ * @host: the host
+ * @used: set to the counts, indexed by enum rnbd_srv_limit
  *
  * Context: process, may sleep.
  */
-void rnbd_srv_count_host(struct rnbd_srv_host *host, u64 *used)
+void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used)
 {
 	mutex_lock(&rnbd_srv_lock);
-	rnbd_srv_begin_count_of(host);
-	rnbd_srv_count_paths(NULL);
-	rnbd_srv_end_count_of(host, used);
+	rnbd_srv_count_paths(host, NULL, used);
 	mutex_unlock(&rnbd_srv_lock);
 }
 
-static int rnbd_srv_may_join(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
+/* Check the limits of the hosts to which a new path belongs. */
+static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess,
+				 const struct rtrs_srv_peer *peer)
+{
+	u64 used[RNBD_SRV_NR_LIMITS];
+	struct rnbd_srv_host *host;
+	int err;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	list_for_each_entry(host, &sess->rules->hosts, list) {
+		if (!rnbd_srv_has_limits(host) || !rnbd_srv_is_host(host, sess, peer))
+			continue;
+		rnbd_srv_count_paths(host, sess, used);
+		err = rnbd_srv_in_limits(host, sess, used);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool rnbd_srv_note_path(const struct rtrs_srv_peer *peer, void *any)
+{
+	*(bool *)any |= !peer->closing;
+	return false;
+}
+
+/*
+ * Check whether the rules allow the session's mappings over a new path. The rules may have changed
+ * while the session had no path. In that case the first path closes forbidden mappings, since the
+ * client has closed its devices. A further path is rejected instead, to keep mappings in use.
+ */
+static int rnbd_srv_may_join(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
+			     bool others)
 {
 	struct rnbd_srv_map *map;
 	unsigned long id;
 
 	xa_for_each(&sess->maps, id, map) {
-		if (!test_bit(0, &map->closing) && !rnbd_srv_rules_hold(map, peer))
+		if (test_bit(0, &map->closing) || rnbd_srv_rules_hold(map, peer))
+			continue;
+		if (others || !peer->first)
 			return -EACCES;
+		rnbd_srv_close(map, NULL);
 	}
 	return 0;
 }
@@ -887,29 +850,29 @@ static void rnbd_srv_choose_all_css(struct rnbd_srv_sess *sess)
 }
 
 /**
- * rnbd_srv_path_up() - may a path join a session?
+ * rnbd_srv_path_up() - check whether a path may join a session
  * @priv: the session
  * @peer: the client on the path
  *
- * What the session opens later ends the paths over which it may not.
+ * Devices that the session opens later close the paths over which they are not allowed.
  *
  * Context: see &rtrs_srv_ops.path_up.
- * Return: 0; -EACCES if the session has something open that it may not open over that path; or an
- * errno of rnbd_srv_admit() or rnbd_srv_in_limits().
+ * Return: 0; -EACCES if the session has another path, and a mapping that is not allowed over this
+ * one; or an errno of rnbd_srv_admit() or rnbd_srv_in_limits().
  */
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
 	struct rnbd_srv_sess *sess = priv;
+	bool others = false;
 	int err;
 
 	mutex_lock(&rnbd_srv_lock);
+	rtrs_srv_each_path(sess->rtrs, rnbd_srv_note_path, &others);
 	rtrs_srv_know_path(peer, true);
-	/* Again, as keys may have been changed since. */
-	err = rnbd_srv_admit(sess->rules, sess->name, peer) ?: rnbd_srv_may_join(sess, peer);
-	if (!err && rnbd_srv_begin_count(sess, peer)) {
-		rnbd_srv_count_paths(sess);
-		err = rnbd_srv_in_limits(sess);
-	}
+	/* Checked again, as keys may have changed since the transport's call. */
+	err = rnbd_srv_admit(sess->rules, sess->name, peer) ?:
+	      rnbd_srv_may_join(sess, peer, others) ?:
+	      rnbd_srv_check_limits(sess, peer);
 	if (err)
 		rtrs_srv_know_path(peer, false);
 	else
@@ -918,26 +881,41 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	return err;
 }
 
+/*
+ * Check whether the client has given up its OPEN, and so would not close the mapping: because the
+ * path is closing, or SESS_INFO has arrived since. The latter is not checked for clients without
+ * features, as in-tree clients send OPEN before SESS_INFO is answered.
+ */
+static bool rnbd_srv_open_is_late(const struct rnbd_srv_sess *sess,
+				  const struct rtrs_srv_peer *peer, u32 starts)
+{
+	lockdep_assert_held(&rnbd_srv_lock);
+	return rtrs_srv_peer_closing(peer) ||
+	       (READ_ONCE(sess->features) && starts != READ_ONCE(sess->starts));
+}
+
 /**
  * rnbd_srv_open() - open a device for a session
  * @sess: session of the client
  * @msg: the client's message, checked
- * @age: what it reports of the mapping's age, all 0 if nothing
- * @peer: the client on the path on which it asks
+ * @age: age of the mapping as the client reported it; all 0 if the message has none
+ * @peer: the client on the path of the message
+ * @starts: &rnbd_srv_sess.starts when the message arrived
  * @rsp: answer to fill in, zeroed by the caller
  *
- * Context: kernel thread, may sleep (__fput_sync() if the file isn't needed).
+ * Context: kernel thread, as required by __fput_sync(); may sleep.
  * Return: 0 or a negative errno for the client.
  */
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
-		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer, u32 starts,
 		  struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
 	int ret;
 
 	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(sess, msg, age, rsp);
+	ret = rnbd_srv_open_is_late(sess, peer, starts) ? -ECONNABORTED :
+	      rnbd_srv_open_again(sess, msg, age, starts, rsp);
 	mutex_unlock(&rnbd_srv_lock);
 	if (ret)
 		return min(ret, 0);
@@ -947,13 +925,15 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 		return PTR_ERR(map);
 
 	map->age = *age;
+	map->starts = starts;
 	ret = rnbd_srv_map_open(map, peer);
-	/* It would tell the client that a newer mapping has written. */
+	/* From opening the file. The client would conclude that a newer mapping has written. */
 	if (ret == -EBADE)
 		ret = -EIO;
 	if (!ret) {
 		mutex_lock(&rnbd_srv_lock);
-		ret = rnbd_srv_map_attach(map, msg, rsp);
+		ret = rnbd_srv_open_is_late(sess, peer, starts) ? -ECONNABORTED :
+		      rnbd_srv_map_attach(map, msg, rsp);
 		mutex_unlock(&rnbd_srv_lock);
 		if (!ret) {
 			rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,

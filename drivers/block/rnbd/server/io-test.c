@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of I/O: what the server reads of a message, what it checks, what it asks
- * of a disk, and how data in several pieces get there.
+ * KUnit tests of I/O: parsing and checks of messages, operations on a disk, and the description
+ * of data in several pieces.
  */
 #include <kunit/test.h>
 #include <linux/bio.h>
@@ -94,7 +94,7 @@ static void message_is_read(struct kunit *test)
 	const struct parse_case *c = test->param_value;
 	struct io_test *t = test->priv;
 
-	/* Left over from a message before. */
+	/* Stale contents from an earlier message */
 	memset(t->op.msg, 0x5a, sizeof(t->op.msg));
 	memcpy(t->op.msg, c->bytes, sizeof(c->bytes));
 	t->op.msg_len = c->msg_len;
@@ -113,7 +113,7 @@ static void message_is_read(struct kunit *test)
 #define RW	RNBD_ACCESS_RW
 #define MIG	RNBD_ACCESS_MIGRATION
 
-/* Of a disk of 1000 sectors, unless @capacity is another. */
+/* The disk has 1000 sectors, unless @capacity is set. */
 static const struct check_case {
 	const char *desc;
 	int ret;
@@ -236,7 +236,7 @@ static void disk_is_asked_for_what_the_client_wants(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (__force u32)rnbd_srv_bdev_opf(&t->req), (__force u32)c->opf);
 }
 
-/* As many entries of data as a case has, of one page each but the last, which has a sector */
+/* Data of @nents entries of a page each, except for the last one, which has a sector */
 static const struct data_case {
 	const char *desc;
 	u32 nents;
@@ -250,7 +250,7 @@ static const struct data_case {
 
 KUNIT_ARRAY_PARAM_DESC(data_cases, data_cases, desc);
 
-/* An entry's bytes are its number; their order in memory is another than in the list. */
+/* Fill each entry with its index. The entries are in reverse order in memory. */
 static u8 *data_init(struct kunit *test, u32 nents)
 {
 	struct io_test *t = test->priv;
@@ -370,7 +370,7 @@ static void file_fills_all_entries(struct kunit *test)
 	t->req.op = RNBD_OP_READ;
 	rnbd_srv_file_iter(&t->req, &t->op, &iter);
 	KUNIT_EXPECT_EQ(test, copy_to_iter(read, t->op.data_len, &iter), t->op.data_len);
-	/* The last entry comes first in memory. */
+	/* The last entry is the first one in memory. */
 	KUNIT_EXPECT_NULL(test, memchr_inv(buf, 0xa5, 512));
 	KUNIT_EXPECT_NULL(test, memchr_inv(buf + 512, (u8)(c->nents - 1), PAGE_SIZE - 512));
 	rest = (c->nents - 1) * PAGE_SIZE;
@@ -390,7 +390,7 @@ static void free_memory(void *element, void *data)
 	kfree(element);
 }
 
-/* One request goes on without memory; another one has to wait, and gets what that had. */
+/* Without memory, one request gets the reserve, and a second one gets it after the first. */
 static void data_need_no_memory(struct kunit *test)
 {
 	struct io_test *t = test->priv;
@@ -413,7 +413,7 @@ static void data_need_no_memory(struct kunit *test)
 	vecs_exit(t);
 }
 
-/* It is submitted again when the disk would have had to wait. */
+/* A request that would block is submitted again, and keeps the array. */
 static void data_are_described_once(struct kunit *test)
 {
 	struct io_test *t = test->priv;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: checking and ending I/O, and answers. Backends rely on the checks.
+ * RNBD server: checks and completion of I/O; answers. Backends rely on the checks.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,9 +14,9 @@
 #include "rnbd-srv.h"
 
 /*
- * I/O schedulers use the priority as an array index, so an invalid one is dropped. They serve the
- * real-time class before all others, which would starve other clients and the server's own
- * programs: it becomes the highest level of best effort.
+ * Get a valid I/O priority, or 0: I/O schedulers use it as an array index. The real-time class
+ * would starve other clients and the server's own programs, so it is replaced by the highest
+ * best-effort level.
  */
 static u16 rnbd_srv_prio(const struct rtrs_srv_op *op)
 {
@@ -47,10 +47,10 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
 
 /**
  * rnbd_srv_check() - check an I/O request
- * @req: request that has been parsed, and has its mapping
+ * @req: parsed request with its mapping
  * @op: op of the request
  *
- * Return: 0 if a backend can carry it out, or a negative errno.
+ * Return: 0 if a backend can execute the request, or a negative errno.
  */
 VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 				    const struct rtrs_srv_op *op)
@@ -73,7 +73,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 	case RNBD_OP_SECURE_ERASE:
 		break;
 	case RNBD_OP_WRITE_ZEROES:
-		/* It was WRITE_SAME, with a block of data, in Linux 5.8 to 5.17. */
+		/* In Linux 5.8 to 5.17 the operation was WRITE_SAME, with a block of data. */
 		if (op->data_len)
 			return -EOPNOTSUPP;
 		break;
@@ -87,11 +87,11 @@ VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 }
 
 /**
- * rnbd_srv_parse() - read an I/O message
+ * rnbd_srv_parse() - parse an I/O message
  * @req: filled in, except for the mapping
  * @op: op with the message
  *
- * Return: 0, or -EINVAL if it is too short.
+ * Return: 0, or -EINVAL if the message is too short.
  */
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 {
@@ -114,11 +114,11 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 
 /**
  * rnbd_srv_answer() - write the data of an answer
- * @op: op that the client may have given room with
- * @rsp: data, no more than there is room for
- * @len: their length
+ * @op: op, perhaps with a buffer for the answer
+ * @rsp: data of the answer
+ * @len: length of @rsp, no more than that of the buffer
  *
- * The rest of the room goes to the client, too, and may have been another one's.
+ * The rest of the buffer is zeroed: all of it is sent, and it may contain another client's data.
  *
  * Context: any.
  */
@@ -139,8 +139,9 @@ static void rnbd_srv_log_refusal(const struct rnbd_srv_req *req, const struct rt
 }
 
 /*
- * Get the errno that the client receives. -ENOENT means that the device isn't open any more.
- * -ENODEV means that the disk was removed: the request can be sent again when the disk is back.
+ * Get the errno for the client. To the client, -ENOENT means that the device isn't open any more,
+ * and -ENODEV that the disk was removed and the request can be sent again when the disk is back.
+ * So -ENOENT from a backend and -ENODEV from a file become -EIO.
  */
 static int rnbd_srv_errno(const struct rnbd_srv_map *map, int err)
 {
@@ -149,7 +150,7 @@ static int rnbd_srv_errno(const struct rnbd_srv_map *map, int err)
 	return err == -ENOENT || (err == -ENODEV && !map->bdev) ? -EIO : err;
 }
 
-/* A write that was parked begins, is parked again, or is refused. */
+/* Check a parked write again: submit it, park it again, or refuse it. */
 static void rnbd_srv_begin_parked(struct rnbd_srv_req *req)
 {
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
@@ -165,7 +166,7 @@ static void rnbd_srv_begin_parked(struct rnbd_srv_req *req)
 	percpu_ref_put(&map->ref);
 }
 
-/* May a checked request begin? -EAGAIN if it is parked, see rnbd_srv_writer_begin(). */
+/* Check whether a valid request may begin. -EAGAIN: parked, see rnbd_srv_writer_begin(). */
 static int rnbd_srv_may_begin(struct rnbd_srv_req *req)
 {
 	if (likely(READ_ONCE(req->map->written)) || req->op == RNBD_OP_READ ||
@@ -179,8 +180,8 @@ static int rnbd_srv_may_begin(struct rnbd_srv_req *req)
  * rnbd_srv_io() - start I/O for a client
  * @op: op with an I/O message
  *
- * Return: 0 if @op has been or will be completed; otherwise a negative errno with which the
- * caller has to complete it.
+ * Return: 0 if @op has been or will be completed; otherwise a negative errno with which the caller
+ * has to complete @op.
  */
 int rnbd_srv_io(struct rtrs_srv_op *op)
 {
@@ -214,7 +215,7 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 	if (likely(!err || err == -EAGAIN))
 		return 0;
 	rnbd_srv_log_refusal(req, op, err);
-	/* A disk that was removed has no sectors. */
+	/* A removed disk has no sectors, so the range check fails. */
 	if (rnbd_srv_gone(map))
 		err = -ENODEV;
 	percpu_ref_put(&map->ref);
@@ -222,13 +223,13 @@ int rnbd_srv_io(struct rtrs_srv_op *op)
 }
 
 /**
- * rnbd_srv_get_vecs() - describe a request's data as block layer and filesystems want it
- * @req: request with data that has passed rnbd_srv_check(); it may have its vecs already
+ * rnbd_srv_get_vecs() - describe a request's data by an array of struct bio_vec
+ * @req: request with data that has passed rnbd_srv_check(); it may have the array already
  * @op: op of the request
- * @gfp: GFP_NOIO to wait for memory; one of the mapping's requests gets it always.
- *	GFP_NOWAIT not to wait
+ * @gfp: GFP_NOIO to wait until another request of the mapping releases its array; GFP_NOWAIT not
+ *	to wait
  *
- * Return: false if there is no memory, only with GFP_NOWAIT.
+ * Return: true, or false if the allocation fails, which it doesn't with GFP_NOIO.
  */
 bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, gfp_t gfp)
 {
@@ -249,8 +250,8 @@ bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, g
 }
 
 /**
- * rnbd_srv_put_vecs() - undo rnbd_srv_get_vecs()
- * @req: request, with vecs or without
+ * rnbd_srv_put_vecs() - release a request's array of struct bio_vec
+ * @req: request, with or without an array
  *
  * Context: any.
  */
@@ -275,10 +276,9 @@ static void rnbd_srv_count(const struct rnbd_srv_req *req)
 /**
  * rnbd_srv_end() - complete a request that was submitted to a backend
  * @req: request; belongs to the transport afterwards
- * @err: 0 or a negative errno for the client; a failure is logged
+ * @err: 0 or a negative errno; failures are logged
  *
- * The client is answered before the reference is dropped, so that a CLOSE is answered
- * after all I/O.
+ * The answer precedes the drop of the mapping's reference, so that CLOSE is answered after all I/O.
  *
  * Context: any.
  */
@@ -290,7 +290,7 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 	rnbd_srv_put_vecs(req);
 	if (unlikely(req->generation)) {
 		rnbd_srv_writer_end(req);
-		/* It would tell the client that a newer mapping has written. */
+		/* From the disk. The client would conclude that a newer mapping has written. */
 		if (err == -EBADE)
 			err = -EIO;
 	}

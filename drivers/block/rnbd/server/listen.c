@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: whether clients can connect, and in which network namespace. While they can't, it
- * can be prepared what they will find.
+ * RNBD server: listening for clients, in a network namespace. An administrator can configure
+ * volumes and hosts before clients can connect.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,7 +12,7 @@
 
 #include "rules.h"
 
-/* How often it is looked whether there is still somebody in a namespace */
+/* Interval of the checks for network namespaces without processes */
 #define RNBD_SRV_NET_WATCH	HZ
 
 static ushort port_nr = RTRS_PORT;
@@ -29,7 +29,7 @@ static const struct rtrs_srv_ops rnbd_srv_ops = {
 	.sess_down = rnbd_srv_sess_down,
 };
 
-/* Has what belongs to no other tenant; listens in the initial namespace. */
+/* Owner of the volumes and hosts outside of tenants/; listens in the initial namespace. */
 struct rnbd_srv_tenant rnbd_srv_first = {
 	.rules = {
 		.volumes = LIST_HEAD_INIT(rnbd_srv_first.rules.volumes),
@@ -38,18 +38,18 @@ struct rnbd_srv_tenant rnbd_srv_first = {
 	.lock = __MUTEX_INITIALIZER(rnbd_srv_first.lock),
 };
 
-/* NULL: the first one has none. */
+/* Get the name of a tenant; NULL for the first tenant. */
 static const char *rnbd_srv_tenant_name(struct rnbd_srv_tenant *tenant)
 {
 	return tenant == &rnbd_srv_first ? NULL : config_item_name(&tenant->group.cg_item);
 }
 
 /**
- * rnbd_srv_listening() - can clients of a tenant connect?
+ * rnbd_srv_listening() - check whether clients of a tenant can connect
  * @tenant: the tenant
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if clients can connect.
  */
 bool rnbd_srv_listening(const struct rnbd_srv_tenant *tenant)
 {
@@ -93,8 +93,8 @@ static void rnbd_srv_close_port(struct rnbd_srv_tenant *tenant)
 }
 
 /*
- * What listens in a namespace, and connections, keep it from being freed, so it tells nobody that
- * all others have gone.
+ * Close a tenant's port when its network namespace has no processes any more. The namespace is not
+ * freed while the server listens or has connections in it, so no callback reports this.
  */
 static void rnbd_srv_net_work(struct work_struct *work)
 {
@@ -115,10 +115,11 @@ static void rnbd_srv_net_work(struct work_struct *work)
 /**
  * rnbd_srv_listen() - let clients of a tenant connect
  * @tenant: the tenant
- * @net: where; -EBUSY if it listens elsewhere
+ * @net: network namespace in which to listen
  *
  * Context: process, may sleep.
- * Return: 0, also if they can already, or a negative errno.
+ * Return: 0, also if the tenant listens there already; -EBUSY if it listens in another namespace;
+ * or another negative errno.
  */
 int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net)
 {
@@ -134,10 +135,10 @@ int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net)
 }
 
 /**
- * rnbd_srv_unlisten() - end all sessions of a tenant, and let none begin
+ * rnbd_srv_unlisten() - stop listening, and end all sessions of a tenant
  * @tenant: the tenant
  *
- * Waits for the sessions' I/O, syncs what they can write to, and closes their mappings before it
+ * Waits for the sessions' I/O, syncs the mappings that may write, and closes all mappings before it
  * returns.
  *
  * Context: process, may sleep.
@@ -152,7 +153,7 @@ void rnbd_srv_unlisten(struct rnbd_srv_tenant *tenant)
 
 /**
  * rnbd_srv_tenant_init() - prepare a tenant
- * @tenant: a new tenant, zeroed; nothing but its volumes can be opened
+ * @tenant: a new tenant, zeroed; only its volumes can be opened
  */
 void rnbd_srv_tenant_init(struct rnbd_srv_tenant *tenant)
 {
@@ -165,34 +166,13 @@ void rnbd_srv_tenant_init(struct rnbd_srv_tenant *tenant)
 
 /**
  * rnbd_srv_tenant_exit() - undo rnbd_srv_tenant_init()
- * @tenant: tenant that nobody tells to listen any more
+ * @tenant: tenant; rnbd_srv_listen() is not called for it any more
  *
- * Context: process, may sleep; as rnbd_srv_unlisten().
+ * Context: process, may sleep; waits like rnbd_srv_unlisten().
  */
 void rnbd_srv_tenant_exit(struct rnbd_srv_tenant *tenant)
 {
 	rnbd_srv_unlisten(tenant);
 	cancel_delayed_work_sync(&tenant->net_work);
 	mutex_destroy(&tenant->lock);
-}
-
-/**
- * rnbd_srv_listen_first() - let clients of the first tenant connect
- *
- * Context: process, may sleep.
- * Return: 0, also if they can already, or a negative errno.
- */
-int rnbd_srv_listen_first(void)
-{
-	return rnbd_srv_listen(&rnbd_srv_first, &init_net);
-}
-
-/**
- * rnbd_srv_unlisten_first() - end all sessions of the first tenant, and let none begin
- *
- * Context: process, may sleep; as rnbd_srv_unlisten().
- */
-void rnbd_srv_unlisten_first(void)
-{
-	rnbd_srv_unlisten(&rnbd_srv_first);
 }

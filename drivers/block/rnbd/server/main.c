@@ -5,8 +5,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <net/net_namespace.h>
 
-#include "rnbd-srv.h"
+#include "rules.h"
 
 static bool rnbd_srv_listen_now = true;
 module_param_named(listen, rnbd_srv_listen_now, bool, 0444);
@@ -33,20 +34,20 @@ static int __init rnbd_srv_init(void)
 		goto destroy_state_wq;
 
 	if (rnbd_srv_listen_now)
-		err = rnbd_srv_listen_first();
+		err = rnbd_srv_listen(&rnbd_srv_first, &init_net);
 	if (err)
 		goto stop_watch;
 
-	/* Last, as nothing may fail any more when somebody can have made folders. */
+	/* Last, as loading must not fail once users can have created directories. */
 	err = rnbd_srv_add_configfs();
 	if (err)
 		goto unlisten;
 	return 0;
 
 unlisten:
-	rnbd_srv_unlisten_first();
+	rnbd_srv_unlisten(&rnbd_srv_first);
 stop_watch:
-	/* Clients may have been here meanwhile. */
+	/* Clients may have connected and opened devices. */
 	rnbd_srv_stop_watch();
 	rnbd_srv_writer_exit();
 	rnbd_srv_del_ctl();
@@ -61,7 +62,7 @@ static void __exit rnbd_srv_exit(void)
 {
 	rnbd_srv_del_configfs();
 	/* Ends all sessions, which closes their mappings. */
-	rnbd_srv_unlisten_first();
+	rnbd_srv_unlisten(&rnbd_srv_first);
 	rnbd_srv_stop_watch();
 	rnbd_srv_writer_exit();
 	destroy_workqueue(rnbd_srv_state_wq);
@@ -69,7 +70,7 @@ static void __exit rnbd_srv_exit(void)
 	rnbd_srv_del_ctl();
 }
 
-/* Behind the transport, where both are built in */
+/* After the transport's initcall, if both are built in */
 late_initcall(rnbd_srv_init);
 module_exit(rnbd_srv_exit);
 

@@ -52,6 +52,7 @@ static sector_t fake_capacity(const struct rnbd_srv_map *map)
 static void fake_limits(const struct rnbd_srv_map *map,
 			struct rnbd_msg_open_rsp *rsp)
 {
+	rsp->logical_block_size = cpu_to_le16(map->block_size);
 	rsp->max_hw_sectors = cpu_to_le32(0x01020304);
 	rsp->max_write_zeroes_sectors = cpu_to_le32(0x11121314);
 	rsp->max_discard_sectors = cpu_to_le32(0x21222324);
@@ -105,9 +106,122 @@ static void answer_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&rsp, bytes, sizeof(bytes)), 0);
 }
 
+/* Value of flushes when the limits were read: the disk's cache may be turned on right then. */
+static bool relied_on;
+
+static void limits_before_a_change(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
+{
+	relied_on = map->flushes;
+}
+
+static void client_is_not_relied_on_while_it_is_answered(struct kunit *test)
+{
+	static const struct rnbd_srv_backend backend = {
+		.capacity = fake_capacity,
+		.limits = limits_before_a_change,
+	};
+	struct rnbd_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	struct rnbd_msg_open msg = { .flags = RNBD_OPEN_FLUSHES };
+	struct rnbd_msg_open_rsp rsp = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	sess->features = RNBD_FEATURE_DISK_STATE;
+	map->sess = sess;
+	map->backend = &backend;
+	map->flushes = true;
+	relied_on = true;
+	rnbd_srv_map_answer(map, &msg, &rsp);
+	KUNIT_EXPECT_FALSE(test, relied_on);
+	KUNIT_EXPECT_FALSE(test, map->flushes);
+}
+
+static const struct answered_case {
+	const char *desc;
+	u32 features;
+	u8 flags;
+	bool before, after;
+} answered_cases[] = {
+	{ "it flushes", RNBD_FEATURE_DISK_STATE, RNBD_OPEN_FLUSHES, false, true },
+	{ "it has requests of before", RNBD_FEATURE_DISK_STATE, 0, true, false },
+	{ "it has always flushed", 0, 0, true, true },
+	{ "it was told of no cache once", 0, RNBD_OPEN_FLUSHES, false, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(answered_cases, answered_cases, desc);
+
+static void client_that_flushes_is_relied_on(struct kunit *test)
+{
+	static const struct rnbd_srv_backend backend = {
+		.capacity = fake_capacity,
+		.limits = fake_limits,
+	};
+	const struct answered_case *c = test->param_value;
+	struct rnbd_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	struct rnbd_msg_open msg = { .flags = c->flags };
+	struct rnbd_msg_open_rsp rsp = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	sess->features = c->features;
+	map->sess = sess;
+	map->backend = &backend;
+	map->flushes = c->before;
+	rnbd_srv_map_answer(map, &msg, &rsp);
+	KUNIT_EXPECT_EQ(test, map->flushes, c->after);
+}
+
+static const struct overdue_case {
+	const char *desc;
+	u32 features;
+	bool gone, started;
+	/* Number of rounds after which the mapping is closed; 0: never */
+	unsigned int rounds;
+} overdue_cases[] = {
+	{ "in use", RNBD_FEATURE_DISK_STATE, false, false, 0 },
+	{ "its disk was removed", RNBD_FEATURE_DISK_STATE, true, false, 31 },
+	{ "its disk was removed, which the client can't know", 0, true, false, 1 },
+	{ "not opened again", RNBD_FEATURES, false, true, 31 },
+	{ "not opened again by a client that gets no events", 0, false, true, 0 },
+	{ "not opened again, and its disk was removed", RNBD_FEATURES, true, true, 31 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(overdue_cases, overdue_cases, desc);
+
+static void mapping_without_a_user_is_closed(struct kunit *test)
+{
+	const struct overdue_case *c = test->param_value;
+	struct rnbd_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
+	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
+	unsigned int round;
+
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	sess->features = c->features;
+	sess->starts = 1 + c->started;
+	map->sess = sess;
+	map->starts = 1;
+	if (c->gone)
+		map->told.flags = RNBD_DISK_GONE;
+	for (round = 1; round <= 100 && !rnbd_srv_overdue(map); round++)
+		;
+	KUNIT_EXPECT_EQ(test, round, c->rounds ?: 101);
+
+	/* After another OPEN, the time begins anew. */
+	map->told.flags = 0;
+	map->starts = sess->starts;
+	KUNIT_EXPECT_FALSE(test, rnbd_srv_overdue(map));
+	KUNIT_EXPECT_EQ(test, map->overdue, 0);
+}
+
 static struct kunit_case rnbd_srv_map_cases[] = {
 	KUNIT_CASE_PARAM(device_is_opened_by_some, access_cases_gen_params),
 	KUNIT_CASE(answer_is_on_the_wire_as_written_down),
+	KUNIT_CASE(client_is_not_relied_on_while_it_is_answered),
+	KUNIT_CASE_PARAM(client_that_flushes_is_relied_on, answered_cases_gen_params),
+	KUNIT_CASE_PARAM(mapping_without_a_user_is_closed, overdue_cases_gen_params),
 	{}
 };
 

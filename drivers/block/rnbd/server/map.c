@@ -8,6 +8,11 @@
 
 #include "rnbd-srv.h"
 
+/* Protects devices and mappings. */
+DEFINE_MUTEX(rnbd_srv_lock);
+/* All devices, under rnbd_srv_lock */
+LIST_HEAD(rnbd_srv_devs);
+
 const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
 /**
@@ -24,11 +29,11 @@ void rnbd_srv_sess_put(struct rnbd_srv_sess *sess)
 
 /**
  * rnbd_srv_map_get() - look up a mapping for I/O
- * @sess: session that the message came in
+ * @sess: session of the message
  * @id: device id in the message
  *
- * Return: the mapping, with a reference to &rnbd_srv_map.ref; NULL if there is none or
- * it is being closed.
+ * Return: the mapping, with a reference to &rnbd_srv_map.ref; NULL if the id is unknown, or the
+ * mapping is being closed.
  */
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id)
 {
@@ -44,14 +49,14 @@ struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id)
 
 /**
  * rnbd_srv_close() - close a mapping
- * @map: mapping that the caller keeps by RCU or by a reference to the kobject
- * @op: op to complete when it is closed, or NULL
+ * @map: mapping; protected by RCU, by rnbd_srv_lock, or by a reference to the kobject
+ * @op: op to complete when the mapping is closed, or NULL
  *
- * From here on no I/O finds the mapping. &rnbd_srv_map.closed is completed when all I/O
- * has ended and the file is closed.
+ * When this returns, rnbd_srv_map_get() does not return the mapping any more.
+ * &rnbd_srv_map.closed is completed when all I/O has ended and the file is closed.
  *
  * Context: any.
- * Return: false if it is being closed already; then @op will not be completed.
+ * Return: true, or false if the mapping is being closed already; @op will not be completed then.
  */
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 {
@@ -64,11 +69,11 @@ bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op)
 }
 
 /**
- * rnbd_srv_gone() - was a mapping's disk removed?
+ * rnbd_srv_gone() - check whether a mapping's disk was removed
  * @map: mapping
  *
  * Context: any.
- * Return: true if it was; all I/O on it fails.
+ * Return: true if the disk was removed, and all I/O on it fails.
  */
 bool rnbd_srv_gone(const struct rnbd_srv_map *map)
 {
@@ -76,7 +81,7 @@ bool rnbd_srv_gone(const struct rnbd_srv_map *map)
 }
 
 /**
- * rnbd_srv_fill_disk() - describe a mapping's disk or file as it is now
+ * rnbd_srv_fill_disk() - describe the present state of a mapping's disk or file
  * @map: mapping
  * @rsp: answer to RNBD_MSG_OPEN, zeroed
  *
@@ -85,7 +90,6 @@ bool rnbd_srv_gone(const struct rnbd_srv_map *map)
 void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
 {
 	rsp->nsectors = cpu_to_le64(map->backend->capacity(map));
-	rsp->logical_block_size = cpu_to_le16(map->block_size);
 	map->backend->limits(map, rsp);
 	if (rnbd_srv_gone(map))
 		rsp->flags |= RNBD_DISK_GONE;

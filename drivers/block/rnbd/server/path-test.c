@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the way from a device's name to its path.
+ * KUnit tests of the conversion of a device's name to its path, and to the name of its state file.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -78,8 +78,50 @@ static void device_is_in_its_directory(struct kunit *test)
 		kfree(full);
 }
 
+static const struct state_case {
+	const char *desc;
+	const char *path, *name;
+} state_cases[] = {
+	{ "a file", "/a", "!!a" },
+	{ "a name with the replacement of a slash", "/a!b", "!!a\\x21b" },
+	{ "a name that looks escaped", "/a\\x21b", "!!a\\x5cx21b" },
+	{ "no such directory", "/no such directory/a", NULL },
+};
+
+KUNIT_ARRAY_PARAM_DESC(state_cases, state_cases, desc);
+
+static void state_file_belongs_to_one_path(struct kunit *test)
+{
+	const struct state_case *c = test->param_value;
+	char *name = rnbd_srv_state_name(c->path);
+
+	if (!c->name) {
+		KUNIT_EXPECT_PTR_EQ(test, name, (char *)ERR_PTR(-ENOENT));
+		return;
+	}
+	KUNIT_ASSERT_FALSE(test, IS_ERR(name));
+	KUNIT_EXPECT_STREQ(test, name, c->name);
+	kfree(name);
+}
+
+/* Each escaped character takes four bytes. */
+static void name_of_a_state_file_has_a_maximum(struct kunit *test)
+{
+	char path[NAME_MAX + 1] = "/", *name;
+
+	memset(path + 1, 'a', NAME_MAX - 2);
+	name = rnbd_srv_state_name(path);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(name));
+	KUNIT_EXPECT_EQ(test, strlen(name), NAME_MAX);
+	kfree(name);
+	path[1] = '!';
+	KUNIT_EXPECT_PTR_EQ(test, rnbd_srv_state_name(path), (char *)ERR_PTR(-ENAMETOOLONG));
+}
+
 static struct kunit_case rnbd_srv_path_cases[] = {
 	KUNIT_CASE_PARAM(device_is_in_its_directory, path_cases_gen_params),
+	KUNIT_CASE_PARAM(state_file_belongs_to_one_path, state_cases_gen_params),
+	KUNIT_CASE(name_of_a_state_file_has_a_maximum),
 	{}
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: from the name a client gives a device to its file.
+ * RNBD server: conversion of a device's name, as sent by a client, to a path; opening of files.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,8 +40,8 @@ static bool rnbd_srv_has_dotdot(const char *path)
 }
 
 /*
- * Session names have no '/' and no '.', so the result is below the directory that the
- * administrator chose. A variable in a session's name is not replaced.
+ * Replace %SESSNAME% in dev_search_path. Session names contain no '/' and no '.', so the result is
+ * below the administrator's directory. A "%SESSNAME%" within a session's name is not replaced.
  */
 static char *rnbd_srv_directory(const struct rnbd_srv_sess *sess)
 {
@@ -61,9 +61,9 @@ static char *rnbd_srv_directory(const struct rnbd_srv_sess *sess)
 }
 
 /**
- * rnbd_srv_full_path() - turn a device's name into a path
+ * rnbd_srv_full_path() - convert a device's name to a path
  * @sess: session that opens the device
- * @path: the device's name, as the client gave it
+ * @path: name of the device, as sent by the client
  *
  * Return: the path, to be freed with kfree(); ERR_PTR(-EINVAL) if the name has a ".."
  * component; ERR_PTR(-ENOMEM).
@@ -83,14 +83,14 @@ char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path)
 }
 
 /**
- * rnbd_srv_fs_ok() - may the files of a filesystem be exported?
+ * rnbd_srv_fs_ok() - check whether files of a filesystem may be exported
  * @sess: session that opens the file, for the log
  * @sb: filesystem of the file
  *
- * Files of proc, sysfs and the like are interfaces to the kernel, not stored data, and
- * opening one can have side effects. A refusal is logged.
+ * Files in proc, sysfs and the like are interfaces to the kernel, not stored data, and opening one
+ * can have side effects. A refusal is logged.
  *
- * Return: true if they may be exported.
+ * Return: true if files may be exported.
  */
 bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb)
 {
@@ -109,20 +109,9 @@ bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb)
 	}
 }
 
-/**
- * rnbd_srv_files_ok() - may a mapping's name stand for a file?
- * @map: mapping, after rnbd_srv_rules_apply()
- *
- * Return: true if so; false if only for a disk.
- */
-bool rnbd_srv_files_ok(const struct rnbd_srv_map *map)
-{
-	return map->volume_path || rnbd_srv_export_files;
-}
-
 static bool rnbd_srv_file_ok(const struct rnbd_srv_map *map, const struct super_block *sb)
 {
-	if (rnbd_srv_files_ok(map))
+	if (map->volume_path || rnbd_srv_export_files)
 		return rnbd_srv_fs_ok(map->sess, sb);
 	rnbd_srv_err(map->sess, "%s is a file: they are exported as volumes, or with export_files=Y\n",
 		     map->path);
@@ -130,15 +119,15 @@ static bool rnbd_srv_file_ok(const struct rnbd_srv_map *map, const struct super_
 }
 
 /**
- * rnbd_srv_open_file() - open a device's file
- * @map: mapping of the device
- * @path: path of its volume, or from rnbd_srv_full_path()
+ * rnbd_srv_open_file() - open the file of a device that isn't a disk
+ * @map: mapping of the device, after rnbd_srv_rules_apply()
+ * @path: path of the volume, or from rnbd_srv_full_path()
  *
- * The type is checked before the file is opened: opening a FIFO, a character device or a
- * file of tracefs can hang or have side effects. Direct I/O is used on filesystems that
- * are on a disk.
+ * The type is checked before the file is opened: opening a FIFO, a character device or a file in
+ * tracefs can hang or have side effects. Direct I/O is used if the filesystem is on a disk and
+ * supports it.
  *
- * Return: the file or an ERR_PTR(); ERR_PTR(-ENOTBLK) if it can't be exported.
+ * Return: the file or an ERR_PTR(); ERR_PTR(-ENOTBLK) if the file may not be exported.
  */
 struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path)
 {
@@ -146,15 +135,14 @@ struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path
 	struct file *file;
 	struct path found;
 	bool direct, ok;
-	umode_t type;
 	int err;
 
 	err = kern_path(path, LOOKUP_FOLLOW, &found);
 	if (err)
 		return ERR_PTR(err);
-	type = d_backing_inode(found.dentry)->i_mode;
-	direct = S_ISREG(type) && found.dentry->d_sb->s_bdev;
-	ok = S_ISBLK(type) || (S_ISREG(type) && rnbd_srv_file_ok(map, found.dentry->d_sb));
+	direct = found.dentry->d_sb->s_bdev;
+	ok = S_ISREG(d_backing_inode(found.dentry)->i_mode) &&
+	     rnbd_srv_file_ok(map, found.dentry->d_sb);
 	path_put(&found);
 	if (!ok)
 		return ERR_PTR(-ENOTBLK);

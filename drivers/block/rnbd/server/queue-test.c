@@ -52,7 +52,7 @@ static void mapping_occupies_few_workers(struct kunit *test)
 		reqs[i].run = hang;
 		rnbd_srv_queue_add(&reqs[i]);
 	}
-	/* The other mapping's one begins, whatever is before it. */
+	/* The request of the other mapping begins, although it was queued last. */
 	KUNIT_EXPECT_EQ(test, wait_until(&nr_begun, RNBD_SRV_MAP_WORKERS + 1),
 			RNBD_SRV_MAP_WORKERS + 1);
 	KUNIT_EXPECT_TRUE(test, list_empty(&other->queue.waiting));
@@ -63,7 +63,7 @@ static void mapping_occupies_few_workers(struct kunit *test)
 	rnbd_srv_queue_exit(&map->queue);
 	rnbd_srv_queue_exit(&other->queue);
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(map->queue.busy, RNBD_SRV_MAP_WORKERS));
-	/* Workers that were idle begin again. */
+	/* An idle worker runs the next request. */
 	reqs[0].run = hang;
 	rnbd_srv_queue_add(&reqs[0]);
 	KUNIT_EXPECT_EQ(test, wait_until(&nr_ended, NR_REQS + 1), NR_REQS + 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RNBD server: requests that may sleep. A session has a workqueue for its disks, with a rescuer
- * thread, and one for its files. Each of its mappings can occupy a few workers of them, and has its
- * own list of requests for these. So a disk that hangs leaves workers for the session's other ones,
- * and a mapping costs no thread.
+ * thread, and another for its files. Each mapping has its own list of requests, and can occupy a
+ * few workers of its workqueue. So a disk that hangs leaves workers for the session's other disks,
+ * and a mapping needs no thread of its own.
  */
 #include <linux/bitmap.h>
 #include <linux/list.h>
@@ -11,10 +11,10 @@
 
 #include "rnbd-srv.h"
 
-/* A worker runs at most this many requests before it is queued behind the session's other work. */
+/* Requests that a worker runs before it is requeued behind the session's other work */
 #define RNBD_SRV_WORKER_BATCH	64
 
-/* The next request for a worker, which is idle if there is none. */
+/* Get the next request for a worker. If there is none, the worker becomes idle. */
 static struct rnbd_srv_req *rnbd_srv_queue_next(struct rnbd_srv_queue *queue, unsigned int worker)
 {
 	struct rnbd_srv_req *req;
@@ -43,13 +43,13 @@ static void rnbd_srv_queue_work(struct work_struct *work)
 		req->run(req);
 		cond_resched();
 	}
-	/* If this is the session's rescuer, other mappings are served first. */
+	/* If the rescuer runs this, it serves other mappings first. */
 	queue_work(queue->wq, work);
 }
 
 /**
  * rnbd_srv_queue_init() - prepare a mapping's list of requests
- * @queue: to be initialized
+ * @queue: queue to initialize
  * @wq: workqueue of the mapping's session
  */
 void rnbd_srv_queue_init(struct rnbd_srv_queue *queue, struct workqueue_struct *wq)
@@ -75,15 +75,15 @@ void rnbd_srv_queue_exit(struct rnbd_srv_queue *queue)
 {
 	unsigned int i;
 
-	/* Workers that have not begun would wait for other mappings' workers. */
+	/* Cancel, not flush: pending work may have to wait for other mappings' workers. */
 	for (i = 0; i < RNBD_SRV_MAP_WORKERS; i++)
 		if (cancel_work_sync(&queue->workers[i].work))
 			__clear_bit(i, queue->busy);
 }
 
 /**
- * rnbd_srv_queue_add() - have a worker call &rnbd_srv_req.run of a request
- * @req: request with its mapping; @run may end it
+ * rnbd_srv_queue_add() - queue a request, for a worker to call its &rnbd_srv_req.run
+ * @req: request with its mapping; @run may end the request
  *
  * Context: any.
  */

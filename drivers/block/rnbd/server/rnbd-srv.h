@@ -2,41 +2,42 @@
 /*
  * RNBD server.
  *
- * Nothing is exported in advance. A session opens devices by name: that of a volume, or a path
- * relative to a directory. Each device that it has open is a mapping: a file, opened in the mode
- * that the client asked for, a backend that does I/O on the file, and an id that the session's
- * I/O messages carry. All mappings of the same disk or file belong to one device, which
- * enforces the access modes.
+ * Disks and files are not configured in advance. A session opens a device by the name of a volume,
+ * or by a path relative to a directory. The result is a mapping: a disk or file, opened in the
+ * client's access mode; a backend, which does I/O on it; and an id, which the session's I/O
+ * messages contain. All mappings of the same disk or file belong to one device, which enforces the
+ * access modes.
  *
- * I/O takes a reference to its mapping, and no lock. To close a mapping, one caller sets
- * its closing bit and kills the reference. When the last I/O has ended, a work item
- * waits for users of the attributes and closes the file.
+ * I/O takes a reference to its mapping, and no lock. To close a mapping, one caller sets its
+ * closing bit and kills the reference. When the last I/O has ended, a work item waits for users of
+ * the attributes and closes the disk or file.
  *
- * Whatever can wait for a disk or a filesystem runs on a workqueue of the session, which limits how
- * many workers it can occupy; a mapping's I/O can occupy some of these. So devices that hang don't
- * hold up other sessions, and few of them don't hold up the session's other devices.
+ * Operations that may wait for a disk or a filesystem run on workqueues of the session. The number
+ * of workers is limited for each session and each mapping. So devices that hang do not delay other
+ * sessions, and a few of them do not delay the session's other devices.
  *
- * rnbd_srv_lock is for devices and mappings; the transport's lock, and the rules' under that, are
- * taken under it. Attributes of sysfs don't take it, and are not waited
- * for under it.
+ * rnbd_srv_lock protects devices and mappings. The transport's lock is taken under it, and
+ * rnbd_srv_rules_lock under that. Attributes in sysfs do not take rnbd_srv_lock. The attributes of
+ * a mapping are removed without it, as that waits for their users.
  *
- * Calls go down this list of files; io.c reaches the backends by their ops only:
+ * Calls go down this list of files; io.c calls the backends through their ops only:
  *
  *	main.c		loading and unloading
- *	configfs.c	the rules' interface
- *	listen.c	whether clients can connect, and in which network namespace
- *	session.c	sessions, and messages other than I/O
- *	dev.c		devices, and opening and closing their mappings
+ *	configfs.c	interface of the rules
+ *	listen.c	listening for clients, in a network namespace
+ *	session.c	sessions; messages other than I/O
+ *	dev.c		devices; opening and closing of mappings
+ *	watch.c		watch of the devices' sizes and limits, and of overdue mappings
  *	sysfs.c		attributes of devices and mappings
- *	backend-*.c	I/O on disks and on files
- *	io.c		checking and ending I/O, and answers
+ *	backend-*.c	I/O on disks and files
+ *	io.c		checks and completion of I/O; answers
  *	map.c		lookup and closing of mappings
- *	writer.c	which mappings of a disk may write
+ *	writer.c	ownership: which mappings of a disk may write
  *	queue.c		requests that may sleep
- *	state.c		what survives a restart
- *	rules.c		who may open what, and how much a host may have
- *	cgroup.c	who pays for I/O
- *	path.c		from a device's name to its file
+ *	state.c		state that survives a restart
+ *	rules.c		access rules and limits of hosts
+ *	cgroup.c	accounting of I/O to cgroups
+ *	path.c		conversion of a device's name to a path; opening of files
  */
 #ifndef RNBD_SRV_H
 #define RNBD_SRV_H
@@ -60,24 +61,35 @@
 #include "../common/rnbd-proto.h"
 
 struct cgroup_subsys_state;
+struct compat_bdev;
 struct rnbd_srv_host;
 struct rnbd_srv_rules;
 
 /*
- * Most workers that a session's OPENs, the closing of its mappings, and the I/O of one
- * mapping can occupy. More work than that is queued.
+ * Most workers for a session's OPENs, for the closing of its mappings, and for the I/O of one
+ * mapping. Further work waits in queues.
  */
 #define RNBD_SRV_SESS_OPENS	4
 #define RNBD_SRV_SESS_CLOSES	16
 #define RNBD_SRV_MAP_WORKERS	16
 
-/* Entries of data in a request for which it needs no memory. */
+/* Requests with up to this many data segments need no allocation. */
 #define RNBD_SRV_INLINE_VECS	2
 
-/* How many mappings a session can have: each has a file. */
+/* Most mappings of a session; each has an open disk or file. */
 #define RNBD_SRV_SESS_MAPS	1024
 
-/* Messages that a client can cause: rate-limited for each session. */
+/* A client with one of these features sends OPEN for all its devices after an event. */
+#define RNBD_SRV_EVENTS		(RNBD_FEATURE_RESIZE_EVENT | RNBD_FEATURE_DISK_STATE)
+
+/*
+ * Seconds after which the server closes a mapping whose disk was removed, if the client has not
+ * closed it; and after SESS_INFO, if the client has not opened the mapping again.
+ */
+#define RNBD_SRV_GONE_TIME	30
+#define RNBD_SRV_UNUSED_TIME	30
+
+/* Log messages that a client can cause, rate-limited for each session */
 #define rnbd_srv_log(pr, sess, fmt, ...)				\
 do {									\
 	struct rnbd_srv_sess *_sess = (sess);				\
@@ -91,25 +103,27 @@ do {									\
 
 /**
  * struct rnbd_srv_sess - a client's session
- * @list: in the list of sessions, under rnbd_srv_lock
- * @users: held by the transport's session and by each mapping
+ * @list: entry in the list of sessions, under rnbd_srv_lock
+ * @users: references of the transport's session and of mappings
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
  * @nr_maps: number of @maps, at most RNBD_SRV_SESS_MAPS; under rnbd_srv_lock
- * @rules: of the tenant to which it has connected, which outlives it
- * @rtrs: session of the transport that it belongs to
+ * @rules: rules of the tenant to which the client has connected; the tenant outlives the session
+ * @rtrs: the transport's session
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
- * @disk_wq: for I/O on disks that may sleep
- * @file_wq: for I/O on files
+ * @disk_wq: runs I/O on disks that may sleep
+ * @file_wq: runs I/O on files
  * @end_work: queued when @users becomes 0; destroys the workqueues, which their own
  *	work items can't do
- * @log: rate limit of what the client can have logged
+ * @log: rate limit of log messages that the client can cause
  * @ver: major version of the protocol that both sides support
  * @features: RNBD_FEATURE_* that the client was granted
- * @event_due: RNBD_FEATURE_* of events that the client has to be sent, under rnbd_srv_lock
- * @label: what sysfs and the log call it; the transport's, as long as this lives
- * @name: the session's name
+ * @event_due: RNBD_FEATURE_* of the events that are due, under rnbd_srv_lock
+ * @starts: number of SESS_INFO messages received; read without a lock. After each of them, the
+ *	client sends OPEN for its devices again
+ * @label: name for sysfs and log messages; belongs to @rtrs, which outlives the struct
+ * @name: name of the session
  */
 struct rnbd_srv_sess {
 	struct list_head list;
@@ -128,21 +142,22 @@ struct rnbd_srv_sess {
 	u8 ver;
 	u32 features;
 	u32 event_due;
+	u32 starts;
 	const char *label;
 	char name[];
 };
 
 /**
- * struct rnbd_srv_dev - a disk or file that is open
+ * struct rnbd_srv_dev - an open disk or file
  * @list: entry in the list of devices, under rnbd_srv_lock
- * @maps: its mappings, under rnbd_srv_lock; their files tell which disk or file it is
- * @nr_writers: mappings that may write, under rnbd_srv_lock
- * @nr_handover: those of them in access mode handover, under rnbd_srv_lock
- * @wait: of reads and writes, from when the transport hands them over until they are handed
- *	to the disk or the filesystem
- * @disk: of the same, from then until they are done
+ * @maps: mappings, which keep the disk or file open; under rnbd_srv_lock
+ * @nr_writers: number of mappings that may write, under rnbd_srv_lock
+ * @nr_handover: number of mappings in access mode handover, under rnbd_srv_lock
+ * @wait: times of reads and writes from their arrival until their submission to the disk or the
+ *	filesystem
+ * @disk: times of reads and writes from their submission until their completion
  * @kobj: ctl/devices/<name>; its release frees the struct
- * @sessions: the directory "sessions" in there
+ * @sessions: subdirectory "sessions"
  *
  * Removed with its last mapping.
  */
@@ -158,10 +173,10 @@ struct rnbd_srv_dev {
 };
 
 /**
- * struct rnbd_srv_id - identity of a disk or file, for as long as it exists
+ * struct rnbd_srv_id - identity of a disk or file during its existence
  * @dev: number of the disk, or of the device that stat(2) reports for the file
  * @nr: sequence number of the disk, or the file's inode number
- * @generation: of the file's inode, or 0
+ * @generation: generation of the file's inode; 0 for a disk
  */
 struct rnbd_srv_id {
 	dev_t dev;
@@ -170,12 +185,12 @@ struct rnbd_srv_id {
 };
 
 /**
- * struct rnbd_srv_age - what orders mappings that may write, see writer.c
- * @generation: a newer mapping has a greater one. 0 in an OPEN: the mapping is new
+ * struct rnbd_srv_age - age of a mapping that may write, see writer.c
+ * @generation: generation; newer mappings have greater ones. 0 in OPEN: the mapping is new
  * @flags: RNBD_GEN_* that the client reported
- * @known: the mapping was new when it was opened here: no newer one is unknown here
+ * @known: the mapping was new when it was opened here, so this server knows of all newer ones
  *
- * Of an open mapping, protected by &rnbd_srv_writer.lock.
+ * The age of an open mapping is protected by &rnbd_srv_writer.lock.
  */
 struct rnbd_srv_age {
 	u64 generation;
@@ -183,30 +198,32 @@ struct rnbd_srv_age {
 	bool known;
 };
 
-/* Names of a disk under which its owner is saved */
+/* Most names of a disk under which its owner is saved */
 #define RNBD_SRV_STATE_NAMES	4
 
 /**
  * struct rnbd_srv_writer - which mappings of a disk or file may write
- * @list: entry in the list of all, under rnbd_srv_lock
+ * @list: entry in the list of all these structs, under rnbd_srv_lock
  * @id: the disk or file
  * @lock: protects the following fields, and &rnbd_srv_map.age; @users and @names change under
  *	rnbd_srv_lock as well
- * @users: mappings
+ * @users: number of mappings
  * @newest: greatest generation so far
  * @owner: generation of the newest mapping that has written; 0 if none has
- * @saved: @owner as it was saved; writes of another owner are parked
- * @granted: the owner's mapping has written since this struct was created
+ * @saved: last value of @owner that was saved; the owner's writes are parked until it is @owner
+ * @granted: the owner's mapping has been allowed to write since the struct was created, or since
+ *	the grace period was restarted
  * @settled: the grace period of mode handover has ended
  * @nr_writes: writes in progress of @owner, in mode handover
- * @nr_old: writes in progress of older mappings in mode handover. Others are parked meanwhile
+ * @nr_old: writes in progress of older mappings in mode handover; writes of @owner are parked until
+ *	they have ended
  * @parked: writes that wait for @saved, @nr_old or @settled
  * @settle: ends the grace period
  * @save: saves @owner
  * @nr_names: number of @names
- * @names: names under which @owner is saved; only added
+ * @names: names under which @owner is saved; names are never removed
  *
- * Remains when the last mapping is closed, as clients may reopen mappings.
+ * Kept after the last mapping is closed, as clients may reopen mappings.
  */
 struct rnbd_srv_writer {
 	struct list_head list;
@@ -231,8 +248,8 @@ struct rnbd_srv_writer {
 
 /**
  * struct rnbd_srv_worker - a worker of a mapping (queue.c)
- * @queue: where it finds requests
- * @work: calls &rnbd_srv_req.run for one after another, as long as there are any
+ * @queue: queue of the mapping
+ * @work: calls &rnbd_srv_req.run for one request after another, until the queue is empty
  */
 struct rnbd_srv_worker {
 	struct rnbd_srv_queue *queue;
@@ -242,9 +259,9 @@ struct rnbd_srv_worker {
 /**
  * struct rnbd_srv_queue - requests of a mapping that may sleep (queue.c)
  * @wq: workqueue of the session on which @workers run
- * @lock: guards @waiting and @busy; any context
- * @waiting: requests that no worker has taken yet; none while a worker is idle
- * @busy: bits of those workers that look for requests again
+ * @lock: protects @waiting and @busy; taken in any context
+ * @waiting: requests that no worker has started yet; empty while a worker is idle
+ * @busy: bits of the workers that will check @waiting again
  * @workers: the workers
  */
 struct rnbd_srv_queue {
@@ -256,43 +273,47 @@ struct rnbd_srv_queue {
 };
 
 /**
- * struct rnbd_srv_map - a mapping: a device as one session has it open
+ * struct rnbd_srv_map - a mapping: a device opened by a session
  * @kobj: sessions/<session> of the device; its release frees the struct
- * @rcu: delays that until no I/O can be looking it up
+ * @rcu: delays freeing until no I/O can look the mapping up
  * @list: entry in &rnbd_srv_dev.maps
- * @sess: session that has the device open; referenced until @closed
- * @dev: device that is open; kept by the mapping while it is in @list
- * @volume_path: path of the volume that its name stands for, NULL if its name is a path
- * @exclusive: no other session may have the device open
- * @file: the opened disk or file; valid until @closed
- * @backend: does I/O on @file
- * @bdev: the disk, or NULL if @file is a regular file
- * @claim: keeps others on this machine from using @bdev, or NULL
+ * @sess: session that opened the device; referenced until @closed
+ * @dev: the device; valid while the mapping is in @list
+ * @volume_path: path of the volume that @path names, NULL if @path is a path
+ * @exclusive: no other session may open the device
+ * @backend: does I/O on the disk or file, which is open until @closed
+ * @file: the open file, or NULL if it is a disk
+ * @disk: the open disk, which may be claimed, or NULL
+ * @bdev: the block device of @disk, or NULL
  * @block_size: logical block size in bytes
- * @css: I/O controller of the cgroup that pays for its I/O, or NULL; changed under
+ * @css: I/O controller of the cgroup to which I/O is charged, or NULL; changed under
  *	rnbd_srv_lock, read under RCU
- * @told: size and limits that its client was told last, or was told to ask for, under
+ * @told: size and limits that were last reported to the client, or announced by an event, under
  *	rnbd_srv_lock
- * @flushes: the client knows of the disk's write cache, and flushes it. While it doesn't, writes
- *	are flushed here. Read without a lock
- * @can_punch: the file's filesystem can punch holes, and has not refused to
+ * @starts: &rnbd_srv_sess.starts at the last OPEN, under rnbd_srv_lock
+ * @overdue: number of rounds of the watch since the client should have closed the mapping, or
+ *	opened it again, under rnbd_srv_lock
+ * @flushes: the client knows of the disk's write cache, and sends flushes. Otherwise, the server
+ *	flushes after each write. Read without a lock
+ * @can_punch: the filesystem of @file supports punching holes, as far as known
  * @id: device id in the client's messages
- * @mode: access mode that the client asked for
- * @disk_id: which disk or file it is
- * @age: age of the mapping, as the client reported it until @writer is set
- * @writer: whether it may write; NULL in mode ro, and until the mapping has a device
- * @written: it has written, and may go on without asking @writer; never in mode handover
- * @state_name: name under which the owner is saved, until @writer has it, or NULL
+ * @mode: access mode of the mapping
+ * @disk_id: identity of the disk or file
+ * @age: age of the mapping; until @writer is set, as the client reported it
+ * @writer: state of the disk or file; NULL in mode ro, and before the mapping is added to its
+ *	device
+ * @written: the mapping has written, and its writes bypass @writer; never in mode handover
+ * @state_name: name under which the owner is saved; NULL once it belongs to @writer
  * @saved: owner that was saved under @state_name, 0 if none
- * @ref: held by each I/O in progress
- * @queue: its I/O that may sleep
- * @vecs: arrays of BIO_MAX_VECS entries. The one that it keeps lets requests go on without
- *	memory, whatever other mappings' disks do
- * @closing: bit 0 is set by the caller that closes it
- * @close_work: closes it when @ref has dropped to 0
- * @close_op: request to complete when it is closed, or NULL
- * @closed: completed when it is closed
- * @path: the device's name, as the client gave it
+ * @ref: references of I/O in progress
+ * @queue: I/O that may sleep
+ * @vecs: pool of arrays of BIO_MAX_VECS entries. Its reserve of one array guarantees progress
+ *	without memory, independent of other mappings' disks
+ * @closing: bit 0 is set by the caller that closes the mapping
+ * @close_work: closes the mapping when @ref has dropped to 0
+ * @close_op: request to complete when the mapping is closed, or NULL
+ * @closed: completed when the mapping is closed
+ * @path: name of the device, as sent by the client
  */
 struct rnbd_srv_map {
 	struct kobject kobj;
@@ -303,15 +324,17 @@ struct rnbd_srv_map {
 
 	char *volume_path;
 	bool exclusive;
-	struct file *file;
 	const struct rnbd_srv_backend *backend;
+	struct file *file;
+	struct compat_bdev *disk;
 	struct block_device *bdev;
-	struct bdev_claim *claim;
 	u32 block_size;
 	bool can_punch;
 	bool flushes;
 	struct cgroup_subsys_state __rcu *css;
 	struct rnbd_msg_open_rsp told;
+	u32 starts;
+	u32 overdue;
 	u32 id;
 	enum rnbd_access_mode mode;
 	struct rnbd_srv_id disk_id;
@@ -338,23 +361,24 @@ struct rnbd_srv_map {
  * @sector: first sector, in units of 512 bytes
  * @len: length in bytes
  * @op: operation, RNBD_OP_*
- * @flags: RNBD_F_*, no others
+ * @flags: RNBD_F_*, checked for unknown bits
  * @prio: I/O priority, valid or 0
- * @arrived: when the transport handed it over, ns
- * @submitted: when it was handed to the disk or the filesystem, ns; set by the backend
- * @generation: generation with which it is counted in &rnbd_srv_writer, 0 if it isn't
- * @parked: entry in &rnbd_srv_writer.parked, before the backend gets it
+ * @arrived: time of arrival from the transport, in ns
+ * @submitted: time of submission to the disk or the filesystem, in ns; set by the backend
+ * @generation: generation for which &rnbd_srv_writer counts the request, 0 if not counted
+ * @parked: entry in &rnbd_srv_writer.parked, before the submission to the backend
  * @bio: used if the mapping is a disk
  * @iocb: used if the mapping is a file
- * @iocb_users: of @iocb: its submitter, and the I/O
- * @iocb_err: 0 or a negative errno, once the I/O is done
- * @vecs: data of @bio or @iocb, see rnbd_srv_get_vecs(); NULL without, and before
- * @inline_vecs: @vecs, if they are few
- * @work: for OPEN
- * @queued: entry in &rnbd_srv_queue.waiting. @bio may be in use meanwhile
- * @run: called for it then, in process context
+ * @iocb_users: references to @iocb: of its submitter, and of the I/O
+ * @iocb_err: result of the I/O, 0 or a negative errno
+ * @vecs: data of @bio or @iocb, see rnbd_srv_get_vecs(); NULL without data, and before
+ * @inline_vecs: array for @vecs of short requests
+ * @work: handles OPEN
+ * @starts: &rnbd_srv_sess.starts when OPEN arrived
+ * @queued: entry in &rnbd_srv_queue.waiting, while @bio may still be in use
+ * @run: function that a worker calls for the request, in process context
  *
- * One per slot, allocated when a path comes up, so that most I/O allocates nothing.
+ * There is one per slot, allocated when a path is connected, so that most I/O allocates nothing.
  */
 struct rnbd_srv_req {
 	struct rnbd_srv_map *map;
@@ -378,7 +402,10 @@ struct rnbd_srv_req {
 	struct bio_vec *vecs;
 	struct bio_vec inline_vecs[RNBD_SRV_INLINE_VECS];
 	union {
-		struct work_struct work;
+		struct {
+			struct work_struct work;
+			u32 starts;
+		};
 		struct {
 			struct list_head queued;
 			void (*run)(struct rnbd_srv_req *req);
@@ -387,23 +414,22 @@ struct rnbd_srv_req {
 };
 
 /**
- * struct rnbd_srv_backend - I/O on one kind of file
- * @is_disk: requests that may sleep are for &rnbd_srv_sess.disk_wq
- * @open: called on the newly opened file; sets block_size and returns 0, or refuses with
- *	a negative errno
- * @capacity: returns the size in sectors of 512 bytes; it may change at any time
+ * struct rnbd_srv_backend - access to disks, or to files
+ * @is_disk: requests that may sleep run on &rnbd_srv_sess.disk_wq rather than on file_wq
+ * @open: opens the disk or file with this path, and sets block_size and disk_id. Returns 0,
+ *	-ENOTBLK if it is of another kind or may not be exported, or another negative errno
+ * @capacity: returns the size in sectors of 512 bytes, which may change at any time
  * @limits: fills in the other limits in the answer to OPEN
- * @gone: was the disk removed? NULL if that can't be
- * @close: undoes @open, also if that failed; NULL if there is nothing to undo
- * @submit: starts a request that has been checked; ends in rnbd_srv_end(). Process
- *	context
- *
- * The file is closed when no request is in progress.
+ * @gone: returns whether the disk was removed; NULL for files
+ * @close: undoes @open; called when no request is in progress
+ * @sync: writes everything to stable storage
+ * @submit: starts a checked request, which ends with rnbd_srv_end(). Process context
  */
 struct rnbd_srv_backend {
 	bool is_disk;
-	int (*open)(struct rnbd_srv_map *map);
+	int (*open)(struct rnbd_srv_map *map, const char *path);
 	void (*close)(struct rnbd_srv_map *map);
+	int (*sync)(const struct rnbd_srv_map *map);
 	sector_t (*capacity)(const struct rnbd_srv_map *map);
 	void (*limits)(const struct rnbd_srv_map *map,
 		       struct rnbd_msg_open_rsp *rsp);
@@ -413,6 +439,11 @@ struct rnbd_srv_backend {
 
 extern const struct rnbd_srv_backend rnbd_srv_bdev_backend;
 extern const struct rnbd_srv_backend rnbd_srv_file_backend;
+
+static inline bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
+{
+	return rsp->cache_policy & RNBD_CACHE_WRITEBACK;
+}
 
 /* backend-bdev.c */
 #if IS_ENABLED(CONFIG_KUNIT)
@@ -431,12 +462,8 @@ void rnbd_srv_file_iter(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
 extern char rnbd_srv_search_path[];
 
-/* Ends sessions. Nothing on it waits for I/O. */
+/* Ends sessions and checks devices. No work item on it waits for I/O. */
 extern struct workqueue_struct *rnbd_srv_wq;
-
-/* listen.c */
-int rnbd_srv_listen_first(void);
-void rnbd_srv_unlisten_first(void);
 
 /* session.c */
 void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs);
@@ -456,19 +483,31 @@ void rnbd_srv_del_configfs(void);
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
 int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
 #if IS_ENABLED(CONFIG_KUNIT)
-u32 rnbd_srv_changed(struct rnbd_srv_map *map);
+void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
+			 struct rnbd_msg_open_rsp *rsp);
 #endif
-void rnbd_srv_stop_watch(void);
 void rnbd_srv_recheck(void);
-void rnbd_srv_count_host(struct rnbd_srv_host *host, u64 *used);
+void rnbd_srv_add_host(struct rnbd_srv_host *host);
+void rnbd_srv_del_host(struct rnbd_srv_host *host);
+void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used);
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
-		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer, u32 starts,
 		  struct rnbd_msg_open_rsp *rsp);
 
+/* watch.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+u32 rnbd_srv_changed(struct rnbd_srv_map *map);
+bool rnbd_srv_overdue(struct rnbd_srv_map *map);
+#endif
+void rnbd_srv_start_watch(void);
+void rnbd_srv_stop_watch(void);
+
 /* map.c */
+extern struct mutex rnbd_srv_lock;
+extern struct list_head rnbd_srv_devs;
 void rnbd_srv_sess_put(struct rnbd_srv_sess *sess);
 struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
@@ -481,13 +520,13 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
 struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr);
-bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
-void rnbd_srv_begin_count_of(struct rnbd_srv_host *host);
-void rnbd_srv_end_count_of(const struct rnbd_srv_host *host, u64 *used);
-void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer);
-int rnbd_srv_in_limits(const struct rnbd_srv_sess *sess);
-bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
-		     struct cgroup_subsys_state **css);
+bool rnbd_srv_is_host(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
+		      const struct rtrs_srv_peer *peer);
+bool rnbd_srv_has_limits(const struct rnbd_srv_host *host);
+int rnbd_srv_in_limits(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
+		       const u64 *used);
+struct cgroup_subsys_state *rnbd_srv_cgroup(const struct rnbd_srv_sess *sess,
+					    const struct rtrs_srv_peer *peer);
 int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
 void rnbd_srv_rules_refresh(struct rnbd_srv_map *map);
 bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
@@ -504,7 +543,6 @@ void rnbd_srv_css_set(struct rnbd_srv_map *map, struct cgroup_subsys_state *css)
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
 bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb);
-bool rnbd_srv_files_ok(const struct rnbd_srv_map *map);
 struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path);
 
 /* io.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the rules: who may open what, and who must prove who it is.
+ * KUnit tests of the rules: access to volumes and paths, proofs, and limits.
  */
 #include <kunit/test.h>
 
@@ -8,17 +8,17 @@
 
 static const struct rule_case {
 	const char *desc;
-	/* The volume, the host that has a link in there, and the policy */
+	/* The volume, the host to which it has a link, and the attributes and policy */
 	const char *volume, *host;
 	unsigned long modes;
 	bool enabled, any_host, listed;
-	/* Who asks, for what */
+	/* The client's session, and the name and mode in OPEN */
 	const char *sessname, *name;
 	enum rnbd_access_mode mode;
-	/* What it gets: a volume, a path, or an errno */
+	/* The result: a volume or a path, or an errno */
 	bool is_volume;
 	int ret;
-	/* Prefix of the host, anywhere if NULL, and where the client is */
+	/* Address prefix of the host, NULL for any, and address of the client */
 	const char *prefix, *peer;
 } rule_cases[] = {
 #define ALL	RNBD_SRV_ALL_MODES
@@ -194,15 +194,15 @@ static void rules_say_who_may_open_what(struct kunit *test)
 
 static const struct proof_case {
 	const char *desc;
-	/* Keys that the host "web" at 10.0.0.0/8 has, and the one that is proved; 0: none */
+	/* Keys of the host "web" at 10.0.0.0/8, and the key that the client has proved; 0: none */
 	int first, second, proved;
 	const char *sessname, *peer;
-	/* There is one more host that looks like it, without keys. */
+	/* Another host without keys matches the name and any address. */
 	bool other;
 	int ret;
-	/* Of a volume that is for the host "web" only */
+	/* Result for a volume that only the host "web" may open */
 	int open;
-	/* With policy listed */
+	/* Result of rnbd_srv_check_known() with policy "listed" */
 	int known;
 } proof_cases[] = {
 	{ "a host without keys", 0, 0, 0, "web", "ip:10.0.0.1", false, 0, 0 },
@@ -228,7 +228,7 @@ static const struct proof_case {
 
 KUNIT_ARRAY_PARAM_DESC(proof_cases, proof_cases, desc);
 
-/* Keys without a secret: each is the same as itself only. */
+/* Get one of a set of keys without payloads, which are equal only if identical. */
 static struct key *key_nr(struct kunit *test, int nr)
 {
 	static struct key keys[4];
@@ -322,18 +322,16 @@ static void exclusive_means_one_session(struct kunit *test)
 static const struct limit_case {
 	const char *desc;
 	u64 limits[RNBD_SRV_NR_LIMITS], used[RNBD_SRV_NR_LIMITS];
-	/* The limit that it is beyond, RNBD_SRV_NR_LIMITS: none */
+	/* The limit that is exceeded; RNBD_SRV_NR_LIMITS: none */
 	enum rnbd_srv_limit beyond;
 } limit_cases[] = {
-	{ "no limits", { }, { 9, 9, 9, 9, 9 }, RNBD_SRV_NR_LIMITS },
-	{ "just as much as it may", { 1, 2, 3, 4, 5 }, { 1, 2, 3, 4, 5 }, RNBD_SRV_NR_LIMITS },
-	{ "one session more", { 1 }, { 2, 9, 9, 9, 9 }, RNBD_SRV_MAX_SESSIONS },
-	{ "one path more", { 9, 1 }, { 2, 2, 9, 9, 9 }, RNBD_SRV_MAX_PATHS },
-	{ "one connection more", { 0, 0, 3 }, { 1, 1, 4, 9, 9 }, RNBD_SRV_MAX_CONNECTIONS },
-	{ "one slot more", { 0, 0, 0, 512 }, { 1, 1, 4, 513, 9 }, RNBD_SRV_MAX_SLOTS },
-	{ "a byte more than 4 GiB", { 0, 0, 0, 0, 1ULL << 32 }, { 1, 1, 1, 1, (1ULL << 32) + 1 },
+	{ "no limits", { }, { 9, 9 }, RNBD_SRV_NR_LIMITS },
+	{ "just as much as it may", { 1, 5 }, { 1, 5 }, RNBD_SRV_NR_LIMITS },
+	{ "one session more", { 1 }, { 2, 9 }, RNBD_SRV_MAX_SESSIONS },
+	{ "a byte more than 4 GiB", { 0, 1ULL << 32 }, { 1, (1ULL << 32) + 1 },
 	  RNBD_SRV_MAX_MEMORY },
-	{ "4 GiB", { 0, 0, 0, 0, 1ULL << 32 }, { 1, 1, 1, 1, 1ULL << 32 }, RNBD_SRV_NR_LIMITS },
+	{ "4 GiB", { 0, 1ULL << 32 }, { 1, 1ULL << 32 }, RNBD_SRV_NR_LIMITS },
+	{ "both", { 1, 5 }, { 2, 6 }, RNBD_SRV_MAX_SESSIONS },
 };
 
 KUNIT_ARRAY_PARAM_DESC(limit_cases, limit_cases, desc);
@@ -346,8 +344,7 @@ static void limits_are_the_most_that_a_host_has(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, host);
 	memcpy(host->limits, c->limits, sizeof(host->limits));
-	memcpy(host->used, c->used, sizeof(host->used));
-	KUNIT_EXPECT_EQ(test, rnbd_srv_over_limit(host, &which),
+	KUNIT_EXPECT_EQ(test, rnbd_srv_over_limit(host, c->used, &which),
 			c->beyond != RNBD_SRV_NR_LIMITS);
 	KUNIT_EXPECT_EQ(test, which, c->beyond);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: who may open what. Nothing is kept here of what is open: after each change
- * all mappings are looked at again, see rnbd_srv_recheck().
+ * RNBD server: access rules, and limits of hosts. The rules have no list of open mappings: after
+ * each change, all mappings are checked again, see rnbd_srv_recheck().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,14 +13,11 @@
 
 #include "rules.h"
 
-/* Protects the rules of all tenants, and what is in their folders; under rnbd_srv_lock. */
+/* Protects the rules of all tenants, and their volumes and hosts; taken under rnbd_srv_lock. */
 DEFINE_MUTEX(rnbd_srv_rules_lock);
 
-/* Hosts that are being counted; protected by rnbd_srv_lock as well */
-static LIST_HEAD(rnbd_srv_counting);
-
 const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS] = {
-	"max_sessions", "max_paths", "max_connections", "max_slots", "max_memory",
+	"max_sessions", "max_memory",
 };
 
 static const struct rnbd_srv_volume *rnbd_srv_find_volume(const struct rnbd_srv_rules *rules,
@@ -40,7 +37,7 @@ static bool rnbd_srv_host_has_name(const struct rnbd_srv_host *host, const char 
 	return glob_match(host->sessions, sessname);
 }
 
-/* By the name that the client claims, and the address that it has */
+/* Check whether a client matches a host by the session's name and the address. */
 static bool rnbd_srv_host_looks_like(const struct rnbd_srv_host *host, const char *sessname,
 				     const struct sockaddr_storage *addr)
 {
@@ -74,15 +71,14 @@ static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessn
 }
 
 /**
- * rnbd_srv_check_proof() - check whether a client may have a session of a name
+ * rnbd_srv_check_proof() - check whether a client may use the name of a session
  * @rules: rules
- * @sessname: name of its session
+ * @sessname: name of the client's session
  * @peer: the client on one of its paths
  *
- * A name that belongs to a host with keys needs the proof of one of them, from whatever address
- * the client comes: otherwise a stranger could use the name, and keep the host from using it. A
- * host without keys of the same name and the client's address makes an exception, but not where
- * the client's address is also one of the host with keys.
+ * If a session's name matches a host with keys, clients at any address need a proof of one of the
+ * keys. Otherwise a stranger could occupy the name, and lock the host out. As an exception, no
+ * proof is needed if name and address match a host without keys, and no host with keys.
  *
  * Context: rnbd_srv_rules_lock is held.
  * Return: 0 or -EKEYREJECTED.
@@ -111,12 +107,12 @@ VISIBLE_IF_KUNIT int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules,
 /**
  * rnbd_srv_check_known() - check whether a client could open anything
  * @rules: rules
- * @sessname: name of its session
+ * @sessname: name of the client's session
  * @peer: the client on one of its paths
  *
  * Context: rnbd_srv_rules_lock is held.
- * Return: 0; -ENOENT if only volumes can be opened, none of them by any host, and the client is
- * none of the hosts.
+ * Return: 0; -ENOENT if only volumes can be opened, the client is none of the hosts, and no enabled
+ * volume allows any host.
  */
 VISIBLE_IF_KUNIT int rnbd_srv_check_known(const struct rnbd_srv_rules *rules,
 					  const char *sessname, const struct rtrs_srv_peer *peer)
@@ -138,15 +134,15 @@ VISIBLE_IF_KUNIT int rnbd_srv_check_known(const struct rnbd_srv_rules *rules,
 }
 
 /**
- * rnbd_srv_admit() - check whether a client may have a session of a name, or keep it
- * @owner: rules of the tenant to which it has connected
- * @sessname: the name
- * @peer: the client
+ * rnbd_srv_admit() - check whether a client may have a path of a session, or keep it
+ * @owner: rules of the tenant to which the client has connected
+ * @sessname: name of the session
+ * @peer: the client on that path
  *
- * A session from which everything was taken remains.
+ * An admitted path is kept even if the client can't open anything any more.
  *
- * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's may be held.
- * Return: 0, -EKEYREJECTED, or -ENOENT if there is nothing that a new path could open.
+ * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's lock may be held.
+ * Return: 0, -EKEYREJECTED, or -ENOENT if the path is new and the client could open nothing.
  */
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
 {
@@ -160,7 +156,7 @@ int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer
 	return err;
 }
 
-/* A copy is as valid as the key that it was copied from. */
+/* Get a key of a host. A copy is revoked when its source is not valid any more. */
 static struct key *rnbd_srv_host_key(const struct rnbd_srv_host *host, unsigned int i)
 {
 	if (key_validate(host->sources[i]))
@@ -169,13 +165,13 @@ static struct key *rnbd_srv_host_key(const struct rnbd_srv_host *host, unsigned 
 }
 
 /**
- * rnbd_srv_key() - get one of the keys of those hosts that a client looks like
- * @owner: rules of the tenant to which it has connected
- * @sessname: name of its session
- * @addr: its address
- * @nr: which one
+ * rnbd_srv_key() - get one of the keys of the hosts that a client matches
+ * @owner: rules of the tenant to which the client has connected
+ * @sessname: name of the client's session
+ * @addr: address of the client
+ * @nr: index of the key among those of all these hosts
  *
- * If keys are changed meanwhile, one may be left out: the client tries again.
+ * If keys change between calls, the caller may miss one; the client retries.
  *
  * Context: see &rtrs_srv_ops.key.
  * Return: the key, with a reference, or NULL.
@@ -203,123 +199,55 @@ struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockadd
 	return key;
 }
 
-static void rnbd_srv_host_begin_count(struct rnbd_srv_host *host)
-{
-	list_add(&host->counting, &rnbd_srv_counting);
-	memset(host->used, 0, sizeof(host->used));
-	host->counted = NULL;
-}
-
-/* Who ends a count does that before rnbd_srv_lock is released, so each begins with none. */
-static void rnbd_srv_forget_counted(void)
-{
-	struct rnbd_srv_host *host, *next;
-
-	list_for_each_entry_safe(host, next, &rnbd_srv_counting, counting)
-		list_del_init(&host->counting);
-}
-
-static bool rnbd_srv_has_limits(const struct rnbd_srv_host *host)
-{
-	return memchr_inv(host->limits, 0, sizeof(host->limits));
-}
-
 /**
- * rnbd_srv_begin_count() - begin to count what those hosts have that matter to a path
- * @sess: its session
- * @peer: the client on that path
+ * rnbd_srv_is_host() - check whether the client on a session's path is a host
+ * @host: the host
+ * @sess: the session
+ * @peer: the client on the path
  *
- * Context: rnbd_srv_lock is held until all is counted.
- * Return: false if there are none.
+ * Context: rnbd_srv_lock and the transport's lock may be held.
+ * Return: true if it is.
  */
-bool rnbd_srv_begin_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
+bool rnbd_srv_is_host(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
+		      const struct rtrs_srv_peer *peer)
 {
-	struct rnbd_srv_host *host;
-	bool any;
+	bool is;
 
 	mutex_lock(&rnbd_srv_rules_lock);
-	list_for_each_entry(host, &sess->rules->hosts, list) {
-		if (rnbd_srv_has_limits(host) && rnbd_srv_host_is(host, sess->name, peer))
-			rnbd_srv_host_begin_count(host);
-	}
-	any = !list_empty(&rnbd_srv_counting);
+	is = host->rules == sess->rules && rnbd_srv_host_is(host, sess->name, peer);
 	mutex_unlock(&rnbd_srv_rules_lock);
-	return any;
+	return is;
 }
 
 /**
- * rnbd_srv_begin_count_of() - begin to count what a host has
- * @host: that host
+ * rnbd_srv_has_limits() - check whether a host has limits
+ * @host: the host
  *
- * Context: rnbd_srv_lock is held until all is counted.
+ * Return: true if it has.
  */
-void rnbd_srv_begin_count_of(struct rnbd_srv_host *host)
+bool rnbd_srv_has_limits(const struct rnbd_srv_host *host)
 {
-	mutex_lock(&rnbd_srv_rules_lock);
-	rnbd_srv_host_begin_count(host);
-	mutex_unlock(&rnbd_srv_rules_lock);
+	return READ_ONCE(host->limits[RNBD_SRV_MAX_SESSIONS]) ||
+	       READ_ONCE(host->limits[RNBD_SRV_MAX_MEMORY]);
 }
 
 /**
- * rnbd_srv_end_count_of() - see what a host has
- * @host: host that has been counted
- * @used: set to that, by enum rnbd_srv_limit
+ * rnbd_srv_over_limit() - check whether a host exceeds a limit
+ * @host: the host
+ * @used: what it uses, indexed by enum rnbd_srv_limit
+ * @which: set to a limit that is exceeded, if any
  *
- * Context: rnbd_srv_lock is held.
+ * Return: true if a limit is exceeded.
  */
-void rnbd_srv_end_count_of(const struct rnbd_srv_host *host, u64 *used)
-{
-	mutex_lock(&rnbd_srv_rules_lock);
-	rnbd_srv_forget_counted();
-	memcpy(used, host->used, sizeof(host->used));
-	mutex_unlock(&rnbd_srv_rules_lock);
-}
-
-static void rnbd_srv_host_count(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
-				const struct rtrs_srv_peer *peer)
-{
-	host->used[RNBD_SRV_MAX_SESSIONS] += host->counted != sess;
-	host->used[RNBD_SRV_MAX_PATHS]++;
-	host->used[RNBD_SRV_MAX_CONNECTIONS] += peer->nr_cons;
-	host->used[RNBD_SRV_MAX_SLOTS] += peer->nr_slots;
-	host->used[RNBD_SRV_MAX_MEMORY] += peer->memory;
-	host->counted = sess;
-}
-
-/**
- * rnbd_srv_rules_count() - add a path to what its hosts have
- * @sess: its session; all its paths are counted before those of another one
- * @peer: the client on that path
- *
- * Context: rnbd_srv_lock is held; the transport's may be held.
- */
-void rnbd_srv_rules_count(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
-{
-	struct rnbd_srv_host *host;
-
-	mutex_lock(&rnbd_srv_rules_lock);
-	list_for_each_entry(host, &rnbd_srv_counting, counting) {
-		if (host->rules == sess->rules && rnbd_srv_host_is(host, sess->name, peer))
-			rnbd_srv_host_count(host, sess, peer);
-	}
-	mutex_unlock(&rnbd_srv_rules_lock);
-}
-
-/**
- * rnbd_srv_over_limit() - has a host more than it may?
- * @host: host, whose sessions have been counted
- * @which: set to a limit that it is beyond, if it is
- *
- * Context: rnbd_srv_rules_lock is held.
- * Return: true if so.
- */
-VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host,
+VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, const u64 *used,
 					  enum rnbd_srv_limit *which)
 {
 	enum rnbd_srv_limit i;
 
 	for (i = 0; i < RNBD_SRV_NR_LIMITS; i++) {
-		if (host->limits[i] && host->used[i] > host->limits[i]) {
+		u64 limit = READ_ONCE(host->limits[i]);
+
+		if (limit && used[i] > limit) {
 			*which = i;
 			return true;
 		}
@@ -328,60 +256,53 @@ VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host,
 }
 
 /**
- * rnbd_srv_in_limits() - are all hosts that were counted within their limits?
- * @sess: session that has one more path
+ * rnbd_srv_in_limits() - check that a host with one more path does not exceed its limits
+ * @host: the host
+ * @sess: session of the path, for the log
+ * @used: what the host uses with this path, indexed by enum rnbd_srv_limit
  *
  * Context: rnbd_srv_lock is held.
  * Return: 0 or -EDQUOT.
  */
-int rnbd_srv_in_limits(const struct rnbd_srv_sess *sess)
+int rnbd_srv_in_limits(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
+		       const u64 *used)
 {
-	struct rnbd_srv_host *host;
 	enum rnbd_srv_limit which;
-	int err = 0;
 
-	mutex_lock(&rnbd_srv_rules_lock);
-	list_for_each_entry(host, &rnbd_srv_counting, counting) {
-		if (!rnbd_srv_over_limit(host, &which))
-			continue;
-		/* Each try may come with a new session. */
-		pr_err_ratelimited("%s: one more path is beyond %s of host %s: it would have %llu, of %llu\n",
-				   sess->label, rnbd_srv_limit_names[which],
-				   config_item_name(&host->item), host->used[which],
-				   host->limits[which]);
-		err = -EDQUOT;
-	}
-	rnbd_srv_forget_counted();
-	mutex_unlock(&rnbd_srv_rules_lock);
-	return err;
+	if (!rnbd_srv_over_limit(host, used, &which))
+		return 0;
+	/* Not the session's rate limit, as each attempt may create a new session. */
+	pr_err_ratelimited("%s: one more path is beyond %s of host %s: it would have %llu, of %llu\n",
+			   sess->label, rnbd_srv_limit_names[which],
+			   config_item_name(&host->item), used[which],
+			   READ_ONCE(host->limits[which]));
+	return -EDQUOT;
 }
 
 /**
- * rnbd_srv_cgroup() - get the cgroup that pays for a session's I/O
+ * rnbd_srv_cgroup() - get the cgroup to which a session's I/O is charged
  * @sess: the session
- * @peer: the client on one of its paths
- * @css: set to the I/O controller of the first of its hosts' cgroups, with a reference
+ * @peer: the client on one of the session's paths
  *
- * Context: rnbd_srv_lock and the transport's may be held.
- * Return: true if there is one.
+ * Context: rnbd_srv_lock and the transport's lock may be held.
+ * Return: the I/O controller of the first matching host's cgroup, with a reference, or NULL.
  */
-bool rnbd_srv_cgroup(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
-		     struct cgroup_subsys_state **css)
+struct cgroup_subsys_state *rnbd_srv_cgroup(const struct rnbd_srv_sess *sess,
+					    const struct rtrs_srv_peer *peer)
 {
+	struct cgroup_subsys_state *css = NULL;
 	const struct rnbd_srv_host *host;
-	bool found = false;
 
 	mutex_lock(&rnbd_srv_rules_lock);
 	list_for_each_entry(host, &sess->rules->hosts, list) {
-		found = host->css && rnbd_srv_host_is(host, sess->name, peer);
-		if (found) {
-			rnbd_srv_css_get(host->css);
-			*css = host->css;
+		if (host->css && rnbd_srv_host_is(host, sess->name, peer)) {
+			css = host->css;
+			rnbd_srv_css_get(css);
 			break;
 		}
 	}
 	mutex_unlock(&rnbd_srv_rules_lock);
-	return found;
+	return css;
 }
 
 static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *sessname,
@@ -399,15 +320,15 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
 }
 
 /**
- * rnbd_srv_judge() - may a session open what it names?
+ * rnbd_srv_judge() - check whether the rules allow a mapping
  * @rules: rules
- * @map: mapping with the session, and with what it names and in which mode
- * @peer: the client on the path that is used for that
- * @volume: set to the volume, or NULL if the name is a path; not if it returns an error
+ * @map: mapping with its session, name and access mode
+ * @peer: the client on the path of the check
+ * @volume: on success, set to the volume, or to NULL if the name is a path
  *
  * Context: rnbd_srv_rules_lock is held.
- * Return: 0; -ENOENT if there is no such volume, it is not enabled, or the session may not
- * know of it; -EACCES if it may not be opened in that mode.
+ * Return: 0; -ENOENT if there is no such volume, the volume is not enabled, or the client may not
+ * open it; -EACCES if the volume does not allow the access mode.
  */
 VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 				    const struct rnbd_srv_map *map,
@@ -425,15 +346,15 @@ VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 }
 
 /**
- * rnbd_srv_rules_apply() - find what a session may open by a name
- * @map: mapping with its session, name and mode; gets its volume_path
- * @peer: the client on the path on which it asked
+ * rnbd_srv_rules_apply() - check a new mapping, and look up the path of its volume
+ * @map: mapping with its session, name and access mode; gets its volume_path
+ * @peer: the client on the path of the check
  *
  * Return: 0, an errno of rnbd_srv_judge(), or -ENOMEM.
  */
 int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
-	/* The transport's callbacks take the lock under its own, and must not wait for I/O. */
+	/* Reclaim must not wait for I/O under this lock, which the transport's callbacks take. */
 	unsigned int noio = memalloc_noio_save();
 	const struct rnbd_srv_volume *volume;
 	int err;
@@ -451,8 +372,8 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *p
 }
 
 /**
- * rnbd_srv_rules_refresh() - see whether a volume has become exclusive while it was being opened
- * @map: mapping, after rnbd_srv_rules_apply(), that is not among its device's yet
+ * rnbd_srv_rules_refresh() - check whether the volume of a new mapping is exclusive now
+ * @map: mapping, after rnbd_srv_rules_apply(), not published yet
  *
  * Context: rnbd_srv_lock is held.
  */
@@ -467,12 +388,12 @@ void rnbd_srv_rules_refresh(struct rnbd_srv_map *map)
 }
 
 /**
- * rnbd_srv_rules_hold() - would a session get today what it has open?
+ * rnbd_srv_rules_hold() - check whether the present rules allow an open mapping over a path
  * @map: mapping, after rnbd_srv_rules_apply()
- * @peer: the client on one of the session's paths
+ * @peer: the client on that path of the session
  *
- * Context: process; rnbd_srv_lock and the transport's may be held.
- * Return: false if not over that path, or if its name stands for something else now.
+ * Context: process; rnbd_srv_lock and the transport's lock may be held.
+ * Return: true if the rules allow it, and the name still denotes the same volume or path.
  */
 bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {

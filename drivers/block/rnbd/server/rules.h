@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RNBD server: who may open what, and where. A tenant has volumes and hosts of its own, and a
- * network namespace in which its clients connect. The first tenant is always there, and has all
- * that belongs to no other.
+ * RNBD server: access rules. A tenant has its own volumes and hosts, and a network namespace in
+ * which its clients connect. The first tenant always exists, and owns the volumes and hosts outside
+ * of tenants/.
  */
 #ifndef RNBD_SRV_RULES_H
 #define RNBD_SRV_RULES_H
@@ -14,49 +14,40 @@
 
 #include "rnbd-srv.h"
 
-/* Most prefixes of a host: what configfs shows of them fits in a page. */
+/* Most address prefixes of a host: their text in configfs must fit in a page. */
 #define RNBD_SRV_HOST_PREFIXES	64
 
-/* Keys of a host that may be valid at a time, so that they can be changed. */
+/* Most keys of a host: an old and a new one, so that keys can be changed without interruption */
 #define RNBD_SRV_HOST_KEYS	2
 
 /**
- * enum rnbd_srv_limit - what a host may have so much of, all its sessions together
+ * enum rnbd_srv_limit - limits of a host, for all its sessions together
  * @RNBD_SRV_MAX_SESSIONS: sessions
- * @RNBD_SRV_MAX_PATHS: paths
- * @RNBD_SRV_MAX_CONNECTIONS: connections of paths
- * @RNBD_SRV_MAX_SLOTS: requests in flight that paths have room for
- * @RNBD_SRV_MAX_MEMORY: bytes that paths take, but for the data of large requests
- * @RNBD_SRV_NR_LIMITS: how many limits there are
+ * @RNBD_SRV_MAX_MEMORY: memory of all paths in bytes, without the data of large requests
+ * @RNBD_SRV_NR_LIMITS: number of limits
  */
 enum rnbd_srv_limit {
 	RNBD_SRV_MAX_SESSIONS,
-	RNBD_SRV_MAX_PATHS,
-	RNBD_SRV_MAX_CONNECTIONS,
-	RNBD_SRV_MAX_SLOTS,
 	RNBD_SRV_MAX_MEMORY,
 	RNBD_SRV_NR_LIMITS
 };
 
 /**
- * struct rnbd_srv_host - a client, as the administrator knows it
- * @list: in &rnbd_srv_rules.hosts
- * @rules: of its tenant
- * @item: its folder in hosts/
- * @sessions: pattern of its sessions' names, see glob_match()
- * @prefixes: where it is, NULL if that was never set
- * @nr_prefixes: how many; 0: it may be anywhere
- * @keys: secrets of which it proves to know one; NULL behind the last one. If there are none, it
- *	proves nothing. Copies, which do not change with @sources
- * @sources: the keys in the administrator's keyrings that @keys were copied from
- * @limits: by enum rnbd_srv_limit; 0: none
- * @used: the same, as counted last; set under rnbd_srv_lock as well
- * @counting: in the list of those that are being counted
- * @counted: session of it that was counted last
- * @cgroup: path of the cgroup that pays for its I/O, NULL: none
- * @css: that cgroup's I/O controller, or NULL
+ * struct rnbd_srv_host - a client, as configured by the administrator
+ * @list: entry in &rnbd_srv_rules.hosts; written under rnbd_srv_lock as well
+ * @rules: rules of the host's tenant
+ * @item: directory in hosts/
+ * @sessions: pattern of the names of the host's sessions, see glob_match()
+ * @prefixes: prefixes of the host's addresses; NULL if never set
+ * @nr_prefixes: number of @prefixes; 0 allows any address
+ * @keys: secrets, one of which the client must prove to know; unused entries at the end are NULL.
+ *	Without any, no proof is needed. These are copies, which do not change with @sources
+ * @sources: keys in the administrator's keyrings from which @keys were copied
+ * @limits: limits, indexed by enum rnbd_srv_limit; 0: unlimited. Read without a lock
+ * @cgroup: path of the cgroup to which I/O is charged, or NULL
+ * @css: I/O controller of @cgroup, or NULL
  *
- * All but @rules and @item are protected by rnbd_srv_rules_lock.
+ * All fields except @rules and @item are protected by rnbd_srv_rules_lock.
  */
 struct rnbd_srv_host {
 	struct list_head list;
@@ -68,17 +59,14 @@ struct rnbd_srv_host {
 	struct key *keys[RNBD_SRV_HOST_KEYS];
 	struct key *sources[RNBD_SRV_HOST_KEYS];
 	u64 limits[RNBD_SRV_NR_LIMITS];
-	u64 used[RNBD_SRV_NR_LIMITS];
-	struct list_head counting;
-	const void *counted;
 	char *cgroup;
 	struct cgroup_subsys_state *css;
 };
 
 /**
  * struct rnbd_srv_allow - a link from a volume to a host that may open it
- * @list: in &rnbd_srv_volume.allowed
- * @host: the host; configfs keeps it as long as the link is there
+ * @list: entry in &rnbd_srv_volume.allowed
+ * @host: the host; configfs keeps it while the link exists
  */
 struct rnbd_srv_allow {
 	struct list_head list;
@@ -86,20 +74,20 @@ struct rnbd_srv_allow {
 };
 
 /**
- * struct rnbd_srv_volume - what clients open by a name, without learning its path
- * @list: in &rnbd_srv_rules.volumes
- * @rules: of its tenant
- * @group: its folder in volumes/, whose name is the volume's
- * @hosts: the folder of links in there
- * @allowed: links, of struct rnbd_srv_allow
- * @path: of the disk or file, not relative to dev_search_path; NULL if none was set
- * @modes: bits of access modes that it may be opened in
- * @exclusive: only one session may have it open
- * @allow_any_host: whoever reaches the server may open it
- * @enabled: it can be opened
- * @gone: its folder has been removed
+ * struct rnbd_srv_volume - a disk or file that clients open by a name instead of its path
+ * @list: entry in &rnbd_srv_rules.volumes
+ * @rules: rules of the volume's tenant
+ * @group: directory in volumes/, with the name of the volume
+ * @hosts: subdirectory of links to hosts
+ * @allowed: list of struct rnbd_srv_allow, one for each link
+ * @path: absolute path of the disk or file; NULL if not set
+ * @modes: bit mask of the allowed access modes
+ * @exclusive: only one session may open the volume at a time
+ * @allow_any_host: any client may open the volume
+ * @enabled: the volume can be opened
+ * @gone: the directory has been removed
  *
- * All but @rules, @group and @hosts are protected by rnbd_srv_rules_lock.
+ * All fields except @rules, @group and @hosts are protected by rnbd_srv_rules_lock.
  */
 struct rnbd_srv_volume {
 	struct list_head list;
@@ -117,13 +105,13 @@ struct rnbd_srv_volume {
 
 /**
  * struct rnbd_srv_rules - the rules of a tenant
- * @volumes: of struct rnbd_srv_volume
- * @hosts: of struct rnbd_srv_host
- * @listed: nothing but volumes can be opened
- * @stopping: the tenant's sessions are being ended by the administrator; READ_ONCE()
+ * @volumes: list of struct rnbd_srv_volume
+ * @hosts: list of struct rnbd_srv_host
+ * @listed: only volumes can be opened
+ * @stopping: the tenant's port is being closed; written under the tenant's lock, read without it
  *
- * Protected by rnbd_srv_rules_lock, which is taken under rnbd_srv_lock; @stopping is written under
- * the tenant's lock.
+ * All fields except @stopping are protected by rnbd_srv_rules_lock, which is taken under
+ * rnbd_srv_lock.
  */
 struct rnbd_srv_rules {
 	struct list_head volumes;
@@ -133,38 +121,38 @@ struct rnbd_srv_rules {
 };
 
 /**
- * struct rnbd_srv_tenant - whose rules they are, and where its clients connect
- * @rules: its rules
- * @group: its folder in tenants/; not the first one's
- * @volumes: the folder of its volumes
- * @hosts: the folder of its hosts
- * @lock: held while it begins or ends to listen; protects what follows
- * @rtrs: NULL while nobody can connect; read without the lock as well
- * @net: where it listens, with a reference; NULL while it does not
- * @netns: number of @net, or 0; read without the lock as well
- * @net_work: looks whether there is still somebody in @net
+ * struct rnbd_srv_tenant - owner of rules, with a network namespace for its clients
+ * @rules: rules of the tenant
+ * @group: directory in tenants/; not used for the first tenant
+ * @volumes: directory of the volumes
+ * @hosts: directory of the hosts
+ * @lock: held while the tenant's port is opened or closed; protects the following fields
+ * @rtrs: the transport's server; NULL if the port is closed. Also read without the lock
+ * @net: network namespace of the port, referenced; NULL if the port is closed
+ * @netns: number of @net, or 0. Also read without the lock
+ * @net_work: closes the port if @net has no processes any more
  */
 struct rnbd_srv_tenant {
 	struct rnbd_srv_rules rules;
 	struct config_group group;
 	struct config_group volumes;
 	struct config_group hosts;
-	struct mutex lock; /* what follows */
+	struct mutex lock; /* the following fields */
 	struct rtrs_srv *rtrs;
 	struct net *net;
 	unsigned int netns;
 	struct delayed_work net_work;
 };
 
-/* Protects all that is in folders as well. */
+/* Protects the rules of all tenants, as far as stated above */
 extern struct mutex rnbd_srv_rules_lock;
 extern struct rnbd_srv_tenant rnbd_srv_first;
 extern const char * const rnbd_srv_limit_names[RNBD_SRV_NR_LIMITS];
 
-/* What a new volume may be opened in */
+/* Access modes of a new volume */
 #define RNBD_SRV_ALL_MODES	(BIT(RNBD_ACCESS_MODES) - 1)
 
-/* Administrators count memory in MiB. */
+/* Get the shift from a value in configfs to a limit: memory is in MiB there, but in bytes here. */
 static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
 {
 	return limit == RNBD_SRV_MAX_MEMORY ? 20 : 0;
@@ -178,7 +166,8 @@ void rnbd_srv_unlisten(struct rnbd_srv_tenant *tenant);
 void rnbd_srv_tenant_exit(struct rnbd_srv_tenant *tenant);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, enum rnbd_srv_limit *which);
+bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, const u64 *used,
+			 enum rnbd_srv_limit *which);
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
 		   const struct rtrs_srv_peer *peer, const struct rnbd_srv_volume **volume);
 int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules, const char *sessname,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of messages that are no I/O: what the server checks of them.
+ * KUnit tests of the server's checks of messages other than I/O.
  */
 #include <kunit/test.h>
 #include <linux/scatterlist.h>
@@ -28,7 +28,7 @@ static int session_init(struct kunit *test)
 	return 0;
 }
 
-/* Room for an answer, in one entry or in two, with what somebody has left in it */
+/* Provide a buffer for an answer, in one or two entries, with stale contents. */
 static void give_room(struct session_test *t, u32 first, u32 second)
 {
 	memset(t->room, 0x5a, sizeof(t->room));
@@ -81,6 +81,7 @@ static void sess_info_is_answered(struct kunit *test)
 	t->op.dir = c->dir;
 	KUNIT_ASSERT_EQ(test, rnbd_srv_sess_info(&t->op), c->ret);
 	KUNIT_EXPECT_EQ(test, t->sess.ver, c->told);
+	KUNIT_EXPECT_EQ(test, t->sess.starts, c->ret ? 0 : 1);
 	KUNIT_EXPECT_EQ(test, ((u8 *)t->room)[c->data_len], 0x5a);
 	if (c->ret)
 		return;
@@ -262,7 +263,7 @@ static void generation_is_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, age.flags, c->flags);
 	KUNIT_EXPECT_FALSE(test, age.known);
 
-	/* A new mapping has not written. */
+	/* Flags of a new mapping are ignored, as it has not written. */
 	memset(t->op.msg + 264, 0, 8);
 	age = rnbd_srv_parse_age(&t->op, c->features);
 	KUNIT_EXPECT_EQ(test, age.generation, 0);
@@ -272,7 +273,7 @@ static void generation_is_read(struct kunit *test)
 #define SIZE	RNBD_FEATURE_RESIZE_EVENT
 #define STATE	RNBD_FEATURE_DISK_STATE
 
-/* A disk of 8 sectors, without a cache, and what it is like by now */
+/* Present state of a disk that was reported with 8 sectors and without a cache */
 static const struct change_case {
 	const char *desc;
 	sector_t nsectors;

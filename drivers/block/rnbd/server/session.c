@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: sessions, and messages other than I/O. OPEN can sleep for long, so it is
- * handled in a work item.
+ * RNBD server: sessions, and messages other than I/O. OPEN may sleep for long, so a work item
+ * handles it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,8 +39,8 @@ static void rnbd_srv_sess_end_work(struct work_struct *work)
 }
 
 /*
- * Those of disks have a rescuer, as what is written to a disk may be what frees memory. Those of
- * files can't have one: filesystems flush work of workqueues without.
+ * The workqueue for disks has a rescuer, since memory reclaim may depend on writes to disks. The
+ * workqueue for files can't have one: filesystems flush work on workqueues without WQ_MEM_RECLAIM.
  */
 static bool rnbd_srv_sess_alloc_wqs(struct rnbd_srv_sess *sess)
 {
@@ -55,7 +55,7 @@ static bool rnbd_srv_sess_alloc_wqs(struct rnbd_srv_sess *sess)
 /**
  * rnbd_srv_sess_up() - create a session
  * @owner: rules of the tenant to which the client has connected
- * @rtrs: session of the transport that has its first path
+ * @rtrs: session of the transport, with its first path
  *
  * Context: see &rtrs_srv_ops.sess_up.
  * Return: the session, or ERR_PTR(-ENOMEM).
@@ -82,7 +82,7 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 	INIT_WORK(&sess->end_work, rnbd_srv_sess_end_work);
 	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
-	/* Random, so that an id of an earlier session is most likely invalid here. */
+	/* Random, so that an id from an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
 	rnbd_srv_add_sess(sess);
@@ -92,10 +92,10 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 
 /**
  * rnbd_srv_sess_down() - end a session
- * @rtrs: session of the transport that has lost its last path
+ * @rtrs: session of the transport, without paths
  * @priv: session that rnbd_srv_sess_up() returned
  *
- * rtrs_srv_sess_down_done() is called when all its mappings are closed.
+ * Closes the session's mappings. After the last one, rtrs_srv_sess_down_done() is called.
  *
  * Context: see &rtrs_srv_ops.sess_down.
  */
@@ -114,7 +114,7 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	rnbd_srv_sess_put(sess);
 }
 
-/* Features that are granted to a client. */
+/* Get the features to grant to a client. */
 static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
 {
 	return msg->cookie ? le32_to_cpu(msg->features) & RNBD_FEATURES : 0;
@@ -122,9 +122,9 @@ static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
 
 /**
  * rnbd_srv_sess_info() - handle RNBD_MSG_SESS_INFO
- * @op: op with the message; the answer becomes its data
+ * @op: op with the message; its buffer receives the answer
  *
- * Return: 0, or -EINVAL if the message or the room for the answer is too small.
+ * Return: 0, or -EINVAL if the message or the buffer is too small.
  */
 int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 {
@@ -138,6 +138,7 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 
 	WRITE_ONCE(sess->ver, min_t(u8, msg->ver, RNBD_VER_MAJOR));
 	WRITE_ONCE(sess->features, rnbd_srv_features(msg));
+	WRITE_ONCE(sess->starts, sess->starts + 1);
 	rsp = (struct rnbd_msg_sess_info) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO_RSP),
 		.ver = sess->ver,
@@ -160,7 +161,7 @@ static bool rnbd_srv_name_ok(const char *name)
 	return len < RNBD_NAME_LEN;
 }
 
-/* Whether the client can know of the mode, and whether there is room for the generation */
+/* Check that the access mode was negotiated, and that the generation fits into both messages. */
 static int rnbd_srv_check_generation(const struct rtrs_srv_op *op, u8 mode, u32 features)
 {
 	if (mode == RNBD_ACCESS_HANDOVER && !(features & RNBD_FEATURE_HANDOVER))
@@ -192,9 +193,9 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op, u32 features)
 }
 
 /**
- * rnbd_srv_parse_age() - read what a client reports of a mapping's age
- * @op: op with RNBD_MSG_OPEN that has been checked
- * @features: the same as when it was checked
+ * rnbd_srv_parse_age() - parse the age of a mapping that a client reports
+ * @op: op with RNBD_MSG_OPEN that passed rnbd_srv_check_open()
+ * @features: the same as for rnbd_srv_check_open()
  *
  * Return: the age, all 0 if the message has no generation.
  */
@@ -211,7 +212,7 @@ VISIBLE_IF_KUNIT struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op
 	return age;
 }
 
-/* The length of the answer to an OPEN that has been checked with the same features */
+/* Get the length of the answer to OPEN, which was checked with the same features. */
 static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
@@ -226,10 +227,11 @@ static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
+	const struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
 	struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_open_rsp rsp = { };
-	/* Once, as the client may introduce itself again at any time. */
+	/* Read once, as SESS_INFO may change the features at any time. */
 	u32 features = READ_ONCE(sess->features);
 	struct rnbd_srv_age age;
 	int err;
@@ -239,7 +241,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 		return err;
 
 	age = rnbd_srv_parse_age(op, features);
-	err = rnbd_srv_open(sess, msg, &age, &peer, &rsp);
+	err = rnbd_srv_open(sess, msg, &age, &peer, req->starts, &rsp);
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe%s\n", msg->dev_name,
 			     rnbd_srv_access_names[msg->access_mode], ERR_PTR(err),
@@ -274,10 +276,11 @@ static void rnbd_srv_queue_open(struct rtrs_srv_op *op)
 	struct rnbd_srv_sess *sess = op->priv;
 
 	INIT_WORK(&req->work, rnbd_srv_open_work);
+	req->starts = READ_ONCE(sess->starts);
 	queue_work(sess->open_wq, &req->work);
 }
 
-/* @op is completed when the mapping is closed. */
+/* Handle CLOSE. If this returns 0, @op is completed when the mapping is closed. */
 static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_close *msg = (const void *)op->msg;
@@ -300,7 +303,7 @@ static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
 
 /**
  * rnbd_srv_request() - handle a message
- * @op: op with the message; completed from here or later
+ * @op: op with the message; completed by this function or later
  *
  * Context: see &rtrs_srv_ops.request.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: what survives a restart. A file for each disk or file that was written to holds the
- * generation of its owner, see writer.c. The file's name is the path by which clients opened the
- * disk: numbers of disks change when a machine boots.
+ * RNBD server: state that survives a restart. For each disk or file that was written to, a state
+ * file contains the generation of the owner, see writer.c. The state file is named after the path
+ * by which clients opened the disk, since disk numbers change when a machine boots.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,6 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/string_helpers.h>
 
 #include "rnbd-srv.h"
 
@@ -25,17 +26,32 @@ module_param_string(state_dir, rnbd_srv_state_dir, PATH_MAX, 0444);
 MODULE_PARM_DESC(state_dir,
 		 "Directory for what has to survive a restart of this machine: which mapping was the last to write to a device; must exist (default: /var/lib/rnbd-server)");
 
-/* A decimal number with leading zeroes, and a newline: each write replaces all of the file. */
+/* Decimal number with leading zeroes, and newline: fixed length, so a write replaces all. */
 #define RNBD_SRV_STATE_LEN	21
 
 struct workqueue_struct *rnbd_srv_state_wq;
+
+/*
+ * Converts a path to a file name that no other path has: '/' becomes '!', and '!' is escaped.
+ * Returns NULL if the name is too long.
+ */
+static char *rnbd_srv_state_escape(const char *path, char *name)
+{
+	int len = string_escape_mem(path, strlen(path), name, NAME_MAX, ESCAPE_HEX, "!\\");
+
+	if (len > NAME_MAX)
+		return NULL;
+	name[len] = '\0';
+	strreplace(name, '/', '!');
+	return name;
+}
 
 /**
  * rnbd_srv_state_name() - get the name under which a disk's state is saved
  * @path: absolute path of the disk or file
  *
- * The directory's path is made canonical, so that a client can't cause more files than there are
- * disks and names of them.
+ * The directory's path is made canonical. Otherwise, a client could create any number of state
+ * files for a disk by opening it by different paths.
  *
  * Context: process, may sleep.
  * Return: the name, to be freed with kfree(), or an ERR_PTR().
@@ -43,7 +59,7 @@ struct workqueue_struct *rnbd_srv_state_wq;
 char *rnbd_srv_state_name(const char *path)
 {
 	const char *last = kbasename(path);
-	char *dir, *buf, *name = NULL;
+	char *dir, *buf, *full = NULL, *name;
 	struct path found;
 	int err = -ENOMEM;
 
@@ -58,17 +74,17 @@ char *rnbd_srv_state_name(const char *path)
 		if (IS_ERR(dir))
 			err = PTR_ERR(dir);
 		else
-			name = kasprintf(GFP_KERNEL, "%s/%s", dir, last);
+			full = kasprintf(GFP_KERNEL, "%s/%s", dir, last);
 	}
+	if (full) {
+		name = rnbd_srv_state_escape(full, buf);
+		name = name ? kstrdup(name, GFP_KERNEL) : ERR_PTR(-ENAMETOOLONG);
+	} else {
+		name = ERR_PTR(err);
+	}
+	kfree(full);
 	kfree(buf);
-	if (!name)
-		return ERR_PTR(err ?: -ENOMEM);
-	if (strlen(name) > NAME_MAX) {
-		kfree(name);
-		return ERR_PTR(-ENAMETOOLONG);
-	}
-	strreplace(name, '/', '!');
-	return name;
+	return name ?: ERR_PTR(-ENOMEM);
 }
 
 static struct file *rnbd_srv_state_open(const char *name, int flags)
@@ -89,7 +105,7 @@ static struct file *rnbd_srv_state_open(const char *name, int flags)
  * @generation: set to the generation, or to 0 if none is saved
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno. Then the owner isn't known, and no mapping may be opened.
+ * Return: 0, or a negative errno if the owner is unknown; no mapping may be opened then.
  */
 int rnbd_srv_state_load(const char *name, u64 *generation)
 {
@@ -111,6 +127,20 @@ int rnbd_srv_state_load(const char *name, u64 *generation)
 	return 0;
 }
 
+/* Makes the name of a new state file durable. */
+static int rnbd_srv_state_sync_dir(void)
+{
+	struct file *dir = filp_open(rnbd_srv_state_dir, O_RDONLY | O_DIRECTORY, 0);
+	int err;
+
+	if (IS_ERR(dir))
+		return PTR_ERR(dir);
+	err = vfs_fsync(dir, 0);
+	fput(dir);
+	/* The file system needs no fsync of directories. */
+	return err == -EINVAL ? 0 : err;
+}
+
 static int rnbd_srv_state_write(const char *name, u64 generation)
 {
 	char buf[RNBD_SRV_STATE_LEN + 1];
@@ -126,7 +156,7 @@ static int rnbd_srv_state_write(const char *name, u64 generation)
 	len = kernel_write(file, buf, RNBD_SRV_STATE_LEN, &pos);
 	err = len < 0 ? len : len < RNBD_SRV_STATE_LEN ? -EIO : vfs_fsync(file, 0);
 	fput(file);
-	return err;
+	return err ?: rnbd_srv_state_sync_dir();
 }
 
 /**
@@ -134,8 +164,8 @@ static int rnbd_srv_state_write(const char *name, u64 generation)
  * @name: name from rnbd_srv_state_name()
  * @generation: the generation
  *
- * A failure is logged. The owner writes nevertheless: that a restarted server doesn't know it is
- * the smaller harm.
+ * A failure is logged, but does not stop the owner from writing: failing all writes would do more
+ * harm than a restarted server that does not know the owner.
  *
  * Context: process, may sleep.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: files in sysfs, /sys/class/rnbd-server/ctl/devices.
+ * RNBD server: attributes in /sys/class/rnbd-server/ctl/devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +17,7 @@ static struct class rnbd_srv_class = {
 
 static struct device *rnbd_srv_ctl;
 
-/* ctl/devices, parent of the devices */
+/* ctl/devices, the parent of the devices */
 struct kobject *rnbd_srv_devices;
 
 static struct rnbd_srv_dev *to_dev(struct kobject *kobj)
@@ -77,38 +77,21 @@ static struct rnbd_srv_map *to_map(struct kobject *kobj)
 	return container_of(kobj, struct rnbd_srv_map, kobj);
 }
 
-static ssize_t read_only_show(struct kobject *kobj,
-			      struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", to_map(kobj)->mode == RNBD_ACCESS_RO);
-}
+/* Define an attribute that shows a value of the mapping @map. */
+#define RNBD_SRV_MAP_ATTR(name, fmt, val)					\
+static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attr,	\
+			   char *buf)						\
+{										\
+	struct rnbd_srv_map *map = to_map(kobj);				\
+										\
+	return sysfs_emit(buf, fmt "\n", (val));				\
+}										\
+static struct kobj_attribute name##_attr = __ATTR_RO(name)
 
-static struct kobj_attribute read_only_attr = __ATTR_RO(read_only);
-
-static ssize_t mapping_path_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", to_map(kobj)->path);
-}
-
-static struct kobj_attribute mapping_path_attr = __ATTR_RO(mapping_path);
-
-static ssize_t access_mode_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n",
-			  rnbd_srv_access_names[to_map(kobj)->mode]);
-}
-
-static struct kobj_attribute access_mode_attr = __ATTR_RO(access_mode);
-
-static ssize_t handover_show(struct kobject *kobj,
-			     struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", rnbd_srv_writer_state(to_map(kobj)));
-}
-
-static struct kobj_attribute handover_attr = __ATTR_RO(handover);
+RNBD_SRV_MAP_ATTR(read_only, "%d", map->mode == RNBD_ACCESS_RO);
+RNBD_SRV_MAP_ATTR(mapping_path, "%s", map->path);
+RNBD_SRV_MAP_ATTR(access_mode, "%s", rnbd_srv_access_names[map->mode]);
+RNBD_SRV_MAP_ATTR(handover, "%s", rnbd_srv_writer_state(map));
 
 static ssize_t force_close_show(struct kobject *kobj,
 				struct kobj_attribute *attr, char *buf)
@@ -117,9 +100,9 @@ static ssize_t force_close_show(struct kobject *kobj,
 }
 
 /*
- * Closing the mapping removes this attribute, which would wait for us: hence the broken
- * protection, which also keeps the mapping's memory. The module's reference makes rmmod
- * wait for us instead.
+ * Closing the mapping removes this attribute, and would wait for this function if it did not break
+ * the active protection. sysfs_break_active_protection() also takes a reference to the kobject, and
+ * so to the mapping. The reference to the module prevents unloading meanwhile.
  */
 static ssize_t force_close_store(struct kobject *kobj,
 				 struct kobj_attribute *attr, const char *buf,
@@ -170,8 +153,8 @@ static const struct attribute_group rnbd_srv_map_group = {
 __ATTRIBUTE_GROUPS(rnbd_srv_map);
 
 /*
- * I/O may still look it up under RCU, and find its reference dead. The session may be
- * gone.
+ * Free a mapping. I/O may still look it up under RCU, and find its reference dead. The session may
+ * be freed already.
  */
 static void rnbd_srv_map_release(struct kobject *kobj)
 {

@@ -19,7 +19,7 @@ static struct rnbd_srv_writer *some_writer(struct kunit *test)
 	return wr;
 }
 
-/* A disk with an owner, 5 in most cases, and with writes in progress receives a write. */
+/* A write to a disk with an owner, in most cases 5, and with writes in progress */
 static const struct check_case {
 	const char *desc;
 	int ret;
@@ -30,7 +30,7 @@ static const struct check_case {
 	unsigned int nr_writes, nr_old;
 	u64 new_writer;
 	unsigned int new_writes, new_old;
-	const char *state; /* before */
+	const char *state; /* before the write */
 } check_cases[] = {
 	{ "the first write of all", 0, 5, true, 0, false, false, 0, 0, 5, 1, 0, "newer" },
 	{ "the writer's next", 0, 5, true, 5, true, true, 3, 0, 5, 4, 0, "writer" },
@@ -89,7 +89,7 @@ static void newest_one_that_has_written_may_write(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wr->nr_old, c->new_old);
 }
 
-/* Of a disk whose owner is 5, whose newest mapping is 7, and that has 2 writes in progress */
+/* A mapping is opened of a disk with owner 5, newest mapping 7 and 2 writes in progress. */
 static const struct add_case {
 	const char *desc;
 	u64 said;
@@ -124,7 +124,7 @@ static int save_and_write(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode
 	return rnbd_srv_writer_check(wr, mode, age);
 }
 
-/* Whatever the client reports: a mapping that is new afterwards is newer, and may write. */
+/* Whatever the client reports, a later new mapping is newer, and may write. */
 static void mapping_is_reopened(struct kunit *test)
 {
 	const struct add_case *c = test->param_value;
@@ -151,7 +151,7 @@ static void mapping_is_reopened(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, save_and_write(wr, RNBD_ACCESS_HANDOVER, &new), 0);
 	KUNIT_EXPECT_EQ(test, save_and_write(wr, RNBD_ACCESS_HANDOVER, &age), -EBADE);
 
-	/* Its session is lost, then the mapping that reported something else is reopened. */
+	/* After a loss of the session, both mappings are reopened, the older one first. */
 	age.generation = c->said;
 	KUNIT_EXPECT_EQ(test, rnbd_srv_writer_add(wr, RNBD_ACCESS_HANDOVER, &age), 0);
 	generation = new.generation;
@@ -161,7 +161,7 @@ static void mapping_is_reopened(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, save_and_write(wr, RNBD_ACCESS_HANDOVER, &new), 0);
 }
 
-/* Of one disk, and of one after the other. A generation from the future remains with its disk. */
+/* Generations increase across disks, too. One from the future affects only its own disk. */
 static void new_mappings_are_ever_newer(struct kunit *test)
 {
 	struct rnbd_srv_age far = { .generation = S64_MAX }, ages[4] = { };
@@ -180,7 +180,7 @@ static void new_mappings_are_ever_newer(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ages[0].generation, now + NSEC_PER_SEC * 3600);
 }
 
-/* There is always a newer generation, and never 0. */
+/* There is always a newer generation, which is never 0. */
 static const struct far_case {
 	const char *desc;
 	u64 generation;
@@ -219,7 +219,7 @@ static void no_generation_is_the_last(struct kunit *test)
 	}
 }
 
-/* Of a disk whose owner is 5, and whose newest mapping is 7 */
+/* A mapping is reopened of a disk with owner 5 and newest mapping 7. */
 static const struct reopen_case {
 	const char *desc;
 	enum rnbd_access_mode mode;
@@ -257,7 +257,7 @@ static void older_mapping_is_not_reopened(struct kunit *test)
 		KUNIT_EXPECT_GT(test, age.generation, 8);
 }
 
-/* Nothing is held back in mode rw, but until the owner is saved. */
+/* In mode rw, writes wait only until the owner is saved. */
 static void owner_is_saved_first(struct kunit *test)
 {
 	struct rnbd_srv_age age = { .generation = 8 };
@@ -272,13 +272,13 @@ static void owner_is_saved_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_writer_check(wr, RNBD_ACCESS_RW, &age), 0);
 	KUNIT_EXPECT_EQ(test, wr->nr_writes, 0);
 
-	/* In mode migration the older one goes on meanwhile, and the owner remains. */
+	/* In mode migration, the older mapping may write, and the owner does not change. */
 	age.generation = 7;
 	KUNIT_EXPECT_EQ(test, rnbd_srv_writer_check(wr, RNBD_ACCESS_MIGRATION, &age), 0);
 	KUNIT_EXPECT_EQ(test, wr->owner, 8);
 }
 
-/* A writes, then B, and C before the writes of A are done. */
+/* B and C write while writes of A are in progress. */
 static void old_writes_end_first(struct kunit *test)
 {
 	struct rnbd_srv_age a = { .generation = 1, .known = true };
@@ -302,16 +302,16 @@ static void old_writes_end_first(struct kunit *test)
 }
 
 /*
- * Random schedules of three clients of one disk, compared with a model: a mapping that another one
- * has replaced by writing does not write again.
+ * Random schedules of three clients of one disk, compared with a model: a mapping does not write
+ * again once a newer mapping has written.
  */
 struct client {
 	bool mapped, open;
 	enum rnbd_access_mode mode;
-	struct rnbd_srv_age age;	/* at the server */
-	u64 generation;			/* at the client, and flags */
+	struct rnbd_srv_age age;	/* on the server */
+	u64 generation;			/* on the client, as are the flags */
 	u8 flags;
-	u64 order;			/* of being mapped, in mode rw also of being reopened */
+	u64 order;			/* time of mapping or, in mode rw, of reopening */
 	bool replaced;
 };
 
@@ -390,7 +390,7 @@ static void write_client(struct kunit *test, struct schedule *s, struct client *
 
 	ret = save_and_write(&s->wr, c->mode, &c->age);
 	s->saved = s->wr.saved;
-	/* It is held back. */
+	/* The write is held back. */
 	if (ret == -EAGAIN)
 		return;
 	KUNIT_EXPECT_EQ(test, ret, refused ? -EBADE : 0);
@@ -474,7 +474,7 @@ static void replaced_mapping_never_writes(struct kunit *test)
 			break;
 		}
 	}
-	/* Otherwise the schedules are not those that this is about. */
+	/* Ensure that the schedules cover both cases. */
 	KUNIT_EXPECT_GT(test, writes, 10000);
 	KUNIT_EXPECT_GT(test, refused, 1000);
 }

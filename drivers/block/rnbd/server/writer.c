@@ -2,34 +2,34 @@
 /*
  * RNBD server: which mappings of a disk or file may write.
  *
- * Each mapping that may write has a generation, assigned when it is opened for the first time. A
- * newer mapping has a greater generation. The owner of a disk is the newest mapping that has
- * written to it.
+ * Each mapping that may write has a generation, assigned when the mapping is opened for the first
+ * time. A newer mapping has a greater generation. The owner of a disk is the newest mapping that
+ * has written to it.
  *
- * A client whose session was lost opens its mappings again with their generations. If a newer
- * mapping has become the owner meanwhile, the older one must not write again:
+ * A client whose session was lost reopens its mappings with their generations. If a newer mapping
+ * has become the owner meanwhile, the older one must not write again:
  *
- * - In access modes rw and migration the server refuses to open it, with -EBADE.
- * - In access mode handover several mappings are open at a time. The server opens the older one,
+ * - In access modes rw and migration, the server refuses to open the older mapping, with -EBADE.
+ * - In access mode handover, several mappings are open at a time. The server opens the older one,
  *   but its writes fail with -EBADE. The writes of an older mapping that was never closed fail
  *   likewise. The first write of a newer mapping begins after the older mappings' writes in
  *   progress have ended.
  *
- * A mapping in mode rw gets a new generation each time that it is opened. A newer mapping may have
- * been opened meanwhile, and closed without writing: if it is opened again after the other one has
- * written, it must not write either.
+ * A mapping A in mode rw gets a new generation each time that it is opened. While A was closed, a
+ * newer mapping B may have been opened, and closed without writing. If A is reopened and writes, B
+ * must not write either when it is reopened: the new generation makes A newer than B.
  *
  * Restarts
  *
- * The owner's generation is saved in a file before the owner's first write begins, see state.c. A
- * restarted server therefore knows the owner. Another server that shares the disk doesn't: in
- * mode handover, writes of reopened mappings are held back for some time, until clients have had
- * the opportunity to reopen newer mappings, and to report that these have written. New mappings
- * are not held back.
+ * The owner's generation is saved in a file before the owner's first write begins, see state.c. So
+ * a restarted server knows the owner. Another server that shares the disk does not. In mode
+ * handover, it therefore holds back writes of reopened mappings for a grace period. Meanwhile,
+ * clients can reopen newer mappings and report that these have written. Writes of new mappings are
+ * not held back.
  *
- * Generations are times of the server. A client may report any number: it can harm only those who
- * share the disk, as it could by writing. Numbers are compared by their distance, so there is
- * always a newer one.
+ * Generations are times of the server. A client may report any number: that can harm only clients
+ * with which it shares the disk, and which it could harm by writing. Generations are compared by
+ * their difference, so there is always a newer one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,7 +41,7 @@
 
 #include "rnbd-srv.h"
 
-/* Disks and files without mappings of which the owner is kept in memory. */
+/* Most disks and files without mappings whose owner is kept in memory */
 #define RNBD_SRV_MAX_IDLE	1024
 
 static unsigned int rnbd_srv_grace = 40;
@@ -49,17 +49,17 @@ module_param_named(handover_grace, rnbd_srv_grace, uint, 0644);
 MODULE_PARM_DESC(handover_grace,
 		 "Seconds for which writes of reopened mappings in access_mode=handover are held back after a device was opened for the first time, and again after it was closed for as long; more than clients take to reconnect (default: 40)");
 
-/* The oldest idle ones come first. These three are protected by rnbd_srv_lock. */
+/* These three are protected by rnbd_srv_lock. The list begins with the longest idle entries. */
 static LIST_HEAD(rnbd_srv_writers);
 static unsigned int rnbd_srv_nr_idle;
 static u64 rnbd_srv_generation;
 
 static unsigned long rnbd_srv_grace_jiffies(void)
 {
-	return msecs_to_jiffies(1000 * READ_ONCE(rnbd_srv_grace));
+	return min_t(u64, (u64)READ_ONCE(rnbd_srv_grace) * HZ, MAX_JIFFY_OFFSET);
 }
 
-/* Is generation @a newer than @b? Any generation is newer than 0, which is none. */
+/* Check whether generation @a is newer than @b. Any generation is newer than 0, which is none. */
 static bool rnbd_srv_newer(u64 a, u64 b)
 {
 	return !b || (s64)(a - b) > 0;
@@ -70,13 +70,13 @@ static u64 rnbd_srv_newest(u64 a, u64 b)
 	return rnbd_srv_newer(a, b) ? a : b;
 }
 
-/* Has a newer mapping written? */
+/* Check whether a newer mapping has written. */
 static bool rnbd_srv_replaced(const struct rnbd_srv_writer *wr, const struct rnbd_srv_age *age)
 {
 	return wr->owner && rnbd_srv_newer(wr->owner, age->generation);
 }
 
-/* Make a mapping of generation @owner the owner: writes of older ones fail from now on. */
+/* Make the mapping of generation @owner the owner. */
 static void rnbd_srv_writer_pass(struct rnbd_srv_writer *wr, u64 owner)
 {
 	wr->nr_old += wr->nr_writes;
@@ -86,7 +86,7 @@ static void rnbd_srv_writer_pass(struct rnbd_srv_writer *wr, u64 owner)
 	wr->newest = rnbd_srv_newest(wr->newest, owner);
 }
 
-/* Are writes of a mapping in mode handover held back, for newer mappings to be reopened? */
+/* Check whether writes in mode handover are held back until newer mappings can be reopened. */
 static bool rnbd_srv_held_back(const struct rnbd_srv_writer *wr, const struct rnbd_srv_age *age)
 {
 	return !age->known && !wr->settled && !(age->generation == wr->owner && wr->granted);
@@ -94,11 +94,11 @@ static bool rnbd_srv_held_back(const struct rnbd_srv_writer *wr, const struct rn
 
 /**
  * rnbd_srv_writer_check() - check whether a write may begin
- * @wr: state of the disk or file; its counters include the write if it may begin
+ * @wr: state of the disk or file; counts the write if it may begin in mode handover
  * @mode: access mode of the mapping that writes, not ro
  * @age: age of that mapping
  *
- * The mapping becomes the owner if it is newer than the owner.
+ * A mapping that is newer than the owner becomes the owner.
  *
  * Context: &rnbd_srv_writer.lock is held, or @wr is not shared yet.
  * Return: 0; -EAGAIN if the write has to be parked; -EBADE if a newer mapping has written, in
@@ -109,7 +109,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_writer_check(struct rnbd_srv_writer *wr, enum rnbd
 {
 	bool handover = mode == RNBD_ACCESS_HANDOVER;
 
-	/* In mode migration, two mappings write at a time. */
+	/* In mode migration, the older mapping may write as well. */
 	if (rnbd_srv_replaced(wr, age))
 		return handover ? -EBADE : 0;
 	if (handover && rnbd_srv_held_back(wr, age))
@@ -157,14 +157,15 @@ static u64 rnbd_srv_next_generation(const struct rnbd_srv_writer *wr)
  * rnbd_srv_writer_add() - add a mapping, or open an existing one as a new one
  * @wr: state of the disk or file
  * @mode: access mode of the mapping, not ro
- * @age: what the client reports. A new mapping gets its generation, and so does a reopened one in
- *	mode rw
+ * @age: age that the client reported; set to a new generation if the mapping is new, or is reopened
+ *	in mode rw
  *
- * If the client reports that its mapping has written, the mapping becomes the owner. If it
- * reports that a newer mapping has written, an unknown mapping does, newer by one.
+ * If the client reports that the mapping has written, the mapping becomes the owner. If the client
+ * reports that a newer mapping has written, the owner is an unknown mapping whose generation is
+ * greater by one. Neither replaces a newer owner.
  *
  * Context: rnbd_srv_lock and &rnbd_srv_writer.lock are held, or @wr is not shared yet.
- * Return: 0, or -EBADE if the mapping must not write again, and can't be opened in its mode.
+ * Return: 0, or -EBADE if the mapping must not write again, and so can't be opened in its mode.
  */
 VISIBLE_IF_KUNIT int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
 					 struct rnbd_srv_age *age)
@@ -189,7 +190,7 @@ VISIBLE_IF_KUNIT int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_a
 	return 0;
 }
 
-/* Have parked writes checked again, each by a worker of its mapping. Any context. */
+/* Queue parked writes, for workers of their mappings to check them again. Any context. */
 static void rnbd_srv_writer_kick(struct list_head *parked)
 {
 	struct rnbd_srv_req *req, *next;
@@ -210,7 +211,7 @@ static void rnbd_srv_writer_kick_all(struct rnbd_srv_writer *wr)
 }
 
 /**
- * rnbd_srv_writer_close() - have no write of a mapping parked any more
+ * rnbd_srv_writer_close() - submit or fail the parked writes of a mapping
  * @map: mapping in any access mode, whose closing bit is set
  *
  * Context: any.
@@ -222,9 +223,9 @@ void rnbd_srv_writer_close(struct rnbd_srv_map *map)
 }
 
 /*
- * The grace period of a disk has ended: reopened mappings may write. Another one begins when the
- * disk has no mappings. When that has ended, the disk may have had another owner on another
- * server.
+ * Handle the end of a disk's grace period, after which reopened mappings may write. When the last
+ * mapping is closed, the same time starts again. If no mapping is opened within it, the disk may
+ * have got another owner on another server, so the next mapping starts a new grace period.
  */
 static void rnbd_srv_settle_work(struct work_struct *work)
 {
@@ -247,7 +248,7 @@ static void rnbd_srv_settle_work(struct work_struct *work)
 	rnbd_srv_writer_kick_all(wr);
 }
 
-/* Save the owner's generation under all names of the disk, then let its writes begin. */
+/* Save the owner's generation under all names of the disk, then queue parked writes. */
 static void rnbd_srv_save_work(struct work_struct *work)
 {
 	struct rnbd_srv_writer *wr = container_of(work, struct rnbd_srv_writer, save);
@@ -269,7 +270,7 @@ static void rnbd_srv_save_work(struct work_struct *work)
 	rnbd_srv_writer_kick_all(wr);
 }
 
-/* Queue the saving of a new owner. The lock is held. */
+/* Queue the saving of a new owner. &rnbd_srv_writer.lock is held. */
 static void rnbd_srv_writer_save(struct rnbd_srv_writer *wr)
 {
 	lockdep_assert_held(&wr->lock);
@@ -279,14 +280,14 @@ static void rnbd_srv_writer_save(struct rnbd_srv_writer *wr)
 
 /**
  * rnbd_srv_writer_begin() - begin a write that may change the owner
- * @req: the write; if it is parked, its work item calls this function again
+ * @req: the write; if it is parked, a worker later calls this function again
  *
  * Not needed for a mapping in mode rw or migration that has written.
  *
  * Context: any.
- * Return: 0 if it may begin, and rnbd_srv_writer_end() has to follow if
- * &rnbd_srv_req.generation is not 0; -EAGAIN if it is parked; -EBADE if a newer mapping has
- * written; -ENOENT if it would have to be parked, and the mapping is being closed.
+ * Return: 0 if the write may begin, and rnbd_srv_writer_end() has to follow if
+ * &rnbd_srv_req.generation is not 0; -EAGAIN if the write is parked; -EBADE if a newer mapping has
+ * written; -ENOENT if the write can't be parked, as the mapping is being closed.
  */
 int rnbd_srv_writer_begin(struct rnbd_srv_req *req)
 {
@@ -314,7 +315,7 @@ int rnbd_srv_writer_begin(struct rnbd_srv_req *req)
 }
 
 /**
- * rnbd_srv_writer_end() - end a write that is counted
+ * rnbd_srv_writer_end() - end a counted write
  * @req: the write, for which rnbd_srv_writer_begin() returned 0, with a generation
  *
  * Context: any.
@@ -398,8 +399,8 @@ static struct rnbd_srv_writer *rnbd_srv_writer_find(const struct rnbd_srv_id *id
 }
 
 /*
- * Save the owner also under a name by which the disk was not opened before, and take over what is
- * saved under that name.
+ * Add a name under which to save the owner, if the disk was not opened by it before. The owner that
+ * is saved under that name becomes the owner if it is newer.
  */
 static void rnbd_srv_writer_add_name(struct rnbd_srv_writer *wr, struct rnbd_srv_map *map)
 {
@@ -431,11 +432,10 @@ static void rnbd_srv_writer_add_name(struct rnbd_srv_writer *wr, struct rnbd_srv
 
 /**
  * rnbd_srv_writer_join() - add a mapping that is being opened
- * @map: mapping in another mode than ro, that does no I/O yet, with the age that its client
- *	reported
+ * @map: mapping in another mode than ro, without I/O, with the age that the client reported
  *
  * Context: rnbd_srv_lock is held.
- * Return: 0; -ENOMEM; or -EBADE if a newer mapping has written. In any case
+ * Return: 0, -ENOMEM, or -EBADE if a newer mapping has written. In each case
  * rnbd_srv_writer_leave() has to follow.
  */
 int rnbd_srv_writer_join(struct rnbd_srv_map *map)
@@ -449,7 +449,7 @@ int rnbd_srv_writer_join(struct rnbd_srv_map *map)
 	spin_lock_irq(&wr->lock);
 	if (!wr->users++)
 		rnbd_srv_nr_idle--;
-	/* Does nothing if the grace period has begun. */
+	/* No effect if the grace period has begun already. */
 	if (!wr->settled)
 		queue_delayed_work(rnbd_srv_wq, &wr->settle,
 				   rnbd_srv_grace_jiffies());
@@ -457,7 +457,7 @@ int rnbd_srv_writer_join(struct rnbd_srv_map *map)
 	return rnbd_srv_writer_open(map, &map->age);
 }
 
-/* Free the state that has been idle for longest, if there are too many. */
+/* Free the state that has been idle for longest, if too many are idle. */
 static void rnbd_srv_writer_shrink(void)
 {
 	struct rnbd_srv_writer *wr;
@@ -477,7 +477,7 @@ static void rnbd_srv_writer_shrink(void)
  * rnbd_srv_writer_leave() - undo rnbd_srv_writer_join()
  * @map: mapping in any access mode, without I/O
  *
- * The owner remains known.
+ * The owner is kept.
  *
  * Context: rnbd_srv_lock is held.
  */
@@ -503,16 +503,16 @@ void rnbd_srv_writer_leave(struct rnbd_srv_map *map)
 }
 
 /**
- * rnbd_srv_writer_again() - a client opens a mapping that it has open
+ * rnbd_srv_writer_again() - handle another OPEN of an open mapping
  * @map: mapping in any access mode
- * @age: what the client reports. If that is a new mapping, the client did not get the answer when
- *	it opened this one
+ * @age: age that the client reported. If the mapping is new to the client, the client has not
+ *	received the answer to an earlier OPEN, and the mapping gets a new generation
  *
  * Context: rnbd_srv_lock is held.
  */
 void rnbd_srv_writer_again(struct rnbd_srv_map *map, const struct rnbd_srv_age *age)
 {
-	/* A new mapping is newer than the owner: this can't fail. */
+	/* Can't fail, since a new mapping is newer than the owner. */
 	if (map->writer && !age->generation)
 		rnbd_srv_writer_open(map, age);
 }
@@ -537,7 +537,7 @@ void rnbd_srv_writer_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp
 	spin_unlock_irq(&wr->lock);
 }
 
-/* The word for a mapping in mode handover in its attribute; @wr is locked. */
+/* Get the value of a mapping's attribute "handover". &rnbd_srv_writer.lock is held. */
 VISIBLE_IF_KUNIT const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr,
 						  const struct rnbd_srv_age *age)
 {
@@ -549,12 +549,13 @@ VISIBLE_IF_KUNIT const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *
 }
 
 /**
- * rnbd_srv_writer_state() - get whether a mapping may write
- * @map: mapping in access mode handover, that has joined, and not left
+ * rnbd_srv_writer_state() - describe whether a mapping may write
+ * @map: mapping in access mode handover, between rnbd_srv_writer_join() and
+ *	rnbd_srv_writer_leave()
  *
  * Context: process.
- * Return: "writer" if it is the owner; "fenced" if a newer mapping is; "newer" if its first write
- * makes it the owner; "waiting" if its writes are held back for newer mappings to be reopened.
+ * Return: "writer" if the mapping is the owner; "fenced" if a newer mapping is; "newer" if the
+ * first write will make the mapping the owner; "waiting" if the grace period holds writes back.
  */
 const char *rnbd_srv_writer_state(struct rnbd_srv_map *map)
 {

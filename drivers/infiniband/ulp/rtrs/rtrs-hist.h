@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Histograms of latencies. Each CPU counts for itself, without a lock; readers add up, and
- * on 32-bit machines may find a number half written.
+ * Histograms of latencies. Each CPU increments its own counters, without a lock, and readers sum
+ * them up. On 32-bit machines a reader may see a half-written 64-bit counter.
  */
 #ifndef RTRS_HIST_H
 #define RTRS_HIST_H
@@ -14,15 +14,15 @@
 #include <linux/types.h>
 
 /*
- * Buckets begin at 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, ... microseconds; the last one, at
- * 3 * 2^24, that is 50.3 s, has no end.
+ * Lower bounds of the buckets: 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, ... microseconds. The last bucket
+ * begins at 3 * 2^24 us (50.3 s) and has no upper bound.
  */
 #define RTRS_HIST_BUCKETS	52
 
 /**
- * struct rtrs_hist - latencies of reads and of writes, counted by one CPU
- * @sum: sum of all, in nanoseconds: of reads, of writes
- * @nr: number of those in each bucket: reads, writes
+ * struct rtrs_hist - latencies of reads and writes, counted by one CPU
+ * @sum: sum of all latencies, in nanoseconds: reads, writes
+ * @nr: number of latencies in each bucket: reads, writes
  */
 struct rtrs_hist {
 	u64 sum[2];
@@ -48,7 +48,7 @@ static inline unsigned int rtrs_hist_bucket(u64 ns)
 }
 
 /**
- * rtrs_hist_start() - find the latency at which a bucket begins
+ * rtrs_hist_start() - compute the lower bound of a bucket
  * @bucket: index of the bucket
  *
  * Return: microseconds.
@@ -61,7 +61,7 @@ static inline u32 rtrs_hist_start(unsigned int bucket)
 /**
  * rtrs_hist_add() - count a latency
  * @hist: the histogram
- * @write: of a write
+ * @write: the latency is that of a write, not of a read
  * @ns: the latency in nanoseconds
  *
  * Context: any.

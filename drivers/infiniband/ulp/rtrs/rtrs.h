@@ -2,11 +2,10 @@
 /*
  * RTRS: RDMA transport. The interface for upper layers; all other headers are internal.
  *
- * A session connects a client and a server over one or more paths. The server
- * sets queue_depth chunks of memory aside for each. A request is a user message
- * and, with it, data to be written or room for data to be read; it occupies one
- * slot, and the slot's number is the chunk's. The answer is an errno and, for
- * reads, the data.
+ * A session connects a client and a server over one or more paths. The server allocates queue_depth
+ * slots of memory for each session. A request consists of a user message and, optionally, data to
+ * write or room for data to read. It occupies one slot of the session until the server answers with
+ * an errno and, for reads, the data.
  */
 #ifndef RTRS_H
 #define RTRS_H
@@ -16,29 +15,28 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
-/* MODULE_VERSION() of all modules of RTRS and RNBD. */
+/* MODULE_VERSION() of all modules of RTRS and RNBD */
 #define RTRS_DRV_VERSION	"1.0"
 
-/* Longest session name, the terminating NUL included (wire format). */
+/* Maximum length of a session name, including the terminating NUL (wire format) */
 #define RTRS_NAME_LEN		255
-/* Longest label: a name, a point and a scope, the terminating NUL included. */
+/* Maximum length of a label: a name, a dot and a scope, including the terminating NUL */
 #define RTRS_LABEL_LEN		256
-/* Most paths a session may have. */
+/* Maximum number of paths of a session */
 #define RTRS_MAX_PATHS		128
-/* Longest "ip:SRC@ip:DST" or "gid:SRC@gid:DST", the NUL included. */
+/* Maximum length of "ip:SRC@ip:DST" or "gid:SRC@gid:DST", including the terminating NUL */
 #define RTRS_PATH_STR_LEN	128
-/* Most requests in flight of a session (wire format). */
+/* Maximum number of requests in flight of a session (wire format) */
 #define RTRS_MAX_QUEUE_DEPTH	65535
-/* Port that an RTRS server listens on unless told otherwise. */
+/* Default port of an RTRS server */
 #define RTRS_PORT		1234
 
 /**
- * struct rtrs_addr - the two ends of a path
- * @src: local address; ss_family is AF_UNSPEC when routing is to choose it
+ * struct rtrs_addr - addresses of both ends of a path
+ * @src: local address; ss_family is AF_UNSPEC if routing shall select it
  * @dst: the server's address and port
  *
- * Families are AF_INET, AF_INET6 and AF_IB (a GID). The scope of a link-local address is a part
- * of it.
+ * Families are AF_INET, AF_INET6 and AF_IB (a GID). A link-local address includes its scope.
  */
 struct rtrs_addr {
 	struct sockaddr_storage src;
@@ -46,9 +44,9 @@ struct rtrs_addr {
 };
 
 /**
- * struct rtrs_prefix - addresses that begin alike
- * @addr: one of them, of the families of struct rtrs_addr
- * @bits: how many of its first bits all of them have
+ * struct rtrs_prefix - range of addresses with a common prefix
+ * @addr: an address of the range, of a family listed in struct rtrs_addr
+ * @bits: length of the prefix in bits
  */
 struct rtrs_prefix {
 	struct sockaddr_storage addr;
@@ -78,11 +76,9 @@ struct rtrs_clt_io;
 
 /**
  * enum rtrs_link_event - change of a session as a whole
- * @RTRS_LINK_UP: it has a connected path again. Requests that wait go on after
- *	rtrs_clt_resume()
- * @RTRS_LINK_DOWN: its last connected path is gone. Requests in flight wait for a
- *	path, or have been completed. No path takes requests again before this event has
- *	been reported
+ * @RTRS_LINK_UP: a path is connected again. Requests that wait are sent after rtrs_clt_resume()
+ * @RTRS_LINK_DOWN: the last connected path is lost. Requests in flight wait for a path, or have
+ *	been completed. No path accepts requests until this event has been reported
  */
 enum rtrs_link_event {
 	RTRS_LINK_UP,
@@ -92,31 +88,31 @@ enum rtrs_link_event {
 /**
  * struct rtrs_clt_params - parameters of rtrs_clt_open()
  * @sessname: name of the session, unique in @net; see rtrs_name_valid()
- * @label: what the log calls it, unique on this client and at most RTRS_LABEL_LEN with the NUL
- * @net: network namespace of its paths, and of its directory in sysfs. The session takes a
- *	reference
+ * @label: name of the session in the log, unique on this client; up to RTRS_LABEL_LEN bytes
+ *	including the terminating NUL
+ * @net: network namespace of the session's paths, and of its directory in sysfs. The session
+ *	acquires a reference
  * @paths: addresses of the paths to connect
  * @nr_paths: number of @paths, 1 to RTRS_MAX_PATHS
- * @nr_queues: connections for I/O in each path, at most one for each CPU makes sense
- * @nr_poll_queues: as many more, polled; see rtrs_clt_poll()
- * @queue_depth: most slots, up to RTRS_MAX_QUEUE_DEPTH; 0: as many as there can be
- * @key: secret that both ends are to prove that they know, of type logon or user; NULL: none.
- *	The session takes a reference, and looks at the key for each connect of a path
- * @link_event: told of changes after rtrs_clt_open() has returned; process
- *	context, may sleep, but not wait for requests, and must not call
- *	rtrs_clt_close()
- * @srv_event: rtrs_srv_send_event() was called at the other end for this session since
- *	the last call, or may have been. May come any number of times, also before
- *	rtrs_clt_open() has returned, and until rtrs_clt_close() does. Any context
- * @retry_ok: may a request be sent that was submitted before, or parked? Returns 0 if
- *	so, -EAGAIN to let it wait for the next rtrs_clt_resume(), or the errno that
- *	completes it. Changes nothing. Called before each retry, and any number of
- *	times while there is no path. RCU read side, perhaps under a spinlock with
+ * @nr_queues: number of connections for I/O in each path; more than one for each CPU is of no use
+ * @nr_poll_queues: number of additional connections that are polled; see rtrs_clt_poll()
+ * @queue_depth: maximum number of slots, up to RTRS_MAX_QUEUE_DEPTH; 0: as many as possible
+ * @key: secret for mutual authentication, a key of type logon or user; NULL: none. The session
+ *	acquires a reference, and reads the key's payload on each attempt to connect a path
+ * @link_event: reports events after rtrs_clt_open() has returned. Called in process context; may
+ *	sleep, but must neither wait for requests nor call rtrs_clt_close()
+ * @srv_event: reports that the server may have called rtrs_srv_send_event() for this session since
+ *	the last report. Called any number of times, possibly before rtrs_clt_open() has returned,
+ *	and until rtrs_clt_close() returns. Any context
+ * @retry_ok: decides about a request that was parked, or was submitted before. Returns 0 if it may
+ *	be sent, -EAGAIN to keep it waiting until the next rtrs_clt_resume(), or the errno with
+ *	which to complete it. Must have no side effects: it is called before each retry, and any
+ *	number of times while there is no path. RCU read side, possibly under a spinlock with
  *	interrupts off
- * @prep_retry: called after @retry_ok has returned 0, right before the request is sent:
- *	sets its message, whose contents may have changed. Returns 0, or the errno that
- *	completes the request. Process context, the same RCU read side as @retry_ok
- * @priv: handed to @link_event and @srv_event
+ * @prep_retry: called after @retry_ok has returned 0, right before the request is sent. Sets the
+ *	request's message, whose contents may have changed. Returns 0, or the errno with which to
+ *	complete the request. Process context, in the RCU read-side critical section of @retry_ok
+ * @priv: argument of @link_event and @srv_event
  */
 struct rtrs_clt_params {
 	const char *sessname;
@@ -137,13 +133,13 @@ struct rtrs_clt_params {
 
 /**
  * struct rtrs_clt_limits - limits of a session's requests
- * @queue_depth: slots are 0 .. queue_depth - 1
- * @max_io_size: most bytes of data in a request
- * @max_segments: most entries of a request's scatter list; none but the first
- *	may begin, and none but the last may end, off a 4096-byte boundary
- * @nr_queues: connections for I/O in each path that aren't polled
- * @nr_poll_queues: connections for I/O in each path that are
- * @numa_node: node of the first path's RDMA device, where requests are best kept
+ * @queue_depth: number of slots; they are numbered from 0
+ * @max_io_size: maximum bytes of data in a request
+ * @max_segments: maximum number of entries of a request's scatter list. Only the first entry may
+ *	begin, and only the last one may end, off a 4096-byte boundary
+ * @nr_queues: number of connections for I/O in each path that aren't polled
+ * @nr_poll_queues: number of polled connections for I/O in each path
+ * @numa_node: node of the first path's RDMA device; best for the memory of requests
  */
 struct rtrs_clt_limits {
 	u32 queue_depth;
@@ -156,45 +152,45 @@ struct rtrs_clt_limits {
 
 /**
  * struct rtrs_clt_io_priv - the transport's part of a request
- * @path: path on which it was sent last, NULL while it waits
- * @path_failures: number of paths that died while it was on them
- * @first_failure: when the first of them died, in jiffies
+ * @path: path on which the request was last sent, NULL while the request waits
+ * @path_failures: number of paths that died while the request was on them
+ * @first_failure: when the first of these paths died, in jiffies, 64 bits
  * @entry: in a list of requests that wait
- * @err: errno with which it ends, once it may not wait any longer
+ * @err: errno with which to complete the request if it may not wait any longer
  */
 struct rtrs_clt_io_priv {
 	struct rtrs_clt_path *path;
 	unsigned int path_failures;
-	unsigned long first_failure;
+	u64 first_failure;
 	struct list_head entry;
 	int err;
 };
 
 /**
  * struct rtrs_clt_io - a request
- * @slot: slot that it occupies. The caller assigns slots, and must not use one again
- *	before @done has been called
- * @queue: index of the path's connection for I/O to use. From nr_queues on, there are
- *	nr_poll_queues polled ones
- * @dir: DMA_TO_DEVICE carries data to the server, DMA_FROM_DEVICE brings data
- *	back; without data it is DMA_TO_DEVICE
- * @msg: user message; belongs to the transport until @done, as it may have to be
- *	sent again. For rtrs_clt_park() it need not be there before
- *	rtrs_clt_params.prep_retry
- * @msg_len: its length, at most RTRS_MAX_MSG_LEN
- * @failfast: it fails when there is no path, instead of waiting
- * @nents: entries in @sgl, 0 without data
+ * @slot: slot of the request. The caller assigns slots, and must not reuse one before @done has
+ *	been called
+ * @queue: index of the path's connection for I/O to use. The first nr_queues connections aren't
+ *	polled, the following nr_poll_queues are
+ * @dir: DMA_TO_DEVICE for data to the server, DMA_FROM_DEVICE for data from the server;
+ *	DMA_TO_DEVICE without data. The server may execute a request with DMA_FROM_DEVICE even after
+ *	it has failed on the client, so executing it late must be harmless
+ * @msg: user message; owned by the transport until @done is called, as it may have to be sent
+ *	again. For rtrs_clt_park() it need not be valid before rtrs_clt_params.prep_retry is called
+ * @msg_len: length of @msg, up to RTRS_MAX_MSG_LEN
+ * @failfast: if there is no path, the request fails instead of waiting
+ * @nents: number of entries in @sgl, 0 without data
  * @data_len: bytes that @sgl describes
- * @sgl: the data, unmapped; belongs to the transport until @done
- * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park()
- *	accepted, with 0, the server's negative errno, that of rtrs_clt_params.retry_ok,
- *	-EHOSTUNREACH if it has waited for a path for too long, or too many have died under
- *	it, or -ECONNABORTED if @failfast is set, or the session is closed. Softirq or
- *	process context, from within rtrs_clt_poll() and, for other requests on the same
- *	polled queue, rtrs_clt_submit(). The device can't access the data any more
+ * @sgl: the data, not mapped for DMA; owned by the transport until @done is called
+ * @done: called once for each request that rtrs_clt_submit() or rtrs_clt_park() accepted, with 0,
+ *	the server's negative errno, the errno from rtrs_clt_params.retry_ok, -EHOSTUNREACH if the
+ *	request has waited too long for a path or too many paths have died while it was on them, or
+ *	-ECONNABORTED if @failfast is set or the session is closed. At this point, the device can't
+ *	access the data any more. Softirq or process context; also called by rtrs_clt_poll() and,
+ *	for other requests on the same polled queue, by rtrs_clt_submit()
  * @priv: the transport's part
  *
- * Lives as long as the request, usually in the driver's part of a struct request.
+ * Must stay allocated until @done is called; usually it is the driver's part of a struct request.
  */
 struct rtrs_clt_io {
 	u16 slot;
@@ -210,11 +206,11 @@ struct rtrs_clt_io {
 	struct rtrs_clt_io_priv priv;
 };
 
-/* Longest user message, in bytes. */
+/* Maximum length of a user message, in bytes */
 #define RTRS_MAX_MSG_LEN	320
 
-/* Settings of a session that rtrs_clt_set() knows. */
-#define RTRS_CLT_NR_SETTINGS	8
+/* Number of settings that rtrs_clt_set() can change */
+#define RTRS_CLT_NR_SETTINGS	9
 
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params);
 void rtrs_clt_close(struct rtrs_clt *clt);
@@ -237,20 +233,20 @@ struct rtrs_srv_path;
 struct rtrs_srv_sess;
 
 /**
- * struct rtrs_srv_op - a request that arrived
+ * struct rtrs_srv_op - a received request
  * @priv: return value of &rtrs_srv_ops.sess_up for the session
- * @dir: DMA_FROM_DEVICE if the client reads, DMA_TO_DEVICE otherwise (the names
- *	are the client's: same value as in its struct rtrs_clt_io)
- * @data_len: bytes of data that came with it, or most bytes to answer with
- * @nents: entries of @sgl, 0 without data
+ * @dir: DMA_FROM_DEVICE if the client reads, else DMA_TO_DEVICE: the same value as in the client's
+ *	struct rtrs_clt_io
+ * @data_len: bytes of data received, or maximum bytes of data to answer with
+ * @nents: number of entries of @sgl, 0 without data
  * @msg_len: length of @msg
- * @sgl: the data of a write, or room for those of a read, which the upper layer fills in
- *	wholly unless the request fails: physically contiguous pieces in the kernel's linear
- *	map, all but the last one of whole pages. Without always_invalidate, the client may be
- *	able to change them at any time
- * @msg: the user message, a copy that the client can't reach
+ * @sgl: the data of a write, or room for the data of a read, which the upper layer must fill
+ *	completely unless the request fails. Physically contiguous pieces in the kernel's linear
+ *	map; all but the last one consist of whole pages. Without always_invalidate, the client may
+ *	be able to change the data at any time
+ * @msg: copy of the user message, which the client can't change
  *
- * Belongs to the upper layer from ->request() until rtrs_srv_complete().
+ * Owned by the upper layer from ->request() until rtrs_srv_complete().
  */
 struct rtrs_srv_op {
 	void *priv;
@@ -263,17 +259,17 @@ struct rtrs_srv_op {
 };
 
 /**
- * struct rtrs_srv_peer - who is at the other end of a path
- * @addr: its address
- * @key: secret that it has proved to know, as from &rtrs_srv_ops.key; NULL: none
+ * struct rtrs_srv_peer - the client at the other end of a path
+ * @addr: the client's address
+ * @key: secret that the client has proved to know, from &rtrs_srv_ops.key; NULL: none
  * @path: the path, for rtrs_srv_know_path()
- * @admitted: &rtrs_srv_ops.admit has admitted it on that path
- * @closing: it takes no requests any more, and finishes those that it has
- * @nr_cons: connections of the path
- * @nr_slots: most requests that it can have at a time
- * @memory: bytes of the server's memory that it takes, but for the data of large requests
+ * @admitted: &rtrs_srv_ops.admit has admitted the client on this path
+ * @closing: the path accepts no new requests, and finishes the received ones
+ * @first: the client had no path that accepted requests when it requested this one; always false
+ *	for clients without fencing, which can't report this
+ * @memory: bytes of server memory used for the path, except for the data of large requests
  *
- * What they point to lives as long as the path.
+ * Valid, including everything that it points to, as long as the path exists.
  */
 struct rtrs_srv_peer {
 	const struct sockaddr_storage *addr;
@@ -281,33 +277,32 @@ struct rtrs_srv_peer {
 	struct rtrs_srv_path *path;
 	bool admitted;
 	bool closing;
-	u32 nr_cons;
-	u32 nr_slots;
+	bool first;
 	u64 memory;
 };
 
 /**
- * struct rtrs_srv_ops - an upper layer on the server
- * @op_size: bytes of the upper layer's part of each op, see rtrs_srv_op_priv();
- *	zeroed when the path is connected, not between requests
- * @request: handles a request. Process context, maybe with a plug; may sleep, but must not wait
- *	for another request of this or any session. Ends in exactly one rtrs_srv_complete(), from
- *	here or later
- * @sess_up: called when a session has its first path, with &rtrs_srv_params.owner, as those that
- *	follow. The return value becomes the priv
- *	of the session's ops; an ERR_PTR() refuses the session. May sleep
- * @key: gets one of the secrets by which a client can prove that it is who its session's name and
- *	its address say: that with the index @nr from 0 on, with a reference, or NULL if there are
- *	no more. May sleep
- * @admit: called when a client has proved what it can, before its session has that name; a
- *	negative errno refuses the path. May sleep
- * @path_up: called before a path of a session takes its first request, after @sess_up; calls
- *	rtrs_srv_know_path() before it decides, and undoes that if it refuses the path. A negative
- *	errno refuses the path, and is told to clients that know RTRS_FEATURE_REASON. May sleep
+ * struct rtrs_srv_ops - callbacks of an upper layer on the server
+ * @op_size: bytes of the upper layer's part of each op, see rtrs_srv_op_priv(); zeroed when the
+ *	path is connected, but not between requests
+ * @request: handles a request. Process context, possibly with a plug; may sleep, but must not wait
+ *	for another request of any session. Must call rtrs_srv_complete() exactly once, before or
+ *	after it returns
+ * @sess_up: called with &rtrs_srv_params.owner when the first path of a session has connected. The
+ *	return value becomes the priv of the session's ops; an ERR_PTR() refuses the session. May
+ *	sleep
+ * @key: returns one of the secrets with which a client of this session name and address can
+ *	authenticate: the one with the index @nr, counted from 0, with a reference, or NULL if there
+ *	are no more. Called with &rtrs_srv_params.owner. May sleep
+ * @admit: called with &rtrs_srv_params.owner after the client has authenticated, if it offered to,
+ *	and before its session gets its name; a negative errno refuses the path. May sleep
+ * @path_up: called before a path of a session accepts its first request, after @sess_up. Calls
+ *	rtrs_srv_know_path() before it decides, and again to undo that if it refuses the path. A
+ *	negative errno refuses the path, and is sent to clients with RTRS_FEATURE_REASON. May sleep
  * @sess_down: called when the session's last path is gone and all ops are completed; never
- *	at the same time as @request for the same session. May sleep, but not wait for
- *	I/O. When the upper layer has finished with the session, from here or later, it
- *	calls rtrs_srv_sess_down_done()
+ *	concurrently with @request for the same session. May sleep, but must not wait for I/O. The
+ *	upper layer calls rtrs_srv_sess_down_done(), before or after this function returns, once it
+ *	has finished with the session
  */
 struct rtrs_srv_ops {
 	size_t op_size;
@@ -322,13 +317,13 @@ struct rtrs_srv_ops {
 
 /**
  * struct rtrs_srv_params - parameters of rtrs_srv_open()
- * @ops: functions of the upper layer; they may be called from when that begins
- * @owner: handed to those of @ops that are called before a session is up
- * @net: network namespace in which to listen. GIDs belong to none, and are listened for in the
- *	initial one alone
+ * @ops: callbacks of the upper layer; may be called as soon as rtrs_srv_open() begins
+ * @owner: argument of the callbacks that are called before a session is up
+ * @net: network namespace in which to listen. GIDs belong to no namespace, so the server listens
+ *	for them in the initial one only
  * @port: port to listen on, not 0
- * @scope: tells its sessions from others of the same name, in sysfs and in the log; NULL: they
- *	have their plain names there. Must live as long as the server
+ * @scope: distinguishes the server's sessions from others of the same name, in sysfs and in the
+ *	log; NULL: plain names are used there. Must stay valid as long as the server exists
  */
 struct rtrs_srv_params {
 	const struct rtrs_srv_ops *ops;
@@ -343,16 +338,11 @@ void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
 void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
 void rtrs_srv_send_event(struct rtrs_srv_sess *sess);
-void rtrs_srv_end_paths(struct rtrs_srv_sess *sess,
-			bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
-bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
-		       bool (*is)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
-bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
-			     bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
 void rtrs_srv_know_path(const struct rtrs_srv_peer *peer, bool known);
 void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
-			void (*fn)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
+			bool (*unwanted)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
 struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op);
+bool rtrs_srv_peer_closing(const struct rtrs_srv_peer *peer);
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op);
 struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv);
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess);

@@ -142,6 +142,8 @@ static int rtrs_faults_check_qp(const struct ib_device *dev,
 int rtrs_faults_create_qp(const char *module, struct rdma_cm_id *id,
 			  struct ib_pd *pd, struct ib_qp_init_attr *attr)
 {
+	/* Some kernels return in @attr what soft-RoCE has rounded up. */
+	struct ib_qp_cap cap = attr->cap;
 	int ret = 0;
 
 	if (emulate)
@@ -153,8 +155,7 @@ int rtrs_faults_create_qp(const char *module, struct rdma_cm_id *id,
 	if (!emulate)
 		return ret;
 	pr_info("%s: queue pair of %u sends of %u SGEs, %u receives: %d\n",
-		module, attr->cap.max_send_wr, attr->cap.max_send_sge,
-		attr->cap.max_recv_wr, ret);
+		module, cap.max_send_wr, cap.max_send_sge, cap.max_recv_wr, ret);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_create_qp);

@@ -115,26 +115,91 @@ void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 #define RTRS_FAIL_ERR(call, ...) RTRS_FAIL(call, -ENOMEM, __VA_ARGS__)
 #define RTRS_FAIL_PTR(call, ...) RTRS_FAIL(call, ERR_PTR(-ENOMEM), __VA_ARGS__)
 
-/* Memory */
+/* Memory. Many of these are macros on newer kernels, so inline functions call the kernel's own. */
+static inline void *rtrs_faults_kzalloc(size_t size, gfp_t gfp)
+{
+	return kzalloc(size, gfp);
+}
+
+static inline void *rtrs_faults_kmalloc(size_t size, gfp_t gfp)
+{
+	return kmalloc(size, gfp);
+}
+
+static inline void *rtrs_faults_kcalloc(size_t n, size_t size, gfp_t gfp)
+{
+	return kcalloc(n, size, gfp);
+}
+
+static inline void *rtrs_faults_kzalloc_node(size_t size, gfp_t gfp, int node)
+{
+	return kzalloc_node(size, gfp, node);
+}
+
+static inline void *rtrs_faults_kvcalloc(size_t n, size_t size, gfp_t gfp)
+{
+	return kvcalloc(n, size, gfp);
+}
+
+static inline void *rtrs_faults_kvzalloc(size_t size, gfp_t gfp)
+{
+	return kvzalloc(size, gfp);
+}
+
+static inline struct page *rtrs_faults_alloc_pages(gfp_t gfp, unsigned int order)
+{
+	return alloc_pages(gfp, order);
+}
+
+static inline struct page *rtrs_faults_alloc_pages_node(int node, gfp_t gfp, unsigned int order)
+{
+	return alloc_pages_node(node, gfp, order);
+}
+
+static inline void __percpu *rtrs_faults_alloc_percpu(size_t size, size_t align)
+{
+	return __alloc_percpu(size, align);
+}
+
+#undef kzalloc
 #define kzalloc(size, gfp)						\
 	(!((gfp) & __GFP_NOFAIL) && RTRS_FAULT(kzalloc) ?		\
-	 NULL : kzalloc(size, gfp))
-#define kmalloc(...)		RTRS_FAIL_NULL(kmalloc, __VA_ARGS__)
-#define kcalloc(...)		RTRS_FAIL_NULL(kcalloc, __VA_ARGS__)
-#define kzalloc_node(...)	RTRS_FAIL_NULL(kzalloc_node, __VA_ARGS__)
-#define kvcalloc(...)		RTRS_FAIL_NULL(kvcalloc, __VA_ARGS__)
-#define kvzalloc(...)		RTRS_FAIL_NULL(kvzalloc, __VA_ARGS__)
+	 NULL : rtrs_faults_kzalloc(size, gfp))
+#undef kmalloc
+#define kmalloc(...) \
+	(RTRS_FAULT(kmalloc) ? NULL : rtrs_faults_kmalloc(__VA_ARGS__))
+#undef kcalloc
+#define kcalloc(...) \
+	(RTRS_FAULT(kcalloc) ? NULL : rtrs_faults_kcalloc(__VA_ARGS__))
+#undef kzalloc_node
+#define kzalloc_node(...) \
+	(RTRS_FAULT(kzalloc_node) ? NULL : rtrs_faults_kzalloc_node(__VA_ARGS__))
+#undef kvcalloc
+#define kvcalloc(...) \
+	(RTRS_FAULT(kvcalloc) ? NULL : rtrs_faults_kvcalloc(__VA_ARGS__))
+#undef kvzalloc
+#define kvzalloc(...) \
+	(RTRS_FAULT(kvzalloc) ? NULL : rtrs_faults_kvzalloc(__VA_ARGS__))
+#undef alloc_pages
+#define alloc_pages(...) \
+	(RTRS_FAULT(alloc_pages) ? NULL : rtrs_faults_alloc_pages(__VA_ARGS__))
+#undef alloc_pages_node
+#define alloc_pages_node(...) \
+	(RTRS_FAULT(alloc_pages_node) ? NULL : rtrs_faults_alloc_pages_node(__VA_ARGS__))
+/* alloc_percpu() is a macro around it. */
+#undef __alloc_percpu
+#define __alloc_percpu(...) \
+	(RTRS_FAULT(__alloc_percpu) ? NULL : rtrs_faults_alloc_percpu(__VA_ARGS__))
 #define kstrdup(...)		RTRS_FAIL_NULL(kstrdup, __VA_ARGS__)
 #define kasprintf(...)		RTRS_FAIL_NULL(kasprintf, __VA_ARGS__)
-#define alloc_pages(...)	RTRS_FAIL_NULL(alloc_pages, __VA_ARGS__)
-#define alloc_pages_node(...)	RTRS_FAIL_NULL(alloc_pages_node, __VA_ARGS__)
-/* alloc_percpu() is a macro around it. */
-#define __alloc_percpu(...)	RTRS_FAIL_NULL(__alloc_percpu, __VA_ARGS__)
+#define sgl_alloc_order(...)	RTRS_FAIL_NULL(sgl_alloc_order, __VA_ARGS__)
 #define percpu_ref_init(...)	RTRS_FAIL_ERR(percpu_ref_init, __VA_ARGS__)
 #define ida_alloc(...)		RTRS_FAIL_ERR(ida_alloc, __VA_ARGS__)
 #define xa_insert(...)		RTRS_FAIL_ERR(xa_insert, __VA_ARGS__)
 #define xa_alloc_cyclic(...)	RTRS_FAIL_ERR(xa_alloc_cyclic, __VA_ARGS__)
-#define alloc_workqueue(...)	RTRS_FAIL_NULL(alloc_workqueue, __VA_ARGS__)
+#undef alloc_workqueue
+#define alloc_workqueue(...) \
+	(RTRS_FAULT(alloc_workqueue) ? NULL : alloc_workqueue_noprof(__VA_ARGS__))
 
 /* A reference to what is on its way out */
 #define percpu_ref_tryget_live(...) \
@@ -143,6 +208,8 @@ void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 
 /* sysfs; class_register() is a macro around __class_register(). */
 #define __class_register(...)	RTRS_FAIL_ERR(__class_register, __VA_ARGS__)
+#define __root_device_register(...) \
+	RTRS_FAIL_PTR(__root_device_register, __VA_ARGS__)
 #define dev_set_name(...)	RTRS_FAIL_ERR(dev_set_name, __VA_ARGS__)
 #define device_add(...)		RTRS_FAIL_ERR(device_add, __VA_ARGS__)
 #define device_create(...)	RTRS_FAIL_PTR(device_create, __VA_ARGS__)
@@ -260,15 +327,38 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 /*
  * Room in a send queue, for modules other than the one that counts it. Without room
  * what was queued before is sent nevertheless. rtrs_con_post() always has room: its
- * callers have made the queue large enough for that.
+ * callers have made the queue large enough for that. The name of a module as a token has
+ * no prefix since 6.17.
  */
 #define kmod_rtrs_client 1
+#define rtrs_client 1
 #define kmod_rtrs_server 1
+#define rtrs_server 1
 #define kmod_rtrs_core 0
+#define rtrs_core 0
 #define kmod_rtrs_faults 0
+#define rtrs_faults 0
 #define kmod_rnbd_client 0
+#define rnbd_client 0
 #define kmod_rnbd_server 0
+#define rnbd_server 0
 #if __KBUILD_MODNAME
+#define RTRS_FAULTS_CON
+#endif
+#undef kmod_rtrs_client
+#undef rtrs_client
+#undef kmod_rtrs_server
+#undef rtrs_server
+#undef kmod_rtrs_core
+#undef rtrs_core
+#undef kmod_rtrs_faults
+#undef rtrs_faults
+#undef kmod_rnbd_client
+#undef rnbd_client
+#undef kmod_rnbd_server
+#undef rnbd_server
+
+#ifdef RTRS_FAULTS_CON
 #include "../../../../drivers/infiniband/ulp/rtrs/common/core.h"
 
 #define rtrs_con_queue(con, ...)					\
@@ -277,11 +367,5 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define rtrs_con_has_room(con, nr)					\
 	(!RTRS_FAULT(rtrs_con_has_room) && rtrs_con_has_room(con, nr))
 #endif
-#undef kmod_rtrs_client
-#undef kmod_rtrs_server
-#undef kmod_rtrs_core
-#undef kmod_rtrs_faults
-#undef kmod_rnbd_client
-#undef kmod_rnbd_server
 
 #endif /* RTRS_FAULTS_H */

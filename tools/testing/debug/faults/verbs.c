@@ -24,7 +24,6 @@
 #include "faults.h"
 
 /* Here they are the real ones. */
-#undef kzalloc
 #undef ib_alloc_mr
 #undef ib_map_mr_sg
 #undef ib_dereg_mr
@@ -133,7 +132,7 @@ static void *rtrs_faults_zalloc(size_t size)
 	int i;
 
 	for (i = 0; i < RTRS_FAULTS_TRIES; i++) {
-		record = kzalloc(size, GFP_ATOMIC);
+		record = rtrs_faults_kzalloc(size, GFP_ATOMIC);
 		if (record)
 			return record;
 	}
@@ -827,7 +826,8 @@ static int rtrs_faults_look_at(struct ib_device *dev)
 
 /*
  * A device that goes away still has connections, all of which end before it is gone. When
- * this module goes, nobody polls: the debug kernel has one CPU, and polling doesn't sleep.
+ * this module goes, nobody polls: the modules that depend on it went before, and so did their
+ * completion queues.
  */
 static void rtrs_faults_look_away(struct ib_device *dev, void *data)
 {

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The client's session, its paths, and what each slot of a path holds.
+ * Internal interfaces of the client: sessions, paths, and the slots of a path.
  *
- * The files are a stack, here from the bottom to the top. Each calls only those before
- * it in this list; nothing calls back but by pointers that are set from above.
+ * The files form a stack, listed here from the bottom to the top. A file calls functions only of
+ * files listed before it. Calls in the other direction go through pointers.
  *
- *	state.c		state of a path: table, moves, errors, waiting for a step
+ *	state.c		state of a path: table, transitions, errors, waiting for a step
  *	mr.c		memory regions of a path
  *	io.c		requests on a path
- *	slot.c		what a path holds for each request
- *	mpath.c		which path a request takes
+ *	slot.c		memory that a path allocates for each request
+ *	mpath.c		selection of a path for a request
  *	failover.c	requests that wait
- *	fence.c		dead paths are fenced before their requests go on
+ *	fence.c		fencing of dead paths before their requests are sent again
  *	submit.c	requests from the upper layer
- *	recv.c		what comes from the server
+ *	recv.c		messages from the server
  *	create.c	creation of the session on the server, one path at a time
- *	qp.c		sizes of queue pairs, and the slots that they leave
+ *	qp.c		sizes of queue pairs, and the number of slots that fit
  *	conn.c		connections
- *	info.c		first exchange of messages
- *	proof.c		what both ends prove in it
- *	probe.c		a full-size packet
- *	link.c		paths join and leave their session
+ *	info.c		exchange of INFO_REQ and INFO_RSP
+ *	proof.c		mutual authentication in this exchange
+ *	probe.c		test of a path with a full-size packet
+ *	link.c		adding paths to their session and removing them
  *	path.c		life of a path: its work items
  *	sess.c		sessions and their paths
- *	sysfs.c		what users see and set
- *	main.c		open, close, the module
+ *	sysfs.c		attributes of sessions and paths
+ *	main.c		opening and closing of sessions, the module
  *
- * Lifetimes: the upper layer keeps the session (rtrs_clt_open() to
- * rtrs_clt_close()), the session keeps its paths, a path keeps its connections
- * and slots while it is neither RTRS_CLT_IDLE nor RTRS_CLT_WAITING. One work item
- * of each path sets all that up, another one takes it down.
+ * Lifetimes: a session exists from rtrs_clt_open() to rtrs_clt_close() and outlives its paths. A
+ * path has connections and slots unless it is RTRS_CLT_IDLE or RTRS_CLT_WAITING. One work item of
+ * the path allocates them, another one frees them.
  *
- * Locks, in the order in which they nest:
+ * Locks, outermost first:
  *
- *	rtrs_clt_lock		names of sessions; taken alone
+ *	rtrs_clt_lock		names of sessions; nests with no other lock
  *	rtrs_clt.lock		a session's paths; the only one that is held for long
+ *	rtrs_clt.proof_lock	transform that computes proofs
  *	rtrs_clt_failover.lock	requests that wait, fences
- *	rtrs_clt_create.lock	which path may request the session; taken alone
+ *	rtrs_clt_create.lock	permission to request the session; nests with no other lock
  *	rtrs_con.sq_lock	a connection's send queue
  *	rtrs_clt_path_sm.lock	state of a path
- *	rtrs_clt_mrs.lock	a path's free memory regions; taken alone
+ *	rtrs_clt_mrs.lock	a path's free memory regions; nests with no other lock
  *
- * Of these the I/O path takes sq_lock, and rtrs_clt_mrs.lock for requests that need a
- * memory region.
+ * Of these, sending and completing a request uses only sq_lock and, if the request needs a memory
+ * region, rtrs_clt_mrs.lock.
  */
 #ifndef RTRS_CLT_H
 #define RTRS_CLT_H
@@ -55,71 +55,70 @@
 #include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 #include "../common/core.h"
 #include "../rtrs-hist.h"
 
 #define RTRS_CLT_RESOLVE_MS	2000
-/* For how long a path may show no sign of life when its server seems to be unreachable */
+/* Time for a sign of life after the CM has reported a connected path's server as unreachable */
 #define RTRS_CLT_PROBE_MS	2000
 #define RTRS_CLT_CONNECT_MS	30000
 /*
- * A path that was connected before waits this long for the answer to its first request, for a
- * few tries: the address may belong to a neighbour that is gone, and is resolved again with
- * each try. A server that is slow has more time after that.
+ * Time to wait for the answer to the first connection request, on a path that was connected before
+ * and has failed to reconnect fewer than ANSWER_TRIES times. The address may have resolved to a
+ * neighbour that is gone, and each attempt resolves it again. Later attempts wait
+ * RTRS_CLT_CONNECT_MS, in case the server is slow.
  */
 #define RTRS_CLT_ANSWER_MS	5000
 #define RTRS_CLT_ANSWER_TRIES	3
-/* A packet that isn't acknowledged is given up by most devices in 2 to 9 s. */
+/* Most devices stop retransmitting an unacknowledged packet after 2 to 9 s. */
 #define RTRS_CLT_SIZE_MS	10000
 /*
- * While a session has no connected path, one path at a time may request its creation. An
- * unanswered request blocks the next for CREATE_MS; an accept without a session ID
- * restarts that; SHORT_CREATE_MS if the server gave an ID before. RoCE CM retransmits
- * after 4.6 or 6.1 s.
+ * While a session has no connected path, only one path at a time may request its creation. An
+ * unanswered request blocks the next one for CREATE_MS, or for SHORT_CREATE_MS if the server has
+ * sent a session ID before. If the server accepts without a session ID, the time starts again. RoCE
+ * CM retransmits after 4.6 or 6.1 s.
  */
 #define RTRS_CLT_CREATE_MS	7000
 #define RTRS_CLT_SHORT_CREATE_MS	1000
-/* rtrs_clt_open() waits this long for further paths once one is connected. */
+/* Time that rtrs_clt_open() waits for further paths after the first one is connected */
 #define RTRS_CLT_OPEN_MS	5000
-/* Initial values of a session's attributes; see struct rtrs_clt. */
+/* Default values of a session's attributes; see struct rtrs_clt */
 #define RTRS_CLT_RECONNECT_MS	1000
 #define RTRS_CLT_RECONNECT_MAX_MS 30000
 #define RTRS_CLT_FAILOVER_S	30
 #define RTRS_CLT_UNFENCED_MS	5000
 /*
- * Most and fewest entries in a send's list: data and the headers. Data of more segments
- * go through a memory region. The maximum is enough for 64 KiB of single pages.
+ * Maximum and minimum number of SGEs of a send: one for each segment of the data, and one for the
+ * headers. Data with more segments use a memory region. The maximum is enough for 64 KiB in single
+ * pages.
  */
 #define RTRS_CLT_MAX_SGE	17
 #define RTRS_CLT_MIN_SGE	2
-/* The client invalidates the keys of reads of up to this many bytes, not the server. */
-#define RTRS_CLT_LOCAL_INV	SZ_16K
-/* Most data of a request, whatever the server offers. */
+/* Maximum bytes of data in a request, even if the server offers more */
 #define RTRS_CLT_MAX_IO		SZ_4M
-/* Most requests in flight on a path, likewise; each takes memory. */
+/* Maximum requests in flight on a path, even if the server offers more: each one needs memory */
 #define RTRS_CLT_MAX_SLOTS	4096
-/* Small data, which are copied, with a server of chunks. */
+/* Without RTRS_FEATURE_SLOTS: data up to this size are copied */
 #define RTRS_CLT_COPY_SIZE	SZ_4K
-/* Larger writes into a slot are sent from where they lie: longer than that takes is a copy. */
+/* Larger writes into a slot are sent in place: copying would cost more. */
 #define RTRS_CLT_PUSH_COPY	SZ_16K
-/* Most memory for small data of a path, with RTRS_FEATURE_SLOTS. */
+/* With RTRS_FEATURE_SLOTS: maximum memory of a path's buffers */
 #define RTRS_CLT_MAX_BUFS	SZ_64M
-/* Memory regions that a path begins with. */
+/* Initial number of memory regions of a path */
 #define RTRS_CLT_MIN_MRS	8
-/* RDMA READs that the server may have on its way on a connection. */
+/* Maximum number of outstanding RDMA READs of the server on a connection */
 #define RTRS_CLT_MAX_FETCH	16
 
 /**
  * enum rtrs_clt_state - state of a path; see rtrs_clt_next_state()
- * @RTRS_CLT_IDLE: holds nothing but its addresses, and is not to be connected
- * @RTRS_CLT_WAITING: the same, until its connect_work is due
- * @RTRS_CLT_CONNECTING: its connect_work is connecting it
- * @RTRS_CLT_CONNECTED: takes requests
- * @RTRS_CLT_RESETTING: its end_work takes it down; RTRS_CLT_WAITING follows
- * @RTRS_CLT_CLOSING: its end_work takes it down; RTRS_CLT_IDLE follows
- * @RTRS_CLT_NR_STATES: how many there are
+ * @RTRS_CLT_IDLE: disconnected, and stays so; only the addresses are kept
+ * @RTRS_CLT_WAITING: disconnected until connect_work is due
+ * @RTRS_CLT_CONNECTING: connect_work is connecting the path
+ * @RTRS_CLT_CONNECTED: the path accepts requests
+ * @RTRS_CLT_RESETTING: end_work disconnects the path; RTRS_CLT_WAITING follows
+ * @RTRS_CLT_CLOSING: end_work disconnects the path; RTRS_CLT_IDLE follows
+ * @RTRS_CLT_NR_STATES: number of states
  */
 enum rtrs_clt_state {
 	RTRS_CLT_IDLE,
@@ -132,14 +131,14 @@ enum rtrs_clt_state {
 };
 
 /**
- * enum rtrs_clt_event - what moves a path from one state to another
- * @RTRS_CLT_EV_WANT: it is to be connected
- * @RTRS_CLT_EV_DUE: its delay is over
- * @RTRS_CLT_EV_UP: it is connected
- * @RTRS_CLT_EV_FAIL: it has failed, or could not be connected
- * @RTRS_CLT_EV_STOP: it is to be disconnected
- * @RTRS_CLT_EV_ENDED: it has been taken down
- * @RTRS_CLT_NR_EVENTS: how many there are
+ * enum rtrs_clt_event - event that changes the state of a path
+ * @RTRS_CLT_EV_WANT: the path shall be connected
+ * @RTRS_CLT_EV_DUE: the delay before the next attempt is over
+ * @RTRS_CLT_EV_UP: the path is connected
+ * @RTRS_CLT_EV_FAIL: the path has failed, or could not be connected
+ * @RTRS_CLT_EV_STOP: the path shall be disconnected
+ * @RTRS_CLT_EV_ENDED: end_work has finished
+ * @RTRS_CLT_NR_EVENTS: number of events
  */
 enum rtrs_clt_event {
 	RTRS_CLT_EV_WANT,
@@ -152,12 +151,12 @@ enum rtrs_clt_event {
 };
 
 /**
- * enum rtrs_clt_policy - which path a request takes
- * @RTRS_CLT_RR: round-robin: each in turn
- * @RTRS_CLT_MI: min-inflight: the one with the fewest requests in flight; of those that
- *	have as few, one that is much slower than another takes none
- * @RTRS_CLT_ML: min-latency: the one that answered its last heartbeat fastest
- * @RTRS_CLT_NR_POLICIES: how many there are
+ * enum rtrs_clt_policy - how a path is selected for a request
+ * @RTRS_CLT_RR: round-robin
+ * @RTRS_CLT_MI: min-inflight: the path with the fewest requests in flight; if several have the same
+ *	number, not one whose latency is more than twice that of another
+ * @RTRS_CLT_ML: min-latency: the path whose last measured heartbeat had the shortest round trip
+ * @RTRS_CLT_NR_POLICIES: number of policies
  */
 enum rtrs_clt_policy {
 	RTRS_CLT_RR,
@@ -169,10 +168,11 @@ enum rtrs_clt_policy {
 /**
  * struct rtrs_clt_con - a connection
  * @con: the part that client and server share
- * @established: the CM has established it; before that, the CM reports its failure
- * @done: counts requests sent over it that are complete; written by its handlers
+ * @established: the CM has established the connection; until then, the CM reports why it failed
+ * @done: number of requests completed on the connection; written by its completion handlers
  *
- * None of that is what submitters write.
+ * @con is padded to whole cache lines, so the other fields share none with fields that submitters
+ *	write.
  */
 struct rtrs_clt_con {
 	struct rtrs_con con;
@@ -182,14 +182,14 @@ struct rtrs_clt_con {
 
 /**
  * struct rtrs_clt_mr - a memory region of a path; see mr.c
- * @entry: in rtrs_clt_mrs.free, while no request has it
- * @mr: the region
- * @slot: slot of the request that has it, NULL if none has
+ * @entry: in rtrs_clt_mrs.free while no request uses the memory region
+ * @mr: the verbs' memory region
+ * @slot: slot of the request that uses the memory region, or NULL
  * @inv_cqe: completion entry of @inv_wr
  * @reg_wr: work request that registers @mr
  * @inv_wr: work request that invalidates @mr
  *
- * Owned by the request, as its slot is, from rtrs_clt_mr_get() to rtrs_clt_mr_put().
+ * The request owns the memory region, like its slot, from rtrs_clt_mr_get() to rtrs_clt_mr_put().
  */
 struct rtrs_clt_mr {
 	struct list_head entry;
@@ -203,54 +203,53 @@ struct rtrs_clt_mr {
 /**
  * struct rtrs_clt_mrs - a path's memory regions
  * @lock: guards @free and changes of @nr; any context
- * @free: those that no request has
- * @nr: number of all; changed only while the path is set up or taken down, and by @grow
- * @by_key: all, by the constant part of their key
- * @grow: adds more
- * @delay: jiffies that @grow waits when it is queued
+ * @free: memory regions that no request uses
+ * @nr: number of all memory regions; changed only by @grow and while the path is connected or
+ *	disconnected
+ * @grow: allocates more memory regions
+ * @delay: jiffies before @grow runs after it has been queued
  */
 struct rtrs_clt_mrs {
 	spinlock_t lock; /* see above */
 	struct list_head free;
 	u32 nr;
-	struct xarray by_key;
 	struct delayed_work grow;
 	unsigned long delay;
 };
 
 /**
- * struct rtrs_clt_slot - what a path holds for one slot
- * @io: the request in the slot, NULL when there is none
- * @con: connection on which the request is sent, and must be answered
- * @queued: @con from when the request is queued until it is answered, else NULL; see
- *	rtrs_con_queue(). Handlers of other connections may read it
+ * struct rtrs_clt_slot - a slot of a path, with the resources for one request
+ * @io: request in the slot, or NULL
+ * @con: connection on which the request is sent and must be answered
+ * @queued: equals @con from when rtrs_con_queue() queues the request until the answer arrives, else
+ *	NULL. Completion handlers of other connections may read it
+ * @form: how the request's data travel
  * @sending: the device may still read the request's data
- * @err: errno of the server's answer, while @sending or @mr keep the request
- * @cpu: CPU on which it was submitted, for the statistics
- * @nents: entries of the request's scatter list that are mapped for DMA
- * @start: when it was sent, ns
+ * @err: errno of the server's answer, valid while the request waits for @sending or @mr
+ * @cpu: CPU on which the request was submitted, for the statistics
+ * @nents: number of entries of the request's scatter list that are mapped for DMA
+ * @start: time when the request was sent, in ns
  * @rkey: remote key of the server's chunk
- * @buf_rkey: key of @buf, which the server has as long as the path
- * @raddr: address of the server's chunk, for work requests
- * @mr: memory region that is registered for the request, as long as its key is valid, else
- *	NULL
- * @send_cqe: completion entry of @wr, for data that are sent from where they lie
+ * @buf_rkey: remote key of @buf, valid until the path is disconnected
+ * @raddr: address of the server's chunk, for RDMA
+ * @mr: memory region registered for the request while its key is valid, else NULL
+ * @send_cqe: completion entry of @wr if the data are sent in place
  * @wr: work request that writes the request into the server's chunk
- * @imm: follows @wr, with RTRS_FEATURE_NO_IMM
- * @buf: room for small data, then for user message and RTRS header; a piece of
- *	&rtrs_clt_path.bufs
+ * @imm: with RTRS_FEATURE_NO_IMM, work request that follows @wr
+ * @buf: buffer for small data, then user message and RTRS header; a piece of &rtrs_clt_path.bufs
  * @buf_dma: DMA address of @buf
  * @buf_iova: address of @buf for the server
- * @sge: data that are sent from where they lie, then what is sent of @buf
+ * @sge: SGEs of data that are sent in place, then one for the part of @buf to send
  *
- * Owned by the submitter until @queued is set, then by the handlers of @con, and by
- * rtrs_clt_path_end() once the path's queue pairs are drained. With one entry in @sge, as with
- * slots of a few KiB, it has 256 bytes on most machines.
+ * The submitter owns the slot until @queued is set, then the completion handlers of @con, and
+ * rtrs_clt_path_end() once the path's queue pairs are drained. On most machines, a slot with one
+ * SGE (RTRS_FEATURE_SLOTS with slots of a few KiB) takes 256 bytes.
  */
 struct rtrs_clt_slot {
 	struct rtrs_clt_io *io;
 	struct rtrs_clt_con *con;
 	struct rtrs_con *queued;
+	enum rtrs_form form;
 	bool sending;
 	int err;
 	int cpu;
@@ -270,13 +269,27 @@ struct rtrs_clt_slot {
 };
 
 /**
+ * struct rtrs_clt_answer - an answer from the server, not checked yet
+ * @slot: number of the slot
+ * @err: 0 or a negative errno
+ * @inv_rkey: key that the device has invalidated with the answer, or NULL
+ * @new_rkey: key of the slot's chunk from now on, or NULL
+ */
+struct rtrs_clt_answer {
+	u32 slot;
+	int err;
+	const u32 *inv_rkey;
+	const u32 *new_rkey;
+};
+
+/**
  * struct rtrs_clt_stats - counters of a path on one CPU
- * @ops: requests that were queued: reads, writes
- * @bytes: bytes of data of these: read, written
- * @done: requests that are complete, or were taken back when the path ended
- * @migrated_to: requests submitted on other CPUs that were completed on this one
- * @migrated_from: requests submitted on this CPU that others completed; these write it, so it
- *	has a cache line of its own
+ * @ops: number of requests queued: reads, writes
+ * @bytes: bytes of data of these requests: read, written
+ * @done: number of requests completed, or reclaimed when the path ended
+ * @migrated_to: number of requests submitted on other CPUs and completed on this one
+ * @migrated_from: number of requests submitted on this CPU and completed on others. The other CPUs
+ *	write it, so it has a cache line of its own
  */
 struct rtrs_clt_stats {
 	u64 ops[2];
@@ -289,12 +302,12 @@ struct rtrs_clt_stats {
 /**
  * struct rtrs_clt_path_stats - statistics of a path
  * @cpu: counters of each CPU
- * @latency: of requests with data, from sending to completion; since the path was created
- * @base: sums of @cpu when they were last reset, under clt->lock
- * @failed_over: requests that were on it when it died; can be reset
- * @reclaimed: the same, since the path was created
- * @reconnects: tries that failed, the first ones included, and those that connected it again
- * @ever_up: it has been connected before
+ * @latency: time from sending to completion of requests with data; never reset
+ * @base: sums of @cpu at the last reset; under clt->lock
+ * @failed_over: number of requests that were in flight when the path ended, since the last reset
+ * @reclaimed: number of requests that were in flight when the path ended; never reset
+ * @reconnects: number of failed attempts to connect, and number of successful reconnects
+ * @ever_up: the path has been connected before
  */
 struct rtrs_clt_path_stats {
 	struct rtrs_clt_stats __percpu *cpu;
@@ -308,29 +321,29 @@ struct rtrs_clt_path_stats {
 
 /**
  * struct rtrs_clt_path_sm - the state machine of a path; see state.c and path.c
- * @lock: any context; guards what follows, up to @result
+ * @lock: guards the fields up to @result; any context
  * @state: changed by rtrs_clt_path_move_locked() only
- * @err: error with which it left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
- * @gone: it is being destroyed and can't be connected any more. Set before
- *	rtrs_clt_view.hide(), which takes clt->lock: it isn't shown again after that
- * @at_once: the next try to connect has no delay
- * @hurry: all paths were lost while this one was connected or taken down: the next try has no
- *	delay, but counts
- * @trying: @connect_work is busy with a try; @end_work is queued when that is over
- * @failures: tries that failed since the last successful one
- * @short_lives: times in a row that it was lost before it had been connected for
- *	rtrs_clt_reconnect.delay_max_ms
- * @up_since: when it was connected last, in jiffies
- * @begun: tries that have begun
- * @tries: tries that have ended
- * @result: result of the last try, 0 or a negative errno
- * @wait: for @nr_pending, @tries, rtrs_clt_path_fence.done, and any change of @state
- * @nr_pending: connections that have not finished the current step
- * @logged: the last error that was logged; it isn't logged again by further tries
- * @try_err: errno of a try that has failed, from then until the path is down, else 0; for
- *	the work items
+ * @err: error with which the path left RTRS_CLT_CONNECTING or RTRS_CLT_CONNECTED
+ * @gone: the path is being destroyed and can't be connected any more. Set before
+ *	rtrs_clt_view.hide() acquires clt->lock, so the path isn't shown again after that
+ * @at_once: the next attempt has no delay and is made even if max_tries is reached
+ * @hurry: all paths were lost while this one was being connected or disconnected. The next attempt
+ *	has no delay, but max_tries applies
+ * @trying: @connect_work is running an attempt; @end_work is queued only after it
+ * @failures: number of failed attempts since the last successful one
+ * @short_lives: number of times in a row that the path was lost within
+ *	rtrs_clt_reconnect.delay_max_ms after it was connected
+ * @up_since: when the path was last connected, in jiffies
+ * @begun: number of attempts started
+ * @tries: number of attempts ended
+ * @result: result of the last attempt, 0 or a negative errno
+ * @wait: woken by changes of @nr_pending, @tries, rtrs_clt_path_fence.done and @state
+ * @nr_pending: number of connections that have not finished the current step
+ * @logged: the last error logged; further attempts that fail with it log nothing
+ * @try_err: errno of the last attempt until the path is down, 0 if it succeeded; used by the work
+ *	items only
  * @connect_work: connects the path
- * @end_work: takes it down. The two never run at the same time, except for the last
+ * @end_work: disconnects the path. The two work items never overlap, except for the last
  *	instructions of either
  */
 struct rtrs_clt_path_sm {
@@ -356,32 +369,34 @@ struct rtrs_clt_path_sm {
 };
 
 /**
- * struct rtrs_clt_path_neg - negotiated each time a path connects
- * @id: identifies this connect of the path among all connects of the session's paths
- * @nr_connects: number of tries to connect, the current one included
- * @offered: features offered to the server, RTRS_FEATURE_*; with RTRS_FEATURE_NO_IMM, which
- *	must be granted, when the device is known
+ * struct rtrs_clt_path_neg - parameters negotiated each time a path connects
+ * @id: identifies this attempt among all attempts of the session's paths
+ * @nr_connects: number of attempts to connect, including the current one
+ * @offered: features offered to the server, RTRS_FEATURE_*. RTRS_FEATURE_NO_IMM is added once the
+ *	device is known to need it, and must then be granted
  * @features: the part of @offered that the server granted
+ * @tag: rtrs_proof_tag() in the connection requests, if the session has a key
  * @sess_id: the server's ID of the session, 0 without RTRS_FEATURE_FENCE
- * @srv_uuid: UUID of the server, null if it has none
- * @depth: slots that the server has, sets the layout of immediate values
- * @chunk_size: bytes of a chunk, or of a slot of the server
- * @slot_size: bytes of data in such a slot; 0 without RTRS_FEATURE_SLOTS
- * @copy_size: most bytes of data that go through a slot's buffer
- * @max_io_size: most bytes of data in a request
- * @max_sge: entries in a send's list
- * @max_segments: most entries of a request's scatter list
- * @nr_slots: slots that are used: at most @depth, rtrs_clt.queue_depth, RTRS_CLT_MAX_SLOTS,
- *	RTRS_CLT_MAX_BUFS, and what the device's queues have room for
+ * @srv_uuid: UUID of the server, or null
+ * @depth: number of the server's slots; determines the layout of immediate values
+ * @chunk_size: bytes of a chunk or slot of the server, including headers
+ * @slot_size: bytes of data in a slot of the server; 0 without RTRS_FEATURE_SLOTS
+ * @copy_size: maximum bytes of data that use a slot's buffer
+ * @max_io_size: maximum bytes of data in a request
+ * @max_sge: maximum number of SGEs of a send
+ * @max_segments: maximum number of entries of a request's scatter list
+ * @nr_slots: number of slots in use: limited by @depth, rtrs_clt.queue_depth, RTRS_CLT_MAX_SLOTS,
+ *	RTRS_CLT_MAX_BUFS and the device's queues
  * @new_rkey: the server sends a new key with each answer
- * @own_inv: keys that the server has invalidated, as the device reports, are invalidated by us
- *	once more
+ * @own_inv: the client invalidates a key again after the device has reported that the server
+ *	invalidated it; see io.c
  */
 struct rtrs_clt_path_neg {
 	u32 id;
 	u16 nr_connects;
 	u32 offered;
 	u32 features;
+	u16 tag;
 	u32 sess_id;
 	uuid_t srv_uuid;
 	u32 depth;
@@ -398,18 +413,20 @@ struct rtrs_clt_path_neg {
 
 /**
  * struct rtrs_clt_path_info - exchange of INFO_REQ and INFO_RSP, while connecting
- * @rsp: buffer for INFO_RSP
- * @dma: DMA address of @rsp
- * @len: bytes of INFO_RSP that were received
- * @nonce: with RTRS_FEATURE_PROOF: ours
+ * @rsp: copy of the received INFO_RSP
+ * @mem: memory into which the device receives INFO_RSP
+ * @max_sge: maximum number of SGEs of a receive on the service connection
+ * @len: bytes received
+ * @nonce: with RTRS_FEATURE_PROOF: the client's nonce
  * @size: size of @rsp
- * @asked: INFO_REQ has been posted, so that INFO_RSP is expected
+ * @asked: INFO_REQ has been posted, so INFO_RSP is expected
  * @recv_cqe: completion entry of the receive of INFO_RSP
  * @send_cqe: completion entry of the send of INFO_REQ
  */
 struct rtrs_clt_path_info {
 	void *rsp;
-	dma_addr_t dma;
+	struct rtrs_region mem;
+	u32 max_sge;
 	u32 len;
 	u8 nonce[RTRS_PROOF_NONCE];
 	u32 size;
@@ -419,18 +436,20 @@ struct rtrs_clt_path_info {
 };
 
 /**
- * struct rtrs_clt_fence - a dead path that is to be fenced, and its requests
+ * struct rtrs_clt_fence - a dead path to be fenced, and its requests
  * @entry: in rtrs_clt_fences.list, under rtrs_clt_failover.lock
- * @id: rtrs_clt_path_neg.id of the path when it was connected
- * @sess_id: rtrs_clt_path_neg.sess_id of the path
- * @srv_uuid: rtrs_clt_path_neg.srv_uuid of the path
- * @granted: the server can fence the path; otherwise it counts as fenced at @until
- * @until: in jiffies
- * @seen: the round of rtrs_clt_fences.work that has seen it last
- * @ios: requests that were on the path; they wait until it is fenced
+ * @id: rtrs_clt_path_neg.id of the dead path
+ * @sess_id: rtrs_clt_path_neg.sess_id of the dead path
+ * @srv_uuid: rtrs_clt_path_neg.srv_uuid of the dead path
+ * @granted: the server can fence the path; if not, the path counts as fenced at @until
+ * @until: in jiffies, 64 bits
+ * @failed: requests have failed that the server must not execute any more, see rtrs_clt_io.dir. The
+ *	first path to be connected accepts no requests until the dead path is fenced
+ * @seen: the last round of rtrs_clt_fences.work that has seen the fence
+ * @ios: requests that were on the path; they wait until the path is fenced
  *
- * Allocated with each connect of a path. When the path has died, the session has it until
- * the path is fenced: rtrs_clt_failover_path() to rtrs_clt_fenced().
+ * Allocated for each attempt to connect a path. The session owns it from rtrs_clt_failover_path(),
+ * after the path has died, to rtrs_clt_fenced().
  */
 struct rtrs_clt_fence {
 	struct list_head entry;
@@ -438,16 +457,17 @@ struct rtrs_clt_fence {
 	u32 sess_id;
 	uuid_t srv_uuid;
 	bool granted;
-	unsigned long until;
+	u64 until;
+	bool failed;
 	unsigned int seen;
 	struct list_head ios;
 };
 
 /**
- * struct rtrs_clt_path_fence - a path's part in fencing
- * @own: for itself, from when it connects until it has died
- * @asked: ID of the path that the server was asked over this one to fence, 0 if none
- * @done: ID of the last path that the server has fenced
+ * struct rtrs_clt_path_fence - fencing-related fields of a path
+ * @own: fence for this path, allocated before it connects and used when it has died
+ * @asked: ID of the dead path in the unanswered FENCE sent over this path, or 0
+ * @done: ID of the dead path in the last FENCED received over this path
  */
 struct rtrs_clt_path_fence {
 	struct rtrs_clt_fence *own;
@@ -459,8 +479,8 @@ struct rtrs_clt_path_fence {
  * struct rtrs_clt_path_sysfs - a path's directory in sysfs
  * @kobj: the directory; its release frees the path
  * @added: @kobj has been added; under clt->lock
- * @hca_name: name of the RDMA device that the path used last
- * @hca_port: number of the port of that device
+ * @hca_name: name of the last RDMA device of the path
+ * @hca_port: port number on this device
  */
 struct rtrs_clt_path_sysfs {
 	struct kobject kobj;
@@ -472,30 +492,30 @@ struct rtrs_clt_path_sysfs {
 /**
  * struct rtrs_clt_path - a path
  * @path: the part that client and server share
- * @clt: session that it belongs to, and that outlives it
+ * @clt: session of the path; outlives it
  * @entry: in rtrs_clt.paths, under clt->lock
- * @leaving: it is being removed; under clt->lock
- * @spare: room for the others when it leaves rtrs_clt.path_set, as long as it is there
- * @was_live: it has taken requests since it was connected, and counts in rtrs_clt.nr_up
- * @answered: requests that it had answered by then
- * @addr: addresses of both ends; the source is set once routing has chosen it
+ * @leaving: the path is being removed; under clt->lock
+ * @spare: array for the remaining paths, allocated while this path is in rtrs_clt.path_set
+ * @was_live: the path has accepted requests since it was connected, and counts in rtrs_clt.nr_up
+ * @answered: rtrs_clt_nr_answered() when the path was connected
+ * @addr: addresses of both ends; the source is set once routing has selected it
  * @addr_str: @addr as text, unique in the session; under clt->lock
- * @uuid: identifies it to the server, whenever it connects
- * @sysfs: its directory in sysfs
- * @sm: its state machine
- * @neg: negotiated with the server
- * @may_create: with this connect, the server may create the session. Otherwise it must
- *	know the session, as the other paths are in it
+ * @uuid: identifies the path to the server, across reconnects
+ * @sysfs: directory in sysfs
+ * @sm: state machine
+ * @neg: parameters negotiated with the server
+ * @may_create: on this attempt, the server may create the session. If false, the other paths are
+ *	connected, so the server must know the session
  * @create_entry: in rtrs_clt_create.waiters
  * @info: exchange of INFO_REQ and INFO_RSP
  * @probe_cqe: completion entry of the full-size packet
  * @fence: fencing
- * @nr_cons: connections that are set up
+ * @nr_cons: number of connections that are set up
  * @cons: connections, the service connection first; see rtrs_clt_nr_cons()
- * @bufs: a piece of memory for each of @slots
+ * @bufs: one buffer for each of @slots
  * @slots: one for each request; published (release) when all are allocated
- * @mrs: its memory regions
- * @stats: statistics that sysfs shows
+ * @mrs: memory regions
+ * @stats: statistics shown in sysfs
  */
 struct rtrs_clt_path {
 	struct rtrs_path path;
@@ -528,10 +548,10 @@ struct rtrs_clt_path {
 
 /**
  * struct rtrs_clt_view - how paths are shown to users; set by sysfs.c
- * @ktype: of the path's kobject; its release frees the path
- * @show: shows a path, by the addresses that are known; from the path's work items.
- *	Returns 0, also if it is shown already, or a negative errno
- * @hide: hides a path that is gone; on return its files have no users. It isn't shown again
+ * @ktype: type of the path's kobject; its release frees the path
+ * @show: shows a path under its known addresses; called from the path's work items. Returns 0, also
+ *	if the path is already shown, or a negative errno
+ * @hide: hides a path that is gone for good; on return its files have no users
  */
 struct rtrs_clt_view {
 	const struct kobj_type *ktype;
@@ -540,12 +560,12 @@ struct rtrs_clt_view {
 };
 
 /**
- * struct rtrs_clt_path_set - the paths that take requests
- * @rcu: frees it after a grace period
+ * struct rtrs_clt_path_set - the paths that accept requests
+ * @rcu: frees the set after a grace period
  * @nr: number of entries in @path
- * @path: paths that take requests, in the order in which they were connected
+ * @path: paths that accept requests, in the order in which they were connected
  *
- * Never changed, only replaced.
+ * Never changed after publication, only replaced.
  */
 struct rtrs_clt_path_set {
 	struct rcu_head rcu;
@@ -555,25 +575,27 @@ struct rtrs_clt_path_set {
 
 /**
  * struct rtrs_clt_failover - requests that wait; see failover.c
- * @retry_ok: the upper layer's, see struct rtrs_clt_params
- * @prep_retry: the upper layer's, see struct rtrs_clt_params
- * @timeout: seconds that requests wait when there is no path; -1: no limit
- * @down_since: when rtrs_clt.nr_up became 0, in jiffies; under clt->lock. While requests
- *	wait, paths that have been connected since and answered none don't count
- * @answered: requests were answered since rtrs_clt.nr_up was 0, or none waited then; under
+ * @retry_ok: callback of the upper layer, see struct rtrs_clt_params
+ * @prep_retry: callback of the upper layer, see struct rtrs_clt_params
+ * @timeout: seconds that requests wait while there is no path; -1: no limit
+ * @down_since: start of the time without a path, in jiffies of 64 bits, as 32 bits wrap after
+ *	weeks; changed under clt->lock. Usually this is when rtrs_clt.nr_up last became 0. But while
+ *	requests wait, paths that were connected and lost again without an answer to any request
+ *	don't restart the time
+ * @answered: since rtrs_clt.nr_up was last 0, a request was answered, or none waited then; under
  *	clt->lock
- * @lock: guards what follows, and struct rtrs_clt_fences; any context
+ * @lock: guards the fields below, and struct rtrs_clt_fences; any context
  * @parked: requests that wait for a path, or for the upper layer
  * @down: rtrs_clt.nr_up is 0
- * @expired: it has been 0 for @timeout: requests don't wait
+ * @expired: no path has been connected for @timeout, so requests fail instead of waiting
  * @resume_work: sends parked requests
- * @work: sets @expired, and fails the requests that wait
+ * @work: sets @expired, and fails waiting requests
  */
 struct rtrs_clt_failover {
 	int (*retry_ok)(struct rtrs_clt_io *io);
 	int (*prep_retry)(struct rtrs_clt_io *io);
 	int timeout;
-	unsigned long down_since;
+	atomic64_t down_since;
 	bool answered;
 	spinlock_t lock; /* see above */
 	struct list_head parked;
@@ -587,7 +609,7 @@ struct rtrs_clt_failover {
  * struct rtrs_clt_fences - the dead paths of a session that are to be fenced; see fence.c
  * @unfenced_ms: milliseconds that requests of a dead path wait if its server can't fence it
  * @list: of struct rtrs_clt_fence; under rtrs_clt_failover.lock
- * @work: asks the server to fence dead paths
+ * @work: requests fencing of dead paths from the server
  * @round: number of runs of @work; used by @work only
  */
 struct rtrs_clt_fences {
@@ -599,9 +621,9 @@ struct rtrs_clt_fences {
 
 /**
  * struct rtrs_clt_create - creation of the session on the server; see create.c
- * @lock: guards what follows; any context
- * @waiters: paths that wait for @owner
- * @owner: id of the path that may request creation, 0 if none does
+ * @lock: guards the fields below; any context
+ * @waiters: paths that wait to become the owner
+ * @owner: ID of the path that may request creation, 0 if there is none
  * @expires: when the next path may become @owner in any case, in jiffies
  */
 struct rtrs_clt_create {
@@ -614,12 +636,12 @@ struct rtrs_clt_create {
 /**
  * struct rtrs_clt_link - events for the upper layer; under clt->lock
  * @state: the last event of the session
- * @reported: the last event that was reported to the upper layer
+ * @reported: the last event reported to the upper layer
  * @notifying: @event is running
- * @opened: the session is open, so that events are reported
+ * @opened: the session is open, so events are reported
  * @work: calls @event
- * @event: the upper layer's function, rtrs_clt_params.link_event
- * @srv_event: the upper layer's function, rtrs_clt_params.srv_event; called without locks
+ * @event: callback of the upper layer, rtrs_clt_params.link_event
+ * @srv_event: callback of the upper layer, rtrs_clt_params.srv_event; called without locks
  * @priv: argument of @event and @srv_event
  */
 struct rtrs_clt_link {
@@ -634,10 +656,10 @@ struct rtrs_clt_link {
 };
 
 /**
- * struct rtrs_clt_reconnect - when lost paths are tried again; attributes
- * @max_tries: failures in a row after which a path isn't tried again, see
+ * struct rtrs_clt_reconnect - when lost paths are connected again; set by attributes
+ * @max_tries: number of failures in a row after which a path isn't connected again, see
  *	rtrs_clt_path_failures(); -1: no limit
- * @delay_ms: milliseconds before the first try, about; doubled with each failure
+ * @delay_ms: approximate delay before the first attempt, in milliseconds; doubled with each failure
  * @delay_max_ms: upper limit of the doubled delay, in milliseconds
  */
 struct rtrs_clt_reconnect {
@@ -648,43 +670,44 @@ struct rtrs_clt_reconnect {
 
 /**
  * struct rtrs_clt - a session
- * @name: unique in its network namespace, and on the server
- * @label: what the log calls it, unique on this client
- * @net: network namespace of its paths, and of @dev
- * @uuid: identifies it to the server
+ * @name: unique in the network namespace, and on the server
+ * @label: name of the session in the log, unique on this client
+ * @net: network namespace of the paths, and of @dev
+ * @uuid: identifies the session to the server
  * @entry: in the list of all sessions, under rtrs_clt_lock
- * @dev: its directory in sysfs; the release frees the session
+ * @dev: directory in sysfs; its release frees the session
  * @paths_kobj: directory "paths" of @dev
- * @view: functions that show its paths in sysfs
- * @ratelimit: of messages that a peer can cause, see rtrs_clt_err()
- * @nr_queues: connections for I/O in each path
- * @nr_poll_queues: polled ones, behind those
- * @queue_depth: most slots that it wants, 0 if that is for the server to say
- * @key: secret that both ends prove that they know, or NULL
- * @proof_tfm: what proofs are made with, if there is a key
- * @proof_lock: held while it is used
+ * @view: functions that show the paths in sysfs
+ * @ratelimit: limits messages that a peer can cause, see rtrs_clt_err()
+ * @nr_queues: number of connections for I/O in each path that aren't polled
+ * @nr_poll_queues: number of polled connections, which follow these
+ * @queue_depth: maximum number of slots; 0: the server decides
+ * @key: secret for mutual authentication, or NULL
+ * @tag: rtrs_clt_path_neg.tag of the first path connected since @nr_up was 0; under @lock
+ * @proof_tfm: transform that computes proofs, if there is a key
+ * @proof_lock: held while @proof_tfm is used
  * @fencing: RTRS_FEATURE_FENCE is offered to the server
  * @port: the server's port, for paths that are added
- * @limits: negotiated by the first path; each further path has to reach them
+ * @limits: set by the first path; further paths must not have lower ones
  * @have_limits: @limits are set
- * @policy: how requests are spread over the paths
- * @hb: heartbeats of its paths
+ * @policy: how a path is selected for a request
+ * @hb: heartbeat parameters of the paths
  * @reconnect: when lost paths are connected again
- * @rr_next: cursor of each CPU in @path_set
- * @path_set: paths that take requests, under RCU; NULL if there are none
- * @lock: guards what follows, up to @link
+ * @rr_next: cursor in @path_set, one for each CPU
+ * @path_set: paths that accept requests, under RCU; NULL if there are none
+ * @lock: guards the fields below, up to @link
  * @paths: all paths, connected or not
  * @nr_paths: number of @paths
- * @closing: it is being closed, and takes no more paths
- * @wait: for @results, @nr_paths, and changes of @create
- * @results: tries of all paths that have ended, and paths that were removed
- * @nr_up: paths that take requests, or have not given all of them back yet
+ * @closing: the session is being closed, and no path can be added
+ * @wait: woken by changes of @results, @nr_paths and @create, and of the state of a path
+ * @results: number of attempts of all paths that have ended, plus paths removed
+ * @nr_up: number of paths that accept requests, or whose requests are not all reclaimed yet
  * @sess_id: the server's ID of the session, see struct rtrs_cm_rep
- * @last_id: rtrs_clt_path_neg.id of the last connect of a path
+ * @last_id: the last rtrs_clt_path_neg.id that was assigned
  * @link: events for the upper layer
  * @failover: requests that wait
  * @fences: dead paths that are to be fenced
- * @create: creation on the server
+ * @create: creation of the session on the server
  */
 struct rtrs_clt {
 	char name[RTRS_NAME_LEN];
@@ -700,6 +723,7 @@ struct rtrs_clt {
 	unsigned int nr_poll_queues;
 	u16 queue_depth;
 	struct key *key;
+	u16 tag;
 	struct crypto_shash *proof_tfm;
 	struct mutex proof_lock; /* proof_tfm */
 	bool fencing;
@@ -728,14 +752,14 @@ struct rtrs_clt {
 	struct rtrs_clt_create create;
 };
 
-/* For messages that a peer can cause: rate-limited for each session on its own. */
+/* Logs an error that a peer can cause: rate-limited for each session. */
 #define rtrs_clt_err(clt, fmt, ...)					\
 do {									\
 	if (__ratelimit(&(clt)->ratelimit))				\
 		pr_err(fmt, ##__VA_ARGS__);				\
 } while (0)
 
-/* Connections of each path: for service, for I/O, polled ones for I/O. */
+/* Number of connections of each path: the service connection, connections for I/O, polled ones. */
 static inline unsigned int rtrs_clt_nr_cons(const struct rtrs_clt *clt)
 {
 	return 1 + clt->nr_queues + clt->nr_poll_queues;
@@ -768,7 +792,6 @@ int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
 /* mr.c */
 bool rtrs_clt_mr_get(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
 void rtrs_clt_mr_put(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
-struct rtrs_clt_mr *rtrs_clt_mr_find(struct rtrs_clt_path *path, u32 rkey);
 int rtrs_clt_mrs_alloc(struct rtrs_clt_path *path, u32 nr);
 void rtrs_clt_mrs_free(struct rtrs_clt_path *path);
 void rtrs_clt_mrs_init(struct rtrs_clt_path *path);
@@ -777,21 +800,18 @@ void rtrs_clt_mrs_init(struct rtrs_clt_path *path);
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
 struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 					  struct rtrs_clt_slot *slot);
-struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey);
 #if IS_ENABLED(CONFIG_KUNIT)
 struct rtrs_clt_slot *rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr);
-struct rtrs_clt_slot *rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr);
-void rtrs_clt_copy_back(struct rtrs_clt_slot *slot);
-u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io);
+bool rtrs_clt_key_matches(const struct rtrs_clt_slot *slot, const u32 *rkey);
+void rtrs_clt_copy_back(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot);
+enum rtrs_form rtrs_clt_io_form(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io);
+u32 rtrs_clt_reg_access(enum rtrs_form form);
 struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 				  const struct rtrs_clt_io *io);
 #endif
 int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 		       bool last);
-void rtrs_clt_answer(struct rtrs_clt_con *con, u32 slot, int err,
-		     const u32 *rkey);
-void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey);
-void rtrs_clt_answer_inv(struct rtrs_clt_con *con, u32 rkey, u32 nr, int err);
+void rtrs_clt_answer(struct rtrs_clt_con *con, const struct rtrs_clt_answer *answer);
 
 /* slot.c */
 int rtrs_clt_slots_alloc(struct rtrs_clt_path *path);
@@ -802,7 +822,10 @@ void rtrs_clt_slots_free(struct rtrs_clt_path *path);
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 					 const struct rtrs_clt_path_set *set,
 					 unsigned int queue);
-int rtrs_clt_path_set_add(struct rtrs_clt *clt, struct rtrs_clt_path *path);
+struct rtrs_clt_path_set *rtrs_clt_path_set_alloc(struct rtrs_clt_path *path);
+void rtrs_clt_path_set_free(struct rtrs_clt_path *path, struct rtrs_clt_path_set *new);
+void rtrs_clt_path_set_add(struct rtrs_clt *clt, struct rtrs_clt_path *path,
+			   struct rtrs_clt_path_set *new);
 void rtrs_clt_path_set_del(struct rtrs_clt *clt, struct rtrs_clt_path *path);
 bool rtrs_clt_is_live(struct rtrs_clt_path *path);
 int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
@@ -816,6 +839,7 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt);
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_clt_fail_expired(struct rtrs_clt *clt);
 #endif
+bool rtrs_clt_end_failing(struct rtrs_clt *clt);
 void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt);
 void rtrs_clt_first_path_up(struct rtrs_clt *clt);
 void rtrs_clt_all_paths_lost(struct rtrs_clt *clt);
@@ -826,7 +850,6 @@ void rtrs_clt_fence_init(struct rtrs_clt *clt);
 void rtrs_clt_fence_exit(struct rtrs_clt *clt);
 void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios);
 void rtrs_clt_kick_fencing(struct rtrs_clt *clt);
-bool rtrs_clt_unfenced(struct rtrs_clt *clt);
 int rtrs_clt_fence_via(struct rtrs_clt_path *path);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
@@ -837,7 +860,8 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 /* recv.c */
 bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 			u32 *rkey);
-bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot, int *err);
+bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len,
+			  struct rtrs_clt_answer *answer);
 int rtrs_clt_recvs_start(struct rtrs_clt_con *con, u32 nr);
 
 /* create.c */
@@ -878,6 +902,7 @@ int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small);
 int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr);
 
 /* proof.c */
+int rtrs_clt_proof_tag(struct rtrs_clt_path *path);
 int rtrs_clt_proof_make(struct rtrs_clt_path *path, u8 *mac);
 int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac);
 
@@ -899,7 +924,8 @@ int rtrs_clt_probe(struct rtrs_clt_path *path);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_same_session(const struct rtrs_clt_path *path);
 void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_path *lost);
-int rtrs_clt_check_limits(struct rtrs_clt_path *path);
+void rtrs_clt_set_limits(struct rtrs_clt_path *path);
+int rtrs_clt_check_limits(const struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_link_add(struct rtrs_clt_path *path);
 void rtrs_clt_link_del(struct rtrs_clt_path *path);
@@ -937,8 +963,7 @@ int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr);
 void rtrs_clt_remove_path(struct rtrs_clt_path *path);
 
 /* sysfs.c */
-int rtrs_clt_sysfs_init(void);
-void rtrs_clt_sysfs_exit(void);
+extern struct class rtrs_clt_class;
 void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt);
 int rtrs_clt_sysfs_add(struct rtrs_clt *clt);
 void rtrs_clt_sysfs_del(struct rtrs_clt *clt);

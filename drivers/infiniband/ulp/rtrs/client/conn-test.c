@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of connecting: what the client asks for, what it takes for an answer.
+ * KUnit tests of connecting: connection requests of the client, and its checks of the server's
+ * answers
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -36,7 +37,10 @@ static struct rtrs_clt_path *new_path(struct kunit *test)
 	return path;
 }
 
-/* @head, the uuids, @first_conn, and @offer, features and the path's id. */
+/*
+ * A request consists of @head, the UUIDs, @first_conn, @tag_hi and @queue_depth, and @offer: the
+ * features and the path's ID.
+ */
 
 static const struct req_case {
 	const char *desc;
@@ -50,6 +54,8 @@ static const struct req_case {
 	u8 offer[8];
 	unsigned int nr_poll;
 	u16 queue_depth;
+	u16 tag;
+	u8 tag_hi;
 } req_cases[] = {
 	{ "first connection of a session", 0, 1, 1, true, 1, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 1, 0, 0, 0, 1 } },
@@ -73,6 +79,9 @@ static const struct req_case {
 	{ "by each connection", 1, 1, 1, true, 1, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 1, 0, 2, 0, 1, 0 }, 0, { 1, 0, 0, 0, 1 },
 	  .queue_depth = 0xffff },
+	{ "a proof is offered", 0, 1, 1, true, 0x10, 1,
+	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 0x25, { 0x10 },
+	  .tag = 0x7f12, .tag_hi = 0xfe },
 	{ "all but fencing is offered", 0, 1, 1, true, 6, 1,
 	  { 0, 0, 0xbd, 0x1b, 0, 2, 0, 0, 2, 0, 1, 0 }, 1, { 6 } },
 };
@@ -92,6 +101,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	memcpy(bytes + 12, &path_uuid, 16);
 	memcpy(bytes + 28, &sess_uuid, 16);
 	bytes[44] = c->first_conn;
+	bytes[45] = c->tag_hi;
 	bytes[46] = c->queue_depth & 0xff;
 	bytes[47] = c->queue_depth >> 8;
 	memcpy(bytes + 48, c->offer, 8);
@@ -106,6 +116,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	path->may_create = c->may_create;
 	path->neg.id = c->id;
 	path->neg.offered = c->offered;
+	path->neg.tag = c->tag;
 	rtrs_clt_fill_req(path, c->cid, &req);
 	KUNIT_EXPECT_EQ(test, sizeof(req), sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, memcmp(&req, bytes, sizeof(bytes)), 0);
@@ -141,7 +152,7 @@ static void expect_create(struct kunit *test, struct create_test *t, unsigned in
 	KUNIT_EXPECT_EQ_MSG(test, t->path[i].may_create, may, "path %u", i);
 }
 
-/* One path after the other may request creation, in the order in which they came. */
+/* Paths request creation one at a time, in the order of their first calls. */
 static void paths_request_creation_in_order(struct kunit *test)
 {
 	struct create_test *t = create_init(test);
@@ -149,7 +160,7 @@ static void paths_request_creation_in_order(struct kunit *test)
 	expect_create(test, t, 0, true);
 	expect_create(test, t, 1, false);
 	expect_create(test, t, 2, false);
-	/* Ended by a path that does not own it: nothing happens. */
+	/* A path that doesn't own creation can't release it. */
 	rtrs_clt_end_create(&t->path[1]);
 	expect_create(test, t, 2, false);
 	expect_create(test, t, 1, false);
@@ -180,7 +191,7 @@ static void creation_that_takes_too_long_is_taken_over_by_one(struct kunit *test
 	KUNIT_EXPECT_LT(test, t->clt.create.expires - now, msecs_to_jiffies(7000));
 	t->clt.create.expires = jiffies + 5 * HZ;
 	expect_create(test, t, 2, false);
-	/* An answer that comes late; then it tries again, and is another path. */
+	/* A late answer to the first path, which then retries with another ID */
 	rtrs_clt_end_create(&t->path[0]);
 	t->path[0].neg.id = 4;
 	expect_create(test, t, 0, false);
@@ -188,13 +199,13 @@ static void creation_that_takes_too_long_is_taken_over_by_one(struct kunit *test
 	rtrs_clt_end_create(&t->path[1]);
 	expect_create(test, t, 0, false);
 	expect_create(test, t, 2, true);
-	/* Too late, though nobody has taken it over. */
+	/* A late answer, without another path that has become the owner meanwhile */
 	t->clt.create.expires = jiffies;
 	rtrs_clt_end_create(&t->path[2]);
 	KUNIT_EXPECT_EQ(test, t->clt.create.owner, 0);
 }
 
-/* Jiffies may have wrapped half way since the owner began, and never ended it. */
+/* An owner never released creation, and jiffies have advanced by half of their range since. */
 static void creation_that_is_never_ended_expires(struct kunit *test)
 {
 	struct create_test *t = create_init(test);
@@ -206,7 +217,7 @@ static void creation_that_is_never_ended_expires(struct kunit *test)
 	expect_create(test, t, 2, true);
 }
 
-/* Without IDs of sessions, a path waits until the owner is up or has taken too long. */
+/* Without session IDs, a path waits until the owner is connected or has timed out. */
 static void accept_with_a_session_id_ends_creation(struct kunit *test)
 {
 	struct create_test *t = create_init(test);
@@ -215,7 +226,7 @@ static void accept_with_a_session_id_ends_creation(struct kunit *test)
 	expect_create(test, t, 0, true);
 	expect_create(test, t, 1, false);
 	t->clt.create.expires = now + HZ;
-	/* Not the owner: that changes nothing. */
+	/* An accept has no effect on a path that isn't the owner. */
 	rtrs_clt_create_accepted(&t->path[1]);
 	KUNIT_EXPECT_EQ(test, t->clt.create.expires, now + HZ);
 	rtrs_clt_create_accepted(&t->path[0]);
@@ -241,7 +252,7 @@ static void path_may_always_stop_or_join(struct kunit *test)
 	t->path[1].sm.state = RTRS_CLT_CLOSING;
 	KUNIT_EXPECT_TRUE(test, rtrs_clt_begin_create(&t->path[1]));
 	KUNIT_EXPECT_FALSE(test, t->path[1].may_create);
-	/* It has left the queue. */
+	/* The path has left the queue of waiters. */
 	rtrs_clt_end_create(&t->path[0]);
 	expect_create(test, t, 2, true);
 
@@ -253,13 +264,13 @@ static void path_may_always_stop_or_join(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.create.waiters));
 }
 
-/* 512 chunks of 128 KiB, keys that change. */
+/* 512 chunks of 128 KiB, with RTRS_FLAG_NEW_RKEY */
 static const u8 accept[56] = {
 	0xbd, 0x1b, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x00, 0xf0, 0x01, 0x00,
 	0x00, 0x10, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
 };
 
-/* A device that is no limit. */
+/* A device with large limits */
 static const struct ib_device_attr able = {
 	.max_send_sge = 64,
 	.max_fast_reg_page_list_len = 2048,
@@ -274,7 +285,7 @@ struct offer {
 
 #define USUAL	{ 512, 131072, 126976, 32, true }
 
-/* What is put at @at, over the above, and what we make of it. */
+/* @put replaces the bytes of accept[] at @at; @want is the result. */
 static const struct rep_case {
 	const char *desc;
 	int ret;
@@ -343,7 +354,7 @@ static void accept_is_checked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.new_rkey, c->want.new_rkey);
 }
 
-/* 512 slots of 4 KiB, I/O of up to 1 MiB. */
+/* 512 slots of 4 KiB, I/O of up to 1 MiB */
 static const u8 accept_slots[56] = {
 	0xbd, 0x1b, 0x00, 0x02, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x10, 0x00,
 	0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, [45] = 0x10,
@@ -416,7 +427,7 @@ static void small_slots_are_as_agreed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.copy_size, c->slot_size ?: 4096);
 }
 
-/* The server offers 512, with slots or without. */
+/* The server offers 512 slots or chunks. */
 static const struct depth_case {
 	const char *desc;
 	u16 asked;
@@ -448,7 +459,7 @@ static void no_more_slots_are_used_than_asked_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
 }
 
-/* A device that has room for the queues of 30 chunks has it for many more slots. */
+/* A device whose queues have room for 30 chunks has room for many more slots. */
 static void small_slots_need_shorter_queues(struct kunit *test)
 {
 	static const struct ib_device_attr attrs = {
@@ -465,7 +476,7 @@ static void small_slots_need_shorter_queues(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_dev_slots(&attrs, false), 30);
 }
 
-/* Its chunks are the server's memory, but what we allocate for each of them is ours. */
+/* Chunks are memory of the server, but the client also allocates memory for each of them. */
 static void client_uses_some_of_very_many_chunks(struct kunit *test)
 {
 	struct rtrs_clt_path *path = new_path(test);
@@ -506,10 +517,10 @@ static const struct dev_case {
 	  .max_qp_wr = 65, .max_cqe = 4096 } },
 	{ "a completion queue for one slot", 0, { .max_send_sge = 32,
 	  .max_fast_reg_page_list_len = 32,
-	  .max_qp_wr = 4096, .max_cqe = 85 }, 1, 17, 126976 },
+	  .max_qp_wr = 4096, .max_cqe = 84 }, 1, 17, 126976 },
 	{ "a completion queue for no slot", -EOPNOTSUPP,
 	  { .max_send_sge = 32, .max_fast_reg_page_list_len = 32,
-	  .max_qp_wr = 4096, .max_cqe = 84 } },
+	  .max_qp_wr = 4096, .max_cqe = 83 } },
 	{ "a device that tells nothing", -EOPNOTSUPP, { } },
 };
 
@@ -630,7 +641,7 @@ static void device_decides_what_is_sent(struct kunit *test)
 	id->port_num = 1;
 	con->con.cm_id = id;
 	path->cons = con;
-	/* Of the device that it had before */
+	/* Values from the path's previous device */
 	path->path.no_imm = !c->no_imm;
 	path->neg.own_inv = !c->own_inv;
 	rtrs_clt_choose_form(path);
@@ -639,7 +650,7 @@ static void device_decides_what_is_sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->neg.own_inv, c->own_inv);
 }
 
-/* Over iWARP it takes both, or the path is not used. */
+/* Over iWARP, a path needs both features. */
 static void immediate_data_is_done_without_or_not_used(struct kunit *test)
 {
 	struct rtrs_clt_path *path = new_path(test);
@@ -685,13 +696,17 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 	path->neg.nr_slots = 128;
 	path->neg.max_io_size = 65536;
 	path->neg.max_segments = 17;
+	/* This path might still fail to become the first one. */
 	KUNIT_ASSERT_EQ(test, rtrs_clt_check_limits(path), 0);
+	KUNIT_ASSERT_FALSE(test, clt->have_limits);
+	rtrs_clt_set_limits(path);
 	KUNIT_ASSERT_TRUE(test, clt->have_limits);
 
 	path->neg.nr_slots = c->depth;
 	path->neg.max_io_size = c->io_size;
 	path->neg.max_segments = c->segments;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_check_limits(path), c->ret);
+	rtrs_clt_set_limits(path);
 	KUNIT_EXPECT_EQ(test, clt->limits.queue_depth, 128);
 	KUNIT_EXPECT_EQ(test, clt->limits.max_io_size, 65536);
 	KUNIT_EXPECT_EQ(test, clt->limits.max_segments, 17);
@@ -765,8 +780,8 @@ static void reject_tells_an_errno(struct kunit *test)
 }
 
 /*
- * -EINTR and -ESHUTDOWN make us stop, -EINPROGRESS makes us wait, and -EEXIST is said of
- * what the user gave, so no server may say them.
+ * -EINTR and -ESHUTDOWN make the client stop, -EINPROGRESS makes it wait, and -EEXIST means that
+ * the user has specified a path twice. So the errno from a server must be none of these.
  */
 static void reject_never_tells_what_only_we_do(struct kunit *test)
 {
@@ -803,7 +818,7 @@ static const struct answer_case {
 
 KUNIT_ARRAY_PARAM_DESC(answer_cases, answer_cases, desc);
 
-/* The address is resolved again soon, while requests wait for the path. */
+/* While requests wait for a lost path, its address is resolved again soon. */
 static void lost_path_waits_shortly_for_an_answer(struct kunit *test)
 {
 	const struct answer_case *c = test->param_value;

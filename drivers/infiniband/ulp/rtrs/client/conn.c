@@ -2,9 +2,9 @@
 /*
  * Connections of a path: addresses and routes, queue pairs, the CM.
  *
- * The path's connect_work takes all connections through each step together and waits until
- * all have finished it. The CM's handler only reports events. The service connection
- * is connected first, alone: the size of the others depends on the server's answer.
+ * The path's connect_work performs each step for several connections at once and waits until all
+ * have finished it. The CM handler only reports events. The service connection is connected first
+ * and alone, because the size of the other queue pairs depends on the server's answer.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,14 +12,14 @@
 
 #include "clt.h"
 
-/* Most bytes that can be mapped for the device in one mapping. */
+/* Returns the maximum bytes of one DMA mapping for the device. */
 static size_t rtrs_clt_max_mapping(struct ib_device *dev)
 {
 	return ib_uses_virt_dma(dev) ? SIZE_MAX :
 				       dma_max_mapping_size(dev->dma_device);
 }
 
-/* Lowers the server's offer to what the RDMA device can do, and to what we do at most. */
+/* Lowers the server's offer to the limits of the RDMA device and of this driver. */
 static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 			    const struct ib_device_attr *attrs,
 			    size_t max_mapping)
@@ -28,21 +28,21 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	int nr_slots;
 
 	path->neg.max_sge = min_t(u32, attrs->max_send_sge, RTRS_CLT_MAX_SGE);
-	/* Data that are copied and headers are one piece, and the server fetches large data. */
+	/* Copied data and headers use one SGE, and the server fetches large data. */
 	if (small && path->neg.slot_size <= RTRS_CLT_PUSH_COPY)
 		path->neg.max_sge = 1;
 	max_mapping = min_t(size_t, max_mapping, RTRS_CLT_MAX_IO);
 	path->neg.max_io_size = min_t(u32, path->neg.max_io_size,
 				      round_down(max_mapping, SZ_4K));
-	/* Data that begins off a page's boundary reaches into one page more. */
+	/* Data that begin off a page boundary extend over one more page. */
 	path->neg.max_segments = min(attrs->max_fast_reg_page_list_len,
 				     path->neg.max_io_size / SZ_4K + 1);
 	nr_slots = min_t(int, path->neg.depth, RTRS_CLT_MAX_SLOTS);
-	/* A server that knows nothing of that has more. */
+	/* Servers that ignore the client's queue depth may offer more. */
 	if (path->clt->queue_depth)
 		nr_slots = min_t(int, nr_slots, path->clt->queue_depth);
 	if (small)
-		/* Not fewer than the session has already. */
+		/* Not fewer than the session already has */
 		nr_slots = min_t(int, nr_slots, max_t(u32, path->clt->limits.queue_depth,
 						      RTRS_CLT_MAX_BUFS / path->neg.chunk_size));
 	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs, small));
@@ -61,8 +61,8 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 }
 
 /*
- * Bytes of a chunk or slot of the server, 0 if the offer can't be right. There is less room
- * for data in a small slot than the largest request may have.
+ * Returns the bytes of the server's chunks or slots, or 0 if the offer is invalid. With
+ * RTRS_FEATURE_SLOTS, requests may have more data than fit in a slot.
  */
 static u32 rtrs_clt_rep_chunk(const struct rtrs_cm_rep *rep, bool small)
 {
@@ -82,16 +82,17 @@ static u32 rtrs_clt_rep_chunk(const struct rtrs_cm_rep *rep, bool small)
 }
 
 /**
- * rtrs_clt_read_rep() - read the private data of an accept
- * @path: path of the connection; its neg is filled in
+ * rtrs_clt_read_rep() - parse the private data of an accept
+ * @path: path of the connection; neg is filled in
  * @attrs: limits of the RDMA device
- * @max_mapping: most bytes that can be mapped for the device in one mapping
+ * @max_mapping: maximum bytes of one DMA mapping for the device
  * @data: private data, may be NULL
  * @len: length of @data
  *
- * Context: handler of the service connection's CM events.
- * Return: 0, -EPROTO if @data isn't valid, -EKEYREJECTED if the server can't prove anything, or
- * -EOPNOTSUPP if the device can do too little.
+ * Context: CM event handler of the service connection.
+ * Return: 0; -EPROTO if @data is invalid; -EKEYREJECTED if the server doesn't support
+ * authentication; or -EOPNOTSUPP if the device's limits are too low, or the server lacks a feature
+ * that the device needs.
  */
 int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 		      const struct ib_device_attr *attrs, size_t max_mapping,
@@ -146,11 +147,11 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_peer_errno() - read an errno with which a server refuses something
+ * rtrs_clt_peer_errno() - sanitize an errno with which a server refuses a path
  * @err: the errno
  *
- * Return: it; -ECONNREFUSED if it is none, or one that has another meaning in this driver: a
- * signal, a path that is still being tried, two equal paths.
+ * Return: @err; -ECONNREFUSED if it is not a valid errno, or if this driver uses it with another
+ * meaning: a signal, an attempt in progress, a duplicate path.
  */
 int rtrs_clt_peer_errno(int err)
 {
@@ -168,7 +169,7 @@ int rtrs_clt_peer_errno(int err)
 }
 
 /**
- * rtrs_clt_rep_err() - read the private data of a reject
+ * rtrs_clt_rep_err() - parse the private data of a reject
  * @rep: private data, may be NULL
  * @len: length of @rep
  *
@@ -181,7 +182,10 @@ int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len)
 	return rtrs_clt_peer_errno((s16)le16_to_cpu(rep->err));
 }
 
-/* An iWARP device may not say that it was the server, and not its CM, that has rejected. */
+/*
+ * On iWARP, the reason may not show that the reject came from the server rather than from its CM,
+ * so the private data is used in any case.
+ */
 static const struct rtrs_cm_rep *rtrs_clt_reject_data(struct rdma_cm_id *id,
 						      struct rdma_cm_event *ev, u8 *len)
 {
@@ -201,7 +205,7 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 
 	rep = rtrs_clt_reject_data(id, ev, &len);
 	err = rtrs_clt_rep_err(rep, len);
-	/* Repeated tries log the same error once. */
+	/* Repeated attempts log the same error once. */
 	if (READ_ONCE(to_clt_path(con->con.path)->sm.logged) != err)
 		rtrs_clt_err(to_clt_path(con->con.path)->clt,
 			     "%s: connection %u: the server refused it: %s (%pe)\n",
@@ -230,7 +234,7 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 	return ret;
 }
 
-/* Reports events of the CM. The id is destroyed by the path's end_work only. */
+/* Reports events of the CM. Only the path's end_work destroys the id. */
 static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct rtrs_clt_con *con = id->context;
@@ -253,9 +257,8 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_UNREACHABLE:
 		if (READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED) {
 			/*
-			 * A neighbour has another hardware address. It may be another one's
-			 * than the server: the connection manager doesn't tell network
-			 * namespaces apart here.
+			 * A neighbour has another hardware address. It may be another neighbour
+			 * than the server, as the CM doesn't distinguish network namespaces here.
 			 */
 			rtrs_hb_probe_now(&path->path, RTRS_CLT_PROBE_MS);
 			break;
@@ -309,7 +312,7 @@ static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 }
 
 /**
- * rtrs_clt_choose_form() - let what the device can't do decide what is sent
+ * rtrs_clt_choose_form() - choose the message formats that the RDMA device requires
  * @path: path that is being connected; its service connection has a device
  */
 VISIBLE_IF_KUNIT void rtrs_clt_choose_form(struct rtrs_clt_path *path)
@@ -319,7 +322,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_choose_form(struct rtrs_clt_path *path)
 	path->path.no_imm = rdma_protocol_iwarp(id->device, id->port_num);
 	if (path->path.no_imm)
 		path->neg.offered |= RTRS_FEATURE_NO_IMM;
-	/* See "In either case" in io.c. */
+	/* See "Invalid keys" in io.c. */
 	path->neg.own_inv = id->device->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
@@ -363,11 +366,18 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 	};
 	req->queue_depth = cpu_to_le16(clt->queue_depth);
 	req->features = cpu_to_le32(path->neg.offered);
+	if (path->neg.offered & RTRS_FEATURE_PROOF) {
+		req->first_conn |= path->neg.tag << 1;
+		req->tag_hi = path->neg.tag >> RTRS_TAG_LO_BITS;
+	}
 	if (path->neg.offered & RTRS_FEATURE_FENCE)
 		req->path_id = cpu_to_le32(path->neg.id);
 }
 
-/* RDMA READs that the server may have on its way, to fetch data; 0 if it doesn't do that. */
+/*
+ * Returns the number of RDMA READs that the server may have outstanding to fetch data; 0 if it
+ * fetches none.
+ */
 static u8 rtrs_clt_max_fetch(const struct rtrs_clt_path *path, unsigned int cid)
 {
 	u32 features = cid ? path->neg.features : path->neg.offered;
@@ -395,7 +405,7 @@ static int rtrs_clt_con_request(struct rtrs_clt_path *path, unsigned int cid)
 		param.responder_resources = rtrs_clt_max_fetch(path, cid);
 		ret = rdma_connect(path->cons[cid].con.cm_id, &param);
 	}
-	/* Nothing was sent, so no answer will end it. */
+	/* No request was sent, so no answer will release creation. */
 	if (ret)
 		rtrs_clt_end_create(path);
 	return ret;
@@ -407,7 +417,7 @@ static int rtrs_clt_con_route(struct rtrs_clt_path *path, unsigned int cid)
 				  RTRS_CLT_RESOLVE_MS);
 }
 
-/* Takes connections @first .. @end - 1 through one step. */
+/* Performs a step for connections @first to @end - 1, and waits until all have finished it. */
 static int rtrs_clt_cons_step(struct rtrs_clt_path *path, unsigned int first,
 			      unsigned int end, unsigned int timeout_ms,
 			      int (*step)(struct rtrs_clt_path *, unsigned int))
@@ -432,7 +442,7 @@ static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_answer_ms() - for how long does a path wait for the answer to its first request?
+ * rtrs_clt_answer_ms() - get the timeout for the answer to a path's first connection request
  * @path: path that is being connected
  *
  * Return: milliseconds.
@@ -463,8 +473,9 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 }
 
 /*
- * All connections go from the same address, hence over the same device. Ports
- * don't count. A link-local destination gets the scope that routing has chosen.
+ * Stores the resolved addresses, so that all connections use the same source address, hence the
+ * same device. Source ports are cleared. A link-local destination gets the scope selected by
+ * routing.
  */
 static void rtrs_clt_keep_addr(struct rtrs_clt_path *path)
 {
@@ -479,11 +490,11 @@ static void rtrs_clt_keep_addr(struct rtrs_clt_path *path)
  * rtrs_clt_conn_resolve() - resolve the addresses of a path
  * @path: path that is being connected
  *
- * On return the path's source address is known.
+ * On success, the path's source address is known.
  *
  * Context: the path's connect_work.
- * Return: 0 or a negative errno; rtrs_clt_cons_disconnect(), rtrs_clt_cons_destroy_qps() and
- * rtrs_clt_cons_destroy() undo it either way.
+ * Return: 0 or a negative errno. In both cases, rtrs_clt_cons_disconnect(),
+ * rtrs_clt_cons_destroy_qps() and rtrs_clt_cons_destroy() undo this step.
  */
 int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 {
@@ -504,7 +515,7 @@ int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
  * rtrs_clt_conn_service() - connect the service connection
  * @path: path after rtrs_clt_conn_resolve()
  *
- * After success, the path's neg is filled in.
+ * On success, the path's neg is filled in.
  *
  * Context: the path's connect_work.
  * Return: 0 or a negative errno.
@@ -539,7 +550,7 @@ int rtrs_clt_conn_io(struct rtrs_clt_path *path)
  * rtrs_clt_cons_disconnect() - end all traffic of a path
  * @path: path that is ending; no requests are submitted to it any more
  *
- * On return no handler of a completion runs or will run.
+ * On return no completion handler of the path runs or will run.
  *
  * Context: process, may sleep.
  */
@@ -550,7 +561,7 @@ void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
 	for (i = 0; i < path->nr_cons; i++)
 		if (path->cons[i].con.cq)
 			rdma_disconnect(path->cons[i].con.cm_id);
-	/* Handlers of receives post sends, so those are drained after them. */
+	/* Handlers of receives post sends, so send queues are drained last. */
 	rtrs_path_drain_recv(&path->path);
 	rtrs_path_drain_send(&path->path);
 }
@@ -559,8 +570,8 @@ void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
  * rtrs_clt_cons_destroy_qps() - destroy the queue pairs of a path
  * @path: path that is ending; its queue pairs are drained
  *
- * Memory regions are freed after that: a write that broke off may hold its region as long as
- * its queue pair is there.
+ * Memory regions must be freed after their queue pairs are destroyed: an aborted RDMA WRITE may
+ * hold a reference to its memory region as long as the queue pair exists.
  *
  * Context: process, may sleep.
  */
@@ -573,7 +584,7 @@ void rtrs_clt_cons_destroy_qps(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_cons_destroy() - free all connections of a path, and its device
+ * rtrs_clt_cons_destroy() - free all connections of a path, and release its device
  * @path: path that is ending; its queue pairs are destroyed and its slots freed
  *
  * Context: process, may sleep.
@@ -587,7 +598,10 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);
-	/* An unanswered request may still make the server create a session. */
+	/*
+	 * An unanswered request may still make the server create a session, so creation isn't
+	 * released in that case. A reject has already released it.
+	 */
 	if (path->nr_cons && path->cons[0].established)
 		rtrs_clt_end_create(path);
 	path->nr_cons = 0;

@@ -2,13 +2,16 @@
 /*
  * Creation of the session on the server, one path at a time.
  *
- * While a session has no connected path, one path at a time may request its creation: an
- * in-tree server (6.1) that two paths ask for that at the same time creates it twice, and
- * then uses memory that it has freed.
+ * While a session has no connected path, only one path at a time may request its creation. If two
+ * paths request it at the same time, an in-tree server (Linux 6.1) creates the session twice, and
+ * then uses memory after freeing it.
  */
 #include "clt.h"
 
-/* False also when jiffies have wrapped since create.expires, so that it seems to be ahead. */
+/*
+ * Returns true while a path owns creation and has not timed out. Also returns false if jiffies have
+ * wrapped since create.expires, so that this time seems to be in the future.
+ */
 static bool rtrs_clt_create_blocked(const struct rtrs_clt *clt)
 {
 	lockdep_assert_held(&clt->create.lock);
@@ -18,9 +21,9 @@ static bool rtrs_clt_create_blocked(const struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_end_create() - let the next path request creation
- * @path: path that is connected, or that has no unanswered request. Nothing is done if it
- *	doesn't own creation
+ * rtrs_clt_end_create() - release creation, so that the next path can own it
+ * @path: path that is connected or has no unanswered request; nothing is done unless it owns
+ *	creation
  *
  * Context: process.
  */
@@ -36,12 +39,12 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_create_accepted() - account for an accepted request for connection 0
+ * rtrs_clt_create_accepted() - handle the accept of a request for connection 0
  * @path: path of the connection, after rtrs_clt_read_rep()
  *
- * If the server has sent an ID of the session, other paths may request it. Without an ID
- * the next path couldn't tell whether it joins the same session. So it waits until this
- * path is up and joins its session, or until RTRS_CLT_CREATE_MS have passed again.
+ * If the server has sent a session ID, creation is released. Without an ID, the next path could not
+ * check that it joins the same session. So it waits until this path is connected, or until
+ * RTRS_CLT_CREATE_MS have passed again.
  *
  * Context: process.
  */
@@ -61,16 +64,16 @@ void rtrs_clt_create_accepted(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_begin_create() - may a path request its connection 0 now?
+ * rtrs_clt_begin_create() - check whether a path may request its connection 0 now
  * @path: path that is being connected
  *
- * While the session has no connected path, a request makes the server create it if need
- * be, and one path at a time may send that, in the order in which they came here. The
- * path owns creation until it is up, or has failed with nothing left unanswered, or
- * until that has taken too long.
+ * While the session has no connected path, a request may create the session on the server. Then
+ * only one path at a time may send a request, in the order of their first call of this function.
+ * The path owns creation until it is connected, has failed without an unanswered request, or has
+ * timed out.
  *
  * Context: the path's connect_work; doesn't sleep.
- * Return: false if it has to wait. Else @path->may_create says whether it owns creation.
+ * Return: false if the path must wait. If true, @path->may_create is set if it owns creation.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
 {
@@ -80,7 +83,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
 	bool waits;
 
 	spin_lock_irq(&clt->create.lock);
-	/* A successful creator bumps nr_up before releasing creation. */
+	/* A successful owner increments nr_up before it releases creation. */
 	waits = !READ_ONCE(clt->nr_up) &&
 		READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING;
 	if (waits && clt->create.owner != path->neg.id && list_empty(&path->create_entry))
@@ -115,7 +118,7 @@ int rtrs_clt_wait_create(struct rtrs_clt_path *path)
 		left = clamp(left, 1L, (long)msecs_to_jiffies(RTRS_CLT_CREATE_MS));
 	} while (!wait_event_idle_timeout(clt->wait, rtrs_clt_begin_create(path),
 					  left));
-	/* It may have been stopped meanwhile. */
+	/* The path may have been stopped meanwhile. */
 	ret = rtrs_clt_path_wait(path, 0);
 	if (ret)
 		rtrs_clt_end_create(path);
@@ -123,7 +126,7 @@ int rtrs_clt_wait_create(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_create_init() - prepare a session for being created
+ * rtrs_clt_create_init() - initialize the fields used by create.c
  * @clt: a new session
  */
 void rtrs_clt_create_init(struct rtrs_clt *clt)

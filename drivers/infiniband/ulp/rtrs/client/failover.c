@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests that wait: for a path, or for the upper layer.
+ * Requests that wait for a path, or for the upper layer.
  *
- * Requests that found no path, or whose path has died and is fenced (fence.c), are parked
- * until there is a path and the upper layer lets them go: rtrs_clt_resume(). When there
- * is no path at all for too long, or none that answers, they fail, and so do those that
- * wait for a fence.
+ * A request is parked if there is no path, or once its dead path is fenced (fence.c). It stays
+ * parked until there is a path and the upper layer allows it to be sent: rtrs_clt_resume(). If the
+ * session has no path for too long, or only paths that answer no request, parked requests and
+ * requests that wait for a fence fail.
  *
- * A request that waits is in exactly one list. Code that takes it out, under
- * rtrs_clt_failover.lock, has to send it, end it or put it back. No device accesses its
- * pages while it waits.
+ * A waiting request is in exactly one list. Code that removes it, under rtrs_clt_failover.lock,
+ * must send it, complete it or put it back. No device accesses its pages while it waits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,12 +19,12 @@
 #include "clt.h"
 #include "trace.h"
 
-/* Parked requests are tried again after this time if a send queue was full. */
+/* If a send queue is full, parked requests are sent after this time. */
 #define RTRS_CLT_BUSY_MS	2
-/* A request is not failed for the deaths of fewer paths; see rtrs_clt_retries_exhausted(). */
+/* Minimum number of paths that must die before a request fails; see rtrs_clt_retries_exhausted() */
 #define RTRS_CLT_MAX_PATH_FAILURES	8
 
-/* The errno with which a request ends that wants to wait for a path; 0 if it may. */
+/* Returns the errno with which a request fails instead of waiting, or 0 if it may wait. */
 static int rtrs_clt_wait_errno(const struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
 	lockdep_assert_held(&clt->failover.lock);
@@ -34,26 +33,52 @@ static int rtrs_clt_wait_errno(const struct rtrs_clt *clt, const struct rtrs_clt
 	return clt->failover.expired ? -EHOSTUNREACH : 0;
 }
 
-/* The errno with which a request ends as there is no path; 0 if it may wait. */
+/*
+ * Returns the errno with which a waiting request fails while there is no path, or 0 if it may wait.
+ */
 static int rtrs_clt_io_fail_errno(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
-	/* The upper layer may want it to end, for example as its device is being removed. */
+	/* The upper layer may also end the request, for example if its device is being removed. */
 	int err = rtrs_clt_wait_errno(clt, io) ?: clt->failover.retry_ok(io);
 
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* Moves requests that may not wait from @ios to @failed, with their errno in priv.err. */
-static void rtrs_clt_take_failed(struct rtrs_clt *clt, struct list_head *ios,
+/*
+ * Moves requests that may not wait from @ios to @failed, with their errno in priv.err. Returns true
+ * if the server must not execute one of them any more, see rtrs_clt_io.dir.
+ */
+static bool rtrs_clt_take_failed(struct rtrs_clt *clt, struct list_head *ios,
 				 struct list_head *failed)
 {
 	struct rtrs_clt_io *io, *next;
+	bool to_fence = false;
 
 	list_for_each_entry_safe(io, next, ios, priv.entry) {
 		io->priv.err = rtrs_clt_io_fail_errno(clt, io);
-		if (io->priv.err)
-			list_move_tail(&io->priv.entry, failed);
+		if (!io->priv.err)
+			continue;
+		list_move_tail(&io->priv.entry, failed);
+		to_fence |= io->dir != DMA_FROM_DEVICE;
 	}
+	return to_fence;
+}
+
+/*
+ * Moves fences without waiting requests to the end of the list: each path can have only one
+ * unanswered FENCE, and waiting requests come first. Such fences are not dropped, since the server
+ * may not know yet that the path is dead.
+ */
+static void rtrs_clt_put_off_fences(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_fence *fence, *next;
+	LIST_HEAD(last);
+
+	lockdep_assert_held(&clt->failover.lock);
+	list_for_each_entry_safe(fence, next, &clt->fences.list, entry)
+		if (list_empty(&fence->ios) && !fence->failed)
+			list_move_tail(&fence->entry, &last);
+	list_splice_tail(&last, &clt->fences.list);
 }
 
 static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int err)
@@ -63,10 +88,10 @@ static void rtrs_clt_end_io(struct rtrs_clt *clt, struct rtrs_clt_io *io, int er
 }
 
 /**
- * rtrs_clt_fail_expired() - end requests that may not wait any longer
+ * rtrs_clt_fail_expired() - fail requests that may not wait any longer
  * @clt: session; nothing is done if it has a path
  *
- * Each request is checked once, and ended without the lock.
+ * Each request is checked once, and completed without holding the lock.
  *
  * Context: process.
  */
@@ -82,7 +107,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 	if (failover->down) {
 		rtrs_clt_take_failed(clt, &failover->parked, &failed);
 		list_for_each_entry(fence, &clt->fences.list, entry)
-			rtrs_clt_take_failed(clt, &fence->ios, &failed);
+			fence->failed |= rtrs_clt_take_failed(clt, &fence->ios, &failed);
+		rtrs_clt_put_off_fences(clt);
 	}
 	spin_unlock_irq(&failover->lock);
 	rcu_read_unlock();
@@ -90,22 +116,43 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 		rtrs_clt_end_io(clt, io, io->priv.err);
 }
 
-/* When waiting requests fail, in jiffies. Only for a timeout that isn't -1. */
-static unsigned long rtrs_clt_failover_expires(struct rtrs_clt *clt)
+/**
+ * rtrs_clt_end_failing() - stop failing waiting requests, because a path is about to be added
+ * @clt: session without paths that accept requests
+ *
+ * If the path isn't added after all, rtrs_clt_arm_failover_timer() undoes this.
+ *
+ * Context: process, under clt->lock.
+ * Return: true; or false without doing anything if a fence has &rtrs_clt_fence.failed set.
+ */
+bool rtrs_clt_end_failing(struct rtrs_clt *clt)
+{
+	struct rtrs_clt_fence *fence;
+	bool failed = false;
+
+	lockdep_assert_held(&clt->lock);
+	spin_lock_irq(&clt->failover.lock);
+	list_for_each_entry(fence, &clt->fences.list, entry)
+		failed |= fence->failed;
+	if (!failed)
+		clt->failover.down = false;
+	spin_unlock_irq(&clt->failover.lock);
+	return !failed;
+}
+
+/* Returns the jiffies until waiting requests fail, 0 if they fail now; U64_MAX: never. */
+static u64 rtrs_clt_failover_left(struct rtrs_clt *clt)
 {
 	int timeout = READ_ONCE(clt->failover.timeout);
+	u64 age = get_jiffies_64() - atomic64_read(&clt->failover.down_since);
 
-	return clt->failover.down_since + (unsigned long)max(timeout, 0) * HZ;
-}
-
-static bool rtrs_clt_failover_expired(struct rtrs_clt *clt)
-{
 	lockdep_assert_held(&clt->lock);
-	return !clt->nr_up && READ_ONCE(clt->failover.timeout) >= 0 &&
-	       time_after_eq(jiffies, rtrs_clt_failover_expires(clt));
+	if (clt->nr_up || timeout < 0)
+		return U64_MAX;
+	return max((u64)timeout * HZ, age) - age;
 }
 
-/* failover.timeout has passed since the loss of all paths. */
+/* Runs when failover.timeout has passed since the loss of all paths. */
 static void rtrs_clt_failover_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
@@ -113,8 +160,8 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 	bool expired;
 
 	mutex_lock(&clt->lock);
-	/* It may have been queued for another loss of all paths. */
-	expired = rtrs_clt_failover_expired(clt);
+	/* The work item may have been queued for an earlier loss of all paths. */
+	expired = !rtrs_clt_failover_left(clt);
 	spin_lock_irq(&clt->failover.lock);
 	expired &= !clt->failover.expired;
 	clt->failover.expired |= expired;
@@ -128,30 +175,29 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 
 /**
  * rtrs_clt_arm_failover_timer() - start, change or stop the time limit of waiting requests
- * @clt: session that has lost its last path, has one again, or whose timeout was changed
+ * @clt: session that has lost its last path or has a path again, or whose timeout has changed
  *
  * Context: process, under clt->lock.
  */
 void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
 {
-	bool expired = rtrs_clt_failover_expired(clt);
+	u64 left = rtrs_clt_failover_left(clt);
 
 	lockdep_assert_held(&clt->lock);
 	spin_lock_irq(&clt->failover.lock);
 	clt->failover.down = !clt->nr_up;
-	if (!expired)
+	if (left)
 		clt->failover.expired = false;
 	spin_unlock_irq(&clt->failover.lock);
-	if (clt->nr_up || READ_ONCE(clt->failover.timeout) < 0)
+	if (left == U64_MAX)
 		cancel_delayed_work(&clt->failover.work);
 	else
-		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.work, expired ? 0 :
-				 rtrs_clt_failover_expires(clt) - jiffies);
-	/* Ends requests that may not wait. */
+		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.work, left);
+	/* Fails requests that may not wait. */
 	rtrs_clt_resume(clt);
 }
 
-/* Does anything wait for a path, or for a dead one to be fenced? */
+/* Returns true if a request waits for a path, or a dead path is not fenced yet. */
 static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
 {
 	bool waits;
@@ -163,10 +209,10 @@ static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_first_path_up() - requests need not wait for a path any more
- * @clt: the session, which had no path and has one now
+ * rtrs_clt_first_path_up() - stop the time limit of waiting requests
+ * @clt: session that had no path and has one now
  *
- * If nothing has waited, a later loss has nothing to do with the last one.
+ * If nothing has waited, the next loss of all paths starts a new time limit.
  *
  * Context: process, under clt->lock.
  */
@@ -178,11 +224,11 @@ void rtrs_clt_first_path_up(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_all_paths_lost() - requests wait for a path from now on
- * @clt: the session, which has lost its last path
+ * rtrs_clt_all_paths_lost() - start the time limit of waiting requests
+ * @clt: session that has lost its last path
  *
- * A server may let paths connect that are no good, one after the other. So requests that
- * have waited before go on doing so, unless a path has answered any since.
+ * A server may accept unusable paths again and again. So the time limit of requests that have
+ * already waited continues, unless a request has been answered since.
  *
  * Context: process, under clt->lock.
  */
@@ -190,7 +236,7 @@ void rtrs_clt_all_paths_lost(struct rtrs_clt *clt)
 {
 	lockdep_assert_held(&clt->lock);
 	if (clt->failover.answered || !rtrs_clt_any_waits(clt))
-		WRITE_ONCE(clt->failover.down_since, jiffies);
+		atomic64_set(&clt->failover.down_since, get_jiffies_64());
 	rtrs_clt_arm_failover_timer(clt);
 }
 
@@ -207,15 +253,15 @@ static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 }
 
 /**
- * rtrs_clt_park() - let a request wait for rtrs_clt_resume()
+ * rtrs_clt_park() - make a request wait for rtrs_clt_resume()
  * @clt: an open session
  * @io: the request, filled in except its message and io->priv
  *
- * When it is resumed, rtrs_clt_params.retry_ok decides what happens to it.
+ * When the request is resumed, rtrs_clt_params.retry_ok decides whether it is sent.
  *
  * Context: any.
- * Return: 0, and io->done() is called once, perhaps before this returns; -ECONNABORTED
- * if io->failfast is set, -EHOSTUNREACH if there has been no path for too long.
+ * Return: 0, and io->done() is called once, possibly before this function returns; -ECONNABORTED if
+ * io->failfast is set; -EHOSTUNREACH if there has been no path for too long.
  */
 int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
@@ -231,8 +277,8 @@ int rtrs_clt_park(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 EXPORT_SYMBOL_GPL(rtrs_clt_park);
 
 /**
- * rtrs_clt_wait_for_path() - let a request wait for a path
- * @clt: session without paths that take requests
+ * rtrs_clt_wait_for_path() - park a request until there is a path
+ * @clt: session without paths that accept requests
  * @io: the request, filled in except io->priv
  *
  * Context: any, RCU read side.
@@ -252,20 +298,22 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 }
 
 /*
- * The request itself may be the cause of its paths' deaths. As there may always be another
- * path, such retries have to end.
+ * Returns true if a request must not be retried any more. The request itself may kill its paths.
+ * Since a lost path may always be followed by another one, the number of retries must be limited.
  */
 static bool rtrs_clt_retries_exhausted(struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
 	int timeout = READ_ONCE(clt->failover.timeout);
 
 	return io->priv.path_failures >= RTRS_CLT_MAX_PATH_FAILURES && timeout >= 0 &&
-	       time_after_eq(jiffies, io->priv.first_failure + (unsigned long)timeout * HZ);
+	       get_jiffies_64() - io->priv.first_failure >= (u64)timeout * HZ;
 }
 
 /*
- * -EAGAIN or -EBUSY: it has to wait again. The upper layer changes its state, then
- * synchronizes RCU, so its verdict holds until the request is posted.
+ * Sends a parked request. Returns -EAGAIN or -EBUSY if it must wait again.
+ *
+ * The decision of retry_ok() is valid until the request is posted: the upper layer calls
+ * synchronize_rcu() after it changes its state.
  */
 static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 {
@@ -285,7 +333,7 @@ static int rtrs_clt_retry(struct rtrs_clt *clt, struct rtrs_clt_io *io)
 	return ret ?: rtrs_clt_send(clt, set, io, true);
 }
 
-/* Sends parked requests that may be sent; returns true if a send queue was full. */
+/* Sends parked requests, if possible. Returns true if a send queue was full. */
 static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_io *io, *next;
@@ -322,15 +370,15 @@ static void rtrs_clt_resume_work(struct work_struct *work)
 	if (rtrs_clt_send_parked(clt))
 		queue_delayed_work(rtrs_clt_sess_wq, &clt->failover.resume_work,
 				   msecs_to_jiffies(RTRS_CLT_BUSY_MS));
-	/* Includes requests that were in a local list of rtrs_clt_send_parked(). */
+	/* Also checks requests that rtrs_clt_send_parked() had moved to its local list. */
 	rtrs_clt_fail_expired(clt);
 }
 
 /**
- * rtrs_clt_resume() - send or end parked requests, if that is possible now
+ * rtrs_clt_resume() - send or complete parked requests, if possible
  * @clt: an open session
  *
- * A work item calls rtrs_clt_params.retry_ok for each of them.
+ * A work item calls rtrs_clt_params.retry_ok for each parked request.
  *
  * Context: any.
  */
@@ -341,7 +389,7 @@ void rtrs_clt_resume(struct rtrs_clt *clt)
 EXPORT_SYMBOL_GPL(rtrs_clt_resume);
 
 /**
- * rtrs_clt_failover_init() - initialize the members of failover.c
+ * rtrs_clt_failover_init() - initialize the fields used by failover.c
  * @clt: a new session
  */
 void rtrs_clt_failover_init(struct rtrs_clt *clt)
@@ -353,8 +401,8 @@ void rtrs_clt_failover_init(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_failover_exit() - end all requests that wait
- * @clt: session without paths and fences, and to which nothing is submitted any more
+ * rtrs_clt_failover_exit() - complete all parked requests with -ECONNABORTED
+ * @clt: session without paths and fences, to which nothing is submitted any more
  *
  * Context: process, may sleep.
  */
@@ -362,7 +410,6 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_io *io, *next;
 
-	/* The first may queue the second. */
 	cancel_delayed_work_sync(&clt->failover.work);
 	cancel_delayed_work_sync(&clt->failover.resume_work);
 	list_for_each_entry_safe(io, next, &clt->failover.parked, priv.entry)
@@ -370,24 +417,25 @@ void rtrs_clt_failover_exit(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_may_wait() - is it still time for requests to wait since the last loss?
+ * rtrs_clt_may_wait() - check the time limit of waiting requests
  * @clt: the session, which may have a path
- * @since: when the upper layer lost something else that requests wait for, in jiffies
+ * @since: when the upper layer lost another resource that requests wait for, in jiffies
  *
- * For an upper layer that lets them wait for more than a path, see
- * rtrs_clt_params.retry_ok.
+ * For an upper layer whose requests wait not only for a path, see rtrs_clt_params.retry_ok.
  *
  * Context: any.
- * Return: whether less than failover_timeout has passed since the last path was lost, or since
- * that, whichever came later.
+ * Return: true if failover_timeout has not yet passed since the last path was lost, or has not yet
+ * passed since @since.
  */
 bool rtrs_clt_may_wait(const struct rtrs_clt *clt, unsigned long since)
 {
-	unsigned long down = READ_ONCE(clt->failover.down_since);
 	int timeout = READ_ONCE(clt->failover.timeout);
+	/* Read before jiffies, so that the time of the loss is never in the future */
+	u64 down = atomic64_read_acquire(&clt->failover.down_since);
+	u64 now = get_jiffies_64();
 
-	if (time_after(down, since))
-		since = down;
-	return timeout < 0 || time_before(jiffies, since + (unsigned long)timeout * HZ);
+	/* With 32 bits, @since may be weeks ago, too long for time_after(). */
+	return timeout < 0 ||
+	       min_t(u64, now - down, (unsigned long)now - since) < (u64)timeout * HZ;
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_may_wait);

@@ -2,16 +2,16 @@
 /*
  * Fencing of dead paths.
  *
- * Requests of a dead path stay with its struct rtrs_clt_fence until the server has
- * answered, over another path, that nothing that was sent on the dead one can have an
- * effect any more. Sent again before that, a write could be acknowledged, the block be
- * written once more, and the first copy, held up somewhere, overwrite that. If the server
- * can't fence, a delay takes the place of its answer. Then the requests are parked, see
- * failover.c.
+ * The requests of a dead path stay with its struct rtrs_clt_fence until the server has confirmed,
+ * over another path, that nothing sent on the dead path can take effect any more. Without this,
+ * data could be lost: a write is sent again and acknowledged, the block is written once more, and
+ * then the first, delayed copy of the write overwrites it. If the server can't fence, a delay
+ * replaces its confirmation. After that the requests are parked, see failover.c.
  *
- * Requests may fail meanwhile, but the fences stay, since the block may be written again
- * after a failed write, too. So the first path that is connected takes no requests before
- * all fences are gone, see rtrs_clt_link_add().
+ * Requests may fail while they wait, but their fences stay, since a block may also be written again
+ * after a failed write. So the first path to be connected accepts no requests until the fences of
+ * failed writes are gone, see rtrs_clt_link_add(). It doesn't wait for other fences: a request that
+ * is stuck on the server's disk delays only the requests of its own path.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -21,25 +21,13 @@
 
 /**
  * rtrs_clt_kick_fencing() - run the work item that fences dead paths
- * @clt: session in which a path was connected or has ended, or a FENCE was answered
+ * @clt: session in which a path was connected or has ended, or FENCED was received
  *
  * Context: any.
  */
 void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
 {
 	mod_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, 0);
-}
-
-/**
- * rtrs_clt_unfenced() - are there dead paths that aren't fenced?
- * @clt: session of the paths
- *
- * Context: any.
- * Return: true if there are.
- */
-bool rtrs_clt_unfenced(struct rtrs_clt *clt)
-{
-	return !list_empty_careful(&clt->fences.list);
 }
 
 static void rtrs_clt_add_fence(struct rtrs_clt_path *path,
@@ -53,23 +41,27 @@ static void rtrs_clt_add_fence(struct rtrs_clt_path *path,
 		trace_rtrs_clt_failover(path->path.name, io->slot, 0);
 		io->priv.path = NULL;
 		if (!io->priv.path_failures++)
-			io->priv.first_failure = jiffies;
+			io->priv.first_failure = get_jiffies_64();
 		path->stats.failed_over++;
 	}
 	fence->granted = path->neg.features & RTRS_FEATURE_FENCE;
 	fence->sess_id = path->neg.sess_id;
 	uuid_copy(&fence->srv_uuid, &path->neg.srv_uuid);
-	fence->until = jiffies + msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
+	fence->until = get_jiffies_64() + msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
 	list_splice(ios, &fence->ios);
 	spin_lock_irq(&clt->failover.lock);
-	list_add_tail(&fence->entry, &clt->fences.list);
+	/*
+	 * The newest fence comes first, because an older one may be stuck, and each path can have
+	 * only one unanswered FENCE.
+	 */
+	list_add(&fence->entry, &clt->fences.list);
 	spin_unlock_irq(&clt->failover.lock);
 }
 
 /**
- * rtrs_clt_failover_path() - begin to fence a dead path
- * @path: path that is drained and takes no requests any more
- * @ios: requests that were on it; if there are none, it need not be fenced
+ * rtrs_clt_failover_path() - start to fence a dead path
+ * @path: path that is drained and accepts no requests any more
+ * @ios: requests that were on the path; if there are none, it need not be fenced
  *
  * Context: the path's end_work.
  */
@@ -82,26 +74,29 @@ void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 		kfree(fence);
 	else
 		rtrs_clt_add_fence(path, fence, ios);
-	/* Fences that were requested over this path are requested over another one. */
-	if (rtrs_clt_unfenced(path->clt))
+	/* FENCEs sent over this path must be sent over another one. */
+	if (!list_empty_careful(&path->clt->fences.list))
 		rtrs_clt_kick_fencing(path->clt);
 }
 
 static bool rtrs_clt_fence_due(const struct rtrs_clt_fence *fence)
 {
-	return fence->granted || time_after_eq(jiffies, fence->until);
+	return fence->granted || time_after_eq64(get_jiffies_64(), fence->until);
 }
 
-/* Copies the fence to settle next, one that isn't delayed if possible; false if none. */
-static bool rtrs_clt_any_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
+/*
+ * Copies the next fence that the first path must wait for; if possible, one that needs no delay.
+ * Returns false if there is none.
+ */
+static bool rtrs_clt_failed_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
 {
 	struct rtrs_clt_fence *fence, *found = NULL;
 
 	spin_lock_irq(&clt->failover.lock);
 	list_for_each_entry(fence, &clt->fences.list, entry)
-		if (!found || (!rtrs_clt_fence_due(found) &&
-			       (rtrs_clt_fence_due(fence) ||
-				time_before(fence->until, found->until))))
+		if (fence->failed &&
+		    (!found || (!rtrs_clt_fence_due(found) &&
+				(rtrs_clt_fence_due(fence) || fence->until < found->until))))
 			found = fence;
 	if (found)
 		*copy = *found;
@@ -121,17 +116,17 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 }
 
 /**
- * rtrs_clt_can_fence() - can a dead path be fenced over another path?
+ * rtrs_clt_can_fence() - check whether a dead path can be fenced over another path
  * @path: path that is connected
  * @fence: fence of the dead path
  *
- * The server answers for any path that it doesn't know. So it has to be the one that
- * knew the dead path: another one that was started in its place, or has taken over its
- * address, can't tell what the first one may still do. The same session is on the same
- * server; and a server with a UUID has ended all older sessions of ours, with all that
- * came in there, before it lets a path of a new one get here.
+ * A server confirms a FENCE for any path that it doesn't know. So FENCE must go to the server to
+ * which the dead path was connected: a restarted server, or another one at the same address, can't
+ * exclude late effects of the dead path. Equal session IDs identify the same server. Equal server
+ * UUIDs are also sufficient: before such a server sends INFO_RSP in a new session, it has ended all
+ * older sessions of this client, including the requests received there.
  *
- * Return: false if only rtrs_clt_fence.until can end the fence.
+ * Return: false if the fence can only end at rtrs_clt_fence.until.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 					 const struct rtrs_clt_fence *fence)
@@ -143,7 +138,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 	return path->neg.sess_id == fence->sess_id;
 }
 
-/* The server can't fence the path any more: the delay, counted from its end, has to do. */
+/* Makes a fence end at rtrs_clt_fence.until, as the server can't fence the path any more. */
 static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
@@ -155,7 +150,10 @@ static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
 	spin_unlock_irq(&clt->failover.lock);
 }
 
-/* A path is fenced: parks its requests. Nothing is done if it has no fence. Any context. */
+/*
+ * Parks the requests of a path that is fenced now. Does nothing if there is no such fence. Any
+ * context.
+ */
 static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
@@ -175,7 +173,7 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 	rtrs_clt_resume(clt);
 }
 
-/* Sends FENCE; on a path, one at a time may be unanswered. */
+/* Sends FENCE. Each path can have only one unanswered FENCE. */
 static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 {
 	int ret;
@@ -189,11 +187,11 @@ static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
 
 /**
  * rtrs_clt_fence_answer() - handle FENCED
- * @path: path on which it came
+ * @path: path on which it was received
  * @id: its payload, the ID of the dead path
  *
- * Context: handler of the service connection's receives.
- * Return: false if the server was not asked to fence that path.
+ * Context: completion handler of the service connection's receives.
+ * Return: false if no FENCE for that path is unanswered.
  */
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 {
@@ -201,22 +199,23 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 		return false;
 	rtrs_clt_fenced(path->clt, id);
 	WRITE_ONCE(path->fence.asked, 0);
-	/* Last: the waiter sends the next FENCE. */
+	/* Last, because the waiter sends the next FENCE. */
 	smp_store_release(&path->fence.done, id);
 	wake_up_all(&path->sm.wait);
 	rtrs_clt_kick_fencing(path->clt);
 	return true;
 }
 
-/* Waits until one dead path is fenced, over a path that is being connected. */
+/* Fences one dead path over a path that is being connected, and waits until this is done. */
 static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 			      const struct rtrs_clt_fence *fence)
 {
 	long left = msecs_to_jiffies(RTRS_CLT_CONNECT_MS);
+	u64 now = get_jiffies_64();
 	int ret;
 
 	if (!fence->granted) {
-		left = max(0L, (long)(fence->until - jiffies));
+		left = max(fence->until, now) - now;
 		wait_event_idle_timeout(path->sm.wait, READ_ONCE(path->sm.state) !=
 					RTRS_CLT_CONNECTING, left);
 		return READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING ? 0 :
@@ -233,12 +232,12 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_fence_via() - fence all dead paths over one that is being connected
- * @path: path that has its INFO_RSP, and takes no requests yet
+ * rtrs_clt_fence_via() - fence dead paths with failed requests over a path that is being connected
+ * @path: path that has received INFO_RSP, and accepts no requests yet
  *
  * Context: the path's connect_work.
- * Return: 0; -ETIMEDOUT if FENCED doesn't come, as the server's disk holds a request;
- * or -ECONNABORTED if @path has ended meanwhile.
+ * Return: 0; -ETIMEDOUT if FENCED isn't received in time, for example because a request is stuck on
+ * the server's disk; or -ECONNABORTED if @path has ended meanwhile.
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {
@@ -246,7 +245,7 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 	struct rtrs_clt_fence fence;
 	int ret;
 
-	while (rtrs_clt_any_fence(clt, &fence)) {
+	while (rtrs_clt_failed_fence(clt, &fence)) {
 		if (fence.granted && !rtrs_clt_can_fence(path, &fence)) {
 			rtrs_clt_fence_by_time(clt, fence.id);
 			continue;
@@ -260,9 +259,9 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 }
 
 /*
- * Sends FENCE over a path that takes requests, unless it has been sent, or all paths wait
- * for an answer: one that is late, as the server's disk holds a request, delays no FENCE
- * over another path. -EOPNOTSUPP if there are paths, but none that can fence this one.
+ * Sends FENCE over a path that accepts requests, unless it has been sent, or each path has an
+ * unanswered FENCE. A late answer, because a request is stuck on the server's disk, thus delays no
+ * FENCE over another path. Returns -EOPNOTSUPP if there are paths, but none can fence the dead one.
  */
 static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
 				  const struct rtrs_clt_fence *fence)
@@ -272,11 +271,11 @@ static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
 
 	lockdep_assert_held(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry) {
-		/* One in the array keeps its connections until it has left that. */
+		/* A path in the array keeps its connections until it is removed. */
 		if (!rtrs_clt_is_live(path) ||
 		    READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTED)
 			continue;
-		/* They belong to one session, so to one server. */
+		/* All paths belong to one session, so to one server. */
 		if (!rtrs_clt_can_fence(path, fence))
 			ret = -EOPNOTSUPP;
 		else if (READ_ONCE(path->fence.asked) == fence->id)
@@ -284,13 +283,13 @@ static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
 		else if (!READ_ONCE(path->fence.asked))
 			idle = path;
 	}
-	/* If it fails, that path ends, and this is looked at again. */
+	/* On failure that path ends, which queues this work item again. */
 	if (idle && !ret)
 		rtrs_clt_ask_fence(idle, fence->id);
 	return ret;
 }
 
-/* Copies a fence that has not been seen in this round; false if there is none. */
+/* Copies a fence that has not been seen in this round. Returns false if there is none. */
 static bool rtrs_clt_next_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
 {
 	struct rtrs_clt_fence *fence;
@@ -309,14 +308,13 @@ static bool rtrs_clt_next_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *cop
 	return found;
 }
 
-/* Doesn't wait: each event that may change the outcome queues it again. */
+/* Never waits: each event that may change the outcome queues the work item again. */
 static void rtrs_clt_fence_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
 					    struct rtrs_clt, fences.work);
 	struct rtrs_clt_fence fence;
-	unsigned long next = 0;
-	bool later = false;
+	u64 now, next = U64_MAX;
 
 	mutex_lock(&clt->lock);
 	clt->fences.round++;
@@ -326,22 +324,20 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 				continue;
 			rtrs_clt_fence_by_time(clt, fence.id);
 		}
-		if (time_after_eq(jiffies, fence.until)) {
+		if (time_after_eq64(get_jiffies_64(), fence.until))
 			rtrs_clt_fenced(clt, fence.id);
-		} else if (!later || time_before(fence.until, next)) {
-			later = true;
-			next = fence.until;
-		}
+		else
+			next = min(next, fence.until);
 	}
 	mutex_unlock(&clt->lock);
-	/* Not if it is to run again at once. */
-	if (later)
-		queue_delayed_work(rtrs_clt_sess_wq, &clt->fences.work,
-				   next - jiffies);
+	now = get_jiffies_64();
+	/* Doesn't delay the work item if it is already queued to run at once. */
+	if (next != U64_MAX)
+		queue_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, max(next, now) - now);
 }
 
 /**
- * rtrs_clt_fence_init() - initialize the members of fence.c
+ * rtrs_clt_fence_init() - initialize the fields used by fence.c
  * @clt: a new session
  */
 void rtrs_clt_fence_init(struct rtrs_clt *clt)
@@ -351,8 +347,8 @@ void rtrs_clt_fence_init(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_fence_exit() - drop all fences; requests that wait for them are parked
- * @clt: session without paths, and to which nothing is submitted any more
+ * rtrs_clt_fence_exit() - drop all fences, and park the requests that wait for them
+ * @clt: session without paths, to which nothing is submitted any more
  *
  * Context: process, may sleep.
  */
@@ -360,7 +356,7 @@ void rtrs_clt_fence_exit(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_fence *fence, *next;
 
-	/* Work items of failover.c may be walking over the fences. */
+	/* Work items of failover.c may be iterating over the fences. */
 	cancel_delayed_work_sync(&clt->fences.work);
 	spin_lock_irq(&clt->failover.lock);
 	list_for_each_entry_safe(fence, next, &clt->fences.list, entry) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of the exchange of INFO_REQ and INFO_RSP, the client's side.
- */
+/* KUnit tests of the exchange of INFO_REQ and INFO_RSP on the client */
 #include <kunit/test.h>
 
 #include "clt.h"
@@ -17,7 +15,7 @@ struct patch {
 #define DEPTH		4
 #define CHUNK_SIZE	8192
 
-/* Four chunks of 8 KiB behind two keys. */
+/* Four chunks of 8 KiB with two keys */
 static const u8 info_rsp[40] = {
 	0x01, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x00, 0x00, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
@@ -26,7 +24,7 @@ static const u8 info_rsp[40] = {
 	0x04, 0x03, 0x02, 0x01, 0x00, 0x40, 0x00, 0x00,
 };
 
-/* One chunk after the other, last one first. */
+/* One descriptor for each chunk, in descending order of addresses */
 static const u8 info_rsp4[72] = {
 	0x01, 0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x00, 0xe0, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
@@ -39,7 +37,7 @@ static const u8 info_rsp4[72] = {
 	0x01, 0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x00,
 };
 
-/* A path that has its slots and the first @len bytes of @rsp. */
+/* Creates a path with slots and the first @len bytes of @rsp. */
 static struct rtrs_clt_path *path_with(struct kunit *test, u32 nr_slots, const u8 *rsp, u32 len)
 {
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
@@ -96,7 +94,7 @@ static void slots_get_their_memory(struct kunit *test)
 	}
 }
 
-/* Of the two descriptors above, @bytes stand at @at. */
+/* @put replaces the bytes of info_rsp[] at @at. */
 static const struct bad_case {
 	const char *desc;
 	u32 len, at;
@@ -137,7 +135,7 @@ static void answer_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_info_read(path), -EPROTO);
 }
 
-/* INFO_RSP of a server that refuses the path, in which @bytes are the errno */
+/* INFO_RSP of a server that refuses the path with @err */
 static const struct refusal_case {
 	const char *desc;
 	u32 features;

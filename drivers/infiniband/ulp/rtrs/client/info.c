@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * INFO_REQ and INFO_RSP, the first messages on a path's service connection: the client
- * sends the session's name, the server the addresses and keys of its chunks. With INFO_REQ
- * the memory for small data is registered, which requests name to the server later.
+ * INFO_REQ and INFO_RSP, the first messages on a path's service connection: the client sends the
+ * name of its session, the server the addresses and keys of its chunks or slots. Before INFO_REQ,
+ * the client registers its buffers for small data, as later requests contain their keys.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,57 +34,49 @@ static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_clt_info_alloc() - post the receive for the server's answer
- * @path: path that is being connected; the server's depth is known, and no receive
- *	has been posted on its service connection
+ * rtrs_clt_info_alloc() - post the receive for INFO_RSP
+ * @path: path that is being connected; the server's queue depth is known, and no receive has been
+ *	posted on its service connection
  *
- * Return: 0 or a negative errno; rtrs_clt_info_free() undoes it either way.
+ * Return: 0 or a negative errno; rtrs_clt_info_free() cleans up in both cases.
  */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 {
-	struct ib_device *dev = path->path.dev;
-	struct ib_sge sge = { .lkey = path->path.pd->local_dma_lkey };
+	struct ib_sge sge[RTRS_MAX_LONG_SGE];
 	struct ib_recv_wr wr = {
 		.wr_cqe	= &path->info.recv_cqe,
-		.sg_list = &sge,
-		.num_sge = 1,
+		.sg_list = sge,
 	};
+	int ret;
 
 	path->info.size = sizeof(struct rtrs_info_rsp) +
 			  path->neg.depth * sizeof(struct rtrs_desc) +
 			  (rtrs_clt_proves(path) ? RTRS_PROOF_MAC : 0);
-	path->info.rsp = kzalloc(path->info.size, GFP_KERNEL);
+	path->info.rsp = kvzalloc(path->info.size, GFP_KERNEL);
 	if (!path->info.rsp)
 		return -ENOMEM;
-	path->info.dma = ib_dma_map_single(dev, path->info.rsp, path->info.size,
-					   DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(dev, path->info.dma)) {
-		kfree(path->info.rsp);
-		path->info.rsp = NULL;
-		return -ENOMEM;
-	}
+	ret = rtrs_region_alloc_long(&path->info.mem, &path->path, path->info.size,
+				     path->info.max_sge);
+	if (ret)
+		return ret;
 	path->info.recv_cqe.done = rtrs_clt_info_recv_done;
-	sge.addr = path->info.dma;
-	sge.length = path->info.size;
+	wr.num_sge = rtrs_region_list_long(&path->info.mem, path->info.size, sge);
 	return ib_post_recv(path->cons[0].con.cm_id->qp, &wr, NULL);
 }
 
 /**
- * rtrs_clt_info_free() - undo rtrs_clt_info_alloc(), if it was done
+ * rtrs_clt_info_free() - undo rtrs_clt_info_alloc(), if it was called
  * @path: path whose receive of INFO_RSP is complete, or whose queue pair is drained
  */
 void rtrs_clt_info_free(struct rtrs_clt_path *path)
 {
 	path->info.asked = false;
-	if (!path->info.rsp)
-		return;
-	ib_dma_unmap_single(path->path.dev, path->info.dma, path->info.size,
-			    DMA_FROM_DEVICE);
-	kfree(path->info.rsp);
+	rtrs_region_free(&path->info.mem);
+	kvfree(path->info.rsp);
 	path->info.rsp = NULL;
 }
 
-/* The server takes what we have proved, and has proved itself. */
+/* Checks the server's proof. By sending INFO_RSP, the server has accepted the client's proof. */
 static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 {
 	const struct rtrs_info_rsp *rsp = path->info.rsp;
@@ -102,7 +94,7 @@ static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
 {
 	err = rtrs_clt_peer_errno(err);
-	/* Repeated tries log the same error once. */
+	/* Repeated attempts log the same error once. */
 	if (READ_ONCE(path->sm.logged) != err)
 		rtrs_clt_err(path->clt, "%s: the server refuses session %s: %s (%pe)\n",
 			     path->path.name, path->clt->name,
@@ -112,12 +104,11 @@ static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
 }
 
 /**
- * rtrs_clt_info_read() - assign the server's chunks to the slots
- * @path: path that has its slots and INFO_RSP
+ * rtrs_clt_info_read() - parse INFO_RSP, and assign the server's chunks to the slots
+ * @path: path that has its slots and has received INFO_RSP
  *
- * Return: 0; the errno with which the server refuses the path; -EPROTO if INFO_RSP doesn't
- * describe as many chunks as the server offered; with a key, -EKEYREJECTED if the server doesn't
- * know it.
+ * Return: 0; the errno with which the server refuses the path; -EPROTO if INFO_RSP doesn't describe
+ * as many chunks as the server offered; with a key, -EKEYREJECTED if the server doesn't know it.
  */
 int rtrs_clt_info_read(struct rtrs_clt_path *path)
 {
@@ -146,7 +137,7 @@ int rtrs_clt_info_read(struct rtrs_clt_path *path)
 		    len / path->neg.chunk_size > path->neg.depth - slot)
 			return -EPROTO;
 		for (off = 0; off < len; off += path->neg.chunk_size, slot++) {
-			/* The server may have more than this device can use. */
+			/* The server may have more slots than the device supports. */
 			if (slot >= path->neg.nr_slots)
 				continue;
 			path->slots[slot]->raddr = addr + off;
@@ -167,7 +158,7 @@ static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_clt_fill_info_req() - write an INFO_REQ
+ * rtrs_clt_fill_info_req() - fill in an INFO_REQ
  * @req: message to fill in, zeroed by the caller
  * @name: name of the session, see rtrs_name_valid()
  */
@@ -177,7 +168,7 @@ void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
 	strscpy(req->name, name, sizeof(req->name));
 }
 
-/* Registers the memory for small data, if there is any, before the work request @last. */
+/* Builds a chain that registers the buffers for small data, if any, and ends with @last. */
 static struct ib_send_wr *rtrs_clt_info_chain(const struct rtrs_region *bufs,
 					      struct ib_reg_wr *regs,
 					      struct ib_send_wr *last)
@@ -195,7 +186,10 @@ static struct ib_send_wr *rtrs_clt_info_chain(const struct rtrs_region *bufs,
 	return last;
 }
 
-/* When INFO_REQ, at @dma, has been sent, the memory is registered. */
+/*
+ * Posts INFO_REQ, mapped at @dma, behind the registration of the buffers for small data. Once it
+ * has been sent, they are registered.
+ */
 static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
 {
 	struct ib_sge sge = {
@@ -218,7 +212,7 @@ static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
 		if (!regs)
 			return -ENOMEM;
 	}
-	/* INFO_REQ has been sent, and INFO_RSP has come. */
+	/* Two events to wait for: INFO_REQ has been sent, and INFO_RSP has been received. */
 	atomic_set(&path->sm.nr_pending, 2);
 	path->info.send_cqe.done = rtrs_clt_info_send_done;
 	WRITE_ONCE(path->info.asked, true);
@@ -245,7 +239,7 @@ static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *pr
 }
 
 /**
- * rtrs_clt_info_exchange() - send the session's name, receive the server's keys
+ * rtrs_clt_info_exchange() - send INFO_REQ and handle INFO_RSP
  * @path: path that is being connected, with all connections and slots
  *
  * Context: the path's connect_work.
@@ -281,8 +275,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 		rtrs_clt_cons_disconnect(path);
 	ib_dma_unmap_single(dev, dma, len, DMA_TO_DEVICE);
 	if (!ret) {
-		ib_dma_sync_single_for_cpu(dev, path->info.dma, path->info.len,
-					   DMA_FROM_DEVICE);
+		rtrs_region_read_long(&path->info.mem, path->info.rsp, path->info.len);
 		ret = rtrs_clt_info_read(path);
 		rtrs_clt_info_free(path);
 	}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of requests: their headers, and the checks of answers.
- */
+/* KUnit tests of requests: their headers, and the checks of answers */
 #include <kunit/test.h>
 
 #include "clt.h"
@@ -26,19 +24,15 @@ static const struct hdr_case {
 	{ "a small read", DMA_FROM_DEVICE, 4096, 3, 27, { 'h', 'e', 'l', 3, 0, 3, 0, 0, 0, 1, 0,
 	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x10, 0x00,
 	  0x00 } },
-	{ "the largest read that we invalidate", DMA_FROM_DEVICE, 16384, 0, 24,
+	{ "a large read, without NEED_INVAL", DMA_FROM_DEVICE, 16896, 0, 24,
 	  { 3, 0, 0, 0, 0, 0, 1, 0,
-	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x40, 0x00,
-	  0x00 } },
-	{ "a read that the server invalidates", DMA_FROM_DEVICE, 16896, 0, 24,
-	  { 3, 0, 0, 0, 1, 0, 1, 0,
 	  0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x01, 0xcc, 0xbb, 0xaa, 0x00, 0x42, 0x00,
 	  0x00 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(hdr_cases, hdr_cases, desc);
 
-/* A path with three slots, all of whose requests wait on connection 1. */
+/* A path with three slots, whose requests all wait for answers on connection 1 */
 struct io_test {
 	struct rtrs_clt_path path;
 	struct rtrs_clt_con con[3];
@@ -58,12 +52,12 @@ struct io_test {
 static int io_init(struct kunit *test)
 {
 	struct io_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	int i, ret = 0;
+	int i;
 
 	if (!t)
 		return -ENOMEM;
 	rtrs_clt_mrs_init(&t->path);
-	/* It has neither a DMA mapping nor anything that would have to be synchronized. */
+	/* This device needs neither DMA mapping nor synchronization. */
 	t->path.path.dev = &t->dev;
 	t->path.path.pd = &t->pd;
 	memset(t->data, 0xda, sizeof(t->data));
@@ -90,28 +84,19 @@ static int io_init(struct kunit *test)
 		t->mr[i].mr = &t->ib_mr[i];
 		t->ib_mr[i].iova = IOVA;
 		t->ib_mr[i].rkey = KEY + (i << 8);
-		ret = ret ?: xa_insert(&t->path.mrs.by_key, t->ib_mr[i].rkey >> 8, &t->mr[i],
-				       GFP_KERNEL);
 	}
 	test->priv = t;
-	return ret;
+	return 0;
 }
 
-static void io_exit(struct kunit *test)
-{
-	struct io_test *t = test->priv;
-
-	xa_destroy(&t->path.mrs.by_key);
-}
-
-/* Small data are of up to 512 bytes, with a server of slots or of chunks. */
+/* Data of up to 512 bytes are small. @slots: with RTRS_FEATURE_SLOTS */
 static void io_copy_small(struct io_test *t, bool slots)
 {
 	t->path.neg.slot_size = slots ? 512 : 0;
 	t->path.neg.copy_size = 512;
 }
 
-/* Sets up a request in slot 0, with or without a region; sgl has as many bytes as it has data. */
+/* Initializes a request in slot 0, and the buffers and memory region of the slot. */
 static void io_start(struct io_test *t, const struct hdr_case *c, struct rtrs_clt_io *io)
 {
 	*io = (struct rtrs_clt_io) {
@@ -123,6 +108,56 @@ static void io_start(struct io_test *t, const struct hdr_case *c, struct rtrs_cl
 	sg_dma_len(&t->sg) = c->data_len;
 	t->ib_mr[0].length = c->data_len;
 	memset(t->buf, 0x5a, sizeof(t->buf));
+}
+
+/* With chunks and copies of up to 4 KiB, and with slots of 64 KiB; at most 8 SGEs in a send */
+static const struct form_case {
+	const char *desc;
+	enum dma_data_direction dir;
+	u32 data_len, nents;
+	enum rtrs_form chunk, slot;
+} form_cases[] = {
+	{ "no data", DMA_TO_DEVICE, 0, 0, RTRS_FORM_PUSH, RTRS_FORM_PUSH },
+	{ "a small write", DMA_TO_DEVICE, 4096, 1, RTRS_FORM_PUSH, RTRS_FORM_PUSH },
+	{ "the largest write that is always copied into a slot", DMA_TO_DEVICE, 16384, 4,
+	  RTRS_FORM_PUSH_PAGES, RTRS_FORM_PUSH },
+	{ "a larger write", DMA_TO_DEVICE, 16896, 5, RTRS_FORM_PUSH_PAGES, RTRS_FORM_PUSH_PAGES },
+	{ "a larger write in many segments", DMA_TO_DEVICE, 32768, 8,
+	  RTRS_FORM_PUSH_PAGES, RTRS_FORM_PUSH },
+	{ "the largest write that fits in a slot", DMA_TO_DEVICE, 65536, 7,
+	  RTRS_FORM_PUSH_PAGES, RTRS_FORM_PUSH_PAGES },
+	{ "a write that does not fit", DMA_TO_DEVICE, 66048, 1,
+	  RTRS_FORM_PUSH_PAGES, RTRS_FORM_FETCH },
+	{ "a small read", DMA_FROM_DEVICE, 4096, 1, RTRS_FORM_CHUNK_READ, RTRS_FORM_READ },
+	{ "a larger read", DMA_FROM_DEVICE, 4608, 2, RTRS_FORM_CHUNK_READ_PAGES, RTRS_FORM_READ },
+	{ "the largest read that fits in a slot", DMA_FROM_DEVICE, 65536, 16,
+	  RTRS_FORM_CHUNK_READ_PAGES, RTRS_FORM_READ },
+	{ "a read that does not fit", DMA_FROM_DEVICE, 66048, 1,
+	  RTRS_FORM_CHUNK_READ_PAGES, RTRS_FORM_READ_PAGES },
+};
+
+KUNIT_ARRAY_PARAM_DESC(form_cases, form_cases, desc);
+
+static void form_follows_from_the_request_and_the_path(struct kunit *test)
+{
+	const struct form_case *c = test->param_value;
+	struct rtrs_clt_io io = { .dir = c->dir, .data_len = c->data_len, .nents = c->nents };
+	struct io_test *t = test->priv;
+
+	t->path.neg.max_sge = 8;
+	t->path.neg.copy_size = 4096;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_io_form(&t->path, &io), c->chunk);
+	t->path.neg.slot_size = 65536;
+	t->path.neg.copy_size = 65536;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_io_form(&t->path, &io), c->slot);
+}
+
+/* Chooses the form of a request, and builds its work requests. */
+static struct ib_send_wr *io_build(struct io_test *t, struct rtrs_clt_slot *slot,
+				   const struct rtrs_clt_io *io)
+{
+	slot->form = rtrs_clt_io_form(&t->path, io);
+	return rtrs_clt_build(&t->path, slot, io);
 }
 
 static void headers_are_on_the_wire_as_written_down(struct kunit *test)
@@ -138,7 +173,7 @@ static void headers_are_on_the_wire_as_written_down(struct kunit *test)
 	t->slots[0]->nents = io.nents;
 	if (!read)
 		t->slots[0]->mr = NULL;
-	first = rtrs_clt_build(&t->path, t->slots[0], &io);
+	first = io_build(t, t->slots[0], &io);
 	KUNIT_EXPECT_PTR_EQ(test, first, read ? &t->mr[0].reg_wr.wr : &wr->wr);
 	KUNIT_EXPECT_EQ(test, memcmp(t->buf, c->bytes, c->len), 0);
 	KUNIT_EXPECT_EQ(test, t->buf[c->len], 0x5a);
@@ -159,12 +194,12 @@ static void headers_of_the_longest_message_fit(struct kunit *test)
 
 	io.msg = kunit_kzalloc(test, io.msg_len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, io.msg);
-	rtrs_clt_build(&t->path, t->slots[0], &io);
+	io_build(t, t->slots[0], &io);
 	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, 344);
 	KUNIT_EXPECT_LE(test, 344, RTRS_SLOT_HDR_ROOM);
 }
 
-/* With slots of 512 bytes: small data go to the buffer, or come there. */
+/* With slots of 512 bytes: small data are in the slot's buffer. */
 static const struct hdr_case slot_cases[] = {
 	{ "a small write", DMA_TO_DEVICE, 100, 5, 9, { 'h', 'e', 'l', 'l', 'o', 2, 0, 5, 0 } },
 	{ "the largest small write", DMA_TO_DEVICE, 512, 1, 5, { 'h', 2, 0, 1, 0 } },
@@ -201,7 +236,7 @@ static void request_fills_a_small_slot_as_written_down(struct kunit *test)
 		at = 0;
 	}
 	t->mr[0].reg_wr.wr.send_flags = IB_SEND_SIGNALED;
-	first = rtrs_clt_build(&t->path, t->slots[0], &io);
+	first = io_build(t, t->slots[0], &io);
 	KUNIT_EXPECT_EQ_MSG(test, first->send_flags, 0, "left from the last time");
 	KUNIT_EXPECT_PTR_EQ(test, first, large ? &t->mr[0].reg_wr.wr : &wr->wr);
 	if (large)
@@ -220,7 +255,10 @@ static void request_fills_a_small_slot_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, data + c->len);
 }
 
-/* The same small requests, to a server of chunks: the headers are behind the data's room. */
+/*
+ * The same small requests without RTRS_FEATURE_SLOTS: a read's headers follow the room for its
+ * data.
+ */
 static void small_request_fills_a_chunk(struct kunit *test)
 {
 	const struct hdr_case *c = test->param_value;
@@ -236,7 +274,7 @@ static void small_request_fills_a_chunk(struct kunit *test)
 	io_copy_small(t, false);
 	io_start(t, c, &io);
 	t->slots[0]->mr = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_build(&t->path, t->slots[0], &io), &wr->wr);
+	KUNIT_EXPECT_PTR_EQ(test, io_build(t, t->slots[0], &io), &wr->wr);
 	KUNIT_EXPECT_EQ(test, memcmp(t->buf, t->data, data), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(t->buf + at + data, c->bytes, c->len), 0);
 	KUNIT_EXPECT_EQ(test, wr->remote_addr, RADDR + (read ? c->data_len : 0));
@@ -248,7 +286,7 @@ static void small_request_fills_a_chunk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->slots[0]->sge[0].length, data + c->len);
 }
 
-/* The write is followed by what would be its immediate value, in the same chain. */
+/* The RDMA WRITE is followed by a SEND that replaces the immediate value, in the same chain. */
 static void request_without_immediate_data_is_two_messages(struct kunit *test)
 {
 	static const u8 body[] = { 7, 0, 0, 0, 0x01, 0x02, 0, 0x04 };
@@ -267,7 +305,7 @@ static void request_without_immediate_data_is_two_messages(struct kunit *test)
 		io_start(t, c, &io);
 		io.slot = 1;
 		slot->mr = c->data_len > 512 ? &t->mr[0] : NULL;
-		wr = rtrs_clt_build(&t->path, slot, &io);
+		wr = io_build(t, slot, &io);
 		if (slot->mr)
 			wr = wr->next;
 		KUNIT_ASSERT_PTR_EQ(test, wr, &slot->wr.wr);
@@ -281,15 +319,18 @@ static void request_without_immediate_data_is_two_messages(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, wr->sg_list->length, sizeof(body));
 		KUNIT_EXPECT_NULL(test, wr->next);
 	}
-	/* The second of three slots, 512 bytes of data and one of message before the header */
+	/*
+	 * The second of three slots: the RTRS header follows 512 bytes of data and one byte of
+	 * message.
+	 */
 	io_start(t, &slot_cases[1], &io);
 	io.slot = 1;
 	slot->mr = NULL;
-	wr = rtrs_clt_build(&t->path, slot, &io)->next;
+	wr = io_build(t, slot, &io)->next;
 	KUNIT_EXPECT_EQ(test, memcmp((void *)(uintptr_t)wr->sg_list->addr, body, 8), 0);
 }
 
-/* With slots of 64 KiB. @sge: entries of a send's list; @pages: sent from where the data lie */
+/* With slots of 64 KiB. @sge: maximum number of SGEs; @pages: sent in place */
 static const struct push_case {
 	const char *desc;
 	u32 data_len;
@@ -328,7 +369,7 @@ static void large_write_into_a_slot_is_sent_from_its_pages(struct kunit *test)
 	sg_dma_address(&t->sg) = 0xd000;
 	sg_dma_len(&t->sg) = c->data_len;
 	slot->nents = c->pages;
-	rtrs_clt_build(&t->path, slot, &io);
+	io_build(t, slot, &io);
 	KUNIT_EXPECT_EQ(test, slot->sending, c->pages);
 	KUNIT_EXPECT_EQ(test, wr->wr.send_flags, c->pages ? IB_SEND_SIGNALED : 0);
 	KUNIT_EXPECT_EQ(test, wr->remote_addr, RADDR);
@@ -349,16 +390,12 @@ static void large_write_into_a_slot_is_sent_from_its_pages(struct kunit *test)
 
 static void server_may_do_what_the_request_needs(struct kunit *test)
 {
-	struct rtrs_clt_io write = { .dir = DMA_TO_DEVICE }, read = { .dir = DMA_FROM_DEVICE };
-	struct io_test *t = test->priv;
-
-	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &write), IB_ACCESS_LOCAL_WRITE);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &read),
-			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
-	io_copy_small(t, true);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &write),
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(RTRS_FORM_PUSH_PAGES), IB_ACCESS_LOCAL_WRITE);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(RTRS_FORM_FETCH),
 			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(&t->path, &read),
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(RTRS_FORM_READ_PAGES),
+			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_reg_access(RTRS_FORM_CHUNK_READ_PAGES),
 			IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
 }
 
@@ -368,40 +405,56 @@ static void small_read_brings_its_data(struct kunit *test)
 	struct io_test *t = test->priv;
 	struct rtrs_clt_io io;
 
-	io_copy_small(t, true);
 	io_start(t, &c, &io);
 	t->slots[0]->io = &io;
-	t->slots[0]->mr = NULL;
+	t->slots[0]->form = RTRS_FORM_READ;
+	t->slots[0]->buf_dma = ib_dma_map_single(&t->dev, t->buf, sizeof(t->buf),
+						 DMA_BIDIRECTIONAL);
 	memset(t->data, 0xee, sizeof(t->data));
-	rtrs_clt_copy_back(t->slots[0]);
+	rtrs_clt_copy_back(&t->path, t->slots[0]);
 	KUNIT_EXPECT_NULL(test, memchr_inv(t->data, 0x5a, 100));
 	KUNIT_EXPECT_EQ(test, t->data[100], 0xee);
 
 	memset(t->data, 0xee, sizeof(t->data));
-	io.dir = DMA_TO_DEVICE;
-	rtrs_clt_copy_back(t->slots[0]);
+	t->slots[0]->form = RTRS_FORM_PUSH;
+	rtrs_clt_copy_back(&t->path, t->slots[0]);
 	KUNIT_EXPECT_EQ_MSG(test, t->data[0], 0xee, "a write's data stay");
+	ib_dma_unmap_single(&t->dev, t->slots[0]->buf_dma, sizeof(t->buf), DMA_BIDIRECTIONAL);
 }
 
-/* Slot 0 has a region, slot 1 none. */
+/* The request's key is KEY; it has one unless @form is RTRS_FORM_PUSH. 0: an immediate value */
+static const struct match_case {
+	const char *desc;
+	enum rtrs_form form;
+	u32 inv_rkey;
+	bool ok;
+} match_cases[] = {
+	{ "a large read's key", RTRS_FORM_READ_PAGES, KEY, true },
+	{ "a key to fetch data", RTRS_FORM_FETCH, KEY, true },
+	{ "a key that the request had before", RTRS_FORM_FETCH, KEY - 1, false },
+	{ "a key that it will have", RTRS_FORM_READ_PAGES, KEY + 1, false },
+	{ "another request's key", RTRS_FORM_FETCH, KEY + 0x100, false },
+	{ "an immediate value in place of a key", RTRS_FORM_READ_PAGES, 0, false },
+	{ "an immediate value in place of a key to fetch data", RTRS_FORM_FETCH, 0, false },
+	{ "an immediate value", RTRS_FORM_PUSH, 0, true },
+	{ "a key where there is none", RTRS_FORM_PUSH, KEY, false },
+	{ "an immediate value, in a chunk", RTRS_FORM_CHUNK_READ_PAGES, 0, true },
+	{ "a key that the client invalidates", RTRS_FORM_CHUNK_READ_PAGES, KEY, false },
+	{ "a key that the server was never given", RTRS_FORM_PUSH_PAGES, KEY, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(match_cases, match_cases, desc);
+
 static void answer_has_to_have_the_right_form(struct kunit *test)
 {
+	const struct match_case *c = test->param_value;
 	struct io_test *t = test->priv;
-	struct rtrs_clt_con *con = &t->con[1];
 
-	t->slots[1]->mr = NULL;
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_slot(con, 0), t->slots[0]);
-	io_copy_small(t, true);
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(con, 0));
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_slot(con, 1), t->slots[1]);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_answered(con, KEY, 0), t->slots[0]);
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY + 0x100, 1));
-	KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_answered(con, KEY, 1), "another slot");
-	KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_answered(con, KEY, 2), "another slot's");
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY, 3));
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY, 65535));
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(con, KEY + 1, 0));
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_answered(&t->con[2], KEY, 0));
+	t->slots[0]->form = c->form;
+	if (c->form == RTRS_FORM_PUSH)
+		t->slots[0]->mr = NULL;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_key_matches(t->slots[0], c->inv_rkey ? &c->inv_rkey : NULL),
+			c->ok);
 }
 
 static const struct inv_case {
@@ -428,15 +481,14 @@ KUNIT_ARRAY_PARAM_DESC(inv_cases, inv_cases, desc);
 static void answer_with_invalidation_is_read(struct kunit *test)
 {
 	const struct inv_case *c = test->param_value;
+	struct rtrs_clt_answer answer = {};
 	struct rtrs_msg_answer msg;
-	u32 slot = 0;
-	int err = 0;
 
 	KUNIT_ASSERT_EQ(test, sizeof(msg), sizeof(c->bytes));
 	memcpy(&msg, c->bytes, sizeof(msg));
-	KUNIT_EXPECT_EQ(test, rtrs_clt_read_answer(&msg, c->len, &slot, &err), c->ok);
-	KUNIT_EXPECT_EQ(test, slot, c->slot);
-	KUNIT_EXPECT_EQ(test, err, c->err);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_read_answer(&msg, c->len, &answer), c->ok);
+	KUNIT_EXPECT_EQ(test, answer.slot, c->slot);
+	KUNIT_EXPECT_EQ(test, answer.err, c->err);
 }
 
 static const struct answer_case {
@@ -468,8 +520,9 @@ static void answer_finds_its_request(struct kunit *test)
 }
 
 /*
- * A request that is just being submitted on connection 2 has the slot that another one on
- * connection 1 had; a handler that has seen that one must not take it for queued.
+ * Slot 0 is being reused: its previous request was on connection 1, and a new one is being
+ * submitted on connection 2. Handlers that saw the previous request must not regard the new one as
+ * queued.
  */
 static void answer_finds_no_request_that_is_being_submitted(struct kunit *test)
 {
@@ -477,7 +530,6 @@ static void answer_finds_no_request_that_is_being_submitted(struct kunit *test)
 
 	t->slots[0]->con = &t->con[2];
 	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(&t->con[2], 0));
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[2], KEY));
 }
 
 static void answer_before_there_are_slots_finds_none(struct kunit *test)
@@ -486,51 +538,6 @@ static void answer_before_there_are_slots_finds_none(struct kunit *test)
 
 	t->path.slots = NULL;
 	KUNIT_EXPECT_NULL(test, rtrs_clt_find_slot(&t->con[1], 0));
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[1], KEY));
-}
-
-/* Slot 1 waits for nothing, slot 2 has no key in use. */
-static const struct key_case {
-	const char *desc;
-	int cid;
-	u32 key;
-	int slot;
-} key_cases[] = {
-	{ "of a request that waits", 1, 0xaabbcc01, 0 },
-	{ "one that it had before", 1, 0xaabbcc00, -1 },
-	{ "one that it will have", 1, 0xaabbcc02, -1 },
-	{ "of a request of another connection", 2, 0xaabbcc01, -1 },
-	{ "of a request of I/O, on the service connection", 0, 0xaabbcc01, -1 },
-	{ "of a request that waits for nothing", 1, 0xaabbcd01, -1 },
-	{ "of a request without a key in use", 1, 0xaabbce01, -1 },
-	{ "of no request", 1, 0xaabbcf01, -1 },
-	{ "none at all", 1, 0, -1 },
-	{ "the largest number", 1, 0xffffffff, -1 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(key_cases, key_cases, desc);
-
-static void invalidated_key_finds_its_request(struct kunit *test)
-{
-	const struct key_case *c = test->param_value;
-	struct io_test *t = test->priv;
-	struct rtrs_clt_slot *slot;
-
-	t->slots[1]->queued = NULL;
-	rtrs_clt_mr_put(&t->path, t->slots[2]);
-	slot = rtrs_clt_find_key(&t->con[c->cid], c->key);
-	KUNIT_EXPECT_PTR_EQ(test, slot, c->slot < 0 ? NULL : t->slots[c->slot]);
-}
-
-/* Whatever the server says: the device may send the data again until they are acknowledged. */
-static void key_of_data_that_are_being_sent_is_not_the_servers(struct kunit *test)
-{
-	struct io_test *t = test->priv;
-
-	t->slots[0]->sending = true;
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[1], KEY));
-	t->slots[0]->sending = false;
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], KEY), t->slots[0]);
 }
 
 struct done_io {
@@ -555,20 +562,26 @@ static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct
 	return 0;
 }
 
+/* @form: of a request with a memory region; @inv: its key has been invalidated with the answer */
 static const struct own_inv_case {
 	const char *desc;
-	bool own_inv;
+	enum rtrs_form form;
+	bool inv, own_inv, posts;
 } own_inv_cases[] = {
-	{ "soft-iWARP", true },
-	{ "all others", false },
+	{ "soft-iWARP", RTRS_FORM_FETCH, true, true, true },
+	{ "all others", RTRS_FORM_FETCH, true, false, false },
+	{ "a read from a chunk", RTRS_FORM_CHUNK_READ_PAGES, false, false, true },
+	{ "a write in many segments", RTRS_FORM_PUSH_PAGES, false, false, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(own_inv_cases, own_inv_cases, desc);
 
-/* Its pages and its region are the request's for as long as the key may become valid. */
+/* The request owns its pages and its memory region as long as the key may become valid. */
 static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit *test)
 {
 	const struct own_inv_case *c = test->param_value;
+	u32 key = KEY;
+	struct rtrs_clt_answer answer = { .err = -ENOSPC, .inv_rkey = c->inv ? &key : NULL };
 	struct ib_wc wc = { .status = IB_WC_SUCCESS };
 	struct io_test *t = test->priv;
 	struct done_io d = { .io.done = count_done };
@@ -579,7 +592,6 @@ static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit 
 	t->path.clt = clt;
 	t->path.stats.cpu = alloc_percpu(struct rtrs_clt_stats);
 	KUNIT_ASSERT_NOT_NULL(test, (void *)t->path.stats.cpu);
-	t->path.neg.slot_size = 512;
 	t->path.neg.own_inv = c->own_inv;
 	t->dev.ops.post_send = post_send;
 	t->qp.device = &t->dev;
@@ -588,13 +600,14 @@ static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit 
 	spin_lock_init(&con->con.sq_lock);
 	con->con.sq_limit = 1;
 	t->slots[0]->io = &d.io;
-	rtrs_clt_answer_inv(con, KEY, 0, -ENOSPC);
-	KUNIT_ASSERT_PTR_EQ(test, t->posted, c->own_inv ? &t->mr[0].inv_wr : NULL);
-	if (c->own_inv) {
+	t->slots[0]->form = c->form;
+	rtrs_clt_answer(con, &answer);
+	KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_slot(con, 0), "answered twice");
+	KUNIT_ASSERT_PTR_EQ(test, t->posted, c->posts ? &t->mr[0].inv_wr : NULL);
+	if (c->posts) {
 		KUNIT_EXPECT_EQ(test, t->mr[0].inv_wr.ex.invalidate_rkey, KEY);
 		KUNIT_EXPECT_EQ_MSG(test, d.nr, 0, "done too early");
 		KUNIT_EXPECT_PTR_EQ(test, t->slots[0]->mr, &t->mr[0]);
-		KUNIT_EXPECT_NULL_MSG(test, rtrs_clt_find_key(con, KEY), "answered twice");
 		wc.wr_cqe = &t->mr[0].inv_cqe;
 		wc.wr_cqe->done(NULL, &wc);
 		KUNIT_EXPECT_EQ(test, con->con.sq_done, 1);
@@ -606,7 +619,7 @@ static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit 
 	free_percpu(t->path.stats.cpu);
 }
 
-/* Slots 0 and 1 give theirs back; slot 2 keeps the third one. */
+/* Slots 0 and 1 return their memory regions; slot 2 keeps the third one. */
 static void region_has_one_request_at_a_time(struct kunit *test)
 {
 	struct io_test *t = test->priv;
@@ -614,7 +627,7 @@ static void region_has_one_request_at_a_time(struct kunit *test)
 	t->path.mrs.nr = 3;
 	rtrs_clt_mr_put(&t->path, t->slots[0]);
 	KUNIT_EXPECT_NULL(test, t->slots[0]->mr);
-	KUNIT_EXPECT_NULL(test, rtrs_clt_find_key(&t->con[1], KEY));
+	KUNIT_EXPECT_NULL(test, t->mr[0].slot);
 	rtrs_clt_mr_put(&t->path, t->slots[0]);
 	KUNIT_ASSERT_TRUE(test, rtrs_clt_mr_get(&t->path, t->slots[0]));
 	KUNIT_EXPECT_PTR_EQ(test, t->slots[0]->mr, &t->mr[0]);
@@ -622,7 +635,7 @@ static void region_has_one_request_at_a_time(struct kunit *test)
 	rtrs_clt_mr_put(&t->path, t->slots[0]);
 	KUNIT_ASSERT_TRUE(test, rtrs_clt_mr_get(&t->path, t->slots[1]));
 	KUNIT_EXPECT_PTR_EQ_MSG(test, t->slots[1]->mr, &t->mr[0], "the one used last");
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_clt_find_key(&t->con[1], KEY), t->slots[1]);
+	KUNIT_EXPECT_PTR_EQ(test, t->mr[0].slot, t->slots[1]);
 	KUNIT_ASSERT_TRUE(test, rtrs_clt_mr_get(&t->path, t->slots[0]));
 	t->slots[2]->mr = NULL;
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_mr_get(&t->path, t->slots[2]));
@@ -656,11 +669,12 @@ static void new_key_is_read(struct kunit *test)
 	memcpy(&msg, c->bytes, sizeof(msg));
 	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rkey(&msg, c->len, 0x102, &rkey), c->ok);
 	KUNIT_EXPECT_EQ(test, rkey, c->ok ? 0x12345678 : 0);
-	/* Slots of an answer are wider than those of the message. */
+	/* The slot number of an answer has more bits than that of the message. */
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_read_rkey(&msg, c->len, 0x10102, &rkey));
 }
 
 static struct kunit_case rtrs_clt_io_cases[] = {
+	KUNIT_CASE_PARAM(form_follows_from_the_request_and_the_path, form_cases_gen_params),
 	KUNIT_CASE_PARAM(headers_are_on_the_wire_as_written_down, hdr_cases_gen_params),
 	KUNIT_CASE(headers_of_the_longest_message_fit),
 	KUNIT_CASE_PARAM(request_fills_a_small_slot_as_written_down, slot_cases_gen_params),
@@ -669,13 +683,11 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 	KUNIT_CASE_PARAM(large_write_into_a_slot_is_sent_from_its_pages, push_cases_gen_params),
 	KUNIT_CASE(server_may_do_what_the_request_needs),
 	KUNIT_CASE(small_read_brings_its_data),
-	KUNIT_CASE(answer_has_to_have_the_right_form),
+	KUNIT_CASE_PARAM(answer_has_to_have_the_right_form, match_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_with_invalidation_is_read, inv_cases_gen_params),
 	KUNIT_CASE_PARAM(answer_finds_its_request, answer_cases_gen_params),
 	KUNIT_CASE(answer_finds_no_request_that_is_being_submitted),
 	KUNIT_CASE(answer_before_there_are_slots_finds_none),
-	KUNIT_CASE_PARAM(invalidated_key_finds_its_request, key_cases_gen_params),
-	KUNIT_CASE(key_of_data_that_are_being_sent_is_not_the_servers),
 	KUNIT_CASE_PARAM(answered_request_keeps_its_key_until_we_invalidated_it,
 			 own_inv_cases_gen_params),
 	KUNIT_CASE(region_has_one_request_at_a_time),
@@ -686,7 +698,6 @@ static struct kunit_case rtrs_clt_io_cases[] = {
 static struct kunit_suite rtrs_clt_io_suite = {
 	.name = "rtrs-client-io",
 	.init = io_init,
-	.exit = io_exit,
 	.test_cases = rtrs_clt_io_cases,
 };
 

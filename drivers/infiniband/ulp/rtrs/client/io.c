@@ -2,64 +2,67 @@
 /*
  * Requests on a path, from sending to the answer.
  *
- * Small data
+ * enum rtrs_form names the forms in which data travel.
  *
- * Each slot has a buffer here, that the device knows as long as the path. A small write's
- * data are copied there, and go with the headers behind them, by one RDMA WRITE WITH IMM
- * without a signal. A small read names the buffer by a key that stays; the data come there
- * with the answer or before it, and are copied to the caller's pages. Neither needs anything
- * of the device but that write. Of writes into slots that are larger than most, only those of up
- * to RTRS_CLT_PUSH_COPY, or of more pieces than a send takes, are small in this sense.
+ * Copied data: PUSH, READ, CHUNK_READ
  *
- * The device may send the buffer again after the answer, when an acknowledgment was lost,
- * and by then a later request may be in it. That is harmless: the server's device has the
- * packets already, and drops them by their numbers.
+ * Each slot has a buffer that stays mapped for the device as long as the path is connected. The
+ * data of a small write are copied into the buffer, followed by the headers, and both are sent by
+ * one unsignalled RDMA WRITE WITH IMM. A small read names the buffer by its permanent remote key.
+ * The server writes the data there before or with its answer, and the client copies them to the
+ * caller's pages. Neither needs a memory region of its own.
  *
- * On iWARP, which has no immediate data, a SEND of a few bytes follows the RDMA WRITE, in one
- * chain.
+ * If an acknowledgment is lost, the device may send the buffer again after the answer, when it
+ * already contains a later request. This is harmless: the server's device has received these
+ * packets, and drops them by their sequence numbers.
  *
- * Large data, with a server of small slots (RTRS_FEATURE_SLOTS)
+ * Writes in place: PUSH_PAGES
  *
- * The caller's pages are registered with a memory region of the path, and the headers name
- * its key: the server writes to the pages, or fetches from them. Its answer is a SEND WITH
- * INV, which invalidates the key, with slot and errno. So the request is done when the answer
- * is there, be it a read or a write.
+ * An RDMA WRITE WITH IMM sends the caller's data in place, followed by the headers. Data with more
+ * segments than a send has SGEs are registered, and sent through the memory region's local key.
  *
- * With large slots, writes that fit there, and are not small, are sent as to a chunk.
+ * On iWARP, which has no immediate data, a SEND of a few bytes follows the RDMA WRITE of a request
+ * in the same chain.
  *
- * Large data, with a server of chunks
+ * Registered pages: READ_PAGES, FETCH, CHUNK_READ_PAGES
  *
- * A write is one work request: RDMA WRITE WITH IMM of the caller's data, from where it lies,
- * and of the headers behind it, into the server's chunk of that slot. A read is two: the
- * caller's pages are registered with a memory region, and the headers, which name its key, are
- * written. The server fills the pages by RDMA WRITE and, if we ask for it, invalidates the
- * key. We ask with larger reads: with others the message costs more than invalidating the key
- * here. A write of more segments than a send takes is registered as well, and sent through the
- * region's local key. The answer is an immediate value.
+ * A request is two work requests: one registers the caller's pages with a memory region of the
+ * path, the other writes the headers, which contain its key. The server writes to the pages, or
+ * reads from them. With RTRS_FEATURE_SLOTS, it answers with a SEND WITH INV that invalidates the
+ * key and contains slot and errno. Without it, the answer is an immediate value, and the client
+ * invalidates the key, as it does after a write in place that needed a memory region.
  *
- * The request is done when the answer is there, the device has done with the data
- * of a write (an acknowledgment may be lost, and then it is sent again, though the
- * server has it), and the key is invalid: by the server's SEND WITH INV, seen
- * before the answer, or by our own LOCAL INV.
+ * Completion
  *
- * In either case
+ * A request is complete when three conditions hold: The answer has arrived. The device has finished
+ * sending the data of a write in place: if an acknowledgment is lost, it sends them again although
+ * the server has received them. The key is invalid.
  *
- * The server's word that a key is invalid is not trusted, only the device's report. That of
- * soft-iWARP isn't either: siw reports a key invalid which it has still to register, by a work
- * request in the send queue, and the peer can hold up that queue. The pages would be somebody
- * else's when the key becomes valid. So we invalidate such a key once more, in the queue behind
- * its registration, and the request is done after that. siw accepts that a key is invalid
- * already. Others need none of it: they compare the key before they report.
+ * Invalid keys
  *
- * All handlers of a slot belong to one completion queue, so they never run at the same time.
+ * Whether a key is invalid is decided by the device's report, never by the server's message. The
+ * report of soft-iWARP is not reliable either: siw reports a key as invalidated even if the work
+ * request that registers it is still in the send queue, and the peer can delay this queue. The key
+ * would become valid later, when the pages are already in use for something else. So on siw the
+ * client invalidates such a key again, in the same queue behind its registration, and completes the
+ * request after that. siw accepts a LOCAL INV of an invalid key. Other devices check the key before
+ * they report it.
  *
- * A device keeps the order of work requests in one queue pair only. A region is registered
- * and invalidated on one connection, that of the request. The next request that has the
- * region may take another connection: it comes after the completion that reports the key to
- * be invalid.
+ * Without RTRS_FEATURE_SLOTS the client never requests a SEND WITH INV. If the server sends one all
+ * the same, it is ignored, and the client invalidates the key after the answer in any case. A
+ * device that rejects a LOCAL INV of an invalid key ends the path.
  *
- * When a path ends, its queue pairs are drained. Requests that are left then wait for
- * another path; see rtrs_clt_slots_reclaim() and failover.c.
+ * Ordering
+ *
+ * All completion handlers of a slot run on one completion queue, hence never concurrently.
+ *
+ * A device keeps the order of work requests only within one queue pair. A request registers and
+ * invalidates its memory region on its own connection. The next request to use the memory region
+ * may be on another connection, but starts only after the completion that reports the key as
+ * invalid.
+ *
+ * When a path ends, its queue pairs are drained. Requests that are left wait for another path; see
+ * rtrs_clt_slots_reclaim() and failover.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -68,7 +71,7 @@
 #include "clt.h"
 #include "trace.h"
 
-/* Frees a slot, and returns the request that was in it. */
+/* Frees a slot, and returns its request. */
 static struct rtrs_clt_io *rtrs_clt_slot_clear(struct rtrs_clt_path *path,
 					       struct rtrs_clt_slot *slot)
 {
@@ -93,25 +96,42 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 	put_cpu();
 }
 
-/* Does the request bring its data, into the server's chunk or slot? Otherwise they are fetched. */
-static bool rtrs_clt_is_push(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io)
-{
-	return io->dir == DMA_TO_DEVICE &&
-	       (!path->neg.slot_size || io->data_len <= path->neg.slot_size);
-}
-
-/*
- * Data that fit go through the slot's buffer, and so does none at all; but not a write that is
- * large and of few pieces.
+/**
+ * rtrs_clt_io_form() - choose how a request's data travel
+ * @path: path of the request, after negotiation
+ * @io: the request
+ *
+ * Return: the form for &rtrs_clt_slot.form.
  */
-static bool rtrs_clt_is_small(const struct rtrs_clt_path *path, const struct rtrs_clt_io *io)
+VISIBLE_IF_KUNIT enum rtrs_form rtrs_clt_io_form(const struct rtrs_clt_path *path,
+						 const struct rtrs_clt_io *io)
 {
-	return io->data_len <= path->neg.copy_size &&
-	       (io->data_len <= RTRS_CLT_PUSH_COPY || io->dir == DMA_FROM_DEVICE ||
-		io->nents >= path->neg.max_sge);
+	bool fits = io->data_len <= path->neg.copy_size;
+	bool chunks = !path->neg.slot_size;
+
+	if (io->dir == DMA_FROM_DEVICE && chunks)
+		return fits ? RTRS_FORM_CHUNK_READ : RTRS_FORM_CHUNK_READ_PAGES;
+	if (io->dir == DMA_FROM_DEVICE)
+		return fits ? RTRS_FORM_READ : RTRS_FORM_READ_PAGES;
+	/* Copying more costs more than sending it in place. */
+	if (fits && (io->data_len <= RTRS_CLT_PUSH_COPY || io->nents >= path->neg.max_sge))
+		return RTRS_FORM_PUSH;
+	return fits || chunks ? RTRS_FORM_PUSH_PAGES : RTRS_FORM_FETCH;
 }
 
-/* Order matters: the upper layer may use the slot again as soon as done() is called. */
+/* Returns true if the server writes the data of a read to the slot's buffer. */
+static bool rtrs_clt_reads_buf(enum rtrs_form form)
+{
+	return form == RTRS_FORM_READ || form == RTRS_FORM_CHUNK_READ;
+}
+
+/* Returns true if the answer is a SEND WITH INV, which invalidates the request's key. */
+static bool rtrs_clt_answer_invalidates(enum rtrs_form form)
+{
+	return form == RTRS_FORM_FETCH || form == RTRS_FORM_READ_PAGES;
+}
+
+/* Completes a request. The slot is freed first: done() allows the upper layer to reuse it. */
 static void rtrs_clt_slot_done(struct rtrs_clt_path *path,
 			       struct rtrs_clt_slot *slot, int err)
 {
@@ -147,7 +167,7 @@ struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 	return rtrs_clt_slot_clear(path, slot);
 }
 
-/* The key is invalid now, so the request is complete. */
+/* Completes the request, as its key is invalid now. */
 static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_clt_mr *mr = container_of(wc->wr_cqe, struct rtrs_clt_mr, inv_cqe);
@@ -162,7 +182,10 @@ static void rtrs_clt_inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_clt_slot_done(path, slot, slot->err);
 }
 
-/* The answer has come: complete the request, or invalidate its key first. */
+/*
+ * Called when the answer has arrived, and when the device has sent the data. Completes the request,
+ * or invalidates its key first.
+ */
 static void rtrs_clt_slot_answered(struct rtrs_clt_path *path,
 				   struct rtrs_clt_slot *slot)
 {
@@ -176,12 +199,12 @@ static void rtrs_clt_slot_answered(struct rtrs_clt_path *path,
 	}
 	mr->inv_cqe.done = rtrs_clt_inv_done;
 	mr->inv_wr.ex.invalidate_rkey = mr->mr->rkey;
-	/* The send queue keeps room for it; no room means a bug of ours. */
+	/* The send queue reserves room for this work request, so a failure is a bug. */
 	if (WARN_ON_ONCE(rtrs_con_post(&slot->con->con, &mr->inv_wr)))
 		rtrs_clt_path_error(&path->path, -EBUSY, "invalidating a key");
 }
 
-/* The device has done with the data of a write. */
+/* Called when the device has finished sending the data of a write. */
 static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_clt_slot *slot = container_of(wc->wr_cqe,
@@ -197,8 +220,8 @@ static void rtrs_clt_send_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_clt_slot_init() - fill in the parts of a slot that don't change
- * @path: path that the slot is for
+ * rtrs_clt_slot_init() - initialize the constant fields of a slot
+ * @path: path of the slot
  * @slot: new slot
  */
 void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
@@ -209,195 +232,121 @@ void rtrs_clt_slot_init(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 }
 
 /**
- * rtrs_clt_find_key() - find the slot whose key the server invalidated
- * @con: connection on which SEND WITH INV came
- * @rkey: key that was invalidated
- *
- * Return: the slot; NULL if there is no request with this key that was sent on @con and
- * has no answer yet. The key of data that the device still sends was never the server's.
- */
-struct rtrs_clt_slot *rtrs_clt_find_key(struct rtrs_clt_con *con, u32 rkey)
-{
-	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot = NULL;
-	struct rtrs_clt_mr *mr = NULL;
-
-	/* Pairs with rtrs_clt_slots_alloc(). */
-	if (smp_load_acquire(&path->slots))
-		mr = rtrs_clt_mr_find(path, rkey);
-	/* A request of another connection may give it back at any time. */
-	if (mr)
-		slot = READ_ONCE(mr->slot);
-	/* Pairs with rtrs_con_queue(). */
-	if (!slot || smp_load_acquire(&slot->queued) != &con->con ||
-	    slot->mr != mr || mr->mr->rkey != rkey || slot->sending)
-		return NULL;
-	return slot;
-}
-
-/**
- * rtrs_clt_invalidated() - handle a SEND WITH INV, as the device reports it
- * @con: connection on which it came
- * @rkey: key that it has invalidated
- *
- * Context: handlers of the connection.
- */
-void rtrs_clt_invalidated(struct rtrs_clt_con *con, u32 rkey)
-{
-	struct rtrs_clt_slot *slot = rtrs_clt_find_key(con, rkey);
-
-	if (unlikely(!slot)) {
-		rtrs_clt_path_error(con->con.path, -EPROTO,
-				    "the server invalidated a key that is not in use");
-		return;
-	}
-	rtrs_clt_mr_put(to_clt_path(con->con.path), slot);
-}
-
-/**
- * rtrs_clt_find_slot() - find the slot that an answer is for
- * @con: connection on which the answer came
+ * rtrs_clt_find_slot() - find the slot of an answered request
+ * @con: connection on which the answer was received
  * @nr: number of the slot, from the server
  *
- * Return: the slot; NULL if it has no request that was sent on @con and has no answer yet, or
- * one that the server has to answer by rtrs_clt_answer_inv().
+ * Return: the slot, or NULL unless its request was sent on @con and is unanswered.
  */
 VISIBLE_IF_KUNIT struct rtrs_clt_slot *
 rtrs_clt_find_slot(struct rtrs_clt_con *con, u32 nr)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot **slots, *slot;
+	struct rtrs_clt_slot **slots;
 
 	/* Pairs with rtrs_clt_slots_alloc(). */
 	slots = smp_load_acquire(&path->slots);
 	if (unlikely(!slots || nr >= path->neg.nr_slots))
 		return NULL;
-	slot = slots[nr];
 	/* Pairs with rtrs_con_queue(). */
-	if (unlikely(smp_load_acquire(&slot->queued) != &con->con))
+	if (unlikely(smp_load_acquire(&slots[nr]->queued) != &con->con))
 		return NULL;
-	return unlikely(path->neg.slot_size && slot->mr) ? NULL : slot;
+	return slots[nr];
 }
 
 /**
- * rtrs_clt_copy_back() - copy what a small read has brought
- * @slot: slot of a request with small data, to which the server has answered 0; its buffer is
- *	the CPU's
+ * rtrs_clt_key_matches() - check the key that an answer has invalidated
+ * @slot: slot of the answered request
+ * @rkey: invalidated key, as reported by the device; NULL: the answer is an immediate value
  *
- * The server may write to the buffer later, which changes nothing any more.
+ * Return: true if the answer has the type that the request's form requires, and @rkey is the
+ * request's key.
  */
-VISIBLE_IF_KUNIT void rtrs_clt_copy_back(struct rtrs_clt_slot *slot)
+VISIBLE_IF_KUNIT bool rtrs_clt_key_matches(const struct rtrs_clt_slot *slot, const u32 *rkey)
+{
+	if (!rtrs_clt_answer_invalidates(slot->form))
+		return !rkey;
+	return rkey && slot->mr->mr->rkey == *rkey;
+}
+
+/**
+ * rtrs_clt_copy_back() - copy the data of a small read to the caller's pages
+ * @path: path of the request
+ * @slot: slot of a request that the server has answered with 0; nothing is done unless the slot's
+ *	buffer contains the data of a read
+ *
+ * The server may still write to the buffer, but this no longer affects the request.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_copy_back(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot)
 {
 	struct rtrs_clt_io *io = slot->io;
 
-	if (io->dir == DMA_FROM_DEVICE)
-		sg_copy_from_buffer(io->sgl, io->nents, slot->buf, io->data_len);
+	if (!rtrs_clt_reads_buf(slot->form))
+		return;
+	ib_dma_sync_single_for_cpu(path->path.dev, slot->buf_dma, io->data_len,
+				   DMA_BIDIRECTIONAL);
+	sg_copy_from_buffer(io->sgl, io->nents, slot->buf, io->data_len);
 }
 
 /**
  * rtrs_clt_answer() - handle the answer to a request
- * @con: connection on which the answer came
- * @nr: number of the slot, from the server
- * @err: errno of the answer, 0 or negative
- * @rkey: new key of the slot's chunk, or NULL
+ * @con: connection on which the answer was received
+ * @answer: the answer
  *
- * Context: handlers of the connection.
+ * Context: completion handlers of the connection.
  */
-void rtrs_clt_answer(struct rtrs_clt_con *con, u32 nr, int err, const u32 *rkey)
+void rtrs_clt_answer(struct rtrs_clt_con *con, const struct rtrs_clt_answer *answer)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot = rtrs_clt_find_slot(con, nr);
+	struct rtrs_clt_slot *slot = rtrs_clt_find_slot(con, answer->slot);
 
-	if (unlikely(!slot)) {
-		rtrs_clt_path_error(&path->path, -EPROTO,
+	if (unlikely(!slot || !rtrs_clt_key_matches(slot, answer->inv_rkey))) {
+		rtrs_clt_path_error(&path->path, -EPROTO, answer->inv_rkey ?
+				    "the server invalidated a key that is not the slot's" :
 				    "the server answered what was not asked");
 		return;
 	}
 	/*
-	 * An answer to what was never sent is the server's own invention, but
-	 * the work request must be out of the chain before the slot is free.
+	 * A malicious server may answer a request whose work requests are still queued. They must
+	 * be posted before the slot is freed.
 	 */
 	rtrs_con_flush(&con->con);
 
-	trace_rtrs_clt_answer(path->path.name, nr, err);
+	trace_rtrs_clt_answer(path->path.name, answer->slot, answer->err);
 	WRITE_ONCE(slot->queued, NULL);
-	if (rkey)
-		slot->rkey = *rkey;
-	slot->err = err;
-	if (rtrs_clt_is_small(path, slot->io) && !err) {
-		ib_dma_sync_single_for_cpu(path->path.dev, slot->buf_dma,
-					   slot->io->data_len, DMA_BIDIRECTIONAL);
-		rtrs_clt_copy_back(slot);
-	}
-	rtrs_clt_slot_answered(path, slot);
-}
-
-/**
- * rtrs_clt_find_answered() - find the slot that a SEND WITH INV answers
- * @con: connection on which it came
- * @rkey: key that it has invalidated, as the device reports it
- * @nr: number of the slot, from the server
- *
- * Return: the slot; NULL if its request doesn't have this key, see rtrs_clt_find_key().
- */
-VISIBLE_IF_KUNIT struct rtrs_clt_slot *
-rtrs_clt_find_answered(struct rtrs_clt_con *con, u32 rkey, u32 nr)
-{
-	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot = rtrs_clt_find_key(con, rkey);
-
-	if (!slot || nr >= path->neg.nr_slots || path->slots[nr] != slot)
-		return NULL;
-	return slot;
-}
-
-/**
- * rtrs_clt_answer_inv() - handle the answer to a request with a memory region
- * @con: connection on which the answer came; its path has small slots
- * @rkey: key that the answer has invalidated, as the device reports it
- * @nr: number of the slot, from the server
- * @err: errno of the answer, 0 or negative
- *
- * Context: handlers of the connection.
- */
-void rtrs_clt_answer_inv(struct rtrs_clt_con *con, u32 rkey, u32 nr, int err)
-{
-	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	struct rtrs_clt_slot *slot = rtrs_clt_find_answered(con, rkey, nr);
-
-	if (unlikely(!slot)) {
-		rtrs_clt_path_error(&path->path, -EPROTO,
-				    "the server invalidated a key that is not the slot's");
-		return;
-	}
-	/* As in rtrs_clt_answer(). */
-	rtrs_con_flush(&con->con);
-
-	trace_rtrs_clt_answer(path->path.name, nr, err);
-	WRITE_ONCE(slot->queued, NULL);
-	slot->err = err;
-	if (likely(!path->neg.own_inv))
+	if (answer->new_rkey)
+		slot->rkey = *answer->new_rkey;
+	slot->err = answer->err;
+	if (!answer->err)
+		rtrs_clt_copy_back(path, slot);
+	if (answer->inv_rkey && likely(!path->neg.own_inv))
 		rtrs_clt_mr_put(path, slot);
 	rtrs_clt_slot_answered(path, slot);
 }
 
 /**
- * rtrs_clt_reg_access() - tell what a request's memory region allows
- * @path: path of the request
- * @io: the request
+ * rtrs_clt_reg_access() - get the access rights of a request's memory region
+ * @form: form of the request
  *
- * Return: IB_ACCESS_*. The server may fetch a write's data only if it has small slots.
+ * Return: IB_ACCESS_*.
  */
-VISIBLE_IF_KUNIT u32 rtrs_clt_reg_access(const struct rtrs_clt_path *path,
-					 const struct rtrs_clt_io *io)
+VISIBLE_IF_KUNIT u32 rtrs_clt_reg_access(enum rtrs_form form)
 {
-	if (io->dir == DMA_FROM_DEVICE)
+	switch (form) {
+	case RTRS_FORM_FETCH:
+		return IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ;
+	case RTRS_FORM_READ_PAGES:
+	case RTRS_FORM_CHUNK_READ_PAGES:
 		return IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-	return IB_ACCESS_LOCAL_WRITE |
-	       (path->neg.slot_size ? IB_ACCESS_REMOTE_READ : 0);
+	default:
+		return IB_ACCESS_LOCAL_WRITE;
+	}
 }
 
-/* Registers the request's pages; they lie as struct rtrs_clt_limits demands. */
+/*
+ * Maps the request's pages to a memory region. The caller has aligned them, see struct
+ * rtrs_clt_limits.
+ */
 static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 			   struct rtrs_clt_io *io)
 {
@@ -414,66 +363,42 @@ static int rtrs_clt_map_mr(struct rtrs_clt_path *path, struct rtrs_clt_slot *slo
 		return n < 0 ? n : -EINVAL;
 	}
 	slot->mr->reg_wr.key = mr->rkey;
-	slot->mr->reg_wr.access = rtrs_clt_reg_access(path, io);
+	slot->mr->reg_wr.access = rtrs_clt_reg_access(slot->form);
 	return 0;
 }
 
-/* The memory for a read's data, or with small slots of those that the server fetches. */
-static void rtrs_clt_put_desc(const struct rtrs_clt_slot *slot,
-			      const struct rtrs_clt_io *io, struct rtrs_desc *desc)
-{
-	const struct ib_mr *mr = slot->mr ? slot->mr->mr : NULL;
-
-	desc->addr = cpu_to_le64(mr ? mr->iova : slot->buf_iova);
-	desc->key = cpu_to_le32(mr ? mr->rkey : slot->buf_rkey);
-	desc->len = cpu_to_le32(mr ? mr->length : io->data_len);
-}
-
-/* With small slots, the server invalidates each key that a request has of its own. */
-static bool rtrs_clt_need_inval(const struct rtrs_clt_path *path,
-				const struct rtrs_clt_slot *slot,
-				const struct rtrs_clt_io *io)
-{
-	return path->neg.slot_size ? !!slot->mr : io->data_len > RTRS_CLT_LOCAL_INV;
-}
-
-/* Header with a descriptor, of a read or of a write whose data the server is to fetch. */
-static u32 rtrs_clt_put_desc_hdr(const struct rtrs_clt_path *path,
-				 const struct rtrs_clt_slot *slot,
+/* Writes the header of a read, or of a write whose data the server fetches. Returns its length. */
+static u32 rtrs_clt_put_desc_hdr(const struct rtrs_clt_slot *slot,
 				 const struct rtrs_clt_io *io, struct rtrs_msg_read *msg)
 {
-	msg->type = cpu_to_le16(io->dir == DMA_FROM_DEVICE ? RTRS_MSG_READ :
-							     RTRS_MSG_FETCH);
+	bool buf = rtrs_clt_reads_buf(slot->form);
+
+	msg->type = cpu_to_le16(slot->form == RTRS_FORM_FETCH ? RTRS_MSG_FETCH : RTRS_MSG_READ);
 	msg->usr_len = cpu_to_le16(io->msg_len);
-	msg->flags = cpu_to_le16(rtrs_clt_need_inval(path, slot, io) ?
+	msg->flags = cpu_to_le16(rtrs_clt_answer_invalidates(slot->form) ?
 				 RTRS_READ_NEED_INVAL : 0);
 	msg->nr_desc = cpu_to_le16(1);
-	rtrs_clt_put_desc(slot, io, &msg->desc[0]);
+	msg->desc[0].addr = cpu_to_le64(buf ? slot->buf_iova : slot->mr->mr->iova);
+	msg->desc[0].key = cpu_to_le32(buf ? slot->buf_rkey : slot->mr->mr->rkey);
+	msg->desc[0].len = cpu_to_le32(io->data_len);
 	return struct_size(msg, desc, 1);
 }
 
-static u32 rtrs_clt_put_write_hdr(const struct rtrs_clt_io *io,
-				  struct rtrs_msg_write *msg)
-{
-	msg->type = cpu_to_le16(RTRS_MSG_WRITE);
-	msg->usr_len = cpu_to_le16(io->msg_len);
-	return sizeof(*msg);
-}
-
-/* Writes a request's headers to @hdr; its region, if any, is mapped. Returns their length. */
-static u32 rtrs_clt_put_hdr(const struct rtrs_clt_path *path,
-			    const struct rtrs_clt_slot *slot,
+/* Writes the headers to @hdr and returns their length. The memory region, if any, is mapped. */
+static u32 rtrs_clt_put_hdr(const struct rtrs_clt_slot *slot,
 			    const struct rtrs_clt_io *io, void *hdr)
 {
-	void *msg = hdr + io->msg_len;
+	struct rtrs_msg_write *msg = hdr + io->msg_len;
 
 	memcpy(hdr, io->msg, io->msg_len);
-	if (io->dir == DMA_FROM_DEVICE || (path->neg.slot_size && slot->mr))
-		return io->msg_len + rtrs_clt_put_desc_hdr(path, slot, io, msg);
-	return io->msg_len + rtrs_clt_put_write_hdr(io, msg);
+	if (slot->form != RTRS_FORM_PUSH && slot->form != RTRS_FORM_PUSH_PAGES)
+		return io->msg_len + rtrs_clt_put_desc_hdr(slot, io, (void *)msg);
+	msg->type = cpu_to_le16(RTRS_MSG_WRITE);
+	msg->usr_len = cpu_to_le16(io->msg_len);
+	return io->msg_len + sizeof(*msg);
 }
 
-/* Lists a write's data; returns the number of entries. */
+/* Fills in the SGEs of a write's data, and returns their number. */
 static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
 			     struct rtrs_clt_slot *slot,
 			     const struct rtrs_clt_io *io)
@@ -495,51 +420,60 @@ static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
 	return slot->nents;
 }
 
-/* Adds @len bytes of the slot's buffer, from @off on, to what is sent. */
-static void rtrs_clt_add_buf(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
-			     u32 off, u32 len)
-{
-	struct ib_sge *sge = &slot->sge[slot->wr.wr.num_sge++];
-
-	sge->addr = slot->buf_dma + off;
-	sge->length = len;
-	sge->lkey = path->path.pd->local_dma_lkey;
-}
-
 /*
- * What is sent to the server: the headers, behind a write's data, be they copied to the
- * buffer or sent from where they lie. Those of other requests are behind the room for data in
- * our buffer; in a chunk, the data of a read have the same room as a write's. Returns where
- * the headers are in the chunk or slot.
+ * Fills in the slot's buffer and SGEs, and returns the offset of the headers in the server's chunk
+ * or slot.
+ *
+ * There, a write's headers follow its data, whether these are copied or sent in place. In a chunk,
+ * a read's headers also follow room for its data. In the slot's buffer, the headers of a write with
+ * copied data follow these; all other headers follow the room for data.
  */
 static u32 rtrs_clt_fill(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 			 const struct rtrs_clt_io *io)
 {
-	bool small = rtrs_clt_is_small(path, io), push = rtrs_clt_is_push(path, io);
-	u32 data = push && small ? io->data_len : 0;
-	u32 off = push && small ? 0 : path->neg.copy_size;
-	bool chunk = !path->neg.slot_size;
+	u32 buf_off = path->neg.copy_size, copied = 0, off = 0;
 	struct ib_rdma_wr *wr = &slot->wr;
-	u32 len;
+	struct ib_sge *sge;
 
-	if (data)
-		sg_copy_to_buffer(io->sgl, io->nents, slot->buf, data);
-	len = rtrs_clt_put_hdr(path, slot, io, slot->buf + off + data);
-	wr->wr.num_sge = push && !small ? rtrs_clt_put_data(path, slot, io) : 0;
-	slot->sending = wr->wr.num_sge;
-	if (chunk && !push)
-		wr->remote_addr += io->data_len;
-	rtrs_clt_add_buf(path, slot, off, data + len);
-	return chunk || push ? io->data_len : 0;
+	slot->sending = false;
+	wr->wr.num_sge = 0;
+	switch (slot->form) {
+	case RTRS_FORM_PUSH:
+		buf_off = 0;
+		off = io->data_len;
+		copied = off;
+		if (copied)
+			sg_copy_to_buffer(io->sgl, io->nents, slot->buf, copied);
+		break;
+	case RTRS_FORM_PUSH_PAGES:
+		off = io->data_len;
+		wr->wr.num_sge = rtrs_clt_put_data(path, slot, io);
+		slot->sending = true;
+		break;
+	case RTRS_FORM_CHUNK_READ:
+	case RTRS_FORM_CHUNK_READ_PAGES:
+		off = io->data_len;
+		wr->remote_addr += off;
+		break;
+	case RTRS_FORM_FETCH:
+	case RTRS_FORM_READ:
+	case RTRS_FORM_READ_PAGES:
+		break;
+	}
+	sge = &slot->sge[wr->wr.num_sge++];
+	sge->addr = slot->buf_dma + buf_off;
+	sge->length = copied + rtrs_clt_put_hdr(slot, io, slot->buf + buf_off + copied);
+	sge->lkey = path->path.pd->local_dma_lkey;
+	return off;
 }
 
 /**
- * rtrs_clt_build() - build a request's work requests
+ * rtrs_clt_build() - build the work requests of a request
  * @path: path of the request
- * @slot: its slot; data that need a memory region are mapped
+ * @slot: slot of the request, with its form; data that need a memory region are mapped
  * @io: the request
  *
- * Return: the first of the chain.
+ * Return: the first work request of the chain.
  */
 VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 						   struct rtrs_clt_slot *slot,
@@ -565,25 +499,25 @@ VISIBLE_IF_KUNIT struct ib_send_wr *rtrs_clt_build(struct rtrs_clt_path *path,
 	}
 	if (!slot->mr)
 		return &wr->wr;
-	/* rtrs_con_queue() may have asked for a signal the last time. */
+	/* rtrs_con_queue() may have set IB_SEND_SIGNALED when the memory region was last used. */
 	slot->mr->reg_wr.wr.send_flags = 0;
 	slot->mr->reg_wr.wr.next = &wr->wr;
 	return &slot->mr->reg_wr.wr;
 }
 
-/* Makes the request's data ready for the device. */
+/* Maps the request's data, unless they are copied, for DMA and, if needed, to a memory region. */
 static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 			     struct rtrs_clt_slot *slot, struct rtrs_clt_io *io)
 {
 	int ret;
 
-	if (!io->nents || rtrs_clt_is_small(path, io))
+	if (slot->form == RTRS_FORM_PUSH || rtrs_clt_reads_buf(slot->form))
 		return 0;
 	slot->nents = ib_dma_map_sg(path->path.dev, io->sgl, io->nents, io->dir);
-	/* The space of an IOMMU, or of bounce buffers, may be used up for a moment. */
+	/* The IOMMU or the bounce buffers may be exhausted temporarily. */
 	if (unlikely(!slot->nents))
 		return -EBUSY;
-	if (rtrs_clt_is_push(path, io) && slot->nents < path->neg.max_sge)
+	if (slot->form == RTRS_FORM_PUSH_PAGES && slot->nents < path->neg.max_sge)
 		return 0;
 	ret = rtrs_clt_map_mr(path, slot, io);
 	if (unlikely(ret)) {
@@ -593,21 +527,15 @@ static int rtrs_clt_map_data(struct rtrs_clt_path *path,
 	return ret;
 }
 
-static void rtrs_clt_count(struct rtrs_clt_path *path, bool write, u32 bytes)
-{
-	this_cpu_inc(path->stats.cpu->ops[write]);
-	this_cpu_add(path->stats.cpu->bytes[write], bytes);
-}
-
 /**
  * rtrs_clt_send_over() - send a request over a path
- * @path: path that takes requests
+ * @path: path that accepts requests
  * @io: the request
- * @last: ring the doorbell; otherwise the request may wait for rtrs_con_flush()
+ * @last: ring the doorbell; otherwise the request may stay queued until rtrs_con_flush()
  *
  * Context: any, RCU read side.
- * Return: 0, -EBUSY if the queue is full, there is no free memory region, or the data can't
- * be mapped for the device right now, or the errno of registering it.
+ * Return: 0; -EBUSY if the send queue is full, no memory region is free, or the data can't be
+ * mapped for DMA at the moment; or the errno of mapping them to a memory region.
  */
 int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 		       bool last)
@@ -621,6 +549,7 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	struct ib_sge *sge;
 	int ret;
 
+	slot->form = rtrs_clt_io_form(path, io);
 	ret = rtrs_clt_map_data(path, slot, io);
 	if (unlikely(ret))
 		return ret;
@@ -630,20 +559,21 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	slot->start = ktime_get_ns();
 	io->priv.path = path;
 	first = rtrs_clt_build(path, slot, io);
-	/* What comes from the slot's buffer stands last. */
+	/* The last SGE is the part of the slot's buffer. */
 	sge = &slot->sge[slot->wr.wr.num_sge - 1];
 	ib_dma_sync_single_for_device(path->path.dev, sge->addr, sge->length,
 				      DMA_BIDIRECTIONAL);
 	ret = rtrs_con_queue(&con->con, first, last, &slot->queued);
 	trace_rtrs_clt_post(path->path.name, nr, ret);
 	if (likely(!ret)) {
-		/* @io may be done and gone by now. */
-		rtrs_clt_count(path, write, bytes);
+		/* @io may be completed and freed by now. */
+		this_cpu_inc(path->stats.cpu->ops[write]);
+		this_cpu_add(path->stats.cpu->bytes[write], bytes);
 		return 0;
 	}
 	rtrs_clt_mr_put(path, slot);
 	rtrs_clt_slot_clear(path, slot);
-	/* If it waits and is given up, that isn't this path's fault. */
+	/* If the request waits and rtrs_clt_give_up() is called, this path must not be ended. */
 	io->priv.path = NULL;
 	return ret;
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Paths join their session and leave it; events tell the upper layer when the first one
- * has come and the last one has gone.
+ * Paths are added to their session and removed from it. Events report to the upper layer when the
+ * first path is added and the last one is removed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "clt.h"
 
-/* Sets the event to report. The next one has no effect before it has been reported. */
+/*
+ * Sets the event to report. A pending DOWN is never replaced, since rtrs_clt_may_link() waits until
+ * it has been reported. DOWN may replace a pending UP; then neither is reported.
+ */
 static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
 {
 	lockdep_assert_held(&clt->lock);
@@ -15,7 +18,7 @@ static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
 	queue_work(rtrs_clt_sess_wq, &clt->link.work);
 }
 
-/* An event has not been reported yet. */
+/* Returns true if an event has not been reported yet. */
 static bool rtrs_clt_link_pending(const struct rtrs_clt *clt)
 {
 	const struct rtrs_clt_link *link = &clt->link;
@@ -46,15 +49,15 @@ void rtrs_clt_link_work(struct work_struct *work)
 }
 
 /**
- * rtrs_clt_same_session() - is a path in the same session as the others?
- * @path: path that has its INFO_RSP
+ * rtrs_clt_same_session() - check whether a path is in the same session as the others
+ * @path: path that has received INFO_RSP
  *
- * A server with fencing gives each session an ID. Without IDs, a server may have created
- * a new session for this path. If others are up, fail with -ESTALE; the retry joins
- * theirs.
+ * A server with fencing assigns an ID to each session. Without IDs, a server that was allowed to
+ * create a session for this path may have done so while other paths were connected. The attempt
+ * then fails with -ESTALE, and the next one joins the other paths' session.
  *
  * Context: under clt->lock; the session has paths.
- * Return: false if it is in another session, or may be.
+ * Return: false if the path is in another session, or may be.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 {
@@ -64,31 +67,45 @@ VISIBLE_IF_KUNIT bool rtrs_clt_same_session(const struct rtrs_clt_path *path)
 }
 
 /**
+ * rtrs_clt_set_limits() - set the limits of a session by its first path
+ * @path: path that is connected. Later paths change nothing
+ *
+ * Context: under clt->lock.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_set_limits(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+
+	if (clt->have_limits)
+		return;
+	clt->limits = (struct rtrs_clt_limits) {
+		.queue_depth	= path->neg.nr_slots,
+		.max_io_size	= path->neg.max_io_size,
+		.max_segments	= path->neg.max_segments,
+		.nr_queues	= clt->nr_queues,
+		.nr_poll_queues	= clt->nr_poll_queues,
+		.numa_node	= ibdev_to_node(path->path.dev),
+	};
+	clt->have_limits = true;
+}
+
+/**
  * rtrs_clt_check_limits() - compare a path's limits with those of its session
- * @path: path that has negotiated; the first one of a session sets the limits, the others
- *	have to reach them
+ * @path: path after negotiation. Its limits must not be lower than the limits of the session's
+ *	first path
  *
  * Context: under clt->lock.
  * Return: 0 or -EINVAL.
  */
-VISIBLE_IF_KUNIT int rtrs_clt_check_limits(struct rtrs_clt_path *path)
+VISIBLE_IF_KUNIT int rtrs_clt_check_limits(const struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
-	struct rtrs_clt_limits *limits = &clt->limits;
+	const struct rtrs_clt_limits *limits = &clt->limits;
 
-	if (!clt->have_limits) {
-		limits->queue_depth = path->neg.nr_slots;
-		limits->max_io_size = path->neg.max_io_size;
-		limits->max_segments = path->neg.max_segments;
-		limits->nr_queues = clt->nr_queues;
-		limits->nr_poll_queues = clt->nr_poll_queues;
-		limits->numa_node = ibdev_to_node(path->path.dev);
-		clt->have_limits = true;
-		return 0;
-	}
-	if (path->neg.nr_slots >= limits->queue_depth &&
-	    path->neg.max_io_size >= limits->max_io_size &&
-	    path->neg.max_segments >= limits->max_segments)
+	if (!clt->have_limits ||
+	    (path->neg.nr_slots >= limits->queue_depth &&
+	     path->neg.max_io_size >= limits->max_io_size &&
+	     path->neg.max_segments >= limits->max_segments))
 		return 0;
 	rtrs_clt_err(clt, "%s: the path can do less than the session's first path: queue depth %u of %u, %u of %u bytes, %u of %u segments per I/O\n",
 		     path->path.name, path->neg.nr_slots, limits->queue_depth,
@@ -97,25 +114,28 @@ VISIBLE_IF_KUNIT int rtrs_clt_check_limits(struct rtrs_clt_path *path)
 	return -EINVAL;
 }
 
-/* Return: 0 if a new path may take requests, -EAGAIN if it has to wait, or an errno. */
+/* Returns 0 if a new path may accept requests, -EAGAIN if it must wait, or an errno. */
 static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
+	int ret;
 
 	lockdep_assert_held(&clt->lock);
-	if (clt->nr_up) {
-		/* If this one is in a newer session, the others will end, and it is tried again. */
-		if (!rtrs_clt_same_session(path))
-			return -ESTALE;
-	} else if (rtrs_clt_link_pending(clt)) {
+	/*
+	 * If this path is in a newer session, the others will end, and this path is connected
+	 * again.
+	 */
+	if (clt->nr_up && !rtrs_clt_same_session(path))
+		return -ESTALE;
+	if (!clt->nr_up && rtrs_clt_link_pending(clt))
 		return -EAGAIN;
-	} else if (rtrs_clt_unfenced(clt)) {
-		return -EAGAIN;
-	}
-	return rtrs_clt_check_limits(path);
+	ret = rtrs_clt_check_limits(path);
+	if (ret || clt->nr_up)
+		return ret;
+	return rtrs_clt_end_failing(clt) ? 0 : -EAGAIN;
 }
 
-/* How many requests the server has answered over a path, ever. */
+/* Returns the number of requests that the server has ever answered over a path. */
 static u64 rtrs_clt_nr_answered(const struct rtrs_clt_path *path)
 {
 	u64 done = 0;
@@ -126,9 +146,13 @@ static u64 rtrs_clt_nr_answered(const struct rtrs_clt_path *path)
 	return done - path->stats.reclaimed;
 }
 
-/* Adds a path to those that take requests, if it may; returns as rtrs_clt_may_link(). */
+/*
+ * Adds a path to the array of paths that accept requests, if allowed. Returns as
+ * rtrs_clt_may_link().
+ */
 static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 {
+	struct rtrs_clt_path_set *set;
 	struct rtrs_clt *clt = path->clt;
 	int ret;
 
@@ -136,40 +160,51 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	ret = rtrs_clt_may_link(path);
 	if (ret)
 		goto unlock;
-	/* From here on an error takes it down again, as soon as this try is over. */
+	/* Whoever waits for the path sees its state at once: nothing may fail after it. */
+	ret = -ENOMEM;
+	set = rtrs_clt_path_set_alloc(path);
+	if (!set)
+		goto fail;
+	/* From here on, an error disconnects the path, as soon as this attempt is over. */
+	ret = -ECONNABORTED;
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_UP, 0)) {
-		ret = -ECONNABORTED;
-		goto unlock;
+		rtrs_clt_path_set_free(path, set);
+		goto fail;
 	}
+	ret = 0;
 	path->answered = rtrs_clt_nr_answered(path);
-	ret = rtrs_clt_path_set_add(clt, path);
-	if (ret)
-		goto unlock;
+	rtrs_clt_path_set_add(clt, path, set);
+	rtrs_clt_set_limits(path);
 	path->was_live = true;
 	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
-	/* Waiters are woken by the path's result. */
+	/* Waiters for nr_up are woken by rtrs_clt_path_result(). */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
+		clt->tag = path->neg.tag;
 		rtrs_clt_first_path_up(clt);
 		rtrs_clt_set_link(clt, RTRS_LINK_UP);
 	}
 unlock:
 	mutex_unlock(&clt->lock);
 	return ret;
+
+fail:
+	rtrs_clt_arm_failover_timer(clt);
+	goto unlock;
 }
 
 /**
- * rtrs_clt_link_add() - let requests take a path
- * @path: path that has its INFO_RSP, slots and fence
+ * rtrs_clt_link_add() - make a path accept requests
+ * @path: path that has received INFO_RSP, with slots and fence
  *
- * The first path of a session that has lost all paths takes no requests before the
- * upper layer knows of the loss, and before the lost paths are fenced: some of their
- * requests may have failed here, and have been repeated by their submitter.
+ * If a session has lost all paths, its first path accepts no requests until the upper layer has
+ * been informed of the loss, and until dead paths with failed requests are fenced, as the submitter
+ * may repeat these requests.
  *
  * Context: the path's connect_work.
- * Return: 0, -ENOMEM, -EINVAL if the path can do less than the others, -ESTALE if it
- * is or may be in another session than they are, -ETIMEDOUT, or the path's error if it
- * has ended meanwhile.
+ * Return: 0; -ENOMEM; -EINVAL if the path has lower limits than the session; -ESTALE if it is or
+ * may be in another session than the other paths; -ETIMEDOUT; or the path's error if it has ended
+ * meanwhile.
  */
 int rtrs_clt_link_add(struct rtrs_clt_path *path)
 {
@@ -184,17 +219,17 @@ int rtrs_clt_link_add(struct rtrs_clt_path *path)
 	}
 	if (ret)
 		return ret;
-	/* Fences and requests that have waited for a path. */
+	/* Fence dead paths, and send requests that have waited for a path. */
 	rtrs_clt_kick_fencing(clt);
 	rtrs_clt_resume(clt);
 	return 0;
 }
 
 /**
- * rtrs_clt_link_del() - let no more requests take a path
- * @path: path that is ending; nothing is done if it doesn't take requests
+ * rtrs_clt_link_del() - make a path accept no more requests
+ * @path: path that is ending; nothing is done if it doesn't accept requests
  *
- * On return no rtrs_clt_submit() is on its way to it.
+ * On return no rtrs_clt_submit() is sending over the path.
  *
  * Context: process, may sleep.
  */
@@ -213,9 +248,9 @@ void rtrs_clt_link_del(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_wake_paths() - connect paths at once that wait to be tried again
+ * rtrs_clt_wake_paths() - connect waiting paths without further delay
  * @clt: session that has lost its last path
- * @lost: that path, which waits as set
+ * @lost: that path, whose delay is unchanged
  *
  * Context: process, under clt->lock.
  */
@@ -231,17 +266,17 @@ VISIBLE_IF_KUNIT void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_
 		if (path->sm.state == RTRS_CLT_WAITING)
 			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
 		else
-			/* If it fails now, it would wait as well. */
+			/* If the current attempt fails, the next one has no delay either. */
 			path->sm.hurry = true;
 		spin_unlock_irq(&path->sm.lock);
 	}
 }
 
 /**
- * rtrs_clt_link_gone() - account for a path that has given back its requests
- * @path: path that is ending; nothing is done if it took no requests
+ * rtrs_clt_link_gone() - account for a path whose requests have been reclaimed
+ * @path: path that is ending; nothing is done if it accepted no requests
  *
- * If it was the last one, failover.timeout counts from now on.
+ * If this was the last path, requests wait, subject to failover.timeout, from now on.
  *
  * Context: process, may sleep.
  */
@@ -261,7 +296,7 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}
 	mutex_unlock(&clt->lock);
-	/* One may have been lost with the path. */
+	/* An event from the server may have been lost with the path. */
 	if (path->neg.features & RTRS_FEATURE_EVENT)
 		clt->link.srv_event(clt->link.priv);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The module; opening and closing of sessions.
- */
+/* The client module: opening and closing of sessions */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/debugfs.h>
 #include <linux/module.h>
 
 #include "clt.h"
@@ -14,14 +13,15 @@ MODULE_VERSION(RTRS_DRV_VERSION);
 
 /**
  * rtrs_clt_open() - open a session with a server
- * @params: name, paths and functions of the session; not needed after return
+ * @params: name, paths and callbacks of the session; not needed after return
  *
- * Context: process, may sleep; a signal ends it early.
- * Return: the session, when one of its paths is connected, and all have been tried or five
- * seconds have passed; the others are tried again. Or an ERR_PTR(): -EINVAL; -ENOMEM;
- * -EEXIST if a session of that name is open or two paths are the same; -ERESTARTSYS on a signal;
- * or the error of the first path, such as -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT and
- * -EPROTO.
+ * Returns when one path is connected, and either all paths have been tried or five seconds have
+ * passed. The other paths are retried in the background.
+ *
+ * Context: process, may sleep; interrupted by signals.
+ * Return: the session or an ERR_PTR(): -EINVAL; -ENOMEM; -EEXIST if a session of the same name is
+ * open or two paths are equal; -ERESTARTSYS on a signal; or the error of the first path, such as
+ * -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT and -EPROTO.
  */
 struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 {
@@ -69,8 +69,8 @@ EXPORT_SYMBOL_GPL(rtrs_clt_open);
  * rtrs_clt_close() - close a session
  * @clt: an open session; the caller neither submits to it nor resumes it any more
  *
- * Requests in flight, or that wait, are completed with -ECONNABORTED. No link_event()
- * is called after this has begun to end paths, and none runs when it returns.
+ * Requests in flight and waiting requests are completed with -ECONNABORTED. link_event() isn't
+ * called any more once this function has started to end paths, and is not running when it returns.
  *
  * Context: process, may sleep; not from link_event() or a request's done().
  */
@@ -84,6 +84,8 @@ void rtrs_clt_close(struct rtrs_clt *clt)
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_close);
 
+static struct dentry *rtrs_clt_debugfs;
+
 static void rtrs_clt_destroy_wqs(void)
 {
 	if (rtrs_clt_connect_wq)
@@ -95,8 +97,8 @@ static void rtrs_clt_destroy_wqs(void)
 }
 
 /*
- * Work items of different paths and sessions run at the same time, up to the limit of an
- * unbound workqueue. Without memory for threads, the rescuer runs them one by one.
+ * Work items of different paths and sessions run in parallel, up to the limit of an unbound
+ * workqueue. If there is no memory for threads, the rescuer runs them one by one.
  */
 static int rtrs_clt_alloc_wqs(void)
 {
@@ -118,16 +120,21 @@ static int __init rtrs_clt_init(void)
 
 	ret = rtrs_clt_alloc_wqs();
 	if (!ret)
-		ret = rtrs_clt_sysfs_init();
-	if (ret)
+		ret = class_register(&rtrs_clt_class);
+	if (ret) {
 		rtrs_clt_destroy_wqs();
-	return ret;
+		return ret;
+	}
+	rtrs_clt_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	debugfs_create_bool("fencing", 0644, rtrs_clt_debugfs, &rtrs_clt_fencing);
+	return 0;
 }
 module_init(rtrs_clt_init);
 
 static void __exit rtrs_clt_exit(void)
 {
-	rtrs_clt_sysfs_exit();
+	debugfs_remove(rtrs_clt_debugfs);
+	class_unregister(&rtrs_clt_class);
 	rtrs_clt_destroy_wqs();
 }
 module_exit(rtrs_clt_exit);

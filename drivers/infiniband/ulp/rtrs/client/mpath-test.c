@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of the choice of a path, and of the array that it is chosen from.
- */
+/* KUnit tests of the selection of a path, and of the array of paths to select from */
 #include <kunit/test.h>
 #include <linux/slab.h>
 
@@ -9,7 +7,7 @@
 
 #define MAX_PATHS	5
 
-/* A session that has nothing but what the choice looks at. */
+/* A session with only the fields that selection uses */
 struct mpath_test {
 	struct rtrs_clt clt;
 	struct rtrs_clt_path paths[MAX_PATHS];
@@ -45,13 +43,18 @@ static void mpath_exit(struct kunit *test)
 static int replace(struct mpath_test *t, struct rtrs_clt_path *add,
 		   struct rtrs_clt_path *del)
 {
+	struct rtrs_clt_path_set *new;
 	int ret = 0;
 
 	mutex_lock(&t->clt.lock);
-	if (add)
-		ret = rtrs_clt_path_set_add(&t->clt, add);
-	else
+	if (add) {
+		new = rtrs_clt_path_set_alloc(add);
+		if (new)
+			rtrs_clt_path_set_add(&t->clt, add, new);
+		ret = new ? 0 : -ENOMEM;
+	} else {
 		rtrs_clt_path_set_del(&t->clt, del);
+	}
 	mutex_unlock(&t->clt.lock);
 	return ret;
 }
@@ -65,7 +68,7 @@ static void add_paths(struct kunit *test, int nr)
 		KUNIT_ASSERT_EQ(test, replace(t, &t->paths[i], NULL), 0);
 }
 
-/* Index of the path that is picked. */
+/* Returns the index of the selected path. */
 static int pick(struct mpath_test *t)
 {
 	struct rtrs_clt_path *path;
@@ -85,7 +88,7 @@ static void no_paths_are_no_array(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, (void *)rcu_access_pointer(t->clt.path_set));
 }
 
-/* Of paths with these numbers, those with a letter in @picked have their turns. */
+/* For paths with the given costs, the ones in @picked are selected in turn. */
 static const struct cost_case {
 	const char *desc;
 	enum rtrs_clt_policy policy;
@@ -149,7 +152,7 @@ static const struct tie_case {
 
 KUNIT_ARRAY_PARAM_DESC(tie_cases, tie_cases, desc);
 
-/* At low depth nothing is in flight on either path: the slow one is left alone. */
+/* At low queue depth, nothing is in flight on either path, and the slow one isn't used. */
 static void ties_go_to_the_faster(struct kunit *test)
 {
 	const struct tie_case *c = test->param_value;
@@ -209,7 +212,7 @@ static void paths_are_picked_equally(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, count[i], i < c->nr ? 10 : 0);
 }
 
-/* With three paths the order breaks when the counter wraps, and nothing else. */
+/* With three paths, the order changes when the counter wraps, but each index stays valid. */
 static void counter_wraps_within_the_paths(struct kunit *test)
 {
 	struct mpath_test *t = test->priv;
@@ -224,7 +227,7 @@ static void counter_wraps_within_the_paths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, i, 9);
 }
 
-/* Letters are paths, capitals come, the others go; in the end there are @left. */
+/* Letters are paths: upper case adds one, lower case removes it. @left are the remaining ones. */
 static const struct live_case {
 	const char *desc;
 	const char *moves;

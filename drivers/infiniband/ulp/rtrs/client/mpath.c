@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which path a request takes.
+ * Selection of a path for a request.
  *
- * The connected paths of a session stand in an array that is replaced, never
- * changed. A request looks at it under RCU; once it has been replaced and a
- * grace period is over, no request can be on its way to a path that left.
+ * The paths of a session that accept requests are in an array, which is replaced rather than
+ * changed. Submitters read it under RCU. Once it has been replaced and a grace period has passed,
+ * nobody submits requests to a path that was removed.
  */
 #include <linux/slab.h>
 
 #include "clt.h"
 
-/* Round trip of a heartbeat in ns; 0 if none has been measured yet. */
+/* Returns the last round trip of a heartbeat in ns, or 0 if none has been measured yet. */
 static unsigned int rtrs_clt_latency(const struct rtrs_clt_path *path)
 {
 	return min_t(u64, READ_ONCE(path->path.hb_latency), UINT_MAX / 2);
 }
 
-/* Others may change either counter meanwhile. */
+/* Returns the number of requests in flight. Both counters may change meanwhile. */
 static unsigned int rtrs_clt_inflight(const struct rtrs_clt_path *path,
 				      unsigned int queue)
 {
@@ -27,8 +27,8 @@ static unsigned int rtrs_clt_inflight(const struct rtrs_clt_path *path,
 }
 
 /*
- * Less than half of the other's latency. Smaller differences may be chance, and the queues
- * together must not crowd one of several paths that are equally fast.
+ * Returns true if a path has less than half of the other's latency. Smaller differences may be
+ * random, and must not make all queues select the same one of several equally fast paths.
  */
 static bool rtrs_clt_much_faster(const struct rtrs_clt_path *path,
 				 const struct rtrs_clt_path *than)
@@ -49,22 +49,22 @@ static bool rtrs_clt_better(const struct rtrs_clt_path *path,
 		b = rtrs_clt_inflight(than, queue);
 		return a < b || (a == b && rtrs_clt_much_faster(path, than));
 	}
-	/* Without a measurement, it comes last. */
+	/* A path without a measurement comes last. */
 	a = rtrs_clt_latency(path) ?: UINT_MAX;
 	b = rtrs_clt_latency(than) ?: UINT_MAX;
 	return a < b;
 }
 
 /**
- * rtrs_clt_pick_path() - choose the path that a request takes
- * @clt: session, whose policy counts
- * @set: paths to choose from, at least one
+ * rtrs_clt_pick_path() - select a path for a request
+ * @clt: session with the policy to use
+ * @set: paths to select from, at least one
  * @queue: rtrs_clt_io.queue of the request
  *
- * Selection writes no shared cache line: the cursor is per CPU, in-flight counts are per
- * queue, latencies change with a heartbeat. Equally good paths take turns.
+ * Selection writes no shared cache line: the cursor is per CPU, in-flight counts are per queue, and
+ * latencies change only with heartbeats. Equally good paths are used in turn.
  *
- * Context: RCU read side, which keeps the path able to take requests.
+ * Context: RCU read side, which keeps the path in a state in which it accepts requests.
  * Return: a path of @set.
  */
 struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
@@ -90,7 +90,10 @@ struct rtrs_clt_path *rtrs_clt_pick_path(struct rtrs_clt *clt,
 	return best;
 }
 
-/* Replaces the array by a copy in @new, with @add and without @del; frees @new if that is empty. */
+/*
+ * Replaces the array by a copy in @new, with @add and without @del. Frees @new if the copy is
+ * empty.
+ */
 static void rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path_set *new,
 				      struct rtrs_clt_path *add, struct rtrs_clt_path *del)
 {
@@ -113,35 +116,57 @@ static void rtrs_clt_path_set_replace(struct rtrs_clt *clt, struct rtrs_clt_path
 }
 
 /**
- * rtrs_clt_path_set_add() - add a path to the array of those that take requests
- * @clt: session that the array belongs to
- * @path: path that isn't in the array
+ * rtrs_clt_path_set_alloc() - allocate an array for rtrs_clt_path_set_add()
+ * @path: path that isn't in an array
  *
- * The array that will be needed when the path leaves is allocated as well: by then there may be
- * no memory, since freeing some may wait for that.
+ * Also allocates the array that rtrs_clt_path_set_del() needs. At that time memory may be
+ * exhausted, and freeing memory may wait for the removal of the path.
  *
  * Context: process, under clt->lock.
- * Return: 0 or -ENOMEM.
+ * Return: the array, or NULL if memory is short. rtrs_clt_path_set_free() undoes it.
  */
-int rtrs_clt_path_set_add(struct rtrs_clt *clt, struct rtrs_clt_path *path)
+struct rtrs_clt_path_set *rtrs_clt_path_set_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt_path_set *new;
 
 	new = kzalloc(struct_size(new, path, RTRS_MAX_PATHS), GFP_KERNEL);
 	path->spare = kzalloc(struct_size(new, path, RTRS_MAX_PATHS), GFP_KERNEL);
 	if (!new || !path->spare) {
-		kfree(new);
-		kfree(path->spare);
-		path->spare = NULL;
-		return -ENOMEM;
+		rtrs_clt_path_set_free(path, new);
+		return NULL;
 	}
-	rtrs_clt_path_set_replace(clt, new, path, NULL);
-	return 0;
+	return new;
 }
 
 /**
- * rtrs_clt_path_set_del() - take a path out of the array of those that take requests
- * @clt: session that the array belongs to
+ * rtrs_clt_path_set_free() - free what rtrs_clt_path_set_alloc() has allocated
+ * @path: path that isn't in an array
+ * @new: the array, or NULL
+ */
+void rtrs_clt_path_set_free(struct rtrs_clt_path *path, struct rtrs_clt_path_set *new)
+{
+	kfree(new);
+	kfree(path->spare);
+	path->spare = NULL;
+}
+
+/**
+ * rtrs_clt_path_set_add() - add a path to the array of paths that accept requests
+ * @clt: session of the array
+ * @path: path that isn't in the array
+ * @new: array of rtrs_clt_path_set_alloc()
+ *
+ * Context: process, under clt->lock.
+ */
+void rtrs_clt_path_set_add(struct rtrs_clt *clt, struct rtrs_clt_path *path,
+			   struct rtrs_clt_path_set *new)
+{
+	rtrs_clt_path_set_replace(clt, new, path, NULL);
+}
+
+/**
+ * rtrs_clt_path_set_del() - remove a path from the array of paths that accept requests
+ * @clt: session of the array
  * @path: path in the array
  *
  * Context: process, under clt->lock.
@@ -153,11 +178,11 @@ void rtrs_clt_path_set_del(struct rtrs_clt *clt, struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_is_live() - does a path take requests?
+ * rtrs_clt_is_live() - check whether a path accepts requests
  * @path: any path of its session
  *
  * Context: process, under clt->lock.
- * Return: true if it is in the array of paths that take requests.
+ * Return: true if the path is in the array of paths that accept requests.
  */
 bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 {
@@ -173,12 +198,12 @@ bool rtrs_clt_is_live(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_poll_paths() - handle completions of a queue, on all paths
- * @set: paths that take requests
- * @queue: rtrs_clt_io.queue of requests; nothing is done if it isn't a polled one
+ * rtrs_clt_poll_paths() - handle completions of a queue on all paths
+ * @set: paths that accept requests
+ * @queue: rtrs_clt_io.queue of requests; nothing is done unless it is polled
  *
  * Context: process or softirq, with interrupts on, RCU read side.
- * Return: number of completions that were handled.
+ * Return: number of completions handled.
  */
 int rtrs_clt_poll_paths(const struct rtrs_clt_path_set *set, unsigned int queue)
 {
@@ -192,17 +217,17 @@ int rtrs_clt_poll_paths(const struct rtrs_clt_path_set *set, unsigned int queue)
 
 /**
  * rtrs_clt_send() - send a request over one of the paths
- * @clt: session that the request was submitted to
- * @set: paths that take requests, at least one
+ * @clt: session of the request
+ * @set: paths that accept requests, at least one
  * @io: the request
- * @last: ring the doorbell; otherwise the request may wait for rtrs_clt_flush()
+ * @last: ring the doorbell; otherwise the request may stay queued until rtrs_clt_flush()
  *
- * If the queue of one path is full, the others are tried. If that of all is, and it is a polled
- * one, it is polled, so that a later try finds room.
+ * If the queue of one path is full, the other paths are tried. If the queues of all paths are full
+ * and polled, they are polled, so that a later attempt finds room.
  *
  * Context: any, RCU read side; for a polled queue, with interrupts on.
- * Return: 0, -EBUSY if the queues of all paths are full, or the data can't be mapped for
- * the device right now, or the errno of registering it.
+ * Return: 0; -EBUSY if the queues of all paths are full or the data can't be mapped for the device
+ * at the moment; or the errno of registering the data.
  */
 int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 		  struct rtrs_clt_io *io, bool last)
@@ -221,8 +246,8 @@ int rtrs_clt_send(struct rtrs_clt *clt, const struct rtrs_clt_path_set *set,
 }
 
 /**
- * rtrs_clt_flush() - ring the doorbells of a queue, on all paths
- * @set: paths that take requests
+ * rtrs_clt_flush() - ring the doorbells of a queue on all paths
+ * @set: paths that accept requests
  * @queue: rtrs_clt_io.queue of requests that were sent without @last
  *
  * Context: any, RCU read side.

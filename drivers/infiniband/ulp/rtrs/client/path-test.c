@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of a path's life on the client: its states, every event in each; when it
- * is tried again. And how its session's policy is written.
+ * KUnit tests of a path's life on the client: every event in each of its states, and delays between
+ * attempts to connect; also of the parser for policies
  */
 #include <kunit/test.h>
 
@@ -95,8 +95,8 @@ static struct rtrs_clt_path *waiting_path(struct kunit *test)
 
 static const struct lives_case {
 	const char *desc;
-	unsigned int seconds[MAX_LIVES];	/* that it was connected for, each time */
-	u32 failures;	/* that count after that; as many tries have failed since */
+	unsigned int seconds[MAX_LIVES];	/* duration of each connection */
+	u32 failures;	/* expected result before any failed attempt */
 } lives_cases[] = {
 	{ "an ordinary loss", { 10 }, 0 },
 	{ "lost soon again", { 10, 10 }, 1 },
@@ -108,7 +108,9 @@ static const struct lives_case {
 
 KUNIT_ARRAY_PARAM_DESC(lives_cases, lives_cases, desc);
 
-/* A path that connects, but is of no use, waits longer each time; until somebody wants it. */
+/*
+ * The delay of a path that connects but can't be used grows each time, until a user reconnects it.
+ */
 static void path_that_is_lost_soon_counts_as_failed(struct kunit *test)
 {
 	const struct lives_case *c = test->param_value;
@@ -128,11 +130,23 @@ static void path_that_is_lost_soon_counts_as_failed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), 0);
 }
 
+/* As after 25 days, with 32 bits and HZ=1000 */
+static void path_that_was_up_for_weeks_has_not_failed(struct kunit *test)
+{
+	struct rtrs_clt_path *path = waiting_path(test);
+
+	path->clt->reconnect.delay_max_ms = 30000;
+	path->sm.short_lives = 5;
+	path->sm.up_since = jiffies - (LONG_MAX + 100UL * HZ);
+	rtrs_clt_path_lived(path);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), 0);
+}
+
 static void do_nothing(struct work_struct *work)
 {
 }
 
-/* The last path is lost: others don't wait until their delay is over. */
+/* When the last path is lost, the delays of the other paths end. */
 static void paths_are_tried_when_the_last_one_is_lost(struct kunit *test)
 {
 	struct workqueue_struct *connect_wq = rtrs_clt_connect_wq;
@@ -164,7 +178,7 @@ static void paths_are_tried_when_the_last_one_is_lost(struct kunit *test)
 	rtrs_clt_connect_wq = connect_wq;
 }
 
-/* Those who wait are told the first reason, not what follows from it. */
+/* Waiters get the first error, not errors that follow from it. */
 static void path_keeps_the_reason_of_its_end(struct kunit *test)
 {
 	struct rtrs_clt_path *path = waiting_path(test);
@@ -179,7 +193,7 @@ static void path_keeps_the_reason_of_its_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->sm.state, S(IDLE));
 }
 
-/* A path that is lost later waits as set, or isn't connected again at all. */
+/* A path that is lost later is reconnected after the usual delay, or not at all. */
 static void wish_to_connect_ends_when_it_is_connected(struct kunit *test)
 {
 	struct rtrs_clt_path *path = waiting_path(test);
@@ -212,7 +226,7 @@ static void be_slow(struct work_struct *work)
 	wait_for_completion(&container_of(work, struct slow_work, work)->over);
 }
 
-/* Paths that are being connected leave no room in their queue; another one ends at once. */
+/* Paths that are being connected fill their workqueue. Another path must end without delay. */
 static void path_ends_while_others_connect(struct kunit *test)
 {
 	static const struct kobj_type ktype = { .release = release_nothing };
@@ -362,7 +376,7 @@ static void delay_grows_and_jitters(struct kunit *test)
 	}
 	KUNIT_EXPECT_LE(test, most, c->most);
 	KUNIT_EXPECT_GE(test, least, c->most / 2);
-	/* Clients spread over half of the time. */
+	/* Delays are spread over half of the maximum. */
 	KUNIT_EXPECT_GE(test, (most - least) * 10, c->most / 2 * 9);
 }
 
@@ -405,6 +419,7 @@ static const struct setting_case {
 	int ret;
 } setting_cases[] = {
 	{ "a policy", "mp_policy", "rr", 0 },
+	{ "a policy, by its other name", "mpath_policy", "rr", 0 },
 	{ "no policy", "mp_policy", "3", -EINVAL },
 	{ "the least", "hb_interval_ms", "10", 0 },
 	{ "less", "hb_interval_ms", "9", -EINVAL },
@@ -434,6 +449,7 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
 	KUNIT_CASE(wish_to_connect_ends_when_it_is_connected),
 	KUNIT_CASE_PARAM(path_that_is_lost_soon_counts_as_failed, lives_cases_gen_params),
+	KUNIT_CASE(path_that_was_up_for_weeks_has_not_failed),
 	KUNIT_CASE(paths_are_tried_when_the_last_one_is_lost),
 	KUNIT_CASE(path_ends_while_others_connect),
 	KUNIT_CASE_PARAM(path_is_waited_for, tried_cases_gen_params),

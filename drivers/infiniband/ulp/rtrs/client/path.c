@@ -2,9 +2,9 @@
 /*
  * Life of a path.
  *
- * One work item connects a path, another one takes it down, and queues the first one again.
- * They take turns, so they never run at the same time. Other code changes the path's state
- * (state.c) and waits.
+ * One work item connects a path. Another one disconnects it, and queues the first one again. The
+ * two run alternately, never at the same time. Other code changes the path's state (state.c) and
+ * waits.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,15 +15,15 @@
 #include "clt.h"
 
 /**
- * rtrs_clt_backoff() - compute the delay before the next try to connect
- * @first: delay in milliseconds before the first try after the path was connected
+ * rtrs_clt_backoff() - compute the delay before the next attempt to connect
+ * @first: delay in milliseconds before the first attempt after the path was lost
  * @max: upper limit of the delay, in milliseconds
- * @failures: number of tries that have failed since
+ * @failures: number of failed attempts since then
  *
- * The random part keeps clients that lost the same server from returning all at once.
+ * A random part prevents all clients of a lost server from reconnecting at the same time.
  *
- * Return: milliseconds: @first doubled with each failure, or @max; of that, between
- * half and all.
+ * Return: a random time in milliseconds between half of the delay and all of it. The delay is
+ * @first, doubled with each failure, and at most @max.
  */
 unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 			      unsigned int failures)
@@ -34,15 +34,15 @@ unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 }
 
 /**
- * rtrs_clt_path_failures() - count the failures of a path in a row
+ * rtrs_clt_path_failures() - count the consecutive failures of a path
  * @path: path that isn't connected
  *
- * A path that connects but can't carry requests must not be tried again and again without delay.
- * So being lost soon after it was connected counts as a failure, except for the first time:
- * that is an ordinary loss.
+ * A path that connects but can't carry requests must not be reconnected again and again without
+ * delay. So the loss of a path soon after it was connected counts as a failure. The first such loss
+ * in a row doesn't count, since it may be an ordinary one.
  *
  * Context: under path->sm.lock.
- * Return: how many.
+ * Return: number of failures.
  */
 VISIBLE_IF_KUNIT u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path)
 {
@@ -50,8 +50,8 @@ VISIBLE_IF_KUNIT u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_lived() - account for a path that was connected and is lost
- * @path: path that has just been lost
+ * rtrs_clt_path_lived() - update sm.short_lives for a path that was lost
+ * @path: path that was connected and has just been lost
  *
  * Context: process.
  */
@@ -60,7 +60,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_path_lived(struct rtrs_clt_path *path)
 	unsigned int max = READ_ONCE(path->clt->reconnect.delay_max_ms);
 
 	spin_lock_irq(&path->sm.lock);
-	if (time_after(jiffies, path->sm.up_since + msecs_to_jiffies(max)))
+	/* With 32 bits, time_after() fails if the path was connected for weeks. */
+	if (jiffies - path->sm.up_since > msecs_to_jiffies(max))
 		path->sm.short_lives = 0;
 	else
 		path->sm.short_lives++;
@@ -69,10 +70,10 @@ VISIBLE_IF_KUNIT void rtrs_clt_path_lived(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_path_claim_locked() - claim a path's addresses in its session
- * @path: path whose addresses are known, the source possibly not yet
+ * @path: path whose destination address, at least, is known
  *
  * Context: process, under clt->lock.
- * Return: 0, or -EEXIST if another path of the session has them.
+ * Return: 0, or -EEXIST if another path of the session has the same addresses.
  */
 int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 {
@@ -88,7 +89,7 @@ int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* The same, without clt->lock; the source address is known now. */
+/* Claims the path's addresses, including the source address, which is known by now. */
 static int rtrs_clt_path_claim(struct rtrs_clt_path *path)
 {
 	int ret;
@@ -99,10 +100,11 @@ static int rtrs_clt_path_claim(struct rtrs_clt_path *path)
 	return ret;
 }
 
-/* Prepares a try to connect: a new ID, and the fence for when the path dies. */
+/* Prepares an attempt to connect: assigns a new ID and allocates the path's fence. */
 static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
+	int ret;
 
 	path->neg.nr_connects++;
 	path->neg.offered = RTRS_FEATURES;
@@ -115,13 +117,14 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&path->fence.own->ios);
 	mutex_lock(&clt->lock);
-	/* Ids come again after 2^28 connects; 0 is none. */
+	/* IDs repeat after 2^28 attempts; 0 is not a valid ID. */
 	clt->last_id = clt->last_id % RTRS_MAX_PATH_ID + 1;
 	WRITE_ONCE(path->neg.id, clt->last_id);
+	ret = rtrs_clt_proof_tag(path);
 	mutex_unlock(&clt->lock);
 	path->fence.own->id = path->neg.id;
 	path->fence.asked = 0;
-	return 0;
+	return ret;
 }
 
 static int rtrs_clt_path_show(struct rtrs_clt_path *path)
@@ -129,7 +132,7 @@ static int rtrs_clt_path_show(struct rtrs_clt_path *path)
 	return path->clt->view->show(path);
 }
 
-/* From here on, the path may have to wait until others are fenced. */
+/* Starts heartbeats, as the next step may wait until dead paths are fenced. */
 static int rtrs_clt_path_watch(struct rtrs_clt_path *path)
 {
 	rtrs_hb_start(&path->path, &path->cons[0].con);
@@ -139,10 +142,10 @@ static int rtrs_clt_path_watch(struct rtrs_clt_path *path)
 static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 {
 	/*
-	 * A server takes a second path between the same addresses for the first one's
-	 * successor, so the addresses are claimed before the server is asked. INFO_RSP is
-	 * the first message on the service connection, so its receive is posted first; its
-	 * size depends on the queue depth that the server offers.
+	 * The order of steps matters. Addresses are claimed before the server is contacted, because
+	 * it regards a second path between the same addresses as the successor of the first.
+	 * INFO_RSP is the first message on the service connection, so its receive is posted before
+	 * all others; its size depends on the queue depth that the server offers.
 	 */
 	static int (*const steps[])(struct rtrs_clt_path *path) = {
 		rtrs_clt_path_begin,
@@ -170,7 +173,7 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* Accounts for a try that has ended, and wakes its waiters. */
+/* Records the result of an attempt, and wakes its waiters. */
 static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 {
 	spin_lock_irq(&path->sm.lock);
@@ -191,7 +194,10 @@ static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 	wake_up_all(&path->clt->wait);
 }
 
-/* Begins a try to connect, if it is time. The path stays up until rtrs_clt_path_try_over(). */
+/*
+ * Starts an attempt to connect, if it is due. The path isn't disconnected until
+ * rtrs_clt_path_try_over().
+ */
 static bool rtrs_clt_path_try_due(struct rtrs_clt_path *path)
 {
 	bool due;
@@ -204,7 +210,7 @@ static bool rtrs_clt_path_try_due(struct rtrs_clt_path *path)
 	return due;
 }
 
-/* The try is over: if it has failed, or the path with it, it is taken down. */
+/* Ends an attempt, and queues end_work if the attempt or the path has failed. */
 static void rtrs_clt_path_try_over(struct rtrs_clt_path *path)
 {
 	spin_lock_irq(&path->sm.lock);
@@ -233,10 +239,10 @@ static void rtrs_clt_connect_work(struct work_struct *work)
 }
 
 /*
- * Takes a path down. Order matters: no new requests; nothing from the wire; no handler.
- * Only then may requests that were in flight go elsewhere or back to their owner, as
- * their pages may be reused right after that; see rtrs_clt_slots_reclaim(). Steps that
- * take long follow. The ids go last: the removal of a device waits for them only.
+ * Disconnects a path. Order matters: no new requests; nothing from the wire; no handler. Only then
+ * may requests that were in flight be sent over another path or be completed, as their pages may be
+ * reused right after that; see rtrs_clt_slots_reclaim(). Slow steps follow. The CM ids are
+ * destroyed last, because the removal of an RDMA device waits only for them.
  */
 static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 {
@@ -255,9 +261,8 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 }
 
 /*
- * The path is down: schedules the next try to connect it, unless there is to be none. That
- * is the last of @end_work, since the path may be connected again as soon as its state is
- * another one.
+ * Schedules the next attempt to connect, if there is to be one. This is the last step of @end_work,
+ * since the path may be connected again as soon as its state changes.
  */
 static void rtrs_clt_path_ended(struct rtrs_clt_path *path)
 {
@@ -295,7 +300,7 @@ static void rtrs_clt_end_work(struct work_struct *work)
 	int err = path->sm.try_err;
 
 	rtrs_clt_path_end(path);
-	/* Also if it has never been connected, so that it can be removed. */
+	/* Also shows a path that has never been connected, so that users can remove it. */
 	rtrs_clt_path_show(path);
 	path->sm.try_err = 0;
 	if (err)
@@ -307,8 +312,8 @@ static void rtrs_clt_end_work(struct work_struct *work)
 }
 
 /*
- * Has the next try to connect begin without delay; returns the number of tries that have begun: the
- * result of one that is going on is not that of the next one.
+ * Makes the next attempt to connect start without delay. Returns the number of attempts started so
+ * far: the result of an attempt that is already running doesn't count.
  */
 static u32 rtrs_clt_path_want_locked(struct rtrs_clt_path *path)
 {
@@ -329,7 +334,7 @@ static u32 rtrs_clt_path_want_locked(struct rtrs_clt_path *path)
  * @path: path that isn't connected; nothing is done if it is being destroyed
  *
  * Context: process.
- * Return: number of tries that have begun, for rtrs_clt_path_connect_status().
+ * Return: number of attempts started so far, for rtrs_clt_path_connect_status().
  */
 u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 {
@@ -346,8 +351,8 @@ u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
  * @path: path that was started
  * @tries: value that rtrs_clt_path_connect_start() returned
  *
- * Return: -EINPROGRESS while it is being connected, 0 if it is connected, the error of the
- * try, or -ECONNABORTED if it was disconnected since.
+ * Return: -EINPROGRESS while the path is being connected, 0 if it is connected, the error of the
+ * attempt, or -ECONNABORTED if the path was disconnected since.
  */
 int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 {
@@ -369,11 +374,11 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
  * @path: path that was started
  * @tries: value that rtrs_clt_path_connect_start() returned
  *
- * Signals that don't kill are no reason to begin again, as that would take down what has
- * been connected meanwhile: a try ends by itself.
+ * Only fatal signals interrupt the wait. After any other one, the system call would be restarted
+ * and disconnect a path that has been connected meanwhile. An attempt always ends by itself.
  *
  * Context: process, may sleep.
- * Return: as rtrs_clt_path_connect_status(), but -EINTR for -EINPROGRESS, if killed.
+ * Return: as rtrs_clt_path_connect_status(), but -EINTR instead of -EINPROGRESS, if killed.
  */
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 {
@@ -388,18 +393,21 @@ int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries)
 }
 
 /**
- * rtrs_clt_path_reconnect() - connect a path; a connected one is taken down first
+ * rtrs_clt_path_reconnect() - connect a path; disconnect it first if it is connected
  * @path: path in any state
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is connected, the error of the try, or -EINTR if killed.
+ * Return: 0 when the path is connected, the error of the attempt, or -EINTR if killed.
  */
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path)
 {
 	bool was_up;
 	u32 tries;
 
-	/* A path that comes up just now is what the caller wants, or is taken down once. */
+	/*
+	 * Checked under the lock, so that a path that connects at this moment is either accepted as
+	 * the result or disconnected once.
+	 */
 	spin_lock_irq(&path->sm.lock);
 	was_up = path->sm.state == RTRS_CLT_CONNECTED && !path->sm.gone;
 	if (was_up)
@@ -419,11 +427,11 @@ static bool rtrs_clt_path_settled(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_path_disconnect() - disconnect a path, until rtrs_clt_path_connect_start()
+ * rtrs_clt_path_disconnect() - disconnect a path until rtrs_clt_path_connect_start() is called
  * @path: path in any state
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is disconnected, or -EINTR if killed.
+ * Return: 0 when the path is disconnected, or -EINTR if killed.
  */
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
 {
@@ -445,8 +453,8 @@ void rtrs_clt_path_free(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_path_create() - allocate a path
- * @clt: session that it is for; it isn't added to the session's list
- * @addr: server's address, and perhaps a source; copied
+ * @clt: session of the path; the path isn't added to the session's list
+ * @addr: server's address, and optionally a source; copied
  *
  * Return: the path in state RTRS_CLT_IDLE, or an ERR_PTR().
  */
@@ -485,9 +493,9 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 }
 
 /**
- * rtrs_clt_path_destroy() - end a path if need be, and drop a reference
- * @path: the path; the caller takes it out of its session's list after this, so that no
- *	other path can get its name before
+ * rtrs_clt_path_destroy() - disconnect a path if needed, and drop a reference
+ * @path: the path. The caller removes it from its session's list only afterwards, so that no other
+ *	path can get its name earlier
  *
  * Context: process, may sleep.
  */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of the full-size packet that a path sends before it takes requests.
- */
+/* KUnit tests of the full-size packet that a path sends before it accepts requests */
 #include <kunit/test.h>
 
 #include "clt.h"
@@ -11,9 +9,9 @@
 static const struct size_case {
 	const char *desc;
 	u32 chunk_size;
-	u32 nr;		/* slots */
-	u32 gap_at;	/* slot that isn't next to the one before; 0: none */
-	u32 key_at;	/* slot with another key */
+	u32 nr;		/* number of slots */
+	u32 gap_at;	/* first slot that doesn't follow the previous one; 0: none */
+	u32 key_at;	/* first slot with another key; 0: none */
 	int mtu;
 	u32 size;
 } size_cases[] = {
@@ -30,7 +28,7 @@ static const struct size_case {
 
 KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
 
-/* Nothing else is written to. */
+/* The packet must not be written to other memory. */
 static void full_size_packet_fits_in_the_first_slots(struct kunit *test)
 {
 	const struct size_case *c = test->param_value;
@@ -69,7 +67,7 @@ static const struct may_case {
 
 KUNIT_ARRAY_PARAM_DESC(may_cases, may_cases, desc);
 
-/* Another path may have data in the chunks that paths share. */
+/* Shared chunks may contain data of another path. */
 static void chunks_that_paths_share_are_left_alone(struct kunit *test)
 {
 	const struct may_case *c = test->param_value;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A full-size packet, before a path takes requests.
+ * Test of a path with a full-size packet, before it accepts requests.
  *
- * Where MTUs differ, small messages arrive and full packets are dropped silently: the path
- * connects, takes requests, and dies with them. So one path MTU of data is written to the path's
- * first chunks or slots on the server, and the server's device acknowledges it.
+ * If MTUs differ, small messages arrive and full-size packets are dropped silently: the path would
+ * connect, accept requests, and fail with them. So one path MTU of data is written to the path's
+ * first chunks or slots on the server, and must be acknowledged by the server's device.
  *
- * Servers with FENCE give each path chunks of its own, which are still empty. Others, such as the
- * in-tree server, may share chunks between the paths of a session: there, the write could overwrite
- * the data of another path's request, so it is not sent. iWARP needs no such write, as TCP
- * discovers the MTU.
+ * Servers with RTRS_FEATURE_FENCE give each path chunks of its own, which are still empty. Other
+ * servers, such as the in-tree one, may share chunks between the paths of a session. There, the
+ * test could overwrite the data of another path's request, so it is skipped. It is also skipped on
+ * iWARP, as TCP discovers the MTU.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +17,7 @@
 
 #include "clt.h"
 
-/* The first pieces of a path's buffers are together at least as large as the largest path MTU. */
+/* The first group of buffers is at least as large as the maximum path MTU. */
 static_assert(RTRS_SLOT_UNIT * 8 >= SZ_4K);
 
 static void rtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -37,12 +37,11 @@ static void rtrs_clt_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_clt_probe_size() - compute the size of the data that are written
- * @path: path that has its INFO_RSP
- * @mtu: path MTU; negative if it is none of InfiniBand's, as those of Omni-Path
+ * rtrs_clt_probe_size() - compute how many bytes to write
+ * @path: path that has received INFO_RSP
+ * @mtu: path MTU; negative if it is not an InfiniBand MTU, as on Omni-Path
  *
- * Return: @mtu, but no more than 4096, or than there is room for in the first slots that are
- *	neighbours.
+ * Return: @mtu, but at most 4096, and at most the size of the contiguous slots at the beginning.
  */
 VISIBLE_IF_KUNIT u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, int mtu)
 {
@@ -59,10 +58,10 @@ VISIBLE_IF_KUNIT u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, int m
 }
 
 /**
- * rtrs_clt_may_probe() - check that a write to a path's first chunks is harmless and of use
- * @path: path that has negotiated
+ * rtrs_clt_may_probe() - check whether writing to a path's first chunks is safe and useful
+ * @path: path after negotiation
  *
- * Return: true if it is.
+ * Return: true if so.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_may_probe(const struct rtrs_clt_path *path)
 {
@@ -71,13 +70,13 @@ VISIBLE_IF_KUNIT bool rtrs_clt_may_probe(const struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_probe() - write a full-size packet, and wait until it is acknowledged
- * @path: path that is being connected, and has its INFO_RSP
+ * @path: path that is being connected, and has received INFO_RSP
  *
- * Heartbeats would stand behind the packet, so they are started after this.
+ * Heartbeats would be queued behind the packet, so they are started later.
  *
  * Context: the path's connect_work.
- * Return: 0, also if nothing was written; -EMSGSIZE if the write is not acknowledged; or another
- *	negative errno.
+ * Return: 0, also if the test was skipped; -EMSGSIZE if the write is not acknowledged; or another
+ * negative errno.
  */
 int rtrs_clt_probe(struct rtrs_clt_path *path)
 {
@@ -103,7 +102,7 @@ int rtrs_clt_probe(struct rtrs_clt_path *path)
 	sge.length = rtrs_clt_probe_size(path, ib_mtu_enum_to_int(id->route.path_rec->mtu));
 	path->probe_cqe.done = rtrs_clt_probe_done;
 	atomic_set(&path->sm.nr_pending, 1);
-	/* A device sends the packets of connection 0 again soonest. */
+	/* Connection 0 has the shortest acknowledgment timeout. */
 	ret = rtrs_con_post(&path->cons[0].con, &wr.wr);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_SIZE_MS);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What the client proves of itself when a path is set up, and what the server proves to it.
- */
+/* Mutual authentication of client and server when a path is connected */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
@@ -23,7 +21,7 @@ static void rtrs_clt_proof_head(const struct rtrs_clt_path *path, struct rtrs_pr
 	head->nr_cons = cpu_to_le16(path->nr_cons);
 }
 
-/* Makes a proof, or checks the server's if it is there. */
+/* Computes the client's proof, or checks the server's proof if @theirs is set. */
 static int rtrs_clt_proof(struct rtrs_clt_path *path, const u8 *theirs, u8 *ours)
 {
 	struct rtrs_proof_head *head;
@@ -53,8 +51,36 @@ free:
 }
 
 /**
- * rtrs_clt_proof_make() - prove to the server that we know the session's key
- * @path: path with all connections, and its nonce
+ * rtrs_clt_proof_tag() - compute the tag of a path's connection requests, if there is a key
+ * @path: path that is about to be connected; its tag is set
+ *
+ * The secret of the key may change at any time, but a session on the server keeps the tag with
+ * which it was created. So paths use the tag of the paths that are already connected.
+ *
+ * Context: process, under clt->lock.
+ * Return: 0 or a negative errno, see rtrs_proof_tag().
+ */
+int rtrs_clt_proof_tag(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	int ret;
+
+	lockdep_assert_held(&clt->lock);
+	if (!clt->key)
+		return 0;
+	if (clt->nr_up) {
+		path->neg.tag = clt->tag;
+		return 0;
+	}
+	mutex_lock(&clt->proof_lock);
+	ret = rtrs_proof_tag(clt->proof_tfm, clt->key, clt->name, &clt->uuid, &path->neg.tag);
+	mutex_unlock(&clt->proof_lock);
+	return ret;
+}
+
+/**
+ * rtrs_clt_proof_make() - compute the client's proof that it knows the session's key
+ * @path: path with all connections and its nonce
  * @mac: set to the proof
  *
  * Context: the path's connect_work.
@@ -66,7 +92,7 @@ int rtrs_clt_proof_make(struct rtrs_clt_path *path, u8 *mac)
 }
 
 /**
- * rtrs_clt_proof_check() - check what the server proves
+ * rtrs_clt_proof_check() - check the server's proof that it knows the session's key
  * @path: path after rtrs_clt_proof_make()
  * @mac: the server's proof
  *

@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How large a path's queue pairs are, and how many slots that leaves.
+ * Sizes of a path's queue pairs, and the number of slots that fit.
  *
- * A request takes up to two work requests, a registration and a write. Room for a third
- * one, which invalidates the key, is reserved for each slot, as the handler of an answer
- * can't wait for it. The other two can wait: rtrs_con_queue() returns -EBUSY. They leave
- * the queue when the server's device has acknowledged them, long before the answer, so the
- * queue need not hold those of all slots. The server answers with one or two messages.
+ * A request needs up to two work requests in the send queue: a registration and a write. Room for a
+ * third one, which invalidates the key, is reserved for each slot, as the handler of an answer
+ * can't wait for room. For the other two, rtrs_con_queue() may return -EBUSY. They leave the queue
+ * when the server's device has acknowledged them, long before the answer, so the queue need not
+ * have room for those of all slots. The server answers with one message. If it also sends a SEND
+ * WITH INV that was not requested, its device may have to wait for a receive.
  *
- * With small slots (RTRS_FEATURE_SLOTS) the server invalidates all keys, and answers with
- * one message, so nothing is reserved, except over soft-iWARP, where we invalidate them once more;
- * and most requests take one work request. Without immediate data (RTRS_FEATURE_NO_IMM) one more
- * sends what that would be.
+ * With RTRS_FEATURE_SLOTS, the server invalidates all keys. Nothing is reserved, except on
+ * soft-iWARP, where the client invalidates keys again. Most requests need only one work request.
+ * With RTRS_FEATURE_NO_IMM, another one replaces the immediate value.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "clt.h"
 
-/* Requests of a connection that fit in its send queue, unacknowledged by the server's device. */
+/*
+ * Number of requests of a connection, not acknowledged by the server's device, that fit in its send
+ * queue
+ */
 #define RTRS_CLT_SEND_SLOTS	256
-/* Most work requests in that queue with small slots. */
+/* With RTRS_FEATURE_SLOTS: maximum number of work requests in this queue */
 #define RTRS_CLT_SMALL_SEND_WR	254
-/* With a shorter send queue, signalled sends would complete too late to make room. */
+/* In a shorter send queue, signalled sends would complete too late to make room. */
 #define RTRS_CLT_MIN_SEND_WR	(2 * RTRS_SIGNAL_EVERY)
-/* A queue pair that is refused isn't tried again with fewer slots than these. */
+/* Number of slots of a server with default parameters */
+#define RTRS_CLT_USUAL_SLOTS	512U
+/* If a queue pair can't be created, the number of slots is not lowered below this. */
 #define RTRS_CLT_MIN_SLOTS	16
 
 /*
- * No requests are sent on the service connection; but memory is registered with INFO_REQ.
- * RTRS_SERVICE_WR has room for the regions of RTRS_CLT_MAX_BUFS, if 1 MiB is used of each. A
- * region has whole slots, or groups of them, so it may be half empty. A session keeps its slots
- * when its server's become larger, up to what an offset in an immediate value reaches.
+ * Returns the number of work requests in the service connection's send queue. No requests are sent
+ * on it, but buffers are registered with INFO_REQ. RTRS_SERVICE_WR has room for the memory regions
+ * of RTRS_CLT_MAX_BUFS bytes, if each covers 1 MiB. A memory region consists of whole slots, or
+ * groups of them, so it may be half empty. A session keeps its number of slots when the server's
+ * slots become larger, up to the largest offset in an immediate value.
  */
 static u32 rtrs_clt_service_wr(const struct rtrs_clt_path *path)
 {
@@ -52,17 +58,28 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 					 unsigned int cid,
 					 struct rtrs_qp_params *params)
 {
+	u32 depth;
+
 	*params = (struct rtrs_qp_params) {
 		.send_wr	= rtrs_clt_service_wr(path),
 		.recv_wr	= RTRS_SERVICE_WR,
 		.send_sge	= 1,
 		.min_send_sge	= 1,
+		.recv_sge	= 1,
 		.min_send_wr	= RTRS_CLT_MIN_SEND_WR,
 		.nr_io		= path->clt->nr_queues,
 		.poll		= IB_POLL_SOFTIRQ,
 	};
-	if (!cid)
+	if (!cid) {
+		/*
+		 * For INFO_RSP of a server that has as many slots as at the last connect, or the
+		 * usual number. If the server has more slots by now, INFO_RSP is received into
+		 * fewer, but larger, pieces of memory.
+		 */
+		depth = max3(path->neg.depth, path->clt->limits.queue_depth, RTRS_CLT_USUAL_SLOTS);
+		params->recv_sge = rtrs_long_sge(rtrs_info_rsp_max(depth));
 		return;
+	}
 	if (cid > path->clt->nr_queues)
 		params->poll = IB_POLL_DIRECT;
 	params->send_wr = (path->path.no_imm ? 3 : 2) *
@@ -75,39 +92,37 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	params->send_sge = path->neg.max_sge;
 	if (!path->neg.slot_size || path->neg.own_inv)
 		params->send_reserve = path->neg.nr_slots;
-	if (path->neg.slot_size)
-		return;
-	params->recv_wr += path->neg.nr_slots;
-	params->min_send_sge = RTRS_CLT_MIN_SGE;
+	if (!path->neg.slot_size)
+		params->min_send_sge = RTRS_CLT_MIN_SGE;
 }
 
 /**
- * rtrs_clt_dev_slots() - compute the number of slots that a device has room for
+ * rtrs_clt_dev_slots() - compute the number of slots for which a device has room
  * @attrs: limits of the device
- * @small: the server has small slots
+ * @small: RTRS_FEATURE_SLOTS is granted
  *
  * Return: the number; 0 or less if there is room for none.
  */
 int rtrs_clt_dev_slots(const struct ib_device_attr *attrs, bool small)
 {
-	/* One more work request of each kind is for draining. */
+	/* One more work request for each queue is used to drain it. */
 	int send = attrs->max_qp_wr - 1 - RTRS_CLT_MIN_SEND_WR;
 	int recv = attrs->max_qp_wr - 1 - RTRS_RECV_BATCH;
 	int cq = attrs->max_cqe - 2 - RTRS_CLT_MIN_SEND_WR - RTRS_RECV_BATCH;
 
 	if (small)
 		return send < 0 ? 0 : min(recv, cq);
-	return min3(send, recv / 2, cq / 3);
+	return min3(send, recv, cq / 2);
 }
 
 /**
  * rtrs_clt_fewer_slots() - halve the number of a path's slots
  * @path: path that is being connected, and whose slots aren't allocated yet
  *
- * With fewer slots than its session has, the path would be of no use. The lack of memory may be
- * over when it is tried again.
+ * A path with fewer slots than its session would be refused. The shortage of memory may be over at
+ * the next attempt.
  *
- * Return: false if it has RTRS_CLT_MIN_SLOTS or fewer, or no more than the session.
+ * Return: false if the path has RTRS_CLT_MIN_SLOTS or fewer, or no more than the session.
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
 {
@@ -121,12 +136,12 @@ VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_create_qp() - create a connection's queue pair
- * @path: path that is being connected; neg.nr_slots and neg.max_sge are lowered if the
- *	device refuses larger queues
+ * @path: path that is being connected; neg.nr_slots and neg.max_sge are lowered if the device
+ *	refuses larger queues
  * @cid: index of the connection
- * @recv_wr: set to the number of receives that it has room for
+ * @recv_wr: set to the number of receives for which the queue pair has room
  *
- * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes it.
+ * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes success.
  */
 int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr)
 {
@@ -139,6 +154,8 @@ int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_w
 		ret = rtrs_con_create_qp(&path->cons[cid].con, &params);
 	} while (cid && rtrs_qp_refused(ret) && rtrs_clt_fewer_slots(path));
 	*recv_wr = params.recv_wr;
+	if (!cid)
+		path->info.max_sge = params.recv_sge;
 	if (ret || !cid)
 		return ret;
 	if (path->neg.nr_slots < had)

@@ -2,20 +2,20 @@
 /*
  * Messages from the server: answers, keys, heartbeats, FENCED, EVENT.
  *
- * None of them is trusted. Invalid ones end the path.
+ * None of them is trusted. Invalid messages end the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "clt.h"
 
 /**
- * rtrs_clt_read_rkey() - read the key that came with an answer
+ * rtrs_clt_read_rkey() - parse the message with a new key that was received with an answer
  * @msg: message that was received with the answer
- * @len: bytes that were received
- * @slot: slot that the answer is for
+ * @len: bytes received
+ * @slot: slot of the answer
  * @rkey: set to the new key of the slot's chunk
  *
- * Return: false if the message doesn't have a key for this slot.
+ * Return: false if the message doesn't contain a key for this slot.
  */
 bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 			u32 *rkey)
@@ -28,62 +28,53 @@ bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 	return true;
 }
 
-/* Return: @rkey, set to the key that came with an answer; NULL if there is no valid one. */
-static const u32 *rtrs_clt_recv_rkey(struct rtrs_clt_con *con, const struct ib_wc *wc,
-				     u32 slot, u32 *rkey)
-{
-	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&con->con);
-
-	return rtrs_clt_read_rkey(&msg->rkey, wc->byte_len, slot, rkey) ? rkey : NULL;
-}
-
 /**
- * rtrs_clt_read_answer() - read what came with a SEND WITH INV, with RTRS_FEATURE_SLOTS
+ * rtrs_clt_read_answer() - parse the message of a SEND WITH INV, with RTRS_FEATURE_SLOTS
  * @msg: message that was received
- * @len: bytes that were received
- * @slot: set to the slot that it is for
- * @err: set to the errno of the answer, 0 or negative
+ * @len: bytes received
+ * @answer: slot and errno are filled in
  *
  * Return: false if the message isn't an answer.
  */
-bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len, u32 *slot, int *err)
+bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len,
+			  struct rtrs_clt_answer *answer)
 {
 	if (len != sizeof(*msg) || le16_to_cpu(msg->type) != RTRS_MSG_ANSWER ||
 	    le16_to_cpu(msg->err) > RTRS_IMM_ERR_MASK)
 		return false;
-	*slot = le16_to_cpu(msg->slot);
-	*err = -(int)le16_to_cpu(msg->err);
+	answer->slot = le16_to_cpu(msg->slot);
+	answer->err = -(int)le16_to_cpu(msg->err);
 	return true;
 }
 
-/* Handles a SEND WITH INV: with small slots, an answer. */
+/* Handles a SEND WITH INV. With RTRS_FEATURE_SLOTS it is an answer. */
 static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, const struct ib_wc *wc)
 {
-	const union rtrs_recv_msg *msg;
-	u32 slot;
-	int err;
+	u32 rkey = wc->ex.invalidate_rkey;
+	struct rtrs_clt_answer answer = { .inv_rkey = &rkey };
 
-	if (!to_clt_path(con->con.path)->neg.slot_size) {
-		rtrs_clt_invalidated(con, wc->ex.invalidate_rkey);
+	/* Not requested; see "Invalid keys" in io.c. */
+	if (!to_clt_path(con->con.path)->neg.slot_size)
 		return;
-	}
-	msg = rtrs_con_recv_msg(&con->con);
-	if (rtrs_clt_read_answer(&msg->answer, wc->byte_len, &slot, &err))
-		rtrs_clt_answer_inv(con, wc->ex.invalidate_rkey, slot, err);
+	if (rtrs_clt_read_answer(&rtrs_con_recv_msg(&con->con)->answer, wc->byte_len, &answer))
+		rtrs_clt_answer(con, &answer);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
 				    "the server invalidated a key without an answer");
 }
 
-/* Handles an immediate value. With @has_msg, it came with a message, which may have a key. */
+/*
+ * Handles an immediate value. If @has_msg, a message was received with it, which may contain a key.
+ */
 static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, u32 imm,
 			      bool has_msg)
 {
 	struct rtrs_clt_path *path = to_clt_path(con->con.path);
-	u32 payload = rtrs_imm_payload(imm);
-	u32 slot = rtrs_imm_rsp_slot(payload);
-	const u32 *new_rkey = NULL;
-	u32 rkey;
+	u32 payload = rtrs_imm_payload(imm), rkey;
+	struct rtrs_clt_answer answer = {
+		.slot = rtrs_imm_rsp_slot(payload),
+		.err = rtrs_imm_rsp_err(payload),
+	};
 
 	switch (rtrs_imm_type(imm)) {
 	case RTRS_IMM_IO_RSP_W_INV:
@@ -91,15 +82,18 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, 
 			break;
 		fallthrough;
 	case RTRS_IMM_IO_RSP:
-		/* No requests are sent on the service connection, so none is answered there. */
+		/*
+		 * No requests are sent on the service connection, so there are no answers either.
+		 */
 		if (!con->con.cid)
 			break;
 		if (has_msg && path->neg.new_rkey) {
-			new_rkey = rtrs_clt_recv_rkey(con, wc, slot, &rkey);
-			if (!new_rkey)
+			if (!rtrs_clt_read_rkey(&rtrs_con_recv_msg(&con->con)->rkey,
+						wc->byte_len, answer.slot, &rkey))
 				break;
+			answer.new_rkey = &rkey;
 		}
-		rtrs_clt_answer(con, slot, rtrs_imm_rsp_err(payload), new_rkey);
+		rtrs_clt_answer(con, &answer);
 		return;
 	case RTRS_IMM_FENCED:
 		if (con->con.cid || !rtrs_clt_fence_answer(path, payload))
@@ -120,7 +114,7 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, 
 			    "the server sent unexpected immediate data");
 }
 
-/* Handles a message: with RTRS_FEATURE_NO_IMM, it has what would be an immediate value. */
+/* Handles a message. With RTRS_FEATURE_NO_IMM, it replaces an immediate value. */
 static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, const struct ib_wc *wc)
 {
 	const union rtrs_recv_msg *msg = rtrs_con_recv_msg(&con->con);
@@ -133,14 +127,17 @@ static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, const struct ib_wc *wc)
 				    "the server sent a message that was not asked for");
 }
 
-/* Handler of all receives but the one for INFO_RSP. */
+/* Completion handler of all receives except the one for INFO_RSP */
 static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_clt_con *con = container_of(wc->wr_cqe, struct rtrs_clt_con,
 						con.recvs.cqe);
 	int ret;
 
-	/* The CM breaks a queue pair that is rejected before it tells us the reason. */
+	/*
+	 * If a connection is rejected, the CM moves its queue pair to the error state before it
+	 * reports the reason.
+	 */
 	if (wc->status == IB_WC_WR_FLUSH_ERR && !READ_ONCE(con->established))
 		return;
 	if (rtrs_con_wc_failed(&con->con, wc, "receive"))
@@ -159,10 +156,10 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * rtrs_clt_recvs_start() - post a connection's receives
- * @con: has its queue pair; the service connection is connected already
+ * @con: connection with a queue pair; the service connection must be connected
  * @nr: number of receives
  *
- * Return: 0 or a negative errno; rtrs_con_free_recvs() cleans up either way.
+ * Return: 0 or a negative errno; rtrs_con_free_recvs() cleans up in both cases.
  */
 int rtrs_clt_recvs_start(struct rtrs_clt_con *con, u32 nr)
 {

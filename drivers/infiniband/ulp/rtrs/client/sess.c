@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Sessions: their names, and the paths they have.
- */
+/* Sessions: their names and paths. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/moduleparam.h>
 #include <linux/key.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
 #include "clt.h"
 
+/* Sessions that are opened offer RTRS_FEATURE_FENCE to their server. Only tests clear it. */
 bool rtrs_clt_fencing = true;
-module_param_named(fencing, rtrs_clt_fencing, bool, 0644);
-MODULE_PARM_DESC(fencing,
-		 "Have servers that can do so fence dead paths, for sessions that are opened from now on (default Y)");
 
-/* Guards rtrs_clt_list: names of sessions are unique in a network namespace. */
+/* Guards rtrs_clt_list; names of sessions are unique in a network namespace */
 static DEFINE_MUTEX(rtrs_clt_lock);
 static LIST_HEAD(rtrs_clt_list);
 
@@ -25,7 +20,7 @@ static LIST_HEAD(rtrs_clt_list);
  * @clt: a new session
  *
  * Context: process, may sleep.
- * Return: 0, or -EEXIST if another session has it.
+ * Return: 0, or -EEXIST if another session has the same name.
  */
 int rtrs_clt_claim_name(struct rtrs_clt *clt)
 {
@@ -79,9 +74,8 @@ static int rtrs_clt_take_path(struct rtrs_clt *clt, struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_remove_path() - take a path out of its session and destroy it
- * @path: path that the caller has a reference of. Nothing is done if it is being removed
- *	already
+ * rtrs_clt_remove_path() - remove a path from its session and destroy it
+ * @path: path to which the caller holds a reference. Nothing is done if it is already being removed
  *
  * Context: process, may sleep.
  */
@@ -98,7 +92,7 @@ void rtrs_clt_remove_path(struct rtrs_clt_path *path)
 	if (ours) {
 		rtrs_clt_path_destroy(path);
 		mutex_lock(&clt->lock);
-		/* From now on another path may have its addresses. */
+		/* From now on another path may use the same addresses. */
 		list_del(&path->entry);
 		clt->nr_paths--;
 		mutex_unlock(&clt->lock);
@@ -108,7 +102,7 @@ void rtrs_clt_remove_path(struct rtrs_clt_path *path)
 	put_device(&clt->dev);
 }
 
-/* Creates a path and starts to connect it; the caller gets a reference. */
+/* Creates a path and starts to connect it. The caller gets a reference. */
 static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 						 const struct rtrs_addr *addr,
 						 u32 *tries)
@@ -133,11 +127,12 @@ static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 /**
  * rtrs_clt_add_path() - add a path to a session, and connect it
  * @clt: an open session
- * @addr: server's address, and perhaps a source; copied
+ * @addr: server's address, and optionally a source; copied
  *
  * Context: process, may sleep; any number of callers at a time.
- * Return: 0 when it is connected; -EEXIST if there is a path between these addresses,
- * -EMFILE if there are RTRS_MAX_PATHS, -EINTR if killed, or the error of the try.
+ * Return: 0 when the path is connected; -EEXIST if there is a path between these addresses; -EMFILE
+ * if there are RTRS_MAX_PATHS paths; -ENODEV if the session is being closed; -EINTR if killed; or
+ * the error of the attempt.
  */
 int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 {
@@ -156,8 +151,8 @@ int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 }
 
 /*
- * The result of the first tries of all paths: 0 if one is connected, or an errno;
- * -EINPROGRESS while there is something to wait for. If @patient, that is any try.
+ * Returns the result of the first attempts of all paths: 0 if one is connected, or an errno.
+ * -EINPROGRESS while attempts are running and no path is connected; if @patient, also if one is.
  */
 static int rtrs_clt_paths_tried(struct rtrs_clt *clt, bool patient)
 {
@@ -180,7 +175,7 @@ static int rtrs_clt_paths_tried(struct rtrs_clt *clt, bool patient)
 		return err;
 	if (busy && (patient || !up))
 		return -EINPROGRESS;
-	/* All may have been removed meanwhile. */
+	/* All paths may have been removed meanwhile. */
 	return up ? 0 : err ?: -ECONNABORTED;
 }
 
@@ -191,7 +186,7 @@ static int rtrs_clt_wait_tried(struct rtrs_clt *clt)
 	int seen;
 
 	for (;;) {
-		/* A result after this ends the wait. */
+		/* Results after this point end the wait below. */
 		seen = atomic_read(&clt->results);
 		ret = rtrs_clt_paths_tried(clt, left);
 		if (ret != -EINPROGRESS)
@@ -211,9 +206,9 @@ static int rtrs_clt_wait_tried(struct rtrs_clt *clt)
  * @clt: session without paths
  * @params: parameters of rtrs_clt_open(), with the paths
  *
- * Context: process, may sleep; a signal ends it early.
- * Return: 0 when one of them is connected, and all have been tried or RTRS_CLT_OPEN_MS have
- * passed; or a negative errno, see rtrs_clt_open().
+ * Context: process, may sleep; interrupted by signals.
+ * Return: 0 when one path is connected, and either all paths have been tried or RTRS_CLT_OPEN_MS
+ * have passed; or a negative errno, see rtrs_clt_open().
  */
 int rtrs_clt_connect_paths(struct rtrs_clt *clt,
 			   const struct rtrs_clt_params *params)
@@ -304,7 +299,7 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->link.priv = params->priv;
 	clt->link.state = RTRS_LINK_DOWN;
 	clt->link.reported = RTRS_LINK_DOWN;
-	clt->failover.down_since = jiffies;
+	atomic64_set(&clt->failover.down_since, get_jiffies_64());
 	ratelimit_state_init(&clt->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
 	ratelimit_set_flags(&clt->ratelimit, RATELIMIT_MSG_ON_RELEASE);
@@ -319,7 +314,7 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	return clt;
 }
 
-/* Finds a path that isn't being removed; the caller gets a reference. */
+/* Finds a path that isn't being removed. The caller gets a reference. */
 static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_path *path, *found = NULL;
@@ -335,10 +330,10 @@ static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_end_paths() - end all paths of a session, fences and waiting requests included
- * @clt: session that is being closed; it takes no more paths
+ * rtrs_clt_end_paths() - end all paths of a session, all fences and all waiting requests
+ * @clt: session that is being closed; no path can be added to it any more
  *
- * No link_event() is called after this has begun to end paths.
+ * link_event() isn't called any more once this function has started to end paths.
  *
  * Context: process, may sleep.
  */
@@ -350,9 +345,9 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	clt->link.opened = false;
 	clt->closing = true;
 	mutex_unlock(&clt->lock);
-	/* A path that is being connected may wait for an event to be reported. */
+	/* A path that is being connected may wait until an event is reported. */
 	flush_work(&clt->link.work);
-	/* All at once, so that they end at the same time. */
+	/* Stop all paths first, so that they end in parallel. */
 	mutex_lock(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry)
 		rtrs_clt_path_move(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
@@ -362,8 +357,8 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 		kobject_put(&path->sysfs.kobj);
 	}
 	/*
-	 * Other paths may be removed through sysfs. The task that removes the last one may
-	 * still hold the lock after this; wait for that, too.
+	 * Paths may also be removed through sysfs. The task that removes the last one may still
+	 * hold the lock at this point, so wait until it has been released, too.
 	 */
 	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
 	mutex_lock(&clt->lock);
@@ -373,7 +368,7 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	rtrs_clt_failover_exit(clt);
 }
 
-/* An address without a source matches paths with any. */
+/* Checks whether a path is between the given addresses. Without a source, any source matches. */
 static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
 				  const struct rtrs_addr *addr, const char *str)
 {
@@ -388,13 +383,13 @@ static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_has_path() - does a session have a path between these addresses?
+ * rtrs_clt_has_path() - check whether a session has a path between these addresses
  * @clt: an open session
- * @addr: result of rtrs_addr_parse(). Without a source, any path to that address and port
- *	counts; with one, a path whose source routing has not chosen yet doesn't
+ * @addr: result of rtrs_addr_parse(). Without a source, any path to the destination address and
+ *	port matches; with one, a path whose source routing has not selected yet doesn't match
  *
  * Context: process, may sleep.
- * Return: true if it has one, connected or not.
+ * Return: true if there is such a path, connected or not.
  */
 bool rtrs_clt_has_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 {
@@ -415,7 +410,7 @@ EXPORT_SYMBOL_GPL(rtrs_clt_has_path);
 /**
  * rtrs_clt_limits() - get the limits of a session's requests
  * @clt: an open session
- * @limits: filled in; they don't change while the session is open
+ * @limits: filled in; constant while the session is open
  *
  * Context: any.
  */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots of a path: memory for headers and small data, and a list of SGEs for each request.
- * All of it is allocated when the path is connected, and so are the first memory regions.
+ * Slots of a path: for each request, memory for headers and small data, and a list of SGEs. All of
+ * them, and the first memory regions, are allocated when the path is connected.
  */
 #include <linux/slab.h>
 
 #include "clt.h"
 
-/* Memory regions are of a multiple of this many buffers, see rtrs_region_alloc(). */
+/* The number of buffers in a memory region is a multiple of this, see rtrs_region_alloc(). */
 #define RTRS_CLT_GROUP		8
 
-/* Buffers of @size with keys. */
+/* Allocates buffers of @size bytes, with memory regions over them. */
 static int rtrs_clt_bufs_alloc_mrs(struct rtrs_clt_path *path, u32 size)
 {
 	u32 nr = path->neg.nr_slots;
@@ -22,7 +22,7 @@ static int rtrs_clt_bufs_alloc_mrs(struct rtrs_clt_path *path, u32 size)
 	return rtrs_region_alloc(&path->bufs, &path->path, nr, size, per_mr);
 }
 
-/* The keys are registered with INFO_REQ. */
+/* Allocates the slots' buffers. Their memory regions are registered with INFO_REQ. */
 static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_region *bufs = &path->bufs;
@@ -32,8 +32,8 @@ static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
 
 	ret = rtrs_clt_bufs_alloc_mrs(path, size);
 	/*
-	 * Groups of them may be too large for memory that is fragmented, or for a region; whole
-	 * pages take more.
+	 * Groups of buffers may be too large for fragmented memory, or for a memory region. Buffers
+	 * of whole pages need no groups, but use more memory.
 	 */
 	if (ret && !IS_ALIGNED(size, SZ_4K)) {
 		rtrs_region_free(bufs);
@@ -74,9 +74,9 @@ static void rtrs_clt_slots_drop(struct rtrs_clt_path *path,
 
 /**
  * rtrs_clt_slots_alloc() - allocate a path's slots
- * @path: path that is being connected, and has negotiated
+ * @path: path that is being connected, after negotiation
  *
- * Handlers that run already find all slots or none.
+ * Completion handlers may already run. They see either all slots or none.
  *
  * Return: 0 or a negative errno; rtrs_clt_slots_free() undoes success.
  */
@@ -107,14 +107,14 @@ int rtrs_clt_slots_alloc(struct rtrs_clt_path *path)
 }
 
 /**
- * rtrs_clt_slots_reclaim() - take the requests of a dead path out of its slots
+ * rtrs_clt_slots_reclaim() - remove the requests of a dead path from its slots
  * @path: path whose queue pairs, if any, are drained
- * @ios: list that the requests are added to
+ * @ios: list to which the requests are added
  *
- * Memory regions are still registered, as deregistering them can take long. But their keys
- * can't be used: each is valid only in the path's own protection domain, all of whose queue
- * pairs are in the error state, and so neither receive nor send. Hence the device can't
- * access the pages of a request any more, and the request may go elsewhere.
+ * Memory regions are still registered, as deregistering them can take long. But their keys can't be
+ * used: each key is valid only in the path's own protection domain, and all queue pairs of this
+ * domain are in the error state, in which they neither receive nor send. So the device can't access
+ * a request's pages any more, and the request may be sent over another path.
  *
  * Context: process.
  */

@@ -2,9 +2,9 @@
 /*
  * State of a path.
  *
- * One function changes it, by one table. Errors in any context are reported by
- * rtrs_clt_path_error(), which changes the state and queues the work that takes the path
- * down, or wakes up the one that is connecting it.
+ * The state is changed by one function, according to one table. rtrs_clt_path_error() reports
+ * errors from any context: it changes the state, and queues the work item that disconnects the path
+ * or wakes the one that is connecting it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,17 +13,17 @@
 #include "trace.h"
 
 /*
- * Paths are connected in one queue and taken down in another, also when reclaim waits for
- * that. Connecting can take long, if a server doesn't answer. Taking down doesn't wait for
- * the network, nor for a path that is being connected; failover waits for it.
+ * Paths are connected and disconnected on separate workqueues, each with its own rescuer for memory
+ * reclaim. Connecting can take long if a server doesn't answer. Disconnecting must not wait for it,
+ * nor for the network, as failover waits for disconnecting.
  */
 struct workqueue_struct *rtrs_clt_connect_wq;
 struct workqueue_struct *rtrs_clt_end_wq;
-/* For work that paths wait for. Such work waits for RCU and rtrs_clt.lock only. */
+/* For work items that paths wait for. These wait only for RCU and rtrs_clt.lock. */
 struct workqueue_struct *rtrs_clt_sess_wq;
 
 /**
- * rtrs_clt_next_state() - the state table
+ * rtrs_clt_next_state() - get the next state from the state table
  * @state: state of a path
  * @ev: event
  *
@@ -64,12 +64,12 @@ enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 }
 
 /**
- * rtrs_clt_path_move_locked() - change a path's state by an event
+ * rtrs_clt_path_move_locked() - apply an event to a path's state
  * @path: path that the event is about
  * @ev: event
  * @err: negative errno for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP, else 0
  *
- * No other function changes it.
+ * No other function changes the state.
  *
  * Context: any, under path->sm.lock.
  * Return: true if the event changed the state.
@@ -87,7 +87,10 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 	if (old == RTRS_CLT_CONNECTING || old == RTRS_CLT_CONNECTED)
 		path->sm.err = err;
 	WRITE_ONCE(path->sm.state, new);
-	/* That is this try, and when it has succeeded, the one that somebody wanted during it. */
+	/*
+	 * An attempt that starts satisfies earlier requests for one; if it succeeds, also requests
+	 * made while it ran.
+	 */
 	if (new == RTRS_CLT_CONNECTING || new == RTRS_CLT_CONNECTED)
 		path->sm.at_once = false;
 	if (new == RTRS_CLT_CONNECTED) {
@@ -95,7 +98,7 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 		path->sm.up_since = jiffies;
 	}
 	trace_rtrs_clt_path_state(path->path.name, old, new, err);
-	/* After a try that goes on, rtrs_clt_path_try_over() queues it. */
+	/* During an attempt, rtrs_clt_path_try_over() queues it later. */
 	if (old == RTRS_CLT_CONNECTED && !path->sm.trying)
 		queue_work(rtrs_clt_end_wq, &path->sm.end_work);
 	else if (old == RTRS_CLT_IDLE)
@@ -106,7 +109,7 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 }
 
 /**
- * rtrs_clt_path_move() - the same, taking path->sm.lock
+ * rtrs_clt_path_move() - lock path->sm.lock and apply an event to a path's state
  * @path: path that the event is about
  * @ev: event
  * @err: negative errno for RTRS_CLT_EV_FAIL and RTRS_CLT_EV_STOP, else 0
@@ -129,7 +132,7 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 /**
  * rtrs_clt_path_error() - report an error that ends a path
  * @p: path that failed, or could not be connected
- * @err: negative errno; the first one becomes the path's
+ * @err: negative errno; the first one becomes the path's error
  * @why: cause, for the log
  *
  * Context: any, any number of times.
@@ -140,7 +143,7 @@ void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
 	bool again = READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING &&
 		     READ_ONCE(path->sm.logged) == err;
 
-	/* Repeated tries log the same error once. */
+	/* Repeated attempts log the same error once. */
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, err) || again)
 		return;
 	WRITE_ONCE(path->sm.logged, err);
@@ -159,7 +162,7 @@ void rtrs_clt_path_step_done(struct rtrs_clt_path *path)
 		wake_up_all(&path->sm.wait);
 }
 
-/* Acquire: see what handlers wrote before their step was done. */
+/* Acquire semantics: makes the handlers' writes before the end of their step visible. */
 static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
 {
 	return !atomic_read_acquire(&path->sm.nr_pending) ||
@@ -179,7 +182,7 @@ static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
 /**
  * rtrs_clt_path_wait() - wait until all connections have finished the current step
  * @path: path that is being connected; path->sm.nr_pending was set before the step was started
- * @timeout_ms: longest time to wait, in milliseconds
+ * @timeout_ms: maximum time to wait, in milliseconds
  *
  * Context: the path's connect_work.
  * Return: 0, the path's error if it has ended meanwhile, or -ETIMEDOUT.

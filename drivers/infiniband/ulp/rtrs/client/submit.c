@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Requests as the upper layer hands them in. When there is no path they wait, see
- * failover.c.
- */
+/* Requests from the upper layer. While there is no path, they wait in failover.c. */
 #include <linux/export.h>
 
 #include "clt.h"
@@ -12,22 +9,22 @@
  * rtrs_clt_submit() - send a request
  * @clt: an open session
  * @io: the request, filled in except io->priv
- * @last: last request of a batch: send it, and those before it on its queue. Without it,
- *	the request may wait for rtrs_clt_commit()
+ * @last: last request of a batch: send it, and earlier ones on its queue. Otherwise the request may
+ *	stay queued until rtrs_clt_commit()
  *
- * If and only if this returns 0, io->done() is called once, perhaps before this returns.
- * When no path takes requests, or the request's path dies, it waits for another path,
- * unless io->failfast is set; see rtrs_clt_params.retry_ok.
+ * If and only if this function returns 0, io->done() is called once, possibly before it returns. If
+ * no path accepts requests, or the request's path dies, the request waits for another path, unless
+ * io->failfast is set; see rtrs_clt_params.retry_ok.
  *
  * Context: any; for a polled queue, with interrupts on.
- * Return: 0; -ECONNABORTED if there is no path and io->failfast is set; -EHOSTUNREACH if there
- * has been no path for too long; -EBUSY if the paths' queues are full or the data can't be
- * mapped for the device at the moment; or the errno of registering the data. With @last,
- * requests submitted on the same queue before are sent in any case.
+ * Return: 0; -ECONNABORTED if there is no path and io->failfast is set; -EHOSTUNREACH if there has
+ * been no path for too long; -EBUSY if the paths' queues are full or the data can't be mapped for
+ * the device at the moment; or the errno of registering the data. With @last, requests submitted
+ * earlier on the same queue are sent in any case.
  */
 int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 {
-	/* Once it is sent, the request may be done and gone at any time. */
+	/* The request may be completed and freed at any time after it is sent. */
 	const unsigned int queue = io->queue;
 	struct rtrs_clt_path_set *set;
 	int ret;
@@ -40,7 +37,7 @@ int rtrs_clt_submit(struct rtrs_clt *clt, struct rtrs_clt_io *io, bool last)
 		ret = likely(set) ? rtrs_clt_send(clt, set, io, last) :
 				     rtrs_clt_wait_for_path(clt, io);
 	} while (unlikely(ret == -EAGAIN));
-	/* Earlier requests of the batch may be in chains of other paths. */
+	/* Earlier requests of the batch may be queued on other paths. */
 	if (last && set && (set->nr > 1 || unlikely(ret)))
 		rtrs_clt_flush(set, queue);
 	rcu_read_unlock();
@@ -68,16 +65,16 @@ void rtrs_clt_commit(struct rtrs_clt *clt, unsigned int queue)
 EXPORT_SYMBOL_GPL(rtrs_clt_commit);
 
 /**
- * rtrs_clt_poll() - look for answers to requests on a polled queue
+ * rtrs_clt_poll() - handle completions of a polled queue
  * @clt: an open session
- * @queue: rtrs_clt_io.queue of these requests
+ * @queue: rtrs_clt_io.queue of the requests
  *
- * Calls io->done() of those that are answered. Requests that are sent again go to the same
- * queue of another path, so all paths are looked at. Without a caller, it takes until the
- * next heartbeat.
+ * Calls io->done() for answered requests. A request that is sent again uses the same queue of
+ * another path, so this function polls all paths. Without a caller, the next heartbeat polls the
+ * queue.
  *
  * Context: process or softirq, with interrupts on; any number of callers at a time.
- * Return: number of completions that were handled, 0 if there are none.
+ * Return: number of completions handled.
  */
 int rtrs_clt_poll(struct rtrs_clt *clt, unsigned int queue)
 {
@@ -94,12 +91,12 @@ int rtrs_clt_poll(struct rtrs_clt *clt, unsigned int queue)
 EXPORT_SYMBOL_GPL(rtrs_clt_poll);
 
 /**
- * rtrs_clt_give_up() - end the path of a request that takes too long
- * @clt: session that the request was submitted to
+ * rtrs_clt_give_up() - end the path of a request that has timed out
+ * @clt: session of the request
  * @io: the request, which may have been completed meanwhile
  *
- * A single request can't be taken back from the server. All requests on the path take
- * another one, or wait.
+ * A single request can't be cancelled on the server. All requests on the path move to another path,
+ * or wait for one.
  *
  * Context: any.
  */

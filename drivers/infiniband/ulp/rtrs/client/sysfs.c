@@ -2,9 +2,9 @@
 /*
  * /sys/class/rtrs-client; see Documentation/ABI/testing/sysfs-class-rtrs-client.
  *
- * A session is a device of the class, and is freed by it. A path has a directory
- * from the end of its first try to connect until it is destroyed, and is freed with
- * it.
+ * A session is a device of the class, whose release frees it. A path has a directory from the end
+ * of its first attempt to connect until it is destroyed. The release of the directory's kobject
+ * frees the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,16 +15,14 @@
 
 #include "clt.h"
 
-static void rtrs_clt_dev_release(struct device *dev)
-{
-	struct rtrs_clt *clt = container_of(dev, struct rtrs_clt, dev);
-
-	rtrs_clt_free(clt);
-}
-
-static struct rtrs_clt *to_clt(struct device *dev)
+static struct rtrs_clt *to_clt(const struct device *dev)
 {
 	return container_of(dev, struct rtrs_clt, dev);
+}
+
+static void rtrs_clt_dev_release(struct device *dev)
+{
+	rtrs_clt_free(to_clt(dev));
 }
 
 static ssize_t add_path_show(struct device *dev, struct device_attribute *attr,
@@ -60,8 +58,8 @@ static const struct {
 	[RTRS_CLT_ML] = { "min-latency", "ML" },
 };
 
-static ssize_t mp_policy_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
+static ssize_t rtrs_clt_policy_show(struct device *dev, struct device_attribute *attr,
+				    char *buf)
 {
 	enum rtrs_clt_policy policy = READ_ONCE(to_clt(dev)->policy);
 
@@ -70,8 +68,8 @@ static ssize_t mp_policy_show(struct device *dev, struct device_attribute *attr,
 }
 
 /**
- * rtrs_clt_parse_policy() - parse a policy that a user has written
- * @str: its name, the two letters in either case, or its number
+ * rtrs_clt_parse_policy() - parse a policy
+ * @str: its name, its two-letter abbreviation in upper or lower case, or its number
  *
  * Return: the policy, or -EINVAL.
  */
@@ -90,13 +88,13 @@ VISIBLE_IF_KUNIT int rtrs_clt_parse_policy(const char *str)
 }
 
 /**
- * struct rtrs_clt_setting - an attribute of a session that rtrs_clt_set() knows, too
- * @attr: attribute that sysfs knows
+ * struct rtrs_clt_setting - an attribute of a session that rtrs_clt_set() can change
+ * @attr: attribute for sysfs
  * @offset: offset of the value, an int, in struct rtrs_clt
- * @min: smallest value that may be written
- * @max: largest value that may be written
- * @parse: returns the value of a text, or a negative errno; NULL if it is a number
- * @changed: called after a write, under clt->lock; may be NULL
+ * @min: minimum value
+ * @max: maximum value
+ * @parse: converts a string to a value or a negative errno; NULL if the value is a number
+ * @changed: called after a change, under clt->lock; may be NULL
  */
 struct rtrs_clt_setting {
 	struct device_attribute attr;
@@ -112,8 +110,7 @@ static struct rtrs_clt_setting *to_setting(struct device_attribute *attr)
 	return container_of(attr, struct rtrs_clt_setting, attr);
 }
 
-static int *rtrs_clt_value(struct rtrs_clt *clt,
-			   const struct rtrs_clt_setting *setting)
+static int *rtrs_clt_value(struct rtrs_clt *clt, const struct rtrs_clt_setting *setting)
 {
 	return (void *)clt + setting->offset;
 }
@@ -121,9 +118,7 @@ static int *rtrs_clt_value(struct rtrs_clt *clt,
 static ssize_t rtrs_clt_number_show(struct device *dev,
 				    struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n",
-			  READ_ONCE(*rtrs_clt_value(to_clt(dev),
-						    to_setting(attr))));
+	return sysfs_emit(buf, "%d\n", READ_ONCE(*rtrs_clt_value(to_clt(dev), to_setting(attr))));
 }
 
 static int rtrs_clt_parse_setting(const struct rtrs_clt_setting *setting,
@@ -151,7 +146,7 @@ static int rtrs_clt_change(struct rtrs_clt *clt,
 		return ret;
 	mutex_lock(&clt->lock);
 	WRITE_ONCE(*rtrs_clt_value(clt, setting), value);
-	/* A session that is being closed has no use for it. */
+	/* A session that is being closed must not start work items. */
 	if (setting->changed && !clt->closing)
 		setting->changed(clt);
 	mutex_unlock(&clt->lock);
@@ -165,7 +160,7 @@ static ssize_t rtrs_clt_setting_store(struct device *dev,
 	return rtrs_clt_change(to_clt(dev), to_setting(attr), buf) ?: count;
 }
 
-/* A new interval begins at once, not after the next heartbeat. */
+/* Makes a new interval take effect at once, not after the next heartbeat. */
 static void rtrs_clt_hb_changed(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_path *path;
@@ -175,69 +170,57 @@ static void rtrs_clt_hb_changed(struct rtrs_clt *clt)
 			rtrs_hb_changed(&path->path);
 }
 
-/* The new timeout also holds for requests that wait already. */
-static void rtrs_clt_failover_changed(struct rtrs_clt *clt)
-{
-	rtrs_clt_arm_failover_timer(clt);
-}
-
-static struct rtrs_clt_setting rtrs_clt_mp_policy = {
-	.attr = __ATTR(mp_policy, 0644, mp_policy_show, rtrs_clt_setting_store),
-	.offset = offsetof(struct rtrs_clt, policy),
-	.max = RTRS_CLT_NR_POLICIES - 1,
-	.parse = rtrs_clt_parse_policy,
-};
-
-#define RTRS_CLT_NUMBER(_name, _field, _min, _max, _changed)		\
-	static struct rtrs_clt_setting rtrs_clt_number_##_name = {	\
-		.attr = __ATTR(_name, 0644, rtrs_clt_number_show,	\
-			       rtrs_clt_setting_store),			\
+#define RTRS_CLT_SETTING(_name, _show, _field, ...)			\
+	static struct rtrs_clt_setting rtrs_clt_##_name = {		\
+		.attr = __ATTR(_name, 0644, _show, rtrs_clt_setting_store), \
 		.offset = offsetof(struct rtrs_clt, _field),		\
-		.min = _min,						\
-		.max = _max,						\
-		.changed = _changed,					\
+		__VA_ARGS__						\
 	}
+#define RTRS_CLT_POLICY(_name)						\
+	RTRS_CLT_SETTING(_name, rtrs_clt_policy_show, policy,		\
+			 .max = RTRS_CLT_NR_POLICIES - 1, .parse = rtrs_clt_parse_policy)
+#define RTRS_CLT_NUMBER(_name, _field, _min, _max, _changed)		\
+	RTRS_CLT_SETTING(_name, rtrs_clt_number_show, _field,		\
+			 .min = _min, .max = _max, .changed = _changed)
 
+RTRS_CLT_POLICY(mp_policy);
+/* The same attribute under its name in the in-tree driver */
+RTRS_CLT_POLICY(mpath_policy);
 RTRS_CLT_NUMBER(max_reconnect_attempts, reconnect.max_tries, -1, INT_MAX, NULL);
 RTRS_CLT_NUMBER(reconnect_delay_ms, reconnect.delay_ms, 1, 3600000, NULL);
 RTRS_CLT_NUMBER(reconnect_delay_max_ms, reconnect.delay_max_ms, 1, 3600000, NULL);
 RTRS_CLT_NUMBER(hb_interval_ms, hb.interval_ms, 10, 3600000, rtrs_clt_hb_changed);
 RTRS_CLT_NUMBER(hb_max_missed, hb.max_missed, 1, 1000, NULL);
-RTRS_CLT_NUMBER(failover_timeout, failover.timeout, -1, 1000000,
-		rtrs_clt_failover_changed);
+/* A new timeout also applies to requests that already wait. */
+RTRS_CLT_NUMBER(failover_timeout, failover.timeout, -1, 1000000, rtrs_clt_arm_failover_timer);
 RTRS_CLT_NUMBER(unfenced_delay_ms, fences.unfenced_ms, 0, 3600000, NULL);
 
-/* A server that can fence gives each session an ID, see rtrs_clt_same_session(). */
-static ssize_t fencing_show(struct device *dev, struct device_attribute *attr,
-			    char *buf)
-{
-	return sysfs_emit(buf, "%d\n", !!READ_ONCE(to_clt(dev)->sess_id));
-}
-static DEVICE_ATTR_RO(fencing);
+#define RTRS_CLT_SHOW(_name, _value)					\
+	static ssize_t _name##_show(struct device *dev,			\
+				    struct device_attribute *attr, char *buf) \
+	{								\
+		const struct rtrs_clt *clt = to_clt(dev);		\
+									\
+		return sysfs_emit(buf, "%u\n", _value);			\
+	}								\
+	static DEVICE_ATTR_RO(_name)
 
-static ssize_t nr_queues_show(struct device *dev, struct device_attribute *attr,
-			      char *buf)
-{
-	return sysfs_emit(buf, "%u\n", to_clt(dev)->nr_queues);
-}
-static DEVICE_ATTR_RO(nr_queues);
-
-static ssize_t queue_depth_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(to_clt(dev)->limits.queue_depth));
-}
-static DEVICE_ATTR_RO(queue_depth);
+/* A server with fencing assigns an ID to each session, see rtrs_clt_same_session(). */
+RTRS_CLT_SHOW(fencing, !!READ_ONCE(clt->sess_id));
+RTRS_CLT_SHOW(nr_queues, clt->nr_queues);
+RTRS_CLT_SHOW(queue_depth, READ_ONCE(clt->limits.queue_depth));
 
 static struct attribute *rtrs_clt_attrs[] = {
 	&dev_attr_add_path.attr,
 	&rtrs_clt_mp_policy.attr.attr,
-	&rtrs_clt_number_max_reconnect_attempts.attr.attr,
-	&rtrs_clt_number_reconnect_delay_ms.attr.attr,
-	&rtrs_clt_number_reconnect_delay_max_ms.attr.attr,
-	&rtrs_clt_number_hb_interval_ms.attr.attr,
-	&rtrs_clt_number_hb_max_missed.attr.attr,
-	&rtrs_clt_number_failover_timeout.attr.attr,
-	&rtrs_clt_number_unfenced_delay_ms.attr.attr,
+	&rtrs_clt_mpath_policy.attr.attr,
+	&rtrs_clt_max_reconnect_attempts.attr.attr,
+	&rtrs_clt_reconnect_delay_ms.attr.attr,
+	&rtrs_clt_reconnect_delay_max_ms.attr.attr,
+	&rtrs_clt_hb_interval_ms.attr.attr,
+	&rtrs_clt_hb_max_missed.attr.attr,
+	&rtrs_clt_failover_timeout.attr.attr,
+	&rtrs_clt_unfenced_delay_ms.attr.attr,
 	&dev_attr_fencing.attr,
 	&dev_attr_nr_queues.attr,
 	&dev_attr_queue_depth.attr,
@@ -245,7 +228,7 @@ static struct attribute *rtrs_clt_attrs[] = {
 };
 ATTRIBUTE_GROUPS(rtrs_clt);
 
-/* All but add_path, fencing, nr_queues, queue_depth and the end of the list */
+/* All except add_path, fencing, nr_queues, queue_depth and the terminating NULL */
 static_assert(ARRAY_SIZE(rtrs_clt_attrs) == RTRS_CLT_NR_SETTINGS + 5);
 
 static struct rtrs_clt_setting *rtrs_clt_find_setting(const char *name)
@@ -264,12 +247,12 @@ static struct rtrs_clt_setting *rtrs_clt_find_setting(const char *name)
 }
 
 /**
- * rtrs_clt_check_setting() - can a session have that setting?
+ * rtrs_clt_check_setting() - check a setting of a session
  * @name: name of an attribute of sessions
- * @str: what would be written to it
+ * @str: value that would be written to it
  *
  * Context: any.
- * Return: 0; -ENOENT if it is no setting; or the errno that the write would fail with.
+ * Return: 0; -ENOENT if @name is not a setting; or the errno of the write.
  */
 int rtrs_clt_check_setting(const char *name, const char *str)
 {
@@ -281,10 +264,10 @@ int rtrs_clt_check_setting(const char *name, const char *str)
 EXPORT_SYMBOL_GPL(rtrs_clt_check_setting);
 
 /**
- * rtrs_clt_set() - change a setting of a session, as a write to its attribute does
+ * rtrs_clt_set() - change a setting of a session, like a write to its attribute
  * @clt: an open session
  * @name: name of the attribute
- * @str: what would be written to it
+ * @str: value to write
  *
  * Context: process, may sleep.
  * Return: as rtrs_clt_check_setting().
@@ -299,11 +282,11 @@ EXPORT_SYMBOL_GPL(rtrs_clt_set);
 
 static compat_class_ns *rtrs_clt_dev_netns(compat_class_dev *dev)
 {
-	return compat_class_netns(container_of(dev, struct rtrs_clt, dev)->net);
+	return compat_class_netns(to_clt(dev)->net);
 }
 
-/* In sysfs as it is mounted in a network namespace, there are the sessions of that one. */
-static struct class rtrs_clt_class = {
+/* Each network namespace shows only its own sessions. */
+struct class rtrs_clt_class = {
 	.name = "rtrs-client",
 	.ns_type = &net_ns_type_operations,
 	.namespace = rtrs_clt_dev_netns,
@@ -313,8 +296,8 @@ static struct class rtrs_clt_class = {
 
 /**
  * struct rtrs_clt_path_attr - an attribute in a path's directory
- * @attr: attribute that sysfs knows
- * @show: formats the value; NULL for the usage
+ * @attr: attribute for sysfs
+ * @show: formats the value; NULL to show the usage
  * @store: called when 1 is written; returns 0 or a negative errno. NULL if read-only
  */
 struct rtrs_clt_path_attr {
@@ -323,33 +306,31 @@ struct rtrs_clt_path_attr {
 	int (*store)(struct rtrs_clt_path *path);
 };
 
+static struct rtrs_clt_path *to_path(struct kobject *kobj)
+{
+	return container_of(kobj, struct rtrs_clt_path, sysfs.kobj);
+}
+
+static struct rtrs_clt_path_attr *to_path_attr(struct attribute *attr)
+{
+	return container_of(attr, struct rtrs_clt_path_attr, attr);
+}
+
 static ssize_t rtrs_clt_path_attr_show(struct kobject *kobj,
 				       struct attribute *attr, char *buf)
 {
-	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
-						  sysfs.kobj);
-	struct rtrs_clt_path_attr *a = container_of(attr,
-						    struct rtrs_clt_path_attr,
-						    attr);
-
-	if (!a->show)
+	if (!to_path_attr(attr)->show)
 		return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->name);
-	return a->show(path, buf);
+	return to_path_attr(attr)->show(to_path(kobj), buf);
 }
 
 static ssize_t rtrs_clt_path_attr_store(struct kobject *kobj,
 					struct attribute *attr,
 					const char *buf, size_t count)
 {
-	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
-						  sysfs.kobj);
-	struct rtrs_clt_path_attr *a = container_of(attr,
-						    struct rtrs_clt_path_attr,
-						    attr);
-
 	if (!sysfs_streq(buf, "1"))
 		return -EINVAL;
-	return a->store(path) ?: count;
+	return to_path_attr(attr)->store(to_path(kobj)) ?: count;
 }
 
 static const struct sysfs_ops rtrs_clt_path_ops = {
@@ -359,10 +340,7 @@ static const struct sysfs_ops rtrs_clt_path_ops = {
 
 static void rtrs_clt_path_release(struct kobject *kobj)
 {
-	struct rtrs_clt_path *path = container_of(kobj, struct rtrs_clt_path,
-						  sysfs.kobj);
-
-	rtrs_clt_path_free(path);
+	rtrs_clt_path_free(to_path(kobj));
 }
 
 #define RTRS_CLT_PATH_ATTR(_name) \
@@ -373,31 +351,21 @@ static void rtrs_clt_path_release(struct kobject *kobj)
 		.store = _store,					\
 	}
 
-static ssize_t state_show(struct rtrs_clt_path *path, char *buf)
-{
-	return sysfs_emit(buf, "%s\n",
-			  READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED ?
-			  "connected" : "disconnected");
-}
-RTRS_CLT_PATH_ATTR(state);
+#define RTRS_CLT_PATH_SHOW(_name, _fmt, ...)				\
+	static ssize_t _name##_show(struct rtrs_clt_path *path, char *buf) \
+	{								\
+		return sysfs_emit(buf, _fmt "\n", __VA_ARGS__);		\
+	}								\
+	RTRS_CLT_PATH_ATTR(_name)
 
-static ssize_t last_error_show(struct rtrs_clt_path *path, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", READ_ONCE(path->sm.result));
-}
-RTRS_CLT_PATH_ATTR(last_error);
-
-static ssize_t hca_name_show(struct rtrs_clt_path *path, char *buf)
-{
-	return sysfs_emit(buf, "%s\n", path->sysfs.hca_name);
-}
-RTRS_CLT_PATH_ATTR(hca_name);
-
-static ssize_t hca_port_show(struct rtrs_clt_path *path, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", path->sysfs.hca_port);
-}
-RTRS_CLT_PATH_ATTR(hca_port);
+RTRS_CLT_PATH_SHOW(state, "%s", READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED ?
+				"connected" : "disconnected");
+RTRS_CLT_PATH_SHOW(last_error, "%d", READ_ONCE(path->sm.result));
+RTRS_CLT_PATH_SHOW(hca_name, "%s", path->sysfs.hca_name);
+RTRS_CLT_PATH_SHOW(hca_port, "%u", path->sysfs.hca_port);
+RTRS_CLT_PATH_SHOW(cur_latency, "%llu ns", READ_ONCE(path->path.hb_latency));
+RTRS_CLT_PATH_SHOW(reconnects, "%u %u", READ_ONCE(path->stats.reconnects[1]),
+		   READ_ONCE(path->stats.reconnects[0]));
 
 static ssize_t rtrs_clt_end_show(const struct sockaddr_storage *end, char *buf)
 {
@@ -420,12 +388,6 @@ static ssize_t dst_addr_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(dst_addr);
 
-static ssize_t cur_latency_show(struct rtrs_clt_path *path, char *buf)
-{
-	return sysfs_emit(buf, "%llu ns\n", READ_ONCE(path->path.hb_latency));
-}
-RTRS_CLT_PATH_ATTR(cur_latency);
-
 RTRS_CLT_PATH_ACTION(reconnect, rtrs_clt_path_reconnect);
 RTRS_CLT_PATH_ACTION(disconnect, rtrs_clt_path_disconnect);
 
@@ -438,12 +400,17 @@ static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
 	struct device *dev = &path->clt->dev;
 	int ret = -ENODEV;
 
-	/* Until now the open file kept the module, the session and the path. */
+	/*
+	 * Removing the file drops the references through which it keeps module, session and path.
+	 */
 	if (!try_module_get(THIS_MODULE))
 		return ret;
 	get_device(dev);
 	kobject_get(&path->sysfs.kobj);
-	/* The directory can't go while a file in it is in use: give this one up. */
+	/*
+	 * The directory can't be removed while this file is in use, so the file removes itself
+	 * first.
+	 */
 	if (sysfs_remove_file_self(&path->sysfs.kobj,
 				   &rtrs_clt_path_attr_remove_path.attr)) {
 		pr_info("%s: path is removed\n", path->path.name);
@@ -501,7 +468,7 @@ static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
 	failed_over = path->stats.failed_over;
 	rtrs_clt_sum_stats(path, &sum);
 	mutex_unlock(&path->clt->lock);
-	/* The counters change while they are added up: the difference may be below 0. */
+	/* The counters may change while they are summed up, so the difference may be negative. */
 	return sysfs_emit(buf, "%llu %llu %llu %llu %lld %llu\n",
 			  sum.ops[0] - base.ops[0], sum.bytes[0] - base.bytes[0],
 			  sum.ops[1] - base.ops[1], sum.bytes[1] - base.bytes[1],
@@ -510,39 +477,22 @@ static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(rdma);
 
-static ssize_t reconnects_show(struct rtrs_clt_path *path, char *buf)
-{
-	return sysfs_emit(buf, "%u %u\n", READ_ONCE(path->stats.reconnects[1]),
-			  READ_ONCE(path->stats.reconnects[0]));
-}
-RTRS_CLT_PATH_ATTR(reconnects);
+#define RTRS_CLT_PATH_PER_CPU(_name, _value)				\
+	static ssize_t _name##_show(struct rtrs_clt_path *path, char *buf) \
+	{								\
+		struct rtrs_clt_stats *stats;				\
+		int cpu, len = 0;					\
+									\
+		for_each_possible_cpu(cpu) {				\
+			stats = per_cpu_ptr(path->stats.cpu, cpu);	\
+			len += sysfs_emit_at(buf, len, "%u ", _value);	\
+		}							\
+		return len + sysfs_emit_at(buf, len, "\n");		\
+	}								\
+	RTRS_CLT_PATH_ATTR(_name)
 
-static atomic_t *rtrs_clt_migrated_from(struct rtrs_clt_path *path, int cpu)
-{
-	return &per_cpu_ptr(path->stats.cpu, cpu)->migrated_from;
-}
-
-static ssize_t cpu_migration_from_show(struct rtrs_clt_path *path, char *buf)
-{
-	int cpu, len = 0;
-
-	for_each_possible_cpu(cpu)
-		len += sysfs_emit_at(buf, len, "%d ",
-				     atomic_read(rtrs_clt_migrated_from(path, cpu)));
-	return len + sysfs_emit_at(buf, len, "\n");
-}
-RTRS_CLT_PATH_ATTR(cpu_migration_from);
-
-static ssize_t cpu_migration_to_show(struct rtrs_clt_path *path, char *buf)
-{
-	int cpu, len = 0;
-
-	for_each_possible_cpu(cpu)
-		len += sysfs_emit_at(buf, len, "%u ",
-				     READ_ONCE(per_cpu_ptr(path->stats.cpu, cpu)->migrated_to));
-	return len + sysfs_emit_at(buf, len, "\n");
-}
-RTRS_CLT_PATH_ATTR(cpu_migration_to);
+RTRS_CLT_PATH_PER_CPU(cpu_migration_from, atomic_read(&stats->migrated_from));
+RTRS_CLT_PATH_PER_CPU(cpu_migration_to, READ_ONCE(stats->migrated_to));
 
 static ssize_t hb_latency_show(struct rtrs_clt_path *path, char *buf)
 {
@@ -561,7 +511,10 @@ static ssize_t io_latency_show(struct rtrs_clt_path *path, char *buf)
 }
 RTRS_CLT_PATH_ATTR(io_latency);
 
-/* Events during the reset may be lost from the counters; requests in flight stay counted. */
+/*
+ * Resets the counters of a path. Events during the reset may not be counted; requests in flight
+ * still are.
+ */
 static int rtrs_clt_reset_stats(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt_stats *stats;
@@ -611,41 +564,32 @@ static const struct kobj_type rtrs_clt_path_type = {
 	.release = rtrs_clt_path_release,
 };
 
-static int rtrs_clt_path_name(struct rtrs_clt_path *path)
-{
-	struct kobject *parent = path->clt->paths_kobj;
-	int ret;
-
-	lockdep_assert_held(&path->clt->lock);
-	if (READ_ONCE(path->sm.gone) || !parent)
-		return -ENODEV;
-	if (!path->sysfs.added) {
-		ret = kobject_add(&path->sysfs.kobj, parent, "%s", path->addr_str);
-		path->sysfs.added = !ret;
-		return ret;
-	}
-	if (!strcmp(kobject_name(&path->sysfs.kobj), path->addr_str))
-		return 0;
-	return kobject_rename(&path->sysfs.kobj, path->addr_str);
-}
-
-/* See struct rtrs_clt_view. */
+/* Implements rtrs_clt_view.show(). */
 static int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 {
-	int ret;
+	struct kobject *kobj = &path->sysfs.kobj;
+	struct rtrs_clt *clt = path->clt;
+	int ret = 0;
 
-	mutex_lock(&path->clt->lock);
+	mutex_lock(&clt->lock);
 	if (path->path.dev) {
 		strscpy(path->sysfs.hca_name, dev_name(&path->path.dev->dev),
 			sizeof(path->sysfs.hca_name));
 		path->sysfs.hca_port = path->cons[0].con.cm_id->port_num;
 	}
-	ret = rtrs_clt_path_name(path);
-	mutex_unlock(&path->clt->lock);
+	if (READ_ONCE(path->sm.gone) || !clt->paths_kobj) {
+		ret = -ENODEV;
+	} else if (!path->sysfs.added) {
+		ret = kobject_add(kobj, clt->paths_kobj, "%s", path->addr_str);
+		path->sysfs.added = !ret;
+	} else if (strcmp(kobject_name(kobj), path->addr_str)) {
+		ret = kobject_rename(kobj, path->addr_str);
+	}
+	mutex_unlock(&clt->lock);
 	return ret;
 }
 
-/* The same. */
+/* Implements rtrs_clt_view.hide(). */
 static void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
 {
 	bool shown;
@@ -666,7 +610,7 @@ static const struct rtrs_clt_view rtrs_clt_sysfs_view = {
 
 /**
  * rtrs_clt_sysfs_init_sess() - initialize a session's device
- * @clt: a new session; from now on, the last reference of its device frees it
+ * @clt: a new session; from now on, dropping the last reference to its device frees it
  */
 void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt)
 {
@@ -676,7 +620,7 @@ void rtrs_clt_sysfs_init_sess(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_sysfs_add() - show a session in sysfs
+ * rtrs_clt_sysfs_add() - add a session to sysfs
  * @clt: session that has claimed its name
  *
  * Return: 0 or a negative errno.
@@ -688,7 +632,7 @@ int rtrs_clt_sysfs_add(struct rtrs_clt *clt)
 	ret = dev_set_name(&clt->dev, "%s", clt->name);
 	if (ret)
 		return ret;
-	/* The event is sent when the directory is complete. */
+	/* The uevent is sent once the directory is complete. */
 	dev_set_uevent_suppress(&clt->dev, true);
 	ret = device_add(&clt->dev);
 	if (ret)
@@ -711,22 +655,4 @@ void rtrs_clt_sysfs_del(struct rtrs_clt *clt)
 {
 	kobject_put(clt->paths_kobj);
 	device_del(&clt->dev);
-}
-
-/**
- * rtrs_clt_sysfs_init() - register the class
- *
- * Return: 0 or a negative errno.
- */
-int rtrs_clt_sysfs_init(void)
-{
-	return class_register(&rtrs_clt_class);
-}
-
-/**
- * rtrs_clt_sysfs_exit() - undo rtrs_clt_sysfs_init()
- */
-void rtrs_clt_sysfs_exit(void)
-{
-	class_unregister(&rtrs_clt_class);
 }

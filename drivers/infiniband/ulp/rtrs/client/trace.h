@@ -42,7 +42,7 @@ TRACE_EVENT(rtrs_clt_path_state,
 		      rtrs_clt_show_state(__entry->to), __entry->err)
 );
 
-/* A request comes in; the other steps go by its slot. */
+/* A request is submitted. Later events identify it by its slot. */
 TRACE_EVENT(rtrs_clt_submit,
 	    TP_PROTO(const char *name, const struct rtrs_clt_io *io),
 	    TP_ARGS(name, io),
@@ -61,7 +61,7 @@ TRACE_EVENT(rtrs_clt_submit,
 		      __entry->len, __entry->queue)
 );
 
-/* One step of a request, on a path or in a session. */
+/* A step of a request, on a path or in a session */
 DECLARE_EVENT_CLASS(rtrs_clt_step,
 		    TP_PROTO(const char *name, u32 slot, int err),
 		    TP_ARGS(name, slot, err),
@@ -76,27 +76,27 @@ DECLARE_EVENT_CLASS(rtrs_clt_step,
 			      __entry->err)
 );
 
-/* It is queued for a path's device. */
+/* The request is queued on a connection of a path. */
 DEFINE_EVENT(rtrs_clt_step, rtrs_clt_post,
 	     TP_PROTO(const char *name, u32 slot, int err),
 	     TP_ARGS(name, slot, err));
 
-/* The server has answered. */
+/* The server has answered the request. */
 DEFINE_EVENT(rtrs_clt_step, rtrs_clt_answer,
 	     TP_PROTO(const char *name, u32 slot, int err),
 	     TP_ARGS(name, slot, err));
 
-/* It is given back. */
+/* The request is completed. */
 DEFINE_EVENT(rtrs_clt_step, rtrs_clt_complete,
 	     TP_PROTO(const char *name, u32 slot, int err),
 	     TP_ARGS(name, slot, err));
 
-/* Its path has died. */
+/* The request's path has died. */
 DEFINE_EVENT(rtrs_clt_step, rtrs_clt_failover,
 	     TP_PROTO(const char *name, u32 slot, int err),
 	     TP_ARGS(name, slot, err));
 
-/* It waits for a path, or for the upper layer. */
+/* The request waits for a path, or for the upper layer. */
 DEFINE_EVENT(rtrs_clt_step, rtrs_clt_park,
 	     TP_PROTO(const char *name, u32 slot, int err),
 	     TP_ARGS(name, slot, err));

@@ -13,7 +13,7 @@
 #define V6	AF_INET6
 #define GID	AF_IB
 
-/* What is read, and what it is when written again. */
+/* Text that is parsed, and the text that its result is formatted as. */
 static const struct addr_case {
 	const char *desc;
 	const char *str;
@@ -202,7 +202,7 @@ static void addr_needs_a_port(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_addr_parse(&init_net, "gid:fe80::1", 0, &addr), -EINVAL);
 }
 
-/* GIDs would lead out of it. */
+/* GIDs are not specific to a namespace. */
 static void addr_in_another_namespace_is_no_gid(struct kunit *test)
 {
 	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
@@ -238,7 +238,7 @@ static void addr_of_the_longest_form_is_shown_whole_or_cut(struct kunit *test)
 	}
 }
 
-/* An interface that a link-local address doesn't name is that of the connection. */
+/* Link-local addresses without a scope get the interface of the connection. */
 static const struct id_case {
 	const char *desc;
 	const char *src, *dst;
@@ -323,7 +323,7 @@ static void name_is_as_long_as_may_be(struct kunit *test)
 	}
 }
 
-/* As it may come from the wire; KASAN sees whether it is read beyond its end. */
+/* As received from a client; KASAN detects reads beyond its end. */
 static void name_without_end_is_refused(struct kunit *test)
 {
 	char *name = kunit_kmalloc(test, RTRS_NAME_LEN, GFP_KERNEL);
@@ -355,7 +355,7 @@ static const struct host_case {
 
 KUNIT_ARRAY_PARAM_DESC(host_cases, host_cases, desc);
 
-/* Whatever the port. */
+/* The port is ignored. */
 static void host_is_the_same_or_not(struct kunit *test)
 {
 	const struct host_case *c = test->param_value;
@@ -429,7 +429,7 @@ static void prefix_has_an_address_or_not(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, shown, c->shown);
 }
 
-/* Names of interfaces are looked up in the namespace; GIDs belong to none. */
+/* Interface names are looked up in the namespace; GIDs belong to no namespace. */
 static void prefix_may_be_of_gids_in_any_namespace(struct kunit *test)
 {
 	struct net *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);

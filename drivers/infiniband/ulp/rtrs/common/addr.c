@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of sessions and addresses of paths, as users write and read them:
- * [SRC,]DST, each "ip:<ipv4|ipv6>" or "gid:<gid>", with "," or "@" between them. And prefixes
- * of addresses: one such end, "/" and a number of bits.
+ * Text formats of session names and path addresses. A path is [SRC,]DST, where SRC and DST are
+ * "ip:<ipv4|ipv6>" or "gid:<gid>", separated by "," or "@". A prefix of addresses is one such
+ * address, "/" and a number of bits.
  *
- * An IPv6 link-local address is followed by "%" and its scope: the network interface whose link
- * it is used on. The scope is read as a name or an ifindex, and written as an ifindex, since an
- * interface can be renamed.
+ * An IPv6 link-local address is followed by "%" and its scope, the network interface of its link.
+ * The scope is parsed as an interface name or an ifindex. It is formatted as an ifindex, since
+ * interfaces can be renamed.
  */
 #include <linux/ctype.h>
 #include <linux/export.h>
@@ -39,14 +39,14 @@ static struct sockaddr_in6 *rtrs_sin6(const struct sockaddr_storage *ss)
 	return (struct sockaddr_in6 *)ss;
 }
 
-/* Whether an address exists once on each link, so that it needs a scope. */
+/* Checks for a link-local address, which is unique only on its link and so needs a scope. */
 static bool rtrs_is_link_local(const struct sockaddr_storage *ss)
 {
 	return ss->ss_family == AF_INET6 &&
 	       ipv6_addr_type(&rtrs_sin6(ss)->sin6_addr) & IPV6_ADDR_LINKLOCAL;
 }
 
-/* Return: the ifindex, or 0 for an address that has no scope. */
+/* Returns the ifindex, or 0 for an address without a scope. */
 static u32 rtrs_scope(const struct sockaddr_storage *ss)
 {
 	return rtrs_is_link_local(ss) ? rtrs_sin6(ss)->sin6_scope_id : 0;
@@ -58,7 +58,9 @@ static void rtrs_set_scope(struct sockaddr_storage *ss, u32 scope)
 		rtrs_sin6(ss)->sin6_scope_id = scope;
 }
 
-/* After inet_pton_with_scope(), which ignores the scope of an address that can't have one. */
+/*
+ * Called after inet_pton_with_scope(), which ignores the scope of an address that can't have one.
+ */
 static int rtrs_scope_parse(const char *str, struct sockaddr_storage *ss)
 {
 	const char *scope = strchr(str, '%');
@@ -66,7 +68,7 @@ static int rtrs_scope_parse(const char *str, struct sockaddr_storage *ss)
 
 	if (!scope)
 		return 0;
-	/* Even if an interface has this number as its name. */
+	/* Even if the number is also the name of an interface. */
 	if (rtrs_is_link_local(ss) && !kstrtou32(scope + 1, 10, &ifindex))
 		rtrs_sin6(ss)->sin6_scope_id = ifindex;
 	return rtrs_scope(ss) ? 0 : -EINVAL;
@@ -88,24 +90,26 @@ static int rtrs_sockaddr_parse(struct net *net, const char *str, u16 port,
 	str += 3;
 	snprintf(port_str, sizeof(port_str), "%u", port);
 	ret = inet_pton_with_scope(net, AF_UNSPEC, str, port_str, ss);
-	/* It takes ":1234" as the end of an IPv4 address, not as a port. */
+	/*
+	 * inet_pton_with_scope() accepts ":1234" at the end of an IPv4 address, but not as a port.
+	 */
 	if (!ret && ss->ss_family == AF_INET && str[strspn(str, "0123456789.")])
 		return -EINVAL;
 	return ret ?: rtrs_scope_parse(str, ss);
 }
 
 /**
- * rtrs_addr_parse() - read a path as users write it
+ * rtrs_addr_parse() - parse a path
  * @net: network namespace of the path
  * @str: text, "[SRC,]DST" or "[SRC@]DST"
  * @port: port of DST, not 0
- * @addr: filled in
+ * @addr: set to the addresses
  *
- * If one of two link-local addresses has no scope, it gets the other one's.
+ * If only one of two link-local addresses has a scope, the other one gets the same scope.
  *
  * Context: process.
- * Return: 0; -EINVAL if @str is malformed or SRC and DST have different families;
- * -EADDRNOTAVAIL for a GID, which belongs to no namespace, if @net isn't the initial one.
+ * Return: 0; -EINVAL if @str is malformed or the families of SRC and DST differ; -EADDRNOTAVAIL for
+ * a GID if @net isn't the initial namespace, as GIDs belong to no namespace.
  */
 int rtrs_addr_parse(struct net *net, const char *str, u16 port, struct rtrs_addr *addr)
 {
@@ -138,8 +142,8 @@ EXPORT_SYMBOL_GPL(rtrs_addr_parse);
 
 /**
  * rtrs_addr_from_id() - get the addresses of a connection
- * @id: its id, with a resolved route or from a connection request
- * @addr: filled in; link-local addresses get the interface of the id as their scope
+ * @id: cm_id with a resolved route, or of a connection request
+ * @addr: set to the addresses; the scope of link-local ones is the interface of @id
  *
  * Context: any.
  */
@@ -175,9 +179,9 @@ static int rtrs_end_format(const struct sockaddr_storage *ss, char *buf,
 }
 
 /**
- * rtrs_addr_format() - write a path as sysfs shows it
- * @addr: addresses of the path; ends that are AF_UNSPEC are left out
- * @buf: set to "SRC@DST", NUL terminated; RTRS_PATH_STR_LEN bytes are enough
+ * rtrs_addr_format() - format a path
+ * @addr: addresses of the path; AF_UNSPEC ones are omitted
+ * @buf: set to "SRC@DST", NUL-terminated; RTRS_PATH_STR_LEN bytes are enough
  * @len: size of @buf
  *
  * Context: any.
@@ -198,11 +202,11 @@ int rtrs_addr_format(const struct rtrs_addr *addr, char *buf, size_t len)
 EXPORT_SYMBOL_GPL(rtrs_addr_format);
 
 /**
- * rtrs_addr_port() - get the server's port of a path
+ * rtrs_addr_port() - get the server's port from a path's addresses
  * @addr: result of rtrs_addr_parse()
  *
  * Context: any.
- * Return: port of the destination.
+ * Return: the destination port.
  */
 u16 rtrs_addr_port(const struct rtrs_addr *addr)
 {
@@ -211,17 +215,17 @@ u16 rtrs_addr_port(const struct rtrs_addr *addr)
 
 	if (addr->dst.ss_family == AF_IB)
 		return be64_to_cpu(sib->sib_sid);
-	/* At the same place for IPv4. */
+	/* IPv4 addresses have the port at the same offset. */
 	return ntohs(sin6->sin6_port);
 }
 EXPORT_SYMBOL_GPL(rtrs_addr_port);
 
 /**
- * rtrs_addr_same_host() - is this the same end but for the port?
+ * rtrs_addr_same_host() - compare two addresses without their ports
  * @a: an IP address or a GID
  * @b: another one
  *
- * Return: false also if they are of different families.
+ * Return: true if the addresses are the same; false if their families differ.
  */
 bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b)
@@ -246,10 +250,10 @@ bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 EXPORT_SYMBOL_GPL(rtrs_addr_same_host);
 
 /**
- * rtrs_prefix_parse() - read a prefix of addresses as users write it
- * @net: network namespace where names of interfaces are looked up
- * @str: text, "ip:ADDRESS", "gid:GID", or one of these with "/BITS" behind it
- * @prefix: filled in; without BITS it has that address only
+ * rtrs_prefix_parse() - parse a prefix of addresses
+ * @net: network namespace for the lookup of interface names
+ * @str: text, "ip:ADDRESS" or "gid:GID", optionally followed by "/BITS"
+ * @prefix: set to the prefix; without BITS it contains only that address
  *
  * Context: process.
  * Return: 0, or -EINVAL if @str is malformed.
@@ -264,7 +268,7 @@ int rtrs_prefix_parse(struct net *net, const char *str, struct rtrs_prefix *pref
 		return -EINVAL;
 	memcpy(addr, str, len);
 	addr[len] = '\0';
-	/* A prefix of GIDs may be written from any namespace. */
+	/* A prefix of GIDs is valid in any namespace. */
 	if (!strncmp(addr, "gid:", 4))
 		net = &init_net;
 	if (rtrs_sockaddr_parse(net, addr, 0, &prefix->addr))
@@ -278,9 +282,9 @@ int rtrs_prefix_parse(struct net *net, const char *str, struct rtrs_prefix *pref
 EXPORT_SYMBOL_GPL(rtrs_prefix_parse);
 
 /**
- * rtrs_prefix_format() - write a prefix of addresses as users read it
+ * rtrs_prefix_format() - format a prefix of addresses
  * @prefix: result of rtrs_prefix_parse()
- * @buf: set to text that rtrs_prefix_parse() takes; RTRS_PATH_STR_LEN bytes are enough
+ * @buf: set to text in the format of rtrs_prefix_parse(); RTRS_PATH_STR_LEN bytes are enough
  * @len: size of @buf
  *
  * Context: any.
@@ -295,13 +299,12 @@ int rtrs_prefix_format(const struct rtrs_prefix *prefix, char *buf, size_t len)
 EXPORT_SYMBOL_GPL(rtrs_prefix_format);
 
 /**
- * rtrs_prefix_has() - is this one of the addresses?
+ * rtrs_prefix_has() - check whether a prefix contains an address
  * @prefix: result of rtrs_prefix_parse()
- * @ss: an IP address or a GID; its port doesn't count, and its scope only if the prefix has one
+ * @ss: an IP address or a GID. The port is ignored, and so is the scope if the prefix has none
  *
  * Context: any.
- * Return: true if it is. It isn't if it is of another family: an IPv4 address is not one of
- * IPv6 addresses, nor are either of GIDs.
+ * Return: true if it does; false if the families differ.
  */
 bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss)
 {
@@ -333,15 +336,15 @@ bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_sto
 EXPORT_SYMBOL_GPL(rtrs_prefix_has);
 
 /**
- * rtrs_name_valid() - can this be a session's name?
- * @name: text, NUL terminated
+ * rtrs_name_valid() - check whether text is a valid session name
+ * @name: NUL-terminated text
  *
- * A name becomes a directory in sysfs and a part of directories' names, and is sent to
- * the server. So it is neither empty nor longer than RTRS_NAME_LEN with its NUL, and has
+ * A name is used as a directory in sysfs and as a part of directory names, and is sent to the
+ * server. So a name is not empty, its length with the NUL is at most RTRS_NAME_LEN, and it contains
  * no '/', no '.', and no blank or unprintable characters.
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if the name is valid.
  */
 bool rtrs_name_valid(const char *name)
 {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of room in a connection's send queue, and of its messages.
- */
+/* KUnit tests of the accounting of a connection's send queue, and of its messages. */
 #include <kunit/test.h>
 
 #include "core.h"
 #include "qp.h"
 
-/* A device whose queue pair takes what is posted. */
+/* A device whose queue pair accepts all posted work requests. */
 struct post_test {
 	struct rtrs_path path;
 	struct rtrs_con con;
@@ -55,7 +53,7 @@ static struct post_test *post_init(struct kunit *test)
 	return t;
 }
 
-/* As on the server's connection 0, where FENCED and heartbeats need it. */
+/* As on the server's connection 0, where FENCED and heartbeats use the reserve. */
 static void answers_leave_a_reserve(struct kunit *test)
 {
 	struct ib_send_wr wr[3] = { { .next = &wr[1] }, { .next = &wr[2] } };
@@ -89,7 +87,10 @@ static void ends(struct rtrs_path *path, int err, const char *why)
 {
 }
 
-/* What an iWARP device has sent it has given to TCP; what it has read came from the peer. */
+/*
+ * Over iWARP, a completed send was only accepted by TCP, but a completed read was answered by the
+ * peer.
+ */
 static void without_immediate_data_messages_are_sent(struct kunit *test)
 {
 	static const u8 body[] = { 7, 0, 0, 0, 0x21, 0x43, 0x65, 0x87 };
@@ -116,18 +117,27 @@ static void without_immediate_data_messages_are_sent(struct kunit *test)
 	t->con.sq_cqe.done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, t->con.moved, 0);
 	wc.wr_cqe = &t->con.probe_cqe;
+	wc.opcode = IB_WC_RDMA_READ;
 	t->con.probe_cqe.done(NULL, &wc);
 	KUNIT_EXPECT_EQ(test, t->con.moved, 1);
-	/* With immediate data, both are acknowledged by the peer. */
+	/* The completion entry of a send's data */
+	wc.opcode = IB_WC_RDMA_WRITE;
+	KUNIT_EXPECT_FALSE(test, rtrs_con_wc_failed(&t->con, &wc, "sending data"));
+	KUNIT_EXPECT_EQ(test, t->con.moved, 1);
+	wc.opcode = IB_WC_RECV;
+	KUNIT_EXPECT_FALSE(test, rtrs_con_wc_failed(&t->con, &wc, "receive"));
+	KUNIT_EXPECT_EQ(test, t->con.moved, 2);
+	/* Over other devices, the peer has acknowledged both. */
 	t->path.no_imm = false;
 	wc.wr_cqe = &t->con.sq_cqe;
+	wc.opcode = IB_WC_SEND;
 	t->con.sq_cqe.done(NULL, &wc);
-	KUNIT_EXPECT_EQ(test, t->con.moved, 2);
+	KUNIT_EXPECT_EQ(test, t->con.moved, 3);
 }
 
 static unsigned int rooms_seen;
 
-/* Whoever waits for room is told when it is there. */
+/* Called when entries become free, and counts calls with room. */
 static void sq_room(struct rtrs_con *con)
 {
 	spin_lock_irq(&con->sq_lock);
@@ -145,7 +155,7 @@ static void completions_give_room(struct kunit *test)
 
 	con->sq_room = sq_room;
 	rooms_seen = 0;
-	/* The counters pass their largest value. */
+	/* The counters wrap around. */
 	con->sq_done = U32_MAX - 1;
 	con->sq_posted = con->sq_done;
 	con->sq_limit = con->sq_done + con->sq_size;
@@ -167,7 +177,7 @@ static void completions_give_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->posted, 11);
 }
 
-/* A device of a host that has crashed acknowledges probes, so none is sent for a trial. */
+/* The device of a crashed host still acknowledges probes, so rtrs_hb_probe_now() sends none. */
 static void trial_begins_without_probes(struct kunit *test)
 {
 	struct post_test *t = post_init(test);
@@ -180,7 +190,7 @@ static void trial_begins_without_probes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->posted, 0);
 	KUNIT_EXPECT_EQ(test, t->con.watch.moved, 5);
 	KUNIT_EXPECT_FALSE(test, t->con.watch.still);
-	/* It hasn't moved since, and would get a probe. */
+	/* The connection has made no progress since, and would otherwise be probed. */
 	t->con.watch.still = true;
 	rtrs_hb_forget_moves(&t->path);
 	KUNIT_EXPECT_EQ(test, t->posted, 0);
@@ -194,7 +204,7 @@ static void take_err(struct rtrs_path *path, int err, const char *why)
 	last_err = err;
 }
 
-/* What fails often on one path costs another one no message. */
+/* Frequent errors of one path don't suppress messages about another one. */
 static void errors_of_a_path_have_a_limit(struct kunit *test)
 {
 	struct rtrs_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);

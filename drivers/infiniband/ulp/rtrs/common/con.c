@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A path's device, and posting to a connection's queue pair.
+ * The RDMA device of a path, and posting to a connection's queue pair.
  *
- * Client and server build chains of work requests for rtrs_con_queue(). The connection
- * collects them until one is marked as the last of its batch; then all are posted with
- * one doorbell. Room in the send queue is counted, so that it can't overflow; see
- * struct rtrs_con.
+ * Client and server build chains of work requests for rtrs_con_queue(). The connection collects
+ * chains until one is marked as the last of a batch, and then posts all of them with one doorbell.
+ * Send queue entries are counted, so that the queue can't overflow; see struct rtrs_con.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,21 +18,21 @@ MODULE_LICENSE("GPL");
 MODULE_VERSION(RTRS_DRV_VERSION);
 
 /*
- * How long a device waits for an acknowledgment before it sends again: 4 us * 2^n.
+ * Time until a device retransmits an unacknowledged packet: 4 us * 2^n.
  *
- * On connection 0, a lost heartbeat or answer has to be sent again before the path is
- * taken for dead: 268 ms. On connections for I/O it is 2.1 s: a packet behind the queues
- * of all connections on a slow link is late, not lost, and a device sends a packet seven
- * times at most. Meanwhile the connection isn't taken for dead; see RTRS_HB_STUCK_MS.
+ * On connection 0, 268 ms: a lost heartbeat or answer has to be retransmitted before the path
+ * counts as dead. On I/O connections, 2.1 s: behind the queues of all connections on a slow link, a
+ * packet is late, not lost, and a device retransmits at most seven times. The connection does not
+ * count as dead meanwhile, see RTRS_HB_STUCK_MS.
  */
 #define RTRS_ACK_TIMEOUT_HB	16
 #define RTRS_ACK_TIMEOUT_IO	19
 
 /**
- * rtrs_path_init() - initialize the part of a path that client and server share
+ * rtrs_path_init() - initialize the common part of a path
  * @path: new path, zeroed
- * @hb: how often heartbeats are sent; has to outlive the path
- * @error: reports an error that ends the path; see struct rtrs_path
+ * @hb: parameters of heartbeats; outlives the path
+ * @error: requests the end of the path; see struct rtrs_path
  */
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 		    void (*error)(struct rtrs_path *path, int err,
@@ -47,13 +46,13 @@ void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 EXPORT_SYMBOL_GPL(rtrs_path_init);
 
 /**
- * rtrs_path_open_dev() - take an RDMA device into use for a path
+ * rtrs_path_open_dev() - open an RDMA device for a path
  * @path: path that is being set up
- * @dev: device of one of its connections; all of them have to be on the same
+ * @dev: device of one of the path's connections; all connections have to use the same device
  *
- * Context: process, the path is being set up by one thread.
- * Return: 0, -EXDEV if the path has another device already, -EOPNOTSUPP if the
- * device can't register memory by work request, or the verbs' errno.
+ * Context: process; one thread sets up the path.
+ * Return: 0; -EXDEV if the path uses another device; -EOPNOTSUPP if the device can't register
+ * memory by work requests; or an errno of the verbs.
  */
 int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev)
 {
@@ -76,8 +75,8 @@ int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev)
 EXPORT_SYMBOL_GPL(rtrs_path_open_dev);
 
 /**
- * rtrs_path_close_dev() - undo rtrs_path_open_dev(), if it was done
- * @path: path whose queue pairs and memory regions have been freed
+ * rtrs_path_close_dev() - undo rtrs_path_open_dev(), if it was called
+ * @path: path whose queue pairs and memory regions are freed
  */
 void rtrs_path_close_dev(struct rtrs_path *path)
 {
@@ -89,24 +88,33 @@ void rtrs_path_close_dev(struct rtrs_path *path)
 }
 EXPORT_SYMBOL_GPL(rtrs_path_close_dev);
 
+/*
+ * Tells whether a completion proves that the peer is alive. Over iWARP, a send or an RDMA WRITE
+ * completes when TCP has accepted the data.
+ */
+static bool rtrs_con_heard(const struct rtrs_con *con, const struct ib_wc *wc)
+{
+	return !con->path->no_imm || wc->opcode & IB_WC_RECV || wc->opcode == IB_WC_RDMA_READ;
+}
+
 /**
  * rtrs_con_wc_failed() - check a completion's status
  * @con: connection of the work request
  * @wc: completion of the work request
  * @what: kind of the work request, for the log
  *
- * Success counts as a sign of life. A failure ends the path. It isn't logged if the work
- * request was flushed: the path was ending, or its connection broke before the CM reported
- * that.
+ * Success counts as a sign of life if the peer took part. A failure ends the path. Flushed work
+ * requests are not logged: the path was ending, or its connection broke before the CM reported it.
  *
- * Context: handler of a completion.
+ * Context: completion handler.
  * Return: true if the work request failed.
  */
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what)
 {
 	if (likely(wc->status == IB_WC_SUCCESS)) {
-		WRITE_ONCE(con->moved, con->moved + 1);
+		if (likely(rtrs_con_heard(con, wc)))
+			WRITE_ONCE(con->moved, con->moved + 1);
 		return false;
 	}
 	if (wc->status == IB_WC_WR_FLUSH_ERR)
@@ -120,10 +128,10 @@ bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 }
 EXPORT_SYMBOL_GPL(rtrs_con_wc_failed);
 
-/* Context: handler of a completion, of which one runs at a time. */
+/* Frees send queue entries. Context: completion handlers, which run one at a time. */
 static void rtrs_con_give_room(struct rtrs_con *con, u32 nr)
 {
-	/* Pairs with rtrs_con_room(): who sees the room sees what the device has done, too. */
+	/* Pairs with rtrs_con_room(): the device's writes are visible before the free entries. */
 	smp_store_release(&con->sq_done, con->sq_done + nr);
 	if (!con->sq_room)
 		return;
@@ -132,22 +140,20 @@ static void rtrs_con_give_room(struct rtrs_con *con, u32 nr)
 	con->sq_room(con);
 }
 
-/* RTRS_SIGNAL_EVERY work requests have left the send queue. */
+/* Frees the entries of the last RTRS_SIGNAL_EVERY work requests. */
 static void rtrs_con_sent_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_con *con = container_of(wc->wr_cqe, struct rtrs_con, sq_cqe);
 
-	/* An iWARP device has given them to TCP, which is no sign of life of the peer. */
-	if ((con->path->no_imm && wc->status == IB_WC_SUCCESS) ||
-	    !rtrs_con_wc_failed(con, wc, "send"))
+	if (!rtrs_con_wc_failed(con, wc, "send"))
 		rtrs_con_give_room(con, RTRS_SIGNAL_EVERY);
 }
 
 /**
- * rtrs_con_put_wr() - give back the room of a work request with a signal of its own
- * @con: connection that it was posted on
+ * rtrs_con_put_wr() - free the send queue entry of a work request with its own signal
+ * @con: connection on which the work request was posted
  *
- * Context: handler of the work request's completion.
+ * Context: the work request's completion handler.
  */
 void rtrs_con_put_wr(struct rtrs_con *con)
 {
@@ -183,20 +189,20 @@ void rtrs_con_qp_event(struct ib_event *event, void *context)
 }
 
 /**
- * rtrs_con_set_ack_timeout() - set after what time the device sends packets again
- * @con: connection with a cm_id that isn't resolved (client) or accepted (server) yet
+ * rtrs_con_set_ack_timeout() - set the time until the device retransmits packets
+ * @con: connection whose cm_id is not resolved (client) or not accepted (server) yet
  */
 void rtrs_con_set_ack_timeout(struct rtrs_con *con)
 {
-	/* It refuses ids that aren't of reliable connections. */
+	/* rdma_set_ack_timeout() fails only for cm_ids that are not of reliable connections. */
 	rdma_set_ack_timeout(con->cm_id, con->cid ? RTRS_ACK_TIMEOUT_IO :
 						    RTRS_ACK_TIMEOUT_HB);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_set_ack_timeout);
 
 /**
- * rtrs_con_init_sq() - initialize the accounting of a connection's send queue
- * @con: connection that has got a queue pair; added to its path's list
+ * rtrs_con_init_sq() - initialize a connection's send queue accounting
+ * @con: connection with a new queue pair; added to &rtrs_path.cons
  * @params: size of the queue pair
  */
 void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
@@ -221,8 +227,8 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 }
 
 /**
- * rtrs_con_ring() - post what was queued
- * @con: connection that it was queued on
+ * rtrs_con_ring() - ring the doorbell for queued work requests
+ * @con: connection with the queued work requests
  *
  * Context: under sq_lock.
  */
@@ -235,13 +241,16 @@ void rtrs_con_ring(struct rtrs_con *con)
 	if (!first)
 		return;
 	ret = ib_post_send(con->cm_id->qp, first, NULL);
-	/* rtrs_con_flush() looks without the lock: NULL means posted. */
+	/* rtrs_con_flush() reads @sq_head without the lock; NULL means posted. */
 	smp_store_release(&con->sq_head, NULL);
 	if (unlikely(ret))
 		con->path->error(con->path, ret, "posting a send");
 }
 
-/* Is there room for @nr work requests? The handlers' cache line is read if it seems not. */
+/*
+ * Checks whether the send queue has room for @nr work requests. Reads the cache line of the
+ * completion handlers only if the cached limit is reached.
+ */
 static bool rtrs_con_room(struct rtrs_con *con, u32 nr)
 {
 	lockdep_assert_held(&con->sq_lock);
@@ -264,7 +273,7 @@ static u32 rtrs_con_chain(struct ib_send_wr *first, struct ib_send_wr **tail)
 	return nr;
 }
 
-/* Appends a chain; work requests without a signal of their own get the connection's cqe. */
+/* Appends a chain. Work requests without their own signal get the connection's cqe. */
 static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 			 struct ib_send_wr *tail, u32 nr)
 {
@@ -287,12 +296,12 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 }
 
 /**
- * rtrs_con_has_room() - does a chain fit in the send queue, without its reserve?
+ * rtrs_con_has_room() - check whether the send queue has room for a chain, without its reserve
  * @con: connection with the send queue
- * @nr: number of work requests of the chain
+ * @nr: number of work requests in the chain
  *
  * Context: under sq_lock.
- * Return: true if so; rtrs_con_post_locked() may post it under the same lock.
+ * Return: true if it has; then rtrs_con_post_locked() may post the chain under the same lock.
  */
 bool rtrs_con_has_room(struct rtrs_con *con, u32 nr)
 {
@@ -303,17 +312,17 @@ EXPORT_SYMBOL_GPL(rtrs_con_has_room);
 /**
  * rtrs_con_queue() - queue a chain of work requests
  * @con: connection to queue it on
- * @first: first work request of the chain; the caller's, and unchanged until a call with
+ * @first: first work request of the chain. The caller keeps the chain unchanged until a call with
  *	@last set, or rtrs_con_flush(), has returned
- * @last: ring the doorbell for this chain and those before
- * @queued: set to @con before the chain can be posted. A caller that reads @con there
- *	(acquire) and then calls rtrs_con_flush() knows that the device has the chain
+ * @last: ring the doorbell for this and all earlier chains
+ * @queued: set to @con before the chain can be posted. A caller that reads @con there (acquire) and
+ *	then calls rtrs_con_flush() can rely on the chain being posted
  *
- * Leaves room for rtrs_qp_params.send_reserve work requests to rtrs_con_post(). If the
- * device refuses the chain, the path ends, and this returns 0 nevertheless.
+ * Leaves room for rtrs_qp_params.send_reserve work requests, for rtrs_con_post(). If the device
+ * refuses the chain, the path ends, but the function returns 0.
  *
  * Context: any.
- * Return: 0, or -EBUSY when the send queue has no room for all of it.
+ * Return: 0, or -EBUSY if the send queue has no room for the whole chain.
  */
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued)
@@ -347,11 +356,11 @@ static void rtrs_con_post_chain(struct rtrs_con *con, struct ib_send_wr *first,
 }
 
 /**
- * rtrs_con_post_locked() - post a chain for which there is room
+ * rtrs_con_post_locked() - post a chain after a check for room
  * @con: connection to post it on
  * @first: first work request of the chain
  *
- * See rtrs_con_post().
+ * Otherwise like rtrs_con_post().
  *
  * Context: under sq_lock, after rtrs_con_has_room().
  */
@@ -364,7 +373,7 @@ void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first)
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
 
-/* Posts a chain if there is room for it and for @more work requests. */
+/* Posts a chain if the send queue has room for it and for @more work requests. */
 static int rtrs_con_try_post(struct rtrs_con *con, struct ib_send_wr *first, u32 more)
 {
 	struct ib_send_wr *tail = NULL;
@@ -388,12 +397,12 @@ static int rtrs_con_try_post(struct rtrs_con *con, struct ib_send_wr *first, u32
  * @con: connection to post it on
  * @first: first work request of the chain
  *
- * Uses all room, that of rtrs_qp_params.send_reserve too. Rings the doorbell, also for
- * chains of rtrs_con_queue(). If the device refuses the chain, the path ends, and this
- * returns 0 nevertheless.
+ * May use the whole send queue, including rtrs_qp_params.send_reserve. Rings the doorbell, also for
+ * chains of rtrs_con_queue(). If the device refuses the chain, the path ends, but the function
+ * returns 0.
  *
  * Context: any.
- * Return: 0, or -EBUSY when the send queue has no room for all of it.
+ * Return: 0, or -EBUSY if the send queue has no room for the whole chain.
  */
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first)
 {
@@ -402,8 +411,8 @@ int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first)
 EXPORT_SYMBOL_GPL(rtrs_con_post);
 
 /**
- * rtrs_con_flush() - ring the doorbell for chains that were queued without @last
- * @con: connection that they were queued on
+ * rtrs_con_flush() - ring the doorbell for chains queued without @last
+ * @con: connection on which they were queued
  *
  * Context: any.
  */
@@ -422,12 +431,12 @@ EXPORT_SYMBOL_GPL(rtrs_con_flush);
 
 /**
  * rtrs_con_probe() - send a message that the peer's device has to acknowledge
- * @con: connected connection for I/O, without a probe outstanding
+ * @con: connected I/O connection without an outstanding probe
  *
- * The message is a write of no bytes, or on iWARP, whose devices don't wait for that to be
- * acknowledged, a read of none. It is sent after all work requests that were posted before, and
- * changes nothing at the peer. A read tells the peer its local key; nothing is looked up by it, so
- * that is none.
+ * The message is an RDMA WRITE without data. Over iWARP, where writes complete before the peer
+ * acknowledges them, it is an RDMA READ without data. It follows all work requests that were posted
+ * before, and has no effect on the peer. A READ contains the key of its local buffer; no buffer is
+ * used, so that key is 0.
  *
  * Context: the path's heartbeats.
  * Return: 0, or -EBUSY if the send queue is full.
@@ -455,10 +464,10 @@ int rtrs_con_probe(struct rtrs_con *con)
 }
 
 /**
- * rtrs_put_msg_imm() - make a work request send the message in place of an immediate value
- * @wr: work request; what isn't set here is zero
- * @sge: filled in; in use until @wr is posted, as @msg
- * @msg: filled in. The device copies it, so it need neither be mapped nor stay
+ * rtrs_put_msg_imm() - fill in a work request that sends a message instead of an immediate value
+ * @wr: work request, zeroed except for members that are set here
+ * @sge: set to @msg; has to remain valid until @wr is posted
+ * @msg: filled in; has to remain valid until @wr is posted. Sent inline, so it needs no mapping
  * @imm: immediate value, in the CPU's byte order
  */
 void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
@@ -493,8 +502,8 @@ static struct ib_send_wr *rtrs_con_build_imm(const struct rtrs_con *con,
 }
 
 /**
- * rtrs_con_post_imm() - send an immediate value and nothing else
- * @con: connection to send it on
+ * rtrs_con_post_imm() - send an immediate value without data
+ * @con: connection on which it is sent
  * @imm: immediate value, in the CPU's byte order
  *
  * Context: any.
@@ -509,13 +518,13 @@ int rtrs_con_post_imm(struct rtrs_con *con, u32 imm)
 EXPORT_SYMBOL_GPL(rtrs_con_post_imm);
 
 /**
- * rtrs_con_answer_imm() - send an immediate value that the peer can have us send often
- * @con: connection to send it on
+ * rtrs_con_answer_imm() - send an immediate value in answer to a message of the peer
+ * @con: connection on which it is sent
  * @imm: immediate value, in the CPU's byte order
  *
- * Leaves the send queue's reserve alone. Without other room the answer is dropped: a peer
- * can't make us queue anything for it. That never happens to a peer that waits for answers,
- * see RTRS_HB_MAX_UNANSWERED.
+ * Leaves the reserve of the send queue alone. If there is no other room, the answer is dropped, so
+ * that a peer can't fill the queue. Answers to a peer that waits for them are never dropped, see
+ * RTRS_HB_MAX_UNANSWERED.
  *
  * Context: any.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts that client and server share: a path with its protection domain and
- * heartbeat, a connection with its queue pair.
+ * Common parts of client and server: a path with its protection domain and heartbeat, and a
+ * connection with its queue pair.
  */
 #ifndef RTRS_CORE_H
 #define RTRS_CORE_H
@@ -21,16 +21,44 @@ struct crypto_shash;
 struct key;
 struct rtrs_con;
 
-/* Buckets of the histogram of round trips; the last one counts all longer ones. */
+/**
+ * enum rtrs_form - how the data of a request travel
+ * @RTRS_FORM_PUSH: the client sends the data, if any, together with the headers. It has copied them
+ * @RTRS_FORM_PUSH_PAGES: the same, but the device reads the data from the upper layer's pages. This
+ *	makes no difference to the server
+ * @RTRS_FORM_FETCH: the server reads the data of a write from the client's pages. Its answer
+ *	invalidates their key
+ * @RTRS_FORM_READ: the server writes the data to a buffer of the client, whose key remains valid
+ * @RTRS_FORM_READ_PAGES: the server writes the data to the client's pages. Its answer invalidates
+ *	their key
+ * @RTRS_FORM_CHUNK_READ: as RTRS_FORM_READ, but in a chunk, where the headers follow room for the
+ *	data
+ * @RTRS_FORM_CHUNK_READ_PAGES: as RTRS_FORM_CHUNK_READ, but to the client's pages. The answer is an
+ *	immediate value
+ *
+ * Chosen once for each request. The forms FETCH, READ and READ_PAGES need RTRS_FEATURE_SLOTS; the
+ * two CHUNK forms are used without it.
+ */
+enum rtrs_form {
+	RTRS_FORM_PUSH,
+	RTRS_FORM_PUSH_PAGES,
+	RTRS_FORM_FETCH,
+	RTRS_FORM_READ,
+	RTRS_FORM_READ_PAGES,
+	RTRS_FORM_CHUNK_READ,
+	RTRS_FORM_CHUNK_READ_PAGES,
+};
+
+/* Buckets of the histogram of round trips. The last bucket has no upper limit. */
 #define RTRS_HB_BUCKETS		24
 
 /**
- * enum rtrs_live - result of a check of a connection, once an interval
- * @RTRS_LIVE_MOVED: something was completed or received since the last look
- * @RTRS_LIVE_IDLE: nothing was, but nothing is outstanding
- * @RTRS_LIVE_PROBE: nothing was, and what was posted may be outstanding: send a probe
- * @RTRS_LIVE_WAIT: nothing was, and a probe is outstanding
- * @RTRS_LIVE_STUCK: this has gone on for too long: the connection is dead
+ * enum rtrs_live - result of the periodic check of a connection
+ * @RTRS_LIVE_MOVED: something was completed or received since the last check
+ * @RTRS_LIVE_IDLE: no progress, but nothing is outstanding
+ * @RTRS_LIVE_PROBE: no progress, and work requests may be outstanding: send a probe
+ * @RTRS_LIVE_WAIT: no progress, and a probe is outstanding
+ * @RTRS_LIVE_STUCK: no progress for too long: the connection is dead
  */
 enum rtrs_live {
 	RTRS_LIVE_MOVED,
@@ -44,10 +72,10 @@ enum rtrs_live {
  * struct rtrs_watch - state of a connection at its last check
  * @moved: value of rtrs_con.moved
  * @probed: value of rtrs_con.sq_posted after the last probe was sent
- * @still: nothing has moved, though something may be outstanding
+ * @still: no progress, although work requests may be outstanding
  * @still_ms: milliseconds since @still was set
  *
- * Used by the path's heartbeat work alone.
+ * Used by the path's heartbeat work only.
  */
 struct rtrs_watch {
 	u32 moved;
@@ -57,10 +85,9 @@ struct rtrs_watch {
 };
 
 /**
- * struct rtrs_hb_params - heartbeats of paths
- * @interval_ms: milliseconds from one heartbeat to the next
- * @max_missed: number of intervals in a row without a sign of life after which a path
- *	is dead
+ * struct rtrs_hb_params - parameters of heartbeats
+ * @interval_ms: milliseconds between two heartbeats
+ * @max_missed: number of consecutive intervals without progress after which a path is dead
  *
  * May be changed at any time; see rtrs_hb_changed().
  */
@@ -70,38 +97,37 @@ struct rtrs_hb_params {
 };
 
 /**
- * struct rtrs_path - what a path is on either side
- * @name: for messages: the session's name, as soon as it is known, and the
- *	addresses
- * @log: limit of messages about it that its peer can cause; set by its owner, outlives it
- * @dev: RDMA device, set with @pd
- * @no_imm: struct rtrs_msg_imm is sent in place of immediate data (RTRS_FEATURE_NO_IMM);
- *	set by its owner before the first queue pair is created
- * @pd: protection domain of this path alone, so that a peer's keys reach nothing
- *	but what this path set aside for it
- * @error: the path can't go on: ask for its end. Any context; may come any
- *	number of times, from several places at once. @err is negative
- * @probed: the path is alive, see rtrs_hb_probe_now(); process context. NULL if that is
- *	never called
- * @tick: called each interval of heartbeats while these are on; process context. Or NULL
- * @cons: its connections that have a queue pair. Changes only while one thread sets
- *	the path up or takes it down, without heartbeats
- * @hb: how often heartbeats are sent; outlives the path
- * @hb_lock: guards @hb_con and @hb_trial_ms; nothing nests in it
+ * struct rtrs_path - common part of a client's and a server's path
+ * @name: for messages: the addresses, after the session's name as soon as that is known
+ * @log: rate limit of messages that the peer can cause; set by the owner, outlives the path
+ * @dev: RDMA device, set together with @pd
+ * @no_imm: struct rtrs_msg_imm is sent instead of immediate data (RTRS_FEATURE_NO_IMM); set by the
+ *	owner before the first queue pair is created
+ * @pd: protection domain of this path only, so that the peer's keys give access to nothing but the
+ *	memory registered for this path
+ * @error: requests the end of the path after an error; @err is negative. Called in any context, any
+ *	number of times, possibly concurrently
+ * @probed: called when a path has made progress after rtrs_hb_probe_now(); process context. NULL if
+ *	that is never called
+ * @tick: called in each heartbeat interval; process context. May be NULL
+ * @cons: connections that have a queue pair. Changed only by the thread that sets the path up or
+ *	takes it down, while heartbeats are stopped
+ * @hb: parameters of heartbeats; outlives the path
+ * @hb_lock: guards @hb_con and @hb_trial_ms; no other lock nests in it
  * @hb_con: connection 0, from rtrs_hb_start() to rtrs_hb_stop()
- * @hb_work: looks at all connections and sends a heartbeat, each interval
- * @hb_missed: intervals in a row in which nothing moved on any connection
- * @hb_trial_ms: see rtrs_hb_probe_now(); 0 if nobody asked for it, or it is over
- * @hb_on_trial: the heartbeat of rtrs_hb_probe_now() has been sent; @hb_work alone
- * @hb_sent: counts heartbeats; written by @hb_work
- * @hb_answered: counts answers, which come in the same order; written by the handler
- *	of connection 0's receives
- * @hb_timed: the heartbeat, by @hb_sent, whose round trip is measured
- * @hb_timed_at: when that one was sent, ns
- * @hb_latency: the last round trip that was measured, ns; 0 before the first since @hb_con
- * @hb_hist: round trips that took less than 2^n microseconds
+ * @hb_work: checks all connections and sends a heartbeat, once per interval
+ * @hb_missed: number of consecutive intervals without progress on any connection
+ * @hb_trial_ms: timeout of the probe of rtrs_hb_probe_now(); 0 if none is requested or in progress
+ * @hb_on_trial: the heartbeat of rtrs_hb_probe_now() has been sent; used by @hb_work only
+ * @hb_sent: number of heartbeats sent; written by @hb_work
+ * @hb_answered: number of answers received, in the order of the heartbeats; written by the receive
+ *	handler of connection 0
+ * @hb_timed: number, as in @hb_sent, of the heartbeat whose round trip is measured
+ * @hb_timed_at: time in ns when the heartbeat @hb_timed was sent
+ * @hb_latency: last measured round trip in ns; 0 before the first one since rtrs_hb_start()
+ * @hb_hist: histogram of round trips; bucket n counts those shorter than 2^n microseconds
  *
- * Embedded in the client's or the server's path, which keeps it alive; see
+ * Embedded in the client's or the server's path, which determines its lifetime; see
  * rtrs_path_init().
  */
 struct rtrs_path {
@@ -129,7 +155,7 @@ struct rtrs_path {
 	u32 hb_hist[RTRS_HB_BUCKETS];
 };
 
-/* Logs an error that a peer can cause: limited for each session on its own. */
+/* Logs an error that a peer can cause, with the rate limit of the path's session. */
 #define rtrs_path_err(path, fmt, ...)					\
 do {									\
 	struct rtrs_path *__path = (path);				\
@@ -139,20 +165,20 @@ do {									\
 } while (0)
 
 /**
- * struct rtrs_region - equal pieces of memory for a path's device (region.c)
- * @path: path whose device and protection domain it is for
+ * struct rtrs_region - memory of a path for DMA, divided into pieces of equal size (region.c)
+ * @path: path whose device and protection domain are used
  * @nr: number of pieces
- * @size: bytes of a piece
- * @group_shift: pieces of a group, which is physically contiguous: 1 << @group_shift
- * @per_mr: pieces of a memory region, a multiple of those of a group; 0 without memory regions
- * @nr_groups: groups that are allocated and mapped
- * @group: the groups' addresses
- * @dma: the groups' addresses for the device
+ * @size: bytes per piece
+ * @group_shift: a group of 1 << @group_shift pieces is physically contiguous
+ * @per_mr: pieces per memory region, a multiple of those per group; 0 without memory regions
+ * @nr_groups: number of groups that are allocated and mapped
+ * @group: addresses of the groups
+ * @dma: DMA addresses of the groups
  * @nr_mrs: number of @mrs
- * @mrs: memory regions over the groups, in order; the owner registers them. For the peer the
- *	pieces of a region lie in a row
+ * @mrs: memory regions over the groups, in order; registered by the owner. The pieces of a memory
+ *	region are contiguous in its remote address space
  *
- * Belongs to the client's or the server's path. All zero until rtrs_region_alloc().
+ * Part of a client's or server's path, or of a connection. All zero before rtrs_region_alloc().
  */
 struct rtrs_region {
 	struct rtrs_path *path;
@@ -167,14 +193,14 @@ struct rtrs_region {
 	struct ib_mr **mrs;
 };
 
-/* Receives that are posted again at once. */
+/* Number of receives that are reposted as one chain. */
 #define RTRS_RECV_BATCH		16
 
 /**
  * union rtrs_recv_msg - memory of a receive
- * @rkey: key that comes with an answer
- * @answer: answer that invalidates a key
- * @imm: with RTRS_FEATURE_NO_IMM, what would be an immediate value
+ * @rkey: answer with the chunk's key
+ * @answer: answer that invalidated a key of the client
+ * @imm: message that replaces immediate data, with RTRS_FEATURE_NO_IMM
  */
 union rtrs_recv_msg {
 	struct rtrs_msg_rkey_rsp rkey;
@@ -184,16 +210,16 @@ union rtrs_recv_msg {
 
 /**
  * struct rtrs_recvs - receives of a connection (recv.c)
- * @nr: how many there are
- * @used: receives taken since the chain was last posted
- * @first: index of the first of these, if they have memory
- * @nr_posts: counts chains that were posted
- * @msgs: pages of their memory, in the order in which they are posted; all zero without
- * @cqe: completion entry of all of them
- * @wr: the chain
- * @sge: where @wr receive
+ * @nr: number of receives
+ * @used: number of completed receives since a chain was last posted
+ * @first: index of the first of the @used receives, if receives have memory
+ * @nr_posts: number of posted chains
+ * @msgs: memory of the receives, in posting order; all zero if they have none
+ * @cqe: completion entry shared by all receives
+ * @wr: chain that reposts receives
+ * @sge: SGEs of @wr
  *
- * Handlers of the completion queue alone touch it from when the first receive is posted.
+ * After the first receive is posted, used by handlers of the completion queue only.
  */
 struct rtrs_recvs {
 	u32 nr;
@@ -207,17 +233,17 @@ struct rtrs_recvs {
 };
 
 /**
- * struct rtrs_drain_mark - work request behind all others of a queue (drain.c)
- * @cqe: its completion entry
- * @done: its handler has run
- * @posted: the device has taken it
- * @stuck: the queue pair could not be moved to the error state, so no mark would complete
- * @set: it is a mark of this queue pair's life
- * @recv: of the receive queue, else of the send queue
- * @due: it is being waited for
- * @nr_posts: number of posts to the queue before it
+ * struct rtrs_drain_mark - marker work request posted after all others of a queue (drain.c)
+ * @cqe: completion entry of the mark
+ * @done: completed by the mark's handler
+ * @posted: the mark was posted successfully
+ * @stuck: the queue pair could not be moved to the error state, so a mark would not complete
+ * @set: the queue pair has had a mark
+ * @recv: the mark is for the receive queue, else for the send queue
+ * @due: the mark has to be waited for
+ * @nr_posts: number of posts to the queue before the mark
  *
- * Belongs to the thread that drains the path.
+ * Used only by the thread that drains the path.
  */
 struct rtrs_drain_mark {
 	struct ib_cqe cqe;
@@ -231,49 +257,47 @@ struct rtrs_drain_mark {
 };
 
 /**
- * struct rtrs_con - a connection, one queue pair
- * @path: the path that it is part of, and that outlives it
- * @cm_id: its connection manager id; owns the queue pair
- * @cq: its own, for both queues of the pair; NULL if it has no queue pair
+ * struct rtrs_con - a connection with its queue pair
+ * @path: path of the connection; outlives it
+ * @cm_id: connection manager id; owns the queue pair
+ * @cq: completion queue of both queues of the pair; NULL without a queue pair
  * @cid: index in the path, 0 for the service connection
- * @polled: @cq raises no interrupts: see rtrs_con_poll()
- * @entry: in @path's list, while it has a queue pair
- * @watch: belongs to the path's heartbeats
- * @probe_busy: the last probe has not been acknowledged yet; set by the heartbeat, cleared
- *	by the probe's handler
- * @probe_cqe: of the last probe
- * @mark: for draining one of its queues
+ * @polled: @cq raises no interrupts, see rtrs_con_poll()
+ * @entry: in &rtrs_path.cons while the connection has a queue pair
+ * @watch: state of the last check; used by the path's heartbeat
+ * @probe_busy: the last probe is not acknowledged yet; set by the heartbeat, cleared by the probe's
+ *	completion handler
+ * @probe_cqe: completion entry of the probe
+ * @mark: marker for draining one of the two queues
  * @peer_qpn: number of the peer's queue pair, 0 over iWARP
- * @nonce: with RTRS_FEATURE_PROOF: from the accept
- * @sq_cqe: of all work requests without a signal of their own
- * @sq_room: called when room in the send queue came free, may be NULL; context
- *	of the completion queue. Who waits for room calls rtrs_con_wait_mb() before it looks
- *	for the last time
- * @sq_size: work requests that the send queue has room for
- * @sq_reserve: as much of that is left to rtrs_con_post(), see rtrs_con_has_room()
- * @sq_inline: most bytes of a send with IB_SEND_INLINE, of which the CPU's address is given
- * @polling: bit 0: a thread handles completions of a polled @cq
- * @moved: counts completions of any kind that were good; written by the handlers of
- *	@cq, of which one runs at a time
- * @sq_done: counts work requests that have left the send queue; written by the same
- * @recvs: its receives, but for that of the first message
- * @sq_lock: guards what follows; taken in any context; in it nest the locks of the RDMA
- *	driver and what rtrs_path.error() takes
- * @sq_posted: counts work requests; read without the lock, too
- * @sq_queued: counts chains of rtrs_con_queue(); likewise
- * @nr_answered: the server's: counts answers to requests; likewise
- * @sq_limit: value up to which @sq_posted may go: @sq_size more than @sq_done when that was
- *	looked at last
- * @sq_seq: work requests posted without a signal of their own
- * @sq_head: chain that waits for the doorbell, NULL if none does
- * @sq_tail: its last work request
+ * @nonce: nonce from the accept message, with RTRS_FEATURE_PROOF
+ * @sq_cqe: completion entry of all work requests without one of their own
+ * @sq_room: called when send queue entries become free, or NULL; context of the completion queue. A
+ *	caller that waits for room calls rtrs_con_wait_mb() before its last check for room
+ * @sq_size: number of send queue entries
+ * @sq_reserve: number of entries that only rtrs_con_post() may use, see rtrs_con_has_room()
+ * @sq_inline: maximum bytes of a send with IB_SEND_INLINE; such data need no DMA mapping
+ * @polling: bit 0: a thread is processing completions of a polled @cq
+ * @moved: number of successful completions that count as a sign of life, see rtrs_con_wc_failed();
+ *	written by the handlers of @cq, which run one at a time
+ * @sq_done: number of work requests that have left the send queue; written by the handlers of @cq
+ * @recvs: all receives except the one for the first message
+ * @sq_lock: guards the members below; taken in any context. Locks of the RDMA driver and of
+ *	rtrs_path.error() nest in it
+ * @sq_posted: number of work requests added to the send queue; also read without the lock
+ * @sq_queued: number of chains added by rtrs_con_queue(); also read without the lock
+ * @nr_answered: server only: number of answered requests; also read without the lock
+ * @sq_limit: maximum value of @sq_posted, from the value of @sq_done that was last read
+ * @sq_seq: number of work requests posted without a signal of their own
+ * @sq_head: chain that waits for the doorbell, or NULL
+ * @sq_tail: last work request of @sq_head
  *
- * Embedded in the client's or the server's connection. What handlers of completions write,
- * and what is written with each post, have cache lines of their own.
+ * Embedded in the client's or the server's connection. Members written by completion handlers and
+ * members written by each post are in separate cache lines.
  *
- * Only every RTRS_SIGNAL_EVERY-th work request is signalled. Its completion
- * tells that as many have left the queue. Work requests that ask for a signal
- * themselves have a cqe of their own, whose handler calls rtrs_con_put_wr().
+ * Only every RTRS_SIGNAL_EVERY-th work request is signalled; its completion reports that as many
+ * have left the queue. Work requests that request a signal themselves have their own cqe, whose
+ * handler calls rtrs_con_put_wr().
  */
 struct rtrs_con {
 	struct rtrs_path *path;
@@ -299,7 +323,7 @@ struct rtrs_con {
 	u32 sq_done;
 	struct rtrs_recvs recvs;
 
-	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* what follows */
+	spinlock_t sq_lock ____cacheline_aligned_in_smp; /* the members below */
 	u32 sq_posted;
 	u32 sq_queued;
 	u32 nr_answered;
@@ -310,16 +334,16 @@ struct rtrs_con {
 } ____cacheline_aligned_in_smp;
 
 #define RTRS_SIGNAL_EVERY	32
-/* Most completions that rtrs_con_poll() handles, as it isn't preempted meanwhile. */
+/* Maximum number of completions per rtrs_con_poll(), which disables preemption. */
 #define RTRS_POLL_BUDGET	64
-/* Most work requests that rdma_rw adds to a send queue for each of its contexts. */
+/* Maximum number of send queue entries that rdma_rw adds for each of its contexts. */
 #define RTRS_RW_WR		3
 
 /**
  * struct rtrs_imm_wr - work request that sends an immediate value, or a message in its place
  * @wr: the work request
- * @sge: lists @msg
- * @msg: with RTRS_FEATURE_NO_IMM, the message; the device copies it when it is posted
+ * @sge: SGE of @msg
+ * @msg: the message, with RTRS_FEATURE_NO_IMM; the device copies it when the work request is posted
  */
 struct rtrs_imm_wr {
 	struct ib_rdma_wr wr;
@@ -328,25 +352,25 @@ struct rtrs_imm_wr {
 };
 
 /*
- * Work requests of each kind on a service connection that carries no requests: first messages,
- * heartbeats, fencing. With one more for draining, and one that rdma_rxe keeps free, they fill a
- * queue of a power of two.
+ * Size of each queue of a service connection that carries no requests, only first messages,
+ * heartbeats and fencing. With one more entry for draining, and one that rdma_rxe keeps free, the
+ * queue has a power of two entries.
  */
 #define RTRS_SERVICE_WR		126
 
 /**
  * struct rtrs_qp_params - size and kind of a queue pair
- * @send_wr: work requests that rtrs_con_has_room() lets in the send queue
- * @send_reserve: as many more for rtrs_con_post()
- * @recv_wr: most receives that are posted at a time
- * @send_sge: most SGEs of a send
- * @send_inline: bytes of a send that the device is to take with the work request; lowered to 0
- *	if it can't
- * @min_send_wr: least value that @send_wr may be lowered to
- * @min_send_sge: least value that @send_sge may be lowered to
- * @rdma_ctxs: chains of RDMA READs or WRITEs that rdma_rw makes at a time; they are in
- *	@send_wr and @send_reserve. What rdma_rw adds for memory regions is not
- * @nr_io: number of connections for I/O of the path
+ * @send_wr: send queue entries that rtrs_con_has_room() makes available
+ * @send_reserve: additional entries for rtrs_con_post()
+ * @recv_wr: maximum number of posted receives
+ * @send_sge: maximum number of SGEs of a send
+ * @recv_sge: maximum number of SGEs of a receive; lowered to 1 if the device refuses more
+ * @send_inline: bytes of inline data of a send; lowered to 0 if the device supports less
+ * @min_send_wr: minimum to which @send_wr may be lowered
+ * @min_send_sge: minimum to which @send_sge may be lowered
+ * @rdma_ctxs: maximum number of rdma_rw contexts in use. Their RDMA READs or WRITEs are included in
+ *	@send_wr and @send_reserve; the entries that rdma_rw adds for memory regions are not
+ * @nr_io: number of I/O connections of the path
  * @poll: context in which completions are handled
  */
 struct rtrs_qp_params {
@@ -354,6 +378,7 @@ struct rtrs_qp_params {
 	u32 send_reserve;
 	u32 recv_wr;
 	u32 send_sge;
+	u32 recv_sge;
 	u32 send_inline;
 	u32 min_send_wr;
 	u32 min_send_sge;
@@ -367,34 +392,68 @@ static inline u32 rtrs_region_off(const struct rtrs_region *region, u32 i)
 	return (i & (BIT(region->group_shift) - 1)) * region->size;
 }
 
-/* A piece's address. */
+/* Returns the address of a piece. */
 static inline void *rtrs_region_addr(const struct rtrs_region *region, u32 i)
 {
 	return region->group[i >> region->group_shift] + rtrs_region_off(region, i);
 }
 
-/* Its address for the device. */
+/* Returns the DMA address of a piece. */
 static inline u64 rtrs_region_dma(const struct rtrs_region *region, u32 i)
 {
 	return region->dma[i >> region->group_shift] + rtrs_region_off(region, i);
 }
 
-/* Its memory region, if there are any. */
+/* Returns the memory region of a piece, in a region that has memory regions. */
 static inline struct ib_mr *rtrs_region_mr(const struct rtrs_region *region, u32 i)
 {
 	return region->mrs[i / region->per_mr];
 }
 
-/* Its address for the peer. */
+/* Returns the address of a piece for RDMA by the peer. */
 static inline u64 rtrs_region_iova(const struct rtrs_region *region, u32 i)
 {
 	return rtrs_region_mr(region, i)->iova + (u64)(i % region->per_mr) * region->size;
+}
+
+/* Messages of 8 bytes, in a region whose pieces are pages. */
+#define RTRS_MSG_LEN		8
+#define RTRS_MSGS_PER_PAGE	((u32)(PAGE_SIZE / RTRS_MSG_LEN))
+
+/* Returns the address of a message. */
+static inline void *rtrs_region_msg(const struct rtrs_region *msgs, u32 i)
+{
+	return rtrs_region_addr(msgs, i / RTRS_MSGS_PER_PAGE) +
+	       i % RTRS_MSGS_PER_PAGE * RTRS_MSG_LEN;
+}
+
+/* Returns the DMA address of a message. */
+static inline u64 rtrs_region_msg_dma(const struct rtrs_region *msgs, u32 i)
+{
+	return rtrs_region_dma(msgs, i / RTRS_MSGS_PER_PAGE) +
+	       i % RTRS_MSGS_PER_PAGE * RTRS_MSG_LEN;
+}
+
+/* Maximum number of SGEs of a long message: more would make work requests large. */
+#define RTRS_MAX_LONG_SGE	32U
+
+/* Returns the number of SGEs for a long message in single pages, at most RTRS_MAX_LONG_SGE. */
+static inline u32 rtrs_long_sge(u64 len)
+{
+	return min_t(u64, DIV_ROUND_UP_ULL(len, PAGE_SIZE), RTRS_MAX_LONG_SGE);
 }
 
 u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size);
 u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr);
 int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
 		      u32 size, u32 per_mr);
+u64 rtrs_region_msgs_bytes(u32 nr);
+int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u32 nr);
+int rtrs_region_alloc_long(struct rtrs_region *region, struct rtrs_path *path, u32 len,
+			   u32 max_sge);
+u32 rtrs_region_list_long(const struct rtrs_region *region, u32 len, struct ib_sge *sge);
+void rtrs_region_write_long(const struct rtrs_region *region, const void *from, u32 len);
+void rtrs_region_read_long(const struct rtrs_region *region, void *to, u32 len);
 void rtrs_region_free(struct rtrs_region *region);
 
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
@@ -403,7 +462,7 @@ void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev);
 void rtrs_path_close_dev(struct rtrs_path *path);
 
-/* Whether an errno of rdma_create_qp() may mean that the size is too large. */
+/* Checks whether an errno of rdma_create_qp() may mean that the requested size is too large. */
 static inline bool rtrs_qp_refused(int err)
 {
 	return err == -ENOMEM || err == -EINVAL || err == -EAGAIN;
@@ -413,7 +472,6 @@ u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
 void rtrs_con_set_ack_timeout(struct rtrs_con *con);
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
 void rtrs_con_destroy_qp(struct rtrs_con *con);
-u64 rtrs_recv_msgs_bytes(u32 nr);
 int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);
@@ -430,14 +488,14 @@ void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
 		      struct rtrs_msg_imm *msg, u32 imm);
 
 /*
- * To be called between making known that one waits for room, where sq_room() sees it, and the
- * last look for room.
+ * Memory barrier for callers that wait for send queue entries: after they become visible to
+ * sq_room(), and before they check for room the last time.
  */
 static inline void rtrs_con_wait_mb(void)
 {
 	/*
-	 * Pairs with rtrs_con_give_room(), which first counts the room and then calls
-	 * sq_room(): either we see the room, or that sees us.
+	 * Pairs with rtrs_con_give_room(), which first frees the entries and then calls sq_room():
+	 * either the caller sees the free entries, or sq_room() sees the waiting caller.
 	 */
 	smp_mb();
 }
@@ -479,6 +537,8 @@ void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
 			 enum rtrs_proof_role role);
 struct crypto_shash *rtrs_proof_alloc(void);
 void rtrs_proof_free(struct crypto_shash *tfm);
+int rtrs_proof_tag(struct crypto_shash *tfm, struct key *key, const char *name,
+		   const uuid_t *sess_uuid, u16 *tag);
 int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
 		    struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
 		    unsigned int nr_cons, u8 *mac);

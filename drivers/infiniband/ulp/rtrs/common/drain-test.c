@@ -11,14 +11,14 @@
 #define NR_WC	8
 
 /*
- * A path whose connections have a queue each, for sends or receives. What is posted is completed
- * in order: by the first look at the queue of a polled connection, else by a work item.
+ * A path whose connections have one queue each, for sends or receives. Posted work requests
+ * complete in order: when the queue of a polled connection is polled, or by a work item.
  */
 struct drain_test {
 	struct rtrs_path path;
 	struct ib_device dev;
-	unsigned int marks;	/* that were posted */
-	unsigned int at_wait;	/* when the first was completed */
+	unsigned int marks;	/* number of posted marks */
+	unsigned int at_wait;	/* the same when the first one completed */
 	unsigned int broken;
 	unsigned int by_driver;
 	bool refuse;
@@ -107,7 +107,7 @@ static void drain_by_driver(struct ib_qp *qp)
 	to_test(qp->device)->by_driver++;
 }
 
-/* What was posted before the end; it may post once more. */
+/* Handler of a work request posted before the drain; it may post another one. */
 static void handled(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct drain_con *c = container_of(cq, struct drain_con, cq);
@@ -158,7 +158,7 @@ static int drain_init(struct kunit *test)
 		spin_lock_init(&c->con.sq_lock);
 		list_add_tail(&c->con.entry, &t->path.cons);
 	}
-	/* Nobody else polls it. */
+	/* No other thread polls this connection. */
 	t->con[NR_CONS - 1].con.polled = true;
 	return 0;
 }
@@ -175,7 +175,7 @@ static void drain_exit(struct kunit *test)
 static const struct drain_case {
 	const char *desc;
 	void (*drain)(struct rtrs_path *path);
-	unsigned int broken;	/* queue pairs that are moved to the error state */
+	unsigned int broken;	/* queue pairs moved to the error state */
 } drain_cases[] = {
 	{ "receives", rtrs_path_drain_recv, NR_CONS },
 	{ "sends", rtrs_path_drain_send, 0 },
@@ -183,7 +183,7 @@ static const struct drain_case {
 
 KUNIT_ARRAY_PARAM_DESC(drain_cases, drain_cases, desc);
 
-/* A device's delay counts once, not once for each connection. */
+/* The connections wait for the device concurrently. */
 static void marks_of_all_are_posted_first(struct kunit *test)
 {
 	const struct drain_case *c = test->param_value;
@@ -218,7 +218,7 @@ static void second_mark_covers_what_handlers_post(struct kunit *test)
 	}
 }
 
-/* The upper layer may complete requests between two drains: connection 1 has posted an answer. */
+/* The upper layer may complete requests between two drains. Here, connection 1 posts an answer. */
 static void drained_queues_get_no_mark(struct kunit *test)
 {
 	const struct drain_case *c = test->param_value;
@@ -238,7 +238,7 @@ static void drained_queues_get_no_mark(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->con[1].handled, 1);
 }
 
-/* The other queue's mark doesn't count. */
+/* The mark of the other queue is ignored. */
 static void both_queues_are_marked(struct kunit *test)
 {
 	struct drain_test *t = test->priv;
@@ -249,7 +249,7 @@ static void both_queues_are_marked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->marks, 2 * NR_CONS);
 }
 
-/* An answer was queued, but its doorbell not rung: the mark's handler runs after the answer's. */
+/* An answer is queued, but its doorbell was not rung. Its handler has to run before the mark's. */
 static void mark_stands_behind_what_is_queued(struct kunit *test)
 {
 	struct drain_test *t = test->priv;
@@ -264,11 +264,11 @@ static void mark_stands_behind_what_is_queued(struct kunit *test)
 	rtrs_path_drain_send(&t->path);
 	KUNIT_EXPECT_EQ(test, c->handled, 1);
 	KUNIT_EXPECT_EQ(test, c->tail, c->head);
-	/* The answer, and the mark */
+	/* One for the answer and one for the mark */
 	KUNIT_EXPECT_EQ(test, c->marks, 2);
 }
 
-/* As by a device that has crashed: its driver drains what it can't post to. */
+/* If posting fails, as on a crashed device, the driver drains the queue. */
 static void draining_is_left_to_the_driver_if_need_be(struct kunit *test)
 {
 	const struct drain_case *c = test->param_value;

@@ -2,12 +2,13 @@
 /*
  * Draining the queues of a path that is ending.
  *
- * A work request, the mark, is posted behind all others of a queue. When its handler has run, so
- * have those of all work requests before it. A device may take tens of milliseconds to flush a
- * queue, so the marks of all connections are posted before the first of them is waited for.
+ * A marker work request is posted after all others of a queue. When the handler of the mark has
+ * run, the handlers of all earlier work requests have run, too. A device may need tens of
+ * milliseconds to flush a queue, so the marks of all connections are posted before the first one is
+ * waited for.
  *
- * Handlers of what was completed before the end may post once more, perhaps behind the mark.
- * Such a queue gets a second mark; handlers of flushed work requests post nothing.
+ * Handlers of work requests that completed before the path ended may post once more, possibly after
+ * the mark. Such a queue gets a second mark. Handlers of flushed work requests post nothing.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -16,10 +17,10 @@
 #include "core.h"
 #include "qp.h"
 
-/* Changes when something other than a mark is posted to the queue. */
+/* Returns a counter of posts to the queue, except marks. */
 static u32 rtrs_con_nr_posts(const struct rtrs_con *con, bool recv)
 {
-	/* Pairs with rtrs_con_repost(): what is counted stands before the mark. */
+	/* Pairs with rtrs_con_repost(): the counted receives precede the mark. */
 	return recv ? smp_load_acquire(&con->recvs.nr_posts) : READ_ONCE(con->sq_posted);
 }
 
@@ -39,7 +40,9 @@ static int rtrs_con_post_send_mark(struct rtrs_con *con, struct rtrs_drain_mark 
 	int ret;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
-	/* What is counted stands before the mark, also if its doorbell was not rung yet. */
+	/*
+	 * Counted work requests have to precede the mark, even if their doorbell was not rung yet.
+	 */
 	rtrs_con_ring(con);
 	mark->nr_posts = rtrs_con_nr_posts(con, false);
 	ret = ib_post_send(con->cm_id->qp, &wr.wr, NULL);
@@ -55,7 +58,7 @@ static int rtrs_con_post_recv_mark(struct rtrs_con *con, struct rtrs_drain_mark 
 	return ib_post_recv(con->cm_id->qp, &wr, NULL);
 }
 
-/* Has nothing been posted to the queue since it was marked last? */
+/* Checks whether the last post to the queue was the mark. */
 static bool rtrs_con_marked(const struct rtrs_con *con, bool recv)
 {
 	return con->mark.set && con->mark.recv == recv &&
@@ -74,7 +77,7 @@ static void rtrs_con_mark(struct rtrs_con *con, bool recv)
 						rtrs_con_post_send_mark(con, mark));
 }
 
-/* Waits for the mark. A driver drains by itself what its device doesn't take a mark for. */
+/* Waits for the mark. If the mark was not posted, the driver or the RDMA core drains the queue. */
 static void rtrs_con_wait_mark(struct rtrs_con *con, bool recv)
 {
 	struct rtrs_drain_mark *mark = &con->mark;
@@ -112,24 +115,27 @@ static void rtrs_path_mark(struct rtrs_path *path, bool recv)
 static void rtrs_path_drain(struct rtrs_path *path, bool recv)
 {
 	rtrs_path_mark(path, recv);
-	/* For those to which something was posted behind the mark */
+	/* For queues to which more was posted after the mark */
 	rtrs_path_mark(path, recv);
 }
 
 /**
- * rtrs_path_drain_recv() - let a path receive nothing any more
- * @path: path that was disconnected; connections without a queue pair don't matter
+ * rtrs_path_drain_recv() - drain the receive queues of a path
+ * @path: disconnected path; connections without a queue pair are ignored
  *
- * On return no handler of a receive runs or will run.
+ * On return, no handler of a receive runs or will run.
  *
- * Context: process, not the one that handles completions; one at a time for a path.
+ * Context: process, but not completion handling; never concurrent for a path.
  */
 void rtrs_path_drain_recv(struct rtrs_path *path)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct rtrs_con *con;
 
-	/* Also where the CM has not done so, as it doesn't know the connection yet. */
+	/*
+	 * Also for connections that the CM has not moved to the error state, because it doesn't
+	 * know them yet.
+	 */
 	list_for_each_entry(con, &path->cons, entry)
 		con->mark.stuck = ib_modify_qp(con->cm_id->qp, &attr, IB_QP_STATE);
 	rtrs_path_drain(path, true);
@@ -137,13 +143,12 @@ void rtrs_path_drain_recv(struct rtrs_path *path)
 EXPORT_SYMBOL_GPL(rtrs_path_drain_recv);
 
 /**
- * rtrs_path_drain_send() - wait for the last handlers of a path's sends
- * @path: path after rtrs_path_drain_recv(), to which nothing is posted any more except by
- *	such handlers
+ * rtrs_path_drain_send() - drain the send queues of a path
+ * @path: path after rtrs_path_drain_recv(). Nothing is posted to it, except by handlers of sends
  *
- * A second call waits for those connections alone to which something was posted meanwhile.
+ * A second call waits only for connections to which something was posted meanwhile.
  *
- * Context: process, not the one that handles completions; one at a time for a path.
+ * Context: process, but not completion handling; never concurrent for a path.
  */
 void rtrs_path_drain_send(struct rtrs_path *path)
 {

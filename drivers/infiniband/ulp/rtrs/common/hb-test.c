@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of the rules by which connections and paths are alive or dead.
- */
+/* KUnit tests of the detection of dead connections and paths. */
 #include <kunit/test.h>
 
 #include "core.h"
@@ -9,7 +7,7 @@
 #define MAX_LOOKS	8
 #define LIMIT_MS	1000
 
-/* A look at a connection: what is seen, what it means. */
+/* A check of a connection, and its result. */
 struct look {
 	u32 moved;
 	u32 posted;
@@ -21,7 +19,7 @@ struct look {
 #define LOOK(_moved, _posted, _probing, _ms, _live) \
 	{ _moved, _posted, _probing, _ms, RTRS_LIVE_##_live }
 
-/* After a probe was sent, @probed is as the caller of the rule sets it. */
+/* After RTRS_LIVE_PROBE, the test updates @probed as a caller does. */
 static const struct con_case {
 	const char *desc;
 	struct look looks[MAX_LOOKS];
@@ -107,7 +105,7 @@ static void con_is_judged(struct kunit *test)
 	}
 }
 
-/* A queue that is full takes no probe. That it stays full is no life. */
+/* No probe can be posted to a full queue, which is no sign of life. */
 static void con_with_a_full_queue_dies(struct kunit *test)
 {
 	struct rtrs_watch watch = { .moved = 5 };
@@ -125,8 +123,8 @@ static void con_with_a_full_queue_dies(struct kunit *test)
 static const struct path_case {
 	const char *desc;
 	unsigned int max_missed;
-	const char *moved;	/* an interval each: y or n */
-	bool alive;		/* after the last; before it, it always is */
+	const char *moved;	/* progress in each interval: y or n */
+	bool alive;		/* result after the last interval; true after all others */
 } path_cases[] = {
 	{ "something moves in each", 3, "yyyyyyy", true },
 	{ "nothing in two of three", 3, "ynn", true },
@@ -154,7 +152,7 @@ static void path_is_judged(struct kunit *test)
 				    "%s: interval %td", c->desc, p - c->moved);
 }
 
-/* It may be over another device, or to another server. */
+/* A new connection may use another device, or another server. */
 static void round_trip_is_that_of_the_connection(struct kunit *test)
 {
 	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);

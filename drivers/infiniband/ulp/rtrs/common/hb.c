@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Heartbeats, and when a path is dead.
+ * Heartbeats and the detection of dead paths.
  *
- * Each side sends a heartbeat each interval on connection 0 and answers those of the
- * other: a queue pair with nothing to send would never notice that its peer is gone.
- * All connections share a network, though, where an answer may stand behind much else.
- * So what counts is whether anything moves: each good completion of a send or a receive
- * is a sign of life.
+ * Each side sends a heartbeat per interval on connection 0 and answers the heartbeats of the other
+ * side: a queue pair with nothing to send would never detect that its peer is gone. However, all
+ * connections share a network, where an answer may be delayed by other traffic. So any progress
+ * counts: each successful completion of a send or a receive is a sign of life.
  *
- * - A path is dead when nothing has moved on any of its connections for
- *   rtrs_hb_params.max_missed intervals in a row, each begun with a heartbeat.
- * - While others move, a connection may stand behind them, or wait until a lost packet
- *   is sent again. It is dead when it has something outstanding and nothing has moved
- *   on it for RTRS_HB_STUCK_MS, or for as long as it takes a path, if that is longer.
+ * - A path is dead if no connection has made progress for rtrs_hb_params.max_missed intervals in a
+ *   row, each begun with a heartbeat.
+ * - While other connections make progress, a connection may be delayed by them, or by the
+ *   retransmission of a lost packet. A connection is dead if it has outstanding work requests and
+ *   makes no progress for RTRS_HB_STUCK_MS, or for the time after which a path is dead, if that is
+ *   longer.
  *
- * Few sends are signalled, and a request may be with the peer's disk for minutes. So if
- * a connection for I/O hasn't moved during an interval, and something was posted since
- * it was last seen to be idle, a probe is sent: that has to be acknowledged, whatever
- * the peer does; see rtrs_con_probe(). Connection 0 has its heartbeats instead: a
- * probe is acknowledged by a device alone, even if its host has crashed.
+ * Few sends are signalled, and a request may be at the peer's disk for minutes. So a probe is sent
+ * on an I/O connection that has made no progress during an interval, if something was posted since
+ * the connection was last seen idle. The peer's device acknowledges a probe in any case, see
+ * rtrs_con_probe(). Connection 0 uses its heartbeats instead: a device acknowledges a probe even if
+ * its host has crashed.
  *
- * A polled connection is polled here, too: nothing waits for longer than an interval if
- * nobody else does.
+ * The heartbeat work also polls polled connections, so that completions are delayed by at most one
+ * interval if no other thread polls.
  */
 #include <linux/bitops.h>
 #include <linux/ktime.h>
@@ -31,28 +31,28 @@
 
 #include "core.h"
 
-/* Late heartbeats end paths, so they don't wait behind others, nor for memory. */
+/* Heartbeats must not wait for other work or for memory, as late ones end paths. */
 static struct workqueue_struct *rtrs_hb_wq;
 
-/* Outlasts four times in a row that a device waits for an acknowledgment. */
+/* Longer than four consecutive acknowledgment timeouts of a device. */
 #define RTRS_HB_STUCK_MS	10000
 /*
- * With this number unanswered, further heartbeats are left out. So each has an answer: a send
- * queue is of 2 * RTRS_SIGNAL_EVERY or more, and as long as the peer's device acknowledges
- * messages, half of that is free for heartbeats and answers. Only a peer that sends more
+ * No heartbeats are sent while this number is unanswered. So none of their answers is dropped: a
+ * send queue has at least 2 * RTRS_SIGNAL_EVERY entries, of which at least half is free for
+ * heartbeats and answers while the peer's device acknowledges messages. Only a peer that sends more
  * heartbeats at a time loses answers.
  */
 #define RTRS_HB_MAX_UNANSWERED	8
 static_assert(2 * RTRS_HB_MAX_UNANSWERED < RTRS_SIGNAL_EVERY);
 
 /**
- * rtrs_hb_judge_con() - decide whether a connection is alive
+ * rtrs_hb_judge_con() - check whether a connection is alive
  * @watch: state at the last check; updated
- * @moved: value of rtrs_con.moved now
- * @posted: value of rtrs_con.sq_posted now
+ * @moved: current value of rtrs_con.moved
+ * @posted: current value of rtrs_con.sq_posted
  * @probing: a probe is outstanding
  * @ms: milliseconds since the last check
- * @limit_ms: milliseconds without progress after which it is dead
+ * @limit_ms: milliseconds without progress after which the connection is dead
  *
  * Return: see enum rtrs_live.
  */
@@ -68,7 +68,7 @@ enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted
 		watch->still = false;
 		return RTRS_LIVE_IDLE;
 	}
-	/* It may have been posted a moment ago, so the time counts from now. */
+	/* The work requests may have been posted just now, so the time starts now. */
 	watch->still_ms = watch->still ? watch->still_ms + ms : 0;
 	watch->still = true;
 	if (watch->still_ms >= limit_ms)
@@ -77,9 +77,9 @@ enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted
 }
 
 /**
- * rtrs_hb_judge_path() - decide whether a path is alive
- * @missed: number of intervals in a row in which nothing moved; updated
- * @moved: something moved on a connection in the last interval
+ * rtrs_hb_judge_path() - check whether a path is alive
+ * @missed: number of consecutive intervals without progress; updated
+ * @moved: a connection made progress in the last interval
  * @max_missed: value of @missed at which the path is dead
  *
  * Return: true if the path is alive.
@@ -97,19 +97,19 @@ static enum rtrs_live rtrs_hb_look_con(struct rtrs_con *con, u32 ms,
 	enum rtrs_live live;
 	u32 posted;
 
-	/* Perhaps nobody else does. */
+	/* Possibly no other thread polls. */
 	while (rtrs_con_poll(con) == RTRS_POLL_BUDGET)
 		cond_resched();
 	posted = READ_ONCE(con->sq_posted);
 	live = rtrs_hb_judge_con(&con->watch, READ_ONCE(con->moved), posted,
 				 READ_ONCE(con->probe_busy), ms, limit_ms);
-	/* A full queue gets its probe when it has room, or is dead by then. */
+	/* If the queue is full, the next check retries, until the connection is dead. */
 	if (live == RTRS_LIVE_PROBE && con->cid && !rtrs_con_probe(con))
 		con->watch.probed = posted + 1;
 	return live;
 }
 
-/* Looks at all connections; false if one of them is dead. */
+/* Checks all connections. Returns false if one of them is dead. */
 static bool rtrs_hb_look(struct rtrs_path *path, u32 ms, bool *moved)
 {
 	u32 limit_ms = max_t(u64, RTRS_HB_STUCK_MS,
@@ -145,12 +145,12 @@ static void rtrs_hb_send(struct rtrs_path *path, struct rtrs_con *con)
 		WRITE_ONCE(path->hb_timed, path->hb_sent + 1);
 	}
 	WRITE_ONCE(path->hb_sent, path->hb_sent + 1);
-	/* No room in the send queue: nothing moves there either. */
+	/* A full send queue makes no progress either. */
 	if (rtrs_con_post_imm(con, rtrs_imm(RTRS_IMM_HB_MSG, 0)))
 		WRITE_ONCE(path->hb_sent, path->hb_sent - 1);
 }
 
-/* Lets the work item run in @ms, unless it is due already, or is to run no more. */
+/* Queues the heartbeat work in @ms, unless it is queued already or heartbeats are stopped. */
 static void rtrs_hb_queue(struct rtrs_path *path, unsigned int ms)
 {
 	spin_lock(&path->hb_lock);
@@ -161,10 +161,10 @@ static void rtrs_hb_queue(struct rtrs_path *path, unsigned int ms)
 }
 
 /**
- * rtrs_hb_forget_moves() - count only progress from now on
- * @path: path whose heartbeat is started
+ * rtrs_hb_forget_moves() - ignore past progress
+ * @path: path with heartbeats
  *
- * Sends no probes, which a device acknowledges even if its host is dead.
+ * Does not call rtrs_con_probe(): a device acknowledges that even if its host is dead.
  */
 VISIBLE_IF_KUNIT void rtrs_hb_forget_moves(struct rtrs_path *path)
 {
@@ -179,7 +179,7 @@ VISIBLE_IF_KUNIT void rtrs_hb_forget_moves(struct rtrs_path *path)
 	}
 }
 
-/* See rtrs_hb_probe_now(). */
+/* Begins the probe of rtrs_hb_probe_now(). */
 static void rtrs_hb_begin_trial(struct rtrs_path *path, struct rtrs_con *con)
 {
 	rtrs_hb_forget_moves(path);
@@ -193,7 +193,7 @@ static void rtrs_hb_begin_trial(struct rtrs_path *path, struct rtrs_con *con)
 	spin_unlock(&path->hb_lock);
 }
 
-/* The path is alive: a trial that waited for that is over. */
+/* Ends a probe of rtrs_hb_probe_now(), if one is in progress, as the path is alive. */
 static void rtrs_hb_end_trial(struct rtrs_path *path)
 {
 	if (!path->hb_on_trial)
@@ -240,7 +240,7 @@ static void rtrs_hb_work(struct work_struct *work)
 }
 
 /**
- * rtrs_hb_init() - initialize a path's heartbeat
+ * rtrs_hb_init() - initialize a path's heartbeats
  * @path: new path
  */
 void rtrs_hb_init(struct rtrs_path *path)
@@ -250,8 +250,8 @@ void rtrs_hb_init(struct rtrs_path *path)
 }
 
 /**
- * rtrs_hb_reset() - forget what another connection of a path has measured
- * @path: path whose heartbeat isn't started
+ * rtrs_hb_reset() - reset the measurements of a path
+ * @path: path whose heartbeats are stopped
  */
 VISIBLE_IF_KUNIT void rtrs_hb_reset(struct rtrs_path *path)
 {
@@ -264,8 +264,8 @@ VISIBLE_IF_KUNIT void rtrs_hb_reset(struct rtrs_path *path)
 }
 
 /**
- * rtrs_hb_start() - start a path's heartbeat
- * @path: path that is connected
+ * rtrs_hb_start() - start a path's heartbeats
+ * @path: connected path
  * @con: connection 0 of @path
  *
  * Context: process.
@@ -282,8 +282,8 @@ void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con)
 EXPORT_SYMBOL_GPL(rtrs_hb_start);
 
 /**
- * rtrs_hb_changed() - apply a change of rtrs_hb_params at once
- * @path: path with these parameters; nothing is done if its heartbeat isn't started
+ * rtrs_hb_changed() - apply changed rtrs_hb_params at once
+ * @path: path with these parameters; nothing is done if its heartbeats are stopped
  *
  * Context: process.
  */
@@ -298,15 +298,15 @@ void rtrs_hb_changed(struct rtrs_path *path)
 EXPORT_SYMBOL_GPL(rtrs_hb_changed);
 
 /**
- * rtrs_hb_probe_now() - see at once whether a path's peer is alive
- * @path: the path; nothing happens if its heartbeat isn't started. May be called
- *	while it is stopped, as long as something keeps the path itself
- * @timeout_ms: for how long to wait, not 0
+ * rtrs_hb_probe_now() - check at once whether a path's peer is alive
+ * @path: the path; nothing is done if its heartbeats are stopped. May be called concurrently with
+ *	rtrs_hb_stop(), while the caller keeps the path itself
+ * @timeout_ms: time limit in ms, not 0
  *
- * Sends a heartbeat. If nothing at all moves on any connection for @timeout_ms from then
- * on, the path ends: rtrs_path.error() is called with -ETIMEDOUT. Else all goes on as
- * before, and rtrs_path.probed() is called. A second call while the first one waits
- * changes nothing, so that many who ask can't put off the verdict.
+ * Sends a heartbeat. If no connection makes progress within @timeout_ms after that, the path ends:
+ * rtrs_path.error() is called with -ETIMEDOUT. Otherwise rtrs_path.probed() is called, and regular
+ * heartbeats continue. Further calls have no effect while the first one waits, so repeated calls
+ * can't extend the time limit.
  *
  * Context: process.
  */
@@ -322,12 +322,11 @@ void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms)
 EXPORT_SYMBOL_GPL(rtrs_hb_probe_now);
 
 /**
- * rtrs_hb_on_trial() - does rtrs_hb_probe_now() wait for a sign of life?
+ * rtrs_hb_on_trial() - check whether rtrs_hb_probe_now() is in progress
  * @path: the path
  *
  * Context: any.
- * Return: true until rtrs_path.probed() is about to be called. If the path is found to be
- * dead, for ever.
+ * Return: true until rtrs_path.probed() is about to be called. Remains true if the path is dead.
  */
 bool rtrs_hb_on_trial(const struct rtrs_path *path)
 {
@@ -336,7 +335,7 @@ bool rtrs_hb_on_trial(const struct rtrs_path *path)
 EXPORT_SYMBOL_GPL(rtrs_hb_on_trial);
 
 /**
- * rtrs_hb_stop() - undo rtrs_hb_start(), if it was done
+ * rtrs_hb_stop() - undo rtrs_hb_start(), if it was called
  * @path: the path
  *
  * Context: process, may sleep.
@@ -371,11 +370,11 @@ static void rtrs_hb_answer(struct rtrs_path *path)
 
 /**
  * rtrs_hb_recv() - handle an immediate value if it is a heartbeat
- * @con: connection that it came on
+ * @con: connection that received the value
  * @imm: immediate value, in the CPU's byte order
  *
- * Context: handler of a receive's completion.
- * Return: false if it is none, or came on another connection than 0.
+ * Context: completion handler of a receive.
+ * Return: false if it is no heartbeat, or was not received on connection 0.
  */
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm)
 {

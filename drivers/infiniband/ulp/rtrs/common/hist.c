@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What sysfs shows of a histogram of latencies.
- */
+/* Histograms of latencies in sysfs. */
 #include <linux/export.h>
 #include <linux/sysfs.h>
 
@@ -28,13 +26,14 @@ static u64 rtrs_hist_nr(const struct rtrs_hist __percpu *hist, bool write, int b
 }
 
 /**
- * rtrs_hist_emit() - show a histogram in sysfs
+ * rtrs_hist_emit() - format a histogram for sysfs
  * @hist: the histogram
- * @buf: page that is filled
+ * @buf: page that is filled in
  *
- * Four lines: "usecs" and the latencies in microseconds at which the buckets end; "read"
- * and "write" and the numbers of reads and of writes in each bucket; "sum" and the sums in
- * microseconds of reads and of writes. The counters go on while they are added up.
+ * Four lines: "usecs" and the latencies in microseconds at which the buckets end; "read" and the
+ * number of reads in each bucket; "write" and the number of writes in each bucket; "sum" and the
+ * sums of the latencies of reads and of writes in microseconds. The counters may change while they
+ * are summed up.
  *
  * Return: number of bytes in @buf.
  */

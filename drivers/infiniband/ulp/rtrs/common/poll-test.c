@@ -10,8 +10,8 @@
 #define NR_WC	256
 
 /*
- * A device with a completion queue. What is posted is completed at once, and its handler
- * runs when the queue is polled.
+ * A device with a completion queue. Posted work requests complete at once, and their handlers run
+ * when the queue is polled.
  */
 struct poll_test {
 	struct rtrs_path path;
@@ -47,7 +47,7 @@ static void complete_later(struct poll_test *t, struct ib_cqe *cqe)
 	t->wc[t->head++ % NR_WC] = cqe;
 }
 
-/* A handler that polls, as a submission does from within one. */
+/* A handler that polls, as a request submitted by a handler does. */
 static void handled(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct poll_test *t = cq_to_test(cq);
@@ -94,7 +94,7 @@ static void completions_are_handled_by_one_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->handled, 2);
 	KUNIT_EXPECT_EQ(test, t->nested, 0);
 
-	/* Another thread is at it. */
+	/* Another thread polls the connection. */
 	complete_later(t, &t->cqe);
 	set_bit(0, &t->con.polling);
 	KUNIT_EXPECT_EQ(test, rtrs_con_poll(&t->con), 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Polled connections: their completion queue raises no interrupts.
+ * Polled connections, whose completion queues raise no interrupts.
  *
- * Whoever waits for a completion polls. So that nothing depends on that, heartbeats do so
- * as well (hb.c), and so does draining (drain.c). One thread polls a connection at a time, as its
- * handlers must not run at the same time; the others leave it to that one.
+ * Threads that wait for a completion poll. In case no thread does, heartbeats (hb.c) and draining
+ * (drain.c) poll as well. One thread polls a connection at a time, as its handlers must not run
+ * concurrently; other threads rely on that one.
  */
 #include <linux/module.h>
 #include <linux/preempt.h>
@@ -13,12 +13,12 @@
 
 /**
  * rtrs_con_poll() - handle completions of a polled connection
- * @con: connection with a queue pair, which the caller keeps; nothing is done if it isn't
- *	polled, or another thread, or a caller of this one, is polling it
+ * @con: connection with a queue pair that the caller keeps. Nothing is done if the connection isn't
+ *	polled, or another thread or a caller of this function is polling it
  *
- * The thread that polls isn't preempted, as others rely on it; with PREEMPT_RT it is, since the
- * handlers take spinlocks, which sleep there. Softirqs stay enabled: the block layer returns bios
- * of polled I/O to a cache that only tasks may use.
+ * Preemption is disabled while polling, as other threads rely on this one. Not with PREEMPT_RT,
+ * where the handlers' spinlocks sleep. Softirqs stay enabled: the block layer returns bios of
+ * polled I/O to a cache that only tasks may use.
  *
  * Context: process or softirq, with interrupts on.
  * Return: number of completions that were handled, at most RTRS_POLL_BUDGET.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of proofs: what is hashed, and that each part of it counts.
- */
+/* KUnit tests of proofs: the hashed data, and that each part of them matters. */
 #include <keys/user-type.h>
 #include <kunit/test.h>
 #include <linux/cred.h>
@@ -32,7 +30,7 @@ static struct key *new_key(const char *secret, size_t len)
 	return key;
 }
 
-/* What a path could be */
+/* Fills in the data of an example path */
 static void fill(struct proof_test *t)
 {
 	struct rtrs_addr addr;
@@ -92,7 +90,7 @@ static void proof_exit(struct kunit *test)
 		rtrs_proof_free(t->tfm);
 }
 
-/* As computed elsewhere from the description of the protocol */
+/* The expected MAC was computed independently, from the description of the protocol */
 static void proof_is_as_written_down(struct kunit *test)
 {
 	static const u8 mac[RTRS_PROOF_MAC] = {
@@ -114,7 +112,7 @@ static void proof_of_the_same_is_right(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, check(t, RTRS_PROOF_CLIENT), 0);
 }
 
-/* So it can't be sent back. */
+/* A proof can't be reflected to the end that made it. */
 static void proof_is_of_one_end(struct kunit *test)
 {
 	struct proof_test *t = test->priv;
@@ -122,14 +120,14 @@ static void proof_is_of_one_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, check(t, RTRS_PROOF_SERVER), -EKEYREJECTED);
 }
 
-/* Whichever bit is changed, of who they are, where, when, and of each connection */
+/* A change of any byte invalidates the proof */
 static void proof_is_about_all_of_it(struct kunit *test)
 {
 	struct proof_test *t = test->priv;
 	size_t role = offsetof(struct rtrs_proof_head, role), i;
 
 	for (i = 0; i < sizeof(t->head); i++) {
-		/* That is set by who checks. */
+		/* The role is set by the check. */
 		if (i >= role && i < role + sizeof(t->head.role))
 			continue;
 		((u8 *)&t->head)[i] ^= 1;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Proofs that an end of a path knows a secret, without telling it. What is proved is all that
- * makes the path: who the ends are, where, and each of its connections. So a proof is of no
- * use on another path, at another time, or to the end that it came from.
+ * Proofs by which each end of a path shows that it knows a secret, without disclosing it. A proof
+ * is a MAC over the properties of the path: identity and addresses of both ends, and each
+ * connection. So a proof is valid neither for another path, nor at another time, nor as the proof
+ * of the other end.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,6 +18,7 @@
 #include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
+#include <linux/unaligned.h>
 #include <net/ipv6.h>
 #include <rdma/ib.h>
 
@@ -39,8 +41,8 @@ static void rtrs_proof_addr(u8 *to, const struct sockaddr_storage *ss)
 }
 
 /**
- * rtrs_proof_fill() - write down who is at the ends of a path
- * @head: filled in but for what rtrs_proof_head says is the caller's
+ * rtrs_proof_fill() - fill in the names and addresses of a proof
+ * @head: filled in, except for members that rtrs_proof_head leaves to the caller
  * @name: the session's name
  * @client: address of the client
  * @server: address of the server
@@ -60,10 +62,10 @@ void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
 EXPORT_SYMBOL_GPL(rtrs_proof_fill);
 
 /**
- * rtrs_proof_fill_con() - write down what makes a connection
+ * rtrs_proof_fill_con() - fill in a connection's part of a proof
  * @to: filled in
- * @con: a connection that is established
- * @role: which end we are
+ * @con: an established connection
+ * @role: role of this end
  */
 void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
 			 enum rtrs_proof_role role)
@@ -79,12 +81,12 @@ void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
 EXPORT_SYMBOL_GPL(rtrs_proof_fill_con);
 
 /**
- * rtrs_proof_alloc() - get what proofs are made with
+ * rtrs_proof_alloc() - allocate the hash for proofs
  *
- * This may load a module: so a client does it before there are disks that wait for it.
+ * Allocation may load a module, so a client calls this before any disk depends on the session.
  *
  * Context: process, may sleep.
- * Return: to be freed by rtrs_proof_free(), or an ERR_PTR().
+ * Return: the hash, for rtrs_proof_free(), or an ERR_PTR().
  */
 struct crypto_shash *rtrs_proof_alloc(void)
 {
@@ -94,7 +96,7 @@ EXPORT_SYMBOL_GPL(rtrs_proof_alloc);
 
 /**
  * rtrs_proof_free() - undo rtrs_proof_alloc()
- * @tfm: what was allocated, or NULL
+ * @tfm: hash from rtrs_proof_alloc(), or NULL
  */
 void rtrs_proof_free(struct crypto_shash *tfm)
 {
@@ -102,7 +104,10 @@ void rtrs_proof_free(struct crypto_shash *tfm)
 }
 EXPORT_SYMBOL_GPL(rtrs_proof_free);
 
-/* The secret is in memory of the keyring only, and, mixed, in that of the hash. */
+/*
+ * Validates a key, and sets it in @tfm unless that is NULL. The secret is stored only in the
+ * keyring and, digested, in the hash.
+ */
 static int rtrs_proof_use_key(struct crypto_shash *tfm, struct key *key)
 {
 	const struct user_key_payload *payload;
@@ -123,10 +128,10 @@ static int rtrs_proof_use_key(struct crypto_shash *tfm, struct key *key)
 }
 
 /**
- * rtrs_get_key() - find a key that can be used for proofs
+ * rtrs_get_key() - look up a key for proofs
  * @name: description of a key of type logon
  *
- * What is wrong is logged.
+ * Logs a failure.
  *
  * Context: process whose keyrings are searched; may sleep.
  * Return: the key, with a reference; or an ERR_PTR(): -ENOKEY if there is none, -EKEYREVOKED,
@@ -168,10 +173,10 @@ static struct key *rtrs_new_key(const char *name, const void *secret, size_t len
 }
 
 /**
- * rtrs_copy_key() - get a copy of a key that does not change with it
+ * rtrs_copy_key() - copy a key, so that updates of the key don't change the copy
  * @key: key from rtrs_get_key()
  *
- * The copy is in no keyring. It has the name of the key.
+ * The copy is in no keyring and has the description of the key.
  *
  * Context: process, may sleep.
  * Return: the copy, with a reference, or an ERR_PTR().
@@ -203,10 +208,10 @@ EXPORT_SYMBOL_GPL(rtrs_copy_key);
 /**
  * rtrs_same_key() - check whether two keys have the same secret
  * @a: key from rtrs_copy_key()
- * @b: another one
+ * @b: another key from rtrs_copy_key()
  *
  * Context: any.
- * Return: false also if one of them is revoked.
+ * Return: true if they have; false also if one of them is revoked.
  */
 bool rtrs_same_key(const struct key *a, const struct key *b)
 {
@@ -241,13 +246,13 @@ static int rtrs_proof_digest(struct crypto_shash *tfm, const struct rtrs_proof_h
 }
 
 /**
- * rtrs_proof_make() - prove that we know a secret
- * @tfm: from rtrs_proof_alloc(); nobody else uses it meanwhile
+ * rtrs_proof_make() - make a proof of a secret
+ * @tfm: hash from rtrs_proof_alloc(); not used concurrently
  * @key: the secret, of type logon or user
- * @role: which end makes the proof
- * @head: what is proved; its role is set
- * @cons: and the path's connections
- * @nr_cons: how many
+ * @role: end that makes the proof
+ * @head: common data of the proof; the role is set
+ * @cons: data of each connection of the path
+ * @nr_cons: number of connections
  * @mac: set to the proof, RTRS_PROOF_MAC bytes
  *
  * Context: process, may sleep.
@@ -266,18 +271,18 @@ EXPORT_SYMBOL_GPL(rtrs_proof_make);
 
 /**
  * rtrs_proof_check() - check the proof of the other end
- * @tfm: as for rtrs_proof_make()
- * @key: the secret that it should know
- * @role: which end has made the proof
- * @head: what is proved, as for rtrs_proof_make()
- * @cons: likewise
- * @nr_cons: how many
- * @mac: the proof
+ * @tfm: hash, as for rtrs_proof_make()
+ * @key: the secret that the other end should know
+ * @role: end that made the proof
+ * @head: common data of the proof, as for rtrs_proof_make()
+ * @cons: data of each connection of the path
+ * @nr_cons: number of connections
+ * @mac: the proof to check
  *
- * Takes the same time whatever is wrong with it.
+ * The comparison takes constant time.
  *
  * Context: process, may sleep.
- * Return: 0; -EKEYREJECTED if it is wrong; or an errno of rtrs_proof_make().
+ * Return: 0; -EKEYREJECTED if the proof is incorrect; or an errno of rtrs_proof_make().
  */
 int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
 		     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
@@ -293,3 +298,34 @@ int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_proof_check);
+
+/**
+ * rtrs_proof_tag() - compute the tag of a session's connection requests
+ * @tfm: hash, as for rtrs_proof_make()
+ * @key: the client's secret
+ * @name: the session's name
+ * @sess_uuid: the session's UUID
+ * @tag: set to a number of RTRS_TAG_BITS bits, which can't be computed without the secret
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ENOMEM, or another errno of rtrs_proof_make().
+ */
+int rtrs_proof_tag(struct crypto_shash *tfm, struct key *key, const char *name,
+		   const uuid_t *sess_uuid, u16 *tag)
+{
+	static const struct sockaddr_storage none;
+	struct rtrs_proof_head *head;
+	u8 mac[RTRS_PROOF_MAC];
+	int ret;
+
+	head = kzalloc(sizeof(*head), GFP_KERNEL);
+	if (!head)
+		return -ENOMEM;
+	rtrs_proof_fill(head, name, &none, &none);
+	uuid_copy(&head->sess_uuid, sess_uuid);
+	ret = rtrs_proof_make(tfm, key, RTRS_PROOF_TAG, head, NULL, 0, mac);
+	*tag = ret ? 0 : get_unaligned_le16(mac) >> (16 - RTRS_TAG_BITS);
+	kfree(head);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_tag);

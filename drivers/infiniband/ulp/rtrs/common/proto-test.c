@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of immediate values. Messages are tested where they are written and
- * read.
- */
+/* KUnit tests of immediate values. Messages are tested with the code that writes and reads them. */
 #include <linux/unaligned.h>
 #include <kunit/test.h>
 
@@ -73,7 +70,7 @@ static void imm_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&imm, c->bytes, sizeof(imm)), 0);
 }
 
-/* The names of the types, once more, as numbers. */
+/* The numbers are part of the wire format. */
 static void imm_types_have_their_numbers(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, (int)RTRS_IMM_IO_REQ, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RTRS 2.0 on the wire. Documentation/rtrs-protocol.rst tells who sends what
- * when; all integers are little endian but the immediate value.
+ * Wire format of RTRS 2.0. Documentation/rtrs-protocol.rst describes the exchange of messages. All
+ * integers are little endian, except immediate values.
  */
 #ifndef RTRS_PROTO_H
 #define RTRS_PROTO_H
@@ -20,11 +20,11 @@
 #define RTRS_VERSION_MINOR	0
 #define RTRS_VERSION		(RTRS_VERSION_MAJOR << 8 | RTRS_VERSION_MINOR)
 
-/* Connections of a path: the service connection, then those for I/O. */
+/* Maximum number of connections of a path: the service connection, followed by those for I/O. */
 #define RTRS_MAX_CONS		4096
-/* Room for headers behind the data in each chunk. */
+/* Bytes for headers after the data in each chunk. */
 #define RTRS_HDR_ROOM		4096
-/* The same of a slot with less than RTRS_HDR_ROOM * 4 bytes of data, with RTRS_FEATURE_SLOTS. */
+/* The same in a slot for less than 4 * RTRS_HDR_ROOM bytes of data, with RTRS_FEATURE_SLOTS. */
 #define RTRS_SLOT_HDR_ROOM	512
 #define RTRS_MIN_CHUNK_SIZE	8192
 #define RTRS_SERVICE_DEPTH	512
@@ -35,20 +35,21 @@
 
 /**
  * struct rtrs_cm_req - private data of a connection request
- * @cma: the first bytes belong to the CM for AF_IB
+ * @cma: reserved for the connection manager with AF_IB
  * @magic: RTRS_MAGIC
- * @version: RTRS_VERSION; another major version is refused
+ * @version: RTRS_VERSION; a different major version is rejected
  * @cid: index of this connection in its path, 0 for the service connection
- * @cid_num: connections in the path
- * @recon_cnt: grows with each connect of the path
- * @path_uuid: names the path
- * @sess_uuid: names the session, same on all its paths
- * @first_conn: bit 0: the server may create the session for this path
- * @reserved: 0
- * @queue_depth: most requests in flight that the client will have in the session; 0: as many as
- *	the server has room for, as clients that don't know of it
- * @features: RTRS_FEATURE_* that the client offers; 0 from one that knows none
- * @path_id: with RTRS_FEATURE_FENCE: names this connect of this path in the session
+ * @cid_num: number of connections of the path
+ * @recon_cnt: incremented each time the path is connected
+ * @path_uuid: identifies the path
+ * @sess_uuid: identifies the session; the same on all its paths
+ * @first_conn: bit 0: the server may create the session for this path. Bits 1 to 7: with
+ *	RTRS_FEATURE_PROOF, the low bits of rtrs_proof_tag(), else 0
+ * @tag_hi: with RTRS_FEATURE_PROOF, the other bits of rtrs_proof_tag(), else 0
+ * @queue_depth: maximum number of requests in flight that the client will use in the session. 0
+ *	means the server's maximum; clients that don't support this field send 0
+ * @features: RTRS_FEATURE_* flags that the client offers; 0 from a client without features
+ * @path_id: with RTRS_FEATURE_FENCE: identifies this connect of this path in the session
  */
 struct rtrs_cm_req {
 	u8 cma[2];
@@ -60,7 +61,7 @@ struct rtrs_cm_req {
 	uuid_t path_uuid;
 	uuid_t sess_uuid;
 	u8 first_conn;
-	u8 reserved;
+	u8 tag_hi;
 	__le16 queue_depth;
 	__le32 features;
 	__le32 path_id;
@@ -68,38 +69,41 @@ struct rtrs_cm_req {
 
 static_assert(sizeof(struct rtrs_cm_req) == 56);
 
-/*
- * The server can say when a path that the client has given up is dead: see
- * RTRS_IMM_FENCE.
- */
+/* Bits of rtrs_proof_tag(): the low bits, sent in rtrs_cm_req.first_conn, and all bits */
+#define RTRS_TAG_LO_BITS	7
+#define RTRS_TAG_BITS		15
+
+/* The server reports when a path that the client has given up is dead: see RTRS_IMM_FENCE. */
 #define RTRS_FEATURE_FENCE	BIT(0)
 #define RTRS_MAX_PATH_ID	0xfffffffU
-/* The server may tell the client's upper layer to ask for news: see RTRS_IMM_EVENT. */
+/* The server can notify the client's upper layer of changes: see RTRS_IMM_EVENT. */
 #define RTRS_FEATURE_EVENT	BIT(1)
 /*
- * The server's memory for requests is of small slots. Data that don't fit in one are fetched
- * by the server, or written by it, when it has a buffer for them.
+ * The server's memory for requests consists of small slots. Larger data are transferred by the
+ * server's RDMA READs and WRITEs, when it has a buffer for them.
  */
 #define RTRS_FEATURE_SLOTS	BIT(2)
-/* With RTRS_FEATURE_SLOTS: struct rtrs_msg_imm takes the place of immediate data. */
+/* With RTRS_FEATURE_SLOTS: struct rtrs_msg_imm is sent instead of immediate data. */
 #define RTRS_FEATURE_NO_IMM	BIT(3)
-/* Both ends prove that they know a secret, before INFO_RSP: see struct rtrs_proof. */
+/* Both ends prove that they know a secret before INFO_RSP is accepted: see struct rtrs_proof. */
 #define RTRS_FEATURE_PROOF	BIT(4)
 #define RTRS_PROOF_NONCE	32
 #define RTRS_PROOF_MAC		32
 #define RTRS_PROOF_LABEL	"RTRS proof 1"
-/* Secrets with fewer bytes could be found by trying. */
+/* Minimum bytes of a secret; shorter ones could be found by brute force. */
 #define RTRS_PROOF_MIN_KEY	16
-/* The server says why it refuses a path, as by RTRS_FEATURE_PROOF: &rtrs_info_rsp.err */
+/*
+ * The server reports why it refuses a path: see &rtrs_info_rsp.err. Implied by RTRS_FEATURE_PROOF.
+ */
 #define RTRS_FEATURE_REASON	BIT(5)
-/* Those that we know, and that don't depend on the device, or on whether there is a secret. */
+/* Supported features that depend neither on the device nor on a secret. */
 #define RTRS_FEATURES		(RTRS_FEATURE_FENCE | RTRS_FEATURE_EVENT | \
 				 RTRS_FEATURE_SLOTS | RTRS_FEATURE_REASON)
-/* Slots are of a multiple of this; so eight of them, headers included, are whole pages. */
+/* Unit of slot sizes, so that eight slots, headers included, fill whole pages. */
 #define RTRS_SLOT_UNIT		512U
 #define RTRS_MAX_SLOT_SIZE	SZ_128K
 
-/* The server invalidates a chunk's key on each I/O and sends a new one. */
+/* The server may invalidate a chunk's key during a request, and sends the key with each answer. */
 #define RTRS_FLAG_NEW_RKEY	BIT(1)
 
 /**
@@ -107,19 +111,19 @@ static_assert(sizeof(struct rtrs_cm_req) == 56);
  * @magic: RTRS_MAGIC
  * @version: RTRS_VERSION
  * @err: 0 on accept, negative errno on reject
- * @queue_depth: chunks of the session; at most as many as the client has asked for
- * @max_io_size: most bytes of data in a request; without RTRS_FEATURE_SLOTS, bytes of data in
- *	a chunk
- * @max_hdr_size: bytes for headers in a chunk, or slot
+ * @queue_depth: number of chunks of the session; at most what the client requested
+ * @max_io_size: maximum bytes of data of a request; without RTRS_FEATURE_SLOTS, bytes of data in a
+ *	chunk
+ * @max_hdr_size: bytes for headers in a chunk or slot
  * @flags: RTRS_FLAG_NEW_RKEY or 0
- * @features: those offered that the server grants; 0 from one that knows none
- * @sess_id: with RTRS_FEATURE_FENCE: not 0, another one for each session that the
- *	server makes, so that a client can tell that its session is not the old one
- * @srv_uuid: with RTRS_FEATURE_FENCE: names the server from its start to its end; it
- *	sends no INFO_RSP in a session while it has an older one of the same sess_uuid.
- *	All 0 from one that promises nothing like that
+ * @features: offered features that the server grants; 0 from a server without features
+ * @sess_id: with RTRS_FEATURE_FENCE: identifies the session, not 0. A session that the server
+ *	creates again gets another id, so that the client detects that its old session is gone
+ * @srv_uuid: with RTRS_FEATURE_FENCE: identifies the server from its start to its end. The server
+ *	sends no INFO_RSP in a session while an older session of the same sess_uuid and name exists.
+ *	All 0 from a server without this guarantee
  * @slot_size: with RTRS_FEATURE_SLOTS: bytes of data in a slot, a multiple of RTRS_SLOT_UNIT
- * @nonce: with RTRS_FEATURE_PROOF: random, another one for each connection; else 0
+ * @nonce: with RTRS_FEATURE_PROOF: random number, different for each connection; else 0
  */
 struct rtrs_cm_rep {
 	__le16 magic;
@@ -139,13 +143,13 @@ struct rtrs_cm_rep {
 static_assert(sizeof(struct rtrs_cm_rep) == 56);
 
 /**
- * enum rtrs_msg_type - first field of each message
+ * enum rtrs_msg_type - type of a message, its first field
  * @RTRS_MSG_INFO_REQ: struct rtrs_info_req
  * @RTRS_MSG_INFO_RSP: struct rtrs_info_rsp
  * @RTRS_MSG_WRITE: struct rtrs_msg_write
  * @RTRS_MSG_READ: struct rtrs_msg_read
  * @RTRS_MSG_RKEY_RSP: struct rtrs_msg_rkey_rsp
- * @RTRS_MSG_FETCH: struct rtrs_msg_read, of a request whose data the server is to fetch
+ * @RTRS_MSG_FETCH: struct rtrs_msg_read of a request whose data the server has to fetch
  * @RTRS_MSG_ANSWER: struct rtrs_msg_answer
  * @RTRS_MSG_IMM: struct rtrs_msg_imm
  */
@@ -161,10 +165,10 @@ enum rtrs_msg_type {
 };
 
 /**
- * struct rtrs_desc - memory that the peer may use
- * @addr: address for the peer's work requests
- * @key: its remote key
- * @len: bytes
+ * struct rtrs_desc - memory that the peer may access
+ * @addr: remote address
+ * @key: remote key
+ * @len: length in bytes
  */
 struct rtrs_desc {
 	__le64 addr;
@@ -177,7 +181,7 @@ static_assert(sizeof(struct rtrs_desc) == 16);
 /**
  * struct rtrs_info_req - the client's first message, on connection 0
  * @type: RTRS_MSG_INFO_REQ
- * @name: the session's name, NUL terminated
+ * @name: the session's name, NUL-terminated
  * @reserved: 0
  */
 struct rtrs_info_req {
@@ -191,10 +195,10 @@ static_assert(sizeof(struct rtrs_info_req) == 272);
 /**
  * struct rtrs_info_rsp - the answer to struct rtrs_info_req
  * @type: RTRS_MSG_INFO_RSP
- * @nr_desc: how many descriptors follow
- * @err: with RTRS_FEATURE_PROOF or RTRS_FEATURE_REASON: 0, or the negative errno for which the
- *	path is refused; there are no descriptors then. Without: 0
- * @desc: cover the session's chunks, in order
+ * @nr_desc: number of descriptors in @desc
+ * @err: with RTRS_FEATURE_PROOF or RTRS_FEATURE_REASON: 0, or the negative errno with which the
+ *	path is refused; then @nr_desc is 0. Without these features: 0
+ * @desc: memory regions that cover the session's chunks, in order
  */
 struct rtrs_info_rsp {
 	__le16 type;
@@ -205,12 +209,18 @@ struct rtrs_info_rsp {
 
 static_assert(sizeof(struct rtrs_info_rsp) == 8);
 
+/* Returns the maximum length of an INFO_RSP with @nr_desc descriptors. */
+static inline u32 rtrs_info_rsp_max(u32 nr_desc)
+{
+	return sizeof(struct rtrs_info_rsp) + nr_desc * sizeof(struct rtrs_desc) + RTRS_PROOF_MAC;
+}
+
 /**
- * struct rtrs_proof - with RTRS_FEATURE_PROOF: what follows an INFO_REQ
- * @nonce: random, another one for each connect
- * @mac: HMAC-SHA-256 of a struct rtrs_proof_head and a struct rtrs_proof_con for each connection
+ * struct rtrs_proof - data that follow an INFO_REQ with RTRS_FEATURE_PROOF
+ * @nonce: random number, different for each connect of a path
+ * @mac: HMAC-SHA-256 of a struct rtrs_proof_head and of a struct rtrs_proof_con for each connection
  *
- * An INFO_RSP without an error is followed by a mac alone.
+ * An INFO_RSP without an error is followed by the server's MAC only.
  */
 struct rtrs_proof {
 	u8 nonce[RTRS_PROOF_NONCE];
@@ -220,31 +230,34 @@ struct rtrs_proof {
 static_assert(sizeof(struct rtrs_proof) == 64);
 
 /**
- * enum rtrs_proof_role - which end makes a proof
- * @RTRS_PROOF_CLIENT: the client
- * @RTRS_PROOF_SERVER: the server
+ * enum rtrs_proof_role - what a MAC is computed for
+ * @RTRS_PROOF_CLIENT: the client's proof
+ * @RTRS_PROOF_SERVER: the server's proof
+ * @RTRS_PROOF_TAG: the tag of connection requests, see rtrs_proof_tag()
  */
 enum rtrs_proof_role {
 	RTRS_PROOF_CLIENT	= 1,
 	RTRS_PROOF_SERVER	= 2,
+	RTRS_PROOF_TAG		= 3,
 };
 
 /**
- * struct rtrs_proof_head - what a proof is about; not sent
+ * struct rtrs_proof_head - data that a proof authenticates, common part; not sent
  * @label: RTRS_PROOF_LABEL
  * @role: enum rtrs_proof_role
- * @nonce: of the client; the caller's, as all that follows but the name and addresses
+ * @nonce: the client's nonce. Filled in by the caller, as all members below except the name and the
+ *	addresses
  * @sess_uuid: from the connection requests
- * @path_uuid: likewise
+ * @path_uuid: from the connection requests
  * @srv_uuid: from the accepts, 0 without RTRS_FEATURE_FENCE
- * @sess_id: likewise
+ * @sess_id: from the accepts, 0 without RTRS_FEATURE_FENCE
  * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
- * @features: those granted
+ * @features: granted features
  * @recon_cnt: from the connection requests
- * @nr_cons: connections of the path
- * @name: of the session, with zeroes behind it
- * @client: family and address of the client, with zeroes behind it
- * @server: the same of the server
+ * @nr_cons: number of connections of the path
+ * @name: name of the session, padded with zeroes
+ * @client: family and address of the client, padded with zeroes
+ * @server: family and address of the server, padded with zeroes
  * @reserved: 0
  */
 struct rtrs_proof_head {
@@ -268,8 +281,8 @@ struct rtrs_proof_head {
 static_assert(sizeof(struct rtrs_proof_head) == 404);
 
 /**
- * struct rtrs_proof_con - what a proof says of a connection; not sent
- * @nonce: from the accept
+ * struct rtrs_proof_con - data that a proof authenticates, for each connection; not sent
+ * @nonce: the server's nonce, from the accept
  * @client_qpn: number of the client's queue pair, 0 over iWARP
  * @server_qpn: number of the server's queue pair, 0 over iWARP
  */
@@ -282,9 +295,9 @@ struct rtrs_proof_con {
 static_assert(sizeof(struct rtrs_proof_con) == 16);
 
 /**
- * struct rtrs_msg_write - header of a request that carries data or nothing
+ * struct rtrs_msg_write - header of a request with data in the chunk, or without data
  * @type: RTRS_MSG_WRITE
- * @usr_len: bytes of user message before this header
+ * @usr_len: bytes of the user message, which precedes this header
  */
 struct rtrs_msg_write {
 	__le16 type;
@@ -293,16 +306,16 @@ struct rtrs_msg_write {
 
 static_assert(sizeof(struct rtrs_msg_write) == 4);
 
-/* Answer with SEND WITH INV of the first descriptor's key. */
+/* The answer has to invalidate the key of the descriptor, by SEND WITH INV. */
 #define RTRS_READ_NEED_INVAL	BIT(0)
 
 /**
- * struct rtrs_msg_read - header of a request that wants data, or has them fetched
+ * struct rtrs_msg_read - header of a read, or of a request whose data the server fetches
  * @type: RTRS_MSG_READ or, with RTRS_FEATURE_SLOTS, RTRS_MSG_FETCH
- * @usr_len: bytes of user message before this header
+ * @usr_len: bytes of the user message, which precedes this header
  * @flags: RTRS_READ_NEED_INVAL or 0
- * @nr_desc: 0 or 1; 1 for RTRS_MSG_FETCH
- * @desc: where the client wants the data, or has them
+ * @nr_desc: number of descriptors: 0 or 1; 1 for RTRS_MSG_FETCH
+ * @desc: memory of the client for the data
  */
 struct rtrs_msg_read {
 	__le16 type;
@@ -315,10 +328,10 @@ struct rtrs_msg_read {
 static_assert(sizeof(struct rtrs_msg_read) == 8);
 
 /**
- * struct rtrs_msg_rkey_rsp - goes with an answer under RTRS_FLAG_NEW_RKEY
+ * struct rtrs_msg_rkey_rsp - message of an answer under RTRS_FLAG_NEW_RKEY
  * @type: RTRS_MSG_RKEY_RSP
- * @slot: of which chunk
- * @rkey: its key from now on
+ * @slot: slot of the chunk
+ * @rkey: the chunk's key from now on; it may be unchanged
  */
 struct rtrs_msg_rkey_rsp {
 	__le16 type;
@@ -346,7 +359,7 @@ struct rtrs_msg_answer {
 static_assert(sizeof(struct rtrs_msg_answer) == 8);
 
 /**
- * struct rtrs_msg_imm - with RTRS_FEATURE_NO_IMM, sent in place of immediate data
+ * struct rtrs_msg_imm - message sent instead of immediate data, with RTRS_FEATURE_NO_IMM
  * @type: RTRS_MSG_IMM
  * @reserved: 0
  * @imm: the immediate value
@@ -360,11 +373,11 @@ struct rtrs_msg_imm {
 static_assert(sizeof(struct rtrs_msg_imm) == 8);
 
 /**
- * rtrs_msg_imm_valid() - check what came in place of immediate data
- * @msg: message that was received
- * @len: bytes that were received
+ * rtrs_msg_imm_valid() - check a message that replaces immediate data
+ * @msg: received message
+ * @len: received bytes
  *
- * Return: true if it has an immediate value.
+ * Return: true if the message is valid.
  */
 static inline bool rtrs_msg_imm_valid(const struct rtrs_msg_imm *msg, u32 len)
 {
@@ -372,29 +385,29 @@ static inline bool rtrs_msg_imm_valid(const struct rtrs_msg_imm *msg, u32 len)
 	       !msg->reserved;
 }
 
-/* Headers of a request: user message, RTRS header, one descriptor. */
+/* Maximum length of a request's headers: user message, RTRS header, one descriptor. */
 #define RTRS_MAX_HDR_LEN	(RTRS_MAX_MSG_LEN + \
 				 sizeof(struct rtrs_msg_read) + \
 				 sizeof(struct rtrs_desc))
 static_assert(RTRS_MAX_HDR_LEN <= RTRS_SLOT_HDR_ROOM);
 
-/* Bytes for headers in a slot with RTRS_FEATURE_SLOTS; @slot_size bytes are for data. */
+/* Returns the bytes for headers in a slot for @slot_size bytes of data. */
 static inline u32 rtrs_slot_hdr_room(u32 slot_size)
 {
 	return slot_size < 4 * RTRS_HDR_ROOM ? RTRS_SLOT_HDR_ROOM : RTRS_HDR_ROOM;
 }
 
 /**
- * enum rtrs_imm_type - top 4 bits of an immediate value
- * @RTRS_IMM_IO_REQ: a request; payload: slot and header offset
+ * enum rtrs_imm_type - type of an immediate value, its top 4 bits
+ * @RTRS_IMM_IO_REQ: a request; payload: slot and offset of the header
  * @RTRS_IMM_IO_RSP: an answer; payload: errno and slot
- * @RTRS_IMM_IO_RSP_W_INV: the same, the client's key has been invalidated
- * @RTRS_IMM_FENCE: with RTRS_FEATURE_FENCE, on the service connection: end the path
- *	whose id is the payload, and say when it is dead
- * @RTRS_IMM_FENCED: the answer, with the same payload: nothing that was sent on that
- *	path has any effect after this
- * @RTRS_IMM_EVENT: with RTRS_FEATURE_EVENT, on the service connection, payload 0: the
- *	server's upper layer has news for the client's, which has to ask what it is
+ * @RTRS_IMM_IO_RSP_W_INV: the same; the client's key has been invalidated
+ * @RTRS_IMM_FENCE: with RTRS_FEATURE_FENCE, on the service connection: end the path with the id in
+ *	the payload, and report when it is dead
+ * @RTRS_IMM_FENCED: answer to RTRS_IMM_FENCE with the same payload: from now on, nothing that was
+ *	sent on that path has any effect
+ * @RTRS_IMM_EVENT: with RTRS_FEATURE_EVENT, on the service connection, payload 0: something has
+ *	changed that concerns the client's upper layer, which has to query the server's
  * @RTRS_IMM_HB_MSG: heartbeat
  * @RTRS_IMM_HB_ACK: answer to a heartbeat
  */
@@ -429,7 +442,7 @@ static inline u32 rtrs_imm_payload(u32 imm)
 	return imm & GENMASK(RTRS_IMM_PAYLOAD_BITS - 1, 0);
 }
 
-/* Bits left for an offset in the payload of RTRS_IMM_IO_REQ. */
+/* Returns the number of bits for the offset in the payload of RTRS_IMM_IO_REQ. */
 static inline u32 rtrs_imm_off_bits(u32 queue_depth)
 {
 	u32 slot_bits = queue_depth > 1 ? ilog2(queue_depth - 1) + 1 : 0;
@@ -437,7 +450,7 @@ static inline u32 rtrs_imm_off_bits(u32 queue_depth)
 	return RTRS_IMM_PAYLOAD_BITS - slot_bits;
 }
 
-/* Payload of RTRS_IMM_IO_REQ, and its parts; @off fits in @off_bits. */
+/* Payload of RTRS_IMM_IO_REQ and its fields; @off fits in @off_bits. */
 static inline u32 rtrs_imm_req(u32 slot, u32 off, u32 off_bits)
 {
 	return slot << off_bits | off;

@@ -2,11 +2,11 @@
 /*
  * A connection's queue pair and completion queue: their sizes, and the completion vector.
  *
- * A device may refuse a queue pair that is within the limits it reports: mlx5, for one,
- * limits the bytes of a send queue, which also depend on the number of SGEs. So a queue pair
- * that is refused is tried again smaller, down to the least size that its user accepts.
+ * A device may refuse a queue pair that is within its reported limits. For example, mlx5 limits the
+ * bytes of a send queue, which also depend on the number of SGEs. So the creation of a queue pair
+ * is retried with smaller sizes, down to the minimum that its user accepts.
  *
- * A completion queue has as many entries as its queue pair can use, and lives as long.
+ * A completion queue has as many entries as its queue pair can use, and the same lifetime.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,24 +15,24 @@
 #include "core.h"
 #include "qp.h"
 
-/* Sizes of the entries of queues on mlx5; those of other devices differ little. */
+/* Sizes of queue entries on mlx5; other devices differ little. */
 #define RTRS_SEND_BYTES		132
 #define RTRS_SGE_BYTES		16
 #define RTRS_SEND_ALIGN		64
 #define RTRS_RECV_BYTES		64
 #define RTRS_CQE_BYTES		64
-/* A memory region that rdma_rw has for each of its contexts, if the device needs that. */
+/* Size of the memory region that rdma_rw allocates per context, if the device needs one. */
 #define RTRS_RW_MR_BYTES	(512 + 256 * sizeof(u64))
 
-/* Next completion vector of each device, by its index; see rtrs_qp_vector(). */
+/* Next completion vector of each device, indexed by the device's index; see rtrs_qp_vector(). */
 static atomic_t rtrs_next_vector[32];
 
 /**
- * rtrs_qp_fit() - lower the size of a queue pair to what a device reports
- * @params: size that is wanted; lowered
+ * rtrs_qp_fit() - lower the size of a queue pair to the limits of a device
+ * @params: requested size; lowered
  * @attrs: limits that the device reports
  *
- * Return: false if the limits are below the least size.
+ * Return: false if the limits are below the minimum size.
  */
 VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
 				  const struct ib_device_attr *attrs)
@@ -46,22 +46,26 @@ VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
 		return false;
 	params->send_wr = min_t(u32, params->send_wr, send);
 	params->send_sge = min_t(u32, params->send_sge, attrs->max_send_sge);
+	params->recv_sge = max_t(u32, min_t(u32, params->recv_sge, attrs->max_recv_sge), 1);
 	return true;
 }
 
 /**
- * rtrs_qp_shrink() - the next smaller size to try
- * @params: size that was refused; lowered
+ * rtrs_qp_shrink() - select the next smaller size to try
+ * @params: refused size; lowered
  *
- * What is inline costs the device a read if it isn't, so that goes first; then SGEs: with fewer,
- * memory is registered more often. With a shorter queue, requests may have to wait.
+ * Inline data are dropped first: without them, the device reads short messages from memory. Fewer
+ * SGEs of receives require contiguous memory for a long message; fewer SGEs of sends require
+ * registering memory more often. With a shorter queue, requests may have to wait.
  *
- * Return: false if there is none.
+ * Return: false if there is no smaller size.
  */
 VISIBLE_IF_KUNIT bool rtrs_qp_shrink(struct rtrs_qp_params *params)
 {
 	if (params->send_inline)
 		params->send_inline = 0;
+	else if (params->recv_sge > 1)
+		params->recv_sge = 1;
 	else if (params->send_sge > params->min_send_sge)
 		params->send_sge = max(params->send_sge / 2, params->min_send_sge);
 	else if (params->send_wr > params->min_send_wr)
@@ -75,7 +79,7 @@ VISIBLE_IF_KUNIT bool rtrs_qp_shrink(struct rtrs_qp_params *params)
  * rtrs_qp_bytes() - estimate the memory of a queue pair and its completion queue
  * @params: size of the queue pair
  *
- * Return: bytes, about; devices round up to powers of two.
+ * Return: estimated bytes; devices round up to powers of two.
  */
 u64 rtrs_qp_bytes(const struct rtrs_qp_params *params)
 {
@@ -93,15 +97,15 @@ u64 rtrs_qp_bytes(const struct rtrs_qp_params *params)
 EXPORT_SYMBOL_GPL(rtrs_qp_bytes);
 
 /**
- * rtrs_qp_vector() - choose a completion vector
- * @nr_vectors: number of vectors that the device has
- * @nr_io: number of connections for I/O of the path
+ * rtrs_qp_vector() - select a completion vector
+ * @nr_vectors: number of completion vectors of the device
+ * @nr_io: number of I/O connections of the path
  * @cid: index of the connection
- * @next: counter of the device for connections that take the vectors in turn
+ * @next: counter of the device, for connections that use the vectors in rotation
  *
- * If the connections for I/O of a path fill the vectors evenly, they use them in order,
- * which is also the order of their CPUs. All other connections of a device take the
- * vectors in turn: otherwise each path would begin with the first ones.
+ * If the number of a path's I/O connections is a multiple of the number of vectors, they use the
+ * vectors in order, which is also the order of their CPUs. All other connections of a device use
+ * the vectors in rotation; otherwise the first vectors would be used by each path.
  *
  * Return: index of the vector.
  */
@@ -115,7 +119,7 @@ VISIBLE_IF_KUNIT u32 rtrs_qp_vector(u32 nr_vectors, u32 nr_io, u32 cid,
 
 static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 vector)
 {
-	/* One more of each, for ib_drain_sq() and ib_drain_rq(). */
+	/* One more entry per queue, for a drain mark or ib_drain_sq() and ib_drain_rq(). */
 	struct ib_qp_init_attr attr = {
 		.event_handler	= rtrs_con_qp_event,
 		.qp_context	= con,
@@ -125,7 +129,7 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 		.cap.max_recv_wr = params->recv_wr + 1,
 		.cap.max_send_sge = params->send_sge,
 		.cap.max_inline_data = params->send_inline,
-		.cap.max_recv_sge = 1,
+		.cap.max_recv_sge = params->recv_sge,
 		.cap.max_rdma_ctxs = params->rdma_ctxs,
 		.port_num	= con->cm_id->port_num,
 	};
@@ -156,7 +160,7 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 		return ret;
 	}
 	con->cq = cq;
-	/* Drivers without it grant none. */
+	/* Drivers without support for inline data set the size to 0. */
 	if (attr.cap.max_inline_data < params->send_inline)
 		params->send_inline = 0;
 	return 0;
@@ -164,12 +168,12 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 
 /**
  * rtrs_con_create_qp() - create a connection's queue pair
- * @con: connection whose cm_id has a device, which its path has opened
- * @params: size and kind; lowered to what the device grants
+ * @con: connection whose cm_id has a device, which the path has opened
+ * @params: size and kind; lowered to the supported size
  *
  * Context: process.
- * Return: 0; -ENOMEM or -EINVAL if the device has no room for the least size; or another
- * errno of the verbs. rtrs_con_destroy_qp() undoes it.
+ * Return: 0; -ENOMEM or -EINVAL if the device doesn't support the minimum size; or another errno of
+ * the verbs. rtrs_con_destroy_qp() destroys the queue pair.
  */
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params)
 {
@@ -193,7 +197,7 @@ int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params)
 EXPORT_SYMBOL_GPL(rtrs_con_create_qp);
 
 /**
- * rtrs_con_destroy_qp() - undo rtrs_con_create_qp(), if it was done
+ * rtrs_con_destroy_qp() - undo rtrs_con_create_qp(), if it was called
  * @con: connection that is drained or was never connected
  */
 void rtrs_con_destroy_qp(struct rtrs_con *con)

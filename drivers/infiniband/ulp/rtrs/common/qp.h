@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Inside rtrs-core: between a connection's queue pair and what is posted to it.
- */
+/* Internal interface of rtrs-core between con.c and qp.c. */
 #ifndef RTRS_QP_H
 #define RTRS_QP_H
 

@@ -6,10 +6,10 @@
 
 #include "core.h"
 
-/* More than a page has memory for. */
+/* More receives than messages fit in a page. */
 #define NR_MAX	1200
 
-/* A queue pair that holds what is posted, in order. */
+/* A queue pair that records posted receives in order. */
 struct recv_test {
 	struct rtrs_path path;
 	struct rtrs_con con;
@@ -39,7 +39,7 @@ static int post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 	}
 	if (t->chains++)
 		return 0;
-	/* Messages are handled before their receives are all known to be posted. */
+	/* Messages are handled before the post of their receives returns. */
 	for (; t->early; t->early--)
 		receive(t);
 	return 0;
@@ -49,7 +49,7 @@ static void done(struct ib_cq *cq, struct ib_wc *wc)
 {
 }
 
-/* A message comes: it is read where the device was told to store it. */
+/* Receives a message, and checks that it is read where the device stored it. */
 static void receive(struct recv_test *t)
 {
 	const struct ib_sge *sge = &t->posted[t->tail++ % NR_MAX];
@@ -89,7 +89,7 @@ static void nr_desc(const struct nr_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(nr, nr_cases, nr_desc);
 
-/* Each receive that is posted has memory of its own, in single pages. */
+/* Checks that each posted receive has its own memory, in single pages. */
 static void expect_own_memory(struct kunit *test, const struct recv_test *t)
 {
 	const struct rtrs_recvs *r = &t->con.recvs;
@@ -136,7 +136,7 @@ static void messages_are_those_of_their_receives(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->con.recvs.msgs.nr, 0);
 }
 
-/* The peer of a connected queue pair need not wait until all receives are posted. */
+/* The peer of a connected queue pair may send before all receives are posted. */
 static void messages_may_come_at_once(struct kunit *test)
 {
 	const struct nr_case *c = test->param_value;
@@ -179,10 +179,10 @@ static void a_queue_pair_that_takes_none_is_told(struct kunit *test)
 	t->err = -ENOMEM;
 	KUNIT_EXPECT_EQ(test, rtrs_con_start_recvs(&t->con, 32, true, done), -ENOMEM);
 	rtrs_con_free_recvs(&t->con);
-	/* A second time, there is nothing to free. */
+	/* A second call has no effect. */
 	rtrs_con_free_recvs(&t->con);
 
-	/* What is posted already is read as before, and nothing is posted behind a gap. */
+	/* Posted receives are still handled, but nothing is posted after a failed post. */
 	t->err = 0;
 	KUNIT_ASSERT_EQ(test, rtrs_con_start_recvs(&t->con, 40, true, done), 0);
 	for (i = 0; i < 31; i++)

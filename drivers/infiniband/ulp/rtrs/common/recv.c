@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Receives of a connection. A queue pair completes them in the order in which they were posted, so
- * one counter tells which of them a completion is of. All have one completion entry, and one chain
- * of work requests, which is posted again when as many have been used.
+ * Receives of a connection. A queue pair completes receives in the order in which they were posted,
+ * so one counter identifies the receive of a completion. All receives share one completion entry
+ * and one chain of work requests, which is posted again whenever as many receives have completed.
  *
- * Receives of immediate data are empty. Others have memory for a message of 8 bytes each, in single
- * pages: a path has to be set up also when memory is fragmented.
+ * Receives for immediate data have no memory. Others have memory for a message of RTRS_MSG_LEN
+ * bytes.
  */
 #include <linux/slab.h>
 
 #include "core.h"
 
-#define RTRS_MSGS_PER_PAGE	((u32)(PAGE_SIZE / sizeof(union rtrs_recv_msg)))
+static_assert(sizeof(union rtrs_recv_msg) == RTRS_MSG_LEN);
 
-static u32 rtrs_recv_msgs_pages(u32 nr)
-{
-	return DIV_ROUND_UP(nr, RTRS_MSGS_PER_PAGE);
-}
-
-/* Address for the device of the message of receive @i. */
-static u64 rtrs_recv_msg_dma(const struct rtrs_recvs *r, u32 i)
-{
-	return rtrs_region_dma(&r->msgs, i / RTRS_MSGS_PER_PAGE) +
-	       i % RTRS_MSGS_PER_PAGE * sizeof(union rtrs_recv_msg);
-}
-
-/* Lets a work request receive into the memory of receive @i. */
+/* Initializes a work request for the memory of receive @i. */
 static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, struct ib_sge *sge,
 			       u32 i)
 {
@@ -34,7 +22,7 @@ static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, stru
 	wr->wr_cqe = &con->recvs.cqe;
 	if (!r->msgs.nr)
 		return;
-	sge->addr = rtrs_recv_msg_dma(r, i);
+	sge->addr = rtrs_region_msg_dma(&r->msgs, i);
 	sge->length = sizeof(union rtrs_recv_msg);
 	sge->lkey = con->path->pd->local_dma_lkey;
 	wr->sg_list = sge;
@@ -42,8 +30,8 @@ static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, stru
 }
 
 /*
- * Posts all of them. Messages may come in meanwhile, and their handler posts receives again: these
- * come behind ours only if all of ours are one chain, which a device takes under a lock.
+ * Posts all receives as one chain, which a device accepts atomically. Messages may arrive
+ * meanwhile, and their handler reposts receives; those have to follow all others.
  */
 static int rtrs_con_post_all_recvs(struct rtrs_con *con)
 {
@@ -69,27 +57,15 @@ static int rtrs_con_post_all_recvs(struct rtrs_con *con)
 }
 
 /**
- * rtrs_recv_msgs_bytes() - compute the memory of receives with messages
- * @nr: number of receives
- *
- * Return: bytes.
- */
-u64 rtrs_recv_msgs_bytes(u32 nr)
-{
-	return rtrs_region_bytes(rtrs_recv_msgs_pages(nr), PAGE_SIZE, 0);
-}
-EXPORT_SYMBOL_GPL(rtrs_recv_msgs_bytes);
-
-/**
  * rtrs_con_start_recvs() - post a connection's receives for the first time
- * @con: connection that has its queue pair, and may be connected; receives that others have posted
- *	on it come before these, or are drained after them
+ * @con: connection with its queue pair, possibly connected. Receives posted by the caller precede
+ *	these, or are drained after them
  * @nr: number of receives, at least RTRS_RECV_BATCH
- * @msgs: they have memory for messages; otherwise they are for immediate data alone
- * @done: handler of their completions; those that are good call rtrs_con_repost(), once
+ * @msgs: receives have memory for messages; otherwise they are for immediate data only
+ * @done: completion handler of the receives; it calls rtrs_con_repost() once for each success
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno; rtrs_con_free_recvs() cleans up either way.
+ * Return: 0 or a negative errno. In either case, rtrs_con_free_recvs() cleans up.
  */
 int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 			 void (*done)(struct ib_cq *cq, struct ib_wc *wc))
@@ -98,14 +74,13 @@ int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 	int ret;
 	u32 i;
 
-	/* They would never be posted again. */
+	/* Fewer receives would never be reposted. */
 	if (WARN_ON_ONCE(nr < RTRS_RECV_BATCH))
 		return -EINVAL;
 	r->nr = nr;
 	r->cqe.done = done;
 	if (msgs) {
-		ret = rtrs_region_alloc(&r->msgs, con->path, rtrs_recv_msgs_pages(nr), PAGE_SIZE,
-					0);
+		ret = rtrs_region_alloc_msgs(&r->msgs, con->path, nr);
 		if (ret)
 			return ret;
 	}
@@ -120,33 +95,31 @@ EXPORT_SYMBOL_GPL(rtrs_con_start_recvs);
 
 /**
  * rtrs_con_recv_msg() - get the message of a receive
- * @con: connection whose receives have memory
+ * @con: connection whose receives have memory for messages
  *
- * Context: handler of the receive's completion, before rtrs_con_repost().
- * Return: what was received; it may be overwritten after rtrs_con_repost().
+ * Context: completion handler of the receive, before rtrs_con_repost().
+ * Return: the received message; it may be overwritten after rtrs_con_repost().
  */
 const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con)
 {
 	const struct rtrs_recvs *r = &con->recvs;
-	const union rtrs_recv_msg *page;
 	u32 i = r->first + r->used;
 
 	if (i >= r->nr)
 		i -= r->nr;
-	ib_dma_sync_single_for_cpu(con->path->dev, rtrs_recv_msg_dma(r, i),
+	ib_dma_sync_single_for_cpu(con->path->dev, rtrs_region_msg_dma(&r->msgs, i),
 				   sizeof(union rtrs_recv_msg), DMA_BIDIRECTIONAL);
-	page = rtrs_region_addr(&r->msgs, i / RTRS_MSGS_PER_PAGE);
-	return &page[i % RTRS_MSGS_PER_PAGE];
+	return rtrs_region_msg(&r->msgs, i);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_recv_msg);
 
 /**
- * rtrs_con_repost() - post a receive again, together with others
+ * rtrs_con_repost() - repost a receive, together with others
  * @con: connection of the receive
  *
- * Once that has failed nothing is posted any more, as it would not be next to what is posted.
+ * After a failure, nothing is posted any more, as receives would be out of order.
  *
- * Context: handler of the receive's completion.
+ * Context: completion handler of the receive.
  * Return: 0 or the verb's errno.
  */
 int rtrs_con_repost(struct rtrs_con *con)
@@ -158,7 +131,7 @@ int rtrs_con_repost(struct rtrs_con *con)
 	if (++r->used != RTRS_RECV_BATCH)
 		return 0;
 	for (i = 0; r->msgs.nr && i < RTRS_RECV_BATCH; i++) {
-		r->sge[i].addr = rtrs_recv_msg_dma(r, first);
+		r->sge[i].addr = rtrs_region_msg_dma(&r->msgs, first);
 		if (++first == r->nr)
 			first = 0;
 	}

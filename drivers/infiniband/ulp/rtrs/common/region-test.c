@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of memory that a device uses: where the pieces are, and how much it takes.
- */
+/* KUnit tests of memory for DMA: the location of the pieces, and the size of the memory. */
 #include <kunit/test.h>
+#include <linux/random.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "core.h"
@@ -20,8 +20,11 @@ static const struct max_case {
 	{ "a group of nine pages, one too few", 4608, 8, 0 },
 	{ "groups of one page", 512, 512, 4096 },
 	{ "no pages", 4096, 0, 0 },
-	{ "no more than 1 GiB", 4194304, UINT_MAX, 256 },
-	{ "no more than 1 GiB, in groups", 4608, UINT_MAX, 233016 },
+	{ "no more than a page has addresses of", 4096, 513, 512 },
+	{ "as few of a device that takes any number", 131072, UINT_MAX, 16 },
+	{ "the same, in groups", 4608, UINT_MAX, 448 },
+	{ "a piece that is larger", 4194304, UINT_MAX, 1 },
+	{ "a larger piece, and a device that takes fewer", 4194304, 1023, 0 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(max_cases, max_cases, desc);
@@ -89,11 +92,11 @@ static void expect_place(struct kunit *test, const struct rtrs_region *region,
 	else
 		KUNIT_EXPECT_TRUE(test, PAGE_ALIGNED(addr));
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(addr, 0, c->size), NULL);
-	/* The device uses the same addresses. */
+	/* DMA addresses are virtual addresses here. */
 	KUNIT_EXPECT_EQ(test, rtrs_region_dma(region, i), (u64)(uintptr_t)addr);
 }
 
-/* The device is one that uses the kernel's addresses. */
+/* The device uses virtual addresses for DMA. */
 static void pieces_lie_in_groups_of_whole_pages(struct kunit *test)
 {
 	const struct layout_case *c = test->param_value;
@@ -123,6 +126,63 @@ static void pieces_lie_in_groups_of_whole_pages(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(&region, 0, sizeof(region)), NULL);
 }
 
+/*
+ * Lengths of long messages, such as INFO_RSP, and numbers of SGEs. @last: bytes in the last piece
+ */
+static const struct long_case {
+	const char *desc;
+	u32 len, max_sge, nr, size, last;
+} long_cases[] = {
+	{ "a byte", 1, 1, 1, 4096, 1 },
+	{ "a page", 4096, 1, 1, 4096, 4096 },
+	{ "512 descriptors", 8200, 3, 3, 4096, 8 },
+	{ "512 descriptors, one SGE", 8200, 1, 1, 16384, 8200 },
+	{ "512 descriptors, two SGEs", 8200, 2, 2, 8192, 8 },
+	{ "7,677 descriptors", 122840, 30, 30, 4096, 4056 },
+	{ "7,678 descriptors", 122888, 30, 16, 8192, 8 },
+	{ "the most that a server without slots has", 524328, 32, 17, 32768, 40 },
+	{ "the most that there can be", 1048608, 32, 17, 65536, 32 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(long_cases, long_cases, desc);
+
+static void long_message_lies_in_pages(struct kunit *test)
+{
+	const struct long_case *c = test->param_value;
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct ib_sge *sge = kunit_kcalloc(test, RTRS_MAX_LONG_SGE, sizeof(*sge), GFP_KERNEL);
+	struct ib_pd *pd = kunit_kzalloc(test, sizeof(*pd), GFP_KERNEL);
+	u8 *msg = kvzalloc(c->len, GFP_KERNEL), *back = kvzalloc(c->len, GFP_KERNEL);
+	struct rtrs_region region = {};
+	u32 i;
+
+	if (!dev || !path || !sge || !pd || !msg || !back || !ib_uses_virt_dma(dev))
+		goto free;
+	path->dev = dev;
+	path->pd = pd;
+	pd->local_dma_lkey = 0x1234;
+	get_random_bytes(msg, c->len);
+	KUNIT_EXPECT_EQ(test, rtrs_region_alloc_long(&region, path, c->len, c->max_sge), 0);
+	KUNIT_EXPECT_EQ(test, region.nr_groups, c->nr);
+	KUNIT_EXPECT_EQ(test, region.size, c->size);
+	KUNIT_EXPECT_EQ(test, rtrs_region_list_long(&region, c->len, sge), c->nr);
+	for (i = 0; i < c->nr; i++) {
+		KUNIT_EXPECT_EQ(test, sge[i].addr, rtrs_region_dma(&region, i));
+		KUNIT_EXPECT_EQ(test, sge[i].length, i + 1 < c->nr ? c->size : c->last);
+		KUNIT_EXPECT_EQ(test, sge[i].lkey, 0x1234);
+	}
+	rtrs_region_write_long(&region, msg, c->len);
+	rtrs_region_read_long(&region, back, c->len);
+	KUNIT_EXPECT_EQ(test, memcmp(msg, back, c->len), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(rtrs_region_addr(&region, c->nr - 1),
+				     msg + c->len - c->last, c->last), 0);
+	rtrs_region_free(&region);
+free:
+	kvfree(msg);
+	kvfree(back);
+}
+
 static void region_without_memory_is_freed(struct kunit *test)
 {
 	struct rtrs_region region = {};
@@ -131,7 +191,7 @@ static void region_without_memory_is_freed(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(&region, 0, sizeof(region)), NULL);
 }
 
-/* Twenty pieces, of which eight are in each memory region. */
+/* Twenty pieces, eight per memory region. */
 static const struct iova_case {
 	const char *desc;
 	u32 piece, mr;
@@ -169,6 +229,7 @@ static struct kunit_case rtrs_region_cases[] = {
 	KUNIT_CASE_PARAM(pieces_of_a_memory_region_are_whole_groups, max_cases_gen_params),
 	KUNIT_CASE_PARAM(bytes_are_those_of_groups_and_memory_regions, bytes_cases_gen_params),
 	KUNIT_CASE_PARAM(pieces_lie_in_groups_of_whole_pages, layout_cases_gen_params),
+	KUNIT_CASE_PARAM(long_message_lies_in_pages, long_cases_gen_params),
 	KUNIT_CASE(region_without_memory_is_freed),
 	KUNIT_CASE_PARAM(pieces_lie_in_a_row_for_the_peer, iova_cases_gen_params),
 	{}

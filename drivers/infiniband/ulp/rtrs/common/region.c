@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory of a path that its device uses: chunks or slots of a server, headers or slots of a
- * client. It is equal pieces, one for each request that may be in flight.
+ * Memory of a path for DMA: the server's chunks or slots, the client's headers or slots. It
+ * consists of pieces of equal size, one for each request that may be in flight.
  *
- * A memory region is made of pages, so pieces that aren't are allocated in groups that are.
- * Each is contiguous, as an upper layer may do I/O on what is in one.
+ * A memory region consists of pages. If a piece isn't a multiple of a page, pieces are allocated in
+ * groups that are. Each piece is physically contiguous, as an upper layer may do I/O on its
+ * contents.
  */
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "core.h"
 
-/* Page size of memory regions, whatever PAGE_SIZE is. */
+/* Page size of memory regions, independent of PAGE_SIZE. */
 #define RTRS_REGION_PAGE	SZ_4K
+/*
+ * Maximum number of pages of a memory region, unless a piece or group has more. Drivers allocate a
+ * physically contiguous list of the pages' addresses, so this number of addresses fits in a page.
+ */
+#define RTRS_REGION_MR_PAGES	512U
 /* Estimated bytes of a memory region in the device and its driver, besides its page list. */
 #define RTRS_REGION_MR_BYTES	512
 
@@ -29,20 +34,19 @@ static size_t rtrs_region_group_bytes(const struct rtrs_region *region)
 }
 
 /**
- * rtrs_region_max_per_mr() - compute how many pieces a memory region may have
- * @path: path that has its device
+ * rtrs_region_max_per_mr() - compute the maximum number of pieces of a memory region
+ * @path: path with an open device
  * @size: bytes of a piece, a multiple of RTRS_SLOT_UNIT
  *
- * Return: the number; 0 if the device can't register a group of them.
+ * Return: the number; 0 if the device can't register a group of pieces.
  */
 u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size)
 {
 	u32 shift = rtrs_region_group_shift(size);
-	u64 group = (u64)size << shift;
-	u64 max = (u64)path->dev->attrs.max_fast_reg_page_list_len * RTRS_REGION_PAGE;
+	u32 group = (size << shift) / RTRS_REGION_PAGE;
 
-	/* A descriptor's length has 32 bits, and so have most devices' MRs. */
-	return (u32)div64_u64(min_t(u64, max, SZ_1G), group) << shift;
+	return min(path->dev->attrs.max_fast_reg_page_list_len,
+		   max(RTRS_REGION_MR_PAGES, group)) / group << shift;
 }
 EXPORT_SYMBOL_GPL(rtrs_region_max_per_mr);
 
@@ -50,9 +54,9 @@ EXPORT_SYMBOL_GPL(rtrs_region_max_per_mr);
  * rtrs_region_bytes() - estimate the memory of a region
  * @nr: number of pieces
  * @size: bytes of a piece
- * @per_mr: pieces of a memory region, 0 without
+ * @per_mr: pieces per memory region, 0 without memory regions
  *
- * Return: bytes, with what the device takes for memory regions.
+ * Return: estimated bytes, including the device's memory for memory regions.
  */
 u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr)
 {
@@ -69,7 +73,10 @@ u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr)
 }
 EXPORT_SYMBOL_GPL(rtrs_region_bytes);
 
-/* Pages of their own, as the upper layer may hand parts of them on. */
+/*
+ * Allocates contiguous memory as separate pages, as the upper layer may take references on some of
+ * them.
+ */
 static void *rtrs_region_pages(struct ib_device *dev, size_t bytes)
 {
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
@@ -107,7 +114,7 @@ static int rtrs_region_add_group(struct rtrs_region *region)
 	return 0;
 }
 
-/* Makes a memory region of the groups from @first on. */
+/* Allocates a memory region for @nr groups, starting with @first. */
 static int rtrs_region_add_mr(struct rtrs_region *region, struct scatterlist *sgl,
 			      u32 first, u32 nr)
 {
@@ -154,19 +161,19 @@ static int rtrs_region_alloc_mrs(struct rtrs_region *region)
 }
 
 /**
- * rtrs_region_alloc() - allocate a region, map it for the device, make memory regions
+ * rtrs_region_alloc() - allocate a region, map it for DMA, and allocate its memory regions
  * @region: region, all zero
- * @path: path that has its device
+ * @path: path with an open device
  * @nr: number of pieces, not 0
  * @size: bytes of a piece, a multiple of RTRS_SLOT_UNIT
- * @per_mr: pieces of a memory region, at most rtrs_region_max_per_mr() and a multiple of the
- *	pieces of a group; 0 for none
+ * @per_mr: pieces per memory region, at most rtrs_region_max_per_mr() and a multiple of the pieces
+ *	of a group; 0 for no memory regions
  *
- * The memory is zeroed. The last group may have more pieces than are needed, and the last
- * memory region covers them.
+ * The memory is zeroed. The last group may have more pieces than requested, and the last memory
+ * region covers them.
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno; rtrs_region_free() cleans up either way.
+ * Return: 0 or a negative errno. In either case, rtrs_region_free() cleans up.
  */
 int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
 		      u32 size, u32 per_mr)
@@ -195,7 +202,122 @@ int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr
 EXPORT_SYMBOL_GPL(rtrs_region_alloc);
 
 /**
- * rtrs_region_free() - undo rtrs_region_alloc(), as far as it came
+ * rtrs_region_msgs_bytes() - estimate the memory of messages
+ * @nr: number of messages
+ *
+ * Return: estimated bytes.
+ */
+u64 rtrs_region_msgs_bytes(u32 nr)
+{
+	return rtrs_region_bytes(DIV_ROUND_UP(nr, RTRS_MSGS_PER_PAGE), PAGE_SIZE, 0);
+}
+EXPORT_SYMBOL_GPL(rtrs_region_msgs_bytes);
+
+/**
+ * rtrs_region_alloc_msgs() - allocate memory for messages, and map it for DMA
+ * @region: region, all zero
+ * @path: path with an open device
+ * @nr: number of messages of RTRS_MSG_LEN bytes, not 0
+ *
+ * The messages are in single pages, so that a path can be set up when memory is fragmented.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno. In either case, rtrs_region_free() cleans up.
+ */
+int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u32 nr)
+{
+	return rtrs_region_alloc(region, path, DIV_ROUND_UP(nr, RTRS_MSGS_PER_PAGE), PAGE_SIZE, 0);
+}
+EXPORT_SYMBOL_GPL(rtrs_region_alloc_msgs);
+
+/**
+ * rtrs_region_alloc_long() - allocate memory for one long message, and map it for DMA
+ * @region: region, all zero
+ * @path: path with an open device
+ * @len: bytes of the message, not 0
+ * @max_sge: maximum number of SGEs of the message, at most RTRS_MAX_LONG_SGE
+ *
+ * The pieces are single pages, unless that would need more SGEs.
+ *
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno. In either case, rtrs_region_free() cleans up.
+ */
+int rtrs_region_alloc_long(struct rtrs_region *region, struct rtrs_path *path, u32 len,
+			   u32 max_sge)
+{
+	u32 size = PAGE_SIZE << get_order(DIV_ROUND_UP(len, max_sge));
+
+	return rtrs_region_alloc(region, path, DIV_ROUND_UP(len, size), size, 0);
+}
+EXPORT_SYMBOL_GPL(rtrs_region_alloc_long);
+
+static u32 rtrs_region_long_part(const struct rtrs_region *region, u32 i, u32 len)
+{
+	return min(region->size, len - i * region->size);
+}
+
+/**
+ * rtrs_region_list_long() - fill in the SGEs of a long message
+ * @region: memory from rtrs_region_alloc_long()
+ * @len: bytes of the message, at most as allocated
+ * @sge: RTRS_MAX_LONG_SGE entries to be filled in
+ *
+ * Return: the number of used entries.
+ */
+u32 rtrs_region_list_long(const struct rtrs_region *region, u32 len, struct ib_sge *sge)
+{
+	u32 nr = DIV_ROUND_UP(len, region->size), i;
+
+	for (i = 0; i < nr; i++)
+		sge[i] = (struct ib_sge) {
+			.addr	= rtrs_region_dma(region, i),
+			.length	= rtrs_region_long_part(region, i, len),
+			.lkey	= region->path->pd->local_dma_lkey,
+		};
+	return nr;
+}
+EXPORT_SYMBOL_GPL(rtrs_region_list_long);
+
+/**
+ * rtrs_region_write_long() - copy a long message to memory for DMA
+ * @region: memory from rtrs_region_alloc_long()
+ * @from: the message
+ * @len: bytes of the message, at most as allocated
+ */
+void rtrs_region_write_long(const struct rtrs_region *region, const void *from, u32 len)
+{
+	u32 nr = DIV_ROUND_UP(len, region->size), i, part;
+
+	for (i = 0; i < nr; i++) {
+		part = rtrs_region_long_part(region, i, len);
+		memcpy(rtrs_region_addr(region, i), from + i * region->size, part);
+		ib_dma_sync_single_for_device(region->path->dev, rtrs_region_dma(region, i), part,
+					      DMA_BIDIRECTIONAL);
+	}
+}
+EXPORT_SYMBOL_GPL(rtrs_region_write_long);
+
+/**
+ * rtrs_region_read_long() - copy a received long message from memory for DMA
+ * @region: memory from rtrs_region_alloc_long()
+ * @to: set to the message
+ * @len: bytes of the message, at most as allocated
+ */
+void rtrs_region_read_long(const struct rtrs_region *region, void *to, u32 len)
+{
+	u32 nr = DIV_ROUND_UP(len, region->size), i, part;
+
+	for (i = 0; i < nr; i++) {
+		part = rtrs_region_long_part(region, i, len);
+		ib_dma_sync_single_for_cpu(region->path->dev, rtrs_region_dma(region, i), part,
+					   DMA_BIDIRECTIONAL);
+		memcpy(to + i * region->size, rtrs_region_addr(region, i), part);
+	}
+}
+EXPORT_SYMBOL_GPL(rtrs_region_read_long);
+
+/**
+ * rtrs_region_free() - undo rtrs_region_alloc(), even if it failed
  * @region: region that no queue pair uses any more, or all zero
  *
  * Context: process, may sleep.

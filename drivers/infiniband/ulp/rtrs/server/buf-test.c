@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of memory for the data of requests: what a request gets, who waits when there is
- * none, and that all of it is given back.
+ * KUnit tests of memory for the data of requests: what a request gets, which request waits when
+ * memory is short, and that all memory is released.
  */
 #include <kunit/test.h>
 
@@ -11,8 +11,8 @@
 #define SLOT_SIZE	4096
 
 /*
- * A session with two paths that have slots, another one of another listener with one, and requests
- * without memory.
+ * A session with two paths that have slots, a session of another listener with one path, and
+ * requests without memory.
  */
 struct buf_test {
 	struct rtrs_srv srv, other_srv;
@@ -26,7 +26,7 @@ struct buf_test {
 	struct workqueue_struct *pull_wq;
 };
 
-/* In place of what lets requests go on; the tests do that themselves. */
+/* Replaces the work that continues requests; the tests continue them directly. */
 static void do_nothing(struct work_struct *work)
 {
 }
@@ -46,13 +46,13 @@ static int buf_init(struct kunit *test)
 
 	if (!t)
 		return -ENOMEM;
-	/* These run before the module has made its own. */
+	/* The tests run before the module has created its workqueues. */
 	t->pull_wq = rtrs_srv_pull_wq;
 	rtrs_srv_pull_wq = system_dfl_wq;
 	t->before = rtrs_srv_mem_total();
 	t->nr_sess = atomic_read(&rtrs_srv_nr_sess);
 	atomic_set(&rtrs_srv_nr_sess, 1);
-	/* None of the messages that no memory is left. */
+	/* Suppresses the messages about a lack of memory. */
 	ratelimit_state_init(&t->log, 10000 * HZ, 0);
 	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
 	init_sess(&t->srv, &t->sess);
@@ -100,7 +100,7 @@ static void buf_exit(struct kunit *test)
 	atomic_set(&rtrs_srv_nr_sess, t->nr_sess);
 }
 
-/* Request @i asks for memory. */
+/* Allocates memory for request @i. */
 static int get(struct buf_test *t, u32 i, u32 bytes)
 {
 	t->ios[i].op.data_len = bytes;
@@ -112,14 +112,17 @@ static void put(struct buf_test *t, u32 i)
 	rtrs_srv_io_put_data(&t->ios[i]);
 }
 
-/* The session's work looks for memory, after the work that chooses whose turn it is. */
+/*
+ * Allocates memory for a waiting request, as the session's work does, after the next session has
+ * been selected.
+ */
 static struct rtrs_srv_io *next(struct rtrs_srv_sess *sess)
 {
 	flush_work(&rtrs_srv_buf_chooser);
 	return rtrs_srv_bufs_next(sess);
 }
 
-/* Takes what there is of the memory for all clients. */
+/* Uses up the memory for all clients. */
 static void use_up(struct buf_test *t)
 {
 	u64 bytes;
@@ -128,7 +131,7 @@ static void use_up(struct buf_test *t)
 		rtrs_srv_mem_charge(&t->charged, bytes, "test", &t->log);
 }
 
-/* All entries but the last one are of @piece bytes. */
+/* Expects @nents entries, all except the last one of @piece bytes. */
 static void expect_list(struct kunit *test, const struct rtrs_srv_io *io, u32 nents, u32 piece)
 {
 	u32 i, left = io->op.data_len;
@@ -199,7 +202,7 @@ static void page_stays_with_its_slot(struct kunit *test)
 		if (i)
 			KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, page);
 		page = t->ios[0].page;
-		/* While a request has it, nobody takes it away. */
+		/* The page is not freed while a request uses it. */
 		rtrs_srv_bufs_age(&t->path[0]);
 		rtrs_srv_bufs_age(&t->path[0]);
 		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].page, page);
@@ -207,7 +210,7 @@ static void page_stays_with_its_slot(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, page);
 		KUNIT_EXPECT_TRUE(test, t->path[0].ios.kept);
 		KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + PAGE_SIZE);
-		/* It has been used since the last time. */
+		/* The page has been used since the last call. */
 		rtrs_srv_bufs_age(&t->path[0]);
 		KUNIT_EXPECT_PTR_EQ(test, t->ios[0].kept, page);
 	}
@@ -258,7 +261,7 @@ static void page_that_is_too_small_is_replaced(struct kunit *test)
 	expect_list(test, &t->ios[0], 1, SZ_64K);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + SZ_64K);
 	put(t, 0);
-	/* A larger one will do. */
+	/* A page larger than necessary is reused. */
 	KUNIT_ASSERT_EQ(test, get(t, 0, PAGE_SIZE), 0);
 	expect_list(test, &t->ios[0], 1, PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + SZ_64K);
@@ -286,16 +289,16 @@ static const struct large_case {
 	{ "a byte more than a slot", SLOT_SIZE + 1, 1, SZ_8K },
 	{ "33 KiB", 33 * SZ_1K, 1, SZ_64K },
 	{ "64 KiB", SZ_64K, 1, SZ_64K },
-	{ "64 KiB and a byte", SZ_64K + 1, 2, SZ_64K + PAGE_SIZE },
+	{ "64 KiB and a byte", SZ_64K + 1, 2, SZ_128K },
 	{ "97 KiB", 97 * SZ_1K, 2, SZ_128K },
-	{ "200 KiB", 200 * SZ_1K, 4, 200 * SZ_1K },
+	{ "200 KiB", 200 * SZ_1K, 4, SZ_256K },
 	{ "1 MiB less a byte", SZ_1M - 1, 16, SZ_1M },
 	{ "1 MiB", SZ_1M, 16, SZ_1M },
 };
 
 KUNIT_ARRAY_PARAM_DESC(large_cases, large_cases, desc);
 
-/* What is charged is what the allocator gives: powers of two. */
+/* The accounted size is the allocated size, in powers of two. */
 static void large_data_have_pieces_of_64_kib(struct kunit *test)
 {
 	const struct large_case *c = test->param_value;
@@ -318,7 +321,7 @@ static void large_data_have_pieces_of_64_kib(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
 }
 
-/* More than the allocator has in one piece, as if memory were fragmented. */
+/* Larger than the page allocator's maximum, to simulate fragmented memory. */
 #define NO_PAGE		(2 * SZ_4M)
 
 static void data_of_a_large_slot_fall_back_to_single_pages(struct kunit *test)
@@ -336,14 +339,14 @@ static void data_of_a_large_slot_fall_back_to_single_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total + NO_PAGE);
 	put(t, 0);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_total(), total);
-	/* Fetching into so many entries takes more work requests than there is room for. */
+	/* Fetching into this many entries would need too many work requests. */
 	t->ios[1].fetch = true;
 	KUNIT_EXPECT_EQ(test, get(t, 1, NO_PAGE), -EINPROGRESS);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[1]);
 	t->sess.bufs.reserve_used = false;
 }
 
-/* After one of 1 MiB, whose list is a longer one. */
+/* The first request uses the whole list of entries, later ones only a part. */
 static void reserve_is_for_when_memory_is_used_up(struct kunit *test)
 {
 	static const u32 sizes[] = { SZ_1M, SLOT_SIZE + 1, SZ_16K, SZ_16K + 1, SZ_1M };
@@ -372,11 +375,10 @@ static void requests_wait_and_go_on_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
 	for (i = 1; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, get(t, i, SZ_16K), -EINPROGRESS);
-		KUNIT_EXPECT_EQ(test, t->ios[i].stage, RTRS_SRV_IO_BUF);
 		KUNIT_EXPECT_PTR_EQ(test, t->ios[i].buf, NULL);
 	}
 	for (i = 1; i < 4; i++) {
-		/* In vain, and it stays the first one. */
+		/* The attempt fails, and the request remains the first one. */
 		KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 		put(t, i - 1);
 		KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[i]);
@@ -431,7 +433,7 @@ static void small_request_does_not_wait(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), &t->ios[1]);
 }
 
-/* Requests 2 and 3 are small and find no page; those before and behind them are large. */
+/* Requests 2 and 3 are small and get no page; requests 0, 1 and 4 are large. */
 static void small_requests_wait_in_front(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -448,7 +450,7 @@ static void small_requests_wait_in_front(struct kunit *test)
 	t->path[0].mem.max_page = SLOT_SIZE;
 	KUNIT_EXPECT_EQ(test, get(t, 4, SZ_16K), -EINPROGRESS);
 	t->path[0].mem.max_page = NO_PAGE;
-	/* In vain, and it stays the first one. */
+	/* The attempt fails, and the request remains the first one. */
 	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	t->ios[2].fetch = false;
 	t->ios[3].fetch = false;
@@ -485,7 +487,7 @@ static void requests_of_a_closing_path_are_forgotten(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_bufs_forget(&t->path[0]), NULL);
 }
 
-/* They are to be dropped, and get nothing that another one may need. */
+/* Requests of a closing path are dropped, and use no memory that others may need. */
 static void requests_of_a_closing_path_get_no_memory(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -504,11 +506,13 @@ static void requests_of_a_closing_path_get_no_memory(struct kunit *test)
 	expect_reserve(test, 2, DIV_ROUND_UP(SZ_16K, PAGE_SIZE << RTRS_SRV_BUF_MIN_ORDER));
 }
 
-/* Leaves so much of the memory for all clients. */
+/* Uses up the memory for all clients except @bytes. */
 static void leave(struct buf_test *t, u64 bytes)
 {
 	u64 all;
 
+	/* Earlier requests may have left less than a batch in the counts of the CPUs. */
+	percpu_counter_set(&rtrs_srv_mem_bufs, percpu_counter_sum(&rtrs_srv_mem_bufs));
 	rtrs_srv_mem_uncharge(&t->charged);
 	use_up(t);
 	all = t->charged;
@@ -520,7 +524,7 @@ static void session_gets_its_share(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 
-	/* Half of it is for both, a quarter for each. */
+	/* Half of the memory is divided into shares, so each session's share is a quarter. */
 	atomic_set(&rtrs_srv_nr_sess, 2);
 	leave(t, SZ_4M);
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), 0);
@@ -544,7 +548,7 @@ static void session_gets_its_share(struct kunit *test)
 	expect_own(test, 6);
 }
 
-/* Those of the last ones are of the other session; there are 64 in all. */
+/* The last three requests belong to the other session; there are 64 sessions. */
 static void two_of_many(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -577,8 +581,8 @@ static void share_is_not_waited_for(struct kunit *test)
 }
 
 /*
- * Two of 64 sessions, whose shares are too small for anything; there is room for one request
- * beyond them.
+ * Two of 64 sessions. The shares are too small for any request, and the common half of the memory
+ * is sufficient for one request.
  */
 static void memory_beyond_shares_goes_in_turn(struct kunit *test)
 {
@@ -595,7 +599,7 @@ static void memory_beyond_shares_goes_in_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, get(t, 2, SZ_1M), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, get(t, 3, SZ_1M), -EINPROGRESS);
-	/* Who gives it back isn't the next one to have it. */
+	/* The session that releases memory does not get it back next. */
 	put(t, 0);
 	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	KUNIT_EXPECT_EQ(test, get(t, 0, SZ_1M), -EINPROGRESS);
@@ -607,11 +611,11 @@ static void memory_beyond_shares_goes_in_turn(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, next(other), NULL);
 	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[2]);
 	expect_own(test, 2);
-	/* Each has one turn. */
+	/* Each session is served once in turn. */
 	put(t, 2);
 	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	KUNIT_ASSERT_PTR_EQ(test, next(other), &t->ios[5]);
-	/* Who wants nothing any more passes its turn on. */
+	/* A session with nothing to allocate passes its turn on. */
 	KUNIT_EXPECT_PTR_EQ(test, next(&t->sess), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, next(other), NULL);
 	KUNIT_EXPECT_EQ(test, get(t, 7, SZ_1M), -EINPROGRESS);
@@ -623,7 +627,7 @@ static void memory_beyond_shares_goes_in_turn(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, next(other), &t->ios[7]);
 }
 
-/* The first session has two requests' memory beyond its share, and waits first. */
+/* The first session uses memory for two requests beyond its share, and is the first to wait. */
 static void who_has_least_is_next(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
@@ -646,6 +650,56 @@ static void who_has_least_is_next(struct kunit *test)
 	put(t, 1);
 	KUNIT_ASSERT_PTR_EQ(test, next(&t->sess), &t->ios[3]);
 	expect_own(test, 3);
+}
+
+static const struct copy_case {
+	const char *desc;
+	u32 off, bytes, max_page;
+	bool fragmented;
+} copy_cases[] = {
+	{ "a page", 0, PAGE_SIZE, SLOT_SIZE },
+	{ "a part of a page", 0, 512, SLOT_SIZE },
+	{ "a page from a slot that is not aligned", 512, PAGE_SIZE, SLOT_SIZE },
+	{ "a buffer", 0, SZ_128K, 0 },
+	{ "a buffer that ends within a page", 0, SZ_64K + PAGE_SIZE + 1, 0 },
+	{ "a buffer, not aligned", 8, 3 * PAGE_SIZE, 0 },
+	{ "the reserve, in many pieces", 0, SZ_64K + 5, 0, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(copy_cases, copy_cases, desc);
+
+/* Data are copied to and from the chunk, and nothing else is changed. */
+static void data_are_copied(struct kunit *test)
+{
+	const struct copy_case *c = test->param_value;
+	struct buf_test *t = test->priv;
+	struct rtrs_srv_io *io = &t->ios[0];
+	u8 *mem = kvmalloc(2 * SZ_128K, GFP_KERNEL), *data;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	data = mem + SZ_128K;
+	for (i = 0; i < SZ_128K; i++)
+		data[i] = i ^ i >> 8 ^ 0x55;
+	memset(mem, 0, SZ_128K);
+	memcpy(mem + c->off, data, c->bytes);
+	if (c->fragmented)
+		use_up(t);
+	t->path[0].mem.max_page = c->max_page;
+	io->chunk = mem + c->off;
+	io->op.dir = DMA_TO_DEVICE;
+	KUNIT_EXPECT_EQ(test, get(t, 0, c->bytes), 0);
+	rtrs_srv_buf_copy(io);
+	memset(mem, 0, SZ_128K);
+	io->op.dir = DMA_FROM_DEVICE;
+	rtrs_srv_buf_copy(io);
+	KUNIT_EXPECT_EQ(test, memcmp(io->chunk, data, c->bytes), 0);
+	for (i = 0; i < c->off; i++)
+		KUNIT_EXPECT_EQ(test, mem[i], 0);
+	for (i = c->off + c->bytes; i < SZ_128K; i++)
+		KUNIT_EXPECT_EQ(test, mem[i], 0);
+	put(t, 0);
+	kvfree(mem);
 }
 
 static void session_has_one_reserve(struct kunit *test)
@@ -671,8 +725,8 @@ static void session_without_slots_has_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
 }
 
-/* What it reads may be as long as a chunk. */
-static void session_without_slots_has_a_reserve_for_reads(struct kunit *test)
+/* The data of a request may be as long as a chunk. */
+static void session_without_slots_has_a_reserve_for_copies(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 
@@ -699,7 +753,7 @@ static void slots_are_within_the_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->sess.charged, before);
 	rtrs_srv_mem_uncharge(&t->charged);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_slots_alloc(&t->sess), 0);
-	/* They are there: nothing is done. */
+	/* The second call does nothing, as the slots exist. */
 	KUNIT_EXPECT_EQ(test, rtrs_srv_slots_alloc(&t->sess), 0);
 	KUNIT_EXPECT_EQ(test, t->sess.charged, before + MAX_IOS * sizeof(struct rtrs_srv_slot));
 	kvfree(t->sess.slots.slot);
@@ -740,9 +794,10 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(share_is_not_waited_for),
 	KUNIT_CASE(memory_beyond_shares_goes_in_turn),
 	KUNIT_CASE(who_has_least_is_next),
+	KUNIT_CASE_PARAM(data_are_copied, copy_cases_gen_params),
 	KUNIT_CASE(session_has_one_reserve),
 	KUNIT_CASE(session_without_slots_has_none),
-	KUNIT_CASE(session_without_slots_has_a_reserve_for_reads),
+	KUNIT_CASE(session_without_slots_has_a_reserve_for_copies),
 	KUNIT_CASE(slots_are_within_the_limit),
 	KUNIT_CASE(reserve_is_within_the_limit),
 	{}

@@ -1,57 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory for the data of requests, out of the client's reach. With RTRS_FEATURE_SLOTS, data of up
- * to a slot's size have a page of their own; if the slot is larger than a page and memory is
- * fragmented, a buffer of single pages. Larger ones have a buffer of several pieces: those of
- * a write are fetched into it; those of a read are sent from it, so that it is given back only when
- * they are sent. Without slots, what is read has a buffer until it is copied to the chunk.
+ * Memory for the data of requests that the client cannot access. With RTRS_FEATURE_SLOTS, a request
+ * whose data fit in a slot has one page, possibly compound; if a slot is larger than PAGE_SIZE and
+ * memory is fragmented, a buffer of single pages. A larger request has a buffer of equal pieces.
+ * The data of a write are fetched into it. The data of a read are sent from it, and it is released
+ * when they have been sent. Without slots, the data of a write are copied from the chunk to a page
+ * or a buffer, and the data of a read are copied to the chunk.
  *
- * A page stays with its slot, for the next request, as long as memory is plentiful and the slot
- * is used at least once between two heartbeats.
+ * A page stays with its slot for the next request, as long as memory is plentiful and the slot is
+ * used at least once between two heartbeats.
  *
- * Each session has a reserve for one request at a time. If there is no other memory, and the
- * reserve is in use, a request waits until a buffer is given back, of its session, or of any
- * when it is its session's turn; and it looks for memory every RTRS_SRV_BUF_MS, as that may be
- * other than buffers. So each session goes on, even if writing what it sends is what frees
- * memory. Small requests don't wait behind large ones: a page is sooner to be had.
+ * Each session has a reserve, which one request at a time can use. A request waits if no other
+ * memory is available and the reserve is in use. It is retried when its session releases a buffer;
+ * when any session releases one, if its own session is selected to be served next; and every
+ * RTRS_SRV_BUF_MS, since other users of memory may free some. So each session makes progress, even
+ * if the machine can only free memory by writing the data of that session. Small requests don't
+ * wait behind large ones, as a page is easier to allocate.
  *
- * Of the sessions that wait, the one that has least is next to get memory beyond its fair share,
- * for one request: the releasing session would win the buffer back before others look, and
- * one that releases nothing would collect all. One work item chooses the session.
+ * While sessions wait, only one of them may get memory beyond its fair share, for one request: the
+ * session that uses the least memory. Otherwise, a session that releases a buffer would get it back
+ * before others retry, or a session that never releases buffers would get all of them. A work item
+ * selects that session.
  */
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "srv.h"
 
-/* From one look for memory to the next. */
+/* Delay between two attempts to allocate memory. */
 #define RTRS_SRV_BUF_MS		20
 
 /*
- * Sessions that wait for memory, the one that is next to get some, and the number of requests that
- * have waited since the module was loaded. The lock is taken in process context only.
+ * The queue of sessions that wait for memory, the session that is served next, and the number of
+ * requests that had to wait since the module was loaded. The lock is taken in process context only.
  */
 static LIST_HEAD(rtrs_srv_buf_turns);
 static const struct rtrs_srv_bufs *rtrs_srv_buf_turn;
-static unsigned long rtrs_srv_buf_waits;
+unsigned long rtrs_srv_buf_waits;
 static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
 
-static int rtrs_srv_buf_waits_show(char *buf, const struct kernel_param *kp)
-{
-	return sysfs_emit(buf, "%lu\n", READ_ONCE(rtrs_srv_buf_waits));
-}
-
-static const struct kernel_param_ops rtrs_srv_buf_waits_ops = {
-	.set = rtrs_srv_param_refuse,
-	.get = rtrs_srv_buf_waits_show,
-};
-
-module_param_cb(memory_waits, &rtrs_srv_buf_waits_ops, NULL, 0444);
-MODULE_PARM_DESC(memory_waits, "Requests that had to wait for memory");
-
-/* Selects the waiting session with the least memory; of several, the one that waits longest. */
+/*
+ * Selects the waiting session with the least memory; of several, the one that has waited longest.
+ */
 static void rtrs_srv_buf_choose(struct work_struct *work)
 {
 	struct rtrs_srv_bufs *bufs, *least = NULL;
@@ -82,6 +73,7 @@ static void rtrs_srv_buf_call_next(void)
 		queue_work(rtrs_srv_pull_wq, &rtrs_srv_buf_chooser);
 }
 
+/* Queues the session unless it is queued. @new: its request waits for the first time. */
 static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs, bool new)
 {
 	bool added;
@@ -96,7 +88,7 @@ static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs, bool new)
 		rtrs_srv_buf_call_next();
 }
 
-/* The session has got memory, or wants none any more. */
+/* Removes the session from the queue: it got memory, or doesn't need any more. */
 static void rtrs_srv_bufs_end_turn(struct rtrs_srv_bufs *bufs)
 {
 	if (list_empty(&bufs->turn))
@@ -115,7 +107,7 @@ static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
 }
 
 /**
- * rtrs_srv_bufs_init() - initialize the members of buf.c
+ * rtrs_srv_bufs_init() - initialize a session's members for buffers
  * @sess: a new session
  */
 void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
@@ -127,57 +119,47 @@ void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
 	INIT_DELAYED_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
 }
 
-static void rtrs_srv_buf_free_pages(struct rtrs_srv_buf *buf)
+static void rtrs_srv_buf_free(struct rtrs_srv_buf *buf)
 {
-	struct page *page;
-	u32 i;
-
-	for (i = 0; i < buf->nents; i++) {
-		page = sg_page(&buf->sgl[i]);
-		__free_pages(page, compound_order(page));
-	}
+	sgl_free_order(buf->sgl, buf->order);
 	kfree(buf);
 }
 
-/* Bytes of memory that a buffer for so many bytes of data takes, in pieces of that order. */
+/* Lowers the order of a buffer's pieces to what @data_len bytes need. */
+static unsigned int rtrs_srv_buf_order(u32 data_len, unsigned int order)
+{
+	return min_t(unsigned int, order, get_order(data_len));
+}
+
+/* Returns the bytes of memory of a buffer for @data_len bytes in pieces of up to @order. */
 static u32 rtrs_srv_buf_bytes(u32 data_len, unsigned int order)
 {
-	u32 rest = data_len % (PAGE_SIZE << order);
-
-	return data_len - rest + (rest ? PAGE_SIZE << get_order(rest) : 0);
+	return round_up(data_len, PAGE_SIZE << rtrs_srv_buf_order(data_len, order));
 }
 
 static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 data_len,
 					       unsigned int order, gfp_t gfp)
 {
-	u32 piece = PAGE_SIZE << order, left = data_len;
-	u32 nents = DIV_ROUND_UP(data_len, piece);
 	struct rtrs_srv_buf *buf;
-	struct page *page;
 
-	buf = kzalloc(struct_size(buf, sgl, nents), gfp);
+	buf = kzalloc(sizeof(*buf), gfp);
 	if (!buf)
 		return NULL;
 	buf->sess = sess;
 	buf->bytes = rtrs_srv_buf_bytes(data_len, order);
-	sg_init_table(buf->sgl, nents);
-	while (buf->nents < nents) {
-		piece = min(piece, left);
-		/* Compound pages, as the upper layer may hand parts of them on. */
-		page = alloc_pages(gfp | __GFP_COMP, get_order(piece));
-		if (!page) {
-			rtrs_srv_buf_free_pages(buf);
-			return NULL;
-		}
-		sg_set_page(&buf->sgl[buf->nents++], page, piece, 0);
-		left -= piece;
+	buf->order = rtrs_srv_buf_order(data_len, order);
+	/* Compound pages, as the upper layer may take references on parts of them. */
+	buf->sgl = sgl_alloc_order(data_len, buf->order, false, gfp | __GFP_COMP, NULL);
+	if (!buf->sgl) {
+		kfree(buf);
+		return NULL;
 	}
 	return buf;
 }
 
 /**
- * rtrs_srv_bufs_setup() - allocate a session's reserve, if it has none
- * @path: path of the session; nothing is done if its requests' data stay in chunks
+ * rtrs_srv_bufs_setup() - allocate a session's reserve, unless it exists
+ * @path: path of the session; nothing is done if the data of its requests stay in chunks
  *
  * Context: process, may sleep.
  * Return: 0 or -ENOMEM. rtrs_srv_bufs_free() undoes it.
@@ -185,7 +167,7 @@ static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 d
 int rtrs_srv_bufs_setup(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
-	/* Other paths of the session may be of the other kind. */
+	/* Large enough for all paths of the session, with and without RTRS_FEATURE_SLOTS. */
 	u32 bytes = max_t(u32, RTRS_SRV_MAX_IO, sess->chunk_size);
 	struct rtrs_srv_buf *buf;
 	int ret = 0;
@@ -214,7 +196,7 @@ unlock:
 }
 
 /**
- * rtrs_srv_bufs_free() - undo rtrs_srv_bufs_setup(), if it was done
+ * rtrs_srv_bufs_free() - undo rtrs_srv_bufs_setup(), if it was called
  * @sess: session without paths
  */
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
@@ -222,24 +204,54 @@ void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
 	rtrs_srv_bufs_end_turn(&sess->bufs);
 	cancel_delayed_work_sync(&sess->bufs.work);
 	if (sess->bufs.reserve)
-		rtrs_srv_buf_free_pages(sess->bufs.reserve);
+		rtrs_srv_buf_free(sess->bufs.reserve);
 	sess->bufs.reserve = NULL;
+}
+
+/* Copies data; whole pages as fast as the architecture can. */
+static void rtrs_srv_copy(void *to, void *from, u32 bytes)
+{
+	if (PAGE_ALIGNED(to) && PAGE_ALIGNED(from))
+		for (; bytes >= PAGE_SIZE; bytes -= PAGE_SIZE, to += PAGE_SIZE, from += PAGE_SIZE)
+			copy_page(to, from);
+	memcpy(to, from, bytes);
+}
+
+/**
+ * rtrs_srv_buf_copy() - copy the data of a write from its chunk, or of a read to its chunk
+ * @io: request that has memory for its data, and whose data fit in the chunk
+ *
+ * Context: any.
+ */
+void rtrs_srv_buf_copy(const struct rtrs_srv_io *io)
+{
+	const struct rtrs_srv_op *op = &io->op;
+	struct scatterlist *sg;
+	void *chunk = io->chunk;
+
+	for (sg = op->sgl; sg < op->sgl + op->nents; sg++) {
+		if (op->dir == DMA_TO_DEVICE)
+			rtrs_srv_copy(sg_virt(sg), chunk, sg->length);
+		else
+			rtrs_srv_copy(chunk, sg_virt(sg), sg->length);
+		chunk += sg->length;
+	}
 }
 
 /**
  * rtrs_srv_buf_map() - map a part of a buffer, and prepare to fetch or send its data
- * @io: request with the buffer, and the client's memory
- * @rw: initialized
- * @sg: first entry of the part; &rtrs_srv_op.sgl of @io or a later one
- * @nents: entries of the part
- * @off: bytes of the buffer before it
+ * @io: request with the buffer and the address of the client's memory
+ * @rw: context to be initialized
+ * @sg: first entry of the part, in &rtrs_srv_op.sgl of @io
+ * @nents: number of entries of the part
+ * @off: offset of the part in the data, in bytes
  *
- * The space of an IOMMU, of bounce buffers, or memory regions may be used up for a moment: it is
- * to be tried again after RTRS_SRV_MAP_MS. rdma_rw_ctx_destroy() undoes it.
+ * IOMMU space, bounce buffers or memory regions may be exhausted temporarily: callers retry after
+ * RTRS_SRV_MAP_MS. rdma_rw_ctx_destroy() undoes the mapping.
  *
- * Context: process. Doesn't wait for I/O, as what the client writes, or what waits for this
- * buffer, may be what frees memory.
- * Return: negative errno if it failed.
+ * Context: process. Doesn't wait for I/O: freeing memory may depend on the write that uses this
+ * buffer, or on a request that waits for it.
+ * Return: a negative errno on failure.
  */
 int rtrs_srv_buf_map(const struct rtrs_srv_io *io, struct rdma_rw_ctx *rw,
 		     struct scatterlist *sg, u32 nents, u64 off)
@@ -255,7 +267,7 @@ int rtrs_srv_buf_map(const struct rtrs_srv_io *io, struct rdma_rw_ctx *rw,
 	return ret;
 }
 
-/* Sets the list of an op to the first bytes of a buffer. */
+/* Sets the scatterlist of an op to the beginning of a buffer, as long as the op's data. */
 static void rtrs_srv_use_buf(struct rtrs_srv_io *io, struct rtrs_srv_buf *buf)
 {
 	u32 left = io->op.data_len;
@@ -309,7 +321,7 @@ static bool rtrs_srv_buf_page(struct rtrs_srv_io *io)
 	return true;
 }
 
-/* Gets a buffer in pieces of that order, of which @charged bytes are in the memory in use. */
+/* Allocates a buffer in pieces of @order. @charged bytes of it are already counted as in use. */
 static bool rtrs_srv_buf_pieces(struct rtrs_srv_io *io, unsigned int order, u32 charged)
 {
 	struct rtrs_srv_sess *sess = io->con->path->sess;
@@ -352,11 +364,14 @@ static bool rtrs_srv_buf_any(struct rtrs_srv_io *io)
 		return rtrs_srv_buf_large(io);
 	if (likely(rtrs_srv_buf_page(io)))
 		return true;
-	/* The send queue has no room for RDMA READs into single pages. */
+	/* Not for fetching: the send queue has no room for RDMA READs into single pages. */
 	return io->op.data_len > PAGE_SIZE && !io->fetch && rtrs_srv_buf_pieces(io, 0, 0);
 }
 
-/* Takes the session's reserve, or waits for memory; @again: in front, as it has waited before. */
+/*
+ * Takes the session's reserve, or queues the request to wait for memory. @again: the request has
+ * waited before and returns to the head of its queue.
+ */
 static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool again)
 {
 	struct rtrs_srv_bufs *bufs = &io->con->path->sess->bufs;
@@ -364,7 +379,7 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool again)
 	bool taken;
 
 	spin_lock_irq(&bufs->lock);
-	/* Nor do new ones take the reserve from those that wait. */
+	/* New requests leave the reserve to waiting requests. */
 	taken = !bufs->reserve_used &&
 		(again || (list_empty(&bufs->small) && list_empty(&bufs->large)));
 	if (taken)
@@ -384,32 +399,31 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool again)
 }
 
 /**
- * rtrs_srv_buf_get() - get memory for the data of a request
- * @io: request with &rtrs_srv_op.data_len, not 0 and at most &rtrs_srv_mem.max_io
+ * rtrs_srv_buf_get() - allocate memory for the data of a request
+ * @io: request with &rtrs_srv_op.data_len, which is from 1 to &rtrs_srv_mem.max_io
  *
- * Sets the list of its op.
+ * Sets the scatterlist of the op.
  *
  * Context: process.
- * Return: 0; or -EINPROGRESS if there is none. Then @io is not the caller's any more:
+ * Return: 0; or -EINPROGRESS if no memory is available: then @io must not be accessed until
  * rtrs_srv_bufs_next() or rtrs_srv_bufs_forget() returns it.
  */
 int rtrs_srv_buf_get(struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_bufs *bufs = &io->con->path->sess->bufs;
 
-	io->stage = RTRS_SRV_IO_BUF;
-	/* Large ones don't overtake those that wait. */
+	/* A large request doesn't overtake large requests that wait. */
 	if ((rtrs_srv_io_small(io) || list_empty(&bufs->large)) && rtrs_srv_buf_any(io))
 		return 0;
 	return rtrs_srv_buf_reserve(io, false);
 }
 
 /**
- * rtrs_srv_bufs_next() - get memory for a request that waits for it
+ * rtrs_srv_bufs_next() - allocate memory for the next waiting request
  * @sess: session of the request
  *
- * Context: the session's work for this, of which one runs at a time.
- * Return: a request that has got its memory, or whose path isn't connected; or NULL.
+ * Context: the session's &rtrs_srv_bufs.work, which is never concurrent with itself.
+ * Return: a request that got memory, or whose path isn't connected any more; or NULL.
  */
 struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 {
@@ -422,7 +436,9 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 	if (io)
 		list_del_init(&io->pending);
 	spin_unlock_irq(&bufs->lock);
-	/* If more wait than this one, the session waits for its next turn. */
+	/*
+	 * The session leaves the queue after one request. Requests that still wait queue it again.
+	 */
 	if (!io) {
 		rtrs_srv_bufs_end_turn(bufs);
 	} else if (rtrs_srv_path_state(io->con->path) == RTRS_SRV_CONNECTED) {
@@ -449,9 +465,9 @@ static struct rtrs_srv_io *rtrs_srv_find_of_path(struct list_head *waiting,
  * rtrs_srv_bufs_forget() - end a request's wait for memory
  * @path: path that is closing
  *
- * Context: the path's closing work, after it has flushed the session's work for waiting requests:
- * if that finds one of this path later, it sees that the path is closing, and drops it.
- * Return: a request of @path that has waited, the caller's now; or NULL.
+ * Context: the path's closing work, after it has flushed &rtrs_srv_bufs.work. If that work finds a
+ * request of the path later, it drops the request, as the path is closing.
+ * Return: a request of @path that waited and now belongs to the caller; or NULL.
  */
 struct rtrs_srv_io *rtrs_srv_bufs_forget(struct rtrs_srv_path *path)
 {
@@ -474,10 +490,10 @@ static void rtrs_srv_bufs_wake(struct rtrs_srv_bufs *bufs)
 }
 
 /**
- * rtrs_srv_buf_put() - give a buffer back
+ * rtrs_srv_buf_put() - release a buffer
  * @buf: buffer that neither a request nor the device uses
  *
- * Context: any; the session is there.
+ * Context: any; the session can't be freed meanwhile.
  */
 void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 {
@@ -487,7 +503,7 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 	if (!buf->reserve) {
 		rtrs_srv_mem_use(-(int)buf->bytes);
 		atomic64_sub(buf->bytes, &bufs->used);
-		rtrs_srv_buf_free_pages(buf);
+		rtrs_srv_buf_free(buf);
 		rtrs_srv_bufs_wake(bufs);
 		rtrs_srv_buf_call_next();
 		return;
@@ -498,7 +514,7 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 	spin_unlock_irqrestore(&bufs->lock, flags);
 }
 
-/* Keeps a page for the next request of the slot. If others still use it, it is theirs. */
+/* Keeps a page for the slot's next request, unless memory is scarce or the page has other users. */
 static void rtrs_srv_put_page(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_ios *ios = &io->con->path->ios;
@@ -510,7 +526,10 @@ static void rtrs_srv_put_page(struct rtrs_srv_io *io)
 		return;
 	}
 	WRITE_ONCE(io->page_used, true);
-	/* A barrier: rtrs_srv_bufs_age() sees the page, or we that it has begun. */
+	/*
+	 * xchg() is a barrier: either rtrs_srv_bufs_age() sees the page, or this function sees its
+	 * change of @kept.
+	 */
 	xchg(&io->kept, page);
 	if (unlikely(!READ_ONCE(ios->kept)))
 		WRITE_ONCE(ios->kept, true);
@@ -518,9 +537,9 @@ static void rtrs_srv_put_page(struct rtrs_srv_io *io)
 
 /**
  * rtrs_srv_bufs_age() - free pages that no request has used since the last call
- * @path: path that has its requests
+ * @path: path whose requests are allocated
  *
- * Context: process; one at a time.
+ * Context: process; never concurrent for a path.
  */
 void rtrs_srv_bufs_age(struct rtrs_srv_path *path)
 {
@@ -550,7 +569,7 @@ void rtrs_srv_bufs_age(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_bufs_forget_pages() - free all pages that are kept for requests
- * @path: path without requests
+ * @path: path whose requests are finished
  */
 void rtrs_srv_bufs_forget_pages(struct rtrs_srv_path *path)
 {
@@ -566,8 +585,8 @@ void rtrs_srv_bufs_forget_pages(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_io_put_data() - give back the memory of a request's data
- * @io: request whose data nobody uses any more
+ * rtrs_srv_io_put_data() - release the memory of a request's data
+ * @io: request whose data are not used any more
  *
  * Context: any.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Connections: added to a path, given a queue pair and receives, and accepted.
- * Later events of the connection manager end the path.
+ * Connections: added to a path, set up with a queue pair and receives, and accepted. Later events
+ * of the connection manager end the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,9 +12,9 @@
 #include "srv.h"
 
 /**
- * rtrs_srv_fill_rep() - write the private data of a reject
+ * rtrs_srv_fill_rep() - fill in the private data of a reject
  * @rep: private data to fill in
- * @err: reason for the client, a negative errno
+ * @err: reason of the reject, a negative errno
  */
 void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
 {
@@ -25,9 +25,9 @@ void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err)
 }
 
 /**
- * rtrs_srv_con_reject() - refuse a connection request
+ * rtrs_srv_con_reject() - reject a connection request
  * @id: cm_id of the request
- * @err: reason for the client, a negative errno
+ * @err: reason of the reject, a negative errno
  */
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
 {
@@ -38,7 +38,7 @@ void rtrs_srv_con_reject(struct rdma_cm_id *id, int err)
 }
 
 /**
- * rtrs_srv_fill_accept() - write the private data of an accept
+ * rtrs_srv_fill_accept() - fill in the private data of an accept
  * @rep: private data to fill in
  * @path: path of the connection
  */
@@ -54,8 +54,6 @@ void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 	rep->features = cpu_to_le32(path->features);
 	if (rtrs_srv_has_slots(path))
 		rep->slot_size = cpu_to_le32(path->mem.room);
-	else if (sess->always_invalidate)
-		rep->flags = cpu_to_le32(RTRS_FLAG_NEW_RKEY);
 	if (!(path->features & RTRS_FEATURE_FENCE))
 		return;
 	rep->sess_id = cpu_to_le32(sess->id);
@@ -87,8 +85,8 @@ static struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path
 	struct rtrs_qp_params params = {
 		.send_sge	= 1,
 		.min_send_sge	= 1,
-		/* Soft-iWARP takes no SEND WITH INV like that. */
-		.send_inline	= path->path.no_imm ? 0 : sizeof(union rtrs_srv_msg),
+		/* Soft-iWARP doesn't support SEND WITH INV of inline data. */
+		.send_inline	= path->path.no_imm ? 0 : sizeof(struct rtrs_msg_answer),
 		.min_send_wr	= RTRS_SRV_MIN_SEND_WR,
 		.recv_wr	= rtrs_srv_nr_recvs(path, dev, cid),
 		.nr_io		= path->conns.nr - 1,
@@ -101,7 +99,7 @@ static struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path
 		if (slots) {
 			params.send_reserve = RTRS_SRV_READ_WR;
 			params.rdma_ctxs = RTRS_SRV_READS;
-			/* The largest answer fits, whatever the queue depth is. */
+			/* Room for the largest answer, whatever the queue depth. */
 			params.send_wr = max_t(u32, params.send_wr, RTRS_SRV_MAX_DATA_WR + 1);
 		}
 		params.send_wr += RTRS_SIGNAL_EVERY;
@@ -109,9 +107,12 @@ static struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path
 		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
 		params.send_reserve = RTRS_SRV_SERVICE_RESERVE;
+		/* For INFO_RSP, which is short with slots, as they need few memory regions. */
+		if (!slots)
+			params.send_sge = rtrs_long_sge(rtrs_info_rsp_max(path->sess->queue_depth));
 		params.min_send_wr -= params.send_reserve;
 		params.send_wr = min(rtrs_srv_service_wr(path), max) - params.send_reserve;
-		/* One is for the client's first message. */
+		/* One more for the client's first message. */
 		params.recv_wr++;
 	}
 	params.min_send_wr = min(params.send_wr, params.min_send_wr);
@@ -125,16 +126,16 @@ static u64 rtrs_srv_con_bytes(const struct rtrs_srv_path *path, const struct ib_
 	u64 bytes = sizeof(struct rtrs_srv_con) + rtrs_qp_bytes(&params);
 
 	if (path->path.no_imm)
-		bytes += rtrs_recv_msgs_bytes(params.recv_wr);
+		bytes += rtrs_region_msgs_bytes(params.recv_wr);
 	return bytes;
 }
 
 /**
- * rtrs_srv_cons_bytes() - compute the memory of all connections that a client announces
- * @path: path whose session, features and number of connections are known
+ * rtrs_srv_cons_bytes() - estimate the memory of all connections that a client announces
+ * @path: path with known session, features and number of connections
  * @dev: the path's device
  *
- * Return: bytes, about.
+ * Return: estimated bytes.
  */
 u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
 {
@@ -142,7 +143,10 @@ u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device
 	       (path->conns.nr - 1) * rtrs_srv_con_bytes(path, dev, 1);
 }
 
-/* The server itself disconnects only paths that are closing; all events but one end the path. */
+/*
+ * Ends the path when a connection is lost. Since the server disconnects only paths that are
+ * closing, a connected path was disconnected by the client.
+ */
 static int rtrs_srv_con_event(struct rdma_cm_id *id,
 			      struct rdma_cm_event *event)
 {
@@ -186,7 +190,9 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	ret = rtrs_con_create_qp(&con->con, &params);
 	if (ret)
 		goto reject;
-	/* The first receive is for the client's first message. */
+	if (!con->con.cid)
+		con->path->setup.max_sge = params.send_sge;
+	/* The first posted receive is for the client's first message. */
 	if (!con->con.cid)
 		ret = rtrs_srv_setup_recv(con);
 	if (!ret)
@@ -194,7 +200,7 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	if (ret)
 		goto reject;
 	rtrs_con_set_ack_timeout(&con->con);
-	/* Rejects by itself if it can't. */
+	/* rdma_accept() sends a reject if it fails. */
 	return rtrs_srv_con_accept(con);
 
 reject:
@@ -225,11 +231,11 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
  * @path: path that the request is for
  * @id: cm_id of the request
  * @req: private data of the request, checked
- * @param: what else came with the request
+ * @param: connection parameters of the request
  *
- * Context: handler of the request.
- * Return: a negative errno if the connection isn't added, and @id is still the caller's;
- * 0 if @id is the path's, even if an error ends the path.
+ * Context: CM event handler of the request.
+ * Return: a negative errno if the connection is not added, and the caller still owns @id; 0 if the
+ * path owns @id, even if an error ends the path.
  */
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		     const struct rtrs_cm_req *req, const struct rdma_conn_param *param)

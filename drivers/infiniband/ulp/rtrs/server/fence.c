@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Fencing: the client has given up a path. Over another one it asks the server to end it
- * (FENCE), and is told when it is dead (FENCED). Then it can send requests that were in
- * flight on the dead path again.
+ * Fencing. A client that has given up a path sends a FENCE over another path, by which it asks the
+ * server to end the first path. When that path is dead, the server answers with FENCED. Then the
+ * client can resend the requests that were in flight on the dead path.
  *
- * The path is ended as for any other reason, and nothing waits for that: the path that
- * FENCE came on keeps the id, and the closing work of the path with that id answers once
+ * The path ends as for any other reason, and no work item waits for that. The path that received
+ * the FENCE stores the id. The closing work of the path with that id sends FENCED when
  *
- * - its queue pairs are in the error state and drained, so that packets that the
- *   network still delivers are dropped;
- * - each request that came on it is finished, and its slot free.
+ * - its queue pairs are in the error state and drained, so packets that the network still delivers
+ *   are dropped;
+ * - all requests that arrived on it are finished, and their slots are released.
  *
- * All of it happens under the lock of the session's paths, so no client waits for what another
- * one has rtrs_srv_lock for.
+ * All of this happens under the lock of the session's paths, so no client waits for other clients
+ * that hold rtrs_srv_lock.
  *
- * If a client lets two paths fence each other, both end: a path that ends drops the FENCE
- * that came on it.
+ * If a client lets two paths fence each other, both end: a closing path drops the FENCE that it
+ * received.
  *
- * An id that is not found in the session is dead as well:
+ * If the session has no path with the id, the path counts as dead:
  *
- * - A path that has left the list has finished all of the above. A session without
- *   paths is never found again: its client gets a new session, and no INFO_RSP there
- *   before the old one is gone. So the answer holds for paths of the old session, too.
- * - A path whose connection request comes after the FENCE is harmless: requests are
- *   taken only after INFO_RSP, which is sent when all connections of the path are
- *   established. A client without INFO_RSP has sent no request that it could repeat.
+ * - A path that has left the session's list has completed all of the above. A session without paths
+ *   is never found again: its client gets a new session, which receives no INFO_RSP before the old
+ *   session is freed. So the answer also holds for paths of the old session.
+ * - If the connection request of the path arrives after the FENCE, the path is harmless. Requests
+ *   are accepted only after INFO_RSP, which is sent when all connections of the path are
+ *   established. A client that has not received INFO_RSP has sent no request that it could resend.
  */
 #include "srv.h"
 #include "trace.h"
@@ -32,7 +32,7 @@
 /**
  * rtrs_srv_path_by_id() - look up a path of a session by its id
  * @sess: session to search
- * @id: rtrs_srv_path.path_id to find, not 0
+ * @id: &rtrs_srv_path.path_id to find, not 0
  *
  * Context: under &sess->paths_lock or rtrs_srv_lock.
  * Return: the path, or NULL.
@@ -48,14 +48,14 @@ struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id)
 	return NULL;
 }
 
-/* A FENCE is open on @path, so its connection 0 isn't drained yet. */
+/* Answers the unanswered FENCE of @path. The connection 0 of such a path is not drained yet. */
 static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 {
 	u32 id = path->fence.target;
 
 	lockdep_assert_held(&path->sess->paths_lock);
 	trace_rtrs_srv_fenced(path, id);
-	/* First, since the client may ask again as soon as it has the answer. */
+	/* First, as the client may send the next FENCE as soon as it has the answer. */
 	smp_store_release(&path->fence.target, 0);
 	if (rtrs_con_post_imm(&path->conns.con[0]->con,
 			      rtrs_imm(RTRS_IMM_FENCED, id)))
@@ -63,8 +63,8 @@ static void rtrs_srv_fence_answer(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_fence_work() - end the path that a FENCE names, or answer if it is dead
- * @work: &rtrs_srv_fence.work of the path that the FENCE came on
+ * rtrs_srv_fence_work() - end the path that a FENCE names, or answer if that path is dead
+ * @work: &rtrs_srv_fence.work of the path that received the FENCE
  */
 void rtrs_srv_fence_work(struct work_struct *work)
 {
@@ -74,7 +74,7 @@ void rtrs_srv_fence_work(struct work_struct *work)
 	u32 id;
 
 	mutex_lock(&path->sess->paths_lock);
-	/* It may have been answered already, if the path was dying by itself. */
+	/* The FENCE may be answered already, if its target was closing for another reason. */
 	id = READ_ONCE(path->fence.target);
 	if (id) {
 		target = rtrs_srv_path_by_id(path->sess, id);
@@ -89,11 +89,11 @@ void rtrs_srv_fence_work(struct work_struct *work)
 
 /**
  * rtrs_srv_fence_recv() - handle a FENCE
- * @con: connection that it came on
- * @id: its payload, the id of the path to end
+ * @con: connection that received the FENCE
+ * @id: payload of the FENCE, the id of the path to end
  *
- * Context: handler of a receive's completion, on a connected path.
- * Return: false if the client violates the protocol by it.
+ * Context: completion handler of a receive, on a connected path.
+ * Return: false if the FENCE violates the protocol.
  */
 bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 {
@@ -106,14 +106,14 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 	if (cmpxchg(&path->fence.target, 0, id))
 		return false;
 	trace_rtrs_srv_fence(path, id);
-	/* Not on the queue that sets paths up, where work may wait for long. */
+	/* Not on rtrs_srv_setup_wq, whose work items may be slow. */
 	queue_work(system_dfl_wq, &path->fence.work);
 	return true;
 }
 
 /**
- * rtrs_srv_fence_drop() - drop the FENCE that came on a path, if it isn't answered
- * @path: path that is closing, and receives nothing any more
+ * rtrs_srv_fence_drop() - drop the unanswered FENCE of a path, if there is one
+ * @path: path that is closing and receives nothing any more
  *
  * Context: the path's closing work.
  */
@@ -126,8 +126,8 @@ void rtrs_srv_fence_drop(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_fence_done() - answer the FENCE that names a path
- * @path: path that is dead: it receives nothing any more, and its requests are finished
+ * rtrs_srv_fence_done() - answer FENCEs that name a path
+ * @path: path that is dead: nothing is received any more, and its requests are finished
  *
  * Context: the path's closing work.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of fetching data: which pieces, in what order, how much at a time, and how it
- * ends. Nothing is posted.
+ * KUnit tests of fetching data: which pieces are fetched, in what order and how many at a time, and
+ * how requests end. Nothing is posted.
  */
 #include <kunit/test.h>
 
@@ -10,7 +10,10 @@
 #define MAX_IOS		10
 #define MAX_NENTS	64
 
-/* A connection, another one, requests with data to be fetched, and what became of them. */
+/*
+ * Two connections, requests of the first one with data to be fetched, and the results of the
+ * requests.
+ */
 struct fetch_test {
 	struct rtrs_srv_port port;
 	struct rtrs_srv_share share;
@@ -34,9 +37,17 @@ static void count_done(struct rtrs_srv_io *io, bool fetched)
 		f->failed++;
 }
 
-/* In place of what chooses pieces, and what posts them; the tests do that themselves. */
+/* Replaces the work that selects pieces and posts them; the tests do so directly. */
 static void do_nothing(struct work_struct *work)
 {
+}
+
+static unsigned int nr_runs;
+
+/* Replaces a connection's work. It may run before the test waits for it. */
+static void count_run(struct work_struct *work)
+{
+	WRITE_ONCE(nr_runs, nr_runs + 1);
 }
 
 static int fetch_init(struct kunit *test)
@@ -46,7 +57,7 @@ static int fetch_init(struct kunit *test)
 
 	if (!t)
 		return -ENOMEM;
-	/* These run before the module has made its own. */
+	/* The tests run before the module has created its workqueues. */
 	t->pull_wq = rtrs_srv_pull_wq;
 	rtrs_srv_pull_wq = system_dfl_wq;
 	rtrs_srv_port_init(&t->port);
@@ -77,7 +88,7 @@ static void fetch_exit(struct kunit *test)
 	rtrs_srv_pull_wq = t->pull_wq;
 }
 
-/* Request @i has @bytes to be fetched, in memory of @piece bytes each; its turn is last. */
+/* Queues request @i to fetch @bytes into memory in entries of @piece bytes. */
 static void begin(struct fetch_test *t, u32 i, u32 bytes, u32 piece)
 {
 	struct fetch_io *f = &t->ios[i];
@@ -122,7 +133,7 @@ static void expect_done(struct kunit *test, u32 i, u32 fetched, u32 failed)
 		KUNIT_EXPECT_TRUE(test, list_empty(&t->ios[i].io.pending));
 }
 
-/* Nothing is on its way any more. */
+/* Expects that nothing is in progress any more. */
 static void expect_idle(struct kunit *test)
 {
 	struct fetch_test *t = test->priv;
@@ -140,7 +151,7 @@ static void expect_idle(struct kunit *test)
 static const struct piece_case {
 	const char *desc;
 	u32 bytes, piece;
-	/* Of each piece in order, entries and bytes. */
+	/* Number of entries and bytes of each piece, in order */
 	u32 want[5][2];
 } piece_cases[] = {
 	{ "one byte", 1, 65536, { { 1, 1 } } },
@@ -189,7 +200,7 @@ static void no_more_than_a_limit_is_on_its_way(struct kunit *test)
 	expect_read(test, b, 0, 2, 2, RTRS_SRV_READ_BYTES);
 	KUNIT_EXPECT_EQ(test, t->con.fetch.bytes, RTRS_SRV_FETCH_BYTES);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
-	/* The order in which pieces end doesn't matter. */
+	/* Pieces may end in any order. */
 	rtrs_srv_end_read(b, false);
 	b = next(t);
 	expect_read(test, b, 0, 4, 2, RTRS_SRV_READ_BYTES);
@@ -267,7 +278,7 @@ static void small_request_is_not_behind_a_large_one(struct kunit *test)
 	rtrs_srv_end_read(a, false);
 }
 
-/* A request of up to three pieces, of which one or two are on their way. */
+/* A request of up to three pieces, one or two of which are in progress. */
 static const struct fail_case {
 	const char *desc;
 	u32 bytes, reads;
@@ -338,7 +349,7 @@ static void end_of_a_connection_leaves_what_is_on_its_way(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
 	rtrs_srv_end_read(a, false);
 	expect_done(test, 0, 0, 1);
-	/* All of it was on its way, so it is there. */
+	/* All pieces of this request had begun, so its data are complete. */
 	rtrs_srv_end_read(b, false);
 	expect_done(test, 1, 1, 0);
 	expect_idle(test);
@@ -356,7 +367,7 @@ static void closed_connection_fetches_nothing(struct kunit *test)
 	expect_idle(test);
 }
 
-/* As by another connection */
+/* Fills the port, or empties it again, as another connection would. */
 static void fill_port(struct fetch_test *t, bool full)
 {
 	struct rtrs_srv_read *read = &t->other.fetch.reads[0];
@@ -374,12 +385,13 @@ static void full_port_is_waited_for(struct kunit *test)
 	struct fetch_test *t = test->priv;
 	struct rtrs_srv_read *a, *b;
 
-	INIT_DELAYED_WORK(&t->con.fetch.work, do_nothing);
+	INIT_DELAYED_WORK(&t->con.fetch.work, count_run);
+	WRITE_ONCE(nr_runs, 0);
 	begin(t, 0, SZ_512K, SZ_64K);
 	begin(t, 1, SZ_64K, SZ_64K);
 	fill_port(t, true);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
-	/* Its piece waits, and it takes no further one. */
+	/* The connection's piece is queued at the port, and no further piece begins. */
 	a = t->con.fetch.in_line;
 	expect_read(test, a, 0, 0, 2, RTRS_SRV_READ_BYTES);
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_read_due(a));
@@ -389,9 +401,10 @@ static void full_port_is_waited_for(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
 	fill_port(t, false);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
-	/* When it is its turn, its work posts that piece, once. */
+	/* When the port selects the piece, the connection's work posts it, once. */
 	KUNIT_ASSERT_PTR_EQ(test, rtrs_srv_port_next(&t->port), a);
-	KUNIT_EXPECT_TRUE(test, flush_delayed_work(&t->con.fetch.work));
+	flush_delayed_work(&t->con.fetch.work);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(nr_runs), 1);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
 	KUNIT_EXPECT_EQ(test, t->port.bytes, RTRS_SRV_READ_BYTES);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
@@ -420,14 +433,14 @@ static void closing_connection_waits_for_no_turn(struct kunit *test)
 	expect_done(test, 1, 0, 1);
 	fill_port(t, false);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_port_next(&t->port), NULL);
-	/* It had a piece that waited. */
+	/* A piece of this request was queued at the port. */
 	expect_done(test, 0, 0, 0);
 	rtrs_srv_fetch_drained(&t->con);
 	expect_done(test, 0, 0, 1);
 	expect_idle(test);
 }
 
-/* A connection of an iWARP device, which needs a memory region to read; there are none. */
+/* An iWARP device, which needs a memory region for RDMA READ, but has none available. */
 struct no_mrs {
 	struct ib_device dev;
 	struct ib_port_data port_data[2];
@@ -469,7 +482,7 @@ static void piece_that_cant_be_mapped_is_tried_again(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, t->con.fetch.reads[0].io, io);
 	KUNIT_EXPECT_FALSE(test, t->con.fetch.reads[0].mapped);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(again));
-	/* It fails again, so the next attempt is queued. */
+	/* The second attempt fails, too, so another one is queued. */
 	flush_delayed_work(again);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(again));
 	expect_done(test, 0, 0, 0);

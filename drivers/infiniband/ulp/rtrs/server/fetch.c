@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Data of large writes are fetched by RDMA READ into the request's buffer.
+ * Fetching the data of large writes by RDMA READ into the request's buffer.
  *
- * A connection fetches RTRS_SRV_FETCH_BYTES at a time, in pieces of RTRS_SRV_READ_BYTES, and
- * its requests take turns: small ones aren't stuck behind large ones, and on a slow network
- * heartbeats don't wait for megabytes. So do the connections of all clients, if together they
- * fetch enough for their port; see port.c. The kernel's rdma_rw splits a piece by what the device
- * can do, and registers memory where it has to. There is room in the send queue for all of it.
+ * A connection fetches at most RTRS_SRV_FETCH_BYTES at a time, in pieces of up to
+ * RTRS_SRV_READ_BYTES, one piece of each of its requests in rotation. Thus small requests don't
+ * wait behind large ones, and on a slow network heartbeats don't wait behind megabytes. The data
+ * that all clients together fetch over a port are limited, too; see port.c. The kernel's rdma_rw
+ * splits a piece according to the limits of the device, and registers memory if necessary. The send
+ * queue has room for all of these work requests.
  *
- * A request is in the list of its connection as long as there is a piece to begin with. Once
- * it has left that, by its last piece or because something failed, the end of the piece in
- * flight that is last tells the upper part, once. A piece that waits for its turn at the port is in
- * flight as well, and so is one for which there is no memory, no memory region or no mapping at the
- * moment, and which is tried again.
+ * A request is in its connection's list until its last piece has begun, or a piece has failed.
+ * After that, the last piece in progress reports the end of the request, once. A piece also counts
+ * as in progress while it is queued at the port, and while it waits to be retried after a temporary
+ * lack of memory, memory regions or DMA mappings.
  */
 #include "srv.h"
 
@@ -22,8 +22,8 @@ static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
 }
 
 /*
- * Takes the next piece of the request in turn. NULL if there is none to begin with now: nothing is
- * left, enough is on its way, or the piece waits for its turn at the port.
+ * Selects the next piece of the first request. Returns NULL if no piece may begin now: no data are
+ * left, the connection fetches enough already, or the piece was queued at the port.
  */
 VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *con)
 {
@@ -65,7 +65,7 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 	return NULL;
 }
 
-/* A piece has ended, or could not begin. */
+/* Ends a piece that completed, failed, or could not begin. */
 VISIBLE_IF_KUNIT void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed)
 {
 	struct rtrs_srv_con *con = read->con;
@@ -108,7 +108,7 @@ static void rtrs_srv_read_over(struct rtrs_srv_read *read, bool failed)
 	rtrs_srv_end_read(read, failed);
 }
 
-/* Has a piece tried again later, unless the connection is closing. */
+/* Schedules another attempt to post a piece. Returns false if the connection is closing. */
 static bool rtrs_srv_retry_read(struct rtrs_srv_read *read)
 {
 	struct rtrs_srv_con *con = read->con;
@@ -141,7 +141,7 @@ static void rtrs_srv_post_read(struct rtrs_srv_read *read)
 	read->mapped = true;
 	ret = rtrs_con_post(&con->con, rdma_rw_ctx_wrs(&read->rw, id->qp, id->port_num,
 						       &read->cqe, NULL));
-	/* There is always room: a bug of ours. */
+	/* The reserve of the send queue always has room, so this is a bug. */
 	if (WARN_ON_ONCE(ret)) {
 		rtrs_srv_path_error(&con->path->path, ret, "data can't be fetched");
 		rtrs_srv_read_over(read, true);
@@ -161,7 +161,7 @@ static void rtrs_srv_fetch_more(struct rtrs_srv_con *con)
 	} while (read);
 }
 
-/* Is a piece to be posted now, since it has got its turn, or is to be tried again? */
+/* Checks whether to post a piece: the port has selected it, or its mapping has to be retried. */
 VISIBLE_IF_KUNIT bool rtrs_srv_read_due(struct rtrs_srv_read *read)
 {
 	struct rtrs_srv_con *con = read->con;
@@ -196,8 +196,8 @@ static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rtrs_srv_con *con = read->con;
 
 	/*
-	 * Over iWARP the client may write into the buffer as long as the path has a connection
-	 * that works, so rtrs_srv_fetch_drained() ends a piece that failed.
+	 * Over iWARP, the client may still write into the buffer while any connection of the path
+	 * works. So rtrs_srv_fetch_drained() ends a failed piece.
 	 */
 	if (rtrs_con_wc_failed(&con->con, wc, "fetching data")) {
 		rtrs_srv_port_put(read);
@@ -209,7 +209,7 @@ static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * rtrs_srv_fetch_init() - initialize the members of fetch.c
+ * rtrs_srv_fetch_init() - initialize a connection's members for fetching
  * @con: new connection
  * @done: see &rtrs_srv_fetch.done
  */
@@ -231,7 +231,7 @@ void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 
 /**
  * rtrs_srv_fetch() - fetch a request's data
- * @io: request with its buffer; not the caller's any more, until &rtrs_srv_fetch.done
+ * @io: request with its buffer; not accessed by the caller until &rtrs_srv_fetch.done
  *
  * Context: process.
  */
@@ -240,7 +240,6 @@ void rtrs_srv_fetch(struct rtrs_srv_io *io)
 	struct rtrs_srv_con *con = io->con;
 	bool closing;
 
-	io->stage = RTRS_SRV_IO_FETCH;
 	io->fetched = 0;
 	io->reads = 0;
 	spin_lock_irq(&con->pend_lock);
@@ -255,8 +254,8 @@ void rtrs_srv_fetch(struct rtrs_srv_io *io)
 }
 
 /**
- * rtrs_srv_fetch_stop() - begin with no further piece, and try none again
- * @con: connection that is closing, so that &rtrs_srv_con.closing is set
+ * rtrs_srv_fetch_stop() - stop beginning and retrying pieces
+ * @con: connection that is closing; &rtrs_srv_con.closing is set
  *
  * Context: the path's closing work.
  */
@@ -283,13 +282,13 @@ void rtrs_srv_fetch_stop(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_fetch_drained() - end pieces that no completion has ended
- * @con: connection that is closing, and whose sends are drained
+ * rtrs_srv_fetch_drained() - end pieces that no completion will end
+ * @con: connection that is closing and whose send queue is drained
  *
- * These are those that failed, that the device refused, for example as it is being removed, that
- * could not be mapped, or that have not had their turn at the port.
+ * Such pieces failed, were refused by the device (for example because it is being removed), could
+ * not be mapped, or were still queued at the port.
  *
- * Context: the path's closing work, when no connection of the path works any more.
+ * Context: the path's closing work, after all connections of the path have stopped working.
  */
 void rtrs_srv_fetch_drained(struct rtrs_srv_con *con)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of requests: what the server checks of one, and what it answers.
- */
+/* KUnit tests of requests: checks of a request, and the answer. */
 #include <kunit/test.h>
 
 #include "srv.h"
@@ -63,14 +61,16 @@ static void immediate_value_is_checked(struct kunit *test)
 #define WR		DMA_TO_DEVICE
 #define RD		DMA_FROM_DEVICE
 
-/* A session with a slot, its chunk, and a request in it. */
+/* A session with a slot, the chunk of the slot, and a request in the slot. */
 struct io_test {
 	struct rtrs_srv_sess sess;
 	struct rtrs_srv_path path;
 	struct rtrs_srv_con con;
 	struct rtrs_srv_io io;
 	struct ib_pd pd;
-	struct ib_mr mr;
+	struct rtrs_msg_answer msgs[4];
+	void *msgs_page;
+	u64 msgs_dma;
 };
 
 static int io_init(struct kunit *test)
@@ -89,9 +89,11 @@ static int io_init(struct kunit *test)
 	t->path.mem.room = CHUNK_SIZE - RTRS_HDR_ROOM;
 	t->path.mem.hdr_room = RTRS_HDR_ROOM;
 	t->path.mem.max_io = t->path.mem.room;
-	t->path.mem.msgs_dma = 0x10000;
+	t->msgs_page = t->msgs;
+	t->msgs_dma = 0x10000;
+	t->path.mem.msgs.group = &t->msgs_page;
+	t->path.mem.msgs.dma = &t->msgs_dma;
 	t->pd.local_dma_lkey = 0x1234;
-	t->mr.rkey = 0x5678;
 	t->con.path = &t->path;
 	t->con.con.path = &t->path.path;
 	t->con.fetch.max_reads = 1;
@@ -99,7 +101,7 @@ static int io_init(struct kunit *test)
 	t->io.slot = 3;
 	t->io.dma = 0x20000;
 	t->io.chunk = chunk;
-	/* What a request before has left behind. */
+	/* Values of an earlier request in the slot. */
 	t->io.need_inval = true;
 	t->io.desc_len = 99;
 	t->io.fetch = true;
@@ -108,7 +110,7 @@ static int io_init(struct kunit *test)
 	return 0;
 }
 
-/* The chunk is a slot of 4096 bytes, which are the room for data, as it was. */
+/* Turns the chunk into a slot for 4096 bytes of data, as before. */
 static void use_slots(struct io_test *t)
 {
 	t->path.features = RTRS_FEATURE_SLOTS;
@@ -120,7 +122,7 @@ static const u8 addr_and_key[12] = {
 	0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xdd, 0xcc, 0xbb, 0xaa,
 };
 
-/* Between @hdr and @len stands the above. */
+/* The bytes above are between @hdr and @len. */
 static const struct parse_case {
 	const char *desc;
 	int ret;
@@ -187,7 +189,7 @@ static const struct parse_case {
 
 KUNIT_ARRAY_PARAM_DESC(parse_cases, parse_cases, desc);
 
-/* The same with slots. */
+/* The same for a path with slots. */
 static const struct parse_case slot_parse_cases[] = {
 	{ "a write", 0, 517, { 2, 0, 5, 0 }, { }, WR, 512 },
 	{ "a write without data", 0, 5, { 2, 0, 5, 0 }, { }, WR, 0 },
@@ -289,32 +291,22 @@ static void request_in_a_slot_is_parsed(struct kunit *test)
 	request_is_parsed(test);
 }
 
-/*
- * @keys: each chunk has a key of its own
- * @chain: W, RDMA WRITE of data; V, SEND WITH INV; R, REG_MR; I, RDMA WRITE WITH IMM;
- * S, SEND WITH IMM
- */
+/* @chain: W, RDMA WRITE of data; V, SEND WITH INV; I, RDMA WRITE WITH IMM; M, SEND */
 static const struct answer_case {
 	const char *desc;
-	bool keys, need_inval;
+	bool need_inval;
 	u32 desc_len;
 	int err;
 	const char *chain;
 	u8 imm[4];
 } answer_cases[] = {
-	{ "a write", false, false, 0, 0, "I", { 0x10, 0, 0, 3 } },
-	{ "a write that failed", false, false, 0, -EIO, "I", { 0x10, 0x28, 0, 3 } },
-	{ "a read", false, false, 512, 0, "WI", { 0x10, 0, 0, 3 } },
-	{ "a read, invalidate", false, true, 512, 0, "WVI", { 0x20, 0, 0, 3 } },
-	{ "a read that failed", false, false, 512, -EIO, "I", { 0x10, 0x28, 0, 3 } },
-	{ "a read of nothing, invalidate", false, true, 0, 0, "VI", { 0x20, 0, 0, 3 } },
-	{ "a write, new key", true, false, 0, 0, "RS", { 0x10, 0, 0, 3 } },
-	{ "a write that failed, new key", true, false, 0, -ENOSPC, "RS", { 0x10, 0xe0, 0, 3 } },
-	{ "a read, same key", true, false, 512, 0, "WS", { 0x10, 0, 0, 3 } },
-	{ "a read, invalidate, same key", true, true, 512, 0, "WVS", { 0x20, 0, 0, 3 } },
-	{ "a read that failed, same key", true, false, 512, -EIO, "S", { 0x10, 0x28, 0, 3 } },
-	{ "a read that failed, invalidate, same key", true, true, 512, -511, "VS",
-	  { 0x2f, 0xf8, 0, 3 } },
+	{ "a write", false, 0, 0, "I", { 0x10, 0, 0, 3 } },
+	{ "a write that failed", false, 0, -EIO, "I", { 0x10, 0x28, 0, 3 } },
+	{ "a write that failed, the largest errno", false, 0, -511, "I", { 0x1f, 0xf8, 0, 3 } },
+	{ "a read", false, 512, 0, "WI", { 0x10, 0, 0, 3 } },
+	{ "a read, invalidate", true, 512, 0, "WVI", { 0x20, 0, 0, 3 } },
+	{ "a read that failed", false, 512, -EIO, "I", { 0x10, 0x28, 0, 3 } },
+	{ "a read of nothing, invalidate", true, 0, 0, "VI", { 0x20, 0, 0, 3 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(answer_cases, answer_cases, desc);
@@ -326,12 +318,8 @@ static char letter_of(const struct ib_send_wr *wr)
 		return 'W';
 	case IB_WR_SEND_WITH_INV:
 		return 'V';
-	case IB_WR_REG_MR:
-		return 'R';
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		return 'I';
-	case IB_WR_SEND_WITH_IMM:
-		return 'S';
 	case IB_WR_SEND:
 		return 'M';
 	default:
@@ -350,8 +338,6 @@ static void answer_is_built(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	memset(a, 0x5a, sizeof(*a));
-	t->io.mr = c->keys ? &t->mr : NULL;
-	t->io.shut = strchr(c->chain, 'R');
 	t->io.need_inval = c->need_inval;
 	t->io.desc_len = c->desc_len;
 	t->io.desc_key = 0xaabbccdd;
@@ -370,17 +356,10 @@ static void answer_is_built(struct kunit *test)
 	}
 	if (strchr(chain, 'V'))
 		KUNIT_EXPECT_EQ(test, a->inv.ex.invalidate_rkey, 0xaabbccdd);
-	if (strchr(chain, 'R'))
-		KUNIT_EXPECT_EQ(test, a->reg.key, 0x5678);
-	/* Eight bytes for each slot: its key. */
-	KUNIT_EXPECT_EQ(test, last->num_sge, c->keys);
-	if (c->keys) {
-		KUNIT_EXPECT_EQ(test, a->msg_sge.addr, 0x10000 + 3 * 8);
-		KUNIT_EXPECT_EQ(test, a->msg_sge.length, 8);
-	}
+	KUNIT_EXPECT_EQ(test, last->num_sge, 0);
 }
 
-/* @with_data: the one that carries what was read, 0 if none does */
+/* @with_data: the work request that sends the data of the read, 0 if none does */
 static const struct slot_answer_case {
 	const char *desc;
 	enum dma_data_direction dir;
@@ -459,7 +438,7 @@ static void answer_of_a_slot_is_built(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, chain, c->chain);
 }
 
-/* In place of an immediate value comes a message; data go before it. */
+/* A message replaces the immediate value, and data precede it. */
 static const struct slot_answer_case no_imm_answer_cases[] = {
 	{ "a write", WR, false, 0, 0, "M", 0, { 3, 0, 0, 0x10 } },
 	{ "a write that failed", WR, false, 0, -EIO, "M", 0, { 3, 0, 0x28, 0x10 } },
@@ -515,7 +494,7 @@ static void answer_without_immediate_data_is_built(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, chain, c->chain);
 }
 
-/* The device reads it while it is posted, at the CPU's address. */
+/* The message is copied from its virtual address when it is posted. */
 static void message_of_an_answer_is_inline(struct kunit *test)
 {
 	struct io_test *t = test->priv;
@@ -523,18 +502,16 @@ static void message_of_an_answer_is_inline(struct kunit *test)
 	const struct ib_send_wr *wr;
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
-	t->path.mem.msgs = kunit_kcalloc(test, 4, sizeof(*t->path.mem.msgs), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, t->path.mem.msgs);
 	use_slots(t);
 	t->io.need_inval = true;
-	t->con.con.sq_inline = sizeof(*t->path.mem.msgs) - 1;
+	t->con.con.sq_inline = 7;
 	wr = rtrs_srv_build_answer(a, &t->io);
 	KUNIT_EXPECT_EQ(test, wr->send_flags, 0);
 	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, 0x10000 + 3 * 8);
-	t->con.con.sq_inline = sizeof(*t->path.mem.msgs);
+	t->con.con.sq_inline = 8;
 	wr = rtrs_srv_build_answer(a, &t->io);
 	KUNIT_EXPECT_EQ(test, wr->send_flags, IB_SEND_INLINE);
-	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, (uintptr_t)&t->path.mem.msgs[3]);
+	KUNIT_EXPECT_EQ(test, wr->sg_list->addr, (uintptr_t)&t->msgs[3]);
 	KUNIT_EXPECT_EQ(test, wr->sg_list->length, 8);
 }
 
@@ -548,35 +525,61 @@ static void errno_of_an_answer_fits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_answer_err(INT_MAX), -EIO);
 }
 
-static void nothing_released(struct percpu_ref *ref)
+static void no_work(struct work_struct *work)
 {
 }
 
-/* Both send queues are full, so it shows on which one the request waits. */
-static void chunk_is_shut_where_it_was_registered(struct kunit *test)
+/*
+ * A stuck request loses its slot to a waiting request, or to the next one that arrives. When it
+ * ends, it does not release the slot of the other request.
+ */
+static void slot_leaves_a_stuck_request(struct kunit *test)
 {
-	struct rtrs_srv_con *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	struct io_test *t = test->priv;
-	struct rtrs_srv_io *io = &t->io;
+	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
+	struct rtrs_srv_con *con = kunit_kcalloc(test, 2, sizeof(*con), GFP_KERNEL);
+	struct rtrs_srv_slot *slot;
+	struct rtrs_srv_io *old, *new;
+	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, other);
-	KUNIT_ASSERT_EQ(test, percpu_ref_init(&t->path.ios.ref, nothing_released, 0,
-					      GFP_KERNEL), 0);
-	other->path = &t->path;
-	spin_lock_init(&t->con.con.sq_lock);
-	spin_lock_init(&other->con.sq_lock);
-	rtrs_srv_con_init_send(&t->con);
-	rtrs_srv_con_init_send(other);
-	INIT_LIST_HEAD(&io->pending);
-	io->mr = &t->mr;
-	rtrs_srv_shut(io);
-	KUNIT_EXPECT_TRUE(test, list_is_first(&io->pending, &t->con.pending));
-	list_del_init(&io->pending);
-	io->reg_con = other;
-	rtrs_srv_shut(io);
-	KUNIT_EXPECT_TRUE(test, list_empty(&t->con.pending));
-	KUNIT_EXPECT_TRUE(test, list_is_first(&io->pending, &other->pending));
-	percpu_ref_exit(&t->path.ios.ref);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	KUNIT_ASSERT_NOT_NULL(test, con);
+	rtrs_srv_slots_init(&t->sess);
+	INIT_WORK(&t->sess.slots.resume_work, no_work);
+	t->sess.queue_depth = 1;
+	t->sess.slots.slot = kunit_kcalloc(test, 1, sizeof(*slot), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->sess.slots.slot);
+	for (i = 0; i < 2; i++) {
+		path[i].sess = &t->sess;
+		path[i].ios.size = sizeof(*old);
+		path[i].ios.mem = kunit_kzalloc(test, sizeof(*old), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, path[i].ios.mem);
+		con[i].path = &path[i];
+	}
+	slot = t->sess.slots.slot;
+	old = rtrs_srv_path_io(&path[0], 0);
+	new = rtrs_srv_path_io(&path[1], 0);
+
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slot_take(old, &con[0], 0), 0);
+	rtrs_srv_slots_abandon(&path[0]);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slot_take(new, &con[1], 0), 0);
+	rtrs_srv_slot_release(old);
+	KUNIT_EXPECT_EQ(test, slot->holder, (unsigned long)new);
+	rtrs_srv_slot_release(new);
+	KUNIT_EXPECT_EQ(test, slot->holder, 0);
+
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slot_take(old, &con[0], 0), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_slot_take(new, &con[1], 0), -EINPROGRESS);
+	rtrs_srv_slots_abandon(&path[0]);
+	flush_work(&t->sess.slots.resume_work);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_slot_next_resumed(&t->sess), new);
+	rtrs_srv_slot_release(old);
+	KUNIT_EXPECT_EQ(test, slot->holder, (unsigned long)new);
+	rtrs_srv_slot_release(new);
+	KUNIT_EXPECT_EQ(test, slot->holder, 0);
+	/* A path that was never set up has no requests. */
+	path[0].ios.mem = NULL;
+	rtrs_srv_slots_abandon(&path[0]);
 }
 
 static struct kunit_case rtrs_srv_io_cases[] = {
@@ -588,7 +591,7 @@ static struct kunit_case rtrs_srv_io_cases[] = {
 	KUNIT_CASE_PARAM(answer_without_immediate_data_is_built, no_imm_answer_cases_gen_params),
 	KUNIT_CASE(message_of_an_answer_is_inline),
 	KUNIT_CASE(errno_of_an_answer_fits),
-	KUNIT_CASE(chunk_is_shut_where_it_was_registered),
+	KUNIT_CASE(slot_leaves_a_stuck_request),
 	{}
 };
 

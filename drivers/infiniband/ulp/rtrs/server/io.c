@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests, until the upper layer has them; send.c has them from there on. One arrives as an
- * RDMA WRITE WITH IMM into the chunk of its slot. The immediate value tells where in the chunk
- * its header is. The header and the user message are copied and checked. If there are data for
- * the disk, and the client is to be kept out of them, the chunk's key is invalidated. Data from the
- * disk are read into other memory then, and copied to the chunk when they are complete: stacks that
- * check or repair these data, such as btrfs or dm-integrity, must not see what the client writes.
- * Then all is handed to the upper layer, together with the place of the data.
+ * Requests, from their arrival until they are passed to the upper layer; send.c handles them from
+ * there on. A request arrives as an RDMA WRITE WITH IMM into the chunk of its slot. The immediate
+ * value contains the offset of the request's header in the chunk. The server copies the header and
+ * the user message, and checks the copies. Then it passes the request and the location of its data
+ * to the upper layer.
  *
- * With RTRS_FEATURE_SLOTS chunks are small, and their keys never change. Small data are copied
- * between the chunk and a page that the client can't reach, or, without always_invalidate, stay
- * in the chunk. Large ones are fetched into a buffer, or sent from one.
+ * With always_invalidate, the client cannot change data that the upper layer uses: storage stacks
+ * that checksum or repair data, such as btrfs or dm-integrity, must not see concurrent changes. The
+ * keys of chunks stay valid as long as the path, so the upper layer uses other memory. The data of
+ * a write are copied there before the upper layer gets the request; the data of a read are copied
+ * to the chunk when the read is complete. Without always_invalidate, the data stay in the chunk.
+ *
+ * With RTRS_FEATURE_SLOTS, chunks are small, and only small data go through them. Large data are
+ * fetched into a buffer, or sent from one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,8 +23,8 @@
 #include "trace.h"
 
 /*
- * A request with a descriptor: a read, or one whose data are to be fetched. @hdr and @desc are
- * copies. Returns 0, or -EINVAL as the answer.
+ * Parses a request with a descriptor: a read, or a request whose data have to be fetched. @hdr and
+ * @desc are copies. Returns 0, or -EINVAL for the answer.
  */
 static int rtrs_srv_parse_desc(struct rtrs_srv_io *io, const struct rtrs_msg_read *hdr,
 			       const struct rtrs_desc *desc, u32 max)
@@ -65,10 +68,10 @@ static bool rtrs_srv_type_ok(const struct rtrs_srv_io *io, u16 type)
  * rtrs_srv_parse() - copy and check a request's headers
  * @io: request whose hdr_off has been checked by rtrs_srv_read_imm()
  *
- * Each byte of the chunk is read once, as the client may be able to change it at
- * any time.
+ * Each byte of the chunk is read once, as the client may change it at any time.
  *
- * Return: 0; -EINVAL as the answer; or -EPROTO if it isn't a valid message.
+ * Return: 0; -EINVAL if the request has to be answered with that errno; -EPROTO if the message is
+ * invalid.
  */
 VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 {
@@ -123,10 +126,9 @@ static void rtrs_srv_count(const struct rtrs_srv_path *path,
 	}
 }
 
-/* All data of the request are where the client can't change them any more. */
+/* Passes a request to the upper layer. With always_invalidate, the client can't access its data. */
 static void rtrs_srv_hand_up(struct rtrs_srv_io *io)
 {
-	io->stage = RTRS_SRV_IO_WORK;
 	io->con->path->sess->srv->ops->request(&io->op);
 }
 
@@ -138,18 +140,7 @@ static void rtrs_srv_fetched(struct rtrs_srv_io *io, bool fetched)
 		rtrs_srv_io_drop(io);
 }
 
-/* Copies a write's data out of the client's reach. */
-static void rtrs_srv_copy_data(struct rtrs_srv_io *io)
-{
-	const struct rtrs_srv_op *op = &io->op;
-
-	if (likely(io->page))
-		memcpy(page_address(io->page), io->chunk, op->data_len);
-	else
-		sg_copy_from_buffer(op->sgl, op->nents, io->chunk, op->data_len);
-}
-
-/* The request has memory for its data: get those of a write. */
+/* Fetches or copies the data of a write, now that the request has memory for them. */
 static void rtrs_srv_data_in(struct rtrs_srv_io *io)
 {
 	if (io->fetch) {
@@ -157,21 +148,16 @@ static void rtrs_srv_data_in(struct rtrs_srv_io *io)
 		return;
 	}
 	if (io->op.dir == DMA_TO_DEVICE)
-		rtrs_srv_copy_data(io);
+		rtrs_srv_buf_copy(io);
 	rtrs_srv_hand_up(io);
 }
 
-/*
- * The data stay in the chunk if they fit, and the client may change them, or is kept out of the
- * chunk: its key is invalid while a write without slots is processed.
- */
+/* Checks whether the data stay in the chunk. */
 static bool rtrs_srv_in_place(const struct rtrs_srv_io *io)
 {
 	const struct rtrs_srv_path *path = io->con->path;
 
-	if (path->sess->always_invalidate)
-		return !rtrs_srv_has_slots(path) && io->op.dir == DMA_TO_DEVICE;
-	return !io->fetch && io->op.data_len <= path->mem.room;
+	return !path->sess->always_invalidate && !io->fetch && io->op.data_len <= path->mem.room;
 }
 
 static void rtrs_srv_get_data(struct rtrs_srv_io *io)
@@ -185,23 +171,18 @@ static void rtrs_srv_get_data(struct rtrs_srv_io *io)
 		sg_init_one(&io->sg, io->chunk, op->data_len);
 		op->sgl = &io->sg;
 		op->nents = 1;
-		if (io->mr && op->dir == DMA_TO_DEVICE)
-			rtrs_srv_shut(io);
-		else
-			rtrs_srv_hand_up(io);
+		rtrs_srv_hand_up(io);
 	} else if (likely(!rtrs_srv_buf_get(io))) {
 		rtrs_srv_data_in(io);
 	}
 }
 
-/* Handles a request's message, of which nothing is read a second time. */
+/* Parses a request, once, and begins to process it. */
 static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
 	int ret;
 
-	io->stage = RTRS_SRV_IO_WORK;
-	io->shut = false;
 	ib_dma_sync_single_for_cpu(path->path.dev, io->dma, rtrs_srv_io_used(io),
 				   DMA_BIDIRECTIONAL);
 	ret = rtrs_srv_parse(io);
@@ -219,7 +200,7 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 		rtrs_srv_get_data(io);
 }
 
-/* Begins a request that has its slot and a reference of its path. */
+/* Begins a request that holds its slot and a reference on its path. */
 static void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 {
 	if (unlikely(rtrs_srv_path_state(io->con->path) != RTRS_SRV_CONNECTED))
@@ -229,8 +210,8 @@ static void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 }
 
 /*
- * With a plug, disks get requests together, and those that continue each other as one. Nothing
- * here may wait, nor at the end of the plug: requests of other disks are behind it.
+ * Begins requests under one plug, so that disks receive them as a batch and contiguous requests are
+ * merged. Nothing here may sleep, nor may the end of the plug: requests for other disks follow.
  */
 static void rtrs_srv_begin_work(struct work_struct *work)
 {
@@ -240,12 +221,17 @@ static void rtrs_srv_begin_work(struct work_struct *work)
 	struct blk_plug plug;
 
 	blk_start_plug(&plug);
-	llist_for_each_entry_safe(io, next, arrived, arrived)
+	llist_for_each_entry_safe(io, next, arrived, arrived) {
+		INIT_LIST_HEAD(&io->pending);
 		rtrs_srv_io_begin(io);
+	}
 	blk_finish_plug(&plug);
 }
 
-/* Are more than a few requests under way? What was answered is read again only if it seems so. */
+/*
+ * Checks whether more than RTRS_SRV_FEW requests are in progress. The number of answers, in another
+ * cache line, is read only if the cached number exceeds the limit.
+ */
 static bool rtrs_srv_many(struct rtrs_srv_con *con)
 {
 	if (con->nr_arrived - con->nr_answered > RTRS_SRV_FEW)
@@ -254,8 +240,9 @@ static bool rtrs_srv_many(struct rtrs_srv_con *con)
 }
 
 /*
- * Begins a request that has its slot, now or with others that the device has reported. A handler
- * of completions doesn't know which is the last one of those, so a plug takes a work item.
+ * Begins a request that holds its slot, now or together with others that the device has reported. A
+ * completion handler doesn't know which request is the last one of a batch, so a work item provides
+ * the plug.
  */
 static void rtrs_srv_io_arrived(struct rtrs_srv_io *io)
 {
@@ -268,7 +255,7 @@ static void rtrs_srv_io_arrived(struct rtrs_srv_io *io)
 }
 
 /**
- * rtrs_srv_resume_work() - begin requests that have waited for their slots
+ * rtrs_srv_resume_work() - begin requests that waited for their slots
  * @work: &rtrs_srv_slots.resume_work of a session
  */
 void rtrs_srv_resume_work(struct work_struct *work)
@@ -282,7 +269,7 @@ void rtrs_srv_resume_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_bufs_work() - let requests go on that have waited for memory
+ * rtrs_srv_bufs_work() - continue requests that waited for memory
  * @work: &rtrs_srv_bufs.work of a session
  */
 void rtrs_srv_bufs_work(struct work_struct *work)
@@ -305,7 +292,7 @@ void rtrs_srv_bufs_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_con_init_io() - initialize the part of a connection that requests come by
+ * rtrs_srv_con_init_io() - initialize a connection's members for arriving requests
  * @con: new connection
  */
 void rtrs_srv_con_init_io(struct rtrs_srv_con *con)
@@ -317,10 +304,10 @@ void rtrs_srv_con_init_io(struct rtrs_srv_con *con)
 
 /**
  * rtrs_srv_drop_orphans() - drop requests that no completion will end
- * @path: path that is closing. No receive is outstanding, and no send except answers
+ * @path: path that is closing, with no outstanding receives, and no outstanding sends except
+ *	answers
  *
- * These are requests that wait for another path to give back their slot, or for memory, and
- * those whose LOCAL_INV the device refused, for example as it is being removed.
+ * Such requests wait for another path to release their slot, or for memory.
  *
  * Context: the path's closing work.
  */
@@ -337,53 +324,17 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 		io = rtrs_srv_path_io(path, i);
 		if (rtrs_srv_slot_forget(path->sess, io))
 			percpu_ref_put(&path->ios.ref);
-		else if (READ_ONCE(io->stage) == RTRS_SRV_IO_INVALIDATE)
-			rtrs_srv_io_drop(io);
-	}
-}
-
-/* A chunk's key is invalid: its data are what they are now. */
-static void rtrs_srv_inv_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rtrs_srv_io *io = container_of(wc->wr_cqe, struct rtrs_srv_io,
-					      inv_cqe);
-	struct rtrs_srv_con *con = rtrs_srv_inv_con(io);
-
-	if (rtrs_con_wc_failed(&con->con, wc, "invalidation of a chunk's key")) {
-		rtrs_srv_io_drop(io);
-		return;
-	}
-	rtrs_con_put_wr(&con->con);
-	io->shut = true;
-	ib_dma_sync_single_for_cpu(con->path->path.dev, io->dma, io->op.data_len,
-				   DMA_BIDIRECTIONAL);
-	rtrs_srv_hand_up(io);
-}
-
-/**
- * rtrs_srv_ios_init() - prepare a path's slots for requests
- * @path: path that has its memory and isn't connected yet
- */
-void rtrs_srv_ios_init(struct rtrs_srv_path *path)
-{
-	struct rtrs_srv_io *io;
-	u32 i;
-
-	for (i = 0; i < path->sess->queue_depth; i++) {
-		io = rtrs_srv_path_io(path, i);
-		INIT_LIST_HEAD(&io->pending);
-		io->inv_cqe.done = rtrs_srv_inv_done;
 	}
 }
 
 /**
- * rtrs_srv_read_imm() - read the immediate value of a request
+ * rtrs_srv_read_imm() - parse the payload of a request's immediate value
  * @path: path of the request
  * @payload: payload of the immediate value
  * @slot: set to the slot of the request
- * @off: set to the offset of the header in the chunk of the slot
+ * @off: set to the offset of the header in the slot's chunk
  *
- * Return: false if there is no such slot, or the longest header would not fit in the chunk.
+ * Return: false if the slot does not exist, or the headers would not fit in the chunk.
  */
 bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
 		       u32 *off)
@@ -397,10 +348,10 @@ bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
 
 /**
  * rtrs_srv_request() - handle the arrival of a request
- * @con: connection that it came on; its path is connected
+ * @con: connection on which the request arrived; its path is connected
  * @payload: payload of its immediate value
  *
- * Context: handler of a receive's completion.
+ * Context: completion handler of a receive.
  */
 void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 {

@@ -7,7 +7,7 @@
 
 #include "srv.h"
 
-/* Paths that one address after the other gets, if each takes all that it can */
+/* Several addresses in a row use as many paths as they can */
 static void each_address_gets_some(struct kunit *test)
 {
 	static const unsigned int share[] = { 512, 256, 128, 64, 32, 16, 8, 4, 2, 1 };
@@ -21,11 +21,11 @@ static void each_address_gets_some(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, all, 1023);
 	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, all, 1, 1024));
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 1024, 1, 1024));
-	/* It was made lower. */
+	/* The limit was lowered. */
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_may_begin(0, 1024, 1, 10));
 }
 
-/* Of memory, one path may take all that there is, if there is no other one. */
+/* A single path may use all memory if there is no other path. */
 static void path_gets_what_others_leave(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, 0, SZ_16M, SZ_16M));
@@ -35,7 +35,7 @@ static void path_gets_what_others_leave(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rtrs_srv_may_begin(0, SZ_4M, SZ_8M + SZ_4M, SZ_16M));
 }
 
-/* A new path of 100 bytes in a session that has others */
+/* A new path of 100 bytes in a session with other paths */
 static const struct room_case {
 	const char *desc;
 	bool want;
@@ -88,66 +88,97 @@ static void session_that_is_up_has_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_sess_has_room(path, 100), c->want);
 }
 
-static void who_is_wrong_waits_longer_each_time(struct kunit *test)
-{
-	static const struct { unsigned int nr, ms; } cases[] = {
-		{ 0, 0 }, { 1, 0 }, { 4, 0 }, { 5, 100 }, { 6, 200 }, { 11, 6400 },
-		{ 12, 12800 }, { 13, 12800 }, { UINT_MAX, 12800 },
-	};
-	size_t i;
+/* A listener, and a session whose paths have addresses chosen by the tests */
+struct limit_test {
+	struct rtrs_srv srv;
+	struct rtrs_srv_sess sess;
+	unsigned int nr;
+	struct rtrs_srv_path *path[1024];
+};
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++)
-		KUNIT_EXPECT_EQ(test, rtrs_srv_delay_ms(cases[i].nr), cases[i].ms);
+static struct limit_test *limit_test_new(struct kunit *test)
+{
+	struct limit_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->sess.srv = &t->srv;
+	INIT_LIST_HEAD(&t->sess.paths);
+	return t;
 }
 
-static int delayed(const struct rtrs_srv_path *path)
+/* Begins the handshake of a path of one byte, from an IPv4 address and any port. */
+static int begin(struct kunit *test, struct limit_test *t, u32 addr)
 {
+	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct sockaddr_in *sin = (struct sockaddr_in *)&path->addr.dst;
 	int ret;
 
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	t->path[t->nr] = path;
+	path->sess = &t->sess;
+	INIT_LIST_HEAD(&path->setup.handshake);
+	sin->sin_family = AF_INET;
+	sin->sin_port = cpu_to_be16(t->nr);
+	sin->sin_addr.s_addr = cpu_to_be32(addr);
+	path->setup.origin = kzalloc(sizeof(*path->setup.origin), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, path->setup.origin);
 	mutex_lock(&rtrs_srv_lock);
-	ret = rtrs_srv_handshake_delayed(path->sess->srv, &path->addr.dst);
+	ret = rtrs_srv_handshake_begin(path, 1);
 	mutex_unlock(&rtrs_srv_lock);
+	if (ret)
+		kfree(path->setup.origin);
+	else
+		t->nr++;
 	return ret;
 }
 
-/* Of more than 1,024 addresses the one that was wrong longest ago may try again at once. */
-static void oldest_wrong_address_is_forgotten(struct kunit *test)
+/* Ends the handshake of the last path. */
+static void end(struct limit_test *t)
 {
-	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
-	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
-	struct rtrs_srv *srv = kunit_kzalloc(test, sizeof(*srv), GFP_KERNEL);
-	struct sockaddr_in *addr;
+	struct rtrs_srv_path *path = t->path[--t->nr];
+
+	mutex_lock(&rtrs_srv_lock);
+	rtrs_srv_handshake_end(path);
+	/* Called again when an admitted path ends. */
+	rtrs_srv_handshake_end(path);
+	mutex_unlock(&rtrs_srv_lock);
+	rtrs_srv_mem_uncharge(&path->mem.charged);
+}
+
+static unsigned int begin_all(struct kunit *test, struct limit_test *t, u32 addr)
+{
+	unsigned int nr = 0;
+
+	while (t->nr < ARRAY_SIZE(t->path) && !begin(test, t, addr))
+		nr++;
+	return nr;
+}
+
+static void paths_are_counted_by_address(struct kunit *test)
+{
+	struct limit_test *t = limit_test_new(test);
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, path);
-	KUNIT_ASSERT_NOT_NULL(test, sess);
-	KUNIT_ASSERT_NOT_NULL(test, srv);
-	sess->srv = srv;
-	for (i = 0; i < 2; i++) {
-		path[i].sess = sess;
-		path[i].addr.dst.ss_family = AF_INET;
-	}
-	for (i = 0; i < 12; i++)
-		rtrs_srv_handshake_wrong(&path[0]);
-	KUNIT_EXPECT_EQ(test, delayed(&path[0]), -EAGAIN);
-	addr = (struct sockaddr_in *)&path[1].addr.dst;
-	for (i = 1; i <= 1024; i++) {
-		addr->sin_addr.s_addr = cpu_to_be32(i);
-		rtrs_srv_handshake_wrong(&path[1]);
-		if (i == 1023)
-			KUNIT_EXPECT_EQ(test, delayed(&path[0]), -EAGAIN);
-	}
-	KUNIT_EXPECT_EQ(test, delayed(&path[0]), 0);
-	KUNIT_EXPECT_EQ(test, delayed(&path[1]), 0);
-	rtrs_srv_limit_forget(srv);
+	KUNIT_EXPECT_EQ(test, begin_all(test, t, 1), 512);
+	KUNIT_EXPECT_EQ(test, begin_all(test, t, 2), 256);
+	KUNIT_EXPECT_EQ(test, begin(test, t, 1), -EAGAIN);
+	for (i = 0; i < 255; i++)
+		end(t);
+	/* Ended handshakes of the second address don't count. */
+	KUNIT_EXPECT_EQ(test, begin(test, t, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, begin_all(test, t, 2), 255);
+	while (t->nr)
+		end(t);
+	KUNIT_EXPECT_EQ(test, begin_all(test, t, 1), 512);
+	while (t->nr)
+		end(t);
 }
 
 static struct kunit_case rtrs_srv_limit_cases[] = {
 	KUNIT_CASE(each_address_gets_some),
 	KUNIT_CASE(path_gets_what_others_leave),
 	KUNIT_CASE_PARAM(session_that_is_up_has_room, room_cases_gen_params),
-	KUNIT_CASE(who_is_wrong_waits_longer_each_time),
-	KUNIT_CASE(oldest_wrong_address_is_forgotten),
+	KUNIT_CASE(paths_are_counted_by_address),
 	{}
 };
 

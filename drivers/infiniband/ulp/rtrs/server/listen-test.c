@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of what the server checks of a connection request, of a device, and
- * of the module's parameters.
- */
+/* KUnit tests of the checks of connection requests, devices and module parameters. */
 #include <kunit/test.h>
 
 #include "srv.h"
@@ -15,7 +12,7 @@ struct patch {
 #define B(bytes)	{ sizeof(bytes) - 1, bytes }
 #define AS_IT_IS	B("")
 
-/* Connection 1 of 3. */
+/* A valid request for connection 1 of 3. */
 static const u8 request[56] = {
 	0x00, 0x00, 0xbd, 0x1b, 0x00, 0x02, 0x01, 0x00, 0x03, 0x00, 0x07, 0x00,
 	0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17,
@@ -25,7 +22,7 @@ static const u8 request[56] = {
 	0x01, 0x00, 0x34, 0x12, 0x01, 0x00, 0x00, 0x00, 0x78, 0x56, 0x34, 0x02,
 };
 
-/* What is put at @at, over the above. */
+/* Changes of the request above, from offset @at on. */
 static const struct req_case {
 	const char *desc;
 	int ret;
@@ -95,7 +92,7 @@ static void request_is_read_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(req.path_id), 0x02345678);
 }
 
-/* The path that is there has three connections. */
+/* The existing path has three connections. */
 static const struct join_case {
 	const char *desc;
 	int ret;
@@ -147,7 +144,7 @@ static const struct join_case {
 
 KUNIT_ARRAY_PARAM_DESC(join_cases, join_cases, desc);
 
-/* The server has slots of that many bytes, none with 0. Returns what it had before. */
+/* Sets the size of the server's slots, 0 for none. Returns the previous size. */
 static unsigned int set_slot_size(unsigned int size)
 {
 	unsigned int old = rtrs_srv_slot_size;
@@ -205,7 +202,7 @@ static void request_joins_a_path_or_not(struct kunit *test)
 	set_slot_size(old);
 }
 
-/* A path that is being set up, and another one of its session. */
+/* A path that is being set up, and another path of its session. */
 static const struct way_case {
 	const char *desc;
 	bool in_the_way;
@@ -258,7 +255,7 @@ static void path_waits_for_another(struct kunit *test)
 	path[1].uuid.b[0] = c->other.uuid;
 	path[1].state = c->other.state;
 	path[1].sysfs.named = c->other.named;
-	/* Nobody looks into it. */
+	/* The key is not accessed. */
 	if (c->other.has_key)
 		path[1].key = (struct key *)test;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
@@ -302,6 +299,7 @@ static const struct match_case {
 	u16 asked;
 	u8 uuid;
 	bool other_srv;
+	u8 tag_lo, tag_hi;
 } match_cases[] = {
 	{ "the same request", true, false, false, 0, 7, 1 },
 	{ "another UUID", false, false, false, 0, 7, 2 },
@@ -311,6 +309,10 @@ static const struct match_case {
 	{ "with a proof", true, true, false, RTRS_FEATURE_PROOF, 7, 1 },
 	{ "a proof, where there is none", false, false, true, RTRS_FEATURE_PROOF, 7, 1 },
 	{ "no proof, where there is one", false, true, true, 0, 7, 1 },
+	{ "a proof with another tag", false, true, true, RTRS_FEATURE_PROOF, 7, 1, false, 2 },
+	{ "a proof with another upper part", false, true, true, RTRS_FEATURE_PROOF, 7, 1, false,
+	  0, 1 },
+	{ "without a proof there is no tag", true, false, true, 0, 7, 1, false, 2, 1 },
 	{ "other features", true, false, true, RTRS_FEATURE_FENCE, 7, 1 },
 };
 
@@ -320,7 +322,11 @@ static void request_is_for_a_session_like_it(struct kunit *test)
 {
 	const struct match_case *c = test->param_value;
 	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
-	struct rtrs_cm_req req = { .sess_uuid.b[0] = c->uuid };
+	struct rtrs_cm_req req = {
+		.sess_uuid.b[0] = c->uuid,
+		.first_conn = c->tag_lo,
+		.tag_hi = c->tag_hi,
+	};
 	struct rtrs_srv *srv = kunit_kcalloc(test, 2, sizeof(*srv), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
@@ -335,12 +341,13 @@ static void request_is_for_a_session_like_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_sess_matches(sess, srv + c->other_srv, &req), c->matches);
 }
 
-/* Sessions in the order in which they were created; two servers, and a path each. */
+/* Sessions in the order of their creation, on two servers, with one path each. */
 static const struct table_sess {
 	u8 srv;
 	u8 uuid;
 	const char *name;
 	enum rtrs_srv_state state;
+	bool stuck, ending;
 } table_sessions[] = {
 	{ 0, 1, "a", RTRS_SRV_CLOSING },
 	{ 0, 1, "b", RTRS_SRV_CLOSING },
@@ -350,15 +357,21 @@ static const struct table_sess {
 	{ 0, 3, "", RTRS_SRV_CONNECTING },
 	{ 0, 4, "d", RTRS_SRV_CLOSING },
 	{ 0, 4, "e", RTRS_SRV_CLOSING },
+	{ 0, 6, "f", RTRS_SRV_CLOSING, true },
+	{ 0, 7, "g", RTRS_SRV_CLOSING, true, true },
+	{ 0, 8, "h", RTRS_SRV_CLOSING, false, true },
+	{ 0, 9, "i", RTRS_SRV_CLOSING, true },
+	{ 0, 9, "", RTRS_SRV_CONNECTING },
 };
 
-/* -1: none */
+/* @found: index in table_sessions, -1 for none */
 static const struct find_case {
 	const char *desc;
 	u8 srv;
 	u8 uuid;
 	bool may_create;
 	int found;
+	bool fences;
 } find_cases[] = {
 	{ "the one that isn't ending", 0, 1, false, 2 },
 	{ "the one that isn't ending, for a new client", 0, 1, true, 2 },
@@ -368,6 +381,13 @@ static const struct find_case {
 	{ "an unknown UUID at another server", 1, 1, false, -1 },
 	{ "the newer one of two that are ending", 0, 4, false, 7 },
 	{ "one that is ending, for a new client", 0, 4, true, -1 },
+	{ "one that is ending, for a new client with fencing", 0, 4, true, -1, true },
+	{ "one with a stuck request, for a new client", 0, 6, true, -1 },
+	{ "one with a stuck request, for a new client with fencing", 0, 6, true, 8, true },
+	{ "a path has ended, another one has a stuck request", 0, 7, true, 9, true },
+	{ "a path has ended, and others end", 0, 8, false, -1, true },
+	{ "not a newer one that can't come up", 0, 9, true, 11, true },
+	{ "a newer one, without fencing", 0, 9, true, 12 },
 };
 
 static const struct name_case {
@@ -410,13 +430,18 @@ static void session_is_found_by_uuid_or_name(struct kunit *test)
 		INIT_LIST_HEAD(&sess[i].paths);
 		list_add(&path[i].entry, &sess[i].paths);
 		path[i].state = t->state;
+		path[i].ios.late = t->stuck;
+		sess[i].ending = t->ending;
 		rtrs_srv_sess_add(&sess[i]);
 		if (t->name[0])
 			rtrs_srv_sess_add_name(&sess[i]);
 	}
 	for (i = 0; i < ARRAY_SIZE(find_cases); i++) {
 		const struct find_case *c = &find_cases[i];
-		struct rtrs_cm_req req = { .sess_uuid.b[0] = c->uuid };
+		struct rtrs_cm_req req = {
+			.sess_uuid.b[0] = c->uuid,
+			.features = cpu_to_le32(c->fences ? RTRS_FEATURE_FENCE : 0),
+		};
 
 		KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_find(srv + c->srv, &req,
 									       c->may_create)),
@@ -429,21 +454,23 @@ static void session_is_found_by_uuid_or_name(struct kunit *test)
 										  c->name)),
 				    c->found, "%s", c->desc);
 	}
-	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[2])), 1,
-			    "the client's last session with a name");
-	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[5])), -1,
+	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[2], "a")), 0,
+			    "the client's last session of that name");
+	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[2], "c")), -1,
+			    "its sessions had other names");
+	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[5], "c")), -1,
 			    "there was none before");
 	for (i = 0; i < nr; i++)
 		rtrs_srv_sess_del(&sess[i]);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_by_name(srv, "a"), NULL);
-	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_predecessor(&sess[2]), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_predecessor(&sess[2], "a"), NULL);
 	mutex_unlock(&rtrs_srv_lock);
 }
 
 #define RIVAL_PATHS	2
 #define NOW		1000
 
-/* A session that has a name, and a new one, from 10.0.0.1, that wants it. */
+/* A session with a name, and a new session from 10.0.0.1 that requests the name. */
 static const struct rival_case {
 	const char *desc;
 	enum rtrs_srv_rival rival;

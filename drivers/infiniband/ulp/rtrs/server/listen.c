@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Listening, and handling connection requests.
+ * Listening, and handling of connection requests.
  *
- * The handler of a request owns the new cm_id until rtrs_srv_con_add() has given it to a
- * path. An error before that is sent to the client and returned to the connection manager,
- * which destroys the id. After that, the path's closing work destroys it, and the handler
- * returns 0 in any case.
+ * The CM event handler of a request owns the new cm_id until rtrs_srv_con_add() assigns it to a
+ * path. An error before that is reported to the client by a reject, and returned to the connection
+ * manager, which destroys the cm_id. After that, the path's closing work destroys the cm_id, and
+ * the handler always returns 0.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,7 +29,7 @@ MODULE_VERSION(RTRS_DRV_VERSION);
  * @len: length of @data
  * @req: set to a copy of @data
  *
- * Return: 0, -EPROTONOSUPPORT if the client has another major version, or -EINVAL.
+ * Return: 0; -EPROTONOSUPPORT if the client's major version differs; or -EINVAL.
  */
 int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req)
 {
@@ -54,11 +54,11 @@ int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req)
 }
 
 /**
- * rtrs_srv_form_ok() - can a client's messages come over a device?
- * @iwarp: the device is an iWARP one, which has no immediate data
+ * rtrs_srv_form_ok() - check whether a device supports a client's messages
+ * @iwarp: the device is an iWARP device, which doesn't support immediate data
  * @offered: features that the client offers
  *
- * Return: false if the request is to be rejected.
+ * Return: false if the request has to be rejected.
  */
 bool rtrs_srv_form_ok(bool iwarp, u32 offered)
 {
@@ -85,7 +85,7 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 	struct rtrs_srv_path *path;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	/* Of several incarnations of a path, the last one counts. */
+	/* The last one of several incarnations of a path. */
 	list_for_each_entry_reverse(path, &sess->paths, entry)
 		if (uuid_equal(&path->uuid, uuid))
 			return path;
@@ -93,14 +93,13 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 }
 
 /**
- * rtrs_srv_check_join() - check whether a request is for a connection of a path
+ * rtrs_srv_check_join() - check whether a connection request is for an existing path
  * @path: path with the UUID of the request
- * @req: private data of the request, checked
+ * @req: valid private data of the request
  *
- * Return: 0; -ESTALE if the client connects the path again, so it has given up this one;
- * -EBUSY if the request is of an earlier connect, or a second one for connection 0;
- * -EINVAL if it has another number of connections, other features or another id, or asks for
- * another queue depth.
+ * Return: 0; -ESTALE if the client reconnects the path, and so has given up @path; -EBUSY if the
+ * request belongs to an earlier connect, or is another one for connection 0; -EINVAL if the number
+ * of connections, the features, the path id or the queue depth differ.
  */
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req)
@@ -122,33 +121,44 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	return 0;
 }
 
-/* Ends a path that the client says it has given up; -EBUSY if too many of its kind are ending. */
-static int rtrs_srv_replace_path(struct rtrs_srv_path *path)
+/* Objects that a request may need, allocated before rtrs_srv_lock is taken */
+struct rtrs_srv_new {
+	struct rtrs_srv_sess *sess;
+	struct rtrs_srv_path *path;
+};
+
+/* Ends a path that the client reconnects. Returns -EBUSY if too many incarnations are ending. */
+static int rtrs_srv_replace_path(struct rtrs_srv_path *path, const struct rtrs_srv_new *new)
 {
 	struct rtrs_srv_path *other;
 	unsigned int nr = 0;
 
-	/* One with a key ends when the client has proved who it is: rtrs_srv_in_the_way() */
+	/* An authenticated path ends after the client's proof, see rtrs_srv_in_the_way() */
 	if (!path->key)
 		rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
 	list_for_each_entry(other, &path->sess->paths, entry)
 		nr += uuid_equal(&other->uuid, &path->uuid);
 	if (nr < RTRS_SRV_MAX_ENDING)
 		return 0;
-	rtrs_srv_warn(path, "can't be reconnected while %u earlier connects of it are ending\n",
-		      nr);
+	if (new->path)
+		snprintf(new->path->end_why, sizeof(new->path->end_why),
+			 "can't be reconnected while %u earlier connects of it are ending", nr);
 	return -EBUSY;
 }
 
-/* Return: the path, if the request joins it; NULL if it needs a new one; or an ERR_PTR(). */
+/*
+ * Returns the path if the request is for one of its connections; NULL if the request needs a new
+ * path; or an ERR_PTR().
+ */
 static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
+						const struct rtrs_srv_new *new,
 						const struct rdma_cm_id *id,
 						const struct rtrs_cm_req *req)
 {
 	int ret = rtrs_srv_check_join(path, req);
 	struct rtrs_addr addr;
 
-	/* What the upper layer allows depends on the address. */
+	/* The upper layer's permissions depend on the client's address. */
 	rtrs_addr_from_id(id, &addr);
 	if (!ret && !rtrs_addr_same_host(&path->addr.dst, &addr.dst))
 		ret = -EINVAL;
@@ -157,17 +167,11 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 		return path;
 	}
 	if (ret == -ESTALE)
-		ret = rtrs_srv_replace_path(path);
+		ret = rtrs_srv_replace_path(path, new);
 	return ERR_PTR(ret);
 }
 
-/* What a request may need, allocated before rtrs_srv_lock is taken */
-struct rtrs_srv_new {
-	struct rtrs_srv_sess *sess;
-	struct rtrs_srv_path *path;
-};
-
-/* Only a request for connection 0 creates a path, and only one with this flag a session. */
+/* Allocates a path for a request for connection 0, and a session if the request may create one. */
 static int rtrs_srv_alloc_new(struct rtrs_srv_new *new, const struct rdma_cm_id *id,
 			      const struct rtrs_cm_req *req)
 {
@@ -191,29 +195,24 @@ static int rtrs_srv_new_path(struct rtrs_srv *srv, struct rtrs_srv_sess *sess,
 			     const struct rtrs_cm_req *req)
 {
 	bool new_sess = !sess;
-	struct rtrs_addr addr;
 	int ret;
 
 	if (srv->closing)
 		return -ESHUTDOWN;
-	rtrs_addr_from_id(id, &addr);
-	ret = rtrs_srv_handshake_delayed(srv, &addr.dst);
-	if (ret)
-		return ret;
 	if (!sess && !(req->first_conn & BIT(0)))
 		return -ENXIO;
 	if (req->cid)
 		return -ENOTCONN;
 	if (!sess) {
 		sess = new->sess;
-		ret = rtrs_srv_sess_create(srv, sess);
+		ret = rtrs_srv_sess_create(srv, sess, new->path->end_why);
 		if (ret)
 			return ret;
 		new->sess = NULL;
 	}
 	if (le16_to_cpu(req->queue_depth) != sess->asked)
 		return -EINVAL;
-	/* The id has to be unique in the session, for FENCE. */
+	/* The path id has to be unique in the session, for FENCE. */
 	if (req->features & cpu_to_le32(RTRS_FEATURE_FENCE) &&
 	    rtrs_srv_path_by_id(sess, le32_to_cpu(req->path_id)))
 		return -EINVAL;
@@ -223,7 +222,7 @@ static int rtrs_srv_new_path(struct rtrs_srv *srv, struct rtrs_srv_sess *sess,
 	return ret;
 }
 
-/* Finds the path that a request is for, or takes the new one; the caller gets a reference. */
+/* Looks up the path of a request, or adds the new one. The caller gets a reference on it. */
 static struct rtrs_srv_path *rtrs_srv_find_or_add(struct rtrs_srv *srv, struct rtrs_srv_new *new,
 						  const struct rdma_cm_id *id,
 						  const struct rtrs_cm_req *req)
@@ -238,10 +237,10 @@ static struct rtrs_srv_path *rtrs_srv_find_or_add(struct rtrs_srv *srv, struct r
 	if (sess)
 		path = rtrs_srv_find_path(sess, &req->path_uuid);
 	if (path)
-		path = rtrs_srv_join_path(path, id, req);
+		path = rtrs_srv_join_path(path, new, id, req);
 	if (path)
 		return path;
-	/* The path that was ended may have been the last one of its session. */
+	/* The path that was just ended may have been the last connected one of its session. */
 	sess = rtrs_srv_sess_find(srv, req, may_create);
 	ret = rtrs_srv_new_path(srv, sess, new, id, req);
 	if (ret)
@@ -251,9 +250,12 @@ static struct rtrs_srv_path *rtrs_srv_find_or_add(struct rtrs_srv *srv, struct r
 	return path;
 }
 
+/*
+ * Looks up or creates the path of a request. After an error, @why may contain a reason for the log.
+ */
 static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 					       const struct rdma_cm_id *id,
-					       const struct rtrs_cm_req *req)
+					       const struct rtrs_cm_req *req, char *why)
 {
 	struct rtrs_srv_path *path;
 	struct rtrs_srv_new new;
@@ -266,8 +268,10 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 	path = rtrs_srv_find_or_add(srv, &new, id, req);
 	mutex_unlock(&rtrs_srv_lock);
 	kfree(new.sess);
-	if (new.path)
+	if (new.path) {
+		strscpy(why, new.path->end_why, RTRS_SRV_WHY_LEN);
 		rtrs_srv_path_free(new.path);
+	}
 	return path;
 }
 
@@ -276,6 +280,7 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 {
 	struct rtrs_addr peer;
 	char peer_str[RTRS_PATH_STR_LEN];
+	char why[RTRS_SRV_WHY_LEN] = "";
 	struct rtrs_srv_path *path;
 	struct rtrs_cm_req req;
 	int ret;
@@ -286,7 +291,7 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 		ret = rtrs_srv_check_form(srv, id, &req);
 	if (ret)
 		goto reject;
-	path = rtrs_srv_get_path(srv, id, &req);
+	path = rtrs_srv_get_path(srv, id, &req, why);
 	if (IS_ERR(path)) {
 		ret = PTR_ERR(path);
 		goto reject;
@@ -302,8 +307,8 @@ reject:
 	peer.src.ss_family = AF_UNSPEC;
 	rtrs_addr_format(&peer, peer_str, sizeof(peer_str));
 	if (__ratelimit(&srv->log))
-		pr_info("%s%sconnection request from %s refused: %pe\n", srv->scope ?: "",
-			srv->scope ? ": " : "", peer_str, ERR_PTR(ret));
+		pr_info("%s%sconnection request from %s refused: %pe%s%s\n", srv->scope ?: "",
+			srv->scope ? ": " : "", peer_str, ERR_PTR(ret), *why ? ": " : "", why);
 	rtrs_srv_con_reject(id, ret);
 	return ret;
 }
@@ -318,7 +323,7 @@ static int rtrs_srv_listen_event(struct rdma_cm_id *id,
 		pr_debug("listening: %s (%d)\n", rdma_event_msg(event->event), event->status);
 		return 0;
 	}
-	/* Memory reclaim may wait for a client that is connecting. */
+	/* Memory reclaim may depend on a client that is connecting. */
 	noio = memalloc_noio_save();
 	ret = rtrs_srv_connect_request(id->context, id, &event->param.conn);
 	memalloc_noio_restore(noio);
@@ -367,7 +372,7 @@ static struct rdma_cm_id *rtrs_srv_listen_ip6(struct rtrs_srv *srv)
 	return rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
 }
 
-/* One for each family: over iWARP, one for both would know the IPv4 addresses as IPv6 ones. */
+/* One cm_id per address family: over iWARP, a common one would report IPv4 addresses as IPv6. */
 static int rtrs_srv_listen_ip(struct rtrs_srv *srv)
 {
 	struct rdma_cm_id *id;
@@ -398,14 +403,13 @@ static struct rdma_cm_id *rtrs_srv_listen_ib(struct rtrs_srv *srv)
 }
 
 /**
- * rtrs_srv_close() - end all sessions and listen no more
+ * rtrs_srv_close() - stop listening and end all sessions
  * @srv: handle from rtrs_srv_open()
  *
- * Waits until the upper layer has completed its requests, and called
- * rtrs_srv_sess_down_done() for every session.
+ * Waits until the upper layer has completed its requests, and called rtrs_srv_sess_down_done() for
+ * every session.
  *
- * Context: process, may sleep; the caller holds no lock that the upper layer's functions
- * take.
+ * Context: process, may sleep; the caller holds no lock that the upper layer's callbacks take.
  */
 void rtrs_srv_close(struct rtrs_srv *srv)
 {
@@ -422,20 +426,19 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 
 	rtrs_srv_sess_end_all(srv);
 	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
-	/* The work that freed the last session uses @srv. */
+	/* The work item that freed the last session still uses @srv. */
 	flush_workqueue(rtrs_srv_close_wq);
-	rtrs_srv_limit_forget(srv);
 	kfree(srv);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_close);
 
 /**
  * rtrs_srv_open() - listen for sessions
- * @params: where, and for whom; not needed after return, but for what it points to
+ * @params: parameters; only the objects that it points to have to remain valid
  *
  * Context: process, may sleep.
- * Return: a handle for rtrs_srv_close(); or an ERR_PTR(), when all sessions that came meanwhile
- * have ended as by rtrs_srv_close().
+ * Return: a handle for rtrs_srv_close(); or an ERR_PTR(), after all sessions that clients created
+ * meanwhile have ended, as by rtrs_srv_close().
  */
 struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_params *params)
 {
@@ -460,12 +463,12 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_params *params)
 	ret = rtrs_srv_listen_ip(srv);
 	if (ret) {
 		pr_err("can't listen on port %u: %pe\n", srv->port, ERR_PTR(ret));
-		/* Clients may have connected by the other family. */
+		/* Clients may have connected by the other address family. */
 		rtrs_srv_close(srv);
 		return ERR_PTR(ret);
 	}
 
-	/* What comes by a GID would come to any namespace's. */
+	/* Connection requests by GID are not specific to a network namespace. */
 	if (!net_eq(srv->net, &init_net))
 		return srv;
 	id = rtrs_srv_listen_ib(srv);

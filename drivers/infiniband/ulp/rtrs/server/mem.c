@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory: the chunks of a path, into which the client writes its requests, their memory
- * regions and keys; and the limit of the memory that all clients take.
+ * Memory: the chunks of a path, to which the client writes its requests, their memory regions and
+ * keys; and the limit on the memory of all clients.
  *
- * Each path has chunks of its own. If a path dies with requests at the disk, the
- * client uses their slots again on another path while the disk still reads and writes
- * the chunks of the dead one, so it must not be able to reach those.
+ * Each path has its own chunks. If a path fails while the disk still processes its requests, the
+ * client uses their slots again on another path. Meanwhile the disk still reads and writes the
+ * chunks of the dead path, so the client must not be able to access those.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,51 +23,29 @@ module_param_named(max_memory, rtrs_srv_max_memory, uint, 0644);
 MODULE_PARM_DESC(max_memory,
 		 "MiB that all clients may take (default 0: half of the machine's)");
 
-/* Bytes that all sessions and paths are charged with. */
+/* Bytes charged to all sessions and paths. */
 static u64 rtrs_srv_mem_used;
 static DEFINE_SPINLOCK(rtrs_srv_mem_lock); /* rtrs_srv_mem_used */
-/* Bytes that requests have for the moment. Each CPU may be off by as much as the batch. */
-static struct percpu_counter rtrs_srv_mem_bufs;
+/* Bytes of the memory that requests use at present. Each CPU's count may be off by the batch. */
+VISIBLE_IF_KUNIT struct percpu_counter rtrs_srv_mem_bufs;
 #define RTRS_SRV_MEM_BATCH	SZ_256K
-/* A part of max_memory, and bytes: the greater one is for paths that are not admitted yet. */
+/*
+ * Memory for paths that are not admitted yet: this fraction of max_memory, but at least that many
+ * bytes.
+ */
 #define RTRS_SRV_HANDSHAKES_PART	64
 #define RTRS_SRV_HANDSHAKES_MIN		SZ_16M
 
 /**
- * rtrs_srv_mem_total() - add up the memory that all clients take
+ * rtrs_srv_mem_total() - compute the memory of all clients
  *
- * Return: bytes that they are charged with, and that requests have for the moment.
+ * Return: bytes charged to them, and bytes that their requests use at present.
  */
-VISIBLE_IF_KUNIT u64 rtrs_srv_mem_total(void)
+u64 rtrs_srv_mem_total(void)
 {
 	return READ_ONCE(rtrs_srv_mem_used) +
 	       percpu_counter_sum_positive(&rtrs_srv_mem_bufs);
 }
-
-static int rtrs_srv_mem_show(char *buf, const struct kernel_param *kp)
-{
-	return sysfs_emit(buf, "%llu\n", rtrs_srv_mem_total());
-}
-
-/**
- * rtrs_srv_param_refuse() - the set method of parameters that can only be read
- * @val: new value
- * @kp: the parameter
- *
- * Return: -EPERM, also for a value that is given to modprobe, which fails then.
- */
-int rtrs_srv_param_refuse(const char *val, const struct kernel_param *kp)
-{
-	return -EPERM;
-}
-
-static const struct kernel_param_ops rtrs_srv_mem_ops = {
-	.set = rtrs_srv_param_refuse,
-	.get = rtrs_srv_mem_show,
-};
-
-module_param_cb(memory_used, &rtrs_srv_mem_ops, NULL, 0444);
-MODULE_PARM_DESC(memory_used, "Bytes that all clients take");
 
 static u64 rtrs_srv_mem_max(void)
 {
@@ -79,9 +57,9 @@ static u64 rtrs_srv_mem_max(void)
 }
 
 /**
- * rtrs_srv_mem_handshakes() - how much may paths take whose clients are not admitted yet?
+ * rtrs_srv_mem_handshakes() - get the memory limit of paths whose clients are not admitted yet
  *
- * Return: bytes of all such paths together.
+ * Return: maximum bytes of all such paths together.
  */
 u64 rtrs_srv_mem_handshakes(void)
 {
@@ -89,21 +67,19 @@ u64 rtrs_srv_mem_handshakes(void)
 }
 
 /**
- * rtrs_srv_mem_charge() - charge a client for memory, within max_memory
- * @account: bytes charged to its session or path; rtrs_srv_mem_uncharge() gives them back
- * @bytes: bytes to charge, about
- * @name: name of the session or path, for the log
- * @log: limit of messages about it
+ * rtrs_srv_mem_try_charge() - charge memory to a client, within max_memory
+ * @account: bytes charged to the session or path; rtrs_srv_mem_uncharge() undoes the charge
+ * @bytes: estimated bytes to charge
+ * @why: set to the reason of a failure, for the log; RTRS_SRV_WHY_LEN bytes
  *
- * Every peer can request paths and connections, and each takes memory that can't be
- * reclaimed; the limit keeps some for the machine. To be called before anything is
- * allocated for a peer that lives longer than its request.
+ * Any peer can request paths and connections, whose memory can't be reclaimed; the limit preserves
+ * some for the rest of the system. All memory that is allocated for a peer beyond the duration of
+ * its request has to be charged.
  *
  * Context: process; the caller guards @account.
  * Return: 0 or -ENOMEM.
  */
-int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
-			struct ratelimit_state *log)
+int rtrs_srv_mem_try_charge(u64 *account, u64 bytes, char *why)
 {
 	u64 max = rtrs_srv_mem_max();
 	bool fits;
@@ -118,29 +94,37 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 		*account += bytes;
 		return 0;
 	}
-	if (__ratelimit(log))
-		pr_warn("%s: no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth, slot_size or max_chunk_size\n",
-			name, bytes, max >> 20);
+	snprintf(why, RTRS_SRV_WHY_LEN,
+		 "no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth, slot_size or max_chunk_size",
+		 bytes, max >> 20);
 	return -ENOMEM;
 }
 
 /**
- * rtrs_srv_path_charge() - charge a path for memory, within max_memory
- * @path: path to charge, with its session
- * @bytes: bytes to charge, about
+ * rtrs_srv_mem_charge() - charge memory to a client, and log a failure
+ * @account: as for rtrs_srv_mem_try_charge()
+ * @bytes: as for rtrs_srv_mem_try_charge()
+ * @name: name of the session or path, for the log
+ * @log: rate limit of messages about the session or path
  *
- * Context: process; the path is being created, or in its setup work.
+ * Context: process, not under rtrs_srv_lock; the caller guards @account.
  * Return: 0 or -ENOMEM.
  */
-int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes)
+int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
+			struct ratelimit_state *log)
 {
-	return rtrs_srv_mem_charge(&path->mem.charged, bytes, path->path.name,
-				   rtrs_srv_log(path));
+	char why[RTRS_SRV_WHY_LEN];
+	int ret = rtrs_srv_mem_try_charge(account, bytes, why);
+
+	lockdep_assert_not_held(&rtrs_srv_lock);
+	if (ret && __ratelimit(log))
+		pr_warn("%s: %s\n", name, why);
+	return ret;
 }
 
 /**
- * rtrs_srv_mem_uncharge() - undo all rtrs_srv_mem_charge() of an account
- * @account: account of a session or path that has freed its memory
+ * rtrs_srv_mem_uncharge() - undo all charges of an account
+ * @account: account of a session or path whose memory is freed, or is about to be
  */
 void rtrs_srv_mem_uncharge(u64 *account)
 {
@@ -151,8 +135,8 @@ void rtrs_srv_mem_uncharge(u64 *account)
 }
 
 /**
- * rtrs_srv_mem_use() - count memory that requests have for the moment
- * @bytes: how much more it is; negative if it is less
+ * rtrs_srv_mem_use() - account memory that requests use temporarily
+ * @bytes: change of the memory; negative if memory was freed
  *
  * Context: any.
  */
@@ -168,10 +152,10 @@ static u64 rtrs_srv_mem_in_use(void)
 }
 
 /**
- * rtrs_srv_mem_plenty() - is less than half of the memory for clients in use?
+ * rtrs_srv_mem_plenty() - check whether memory is plentiful
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if less than half of the memory for clients is in use.
  */
 bool rtrs_srv_mem_plenty(void)
 {
@@ -179,17 +163,17 @@ bool rtrs_srv_mem_plenty(void)
 }
 
 /**
- * rtrs_srv_mem_take() - take memory for the data of a request, if there is some to spare
+ * rtrs_srv_mem_take() - account memory for the data of a request, if enough is available
  * @sess: session of the request
- * @bytes: how much
- * @in_turn: no other session waits, or this one has least of those that do
+ * @bytes: bytes of memory
+ * @in_turn: no other session waits, or this session is served next, see buf.c
  *
- * Half of what isn't charged is set aside in fair shares, one for each session, of whichever
- * listener. The other half is for all. So a session with less than its share never waits for
- * another one.
+ * Half of the memory that isn't charged is divided into equal shares, one for each session of any
+ * listener. The other half is available to all sessions. So a session that uses less than its share
+ * never waits for other sessions.
  *
  * Context: any.
- * Return: true if it was taken: the caller gives it back by rtrs_srv_mem_use().
+ * Return: true if the memory is accounted; the caller undoes that by rtrs_srv_mem_use().
  */
 bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 {
@@ -209,7 +193,7 @@ bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 
 /**
  * rtrs_srv_mem_init() - determine the layout of a path's memory
- * @path: new path, whose features are known
+ * @path: new path with known features
  */
 void rtrs_srv_mem_init(struct rtrs_srv_path *path)
 {
@@ -224,18 +208,13 @@ void rtrs_srv_mem_init(struct rtrs_srv_path *path)
 		mem->hdr_room = RTRS_HDR_ROOM;
 		mem->room = path->sess->chunk_size - mem->hdr_room;
 		mem->max_io = mem->room;
+		mem->max_page = SZ_4K;
 	}
 }
 
 static size_t rtrs_srv_io_size(const struct rtrs_srv_ops *ops)
 {
 	return RTRS_SRV_IO_HEAD + ALIGN(ops->op_size, L1_CACHE_BYTES);
-}
-
-/* A key that changes with each request is the chunk's own. */
-static bool rtrs_srv_changes_keys(const struct rtrs_srv_path *path)
-{
-	return path->sess->always_invalidate && !rtrs_srv_has_slots(path);
 }
 
 static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
@@ -253,54 +232,30 @@ static int rtrs_srv_ios_alloc(struct rtrs_srv_path *path)
 	for (i = 0; i < sess->queue_depth; i++) {
 		io = rtrs_srv_path_io(path, i);
 		io->slot = i;
+		INIT_LIST_HEAD(&io->pending);
 		io->op.priv = sess->priv;
 		io->chunk = rtrs_region_addr(&path->mem.chunks, i);
 		io->dma = rtrs_region_dma(&path->mem.chunks, i);
-		if (rtrs_srv_changes_keys(path))
-			io->mr = rtrs_region_mr(&path->mem.chunks, i);
 	}
 	return 0;
-}
-
-static void rtrs_srv_fill_msg(union rtrs_srv_msg *msg, bool slots, u32 slot)
-{
-	if (slots) {
-		msg->answer.type = cpu_to_le16(RTRS_MSG_ANSWER);
-		msg->answer.slot = cpu_to_le16(slot);
-	} else {
-		msg->rkey.type = cpu_to_le16(RTRS_MSG_RKEY_RSP);
-		msg->rkey.slot = cpu_to_le16(slot);
-	}
 }
 
 static int rtrs_srv_alloc_msgs(struct rtrs_srv_path *path)
 {
 	u32 depth = path->sess->queue_depth;
-	u64 dma;
+	struct rtrs_msg_answer *msg;
+	int ret;
 	u32 i;
 
-	path->mem.msgs = kcalloc(depth, sizeof(*path->mem.msgs), GFP_KERNEL);
-	if (!path->mem.msgs)
-		return -ENOMEM;
-	for (i = 0; i < depth; i++)
-		rtrs_srv_fill_msg(&path->mem.msgs[i], rtrs_srv_has_slots(path), i);
-	dma = ib_dma_map_single(path->path.dev, path->mem.msgs,
-				depth * sizeof(*path->mem.msgs), DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(path->path.dev, dma))
-		return -ENOMEM;
-	path->mem.msgs_dma = dma;
+	ret = rtrs_region_alloc_msgs(&path->mem.msgs, &path->path, depth);
+	if (ret)
+		return ret;
+	for (i = 0; i < depth; i++) {
+		msg = rtrs_srv_msg(path, i);
+		msg->type = cpu_to_le16(RTRS_MSG_ANSWER);
+		msg->slot = cpu_to_le16(i);
+	}
 	return 0;
-}
-
-static void rtrs_srv_free_msgs(struct rtrs_srv_path *path)
-{
-	if (path->mem.msgs_dma)
-		ib_dma_unmap_single(path->path.dev, path->mem.msgs_dma,
-				    path->sess->queue_depth *
-				    sizeof(*path->mem.msgs), DMA_TO_DEVICE);
-	path->mem.msgs_dma = 0;
-	kfree(path->mem.msgs);
-	path->mem.msgs = NULL;
 }
 
 static u32 rtrs_srv_chunk_size_of(const struct rtrs_srv_path *path)
@@ -310,11 +265,10 @@ static u32 rtrs_srv_chunk_size_of(const struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_chunks_per_mr() - compute the number of chunks in a memory region
- * @path: path that has its device
+ * @path: path with an open device
  *
- * Return: with RTRS_FEATURE_SLOTS the most that the device can register; otherwise 1 with
- * always_invalidate, or else the largest number that divides the queue depth, too. 0 if the
- * device can register too little.
+ * Return: with RTRS_FEATURE_SLOTS, the maximum that the device can register. Otherwise the largest
+ * possible divisor of the queue depth. 0 if the device can't register a chunk.
  */
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 {
@@ -324,8 +278,6 @@ u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
 
 	if (rtrs_srv_has_slots(path))
 		return max;
-	if (rtrs_srv_changes_keys(path))
-		max = min_t(u32, max, 1);
 	for (n = min(max, depth); n > 1; n--)
 		if (depth % n == 0)
 			break;
@@ -338,27 +290,26 @@ u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path)
  * @per_mr: number of chunks in a memory region
  * @io_size: bytes of a struct rtrs_srv_io with the upper layer's part
  *
- * Return: bytes of chunks, requests, memory regions, and messages with their keys.
+ * Return: bytes of chunks, requests, memory regions and messages.
  */
 VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path,
 					u32 per_mr, size_t io_size)
 {
 	u32 depth = path->sess->queue_depth;
-	u64 slot = io_size;
+	u64 bytes = rtrs_region_bytes(depth, rtrs_srv_chunk_size_of(path), per_mr);
 
-	if (rtrs_srv_has_slots(path) || path->sess->always_invalidate)
-		slot += sizeof(union rtrs_srv_msg);
-	return rtrs_region_bytes(depth, rtrs_srv_chunk_size_of(path), per_mr) +
-	       depth * slot + sizeof(struct rtrs_info_rsp) +
+	if (rtrs_srv_has_slots(path))
+		bytes += rtrs_region_msgs_bytes(depth);
+	return bytes + depth * (u64)io_size + sizeof(struct rtrs_info_rsp) +
 	       DIV_ROUND_UP(depth, per_mr) * sizeof(struct rtrs_desc);
 }
 
 /**
- * rtrs_srv_mem_cost() - compute the memory that a path takes
- * @path: path that has its connections
+ * rtrs_srv_mem_cost() - compute the memory of a path
+ * @path: path whose connections are set up
  *
  * Context: the path's setup work, before rtrs_srv_mem_setup().
- * Return: bytes that it is charged with, and will be.
+ * Return: bytes that are charged to the path already, plus those of rtrs_srv_mem_setup().
  */
 u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path)
 {
@@ -378,9 +329,10 @@ static int rtrs_srv_charge_ios(struct rtrs_srv_path *path, u32 per_mr)
 			      rtrs_srv_chunk_size_of(path));
 		return -EOPNOTSUPP;
 	}
-	return rtrs_srv_path_charge(path,
-				    rtrs_srv_mem_bytes(path, per_mr,
-						       rtrs_srv_io_size(path->sess->srv->ops)));
+	return rtrs_srv_mem_charge(&path->mem.charged,
+				   rtrs_srv_mem_bytes(path, per_mr,
+						      rtrs_srv_io_size(path->sess->srv->ops)),
+				   path->path.name, rtrs_srv_log(path));
 }
 
 static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
@@ -400,11 +352,11 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
  * rtrs_srv_mem_setup() - allocate a path's chunks, requests and memory regions
  * @path: path whose session is up
  *
- * The caller has to register the memory regions.
+ * The memory regions are not registered yet.
  *
  * Context: the path's setup work.
- * Return: 0 or a negative errno; rtrs_srv_mem_free() and, for the account,
- * rtrs_srv_mem_uncharge() clean up either way.
+ * Return: 0 or a negative errno. In either case, rtrs_srv_mem_free() and rtrs_srv_mem_uncharge()
+ * clean up.
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
@@ -420,25 +372,23 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 	ret = rtrs_srv_ios_alloc(path);
 	if (ret)
 		return ret;
-	if (rtrs_srv_has_slots(path) || path->sess->always_invalidate)
-		return rtrs_srv_alloc_msgs(path);
-	return 0;
+	return rtrs_srv_has_slots(path) ? rtrs_srv_alloc_msgs(path) : 0;
 }
 
 /**
- * rtrs_srv_mem_free() - undo rtrs_srv_mem_setup(), as far as it came
- * @path: path whose requests are finished and queue pairs destroyed
+ * rtrs_srv_mem_free() - undo rtrs_srv_mem_setup(), even if it failed
+ * @path: path whose requests are finished and whose queue pairs are destroyed
  */
 void rtrs_srv_mem_free(struct rtrs_srv_path *path)
 {
-	rtrs_srv_free_msgs(path);
+	rtrs_region_free(&path->mem.msgs);
 	vfree(path->ios.mem);
 	path->ios.mem = NULL;
 	rtrs_region_free(&path->mem.chunks);
 }
 
 /**
- * rtrs_srv_mem_module_init() - prepare counting of memory
+ * rtrs_srv_mem_module_init() - initialize the accounting of memory
  *
  * Return: 0 or -ENOMEM.
  */
@@ -448,9 +398,9 @@ int __init rtrs_srv_mem_module_init(void)
 }
 
 /**
- * rtrs_srv_mem_exit() - check that all memory has been given back
+ * rtrs_srv_mem_exit() - check that all memory is uncharged
  *
- * Context: the module's exit, when there are no sessions.
+ * Context: module exit, when no sessions exist.
  */
 void rtrs_srv_mem_exit(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the server's path states: every state, every event; of refused FENCE messages; and
- * of locks that fencing doesn't take.
+ * KUnit tests of the server's path states (every state, every event), of rejected FENCE messages,
+ * and of locks that fencing doesn't take.
  */
 #include <kunit/test.h>
 
@@ -47,7 +47,10 @@ static void path_moves_are_all_in_the_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen, BIT(RTRS_SRV_NR_STATES * RTRS_SRV_NR_EVENTS) - 1);
 }
 
-/* On a path with id 5. One that is taken is seen only from outside. */
+/*
+ * FENCE messages on a path with id 5 that are rejected. The effect of accepted ones is tested
+ * elsewhere.
+ */
 static const struct fence_case {
 	const char *desc;
 	u16 cid;
@@ -81,7 +84,7 @@ static void fence_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, path->fence.target, c->open);
 }
 
-/* One without an id is between those that have one. */
+/* A path without an id is between two paths with one. */
 static void path_is_found_by_its_id(struct kunit *test)
 {
 	struct rtrs_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
@@ -103,7 +106,7 @@ static void path_is_found_by_its_id(struct kunit *test)
 	mutex_unlock(&rtrs_srv_lock);
 }
 
-/* A session whose path 1 has a FENCE for path 2, which is closing. */
+/* Path 1 of the session has received a FENCE for path 2, which is closing. */
 struct fence_test {
 	struct rtrs_srv_sess sess;
 	struct rtrs_srv_path path, target;
@@ -127,7 +130,7 @@ static int note_imm(struct ib_qp *qp, const struct ib_send_wr *wr, const struct 
 	return 0;
 }
 
-/* All that a FENCE makes the server do, up to the answer, then one for a path that is gone */
+/* Handles a FENCE up to its answer, and then a FENCE for a path that no longer exists */
 static void fence_and_close(struct work_struct *work)
 {
 	struct fence_test *t = container_of(work, struct fence_test, work);
@@ -141,7 +144,7 @@ static void fence_and_close(struct work_struct *work)
 	complete(&t->over);
 }
 
-/* Others may have that lock for long, as they allocate memory under it. */
+/* Other sessions may hold rtrs_srv_lock for long, as they allocate memory under it. */
 static void fence_waits_for_no_other_session(struct kunit *test)
 {
 	struct fence_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
@@ -209,7 +212,7 @@ static void log_of_a_session_is_its_own(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, __ratelimit(rtrs_srv_log(&path[1])));
 }
 
-/* The handshake is for name "new" in a session with UUID 1. */
+/* The handshake is for the name "new" in a session with UUID 1. */
 static const struct await_case {
 	const char *desc;
 	bool may;
@@ -246,7 +249,7 @@ static void handshake_waits_for_few_sessions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_srv_may_await(path, &sess[1]), c->may);
 }
 
-/* Five parked handshakes, each for a session of its own, and sessions that change */
+/* Five parked handshakes, each in a session of its own */
 static const struct parked {
 	u8 uuid;
 	const char *name;
@@ -258,7 +261,7 @@ static const struct change_case {
 	const char *desc;
 	u8 uuid;
 	const char *name;
-	/* Handshakes that go on, a bit each */
+	/* Bitmap of handshakes that are resumed */
 	unsigned int resumed;
 } change_cases[] = {
 	{ "of the same UUID", 1, "", BIT(0) },
@@ -296,7 +299,7 @@ static void change_resumes_those_that_wait_for_it(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	/* These run before the module has made its own. */
+	/* The tests run before the module has created its workqueues. */
 	rtrs_srv_setup_wq = system_dfl_wq;
 	parked_test = t;
 	for (i = 0; i < ARRAY_SIZE(parked); i++) {
@@ -312,7 +315,7 @@ static void change_resumes_those_that_wait_for_it(struct kunit *test)
 	t->changed.uuid.b[0] = c->uuid;
 	strscpy(t->changed.name, c->name, sizeof(t->changed.name));
 	rtrs_srv_changed(&t->changed);
-	/* Nobody waits any more. */
+	/* Unparks all handshakes. */
 	for (i = 0; i < ARRAY_SIZE(parked); i++) {
 		flush_work(&t->path[i].setup.work);
 		rtrs_srv_setup_unpark(&t->path[i]);

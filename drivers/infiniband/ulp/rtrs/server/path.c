@@ -2,9 +2,9 @@
 /*
  * The life of a path: creation, and the closing work that takes it down.
  *
- * Order of closing: nothing new comes in; all requests are finished; nothing is left
- * that the hardware could use; the cm_ids go last, since the removal of an RDMA
- * device waits for them and for nothing else.
+ * Order of closing: nothing is received any more; all requests are finished; the hardware has
+ * access to nothing any more. The cm_ids are destroyed last, because the removal of an RDMA device
+ * waits for them only.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -29,7 +29,7 @@ static void rtrs_srv_setup_timeout(struct work_struct *work)
 			   "its handshake was not over in time");
 }
 
-/* Any context. */
+/* Queues the finish work when the last request is finished. Any context. */
 static void rtrs_srv_ios_released(struct percpu_ref *ref)
 {
 	struct rtrs_srv_path *path = container_of(ref, struct rtrs_srv_path,
@@ -38,7 +38,7 @@ static void rtrs_srv_ios_released(struct percpu_ref *ref)
 	queue_work(rtrs_srv_close_wq, &path->finish_work);
 }
 
-/* For those that wait for its name. */
+/* Resumes handshakes that wait for the result of the probe. */
 static void rtrs_srv_path_probed(struct rtrs_path *path)
 {
 	rtrs_srv_changed(to_srv_path(path)->sess);
@@ -51,13 +51,14 @@ static void rtrs_srv_path_tick(struct rtrs_path *path)
 
 /**
  * rtrs_srv_path_free() - free a path
- * @path: path without connections, and that was not added to a session, or has left it
+ * @path: path without connections, which is not in a session
  */
 void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
 	rtrs_srv_path_leave_port(path);
 	free_percpu(path->ios.stats);
 	percpu_ref_exit(&path->ios.ref);
+	kfree(path->setup.origin);
 	kfree(path->setup.req);
 	key_put(path->key);
 	kvfree(path->conns.con);
@@ -68,8 +69,8 @@ void rtrs_srv_path_free(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_path_put() - drop the reference of a path that was looked up
- * @path: path after rtrs_srv_path_add() or a lookup under rtrs_srv_lock
+ * rtrs_srv_path_put() - drop the reference on a path
+ * @path: path returned by a lookup under rtrs_srv_lock, or added by rtrs_srv_path_add()
  */
 void rtrs_srv_path_put(struct rtrs_srv_path *path)
 {
@@ -77,15 +78,17 @@ void rtrs_srv_path_put(struct rtrs_srv_path *path)
 }
 
 /*
- * After this, the client can't access any memory over the path, no request is received, and
- * those that were have begun, or wait for memory or for their slot.
- * Sends may still be posted.
+ * Disconnects a path. After this, the client can't access any memory over the path, no request is
+ * received, and each received request has begun, or waits for memory or for its slot. Sends may
+ * still be posted.
  */
 static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 {
 	u32 i;
 
-	/* Waits for a connection that is being set up; after it there will be no other. */
+	/*
+	 * Waits for a connection that is being set up. In the state CLOSING, no other one follows.
+	 */
 	mutex_lock(&path->conns.lock);
 	mutex_unlock(&path->conns.lock);
 
@@ -102,12 +105,12 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	rtrs_hb_stop(&path->path);
 }
 
-/* Ends all requests that the upper layer doesn't have. */
+/* Ends all requests that are not in the upper layer. */
 static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 {
 	u32 i;
 
-	/* Requests that have waited for their slots, or for memory, see the path's state now. */
+	/* Wait for work that may still have seen the path in the state CONNECTED. */
 	flush_work(&path->sess->slots.resume_work);
 	flush_delayed_work(&path->sess->bufs.work);
 	for (i = 0; i < path->conns.nr; i++)
@@ -157,17 +160,33 @@ static void rtrs_srv_log_end(const struct rtrs_srv_path *path)
 		rtrs_srv_info(path, "path ends: %s\n", path->end_why);
 }
 
+static void rtrs_srv_late_work(struct work_struct *work)
+{
+	struct rtrs_srv_path *path = container_of(to_delayed_work(work), struct rtrs_srv_path,
+						  ios.late_work);
+
+	if (path->features & RTRS_FEATURE_FENCE)
+		rtrs_srv_slots_abandon(path);
+	mutex_lock(&rtrs_srv_lock);
+	path->ios.late = true;
+	/* Resumes a new session that waits for this one: its client may rejoin this one instead. */
+	rtrs_srv_changed(path->sess);
+	mutex_unlock(&rtrs_srv_lock);
+}
+
 static void rtrs_srv_close_work(struct work_struct *work)
 {
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  close_work);
-	/* Memory reclaim may wait for a client whose new path waits for the end of this one. */
+	/* Memory reclaim may depend on a client whose new path waits for the end of this one. */
 	unsigned int noio = memalloc_noio_save();
 
 	rtrs_srv_log_end(path);
 	rtrs_srv_path_stop(path);
 	rtrs_srv_sysfs_del_path(path);
 	rtrs_srv_path_drop_ios(path);
+	queue_delayed_work(rtrs_srv_close_wq, &path->ios.late_work,
+			   msecs_to_jiffies(RTRS_SRV_LATE_MS));
 	/* The end of the last request queues the finish work. */
 	percpu_ref_kill(&path->ios.ref);
 	memalloc_noio_restore(noio);
@@ -180,13 +199,16 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 	u32 i;
 
-	/* The upper layer may have completed requests since they were drained. */
+	cancel_delayed_work_sync(&path->ios.late_work);
+	/* Again: the upper layer may have completed requests since the send queues were drained. */
 	rtrs_path_drain_send(&path->path);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			rtrs_srv_con_drained(path->conns.con[i]);
 	rtrs_srv_fence_done(path);
-	/* A write that broke off may hold its memory region as long as its queue pair is there. */
+	/*
+	 * With rdma_rxe, a broken RDMA WRITE holds its memory region until the queue pair is freed.
+	 */
 	rtrs_srv_path_destroy_qps(path);
 	rtrs_srv_bufs_forget_pages(path);
 	rtrs_srv_mem_free(path);
@@ -201,11 +223,14 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* What it takes until its client is admitted, with all connections that the client announces */
+/*
+ * Returns the memory of a path until its client is admitted, including all announced connections.
+ */
 static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
 {
 	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
-	       sizeof(*path->share) + path->conns.nr * sizeof(*path->conns.con) +
+	       sizeof(*path->setup.origin) + sizeof(*path->share) +
+	       path->conns.nr * sizeof(*path->conns.con) +
 	       num_possible_cpus() * sizeof(*path->ios.stats) + rtrs_srv_cons_bytes(path, dev);
 }
 
@@ -213,8 +238,9 @@ static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
 {
 	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
 	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
+	path->setup.origin = kzalloc(sizeof(*path->setup.origin), GFP_KERNEL);
 	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
-	if (!path->conns.con || !path->setup.req || !path->ios.stats)
+	if (!path->conns.con || !path->setup.req || !path->setup.origin || !path->ios.stats)
 		return -ENOMEM;
 	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL);
 }
@@ -224,8 +250,8 @@ static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
  * @id: cm_id of the request for connection 0
  * @req: private data of that request, checked
  *
- * Context: process, may sleep; not under rtrs_srv_lock, as others wait for that.
- * Return: the path for rtrs_srv_path_add() or rtrs_srv_path_free(); or an ERR_PTR().
+ * Context: process, may sleep; not under rtrs_srv_lock, so that other clients need not wait.
+ * Return: the path, for rtrs_srv_path_add() or rtrs_srv_path_free(); or an ERR_PTR().
  */
 struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 					  const struct rtrs_cm_req *req)
@@ -249,6 +275,7 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);
+	INIT_DELAYED_WORK(&path->ios.late_work, rtrs_srv_late_work);
 	rtrs_addr_from_id(id, &path->addr);
 	path->port_num = id->port_num;
 	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
@@ -256,8 +283,10 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	path->recon_cnt = le16_to_cpu(req->recon_cnt);
 	path->features = rtrs_srv_grant(le32_to_cpu(req->features));
 	path->path.no_imm = path->features & RTRS_FEATURE_NO_IMM;
-	if (path->features & RTRS_FEATURE_FENCE)
+	if (path->features & RTRS_FEATURE_FENCE) {
 		path->path_id = le32_to_cpu(req->path_id);
+		path->first = req->first_conn & BIT(0);
+	}
 	path->conns.nr = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc_parts(path);
 	if (ret) {
@@ -268,15 +297,16 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 }
 
 /**
- * rtrs_srv_path_add() - add a new path, without connections, to a session
+ * rtrs_srv_path_add() - add a new path without connections to a session
  * @sess: the session
  * @path: path from rtrs_srv_path_alloc()
- * @dev: its device
+ * @dev: device of the path
  *
  * The path ends if its handshake takes longer than RTRS_SRV_SETUP_MS.
  *
  * Context: under rtrs_srv_lock.
- * Return: 0, and the caller has a reference; or a negative errno, and the caller frees @path.
+ * Return: 0, and the caller holds a reference; or a negative errno. Then the caller releases the
+ * lock, logs &rtrs_srv_path.end_why, which may be empty, and frees @path.
  */
 int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 		      const struct ib_device *dev)
@@ -285,9 +315,9 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	if (sess->nr_paths >= RTRS_MAX_PATHS) {
-		if (__ratelimit(&sess->srv->log))
-			pr_warn("session \"%s\" has %u paths, no more are possible: remove some on the client\n",
-				sess->label, sess->nr_paths);
+		snprintf(path->end_why, sizeof(path->end_why),
+			 "session \"%.64s\" has %u paths, no more are possible: remove some on the client",
+			 sess->label, sess->nr_paths);
 		return -EMFILE;
 	}
 	if (rtrs_srv_dev_depth(dev) < sess->queue_depth)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of what is fetched at a time over a port: how much, and whose turn it is.
- */
+/* KUnit tests of fetching over a port: how much is fetched at a time, and which piece is next. */
 #include <kunit/test.h>
 
 #include "srv.h"
@@ -10,7 +8,7 @@
 #define NR_READS	4
 #define PIECE		SZ_128K
 
-/* A port, three sessions, and connections of theirs, see paths[]. */
+/* A port, shares of three sessions, and their connections, see paths[]. */
 struct port_test {
 	struct rtrs_srv_port port;
 	struct rtrs_srv_share shares[3];
@@ -23,17 +21,20 @@ struct port_test {
 	struct delayed_work late;
 };
 
-/* Shares that the paths have: the first session has two. */
+/* Share of each path: the first session has two paths. */
 static const u32 shares[] = { 0, 0, 1, 2 };
-/* Paths that the connections have: a to d are of the first session, e and f, all others. */
+/*
+ * Path of each connection: connections a to d belong to the first session, e and f to the second
+ * one, and all others to the third one.
+ */
 static const u32 paths[] = { 0, 0, 1, 1, 2, 2, 3 };
 
-/* In place of what chooses pieces, and what posts them; the tests do that themselves. */
+/* Replaces the work that selects pieces and posts them; the tests do so directly. */
 static void do_nothing(struct work_struct *work)
 {
 }
 
-/* In place of the port's work: it is busy with other connections. */
+/* Replaces the port's work, and blocks as if it were busy with other connections. */
 static void stand_still(struct work_struct *work)
 {
 	struct port_test *t = container_of(to_delayed_work(work), struct port_test, port.work);
@@ -49,7 +50,7 @@ static int port_init(struct kunit *test)
 	if (!t)
 		return -ENOMEM;
 	t->max_fetch = rtrs_srv_max_fetch;
-	/* These run before the module has made its own. */
+	/* The tests run before the module has created its workqueues. */
 	t->pull_wq = rtrs_srv_pull_wq;
 	rtrs_srv_pull_wq = system_dfl_wq;
 	init_completion(&t->go_on);
@@ -83,7 +84,7 @@ static void port_exit(struct kunit *test)
 	rtrs_srv_max_fetch = t->max_fetch;
 }
 
-/* The first of a connection's pieces that is on its way, or (!@used) that isn't used. */
+/* Returns the first of a connection's chains that is in progress, or unused if @used is false. */
 static struct rtrs_srv_read *piece(struct rtrs_srv_con *con, bool used)
 {
 	struct rtrs_srv_read *read;
@@ -119,20 +120,20 @@ static void make_old(struct rtrs_srv_con *con)
 
 static const struct turn_case {
 	const char *desc;
-	/* Pieces that may be on their way; 0: no limit */
+	/* Maximum number of pieces in progress; 0: no limit */
 	u32 max;
 	/*
-	 * What happens: a connection's letter, and
-	 *	+ it begins a piece
-	 *	? it is to begin one, and has to wait
-	 *	- its first piece ends
-	 *	! it is its turn, and its piece begins
-	 *	* its first piece has been on its way for RTRS_SRV_PORT_MS
-	 *	/ it closes
-	 * or "..": it is nobody's turn; "=N": the limit is N pieces now.
+	 * Steps: a connection's letter, followed by
+	 *	+ the connection begins a piece
+	 *	? the connection's piece is queued
+	 *	- the connection's first piece ends
+	 *	! the connection's piece is selected and begins
+	 *	* the connection's first piece began RTRS_SRV_PORT_MS ago
+	 *	/ the connection closes
+	 * or "..": no piece is selected; "=N": the limit becomes N pieces.
 	 */
 	const char *steps;
-	/* Pieces that count in the end */
+	/* Number of pieces that count after the last step */
 	u32 left;
 } turn_cases[] = {
 	{ "no limit", 0, "a+ a+ a+ b+ e+ e+ g+ .. a- e- ..", 5 },
@@ -222,7 +223,7 @@ static void pieces_begin_in_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, list_empty(&t->port.reads), !c->left);
 	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
 		KUNIT_EXPECT_TRUE(test, list_empty(&t->shares[i].reads));
-	/* Of those that count. */
+	/* The shares count the same bytes as the port. */
 	for (i = 0; i < ARRAY_SIZE(t->shares); i++)
 		left += t->shares[i].bytes;
 	KUNIT_EXPECT_EQ(test, left, c->left * PIECE);
@@ -237,14 +238,31 @@ static void count_call(struct work_struct *work)
 	t->called++;
 }
 
-/* One run of the port's work lets so many pieces begin, and is queued again for those left. */
+/* Holds up the work behind it in an ordered workqueue. */
+struct blocker {
+	struct work_struct work;
+	struct completion go;
+};
+
+static void block(struct work_struct *work)
+{
+	wait_for_completion(&container_of(work, struct blocker, work)->go);
+}
+
+/*
+ * One run of the port's work selects RTRS_SRV_TURNS pieces, and requeues the work for the others.
+ */
 static void work_of_a_port_is_bounded(struct kunit *test)
 {
 	struct workqueue_struct *one = alloc_ordered_workqueue("rtrs-test", 0);
 	struct port_test *t = test->priv;
+	struct blocker first;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, one);
+	INIT_WORK_ONSTACK(&first.work, block);
+	init_completion(&first.go);
+	queue_work(one, &first.work);
 	rtrs_srv_pull_wq = one;
 	rtrs_srv_max_fetch = 1;
 	KUNIT_EXPECT_TRUE(test, take(&t->cons[0]));
@@ -257,13 +275,16 @@ static void work_of_a_port_is_bounded(struct kunit *test)
 	rtrs_srv_port_work(&t->port.work.work);
 	KUNIT_EXPECT_EQ(test, t->port.bytes, (1 + RTRS_SRV_TURNS) * PIECE);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->port.work));
+	complete(&first.go);
+	flush_work(&first.work);
+	destroy_work_on_stack(&first.work);
 	rtrs_srv_port_work(&t->port.work.work);
 	KUNIT_EXPECT_EQ(test, t->port.bytes, NR_CONS * PIECE);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->port.waiting));
 	for (i = 1; i < NR_CONS; i++)
 		flush_delayed_work(&t->cons[i].fetch.work);
 	cancel_delayed_work_sync(&t->port.work);
-	/* The pieces of all those connections are to be posted. */
+	/* All these connections have a piece to be posted. */
 	KUNIT_EXPECT_EQ(test, t->called, NR_CONS - 1);
 	rtrs_srv_pull_wq = system_dfl_wq;
 	destroy_workqueue(one);
@@ -274,7 +295,7 @@ static void let_go_on(struct work_struct *work)
 	complete_all(&container_of(to_delayed_work(work), struct port_test, late)->go_on);
 }
 
-/* While the port's work is busy with others. */
+/* Closes a connection while the port's work is busy with other connections. */
 static void end_of_a_connection_waits_for_no_other(struct kunit *test)
 {
 	struct port_test *t = test->priv;
@@ -298,7 +319,7 @@ static void end_of_a_connection_waits_for_no_other(struct kunit *test)
 	put(&t->cons[6]);
 }
 
-/* Whose port and share a path gets; they go with the last one. */
+/* Checks which paths have the same port and share. These are freed with the last path. */
 static void paths_share_ports(struct kunit *test)
 {
 	static const struct { u32 sess, dev, port; } of[] = {

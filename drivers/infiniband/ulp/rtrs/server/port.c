@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How much is fetched at a time over a port of an RDMA device, from all clients together. What
- * many clients send to one port at once (incast) overflows the buffers of the switch before it.
+ * Limit of the data that are fetched at a time over a port of an RDMA device, for all clients
+ * together. Many clients that send to one port at once (incast) overflow the buffers of its switch.
  *
- * A piece (struct rtrs_srv_read) may begin if less than max_fetch is on its way over its port
- * and nobody waits. Otherwise it waits for its turn, one piece for each connection. Of the sessions
- * that wait, the one with the least on its way is next, for one piece, and within a session its
- * connections take turns. So a session has no more of a port for having more connections that
- * wait, nor for being slow.
+ * A piece (struct rtrs_srv_read) may begin if less than max_fetch is in progress over its port and
+ * no other piece is queued at the port. Otherwise the piece is queued, at most one per connection.
+ * The session with the least data in progress is served next, with one piece. Pieces of a session
+ * are served in the order in which they were queued, so its connections are served in rotation.
+ * Hence a session gets no larger share of a port by using more connections, or by being slow.
  *
- * The port's work chooses pieces, a few at a time, and has the connection's own work post each of
- * them. It touches connections only under the port's lock, so that the end of a connection waits
- * for neither this work nor other connections.
+ * The port's work selects a few pieces at a time, and the work of each piece's connection posts it.
+ * The port's work accesses connections only under the port's lock. So the end of a connection waits
+ * neither for this work nor for other connections.
  *
- * A piece that takes longer than RTRS_SRV_PORT_MS doesn't wait for the port: its client is gone,
- * or is behind a slow link, or the disk's driver doesn't return from what came before. It isn't
- * counted any more if others wait, so that no client can keep the port, and what doesn't answer
- * doesn't keep its session's other paths from it.
+ * A piece that takes longer than RTRS_SRV_PORT_MS is slow for a reason other than the port: its
+ * client is dead or behind a slow link, or the disk's driver blocks the handlers of the connection.
+ * While other pieces are queued, such a piece no longer counts towards the limit. So no client can
+ * block the port, and an unresponsive path doesn't block the other paths of its session.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -24,15 +24,15 @@
 #include "srv.h"
 
 /*
- * 80 us of a port of 400 Gbit/s, four times what a round trip of 20 us takes, and a few
- * megabytes are what a switch can hold for a port. 34 ms of 1 Gbit/s.
+ * 4 MiB are transferred in 80 us at 400 Gbit/s, four times a round trip of 20 us, and in 34 ms at 1
+ * Gbit/s. Switches buffer a few megabytes per port.
  */
 unsigned int rtrs_srv_max_fetch = 4096;
 module_param_named(max_fetch, rtrs_srv_max_fetch, uint, 0644);
 MODULE_PARM_DESC(max_fetch,
 		 "KiB of large writes fetched at a time over a port of an RDMA device; 0: no limit (default 4096)");
 
-/* Ports that paths have, and their sessions' shares. */
+/* Ports used by paths, and the sessions' shares of them. */
 static LIST_HEAD(rtrs_srv_ports);
 static DEFINE_MUTEX(rtrs_srv_ports_lock);
 
@@ -84,7 +84,7 @@ static void rtrs_srv_port_wait(struct rtrs_srv_port *port, struct rtrs_srv_read 
 	list_add_tail(&read->turn, &share->reads);
 	if (list_empty(&share->turn))
 		list_add_tail(&share->turn, &port->waiting);
-	/* In case no piece ends meanwhile. */
+	/* Retries even if no piece ends meanwhile. */
 	queue_delayed_work(rtrs_srv_pull_wq, &port->work, msecs_to_jiffies(RTRS_SRV_PORT_MS));
 }
 
@@ -98,14 +98,14 @@ static void rtrs_srv_port_unwait(struct rtrs_srv_read *read)
 }
 
 /**
- * rtrs_srv_port_take() - may a piece begin?
- * @read: the piece, with its bytes; no other one of its connection waits for its turn
+ * rtrs_srv_port_take() - count a piece towards the limit of its port, or queue it
+ * @read: the piece, with its size; no other piece of its connection is queued
  *
- * If it may not, it waits for its turn, when &rtrs_srv_fetch.work of its connection is queued.
- * Either way rtrs_srv_port_put() is to be called when it has ended.
+ * If the piece is queued, &rtrs_srv_fetch.work of its connection runs when the piece is selected.
+ * In either case, rtrs_srv_port_put() has to be called when the piece has ended.
  *
  * Context: any; under &rtrs_srv_con.pend_lock of a connection that isn't closing.
- * Return: true if so.
+ * Return: true if the piece may begin; false if it is queued.
  */
 bool rtrs_srv_port_take(struct rtrs_srv_read *read)
 {
@@ -124,8 +124,8 @@ bool rtrs_srv_port_take(struct rtrs_srv_read *read)
 }
 
 /**
- * rtrs_srv_port_put() - a piece isn't on its way any more
- * @read: piece that rtrs_srv_port_take() was called for, and that doesn't wait; it may come twice
+ * rtrs_srv_port_put() - stop counting a piece towards the limit of its port
+ * @read: piece after rtrs_srv_port_take(), not queued any more; repeated calls have no effect
  *
  * Context: any.
  */
@@ -142,7 +142,7 @@ void rtrs_srv_port_put(struct rtrs_srv_read *read)
 	spin_unlock_irqrestore(&port->lock, flags);
 }
 
-/* The one with the least on its way; of several, the one that has waited for the longest time. */
+/* Returns the queued share with the least data in progress; of several, the first one. */
 static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *port)
 {
 	struct rtrs_srv_share *share, *least = NULL;
@@ -150,7 +150,7 @@ static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *po
 	list_for_each_entry(share, &port->waiting, turn) {
 		if (!least || share->bytes < least->bytes)
 			least = share;
-		/* No more have anything than there are pieces that count. */
+		/* Bounds the search: at most one share per counted piece has data in progress. */
 		if (!least->bytes)
 			break;
 	}
@@ -158,15 +158,15 @@ static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *po
 }
 
 /**
- * rtrs_srv_port_next() - let the next waiting piece begin
+ * rtrs_srv_port_next() - select the next queued piece
  * @port: the port
  *
- * Its connection's work posts it. If the port is full, the port's work is queued for the time at
- * which its oldest piece doesn't count any more.
+ * The work of the piece's connection posts it. If the port's limit is reached, the port's work is
+ * queued for the time when the oldest piece no longer counts.
  *
  * Context: the port's work.
- * Return: the piece, which the caller may only compare; NULL if nobody waits, or too much is on
- * its way.
+ * Return: the piece, which may be freed at any time, so the caller must not access it; NULL if no
+ * piece is queued, or the limit is reached.
  */
 VISIBLE_IF_KUNIT const struct rtrs_srv_read *rtrs_srv_port_next(struct rtrs_srv_port *port)
 {
@@ -195,7 +195,7 @@ unlock:
 	return read;
 }
 
-/* Others that have queued work go in between. */
+/* Requeues itself after RTRS_SRV_TURNS pieces, so that other work items run in between. */
 VISIBLE_IF_KUNIT void rtrs_srv_port_work(struct work_struct *work)
 {
 	struct rtrs_srv_port *port = container_of(to_delayed_work(work), struct rtrs_srv_port,
@@ -209,8 +209,8 @@ VISIBLE_IF_KUNIT void rtrs_srv_port_work(struct work_struct *work)
 }
 
 /**
- * rtrs_srv_port_leave() - have no piece of a connection wait for its turn any more
- * @con: connection that is closing, and takes no further piece
+ * rtrs_srv_port_leave() - remove the pieces of a connection from the port's queue
+ * @con: connection that is closing and begins no piece any more
  *
  * After this, the port doesn't queue &rtrs_srv_fetch.work any more.
  *
@@ -312,7 +312,7 @@ static struct rtrs_srv_share *rtrs_srv_share_get(struct rtrs_srv_port *port,
 }
 
 /**
- * rtrs_srv_path_join_port() - give a path its session's share of its port
+ * rtrs_srv_path_join_port() - assign a path to its session's share of a port
  * @path: new path with its session
  * @dev: RDMA device of the path
  * @num: number of the port
@@ -335,8 +335,8 @@ int rtrs_srv_path_join_port(struct rtrs_srv_path *path, const struct ib_device *
 }
 
 /**
- * rtrs_srv_path_leave_port() - undo rtrs_srv_path_join_port(), if it was done
- * @path: path that fetches nothing any more, with its device
+ * rtrs_srv_path_leave_port() - undo rtrs_srv_path_join_port(), if it was called
+ * @path: path that has stopped fetching and whose device still exists
  *
  * Context: process.
  */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What a client proves of itself when a path is set up, and what the server proves to it.
- */
+/* Mutual authentication of client and server when a path is set up. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/key.h>
@@ -29,7 +27,10 @@ static void rtrs_srv_proof_head(const struct rtrs_srv_path *path, struct rtrs_pr
 	head->nr_cons = cpu_to_le16(path->conns.nr);
 }
 
-/* To be freed with kvfree(). All connections are there, and none is set up any more. */
+/*
+ * Returns the connections' part of a proof, to be freed with kvfree(). All connections are
+ * established, and none can be added.
+ */
 static struct rtrs_proof_con *rtrs_srv_proof_cons(const struct rtrs_srv_path *path)
 {
 	struct rtrs_proof_con *cons;
@@ -41,7 +42,26 @@ static struct rtrs_proof_con *rtrs_srv_proof_cons(const struct rtrs_srv_path *pa
 	return cons;
 }
 
-/* One of the keys that the upper layer has for such a client */
+/*
+ * Checks the tag of a session without a name, which may have been created by a client without the
+ * key. A session that has a name was authenticated before, possibly with a secret that has changed
+ * since.
+ */
+static int rtrs_srv_check_tag(const struct rtrs_srv_sess *sess, struct crypto_shash *tfm,
+			      struct key *key, const char *name)
+{
+	u16 tag;
+	int ret;
+
+	if (READ_ONCE(sess->name[0]))
+		return 0;
+	ret = rtrs_proof_tag(tfm, key, name, &sess->uuid, &tag);
+	if (ret)
+		return ret;
+	return tag == sess->tag ? 0 : -EKEYREJECTED;
+}
+
+/* Tries all keys that the upper layer has for the client. */
 static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tfm,
 			     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons)
 {
@@ -54,9 +74,15 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 	while ((key = srv->ops->key(srv->owner, head->name, &path->addr.dst, nr++))) {
 		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, head, cons, path->conns.nr,
 				       proof->mac);
+		if (!ret)
+			ret = rtrs_srv_check_tag(path->sess, tfm, key, head->name);
 		if (!ret) {
 			path->key = key;
 			return 0;
+		}
+		if (ret == -ENOMEM) {
+			key_put(key);
+			return ret;
 		}
 		if (ret != -EKEYREJECTED)
 			rtrs_srv_warn(path, "the key %s can't be used: %pe\n", key->description,
@@ -66,7 +92,7 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 	return -EKEYREJECTED;
 }
 
-/* Makes a proof, or checks the client's if there is no room for one. */
+/* Makes the server's proof if @ours is set, else checks the client's proof. */
 static int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
 {
 	struct rtrs_proof_head *head;
@@ -95,12 +121,13 @@ free:
 }
 
 /**
- * rtrs_srv_proof_check() - check what the client proves, if it does
- * @path: path with its INFO_REQ, which is valid, and all connections; gets its key
+ * rtrs_srv_proof_check() - check a client's proof
+ * @path: path with a valid INFO_REQ and all connections; &rtrs_srv_path.key is set if the proof is
+ *	correct
  *
  * Context: the path's setup work.
- * Return: 0, also if the client proves nothing; -EKEYREJECTED if it knows no key that it may be
- * expected to know; or another negative errno.
+ * Return: 0, also without RTRS_FEATURE_PROOF; -EKEYREJECTED if the client knows none of the keys
+ * that the upper layer has for it; or another negative errno.
  */
 int rtrs_srv_proof_check(struct rtrs_srv_path *path)
 {
@@ -108,8 +135,8 @@ int rtrs_srv_proof_check(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_proof_make() - prove to the client that the server knows the key as well
- * @path: path after rtrs_srv_proof_check() with a key
+ * rtrs_srv_proof_make() - make the server's proof
+ * @path: path with a key, after rtrs_srv_proof_check()
  * @mac: set to the proof
  *
  * Context: the path's setup work.

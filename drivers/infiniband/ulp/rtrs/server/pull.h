@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RTRS server: data of requests in slots: buffers (buf.c), fetching in pieces (fetch.c), and the
- * order of sessions at a port (port.c).
+ * RTRS server: memory for the data of requests: buffers (buf.c), fetching in pieces (fetch.c), and
+ * fairness between the sessions at a port (port.c).
  */
 #ifndef RTRS_SRV_PULL_H
 #define RTRS_SRV_PULL_H
@@ -23,43 +23,46 @@ struct rtrs_srv_path;
 struct rtrs_srv_sess;
 
 /*
- * Data that are fetched at a time over a connection, and with one chain of RDMA READs. On a
- * slow network what is fetched is ahead of what others send, heartbeats too.
+ * Maximum bytes that are fetched at a time over a connection, and by one chain of RDMA READs. On a
+ * slow network, data that are being fetched delay all other messages, heartbeats included.
  */
 #define RTRS_SRV_FETCH_BYTES	SZ_256K
 #define RTRS_SRV_READ_BYTES	SZ_128K
-/* Chains of RDMA READs in flight on a connection. */
+/* Maximum number of RDMA READ chains in progress on a connection. */
 #define RTRS_SRV_READS		8
-/* For so long a piece counts as being on its way over a port, if others wait for that. */
+/* Time for which a piece counts towards the limit of its port while other pieces are queued. */
 #define RTRS_SRV_PORT_MS	250
-/* Most pieces or requests that one run of a work item lets go on; others' work is next then. */
+/* Maximum number of pieces or requests that a work item handles before it requeues itself. */
 #define RTRS_SRV_TURNS		16
-/* Buffers are of pieces of this order, of the second one if memory is fragmented. */
+/*
+ * Maximum page order of the pieces of a buffer, and the order to which it is lowered if memory is
+ * fragmented.
+ */
 #define RTRS_SRV_BUF_ORDER	(16 - PAGE_SHIFT)
 #define RTRS_SRV_BUF_MIN_ORDER	max(14 - PAGE_SHIFT, 0)
-/* From a failure of rtrs_srv_buf_map() to the next try. */
+/* Delay between a failure of rtrs_srv_buf_map() and the next attempt. */
 #define RTRS_SRV_MAP_MS		10
-/* Most data of a request with RTRS_FEATURE_SLOTS. */
+/* Maximum bytes of data of a request with RTRS_FEATURE_SLOTS. */
 #define RTRS_SRV_MAX_IO		SZ_1M
-/* Most work requests that send the data of an answer. */
+/* Maximum number of work requests that send the data of an answer. */
 #define RTRS_SRV_MAX_DATA_WR	(RTRS_SRV_MAX_IO / SZ_16K)
-/* Room in the send queue for all RDMA READs; it is given back in batches. */
+/* Send queue entries for all RDMA READs. Entries are freed in batches of RTRS_SIGNAL_EVERY. */
 #define RTRS_SRV_READ_WR	(RTRS_SRV_FETCH_BYTES / SZ_16K + RTRS_SRV_READS + \
 				 RTRS_SIGNAL_EVERY)
 
 /**
  * struct rtrs_srv_buf - a buffer for the data of a request (buf.c)
  * @sess: session of the request
- * @bytes: bytes of memory that are allocated for @sgl
- * @reserve: it is the session's reserve
- * @io: request whose answer is on its way, until it is posted
+ * @bytes: bytes of memory allocated for @sgl
+ * @reserve: the buffer is the session's reserve
+ * @io: request whose answer sends the buffer, until the answer is posted
  * @con: connection on which the answer was posted
- * @rw: how its data are sent
- * @sent_cqe: completion entry of the answer with its data
- * @sending: in &rtrs_srv_con.sending, from when the answer is posted until it is sent
- * @work: sends the answer with its data
- * @nr_mapped: entries of @sgl that are mapped for that
- * @nents: entries of @sgl
+ * @rw: work requests that send the data, and their mapping
+ * @sent_cqe: completion entry of the answer that sends the data
+ * @sending: in &rtrs_srv_con.sending while the posted answer has not completed
+ * @work: maps the buffer and posts the answer
+ * @nr_mapped: number of entries of @sgl that are mapped for @rw
+ * @order: page order of the pieces
  * @sgl: the memory, in pieces
  */
 struct rtrs_srv_buf {
@@ -73,28 +76,28 @@ struct rtrs_srv_buf {
 	struct list_head sending;
 	struct delayed_work work;
 	u32 nr_mapped;
-	u32 nents;
-	struct scatterlist sgl[];
+	unsigned int order;
+	struct scatterlist *sgl;
 };
 
 /**
  * struct rtrs_srv_bufs - buffers of a session (buf.c)
- * @reserve: what one request can have if there is no other memory; NULL if none needs it
- * @charged: the session is charged for it
- * @used: bytes of memory of buffers that requests have, the reserve not included
- * @lock: guards what follows; any context
- * @reserve_used: a request has the reserve
- * @small: requests that wait for memory whose data fit in a slot; these are first
- * @large: others. While there are any in these two lists, a request has the reserve, or @work is
- *	queued
- * @turn: in the list of sessions that wait for memory, under that list's lock
- * @work: lets them go on
+ * @reserve: buffer for one request at a time when no other memory is available; NULL if not needed
+ * @charged: the reserve is charged to the session
+ * @used: bytes of all buffers that requests use, except the reserve
+ * @lock: guards the members below; any context
+ * @reserve_used: a request uses the reserve
+ * @small: waiting requests whose data fit in a slot; served before @large
+ * @large: all other waiting requests. While one of the two lists is not empty, a request uses the
+ *	reserve or @work is queued
+ * @turn: in the queue of sessions that wait for memory; guarded by that queue's lock
+ * @work: allocates memory for waiting requests
  */
 struct rtrs_srv_bufs {
 	struct rtrs_srv_buf *reserve;
 	bool charged;
 	atomic64_t used;
-	spinlock_t lock; /* what follows */
+	spinlock_t lock; /* the members below */
 	bool reserve_used;
 	struct list_head small;
 	struct list_head large;
@@ -104,18 +107,19 @@ struct rtrs_srv_bufs {
 
 /**
  * struct rtrs_srv_port - a port of an RDMA device (port.c)
- * @entry: in the list of ports
+ * @entry: in the list of all ports
  * @dev: the device
- * @num: number of the port
- * @shares: shares of it
- * @work: chooses the pieces that may begin
- * @lock: guards what follows, and &rtrs_srv_read.turn, &rtrs_srv_read.counted,
+ * @num: port number
+ * @shares: the sessions' shares of the port
+ * @work: selects the pieces that may begin
+ * @lock: guards the members below, and &rtrs_srv_read.turn, &rtrs_srv_read.counted,
  *	&rtrs_srv_share.reads and &rtrs_srv_share.turn; any context
- * @bytes: bytes of @reads
- * @reads: pieces that are on their way, in the order in which they began
- * @waiting: shares of sessions that wait for their turn
+ * @bytes: bytes of the pieces in @reads
+ * @reads: pieces that count towards the limit, in the order in which they began
+ * @waiting: queue of shares that have queued pieces
  *
- * There as long as paths have it. What isn't under @lock is under the list's lock.
+ * Exists while a path uses the port. Members not guarded by @lock are guarded by the lock of the
+ * list of ports.
  */
 struct rtrs_srv_port {
 	struct list_head entry;
@@ -123,21 +127,22 @@ struct rtrs_srv_port {
 	u32 num;
 	struct list_head shares;
 	struct delayed_work work;
-	spinlock_t lock; /* what follows */
+	spinlock_t lock; /* the members below */
 	u64 bytes;
 	struct list_head reads;
 	struct list_head waiting;
 };
 
 /**
- * struct rtrs_srv_share - the share that a session has of a port (port.c)
+ * struct rtrs_srv_share - a session's share of a port (port.c)
  * @entry: in &rtrs_srv_port.shares
  * @port: the port
- * @sess: the session, to find it
- * @nr_paths: paths that have it
- * @bytes: of these paths' pieces, the bytes that the port counts, under the port's lock
- * @reads: these paths' pieces that wait for their turn
- * @turn: in &rtrs_srv_port.waiting, if there are any
+ * @sess: the session, for lookup only
+ * @nr_paths: number of paths that use the share
+ * @bytes: bytes of these paths' pieces that count towards the port's limit; guarded by the port's
+ *	lock
+ * @reads: queue of these paths' pieces that may not begin yet
+ * @turn: in &rtrs_srv_port.waiting while @reads is not empty
  */
 struct rtrs_srv_share {
 	struct list_head entry;
@@ -150,20 +155,19 @@ struct rtrs_srv_share {
 };
 
 /**
- * struct rtrs_srv_read - a chain of RDMA READs (fetch.c)
- * @cqe: completion entry of the last one
+ * struct rtrs_srv_read - a chain of RDMA READs, which fetches a piece of a request's data (fetch.c)
+ * @cqe: completion entry of the last READ of the chain
  * @rw: work requests, and the mapping of the memory
- * @con: connection that it is posted on
- * @io: request whose data it fetches, NULL if there is none
- * @sg: where they go
- * @nents: entries of @sg
- * @bytes: how many they are
- * @turn: in &rtrs_srv_share.reads, while it waits for its turn at the port
- * @counted: in &rtrs_srv_port.reads, while it counts there
- * @since: when the port let it begin, jiffies
+ * @con: connection on which the chain is posted
+ * @io: request whose data the chain fetches, NULL if the chain is unused
+ * @sg: first scatterlist entry of the piece
+ * @nents: number of entries of the piece
+ * @bytes: bytes of the piece
+ * @turn: in &rtrs_srv_share.reads while the piece is queued at the port
+ * @counted: in &rtrs_srv_port.reads while the piece counts towards the port's limit
+ * @since: when the piece began, jiffies
  * @mapped: @rw is initialized
- * @again: it could not be mapped, and &rtrs_srv_fetch.work is to try again; under
- *	&rtrs_srv_con.pend_lock
+ * @again: mapping failed, and &rtrs_srv_fetch.work retries it; guarded by &rtrs_srv_con.pend_lock
  */
 struct rtrs_srv_read {
 	struct ib_cqe cqe;
@@ -182,15 +186,17 @@ struct rtrs_srv_read {
 
 /**
  * struct rtrs_srv_fetch - fetching over a connection (fetch.c)
- * @max_reads: RDMA READs that the client's device takes at a time; 0 if there can be none
- * @bytes: bytes that are being fetched, under &rtrs_srv_con.pend_lock
- * @waiting: requests that have data to be fetched, likewise. Each is in turn for a piece
- * @in_line: the one of @reads that waits for its turn at the port, or has got it and is to be
- *	posted by @work; NULL if there is none. Likewise
- * @reads: chains of RDMA READs, under &rtrs_srv_con.pend_lock
- * @work: posts those that have got their turn, tries those again that could not be mapped
- * @done: called once for each request when all its data are there, or (false) it is not
- *	fetched as the path is closing; process context
+ * @max_reads: maximum number of outstanding RDMA READs that the client's device accepts; 0 if
+ *	fetching is not possible
+ * @bytes: bytes that are being fetched; guarded by &rtrs_srv_con.pend_lock
+ * @waiting: queue of requests with data left to fetch; guarded by &rtrs_srv_con.pend_lock. The
+ *	first request begins one piece and moves to the tail
+ * @in_line: the piece that is queued at the port, or was selected by the port and is not posted
+ *	yet; NULL if there is none. Guarded by &rtrs_srv_con.pend_lock
+ * @reads: chains of RDMA READs; guarded by &rtrs_srv_con.pend_lock
+ * @work: posts pieces selected by the port, and retries pieces whose mapping failed
+ * @done: called once per request: with true when all its data have been fetched, with false when
+ *	fetching stopped because the path is closing; process context
  */
 struct rtrs_srv_fetch {
 	u8 max_reads;
@@ -203,6 +209,7 @@ struct rtrs_srv_fetch {
 };
 
 /* buf.c */
+extern unsigned long rtrs_srv_buf_waits;
 #if IS_ENABLED(CONFIG_KUNIT)
 extern struct work_struct rtrs_srv_buf_chooser;
 #endif
@@ -212,6 +219,7 @@ void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess);
 int rtrs_srv_buf_get(struct rtrs_srv_io *io);
 int rtrs_srv_buf_map(const struct rtrs_srv_io *io, struct rdma_rw_ctx *rw,
 		     struct scatterlist *sg, u32 nents, u64 off);
+void rtrs_srv_buf_copy(const struct rtrs_srv_io *io);
 void rtrs_srv_buf_put(struct rtrs_srv_buf *buf);
 void rtrs_srv_io_put_data(struct rtrs_srv_io *io);
 struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess);

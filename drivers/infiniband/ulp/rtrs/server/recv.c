@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages from the client, dispatched by immediate value, or by what has its place with
- * RTRS_FEATURE_NO_IMM, to heartbeats, requests and fencing.
+ * Messages from the client. A message is dispatched by its immediate value, or by the message that
+ * replaces it with RTRS_FEATURE_NO_IMM, to heartbeats, requests and fencing.
  */
 #include "srv.h"
 
 /**
  * rtrs_srv_service_wr() - compute the size of the queues of a service connection
- * @path: its path, whose features are known
+ * @path: path with known features
  *
- * Return: work requests; without slots, clients send some requests on it.
+ * Return: the number of work requests of each queue. Without RTRS_FEATURE_SLOTS, clients also send
+ * requests on a service connection.
  */
 u32 rtrs_srv_service_wr(const struct rtrs_srv_path *path)
 {
@@ -18,11 +19,11 @@ u32 rtrs_srv_service_wr(const struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_nr_recvs() - compute the number of receives of a connection
- * @path: its path, whose session and features are known
+ * @path: path with known session and features
  * @dev: the path's device
  * @cid: index of the connection in its path
  *
- * Return: the number with which there is always a receive for a request in each slot.
+ * Return: the number of receives, so that one is always posted for a request in each slot.
  */
 u32 rtrs_srv_nr_recvs(const struct rtrs_srv_path *path, const struct ib_device *dev, u16 cid)
 {
@@ -34,7 +35,7 @@ u32 rtrs_srv_nr_recvs(const struct rtrs_srv_path *path, const struct ib_device *
 	return round_up(path->sess->queue_depth + RTRS_RECV_BATCH - 1, RTRS_RECV_BATCH);
 }
 
-/* Reads what came with a receive; false if that isn't an immediate value. */
+/* Reads the immediate value of a received message. Returns false if the message has none. */
 static bool rtrs_srv_recv_imm(const struct rtrs_srv_con *con, const struct ib_wc *wc,
 			      u32 *imm)
 {
@@ -80,7 +81,7 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	default:
 		return;
 	}
-	/* Clients without slots send some requests on the service connection, too. */
+	/* Clients without slots also send requests on the service connection. */
 	if (likely(rtrs_imm_type(imm) == RTRS_IMM_IO_REQ)) {
 		if (!con->con.cid && rtrs_srv_has_slots(path))
 			goto unexpected;
@@ -98,9 +99,9 @@ unexpected:
 
 /**
  * rtrs_srv_recv_start() - post a new connection's receives
- * @con: connection that has its queue pair
+ * @con: connection with its queue pair
  *
- * Return: 0 or a negative errno; rtrs_con_free_recvs() cleans up either way.
+ * Return: 0 or a negative errno. In either case, rtrs_con_free_recvs() cleans up.
  */
 int rtrs_srv_recv_start(struct rtrs_srv_con *con)
 {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is sent for a request, and its end. Before the upper layer gets a write, the key of its
- * chunk may have to be invalidated. The answer goes out as one chain of work requests:
- * data, if the client reads; invalidation of the client's key, if it wishes so;
- * registration of the chunk under a new key, if the old one was invalidated;
- * and the errno, with the chunk's key, be it new or not.
+ * Answers, and the end of requests. The answer is one chain of work requests: the data of a read;
+ * invalidation of the client's key, if requested; and the errno.
  *
- * The client may use a slot again as soon as it has the answer, which can be
- * before the function that posts it has returned. So a slot is given back before
- * its answer is posted, and the chain stands on the stack, which a request that
- * comes too early can't reach.
+ * The client may reuse a slot as soon as it has the answer, possibly before the function that posts
+ * the answer has returned. So the slot is released before its answer is posted. The chain is on the
+ * stack, where a new request in the slot can't overwrite it.
  *
- * The send queue holds messages on their way to the client, not requests that the upper
- * layer has, so it need not have room for all slots: a disk that hangs takes no room from
- * others. A request waits in a list of its connection if there is no room to invalidate
- * its key, or for its answer; room comes free as fast as the network takes messages.
+ * The send queue contains messages in transit to the client, not requests in the upper layer. So it
+ * needs no room for all slots, and a disk that hangs doesn't occupy room that others need. If there
+ * is no room for the answer of a request, the request waits in a list of its connection. Entries
+ * become free as fast as the network delivers messages.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,10 +26,10 @@ static struct rtrs_srv_io *to_srv_io(struct rtrs_srv_op *op)
 
 /**
  * rtrs_srv_op_priv() - get the upper layer's part of an op
- * @op: op that the upper layer has
+ * @op: op that belongs to the upper layer
  *
  * Context: any.
- * Return: rtrs_srv_ops.op_size bytes that belong to the op.
+ * Return: memory of rtrs_srv_ops.op_size bytes that belongs to the op.
  */
 void *rtrs_srv_op_priv(struct rtrs_srv_op *op)
 {
@@ -42,17 +38,30 @@ void *rtrs_srv_op_priv(struct rtrs_srv_op *op)
 EXPORT_SYMBOL_GPL(rtrs_srv_op_priv);
 
 /**
- * rtrs_srv_op_peer() - who has sent a request?
+ * rtrs_srv_op_peer() - get the client that sent a request
  * @op: the request
  *
  * Context: any.
- * Return: who is at the other end of its path, which lives until the request is completed.
+ * Return: the client of the request's path; valid until the request is completed.
  */
 struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op)
 {
 	return rtrs_srv_path_peer(to_srv_io(op)->con->path);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_op_peer);
+
+/**
+ * rtrs_srv_peer_closing() - check whether a client's path is closing
+ * @peer: the client of the path
+ *
+ * Context: any, while the path exists, for example while it has a request.
+ * Return: true if the path is closing, so no answer can reach the client over it.
+ */
+bool rtrs_srv_peer_closing(const struct rtrs_srv_peer *peer)
+{
+	return rtrs_srv_path_state(peer->path) == RTRS_SRV_CLOSING;
+}
+EXPORT_SYMBOL_GPL(rtrs_srv_peer_closing);
 
 /**
  * rtrs_srv_op_from_priv() - undo rtrs_srv_op_priv()
@@ -69,15 +78,14 @@ struct rtrs_srv_op *rtrs_srv_op_from_priv(void *op_priv)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_op_from_priv);
 
-/* Gives the slot back; @io isn't the caller's any more. */
+/* Releases the slot; @io must not be accessed any more. */
 static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 {
 	this_cpu_inc(io->con->path->ios.stats->done);
-	io->stage = RTRS_SRV_IO_WAIT;
 	rtrs_srv_slot_release(io);
 }
 
-/* Undoes the mapping of data in a buffer, if it was done. The queue pair is still there. */
+/* Unmaps the data in a buffer, if they are mapped. The queue pair still exists. */
 static void rtrs_srv_buf_unmap(struct rtrs_srv_con *con, struct rtrs_srv_buf *buf)
 {
 	struct rdma_cm_id *id = con->con.cm_id;
@@ -89,8 +97,8 @@ static void rtrs_srv_buf_unmap(struct rtrs_srv_con *con, struct rtrs_srv_buf *bu
 }
 
 /**
- * rtrs_srv_io_drop() - finish a request without an answer, as its path is closing
- * @io: request that no completion will end; not the caller's any more
+ * rtrs_srv_io_drop() - finish a request without an answer, because its path is closing
+ * @io: request that no completion will finish; not accessed by the caller any more
  *
  * Context: any.
  */
@@ -106,10 +114,10 @@ void rtrs_srv_io_drop(struct rtrs_srv_io *io)
 	percpu_ref_put(&path->ios.ref);
 }
 
-/* Does the device take the message of an answer with the work request? */
+/* Checks whether an answer's message is sent inline. */
 static bool rtrs_srv_msg_inline(const struct rtrs_srv_io *io)
 {
-	return io->con->con.sq_inline >= sizeof(union rtrs_srv_msg);
+	return io->con->con.sq_inline >= sizeof(struct rtrs_msg_answer);
 }
 
 static void rtrs_srv_put_msg(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io,
@@ -118,18 +126,18 @@ static void rtrs_srv_put_msg(struct rtrs_srv_answer *a, const struct rtrs_srv_io
 	const struct rtrs_srv_path *path = io->con->path;
 
 	if (rtrs_srv_msg_inline(io)) {
-		a->msg_sge.addr = (uintptr_t)&path->mem.msgs[io->slot];
+		a->msg_sge.addr = (uintptr_t)rtrs_srv_msg(path, io->slot);
 		wr->send_flags = IB_SEND_INLINE;
 	} else {
-		a->msg_sge.addr = path->mem.msgs_dma + io->slot * sizeof(*path->mem.msgs);
+		a->msg_sge.addr = rtrs_region_msg_dma(&path->mem.msgs, io->slot);
 	}
-	a->msg_sge.length = sizeof(*path->mem.msgs);
+	a->msg_sge.length = sizeof(struct rtrs_msg_answer);
 	a->msg_sge.lkey = path->path.pd->local_dma_lkey;
 	wr->sg_list = &a->msg_sge;
 	wr->num_sge = 1;
 }
 
-/* The answer with an immediate value: the errno, and the chunk's new key if it has one. */
+/* Builds the work request with the immediate value, which contains the errno. */
 static struct ib_send_wr *rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 					     const struct rtrs_srv_io *io)
 {
@@ -143,15 +151,13 @@ static struct ib_send_wr *rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 		return &a->imm.wr;
 	}
 	a->imm = (struct ib_rdma_wr) {
-		.wr.opcode	= io->mr ? IB_WR_SEND_WITH_IMM : IB_WR_RDMA_WRITE_WITH_IMM,
+		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
 		.wr.ex.imm_data	= cpu_to_be32(imm),
 	};
-	if (io->mr)
-		rtrs_srv_put_msg(a, io, &a->imm.wr);
 	return &a->imm.wr;
 }
 
-/* Invalidation of the client's key. */
+/* Builds the work request that invalidates the client's key. */
 static void rtrs_srv_build_inv(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 {
 	a->inv = (struct ib_send_wr) {
@@ -160,7 +166,7 @@ static void rtrs_srv_build_inv(struct rtrs_srv_answer *a, const struct rtrs_srv_
 	};
 }
 
-/* Makes a work request send what was read and is in the chunk. */
+/* Adds the data of a read, which are in the chunk, to a work request. */
 static void rtrs_srv_put_data(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io,
 			      struct ib_rdma_wr *wr)
 {
@@ -179,7 +185,7 @@ static void rtrs_srv_build_data(struct rtrs_srv_answer *a, const struct rtrs_srv
 	rtrs_srv_put_data(a, io, &a->data);
 }
 
-/* Without RTRS_FEATURE_SLOTS. */
+/* Builds an answer without RTRS_FEATURE_SLOTS. */
 static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
 						      const struct rtrs_srv_io *io)
 {
@@ -195,16 +201,6 @@ static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
 		*next = &a->inv;
 		next = &a->inv.next;
 	}
-	if (io->shut) {
-		a->reg = (struct ib_reg_wr) {
-			.wr.opcode	= IB_WR_REG_MR,
-			.mr		= io->mr,
-			.key		= io->mr->rkey,
-			.access		= IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-		};
-		*next = &a->reg.wr;
-		next = &a->reg.wr.next;
-	}
 	*next = rtrs_srv_build_imm(a, io);
 	return first;
 }
@@ -218,9 +214,9 @@ static void rtrs_srv_data_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Data to be sent from a buffer; its handler gives the buffer back. By then TCP, on iWARP, may
- * have all that to send yet. Soft-iWARP has it send data from where they are, instead of a
- * copy, if they have no signal of their own.
+ * Prepends the data in a buffer to an answer, whose completion handler releases the buffer. Over
+ * iWARP, TCP may not have sent the data by then, and soft-iWARP lets TCP send unsignalled data in
+ * place. So each work request with data is signalled, which makes soft-iWARP copy them.
  */
 static struct ib_send_wr *rtrs_srv_build_buf(const struct rtrs_srv_io *io,
 					     struct ib_send_wr *answer)
@@ -239,7 +235,10 @@ static struct ib_send_wr *rtrs_srv_build_buf(const struct rtrs_srv_io *io,
 	return first;
 }
 
-/* With RTRS_FEATURE_SLOTS, one message, after large data and those with a key to invalidate. */
+/*
+ * Builds an answer with RTRS_FEATURE_SLOTS: one message, preceded by data from a buffer, and by
+ * data that the message itself cannot carry.
+ */
 static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
 						     const struct rtrs_srv_io *io)
 {
@@ -268,8 +267,8 @@ static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
 
 /**
  * rtrs_srv_build_answer() - build the work requests of an answer
- * @a: work requests, of which those that the answer needs are filled in
- * @io: request that is answered; its buffer is one with data to be sent, or NULL
+ * @a: work requests; only those that the answer needs are filled in
+ * @io: request that is answered; its buffer, if it has one, contains data to be sent
  *
  * Return: the first of the chain.
  */
@@ -280,7 +279,7 @@ rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 						   rtrs_srv_build_chunk_answer(a, io);
 }
 
-/* Data in a buffer have been sent, or never will be. */
+/* Releases a buffer whose data have been sent, or never will be. */
 static void rtrs_srv_buf_sent(struct rtrs_srv_buf *buf)
 {
 	rtrs_srv_buf_unmap(buf->con, buf);
@@ -301,7 +300,7 @@ static void rtrs_srv_sent_done(struct ib_cq *cq, struct ib_wc *wc)
 		rtrs_con_put_wr(con);
 }
 
-/* From here on the buffer is its completion's, and not the request's. */
+/* Transfers the ownership of the buffer from the request to the answer's completion handler. */
 static void rtrs_srv_hand_over_buf(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_buf *buf = io->buf;
@@ -315,10 +314,9 @@ static void rtrs_srv_hand_over_buf(struct rtrs_srv_io *io)
 }
 
 /*
- * A request leaves the list of those that wait when it has got its room, not before: who
- * gives room looks without the list's lock.
- *
- * Return: false if there is no room; else the request is over.
+ * Posts the answer of a request if the send queue has room. A waiting request leaves its list only
+ * then, because rtrs_srv_sq_room() checks the list without its lock.
+ * Return: true if the request is finished; false if there is no room.
  */
 static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 {
@@ -339,8 +337,6 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 		trace_rtrs_srv_answer(io, io->err);
 		WRITE_ONCE(con->con.nr_answered, con->con.nr_answered + 1);
 		rtrs_srv_hand_over_buf(io);
-		if (io->shut)
-			io->reg_con = con;
 		rtrs_srv_io_release(io);
 		rtrs_con_post_locked(&con->con, first);
 	}
@@ -350,48 +346,9 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 	return room;
 }
 
-/**
- * rtrs_srv_inv_con() - find the connection that has to invalidate a chunk's key
- * @io: request in the chunk
- *
- * A device keeps the order of work requests in one queue pair only. So it is the one on which the
- * key was registered with the last answer, wherever the request came. A request may come before
- * that answer: a write of no bytes needs no key, and the queue waits for as long as the client
- * posts no receives.
- *
- * Return: the connection; its send queue, its list of those that wait for room and its
- * completions are those of the work request.
+/*
+ * Answers the first request that waits for room. Returns false if none waits or there is no room.
  */
-struct rtrs_srv_con *rtrs_srv_inv_con(const struct rtrs_srv_io *io)
-{
-	return io->reg_con ?: io->con;
-}
-
-/* Returns false if there is no room; else @io is the handler's of LOCAL_INV. */
-static bool rtrs_srv_post_inv(struct rtrs_srv_io *io)
-{
-	struct rtrs_con *con = &rtrs_srv_inv_con(io)->con;
-	struct ib_send_wr wr = {
-		.wr_cqe			= &io->inv_cqe,
-		.opcode			= IB_WR_LOCAL_INV,
-		.send_flags		= IB_SEND_SIGNALED,
-		.ex.invalidate_rkey	= io->mr->rkey,
-	};
-	unsigned long flags;
-	bool room;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	room = rtrs_con_has_room(con, 1);
-	if (likely(room)) {
-		list_del_init(&io->pending);
-		io->stage = RTRS_SRV_IO_INVALIDATE;
-		rtrs_con_post_locked(con, &wr);
-	}
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-	return room;
-}
-
-/* The first request that waits for room goes on, if there is room for it now. */
 static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_io *io;
@@ -402,15 +359,14 @@ static bool rtrs_srv_post_pending(struct rtrs_srv_con *con)
 	io = list_first_entry_or_null(&con->pending, struct rtrs_srv_io,
 				      pending);
 	if (io)
-		posted = io->stage == RTRS_SRV_IO_WORK ?
-			 rtrs_srv_post_answer(io) : rtrs_srv_post_inv(io);
+		posted = rtrs_srv_post_answer(io);
 	spin_unlock_irqrestore(&con->pend_lock, flags);
 	return posted;
 }
 
 /*
- * Go on with requests that wait for room in a send queue. Any context; not only the waiting
- * requests keep the connection alive.
+ * Answers requests that wait for room in a send queue. Any context. The caller ensures that the
+ * connection exists even after these requests have finished.
  */
 static void rtrs_srv_sq_room(struct rtrs_con *c)
 {
@@ -420,14 +376,14 @@ static void rtrs_srv_sq_room(struct rtrs_con *c)
 		;
 }
 
-static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
-				   struct rtrs_srv_io *io)
+static void rtrs_srv_wait_for_room(struct rtrs_srv_io *io)
 {
+	struct rtrs_srv_con *con = io->con;
 	struct rtrs_srv_path *path = con->path;
 	unsigned long flags;
 
 	trace_rtrs_srv_wait(io, 0);
-	/* Once @io is in the list, its own reference may be dropped at any time. */
+	/* As soon as @io is in the list, the request's own reference may be dropped. */
 	percpu_ref_get(&path->ios.ref);
 	spin_lock_irqsave(&con->pend_lock, flags);
 	if (con->closing) {
@@ -436,7 +392,7 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 	} else {
 		list_add_tail(&io->pending, &con->pending);
 		spin_unlock_irqrestore(&con->pend_lock, flags);
-		/* Room may have come free before @io was in the list. */
+		/* Room may have become free before @io was in the list. */
 		rtrs_con_wait_mb();
 		rtrs_srv_sq_room(&con->con);
 	}
@@ -444,25 +400,10 @@ static void rtrs_srv_wait_for_room(struct rtrs_srv_con *con,
 }
 
 /**
- * rtrs_srv_shut() - keep the client out of a chunk, now or when there is room to send that
- * @io: request in the chunk, whose inv_cqe is called then; not the caller's any more
- *
- * Context: any.
- */
-void rtrs_srv_shut(struct rtrs_srv_io *io)
-{
-	struct rtrs_srv_con *con = rtrs_srv_inv_con(io);
-
-	io->stage = RTRS_SRV_IO_WAIT;
-	if (unlikely(!list_empty(&con->pending) || !rtrs_srv_post_inv(io)))
-		rtrs_srv_wait_for_room(con, io);
-}
-
-/**
- * rtrs_srv_answer_err() - the errno of an answer
+ * rtrs_srv_answer_err() - convert an errno for the answer
  * @err: errno from the upper layer, 0 or negative
  *
- * Return: @err; -EIO if it doesn't fit in an answer, as some of the kernel's own errnos.
+ * Return: @err; -EIO if it doesn't fit in an answer, like some errnos internal to the kernel.
  */
 VISIBLE_IF_KUNIT int rtrs_srv_answer_err(int err)
 {
@@ -474,45 +415,33 @@ static void rtrs_srv_sync_msg(const struct rtrs_srv_io *io)
 	const struct rtrs_srv_path *path = io->con->path;
 
 	if (!rtrs_srv_msg_inline(io))
-		ib_dma_sync_single_for_device(path->path.dev, path->mem.msgs_dma +
-					      io->slot * sizeof(*path->mem.msgs),
-					      sizeof(*path->mem.msgs), DMA_TO_DEVICE);
+		ib_dma_sync_single_for_device(path->path.dev,
+					      rtrs_region_msg_dma(&path->mem.msgs, io->slot),
+					      sizeof(struct rtrs_msg_answer), DMA_BIDIRECTIONAL);
 }
 
-/* Prepares the answer but for data in a buffer. */
-static void rtrs_srv_prepare_slot_answer(struct rtrs_srv_io *io)
+/* Prepares an answer, except data that are sent from a buffer. */
+static void rtrs_srv_prepare_answer(struct rtrs_srv_io *io)
 {
 	struct rtrs_srv_path *path = io->con->path;
 
-	if (io->op.dir == DMA_FROM_DEVICE && io->op.data_len && !io->buf) {
-		if (io->page && !io->err)
-			memcpy(io->chunk, page_address(io->page), io->op.data_len);
+	if (io->op.dir == DMA_FROM_DEVICE && io->op.data_len && !io->err) {
+		/*
+		 * The disk may complete its I/O in an interrupt. The time for copying there is
+		 * limited by the maximum size of a request in a chunk, as with bounce buffers.
+		 */
+		if (io->page || io->buf)
+			rtrs_srv_buf_copy(io);
 		ib_dma_sync_single_for_device(path->path.dev, io->dma, io->op.data_len,
 					      DMA_BIDIRECTIONAL);
 	}
 	rtrs_srv_io_put_data(io);
-	if (io->need_inval) {
-		path->mem.msgs[io->slot].answer.err = cpu_to_le16(-io->err);
-		rtrs_srv_sync_msg(io);
-	}
-}
-
-static void rtrs_srv_prepare_chunk_answer(struct rtrs_srv_io *io)
-{
-	struct rtrs_srv_path *path = io->con->path;
-
-	/* Without new keys, the client itself invalidates its key after an error. */
-	if (io->err && !io->mr)
-		io->need_inval = false;
-	if (io->buf && !io->err)
-		sg_copy_to_buffer(io->op.sgl, io->op.nents, io->chunk, io->op.data_len);
-	rtrs_srv_io_put_data(io);
-	ib_dma_sync_single_for_device(path->path.dev, io->dma, rtrs_srv_io_used(io),
-				      DMA_BIDIRECTIONAL);
-	if (io->shut)
-		ib_update_fast_reg_key(io->mr, ib_inc_rkey(io->mr->rkey));
-	if (io->mr) {
-		path->mem.msgs[io->slot].rkey.rkey = cpu_to_le32(io->mr->rkey);
+	if (!rtrs_srv_has_slots(path)) {
+		/* After an error, the client invalidates its key itself. */
+		if (io->err)
+			io->need_inval = false;
+	} else if (io->need_inval) {
+		rtrs_srv_msg(path, io->slot)->err = cpu_to_le16(-io->err);
 		rtrs_srv_sync_msg(io);
 	}
 }
@@ -520,10 +449,10 @@ static void rtrs_srv_prepare_chunk_answer(struct rtrs_srv_io *io)
 static void rtrs_srv_answer(struct rtrs_srv_io *io)
 {
 	if (unlikely(!list_empty(&io->con->pending) || !rtrs_srv_post_answer(io)))
-		rtrs_srv_wait_for_room(io->con, io);
+		rtrs_srv_wait_for_room(io);
 }
 
-/* Sends an answer with data in a buffer. Mapping them may sleep. */
+/* Sends an answer with data in a buffer. A work item, because mapping the data may sleep. */
 static void rtrs_srv_buf_work(struct work_struct *work)
 {
 	struct rtrs_srv_buf *buf = container_of(to_delayed_work(work),
@@ -556,10 +485,10 @@ static void rtrs_srv_send_buf(struct rtrs_srv_io *io)
 
 /**
  * rtrs_srv_complete() - answer a request
- * @op: op that the upper layer has; it isn't the upper layer's any more
- * @err: 0 or a negative errno. Data that were read are sent only with 0
+ * @op: op that belongs to the upper layer, which must not access it any more
+ * @err: 0 or a negative errno. The data of a read are sent only if it is 0
  *
- * Context: any, hard interrupts too.
+ * Context: any, including hard interrupts.
  */
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 {
@@ -571,21 +500,18 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 		return;
 	}
 	io->err = rtrs_srv_answer_err(err);
-	if (!rtrs_srv_has_slots(path)) {
-		rtrs_srv_prepare_chunk_answer(io);
-		rtrs_srv_answer(io);
-	} else if (io->buf && op->dir == DMA_FROM_DEVICE && !io->err) {
-		path->mem.msgs[io->slot].answer.err = 0;
+	if (rtrs_srv_has_slots(path) && io->buf && op->dir == DMA_FROM_DEVICE && !io->err) {
+		rtrs_srv_msg(path, io->slot)->err = 0;
 		rtrs_srv_send_buf(io);
 	} else {
-		rtrs_srv_prepare_slot_answer(io);
+		rtrs_srv_prepare_answer(io);
 		rtrs_srv_answer(io);
 	}
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_complete);
 
 /**
- * rtrs_srv_con_init_send() - initialize the part of a connection that sends for requests use
+ * rtrs_srv_con_init_send() - initialize a connection's members for sending
  * @con: new connection
  */
 void rtrs_srv_con_init_send(struct rtrs_srv_con *con)
@@ -598,11 +524,12 @@ void rtrs_srv_con_init_send(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_con_drained() - give back buffers that no completion of a send will give back
- * @con: connection of a path without requests, whose sends are drained
+ * rtrs_srv_con_drained() - release buffers that no completion of a send will release
+ * @con: connection of a path whose requests are finished, with a drained send queue
  *
- * The device has refused their sends, for example as it is being removed. As long as there are
- * requests, more may be sent behind the mark that was waited for.
+ * The device has refused to send these buffers, for example because it is being removed. The
+ * function must not be called while the path has requests, as their answers may be posted after the
+ * drain mark.
  *
  * Context: the path's closing work.
  */
@@ -619,7 +546,7 @@ void rtrs_srv_con_drained(struct rtrs_srv_con *con)
 }
 
 /**
- * rtrs_srv_con_drop_pending() - drop requests that wait for room, now and later
+ * rtrs_srv_con_drop_pending() - drop requests that wait for room, and keep others from waiting
  * @con: connection of a path that is closing
  *
  * Context: the path's closing work.

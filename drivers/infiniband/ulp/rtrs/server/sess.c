@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sessions: created and found by uuid, named and made known to the upper layer
- * when their first path is set up, gone with their last path.
+ * Sessions: created and looked up by UUID; named and registered with the upper layer when their
+ * first path is set up; ended with their last path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,13 +32,13 @@ MODULE_PARM_DESC(slot_size,
 static bool rtrs_srv_always_invalidate = true;
 module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
-		 "Keep clients from changing a chunk while its request is processed (default Y)");
+		 "Copy data, so that clients cannot change them while a request is processed (default Y)");
 
-/* Sessions of all upper layers, and those of them that have a name. Under rtrs_srv_lock */
+/* All sessions by UUID, and those with a name by name. Guarded by rtrs_srv_lock */
 static DEFINE_HASHTABLE(rtrs_srv_by_uuid, RTRS_SRV_HASH_BITS);
 static DEFINE_HASHTABLE(rtrs_srv_by_name, RTRS_SRV_HASH_BITS);
 
-/* Sessions of all listeners that are up, as those share the memory */
+/* Number of sessions of all listeners that are up; they share the memory for requests */
 atomic_t rtrs_srv_nr_sess;
 
 /**
@@ -84,7 +84,7 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 }
 
 /**
- * rtrs_srv_sess_add() - have a session found by its UUID
+ * rtrs_srv_sess_add() - make a session known by its UUID
  * @sess: session with its UUID
  *
  * Context: under rtrs_srv_lock.
@@ -95,8 +95,8 @@ VISIBLE_IF_KUNIT void rtrs_srv_sess_add(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_sess_add_name() - have a session found by its name as well
- * @sess: session that has just got its name
+ * rtrs_srv_sess_add_name() - make a session known by its name
+ * @sess: session whose name was just set
  *
  * Context: under rtrs_srv_lock.
  */
@@ -118,9 +118,10 @@ VISIBLE_IF_KUNIT void rtrs_srv_sess_del(struct rtrs_srv_sess *sess)
 }
 
 /*
- * Has a session a path that takes requests, or one whose client was admitted and that will? Before
- * the first path did, all paths that are being set up count. Later they don't: otherwise a client
- * that is never admitted could keep a dead session, with all that the session has open.
+ * Checks whether a session has a connected path, or will have one: a path whose handshake is in
+ * progress and whose client is admitted. Until the first path of the session is connected, the
+ * client need not be admitted. After that, a client that is never admitted must not keep a dead
+ * session and its open devices alive.
  */
 static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 {
@@ -141,22 +142,45 @@ static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 	return false;
 }
 
+/*
+ * Checks whether a request of a dead path is stuck in the upper layer. A client with fencing may
+ * rejoin such a session: it has the dead paths fenced, so only the stuck request waits. In a new
+ * session all of its requests would wait, see rtrs_srv_sess_predecessor().
+ */
+static bool rtrs_srv_sess_stuck(const struct rtrs_srv_sess *sess)
+{
+	const struct rtrs_srv_path *path;
+
+	list_for_each_entry(path, &sess->paths, entry)
+		if (path->ios.late)
+			return true;
+	return false;
+}
+
 static bool rtrs_srv_req_proves(const struct rtrs_cm_req *req)
 {
 	return rtrs_srv_grant(le32_to_cpu(req->features)) & RTRS_FEATURE_PROOF;
 }
 
+static u16 rtrs_srv_req_tag(const struct rtrs_cm_req *req)
+{
+	return req->tag_hi << RTRS_TAG_LO_BITS | req->first_conn >> 1;
+}
+
 /**
- * rtrs_srv_sess_matches() - check whether a request may be for a session
+ * rtrs_srv_sess_matches() - check whether a connection request may be for a session
  * @sess: session
  * @srv: upper layer that the request is for
- * @req: request
+ * @req: connection request
  *
- * Clients that prove who they are and clients that don't never share a session: whoever knows a
- * UUID could join the session of its owner, or keep the owner from creating it. For the same
- * reason a session that has no name yet only takes requests like its first one.
+ * A session is never shared by clients that authenticate and clients that don't. Otherwise, a
+ * client that knows the UUID of another client's session could join it, or keep its owner from
+ * creating it. For the same reason, a session without a name only accepts requests with the same
+ * queue depth as the first one. The tag keeps a client from creating a session that clients with
+ * another name or secret would join, see rtrs_proof_tag().
  *
  * Context: under rtrs_srv_lock.
+ * Return: true if it may be.
  */
 VISIBLE_IF_KUNIT bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess,
 					    const struct rtrs_srv *srv,
@@ -164,53 +188,65 @@ VISIBLE_IF_KUNIT bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess,
 {
 	return sess->srv == srv && uuid_equal(&sess->uuid, &req->sess_uuid) &&
 	       sess->proves == rtrs_srv_req_proves(req) &&
+	       (!sess->proves || sess->tag == rtrs_srv_req_tag(req)) &&
 	       (sess->name[0] || sess->asked == le16_to_cpu(req->queue_depth));
 }
 
 /**
- * rtrs_srv_sess_find() - look up a session
+ * rtrs_srv_sess_find() - look up the session of a connection request
  * @srv: upper layer that the request is for
- * @req: request
- * @may_create: the client has no path in the session, and may create one
+ * @req: connection request
+ * @may_create: the client has no connected path in the session, and the request may create it
  *
- * A client with no path assumes that its devices are closed, so it is never given a
- * session whose paths are all closing.
+ * If @may_create is set, sessions whose paths are all closing are skipped, unless a request is
+ * stuck there.
  *
  * Context: under rtrs_srv_lock.
- * Return: the session, or NULL; one without paths can't be found any more.
+ * Return: the session, or NULL. Sessions without paths are never returned.
  */
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs_cm_req *req,
 					 bool may_create)
 {
-	struct rtrs_srv_sess *sess, *found = NULL, *ending = NULL;
+	bool fences = le32_to_cpu(req->features) & RTRS_FEATURE_FENCE;
+	struct rtrs_srv_sess *sess, *alive = NULL, *stuck = NULL, *ending = NULL;
+	bool joins;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	/* The newest one comes first. */
+	/* The newest session comes first. */
 	hash_for_each_possible(rtrs_srv_by_uuid, sess, by_uuid,
 			       rtrs_srv_hash_uuid(&req->sess_uuid)) {
-		if (list_empty(&sess->paths) || sess->ending ||
+		joins = fences && rtrs_srv_sess_stuck(sess);
+		if (list_empty(&sess->paths) || (sess->ending && !joins) ||
 		    !rtrs_srv_sess_matches(sess, srv, req))
 			continue;
 		if (rtrs_srv_sess_alive(sess))
-			found = sess;
+			alive = sess;
+		else if (joins && !stuck)
+			stuck = sess;
 		else if (!may_create && !ending)
 			ending = sess;
 	}
-	return found ?: ending;
+	/*
+	 * A new session can't come up before the stuck one has ended, and another client may have
+	 * created it.
+	 */
+	if (alive && alive->connected)
+		return alive;
+	return stuck ?: alive ?: ending;
 }
 
 /**
  * rtrs_srv_dev_depth() - compute the largest queue depth for an RDMA device
  * @dev: device of a path
  *
- * One connection may have to carry all requests of a session, with a receive posted for
- * each. Answers can wait for room in the send queue.
+ * All requests of a session may arrive on one connection, which needs a posted receive for each.
+ * Answers can wait for room in the send queue.
  *
- * Return: the queue depth, 0 if the device can't be used.
+ * Return: the queue depth; 0 if the device is not usable.
  */
 u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 {
-	/* One work request of each kind is for draining. */
+	/* One entry of each queue is reserved for draining. */
 	int wr = dev->attrs.max_qp_wr - 1;
 	int by_recv = wr - 2 * RTRS_RECV_BATCH;
 	int send = RTRS_SRV_MIN_SEND_WR;
@@ -226,7 +262,7 @@ u32 rtrs_srv_dev_depth(const struct ib_device *dev)
 
 /**
  * rtrs_srv_sess_discard() - free a session
- * @sess: session without paths, and that isn't up
+ * @sess: session without paths, after ->sess_down() if it was up
  *
  * Context: under rtrs_srv_lock.
  */
@@ -248,7 +284,7 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 {
 	struct rtrs_srv_sess *sess = container_of(work, struct rtrs_srv_sess,
 						  end_work);
-	/* Memory reclaim may wait for a client that waits for the end of its old session. */
+	/* Memory reclaim may depend on a client that waits for the end of its old session. */
 	unsigned int noio = memalloc_noio_save();
 
 	rtrs_srv_sysfs_del_sess(sess);
@@ -262,11 +298,11 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
 
 /**
  * rtrs_srv_sess_alloc() - allocate a session
- * @req: request
+ * @req: connection request
  * @dev: device of its first path
  *
- * Context: process, may sleep; not under rtrs_srv_lock, as others wait for that.
- * Return: the session for rtrs_srv_sess_create() or kfree(); or an ERR_PTR().
+ * Context: process, may sleep; not under rtrs_srv_lock, so that other clients need not wait.
+ * Return: the session, for rtrs_srv_sess_create() or kfree(); or an ERR_PTR().
  */
 struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 					  const struct ib_device *dev)
@@ -285,6 +321,8 @@ struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 	uuid_copy(&sess->uuid, &req->sess_uuid);
 	sess->id = get_random_u32() ?: 1;
 	sess->proves = rtrs_srv_req_proves(req);
+	if (sess->proves)
+		sess->tag = rtrs_srv_req_tag(req);
 	sess->asked = asked;
 	sess->queue_depth = depth;
 	sess->chunk_size = rtrs_srv_chunk_size;
@@ -303,20 +341,22 @@ struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 }
 
 /**
- * rtrs_srv_sess_create() - take a new session into use
- * @srv: upper layer that the request is for
- * @sess: session from rtrs_srv_sess_alloc(); others that the request matches are ending
+ * rtrs_srv_sess_create() - add a new session
+ * @srv: server that received the request
+ * @sess: session from rtrs_srv_sess_alloc(); other sessions that match the request are ending
+ * @why: set to the reason of a failure, for the log; RTRS_SRV_WHY_LEN bytes
  *
- * Context: under rtrs_srv_lock; it ends with its last path, or by
- * rtrs_srv_sess_discard() if it got none.
- * Return: 0, or -ENOMEM, and the caller frees it.
+ * The session ends with its last path, or by rtrs_srv_sess_discard() if it never had one.
+ *
+ * Context: under rtrs_srv_lock.
+ * Return: 0; or -ENOMEM, and the caller frees the session.
  */
-int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess)
+int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess, char *why)
 {
 	int ret;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	ret = rtrs_srv_mem_charge(&sess->charged, sizeof(*sess), "new session", &srv->log);
+	ret = rtrs_srv_mem_try_charge(&sess->charged, sizeof(*sess), why);
 	if (ret)
 		return ret;
 	sess->srv = srv;
@@ -349,17 +389,17 @@ static bool rtrs_srv_same_host(const struct rtrs_srv_sess *a,
 }
 
 /**
- * rtrs_srv_judge_rival() - what becomes of a session whose name another one wants?
- * @sess: the other one, new
- * @rival: the session that has the name
- * @now: the time, ns
+ * rtrs_srv_judge_rival() - check whether a session may lose its name to another session
+ * @sess: new session that requests the name
+ * @rival: session that has the name
+ * @now: current time in ns
  *
- * A client that crashed and is back at once finds its old session there, until heartbeats
- * give up. So if both have a path from the same address, the old one has to show a sign
- * of life. It is not asked for that all the time: an answer that is late would end it.
+ * If a client crashes and restarts, its old session still exists until heartbeats time out. So if
+ * both sessions have a path from the same address, the old one has to show a sign of life. Probes
+ * are rate-limited, because a late answer to a probe ends the session.
  *
  * Context: under rtrs_srv_lock.
- * Return: see enum rtrs_srv_rival.
+ * Return: the result, see enum rtrs_srv_rival.
  */
 VISIBLE_IF_KUNIT enum rtrs_srv_rival
 rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
@@ -374,7 +414,7 @@ rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
 	return RTRS_SRV_RIVAL_SUSPECT;
 }
 
-/* A path that isn't connected yet has a time limit of its own. */
+/* Probes all connected paths. Other paths have the time limit of their handshake. */
 static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
 {
 	struct rtrs_srv_path *path;
@@ -384,16 +424,18 @@ static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
 		rtrs_hb_probe_now(&path->path, RTRS_SRV_PROBE_MS);
 }
 
-/* RTRS_SRV_SETUP_WAIT: see what has become of it after the next change. */
+/*
+ * Checks the session that has the requested name, and probes it if it may be dead. Returns -EEXIST
+ * if it is alive, or RTRS_SRV_SETUP_WAIT to check again after the next change.
+ */
 static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
 				struct rtrs_srv_sess *rival)
 {
 	u64 now = ktime_get_ns();
 
 	if (rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_SUSPECT) {
-		rtrs_srv_info(path, "session \"%s\" from the same host has %u ms to show that it is alive\n",
-			      rival->label, RTRS_SRV_PROBE_MS);
 		rtrs_srv_probe(rival, now);
+		path->setup.has_probed = true;
 	}
 	return rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_ALIVE ?
 	       -EEXIST : RTRS_SRV_SETUP_WAIT;
@@ -405,7 +447,7 @@ static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
  * @name: the name
  *
  * Context: under rtrs_srv_lock.
- * Return: the session, which may be ending, or NULL.
+ * Return: the session, possibly an ending one, or NULL.
  */
 VISIBLE_IF_KUNIT struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_srv *srv,
 							     const char *name)
@@ -420,32 +462,34 @@ VISIBLE_IF_KUNIT struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_s
 }
 
 /**
- * rtrs_srv_sess_predecessor() - look up the session that a client had before
- * @sess: its new session, without a name yet
+ * rtrs_srv_sess_predecessor() - look up the earlier session of a client
+ * @sess: new session, which has no name yet
+ * @name: name that the new session requests
  *
- * The paths of the old one must be dead before one of the new one takes requests: clients rely on
- * rtrs_cm_rep.srv_uuid, see fence.c.
+ * All paths of the old session must be dead before a path of the new one is connected: clients rely
+ * on rtrs_cm_rep.srv_uuid, see fence.c.
  *
  * Context: under rtrs_srv_lock.
  * Return: the old session, or NULL.
  */
 VISIBLE_IF_KUNIT struct rtrs_srv_sess *
-rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess)
+rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess, const char *name)
 {
 	struct rtrs_srv_sess *other;
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	hash_for_each_possible(rtrs_srv_by_uuid, other, by_uuid,
 			       rtrs_srv_hash_uuid(&sess->uuid))
-		if (other != sess && other->srv == sess->srv && other->name[0] &&
+		if (other != sess && other->srv == sess->srv && !strcmp(other->name, name) &&
 		    other->proves == sess->proves && uuid_equal(&other->uuid, &sess->uuid))
 			return other;
 	return NULL;
 }
 
 /*
- * RTRS_SRV_SETUP_WAIT: a session of that name, or of the same uuid, is closing, or may be
- * dead.
+ * Checks whether a session may have a name. Returns RTRS_SRV_SETUP_WAIT if another session with
+ * that name is ending or may be dead, or if an earlier session of the client is ending;
+ * -ECONNABORTED if the client may rejoin its earlier session by another attempt.
  */
 static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 {
@@ -453,18 +497,21 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 
 	if (sess->name[0])
 		return strcmp(sess->name, name) ? -EINVAL : 0;
-	if (rtrs_srv_sess_predecessor(sess))
-		return RTRS_SRV_SETUP_WAIT;
+	other = rtrs_srv_sess_predecessor(sess, name);
+	if (other)
+		return (path->features & RTRS_FEATURE_FENCE) && rtrs_srv_sess_stuck(other) ?
+		       -ECONNABORTED : RTRS_SRV_SETUP_WAIT;
 	other = rtrs_srv_sess_by_name(sess->srv, name);
 	return other ? rtrs_srv_check_rival(path, other) : 0;
 }
 
 /**
- * rtrs_srv_is_older() - check whether a path is an earlier attempt to connect another one
+ * rtrs_srv_is_older() - check whether a path is an earlier connect of another one
  * @path: path
  * @other: the other path
  *
  * Context: any.
+ * Return: true if it is.
  */
 VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
 					const struct rtrs_srv_path *other)
@@ -474,14 +521,15 @@ VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
 }
 
 /**
- * rtrs_srv_in_the_way() - does a path have to wait for the end of another one?
+ * rtrs_srv_in_the_way() - check whether a path has to wait for the end of another one
  * @path: path that is to be set up
  * @other: another path of its session
  *
- * It does if both have the same addresses, and so the same directory in sysfs; or if it takes the
- * place of one that has a key, and that was left alone until now, to have that end. A client
- * without fencing repeats requests as soon as a path is up, so the path's predecessor must
- * have ended by then.
+ * A path has to wait for another one with the same addresses, as both have the same directory in
+ * sysfs. It has to wait for, and end, an authenticated path with the same UUID: that path was not
+ * ended by the connection request, which is not authenticated. The path of a client without fencing
+ * has to wait for a predecessor that is closing, because such a client resends requests as soon as
+ * a path is connected.
  *
  * Context: under &rtrs_srv_sess.paths_lock.
  * Return: true if it has to wait.
@@ -502,8 +550,9 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 }
 
 /*
- * RTRS_SRV_SETUP_WAIT: a path is in the way, and closing by now: a client has one path between two
- * addresses, so it must have given up the other one. -ECONNABORTED: it has given up this one.
+ * Ends a path that is in the way. Returns RTRS_SRV_SETUP_WAIT if there was one: a client has one
+ * path between two addresses, so it has given up the other one. Returns -ECONNABORTED if the client
+ * has given up this path.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 {
@@ -522,7 +571,7 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 	return 0;
 }
 
-/* -ENAMETOOLONG if it is no name of a directory */
+/* Returns -ENAMETOOLONG if the label is too long for the name of a directory. */
 static int rtrs_srv_set_name(struct rtrs_srv_sess *sess, const char *name)
 {
 	const char *scope = sess->srv->scope;
@@ -547,10 +596,12 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 	mutex_lock(&rtrs_srv_lock);
 	path->setup.admitted = true;
 	rtrs_srv_handshake_end(path);
-	/* Even if its next incarnation exists by now. */
+	/* Even if the next incarnation of the path exists already. */
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
-	if (!ret)
+	if (!ret) {
+		sess->ending = false;
 		ret = rtrs_srv_check_name(path, name);
+	}
 	mutex_lock(&sess->paths_lock);
 	if (!ret)
 		ret = rtrs_srv_check_addr(path);
@@ -564,18 +615,17 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 }
 
 /**
- * rtrs_srv_sess_claim() - take a session's name and a path's into use
+ * rtrs_srv_sess_claim() - claim a session's name and a path's addresses
  * @path: the path
- * @name: the session's name, a valid one
+ * @name: valid name of the session
  *
- * A client that went away and comes back at once may meet the rest of its old session
- * or path.
+ * If a client reconnects soon after a failure, its old session or path may still exist.
  *
  * Context: the path's setup work.
- * Return: 0; RTRS_SRV_SETUP_WAIT if the rest of an old session or path is in the way, or an old
- * session that may be dead, and the setup work is queued again when something has
- * changed; -EEXIST if another session has the name; -EINVAL if the session has another
- * name; -ENAMETOOLONG if its label is too long; -ECONNABORTED.
+ * Return: 0; RTRS_SRV_SETUP_WAIT if an old session or path has to end first, or an old session is
+ * being probed, and the setup work is queued again after the next change; -EEXIST if another
+ * session has the name; -EINVAL if the session has another name; -ENAMETOOLONG if the session's
+ * label is too long; -ECONNABORTED if the path is closing or the client has given it up.
  */
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 {
@@ -583,17 +633,20 @@ int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 
 	rtrs_srv_setup_park(path);
 	ret = rtrs_srv_try_claim(path, name);
+	if (path->setup.has_probed)
+		rtrs_srv_info(path, "session \"%s\" from the same host has %u ms to show that it is alive\n",
+			      name, RTRS_SRV_PROBE_MS);
+	path->setup.has_probed = false;
 	if (ret != RTRS_SRV_SETUP_WAIT)
 		rtrs_srv_setup_unpark(path);
 	return ret;
 }
 
 /**
- * rtrs_srv_sess_up() - make a path's session ready for requests, if it isn't
+ * rtrs_srv_sess_up() - prepare a path's session for requests, unless it is up
  * @path: path that has claimed the session's name
  *
- * After an error, the parts that were set up stay for the session's next path, or its
- * end.
+ * After an error, the completed parts remain, for the next path or until the session ends.
  *
  * Context: process, may sleep.
  * Return: 0 or a negative errno.
@@ -627,7 +680,7 @@ unlock:
 }
 
 /**
- * rtrs_srv_path_up() - ask the upper layer whether it takes a path
+ * rtrs_srv_path_up() - ask the upper layer whether it accepts a path
  * @path: path whose session is up
  *
  * Context: process, may sleep.
@@ -643,12 +696,13 @@ int rtrs_srv_path_up(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_know_path() - have a path among those that the upper layer is asked about
+ * rtrs_srv_know_path() - include a path in the decisions of the upper layer, or exclude it
  * @peer: the client on that path, as &rtrs_srv_ops.path_up got it
- * @known: from now on, or no more
+ * @known: whether to include the path
  *
- * If it is known before the upper layer decides, and this lock orders the decision and later
- * changes of its rules, then either the decision sees a change, or the change sees the path.
+ * The upper layer includes the path before it decides about it. If rtrs_srv_lock orders the
+ * decision and later changes of the upper layer's rules, either the decision sees a change, or the
+ * change sees the path.
  *
  * Context: process, may sleep; within &rtrs_srv_ops.path_up.
  */
@@ -662,8 +716,7 @@ EXPORT_SYMBOL_GPL(rtrs_srv_know_path);
 
 /**
  * rtrs_srv_sess_down_done() - report that the upper layer has finished with a session
- * @sess: session for which rtrs_srv_ops.sess_down() has been called; not the upper
- *	layer's any more
+ * @sess: session after rtrs_srv_ops.sess_down(); not accessed by the upper layer any more
  *
  * Context: any.
  */
@@ -674,12 +727,12 @@ void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_down_done);
 
 /**
- * rtrs_srv_send_event() - tell a session's client that there is news
+ * rtrs_srv_send_event() - notify a session's client of changes in the upper layer
  * @sess: a session that is up
  *
- * Over all of its paths, as one may be dying; a client that doesn't know the feature is
- * told nothing. A path on which it can't be sent ends, and a client that loses a path
- * takes that for an event, so none is lost.
+ * The event is sent over all paths of the session, as some of them may be failing. Clients without
+ * RTRS_FEATURE_EVENT receive nothing. If the send queue of a path has no room, the path ends. A
+ * client treats the loss of a path as an event, so no event is lost.
  *
  * Context: process, may sleep; not from rtrs_srv_ops.sess_up().
  */
@@ -687,7 +740,9 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 {
 	struct rtrs_srv_path *path;
 
-	/* A connected path keeps its connections while the lock is held: rtrs_srv_fence_drop() */
+	/*
+	 * A connected path keeps its connections while the lock is held, see rtrs_srv_fence_drop().
+	 */
 	mutex_lock(&sess->paths_lock);
 	list_for_each_entry(path, &sess->paths, entry)
 		if (path->features & RTRS_FEATURE_EVENT &&
@@ -699,108 +754,20 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_send_event);
 
-/* The upper layer knows it, and it isn't ending. One that isn't up yet it will be asked about. */
-static bool rtrs_srv_path_counts(const struct rtrs_srv_path *path)
-{
-	lockdep_assert_held(&rtrs_srv_lock);
-	return path->known && rtrs_srv_path_state(path) != RTRS_SRV_CLOSING;
-}
-
-/* Ask about all paths that count. Returns how many there are, and how many may stay. */
-static unsigned int rtrs_srv_judge_paths(struct rtrs_srv_sess *sess,
-					 bool (*ok)(const struct rtrs_srv_peer *peer, void *arg),
-					 void *arg, unsigned int *nr_stay)
-{
-	struct rtrs_srv_path *path;
-	struct rtrs_srv_peer peer;
-	unsigned int nr = 0;
-
-	*nr_stay = 0;
-	list_for_each_entry(path, &sess->paths, entry) {
-		path->unwanted = false;
-		if (!rtrs_srv_path_counts(path))
-			continue;
-		peer = rtrs_srv_path_peer(path);
-		path->unwanted = !ok(&peer, arg);
-		nr++;
-		*nr_stay += !path->unwanted;
-	}
-	return nr;
-}
-
-static void rtrs_srv_end_unwanted(struct rtrs_srv_sess *sess)
-{
-	struct rtrs_srv_path *path;
-
-	list_for_each_entry(path, &sess->paths, entry)
-		if (path->unwanted)
-			rtrs_srv_path_error(&path->path, -EACCES,
-					    "the client may not have that path");
-}
-
 /**
- * rtrs_srv_end_paths() - end paths that a session may not have
+ * rtrs_srv_each_path() - call a function for all paths of a session that the upper layer knows
  * @sess: a session that is up
- * @ok: may the client have a path on which it is @peer? May sleep
- * @arg: handed to @ok
+ * @unwanted: called also for paths that are closing; may sleep. Returns true to end the path of
+ *	@peer. The path then accepts no requests any more. Requests of the path that the upper layer
+ *	is processing continue
+ * @arg: passed to @unwanted
  *
- * A path that is ended takes no request from then on; what the upper layer has of it goes on.
- *
- * Context: process, may sleep.
- */
-void rtrs_srv_end_paths(struct rtrs_srv_sess *sess,
-			bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
-{
-	unsigned int nr_stay;
-
-	mutex_lock(&rtrs_srv_lock);
-	rtrs_srv_judge_paths(sess, ok, arg, &nr_stay);
-	rtrs_srv_end_unwanted(sess);
-	mutex_unlock(&rtrs_srv_lock);
-}
-EXPORT_SYMBOL_GPL(rtrs_srv_end_paths);
-
-/**
- * rtrs_srv_any_path() - has a session a path of some kind?
- * @sess: a session that is up
- * @is: is it one on which the client is @peer? May sleep; asked about paths that are not ending,
- *	until it says so of one
- * @arg: handed to @is
- *
- * Context: process, may sleep.
- * Return: true if it has.
- */
-bool rtrs_srv_any_path(struct rtrs_srv_sess *sess,
-		       bool (*is)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
-{
-	struct rtrs_srv_path *path;
-	struct rtrs_srv_peer peer;
-	bool found = false;
-
-	mutex_lock(&rtrs_srv_lock);
-	list_for_each_entry(path, &sess->paths, entry) {
-		if (!rtrs_srv_path_counts(path))
-			continue;
-		peer = rtrs_srv_path_peer(path);
-		found = is(&peer, arg);
-		if (found)
-			break;
-	}
-	mutex_unlock(&rtrs_srv_lock);
-	return found;
-}
-EXPORT_SYMBOL_GPL(rtrs_srv_any_path);
-
-/**
- * rtrs_srv_each_path() - look at all paths of a session that it was allowed to have
- * @sess: a session that is up
- * @fn: called for each, also for those that are closing; may sleep
- * @arg: handed to @fn
+ * The upper layer is asked about other new paths by ->path_up().
  *
  * Context: process, may sleep.
  */
 void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
-			void (*fn)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
+			bool (*unwanted)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
 {
 	struct rtrs_srv_path *path;
 	struct rtrs_srv_peer peer;
@@ -810,40 +777,17 @@ void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
 		if (!path->known)
 			continue;
 		peer = rtrs_srv_path_peer(path);
-		fn(&peer, arg);
+		if (unwanted(&peer, arg))
+			rtrs_srv_path_error(&path->path, -EACCES,
+					    "the client may not have that path");
 	}
 	mutex_unlock(&rtrs_srv_lock);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_each_path);
 
-/**
- * rtrs_srv_restrict_paths() - end those paths that a session may not have, unless it may have none
- * @sess: a session that is up
- * @ok: as for rtrs_srv_end_paths()
- * @arg: handed to @ok
- *
- * This is about paths that are not ending. If it may have none of them, all stay.
- *
- * Context: process, may sleep.
- * Return: false if there are such paths, and it may have none of them.
- */
-bool rtrs_srv_restrict_paths(struct rtrs_srv_sess *sess,
-			     bool (*ok)(const struct rtrs_srv_peer *peer, void *arg), void *arg)
-{
-	unsigned int nr, nr_stay;
-
-	mutex_lock(&rtrs_srv_lock);
-	nr = rtrs_srv_judge_paths(sess, ok, arg, &nr_stay);
-	if (nr_stay)
-		rtrs_srv_end_unwanted(sess);
-	mutex_unlock(&rtrs_srv_lock);
-	return nr_stay || !nr;
-}
-EXPORT_SYMBOL_GPL(rtrs_srv_restrict_paths);
-
 /*
- * The last path that took requests has gone. Paths that are being set up end as well: their client
- * connects them again, in a new session.
+ * Ends the paths that are being set up when the last connected path has ended: their client
+ * reconnects them in a new session.
  */
 static void rtrs_srv_sess_end_half_open(struct rtrs_srv_sess *sess)
 {
@@ -857,8 +801,8 @@ static void rtrs_srv_sess_end_half_open(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_sess_leave() - part a path from its session
- * @path: the path; nothing of it can reach the session any more
+ * rtrs_srv_sess_leave() - remove a path from its session
+ * @path: path that nothing else can look up or use any more
  *
  * The session ends with its last path.
  *
@@ -876,14 +820,19 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	sess->nr_paths--;
 	rtrs_srv_handshake_end(path);
 	last = list_empty(&sess->paths);
-	rtrs_srv_sess_end_half_open(sess);
-	/* Under the lock: without it, the session may end with its last path. */
+	/*
+	 * Only the end of an admitted path can leave a session without connected paths. The end of
+	 * any other client's path must not end other handshakes.
+	 */
+	if (path->setup.admitted)
+		rtrs_srv_sess_end_half_open(sess);
+	/* Under the lock, without which the session could be freed together with its last path. */
 	rtrs_srv_changed(sess);
 	mutex_unlock(&rtrs_srv_lock);
 	if (!last)
 		return;
 
-	/* The session can't be found any more. */
+	/* The session can't be looked up any more. */
 	if (sess->up)
 		sess->srv->ops->sess_down(sess, sess->priv);
 	else
@@ -891,8 +840,8 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_sess_end_all() - ask for the end of all paths of an upper layer
- * @srv: upper layer that takes no new paths any more
+ * rtrs_srv_sess_end_all() - request the end of all paths of a server
+ * @srv: server that accepts no new paths any more
  *
  * Context: process, may sleep.
  */
@@ -917,7 +866,7 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
  * @sess: session that is up
  *
  * Context: any.
- * Return: the name that its client gave it; lives as long as the session.
+ * Return: the name that the client chose; valid as long as the session.
  */
 const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess)
 {
@@ -926,11 +875,12 @@ const char *rtrs_srv_sess_name(const struct rtrs_srv_sess *sess)
 EXPORT_SYMBOL_GPL(rtrs_srv_sess_name);
 
 /**
- * rtrs_srv_sess_label() - get what sysfs and the log call a session
+ * rtrs_srv_sess_label() - get the name of a session in sysfs and in the log
  * @sess: session that is up
  *
  * Context: any.
- * Return: its name, and &rtrs_srv_params.scope if there is one; lives as long as the session.
+ * Return: the session's name, followed by &rtrs_srv_params.scope if there is one; valid as long as
+ * the session.
  */
 const char *rtrs_srv_sess_label(const struct rtrs_srv_sess *sess)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * KUnit tests of the handshake: what the server tells, and takes for an INFO_REQ.
- */
+/* KUnit tests of the handshake: messages of the server, checks of INFO_REQ, and memory. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 
 #include "srv.h"
 
-/* What @path gets as a server's path with slots of that many bytes, 0 without. */
+/*
+ * Initializes the memory layout of @path for slots of @slot_size bytes, or for chunks if that is 0.
+ */
 static void init_mem(struct rtrs_srv_path *path, unsigned int slot_size)
 {
 	unsigned int old = rtrs_srv_slot_size;
@@ -26,15 +26,15 @@ static const struct accept_case {
 	u32 slot_size;
 } accept_cases[] = {
 	{ "the defaults", 512, 131072, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
-	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 } },
-	{ "keys that stay", 512, 131072, false, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
+	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
+	{ "without always_invalidate", 512, 131072, false, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
 	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
 	{ "the deepest, smallest", 32768, 8192, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 0x80,
-	  0, 0x10, 0, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 } },
+	  0, 0x10, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
 	{ "one large one", 1, 4194304, false, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 1, 0,
 	  0, 0xf0, 0x3f, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 } },
 	{ "with fencing", 512, 131072, true, RTRS_FEATURE_FENCE, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
-	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12,
+	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x78, 0x56, 0x34, 0x12,
 	  0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad,
 	  0xae, 0xaf } },
 	{ "with slots", 512, 131072, true, RTRS_FEATURE_SLOTS, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
@@ -48,7 +48,7 @@ static const struct accept_case {
 	  0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad,
 	  0xae, 0xaf, 0, 0x40, 0, 0 }, 16384 },
 	{ "without slots, others have them", 512, 131072, true, 0, { 0xbd, 0x1b, 0, 2, 0, 0, 0, 2,
-	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 2, 0, 0, 0 }, 4096 },
+	  0, 0xf0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0 }, 4096 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(accept_cases, accept_cases, desc);
@@ -206,26 +206,22 @@ static void info_rsp_tells_of_no_more_than_is_used(struct kunit *test)
 
 static const struct mr_case {
 	const char *desc;
-	u32 depth, chunk_size, pages;
-	bool always_invalidate;
-	u32 chunks, slot_size;
+	u32 depth, chunk_size, pages, chunks, slot_size;
 } mr_cases[] = {
-	{ "a key each", 512, 131072, 512, true, 1 },
-	{ "as many as the device takes", 512, 131072, 512, false, 16 },
-	{ "a device that takes more than all", 16, 131072, 65536, false, 16 },
-	{ "as many in each", 510, 131072, 512, false, 15 },
-	{ "a depth that is a prime", 509, 131072, 512, false, 1 },
-	{ "a chunk is all that the device takes", 512, 131072, 32, false, 1 },
-	{ "a chunk is more than the device takes", 512, 131072, 31, false, 0 },
-	{ "the same, with a key each", 512, 131072, 31, true, 0 },
-	{ "a device that takes no pages", 512, 131072, 0, false, 0 },
-	{ "no more than 1 GiB", 2048, 4194304, UINT_MAX, false, 256 },
-	{ "slots, as many as the device takes", 512, 131072, 512, true, 448, 4096 },
-	{ "slots, keys that stay anyway", 512, 131072, 512, false, 448, 4096 },
-	{ "slots, a depth that is a prime", 509, 131072, 512, true, 448, 4096 },
-	{ "slots, a group is all that the device takes", 512, 131072, 9, true, 8, 4096 },
-	{ "slots, a group is more than the device takes", 512, 131072, 8, true, 0, 4096 },
-	{ "slots of whole pages", 512, 131072, 512, true, 102, 16384 },
+	{ "as many as the device takes", 512, 131072, 512, 16 },
+	{ "a device that takes more than all", 16, 131072, 65536, 16 },
+	{ "as many in each", 510, 131072, 512, 15 },
+	{ "a depth that is a prime", 509, 131072, 512, 1 },
+	{ "a chunk is all that the device takes", 512, 131072, 32, 1 },
+	{ "a chunk is more than the device takes", 512, 131072, 31, 0 },
+	{ "a device that takes no pages", 512, 131072, 0, 0 },
+	{ "no more pages than one has addresses of", 2048, 131072, UINT_MAX, 16 },
+	{ "a chunk of more", 2048, 4194304, UINT_MAX, 1 },
+	{ "slots, as many as the device takes", 512, 131072, 512, 448, 4096 },
+	{ "slots, a depth that is a prime", 509, 131072, 512, 448, 4096 },
+	{ "slots, a group is all that the device takes", 512, 131072, 9, 8, 4096 },
+	{ "slots, a group is more than the device takes", 512, 131072, 8, 0, 4096 },
+	{ "slots of whole pages", 512, 131072, 512, 102, 16384 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(mr_cases, mr_cases, desc);
@@ -243,7 +239,6 @@ static void chunks_are_dealt_out_to_memory_regions(struct kunit *test)
 	dev->attrs.max_fast_reg_page_list_len = c->pages;
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
-	sess->always_invalidate = c->always_invalidate;
 	path->sess = sess;
 	path->path.dev = dev;
 	path->features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
@@ -254,18 +249,16 @@ static void chunks_are_dealt_out_to_memory_regions(struct kunit *test)
 static const struct bytes_case {
 	const char *desc;
 	u32 depth, chunk_size, per_mr;
-	bool always_invalidate;
 	size_t io_size;
 	u64 bytes;
 	u32 slot_size;
 } bytes_cases[] = {
-	{ "a key each", 512, 131072, 1, true, 1024, 68050952 },
-	{ "16 chunks for each key", 512, 131072, 16, false, 1024, 67789576 },
-	{ "the most chunks", 65535, 8192, 1, true, 256, 591387848 },
-	{ "more than 4 GiB", 2048, 4194304, 1, true, 1024, 8609955848 },
-	{ "small slots", 512, 131072, 448, true, 1024, 2897848, 4096 },
-	{ "small slots, without always_invalidate", 512, 131072, 448, false, 1024, 2897848, 4096 },
-	{ "slots of whole pages", 512, 131072, 512, true, 1024, 11043360, 16384 },
+	{ "a key each", 512, 131072, 1, 1024, 68046856 },
+	{ "16 chunks for each key", 512, 131072, 16, 1024, 67789576 },
+	{ "the most chunks", 65535, 8192, 1, 256, 590863568 },
+	{ "more than 4 GiB", 2048, 4194304, 1, 1024, 8609939464 },
+	{ "small slots", 512, 131072, 448, 1024, 2897864, 4096 },
+	{ "slots of whole pages", 512, 131072, 512, 1024, 11043376, 16384 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(bytes_cases, bytes_cases, desc);
@@ -282,12 +275,11 @@ static void memory_of_a_path_is_counted(struct kunit *test)
 	path->features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
-	sess->always_invalidate = c->always_invalidate;
 	init_mem(path, c->slot_size);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_mem_bytes(path, c->per_mr, c->io_size), c->bytes);
 }
 
-/* A path whose handshake refuses its client just when it is being stopped */
+/* A path whose setup work refuses the client while it is being stopped */
 struct stop_test {
 	struct rtrs_srv_path path;
 	struct completion running;
@@ -307,7 +299,7 @@ static void refuse_late(struct work_struct *work)
 	while (!READ_ONCE(t->path.setup.stopped))
 		usleep_range(1000, 2000);
 	until = jiffies + HZ;
-	/* Who canceled it would have to do that again. */
+	/* If the timeout is canceled while this work runs, restarts it after that. */
 	while (delayed_work_pending(&t->path.setup.timeout) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	mod_delayed_work(system_dfl_wq, &t->path.setup.timeout, MAX_JIFFY_OFFSET);
@@ -328,6 +320,49 @@ static void stopped_handshake_has_no_time_limit(struct kunit *test)
 	cancel_delayed_work_sync(&t->path.setup.timeout);
 }
 
+/* A path of an upper layer that records the allocation context of its callback. */
+struct noio_test {
+	struct rtrs_srv srv;
+	struct rtrs_srv_sess sess;
+	struct rtrs_srv_path path;
+	struct rtrs_info_req req;
+	unsigned int asked, noio;
+};
+
+static int refuse(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
+{
+	struct noio_test *t = owner;
+
+	t->asked++;
+	t->noio += !!(current->flags & PF_MEMALLOC_NOIO);
+	return -EACCES;
+}
+
+/* Memory reclaim may depend on the client of the path. */
+static void handshake_allocates_without_io(struct kunit *test)
+{
+	static const struct rtrs_srv_ops ops = { .admit = refuse };
+	struct noio_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	unsigned int flags = current->flags & PF_MEMALLOC_NOIO;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->srv.ops = &ops;
+	t->srv.owner = t;
+	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
+	t->sess.srv = &t->srv;
+	t->path.sess = &t->sess;
+	t->path.state = RTRS_SRV_CLOSING;
+	spin_lock_init(&t->path.state_lock);
+	mutex_init(&t->path.conns.lock);
+	t->path.setup.req = &t->req;
+	t->req.type = cpu_to_le16(RTRS_MSG_INFO_REQ);
+	strscpy(t->req.name, "s1", sizeof(t->req.name));
+	rtrs_srv_setup_work(&t->path.setup.work);
+	KUNIT_EXPECT_EQ(test, t->asked, 1);
+	KUNIT_EXPECT_EQ(test, t->noio, 1);
+	KUNIT_EXPECT_EQ(test, current->flags & PF_MEMALLOC_NOIO, flags);
+}
+
 static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE_PARAM(accept_is_on_the_wire_as_written_down, accept_cases_gen_params),
 	KUNIT_CASE_PARAM(reject_is_on_the_wire_as_written_down, reject_cases_gen_params),
@@ -338,6 +373,7 @@ static struct kunit_case rtrs_srv_setup_cases[] = {
 	KUNIT_CASE_PARAM(chunks_are_dealt_out_to_memory_regions, mr_cases_gen_params),
 	KUNIT_CASE_PARAM(memory_of_a_path_is_counted, bytes_cases_gen_params),
 	KUNIT_CASE(stopped_handshake_has_no_time_limit),
+	KUNIT_CASE(handshake_allocates_without_io),
 	{}
 };
 

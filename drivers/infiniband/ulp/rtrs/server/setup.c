@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The handshake of a path: the client sends the name of its session (INFO_REQ), the
- * server prepares the path and sends the addresses and keys of its chunks (INFO_RSP).
+ * The handshake of a path: the client sends the name of its session (INFO_REQ). The server prepares
+ * the path and sends the addresses and keys of its chunks (INFO_RSP).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,10 +10,10 @@
 
 #include "srv.h"
 
-/* Memory regions that are registered with one chain, on the service connection. */
+/* Number of memory regions registered by one chain of work requests on the service connection. */
 #define RTRS_SRV_REG_BATCH	64
 
-/* With what the client proves */
+/* Returns the length of an INFO_REQ, including the client's proof. */
 static size_t rtrs_srv_info_req_len(const struct rtrs_srv_path *path)
 {
 	return sizeof(*path->setup.req) +
@@ -42,7 +42,7 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
  * rtrs_srv_setup_recv() - post the receive for the client's first message
  * @con: connection 0, on which no other receive has been posted
  *
- * Return: 0, or a negative errno; rtrs_srv_setup_free() cleans up either way.
+ * Return: 0 or a negative errno. In either case, rtrs_srv_setup_free() cleans up.
  */
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 {
@@ -79,11 +79,8 @@ static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
 
 static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
 {
-	if (path->setup.rsp_dma)
-		ib_dma_unmap_single(path->path.dev, path->setup.rsp_dma,
-				    path->setup.rsp_len, DMA_TO_DEVICE);
-	path->setup.rsp_dma = 0;
-	kfree(path->setup.rsp);
+	rtrs_region_free(&path->setup.rsp_mem);
+	kvfree(path->setup.rsp);
 	path->setup.rsp = NULL;
 }
 
@@ -111,7 +108,7 @@ static void rtrs_srv_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_srv_setup_continue(path);
 }
 
-/* Builds and posts the next batch. */
+/* Posts the next batch of registrations. */
 static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
 {
 	u32 nr = min_t(u32, path->mem.chunks.nr_mrs - path->setup.nr_reg,
@@ -135,7 +132,7 @@ static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
 	return rtrs_con_post(&path->conns.con[0]->con, &wrs[0].wr);
 }
 
-/* A batch at a time, as the service queue isn't long. */
+/* Registers memory regions in batches, as the service connection has a short send queue. */
 static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 {
 	struct ib_reg_wr *wrs;
@@ -155,9 +152,9 @@ static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_check_info_req() - check an INFO_REQ
- * @req: message of the full length
+ * @req: message of valid length
  *
- * Return: 0, -EPROTO if it isn't an INFO_REQ, -EINVAL if the session's name isn't valid.
+ * Return: 0; -EPROTO if it isn't an INFO_REQ; -EINVAL if the session's name is invalid.
  */
 int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 {
@@ -179,26 +176,21 @@ static void rtrs_srv_info_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_srv_free_info_rsp(path);
 }
 
-/* As soon as this is out, requests come. */
+/* Posts INFO_RSP. The client may send requests as soon as it has received it. */
 static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 {
-	struct ib_device *dev = path->path.dev;
-	struct ib_sge sge = {
-		.addr		= path->setup.rsp_dma,
-		.length		= path->setup.rsp_len,
-		.lkey		= path->path.pd->local_dma_lkey,
-	};
+	struct rtrs_srv_setup *setup = &path->setup;
+	struct ib_sge sge[RTRS_MAX_LONG_SGE];
 	struct ib_send_wr wr = {
-		.wr_cqe		= &path->setup.rsp_cqe,
+		.wr_cqe		= &setup->rsp_cqe,
 		.opcode		= IB_WR_SEND,
 		.send_flags	= IB_SEND_SIGNALED,
-		.sg_list	= &sge,
-		.num_sge	= 1,
+		.sg_list	= sge,
+		.num_sge	= rtrs_region_list_long(&setup->rsp_mem, setup->rsp_len, sge),
 	};
 
-	path->setup.rsp_cqe.done = rtrs_srv_info_rsp_done;
-	ib_dma_sync_single_for_device(dev, path->setup.rsp_dma,
-				      path->setup.rsp_len, DMA_TO_DEVICE);
+	setup->rsp_cqe.done = rtrs_srv_info_rsp_done;
+	rtrs_region_write_long(&setup->rsp_mem, setup->rsp, setup->rsp_len);
 	return rtrs_con_post(&path->conns.con[0]->con, &wr);
 }
 
@@ -215,7 +207,7 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
 	rsp->nr_desc = cpu_to_le16(chunks->nr_mrs);
 	for (i = 0; i < chunks->nr_mrs; i++) {
-		/* The last group of pieces may have more of them than are used. */
+		/* The last memory region may cover more pieces than are used. */
 		nr = min(chunks->per_mr, chunks->nr - i * chunks->per_mr);
 		rsp->desc[i].addr = cpu_to_le64(chunks->mrs[i]->iova);
 		rsp->desc[i].key = cpu_to_le32(chunks->mrs[i]->rkey);
@@ -223,22 +215,15 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 	}
 }
 
-/* Zeroed; it can be written to until it is sent. */
-static int rtrs_srv_map_info_rsp(struct rtrs_srv_path *path, size_t len)
+/* Allocates a zeroed INFO_RSP, to be filled in before it is sent. */
+static int rtrs_srv_alloc_info_rsp(struct rtrs_srv_path *path, size_t len)
 {
-	struct rtrs_info_rsp *rsp;
-	u64 dma;
-
 	path->setup.rsp_len = len;
-	rsp = kzalloc(len, GFP_KERNEL);
-	if (!rsp)
+	path->setup.rsp = kvzalloc(len, GFP_KERNEL);
+	if (!path->setup.rsp)
 		return -ENOMEM;
-	path->setup.rsp = rsp;
-	dma = ib_dma_map_single(path->path.dev, rsp, len, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(path->path.dev, dma))
-		return -ENOMEM;
-	path->setup.rsp_dma = dma;
-	return 0;
+	return rtrs_region_alloc_long(&path->setup.rsp_mem, &path->path, len,
+				      path->setup.max_sge);
 }
 
 static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
@@ -247,7 +232,7 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 	size_t len = struct_size(rsp, desc, path->mem.chunks.nr_mrs);
 	int ret;
 
-	ret = rtrs_srv_map_info_rsp(path, len + (path->key ? RTRS_PROOF_MAC : 0));
+	ret = rtrs_srv_alloc_info_rsp(path, len + (path->key ? RTRS_PROOF_MAC : 0));
 	if (ret)
 		return ret;
 	rsp = path->setup.rsp;
@@ -256,8 +241,8 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 }
 
 /*
- * Tell a client why it can't have the path, if it knows that this can be. It is for the client to
- * end it then, so that it learns of that; or for the time limit.
+ * Sends the client the reason why its path is refused, if the client supports that. The client then
+ * disconnects, so that it is certain to receive the reason; otherwise a timeout ends the path.
  */
 static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 {
@@ -265,7 +250,7 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 
 	if (!(path->features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON)))
 		return err;
-	ret = rtrs_srv_map_info_rsp(path, sizeof(*path->setup.rsp));
+	ret = rtrs_srv_alloc_info_rsp(path, sizeof(*path->setup.rsp));
 	if (ret)
 		return ret;
 	path->setup.rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
@@ -278,7 +263,7 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 	return RTRS_SRV_SETUP_REFUSED;
 }
 
-/* Handles INFO_REQ, if all announced connections are established. */
+/* Handles an INFO_REQ. All announced connections have to be established by then. */
 static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 {
 	const struct rtrs_info_req *req = path->setup.req;
@@ -302,18 +287,14 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 		peer = rtrs_srv_path_peer(path);
 		ret = srv->ops->admit(srv->owner, req->name, &peer);
 	}
-	if (!ret && path->key)
-		rtrs_srv_handshake_right(path);
 	if (!ret)
 		return 0;
-	if (ret == -EKEYREJECTED) {
-		rtrs_srv_handshake_wrong(path);
+	if (ret == -EKEYREJECTED)
 		rtrs_srv_warn(path, "the client has not proved that it may have session \"%s\"\n",
 			      req->name);
-	} else {
+	else
 		rtrs_srv_warn(path, "the client may not have session \"%s\": %pe\n", req->name,
 			      ERR_PTR(ret));
-	}
 	return rtrs_srv_refuse(path, ret);
 }
 
@@ -328,9 +309,9 @@ static int rtrs_srv_claim(struct rtrs_srv_path *path)
 				      req->name, ERR_PTR(ret));
 		return ret;
 	}
-	/* The session has a name now. */
+	/* The session has a name, hence its own rate limit. */
 	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
-	/* A message that is printed at the same time may show a mix of both names. */
+	/* A message that is printed concurrently may show a mix of both names. */
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", path->sess->label,
 		 path->addr_str);
 	return 0;
@@ -352,7 +333,6 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	ret = rtrs_srv_mem_setup(path);
 	if (ret)
 		return ret;
-	rtrs_srv_ios_init(path);
 	ret = rtrs_srv_prepare_info_rsp(path);
 	if (ret)
 		return ret;
@@ -375,12 +355,12 @@ static int rtrs_srv_tell_up(struct rtrs_srv_path *path)
 		      path->conns.nr, path->sess->queue_depth,
 		      path->mem.chunks.size, dev_name(&path->path.dev->dev),
 		      path->port_num);
-	/* Before the answer: a client that doesn't take it has to be noticed. */
+	/* Before INFO_RSP is sent, so that a client that doesn't receive it is detected. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);
 }
 
-/* No EVENT goes out between the change of state and the answer. */
+/* Connects the path. paths_lock keeps an EVENT from being sent before INFO_RSP. */
 static int rtrs_srv_connected(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
@@ -398,12 +378,12 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_setup_work() - do the steps of a path's handshake after INFO_REQ
- * @work: &rtrs_srv_setup.work of the path; queued when INFO_REQ has come, and each time
- *	that a step may go on
+ * rtrs_srv_setup_work() - perform the steps of a path's handshake after INFO_REQ
+ * @work: &rtrs_srv_setup.work of the path; queued when INFO_REQ has arrived, and each time a step
+ *	may continue
  *
- * A step that has to wait returns RTRS_SRV_SETUP_WAIT and is repeated. After an error, and after
- * RTRS_SRV_SETUP_REFUSED, the path's closing work undoes the steps that were done.
+ * A step that has to wait returns RTRS_SRV_SETUP_WAIT and is repeated. After an error or
+ * RTRS_SRV_SETUP_REFUSED, the closing work undoes the steps.
  */
 void rtrs_srv_setup_work(struct work_struct *work)
 {
@@ -416,7 +396,7 @@ void rtrs_srv_setup_work(struct work_struct *work)
 	};
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  setup.work);
-	/* Memory reclaim may wait for a client that is connecting. */
+	/* Memory reclaim may depend on a client that is connecting. */
 	unsigned int noio = memalloc_noio_save();
 	int ret;
 

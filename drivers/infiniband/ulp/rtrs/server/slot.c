@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Slots. A slot is held by one request at a time, of any path of the session. When a path
- * dies with requests at the disk, its client may use their slots on another path, to send
- * them again or for new requests, long before the disk has finished the old ones. Such a
- * request waits for the old one, so that the two never run at the same time.
+ * Slots. A slot is held by one request at a time, across all paths of the session. If a path fails
+ * while the disk still processes its requests, the client may use their slots on another path, to
+ * resend them or for new requests, long before the disk has finished the old ones. Such a new
+ * request waits for the old one, so that the two never run concurrently.
  *
- * Taking and giving back a slot is one cmpxchg() each, unless a request waits for it.
+ * A client with fencing doesn't have to wait if the disk delays such requests for long: it fences
+ * the old path before it resends a write. It uses other slots of the old path, such as those of
+ * failed reads, at once. So stuck requests lose their slots, see rtrs_srv_slots_abandon().
+ *
+ * Taking and releasing a slot are one cmpxchg() each, unless a request waits for the slot.
  */
 #include <linux/slab.h>
 
 #include "srv.h"
 
-/* In a holder: a request waits, so giving back takes the lock. */
+/* Flag in rtrs_srv_slot.holder: a request waits, so the release of the slot takes the lock. */
 #define RTRS_SRV_SLOT_AWAITED	1UL
 
 /**
- * rtrs_srv_slots_init() - initialize the members of slot.c
+ * rtrs_srv_slots_init() - initialize a session's members for slots
  * @sess: a new session
  */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
@@ -25,11 +29,11 @@ void rtrs_srv_slots_init(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_slot_next_resumed() - take out a request that has got its slot
+ * rtrs_srv_slot_next_resumed() - dequeue a request that waited for its slot and now holds it
  * @sess: session of the request
  *
  * Context: the session's resume work.
- * Return: the request, which is to begin, or NULL.
+ * Return: the request, which has to begin, or NULL.
  */
 struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
 {
@@ -46,7 +50,7 @@ struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess)
 
 /**
  * rtrs_srv_slots_alloc() - allocate a session's slots
- * @sess: session whose queue depth is known; nothing is done if it has slots
+ * @sess: session whose queue depth is known; nothing is done if the slots are allocated
  *
  * Context: process, under the session's up_lock.
  * Return: 0 or -ENOMEM.
@@ -72,7 +76,7 @@ int rtrs_srv_slots_alloc(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_slots_free() - undo rtrs_srv_slots_alloc(), if it was done
+ * rtrs_srv_slots_free() - undo rtrs_srv_slots_alloc(), if it was called
  * @sess: session without paths
  */
 void rtrs_srv_slots_free(struct rtrs_srv_sess *sess)
@@ -92,7 +96,7 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 	lockdep_assert_held(&sess->slots.lock);
 	if (slot->waiter == io)
 		return -EPROTO;
-	/* A second waiter: the client abandoned the first one's path. */
+	/* A second waiter replaces the first one, whose path the client has given up. */
 	*evicted = slot->waiter;
 	slot->waiter = NULL;
 	do {
@@ -104,7 +108,6 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 			 (unsigned long)io) != old);
 	io->con = con;
 	io->hdr_off = off;
-	io->stage = RTRS_SRV_IO_WAIT;
 	if (!old)
 		return 0;
 	slot->waiter = io;
@@ -112,15 +115,14 @@ static int rtrs_srv_slot_wait(struct rtrs_srv_sess *sess,
 }
 
 /**
- * rtrs_srv_slot_take() - take the slot of a request that has come
- * @io: io of that slot, of the path that the request came on
- * @con: connection that the request came on
- * @off: offset of its header in the chunk
+ * rtrs_srv_slot_take() - take the slot of an arriving request
+ * @io: io of the slot, on the path of the request
+ * @con: connection on which the request arrived
+ * @off: offset of the request's header in the chunk
  *
  * Context: any.
- * Return: 0 if the request has the slot; -EINPROGRESS if it waits for it, and the session's
- * resume work will begin it; -EPROTO if the client has used the slot on this path and has
- * no answer yet.
+ * Return: 0 if the request holds the slot; -EINPROGRESS if it waits, and the session's resume work
+ * will begin it; -EPROTO if an earlier request in this slot on this path has not been answered.
  */
 int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		       u32 off)
@@ -149,15 +151,12 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 	return ret;
 }
 
-/**
- * rtrs_srv_slot_release() - give back the slot of a request that is finished
- * @io: io of the request; not the caller's any more
- *
- * Context: any; the caller has a reference of the path, which keeps the session.
+/*
+ * Releases a request's slot, or passes it to the waiting request. Does nothing if the request
+ * doesn't hold it.
  */
-void rtrs_srv_slot_release(struct rtrs_srv_io *io)
+static void rtrs_srv_slot_put(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io)
 {
-	struct rtrs_srv_sess *sess = io->con->path->sess;
 	struct rtrs_srv_slot *slot = &sess->slots.slot[io->slot];
 	struct rtrs_srv_io *next;
 	unsigned long flags;
@@ -166,9 +165,13 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 		   (unsigned long)io))
 		return;
 	spin_lock_irqsave(&sess->slots.lock, flags);
+	if (slot->holder != ((unsigned long)io | RTRS_SRV_SLOT_AWAITED)) {
+		spin_unlock_irqrestore(&sess->slots.lock, flags);
+		return;
+	}
 	next = slot->waiter;
 	slot->waiter = NULL;
-	/* The next holder sees all that the last one did. */
+	/* The next holder sees all changes made by the previous one. */
 	smp_store_release(&slot->holder, (unsigned long)next);
 	if (next) {
 		list_add_tail(&next->pending, &sess->slots.resumed);
@@ -178,11 +181,39 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 }
 
 /**
+ * rtrs_srv_slot_release() - release the slot of a finished request
+ * @io: io of the request; not accessed by the caller any more
+ *
+ * Context: any; the caller holds a reference on the path, which keeps the session.
+ */
+void rtrs_srv_slot_release(struct rtrs_srv_io *io)
+{
+	rtrs_srv_slot_put(io->con->path->sess, io);
+}
+
+/**
+ * rtrs_srv_slots_abandon() - release the slots of stuck requests for use by other paths
+ * @path: closing path of a client with fencing; only the upper layer has requests of it
+ *
+ * Context: any; @path is in its session.
+ */
+void rtrs_srv_slots_abandon(struct rtrs_srv_path *path)
+{
+	struct rtrs_srv_sess *sess = path->sess;
+	u32 i;
+
+	if (!path->ios.mem)
+		return;
+	for (i = 0; i < sess->queue_depth; i++)
+		rtrs_srv_slot_put(sess, rtrs_srv_path_io(path, i));
+}
+
+/**
  * rtrs_srv_slot_forget() - end a request's wait for its slot
  * @sess: session of the request
  * @io: io of a path that is closing
  *
- * Return: true if it waited; it is the caller's now, without the slot.
+ * Return: true if the request waited; it then belongs to the caller, and doesn't hold the slot.
  */
 bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io)
 {

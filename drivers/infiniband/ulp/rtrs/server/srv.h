@@ -2,57 +2,55 @@
 /*
  * RTRS server.
  *
- * Files, from top to bottom; each one calls only those below it. What fetch, port and buf have is
- * in pull.h, all else here:
+ * Files, from top to bottom. Each file calls only files below it. The declarations of fetch, port
+ * and buf are in pull.h, all others in this header:
  *
- *	listen	connection requests; opening and closing the server, the module
+ *	listen	connection requests; opening and closing the server; module init and exit
  *	path	the life of a path: creation and closing work
- *	con	its connections, and the connection manager
- *	setup	its handshake
- *	proof	what both ends prove in it
- *	sess	sessions: found, named, made known to the upper layer, ended
- *	sysfs	directories of sessions and paths
- *	recv	messages that come in on a connection
- *	fence	fencing: a path is ended by request over another one
- *	io	requests, until the upper layer has them
- *	send	what is sent for them: answers; and their end
- *	fetch	data of large writes are fetched from the client
- *	port	how much is fetched at a time over a port, and whose turn it is
- *	buf	buffers for data that are not in a chunk, and requests that wait for one
- *	limit	how many paths may be being set up, and in how much memory; how soon an address
- *		may try again
- *	slot	slots of sessions, and the requests that have them
- *	mem	a path's chunks and keys, and the limit to all paths' memory
+ *	con	the connections of a path, and events of the connection manager
+ *	setup	the handshake of a path
+ *	proof	mutual authentication during the handshake
+ *	sess	sessions: lookup, naming, registration with the upper layer, end
+ *	sysfs	directories of sessions and paths, statistics of the module
+ *	recv	messages received on a connection
+ *	fence	fencing: the client ends a path by a message on another path
+ *	io	requests, from their arrival until they are passed to the upper layer
+ *	send	answers, and the end of requests
+ *	fetch	fetching the data of large writes from the client
+ *	port	how much is fetched at a time over a port, and fairness between sessions
+ *	buf	buffers for data outside of chunks, and requests that wait for one
+ *	limit	limits on the number and the memory of handshakes
+ *	slot	slots of sessions, and the requests that hold them
+ *	mem	a path's chunks and keys, and the limit on the memory of all paths
  *	state	the state of a path; errors; waiting for changes
  *
- * A session is created by the first connection request that names it, and lives
- * as long as it has a path. A path is created by the request for its connection
- * 0, is set up (CONNECTING) until the client has been told where the chunks
- * are, carries requests (CONNECTED), and is taken down (CLOSING) by its closing
- * work, whatever the reason. All other code only asks for its end, by
- * rtrs_srv_path_error().
+ * A session is created by the first connection request that names it, and lives as long as it has a
+ * path. A path is created by the request for its connection 0. Its handshake runs in the state
+ * CONNECTING, until the server sends the addresses of the chunks to the client. The path handles
+ * requests in the state CONNECTED. In the state CLOSING, its closing work takes it down, whatever
+ * the reason. All other code only requests the end of a path, by rtrs_srv_path_error().
  *
- * No work item waits for I/O, or for another session's path, for the workers are
- * shared by all clients: where the closing work needs all requests to be finished,
- * the last one queues the rest of it, and a handshake that needs the end of another
- * path or session is parked, and queued again when something has changed.
+ * No work item waits for I/O or for another session's path, because all clients share the workers.
+ * If the closing work needs all requests to be finished, the last request queues the rest of the
+ * work. If a handshake needs the end of another path or session, it is parked, and queued again
+ * after the next change.
  *
- * Locks, outer before inner; those in different lines of the list don't nest:
+ * Locks, outer before inner. Locks on different lines of the list don't nest:
  *
  *	handler lock of a cm_id > rtrs_srv_lock > &sess->paths_lock >
  *		sq_lock of struct rtrs_con > &path->state_lock
  *	handler lock of a cm_id > &path->conns.lock > &path->state_lock
  *	rtrs_srv_lock > &sess->paths_lock > hb_lock of struct rtrs_path
- *	&sess->up_lock > whatever the upper layer takes in ->sess_up()
- *	whatever the upper layer holds in rtrs_srv_send_event() > &sess->paths_lock
- *	rtrs_srv_lock > whatever the upper layer takes for rtrs_srv_restrict_paths()
+ *	&sess->up_lock > locks that the upper layer takes in ->sess_up()
+ *	locks that the upper layer holds in rtrs_srv_send_event() > &sess->paths_lock
+ *	rtrs_srv_lock > locks that the upper layer takes for rtrs_srv_each_path()
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	&con->pend_lock > &port->lock
  *	rtrs_srv_lock, &path->conns.lock > the locks of parked handshakes (state.c) and
- *		of the memory in use (mem.c), which nothing nests in
+ *		of the memory in use (mem.c); no other lock nests in these two
  *
- * A cm_id is destroyed, and a path's directory removed, with none of them held.
+ * No lock of this list is held while a cm_id is destroyed or a path's directory is removed.
  */
 #ifndef RTRS_SRV_H
 #define RTRS_SRV_H
@@ -69,21 +67,18 @@
 #include "../common/core.h"
 #include "pull.h"
 
-/* While no more requests of a connection are under way, each begins by itself: that is sooner. */
+/* A connection with at most this many requests in progress begins each at once, for low latency. */
 #define RTRS_SRV_FEW		4
+/* Work requests of one answer: RDMA WRITE, SEND WITH INV, and the immediate value. */
+#define RTRS_SRV_WR_PER_IO	3
 /*
- * Work requests of one I/O: LOCAL_INV, RDMA WRITE, SEND WITH INV, REG_MR and the
- * answer.
- */
-#define RTRS_SRV_WR_PER_IO	5
-/*
- * Work requests of a connection that fit in its send queue, unacknowledged by the client's
- * device: some 200 to 500 answers. Fewer if the device has no room for them.
+ * Size of a connection's send queue, in work requests that the client's device has not
+ * acknowledged: enough for 200 to 500 answers. Lowered if the device supports less.
  */
 #define RTRS_SRV_SEND_WR	1024
 /*
- * The same with RTRS_FEATURE_SLOTS, where a small answer takes one. With all else, a send queue has
- * less than 256 entries, and devices round up to powers of two.
+ * The size with RTRS_FEATURE_SLOTS, where a small answer is one work request. Together with all
+ * other work requests the send queue stays below 256 entries; devices round up to powers of two.
  */
 #define RTRS_SRV_SLOTS_SEND_WR	142
 static_assert(RTRS_SRV_SLOTS_SEND_WR + RTRS_SIGNAL_EVERY + RTRS_SRV_READ_WR + 1 +
@@ -91,27 +86,32 @@ static_assert(RTRS_SRV_SLOTS_SEND_WR + RTRS_SIGNAL_EVERY + RTRS_SRV_READ_WR + 1 
 #define RTRS_SRV_MIN_SEND_WR	(4 * RTRS_SIGNAL_EVERY)
 static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 /*
- * Room in the send queue of connection 0 that neither answers to requests nor those to
- * heartbeats take: for FENCED, of which one is due at a time, heartbeats, and EVENT, once a
- * second at most.
+ * Send queue entries of connection 0 that are not available for answers to requests or heartbeats.
+ * They are reserved for FENCED (one outstanding at a time), heartbeats, and EVENT (at most one per
+ * second).
  */
 #define RTRS_SRV_SERVICE_RESERVE 16
-/* From the request for connection 0 to the end of the handshake. */
+/* Time limit of a handshake, from the request for connection 0. */
 #define RTRS_SRV_SETUP_MS	30000
-/* A step of the setup work has to wait. Drivers of RDMA devices return all errnos. */
+/* A step of the setup work has to wait. Positive, as RDMA drivers may return any errno. */
 #define RTRS_SRV_SETUP_WAIT	1
-/* No step follows: the client has been told why it can't have the path. */
+/* The setup work is finished: the client was sent the reason why its path is refused. */
 #define RTRS_SRV_SETUP_REFUSED	2
-/* For how long it may stay then. */
+/* Time limit for the client to disconnect a refused path. */
 #define RTRS_SRV_REFUSED_MS	5000
-/* For how long an old session may show no sign of life when a new one wants its name. */
+/* Time limit for an old session to show a sign of life when a new session requests its name. */
 #define RTRS_SRV_PROBE_MS	2000
-/* From one such look to the next, however many clients want the name. */
+/* Minimum time between two such probes of a session, however many clients request its name. */
 #define RTRS_SRV_PROBE_PAUSE_MS	10000
-/* Incarnations of a path that may be closing when it reconnects. */
+/*
+ * A request is stuck if the upper layer has not finished it this long after its path began to
+ * close. A client with fencing may then join the session again.
+ */
+#define RTRS_SRV_LATE_MS	2000
+/* Maximum number of incarnations of a path, including the one that is being connected. */
 #define RTRS_SRV_MAX_ENDING	4
-/* Length of the reason for a path's end */
-#define RTRS_SRV_WHY_LEN	96
+/* Length of the reason why a path ends or can't be added */
+#define RTRS_SRV_WHY_LEN	192
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
 #define RTRS_SRV_LOG_BURST	20
 
@@ -124,17 +124,17 @@ extern unsigned int rtrs_srv_slot_size;
 /**
  * struct rtrs_srv - an upper layer and where it listens
  * @ops: functions of the upper layer
- * @owner: the upper layer's, for @ops
- * @net: network namespace in which it listens; its ids hold it
- * @scope: NULL, or what its sessions' names end in, in sysfs and in the log
+ * @owner: private data of the upper layer, passed to @ops
+ * @net: network namespace in which it listens; referenced by the cm_ids
+ * @scope: NULL, or suffix of the names of its sessions, in sysfs and in the log
  * @port: port that it listens on
- * @ip_id: listens for IPv4 addresses; NULL if that failed, and the server is being closed
- * @ip6_id: listens for IPv6 addresses, NULL if there are none
- * @ib_id: listens for GIDs, NULL if that can't be had
- * @uuid: tells it from other servers, and from those that were here before
- * @closing: no new paths; guarded by rtrs_srv_lock
- * @nr_sess: sessions; written under rtrs_srv_lock
- * @log: limits messages that peers cause before they have a session with a name
+ * @ip_id: listens for IPv4 addresses; NULL only if that failed, and the server is being closed
+ * @ip6_id: listens for IPv6 addresses, NULL without IPv6
+ * @ib_id: listens for GIDs, NULL if that is not possible
+ * @uuid: identifies this server; a restarted server has another one
+ * @closing: new paths are refused; guarded by rtrs_srv_lock
+ * @nr_sess: number of sessions; written under rtrs_srv_lock
+ * @log: rate limit of messages that peers cause before their session has a name
  *
  * Owned by the upper layer, from rtrs_srv_open() to rtrs_srv_close().
  */
@@ -155,8 +155,8 @@ struct rtrs_srv {
 
 /**
  * struct rtrs_srv_slot - a slot of a session
- * @holder: the struct rtrs_srv_io of the request that has it, or 0; see slot.c
- * @waiter: a request of another path that waits for it, under the slots' lock
+ * @holder: the struct rtrs_srv_io of the request that holds the slot, or 0; see slot.c
+ * @waiter: a request of another path that waits for the slot; guarded by the slots' lock
  */
 struct rtrs_srv_slot {
 	unsigned long holder;
@@ -165,14 +165,14 @@ struct rtrs_srv_slot {
 
 /**
  * struct rtrs_srv_slots - the slots of a session (slot.c)
- * @slot: one for each chunk, allocated when the session is up
+ * @slot: one for each chunk; allocated when the session comes up
  * @lock: guards &rtrs_srv_slot.waiter and @resumed; any context
- * @resumed: requests that have waited, and got their slot
+ * @resumed: requests that waited for their slot and now hold it
  * @resume_work: begins the requests in @resumed
  */
 struct rtrs_srv_slots {
 	struct rtrs_srv_slot *slot;
-	spinlock_t lock; /* waiters, resumed */
+	spinlock_t lock; /* waiter, resumed */
 	struct list_head resumed;
 	struct work_struct resume_work;
 };
@@ -180,43 +180,44 @@ struct rtrs_srv_slots {
 /**
  * struct rtrs_srv_sess - a session
  * @by_uuid: in the hash table of all sessions, guarded by rtrs_srv_lock
- * @by_name: in that of sessions with a name, likewise
- * @srv: where it came in
+ * @by_name: in the hash table of sessions with a name, guarded by rtrs_srv_lock
+ * @srv: server that accepted the session
  * @uuid: chosen by the client
- * @id: tells it from the session that was there before under the same uuid
- * @name: set once, by the first path that is set up, under rtrs_srv_lock; empty
- *	before
+ * @id: distinguishes this session from an earlier one with the same @uuid
+ * @name: set once under rtrs_srv_lock, by the first path that is set up; empty before
  * @label: its name in sysfs and in the log, set with @name
- * @paths: its paths. Changed under rtrs_srv_lock and @paths_lock, so either of them keeps it as
- *	it is. A session without one is on its way out: its name is still in use, but it takes no
- *	path any more
- * @paths_lock: guards members of its paths for which this file says so. Nothing that is done
- *	under it waits for another session
- * @nr_paths: how many
- * @proves: its paths prove that the client knows a secret; set when it is created
- * @connected: a path of it has been connected; set under rtrs_srv_lock
- * @ending: takes no path any more, as no path of it is connected any more; under rtrs_srv_lock
- * @next_probe: not before that time, ns, is it looked at for the sake of another one
- *	that wants its name; guarded by rtrs_srv_lock
- * @log: limits messages that the client causes
- * @asked: number of slots that the client has asked for, 0 if it has not
- * @queue_depth: number of slots, hence of chunks of each path
+ * @paths: list of its paths, changed under both rtrs_srv_lock and @paths_lock and stable under
+ *	either. A session whose list became empty is ending: it still occupies its name, but accepts
+ *	no path
+ * @paths_lock: guards @paths, and members of its paths as documented in this file. Code that holds
+ *	it never waits for another session
+ * @nr_paths: number of paths
+ * @proves: its clients prove that they know a secret; set when the session is created
+ * @tag: tag from the connection requests if @proves, else 0; set when the session is created
+ * @connected: a path of the session has been connected; set under rtrs_srv_lock
+ * @ending: no path is connected any more, so new paths are refused, unless a request is stuck;
+ *	guarded by rtrs_srv_lock
+ * @next_probe: earliest time, in ns, of the next probe on behalf of a session that requests this
+ *	name; guarded by rtrs_srv_lock
+ * @log: rate limit of messages that the client causes
+ * @asked: number of slots that the client requested, 0 if it did not
+ * @queue_depth: number of slots, and of chunks of each path
  * @chunk_size: bytes of a chunk
- * @off_bits: bits for an offset in the immediate value of a request
- * @always_invalidate: a chunk's key is valid only while the client owns the
- *	chunk
- * @charged: bytes that it takes of the memory for clients, its slots included
+ * @off_bits: number of bits for the offset in the immediate value of a request
+ * @always_invalidate: the client has no access to the data of a request while the server processes
+ *	it
+ * @charged: bytes charged to the session itself: this struct, its slots, its reserve buffer
  * @slots: slots of its requests
  * @bufs: buffers of its requests
- * @up_lock: guards the fields below while there are paths
- * @up: the upper layer knows the session
- * @priv: the upper layer's; doesn't change while a path is connected
+ * @up_lock: guards the members below while the session has paths
+ * @up: the upper layer has accepted the session
+ * @priv: private data of the upper layer; constant while a path is connected
  * @dev: the session's directory in sysfs
- * @paths_dir: the directory of its paths
- * @end_work: the end of the session; queued once, by rtrs_srv_sess_down_done()
+ * @paths_dir: the directory of its paths in sysfs
+ * @end_work: frees the session; queued once, by rtrs_srv_sess_down_done()
  *
- * Kept alive by its paths. The last one's closing work has the upper layer end its
- * part, which may take long, and @end_work frees the session.
+ * Kept alive by its paths. The closing work of the last path calls ->sess_down(), whose end may
+ * take long; then @end_work frees the session.
  */
 struct rtrs_srv_sess {
 	struct hlist_node by_uuid;
@@ -227,9 +228,10 @@ struct rtrs_srv_sess {
 	char name[RTRS_NAME_LEN];
 	char label[RTRS_LABEL_LEN];
 	struct list_head paths;
-	struct mutex paths_lock; /* the list, and members of its paths */
+	struct mutex paths_lock; /* @paths, and members of its paths */
 	u32 nr_paths;
 	bool proves;
+	u16 tag;
 	bool connected;
 	bool ending;
 	u64 next_probe;
@@ -243,7 +245,7 @@ struct rtrs_srv_sess {
 	struct rtrs_srv_slots slots;
 	struct rtrs_srv_bufs bufs;
 
-	struct mutex up_lock; /* what follows, while there are paths */
+	struct mutex up_lock; /* the members below, while there are paths */
 	bool up;
 	void *priv;
 	struct device *dev;
@@ -252,11 +254,11 @@ struct rtrs_srv_sess {
 };
 
 /**
- * enum rtrs_srv_rival - what becomes of a session whose name another one wants
- * @RTRS_SRV_RIVAL_ENDING: it ends; the other one waits for that
- * @RTRS_SRV_RIVAL_ON_TRIAL: it may be dead, and is being looked at: the other one waits
- * @RTRS_SRV_RIVAL_SUSPECT: it may be dead: it is to be looked at
- * @RTRS_SRV_RIVAL_ALIVE: it stays; the other one is refused
+ * enum rtrs_srv_rival - result of checking a session whose name another session requests
+ * @RTRS_SRV_RIVAL_ENDING: the session is ending; the other one waits for its end
+ * @RTRS_SRV_RIVAL_ON_TRIAL: the session is being probed; the other one waits for the result
+ * @RTRS_SRV_RIVAL_SUSPECT: the session may be dead and has to be probed
+ * @RTRS_SRV_RIVAL_ALIVE: the session keeps its name; the other one is refused
  */
 enum rtrs_srv_rival {
 	RTRS_SRV_RIVAL_ENDING,
@@ -266,11 +268,11 @@ enum rtrs_srv_rival {
 };
 
 /**
- * enum rtrs_srv_state - where a path is in its life
- * @RTRS_SRV_CONNECTING: from the request for connection 0
- * @RTRS_SRV_CONNECTED: takes requests
+ * enum rtrs_srv_state - state of a path
+ * @RTRS_SRV_CONNECTING: the handshake is in progress
+ * @RTRS_SRV_CONNECTED: requests are accepted
  * @RTRS_SRV_CLOSING: the closing work has been queued
- * @RTRS_SRV_NR_STATES: how many there are
+ * @RTRS_SRV_NR_STATES: number of states
  */
 enum rtrs_srv_state {
 	RTRS_SRV_CONNECTING,
@@ -280,11 +282,11 @@ enum rtrs_srv_state {
 };
 
 /**
- * enum rtrs_srv_event - change of a path's state
- * @RTRS_SRV_EV_UP: its handshake is complete
- * @RTRS_SRV_EV_SETUP_TIMEOUT: the time limit of its handshake is over
- * @RTRS_SRV_EV_END: it has failed, or is to end
- * @RTRS_SRV_NR_EVENTS: how many there are
+ * enum rtrs_srv_event - event that may change a path's state
+ * @RTRS_SRV_EV_UP: the handshake is complete
+ * @RTRS_SRV_EV_SETUP_TIMEOUT: the handshake timed out
+ * @RTRS_SRV_EV_END: the path failed, or its end was requested
+ * @RTRS_SRV_NR_EVENTS: number of events
  */
 enum rtrs_srv_event {
 	RTRS_SRV_EV_UP,
@@ -295,13 +297,13 @@ enum rtrs_srv_event {
 
 /**
  * struct rtrs_srv_stats - counters of a path on one CPU
- * @reads: number of requests for data
- * @read_bytes: bytes that these asked for
+ * @reads: number of reads
+ * @read_bytes: bytes requested by reads
  * @writes: number of all other requests
- * @write_bytes: bytes that came with these
- * @done: number of requests of both kinds that are finished
+ * @write_bytes: bytes of data of these
+ * @done: number of finished requests of both kinds
  *
- * One for each CPU, written by that CPU alone.
+ * One instance per CPU, written by that CPU only.
  */
 struct rtrs_srv_stats {
 	u64 reads;
@@ -313,41 +315,30 @@ struct rtrs_srv_stats {
 
 /**
  * struct rtrs_srv_conns - the connections of a path (con.c)
- * @lock: serializes setting up connections; guards what follows, until the closing work is
- *	alone with them
- * @nr: connections that the client announced; doesn't change
- * @nr_accepted: connections that were accepted
- * @con: the connections by cid, NULL before they are requested
+ * @lock: serializes the setup of connections; guards the members below, until only the closing work
+ *	uses them
+ * @nr: number of connections that the client announced; constant
+ * @nr_accepted: number of accepted connections
+ * @con: the connections by cid; NULL until requested
  */
 struct rtrs_srv_conns {
-	struct mutex lock; /* what follows */
+	struct mutex lock; /* the members below */
 	u32 nr;
 	u32 nr_accepted;
 	struct rtrs_srv_con **con;
 };
 
-/**
- * union rtrs_srv_msg - message that goes with a slot's answer
- * @rkey: the chunk's new key, with always_invalidate and without RTRS_FEATURE_SLOTS
- * @answer: with RTRS_FEATURE_SLOTS
- */
-union rtrs_srv_msg {
-	struct rtrs_msg_rkey_rsp rkey;
-	struct rtrs_msg_answer answer;
-};
+static_assert(sizeof(struct rtrs_msg_answer) == RTRS_MSG_LEN);
 
 /**
  * struct rtrs_srv_mem - the memory that a client can write to over a path (mem.c)
- * @charged: bytes that the path takes of the memory for clients; written when it is created and
- *	by its setup work
- * @room: bytes of data in a chunk; headers follow
+ * @charged: bytes charged to the path; written when the path is created and by its setup work
+ * @room: bytes of data in a chunk; the headers follow them
  * @hdr_room: bytes for headers
- * @max_io: most bytes of data of a request
- * @max_page: most bytes of data that have &rtrs_srv_io.page instead of a buffer; 0 without
- *	RTRS_FEATURE_SLOTS
+ * @max_io: maximum bytes of data of a request
+ * @max_page: maximum bytes of data for which &rtrs_srv_io.page is used instead of a buffer
  * @chunks: the chunks; with RTRS_FEATURE_SLOTS they are small
- * @msgs: message for each slot; there with always_invalidate or RTRS_FEATURE_SLOTS
- * @msgs_dma: their DMA address, 0 if they aren't there
+ * @msgs: a struct rtrs_msg_answer for each slot; allocated with RTRS_FEATURE_SLOTS
  */
 struct rtrs_srv_mem {
 	u64 charged;
@@ -356,34 +347,37 @@ struct rtrs_srv_mem {
 	u32 max_io;
 	u32 max_page;
 	struct rtrs_region chunks;
-	union rtrs_srv_msg *msgs;
-	u64 msgs_dma;
+	struct rtrs_region msgs;
 };
 
 /**
  * struct rtrs_srv_ios - the requests of a path (io.c, send.c)
- * @mem: a struct rtrs_srv_io, with the upper layer's part, for each slot; there
- *	while the path is connected, and until its closing work has ended
- * @size: bytes from one to the next
- * @kept: pages may be kept in there, see rtrs_srv_bufs_age()
- * @ref: a reference for each request that isn't finished; its release queues the
- *	path's finish work
- * @stats: counters of each CPU
+ * @mem: array with a struct rtrs_srv_io and the upper layer's part for each slot; allocated by the
+ *	setup work, freed by the closing work
+ * @size: bytes of an array element
+ * @kept: a slot may have a page in &rtrs_srv_io.kept, see rtrs_srv_bufs_age()
+ * @ref: counts requests that are not finished; its release queues the path's finish work
+ * @late_work: sets @late; queued when the path is closing and only the upper layer has requests
+ * @late: the upper layer has not finished the requests within RTRS_SRV_LATE_MS; guarded by
+ *	rtrs_srv_lock
+ * @stats: counters, per CPU
  */
 struct rtrs_srv_ios {
 	void *mem;
 	size_t size;
 	bool kept;
 	struct percpu_ref ref;
+	struct delayed_work late_work;
+	bool late;
 	struct rtrs_srv_stats __percpu *stats;
 };
 
 /**
- * struct rtrs_srv_fence - fencing, as far as it concerns a path (fence.c)
- * @target: id of the path whose end the client has asked for over this one, or 0.
- *	Set when a FENCE comes, while it is 0; else under &rtrs_srv_sess.paths_lock
- * @work: ends the path with the id @target, or answers if it is dead
- * @dead: nothing that was sent on this path has any effect any more; guarded by
+ * struct rtrs_srv_fence - fencing state of a path (fence.c)
+ * @target: id of the path that the client asked to fence by a message on this path, or 0. Set by
+ *	the handler of the FENCE message if it is 0; cleared under &rtrs_srv_sess.paths_lock
+ * @work: ends the path with the id @target, or answers if that path is dead
+ * @dead: nothing that was sent on this path can have an effect any more; guarded by
  *	&rtrs_srv_sess.paths_lock
  */
 struct rtrs_srv_fence {
@@ -393,27 +387,50 @@ struct rtrs_srv_fence {
 };
 
 /**
+ * struct rtrs_srv_origin - handshakes from one client address that count towards limits (limit.c)
+ * @by_addr: in the hash table of all records
+ * @srv: server that received the requests; different networks may use the same addresses
+ * @addr: the address; the port is ignored
+ * @nr: number of paths from this address that count towards the limits
+ * @bytes: memory of these paths
+ *
+ * Guarded by rtrs_srv_lock. Freed when @nr is 0.
+ */
+struct rtrs_srv_origin {
+	struct hlist_node by_addr;
+	const struct rtrs_srv *srv;
+	struct sockaddr_storage addr;
+	unsigned int nr;
+	u64 bytes;
+};
+
+/**
  * struct rtrs_srv_setup - handshake of a path (setup.c)
- * @req: buffer for INFO_REQ, with a struct rtrs_proof behind it
+ * @req: buffer for INFO_REQ, followed by a struct rtrs_proof
  * @req_dma: DMA address of @req, 0 if it isn't mapped
  * @req_cqe: completion entry of the receive of INFO_REQ
- * @rsp: buffer with INFO_RSP
+ * @rsp: INFO_RSP, until it is sent
  * @rsp_len: length of @rsp
- * @rsp_dma: DMA address of @rsp, 0 if it isn't mapped
+ * @rsp_mem: memory from which INFO_RSP is sent
+ * @max_sge: maximum number of SGEs of a send on connection 0
  * @rsp_cqe: completion entry of the send of INFO_RSP
  * @reg_cqe: completion entry of a batch of REG_MR
- * @reg_busy: a batch is posted and not completed
- * @nr_reg: memory regions that were in batches so far
- * @step: next step; used by @work only
- * @admitted: the client was admitted; under rtrs_srv_lock
- * @timeout: ends the path if the handshake takes longer than RTRS_SRV_SETUP_MS
- * @work: does the steps; queued again for each one that has to wait
- * @parked_by_uuid: in a hash table of paths that wait for a change, see rtrs_srv_setup_park()
- * @parked_by_name: in the other one of these
- * @stopped: @work is not queued any more
- * @handshake: in the list of paths that count in the limits of handshakes, until the client is
+ * @reg_busy: a batch is posted and has not completed
+ * @nr_reg: number of memory regions in all batches so far
+ * @step: next step of the handshake; used by @work only
+ * @admitted: the client was admitted; guarded by rtrs_srv_lock
+ * @has_probed: this path caused a probe of the session that has the requested name, which is not
+ *	logged yet; used by @work only
+ * @timeout: ends the path after RTRS_SRV_SETUP_MS, or RTRS_SRV_REFUSED_MS if it was refused
+ * @work: performs the steps; queued again after each step that has to wait
+ * @parked_by_uuid: in a hash table of parked handshakes, see rtrs_srv_setup_park()
+ * @parked_by_name: in the other hash table of parked handshakes
+ * @stopped: @work is never queued again
+ * @origin: record of the client's address while the path is in @handshake, shared with other paths;
+ *	otherwise a record that is not in use, or NULL. Written under rtrs_srv_lock
+ * @handshake: in the list of paths that count towards the limits of handshakes, until the client is
  *	admitted; guarded by rtrs_srv_lock
- * @began: when it came there, get_jiffies_64()
+ * @began: time when the handshake began, as get_jiffies_64()
  */
 struct rtrs_srv_setup {
 	struct rtrs_info_req *req;
@@ -421,18 +438,21 @@ struct rtrs_srv_setup {
 	struct ib_cqe req_cqe;
 	struct rtrs_info_rsp *rsp;
 	size_t rsp_len;
-	u64 rsp_dma;
+	struct rtrs_region rsp_mem;
+	u32 max_sge;
 	struct ib_cqe rsp_cqe;
 	struct ib_cqe reg_cqe;
 	bool reg_busy;
 	u32 nr_reg;
 	unsigned int step;
 	bool admitted;
+	bool has_probed;
 	struct delayed_work timeout;
 	struct work_struct work;
 	struct hlist_node parked_by_uuid;
 	struct hlist_node parked_by_name;
 	bool stopped;
+	struct rtrs_srv_origin *origin;
 	struct list_head handshake;
 	u64 began;
 };
@@ -442,9 +462,9 @@ struct rtrs_srv_setup {
  * @named: its directory exists or is about to; guarded by &rtrs_srv_sess.paths_lock
  * @stats_lock: guards @stats_base
  * @stats_base: sums of the path's statistics when they were last reset
- * @kobj: its directory; its count keeps the path alive for those who looked it up
+ * @kobj: the directory; its reference count keeps the path alive for callers that looked it up
  *	under rtrs_srv_lock
- * @released: @kobj is no more
+ * @released: completed when @kobj is released
  */
 struct rtrs_srv_path_sysfs {
 	bool named;
@@ -456,27 +476,28 @@ struct rtrs_srv_path_sysfs {
 
 /**
  * struct rtrs_srv_path - a path
- * @path: the part that client and server share
- * @sess: session that it belongs to; valid until the path has left it
- * @entry: in the session's list, see &rtrs_srv_sess.paths
+ * @path: common part of client and server
+ * @sess: its session; valid until the path has left it
+ * @entry: in &rtrs_srv_sess.paths
  * @uuid: chosen by the client
  * @recon_cnt: from the connection requests
  * @features: RTRS_FEATURE_* that the client was granted
  * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
- * @addr: local address, and the client's
+ * @first: see &rtrs_srv_peer.first
+ * @addr: the local address and the client's
  * @addr_str: @addr as text, for sysfs
  * @port_num: number of the port of the RDMA device
- * @share: the session's share of that port, from the first connection on
+ * @share: the session's share of that port; set with the first connection
  * @key: secret that the client has proved to know, or NULL
- * @cost: bytes that it takes, set before the upper layer is asked about it
- * @known: the upper layer knows the path, and says whether it stays; guarded by rtrs_srv_lock
- * @unwanted: result of the last time that it was asked; under the same lock
+ * @cost: memory of the path in bytes; set before the upper layer decides about the path
+ * @known: the upper layer knows the path, and may decide to end it; guarded by rtrs_srv_lock
  * @state_lock: innermost lock, taken in any context
  * @state: see enum rtrs_srv_state; written under @state_lock
  * @end_err: 0 if its end was requested, else a negative errno; written before @close_work is queued
- * @end_why: the reason, for the log; likewise
- * @close_work: begins to take the path down; queued once, by the change of @state
- * @finish_work: the rest of that; queued once, when all requests are finished
+ * @end_why: reason for the end, for the log; written with @end_err. If the path can't be added to a
+ *	session, the reason for that
+ * @close_work: first part of taking the path down; queued once, when @state becomes CLOSING
+ * @finish_work: second part; queued once, when all requests are finished
  * @conns: connections
  * @mem: chunks, memory regions and keys
  * @ios: requests and statistics
@@ -484,7 +505,7 @@ struct rtrs_srv_path_sysfs {
  * @setup: handshake
  * @sysfs: directory in sysfs
  *
- * Owned by its closing work: close_work, then finish_work, which frees it.
+ * Owned by its closing work: @close_work, then @finish_work, which frees the path.
  */
 struct rtrs_srv_path {
 	struct rtrs_path path;
@@ -495,6 +516,7 @@ struct rtrs_srv_path {
 	u16 recon_cnt;
 	u32 features;
 	u32 path_id;
+	bool first;
 	struct rtrs_addr addr;
 	char addr_str[RTRS_PATH_STR_LEN];
 	u32 port_num;
@@ -502,7 +524,6 @@ struct rtrs_srv_path {
 	struct key *key;
 	u64 cost;
 	bool known;
-	bool unwanted;
 
 	spinlock_t state_lock; /* state */
 	enum rtrs_srv_state state;
@@ -521,20 +542,20 @@ struct rtrs_srv_path {
 
 /**
  * struct rtrs_srv_con - a connection
- * @con: the part that client and server share
- * @path: path that owns it
- * @nr_arrived: counts requests; only the completion queue's context touches this and the next
- * @nr_answered: what &rtrs_con.nr_answered was when that was last looked at
- * @arrived: requests that are to begin together
- * @begin_work: begins them
- * @data_cqe: with RTRS_FEATURE_NO_IMM, of RDMA WRITEs of data in buffers
+ * @con: common part of client and server
+ * @path: path of the connection
+ * @nr_arrived: counts requests; like @nr_answered, used by the completion handler only
+ * @nr_answered: cached value of &rtrs_con.nr_answered
+ * @arrived: requests that will begin together
+ * @begin_work: begins the requests in @arrived
+ * @data_cqe: completion entry of RDMA WRITEs of data in buffers, with RTRS_FEATURE_NO_IMM
  * @pend_lock: guards @pending and @closing; taken in any context
  * @pending: requests that wait for room in the send queue
- * @closing: nothing may wait any more
- * @sending: buffers whose data are being sent, under &rtrs_con.sq_lock
- * @fetch: data that are fetched
+ * @closing: no request may be added to a list of waiting requests any more
+ * @sending: buffers whose data are being sent; guarded by &rtrs_con.sq_lock
+ * @fetch: fetching of data over this connection
  *
- * Each answer looks at @pending, so it is apart from what each receive writes.
+ * Each answer reads @pending, so @pending is not in a cache line that each receive writes.
  *
  * Exists from the connection request to the path's closing work.
  */
@@ -554,67 +575,40 @@ struct rtrs_srv_con {
 };
 
 /**
- * enum rtrs_srv_io_stage - progress of a request, by the event that it waits for
- * @RTRS_SRV_IO_WAIT: its slot, or room in the send queue to invalidate its chunk's key;
- *	or there is no request
- * @RTRS_SRV_IO_INVALIDATE: that key to be invalid
- * @RTRS_SRV_IO_BUF: a buffer
- * @RTRS_SRV_IO_FETCH: its data to be fetched
- * @RTRS_SRV_IO_WORK: the upper layer, then room in the send queue for its answer
- */
-enum rtrs_srv_io_stage {
-	RTRS_SRV_IO_WAIT,
-	RTRS_SRV_IO_INVALIDATE,
-	RTRS_SRV_IO_BUF,
-	RTRS_SRV_IO_FETCH,
-	RTRS_SRV_IO_WORK,
-};
-
-/**
  * struct rtrs_srv_io - a slot of a path, and the request in it
- * @stage: progress of the request
  * @slot: index of the slot
- * @con: connection that it came on
- * @mr: the chunk's own memory region, if its key is changed with each write, else NULL
- * @reg_con: connection on which @mr was last registered with an answer, NULL if with none yet
+ * @con: connection on which the request arrived
  * @chunk: the chunk
- * @dma: the chunk's address for the path's device
- * @hdr_off: where the request's header is in the chunk
- * @err: 0 or a negative errno for the answer
- * @shut: the chunk's key is invalid
- * @need_inval: the client's key is to be invalidated with the answer
- * @fetch: the request's data are to be fetched
- * @page_used: a request has used @kept since rtrs_srv_bufs_age() looked last
- * @fetched: entries of @buf into which data were or are being fetched, under the
- *	connection's pend_lock
- * @reads: chains of RDMA READs that fetch them, likewise
- * @desc_key: key of the client's memory
+ * @dma: DMA address of the chunk
+ * @hdr_off: offset of the request's header in the chunk
+ * @err: errno of the answer, 0 or negative
+ * @need_inval: the answer has to invalidate the client's key
+ * @fetch: the server fetches the request's data
+ * @page_used: a request has used @kept since the last rtrs_srv_bufs_age()
+ * @fetched: entries of @buf whose fetching has begun; guarded by the connection's pend_lock
+ * @reads: number of RDMA READ chains in progress; guarded by the connection's pend_lock
+ * @desc_key: remote key of the client's memory
  * @desc_len: length of the client's memory, 0 if there is nothing to send
  * @desc_addr: address of the client's memory
- * @page: memory for the data of a small request, NULL if it has none of its own
- * @kept: the page of an earlier request, for the next one; whoever takes it by xchg() has it
- * @buf: buffer for data, NULL if there is none
- * @sg: data in the chunk or in @page
- * @inv_cqe: completion entry of LOCAL_INV
+ * @page: memory for the data of a small request; NULL if the data are elsewhere
+ * @kept: page of an earlier request, for reuse; xchg() transfers the ownership
+ * @buf: buffer for the data, NULL if there is none
+ * @sg: scatterlist for data in the chunk or in @page
  * @pending: in &rtrs_srv_con.pending, &rtrs_srv_slots.resumed, &rtrs_srv_bufs.small,
- *	&rtrs_srv_bufs.large or &rtrs_srv_fetch.waiting
- * @arrived: in &rtrs_srv_con.arrived
- * @op: what the upper layer sees; its own part follows this struct
+ *	&rtrs_srv_bufs.large or &rtrs_srv_fetch.waiting; empty if in none of them
+ * @arrived: in &rtrs_srv_con.arrived until the request begins; @pending is invalid meanwhile
+ * @op: the request as seen by the upper layer, whose own part follows this struct
  *
- * In the array of its path, 512 bytes on most machines. Owned by the holder of the session's slot,
- * see rtrs_srv_slot_take().
+ * Element of the array &rtrs_srv_ios.mem, 512 bytes on most machines. Owned by the request that
+ * holds the session's slot, see rtrs_srv_slot_take().
  */
 struct rtrs_srv_io {
-	enum rtrs_srv_io_stage stage;
 	u32 slot;
 	struct rtrs_srv_con *con;
-	struct ib_mr *mr;
-	struct rtrs_srv_con *reg_con;
 	void *chunk;
 	u64 dma;
 	u32 hdr_off;
 	int err;
-	bool shut;
 	bool need_inval;
 	bool fetch;
 	bool page_used;
@@ -627,30 +621,30 @@ struct rtrs_srv_io {
 	struct page *kept;
 	struct rtrs_srv_buf *buf;
 	struct scatterlist sg;
-	struct ib_cqe inv_cqe;
-	struct list_head pending;
-	struct llist_node arrived;
+	union {
+		struct list_head pending;
+		struct llist_node arrived;
+	};
 	struct rtrs_srv_op op;
 };
 
+/* Allocated for each slot of each path: one more cache line costs 32 KiB with 512 slots. */
+static_assert(sizeof(struct rtrs_srv_io) <= 512);
+
 /**
  * struct rtrs_srv_answer - work requests of an answer
- * @data: RDMA WRITE of what was read
- * @data_sge: the chunk's part with these data
+ * @data: RDMA WRITE of the data that were read
+ * @data_sge: the data in the chunk
  * @inv: SEND WITH INV of the client's key
- * @reg: REG_MR of the chunk
- * @msg: what is sent in place of immediate data, with RTRS_FEATURE_NO_IMM
- * @imm: RDMA WRITE WITH IMM, SEND WITH IMM or SEND of @msg, with the errno
+ * @msg: message sent instead of immediate data, with RTRS_FEATURE_NO_IMM
+ * @imm: the answer itself: RDMA WRITE WITH IMM, or SEND of @msg
  * @msg_sge: the slot's message, or @msg
  */
 struct rtrs_srv_answer {
 	struct ib_rdma_wr data;
 	struct ib_sge data_sge;
 	struct ib_send_wr inv;
-	union {
-		struct ib_reg_wr reg;
-		struct rtrs_msg_imm msg;
-	};
+	struct rtrs_msg_imm msg;
 	struct ib_rdma_wr imm;
 	struct ib_sge msg_sge;
 };
@@ -658,11 +652,16 @@ struct rtrs_srv_answer {
 /* The upper layer's part begins on a cache line of its own. */
 #define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
 
-/* Bytes of the chunk that a request uses: data, then headers. */
+/* Bytes of the chunk that a request uses: data and user message, then headers. */
 static inline u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
 {
 	return io->hdr_off + sizeof(struct rtrs_msg_read) +
 	       sizeof(struct rtrs_desc);
+}
+
+static inline struct rtrs_msg_answer *rtrs_srv_msg(const struct rtrs_srv_path *path, u32 slot)
+{
+	return rtrs_region_msg(&path->mem.msgs, slot);
 }
 
 static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)
@@ -675,7 +674,7 @@ static inline struct rtrs_srv_con *to_srv_con(struct rtrs_con *c)
 	return container_of(c, struct rtrs_srv_con, con);
 }
 
-/* The features that are granted to a client that offers @offered. */
+/* Features that the server grants to a client that offers @offered. */
 static inline u32 rtrs_srv_grant(u32 offered)
 {
 	u32 granted = offered & (RTRS_FEATURES | RTRS_FEATURE_NO_IMM | RTRS_FEATURE_PROOF);
@@ -695,11 +694,11 @@ static inline bool rtrs_srv_has_slots(const struct rtrs_srv_path *path)
 static inline enum rtrs_srv_state
 rtrs_srv_path_state(const struct rtrs_srv_path *path)
 {
-	/* Pairs with the store of the state: a connected path's slots are there. */
+	/* Pairs with rtrs_srv_path_move(): the slots of a connected path are visible. */
 	return smp_load_acquire(&path->state);
 }
 
-/* Who is at the other end of a path */
+/* Describes the client of a path to the upper layer. */
 static inline struct rtrs_srv_peer rtrs_srv_path_peer(struct rtrs_srv_path *path)
 {
 	return (struct rtrs_srv_peer) {
@@ -708,8 +707,7 @@ static inline struct rtrs_srv_peer rtrs_srv_path_peer(struct rtrs_srv_path *path
 		.path = path,
 		.admitted = path->setup.admitted,
 		.closing = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING,
-		.nr_cons = path->conns.nr,
-		.nr_slots = path->sess->queue_depth,
+		.first = path->first,
 		.memory = path->cost,
 	};
 }
@@ -721,13 +719,15 @@ rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
 }
 
 /*
- * Messages that a peer can cause are limited for each session, so that none is lost for
- * a client that causes many. @srv_path: the path that the message is about.
+ * Messages that a peer can cause have a rate limit per session, so that one noisy client does not
+ * suppress the messages about others. They must not be printed under rtrs_srv_lock: a console may
+ * be slow, and all clients wait for that lock. @srv_path: the path that the message is about.
  */
 #define rtrs_srv_warn(srv_path, fmt, ...) \
 do { \
 	const struct rtrs_srv_path *__path = (srv_path); \
 \
+	lockdep_assert_not_held(&rtrs_srv_lock); \
 	if (__ratelimit(rtrs_srv_log(__path))) \
 		pr_warn("%s: " fmt, __path->path.name, ##__VA_ARGS__); \
 } while (0)
@@ -736,6 +736,7 @@ do { \
 do { \
 	const struct rtrs_srv_path *__path = (srv_path); \
 \
+	lockdep_assert_not_held(&rtrs_srv_lock); \
 	if (__ratelimit(rtrs_srv_log(__path))) \
 		pr_info("%s: " fmt, __path->path.name, ##__VA_ARGS__); \
 } while (0)
@@ -772,14 +773,9 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_may_begin(u64 own, u64 all, u64 more, u64 max);
 bool rtrs_srv_sess_has_room(const struct rtrs_srv_path *path, u64 bytes);
-unsigned int rtrs_srv_delay_ms(unsigned int nr);
 #endif
-int rtrs_srv_handshake_delayed(const struct rtrs_srv *srv, const struct sockaddr_storage *from);
 int rtrs_srv_handshake_begin(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_handshake_end(struct rtrs_srv_path *path);
-void rtrs_srv_handshake_wrong(const struct rtrs_srv_path *path);
-void rtrs_srv_handshake_right(const struct rtrs_srv_path *path);
-void rtrs_srv_limit_forget(const struct rtrs_srv *srv);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
@@ -788,23 +784,26 @@ void rtrs_srv_slots_free(struct rtrs_srv_sess *sess);
 int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 		       u32 off);
 void rtrs_srv_slot_release(struct rtrs_srv_io *io);
+void rtrs_srv_slots_abandon(struct rtrs_srv_path *path);
 bool rtrs_srv_slot_forget(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io);
 struct rtrs_srv_io *rtrs_srv_slot_next_resumed(struct rtrs_srv_sess *sess);
 
 /* mem.c */
-int rtrs_srv_param_refuse(const char *val, const struct kernel_param *kp);
+#if IS_ENABLED(CONFIG_KUNIT)
+extern struct percpu_counter rtrs_srv_mem_bufs;
+#endif
 void rtrs_srv_mem_init(struct rtrs_srv_path *path);
 u32 rtrs_srv_chunks_per_mr(const struct rtrs_srv_path *path);
+int rtrs_srv_mem_try_charge(u64 *account, u64 bytes, char *why);
 int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 			struct ratelimit_state *log);
-int rtrs_srv_path_charge(struct rtrs_srv_path *path, u64 bytes);
 void rtrs_srv_mem_uncharge(u64 *account);
 u64 rtrs_srv_mem_handshakes(void);
 bool rtrs_srv_mem_plenty(void);
 bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
 void rtrs_srv_mem_use(int bytes);
-#if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_total(void);
+#if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path, u32 per_mr, size_t io_size);
 #endif
 u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path);
@@ -820,8 +819,6 @@ struct ib_send_wr *rtrs_srv_build_answer(struct rtrs_srv_answer *a,
 					 const struct rtrs_srv_io *io);
 #endif
 void rtrs_srv_io_drop(struct rtrs_srv_io *io);
-struct rtrs_srv_con *rtrs_srv_inv_con(const struct rtrs_srv_io *io);
-void rtrs_srv_shut(struct rtrs_srv_io *io);
 void rtrs_srv_con_init_send(struct rtrs_srv_con *con);
 void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
 void rtrs_srv_con_drained(struct rtrs_srv_con *con);
@@ -832,7 +829,6 @@ bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
 #if IS_ENABLED(CONFIG_KUNIT)
 int rtrs_srv_parse(struct rtrs_srv_io *io);
 #endif
-void rtrs_srv_ios_init(struct rtrs_srv_path *path);
 void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload);
 void rtrs_srv_resume_work(struct work_struct *work);
 void rtrs_srv_bufs_work(struct work_struct *work);
@@ -871,7 +867,7 @@ void rtrs_srv_sess_add(struct rtrs_srv_sess *sess);
 void rtrs_srv_sess_add_name(struct rtrs_srv_sess *sess);
 void rtrs_srv_sess_del(struct rtrs_srv_sess *sess);
 struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_srv *srv, const char *name);
-struct rtrs_srv_sess *rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess);
+struct rtrs_srv_sess *rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess, const char *name);
 bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess, const struct rtrs_srv *srv,
 			   const struct rtrs_cm_req *req);
 bool rtrs_srv_is_older(const struct rtrs_srv_path *path, const struct rtrs_srv_path *other);
@@ -885,7 +881,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs
 					 bool may_create);
 struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 					  const struct ib_device *dev);
-int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess);
+int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess, char *why);
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
 u32 rtrs_srv_dev_depth(const struct ib_device *dev);
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);

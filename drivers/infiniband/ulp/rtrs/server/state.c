@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The state of a path: its table, the one function that changes it, and the error
- * that ends a path. Any file may ask for the end of a path here; the closing work
- * itself is above all that it takes down, see path.c.
+ * The state of a path: its transition table, the only function that changes it, and the function
+ * that ends a path after an error. Any file can request the end of a path here; the closing work
+ * itself calls most other files, see path.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,27 +16,29 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Guards the list of sessions, their names, and members for which srv.h says so. */
+/* Guards the tables of sessions, the names of sessions, and members as documented in srv.h. */
 DEFINE_MUTEX(rtrs_srv_lock);
-/* Woken by rtrs_srv_changed(); for the end of sessions. */
+/* Waits for the end of sessions; woken by rtrs_srv_changed(). */
 DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
 /*
  * Paths whose handshake waits for a change of another path or session, by the UUID of their session
- * and by the name that they ask for.
+ * and by the name that they request.
  */
 static DEFINE_HASHTABLE(rtrs_srv_parked_by_uuid, RTRS_SRV_HASH_BITS);
 static DEFINE_HASHTABLE(rtrs_srv_parked_by_name, RTRS_SRV_HASH_BITS);
-static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* these, rtrs_srv_setup.stopped */
+static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* parked tables, rtrs_srv_setup.stopped */
 
-/* Set paths up and take them down. No work item waits for another one or for I/O. */
+/*
+ * Workqueues that set paths up and take them down. No work item waits for another one or for I/O.
+ */
 struct workqueue_struct *rtrs_srv_setup_wq;
 struct workqueue_struct *rtrs_srv_close_wq;
-/* Begins requests together, and sends answers with large data. */
+/* Begins requests in batches, and sends answers with data from buffers. */
 struct workqueue_struct *rtrs_srv_io_wq;
-/* Goes on with what waited for memory, or for its turn at a port. */
+/* Continues requests that waited for memory, and pieces that waited for a port. */
 struct workqueue_struct *rtrs_srv_pull_wq;
 
-/* Clients choose UUIDs and names, but can't choose ones that have the same hash. */
+/* Keyed hash: clients choose UUIDs and names, but must not be able to provoke collisions. */
 static u64 rtrs_srv_hash(const void *data, size_t len)
 {
 	static siphash_aligned_key_t key;
@@ -46,8 +48,10 @@ static u64 rtrs_srv_hash(const void *data, size_t len)
 }
 
 /**
- * rtrs_srv_hash_uuid() - compute the key of a hash table of sessions by UUID
+ * rtrs_srv_hash_uuid() - compute the hash of a session's UUID
  * @uuid: the UUID
+ *
+ * Return: the key for the hash tables by UUID.
  */
 u64 rtrs_srv_hash_uuid(const uuid_t *uuid)
 {
@@ -55,8 +59,10 @@ u64 rtrs_srv_hash_uuid(const uuid_t *uuid)
 }
 
 /**
- * rtrs_srv_hash_name() - compute the key of a hash table of sessions by name
+ * rtrs_srv_hash_name() - compute the hash of a session's name
  * @name: the name
+ *
+ * Return: the key for the hash tables by name.
  */
 u64 rtrs_srv_hash_name(const char *name)
 {
@@ -77,11 +83,11 @@ static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_may_await() - may a parked handshake wait for a session?
+ * rtrs_srv_may_await() - check whether a parked handshake may wait for a session
  * @path: path whose handshake is parked, by rtrs_srv_sess_claim()
  * @sess: a session
  *
- * Return: true if that is the path's own, or has the same UUID, or the name that it asks for.
+ * Return: true if @sess is the path's own session, or has the same UUID, or the requested name.
  */
 VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
 					 const struct rtrs_srv_sess *sess)
@@ -93,10 +99,10 @@ VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
 
 /**
  * rtrs_srv_changed() - announce a change of a session, or of one of its paths
- * @sess: the session, which can't be freed meanwhile
+ * @sess: the session, which can't be freed during the call
  *
- * Handshakes that may wait for that go on, and rtrs_srv_wait is woken. All others stay parked:
- * when many clients come back at once, each has an old session that ends.
+ * Resumes the handshakes that may wait for the session, and wakes rtrs_srv_wait. Other handshakes
+ * stay parked: when many clients reconnect at once, each waits for an old session of its own.
  *
  * Context: any.
  */
@@ -107,7 +113,10 @@ void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 	unsigned long flags;
 
 	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
-	/* Either we see the name that @sess is getting, or who waits for that sees the change. */
+	/*
+	 * Either this function sees the name that @sess gets concurrently, or the handshake that
+	 * requests that name sees the change.
+	 */
 	smp_mb();
 	hash_for_each_possible_safe(rtrs_srv_parked_by_uuid, path, next, setup.parked_by_uuid,
 				    rtrs_srv_hash_uuid(&sess->uuid))
@@ -125,8 +134,8 @@ void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
  * rtrs_srv_setup_park() - queue a path's setup work again after the next change
  * @path: path whose setup work has to wait
  *
- * A worker that sleeps is not available to other clients. To be called before the
- * condition is checked, so that no change is missed.
+ * A sleeping worker would not be available to other clients. Has to be called before the condition
+ * is checked, so that no change is missed.
  *
  * Context: the path's setup work.
  */
@@ -144,9 +153,9 @@ void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_setup_unpark() - undo rtrs_srv_setup_park()
- * @path: path whose setup work need not wait
+ * @path: path whose setup work doesn't have to wait
  *
- * Context: the path's setup work, which may run once more all the same.
+ * Context: the path's setup work, which may already have been queued once more.
  */
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
 {
@@ -157,7 +166,7 @@ void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
 
 /**
  * rtrs_srv_setup_continue() - queue a path's setup work, unless it is stopped
- * @path: path whose handshake can go on
+ * @path: path whose handshake can continue
  *
  * Context: any.
  */
@@ -172,7 +181,7 @@ void rtrs_srv_setup_continue(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_setup_stop() - stop a path's setup work for good
+ * rtrs_srv_setup_stop() - stop a path's setup work permanently
  * @path: path that is closing
  *
  * Context: the path's closing work.
@@ -183,7 +192,7 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 	path->setup.stopped = true;
 	rtrs_srv_unpark(path);
 	spin_unlock_irq(&rtrs_srv_parked_lock);
-	/* In this order: the work may be refusing its client, which gets it another time limit. */
+	/* In this order, as the work restarts the timeout when it refuses a client. */
 	cancel_work_sync(&path->setup.work);
 	cancel_delayed_work_sync(&path->setup.timeout);
 }
@@ -193,8 +202,8 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
  * @path: path that a message is about
  *
  * Context: any.
- * Return: the session's limit; the listener's as long as the session has no name, since a
- * peer can create many such sessions.
+ * Return: the session's rate limit; the server's while the session has no name, since a peer can
+ * create many such sessions.
  */
 struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path)
 {
@@ -204,7 +213,7 @@ struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_next_state() - the state table
+ * rtrs_srv_next_state() - look up the next state of a path
  * @state: state of a path
  * @event: event
  *
@@ -234,7 +243,7 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 	return next[state][event];
 }
 
-/* Context: under &path->state_lock. */
+/* Records the reason and queues the closing work. Context: under &path->state_lock. */
 static void rtrs_srv_path_close(struct rtrs_srv_path *path, int err, const char *why)
 {
 	path->end_err = err;
@@ -243,11 +252,11 @@ static void rtrs_srv_path_close(struct rtrs_srv_path *path, int err, const char 
 }
 
 /**
- * rtrs_srv_path_move() - change a path's state by an event
- * @path: path that the event is about; the caller's context keeps it from being freed
+ * rtrs_srv_path_move() - apply an event to a path's state
+ * @path: path that the caller keeps from being freed
  * @event: event
- * @err: if the path ends by it: see rtrs_srv_path_error()
- * @why: likewise
+ * @err: if the event ends the path: see rtrs_srv_path_error()
+ * @why: if the event ends the path: see rtrs_srv_path_error()
  *
  * No other function changes the state.
  *
@@ -275,11 +284,11 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event, i
 }
 
 /**
- * rtrs_srv_path_error() - ask for the end of a path
- * @path: path that is to end, as for rtrs_srv_path_move()
- * @err: 0 if its end was requested, else a negative errno
- * @why: the reason, for the log; only the first one is logged, by the closing work: callers may
- *	hold locks for which other clients wait
+ * rtrs_srv_path_error() - request the end of a path
+ * @path: path that the caller keeps from being freed
+ * @err: 0 if the end was requested, else a negative errno
+ * @why: reason, for the log. Only the first reason is logged, by the closing work, since callers
+ *	may hold locks for which other clients wait
  *
  * Context: any.
  */
@@ -290,8 +299,8 @@ void rtrs_srv_path_error(struct rtrs_path *path, int err, const char *why)
 
 /**
  * rtrs_srv_proto_error() - end a path whose client violates the protocol
- * @path: path on which the client did so
- * @fmt: what it did, with values, for the log
+ * @path: path on which the violation occurred
+ * @fmt: description of the violation, for the log
  *
  * Context: any.
  */
@@ -307,9 +316,10 @@ void rtrs_srv_proto_error(struct rtrs_srv_path *path, const char *fmt, ...)
 }
 
 /*
- * Memory reclaim may write to a disk that another host exports, whose set-up waits likewise for
- * this host's: for rtrs_srv_lock. So no allocation under that lock may wait for I/O, nor may any
- * other in the work that sets paths up and takes them down. Has lockdep know of the first.
+ * Memory reclaim may write to a disk exported by another host, whose setup of a path may in turn
+ * wait for reclaim that writes to a disk of this host, and thus for rtrs_srv_lock. So allocations
+ * under that lock, and in the work that sets up and takes down paths, must not wait for I/O.
+ * Teaches lockdep the rule about the lock.
  */
 static void __init rtrs_srv_prime_lockdep(void)
 {
@@ -338,7 +348,7 @@ int __init rtrs_srv_state_init(void)
 					 WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!rtrs_srv_io_wq)
 		goto destroy_close;
-	/* Not on the CPU of whose completion handler has queued the work: that one is busy. */
+	/* Unbound, as the CPU whose completion handler queues the work is busy. */
 	rtrs_srv_pull_wq = alloc_workqueue("rtrs-server-pull",
 					   WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (rtrs_srv_pull_wq)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sysfs: /sys/class/rtrs-server/<session>/paths/<SRC@DST>/, see
- * Documentation/ABI/testing/sysfs-class-rtrs-server.
+ * sysfs: /sys/class/rtrs-server/<session>/paths/<SRC@DST>/, and statistics of the module in
+ * /sys/devices/rtrs_server/stats/; see Documentation/ABI/testing/sysfs-class-rtrs-server.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,6 +12,34 @@
 
 static struct class rtrs_srv_class = {
 	.name	= "rtrs-server",
+};
+
+/* The statistics are not in the class's directory, where clients choose the names of sessions. */
+static struct device *rtrs_srv_root;
+
+static ssize_t memory_used_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", rtrs_srv_mem_total());
+}
+
+static DEVICE_ATTR_RO(memory_used);
+
+static ssize_t memory_waits_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", READ_ONCE(rtrs_srv_buf_waits));
+}
+
+static DEVICE_ATTR_RO(memory_waits);
+
+static struct attribute *rtrs_srv_memory_attrs[] = {
+	&dev_attr_memory_used.attr,
+	&dev_attr_memory_waits.attr,
+	NULL
+};
+
+static const struct attribute_group rtrs_srv_memory_group = {
+	.name	= "stats",
+	.attrs	= rtrs_srv_memory_attrs,
 };
 
 static struct rtrs_srv_path *to_path(struct kobject *kobj)
@@ -25,7 +53,7 @@ static ssize_t disconnect_show(struct kobject *kobj,
 	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
 }
 
-/* Doesn't wait for the path's end, as its closing work waits for writers of attributes. */
+/* Doesn't wait for the end of the path: its closing work waits for writers of attributes. */
 static ssize_t disconnect_store(struct kobject *kobj,
 				struct kobj_attribute *attr, const char *buf,
 				size_t count)
@@ -120,7 +148,7 @@ static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr,
 	base = path->sysfs.stats_base;
 	mutex_unlock(&path->sysfs.stats_lock);
 	rtrs_srv_sum_stats(path, &sum);
-	/* The counters change while they are added up: the difference may be below 0. */
+	/* The counters change while they are summed up, so the difference may be negative. */
 	inflight = max_t(s64, sum.reads + sum.writes - sum.done, 0);
 	return sysfs_emit(buf, "%llu %llu %llu %llu %lld\n",
 			  sum.reads - base.reads,
@@ -175,7 +203,7 @@ static void rtrs_srv_path_released(struct kobject *kobj)
 	complete(&to_path(kobj)->sysfs.released);
 }
 
-/* The release doesn't free the path; the closing work, which waits for it, does. */
+/* The release function doesn't free the path. The closing work frees it, after the release. */
 const struct kobj_type rtrs_srv_path_ktype = {
 	.release	= rtrs_srv_path_released,
 	.sysfs_ops	= &kobj_sysfs_ops,
@@ -184,7 +212,7 @@ const struct kobj_type rtrs_srv_path_ktype = {
 
 /**
  * rtrs_srv_sysfs_add_sess() - create a session's directory
- * @sess: session that has its name; nothing is done if it has its directory
+ * @sess: session with a name; nothing is done if it has a directory
  *
  * Context: process, under the session's up_lock.
  * Return: 0 or a negative errno.
@@ -212,7 +240,7 @@ int rtrs_srv_sysfs_add_sess(struct rtrs_srv_sess *sess)
 }
 
 /**
- * rtrs_srv_sysfs_del_sess() - undo rtrs_srv_sysfs_add_sess(), if it was done
+ * rtrs_srv_sysfs_del_sess() - undo rtrs_srv_sysfs_add_sess(), if it was called
  * @sess: session without paths
  */
 void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
@@ -257,10 +285,28 @@ void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path)
 
 int __init rtrs_srv_sysfs_init(void)
 {
-	return class_register(&rtrs_srv_class);
+	int ret;
+
+	ret = class_register(&rtrs_srv_class);
+	if (ret)
+		return ret;
+	rtrs_srv_root = root_device_register("rtrs_server");
+	if (IS_ERR(rtrs_srv_root)) {
+		ret = PTR_ERR(rtrs_srv_root);
+		goto unregister_class;
+	}
+	ret = sysfs_create_group(&rtrs_srv_root->kobj, &rtrs_srv_memory_group);
+	if (!ret)
+		return 0;
+	root_device_unregister(rtrs_srv_root);
+unregister_class:
+	class_unregister(&rtrs_srv_class);
+	return ret;
 }
 
 void rtrs_srv_sysfs_exit(void)
 {
+	sysfs_remove_group(&rtrs_srv_root->kobj, &rtrs_srv_memory_group);
+	root_device_unregister(rtrs_srv_root);
 	class_unregister(&rtrs_srv_class);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tracepoints of the server. A request goes by its slot, as on the client: received,
- * dispatched to the upper layer, and answered, or dropped as its path is closing.
+ * Tracepoints of the server. A request is identified by its slot, as on the client. It is received,
+ * dispatched to the upper layer, and answered, or dropped if its path is closing.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rtrs_srv
@@ -23,7 +23,7 @@ TRACE_DEFINE_ENUM(RTRS_SRV_CLOSING);
 			 { RTRS_SRV_CONNECTED, "connected" }, \
 			 { RTRS_SRV_CLOSING, "closing" })
 
-/* A path's name may change while it is looked at; it is never without its end. */
+/* A path's name may change while it is copied; it is always NUL-terminated. */
 #define rtrs_srv_name_field(srv_path) \
 	__dynamic_array(char, name, strlen((srv_path)->path.name) + 1)
 #define rtrs_srv_name_assign(srv_path) \
@@ -89,11 +89,11 @@ DEFINE_EVENT(rtrs_srv_io, rtrs_srv_answer,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
 
-/* Direction and length may be those of an earlier request in the slot. */
 DEFINE_EVENT(rtrs_srv_io, rtrs_srv_wait,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));
 
+/* The direction and length may belong to an earlier request in the slot. */
 DEFINE_EVENT(rtrs_srv_io, rtrs_srv_drop,
 	     TP_PROTO(const struct rtrs_srv_io *io, int err),
 	     TP_ARGS(io, err));

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit tests of the loss of writes in a removed disk's write cache.
+ */
+#include <kunit/test.h>
+
+#include "rnbd-clt.h"
+
+enum { RQ_WRITE, RQ_FLUSH_A, RQ_FLUSH_B, NR_RQS };
+
+struct cache_test {
+	struct rnbd_clt_sess sess;
+	struct rnbd_clt_dev dev;
+	struct request *rqs[NR_RQS];
+};
+
+static struct request *make_rq(struct kunit *test, enum req_op op)
+{
+	struct request *rq = kunit_kzalloc(test, sizeof(*rq) + sizeof(struct rnbd_clt_pdu),
+					   GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, rq);
+	rq->cmd_flags = op;
+	return rq;
+}
+
+static int cache_init(struct kunit *test)
+{
+	struct cache_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	test->priv = t;
+	strscpy(t->sess.label, "kunit", sizeof(t->sess.label));
+	strscpy(t->dev.path, "disk", sizeof(t->dev.path));
+	t->dev.sess = &t->sess;
+	t->dev.limits.cache_policy = RNBD_CACHE_WRITEBACK;
+	mutex_init(&t->dev.open_lock);
+	t->rqs[RQ_WRITE] = make_rq(test, REQ_OP_WRITE);
+	t->rqs[RQ_FLUSH_A] = make_rq(test, REQ_OP_FLUSH);
+	t->rqs[RQ_FLUSH_B] = make_rq(test, REQ_OP_FLUSH);
+	return 0;
+}
+
+/* Begin a flush or a write that is sent now. */
+static int begin(struct cache_test *t, unsigned int rq)
+{
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(t->rqs[rq]);
+
+	pdu->removals = READ_ONCE(t->dev.removals);
+	return rq == RQ_WRITE ? 0 : rnbd_clt_begin_flush(&t->dev, t->rqs[rq]);
+}
+
+static void reopen(struct cache_test *t)
+{
+	mutex_lock(&t->dev.open_lock);
+	rnbd_clt_check_cache(&t->dev);
+	mutex_unlock(&t->dev.open_lock);
+}
+
+/*
+ * w: send a write; W: acknowledge the write; a, b: begin flush a or b; A, B: flush a or b succeeds;
+ * x, y: flush a or b fails; r: remove the disk; o: reopen the device.
+ */
+static int step(struct cache_test *t, char c)
+{
+	switch (c) {
+	case 'w':
+		return begin(t, RQ_WRITE);
+	case 'W':
+		rnbd_clt_note_cached(&t->dev, t->rqs[RQ_WRITE]);
+		return 0;
+	case 'a':
+	case 'b':
+		return begin(t, c == 'a' ? RQ_FLUSH_A : RQ_FLUSH_B);
+	case 'A':
+	case 'B':
+		rnbd_clt_end_flush(&t->dev, t->rqs[c == 'A' ? RQ_FLUSH_A : RQ_FLUSH_B], 0);
+		return 0;
+	case 'x':
+	case 'y':
+		rnbd_clt_end_flush(&t->dev, t->rqs[c == 'x' ? RQ_FLUSH_A : RQ_FLUSH_B], -ENODEV);
+		return 0;
+	case 'r':
+		t->dev.removals++;
+		return 0;
+	default:
+		reopen(t);
+		return 0;
+	}
+}
+
+/* After @steps, the first flush fails with @err, and the second one succeeds. */
+static const struct lost_case {
+	const char *desc;
+	const char *steps;
+	int err;
+} lost_cases[] = {
+	{ "nothing was written", "ro", 0 },
+	{ "written", "wWro", -EIO },
+	{ "written and flushed", "wWaAro", 0 },
+	{ "written after the flush", "wWaAwWro", -EIO },
+	{ "written during the flush", "wWawWAro", -EIO },
+	{ "the flush has failed", "wWaxro", -EIO },
+	{ "the flush is in progress", "wWaro", -EIO },
+	{ "the flush ends with the removal", "wWarxo", -EIO },
+	{ "a flush in progress that covers nothing", "aro", 0 },
+	{ "two flushes, the older one has ended", "wWabAro", -EIO },
+	{ "two flushes, the newer one has ended", "wWabBro", 0 },
+	{ "two flushes and a write between, the older one has ended", "wWawWbAro", -EIO },
+	{ "two flushes, the newer one has failed", "wWabAyro", -EIO },
+	{ "acknowledged after the removal", "wrWo", -EIO },
+	{ "acknowledged after it was opened again", "wroW", -EIO },
+	{ "sent after it was opened again", "rowW", 0 },
+	{ "lost and opened again, not removed", "wWo", 0 },
+	{ "lost, opened again and then removed", "wWoro", -EIO },
+	{ "removed twice", "wWroro", -EIO },
+};
+
+KUNIT_ARRAY_PARAM_DESC(lost_cases, lost_cases, desc);
+
+static void flush_tells_of_a_lost_cache_once(struct kunit *test)
+{
+	const struct lost_case *c = test->param_value;
+	struct cache_test *t = test->priv;
+	const char *s;
+
+	for (s = c->steps; *s; s++)
+		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), c->err);
+	rnbd_clt_end_flush(&t->dev, t->rqs[RQ_FLUSH_A], c->err);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
+}
+
+/* Flushes that were submitted before the loss fail when they are sent again. */
+static void flushes_in_progress_fail(struct kunit *test)
+{
+	struct cache_test *t = test->priv;
+	const char *s;
+
+	for (s = "wWabrxyo"; *s; s++)
+		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_A]), -EIO);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_B]), -EIO);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), 0);
+}
+
+static const struct volatile_case {
+	const char *desc;
+	enum req_op op;
+	u32 flags;
+	u8 cache_policy;
+	int err;
+} volatile_cases[] = {
+	{ "a write", REQ_OP_WRITE, 0, RNBD_CACHE_WRITEBACK, -EIO },
+	{ "write zeroes", REQ_OP_WRITE_ZEROES, 0, RNBD_CACHE_WRITEBACK, -EIO },
+	{ "a discard", REQ_OP_DISCARD, 0, RNBD_CACHE_WRITEBACK, 0 },
+	{ "a durable write", REQ_OP_WRITE, RNBD_F_FUA, RNBD_CACHE_WRITEBACK, 0 },
+	{ "a write to a disk without a cache", REQ_OP_WRITE, 0, RNBD_CACHE_FUA, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(volatile_cases, volatile_cases, desc);
+
+static void only_what_is_in_the_cache_is_lost(struct kunit *test)
+{
+	const struct volatile_case *c = test->param_value;
+	struct cache_test *t = test->priv;
+	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(t->rqs[RQ_WRITE]);
+
+	t->rqs[RQ_WRITE]->cmd_flags = c->op;
+	pdu->msg.rw = cpu_to_le32(c->flags);
+	t->dev.limits.cache_policy = c->cache_policy;
+	step(t, 'W');
+	step(t, 'r');
+	step(t, 'o');
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), c->err);
+}
+
+static struct kunit_case rnbd_clt_cache_cases[] = {
+	KUNIT_CASE_PARAM(flush_tells_of_a_lost_cache_once, lost_cases_gen_params),
+	KUNIT_CASE(flushes_in_progress_fail),
+	KUNIT_CASE_PARAM(only_what_is_in_the_cache_is_lost, volatile_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rnbd_clt_cache_suite = {
+	.name = "rnbd-client-cache",
+	.init = cache_init,
+	.test_cases = rnbd_clt_cache_cases,
+};
+
+kunit_test_suite(rnbd_clt_cache_suite);

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# A disk of the server holds a request when the client loses all paths. As soon as a path is
+# connected again, requests for another disk go on. This holds with one path, where the
+# server loses the session's last path as well, and with two. The stuck write ends when its disk
+# goes on. Reads that are stuck fail before, and their slots are used by others.
+# Modules: ours
+# Guests: 2
+
+. "$RIG_DIR/steps/failover.sh"
+
+# goes_on NET...: loses all of these paths while a request is stuck, and connects the first one
+goes_on()
+{
+	local net paths=() began took
+
+	for net; do
+		paths+=("$(path "$net")")
+	done
+	gives 0 "$dev" write:0:4k:a
+	dm_suspend still
+	start_io "$dev2" write:0:4k:x
+	wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
+	# Most read-ahead fails when the paths are lost. Other requests use its slots then.
+	dd if="$dev2" of=/dev/null bs=4k count=64 skip=$((1024 * $#)) 2>/dev/null & reader=$!
+	wait_for 20 server_reads || fail "no read is in flight at the server"
+	for net; do
+		link client "$net" silent
+	done
+	become disconnected 20 "${paths[@]}"
+	wait_for 20 eval "! server_connected" || fail "the server has not lost its paths"
+	link client "$1" on
+	began=$(now)
+	become connected 30 "${paths[0]}"
+	gives "0 0" "$dev" write:0:4k:b read:0:4k:b
+	# In all slots
+	fio --name=all --filename="$dev" --direct=1 --ioengine=libaio --iodepth=60 --rw=randread \
+		--bs=4k --number_ios=240 --size=4m >/tmp/all.out || fail "$(cat /tmp/all.out)"
+	took=$(($(now) - began))
+	say "with $# paths the other disk's requests went on after $took ms"
+	must "it took $took ms" [ $took -lt $(($(slowly 10) * 1000)) ]
+	! ended "$io" || fail "the disk doesn't stand still: $(cat /tmp/io.out)"
+	dm_resume still
+	end_io 30 0
+	wait_for 30 ended $reader || fail "the reader hangs"
+	gives 0 "$dev2" read:0:4k:x
+	for net; do
+		link client "$net" on
+	done
+	become connected 60 "${paths[@]}"
+}
+
+# server_reads: more than the write is in flight at the server
+server_reads() { [ "$(server_inflight s1)" -gt 1 ]; }
+
+# server_connected: the server has a path of the session whose client is there
+server_connected() { on server 'ls -d /sys/class/rtrs-server/s1/paths/*' >/dev/null 2>&1; }
+
+up sess_queue_depth=64
+disk=$(null vol 16)
+still=$(dm still "0 32768 linear $(null still 16) 0")
+dev=$(map s1 "$disk" "path=$(addr server 0)")
+dev2=$(map s1 "$still")
+soon
+attr failover_timeout=600
+goes_on 0
+addr server 1 >$clt/s1/add_path
+become connected 30 "$(path 1)"
+goes_on 0 1
+unmap "$dev"
+unmap "$dev2"
+down
