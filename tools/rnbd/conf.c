@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's file of settings: the modules' parameters, the policy, and a section for each
+ * The server's configuration file: the modules' parameters, the policy, and a section for each
  * tenant, host and volume.
  *
  *	PARAMETER = VALUE
@@ -15,7 +15,7 @@
  *	[volume [TENANT/]NAME]
  *	ATTRIBUTE = VALUE
  *
- * All that is wrong is reported, with the number of its line.
+ * All errors are reported, with their line numbers.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 #include "rules.h"
 
-/* In the order in which modules depend on each other */
+/* In the order in which the modules are loaded */
 const struct parameter parameters[NR_PARAMETERS] = {
 	{ "max_chunk_size", RTRS_SERVER, false },
 	{ "slot_size", RTRS_SERVER, false },
@@ -45,16 +45,16 @@ const struct parameter parameters[NR_PARAMETERS] = {
 	{ "state_dir", RNBD_SERVER, false },
 };
 
-/* The file while it is being read */
+/* State of reading the file */
 struct reader {
 	const char *file;
 	int line;
 	struct conf *conf;
-	/* The section that the line is in: in the last of the rules, or in one that is wrong */
+	/* The line is in the section of the last rule, or in an invalid section. */
 	bool in_rule, in_wrong;
 };
 
-/* FILE:LINE: why; frees it. */
+/* Report "FILE:LINE: @why", and free @why. */
 static int wrong(const struct reader *reader, char *why)
 {
 	report_usage("%s:%d: %s", reader->file, reader->line, text_clean(why));
@@ -74,7 +74,7 @@ static int __printf(2, 3) wrong_line(const struct reader *reader, const char *fm
 	return wrong(reader, why);
 }
 
-/* Without blanks around it, and a pair of quotes */
+/* Remove surrounding blanks, then a pair of quotes. */
 static char *trim(char *text)
 {
 	size_t n;
@@ -91,7 +91,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* "[tenant NAME]", "[host NAME]" or "[volume NAME]" */
+/* Parse "[tenant NAME]", "[host NAME]" or "[volume NAME]". */
 static int take_section(struct reader *reader, char *text)
 {
 	char *end = strchr(text, ']'), *name, *why;
@@ -161,7 +161,7 @@ static int take_line(struct reader *reader, char *text)
 	*value++ = 0;
 	name = trim(name);
 	value = trim(value);
-	/* It has been told what is wrong with the section. */
+	/* The section's error has been reported. */
 	if (reader->in_wrong)
 		return RNBD_OK;
 	if (!reader->in_rule)
@@ -181,7 +181,7 @@ static int check_whole(struct reader *reader)
 	return wrong(reader, why);
 }
 
-/* No file is an empty one. Returns an exit code; with a line that is wrong, nothing counts. */
+/* Read the file; a missing file counts as empty. Returns an exit code, not RNBD_OK on any error. */
 int conf_read(const struct rnbd *r, struct conf *conf)
 {
 	struct reader reader = { .file = r->server_conf, .conf = conf };
@@ -222,7 +222,7 @@ void conf_free(struct conf *conf)
 	rules_free(&conf->rules);
 }
 
-/* Is it a line of the policy? */
+/* Check for the line that sets the policy. */
 static bool is_policy(const char *text)
 {
 	text += strspn(text, " \t");
@@ -232,7 +232,7 @@ static bool is_policy(const char *text)
 	return text[strspn(text, " \t")] == '=';
 }
 
-/* What stands in front of the sections, comments included, but for the policy and what is blank */
+/* Copy the lines before the first section, without the policy and trailing blank lines. */
 static void copy_head(FILE *from, FILE *to)
 {
 	size_t room = 0, blank = 0;
@@ -266,8 +266,8 @@ static int write_conf(FILE *from, FILE *to, const struct rules *rules)
 }
 
 /*
- * Write the rules to the file, in the place of those that it has; the parameters stay. Whoever
- * reads it meanwhile, and a machine that crashes, finds the old one or the new one.
+ * Replace the rules in the file, but keep the parameters. The file is replaced atomically, so that
+ * concurrent readers, and readers after a crash, find either the old or the new one.
  */
 int conf_save(const struct rnbd *r, const struct rules *rules)
 {

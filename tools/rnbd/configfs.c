@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's rules in the kernel: read, and changed to what they are to be. What doesn't differ
- * is left alone, so whoever uses it doesn't notice.
+ * The server's rules in the kernel: reading and changing. Only differing attributes are written, so
+ * that clients are not disturbed needlessly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 
 #include "rules.h"
 
-/* Where network namespaces have names */
+/* Directory of named network namespaces */
 #define NETNS_DIR "/run/netns"
 
-/* The folder of all of a kind, of a tenant; NULL: of the first one */
+/* Get the directory of all rules of a kind. @tenant is NULL for the first tenant. */
 static char *kind_dir(const char *tenant, enum rule_kind kind)
 {
 	if (!tenant)
@@ -36,7 +36,7 @@ static char *rule_dir(const struct rule *rule)
 	return dir;
 }
 
-/* Blanks and ends of lines become one blank each, those around it none. */
+/* Replace sequences of blanks and newlines by one blank; remove them at both ends. */
 static char *one_line(char *text)
 {
 	char *from = text, *to = text;
@@ -52,7 +52,7 @@ static char *one_line(char *text)
 	return text;
 }
 
-/* Only at its end: there may be any in a path. */
+/* Remove one newline at the end: a path may contain others. */
 static char *without_end(char *text)
 {
 	size_t n = strlen(text);
@@ -62,7 +62,7 @@ static char *without_end(char *text)
 	return text;
 }
 
-/* The hosts that a volume has links to */
+/* Get the hosts to which a volume has links. */
 static char *read_links(const struct rnbd *r, const char *dir)
 {
 	char *hosts = xstrdup(""), *longer, *target, **links;
@@ -83,7 +83,7 @@ static char *read_links(const struct rnbd *r, const char *dir)
 	return hosts;
 }
 
-/* Is that the path of a network namespace with this number? */
+/* Check whether a path is that of the network namespace with a number. */
 static bool is_netns(const char *path, long long number)
 {
 	struct stat st;
@@ -91,7 +91,7 @@ static bool is_netns(const char *path, long long number)
 	return number && !stat(path, &st) && st.st_ino == (ino_t)number;
 }
 
-/* The path of the network namespace in which a tenant listens. "" if in none, or it has none */
+/* Get the path of the network namespace in which a tenant listens; "" if there is none. */
 static char *read_netns(const struct rnbd *r, const char *dir, long long *number)
 {
 	char *path, **names;
@@ -137,7 +137,7 @@ static void read_rule(const struct rnbd *r, struct rules *rules, enum rule_kind 
 	rules->all[rules->nr++] = rule;
 }
 
-/* All of a kind, of a tenant; NULL: of the first one */
+/* Read all rules of a kind. @tenant is NULL for the first tenant. */
 static void read_kind(const struct rnbd *r, struct rules *rules, const char *tenant,
 		      enum rule_kind kind)
 {
@@ -155,14 +155,14 @@ static void read_kind(const struct rnbd *r, struct rules *rules, const char *ten
 	free(dir);
 }
 
-/* What the kernel has. Without the server there is nothing: RNBD_NO_MODULE, not reported */
+/* Read the kernel's rules. Returns RNBD_NO_MODULE, without a message, if they don't exist. */
 int rules_read(const struct rnbd *r, struct rules *rules)
 {
 	char *config = xasprintf("%s/kernel/config", r->sysfs);
 	size_t nr, i;
 
 	memset(rules, 0, sizeof(*rules));
-	/* Where no systemd has done that; if it can't be done, the rules aren't there. */
+	/* Needed without systemd. If this fails, the rules are missing, which is reported. */
 	if (sysfs_exists(r, "module/rnbd_server") && !sysfs_exists(r, RULES_DIR))
 		mount("configfs", config, "configfs", 0, NULL);
 	free(config);
@@ -189,7 +189,7 @@ int report_no_rules(const struct rnbd *r, int code)
 			 r->sysfs);
 }
 
-/* For messages: what is being done, and which line asks for it */
+/* Describe an operation for messages, with the line in the configuration file. */
 static char *doing(const struct rnbd *r, const struct rule *rule, const char *what)
 {
 	if (rule->line)
@@ -228,7 +228,7 @@ static int add_link(const struct rnbd *r, const struct rule *volume, const char 
 	return ret;
 }
 
-/* Those that aren't in @keep; whatever their own names are */
+/* Remove the links to hosts that aren't in @keep. A link's own name can be any. */
 static int remove_links(const struct rnbd *r, const struct rule *volume, const char *keep)
 {
 	char *text = doing(r, volume, "take away a host"), *dir = rule_dir(volume);
@@ -275,7 +275,7 @@ static bool differs(const struct rule *have, const struct rule *want,
 	return strcmp(have->values[attribute], want->values[attribute]);
 }
 
-/* Everything but the folder. A volume is enabled last, and its path is changed while it isn't. */
+/* Change attributes. A volume's path is changed while it is disabled; enable is set last. */
 static int change_rule(const struct rnbd *r, const struct rule *have, const struct rule *want)
 {
 	const char *enabled = NULL;
@@ -325,7 +325,7 @@ static int create_rule(const struct rnbd *r, const struct rule *want)
 	return ret;
 }
 
-/* End the sessions of a tenant, if it listens. */
+/* Stop a tenant from listening, which ends its sessions. */
 static int unlisten(const struct rnbd *r, const struct rule *tenant, const char *text)
 {
 	char *dir = rule_dir(tenant);
@@ -342,7 +342,7 @@ static int delete_rule(const struct rnbd *r, const struct rule *rule)
 
 	if (rule->kind == RULE_VOLUME)
 		ret = remove_links(r, rule, "");
-	/* Without holding up who makes and removes other folders */
+	/* Done before rmdir, which would wait for it and block other changes in configfs. */
 	if (rule->kind == RULE_TENANT)
 		ret = unlisten(r, rule, text);
 	if (!ret)
@@ -383,7 +383,7 @@ static int delete_kind(const struct rnbd *r, const struct rules *have, const str
 	return ret;
 }
 
-/* Have a tenant listen in a network namespace: that of who tells it. */
+/* Make a tenant listen in a network namespace: the one of the process that writes to "listen". */
 static int listen_in(const struct rnbd *r, const struct rule *tenant, const char *text,
 		     const char *dir)
 {
@@ -410,7 +410,7 @@ static int listen_in(const struct rnbd *r, const struct rule *tenant, const char
 	return WIFEXITED(status) ? WEXITSTATUS(status) : RNBD_FAILED;
 }
 
-/* After the rules, as clients come then. */
+/* Set a tenant's network namespace. Done last, since clients can connect afterwards. */
 static int set_netns(const struct rnbd *r, const struct rule *have, const struct rule *want)
 {
 	const char *path = want->values[RULE_NETNS];
@@ -445,7 +445,7 @@ static int listen_all(const struct rnbd *r, const struct rules *have, const stru
 	return ret;
 }
 
-/* End the sessions of all tenants but the first. */
+/* End the sessions of all tenants except the first one. */
 int rules_unlisten(const struct rnbd *r, const struct rules *have)
 {
 	const struct rule *rule;
@@ -467,9 +467,9 @@ static int set_policy(const struct rnbd *r, const struct rules *have, const stru
 }
 
 /*
- * Make @have, which the kernel has, what @want is. All that can be done is done; returns an exit
- * code. Hosts come before the volumes that have links to them, and go after them. Tenants listen
- * when all is done.
+ * Change the kernel's rules from @have to @want. Continues after errors; returns an exit code.
+ * Hosts are created before the volumes that have links to them, and deleted after them. Tenants
+ * begin to listen only if all changes have succeeded.
  */
 int rules_apply(const struct rnbd *r, const struct rules *have, const struct rules *want)
 {
@@ -486,6 +486,6 @@ int rules_apply(const struct rnbd *r, const struct rules *have, const struct rul
 	}
 	one = set_policy(r, have, want);
 	ret = ret ? ret : one;
-	/* Half of the rules may let in whom the other half would not. */
+	/* Incomplete rules may admit clients that the complete rules would reject. */
 	return ret ? ret : listen_all(r, have, want);
 }

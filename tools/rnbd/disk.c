@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timed reads of a disk, past the page cache
+ * Timed reads of a disk, bypassing the page cache
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 
 #include "rnbd.h"
 
-/* What any disk or file takes as alignment of memory */
+/* Memory alignment that suffices for any disk or file */
 #define ALIGN 4096
 
-/* Returns an exit code. */
+/* Open a disk. Returns an exit code. */
 int disk_open(const struct rnbd *r, const char *name, struct disk *disk)
 {
 	int err;
@@ -48,7 +48,7 @@ void *disk_buffer(size_t size)
 	return buf;
 }
 
-/* How long it took, in microseconds; negative: an errno */
+/* Read from a disk. Returns the duration in microseconds, or a negative errno. */
 double disk_read_us(const struct disk *disk, void *buf, size_t size, long long offset)
 {
 	double from = now();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which driver is loaded, or would be: this one, or the kernel's own of the same name. The kernel's
- * own server has no rules, and ignores the parameter listen: it exports everything to everybody.
- * It is what modprobe finds where this driver wasn't built for the kernel that runs.
+ * Checks whether this driver is loaded, or would be, rather than the in-tree driver of the same
+ * name. The in-tree server has no rules, and ignores the parameter listen: it exports everything to
+ * all hosts. modprobe loads it if this driver was not built for the running kernel.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,33 +13,46 @@
 
 #include "rnbd.h"
 
-/* Parameters that only this driver's modules have */
-static const struct {
-	const char *module, *parameter;
+/*
+ * What only this driver's modules have: a file below /sys/module, and a field of modinfo that
+ * begins with these words
+ */
+static const struct mark {
+	const char *module, *file, *field, *begins;
 } marks[] = {
-	{ "rtrs_client", "fencing" },
-	{ "rtrs_server", "slot_size" },
-	{ "rnbd_server", "listen" },
+	{ "rtrs_client", "version", "version", "" },
+	{ "rtrs_server", "parameters/slot_size", "parm", "slot_size:" },
+	{ "rnbd_server", "parameters/listen", "parm", "listen:" },
 };
 
-static const char *mark_of(const char *module)
+static const struct mark *mark_of(const char *module)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(marks); i++)
 		if (!strcmp(marks[i].module, module))
-			return marks[i].parameter;
+			return &marks[i];
 	return NULL;
 }
 
-/* Is the module that is loaded the kernel's own? */
+/* Check whether the in-tree module is loaded. */
 bool driver_is_foreign(const struct rnbd *r, const char *module)
 {
 	return sysfs_exists(r, "module/%s", module) &&
-	       !sysfs_exists(r, "module/%s/parameters/%s", module, mark_of(module));
+	       !sysfs_exists(r, "module/%s/%s", module, mark_of(module)->file);
 }
 
-/* The end of a pipe from which to read what the command prints; NULL: errno */
+/* Get the loaded driver of a side: "rnbd_client 1.0", or "rnbd_client of the kernel". */
+char *driver_name(const struct rnbd *r, enum side side)
+{
+	char *version = sysfs_read(r, "module/rnbd_%s/version", side_name(side)), *name;
+
+	name = xasprintf("rnbd_%s %s", side_name(side), version ? version : "of the kernel");
+	free(version);
+	return name;
+}
+
+/* Run a command. Returns a stream of its output, or NULL with errno. */
 static FILE *run_and_read(char *const *argv, pid_t *pid)
 {
 	int fds[2];
@@ -62,11 +75,11 @@ static FILE *run_and_read(char *const *argv, pid_t *pid)
 	return NULL;
 }
 
-/* Does the module that would be loaded have the parameter? -1: there is none, which was told. */
-static int module_has(const char *module, const char *parameter)
+/* Check whether the module that would be loaded has its mark. -1: no module; was reported. */
+static int module_has_mark(const struct mark *mark)
 {
-	char *const argv[] = { "modinfo", "-F", "parm", (char *)module, NULL };
-	size_t room = 0, n = strlen(parameter);
+	char *const argv[] = { "modinfo", "-F", (char *)mark->field, (char *)mark->module, NULL };
+	size_t room = 0, n = strlen(mark->begins);
 	int status = -1, has = 0;
 	char *line = NULL;
 	FILE *from;
@@ -78,7 +91,7 @@ static int module_has(const char *module, const char *parameter)
 		return -1;
 	}
 	while (getline(&line, &room, from) >= 0)
-		if (!strncmp(line, parameter, n) && line[n] == ':')
+		if (!strncmp(line, mark->begins, n))
 			has = 1;
 	free(line);
 	fclose(from);
@@ -101,7 +114,7 @@ static int report_foreign(const char *module, const char *what, const char *advi
 	return ret;
 }
 
-/* RNBD_OK if the module is this driver's, whether it is loaded or is to be */
+/* Check that a module is this driver's, whether it is loaded already or not. */
 int need_driver(const struct rnbd *r, const char *module)
 {
 	int has;
@@ -110,7 +123,7 @@ int need_driver(const struct rnbd *r, const char *module)
 		return report_foreign(module, "is", "; then: modprobe -r rnbd_server rtrs_server");
 	if (sysfs_exists(r, "module/%s", module))
 		return RNBD_OK;
-	has = module_has(module, mark_of(module));
+	has = module_has_mark(mark_of(module));
 	if (has < 0)
 		return report_failed("%s can't be loaded: it isn't installed for this kernel",
 				     module);

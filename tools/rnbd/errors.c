@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What went wrong, what the kernel's log says of it, and what to do.
+ * Error messages, with related lines of the kernel's log, and advice.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +11,13 @@
 
 #include "rnbd.h"
 
-/* What health returns for both is "unknown". */
+/* Exit codes; health sets both to RNBD_HEALTH_UNKNOWN. */
 int exit_usage = RNBD_USAGE, exit_failed = RNBD_FAILED;
 
-/* A record of the kernel's log is not longer than that. */
+/* Longest record of the kernel's log */
 #define RECORD_MAX 8192
 
-/* @file: the attribute that was written to, NULL: any */
+/* @file: attribute that was written to; NULL matches any */
 static const struct {
 	const char *file;
 	int err;
@@ -35,11 +35,11 @@ static const struct {
 	{ "add_path", EAGAIN,
 	  "the server takes no more connects from here for the moment: try again" },
 	{ "map_device", EDQUOT,
-	  "the server gives this host no more: see max_sessions, max_paths there" },
+	  "the server gives this host no more: see max_sessions, max_memory there" },
 	{ "map_device", EAGAIN,
 	  "the server takes no more connects from here for the moment: try again" },
 	{ "add_path", EDQUOT,
-	  "the server gives this host no more: see max_paths there" },
+	  "the server gives this host no more: see max_memory there" },
 	{ "cgroup", ENOENT, "there is no such cgroup below /sys/fs/cgroup" },
 	{ "cgroup", EOPNOTSUPP, "write +io to cgroup.subtree_control of the one above" },
 	{ "map_device", ENOKEY, "load the key first: keyctl padd logon NAME @u" },
@@ -91,7 +91,7 @@ static const char *find_advice(const char *file, int err)
 	return NULL;
 }
 
-/* From now on; a log that cannot be read is no reason to stop. */
+/* Begin to follow the kernel's log. An unreadable log is not an error. */
 void kmsg_open(const struct rnbd *r, struct kmsg *kmsg)
 {
 	kmsg->fd = open(r->kmsg, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -105,7 +105,7 @@ void kmsg_close(struct kmsg *kmsg)
 		close(kmsg->fd);
 }
 
-/* "level,number,time,flags;text", then lines that begin with a blank */
+/* Report a record: "level,number,time,flags;text", then lines that begin with a blank. */
 static void report_record(char *record)
 {
 	char *text = strchr(record, ';');
@@ -117,7 +117,7 @@ static void report_record(char *record)
 		fprintf(stderr, "  kernel: %s\n", text_clean(text));
 }
 
-/* A read gives one record. EPIPE: some were overwritten before they could be read */
+/* Report new records. A read returns one record. EPIPE: unread records were overwritten. */
 static void report_kmsg(const struct kmsg *kmsg)
 {
 	char record[RECORD_MAX + 1];
@@ -141,14 +141,14 @@ static int exit_code(int err)
 	return err == EACCES || err == EPERM ? RNBD_NO_PERMISSION : RNBD_FAILED;
 }
 
-/* A write to the attribute @file, that was meant to do @doing, failed with @err. */
+/* Report that @doing has failed with @err, in a write to the attribute @file. */
 int report_write(const struct rnbd *r, struct kmsg *kmsg, const char *doing, const char *file,
 		 int err)
 {
 	const char *name = strrchr(file, '/') + 1, *id = strerrorname_np(err);
 	const char *advice = find_advice(name, err);
 
-	/* sysfs fails with ENODEV if the attribute vanishes when it is open already. */
+	/* sysfs returns ENODEV if an open attribute has been removed. */
 	if ((err == ENOENT && !advice) ||
 	    ((err == ENOENT || err == ENODEV) && access(file, F_OK)))
 		return report_not_found("can't %s: it is gone", doing);
@@ -174,7 +174,7 @@ int report_no_module(const struct rnbd *r, enum side side)
 	return RNBD_NO_MODULE;
 }
 
-/* RNBD_OK if a module of those that the command is about is there */
+/* Check that the module of a side to which the command applies is loaded. */
 int need_module(const struct rnbd *r, const struct model *model)
 {
 	enum side side;
@@ -185,14 +185,14 @@ int need_module(const struct rnbd *r, const struct model *model)
 	return report_no_module(r, r->sides[CLIENT] ? CLIENT : SERVER);
 }
 
-/* The same, with the model read first; it is to be freed in any case. */
+/* Read the model, and check that a module is loaded. The caller always frees the model. */
 int need_model(const struct rnbd *r, struct model *model)
 {
 	model_read(r, model);
 	return need_module(r, model);
 }
 
-/* Returns @code. */
+/* Print an error message. Returns @code. */
 int report_as(int code, const char *fmt, ...)
 {
 	va_list args;

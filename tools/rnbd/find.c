@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices, sessions and paths by the names that users give them. Each function returns an
- * exit code, and has said what is wrong if that is not RNBD_OK.
+ * Lookup of devices, sessions and paths by the names on the command line. Each function returns
+ * an exit code, and reports errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static bool same(const char *a, const char *b)
 	return a && !strcmp(a, b);
 }
 
-/* rnbd0, /dev/rnbd0, the path that was mapped, or that and "@SESSION" */
+/* Match "rnbd0", "/dev/rnbd0", the mapped path, or the mapped path and "@SESSION". */
 static bool device_matches(const struct device *dev, const char *name)
 {
 	size_t n;
@@ -38,7 +38,7 @@ static bool address_matches(const char *address, const char *name)
 	       (starts_with(address, "ip:") && !strcmp(address + 3, name));
 }
 
-/* SRC@DST, one of its addresses, the RDMA device, or that and ":PORT" */
+/* Match "SRC@DST", either address, the RDMA device, or the RDMA device and ":PORT". */
 static bool path_matches(const struct path *path, const char *name)
 {
 	char *numbered = number_scopes(name);
@@ -58,7 +58,7 @@ static bool path_matches(const struct path *path, const char *name)
 	return !name[n] || (name[n] == ':' && strtol(name + n + 1, NULL, 10) == path->hca_port);
 }
 
-/* "SESSION/PATH" is as good as two words. */
+/* Match a path, or "SESSION/PATH". */
 static bool session_path_matches(const struct path *path, const char *name)
 {
 	size_t n = strlen(path->session->name);
@@ -127,7 +127,7 @@ static size_t match_paths(const struct model *model, const char *session, const 
 	return n;
 }
 
-/* @session may be NULL: any. */
+/* Find a device. If @session is NULL, it can be of any session. */
 int find_device(const struct model *model, const char *name, const char *session,
 		const struct device **dev)
 {
@@ -139,14 +139,14 @@ int find_session(const struct model *model, const char *name, const struct sessi
 	return verdict(match_sessions(model, name, session), "session", name);
 }
 
-/* @session may be NULL: any. */
+/* Find a path. If @session is NULL, it can be of any session. */
 int find_path(const struct model *model, const char *session, const char *name,
 	      const struct path **path)
 {
 	return verdict(match_paths(model, session, name, path), "path", name);
 }
 
-/* A device, a session or a path; a name of several kinds is refused. */
+/* Find a device, session or path by a name, which must match only one of these kinds. */
 int find_any(const struct model *model, const char *name, struct found *found)
 {
 	size_t devices, sessions, paths;
@@ -166,7 +166,7 @@ int find_any(const struct model *model, const char *name, struct found *found)
 	return verdict(paths, paths ? "path" : "device, session or path", name);
 }
 
-/* DEVICE, SESSION, [SESSION] PATH, or a name of any of these */
+/* Find an object by arguments: DEVICE, SESSION, [SESSION] PATH, or any of these if @of is ANY. */
 int find_object(const struct model *model, enum object of, int argc, char **argv,
 		struct found *found)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Called by the name rnbd-generator, this has systemd start an instance of
- * rnbd-volume@.service for each volume of the table that is mapped at boot; see
+ * The systemd generator, which runs if the tool is called as rnbd-generator. It makes systemd
+ * start an instance of rnbd-volume@.service for each volume that is mapped at boot; see
  * systemd.generator(7).
  */
 #include <ctype.h>
@@ -17,7 +17,7 @@
 #define TEMPLATE "rnbd-volume@.service"
 #define WANTS "multi-user.target.wants"
 
-/* There is no journal yet: the kernel's log is what it reads when it comes. */
+/* Report to the kernel's log, since the journal is not running yet, and reads that log later. */
 static void report(void *arg, const char *text)
 {
 	const struct rnbd *r = arg;
@@ -32,8 +32,8 @@ static void report(void *arg, const char *text)
 }
 
 /*
- * A name as part of a unit's, as systemctl(1) takes it when it is typed: only what units' names
- * can't have is escaped.
+ * Escape only the characters that are invalid in names of units, as systemctl(1) does with names on
+ * its command line.
  */
 static char *unit_escape(const char *name)
 {
@@ -58,7 +58,7 @@ static int fail(struct rnbd *r, const char *path)
 	return RNBD_FAILED;
 }
 
-/* PREFIX/sbin/rnbd has its units in PREFIX/lib. */
+/* Get the path of the template: the units of PREFIX/sbin/rnbd are in PREFIX/lib. */
 static char *template_path(void)
 {
 	char exe[PATH_MAX] = "", *cut;
@@ -89,7 +89,7 @@ static int want(struct rnbd *r, const char *dir, const struct volume *volume)
 	return ret;
 }
 
-/* DIRECTORY...; units of normal priority go to the first one. */
+/* Arguments: DIRECTORY... The first one is for units of normal priority. */
 int generate(struct rnbd *r, int argc, char **argv)
 {
 	struct volumes volumes;

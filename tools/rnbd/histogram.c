@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Histograms of durations, as the kernel shows them, and what can be said of them.
+ * Histograms of durations: parsing of the kernel's format, and statistics.
  */
 #include <ctype.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "rnbd.h"
 
-/* Numbers up to the end of the text; "inf" is one. False: more than fit, or none */
+/* Parse numbers, "inf" included, up to the end. Returns false if there are none or too many. */
 static bool parse_numbers(const char *text, double *values, unsigned int *nr)
 {
 	char *end;
@@ -24,7 +24,7 @@ static bool parse_numbers(const char *text, double *values, unsigned int *nr)
 	return *nr && !*text;
 }
 
-/* hb_latency: the n-th number counts what took less than 2^n microseconds, the last the rest */
+/* Parse hb_latency: number n counts durations below 2^n us; the last number counts the rest. */
 bool histogram_parse_heartbeat(struct histogram *h, const char *text)
 {
 	double counts[HISTOGRAM_MAX];
@@ -58,14 +58,14 @@ static bool parse_counts(struct histogram *h, const double *bounds, unsigned int
 }
 
 /*
- * io_latency and its like; lines in this order, others are left alone:
+ * Parse io_latency, wait_latency or disk_latency. Their lines, in this order, among others:
  *
  *	usecs 1 2 4 8 ... inf		upper bounds of the buckets, exclusive
- *	read 0 3 17 ...			how many reads took less, and not less than the bound before
+ *	read 0 3 17 ...			number of reads in each bucket
  *	write 0 0 4 ...
- *	sum 1234 5678			microseconds of all reads and of all writes; may be missing
+ *	sum 1234 5678			microseconds of all reads and of all writes; optional
  *
- * False, and no histograms, if that is not what the text is.
+ * Returns false, and clears the histograms, if the text is malformed.
  */
 bool histogram_parse_latency(struct latency *latency, char *text)
 {
@@ -97,7 +97,7 @@ bool histogram_parse_latency(struct latency *latency, char *text)
 	return ok;
 }
 
-/* Add what has the same buckets; an empty histogram takes those of the other one. */
+/* Add a histogram with the same buckets. An empty @to becomes a copy of @h. */
 void histogram_add(struct histogram *to, const struct histogram *h)
 {
 	unsigned int i;
@@ -112,7 +112,7 @@ void histogram_add(struct histogram *to, const struct histogram *h)
 	to->sum_us += h->sum_us;
 }
 
-/* What came since an earlier histogram; all of it if the counters were reset meanwhile */
+/* Subtract the earlier histogram @h, unless counters were reset since then. */
 void histogram_sub(struct histogram *from, const struct histogram *h)
 {
 	unsigned int i;
@@ -142,13 +142,13 @@ static double lower_bound(const struct histogram *h, unsigned int i)
 	return i ? h->bound_us[i - 1] : 0;
 }
 
-/* The last bucket may have no end; what is in it took at least its beginning. */
+/* Get a bucket's upper bound or, if it is infinite, the lower one, so that results stay finite. */
 static double upper_bound(const struct histogram *h, unsigned int i)
 {
 	return isfinite(h->bound_us[i]) ? h->bound_us[i] : lower_bound(h, i);
 }
 
-/* NAN if nothing was counted; without a sum, as if all were in the middle of their bucket */
+/* Get the mean; NAN if empty. Without a sum, durations count as the middle of their bucket. */
 double histogram_mean(const struct histogram *h)
 {
 	u64 total = histogram_total(h);
@@ -164,7 +164,7 @@ double histogram_mean(const struct histogram *h)
 	return sum / total;
 }
 
-/* NAN if nothing was counted; as if all were spread evenly over their bucket */
+/* Get a percentile; NAN if empty. Durations count as spread evenly over their bucket. */
 double histogram_percentile(const struct histogram *h, double percent)
 {
 	double want, low, seen = 0;
@@ -181,7 +181,7 @@ double histogram_percentile(const struct histogram *h, double percent)
 	return NAN;
 }
 
-/* Four buckets for each power of two, from a microsecond to an hour */
+/* Initialize an empty histogram, with four buckets for each power of two, from 1 us to an hour. */
 void histogram_init(struct histogram *h)
 {
 	unsigned int i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd session hurry: before a shutdown. What is written while file systems are unmounted would
- * wait for a server that is gone, perhaps without a limit.
+ * rnbd session hurry: shortens timeouts before a shutdown. Otherwise, writes during the unmounting
+ * of file systems could wait without a limit for a server that is gone.
  */
 #include <stdlib.h>
 
@@ -9,10 +9,10 @@
 
 static const struct {
 	const char *name;
-	/* It takes this, if it is more, or without a limit */
+	/* Largest value to keep; larger ones, and -1 for no limit, are replaced by it. */
 	long long most;
 } settings[] = {
-	/* That the server is gone is noticed within some seconds, too. */
+	/* These two limit the time before a dead server is detected. */
 	{ "hb_max_missed", 5 },
 	{ "hb_interval_ms", 1000 },
 	{ "failover_timeout", 10 },

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices, sessions and paths as JSON objects. Their keys are an interface, see rnbd(8):
- * keys may be added, none changes. What is not known is null. Tables are printed from the
- * same objects.
+ * Devices, sessions and paths as JSON objects. Their keys are an interface, see rnbd(8): keys may
+ * be added, but not changed. Unknown values are null. Tables are printed from the same objects.
  */
 #include <err.h>
 #include <json-c/json.h>
@@ -28,7 +27,7 @@ struct json_object *json_new_array(void)
 	return checked(json_object_new_array());
 }
 
-/* @value belongs to @to from now on. */
+/* Add a member. @to takes over @value. */
 void json_add(struct json_object *to, const char *key, struct json_object *value)
 {
 	if (json_object_object_add(to, key, value))
@@ -61,7 +60,7 @@ void json_add_bool(struct json_object *to, const char *key, bool value)
 	json_add(to, key, checked(json_object_new_boolean(value)));
 }
 
-/* Three decimals are plenty. */
+/* Add a number with three decimals. */
 void json_add_double(struct json_object *to, const char *key, double value)
 {
 	char text[64];
@@ -82,7 +81,7 @@ static void add_known(struct json_object *to, const char *key, long long value)
 		json_add_int(to, key, value);
 }
 
-/* Mean and percentiles in microseconds. @mean_us is the mean if the histogram has none. */
+/* Add mean and percentiles in microseconds. @mean_us is used if the histogram is empty. */
 void json_add_latency(struct json_object *to, const char *key, const struct histogram *h,
 		      double mean_us)
 {
@@ -185,7 +184,7 @@ void json_print(struct json_object *value)
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-/* For what is printed again and again: a document is a line. */
+/* Print a document on one line, for output that is repeated. */
 void json_print_line(struct json_object *value)
 {
 	puts(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |

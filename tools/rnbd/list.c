@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd list, dump: tables, or one JSON object
+ * rnbd list, dump: prints tables, or one JSON object
  *
  *	{ "client": { "devices": [...], "sessions": [...], "paths": [...] }, "server": {...} }
  */
@@ -9,7 +9,7 @@
 
 #include "rnbd.h"
 
-/* What there are lists of */
+/* Kinds of objects to list */
 enum kind { DEVICES = 1, SESSIONS = 2, PATHS = 4 };
 
 static const struct column disk_columns[] = {
@@ -106,7 +106,7 @@ static void print_kind(const struct rnbd *r, struct json_object *from, const cha
 	print_table(r, rows, columns, nr);
 }
 
-/* The tables of a side, with a line between them */
+/* Print the tables of a side. */
 static void print_side(const struct rnbd *r, struct json_object *from, enum side side)
 {
 	if (side == CLIENT)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd server load: load the server's modules with the parameters of its file of settings, and
- * give it the rules that are there. Nobody can connect before it has them. And the other way
- * round: stop, unload.
+ * rnbd server load: loads the server's modules with the parameters of the configuration file, and
+ * applies the rules of that file before clients can connect. rnbd server stop, unload: the reverse.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ static int run(char *const *argv)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? RNBD_OK : RNBD_FAILED;
 }
 
-/* modprobe MODULE PARAMETER="VALUE"...; the kernel takes the quotes away. */
+/* Run modprobe MODULE PARAMETER="VALUE"...; the kernel removes the quotes. */
 static int load_module(const struct rnbd *r, enum server_module which, const struct conf *conf)
 {
 	char *argv[NR_PARAMETERS + 4] = { "modprobe", (char *)modules[which] };
@@ -52,7 +51,7 @@ static int load_module(const struct rnbd *r, enum server_module which, const str
 	return ret;
 }
 
-/* Switches are shown as Y or N, and taken as 1, 0, y and n, too. */
+/* Compare values. Booleans are shown as Y or N, and can also be written as 1, 0, y and n. */
 static bool same_value(const char *has, const char *value)
 {
 	const char *of = !strcmp(has, "Y") ? "Y y 1" : !strcmp(has, "N") ? "N n 0" : NULL;
@@ -60,7 +59,7 @@ static bool same_value(const char *has, const char *value)
 	return !strcmp(has, value) || (of && strlen(value) == 1 && strstr(of, value));
 }
 
-/* It is loaded: change what can be changed, and tell what can't. */
+/* Change a parameter of a loaded module, or report that it can't be changed now. */
 static int change(const struct rnbd *r, size_t i, const char *value)
 {
 	const char *name = parameters[i].name, *module = modules[parameters[i].module];
@@ -96,7 +95,7 @@ static int apply(const struct rnbd *r, enum server_module which, const struct co
 	return ret;
 }
 
-/* RNBD_OK also if they can already, or if the server isn't loaded, in a dry run */
+/* Let clients connect, unless they can already. */
 static int let_connect(const struct rnbd *r)
 {
 	char *listens = sysfs_read(r, RULES_DIR "/listen");
@@ -108,7 +107,7 @@ static int let_connect(const struct rnbd *r)
 	return ret;
 }
 
-/* If it doesn't listen, it does so when it has all of them. */
+/* Apply the rules. If this fails, a server that does not listen yet must not begin to. */
 static int apply_rules(const struct rnbd *r, const struct conf *conf)
 {
 	struct rules have;
@@ -137,21 +136,21 @@ int cmd_load(struct rnbd *r, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	ret = conf_read(r, &conf);
-	/* Both, before one of them is loaded */
+	/* Check both modules before one of them is loaded. */
 	for (which = 0; !ret && which < NR_MODULES; which++)
 		ret = need_driver(r, modules[which]);
 	for (which = 0; !ret && which < NR_MODULES; which++)
 		ret = apply(r, which, &conf);
 	if (!ret && conf.has_rules)
 		ret = apply_rules(r, &conf);
-	/* Without rules, a server that is loaded now listens already. */
+	/* Without rules in the file, a newly loaded server listens already. */
 	if (!ret && (conf.has_rules || sysfs_exists(r, RULES_DIR "/listen")))
 		ret = let_connect(r);
 	conf_free(&conf);
 	return ret;
 }
 
-/* Returns when what clients had open is closed, and what they wrote is durable. */
+/* End all sessions. Returns when all devices are closed, and writes to them are durable. */
 static int end_sessions(const struct rnbd *r, const struct rules *have)
 {
 	int ret = sysfs_set(r, "end all sessions", RULES_DIR, "listen", "0");
@@ -160,7 +159,7 @@ static int end_sessions(const struct rnbd *r, const struct rules *have)
 	return ret ? ret : tenants;
 }
 
-/* Modules and rules stay; "server load" lets clients connect again. */
+/* End all sessions, but keep modules and rules; "server load" lets clients connect again. */
 int cmd_stop(struct rnbd *r, int argc, char **argv)
 {
 	struct rules have;
@@ -181,7 +180,7 @@ int cmd_stop(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* Sessions end before the rules do: clients wait for their server, and lose nothing. */
+/* End sessions before the rules are removed: so clients wait for the server, without errors. */
 int cmd_unload(struct rnbd *r, int argc, char **argv)
 {
 	char *const modprobe[] = { "modprobe", "-r", "rnbd_server", "rtrs_server", NULL };

@@ -4,7 +4,7 @@
  *
  *	rnbd [client|server] [OBJECT] COMMAND [ARGUMENT...] [OPTION...]
  *
- * where OBJECT is device, session, path, tenant, host or volume
+ * OBJECT is device, session, path, tenant, host or volume.
  */
 #include <getopt.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #define VERSION "unknown"
 #endif
 
-/* Options that only some commands take */
+/* Options that only some commands accept */
 enum {
 	WATCH		= 1 << 0,
 	COUNT		= 1 << 1,
@@ -36,7 +36,7 @@ enum {
 enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
 
 struct command {
-	/* "device", "session", "path", "tenant", "host", "volume"; NULL for all others */
+	/* "device", "session", "path", "tenant", "host" or "volume"; or NULL */
 	const char *object;
 	const char *name;
 	int (*run)(struct rnbd *r, int argc, char **argv);
@@ -99,6 +99,10 @@ static const struct command commands[] = {
 	  "read for some seconds: IOPS, bandwidth, latencies" },
 	{ NULL, "health", cmd_health, ON_BOTH, JSON | RECONNECTS, 0, 0,
 	  "[--max-reconnects N]", "what is wrong, and what to do; exit code for monitoring" },
+	{ NULL, "report", cmd_report, ON_BOTH, 0, 0, 1,
+	  "[FILE]", "write a page for a ticket: drawing, states, settings, latencies, log" },
+	{ NULL, "metrics", cmd_metrics, ON_BOTH, 0, 0, 1,
+	  "[FILE]", "print metrics for Prometheus, or write a file for node_exporter" },
 	{ NULL, "trace", cmd_trace, ON_BOTH, JSON | SECONDS | LOGS, 0, 1,
 	  "[NAME] [--seconds N] [--slower USECS] [--record|--client-log|--server-log FILE]",
 	  "where slow requests of a session spend their time" },
@@ -184,7 +188,7 @@ static const struct command commands[] = {
 
 static const char *const objects[] = { "device", "session", "path", "tenant", "host", "volume" };
 
-/* Long options without a letter */
+/* Long options without a short form */
 enum {
 	OPTION_SYSFS = 256, OPTION_PROMETHEUS, OPTION_SEQUENTIAL, OPTION_MAX_RECONNECTS,
 	OPTION_SLOWER, OPTION_RECORD, OPTION_CLIENT_LOG, OPTION_SERVER_LOG, OPTION_WAIT,
@@ -246,7 +250,7 @@ static int print_help(void)
 	return RNBD_OK;
 }
 
-/* "paths" is as good as "path". */
+/* Check for an object in singular or plural. */
 static bool is_object(const char *word, const char *object)
 {
 	size_t n = strlen(object);
@@ -268,7 +272,7 @@ static const char *take_object(int *argc, char ***argv)
 	return NULL;
 }
 
-/* "client" or "server" as the first word: only that side */
+/* Parse "client" or "server" as the first word. */
 static void take_side(struct rnbd *r, int *argc, char ***argv)
 {
 	enum side side;
@@ -283,7 +287,7 @@ static void take_side(struct rnbd *r, int *argc, char ***argv)
 	}
 }
 
-/* "json" may come before all others. */
+/* Parse "json" as the next word. */
 static void take_json(struct rnbd *r, int *argc, char ***argv)
 {
 	if (!*argc || strcmp(**argv, "json"))
@@ -299,8 +303,9 @@ static bool same_object(const char *a, const char *b)
 }
 
 /*
- * Volumes are things of both sides, and not the same ones. One for a side that isn't meant is
- * found if there is no other; without a side, the client is meant first.
+ * Find a command. Commands of volumes exist on both sides, with different meanings. Without a side
+ * on the command line, prefer the client's. If the command exists only on the other side, return
+ * that, for the error message.
  */
 static const struct command *find_command(const struct rnbd *r, const char *object,
 					  const char *name)
@@ -318,7 +323,7 @@ static const struct command *find_command(const struct rnbd *r, const char *obje
 	return client && r->sides[CLIENT] ? client : found;
 }
 
-/* Sides that the command isn't for are none of its business. */
+/* Clear the sides that the command does not support. Returns false if none remains. */
 static bool restrict_sides(struct rnbd *r, const struct command *c)
 {
 	enum side side;
@@ -328,7 +333,7 @@ static bool restrict_sides(struct rnbd *r, const struct command *c)
 	return r->sides[CLIENT] || r->sides[SERVER];
 }
 
-/* "json" or "help" as the last word */
+/* Remove "json" or "help" as the last word. */
 static bool take_last(int *argc, char **argv, const char *word)
 {
 	if (!*argc || strcmp(argv[*argc - 1], word))
@@ -358,7 +363,7 @@ static int run(struct rnbd *r, const struct command *c, unsigned int options, in
 	return c->run(r, argc, argv);
 }
 
-/* Everything behind the options and the side: [OBJECT] COMMAND ARGUMENT... */
+/* Run the words after options and side: [OBJECT] COMMAND ARGUMENT... */
 static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv)
 {
 	const struct command *c;
@@ -393,7 +398,7 @@ static const char *from_environment(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-/* Options of all commands. Returns -1 to go on, or an exit code. */
+/* Apply an option without a value. Returns -1 to continue, or an exit code. */
 static int take_option(struct rnbd *r, int option, unsigned int *options)
 {
 	switch (option) {
@@ -459,7 +464,7 @@ static bool take_block_size(long *size)
 	return true;
 }
 
-/* Those that have a value. False: it is wrong. */
+/* Apply an option with a value. Returns false if the value is invalid. */
 static bool take_value(struct rnbd *r, int option, unsigned int *options)
 {
 	switch (option) {
@@ -492,7 +497,7 @@ static bool take_value(struct rnbd *r, int option, unsigned int *options)
 	}
 }
 
-/* Those that name a file */
+/* Apply an option with the name of a file. */
 static bool take_file(struct rnbd *r, int option, unsigned int *options)
 {
 	switch (option) {
@@ -512,7 +517,7 @@ static bool take_file(struct rnbd *r, int option, unsigned int *options)
 	return true;
 }
 
-/* Returns -1 to go on, or an exit code. In any case @optind is where the words begin. */
+/* Apply all options. Returns -1 to continue, or an exit code. @optind is set in both cases. */
 static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *options)
 {
 	int option, ret = -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd map, unmap, remap, resize, close: what is done to devices
+ * rnbd map, unmap, remap, resize, close: operations on devices
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 
 #include "rnbd.h"
 
-/* So long udev may have a disk open */
+/* Longest time to wait for udev to close a disk */
 #define UDEV_SECONDS 2
 
-/* The line that map_device takes; its words are added one by one. */
+/* A line for map_device, to which words are added */
 struct line {
 	char *text;
 };
@@ -27,7 +27,7 @@ static void line_add(struct line *line, const char *key, const char *value)
 	line->text = longer;
 }
 
-/* A word after "from SESSION": a mode, an option as the kernel knows it, or a path */
+/* Add a word after "from SESSION": a mode, an option of map_device, or a path. */
 static int add_word(struct line *line, const char *word)
 {
 	static const char *const options[] = {
@@ -62,7 +62,7 @@ static bool has_blank(const char *text)
 	return strpbrk(text, " \t\n\r\f\v") || !*text;
 }
 
-/* DEVICE from SESSION WORD... */
+/* Convert the arguments: DEVICE from SESSION WORD... */
 static int make_line(struct line *line, int argc, char **argv)
 {
 	int i, ret = RNBD_OK;
@@ -79,7 +79,7 @@ static int make_line(struct line *line, int argc, char **argv)
 	return ret;
 }
 
-/* Tell which disk it has become. */
+/* Print the disk of a new mapping. */
 int report_mapped(const struct rnbd *r, const char *path, const char *session)
 {
 	const struct device *dev;
@@ -124,7 +124,7 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* Write @text to an attribute of the device that is called @name. */
+/* Write @text to an attribute of the device @name. */
 static int set_device(const struct rnbd *r, const char *verb, const char *name,
 		      const char *session, const char *attribute, const char *text)
 {
@@ -153,7 +153,7 @@ static bool take_word(int *argc, char **argv, const char *word)
 	return true;
 }
 
-/* Once. Returns the errno; another one than @quiet is told, and @code is what to exit with. */
+/* Unmap once. Returns the errno, which is reported unless it is @quiet; sets the exit code. */
 int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
 	      int *code)
 {
@@ -165,8 +165,8 @@ int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, i
 }
 
 /*
- * udev looks at a disk when it was written to and is closed. That ends by itself; only if the disk
- * is in use for longer, the error is told.
+ * Unmap a device. When a disk is closed after a write, udev opens it for a moment. So EBUSY is
+ * reported only if it persists.
  */
 int unmap_device(const struct rnbd *r, const struct device *dev, const char *how)
 {
@@ -182,7 +182,7 @@ int unmap_device(const struct rnbd *r, const struct device *dev, const char *how
 	return code;
 }
 
-/* unmap DEVICE [from SESSION] [force] */
+/* Arguments: DEVICE [from SESSION] [force] */
 int cmd_unmap(struct rnbd *r, int argc, char **argv)
 {
 	bool force = take_word(&argc, argv, "force");
@@ -210,7 +210,7 @@ int cmd_remap(struct rnbd *r, int argc, char **argv)
 	return set_device(r, "open again", argv[0], NULL, "remap_device", "1");
 }
 
-/* Not smaller without @force, and never larger than it is on the server. */
+/* Check that the size is not smaller, unless @force, and not larger than on the server. */
 static int check_size(const struct device *dev, long long size, bool force)
 {
 	if (size && size < dev->size && !force)
@@ -237,7 +237,7 @@ static int may_resize(const struct rnbd *r, const char *name, long long size, bo
 	return ret;
 }
 
-/* A size in whole sectors; the unit may be a word of its own. */
+/* Parse a size in whole sectors. The unit may be a separate word. */
 static bool take_size(int argc, char **argv, long long *size)
 {
 	char *text = xasprintf("%s%s", argv[0], argc > 1 ? argv[1] : "");
@@ -248,7 +248,7 @@ static bool take_size(int argc, char **argv, long long *size)
 	return is;
 }
 
-/* resize DEVICE SIZE [UNIT] [force]; a size of 0 is the one that the server has. */
+/* Arguments: DEVICE SIZE [UNIT] [force]. A size of 0 means the size on the server. */
 int cmd_resize(struct rnbd *r, int argc, char **argv)
 {
 	bool force = take_word(&argc, argv, "force");
@@ -270,7 +270,7 @@ int cmd_resize(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* On the server: close DEVICE [SESSION] */
+/* Arguments: DEVICE [SESSION]. On the server only. */
 int cmd_close(struct rnbd *r, int argc, char **argv)
 {
 	return set_device(r, "close", argv[0], argc > 1 ? argv[1] : NULL, "force_close", "1");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What sysfs tells of sessions, paths and devices, as structs. What vanishes while it is
- * read, or what an older driver lacks, is NULL, -1 or not known.
+ * Reads sessions, paths and devices from sysfs into structs. Attributes that are removed
+ * meanwhile, or that an older driver lacks, are NULL, -1 or unknown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void free_names(char **names)
 	free(names);
 }
 
-/* As many numbers as an attribute has; the others stay as they are. */
+/* Read up to @nr numbers from an attribute. Missing ones are not changed. */
 static void read_numbers(const struct rnbd *r, u64 *numbers, size_t nr, const char *dir,
 			 const char *attribute)
 {
@@ -84,7 +84,7 @@ static void read_path(const struct rnbd *r, struct path *path)
 
 	path->state = sysfs_read(r, "%s/state", path->dir);
 	path->src_addr = sysfs_read(r, "%s/src_addr", path->dir);
-	/* The kernel chooses one. */
+	/* The kernel chooses the address of this path. */
 	if (path->src_addr && !strcmp(path->src_addr, "-")) {
 		free(path->src_addr);
 		path->src_addr = NULL;
@@ -169,7 +169,7 @@ static void read_sessions(const struct rnbd *r, struct model *model, enum side s
 	free_names(names);
 }
 
-/* When no session is to come any more, as the array may move */
+/* Set the sessions of paths. Called after all sessions are added, as their array may move. */
 static void join_paths(struct model *model)
 {
 	size_t i, j;
@@ -179,7 +179,7 @@ static void join_paths(struct model *model)
 			model->sessions[i].paths[j].session = &model->sessions[i];
 }
 
-/* See Documentation/block/stat.rst of the kernel. Discards and flushes count as writes. */
+/* See the kernel's Documentation/block/stat.rst. Discards and flushes count as writes. */
 static void read_disk_stats(const struct rnbd *r, struct device *dev)
 {
 	u64 f[17] = { 0 };
@@ -215,7 +215,7 @@ static void read_disk(const struct rnbd *r, struct device *dev, const char *name
 	read_disk_stats(r, dev);
 }
 
-/* Of a session of another network namespace, which isn't seen here */
+/* Check whether a disk's session is in another network namespace, and so not visible here. */
 static bool is_others(const struct rnbd *r, const char *disk)
 {
 	char *netns = sysfs_read(r, "block/%s/rnbd/netns", disk);
@@ -238,7 +238,7 @@ static void read_disks(const struct rnbd *r, struct model *model)
 	free_names(names);
 }
 
-/* A second name of a disk in a session has a directory called "<session>.<number>". */
+/* Get the session of a mapping's directory. Another mapping of a disk has "<session>.<id>". */
 static char *export_session(const struct model *model, const char *name)
 {
 	char *session = text_clean(xstrdup(name)), *dot = strrchr(session, '.');
@@ -268,7 +268,7 @@ static void read_export(const struct rnbd *r, struct model *model, const char *d
 	dev->read_only = sysfs_read_number(r, &n, "%s/read_only", dev->dir) && n;
 	if (sysfs_read_number(r, &n, "class/rnbd-server/ctl/devices/%s/block_dev/size", disk))
 		dev->size = n * SECTOR;
-	/* Of all sessions that have it */
+	/* These are for all sessions that have the device open. */
 	disk_dir = xasprintf("class/rnbd-server/ctl/devices/%s", disk);
 	read_latency(r, &dev->wait, disk_dir, "wait_latency");
 	read_latency(r, &dev->disk, disk_dir, "disk_latency");
@@ -291,7 +291,7 @@ static void read_exports(const struct rnbd *r, struct model *model)
 	free_names(disks);
 }
 
-/* Read what sysfs has of the sides that the command is about. */
+/* Read the sides to which the command applies. */
 void model_read(const struct rnbd *r, struct model *model)
 {
 	enum side side;
@@ -354,7 +354,7 @@ void model_free(struct model *model)
 	memset(model, 0, sizeof(*model));
 }
 
-/* The server has directories of connected paths only, without a state. */
+/* Check whether a path is connected. On the server, all paths in sysfs are, and have no state. */
 bool path_connected(const struct path *path)
 {
 	return path->state ? !strcmp(path->state, "connected") : path->session->side == SERVER;
@@ -378,7 +378,7 @@ const char *session_state(const struct session *session)
 	return n < session->nr_paths ? "degraded" : "connected";
 }
 
-/* The session that a device belongs to; NULL: it is gone */
+/* Find the session of a device; NULL if it does not exist any more. */
 const struct session *device_session(const struct model *model, const struct device *dev)
 {
 	size_t i;
@@ -390,16 +390,23 @@ const struct session *device_session(const struct model *model, const struct dev
 	return NULL;
 }
 
+/* Check whether a device belongs to a session. */
+bool device_is_of(const struct device *dev, const struct session *session)
+{
+	return dev->side == session->side && dev->session &&
+	       !strcmp(dev->session, session->name);
+}
+
 size_t session_devices(const struct model *model, const struct session *session)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < model->nr_devices; i++)
-		n += device_session(model, &model->devices[i]) == session;
+		n += device_is_of(&model->devices[i], session);
 	return n;
 }
 
-/* But for ticks, which only disks have */
+/* Add counters, except for ticks, which only disks have. */
 void stats_add(struct io_stats *to, const struct io_stats *stats)
 {
 	to->reads += stats->reads;

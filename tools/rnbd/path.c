@@ -7,7 +7,7 @@
 
 #include "rnbd.h"
 
-/* What is done to a path: which attribute is written to */
+/* An operation on a path, and the attribute that triggers it */
 struct action {
 	const char *verb, *attribute;
 };
@@ -26,7 +26,7 @@ static int act(const struct rnbd *r, const struct action *action, const struct p
 	return ret;
 }
 
-/* All paths, or those of a session. What fails keeps no other one from its turn. */
+/* Act on all paths, or on those of a session. Continues after errors. */
 static int act_on_all(const struct rnbd *r, const struct action *action,
 		      const struct model *model, const struct session *of)
 {
@@ -47,7 +47,7 @@ static int act_on_all(const struct rnbd *r, const struct action *action,
 	return ret;
 }
 
-/* [SESSION] PATH, or [SESSION] all */
+/* Act on [SESSION] PATH, or [SESSION] all. */
 static int act_on(const struct rnbd *r, const struct action *action, const struct model *model,
 		  const char *session_name, const char *name)
 {
@@ -119,7 +119,7 @@ static int add_path(const struct rnbd *r, const struct session *session, const c
 	return ret;
 }
 
-/* SESSION PATH */
+/* Arguments: SESSION PATH */
 int cmd_path_add(struct rnbd *r, int argc, char **argv)
 {
 	const struct session *session;
@@ -141,7 +141,7 @@ int cmd_path_add(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* It has been deleted, and nothing remembers it. */
+/* Print how to add a path again that was deleted, but could not be added. */
 static void print_add(const char *session, const char *text)
 {
 	fputs("  to try again: rnbd path add ", stderr);
@@ -170,7 +170,7 @@ static int readd(const struct rnbd *r, const struct path *path)
 	return ret;
 }
 
-/* [SESSION] PATH: as if it had never been there */
+/* Arguments: [SESSION] PATH. Deletes the path, then adds it again. */
 int cmd_path_readd(struct rnbd *r, int argc, char **argv)
 {
 	const struct path *path;

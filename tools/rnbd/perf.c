@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd perf: reads for some seconds, by as many threads as there are to be in flight. It
- * writes nothing.
+ * rnbd perf: reads from a device for some seconds, with one thread for each read in flight. Never
+ * writes.
  */
 #include <json-c/json.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "rnbd.h"
 
-/* The same for all threads, which only read it */
+/* Parameters, shared by all threads, which don't change them */
 struct load {
 	const struct rnbd *r;
 	struct disk disk;
@@ -19,7 +19,7 @@ struct load {
 	double until;
 };
 
-/* Of one thread */
+/* State of a thread */
 struct reader {
 	const struct load *load;
 	pthread_t thread;
@@ -29,7 +29,7 @@ struct reader {
 	int err;
 };
 
-/* xorshift64: never 0 */
+/* xorshift64; the result is never 0. */
 static u64 next_random(struct reader *reader)
 {
 	u64 x = reader->random;
@@ -71,7 +71,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* Sequential readers begin at places that are evenly spread. Returns how many there are. */
+/* Start the threads. Sequential readers begin evenly spread. Returns the number of threads. */
 static long start(const struct load *load, struct reader *readers)
 {
 	struct reader *reader;
@@ -89,7 +89,7 @@ static long start(const struct load *load, struct reader *readers)
 	return i;
 }
 
-/* Into the first one */
+/* Wait for the threads, and add their results to the first one. */
 static void join(struct reader *readers, long nr)
 {
 	long i;
@@ -170,7 +170,7 @@ static int run(struct load *load)
 	return ret;
 }
 
-/* DEVICE */
+/* Arguments: DEVICE */
 int cmd_perf(struct rnbd *r, int argc, char **argv)
 {
 	struct load load = { .r = r };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd ping: how long a heartbeat takes on each path, and a read of the disk's first sector
+ * rnbd ping: prints the round-trip time of heartbeats on each path, and of reads of a disk
  *
- * The driver measures heartbeats, one each hb_interval_ms; what is printed of a path is its
- * last one, when it is another one than before, or that none has come in its time. The read is
- * made for this, and takes one path or another.
+ * The driver measures a heartbeat each hb_interval_ms. For a path, each new measurement is printed,
+ * or that a heartbeat is missing. The reads are sent by the tool, on any path.
  */
 #include <json-c/json.h>
 #include <math.h>
@@ -15,20 +14,20 @@
 
 /* Large enough for any disk's blocks */
 #define READ_SIZE 4096
-/* If the driver doesn't tell the interval of heartbeats */
+/* Interval of heartbeats if the driver doesn't report it */
 #define HB_INTERVAL_S 5
-/* A heartbeat may be late by that part of the interval. */
+/* Fraction of the interval by which a heartbeat may be late */
 #define HB_LATE 0.5
 
-/* What is pinged, and what has come of it */
+/* A path or a disk, and its results */
 struct target {
 	const char *type;
 	char *name;
 	u64 sent, answered;
-	/* Of a path: how many heartbeats there were, and when that was first seen */
+	/* For a path: number of heartbeats, and when this number was first read */
 	u64 heartbeats;
 	double heard_at;
-	/* When the heartbeat came, or should have come, that the next one follows */
+	/* When the last heartbeat arrived or was due; the next one is due an interval later. */
 	double due_from;
 	double min_us, max_us, sum_us;
 };
@@ -99,8 +98,8 @@ static const struct path *path_now(const struct model *model, const char *sessio
 }
 
 /*
- * Has another heartbeat come? Drivers that don't count them leave only the last one's time.
- * The count begins at 0 again when statistics are reset.
+ * Check for a new heartbeat. Without a count, which some drivers lack, each measurement counts as
+ * a new one. A reset of the statistics sets the count to 0.
  */
 static bool heard(struct target *t, const struct path *path)
 {
@@ -115,7 +114,7 @@ static bool heard(struct target *t, const struct path *path)
 	return true;
 }
 
-/* Should another heartbeat have come by now? Each is missed once. */
+/* Check whether a heartbeat is overdue. Returns true once for each missing heartbeat. */
 static bool missed(struct target *t, const struct path *path)
 {
 	const struct number *ms = &path->session->settings[HB_INTERVAL_MS];
@@ -156,7 +155,7 @@ static void ping_disk(const struct ping *p, struct target *t)
 		answer(p, t, us);
 }
 
-/* @again: only those of which nothing is known yet */
+/* Ping all targets; with @again, only those without a result so far. */
 static void ping_all(const struct ping *p, bool again)
 {
 	struct model model;
@@ -224,7 +223,7 @@ static void print_summary(const struct ping *p)
 	json_object_put(document);
 }
 
-/* The first open one of the session */
+/* Find the first open device of a session. */
 static const struct device *any_device(const struct model *model, const char *session)
 {
 	const struct device *dev;
@@ -266,7 +265,7 @@ static int add_session(struct ping *p, const struct model *model, const struct s
 	return dev ? add_disk(p, dev) : RNBD_OK;
 }
 
-/* A device and its session's paths; a session and one of its devices; or one path */
+/* Add a device and its session's paths, a session's paths and one of its devices, or a path. */
 static int add_targets(struct ping *p, const struct model *model, const struct found *found)
 {
 	const struct session *session = found->session;
@@ -294,7 +293,7 @@ static bool all_sent(const struct ping *p)
 	return true;
 }
 
-/* RNBD_FAILED if something never answered */
+/* Ping until interrupted, or @count times. Returns RNBD_FAILED if a target never answered. */
 static int go_on(struct ping *p)
 {
 	long round, count = p->r->count;
@@ -302,7 +301,7 @@ static int go_on(struct ping *p)
 
 	stop_on_signals();
 	for (round = 0; !count || round < count || !all_sent(p); round++) {
-		/* What was heard before says nothing of now. */
+		/* Sleep first: heartbeats from before the start don't count. */
 		nap(p->r->interval);
 		if (stopped())
 			break;
@@ -327,7 +326,7 @@ static void free_ping(struct ping *p)
 		disk_close(&p->disk);
 }
 
-/* NAME */
+/* Arguments: NAME */
 int cmd_ping(struct rnbd *r, int argc, char **argv)
 {
 	struct ping p = { .r = r };

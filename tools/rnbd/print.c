@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * JSON objects as tables, or a member a line. What is null is "-".
+ * Prints JSON objects as tables, or as lines of their members. null is printed as "-".
  */
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -8,9 +8,7 @@
 
 #include "rnbd.h"
 
-#define CELL_MAX 512
-
-/* Powers of 1024, three digits or so: "512", "1.5K", "12M" */
+/* Format a size in powers of 1024 with few digits: "512", "1.5K", "12M". */
 void format_size(const struct rnbd *r, char *text, size_t room, double bytes)
 {
 	static const char units[] = " KMGTPE";
@@ -41,7 +39,7 @@ void format_usecs(char *text, size_t room, double us)
 		snprintf(text, room, "%.1fs", us / 1e6);
 }
 
-/* @key with dots leads to members of members. NULL: there's none, or it is null */
+/* Get a member. Dots in @key separate nested names. NULL if the member is missing or null. */
 static struct json_object *get_member(struct json_object *object, const char *key)
 {
 	char *copy = xstrdup(key), *rest = copy, *name;
@@ -53,8 +51,9 @@ static struct json_object *get_member(struct json_object *object, const char *ke
 	return object;
 }
 
-static void format_cell(const struct rnbd *r, char *text, struct json_object *row,
-			const struct column *column)
+/* Format a cell of a table. @text has room for CELL_MAX bytes. */
+void format_cell(const struct rnbd *r, char *text, struct json_object *row,
+		 const struct column *column)
 {
 	struct json_object *value = get_member(row, column->key);
 
@@ -82,7 +81,7 @@ static void format_cell(const struct rnbd *r, char *text, struct json_object *ro
 	}
 }
 
-/* Text is at the left of its column, numbers at the right; no blanks at a line's end. */
+/* Print text left-aligned, and numbers right-aligned, without trailing blanks. */
 static void print_cell(const struct column *column, const char *text, int width, bool last)
 {
 	int blanks = width - (int)text_columns(text);
@@ -138,7 +137,7 @@ static void print_member(const char *in, const char *key, struct json_object *va
 	free(name);
 }
 
-/* Each member a line, as "key value" */
+/* Print each member on a line, as "key value". */
 void print_members(struct json_object *object)
 {
 	json_object_object_foreach(object, key, value) {

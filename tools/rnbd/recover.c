@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd recover: connect again what is disconnected, then open what is closed
+ * rnbd recover: reconnects disconnected paths, then reopens closed devices
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "rnbd.h"
 
-/* What is to be recovered; NULL: everything */
+/* Names of the objects to recover; NULL matches all. */
 struct target {
 	const char *session, *path, *device;
 };
@@ -20,7 +20,7 @@ static bool wanted(const char *name, const char *want)
 	return !want || (name && !strcmp(name, want));
 }
 
-/* The last failure; others are tried all the same. */
+/* Keep the last error. Recovery continues after errors. */
 static void note(int *ret, int one)
 {
 	if (one)
@@ -55,7 +55,7 @@ static int recover_paths(const struct rnbd *r, const struct model *model,
 	return ret;
 }
 
-/* The driver may have been faster: then it is open already. */
+/* Reopen a device. EALREADY is no error, as the driver may have reopened it meanwhile. */
 static int recover_device(const struct rnbd *r, const struct device *dev)
 {
 	char *doing = xasprintf("open %s again", dev->name);
@@ -67,7 +67,7 @@ static int recover_device(const struct rnbd *r, const struct device *dev)
 	return ret;
 }
 
-/* Some may have been opened with their path. */
+/* Reopen devices. Read the model again: reconnecting a path may have reopened some. */
 static int recover_devices(const struct rnbd *r, const struct target *target)
 {
 	const struct device *dev;
@@ -86,7 +86,7 @@ static int recover_devices(const struct rnbd *r, const struct target *target)
 	return ret;
 }
 
-/* A device stands for its session's paths as well. */
+/* Set the target. For a device, it includes the paths of the session. */
 static void aim(const struct found *found, struct target *target)
 {
 	if (found->device) {
@@ -100,7 +100,7 @@ static void aim(const struct found *found, struct target *target)
 	}
 }
 
-/* Sessions and devices may be called "all". */
+/* Check for "all", but not where it can be the name of a session or device. */
 static bool is_all(enum object of, int argc, char **argv)
 {
 	return !argc || ((of == ANY || of == PATH) && !strcmp(argv[argc - 1], "all"));
@@ -140,7 +140,7 @@ static int recover(const struct rnbd *r, enum object of, unsigned int what, int 
 	return ret;
 }
 
-/* [NAME|all] */
+/* Arguments: [NAME|all] */
 int cmd_recover(struct rnbd *r, int argc, char **argv)
 {
 	return recover(r, ANY, PATHS | DEVICES, argc, argv);
@@ -161,7 +161,7 @@ int cmd_session_remap(struct rnbd *r, int argc, char **argv)
 	return recover(r, SESSION, DEVICES, argc, argv);
 }
 
-/* [SESSION] PATH|all */
+/* Arguments: [SESSION] PATH|all */
 int cmd_path_recover(struct rnbd *r, int argc, char **argv)
 {
 	return recover(r, PATH, PATHS, argc, argv);

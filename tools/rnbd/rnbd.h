@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * rnbd, a tool to map, list and watch network block devices. What sysfs tells is read
- * into a model of sessions, paths and devices, by model_read(); commands work on that. All
- * text in it is clean, see text.c, but the names of directories.
+ * rnbd, a tool to map, list and monitor network block devices. model_read() reads sysfs into
+ * a model of sessions, paths and devices, on which the commands operate. All text in the model
+ * is clean, see text.c, except for the names of directories.
  */
 #ifndef RNBD_H
 #define RNBD_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct json_object;
 
@@ -22,12 +23,12 @@ typedef __u64 u64;
 #define ACCESS_MODES	"ro rw migration handover"
 #define __printf(a, b)	__attribute((format(printf, a, b)))
 
-/* Exit codes; those of health are the ones of monitoring plugins. */
+/* Exit codes, except for those of health, which are the ones of monitoring plugins */
 enum {
 	RNBD_OK,
-	RNBD_FAILED,		/* the kernel refused it */
-	RNBD_USAGE,		/* the command line is wrong */
-	RNBD_NOT_FOUND,		/* no such device, session or path; or several */
+	RNBD_FAILED,		/* the operation failed */
+	RNBD_USAGE,		/* invalid command line */
+	RNBD_NOT_FOUND,		/* no such device, session or path, or an ambiguous name */
 	RNBD_NO_MODULE,
 	RNBD_NO_PERMISSION,
 };
@@ -36,13 +37,13 @@ enum {
 
 enum side { CLIENT, SERVER, NR_SIDES };
 
-/* What the command line says. */
+/* Options of the command line, and settings from the environment */
 struct rnbd {
-	/* Where sysfs, /dev, the kernel's log and tracefs are; tests have their own. */
+	/* Paths of sysfs, /dev, the kernel's log and tracefs, which tests replace */
 	const char *sysfs, *dev, *kmsg, *tracefs;
-	/* The table of volumes, the server's settings */
+	/* Paths of the table of volumes, and of the server's configuration file */
 	const char *volumes, *server_conf;
-	/* What the command is about: the client's side, the server's, or both. */
+	/* Sides to which the command applies */
 	bool sides[NR_SIDES];
 	bool help, json, verbose, bytes, dry_run, no_headings;
 	bool prometheus, sequential, wait;
@@ -55,9 +56,9 @@ struct rnbd {
 
 #define HISTOGRAM_MAX 128
 
-/* Counts of durations; @count[n] of less than @bound_us[n] that are not in those before. */
+/* @count[n]: number of durations of at least @bound_us[n - 1] and less than @bound_us[n] */
 struct histogram {
-	unsigned int nr;	/* 0: there is none */
+	unsigned int nr;	/* 0: no histogram */
 	double bound_us[HISTOGRAM_MAX];
 	u64 count[HISTOGRAM_MAX];
 	bool has_sum;
@@ -87,11 +88,11 @@ double histogram_percentile(const struct histogram *h, double percent);
 struct io_stats {
 	u64 reads, read_bytes, writes, written_bytes, inflight;
 	u64 failed_over, reconnects, failed_reconnects;
-	/* Of disks: milliseconds that requests took: reads, writes, discards, flushes */
+	/* Only for disks: total milliseconds of reads, writes, discards and flushes */
 	__u32 ticks_ms[NR_TICKS];
 };
 
-/* Attributes that are numbers, and that a driver may lack */
+/* An attribute with a number, which some drivers lack */
 struct number {
 	const char *name;
 	bool known;
@@ -108,11 +109,11 @@ struct session;
 struct path {
 	const struct session *session;
 	char *name;		/* SRC@DST */
-	char *dir;		/* below sysfs, as it is called there */
+	char *dir;		/* relative to sysfs; not cleaned */
 	char *state, *src_addr, *dst_addr, *hca_name;
 	long long hca_port;
-	long long last_error;	/* of connecting it, 0 or a negative errno; 0 on the server */
-	long long latency_ns;	/* of the last heartbeat; -1: unknown */
+	long long last_error;	/* last result of connecting, a negative errno or 0; client only */
+	long long latency_ns;	/* round trip of the last heartbeat; -1: unknown */
 	struct io_stats stats;
 	struct histogram heartbeats;
 	struct latency latency;
@@ -128,17 +129,17 @@ struct session {
 	size_t nr_paths;
 };
 
-/* A disk of the client, or one that the server has opened for a session */
+/* A disk of the client, or a disk or file that the server has opened for a session */
 struct device {
 	enum side side;
-	char *name;		/* rnbd0; on the server the disk's or file's name */
+	char *name;		/* rnbd0; on the server, the name of the disk or file */
 	char *dir;
 	char *session, *mapping_path, *access_mode;
 	char *state;		/* client only, else NULL */
 	char *wwid;		/* client only; empty if the disk has none */
 	bool read_only;
-	long long size;		/* in bytes, -1: unknown */
-	long long server_size;	/* on the server, as the client knows it; likewise */
+	long long size;		/* in bytes; -1: unknown */
+	long long server_size;	/* size on the server, as known to the client; -1: unknown */
 	struct io_stats stats;
 	struct latency wait, disk;	/* server only */
 };
@@ -157,13 +158,14 @@ const char *side_name(enum side side);
 bool path_connected(const struct path *path);
 size_t paths_connected(const struct session *session);
 const char *session_state(const struct session *session);
+bool device_is_of(const struct device *dev, const struct session *session);
 size_t session_devices(const struct model *model, const struct session *session);
 const struct session *device_session(const struct model *model, const struct device *dev);
 void stats_add(struct io_stats *to, const struct io_stats *stats);
 
 /* ---- find.c ---- */
 
-/* One of these is set. */
+/* Result of find_any() or find_object(): one of these is set. */
 struct found {
 	const struct device *device;
 	const struct session *session;
@@ -209,7 +211,7 @@ int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
 
 /* ---- errors.c ---- */
 
-/* The kernel's log from some moment on */
+/* The kernel's log, from kmsg_open() on */
 struct kmsg {
 	int fd;
 };
@@ -252,12 +254,16 @@ void json_print_line(struct json_object *value);
 
 enum format { TEXT, NUMBER, SIZE, RATE, USECS, YES_NO };
 
-/* @key may name a member of a member: "latency.p99" */
+/* @key can be the path of a nested member, such as "latency.p99". */
 struct column {
 	const char *key, *heading;
 	enum format format;
 };
 
+#define CELL_MAX 512
+
+void format_cell(const struct rnbd *r, char *text, struct json_object *row,
+		 const struct column *column);
 void print_table(const struct rnbd *r, struct json_object *rows, const struct column *columns,
 		 size_t nr);
 void print_members(struct json_object *object);
@@ -302,9 +308,19 @@ struct sample {
 void sample_take(const struct rnbd *r, struct sample *sample);
 struct json_object *sample_rates(const struct sample *from, const struct sample *to);
 
-/* ---- prometheus.c ---- */
+/* ---- metrics.c ---- */
 
-void print_metrics(const struct model *model);
+void print_metrics(const struct rnbd *r, const struct model *model, FILE *to);
+
+/* ---- newfile.c ---- */
+
+struct new_file {
+	FILE *to;
+	char *path, *temporary;
+};
+
+int new_file_open(struct new_file *file, const char *path, mode_t mode);
+int new_file_commit(struct new_file *file);
 
 /* ---- disk.c ---- */
 
@@ -323,6 +339,20 @@ double disk_read_us(const struct disk *disk, void *buf, size_t size, long long o
 
 bool driver_is_foreign(const struct rnbd *r, const char *module);
 int need_driver(const struct rnbd *r, const char *module);
+char *driver_name(const struct rnbd *r, enum side side);
+
+/* ---- memory.c ---- */
+
+/* Memory of the server, in bytes, and the number of requests that had to wait; -1: unknown */
+struct memory {
+	long long used, limit, waits;
+};
+
+void memory_read(const struct rnbd *r, struct memory *memory);
+
+/* ---- health.c ---- */
+
+struct json_object *health_findings(const struct rnbd *r, const struct model *model, int *code);
 
 /* ---- signals.c ---- */
 
@@ -378,6 +408,8 @@ int cmd_stat(struct rnbd *r, int argc, char **argv);
 int cmd_top(struct rnbd *r, int argc, char **argv);
 int cmd_ping(struct rnbd *r, int argc, char **argv);
 int cmd_perf(struct rnbd *r, int argc, char **argv);
+int cmd_report(struct rnbd *r, int argc, char **argv);
+int cmd_metrics(struct rnbd *r, int argc, char **argv);
 int cmd_health(struct rnbd *r, int argc, char **argv);
 int cmd_volume_list(struct rnbd *r, int argc, char **argv);
 int cmd_volume_check(struct rnbd *r, int argc, char **argv);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's rules as such: what their attributes may be, and how they are written down.
- * Functions that check something return what is wrong, to be freed; NULL: nothing.
+ * The server's rules: checks of their attributes, and their text format. Functions that check
+ * something return an error message, which the caller frees, or NULL.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 #include "rules.h"
 
 #define BLANKS " \t\r\n"
-/* Names of sessions and devices on the wire */
+/* Longest name of a session or device in messages */
 #define WIRE_NAME_MAX 254
 #define PATH_LENGTH_MAX 4000
 #define HOST_PREFIXES 64
 #define TENANT_MAX 31
 
-/* They return the value as it is kept; NULL, with @why, if it is wrong. */
+/* These return the canonical value; or NULL, and set @why, if the value is invalid. */
 static char *take_netns(const char *value, char **why);
 static char *take_keys(const char *value, char **why);
 static char *take_pattern(const char *value, char **why);
@@ -33,7 +34,7 @@ static const struct {
 	const char *name;
 	enum rule_kind kind;
 	char *(*take)(const char *value, char **why);
-	/* What it is if it isn't given; NULL: see rules_fill() */
+	/* Default value; NULL: see rules_fill() */
 	const char *otherwise;
 } attributes[NR_RULE_ATTRIBUTES] = {
 	[RULE_NETNS] = { "netns", RULE_TENANT, take_netns, "" },
@@ -41,9 +42,6 @@ static const struct {
 	[RULE_ADDRESSES] = { "addresses", RULE_HOST, take_prefixes, "" },
 	[RULE_KEYS] = { "keys", RULE_HOST, take_keys, "" },
 	[RULE_MAX_SESSIONS] = { "max_sessions", RULE_HOST, take_limit, "0" },
-	[RULE_MAX_PATHS] = { "max_paths", RULE_HOST, take_limit, "0" },
-	[RULE_MAX_CONNECTIONS] = { "max_connections", RULE_HOST, take_limit, "0" },
-	[RULE_MAX_SLOTS] = { "max_slots", RULE_HOST, take_limit, "0" },
 	[RULE_MAX_MEMORY] = { "max_memory", RULE_HOST, take_limit, "0" },
 	[RULE_CGROUP] = { "cgroup", RULE_HOST, take_cgroup, "" },
 	[RULE_PATH] = { "path", RULE_VOLUME, take_path, NULL },
@@ -76,13 +74,13 @@ static bool is_name(const char *text)
 	return is_word(text) && strlen(text) <= WIRE_NAME_MAX;
 }
 
-/* Of ASCII, whatever the locale */
+/* Check for an ASCII letter, regardless of the locale. */
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* As the kernel takes it; @len: of its first characters */
+/* Check whether the kernel accepts the first @len characters as the name of a tenant. */
 static bool is_tenant(const char *name, size_t len)
 {
 	size_t i;
@@ -120,7 +118,7 @@ static void add_word(char **words, const char *word)
 	*words = longer;
 }
 
-/* Each word of @value by @take, parted by one blank */
+/* Convert each word of @value by @take. The results are separated by one blank. */
 static char *take_words(const char *value, char *(*take)(const char *word, char **why),
 			char **why)
 {
@@ -151,7 +149,7 @@ static char *take_pattern(const char *value, char **why)
 	return NULL;
 }
 
-/* Of a GID, as the kernel writes it */
+/* Format a GID in the kernel's format. */
 static char *gid_text(const unsigned char *raw)
 {
 	char *text = xstrdup("gid"), *longer;
@@ -165,7 +163,7 @@ static char *gid_text(const unsigned char *raw)
 	return text;
 }
 
-/* As the kernel writes it; NULL: it is none */
+/* Convert an address prefix to the kernel's format. NULL if it is invalid. */
 static char *prefix_text(const char *text, const char *bits)
 {
 	char *whole = parse_address(text), *numbered, *scope, *address, *prefix = NULL;
@@ -272,11 +270,16 @@ static char *take_cgroup(const char *value, char **why)
 	return NULL;
 }
 
+/* The kernel strips blanks at the end, and would store another path. */
 static char *take_path(const char *value, char **why)
 {
-	if (*value == '/' && strlen(value) <= PATH_LENGTH_MAX && !strpbrk(value, "\n"))
+	size_t len = strlen(value);
+
+	if (*value == '/' && len <= PATH_LENGTH_MAX && !strpbrk(value, "\n") &&
+	    !isspace((unsigned char)value[len - 1]))
 		return xstrdup(value);
-	*why = xasprintf("'%s' is no path of a disk or file: it begins with /", value);
+	*why = xasprintf("'%s' is no path of a disk or file: it begins with /, no blank at the end",
+			 value);
 	return NULL;
 }
 
@@ -288,7 +291,7 @@ static char *take_mode(const char *word, char **why)
 	return NULL;
 }
 
-/* In the order in which the kernel writes them */
+/* Sort access modes in the kernel's order. */
 static char *take_modes(const char *value, char **why)
 {
 	static const char *const modes[] = { "ro", "rw", "migration", "handover" };
@@ -329,7 +332,7 @@ static char *take_names(const char *value, char **why)
 	return take_words(value, take_name, why);
 }
 
-/* An attribute of it by its name; given twice, it is wrong. */
+/* Set an attribute by its name. It must not have been set before. */
 char *rule_set(struct rule *rule, const char *name, const char *value)
 {
 	char *why = NULL;
@@ -382,7 +385,7 @@ struct rule *rules_find(const struct rules *rules, enum rule_kind kind, const ch
 	return NULL;
 }
 
-/* The name of the tenant that it belongs to, to be freed; NULL: the first one */
+/* Get the name of a rule's tenant, which the caller frees; NULL for the first tenant. */
 char *rule_tenant(const struct rule *rule)
 {
 	size_t n = strcspn(rule->name, "/");
@@ -390,7 +393,7 @@ char *rule_tenant(const struct rule *rule)
 	return rule->name[n] ? xasprintf("%.*s", (int)n, rule->name) : NULL;
 }
 
-/* The whole name of a host of a volume, to be freed: of the same tenant */
+/* Get the name of a volume's host with that of the tenant. The caller frees it. */
 char *rule_host(const struct rule *volume, const char *host)
 {
 	size_t n = strcspn(volume->name, "/");
@@ -398,7 +401,7 @@ char *rule_host(const struct rule *volume, const char *host)
 	return volume->name[n] ? xasprintf("%.*s/%s", (int)n, volume->name, host) : xstrdup(host);
 }
 
-/* A volume's hosts are there. */
+/* Check that a volume's hosts exist. */
 static char *check_hosts(const struct rules *rules, const struct rule *volume)
 {
 	char *copy = xstrdup(volume->values[RULE_HOSTS]), *next = copy, *host, *why = NULL, *whole;
@@ -413,7 +416,7 @@ static char *check_hosts(const struct rules *rules, const struct rule *volume)
 	return why;
 }
 
-/* So is the tenant. */
+/* Check that a rule's tenant exists. */
 static char *check_tenant(const struct rules *rules, const struct rule *rule)
 {
 	char *tenant = rule_tenant(rule), *why = NULL;
@@ -425,7 +428,7 @@ static char *check_tenant(const struct rules *rules, const struct rule *rule)
 	return why;
 }
 
-/* What only the whole tells; @wrong: the rule that it is about */
+/* Check the rules as a whole. @wrong is set to the rule with the error. */
 char *rules_check(const struct rules *rules, const struct rule **wrong)
 {
 	const struct rule *rule;
@@ -444,7 +447,7 @@ char *rules_check(const struct rules *rules, const struct rule **wrong)
 	return why;
 }
 
-/* Without its tenant's */
+/* Get a rule's name without that of the tenant. */
 static const char *own_name(const struct rule *rule)
 {
 	const char *slash = strchr(rule->name, '/');
@@ -452,7 +455,7 @@ static const char *own_name(const struct rule *rule)
 	return slash ? slash + 1 : rule->name;
 }
 
-/* What isn't given gets what it is by default. */
+/* Set attributes that are not set to their defaults. */
 void rules_fill(struct rules *rules)
 {
 	struct rule *rule;
@@ -486,7 +489,7 @@ void rules_free(struct rules *rules)
 	memset(rules, 0, sizeof(*rules));
 }
 
-/* A tenant's interfaces may be those of another network namespace: their names aren't known. */
+/* Interfaces of tenants keep numbers: in another network namespace, their names are unknown. */
 static void print_addresses(FILE *to, const struct rule *rule)
 {
 	const char *value = rule->values[RULE_ADDRESSES];
@@ -513,7 +516,7 @@ static void print_rule(FILE *to, const struct rule *rule)
 	}
 }
 
-/* As the file of settings has them */
+/* Print rules in the format of the configuration file. */
 void rules_print(FILE *to, const struct rules *rules)
 {
 	enum rule_kind kind;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The server's rules, who may open what: tenants, hosts, volumes, and the policy. They come from
- * the kernel's configfs, from the file of settings, or from the command line. A tenant's hosts and
- * volumes are called TENANT/NAME.
+ * The server's access rules: tenants, hosts, volumes, and the policy. They are read from configfs,
+ * from the server's configuration file, or from the command line. Hosts and volumes of a tenant are
+ * named TENANT/NAME.
  */
 #ifndef RNBD_RULES_H
 #define RNBD_RULES_H
 
 #include "rnbd.h"
 
-/* In the order in which they are made */
+/* In the order of creation */
 enum rule_kind { RULE_TENANT, RULE_HOST, RULE_VOLUME, NR_RULE_KINDS };
 
 enum rule_attribute {
@@ -18,9 +18,6 @@ enum rule_attribute {
 	RULE_ADDRESSES,
 	RULE_KEYS,
 	RULE_MAX_SESSIONS,
-	RULE_MAX_PATHS,
-	RULE_MAX_CONNECTIONS,
-	RULE_MAX_SLOTS,
 	RULE_MAX_MEMORY,
 	RULE_CGROUP,
 	RULE_PATH,
@@ -36,16 +33,16 @@ enum rule_attribute {
 struct rule {
 	enum rule_kind kind;
 	char *name;
-	/* Of a tenant: the number of the namespace in which the kernel has it listen, 0: none */
+	/* For a tenant: number of the network namespace in which it listens; 0: none */
 	long long netns;
-	/* Where it stands in the file of settings, 0: it doesn't */
+	/* Line in the configuration file; 0: from elsewhere */
 	int line;
-	/* Those of its kind; words are parted by one blank. NULL: not given */
+	/* Attributes of its kind. Words are separated by one blank. NULL: not specified */
 	char *values[NR_RULE_ATTRIBUTES];
 };
 
 struct rules {
-	/* "open", "listed"; NULL: not given */
+	/* "open" or "listed"; NULL: not specified */
 	char *policy;
 	struct rule *all;
 	size_t nr;
@@ -85,16 +82,16 @@ enum server_module { RTRS_SERVER, RNBD_SERVER, NR_MODULES };
 struct parameter {
 	const char *name;
 	enum server_module module;
-	/* Can be changed when the module is loaded */
+	/* Can be changed while the module is loaded */
 	bool live;
 };
 
 extern const struct parameter parameters[NR_PARAMETERS];
 
-/* The file of settings */
+/* Contents of the configuration file */
 struct conf {
 	char *values[NR_PARAMETERS];
-	/* It has something to say about them */
+	/* The file specifies a policy or has sections */
 	bool has_rules;
 	struct rules rules;
 };

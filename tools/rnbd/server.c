@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's rules, by commands: tenants, hosts, volumes (as "export", so that they aren't taken
- * for those of the client's table), the policy, and all of them in the file of settings.
+ * Commands for the server's rules: tenants, hosts, volumes, the policy, and the configuration file.
+ * Functions for volumes are called "export", to avoid confusion with the client's table of volumes.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -28,7 +28,7 @@ static const struct column volume_columns[] = {
 	{ "allow_any_host", "ANY HOST", YES_NO }, { "enable", "ENABLED", YES_NO },
 };
 
-/* Returns an exit code. */
+/* Read the kernel's rules, and report errors. Returns an exit code. */
 static int read_rules(const struct rnbd *r, struct rules *rules)
 {
 	int ret = rules_read(r, rules);
@@ -38,7 +38,7 @@ static int read_rules(const struct rnbd *r, struct rules *rules)
 	return report_no_rules(r, ret);
 }
 
-/* Words are an array in JSON, and one text in a table. */
+/* Convert words to an array for JSON, or to one text for a table. */
 static struct json_object *words_json(const struct rnbd *r, const char *words)
 {
 	struct json_object *array;
@@ -68,9 +68,6 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 		json_add_bool(json, name, !strcmp(value, "1"));
 		break;
 	case RULE_MAX_SESSIONS:
-	case RULE_MAX_PATHS:
-	case RULE_MAX_CONNECTIONS:
-	case RULE_MAX_SLOTS:
 	case RULE_MAX_MEMORY:
 		json_add_int(json, name, strtoll(value, NULL, 10));
 		break;
@@ -87,7 +84,7 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 	}
 }
 
-/* Those that there are, for the table */
+/* Add the limits that are set as one text, for the table. */
 static void add_limits(struct json_object *json, const struct rule *host)
 {
 	enum rule_attribute i;
@@ -153,7 +150,7 @@ static void print_kind(const struct rnbd *r, const struct rules *rules, enum rul
 
 static const char *const kind_fields[] = { "tenants", "hosts", "volumes" };
 
-/* @kind: NR_RULE_KINDS for all */
+/* Print rules of a kind, or of all kinds if @kind is NR_RULE_KINDS. */
 static void print_json(const struct rnbd *r, const struct rules *rules, enum rule_kind kind)
 {
 	struct json_object *whole = json_new();
@@ -253,7 +250,7 @@ int cmd_policy(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* ATTRIBUTE=VALUE... of the command line. Returns an exit code. */
+/* Parse ATTRIBUTE=VALUE... from the command line. Returns an exit code. */
 static int take_words(struct rule *rule, int argc, char **argv)
 {
 	char *why, *value;
@@ -280,7 +277,7 @@ static int report_why(char *why)
 	return ret;
 }
 
-/* Of the rules that are there, all but @rule with what it has got in its place */
+/* Apply a changed or new rule. @old is the present one, or NULL. */
 static int apply_one(const struct rnbd *r, const struct rules *have, const struct rule *old,
 		     struct rule *rule)
 {
@@ -356,7 +353,7 @@ static int set(const struct rnbd *r, enum rule_kind kind, int argc, char **argv)
 	return ret;
 }
 
-/* Another rule that needs one; RNBD_OK if it doesn't */
+/* Report if another rule depends on @rule. RNBD_OK if it doesn't. */
 static int report_user(const struct rule *rule, const struct rule *other)
 {
 	char *tenant = rule_tenant(other), *whole;
@@ -471,7 +468,7 @@ int cmd_rules_check(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* Are two paths the same, or the same device? */
+/* Check whether two paths refer to the same file. */
 static bool is_same(const char *a, const char *b)
 {
 	char *real_a, *real_b;
@@ -500,7 +497,7 @@ static bool has_path(const struct rules *rules, int argc, char **argv)
 	return false;
 }
 
-/* Is the link's name taken from the contents of the device, as a label or a UUID? */
+/* Check whether a link is named after the contents of the device, such as a label or UUID. */
 static bool is_by_contents(const char *link)
 {
 	static const char *const dirs[] = { "label", "uuid", "partlabel", "partuuid" };
@@ -517,7 +514,7 @@ static bool is_by_contents(const char *link)
 	return false;
 }
 
-/* The links after the word "links" that may stay, as udev's SYMLINK takes them */
+/* Print the links after the word "links" that udev may keep, in the format of SYMLINK. */
 static void print_links(int argc, char **argv)
 {
 	bool links = false;
@@ -531,7 +528,7 @@ static void print_links(int argc, char **argv)
 	printf("\n");
 }
 
-/* For udev: has a device with these names a volume, in the file or by now? */
+/* For udev: check whether a device with these names is a volume, in the file or the kernel. */
 int cmd_rules_exports(struct rnbd *r, int argc, char **argv)
 {
 	struct rules rules = { 0 };
@@ -564,7 +561,7 @@ int cmd_rules_save(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* The policy stays: without any rules, "open" would let everybody in. */
+/* Delete all rules, but keep the policy: without rules, "open" would admit all clients. */
 int cmd_rules_clear(struct rnbd *r, int argc, char **argv)
 {
 	struct rules have, none = { 0 };

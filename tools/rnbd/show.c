@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd show: all about one device, session or path
+ * rnbd show: prints all attributes of a device, session or path
  */
 #include <json-c/json.h>
 

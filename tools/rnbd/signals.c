@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands that go on until they are interrupted, and then have something to say
+ * Signals for commands that run until they are interrupted, and then print a result
  */
 #include <signal.h>
 
 #include "rnbd.h"
 
-/* Written by a handler, and read by threads */
+/* Set by a signal handler, read by threads */
 static sig_atomic_t stop;
 
 static void on_signal(int sig)
@@ -15,7 +15,7 @@ static void on_signal(int sig)
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 }
 
-/* From now on an interrupt ends naps and waits, and stopped() is true. */
+/* Make a signal interrupt sleeping, and set stopped(), instead of ending the process. */
 void stop_on_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd stat: what devices, sessions and paths did between two looks at them
+ * rnbd stat: prints rates of devices, sessions and paths between two samples
  */
 #include <json-c/json.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static const struct column columns[] = {
 	{ "reconnects", "RECONN", NUMBER },
 };
 
-/* All that is counted of a device, a session or a path; @wait only of the server's devices */
+/* Counters of a device, a session or a path; @wait only for devices of the server */
 struct counters {
 	struct io_stats stats;
 	struct latency latency, wait;
@@ -45,7 +45,7 @@ static void path_counters(const struct path *path, struct counters *c)
 	c->latency = path->latency;
 }
 
-/* Of the server's devices there are histograms only, which count requests. */
+/* Get the counters of a device. On the server, requests are counted by histograms only. */
 static void device_counters(const struct device *dev, struct counters *c)
 {
 	c->stats = dev->stats;
@@ -57,7 +57,7 @@ static void device_counters(const struct device *dev, struct counters *c)
 	c->stats.writes = histogram_total(&dev->disk.of[WRITE]);
 }
 
-/* Counters that were reset, or that are of a new thing, begin at 0. */
+/* Subtract an earlier value, unless the counter was reset, or is that of a new object. */
 static u64 since(u64 now, u64 before)
 {
 	return now >= before ? now - before : now;
@@ -71,7 +71,7 @@ static void subtract(struct counters *c, const struct counters *before)
 	bool again;
 	size_t i;
 
-	/* They wrap; but those of a disk that took another one's place began at 0. */
+	/* Ticks wrap. But if the disk was replaced by another one, they began at 0. */
 	again = s->reads < b->reads || s->writes < b->writes;
 	for (i = 0; i < NR_TICKS && !again; i++)
 		s->ticks_ms[i] -= b->ticks_ms[i];
@@ -85,7 +85,7 @@ static void subtract(struct counters *c, const struct counters *before)
 	}
 }
 
-/* Of disks, the block layer counts milliseconds. */
+/* Get the mean from the block layer's milliseconds, which only disks have. */
 static double mean_us(const struct io_stats *s)
 {
 	u64 requests = s->reads + s->writes, ms = 0;
@@ -96,7 +96,7 @@ static double mean_us(const struct io_stats *s)
 	return requests && ms ? ms * 1e3 / requests : NAN;
 }
 
-/* Reads and writes together */
+/* Add the latency of reads and writes together. */
 static void add_both(struct json_object *row, const char *key, const struct latency *latency,
 		     double mean)
 {
@@ -106,7 +106,7 @@ static void add_both(struct json_object *row, const char *key, const struct late
 	json_add_latency(row, key, &both, mean);
 }
 
-/* @latest: all that was counted; @c: what was counted in that many seconds */
+/* Add rates. @latest: present counters; @c: differences during @seconds */
 static void add_rates(struct json_object *row, const struct io_stats *latest,
 		      const struct counters *c, double seconds)
 {
@@ -136,7 +136,7 @@ static struct json_object *new_row(const char *type, enum side side, const char 
 	return row;
 }
 
-/* What has the same directory is the same thing. */
+/* Find a session in an earlier sample. Objects are identified by their directories. */
 static const struct session *earlier_session(const struct model *model,
 					     const struct session *session)
 {
@@ -168,7 +168,7 @@ static const struct device *earlier_device(const struct model *model, const stru
 	return NULL;
 }
 
-/* What a path did since @before, which is its session's */
+/* Get the differences of a path's counters since @before, an earlier sample of the session. */
 static void path_delta(const struct session *before, const struct path *path, struct counters *c)
 {
 	const struct path *earlier = earlier_path(before, path);
@@ -193,7 +193,7 @@ static struct json_object *path_row(const struct session *before, const struct p
 	return row;
 }
 
-/* What its paths did: the sum of their counters drops when one of them is deleted. */
+/* Add up the differences of paths: the sum of counters would drop if a path were deleted. */
 static struct json_object *session_row(const struct session *before,
 				       const struct session *session, double seconds)
 {
@@ -243,13 +243,13 @@ static struct json_object *device_row(const struct model *before, const struct d
 	return row;
 }
 
-/* Of the server's devices, only drivers with histograms tell something. */
+/* Check whether a device has counters. On the server, some drivers have none. */
 static bool is_counted(const struct device *dev)
 {
 	return dev->side == CLIENT || dev->disk.of[READ].nr;
 }
 
-/* Devices, then each session with its paths */
+/* Get rows of devices, then of each session with its paths. */
 struct json_object *sample_rates(const struct sample *from, const struct sample *to)
 {
 	struct json_object *rows = json_new_array();
@@ -272,7 +272,7 @@ static bool has_string(struct json_object *row, const char *key, const char *wan
 	       !strcmp(json_object_get_string(value), want);
 }
 
-/* Only rows of that thing: its own, and those of a session's devices and paths */
+/* Keep only the rows of an object. For a session, keep those of its devices and paths, too. */
 static struct json_object *only(struct json_object *rows, const struct found *found)
 {
 	struct json_object *some = json_new_array(), *row;
@@ -338,7 +338,7 @@ static int stat_once(const struct rnbd *r, const char *name, struct sample *befo
 	return ret;
 }
 
-/* Since one look ago; without --watch a second is measured, once. */
+/* Print rates between samples. Without --watch, this is done once, after a second. */
 static int stat_rates(const struct rnbd *r, const char *name, struct sample *before)
 {
 	long left = r->watch ? r->count : 1;
@@ -360,7 +360,7 @@ static int stat_rates(const struct rnbd *r, const char *name, struct sample *bef
 	return ret;
 }
 
-/* [NAME] */
+/* Arguments: [NAME] */
 int cmd_stat(struct rnbd *r, int argc, char **argv)
 {
 	struct sample before;
@@ -371,7 +371,7 @@ int cmd_stat(struct rnbd *r, int argc, char **argv)
 	sample_take(r, &before);
 	ret = need_module(r, &before.model);
 	if (!ret && r->prometheus)
-		print_metrics(&before.model);
+		print_metrics(r, &before.model, stdout);
 	else if (!ret)
 		ret = stat_rates(r, argc ? argv[0] : NULL, &before);
 	model_free(&before.model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files of sysfs: read, listed, written. Paths are relative to where sysfs is mounted.
+ * Reading, listing and writing files in sysfs. Paths are relative to the mount of sysfs.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "rnbd.h"
 
-/* Attributes of sysfs have no more. */
+/* Longest text of an attribute */
 #define ATTRIBUTE_MAX 4096
 
 static char *full_path(const struct rnbd *r, const char *fmt, va_list args)
@@ -56,7 +56,7 @@ static char *vread(const struct rnbd *r, const char *fmt, va_list args)
 	return text;
 }
 
-/* All of an attribute's text; NULL: there is no such attribute */
+/* Read all of an attribute. NULL if it can't be read. */
 char *sysfs_read_all(const struct rnbd *r, const char *fmt, ...)
 {
 	va_list args;
@@ -68,7 +68,7 @@ char *sysfs_read_all(const struct rnbd *r, const char *fmt, ...)
 	return text;
 }
 
-/* The first line of an attribute, cleaned; NULL: there is no such attribute */
+/* Read the first line of an attribute, cleaned. NULL if it can't be read. */
 char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
 {
 	va_list args;
@@ -83,7 +83,7 @@ char *sysfs_read(const struct rnbd *r, const char *fmt, ...)
 	return text_clean(text);
 }
 
-/* The number that an attribute begins with; false: it has none */
+/* Read the number at the beginning of an attribute. False if there is none. */
 bool sysfs_read_number(const struct rnbd *r, long long *value, const char *fmt, ...)
 {
 	char *text, *end;
@@ -120,7 +120,7 @@ static int no_dots(const struct dirent *entry)
 	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
 }
 
-/* The last part of what a link is to; NULL: it is none */
+/* Read the last component of a link's target. NULL if it is not a link. */
 char *sysfs_link_name(const struct rnbd *r, const char *fmt, ...)
 {
 	char target[ATTRIBUTE_MAX + 1], *path, *slash;
@@ -140,7 +140,7 @@ char *sysfs_link_name(const struct rnbd *r, const char *fmt, ...)
 	return xstrdup(slash ? slash + 1 : target);
 }
 
-/* Names in a directory, in the order of numbers in them; ends with NULL */
+/* List the names in a directory, in version order. NULL follows the last one. */
 char **list_dir(size_t *nr, const char *path)
 {
 	struct dirent **entries = NULL;
@@ -168,13 +168,13 @@ char **sysfs_list(const struct rnbd *r, size_t *nr, const char *fmt, ...)
 	va_start(args, fmt);
 	path = full_path(r, fmt, args);
 	va_end(args);
-	/* No folder has an empty name. */
+	/* An empty path does not exist, so the list is empty. */
 	names = list_dir(nr, path ? path : "");
 	free(path);
 	return names;
 }
 
-/* The kernel takes a write as a whole or not at all. */
+/* Write to a file. The kernel accepts all of a write to an attribute, or nothing. */
 static int write_file(const char *path, const char *text)
 {
 	int fd, ret = 0;
@@ -188,7 +188,7 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
-/* As one would type it */
+/* Print the equivalent command of a shell. */
 static void print_command(const char *text, const char *path)
 {
 	fputs("echo ", stderr);
@@ -199,8 +199,8 @@ static void print_command(const char *text, const char *path)
 }
 
 /*
- * Write to an attribute; @doing names what that is meant to do. Returns the errno. It is told
- * if it isn't @quiet, and @code is what to exit with.
+ * Write to an attribute; @doing describes the purpose. Returns the errno, which is reported unless
+ * it is @quiet. Sets the exit code.
  */
 int sysfs_try(const struct rnbd *r, const char *doing, const char *dir, const char *attribute,
 	      const char *text, int quiet, int *code)
@@ -227,7 +227,7 @@ int sysfs_try(const struct rnbd *r, const char *doing, const char *dir, const ch
 	return err;
 }
 
-/* The same; returns an exit code, RNBD_OK if the errno is @fine. */
+/* Write to an attribute. Returns an exit code, RNBD_OK if the errno is @fine. */
 int sysfs_set_unless(const struct rnbd *r, const char *doing, const char *dir,
 		     const char *attribute, const char *text, int fine)
 {
@@ -265,7 +265,7 @@ static int remove_link(const char *path, const char *target)
 	return unlink(path);
 }
 
-/* Told as one would type it: @command [@target] @path. Returns an exit code. */
+/* Change a directory. Prints the command with --verbose or --dry-run. Returns an exit code. */
 static int change_dir(const struct rnbd *r, const char *doing, const char *command,
 		      int (*change)(const char *path, const char *target), const char *to,
 		      const char *at)
@@ -305,7 +305,7 @@ int sysfs_rmdir(const struct rnbd *r, const char *doing, const char *dir)
 	return change_dir(r, doing, "rmdir", remove_dir, NULL, dir);
 }
 
-/* Both are relative to where sysfs is. */
+/* Create a link. Both paths are relative to the mount of sysfs. */
 int sysfs_symlink(const struct rnbd *r, const char *doing, const char *target, const char *path)
 {
 	return change_dir(r, doing, "ln -s", make_link, target, path);

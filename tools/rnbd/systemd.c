@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What systemd(1) wants to know, and what it knows
+ * Notification of systemd(1), and queries to it
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "rnbd.h"
 
-/* Nothing, if we aren't a service */
+/* Send a notification, if the process is a service. */
 static void notify(const char *text)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -36,20 +36,20 @@ static void notify(const char *text)
 
 static bool is_ready;
 
-/* The unit has started: this comes once, the first time. */
+/* Report that the unit has started, unless that was reported already. */
 static void notify_ready(void)
 {
 	if (!__atomic_exchange_n(&is_ready, true, __ATOMIC_RELAXED))
 		notify("READY=1");
 }
 
-/* Has it started already? */
+/* Check whether the unit was reported as started. */
 bool notified_ready(void)
 {
 	return __atomic_load_n(&is_ready, __ATOMIC_RELAXED);
 }
 
-/* The unit has started, and this is the line that systemctl status shows. */
+/* Report that the unit has started, and set its status line, shown by systemctl status. */
 void notify_status(const char *fmt, ...)
 {
 	char *text, *line;
@@ -73,7 +73,7 @@ static void *ready_thread(void *arg)
 	return NULL;
 }
 
-/* The unit has started when so much time is over, even if a write to sysfs takes longer. */
+/* Report that the unit has started after that time, even while a write to sysfs blocks. */
 void notify_ready_within(const double *seconds)
 {
 	pthread_t thread;
@@ -85,8 +85,8 @@ void notify_ready_within(const double *seconds)
 }
 
 /*
- * Is the machine being shut down? While it still boots, its state is "starting" even then, and only
- * the job tells.
+ * Check whether the machine is being shut down. If the shutdown begins during boot, the state is
+ * still "starting"; in that case, there is a job for shutdown.target.
  */
 bool shutting_down(void)
 {
@@ -107,8 +107,8 @@ bool shutting_down(void)
 }
 
 /*
- * File systems don't wait for their disks for ever, and nobody tries again to mount them: what
- * remote-fs.target lacks is started once more.
+ * Start the missing units of remote-fs.target again: systemd does not retry mounts whose wait for a
+ * disk has timed out.
  */
 void start_mounts(void)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Text for terminals and shells. Other hosts choose names, and may put into them what a
- * terminal acts on, or what is no UTF-8. The model and the kernel's log have clean text only.
+ * Text for terminals and shells. Names come from other hosts, and may contain control characters
+ * or invalid UTF-8. Text in the model, and text from the kernel's log, is cleaned.
  */
 #include <string.h>
 
 #include "rnbd.h"
 
-/* How many bytes a character has, by its first one; 0: none begins so. @least: its lowest code */
+/* Get the length of a character from its first byte; 0 if invalid. @least: lowest valid code */
 static size_t sequence(unsigned char first, unsigned int *code, unsigned int *least)
 {
 	static const struct {
@@ -29,7 +29,7 @@ static size_t sequence(unsigned char first, unsigned int *code, unsigned int *le
 	return 0;
 }
 
-/* Bytes of the UTF-8 character that @text begins with; 0: it is none */
+/* Decode the UTF-8 character at the beginning. Returns its length, 0 if invalid. */
 static size_t decode(const char *text, unsigned int *code)
 {
 	unsigned int least = 0;
@@ -52,7 +52,7 @@ static bool is_control(unsigned int code)
 	return code < ' ' || (code >= 0x7f && code < 0xa0);
 }
 
-/* Each control character, and each byte that is no UTF-8, becomes a question mark. */
+/* Replace tabs by blanks; other control characters, and invalid bytes, by question marks. */
 char *text_clean(char *text)
 {
 	char *from = text, *to = text;
@@ -78,7 +78,7 @@ static bool begins_character(char c)
 	return (c & 0xc0) != 0x80;
 }
 
-/* Of clean text; wide characters are taken for one column. */
+/* Count the columns of clean text. Wide characters count as one column. */
 size_t text_columns(const char *text)
 {
 	size_t n = 0;
@@ -88,7 +88,7 @@ size_t text_columns(const char *text)
 	return n;
 }
 
-/* As many characters of clean text as there is room for */
+/* Copy clean text, up to the last character that fits. */
 void text_copy(char *to, size_t room, const char *text)
 {
 	size_t n = strnlen(text, room - 1);
@@ -99,7 +99,7 @@ void text_copy(char *to, size_t room, const char *text)
 	to[n] = 0;
 }
 
-/* The first characters of clean text, so many columns */
+/* Cut clean text after that many columns. */
 void text_clip(char *text, size_t columns)
 {
 	for (; *text; text++) {
@@ -112,7 +112,7 @@ void text_clip(char *text, size_t columns)
 	}
 }
 
-/* The last characters of clean text, so many columns */
+/* Get the last columns of clean text. */
 const char *text_end(const char *text, size_t columns)
 {
 	size_t skip = text_columns(text);
@@ -123,7 +123,7 @@ const char *text_end(const char *text, size_t columns)
 	return text;
 }
 
-/* As one word of a shell, whatever is in it, and nothing that a terminal acts on */
+/* Quote any text as a word of a shell, without control characters. */
 void print_quoted(FILE *to, const char *text)
 {
 	unsigned int code;
@@ -144,7 +144,7 @@ void print_quoted(FILE *to, const char *text)
 	fputc('\'', to);
 }
 
-/* Printable ASCII without blanks: map_device takes no others in its words. */
+/* Check for printable ASCII without blanks, as map_device requires in its words. */
 bool is_word(const char *text)
 {
 	if (!*text)
@@ -155,7 +155,7 @@ bool is_word(const char *text)
 	return true;
 }
 
-/* Words are parted by one blank each. */
+/* Check for a word among words separated by single blanks. */
 bool has_word(const char *words, const char *word)
 {
 	size_t n = strlen(word), m;

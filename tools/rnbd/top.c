@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd top: the rates of stat on a screen that refreshes. Devices come first, then sessions,
- * each with a line for every path; the busiest ones are at the top. 80 columns are enough.
+ * rnbd top: prints the rates of stat on a screen that is refreshed. Devices come first, then
+ * sessions, each with its paths; busy ones come first. 80 columns suffice.
  */
 #include <json-c/json.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "rnbd.h"
 
 #define NAME_SIZE		512
-/* Columns beside the names, with a blank before each */
+/* Width of the columns other than the names, with a blank before each */
 #define OTHER_COLUMNS		55
 #define LEAST_NAME_COLUMNS	10
 
@@ -32,7 +32,7 @@ static const struct {
 	[BY_NAME]	= { 'n', "name" },
 };
 
-/* A device; or a session, with the rows of its paths behind it */
+/* Rows of a device, or of a session and its paths */
 struct block {
 	struct json_object *rows;
 	size_t first, nr;
@@ -69,7 +69,7 @@ static double row_number(struct json_object *row, const char *key)
 	return json_object_object_get_ex(row, key, &value) ? json_object_get_double(value) : 0;
 }
 
-/* NULL: it isn't known. */
+/* Get a latency; NULL if it is unknown. */
 static struct json_object *row_latency(struct json_object *row, const char *key)
 {
 	struct json_object *latency, *value;
@@ -112,7 +112,7 @@ static int compare_blocks(const void *a, const void *b)
 	return strverscmp(x->name, y->name);
 }
 
-/* Returns how many there are. */
+/* Make sorted blocks of the rows. Returns the number of blocks. */
 static size_t make_blocks(struct json_object *rows, enum order order, struct block *blocks)
 {
 	size_t i, nr = 0;
@@ -140,7 +140,7 @@ static struct json_object *block_row(const struct block *block, size_t i)
 
 /* ---- drawing ---- */
 
-/* @line ends where the screen does; what was there before is erased. */
+/* Print a line, cut at the edge of the screen. Erases the rest of the screen's line. */
 static void put_line(const struct top *top, char *line)
 {
 	text_clip(line, top->width);
@@ -148,7 +148,7 @@ static void put_line(const struct top *top, char *line)
 	fputs(top->terminal ? "\033[K\n" : "\n", stdout);
 }
 
-/* Of a path the other end's address, which fits where both would not */
+/* Get the name of a row. For a path, it is only the address of the other end, which is shorter. */
 static void short_name(char *text, size_t room, struct json_object *row)
 {
 	const char *name = row_text(row, "name"), *at = strchr(name, '@');
@@ -162,7 +162,7 @@ static void short_name(char *text, size_t room, struct json_object *row)
 	}
 }
 
-/* On a narrow screen other columns go beyond its edge. */
+/* Get the width of names. On a narrow screen, columns to the right are cut off. */
 static int name_columns(const struct top *top)
 {
 	int columns = top->width - OTHER_COLUMNS;
@@ -170,7 +170,7 @@ static int name_columns(const struct top *top)
 	return columns < LEAST_NAME_COLUMNS ? LEAST_NAME_COLUMNS : columns;
 }
 
-/* Addresses differ in their ends, names in their beginnings. */
+/* Shorten a name at its end; an address at its beginning, as addresses differ at the end. */
 static void fit_name(char *name, size_t columns, bool is_address)
 {
 	const char *end = is_address ? text_end(name, columns) : name;
@@ -263,7 +263,7 @@ static void draw_help(const struct top *top)
 	free(text);
 }
 
-/* As many lines as fit, one being left for the cursor */
+/* Draw as many lines as fit on the screen, except for the last one, of the cursor. */
 static void draw_blocks(const struct top *top, const struct block *blocks, size_t nr)
 {
 	int lines = top->height - 2;
@@ -316,11 +316,11 @@ static void measure(struct top *top)
 		top->height = size.ws_row;
 }
 
-/* What has the terminal, to give it back at exit */
+/* State of the terminal, to restore it at exit */
 static struct top *on_screen;
-/* Written by a handler */
+/* Set by a signal handler */
 static sig_atomic_t to_stop, continued;
-/* Blocked but while it waits for a key, so that none comes just before */
+/* Signals that are blocked except in ppoll(), so that none is missed before the call */
 static const int signals[] = { SIGTSTP, SIGCONT, SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void leave(void)
@@ -335,7 +335,7 @@ static void leave(void)
 	tcsetattr(STDIN_FILENO, TCSANOW, &top->saved);
 }
 
-/* Keys come one by one, and are not shown; the screen is another one than the shell's. */
+/* Switch to the alternate screen, and to input of single keys without echo. */
 static void enter(struct top *top)
 {
 	struct termios raw = top->saved;
@@ -380,7 +380,7 @@ static void open_screen(struct top *top)
 	enter(top);
 }
 
-/* The shell has the terminal as it was until this goes on. */
+/* Restore the terminal for the shell while the process is stopped. */
 static void obey_stop(struct top *top)
 {
 	sigset_t blocked;
@@ -395,7 +395,7 @@ static void obey_stop(struct top *top)
 		enter(top);
 }
 
-/* False: it means to quit. */
+/* Handle a key. Returns false for the key to quit. */
 static bool take_key(struct top *top, char key)
 {
 	size_t i;
@@ -411,7 +411,7 @@ static bool take_key(struct top *top, char key)
 	return key != 'q';
 }
 
-/* Until it is time for another look, or a key was pressed. False: it means to quit. */
+/* Wait until the time of the next sample, or for one key. Returns false to quit. */
 static bool wait_for_key(struct top *top, double until)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -431,7 +431,7 @@ static bool wait_for_key(struct top *top, double until)
 	return read(STDIN_FILENO, &key, 1) == 1 && take_key(top, key);
 }
 
-/* A key is acted on at once. False: it means to quit. */
+/* Wait until the next sample, and handle keys at once. Returns false to quit. */
 static bool wait_and_take_keys(struct top *top, struct json_object *rows)
 {
 	double until = now() + top->interval;
@@ -482,7 +482,7 @@ int cmd_top(struct rnbd *r, int argc, char **argv)
 	sample_take(r, &before);
 	ret = need_module(r, &before.model);
 	if (!ret) {
-		/* Something is to be seen at once. */
+		/* The first interval is short, to show rates soon. */
 		nap(0.2);
 		stop_on_signals();
 		open_screen(&top);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd trace: where requests of a session spend their time. Tracepoints of this host tell it,
- * or logs that were recorded; the server's log tells the server's part.
+ * rnbd trace: shows where requests of a session spend their time, from tracepoints of this host or
+ * from recorded logs. The server's part needs a log of the server.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -13,7 +13,7 @@
 
 #define NR_SLOWEST 10
 
-/* From one step to another. Without the server's log, REMOTE stands for its four parts. */
+/* Parts of a request's time. REMOTE includes the next four, which need the server's log. */
 enum part { QUEUE, REMOTE, THERE, SERVER_QUEUE, DISK, BACK, COMPLETION, TOTAL, NR_PARTS };
 
 static const struct {
@@ -30,7 +30,7 @@ static const struct {
 	[TOTAL]		= { "total", "total", SUBMIT, COMPLETE },
 };
 
-/* NAN: not known, or told in the wrong order */
+/* Get the duration of a part. NAN if it is unknown, or if the steps are in reverse order. */
 static double part_us(const struct request *request, enum part part)
 {
 	double us = (request->at[parts[part].to] - request->at[parts[part].from]) * 1e6;
@@ -213,7 +213,7 @@ static int record(const struct rnbd *r)
 	return ret;
 }
 
-/* Of the client, which is this host */
+/* Trace on this host, which is the client. */
 static int take_live(const struct rnbd *r, struct trace *trace)
 {
 	char *head = trace_head();
@@ -227,7 +227,7 @@ static int collect(const struct rnbd *r, struct trace *trace)
 {
 	int ret;
 
-	/* A host may be both: then its own log tells the server's part as well. */
+	/* If the host is also the server, its own log includes the server's part. */
 	trace_begin_log(trace, true, !r->server_log);
 	if (r->client_log)
 		ret = read_log(trace, r->client_log);
@@ -242,7 +242,7 @@ static int collect(const struct rnbd *r, struct trace *trace)
 	return ret ? ret : analyse(r, trace);
 }
 
-/* A device's session, a session or a path's; with a log of the client, any name */
+/* Get the session of a device or path, or a session. With a log of the client, use any name. */
 static int session_of(const struct rnbd *r, const char *name, char **session)
 {
 	struct found found;
@@ -267,7 +267,7 @@ static int session_of(const struct rnbd *r, const char *name, char **session)
 	return ret;
 }
 
-/* NAME; or --record FILE, which is about all sessions */
+/* Arguments: NAME; or --record FILE, which records all sessions */
 int cmd_trace(struct rnbd *r, int argc, char **argv)
 {
 	struct trace *trace;

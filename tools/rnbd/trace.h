@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Requests as tracepoints tell of them; see "Tracing" in Documentation/rtrs.rst
+ * Requests, reconstructed from tracepoints; see "Tracing" in Documentation/rtrs.rst
  */
 #ifndef RNBD_TRACE_H
 #define RNBD_TRACE_H
@@ -10,13 +10,13 @@
 
 #include "rnbd.h"
 
-/* Slots have 16 bits. */
+/* Slot numbers have 16 bits. */
 #define NR_SLOTS 65536
 
-/* Linux has no more. */
+/* Most CPUs that Linux supports */
 #define MAX_CPUS 8192
 
-/* What a request goes through, in seconds of its host's clock; NAN: not told */
+/* Steps of a request. Times are in seconds of the host's clock; NAN: unknown */
 enum step {
 	/* on the client */
 	SUBMIT, POST, ANSWER, COMPLETE,
@@ -31,17 +31,17 @@ struct request {
 	double at[NR_STEPS];
 };
 
-/* Requests of one side that came to an end, sorted by slot, then by time */
+/* Completed requests of one side, sorted by slot, then by time */
 struct requests {
 	struct request *all;
 	size_t nr, room;
-	/* By slot, the one that has not ended */
+	/* Request of each slot that is not completed */
 	struct request *open[NR_SLOTS];
-	/* Where those of a slot begin in @all */
+	/* Index in @all of each slot's first request */
 	size_t first[NR_SLOTS + 1];
 };
 
-/* A line of a log; @nr tells its place in the log. Of lost ones, @since when they may be. */
+/* Event number @nr of a log. For lost events: they happened between @since and @at. */
 struct event {
 	double at, since;
 	size_t nr;
@@ -49,7 +49,7 @@ struct event {
 	bool write;
 };
 
-/* When a CPU had its last event, and whether others were lost since */
+/* Time of a CPU's last event, and whether events were lost since then */
 struct cpu {
 	double last;
 	bool lost;
@@ -59,13 +59,13 @@ struct trace {
 	const char *session;
 	struct requests of[NR_SIDES];
 	u64 lost;
-	/* The log that is read: which sides it tells of, and its events so far */
+	/* The log being read: the sides of which it has events, and the events so far */
 	bool takes[NR_SIDES];
 	struct event *events;
 	size_t nr_events, room;
 	struct cpu cpus[MAX_CPUS];
 	bool one_clock;
-	/* By how much the time of day is ahead of the clock of the log; NAN: unknown */
+	/* Difference in seconds of the time of day and the log's clock; NAN: unknown */
 	double ahead[NR_SIDES];
 };
 

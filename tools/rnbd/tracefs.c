@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tracepoints switched on for some seconds, in an instance of their own, so that others who
- * trace are not disturbed
+ * Enables tracepoints for some seconds, in a separate instance of tracefs, so that other users of
+ * tracing are not disturbed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 static const char *const groups[] = { "rtrs_clt", "rtrs_srv" };
 
-/* Where tracefs is: older systems have it below debugfs only. */
+/* Get the mount of tracefs, which on older systems is only below debugfs. */
 static const char *find_tracefs(const struct rnbd *r)
 {
 	static const char debugfs[] = "/sys/kernel/debug/tracing";
@@ -29,11 +29,11 @@ static const char *find_tracefs(const struct rnbd *r)
 	return is || getenv("RNBD_TRACEFS") ? r->tracefs : debugfs;
 }
 
-/* The instance that is there while this program traces, however it ends */
+/* Instance of tracefs, which is removed at exit */
 static char *instance;
 static int trace_pipe = -1;
 
-/* Returns 0 or an errno. */
+/* Write to a file of the instance. Returns 0 or an errno. */
 static int write_file(const char *name, const char *text)
 {
 	char *path = xasprintf("%s/%s", instance, name);
@@ -48,7 +48,7 @@ static int write_file(const char *name, const char *text)
 	return err;
 }
 
-/* At least one group has to be there. */
+/* Enable the tracepoints. At least one group must exist. Returns 0 or an errno. */
 static int switch_on(void)
 {
 	int err = ENOENT, one;
@@ -77,7 +77,7 @@ static void remove_instance(void)
 	trace_pipe = -1;
 }
 
-/* Lines go one by one to @take; what is left of the last one waits for its end. */
+/* Splits text into lines for @take. @line is the beginning of an incomplete line. */
 struct splitter {
 	char line[LINE_SIZE];
 	size_t nr;
@@ -101,7 +101,7 @@ static void split(struct splitter *s, const char *text, size_t n)
 	}
 }
 
-/* Returns 1; 0 if there is nothing to read now; or a negative errno. */
+/* Read once. Returns 1, 0 if there is nothing to read now, or a negative errno. */
 static int read_some(struct splitter *splitter)
 {
 	char text[65536];
@@ -118,8 +118,8 @@ static int read_some(struct splitter *splitter)
 }
 
 /*
- * Until the time is over, or it is interrupted, even if lines come faster than they are read;
- * then what is there, when nothing is added to it any more. Returns 0 or an errno.
+ * Read until the time is over, or a signal arrives, even if there are always more lines. Then stop
+ * the trace, and read the remaining lines. Returns 0 or an errno.
  */
 static int read_pipe(double until, struct splitter *splitter)
 {
@@ -142,7 +142,7 @@ static int read_pipe(double until, struct splitter *splitter)
 	return ret < 0 ? -ret : 0;
 }
 
-/* Returns 0 or an errno. */
+/* Trace in the instance. Returns 0 or an errno. */
 static int trace_instance(double seconds, struct splitter *splitter)
 {
 	char *path = xasprintf("%s/trace_pipe", instance);
@@ -158,7 +158,7 @@ static int trace_instance(double seconds, struct splitter *splitter)
 	return err;
 }
 
-/* Each line of the trace of so many seconds goes to @take. Returns an exit code. */
+/* Trace for some seconds, and pass each line to @take. Returns an exit code. */
 int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, char *line),
 	       void *arg)
 {
@@ -167,7 +167,7 @@ int trace_live(const struct rnbd *r, double seconds, void (*take)(void *arg, cha
 
 	instance = xasprintf("%s/instances/rnbd-%d", find_tracefs(r), getpid());
 	stop_on_signals();
-	/* Whoever reads the output may leave before the instance is removed. */
+	/* A reader of the output that exits must not prevent the removal of the instance. */
 	signal(SIGPIPE, SIG_IGN);
 	atexit(remove_instance);
 	err = mkdir(instance, 0700) ? errno : trace_instance(seconds, &splitter);

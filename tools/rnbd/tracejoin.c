@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests of the server are joined to the client's, whose clock is another one.
+ * Joins the requests of the server's log to those of the client's log, which has another clock.
  *
- * They are the same request if they are of one slot, alike, and the server received and answered
- * it after it was submitted, and before the client had the answer. So each pair allows the
- * server's clock to be ahead
+ * Two entries are of the same request if they have the same slot, operation and size, and the
+ * server received and answered it between the client's submission and the arrival of the answer
+ * there. So each pair of entries allows these offsets of the server's clock:
  *
  *	from:	server's answer - client's answer
  *	to:	server's receive - client's submit
  *
- * and by how much it is ahead is where most of these intervals overlap. The event of posting isn't
- * used: it follows the doorbell, so the server may have the request before; on a busy host even
- * the answer may come before.
+ * The offset is where most of these intervals overlap. The event of posting isn't used: it follows
+ * the doorbell, so the server may receive the request before it. On a busy host, even the answer
+ * may precede it.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "trace.h"
 
-/* Clocks drift apart by less while logs are recorded. */
+/* Largest drift of the clocks while the logs are recorded, in seconds */
 #define DRIFT		(50 / 1e6)
-/* Hosts' times of day differ by less if they are kept right, and by less if they are not. */
+/* Largest difference of the hosts' times of day, in seconds, with and without synchronization */
 #define IN_TIME		1.0
 #define OUT_OF_TIME	60.0
-/* The offset is looked for with that many of the client's requests. */
+/* Number of the client's requests from which the offset is estimated */
 #define NR_SAMPLES	500
-/* Intervals take memory: there are no more. */
+/* Most intervals, to limit memory */
 #define MAX_INTERVALS	2000000
 
-/* What a request is sorted by, beside its slot */
+/* Get the time by which requests of a slot are sorted. */
 static double key_time(const struct request *request)
 {
 	return isnan(request->at[RECEIVE]) ? request->at[SUBMIT] : request->at[RECEIVE];
@@ -43,7 +43,7 @@ static int by_slot(const void *a, const void *b)
 	return (key_time(x) > key_time(y)) - (key_time(x) < key_time(y));
 }
 
-/* Have requests stand slot by slot, and note where those of each slot begin. */
+/* Sort requests by slot, and set the index of each slot's first request. */
 static void sort_by_slot(struct requests *requests)
 {
 	unsigned int slot = 0;
@@ -58,7 +58,7 @@ static void sort_by_slot(struct requests *requests)
 		requests->first[slot++] = requests->nr;
 }
 
-/* The first one of the slot that is not earlier; or the end of the slot */
+/* Find the slot's first request that was received at @at or later, or the end of the slot. */
 static size_t find_first(const struct requests *requests, unsigned int slot, double at)
 {
 	size_t low = requests->first[slot], high = requests->first[slot + 1], middle;
@@ -73,15 +73,15 @@ static size_t find_first(const struct requests *requests, unsigned int slot, dou
 	return low;
 }
 
-/* Both in one slot */
+/* Compare operation and size of two requests of the same slot. */
 static bool alike(const struct request *client, const struct request *server)
 {
 	return client->write == server->write && client->bytes == server->bytes;
 }
 
-/* ---- by how much the server's clock is ahead ---- */
+/* ---- offset of the server's clock ---- */
 
-/* Offsets that pairs of requests allow; it lies between @low and @high if that is known. */
+/* Offsets that pairs of requests allow. The offset is known to be between @low and @high. */
 struct intervals {
 	double *from, *to, low, high;
 	size_t nr, room;
@@ -98,7 +98,7 @@ static void add_interval(struct intervals *all, double from, double to)
 	all->to[all->nr++] = to;
 }
 
-/* A client's request counts once, even if several of the server's fit: intervals are united. */
+/* Add the intervals of a client's request. Overlapping ones are merged, to count only once. */
 static void add_pairs(const struct requests *servers, const struct request *client,
 		      struct intervals *all)
 {
@@ -121,7 +121,7 @@ static void add_pairs(const struct requests *servers, const struct request *clie
 	}
 }
 
-/* Where that many intervals overlap, and fewer do on both sides */
+/* A range in which @nr intervals overlap, with fewer on both sides */
 struct place {
 	size_t nr;
 	double from, to;
@@ -140,7 +140,7 @@ static bool is_better(const struct place *place, const struct place *than, size_
 	return place->nr >= least && distance(place, near) < distance(than, near);
 }
 
-/* Of the places where at least @least overlap the one next to @near; NAN: where most do. */
+/* Find the place nearest to @near with at least @least intervals; if NAN, that with the most. */
 static struct place find_place(const struct intervals *all, size_t least, double near)
 {
 	struct place found = { .from = NAN, .to = NAN }, place;
@@ -166,8 +166,9 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /*
- * If requests come at even times, and the logs don't begin and end with the same one, many
- * places are as good; the time of day tells it, if the logs have it and it is right to @within.
+ * Choose the place of the offset. If requests were sent at regular intervals, and the logs don't
+ * begin and end with the same one, many places are equally good. The time of day decides, if the
+ * logs have it, and its error is less than @within.
  */
 static struct place choose_place(const struct trace *trace, double within)
 {
@@ -196,8 +197,9 @@ static struct place choose_place(const struct trace *trace, double within)
 }
 
 /*
- * The server's request that is the client's, or NULL. It may be outside of that by up to @slack;
- * then the least is best. If it was sent again, the answer is to the last one.
+ * Find the server's entry of a client's request, or NULL. The entry may be outside of the client's
+ * interval by up to @slack; the nearest one is chosen. Of equal ones, the last is chosen: if a
+ * request was sent again, the client received the answer to the last one.
  */
 static const struct request *find_server(const struct trace *trace, const struct request *client,
 					 double offset, double slack)
@@ -221,9 +223,10 @@ static const struct request *find_server(const struct trace *trace, const struct
 }
 
 /*
- * All requests tell it better than some. Within what they allow, the fastest way there is taken
- * to be as long as the fastest way back; the way there begins when the client is ready to send,
- * after no less time than the fastest one took for it. NAN: no offset fits.
+ * Determine the offset, from all requests. Within the offsets that they allow, assume that the
+ * fastest transmission takes as long in both directions. The one to the server begins when the
+ * client is ready to send, no sooner after submission than for the fastest request. Returns NAN if
+ * no offset fits.
  */
 static double find_offset(const struct trace *trace, double within)
 {
@@ -249,7 +252,7 @@ static double find_offset(const struct trace *trace, double within)
 	return (low + high) / 2;
 }
 
-/* Give the client's requests the server's steps. Returns how many have them. */
+/* Copy the server's steps to the client's requests. Returns the number of joined requests. */
 static size_t match(struct trace *trace, double offset, double slack)
 {
 	const struct request *server;
@@ -267,7 +270,7 @@ static size_t match(struct trace *trace, double offset, double slack)
 	return nr;
 }
 
-/* Logs of one time have in common most of what the shorter one has. */
+/* Check that the logs are of the same time: they must share half of the shorter one's requests. */
 bool trace_joined(const struct trace *trace, size_t matched)
 {
 	size_t clients = trace->of[CLIENT].nr, servers = trace->of[SERVER].nr;
@@ -276,14 +279,14 @@ bool trace_joined(const struct trace *trace, size_t matched)
 	return matched && matched >= fewer / 2;
 }
 
-/* Join both sides' requests, by the client's clock. Returns how many there are of both. */
+/* Join both sides' requests, in the client's clock. Returns the number of joined requests. */
 size_t trace_match(struct trace *trace)
 {
 	size_t nr;
 
 	sort_by_slot(&trace->of[CLIENT]);
 	sort_by_slot(&trace->of[SERVER]);
-	/* One log is by one clock. */
+	/* A single log has one clock. */
 	if (trace->one_clock)
 		return match(trace, 0, 0);
 	nr = match(trace, find_offset(trace, IN_TIME), DRIFT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines of tracefs become requests:
+ * Parses lines of tracefs, and reconstructs requests:
  *
  *	TASK-PID [CPU] FLAGS SECONDS: rtrs_clt_post: SESSION SRC@DST: slot 7 (0)
  *	CPU:1 [LOST 3 EVENTS]
@@ -13,7 +13,7 @@
 
 #include "trace.h"
 
-/* The task's name takes so many columns of a line; there may be anything in it. */
+/* Columns of the task's name, which may contain any characters */
 #define TASK_COLUMNS	16
 /* The first line of a log */
 #define HEAD		"# rnbd: CLOCK_REALTIME is ahead by %lf s"
@@ -26,7 +26,7 @@ static double clock_seconds(clockid_t clock)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Logs of two hosts are joined by it. Traces are by the monotonic clock. */
+/* Make the first line of a log, which helps to join logs. Traces use the monotonic clock. */
 char *trace_head(void)
 {
 	return xasprintf(HEAD, clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC));
@@ -57,7 +57,7 @@ void trace_free(struct trace *trace)
 	free(trace);
 }
 
-/* What had begun in the slot has no end in the log. */
+/* Begin a request. An earlier request of the slot has no end in the log, and is dropped. */
 static struct request *begin(struct requests *requests, unsigned int slot)
 {
 	struct request *request = xcalloc(1, sizeof(*request));
@@ -99,10 +99,10 @@ static const struct kind {
 	{ "rtrs_srv_answer",	SERVER, REPLY,	  .last = true },
 };
 
-/* Stands for events that the kernel had no room for */
+/* Kind of an event that stands for events that the kernel has lost */
 #define LOST ARRAY_SIZE(kinds)
 
-/* "write of 4096 bytes", "read 4096 bytes" */
+/* Parse "write of 4096 bytes" or "read 4096 bytes". */
 static void take_size(struct event *event, const char *text)
 {
 	const char *write = strstr(text, "write "), *size = write ? write : strstr(text, "read ");
@@ -133,7 +133,7 @@ static bool of_session(const char *text, const char *session)
 	return !strncmp(text, session, n) && (text[n] == ' ' || text[n] == ':');
 }
 
-/* Where ": rtrs_..." is, behind the name of the task; NULL: nowhere */
+/* Find ": rtrs_..." after the name of the task. NULL if there is none. */
 static const char *find_event(const char *line)
 {
 	if (strnlen(line, TASK_COLUMNS) < TASK_COLUMNS)
@@ -141,7 +141,7 @@ static const char *find_event(const char *line)
 	return strstr(line + TASK_COLUMNS, ": rtrs_");
 }
 
-/* The CPU of an event; a line without one is of the first */
+/* Get the CPU of an event. Without a CPU, the line counts for the first one. */
 static struct cpu *cpu_of(struct trace *trace, const char *line)
 {
 	const char *bracket = strchr(line + TASK_COLUMNS, '[');
@@ -150,7 +150,7 @@ static struct cpu *cpu_of(struct trace *trace, const char *line)
 	return &trace->cpus[nr < MAX_CPUS ? nr : 0];
 }
 
-/* The number before ": rtrs_..."; NAN: there's none */
+/* Parse the time before ": rtrs_...". NAN if there is none. */
 static double time_before(const char *line, const char *colon)
 {
 	const char *from = colon;
@@ -196,7 +196,7 @@ static void take_head(struct trace *trace, const char *line)
 			trace->ahead[side] = ahead;
 }
 
-/* The kernel had no room for some events of that CPU; it may not know how many. */
+/* Parse the line for lost events of a CPU. The kernel may not know their number. */
 static void take_lost(struct trace *trace, const char *line)
 {
 	unsigned long cpu;
@@ -215,7 +215,7 @@ static void take_lost(struct trace *trace, const char *line)
 	trace->cpus[cpu].lost = true;
 }
 
-/* What was lost lies between the CPU's event before and this time. */
+/* Add an event for lost ones, which were between the CPU's previous event and @at. */
 static void end_gap(struct trace *trace, struct cpu *cpu, double at)
 {
 	if (cpu->lost)
@@ -224,7 +224,7 @@ static void end_gap(struct trace *trace, struct cpu *cpu, double at)
 	cpu->last = at;
 }
 
-/* A line of a log; what is none of an event, or of another session, is left alone. */
+/* Parse a line of a log. Lines without an event, and events of other sessions, are ignored. */
 void trace_line(struct trace *trace, char *line)
 {
 	const char *colon, *name, *text, *slot_text;
@@ -245,9 +245,9 @@ void trace_line(struct trace *trace, char *line)
 		take_event(trace, at, name, slot_text);
 }
 
-/* ---- requests of events ---- */
+/* ---- from events to requests ---- */
 
-/* Those that have not ended */
+/* Drop the requests that have not ended. */
 static void drop_open(struct requests *requests)
 {
 	size_t i;
@@ -259,8 +259,8 @@ static void drop_open(struct requests *requests)
 }
 
 /*
- * Any of the lost events may have been the end of any request, and the beginning of the
- * slot's next one: what ended since then may be two.
+ * Drop requests that may be affected by lost events. If the end of a request and the beginning of
+ * the slot's next one were lost, a request that has ended since then may consist of two.
  */
 static void drop_since(struct trace *trace, double since)
 {
@@ -272,7 +272,7 @@ static void drop_since(struct trace *trace, double since)
 		requests = &trace->of[side];
 		if (!trace->takes[side])
 			continue;
-		/* They stand in the order of their ends. */
+		/* Requests are in the order of their ends. */
 		while (requests->nr && requests->all[requests->nr - 1].at[last[side]] > since)
 			requests->nr--;
 		drop_open(requests);
@@ -309,7 +309,7 @@ static int by_time(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
-/* Lines from now on are of a log of these sides. */
+/* Begin a log, which has events of these sides. */
 void trace_begin_log(struct trace *trace, bool client, bool server)
 {
 	size_t i;
@@ -325,7 +325,7 @@ void trace_begin_log(struct trace *trace, bool client, bool server)
 		trace->ahead[SERVER] = NAN;
 }
 
-/* Processors' lines may come out of order. */
+/* End a log. Its events are sorted, as lines of different CPUs may be out of order. */
 void trace_end_log(struct trace *trace)
 {
 	size_t i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory, time, and what the command line says: numbers, sizes, addresses.
+ * Memory, time, and parsing of numbers, sizes and addresses
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -16,7 +16,7 @@
 
 #include "rnbd.h"
 
-/* A tool that has no memory for a few names can only give up. */
+/* Exit if an allocation has failed. */
 static void *checked(void *p)
 {
 	if (!p)
@@ -51,7 +51,7 @@ char *xasprintf(const char *fmt, ...)
 	return checked(n < 0 ? NULL : text);
 }
 
-/* Seconds of a clock that only goes forward */
+/* Get the time of a monotonic clock in seconds. */
 double now(void)
 {
 	struct timespec ts;
@@ -60,7 +60,7 @@ double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Ends early when a signal comes. */
+/* Sleep, until a signal arrives. */
 void nap(double seconds)
 {
 	struct timespec ts;
@@ -94,7 +94,7 @@ bool parse_seconds(const char *text, double *seconds)
 	return end != text && !*end && isfinite(*seconds) && *seconds > 0 && *seconds < 1e6;
 }
 
-/* A number of bytes; or with a unit behind it: s sectors, B bytes, others powers of 1024 */
+/* Parse a size in bytes, or with a unit: s (sectors), B (bytes), K, M, G, T or P. */
 bool parse_size(const char *text, long long *bytes)
 {
 	static const struct {
@@ -125,7 +125,7 @@ static bool is_ip(const char *text)
 	return inet_pton(AF_INET, text, &buf) == 1 || inet_pton(AF_INET6, text, &buf) == 1;
 }
 
-/* An IPv6 link-local address, "%", and the interface of its link: by name or ifindex */
+/* Check for an IPv6 link-local address, "%", and the name or ifindex of an interface. */
 static bool has_scope(const char *text)
 {
 	const char *scope = strchr(text, '%');
@@ -142,7 +142,7 @@ static bool has_scope(const char *text)
 	return is;
 }
 
-/* "%NAME" of an interface with its ifindex. A number is one, even if an interface is called so. */
+/* Convert "%NAME" to "%IFINDEX". A number is an ifindex, even if it is an interface's name. */
 static char *scope_number(const char *scope)
 {
 	unsigned int ifindex = 0;
@@ -152,7 +152,7 @@ static char *scope_number(const char *scope)
 	return ifindex ? xasprintf("%%%u", ifindex) : NULL;
 }
 
-/* "%IFINDEX" with the interface's name */
+/* Convert "%IFINDEX" to "%NAME". */
 static char *scope_name(const char *scope)
 {
 	char name[IF_NAMESIZE];
@@ -163,7 +163,7 @@ static char *scope_name(const char *scope)
 	return xasprintf("%%%s", name);
 }
 
-/* Each "%INTERFACE" in addresses by @other, or as it is if that returns NULL */
+/* Replace each "%INTERFACE" in addresses by the result of @other, unless that is NULL. */
 static char *replace_scopes(const char *text, char *(*other)(const char *scope))
 {
 	char *whole = xstrdup(""), *longer, *part, *replaced;
@@ -182,19 +182,19 @@ static char *replace_scopes(const char *text, char *(*other)(const char *scope))
 	return whole;
 }
 
-/* Interfaces in addresses as the kernel writes them: by ifindex */
+/* Convert interfaces in addresses to the kernel's format, the ifindex. */
 char *number_scopes(const char *text)
 {
 	return replace_scopes(text, scope_number);
 }
 
-/* Interfaces in addresses by names, which are the same after a reboot */
+/* Convert interfaces in addresses to names, which persist across reboots. */
 char *name_scopes(const char *text)
 {
 	return replace_scopes(text, scope_name);
 }
 
-/* "ip:ADDRESS", "gid:GID" or a plain address, as the kernel takes it; NULL: neither */
+/* Convert "ip:ADDRESS", "gid:GID" or a plain address to the kernel's format. NULL if invalid. */
 char *parse_address(const char *text)
 {
 	if (starts_with(text, "gid:"))
@@ -204,7 +204,7 @@ char *parse_address(const char *text)
 	return is_ip(text) || has_scope(text) ? xasprintf("ip:%s", text) : NULL;
 }
 
-/* "[SRC,]DST", with "@" as good as ","; NULL: malformed */
+/* Convert "[SRC,]DST" or "[SRC@]DST" to the kernel's format. NULL if invalid. */
 char *parse_path(const char *text)
 {
 	char *copy = xstrdup(text), *dst, *src, *path = NULL;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd volume: map, unmap, list and check what is in the table of volumes, see
- * rnbd-volumes(5)
+ * rnbd volume: maps, unmaps, lists and checks the volumes of the table, see rnbd-volumes(5)
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -12,17 +11,17 @@
 #include "volumes.h"
 
 /*
- * Seconds from one try to the next, doubled each time: up to 10 if no server answers, as one that
- * comes is to be found soon; a server that answers, and doesn't have the device, is asked less
- * often, since both hosts log that each time.
+ * Delays in seconds between attempts, doubled each time. The longest delay is short if no server
+ * answers, to find the server soon when it starts. It is longer if the server refuses the device,
+ * since each refusal is logged on both hosts.
  */
 #define FIRST_DELAY 1
 #define LONGEST_DELAY 10
 #define LONGEST_REFUSED_DELAY 60
-/* So long the unit's start waits for the first try, and with it other remote file systems */
+/* Time for which the unit's start, and so other remote file systems, wait for a mapping */
 static const double start_seconds = 5;
 
-/* How long a disk that is in use is waited for, before a shutdown removes it all the same */
+/* Time to wait for a disk in use; a shutdown then unmaps it by force. */
 #define IN_USE_SECONDS 10
 
 static const struct column columns[] = {
@@ -104,7 +103,7 @@ static struct json_object *volume_json(const struct rnbd *r, const struct model 
 	return to;
 }
 
-/* A table of the table, and what has become of it */
+/* List the volumes of the table, with their disks and states. */
 int cmd_volume_list(struct rnbd *r, int argc, char **argv)
 {
 	struct json_object *rows = json_new_array(), *whole;
@@ -133,7 +132,7 @@ int cmd_volume_list(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* [FILE] */
+/* Arguments: [FILE] */
 int cmd_volume_check(struct rnbd *r, int argc, char **argv)
 {
 	struct volumes volumes;
@@ -152,7 +151,7 @@ int cmd_volume_check(struct rnbd *r, int argc, char **argv)
 	return ret;
 }
 
-/* One try. Returns the errno; another one than @quiet is told, and @code is what to exit with. */
+/* Map once. Returns the errno, which is reported unless it is @quiet; sets the exit code. */
 static int try_map(const struct rnbd *r, const struct volumes *volumes,
 		   const struct volume *volume, int quiet, int *code)
 {
@@ -167,9 +166,9 @@ static int try_map(const struct rnbd *r, const struct volumes *volumes,
 }
 
 /*
- * Errors after which a retry is useless: only those that this host detects itself. A refusal of the
- * server can be forged, and its configuration can change. Without root, EACCES and EPERM come from
- * this host.
+ * Check for errors after which a retry is useless. Only errors from this host are: a refusal by the
+ * server can be forged, and the server's configuration can change. EACCES and EPERM are from this
+ * host if the user is not root.
  */
 static bool is_final(int err)
 {
@@ -186,13 +185,13 @@ static double next_delay(double delay, int err)
 	return delay * 2 < longest ? delay * 2 : longest;
 }
 
-/* Of many clients that wait for a server, not all try at once. */
+/* Vary a delay, so that many clients don't connect to a server at the same time. */
 static double jittered(double delay)
 {
 	return delay * (0.75 + drand48() / 4);
 }
 
-/* Until it is mapped; each errno is told when it comes, not again with each try. */
+/* Retry until the volume is mapped. An errno is not reported again for consecutive attempts. */
 static int map_waiting(const struct rnbd *r, const struct volumes *volumes,
 		       const struct volume *volume)
 {
@@ -242,7 +241,7 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 	late = notified_ready();
 	if (!ret && r->wait)
 		notify_status("mapped");
-	/* What was started together with the unit waits for the disk by itself. */
+	/* Mounts may have timed out if the unit was reported as started before the disk existed. */
 	if (!ret && late)
 		start_mounts();
 	if (!ret || !r->wait || !volume->nofail)
@@ -251,7 +250,7 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 	return RNBD_OK;
 }
 
-/* md arrays of the disk, or of a part of it, whose name is @below; nothing else stops them. */
+/* Stop md arrays on a disk or its partition @below: nothing else stops them in a shutdown. */
 static void stop_arrays(const struct rnbd *r, const struct device *dev, const char *below)
 {
 	char **names, *dir, *doing;
@@ -286,8 +285,9 @@ static void stop_all_arrays(const struct rnbd *r, const struct device *dev)
 }
 
 /*
- * A file system that couldn't be unmounted, or something stacked on the disk, holds up a
- * shutdown for a while only: the network goes next, and would leave the disk without a server.
+ * Unmap a disk, waiting for a limited time while it is in use. During a shutdown, it is then
+ * unmapped by force, even if a file system could not be unmounted: the network is stopped next,
+ * after which the disk would have no server.
  */
 static int unmap_waiting(const struct rnbd *r, const struct device *dev)
 {
@@ -299,7 +299,7 @@ static int unmap_waiting(const struct rnbd *r, const struct device *dev)
 		return code;
 	down = shutting_down();
 	do {
-		/* An array is in use itself until what is on it is unmounted. */
+		/* Retried, as an array is in use until its file systems are unmounted. */
 		if (down)
 			stop_all_arrays(r, dev);
 		if (try_unmap(r, dev, "normal", EBUSY, &code) != EBUSY)
@@ -333,7 +333,7 @@ static int unmap_volume(const struct rnbd *r, const struct volume *volume, bool 
 	return ret;
 }
 
-/* What "all" means: those that are mapped at boot, or those that are mapped. */
+/* Action of "map all": map a volume unless it has noauto. */
 static int map_if_auto(const struct rnbd *r, const struct volumes *volumes,
 		       const struct volume *volume)
 {
@@ -363,7 +363,7 @@ static int unmap_if_mapped(const struct rnbd *r, const struct volumes *volumes,
 typedef int action(const struct rnbd *r, const struct volumes *volumes,
 		   const struct volume *volume);
 
-/* systemd has "-" in a unit's instance stand for "/", which no volume's name has. */
+/* Restore "-", which systemd replaces by "/" in a unit's instance. Names have no "/". */
 static char *volume_name(const char *instance)
 {
 	char *name = xstrdup(instance), *c;
@@ -374,7 +374,7 @@ static char *volume_name(const char *instance)
 	return name;
 }
 
-/* Do it to the volume @called, or @to_each if that is "all". The last failure counts. */
+/* Apply @to_one to a volume, or @to_each to all if @called is "all". Returns the last error. */
 static int do_volumes(const struct rnbd *r, const char *called, action *to_one, action *to_each)
 {
 	bool all = !strcmp(called, "all");
@@ -399,14 +399,14 @@ static int do_volumes(const struct rnbd *r, const char *called, action *to_one, 
 	return ret;
 }
 
-/* NAME|all */
+/* Arguments: NAME|all */
 int cmd_volume_map(struct rnbd *r, int argc, char **argv)
 {
 	(void)argc;
 	return do_volumes(r, argv[0], map_volume, map_if_auto);
 }
 
-/* NAME [force]; or all */
+/* Arguments: NAME [force], or all */
 int cmd_volume_unmap(struct rnbd *r, int argc, char **argv)
 {
 	if (argc == 2 && (strcmp(argv[1], "force") || !strcmp(argv[0], "all")))

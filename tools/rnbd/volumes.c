@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of volumes: a line each, of
+ * The table of volumes. Each line is:
  *
  *	NAME SESSION PATH[,PATH...]|- DEVICE [OPTION[,OPTION...]]
  *
- * What is wrong with a line is reported, with its number, and the others hold all the same.
- * Paths and options of a session hold for all of its volumes, whichever line has them, so
- * that it doesn't matter which is mapped first.
+ * Invalid lines are reported, with their numbers, and ignored. Paths and options of a session
+ * apply to all of its volumes, whichever line contains them, so that the order of mapping does not
+ * matter.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -19,30 +19,30 @@
 
 #define COLUMNS 5
 #define BLANKS " \t\r\n"
-/* Names of sessions and devices on the wire; the link of both in sysfs */
+/* Longest name of a session or device in messages, and of the link with both in sysfs */
 #define WIRE_NAME_MAX 254
 #define LINK_MAX 255
-/* Escaped, it still fits into the name of a unit. */
+/* Longest name of a volume: escaped, it must fit into the name of a unit. */
 #define VOLUME_NAME_MAX 50
 
-/* The table while it is being read */
+/* State of reading the table */
 struct reader {
 	const char *file;
 	const char *only;
 	struct volumes *volumes;
 	volumes_report *report;
 	void *arg;
-	/* Of the line that is being read */
+	/* Number of the current line, and name of its volume */
 	int line;
 	const char *name;
 };
 
-/* Numbers are from @min to @max, others one of @words. */
+/* The value is one of @words, or a number from @min to @max, or text. */
 static const struct option_kind {
 	const char *name;
 	const char *words;
 	long long min, max;
-	/* Any text */
+	/* Any text is valid. */
 	bool text;
 } kinds[NR_VOLUME_OPTIONS] = {
 	[ACCESS_MODE] = { "access_mode", ACCESS_MODES },
@@ -62,7 +62,7 @@ static const struct option_kind {
 	[SETTING_UNFENCED_DELAY] = { "unfenced_delay_ms", NULL, 0, 3600000 },
 };
 
-/* FILE:LINE: what is wrong. Returns false. */
+/* Report "FILE:LINE: " and an error. Returns false. */
 static bool __printf(2, 3) wrong(const struct reader *reader, const char *fmt, ...)
 {
 	char *text, *message;
@@ -92,7 +92,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* "\040" becomes a blank, as in fstab; other backslashes stay. */
+/* Replace octal escapes such as "\040", as in fstab. Other backslashes are kept. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -137,7 +137,7 @@ static bool check_target(const struct reader *reader, const char *session, const
 	return true;
 }
 
-/* What follows the first one has its "path=" with it. */
+/* Append a path. Each path except the first one is preceded by "path=". */
 static void add_path(char **paths, const char *path)
 {
 	char *longer = *paths ? xasprintf("%s path=%s", *paths, path) : xstrdup(path);
@@ -146,7 +146,7 @@ static void add_path(char **paths, const char *path)
 	*paths = longer;
 }
 
-/* Paths are parted by commas, so a source and its destination by "@". */
+/* Parse paths, separated by commas. Source and destination are separated by "@". */
 static bool take_paths(const struct reader *reader, struct volume *volume, char *text)
 {
 	char *word, *path;
@@ -225,7 +225,7 @@ static bool differs(const char *a, const char *b)
 	return a && b && strcmp(a, b);
 }
 
-/* One name, one device, and one opinion about a session */
+/* Check for a duplicate name or device, and for different options of the same session. */
 static bool check_other(const struct reader *reader, const struct volume *volume,
 			const struct volume *other)
 {
@@ -279,7 +279,7 @@ static bool fill_volume(const struct reader *reader, struct volume *volume, char
 	       take_options(reader, volume, columns[4]) && check_others(reader, volume);
 }
 
-/* Returns how many there are, which may be more than are kept. */
+/* Split a line. Returns the number of columns, of which at most COLUMNS are stored. */
 static size_t split(char *text, char **columns)
 {
 	char *word;
@@ -325,7 +325,7 @@ static void take_line(struct reader *reader, char *text, size_t len)
 	volume_free(&volume);
 }
 
-/* What is the session's may stand in another of its lines. NULL: it isn't given */
+/* Get an option. Those of the session may be in any of its lines. NULL if not specified. */
 const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
 			   enum volume_option option)
 {
@@ -338,7 +338,7 @@ const char *volumes_option(const struct volumes *volumes, const struct volume *v
 	return value;
 }
 
-/* Those of sessions without a path; only now all lines are known. */
+/* Drop volumes of sessions without a path, after all lines have been read. */
 static void drop_pathless(struct reader *reader)
 {
 	struct volumes *volumes = reader->volumes;
@@ -347,7 +347,7 @@ static void drop_pathless(struct reader *reader)
 
 	for (i = 0; i < volumes->nr; i++) {
 		volume = &volumes->all[i];
-		/* Lines of the same session are dropped with it, or none of them. */
+		/* Drops either all or none of a session's lines. */
 		if (volumes_option(volumes, volume, PATHS)) {
 			volumes->all[kept++] = *volume;
 			continue;
@@ -363,8 +363,8 @@ static void drop_pathless(struct reader *reader)
 }
 
 /*
- * Read the table. Lines that are wrong are left out, and reported if they are those of the
- * volume @only, or if that is NULL. No table is an empty one. Returns an exit code.
+ * Read the table; a missing file counts as empty. Invalid lines are ignored, and reported if @only
+ * is NULL or the name of their volume. Returns an exit code.
  */
 int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
 		 volumes_report *report, void *arg)
@@ -417,7 +417,7 @@ const struct volume *volumes_find(const struct volumes *volumes, const char *nam
 	return NULL;
 }
 
-/* What is written to map_device */
+/* Make the line for map_device. */
 char *volumes_line(const struct volumes *volumes, const struct volume *volume)
 {
 	char *line = xasprintf("sessname=%s device_path=%s", volume->session, volume->device);

@@ -7,7 +7,7 @@
 
 #include "rnbd.h"
 
-/* What a line may say for map_device; from PATHS on it is about the session. */
+/* Options of a volume for map_device. Those from PATHS on apply to the session. */
 enum volume_option {
 	ACCESS_MODE,
 	PATHS,
@@ -33,7 +33,7 @@ enum volume_option {
 struct volume {
 	int line;
 	char *name, *session, *device;
-	/* NULL: not given. Paths are parted by " path=", as map_device takes them. */
+	/* NULL: not specified. Paths are separated by " path=", as in map_device. */
 	char *options[NR_VOLUME_OPTIONS];
 	bool noauto, nofail;
 };
@@ -41,11 +41,11 @@ struct volume {
 struct volumes {
 	struct volume *all;
 	size_t nr;
-	/* Lines that are wrong, and count for nothing */
+	/* Number of invalid lines, which are ignored */
 	size_t wrong;
 };
 
-/* Where messages about wrong lines go, one at a time, without a line's end */
+/* Reports an invalid line. @text has no newline. */
 typedef void volumes_report(void *arg, const char *text);
 
 int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,

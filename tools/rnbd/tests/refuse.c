@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into the tool under test, this has writes to made-up attributes fail as the
- * kernel's would: if there is a file ATTRIBUTE.refuse beside it, write(2) fails with the
- * errno that is its first line, and the kernel's log gets what follows.
+ * Preloaded into the tool under test, this library makes writes to simulated attributes fail like
+ * those of the kernel: if the file ATTRIBUTE.refuse exists, write(2) fails with the errno in its
+ * first line, and the rest of that file is appended to the kernel's log.
  *
- * A new directory in "instances" of tracefs gets what is in the directory "template" beside
- * that one, and when it is removed it becomes "ended".
+ * In tracefs, a new directory in "instances" becomes a copy of the directory "template". When it is
+ * removed, it is renamed to "ended".
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static void log_text(const char *text)
 	fclose(log);
 }
 
-/* 0: it is not to fail */
+/* Get the errno with which a write must fail, or 0. */
 static int refused(int fd)
 {
 	char link[64], path[PATH_MAX + 16], text[4096] = "";

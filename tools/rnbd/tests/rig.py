@@ -21,6 +21,10 @@ class Wrong(Exception):
     """What a test found"""
 
 
+class Skip(Exception):
+    """What a test lacks on this machine"""
+
+
 def between(what, value, low, high):
     if not low <= value <= high:
         raise Wrong(f'{what}: {value}, expected {low} to {high}')
@@ -109,8 +113,8 @@ class Host:
     def server(self):
         (self.sys / EXPORTS).mkdir(parents=True)
         (self.sys / SERVER).mkdir(parents=True)
-        self.attributes('module/rtrs_server/parameters', memory_used=0, max_memory=1024,
-                        slot_size=4096)
+        self.attributes('module/rtrs_server/parameters', max_memory=1024, slot_size=4096)
+        self.attributes('devices/rtrs_server/stats', memory_used=0, memory_waits=0)
 
     def port(self, hca, state='4: ACTIVE'):
         self.attributes(f'class/infiniband/{hca}/ports/1', state=state)

@@ -35,9 +35,9 @@ def test_nothing_wrong(host):
 
 def test_the_own_driver_of_the_kernel(host):
     host.pair()
-    host.attributes('module/rtrs_client/parameters', nothing=0)
+    host.attributes('module/rtrs_client', refcnt=0)
     wrong(host, 'WARNING', 'rnbd_client of the kernel', "rnbd_client: the kernel's own", 'dkms')
-    host.attributes('module/rtrs_client/parameters', fencing='Y')
+    host.attributes('module/rtrs_client', version='1.0')
     host.attributes('module/rnbd_server/parameters', port_nr=1234)
     wrong(host, 'CRITICAL', 'rnbd_server of the kernel', "rnbd_server: the kernel's own", 'dkms',
           'exports everything')
@@ -120,8 +120,10 @@ def test_fencing(host):
     wrong(host, 'WARNING', 's1', 'cannot fence', 'one path')
     host.attributes(CLIENT + '/s1', fencing=1)
     host.says('health', 'rnbd OK')
-    host.attributes('module/rtrs_client/parameters', fencing='N')
-    wrong(host, 'WARNING', 'rtrs_client', 'fencing=N')
+    host.attributes('kernel/debug/rtrs_client', fencing='Y')
+    host.says('health', 'rnbd OK')
+    host.attributes('kernel/debug/rtrs_client', fencing='N')
+    wrong(host, 'WARNING', 'rtrs_client', 'fencing is switched off')
 
 
 def test_clocks(host):
@@ -148,10 +150,33 @@ def test_clocks(host):
 def test_memory_of_the_server(host):
     host.server()
     host.port('rxe0')
+    host.attributes('devices/rtrs_server/stats', memory_used=1000 << 20)
+    wrong(host, 'WARNING', '1000 of 1024 MiB', 'max_memory')
+    host.attributes('devices/rtrs_server/stats', memory_used=1)
+    host.attributes('module/rtrs_server/parameters', max_memory=0)
+    host.says('health', 'rnbd OK')
+
+
+def test_memory_of_an_older_server(host):
+    host.server()
+    host.port('rxe0')
+    shutil.rmtree(host.sys / 'devices', ignore_errors=True)
     host.attributes('module/rtrs_server/parameters', memory_used=1000 << 20, max_memory=1024)
     wrong(host, 'WARNING', '1000 of 1024 MiB', 'max_memory')
-    host.attributes('module/rtrs_server/parameters', memory_used=1, max_memory=0)
-    host.says('health', 'rnbd OK')
+
+
+def test_reasons_for_programs(host):
+    host.pair()
+    host.path(net=1, state='disconnected')
+    host.disk(state='closed')
+    host.port('rxe0', '1: DOWN')
+    got = {(f['side'], f['reason'], f['subject'])
+           for f in host.run('health json', code=2).json()['findings']}
+    equal('findings', got, {
+        ('client', 'path_disconnected', 's1/ip:192.168.101.2@ip:192.168.101.1'),
+        ('client', 'port_not_active', 's1/ip:192.168.100.2@ip:192.168.100.1'),
+        ('server', 'port_not_active', 's1/ip:192.168.100.1@ip:192.168.100.2'),
+        ('client', 'device_closed', 'rnbd0')})
 
 
 def test_the_worst_counts(host):

@@ -78,6 +78,8 @@ def test_install_for_systemd(host):
                                'usr/lib/systemd/system-generators/rnbd-generator',
                                'usr/lib/systemd/system/blk-availability.service.d/rnbd.conf',
                                'usr/lib/systemd/system/rnbd-hurry.service',
+                               'usr/lib/systemd/system/rnbd-metrics.service',
+                               'usr/lib/systemd/system/rnbd-metrics.timer',
                                'usr/lib/systemd/system/rnbd-server.service',
                                'usr/lib/systemd/system/rnbd-volume@.service',
                                'usr/lib/udev/rules.d/60-persistent-rnbd.rules',

@@ -87,9 +87,8 @@ def test_rules_are_shown(host):
     equal('hosts', document['hosts'][1], {'name': 'web', 'sessions': 'web-*',
                                           'addresses': ['ip:10.0.0.0/8', 'ip:fd00::/64'],
                                           'keys': ['rnbd:web', 'rnbd:new'],
-                                          'max_sessions': 4, 'max_paths': 0,
-                                          'max_connections': 0, 'max_slots': 0,
-                                          'max_memory': 512, 'cgroup': '/clients/web'})
+                                          'max_sessions': 4, 'max_memory': 512,
+                                          'cgroup': '/clients/web'})
     equal('volumes', document['volumes'][0],
           {'name': 'data', 'path': '/dev/vg0/da ta', 'modes': ['ro', 'rw'], 'exclusive': True,
            'allow_any_host': False, 'hosts': ['web'], 'enable': True})
@@ -135,7 +134,7 @@ policy = listed
 sessions = web-?
 addresses = 10.0.0.1/8 gid:fe80::1 ip:fe80::5%lo/64 FE80::5%7 fe80::6%nosuchdev
 keys = rnbd:new
-max_paths = 016
+max_memory = 016
 [host new]
 [volume data]
 path = "/dev/sdb"
@@ -152,8 +151,7 @@ hosts = new
         'ip:fe80::5%7/128 ip:fe80::6%nosuchdev/128 > hosts/web/addresses',
         'echo rnbd:new > hosts/web/keys',
         'echo 0 > hosts/web/max_sessions',
-        'echo 16 > hosts/web/max_paths',
-        'echo 0 > hosts/web/max_memory',
+        'echo 16 > hosts/web/max_memory',
         'echo  > hosts/web/cgroup',
         'mkdir hosts/new',
         'echo 0 > volumes/data/enable',
@@ -268,6 +266,7 @@ WRONG = [
     ('[tenant a]\nsessions = x', "2: a tenant has no 'sessions'"), ('[volume .a]\npath = /x', "1: '.a' can't"),
     ('[host a b]', "1: 'a b' can't be the name of a host"),
     ('[volume v]', '1: volume v has no path'), ('[volume v]\npath = sda', "2: 'sda' is no path"),
+    ('[volume v]\npath = "/x "', "2: '/x ' is no path"),
     ('[volume v]\npath = /x\nhosts = h', '1: volume v: there is no host h'),
     ('[volume v]\npath = /x\nmodes = ro wo', "3: modes: 'wo'"),
     ('[volume v]\npath = /x\nexclusive = 2', "3: '2' is neither"),
@@ -282,9 +281,9 @@ WRONG = [
     ('[host h]\nkeys = a:b a:c a:d', '2: more than two keys'),
     ('[host h]\nsessions', "2: 'sessions' is not NAME = VALUE"),
     ('[host h]\nmax_memory = 4G', "2: '4G' is no limit"),
-    ('[host h]\nmax_slots = -1', "2: '-1' is no limit"),
-    ('[host h]\nmax_paths = 4294967296', '2: '), ('[host h]\ncgroup = web', "2: 'web' is no cgroup"),
-    ('[host h]\nmax_fetch = 1', "2: a host has no 'max_fetch'"),
+    ('[host h]\nmax_sessions = -1', "2: '-1' is no limit"),
+    ('[host h]\nmax_memory = 4294967296', '2: '), ('[host h]\ncgroup = web', "2: 'web' is no cgroup"),
+    ('[host h]\nmax_paths = 1', "2: a host has no 'max_paths'"),
 ]
 
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files that are written as a whole. Readers find the old file or the new one, but no part of it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rnbd.h"
+
+/* Renaming would replace a device such as /dev/null by a file. */
+static bool can_replace(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) || S_ISREG(st.st_mode);
+}
+
+/* Begin to write @path with these permissions. Returns an exit code. */
+int new_file_open(struct new_file *file, const char *path, mode_t mode)
+{
+	int fd;
+
+	memset(file, 0, sizeof(*file));
+	if (!can_replace(path))
+		return report_failed("%s: not a regular file", path);
+	file->path = xstrdup(path);
+	/* node_exporter reads only names that end in ".prom". */
+	file->temporary = xasprintf("%s.XXXXXX", path);
+	fd = mkstemp(file->temporary);
+	if (fd >= 0 && !fchmod(fd, mode))
+		file->to = fdopen(fd, "w");
+	if (file->to)
+		return RNBD_OK;
+	report_failed("%s: %s", path, strerror(errno));
+	if (fd >= 0) {
+		close(fd);
+		unlink(file->temporary);
+	}
+	free(file->temporary);
+	free(file->path);
+	return RNBD_FAILED;
+}
+
+/* Replace the old file by the new one. Returns an exit code. */
+int new_file_commit(struct new_file *file)
+{
+	int err = ferror(file->to) ? EIO : 0;
+
+	errno = 0;
+	if (fclose(file->to))
+		err = errno;
+	if (!err && rename(file->temporary, file->path))
+		err = errno;
+	if (err) {
+		report_failed("%s: %s", file->path, strerror(err));
+		unlink(file->temporary);
+	}
+	free(file->temporary);
+	free(file->path);
+	return err ? RNBD_FAILED : RNBD_OK;
+}
