@@ -27,7 +27,12 @@ unload
 load_server slot_size=0
 load_client
 mark
-refused EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=/dev/zero"
+# siw loses the reply, and so the reason, if the end of the connection is in the same segment.
+for ((try = 0; try < 20; try++)); do
+	got=$(errno_of "$ctl/map_device" "sessname=s1 path=$(addr server 0) device_path=/dev/zero")
+	[ "$got" = ECONNREFUSED ] || break
+done
+[ "$got" = EOPNOTSUPP ] || fail "a client that a server over iWARP refuses: $got"
 for text in 'rtrs_server: iWARP device siw0 has no immediate data: it takes a slot_size' \
 	'rtrs_client: .* refused it: .*(EOPNOTSUPP|-95)'; do
 	since | grep -qE "$text" || fail "the log doesn't say: $text"
