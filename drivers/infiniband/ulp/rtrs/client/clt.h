@@ -249,7 +249,7 @@ struct rtrs_clt_slot {
 	struct rtrs_clt_io *io;
 	struct rtrs_clt_con *con;
 	struct rtrs_con *queued;
-	enum rtrs_form form;
+	enum rtrs_form form : 8;
 	bool sending;
 	int err;
 	int cpu;
@@ -267,6 +267,9 @@ struct rtrs_clt_slot {
 	struct rtrs_imm_wr imm;
 	struct ib_sge sge[];
 };
+
+/* A path has hundreds of slots, each from kmalloc(). */
+static_assert(sizeof(struct rtrs_clt_slot) + sizeof(struct ib_sge) <= 256);
 
 /**
  * struct rtrs_clt_answer - an answer from the server, not checked yet
