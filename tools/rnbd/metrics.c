@@ -354,7 +354,7 @@ static void add_disk(struct metrics *m, const struct device *dev, const struct l
 	}
 }
 
-/* Check whether another session before has the disk open: latencies are those of the disk. */
+/* Check whether the same disk was printed for another session. Latencies are those of the disk. */
 static bool is_repeated(const struct model *model, const struct device *dev)
 {
 	return dev > model->devices && dev[-1].side == SERVER && !strcmp(dev[-1].name, dev->name);

@@ -63,8 +63,8 @@ static bool put_number(FILE *to, const char *spec, va_list *args)
 }
 
 /*
- * Write markup. All characters of @fmt are written as they are. Conversions are those of printf();
- * "%s" is escaped, and NULL is written as "-".
+ * Write markup. @fmt itself is not escaped, the strings of "%s" are. Other conversions are those of
+ * printf(). NULL is written as "-".
  */
 void html(const struct report *report, const char *fmt, ...)
 {

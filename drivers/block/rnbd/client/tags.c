@@ -21,7 +21,8 @@
  * rnbd_clt_admin_slots() - get the number of slots for messages about devices
  * @depth: number of slots of the session
  *
- * If this many messages hang on the server, other devices can't be opened or closed.
+ * If this many messages hang on the server, other devices can't be opened or closed. Towards
+ * servers that reuse ids at once, one message is enough, see rnbd_clt_lock_ids().
  *
  * Return: a number below @depth; 0 if @depth is 1, and disks and messages share the slot.
  */

@@ -60,7 +60,7 @@ static const struct may_case {
 	bool may;
 } may_cases[] = {
 	{ "paths with chunks of their own", RTRS_FEATURE_FENCE, false, true },
-	{ "chunks that paths may share", ~RTRS_FEATURE_FENCE, false, false },
+	{ "chunks that paths may share", (u32)~RTRS_FEATURE_FENCE, false, false },
 	{ "the in-tree server", 0, false, false },
 	{ "iWARP", RTRS_FEATURE_FENCE, true, false },
 };

@@ -6,8 +6,9 @@
  * third one, which invalidates the key, is reserved for each slot, as the handler of an answer
  * can't wait for room. For the other two, rtrs_con_queue() may return -EBUSY. They leave the queue
  * when the server's device has acknowledged them, long before the answer, so the queue need not
- * have room for those of all slots. The server answers with one message. If it also sends a SEND
- * WITH INV that was not requested, its device may have to wait for a receive.
+ * have room for those of all slots. The server answers each request with one message, for which a
+ * receive is posted. A SEND WITH INV that was not requested may find no receive, so the server's
+ * device sends it again later.
  *
  * With RTRS_FEATURE_SLOTS, the server invalidates all keys. Nothing is reserved, except on
  * soft-iWARP, where the client invalidates keys again. Most requests need only one work request.
