@@ -32,7 +32,7 @@
  *	rnbd_clt_sessions_lock (mutex)
  *	gendisk.open_mutex
  *	rnbd_clt_dev.open_lock (mutex)
- *	rnbd_clt_sess.ids_lock (mutex, towards other servers than this driver's)
+ *	rnbd_clt_sess.ids_lock (mutex, if the server reuses ids at once)
  *	rnbd_clt_sess.info_lock (mutex)
  *	rnbd_clt_sess.lock (spinlock, interrupts off)
  *	RCU read side: from the check of a device's state to the end of the submission
@@ -40,8 +40,8 @@
  * When a session loses its last path, its devices become closed. Their requests, old and
  * new ones, wait in the transport. When the session has a path again, each device is
  * reopened by a work item of its own, so that a device that hangs on the server delays no
- * other, unless ids_lock is used. Memory reclaim may wait for the reopening, which therefore allocates memory
- * without I/O (memalloc_noio_save()) and waits for no request of a disk.
+ * other, unless ids_lock is used. Memory reclaim may wait for the reopening, which therefore
+ * allocates memory without I/O (memalloc_noio_save()) and waits for no request of a disk.
  */
 #ifndef RNBD_CLT_H
 #define RNBD_CLT_H

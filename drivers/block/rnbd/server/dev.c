@@ -383,9 +383,9 @@ static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *arg)
 }
 
 /*
- * Open the disk or file of a mapping that isn't published yet. The rules must allow the mapping over
- * at least one path of the session, not necessarily that of OPEN. Paths over which it is not allowed
- * are closed later.
+ * Open the disk or file of a mapping that isn't published yet. The rules must allow the mapping
+ * over at least one path of the session, not necessarily that of OPEN. Paths over which it is not
+ * allowed are closed later.
  */
 static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
