@@ -83,7 +83,7 @@ static char *read_links(const struct rnbd *r, const char *dir)
 	return hosts;
 }
 
-/* Check whether a path is that of the network namespace with a number. */
+/* Check whether a path refers to the network namespace with a number. */
 static bool is_netns(const char *path, long long number)
 {
 	struct stat st;
@@ -383,7 +383,7 @@ static int delete_kind(const struct rnbd *r, const struct rules *have, const str
 	return ret;
 }
 
-/* Make a tenant listen in a network namespace: the one of the process that writes to "listen". */
+/* Make a tenant listen in the network namespace of the process that writes to "listen". */
 static int listen_in(const struct rnbd *r, const struct rule *tenant, const char *text,
 		     const char *dir)
 {

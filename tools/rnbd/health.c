@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd health: reports problems, with advice, for people and for monitoring. The exit codes are
- * those of monitoring plugins.
+ * rnbd health: reports problems, with advice, for people and for monitoring. The exit codes
+ * follow the convention for monitoring plugins.
  */
 #include <errno.h>
 #include <json-c/json.h>

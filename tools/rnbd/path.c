@@ -26,7 +26,7 @@ static int act(const struct rnbd *r, const struct action *action, const struct p
 	return ret;
 }
 
-/* Act on all paths, or on those of a session. Continues after errors. */
+/* Act on all paths, or on all paths of a session. Continues after errors. */
 static int act_on_all(const struct rnbd *r, const struct action *action,
 		      const struct model *model, const struct session *of)
 {

@@ -63,7 +63,7 @@ static bool put_number(FILE *to, const char *spec, va_list *args)
 }
 
 /*
- * Write markup. @fmt itself is not escaped, the strings of "%s" are. Other conversions are those of
+ * Write markup. @fmt itself is not escaped, the strings of "%s" are. Other conversions work as in
  * printf(). NULL is written as "-".
  */
 void html(const struct report *report, const char *fmt, ...)

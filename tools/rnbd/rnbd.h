@@ -23,7 +23,7 @@ typedef __u64 u64;
 #define ACCESS_MODES	"ro rw migration handover"
 #define __printf(a, b)	__attribute((format(printf, a, b)))
 
-/* Exit codes, except for those of health, which are the ones of monitoring plugins */
+/* Exit codes. health uses the exit codes of monitoring plugins instead. */
 enum {
 	RNBD_OK,
 	RNBD_FAILED,		/* the operation failed */

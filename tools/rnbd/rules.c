@@ -393,7 +393,7 @@ char *rule_tenant(const struct rule *rule)
 	return rule->name[n] ? xasprintf("%.*s", (int)n, rule->name) : NULL;
 }
 
-/* Get the name of a volume's host with that of the tenant. The caller frees it. */
+/* Get the name of a volume's host, preceded by the tenant's name. The caller frees it. */
 char *rule_host(const struct rule *volume, const char *host)
 {
 	size_t n = strcspn(volume->name, "/");
@@ -447,7 +447,7 @@ char *rules_check(const struct rules *rules, const struct rule **wrong)
 	return why;
 }
 
-/* Get a rule's name without that of the tenant. */
+/* Get a rule's name without the tenant's name. */
 static const char *own_name(const struct rule *rule)
 {
 	const char *slash = strchr(rule->name, '/');

@@ -57,7 +57,7 @@ static void device_counters(const struct device *dev, struct counters *c)
 	c->stats.writes = histogram_total(&dev->disk.of[WRITE]);
 }
 
-/* Subtract an earlier value, unless the counter was reset, or is that of a new object. */
+/* Subtract an earlier value, unless the counter was reset or belongs to a new object. */
 static u64 since(u64 now, u64 before)
 {
 	return now >= before ? now - before : now;
@@ -272,7 +272,7 @@ static bool has_string(struct json_object *row, const char *key, const char *wan
 	       !strcmp(json_object_get_string(value), want);
 }
 
-/* Keep only the rows of an object. For a session, keep those of its devices and paths, too. */
+/* Keep only the rows of an object. For a session, keep the rows of its devices and paths, too. */
 static struct json_object *only(struct json_object *rows, const struct found *found)
 {
 	struct json_object *some = json_new_array(), *row;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Joins the requests of the server's log to those of the client's log, which has another clock.
+ * Finds the request of the client's log for each request of the server's log. The logs have
+ * different clocks.
  *
  * Two entries are of the same request if they have the same slot, operation and size, and the
  * server received and answered it between the client's submission and the arrival of the answer

@@ -7,7 +7,7 @@
 #
 #   setup.sh build		packages that a build of the modules needs
 #   setup.sh check		and those of `make check`, with the kernel's source
-#   setup.sh consumers		those of Chromium, Prometheus and node_exporter
+#   setup.sh consumers		and Chromium, Prometheus and node_exporter
 #   setup.sh source		the kernel's whole source, and what it takes to build and run it
 #   setup.sh kernel		the guests' kernel to build modules for
 #   setup.sh modules		our modules; what the compiler says is in .build/KERNEL/said

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Preloaded into the tool under test, this library makes writes to simulated attributes fail like
- * those of the kernel: if the file ATTRIBUTE.refuse exists, write(2) fails with the errno in its
+ * writes to the kernel's: if the file ATTRIBUTE.refuse exists, write(2) fails with the errno in its
  * first line, and the rest of that file is appended to the kernel's log.
  *
  * In tracefs, a new directory in "instances" becomes a copy of the directory "template". When it is

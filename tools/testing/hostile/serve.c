@@ -740,7 +740,7 @@ const struct srv_test server_cases[] = {
 	INFO("random", "random bytes", EPROTO, INFO_RANDOM),
 	{ .name = "info-rsp-twice", .about = "INFO_RSP: twice",
 	  /* The second one is sent again later if no receive was posted for it. */
-	  .info = info_odd, .arg = INFO_TWICE, SOON_LOST, .or_io = true },
+	  .info = info_odd, .arg = INFO_TWICE, SOON_LOST, .may_map = true, .io_err = EIO },
 	INFO("gone", "gone instead", ECONNRESET, INFO_HANG_UP, .ends = true),
 	/* The first request meets that; with fencing, the packet before it. */
 	INFO("key", "with a wrong key", ECONNABORTED, INFO_KEY, .ends = true),

@@ -139,7 +139,7 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
  * @err: what map_device is to return: 0, an errno, ANY
  * @errs: other errnos that it may return, as that is a race
  * @io_err: what I/O is to give, if the device is mapped
- * @or_io: the client may map the device first; I/O is then to give EIO
+ * @may_map: the client may map the device before it notices
  * @ends: the client is to end the path and to say why
  * @connect: changes the answer to a connection request, or refuses it
  * @established: a connection stands
@@ -165,7 +165,7 @@ struct srv_test {
 	int err;
 	int errs[2];
 	int io_err;
-	bool or_io;
+	bool may_map;
 	bool ends;
 	int (*connect)(struct srv *s, const struct cm_req *req,
 		       struct cm_rep *rep, u8 *len);

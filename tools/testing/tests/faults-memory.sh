@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The kernel's own allocations fail in turn (failslab, fail_page_alloc), in the task that
-# maps, opens, reads and writes: those of sysfs and the block layer. There's an errno or
-# success, nothing is left, and the next try works. To map takes some 700 of them; one in $step
-# is made to fail. (Paths are connected by work items: what fails there see faults-map.sh.)
+# Allocations of sysfs and the block layer fail in turn (failslab, fail_page_alloc), in the task
+# that maps, opens, reads and writes. Each step returns an errno or succeeds, nothing is left, and
+# the next try works. Mapping makes some 700 allocations; one in $step fails. (Work items connect
+# the paths. faults-map.sh makes their allocations fail.)
 #
 # vmalloc() tells with a stack that memory fails. Lockdep has to work to the end.
 # Kernel: debug

@@ -22,8 +22,8 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-his
 	rnbd-server-path rnbd-server-writer rnbd-server-queue"
 ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out
 
-# The modules are loaded one by one, as the kernel's log may not hold the output of all. Each prints a
-# document of its own. The suites of all are numbered anew, as those of one document.
+# The modules are loaded one by one, as the kernel's log may not hold the output of all. Each module
+# prints a document of its own. This test joins them and numbers all suites again.
 count=$(wc -w <<<"$suites")
 printf 'KTAP version 1\n1..%d\n' "$count" >$ktap
 for module in rtrs_core rtrs_client rtrs_server rnbd_client rnbd_server; do

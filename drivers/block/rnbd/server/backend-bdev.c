@@ -357,10 +357,10 @@ static void rnbd_srv_bdev_run(struct rnbd_srv_req *req)
 
 /*
  * Check whether submission to a disk may sleep in spite of REQ_NOWAIT. Drivers with
- * BLK_MQ_F_BLOCKING may, such as those of disks behind a TCP connection. md claims support for
- * REQ_NOWAIT but, before Linux 7.2, may wait for its superblock, for a tag of a lower disk, for a
- * stripe or, at the end of a plug, for its bitmap. The lower devices of md and the device mapper,
- * which are not visible here, may also be of these kinds.
+ * BLK_MQ_F_BLOCKING may sleep, for example nbd and nvme-tcp. md claims support for REQ_NOWAIT but,
+ * before Linux 7.2, may wait for its superblock, for a tag of a lower disk, for a stripe or, at the
+ * end of a plug, for its bitmap. The lower devices of md and the device mapper, which are not
+ * visible here, may also be of these kinds.
  */
 static bool rnbd_srv_bdev_blocking(struct block_device *bdev)
 {

@@ -18,7 +18,7 @@
  *
  * Context: process, may sleep.
  * Return: the controller, with a reference; ERR_PTR(-ENOENT) if the cgroup does not exist,
- * ERR_PTR(-ENOTDIR) if the path is that of a file, ERR_PTR(-EOPNOTSUPP) if the I/O controller is
+ * ERR_PTR(-ENOTDIR) if @path names a file, ERR_PTR(-EOPNOTSUPP) if the I/O controller is
  * not enabled for the cgroup.
  */
 struct cgroup_subsys_state *rnbd_srv_css_find(const char *path)

@@ -847,7 +847,10 @@ static void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_gro
 	configfs_add_default_group(&tenant->hosts, group);
 }
 
-/* The name follows that of a session and a dot. With a digit first, it could be a mapping's id. */
+/*
+ * In names of sysfs directories, a session's name and a dot precede the tenant's name. A tenant's
+ * name that begins with a digit could be mistaken for the id of a mapping.
+ */
 static bool rnbd_srv_tenant_name_ok(const char *name)
 {
 	const char *c;

@@ -384,8 +384,8 @@ static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *arg)
 
 /*
  * Open the disk or file of a mapping that isn't published yet. The rules must allow the mapping
- * over at least one path of the session, not necessarily that of OPEN. Paths over which it is not
- * allowed are closed later.
+ * over at least one path of the session, which need not be the path that received OPEN. The server
+ * later closes paths over which the mapping is not allowed.
  */
 static int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
 {
@@ -575,7 +575,7 @@ static bool rnbd_srv_allowed(struct rnbd_srv_map *map)
 	return verdict.keep || !verdict.others;
 }
 
-/* Search for the cgroup of a session among those of the hosts on its paths */
+/* Search for the cgroup of a session: a host that one of its paths matches may name one. */
 struct rnbd_srv_css_search {
 	const struct rnbd_srv_sess *sess;
 	struct cgroup_subsys_state *css;
@@ -594,8 +594,8 @@ static bool rnbd_srv_find_css(const struct rtrs_srv_peer *peer, void *arg)
 }
 
 /*
- * Set the cgroup of a mapping to that of the first path whose host has one. Without a path, the
- * cgroup remains.
+ * Set the cgroup of a mapping. The first path whose host names a cgroup decides. A session without
+ * paths keeps the cgroup.
  */
 static void rnbd_srv_choose_css(struct rnbd_srv_map *map)
 {

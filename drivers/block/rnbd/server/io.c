@@ -116,7 +116,7 @@ int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
  * rnbd_srv_answer() - write the data of an answer
  * @op: op, perhaps with a buffer for the answer
  * @rsp: data of the answer
- * @len: length of @rsp, no more than that of the buffer
+ * @len: length of @rsp, at most the length of the buffer
  *
  * The rest of the buffer is zeroed: all of it is sent, and it may contain another client's data.
  *

@@ -209,7 +209,7 @@ static void mapping_without_a_user_is_closed(struct kunit *test)
 		;
 	KUNIT_EXPECT_EQ(test, round, c->rounds ?: 101);
 
-	/* After another OPEN, the time begins anew. */
+	/* Another OPEN restarts the time limit. */
 	map->told.flags = 0;
 	map->starts = sess->starts;
 	KUNIT_EXPECT_FALSE(test, rnbd_srv_overdue(map));

@@ -169,7 +169,7 @@ static struct key *rnbd_srv_host_key(const struct rnbd_srv_host *host, unsigned 
  * @owner: rules of the tenant to which the client has connected
  * @sessname: name of the client's session
  * @addr: address of the client
- * @nr: index of the key among those of all these hosts
+ * @nr: index of the key in the concatenated key lists of these hosts
  *
  * If keys change between calls, the caller may miss one; the client retries.
  *

@@ -61,7 +61,7 @@ static inline u32 rtrs_hist_start(unsigned int bucket)
 /**
  * rtrs_hist_add() - count a latency
  * @hist: the histogram
- * @write: the latency is that of a write, not of a read
+ * @write: true for a write, false for a read
  * @ns: the latency in nanoseconds
  *
  * Context: any.

@@ -153,8 +153,8 @@ enum rtrs_clt_event {
 /**
  * enum rtrs_clt_policy - how a path is selected for a request
  * @RTRS_CLT_RR: round-robin
- * @RTRS_CLT_MI: min-inflight: the path with the fewest requests in flight; if several have the same
- *	number, not one whose latency is more than twice that of another
+ * @RTRS_CLT_MI: min-inflight: the path with the fewest requests in flight. Of paths with the same
+ *	number, a path is skipped if another path's latency is less than half as long
  * @RTRS_CLT_ML: min-latency: the path whose last measured heartbeat had the shortest round trip
  * @RTRS_CLT_NR_POLICIES: number of policies
  */

@@ -669,7 +669,7 @@ static void new_key_is_read(struct kunit *test)
 	memcpy(&msg, c->bytes, sizeof(msg));
 	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rkey(&msg, c->len, 0x102, &rkey), c->ok);
 	KUNIT_EXPECT_EQ(test, rkey, c->ok ? 0x12345678 : 0);
-	/* The slot number of an answer has more bits than that of the message. */
+	/* A slot number has more bits in an answer than in the message. */
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_read_rkey(&msg, c->len, 0x10102, &rkey));
 }
 

@@ -309,7 +309,8 @@ VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path,
  * @path: path whose connections are set up
  *
  * Context: the path's setup work, before rtrs_srv_mem_setup().
- * Return: bytes that are charged to the path already, plus those of rtrs_srv_mem_setup().
+ * Return: bytes that are charged to the path already, plus the bytes that rtrs_srv_mem_setup()
+ * will charge.
  */
 u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path)
 {

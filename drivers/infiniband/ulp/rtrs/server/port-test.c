@@ -84,7 +84,7 @@ static void port_exit(struct kunit *test)
 	rtrs_srv_max_fetch = t->max_fetch;
 }
 
-/* Returns the first of a connection's chains that is in progress, or unused if @used is false. */
+/* Returns a connection's first chain that is in progress, or unused if @used is false. */
 static struct rtrs_srv_read *piece(struct rtrs_srv_con *con, bool used)
 {
 	struct rtrs_srv_read *read;

@@ -550,9 +550,9 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 }
 
 /*
- * Ends a path that is in the way. Returns RTRS_SRV_SETUP_WAIT if there was one: a client has one
- * path between two addresses, so it has given up the other one. Returns -ECONNABORTED if the client
- * has given up this path.
+ * Ends another path that is in the way, and returns RTRS_SRV_SETUP_WAIT if there was such a path. A
+ * client has one path between two addresses, so it has given up the other path. Returns
+ * -ECONNABORTED if the client has given up this path.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 {

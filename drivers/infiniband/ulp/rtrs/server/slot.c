@@ -6,8 +6,9 @@
  * request waits for the old one, so that the two never run concurrently.
  *
  * A client with fencing doesn't have to wait if the disk delays such requests for long: it fences
- * the old path before it resends a write. It uses other slots of the old path, such as those of
- * failed reads, at once. So stuck requests lose their slots, see rtrs_srv_slots_abandon().
+ * the old path before it resends a write. It uses other slots of the old path at once,
+ * for example the slots of failed reads. So stuck requests lose their slots, see
+ * rtrs_srv_slots_abandon().
  *
  * Taking and releasing a slot are one cmpxchg() each, unless a request waits for the slot.
  */
