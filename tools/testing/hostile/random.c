@@ -116,10 +116,21 @@ static void bad_connect(void)
 	path_free(p);
 }
 
-/* One whose host has a key, and that proves something else, or nothing: it must not get in. */
+/* Changes bytes of a proof until it differs: a later change may undo an earlier one. */
+static void mutate_proof(struct proof *proof)
+{
+	const struct proof before = *proof;
+
+	do
+		mutate_bytes(proof, sizeof(*proof));
+	while (!memcmp(proof, &before, sizeof(before)));
+}
+
+/* A path of a host with a key, with an incorrect proof or without one. The server must refuse it. */
 static void bad_proof(const char *sess)
 {
 	struct path *p = path_new(sess);
+	u32 role = 0, len = PROOF_LEN;
 	struct proof proof = { };
 	int ret;
 
@@ -127,12 +138,12 @@ static void bad_proof(const char *sess)
 		path_offer_proof(p);
 	if (!path_connect(p)) {
 		if (p->rep.features & FEATURE_PROOF) {
-			prove(p, one_in(8) ? 2 : 1, &proof);
-			mutate_bytes(&proof, sizeof(proof));
-			/* Whatever else was changed, and changed back */
-			proof.nonce[0] ^= 0x80;
-			ret = send_proof(p, &proof, one_in(8) ? rnd_below(PROOF_LEN + 8) :
-							       PROOF_LEN);
+			role = one_in(8) ? 2 : 1;
+			prove(p, role, &proof);
+			mutate_proof(&proof);
+			if (one_in(8))
+				len = rnd_below(PROOF_LEN + 8);
+			ret = send_proof(p, &proof, len);
 			if (!ret)
 				ret = path_wait_info(p);
 		} else {
@@ -140,7 +151,7 @@ static void bad_proof(const char *sess)
 		}
 		sent += 3;
 		if (!ret) {
-			fail("it gets in by a wrong proof");
+			fail("the server accepts a wrong proof: role %u, %u bytes", role, len);
 			wrong(sess);
 		}
 	}
