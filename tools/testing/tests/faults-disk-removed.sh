@@ -4,8 +4,8 @@
 # The server's disk is removed under load. Without failover_timeout I/O fails, nothing hangs, the
 # session and its other device stay; unmapping works, the disk can't be mapped as long as it is
 # gone, and can when it is back. With failover_timeout I/O waits, the server closes the disk, and
-# I/O goes on soon after the disk is back. The first flush fails if writes were in the disk's cache.
-# What a flush or FUA has covered is there.
+# I/O goes on soon after the disk is back. Flushes fail for a while if writes were in the disk's
+# cache. What a flush or FUA has covered is there.
 # I/O waits no longer than that if the removed disk never ends a request. Disks: null_blk, SCSI,
 # device-mapper, a file's filesystem whose disk goes.
 # Modules: ours
@@ -26,6 +26,16 @@ removed()
 	equal "state after $1" "$(cat "/sys/block/$name/rnbd/state")" "$state"
 	gives "0 0" "$other" write:0:1m:b read:0:1m:b
 	unmap "$2"
+}
+
+# can_flush: flushes the device
+can_flush() { dd if=/dev/null of="$dev" conv=notrunc,fsync status=none 2>/dev/null; }
+
+# flushes_fail_for_a_while: fails unless flushes fail now, and succeed later
+flushes_fail_for_a_while()
+{
+	gives EIO "$dev" fsync
+	wait_for 30 can_flush || fail "flushes fail for ever"
 }
 
 # closed_on_server DISK: true if the server has closed the disk
@@ -64,7 +74,7 @@ returns()
 	end_io 60 0
 	goes_on "$dev"
 	load_goes_on
-	gives "EIO 0" "$dev" fsync fsync
+	flushes_fail_for_a_while
 	# Without I/O, the server tells. Nothing is lost then.
 	gone "$1" "$2"
 	on server "$3"
@@ -99,7 +109,7 @@ keeps()
 		equal "sectors of '$f' and the like on the disk" \
 			"$(on server "grep -ao '${f% *} [0-9]*;' $1 | sort -u | wc -l")" "${f#* }"
 	done
-	gives "EIO 0" "$dev" fsync fsync
+	flushes_fail_for_a_while
 	umount /mnt
 	unmap "$dev"
 	attr failover_timeout=0

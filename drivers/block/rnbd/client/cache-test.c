@@ -89,7 +89,16 @@ static int step(struct cache_test *t, char c)
 	}
 }
 
-/* After @steps, the first flush fails with @err, and the second one succeeds. */
+/* Let the time pass in which flushes fail after a loss. */
+static void let_time_pass(struct cache_test *t)
+{
+	t->dev.cache_lost_at = jiffies - 11 * HZ;
+}
+
+/*
+ * After @steps, flushes fail with @err, at first because of the time. Later the first flush fails
+ * unless one has failed before, and then flushes succeed.
+ */
 static const struct lost_case {
 	const char *desc;
 	const char *steps;
@@ -118,7 +127,7 @@ static const struct lost_case {
 
 KUNIT_ARRAY_PARAM_DESC(lost_cases, lost_cases, desc);
 
-static void flush_tells_of_a_lost_cache_once(struct kunit *test)
+static void flush_fails_after_a_loss(struct kunit *test)
 {
 	const struct lost_case *c = test->param_value;
 	struct cache_test *t = test->priv;
@@ -128,10 +137,29 @@ static void flush_tells_of_a_lost_cache_once(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), c->err);
 	rnbd_clt_end_flush(&t->dev, t->rqs[RQ_FLUSH_A], c->err);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), c->err);
+	rnbd_clt_end_flush(&t->dev, t->rqs[RQ_FLUSH_B], c->err);
+	let_time_pass(t);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
 }
 
-/* Flushes that were submitted before the loss fail when they are sent again. */
+/* However late it comes, a flush that was submitted after the loss fails. */
+static void the_first_flush_fails(struct kunit *test)
+{
+	struct cache_test *t = test->priv;
+	const char *s;
+
+	for (s = "wWro"; *s; s++)
+		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	let_time_pass(t);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -EIO);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), 0);
+}
+
+/*
+ * Flushes that were submitted before the loss fail when they are sent again. The next flush fails
+ * as well, as it may have been queued behind one of them.
+ */
 static void flushes_in_progress_fail(struct kunit *test)
 {
 	struct cache_test *t = test->priv;
@@ -139,8 +167,10 @@ static void flushes_in_progress_fail(struct kunit *test)
 
 	for (s = "wWabrxyo"; *s; s++)
 		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	let_time_pass(t);
 	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_A]), -EIO);
 	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_B]), -EIO);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -EIO);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), 0);
 }
@@ -177,7 +207,8 @@ static void only_what_is_in_the_cache_is_lost(struct kunit *test)
 }
 
 static struct kunit_case rnbd_clt_cache_cases[] = {
-	KUNIT_CASE_PARAM(flush_tells_of_a_lost_cache_once, lost_cases_gen_params),
+	KUNIT_CASE_PARAM(flush_fails_after_a_loss, lost_cases_gen_params),
+	KUNIT_CASE(the_first_flush_fails),
 	KUNIT_CASE(flushes_in_progress_fail),
 	KUNIT_CASE_PARAM(only_what_is_in_the_cache_is_lost, volatile_cases_gen_params),
 	{}

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RNBD client: detects the loss of acknowledged writes in the volatile write cache of a disk that
- * was removed from the server. Flushes that were submitted before the removal fail, and so does
- * the first flush after it. This reports the loss to users who rely on flushes.
+ * was removed from the server. This reports the loss to users who rely on flushes. These flushes
+ * fail:
+ *
+ * - flushes that were submitted before the removal;
+ * - flushes within RNBD_CLT_LOSS_TIME after the loss was detected: the block layer merges flushes,
+ *   and queues them behind earlier ones, so these may have been requested before the removal;
+ * - at least one flush after the removal that is none of the first kind.
  *
  * &rnbd_clt_dev.unflushed records whether there are unflushed writes. It is 0, RNBD_CLT_WRITTEN,
  * or the address of the newest flush in progress, which covers all writes acknowledged before the
@@ -21,6 +26,12 @@
 /* Value of &rnbd_clt_dev.unflushed: unflushed writes, not covered by a flush in progress */
 #define RNBD_CLT_WRITTEN	1UL
 
+/*
+ * The block layer delays a flush while it has other requests that depend on flushes, by about
+ * five seconds.
+ */
+#define RNBD_CLT_LOSS_TIME	(10 * HZ)
+
 /* Check whether the data of a successful write may be in a volatile cache. */
 static bool rnbd_clt_is_volatile(const struct rnbd_clt_dev *dev, struct request *rq)
 {
@@ -33,10 +44,12 @@ static bool rnbd_clt_is_volatile(const struct rnbd_clt_dev *dev, struct request 
 
 static void rnbd_clt_lose_cache(struct rnbd_clt_dev *dev)
 {
+	WRITE_ONCE(dev->cache_lost_at, jiffies);
 	WRITE_ONCE(dev->lost_removal, READ_ONCE(dev->removals));
-	/* The flush that clears the bit must see lost_removal. */
-	smp_mb__before_atomic();
-	set_bit(0, &dev->cache_lost);
+	/* The flush that clears the bit sees the members above, as both operations are ordered. */
+	if (!test_and_set_bit(0, &dev->cache_lost))
+		pr_err("%s: %s: the removed disk had acknowledged writes in its cache that were not flushed: failing flushes. Check file systems\n",
+		       dev->sess->label, dev->path);
 }
 
 /**
@@ -67,9 +80,22 @@ void rnbd_clt_note_cached(struct rnbd_clt_dev *dev, struct request *rq)
 static bool rnbd_clt_flush_is_late(const struct rnbd_clt_dev *dev, struct request *rq)
 {
 	const struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
-	unsigned int lost = READ_ONCE(dev->lost_removal);
 
-	return unlikely(lost) && (int)(pdu->removals - lost) < 0;
+	return (int)(pdu->removals - READ_ONCE(dev->lost_removal)) < 0;
+}
+
+/* Check whether a flush may cover writes that were lost. There was such a loss. */
+static bool rnbd_clt_flush_fails(struct rnbd_clt_dev *dev, struct request *rq)
+{
+	unsigned long lost_at;
+
+	/* Checked first, so that a late flush doesn't clear the bit. */
+	if (rnbd_clt_flush_is_late(dev, rq))
+		return true;
+	if (READ_ONCE(dev->cache_lost) && test_and_clear_bit(0, &dev->cache_lost))
+		return true;
+	lost_at = READ_ONCE(dev->cache_lost_at);
+	return time_in_range(jiffies, lost_at, lost_at + RNBD_CLT_LOSS_TIME);
 }
 
 /**
@@ -78,18 +104,12 @@ static bool rnbd_clt_flush_is_late(const struct rnbd_clt_dev *dev, struct reques
  * @rq: flush of the device's disk; may have been sent before
  *
  * Context: any.
- * Return: 0, or -EIO if acknowledged writes were lost with the cache of a removed disk, and the
- * flush was submitted before that, or is the first one since then.
+ * Return: 0, or -EIO if the flush may cover acknowledged writes that were lost with the cache of a
+ * removed disk.
  */
 int rnbd_clt_begin_flush(struct rnbd_clt_dev *dev, struct request *rq)
 {
-	bool first = unlikely(READ_ONCE(dev->cache_lost)) &&
-		     test_and_clear_bit(0, &dev->cache_lost);
-
-	if (first)
-		pr_err("%s: %s: the removed disk had acknowledged writes in its cache that were not flushed: failing the next flush. Check file systems\n",
-		       dev->sess->label, dev->path);
-	if (first || rnbd_clt_flush_is_late(dev, rq))
+	if (unlikely(READ_ONCE(dev->lost_removal)) && rnbd_clt_flush_fails(dev, rq))
 		return -EIO;
 	if (READ_ONCE(dev->unflushed))
 		WRITE_ONCE(dev->unflushed, (unsigned long)rq);

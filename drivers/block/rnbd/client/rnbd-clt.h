@@ -238,6 +238,7 @@ enum rnbd_clt_dev_state {
  *	fails
  * @lost_removal: value of @removals after the last loss of such writes, 0 if there was none;
  *	flushes that were submitted before it fail
+ * @cache_lost_at: when that loss was detected, in jiffies; flushes fail for a while
  * @unflushed: whether any acknowledged writes are not covered by a flush yet, see cache.c
  * @del_work: removes the disk
  * @orphan_work: unmaps a claimed device whose network namespace has no processes any more
@@ -284,6 +285,7 @@ struct rnbd_clt_dev {
 	unsigned int removals_seen;
 	unsigned long cache_lost;
 	unsigned int lost_removal;
+	unsigned long cache_lost_at;
 	unsigned long unflushed;
 
 	struct work_struct del_work;
