@@ -951,6 +951,7 @@ unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_clt_path_lived(struct rtrs_clt_path *path);
 u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path);
+void rtrs_clt_path_result(struct rtrs_clt_path *path, int result);
 #endif
 
 /* sess.c */

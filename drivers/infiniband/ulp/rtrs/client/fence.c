@@ -227,7 +227,7 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
 	if (!wait_event_idle_timeout(path->sm.wait, READ_ONCE(path->fence.done) ==
 				     fence->id || READ_ONCE(path->sm.state) !=
 				     RTRS_CLT_CONNECTING, left))
-		return -ETIMEDOUT;
+		return -EINPROGRESS;
 	return READ_ONCE(path->fence.done) == fence->id ? 0 : -ECONNABORTED;
 }
 
@@ -236,8 +236,8 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
  * @path: path that has received INFO_RSP, and accepts no requests yet
  *
  * Context: the path's connect_work.
- * Return: 0; -ETIMEDOUT if FENCED isn't received in time, for example because a request is stuck on
- * the server's disk; or -ECONNABORTED if @path has ended meanwhile.
+ * Return: 0; -EINPROGRESS if FENCED isn't received in time, because a request of the dead path is
+ * stuck on the server's disk; or -ECONNABORTED if @path has ended meanwhile.
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {

@@ -203,8 +203,7 @@ fail:
  *
  * Context: the path's connect_work.
  * Return: 0; -ENOMEM; -EINVAL if the path has lower limits than the session; -ESTALE if it is or
- * may be in another session than the other paths; -ETIMEDOUT; or the path's error if it has ended
- * meanwhile.
+ * may be in another session than the other paths; or an errno of rtrs_clt_fence_via().
  */
 int rtrs_clt_link_add(struct rtrs_clt_path *path)
 {

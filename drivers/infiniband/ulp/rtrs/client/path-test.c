@@ -130,6 +130,20 @@ static void path_that_is_lost_soon_counts_as_failed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), 0);
 }
 
+/* A path that works, but waits for a server's disk, must not be given up. */
+static void stuck_disk_is_no_failure_of_the_path(struct kunit *test)
+{
+	struct rtrs_clt_path *path = waiting_path(test);
+
+	rtrs_clt_path_result(path, -ECONNREFUSED);
+	rtrs_clt_path_result(path, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), 2);
+	rtrs_clt_path_result(path, -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_path_failures(path), 0);
+	KUNIT_EXPECT_EQ(test, path->sm.result, -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, path->sm.tries, 3);
+}
+
 /* As after 25 days, with 32 bits and HZ=1000 */
 static void path_that_was_up_for_weeks_has_not_failed(struct kunit *test)
 {
@@ -449,6 +463,7 @@ static struct kunit_case rtrs_clt_path_cases[] = {
 	KUNIT_CASE(path_keeps_the_reason_of_its_end),
 	KUNIT_CASE(wish_to_connect_ends_when_it_is_connected),
 	KUNIT_CASE_PARAM(path_that_is_lost_soon_counts_as_failed, lives_cases_gen_params),
+	KUNIT_CASE(stuck_disk_is_no_failure_of_the_path),
 	KUNIT_CASE(path_that_was_up_for_weeks_has_not_failed),
 	KUNIT_CASE(paths_are_tried_when_the_last_one_is_lost),
 	KUNIT_CASE(path_ends_while_others_connect),

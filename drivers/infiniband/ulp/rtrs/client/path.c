@@ -173,11 +173,20 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* Records the result of an attempt, and wakes its waiters. */
-static void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
+/**
+ * rtrs_clt_path_result() - record the result of an attempt to connect, and wake its waiters
+ * @path: path
+ * @result: 0 or a negative errno. -EINPROGRESS does not count as a failure: the path works, but the
+ *	server's disk keeps a request of a dead path, see rtrs_clt_fence_via()
+ *
+ * Context: process.
+ */
+VISIBLE_IF_KUNIT void rtrs_clt_path_result(struct rtrs_clt_path *path, int result)
 {
+	bool failed = result && result != -EINPROGRESS;
+
 	spin_lock_irq(&path->sm.lock);
-	path->sm.failures = result ? path->sm.failures + 1 : 0;
+	path->sm.failures = failed ? path->sm.failures + 1 : 0;
 	path->sm.result = result;
 	path->sm.tries++;
 	spin_unlock_irq(&path->sm.lock);
