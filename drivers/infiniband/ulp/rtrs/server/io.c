@@ -211,7 +211,8 @@ static void rtrs_srv_io_begin(struct rtrs_srv_io *io)
 
 /*
  * Begins requests under one plug, so that disks receive them as a batch and contiguous requests are
- * merged. Nothing here may sleep, nor may the end of the plug: requests for other disks follow.
+ * merged. Nothing here may wait, nor may the end of the plug: requests for other disks follow. Data
+ * of up to all slots are copied, so other tasks may run in between.
  */
 static void rtrs_srv_begin_work(struct work_struct *work)
 {
@@ -224,6 +225,7 @@ static void rtrs_srv_begin_work(struct work_struct *work)
 	llist_for_each_entry_safe(io, next, arrived, arrived) {
 		INIT_LIST_HEAD(&io->pending);
 		rtrs_srv_io_begin(io);
+		cond_resched();
 	}
 	blk_finish_plug(&plug);
 }
