@@ -151,4 +151,12 @@ gives "ENOTSUP 0" "$dev" discard:128k:64k zeroes:128k:64k
 unmap "$dev"
 server_idle
 no_scsi
+
+say "blocks of 64 KiB, which only newer kernels support"
+if large=$(null large 64 blocksize=65536 2>/dev/null) &&
+	[ "$(server_queue "$large" logical_block_size)" = 65536 ]; then
+	refused EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=$large"
+	say "refused"
+fi
+no_nulls
 down

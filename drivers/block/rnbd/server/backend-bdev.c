@@ -45,8 +45,8 @@ static int rnbd_srv_bdev_check(const struct rnbd_srv_map *map, struct block_devi
 	/* An array may not be assembled yet: the client retries. */
 	if (map->age.generation && !bdev_nr_sectors(bdev))
 		return -ENXIO;
-	/* The protocol does not support the rules for writing to zones. */
-	return bdev_is_zoned(bdev) ? -EOPNOTSUPP : 0;
+	/* The protocol supports neither the rules for writing to zones nor blocks of 64 KiB. */
+	return bdev_is_zoned(bdev) || bdev_logical_block_size(bdev) > U16_MAX ? -EOPNOTSUPP : 0;
 }
 
 /*

@@ -45,6 +45,9 @@ static int rnbd_srv_file_check(const struct rnbd_srv_map *map)
 		return -ENOTBLK;
 	if (!map->file->f_op->read_iter)
 		return -EINVAL;
+	/* The protocol has 16 bits for the size of a block. */
+	if (map->block_size > U16_MAX)
+		return -EOPNOTSUPP;
 	return map->mode != RNBD_ACCESS_RO && !map->file->f_op->write_iter ? -EROFS : 0;
 }
 
@@ -71,15 +74,15 @@ static int rnbd_srv_file_open(struct rnbd_srv_map *map, const char *path)
 	map->file = rnbd_srv_open_file(map, path);
 	if (IS_ERR(map->file))
 		return PTR_ERR(map->file);
+	sb = file_inode(map->file)->i_sb;
+	map->block_size = SECTOR_SIZE;
+	if ((map->file->f_flags & O_DIRECT) && sb->s_bdev)
+		map->block_size = bdev_logical_block_size(sb->s_bdev);
 	err = rnbd_srv_file_check(map) ?: rnbd_srv_file_identify(map);
 	if (err) {
 		__fput_sync(map->file);
 		return err;
 	}
-	sb = file_inode(map->file)->i_sb;
-	map->block_size = SECTOR_SIZE;
-	if ((map->file->f_flags & O_DIRECT) && sb->s_bdev)
-		map->block_size = bdev_logical_block_size(sb->s_bdev);
 	map->can_punch = rnbd_srv_file_can_punch(map);
 	return 0;
 }
