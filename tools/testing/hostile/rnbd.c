@@ -638,21 +638,29 @@ static int open_storm(long arg)
 	return end_with(p, must_live(p));
 }
 
-/* OPENs of the slow device in all slots; nobody waits for their answers. */
+/*
+ * Sends OPENs of the slow device in all slots but the first, and doesn't wait for their answers.
+ * They must not delay the OPEN of another device.
+ */
 int open_all_slots(struct path *p)
 {
 	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RO };
+	struct open_rsp rsp;
 	struct request r;
 	unsigned int i;
 
 	snprintf(msg.name, sizeof(msg.name), "%.254s", dev_slow);
-	for (i = 0; i < p->rep.queue_depth; i++) {
+	for (i = 1; i < p->rep.queue_depth; i++) {
 		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 56);
 		r.slot = i;
 		if (request_send(p, &r))
-			return fail("only %u OPENs were sent", i);
+			return fail("only %u OPENs were sent", i - 1);
 		path_poll(p);
 	}
+	if (open_dev(p, dev_rw, ACC_RO, &rsp))
+		return fail("the OPEN of another device isn't answered, or fails");
+	if (p->slot[1].answers)
+		return fail("the OPEN of the slow device is answered");
 	return 0;
 }
 

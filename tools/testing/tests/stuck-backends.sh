@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # The server's workers that wait: over 600 requests of two sessions hang on files, once
-# since the disk below does, which also holds up more OPENs than a workqueue has workers,
+# since the disk below does, which also holds up more OPENs than a workqueue has workers
+# without delaying their own session's OPEN of another device,
 # once since the filesystem is frozen; and on disks that don't even take requests. A third
 # session maps, writes, reads, flushes, discards and unmaps a disk and a file meanwhile,
 # nearly as fast as before. What hung goes on in the end, without an error. On a kernel
@@ -71,8 +72,14 @@ hung=$(dm hung "0 262144 linear $(null backing 128) 0")
 mkfs.ext4 -q "$hung"
 mkdir -p /srv/hung
 mount "$hung" /srv/hung
+mkdir /srv/hung/dir
 for i in 0 1; do
 	dd if=/dev/zero of=/srv/hung/f$i bs=1M count=32 conv=fsync status=none
+done
+# The journal keeps what was written in memory. A lookup in dir has to read the disk after this.
+umount /srv/hung
+mount "$hung" /srv/hung
+for i in 0 1; do
 	devs[i]=$(map s$((i + 1)) /srv/hung/f$i)
 done
 unharmed "nothing is stuck"
@@ -86,7 +93,7 @@ echo 3 >/proc/sys/vm/drop_caches
 modprobe -a ib_uverbs rdma_ucm
 mkfifo /tmp/said
 for i in 1 2; do
-	(HOSTILE_SLOW=/srv/hung/f2 exec "${RIG_TREES%tree-}hostile" client 192.168.100.1 1234 hold-opens "o$i" >/tmp/said) &
+	(HOSTILE_SLOW=/srv/hung/dir/f HOSTILE_RW=$quick exec "${RIG_TREES%tree-}hostile" client 192.168.100.1 1234 hold-opens "o$i" >/tmp/said) &
 	hostiles+=($!)
 	read -r said </tmp/said
 	equal "OPENs of session $i" "$said" yes

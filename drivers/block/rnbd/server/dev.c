@@ -8,6 +8,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/minmax.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -103,9 +104,14 @@ static int rnbd_srv_dev_add(struct rnbd_srv_dev *dev, const char *name,
 	return err;
 }
 
-static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
+/*
+ * Add the device @spare. The caller has allocated it before taking the lock: the allocation of
+ * per-CPU memory may fail where it must not wait for I/O.
+ */
+static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map,
+						struct rnbd_srv_dev **spare)
 {
-	struct rnbd_srv_dev *dev;
+	struct rnbd_srv_dev *dev = *spare;
 	char *name;
 	int err;
 
@@ -117,11 +123,7 @@ static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map)
 	if (rnbd_srv_name_taken(name))
 		goto free_name;
 
-	err = -ENOMEM;
-	dev = rnbd_srv_dev_alloc();
-	if (!dev)
-		goto free_name;
-
+	*spare = NULL;
 	err = rnbd_srv_dev_add(dev, name, map->bdev);
 	if (err)
 		goto free_name;
@@ -147,7 +149,8 @@ static bool rnbd_srv_same_backing(const struct rnbd_srv_map *a, const struct rnb
 	return d_real_inode(a->file->f_path.dentry) == d_real_inode(b->file->f_path.dentry);
 }
 
-static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map)
+static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map,
+					     struct rnbd_srv_dev **spare)
 {
 	const struct rnbd_srv_map *other;
 	struct rnbd_srv_dev *dev;
@@ -159,7 +162,7 @@ static struct rnbd_srv_dev *rnbd_srv_dev_get(const struct rnbd_srv_map *map)
 				return dev;
 		}
 	}
-	return rnbd_srv_dev_create(map);
+	return rnbd_srv_dev_create(map, spare);
 }
 
 static void rnbd_srv_dev_put(struct rnbd_srv_dev *dev)
@@ -311,6 +314,7 @@ static struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess,
 	map->sess = sess;
 	map->mode = mode;
 	strscpy(map->path, path, sizeof(map->path));
+	INIT_LIST_HEAD(&map->waiting);
 	init_completion(&map->closed);
 	INIT_WORK(&map->close_work, rnbd_srv_close_work);
 	kobject_init(&map->kobj, &rnbd_srv_map_ktype);
@@ -528,7 +532,7 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 	}
 
 	map->dev = dev;
-	list_add(&map->list, &dev->maps);
+	list_move(&map->list, &dev->maps);
 	rnbd_srv_count_map(map, dev, 1);
 	refcount_inc(&sess->users);
 	sess->nr_maps++;
@@ -608,20 +612,17 @@ static void rnbd_srv_choose_css(struct rnbd_srv_map *map)
 }
 
 /*
- * Add @map to its device. Returns 0, 1 if the session has opened the same name meanwhile and @map
- * isn't needed, or a negative errno.
+ * Add @map to its device, which is *@spare if no mapping has the disk or file open yet. Returns 0
+ * or a negative errno.
  */
-static int rnbd_srv_map_attach(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
-			       struct rnbd_msg_open_rsp *rsp)
+static int rnbd_srv_map_attach(struct rnbd_srv_map *map, struct rnbd_srv_dev **spare,
+			       const struct rnbd_msg_open *msg, struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_dev *dev;
 	int ret;
 
 	lockdep_assert_held(&rnbd_srv_lock);
-	ret = rnbd_srv_open_again(map->sess, msg, &map->age, map->starts, rsp);
-	if (ret)
-		return ret;
-	dev = rnbd_srv_dev_get(map);
+	dev = rnbd_srv_dev_get(map, spare);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
@@ -894,54 +895,132 @@ static bool rnbd_srv_open_is_late(const struct rnbd_srv_sess *sess,
 	       (READ_ONCE(sess->features) && starts != READ_ONCE(sess->starts));
 }
 
+/*
+ * Check whether the session is opening the same name. If so, @req waits for that: an open that hangs
+ * must not occupy more than one of the session's workers, however often the client repeats it.
+ */
+static bool rnbd_srv_open_waits(struct rnbd_srv_sess *sess, const char *name,
+				struct rnbd_srv_req *req)
+{
+	struct rnbd_srv_map *map;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	list_for_each_entry(map, &sess->opening, list) {
+		if (!strcmp(map->path, name)) {
+			list_add_tail(&req->parked, &map->waiting);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Queue the OPENs that wait until @map has been opened, or can't be opened. */
+static void rnbd_srv_open_wake(struct rnbd_srv_map *map)
+{
+	struct rnbd_srv_req *req, *next;
+
+	lockdep_assert_held(&rnbd_srv_lock);
+	list_for_each_entry_safe(req, next, &map->waiting, parked) {
+		list_del(&req->parked);
+		queue_work(map->sess->open_wq, &req->work);
+	}
+}
+
+/* Publish @map, whose disk or file is open. Returns 0 or a negative errno. */
+static int rnbd_srv_open_publish(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
+				 const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp)
+{
+	struct rnbd_srv_dev *spare = rnbd_srv_dev_alloc();
+	unsigned int noio;
+	int ret;
+
+	if (!spare)
+		return -ENOMEM;
+	mutex_lock(&rnbd_srv_lock);
+	noio = memalloc_noio_save();
+	ret = rnbd_srv_open_is_late(map->sess, peer, map->starts) ? -ECONNABORTED :
+	      rnbd_srv_map_attach(map, &spare, msg, rsp);
+	/* Once published, the mapping may be closed when the lock is released. */
+	if (!ret)
+		rnbd_srv_open_wake(map);
+	memalloc_noio_restore(noio);
+	mutex_unlock(&rnbd_srv_lock);
+	if (spare)
+		kobject_put(&spare->kobj);
+	return ret;
+}
+
+/*
+ * Open the disk or file of @map, which is in &rnbd_srv_sess.opening, and publish @map. If that
+ * fails, the OPENs that wait are queued after the disk or file was closed, as it may be claimed.
+ * Returns 0 or a negative errno.
+ */
+static int rnbd_srv_open_map(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
+			     const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp)
+{
+	int ret = rnbd_srv_map_open(map, peer);
+
+	if (!ret) {
+		ret = rnbd_srv_open_publish(map, msg, peer, rsp);
+		if (!ret)
+			return 0;
+		rnbd_srv_map_release_file(map);
+	} else if (ret == -EBADE) {
+		/* From opening the file: the client would think that a newer mapping has written. */
+		ret = -EIO;
+	}
+	mutex_lock(&rnbd_srv_lock);
+	list_del(&map->list);
+	rnbd_srv_open_wake(map);
+	mutex_unlock(&rnbd_srv_lock);
+	return ret;
+}
+
 /**
  * rnbd_srv_open() - open a device for a session
  * @sess: session of the client
  * @msg: the client's message, checked
  * @age: age of the mapping as the client reported it; all 0 if the message has none
  * @peer: the client on the path of the message
- * @starts: &rnbd_srv_sess.starts when the message arrived
+ * @req: request of the message
  * @rsp: answer to fill in, zeroed by the caller
  *
  * Context: kernel thread, as required by __fput_sync(); may sleep.
- * Return: 0 or a negative errno for the client.
+ * Return: 0; 1 if @req waits for another OPEN of the same name, after which its work is queued
+ * again; or a negative errno for the client.
  */
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
-		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer, u32 starts,
-		  struct rnbd_msg_open_rsp *rsp)
+		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+		  struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
+	bool waits;
 	int ret;
-
-	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_is_late(sess, peer, starts) ? -ECONNABORTED :
-	      rnbd_srv_open_again(sess, msg, age, starts, rsp);
-	mutex_unlock(&rnbd_srv_lock);
-	if (ret)
-		return min(ret, 0);
 
 	map = rnbd_srv_map_alloc(sess, msg->dev_name, msg->access_mode);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
-
 	map->age = *age;
-	map->starts = starts;
-	ret = rnbd_srv_map_open(map, peer);
-	/* From opening the file. The client would conclude that a newer mapping has written. */
-	if (ret == -EBADE)
-		ret = -EIO;
-	if (!ret) {
-		mutex_lock(&rnbd_srv_lock);
-		ret = rnbd_srv_open_is_late(sess, peer, starts) ? -ECONNABORTED :
-		      rnbd_srv_map_attach(map, msg, rsp);
-		mutex_unlock(&rnbd_srv_lock);
-		if (!ret) {
-			rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
-				      rnbd_srv_access_names[msg->access_mode]);
-			return 0;
-		}
-		rnbd_srv_map_release_file(map);
+	map->starts = req->starts;
+
+	mutex_lock(&rnbd_srv_lock);
+	ret = rnbd_srv_open_is_late(sess, peer, req->starts) ? -ECONNABORTED :
+	      rnbd_srv_open_again(sess, msg, age, req->starts, rsp);
+	waits = !ret && rnbd_srv_open_waits(sess, msg->dev_name, req);
+	if (!ret && !waits)
+		list_add(&map->list, &sess->opening);
+	mutex_unlock(&rnbd_srv_lock);
+	if (ret || waits) {
+		kobject_put(&map->kobj);
+		return waits ? 1 : min(ret, 0);
 	}
-	kobject_put(&map->kobj);
-	return min(ret, 0);
+
+	ret = rnbd_srv_open_map(map, msg, peer, rsp);
+	if (ret) {
+		kobject_put(&map->kobj);
+		return ret;
+	}
+	rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
+		      rnbd_srv_access_names[msg->access_mode]);
+	return 0;
 }

@@ -8,7 +8,12 @@
 
 #include "rnbd-srv.h"
 
-/* Protects devices and mappings. */
+/*
+ * Protects devices and mappings. The lock is taken when a path is set up, which memory reclaim may
+ * wait for if a client on this machine depends on that path. So holders must not enter reclaim that
+ * waits for I/O. Lockdep isn't told: holders also take the lock of sysfs, under which kernfs enters
+ * reclaim when it is mounted.
+ */
 DEFINE_MUTEX(rnbd_srv_lock);
 /* All devices, under rnbd_srv_lock */
 LIST_HEAD(rnbd_srv_devs);

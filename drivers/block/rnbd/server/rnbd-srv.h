@@ -108,6 +108,7 @@ do {									\
  * @maps: mappings by id; changed under rnbd_srv_lock, read under RCU
  * @next_id: first candidate for the next id, under rnbd_srv_lock
  * @nr_maps: number of @maps, at most RNBD_SRV_SESS_MAPS; under rnbd_srv_lock
+ * @opening: mappings whose disk or file is being opened, under rnbd_srv_lock
  * @rules: rules of the tenant to which the client has connected; the tenant outlives the session
  * @rtrs: the transport's session
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
@@ -131,6 +132,7 @@ struct rnbd_srv_sess {
 	struct xarray maps;
 	u32 next_id;
 	unsigned int nr_maps;
+	struct list_head opening;
 	struct rnbd_srv_rules *rules;
 	struct rtrs_srv_sess *rtrs;
 	struct workqueue_struct *open_wq;
@@ -276,9 +278,10 @@ struct rnbd_srv_queue {
  * struct rnbd_srv_map - a mapping: a device opened by a session
  * @kobj: sessions/<session> of the device; its release frees the struct
  * @rcu: delays freeing until no I/O can look the mapping up
- * @list: entry in &rnbd_srv_dev.maps
+ * @list: entry in &rnbd_srv_sess.opening, later in &rnbd_srv_dev.maps
+ * @waiting: further OPENs of @path while the mapping is being opened, under rnbd_srv_lock
  * @sess: session that opened the device; referenced until @closed
- * @dev: the device; valid while the mapping is in @list
+ * @dev: the device; valid while the mapping is in &rnbd_srv_dev.maps
  * @volume_path: path of the volume that @path names, NULL if @path is a path
  * @exclusive: no other session may open the device
  * @backend: does I/O on the disk or file, which is open until @closed
@@ -319,6 +322,7 @@ struct rnbd_srv_map {
 	struct kobject kobj;
 	struct rcu_head rcu;
 	struct list_head list;
+	struct list_head waiting;
 	struct rnbd_srv_sess *sess;
 	struct rnbd_srv_dev *dev;
 
@@ -366,7 +370,8 @@ struct rnbd_srv_map {
  * @arrived: time of arrival from the transport, in ns
  * @submitted: time of submission to the disk or the filesystem, in ns; set by the backend
  * @generation: generation for which &rnbd_srv_writer counts the request, 0 if not counted
- * @parked: entry in &rnbd_srv_writer.parked, before the submission to the backend
+ * @parked: entry in &rnbd_srv_writer.parked, before the submission to the backend; for OPEN, entry
+ *	in &rnbd_srv_map.waiting
  * @bio: used if the mapping is a disk
  * @iocb: used if the mapping is a file
  * @iocb_users: references to @iocb: of its submitter, and of the I/O
@@ -494,8 +499,8 @@ void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
-		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer, u32 starts,
-		  struct rnbd_msg_open_rsp *rsp);
+		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+		  struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp);
 
 /* watch.c */
 #if IS_ENABLED(CONFIG_KUNIT)
@@ -583,7 +588,6 @@ void rnbd_srv_queue_exit(struct rnbd_srv_queue *queue);
 void rnbd_srv_queue_add(struct rnbd_srv_req *req);
 
 /* state.c */
-extern struct workqueue_struct *rnbd_srv_state_wq;
 char *rnbd_srv_state_name(const char *path);
 int rnbd_srv_state_load(const char *name, u64 *generation);
 void rnbd_srv_state_save(const char *name, u64 generation);

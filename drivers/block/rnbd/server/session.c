@@ -76,6 +76,7 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 
 	refcount_set(&sess->users, 1);
 	xa_init_flags(&sess->maps, XA_FLAGS_ALLOC);
+	INIT_LIST_HEAD(&sess->opening);
 	sess->rules = owner;
 	sess->rtrs = rtrs;
 	sess->label = rtrs_srv_sess_label(rtrs);
@@ -224,10 +225,11 @@ static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
 	return RNBD_MSG_OPEN_RSP_MIN;
 }
 
+/* Handle OPEN. Returns 1 if the message waits and will be handled again, 0, or a negative errno. */
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
-	const struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
+	struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
 	struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_open_rsp rsp = { };
@@ -241,7 +243,9 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 		return err;
 
 	age = rnbd_srv_parse_age(op, features);
-	err = rnbd_srv_open(sess, msg, &age, &peer, req->starts, &rsp);
+	err = rnbd_srv_open(sess, msg, &age, &peer, req, &rsp);
+	if (err > 0)
+		return err;
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe%s\n", msg->dev_name,
 			     rnbd_srv_access_names[msg->access_mode], ERR_PTR(err),
@@ -266,8 +270,10 @@ static void rnbd_srv_open_work(struct work_struct *work)
 	struct rnbd_srv_req *req =
 		container_of(work, struct rnbd_srv_req, work);
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+	int err = rnbd_srv_open_msg(op);
 
-	rtrs_srv_complete(op, rnbd_srv_open_msg(op));
+	if (err <= 0)
+		rtrs_srv_complete(op, err);
 }
 
 static void rnbd_srv_queue_open(struct rtrs_srv_op *op)

@@ -29,8 +29,6 @@ MODULE_PARM_DESC(state_dir,
 /* Decimal number with leading zeroes, and newline: fixed length, so a write replaces all. */
 #define RNBD_SRV_STATE_LEN	21
 
-struct workqueue_struct *rnbd_srv_state_wq;
-
 /*
  * Converts a path to a file name that no other path has: '/' becomes '!', and '!' is escaped.
  * Returns NULL if the name is too long.
