@@ -4,17 +4,17 @@
 # Three clients of one disk map it in random access modes, write, lose their sessions and open it
 # again, while the server is restarted now and then. What each of them may do is compared with a
 # model: a mapping that another one has replaced by writing never writes again.
+# A round is one schedule.
 # Modules: ours
+# Rounds: 100
 
 . "$RIG_DIR/steps/hostile.sh"
 
-count=1000
-! debug_kernel || count=100
 on server 'mkdir -p /run/rnbd-state'
 state=(state_dir=/run/rnbd-state handover_grace=0)
 hostile_server "${state[@]}"
 mkfifo /tmp/restarted
-HOSTILE_SCHEDULES=$count HOSTILE_RESTART=1 HOSTILE_QUIET=1 cases gen-schedules \
+HOSTILE_SCHEDULES=$RIG_ROUNDS HOSTILE_RESTART=1 HOSTILE_QUIET=1 cases gen-schedules \
 	</tmp/restarted >/tmp/cases.out & tool=$!
 exec 3>/tmp/restarted
 done=0

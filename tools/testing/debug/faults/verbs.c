@@ -793,21 +793,26 @@ void rtrs_faults_drain_rq(struct ib_qp *qp)
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_drain_rq);
 
-/* rdma_destroy_qp(), and forget it */
+/*
+ * rdma_destroy_qp(), and forget the queue pair: before it is freed, as another one may be created at
+ * the same address right after.
+ */
 void rtrs_faults_destroy_qp(struct rdma_cm_id *id)
 {
-	struct ib_qp *qp = id->qp;
 	struct rtrs_faults_qp *q;
 	unsigned long flags;
 
-	rdma_destroy_qp(id);
 	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	q = rtrs_faults_find_qp(qp);
-	if (q) {
+	q = rtrs_faults_find_qp(id->qp);
+	if (q)
 		hash_del(&q->node);
-		rtrs_faults_end_all(&q->sends);
-		rtrs_faults_end_all(&q->recvs);
-	}
+	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
+	rdma_destroy_qp(id);
+	if (!q)
+		return;
+	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	rtrs_faults_end_all(&q->sends);
+	rtrs_faults_end_all(&q->recvs);
 	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 	kfree(q);
 }
