@@ -896,8 +896,8 @@ static bool rnbd_srv_open_is_late(const struct rnbd_srv_sess *sess,
 }
 
 /*
- * Check whether the session is opening the same name. If so, @req waits for that: an open that hangs
- * must not occupy more than one of the session's workers, however often the client repeats it.
+ * Check whether the session is opening the same name. If so, @req waits until that has ended: an
+ * open that hangs must not occupy more than one worker, however often the client repeats it.
  */
 static bool rnbd_srv_open_waits(struct rnbd_srv_sess *sess, const char *name,
 				struct rnbd_srv_req *req)
@@ -966,7 +966,7 @@ static int rnbd_srv_open_map(struct rnbd_srv_map *map, const struct rnbd_msg_ope
 			return 0;
 		rnbd_srv_map_release_file(map);
 	} else if (ret == -EBADE) {
-		/* From opening the file: the client would think that a newer mapping has written. */
+		/* From opening the file. To the client, it means that a newer mapping wrote. */
 		ret = -EIO;
 	}
 	mutex_lock(&rnbd_srv_lock);
