@@ -236,8 +236,9 @@ static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
  * @path: path that has received INFO_RSP, and accepts no requests yet
  *
  * Context: the path's connect_work.
- * Return: 0; -EINPROGRESS if FENCED isn't received in time, because a request of the dead path is
- * stuck on the server's disk; or -ECONNABORTED if @path has ended meanwhile.
+ * Return: 0; -EINPROGRESS if FENCED isn't received in time, usually because a request of the dead
+ * path is stuck on the server's disk; -ECONNABORTED if @path has ended meanwhile; or an errno of
+ * ib_post_send().
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {

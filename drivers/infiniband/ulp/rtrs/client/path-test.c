@@ -297,6 +297,8 @@ static const struct tried_case {
 	{ "connected", S(CONNECTED), 7, -EPROTO, 0 },
 	{ "connected, counted", S(CONNECTED), 8, 0, 0 },
 	{ "failed, to be tried again", S(WAITING), 8, -ECONNREFUSED, -ECONNREFUSED },
+	{ "the server's disk is late", S(WAITING), 8, -EINPROGRESS, -ETIMEDOUT },
+	{ "the server's disk is late, given up", S(IDLE), 8, -EINPROGRESS, -ETIMEDOUT },
 	{ "failed, given up", S(IDLE), 8, -ECONNREFUSED, -ECONNREFUSED },
 	{ "connected for a moment", S(RESETTING), 8, 0, -ECONNABORTED },
 	{ "stopped before it was tried", S(IDLE), 7, -EPROTO, -ECONNABORTED },

@@ -176,8 +176,8 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 /**
  * rtrs_clt_path_result() - record the result of an attempt to connect, and wake its waiters
  * @path: path
- * @result: 0 or a negative errno. -EINPROGRESS does not count as a failure: the path works, but the
- *	server's disk keeps a request of a dead path, see rtrs_clt_fence_via()
+ * @result: 0 or a negative errno. -EINPROGRESS, like 0, resets the count of failures: the path
+ *	works, but a dead path could not be fenced over it in time, see rtrs_clt_fence_via()
  *
  * Context: process.
  */
@@ -355,6 +355,12 @@ u32 rtrs_clt_path_connect_start(struct rtrs_clt_path *path)
 	return tries;
 }
 
+/* Get the error of an attempt for its waiters. To them, -EINPROGRESS means that there is none. */
+static int rtrs_clt_path_errno(int result)
+{
+	return result == -EINPROGRESS ? -ETIMEDOUT : result ?: -ECONNABORTED;
+}
+
 /**
  * rtrs_clt_path_connect_status() - get the result of rtrs_clt_path_connect_start()
  * @path: path that was started
@@ -371,7 +377,7 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries)
 	if (path->sm.state == RTRS_CLT_CONNECTED)
 		ret = 0;
 	else if ((s32)(path->sm.tries - tries) > 0)
-		ret = path->sm.result ?: -ECONNABORTED;
+		ret = rtrs_clt_path_errno(path->sm.result);
 	else if (path->sm.state == RTRS_CLT_IDLE)
 		ret = -ECONNABORTED;
 	spin_unlock_irq(&path->sm.lock);

@@ -266,8 +266,10 @@ void rtrs_srv_resume_work(struct work_struct *work)
 						  slots.resume_work);
 	struct rtrs_srv_io *io;
 
-	while ((io = rtrs_srv_slot_next_resumed(sess)))
+	while ((io = rtrs_srv_slot_next_resumed(sess))) {
 		rtrs_srv_io_begin(io);
+		cond_resched();
+	}
 }
 
 /**
