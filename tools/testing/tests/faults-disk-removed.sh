@@ -34,7 +34,7 @@ can_flush() { dd if=/dev/null of="$dev" conv=notrunc,fsync status=none 2>/dev/nu
 # flushes_fail_for_a_while: fails unless flushes fail now, and succeed later
 flushes_fail_for_a_while()
 {
-	gives EIO "$dev" fsync
+	gives ENODATA "$dev" fsync
 	wait_for 30 can_flush || fail "flushes fail for ever"
 }
 

@@ -92,7 +92,7 @@ static int step(struct cache_test *t, char c)
 /* Let the time pass in which flushes fail after a loss. */
 static void let_time_pass(struct cache_test *t)
 {
-	t->dev.cache_lost_at = jiffies - 11 * HZ;
+	t->dev.cache_lost_at = ktime_get_seconds() - 11;
 }
 
 /*
@@ -105,24 +105,24 @@ static const struct lost_case {
 	int err;
 } lost_cases[] = {
 	{ "nothing was written", "ro", 0 },
-	{ "written", "wWro", -EIO },
+	{ "written", "wWro", -ENODATA },
 	{ "written and flushed", "wWaAro", 0 },
-	{ "written after the flush", "wWaAwWro", -EIO },
-	{ "written during the flush", "wWawWAro", -EIO },
-	{ "the flush has failed", "wWaxro", -EIO },
-	{ "the flush is in progress", "wWaro", -EIO },
-	{ "the flush ends with the removal", "wWarxo", -EIO },
+	{ "written after the flush", "wWaAwWro", -ENODATA },
+	{ "written during the flush", "wWawWAro", -ENODATA },
+	{ "the flush has failed", "wWaxro", -ENODATA },
+	{ "the flush is in progress", "wWaro", -ENODATA },
+	{ "the flush ends with the removal", "wWarxo", -ENODATA },
 	{ "a flush in progress that covers nothing", "aro", 0 },
-	{ "two flushes, the older one has ended", "wWabAro", -EIO },
+	{ "two flushes, the older one has ended", "wWabAro", -ENODATA },
 	{ "two flushes, the newer one has ended", "wWabBro", 0 },
-	{ "two flushes and a write between, the older one has ended", "wWawWbAro", -EIO },
-	{ "two flushes, the newer one has failed", "wWabAyro", -EIO },
-	{ "acknowledged after the removal", "wrWo", -EIO },
-	{ "acknowledged after it was opened again", "wroW", -EIO },
+	{ "two flushes and a write between, the older one has ended", "wWawWbAro", -ENODATA },
+	{ "two flushes, the newer one has failed", "wWabAyro", -ENODATA },
+	{ "acknowledged after the removal", "wrWo", -ENODATA },
+	{ "acknowledged after it was opened again", "wroW", -ENODATA },
 	{ "sent after it was opened again", "rowW", 0 },
 	{ "lost and opened again, not removed", "wWo", 0 },
-	{ "lost, opened again and then removed", "wWoro", -EIO },
-	{ "removed twice", "wWroro", -EIO },
+	{ "lost, opened again and then removed", "wWoro", -ENODATA },
+	{ "removed twice", "wWroro", -ENODATA },
 };
 
 KUNIT_ARRAY_PARAM_DESC(lost_cases, lost_cases, desc);
@@ -143,6 +143,24 @@ static void flush_fails_after_a_loss(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
 }
 
+/* Requests that waited for the disk are sent when the device is open, however long that took. */
+static void time_counts_from_the_reopening(struct kunit *test)
+{
+	struct cache_test *t = test->priv;
+	const char *s;
+
+	for (s = "wWro"; *s; s++)
+		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	let_time_pass(t);
+	rnbd_clt_restart_loss_time(&t->dev);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -ENODATA);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), -ENODATA);
+	/* The loss was reported: a lost session does not prolong the time. */
+	let_time_pass(t);
+	rnbd_clt_restart_loss_time(&t->dev);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
+}
+
 /* However late it comes, a flush that was submitted after the loss fails. */
 static void the_first_flush_fails(struct kunit *test)
 {
@@ -152,7 +170,7 @@ static void the_first_flush_fails(struct kunit *test)
 	for (s = "wWro"; *s; s++)
 		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
 	let_time_pass(t);
-	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -EIO);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -ENODATA);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), 0);
 }
 
@@ -168,9 +186,9 @@ static void flushes_in_progress_fail(struct kunit *test)
 	for (s = "wWabrxyo"; *s; s++)
 		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
 	let_time_pass(t);
-	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_A]), -EIO);
-	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_B]), -EIO);
-	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -EIO);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_A]), -ENODATA);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_B]), -ENODATA);
+	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -ENODATA);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), 0);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), 0);
 }
@@ -182,8 +200,8 @@ static const struct volatile_case {
 	u8 cache_policy;
 	int err;
 } volatile_cases[] = {
-	{ "a write", REQ_OP_WRITE, 0, RNBD_CACHE_WRITEBACK, -EIO },
-	{ "write zeroes", REQ_OP_WRITE_ZEROES, 0, RNBD_CACHE_WRITEBACK, -EIO },
+	{ "a write", REQ_OP_WRITE, 0, RNBD_CACHE_WRITEBACK, -ENODATA },
+	{ "write zeroes", REQ_OP_WRITE_ZEROES, 0, RNBD_CACHE_WRITEBACK, -ENODATA },
 	{ "a discard", REQ_OP_DISCARD, 0, RNBD_CACHE_WRITEBACK, 0 },
 	{ "a durable write", REQ_OP_WRITE, RNBD_F_FUA, RNBD_CACHE_WRITEBACK, 0 },
 	{ "a write to a disk without a cache", REQ_OP_WRITE, 0, RNBD_CACHE_FUA, 0 },
@@ -208,6 +226,7 @@ static void only_what_is_in_the_cache_is_lost(struct kunit *test)
 
 static struct kunit_case rnbd_clt_cache_cases[] = {
 	KUNIT_CASE_PARAM(flush_fails_after_a_loss, lost_cases_gen_params),
+	KUNIT_CASE(time_counts_from_the_reopening),
 	KUNIT_CASE(the_first_flush_fails),
 	KUNIT_CASE(flushes_in_progress_fail),
 	KUNIT_CASE_PARAM(only_what_is_in_the_cache_is_lost, volatile_cases_gen_params),

@@ -5,9 +5,12 @@
  * fail:
  *
  * - flushes that were submitted before the removal;
- * - flushes within RNBD_CLT_LOSS_TIME after the loss was detected: the block layer merges flushes,
- *   and queues them behind earlier ones, so these may have been requested before the removal;
- * - at least one flush after the removal that is none of the first kind.
+ * - all flushes within RNBD_CLT_LOSS_TIME after the device was opened again: the block layer merges
+ *   flushes, and queues them behind others, so these may have been requested before the removal;
+ * - at least one flush that is submitted after the removal.
+ *
+ * A flush may be queued for longer, behind writes of the same CPU that the disk delays, and then
+ * succeed.
  *
  * &rnbd_clt_dev.unflushed records whether there are unflushed writes. It is 0, RNBD_CLT_WRITTEN,
  * or the address of the newest flush in progress, which covers all writes acknowledged before the
@@ -20,17 +23,15 @@
 #include <linux/bitops.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/timekeeping.h>
 
 #include "rnbd-clt.h"
 
 /* Value of &rnbd_clt_dev.unflushed: unflushed writes, not covered by a flush in progress */
 #define RNBD_CLT_WRITTEN	1UL
 
-/*
- * The block layer delays a flush while it has other requests that depend on flushes, by about
- * five seconds.
- */
-#define RNBD_CLT_LOSS_TIME	(10 * HZ)
+/* In seconds. The block layer usually queues a flush behind other requests for up to five. */
+#define RNBD_CLT_LOSS_TIME	10
 
 /* Check whether the data of a successful write may be in a volatile cache. */
 static bool rnbd_clt_is_volatile(const struct rnbd_clt_dev *dev, struct request *rq)
@@ -44,7 +45,7 @@ static bool rnbd_clt_is_volatile(const struct rnbd_clt_dev *dev, struct request 
 
 static void rnbd_clt_lose_cache(struct rnbd_clt_dev *dev)
 {
-	WRITE_ONCE(dev->cache_lost_at, jiffies);
+	WRITE_ONCE(dev->cache_lost_at, ktime_get_seconds());
 	WRITE_ONCE(dev->lost_removal, READ_ONCE(dev->removals));
 	/* The flush that clears the bit sees the members above, as both operations are ordered. */
 	if (!test_and_set_bit(0, &dev->cache_lost))
@@ -87,15 +88,12 @@ static bool rnbd_clt_flush_is_late(const struct rnbd_clt_dev *dev, struct reques
 /* Check whether a flush may cover writes that were lost. There was such a loss. */
 static bool rnbd_clt_flush_fails(struct rnbd_clt_dev *dev, struct request *rq)
 {
-	unsigned long lost_at;
-
 	/* Checked first, so that a late flush doesn't clear the bit. */
 	if (rnbd_clt_flush_is_late(dev, rq))
 		return true;
 	if (READ_ONCE(dev->cache_lost) && test_and_clear_bit(0, &dev->cache_lost))
 		return true;
-	lost_at = READ_ONCE(dev->cache_lost_at);
-	return time_in_range(jiffies, lost_at, lost_at + RNBD_CLT_LOSS_TIME);
+	return (u32)ktime_get_seconds() - READ_ONCE(dev->cache_lost_at) <= RNBD_CLT_LOSS_TIME;
 }
 
 /**
@@ -104,13 +102,13 @@ static bool rnbd_clt_flush_fails(struct rnbd_clt_dev *dev, struct request *rq)
  * @rq: flush of the device's disk; may have been sent before
  *
  * Context: any.
- * Return: 0, or -EIO if the flush may cover acknowledged writes that were lost with the cache of a
- * removed disk.
+ * Return: 0, or -ENODATA if the flush may cover acknowledged writes that were lost with the cache
+ * of a removed disk. dm-multipath would retry after -EIO.
  */
 int rnbd_clt_begin_flush(struct rnbd_clt_dev *dev, struct request *rq)
 {
 	if (unlikely(READ_ONCE(dev->lost_removal)) && rnbd_clt_flush_fails(dev, rq))
-		return -EIO;
+		return -ENODATA;
 	if (READ_ONCE(dev->unflushed))
 		WRITE_ONCE(dev->unflushed, (unsigned long)rq);
 	return 0;
@@ -145,4 +143,18 @@ void rnbd_clt_check_cache(struct rnbd_clt_dev *dev)
 	dev->removals_seen = removals;
 	if (xchg(&dev->unflushed, 0))
 		rnbd_clt_lose_cache(dev);
+}
+
+/**
+ * rnbd_clt_restart_loss_time() - prolong the time in which flushes fail after a loss
+ * @dev: device that is about to become open; requests may have waited for long
+ *
+ * Does nothing unless there was a loss since the last flush.
+ *
+ * Context: under the session's lock, before the state changes.
+ */
+void rnbd_clt_restart_loss_time(struct rnbd_clt_dev *dev)
+{
+	if (READ_ONCE(dev->cache_lost))
+		WRITE_ONCE(dev->cache_lost_at, ktime_get_seconds());
 }

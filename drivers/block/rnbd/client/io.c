@@ -67,7 +67,8 @@ static bool rnbd_clt_may_zero(const struct rnbd_clt_dev *dev)
  * @rq: request; its message is written to its rnbd_clt_pdu
  *
  * Return: 0; -EOPNOTSUPP if the protocol or the server doesn't support the operation; -EBADE if a
- * newer mapping has written; -EIO if the request is a flush and writes that it covers were lost.
+ * newer mapping has written; -ENODATA if the request is a flush, and writes that it covers were
+ * lost.
  */
 VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request *rq)
 {
@@ -84,7 +85,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request 
 	if (!flush)
 		pdu->removals = READ_ONCE(dev->removals);
 	else if (rnbd_clt_begin_flush(dev, rq))
-		return -EIO;
+		return -ENODATA;
 
 	pdu->msg = (struct rnbd_msg_io) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_IO),

@@ -136,6 +136,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_
 	} else {
 		dev->opened = true;
 		dev->device_id = device_id;
+		rnbd_clt_restart_loss_time(dev);
 		/* Unmapping the device also closes it on the server. */
 		if (dev->state != RNBD_DEV_UNMAPPED)
 			rnbd_clt_dev_set_state(dev, RNBD_DEV_OPEN);

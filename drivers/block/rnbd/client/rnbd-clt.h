@@ -234,11 +234,12 @@ enum rnbd_clt_dev_state {
  * @removals: number of times that the client learned that the server's disk was removed; written
  *	under the session's lock
  * @removals_seen: @removals at the last rnbd_clt_check_cache(); under @open_lock
- * @cache_lost: bit 0: acknowledged writes were lost with the write cache, and the next flush
- *	fails
+ * @cache_lost: bit 0: acknowledged writes were lost with the write cache, and no flush that was
+ *	submitted later has failed yet
  * @lost_removal: value of @removals after the last loss of such writes, 0 if there was none;
  *	flushes that were submitted before it fail
- * @cache_lost_at: when that loss was detected, in jiffies; flushes fail for a while
+ * @cache_lost_at: when that loss was detected, or the device was opened again, in seconds since
+ *	boot; flushes fail for a while
  * @unflushed: whether any acknowledged writes are not covered by a flush yet, see cache.c
  * @del_work: removes the disk
  * @orphan_work: unmaps a claimed device whose network namespace has no processes any more
@@ -285,7 +286,7 @@ struct rnbd_clt_dev {
 	unsigned int removals_seen;
 	unsigned long cache_lost;
 	unsigned int lost_removal;
-	unsigned long cache_lost_at;
+	u32 cache_lost_at;
 	unsigned long unflushed;
 
 	struct work_struct del_work;
@@ -438,6 +439,7 @@ void rnbd_clt_note_cached(struct rnbd_clt_dev *dev, struct request *rq);
 int rnbd_clt_begin_flush(struct rnbd_clt_dev *dev, struct request *rq);
 void rnbd_clt_end_flush(struct rnbd_clt_dev *dev, const struct request *rq, int err);
 void rnbd_clt_check_cache(struct rnbd_clt_dev *dev);
+void rnbd_clt_restart_loss_time(struct rnbd_clt_dev *dev);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
