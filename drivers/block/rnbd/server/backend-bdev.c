@@ -182,7 +182,10 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 	struct block_device *bdev = map->bdev;
 	struct request_queue *q = bdev_get_queue(bdev);
 
-	/* The block size of a device-mapper device may have grown since it was opened. */
+	/*
+	 * The block size of a device-mapper device may have grown since it was opened. 64 KiB
+	 * become 0, which clients reject.
+	 */
 	rsp->logical_block_size = cpu_to_le16(bdev_logical_block_size(bdev));
 	rsp->max_hw_sectors = cpu_to_le32(queue_max_hw_sectors(q));
 	rsp->max_segments = cpu_to_le16(bdev_max_segments(bdev));

@@ -976,6 +976,22 @@ static int rnbd_srv_open_map(struct rnbd_srv_map *map, const struct rnbd_msg_ope
 	return ret;
 }
 
+/*
+ * Answer OPEN if the session has the name open, or queue @req if the name is being opened. Returns
+ * 0 if the name has to be opened, 1 if OPEN is answered, -EIOCBQUEUED if @req is queued, or another
+ * negative errno for the client.
+ */
+static int rnbd_srv_open_known(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
+			       const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
+			       struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp)
+{
+	lockdep_assert_held(&rnbd_srv_lock);
+	if (rnbd_srv_open_is_late(sess, peer, req->starts))
+		return -ECONNABORTED;
+	return rnbd_srv_open_again(sess, msg, age, req->starts, rsp) ?:
+	       (rnbd_srv_open_waits(sess, msg->dev_name, req) ? -EIOCBQUEUED : 0);
+}
+
 /**
  * rnbd_srv_open() - open a device for a session
  * @sess: session of the client
@@ -986,16 +1002,22 @@ static int rnbd_srv_open_map(struct rnbd_srv_map *map, const struct rnbd_msg_ope
  * @rsp: answer to fill in, zeroed by the caller
  *
  * Context: kernel thread, as required by __fput_sync(); may sleep.
- * Return: 0; 1 if @req waits for another OPEN of the same name, after which its work is queued
- * again; or a negative errno for the client.
+ * Return: 0; -EIOCBQUEUED if @req waits for another OPEN of the same name, after which its work is
+ * queued again; or another negative errno, for the client.
  */
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
 		  struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp)
 {
 	struct rnbd_srv_map *map;
-	bool waits;
 	int ret;
+
+	/* An answer for a device that is open must not need memory: allocate afterwards. */
+	mutex_lock(&rnbd_srv_lock);
+	ret = rnbd_srv_open_known(sess, msg, age, peer, req, rsp);
+	mutex_unlock(&rnbd_srv_lock);
+	if (ret)
+		return min(ret, 0);
 
 	map = rnbd_srv_map_alloc(sess, msg->dev_name, msg->access_mode);
 	if (IS_ERR(map))
@@ -1004,23 +1026,18 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 	map->starts = req->starts;
 
 	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_is_late(sess, peer, req->starts) ? -ECONNABORTED :
-	      rnbd_srv_open_again(sess, msg, age, req->starts, rsp);
-	waits = !ret && rnbd_srv_open_waits(sess, msg->dev_name, req);
-	if (!ret && !waits)
+	ret = rnbd_srv_open_known(sess, msg, age, peer, req, rsp);
+	if (!ret)
 		list_add(&map->list, &sess->opening);
 	mutex_unlock(&rnbd_srv_lock);
-	if (ret || waits) {
-		kobject_put(&map->kobj);
-		return waits ? 1 : min(ret, 0);
+	if (!ret) {
+		ret = rnbd_srv_open_map(map, msg, peer, rsp);
+		if (!ret) {
+			rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
+				      rnbd_srv_access_names[msg->access_mode]);
+			return 0;
+		}
 	}
-
-	ret = rnbd_srv_open_map(map, msg, peer, rsp);
-	if (ret) {
-		kobject_put(&map->kobj);
-		return ret;
-	}
-	rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
-		      rnbd_srv_access_names[msg->access_mode]);
-	return 0;
+	kobject_put(&map->kobj);
+	return min(ret, 0);
 }

@@ -14,10 +14,6 @@ module_param_named(listen, rnbd_srv_listen_now, bool, 0444);
 MODULE_PARM_DESC(listen,
 		 "Let clients connect from the beginning; N: when 1 is written to /sys/kernel/config/rnbd/listen (default: Y)");
 
-/*
- * Work that belongs to no session. The workqueue has no rescuer: saving an owner writes a file, and
- * filesystems flush work on workqueues without WQ_MEM_RECLAIM.
- */
 struct workqueue_struct *rnbd_srv_wq;
 
 static int __init rnbd_srv_init(void)
@@ -28,9 +24,14 @@ static int __init rnbd_srv_init(void)
 	if (!rnbd_srv_wq)
 		return -ENOMEM;
 
+	err = -ENOMEM;
+	rnbd_srv_state_wq = alloc_workqueue("rnbd_srv_state", WQ_UNBOUND, 0);
+	if (!rnbd_srv_state_wq)
+		goto destroy_wq;
+
 	err = rnbd_srv_add_ctl();
 	if (err)
-		goto destroy_wq;
+		goto destroy_state_wq;
 
 	if (rnbd_srv_listen_now)
 		err = rnbd_srv_listen(&rnbd_srv_first, &init_net);
@@ -50,6 +51,8 @@ stop_watch:
 	rnbd_srv_stop_watch();
 	rnbd_srv_writer_exit();
 	rnbd_srv_del_ctl();
+destroy_state_wq:
+	destroy_workqueue(rnbd_srv_state_wq);
 destroy_wq:
 	destroy_workqueue(rnbd_srv_wq);
 	return err;
@@ -62,6 +65,7 @@ static void __exit rnbd_srv_exit(void)
 	rnbd_srv_unlisten(&rnbd_srv_first);
 	rnbd_srv_stop_watch();
 	rnbd_srv_writer_exit();
+	destroy_workqueue(rnbd_srv_state_wq);
 	destroy_workqueue(rnbd_srv_wq);
 	rnbd_srv_del_ctl();
 }

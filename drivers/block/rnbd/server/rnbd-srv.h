@@ -588,6 +588,7 @@ void rnbd_srv_queue_exit(struct rnbd_srv_queue *queue);
 void rnbd_srv_queue_add(struct rnbd_srv_req *req);
 
 /* state.c */
+extern struct workqueue_struct *rnbd_srv_state_wq;
 char *rnbd_srv_state_name(const char *path);
 int rnbd_srv_state_load(const char *name, u64 *generation);
 void rnbd_srv_state_save(const char *name, u64 generation);

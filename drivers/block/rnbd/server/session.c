@@ -225,7 +225,7 @@ static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
 	return RNBD_MSG_OPEN_RSP_MIN;
 }
 
-/* Handle OPEN. Returns 1 if the message waits and will be handled again, 0, or a negative errno. */
+/* Handle OPEN. Returns 0, -EIOCBQUEUED if the message waits, or another negative errno. */
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
@@ -244,7 +244,7 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 
 	age = rnbd_srv_parse_age(op, features);
 	err = rnbd_srv_open(sess, msg, &age, &peer, req, &rsp);
-	if (err > 0)
+	if (err == -EIOCBQUEUED)
 		return err;
 	if (err) {
 		rnbd_srv_err(sess, "can't open %s (%s): %pe%s\n", msg->dev_name,
@@ -272,7 +272,7 @@ static void rnbd_srv_open_work(struct work_struct *work)
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
 	int err = rnbd_srv_open_msg(op);
 
-	if (err <= 0)
+	if (err != -EIOCBQUEUED)
 		rtrs_srv_complete(op, err);
 }
 

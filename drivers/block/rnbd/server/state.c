@@ -26,6 +26,12 @@ module_param_string(state_dir, rnbd_srv_state_dir, PATH_MAX, 0444);
 MODULE_PARM_DESC(state_dir,
 		 "Directory for what has to survive a restart of this machine: which mapping was the last to write to a device; must exist (default: /var/lib/rnbd-server)");
 
+/*
+ * Saves owners, which may wait for the filesystem of state_dir. It has no rescuer, as filesystems
+ * flush work on workqueues without WQ_MEM_RECLAIM.
+ */
+struct workqueue_struct *rnbd_srv_state_wq;
+
 /* Decimal number with leading zeroes, and newline: fixed length, so a write replaces all. */
 #define RNBD_SRV_STATE_LEN	21
 

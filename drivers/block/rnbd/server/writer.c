@@ -275,7 +275,7 @@ static void rnbd_srv_writer_save(struct rnbd_srv_writer *wr)
 {
 	lockdep_assert_held(&wr->lock);
 	if (wr->owner != wr->saved)
-		queue_work(rnbd_srv_wq, &wr->save);
+		queue_work(rnbd_srv_state_wq, &wr->save);
 }
 
 /**
