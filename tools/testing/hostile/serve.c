@@ -140,16 +140,20 @@ static void early(struct srv *s, struct scon *c)
 	}
 }
 
-/*
- * The CM may be late to tell, but the client asks when all its connections stand. It gets no
- * answer: with one, the path could be up before the client sees what came early.
- */
-static u32 early_at_last(struct srv *s, struct info_rsp *rsp, u32 len)
+/* The CM may be late to tell, but the client asks when all its connections stand. */
+static u32 up_at_last(struct srv *s, struct info_rsp *rsp, u32 len)
 {
 	unsigned int i;
 
 	for (i = 0; i < s->nr_cons; i++)
 		s_up(&s->cons[i]);
+	return len;
+}
+
+/* No answer: with one, the path could be up before the client sees what came early. */
+static u32 early_at_last(struct srv *s, struct info_rsp *rsp, u32 len)
+{
+	up_at_last(s, rsp, len);
 	return 0;
 }
 
@@ -704,12 +708,13 @@ const struct srv_test server_cases[] = {
 	REP("con-1", "ones for later connections", 0, .arg = CON_1_ALL),
 
 	{ .name = "gone-con-0", .about = "disconnects connection 0 at once",
-	  .established = hang_up_con, .arg = 0, .err = ECONNRESET, .ends = true },
+	  .established = hang_up_con, .info = up_at_last, .arg = 0, .err = ECONNRESET,
+	  .ends = true },
 	{ .name = "gone-con-1", .about = "disconnects connection 1 at once",
 	  .established = hang_up_con, .info = info_none, .arg = 1, .err = ECONNRESET,
 	  .ends = true },
 	{ .name = "gone-con-1-info", .about = "and sends INFO_RSP all the same",
-	  .established = hang_up_con, .arg = 1, SOON_LOST },
+	  .established = hang_up_con, .info = up_at_last, .arg = 1, SOON_LOST },
 	EARLY("info", "INFO_RSP", EARLY_INFO),
 	EARLY("hb", "heartbeat", EARLY_HB, .log = ENDS BAD_INFO),
 	EARLY("hbs", "60 heartbeats", EARLY_HBS, .log = ENDS BAD_INFO),
