@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rnbd.h"
+#include "volumes.h"
 
 #ifndef VERSION
 #define VERSION "unknown"
@@ -48,7 +48,7 @@ struct command {
 
 static const struct command commands[] = {
 	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME]",
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...]",
 	  "map a device of a server, and print the disk that it has become" },
 	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
 	  "DEVICE [from SESSION] [force]", "remove the disk" },
@@ -108,7 +108,7 @@ static const struct command commands[] = {
 	  "where slow requests of a session spend their time" },
 
 	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME]",
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...]",
 	  "as rnbd map" },
 	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
 	  "DEVICE [from SESSION] [force]", "as rnbd unmap" },
@@ -128,6 +128,8 @@ static const struct command commands[] = {
 	  "SESSION", "reconnect all its paths" },
 	{ "session", "disconnect", cmd_session_disconnect, ON_BOTH, DRY_RUN, 1, 1,
 	  "SESSION", "disconnect all its paths" },
+	{ "session", "set", cmd_session_set, ON_CLIENT, DRY_RUN, 2, INT_MAX,
+	  "SESSION SETTING=VALUE...", "change settings, such as failover_timeout=300" },
 
 	{ "session", "hurry", cmd_session_hurry, ON_CLIENT, DRY_RUN, 0, 0,
 	  "", "have all sessions wait no longer than 10 s for a path, before a shutdown" },
@@ -239,6 +241,16 @@ static void print_command(const struct command *c)
 	       *c->arguments ? " " : "", c->arguments, c->text);
 }
 
+/* Print help with one command. */
+static void print_one(const struct command *c)
+{
+	print_command(c);
+	if (c->run == cmd_map)
+		options_print(0);
+	else if (c->run == cmd_session_set)
+		options_print(FIRST_SETTING);
+}
+
 static int print_help(void)
 {
 	size_t i;
@@ -346,7 +358,7 @@ static int run(struct rnbd *r, const struct command *c, unsigned int options, in
 	       char **argv)
 {
 	if (r->help || take_last(&argc, argv, "help")) {
-		print_command(c);
+		print_one(c);
 		return RNBD_OK;
 	}
 	if (c->options & JSON && argc > c->min && take_last(&argc, argv, "json"))

@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rnbd.h"
+#include "volumes.h"
 
 /* Longest time to wait for udev to close a disk */
 #define UDEV_SECONDS 2
 
-/* A line for map_device, to which words are added */
+/* A line for map_device, to which words are added, and the options in it */
 struct line {
 	char *text;
+	bool has[NR_VOLUME_OPTIONS];
 };
 
 static void line_add(struct line *line, const char *key, const char *value)
@@ -27,28 +28,45 @@ static void line_add(struct line *line, const char *key, const char *value)
 	line->text = longer;
 }
 
-/* Add a word after "from SESSION": a mode, an option of map_device, or a path. */
+static int add_option(struct line *line, enum volume_option option, const char *value)
+{
+	if (line->has[option])
+		return report_usage("%s is given twice", volume_option_name(option));
+	line->has[option] = true;
+	line_add(line, volume_option_name(option), value);
+	return RNBD_OK;
+}
+
+/* Add NAME=VALUE: an option of map_device. */
+static int add_assignment(struct line *line, const char *word)
+{
+	enum volume_option option;
+	const char *value;
+	char *error;
+
+	error = option_parse(word, 0, &option, &value);
+	if (!error)
+		return add_option(line, option, value);
+	report_usage("%s", error);
+	free(error);
+	return exit_usage;
+}
+
+/* Check for NAME=VALUE. Names of interfaces in IPv6 addresses may have a "=", too. */
+static bool is_assignment(const char *word)
+{
+	return word[strcspn(word, "=:")] == '=';
+}
+
+/* Add a word after "from SESSION": an option of map_device, a mode, or a path. */
 static int add_word(struct line *line, const char *word)
 {
-	static const char *const options[] = {
-		"access_mode=", "dest_port=", "nr_queues=", "queue_depth=", "nr_poll_queues=",
-		"key="
-	};
 	char *path;
-	size_t i;
 
-	if (has_word(ACCESS_MODES, word)) {
-		line_add(line, "access_mode", word);
-		return RNBD_OK;
-	}
-	for (i = 0; i < ARRAY_SIZE(options); i++) {
-		if (starts_with(word, options[i])) {
-			path = xasprintf("%s %s", line->text, word);
-			free(line->text);
-			line->text = path;
-			return RNBD_OK;
-		}
-	}
+	if (is_assignment(word))
+		return add_assignment(line, word);
+	if (has_word(ACCESS_MODES, word))
+		return add_option(line, ACCESS_MODE, word);
 	path = parse_path(word);
 	if (!path)
 		return report_bad_path(word);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rnbd path add, delete, readd, reconnect, disconnect, reset; rnbd session reconnect, disconnect
+ * rnbd path add, delete, readd, reconnect, disconnect, reset; rnbd session reconnect, disconnect,
+ * set
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "rnbd.h"
+#include "volumes.h"
 
 /* An operation on a path, and the attribute that triggers it */
 struct action {
@@ -108,6 +109,50 @@ int cmd_session_disconnect(struct rnbd *r, int argc, char **argv)
 {
 	(void)argc;
 	return path_command(r, &disconnect, argv[0], "all");
+}
+
+/* Change settings of a session, which have all been checked. Ends at the first error. */
+static int set_all(const struct rnbd *r, const struct session *session, int argc, char **argv)
+{
+	enum volume_option option;
+	const char *value = NULL;
+	int i, ret = RNBD_OK;
+	char *doing;
+
+	for (i = 0; i < argc && !ret; i++) {
+		free(option_parse(argv[i], FIRST_SETTING, &option, &value));
+		doing = xasprintf("set %s of %s", volume_option_name(option), session->name);
+		ret = sysfs_set(r, doing, session->dir, volume_option_name(option), value);
+		free(doing);
+	}
+	return ret;
+}
+
+/* Arguments: SESSION SETTING=VALUE... Changes nothing if one of them is invalid. */
+int cmd_session_set(struct rnbd *r, int argc, char **argv)
+{
+	const struct session *session;
+	enum volume_option option;
+	const char *value;
+	struct model model;
+	int i, ret;
+	char *error;
+
+	for (i = 1; i < argc; i++) {
+		error = option_parse(argv[i], FIRST_SETTING, &option, &value);
+		if (!error)
+			continue;
+		report_usage("%s", error);
+		free(error);
+		return exit_usage;
+	}
+	ret = need_model(r, &model);
+	if (!ret)
+		ret = find_session(&model, argv[0], &session);
+	if (!ret)
+		ret = set_all(r, session, argc - 1, argv + 1);
+	model_free(&model);
+	return ret;
 }
 
 static int add_path(const struct rnbd *r, const struct session *session, const char *text)

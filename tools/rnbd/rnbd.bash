@@ -18,6 +18,19 @@ _rnbd_commands()
 	rnbd help 2>/dev/null | awk '$1 == "rnbd" { print $2 == "server" ? $3 : $2 }'
 }
 
+# _rnbd_options COMMAND...: the options of a command, each with its "=", one a line
+_rnbd_options()
+{
+	rnbd help "$@" 2>/dev/null | awk -F= '/^  [a-z_]+=/ { print substr($1, 3) "=" }'
+}
+
+# Offer options of a command, behind which the value follows without a blank.
+_rnbd_offer_options()
+{
+	compopt -o nospace 2>/dev/null || :
+	_rnbd_offer < <(_rnbd_options "$@")
+}
+
 # Offer those lines that begin with $cur. Clients choose the names of sessions: none of them
 # may be expanded, so compgen -W is of no use.
 _rnbd_offer()
@@ -60,6 +73,10 @@ _rnbd()
 		_rnbd_offer < <(rnbd volume list --no-headings 2>/dev/null | awk '{ print $1 }')
 		return
 	fi
+	if [[ " ${COMP_WORDS[*]}" == *" session"?(s)" set "*" "* ]]; then
+		_rnbd_offer_options session set
+		return
+	fi
 	case $prev in
 	rnbd|client|server)
 		_rnbd_offer_words client server device session path tenant host volume help
@@ -68,7 +85,7 @@ _rnbd()
 	device|devices)
 		_rnbd_offer_words list show map unmap remap resize recover close ;;
 	session|sessions)
-		_rnbd_offer_words list show reconnect disconnect recover remap hurry ;;
+		_rnbd_offer_words list show set reconnect disconnect recover remap hurry ;;
 	path|paths)
 		_rnbd_offer_words list show add delete readd reconnect disconnect recover reset ;;
 	volume|volumes)
@@ -85,14 +102,15 @@ _rnbd()
 		_rnbd_offer_words devices sessions paths all json ;;
 	unmap|remap|resize|perf|close)
 		_rnbd_offer_names devices ;;
-	from|add)
+	from|add|set)
 		_rnbd_offer_names sessions ;;
 	delete|readd)
 		_rnbd_offer_names paths ;;
 	show|stat|ping|trace|recover|reconnect|disconnect|reset)
 		_rnbd_offer_names devices sessions paths ;;
 	*)
-		_rnbd_offer_words from ro rw migration handover force json help ;;
+		_rnbd_offer_words from ro rw migration handover force json help
+		[[ " ${COMP_WORDS[*]} " != *" map "*" from "* ]] || _rnbd_offer_options map ;;
 	esac
 	! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "$cur"
 }

@@ -393,6 +393,7 @@ int cmd_show_session(struct rnbd *r, int argc, char **argv);
 int cmd_show_path(struct rnbd *r, int argc, char **argv);
 int cmd_session_reconnect(struct rnbd *r, int argc, char **argv);
 int cmd_session_disconnect(struct rnbd *r, int argc, char **argv);
+int cmd_session_set(struct rnbd *r, int argc, char **argv);
 int cmd_path_add(struct rnbd *r, int argc, char **argv);
 int cmd_path_delete(struct rnbd *r, int argc, char **argv);
 int cmd_path_readd(struct rnbd *r, int argc, char **argv);

@@ -10,7 +10,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,31 +36,6 @@ struct reader {
 	const char *name;
 };
 
-/* The value is one of @words, or a number from @min to @max, or text. */
-static const struct option_kind {
-	const char *name;
-	const char *words;
-	long long min, max;
-	/* Any text is valid. */
-	bool text;
-} kinds[NR_VOLUME_OPTIONS] = {
-	[ACCESS_MODE] = { "access_mode", ACCESS_MODES },
-	[PATHS] = { "path" },
-	[DEST_PORT] = { "dest_port", NULL, 1, 65535 },
-	[NR_QUEUES] = { "nr_queues", NULL, 1, 64 },
-	[NR_POLL_QUEUES] = { "nr_poll_queues", NULL, -1, 64 },
-	[QUEUE_DEPTH] = { "queue_depth", NULL, 1, 4096 },
-	[KEY] = { .name = "key", .text = true },
-	[MP_POLICY] = { "mp_policy", "round-robin min-inflight min-latency rr mi ml RR MI ML" },
-	[SETTING_MAX_RECONNECTS] = { "max_reconnect_attempts", NULL, -1, INT_MAX },
-	[SETTING_RECONNECT_DELAY] = { "reconnect_delay_ms", NULL, 1, 3600000 },
-	[SETTING_RECONNECT_DELAY_MAX] = { "reconnect_delay_max_ms", NULL, 1, 3600000 },
-	[SETTING_HB_INTERVAL] = { "hb_interval_ms", NULL, 10, 3600000 },
-	[SETTING_HB_MAX_MISSED] = { "hb_max_missed", NULL, 1, 1000 },
-	[SETTING_FAILOVER_TIMEOUT] = { "failover_timeout", NULL, -1, 1000000 },
-	[SETTING_UNFENCED_DELAY] = { "unfenced_delay_ms", NULL, 0, 3600000 },
-};
-
 /* Report "FILE:LINE: " and an error. Returns false. */
 static bool __printf(2, 3) wrong(const struct reader *reader, const char *fmt, ...)
 {
@@ -80,11 +54,6 @@ static bool __printf(2, 3) wrong(const struct reader *reader, const char *fmt, .
 	free(message);
 	free(text);
 	return false;
-}
-
-const char *volume_option_name(enum volume_option option)
-{
-	return kinds[option].name;
 }
 
 static bool is_octal(char c)
@@ -163,38 +132,22 @@ static bool take_paths(const struct reader *reader, struct volume *volume, char 
 	return true;
 }
 
-static bool check_value(const struct reader *reader, const struct option_kind *kind,
-			const char *value)
-{
-	long long n;
-
-	if (kind->text)
-		return is_word(value) || wrong(reader, "%s= has no value", kind->name);
-	if (kind->words && !has_word(kind->words, value))
-		return wrong(reader, "%s=%s: it is one of %s", kind->name, value, kind->words);
-	if (!kind->words && !parse_number(value, kind->min, kind->max, &n))
-		return wrong(reader, "%s=%s: not a number from %lld to %lld", kind->name, value,
-			     kind->min, kind->max);
-	return true;
-}
-
 static bool take_value(const struct reader *reader, struct volume *volume, const char *word)
 {
-	const char *value = strchr(word, '=');
-	size_t i;
+	enum volume_option option;
+	const char *value;
+	char *error;
 
-	for (i = 0; value && i < NR_VOLUME_OPTIONS; i++) {
-		if (i == PATHS || strlen(kinds[i].name) != (size_t)(value - word) ||
-		    strncmp(kinds[i].name, word, value - word))
-			continue;
-		if (volume->options[i])
-			return wrong(reader, "%s is given twice", kinds[i].name);
-		if (!check_value(reader, &kinds[i], value + 1))
-			return false;
-		volume->options[i] = xstrdup(value + 1);
-		return true;
+	error = option_parse(word, 0, &option, &value);
+	if (error) {
+		wrong(reader, "%s", error);
+		free(error);
+		return false;
 	}
-	return wrong(reader, "no option '%s'; see rnbd-volumes(5)", word);
+	if (volume->options[option])
+		return wrong(reader, "%s is given twice", volume_option_name(option));
+	volume->options[option] = xstrdup(value);
+	return true;
 }
 
 static bool take_options(const struct reader *reader, struct volume *volume, char *text)
@@ -240,7 +193,7 @@ static bool check_other(const struct reader *reader, const struct volume *volume
 			     other->line, other->device, other->session);
 	for (i = FIRST_SESSION_OPTION; i < NR_VOLUME_OPTIONS; i++)
 		if (differs(volume->options[i], other->options[i]))
-			return wrong(reader, "%s=%s: line %d has %s for session %s", kinds[i].name,
+			return wrong(reader, "%s=%s: line %d has %s for session %s", volume_option_name(i),
 				     volume->options[i], other->line, other->options[i],
 				     other->session);
 	return true;
@@ -429,7 +382,7 @@ char *volumes_line(const struct volumes *volumes, const struct volume *volume)
 		value = volumes_option(volumes, volume, i);
 		if (!value)
 			continue;
-		longer = xasprintf("%s %s=%s", line, kinds[i].name, value);
+		longer = xasprintf("%s %s=%s", line, volume_option_name(i), value);
 		free(line);
 		line = longer;
 	}

@@ -7,7 +7,10 @@
 
 #include "rnbd.h"
 
-/* Options of a volume for map_device. Those from PATHS on apply to the session. */
+/*
+ * Options of a volume for map_device. Those from PATHS on apply to the session, and those from
+ * MP_POLICY on are settings, which can be changed while the session exists.
+ */
 enum volume_option {
 	ACCESS_MODE,
 	PATHS,
@@ -28,6 +31,7 @@ enum volume_option {
 };
 
 #define FIRST_SESSION_OPTION PATHS
+#define FIRST_SETTING MP_POLICY
 
 /* A line of the table */
 struct volume {
@@ -53,8 +57,15 @@ int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes
 void volumes_free(struct volumes *volumes);
 const struct volume *volumes_find(const struct volumes *volumes, const char *name);
 char *volumes_line(const struct volumes *volumes, const struct volume *volume);
-const char *volume_option_name(enum volume_option option);
 const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
 			   enum volume_option option);
+
+/* ---- options.c ---- */
+
+const char *volume_option_name(enum volume_option option);
+char *option_parse(const char *word, enum volume_option first, enum volume_option *option,
+		   const char **value);
+char *closest_word(const char *words, const char *word);
+void options_print(enum volume_option first);
 
 #endif /* RNBD_VOLUMES_H */

@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 #
 # The tool rnbd against live modules, client and server in one guest: it maps, lists and
-# shows a device, adds, loses and recovers a path, resizes, pings, measures, watches, and
-# unmaps; says why the kernel refuses something; its JSON can be parsed; top draws its screen
-# in a terminal; trace finds both hosts' steps of requests; health finds what was broken.
+# shows a device, changes settings, adds, loses and recovers a path, resizes, pings, measures,
+# watches, and unmaps; says why the kernel refuses something; its JSON can be parsed; top draws
+# its screen in a terminal; trace finds both hosts' steps of requests; health finds what was broken.
 # Modules: ours
 
 . "$RIG_DIR/steps/tool.sh"
@@ -28,7 +28,13 @@ up sess_queue_depth=16
 disk=$(null vol 64)
 says 0 'OK: 0 sessions' client health
 
-equal "map prints" "$(rnbd map "$disk" from s1 192.168.100.1)" /dev/rnbd0
+says 2 'did you mean failover_timeout' client map "$disk" from s1 192.168.100.1 failover_timout=40
+equal "map prints" "$(rnbd map "$disk" from s1 192.168.100.1 failover_timeout=40)" /dev/rnbd0
+equal "setting of map" "$(cat /sys/class/rtrs-client/s1/failover_timeout)" 40
+says 0 '' client session set s1 failover_timeout=50 mp_policy=rr
+equal "setting" "$(cat /sys/class/rtrs-client/s1/failover_timeout)" 50
+equal "policy" "$(rnbd client session show s1 json | member mp_policy)" round-robin
+says 2 'from -1 to 1000000' client session set s1 failover_timeout=-2
 says 1 'ENOENT.*' client map /dev/absent from s1
 says 1 'kernel: rnbd_client: s1: .*absent' client map /dev/absent from s1
 says 1 'dev_search_path' client map /dev/absent from s1

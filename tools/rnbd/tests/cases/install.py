@@ -31,6 +31,10 @@ def test_completion(host):
     host.disk()
     for line, want in [('rnbd un', ['unload', 'unmap']), ('rnbd unmap ', ['rnbd0']),
                        ('rnbd path add ', ['s1']), ('rnbd show rn', ['rnbd0']),
+                       ('rnbd session set ', ['s1']),
+                       ('rnbd session set s1 fail', ['failover_timeout=']),
+                       ('rnbd session set s1 hb_max_missed=3 hb_i', ['hb_interval_ms=']),
+                       ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
                        ('rnbd path de', ['delete']), ('rnbd list --js', ['--json']),
                        ('rnbd path delete ', ['ip:192.168.100.2@ip:192.168.100.1']),
                        ('rnbd server cl', ['clear', 'client', 'close'])]:

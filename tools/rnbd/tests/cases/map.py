@@ -32,6 +32,9 @@ def test_map_words(host):
              'path=gid:0000:0000:0000:0000:0000:ffff:c0a8:6401 access_mode=migration '
              'dest_port=1235'),
             ('handover', 'access_mode=handover'),
+            ('failover_timeout=300 10.0.0.1 mpath_policy=rr',
+             'failover_timeout=300 path=ip:10.0.0.1 mp_policy=rr'),
+            ('fe80::1%a=b', 'path=ip:fe80::1%a=b'),
             ('', '')]:
         done = host.run(f'-n map vol1 from s1 {words}')
         line = f"'sessname=s1 device_path=vol1{' ' if want else ''}{want}'"
@@ -47,6 +50,27 @@ def test_map_wrong_lines(host):
         host.says('map ' + words, why, code=2)
     host.says(['map', 'a b', 'from', 's1'], 'no blanks', code=2)
     host.says('server map vol1 from s1', 'not for the server', code=2)
+    equal('written', host.written(MAP), '')
+
+
+def test_map_wrong_options(host):
+    host.client()
+    for words, why in [
+            ('failover_timout=300', "no option 'failover_timout=300'; did you mean failover_timeout?"),
+            ('failover-timeout=300', 'did you mean failover_timeout?'),
+            ('nr_queue=4', 'did you mean nr_queues?'),
+            ('x=300', "no option 'x=300'; options are: access_mode dest_port"),
+            ('sessname=s2', "no option 'sessname=s2'"),
+            ('path=10.0.0.1', "no option 'path=10.0.0.1'"),
+            ('failover_timeout=2000000', 'not a number from -1 to 1000000'),
+            ('failover_timeout=', 'not a number from -1 to 1000000'),
+            ('dest_port=0', 'not a number from 1 to 65535'),
+            ('access_mode=wo', 'it is one of ro rw'),
+            ('mp_policy=best', 'it is one of round-robin'),
+            ('key=', 'key= has no value'),
+            ('ro access_mode=rw', 'access_mode is given twice'),
+            ('hb_max_missed=3 hb_max_missed=4', 'hb_max_missed is given twice')]:
+        host.says(f'map vol1 from s1 {PATH} {words}', why, code=2)
     equal('written', host.written(MAP), '')
 
 

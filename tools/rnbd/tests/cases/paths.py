@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""path add, delete, readd, reconnect, disconnect, reset; session reconnect; recover"""
+"""path add, delete, readd, reconnect, disconnect, reset; session reconnect, set; recover"""
 
 from rig import CLIENT, SERVER, equal
 
@@ -43,6 +43,31 @@ def test_delete_and_readd(host):
     host.run('path readd s1 rxe1')
     equal('removed', host.written(second + '/remove_path'), '1')
     equal('added', host.written(ADD), 'ip:192.168.101.2,ip:192.168.101.1')
+
+
+def test_session_set(host):
+    client(host)
+    # Here a write leaves the rest of a longer value in the file.
+    host.attributes(f'{CLIENT}/s1', mp_policy='')
+    host.run('session set s1 failover_timeout=300 hb_interval_ms=1000 mpath_policy=rr')
+    for name, want in ('failover_timeout', '300'), ('hb_interval_ms', '1000'), ('mp_policy', 'rr'):
+        equal(name, host.written(f'{CLIENT}/s1/{name}'), want)
+    host.says('-n session set s1 hb_max_missed=7', "echo '7' > '", 's1/hb_max_missed')
+    equal('dry run', host.written(f'{CLIENT}/s1/hb_max_missed'), '5')
+    for words, why in [
+            ('failover_timout=1', 'did you mean failover_timeout?'),
+            ('failover_timeout', 'takes a value: failover_timeout=VALUE'),
+            ('failover_timeout=-2', 'not a number from -1 to 1000000'),
+            ('key=x', "key can't be changed later"),
+            ('x=1', 'options are: mp_policy max_reconnect_attempts')]:
+        host.says(f'session set s1 hb_max_missed=6 {words}', why, code=2)
+    equal('nothing written', host.written(f'{CLIENT}/s1/hb_max_missed'), '5')
+    host.says('session set s2 hb_max_missed=6', "no session is called 's2'", code=3)
+    host.says('session set s1', 'SESSION SETTING=VALUE', code=2)
+    host.refuse(f'{CLIENT}/s1/failover_timeout', 'EINVAL')
+    host.says('session set s1 failover_timeout=5 hb_max_missed=6', "can't set failover_timeout of s1",
+              code=1)
+    equal('after an error', host.written(f'{CLIENT}/s1/hb_max_missed'), '5')
 
 
 def test_readd_of_a_path_without_source(host):
