@@ -31,6 +31,7 @@ enum {
 	DRY_RUN		= 1 << 9,
 	TABLE		= 1 << 10,
 	WAIT		= 1 << 11,
+	SAVE		= 1 << 12,
 };
 
 enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
@@ -47,11 +48,11 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...]",
+	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 3, INT_MAX,
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]]",
 	  "map a device of a server, and print the disk that it has become" },
-	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
-	  "DEVICE [from SESSION] [force]", "remove the disk" },
+	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,
+	  "DEVICE [from SESSION] [force] [--save]", "remove the disk" },
 	{ NULL, "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1,
 	  "DEVICE", "open it on the server again, after it was closed there" },
 	{ NULL, "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
@@ -107,11 +108,11 @@ static const struct command commands[] = {
 	  "[NAME] [--seconds N] [--slower USECS] [--record|--client-log|--server-log FILE]",
 	  "where slow requests of a session spend their time" },
 
-	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...]",
+	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 3, INT_MAX,
+	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]]",
 	  "as rnbd map" },
-	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN, 1, 4,
-	  "DEVICE [from SESSION] [force]", "as rnbd unmap" },
+	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,
+	  "DEVICE [from SESSION] [force] [--save]", "as rnbd unmap" },
 	{ "device", "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1, "DEVICE", "as rnbd remap" },
 	{ "device", "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
 	  "DEVICE SIZE [UNIT] [force]", "as rnbd resize" },
@@ -194,6 +195,7 @@ static const char *const objects[] = { "device", "session", "path", "tenant", "h
 enum {
 	OPTION_SYSFS = 256, OPTION_PROMETHEUS, OPTION_SEQUENTIAL, OPTION_MAX_RECONNECTS,
 	OPTION_SLOWER, OPTION_RECORD, OPTION_CLIENT_LOG, OPTION_SERVER_LOG, OPTION_WAIT,
+	OPTION_SAVE,
 };
 
 static const char short_options[] = "hVvjbnHw:c:i:t:s:q:";
@@ -221,6 +223,7 @@ static const struct option long_options[] = {
 	{ "client-log", required_argument, NULL, OPTION_CLIENT_LOG },
 	{ "server-log", required_argument, NULL, OPTION_SERVER_LOG },
 	{ "wait", no_argument, NULL, OPTION_WAIT },
+	{ "save", optional_argument, NULL, OPTION_SAVE },
 	{ }
 };
 
@@ -450,6 +453,10 @@ static int take_option(struct rnbd *r, int option, unsigned int *options)
 		r->wait = true;
 		*options |= WAIT;
 		break;
+	case OPTION_SAVE:
+		r->save = true;
+		*options |= SAVE;
+		break;
 	default:
 		return exit_usage;
 	}
@@ -529,6 +536,13 @@ static bool take_file(struct rnbd *r, int option, unsigned int *options)
 	return true;
 }
 
+/* Apply --save=NAME. */
+static int take_save(struct rnbd *r, unsigned int *options)
+{
+	r->save_name = optarg;
+	return take_option(r, OPTION_SAVE, options);
+}
+
 /* Apply all options. Returns -1 to continue, or an exit code. @optind is set in both cases. */
 static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *options)
 {
@@ -543,6 +557,8 @@ static int take_options(struct rnbd *r, int argc, char **argv, unsigned int *opt
 			ret = take_option(r, option, options);
 		else if (option == OPTION_SYSFS)
 			r->sysfs = optarg;
+		else if (option == OPTION_SAVE)
+			ret = take_save(r, options);
 		else if (!take_file(r, option, options) && !take_value(r, option, options))
 			ret = report_usage("'%s' is no value for that option", optarg);
 		opterr = ret < 0;

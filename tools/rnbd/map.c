@@ -13,10 +13,10 @@
 /* Longest time to wait for udev to close a disk */
 #define UDEV_SECONDS 2
 
-/* A line for map_device, to which words are added, and the options in it */
+/* A line for map_device, to which words are added, and the volume that it describes */
 struct line {
 	char *text;
-	bool has[NR_VOLUME_OPTIONS];
+	struct volume volume;
 };
 
 static void line_add(struct line *line, const char *key, const char *value)
@@ -30,9 +30,9 @@ static void line_add(struct line *line, const char *key, const char *value)
 
 static int add_option(struct line *line, enum volume_option option, const char *value)
 {
-	if (line->has[option])
+	if (line->volume.options[option])
 		return report_usage("%s is given twice", volume_option_name(option));
-	line->has[option] = true;
+	line->volume.options[option] = xstrdup(value);
 	line_add(line, volume_option_name(option), value);
 	return RNBD_OK;
 }
@@ -71,6 +71,7 @@ static int add_word(struct line *line, const char *word)
 	if (!path)
 		return report_bad_path(word);
 	line_add(line, "path", path);
+	volume_add_path(&line->volume, path);
 	free(path);
 	return RNBD_OK;
 }
@@ -90,6 +91,8 @@ static int make_line(struct line *line, int argc, char **argv)
 	for (i = 0; i < argc; i++)
 		if (has_blank(argv[i]))
 			return report_usage("'%s': map_device takes no blanks in names", argv[i]);
+	line->volume.session = xstrdup(argv[2]);
+	line->volume.device = xstrdup(argv[0]);
 	line_add(line, "sessname", argv[2]);
 	line_add(line, "device_path", argv[0]);
 	for (i = 3; i < argc && !ret; i++)
@@ -122,6 +125,7 @@ int report_mapped(const struct rnbd *r, const char *path, const char *session)
 	return ret;
 }
 
+/* With --save, a line that can't be saved is refused before anything is mapped. */
 int cmd_map(struct rnbd *r, int argc, char **argv)
 {
 	struct line line = { 0 };
@@ -131,6 +135,8 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	ret = make_line(&line, argc, argv);
 	if (!ret && !sysfs_exists(r, CLIENT_CTL))
 		ret = report_no_module(r, CLIENT);
+	if (!ret && r->save)
+		ret = volumes_save(r, &line.volume, false);
 	if (!ret) {
 		doing = xasprintf("map %s from %s", argv[0], argv[2]);
 		ret = sysfs_set(r, doing, CLIENT_CTL, "map_device", line.text);
@@ -138,7 +144,10 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	}
 	if (!ret && !r->dry_run)
 		ret = report_mapped(r, argv[0], argv[2]);
+	if (!ret && r->save)
+		ret = volumes_save(r, &line.volume, true);
 	free(line.text);
+	volume_free(&line.volume);
 	return ret;
 }
 
@@ -200,7 +209,7 @@ int unmap_device(const struct rnbd *r, const struct device *dev, const char *how
 	return code;
 }
 
-/* Arguments: DEVICE [from SESSION] [force] */
+/* Arguments: DEVICE [from SESSION] [force]. With --save, the volume's line is removed last. */
 int cmd_unmap(struct rnbd *r, int argc, char **argv)
 {
 	bool force = take_word(&argc, argv, "force");
@@ -211,13 +220,17 @@ int cmd_unmap(struct rnbd *r, int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "from"))
 		session = argv[2];
-	else if (argc != 1)
-		return report_usage("unmap DEVICE [from SESSION] [force]");
+	else if (argc != 1 || r->save_name)
+		return report_usage("unmap DEVICE [from SESSION] [force] [--save]");
 	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_device(&model, argv[0], session, &dev);
+	if (!ret && r->save)
+		ret = volumes_unsave(r, dev, false);
 	if (!ret)
 		ret = unmap_device(r, dev, force ? "force" : "normal");
+	if (!ret && r->save)
+		ret = volumes_unsave(r, dev, true);
 	model_free(&model);
 	return ret;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files that are written as a whole. Readers find the old file or the new one, but no part of it.
+ * Files that are written as a whole. Readers find the old file or the new one, but no part of it,
+ * also after a crash. After new_file_commit() the new file is durable.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,16 +47,39 @@ int new_file_open(struct new_file *file, const char *path, mode_t mode)
 	return RNBD_FAILED;
 }
 
+/*
+ * Make a new name in a directory durable. Returns an errno. Directories that can't be read, and
+ * file systems that can't do so (EINVAL), are no error.
+ */
+static int sync_dir(const char *path)
+{
+	char *copy = xstrdup(path);
+	int fd, err = 0;
+
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(copy);
+	if (fd < 0)
+		return 0;
+	if (fsync(fd) && errno != EINVAL)
+		err = errno;
+	close(fd);
+	return err;
+}
+
 /* Replace the old file by the new one. Returns an exit code. */
 int new_file_commit(struct new_file *file)
 {
 	int err = ferror(file->to) ? EIO : 0;
 
 	errno = 0;
-	if (fclose(file->to))
+	if (fflush(file->to) || fsync(fileno(file->to)))
+		err = errno;
+	if (fclose(file->to) && !err)
 		err = errno;
 	if (!err && rename(file->temporary, file->path))
 		err = errno;
+	if (!err)
+		err = sync_dir(file->path);
 	if (err) {
 		report_failed("%s: %s", file->path, strerror(err));
 		unlink(file->temporary);

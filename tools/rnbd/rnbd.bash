@@ -66,6 +66,7 @@ _rnbd()
 	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
 	if [[ $cur == -* ]]; then
 		_rnbd_offer_words --json --help --verbose --dry-run --bytes --no-headings
+		[[ " ${COMP_WORDS[*]} " != *@(map|unmap)" "* ]] || _rnbd_offer_words --save
 		return
 	fi
 	if [[ ${COMP_WORDS[COMP_CWORD - 2]-} == volume?(s) && $prev == @(map|unmap) ]]; then

@@ -46,7 +46,9 @@ struct rnbd {
 	/* Sides to which the command applies */
 	bool sides[NR_SIDES];
 	bool help, json, verbose, bytes, dry_run, no_headings;
-	bool prometheus, sequential, wait;
+	bool prometheus, sequential, wait, save;
+	/* Name of the volume to save; NULL: derived from the device */
+	const char *save_name;
 	double watch, interval, seconds;
 	long count, depth, block_size, max_reconnects, slower_us;
 	const char *client_log, *server_log, *record;

@@ -21,8 +21,6 @@
 /* Longest name of a session or device in messages, and of the link with both in sysfs */
 #define WIRE_NAME_MAX 254
 #define LINK_MAX 255
-/* Longest name of a volume: escaped, it must fit into the name of a unit. */
-#define VOLUME_NAME_MAX 50
 
 /* State of reading the table */
 struct reader {
@@ -107,8 +105,9 @@ static bool check_target(const struct reader *reader, const char *session, const
 }
 
 /* Append a path. Each path except the first one is preceded by "path=". */
-static void add_path(char **paths, const char *path)
+void volume_add_path(struct volume *volume, const char *path)
 {
+	char **paths = &volume->options[PATHS];
 	char *longer = *paths ? xasprintf("%s path=%s", *paths, path) : xstrdup(path);
 
 	free(*paths);
@@ -126,7 +125,7 @@ static bool take_paths(const struct reader *reader, struct volume *volume, char 
 		path = parse_path(word);
 		if (!path)
 			return wrong(reader, "'%s' is no path: [SRC@]DST, both addresses", word);
-		add_path(&volume->options[PATHS], path);
+		volume_add_path(volume, path);
 		free(path);
 	}
 	return true;
@@ -209,7 +208,7 @@ static bool check_others(const struct reader *reader, const struct volume *volum
 	return true;
 }
 
-static void volume_free(struct volume *volume)
+void volume_free(struct volume *volume)
 {
 	size_t i;
 
@@ -316,39 +315,54 @@ static void drop_pathless(struct reader *reader)
 }
 
 /*
- * Read the table; a missing file counts as empty. Invalid lines are ignored, and reported if @only
- * is NULL or the name of their volume. Returns an exit code.
+ * Parse lines of the table; @file may be NULL. Invalid lines are ignored, and reported if @only is
+ * NULL or the name of their volume. Returns an exit code.
  */
-int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
-		 volumes_report *report, void *arg)
+int volumes_parse(const struct rnbd *r, FILE *file, const char *only, struct volumes *volumes,
+		  volumes_report *report, void *arg)
 {
 	struct reader reader = {
 		.file = r->volumes, .only = only, .volumes = volumes, .report = report, .arg = arg,
 	};
 	char *text = NULL, *message;
+	bool failed = false;
 	size_t room = 0;
 	ssize_t n;
-	FILE *file;
 
 	memset(volumes, 0, sizeof(*volumes));
-	file = fopen(r->volumes, "re");
-	if (!file && errno == ENOENT)
-		return RNBD_OK;
 	while (file && (n = getline(&text, &room, file)) >= 0) {
 		reader.line++;
 		take_line(&reader, text, n);
 	}
 	free(text);
-	if (!file || ferror(file)) {
+	if (file && ferror(file)) {
+		failed = true;
 		message = xasprintf("%s: %s", r->volumes, strerror(errno));
 		report(arg, message);
 		free(message);
 	}
-	n = file && !ferror(file);
-	if (file)
-		fclose(file);
 	drop_pathless(&reader);
-	return n ? RNBD_OK : RNBD_FAILED;
+	return failed ? RNBD_FAILED : RNBD_OK;
+}
+
+/* Read the table, as volumes_parse() does. A missing file counts as empty. */
+int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
+		 volumes_report *report, void *arg)
+{
+	FILE *file = fopen(r->volumes, "re");
+	int ret, err = errno;
+	char *message;
+
+	ret = volumes_parse(r, file, only, volumes, report, arg);
+	if (file) {
+		fclose(file);
+	} else if (err != ENOENT) {
+		message = xasprintf("%s: %s", r->volumes, strerror(err));
+		report(arg, message);
+		free(message);
+		ret = RNBD_FAILED;
+	}
+	return ret;
 }
 
 void volumes_free(struct volumes *volumes)

@@ -33,6 +33,9 @@ enum volume_option {
 #define FIRST_SESSION_OPTION PATHS
 #define FIRST_SETTING MP_POLICY
 
+/* Longest name of a volume: escaped, it must fit into the name of a unit. */
+#define VOLUME_NAME_MAX 50
+
 /* A line of the table */
 struct volume {
 	int line;
@@ -54,11 +57,20 @@ typedef void volumes_report(void *arg, const char *text);
 
 int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
 		 volumes_report *report, void *arg);
+int volumes_parse(const struct rnbd *r, FILE *file, const char *only, struct volumes *volumes,
+		  volumes_report *report, void *arg);
+void volume_add_path(struct volume *volume, const char *path);
+void volume_free(struct volume *volume);
 void volumes_free(struct volumes *volumes);
 const struct volume *volumes_find(const struct volumes *volumes, const char *name);
 char *volumes_line(const struct volumes *volumes, const struct volume *volume);
 const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
 			   enum volume_option option);
+
+/* ---- save.c ---- */
+
+int volumes_save(const struct rnbd *r, struct volume *volume, bool write);
+int volumes_unsave(const struct rnbd *r, const struct device *dev, bool write);
 
 /* ---- options.c ---- */
 

@@ -4,6 +4,9 @@
  * writes to the kernel's: if the file ATTRIBUTE.refuse exists, write(2) fails with the errno in its
  * first line, and the rest of that file is appended to the kernel's log.
  *
+ * The paths of files and directories that are made durable by fsync(2) are appended to the file
+ * RNBD_SYNCED, if that is set.
+ *
  * In tracefs, a new directory in "instances" becomes a copy of the directory "template". When it is
  * removed, it is renamed to "ended".
  */
@@ -60,6 +63,24 @@ ssize_t write(int fd, const void *buf, size_t count)
 		return real_write(fd, buf, count);
 	errno = err;
 	return -1;
+}
+
+int fsync(int fd)
+{
+	int (*real_fsync)(int fd) = dlsym(RTLD_NEXT, "fsync");
+	const char *name = getenv("RNBD_SYNCED");
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+	FILE *to;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	to = name && n > 0 ? fopen(name, "a") : NULL;
+	if (to) {
+		fprintf(to, "%.*s\n", (int)n, path);
+		fclose(to);
+	}
+	return real_fsync(fd);
 }
 
 static int command(const char *fmt, const char *path)

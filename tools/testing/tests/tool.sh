@@ -124,4 +124,15 @@ exec 8<&-
 says 0 '' client unmap "$disk" from s1
 wait_for 20 test ! -e /sys/block/rnbd0 || fail "rnbd0 is still there"
 says 3 'called' client unmap rnbd0
+
+# A line of the table of volumes comes and goes with the mapping.
+export RNBD_VOLUMES=/tmp/volumes
+echo '# mine' >$RNBD_VOLUMES
+equal "map --save prints" \
+	"$(rnbd map "$disk" from s1 192.168.100.1 failover_timeout=40 --save=vol)" /dev/rnbd0
+equal "table" "$(tail -n +2 $RNBD_VOLUMES)" "vol s1 192.168.100.1 $disk failover_timeout=40"
+equal "volume" "$(rnbd volume map vol)" /dev/rnbd0
+rnbd unmap rnbd0 --save
+equal "table" "$(cat $RNBD_VOLUMES)" '# mine'
+wait_for 20 test ! -e /sys/block/rnbd0 || fail "rnbd0 is still there"
 down

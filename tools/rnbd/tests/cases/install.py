@@ -35,6 +35,7 @@ def test_completion(host):
                        ('rnbd session set s1 fail', ['failover_timeout=']),
                        ('rnbd session set s1 hb_max_missed=3 hb_i', ['hb_interval_ms=']),
                        ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
+                       ('rnbd map vol1 from s1 --s', ['--save']), ('rnbd list --s', []),
                        ('rnbd path de', ['delete']), ('rnbd list --js', ['--json']),
                        ('rnbd path delete ', ['ip:192.168.100.2@ip:192.168.100.1']),
                        ('rnbd server cl', ['clear', 'client', 'close'])]:
