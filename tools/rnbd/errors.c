@@ -207,5 +207,6 @@ int report_as(int code, const char *fmt, ...)
 
 int report_bad_path(const char *text)
 {
-	return report_usage("'%s' is no path: [SRC,]DST, each ip:ADDRESS or gid:GID", text);
+	return report_usage("'%s' is no path: [SRC,]DST, each ip:ADDRESS, gid:GID or a host name",
+			    text);
 }

@@ -62,14 +62,15 @@ static bool is_assignment(const char *word)
 static int add_word(struct line *line, const char *word)
 {
 	char *path;
+	int ret;
 
 	if (is_assignment(word))
 		return add_assignment(line, word);
 	if (has_word(ACCESS_MODES, word))
 		return add_option(line, ACCESS_MODE, word);
-	path = parse_path(word);
-	if (!path)
-		return report_bad_path(word);
+	ret = resolve_path(word, &path);
+	if (ret)
+		return ret;
 	line_add(line, "path", path);
 	volume_add_path(&line->volume, path);
 	free(path);

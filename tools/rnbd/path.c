@@ -173,9 +173,9 @@ int cmd_path_add(struct rnbd *r, int argc, char **argv)
 	int ret;
 
 	(void)argc;
-	text = parse_path(argv[1]);
-	if (!text)
-		return report_bad_path(argv[1]);
+	ret = resolve_path(argv[1], &text);
+	if (ret)
+		return ret;
 	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_session(&model, argv[0], &session);

@@ -356,6 +356,10 @@ void memory_read(const struct rnbd *r, struct memory *memory);
 
 struct json_object *health_findings(const struct rnbd *r, const struct model *model, int *code);
 
+/* ---- resolve.c ---- */
+
+int resolve_path(const char *text, char **path);
+
 /* ---- signals.c ---- */
 
 void stop_on_signals(void);

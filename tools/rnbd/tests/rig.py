@@ -199,7 +199,8 @@ class Host:
                 'RNBD_KMSG': str(self.kmsg), 'RNBD_TRACEFS': str(self.top / 'tracing'),
                 'RNBD_VOLUMES': str(self.volumes), 'RNBD_SERVER_CONF': str(self.server_conf),
                 'PATH': f'{self.top}/bin:{os.environ["PATH"]}',
-                'RNBD_SYNCED': str(self.top / 'synced'), 'LD_PRELOAD': str(self.build.refuse), 'LC_ALL': 'C',
+                'RNBD_SYNCED': str(self.top / 'synced'), 'RNBD_HOSTS': str(self.top / 'hosts'),
+                'LD_PRELOAD': str(self.build.refuse), 'LC_ALL': 'C',
                 'ASAN_OPTIONS': 'verify_asan_link_order=0'}
 
     def command(self, line):

@@ -53,6 +53,34 @@ def test_map_wrong_lines(host):
     equal('written', host.written(MAP), '')
 
 
+def test_map_host_names(host):
+    host.client()
+    host.session()
+    host.disk()
+    (host.top / 'hosts').write_text('storage1 fd00::1\nstorage1 10.0.0.1\nme.example.org 10.0.0.2\n'
+                                    'link fe80::1%1\n10.0.0 10.0.0.9\n0x7f 10.0.0.9\n1x 10.0.0.3\n')
+    for words, want in [
+            ('storage1', 'ip:fd00::1'), ('10.0.0.2@storage1', 'ip:10.0.0.2,ip:10.0.0.1'),
+            ('me.example.org,storage1', None), ('me.example.org.', None),
+            ('me.example.org,10.0.0.1', 'ip:10.0.0.2,ip:10.0.0.1'),
+            ('link', 'ip:fe80::1%lo'), ('1x', 'ip:10.0.0.3')]:
+        if want is None:
+            host.says(f'-n map vol1 from s1 {words}', 'does not resolve', code=3)
+        else:
+            host.says(f'-n map vol1 from s1 {words}', f'path={want}\'')
+            host.says(f'-n path add s1 {words}', f"echo '{want}'")
+    for words in '10.0.0', '10', 'a.0x7f', '0x7f', 'a..b', '-a', 'a.-b', 'a_b', 'ip:storage1', \
+            'gid:storage1', 'storage1,', '@storage1', 'storage1%lo', '.', 'a.1.':
+        host.says(['map', 'vol1', 'from', 's1', '--', words], f"'{words}' is no path", code=2)
+        host.says(['path', 'add', 's1', '--', words], f"'{words}' is no path", code=2)
+    host.says('map vol1 from s1 10.0.0.2,absent', 'host name absent does not resolve: ', code=3)
+    host.says('map vol1 from s1 handovr', 'does not resolve', 'did you mean handover?', code=3)
+    host.says('path add s1 absent', 'host name absent does not resolve: ', code=3)
+    equal('mapped', host.written(MAP), '')
+    host.run('map vol1 from s1 storage1 --save')
+    equal('saved', host.volumes.read_text(), 'vol1 s1 fd00::1 vol1\n')
+
+
 def test_map_wrong_options(host):
     host.client()
     for words, why in [
