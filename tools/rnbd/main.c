@@ -7,187 +7,14 @@
  * OBJECT is device, session, path, tenant, host or volume.
  */
 #include <getopt.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "volumes.h"
+#include "commands.h"
 
 #ifndef VERSION
 #define VERSION "unknown"
 #endif
-
-/* Options that only some commands accept */
-enum {
-	WATCH		= 1 << 0,
-	COUNT		= 1 << 1,
-	INTERVAL	= 1 << 2,
-	SECONDS		= 1 << 3,
-	PROMETHEUS	= 1 << 4,
-	LOAD		= 1 << 5,
-	RECONNECTS	= 1 << 6,
-	LOGS		= 1 << 7,
-	JSON		= 1 << 8,
-	DRY_RUN		= 1 << 9,
-	TABLE		= 1 << 10,
-	WAIT		= 1 << 11,
-	SAVE		= 1 << 12,
-};
-
-enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };
-
-struct command {
-	/* "device", "session", "path", "tenant", "host" or "volume"; or NULL */
-	const char *object;
-	const char *name;
-	int (*run)(struct rnbd *r, int argc, char **argv);
-	unsigned int sides;
-	unsigned int options;
-	int min, max;
-	const char *arguments, *text;
-};
-
-static const struct command commands[] = {
-	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]]",
-	  "map a device of a server, and print the disk that it has become" },
-	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,
-	  "DEVICE [from SESSION] [force] [--save]", "remove the disk" },
-	{ NULL, "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1,
-	  "DEVICE", "open it on the server again, after it was closed there" },
-	{ NULL, "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
-	  "DEVICE SIZE [UNIT] [force]", "change the disk's size; 0: to that on the server" },
-	{ NULL, "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
-	  "DEVICE [SESSION]", "on the server: take a device away from a session" },
-	{ NULL, "load", cmd_load, ON_SERVER, DRY_RUN, 0, 0,
-	  "", "load the server's modules, with the parameters and rules of /etc/rnbd/server.conf" },
-	{ NULL, "stop", cmd_stop, ON_SERVER, DRY_RUN, 0, 0,
-	  "", "end all sessions, which wait for their server then, and let no client connect" },
-	{ NULL, "unload", cmd_unload, ON_SERVER, DRY_RUN, 0, 0,
-	  "", "end all sessions, which wait for their server then, and unload its modules" },
-	{ NULL, "rules", cmd_rules, ON_SERVER, JSON | TABLE, 0, 0,
-	  "", "who may open what: the policy, volumes, hosts and tenants" },
-	{ NULL, "policy", cmd_policy, ON_SERVER, DRY_RUN, 0, 1,
-	  "[open|listed]", "show or set it; listed: only volumes can be opened" },
-	{ NULL, "check", cmd_rules_check, ON_SERVER, 0, 0, 1,
-	  "[FILE]", "what is wrong with /etc/rnbd/server.conf" },
-	{ NULL, "exports", cmd_rules_exports, ON_SERVER, 0, 1, INT_MAX,
-	  "PATH... [links LINK...]",
-	  "for udev: is one of them the path of a volume? Prints links that it may have" },
-	{ NULL, "save", cmd_rules_save, ON_SERVER, DRY_RUN, 0, 1,
-	  "[FILE]", "write the rules to /etc/rnbd/server.conf, in the place of those there" },
-	{ NULL, "clear", cmd_rules_clear, ON_SERVER, DRY_RUN, 0, 0,
-	  "", "remove all volumes, hosts and tenants, and keep the policy" },
-	{ NULL, "list", cmd_list, ON_BOTH, JSON | TABLE, 0, 1,
-	  "[devices|sessions|paths|all]", "a table" },
-	{ NULL, "show", cmd_show, ON_BOTH, JSON, 1, 1,
-	  "NAME", "all about a device, a session or a path" },
-	{ NULL, "dump", cmd_dump, ON_BOTH, JSON | TABLE, 0, 0,
-	  "", "tables of everything" },
-
-	{ NULL, "recover", cmd_recover, ON_CLIENT, DRY_RUN, 0, 1,
-	  "[NAME|all]", "connect what is disconnected, open what is closed" },
-	{ NULL, "stat", cmd_stat, ON_BOTH, JSON | TABLE | WATCH | COUNT | PROMETHEUS, 0, 1,
-	  "[NAME] [--watch SECONDS [--count N]] [--prometheus]",
-	  "what devices, sessions and paths do in a second, or in those seconds" },
-	{ NULL, "top", cmd_top, ON_BOTH, INTERVAL | COUNT, 0, 0,
-	  "[--interval SECONDS]", "the same, on a screen that refreshes; q ends it, h helps" },
-	{ NULL, "ping", cmd_ping, ON_CLIENT, JSON | INTERVAL | COUNT, 1, 1,
-	  "NAME [--count N] [--interval SECONDS]",
-	  "round trips to the server, and to its disk" },
-	{ NULL, "perf", cmd_perf, ON_CLIENT, JSON | LOAD | SECONDS, 1, 1,
-	  "DEVICE [--seconds N] [--depth N] [--size N] [--sequential]",
-	  "read for some seconds: IOPS, bandwidth, latencies" },
-	{ NULL, "health", cmd_health, ON_BOTH, JSON | RECONNECTS, 0, 0,
-	  "[--max-reconnects N]", "what is wrong, and what to do; exit code for monitoring" },
-	{ NULL, "report", cmd_report, ON_BOTH, 0, 0, 1,
-	  "[FILE]", "write a page for a ticket: drawing, states, settings, latencies, log" },
-	{ NULL, "metrics", cmd_metrics, ON_BOTH, 0, 0, 1,
-	  "[FILE]", "print metrics for Prometheus, or write a file for node_exporter" },
-	{ NULL, "trace", cmd_trace, ON_BOTH, JSON | SECONDS | LOGS, 0, 1,
-	  "[NAME] [--seconds N] [--slower USECS] [--record|--client-log|--server-log FILE]",
-	  "where slow requests of a session spend their time" },
-
-	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 3, INT_MAX,
-	  "DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]]",
-	  "as rnbd map" },
-	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,
-	  "DEVICE [from SESSION] [force] [--save]", "as rnbd unmap" },
-	{ "device", "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1, "DEVICE", "as rnbd remap" },
-	{ "device", "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
-	  "DEVICE SIZE [UNIT] [force]", "as rnbd resize" },
-	{ "device", "recover", cmd_device_recover, ON_CLIENT, DRY_RUN, 1, 1,
-	  "DEVICE", "connect its session's paths, open it if it is closed" },
-	{ "device", "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
-	  "DEVICE [SESSION]", "as rnbd server close" },
-	{ "device", "list", cmd_list_devices, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
-	{ "device", "show", cmd_show_device, ON_BOTH, JSON, 1, 1, "DEVICE", "all about it" },
-
-	{ "session", "list", cmd_list_sessions, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
-	{ "session", "show", cmd_show_session, ON_BOTH, JSON, 1, 1, "SESSION", "all about it" },
-	{ "session", "reconnect", cmd_session_reconnect, ON_CLIENT, DRY_RUN, 1, 1,
-	  "SESSION", "reconnect all its paths" },
-	{ "session", "disconnect", cmd_session_disconnect, ON_BOTH, DRY_RUN, 1, 1,
-	  "SESSION", "disconnect all its paths" },
-	{ "session", "set", cmd_session_set, ON_CLIENT, DRY_RUN, 2, INT_MAX,
-	  "SESSION SETTING=VALUE...", "change settings, such as failover_timeout=300" },
-
-	{ "session", "hurry", cmd_session_hurry, ON_CLIENT, DRY_RUN, 0, 0,
-	  "", "have all sessions wait no longer than 10 s for a path, before a shutdown" },
-	{ "session", "recover", cmd_session_recover, ON_CLIENT, DRY_RUN, 1, 1,
-	  "SESSION", "connect its paths, open its devices" },
-	{ "session", "remap", cmd_session_remap, ON_CLIENT, DRY_RUN, 1, 1,
-	  "SESSION", "open its devices that are closed" },
-
-	{ "path", "list", cmd_list_paths, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
-	{ "path", "show", cmd_show_path, ON_BOTH, JSON, 1, 2, "[SESSION] PATH", "all about it" },
-	{ "path", "add", cmd_path_add, ON_CLIENT, DRY_RUN, 2, 2,
-	  "SESSION PATH", "connect one more path" },
-	{ "path", "delete", cmd_path_delete, ON_CLIENT, DRY_RUN, 1, 2,
-	  "[SESSION] PATH|all", "disconnect it, and forget it" },
-	{ "path", "readd", cmd_path_readd, ON_CLIENT, DRY_RUN, 1, 2,
-	  "[SESSION] PATH", "delete it, and add it again" },
-	{ "path", "reconnect", cmd_path_reconnect, ON_CLIENT, DRY_RUN, 1, 2,
-	  "[SESSION] PATH|all", "connect it, again if it is connected" },
-	{ "path", "recover", cmd_path_recover, ON_CLIENT, DRY_RUN, 1, 2,
-	  "[SESSION] PATH|all", "connect it if it is disconnected" },
-	{ "path", "disconnect", cmd_path_disconnect, ON_BOTH, DRY_RUN, 1, 2,
-	  "[SESSION] PATH|all", "disconnect it, until reconnect" },
-	{ "path", "reset", cmd_path_reset, ON_BOTH, DRY_RUN, 1, 2,
-	  "[SESSION] PATH|all", "have its statistics begin at 0" },
-
-	{ "tenant", "list", cmd_tenant_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
-	{ "tenant", "add", cmd_tenant_add, ON_SERVER, DRY_RUN, 1, INT_MAX,
-	  "NAME [netns=PATH]", "a tenant, and the network namespace of its clients" },
-	{ "tenant", "set", cmd_tenant_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
-	  "NAME netns=PATH", "change it" },
-	{ "tenant", "delete", cmd_tenant_delete, ON_SERVER, DRY_RUN, 1, 1, "NAME", "remove it" },
-
-	{ "host", "list", cmd_host_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
-	{ "host", "add", cmd_host_add, ON_SERVER, DRY_RUN, 1, INT_MAX,
-	  "NAME [sessions=PATTERN] [addresses=\"PREFIX...\"] [keys=\"KEY [KEY]\"]",
-	  "a host, by its sessions' names, and from where it comes" },
-	{ "host", "set", cmd_host_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
-	  "NAME ATTRIBUTE=VALUE...", "change it" },
-	{ "host", "delete", cmd_host_delete, ON_SERVER, DRY_RUN, 1, 1, "NAME", "remove it" },
-
-	{ "volume", "list", cmd_export_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
-	{ "volume", "add", cmd_export_add, ON_SERVER, DRY_RUN, 2, INT_MAX,
-	  "NAME path=PATH [hosts=\"HOST...\"] [modes=\"ro rw migration handover\"] [exclusive=1] [allow_any_host=1] [enable=0]",
-	  "let hosts open a disk or file by that name" },
-	{ "volume", "set", cmd_export_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
-	  "NAME ATTRIBUTE=VALUE...", "change it" },
-	{ "volume", "delete", cmd_export_delete, ON_SERVER, DRY_RUN, 1, 1, "NAME", "remove it" },
-
-	{ "volume", "list", cmd_volume_list, ON_CLIENT, JSON | TABLE, 0, 0,
-	  "", "the table of volumes, and which of them are mapped" },
-	{ "volume", "check", cmd_volume_check, ON_CLIENT, 0, 0, 1,
-	  "[FILE]", "what is wrong with the table of volumes" },
-	{ "volume", "map", cmd_volume_map, ON_CLIENT, JSON | DRY_RUN | WAIT, 1, 1,
-	  "NAME|all [--wait]", "map a volume of the table, or all that are mapped at boot" },
-	{ "volume", "unmap", cmd_volume_unmap, ON_CLIENT, DRY_RUN | WAIT, 1, 2,
-	  "NAME|all [force] [--wait]", "unmap a volume of the table, or all" },
-};
 
 static const char *const objects[] = { "device", "session", "path", "tenant", "host", "volume" };
 
@@ -226,44 +53,6 @@ static const struct option long_options[] = {
 	{ "save", optional_argument, NULL, OPTION_SAVE },
 	{ }
 };
-
-static const char options_help[] =
-	"  -h, --help            this, or help with a command\n"
-	"  -V, --version         print the version\n"
-	"  -v, --verbose         tell what is written to which file\n"
-	"  -n, --dry-run         tell, and don't write\n"
-	"  -j, --json            print JSON\n"
-	"  -b, --bytes           print sizes in bytes\n"
-	"  -H, --no-headings     tables without headings\n"
-	"      --sysfs DIR       where sysfs is mounted\n";
-
-static void print_command(const struct command *c)
-{
-	printf("  rnbd %s%s%s%s%s%s\n        %s\n", c->sides == ON_SERVER ? "server " : "",
-	       c->object ? c->object : "", c->object ? " " : "", c->name,
-	       *c->arguments ? " " : "", c->arguments, c->text);
-}
-
-/* Print help with one command. */
-static void print_one(const struct command *c)
-{
-	print_command(c);
-	if (c->run == cmd_map)
-		options_print(0);
-	else if (c->run == cmd_session_set)
-		options_print(FIRST_SETTING);
-}
-
-static int print_help(void)
-{
-	size_t i;
-
-	puts("rnbd [client|server] COMMAND: network block devices over RDMA\n");
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		print_command(&commands[i]);
-	printf("\nOptions:\n%s\nSee rnbd(8).\n", options_help);
-	return RNBD_OK;
-}
 
 /* Check for an object in singular or plural. */
 static bool is_object(const char *word, const char *object)
@@ -312,11 +101,6 @@ static void take_json(struct rnbd *r, int *argc, char ***argv)
 	++*argv;
 }
 
-static bool same_object(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
 /*
  * Find a command. Commands of volumes exist on both sides, with different meanings. Without a side
  * on the command line, prefer the client's. If the command exists only on the other side, return
@@ -327,7 +111,7 @@ static const struct command *find_command(const struct rnbd *r, const char *obje
 {
 	const struct command *c, *found = NULL, *client = NULL;
 
-	for (c = commands; c < commands + ARRAY_SIZE(commands); c++) {
+	for (c = commands; c < commands + nr_commands; c++) {
 		if (!same_object(c->object, object) || strcmp(c->name, name))
 			continue;
 		if (!found || (r->sides[SERVER] && !r->sides[CLIENT] && c->sides & ON_SERVER))
@@ -360,10 +144,8 @@ static bool take_last(int *argc, char **argv, const char *word)
 static int run(struct rnbd *r, const struct command *c, unsigned int options, int argc,
 	       char **argv)
 {
-	if (r->help || take_last(&argc, argv, "help")) {
-		print_one(c);
-		return RNBD_OK;
-	}
+	if (r->help || take_last(&argc, argv, "help"))
+		return help_command(r, c->object, c->name);
 	if (c->options & JSON && argc > c->min && take_last(&argc, argv, "json"))
 		r->json = true;
 	if (!restrict_sides(r, c))
@@ -378,6 +160,18 @@ static int run(struct rnbd *r, const struct command *c, unsigned int options, in
 	return c->run(r, argc, argv);
 }
 
+/* Run the words after "help": [client|server] [OBJECT] [COMMAND] */
+static int run_help(struct rnbd *r, const char *object, int argc, char **argv)
+{
+	if (!object) {
+		take_side(r, &argc, &argv);
+		object = take_object(&argc, &argv);
+	}
+	if (argc)
+		return help_command(r, object, argv[0]);
+	return object ? help_object(r, object) : print_help(r);
+}
+
 /* Run the words after options and side: [OBJECT] COMMAND ARGUMENT... */
 static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv)
 {
@@ -385,20 +179,16 @@ static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv
 	const char *object, *name = "list";
 
 	object = take_object(&argc, &argv);
+	if (!argc && (r->help || !object)) {
+		run_help(r, object, argc, argv);
+		return r->help ? RNBD_OK : RNBD_USAGE;
+	}
 	if (argc) {
 		name = *argv++;
 		argc--;
-	} else if (!object) {
-		return print_help(), r->help ? RNBD_OK : RNBD_USAGE;
 	}
-	if (!object && !strcmp(name, "help") && !argc)
-		return print_help();
-	if (!object && !strcmp(name, "help")) {
-		object = argc > 1 ? take_object(&argc, &argv) : NULL;
-		name = argv[0];
-		argv[0] = "help";
-		argc = 1;
-	}
+	if (!strcmp(name, "help"))
+		return run_help(r, object, argc, argv);
 	c = find_command(r, object, name);
 	if (!c)
 		return report_usage("no command '%s%s%s'; see: rnbd help", object ? object : "",

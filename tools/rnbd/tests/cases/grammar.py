@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Words and options as such"""
 
+import re
 import subprocess
 
-from rig import CTL, equal
+from rig import CLIENT, CTL, HERE, equal
 
 
 def test_help(host):
@@ -15,6 +16,79 @@ def test_help(host):
         equal('only that', 'unmap' in done.out, False)
     host.says('help path list', 'rnbd path list')
     host.says('--version', 'rnbd ')
+
+
+def commands():
+    """All commands in the tool's table: side, object, name, and whether help hides it"""
+    table = (HERE.parent / 'commands.c').read_text()
+    rows = re.findall(r'\{ (NULL|"\w+"), "(\w+)", \w+, ON_(\w+), ([^"]*?)[-\d]+,', table)
+    equal('rows', len(rows), table.count(', cmd_'))
+    return [(side.lower(), '' if of == 'NULL' else of[1:-1] + ' ', name, 'HIDDEN' in options)
+            for of, name, side, options in rows]
+
+
+def test_every_command_has_help(host):
+    """In its group, by help before and after it, and by --help; those for scripts only by name"""
+    whole = host.run('help').out.splitlines()
+    for side, of, name, hidden in commands():
+        usage = '  rnbd ' + ('server ' if side == 'server' else '') + of + name
+        where = '' if side == 'both' else side + ' '
+        for words in f'help {where}{of}{name}', f'{where}{of}{name} --help', \
+                f'{where}{of}{name} help', f'--help {where}{of}{name}':
+            out = host.run(words).out.splitlines()
+            equal(words, (out[0] + ' ').startswith(usage + ' '), True)
+            equal(f'commands in {words}', len([x for x in out if x.startswith('  rnbd ')]), 1)
+        listed = [x for x in whole if (x + ' ').startswith(usage + ' ')]
+        equal(f'{usage} in rnbd help', len(listed), 0 if hidden else 1)
+        if of and not hidden:
+            equal(usage, listed[0] in host.run(f'help {where}{of}').out.splitlines(), True)
+
+
+def test_every_group_has_help(host):
+    for side, of, _, _ in commands():
+        where = '' if side == 'both' else side + ' '
+        if of:
+            for words in f'help {where}{of}', f'{where}{of} --help', f'{where}{of}help':
+                out = host.run(words).out
+                equal(words, [x.split()[1 + (x.split()[1] == 'server')] for x in out.splitlines()
+                              if x.startswith('  rnbd ')].count(of.strip()) > 1, True)
+                equal(f'only {of}', '  rnbd map' in out, False)
+    for side, absent in ('client', 'rnbd server load'), ('server', '  rnbd map'):
+        for words in f'help {side}', f'{side} --help', f'{side} help':
+            host.says(words, '  rnbd list', 'Options:')
+            equal(f'{absent} in {words}', absent in host.run(words).out, False)
+    host.says('help client tenant', 'tenant is not for the client', code=2)
+    host.says('help server map', 'map is not for the server', code=2)
+    out = host.run('help volume list').out
+    equal('both sides', [x.split()[1] for x in out.splitlines() if x.startswith('  rnbd ')],
+          ['server', 'volume'])
+
+
+def test_examples_in_help(host):
+    """Each can be typed."""
+    host.pair()
+    host.disk(n=1, session='storage1')
+    host.session('storage1')
+    host.path('storage1')
+    host.attributes(CLIENT + '/storage1', add_path='')
+    found = [x.split('# ')[1] for x in host.run('help').out.splitlines() if x.startswith('    # ')]
+    equal('some', len(found) > 20, True)
+    for example in found:
+        words = example.split()[1:]
+        done = host.run([*words, '--help'])
+        equal(example, f'    # {example}' in done.out.splitlines(), True)
+        if '--dry-run' in done.out:
+            done = subprocess.run(host.command(['-n', *words]), env=host.environment(),
+                                  capture_output=True, text=True)
+            equal(f'{example}: {done.stderr}', done.returncode in (0, 1, 3, 4), True)
+
+
+def test_options_in_help(host):
+    """Those that a command takes, and no other"""
+    out = host.run('help perf').out
+    equal('perf', out.split('options: ')[1].splitlines()[0],
+          '--help --verbose --bytes --seconds --depth --size --sequential --json')
+    host.says('help map', '--dry-run --save', 'failover_timeout=  -1 to 1000000')
 
 
 def test_objects_before_verbs(host):
