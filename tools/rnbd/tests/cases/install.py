@@ -2,9 +2,10 @@
 """Completion, and what is installed where"""
 
 import os
+import shutil
 import subprocess
 
-from rig import HERE, Wrong, equal
+from rig import HERE, Skip, Wrong, equal
 
 
 def complete(host, line):
@@ -59,13 +60,69 @@ def test_completion_of_names_that_are_commands(host):
                                          r'\`touch\$\{IFS\}pwned\`', r's\;touch', r'\*', 's1']))
 
 
+def complete_zsh(host, line):
+    """What zsh offers at the end of a line"""
+    words = ['rnbd', *line.split()[1:], *([''] if line[-1] == ' ' else [])]
+    done = subprocess.run(['zsh', '-f', '-c', f'''
+        rnbd() {{ {host.build.tool} "$@"; }}
+        compadd() {{ while [[ $1 != -- ]] {{ shift }}; shift
+            for word; do [[ $word != $words[-1]* ]] || print -r -- $word; done }}
+        words=("$@") CURRENT=$#; . {HERE.parent}/_rnbd''', 'zsh', *words],
+                          env=host.environment(), capture_output=True, text=True, cwd=host.top)
+    if done.stderr:
+        raise Wrong(done.stderr)
+    return done.stdout.splitlines()
+
+
+def complete_fish(host, line):
+    """What fish offers at the end of a line"""
+    (host.top / 'bin/rnbd').unlink(missing_ok=True)
+    host.program('rnbd', f'exec {host.build.tool} "$@"\n')
+    done = subprocess.run(['fish', '--no-config', '-c', f'source {HERE.parent}/rnbd.fish; '
+                           'complete -C "$argv"', line], capture_output=True, text=True,
+                          env={**host.environment(), 'HOME': str(host.top)}, cwd=host.top)
+    if done.stderr:
+        raise Wrong(done.stderr)
+    return done.stdout.splitlines()
+
+
+def test_completion_of_zsh_and_fish(host):
+    host.client()
+    evil = '$(touch${IFS}pwned)'
+    for name in evil, 's1':
+        host.session(name)
+    host.path()
+    host.disk()
+    host.volumes.write_text('data s1 10.0.0.1 vol1\n')
+    path = 'ip:192.168.100.2@ip:192.168.100.1'
+    shells = [shell for shell in ('zsh', 'fish') if shutil.which(shell)]
+    for shell in shells:
+        for line, want in [
+                ('rnbd un', ['unload', 'unmap']), ('rnbd server cl', ['clear', 'client', 'close']),
+                ('rnbd sess', ['session']), ('rnbd session re', ['reconnect', 'recover', 'remap']),
+                ('rnbd paths de', ['delete']), ('rnbd unmap ', ['rnbd0']),
+                ('rnbd -v client unmap ', ['rnbd0']), ('rnbd map vol1 ', ['from']),
+                ('rnbd map vol1 from ', [evil, 's1']), ('rnbd path delete i', [path]),
+                ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
+                ('rnbd session set s1 failover', ['failover_timeout=']),
+                ('rnbd list --no', ['--no-headings']), ('rnbd map vol1 --sa', ['--save']),
+                ('rnbd volume map ', ['all', 'data']), ('rnbd policy ', ['listed', 'open'])]:
+            got = (complete_zsh if shell == 'zsh' else complete_fish)(host, line)
+            equal(f'{shell}: {line}', sorted(x.replace('\\', '') for x in got), want)
+    equal('ran', (host.top / 'pwned').exists(), False)
+    if len(shells) < 2:
+        raise Skip('not all of zsh and fish')
+
+
 def test_install(host):
     subprocess.run(['make', '-s', '-C', HERE.parent, f'OUT={host.top}/out',
                     f'DESTDIR={host.top}/root', 'prefix=/usr', 'install'], check=True)
     found = sorted(os.path.relpath(os.path.join(folder, name), host.top / 'root')
                    for folder, _, names in os.walk(host.top / 'root') for name in names)
     equal('installed', found, ['usr/sbin/rnbd', 'usr/share/bash-completion/completions/rnbd',
-                               'usr/share/man/man5/rnbd-volumes.5', 'usr/share/man/man8/rnbd.8'])
+                               'usr/share/fish/vendor_completions.d/rnbd.fish',
+                               'usr/share/man/man5/rnbd-volumes.5', 'usr/share/man/man8/rnbd.8',
+                               'usr/share/zsh/site-functions/_rnbd'])
 
 
 BOOT = HERE.parent.parent / 'boot'
