@@ -101,9 +101,8 @@ static void print_kind(const struct rnbd *r, struct json_object *from, const cha
 {
 	struct json_object *rows;
 
-	if (!json_object_object_get_ex(from, key, &rows) || !json_object_array_length(rows))
-		return;
-	print_table(r, rows, columns, nr);
+	if (json_object_object_get_ex(from, key, &rows))
+		print_list(r, rows, columns, nr, key);
 }
 
 /* Print the tables of a side. */

@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rnbd.h"
 
@@ -81,17 +82,54 @@ void format_cell(const struct rnbd *r, char *text, struct json_object *row,
 	}
 }
 
+/* Get the style of a cell with a state: "good", "warn" or "bad". NULL: not a state, or one without a style */
+const char *cell_state(const struct column *column, const char *text)
+{
+	static const struct {
+		const char *text, *style;
+	} styles[] = {
+		{ "open", "good" }, { "connected", "good" }, { "closed", "bad" },
+		{ "disconnected", "bad" }, { "degraded", "warn" }, { "init", "warn" },
+		{ "unmapped", "warn" }, { "ACTIVE", "good" }, { "DOWN", "bad" },
+	};
+	size_t i;
+
+	for (i = 0; !strcmp(column->key, "state") && i < ARRAY_SIZE(styles); i++)
+		if (!strcmp(styles[i].text, text))
+			return styles[i].style;
+	return NULL;
+}
+
+/* Check whether to print colours: only on a terminal, and not if NO_COLOR is set. */
+static bool has_colours(void)
+{
+	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb");
+}
+
+/* Print the text of a cell. States are coloured, which takes no columns. */
+static void print_text(const struct column *column, const char *text)
+{
+	const char *style = cell_state(column, text);
+
+	if (!style || !has_colours())
+		fputs(text, stdout);
+	else
+		printf("\033[%sm%s\033[0m", *style == 'g' ? "32" : *style == 'w' ? "33" : "31",
+		       text);
+}
+
 /* Print text left-aligned, and numbers right-aligned, without trailing blanks. */
 static void print_cell(const struct column *column, const char *text, int width, bool last)
 {
 	int blanks = width - (int)text_columns(text);
 
 	if (column->format != TEXT)
-		printf("%*s%s", blanks, "", text);
-	else if (last)
-		printf("%s", text);
-	else
-		printf("%s%*s", text, blanks, "");
+		printf("%*s", blanks, "");
+	print_text(column, text);
+	if (column->format == TEXT && !last)
+		printf("%*s", blanks, "");
 	fputs(last ? "\n" : "  ", stdout);
 }
 
@@ -127,6 +165,16 @@ void print_table(const struct rnbd *r, struct json_object *rows, const struct co
 		}
 	}
 	free(widths);
+}
+
+/* Print a table; if it is empty, print what there is none of. */
+void print_list(const struct rnbd *r, struct json_object *rows, const struct column *columns,
+		size_t nr, const char *what)
+{
+	if (json_object_array_length(rows))
+		print_table(r, rows, columns, nr);
+	else if (!r->no_headings)
+		printf("no %s\n", what);
 }
 
 static void print_member(const char *in, const char *key, struct json_object *value)

@@ -94,21 +94,12 @@ void html(const struct report *report, const char *fmt, ...)
 /* Get the style of a cell: states are coloured. */
 static const char *cell_style(const struct column *column, const char *text)
 {
-	static const struct {
-		const char *text, *style;
-	} styles[] = {
-		{ "open", "good" }, { "connected", "good" }, { "closed", "bad" },
-		{ "disconnected", "bad" }, { "degraded", "warn" }, { "init", "warn" },
-		{ "unmapped", "warn" }, { "ACTIVE", "good" }, { "DOWN", "bad" },
-	};
-	size_t i;
+	const char *style;
 
 	if (column->format != TEXT)
 		return "n";
-	for (i = 0; !strcmp(column->key, "state") && i < ARRAY_SIZE(styles); i++)
-		if (!strcmp(styles[i].text, text))
-			return styles[i].style;
-	return "t";
+	style = cell_state(column, text);
+	return style ? style : "t";
 }
 
 /* Write a table of JSON objects, as print_table() does. */

@@ -268,6 +268,9 @@ void format_cell(const struct rnbd *r, char *text, struct json_object *row,
 		 const struct column *column);
 void print_table(const struct rnbd *r, struct json_object *rows, const struct column *columns,
 		 size_t nr);
+void print_list(const struct rnbd *r, struct json_object *rows, const struct column *columns,
+		size_t nr, const char *what);
+const char *cell_state(const struct column *column, const char *text);
 void print_members(struct json_object *object);
 void format_size(const struct rnbd *r, char *text, size_t room, double bytes);
 void format_usecs(char *text, size_t room, double us);

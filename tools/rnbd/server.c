@@ -135,20 +135,20 @@ static struct json_object *rules_json(const struct rnbd *r, const struct rules *
 	return array;
 }
 
+static const char *const kind_fields[] = { "tenants", "hosts", "volumes" };
+
 static void print_kind(const struct rnbd *r, const struct rules *rules, enum rule_kind kind)
 {
 	struct json_object *rows = rules_json(r, rules, kind);
 
 	if (kind == RULE_TENANT)
-		print_table(r, rows, tenant_columns, ARRAY_SIZE(tenant_columns));
+		print_list(r, rows, tenant_columns, ARRAY_SIZE(tenant_columns), kind_fields[kind]);
 	else if (kind == RULE_HOST)
-		print_table(r, rows, host_columns, ARRAY_SIZE(host_columns));
+		print_list(r, rows, host_columns, ARRAY_SIZE(host_columns), kind_fields[kind]);
 	else
-		print_table(r, rows, volume_columns, ARRAY_SIZE(volume_columns));
+		print_list(r, rows, volume_columns, ARRAY_SIZE(volume_columns), kind_fields[kind]);
 	json_object_put(rows);
 }
-
-static const char *const kind_fields[] = { "tenants", "hosts", "volumes" };
 
 /* Print rules of a kind, or of all kinds if @kind is NR_RULE_KINDS. */
 static void print_json(const struct rnbd *r, const struct rules *rules, enum rule_kind kind)

@@ -302,7 +302,8 @@ static void print_rates(const struct rnbd *r, struct json_object *rows, double s
 	struct json_object *document;
 
 	if (!r->json) {
-		print_table(r, rows, columns, ARRAY_SIZE(columns));
+		print_list(r, rows, columns, ARRAY_SIZE(columns),
+			   "devices, sessions or paths");
 		return;
 	}
 	document = json_new();

@@ -124,7 +124,7 @@ int cmd_volume_list(struct rnbd *r, int argc, char **argv)
 		json_print(whole);
 		json_object_put(whole);
 	} else {
-		print_table(r, rows, columns, ARRAY_SIZE(columns));
+		print_list(r, rows, columns, ARRAY_SIZE(columns), "volumes");
 	}
 	json_object_put(rows);
 	model_free(&model);

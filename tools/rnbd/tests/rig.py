@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A made-up host for the tool: files in the shape of sysfs, and steps to check what it says."""
 
+import contextlib
 import errno
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import tempfile
@@ -216,6 +218,22 @@ class Host:
             raise Wrong(f'rnbd {line}: exit code {done.returncode}, expected {code}\n'
                         f'{done.stdout}{done.stderr}')
         return Result(done)
+
+    def on_terminal(self, line, **environment):
+        """What it prints on a terminal, which has no other input or output"""
+        master, slave = pty.openpty()
+        process = subprocess.Popen(self.command(line), stdin=subprocess.DEVNULL, stdout=slave,
+                                   stderr=slave, env={**self.environment(), 'TERM': 'xterm',
+                                                      **environment})
+        os.close(slave)
+        seen = b''
+        # At the end, reading fails with EIO.
+        with contextlib.suppress(OSError):
+            while True:
+                seen += os.read(master, 65536)
+        os.close(master)
+        process.wait()
+        return seen.decode().replace('\r\n', '\n')
 
     def says(self, line, *words, code=0):
         """It ends so, and says all of that, on stdout or stderr."""

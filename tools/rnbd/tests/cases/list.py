@@ -2,6 +2,7 @@
 """Listings, as tables and as JSON"""
 
 import os
+import re
 
 from rig import CLIENT, CTL, Wrong, equal
 import schema
@@ -15,8 +16,32 @@ def test_without_modules(host):
 
 def test_nothing_mapped(host):
     host.client()
-    equal('output', host.run('list').out, '')
+    for line, want in [('list', 'no devices\n'), ('session list', 'no sessions\n'),
+                       ('path list', 'no paths\n'), ('volume list', 'no volumes\n'),
+                       ('dump', 'no devices\nno sessions\nno paths\n'), ('list -H', ''),
+                       ('stat', 'no devices, sessions or paths\n'), ('volume list -H', '')]:
+        equal(line, host.run(line).out, want)
     equal('json', host.run('list json').json(), {'client': {'devices': []}})
+    host.server()
+    equal('both', host.run('list').out, 'client:\nno devices\n\nserver:\nno devices\n')
+
+
+def test_colours(host):
+    """Of states only, on a terminal only; they take no room in the table."""
+    host.pair()
+    host.path(net=1, state='disconnected')
+    host.disk(n=1, path='open', state='closed')
+    for line, states in [('client list', [('open', 32), ('closed', 31)]),
+                         ('client session list', [('degraded', 33)]),
+                         ('client path list', [('connected', 32), ('disconnected', 31)])]:
+        plain = host.run(line).out
+        equal(f'{line} in a pipe', '\033' in plain, False)
+        seen = host.on_terminal(line, NO_COLOR='')
+        equal(line, re.findall('\033\\[(\\d+)m(\\w+)\033\\[0m', seen),
+              [(str(code), state) for state, code in states])
+        equal(f'{line} but for colours', re.sub('\033\\[\\d+m', '', seen), plain)
+        equal('NO_COLOR', host.on_terminal(line, NO_COLOR='1'), plain)
+        equal('TERM', host.on_terminal(line, TERM='dumb'), plain)
 
 
 def test_devices(host):
