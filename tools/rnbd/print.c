@@ -82,7 +82,7 @@ void format_cell(const struct rnbd *r, char *text, struct json_object *row,
 	}
 }
 
-/* Get the style of a cell with a state: "good", "warn" or "bad". NULL: not a state, or one without a style */
+/* Get the style of a cell with a state: "good", "warn" or "bad". NULL: no state, or no style */
 const char *cell_state(const struct column *column, const char *text)
 {
 	static const struct {

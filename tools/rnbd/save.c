@@ -335,7 +335,7 @@ static int compare(const struct rnbd *r, const struct volumes *volumes,
 	return RNBD_OK;
 }
 
-static int save(const struct rnbd *r, struct table *table, struct volume *volume, bool write)
+static int save_volume(const struct rnbd *r, struct table *table, struct volume *volume, bool write)
 {
 	const struct volume *have;
 	struct volumes volumes;
@@ -372,7 +372,7 @@ int volumes_save(const struct rnbd *r, struct volume *volume, bool write)
 
 	ret = table_open(r, &table);
 	if (!ret)
-		ret = save(r, &table, volume, write);
+		ret = save_volume(r, &table, volume, write);
 	table_close(&table);
 	return ret;
 }

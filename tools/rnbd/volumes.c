@@ -192,9 +192,9 @@ static bool check_other(const struct reader *reader, const struct volume *volume
 			     other->line, other->device, other->session);
 	for (i = FIRST_SESSION_OPTION; i < NR_VOLUME_OPTIONS; i++)
 		if (differs(volume->options[i], other->options[i]))
-			return wrong(reader, "%s=%s: line %d has %s for session %s", volume_option_name(i),
-				     volume->options[i], other->line, other->options[i],
-				     other->session);
+			return wrong(reader, "%s=%s: line %d has %s for session %s",
+				     volume_option_name(i), volume->options[i], other->line,
+				     other->options[i], other->session);
 	return true;
 }
 
