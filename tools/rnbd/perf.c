@@ -151,8 +151,10 @@ static int run(struct load *load)
 
 	stop_on_signals();
 	load->until = from + load->r->seconds;
+	progress_begin(load->disk.path, load->r->seconds);
 	nr = start(load, readers);
 	join(readers, nr);
+	progress_end();
 	if (nr < load->r->depth) {
 		ret = report_failed("can't start %ld threads", load->r->depth);
 	} else {

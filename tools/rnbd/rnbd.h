@@ -359,6 +359,11 @@ void memory_read(const struct rnbd *r, struct memory *memory);
 
 struct json_object *health_findings(const struct rnbd *r, const struct model *model, int *code);
 
+/* ---- progress.c ---- */
+
+void progress_begin(const char *doing, double seconds);
+void progress_end(void);
+
 /* ---- resolve.c ---- */
 
 int resolve_path(const char *text, char **path);

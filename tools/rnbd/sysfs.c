@@ -215,7 +215,9 @@ int sysfs_try(const struct rnbd *r, const char *doing, const char *dir, const ch
 		print_command(text, path);
 	if (!r->dry_run) {
 		kmsg_open(r, &kmsg);
+		progress_begin(doing, 0);
 		err = -write_file(path, line);
+		progress_end();
 		if (err)
 			*code = RNBD_FAILED;
 		if (err && err != quiet)

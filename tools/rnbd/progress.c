@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a command waits for, and for how long. Shown on the last line of stderr from the first second
+ * on, if stderr is a terminal, and removed when the wait is over.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rnbd.h"
+
+/* More columns could wrap, and would then not be removed. */
+#define PROGRESS_COLUMNS 60
+
+static struct {
+	pthread_t thread;
+	/* Protects @over. */
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool runs, over, shown;
+	char *doing;
+	/* Expected duration; 0: unknown */
+	double seconds;
+} progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void show(unsigned int seconds)
+{
+	if (progress.seconds > 0)
+		fprintf(stderr, "\r%s: %u of %.0f s", progress.doing, seconds, progress.seconds);
+	else
+		fprintf(stderr, "\r%s: %u s", progress.doing, seconds);
+	fflush(stderr);
+	progress.shown = true;
+}
+
+static void *show_on(void *arg)
+{
+	unsigned int seconds = 0;
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	pthread_mutex_lock(&progress.lock);
+	for (;;) {
+		until.tv_sec++;
+		while (!progress.over &&
+		       !pthread_cond_timedwait(&progress.ended, &progress.lock, &until))
+			;
+		if (progress.over)
+			break;
+		show(++seconds);
+	}
+	pthread_mutex_unlock(&progress.lock);
+	return arg;
+}
+
+/* Start a thread that takes no signals: other threads wait for these. */
+static bool start(void)
+{
+	sigset_t all, before;
+	bool is;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	is = !pthread_create(&progress.thread, NULL, show_on, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return is;
+}
+
+/* Begin to wait. Print nothing else before progress_end(). */
+void progress_begin(const char *doing, double seconds)
+{
+	pthread_condattr_t monotonic;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	progress.doing = text_clean(xstrdup(doing));
+	text_clip(progress.doing, PROGRESS_COLUMNS);
+	progress.seconds = seconds;
+	progress.over = false;
+	progress.shown = false;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&progress.ended, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	progress.runs = start();
+}
+
+/* The wait is over. */
+void progress_end(void)
+{
+	if (progress.runs) {
+		pthread_mutex_lock(&progress.lock);
+		progress.over = true;
+		pthread_cond_signal(&progress.ended);
+		pthread_mutex_unlock(&progress.lock);
+		pthread_join(progress.thread, NULL);
+		pthread_cond_destroy(&progress.ended);
+	}
+	if (progress.runs && progress.shown)
+		fputs("\r\033[K", stderr);
+	progress.runs = false;
+	free(progress.doing);
+	progress.doing = NULL;
+}
