@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a command waits for, and for how long. Shown on the last line of stderr from the first second
- * on, if stderr is a terminal, and removed when the wait is over.
+ * What a command waits for, and for how long. If stderr is a terminal, this is shown on its last
+ * line after one second, and removed when the wait is over.
  */
 #include <pthread.h>
 #include <signal.h>
