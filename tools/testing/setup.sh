@@ -50,7 +50,7 @@ out=$root/.build/$kernel
 build_packages="make gcc libc6-dev linux-headers-amd64 rsync sparse"
 source_packages="linux-source-6.1 xz-utils bzip2"
 tool_packages="libjson-c-dev python3 python3-docutils python3-jsonschema"
-check_packages="$source_packages $tool_packages perl shellcheck python3-sphinx pylint prometheus
+check_packages="$source_packages $tool_packages perl shellcheck python3-sphinx pylint prometheus zsh fish
 	librdmacm-dev libibverbs-dev libssl-dev liburing-dev zlib1g-dev"
 guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	iproute2 rdma-core fio e2fsprogs fdisk util-linux dmsetup mdadm lvm2 xfsprogs
