@@ -133,5 +133,6 @@ must "requests traced: $(judged requests)" [ "$(judged requests)" -ge 40 ]
 equal "requests with the server's part" "$(judged with_server)" "$(judged requests)"
 
 says 0 '' client unmap rnbd0
+client_idle
 says 0 'OK: 0 sessions' client health
 down
