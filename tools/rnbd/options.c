@@ -159,9 +159,23 @@ static char *check_value(const struct option_kind *kind, const char *value)
 	return NULL;
 }
 
+/* Get the long form of a valid value: the policies have short ones, too. */
+static const char *long_form(enum volume_option option, const char *value)
+{
+	static const char *const forms[][2] = {
+		{ "rr", "round-robin" }, { "mi", "min-inflight" }, { "ml", "min-latency" },
+	};
+	size_t i;
+
+	for (i = 0; option == MP_POLICY && i < ARRAY_SIZE(forms); i++)
+		if (!strcasecmp(value, forms[i][0]))
+			return forms[i][1];
+	return value;
+}
+
 /*
  * Parse NAME=VALUE, where NAME is an option from @first on. Returns NULL, or a description of the
- * error, which the caller frees. @value points into @word.
+ * error, which the caller frees. @value points into @word, or to the long form of that value.
  */
 char *option_parse(const char *word, enum volume_option first, enum volume_option *option,
 		   const char **value)
@@ -175,8 +189,8 @@ char *option_parse(const char *word, enum volume_option first, enum volume_optio
 	} else if (!word[n]) {
 		wrong = xasprintf("no option '%s'; it takes a value: %s=VALUE", word, name);
 	} else {
-		*value = word + n + 1;
-		wrong = check_value(&kinds[*option], *value);
+		wrong = check_value(&kinds[*option], word + n + 1);
+		*value = long_form(*option, word + n + 1);
 	}
 	free(name);
 	return wrong;

@@ -33,7 +33,7 @@ def test_map_words(host):
              'dest_port=1235'),
             ('handover', 'access_mode=handover'),
             ('failover_timeout=300 10.0.0.1 mpath_policy=rr',
-             'failover_timeout=300 path=ip:10.0.0.1 mp_policy=rr'),
+             'failover_timeout=300 path=ip:10.0.0.1 mp_policy=round-robin'),
             ('fe80::1%a=b', 'path=ip:fe80::1%a=b'),
             ('', '')]:
         done = host.run(f'-n map vol1 from s1 {words}')

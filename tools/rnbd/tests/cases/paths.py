@@ -50,7 +50,7 @@ def test_session_set(host):
     # Here a write leaves the rest of a longer value in the file.
     host.attributes(f'{CLIENT}/s1', mp_policy='')
     host.run('session set s1 failover_timeout=300 hb_interval_ms=1000 mpath_policy=rr')
-    for name, want in ('failover_timeout', '300'), ('hb_interval_ms', '1000'), ('mp_policy', 'rr'):
+    for name, want in ('failover_timeout', '300'), ('hb_interval_ms', '1000'), ('mp_policy', 'round-robin'):
         equal(name, host.written(f'{CLIENT}/s1/{name}'), want)
     host.says('-n session set s1 hb_max_missed=7', "echo '7' > '", 's1/hb_max_missed')
     equal('dry run', host.written(f'{CLIENT}/s1/hb_max_missed'), '5')

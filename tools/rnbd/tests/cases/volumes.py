@@ -39,7 +39,7 @@ unfenced_delay_ms=0''')
             ('data', 'sessname=storage1 device_path=vol1 path=ip:10.0.0.1'),
             ('blanks', 'sessname=s2 device_path=/dev/sda access_mode=ro '
              'path=ip:10.0.0.2,ip:10.0.0.1 path=ip:10.0.1.1'),
-            ('six', 'sessname=s3 device_path=vol1 path=ip:fd00::1 mp_policy=rr '
+            ('six', 'sessname=s3 device_path=vol1 path=ip:fd00::1 mp_policy=round-robin '
              'hb_interval_ms=1000 hb_max_missed=3 failover_timeout=-1'),
             ('gid', 'sessname=s4 device_path=vol1 path=gid:fe80::1 '
              'dest_port=1235 nr_queues=4 nr_poll_queues=-1 queue_depth=32'),
