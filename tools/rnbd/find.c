@@ -127,6 +127,14 @@ static size_t match_paths(const struct model *model, const char *session, const 
 	return n;
 }
 
+/* Check whether find_device() would find one or more devices. Reports nothing. */
+bool has_device(const struct model *model, const char *name, const char *session)
+{
+	const struct device *dev;
+
+	return match_devices(model, name, session, &dev);
+}
+
 /* Find a device. If @session is NULL, it can be of any session. */
 int find_device(const struct model *model, const char *name, const char *session,
 		const struct device **dev)

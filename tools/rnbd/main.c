@@ -372,6 +372,7 @@ int main(int argc, char **argv)
 		.tracefs = from_environment("RNBD_TRACEFS", "/sys/kernel/tracing"),
 		.volumes = from_environment("RNBD_VOLUMES", "/etc/rnbd/volumes"),
 		.server_conf = from_environment("RNBD_SERVER_CONF", "/etc/rnbd/server.conf"),
+		.lock = from_environment("RNBD_LOCK", "/run/rnbd.lock"),
 		.sides = { true, true },
 		.interval = 1,
 		.seconds = 5,

@@ -126,11 +126,30 @@ int report_mapped(const struct rnbd *r, const char *path, const char *session)
 	return ret;
 }
 
+/* Map a device. With --save it may be mapped already, and only its line be missing. */
+static int map_line(const struct rnbd *r, const struct line *line)
+{
+	char *doing = xasprintf("map %s from %s", line->volume.device, line->volume.session);
+	int ret = sysfs_set_unless(r, doing, CLIENT_CTL, "map_device", line->text,
+				   r->save ? EEXIST : 0);
+
+	free(doing);
+	return ret;
+}
+
+static int save_mapped(const struct rnbd *r, struct volume *volume)
+{
+	int ret = volumes_save(r, volume, true);
+
+	if (!ret || r->dry_run)
+		return ret;
+	return report_as(ret, "%s is mapped, but not saved", volume->device);
+}
+
 /* With --save, a line that can't be saved is refused before anything is mapped. */
 int cmd_map(struct rnbd *r, int argc, char **argv)
 {
 	struct line line = { 0 };
-	char *doing;
 	int ret;
 
 	ret = make_line(&line, argc, argv);
@@ -138,15 +157,12 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 		ret = report_no_module(r, CLIENT);
 	if (!ret && r->save)
 		ret = volumes_save(r, &line.volume, false);
-	if (!ret) {
-		doing = xasprintf("map %s from %s", argv[0], argv[2]);
-		ret = sysfs_set(r, doing, CLIENT_CTL, "map_device", line.text);
-		free(doing);
-	}
+	if (!ret)
+		ret = map_line(r, &line);
 	if (!ret && !r->dry_run)
 		ret = report_mapped(r, argv[0], argv[2]);
 	if (!ret && r->save)
-		ret = volumes_save(r, &line.volume, true);
+		ret = save_mapped(r, &line.volume);
 	free(line.text);
 	volume_free(&line.volume);
 	return ret;
@@ -210,7 +226,22 @@ int unmap_device(const struct rnbd *r, const struct device *dev, const char *how
 	return code;
 }
 
-/* Arguments: DEVICE [from SESSION] [force]. With --save, the volume's line is removed last. */
+/* Unmap a device. With --save, the volume's line is removed last. */
+static int unmap_saved(const struct rnbd *r, const struct device *dev, const char *how)
+{
+	int ret = r->save ? volumes_unsave(r, dev, false) : RNBD_OK;
+
+	if (!ret)
+		ret = unmap_device(r, dev, how);
+	if (ret || !r->save)
+		return ret;
+	ret = volumes_unsave(r, dev, true);
+	if (!ret || r->dry_run)
+		return ret;
+	return report_as(ret, "%s is unmapped, its line is still there", dev->name);
+}
+
+/* Arguments: DEVICE [from SESSION] [force] */
 int cmd_unmap(struct rnbd *r, int argc, char **argv)
 {
 	bool force = take_word(&argc, argv, "force");
@@ -221,17 +252,16 @@ int cmd_unmap(struct rnbd *r, int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "from"))
 		session = argv[2];
-	else if (argc != 1 || r->save_name)
+	if ((argc != 1 && !session) || r->save_name)
 		return report_usage("unmap DEVICE [from SESSION] [force] [--save]");
 	ret = need_model(r, &model);
-	if (!ret)
+	if (!ret && r->save && !has_device(&model, argv[0], session)) {
+		ret = volumes_forget(r, argv[0], session);
+	} else if (!ret) {
 		ret = find_device(&model, argv[0], session, &dev);
-	if (!ret && r->save)
-		ret = volumes_unsave(r, dev, false);
-	if (!ret)
-		ret = unmap_device(r, dev, force ? "force" : "normal");
-	if (!ret && r->save)
-		ret = volumes_unsave(r, dev, true);
+		if (!ret)
+			ret = unmap_saved(r, dev, force ? "force" : "normal");
+	}
 	model_free(&model);
 	return ret;
 }

@@ -47,6 +47,30 @@ int new_file_open(struct new_file *file, const char *path, mode_t mode)
 	return RNBD_FAILED;
 }
 
+/* Close the new file and remove it. The old file stays. */
+void new_file_drop(struct new_file *file)
+{
+	fclose(file->to);
+	unlink(file->temporary);
+	free(file->temporary);
+	free(file->path);
+}
+
+/* Set owner, group and permissions. Returns an exit code; after an error, the file is dropped. */
+int new_file_own(struct new_file *file, const struct stat *st)
+{
+	int fd = fileno(file->to);
+	int ret;
+
+	if (((st->st_uid == geteuid() && st->st_gid == getegid()) ||
+	     !fchown(fd, st->st_uid, st->st_gid)) &&
+	    !fchmod(fd, st->st_mode & 0777))
+		return RNBD_OK;
+	ret = report_failed("%s: %s", file->path, strerror(errno));
+	new_file_drop(file);
+	return ret;
+}
+
 /*
  * Make a new name in a directory durable. Returns an errno. Directories that can't be read, and
  * file systems that can't do so (EINVAL), are no error.

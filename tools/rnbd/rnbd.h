@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct json_object;
+struct stat;
 
 typedef __u64 u64;
 
@@ -43,6 +44,8 @@ struct rnbd {
 	const char *sysfs, *dev, *kmsg, *tracefs;
 	/* Paths of the table of volumes, and of the server's configuration file */
 	const char *volumes, *server_conf;
+	/* Path of the file that is locked while the table is changed */
+	const char *lock;
 	/* Sides to which the command applies */
 	bool sides[NR_SIDES];
 	bool help, json, verbose, bytes, dry_run, no_headings;
@@ -176,6 +179,7 @@ struct found {
 
 int find_device(const struct model *model, const char *name, const char *session,
 		const struct device **dev);
+bool has_device(const struct model *model, const char *name, const char *session);
 int find_session(const struct model *model, const char *name, const struct session **session);
 int find_path(const struct model *model, const char *session, const char *name,
 	      const struct path **path);
@@ -325,6 +329,8 @@ struct new_file {
 };
 
 int new_file_open(struct new_file *file, const char *path, mode_t mode);
+int new_file_own(struct new_file *file, const struct stat *st);
+void new_file_drop(struct new_file *file);
 int new_file_commit(struct new_file *file);
 
 /* ---- disk.c ---- */

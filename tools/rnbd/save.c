@@ -2,148 +2,27 @@
 /*
  * map --save, unmap --save: add a line to the table of volumes, or remove it. All other lines are
  * kept byte for byte. The new table is parsed before it replaces the old one, so that a line which
- * rnbd-volumes(5) would ignore is never saved, and no other volume changes or disappears.
+ * rnbd-volumes(5) would ignore is never saved, and one that others need is never removed. Other
+ * volumes can still change: options of a new line apply to all volumes of its session, and a line
+ * that was ignored since the removed one had the same name is valid then.
  */
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "volumes.h"
 
-#define DEFAULT_MODE 0644
-#define CHUNK 4096
-
-/* The table's file; @lock is its directory, locked against other writers */
-struct table {
-	char *text;
-	size_t len;
-	mode_t mode;
-	int lock;
-};
-
+/* Report the error of one line. @arg is how the report of its errors begins. */
 static void report(void *arg, const char *text)
 {
-	(void)arg;
-	report_usage("%s", text);
+	if (starts_with(text, arg))
+		report_usage("%s", text);
 }
 
 static void ignore(void *arg, const char *text)
 {
 	(void)arg;
 	(void)text;
-}
-
-static int open_dir(const char *path)
-{
-	char *copy = xstrdup(path);
-	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	free(copy);
-	return fd;
-}
-
-static int read_text(struct table *table, FILE *file)
-{
-	struct stat st;
-
-	if (fstat(fileno(file), &st))
-		return errno;
-	table->mode = st.st_mode & 0777;
-	while (!feof(file) && !ferror(file)) {
-		table->text = xrealloc(table->text, table->len + CHUNK, 1);
-		table->len += fread(table->text + table->len, 1, CHUNK, file);
-	}
-	return ferror(file) ? errno : 0;
-}
-
-/* Read the table; a missing file counts as empty. Returns an exit code. */
-static int table_open(const struct rnbd *r, struct table *table)
-{
-	FILE *file;
-	int err = 0;
-
-	*table = (struct table){ .mode = DEFAULT_MODE, .lock = open_dir(r->volumes) };
-	if (table->lock >= 0)
-		flock(table->lock, LOCK_EX);
-	file = fopen(r->volumes, "re");
-	if (file) {
-		err = read_text(table, file);
-		fclose(file);
-	} else if (errno != ENOENT) {
-		err = errno;
-	}
-	return err ? report_failed("%s: %s", r->volumes, strerror(err)) : RNBD_OK;
-}
-
-static void table_close(struct table *table)
-{
-	free(table->text);
-	if (table->lock >= 0)
-		close(table->lock);
-}
-
-static int table_write(const struct rnbd *r, const struct table *table)
-{
-	struct new_file file;
-	int ret;
-
-	ret = new_file_open(&file, r->volumes, table->mode);
-	if (ret)
-		return ret;
-	fwrite(table->text, 1, table->len, file.to);
-	return new_file_commit(&file);
-}
-
-static void table_parse(const struct rnbd *r, const struct table *table, const char *only,
-			volumes_report *to, struct volumes *volumes)
-{
-	FILE *file = table->len ? fmemopen(table->text, table->len, "r") : NULL;
-
-	volumes_parse(r, file, only, volumes, to, NULL);
-	if (file)
-		fclose(file);
-}
-
-static int count_lines(const struct table *table)
-{
-	size_t i;
-	int n = 0;
-
-	for (i = 0; i < table->len; i++)
-		n += table->text[i] == '\n';
-	return n + (table->len && table->text[table->len - 1] != '\n');
-}
-
-static void table_append(struct table *table, const char *line)
-{
-	bool newline = table->len && table->text[table->len - 1] != '\n';
-	size_t n = strlen(line);
-
-	table->text = xrealloc(table->text, table->len + n + 2, 1);
-	if (newline)
-		table->text[table->len++] = '\n';
-	memcpy(table->text + table->len, line, n);
-	table->len += n;
-	table->text[table->len++] = '\n';
-}
-
-/* Remove a line, by its number. */
-static void table_remove(struct table *table, int line)
-{
-	char *from = table->text, *end = table->text + table->len, *to;
-
-	while (--line)
-		from = (char *)memchr(from, '\n', end - from) + 1;
-	to = memchr(from, '\n', end - from);
-	to = to ? to + 1 : end;
-	memmove(from, to, end - to);
-	table->len -= to - from;
 }
 
 static const struct volume *find_target(const struct volumes *volumes, const char *session,
@@ -294,45 +173,99 @@ static void print_remove(const struct rnbd *r, int line)
 	fputc('\n', stderr);
 }
 
-static int append(const struct rnbd *r, struct table *table, const char *line, const char *name,
-		  bool write)
+/* Check whether two values of an option mean the same. Interfaces may be given by number. */
+static bool same_value(const char *a, const char *b)
 {
-	int nr = count_lines(table) + 1;
+	char *x, *y;
+	bool is;
+
+	if (!a || !b)
+		return a == b;
+	x = name_scopes(a);
+	y = name_scopes(b);
+	is = !strcmp(x, y);
+	free(x);
+	free(y);
+	return is;
+}
+
+static const char *option_of(const struct volumes *volumes, const struct volume *volume,
+			     enum volume_option option)
+{
+	const char *value = volumes_option(volumes, volume, option);
+
+	return !value && option == ACCESS_MODE ? "rw" : value;
+}
+
+/*
+ * Find an option of @volume that its line @have doesn't have. Options of the session may be left
+ * out: they are those of the line. Returns NR_VOLUME_OPTIONS if there is none.
+ */
+static enum volume_option find_difference(const struct volumes *volumes, const struct volume *have,
+					  const struct volume *volume)
+{
+	size_t i;
+
+	for (i = 0; i < NR_VOLUME_OPTIONS; i++)
+		if ((volume->options[i] || i < FIRST_SESSION_OPTION) &&
+		    !same_value(option_of(volumes, have, i), option_of(volumes, volume, i)))
+			break;
+	return i;
+}
+
+/* Check that the last line of the table is read back as the volume that was to be saved. */
+static bool is_read_back(const struct rnbd *r, const struct table *table,
+			 const struct volume *volume, const char *name, bool quiet)
+{
+	int nr = table_lines(table);
+	char *prefix = xasprintf("%s:%d: ", r->volumes, nr);
 	const struct volume *saved;
 	struct volumes volumes;
 	bool is;
 
-	table_append(table, line);
-	table_parse(r, table, name, report, &volumes);
+	table_parse(r, table, quiet ? ignore : report, prefix, &volumes);
 	saved = volumes_find(&volumes, name);
-	is = saved && saved->line == nr;
+	is = saved && saved->line == nr && !saved->noauto && !saved->nofail &&
+	     find_difference(&volumes, saved, volume) == NR_VOLUME_OPTIONS;
 	volumes_free(&volumes);
-	if (!is)
+	free(prefix);
+	return is;
+}
+
+static int append(const struct rnbd *r, struct table *table, const struct volume *volume,
+		  const char *line, const char *name, bool write)
+{
+	table_append(table, line);
+	if (!is_read_back(r, table, volume, name, write))
 		return report_usage("the line for %s can't be saved: %s", r->volumes, line);
 	if (!write)
-		return RNBD_OK;
+		return table_check(r, table);
 	print_append(r, line);
-	return r->dry_run ? RNBD_OK : table_write(r, table);
+	return r->dry_run ? RNBD_OK : table_write(table);
 }
 
 /* Check that the line which the table already has says the same. */
 static int compare(const struct rnbd *r, const struct volumes *volumes,
 		   const struct volume *have, const struct volume *volume)
 {
-	const char *value;
-	size_t i;
+	enum volume_option option = find_difference(volumes, have, volume);
+	const char *value, *name;
 
 	if (r->save_name && strcmp(r->save_name, have->name))
 		return report_usage("%s:%d: the volume is called %s", r->volumes, have->line,
 				    have->name);
-	for (i = 0; i < NR_VOLUME_OPTIONS; i++) {
-		value = volumes_option(volumes, have, i);
-		if (volume->options[i] && (!value || strcmp(volume->options[i], value)))
-			return report_usage("%s:%d: volume %s has %s=%s, not %s", r->volumes,
-					    have->line, have->name, volume_option_name(i),
-					    value ? value : "", volume->options[i]);
-	}
-	return RNBD_OK;
+	if (have->noauto)
+		return report_usage("%s:%d: volume %s has noauto: it is not mapped at boot",
+				    r->volumes, have->line, have->name);
+	if (option == NR_VOLUME_OPTIONS)
+		return RNBD_OK;
+	name = volume_option_name(option);
+	value = volumes_option(volumes, have, option);
+	if (!value)
+		return report_usage("%s:%d: volume %s has no %s", r->volumes, have->line,
+				    have->name, name);
+	return report_usage("%s:%d: volume %s has %s=%s, not %s", r->volumes, have->line,
+			    have->name, name, value, option_of(volumes, volume, option));
 }
 
 static int save_volume(const struct rnbd *r, struct table *table, struct volume *volume, bool write)
@@ -342,7 +275,7 @@ static int save_volume(const struct rnbd *r, struct table *table, struct volume 
 	int ret = RNBD_OK;
 	char *name, *line;
 
-	table_parse(r, table, "", ignore, &volumes);
+	table_parse(r, table, ignore, NULL, &volumes);
 	have = find_target(&volumes, volume->session, volume->device);
 	if (!have && !volumes_option(&volumes, volume, PATHS))
 		add_open_paths(r, volume);
@@ -351,7 +284,7 @@ static int save_volume(const struct rnbd *r, struct table *table, struct volume 
 	} else if (volumes_option(&volumes, volume, PATHS)) {
 		name = r->save_name ? xstrdup(r->save_name) : choose_name(&volumes, volume);
 		line = make_line(&volumes, volume, name);
-		ret = append(r, table, line, name, write);
+		ret = append(r, table, volume, line, name, write);
 		free(line);
 		free(name);
 	} else if (write) {
@@ -404,19 +337,19 @@ static int check_kept(const struct rnbd *r, const struct volumes *before,
 }
 
 /* Remove the first line of a device, if any. Sets *@line to its number, or 0. */
-static int remove_one(const struct rnbd *r, struct table *table, const struct device *dev,
-		      int *line)
+static int remove_one(const struct rnbd *r, struct table *table, const char *session,
+		      const char *device, int *line)
 {
 	struct volumes before, after;
 	const struct volume *volume;
 	int ret = RNBD_OK;
 
-	table_parse(r, table, "", ignore, &before);
-	volume = find_target(&before, dev->session, dev->mapping_path);
+	table_parse(r, table, ignore, NULL, &before);
+	volume = find_target(&before, session, device);
 	*line = volume ? volume->line : 0;
 	if (volume) {
 		table_remove(table, volume->line);
-		table_parse(r, table, "", ignore, &after);
+		table_parse(r, table, ignore, NULL, &after);
 		ret = check_kept(r, &before, &after, volume);
 		volumes_free(&after);
 	}
@@ -428,23 +361,84 @@ static int remove_one(const struct rnbd *r, struct table *table, const struct de
  * Remove the lines of a device: without the first one, another one could become valid. If not
  * @write, only check that this is possible.
  */
-int volumes_unsave(const struct rnbd *r, const struct device *dev, bool write)
+static int remove_all(const struct rnbd *r, struct table *table, const char *session,
+		      const char *device, bool write)
 {
 	bool changed = false;
-	struct table table;
-	int ret, line = 1;
+	int ret = RNBD_OK, line = 1;
 
-	if (!dev->session || !dev->mapping_path)
-		return report_not_found("%s is gone", dev->name);
-	ret = table_open(r, &table);
 	while (!ret && line) {
-		ret = remove_one(r, &table, dev, &line);
+		ret = remove_one(r, table, session, device, &line);
 		if (!ret && line && write)
 			print_remove(r, line);
 		changed = changed || line;
 	}
-	if (!ret && changed && write && !r->dry_run)
-		ret = table_write(r, &table);
+	if (ret)
+		return ret;
+	if (!changed)
+		return write ? report_as(RNBD_OK, "no line of %s in %s", device, r->volumes) :
+			       RNBD_OK;
+	if (!write)
+		return table_check(r, table);
+	return r->dry_run ? RNBD_OK : table_write(table);
+}
+
+/* Remove the lines of a device. If not @write, only check that this is possible. */
+int volumes_unsave(const struct rnbd *r, const struct device *dev, bool write)
+{
+	struct table table;
+	int ret;
+
+	if (!dev->session || !dev->mapping_path)
+		return report_not_found("%s is gone", dev->name);
+	ret = table_open(r, &table);
+	if (!ret)
+		ret = remove_all(r, &table, dev->session, dev->mapping_path, write);
 	table_close(&table);
 	return ret;
+}
+
+/* Find a line by the name of its volume, or by its device. Returns how many there are. */
+static size_t find_line(const struct volumes *volumes, const char *name, const char *session,
+			const struct volume **found)
+{
+	const struct volume *volume;
+	size_t i, n = 0;
+
+	for (i = 0; i < volumes->nr; i++) {
+		volume = &volumes->all[i];
+		if ((strcmp(volume->name, name) && strcmp(volume->device, name)) ||
+		    (session && strcmp(volume->session, session)))
+			continue;
+		*found = volume;
+		n++;
+	}
+	return n;
+}
+
+/* Remove the lines of a volume that is not mapped. @session may be NULL. */
+int volumes_forget(const struct rnbd *r, const char *name, const char *session)
+{
+	const struct volume *volume;
+	struct volumes volumes;
+	struct table table;
+	size_t n;
+	int ret;
+
+	ret = table_open(r, &table);
+	if (!ret) {
+		table_parse(r, &table, ignore, NULL, &volumes);
+		n = find_line(&volumes, name, session, &volume);
+		if (!n)
+			ret = report_not_found("no device is called '%s', and no line of %s", name,
+					       r->volumes);
+		else if (n > 1)
+			ret = report_not_found("%zu lines of %s are of '%s': say which one", n,
+					       r->volumes, name);
+		else
+			ret = remove_all(r, &table, volume->session, volume->device, true);
+		volumes_free(&volumes);
+	}
+	table_close(&table);
+	return ret ? ret : report_as(RNBD_OK, "%s was not mapped", name);
 }

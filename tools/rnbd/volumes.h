@@ -5,6 +5,8 @@
 #ifndef RNBD_VOLUMES_H
 #define RNBD_VOLUMES_H
 
+#include <sys/stat.h>
+
 #include "rnbd.h"
 
 /*
@@ -67,10 +69,32 @@ char *volumes_line(const struct volumes *volumes, const struct volume *volume);
 const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
 			   enum volume_option option);
 
+/* ---- table.c ---- */
+
+/* The table's file */
+struct table {
+	char *path, *text;
+	size_t len;
+	/* Owner and permissions of the file */
+	struct stat st;
+	int lock;
+};
+
+int table_open(const struct rnbd *r, struct table *table);
+void table_close(struct table *table);
+int table_check(const struct rnbd *r, const struct table *table);
+int table_write(const struct table *table);
+void table_parse(const struct rnbd *r, const struct table *table, volumes_report *report,
+		 void *arg, struct volumes *volumes);
+int table_lines(const struct table *table);
+void table_append(struct table *table, const char *line);
+void table_remove(struct table *table, int line);
+
 /* ---- save.c ---- */
 
 int volumes_save(const struct rnbd *r, struct volume *volume, bool write);
 int volumes_unsave(const struct rnbd *r, const struct device *dev, bool write);
+int volumes_forget(const struct rnbd *r, const char *name, const char *session);
 
 /* ---- options.c ---- */
 

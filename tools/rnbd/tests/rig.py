@@ -200,6 +200,7 @@ class Host:
         return {**os.environ, 'RNBD_SYSFS': str(self.sys), 'RNBD_DEV': str(self.dev),
                 'RNBD_KMSG': str(self.kmsg), 'RNBD_TRACEFS': str(self.top / 'tracing'),
                 'RNBD_VOLUMES': str(self.volumes), 'RNBD_SERVER_CONF': str(self.server_conf),
+                'RNBD_LOCK': str(self.top / 'lock'),
                 'PATH': f'{self.top}/bin:{os.environ["PATH"]}',
                 'RNBD_SYNCED': str(self.top / 'synced'), 'RNBD_HOSTS': str(self.top / 'hosts'),
                 'LD_PRELOAD': str(self.build.refuse), 'LC_ALL': 'C',
