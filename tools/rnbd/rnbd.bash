@@ -64,9 +64,12 @@ _rnbd()
 	COMPREPLY=()
 	# Names of paths have colons, at which bash parts words.
 	! declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref -n : cur prev
+	# Values of options, which bash parts from their names, are not known.
+	[[ $cur != = && $prev != = ]] || return
 	if [[ $cur == -* ]]; then
 		_rnbd_offer_words --json --help --verbose --dry-run --bytes --no-headings
-		[[ " ${COMP_WORDS[*]} " != *@(map|unmap)" "* ]] || _rnbd_offer_words --save
+		[[ " ${COMP_WORDS[*]} " != *" "@(map|unmap)" "* ||
+			" ${COMP_WORDS[*]} " == *" volume"?(s)" "* ]] || _rnbd_offer_words --save
 		return
 	fi
 	if [[ ${COMP_WORDS[COMP_CWORD - 2]-} == volume?(s) && $prev == @(map|unmap) ]]; then
@@ -79,7 +82,7 @@ _rnbd()
 		return
 	fi
 	case $prev in
-	rnbd|client|server)
+	rnbd|client|server|help)
 		_rnbd_offer_words client server device session path tenant host volume help
 		_rnbd_offer < <(_rnbd_commands | sort -u |
 			grep -vx -e device -e session -e path -e tenant -e host -e volume -e help) ;;
@@ -103,8 +106,11 @@ _rnbd()
 		_rnbd_offer_words devices sessions paths all json ;;
 	unmap|remap|resize|perf|close)
 		_rnbd_offer_names devices ;;
-	from|add|set)
+	from)
 		_rnbd_offer_names sessions ;;
+	add|set)
+		[[ ${COMP_WORDS[COMP_CWORD - 2]-} != @(path|session)?(s) ]] ||
+			_rnbd_offer_names sessions ;;
 	delete|readd)
 		_rnbd_offer_names paths ;;
 	show|stat|ping|trace|recover|reconnect|disconnect|reset)

@@ -46,11 +46,11 @@ function __rnbd_arguments
 		__rnbd_names sessions
 	case 'session set *'
 		__rnbd_settings session set
-	case 'map * from ?*' 'device map * from ?*'
-		printf '%s\n' ro rw migration handover
-		__rnbd_settings map
 	case '* from'
 		__rnbd_names sessions
+	case 'map * from *' 'device map * from *'
+		printf '%s\n' ro rw migration handover
+		__rnbd_settings map
 	case 'map *' 'device map *'
 		echo from
 	case list

@@ -37,6 +37,12 @@ def test_completion(host):
                        ('rnbd session set s1 hb_max_missed=3 hb_i', ['hb_interval_ms=']),
                        ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
                        ('rnbd map vol1 from s1 --s', ['--save']), ('rnbd list --s', []),
+                       ('rnbd remap rnbd0 --s', []), ('rnbd volume map data --s', []),
+                       ('rnbd device unmap rnbd0 --s', ['--save']),
+                       ('rnbd map vol1 from s1 nr_queues =', []),
+                       ('rnbd session set s1 hb_max_missed = ', []),
+                       ('rnbd help un', ['unload', 'unmap']), ('rnbd server host set ', []),
+                       ('rnbd server volume add ', []),
                        ('rnbd path de', ['delete']), ('rnbd list --js', ['--json']),
                        ('rnbd path delete ', ['ip:192.168.100.2@ip:192.168.100.1']),
                        ('rnbd server cl', ['clear', 'client', 'close'])]:
@@ -75,10 +81,10 @@ def complete_zsh(host, line):
 
 
 def complete_fish(host, line):
-    """What fish offers at the end of a line"""
+    """What fish offers at the end of a line; with question marks as in its version 4"""
     (host.top / 'bin/rnbd').unlink(missing_ok=True)
     host.program('rnbd', f'exec {host.build.tool} "$@"\n')
-    done = subprocess.run(['fish', '--no-config', '-c', f'source {HERE.parent}/rnbd.fish; '
+    done = subprocess.run(['fish', '--no-config', '--features=qmark-noglob', '-c', f'source {HERE.parent}/rnbd.fish; '
                            'complete -C "$argv"', line], capture_output=True, text=True,
                           env={**host.environment(), 'HOME': str(host.top)}, cwd=host.top)
     if done.stderr:
@@ -102,6 +108,7 @@ def test_completion_of_zsh_and_fish(host):
                 ('rnbd sess', ['session']), ('rnbd session re', ['reconnect', 'recover', 'remap']),
                 ('rnbd paths de', ['delete']), ('rnbd unmap ', ['rnbd0']),
                 ('rnbd -v client unmap ', ['rnbd0']), ('rnbd map vol1 ', ['from']),
+                ('rnbd unmap vol1 from s1 ', ['force', 'from']),
                 ('rnbd map vol1 from ', [evil, 's1']), ('rnbd path delete i', [path]),
                 ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
                 ('rnbd session set s1 failover', ['failover_timeout=']),
@@ -112,6 +119,15 @@ def test_completion_of_zsh_and_fish(host):
     equal('ran', (host.top / 'pwned').exists(), False)
     if len(shells) < 2:
         raise Skip('not all of zsh and fish')
+
+
+def test_completion_without_names(host):
+    """Nothing is offered, and no empty word either."""
+    host.client()
+    for shell, complete_it in ('bash', complete), ('zsh', complete_zsh), ('fish', complete_fish):
+        if not shutil.which(shell):
+            raise Skip(f'no {shell}')
+        equal(shell, complete_it(host, 'rnbd map vol1 from '), [])
 
 
 def test_install(host):
