@@ -177,11 +177,12 @@ static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv
 {
 	const struct command *c;
 	const char *object, *name = "list";
+	int ret;
 
 	object = take_object(&argc, &argv);
 	if (!argc && (r->help || !object)) {
-		run_help(r, object, argc, argv);
-		return r->help ? RNBD_OK : RNBD_USAGE;
+		ret = run_help(r, object, argc, argv);
+		return r->help ? ret : RNBD_USAGE;
 	}
 	if (argc) {
 		name = *argv++;

@@ -58,6 +58,8 @@ def test_every_group_has_help(host):
         for words in f'help {side}', f'{side} --help', f'{side} help':
             host.says(words, '  rnbd list', 'Options:')
             equal(f'{absent} in {words}', absent in host.run(words).out, False)
+    for words in 'help client host', 'client host --help', 'client host help':
+        host.says(words, 'host is not for the client', code=2)
     host.says('help client tenant', 'tenant is not for the client', code=2)
     host.says('help server map', 'map is not for the server', code=2)
     out = host.run('help volume list').out
