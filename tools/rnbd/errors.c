@@ -205,6 +205,16 @@ int report_as(int code, const char *fmt, ...)
 	return code;
 }
 
+/* Report the description of an error, if any, and free it. */
+int report_error(char *error)
+{
+	if (!error)
+		return RNBD_OK;
+	report_usage("%s", error);
+	free(error);
+	return exit_usage;
+}
+
 int report_bad_path(const char *text)
 {
 	return report_usage("'%s' is no path: [SRC,]DST, each ip:ADDRESS, gid:GID or a host name",

@@ -42,14 +42,10 @@ static int add_assignment(struct line *line, const char *word)
 {
 	enum volume_option option;
 	const char *value;
-	char *error;
+	int ret;
 
-	error = option_parse(word, 0, &option, &value);
-	if (!error)
-		return add_option(line, option, value);
-	report_usage("%s", error);
-	free(error);
-	return exit_usage;
+	ret = report_error(option_parse(word, 0, &option, &value));
+	return ret ? ret : add_option(line, option, value);
 }
 
 /* Check for NAME=VALUE. Names of interfaces in IPv6 addresses may have a "=", too. */
@@ -64,7 +60,7 @@ static int add_word(struct line *line, const char *word)
 	char *path;
 	int ret;
 
-	if (is_assignment(word))
+	if (is_assignment(word) || is_option(word))
 		return add_assignment(line, word);
 	if (has_word(ACCESS_MODES, word))
 		return add_option(line, ACCESS_MODE, word);
@@ -153,6 +149,8 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	int ret;
 
 	ret = make_line(&line, argc, argv);
+	if (ret == RNBD_NOT_FOUND && r->save && !r->save_name)
+		fprintf(stderr, "  if that is the name of the volume: --save=NAME\n");
 	if (!ret && !sysfs_exists(r, CLIENT_CTL))
 		ret = report_no_module(r, CLIENT);
 	if (!ret && r->save)

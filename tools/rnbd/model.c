@@ -360,6 +360,13 @@ bool path_connected(const struct path *path)
 	return path->state ? !strcmp(path->state, "connected") : path->session->side == SERVER;
 }
 
+/* Make "[SRC,]DST", as it is written to add_path, of a path with a destination. */
+char *path_text(const struct path *path)
+{
+	return xasprintf("%s%s%s", path->src_addr ? path->src_addr : "", path->src_addr ? "," : "",
+			 path->dst_addr);
+}
+
 size_t paths_connected(const struct session *session)
 {
 	size_t i, n = 0;

@@ -112,6 +112,11 @@ static enum volume_option find_option(const char *name)
 	return NR_VOLUME_OPTIONS;
 }
 
+bool is_option(const char *name)
+{
+	return find_option(name) != NR_VOLUME_OPTIONS;
+}
+
 /* The names of all options from @first on, separated by blanks */
 static char *names_from(enum volume_option first)
 {
@@ -133,12 +138,15 @@ static char *unknown_option(const char *word, const char *name, enum volume_opti
 {
 	char *names = names_from(first), *closest = closest_word(names, name), *text;
 
-	if (find_option(name) < first)
+	if (!first && !strcmp(name, kinds[PATHS].name))
+		text = xasprintf("'%s': paths are given without path=", word);
+	else if (find_option(name) < first)
 		text = xasprintf("%s can't be changed later; it is an option of rnbd map", name);
 	else if (closest)
 		text = xasprintf("no option '%s'; did you mean %s?", word, closest);
 	else
-		text = xasprintf("no option '%s'; options are: %s", word, names);
+		text = xasprintf("no option '%s'; see: rnbd help %s", word,
+				 first ? "session set" : "map");
 	free(closest);
 	free(names);
 	return text;
@@ -187,7 +195,7 @@ char *option_parse(const char *word, enum volume_option first, enum volume_optio
 	if (*option < first || *option == NR_VOLUME_OPTIONS || *option == PATHS) {
 		wrong = unknown_option(word, name, first);
 	} else if (!word[n]) {
-		wrong = xasprintf("no option '%s'; it takes a value: %s=VALUE", word, name);
+		wrong = xasprintf("%s takes a value: %s=VALUE", name, name);
 	} else {
 		wrong = check_value(&kinds[*option], word + n + 1);
 		*value = long_form(*option, word + n + 1);

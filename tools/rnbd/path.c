@@ -128,24 +128,35 @@ static int set_all(const struct rnbd *r, const struct session *session, int argc
 	return ret;
 }
 
+/* Check settings: each is valid, and is given once. */
+static int check_settings(int argc, char **argv)
+{
+	bool given[NR_VOLUME_OPTIONS] = { false };
+	enum volume_option option;
+	const char *value;
+	int i, ret;
+
+	for (i = 0; i < argc; i++) {
+		ret = report_error(option_parse(argv[i], FIRST_SETTING, &option, &value));
+		if (ret)
+			return ret;
+		if (given[option])
+			return report_usage("%s is given twice", volume_option_name(option));
+		given[option] = true;
+	}
+	return RNBD_OK;
+}
+
 /* Arguments: SESSION SETTING=VALUE... Changes nothing if one of them is invalid. */
 int cmd_session_set(struct rnbd *r, int argc, char **argv)
 {
 	const struct session *session;
-	enum volume_option option;
-	const char *value;
 	struct model model;
-	int i, ret;
-	char *error;
+	int ret;
 
-	for (i = 1; i < argc; i++) {
-		error = option_parse(argv[i], FIRST_SETTING, &option, &value);
-		if (!error)
-			continue;
-		report_usage("%s", error);
-		free(error);
-		return exit_usage;
-	}
+	ret = check_settings(argc - 1, argv + 1);
+	if (ret)
+		return ret;
 	ret = need_model(r, &model);
 	if (!ret)
 		ret = find_session(&model, argv[0], &session);
@@ -203,8 +214,7 @@ static int readd(const struct rnbd *r, const struct path *path)
 
 	if (!path->dst_addr)
 		return report_not_found("the path %s is gone", path->name);
-	text = xasprintf("%s%s%s", path->src_addr ? path->src_addr : "", path->src_addr ? "," : "",
-			 path->dst_addr);
+	text = path_text(path);
 	ret = act(r, &delete, path);
 	if (!ret) {
 		ret = add_path(r, path->session, text);

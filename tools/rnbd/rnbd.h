@@ -160,6 +160,7 @@ struct model {
 void model_read(const struct rnbd *r, struct model *model);
 void model_free(struct model *model);
 const char *side_name(enum side side);
+char *path_text(const struct path *path);
 bool path_connected(const struct path *path);
 size_t paths_connected(const struct session *session);
 const char *session_state(const struct session *session);
@@ -233,6 +234,7 @@ int report_as(int code, const char *fmt, ...) __printf(2, 3);
 #define report_usage(...)	report_as(exit_usage, __VA_ARGS__)
 #define report_not_found(...)	report_as(RNBD_NOT_FOUND, __VA_ARGS__)
 #define report_failed(...)	report_as(RNBD_FAILED, __VA_ARGS__)
+int report_error(char *error);
 int report_bad_path(const char *text);
 int need_module(const struct rnbd *r, const struct model *model);
 int need_model(const struct rnbd *r, struct model *model);
@@ -275,6 +277,7 @@ void print_table(const struct rnbd *r, struct json_object *rows, const struct co
 void print_list(const struct rnbd *r, struct json_object *rows, const struct column *columns,
 		size_t nr, const char *what);
 const char *cell_state(const struct column *column, const char *text);
+bool has_escapes(int fd);
 void print_members(struct json_object *object);
 void format_size(const struct rnbd *r, char *text, size_t room, double bytes);
 void format_usecs(char *text, size_t room, double us);

@@ -143,8 +143,7 @@ static void add_open_paths(const struct rnbd *r, struct volume *volume)
 			path = &session->paths[j];
 			if (!path->dst_addr)
 				continue;
-			text = xasprintf("%s%s%s", path->src_addr ? path->src_addr : "",
-					 path->src_addr ? "," : "", path->dst_addr);
+			text = path_text(path);
 			volume_add_path(volume, text);
 			free(text);
 		}
@@ -303,6 +302,9 @@ int volumes_save(const struct rnbd *r, struct volume *volume, bool write)
 	struct table table;
 	int ret;
 
+	ret = r->save_name ? report_error(volume_name_error(r->save_name)) : RNBD_OK;
+	if (ret)
+		return ret;
 	ret = table_open(r, &table);
 	if (!ret)
 		ret = save_volume(r, &table, volume, write);

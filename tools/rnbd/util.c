@@ -83,7 +83,8 @@ bool parse_number(const char *text, long long min, long long max, long long *val
 
 	errno = 0;
 	*value = strtoll(text, &end, 10);
-	return !errno && end != text && !*end && *value >= min && *value <= max;
+	return !errno && !isspace((unsigned char)*text) && end != text && !*end &&
+	       *value >= min && *value <= max;
 }
 
 bool parse_seconds(const char *text, double *seconds)

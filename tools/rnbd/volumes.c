@@ -75,19 +75,29 @@ static void unescape(char *text)
 	*to = 0;
 }
 
-static bool check_name(const struct reader *reader, const char *name)
+/* Describe why @name can't be the name of a volume; the caller frees that. NULL if it can. */
+char *volume_name_error(const char *name)
 {
 	size_t i;
 
 	for (i = 0; name[i]; i++)
 		if (!isascii(name[i]) || (!isalnum(name[i]) && !strchr("-_.:@+", name[i])))
-			return wrong(reader, "%s: names are of letters, digits and -_.:@+", name);
+			return xasprintf("%s: names are of letters, digits and -_.:@+", name);
 	if (i > VOLUME_NAME_MAX)
-		return wrong(reader, "%s: the name has more than %d characters", name,
-			     VOLUME_NAME_MAX);
-	if (*name == '-' || !strcmp(name, "all"))
-		return wrong(reader, "%s: a volume can't be called so", name);
-	return true;
+		return xasprintf("%s: the name has more than %d characters", name, VOLUME_NAME_MAX);
+	if (!i || *name == '-' || !strcmp(name, "all"))
+		return xasprintf("%s: a volume can't be called so", i ? name : "''");
+	return NULL;
+}
+
+/* Report the description of an error, if any, and free it. Returns false if there was one. */
+static bool check(const struct reader *reader, char *error)
+{
+	if (!error)
+		return true;
+	wrong(reader, "%s", error);
+	free(error);
+	return false;
 }
 
 static bool check_target(const struct reader *reader, const char *session, const char *device)
@@ -135,14 +145,9 @@ static bool take_value(const struct reader *reader, struct volume *volume, const
 {
 	enum volume_option option;
 	const char *value;
-	char *error;
 
-	error = option_parse(word, 0, &option, &value);
-	if (error) {
-		wrong(reader, "%s", error);
-		free(error);
+	if (!check(reader, option_parse(word, 0, &option, &value)))
 		return false;
-	}
 	if (volume->options[option])
 		return wrong(reader, "%s is given twice", volume_option_name(option));
 	volume->options[option] = xstrdup(value);
@@ -221,7 +226,8 @@ void volume_free(struct volume *volume)
 
 static bool fill_volume(const struct reader *reader, struct volume *volume, char **columns)
 {
-	if (!check_name(reader, columns[0]) || !check_target(reader, columns[1], columns[3]))
+	if (!check(reader, volume_name_error(columns[0])) ||
+	    !check_target(reader, columns[1], columns[3]))
 		return false;
 	volume->line = reader->line;
 	volume->name = xstrdup(columns[0]);

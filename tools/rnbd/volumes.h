@@ -61,6 +61,7 @@ int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes
 		 volumes_report *report, void *arg);
 int volumes_parse(const struct rnbd *r, FILE *file, const char *only, struct volumes *volumes,
 		  volumes_report *report, void *arg);
+char *volume_name_error(const char *name);
 void volume_add_path(struct volume *volume, const char *path);
 void volume_free(struct volume *volume);
 void volumes_free(struct volumes *volumes);
@@ -101,6 +102,7 @@ int volumes_forget(const struct rnbd *r, const char *name, const char *session);
 const char *volume_option_name(enum volume_option option);
 char *option_parse(const char *word, enum volume_option first, enum volume_option *option,
 		   const char **value);
+bool is_option(const char *name);
 char *closest_word(const char *words, const char *word);
 void options_print(enum volume_option first);
 

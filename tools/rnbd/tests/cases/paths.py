@@ -57,10 +57,14 @@ def test_session_set(host):
     for words, why in [
             ('failover_timout=1', 'did you mean failover_timeout?'),
             ('failover_timeout', 'takes a value: failover_timeout=VALUE'),
+            ('failover_timeout=5 failover_timeout=6', 'failover_timeout is given twice'),
+            ('failover_timeout', 'rnbd: failover_timeout takes'),
+            ('x=5', "no option 'x=5'; see: rnbd help session set"),
             ('failover_timeout=-2', 'not a number from -1 to 1000000'),
             ('key=x', "key can't be changed later"),
-            ('x=1', 'options are: mp_policy max_reconnect_attempts')]:
+            ('path=10.0.0.1', "no option 'path=10.0.0.1'")]:
         host.says(f'session set s1 hb_max_missed=6 {words}', why, code=2)
+    host.says(['session', 'set', 's1', 'failover_timeout= 5'], 'not a number', code=2)
     equal('nothing written', host.written(f'{CLIENT}/s1/hb_max_missed'), '5')
     host.says('session set s2 hb_max_missed=6', "no session is called 's2'", code=3)
     host.says('session set s1', 'SESSION SETTING=VALUE', code=2)

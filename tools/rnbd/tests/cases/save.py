@@ -76,6 +76,10 @@ def test_names(host):
     host.disk(n=7, path='x/vol1')
     host.says('map x/vol1 from s1 --save=vol1', 'vol1: line 1 has that name', code=2)
     host.says('map x/vol1 from s1 --save=x/y', 'names are of letters', code=2)
+    for name in '', 'a b', '#x', '-x', 'all', 'x' * 51:
+        done = host.run(['map', 'vol2', 'from', 's1', f'--save={name}'], code=2)
+        equal(f'{name} in one line', len(done.err.splitlines()), 1)
+    host.says('map vol2 from s1 --save data', 'does not resolve', '--save=NAME', code=3)
     host.says('map vol1 from s1 --save=other', 'volumes:1: the volume is called vol1', code=2)
     for words in 'vol1', 'vol1 from s1':
         host.says(f'unmap {words} --save=vol1', 'unmap DEVICE', code=2)
