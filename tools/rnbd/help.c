@@ -96,13 +96,13 @@ static bool is_example_of(const char *example, const struct command *c)
 	return is;
 }
 
-/* Print examples of a group, or only those of one of its commands. */
-static void print_examples(const struct group *group, const struct command *only)
+/* Print the examples of a command, which is in this group. */
+static void print_examples(const struct group *group, const struct command *c)
 {
 	const char *const *example;
 
 	for (example = group->examples; *example; example++)
-		if (!only || is_example_of(*example, only))
+		if (is_example_of(*example, c))
 			printf("    # %s\n", *example);
 }
 
@@ -115,7 +115,9 @@ static void print_group(const struct rnbd *r, const struct group *group)
 		if (in_group(&commands[i], group) && for_sides(r, commands[i].sides) &&
 		    !(commands[i].options & HIDDEN))
 			print_command(&commands[i]);
-	print_examples(group, NULL);
+	for (i = 0; i < nr_commands; i++)
+		if (in_group(&commands[i], group) && for_sides(r, commands[i].sides))
+			print_examples(group, &commands[i]);
 }
 
 /* Print help with all commands of the sides to which the command line applies. */

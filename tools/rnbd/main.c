@@ -167,7 +167,7 @@ static int run_help(struct rnbd *r, const char *object, int argc, char **argv)
 		take_side(r, &argc, &argv);
 		object = take_object(&argc, &argv);
 	}
-	if (argc)
+	if (argc && (object || strcmp(argv[0], "help")))
 		return help_command(r, object, argv[0]);
 	return object ? help_object(r, object) : print_help(r);
 }

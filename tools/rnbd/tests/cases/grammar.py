@@ -67,6 +67,15 @@ def test_every_group_has_help(host):
           ['server', 'volume'])
 
 
+def test_examples_of_a_side(host):
+    """Those of commands that the side has"""
+    host.says('help help', '  rnbd list', 'Options:')
+    out = host.run('help server').out
+    for example, want in ('stat --watch 1', True), ('recover storage1', False), \
+            ('ping storage1 --count 5', False), ('path add storage1 10.0.1.1', False):
+        equal(example, f'    # rnbd {example}\n' in out, want)
+
+
 def test_examples_in_help(host):
     """Each can be typed."""
     host.pair()
