@@ -100,12 +100,20 @@ const char *cell_state(const struct column *column, const char *text)
 	return NULL;
 }
 
+/* Check for a terminal that knows escape sequences. */
+bool has_escapes(int fd)
+{
+	const char *terminal = getenv("TERM");
+
+	return isatty(fd) && terminal && strcmp(terminal, "dumb");
+}
+
 /* Check whether to print colours: only on a terminal, and not if NO_COLOR is set. */
 static bool has_colours(void)
 {
-	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	const char *none = getenv("NO_COLOR");
 
-	return isatty(STDOUT_FILENO) && !(none && *none) && terminal && strcmp(terminal, "dumb");
+	return has_escapes(STDOUT_FILENO) && !(none && *none);
 }
 
 /* Print the text of a cell. States are coloured, which takes no columns. */

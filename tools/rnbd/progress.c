@@ -7,13 +7,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "rnbd.h"
 
-/* More columns could wrap, and would then not be removed. */
-#define PROGRESS_COLUMNS 60
+/* More columns could wrap, and would then not be removed. Times need some of them. */
+#define SCREEN_COLUMNS 80
+#define TIME_COLUMNS 20
 
 static struct {
 	pthread_t thread;
@@ -26,8 +28,27 @@ static struct {
 	double seconds;
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Check whether this is a job in the background, which leaves the terminal to others. */
+static bool in_background(void)
+{
+	pid_t job = tcgetpgrp(STDERR_FILENO);
+
+	return job >= 0 && job != getpgrp();
+}
+
+static size_t columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col || size.ws_col > SCREEN_COLUMNS)
+		return SCREEN_COLUMNS - TIME_COLUMNS;
+	return size.ws_col > TIME_COLUMNS ? size.ws_col - TIME_COLUMNS : 1;
+}
+
 static void show(unsigned int seconds)
 {
+	if (in_background())
+		return;
 	if (progress.seconds > 0)
 		fprintf(stderr, "\r%s: %u of %.0f s", progress.doing, seconds, progress.seconds);
 	else
@@ -74,10 +95,10 @@ void progress_begin(const char *doing, double seconds)
 {
 	pthread_condattr_t monotonic;
 
-	if (!isatty(STDERR_FILENO))
+	if (!has_escapes(STDERR_FILENO))
 		return;
 	progress.doing = text_clean(xstrdup(doing));
-	text_clip(progress.doing, PROGRESS_COLUMNS);
+	text_clip(progress.doing, columns());
 	progress.seconds = seconds;
 	progress.over = false;
 	progress.shown = false;
@@ -99,7 +120,7 @@ void progress_end(void)
 		pthread_join(progress.thread, NULL);
 		pthread_cond_destroy(&progress.ended);
 	}
-	if (progress.runs && progress.shown)
+	if (progress.runs && progress.shown && !in_background())
 		fputs("\r\033[K", stderr);
 	progress.runs = false;
 	free(progress.doing);
