@@ -313,6 +313,11 @@ def test_exports(host):
     for paths, code in [('/dev/sdx', 3), ('/dev/sdx /dev/disk/by-id/none', 0),
                         (f'{host.top}/disk', 0), ('/dev/vg0/logs', 0), ('/dev/vg0/log', 3)]:
         host.run('server exports ' + paths, code=code)
+    links = ('/dev/disk/by-id/wwn-1 /dev/disk/by-label/x /dev/disk/by-uuid/1-2 /dev/vg/by-label '
+             '/dev/disk/by-partlabel/x /dev/disk/by-partuuid/1-2 /dev/disk/by-path/pci-1')
+    equal('the links that are kept',
+          host.run('server exports /dev/disk/by-id/none links ' + links).out.split(),
+          ['disk/by-id/wwn-1', 'vg/by-label', 'disk/by-path/pci-1'])
     host.server_conf.unlink()
     host.run('server exports /dev/disk/by-id/none', code=3)
 
