@@ -167,6 +167,8 @@ static void long_message_lies_in_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, region.nr_groups, c->nr);
 	KUNIT_EXPECT_EQ(test, region.size, c->size);
 	KUNIT_EXPECT_EQ(test, rtrs_region_list_long(&region, c->len, sge), c->nr);
+	if (region.nr_groups != c->nr)
+		goto free;
 	for (i = 0; i < c->nr; i++) {
 		KUNIT_EXPECT_EQ(test, sge[i].addr, rtrs_region_dma(&region, i));
 		KUNIT_EXPECT_EQ(test, sge[i].length, i + 1 < c->nr ? c->size : c->last);
@@ -177,8 +179,8 @@ static void long_message_lies_in_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(msg, back, c->len), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(rtrs_region_addr(&region, c->nr - 1),
 				     msg + c->len - c->last, c->last), 0);
-	rtrs_region_free(&region);
 free:
+	rtrs_region_free(&region);
 	kvfree(msg);
 	kvfree(back);
 }
