@@ -277,7 +277,7 @@ static int schedules(long arg)
 	for (i = 0; i < n && !ret; i++) {
 		for (j = 0; j < STEPS && !ret; j++)
 			ret = step();
-		if (restart && !ret && !rnd_below(20)) {
+		if (restart && !ret && !rnd_below(5)) {
 			ret = restart_server();
 			restarts++;
 		}
