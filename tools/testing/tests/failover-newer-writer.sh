@@ -4,7 +4,8 @@
 # A client is cut off while it writes, and its server ends its session. Another client maps the
 # volume. If that one has only read, the first client goes on as if nothing had happened. If it has
 # written, the first client's waiting write fails, and its disk remains closed until remap_device,
-# also when the server was restarted in between.
+# also when the server was restarted in between. What was written to another disk, whose number this
+# one has got, doesn't count.
 # Modules: ours
 # Guests: 2
 
@@ -96,5 +97,33 @@ for mode in rw migration; do
 	unmap "$dev"
 	client_idle
 done
-on server 'rm -r /run/rnbd-state'
+
+# linked NAME: makes a disk on the server, and a link to it, by which it is mapped
+linked() { on server "ln -sfn \$(null_here $1 16) /run/$1"; }
+number() { on server "stat -Lc %t:%T /run/$1"; }
+
+say "two disks exchange their numbers: who has written to one, doesn't matter to the other"
+linked one
+linked two
+number=$(number one)
+dev=$(map s1 /run/one)
+beside=$(map s1 "$disk2" access_mode=ro)
+attr failover_timeout=-1
+soon
+gives 0 "$dev" write:0:4k:first
+other=$(map s2 /run/two "path=$(addr server 1)")
+gives 0 "$other" write:0:4k:newer
+unmap "$other"
+lose
+on server 'rmdir /sys/kernel/config/nullb/one /sys/kernel/config/nullb/two'
+linked two
+linked one
+equal "the number of the other disk" "$(number two)" "$number"
+start_io "$dev" write:0:4k:second
+link client 0 on
+end_io 60 0
+unmap "$beside"
+unmap "$dev"
+client_idle
+on server 'rm -r /run/rnbd-state /run/one /run/two'
 down
