@@ -272,6 +272,27 @@ static int half_open_stays(long arg)
 	return half ? end_with(half, ret) : -1;
 }
 
+/* Somebody who has seen its connection requests reconnects its path, but can't prove anything. */
+static int stranger_reconnects(long arg)
+{
+	struct path *p = keyed_path(), *other = keyed_path();
+	struct proof proof;
+	int ret = -1;
+
+	memset(&proof, 0x5a, sizeof(proof));
+	if (p && other && !path_connect(p) && !path_info(p)) {
+		path_join(other, p, 0);
+		memcpy(other->req.path_uuid, p->req.path_uuid, 16);
+		other->req.recon_cnt = p->req.recon_cnt + 1;
+		ret = path_connect(other) ?: must_live(p) ?:
+		      send_proof(other, &proof, PROOF_LEN) ?: must_be_refused(other) ?:
+		      must_live(p);
+	}
+	if (other)
+		path_free(other);
+	return p ? end_with(p, ret) : -1;
+}
+
 #define PROOF(name, about, arg) { name, about, wrong_proof, arg, .extra = true }
 
 const struct test proof_cases[] = {
@@ -300,6 +321,7 @@ const struct test proof_cases[] = {
 	  insider_has_uuid, INSIDER, .extra = true },
 	{ "proof-uuid-lies", "and with its tag", insider_has_uuid, INSIDER_LIES,
 	  .extra = true },
+	{ "proof-reconnect", "a stranger reconnects its path", stranger_reconnects, .extra = true },
 	{ "proof-half-open", "a path that is never set up outlives the session", half_open_stays,
 	  .extra = true },
 	{ "proof-stay", "it doesn't go after a wrong one", refused_stays, .extra = true },
