@@ -76,23 +76,29 @@ static bool in_group(const struct command *c, const struct group *group)
 	       (!group->names || has_word(group->names, c->name));
 }
 
+/* Get the words of a command line, without arguments. Returns a string from malloc(). */
+static char *command_words(const struct command *c)
+{
+	return xasprintf("rnbd %s%s%s%s", c->sides == ON_SERVER ? "server " : "",
+			 c->object ? c->object : "", c->object ? " " : "", c->name);
+}
+
 static void print_command(const struct command *c)
 {
-	printf("  rnbd %s%s%s%s%s%s\n        %s\n", c->sides == ON_SERVER ? "server " : "",
-	       c->object ? c->object : "", c->object ? " " : "", c->name,
-	       *c->arguments ? " " : "", c->arguments, c->text);
+	char *words = command_words(c);
+
+	printf("  %s%s%s\n        %s\n", words, *c->arguments ? " " : "", c->arguments, c->text);
+	free(words);
 }
 
 /* Check whether an example is one of this command. */
 static bool is_example_of(const char *example, const struct command *c)
 {
-	char *begin = xasprintf("rnbd %s%s%s%s ", c->sides == ON_SERVER ? "server " : "",
-				c->object ? c->object : "", c->object ? " " : "", c->name);
-	char *text = xasprintf("%s ", example);
-	bool is = starts_with(text, begin);
+	char *words = command_words(c);
+	size_t len = strlen(words);
+	bool is = starts_with(example, words) && (!example[len] || example[len] == ' ');
 
-	free(text);
-	free(begin);
+	free(words);
 	return is;
 }
 

@@ -37,7 +37,7 @@ static const struct volume *find_target(const struct volumes *volumes, const cha
 	return NULL;
 }
 
-/* Make a name from that of the device: its last component, with valid characters only. */
+/* Make a volume's name from the last component of the device's name, with valid characters only. */
 static char *name_of(const char *device)
 {
 	const char *slash = strrchr(device, '/');
@@ -64,7 +64,7 @@ static char *choose_name(const struct volumes *volumes, const struct volume *vol
 	return name;
 }
 
-/* Convert paths from map_device's format, "ip:SRC,ip:DST path=ip:DST", to that of the table. */
+/* Print paths in the table's format. map_device's format is "ip:SRC,ip:DST path=ip:DST". */
 static void print_paths(FILE *to, const char *paths)
 {
 	static const char between[] = " path=";
@@ -95,7 +95,7 @@ static void print_word(FILE *to, const char *text)
 	}
 }
 
-/* Make the line of a volume. Options of its session are those of the session's other lines, too. */
+/* Make the line of a volume. Options of its session also apply to the session's other lines. */
 static char *make_line(const struct volumes *volumes, const struct volume *volume,
 		       const char *name)
 {
@@ -197,8 +197,8 @@ static const char *option_of(const struct volumes *volumes, const struct volume 
 }
 
 /*
- * Find an option of @volume that its line @have doesn't have. Options of the session may be left
- * out: they are those of the line. Returns NR_VOLUME_OPTIONS if there is none.
+ * Find an option of @volume that its line @have doesn't have. @volume may lack options of the
+ * session: the line's options apply then. Returns NR_VOLUME_OPTIONS if there is no difference.
  */
 static enum volume_option find_difference(const struct volumes *volumes, const struct volume *have,
 					  const struct volume *volume)
@@ -295,7 +295,7 @@ static int save_volume(const struct rnbd *r, struct table *table, struct volume 
 
 /*
  * Add a line for a volume, unless there is one. If not @write, only check that this is possible. A
- * volume without paths gets those of its session.
+ * volume without paths gets the paths of its session.
  */
 int volumes_save(const struct rnbd *r, struct volume *volume, bool write)
 {
