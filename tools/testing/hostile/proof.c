@@ -272,7 +272,7 @@ static int half_open_stays(long arg)
 	return half ? end_with(half, ret) : -1;
 }
 
-/* Somebody who has seen its connection requests reconnects its path, but can't prove anything. */
+/* A stranger has seen the host's connection requests, and reconnects its path without a proof. */
 static int stranger_reconnects(long arg)
 {
 	struct path *p = keyed_path(), *other = keyed_path();

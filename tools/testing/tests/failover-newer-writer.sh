@@ -4,8 +4,8 @@
 # A client is cut off while it writes, and its server ends its session. Another client maps the
 # volume. If that one has only read, the first client goes on as if nothing had happened. If it has
 # written, the first client's waiting write fails, and its disk remains closed until remap_device,
-# also when the server was restarted in between. What was written to another disk, whose number this
-# one has got, doesn't count.
+# also when the server was restarted in between. Writes to another disk don't count, even if the
+# volume's disk gets the number of that disk.
 # Modules: ours
 # Guests: 2
 

@@ -5,7 +5,7 @@
 # soft-RoCE doesn't: each one connects, with as much as the devices have room for, and
 # data are right, also when one of its paths is lost under load. Completion queues have
 # just the entries of their queue pairs, take turns over a device's vectors, and are gone
-# when the connections are. The numbers are those of guests with one CPU.
+# when the connections are. The expected numbers are for guests with one CPU.
 # Kernel: debug
 # Modules: ours
 # Cpus: 1

@@ -76,7 +76,7 @@ mkdir /srv/hung/dir
 for i in 0 1; do
 	dd if=/dev/zero of=/srv/hung/f$i bs=1M count=32 conv=fsync status=none
 done
-# The journal keeps what was written in memory. A lookup in dir has to read the disk after this.
+# The journal keeps written blocks in memory. After a new mount, a lookup in dir reads the disk.
 umount /srv/hung
 mount "$hung" /srv/hung
 for i in 0 1; do

@@ -4,7 +4,7 @@
 # The tool rnbd against live modules, client and server in one guest: it maps, lists and
 # shows a device, changes settings, adds, loses and recovers a path, resizes, pings, measures,
 # watches, and unmaps; says why the kernel refuses something; its JSON can be parsed; top draws
-# its screen in a terminal; trace finds both hosts' steps of requests; health finds what was broken.
+# its screen in a terminal; trace joins the steps of requests on both ends; health reports faults.
 # Modules: ours
 
 . "$RIG_DIR/steps/tool.sh"

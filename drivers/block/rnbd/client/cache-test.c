@@ -89,6 +89,12 @@ static int step(struct cache_test *t, char c)
 	}
 }
 
+static void run_steps(struct kunit *test, const char *steps)
+{
+	for (; *steps; steps++)
+		KUNIT_ASSERT_EQ(test, step(test->priv, *steps), 0);
+}
+
 /* Let the time pass in which flushes fail after a loss. */
 static void let_time_pass(struct cache_test *t)
 {
@@ -131,10 +137,8 @@ static void flush_fails_after_a_loss(struct kunit *test)
 {
 	const struct lost_case *c = test->param_value;
 	struct cache_test *t = test->priv;
-	const char *s;
 
-	for (s = c->steps; *s; s++)
-		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	run_steps(test, c->steps);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), c->err);
 	rnbd_clt_end_flush(&t->dev, t->rqs[RQ_FLUSH_A], c->err);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), c->err);
@@ -147,10 +151,8 @@ static void flush_fails_after_a_loss(struct kunit *test)
 static void time_counts_from_the_reopening(struct kunit *test)
 {
 	struct cache_test *t = test->priv;
-	const char *s;
 
-	for (s = "wWro"; *s; s++)
-		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	run_steps(test, "wWro");
 	let_time_pass(t);
 	rnbd_clt_restart_loss_time(&t->dev);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -ENODATA);
@@ -165,10 +167,8 @@ static void time_counts_from_the_reopening(struct kunit *test)
 static void the_first_flush_fails(struct kunit *test)
 {
 	struct cache_test *t = test->priv;
-	const char *s;
 
-	for (s = "wWro"; *s; s++)
-		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	run_steps(test, "wWro");
 	let_time_pass(t);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_A), -ENODATA);
 	KUNIT_EXPECT_EQ(test, begin(t, RQ_FLUSH_B), 0);
@@ -181,10 +181,8 @@ static void the_first_flush_fails(struct kunit *test)
 static void flushes_in_progress_fail(struct kunit *test)
 {
 	struct cache_test *t = test->priv;
-	const char *s;
 
-	for (s = "wWabrxyo"; *s; s++)
-		KUNIT_ASSERT_EQ(test, step(t, *s), 0);
+	run_steps(test, "wWabrxyo");
 	let_time_pass(t);
 	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_A]), -ENODATA);
 	KUNIT_EXPECT_EQ(test, rnbd_clt_begin_flush(&t->dev, t->rqs[RQ_FLUSH_B]), -ENODATA);
