@@ -105,7 +105,16 @@ static int ignore(struct srv *s, const struct cm_req *req, struct cm_rep *rep, u
 static void hang_up_con(struct srv *s, struct scon *c)
 {
 	if (c->cid == s->test->arg)
-		rdma_disconnect(c->id);
+		s_disconnect(c);
+}
+
+/* The connection's QP fails, and the CM does not say so. */
+static void break_con(struct srv *s, struct scon *c)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (c->cid == s->test->arg)
+		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
 }
 
 enum { EARLY_INFO, EARLY_HB, EARLY_HBS, EARLY_RSP, EARLY_SEND };
@@ -907,5 +916,8 @@ const struct srv_test server_cases[] = {
 	  .err = ECONNABORTED, .ms = 60000, .extra = true,
 	  /* The other one moves: its device acknowledges a probe. */
 	  .log = ENDS "a connection stands still" },
+	{ .name = "dead-con-1", .about = "the QP of connection 1 fails, and the CM does not say so",
+	  .established = break_con, .info = up_at_last, .arg = 1, .err = ECONNABORTED,
+	  .ms = 60000, .extra = true, .ends = true },
 	{ }
 };

@@ -314,6 +314,16 @@ void s_up(struct scon *c)
 		srv.test->established(&srv, c);
 }
 
+/*
+ * Disconnects. The CM sends no DREQ before it has received the client's RTU, which may be late; a
+ * DREQ is sent when it arrives.
+ */
+void s_disconnect(struct scon *c)
+{
+	c->disconnected = true;
+	rdma_disconnect(c->id);
+}
+
 static void srv_event(const struct rdma_cm_event *ev)
 {
 	struct scon *c = ev->id->context;
@@ -324,6 +334,8 @@ static void srv_event(const struct rdma_cm_event *ev)
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		s_up(c);
+		if (c->disconnected)
+			rdma_disconnect(c->id);
 		break;
 	default:
 		if (c) {
@@ -675,7 +687,7 @@ void s_hang_up(void)
 
 	for (i = 0; i < MAX_CONS; i++)
 		if (srv.cons[i].up)
-			rdma_disconnect(srv.cons[i].id);
+			s_disconnect(&srv.cons[i]);
 }
 
 static int srv_listen(const char *addr, const char *port)

@@ -27,6 +27,7 @@
  * @recvs: buffers
  * @up: established, as the CM or the client said
  * @ended: broken, or disconnected
+ * @disconnected: s_disconnect() was called
  * @inflight: work requests whose completion has not been seen
  */
 struct scon {
@@ -36,6 +37,7 @@ struct scon {
 	u8 *recvs;
 	bool up;
 	bool ended;
+	bool disconnected;
 	unsigned int inflight;
 };
 
@@ -206,6 +208,7 @@ struct open_rsp s_open_rsp(void);
 void s_up(struct scon *c);
 bool s_poll(void);
 void s_hang_up(void);
+void s_disconnect(struct scon *c);
 int random_server(const char *addr, const char *port, u64 seed,
 		  unsigned int requests);
 int run_server(const char *addr, const char *port, char **patterns, int nr);

@@ -12,7 +12,7 @@
 hostile_up
 n=0
 jobs=()
-for case in silent-con-0 silent-con-1 info-rsp-silent silent-first silent-hb; do
+for case in silent-con-0 silent-con-1 info-rsp-silent silent-first silent-hb dead-con-1; do
 	n=$((n + 1))
 	hostile server 192.168.100.1 $((7000 + n)) $case >/tmp/silent-$n.out &
 	jobs+=($!)
