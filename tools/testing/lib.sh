@@ -940,7 +940,8 @@ bystander_unharmed()
 
 # ---- leftovers ----
 
-# leftovers: prints what a test has left on this guest, nothing if all is well; unloads modules
+# leftovers: prints what a test has left on this guest, nothing if all is well; unloads modules,
+# removes temporary files
 leftovers()
 {
 	local f side n=0
@@ -976,6 +977,7 @@ leftovers()
 		dmsetup ls | awk '/\(/ { print "device-mapper device left: " $1 }'
 	fi
 	no_nulls_here
+	rm -rf --one-file-system /tmp/*
 }
 
 # ---- a test that takes too long ----

@@ -126,7 +126,7 @@ wait_for 20 test ! -e /sys/block/rnbd0 || fail "rnbd0 is still there"
 says 3 'called' client unmap rnbd0
 
 # A line of the table of volumes comes and goes with the mapping.
-export RNBD_VOLUMES=/tmp/volumes
+export RNBD_VOLUMES=/tmp/table
 echo '# mine' >$RNBD_VOLUMES
 equal "map --save prints" \
 	"$(rnbd map "$disk" from s1 192.168.100.1 failover_timeout=40 --save=vol)" /dev/rnbd0
