@@ -99,7 +99,7 @@ def make_packages(path, share, before, after):
         subprocess.run(["sed", "-i", f"1s/({before})/({version})/", path + "/debian/changelog"],
                        check=True)
         subprocess.run(["sed", "-i", f'/RTRS_DRV_VERSION/s/"{before}"/"{version}"/',
-                        path + "/drivers/infiniband/ulp/rtrs/rtrs.h"], check=True)
+                        path + "/include/rdma/rtrs.h"], check=True)
         subprocess.run(["make", "-s", "-C", path, "deb"], check=True, stdout=subprocess.DEVNULL)
         os.makedirs(f"{share}/{version}")
         for name in glob.glob(path + "/*.deb"):

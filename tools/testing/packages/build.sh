@@ -52,7 +52,7 @@ copy /build/before
 cd /build/before || exit
 sed -i "1s/($version)/(0.9)/" debian/changelog
 check "another version than the drivers' is refused" fails_with "RTRS_DRV_VERSION is $version, .* 0.9" make deb
-sed -i "s/\(RTRS_DRV_VERSION.*\)\"$version\"/\1\"0.9\"/" drivers/infiniband/ulp/rtrs/rtrs.h
+sed -i "s/\(RTRS_DRV_VERSION.*\)\"$version\"/\1\"0.9\"/" include/rdma/rtrs.h
 must make deb
 must dpkg-deb -x rnbd-utils_0.9_amd64.deb /tmp/utils
 check "the tool has the package's version" says '^rnbd 0\.9$' /tmp/utils/usr/sbin/rnbd --version

@@ -58,8 +58,8 @@
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
+#include <rdma/rtrs.h>
 
-#include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
 
 /* Name of the directory with the driver's attributes of a disk */

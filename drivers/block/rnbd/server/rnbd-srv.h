@@ -55,9 +55,9 @@
 #include <linux/refcount.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <rdma/rtrs-hist.h>
+#include <rdma/rtrs.h>
 
-#include "../../../infiniband/ulp/rtrs/rtrs-hist.h"
-#include "../../../infiniband/ulp/rtrs/rtrs.h"
 #include "../common/rnbd-proto.h"
 
 struct cgroup_subsys_state;

@@ -55,9 +55,9 @@
 #include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
+#include <rdma/rtrs-hist.h>
 
 #include "../common/core.h"
-#include "../rtrs-hist.h"
 
 #define RTRS_CLT_RESOLVE_MS	2000
 /* Time for a sign of life after the CM has reported a connected path's server as unreachable */

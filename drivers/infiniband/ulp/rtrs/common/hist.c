@@ -2,8 +2,7 @@
 /* Histograms of latencies in sysfs. */
 #include <linux/export.h>
 #include <linux/sysfs.h>
-
-#include "../rtrs-hist.h"
+#include <rdma/rtrs-hist.h>
 
 static u64 rtrs_hist_sum(const struct rtrs_hist __percpu *hist, bool write)
 {

@@ -12,8 +12,7 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/uuid.h>
-
-#include "../rtrs.h"
+#include <rdma/rtrs.h>
 
 #define RTRS_MAGIC		0x1bbd
 #define RTRS_VERSION_MAJOR	2

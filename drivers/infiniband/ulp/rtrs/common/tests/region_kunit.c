@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* KUnit tests of memory for DMA: the location of the pieces, and the size of the memory. */
+#include <kunit/test.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../core.h"
+
+static const struct max_case {
+	const char *desc;
+	u32 size, pages, nr;
+} max_cases[] = {
+	{ "pages", 4096, 512, 512 },
+	{ "a page", 4096, 1, 1 },
+	{ "chunks of 128 KiB", 131072, 512, 16 },
+	{ "a chunk of 128 KiB, a page too few", 131072, 31, 0 },
+	{ "groups of nine pages", 4608, 512, 448 },
+	{ "a group of nine pages", 4608, 9, 8 },
+	{ "a group of nine pages, one too few", 4608, 8, 0 },
+	{ "groups of one page", 512, 512, 4096 },
+	{ "no pages", 4096, 0, 0 },
+	{ "no more than a page has addresses of", 4096, 513, 512 },
+	{ "as few of a device that takes any number", 131072, UINT_MAX, 16 },
+	{ "the same, in groups", 4608, UINT_MAX, 448 },
+	{ "a piece that is larger", 4194304, UINT_MAX, 1 },
+	{ "a larger piece, and a device that takes fewer", 4194304, 1023, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(max_cases, max_cases, desc);
+
+static void pieces_of_a_memory_region_are_whole_groups(struct kunit *test)
+{
+	const struct max_case *c = test->param_value;
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	dev->attrs.max_fast_reg_page_list_len = c->pages;
+	path->dev = dev;
+	KUNIT_EXPECT_EQ(test, rtrs_region_max_per_mr(path, c->size), c->nr);
+}
+
+static const struct bytes_case {
+	const char *desc;
+	u32 nr, size, per_mr;
+	u64 bytes;
+} bytes_cases[] = {
+	{ "pages", 512, 4096, 0, 2105344 },
+	{ "groups", 512, 4608, 0, 2360320 },
+	{ "one piece of a group", 1, 4608, 0, 36880 },
+	{ "one piece more than a group", 9, 4608, 0, 73760 },
+	{ "groups in two memory regions", 512, 4608, 448, 2369424 },
+	{ "groups in one with room for more", 512, 4608, 65536, 2365448 },
+	{ "a memory region each", 16, 131072, 1, 2109824 },
+	{ "more than 4 GiB", 2048, 4194304, 0, 8589967360 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(bytes_cases, bytes_cases, desc);
+
+static void bytes_are_those_of_groups_and_memory_regions(struct kunit *test)
+{
+	const struct bytes_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, rtrs_region_bytes(c->nr, c->size, c->per_mr), c->bytes);
+}
+
+static const struct layout_case {
+	const char *desc;
+	u32 nr, size, nr_groups, per_group;
+} layout_cases[] = {
+	{ "pages", 5, 4096, 5, 1 },
+	{ "three pages each", 3, 12288, 3, 1 },
+	{ "128 KiB each", 2, 131072, 2, 1 },
+	{ "groups", 16, 4608, 2, 8 },
+	{ "one piece", 1, 4608, 1, 8 },
+	{ "one piece more than a group", 9, 4608, 2, 8 },
+	{ "groups of one page", 20, 512, 3, 8 },
+	{ "groups of three pages", 8, 1536, 1, 8 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(layout_cases, layout_cases, desc);
+
+static void expect_place(struct kunit *test, const struct rtrs_region *region,
+			 const struct layout_case *c, u32 i)
+{
+	void *addr = rtrs_region_addr(region, i);
+
+	if (i % c->per_group)
+		KUNIT_EXPECT_PTR_EQ(test, addr, rtrs_region_addr(region, i - 1) + c->size);
+	else
+		KUNIT_EXPECT_TRUE(test, PAGE_ALIGNED(addr));
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(addr, 0, c->size), NULL);
+	/* DMA addresses are virtual addresses here. */
+	KUNIT_EXPECT_EQ(test, rtrs_region_dma(region, i), (u64)(uintptr_t)addr);
+}
+
+/* The device uses virtual addresses for DMA. */
+static void pieces_lie_in_groups_of_whole_pages(struct kunit *test)
+{
+	const struct layout_case *c = test->param_value;
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct rtrs_region region = {};
+	int ret;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	KUNIT_ASSERT_NOT_NULL(test, path);
+	if (!ib_uses_virt_dma(dev))
+		kunit_skip(test, "needs CONFIG_INFINIBAND_VIRT_DMA");
+	path->dev = dev;
+	ret = rtrs_region_alloc(&region, path, c->nr, c->size, 0);
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_EQ(test, region.nr_groups, c->nr_groups);
+	KUNIT_EXPECT_EQ(test, region.nr_mrs, 0);
+	for (i = 0; i < c->nr && !ret; i++) {
+		expect_place(test, &region, c, i);
+		memset(rtrs_region_addr(&region, i), i + 1, c->size);
+	}
+	for (i = 0; i < c->nr && !ret; i++)
+		KUNIT_EXPECT_PTR_EQ(test, memchr_inv(rtrs_region_addr(&region, i), i + 1, c->size),
+				    NULL);
+	rtrs_region_free(&region);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(&region, 0, sizeof(region)), NULL);
+}
+
+/*
+ * Lengths of long messages, such as INFO_RSP, and numbers of SGEs. @last: bytes in the last piece
+ */
+static const struct long_case {
+	const char *desc;
+	u32 len, max_sge, nr, size, last;
+} long_cases[] = {
+	{ "a byte", 1, 1, 1, 4096, 1 },
+	{ "a page", 4096, 1, 1, 4096, 4096 },
+	{ "512 descriptors", 8200, 3, 3, 4096, 8 },
+	{ "512 descriptors, one SGE", 8200, 1, 1, 16384, 8200 },
+	{ "512 descriptors, two SGEs", 8200, 2, 2, 8192, 8 },
+	{ "7,677 descriptors", 122840, 30, 30, 4096, 4056 },
+	{ "7,678 descriptors", 122888, 30, 16, 8192, 8 },
+	{ "the most that a server without slots has", 524328, 32, 17, 32768, 40 },
+	{ "the most that there can be", 1048608, 32, 17, 65536, 32 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(long_cases, long_cases, desc);
+
+static void long_message_lies_in_pages(struct kunit *test)
+{
+	const struct long_case *c = test->param_value;
+	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
+	struct ib_sge *sge = kunit_kcalloc(test, RTRS_MAX_LONG_SGE, sizeof(*sge), GFP_KERNEL);
+	struct ib_pd *pd = kunit_kzalloc(test, sizeof(*pd), GFP_KERNEL);
+	u8 *msg = kvzalloc(c->len, GFP_KERNEL), *back = kvzalloc(c->len, GFP_KERNEL);
+	struct rtrs_region region = {};
+	u32 i;
+
+	if (!dev || !path || !sge || !pd || !msg || !back || !ib_uses_virt_dma(dev))
+		goto free;
+	path->dev = dev;
+	path->pd = pd;
+	pd->local_dma_lkey = 0x1234;
+	get_random_bytes(msg, c->len);
+	KUNIT_EXPECT_EQ(test, rtrs_region_alloc_long(&region, path, c->len, c->max_sge), 0);
+	KUNIT_EXPECT_EQ(test, region.nr_groups, c->nr);
+	KUNIT_EXPECT_EQ(test, region.size, c->size);
+	KUNIT_EXPECT_EQ(test, rtrs_region_list_long(&region, c->len, sge), c->nr);
+	if (region.nr_groups != c->nr)
+		goto free;
+	for (i = 0; i < c->nr; i++) {
+		KUNIT_EXPECT_EQ(test, sge[i].addr, rtrs_region_dma(&region, i));
+		KUNIT_EXPECT_EQ(test, sge[i].length, i + 1 < c->nr ? c->size : c->last);
+		KUNIT_EXPECT_EQ(test, sge[i].lkey, 0x1234);
+	}
+	rtrs_region_write_long(&region, msg, c->len);
+	rtrs_region_read_long(&region, back, c->len);
+	KUNIT_EXPECT_EQ(test, memcmp(msg, back, c->len), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(rtrs_region_addr(&region, c->nr - 1),
+				     msg + c->len - c->last, c->last), 0);
+free:
+	rtrs_region_free(&region);
+	kvfree(msg);
+	kvfree(back);
+}
+
+static void region_without_memory_is_freed(struct kunit *test)
+{
+	struct rtrs_region region = {};
+
+	rtrs_region_free(&region);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(&region, 0, sizeof(region)), NULL);
+}
+
+/* Twenty pieces, eight per memory region. */
+static const struct iova_case {
+	const char *desc;
+	u32 piece, mr;
+	u64 iova;
+} iova_cases[] = {
+	{ "the first piece", 0, 0, 0x1122334455660000 },
+	{ "the second piece", 1, 0, 0x1122334455661200 },
+	{ "the last piece of a memory region", 7, 0, 0x1122334455667e00 },
+	{ "the first piece of the next", 8, 1, 0x10000 },
+	{ "the last piece of that", 15, 1, 0x17e00 },
+	{ "the last piece of all", 19, 2, 0xfffffffff0003600 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(iova_cases, iova_cases, desc);
+
+static void pieces_lie_in_a_row_for_the_peer(struct kunit *test)
+{
+	static const u64 iova[] = { 0x1122334455660000, 0x10000, 0xfffffffff0000000 };
+	const struct iova_case *c = test->param_value;
+	struct ib_mr *mr = kunit_kcalloc(test, 3, sizeof(*mr), GFP_KERNEL);
+	struct ib_mr *mrs[] = { &mr[0], &mr[1], &mr[2] };
+	const struct rtrs_region region = {
+		.nr = 20, .size = 4608, .group_shift = 3, .per_mr = 8, .nr_mrs = 3, .mrs = mrs,
+	};
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mr);
+	for (i = 0; i < 3; i++)
+		mr[i].iova = iova[i];
+	KUNIT_EXPECT_PTR_EQ(test, rtrs_region_mr(&region, c->piece), &mr[c->mr]);
+	KUNIT_EXPECT_EQ(test, rtrs_region_iova(&region, c->piece), c->iova);
+}
+
+static struct kunit_case rtrs_region_cases[] = {
+	KUNIT_CASE_PARAM(pieces_of_a_memory_region_are_whole_groups, max_cases_gen_params),
+	KUNIT_CASE_PARAM(bytes_are_those_of_groups_and_memory_regions, bytes_cases_gen_params),
+	KUNIT_CASE_PARAM(pieces_lie_in_groups_of_whole_pages, layout_cases_gen_params),
+	KUNIT_CASE_PARAM(long_message_lies_in_pages, long_cases_gen_params),
+	KUNIT_CASE(region_without_memory_is_freed),
+	KUNIT_CASE_PARAM(pieces_lie_in_a_row_for_the_peer, iova_cases_gen_params),
+	{}
+};
+
+static struct kunit_suite rtrs_region_suite = {
+	.name = "rtrs-region",
+	.test_cases = rtrs_region_cases,
+};
+
+kunit_test_suite(rtrs_region_suite);
