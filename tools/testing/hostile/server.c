@@ -801,7 +801,10 @@ static int verdict(const struct srv_test *t, const struct user *u)
 	return 0;
 }
 
-/* An earlier session of the name may still be ending: its settings are not the next one's. */
+/*
+ * Waits for the end of the session. Until then, its path may connect again, and its connections
+ * would replace those of the next case. The next session of that name would inherit its settings.
+ */
 static void wait_gone(const char *sess)
 {
 	u64 end = now_ms() + 10000;
@@ -821,7 +824,6 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 	bool busy, impatient = false;
 
 	snprintf(u.sess, sizeof(u.sess), "h-%s", t->name);
-	wait_gone(u.sess);
 	srv_reset();
 	srv.test = t;
 	srv.want_err = t->err;
@@ -849,6 +851,7 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 			nap_us(200);
 	}
 	pthread_join(u.thread, NULL);
+	wait_gone(u.sess);
 	return verdict(t, &u);
 }
 
