@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases of a hostile server that is another one when its client comes back: it serves well
- * until the first write, which it leaves unanswered and disconnects. The client has that
- * fenced, opens the disk again and repeats it, or fails it when its time is over.
+ * Cases of a hostile server that differs after a reconnect. It is a valid server until the first
+ * write, which it does not answer, and disconnects. The client fences the write, opens the disk
+ * again and resends the write, or fails it after failover_timeout.
  */
 #include "server.h"
 
-enum { SAME, SESS_ID, SAME_SERVER, OTHER_SERVER, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE, MAJOR,
-	NEW_RKEYS, REFUSES };
+enum { SESS_ID, SAME_SERVER, OTHER_SERVER, NO_FENCING, DEPTH_LESS, DEPTH_MORE, IO_LESS, IO_MORE,
+	MAJOR, NEW_RKEYS, REFUSES };
 enum { FENCED_WRONG = 200, FENCED_LATE, FENCED_NEVER, FENCED_TWICE, FENCED_EARLY };
 
-/* It is the good server still. That may have been connected to more than once. */
+/* Is the server still valid? Further connection attempts may precede the first write. */
 static bool first_life(const struct srv *s)
 {
 	return !s->acted || s->life < 2;
@@ -61,7 +61,7 @@ static u32 info_again(struct srv *s, struct info_rsp *rsp, u32 len)
 	return len;
 }
 
-/* The client asks for a fence. */
+/* The client has sent FENCE. */
 static void fence_again(struct srv *s, u32 id)
 {
 	u32 imm = (u32)IMM_FENCED << 28 | id;
@@ -75,11 +75,11 @@ static void fence_again(struct srv *s, u32 id)
 		s->later_at = now_ms() + 1000;
 		return;
 	case FENCED_NEVER:
-		/* As long as there is a path, the client waits. */
+		/* The client waits for as long as the path exists. */
 		s->quit_at = now_ms() + 1000;
 		return;
 	case FENCED_TWICE:
-		/* Once: the client's time limit goes on if it does so each time. */
+		/* Only once: each reconnect restarts the client's time limit. */
 		if (s->fences > 1)
 			break;
 		s_imm(&s->cons[0], imm);
@@ -108,7 +108,7 @@ static bool request_again(struct srv *s, const struct sreq *r)
 	if (s->test->arg == FENCED_WRONG)
 		return true;
 	if (s->test->arg == FENCED_EARLY && !s->fences && r->kind == RNBD_IO)
-		s->complaint = "the write came again before the fence";
+		s->complaint = "the write was resent before FENCE";
 	if (r->kind == RNBD_SESS_INFO && s->test->arg == SESS_TYPE) {
 		s_reply(r, &info, sizeof(info), 0);
 		return true;
@@ -128,44 +128,41 @@ static bool request_again(struct srv *s, const struct sreq *r)
 	return true;
 }
 
-/* I/O goes on, or fails; what the log must say of it, if anything */
+/* @io: errno of I/O; @log_: required text in the log, if any */
 #define AGAIN(name_, what, io, log_, arg_, more...) \
-	{ .name = "again-" name_, .about = "comes back " what, .again = true, \
+	{ .name = "again-" name_, .about = "after the reconnect: " what, .again = true, \
 	  .connect = connect_again, .info = info_again, .fence = fence_again, \
 	  .request = request_again, .io_err = io, .log = log_, .arg = arg_, more }
 
 const struct srv_test again_cases[] = {
-	AGAIN("same", "as it was", 0, NULL, FENCED_EARLY, .fenced = true),
-	AGAIN("sess-id", "with another session id", 0, NULL, SESS_ID,
+	AGAIN("same", "no difference", 0, NULL, FENCED_EARLY, .fenced = true),
+	AGAIN("sess-id", "another session ID", 0, NULL, SESS_ID, .io_ms = UNFENCED_MS),
+	AGAIN("same-server", "another session ID of the same server", 0, NULL, SAME_SERVER,
+	      .fenced = true),
+	AGAIN("other-server", "another session ID of another server", 0, NULL, OTHER_SERVER,
 	      .io_ms = UNFENCED_MS),
-	AGAIN("same-server", "with another session id, as the same server", 0, NULL,
-	      SAME_SERVER, .fenced = true),
-	AGAIN("other-server", "with another session id, as another server", 0, NULL,
-	      OTHER_SERVER, .io_ms = UNFENCED_MS),
-	AGAIN("no-fencing", "without fencing", 0, NULL, NO_FENCING, .io_ms = UNFENCED_MS),
-	AGAIN("depth-less", "with fewer chunks", EIO, "can do less", DEPTH_LESS),
-	AGAIN("depth-more", "with more chunks", 0, NULL, DEPTH_MORE, .fenced = true),
-	AGAIN("io-less", "with smaller chunks", EIO, "can do less", IO_LESS),
-	AGAIN("io-more", "with larger chunks", 0, NULL, IO_MORE, .fenced = true),
-	AGAIN("major", "with another version", EIO, "RTRS 1", MAJOR),
-	AGAIN("new-rkeys", "with keys that change", 0, NULL, NEW_RKEYS, .fenced = true),
-	AGAIN("refuses", "not, but refuses", EIO, "refused", REFUSES),
-	AGAIN("info-short", "with INFO_RSP a byte short", EIO, NULL, INFO_SHORT),
-	AGAIN("info-less", "with INFO_RSP a chunk short", EIO, NULL, INFO_LESS),
-	AGAIN("info-none", "without INFO_RSP", EIO, NULL, INFO_NONE),
-	AGAIN("info-key", "with a wrong key, each time", EIO, "no path for", INFO_KEY),
-	AGAIN("fenced-wrong", "and only says FENCED of another path", EIO, ENDS BAD_IMM,
-	      FENCED_WRONG, .fenced = true),
-	AGAIN("fenced-late", "and says FENCED after a second", 0, NULL, FENCED_LATE,
-	      .fenced = true, .io_ms = 1000),
-	AGAIN("fenced-never", "and never says FENCED, and then not any more", EIO, NULL, FENCED_NEVER,
+	AGAIN("no-fencing", "no fencing", 0, NULL, NO_FENCING, .io_ms = UNFENCED_MS),
+	AGAIN("depth-less", "fewer chunks", EIO, "can do less", DEPTH_LESS),
+	AGAIN("depth-more", "more chunks", 0, NULL, DEPTH_MORE, .fenced = true),
+	AGAIN("io-less", "smaller chunks", EIO, "can do less", IO_LESS),
+	AGAIN("io-more", "larger chunks", 0, NULL, IO_MORE, .fenced = true),
+	AGAIN("major", "another major version", EIO, "RTRS 1", MAJOR),
+	AGAIN("new-rkeys", "keys in each answer", 0, NULL, NEW_RKEYS, .fenced = true),
+	AGAIN("refuses", "reject", EIO, "refused", REFUSES),
+	AGAIN("info-short", "INFO_RSP a byte too short", EIO, NULL, INFO_SHORT),
+	AGAIN("info-less", "INFO_RSP a chunk too short", EIO, NULL, INFO_LESS),
+	AGAIN("info-none", "no INFO_RSP", EIO, NULL, INFO_NONE),
+	AGAIN("info-key", "unknown key in INFO_RSP, each time", EIO, "no path for", INFO_KEY),
+	AGAIN("fenced-wrong", "FENCED with another ID", EIO, ENDS BAD_IMM, FENCED_WRONG,
 	      .fenced = true),
-	AGAIN("fenced-twice", "and says FENCED twice, once", 0, ENDS BAD_IMM, FENCED_TWICE,
-	      .fenced = true),
-	AGAIN("open-enoent", "without the device", EIO, NULL, OPEN_ENOENT),
-	AGAIN("open-lbs", "with other blocks", EIO, NULL, OPEN_LBS),
-	AGAIN("open-size", "with a larger device", 0, NULL, OPEN_SIZE),
-	AGAIN("open-type", "with OPEN_RSP of another type", EIO, NULL, OPEN_TYPE),
-	AGAIN("sess-type", "with SESS_INFO_RSP of another type", EIO, NULL, SESS_TYPE),
+	AGAIN("fenced-late", "FENCED after a second", 0, NULL, FENCED_LATE, .fenced = true,
+	      .io_ms = 1000),
+	AGAIN("fenced-never", "no FENCED, then reject", EIO, NULL, FENCED_NEVER, .fenced = true),
+	AGAIN("fenced-twice", "FENCED twice", 0, ENDS BAD_IMM, FENCED_TWICE, .fenced = true),
+	AGAIN("open-enoent", "OPEN fails with ENOENT", EIO, NULL, OPEN_ENOENT),
+	AGAIN("open-lbs", "another block size", EIO, NULL, OPEN_LBS),
+	AGAIN("open-size", "a larger device", 0, NULL, OPEN_SIZE),
+	AGAIN("open-type", "OPEN_RSP of another type", EIO, NULL, OPEN_TYPE),
+	AGAIN("sess-type", "SESS_INFO_RSP of another type", EIO, NULL, SESS_TYPE),
 	{ }
 };

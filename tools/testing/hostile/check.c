@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is to come of something wrong, as seen from outside and in the kernel's log.
+ * Checks of how the server reacts: on the wire, in sysfs and in the kernel's log
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,12 +8,12 @@
 #include "hostile.h"
 
 #define END_MS	8000
-/* The server may have to find out by itself that nobody answers. */
+/* The server may have to detect by a timeout that nothing answers. */
 #define LOG_MS	10000
-/* A log of which some lines are left out, as there are too many, is complete after that. */
+/* A rate-limited log is complete after this time without a new line. */
 #define QUIET_MS	1000
 
-/* A path is logged by its addresses only, until the server has its name. */
+/* Before the server knows the name of a path, it logs only the addresses. */
 static bool unnamed(const char *line)
 {
 	const char *name = strstr(line, ": ");
@@ -36,7 +36,7 @@ static bool foreign(const char *line, const struct path *p)
 	return strncmp(name, p->sess, len) || name[len] != ' ';
 }
 
-/* A line with the text, about the path if there is one, if it is in the log or will be soon */
+/* Waits for a line with the text, about @p if it is not NULL. */
 static const char *logged(const char *text, const struct path *p)
 {
 	u64 end = now_ms() + LOG_MS;
@@ -55,7 +55,7 @@ static const char *logged(const char *text, const struct path *p)
 	}
 }
 
-/* Nothing has come to the log for a while. */
+/* Waits until the log has no new lines. */
 static int log_quiet(void)
 {
 	u64 end = now_ms() + LOG_MS, quiet_from = now_ms();
@@ -63,7 +63,7 @@ static int log_quiet(void)
 
 	while (now_ms() < quiet_from + QUIET_MS) {
 		if (now_ms() > end)
-			return fail("the log comes to no end");
+			return fail("the log never becomes quiet");
 		if (log_line(i)) {
 			i++;
 			quiet_from = now_ms();
@@ -74,10 +74,7 @@ static int log_quiet(void)
 	return 0;
 }
 
-/*
- * As many unnamed paths have ended since the mark, or will soon. Most kernels log but some of
- * them: in HOSTILE_LIMITED.
- */
+/* Waits for the messages about the ends of @nr unnamed paths. HOSTILE_LIMITED: some are missing. */
 int unnamed_ends_logged(unsigned int nr)
 {
 	u64 end = now_ms() + LOG_MS;
@@ -92,7 +89,7 @@ int unnamed_ends_logged(unsigned int nr)
 			i++;
 			n += unnamed(line) && strstr(line, "path ends: ");
 		} else if (now_ms() > end) {
-			return fail("the log tells of the ends of %u paths of %u", n, nr);
+			return fail("the log has the ends of %u paths, not %u", n, nr);
 		} else {
 			nap_us(5000);
 		}
@@ -100,8 +97,8 @@ int unnamed_ends_logged(unsigned int nr)
 	return 0;
 }
 
-/* The text, or an errno as the kernel writes it: by name if it knows them */
-static bool tells(const char *line, const char *reason)
+/* Does the line contain the text, or the errno of that name as a number? */
+static bool has_reason(const char *line, const char *reason)
 {
 	static const struct { const char *name; int err; } errs[] = {
 		{ "EINVAL", EINVAL }, { "EPROTO", EPROTO }, { "EEXIST", EEXIST },
@@ -124,14 +121,14 @@ static int wait_end(struct path *p, int ms)
 	while (!path_ended(p)) {
 		path_poll(p);
 		if (now_ms() > end)
-			return fail("the path lives on");
+			return fail("the path has not ended");
 		nap_us(200);
 	}
 	count_ended();
 	return 0;
 }
 
-/* The server ends the path by itself, and says why. */
+/* The server ends the path and logs why. */
 int must_end(struct path *p, const char *reason)
 {
 	const char *line;
@@ -143,25 +140,25 @@ int must_end(struct path *p, const char *reason)
 	line = logged("path ends: ", p);
 	if (!line)
 		return fail("no reason in the log");
-	if (reason && !tells(line, reason))
+	if (reason && !has_reason(line, reason))
 		return fail("the log's reason is: %s", line);
 	snprintf(note, sizeof(note), "%s", strstr(line, "path ends: "));
 	return 0;
 }
 
-/* The server has to find out by itself that nobody answers what it sends. */
+/* The same after a timeout of the server */
 int must_end_late(struct path *p)
 {
 	return wait_end(p, 60000);
 }
 
-/* The same when there are too many in too short a time for the log. */
+/* The server ends the path. Does not check the log, which may be rate-limited. */
 int must_end_quietly(struct path *p)
 {
 	return wait_end(p, END_MS);
 }
 
-/* The server has taken the session down. */
+/* The session ends. */
 int must_go(const char *sess, int ms)
 {
 	u64 end = now_ms() + ms;
@@ -176,7 +173,7 @@ int must_go(const char *sess, int ms)
 	return 0;
 }
 
-/* The path goes on: a heartbeat is answered. */
+/* The path works: a heartbeat is answered. */
 int must_live(struct path *p)
 {
 	u64 end = now_ms() + END_MS;
@@ -193,12 +190,11 @@ int must_live(struct path *p)
 		nap_us(100);
 	}
 	if (p->unexpected)
-		return fail("%u messages that no server would send",
-			    p->unexpected);
+		return fail("%u messages that no server sends", p->unexpected);
 	return 0;
 }
 
-/* The request is answered with an errno, and nothing else happens. */
+/* The request is answered with an errno. */
 int must_answer(struct path *p, const struct request *r, int err)
 {
 	int got = do_request(p, r);
@@ -210,31 +206,31 @@ int must_answer(struct path *p, const struct request *r, int err)
 	return 0;
 }
 
-/* The request is answered with whatever errno. */
+/* The request is answered with any errno. */
 int must_answer_some(struct path *p, const struct request *r)
 {
 	return do_request(p, r) > 0 ? -1 : 0;
 }
 
-/* For the end of a case. */
+/* Frees the path at the end of a case. */
 int end_with(struct path *p, int ret)
 {
 	path_free(p);
 	return ret;
 }
 
-/* Connecting gave 1 for a reject, with this errno (0: any). */
+/* @got: result of connecting, 1 for a reject. It must have the errno, or any if @err is 0. */
 int must_refuse(struct path *p, int got, int err)
 {
 	if (got < 0)
 		return -1;
 	if (!got)
-		return fail("it was accepted");
+		return fail("accepted");
 	if (p->reject_err >= 0 || (err && p->reject_err != err))
 		return fail("rejected with %d, not %d", p->reject_err, err);
 	count_refused();
 	if (!quiet && !logged("refused", NULL))
-		return fail("the refusal isn't in the log");
+		return fail("the reject is not in the log");
 	snprintf(note, sizeof(note), "refused with %d", p->reject_err);
 	return 0;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections: addresses and routes, queue pairs, the connection manager. Each has
- * an event channel and a completion queue of its own, so that one that is stuck or
- * broken is in nobody's way.
+ * Connections: addresses and routes, queue pairs, the connection manager. Each has an event channel
+ * and a completion queue of its own, so that a broken one does not block others.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@ int set_addr(struct sockaddr_storage *to, const char *addr, const char *port)
 	return 0;
 }
 
-/* The private data of an answer; an accept is as long as the CM makes it. */
+/* Keeps the private data of an answer. The CM pads those of an accept. */
 static void con_keep_rep(struct con *con, const struct rdma_cm_event *ev)
 {
 	const struct cm_rep *rep = ev->param.conn.private_data;
@@ -71,7 +70,7 @@ static void con_event(struct con *con, const struct rdma_cm_event *ev)
 	}
 }
 
-/* Handles one event, if there is one in time; its type, or -1. */
+/* Handles one event within @ms; returns its type, or -1. */
 static int con_next_event(struct con *con, int ms)
 {
 	struct pollfd fd = { .fd = con->ch->fd, .events = POLLIN };
@@ -86,7 +85,7 @@ static int con_next_event(struct con *con, int ms)
 	return type;
 }
 
-/* 0 if the event came; -1 if another one, or none */
+/* Waits for the event; another one, or none, is a failure. */
 int con_wait_event(struct con *con, enum rdma_cm_event_type want, int ms)
 {
 	int got = con_next_event(con, ms);
@@ -131,11 +130,11 @@ int con_recv(struct con *con, unsigned int i)
 	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
-	/* What has come may be looked at after the queue pair is gone. */
+	/* Completions may be handled after the queue pair is destroyed. */
 	return con->qp ? ibv_post_recv(con->qp, &wr, &bad) : -1;
 }
 
-/* What the connection manager does with a queue pair that is its own, or nearly */
+/* Modifies a queue pair as the CM does with its own, but allows RDMA READ and atomics. */
 static int con_move_qp(struct con *con, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -196,7 +195,7 @@ int con_create_qp(struct con *con)
 	return 0;
 }
 
-/* Has all in its queues fail, which the peer isn't told. */
+/* Moves the queue pair to the error state, which the peer is not told. */
 void con_break_qp(struct con *con)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -257,7 +256,7 @@ void con_free(struct con *con)
 	};
 }
 
-/* Room for so many work requests more; -1 if the connection ends instead. */
+/* Waits for room for @nr work requests; -1 if the connection ends first. */
 int con_room(struct con *con, unsigned int nr)
 {
 	u64 end = now_ms() + 10000;
@@ -272,7 +271,7 @@ int con_room(struct con *con, unsigned int nr)
 	return 0;
 }
 
-/* An RDMA WRITE WITH IMM as a write, if there is anything to write, and a message */
+/* Posts an RDMA WRITE WITH IMM as a write, if it has data, and a message. */
 static int con_post_as_msg(struct con *con, const struct ibv_send_wr *wr)
 {
 	struct msg_imm msg = { .type = MSG_IMM, .imm = ntohl(wr->imm_data) };
@@ -292,7 +291,7 @@ static int con_post_as_msg(struct con *con, const struct ibv_send_wr *wr)
 	return con_post(con, &send);
 }
 
-/* Such ones, and others, one by one */
+/* Posts a chain one by one, without immediate data. */
 static int con_post_no_imm(struct con *con, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr one;
@@ -315,7 +314,7 @@ static bool has_imm(const struct ibv_send_wr *wr)
 	return false;
 }
 
-/* Posts a chain. One that the queue pair refuses, as it is broken, is no error. */
+/* Posts a chain. A post that fails because the queue pair is broken is no error. */
 int con_post(struct con *con, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL, *w;

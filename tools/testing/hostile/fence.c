@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases of a hostile client: fencing, as it should be and not.
+ * Cases of a hostile client: valid and invalid FENCE messages
  */
 #include "hostile.h"
 
-/* A path that offered fencing; of a session of its own, or one more of a session */
+/* A path that offers fencing; of a session of its own, or of the session of @first */
 static struct path *fence_path(const struct path *first, unsigned int addr)
 {
 	struct path *p = path_new(test_name);
@@ -56,8 +56,8 @@ static int fence(struct path *p, u32 id)
 	return must_be_fenced(p, before, id);
 }
 
-/* How the path is that is fenced */
-enum { IDLE, IN_HAND, CONNECTING, GONE };
+/* State of the path that is fenced */
+enum { IDLE, IN_FLIGHT, CONNECTING, GONE };
 
 static struct path *target(const struct path *first, long how, u64 *since)
 {
@@ -67,7 +67,7 @@ static struct path *target(const struct path *first, long how, u64 *since)
 		p = fence_path(first, 1);
 		if (!p || how == IDLE)
 			return p;
-		if (!put_in_hand(p, 0, 4, since)) {
+		if (!start_slow_reads(p, 0, 4, since)) {
 			if (how == GONE)
 				rdma_disconnect(p->cons[1].id);
 			return p;
@@ -84,7 +84,7 @@ static struct path *target(const struct path *first, long how, u64 *since)
 	return NULL;
 }
 
-/* The path ends, and FENCED comes when its requests are finished. */
+/* The path ends, and FENCED is sent when its requests have ended. */
 static int fence_one(long how)
 {
 	struct path *p = fence_path(NULL, 0), *q;
@@ -103,7 +103,7 @@ static int fence_one(long how)
 			   (unsigned long long)took);
 	if (!ret && how != GONE)
 		ret = must_end(q, "given it up");
-	/* Once more, and one that never was */
+	/* The same path again, and an unknown ID */
 	ret = ret ?: fence(p, q->req.path_id) ?: fence(p, 0x0fffffff);
 	ret = ret ?: sess_info(p, 2) ?: must_live(p);
 	path_free(q);
@@ -111,8 +111,8 @@ static int fence_one(long how)
 }
 
 /*
- * Its client connects between the same addresses again, which ends the old path, and
- * asks for that over the new one, while the disk still has the old one's requests.
+ * The client reconnects between the same addresses, which ends the old path, and sends FENCE for it
+ * over the new path, while requests of the old path are in flight at the disk.
  */
 static int fence_and_back(long arg)
 {
@@ -122,7 +122,7 @@ static int fence_and_back(long arg)
 
 	if (!p)
 		return -1;
-	q = target(p, IN_HAND, &since);
+	q = target(p, IN_FLIGHT, &since);
 	if (q)
 		r = fence_path(p, 1);
 	if (r) {
@@ -142,7 +142,7 @@ static int fence_and_back(long arg)
 	return end_with(p, ret);
 }
 
-/* What no client would do: the path ends on which it comes. */
+/* Invalid messages: the path on which they are sent ends. */
 enum { SELF, ID_0, CON_1, NOT_OFFERED, TWICE, EARLY, ANSWER };
 
 static int wrong(long arg)
@@ -167,7 +167,7 @@ static int wrong(long arg)
 	if (arg == ID_0)
 		id = 0;
 	if (arg == TWICE) {
-		q = target(p, IN_HAND, &since);
+		q = target(p, IN_FLIGHT, &since);
 		if (!q)
 			return end_with(p, -1);
 		id = q->req.path_id;
@@ -175,7 +175,7 @@ static int wrong(long arg)
 	}
 	if (!ret)
 		ret = send_imm(p, arg == CON_1, type << 28 | id);
-	/* In the log, the end of the other path may come first. */
+	/* The end of the other path may be logged first. */
 	if (!ret && arg == TWICE)
 		ret = must_end_quietly(p) ?: must_end_quietly(q);
 	else
@@ -185,7 +185,7 @@ static int wrong(long arg)
 	return end_with(p, ret ?: must_go(test_name, 8000));
 }
 
-/* Ids are each session's own: that of another session's path reaches nothing. */
+/* Path IDs are local to a session: the ID of another session's path has no effect. */
 static int other_session(long arg)
 {
 	struct path *p = fence_path(NULL, 0), *q;
@@ -204,7 +204,7 @@ static int other_session(long arg)
 	return end_with(p, ret);
 }
 
-/* A second path under the id of the first is refused, which has no harm from it. */
+/* A second path with the ID of the first one is rejected; the first one still works. */
 static int same_id(long arg)
 {
 	struct path *p = fence_path(NULL, 0), *q;
@@ -221,7 +221,7 @@ static int same_id(long arg)
 	return end_with(p, ret ?: sess_info(p, 2) ?: must_live(p));
 }
 
-/* It ends, or has its answer. */
+/* Waits until the path ends or receives FENCED. */
 static int wait_for_either(struct path *p)
 {
 	u64 end = now_ms() + 8000;
@@ -236,8 +236,8 @@ static int wait_for_either(struct path *p)
 }
 
 /*
- * Each fences the next, all with requests in hand, and none waits for ever. One that
- * is ended before its own question was read leaves the next one alone.
+ * Each path fences the next one, all with requests in flight, and none waits for ever. The FENCE
+ * of a path that has ended before the server reads it has no effect.
  */
 static int circle(long nr)
 {
@@ -247,7 +247,7 @@ static int circle(long nr)
 
 	for (i = 0; i < nr && !ret; i++) {
 		p[i] = fence_path(p[0], i);
-		if (!p[i] || put_in_hand(p[i], 4 * i, 4, &since))
+		if (!p[i] || start_slow_reads(p[i], 4 * i, 4, &since))
 			ret = -1;
 	}
 	for (i = 0; i < nr && !ret; i++)
@@ -266,7 +266,7 @@ static int circle(long nr)
 	return ret ?: must_go(test_name, 8000) ?: hello(0);
 }
 
-/* Who asked is gone before the answer. */
+/* The path that sent FENCE ends before the answer. */
 static int asker_gone(long kill_qp)
 {
 	struct path *p = fence_path(NULL, 0), *q;
@@ -275,7 +275,7 @@ static int asker_gone(long kill_qp)
 
 	if (!p)
 		return -1;
-	q = target(p, IN_HAND, &since);
+	q = target(p, IN_FLIGHT, &since);
 	if (!q)
 		return end_with(p, -1);
 	ret = ask_for(p, q->req.path_id) ?: must_end(q, "given it up");
@@ -286,7 +286,7 @@ static int asker_gone(long kill_qp)
 	return ret ?: must_go(test_name, 40000) ?: hello(0);
 }
 
-/* One after the other, then as fast as it goes */
+/* One after the other, then as fast as possible */
 static int fence_flood(long arg)
 {
 	struct path *p = fence_path(NULL, 0);
@@ -314,7 +314,7 @@ static int fence_flood(long arg)
 	return must_go(test_name, 8000) ?: hello(0);
 }
 
-/* A path whose answers aren't taken; those to heartbeats have filled the server's queue. */
+/* A path without receives; answers to heartbeats have filled the server's send queue. */
 static struct path *full(void)
 {
 	struct path *p = path_new(test_name);
@@ -335,7 +335,7 @@ static struct path *full(void)
 	return NULL;
 }
 
-/* There is room for a FENCED all the same. */
+/* There is still room for one FENCED. */
 static int room_left(long arg)
 {
 	struct path *p = full();
@@ -351,7 +351,7 @@ static int room_left(long arg)
 	return end_with(p, ret ?: must_be_fenced(p, 0, 77));
 }
 
-/* But not for any number of them. */
+/* But not for many. */
 static int no_room(long arg)
 {
 	struct path *p = full();
@@ -362,7 +362,7 @@ static int no_room(long arg)
 		return -1;
 	for (i = 0; i < 40 && !ret && !path_ended(p); i++) {
 		ret = ask_for(p, 77);
-		/* It can't be seen when that has been answered; another one before is wrong. */
+		/* The answer is not received, but a FENCE before the answer is invalid. */
 		nap_us(200000);
 		path_poll(p);
 	}
@@ -371,25 +371,26 @@ static int no_room(long arg)
 
 const struct test fence_cases[] = {
 	{ "fence", "a path is fenced", fence_one, IDLE },
-	{ "fence-in-hand", "with requests in hand: FENCED comes after them", fence_one, IN_HAND },
-	{ "fence-connecting", "before it has all connections", fence_one, CONNECTING },
-	{ "fence-gone", "disconnected, with requests in hand", fence_one, GONE },
-	{ "fence-and-back", "connected anew, and asked for over the new one", fence_and_back },
-	{ "fence-self", "a path asks for its own end", wrong, SELF },
-	{ "fence-0", "for that of no path", wrong, ID_0, .quiet = true },
-	{ "fence-con-1", "on a connection for I/O", wrong, CON_1 },
-	{ "fence-not-offered", "without the feature", wrong, NOT_OFFERED },
-	{ "fence-twice", "twice before the answer", wrong, TWICE },
-	{ "fence-early", "before INFO_REQ", wrong, EARLY },
-	{ "fenced", "the answer, from a client", wrong, ANSWER, .quiet = true },
-	{ "fence-other-session", "an id of another session: nothing happens", other_session },
-	{ "fence-same-id", "id of another path: refused", same_id },
+	{ "fence-in-hand", "a path with requests in flight: FENCED follows their end", fence_one,
+	  IN_FLIGHT },
+	{ "fence-connecting", "a path that has not all connections", fence_one, CONNECTING },
+	{ "fence-gone", "a path that has disconnected with requests in flight", fence_one, GONE },
+	{ "fence-and-back", "a path that was reconnected, over its successor", fence_and_back },
+	{ "fence-self", "a path fences itself", wrong, SELF },
+	{ "fence-0", "FENCE with ID 0", wrong, ID_0, .quiet = true },
+	{ "fence-con-1", "FENCE on an I/O connection", wrong, CON_1 },
+	{ "fence-not-offered", "FENCE without the feature", wrong, NOT_OFFERED },
+	{ "fence-twice", "FENCE twice before the answer", wrong, TWICE },
+	{ "fence-early", "FENCE before INFO_REQ", wrong, EARLY },
+	{ "fenced", "FENCED from a client", wrong, ANSWER, .quiet = true },
+	{ "fence-other-session", "ID of another session's path: no effect", other_session },
+	{ "fence-same-id", "two paths with one ID: rejected", same_id },
 	{ "fence-each-other", "two paths fence each other", circle, 2 },
-	{ "fence-circle", "and three, in a circle", circle, 3 },
-	{ "fence-asker-gone", "the path that asks disconnects", asker_gone, 0 },
-	{ "fence-asker-broken", "its queue pair is destroyed", asker_gone, 1 },
+	{ "fence-circle", "three paths fence each other in a circle", circle, 3 },
+	{ "fence-asker-gone", "the path that sent FENCE disconnects", asker_gone, 0 },
+	{ "fence-asker-broken", "the queue pair of that path is destroyed", asker_gone, 1 },
 	{ "fence-flood", "1,000 in order, 10,000 at once", fence_flood },
-	{ "fence-room-left", "answers aren't taken: there is room for a FENCED", room_left },
-	{ "fence-no-room", "and for no number of them", no_room },
+	{ "fence-room-left", "no receives: room for one FENCED", room_left },
+	{ "fence-no-room", "no receives: no room for many", no_room },
 	{ }
 };

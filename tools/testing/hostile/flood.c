@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Floods of a hostile client, as fast as the server answers: of connects that it leaves half
- * open, and of wrong proofs. They last until there is a file HOSTILE_STOP, and say in
- * HOSTILE_TOLD how far they have come.
+ * Floods of a hostile client, as fast as the server answers: connection requests without further
+ * messages, and invalid proofs. They last until the file HOSTILE_STOP exists, and write counters to
+ * the file HOSTILE_TOLD.
  *
- * The connects are messages of the connection manager (CM), made by hand and sent in RoCE v2
- * packets past this machine's own RDMA stack, which makes some twenty connects a second. They
- * come from the addresses of this machine that HOSTILE_FROM lists; the server's answers are read
- * from a raw socket. To an accept nothing is said, or RTU and then nothing.
+ * Connection requests are built here and sent in RoCE v2 packets over raw sockets, as this
+ * machine's RDMA stack makes only twenty connects a second. HOSTILE_FROM lists their source
+ * addresses, which this machine has. An accept is not answered, or only with RTU.
  *
  * Layouts: InfiniBand Architecture Specification, volume 1: chapter 9 (transport headers), 12.6
  * (CM's messages), annex A17 (RoCE v2 and its ICRC).
@@ -28,14 +27,14 @@
 #define GSI_QKEY	0x80010000
 #define CM_CLASS	7
 #define MAX_FROM	16
-#define MAX_ASKED	65536	/* ids are numbers of 16 bits */
-#define LOST_MS		3000	/* so long after the last answer no other one comes */
-#define EARLY_MS	25000	/* none of those that are half open has ended by then */
-#define WINDOW		8	/* so many are in flight */
+#define MAX_ASKED	65536	/* IDs have 16 bits */
+#define LOST_MS		3000	/* attempts are given up that long after the last answer */
+#define EARLY_MS	25000	/* no half-open connection has timed out by then */
+#define WINDOW		8	/* attempts in flight */
 
 enum { CM_REQ = 0x10, CM_REJ = 0x12, CM_REP = 0x13, CM_RTU = 0x14, CM_DREQ = 0x15 };
 
-/* A message of CM; offsets of the specification count from @body. */
+/* A CM message; the offsets in the specification count from @body. */
 struct mad {
 	u8 base_version;
 	u8 class;
@@ -66,51 +65,30 @@ struct packet {
 } __attribute__((packed));
 static_assert(sizeof(struct packet) == 308, "packet");
 
-/* What became of a connect */
+/* Result of a connection attempt */
 enum fate { NOTHING, ASKED, OPEN, OVER };
 
-/**
- * struct flood - connects, and what became of them
- * @out: raw socket to send from
- * @in: raw socket that gets a copy of what comes
- * @from: our addresses, which take turns
- * @nr_from: how many
- * @to: the server's address
- * @port: and port
- * @salt: upper half of our ids, and our GUID, so that they are new ones
- * @psn: number of the last packet
- * @fate: of each connect, by its number
- * @tries: connects, the number of the next one
- * @answers: how many got an answer
- * @lost: how many have none, as it seems
- * @lost_below: of the ones with smaller numbers
- * @heard: when the last answer came, or was given up, ms
- * @began: when the first one went out, ms
- * @refused: how many were refused with -EAGAIN
- * @other: how many with anything else
- * @open: how many were accepted, or proofs looked at
- * @early: how many of them while none can have ended
- */
+/* Connection attempts and their results */
 struct flood {
-	int out;
-	int in;
-	u32 from[MAX_FROM];
+	int out;			/* raw socket to send from */
+	int in;				/* raw socket that receives a copy of all UDP packets */
+	u32 from[MAX_FROM];		/* source addresses, used in turn */
 	unsigned int nr_from;
-	u32 to;
+	u32 to;				/* the server's address and port */
 	u16 port;
-	u16 salt;
-	u32 psn;
-	u8 fate[MAX_ASKED];
-	unsigned int tries;
-	unsigned int answers;
-	unsigned int lost;
-	unsigned int lost_below;
-	u64 heard;
-	u64 began;
-	unsigned int refused;
-	unsigned int other;
-	unsigned int open;
-	unsigned int early;
+	u16 salt;			/* random upper half of the CM IDs, and the GUID */
+	u32 psn;			/* of the last packet */
+	u8 fate[MAX_ASKED];		/* result of each attempt, by its number */
+	unsigned int tries;		/* attempts, number of the next one */
+	unsigned int answers;		/* attempts that were answered */
+	unsigned int lost;		/* attempts that are given up */
+	unsigned int lost_below;	/* all of them have smaller numbers */
+	u64 heard;			/* ms: last answer, or last time attempts were given up */
+	u64 began;			/* ms: first attempt */
+	unsigned int refused;		/* rejected with -EAGAIN */
+	unsigned int other;		/* rejected with another errno */
+	unsigned int open;		/* accepted, or proofs checked */
+	unsigned int early;		/* accepted before any can have timed out */
 };
 
 static void put32(u8 *to, u32 val)
@@ -127,7 +105,7 @@ static u32 get32(const u8 *from)
 	return be32toh(val);
 }
 
-/* Fields that change on the way count as ones, as do 8 bytes in front. */
+/* Fields that routers change count as ones, as do 8 bytes in front. */
 static u32 icrc_of(const struct packet *packet)
 {
 	struct packet p = *packet;
@@ -230,7 +208,7 @@ static int flood_rtu(struct flood *f, unsigned int id, u32 theirs)
 	return flood_send(f, id, CM_RTU, &p);
 }
 
-/* An answer, which may come twice */
+/* Handles an answer, which may be a duplicate. */
 static int flood_answer(struct flood *f, const struct packet *p)
 {
 	u32 ours = get32(p->mad.body + 4), id = ours & 0xffff;
@@ -253,11 +231,11 @@ static int flood_answer(struct flood *f, const struct packet *p)
 		f->fate[id] = OPEN;
 		f->open++;
 		f->early += now_ms() - f->began < EARLY_MS;
-		/* From each address some, and some not */
+		/* RTU for half of the connections of each address */
 		return id / f->nr_from % 2 ? flood_rtu(f, id, get32(p->mad.body)) : 0;
 	}
 	f->fate[id] = OVER;
-	/* It says that one is over whose accept may have been lost. */
+	/* The connection has ended; its accept may have been lost. */
 	if (was == OPEN || attr == CM_DREQ)
 		return 0;
 	memcpy(&rep, p->mad.body + 84, sizeof(rep));
@@ -286,7 +264,7 @@ static bool stopped(void)
 	return !access(getenv("HOSTILE_STOP"), F_OK);
 }
 
-/* In one piece for whoever reads it */
+/* Replaces the file, so that readers never see a part of it. */
 static void flood_tell(const struct flood *f)
 {
 	const char *told = getenv("HOSTILE_TOLD");
@@ -334,7 +312,7 @@ static int flood_open(struct flood *f)
 	return 0;
 }
 
-/* Connects until @window are not answered, each time for a session of its own */
+/* Keeps @window attempts in flight, each for a session of its own. */
 static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 {
 	int ret = 0;
@@ -346,7 +324,7 @@ static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 	}
 	while (!ret && f->tries - f->answers - f->lost < window) {
 		if (f->tries == MAX_ASKED)
-			return fail("no more numbers for connects");
+			return fail("no more IDs for connections");
 		memcpy(req->sess_uuid, &f->tries, sizeof(f->tries));
 		memcpy(req->path_uuid, &f->tries, sizeof(f->tries));
 		ret = flood_connect(f, req);
@@ -354,7 +332,7 @@ static int flood_knock(struct flood *f, struct cm_req *req, unsigned int window)
 	return ret;
 }
 
-/* Each announces @nr_cons connections. The program's end closes the sockets. */
+/* Each attempt announces @nr_cons connections. The sockets are closed on exit. */
 static int flood_half(long nr_cons)
 {
 	static struct flood flood;
@@ -396,18 +374,18 @@ static int flood_proofs(long arg)
 		if (err == -1)
 			return -1;
 		if (err != -EAGAIN && err != -EKEYREJECTED)
-			return fail("a wrong proof got %d", err);
+			return fail("an invalid proof got %d", err);
 		flood_tell(&f);
 	}
 	return 0;
 }
 
 const struct test flood_cases[] = {
-	{ "flood-half", "connects that don't go on, 8 of them in flight", flood_half, 2,
+	{ "flood-half", "half-open paths of 2 connections", flood_half, 2, .extra = true },
+	{ "flood-wide", "half-open paths of 64 connections", flood_half, 64, .extra = true },
+	{ "flood-widest", "half-open paths of 4096 connections", flood_half, 4096,
 	  .extra = true },
-	{ "flood-wide", "each of them announces 64 connections", flood_half, 64, .extra = true },
-	{ "flood-widest", "and as many as there can be", flood_half, 4096, .extra = true },
-	{ "flood-proofs", "wrong proofs as fast as they are answered", flood_proofs,
+	{ "flood-proofs", "invalid proofs", flood_proofs,
 	  .extra = true },
 	{ }
 };

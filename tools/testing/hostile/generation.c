@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Generations: three honest clients of one disk lose their sessions at random, and a model says
- * which of them may write. And a client that reports generations that are none.
+ * Generations: three valid clients of one disk lose their sessions at random, and a model defines
+ * which of them may write. And a client that reports invalid generations.
  *
- * The environment: HOSTILE_SCHEDULES, how many schedules are run; HOSTILE_RESTART: now and then
- * "restart" is printed, and a line read when the server has been restarted.
+ * Environment: HOSTILE_SCHEDULES, the number of schedules. With HOSTILE_RESTART, "restart" is
+ * printed after some schedules, and a line is read when the server was restarted.
  */
 #include "hostile.h"
 
@@ -30,37 +30,25 @@ struct open_gen_rsp {
 	u8 reserved[7];
 } __attribute__((packed));
 
-/**
- * struct client - a client with one mapping
- * @name: of its session
- * @p: its path, NULL while the session is lost
- * @mapped: has a mapping
- * @open: the server has the mapping open
- * @mode: access mode
- * @id: device id
- * @generation: as the client remembers it
- * @flags: likewise
- * @order: of being mapped, in mode rw also of being opened again
- * @replaced: another mapping has written, and this one must not write again
- */
+/* A client with one mapping */
 struct client {
-	char name[32];
-	struct path *p;
+	char name[32];			/* of its session */
+	struct path *p;			/* NULL while the session is lost */
 	bool mapped;
-	bool open;
-	u8 mode;
-	u32 id;
-	u64 generation;
-	u8 flags;
-	u64 order;
-	bool replaced;
+	bool open;			/* the server has the mapping open */
+	u8 mode;			/* access mode */
+	u32 id;				/* device ID */
+	u64 generation;			/* as the client stores it */
+	u8 flags;			/* as the client stores them */
+	u64 order;			/* of mapping; in mode rw also of opening again */
+	bool replaced;			/* another mapping has written: must not write again */
 };
 
 static struct client clients[NR_CLIENTS];
-/* The order of the newest mapping, what the last successful write has written, and all writes */
+/* Order of the newest mapping; stamp of the last successful write; stamp of the last write */
 static u64 newest, on_disk, stamp;
 
-static int introduce(struct path *p)
+static int sess_info_gen(struct path *p)
 {
 	struct sess_info msg = { .type = RNBD_SESS_INFO, .ver = 2 };
 	u32 features[2] = { FEATURE_GENERATIONS, 0x12345678 };
@@ -69,11 +57,11 @@ static int introduce(struct path *p)
 	memcpy((u8 *)&msg + 8, features, sizeof(features));
 	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 36);
 	if (do_request(p, &r) || memcmp(read_area(p, 0) + 8, features, sizeof(features)))
-		return fail("SESS_INFO: generations aren't granted");
+		return fail("SESS_INFO: generations not granted");
 	return 0;
 }
 
-/* The session is lost. */
+/* Ends the session. */
 static void lose(struct client *c)
 {
 	if (c->p)
@@ -82,7 +70,7 @@ static void lose(struct client *c)
 	c->open = false;
 }
 
-/* A session of the same name may still be ending. */
+/* Retries while an earlier session of the same name ends. */
 static int connect_client(struct client *c)
 {
 	u64 end = now_ms() + 20000;
@@ -92,10 +80,10 @@ static int connect_client(struct client *c)
 		if (!c->p)
 			nap_us(20000);
 	}
-	return c->p ? introduce(c->p) : -1;
+	return c->p ? sess_info_gen(c->p) : -1;
 }
 
-/* The errno of the answer; 1 if none came */
+/* The errno of the answer; 1 without an answer */
 static int send_open(struct client *c, struct open_gen_rsp *rsp)
 {
 	struct open_gen_req msg = {
@@ -113,7 +101,7 @@ static int send_open(struct client *c, struct open_gen_rsp *rsp)
 	return err;
 }
 
-/* Do access modes allow the mapping beside those that are open? */
+/* Do the access modes of the open mappings allow this one? */
 static bool access_ok(const struct client *c)
 {
 	unsigned int writers = 0, handover = 0, i;
@@ -127,8 +115,8 @@ static bool access_ok(const struct client *c)
 	return !handover && writers < (c->mode == ACC_RW ? 1 : 2);
 }
 
-/* Opens a mapping that may be opened; the server may still be closing another one. */
-static int open_soon_gen(struct client *c, struct open_gen_rsp *rsp)
+/* Opens a mapping. Retries if it may be opened, but the server is still closing another one. */
+static int open_gen_retry(struct client *c, struct open_gen_rsp *rsp)
 {
 	bool ok = access_ok(c);
 	u64 end = now_ms() + 10000;
@@ -147,7 +135,7 @@ static int open_client(struct client *c)
 
 	if (!c->p && connect_client(c))
 		return -1;
-	err = open_soon_gen(c, &rsp);
+	err = open_gen_retry(c, &rsp);
 	if (err != want)
 		return fail("%s (mode %u, %s): OPEN gives %d, not %d", c->name, c->mode,
 			    new ? "new" : "again", err, want);
@@ -289,7 +277,7 @@ static int schedules(long arg)
 	return ret;
 }
 
-/* A sharer reports a generation; mappings that are new afterwards are not harmed by that. */
+/* A client with handover reports invalid generations: later mappings still work. */
 static int liar(long arg)
 {
 	static const u64 far[] = { INT64_MAX, 1ull << 63, UINT64_MAX, UINT64_MAX - 1, 1 };
@@ -319,7 +307,7 @@ static int liar(long arg)
 				ret = fail("%u: the new mapping can't write, round %u", i, j);
 			good->flags = GEN_WRITER;
 			lose(good);
-			if (!ret && (connect_client(good) || open_soon_gen(good, &rsp)))
+			if (!ret && (connect_client(good) || open_gen_retry(good, &rsp)))
 				ret = fail("%u: the new mapping isn't opened again", i);
 		}
 		lose(good);
@@ -331,8 +319,8 @@ static int liar(long arg)
 }
 
 const struct test generation_cases[] = {
-	{ "gen-liar", "a sharer reports generations that nobody has", liar },
-	{ "gen-schedules", "three clients lose their sessions and write, at random", schedules,
+	{ "gen-liar", "a client with handover reports unknown generations", liar },
+	{ "gen-schedules", "three clients write and lose their sessions at random", schedules,
 	  .extra = true, .quiet = true },
 	{ }
 };

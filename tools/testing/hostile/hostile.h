@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the hostile peer's files share: connections, a path of them, and what a
- * case is.
+ * Shared by the files of the hostile peer: connections, paths and cases.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -20,163 +19,93 @@
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MAX_CONS	8
 #define MAX_DEPTH	1024
-#define STRIDE		(136 << 10)	/* a chunk and something behind it */
-#define NR_AREAS	8		/* pieces of memory to send from */
+#define STRIDE		(136 << 10)	/* distance of areas: a chunk and space behind it */
+#define NR_AREAS	8		/* areas to send from, and as many to read into */
 #define RECV_SIZE	64
 #define NR_RECVS	128
-#define SLOW_MS		300		/* what a request to dev_slow takes */
-#define BIG_LEN		(1 << 20)	/* most data of a request with slots */
-#define ANSWER_INV	16		/* in place of a type: SEND WITH INV of a struct answer */
+#define SLOW_MS		300		/* latency of dev_slow */
+#define BIG_LEN		(1 << 20)	/* largest request with slots */
+#define ANSWER_INV	16		/* imm_type of a SEND WITH INV with a struct answer */
 #define INFO_SIZE	(8 + 16 * MAX_DEPTH)
 
-/**
- * struct con - a connection
- * @path: its path
- * @cid: its index there
- * @ch: events of @id
- * @id: the connection manager's side of it
- * @qp: the queue pair, the connection manager's or our own
- * @cq: completions of both queues
- * @recvs: NR_RECVS buffers of RECV_SIZE bytes, part of the path's memory
- * @up: was established
- * @ended: the peer disconnected it, or it broke
- * @status: first completion that failed, not counting flushed ones
- * @inflight: work requests in the send queue whose completion has not been seen
- * @busy: a thread has its completions
- * @nonce: from the accept
- * @peer_qpn: number of the peer's queue pair
- */
+/* A connection. Its completion queue serves both work queues. */
 struct con {
 	struct path *path;
-	unsigned int cid;
+	unsigned int cid;		/* index in the path */
 	struct rdma_event_channel *ch;
 	struct rdma_cm_id *id;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp;		/* of the CM, or created here (path->may_read) */
 	struct ibv_cq *cq;
-	u8 *recvs;
-	bool up;
-	bool ended;
-	enum ibv_wc_status status;
-	unsigned int inflight;
-	bool busy;
-	u8 nonce[8];
+	u8 *recvs;			/* NR_RECVS buffers of RECV_SIZE bytes in path->mem */
+	bool up;			/* was established */
+	bool ended;			/* disconnected by the peer, or broken */
+	enum ibv_wc_status status;	/* of the first completion that failed, except flushes */
+	unsigned int inflight;		/* sends without a completion */
+	bool busy;			/* another thread polls @cq */
+	u8 nonce[8];			/* from the accept */
 	u32 peer_qpn;
 };
 
-/**
- * struct slot - what is known of a chunk
- * @addr: where it is
- * @key: its key
- * @answers: how many answers came for it
- * @err: errno of the last one, as the peer said it
- * @imm_type: type of its immediate value, or ANSWER_INV
- */
+/* A chunk or slot of the server */
 struct slot {
 	u64 addr;
 	u32 key;
-	u32 answers;
-	int err;
-	int imm_type;
+	u32 answers;			/* received for this slot */
+	int err;			/* errno of the last answer */
+	int imm_type;			/* type of its immediate value, or ANSWER_INV */
 };
 
-/**
- * struct path - a path as a client has it
- * @sess: name of the session
- * @addr: where the server is
- * @req: private data that the connection requests are made of
- * @nr_cons: how many connections are asked for
- * @cons: they
- * @pd: all memory is in there
- * @mem: areas to send from, then as many for data that is read, then receives
- * @mr: @mem
- * @mem_len: length of @mem
- * @big: with slots: BIG_LEN bytes to be fetched, then as many for data that is read
- * @big_mr: @big, under a key of its own
- * @reads: how many RDMA READs the server may have in flight, as it is told
- * @rep: the server's answer to the first request
- * @reject_err: errno of a reject, 0 if it said none
- * @off_bits: bits of an offset in the immediate value of a request
- * @nr_info: descriptors of INFO_RSP, 0 before it came
- * @slot: the chunks
- * @refused: errno in an INFO_RSP without descriptors
- * @hb_msgs: heartbeats that came
- * @hb_acks: answers to heartbeats that came
- * @fenced: answers to FENCE that came
- * @fenced_id: payload of the last one
- * @invalidated: messages that invalidated something
- * @unexpected: what came and is none of all this
- * @no_recv: connections get no receives
- * @mute: heartbeats aren't answered
- * @no_imm: what would be immediate data is sent as a message, also where cases don't say so
- * @may_read: queue pairs can send RDMA READ and atomics, though the peer allows none
- */
+/* A client's path */
 struct path {
-	char sess[256];
-	struct sockaddr_storage addr;
-	struct cm_req req;
-	unsigned int nr_cons;
+	char sess[256];			/* name of the session */
+	struct sockaddr_storage addr;	/* of the server */
+	struct cm_req req;		/* template of the connection requests */
+	unsigned int nr_cons;		/* connections that path_connect() makes */
 	struct con cons[MAX_CONS];
 	struct ibv_pd *pd;
-	u8 *mem;
-	struct ibv_mr *mr;
+	u8 *mem;			/* areas to send from, areas to read into, receives */
+	struct ibv_mr *mr;		/* of @mem */
 	size_t mem_len;
-	u8 *big;
-	struct ibv_mr *big_mr;
-	u8 reads;
-	struct cm_rep rep;
-	int reject_err;
-	unsigned int off_bits;
-	unsigned int nr_info;
+	u8 *big;			/* with slots: BIG_LEN to fetch, BIG_LEN to read into */
+	struct ibv_mr *big_mr;		/* of @big */
+	u8 reads;			/* RDMA READs in flight that the server is granted */
+	struct cm_rep rep;		/* private data of the first accept */
+	int reject_err;			/* errno of a reject, 0 without one */
+	unsigned int off_bits;		/* bits of the offset in a request's immediate value */
+	unsigned int nr_info;		/* descriptors in INFO_RSP, 0 before it arrives */
 	struct slot slot[MAX_DEPTH];
-	int refused;
-	unsigned int hb_msgs;
-	unsigned int hb_acks;
-	unsigned int fenced;
-	u32 fenced_id;
-	unsigned int invalidated;
-	unsigned int unexpected;
-	bool no_recv;
-	bool mute;
-	bool no_imm;
-	bool may_read;
+	int refused;			/* errno of an INFO_RSP without descriptors */
+	unsigned int hb_msgs;		/* heartbeats received */
+	unsigned int hb_acks;		/* answers to heartbeats received */
+	unsigned int fenced;		/* FENCED messages received */
+	u32 fenced_id;			/* payload of the last one */
+	unsigned int invalidated;	/* messages received that invalidated a key */
+	unsigned int unexpected;	/* messages received that no server sends */
+	bool no_recv;			/* post no receives */
+	bool mute;			/* do not answer heartbeats */
+	bool no_imm;			/* send messages in place of immediate data */
+	bool may_read;			/* QPs can send RDMA READ and atomics without a grant */
 };
 
-/**
- * struct request - what is to be sent, field by field, right or wrong
- * @slot: which chunk
- * @cid: which connection
- * @type: MSG_WRITE, MSG_READ or MSG_FETCH
- * @msg: user message
- * @msg_len: so much of it is sent
- * @usr_len: so much is said to be there
- * @data: what to write, NULL for whatever there is
- * @data_len: how much is written, or how much room there is for data
- * @flags: of a read, or of what is to be fetched
- * @nr_desc: so many are said to be there
- * @desc: where to read to, or where to fetch from
- */
+/* A request, field by field. Any field may be invalid. */
 struct request {
 	unsigned int slot;
 	unsigned int cid;
-	u16 type;
-	const void *msg;
-	u16 msg_len;
-	u16 usr_len;
-	const void *data;
-	u32 data_len;
-	u16 flags;
-	u16 nr_desc;
-	struct desc desc;
+	u16 type;			/* MSG_WRITE, MSG_READ or MSG_FETCH */
+	const void *msg;		/* user message */
+	u16 msg_len;			/* its length */
+	u16 usr_len;			/* its length according to the header */
+	const void *data;		/* to write, or NULL: the area's contents */
+	u32 data_len;			/* bytes written, or room for data that is read */
+	u16 flags;			/* of a read or fetch */
+	u16 nr_desc;			/* number of descriptors according to the header */
+	struct desc desc;		/* memory to read into or to fetch from */
 };
 
-/**
- * struct proof - what follows INFO_REQ if the feature is negotiated
- * @nonce: of the client
- * @mac: HMAC-SHA-256 over what both know
- */
+/* Follows INFO_REQ if FEATURE_PROOF is negotiated */
 struct proof {
-	u8 nonce[32];
-	u8 mac[32];
+	u8 nonce[32];			/* of the client */
+	u8 mac[32];			/* HMAC-SHA-256, see prove.c */
 };
 
 #define PROOF_LEN	(sizeof(struct info_req) + sizeof(struct proof))
@@ -261,7 +190,7 @@ struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len);
 int open_all_slots(struct path *p);
 int leave_open(struct path *p);
 int sess_info(struct path *p, u8 ver);
-int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
+int open_retry(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp);
 
 /* check.c */
@@ -276,23 +205,14 @@ int must_answer_some(struct path *p, const struct request *r);
 int end_with(struct path *p, int ret);
 int must_refuse(struct path *p, int got, int err);
 
-/**
- * struct test - a directed case
- * @name: its name
- * @about: what is wrong, and what is to come of it
- * @run: does it; 0, or fail()
- * @arg: for @run
- * @quiet: ends paths, and doesn't look for the reason in the log, which may not tell
- *	of so many
- * @extra: takes its time, or wants slots, so "all" leaves it out
- */
+/* A directed case of a hostile client */
 struct test {
 	const char *name;
-	const char *about;
-	int (*run)(long arg);
+	const char *about;	/* the invalid input, and the result where it is not an error */
+	int (*run)(long arg);	/* returns 0 or fail() */
 	long arg;
-	bool quiet;
-	bool extra;
+	bool quiet;		/* too many messages for the log: reasons are not checked */
+	bool extra;		/* slow, or needs slots or another set-up: not part of "all" */
 };
 
 int hello(long arg);
@@ -326,7 +246,7 @@ int not_chosen(char **patterns, int nr);
 void count_ended(void);
 void count_refused(void);
 int hold_and_kill(const char *how);
-struct path *in_hand(const char *sess, unsigned int nr_cons, unsigned int nr);
-int put_in_hand(struct path *p, unsigned int slot, unsigned int nr, u64 *since);
+struct path *path_with_reads(const char *sess, unsigned int nr_cons, unsigned int nr);
+int start_slow_reads(struct path *p, unsigned int slot, unsigned int nr, u64 *since);
 
 #endif

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer that speaks RTRS and RNBD, and says everything wrong: as a client to a
- * server, as a server to a client, in directed cases and at random.
+ * A peer that sends invalid RTRS and RNBD messages: as a client to a server, or as a server to a
+ * client, in directed cases and at random.
  *
  *	hostile list
- *	hostile client ADDR PORT all|CASE...	directed cases against a server
- *	hostile server ADDR PORT all|CASE...	and against the client of this machine
+ *	hostile client ADDR PORT all|CASE...	directed cases with a server
+ *	hostile server ADDR PORT all|CASE...	directed cases with this machine's client
  *	hostile random-client ADDR PORT SEED MESSAGES
  *	hostile random-server ADDR PORT SEED REQUESTS
  *
- * Cases are named by patterns. Says "ok CASE" or "not ok CASE: why" for each. The
- * reasons are looked for in this machine's kernel log, so the server has to be
- * here. HOSTILE_QUIET in the environment says not to look, for a fast run, or one from elsewhere;
- * HOSTILE_UNLIMITED, that this kernel logs all messages, however many; HOSTILE_SLOTS, that
- * all cases of a client offer slots; HOSTILE_NO_IMM, that they also send messages in place
- * of immediate data, as they must over iWARP. Device
- * names are given in the environment, too: HOSTILE_RW and HOSTILE_OTHER, that may be
- * written to; HOSTILE_SLOW, whose I/O takes a good part of a second; HOSTILE_HELD, which is the
- * device mapper's device "held". HOSTILE_KEYS, Y or N, is the server's always_invalidate.
- * HOSTILE_ADDR2 and HOSTILE_ADDR3 are more addresses of the server. For HOSTILE_FROM, HOSTILE_STOP
- * and HOSTILE_TOLD see flood.c, for HOSTILE_POLICY oracle.c.
+ * CASE is a pattern. Prints "ok CASE" or "not ok CASE: why" for each. The reasons are searched in
+ * this machine's kernel log, so the server must be on this machine. Environment:
+ *
+ *	HOSTILE_QUIET		do not check the log: faster, or with a server elsewhere
+ *	HOSTILE_UNLIMITED	this kernel does not rate-limit the drivers' messages
+ *	HOSTILE_LIMITED		it does: do not check some messages
+ *	HOSTILE_SLOTS		all cases of a client offer slots
+ *	HOSTILE_NO_IMM		they also send messages in place of immediate data, as over iWARP
+ *	HOSTILE_RW, _OTHER	devices that may be written to
+ *	HOSTILE_SLOW		device with a latency of SLOW_MS
+ *	HOSTILE_HELD		the device mapper's device "held"
+ *	HOSTILE_KEYS		Y or N: the server's always_invalidate
+ *	HOSTILE_ADDR2, _ADDR3	further addresses of the server
+ *	HOSTILE_KEY		a secret, see prove.c
+ *	HOSTILE_FROM, _STOP, _TOLD	see flood.c
+ *	HOSTILE_POLICY		see oracle.c
+ *	HOSTILE_SCHEDULES, _RESTART	see generation.c
  */
 #include <fnmatch.h>
 #include <unistd.h>
@@ -36,9 +42,8 @@ char dev_held[255];
 struct sockaddr_storage addrs[3];
 
 /*
- * The kernel limits such messages to 10 in 5 seconds from each place, and leaves
- * out the others. Here none may be left out. (The debug kernel's modules know no
- * limit.)
+ * The kernel limits such messages to 10 in 5 seconds, except for the debug kernel's modules. No
+ * message may be suppressed here.
  */
 #define LOG_BURST	9
 #define LOG_MS		5100
@@ -68,10 +73,10 @@ static void pace(const struct burst *b)
 		nap_us(20000);
 }
 
-/* Patterns that have chosen something, a bit for each */
+/* Bitmap of patterns that have matched a case */
 static u64 patterns_met;
 
-/* By a pattern, or by "all" if it isn't extra */
+/* Is the case chosen by a pattern, or by "all" and not extra? */
 bool chosen(const char *name, bool extra, char **patterns, int nr)
 {
 	bool found = false;
@@ -87,7 +92,7 @@ bool chosen(const char *name, bool extra, char **patterns, int nr)
 	return found;
 }
 
-/* In the end: how many patterns have chosen nothing; says which */
+/* The number of patterns that have matched no case; prints them. */
 int not_chosen(char **patterns, int nr)
 {
 	int i, n = 0;
@@ -95,13 +100,13 @@ int not_chosen(char **patterns, int nr)
 	for (i = 0; i < nr; i++) {
 		if (patterns_met & 1ull << (i % 64))
 			continue;
-		printf("not ok %s: there's no such case\n", patterns[i]);
+		printf("not ok %s: no such case\n", patterns[i]);
 		n++;
 	}
 	return n;
 }
 
-/* Those that are for the log, or the others */
+/* Runs the quiet cases of a table, or the others. */
 static int run_tests(const struct test *t, bool extra, bool quiet_ones, char **patterns,
 		     int nr)
 {
@@ -155,10 +160,10 @@ static void take_env(const char *name, char *to, size_t len)
 		snprintf(to, len, "%s", val);
 }
 
-/* For the case that kills us: a session with requests in hand, and word of it */
+/* For the case that kills this process: a session with requests in flight */
 static void hold(const char *sess)
 {
-	if (!in_hand(sess, 2, 8))
+	if (!path_with_reads(sess, 2, 8))
 		printf("no: %s\n", why);
 	else
 		printf("yes\n");
@@ -167,7 +172,7 @@ static void hold(const char *sess)
 		pause();
 }
 
-/* A session with as many OPENs in progress as it has slots, of a device that hangs */
+/* A session with OPENs of a device that hangs in all slots */
 static void hold_opens(const char *sess)
 {
 	struct path *p = path_up(sess);
@@ -179,8 +184,8 @@ static void hold_opens(const char *sess)
 }
 
 /*
- * A session that leaves devices open: HOSTILE_RW's disk is going to be removed, which the client
- * offers to notice; after it has introduced itself again it doesn't open HOSTILE_SLOW.
+ * A session that leaves devices open: the disk of HOSTILE_RW is going to be removed, and
+ * HOSTILE_SLOW is not opened again after a second SESS_INFO.
  */
 static void keep_open(const char *sess)
 {
@@ -203,12 +208,12 @@ static int usage(void)
 	return 2;
 }
 
-/* "all" are those of the first so many. */
+/* "all" chooses from the first NR_ALL tables. */
 #define NR_ALL	5
 
 static const struct test *const client_cases[] = {
 	connect_cases, request_cases, rnbd_cases, fence_cases, generation_cases,
-	/* These want a client that has slots. */
+	/* These need slots, or another set-up. */
 	pull_cases, scribble_cases, no_imm_cases, proof_cases, flood_cases,
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases of a hostile client: messages in place of immediate data, as they are for iWARP, and
- * what isn't quite such a message. They take any device.
+ * Cases of a hostile client: valid and invalid messages in place of immediate data, as over iWARP.
+ * They work with all devices.
  */
 #include "hostile.h"
 
 static const u8 nothing[16];
 
-/* A path with the feature; @offered: what it offers instead, if not 0 */
+/* A path with the feature; @offered: other features to offer instead, if not 0 */
 static struct path *no_imm_path(u32 offered)
 {
 	struct path *p = path_new(test_name);
@@ -27,7 +27,7 @@ static int send_msg_imm(struct path *p, unsigned int cid, u32 imm)
 	return send_msg(p, cid, &msg, sizeof(msg));
 }
 
-/* All as it should be */
+/* Valid messages */
 static int works(long arg)
 {
 	struct path *p = no_imm_path(0);
@@ -41,7 +41,7 @@ static int works(long arg)
 			open_dev(p, dev_rw, ACC_RW, &rsp) ?: must_live(p));
 }
 
-/* It is nothing without slots. */
+/* Without slots, the feature is not granted. */
 static int alone(long arg)
 {
 	struct path *p = no_imm_path(FEATURE_NO_IMM);
@@ -53,7 +53,7 @@ static int alone(long arg)
 	return end_with(p, sess_info(p, 2) ?: must_live(p));
 }
 
-/* Such messages on a path that doesn't have the feature */
+/* Such a message on a path without the feature */
 static int without(long cid)
 {
 	struct path *p = no_imm_path(FEATURE_SLOTS);
@@ -64,7 +64,7 @@ static int without(long cid)
 	return end_with(p, must_end_quietly(p));
 }
 
-/* What isn't such a message */
+/* Invalid messages */
 enum { TYPE_0, TYPE_6, ZERO_1, SHORT, EMPTY, LONG, WITH_IMM, WITH_INV, IMM };
 
 static int bad(struct path *p, unsigned int cid, long how)
@@ -110,7 +110,7 @@ static int no_message(long how)
 	return 0;
 }
 
-/* The same of something that isn't known, or not due: all types on both connections */
+/* Valid messages with immediate values of all types */
 static int values(long cid)
 {
 	struct path *p;
@@ -132,7 +132,7 @@ static int values(long cid)
 	return 0;
 }
 
-/* A request's message, and nothing in its slot; then with what was there before */
+/* The message of a request without a request in the slot, or with an earlier one */
 static int no_write(long arg)
 {
 	struct sess_info msg = { .type = RNBD_SESS_INFO, .ver = 2 };
@@ -156,8 +156,8 @@ static int no_write(long arg)
 }
 
 /*
- * More than there are receives, as fast as can be: it lives. An iWARP device doesn't send again
- * what finds no receive, so there it may cost the path.
+ * More messages than receives, as fast as possible: the path stays. An iWARP device does not send a
+ * message again if there was no receive, so the path may end.
  */
 static int flood(long type)
 {
@@ -177,25 +177,26 @@ static int flood(long type)
 }
 
 const struct test no_imm_cases[] = {
-	{ "no-imm", "messages in place of immediate data: all is well", works },
-	{ "no-imm-alone", "without slots: not granted", alone },
-	{ "no-imm-without-0", "such a message without the feature, on connection 0", without, 0,
+	{ "no-imm", "valid messages in place of immediate data", works },
+	{ "no-imm-alone", "offered without slots: not granted", alone },
+	{ "no-imm-without-0", "message without the feature, on connection 0", without, 0,
 	  .quiet = true },
-	{ "no-imm-without-1", "and on connection 1", without, 1, .quiet = true },
-	{ "no-imm-type-0", "of type 0", no_message, TYPE_0, .quiet = true },
-	{ "no-imm-type-6", "of type 6", no_message, TYPE_6, .quiet = true },
-	{ "no-imm-zero-1", "with something where 0 is due", no_message, ZERO_1, .quiet = true },
-	{ "no-imm-short", "of 7 bytes", no_message, SHORT, .quiet = true },
-	{ "no-imm-empty", "of none", no_message, EMPTY, .quiet = true },
-	{ "no-imm-long", "of 9 bytes", no_message, LONG, .quiet = true },
+	{ "no-imm-without-1", "message without the feature, on connection 1", without, 1,
+	  .quiet = true },
+	{ "no-imm-type-0", "message of type 0", no_message, TYPE_0, .quiet = true },
+	{ "no-imm-type-6", "message of type 6", no_message, TYPE_6, .quiet = true },
+	{ "no-imm-zero-1", "reserved field that is not 0", no_message, ZERO_1, .quiet = true },
+	{ "no-imm-short", "message of 7 bytes", no_message, SHORT, .quiet = true },
+	{ "no-imm-empty", "message of 0 bytes", no_message, EMPTY, .quiet = true },
+	{ "no-imm-long", "message of 9 bytes", no_message, LONG, .quiet = true },
 	{ "no-imm-send-imm", "SEND WITH IMM", no_message, WITH_IMM, .quiet = true },
 	{ "no-imm-send-inv", "SEND WITH INV of a slot's key", no_message, WITH_INV,
 	  .quiet = true },
 	{ "no-imm-imm", "immediate data", no_message, IMM, .quiet = true },
-	{ "no-imm-values-0", "all types of values on connection 0", values, 0, .quiet = true },
-	{ "no-imm-values-1", "and on connection 1", values, 1, .quiet = true },
-	{ "no-imm-no-write", "a request's message without the request", no_write, 0 },
-	{ "no-imm-write-before", "and with that of an earlier one", no_write, 1 },
+	{ "no-imm-values-0", "values of all types on connection 0", values, 0, .quiet = true },
+	{ "no-imm-values-1", "values of all types on connection 1", values, 1, .quiet = true },
+	{ "no-imm-no-write", "message of a request without the request", no_write, 0 },
+	{ "no-imm-write-before", "message of a request with an earlier request", no_write, 1 },
 	{ "no-imm-flood-hb", "10,000 heartbeats", flood, IMM_HB_MSG },
 	{ "no-imm-flood-hb-ack", "10,000 answers to heartbeats", flood, IMM_HB_ACK },
 	{ }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is to come of a client's requests, as the description of the protocol has it. If there is
- * nothing wrong in a request, it is carried out. If more than one thing is wrong, the answer is
- * about any of them.
+ * The expected answers to a client's requests, according to Documentation/rtrs-protocol.rst. A
+ * valid request is executed. The answer to a request with several errors has the errno of any of
+ * them.
  *
- * Requests of a path are carried out at the same time. So what is said of a device while it is
- * being opened or closed may be true or not.
+ * Requests of a path are executed concurrently, so the state of a device is uncertain while it is
+ * being opened or closed.
  *
- * The environment: HOSTILE_POLICY, "listed" if only volumes can be opened.
+ * Environment: HOSTILE_POLICY is "listed" if only volumes can be opened.
  */
 #include "oracle.h"
 
 #define NO_TYPE		0xffff
-#define MODES		3	/* those that a client without features knows */
+#define MODES		3	/* access modes without features */
 #define ALL_FLAGS	(0xfu << 8)
 #define ERR(e)		((unsigned __int128)1 << (e))
 #define OK		ERR(0)
-/* What I/O may give if nothing is known of the device, or whether it is open */
+/* Valid errnos of I/O to a device of unknown state */
 #define ANY_IO		(OK | ERR(ENOENT) | ERR(EINVAL) | ERR(EROFS) | ERR(EOPNOTSUPP))
 
 enum fate { ANSWERED, FATAL };
@@ -53,7 +53,7 @@ int oracle_opened(struct oracle *o, const char *name, u8 mode, const struct open
 	d = d ?: same ?: find_name(o, "");
 	if (!d)
 		return fail("more than %u devices are open", NR_OPENED);
-	/* CLOSEs that are under way are of its former id. */
+	/* CLOSEs in flight are for the former ID. */
 	if (d->rsp.device_id != rsp->device_id)
 		d->closing = 0;
 	strcpy(d->name, name);
@@ -63,7 +63,7 @@ int oracle_opened(struct oracle *o, const char *name, u8 mode, const struct open
 	return 0;
 }
 
-/* The part of the transport: is it answered, with which errno, and what are the data? */
+/* The checks of RTRS: is the request answered, with which errno, how many data bytes has it? */
 static enum fate headers(const struct path *p, const struct request *r, int *err, u32 *data_len)
 {
 	u32 off = r->data_len + r->msg_len, before;
@@ -102,7 +102,7 @@ static bool in_device(const struct opened *d, const struct io_msg *m)
 	       sectors <= d->rsp.nsectors && m->sector <= d->rsp.nsectors - sectors;
 }
 
-/* All that is wrong with I/O on a device that is open, or OK */
+/* The errors of I/O to an open device, or OK */
 static unsigned __int128 io_errs(const struct opened *d, const struct io_msg *m, bool read,
 				 u32 data_len)
 {
@@ -130,7 +130,7 @@ static unsigned __int128 io_errs(const struct opened *d, const struct io_msg *m,
 	return errs ?: OK;
 }
 
-/* No device is looked for. */
+/* The message is too short to have a device ID. */
 static void too_short(struct expected *e)
 {
 	e->errs = ERR(EINVAL);
@@ -155,7 +155,7 @@ static void expect_io(struct oracle *o, struct expected *e, const struct request
 			  (d->closing || d->unsure ? ERR(ENOENT) : 0);
 }
 
-/* What a session has open in a mode it may open again in that, and in no other one. */
+/* A device that the session has open can be opened again in the same mode only. */
 static unsigned __int128 open_errs(struct oracle *o, const struct expected *e)
 {
 	const char *policy = getenv("HOSTILE_POLICY");
@@ -213,7 +213,7 @@ static void expect_close(struct oracle *o, struct expected *e, const struct requ
 		e->errs = ERR(ENOENT) | (o->opens ? OK : 0);
 }
 
-/* Features change what is answered, see generation.c; here they come by chance only. */
+/* Features change the answers, see generation.c; here they are set only by chance. */
 static void expect_info(struct oracle *o, struct expected *e, const struct request *r, u32 data_len)
 {
 	struct sess_info m = { };
@@ -249,7 +249,7 @@ static void expect(struct oracle *o, struct expected *e, const struct request *r
 	}
 }
 
-/* An OPEN or CLOSE may succeed. */
+/* Counts an OPEN or CLOSE that may succeed. */
 static void count(struct oracle *o, struct expected *e)
 {
 	struct opened *d = find_id(o, e->id);
@@ -266,7 +266,7 @@ static void count(struct oracle *o, struct expected *e)
 	}
 }
 
-/* What is under way when an OPEN is sent may be about the same device, by its id. */
+/* A request in flight when an OPEN is sent may have the device ID that OPEN returns. */
 static void affected_by_open(struct oracle *o, struct expected *e, struct expected *open)
 {
 	if (!e->unknown || !(e->errs & ERR(ENOENT)))
@@ -306,7 +306,7 @@ static void affect(struct oracle *o, struct expected *new)
 	}
 }
 
-/* A request is sent as it is, and nothing else. */
+/* A request is sent without further changes. */
 void oracle_sent(struct oracle *o, struct path *p, const struct request *r)
 {
 	struct expected *e = &o->expected[r->slot];
@@ -334,7 +334,7 @@ void oracle_sent(struct oracle *o, struct path *p, const struct request *r)
 	}
 }
 
-/* An OPEN has an answer. */
+/* An OPEN is answered. */
 static int open_done(struct oracle *o, const struct path *p, unsigned int slot,
 		     const struct expected *e, int err)
 {
@@ -353,7 +353,7 @@ static int open_done(struct oracle *o, const struct path *p, unsigned int slot,
 	return 0;
 }
 
-/* A CLOSE has an answer. */
+/* A CLOSE is answered. */
 static void close_done(struct oracle *o, const struct expected *e, int err)
 {
 	struct opened *d = find_id(o, e->id);
@@ -363,12 +363,12 @@ static void close_done(struct oracle *o, const struct expected *e, int err)
 		d->closing--;
 	if (d && (!err || !d->closing))
 		memset(d, 0, sizeof(*d));
-	/* The answer to the OPEN of that device is still to come. */
+	/* The OPEN of that device is not yet answered. */
 	if (!d && !err && e->unknown)
 		o->wild = true;
 }
 
-/* The request in a slot has been answered. Returns 0, or fail() if that's wrong. */
+/* The request in a slot is answered. Returns 0, or fail() for an invalid answer. */
 int oracle_answered(struct oracle *o, struct path *p, unsigned int slot)
 {
 	const struct expected *e = &o->expected[slot];
@@ -378,7 +378,7 @@ int oracle_answered(struct oracle *o, struct path *p, unsigned int slot)
 	if (o->wild || o->fatal_at)
 		return 0;
 	if (!pending)
-		return fail("slot %u is answered, and not in use", slot);
+		return fail("slot %u is answered, but not in use", slot);
 	o->pending &= ~(1u << slot);
 	if (err < 0 || err > 127 || !(e->errs & ERR(err)))
 		return fail("a message of type %u for device %u is answered with %d", e->type,

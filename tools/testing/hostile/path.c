@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A path as a client has it: its handshake, requests and answers, all as it should
- * be unless a case says otherwise.
+ * A client's path: handshake, requests and answers, valid unless a case changes them
  */
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -21,17 +20,17 @@ u8 *read_area(struct path *p, unsigned int i)
 	return p->mem + AREAS_LEN + (size_t)(i % NR_AREAS) * STRIDE;
 }
 
-/* Of no seed: peers that begin in the same moment, or with the same seed, are not the same. */
+/* Not from rnd(): concurrent peers, or peers with the same seed, need different UUIDs. */
 static void fill_random(void *buf, size_t len)
 {
 	if (getrandom(buf, len, 0) != (ssize_t)len)
 		abort();
 }
 
-/* Every path offers slots, and every path messages in place of immediate data. */
+/* All paths offer slots; all paths offer messages in place of immediate data. */
 bool all_slots;
 bool all_no_imm;
-/* Whether the server has to change its chunks' keys: Y, N, or NULL if that isn't known */
+/* The server's always_invalidate: Y, N, or NULL if unknown */
 const char *srv_keys;
 
 bool has_slots(const struct path *p)
@@ -39,7 +38,7 @@ bool has_slots(const struct path *p)
 	return p->rep.features & FEATURE_SLOTS;
 }
 
-/* Bytes of data in a chunk */
+/* Data bytes of a chunk or slot */
 u32 data_room(const struct path *p)
 {
 	return has_slots(p) ? p->rep.slot_size : p->rep.max_io_size;
@@ -89,7 +88,7 @@ struct path *path_new(const char *sess)
 	return p;
 }
 
-/* Offers fencing, under an id that no other path has. */
+/* Offers fencing, with a unique path ID. */
 void path_offer(struct path *p)
 {
 	static u32 last;
@@ -98,7 +97,7 @@ void path_offer(struct path *p)
 	p->req.path_id = ++last;
 }
 
-/* Offers slots, and memory for large data. */
+/* Offers slots, and allocates memory for large data. */
 void path_offer_slots(struct path *p)
 {
 	p->req.features |= FEATURE_SLOTS;
@@ -111,7 +110,7 @@ void path_offer_slots(struct path *p)
 		p->big = NULL;
 }
 
-/* Offers slots, and messages in place of immediate data, which it sends then. */
+/* Offers slots, and messages in place of immediate data, which it then sends. */
 void path_offer_no_imm(struct path *p)
 {
 	path_offer_slots(p);
@@ -119,14 +118,14 @@ void path_offer_no_imm(struct path *p)
 	p->no_imm = true;
 }
 
-/* Offers to prove that it knows a secret, which path_info() does then. */
+/* Offers a proof of a secret, which path_info() sends. */
 void path_offer_proof(struct path *p)
 {
 	p->req.features |= FEATURE_PROOF;
 	prove_tag(p);
 }
 
-/* Makes it one more path of a session, by another address. */
+/* Makes @p a further path of a session, to another address. */
 void path_join(struct path *p, const struct path *first, unsigned int addr)
 {
 	memcpy(p->req.sess_uuid, first->req.sess_uuid, 16);
@@ -135,7 +134,7 @@ void path_join(struct path *p, const struct path *first, unsigned int addr)
 	p->addr = addrs[addr];
 }
 
-/* A connection of the path, asked for with this; as con_request(). */
+/* Makes a connection of the path; returns as con_request(). */
 int path_con(struct path *p, unsigned int cid, const struct cm_req *req, u8 len)
 {
 	struct con *con = &p->cons[cid];
@@ -187,14 +186,14 @@ int path_connect(struct path *p)
 	}
 	if (p->rep.magic != MAGIC || p->rep.version >> 8 != VERSION >> 8 ||
 	    !p->rep.queue_depth || p->rep.queue_depth > MAX_DEPTH)
-		return fail("the accept is wrong");
+		return fail("invalid accept");
 	p->off_bits = 28 - bits(p->rep.queue_depth - 1);
 	if (p->rep.flags)
 		return fail("the server changes its chunks' keys");
 	return 0;
 }
 
-/* Sends a first message, whatever it is. */
+/* Sends a first message, valid or not. */
 int path_info_req(struct path *p, const void *msg, u32 len)
 {
 	return send_msg(p, 0, msg, len);
@@ -232,11 +231,11 @@ int path_info(struct path *p)
 		ret = path_info_req(p, &req, sizeof(req));
 	}
 	if (ret)
-		return fail("INFO_REQ can't be sent");
+		return fail("can't send INFO_REQ");
 	return path_wait_info(p);
 }
 
-/* Brings it up, or frees it. */
+/* Connects the path and exchanges INFO_REQ and INFO_RSP; frees it on failure. */
 struct path *path_ready(struct path *p)
 {
 	if (p && !path_connect(p) && !path_info(p))
@@ -261,7 +260,7 @@ bool path_ended(const struct path *p)
 	return false;
 }
 
-/* Deals the descriptors out to the slots. */
+/* Assigns the descriptors to the slots. */
 static void path_read_info(struct path *p, const struct info_rsp *rsp, u32 len)
 {
 	u32 chunk = chunk_len(p);
@@ -320,7 +319,7 @@ static void path_answered_inv(struct path *p, const struct ibv_wc *wc,
 	s->answers++;
 }
 
-/* Whether it has an immediate value, or a message in its place */
+/* Reads an immediate value, or the message in its place; false if there is neither. */
 static bool path_read_imm(struct path *p, const struct ibv_wc *wc, const struct msg_imm *msg,
 			  u32 *imm)
 {
@@ -340,7 +339,7 @@ static void path_received(struct con *con, const struct ibv_wc *wc)
 	const void *buf = con->recvs + wc->wr_id * RECV_SIZE;
 	u32 imm;
 
-	/* rxe says it with another bit to user space. */
+	/* rxe uses another bit in user space. */
 	if (wc->wc_flags & (IBV_WC_WITH_INV | 1 << 2)) {
 		p->invalidated++;
 		if (has_slots(p))
@@ -439,7 +438,7 @@ int send_imm(struct path *p, unsigned int cid, u32 imm)
 	return write_to(p, cid, NULL, 0, 0, 0, &imm);
 }
 
-/* A message by SEND, from the last area. */
+/* SENDs a message from the last area. */
 int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len)
 {
 	u8 *buf = area(p, NR_AREAS - 1);
@@ -453,7 +452,7 @@ int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len)
 	return con_post(&p->cons[cid], &wr);
 }
 
-/* Other kinds of SEND, of the path's memory */
+/* Other kinds of SEND from the path's memory */
 int send_with(struct path *p, unsigned int cid, const void *from, u32 len,
 	      enum ibv_wr_opcode opcode, u32 imm_or_key)
 {
@@ -468,7 +467,7 @@ int send_with(struct path *p, unsigned int cid, const void *from, u32 len,
 	return con_post(&p->cons[cid], &wr);
 }
 
-/* RDMA READ and atomics, to the area for data that is read */
+/* RDMA READ and atomics, into the first read area */
 int rdma_op(struct path *p, unsigned int cid, u32 len, u64 addr, u32 key,
 	    enum ibv_wr_opcode opcode)
 {
@@ -487,7 +486,7 @@ int rdma_op(struct path *p, unsigned int cid, u32 len, u64 addr, u32 key,
 	return con_post(&p->cons[cid], &wr);
 }
 
-/* RDMA WRITE of the path's memory, WITH IMM if there's one */
+/* RDMA WRITE of the path's memory, WITH IMM if @imm is not NULL */
 int write_to(struct path *p, unsigned int cid, const void *from, u32 len,
 	     u64 addr, u32 key, const u32 *imm)
 {
@@ -507,9 +506,8 @@ u32 imm_req(const struct path *p, unsigned int slot, u32 off)
 }
 
 /*
- * Puts a request together in the slot's area, as it will be in the chunk, and
- * says with which immediate value it goes. Its length; it begins behind the data
- * if it is a read.
+ * Builds a request in the slot's area, in the layout of the chunk, and its immediate value.
+ * Returns the length of data, message and header.
  */
 u32 request_write(struct path *p, const struct request *r, u32 *imm)
 {
@@ -531,7 +529,7 @@ u32 request_write(struct path *p, const struct request *r, u32 *imm)
 	return off + (r->type == MSG_WRITE ? 4 : sizeof(hdr));
 }
 
-/* The work request that takes it there; to be changed or posted */
+/* The work request that writes the request to the chunk; the caller may change it. */
 struct ibv_send_wr request_wr(struct path *p, const struct request *r,
 			      struct ibv_sge *sge)
 {
@@ -558,8 +556,8 @@ int request_send(struct path *p, const struct request *r)
 }
 
 /*
- * A request with a user message: reads to the slot's area, or writes. With slots, large data
- * are elsewhere, and a large write is fetched.
+ * A valid request with a user message. Reads go to the first read area. With slots, large data are
+ * in @big, and a large write is fetched.
  */
 struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
 			    u32 data_len)
@@ -590,7 +588,7 @@ struct request request_rnbd(struct path *p, u16 type, const void *msg, u16 len,
 	return r;
 }
 
-/* Waits until more answers than @before have come for a slot. */
+/* Waits until a slot has received more answers than @before. */
 int wait_answer(struct path *p, unsigned int slot, u32 before, int ms)
 {
 	u64 end = now_ms() + ms;
@@ -600,14 +598,14 @@ int wait_answer(struct path *p, unsigned int slot, u32 before, int ms)
 		if (p->slot[slot].answers != before)
 			return 0;
 		if (path_ended(p))
-			return fail("the path ended instead of an answer");
+			return fail("the path ended without an answer");
 		if (now_ms() > end)
 			return fail("no answer in %d ms", ms);
 		nap_us(50);
 	}
 }
 
-/* Sends a request and waits; the errno of the answer, or 1 if none came */
+/* Sends a request; returns the errno of the answer, or 1 without an answer. */
 int do_request(struct path *p, const struct request *r)
 {
 	u32 before = p->slot[r->slot].answers;

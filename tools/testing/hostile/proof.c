@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases of a hostile client: proofs that it knows a secret. The session's host has a key on the
- * server, which is in HOSTILE_KEY, or another client's proof couldn't be used again.
+ * Cases of a hostile client: proofs of a secret. The session's host has a key on the server, whose
+ * secret is in HOSTILE_KEY, for valid proofs.
  */
 #include "hostile.h"
 
 #define SESS	"keyed"
 
-/* A path of the keyed session that offers a proof; not connected */
+/* A path of the session with a key that offers a proof; not connected */
 static struct path *keyed_path(void)
 {
 	struct path *p = path_new(SESS);
@@ -19,7 +19,7 @@ static struct path *keyed_path(void)
 	return p;
 }
 
-/* The same with all connections */
+/* The same, connected */
 static struct path *proof_path(void)
 {
 	struct path *p = keyed_path();
@@ -32,7 +32,7 @@ static struct path *proof_path(void)
 	return NULL;
 }
 
-/* It is told that it is refused, and nothing else; then it is for it to go. */
+/* The server refuses the path with an errno, and leaves the disconnect to the client. */
 static int must_be_refused(struct path *p)
 {
 	u64 end = now_ms() + 10000;
@@ -51,7 +51,7 @@ static int must_be_refused(struct path *p)
 enum { RIGHT, RANDOM, BIT, REFLECTED, OTHER_NAME, REPLAYED, OTHER_PATH, OTHER_CON, OTHER_CON_0,
 	OTHER_QP, AGAIN_AFTER, IO_AFTER };
 
-/* A proof that was right for a path that is gone, or is there beside this one */
+/* A valid proof of another path, which has ended or not */
 static int earlier(struct proof *proof, bool stays, struct path **first)
 {
 	*first = proof_path();
@@ -79,8 +79,8 @@ static int wrong_proof(long arg)
 		return first ? end_with(first, -1) : -1;
 	p = proof_path();
 	if (!p)
-		return fail("no path that can prove anything");
-	/* As if somebody else had made the connection: its nonce isn't known, or its number. */
+		return fail("no path with proofs");
+	/* As if another client had made the connection: its nonce or queue pair differ. */
 	if (arg == OTHER_CON)
 		p->cons[1].nonce[7] ^= 1;
 	if (arg == OTHER_CON_0)
@@ -112,7 +112,7 @@ static int wrong_proof(long arg)
 	return end_with(p, ret);
 }
 
-/* The errno with which it was refused, or another negative number */
+/* The errno of the refusal, or another negative number */
 int wrong_proof_once(void)
 {
 	struct path *p = path_new(SESS);
@@ -133,7 +133,7 @@ int wrong_proof_once(void)
 	return ret;
 }
 
-/* INFO_REQ has another length than its features say. */
+/* INFO_REQ has another length than its features require. */
 static int proof_len(long len)
 {
 	struct proof proof = { };
@@ -141,13 +141,13 @@ static int proof_len(long len)
 	int ret;
 
 	if (!p)
-		return fail("no path that can prove anything");
+		return fail("no path with proofs");
 	prove(p, 1, &proof);
 	ret = send_proof(p, &proof, len);
 	return end_with(p, ret ?: must_end(p, "first message"));
 }
 
-/* Nothing is proved, by a client that could, or not: by a name that a host with a key has. */
+/* No proof, with the session name of a host that has a key */
 static int no_proof(long arg)
 {
 	struct path *p = path_new(SESS);
@@ -160,7 +160,7 @@ static int no_proof(long arg)
 	return end_with(p, ret ?: must_end(p, "can't be set up"));
 }
 
-/* It is told that it is refused, and stays: not for long. */
+/* A refused client does not disconnect: the server ends the path. */
 static int refused_stays(long arg)
 {
 	struct path *p = proof_path();
@@ -168,7 +168,7 @@ static int refused_stays(long arg)
 	int ret;
 
 	if (!p)
-		return fail("no path that can prove anything");
+		return fail("no path with proofs");
 	memset(&proof, 0x5a, sizeof(proof));
 	ret = send_proof(p, &proof, PROOF_LEN) ?:
 	      must_be_refused(p) ?: must_end_quietly(p);
@@ -190,8 +190,8 @@ static struct path *stranger(const struct path *owner, const char *sess)
 enum { UP, HALF_OPEN, OTHER_DEPTH, LATER, LATER_PATH, INSIDER, INSIDER_LIES };
 
 /*
- * Without a proof, somebody has a session under the owner's UUID, or connects to it. The owner's
- * path comes up all the same, in another session, and stays.
+ * A client without a proof has a session with the owner's UUID, or connects to that UUID. The
+ * owner's path comes up in another session, and stays.
  */
 static int stranger_has_uuid(long arg)
 {
@@ -227,7 +227,7 @@ static int stranger_has_uuid(long arg)
 }
 
 /*
- * The same by a client that has a key and a name of its own, with its own tag or the owner's. It
+ * The same with a client that has a key and a name of its own, with its own tag or the owner's. It
  * gets a session of its own, or none.
  */
 static int insider_has_uuid(long arg)
@@ -246,17 +246,14 @@ static int insider_has_uuid(long arg)
 	if (!path_connect(other)) {
 		ret = path_info(other);
 		if (arg == INSIDER_LIES)
-			ret = ret ? 0 : fail("it has the owner's session");
+			ret = ret ? 0 : fail("it joined the owner's session");
 	}
 	ret = ret ?: path_connect(p) ?: path_info(p) ?: must_live(p);
 	path_free(other);
 	return end_with(p, ret ?: must_live(p));
 }
 
-/*
- * A path that sends no INFO_REQ, in a session whose only other path is lost: the session ends, and
- * with it that path.
- */
+/* A path without INFO_REQ in a session whose only other path ends: session and path end. */
 static int half_open_stays(long arg)
 {
 	struct path *p = keyed_path(), *half = keyed_path();
@@ -272,7 +269,7 @@ static int half_open_stays(long arg)
 	return half ? end_with(half, ret) : -1;
 }
 
-/* A stranger has seen the host's connection requests, and reconnects its path without a proof. */
+/* A client that knows the host's connection requests reconnects its path without a valid proof. */
 static int stranger_reconnects(long arg)
 {
 	struct path *p = keyed_path(), *other = keyed_path();
@@ -296,38 +293,41 @@ static int stranger_reconnects(long arg)
 #define PROOF(name, about, arg) { name, about, wrong_proof, arg, .extra = true }
 
 const struct test proof_cases[] = {
-	PROOF("proof-right", "as it should be", RIGHT),
-	PROOF("proof-random", "any bytes", RANDOM),
-	PROOF("proof-bit", "a bit is wrong", BIT),
-	PROOF("proof-reflected", "that of the server", REFLECTED),
-	PROOF("proof-name", "of another session", OTHER_NAME),
-	PROOF("proof-replayed", "of a path that has gone", REPLAYED),
-	PROOF("proof-path", "of another path that is there", OTHER_PATH),
-	PROOF("proof-con", "a connection is somebody else's", OTHER_CON),
-	PROOF("proof-con-0", "so is the first one", OTHER_CON_0),
-	PROOF("proof-qp", "its queue pair is another one", OTHER_QP),
-	PROOF("proof-again", "a right one after a wrong one", AGAIN_AFTER),
-	PROOF("proof-io", "a request after a wrong one", IO_AFTER),
-	{ "proof-uuid", "a stranger has a session under its UUID", stranger_has_uuid, UP,
+	PROOF("proof-right", "valid proof", RIGHT),
+	PROOF("proof-random", "random bytes", RANDOM),
+	PROOF("proof-bit", "one bit differs", BIT),
+	PROOF("proof-reflected", "the server's part", REFLECTED),
+	PROOF("proof-name", "proof of another session name", OTHER_NAME),
+	PROOF("proof-replayed", "proof of a path that has ended", REPLAYED),
+	PROOF("proof-path", "proof of another path", OTHER_PATH),
+	PROOF("proof-con", "connection 1 of another client", OTHER_CON),
+	PROOF("proof-con-0", "connection 0 of another client", OTHER_CON_0),
+	PROOF("proof-qp", "queue pair of another client", OTHER_QP),
+	PROOF("proof-again", "valid proof after an invalid one", AGAIN_AFTER),
+	PROOF("proof-io", "request after an invalid proof", IO_AFTER),
+	{ "proof-uuid", "without a proof: a session with the owner's UUID", stranger_has_uuid, UP,
 	  .extra = true },
-	{ "proof-uuid-half", "a stranger begins one", stranger_has_uuid, HALF_OPEN, .extra = true },
-	{ "proof-uuid-depth", "and wants another depth", stranger_has_uuid, OTHER_DEPTH,
-	  .extra = true },
-	{ "proof-uuid-later", "a stranger connects under its UUID", stranger_has_uuid, LATER,
-	  .extra = true },
-	{ "proof-uuid-path", "and under that of its path", stranger_has_uuid, LATER_PATH,
-	  .extra = true },
-	{ "proof-uuid-insider", "another client with a key has a session under its UUID",
+	{ "proof-uuid-half", "without a proof: a session that is not complete", stranger_has_uuid,
+	  HALF_OPEN, .extra = true },
+	{ "proof-uuid-depth", "without a proof: another queue depth", stranger_has_uuid,
+	  OTHER_DEPTH, .extra = true },
+	{ "proof-uuid-later", "without a proof: connects to the UUID of a session",
+	  stranger_has_uuid, LATER, .extra = true },
+	{ "proof-uuid-path", "without a proof: reconnects the UUID of a path", stranger_has_uuid,
+	  LATER_PATH, .extra = true },
+	{ "proof-uuid-insider", "another client with a key uses the owner's UUID",
 	  insider_has_uuid, INSIDER, .extra = true },
-	{ "proof-uuid-lies", "and with its tag", insider_has_uuid, INSIDER_LIES,
+	{ "proof-uuid-lies", "the same with the owner's tag", insider_has_uuid, INSIDER_LIES,
 	  .extra = true },
-	{ "proof-reconnect", "a stranger reconnects its path", stranger_reconnects, .extra = true },
-	{ "proof-half-open", "a path that is never set up outlives the session", half_open_stays,
+	{ "proof-reconnect", "reconnect of a path with an invalid proof", stranger_reconnects,
 	  .extra = true },
-	{ "proof-stay", "it doesn't go after a wrong one", refused_stays, .extra = true },
-	{ "proof-none", "a name with a key, and no proof", no_proof, .extra = true },
-	{ "proof-missing", "INFO_REQ without it", proof_len, 272, .extra = true },
-	{ "proof-cut", "one byte less", proof_len, 272 + 63, .extra = true },
-	{ "proof-long", "one byte more", proof_len, 272 + 65, .extra = true },
+	{ "proof-half-open", "a path without INFO_REQ when the session's other path ends",
+	  half_open_stays, .extra = true },
+	{ "proof-stay", "no disconnect after an invalid proof", refused_stays, .extra = true },
+	{ "proof-none", "no proof", no_proof, .extra = true },
+	{ "proof-missing", "INFO_REQ without the negotiated proof", proof_len, 272,
+	  .extra = true },
+	{ "proof-cut", "proof a byte too short", proof_len, 272 + 63, .extra = true },
+	{ "proof-long", "proof a byte too long", proof_len, 272 + 65, .extra = true },
 	{ }
 };

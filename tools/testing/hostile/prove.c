@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A proof that a path knows a secret, that of HOSTILE_KEY; right if what it is made of is.
+ * Proofs of a secret, which is in HOSTILE_KEY. A proof is valid unless a case changes its input.
  */
 #include <netinet/in.h>
 #include <openssl/evp.h>
@@ -11,7 +11,7 @@
 struct proof_req {
 	struct info_req req;
 	struct proof proof;
-	u8 more[8];
+	u8 extra[8];
 } __attribute__((packed));
 
 struct proof_head {
@@ -41,7 +41,7 @@ static void put_addr(u8 *to, const struct sockaddr *sa)
 		memcpy(to + 1, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
 }
 
-/* The tag of 15 bits of its session in the connection requests, behind first_conn */
+/* Sets the 15-bit tag of the session in the connection requests, next to first_conn. */
 void prove_tag(struct path *p)
 {
 	const char *key = getenv("HOSTILE_KEY") ?: "none";
@@ -57,7 +57,7 @@ void prove_tag(struct path *p)
 	p->req.tag_hi = mac[1];
 }
 
-/* As the role, with the nonce that is there already */
+/* Computes the MAC of a role for the nonce in @proof. */
 void prove(struct path *p, u32 role, struct proof *proof)
 {
 	const char *key = getenv("HOSTILE_KEY") ?: "none";
@@ -94,7 +94,7 @@ void prove(struct path *p, u32 role, struct proof *proof)
 	     sizeof(all.head) + 16 * p->nr_cons, proof->mac, &len);
 }
 
-/* INFO_REQ with it, of so many bytes */
+/* Sends the first @len bytes of INFO_REQ with a proof. */
 int send_proof(struct path *p, const struct proof *proof, u32 len)
 {
 	struct proof_req req = { .req.type = MSG_INFO_REQ, .proof = *proof };

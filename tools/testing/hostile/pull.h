@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the cases of a hostile client with slots share.
+ * Shared by the cases of a hostile client with slots
  */
 #ifndef HOSTILE_PULL_H
 #define HOSTILE_PULL_H
@@ -8,7 +8,7 @@
 #include "hostile.h"
 
 #define BLOCK		4096
-#define OLD		0xee	/* what is on the disk before */
+#define OLD		0xee	/* initial contents of the disk */
 
 int open_rw(struct path *p, struct open_rsp *rsp);
 bool is_all(const u8 *b, size_t len, u8 what);

@@ -1,45 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A hostile client that says whatever comes to its mind. What it says is made of
- * messages that are right, with a field or two changed, so that most get past the
- * first checks. oracle.c says what is to come of each. The same seed makes the same choices; what
- * becomes of them hangs on time as well.
+ * A hostile client that sends random messages: valid ones with a field or two changed, so that
+ * most pass the first checks. oracle.c has the expected answers. The same seed makes the same
+ * choices, but the order of answers varies.
  */
 #include "oracle.h"
 
 #define NR_PATHS	4
 #define STUCK_MS	8000
-#define WILD_BATCHES	10	/* of a path of which nothing is expected */
+#define WILD_BATCHES	10	/* sent on a path while any answer is valid */
 
-/**
- * struct rpath - a path, the only one of its session
- * @p: it, NULL if it isn't connected
- * @oracle: what is to come of what is sent on it
- * @ids: of devices that it has opened at first; they may be closed
- * @nr_ids: how many these are
- * @sent: requests, by slot
- * @seen: answers that the oracle has been asked about, by slot
- * @asked: fences that were asked for
- * @wild: batches that were sent while the oracle didn't expect anything
- * @busy_since: when requests were last sent
- */
+/* The only path of a session */
 struct rpath {
-	struct path *p;
+	struct path *p;			/* NULL if it is not connected */
 	struct oracle oracle;
-	u32 ids[2];
+	u32 ids[2];			/* of the devices opened first, which may be closed */
 	unsigned int nr_ids;
-	u32 sent[NR_AREAS];
-	u32 seen[NR_AREAS];
-	unsigned int asked;
-	unsigned int wild;
-	u64 busy_since;
+	u32 sent[NR_AREAS];		/* requests, by slot */
+	u32 seen[NR_AREAS];		/* answers compared by the oracle, by slot */
+	unsigned int asked;		/* FENCEs sent */
+	unsigned int wild;		/* batches sent while the oracle accepts any answer */
+	u64 busy_since;			/* when requests were last sent */
 };
 
 static struct rpath paths[NR_PATHS];
 static unsigned int sent, answered, judged, done, malformed, connects, refusals, ends;
 static u64 first_seed;
 
-/* The server has done something that it must not do, which why[] tells. */
+/* An error of the server, which why[] describes */
 static void __attribute__((noreturn)) wrong(const char *sess)
 {
 	printf("not ok random-client: seed %#llx, %u messages: %s: %s\n",
@@ -47,7 +35,7 @@ static void __attribute__((noreturn)) wrong(const char *sess)
 	exit(1);
 }
 
-/* Numbers with a meaning, or near one, or none */
+/* Special numbers, numbers near @right, or random ones */
 static u64 odd(u64 right)
 {
 	static const u64 some[] = {
@@ -78,13 +66,13 @@ static void mutate_bytes(void *buf, size_t len)
 		b[rnd_below(len)] = one_in(2) ? rnd() : b[rnd_below(len)] ^ 1u << rnd_below(8);
 }
 
-/* A connection that is wrong before it stands */
+/* A path with an invalid handshake */
 static void bad_connect(void)
 {
 	struct path *p = path_new("h-random-bad");
 	struct {
 		struct info_req req;
-		u8 more[64];
+		u8 extra[64];
 	} m = { .req.type = MSG_INFO_REQ };
 	unsigned int cid, cids = rnd_below(3);
 	struct cm_req req;
@@ -126,7 +114,7 @@ static void mutate_proof(struct proof *proof)
 	while (!memcmp(proof, &before, sizeof(before)));
 }
 
-/* A path of a host with a key, with an incorrect proof or without one. The server must refuse it. */
+/* A path of a host with a key, with an invalid proof or without one: must be refused. */
 static void bad_proof(const char *sess)
 {
 	struct path *p = path_new(sess);
@@ -151,7 +139,7 @@ static void bad_proof(const char *sess)
 		}
 		sent += 3;
 		if (!ret) {
-			fail("the server accepts a wrong proof: role %u, %u bytes", role, len);
+			fail("the server accepts an invalid proof: role %u, %u bytes", role, len);
 			wrong(sess);
 		}
 	}
@@ -159,7 +147,7 @@ static void bad_proof(const char *sess)
 	path_free(p);
 }
 
-/* Others have it open at times. */
+/* Opens a device, unless another session has it open. */
 static int open_first(struct rpath *rp, const char *name)
 {
 	u8 mode = rnd_below(3);
@@ -169,7 +157,7 @@ static int open_first(struct rpath *rp, const char *name)
 	if (err > 0)
 		return -1;
 	if (err && err != -EBUSY) {
-		fail("it can't open %s: %d", name, err);
+		fail("can't open %s: %d", name, err);
 		wrong(rp->p->sess);
 	}
 	if (err)
@@ -180,7 +168,7 @@ static int open_first(struct rpath *rp, const char *name)
 	return 0;
 }
 
-/* With HOSTILE_KEY half of them have a key. */
+/* With HOSTILE_KEY, half of the paths have a key. */
 static int connect_path(struct rpath *rp, unsigned int nr)
 {
 	bool key = getenv("HOSTILE_KEY") && nr % 2;
@@ -221,7 +209,7 @@ union msg {
 	u8 bytes[MAX_MSG_LEN];
 };
 
-/* Of a device that is open, most of the time */
+/* Mostly the ID of an open device */
 static u32 some_id(const struct rpath *rp)
 {
 	const struct opened *d = &rp->oracle.opened[rnd_below(NR_OPENED)];
@@ -296,7 +284,7 @@ static void other_request(struct rpath *rp, struct request *r, union msg *m)
 		r->msg_len = r->usr_len = rnd_below(MAX_MSG_LEN + 1);
 }
 
-/* Mutations of the transport's part that are to be answered */
+/* Invalid RTRS headers that are answered */
 static void mutate_soft(struct path *p, struct request *r)
 {
 	if (r->type == MSG_WRITE)
@@ -307,13 +295,13 @@ static void mutate_soft(struct path *p, struct request *r)
 	case 2:	r->desc.len = odd(r->desc.len); break;
 	case 3:	r->data_len += rnd_below(64); break;
 	}
-	/* More than the room is refused; less is sent. Never more than there is. */
+	/* A valid length must not exceed the area. */
 	if (r->desc.len > STRIDE &&
 	    r->desc.len <= (has_slots(p) ? p->rep.max_io_size : r->data_len))
 		r->desc.len = 512;
 }
 
-/* Those that end the path */
+/* Invalid RTRS headers that end the path */
 static void mutate_hard(struct request *r)
 {
 	switch (rnd_below(5)) {
@@ -340,7 +328,7 @@ static void hard_wr(struct path *p, struct ibv_send_wr *wr)
 	}
 }
 
-/* A batch with one doorbell: a request for each slot that is free */
+/* Sends requests in free slots, with one doorbell. */
 static void send_batch(struct rpath *rp, unsigned int hard)
 {
 	struct ibv_send_wr wr[NR_AREAS];
@@ -371,7 +359,7 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 			continue;
 		wr[n] = request_wr(p, &r, &sge[n]);
 		wr[n].sg_list = &sge[n];
-		/* What is sent isn't what the oracle is told. */
+		/* The oracle does not know this change. */
 		if (one_in(hard)) {
 			hard_wr(p, &wr[n]);
 			rp->oracle.wild = true;
@@ -388,7 +376,7 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 			 (rnd() & 0xfff));
 		sent++;
 	}
-	/* Of its own session's paths there's only itself. */
+	/* The session has no other path to fence. */
 	if (p->req.features & FEATURE_FENCE && p->fenced == rp->asked && !one_in(3)) {
 		send_imm(p, 0, (u32)IMM_FENCE << 28 | (p->req.path_id + 1));
 		rp->asked++;
@@ -405,7 +393,7 @@ static void send_batch(struct rpath *rp, unsigned int hard)
 	sent += n;
 }
 
-/* Asks the oracle about all that has come. */
+/* Compares all new answers with the oracle. */
 static void judge(struct rpath *rp)
 {
 	const struct oracle *o = &rp->oracle;
@@ -421,15 +409,15 @@ static void judge(struct rpath *rp)
 	if (o->fatal_at && !path_ended(p)) {
 		if (now_ms() < o->fatal_at + STUCK_MS)
 			return;
-		fail("it goes on after a malformed request");
+		fail("the path has not ended after a malformed request");
 		wrong(p->sess);
 	}
 	if (o->fatal_at)
 		return;
 	if (path_ended(p))
-		fail("its path has ended, and it has sent nothing after which it may");
+		fail("the path has ended, but all requests must be answered");
 	else if (p->unexpected || p->fenced > rp->asked)
-		fail("%u messages that no server would send, %u answers to %u fences",
+		fail("%u messages that no server sends, %u answers to %u FENCEs",
 		     p->unexpected, p->fenced, rp->asked);
 	else
 		return;
@@ -445,7 +433,7 @@ static int busy(const struct rpath *rp)
 	return n;
 }
 
-/* Ends it one way or another. */
+/* Ends the path in a random way. */
 static void drop(struct rpath *rp)
 {
 	unsigned int i;
@@ -463,9 +451,8 @@ static void drop(struct rpath *rp)
 }
 
 /*
- * Sends so many messages by several paths. What fails is an answer, or the end of a path, that the
- * oracle doesn't expect; a request that stays unanswered on a path that lives; a server that takes
- * no more paths, or answers little.
+ * Sends @messages on several paths. Fails for an unexpected answer or end of a path, for a request
+ * without an answer, for a server that accepts no paths, and for too few answers.
  */
 int random_client(u64 seed, unsigned int messages)
 {
@@ -507,7 +494,7 @@ int random_client(u64 seed, unsigned int messages)
 			drop(rp);
 			continue;
 		} else if (now_ms() > rp->busy_since + STUCK_MS) {
-			printf("not ok random-client: seed %#llx, %u messages: %u requests stay unanswered\n",
+			printf("not ok random-client: seed %#llx, %u messages, %u unanswered\n",
 			       (unsigned long long)seed, sent, n);
 			return -1;
 		} else {

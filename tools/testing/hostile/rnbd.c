@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RNBD as a client speaks it, and wrong.
+ * Cases of a hostile client: RNBD messages
  */
 #include "hostile.h"
 
@@ -21,7 +21,7 @@ int sess_info(struct path *p, u8 ver)
 	return 0;
 }
 
-/* The errno of the answer; 1 if none came */
+/* The errno of the answer; 1 without an answer */
 int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
 {
 	struct open_req msg = { .type = RNBD_OPEN, .access_mode = mode };
@@ -35,8 +35,8 @@ int open_dev(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
 	return err;
 }
 
-/* The same, when another session may still be closing it */
-int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
+/* The same; retries while another session may still be closing the device. */
+int open_retry(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
 {
 	u64 end = now_ms() + 5000;
 	int err;
@@ -46,7 +46,7 @@ int open_soon(struct path *p, const char *name, u8 mode, struct open_rsp *rsp)
 	return err;
 }
 
-/* A session with a device open. */
+/* A session with a device open */
 static struct path *path_dev(u8 mode, struct open_rsp *rsp)
 {
 	struct path *p = path_up(test_name);
@@ -55,7 +55,7 @@ static struct path *path_dev(u8 mode, struct open_rsp *rsp)
 	if (!p)
 		return NULL;
 	if (!sess_info(p, 2)) {
-		err = open_soon(p, dev_rw, mode, rsp);
+		err = open_retry(p, dev_rw, mode, rsp);
 		if (!err)
 			return p;
 		if (err < 0)
@@ -65,7 +65,7 @@ static struct path *path_dev(u8 mode, struct open_rsp *rsp)
 	return NULL;
 }
 
-/* A request about a device: an I/O message that is right */
+/* A valid I/O message */
 struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len)
 {
 	return (struct io_msg) {
@@ -77,7 +77,7 @@ struct io_msg io_msg(u32 id, u32 rw, u64 sector, u32 len)
 	};
 }
 
-/* Has it answered with the errno? Data goes along if it is a read or a write. */
+/* Sends an I/O message with data_len bytes of data; the answer must have the errno. */
 static int io(struct path *p, const struct io_msg *msg, u16 dir, u32 data_len,
 	      int err)
 {
@@ -130,14 +130,14 @@ static int rnbd_good(long arg)
 	if (!ret)
 		ret = read_block(p, rsp.device_id, 8, 0);
 	if (!ret && (read_area(p, 0)[0] != 0x5a || read_area(p, 0)[4095] != 0x5a))
-		ret = fail("what was read is not what was written");
+		ret = fail("read other data than written");
 	if (!ret && close_dev(p, rsp.device_id))
 		ret = fail("not closed");
 	return end_with(p, ret);
 }
 
-/* So much of each message has to be there, at least. */
-static int least(u16 type)
+/* Minimum length of a message */
+static int min_len(u16 type)
 {
 	switch (type) {
 	case RNBD_SESS_INFO:	return 36;
@@ -148,7 +148,7 @@ static int least(u16 type)
 	}
 }
 
-/* All messages, known and not, in all lengths that mean something */
+/* Messages of known and unknown types, in all relevant lengths */
 static int lengths(long dir)
 {
 	static const u16 types[] = { 0, 1, 2, 3, 4, 5, 6, 255, 256, 65535 };
@@ -171,14 +171,14 @@ static int lengths(long dir)
 			err = do_request(p, &r);
 			if (err > 0)
 				return end_with(p, -1);
-			if ((int)n < least(types[i]) && err != -EINVAL)
+			if ((int)n < min_len(types[i]) && err != -EINVAL)
 				return end_with(p, fail("type %u, %u bytes: %d",
 							types[i], n, err));
 		}
 	return end_with(p, must_live(p));
 }
 
-/* Versions that are none, and twice; then the session is as before. */
+/* Unknown versions, and one twice; then the session still works. */
 static int versions(long arg)
 {
 	static const u8 vers[] = { 0, 1, 3, 255, 2, 2 };
@@ -191,12 +191,12 @@ static int versions(long arg)
 	for (i = 0; i < ARRAY_SIZE(vers); i++)
 		if (sess_info(p, vers[i]))
 			return end_with(p, -1);
-	if (open_soon(p, dev_rw, ACC_RW, &rsp))
+	if (open_retry(p, dev_rw, ACC_RW, &rsp))
 		return end_with(p, fail("can't open %s", dev_rw));
 	return end_with(p, read_block(p, rsp.device_id, 0, 0));
 }
 
-/* No SESS_INFO: whatever the server makes of that, it answers. */
+/* No SESS_INFO: the server answers OPEN with any result. */
 static int no_version(long arg)
 {
 	struct path *p = path_up(test_name);
@@ -204,12 +204,12 @@ static int no_version(long arg)
 
 	if (!p)
 		return -1;
-	if (open_soon(p, dev_rw, ACC_RW, &rsp) > 0)
+	if (open_retry(p, dev_rw, ACC_RW, &rsp) > 0)
 		return end_with(p, -1);
 	return end_with(p, read_block(p, rsp.device_id, 0, 0) ?: must_live(p));
 }
 
-/* Names that lead nowhere, or somewhere else, or into the log */
+/* Invalid names: outside of the search path, not a device, control characters */
 static int names(long arg)
 {
 	static const struct { const char *name; int err; } bad[] = {
@@ -248,46 +248,6 @@ static int names(long arg)
 	return end_with(p, must_answer(p, &r, -EINVAL) ?: must_live(p));
 }
 
-static int modes(long arg)
-{
-	struct path *p = path_up(test_name);
-	struct open_rsp rsp;
-	int mode, err;
-
-	if (!p)
-		return -1;
-	for (mode = 3; mode < 256; mode++) {
-		err = open_dev(p, dev_rw, mode, &rsp);
-		if (err != -EINVAL)
-			return end_with(p, fail("mode %d: %d", mode, err));
-	}
-	return end_with(p, must_live(p));
-}
-
-/* An answer to OPEN doesn't fit where the client wants it; or it is a write. */
-static int open_room(long arg)
-{
-	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RW };
-	struct path *p = path_up(test_name);
-	struct request r;
-	int ret;
-
-	if (!p)
-		return -1;
-	snprintf(msg.name, sizeof(msg.name), "%s", dev_rw);
-	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 55);
-	ret = must_answer(p, &r, -EINVAL);
-	r.nr_desc = 0;
-	if (!ret)
-		ret = must_answer(p, &r, -EINVAL);
-	r = request_rnbd(p, MSG_WRITE, &msg, sizeof(msg), 56);
-	if (!ret)
-		ret = must_answer(p, &r, -EINVAL);
-	/* With more room than it takes, it is answered. */
-	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 5000);
-	return end_with(p, ret ?: must_answer(p, &r, 0));
-}
-
 static int open_twice(long arg)
 {
 	struct open_rsp rsp, again;
@@ -298,14 +258,14 @@ static int open_twice(long arg)
 		return -1;
 	if (open_dev(p, dev_rw, ACC_RW, &again) ||
 	    again.device_id != rsp.device_id)
-		return end_with(p, fail("another id, or none"));
+		return end_with(p, fail("another ID, or not opened"));
 	err = open_dev(p, dev_rw, ACC_RO, &again);
 	if (err != -EBUSY)
 		return end_with(p, fail("in another mode: %d", err));
 	return end_with(p, read_block(p, rsp.device_id, 0, 0));
 }
 
-/* Another name of a device that is open: an id of its own, if the access allows it */
+/* An alias of an open device gets an ID of its own, if the access mode allows it. */
 static int open_alias(long arg)
 {
 	struct open_rsp rsp, other;
@@ -321,14 +281,14 @@ static int open_alias(long arg)
 		return end_with(p, fail("a second writer: %d", err));
 	if (open_dev(p, name, ACC_RO, &other) ||
 	    other.device_id == rsp.device_id)
-		return end_with(p, fail("no id of its own"));
+		return end_with(p, fail("no ID of its own"));
 	if (close_dev(p, rsp.device_id))
 		return end_with(p, fail("not closed"));
 	ret = read_block(p, rsp.device_id, 0, -ENOENT);
 	return end_with(p, ret ?: read_block(p, other.device_id, 0, 0));
 }
 
-/* Write zeroes was write same, with data, in old clients. */
+/* In old clients the opcode of write zeroes is write same, with data. */
 static int write_same(long arg)
 {
 	struct open_rsp rsp;
@@ -348,7 +308,7 @@ static int write_same(long arg)
 	return end_with(p, ret);
 }
 
-/* Ids that are none, were some, or are another session's */
+/* IDs that are unknown, closed, or another session's */
 static int ids(long arg)
 {
 	static const u32 none[] = { 0, 1, 0xffff, 0x10000, 0x7fffffff, 0xffffffff };
@@ -362,7 +322,7 @@ static int ids(long arg)
 	q = path_up("h-ids-2");
 	if (!q)
 		return end_with(p, -1);
-	if (sess_info(q, 2) || open_soon(q, dev_other, ACC_RW, &other))
+	if (sess_info(q, 2) || open_retry(q, dev_other, ACC_RW, &other))
 		ret = fail("can't open %s", dev_other);
 	for (i = 0; i < ARRAY_SIZE(none) && !ret; i++)
 		if (none[i] != rsp.device_id) {
@@ -388,48 +348,17 @@ static int ids(long arg)
 	return end_with(p, ret);
 }
 
-static int opcodes(long arg)
-{
-	struct open_rsp rsp;
-	struct path *p = path_dev(ACC_RW, &rsp);
-	struct io_msg msg;
-	int i, ret = 0;
-
-	if (!p)
-		return -1;
-	for (i = 6; i < 256 && !ret; i++) {
-		msg = io_msg(rsp.device_id, i, 0, 4096);
-		ret = io(p, &msg, i & 1 ? MSG_WRITE : MSG_READ, 4096, -EOPNOTSUPP);
-	}
-	for (i = 12; i < 32 && !ret; i++) {
-		msg = io_msg(rsp.device_id, OP_READ | 1u << i, 0, 4096);
-		ret = io(p, &msg, MSG_READ, 4096, -EINVAL);
-	}
-	/* All that are known, where they mean nothing: no harm. */
-	msg = io_msg(rsp.device_id, OP_READ | 0xf00, 0, 4096);
-	return end_with(p, ret ?: io(p, &msg, MSG_READ, 4096, 0));
-}
-
-/* Sectors and lengths */
+/* Sectors and lengths; the KUnit tests of rnbd-server-io have more. */
 static int ranges(long arg)
 {
 	struct open_rsp rsp;
 	struct path *p = path_dev(ACC_RW, &rsp);
 	const u64 end = p ? rsp.nsectors : 0;
 	const struct { u64 sector; u32 len, data; } bad[] = {
-		{ end, 4096, 4096 },		{ end - 7, 4096, 4096 },
-		{ end + 1, 4096, 4096 },	{ 1ull << 63, 4096, 4096 },
-		{ 1ull << 55, 4096, 4096 },	{ (1ull << 55) - 8, 4096, 4096 },
-		{ -1ull, 4096, 4096 },		{ -8ull, 4096, 4096 },
-		{ -7ull, 4096, 4096 },		{ 0, 0, 4096 },
-		{ 0, 0, 0 },			{ 0, 511, 4096 },
-		{ 0, 511, 511 },		{ 0, 513, 513 },
-		{ 0, 4096, 4095 },		{ 0, 4096, 0 },
-		{ 0, 4096, 8192 },		{ 0, 8192, 4096 },
-		{ 0, 0xffffffff, 4096 },	{ 0, 0xfffffe00, 4096 },
-		{ 0, 0x80000000, 4096 },	{ end - 8, 8192, 8192 },
+		{ end - 7, 4096, 4096 },	{ -8ull, 4096, 4096 },
+		{ 0, 0, 0 },			{ 0, 4096, 8192 },
+		{ 0, 8192, 4096 },		{ 0, 0xfffffe00, 4096 },
 	};
-	static const u32 lens[] = { 0, 1, 511, 0xffffffff, 0xfffffe00, 0x80000000 };
 	struct io_msg msg;
 	unsigned int i, op;
 	int ret = 0;
@@ -443,29 +372,23 @@ static int ranges(long arg)
 		if (!ret)
 			ret = io(p, &msg, MSG_WRITE, bad[i].data, -EINVAL);
 	}
-	for (op = OP_DISCARD; op <= OP_WRITE_ZEROES; op++) {
-		for (i = 0; i < ARRAY_SIZE(lens) && !ret; i++) {
-			msg = io_msg(rsp.device_id, op, 0, lens[i]);
-			ret = io(p, &msg, MSG_WRITE, 0, -EINVAL);
-		}
-		for (i = 0; i < 9 && !ret; i++) {
-			msg = io_msg(rsp.device_id, op, bad[i].sector, 4096);
-			ret = io(p, &msg, MSG_WRITE, 0, -EINVAL);
-		}
+	for (op = OP_DISCARD; op <= OP_WRITE_ZEROES && !ret; op++) {
+		msg = io_msg(rsp.device_id, op, end - 7, 4096);
+		ret = io(p, &msg, MSG_WRITE, 0, -EINVAL);
 	}
-	/* A read's data by a write's way, and the other way around */
+	/* A write in a read request, and the other way around */
 	msg = io_msg(rsp.device_id, OP_WRITE, 0, 4096);
 	if (!ret)
 		ret = io(p, &msg, MSG_READ, 4096, -EINVAL);
 	msg.rw = OP_READ;
 	if (!ret)
 		ret = io(p, &msg, MSG_WRITE, 4096, -EINVAL);
-	/* A flush has no place, so it can't be wrong. */
+	/* Sector and length of a flush are ignored. */
 	msg = io_msg(rsp.device_id, OP_FLUSH, -1, -1);
 	return end_with(p, ret ?: io(p, &msg, MSG_WRITE, 0, 0));
 }
 
-/* Nothing changes a device that is open to be read. */
+/* A device that is open read-only does not change. */
 static int read_only(long arg)
 {
 	struct open_rsp rsp;
@@ -481,7 +404,7 @@ static int read_only(long arg)
 		ret = fail("not closed");
 	if (!ret && open_dev(p, dev_rw, ACC_RO, &rsp))
 		ret = fail("can't open %s to read", dev_rw);
-	/* With each flag; and what a server with slots would have to fetch */
+	/* With all flags; and a write that a server with slots fetches */
 	memset(area(p, 0), 0x11, 65536);
 	for (f = 0; f < 16 && !ret; f++) {
 		msg = io_msg(rsp.device_id, OP_WRITE | f << 8, 0, 4096);
@@ -503,7 +426,7 @@ static int read_only(long arg)
 	return end_with(p, ret);
 }
 
-/* All flags with all operations, in range: any errno, no harm */
+/* All flags with all operations, in range: any errno; the path still works. */
 static int flags(long arg)
 {
 	struct open_rsp rsp;
@@ -528,25 +451,7 @@ static int flags(long arg)
 	return end_with(p, must_live(p));
 }
 
-static int prios(long arg)
-{
-	struct open_rsp rsp;
-	struct path *p = path_dev(ACC_RW, &rsp);
-	struct io_msg msg;
-	u32 prio;
-	int ret = 0;
-
-	if (!p)
-		return -1;
-	for (prio = 0; prio < 65536 && !ret; prio += prio & 7 ? 1 : 257) {
-		msg = io_msg(rsp.device_id, OP_READ, 0, 4096);
-		msg.prio = prio;
-		ret = io(p, &msg, MSG_READ, 4096, 0);
-	}
-	return end_with(p, ret);
-}
-
-/* The header where nobody would put it: data lengths that aren't whole words */
+/* Unaligned headers */
 static int unaligned(long arg)
 {
 	struct open_rsp rsp;
@@ -570,7 +475,7 @@ static int unaligned(long arg)
 	return end_with(p, ret);
 }
 
-/* Closed under I/O, twice at once, and opened again */
+/* Two CLOSEs at once during I/O, then OPEN */
 static int close_busy(long arg)
 {
 	struct path *p = path_up(test_name);
@@ -583,7 +488,7 @@ static int close_busy(long arg)
 
 	if (!p)
 		return -1;
-	if (sess_info(p, 2) || open_soon(p, dev_slow, ACC_RW, &rsp))
+	if (sess_info(p, 2) || open_retry(p, dev_slow, ACC_RW, &rsp))
 		return end_with(p, fail("can't open %s", dev_slow));
 	rd = io_msg(rsp.device_id, OP_READ, 0, 4096);
 	for (i = 0; i < 4; i++) {
@@ -602,12 +507,12 @@ static int close_busy(long arg)
 		ret = wait_answer(p, i, 0, 5000);
 	if (!ret && p->slot[4].err + p->slot[5].err != -ENOENT)
 		ret = fail("closed: %d, %d", p->slot[4].err, p->slot[5].err);
-	if (!ret && open_soon(p, dev_slow, ACC_RW, &rsp))
+	if (!ret && open_retry(p, dev_slow, ACC_RW, &rsp))
 		ret = fail("can't be opened again");
 	return end_with(p, ret);
 }
 
-/* As many opens and closes at once as there are slots */
+/* OPENs and CLOSEs in all areas at once */
 static int open_storm(long arg)
 {
 	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RW };
@@ -639,8 +544,8 @@ static int open_storm(long arg)
 }
 
 /*
- * Sends OPENs of the slow device in all slots but the first, and doesn't wait for their answers.
- * They must not delay the OPEN of another device.
+ * Sends OPENs of the slow device in all slots except the first, without waiting for answers. They
+ * must not delay the OPEN of another device.
  */
 int open_all_slots(struct path *p)
 {
@@ -658,13 +563,13 @@ int open_all_slots(struct path *p)
 		path_poll(p);
 	}
 	if (open_dev(p, dev_rw, ACC_RO, &rsp))
-		return fail("the OPEN of another device isn't answered, or fails");
+		return fail("the OPEN of another device fails, or has no answer");
 	if (p->slot[1].answers)
 		return fail("the OPEN of the slow device is answered");
 	return 0;
 }
 
-static int introduce_state(struct path *p)
+static int sess_info_state(struct path *p)
 {
 	struct sess_info msg = { .type = RNBD_SESS_INFO, .ver = 2 };
 	u32 features[2] = { FEATURE_DISK_STATE, 0x12345678 };
@@ -673,7 +578,7 @@ static int introduce_state(struct path *p)
 	memcpy((u8 *)&msg + 8, features, sizeof(features));
 	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 36);
 	if (do_request(p, &r) || memcmp(read_area(p, 0) + 8, features, sizeof(features)))
-		return fail("SESS_INFO: changes of disks aren't told");
+		return fail("SESS_INFO: FEATURE_DISK_STATE not granted");
 	return 0;
 }
 
@@ -685,7 +590,7 @@ int leave_open(struct path *p)
 	unsigned int i, round;
 
 	for (round = 0; round < 2; round++) {
-		if (introduce_state(p))
+		if (sess_info_state(p))
 			return -1;
 		for (i = round; i < ARRAY_SIZE(names); i++)
 			if (open_dev(p, names[i], ACC_RW, &rsp))
@@ -695,25 +600,21 @@ int leave_open(struct path *p)
 }
 
 const struct test rnbd_cases[] = {
-	{ "rnbd-good", "open, write, read, close: all as it should be", rnbd_good },
+	{ "rnbd-good", "valid open, write, read and close", rnbd_good },
 	{ "rnbd-lengths-read", "messages of all types and lengths, as reads", lengths, MSG_READ },
-	{ "rnbd-lengths-write", "and as writes", lengths, MSG_WRITE },
-	{ "rnbd-versions", "versions that are none, and twice", versions },
-	{ "rnbd-no-version", "no version", no_version },
-	{ "open-names", "names that are none", names },
-	{ "open-modes", "access modes that are none", modes },
-	{ "open-room", "no room for the answer", open_room },
-	{ "open-twice", "opened twice, and another way", open_twice },
+	{ "rnbd-lengths-write", "the same as writes", lengths, MSG_WRITE },
+	{ "rnbd-versions", "unknown versions, and one twice", versions },
+	{ "rnbd-no-version", "no SESS_INFO", no_version },
+	{ "open-names", "invalid names", names },
+	{ "open-twice", "opened twice, and in another mode", open_twice },
 	{ "open-alias", "opened by another name", open_alias },
-	{ "open-storm", "opened and closed all at once", open_storm },
-	{ "ids", "ids that are none, were some, are others'", ids },
-	{ "close-busy", "closed under I/O, twice", close_busy },
-	{ "io-opcodes", "operations and flags that are none", opcodes },
+	{ "open-storm", "OPENs and CLOSEs at once", open_storm },
+	{ "ids", "IDs that are unknown, closed or another session's", ids },
+	{ "close-busy", "CLOSE twice during I/O", close_busy },
 	{ "io-write-same", "write zeroes with data", write_same },
-	{ "io-ranges", "sectors and lengths that are wrong", ranges },
+	{ "io-ranges", "invalid sectors and lengths", ranges },
 	{ "io-flags", "all operations with all flags", flags },
-	{ "io-prio", "priorities", prios },
-	{ "io-unaligned", "headers off all boundaries", unaligned },
-	{ "io-read-only", "what changes a device that is open to be read", read_only },
+	{ "io-unaligned", "unaligned headers", unaligned },
+	{ "io-read-only", "operations that change a read-only device", read_only },
 	{ }
 };

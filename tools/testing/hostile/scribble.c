@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cases of a hostile client that has slots: it changes its requests, and data that are fetched,
- * all the time. What is stored is what one look at them has found, and stays.
+ * Cases of a hostile client with slots: threads change requests, and data that the server
+ * fetches, continuously. The server must read each of them once: the disk has one consistent
+ * request, and does not change after the answer.
  */
 #include <pthread.h>
 
@@ -9,10 +10,10 @@
 
 #define NR_IMAGES	4
 #define NR_SCRIBBLERS	2
-#define IMAGE_SECTORS	16	/* from one image's to the next one's */
+#define IMAGE_SECTORS	16	/* distance of the images' blocks on the disk */
 #define ALL_BYTES	(NR_IMAGES * IMAGE_SECTORS * 512)
 
-/* A thread that writes to a slot, by a connection of its own, or to what is to be fetched */
+/* A thread that writes to a slot over a connection of its own, or to data to be fetched */
 struct scribbler {
 	pthread_t thread;
 	struct path *p;
@@ -93,7 +94,7 @@ static void *scribble_memory(void *arg)
 	return NULL;
 }
 
-/* They don't write any more, until they are told to. */
+/* Stops both threads until *go is set. */
 static void pause_both(struct scribbler *s, volatile bool *go)
 {
 	unsigned int i;
@@ -155,7 +156,7 @@ static struct path *scribble_path(u32 *id)
 	return NULL;
 }
 
-/* The disk as it is now, which has to stay the same; then what the image in it is, or -1 */
+/* Reads the disk, which must not change. Sets @found to the number of the stored image, or -1. */
 static int look(struct path *p, u32 id, int *found)
 {
 	static u8 first[ALL_BYTES];
@@ -170,15 +171,15 @@ static int look(struct path *p, u32 id, int *found)
 	if (read_big(p, id, 0, ALL_BYTES))
 		return -1;
 	if (memcmp(first, now, ALL_BYTES))
-		return fail("what is stored changes after the answer");
+		return fail("the stored data change after the answer");
 	for (i = 0; i < NR_IMAGES; i++) {
 		at = now + i * IMAGE_SECTORS * 512;
 		if (!is_all(at + BLOCK, IMAGE_SECTORS * 512 - BLOCK, OLD))
-			return fail("something is stored behind block %u", i);
+			return fail("data stored behind block %u", i);
 		if (is_all(at, BLOCK, OLD))
 			continue;
 		if (*found >= 0)
-			return fail("one request has written blocks %d and %u", *found, i);
+			return fail("one request has written to blocks %d and %u", *found, i);
 		*found = i;
 		for (n = 0; n < BLOCK; n++)
 			if (at[n] < 0x10 || at[n] >= 0x10 + NR_IMAGES)
@@ -187,7 +188,7 @@ static int look(struct path *p, u32 id, int *found)
 	return 0;
 }
 
-/* The images differ in single bytes, so that any mix of them is valid. */
+/* The images differ in single bytes, so that any mix of them is a valid request. */
 static u32 images_write(struct path *p, u32 id, u32 *imm)
 {
 	struct io_msg msg;
@@ -205,7 +206,7 @@ static u32 images_write(struct path *p, u32 id, u32 *imm)
 	return len;
 }
 
-/* A read, what is to be fetched, a write without data, and one that says it is a read */
+/* A read, a fetch, a write without data, and a write in a read request */
 static u32 images_mixed(struct path *p, u32 id, u32 *imm)
 {
 	static const struct { u16 type; u8 op; bool high; } kinds[NR_IMAGES] = {
@@ -222,7 +223,7 @@ static u32 images_mixed(struct path *p, u32 id, u32 *imm)
 		msg = io_msg(id, kinds[i].op, i * IMAGE_SECTORS, BLOCK);
 		r = request_rnbd(p, MSG_FETCH, &msg, sizeof(msg), BLOCK);
 		r.type = kinds[i].type;
-		/* Apart from where the disk is looked at */
+		/* Not where look() reads the disk into */
 		r.desc.addr = (uintptr_t)p->big + (kinds[i].high ? BIG_LEN / 2 : 0);
 		request_write(p, &r, imm);
 		len = r.msg_len + sizeof(struct io_hdr);
@@ -260,13 +261,13 @@ static int scribble(long mixed)
 	len = mixed ? images_mixed(p, id, &imm) : images_write(p, id, &imm);
 	ret = start(p, s, scribble_slot, len, NULL);
 	for (end = now_ms() + 3000; !ret && now_ms() < end; rounds++) {
-		/* Of two reads a part may be what is to be fetched, too. */
+		/* A mix of two reads may have the address of the data to fetch. */
 		memset(p->big, 0x10, BLOCK);
 		ret = one_of_them(p, len, imm, mixed) ?: look(p, id, &found);
 		if (ret)
 			break;
 		if (found < 0 && !mixed) {
-			ret = fail("nothing is stored");
+			ret = fail("no data are stored");
 		} else if (found < 0) {
 			none++;
 		} else {
@@ -280,7 +281,7 @@ static int scribble(long mixed)
 	return end_with(p, ret ?: must_live(p));
 }
 
-/* Data that change while they are fetched, or as soon as the answer is there */
+/* Data change during the fetch, or after the answer. */
 static int scribble_source(long after)
 {
 	struct scribbler s[NR_SCRIBBLERS] = { };
@@ -306,9 +307,9 @@ static int scribble_source(long after)
 		memcpy(first, p->big + BIG_LEN, len);
 		ret = ret ?: read_big(p, id, 0, len);
 		if (!ret && memcmp(first, p->big + BIG_LEN, len))
-			ret = fail("what is stored changes after the answer");
+			ret = fail("the stored data change after the answer");
 		if (!ret && after && !is_all(first, len, 0xc1))
-			ret = fail("what is stored is not what was there before the answer");
+			ret = fail("the stored data differ from those before the answer");
 		if (after)
 			pause_both(s, &go);
 	}
@@ -318,9 +319,9 @@ static int scribble_source(long after)
 }
 
 const struct test scribble_cases[] = {
-	{ "scribble", "small writes change all the time", scribble, 0 },
-	{ "scribble-kind", "and change what kind of request they are", scribble, 1 },
-	{ "scribble-during", "data change while they are fetched", scribble_source, 0 },
-	{ "scribble-after", "and after the answer", scribble_source, 1 },
+	{ "scribble", "small writes change continuously", scribble, 0 },
+	{ "scribble-kind", "requests change their type continuously", scribble, 1 },
+	{ "scribble-during", "data change during the fetch", scribble_source, 0 },
+	{ "scribble-after", "data change after the answer", scribble_source, 1 },
 	{ }
 };

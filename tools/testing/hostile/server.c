@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A hostile server. It listens, has this machine's client map a device, and does
- * all as it should be, but for one thing in each case. The client is to end the
- * path, or to fail to map, in bounded time, and to be rid of all of it afterwards.
+ * A hostile server. It listens, has this machine's client map a device, and is valid except for one
+ * message in each case. The client must end the path or fail to map within a time limit, and
+ * release everything afterwards.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -48,7 +48,7 @@ static int put(const char *file, const char *text)
 	return err;
 }
 
-/* Some reads and writes, small and large; the first error. Or many, all errors taken. */
+/* Small and large reads and writes. Returns the first error; more than one round ignores EIO. */
 static int use_disk(const char *disk, unsigned int rounds)
 {
 	static const struct { bool write; u32 len; } ios[] = {
@@ -77,7 +77,7 @@ static int use_disk(const char *disk, unsigned int rounds)
 		if (n >= 0)
 			continue;
 		err = errno;
-		/* That is what a lost path gives; the others go on. */
+		/* EIO: the path was lost. */
 		if (rounds == 1 || err != EIO)
 			break;
 	}
@@ -106,10 +106,10 @@ static void unmap_disk(struct user *u, const char *disk)
 }
 
 /*
- * Its I/O doesn't wait for a server like this one to come back; that can be said as soon
- * as the session is there, while the disk is still looked at for partitions.
+ * Shortens the time limits of the session. The attributes exist as soon as the session does,
+ * while the client still looks for partitions.
  */
-static bool be_impatient(const struct user *u)
+static bool set_limits(const struct user *u)
 {
 	static const struct { const char *name; int val, again; } attrs[] = {
 		{ "reconnect_delay_ms", 100, 100 },
@@ -132,8 +132,8 @@ static bool be_impatient(const struct user *u)
 	return true;
 }
 
-/* The last I/O may be done, by an answer that is good, before the client sees the bad one. */
-static void wait_for_second_life(void)
+/* A valid answer may complete the last I/O before the client receives the invalid message. */
+static void wait_for_reconnect(void)
 {
 	u64 end = now_ms() + 20000;
 
@@ -163,7 +163,7 @@ static void *user_thread(void *arg)
 		u->io_err = use_disk(basename(disk), u->rounds);
 		u->io_ms = now_ms() - start;
 		if (srv.test->again)
-			wait_for_second_life();
+			wait_for_reconnect();
 		unmap_disk(u, basename(disk));
 	}
 	u->done = true;
@@ -295,7 +295,7 @@ static void srv_request(const struct rdma_cm_event *ev)
 		return;
 	}
 	c->recvs = srv.mem + CHUNKS_LEN + c->cid * CON_LEN;
-	/* Fails if the client has given up meanwhile, as do others. */
+	/* Fails if the client has disconnected meanwhile. */
 	if (scon_qp(c))
 		return;
 	param.private_data = &rep;
@@ -304,7 +304,7 @@ static void srv_request(const struct rdma_cm_event *ev)
 	rdma_accept(c->id, &param);
 }
 
-/* A connection stands; the second time that this is heard, it is no news. */
+/* A connection is established, according to the CM or to a message: the first report counts. */
 void s_up(struct scon *c)
 {
 	if (c->up)
@@ -360,13 +360,13 @@ static void srv_poll_cm(int ms)
 			memcpy(data, ev->param.conn.private_data,
 			       ev->param.conn.private_data_len);
 		copy.param.conn.private_data = data;
-		/* Ids can only be destroyed once their events are acknowledged. */
+		/* An ID can only be destroyed when its events are acknowledged. */
 		rdma_ack_cm_event(ev);
 		srv_event(&copy);
 	}
 }
 
-/* ---- what goes out ---- */
+/* ---- sending ---- */
 
 int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
 	   u32 imm_or_inv, u64 addr, u32 key)
@@ -396,7 +396,7 @@ int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,
 		memcpy((void *)(uintptr_t)sge.addr, from, len);
 	srv.out_used = (srv.out_used + len + 63) & ~63u;
 	if (opcode == IBV_WR_SEND_WITH_INV) {
-		/* Not before what is fetched has come. */
+		/* Not before the data are fetched */
 		wr.send_flags |= IBV_SEND_FENCE;
 		wr.invalidate_rkey = imm_or_inv;
 	} else {
@@ -428,7 +428,7 @@ bool s_needs_inval(const struct sreq *r)
 	return r->hdr.type != MSG_WRITE && r->hdr.flags & NEED_INVAL;
 }
 
-/* What the client sees as the answer of a large request, with slots */
+/* The message that answers a large request with slots */
 void s_answer_inv(const struct sreq *r, u32 key, const struct answer *a, u32 len)
 {
 	u8 m[64] = { };
@@ -437,7 +437,7 @@ void s_answer_inv(const struct sreq *r, u32 key, const struct answer *a, u32 len
 	s_post(r->con, IBV_WR_SEND_WITH_INV, m, len, key, 0, 0);
 }
 
-/* All of an answer with slots: what isn't there is 0. */
+/* A complete answer with slots; data are padded with zeros. */
 static void s_reply_slots(const struct sreq *r, const void *data, u32 len, int err)
 {
 	const struct desc *d = &r->hdr.desc[0];
@@ -461,7 +461,7 @@ static void s_reply_slots(const struct sreq *r, const void *data, u32 len, int e
 	s_answer_inv(r, d->key, &a, sizeof(a));
 }
 
-/* The last of an answer */
+/* The last message of an answer */
 void s_answer(const struct sreq *r, u32 type, u32 slot, int err)
 {
 	struct rkey_rsp key = { MSG_RKEY_RSP, slot, srv.mr->rkey };
@@ -480,7 +480,7 @@ void s_data(const struct sreq *r, const void *data, u32 len)
 		       r->hdr.desc[0].addr, r->hdr.desc[0].key);
 }
 
-/* All of an answer: data, if any, and the rest */
+/* A complete answer: data, if any, and the last message */
 void s_reply(const struct sreq *r, const void *data, u32 len, int err)
 {
 	bool inval = r->hdr.type == MSG_READ && r->hdr.flags & NEED_INVAL && !err;
@@ -534,14 +534,14 @@ static void s_good(const struct sreq *r)
 	}
 }
 
-/* ---- what comes in ---- */
+/* ---- receiving ---- */
 
 static unsigned int slot_bits(u32 depth)
 {
 	return depth > 1 ? 32 - __builtin_clz(depth - 1) : 0;
 }
 
-/* Bytes of a chunk, or slot */
+/* Size of a chunk or slot */
 static u32 srv_chunk(void)
 {
 	return (s_slots(&srv) ? srv.rep.slot_size : srv.rep.max_io_size) +
@@ -554,21 +554,21 @@ static bool srv_type_ok(const struct sreq *r)
 	       (r->hdr.type == MSG_FETCH && s_slots(&srv));
 }
 
-/* What a client with slots does that it may not */
-static const char *srv_slot_wrong(const struct sreq *r, u32 off)
+/* Why a request of a client with slots is invalid, or NULL */
+static const char *srv_slot_error(const struct sreq *r, u32 off)
 {
 	u32 data = off - r->hdr.usr_len;
 
 	if (r->hdr.type == MSG_WRITE)
 		return data > srv.rep.slot_size ? "too much data in a slot" : NULL;
 	if (data)
-		return "something before the message";
+		return "data before the message";
 	if (r->hdr.nr_desc != 1 || r->hdr.flags & ~NEED_INVAL ||
 	    r->hdr.desc[0].len > srv.rep.max_io_size)
-		return "a descriptor that can't be";
+		return "an invalid descriptor";
 	if (r->hdr.type == MSG_READ && !s_needs_inval(r) &&
 	    r->hdr.desc[0].len > srv.rep.slot_size)
-		return "a large read to memory for small ones";
+		return "a large read into the memory for small ones";
 	return NULL;
 }
 
@@ -581,10 +581,10 @@ static void srv_io(struct scon *c, u32 payload)
 	const u8 *chunk = srv.mem + (size_t)r.slot * per;
 
 	if (r.slot >= srv.rep.queue_depth || off + sizeof(r.hdr) > per) {
-		srv.complaint = "the client's request lies out of its chunk";
+		srv.complaint = "the client's request is outside of its chunk";
 		return;
 	}
-	/* What we said of our memory may have been a lie. */
+	/* INFO_RSP may have described more memory than exists. */
 	if ((size_t)(r.slot + 1) * per > CHUNKS_LEN) {
 		s_hang_up();
 		return;
@@ -598,7 +598,7 @@ static void srv_io(struct scon *c, u32 payload)
 		return;
 	}
 	if (s_slots(&srv) && !srv.lied && !srv.complaint)
-		srv.complaint = srv_slot_wrong(&r, off);
+		srv.complaint = srv_slot_error(&r, off);
 	r.msg = chunk + off - r.hdr.usr_len;
 	r.kind = *(const u16 *)r.msg;
 	if (r.kind < ARRAY_SIZE(srv.requests))
@@ -680,7 +680,7 @@ bool s_poll(void)
 	return busy;
 }
 
-/* Disconnects, or lets go of, all there is. */
+/* Disconnects all established connections. */
 void s_hang_up(void)
 {
 	unsigned int i;
@@ -725,10 +725,7 @@ static void srv_reset(void)
 	srv.later_at = 0;
 }
 
-/*
- * The log tells of the session, or will soon. Most kernels log but some of what is said: in
- * HOSTILE_LIMITED this isn't asked for.
- */
+/* Waits for a line with the text about the session. HOSTILE_LIMITED: the log may lack it. */
 static bool logged(const char *sess, const char *text)
 {
 	u64 end = now_ms() + 5000;
@@ -746,22 +743,22 @@ static bool logged(const char *sess, const char *text)
 	return false;
 }
 
-/* Of a case that was to be connected to again */
-static int verdict_again(const struct srv_test *t, const struct user *u)
+/* Checks the results of a case with a reconnect. */
+static int check_again(const struct srv_test *t, const struct user *u)
 {
-	snprintf(note, sizeof(note), "connected to %u times, %u fences; I/O: %s, %u ms",
+	snprintf(note, sizeof(note), "%u connects, %u FENCEs; I/O: %s, %u ms",
 		 srv.life, srv.fences, u->io_err ? strerror(u->io_err) : "done",
 		 u->io_ms);
 	if (!srv.acted || srv.life < 2)
-		return fail("it was not connected to again");
+		return fail("the client has not reconnected");
 	if (t->fenced && !srv.fences)
-		return fail("it was not asked for a fence");
+		return fail("the client has not sent FENCE");
 	if (u->io_ms < t->io_ms)
 		return fail("I/O waited for %u ms, not %u", u->io_ms, t->io_ms);
 	return 0;
 }
 
-static bool map_as_wanted(const struct srv_test *t, int err)
+static bool map_as_expected(const struct srv_test *t, int err)
 {
 	unsigned int i;
 
@@ -773,7 +770,7 @@ static bool map_as_wanted(const struct srv_test *t, int err)
 	return err == srv.want_err;
 }
 
-static int verdict(const struct srv_test *t, const struct user *u)
+static int check_results(const struct srv_test *t, const struct user *u)
 {
 	unsigned int limit = t->ms ?: 30000;
 
@@ -788,14 +785,14 @@ static int verdict(const struct srv_test *t, const struct user *u)
 		return fail("mapping took %u ms", u->map_ms);
 	if (t->err == ANY)
 		return 0;
-	if (!map_as_wanted(t, u->map_err))
+	if (!map_as_expected(t, u->map_err))
 		return fail("map_device: %d, not %d", u->map_err, srv.want_err);
 	if (!u->map_err && u->io_err != srv.want_io)
 		return fail("I/O: %d, not %d", u->io_err, srv.want_io);
-	if (t->again && verdict_again(t, u))
+	if (t->again && check_again(t, u))
 		return -1;
 	if (t->log && !logged(u->sess, t->log))
-		return fail("nothing in the log of '%s'", t->log);
+		return fail("the log has no line with '%s'", t->log);
 	if (t->ends && !logged(u->sess, "path ends: "))
 		return fail("no reason in the log");
 	return 0;
@@ -821,7 +818,7 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 {
 	struct user u = { .addr = addr, .port = port, .rounds = t->rounds ?: 1 };
 	u64 hung = now_ms() + 60000;
-	bool busy, impatient = false;
+	bool busy, limited = false;
 
 	snprintf(u.sess, sizeof(u.sess), "h-%s", t->name);
 	srv_reset();
@@ -831,7 +828,7 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 	if (pthread_create(&u.thread, NULL, user_thread, &u))
 		return fail("no thread");
 	while (!u.done) {
-		impatient = impatient || be_impatient(&u);
+		limited = limited || set_limits(&u);
 		busy = s_poll();
 		if (srv.quit_at && now_ms() > srv.quit_at) {
 			s_hang_up();
@@ -845,20 +842,17 @@ static int run_one(const struct srv_test *t, const char *addr, const char *port)
 			s_hang_up();
 			hung = -1;
 			srv.given_up = true;
-			srv.complaint = "the client hung";
+			srv.complaint = "the client hangs";
 		}
 		if (!busy)
 			nap_us(200);
 	}
 	pthread_join(u.thread, NULL);
 	wait_gone(u.sess);
-	return verdict(t, &u);
+	return check_results(t, &u);
 }
 
-/*
- * Maps, uses and unmaps again and again, with a server that answers anything at
- * times, until so many requests have come.
- */
+/* Repeats mapping, I/O and unmapping with random answers until @requests were received. */
 int random_server(const char *addr, const char *port, u64 seed,
 		  unsigned int requests)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hostile server: what its cases are made of.
+ * The hostile server: shared by the files of its cases
  */
 #ifndef HOSTILE_SERVER_H
 #define HOSTILE_SERVER_H
@@ -9,119 +9,71 @@
 
 #define DEPTH		16
 #define CHUNK		(128 << 10)
-#define S_SLOT		4096	/* bytes of data in a slot, where there are slots */
+#define S_SLOT		4096	/* data bytes of a slot */
 #define USE_LEN		65536	/* bytes of the disk that are used */
-/* Cases that are connected to again: how long their client waits for a path, and for a dead
- * one to have no effect any more */
+/* Cases with a reconnect: the client's failover_timeout and unfenced_delay_ms */
 #define FAILOVER_S	3
 #define UNFENCED_MS	500
 #define S_RECVS		64
 #define S_RECV_SIZE	512
 #define S_SENDS		256
 
-/**
- * struct scon - a connection that a client made
- * @id: the connection manager's side of it
- * @cq: completions of both queues
- * @cid: its index in the path
- * @recvs: buffers
- * @up: established, as the CM or the client said
- * @ended: broken, or disconnected
- * @disconnected: s_disconnect() was called
- * @inflight: work requests whose completion has not been seen
- */
+/* A connection of the client */
 struct scon {
 	struct rdma_cm_id *id;
-	struct ibv_cq *cq;
-	unsigned int cid;
+	struct ibv_cq *cq;		/* of both work queues */
+	unsigned int cid;		/* index in the path */
 	u8 *recvs;
-	bool up;
-	bool ended;
-	bool disconnected;
-	unsigned int inflight;
+	bool up;			/* established, according to the CM or to a message */
+	bool ended;			/* disconnected or broken */
+	bool disconnected;		/* s_disconnect() was called */
+	unsigned int inflight;		/* sends without a completion */
 };
 
-/**
- * struct srv - the server
- * @test: the case at hand
- * @ch: all events
- * @listen: listens
- * @cons: connections by index
- * @nr_cons: how many the client announced
- * @rep: what it was told
- * @pd: all memory is in there
- * @mr: @mem
- * @mem: chunks, then receives, then @out
- * @mem_len: its length
- * @out: messages and data to send
- * @out_used: so much of it was given out in this round
- * @requests: how many came, by RNBD type
- * @complaint: the client did something wrong
- * @ended: a connection broke
- * @acted: the case has done what is wrong
- * @lied: what the client was told of our memory is wrong
- * @quit_at: when to disconnect
- * @given_up: all is refused from now on
- * @wrote: a write of data has come
- * @small_key: key of the client's memory for small reads, 0 until one has come
- * @large_key: key of the last large request
- * @life: how often the client has begun to connect
- * @fences: how often it asked for a fence
- * @later: an immediate value to send
- * @later_at: when to do that
- * @want_err: what map_device is to return; as the case says, unless chance decides
- * @want_io: what I/O is to give, likewise
- */
+/* The server. It has one client with one path. */
 struct srv {
-	const struct srv_test *test;
+	const struct srv_test *test;	/* the current case */
 	struct rdma_event_channel *ch;
 	struct rdma_cm_id *listen;
 	struct scon cons[MAX_CONS];
-	unsigned int nr_cons;
-	struct cm_rep rep;
+	unsigned int nr_cons;		/* as the client announced */
+	struct cm_rep rep;		/* the first accept or reject sent */
 	struct ibv_pd *pd;
-	struct ibv_mr *mr;
-	u8 *mem;
+	struct ibv_mr *mr;		/* of @mem */
+	u8 *mem;			/* chunks, receives, @out */
 	size_t mem_len;
-	u8 *out;
+	u8 *out;			/* ring of messages and data to send */
 	u32 out_used;
-	unsigned int requests[6];
-	const char *complaint;
-	bool ended;
-	bool acted;
-	bool lied;
-	u64 quit_at;
-	bool given_up;
-	bool wrote;
-	u32 small_key;
-	u32 large_key;
-	volatile unsigned int life;
-	unsigned int fences;
-	u32 later;
+	unsigned int requests[6];	/* received, by RNBD type */
+	const char *complaint;		/* protocol error of the client */
+	bool ended;			/* a connection broke */
+	bool acted;			/* the case has sent its invalid message */
+	bool lied;			/* the client has an invalid description of @mem */
+	u64 quit_at;			/* when to disconnect */
+	bool given_up;			/* refuse all connection requests */
+	bool wrote;			/* a write of data was received */
+	u32 small_key;			/* key of the client's memory for small reads, or 0 */
+	u32 large_key;			/* key of the last large request */
+	volatile unsigned int life;	/* first connection requests received */
+	unsigned int fences;		/* FENCE messages received */
+	u32 later;			/* immediate value to send at @later_at */
 	u64 later_at;
-	int want_err;
-	int want_io;
+	int want_err;			/* expected errno of map_device */
+	int want_io;			/* expected errno of I/O */
 };
 
-/**
- * struct sreq - a request of the client
- * @con: where it came
- * @slot: which chunk
- * @hdr: its header
- * @msg: its user message, in the chunk
- * @kind: RNBD type of that
- */
+/* A request of the client */
 struct sreq {
 	struct scon *con;
 	u32 slot;
 	struct io_hdr hdr;
-	const u8 *msg;
-	u16 kind;
+	const u8 *msg;			/* user message in the chunk */
+	u16 kind;			/* its RNBD type */
 };
 
 enum { S_ACCEPT, S_REJECT, S_IGNORE };
 
-/* What the client's log says of a path that ends, and why */
+/* The client's log messages about a path that ends */
 #define ENDS		"path ends: "
 #define UNASKED		"the server answered what was not asked"
 #define BAD_IMM		"the server sent unexpected immediate data"
@@ -131,62 +83,39 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
 #define OTHER_KEY	"the server invalidated a key that is not the slot's"
 #define NO_ANSWER	"the server invalidated a key without an answer"
 
-/* In place of map_device's errno: anything may come of it. For random_case only */
+/* As an errno: any result of map_device and I/O is valid (random_case only) */
 #define ANY	(-1)
 
-/**
- * struct srv_test - a case
- * @name: its name
- * @about: what is wrong
- * @err: what map_device is to return: 0, an errno, ANY
- * @errs: other errnos that it may return, as that is a race
- * @io_err: what I/O is to give, if the device is mapped
- * @may_map: the client may map the device before it notices
- * @ends: the client is to end the path and to say why
- * @connect: changes the answer to a connection request, or refuses it
- * @established: a connection stands
- * @info: changes INFO_RSP; its length, 0 for none
- * @request: a request came; true if it has been seen to
- * @arg: for all of these
- * @at: for @request: at what kind of request
- * @large: for @request: at a large read
- * @flags: for the accept
- * @mute: heartbeats aren't answered
- * @rounds: how often the disk is used, whatever errors there are, 0 for once
- * @ms: limit for map_device
- * @extra: not in "all"
- * @again: the client connects again, and has to; its I/O waits for that
- * @fence: with @again: the client asks for a fence
- * @fenced: with @again: it has to ask
- * @io_ms: with @again: for so long it has to wait
- * @log: what the log has to say of the session
- */
+/* A case */
 struct srv_test {
 	const char *name;
-	const char *about;
-	int err;
-	int errs[2];
-	int io_err;
-	bool may_map;
-	bool ends;
+	const char *about;		/* the invalid message */
+	int err;			/* expected errno of map_device, 0 or ANY */
+	int errs[2];			/* further errnos, where two events race */
+	int io_err;			/* expected errno of I/O, if the device is mapped */
+	bool may_map;			/* map_device may succeed before the client notices */
+	bool ends;			/* the client logs why the path ends */
+	/* Changes the answer to a connection request; returns S_ACCEPT, S_REJECT or S_IGNORE */
 	int (*connect)(struct srv *s, const struct cm_req *req,
 		       struct cm_rep *rep, u8 *len);
 	void (*established)(struct srv *s, struct scon *c);
+	/* Changes INFO_RSP; returns its length, 0 to send none */
 	u32 (*info)(struct srv *s, struct info_rsp *rsp, u32 len);
+	/* Returns true if it has handled the request */
 	bool (*request)(struct srv *s, const struct sreq *r);
-	long arg;
-	u16 at;
-	bool large;
-	u32 flags;
-	bool mute;
-	unsigned int rounds;
-	unsigned int ms;
-	bool extra;
-	bool again;
-	void (*fence)(struct srv *s, u32 id);
-	bool fenced;
-	unsigned int io_ms;
-	const char *log;
+	long arg;			/* for these functions */
+	u16 at;				/* for @request: RNBD type that triggers it */
+	bool large;			/* for @request: only a large read triggers it */
+	u32 flags;			/* of the accept */
+	bool mute;			/* do not answer heartbeats */
+	unsigned int rounds;		/* rounds of I/O, default 1; further rounds ignore errors */
+	unsigned int ms;		/* time limit of map_device */
+	bool extra;			/* not part of "all" */
+	bool again;			/* the client must reconnect; its I/O waits for that */
+	void (*fence)(struct srv *s, u32 id);	/* with @again: handles FENCE */
+	bool fenced;			/* with @again: the client must send FENCE */
+	unsigned int io_ms;		/* with @again: least time that I/O waits */
+	const char *log;		/* expected text in the log, about the session */
 };
 
 extern const struct srv_test server_cases[];

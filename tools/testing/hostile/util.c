@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time, chance, reasons, and the kernel's log.
+ * Time, random numbers, reasons of failures, and the kernel's log
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ void nap_us(unsigned int us)
 	nanosleep(&ts, NULL);
 }
 
-/* Says why a case failed; -1, to be returned by it. */
+/* Sets the reason of a failure; returns -1. */
 int fail(const char *fmt, ...)
 {
 	va_list args;
@@ -60,7 +60,7 @@ u32 rnd_below(u32 n)
 	return n ? rnd() % n : 0;
 }
 
-/* What the kernel has logged since log_mark(), as far as log_line() has looked */
+/* Lines that the kernel has logged since log_mark(), read by log_line() */
 static int kmsg = -1;
 static char *lines[4096];
 static unsigned int nr_lines;
@@ -74,7 +74,7 @@ void log_mark(void)
 		free(lines[--nr_lines]);
 }
 
-/* The line of this number, or NULL if it isn't there yet */
+/* Line number @i since log_mark(), or NULL if there is none yet */
 const char *log_line(unsigned int i)
 {
 	char buf[8192], *msg;

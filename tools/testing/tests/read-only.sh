@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A device mapped read only stays so, even if the client's user makes it writable, or the client
-# itself sends what changes it, in chunks and in slots.
+# A device that is mapped read-only does not change, even if a user of the client makes it writable, or
+# a hostile client sends requests that change it, with chunks and with slots.
 
 . "$RIG_DIR/steps/hostile.sh"
 
@@ -23,11 +23,11 @@ unmap "$dev"
 server_idle
 equal "the server's data" "$(on server "sum $disk")" "$before"
 
-# refused_all: it writes 0xa5 to the first block before, as it may then, and nothing afterwards
+# refused_all: the case writes 0xa5 to the first block while it may, and must not change it later
 refused_all()
 {
-	volume=$disk cases io-read-only >/tmp/cases.out || fail "$(cat /tmp/cases.out)"
-	hostile_told /tmp/cases.out
+	volume=$disk run_peer cases cases io-read-only
+	peers_passed cases
 	server_idle
 	on server "cmp $disk /tmp/want" || fail "the server's disk has changed"
 }
