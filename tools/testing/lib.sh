@@ -101,12 +101,12 @@ on()
 	fi
 }
 
-# link GUEST NET on|off|silent|hold|short|stale: changes a network cable. on: plugged in; off: pulled, which
+# set_link GUEST NET on|off|silent|hold|short|stale: changes a network cable. on: plugged in; off: pulled, which
 # the network card sees; silent: all packets are lost, which the card does not see; hold: packets
 # of this guest are held back, and delivered after `on`; short: packets for which an MTU of 1500 is
 # too low are lost; stale: the first connection request that this guest sends from now on is lost
 # however often it is sent again, as if it went to a stale hardware address.
-link() { call host "link $1 $2 $3"; }
+set_link() { call host "link $1 $2 $3"; }
 
 # kill_guest GUEST: switches the guest off
 kill_guest() { call host "kill $1"; }
@@ -138,25 +138,25 @@ netem() { on "$1" "netem_here ${*:2}"; }
 
 # ---- random numbers, rounds ----
 
-# dice: makes $RANDOM repeatable: the same SEED gives the same numbers
-dice()
+# seed_random: makes $RANDOM repeatable: the same SEED gives the same numbers
+seed_random()
 {
 	SEED=${SEED:-$((EPOCHSECONDS % 100000))}
 	say "SEED=$SEED"
 	RANDOM=$SEED
 }
 
-# random LOW HIGH: sets $rnd to a random number (a subshell would not advance $RANDOM here)
+# random_number LOW HIGH: sets $rnd to a random number (a subshell would not advance $RANDOM here)
 # shellcheck disable=SC2034
-random() { rnd=$(($1 + RANDOM * ($2 - $1 + 1) / 32768)); }
+random_number() { rnd=$(($1 + RANDOM * ($2 - $1 + 1) / 32768)); }
 
 # pause_ms MILLISECONDS: sleeps
 pause_ms() { pause "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
 
 round=0
-# more: counts $round; true for as many rounds as the header's "Rounds:" or ROUNDS= says, or, in
+# next_round: counts $round; true for as many rounds as the header's "Rounds:" or ROUNDS= says, or, in
 # a soak, until the time is over
-more()
+next_round()
 {
 	round=$((round + 1))
 	if [ "${RIG_SOAK:-0}" != 0 ]; then
@@ -306,8 +306,8 @@ stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
 # load_client: loads the client's modules
 load_client() { probe "$client_modules" rnbd_client; }
 
-# up [PARAMETER=VALUE...]: sets up all that mapping needs; the parameters are load_server's
-up()
+# set_up [PARAMETER=VALUE...]: sets up all that mapping needs; the parameters are load_server's
+set_up()
 {
 	rdma_up
 	load_server "$@"
@@ -647,20 +647,20 @@ rdma_resources()
 	sed 's/ cq [0-9]*//' <<<"$all"
 }
 
-# patience SECONDS: makes the kernel report hung tasks after SECONDS instead of 20 s, until `down`
-patience() { slowly "$1" >/proc/sys/kernel/hung_task_timeout_secs; }
+# hung_task_limit SECONDS: makes the kernel report hung tasks after SECONDS instead of 20 s, until `tear_down`
+hung_task_limit() { slowly "$1" >/proc/sys/kernel/hung_task_timeout_secs; }
 # On a slow machine 20 s are more.
 how_slow
 read -r _patience </proc/sys/kernel/hung_task_timeout_secs
-[ "$_patience" -ge $((20 * slowness)) ] || patience 20
+[ "$_patience" -ge $((20 * slowness)) ] || hung_task_limit 20
 
-# down: ends a test whose devices are all unmapped; waits for sessions to go, removes volumes
-down()
+# tear_down: ends a test whose devices are all unmapped; waits for sessions to go, removes volumes
+tear_down()
 {
 	client_idle
 	server_idle
 	no_nulls
-	patience 20
+	hung_task_limit 20
 }
 
 # ---- errors and the kernel's log ----
@@ -727,23 +727,23 @@ errno_of()
 	echo "unknown: $out"
 }
 
-# mark: writes a mark to the kernel's log
-mark()
+# mark_log: writes a mark to the kernel's log
+mark_log()
 {
 	_mark="mark-$BASHPID-$RANDOM"
 	echo "$_mark" >/dev/kmsg
 }
 
-# since: prints what the kernel has logged since the mark. A long message is complete only after
+# log_since_mark: prints what the kernel has logged since the mark. A long message is complete only after
 # another one follows, hence the second mark.
-since()
+log_since_mark()
 {
 	echo "end of $_mark" >/dev/kmsg
 	dmesg | sed "1,/$_mark/d; /end of $_mark/d"
 }
 
-# note TEXT: writes a line to the kernel's log
-note() { echo "$1" >/dev/kmsg; }
+# log_note TEXT: writes a line to the kernel's log
+log_note() { echo "$1" >/dev/kmsg; }
 
 # ms_between FROM TO: prints how many milliseconds passed by the kernel's clock between two lines of
 # its log since the mark: the first that matches the pattern TO, and the last before that which matches
@@ -752,16 +752,16 @@ ms_between()
 {
 	local took
 
-	took=$(since | awk -v from="$1" -v to="$2" -F '[][]' '
+	took=$(log_since_mark | awk -v from="$1" -v to="$2" -F '[][]' '
 		(!ended || !began) && $0 ~ from { began = 1; start = $2 }
 		!ended && $0 ~ to { ended = 1; end = $2 }
 		END { if (began && ended) printf "%d\n", (end - start) * 1000 }')
-	[ -n "$took" ] || fail "the log doesn't have '$1' and '$2': $(since)" >&2
+	[ -n "$took" ] || fail "the log doesn't have '$1' and '$2': $(log_since_mark)" >&2
 	echo "$took"
 }
 
-# refused ERRNO TEXT: fails unless map_device gives this errno, or one of several (A|B)
-refused()
+# map_fails ERRNO TEXT: fails unless map_device gives this errno, or one of several (A|B)
+map_fails()
 {
 	local got
 	got=$(errno_of "$ctl/map_device" "$2")
@@ -770,9 +770,9 @@ refused()
 
 # ---- load ----
 
-# load DEVICE [FIO OPTION...]: starts I/O, which runs until it fails or is stopped; sets $loader to
+# start_load DEVICE [FIO OPTION...]: starts I/O, which runs until it fails or is stopped; sets $loader to
 # its process
-load()
+start_load()
 {
 	local dev=$1 before
 	shift
@@ -785,8 +785,8 @@ load()
 		fail "no load: $(cat /tmp/load.out)"
 }
 
-# impatient SESSION: makes its I/O fail at once without a path, as the in-tree client's does
-impatient()
+# fail_fast SESSION: makes its I/O fail at once without a path, as the in-tree client's does
+fail_fast()
 {
 	[ "$client_modules" != ours ] || echo 0 >"/sys/class/rtrs-client/$1/failover_timeout"
 }
@@ -818,8 +818,8 @@ load_fails()
 	fi
 }
 
-# load_goes_on: fails if the load has ended, or met an error; stops it
-load_goes_on()
+# stop_load: fails if the load has ended, or met an error; stops it
+stop_load()
 {
 	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
 	kill -INT "$loader"
@@ -838,8 +838,8 @@ digest()
 	echo "${out%% *}"
 }
 
-# sum DEVICE: prints the checksum of a device, which it reads past the page cache
-sum() { digest dd if="$1" bs=1M iflag=direct status=none; }
+# checksum DEVICE: prints the checksum of a device, which it reads past the page cache
+checksum() { digest dd if="$1" bs=1M iflag=direct status=none; }
 
 # verify DEVICE [FIO OPTION...]: writes to a device and fails unless it reads the same back
 verify()
@@ -868,8 +868,8 @@ verified_enough()
 		fail "$1: expected $3 writes and $4 verified reads at least: $(cat "$2")"
 }
 
-# gives ERRNOS DEVICE STEP...: fails unless the steps of steps/io.py give these errnos, 0 for none
-gives()
+# expect_io ERRNOS DEVICE STEP...: fails unless the steps of steps/io.py give these errnos, 0 for none
+expect_io()
 {
 	local want=$1 got
 	shift
@@ -877,8 +877,8 @@ gives()
 	equal "${*:2}" "$got" "$want"
 }
 
-# io_gives ERRNOS DEVICE STEP...: true if the steps give these errnos
-io_gives() { [ "$("$RIG_DIR/steps/io.py" "${@:2}")" = "$1" ]; }
+# io_returns ERRNOS DEVICE STEP...: true if the steps give these errnos
+io_returns() { [ "$("$RIG_DIR/steps/io.py" "${@:2}")" = "$1" ]; }
 
 # start_io DEVICE STEP...: starts steps in the background; sets $io to their process
 start_io()
@@ -912,9 +912,9 @@ hostile()
 	"${RIG_TREES%tree-}hostile" "$@"
 }
 
-# bystander DEVICE: starts to write and verify, on a session that must not be disturbed; sets
+# start_bystander DEVICE: starts to write and verify, on a session that must not be disturbed; sets
 # $bystander to the process. No request may take longer than 15 s.
-bystander()
+start_bystander()
 {
 	"$verifier" "$1" --blocks=8 --depth=2 --pause=2 --slowest="$(slowly 15)" \
 		>/tmp/bystander.out 2>&1 9>&- &
@@ -922,9 +922,9 @@ bystander()
 	_bystander_since=$SECONDS
 }
 
-# bystander_unharmed: stops it; fails if it has met an error, or if it has written or verified less
+# stop_bystander: stops it; fails if it has met an error, or if it has written or verified less
 # than 20 blocks, and three more for each second
-bystander_unharmed()
+stop_bystander()
 {
 	local least slowness
 

@@ -25,14 +25,14 @@ no_device() { echo N >$rtrs_device/emulate; }
 # queue_pairs: those that client and server got since the mark: sends, SGEs, receives
 queue_pairs()
 {
-	since | sed -n 's/.*rtrs_faults: .* queue pair of \([0-9]*\) sends of \([0-9]*\) SGEs, \([0-9]*\) receives: 0$/\1 \2 \3/p'
+	log_since_mark | sed -n 's/.*rtrs_faults: .* queue pair of \([0-9]*\) sends of \([0-9]*\) SGEs, \([0-9]*\) receives: 0$/\1 \2 \3/p'
 }
 
 # refusals: how many queue pairs they were refused since the mark
-refusals() { since | grep -c 'rtrs_faults: .* queue pair of .* receives: -' || true; }
+refusals() { log_since_mark | grep -c 'rtrs_faults: .* queue pair of .* receives: -' || true; }
 
 # cqs: the completion queues that they got since the mark: entries, vector, device
 cqs()
 {
-	since | sed -n 's/.*rtrs_faults: .* completion queue of \([0-9]*\) on vector \([0-9]*\) of \(.*\): 0$/\1 \2 \3/p'
+	log_since_mark | sed -n 's/.*rtrs_faults: .* completion queue of \([0-9]*\) on vector \([0-9]*\) of \(.*\): 0$/\1 \2 \3/p'
 }

@@ -18,8 +18,8 @@ attr()
 	done
 }
 
-# soon: a dead path is noticed, and tried again, after a moment
-soon()
+# fast_failover: a dead path is noticed, and tried again, after a moment
+fast_failover()
 {
 	local interval=200
 
@@ -28,8 +28,8 @@ soon()
 		reconnect_delay_max_ms=1000 unfenced_delay_ms=1000
 }
 
-# is STATE PATH...: all of these paths are
-is()
+# paths_are STATE PATH...: all of these paths are
+paths_are()
 {
 	local want=$1 p
 	shift
@@ -39,9 +39,9 @@ is()
 }
 
 # become STATE SECONDS PATH...
-become()
+wait_for_paths()
 {
-	wait_for "$2" is "$1" "${@:3}" ||
+	wait_for "$2" paths_are "$1" "${@:3}" ||
 		fail "not $1 after $2 s: ${*:3}; $(show_paths)"
 }
 
@@ -115,7 +115,7 @@ writer_fails()
 # log_quiet: since the mark, no I/O error was reported to anybody
 log_quiet()
 {
-	! since | grep -E 'I/O error|EXT4-fs (error|warning)|Aborting journal|lost async page write' ||
+	! log_since_mark | grep -E 'I/O error|EXT4-fs (error|warning)|Aborting journal|lost async page write' ||
 		fail "the kernel's log tells of errors"
 }
 
@@ -130,10 +130,10 @@ two_disks()
 	a=$(null raw 32) b=$(null fs 48)
 	raw=$(map s1 "$a" "path=$(addr server 0)" "path=$(addr server 1)")
 	fs=$(map s1 "$b")
-	soon
+	fast_failover
 	mkfs.ext4 -q "$fs"
 	mount "$fs" /mnt
-	mark
+	mark_log
 	writers_on
 }
 
@@ -153,7 +153,7 @@ two_disks_unharmed()
 	log_quiet
 	unmap "$raw"
 	unmap "$fs"
-	down
+	tear_down
 }
 
 # ---- mirrors ----

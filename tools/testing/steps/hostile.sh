@@ -25,7 +25,7 @@ hostile_server()
 
 	# The debug kernel's modules do not rate-limit their messages.
 	debug_kernel || export HOSTILE_LIMITED=1
-	up "${hostile_parameters[@]}" "$@"
+	set_up "${hostile_parameters[@]}" "$@"
 	for disk in good scratch other; do
 		equal "name of a disk" "$(null $disk 16)" /dev/$disk
 	done
@@ -36,7 +36,7 @@ hostile_server()
 hostile_bystander()
 {
 	dev=$(map good good)
-	bystander "$dev"
+	start_bystander "$dev"
 }
 
 # hostile_up [PARAMETER=VALUE...]: both
@@ -81,7 +81,7 @@ peers_passed()
 # hostile_down: ends the test; fails if the other session was disturbed
 hostile_down()
 {
-	bystander_unharmed
+	stop_bystander
 	unmap "$dev"
-	down
+	tear_down
 }

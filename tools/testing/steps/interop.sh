@@ -10,11 +10,11 @@ taken_away()
 	local state=/sys/block/${2#/dev/}/rnbd/state
 
 	on server "echo 1 >/sys/class/rnbd-server/ctl/devices/${1#/dev/}/sessions/s1/force_close"
-	gives EIO "$2" read:0:4k
+	expect_io EIO "$2" read:0:4k
 	equal "state of what was taken away" "$(cat "$state")" closed
 	equal remap_device "$(errno_of "${state%/state}/remap_device" 1)" 0
 	equal "state after remap_device" "$(cat "$state")" open
-	gives "0 0" "$2" write:0:4k:x read:0:4k:x
+	expect_io "0 0" "$2" write:0:4k:x read:0:4k:x
 }
 
 interop()
@@ -34,7 +34,7 @@ interop()
 		[ "$client_modules $server_modules" != "ours intree" ] ||
 			equal fencing "$(cat /sys/class/rtrs-client/s1/fencing)" 0
 		[ "$client_modules $server_modules" != "ours intree" ] ||
-			refused EOPNOTSUPP "sessname=s1 device_path=/dev/other access_mode=handover"
+			map_fails EOPNOTSUPP "sessname=s1 device_path=/dev/other access_mode=handover"
 		verify "$dev" "$mixed" --numjobs=4 --size=4m --offset_increment=16m
 
 		mkfs.ext4 -q "$dev"
@@ -55,7 +55,7 @@ interop()
 			equal "write zeroes" "$(queue "$dev" write_zeroes_max_bytes)" 0
 		[ "$client_modules $server_modules" != "ours intree" ] || taken_away "$disk" "$dev"
 		unmap "$dev"
-		down
+		tear_down
 		unload
 	done
 }

@@ -43,18 +43,18 @@ stale_round()
 	local old=$((2 * round)) new=$((2 * round + 1)) held before
 
 	before=$(failed_over)
-	link client 0 hold
+	set_link client 0 hold
 	blocks start $old >/dev/null
-	random 30 600
+	random_number 30 600
 	held=$rnd
 	pause_ms "$held"
 	echo 1 >"$(path 0)/disconnect" &
 	equal "the old writes" "$(blocks wait)" 0
 	must "nothing was on that path" [ "$(failed_over)" -gt "$before" ]
 	equal "the new writes" "$(blocks write $new)" 0
-	random 0 400
+	random_number 0 400
 	pause_ms "$rnd"
-	link client 0 on
+	set_link client 0 on
 	# What came before a ping has come through, and then takes a moment.
 	wait_for 20 eval "busybox ping -c1 -W1 $(addr server 0 | cut -d: -f2) >/dev/null" ||
 		fail "network 0 doesn't work"
@@ -62,6 +62,6 @@ stale_round()
 	wait $! || fail "disconnect failed"
 	stale=$(blocks read $new)
 	echo 1 >"$(path 0)/reconnect"
-	become connected 40 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 40 "$(path 0)" "$(path 1)"
 	[ "$stale" = 0 ]
 }

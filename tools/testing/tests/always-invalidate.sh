@@ -21,6 +21,6 @@ for mode in Y N; do
 		fail "the server has something else"
 	unmap "$dev"
 	change_under_way "$disk" $mode
-	down
+	tear_down
 	unload
 done

@@ -44,16 +44,16 @@ where_requests_are()
 	grep . "$d"/hctx*/{state,busy,dispatch} "$d"/hctx*/cpu*/*_rq_list || true
 }
 
-up
+set_up
 disk=$(null vol 64 discard=1 cache_size=8)
 dev=$(map s1 "$disk")
 
 say "partitions are looked for"
-load "$dev"
+start_load "$dev"
 for _ in $(seq 20); do
 	blockdev --rereadpt "$dev" || fail "BLKRRPART"
 done
-load_goes_on
+stop_load
 
 say "discards"
 dd if=/dev/urandom of=/tmp/data bs=1M count=40 status=none
@@ -77,7 +77,7 @@ must "only $flushed of $sent flushes are done" [ "$flushed" -ge $((sent / 2)) ]
 
 say "schedulers"
 modprobe -a mq-deadline kyber-iosched bfq 2>/dev/null || true
-load "$dev"
+start_load "$dev"
 for _ in 1 2 3; do
 	for scheduler in $(queue "$dev" scheduler | tr -d '[]'); do
 		echo "$scheduler" >"/sys/block/${dev#/dev/}/queue/scheduler"
@@ -85,10 +85,10 @@ for _ in 1 2 3; do
 	done
 done
 say "$(queue "$dev" scheduler)"
-load_goes_on
+stop_load
 
 say "CPUs"
-load "$dev" --cpus_allowed_policy=shared
+start_load "$dev" --cpus_allowed_policy=shared
 for _ in 1 2 3 4 5; do
 	echo 0 >$cpu1
 	was=$(ios "$dev" writes)
@@ -97,12 +97,12 @@ for _ in 1 2 3 4 5; do
 	was=$(ios "$dev" writes)
 	wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O with CPU 1"
 done
-load_goes_on
+stop_load
 
 say "CPUs, while requests wait for a path"
 echo -1 >/sys/class/rtrs-client/s1/failover_timeout
 path=$(echo /sys/class/rtrs-client/s1/paths/*)
-load "$dev" --cpus_allowed=1
+start_load "$dev" --cpus_allowed=1
 echo 1 >"$path/disconnect"
 wait_for 20 writes_stopped || fail "I/O goes on"
 ! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
@@ -113,36 +113,36 @@ echo 1 >$cpu1
 echo 1 >"$path/reconnect"
 was=$(ios "$dev" writes)
 wait_for 20 eval "[ \$(ios $dev writes) -gt $was ]" || fail "no I/O after that: $(where_requests_are)"
-load_goes_on
+stop_load
 
 say "mapped without one of the CPUs"
 unmap "$dev"
 client_idle
 echo 0 >$cpu1
 dev=$(map s1 "$disk")
-gives 0 "$dev" write:0:64k:w
+expect_io 0 "$dev" write:0:64k:w
 echo 1 >$cpu1
-gives 0 "$dev" read:0:64k:w
+expect_io 0 "$dev" read:0:64k:w
 taskset -c 1 "$RIG_DIR/steps/io.py" "$dev" write:1m:64k:w read:1m:64k:w >/tmp/cpu1
 equal "I/O of the CPU that came" "$(cat /tmp/cpu1)" "0 0"
 
 say "read only"
-gives 0 "$dev" write:0:64k:x
-was=$(sum "$dev")
+expect_io 0 "$dev" write:0:64k:x
+was=$(checksum "$dev")
 blockdev --setro "$dev"
 ! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct status=none 2>/dev/null || fail "a write was taken"
 for option in '' --zeroout; do
 	# shellcheck disable=SC2086
 	! blkdiscard --force $option --length 4096 "$dev" 2>/dev/null || fail "blkdiscard $option was taken"
 done
-equal "the data" "$(sum "$dev")" "$was"
+equal "the data" "$(checksum "$dev")" "$was"
 blockdev --setrw "$dev"
-gives "0 0" "$dev" write:0:4k:y discard:4k:4k
+expect_io "0 0" "$dev" write:0:4k:y discard:4k:4k
 unmap "$dev"
 
 say "a zoned disk"
 zoned=$(null zoned 64 zoned=1 zone_size=4)
-refused EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=$zoned"
+map_fails EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=$zoned"
 
 say "thirty times"
 for _ in $(seq 30); do
@@ -150,4 +150,4 @@ for _ in $(seq 30); do
 	echo normal >"/sys/block/${dev#/dev/}/rnbd/unmap_device"
 done
 wait_for 20 eval '! compgen -G "/sys/block/rnbd*" >/dev/null' || fail "a disk is left"
-down
+tear_down

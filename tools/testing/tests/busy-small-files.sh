@@ -21,7 +21,7 @@ lvm_config='global { locking_type = 1 } devices { use_devicesfile = 0 scan = [ "
 	activation { udev_sync = 0 udev_rules = 0 }'
 
 # logged REGEX: prints how many lines of both guests' logs match since the mark
-logged() { { since; on server "_mark=$_mark; since"; } | grep -cE "$1" || true; }
+logged() { { log_since_mark; on server "_mark=$_mark; log_since_mark"; } | grep -cE "$1" || true; }
 
 # none_dead TEXT: fails if a path ended
 none_dead()
@@ -54,7 +54,7 @@ take_cpus() { take_cpus_here; on server "$(declare -f take_cpus_here); take_cpus
 release_cpus_here() { xargs kill </tmp/busy; rm /tmp/busy; }
 release_cpus() { release_cpus_here; on server "$(declare -f release_cpus_here); release_cpus_here"; }
 
-up
+set_up
 disk=$(null vol 512)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 attr hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
@@ -72,10 +72,10 @@ lvm vgcreate -q vg "$dev"
 lvm lvcreate -q -y -Wn -Zn -l100%FREE -n lv vg
 mkfs.xfs -q /dev/mapper/vg-lv
 mount /dev/mapper/vg-lv /mnt
-mark
+mark_log
 # shellcheck disable=SC2154
 on server "echo $_mark >/dev/kmsg"
-while more; do
+while next_round; do
 	copies 10 "idle"
 	take_cpus
 	copies 10 "busy"
@@ -84,4 +84,4 @@ done
 umount /mnt
 lvm vgchange -q -an vg
 unmap "$dev"
-down
+tear_down

@@ -33,7 +33,7 @@ node_closed()
 }
 
 a=$(addr server 0)
-up sess_queue_depth=16
+set_up sess_queue_depth=16
 disk=$(null vol 64)
 on server "printf 'label: gpt\\nstart=2048, size=16384\\nstart=18432, size=32768\\n' | sfdisk -q $disk
 	wait_for 10 test -b ${disk}2; mkdir -p /srv"
@@ -63,7 +63,7 @@ one=$(map s1 "${disk}1")
 must "a partition" claimed "${disk}1"
 must "its disk" claimed "$disk"
 must "the other partition is free" free "${disk}2"
-refused EBUSY "sessname=s2 path=$a device_path=$disk"
+map_fails EBUSY "sessname=s2 path=$a device_path=$disk"
 two=$(map s2 "${disk}1" access_mode=migration)
 mkfs.ext4 -q "$one"
 must "mkfs on the server" on server "! mkfs.ext4 -q ${disk}1 2>/tmp/said && grep -q 'in use' /tmp/said"
@@ -74,9 +74,9 @@ unmap "$two"
 must "nobody has it" free "$disk"
 
 on server "mount ${disk}1 /srv"
-refused EBUSY "sessname=s1 path=$a device_path=${disk}1"
+map_fails EBUSY "sessname=s1 path=$a device_path=${disk}1"
 must "the log tells why" on server "dmesg | grep -q '${disk}1 is mounted'"
-refused EBUSY "sessname=s1 path=$a device_path=$disk"
+map_fails EBUSY "sessname=s1 path=$a device_path=$disk"
 one=$(map s1 "${disk}1" access_mode=ro)
 unmap "$one"
 one=$(map s1 "${disk}2")
@@ -91,4 +91,4 @@ one=$(map s1 "$disk")
 must "it is claimed again" claimed "$disk"
 unmap "$one"
 must "it is free in the end" free "$disk"
-down
+tear_down

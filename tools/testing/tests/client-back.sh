@@ -35,7 +35,7 @@ maps()
 {
 	local back took
 	back=$(now)
-	on server "note 'mark $back'; note 's2 is asked for'"
+	on server "log_note 'mark $back'; log_note 's2 is asked for'"
 	on "$1" "maps() { map s2 $disk ${*:2} access_mode=rw >/tmp/dev 2>/dev/null
 			[ -b \$(cat /tmp/dev) ]; }
 		wait_for 60 maps || fail 'it does not get the volume'"
@@ -55,7 +55,7 @@ unmap_on()
 		unmap \$dev; client_idle"
 }
 
-up
+set_up
 disk=$(null vol 32)
 lose_client2
 others=()
@@ -85,4 +85,4 @@ on client2 "rdma_here; load_client"
 maps client2 $paths
 say "$(ends 'a probe') paths didn't answer, $(ends heartbeats) were given up by then"
 unmap_on client2
-down
+tear_down

@@ -15,9 +15,9 @@ queue_has() { [ "$(queue "$dev" "$1")" = "$2" ]; }
 # changed COMMAND...: has it change the server's disk
 changed()
 {
-	mark
+	mark_log
 	"$@"
-	note "the server's disk is another one"
+	log_note "the server's disk is another one"
 }
 
 # noticed: fails unless the server has noticed that in time
@@ -45,7 +45,7 @@ flushes()
 {
 	local was
 	was=$(server_ios "$cached" flushes)
-	gives "$(zeroes $#)" "$dev" "$@"
+	expect_io "$(zeroes $#)" "$dev" "$@"
 	echo $(($(server_ios "$cached" flushes) - was))
 }
 
@@ -53,7 +53,7 @@ flushes()
 kinds()
 {
 	trace "$cached"
-	gives "$(zeroes $#)" "$dev" "$@"
+	expect_io "$(zeroes $#)" "$dev" "$@"
 	traced | awk '{ print $1 }' | xargs
 }
 
@@ -62,7 +62,7 @@ writes_are() { [ "$(kinds write:0:4k:x)" = "$1" ]; }
 # moved DISK: has the server's disk moved there
 moved() { changed dm_table volume "0 65536 linear $1 0"; }
 
-up
+set_up
 plain=$(null plain 32)
 cached=$(null cached 32 cache_size=1)
 disk=$(dm volume "0 65536 linear $plain 0")
@@ -80,7 +80,7 @@ equal "flushes of the write" $(($(server_ios "$cached" flushes) - was)) 1
 
 say "the cache is known; nobody had the disk open"
 becomes write_cache "write back"
-since | grep -q "has a write cache now: writes are flushed" || fail "the log doesn't say that"
+log_since_mark | grep -q "has a write cache now: writes are flushed" || fail "the log doesn't say that"
 wait_for 20 writes_are WS || fail "writes are still '$(kinds write:0:4k:x)'"
 equal "flushes of a write" "$(flushes write:0:4k:b)" 0
 equal "flushes of a write and fsync" "$(flushes write:0:4k:b fsync)" 1
@@ -119,11 +119,11 @@ large=$(null large 32 blocksize=4096)
 disk=$(dm volume "0 65536 linear $plain 0")
 dev=$(map s1 "$disk")
 moved "$large"
-wait_for 20 eval "since | grep -q 'its blocks are of 4096 bytes now'" || fail "no message"
+wait_for 20 eval "log_since_mark | grep -q 'its blocks are of 4096 bytes now'" || fail "no message"
 equal "block size" "$(queue "$dev" logical_block_size)" 512
-gives 0 "$dev" write:0:4k:x
+expect_io 0 "$dev" write:0:4k:x
 moved "$plain"
-gives "0 0" "$dev" write:0:4k:x write:512:512:x
+expect_io "0 0" "$dev" write:0:4k:x write:512:512:x
 unmap "$dev"
 server_idle
 no_nulls
@@ -135,7 +135,7 @@ dd if=/dev/urandom of="$dev" bs=64k count=4 oflag=direct status=none
 on server 'echo 1 >/sys/module/scsi_debug/parameters/write_same_length'
 echo >$tracing/trace
 echo 1 >$tracing/events/rtrs_clt/rtrs_clt_answer/enable
-changed gives 0 "$dev" zeroes:64k:64k
+changed expect_io 0 "$dev" zeroes:64k:64k
 echo 0 >$tracing/events/rtrs_clt/rtrs_clt_answer/enable
 # The block layer of Linux 6.1 writes zeroes itself after any error, later ones only after EOPNOTSUPP.
 equal "errors of write zeroes" "$(sed -n 's/.*rtrs_clt_answer: .* (\(-[0-9]*\))$/\1/p' $tracing/trace)" -95
@@ -147,7 +147,7 @@ changed try_discard
 wait_for 20 eval "[ \$(server_queue $disk discard_max_bytes) = 0 ]" ||
 	fail "the server still has discards"
 becomes discard_max_bytes 0
-gives "ENOTSUP 0" "$dev" discard:128k:64k zeroes:128k:64k
+expect_io "ENOTSUP 0" "$dev" discard:128k:64k zeroes:128k:64k
 unmap "$dev"
 server_idle
 no_scsi
@@ -155,8 +155,8 @@ no_scsi
 say "blocks of 64 KiB, which only newer kernels support"
 if large=$(null large 64 blocksize=65536 2>/dev/null) &&
 	[ "$(server_queue "$large" logical_block_size)" = 65536 ]; then
-	refused EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=$large"
+	map_fails EOPNOTSUPP "sessname=s1 path=$(addr server 0) device_path=$large"
 	say "refused"
 fi
 no_nulls
-down
+tear_down

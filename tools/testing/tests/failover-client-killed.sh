@@ -8,7 +8,7 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-up
+set_up
 disk=$(null vol 32)
 paths="path=$(addr server 0) path=$(addr server 1)"
 on client2 "load_client; dev=\$(map s2 $disk $paths)
@@ -31,4 +31,4 @@ boot_guest client2
 on client2 "rdma_here; load_client; dev=\$(map s2 $disk $paths)
 	verify \$dev --bs=16k --size=1m
 	unmap \$dev; client_idle"
-down
+tear_down

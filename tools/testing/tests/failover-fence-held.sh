@@ -14,12 +14,12 @@
 reconnect_path()
 {
 	echo 1 >"$1/reconnect" 2>/dev/null || true
-	become connected 20 "$1"
+	wait_for_paths connected 20 "$1"
 	goes_on "$dev" 10
 }
 
-patience 120
-up sess_queue_depth=64
+hung_task_limit 120
+set_up sess_queue_depth=64
 ip addr add 192.168.101.11/24 dev dummy1
 disk=$(null vol 32 irqmode=2 completion_nsec=100000000)
 still=$(dm still "0 32768 linear $(null still 16) 0")
@@ -34,10 +34,10 @@ start_io "$dev2" write:0:4k:x
 wait_for 20 has_inflight "$dev2" writes || fail "the write doesn't wait: $(cat /tmp/io.out)"
 echo "$b" >$clt/s1/add_path
 echo "$b,ip:192.168.101.11" >$clt/s1/add_path
-soon
+fast_failover
 second=$clt/s1/paths/$b@ip:192.168.101.1
 third=$clt/s1/paths/$b@ip:192.168.101.11
-become connected 20 "$second" "$third"
+wait_for_paths connected 20 "$second" "$third"
 # Two requests at a time: if both wait for the disk, too, all stands still.
 writer raw "$dev" --depth=2
 goes_on "$dev"
@@ -51,12 +51,12 @@ must "no request was sent again" [ "$(failed_over)" -gt 1 ]
 ! ended "$io" || fail "the disk doesn't stand still: $(cat /tmp/io.out)"
 dm_resume still
 end_io 20 0
-gives 0 "$dev2" read:0:4k:x
+expect_io 0 "$dev2" read:0:4k:x
 echo 1 >"$first/reconnect" || true
-become connected 20 "$first"
+wait_for_paths connected 20 "$first"
 writers_unharmed
 unmap "$dev"
 unmap "$dev2"
 client_idle
 ip addr del 192.168.101.11/24 dev dummy1
-down
+tear_down

@@ -8,18 +8,18 @@
 # Rounds: 3
 
 . "$RIG_DIR/steps/failover.sh"
-up
-dice
+set_up
+seed_random
 two_disks
-while more; do
-	random 200 1000
+while next_round; do
+	random_number 200 1000
 	pause_ms "$rnd"
 	freeze server
-	become disconnected 30 "$(path 0)" "$(path 1)"
-	random 0 4000
+	wait_for_paths disconnected 30 "$(path 0)" "$(path 1)"
+	random_number 0 4000
 	pause_ms "$rnd"
 	thaw server
-	become connected 60 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 60 "$(path 0)" "$(path 1)"
 	goes_on "$raw"
 	goes_on "$fs"
 done

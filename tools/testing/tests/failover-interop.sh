@@ -64,11 +64,11 @@ waited_long()
 # lose NET: what was in hand there is answered by the other path alone
 lose()
 {
-	random 100 1000
+	random_number 100 1000
 	pause_ms "$rnd"
 	trace_waits on
-	link server "$1" silent
-	become disconnected 20 "$(path "$1")"
+	set_link server "$1" silent
+	wait_for_paths disconnected 20 "$(path "$1")"
 	# The buffer of the trace is too small for all requests of the test.
 	wait_for 30 all_sent_again || fail "requests were not sent again"
 	trace_waits off
@@ -76,14 +76,14 @@ lose()
 	goes_on "$fs"
 	writers_unharmed
 	writers_on
-	link server "$1" on
+	set_link server "$1" on
 	# It takes no path back before it has itself noticed that the old one is dead.
-	become connected 60 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 60 "$(path 0)" "$(path 1)"
 }
 
 rdma_up
-dice
-while more; do
+seed_random
+while next_round; do
 	for mode in N Y; do
 		load_server always_invalidate=$mode
 		load_client

@@ -8,27 +8,27 @@
 # Guests: 2
 
 . "$RIG_DIR/steps/failover.sh"
-up
+set_up
 disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-soon
+fast_failover
 
 # cut_all: interrupts both networks; sets $from to the time
 cut_all()
 {
 	from=$(now)
-	mark
-	link server 0 silent
-	link server 1 silent
+	mark_log
+	set_link server 0 silent
+	set_link server 1 silent
 }
 
 # restore SEED: ends that; I/O of both paths is right again
 restore()
 {
-	link server 0 on
-	link server 1 on
-	become connected 60 "$(path 0)" "$(path 1)"
-	gives "0 0" "$dev" "write:0:64k:$1" "read:0:64k:$1"
+	set_link server 0 on
+	set_link server 1 on
+	wait_for_paths connected 60 "$(path 0)" "$(path 1)"
+	expect_io "0 0" "$dev" "write:0:64k:$1" "read:0:64k:$1"
 }
 
 # io NAME STEP: in the background; what it gave, and how long after the cut (or $from) goes
@@ -47,7 +47,7 @@ expires()
 {
 	local took
 
-	wait_for 20 eval "since | grep -q 'no path for $1 s: requests fail'" || fail "not in the log: $(since)"
+	wait_for 20 eval "log_since_mark | grep -q 'no path for $1 s: requests fail'" || fail "not in the log: $(log_since_mark)"
 	took=$(ms_between "s1: session lost" "no path for $1 s: requests fail")
 	say "requests fail $took ms after the last path was lost"
 	must "requests fail after $took ms, not $1 s" [ "$took" -ge $(($1 * 1000 - 100)) ]
@@ -57,7 +57,7 @@ expires()
 
 # io_gave NAME ERRNO LOW MORE: after LOW milliseconds at least, and at most MORE later, which is for a
 # fast machine. How slow this one is, is asked afterwards, as it may have become so meanwhile.
-io_gave()
+check_io()
 {
 	local got ms high
 
@@ -71,7 +71,7 @@ io_gave()
 
 # Until a dead path is noticed, and what a slow machine takes besides
 slack=6000
-gives 0 "$dev" write:0:64k:first
+expect_io 0 "$dev" write:0:64k:first
 limit=$(slowly 4)
 attr failover_timeout="$limit"
 cut_all
@@ -80,13 +80,13 @@ for i in 1 2 3 4 5 6; do
 	io "read-$i" "read:0:64k"
 done
 for i in 1 2 3 4 5 6; do
-	io_gave "write-$i" EIO $((limit * 1000)) $slack
-	io_gave "read-$i" EIO $((limit * 1000)) $slack
+	check_io "write-$i" EIO $((limit * 1000)) $slack
+	check_io "read-$i" EIO $((limit * 1000)) $slack
 done
 expires "$limit"
 from=$(now)
 io late read:0:4k
-io_gave late EIO 0 3000
+check_io late EIO 0 3000
 [ -b "$dev" ] || fail "the disk is gone"
 restore second
 
@@ -95,7 +95,7 @@ attr failover_timeout=60
 attr failover_timeout=0
 cut_all
 io at-once write:0:4k:x
-io_gave at-once EIO 0 $slack
+check_io at-once EIO 0 $slack
 expires 0
 restore third
 
@@ -105,7 +105,7 @@ io for-ever write:0:4k:x
 pause 7
 [ ! -s /tmp/for-ever.io ] || fail "for-ever: $(cat /tmp/for-ever.io)"
 restore fourth
-io_gave for-ever 0 7000 53000
+check_io for-ever 0 7000 53000
 
 # A mirror whose other half is here
 attr failover_timeout=60
@@ -122,4 +122,4 @@ wait_for 10 grep -q '(F)' /proc/mdstat || fail "the dead half is not marked: $(c
 no_mirror md0
 restore fifth
 unmap "$dev"
-down
+tear_down

@@ -12,8 +12,8 @@
 # Once: 6.12
 
 . "$RIG_DIR/steps/failover.sh"
-up
-dice
+set_up
+seed_random
 two_disks
 
 # cut_for_a_while NET...: interrupts these networks for a random time
@@ -21,29 +21,29 @@ cut_for_a_while()
 {
 	local net how=off
 
-	random 0 1
+	random_number 0 1
 	[ "$rnd" = 0 ] || how=silent
 	for net in "$@"; do
-		link server "$net" $how
+		set_link server "$net" $how
 	done
 	# Short cuts cost a few packets; paths end in long ones.
-	random "$((round % 3 ? 200 : 2500))" 4000
+	random_number "$((round % 3 ? 200 : 2500))" 4000
 	pause_ms "$rnd"
 	say "round $round: networks $*, $how for $rnd ms"
 	for net in "$@"; do
-		link server "$net" on
+		set_link server "$net" on
 	done
 }
 
-while more; do
-	random 100 1500
+while next_round; do
+	random_number 100 1500
 	pause_ms "$rnd"
 	case $((round % 3)) in
 	1) cut_for_a_while 0 ;;
 	2) cut_for_a_while 1 ;;
 	0) cut_for_a_while 0 1 ;;
 	esac
-	become connected 40 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 40 "$(path 0)" "$(path 1)"
 	goes_on "$raw"
 	goes_on "$fs"
 done

@@ -24,9 +24,9 @@ netem_for()
 	pause "$seconds"
 	goes_on "$raw" 60
 	goes_on "$fs" 60
-	[ "$3" != delay ] || is connected "$(path "$2")" || fail "the path has ended"
+	[ "$3" != delay ] || paths_are connected "$(path "$2")" || fail "the path has ended"
 	netem "$1" "$2"
-	become connected 60 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 60 "$(path 0)" "$(path 1)"
 	goes_on "$raw"
 	goes_on "$fs"
 }
@@ -67,10 +67,10 @@ some_lost()
 
 begun=$round
 for mode in Y N; do
-	up always_invalidate=$mode
+	set_up always_invalidate=$mode
 	two_disks
 	round=$begun
-	while more; do
+	while next_round; do
 		if [ $mode = Y ]; then
 			netem_for 2 server 0 delay 100ms
 			netem_for 2 client 1 delay 100ms
@@ -79,7 +79,7 @@ for mode in Y N; do
 		fi
 		attr hb_interval_ms=2000 hb_max_missed=8
 		some_lost loss 2%
-		soon
+		fast_failover
 	done
 	say "always_invalidate=$mode: $(failed_over) requests were sent again; reconnects: $(reconnects)"
 	two_disks_unharmed

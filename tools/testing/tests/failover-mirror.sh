@@ -9,14 +9,14 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-up
+set_up
 a=$(null vol 32)
 on client2 "load_server_here $server_modules; null_here vol 32" >/tmp/b
 b=$(tail -n 1 /tmp/b)
 dev=$(map s1 "$a" "path=$(addr server 0)" "path=$(addr server 1)")
 dev2=$(map s2 "$b" "path=$(addr client2 0)" "path=$(addr client2 1)")
-soon s1
-soon s2
+fast_failover s1
+fast_failover s2
 # md doesn't mark all reads as fail-fast.
 session=s2 attr failover_timeout=5
 mirror md0 --failfast "$dev" "$dev2"
@@ -32,8 +32,8 @@ writer mirror /dev/md0 --bs=16k
 boot_guest client2
 on client2 'null_here vol 32 >/dev/null'
 serve_again client2
-become connected 60 "$(path 0 s2 client2)" "$(path 1 s2 client2)"
-wait_for 20 io_gives 0 "$dev2" read:0:4k || fail "the second disk is not open again"
+wait_for_paths connected 60 "$(path 0 s2 client2)" "$(path 1 s2 client2)"
+wait_for 20 io_returns 0 "$dev2" read:0:4k || fail "the second disk is not open again"
 half_back md0 "$dev2"
 goes_on "$dev2"
 writers_unharmed
@@ -42,4 +42,4 @@ equal "data of both halves" "$(data "$dev")" "$(data "$dev2")"
 unmap "$dev"
 unmap "$dev2"
 on client2 'wait_for 30 no_sessions server && no_nulls_here'
-down
+tear_down

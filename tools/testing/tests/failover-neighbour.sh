@@ -21,25 +21,25 @@ tries()
 		awk '$3 == "connecting" { from = $1 } $2 == "connecting" { print int($1 - from), $4 }'
 }
 
-up
+set_up
 disk=$(null vol 16)
 dev=$(map s1 "$disk" "path=$(addr server 0)")
-soon
-gives 0 "$dev" write:0:4k:a
+fast_failover
+expect_io 0 "$dev" write:0:4k:a
 echo >/sys/kernel/debug/tracing/trace
 echo 1 >$states/enable
-link client 0 stale
+set_link client 0 stale
 on server 'echo 1 >"$(echo /sys/class/rtrs-server/s1/paths/*/disconnect)"'
-become disconnected 20 "$(path 0)"
+wait_for_paths disconnected 20 "$(path 0)"
 start_io "$dev" write:0:4k:b
 end_io 60 0
 echo 0 >$states/enable
-link client 0 on
+set_link client 0 on
 say "tries: $(tries | xargs)"
 read -r took errno < <(tries)
 equal "the first try" "$errno" -110
 # Without the limit, it takes 30 s.
 must "the first try took $took s" [ "$took" -ge 5 -a "$took" -lt 20 ]
-gives 0 "$dev" read:0:4k:b
+expect_io 0 "$dev" read:0:4k:b
 unmap "$dev"
-down
+tear_down

@@ -15,7 +15,7 @@
 # lose: the server ends the first one's session
 lose()
 {
-	link client 0 silent
+	set_link client 0 silent
 	# It would do so by itself, after 25 s without a heartbeat.
 	on server 'for p in /sys/class/rtrs-server/s1/paths/*; do echo 1 >"$p/disconnect"; done
 		wait_for 60 test ! -e /sys/class/rtrs-server/s1' || fail "the server keeps s1"
@@ -28,7 +28,7 @@ map_other() { other=$(map s2 "$disk" "path=$(addr server 1)" access_mode=$mode);
 stays_closed()
 {
 	lose
-	link client 0 on
+	set_link client 0 on
 	wait_for_state "$beside" open 60
 	must "it was opened again" state_is "$dev" closed
 }
@@ -40,59 +40,59 @@ remap()
 }
 
 on server 'mkdir -p /run/rnbd-state'
-up state_dir=/run/rnbd-state
+set_up state_dir=/run/rnbd-state
 disk=$(null vol 16)
 disk2=$(null beside 16)
 for mode in rw migration; do
 	dev=$(map s1 "$disk" access_mode=$mode)
 	beside=$(map s1 "$disk2" access_mode=ro)
 	attr failover_timeout=-1
-	soon
-	gives 0 "$dev" write:0:64k:first
+	fast_failover
+	expect_io 0 "$dev" write:0:64k:first
 
 	lose
 	start_io "$dev" write:0:4k:second
 	map_other
-	gives 0 "$other" read:0:4k:first
+	expect_io 0 "$other" read:0:4k:first
 	unmap "$other"
-	link client 0 on
+	set_link client 0 on
 	end_io 60 0
 	wait_for_state "$dev" open
 
 	lose
 	start_io "$dev" write:0:4k:old
 	map_other
-	gives 0 "$other" write:0:4k:new
-	mark
-	link client 0 on
+	expect_io 0 "$other" write:0:4k:new
+	mark_log
+	set_link client 0 on
 	end_io 60 EIO
-	must "nothing in the log" eval "since | grep -q 'a newer mapping has written'"
-	gives 0 "$other" read:0:4k:new
+	must "nothing in the log" eval "log_since_mark | grep -q 'a newer mapping has written'"
+	expect_io 0 "$other" read:0:4k:new
 	unmap "$other"
 	stays_closed
 	remap
-	gives "0 0" "$dev" read:0:4k:new write:0:4k:third
+	expect_io "0 0" "$dev" read:0:4k:new write:0:4k:third
 
 	lose
 	start_io "$dev" write:0:4k:old
 	map_other
-	gives "0 0" "$other" read:0:4k:third write:0:4k:newer
+	expect_io "0 0" "$other" read:0:4k:third write:0:4k:newer
 	unmap "$other"
 	stop_server
 	load_server state_dir=/run/rnbd-state
-	link client 0 on
+	set_link client 0 on
 	end_io 60 EIO
 	remap
-	gives 0 "$dev" read:0:4k:newer
+	expect_io 0 "$dev" read:0:4k:newer
 
 	# A restart alone changes nothing.
-	gives 0 "$dev" write:0:4k:fourth
+	expect_io 0 "$dev" write:0:4k:fourth
 	stop_server
 	wait_for_state "$beside" closed 60
 	start_io "$dev" write:0:4k:fifth
 	load_server state_dir=/run/rnbd-state
 	end_io 60 0
-	gives 0 "$dev" read:0:4k:fifth
+	expect_io 0 "$dev" read:0:4k:fifth
 	unmap "$beside"
 	unmap "$dev"
 	client_idle
@@ -109,10 +109,10 @@ number=$(number one)
 dev=$(map s1 /run/one)
 beside=$(map s1 "$disk2" access_mode=ro)
 attr failover_timeout=-1
-soon
-gives 0 "$dev" write:0:4k:first
+fast_failover
+expect_io 0 "$dev" write:0:4k:first
 other=$(map s2 /run/two "path=$(addr server 1)")
-gives 0 "$other" write:0:4k:newer
+expect_io 0 "$other" write:0:4k:newer
 unmap "$other"
 lose
 on server 'rmdir /sys/kernel/config/nullb/one /sys/kernel/config/nullb/two'
@@ -120,10 +120,10 @@ linked two
 linked one
 equal "the number of the other disk" "$(number two)" "$number"
 start_io "$dev" write:0:4k:second
-link client 0 on
+set_link client 0 on
 end_io 60 0
 unmap "$beside"
 unmap "$dev"
 client_idle
 on server 'rm -r /run/rnbd-state /run/one /run/two'
-down
+tear_down

@@ -17,10 +17,10 @@ away()
 	wait_for_state "$dev" closed 60
 	on server "$1"
 	start_io "$dev" write:0:4k:after
-	mark
+	mark_log
 	load_server
-	wait_for 20 eval "since | grep -qE 'server can.t open it .*: -($2)\$'" ||
-		fail "the server has not refused it with $2: $(since)"
+	wait_for 20 eval "log_since_mark | grep -qE 'server can.t open it .*: -($2)\$'" ||
+		fail "the server has not refused it with $2: $(log_since_mark)"
 	must "the write didn't wait: $(cat /tmp/io.out)" eval '! ended $io'
 }
 
@@ -29,23 +29,23 @@ back()
 {
 	local took
 
-	mark
+	mark_log
 	on server "$1"
-	note "the disk is ready"
+	log_note "the disk is ready"
 	end_io 60 0
 	took=$(ms_between "the disk is ready" "$disk is open again")
 	say "it was opened $took ms after that"
 	must "it was opened after $took ms" [ "$took" -lt 2000 ]
-	gives 0 "$dev" read:0:4k:after
+	expect_io 0 "$dev" read:0:4k:after
 }
 
-up
+set_up
 on server 'debug_kernel || modprobe loop; truncate -s 16M /tmp/loop.img'
 disk=$(on server 'losetup --find --show /tmp/loop.img')
 dev=$(map s1 "$disk")
 attr failover_timeout=-1
-soon
-gives 0 "$dev" write:0:4k:before
+fast_failover
+expect_io 0 "$dev" write:0:4k:before
 away "losetup -d $disk" "ENXIO|6"
 back "losetup $disk /tmp/loop.img"
 unmap "$dev"
@@ -55,8 +55,8 @@ on server "losetup -d $disk; rm /tmp/loop.img"
 disk=$(null vol 16)
 dev=$(map s1 "$disk")
 attr failover_timeout=-1
-soon
+fast_failover
 away "blockdev --setro $disk" "EROFS|30"
 back "blockdev --setrw $disk"
 unmap "$dev"
-down
+tear_down

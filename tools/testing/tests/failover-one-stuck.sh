@@ -18,7 +18,7 @@ goes_on()
 	for net; do
 		paths+=("$(path "$net")")
 	done
-	gives 0 "$dev" write:0:4k:a
+	expect_io 0 "$dev" write:0:4k:a
 	dm_suspend still
 	start_io "$dev2" write:0:4k:x
 	wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
@@ -26,14 +26,14 @@ goes_on()
 	dd if="$dev2" of=/dev/null bs=4k count=64 skip=$((1024 * $#)) 2>/dev/null & reader=$!
 	wait_for 20 server_reads || fail "no read is in flight at the server"
 	for net; do
-		link client "$net" silent
+		set_link client "$net" silent
 	done
-	become disconnected 20 "${paths[@]}"
+	wait_for_paths disconnected 20 "${paths[@]}"
 	wait_for 20 eval "! server_connected" || fail "the server has not lost its paths"
-	link client "$1" on
+	set_link client "$1" on
 	began=$(now)
-	become connected 30 "${paths[0]}"
-	gives "0 0" "$dev" write:0:4k:b read:0:4k:b
+	wait_for_paths connected 30 "${paths[0]}"
+	expect_io "0 0" "$dev" write:0:4k:b read:0:4k:b
 	# In all slots
 	fio --name=all --filename="$dev" --direct=1 --ioengine=libaio --iodepth=60 --rw=randread \
 		--bs=4k --number_ios=240 --size=4m >/tmp/all.out || fail "$(cat /tmp/all.out)"
@@ -44,11 +44,11 @@ goes_on()
 	dm_resume still
 	end_io 30 0
 	wait_for 30 ended $reader || fail "the reader hangs"
-	gives 0 "$dev2" read:0:4k:x
+	expect_io 0 "$dev2" read:0:4k:x
 	for net; do
-		link client "$net" on
+		set_link client "$net" on
 	done
-	become connected 60 "${paths[@]}"
+	wait_for_paths connected 60 "${paths[@]}"
 }
 
 # server_reads: more than the write is in flight at the server
@@ -57,17 +57,17 @@ server_reads() { [ "$(server_inflight s1)" -gt 1 ]; }
 # server_connected: the server has a path of the session whose client is there
 server_connected() { on server 'ls -d /sys/class/rtrs-server/s1/paths/*' >/dev/null 2>&1; }
 
-up sess_queue_depth=64
+set_up sess_queue_depth=64
 disk=$(null vol 16)
 still=$(dm still "0 32768 linear $(null still 16) 0")
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 dev2=$(map s1 "$still")
-soon
+fast_failover
 attr failover_timeout=600
 goes_on 0
 addr server 1 >$clt/s1/add_path
-become connected 30 "$(path 1)"
+wait_for_paths connected 30 "$(path 1)"
 goes_on 0 1
 unmap "$dev"
 unmap "$dev2"
-down
+tear_down

@@ -71,14 +71,14 @@ hangs()
 	fail "a writer of sysfs hangs: $1; $(show_paths)"
 }
 
-up sess_queue_depth=64
+set_up sess_queue_depth=64
 for i in 1 2 3; do
 	ip addr add "192.168.101.$((10 + i))/24" dev dummy1
 done
 # So slow that requests are in flight when a path goes, and not done while it does.
 disk=$(null vol 32 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-soon
+fast_failover
 base="ip:192.168.101.1"
 rm -f /tmp/enough /tmp/wrong /tmp/repeat
 raw_writer raw "$dev" --depth=6
@@ -103,7 +103,7 @@ for i in 1 2; do
 done
 used=()
 policies=(round-robin MI ml 0 1 2 min-latency min-inflight)
-while more; do
+while next_round; do
 	echo "${policies[round % 8]}" >"$clt/s1/mp_policy"
 	goes_on "$dev"
 	for _ in 1 2 3 4 5; do
@@ -131,10 +131,10 @@ say "$(failed_over) requests of those that are left were sent again"
 [ "$(failed_over)" -gt 0 ] || fail "no path was lost with requests in flight"
 writers_unharmed
 echo 1 >"$(path 1)/reconnect" || true
-become connected 40 "$(path 0)" "$(path 1)"
+wait_for_paths connected 40 "$(path 0)" "$(path 1)"
 unmap "$dev"
 client_idle
 for i in 1 2 3; do
 	ip addr del "192.168.101.$((10 + i))/24" dev dummy1
 done
-down
+tear_down

@@ -14,24 +14,24 @@ back()
 {
 	local from took
 	from=$(now)
-	become connected 40 "$@"
+	wait_for_paths connected 40 "$@"
 	took=$(($(now) - from))
 	say "back after $took ms"
 	# With a second of a fast machine for the connecting itself
 	must "it took $took ms" [ $took -le $((1000 + $(slowly 1) * 1000)) ]
 }
 
-up
+set_up
 disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-soon
-mark
+fast_failover
+mark_log
 writer raw "$dev"
-while more; do
+while next_round; do
 	net=$((round % 2))
 	goes_on "$dev"
 	rdma link delete $rdma$net
-	become disconnected 1 "$(path $net)"
+	wait_for_paths disconnected 1 "$(path $net)"
 	goes_on "$dev"
 	add_rdma $net
 	back "$(path 0)" "$(path 1)"
@@ -40,7 +40,7 @@ while more; do
 
 	rdma link delete "$rdma"0
 	rdma link delete "$rdma"1
-	become disconnected 1 "$(path 0)" "$(path 1)"
+	wait_for_paths disconnected 1 "$(path 0)" "$(path 1)"
 	add_rdma $net
 	back "$(path $net)"
 	goes_on "$dev"
@@ -50,4 +50,4 @@ done
 writers_unharmed
 log_quiet
 unmap "$dev"
-down
+tear_down

@@ -31,9 +31,9 @@ release_write()
 reconnect_first()
 {
 	echo 1 >"$first/disconnect"
-	is disconnected "$first" || fail "it is connected"
+	paths_are disconnected "$first" || fail "it is connected"
 	[ $# = 0 ] || "$@"
-	mark
+	mark_log
 	errno_of "$first/reconnect" 1 >/tmp/reconnect &
 	reconnect=$!
 }
@@ -46,7 +46,7 @@ reconnect_ends()
 }
 
 # is_up: true if the server has logged that it is connected, which the client may not know yet
-is_up() { since | grep -q "rtrs_server: s1 $(addr server 0)@.*: connected"; }
+is_up() { log_since_mark | grep -q "rtrs_server: s1 $(addr server 0)@.*: connected"; }
 
 # server_closed: the server has only one disk open
 server_closed() { [ "$(on server 'ls /sys/class/rnbd-server/ctl/devices' | wc -l)" = 1 ]; }
@@ -61,8 +61,8 @@ map_both()
 	attr failover_timeout=600
 }
 
-patience 120
-up sess_queue_depth=64
+hung_task_limit 120
+set_up sess_queue_depth=64
 disk=$(null vol 16)
 still=$(dm still "0 32768 linear $(null still 16) 0")
 for fencing in Y N; do
@@ -79,10 +79,10 @@ for fencing in Y N; do
 	else
 		! wait_for 4 is_up || fail "it doesn't wait"
 	fi
-	is connected "$(path 1)" || fail "the other path is lost"
+	paths_are connected "$(path 1)" || fail "the other path is lost"
 	release_write
 	reconnect_ends 20
-	gives 0 "$dev" read:0:4k:x
+	expect_io 0 "$dev" read:0:4k:x
 	unmap "$dev"
 	unmap "$dev2"
 	client_idle
@@ -98,21 +98,21 @@ for fencing in Y N; do
 	reconnect_first unmap "$dev2"
 	if [ $fencing = Y ]; then
 		# The first attempt may end, to join the old session.
-		become connected 20 "$first"
+		wait_for_paths connected 20 "$first"
 		! ended "$io" || fail "the write has ended: $(cat /tmp/io.out)"
 	else
 		! wait_for 4 is_up || fail "the session doesn't end first"
 	fi
 	release_write
-	become connected 30 "$first"
-	gives 0 "$dev" read:0:4k:x
+	wait_for_paths connected 30 "$first"
+	expect_io 0 "$dev" read:0:4k:x
 	wait_for 120 server_closed || fail "the server has the unmapped disk open"
 	other=$(map s2 "$disk" "path=$(addr server 0)")
-	gives 0 "$other" write:0:4k:y
+	expect_io 0 "$other" write:0:4k:y
 	unmap "$other"
 	unmap "$dev"
 	client_idle
 	server_idle
 done
 echo Y >/sys/kernel/debug/rtrs_client/fencing
-down
+tear_down

@@ -32,7 +32,7 @@ serve()
 # serve_cached: gives the server its third volume, from a file that has all its blocks
 serve_cached() { on server "losetup /dev/loop4 /srv/volume"; }
 
-up
+set_up
 on server 'truncate -s 32M /run/rig/raw.img /run/rig/cached.img; truncate -s 48M /run/rig/fs.img'
 # Without a journal, whose commits would write blocks of the file as well
 serve 'mkfs.ext4 -q -O ^has_journal /dev/loop3'
@@ -41,31 +41,31 @@ serve_cached
 raw=$(map s1 /dev/loop1 "path=$(addr server 0)" "path=$(addr server 1)")
 fs=$(map s1 /dev/loop2)
 cached=$(map s1 /dev/loop4)
-soon
+fast_failover
 attr failover_timeout=120
 mkfs.ext4 -q "$fs"
 mount "$fs" /mnt
-mark
-dice
+mark_log
+seed_random
 # I/O waits for as long as the server takes to boot.
-patience 120
+hung_task_limit 120
 writer raw "$raw"
 writer fs /mnt/file --fsync=8
-while more; do
+while next_round; do
 	goes_on "$raw"
 	goes_on "$fs"
-	random 100 1500
+	random_number 100 1500
 	pause_ms "$rnd"
-	gives "0 0 0" "$cached" "write:0:64k:flushed-$round" fsync "write:1m:64k:cached-$round"
+	expect_io "0 0 0" "$cached" "write:0:64k:flushed-$round" fsync "write:1m:64k:cached-$round"
 	kill_guest server
-	become disconnected 60 "$(path 0)" "$(path 1)"
+	wait_for_paths disconnected 60 "$(path 0)" "$(path 1)"
 	boot_guest server
 	serve :
 	serve_cached
 	serve_again
-	become connected 60 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 60 "$(path 0)" "$(path 1)"
 	wait_for_state "$cached" open
-	gives "0 differs" "$cached" "read:0:64k:flushed-$round" "read:1m:64k:cached-$round"
+	expect_io "0 differs" "$cached" "read:0:64k:flushed-$round" "read:1m:64k:cached-$round"
 	goes_on "$raw" 40
 	goes_on "$fs" 40
 done
@@ -76,7 +76,7 @@ log_quiet
 unmap "$raw"
 unmap "$fs"
 unmap "$cached"
-down
+tear_down
 on server 'losetup -d /dev/loop4; umount /srv; losetup -d /dev/loop1 /dev/loop2 /dev/loop3
 	echo 500 >/proc/sys/vm/dirty_writeback_centisecs
 	rm -f /run/rig/*.img'

@@ -25,11 +25,11 @@ assert not job["error"], job["error"]
 print(max(job[x]["clat_ns"]["max"] for x in ("read", "write")) // 1000000)'
 }
 
-up
+set_up
 disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 attr hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
-while more; do
+while next_round; do
 	net=$((round % 2))
 	before=$(failed_over)
 	reads=$(ios "$dev" reads)
@@ -38,15 +38,15 @@ while more; do
 		--output=/tmp/speed.json &
 	fio=$!
 	wait_for 20 eval "[ \$(ios $dev reads) -gt $((reads + 100)) ]" || fail "no load"
-	link server $net silent
+	set_link server $net silent
 	wait $fio || fail "I/O failed"
 	again=$(($(failed_over) - before))
 	took=$(slowest)
 	say "network $net cut: $again requests were sent again, the slowest took $took ms"
 	must "nothing was on that path" [ $again -gt 0 ]
 	must "I/O stood for $took ms" [ "$took" -le 1500 ]
-	link server $net on
-	become connected 40 "$(path 0)" "$(path 1)"
+	set_link server $net on
+	wait_for_paths connected 40 "$(path 0)" "$(path 1)"
 done
 unmap "$dev"
-down
+tear_down

@@ -16,11 +16,11 @@
 # The option goes for paths that are made from then on.
 fencing() { echo "$1" >/sys/kernel/debug/rtrs_client/fencing; }
 
-up
-dice
+set_up
+seed_random
 fencing Y
 stale_begin
-while more; do
+while next_round; do
 	stale_round || fail "stale blocks after round $round, with fencing: $stale"
 done
 stale_end
@@ -41,7 +41,7 @@ disk=$slow
 stale_begin
 for round in 1 2; do
 	blocks start $((2 * round)) >/dev/null
-	random 100 1200
+	random_number 100 1200
 	pause_ms "$rnd"
 	echo 1 >"$(path 0)/disconnect" &
 	equal "the old writes" "$(blocks wait)" 0
@@ -50,7 +50,7 @@ for round in 1 2; do
 	pause 1.6
 	equal "stale blocks" "$(blocks read $((2 * round + 1)))" 0
 	echo 1 >"$(path 0)/reconnect"
-	become connected 40 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 40 "$(path 0)" "$(path 1)"
 done
 stale_end
-down
+tear_down

@@ -10,61 +10,61 @@ sectors=$((16 << 11))
 
 # On top of a disk with a write cache.
 lower=$(null lower 16 cache_size=1 discard=1)
-up
+set_up
 disk=$(dm broken "0 $sectors linear $lower 0")
 dev=$(map s1 "$disk")
 equal "write cache" "$(queue "$dev" write_cache)" "write back"
-gives "0 0 0 0" "$dev" write:0:1m:a fsync read:0:1m:a discard:8m:64k
+expect_io "0 0 0 0" "$dev" write:0:1m:a fsync read:0:1m:a discard:8m:64k
 
 say "all I/O fails"
 dm_table broken "0 $sectors error"
-gives "EIO EIO EIO EIO" "$dev" read:0:4k write:0:4k:b read:0:1m write:0:1m:b
-gives EIO "$dev" zeroes:8m:64k
+expect_io "EIO EIO EIO EIO" "$dev" read:0:4k write:0:4k:b read:0:1m write:0:1m:b
+expect_io EIO "$dev" zeroes:8m:64k
 dm_table broken "0 $sectors linear $lower 0"
-gives "0 0 0" "$dev" read:0:1m:a write:1m:1m:b read:1m:1m:b
+expect_io "0 0 0" "$dev" read:0:1m:a write:1m:1m:b read:1m:1m:b
 
 say "all I/O fails, without a moment's warning"
 dm_table broken "0 $sectors flakey $lower 0 0 1000"
-gives "EIO EIO EIO" "$dev" read:0:4k write:0:4k:b fsync
+expect_io "EIO EIO EIO" "$dev" read:0:4k write:0:4k:b fsync
 
 say "writes fail, and so do flushes: that is for fsync to say"
 dm_table broken "0 $sectors flakey $lower 0 0 1000 1 error_writes"
-gives "0 EIO EIO EIO EIO" "$dev" read:0:1m:a write:0:4k:b discard:8m:64k zeroes:8m:64k fsync
+expect_io "0 EIO EIO EIO EIO" "$dev" read:0:1m:a write:0:4k:b discard:8m:64k zeroes:8m:64k fsync
 # What is in the page cache, too.
-gives "0 EIO" "$dev" buffered:0:64k:c fsync
+expect_io "0 EIO" "$dev" buffered:0:64k:c fsync
 dm_table broken "0 $sectors linear $lower 0"
-gives "0 0 0" "$dev" write:0:1m:d fsync read:0:1m:d
+expect_io "0 0 0" "$dev" write:0:1m:d fsync read:0:1m:d
 
 say "one piece of the disk fails"
 dm_table broken "0 8192 linear $lower 0" "8192 8 error" "8200 $((sectors - 8200)) linear $lower 8200"
-gives "0 EIO 0 EIO EIO" "$dev" write:4092k:4k:e write:4m:4k:e write:4100k:4k:e read:4m:512 read:4m:1m
-gives "0 0" "$dev" read:4092k:4k:e read:4100k:4k:e
+expect_io "0 EIO 0 EIO EIO" "$dev" write:4092k:4k:e write:4m:4k:e write:4100k:4k:e read:4m:512 read:4m:1m
+expect_io "0 0" "$dev" read:4092k:4k:e read:4100k:4k:e
 unmap "$dev"
 server_idle
 
 say "half of the reads fail for good, under load"
 dev=$(map s1 "$disk")
-load "$dev"
+start_load "$dev"
 dm_table broken "0 $((sectors / 2)) linear $lower 0" "$((sectors / 2)) $((sectors / 2)) error"
 load_fails 20
 equal state "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open
 dm_table broken "0 $sectors linear $lower 0"
 verify "$dev" --bs=16k --size=2m
 unmap "$dev"
-down
+tear_down
 
 say "sectors that can't be read"
 if on server 'modprobe -q dm-dust || dmsetup targets | grep -q ^dust'; then
 	lower=$(null lower 16)
 	disk=$(dm broken "0 $sectors dust $lower 0 512")
 	dev=$(map s1 "$disk")
-	gives 0 "$dev" write:0:1m:f
+	expect_io 0 "$dev" write:0:1m:f
 	on server 'dmsetup message broken 0 addbadblock 100; dmsetup message broken 0 enable'
-	gives "EIO 0 0 EIO" "$dev" read:48k:4k read:0:48k read:52k:4k read:0:1m
+	expect_io "EIO 0 0 EIO" "$dev" read:48k:4k read:0:48k read:52k:4k read:0:1m
 	# Written, such a sector is good again.
-	gives "0 0" "$dev" write:0:1m:g read:0:1m:g
+	expect_io "0 0" "$dev" write:0:1m:g read:0:1m:g
 	unmap "$dev"
-	down
+	tear_down
 else
 	say "there's no dm-dust here"
 fi
@@ -76,36 +76,36 @@ if debug_kernel; then
 	fail=/sys/kernel/debug/fail_make_request
 	on server "echo 1 >/sys/block/$(basename "$(readlink -f "/sys/class/block/${disk#/dev/}")")/make-it-fail
 		echo 0 >$fail/verbose; echo 100 >$fail/probability; echo -1 >$fail/times"
-	gives "EIO EIO EIO" "$dev" read:0:4k write:0:1m:a fsync
+	expect_io "EIO EIO EIO" "$dev" read:0:4k write:0:1m:a fsync
 	on server "echo 1 >$fail/times"
-	gives "EIO 0" "$dev" write:0:64k:a write:0:64k:a
+	expect_io "EIO 0" "$dev" write:0:64k:a write:0:64k:a
 	on server "echo 1 >$fail/times"
-	gives "EIO 0" "$dev" fsync fsync
+	expect_io "EIO 0" "$dev" fsync fsync
 	on server "echo 0 >$fail/probability"
 	unmap "$dev"
-	down
+	tear_down
 fi
 
 # What a SCSI disk has to say, errno by errno.
 disk=$(scsi opts=0 every_nth=0)
 dev=$(map s1 "$disk")
 tell() { on server "echo $2 >/sys/bus/pseudo/drivers/scsi_debug/$1"; }
-gives "0 0" "$dev" write:0:4m:h read:0:4m:h
+expect_io "0 0" "$dev" write:0:4m:h read:0:4m:h
 say "a medium error"
 tell opts 2
-gives "ENODATA 0" "$dev" read:2330k:4k read:0:2m
+expect_io "ENODATA 0" "$dev" read:2330k:4k read:0:2m
 say "an error of protection information"
 tell opts 0x20
 tell every_nth 1
-gives "EILSEQ EILSEQ" "$dev" read:0:4k write:0:4k:i
+expect_io "EILSEQ EILSEQ" "$dev" read:0:4k write:0:4k:i
 tell every_nth 0
 tell opts 0
 say "the disk refuses to write"
 on server 'echo 1 >/sys/module/scsi_debug/parameters/wp'
-gives "EREMOTEIO 0" "$dev" write:0:4k:i read:0:4m
+expect_io "EREMOTEIO 0" "$dev" write:0:4k:i read:0:4m
 on server 'echo 0 >/sys/module/scsi_debug/parameters/wp'
-gives "0 0" "$dev" write:0:4m:j read:0:4m:j
+expect_io "0 0" "$dev" write:0:4m:j read:0:4m:j
 unmap "$dev"
 server_idle
 no_scsi
-down
+tear_down

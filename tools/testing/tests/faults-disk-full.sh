@@ -31,11 +31,11 @@ full()
 	must "it took $at MB" [ "$at" -le "$2" ]
 	# What the page cache took is lost, and fsync tells, if not why: the kernel keeps no
 	# other errno for the pages of a disk.
-	gives "ENOSPC 0 0 EIO" "$1" "write:${at}m:1m:x" "read:0m:${at}m:all" \
+	expect_io "ENOSPC 0 0 EIO" "$1" "write:${at}m:1m:x" "read:0m:${at}m:all" \
 		"buffered:$((at + 2))m:64k:y" fsync
 }
 
-up
+set_up
 say "a thin volume of 32 MB in a pool of 8"
 meta=$(null meta 4)
 data=$(null data 8)
@@ -45,8 +45,8 @@ disk=$(dm thin "0 65536 thin $pool 0")
 dev=$(map s1 "$disk")
 full "$dev" 8
 # Discarded blocks go back to the pool.
-gives "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
-gives "0" "$dev" read:20m:1m:z
+expect_io "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
+expect_io "0" "$dev" read:20m:1m:z
 unmap "$dev"
 server_idle
 no_nulls
@@ -57,8 +57,8 @@ on server 'disk=$(null_here backing 16); mkfs.ext4 -q -m 0 $disk
 	mkdir -p /srv; mount $disk /srv; truncate -s 32M /srv/volume'
 dev=$(map s1 /srv/volume)
 full "$dev" 16
-gives "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
-gives "0" "$dev" read:20m:1m:z
+expect_io "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
+expect_io "0" "$dev" read:20m:1m:z
 unmap "$dev"
 server_idle
 on server 'umount /srv'
@@ -68,8 +68,8 @@ on server 'mount -t tmpfs -o size=8448k full /srv; truncate -s 32M /srv/volume'
 # The last write is done in part.
 dev=$(map s1 /srv/volume)
 full "$dev" 9
-gives "0 0" "$dev" discard:0:4m write:20m:1m:z
+expect_io "0 0" "$dev" discard:0:4m write:20m:1m:z
 unmap "$dev"
 server_idle
 on server 'umount /srv'
-down
+tear_down

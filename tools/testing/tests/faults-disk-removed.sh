@@ -22,9 +22,9 @@ removed()
 	load_fails 30
 	# shellcheck disable=SC2086
 	set -- "$1" "$2" $4
-	gives "${*:3}" "$2" "${steps[@]:0:$#-2}"
+	expect_io "${*:3}" "$2" "${steps[@]:0:$#-2}"
 	equal "state after $1" "$(cat "/sys/block/$name/rnbd/state")" "$state"
-	gives "0 0" "$other" write:0:1m:b read:0:1m:b
+	expect_io "0 0" "$other" write:0:1m:b read:0:1m:b
 	unmap "$2"
 }
 
@@ -34,7 +34,7 @@ can_flush() { dd if=/dev/null of="$dev" conv=notrunc,fsync status=none 2>/dev/nu
 # flushes_fail_for_a_while: fails unless flushes fail now, and succeed later
 flushes_fail_for_a_while()
 {
-	gives ENODATA "$dev" fsync
+	expect_io ENODATA "$dev" fsync
 	wait_for 30 can_flush || fail "flushes fail for ever"
 }
 
@@ -56,15 +56,15 @@ returns()
 
 	dev=$(map s1 "$1")
 	attr failover_timeout=-1
-	load "$dev"
+	start_load "$dev"
 	gone "$1" "$2"
 	got=$(errno_of "$(device_attr "$dev" remap_device)" 1)
 	[[ "ENOENT ENXIO ENODEV" == *"$got"* ]] || fail "remap_device gave $got"
 	start_io "$dev" write:0:4k:after
 	before=$(ios "$dev" writes)
-	mark
+	mark_log
 	on server "$3"
-	note "the disk is back"
+	log_note "the disk is back"
 	# Writes of the load wait already; the other program may not have started yet.
 	wait_for 60 eval "[ \$(ios $dev writes) -gt $before ]" || fail "nothing is written"
 	# The client tries once a second.
@@ -73,13 +73,13 @@ returns()
 	must "it was opened after $took ms" [ "$took" -lt 2000 ]
 	end_io 60 0
 	goes_on "$dev"
-	load_goes_on
+	stop_load
 	flushes_fail_for_a_while
 	# Without I/O, the server tells. Nothing is lost then.
 	gone "$1" "$2"
 	on server "$3"
 	wait_for_state "$dev" open 20
-	gives "0 0 0" "$dev" write:0:4k:x read:0:4k:x fsync
+	expect_io "0 0 0" "$dev" write:0:4k:x read:0:4k:x fsync
 	unmap "$dev"
 	attr failover_timeout=0
 }
@@ -97,9 +97,9 @@ keeps()
 	at=$(filefrag -v /mnt/file | sed -n 's/^ *0: *0\.\. *47: *\([0-9]*\)\..*/\1/p')
 	must "the file isn't in one piece: $(filefrag -v /mnt/file)" [ -n "$at" ]
 	blkdiscard -f -o $((at * 4096)) -l 192k "$dev"
-	gives "0 0" /mnt/file write:0:64k:flushed fsync
+	expect_io "0 0" /mnt/file write:0:64k:flushed fsync
 	flushes=$(server_ios "$1" flushes)
-	gives "0 0" /mnt/file dsync:64k:64k:forced write:128k:64k:cached
+	expect_io "0 0" /mnt/file dsync:64k:64k:forced write:128k:64k:cached
 	equal "flushes with FUA" "$(server_ios "$1" flushes)" "$flushes"
 	attr failover_timeout=-1
 	gone "$1" "$2"
@@ -123,17 +123,17 @@ usable()
 	unmap "$dev"
 }
 
-up
+set_up
 other=$(map s1 "$(null other 16)")
 attr failover_timeout=0
 
 say "null_blk"
 disk=$(null vol 32 cache_size=1 discard=1)
 dev=$(map s1 "$disk")
-load "$dev"
+start_load "$dev"
 on server 'echo 0 >/sys/kernel/config/nullb/vol/power'
 removed null_blk "$dev" closed "EIO EIO EIO"
-refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
+map_fails 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
 # shellcheck disable=SC2016
 on server 'echo 1 >/sys/kernel/config/nullb/vol/power'
 usable "$disk"
@@ -145,10 +145,10 @@ keeps "$disk" 'echo 0 >/sys/kernel/config/nullb/vol/power' \
 say "SCSI"
 disk=$(scsi)
 dev=$(map s1 "$disk")
-load "$dev"
+start_load "$dev"
 on server "echo 1 >/sys/block/${disk#/dev/}/device/delete"
 removed SCSI "$dev" closed "EIO EIO EIO"
-refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
+map_fails 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
 no_scsi
 disk=$(scsi)
 usable "$disk"
@@ -168,12 +168,12 @@ if debug_kernel; then
 	"$RIG_DIR/steps/io.py" "$dev" write:0:4k:a >/tmp/hung.out &
 	hung=$!
 	wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
-	mark
+	mark_log
 	on server "echo 1 >/sys/block/${disk#/dev/}/device/delete &"
 	wait_for_state "$dev" closed 20
 	start_io "$dev" write:4k:4k:b
 	end_io 20 EIO
-	gives "0 0" "$other" write:0:1m:b read:0:1m:b
+	expect_io "0 0" "$other" write:0:1m:b read:0:1m:b
 	wait_for 60 ended $hung || fail "the write never ends"
 	wait_for 60 closed_on_server "$disk" || fail "the server keeps $disk"
 	# By the log, as the disk's delay and the driver's timers count the same jiffies.
@@ -191,13 +191,13 @@ say "device-mapper"
 lower=$(null lower 32 cache_size=1)
 disk=$(dm volume "0 65536 linear $lower 0")
 dev=$(map s1 "$disk")
-load "$dev"
+start_load "$dev"
 # In use, it can only be made to fail all I/O, and be removed later.
 on server 'dmsetup remove --force --noudevsync --noudevrules volume 2>/dev/null || true'
 # What it is then has no write cache, so there is nothing to flush for the kernel.
 removed device-mapper "$dev" open "EIO EIO 0"
 on server 'dmsetup remove --noudevsync --noudevrules volume 2>/dev/null || true'
-refused 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
+map_fails 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
 disk=$(dm volume "0 65536 linear $lower 0")
 usable "$disk"
 
@@ -206,12 +206,12 @@ disk=$(null backing 64 cache_size=1)
 on server "mkfs.ext4 -q -O ^has_journal $disk; mkdir -p /srv; mount -o errors=continue $disk /srv
 	truncate -s 32M /srv/volume"
 dev=$(map s1 /srv/volume)
-gives 0 "$dev" write:0:32m:c
-load "$dev"
+expect_io 0 "$dev" write:0:32m:c
+start_load "$dev"
 on server 'echo 0 >/sys/kernel/config/nullb/backing/power'
 # Filesystems tell of a lost write once; a flush of the load's may have been told.
 removed file "$dev" open "EIO EIO"
 on server 'umount /srv'
 
 unmap "$other"
-down
+tear_down

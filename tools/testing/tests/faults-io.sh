@@ -23,7 +23,7 @@ map_disk()
 	# Each failure ends the path soon after it was connected, so the delay grows to its maximum.
 	echo 20 >/sys/class/rtrs-client/s1/reconnect_delay_ms
 	echo 200 >/sys/class/rtrs-client/s1/reconnect_delay_max_ms
-	gives 0 "$dev" write:0:512k:b
+	expect_io 0 "$dev" write:0:512k:b
 }
 
 # round STEP...: I/O; then see what is left
@@ -39,7 +39,7 @@ round()
 		equal "remap_device" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" 0 ;;
 	esac
 	must "no path after $hit" wait_for 10 alive
-	gives "0 0 0" "$dev" write:0:512k:b fsync read:0:512k:b
+	expect_io "0 0 0" "$dev" write:0:512k:b fsync read:0:512k:b
 	must "requests left after $hit" wait_for 5 at_rest
 	# No room in a send queue, or for what maps pages, is for nobody to notice; nor no memory
 	# for data, as there is a reserve.
@@ -90,5 +90,5 @@ client_idle
 server_idle
 on server 'umount /srv'
 points
-down
+tear_down
 devices_anew

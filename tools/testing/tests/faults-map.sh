@@ -58,7 +58,7 @@ two_paths()
 	[[ $got != unknown* && ($got != 0,0 || -z $hit || $up == 1 || $up == 2) ]]
 }
 
-up sess_queue_depth=2
+set_up sess_queue_depth=2
 disk=$(null vol 4)
 text="sessname=s1 path=$(addr server 0) device_path=$disk"
 before=$(rdma_resources)
@@ -122,5 +122,5 @@ text="sessname=s1 path=$(addr server 0) device_path=$disk"
 fail_each 'rnbd_server:*' 10 cycle
 on server 'umount /srv'
 points
-down
+tear_down
 devices_anew

@@ -40,7 +40,7 @@ fail_in_turn()
 	done
 }
 
-up sess_queue_depth=2
+set_up sess_queue_depth=2
 disk=$(null vol 4 cache_size=1)
 text="sessname=s1 path=$(addr server 0) device_path=$disk"
 for f in failslab fail_page_alloc; do
@@ -58,8 +58,8 @@ fail_in_turn open "$dev" ENOMEM
 fail_in_turn read "$dev" ENOMEM EFAULT
 fail_in_turn write "$dev" ENOMEM EFAULT
 fail_in_turn buffered "$dev" ENOMEM
-gives "0 0" "$dev" write:0:1m:a read:0:1m:a
+expect_io "0 0" "$dev" write:0:1m:a read:0:1m:a
 unmap "$dev"
-down
+tear_down
 devices_anew
 must "lockdep has ended its work" grep -q '^ *debug_locks: *1$' /proc/lockdep_stats

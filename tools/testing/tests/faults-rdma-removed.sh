@@ -13,19 +13,19 @@ remove()
 	say "$1: the device was gone in $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
 }
 
-up
+set_up
 disk=$(null vol 32)
 for how in idle load; do
 	dev=$(map s1 "$disk")
-	impatient s1
-	[ $how != load ] || load "$dev"
+	fail_fast s1
+	[ $how != load ] || start_load "$dev"
 	remove $how
 	[ $how != load ] || load_fails 30
-	gives EIO "$dev" read:0:4k
+	expect_io EIO "$dev" read:0:4k
 	unmap "$dev" force
 	client_idle
 	server_idle
-	refused 'ENODEV|EADDRNOTAVAIL|EHOSTUNREACH|ENETUNREACH' \
+	map_fails 'ENODEV|EADDRNOTAVAIL|EHOSTUNREACH|ENETUNREACH' \
 		"sessname=s1 path=$(addr server 0) device_path=$disk"
 	add_rdma 0
 	dev=$(map s1 "$disk")
@@ -35,9 +35,9 @@ done
 
 dev=$(map s1 "$disk" path="$(addr server 0)" path="$(addr server 1)")
 remove "two paths"
-gives "0 0" "$dev" write:0:1m:a read:0:1m:a
+expect_io "0 0" "$dev" write:0:1m:a read:0:1m:a
 equal "paths that are left" \
 	"$(grep -lx connected /sys/class/rtrs-client/s1/paths/*/state | wc -l)" 1
 unmap "$dev"
 add_rdma 0
-down
+tear_down

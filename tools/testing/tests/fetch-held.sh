@@ -24,14 +24,14 @@ large_go_on()
 		fail "large writes stand still after $(large_writes)"
 }
 
-up max_fetch=128
+set_up max_fetch=128
 for s in a b; do
 	declare "$s=$(map $s "$(null $s 16)")"
 	writer $s "${!s}" --bs=512k --blocks=8
 done
 small=$(map s1 "$(null small 16)" "path=$(addr server 0)" "path=$(addr server 1)")
 attr reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
-soon
+fast_failover
 writer small "$small"
 large_go_on
 hold rtrs_server:rdma_rw_ctx_init
@@ -41,7 +41,7 @@ start=$SECONDS
 for ((n = 0; n < 10 && $(failed_over) == 0; n++)); do
 	for i in 0 1; do
 		echo 1 >"$(path $i)/reconnect"
-		become connected 20 "$(path $i)"
+		wait_for_paths connected 20 "$(path $i)"
 		goes_on "$small" 10
 	done
 done
@@ -54,4 +54,4 @@ writers_unharmed
 for dev in "$a" "$b" "$small"; do
 	unmap "$dev"
 done
-down
+tear_down

@@ -30,7 +30,7 @@ large_go_on()
 }
 
 large=(--bs=512k --blocks=8)
-up max_fetch=128
+set_up max_fetch=128
 for s in a b; do
 	declare "$s=$(map $s "$(null $s 16)")"
 	session=$s attr reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
@@ -38,7 +38,7 @@ done
 small=$(map small "$(null small 16)")
 disk=$(null own 16)
 on server "load_client; map own $disk >/tmp/own.dev"
-bystander "$small"
+start_bystander "$small"
 for s in a b; do
 	writer $s "${!s}" "${large[@]}"
 done
@@ -57,13 +57,13 @@ for _ in 1 2; do
 	large_go_on 20 a
 done
 say "nothing comes from here any more"
-link client 0 silent
+set_link client 0 silent
 # Its piece is given up after 250 ms. Its device would try for 15 s.
 large_go_on 5 own
-link client 0 on
+set_link client 0 on
 large_go_on 30 a b own
 goes_on "$small"
-bystander_unharmed
+stop_bystander
 writers_unharmed
 on server '. $RIG_DIR/steps/failover.sh
 	writers_unharmed
@@ -72,5 +72,5 @@ on server '. $RIG_DIR/steps/failover.sh
 for dev in "$a" "$b" "$small"; do
 	unmap "$dev"
 done
-down
+tear_down
 on server 'rmmod rnbd_client rtrs_client'

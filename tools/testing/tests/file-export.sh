@@ -6,7 +6,7 @@
 # Modules: ours
 
 file=/srv/volume
-up
+set_up
 on server "mkdir -p /srv; disk=\$(null_here backing 128); mkfs.ext4 -q \$disk; mount \$disk /srv
 	truncate -s 64M $file"
 dev=$(map s1 $file)
@@ -26,11 +26,11 @@ dev=$(map s1 $file access_mode=ro)
 ! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct 2>/dev/null || fail "written read only"
 unmap "$dev"
 server_idle
-refused 'ENOTBLK|EISDIR|EINVAL' "sessname=s1 path=$(addr server 0) device_path=/srv"
+map_fails 'ENOTBLK|EISDIR|EINVAL' "sessname=s1 path=$(addr server 0) device_path=/srv"
 # What is no stored data but the kernel's
 for name in /proc/version /proc/self/mem /sys/kernel/uevent_seqnum /dev/null; do
-	refused ENOTBLK "sessname=s1 path=$(addr server 0) device_path=$name"
+	map_fails ENOTBLK "sessname=s1 path=$(addr server 0) device_path=$name"
 done
 server_idle
 on server 'umount /srv'
-down
+tear_down

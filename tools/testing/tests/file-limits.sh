@@ -8,7 +8,7 @@
 # Kernel: stock
 # Once: stock
 
-up
+set_up
 on server 'mkdir -p /srv/4k /srv/fat
 	disk=$(null_here d4k 64 blocksize=4096); mkfs.ext4 -q $disk; mount $disk /srv/4k
 	truncate -s $(((16 << 20) + 512)) /srv/4k/file
@@ -31,4 +31,4 @@ cmp -n 1048576 "$dev" /dev/zero || fail "not zero"
 unmap "$dev"
 server_idle
 on server 'umount /srv/4k /srv/fat'
-down
+tear_down

@@ -35,4 +35,4 @@ peers_passed cases
 must "nothing was done" grep -q '^ok gen-schedules' /tmp/cases.out
 must "the server wasn't restarted" [ $done -gt 0 ]
 on server 'rm -r /run/rnbd-state'
-down
+tear_down

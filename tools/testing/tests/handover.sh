@@ -12,21 +12,21 @@
 . "$RIG_DIR/steps/failover.sh"
 
 # a EXPECTED STEP...: this client's I/O, see steps/io.py; b: client2's
-a() { gives "$1" "$dev" "${@:2}"; }
-b() { on client2 "gives ${1@Q} $dev2 ${*:2}"; }
+a() { expect_io "$1" "$dev" "${@:2}"; }
+b() { on client2 "expect_io ${1@Q} $dev2 ${*:2}"; }
 
 # They map the volume anew.
 map_a()
 {
 	dev=$(map s1 "$disk" access_mode=handover)
 	attr failover_timeout=-1
-	soon
+	fast_failover
 }
 
 map_b()
 {
 	dev2=$(on client2 "map s2 $disk access_mode=handover")
-	on client2 ". $RIG_DIR/steps/failover.sh; session=s2; attr failover_timeout=-1; soon"
+	on client2 ". $RIG_DIR/steps/failover.sh; session=s2; attr failover_timeout=-1; fast_failover"
 }
 
 unmap_b() { on client2 "unmap $dev2"; }
@@ -40,10 +40,10 @@ server_says()
 }
 
 # unplug GUEST, plug GUEST: from and to the server
-unplug() { link "$1" 0 off; }
-plug() { link "$1" 0 on; }
+unplug() { set_link "$1" 0 off; }
+plug() { set_link "$1" 0 on; }
 
-up
+set_up
 # Writes to its second half take 8 s.
 disk=$(null vol 32 discard=1)
 disk=$(dm slow "0 32768 linear $disk 0" "32768 32768 delay $disk 32768 0 $disk 32768 8000")
@@ -52,8 +52,8 @@ on client2 load_client
 # It is shared with nobody who writes in another mode.
 map_a
 other="path=$(addr server 0) device_path=$disk"
-refused EBUSY "sessname=s3 $other"
-refused EBUSY "sessname=s3 $other access_mode=migration"
+map_fails EBUSY "sessname=s3 $other"
+map_fails EBUSY "sessname=s3 $other access_mode=migration"
 reader=$(map s3 "$disk" access_mode=ro)
 disk_there=$(on server "realpath $disk")
 must "no file handover of a reader" \
@@ -63,7 +63,7 @@ for pair in "$dev handover" "$reader ro"; do
 done
 unmap "$dev"
 dev=$(map s1 "$disk" access_mode=rw)
-refused EBUSY "sessname=s4 $other access_mode=handover"
+map_fails EBUSY "sessname=s4 $other access_mode=handover"
 unmap "$reader"
 unmap "$dev"
 
@@ -74,14 +74,14 @@ map_b
 server_says writer newer
 b "0 0 0" read:0:64k:first fsync read:128k:64k:first
 a 0 write:64k:64k:last
-mark
+mark_log
 server_says writer newer
 b "0 0" read:64k:64k:last write:0:64k:b1
 server_says fenced writer
 a "EBADE EBADE EBADE 0 0" write:0:64k:no discard:64k:64k zeroes:64k:64k read:0:64k:b1 \
 	read:64k:64k:last
 a "0 EIO" buffered:192k:4k:no fsync
-must "nothing in the log" eval "since | grep -q 'a newer mapping has written'"
+must "nothing in the log" eval "log_since_mark | grep -q 'a newer mapping has written'"
 b "0 0" read:64k:64k:last write:0:64k:b2
 a "EBADE 0" write:0:64k:no read:0:64k:b2
 
@@ -221,4 +221,4 @@ end_io 60 0
 
 unmap "$dev"
 on client2 client_idle
-down
+tear_down

@@ -107,7 +107,7 @@ on server "ln -s $conf/hosts/honest $conf/volumes/other/hosts/
 	ln -s $conf/hosts/good $conf/volumes/good/hosts/"
 rule policy listed
 dev=$(map good good "${at[1]}")
-bystander "$dev"
+start_bystander "$dev"
 charged=$(on server "cat /sys/devices/rtrs_server/stats/memory_used") peak=0 free=$(available)
 before=$(domains)
 for i in {102..110}; do
@@ -173,7 +173,7 @@ must "the server keeps protection domains" wait_for 60 as_before
 for i in {101..110}; do
 	ip addr del "192.168.100.$i/24" dev "$(netdev 0)"
 done
-bystander_unharmed
+stop_bystander
 unmap "$dev"
 on server "rm $conf/volumes/*/hosts/*; rmdir $conf/volumes/* $conf/hosts/*"
-down
+tear_down

@@ -25,7 +25,7 @@ hostile_down
 unload
 load_server slot_size=0
 load_client
-mark
+mark_log
 # siw loses the reply, and with it the reason, if the segment also has the end of the connection.
 for ((try = 0; try < 20; try++)); do
 	got=$(errno_of "$ctl/map_device" "sessname=s1 path=$(addr server 0) device_path=/dev/zero")
@@ -34,5 +34,5 @@ done
 [ "$got" = EOPNOTSUPP ] || fail "map_device with a server over iWARP without slots: $got"
 for text in 'rtrs_server: iWARP device siw0 has no immediate data: it takes a slot_size' \
 	'rtrs_client: .* refused it: .*(EOPNOTSUPP|-95)'; do
-	since | grep -qE "$text" || fail "the log does not have: $text"
+	log_since_mark | grep -qE "$text" || fail "the log does not have: $text"
 done

@@ -22,11 +22,11 @@ on server "mkdir $conf/hosts/keyed $conf/hosts/insider $conf/volumes/secret
 run_peer cases cases 'proof-*'
 peers_passed cases
 for name in 'key*' '*' keye '[k]eyed' '?eyed'; do
-	refused ENOENT "sessname=$name path=$(addr server 0) device_path=secret"
+	map_fails ENOENT "sessname=$name path=$(addr server 0) device_path=secret"
 done
 for name in 'secr*' '*' ./secret secret/ /secret ../secret secret/../secret; do
-	refused 'ENOENT|EINVAL|ENOTDIR' "sessname=x path=$(addr server 0) device_path=$name"
+	map_fails 'ENOENT|EINVAL|ENOTDIR' "sessname=x path=$(addr server 0) device_path=$name"
 done
-refused EKEYREJECTED "sessname=keyed path=$(addr server 0) device_path=secret"
+map_fails EKEYREJECTED "sessname=keyed path=$(addr server 0) device_path=secret"
 on server "rm $conf/volumes/secret/hosts/keyed; rmdir $conf/volumes/secret $conf/hosts/keyed $conf/hosts/insider"
 hostile_down

@@ -30,9 +30,9 @@ on server "mkdir $conf/hosts/{keyed,plain}
 hostile_bystander
 run_peer silence cases silence &
 silence=$!
-dice
+seed_random
 seed=$SEED
-while more; do
+while next_round; do
 	policy=$([ $((round % 4)) = 0 ] && echo open || echo listed)
 	on server "echo $policy >$conf/policy"
 	HOSTILE_POLICY=$policy HOSTILE_RW=scratch HOSTILE_OTHER=other run_peer client hostile \
@@ -42,7 +42,7 @@ done
 run_peer server hostile random-server 192.168.100.1 7000 "$seed" 2000
 wait $silence
 peers_passed server silence
-bystander_unharmed
+stop_bystander
 unmap "$dev"
 on server "cd $conf; rm volumes/*/hosts/*; rmdir volumes/* hosts/*"
-down
+tear_down

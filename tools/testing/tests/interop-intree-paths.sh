@@ -11,14 +11,14 @@
 # shellcheck disable=SC2034
 server_modules=intree
 . "$RIG_DIR/steps/failover.sh"
-up always_invalidate=N
+set_up always_invalidate=N
 disk=$(null vol 16)
 for _ in {1..12}; do
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-	become connected 20 "$(path 0)" "$(path 1)"
+	wait_for_paths connected 20 "$(path 0)" "$(path 1)"
 	unmap "$dev"
 	client_idle
 	server_idle
 done
-down
+tear_down
 unload

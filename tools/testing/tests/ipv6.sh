@@ -4,7 +4,7 @@
 # A path over IPv6, with and without a source, and one more over IPv4 in the session
 # (which the in-tree server takes for the same path).
 
-up
+set_up
 disk=$(null vol 64)
 for path in "$(addr6 server 0)" "$(addr6 client 0),$(addr6 server 0)" \
 	"$(addr6 client 0)@$(addr6 server 0)"; do
@@ -19,4 +19,4 @@ for path in "$(addr6 server 0)" "$(addr6 client 0),$(addr6 server 0)" \
 	unmap "$dev"
 	client_idle
 done
-down
+tear_down

@@ -24,10 +24,10 @@ modprobe -q crc32_generic || :
 modinfo -F depends rdma_rxe | tr , '\n' | xargs -n1 modprobe
 insmod "/lib/modules/$(uname -r)/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko"
 
-up
+set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 verify "$dev" "$mixed" --numjobs=2 --size=8m --offset_increment=16m
 unmap "$dev"
-down
+tear_down
 no_rxe

@@ -27,9 +27,9 @@ ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out
 count=$(wc -w <<<"$suites")
 printf 'KTAP version 1\n1..%d\n' "$count" >$ktap
 for module in rtrs_core rtrs_client rtrs_server rnbd_client rnbd_server; do
-	mark
+	mark_log
 	probe ours $module
-	since | sed 's/^\[[^]]*\] //; /^KTAP version 1$/d; /^1\.\.[0-9]*$/d'
+	log_since_mark | sed 's/^\[[^]]*\] //; /^KTAP version 1$/d; /^1\.\.[0-9]*$/d'
 done | awk '/^(not )?ok [0-9]+ / { sub(/ok [0-9]+/, "ok " ++n) } { print }' >>$ktap
 
 # kunit.py ignores suites beyond the plan, and accepts skipped cases and errors of the format.

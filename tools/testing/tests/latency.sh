@@ -27,7 +27,7 @@ more_of()
 	equal "$1, more reads and writes" "$(($4 - $2)) $(($5 - $3))" "$6"
 }
 
-up
+set_up
 disk=$(null vol 16 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 on_path=$(path 0)/stats/io_latency
@@ -35,7 +35,7 @@ srv=/sys/class/rnbd-server/ctl/devices/${disk#/dev/}
 before=$(counts "$on_path" 50000) sum=$(latency_sum "$on_path")
 on_disk=$(counts "$srv/stats/disk_latency" 50000) disk_sum=$(latency_sum "$srv/stats/disk_latency")
 waited=$(counts "$srv/stats/wait_latency")
-gives "0 0 0 0 0" "$dev" write:0:4k:a read:0:4k:a write:1m:64k:b write:2m:4k:c read:2m:4k:c
+expect_io "0 0 0 0 0" "$dev" write:0:4k:a read:0:4k:a write:1m:64k:b write:2m:4k:c read:2m:4k:c
 more_of "path" "$before" "$(counts "$on_path" 50000)" 2 3
 more_of "disk" "$on_disk" "$(counts "$srv/stats/disk_latency" 50000)" 2 3
 more_of "wait" "$waited" "$(counts "$srv/stats/wait_latency")" 2 3
@@ -46,4 +46,4 @@ for f in "$sum $(latency_sum "$on_path")" "$disk_sum $(latency_sum "$srv/stats/d
 done
 equal "refused" "$(errno_of "$on_path" 1) $(errno_of "$srv/stats/wait_latency" 1)" "EACCES EACCES"
 unmap "$dev"
-down
+tear_down

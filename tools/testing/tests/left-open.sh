@@ -26,11 +26,11 @@ closes()
 	must "$1 was closed after $took ms" [ "$took" -le 36000 ]
 }
 
-patience 100
+hung_task_limit 100
 hostile_server
 modprobe -a ib_uverbs rdma_ucm
 mkfifo /tmp/said
-mark
+mark_log
 (HOSTILE_RW=scratch HOSTILE_SLOW=slow HOSTILE_OTHER=other exec "${RIG_TREES%tree-}hostile" \
 	client 192.168.100.1 1234 keep-open keeper >/tmp/said) &
 keeper=$!
@@ -44,8 +44,8 @@ closes slow 'opened slow'
 closes scratch 'scratch was removed'
 echo 1 >/sys/kernel/config/nullb/scratch/power
 dev=$(map s2 scratch)
-gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"
 must "other was closed, too" is_open other
 kill -KILL $keeper
-down
+tear_down

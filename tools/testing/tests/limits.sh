@@ -27,13 +27,13 @@ same_limits()
 	must "max_segments of $1" [ "$(queue "$2" max_segments)" -ge 1 ]
 }
 
-up
+set_up
 small=$(null small 16 max_sectors=64)
 on server "echo 1 >/sys/block/${small#/dev/}/queue/rotational"
 dev=$(map s1 "$small")
 same_limits "$small" "$dev"
 was=$(server_ios "$small" writes)
-gives "0 0" "$dev" write:0:1m:x read:0:1m:x
+expect_io "0 0" "$dev" write:0:1m:x read:0:1m:x
 [ "$RIG_MODULES" = intree ] || equal "writes of the server's disk" \
 	$(($(server_ios "$small" writes) - was)) 32
 unmap "$dev"
@@ -56,4 +56,4 @@ for args in "lbpu=1 lbpws=1 physblk_exp=3 lowest_aligned=1 opt_xferlen_exp=7" \
 	server_idle
 	no_scsi
 done
-down
+tear_down

@@ -9,7 +9,7 @@
 
 . "$RIG_DIR/steps/failover.sh"
 . "$RIG_DIR/steps/tool.sh"
-up
+set_up
 for net in 0 1; do
 	ip addr add fe80::2/64 dev "eth$net" nodad
 	on server "ip addr add fe80::1/64 dev eth$net nodad"
@@ -35,13 +35,13 @@ for path in ip:fe80::1%eth0 ip:fe80::2,ip:fe80::1%eth0 "$(between 0)"; do
 done
 equal "no such interface" "$(errno_of "$clt/s1/add_path" ip:fe80::1%nosuchdev)" EINVAL
 
-soon
+fast_failover
 writer raw "$dev"
 for net in 0 1; do
-	link server $net silent
+	set_link server $net silent
 	goes_on "$dev"
-	link server $net on
-	become connected 40 "$zero" "$one"
+	set_link server $net on
+	wait_for_paths connected 40 "$zero" "$one"
 done
 
 echo 1 >"$zero/remove_path"
@@ -60,4 +60,4 @@ for net in 0 1; do
 	ip addr del fe80::2/64 dev "eth$net"
 	on server "ip addr del fe80::1/64 dev eth$net"
 done
-down
+tear_down

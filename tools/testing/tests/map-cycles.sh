@@ -20,7 +20,7 @@ cycles()
 }
 
 # Of 128 KiB each, and one for each of 32 requests
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 disk=$(null vol 16)
 cycles 10
 settle
@@ -33,4 +33,4 @@ else
 	grown kernel_kb "$kernel" 1000
 fi
 grown pages_kb "$pages" 1500
-down
+tear_down

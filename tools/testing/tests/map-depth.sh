@@ -15,7 +15,7 @@ has_depth()
 {
 	equal "queue_depth of the session" "$(cat $clt/queue_depth)" "$2"
 	must "the disk has no more requests" [ "$(queue "$1" nr_requests)" -le "$2" ]
-	gives "0 0 0 0" "$1" write:0:4k:x read:0:4k:x write:4096:256k:y read:4096:256k:y
+	expect_io "0 0 0 0" "$1" write:0:4k:x read:0:4k:x write:4096:256k:y read:4096:256k:y
 }
 
 # open_session N OPTION...: maps the disk as the first one, over two paths; the session then has
@@ -49,7 +49,7 @@ fragmented()
 	echo "$1" >$dir/probability
 }
 
-up
+set_up
 disk=$(null vol 16)
 other=$(null other 16)
 
@@ -70,9 +70,9 @@ done
 has_depth "$dev" 32
 server_memory_falls_to $few
 
-mark
-refused EINVAL "sessname=s1 device_path=$other queue_depth=31"
-must "the log tells why" grep -q 'queue_depth=32, not 31' <(since)
+mark_log
+map_fails EINVAL "sessname=s1 device_path=$other queue_depth=31"
+must "the log tells why" grep -q 'queue_depth=32, not 31' <(log_since_mark)
 for option in nopath queue_depth=32; do
 	dev2=$(map s1 "$other" nopath "${option/nopath/}")
 	has_depth "$dev2" 32
@@ -88,9 +88,9 @@ for n in 512 4096; do
 	dev2=$(map s1 "$other" nopath queue_depth=$n)
 	unmap "$dev2"
 done
-refused EINVAL "sessname=s1 device_path=$other queue_depth=511"
+map_fails EINVAL "sessname=s1 device_path=$other queue_depth=511"
 close_session
-down
+tear_down
 unload
 
 # Chunks for the largest request: 8 of them for each path.
@@ -100,7 +100,7 @@ disk=$(null vol 16)
 open_session 8 queue_depth=8
 server_memory_falls_to $((2 * 8 * 131072 + (5 << 20)))
 close_session
-down
+tear_down
 unload
 
 # INFO_RSP has 64 KiB.
@@ -115,4 +115,4 @@ fragmented 0
 equal "state of the path" "$(cat "$clt"/paths/*/state)" connected
 has_depth "$dev" 4096
 close_session
-down
+tear_down

@@ -96,17 +96,17 @@ sessions_left()
 row()
 {
 	local word
-	mark
-	refused "$1" "$3"
+	mark_log
+	map_fails "$1" "$3"
 	word=$2
 	[ "$RIG_MODULES" != intree ] || word='rnbd|rtrs'
-	since | grep -E 'rnbd|rtrs' | grep -qE -- "$word" ||
-		fail "the log says nothing of '$word' after '$3': $(since)"
+	log_since_mark | grep -E 'rnbd|rtrs' | grep -qE -- "$word" ||
+		fail "the log says nothing of '$word' after '$3': $(log_since_mark)"
 	wait_for 10 sessions_left "$mapped" || fail "sessions left after '$3': $(ls /sys/class/rtrs-client)"
 	equal "disks after '$3'" "$(compgen -G "/dev/rnbd*" | wc -l)" "$disks"
 }
 
-up sess_queue_depth=16
+set_up sess_queue_depth=16
 disk=$(null vol 16)
 protected=$(null protected 16)
 on server "blockdev --setro $protected; mknod /dev/no-driver b 511 0"
@@ -160,4 +160,4 @@ client_idle
 server_idle
 equal "rdma resource" "$(rdma_resources)" "$before"
 equal "rows that failed" $bad 0
-down
+tear_down

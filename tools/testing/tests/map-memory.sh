@@ -30,7 +30,7 @@ sessions_take()
 	[ $kib -le "$2" ] || fail "$3 takes $kib KiB"
 }
 
-up
+set_up
 devs=()
 for i in {0..5}; do disks[i]=$(null "vol$i" 16); done
 free=$(free_kib)
@@ -38,4 +38,4 @@ sessions_take 1 32768 "a first session, and what stays for good"
 sessions_take 4 8192 "a session of one path"
 sessions_take 1 16384 "a session of two paths" path="$(addr server 0)" path="$(addr server 1)"
 for dev in "${devs[@]}"; do unmap "$dev"; done
-down
+tear_down

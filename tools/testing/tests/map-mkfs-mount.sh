@@ -5,7 +5,7 @@
 # unmap, map again: the files are there, and on the server's device too.
 # Once: 6.12 7.2
 
-up
+set_up
 disk=$(null vol 256)
 dev=$(map s1 "$disk")
 equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open
@@ -27,4 +27,4 @@ umount /mnt
 unmap "$dev"
 server_idle
 on server "e2fsck -fn $disk" || fail "the file system on the server's device has errors"
-down
+tear_down

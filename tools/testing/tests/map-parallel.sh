@@ -32,7 +32,7 @@ mappers_end()
 	pids=()
 }
 
-up sess_queue_depth=16
+set_up sess_queue_depth=16
 pids=()
 for i in 1 2 3 4; do
 	null vol$i 4 >/dev/null
@@ -67,6 +67,6 @@ must "somebody mapped it" grep -qx 0 /tmp/mapper-?
 # EEXIST: in the same session; EBUSY: in the other one
 ! cat /tmp/mapper-? | grep -vxE '0|EEXIST|EBUSY' || fail "another errno"
 dev=$(map s1 /dev/vol1)
-gives "0 0" "$dev" write:0:4k:a read:0:4k:a
+expect_io "0 0" "$dev" write:0:4k:a read:0:4k:a
 unmap "$dev"
-down
+tear_down

@@ -25,7 +25,7 @@ all="failover_timeout=77 hb_interval_ms=1234 hb_max_missed=7 max_reconnect_attem
 # shellcheck disable=SC2086
 want=$(printf '%s\n' $all)
 
-up
+set_up
 null=$(null vol 16)
 slow=$(dm slow "0 32768 linear $null 0")
 other=$(null other 16)
@@ -41,9 +41,9 @@ on server "dmsetup resume --noudevsync slow"
 wait $mapper || fail "the device was not mapped"
 dev=$(cat /tmp/mapped)
 
-refused ENOENT "sessname=s1 device_path=/dev/absent hb_max_missed=8"
-refused EINVAL "sessname=s1 device_path=$other hb_max_missed=8 hb_interval_ms=1"
-refused EINVAL "sessname=s1 path=$(addr server 1) device_path=$other hb_max_missed=8"
+map_fails ENOENT "sessname=s1 device_path=/dev/absent hb_max_missed=8"
+map_fails EINVAL "sessname=s1 device_path=$other hb_max_missed=8 hb_interval_ms=1"
+map_fails EINVAL "sessname=s1 path=$(addr server 1) device_path=$other hb_max_missed=8"
 equal "settings after lines that were refused" "$(settings)" "$want"
 
 dev2=$(map s1 "$other" failover_timeout=-1 mp_policy=ML)
@@ -55,4 +55,4 @@ unmap "$dev2"
 dev=$(map s1 "$other")
 must "settings outlive their session" grep -qx 5000 $clt/hb_interval_ms
 unmap "$dev"
-down
+tear_down

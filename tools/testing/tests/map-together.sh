@@ -18,7 +18,7 @@ start_map()
 in_write() { grep -q rtrs_clt "/proc/$1/stack"; }
 waits() { grep -q rnbd_clt_sess_get "/proc/$1/stack"; }
 
-up
+set_up
 disk=$(null vol 16)
 start_map "sessname=s1 path=ip:192.168.100.77 device_path=$disk"
 first=$mapper
@@ -30,6 +30,6 @@ kill -KILL "$first"
 wait_for 30 ended "$second" || fail "it still waits"
 wait "$second" || fail "it failed as well"
 dev=/dev/$(mapped s1 "$disk")
-gives 0 "$dev" write:0:4k:x
+expect_io 0 "$dev" write:0:4k:x
 unmap "$dev"
-down
+tear_down

@@ -19,7 +19,7 @@ cpus()
 }
 
 cpus 0
-up
+set_up
 # It takes its time, and is none that sleeps when it is handed something, which would be handed
 # each by itself.
 ms=$(slowly 10)
@@ -64,5 +64,5 @@ must "no work item for many" [ "$(begun)" -gt 0 ]
 on server "echo 0 >$trace/events/workqueue/workqueue_execute_start/enable"
 unmap "$dev"
 no_scsi
-down
+tear_down
 cpus 1

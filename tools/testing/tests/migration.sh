@@ -59,7 +59,7 @@ old_side_writes()
 {
 	local old=client
 	[ "$at" = client2 ] || old=client2
-	on "$old" "gives '$1 0' ${dev[$old]} write:512k:4k:old read:512k:4k"
+	on "$old" "expect_io '$1 0' ${dev[$old]} write:512k:4k:old read:512k:4k"
 }
 
 # start_machine MODE: starts the machine on client; client2 maps the volume as well
@@ -82,13 +82,13 @@ end_machine()
 	leave client2
 }
 
-up
+set_up
 on client2 load_client
 disk=$(null vol 16)
 boot_sector /tmp/counter
 
 start_machine handover
-while more; do
+while next_round; do
 	move tcp
 	old_side_writes EBADE
 	# It may be the next one to have the machine.
@@ -107,4 +107,4 @@ old_side_writes 0
 move tcp
 end_machine
 on client2 client_idle
-down
+tear_down

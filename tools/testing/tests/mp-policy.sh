@@ -24,7 +24,7 @@ share()
 	say "$1: $a and $b"
 }
 
-up
+set_up
 disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 equal default "$(cat $clt/s1/mp_policy)" "min-inflight (MI: 1)"
@@ -70,4 +70,4 @@ share MI --iodepth=16
 must "min-inflight doesn't keep off the slow path" [ "$a" -ge $((b * 2)) ]
 netem server 1
 unmap "$dev"
-down
+tear_down

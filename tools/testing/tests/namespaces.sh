@@ -38,7 +38,7 @@ sessions()
 	echo "${all# }"
 }
 
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 cable a
 cable b
 one=$(null one 64)
@@ -48,7 +48,7 @@ add_tenant a "$one"
 add_tenant b "$two"
 
 say "equal names and addresses"
-mark
+mark_log
 a=$(map_in c-a web vol)
 b=$(map_in c-b web vol)
 dev=$(map web "$three")
@@ -62,7 +62,7 @@ equal "outside" "$(ls /sys/class/rtrs-client)" web
 for net in c-a c-b; do
 	number=$(netns_number $net)
 	equal "paths in $net" "$(see $net ls /sys/class/rtrs-client/web/paths)" "ip:10.9.0.2@ip:10.9.0.1"
-	must "$net isn't told from others in the log" grep -q "web\.$number: mapped vol" <(since)
+	must "$net isn't told from others in the log" grep -q "web\.$number: mapped vol" <(log_since_mark)
 done
 equal "netns of a's disk" "$(cat "/sys/block/${a#/dev/}/rnbd/netns")" "$(netns_number c-a)"
 equal "netns of a's disk, in c-a" "$(see c-a cat "/sys/block/${a#/dev/}/rnbd/netns")" ""
@@ -71,18 +71,18 @@ equal "session of a's disk" "$(cat "/sys/block/${a#/dev/}/rnbd/session")" web
 equal "netns of the first's" "$(cat "/sys/block/${dev#/dev/}/rnbd/netns")" ""
 equal "where a listens" "$(cat $conf/tenants/a/netns)" "$(netns_number s-a)"
 equal "a's mapping" "$(ls "/sys/class/rnbd-server/ctl/devices/${one#/dev/}/sessions")" web.a
-gives "0 0" "$a" write:0:4k:a read:0:4k:a
-gives "0 0" "$b" write:0:4k:b read:0:4k:b
-gives "0" "$one" read:0:4k:a
-gives "0" "$two" read:0:4k:b
+expect_io "0 0" "$a" write:0:4k:a read:0:4k:a
+expect_io "0 0" "$b" write:0:4k:b read:0:4k:b
+expect_io "0" "$one" read:0:4k:a
+expect_io "0" "$two" read:0:4k:b
 
-must "one has ended another's path" eval "! since | grep -q 'path ends'"
+must "one has ended another's path" eval "! log_since_mark | grep -q 'path ends'"
 
 say "what is another's"
 refused_in c-a ENOENT "sessname=web device_path=$two"
 refused_in c-a ENOENT "sessname=x $to_server device_path=$two"
 refused_in c-a EADDRNOTAVAIL "sessname=x path=$(gid server 0) device_path=vol"
-refused ENOENT "sessname=x path=$(addr server 0) device_path=vol"
+map_fails ENOENT "sessname=x path=$(addr server 0) device_path=vol"
 for name in 1a . a.b 'a b' "$(printf 'a%.0s' {1..32})"; do
 	must "a tenant '$name'" eval "! mkdir '$conf/tenants/$name' 2>/dev/null"
 done
@@ -142,8 +142,8 @@ nsenter --net=/run/netns/c-a unshare --mount bash -ec "
 	sync" || fail "the container can't use its disk"
 
 say "the client's namespace goes"
-bystander "$b"
-load "$a"
+start_bystander "$b"
+start_load "$a"
 netns_gone c-a
 # Once the disk is gone, it has no sectors.
 load_fails 10 "EIO|ENOSPC"
@@ -158,15 +158,15 @@ netns_gone s-a
 wait_for 10 eval "[ \"\$(cat $conf/tenants/a/listen)\" = 0 ]" || fail "a still listens"
 wait_for 20 freed s-a || fail "the namespace is still there"
 equal "netns of a" "$(cat $conf/tenants/a/netns)" 0
-bystander_unharmed
+stop_bystander
 
 say "under load"
 cable a
 in_net s-a sh -c "echo 1 >$conf/tenants/a/listen"
 a=$(map_in c-a web vol)
-bystander "$b"
+start_bystander "$b"
 see c-a sh -c 'echo 0 >/sys/class/rtrs-client/web/failover_timeout'
-load "$a"
+start_load "$a"
 netns_gone s-a
 load_fails 10
 wait_for 10 eval "[ \"\$(sessions)\" = 'web web.b' ]" || fail "sessions on the server: $(sessions)"
@@ -174,7 +174,7 @@ wait_for 20 freed s-a || fail "the namespace is still there"
 unmap "$a" force
 netns_gone c-a
 wait_for 20 freed c-a || fail "the namespace is still there"
-bystander_unharmed
+stop_bystander
 
 unmap "$b"
 unmap "$dev"
@@ -183,4 +183,4 @@ remove_tenant b
 ip netns del c-b
 ip netns del s-b
 wait_for 20 freed c-b s-b || fail "b's namespaces are still there"
-down
+tear_down

@@ -7,7 +7,7 @@
 
 provisioned() { on server 'cat /sys/bus/pseudo/drivers/scsi_debug/map'; }
 
-up
+set_up
 disk=$(scsi lbpu=1 lbpws=1 lbprz=1 delay=0)
 dev=$(map s1 "$disk")
 dd if=/dev/urandom of="$dev" bs=64k count=16 oflag=direct status=none
@@ -20,4 +20,4 @@ dd if="$dev" bs=64k skip=1 count=2 iflag=direct status=none | cmp -n 131072 - /d
 unmap "$dev"
 server_idle
 no_scsi
-down
+tear_down

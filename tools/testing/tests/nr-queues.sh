@@ -21,7 +21,7 @@ has_queues()
 	equal "queues of the disk" "$(ls "/sys/block/$disk/mq" | wc -l)" "$2"
 }
 
-up
+set_up
 disk=$(null vol 16)
 other=$(null other 16)
 cpus=$(nproc)
@@ -29,25 +29,25 @@ idle=$(connected_qps)
 
 dev=$(map s1 "$disk")
 has_queues "$dev" "$cpus"
-gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 all=$(($(connected_qps) - idle))
 unmap "$dev"
 client_idle
 
 dev=$(map s1 "$disk" nr_queues=1)
 has_queues "$dev" 1
-gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 few=$(($(connected_qps) - idle))
 # Client and server may be the same machine.
 [ $((few * (cpus + 1))) = $((all * 2)) ] ||
 	fail "queue pairs: $few with one queue, $all with $cpus"
 
-mark
-refused EINVAL "sessname=s1 device_path=$other nr_queues=2"
-must "the log tells why" grep -q 'nr_queues=1, not 2' <(since)
+mark_log
+map_fails EINVAL "sessname=s1 device_path=$other nr_queues=2"
+must "the log tells why" grep -q 'nr_queues=1, not 2' <(log_since_mark)
 equal "nr_queues after that" "$(cat $clt/nr_queues)" 1
-refused EINVAL "sessname=s1 device_path=$other nr_queues=0"
-refused EINVAL "sessname=s1 device_path=$other nr_queues=$((cpus + 1))"
+map_fails EINVAL "sessname=s1 device_path=$other nr_queues=0"
+map_fails EINVAL "sessname=s1 device_path=$other nr_queues=$((cpus + 1))"
 dev2=$(map s1 "$other" nopath nr_queues=1)
 has_queues "$dev2" 1
 unmap "$dev2"
@@ -56,7 +56,7 @@ has_queues "$dev2" 1
 # Another path has as many.
 addr server 1 >$clt/add_path
 equal "queue pairs of two paths" $(($(connected_qps) - idle)) $((2 * few))
-gives "0 0" "$dev2" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev2" write:0:4k:x read:0:4k:x
 unmap "$dev2"
 unmap "$dev"
-down
+tear_down

@@ -14,8 +14,8 @@ at_once()
 	wait $! || fail "$*: $(cat /tmp/at-once)"
 }
 
-patience 100
-up
+hung_task_limit 100
+set_up
 disk=$(null vol 16)
 other=$(null other 16)
 still=$(dm still "0 32768 linear $(null still 16) 0")
@@ -35,7 +35,7 @@ wait_for 20 server_has_inflight s1 1 || fail "the server isn't opening the devic
 at_once unmap "$dev"
 at_once map s1 "$disk"
 at_once map s1 "$other"
-gives 0 "$(cat /tmp/at-once)" write:0:4k:x
+expect_io 0 "$(cat /tmp/at-once)" write:0:4k:x
 at_once unmap "$(cat /tmp/at-once)"
 at_once unmap "$dev"
 ! ended $held || fail "the device is open: $(cat /tmp/held)"
@@ -53,10 +53,10 @@ dm_suspend still
 start_io "$dev" write:0:4k:x
 wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
 at_once map s1 "$disk"
-gives 0 "$(cat /tmp/at-once)" write:0:4k:x
+expect_io 0 "$(cat /tmp/at-once)" write:0:4k:x
 at_once unmap "$(cat /tmp/at-once)"
 ! ended "$io" || fail "the write has been answered: $(cat /tmp/io.out)"
 dm_resume still
 end_io 30 0
 unmap "$dev"
-down
+tear_down

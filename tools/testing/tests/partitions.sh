@@ -4,7 +4,7 @@
 # A device can be partitioned: nodes appear, with the usual events, and data written to
 # a partition lies in the right place. A partition table that is there is read on map.
 
-up
+set_up
 disk=$(null vol 64)
 python3 "$RIG_DIR/steps/uevents.py" >/tmp/events &
 listener=$!
@@ -30,4 +30,4 @@ for event in "add .*/block/rnbd[0-9]* disk" "add .*/rnbd[0-9]*p2 partition" \
 	"remove .*/rnbd[0-9]*p1 partition" "remove .*/block/rnbd[0-9]* disk"; do
 	grep -qE "^$event" /tmp/events || fail "no event '$event': $(cat /tmp/events)"
 done
-down
+tear_down

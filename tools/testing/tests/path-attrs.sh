@@ -38,7 +38,7 @@ shows()
 	equal "lines of ${1##*/}" "$(wc -l <"$1")" "${3:-1}"
 }
 
-up
+set_up
 disk=$(null vol 16)
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 
@@ -65,7 +65,7 @@ refuses hb_interval_ms 0
 refuses hb_max_missed 0
 refuses failover_timeout '' x -2 99999999999
 refuses unfenced_delay_ms '' x -1 99999999999
-soon
+fast_failover
 
 # Paths: how they are added
 rr="EINVAL|EADDRNOTAVAIL|EAFNOSUPPORT|ENXIO|ENODEV"
@@ -75,7 +75,7 @@ for bad in '' nonsense ip: ip:1.2.3 "ip:192.168.100.1,ip:192.168.100.1,ip:192.16
 done
 equal "the path that is there" "$(errno_of $clt/s1/add_path "$(addr server 0)")" EEXIST
 equal "another path" "$(errno_of $clt/s1/add_path "$(addr server 1)")" 0
-become connected 0 "$(path 0)" "$(path 1)"
+wait_for_paths connected 0 "$(path 0)" "$(path 1)"
 for f in add_path "$(path 0)/reconnect" "$(path 0)/disconnect" "$(path 0)/remove_path" \
 		"$(path 0)/stats/reset_all"; do
 	[[ $f == /* ]] || f=$clt/s1/$f
@@ -108,7 +108,7 @@ done
 # And what becomes of a path
 echo 1 >"$p/disconnect"
 shows "$p/state" disconnected
-gives "0 0" "$dev" write:0:1m:a read:0:1m:a
+expect_io "0 0" "$dev" write:0:1m:a read:0:1m:a
 pause 1.5
 shows "$p/state" disconnected
 echo 1 >"$p/reconnect"
@@ -126,7 +126,7 @@ for n in 3 4 5; do
 	writer=$!
 	until read -r state <"$p/state" && [ "$state" != connected ] || ended $writer; do :; done
 	kill -STOP $writer || say "writer $n had ended"
-	wait_for 30 is connected "$p" || fail "the path isn't connected again"
+	wait_for 30 paths_are connected "$p" || fail "the path isn't connected again"
 	kill -CONT $writer || :
 	wait $writer || fail "reconnect by a process that was stopped"
 	shows "$p/stats/reconnects" "$n 0"
@@ -136,7 +136,7 @@ shows "$p/stats/rdma" '0 0 0 0 0 0'
 shows "$p/stats/reconnects" '0 0'
 echo 1 >"$p/remove_path"
 [ ! -e "$p" ] || fail "the path is still there"
-gives "0 0" "$dev" write:0:1m:b read:0:1m:b
+expect_io "0 0" "$dev" write:0:1m:b read:0:1m:b
 unmap "$dev"
 client_idle
 
@@ -146,4 +146,4 @@ dev=$(map s1 "$disk" "path=$(addr server 0)")
 echo Y >/sys/kernel/debug/rtrs_client/fencing
 shows $clt/s1/fencing 0
 unmap "$dev"
-down
+tear_down

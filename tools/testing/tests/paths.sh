@@ -7,7 +7,7 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-up sess_queue_depth=64
+set_up sess_queue_depth=64
 disk=$(null vol 64)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 equal devices "$(cat /sys/class/rtrs-client/s1/paths/*/hca_name | sort | xargs)" "rxe0 rxe1"
@@ -60,10 +60,10 @@ for i in {0..4}; do
 done
 equal paths "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 128
 equal "paths on the server" "$(server_paths s1 | wc -w)" 128
-mark
+mark_log
 equal "one more" "$(errno_of /sys/class/rtrs-client/s1/add_path \
 	"ip:192.168.101.22,ip:192.168.101.14")" EMFILE
-must "the log says why" grep -q "there are 128 paths" <(since)
+must "the log says why" grep -q "there are 128 paths" <(log_since_mark)
 verify "$dev" --bs=4k --size=1m
 unmap "$dev"
 client_idle
@@ -78,4 +78,4 @@ for i in 1 2 3 4; do
 		ip addr del "192.168.$((100 + net)).$((10 + i))/24" dev "dummy$net"
 	done
 done
-down
+tear_down

@@ -16,39 +16,39 @@ all_go_on()
 	goes_on "$fs"
 }
 
-up
-dice
+set_up
+seed_random
 a=$(null raw 32) b=$(null fs 48)
 raw=$(map s1 "$a" "path=$(addr server 0)" "path=$(addr server 1)" nr_poll_queues=1)
 fs=$(map s1 "$b")
-soon
+fast_failover
 equal "polls" "$(queue "$raw" io_poll) $(queue "$fs" io_poll)" "1 1"
 mkfs.ext4 -q "$fs"
 mount "$fs" /mnt
-mark
+mark_log
 raw_writer raw "$raw" --depth=2 --poll
 writer plain-raw "$raw" --depth=2 --offset=16m
 writer fs /mnt/file --poll
 # There is no fsync that polls.
 writer plain-fs /mnt/plain --fsync=32
 all_go_on
-while more; do
+while next_round; do
 	net=$((round % 2)) other=$((1 - round % 2))
-	link server $net silent
-	become disconnected 20 "$(path $net)"
+	set_link server $net silent
+	wait_for_paths disconnected 20 "$(path $net)"
 	all_go_on
-	link server $net on
-	become connected 20 "$(path 0)" "$(path 1)"
+	set_link server $net on
+	wait_for_paths connected 20 "$(path 0)" "$(path 1)"
 
 	echo 1 >"$(path $other)/disconnect"
 	all_go_on
 	echo 1 >"$(path $net)/disconnect"
-	random 10 500
+	random_number 10 500
 	pause_ms "$rnd"
 	echo 1 >"$(path $net)/reconnect"
 	all_go_on
 	echo 1 >"$(path $other)/reconnect"
-	random 10 200
+	random_number 10 200
 	pause_ms "$rnd"
 done
 say "$(failed_over) requests were sent again"
@@ -59,4 +59,4 @@ e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 log_quiet
 unmap "$raw"
 unmap "$fs"
-down
+tear_down

@@ -29,7 +29,7 @@ polling_job()
 	goes_on "$1"
 }
 
-up
+set_up
 a=$(null a 32) b=$(null b 32) c=$(null c 48)
 dev=$(map s1 "$a")
 equal "polled queues by default" \
@@ -40,9 +40,9 @@ client_idle
 dev=$(map s1 "$a" nr_queues=1 nr_poll_queues=1)
 equal "polled queues" \
 	"$(queue "$dev" io_poll) $(cat "/sys/block/${dev#/dev/}/rnbd/nr_poll_queues")" "1 1"
-mark
-refused EINVAL "sessname=s1 device_path=$b nr_poll_queues=0"
-must "the log tells why" grep -q 'nr_poll_queues=1, not 0' <(since)
+mark_log
+map_fails EINVAL "sessname=s1 device_path=$b nr_poll_queues=0"
+must "the log tells why" grep -q 'nr_poll_queues=1, not 0' <(log_since_mark)
 plain=$(map s1 "$b" nr_poll_queues=1)
 fs=$(map s1 "$c")
 
@@ -92,5 +92,5 @@ wait_for 20 eval "[ \$(errno_of /sys/block/${dev#/dev/}/rnbd/unmap_device normal
 wait_for 20 test ! -e "/sys/block/${dev#/dev/}" || fail "$dev still there after unmap"
 unmap "$plain"
 unmap "$fs"
-down
+tear_down
 unload

@@ -8,7 +8,7 @@ load_server port_nr=4321
 load_client
 disk=$(null vol 16)
 a=$(addr server 0)
-refused 'ECONNRESET|ECONNREFUSED' "sessname=s1 path=$a device_path=$disk"
+map_fails 'ECONNRESET|ECONNREFUSED' "sessname=s1 path=$a device_path=$disk"
 echo "dest_port=4321 sessname=s1 path=$a device_path=$disk" >"$ctl/map_device"
 unmap "/dev/$(mapped s1 "$disk")"
 client_idle
@@ -17,4 +17,4 @@ if [ "$client_modules" != intree ]; then
 	echo "device_path=$disk path=$a sessname=s1 access_mode=rw dest_port=4321" >"$ctl/map_device"
 	unmap "/dev/$(mapped s1 "$disk")"
 fi
-down
+tear_down

@@ -5,7 +5,7 @@
 # Expects that the slowest device has done a quarter of the fastest one's I/O.
 # Once: stock
 
-up sess_queue_depth=4
+set_up sess_queue_depth=4
 args=()
 for i in 1 2 3 4 5 6 7 8; do
 	disk=$(null "vol$i" 16)
@@ -27,4 +27,4 @@ must "between $low and $high I/Os a device" [ $((low * 4)) -ge "$high" ]
 for dev in /dev/rnbd?; do
 	unmap "$dev"
 done
-down
+tear_down

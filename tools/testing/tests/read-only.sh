@@ -6,22 +6,22 @@
 
 . "$RIG_DIR/steps/hostile.sh"
 
-up
+set_up
 disk=$(null vol 16 discard=1)
 on server "dd if=/dev/urandom of=$disk bs=1M oflag=direct status=none count=16"
-before=$(on server "sum $disk")
+before=$(on server "checksum $disk")
 dev=$(map s1 "$disk" access_mode=ro)
 equal "ro" "$(cat "/sys/block/${dev#/dev/}/ro")" 1
 equal "read_only on the server" \
 	"$(on server "cat /sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1/read_only")" 1
 for mode in --setro --setrw; do
 	blockdev $mode "$dev"
-	gives "EPERM EPERM EPERM" "$dev" write:0:4k:x discard:0:4k zeroes:0:4k
+	expect_io "EPERM EPERM EPERM" "$dev" write:0:4k:x discard:0:4k zeroes:0:4k
 done
-equal "read through the client" "$(sum "$dev")" "$before"
+equal "read through the client" "$(checksum "$dev")" "$before"
 unmap "$dev"
 server_idle
-equal "the server's data" "$(on server "sum $disk")" "$before"
+equal "the server's data" "$(on server "checksum $disk")" "$before"
 
 # refused_all: the case writes 0xa5 to the first block while it may, and must not change it later
 refused_all()
@@ -36,4 +36,4 @@ if [ "$server_modules" != intree ]; then
 	refused_all
 	HOSTILE_SLOTS=1 refused_all
 fi
-down
+tear_down

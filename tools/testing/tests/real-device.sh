@@ -20,7 +20,7 @@ session()
 	local want=$(($1 - 4))
 	shift
 	device "$@"
-	mark
+	mark_log
 	before=$(rdma resource show)
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 	say "a device with ${*:-the limits of mlx5}: queue pairs of" \
@@ -34,12 +34,12 @@ paths_lost()
 {
 	local p
 	verify "$dev" --size=512k $mixed
-	soon
+	fast_failover
 	writer raw "$dev" --bs=4k
 	for p in "$(path 0)" "$(path 1)"; do
 		goes_on "$dev"
 		echo 1 >"$p/reconnect"
-		become connected 20 "$p"
+		wait_for_paths connected 20 "$p"
 	done
 	goes_on "$dev"
 	writers_unharmed
@@ -55,7 +55,7 @@ end_session()
 		fail "before: $before, after: $(rdma resource show)"
 }
 
-up sess_queue_depth=2048 max_chunk_size=8192
+set_up sess_queue_depth=2048 max_chunk_size=8192
 disk=$(null vol 16)
 
 session 2048 vectors=4
@@ -80,7 +80,7 @@ paths_lost
 end_session
 
 no_device
-down
+tear_down
 unload
 load_server slot_size=0 sess_queue_depth=2048 max_chunk_size=8192
 load_client
@@ -98,6 +98,6 @@ end_session
 
 # No room for any
 device sq_blocks=16
-refused "ENOMEM|ECONNRESET" "sessname=s1 path=$(addr server 0) device_path=$disk"
+map_fails "ENOMEM|ECONNRESET" "sessname=s1 path=$(addr server 0) device_path=$disk"
 no_device
-down
+tear_down

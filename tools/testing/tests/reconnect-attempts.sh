@@ -12,23 +12,23 @@ failed() { cut -d' ' -f2 "$(path 0)/stats/reconnects"; }
 succeeded() { cut -d' ' -f1 "$(path 0)/stats/reconnects"; }
 failed_at_least() { [ "$(failed)" -ge "$1" ]; }
 
-up
+set_up
 disk=$(null vol 16)
 dev=$(map s1 "$disk" "path=$(addr server 0)")
-soon
+fast_failover
 attr max_reconnect_attempts=3 failover_timeout=60
 on server 'rmmod rnbd_server; rmmod rtrs_server'
-become disconnected 20 "$(path 0)"
+wait_for_paths disconnected 20 "$(path 0)"
 wait_for 20 failed_at_least 3 || fail "attempts: $(failed)"
 pause 3
 equal attempts "$(failed)" 3
 load_server
 pause 2
-is disconnected "$(path 0)" || fail "there was to be no further attempt"
+paths_are disconnected "$(path 0)" || fail "there was to be no further attempt"
 echo 1 >"$(path 0)/reconnect"
-become connected 5 "$(path 0)"
+wait_for_paths connected 5 "$(path 0)"
 equal "successful ones" "$(succeeded)" 1
-gives "0 0" "$dev" write:0:64k:a read:0:64k:a
+expect_io "0 0" "$dev" write:0:64k:a read:0:64k:a
 
 # For ever, with growing delays
 attr max_reconnect_attempts=-1 reconnect_delay_ms=200 reconnect_delay_max_ms=1600
@@ -37,7 +37,7 @@ states=/sys/kernel/debug/tracing/events/rtrs_clt/rtrs_clt_path_state
 echo >/sys/kernel/debug/tracing/trace
 echo 1 >$states/enable
 on server 'rmmod rnbd_server; rmmod rtrs_server'
-become disconnected 20 "$(path 0)"
+wait_for_paths disconnected 20 "$(path 0)"
 for n in 1 2 3 4 5 6 7; do
 	wait_for 20 failed_at_least $n || fail "attempts: $(failed)"
 done
@@ -53,34 +53,34 @@ must "there are ${#delays[@]}" [ ${#delays[@]} -ge 6 ]
 must "delays don't grow" [ $((delays[4] + delays[5])) -gt $((delays[0] + delays[1])) ]
 must "the last ones are too short" [ $((delays[4] < delays[5] ? delays[4] : delays[5])) -ge 780 ]
 load_server
-become connected 20 "$(path 0)"
-gives "0 0" "$dev" write:0:64k:b read:0:64k:b
+wait_for_paths connected 20 "$(path 0)"
+expect_io "0 0" "$dev" write:0:64k:b read:0:64k:b
 
 # None at all
 attr max_reconnect_attempts=0
 echo 1 >"$(path 0)/stats/reset_all"
 on server 'rmmod rnbd_server; rmmod rtrs_server'
-become disconnected 20 "$(path 0)"
+wait_for_paths disconnected 20 "$(path 0)"
 load_server
 pause 2
 equal attempts "$(cat "$(path 0)/stats/reconnects")" "0 0"
-is disconnected "$(path 0)" || fail "it is back"
+paths_are disconnected "$(path 0)" || fail "it is back"
 echo 1 >"$(path 0)/reconnect"
-become connected 5 "$(path 0)"
+wait_for_paths connected 5 "$(path 0)"
 # Nor does one stay down that somebody reconnects while it is up.
 equal "reconnect" "$(errno_of "$(path 0)/reconnect" 1)" 0
-is connected "$(path 0)" || fail "it is lost"
+paths_are connected "$(path 0)" || fail "it is lost"
 unmap "$dev"
 client_idle
 
 # A path that isn't there yet
 rdma link delete "$rdma"1
 dev=$(map s1 "$disk" "path=$(addr server 1)" "path=$(addr server 0)")
-soon
+fast_failover
 equal "paths that are there" "$(grep -lx connected $clt/s1/paths/*/state | wc -l)" 1
-gives "0 0" "$dev" write:0:64k:c read:0:64k:c
+expect_io "0 0" "$dev" write:0:64k:c read:0:64k:c
 add_rdma 1
 wait_for 40 eval "[ \$(grep -lx connected $clt/s1/paths/*/state | wc -l) = 2 ]" ||
 	fail "the missing path doesn't come"
 unmap "$dev"
-down
+tear_down

@@ -38,7 +38,7 @@ lost()
 	[ "$took" -gt 0 ] || fail "the last one isn't back"
 }
 
-up
+set_up
 on server "for ((n = 0; n < $many; n++)); do null_here v\$n 16 >/dev/null; done"
 for ((n = 0; n < many; n++)); do
 	dev[n]=$(map "s$n" /dev/v$n queue_depth=8 nr_queues=1 reconnect_delay_ms=20)
@@ -57,4 +57,4 @@ say "one session at a time: $((one / 4)) ms, $many at once: $took ms"
 [ $((took * 16)) -le $((many * one)) ] || fail "one after the other is not much slower"
 netem server 0
 for ((n = 0; n < many; n++)); do unmap "${dev[n]}"; done
-down
+tear_down

@@ -33,7 +33,7 @@ held()
 	wait "$job" || fail "$*: failed"
 }
 
-up
+set_up
 # lbpu, lbpws: unmap and write same; the disk has a write cache and FUA
 disk=$(scsi lbpu=1 lbpws=1 lbprz=1 delay=0)
 dev=$(map s1 "$disk")
@@ -97,4 +97,4 @@ if [ "$RIG_MODULES" != intree ]; then
 	unmap "$other"
 	unmap "$dev"
 fi
-down
+tear_down

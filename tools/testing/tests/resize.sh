@@ -19,7 +19,7 @@ geometry()
 	END
 }
 
-up
+set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 here=/sys/block/${dev#/dev/}/rnbd
@@ -43,9 +43,9 @@ follows()
 {
 	local took
 
-	mark
+	mark_log
 	"${@:3}"
-	note "the server's disk has another size"
+	log_note "the server's disk has another size"
 	wait_for 20 eval "[ \$(blockdev --getsz $1) = $2 ]" ||
 		fail "$1 has $(blockdev --getsz "$1") sectors, not $2"
 	wait_for 5 grep -q "change .*/${1#/dev/} disk RESIZE" /tmp/events ||
@@ -58,8 +58,8 @@ follows()
 # shrunk TEXT: the log says so, once
 shrunk()
 {
-	wait_for 20 eval "since | grep -q '$1, less than'" || fail "nothing in the log of $1"
-	equal "messages of $1" "$(since | grep -c "$1, less than")" 1
+	wait_for 20 eval "log_since_mark | grep -q '$1, less than'" || fail "nothing in the log of $1"
+	equal "messages of $1" "$(log_since_mark | grep -c "$1, less than")" 1
 }
 
 if [ "$RIG_MODULES" = ours ]; then
@@ -76,8 +76,8 @@ if [ "$RIG_MODULES" = ours ]; then
 	equal "what the server said" "$(cat "$there/server_sectors")" 131072
 	wait_for 5 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
 		fail "no event: $(cat /tmp/events)"
-	gives 0 "$dev2" write:63m:1m:x
-	mark
+	expect_io 0 "$dev2" write:63m:1m:x
+	mark_log
 	dm_table volume "0 32768 linear $under 0"
 	shrunk "32768 sectors on the server"
 	equal "resize to what has shrunk" "$(errno_of "$there/resize" 0)" EFBIG
@@ -91,8 +91,8 @@ if [ "$RIG_MODULES" = ours ]; then
 	dev3=$(map s1 /srv/volume)
 	echo 65536 >"$here/resize"
 	follows "$dev3" 49152 on server 'truncate -s 24M /srv/volume'
-	mark
-	gives 0 "$dev3" write:23m:1m:x
+	mark_log
+	expect_io 0 "$dev3" write:23m:1m:x
 	on server 'truncate -s 20M /srv/volume'
 	shrunk "40960 sectors on the server"
 	equal "size of the file's disk" "$(blockdev --getsz "$dev3")" 49152
@@ -107,7 +107,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	: >/tmp/events
 	follows "$dev2" 131072 dm_table volume "0 131072 linear $under 0"
 	equal "what the server said" "$(cat "/sys/block/${dev2#/dev/}/rnbd/server_sectors")" 131072
-	gives 0 "$dev2" write:63m:1m:x
+	expect_io 0 "$dev2" write:63m:1m:x
 	unmap "$dev2"
 
 	# From nothing, with partitions: links are made of the event.
@@ -127,4 +127,4 @@ if [ "$RIG_MODULES" = ours ]; then
 fi
 kill $listener
 unmap "$dev"
-down
+tear_down

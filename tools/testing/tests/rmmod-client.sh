@@ -4,16 +4,16 @@
 # The client's modules can't go while a device is open, at rest or under load; once
 # it's closed they go, with the device still mapped, and the server is left clean.
 
-up
+set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 exec 7<"$dev"
 ! rmmod rnbd_client 2>/dev/null || fail "removed with an open device"
 ! rmmod rtrs_client 2>/dev/null || fail "the transport was removed below its user"
 exec 7<&-
-load "$dev"
+start_load "$dev"
 ! rmmod rnbd_client 2>/dev/null || fail "removed under load"
-load_goes_on
+stop_load
 wait_for 10 rmmod rnbd_client 2>/dev/null || fail "not removed with the device closed"
 [ ! -e "$dev" ] || fail "$dev is left"
 rmmod rtrs_client
@@ -22,4 +22,4 @@ load_client
 dev=$(map s1 "$disk")
 verify "$dev" --bs=4k --size=1m
 unmap "$dev"
-down
+tear_down

@@ -11,15 +11,15 @@ remove_server()
 	say "$1: the server's modules were gone in $(awk "BEGIN { print $EPOCHREALTIME - $start }") s"
 }
 
-up
+set_up
 disk=$(null vol 64)
 for how in idle load; do
 	dev=$(map s1 "$disk")
 	dev2=$(map s2 "$disk" access_mode=ro)
-	impatient s1
-	impatient s2
+	fail_fast s1
+	fail_fast s2
 	if [ $how = load ]; then
-		load "$dev"
+		start_load "$dev"
 	fi
 	remove_server $how
 	if [ $how = load ]; then
@@ -39,4 +39,4 @@ for how in idle load; do
 	verify "$dev" --bs=4k --size=1m
 	unmap "$dev"
 done
-down
+tear_down

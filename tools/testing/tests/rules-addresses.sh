@@ -23,7 +23,7 @@ addresses()
 for net in 0 1; do
 	server[net]=$(addr server $net)
 done
-up sess_queue_depth=32 export_files=N
+set_up sess_queue_depth=32 export_files=N
 near=ip:192.168.100.11 near1=ip:192.168.101.11 far=ip:192.168.100.12
 addresses add
 path=$near,${server[0]} path1=$near1,${server[1]} alien=$far,${server[0]}
@@ -50,35 +50,35 @@ volume v "$disk"
 volume any "$other"
 rule volumes/any/allow_any_host 1
 on server "ln -s $conf/hosts/web $conf/volumes/v/hosts/"
-refused ENOENT "sessname=web path=$alien device_path=v"
-refused ENOENT "sessname=db path=$path device_path=v"
-bystander "$(map db any "path=$alien")"
+map_fails ENOENT "sessname=web path=$alien device_path=v"
+map_fails ENOENT "sessname=db path=$path device_path=v"
+start_bystander "$(map db any "path=$alien")"
 dev=$(map web v "path=$path" "path=$path1")
 # As the server sees them
 one=${server[0]}@$near both="${server[0]}@$near ${server[1]}@$near1"
 must "two paths" server_paths_are web "$both"
 equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" EACCES
-load "$dev"
+start_load "$dev"
 must "two paths, after that" server_paths_are web "$both"
 
 say "taken out under load"
 rule_ends web "${server[1]}@$near1" hosts/web/addresses "$near"
 must "one path is gone" wait_for 20 server_paths_are web "$one"
-load_goes_on
-load "$dev"
+stop_load
+start_load "$dev"
 rule hosts/web/addresses "$near ip:192.168.101.0/24"
 must "it is back" wait_for 60 server_paths_are web "$both"
-load_goes_on
-load "$dev"
+stop_load
+start_load "$dev"
 # No path is any better than the others, so they stay.
 rule_ends web "" hosts/web/addresses "$far"
-gives EIO "$dev" read:0:4k
+expect_io EIO "$dev" read:0:4k
 load_fails 20
 equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
 equal "remap_device" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" ENOENT
 rule hosts/web/addresses ""
 echo 1 >"/sys/block/${dev#/dev/}/rnbd/remap_device"
-gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"
 must "the session is gone" wait_for 20 server_paths_are web
 
@@ -88,21 +88,21 @@ volume third "$third"
 rule volumes/third/allow_any_host 1
 dev=$(map web third "path=$path" "path=$alien")
 must "two paths" server_paths_are web "$one ${server[0]}@$far"
-load "$dev"
+start_load "$dev"
 # Whichever path the request takes
 watch_paths
 map web v nopath >/dev/null
 equal "paths that end" "$(ended_paths web)" "${server[0]}@$far"
 must "the other path is gone" wait_for 20 server_paths_are web "$one"
-load_goes_on
+stop_load
 say "the host is deleted"
-load "/dev/$(mapped web v)"
+start_load "/dev/$(mapped web v)"
 on server "rm $conf/volumes/v/hosts/web; rmdir $conf/hosts/web"
-gives EIO "/dev/$(mapped web v)" read:0:4k
+expect_io EIO "/dev/$(mapped web v)" read:0:4k
 load_fails 20
 unmap "/dev/$(mapped web v)"
 unmap "$dev"
-bystander_unharmed
+stop_bystander
 unmap "/dev/$(mapped db any)"
 on server "rmdir $conf/volumes/v"
 
@@ -111,28 +111,28 @@ on server "mkdir -p /srv/low /srv/up /srv/work /srv/all; mount -t tmpfs none /sr
 	mkdir /srv/up/up /srv/up/work /srv/up/low; truncate -s 8M /srv/up/low/file /srv/up/up/old
 	mount -t overlay -o lowerdir=/srv/up/low,upperdir=/srv/up/up,workdir=/srv/up/work none /srv/all"
 rule policy open
-refused ENOTBLK "sessname=s path=${server[0]} device_path=/srv/up/up/old"
-refused ENOTBLK "sessname=s path=${server[0]} device_path=/srv/all/old"
+map_fails ENOTBLK "sessname=s path=${server[0]} device_path=/srv/up/up/old"
+map_fails ENOTBLK "sessname=s path=${server[0]} device_path=/srv/all/old"
 volume low /srv/up/up/old
 volume all /srv/all/old
 volume file /srv/all/file
 volume upper /srv/up/up/file
 for v in low all file upper; do rule "volumes/$v/allow_any_host" 1; done
 dev=$(map s low)
-refused EBUSY "sessname=s path=${server[0]} device_path=all"
-refused EBUSY "sessname=t path=${server[0]} device_path=all"
+map_fails EBUSY "sessname=s path=${server[0]} device_path=all"
+map_fails EBUSY "sessname=t path=${server[0]} device_path=all"
 unmap "$dev"
 dev=$(map s all)
-gives "0 0" "$dev" write:0:4k:z read:0:4k:z
-refused EBUSY "sessname=t path=${server[0]} device_path=low"
+expect_io "0 0" "$dev" write:0:4k:z read:0:4k:z
+map_fails EBUSY "sessname=t path=${server[0]} device_path=low"
 unmap "$dev"
 # It is copied up by being opened for writing. Nothing is read from where it was open before that:
 # with Linux 6.1, overlayfs would keep a reference for each such read.
 dev2=$(map t file access_mode=ro)
 dev=$(map s file)
-refused EBUSY "sessname=u path=${server[0]} device_path=file"
-refused EBUSY "sessname=u path=${server[0]} device_path=upper"
-gives "0 0" "$dev" write:0:4k:z read:0:4k:z
+map_fails EBUSY "sessname=u path=${server[0]} device_path=file"
+map_fails EBUSY "sessname=u path=${server[0]} device_path=upper"
+expect_io "0 0" "$dev" write:0:4k:z read:0:4k:z
 unmap "$dev2"
 unmap "$dev"
 client_idle
@@ -140,29 +140,29 @@ server_idle
 
 say "listening"
 dev=$(map s any)
-bystander "$dev"
+start_bystander "$dev"
 must "it has begun" wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]"
 on server "errno_of $conf/listen x" | grep -qx EINVAL
 rule listen 0
 equal "it doesn't listen" "$(on server "cat $conf/listen")" 0
 must "no session" on server 'no_sessions server'
-refused ECONNREFUSED "sessname=t path=${server[0]} device_path=any"
+map_fails ECONNREFUSED "sessname=t path=${server[0]} device_path=any"
 rule listen 0
 rule listen 1
 rule listen 1
 equal "it listens" "$(on server "cat $conf/listen")" 1
 must "the path is back" wait_for 60 server_paths_are s "${server[0]}@${server[0]}"
-bystander_unharmed
+stop_bystander
 unmap "$dev"
 on server "umount /srv/all /srv/up; rmdir $conf/volumes/*"
-down
+tear_down
 unload
 load_server listen=N
 load_client
 equal "it doesn't listen from the beginning" "$(on server "cat $conf/listen")" 0
-refused ECONNREFUSED "sessname=t path=${server[0]} device_path=$disk"
+map_fails ECONNREFUSED "sessname=t path=${server[0]} device_path=$disk"
 rule listen 1
 dev=$(map t "$(null last 64)")
 unmap "$dev"
-down
+tear_down
 addresses del

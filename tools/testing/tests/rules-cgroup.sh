@@ -48,7 +48,7 @@ holds()
 # So few that a slow machine has no other limit, and that there are always some that wait: 32
 # requests are two seconds.
 rate=$((64 << 10))
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 disk=$(null vol 64)
 major_minor=$(on server "lsblk -dno MAJ:MIN $disk | tr -d ' '")
 other=$(null other 32)
@@ -62,7 +62,7 @@ on server "rmdir $cg/web2/below"
 rule hosts/web/cgroup /web
 equal "cgroup" "$(on server "cat $conf/hosts/web/cgroup")" /web
 dev=$(map web1 "$disk")
-bystander "$(map other "$other")"
+start_bystander "$(map other "$other")"
 
 say "bytes, requests"
 set_io_max web "wbps=$rate"
@@ -72,22 +72,22 @@ holds web "$dev" bw_bytes $rate --rw=randread --bs=4k
 set_io_max web "rbps=max wiops=20"
 holds web "$dev" iops 20 --rw=randwrite --bs=4k
 before=$(io_stat web wbytes)
-gives "0 0" "$dev" write:0:64k:x read:0:64k:x
+expect_io "0 0" "$dev" write:0:64k:x read:0:64k:x
 equal "bytes that it has written" "$(($(io_stat web wbytes) - before))" 65536
 must "it has read some" [ "$(io_stat web rbytes)" -ge 65536 ]
 verify "$dev" --bs=4k --size=256k
 
 say "another cgroup, and none, under load"
 set_io_max web "wiops=2 riops=2"
-load "$dev"
+start_load "$dev"
 rule hosts/web/cgroup /web2
 before=$(io_stat web2 wios)
 wrote_more() { [ "$(io_stat web2 wios)" -gt $((before + 50)) ]; }
 must "the other cgroup pays" wait_for 30 wrote_more
 rule hosts/web/cgroup ""
 before=$(io_stat web2 wios)
-load_goes_on
-load "$dev"
+stop_load
+start_load "$dev"
 must "nobody pays" [ "$(io_stat web2 wios)" -le $((before + 32)) ]
 
 say "a cgroup that goes"
@@ -95,9 +95,9 @@ set_io_max web "wiops=max riops=max"
 rule hosts/web/cgroup /web
 on server "rmdir $cg/web"
 rule_gives ENOENT hosts/web/cgroup /web
-load_goes_on
+stop_load
 verify "$dev" --bs=4k --size=256k
-bystander_unharmed
+stop_bystander
 unmap "$dev"
 
 say "a path of a host with a cgroup joins"
@@ -105,10 +105,10 @@ rule hosts/web/cgroup /web2
 rule hosts/web/addresses "ip:192.168.101.0/24"
 dev=$(map web1 "$disk")
 before=$(io_stat web2 wios)
-gives 0 "$dev" write:0:4k:x
+expect_io 0 "$dev" write:0:4k:x
 equal "what the cgroup has paid" "$(io_stat web2 wios)" "$before"
 equal "a path" "$(errno_of /sys/class/rtrs-client/web1/add_path "$(addr server 1)")" 0
-gives 0 "$dev" write:0:4k:x
+expect_io 0 "$dev" write:0:4k:x
 equal "what the cgroup has paid" "$(io_stat web2 wios)" $((before + 1))
 rule hosts/web/addresses ""
 unmap "$dev"
@@ -126,4 +126,4 @@ verify "$dev" --size=1m
 unmap "$dev"
 unmap "/dev/$(mapped other "$other")"
 on server "umount /run/fs; rmdir $conf/hosts/web $cg/web2; umount $cg; rmdir $cg /run/fs"
-down
+tear_down

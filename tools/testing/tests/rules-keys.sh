@@ -31,7 +31,7 @@ without_secret()
 	must "a secret in $*" eval "! grep -rqs Geheim- ${*@Q}"
 }
 
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 disk=$(null one 64)
 other=$(null two 64)
 first=Geheim-0123456789-first second=Geheim-0123456789-second third=Geheim-0123456789-third
@@ -58,22 +58,22 @@ on server "echo $disk >$conf/volumes/v/path; echo $other >$conf/volumes/w/path
 rule policy listed
 echo >"$tracing/trace"
 trace_all 1
-refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:wrong"
-refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:short"
-refused ENOKEY "sessname=web ${at[0]} device_path=v key=clt:none"
-refused EKEYREJECTED "sessname=web ${at[0]} device_path=v"
-refused EKEYREJECTED "sessname=web-x ${at[0]} device_path=w"
+map_fails EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:wrong"
+map_fails EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:short"
+map_fails ENOKEY "sessname=web ${at[0]} device_path=v key=clt:none"
+map_fails EKEYREJECTED "sessname=web ${at[0]} device_path=v"
+map_fails EKEYREJECTED "sessname=web-x ${at[0]} device_path=w"
 must "no session" on server 'no_sessions server'
 # The server has no key of that host, so it can't prove anything.
-refused EKEYREJECTED "sessname=db ${at[0]} device_path=w key=clt:web"
+map_fails EKEYREJECTED "sessname=db ${at[0]} device_path=w key=clt:web"
 trace_all 0
 cp "$tracing/trace" /tmp/trace
-bystander "$(map db w "${at[0]}")"
+start_bystander "$(map db w "${at[0]}")"
 
 say "its name, from an address that isn't its own"
 rule hosts/web/addresses ip:192.0.2.1
-refused EKEYREJECTED "sessname=web ${at[0]} device_path=v"
-refused EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:web"
+map_fails EKEYREJECTED "sessname=web ${at[0]} device_path=v"
+map_fails EKEYREJECTED "sessname=web ${at[0]} device_path=v key=clt:web"
 rule hosts/web/addresses ""
 
 say "a session that was there before, with nothing open"
@@ -92,11 +92,11 @@ say "two paths"
 dev=$(map web v "${at[0]}" "${at[1]}" key=clt:web)
 must "two paths" wait_for 20 server_has_paths web 2
 verify "$dev" "$mixed" --size=2m
-refused EINVAL "sessname=web ${at[0]} device_path=x key=clt:wrong"
-refused ENOENT "sessname=web device_path=w key=clt:web"
+map_fails EINVAL "sessname=web ${at[0]} device_path=x key=clt:wrong"
+map_fails ENOENT "sessname=web device_path=w key=clt:web"
 
 say "keys are changed"
-load "$dev"
+start_load "$dev"
 both=$(server_paths web)
 rule_ends web "" hosts/web/keys "srv:web srv:web2"
 equal "paths" "$(server_paths web)" "$both"
@@ -105,29 +105,29 @@ echo 1 >"$(echo /sys/class/rtrs-client/web/paths/* | cut -d' ' -f1)/reconnect"
 must "it is back, with the other key" wait_for 60 server_has_paths web 2
 rule_ends web "${both#* }" hosts/web/keys srv:web2
 must "the other one, too" wait_for 60 server_paths_are web "$both"
-load_goes_on
-load "$dev"
+stop_load
+start_load "$dev"
 must "it is open" state_is "$dev" open
-load_goes_on
+stop_load
 
 say "the server has another key now, so there are no paths; and the right one again"
-load "$dev"
+start_load "$dev"
 echo -1 >/sys/class/rtrs-client/web/failover_timeout
 rule_ends web "$both" hosts/web/keys srv:web
 must "no paths" wait_for 20 server_has_paths web 0
 rule hosts/web/keys srv:web2
 must "they are back" wait_for 60 server_has_paths web 2
-load_goes_on
-load "$dev"
+stop_load
+start_load "$dev"
 echo 1 >/sys/class/rtrs-client/web/failover_timeout
 rule hosts/web/keys srv:web
 load_fails 30
 add_key client clt:web $first
 must "they are back" wait_for 60 server_has_paths web 2
 must "it is open again" wait_for 30 state_is "$dev" open
-gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"
-bystander_unharmed
+stop_bystander
 unmap "/dev/$(mapped db w)"
 
 say "a secret is changed under the same name"
@@ -171,4 +171,4 @@ rule hosts/web/keys srv:web
 must "the tool has not read the rules" grep -aq srv:web /tmp/memory
 must "not in the tool" eval "! grep -aq Geheim- /tmp/memory"
 on server "rm $conf/volumes/*/hosts/*; rmdir $conf/volumes/* $conf/hosts/*"
-down
+tear_down

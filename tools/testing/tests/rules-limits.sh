@@ -11,11 +11,11 @@
 # usage NAME: prints how much of that the host uses
 usage() { on server "sed -n 's/^$1 //p' $conf/hosts/web/usage"; }
 # over_limit SESSION: fails unless it is refused
-over_limit() { refused EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }
+over_limit() { map_fails EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }
 # within_limit SESSION: maps and unmaps a device
 within_limit() { unmap "$(map "$1" "$disk" "${at[0]}" access_mode=ro)"; }
 
-up sess_queue_depth=256
+set_up sess_queue_depth=256
 disk=$(null vol 32)
 other=$(null other 32)
 on server "mkdir $conf/hosts/web"
@@ -49,9 +49,9 @@ for limit in sessions:1 memory:$mib; do
 	# It stays, and comes back.
 	echo 1 >"$(echo $paths/*/reconnect)"
 	must "it is back" wait_for 30 server_has_paths web1 1
-	gives 0 "$dev" read:0:4k
+	expect_io 0 "$dev" read:0:4k
 	rule hosts/web/max_$what 1
-	gives 0 "$dev" read:0:4k
+	expect_io 0 "$dev" read:0:4k
 	rule hosts/web/max_$what 0
 	within_limit web2
 done
@@ -96,4 +96,4 @@ unmap "$dev"
 unused() { [ "$(usage sessions) $(usage memory)" = "0 0" ]; }
 wait_for 20 unused || fail "in the end there are $(usage sessions) sessions with $(usage memory) bytes"
 on server "rmdir $conf/hosts/web"
-down
+tear_down

@@ -24,7 +24,7 @@ tells()
 	must "$* says nothing of '$word': $out" grep -qE -- "$word" <<<"$out"
 }
 
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 a=$(addr server 0)
 disk=$(null one 64)
 other=$(null two 64)
@@ -49,18 +49,18 @@ equal "shown" "$(shown)" "$(printf '%s' '{"policy":"listed","listen":true,"tenan
 tells 2 'has no path' volume add bad modes=ro
 tells 3 'no host' volume set data hosts=nobody
 tells 1 'is for host db' host delete db
-refused ENOENT "sessname=web path=$a device_path=logs key=rnbd:web"
+map_fails ENOENT "sessname=web path=$a device_path=logs key=rnbd:web"
 dev=$(map web data key=rnbd:web)
-bystander "$(map db logs)"
+start_bystander "$(map db logs)"
 
 say "saved, cleared and restored"
 before=$(shown)
 echo "sess_queue_depth = 32" >/tmp/server.conf
 server save
 server check
-load "$dev"
+start_load "$dev"
 server load
-load_goes_on
+stop_load
 equal "loaded again" "$(shown)" "$before"
 cp /tmp/server.conf /tmp/saved.conf
 server clear
@@ -71,7 +71,7 @@ equal "restored" "$(shown)" "$before"
 server save
 must "saved again, it is the same" cmp /tmp/server.conf /tmp/saved.conf
 for d in "$dev" "/dev/$(mapped db logs)"; do
-	gives EIO "$d" read:0:4k
+	expect_io EIO "$d" read:0:4k
 	must "it was closed" [ "$(cat "/sys/block/${d#/dev/}/rnbd/state")" = closed ]
 	unmap "$d"
 done
@@ -81,23 +81,23 @@ wait "$bystander" || true
 say "loaded again under load"
 dev=$(map web data key=rnbd:web)
 echo 100 >/sys/class/rtrs-client/web/reconnect_delay_ms
-bystander "$dev"
+start_bystander "$dev"
 must "it has begun" wait_for 20 eval "[ \$(ios $dev writes) -gt 20 ]"
-mark
+mark_log
 server unload
 must "it is gone" [ ! -e /sys/module/rtrs_server ]
 server load
 must "its session is back" wait_for 60 eval "[ \$(ls /sys/class/rtrs-server | wc -l) = 1 ]"
 before=$(ios "$dev" writes)
 must "it goes on" wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 20)) ]"
-bystander_unharmed
-must "it was not refused" eval "! since | grep -q \"can't open\""
+stop_bystander
+must "it was not refused" eval "! log_since_mark | grep -q \"can't open\""
 unmap "$dev"
 
 say "a line that is wrong"
 client_idle
 server unload
 echo "[volume wrong" >>/tmp/server.conf
-tells 2 'server.conf:[0-9]*: ' load
+tells 2 'server.conf:[0-9]*: ' start_load
 must "nothing was loaded" [ ! -e /sys/module/rtrs_server ]
-down
+tear_down

@@ -13,7 +13,7 @@ link_host() { on server "ln -s $conf/hosts/$2 $conf/volumes/$1/hosts/$2"; }
 unlink_host() { on server "rm $conf/volumes/$1/hosts/$2"; }
 
 # not_for ERRNO SESSION NAME [OPTION...]
-not_for() { refused "$1" "sessname=$2 path=$a device_path=$3 ${*:4}"; }
+not_for() { map_fails "$1" "sessname=$2 path=$a device_path=$3 ${*:4}"; }
 
 # revoked_by ERRNO RESTORE RULE...: fails unless the rule takes v1 away from web-1, so that no request
 # is carried out that begins when the rule has been changed, and remap_device gives that errno
@@ -23,9 +23,9 @@ revoked_by()
 	local errno=$1 restore=$2
 	shift 2
 	say "taken away by: $*"
-	load "$dev"
+	start_load "$dev"
 	"$@"
-	gives EIO "$dev" read:0:4k
+	expect_io EIO "$dev" read:0:4k
 	load_fails 20
 	equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
 	# The server closes it when its last I/O has ended.
@@ -34,11 +34,11 @@ revoked_by()
 	equal "remap_device meanwhile" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" "$errno"
 	eval "$restore"
 	echo 1 >"/sys/block/${dev#/dev/}/rnbd/remap_device"
-	gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+	expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 }
 
 a=$(addr server 0)
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 disk=$(null one 64)
 other=$(null two 64)
 
@@ -69,7 +69,7 @@ dev=$(map web-1 "$disk")
 unmap "$dev"
 link_host v1 web
 dev=$(map web-1 v1)
-gives "0" "$dev" write:0:4k:y
+expect_io "0" "$dev" write:0:4k:y
 must "it is another disk" on server "$RIG_DIR/steps/io.py $disk read:0:4k:y | grep -qx 0"
 unmap "$dev"
 
@@ -102,7 +102,7 @@ say "taken away under load"
 volume v2 "$other"
 link_host v2 db
 dev=$(map web-1 v1)
-bystander "$(map db v2)"
+start_bystander "$(map db v2)"
 revoked_by ENOENT "link_host v1 web" unlink_host v1 web
 revoked_by ENOENT "rule hosts/web/sessions 'web-[1-3]'" rule hosts/web/sessions 'web-[2-3]'
 revoked_by ENOENT "rule volumes/v1/enable 1" rule volumes/v1/enable 0
@@ -124,7 +124,7 @@ rule volumes/base/allow_any_host 1
 for session in web-1 web-2; do
 	map $session base access_mode=ro >/dev/null
 done
-dice
+seed_random
 rm -f /tmp/third
 "$RIG_DIR/steps/rules.py" "$SEED" $n "${disk#/dev/}" "$a" /tmp/third >/tmp/changes 2>&1 &
 changer=$!
@@ -145,7 +145,7 @@ for session in web-1 web-2; do
 	unmap "/dev/$(mapped $session base)"
 done
 rule policy listed
-bystander_unharmed
+stop_bystander
 rule volumes/v1/allow_any_host 1
 rule volumes/v1/modes rw
 rule volumes/v1/enable 1
@@ -156,4 +156,4 @@ unmap "/dev/$(mapped db v2)"
 rule policy open
 must "a host with a link to it is gone" on server "! rmdir $conf/hosts/db 2>/dev/null"
 on server "rm -f $conf/volumes/v[12]/hosts/*; rmdir $conf/volumes/* $conf/hosts/*"
-down
+tear_down

@@ -15,9 +15,9 @@ for name in mine /mine; do
 	unmap "$dev"
 	client_idle
 done
-refused ENOENT "sessname=s2 path=$a device_path=mine"
-refused ENOENT "sessname=s1 path=$a device_path=$disk"
-refused 'EINVAL|EACCES' "sessname=s2 path=$a device_path=../s1/mine"
+map_fails ENOENT "sessname=s2 path=$a device_path=mine"
+map_fails ENOENT "sessname=s1 path=$a device_path=$disk"
+map_fails 'EINVAL|EACCES' "sessname=s2 path=$a device_path=../s1/mine"
 client_idle
 on server 'rm -r /dev/exports'
-down
+tear_down

@@ -10,11 +10,11 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-up
+set_up
 disk=$(null vol 64 irqmode=2 completion_nsec=200000000)
 dev=$(map s1 "$disk")
 [ "$RIG_MODULES" != ours ] || echo 3600000 >/sys/class/rtrs-client/s1/unfenced_delay_ms
-load "$dev"
+start_load "$dev"
 # When there are requests to be sent again
 # shellcheck disable=SC2016
 on server 'wait_for 20 grep -q "[1-9]" "/sys/block/vol/inflight" &&
@@ -22,7 +22,7 @@ on server 'wait_for 20 grep -q "[1-9]" "/sys/block/vol/inflight" &&
 if [ "$client_modules" = ours ]; then
 	before=$(ios "$dev" writes)
 	wait_for 20 eval "[ \$(ios $dev writes) -gt $((before + 100)) ]" || fail "no I/O any more"
-	load_goes_on
+	stop_load
 	equal "successful reconnects" "$(cut -d' ' -f1 /sys/class/rtrs-client/s1/paths/*/stats/reconnects)" 1
 	must "no request was in flight" \
 		[ "$(awk '{ print $6 }' /sys/class/rtrs-client/s1/paths/*/stats/rdma)" -gt 0 ]
@@ -37,7 +37,7 @@ server_idle
 dev=$(map s1 "$disk")
 other=$(null other 16)
 dev2=$(map s1 "$other")
-load "$dev"
+start_load "$dev"
 on server "echo 1 >/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1/force_close"
 load_fails 30
 [ ! -e "/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1" ] || fail "still listed"
@@ -46,7 +46,7 @@ if [ "$client_modules" = ours ]; then
 	here=/sys/block/${dev#/dev/}/rnbd
 	equal "state of what was taken away" "$(cat "$here/state")" closed
 	equal "state of the other device" "$(cat "/sys/block/${dev2#/dev/}/rnbd/state")" open
-	gives EIO "$dev" read:0:4k
+	expect_io EIO "$dev" read:0:4k
 	echo 1 >"$(path 0)/disconnect"
 	equal "remap_device without a path" "$(errno_of "$here/remap_device" 1)" ENOTCONN
 	echo 1 >"$(path 0)/reconnect"
@@ -55,7 +55,7 @@ if [ "$client_modules" = ours ]; then
 	equal remap_device "$(errno_of "$here/remap_device" 1)" 0
 	equal "state after remap_device" "$(cat "$here/state")" open
 	equal "once more" "$(errno_of "$here/remap_device" 1)" EALREADY
-	gives "0 0" "$dev" write:0:4k:x read:0:4k:x
+	expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 	# Nothing is sent to it: the client notices when it asks for the size.
 	taken=/sys/class/rnbd-server/ctl/devices/${disk#/dev/}/sessions/s1
 	on server "echo 1 >$taken/force_close"
@@ -68,4 +68,4 @@ unmap "$dev2"
 dev=$(map s1 "$disk")
 verify "$dev" --bs=4k --size=1m
 unmap "$dev"
-down
+tear_down

@@ -6,7 +6,7 @@
 # connects again and again and goes no further, and nothing is left when they have gone.
 # Modules: ours
 
-up sess_queue_depth=16 max_memory=6 slot_size=0
+set_up sess_queue_depth=16 max_memory=6 slot_size=0
 equal "bytes used before anybody came" "$(server_memory)" 0
 disk=$(null vol 16)
 first=
@@ -26,8 +26,8 @@ say "a session of two paths, 16 chunks each: $first bytes"
 
 # Not enough for the chunks of another session: all of what it took by then goes back.
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-refused "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s2 path=$(addr server 0) device_path=$disk"
-refused "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s3 path=$(addr server 0) device_path=$disk"
+map_fails "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s2 path=$(addr server 0) device_path=$disk"
+map_fails "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s3 path=$(addr server 0) device_path=$disk"
 wait_for 20 server_memory_is "$first" || fail "$(server_memory) bytes used with one session, not $first"
 unmap "$dev"
 server_idle
@@ -35,7 +35,7 @@ server_memory_freed
 
 hostile client 192.168.100.1 1234 hoard-first || fail "the server takes too much"
 server_memory_freed
-down
+tear_down
 unload
 
 # With small slots, idle paths of 512 take little: 4 MiB with two connections for I/O, of which
@@ -49,4 +49,4 @@ say "a session of two paths, 512 slots each: $(server_memory) bytes"
 unmap "$dev"
 server_idle
 server_memory_freed
-down
+tear_down

@@ -52,8 +52,8 @@ write_files()
 	done
 }
 
-mark
-up dev_search_path=$volumes
+mark_log
+set_up dev_search_path=$volumes
 a=$(null a 64)
 b=$(null b 64)
 larger=$(null larger 96)
@@ -94,7 +94,7 @@ for round in 1 2 3; do
 	done
 done
 umount /mnt
-! since | grep "I/O error, dev ${dev#/dev/}," || fail "an I/O error was reported"
+! log_since_mark | grep "I/O error, dev ${dev#/dev/}," || fail "an I/O error was reported"
 
 # Another size, and a request that has waited.
 python3 -S "$RIG_DIR/steps/uevents.py" >/tmp/events &
@@ -110,7 +110,7 @@ wait_for 10 eval "[ \$(blockdev --getsize64 $dev2) = $((96 << 20)) ]" || fail "t
 wait_for 10 grep -q "change .*/${dev2#/dev/} disk RESIZE" /tmp/events ||
 	fail "no event: $(cat /tmp/events)"
 kill $listener
-gives "0 0" "$dev2" write:95m:1m:x read:95m:1m:x
+expect_io "0 0" "$dev2" write:95m:1m:x read:95m:1m:x
 equal "remap_device of an open device" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" EALREADY
 
 # Not there yet, with a request that waits, as it may for a server that is booting.
@@ -120,10 +120,10 @@ echo -1 >$timeout
 stop_server
 start_read "$dev2"
 unlink_volume b
-mark
+mark_log
 start_server
 wait_for_state "$dev" open
-wait_for 20 eval "since | grep -q \"can't open it\"" || fail "nobody has tried to open it"
+wait_for 20 eval "log_since_mark | grep -q \"can't open it\"" || fail "nobody has tried to open it"
 ! ended "$io" || fail "the request didn't wait: $(cat /tmp/io.out)"
 link_volume b "$b"
 end_io 30 0
@@ -141,11 +141,11 @@ end_io 30 EIO
 echo "$usual" >$timeout
 wait_for_state "$dev2" closed
 still_writes
-gives EIO "$dev2" read:0:4k
+expect_io EIO "$dev2" read:0:4k
 equal "remap_device without a device" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" ENOENT
 link_volume b "$b"
 wait_for_state "$dev2" open
-gives 0 "$dev2" read:0:4k
+expect_io 0 "$dev2" read:0:4k
 
 # queue_is TEXT ATTRIBUTE VALUE: soon, as a disk's limits follow when its I/O goes on
 queue_is() { wait_for 20 eval "[ \"\$(queue $dev2 $2)\" = '$3' ]" || fail "$1: $(queue "$dev2" "$2"), not $3"; }
@@ -167,7 +167,7 @@ wait $limiter || fail "max_sectors_kb can't be written"
 queue_is "cache after" write_cache "write back"
 must "discards after" [ "$(queue "$dev2" discard_max_bytes)" -gt 0 ]
 flushes=$(server_ios "$discards" flushes)
-gives "0 0 0 0" "$dev2" write:0:64k:x discard:0:64k buffered:0:4k:y fsync
+expect_io "0 0 0 0" "$dev2" write:0:64k:x discard:0:64k buffered:0:4k:y fsync
 must "no flush has arrived" [ "$(server_ios "$discards" flushes)" -gt "$flushes" ]
 stop_server
 link_volume b "$b"
@@ -175,19 +175,19 @@ start_server
 wait_for_state "$dev2" open
 queue_is "cache again" write_cache "write through"
 equal "discards again" "$(queue "$dev2" discard_max_bytes)" 0
-gives "ENOTSUP 0 0 0" "$dev2" discard:0:64k buffered:0:4k:y fsync read:0:4k:y
+expect_io "ENOTSUP 0 0 0" "$dev2" discard:0:64k buffered:0:4k:y fsync read:0:4k:y
 stop_server
 link_volume b "$blocks"
 start_server
 wait_for_state "$dev" open
-wait_for 30 io_gives EIO "$dev2" read:0:4k ||
+wait_for 30 io_returns EIO "$dev2" read:0:4k ||
 	fail "I/O to a disk of other blocks"
 equal "remap_device, other blocks" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" EINVAL
 link_volume b "$b"
 got=$(errno_of "$(device_attr "$dev2" remap_device)" 1)
 [[ $got = 0 || $got = EALREADY ]] || fail "remap_device when it is back: $got"
 equal "state after remap_device" "$(cat "$(device_attr "$dev2" state)")" open
-gives 0 "$dev2" read:0:4k
+expect_io 0 "$dev2" read:0:4k
 still_writes
 
 # Without a path. What is not to wait doesn't.
@@ -197,8 +197,8 @@ back_soon s2
 stop_server
 wait_for_state "$dev2" closed
 wait_for_state "$dev3" closed
-gives EIO "$dev3" read:0:4k
-refused "ENOTCONN|ECONNABORTED" "sessname=s1 path=$(addr server 0) device_path=c"
+expect_io EIO "$dev3" read:0:4k
+map_fails "ENOTCONN|ECONNABORTED" "sessname=s1 path=$(addr server 0) device_path=c"
 equal "remap_device without a path" "$(errno_of "$(device_attr "$dev2" remap_device)" 1)" ENOTCONN
 python3 -IS -c 'import os, sys
 os.posix_fadvise(os.open(sys.argv[1], os.O_RDONLY), 0, 65536, os.POSIX_FADV_WILLNEED)' "$dev2"
@@ -208,7 +208,7 @@ unmap "$dev2" force
 end_io 30 EIO
 start_server
 wait_for_state "$dev3" open
-gives 0 "$dev3" read:0:4k
+expect_io 0 "$dev3" read:0:4k
 still_writes
 writers_unharmed
 
@@ -237,13 +237,13 @@ stop_server
 start_server sess_queue_depth=1
 dev=$(map s1 a)
 back_soon s1
-gives 0 "$dev" read:0:4k
+expect_io 0 "$dev" read:0:4k
 stop_server
 wait_for_state "$dev" closed
-gives ENOLINK "$dev" read:0:4k
+expect_io ENOLINK "$dev" read:0:4k
 start_server sess_queue_depth=1
 wait_for_state "$dev" open
-gives 0 "$dev" read:0:4k
+expect_io 0 "$dev" read:0:4k
 unmap "$dev"
 on server "rm -r $volumes"
-down
+tear_down

@@ -15,7 +15,7 @@ export RNBD_SERVER_CONF=/tmp/server.conf
 : >/tmp/server.conf
 sectors=$((16 << 11))
 
-up
+set_up
 mkdir -p /srv
 store=$(null_here store 64)
 mkfs.ext4 -q "$store"
@@ -40,12 +40,12 @@ flushes=$(ios "$lower" flushes)
 dm_table_here bad "0 $sectors flakey $worse 0 0 1000"
 writer file "$file_dev"
 goes_on "$file_dev"
-mark
+mark_log
 says 0 '' client server stop
 equal sessions "$(ls /sys/class/rtrs-server)" ""
 equal "open devices" "$(ls /sys/class/rnbd-server/ctl/devices)" ""
 must "the disk wasn't flushed" [ "$(ios "$lower" flushes)" -gt "$flushes" ]
-must "the log doesn't tell of the disk that can't be flushed" grep -qE "can't sync $bad: -(EIO|5)" <(since)
+must "the log doesn't tell of the disk that can't be flushed" grep -qE "can't sync $bad: -(EIO|5)" <(log_since_mark)
 umount /srv
 mount -o ro "$store" /srv
 must "the file has something else" cmp -n $((4 << 20)) -i 0:$((8 << 20)) /tmp/data /srv/volume
@@ -80,4 +80,4 @@ says 2 "rnbd_server: the kernel's own driver is loaded" client server health
 unload_here
 umount "/$modules"
 rm /tmp/server.conf
-down
+tear_down

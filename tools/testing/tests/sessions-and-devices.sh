@@ -5,7 +5,7 @@
 # it belongs. A mapping costs the server no thread, a session one, that helps its disks when
 # memory is short.
 
-up
+set_up
 pids=
 for s in s1 s2; do
 	for d in a b; do
@@ -25,4 +25,4 @@ done
 for dev in /dev/rnbd?; do
 	unmap "$dev"
 done
-down
+tear_down

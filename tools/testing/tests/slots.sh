@@ -32,7 +32,7 @@ for mode in Y N; do
 	unmap "$dev"
 	server_memory_freed
 	HOSTILE_SLOTS=1 change_under_way "$disk" $mode
-	down
+	tear_down
 	unload
 done
 
@@ -42,7 +42,7 @@ for slot in 4096 65536; do
 	load_client
 	disk=$(null vol 64)
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-	soon
+	fast_failover
 	[ $slot = 4096 ] || verify "$dev" "$mixed" --size=8m
 	for size in 4k 64k; do
 		[ $slot-$size != 65536-4k ] || continue
@@ -58,7 +58,7 @@ for slot in 4096 65536; do
 	done
 	unmap "$dev"
 	server_memory_freed
-	down
+	tear_down
 	unload
 done
 
@@ -67,12 +67,12 @@ load_server slot_size=4096 sess_queue_depth=2048
 load_client
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
-soon
+fast_failover
 stop_server
-become disconnected 30 "$(path 0)"
+wait_for_paths disconnected 30 "$(path 0)"
 load_server slot_size=126976 sess_queue_depth=2048
-become connected 60 "$(path 0)"
+wait_for_paths connected 60 "$(path 0)"
 verify "$dev" "$mixed" --size=8m
 unmap "$dev"
-down
+tear_down
 unload

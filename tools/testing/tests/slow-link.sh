@@ -38,23 +38,23 @@ filled()
 	equal "$rate: reconnects" "$(reconnects)" "$were"
 }
 
-up
+set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 attr "hb_interval_ms=$(slowly 200)" hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
 were=$(reconnects)
-mark
-while more; do
+mark_log
+while next_round; do
 	for rate in 20mbit 5mbit; do
 		filled $rate --iodepth=64
 		filled $rate --iodepth=32 --numjobs=2 --cpus_allowed=0-1 \
 			--cpus_allowed_policy=split
 	done
 done
-! since | grep 'path ends' || fail "a path has ended"
-link server 0 silent
-must "the cut is not noticed" wait_for 10 eval "! is connected $(path 0)"
-link server 0 on
-become connected 40 "$(path 0)"
+! log_since_mark | grep 'path ends' || fail "a path has ended"
+set_link server 0 silent
+must "the cut is not noticed" wait_for 10 eval "! paths_are connected $(path 0)"
+set_link server 0 on
+wait_for_paths connected 40 "$(path 0)"
 unmap "$dev"
-down
+tear_down

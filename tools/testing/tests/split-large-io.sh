@@ -20,6 +20,6 @@ for chunk in 8192 65536 131072; do
 	on server "dd if=$disk bs=1M count=4 iflag=direct status=none" >/tmp/back
 	cmp /tmp/back /tmp/data || fail "the server has something else"
 	unmap "$dev"
-	down
+	tear_down
 	unload
 done

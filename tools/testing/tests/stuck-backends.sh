@@ -63,8 +63,8 @@ end_stuck()
 	done
 }
 
-patience 200
-up
+hung_task_limit 200
+set_up
 quick=$(null quick 64 discard=1)
 truncate -s 64M /dev/shm/ok
 head -c 1M /dev/urandom >/tmp/data
@@ -136,4 +136,4 @@ done
 server_idle
 MDADM_NO_UDEV=1 mdadm --stop /dev/md0 /dev/md1 2>/dev/null
 rm /dev/shm/ok
-down
+tear_down

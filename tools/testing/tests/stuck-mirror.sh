@@ -29,8 +29,8 @@ mirror_stuck()
 	wait $mirror || fail "$(cat /tmp/stuck.out)"
 }
 
-patience 100
-up
+hung_task_limit 100
+set_up
 head -c 1M /dev/urandom >/tmp/data
 modprobe -a md-mod raid1
 leg=$(dm leg "0 131072 linear $(null slow 64) 0")
@@ -56,4 +56,4 @@ unmap "${devs[1]}"
 server_idle
 dmsetup remove --noudevsync --noudevrules volume
 MDADM_NO_UDEV=1 mdadm --stop /dev/md0 2>/dev/null
-down
+tear_down

@@ -69,14 +69,14 @@ step()
 }
 
 do_map() { dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)"); }
-do_read() { gives 0 "$dev" read:0:64k; }
+do_read() { expect_io 0 "$dev" read:0:64k; }
 do_fence()
 {
 	echo 1 >"$(path 0)/disconnect"
 	goes_on "$dev" 30
 	wait_for 30 eval "[ \$(failed_over) -gt 0 ]" || fail "no request was sent again: $(show_paths)"
 }
-do_reconnect() { echo 1 >"$(path 0)/reconnect"; become connected 30 "$(path 0)"; }
+do_reconnect() { echo 1 >"$(path 0)/reconnect"; wait_for_paths connected 30 "$(path 0)"; }
 do_unmap() { unmap "$dev"; client_idle; wait_for 30 server_has_no s1; }
 
 # other_session WITH: goes through the steps, alone or with the others stuck
@@ -95,10 +95,10 @@ other_session()
 	step unmap do_unmap
 }
 
-patience 200
-on server "patience 200"
-on client2 "patience 200"
-up sess_queue_depth=512 max_chunk_size=8192
+hung_task_limit 200
+on server "hung_task_limit 200"
+on client2 "hung_task_limit 200"
+set_up sess_queue_depth=512 max_chunk_size=8192
 disk=$(null vol 32 irqmode=2 completion_nsec=200000000)
 still=$(dm still "0 32768 linear $(null still 16) 0")
 for queue in setup close; do
@@ -120,6 +120,6 @@ other_session stuck
 dm_resume still
 reads_end s2
 reads_end s3
-on client2 "client_idle; patience 20"
-on server "patience 20"
-down
+on client2 "client_idle; hung_task_limit 20"
+on server "hung_task_limit 20"
+tear_down

@@ -25,7 +25,7 @@ files_match()
 	done
 }
 
-up
+set_up
 disk=$(null vol 16)
 a=$(addr server 0)
 dev=$(map s1 "$disk" "path=$a,$a" access_mode=rw)
@@ -109,7 +109,7 @@ dev2=$(map s1 "$other" nopath)
 equal "the link to a further device" "$(readlink -f "$ctl/devices/${other//\//!}@s1")" "$(readlink -f "/sys/block/${dev2#/dev/}")"
 equal "its session" "$(cat "/sys/block/${dev2#/dev/}/rnbd/session")" s1
 equal "paths of the session" "$(ls /sys/class/rtrs-client/s1/paths)" "$path"
-gives "0 0" "$dev2" write:0:4k:x read:0:4k:x
+expect_io "0 0" "$dev2" write:0:4k:x read:0:4k:x
 unmap "$dev2"
 [ ! -L "$ctl/devices/${other//\//!}@s1" ] || fail "its link is left"
 
@@ -141,4 +141,4 @@ equal slot_size "$(cat /sys/module/rtrs_server/parameters/slot_size)" 4096
 equal always_invalidate "$(cat /sys/module/rtrs_server/parameters/always_invalidate)" Y
 equal port_nr "$(cat /sys/module/rnbd_server/parameters/port_nr)" 1234
 equal dev_search_path "$(cat /sys/module/rnbd_server/parameters/dev_search_path)" /
-down
+tear_down

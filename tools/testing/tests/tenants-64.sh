@@ -10,6 +10,6 @@
 
 . "$RIG_DIR/steps/tenants.sh"
 
-up sess_queue_depth=32
+set_up sess_queue_depth=32
 fair_share 64 32
-down
+tear_down

@@ -17,7 +17,7 @@ tool_server_paths() { [ "$(on server "$tool server path list -H" | wc -l)" = "$1
 rdma_up
 says 4 'modprobe rnbd_client' client client list
 says 4 'modprobe rnbd_server' server server list
-up
+set_up
 disk=$(null vol 64)
 equal map "$("$tool" map "$disk" from s1 192.168.100.1 192.168.101.1)" /dev/rnbd0
 got=0
@@ -71,7 +71,7 @@ fits object server server device show "$(basename "$disk")" json
 equal "paths on the server" "$(judged session)" s1
 
 # Paths, one and all
-soon
+fast_failover
 says 0 '' client path disconnect s1/rxe1
 says 1 'disconnected' client health
 says 0 'is connected' client path recover s1 rxe1
@@ -87,7 +87,7 @@ wait_for 20 tool_server_paths 2 || fail "the server has not two paths"
 
 # A cable
 says 0 '' client path reset s1 all
-link server 1 silent
+set_link server 1 silent
 wait_for 20 paths_up 1 || fail "the cut was not noticed"
 says 1 "WARNING: s1/ip:192.168.101.*disconnected" client health
 says 0 'degraded' client show s1
@@ -95,12 +95,12 @@ says 1 'no answer' client path recover s1 rxe1 &
 recovering=$!
 # Meanwhile the server takes the disk away.
 says 0 '' server server close "$(basename "$disk")" s1
-gives EIO /dev/rnbd0 read:0:4k
+expect_io EIO /dev/rnbd0 read:0:4k
 says 2 'CRITICAL: rnbd0' client health
 says 0 '' client session remap s1
-gives 0 /dev/rnbd0 read:0:4k
+expect_io 0 /dev/rnbd0 read:0:4k
 wait $recovering
-link server 1 on
+set_link server 1 on
 wait_for 40 paths_up 2 || fail "the path doesn't come back"
 says 1 'lost and connected again' client health
 says 0 'OK' client health --max-reconnects 100
@@ -135,4 +135,4 @@ equal "requests with the server's part" "$(judged with_server)" "$(judged reques
 says 0 '' client unmap rnbd0
 client_idle
 says 0 'OK: 0 sessions' client health
-down
+tear_down

@@ -24,7 +24,7 @@ press() { in_terminal send-keys "$1"; }
 rdma_up
 says 4 'modprobe rnbd_client' client map vol1 from s1 192.168.100.1
 says 3 UNKNOWN client health
-up sess_queue_depth=16
+set_up sess_queue_depth=16
 disk=$(null vol 64)
 says 0 'OK: 0 sessions' client health
 
@@ -69,7 +69,7 @@ says 0 'disk rnbd0: seq=2 time=' client ping rnbd0 --count 3 --interval 1
 says 0 IOPS client perf rnbd0 --seconds 1 --depth 4
 reads=$(rnbd perf rnbd0 --seconds 1 --depth 2 json | member iops)
 must "perf read nothing: $reads" awk -v n="$reads" 'BEGIN { exit !(n > 0) }'
-load "/dev/rnbd0"
+start_load "/dev/rnbd0"
 rnbd stat --watch 1 --count 1 --json >/tmp/stat.json
 rnbd stat rnbd0 --json >/tmp/stat.json
 must "stat saw no reads: $(cat /tmp/stat.json)" awk -v n="$(member rates 0 reads_s </tmp/stat.json)" \
@@ -90,7 +90,7 @@ wait_for 20 screen ' by name ' || fail "not sorted by name: $(cat /tmp/screen)"
 press q
 wait_for 20 test -s /tmp/ended || fail "top doesn't end"
 equal "exit code of top" "$(cat /tmp/ended)" 0
-load_goes_on
+stop_load
 says 0 'rnbd_path_up\{side="client",session="s1",path="ip:192.168.100.1@ip:192.168.100.1"\} 1' \
 	client stat --prometheus
 
@@ -111,7 +111,7 @@ says 2 'has 131072s on the server' client resize rnbd0 65M
 says 0 '' client resize rnbd0 32M force
 equal "size" "$(rnbd show rnbd0 json | member size)" $((32 << 20))
 says 0 '' server server close "$(basename "$disk")" s1
-gives EIO /dev/rnbd0 read:0:4k
+expect_io EIO /dev/rnbd0 read:0:4k
 wait_for 20 tool_state_is closed || fail "rnbd0 isn't closed"
 says 2 'CRITICAL: rnbd0' client health
 says 0 '' client remap rnbd0
@@ -135,4 +135,4 @@ equal "volume" "$(rnbd volume map vol)" /dev/rnbd0
 rnbd unmap rnbd0 --save
 equal "table" "$(cat $RNBD_VOLUMES)" '# mine'
 wait_for 20 test ! -e /sys/block/rnbd0 || fail "rnbd0 is still there"
-down
+tear_down

@@ -16,7 +16,7 @@ traced_as()
 	on server "sed -n 's/.* rtrs_srv_$1: s1 ip:[^ ]*@ip:[^ ]*: //p' $t/trace"
 }
 
-up
+set_up
 disk=$(null vol 64)
 on server "echo >$t/trace; echo 1 >$t/events/rtrs_srv/enable"
 dev=$(map s1 "$disk")
@@ -57,7 +57,7 @@ parked() { grep -q rtrs_clt_park $t/trace; }
 dev=$(map s1 "$disk")
 echo >$t/trace
 echo 1 >$t/events/rtrs_clt/enable
-gives "0 0" "$dev" write:0:12k:x read:0:20k
+expect_io "0 0" "$dev" write:0:12k:x read:0:20k
 equal "told of a write" "$(grep -c 'rtrs_clt_submit: s1: slot [0-9]*: write of 12288 bytes on queue [0-9]' $t/trace)" 1
 equal "told of a read" "$(grep -c 'rtrs_clt_submit: s1: slot [0-9]*: read of 20480 bytes on queue [0-9]' $t/trace)" 1
 for slot in $(slots | sort -u); do
@@ -88,4 +88,4 @@ must "states of the path: $(cat /tmp/states)" grep -qE '^connected -> .* connect
 echo 0 >$t/events/rtrs_clt/enable
 echo >$t/trace
 unmap "$dev"
-down
+tear_down

@@ -9,7 +9,7 @@
 # Once: stock
 
 . "$RIG_DIR/steps/failover.sh"
-up
+set_up
 disk=$(null vol 128)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 equal "paths on the client" "$(ls /sys/class/rtrs-client/s1/paths | wc -l)" 2
@@ -23,4 +23,4 @@ a=$(path_ios "$(path 0)") b=$(path_ios "$(path 1)")
 say "I/Os by path: $a, $b"
 must "I/O goes round the paths: $a and $b" [ $((a * 2)) -ge "$b" -a $((b * 2)) -ge "$a" ]
 unmap "$dev"
-down
+tear_down

@@ -14,7 +14,7 @@ polls() { wait_for 20 eval "[ '$*' = \"\$(xargs </tmp/states)\" ]" || fail "not 
 # path_is ATTRIBUTE: of the session's only path, written
 path_is() { echo 1 >"$(echo /sys/class/rtrs-client/s1/paths/*/"$1")"; }
 
-up
+set_up
 disk=$(dm still "0 32768 linear $(null vol 16) 0")
 # It looks for partitions when it is opened for the first time.
 on server "dd if=$disk of=/dev/null count=1 status=none"
@@ -60,4 +60,4 @@ if [ "$RIG_MODULES" = ours ]; then
 	kill "$poller" || true
 fi
 kill $listener
-down
+tear_down

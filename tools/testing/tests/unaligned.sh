@@ -4,9 +4,9 @@
 # Direct I/O from many small pieces of memory, each at an offset of its own in a page:
 # up to 1 MiB in a request, written and read back.
 
-up
+set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 python3 "$RIG_DIR/steps/pieces.py" "$dev" 60 || fail "see above"
 unmap "$dev"
-down
+tear_down

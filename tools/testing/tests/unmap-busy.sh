@@ -5,7 +5,7 @@
 # are refused.
 # Quick: debug
 
-up
+set_up
 disk=$(null vol 16)
 dev=$(map s1 "$disk")
 here=/sys/block/${dev#/dev/}/rnbd
@@ -20,4 +20,4 @@ equal "remap of an open device" "$(errno_of "$here/remap_device" 1)" EALREADY
 equal "remap with 2" "$(errno_of "$here/remap_device" 2)" EINVAL
 exec 7<&-
 unmap "$dev"
-down
+tear_down

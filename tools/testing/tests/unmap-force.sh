@@ -6,7 +6,7 @@
 
 # The second one is the kernel's for a disk that is gone, which has no sectors.
 removed="EIO|ENOSPC"
-up
+set_up
 disk=$(null vol 64)
 other=$(null other 16)
 dev2=$(map s1 "$other")
@@ -15,7 +15,7 @@ for i in 1 2 3 4 5; do
 	fio --name=other --filename="$dev2" --direct=1 --rw=randread --bs=4k --time_based \
 		--runtime=1000 >/tmp/other.out 2>&1 &
 	pid=$!
-	load "$dev" --numjobs=2
+	start_load "$dev" --numjobs=2
 	start=$EPOCHREALTIME
 	unmap "$dev" force
 	load_fails 20 "$removed"
@@ -31,4 +31,4 @@ server_idle
 before=$(server_ios "$disk" writes)
 pause 0.5
 equal "writes on the server" "$(server_ios "$disk" writes)" "$before"
-down
+tear_down

@@ -4,7 +4,7 @@
 # The same for a device of 4,096-byte logical blocks: they stay that size.
 # Quick: debug
 
-up
+set_up
 disk=$(null vol 128 blocksize=4096)
 dev=$(map s1 "$disk")
 equal "logical block size" "$(queue "$dev" logical_block_size)" 4096
@@ -13,4 +13,4 @@ verify "$dev" "$mixed4k" --numjobs=4 --size=8m --offset_increment=16m
 ! dd if=/dev/zero of="$dev" bs=512 count=1 oflag=direct 2>/dev/null ||
 	fail "a write of 512 bytes was taken"
 unmap "$dev"
-down
+tear_down

@@ -6,11 +6,11 @@
 # Once: debug 7.2
 # Siw: debug
 
-up
+set_up
 disk=$(null vol 128)
 dev=$(map s1 "$disk")
 verify "$dev" "$mixed" --numjobs=4 --size=8m --offset_increment=16m
 equal "the space between the jobs" \
 	"$(on server "cmp -n $((8 << 20)) -i $((8 << 20)):0 $disk /dev/zero && echo zero")" zero
 unmap "$dev"
-down
+tear_down

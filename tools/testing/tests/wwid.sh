@@ -9,7 +9,7 @@
 
 wwid() { cat "$(device_attr "$dev" wwid)"; }
 
-up dev_search_path=$volumes
+set_up dev_search_path=$volumes
 modprobe -a sd_mod
 modprobe scsi_debug dev_size_mb=16 delay=0 add_host=2 per_host_store=1
 wait_for 20 eval '[ "$(scsi_disks_here | wc -l)" = 2 ]' || fail "scsi_debug made no two disks"
@@ -19,23 +19,23 @@ dev=$(map s1 volume "path=$(addr server 0)")
 equal "wwid" "$(wwid)" "$(cat "/sys/block/$a/device/wwid")"
 [ "$(wwid)" != "$(cat "/sys/block/$b/device/wwid")" ] || fail "both disks have the same id"
 
-soon
+fast_failover
 attr failover_timeout=2
-gives 0 "$dev" write:0:4k:mine
+expect_io 0 "$dev" write:0:4k:mine
 "$RIG_DIR/steps/io.py" "/dev/$b" write:0:4k:other >/dev/null
-mark
+mark_log
 echo 1 >"$(path 0)/disconnect"
 wait_for 20 state_is "$dev" closed || fail "it is still open"
 link_volume volume "/dev/$b"
 echo 1 >"$(path 0)/reconnect"
-gives EIO "$dev" write:0:4k:lost
-wait_for 20 eval "since | grep -q 'another disk by that name'" || fail "the log doesn't say why"
+expect_io EIO "$dev" write:0:4k:lost
+wait_for 20 eval "log_since_mark | grep -q 'another disk by that name'" || fail "the log doesn't say why"
 equal "state" "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" closed
-gives 0 "/dev/$b" read:0:4k:other
+expect_io 0 "/dev/$b" read:0:4k:other
 equal "remap" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" ESTALE
 link_volume volume "/dev/$a"
 equal "remap" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" 0
-gives "0 0" "$dev" read:0:4k:mine write:0:4k:again
+expect_io "0 0" "$dev" read:0:4k:mine write:0:4k:again
 unmap "$dev"
 
 # What has no id
@@ -45,4 +45,4 @@ equal "wwid of a disk without" "$(wwid)" ""
 unmap "$dev"
 server_idle
 no_scsi
-down
+tear_down
