@@ -654,11 +654,23 @@ how_slow
 read -r _patience </proc/sys/kernel/hung_task_timeout_secs
 [ "$_patience" -ge $((20 * slowness)) ] || hung_task_limit 20
 
-# tear_down: ends a test whose devices are all unmapped; waits for sessions to go, removes volumes
-tear_down()
+# unmap_last DEVICE...: unmaps the last devices; waits until client and server have no session
+unmap_last()
 {
+	local dev
+
+	for dev; do
+		unmap "$dev"
+	done
 	client_idle
 	server_idle
+}
+
+# tear_down [DEVICE...]: ends a test: unmaps the last devices, waits until client and server have no
+# session, and removes the server's null_blk and device-mapper devices
+tear_down()
+{
+	unmap_last "$@"
 	no_nulls
 	hung_task_limit 20
 }

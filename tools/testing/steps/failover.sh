@@ -151,9 +151,7 @@ two_disks_unharmed()
 	umount /mnt
 	e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 	log_quiet
-	unmap "$raw"
-	unmap "$fs"
-	tear_down
+	tear_down "$raw" "$fs"
 }
 
 # ---- mirrors ----

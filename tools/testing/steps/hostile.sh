@@ -82,6 +82,5 @@ peers_passed()
 hostile_down()
 {
 	stop_bystander
-	unmap "$dev"
-	tear_down
+	tear_down "$dev"
 }

@@ -54,8 +54,7 @@ interop()
 		[ "$client_modules" = intree ] ||
 			equal "write zeroes" "$(queue "$dev" write_zeroes_max_bytes)" 0
 		[ "$client_modules $server_modules" != "ours intree" ] || taken_away "$disk" "$dev"
-		unmap "$dev"
-		tear_down
+		tear_down "$dev"
 		unload
 	done
 }

@@ -32,9 +32,7 @@ stale_end()
 	local pid=$BLOCKS_PID
 	eval "exec ${BLOCKS[1]}>&-"
 	wait_for 20 ended "$pid" || fail "blocks.py doesn't end"
-	unmap "$dev"
-	client_idle
-	server_idle
+	unmap_last "$dev"
 }
 
 # stale_round: true if all blocks are as they were written last; else $stale says what is

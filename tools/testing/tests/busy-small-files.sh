@@ -83,5 +83,4 @@ while next_round; do
 done
 umount /mnt
 lvm vgchange -q -an vg
-unmap "$dev"
-tear_down
+tear_down "$dev"

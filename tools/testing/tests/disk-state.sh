@@ -109,8 +109,7 @@ noticed
 equal rotational "$(queue "$dev" rotational)" 0
 changed on server "echo 1 >/sys/block/${disk#/dev/}/queue/rotational"
 becomes rotational 1
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_nulls
 
 say "blocks become larger"
@@ -124,8 +123,7 @@ equal "block size" "$(queue "$dev" logical_block_size)" 512
 expect_io 0 "$dev" write:0:4k:x
 moved "$plain"
 expect_io "0 0" "$dev" write:0:4k:x write:512:512:x
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_nulls
 
 say "write zeroes and discards that turn out not to be there"
@@ -148,8 +146,7 @@ wait_for 20 eval "[ \$(server_queue $disk discard_max_bytes) = 0 ]" ||
 	fail "the server still has discards"
 becomes discard_max_bytes 0
 expect_io "ENOTSUP 0" "$dev" discard:128k:64k zeroes:128k:64k
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_scsi
 
 say "blocks of 64 KiB, which only newer kernels support"

@@ -121,5 +121,4 @@ must "the mirror waited for $took ms" [ "$took" -le $(($(slowly $slack) + 2000))
 wait_for 10 grep -q '(F)' /proc/mdstat || fail "the dead half is not marked: $(cat /proc/mdstat)"
 no_mirror md0
 restore fifth
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -40,5 +40,4 @@ equal "lines about the MTU" "$(log_since_mark | grep -c 'packets of 4096 bytes')
 set_link client 0 on
 wait_for_paths connected 20 "$(path 0)"
 equal "last_error" "$(cat "$(path 0)/last_error")" 0
-unmap "$dev"
-tear_down
+tear_down "$dev"

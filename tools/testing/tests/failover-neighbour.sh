@@ -41,5 +41,4 @@ equal "the first try" "$errno" -110
 # Without the limit, it takes 30 s.
 must "the first try took $took s" [ "$took" -ge 5 -a "$took" -lt 20 ]
 expect_io 0 "$dev" read:0:4k:b
-unmap "$dev"
-tear_down
+tear_down "$dev"

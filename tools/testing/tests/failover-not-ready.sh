@@ -48,8 +48,7 @@ fast_failover
 expect_io 0 "$dev" write:0:4k:before
 away "losetup -d $disk" "ENXIO|6"
 back "losetup $disk /tmp/loop.img"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 on server "losetup -d $disk; rm /tmp/loop.img"
 
 disk=$(null vol 16)
@@ -58,5 +57,4 @@ attr failover_timeout=-1
 fast_failover
 away "blockdev --setro $disk" "EROFS|30"
 back "blockdev --setrw $disk"
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -68,6 +68,4 @@ goes_on 0
 addr server 1 >$clt/s1/add_path
 wait_for_paths connected 30 "$(path 1)"
 goes_on 0 1
-unmap "$dev"
-unmap "$dev2"
-tear_down
+tear_down "$dev" "$dev2"

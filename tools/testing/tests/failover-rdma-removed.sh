@@ -49,5 +49,4 @@ while next_round; do
 done
 writers_unharmed
 log_quiet
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -83,10 +83,7 @@ for fencing in Y N; do
 	release_write
 	reconnect_ends 20
 	expect_io 0 "$dev" read:0:4k:x
-	unmap "$dev"
-	unmap "$dev2"
-	client_idle
-	server_idle
+	unmap_last "$dev" "$dev2"
 done
 echo Y >/sys/kernel/debug/rtrs_client/fencing
 
@@ -109,10 +106,7 @@ for fencing in Y N; do
 	wait_for 120 server_closed || fail "the server has the unmapped disk open"
 	other=$(map s2 "$disk" "path=$(addr server 0)")
 	expect_io 0 "$other" write:0:4k:y
-	unmap "$other"
-	unmap "$dev"
-	client_idle
-	server_idle
+	unmap_last "$other" "$dev"
 done
 echo Y >/sys/kernel/debug/rtrs_client/fencing
 tear_down

@@ -73,10 +73,7 @@ writers_unharmed
 umount /mnt
 e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 log_quiet
-unmap "$raw"
-unmap "$fs"
-unmap "$cached"
-tear_down
+tear_down "$raw" "$fs" "$cached"
 on server 'losetup -d /dev/loop4; umount /srv; losetup -d /dev/loop1 /dev/loop2 /dev/loop3
 	echo 500 >/proc/sys/vm/dirty_writeback_centisecs
 	rm -f /run/rig/*.img'

@@ -48,5 +48,4 @@ while next_round; do
 	set_link server $net on
 	wait_for_paths connected 40 "$(path 0)" "$(path 1)"
 done
-unmap "$dev"
-tear_down
+tear_down "$dev"

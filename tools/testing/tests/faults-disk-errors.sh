@@ -39,8 +39,7 @@ say "one piece of the disk fails"
 dm_table broken "0 8192 linear $lower 0" "8192 8 error" "8200 $((sectors - 8200)) linear $lower 8200"
 expect_io "0 EIO 0 EIO EIO" "$dev" write:4092k:4k:e write:4m:4k:e write:4100k:4k:e read:4m:512 read:4m:1m
 expect_io "0 0" "$dev" read:4092k:4k:e read:4100k:4k:e
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 
 say "half of the reads fail for good, under load"
 dev=$(map s1 "$disk")
@@ -50,8 +49,7 @@ load_fails 20
 equal state "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open
 dm_table broken "0 $sectors linear $lower 0"
 verify "$dev" --bs=16k --size=2m
-unmap "$dev"
-tear_down
+tear_down "$dev"
 
 say "sectors that can't be read"
 if on server 'modprobe -q dm-dust || dmsetup targets | grep -q ^dust'; then
@@ -63,8 +61,7 @@ if on server 'modprobe -q dm-dust || dmsetup targets | grep -q ^dust'; then
 	expect_io "EIO 0 0 EIO" "$dev" read:48k:4k read:0:48k read:52k:4k read:0:1m
 	# Written, such a sector is good again.
 	expect_io "0 0" "$dev" write:0:1m:g read:0:1m:g
-	unmap "$dev"
-	tear_down
+	tear_down "$dev"
 else
 	say "there's no dm-dust here"
 fi
@@ -82,8 +79,7 @@ if debug_kernel; then
 	on server "echo 1 >$fail/times"
 	expect_io "EIO 0" "$dev" fsync fsync
 	on server "echo 0 >$fail/probability"
-	unmap "$dev"
-	tear_down
+	tear_down "$dev"
 fi
 
 # What a SCSI disk has to say, errno by errno.
@@ -105,7 +101,6 @@ on server 'echo 1 >/sys/module/scsi_debug/parameters/wp'
 expect_io "EREMOTEIO 0" "$dev" write:0:4k:i read:0:4m
 on server 'echo 0 >/sys/module/scsi_debug/parameters/wp'
 expect_io "0 0" "$dev" write:0:4m:j read:0:4m:j
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_scsi
 tear_down

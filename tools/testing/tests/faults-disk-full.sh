@@ -47,8 +47,7 @@ full "$dev" 8
 # Discarded blocks go back to the pool.
 expect_io "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
 expect_io "0" "$dev" read:20m:1m:z
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_nulls
 
 say "a file of 32 MB on a filesystem of 16"
@@ -59,8 +58,7 @@ dev=$(map s1 /srv/volume)
 full "$dev" 16
 expect_io "0 0 0" "$dev" discard:0:4m write:20m:1m:z fsync
 expect_io "0" "$dev" read:20m:1m:z
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 on server 'umount /srv'
 
 say "one of 32 MB in a tmpfs of 8"
@@ -69,7 +67,6 @@ on server 'mount -t tmpfs -o size=8448k full /srv; truncate -s 32M /srv/volume'
 dev=$(map s1 /srv/volume)
 full "$dev" 9
 expect_io "0 0" "$dev" discard:0:4m write:20m:1m:z
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 on server 'umount /srv'
 tear_down

@@ -213,5 +213,4 @@ on server 'echo 0 >/sys/kernel/config/nullb/backing/power'
 removed file "$dev" open "EIO EIO"
 on server 'umount /srv'
 
-unmap "$other"
-tear_down
+tear_down "$other"

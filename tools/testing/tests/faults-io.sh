@@ -66,9 +66,7 @@ on_disk()
 	fail_each 'rtrs_*:rtrs_con_*' 10 round "${steps[@]}"
 	# Receives are posted again by sixteen.
 	fail_each '*:ib_post_recv' 10 round read:0:512k read:0:512k read:0:512k read:0:512k
-	unmap "$dev"
-	client_idle
-	server_idle
+	unmap_last "$dev"
 	no_nulls
 	on server 'rmmod rnbd_server rtrs_server'
 }
@@ -85,9 +83,7 @@ on server "mkfs.ext4 -q $backing; mkdir -p /srv; mount $backing /srv; truncate -
 disk=/srv/volume
 map_disk
 fail_each 'r*_server:[!r]*' 10 round "${steps[@]}" zeroes:1m:64k
-unmap "$dev"
-client_idle
-server_idle
+unmap_last "$dev"
 on server 'umount /srv'
 points
 tear_down

@@ -110,9 +110,7 @@ with_one=$(rdma_resources)
 for m in rtrs_client rtrs_core rtrs_server; do
 	fail_each "$m:*" 10 added
 done
-unmap "$dev"
-client_idle
-server_idle
+unmap_last "$dev"
 
 say "a file"
 backing=$(null backing 16)

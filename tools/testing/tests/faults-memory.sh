@@ -59,7 +59,6 @@ fail_in_turn read "$dev" ENOMEM EFAULT
 fail_in_turn write "$dev" ENOMEM EFAULT
 fail_in_turn buffered "$dev" ENOMEM
 expect_io "0 0" "$dev" write:0:1m:a read:0:1m:a
-unmap "$dev"
-tear_down
+tear_down "$dev"
 devices_anew
 must "lockdep has ended its work" grep -q '^ *debug_locks: *1$' /proc/lockdep_stats

@@ -20,12 +20,10 @@ before=$(on server "du -k $file | cut -f1")
 blkdiscard -o 0 -l $((2 << 20)) "$dev"
 dd if="$dev" bs=1M count=2 iflag=direct status=none | cmp -n $((2 << 20)) - /dev/zero
 must "a discard leaves a hole" [ "$(on server "du -k $file | cut -f1")" -lt "$before" ]
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 dev=$(map s1 $file access_mode=ro)
 ! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct 2>/dev/null || fail "written read only"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 map_fails 'ENOTBLK|EISDIR|EINVAL' "sessname=s1 path=$(addr server 0) device_path=/srv"
 # What is no stored data but the kernel's
 for name in /proc/version /proc/self/mem /sys/kernel/uevent_seqnum /dev/null; do

@@ -28,7 +28,6 @@ equal "discards on FAT" "$(queue "$dev" discard_max_bytes)" 0
 equal "write zeroes on FAT" "$(queue "$dev" write_zeroes_max_bytes)" 0
 blkdiscard -z -l 1M "$dev"
 cmp -n 1048576 "$dev" /dev/zero || fail "not zero"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 on server 'umount /srv/4k /srv/fat'
 tear_down

@@ -16,9 +16,7 @@ disk=$(null vol 16)
 for _ in {1..12}; do
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 	wait_for_paths connected 20 "$(path 0)" "$(path 1)"
-	unmap "$dev"
-	client_idle
-	server_idle
+	unmap_last "$dev"
 done
 tear_down
 unload

@@ -28,6 +28,5 @@ set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 verify "$dev" "$mixed" --numjobs=2 --size=8m --offset_increment=16m
-unmap "$dev"
-tear_down
+tear_down "$dev"
 no_rxe

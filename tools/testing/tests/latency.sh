@@ -45,5 +45,4 @@ for f in "$sum $(latency_sum "$on_path")" "$disk_sum $(latency_sum "$srv/stats/d
 	[ $(($3 - $1)) -ge 100000 ] && [ $(($4 - $2)) -ge 150000 ] || fail "sums: $f"
 done
 equal "refused" "$(errno_of "$on_path" 1) $(errno_of "$srv/stats/wait_latency" 1)" "EACCES EACCES"
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -41,8 +41,7 @@ unmap "$dev"
 disk=$(null vol 16 blocksize=4096)
 dev=$(map s1 "$disk")
 same_limits "$disk" "$dev"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 
 for args in "lbpu=1 lbpws=1 physblk_exp=3 lowest_aligned=1 opt_xferlen_exp=7" \
 	"sector_size=4096 lbpws=1" "lbpu=0"; do
@@ -52,8 +51,7 @@ for args in "lbpu=1 lbpws=1 physblk_exp=3 lowest_aligned=1 opt_xferlen_exp=7" \
 	same_limits "$disk" "$dev"
 	[ "$RIG_MODULES" = intree ] || equal "optimal size of I/O" \
 		"$(queue "$dev" optimal_io_size)" $((1024 * $(queue "$dev" logical_block_size)))
-	unmap "$dev"
-	server_idle
+	unmap_last "$dev"
 	no_scsi
 done
 tear_down

@@ -53,9 +53,7 @@ equal state "$(<"$one/state")" connected
 must "the server hasn't two paths: $(server_paths s1)" server_has_paths s1 2
 goes_on "$dev"
 writers_unharmed
-unmap "$dev"
-client_idle
-server_idle
+unmap_last "$dev"
 for net in 0 1; do
 	ip addr del fe80::2/64 dev "eth$net"
 	on server "ip addr del fe80::1/64 dev eth$net"

@@ -13,9 +13,7 @@ cycles()
 	local dev
 	for _ in $(seq "$1"); do
 		dev=$(map s1 "$disk")
-		unmap "$dev"
-		client_idle
-		server_idle
+		unmap_last "$dev"
 	done
 }
 

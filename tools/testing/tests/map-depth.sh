@@ -29,9 +29,7 @@ open_session()
 # close_session: unmaps it; all memory of the session is freed
 close_session()
 {
-	unmap "$dev"
-	client_idle
-	server_idle
+	unmap_last "$dev"
 	server_memory_freed
 }
 

@@ -24,7 +24,6 @@ mount -o ro "$dev" /mnt
 equal "files after mapping again" \
 	"$(cd /mnt && find . -type f -exec sha256sum {} + | sort | sha256sum)" "$want"
 umount /mnt
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 on server "e2fsck -fn $disk" || fail "the file system on the server's device has errors"
 tear_down

@@ -68,5 +68,4 @@ must "somebody mapped it" grep -qx 0 /tmp/mapper-?
 ! cat /tmp/mapper-? | grep -vxE '0|EEXIST|EBUSY' || fail "another errno"
 dev=$(map s1 /dev/vol1)
 expect_io "0 0" "$dev" write:0:4k:a read:0:4k:a
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -54,5 +54,4 @@ unmap "$dev"
 unmap "$dev2"
 dev=$(map s1 "$other")
 must "settings outlive their session" grep -qx 5000 $clt/hb_interval_ms
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -31,5 +31,4 @@ wait_for 30 ended "$second" || fail "it still waits"
 wait "$second" || fail "it failed as well"
 dev=/dev/$(mapped s1 "$disk")
 expect_io 0 "$dev" write:0:4k:x
-unmap "$dev"
-tear_down
+tear_down "$dev"

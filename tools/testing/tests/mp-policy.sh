@@ -69,5 +69,4 @@ must "min-latency takes the slow path" [ "$a" -ge $((b * 10)) ]
 share MI --iodepth=16
 must "min-inflight doesn't keep off the slow path" [ "$a" -ge $((b * 2)) ]
 netem server 1
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -17,7 +17,6 @@ equal "blocks in use after zeroing" "$(provisioned)" 0-2047
 fallocate -p -o 131072 -l 65536 "$dev"
 equal "blocks in use after a hole" "$(provisioned)" 0-255,384-2047
 dd if="$dev" bs=64k skip=1 count=2 iflag=direct status=none | cmp -n 131072 - /dev/zero
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_scsi
 tear_down

@@ -57,6 +57,4 @@ has_queues "$dev2" 1
 addr server 1 >$clt/add_path
 equal "queue pairs of two paths" $(($(connected_qps) - idle)) $((2 * few))
 expect_io "0 0" "$dev2" write:0:4k:x read:0:4k:x
-unmap "$dev2"
-unmap "$dev"
-tear_down
+tear_down "$dev2" "$dev"

@@ -42,9 +42,7 @@ at_once unmap "$dev"
 dm_resume still
 wait_for 30 ended $held || fail "the device is still not open"
 equal "the mapping that was held up" "$(cat /tmp/held)" 0
-unmap "/dev/$(mapped s1 "$loop")"
-client_idle
-server_idle
+unmap_last "/dev/$(mapped s1 "$loop")"
 on server "losetup --detach $loop"
 
 say "a write that isn't answered"
@@ -58,5 +56,4 @@ at_once unmap "$(cat /tmp/at-once)"
 ! ended "$io" || fail "the write has been answered: $(cat /tmp/io.out)"
 dm_resume still
 end_io 30 0
-unmap "$dev"
-tear_down
+tear_down "$dev"

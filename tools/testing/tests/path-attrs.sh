@@ -145,5 +145,4 @@ echo N >/sys/kernel/debug/rtrs_client/fencing
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 echo Y >/sys/kernel/debug/rtrs_client/fencing
 shows $clt/s1/fencing 0
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -30,9 +30,7 @@ for path in /sys/class/rtrs-client/s1/paths/*; do
 	say "${path##*/}: $(path_ios "$path") I/Os"
 	must "${path##*/} is used" [ "$(path_ios "$path")" -gt 20 ]
 done
-unmap "$dev"
-client_idle
-server_idle
+unmap_last "$dev"
 on server 'rmmod rnbd_server rtrs_server'
 load_server sess_queue_depth=2 max_chunk_size=8192
 # Each source to each destination of a network: 2 * 5 * 13
@@ -65,9 +63,7 @@ equal "one more" "$(errno_of /sys/class/rtrs-client/s1/add_path \
 	"ip:192.168.101.22,ip:192.168.101.14")" EMFILE
 must "the log says why" grep -q "there are 128 paths" <(log_since_mark)
 verify "$dev" --bs=4k --size=1m
-unmap "$dev"
-client_idle
-server_idle
+unmap_last "$dev"
 for i in 5 6 7 8 9 10 11 12; do
 	for net in 0 1; do
 		ip addr del "192.168.$((100 + net)).$((10 + i))/24" dev "dummy$net"

@@ -90,7 +90,5 @@ wait $job || true
 wait_for 20 eval "[ \$(errno_of /sys/block/${dev#/dev/}/rnbd/unmap_device normal) = 0 ]" ||
 	fail "$dev can't be unmapped"
 wait_for 20 test ! -e "/sys/block/${dev#/dev/}" || fail "$dev still there after unmap"
-unmap "$plain"
-unmap "$fs"
-tear_down
+tear_down "$plain" "$fs"
 unload

@@ -19,8 +19,7 @@ for mode in --setro --setrw; do
 	expect_io "EPERM EPERM EPERM" "$dev" write:0:4k:x discard:0:4k zeroes:0:4k
 done
 equal "read through the client" "$(checksum "$dev")" "$before"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 equal "the server's data" "$(on server "checksum $disk")" "$before"
 
 # refused_all: the case writes 0xa5 to the first block while it may, and must not change it later

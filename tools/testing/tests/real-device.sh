@@ -48,8 +48,7 @@ paths_lost()
 # end_session: unmaps it; its RDMA objects are gone
 end_session()
 {
-	unmap "$dev"
-	server_idle
+	unmap_last "$dev"
 	# Completion queues as well
 	wait_for 20 eval '[ "$(rdma resource show)" = "$before" ]' ||
 		fail "before: $before, after: $(rdma resource show)"

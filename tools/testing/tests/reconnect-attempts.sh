@@ -82,5 +82,4 @@ expect_io "0 0" "$dev" write:0:64k:c read:0:64k:c
 add_rdma 1
 wait_for 40 eval "[ \$(grep -lx connected $clt/s1/paths/*/state | wc -l) = 2 ]" ||
 	fail "the missing path doesn't come"
-unmap "$dev"
-tear_down
+tear_down "$dev"

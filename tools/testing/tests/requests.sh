@@ -80,8 +80,7 @@ dd if="$dev" bs=64k count=16 iflag=direct status=none | cmp - /tmp/want || fail 
 
 ! blkdiscard -s -l 65536 "$dev" 2>/tmp/secure || fail "secure erase on a disk that has none"
 grep -q 'not supported' /tmp/secure || fail "secure erase: $(cat /tmp/secure)"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_scsi
 
 if [ "$RIG_MODULES" != intree ]; then

@@ -126,5 +126,4 @@ if [ "$RIG_MODULES" = ours ]; then
 	on server "losetup -d $empty; rm /tmp/empty.img /tmp/full.img"
 fi
 kill $listener
-unmap "$dev"
-tear_down
+tear_down "$dev"

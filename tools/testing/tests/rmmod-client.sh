@@ -21,5 +21,4 @@ server_idle
 load_client
 dev=$(map s1 "$disk")
 verify "$dev" --bs=4k --size=1m
-unmap "$dev"
-tear_down
+tear_down "$dev"

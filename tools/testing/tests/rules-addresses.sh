@@ -133,10 +133,7 @@ dev=$(map s file)
 map_fails EBUSY "sessname=u path=${server[0]} device_path=file"
 map_fails EBUSY "sessname=u path=${server[0]} device_path=upper"
 expect_io "0 0" "$dev" write:0:4k:z read:0:4k:z
-unmap "$dev2"
-unmap "$dev"
-client_idle
-server_idle
+unmap_last "$dev2" "$dev"
 
 say "listening"
 dev=$(map s any)
@@ -163,6 +160,5 @@ equal "it doesn't listen from the beginning" "$(on server "cat $conf/listen")" 0
 map_fails ECONNREFUSED "sessname=t path=${server[0]} device_path=$disk"
 rule listen 1
 dev=$(map t "$(null last 64)")
-unmap "$dev"
-tear_down
+tear_down "$dev"
 addresses del

@@ -67,5 +67,4 @@ unmap "$dev" force
 unmap "$dev2"
 dev=$(map s1 "$disk")
 verify "$dev" --bs=4k --size=1m
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -18,8 +18,7 @@ for _ in 1 2 3 4 5; do
 		[ "$now" -gt $((2 * 16 * 131072 + 4 * 65536)) ]
 	equal "bytes used by the same session again" "$now" "${first:-$now}"
 	first=$now
-	unmap "$dev"
-	server_idle
+	unmap_last "$dev"
 	server_memory_freed
 done
 say "a session of two paths, 16 chunks each: $first bytes"
@@ -29,8 +28,7 @@ dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 map_fails "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s2 path=$(addr server 0) device_path=$disk"
 map_fails "ECONNRESET|ECONNABORTED|ENOMEM" "sessname=s3 path=$(addr server 0) device_path=$disk"
 wait_for 20 server_memory_is "$first" || fail "$(server_memory) bytes used with one session, not $first"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 server_memory_freed
 
 hostile client 192.168.100.1 1234 hoard-first || fail "the server takes too much"
@@ -46,7 +44,6 @@ disk=$(null vol 16)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)" nr_queues=1)
 server_memory_falls_to $((2 * (13 << 18) + (1 << 20)))
 say "a session of two paths, 512 slots each: $(server_memory) bytes"
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 server_memory_freed
 tear_down

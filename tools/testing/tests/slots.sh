@@ -73,6 +73,5 @@ wait_for_paths disconnected 30 "$(path 0)"
 load_server slot_size=126976 sess_queue_depth=2048
 wait_for_paths connected 60 "$(path 0)"
 verify "$dev" "$mixed" --size=8m
-unmap "$dev"
-tear_down
+tear_down "$dev"
 unload

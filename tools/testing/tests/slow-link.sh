@@ -56,5 +56,4 @@ set_link server 0 silent
 must "the cut is not noticed" wait_for 10 eval "! paths_are connected $(path 0)"
 set_link server 0 on
 wait_for_paths connected 40 "$(path 0)"
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -19,7 +19,6 @@ for chunk in 8192 65536 131072; do
 		fail "read something else, chunks of $chunk"
 	on server "dd if=$disk bs=1M count=4 iflag=direct status=none" >/tmp/back
 	cmp /tmp/back /tmp/data || fail "the server has something else"
-	unmap "$dev"
-	tear_down
+	tear_down "$dev"
 	unload
 done

@@ -111,9 +111,7 @@ must "$ms ms, $alone ms alone" [ "$ms" -le $((2 * alone + 3000)) ]
 fsfreeze -u /srv/hung
 end_stuck
 
-unmap "${devs[0]}"
-unmap "${devs[1]}"
-server_idle
+unmap_last "${devs[0]}" "${devs[1]}"
 umount /srv/hung
 
 # A write to a range that md has suspended waits in whatever submits it.

@@ -51,9 +51,7 @@ devs[0]=$(map s1 "$volume")
 dd if=/tmp/data of="${devs[0]}" bs=64k count=1 oflag=direct status=none
 must "it is clean" wait_for 30 grep -qx active /sys/block/md0/md/array_state
 mirror_stuck
-unmap "${devs[0]}"
-unmap "${devs[1]}"
-server_idle
+unmap_last "${devs[0]}" "${devs[1]}"
 dmsetup remove --noudevsync --noudevrules volume
 MDADM_NO_UDEV=1 mdadm --stop /dev/md0 2>/dev/null
 tear_down

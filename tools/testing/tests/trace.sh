@@ -34,15 +34,13 @@ for event in dispatch answer; do
 	equal "writes: $event" "$(traced_as $event | grep -c 'write 12288 bytes (0)$')" 3
 	equal "reads: $event" "$(traced_as $event | grep -c 'read 20480 bytes (0)$')" 2
 done
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 equal "end of the path" "$(traced_as path_state)" "connected -> closing"
 # An error is told with its request.
 dev=$(map s1 "$disk" access_mode=ro)
 ! echo "sessname=s1 path=$(addr server 0) device_path=/dev/none" >"$ctl/map_device" 2>/dev/null || fail "mapped what isn't there"
 equal "errors" "$(traced_as answer | grep -c 'read [0-9]* bytes (-[1-9][0-9]*)$')" 1
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 equal "states" "$(on server "sed -n 's/.*rtrs_srv_path_state: .*: //p' $t/trace" | xargs)" \
 	"connected -> closing connecting -> connected connected -> closing"
 on server "echo 0 >$t/events/rtrs_srv/enable; echo >$t/trace"
@@ -87,5 +85,4 @@ say "states: $(cat /tmp/states)"
 must "states of the path: $(cat /tmp/states)" grep -qE '^connected -> .* connecting -> connected$' /tmp/states
 echo 0 >$t/events/rtrs_clt/enable
 echo >$t/trace
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -22,5 +22,4 @@ equal "packets that came too early, on both sides" "$(disorder)" "$before"
 a=$(path_ios "$(path 0)") b=$(path_ios "$(path 1)")
 say "I/Os by path: $a, $b"
 must "I/O goes round the paths: $a and $b" [ $((a * 2)) -ge "$b" -a $((b * 2)) -ge "$a" ]
-unmap "$dev"
-tear_down
+tear_down "$dev"

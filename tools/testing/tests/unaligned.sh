@@ -8,5 +8,4 @@ set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
 python3 "$RIG_DIR/steps/pieces.py" "$dev" 60 || fail "see above"
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -19,5 +19,4 @@ done
 equal "remap of an open device" "$(errno_of "$here/remap_device" 1)" EALREADY
 equal "remap with 2" "$(errno_of "$here/remap_device" 2)" EINVAL
 exec 7<&-
-unmap "$dev"
-tear_down
+tear_down "$dev"

@@ -25,8 +25,7 @@ for i in 1 2 3 4 5; do
 	wait $pid || true
 	[ ! -e "$ctl/devices/${disk//\//!}@s1" ] || fail "link left"
 done
-unmap "$dev2"
-server_idle
+unmap_last "$dev2"
 # Nothing wrote after the unmapping.
 before=$(server_ios "$disk" writes)
 pause 0.5

@@ -12,5 +12,4 @@ equal "size" "$(blockdev --getsize64 "$dev")" $((128 << 20))
 verify "$dev" "$mixed4k" --numjobs=4 --size=8m --offset_increment=16m
 ! dd if=/dev/zero of="$dev" bs=512 count=1 oflag=direct 2>/dev/null ||
 	fail "a write of 512 bytes was taken"
-unmap "$dev"
-tear_down
+tear_down "$dev"

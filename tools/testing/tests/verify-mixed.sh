@@ -12,5 +12,4 @@ dev=$(map s1 "$disk")
 verify "$dev" "$mixed" --numjobs=4 --size=8m --offset_increment=16m
 equal "the space between the jobs" \
 	"$(on server "cmp -n $((8 << 20)) -i $((8 << 20)):0 $disk /dev/zero && echo zero")" zero
-unmap "$dev"
-tear_down
+tear_down "$dev"

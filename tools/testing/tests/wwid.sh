@@ -42,7 +42,6 @@ unmap "$dev"
 link_volume volume "$(null plain 16)"
 dev=$(map s1 volume "path=$(addr server 0)")
 equal "wwid of a disk without" "$(wwid)" ""
-unmap "$dev"
-server_idle
+unmap_last "$dev"
 no_scsi
 tear_down
