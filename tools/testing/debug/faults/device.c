@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes RDMA devices look like hardware with less room than soft-RoCE, to the drivers
- * alone: their attributes say less, and queue pairs that are too large are refused. By
- * default as mlx5 does it. The limits are set first, then emulate=Y puts them on all
- * devices, until it is N again.
+ * Limits of hardware, mlx5 by default, for the drivers' use of soft-RoCE: device attributes are
+ * lower, and queue pairs that are too large are refused. The limits are set first; emulate=Y applies
+ * them to all devices, until it is N again.
  *
- * While they are on, each queue pair and completion queue that the drivers ask for is
- * logged, so that tests can count them.
+ * Meanwhile, each queue pair and completion queue that the drivers create is logged, so that tests
+ * can count them.
  */
 #include <linux/module.h>
 
 #include "faults.h"
 
-/* Here it is the real one. */
+/* This file calls the real function. */
 #undef rdma_create_qp
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-/* What a send takes in the queue: so much, and its SGEs, in whole blocks. */
+/* Size of a send in the queue: a fixed part and its SGEs, rounded up to blocks */
 #define RTRS_FAULTS_WR		132
 #define RTRS_FAULTS_SGE		16
 #define RTRS_FAULTS_BLOCK	64
@@ -44,7 +43,7 @@ MODULE_PARM_DESC(vectors, "Completion vectors of a device (default 1)");
 
 static bool emulate;
 
-/* What a device said before. */
+/* Original attributes of a device */
 struct rtrs_faults_dev {
 	int max_qp_wr;
 	int max_send_sge;
@@ -131,7 +130,7 @@ static int rtrs_faults_check_qp(const struct ib_device *dev,
 }
 
 /**
- * rtrs_faults_create_qp() - rdma_create_qp() of a device with less room
+ * rtrs_faults_create_qp() - rdma_create_qp() with the limits
  * @module: who calls it
  * @id: as for rdma_create_qp()
  * @pd: as for rdma_create_qp()
@@ -142,7 +141,7 @@ static int rtrs_faults_check_qp(const struct ib_device *dev,
 int rtrs_faults_create_qp(const char *module, struct rdma_cm_id *id,
 			  struct ib_pd *pd, struct ib_qp_init_attr *attr)
 {
-	/* Some kernels return in @attr what soft-RoCE has rounded up. */
+	/* Some kernels return the rounded values in @attr. */
 	struct ib_qp_cap cap = attr->cap;
 	int ret = 0;
 
@@ -161,7 +160,7 @@ int rtrs_faults_create_qp(const char *module, struct rdma_cm_id *id,
 EXPORT_SYMBOL_GPL(rtrs_faults_create_qp);
 
 /**
- * rtrs_faults_alloc_cq() - ib_alloc_cq() of a device with less room
+ * rtrs_faults_alloc_cq() - ib_alloc_cq() with the limits
  * @module: who calls it
  * @dev: as for ib_alloc_cq()
  * @private: as for ib_alloc_cq()
@@ -191,7 +190,7 @@ struct ib_cq *rtrs_faults_alloc_cq(const char *module, struct ib_device *dev,
 EXPORT_SYMBOL_GPL(rtrs_faults_alloc_cq);
 
 /**
- * rtrs_faults_device_exit() - the devices say again what they did
+ * rtrs_faults_device_exit() - restore the attributes of all devices
  */
 void rtrs_faults_device_exit(void)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lets one call that can fail do so: the Nth one that the drivers make, whatever
- * thread, work item or interrupt makes it. faults.h has the calls; the kernel's own
- * fault injection counts them, see Documentation/fault-injection: attributes are in
- * debugfs, fail_rtrs/. Or has one call wait for as long as a test wishes.
+ * Fault injection: makes the Nth call of the drivers fail, in any context. faults.h has the calls; the
+ * kernel's fault injection counts them, see Documentation/fault-injection; its attributes are in
+ * debugfs, fail_rtrs/. Or holds one call until a test releases it.
  */
 #include <linux/debugfs.h>
 #include <linux/fault-inject.h>
@@ -59,20 +58,20 @@ static void rtrs_faults_hold(const char *name)
 }
 
 /**
- * rtrs_fault() - is a call to fail?
+ * rtrs_fault() - shall a call fail?
  * @module: who makes it
  * @call: its name
  * @func: function that makes it
  * @line: line of that function's file
  *
- * Context: that of the call. Only one call fails at a time, or @hit is garbled.
- * Return: true if it is to fail.
+ * Context: that of the call. Only one call may fail at a time, or @hit is garbled.
+ * Return: true if it shall fail.
  */
 bool rtrs_fault(const char *module, const char *call, const char *func, int line)
 {
 	char name[64];
 
-	/* A task's fail-nth is for what is below these calls. */
+	/* A task's fail-nth is for allocations within these calls. */
 	if (!rtrs_faults_attr.probability && !*hold)
 		return false;
 	snprintf(name, sizeof(name), "%s:%s", module, call);
@@ -92,7 +91,7 @@ static int __init rtrs_faults_init(void)
 {
 	int ret;
 
-	/* A line in the log is enough, without a stack. */
+	/* Log a line without a stack. */
 	rtrs_faults_attr.verbose = 0;
 	rtrs_faults_dir = fault_create_debugfs_attr("fail_rtrs", NULL,
 						    &rtrs_faults_attr);
@@ -114,5 +113,5 @@ static void __exit rtrs_faults_exit(void)
 module_init(rtrs_faults_init);
 module_exit(rtrs_faults_exit);
 
-MODULE_DESCRIPTION("RTRS and RNBD: failures of what lies below");
+MODULE_DESCRIPTION("RTRS and RNBD: fault injection");
 MODULE_LICENSE("GPL");

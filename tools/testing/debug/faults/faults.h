@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Calls of the drivers that can be made to fail, for rtrs-faults.ko, the RDMA devices
- * that it can make look like hardware (device.c), and the looks at what is asked of them
- * (verbs.c). Included in
- * front of each file of the drivers when they are built for the debug kernel, so that
- * they need not know of it: each call becomes a question, then the call.
+ * Fault injection (faults.c), limits of RDMA devices (device.c) and checks of RDMA calls (verbs.c)
+ * of rtrs-faults.ko. Included before each file of the drivers when they are built for the debug
+ * kernel: macros replace the calls, so that the drivers have no code for this.
  *
- * A call that fails has done nothing, and says what it would most likely say then.
+ * A call that fails has no effect, and returns its most likely error.
  *
- * Not here, though they return errors:
- * - memory with __GFP_NOFAIL, and what only fails for a bug of the caller's
+ * Calls that return errors, but do not fail here:
+ * - allocations with __GFP_NOFAIL, and calls that fail only for an error of the caller
  *   (rdma_set_reuseaddr, rdma_notify, xa_store into a reserved entry)
- * - what the drivers call through pointers (read_iter, write_iter), and bios: the
- *   disk's failures reach those, see the tests of disks
- * - sysfs_break_active_protection(): fails for a file that is gone, and its writers
- *   are waited for before that
+ * - calls through pointers (read_iter, write_iter), and bios: see the tests of disks
+ * - sysfs_break_active_protection(): fails for a removed file, whose writers are awaited first
  */
 #ifndef RTRS_FAULTS_H
 #define RTRS_FAULTS_H
 
-/* All that the drivers include, so that inline functions in there stay as they are. */
+/* All headers of the drivers, so that their inline functions call the real functions */
 #include <linux/bio.h>
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
@@ -55,10 +51,10 @@
 #include <rdma/rdma_cm.h>
 #include <rdma/rw.h>
 
-/* Each file that needs it defines it, which is meant to come before printk.h. */
+/* Files define it, normally before they include printk.h. */
 #undef pr_fmt
 
-/* Tests wait for messages: none is left out for being one of many. */
+/* Tests wait for messages, so these are not rate-limited. */
 #undef DEFAULT_RATELIMIT_INTERVAL
 #define DEFAULT_RATELIMIT_INTERVAL	0
 
@@ -108,88 +104,54 @@ void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 
 #define RTRS_FAULT(call) rtrs_fault(KBUILD_MODNAME, #call, __func__, __LINE__)
 
-/* In a macro's own text its name is the function that it hides. */
+/* Within its own expansion, a macro's name is the real function. */
 #define RTRS_FAIL(call, failure, ...) \
 	(RTRS_FAULT(call) ? failure : call(__VA_ARGS__))
 #define RTRS_FAIL_NULL(call, ...) RTRS_FAIL(call, NULL, __VA_ARGS__)
 #define RTRS_FAIL_ERR(call, ...) RTRS_FAIL(call, -ENOMEM, __VA_ARGS__)
 #define RTRS_FAIL_PTR(call, ...) RTRS_FAIL(call, ERR_PTR(-ENOMEM), __VA_ARGS__)
 
-/* Memory. Many of these are macros on newer kernels, so inline functions call the kernel's own. */
-static inline void *rtrs_faults_kzalloc(size_t size, gfp_t gfp)
-{
-	return kzalloc(size, gfp);
-}
+/* Like RTRS_FAIL, but calls rtrs_faults_@call() */
+#define RTRS_FAIL_OWN(call, failure, ...) \
+	(RTRS_FAULT(call) ? failure : rtrs_faults_##call(__VA_ARGS__))
 
-static inline void *rtrs_faults_kmalloc(size_t size, gfp_t gfp)
-{
-	return kmalloc(size, gfp);
-}
+/* Defines rtrs_faults_@name(), which calls the kernel's function, or macro on some kernels. */
+#define RTRS_FAULTS_OWN(type, name, params, args) \
+	static inline type rtrs_faults_##name params { return name args; }
 
-static inline void *rtrs_faults_kcalloc(size_t n, size_t size, gfp_t gfp)
-{
-	return kcalloc(n, size, gfp);
-}
-
-static inline void *rtrs_faults_kzalloc_node(size_t size, gfp_t gfp, int node)
-{
-	return kzalloc_node(size, gfp, node);
-}
-
-static inline void *rtrs_faults_kvcalloc(size_t n, size_t size, gfp_t gfp)
-{
-	return kvcalloc(n, size, gfp);
-}
-
-static inline void *rtrs_faults_kvzalloc(size_t size, gfp_t gfp)
-{
-	return kvzalloc(size, gfp);
-}
-
-static inline struct page *rtrs_faults_alloc_pages(gfp_t gfp, unsigned int order)
-{
-	return alloc_pages(gfp, order);
-}
-
-static inline struct page *rtrs_faults_alloc_pages_node(int node, gfp_t gfp, unsigned int order)
-{
-	return alloc_pages_node(node, gfp, order);
-}
-
-static inline void __percpu *rtrs_faults_alloc_percpu(size_t size, size_t align)
-{
-	return __alloc_percpu(size, align);
-}
+/* Memory */
+RTRS_FAULTS_OWN(void *, kzalloc, (size_t size, gfp_t gfp), (size, gfp))
+RTRS_FAULTS_OWN(void *, kmalloc, (size_t size, gfp_t gfp), (size, gfp))
+RTRS_FAULTS_OWN(void *, kcalloc, (size_t n, size_t size, gfp_t gfp), (n, size, gfp))
+RTRS_FAULTS_OWN(void *, kzalloc_node, (size_t size, gfp_t gfp, int node), (size, gfp, node))
+RTRS_FAULTS_OWN(void *, kvcalloc, (size_t n, size_t size, gfp_t gfp), (n, size, gfp))
+RTRS_FAULTS_OWN(void *, kvzalloc, (size_t size, gfp_t gfp), (size, gfp))
+RTRS_FAULTS_OWN(struct page *, alloc_pages, (gfp_t gfp, unsigned int order), (gfp, order))
+RTRS_FAULTS_OWN(struct page *, alloc_pages_node, (int node, gfp_t gfp, unsigned int order),
+		(node, gfp, order))
+RTRS_FAULTS_OWN(void __percpu *, __alloc_percpu, (size_t size, size_t align), (size, align))
 
 #undef kzalloc
 #define kzalloc(size, gfp)						\
 	(!((gfp) & __GFP_NOFAIL) && RTRS_FAULT(kzalloc) ?		\
 	 NULL : rtrs_faults_kzalloc(size, gfp))
 #undef kmalloc
-#define kmalloc(...) \
-	(RTRS_FAULT(kmalloc) ? NULL : rtrs_faults_kmalloc(__VA_ARGS__))
+#define kmalloc(...)		RTRS_FAIL_OWN(kmalloc, NULL, __VA_ARGS__)
 #undef kcalloc
-#define kcalloc(...) \
-	(RTRS_FAULT(kcalloc) ? NULL : rtrs_faults_kcalloc(__VA_ARGS__))
+#define kcalloc(...)		RTRS_FAIL_OWN(kcalloc, NULL, __VA_ARGS__)
 #undef kzalloc_node
-#define kzalloc_node(...) \
-	(RTRS_FAULT(kzalloc_node) ? NULL : rtrs_faults_kzalloc_node(__VA_ARGS__))
+#define kzalloc_node(...)	RTRS_FAIL_OWN(kzalloc_node, NULL, __VA_ARGS__)
 #undef kvcalloc
-#define kvcalloc(...) \
-	(RTRS_FAULT(kvcalloc) ? NULL : rtrs_faults_kvcalloc(__VA_ARGS__))
+#define kvcalloc(...)		RTRS_FAIL_OWN(kvcalloc, NULL, __VA_ARGS__)
 #undef kvzalloc
-#define kvzalloc(...) \
-	(RTRS_FAULT(kvzalloc) ? NULL : rtrs_faults_kvzalloc(__VA_ARGS__))
+#define kvzalloc(...)		RTRS_FAIL_OWN(kvzalloc, NULL, __VA_ARGS__)
 #undef alloc_pages
-#define alloc_pages(...) \
-	(RTRS_FAULT(alloc_pages) ? NULL : rtrs_faults_alloc_pages(__VA_ARGS__))
+#define alloc_pages(...)	RTRS_FAIL_OWN(alloc_pages, NULL, __VA_ARGS__)
 #undef alloc_pages_node
-#define alloc_pages_node(...) \
-	(RTRS_FAULT(alloc_pages_node) ? NULL : rtrs_faults_alloc_pages_node(__VA_ARGS__))
+#define alloc_pages_node(...)	RTRS_FAIL_OWN(alloc_pages_node, NULL, __VA_ARGS__)
 /* alloc_percpu() is a macro around it. */
 #undef __alloc_percpu
-#define __alloc_percpu(...) \
-	(RTRS_FAULT(__alloc_percpu) ? NULL : rtrs_faults_alloc_percpu(__VA_ARGS__))
+#define __alloc_percpu(...)	RTRS_FAIL_OWN(__alloc_percpu, NULL, __VA_ARGS__)
 #define kstrdup(...)		RTRS_FAIL_NULL(kstrdup, __VA_ARGS__)
 #define kasprintf(...)		RTRS_FAIL_NULL(kasprintf, __VA_ARGS__)
 #define sgl_alloc_order(...)	RTRS_FAIL_NULL(sgl_alloc_order, __VA_ARGS__)
@@ -201,7 +163,7 @@ static inline void __percpu *rtrs_faults_alloc_percpu(size_t size, size_t align)
 #define alloc_workqueue(...) \
 	(RTRS_FAULT(alloc_workqueue) ? NULL : alloc_workqueue_noprof(__VA_ARGS__))
 
-/* A reference to what is on its way out */
+/* References to objects that may be going away */
 #define percpu_ref_tryget_live(...) \
 	RTRS_FAIL(percpu_ref_tryget_live, false, __VA_ARGS__)
 #define try_module_get(...)	RTRS_FAIL(try_module_get, false, __VA_ARGS__)
@@ -217,7 +179,7 @@ static inline void __percpu *rtrs_faults_alloc_percpu(size_t size, size_t align)
 #define kobject_add(...)	RTRS_FAIL_ERR(kobject_add, __VA_ARGS__)
 #define kobject_create_and_add(...) \
 	RTRS_FAIL_NULL(kobject_create_and_add, __VA_ARGS__)
-/* Who gets an error has to put the kobject, as it is initialized by then. */
+/* The caller must put the kobject on an error, so it is initialized. */
 #define kobject_init_and_add(kobj, ktype, ...)				\
 	(RTRS_FAULT(kobject_init_and_add) ?				\
 	 (kobject_init(kobj, ktype), -ENOMEM) :				\
@@ -228,23 +190,14 @@ static inline void __percpu *rtrs_faults_alloc_percpu(size_t size, size_t align)
 	RTRS_FAIL_ERR(sysfs_create_link_nowarn, __VA_ARGS__)
 
 /* Disks; some of these are macros on older kernels. */
-static inline int rtrs_faults_alloc_tag_set(struct blk_mq_tag_set *set)
-{
-	return blk_mq_alloc_tag_set(set);
-}
-
-static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
-				       unsigned int len, gfp_t gfp)
-{
-	return blk_rq_map_kern(rq, buf, len, gfp);
-}
+RTRS_FAULTS_OWN(int, blk_mq_alloc_tag_set, (struct blk_mq_tag_set *set), (set))
+RTRS_FAULTS_OWN(int, blk_rq_map_kern, (struct request *rq, void *buf, unsigned int len, gfp_t gfp),
+		(rq, buf, len, gfp))
 
 #undef blk_mq_alloc_tag_set
-#define blk_mq_alloc_tag_set(set) \
-	(RTRS_FAULT(blk_mq_alloc_tag_set) ? -ENOMEM : rtrs_faults_alloc_tag_set(set))
+#define blk_mq_alloc_tag_set(...) RTRS_FAIL_OWN(blk_mq_alloc_tag_set, -ENOMEM, __VA_ARGS__)
 #undef blk_rq_map_kern
-#define blk_rq_map_kern(...) \
-	(RTRS_FAULT(blk_rq_map_kern) ? -ENOMEM : rtrs_faults_map_kern(__VA_ARGS__))
+#define blk_rq_map_kern(...)	RTRS_FAIL_OWN(blk_rq_map_kern, -ENOMEM, __VA_ARGS__)
 #define blk_mq_alloc_queue(...)	RTRS_FAIL_PTR(blk_mq_alloc_queue, __VA_ARGS__)
 /* blk_mq_alloc_disk() is a macro around it. */
 #define __blk_mq_alloc_disk(...) \
@@ -302,7 +255,7 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define ib_dma_sync_single_for_device(...)				\
 	(rtrs_faults_sync(__VA_ARGS__),					\
 	 ib_dma_sync_single_for_device(__VA_ARGS__))
-/* A software device never says so by itself. */
+/* Mappings of a software device never fail. */
 #define ib_dma_mapping_error(dev, addr)					\
 	((addr) == DMA_MAPPING_ERROR ? -ENOMEM :			\
 	 ib_dma_mapping_error(dev, addr))
@@ -325,10 +278,9 @@ static inline int rtrs_faults_map_kern(struct request *rq, void *buf,
 #define rdma_listen(...)	RTRS_FAIL_ERR(rdma_listen, __VA_ARGS__)
 
 /*
- * Room in a send queue, for modules other than the one that counts it. Without room
- * what was queued before is sent nevertheless. rtrs_con_post() always has room: its
- * callers have made the queue large enough for that. The name of a module as a token has
- * no prefix since 6.17.
+ * Space in a send queue, for the callers of rtrs_core. Without space, requests that were queued
+ * before are sent. rtrs_con_post() never lacks space, as the queue is large enough. Since 6.17,
+ * KBUILD_MODNAME as a token has no prefix.
  */
 #define kmod_rtrs_client 1
 #define rtrs_client 1

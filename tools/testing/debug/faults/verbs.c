@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looks at what the drivers ask of RDMA devices as an IOMMU and a strict adapter would.
- * soft-RoCE takes memory that isn't mapped, or mapped for the other direction. Here
+ * Checks the drivers' calls of RDMA devices like an IOMMU and a strict adapter. soft-RoCE accepts
+ * memory that is not mapped, or mapped for the other direction. The rules:
  *
- * - what a work request lists is mapped, in a direction that it may use, under a key of the
- *   queue pair's own domain
+ * - memory in a work request is mapped for the direction of the request, under a key of the queue
+ *   pair's own domain
  * - a memory region is registered in its own domain, with the key and the rights that its
  *   memory allows
- * - memory is unmapped as it was mapped, when no work request uses it any more and no key
- *   gives access to it
- * - what is synced is mapped, in that direction
+ * - memory is unmapped as it was mapped, when no work request uses it and no key gives access to it
+ * - memory is synced as it was mapped, for the same direction
  *
- * Whatever isn't so is logged with "BUG: ", and where it was asked for.
+ * A violation is logged with "BUG: " and a stack trace.
  *
- * A work request is over when its completion is polled, or that of a later one in the same
- * queue; a queue pair that was drained reaches nothing any more.
+ * A work request ends when its completion is polled, or the completion of a later one in the same
+ * queue. A drained queue pair accesses no memory.
  */
 #include <linux/hashtable.h>
 #include <linux/interval_tree_generic.h>
@@ -23,7 +22,7 @@
 
 #include "faults.h"
 
-/* Here they are the real ones. */
+/* This file calls the real functions. */
 #undef ib_alloc_mr
 #undef ib_map_mr_sg
 #undef ib_dereg_mr
@@ -46,12 +45,12 @@
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-/* So many complaints are enough. */
+/* Limit of messages */
 #define RTRS_FAULTS_BUGS	10
-/* Attempts to allocate a record. A test that has allocations fail does so with one of them. */
+/* Attempts to allocate a record. Fault injection makes one of them fail. */
 #define RTRS_FAULTS_TRIES	100
 
-/* Memory that is mapped for a device. */
+/* Memory that is mapped for a device */
 struct rtrs_faults_map {
 	struct rb_node rb;
 	u64 first;
@@ -60,7 +59,7 @@ struct rtrs_faults_map {
 	struct ib_device *dev;
 	enum dma_data_direction dir;
 	unsigned int busy;		/* work requests that list it */
-	bool unmapped;			/* though it was busy */
+	bool unmapped;			/* while it was busy */
 	struct rtrs_faults_mr *mr;	/* memory region that it is part of */
 	struct list_head entry;		/* in rtrs_faults_mr.maps */
 };
@@ -69,17 +68,17 @@ struct rtrs_faults_mr {
 	struct hlist_node node;
 	struct ib_mr *mr;
 	bool valid;			/* its keys give access */
-	bool awaited;			/* it has memory, and is to be registered */
+	bool awaited;			/* has memory, and is not yet registered */
 	struct list_head maps;
 };
 
-/* A work request that the device works on. */
+/* A work request in flight */
 struct rtrs_faults_wr {
 	struct list_head entry;
 	const void *wr;
 	const struct ib_cqe *cqe;
 	bool signaled;
-	bool mark;			/* posted to see that all before it are over */
+	bool mark;			/* posted to drain the queue pair */
 	u32 invalidates;		/* a key, or 0 */
 	unsigned int nr;
 	struct rtrs_faults_map *maps[];
@@ -94,7 +93,7 @@ struct rtrs_faults_qp {
 	struct list_head recvs;
 };
 
-/* Guards all that is here. */
+/* Guards all data of this file. */
 static DEFINE_SPINLOCK(rtrs_faults_lock);
 static struct rb_root_cached rtrs_faults_maps = RB_ROOT_CACHED;
 static DEFINE_HASHTABLE(rtrs_faults_mrs, 10);
@@ -102,7 +101,7 @@ static DEFINE_HASHTABLE(rtrs_faults_qps, 8);
 static unsigned int rtrs_faults_bugs;
 static bool rtrs_faults_exiting;
 
-/* That of all devices that are looked at: soft-RoCE's or soft-iWARP's. */
+/* poll_cq of all devices that are checked: soft-RoCE's or soft-iWARP's */
 static int (*rtrs_faults_real_poll)(struct ib_cq *cq, int nr, struct ib_wc *wc);
 
 #define RTRS_FAULTS_FIRST(map)	((map)->first)
@@ -125,7 +124,7 @@ static __printf(1, 2) void rtrs_faults_bug(const char *fmt, ...)
 	dump_stack();
 }
 
-/* The caller may hold spinlocks. It can't go on without the record. */
+/* The caller may hold spinlocks, and needs the record. */
 static void *rtrs_faults_zalloc(size_t size)
 {
 	void *record;
@@ -169,7 +168,7 @@ static bool rtrs_faults_allows(const struct rtrs_faults_map *map,
 	return map->dir == DMA_BIDIRECTIONAL || map->dir == dir;
 }
 
-/* Which mapping has all of this memory? Best one that allows the direction. */
+/* The mapping that contains this memory, preferably one that allows the direction */
 static struct rtrs_faults_map *rtrs_faults_covers(const struct ib_device *dev,
 						  u64 addr, u64 len,
 						  enum dma_data_direction dir)
@@ -188,7 +187,7 @@ static struct rtrs_faults_map *rtrs_faults_covers(const struct ib_device *dev,
 	return other;
 }
 
-/* Queue pairs of the domain that can still use its keys. */
+/* Has the domain queue pairs that can still use its keys? */
 static bool rtrs_faults_pd_live(const struct ib_pd *pd)
 {
 	struct rtrs_faults_qp *q;
@@ -206,13 +205,13 @@ static bool rtrs_faults_in_use(const struct rtrs_faults_map *map)
 			     rtrs_faults_pd_live(map->mr->mr->pd));
 }
 
-/* It is another one's, if there are several of the same memory, such as the page of zeroes. */
+/* Several mappings may have the same memory, such as the zero page: this one belongs to an MR. */
 static bool rtrs_faults_awaited(const struct rtrs_faults_map *map)
 {
 	return map->mr && map->mr->awaited;
 }
 
-/* The mapping that was made just so; best one that nothing uses, or is about to use. */
+/* The mapping with these values, preferably one that is not in use or about to be used */
 static struct rtrs_faults_map *rtrs_faults_exact(const struct ib_device *dev,
 						 u64 addr, u64 len,
 						 enum dma_data_direction dir)
@@ -239,15 +238,13 @@ static void rtrs_faults_mapped(struct ib_device *dev, u64 addr, u64 len,
 			       enum dma_data_direction dir)
 {
 	struct rtrs_faults_map *map = rtrs_faults_zalloc(sizeof(*map));
-	unsigned long flags;
 
 	map->first = addr;
 	map->last = addr + len - 1;
 	map->dev = dev;
 	map->dir = dir;
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	rtrs_faults_tree_insert(map, &rtrs_faults_maps);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 }
 
 static void rtrs_faults_put_map(struct rtrs_faults_map *map)
@@ -261,14 +258,13 @@ static void rtrs_faults_unmapped(struct ib_device *dev, u64 addr, u64 len,
 				 enum dma_data_direction dir)
 {
 	struct rtrs_faults_map *map;
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	map = rtrs_faults_exact(dev, addr, len, dir);
 	if (!map) {
 		rtrs_faults_bug("unmapped: %llu bytes that weren't mapped so, direction %d",
 				len, dir);
-		goto out;
+		return;
 	}
 	if (map->busy)
 		rtrs_faults_bug("unmapped: %llu bytes that a work request uses", len);
@@ -281,11 +277,29 @@ static void rtrs_faults_unmapped(struct ib_device *dev, u64 addr, u64 len,
 	map->unmapped = true;
 	if (!map->busy)
 		kfree(map);
-out:
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 }
 
-/* ib_dma_map_single() that is remembered */
+static void rtrs_faults_mapped_sg(struct ib_device *dev, struct scatterlist *sgl, int nr,
+				  enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, nr, i)
+		rtrs_faults_mapped(dev, sg_dma_address(sg), sg_dma_len(sg), dir);
+}
+
+static void rtrs_faults_unmapped_sg(struct ib_device *dev, struct scatterlist *sgl, int nr,
+				    enum dma_data_direction dir)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sg(sgl, sg, nr, i)
+		rtrs_faults_unmapped(dev, sg_dma_address(sg), sg_dma_len(sg), dir);
+}
+
+/* Records ib_dma_map_single(). */
 u64 rtrs_faults_map_single(struct ib_device *dev, void *ptr, size_t size,
 			   enum dma_data_direction dir)
 {
@@ -296,7 +310,7 @@ u64 rtrs_faults_map_single(struct ib_device *dev, void *ptr, size_t size,
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_map_single);
 
-/* ib_dma_map_page() that is remembered */
+/* Records ib_dma_map_page(). */
 u64 rtrs_faults_map_page(struct ib_device *dev, struct page *page,
 			 unsigned long off, size_t size,
 			 enum dma_data_direction dir)
@@ -308,20 +322,18 @@ u64 rtrs_faults_map_page(struct ib_device *dev, struct page *page,
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_map_page);
 
-/* ib_dma_map_sg() that is remembered */
+/* Records ib_dma_map_sg(). */
 int rtrs_faults_map_sg(struct ib_device *dev, struct scatterlist *sgl, int nents,
 		       enum dma_data_direction dir)
 {
-	int i, nr = ib_dma_map_sg(dev, sgl, nents, dir);
-	struct scatterlist *sg;
+	int nr = ib_dma_map_sg(dev, sgl, nents, dir);
 
-	for_each_sg(sgl, sg, nr, i)
-		rtrs_faults_mapped(dev, sg_dma_address(sg), sg_dma_len(sg), dir);
+	rtrs_faults_mapped_sg(dev, sgl, nr, dir);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_map_sg);
 
-/* ib_dma_unmap_single() or _page(): a software device has nothing to do for either. */
+/* ib_dma_unmap_single() or _page(), which do nothing for a software device */
 void rtrs_faults_unmap(struct ib_device *dev, u64 addr, size_t size,
 		       enum dma_data_direction dir)
 {
@@ -330,87 +342,70 @@ void rtrs_faults_unmap(struct ib_device *dev, u64 addr, size_t size,
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_unmap);
 
-/* ib_dma_unmap_sg() of what was remembered */
+/* Checks ib_dma_unmap_sg(). */
 void rtrs_faults_unmap_sg(struct ib_device *dev, struct scatterlist *sgl,
 			  int nents, enum dma_data_direction dir)
 {
-	struct scatterlist *sg;
-	int i;
-
-	for_each_sg(sgl, sg, nents, i)
-		rtrs_faults_unmapped(dev, sg_dma_address(sg), sg_dma_len(sg), dir);
+	rtrs_faults_unmapped_sg(dev, sgl, nents, dir);
 	ib_dma_unmap_sg(dev, sgl, nents, dir);
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_unmap_sg);
 
-/*
- * rdma_rw_ctx_init(), whose mappings are remembered; soft-RoCE needs no memory regions for it, and
- * those for soft-iWARP aren't looked at
- */
+/* Records mappings of rdma_rw_ctx_init(); its memory regions, for soft-iWARP, are not checked. */
 int rtrs_faults_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 			struct scatterlist *sgl, u32 nents, u32 off, u64 remote,
 			u32 rkey, enum dma_data_direction dir)
 {
-	int i, ret = rdma_rw_ctx_init(ctx, qp, port, sgl, nents, off, remote, rkey, dir);
-	struct scatterlist *sg;
+	int ret = rdma_rw_ctx_init(ctx, qp, port, sgl, nents, off, remote, rkey, dir);
 
-	for_each_sg(sgl, sg, ret < 0 ? 0 : nents, i)
-		rtrs_faults_mapped(qp->device, sg_dma_address(sg), sg_dma_len(sg), dir);
+	rtrs_faults_mapped_sg(qp->device, sgl, ret < 0 ? 0 : nents, dir);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_rw_init);
 
-/* rdma_rw_ctx_destroy() of what was remembered */
+/* Checks rdma_rw_ctx_destroy(). */
 void rtrs_faults_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 			    struct scatterlist *sgl, u32 nents,
 			    enum dma_data_direction dir)
 {
-	struct scatterlist *sg;
-	int i;
-
-	for_each_sg(sgl, sg, nents, i)
-		rtrs_faults_unmapped(qp->device, sg_dma_address(sg), sg_dma_len(sg), dir);
+	rtrs_faults_unmapped_sg(qp->device, sgl, nents, dir);
 	rdma_rw_ctx_destroy(ctx, qp, port, sgl, nents, dir);
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_rw_destroy);
 
-/* Look at what is to be synced */
+/* Checks a sync. */
 void rtrs_faults_sync(struct ib_device *dev, u64 addr, size_t size,
 		      enum dma_data_direction dir)
 {
 	struct rtrs_faults_map *map;
-	unsigned long flags;
 
-	/* An empty message may have come. */
+	/* A received message may be empty. */
 	if (!size)
 		return;
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	map = rtrs_faults_covers(dev, addr, size, dir);
 	if (!map || map->dir != dir)
 		rtrs_faults_bug("synced: %zu bytes that aren't mapped so, direction %d",
 				size, dir);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_sync);
 
 /* ---- memory regions ---- */
 
-/* ib_alloc_mr() of a region that is looked at */
+/* Records ib_alloc_mr(). */
 struct ib_mr *rtrs_faults_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 				   u32 max_nr_sg)
 {
 	struct ib_mr *real = ib_alloc_mr(pd, type, max_nr_sg);
 	struct rtrs_faults_mr *mr;
-	unsigned long flags;
 
 	if (IS_ERR(real))
 		return real;
 	mr = rtrs_faults_zalloc(sizeof(*mr));
 	mr->mr = real;
 	INIT_LIST_HEAD(&mr->maps);
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	hash_add(rtrs_faults_mrs, &mr->node, real->rkey >> 8);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 	return real;
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_alloc_mr);
@@ -425,7 +420,7 @@ static void rtrs_faults_empty_mr(struct rtrs_faults_mr *mr)
 	}
 }
 
-/* ib_map_mr_sg() of memory that has to be mapped */
+/* Checks that the memory of ib_map_mr_sg() is mapped. */
 int rtrs_faults_map_mr_sg(struct ib_mr *real, struct scatterlist *sgl, int nents,
 			  unsigned int *off, unsigned int page_size)
 {
@@ -433,9 +428,8 @@ int rtrs_faults_map_mr_sg(struct ib_mr *real, struct scatterlist *sgl, int nents
 	struct rtrs_faults_map *map;
 	struct rtrs_faults_mr *mr;
 	struct scatterlist *sg;
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	mr = rtrs_faults_find_mr(real->device, real->rkey);
 	if (mr->valid)
 		rtrs_faults_bug("a memory region gets other memory, but its key is valid");
@@ -451,22 +445,20 @@ int rtrs_faults_map_mr_sg(struct ib_mr *real, struct scatterlist *sgl, int nents
 			list_add_tail(&map->entry, &mr->maps);
 		}
 	}
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_map_mr_sg);
 
-/* ib_dereg_mr(), and forget it */
+/* ib_dereg_mr() */
 int rtrs_faults_dereg_mr(struct ib_mr *real)
 {
 	struct rtrs_faults_mr *mr;
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	mr = rtrs_faults_find_mr(real->device, real->rkey);
-	rtrs_faults_empty_mr(mr);
-	hash_del(&mr->node);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
+	scoped_guard(spinlock_irqsave, &rtrs_faults_lock) {
+		mr = rtrs_faults_find_mr(real->device, real->rkey);
+		rtrs_faults_empty_mr(mr);
+		hash_del(&mr->node);
+	}
 	kfree(mr);
 	return ib_dereg_mr(real);
 }
@@ -500,7 +492,7 @@ static void rtrs_faults_check_reg(const struct rtrs_faults_qp *q,
 	struct rtrs_faults_mr *mr = rtrs_faults_find_mr(q->qp->device,
 							wr->mr->rkey);
 
-	/* rdma_rw has some of its own. */
+	/* A memory region of rdma_rw */
 	if (!mr && rdma_protocol_iwarp(q->qp->device, 1))
 		return;
 	if (!mr || mr->mr != wr->mr) {
@@ -519,7 +511,7 @@ static void rtrs_faults_check_reg(const struct rtrs_faults_qp *q,
 	mr->awaited = false;
 }
 
-/* @dir: what the work request does with the memory */
+/* @dir: direction of the work request */
 static void rtrs_faults_check_sge(const struct rtrs_faults_qp *q,
 				  const struct ib_sge *sge,
 				  enum dma_data_direction dir,
@@ -571,7 +563,7 @@ static struct rtrs_faults_wr *rtrs_faults_new_wr(const void *wr, int nr_sge,
 static void rtrs_faults_check_send(struct rtrs_faults_qp *q,
 				   const struct ib_send_wr *wr)
 {
-	/* What is inline, the device copies. */
+	/* The device copies inline data. */
 	int i, nr_sge = wr->send_flags & IB_SEND_INLINE ? 0 : wr->num_sge;
 	struct rtrs_faults_wr *entry;
 
@@ -619,7 +611,7 @@ static void rtrs_faults_end_all(struct list_head *list)
 		rtrs_faults_end_wr(entry);
 }
 
-/* The device refused this one. */
+/* The device refused this work request. */
 static void rtrs_faults_refused(struct list_head *list, const void *wr)
 {
 	struct rtrs_faults_wr *entry;
@@ -631,27 +623,25 @@ static void rtrs_faults_refused(struct list_head *list, const void *wr)
 		}
 }
 
-/* ib_post_send() and ib_post_recv(), with a look at each work request */
+/* Checks ib_post_send() and ib_post_recv(). */
 #define RTRS_FAULTS_POST(what)						\
 int rtrs_faults_post_##what(struct ib_qp *qp, const struct ib_##what##_wr *first, \
 			    const struct ib_##what##_wr **bad)		\
 {									\
 	const struct ib_##what##_wr *wr, *refused = NULL;		\
 	struct rtrs_faults_qp *q;					\
-	unsigned long flags;						\
 	int ret;							\
 									\
-	spin_lock_irqsave(&rtrs_faults_lock, flags);			\
-	q = rtrs_faults_find_qp(qp);					\
-	for (wr = first; wr && q; wr = wr->next)			\
-		rtrs_faults_check_##what(q, wr);			\
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);		\
+	scoped_guard(spinlock_irqsave, &rtrs_faults_lock) {		\
+		q = rtrs_faults_find_qp(qp);				\
+		for (wr = first; wr && q; wr = wr->next)		\
+			rtrs_faults_check_##what(q, wr);		\
+	}								\
 	ret = ib_post_##what(qp, first, &refused);			\
 	if (ret && q) {							\
-		spin_lock_irqsave(&rtrs_faults_lock, flags);		\
+		guard(spinlock_irqsave)(&rtrs_faults_lock);		\
 		for (wr = refused; wr; wr = wr->next)			\
 			rtrs_faults_refused(&q->what##s, wr);		\
-		spin_unlock_irqrestore(&rtrs_faults_lock, flags);	\
 	}								\
 	if (bad)							\
 		*bad = refused;						\
@@ -676,7 +666,7 @@ static struct rtrs_faults_wr *rtrs_faults_of_cqe(struct list_head *list,
 	return NULL;
 }
 
-/* All sends before it are done with it. What was flushed has invalidated nothing. */
+/* All sends up to this one have ended. A flushed send has invalidated nothing. */
 static void rtrs_faults_sent(struct rtrs_faults_qp *q, const struct ib_cqe *cqe, bool flushed)
 {
 	struct rtrs_faults_wr *entry, *next, *last;
@@ -707,7 +697,7 @@ static void rtrs_faults_completed(const struct ib_wc *wc)
 		rtrs_faults_sent(q, wc->wr_cqe, false);
 		return;
 	}
-	/* After an error, nothing says of which queue it is. */
+	/* After an error, the completion does not tell the queue. */
 	entry = rtrs_faults_of_cqe(&q->recvs, wc->wr_cqe, false);
 	if (entry)
 		rtrs_faults_end_wr(entry);
@@ -720,22 +710,19 @@ static void rtrs_faults_completed(const struct ib_wc *wc)
 static int rtrs_faults_poll_cq(struct ib_cq *cq, int nr, struct ib_wc *wc)
 {
 	int i, ret = rtrs_faults_real_poll(cq, nr, wc);
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	for (i = 0; i < ret; i++)
 		rtrs_faults_completed(&wc[i]);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 	return ret;
 }
 
 /* ---- queue pairs ---- */
 
-/* Look at a new queue pair */
+/* Records a new queue pair. */
 void rtrs_faults_add_qp(struct ib_qp *qp)
 {
 	struct rtrs_faults_qp *q;
-	unsigned long flags;
 
 	if (qp->device->ops.poll_cq != rtrs_faults_poll_cq)
 		return;
@@ -743,41 +730,37 @@ void rtrs_faults_add_qp(struct ib_qp *qp)
 	q->qp = qp;
 	INIT_LIST_HEAD(&q->sends);
 	INIT_LIST_HEAD(&q->recvs);
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	hash_add(rtrs_faults_qps, &q->node, (unsigned long)qp);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 }
 
 static void rtrs_faults_drained(struct ib_qp *qp, bool sends)
 {
 	struct rtrs_faults_qp *q;
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
+	guard(spinlock_irqsave)(&rtrs_faults_lock);
 	q = rtrs_faults_find_qp(qp);
 	if (q) {
 		q->drained = true;
 		rtrs_faults_end_all(sends ? &q->sends : &q->recvs);
 	}
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
 }
 
-/* ib_modify_qp(): a caller that sees to draining itself posts a mark after that */
+/* ib_modify_qp(); a caller that drains a queue pair itself posts a mark afterwards */
 int rtrs_faults_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	struct rtrs_faults_qp *q;
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	q = rtrs_faults_find_qp(qp);
-	if (q && mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
-		q->ended = true;
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
+	scoped_guard(spinlock_irqsave, &rtrs_faults_lock) {
+		q = rtrs_faults_find_qp(qp);
+		if (q && mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
+			q->ended = true;
+	}
 	return ib_modify_qp(qp, attr, mask);
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_modify_qp);
 
-/* ib_drain_sq(), after which no send is outstanding */
+/* ib_drain_sq(), after which all sends have ended */
 void rtrs_faults_drain_sq(struct ib_qp *qp)
 {
 	ib_drain_sq(qp);
@@ -785,7 +768,7 @@ void rtrs_faults_drain_sq(struct ib_qp *qp)
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_drain_sq);
 
-/* ib_drain_rq(), after which no receive is outstanding */
+/* ib_drain_rq(), after which all receives have ended */
 void rtrs_faults_drain_rq(struct ib_qp *qp)
 {
 	ib_drain_rq(qp);
@@ -793,27 +776,23 @@ void rtrs_faults_drain_rq(struct ib_qp *qp)
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_drain_rq);
 
-/*
- * rdma_destroy_qp(), and forget the queue pair: before it is freed, as another one may be created at
- * the same address right after.
- */
+/* rdma_destroy_qp(). The record is removed first, as the address may be reused at once. */
 void rtrs_faults_destroy_qp(struct rdma_cm_id *id)
 {
 	struct rtrs_faults_qp *q;
-	unsigned long flags;
 
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	q = rtrs_faults_find_qp(id->qp);
-	if (q)
-		hash_del(&q->node);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
+	scoped_guard(spinlock_irqsave, &rtrs_faults_lock) {
+		q = rtrs_faults_find_qp(id->qp);
+		if (q)
+			hash_del(&q->node);
+	}
 	rdma_destroy_qp(id);
 	if (!q)
 		return;
-	spin_lock_irqsave(&rtrs_faults_lock, flags);
-	rtrs_faults_end_all(&q->sends);
-	rtrs_faults_end_all(&q->recvs);
-	spin_unlock_irqrestore(&rtrs_faults_lock, flags);
+	scoped_guard(spinlock_irqsave, &rtrs_faults_lock) {
+		rtrs_faults_end_all(&q->sends);
+		rtrs_faults_end_all(&q->recvs);
+	}
 	kfree(q);
 }
 EXPORT_SYMBOL_GPL(rtrs_faults_destroy_qp);
@@ -830,9 +809,8 @@ static int rtrs_faults_look_at(struct ib_device *dev)
 }
 
 /*
- * A device that goes away still has connections, all of which end before it is gone. When
- * this module goes, nobody polls: the modules that depend on it went before, and so did their
- * completion queues.
+ * A device that is removed still has connections, which end before the removal. When this module is
+ * unloaded, the modules that depend on it, and their completion queues, do not exist any more.
  */
 static void rtrs_faults_look_away(struct ib_device *dev, void *data)
 {
@@ -846,13 +824,13 @@ static struct ib_client rtrs_faults_verbs_client = {
 	.remove	= rtrs_faults_look_away,
 };
 
-/* Look at all devices, those to come, too */
+/* Checks all present and future devices. */
 int rtrs_faults_verbs_init(void)
 {
 	return ib_register_client(&rtrs_faults_verbs_client);
 }
 
-/* Look at them no longer */
+/* Ends the checks. */
 void rtrs_faults_verbs_exit(void)
 {
 	rtrs_faults_exiting = true;
