@@ -10,6 +10,7 @@ them: cables pulled, power cut and given back.
 import os
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,17 @@ from hub import Hub
 from pace import Allowance, PACE
 from qemu import Qemu
 from uml import Uml
+
+
+def run_command(main):
+    """Runs a program's main() and exits with its result, also on SIGTERM and Ctrl-C: guests end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except GuestError as e:
+        sys.exit(str(e))
 
 
 def cache():
