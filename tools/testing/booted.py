@@ -52,13 +52,13 @@ After=rig-network.service
 ExecStart=/bin/bash {HERE}/guest/agent
 """
 
-# A shutdown can't be looked at but from outside: the console has what is in the journal.
+# The console has the journal, to check a shutdown from outside.
 APPEND = ["systemd.show_status=0", "systemd.mask=systemd-firstboot.service",
           "systemd.journald.forward_to_console=1", "systemd.journald.max_level_console=info"]
 
 
 class Failed(Exception):
-    """Something isn't as it is to be."""
+    """A check has failed."""
 
 
 def make_root(release):
@@ -85,7 +85,7 @@ def make_disk(path, size):
 
 
 def configure(top, number, more):
-    """What both guests have beside their release's files; more is run when the network is up."""
+    """Write the files of a guest on top of its release; more is run when the network is up."""
     units = top + "/etc/systemd/system"
     write(top + "/etc/machine-id", f"{number:032x}\n")
     write(top + "/usr/local/sbin/rig-network", NETWORK.replace("NUMBER", str(number)) + more, 0o755)
@@ -143,7 +143,7 @@ class Booted:
     # ---- steps ----
 
     def sh(self, guest, script, limit=60):
-        """Steps in a guest, with those of lib.sh at hand; what they say"""
+        """Run a script with the functions of lib.sh in a guest; returns its output."""
         code, out = self.lab.run(guest, f"set -eu\n. {HERE}/lib.sh\n{script}", limit)
         if code != 0:
             raise Failed(f"{guest}: exit code {code}:\n{script}\n{out}")
@@ -182,7 +182,7 @@ class Booted:
         raise Failed(f"{name} did not boot")
 
     def said(self, name):
-        """Its kernel's log since the last time"""
+        """Its kernel's log since the last call"""
         return self.lab.guests[name].news()
 
     def wanted(self):

@@ -119,7 +119,7 @@ class Job:
         return {modules, *self.test.set["sets"].split(), *siw}
 
     def impossible(self, modules):
-        """Why it cannot run on this kernel with these modules, or an empty text."""
+        """The reason why it cannot run on this kernel with these modules, or an empty text"""
         s = self.test.set
         if s["skip"]:
             return s["skip"]
@@ -130,7 +130,7 @@ class Job:
         return ""
 
     def repeat(self, rounds, seconds):
-        """Repeat its rounds so many times, or for so long. Either may be 0: as usual."""
+        """Set the number of rounds, or their time. Either may be 0 for the default."""
         self.rounds = usual = int(self.test.set["rounds"] or 0)
         if usual and rounds:
             self.repeats = max(1, -(-rounds // usual))

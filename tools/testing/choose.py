@@ -6,14 +6,14 @@ The others follow in the order of their last pass, the oldest first. If the time
 for all jobs, those at the end of this order are left out.
 """
 
-# Beside a test itself: seconds, as pace.py counts them, to look for leftovers and unload.
+# Seconds of a fast machine that a test takes for the check of leftovers and the unloading
 OVERHEAD = 4
-# A job of the rota starts if there is so many times as much time as it usually takes.
+# A job of the rota starts if this multiple of its usual time is left.
 ROOM = 1.5
 
 
 class Ranking:
-    """The order of jobs, from what the history knows of them."""
+    """The order of jobs according to the history"""
 
     def __init__(self, history, jobs, modules):
         self.rank, self.cost = {}, {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What all guests have in common: files, the agent in it, the kernel's log."""
+"""Common to all guests: files, the agent, the kernel's log"""
 
 import glob
 import os
@@ -42,7 +42,7 @@ class Guest:
         raise NotImplementedError
 
     def words(self):
-        """What guest/init and guest/agent read from the kernel's command line."""
+        """Words of the kernel's command line for guest/init and guest/agent"""
         lab, env = self.lab, self.lab.env
         return [
             f"rig.name={self.name}", f"rig.guests={','.join(lab.names)}",
@@ -105,16 +105,16 @@ class Guest:
         return f"52:54:00:00:{net:02x}:{self.number + 1:02x}"
 
     def cables(self):
-        """What has become of each."""
+        """The state of each cable"""
         hub = self.lab.hub
         return [net[self.number] for net in hub.cables] if hub else []
 
     def link(self, net, how):
-        """A network cable: as lib.sh has it. Each stays as it is when power goes."""
+        """Change a network cable, as set_link in lib.sh. Its state survives a power-off."""
         self.lab.hub.set(net, self.number, how)
 
     def listens(self, on):
-        """Whether it reads what its networks bring: from when it has them up on."""
+        """Whether it receives frames: when its networks are up"""
         if self.lab.hub:
             self.lab.hub.listens(self.number, on)
 
@@ -129,7 +129,7 @@ class Guest:
         return self.process is not None and self.process.poll() is None
 
     def died(self):
-        """By itself."""
+        """Whether it has ended by itself"""
         return not self.alive() and not self.killed
 
     def cpu(self):

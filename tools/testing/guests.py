@@ -40,24 +40,24 @@ def cache():
 
 
 def chosen_kernel():
-    """The kernel that is meant: KERNEL=6.1 (or stock), 6.12, 7.2 or debug."""
+    """The kernel of KERNEL=6.1 (or stock), 6.12, 7.2 or debug"""
     kernel = os.environ.get("KERNEL") or "stock"
     return "stock" if kernel == "6.1" else kernel
 
 
 def chosen_modules():
-    """The driver that is meant: MODULES=ours or intree."""
+    """The driver of MODULES=ours or intree"""
     return os.environ.get("MODULES") or "ours"
 
 
 def setup(*sets):
-    """Have setup.sh bring all that guests need; its settings as a dict."""
+    """Run setup.sh for everything that guests need; returns its settings as a dict."""
     subprocess.run([HERE + "/setup.sh", "guest", *sets], check=True)
     return environment(chosen_kernel())
 
 
 def environment(kernel):
-    """The settings that setup.sh left for the guests of a kernel, as a dict"""
+    """The settings that setup.sh has written for the guests of a kernel, as a dict"""
     with open(f"{ROOT}/.build/{kernel}/guest.env") as f:
         return dict(line.rstrip("\n").split("=", 1) for line in f)
 
@@ -68,7 +68,7 @@ END_LIMIT = 10
 
 
 def facts():
-    """What figures depend on, to be kept beside them"""
+    """The versions that measurements depend on, to be stored with them"""
     def said(*args):
         done = subprocess.run(args, capture_output=True, text=True, check=False, cwd=ROOT)
         return done.stdout.strip()
@@ -144,7 +144,7 @@ class Lab:
         self.poll.register(guest.agent, selectors.EVENT_READ, guest)
 
     def kill(self, name):
-        """Power off, without a word; who waits for something there waits no more."""
+        """Power off without a shutdown; ends scripts that wait for the guest."""
         guest = self.guests[name]
         if guest.agent and guest.agent in self.poll.get_map():
             self.poll.unregister(guest.agent)
@@ -157,7 +157,7 @@ class Lab:
                 self.answer(caller, ident, 137, guest.output(job))
 
     def boot_again(self, name, caller, ident):
-        """A guest that was killed; the call is answered when it is ready."""
+        """Boot a guest that was killed; the call returns when it is ready."""
         try:
             self.start(name)
         except (GuestError, OSError) as e:
@@ -180,7 +180,7 @@ class Lab:
                 self.boot_again(name, caller, ident)
 
     def serve(self, timeout):
-        """Handle what guests say, for at most timeout seconds or one message."""
+        """Handle messages of guests, for at most timeout seconds or one message."""
         self.look_after_boots()
         self.tell_pace()
         for key, _ in self.poll.select(timeout):
@@ -200,7 +200,7 @@ class Lab:
                 self.message(guest, line.decode(errors="replace").split())
 
     def tell_pace(self):
-        """For limits of steps: lib.sh reads it."""
+        """Write the slowness for lib.sh, which scales time limits."""
         if self.slowness != PACE.whole():
             self.slowness = PACE.whole()
             for guest in self.guests.values():
@@ -243,7 +243,7 @@ class Lab:
             caller.send(f"RET {ident} {code}")
 
     def host(self, caller, ident, words):
-        """What a test may ask of the host; lib.sh says what each does."""
+        """Calls from tests to the host; lib.sh describes them."""
         code, text = 0, ""
         match words:
             case ["link", name, net, "on" | "off" | "silent" | "hold" | "short" | "stale" as how] \
@@ -322,7 +322,7 @@ class Lab:
         return found
 
     def end(self, guest, job):
-        """Have a script killed that takes too long."""
+        """Kill a script that exceeds its time limit."""
         guest.send(f"END {job}")
         allowed = Allowance(END_LIMIT)
         while job not in guest.done and guest.alive() and not allowed.over():

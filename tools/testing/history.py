@@ -24,13 +24,13 @@ TABLE = HERE + "/history.json"
 COVERS = HERE + "/covers.json"
 RESULTS = ROOT + "/test-results/results.json"
 
-# So many runs of each job are kept.
+# Number of runs kept for each job
 RUNS = 5
-# A job may take so many times as long as the slowest of them, but at least so many seconds.
+# A job's limit is this multiple of the slowest of them, and at least this many seconds.
 ROOM, LEAST = 3, 30
 # For a job that never ran on any kernel
 UNKNOWN = 200
-# A run is red if a job that it skips has not passed within so many commits.
+# A run fails if a job that it skips has not passed within this number of commits.
 STALE = 10
 NEVER = 10 ** 6
 
@@ -66,7 +66,7 @@ class Commits:
         self.ask, self.ages, self.changes = ask, {}, {}
 
     def age(self, commit):
-        """How many commits were made since that one; NEVER if git does not know it."""
+        """The number of commits since that one; NEVER if git does not know it"""
         if commit not in self.ages:
             count = self.ask("rev-list", "--count", f"{commit}..HEAD") if commit else None
             self.ages[commit] = int(count) if count else NEVER
@@ -109,7 +109,7 @@ class History:
         return max(LEAST, room * self.seconds(key, unknown))
 
     def age(self, key):
-        """How many commits were made since it last passed."""
+        """The number of commits since it last passed"""
         return self.commits.age(self.table.get(key, {}).get("passed"))
 
     def stale(self, key):
@@ -126,7 +126,7 @@ class History:
         return bool(own & changed) or any(name in self.covers.get(f, ()) for f in changed)
 
     def gone(self, keys):
-        """Jobs of the table that are not among these: tests that were lost."""
+        """Jobs of the table that are not among these: tests that no longer exist"""
         return sorted(set(self.table) - set(keys))
 
 

@@ -44,14 +44,14 @@ class Hub:
         self.thread.start()
 
     def ask(self, what, *args):
-        """Returns when it is done."""
+        """Returns when the command has been executed."""
         self.asked.put((what, args))
         self.wake.send(b"x")
         if error := self.done.get():
             raise error
 
     def connect(self, net, number):
-        """A new cable for a guest that is about to start: its end of it."""
+        """A new cable for a guest that is about to start; returns the guest's end."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         for end in ours, theirs:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
@@ -60,7 +60,7 @@ class Hub:
         return theirs
 
     def set(self, net, number, how):
-        """What becomes of a cable, as lib.sh has it."""
+        """Change a cable, as set_link in lib.sh."""
         self.ask(self.new_state, net, number, how)
 
     def listens(self, number, on):
@@ -79,7 +79,7 @@ class Hub:
             if port:
                 port.close()
 
-    # From here on: the thread
+    # ---- in the thread ----
 
     def run(self):
         while self.running:

@@ -5,14 +5,14 @@ import re
 
 from guest import HERE
 
-# Patterns that no kernel log may hold
+# Patterns that no kernel log may contain
 with open(HERE + "/trouble") as patterns:
     TROUBLE = re.compile("|".join(x.rstrip("\n") for x in patterns if x[0] != "#"))
 
-# The contents of the stack, which UML prints before the calls
+# The contents of the stack, which UML prints before the backtrace
 HEX = re.compile(r"\] +(Stack:|[0-9a-f]{8}[0-9a-f ]*$)")
 
-# After such a mistake the shell continues behind the command of the file in which it is.
+# After such an error the shell continues after the command that has sourced the file.
 MISTAKE = re.compile(r": line \d+: .*(syntax error|division by 0|value too great for base)")
 
 # The exit code of skip() in lib.sh
@@ -51,7 +51,7 @@ def verdict(code, lines):
 
 
 def one_log(lines):
-    """Whether the kernel log of one guest, and no other, has what must not be there."""
+    """Whether exactly one guest's kernel log has lines that it must not contain"""
     return sum(bool(re.fullmatch(r"\w+'s kernel log:", line)) for line in lines) == 1
 
 

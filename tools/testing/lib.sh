@@ -101,11 +101,14 @@ on()
 	fi
 }
 
-# set_link GUEST NET on|off|silent|hold|short|stale: changes a network cable. on: plugged in; off: pulled, which
-# the network card sees; silent: all packets are lost, which the card does not see; hold: packets
-# of this guest are held back, and delivered after `on`; short: packets for which an MTU of 1500 is
-# too low are lost; stale: the first connection request that this guest sends from now on is lost
-# however often it is sent again, as if it went to a stale hardware address.
+# set_link GUEST NET STATE: changes a network cable. STATE is one of
+#	on	plugged in
+#	off	pulled: the network card reports no carrier
+#	silent	all packets are lost, and the network card does not notice
+#	hold	packets of this guest are delayed until `on`
+#	short	packets longer than an MTU of 1500 bytes are lost
+#	stale	the next connection request of this guest is lost, with all its repetitions, as if
+#		it were sent to a stale hardware address
 set_link() { call host "link $1 $2 $3"; }
 
 # kill_guest GUEST: switches the guest off
@@ -154,8 +157,8 @@ random_number() { rnd=$(($1 + RANDOM * ($2 - $1 + 1) / 32768)); }
 pause_ms() { pause "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
 
 round=0
-# next_round: counts $round; true for as many rounds as the header's "Rounds:" or ROUNDS= says, or, in
-# a soak, until the time is over
+# next_round: increments $round; true for the number of rounds in the header ("Rounds:") or in
+# ROUNDS=, or, in a soak, until its time is over
 next_round()
 {
 	round=$((round + 1))
@@ -306,7 +309,8 @@ stop_server() { on server 'rmmod rnbd_server && rmmod rtrs_server'; }
 # load_client: loads the client's modules
 load_client() { probe "$client_modules" rnbd_client; }
 
-# set_up [PARAMETER=VALUE...]: sets up all that mapping needs; the parameters are load_server's
+# set_up [PARAMETER=VALUE...]: sets up networks, RDMA devices and modules on all guests; the
+# parameters are those of load_server
 set_up()
 {
 	rdma_up
@@ -488,9 +492,9 @@ trace_here()
 	echo 1 >$t/events/block/block_rq_issue/enable
 }
 
-# traced_here: stops tracing; prints the kind and the sectors of each request, one a line. The
-# kinds are named as in blktrace: R, W, D (discard), N (write zeroes), F (flush); WFS is a write with
-# FUA and SYNC.
+# traced_here: stops tracing; prints the kind and the sectors of each request, one a line. The kinds
+# are named as in blktrace: R, W, D (discard), N (write zeroes), F (flush); WFS is a write with FUA
+# and SYNC.
 traced_here()
 {
 	local t=$tracing
@@ -503,8 +507,8 @@ trace() { on server "trace_here $1"; }
 # traced: calls traced_here on the server
 traced() { on server traced_here; }
 
-# link_volume NAME DISK: gives a disk of the server a name in $volumes, which is to be its
-# dev_search_path
+# link_volume NAME DISK: makes a symbolic link to a disk in $volumes on the server. Load the server
+# with dev_search_path=$volumes.
 volumes=/tmp/volumes
 link_volume() { on server "mkdir -p $volumes; ln -sfn $2 $volumes/$1"; }
 
@@ -572,13 +576,13 @@ show_paths()
 	done
 }
 
-# goes_on DEVICE [SECONDS]: waits until more is written to a device, 20 s by default
+# goes_on DEVICE [SECONDS]: waits until the device has completed 20 more writes, 20 s by default
 goes_on()
 {
 	local before
 	before=$(ios "$1" writes)
 	wait_for "${2:-20}" eval "[ \$(ios $1 writes) -gt $((before + 20)) ]" ||
-		fail "nothing is written to $1 any more, $(inflight "$1") requests in flight;" \
+		fail "no more writes to $1, $(inflight "$1") requests in flight;" \
 			"$(show_paths) $(cat /tmp/writers/*.out 2>/dev/null)"
 }
 
@@ -647,7 +651,8 @@ rdma_resources()
 	sed 's/ cq [0-9]*//' <<<"$all"
 }
 
-# hung_task_limit SECONDS: makes the kernel report hung tasks after SECONDS instead of 20 s, until `tear_down`
+# hung_task_limit SECONDS: the kernel reports hung tasks after SECONDS instead of 20 s, until
+# `tear_down`
 hung_task_limit() { slowly "$1" >/proc/sys/kernel/hung_task_timeout_secs; }
 # On a slow machine 20 s are more.
 how_slow
@@ -746,7 +751,7 @@ mark_log()
 	echo "$_mark" >/dev/kmsg
 }
 
-# log_since_mark: prints what the kernel has logged since the mark. A long message is complete only after
+# log_since_mark: prints the kernel's log since the mark. A long message is complete only when
 # another one follows, hence the second mark.
 log_since_mark()
 {
@@ -757,9 +762,9 @@ log_since_mark()
 # log_note TEXT: writes a line to the kernel's log
 log_note() { echo "$1" >/dev/kmsg; }
 
-# ms_between FROM TO: prints how many milliseconds passed by the kernel's clock between two lines of
-# its log since the mark: the first that matches the pattern TO, and the last before that which matches
-# FROM. If FROM only comes after TO, the number is negative.
+# ms_between FROM TO: prints the milliseconds, by the kernel's clock, between two lines of the log
+# since the mark: from the last match of FROM before TO to the first match of TO. Negative if FROM
+# has its first match after TO.
 ms_between()
 {
 	local took
@@ -782,8 +787,8 @@ map_fails()
 
 # ---- load ----
 
-# start_load DEVICE [FIO OPTION...]: starts I/O, which runs until it fails or is stopped; sets $loader to
-# its process
+# start_load DEVICE [FIO OPTION...]: starts I/O, which runs until it fails or is stopped; sets
+# $loader to its process
 start_load()
 {
 	local dev=$1 before
@@ -797,7 +802,7 @@ start_load()
 		fail "no load: $(cat /tmp/load.out)"
 }
 
-# fail_fast SESSION: makes its I/O fail at once without a path, as the in-tree client's does
+# fail_fast SESSION: without a path, I/O of the session fails at once, as with the in-tree client
 fail_fast()
 {
 	[ "$client_modules" != ours ] || echo 0 >"/sys/class/rtrs-client/$1/failover_timeout"
@@ -806,14 +811,14 @@ fail_fast()
 # ended PROCESS: true if the process has ended
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# load_errors: prints the errors that the load has met, by their text, each once
+# load_errors: prints the texts of the load's I/O errors, each once
 load_errors()
 {
 	sed -nE 's/^fio: io_u error on file [^:]*: (.*): (read|write|sync) offset=.*/\1/p
 		s/^load: .*: err= *[1-9].*, error=(.*)\): pid=.*/\1/p' /tmp/load.out | sort -u
 }
 
-# load_fails SECONDS [ERRNO]: waits for the load to end; fails unless it has met this error, EIO by
+# load_fails SECONDS [ERRNO]: waits for the load to end; fails unless it has had this error, EIO by
 # default, or one of several (A|B), and no other
 load_fails()
 {
@@ -826,18 +831,18 @@ load_fails()
 	done
 	errors=$(load_errors)
 	if [ -z "$errors" ] || grep -vqxF "${ok[@]}" <<<"$errors"; then
-		fail "the load met '$errors', expected ${2:-EIO}: $(grep '^fio' /tmp/load.out)"
+		fail "the load had the errors '$errors', expected ${2:-EIO}: $(grep '^fio' /tmp/load.out)"
 	fi
 }
 
-# stop_load: fails if the load has ended, or met an error; stops it
+# stop_load: stops the load; fails if it has already ended, or has had an error
 stop_load()
 {
 	! ended "$loader" || fail "the load ended: $(cat /tmp/load.out)"
 	kill -INT "$loader"
 	wait "$loader" || true
 	[ -z "$(load_errors)" ] && grep -q '^load: .* err= 0:' /tmp/load.out ||
-		fail "the load met an error: $(cat /tmp/load.out)"
+		fail "the load had an error: $(cat /tmp/load.out)"
 }
 
 # ---- data ----
@@ -868,7 +873,7 @@ verify()
 verifier=${RIG_TREES%tree-}verifier
 
 # verified_enough NAME FILE WRITES READS: fails unless the verifier, whose output is in the file,
-# has written so many blocks, has verified so many while it wrote, and some at the end
+# has written at least WRITES blocks, verified READS meanwhile, and some at the end
 verified_enough()
 {
 	local writes='' reads last
@@ -880,7 +885,8 @@ verified_enough()
 		fail "$1: expected $3 writes and $4 verified reads at least: $(cat "$2")"
 }
 
-# expect_io ERRNOS DEVICE STEP...: fails unless the steps of steps/io.py give these errnos, 0 for none
+# expect_io ERRNOS DEVICE STEP...: fails unless the steps of steps/io.py give these errnos, 0 for
+# none
 expect_io()
 {
 	local want=$1 got
@@ -905,7 +911,7 @@ end_io()
 {
 	wait_for "$1" ended "$io" || fail "'$io_steps' has not ended after $1 s"
 	wait "$io" || fail "io.py failed"
-	equal "'$io_steps', which had to wait" "$(cat /tmp/io.out)" "$2"
+	equal "result of '$io_steps'" "$(cat /tmp/io.out)" "$2"
 }
 
 # A mix of sizes from 512 bytes to 1 MiB, and one for disks with blocks of 4 KiB
@@ -924,7 +930,7 @@ hostile()
 	"${RIG_TREES%tree-}hostile" "$@"
 }
 
-# start_bystander DEVICE: starts to write and verify, on a session that must not be disturbed; sets
+# start_bystander DEVICE: starts verified I/O of a session that must not be disturbed; sets
 # $bystander to the process. No request may take longer than 15 s.
 start_bystander()
 {
@@ -934,8 +940,8 @@ start_bystander()
 	_bystander_since=$SECONDS
 }
 
-# stop_bystander: stops it; fails if it has met an error, or if it has written or verified less
-# than 20 blocks, and three more for each second
+# stop_bystander: stops it; fails if it has had an error, or if it has written or verified fewer
+# blocks than 20, and three per second
 stop_bystander()
 {
 	local least slowness
@@ -945,15 +951,15 @@ stop_bystander()
 	! ended "$bystander" || fail "the other session's I/O ended: $(cat /tmp/bystander.out)"
 	kill -INT "$bystander"
 	wait_for 30 ended "$bystander" || fail "the other session's I/O doesn't end"
-	wait "$bystander" || fail "the other session noticed: $(cat /tmp/bystander.out)"
+	wait "$bystander" || fail "the other session had an error: $(cat /tmp/bystander.out)"
 	say "the other session: $(cat /tmp/bystander.out)"
 	verified_enough "the other session" /tmp/bystander.out "$least" "$least"
 }
 
 # ---- leftovers ----
 
-# leftovers: prints what a test has left on this guest, nothing if all is well; unloads modules,
-# removes temporary files
+# leftovers: prints sessions, disks, RDMA objects and others that a test has not removed on this
+# guest; unloads modules, removes temporary files
 leftovers()
 {
 	local f side n=0
@@ -994,8 +1000,8 @@ leftovers()
 
 # ---- a test that takes too long ----
 
-# what_waits: prints each CPU's next timer and where each process waits; has the kernel log blocked
-# tasks. What may hang itself comes last.
+# what_waits: prints each CPU's next timer and each process's kernel stack, and has the kernel log
+# blocked tasks. Steps that may hang themselves come last.
 what_waits()
 {
 	local p args
@@ -1019,8 +1025,8 @@ what_waits()
 # debug_kernel: true on the debug kernel
 debug_kernel() { [ "$RIG_KERNEL" = debug ]; }
 
-# leaked_memory: prints what kmemleak finds, nothing if all is well. kmemleak reports memory only
-# after 5 s without a change.
+# leaked_memory: prints kmemleak's report, which is empty without leaks. kmemleak reports memory
+# only after 5 s without a change.
 leaked_memory()
 {
 	local f=/sys/kernel/debug/kmemleak

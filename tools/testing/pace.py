@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How slow this machine is at the moment, for limits that follow it.
+"""Measures how slow this machine is at the moment, to scale time limits.
 
 A thread packs the same text again and again and looks at the clock. All that makes
 guests slow makes that slow: old processors, other work, a host that gives little.
@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 
-# Packing TEXT takes this machine so long if it is one that limits were chosen on, and idle.
+# Seconds for compressing TEXT on an idle machine of the kind that limits were chosen on
 TEXT = b"".join(b"%d " % (n * n * n % 9973) for n in range(120000))
 USUAL = 0.05
 EVERY = 3
@@ -19,7 +19,7 @@ SAMPLES = 5
 
 
 class Pace:
-    """slowness is 1 on such a machine, 3 on one that takes three times as long."""
+    """slowness is 1 on such a machine, 3 on one that is three times slower."""
 
     def __init__(self):
         self.samples = collections.deque(maxlen=SAMPLES)
@@ -66,7 +66,7 @@ PACE = Pace()
 
 
 class Allowance:
-    """An amount of seconds that pass the slower the slower the machine is."""
+    """A time limit in seconds of a fast machine"""
 
     def __init__(self, seconds):
         PACE.follow()
@@ -74,7 +74,7 @@ class Allowance:
         self.last = time.monotonic()
 
     def share(self):
-        """How much of it is used: more than 1 if it is over."""
+        """The used share of the time; more than 1 if it is over"""
         now = time.monotonic()
         self.used += (now - self.last) / PACE.slowness
         self.last = now

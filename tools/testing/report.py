@@ -23,7 +23,7 @@ import threading
 
 # Lines of a failed test that are shown again at the end
 SHOWN = 150
-# Lines of these in the summary, which may be the only part that somebody gets to see
+# Lines of failures in the summary, which may be the only part that is read
 TELLING = ("FAIL: ", "BUG", "WARNING", "int3", "went down", "unreferenced")
 
 

@@ -14,15 +14,15 @@ from pace import PACE
 
 # A test that used more than this share of its limit is slower than it usually is.
 NEAR = 0.5
-# Seconds for a guest to say what its processes wait for
+# Seconds for a guest to print the stacks of its processes
 ANSWER = 10
 # Seconds for the steps after a test: leftovers, memory leaks, counters
 AFTER = 100
 
 
 def append(kernel):
-    """Words for the kernel's command line. On the stock kernels, tasks are preempted
-    wherever they are, and free pages are filled, to see whether somebody writes to them."""
+    """Words for the kernel's command line. The stock kernels have full preemption, and fill free
+    pages to detect writes to them."""
     return [] if kernel == "debug" else ["preempt=full", "page_poison=1"]
 
 
@@ -76,11 +76,11 @@ class Runner:
         self.cpu = 0.0
 
     def same(self, job):
-        """Whether the running guests suit a job."""
+        """Whether a job can use the running guests"""
         return self.lab is not None and self.kind == job.machine(self.shared.modules)
 
     def machine(self, job):
-        """Have guests that suit a job: those that are running, or new ones."""
+        """Provide guests for a job: the running ones, or new ones."""
         if self.same(job):
             return
         self.stop()
@@ -135,7 +135,7 @@ class Runner:
         return found
 
     def blocked_tasks(self):
-        """What the guests' processes wait for, and the ends of the kernel logs."""
+        """The stacks of the guests' processes, and the ends of the kernel logs"""
         found = self.lab.who_waits()
         for guest in self.lab.guests.values():
             if guest.alive():
@@ -236,7 +236,7 @@ class Runner:
                 self.stop()
                 done = self.run(job)
         except Exception as e:  # pylint: disable=broad-exception-caught
-            # The other jobs go on, whatever this is.
+            # Any exception fails this job only.
             done = Outcome("failed", f"{type(e).__name__}: {e}")
         if done.result == "failed" and self.lab:
             done.show.append(f"logs: {self.lab.dir}")

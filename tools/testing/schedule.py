@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A run: kernels are set up while the first tests run, and lanes of guests run the jobs.
+"""A run: sets up kernels while the first tests run; each lane runs jobs in its guests.
 
 A guest on QEMU has two CPUs, so one set of them runs at a time. A guest on User Mode Linux has
 one CPU, so two sets run at a time. When one kind has no job left, the other gets a further lane.
@@ -25,8 +25,8 @@ from pace import PACE
 from runner import Leaks, Runner
 
 LANES = {"stock": 1, "debug": 2}
-# The time limit starts when the first guest is ready, but at most so many seconds after the
-# start of the run.
+# The time limit starts when the first guest is ready, but at most this many seconds after the start
+# of the run.
 GRACE = 300
 # Seconds for setup.sh
 SETUP_LIMIT = 3000
@@ -39,8 +39,7 @@ TABLE = "host/history"
 
 
 def command(args, limit, **more):
-    """Start a command that ends when its time is over, or when the thread that started it
-    ends."""
+    """Start a command; it is killed at its time limit, or when the thread that started it ends."""
     return subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "timeout", "-k", "30", str(max(1, round(limit))),
          *args], text=True, errors="replace", stdin=subprocess.DEVNULL,
@@ -131,13 +130,13 @@ class Run:
         return start + self.options.limit * 60 - time.time()
 
     def left(self):
-        """The same, as pace.py counts seconds."""
+        """The same in seconds of a fast machine; see pace.py."""
         return self.wall_left() / PACE.slowness
 
     # ---- the queue ----
 
     def lanes(self, kind):
-        """How many sets of guests of a kind run at a time, while there are jobs for both."""
+        """The number of concurrent sets of guests of a kind, while there are jobs for both."""
         return self.options.jobs or LANES[kind]
 
     def ready(self, job):
@@ -153,7 +152,7 @@ class Run:
             while True:
                 mine = [j for j in self.todo if catalog.kind_of(j.kernel) == kind]
                 others = len(self.todo) - len(mine)
-                # One lane of each kind runs several guests at a time: that is load enough.
+                # Only one lane of each kind runs several guests at a time, to limit the load.
                 mine = [j for j in mine if index == 0 or j.guests == 1]
                 # The slowness may change: a lane ends when even a fast machine has no time.
                 if not any(self.ranking.cost[j] <= self.wall_left() for j in mine):
@@ -185,7 +184,7 @@ class Run:
         return set().union(*(j.sets(self.modules) for j in self.jobs if j.kernel == kernel))
 
     def set_up(self, kernel, sets):
-        """Have these sets of a kernel; jobs on a kernel that cannot be set up fail."""
+        """Set up a kernel with these sets; if that fails, the jobs on the kernel fail."""
         if kernel in self.kernels.envs and sets <= self.kernels.sets[kernel]:
             return
         worked = self.kernels.set_up(kernel, sets)
@@ -290,7 +289,7 @@ class Run:
         self.report.result(key, "failed" if stale else "skipped", f"{why}; {since(age)}", lines)
 
     def rota(self, jobs):
-        """One of the long jobs, if there is time for it: the one that passed longest ago."""
+        """Run the job of the rota that passed the longest ago, if there is time for it."""
         job = choose.oldest(jobs, self.history, self.left())
         for other in jobs:
             if other is not job:
@@ -310,7 +309,7 @@ class Run:
             self.host_job(job)
 
     def setup_times(self):
-        """The steps of setup.sh, and how long each took."""
+        """The steps of setup.sh and their times"""
         found = []
         with open(self.kernels.times) as f:
             for line in f:

@@ -42,5 +42,5 @@ class Uml(Guest):
             sock.close()
 
     def stand_still(self, on):
-        """The kernel's process alone: those of user space do nothing without it."""
+        """The kernel's process: user space does not run without it."""
         os.kill(self.process.pid, signal.SIGSTOP if on else signal.SIGCONT)

@@ -23,7 +23,7 @@ DKMS = "".join(f"BUILT_MODULE_LOCATION[{n}]=\n" for n in range(5)) + (
 STEPS = """
 apt() { DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 "$@" </dev/null; }
 
-# What is in use is to stay like this.
+# The state that must not change while volumes are in use
 state()
 {
 	grep . /sys/module/{rtrs_core,rtrs_client,rnbd_client}/version \
@@ -75,7 +75,7 @@ equal tool "$(rnbd --version)" "rnbd AFTER"
 in_use_as_before
 """
 
-# What unmaps volumes at a shutdown stays as long as they are mapped.
+# The tool, which unmaps volumes at a shutdown, stays while they are mapped.
 REMOVE = """
 ! apt remove rnbd-utils >/run/said 2>&1 || fail "it was removed: $(cat /run/said)"
 must "it isn't told why: $(cat /run/said)" grep -q "systemctl stop 'rnbd-volume@" /run/said

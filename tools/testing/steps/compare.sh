@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What is compared, over rxe and on null_blk volumes that keep no data: ours-Y, ours-N,
-# intree-Y, intree-N (a set of modules and the server's always_invalidate) and nvme (NVMe
-# over RDMA). In one guest, or in a server and a client.
+# For comparisons of drivers over rxe, on null_blk volumes that keep no data: ours-Y, ours-N,
+# intree-Y, intree-N (modules and the server's always_invalidate) and nvme (NVMe over RDMA). In one
+# guest, or in a server and a client.
 
 nvmet=/sys/kernel/config/nvmet
 nqn=nqn.2014-08.org.nvmexpress:bench
 
-# bench_volumes N: /dev/bench0 and so on, on the server
+# bench_volumes N: makes /dev/bench0 and so on, on the server
 bench_volumes()
 {
 	local i
@@ -18,7 +18,7 @@ bench_volumes()
 	done
 }
 
-# bench_load WHAT: modules; nothing is mapped yet
+# bench_load WHAT: loads the modules
 bench_load()
 {
 	rdma_up >&2
@@ -40,9 +40,9 @@ bench_load()
 	esac
 }
 
-# bench_map WHAT SHAPE: prints the disks to use, with commas. SHAPE: one, a session with one
-# disk; paths, the same with two paths; polled, with a polled queue; devices, eight disks;
-# sessions, eight of one disk
+# bench_map WHAT SHAPE: maps disks and prints them, separated by commas. SHAPE: one, a session with
+# one disk; paths, the same with two paths; polled, with a polled queue; devices, eight disks;
+# sessions, eight sessions with one disk
 bench_map()
 {
 	local i disks=
@@ -117,7 +117,7 @@ nvme_connect()
 	nvme_disk
 }
 
-# bench_unmap WHAT
+# bench_unmap WHAT: unmaps all disks
 bench_unmap()
 {
 	local disk
@@ -129,12 +129,12 @@ bench_unmap()
 	for disk in /sys/block/rnbd*; do
 		[ ! -e "$disk" ] || unmap "${disk##*/}"
 	done
-	# The in-tree client warns if it is unloaded while a session of its ends.
+	# The in-tree client warns if it is unloaded while a session ends.
 	client_idle
 	server_idle
 }
 
-# bench_unload WHAT
+# bench_unload WHAT: unloads the modules
 bench_unload()
 {
 	if [ "$1" = nvme ]; then
@@ -171,11 +171,11 @@ bench_cell()
 	END
 }
 
-# ---- what an I/O costs, counted on this guest ----
+# ---- costs of an I/O, counted in this guest ----
 
-# Each has a function of rdma_rxe that is called once for it: calls of post_send, work
-# requests sent; calls of post_recv, receives posted; completions; calls of a completion
-# queue's handler, each time it is armed; memory registered, invalidated.
+# A function of rdma_rxe for each cost, called once: calls of post_send, work requests sent; calls
+# of post_recv, receives posted; completions; calls of a completion queue's handler; arming of a
+# completion queue; registrations and invalidations of memory.
 cost_probes="rxe_post_send do_complete rxe_post_recv post_one_recv rxe_cq_post
 	rxe_send_complete rxe_req_notify_cq rxe_reg_fast_mr rxe_invalidate_mr"
 
@@ -187,7 +187,7 @@ costs_on()
 		echo "p:rig/$p rdma_rxe:$p" >>$t/kprobe_events
 	done
 	echo 1 >$t/events/rig/enable
-	# Workers that are woken up.
+	# Wake-ups of workers
 	echo 'hist:keys=target_cpu if comm ~ "kworker*"' >$t/events/sched/sched_wakeup/trigger
 }
 
@@ -200,7 +200,7 @@ costs_off()
 	echo >$t/kprobe_events
 }
 
-# costs: a number for each since it was put on, workers' wake-ups and packets sent at last
+# costs: prints the number of each since costs_on, then workers' wake-ups and packets sent
 costs()
 {
 	local t=/sys/kernel/debug/tracing p
@@ -256,9 +256,9 @@ for name, n in found.items():
 	rm -f /tmp/perf.data
 }
 
-# ---- what it takes to set things up ----
+# ---- costs of a set-up ----
 
-# What the CPUs have in their lists of free pages isn't in MemFree.
+# free_kib: prints the free memory. MemFree does not include the CPUs' lists of free pages.
 free_kib()
 {
 	sync
@@ -273,9 +273,8 @@ session_gone()
 	[ ! -e "/sys/class/rtrs-client/$1" ] && server_has_no "$1"
 }
 
-# timed SESSION DISK OPTION...: prints the milliseconds and KiB that mapping takes. First
-# the memory, with nothing in the page cache; then the time, with all in there that it
-# takes to map.
+# timed SESSION DISK OPTION...: prints the milliseconds and KiB that mapping takes: the memory with
+# an empty page cache, then the time with all programs in it
 timed()
 {
 	local free kib before dev
@@ -297,7 +296,7 @@ bench_setup()
 	local i
 
 	bench_volumes 40
-	# Of what stays for good, the first time costs more than others.
+	# The first mapping makes allocations that stay.
 	map warm /dev/bench0 >/dev/null
 	bench_unmap rnbd
 	echo "first-map $(timed bench /dev/bench0)"

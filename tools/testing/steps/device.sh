@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# RDMA devices that have less room than soft-RoCE, on the debug kernel: its copies of the
-# drivers see them through rtrs-faults.ko, see debug/faults/device.c.
+# RDMA devices with lower limits than soft-RoCE, on the debug kernel: see debug/faults/device.c.
 
 rtrs_device=/sys/module/rtrs_faults/parameters
 
-# device [LIMIT=VALUE...]: from here on all RDMA devices of this guest have the limits of
-# mlx5, but for these. Each queue that the drivers ask for is logged.
+# device [LIMIT=VALUE...]: gives all RDMA devices of this guest the limits of mlx5, except for
+# these. Each queue that the drivers create is logged.
 device()
 {
 	local limit
@@ -22,16 +21,16 @@ device()
 
 no_device() { echo N >$rtrs_device/emulate; }
 
-# queue_pairs: those that client and server got since the mark: sends, SGEs, receives
+# queue_pairs: prints the queue pairs created since the mark: sends, SGEs, receives
 queue_pairs()
 {
 	log_since_mark | sed -n 's/.*rtrs_faults: .* queue pair of \([0-9]*\) sends of \([0-9]*\) SGEs, \([0-9]*\) receives: 0$/\1 \2 \3/p'
 }
 
-# refusals: how many queue pairs they were refused since the mark
+# refusals: prints the number of queue pairs refused since the mark
 refusals() { log_since_mark | grep -c 'rtrs_faults: .* queue pair of .* receives: -' || true; }
 
-# cqs: the completion queues that they got since the mark: entries, vector, device
+# cqs: prints the completion queues created since the mark: entries, vector, device
 cqs()
 {
 	log_since_mark | sed -n 's/.*rtrs_faults: .* completion queue of \([0-9]*\) on vector \([0-9]*\) of \(.*\): 0$/\1 \2 \3/p'

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# For the tests of failover: paths by their network, sessions that notice a dead path
-# soon, and programs that write and verify meanwhile.
+# For the tests of failover: paths by network, short time limits of sessions, and programs that
+# write and verify meanwhile.
 
 clt=/sys/class/rtrs-client
 
 # path NET [SESSION [SERVER]]: prints the folder of the path over this network
 path() { echo "$clt/${2:-s1}/paths/"*@"$(addr "${3:-server}" "$1")"; }
 
-# attr ATTRIBUTE=VALUE...: of session s1
-attr()
+# set_attrs ATTRIBUTE=VALUE...: sets attributes of session s1, or $session
+set_attrs()
 {
 	local a
 	for a in "$@"; do
@@ -18,17 +18,18 @@ attr()
 	done
 }
 
-# fast_failover: a dead path is noticed, and tried again, after a moment
+# fast_failover: shortens heartbeats and reconnect delays, so that a dead path is detected and
+# reconnected soon
 fast_failover()
 {
 	local interval=200
 
 	! debug_kernel || interval=500
-	attr hb_interval_ms=$interval hb_max_missed=3 reconnect_delay_ms=200 \
+	set_attrs hb_interval_ms=$interval hb_max_missed=3 reconnect_delay_ms=200 \
 		reconnect_delay_max_ms=1000 unfenced_delay_ms=1000
 }
 
-# paths_are STATE PATH...: all of these paths are
+# paths_are STATE PATH...: true if all of these paths have the state
 paths_are()
 {
 	local want=$1 p
@@ -38,7 +39,7 @@ paths_are()
 	done
 }
 
-# become STATE SECONDS PATH...
+# wait_for_paths STATE SECONDS PATH...: waits until all of these paths have the state
 wait_for_paths()
 {
 	wait_for "$2" paths_are "$1" "${@:3}" ||
@@ -54,12 +55,12 @@ reconnects() { cat "$clt"/s1/paths/*/stats/reconnects | xargs; }
 # failed_over [SESSION]: prints the number of requests that were sent again
 failed_over() { cat "$clt/${1:-s1}"/paths/*/stats/rdma | awk '{ n += $6 } END { print n }'; }
 
-# serve_again [GUEST]: one that was booted again is a server as it was
+# serve_again [GUEST]: sets up a server again after a boot
 serve_again() { on "${1:-server}" "rdma_here; load_server_here $server_modules"; }
 
 # ---- writers ----
 
-# Each has a process, and its output there
+# Folder of the writers' process IDs and output
 writers=/tmp/writers
 
 # writer NAME FILE [OPTION...]: writes and verifies until writers_unharmed; for the options see
@@ -82,15 +83,16 @@ raw_writer()
 }
 
 writer_ended() { ended "$(cat "$writers/$1.pid")"; }
-# writer_names: prints the names of those that have begun
+# writer_names: prints the names of all writers
 writer_names() { (cd $writers && ls -- *.pid) | sed 's/\.pid$//'; }
 
-# writers_unharmed: stops all of this guest; fails if one has met an error, or has done little
+# writers_unharmed: stops all writers of this guest; fails if one has had an error, or has written
+# or verified too little
 writers_unharmed()
 {
 	local name
 
-	[ -n "$(writer_names)" ] || fail "there is no writer"
+	[ -n "$(writer_names)" ] || fail "no writers"
 	for name in $(writer_names); do
 		! writer_ended "$name" || fail "$name has ended: $(cat "$writers/$name.out")"
 		kill -INT "$(cat "$writers/$name.pid")"
@@ -103,7 +105,7 @@ writers_unharmed()
 	rm -r $writers
 }
 
-# writer_fails NAME ERRNO: waits for it to end with this error, and with nothing else
+# writer_fails NAME ERRNO: waits until a writer ends with this error, and no other
 writer_fails()
 {
 	wait_for 60 writer_ended "$1" || fail "$1 goes on"
@@ -112,17 +114,17 @@ writer_fails()
 	rm "$writers/$1".*
 }
 
-# log_quiet: since the mark, no I/O error was reported to anybody
+# log_quiet: fails if the log has I/O errors since the mark
 log_quiet()
 {
 	! log_since_mark | grep -E 'I/O error|EXT4-fs (error|warning)|Aborting journal|lost async page write' ||
-		fail "the kernel's log tells of errors"
+		fail "the kernel's log has I/O errors"
 }
 
 # ---- a raw disk and one with a file system, over two paths each ----
 
-# two_disks: of session s1: $raw and $fs; the latter is mounted on /mnt. Both are being
-# written to
+# two_disks: maps two disks of session s1, $raw and $fs, mounts a file system of $fs on /mnt, and
+# starts writers
 two_disks()
 {
 	local a b
@@ -145,18 +147,20 @@ writers_on()
 	goes_on "$fs"
 }
 
+# two_disks_unharmed: fails if a writer, the file system or the log has errors; unmaps both disks
 two_disks_unharmed()
 {
 	writers_unharmed
 	umount /mnt
 	e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 	log_quiet
-	tear_down "$raw" "$fs"
+	unmap "$raw"
+	unmap "$fs"
 }
 
 # ---- mirrors ----
 
-# mirror NAME [OPTION...] DEVICE...: a raid1 of them, in step
+# mirror NAME [OPTION...] DEVICE...: makes a raid1 of two devices, without a resync
 mirror()
 {
 	local name=$1
@@ -169,17 +173,17 @@ mirror()
 
 no_mirror() { MDADM_NO_UDEV=1 mdadm --stop --quiet "/dev/$1"; }
 
-# half_back NAME DEVICE: a half that failed becomes part of it again, and is brought in step
+# half_back NAME DEVICE: adds a failed half to the mirror again and waits for the resync
 half_back()
 {
 	MDADM_NO_UDEV=1 mdadm --manage --quiet "/dev/$1" --remove "$2" || fail "mdadm: can't remove"
-	# It may have come back empty.
+	# Its contents may be lost.
 	MDADM_NO_UDEV=1 mdadm --zero-superblock --quiet "$2" 2>/dev/null || true
 	MDADM_NO_UDEV=1 mdadm --manage --quiet "/dev/$1" --add "$2" || fail "mdadm: can't add"
-	wait_for 60 in_step "$1" || fail "it isn't brought in step: $(cat /proc/mdstat)"
+	wait_for 60 in_step "$1" || fail "no resync: $(cat /proc/mdstat)"
 }
 
 in_step() { grep -A1 "^$1 :" /proc/mdstat | grep -qF '[UU]'; }
 
-# data DEVICE: checksum of what the mirror has there, without its own notes in front
+# data DEVICE: prints the checksum of a half's data, without the superblock
 data() { digest dd if="$1" bs=1M skip=4 iflag=direct status=none; }

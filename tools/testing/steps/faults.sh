@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Each call that can fail made to fail in turn, on the debug kernel: its copies of the
-# drivers ask rtrs-faults.ko before each of them, see debug/faults/.
+# Fault injection on the debug kernel: each call that can fail fails in turn, see debug/faults/.
 
 fail_rtrs=/sys/kernel/debug/fail_rtrs
 rtrs_faults=/sys/module/rtrs_faults/parameters
 
 declare -A points=()
 
-# arm CALLS N: the Nth call from now on fails, of those that match the pattern MODULE:CALL
+# arm CALLS N: makes the Nth call fail that matches the pattern MODULE:CALL
 arm()
 {
 	[ -e $fail_rtrs ] || probe ours rtrs-faults
@@ -20,7 +19,7 @@ arm()
 	echo 100 >$fail_rtrs/probability
 }
 
-# disarm: sets $hit to what failed, if anything did
+# disarm: ends the injection; sets $hit to the call that failed, if any
 disarm()
 {
 	echo 0 >$fail_rtrs/probability
@@ -28,10 +27,10 @@ disarm()
 	[ "$(<$fail_rtrs/times)" != 0 ] || hit=$(<$rtrs_faults/hit)
 }
 
-# fail_each CALLS SECONDS COMMAND...: runs the command with the first call failing, then with the
-# second, and so on, until no call fails. The command must be true within that time in each case.
-# It sets $got to its result, and disarms before it tries anything else. Of the calls in a loop the
-# first three fail, the last eight, and some in between.
+# fail_each CALLS SECONDS COMMAND...: runs the command with a failure of the first call, then of the
+# second, and so on, until no call fails. The command must be true within that time. It sets $got to
+# its result, and calls disarm. Of the calls in a loop, the first three and the last eight fail, and
+# some in between.
 fail_each()
 {
 	local calls=$1 limit=$2 n=1 done=0 same=0 last='' start wrong=()
@@ -46,7 +45,7 @@ fail_each()
 		if [ "$hit" = "$last" ] && [ -n "$hit" ]; then
 			same=$((same + 1))
 		elif [ $((n - done)) -gt 1 ]; then
-			# The loop ended somewhere before this one.
+			# The loop has ended before this call.
 			same=-8 n=$((done + 1))
 			continue
 		else
@@ -62,7 +61,7 @@ fail_each()
 	[ ${#wrong[@]} = 0 ] || fail "${#wrong[@]} failures of $calls came out wrong: $(printf '\n  %s' "${wrong[@]}")"
 }
 
-# points: how often which call failed
+# points: prints the number of failures of each call
 points()
 {
 	local call n=0
@@ -75,8 +74,8 @@ points()
 	done | sort -k2 | xargs -n 8 | sed 's/^/# /'
 }
 
-# devices_anew: RDMA devices that nobody uses can be removed. The RDMA core warns if somebody
-# still holds a part of a completion queue, which `rdma resource` doesn't show.
+# devices_anew: removes the unused RDMA devices and adds them again. The RDMA core warns about parts
+# of completion queues in use, which `rdma resource` does not show.
 devices_anew()
 {
 	local net

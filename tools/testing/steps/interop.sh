@@ -4,7 +4,7 @@
 # For the tests of interoperation, which set client_modules and server_modules: map,
 # make a file system, write and verify, discard, unmap; with both server modes.
 
-# taken_away DISK DEV: the server closes it by force, and says so in its own way
+# taken_away DISK DEV: the server closes the device by force, and answers I/O with its own errno
 taken_away()
 {
 	local state=/sys/block/${2#/dev/}/rnbd/state
@@ -50,7 +50,7 @@ interop()
 		blkdiscard -o 0 -l $((16 << 20)) "$dev"
 		equal "sectors discarded on the server" \
 			$(($(server_ios "$disk" discard_sectors) - before)) 32768
-		# Its number was another operation's in older servers.
+		# In older servers its opcode is another operation.
 		[ "$client_modules" = intree ] ||
 			equal "write zeroes" "$(queue "$dev" write_zeroes_max_bytes)" 0
 		[ "$client_modules $server_modules" != "ours intree" ] || taken_away "$disk" "$dev"

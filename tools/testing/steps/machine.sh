@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# For tests of live migration: a machine in a guest, by QEMU, that counts through its disk.
+# For tests of live migration: a QEMU machine within a guest that writes a counter to its disk
 
 qmp_socket=/tmp/machine.qmp
 
-# boot_sector FILE: what the machine runs
+# boot_sector FILE: makes the program of the machine
 boot_sector()
 {
 	as --32 -o /tmp/counter.o "$RIG_DIR/steps/counter.S"
@@ -13,8 +13,8 @@ boot_sector()
 	equal "size of the boot sector" "$(stat -c %s "$1")" 512
 }
 
-# The other host may have the disk open as well, so QEMU doesn't lock it.
-# machine_here DISK [QEMU OPTION...]
+# machine_here DISK [QEMU OPTION...]: starts the machine. QEMU does not lock the disk, which the
+# other host may have open as well.
 machine_here()
 {
 	rm -f "$qmp_socket"
@@ -26,7 +26,7 @@ machine_here()
 	wait_for 60 qmp_here status >/dev/null || fail "QEMU doesn't start: $(cat /tmp/machine.out)"
 }
 
-# qmp_here ARGUMENT...: see steps/qmp.py
+# qmp_here ARGUMENT...: runs steps/qmp.py
 qmp_here() { "$RIG_DIR/steps/qmp.py" "$qmp_socket" "$@" 2>>/tmp/machine.out; }
 
 no_machine_here()
@@ -37,8 +37,8 @@ no_machine_here()
 
 machine_is() { [ "$(qmp_here status)" = "$1" ]; }
 
-# counted_here DISK: how far, when it is stopped for a moment; false, and what is wrong, if the disk
-# has an older number
+# counted_here DISK: stops the machine for a moment and prints its counter; false, with a message,
+# if the disk has an older number
 counted_here()
 {
 	local failed=0

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What the kernel has in use. Pages that a driver takes by themselves (alloc_pages()) are in
-# no counter and unknown to kmemleak: they are what is missing from the sum of all others.
+# The kernel's memory in use. Pages from alloc_pages() are in no counter and unknown to kmemleak:
+# they are the difference between the total and all counters.
 
-# slab_kb: objects in use of the caches that the drivers take from; what slabs have left over
-# depends on what ran before
+# slab_kb: prints the size of used objects in caches of the drivers; free objects in slabs depend on
+# earlier tests
 slab_kb()
 {
 	awk '$1 ~ /^(kmalloc-|rnbd|rtrs|bio-|biovec)/ { n += $2 * $4 } END { print int(n / 1024) }' \
@@ -14,7 +14,8 @@ slab_kb()
 
 kernel_kb() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
 
-# pages_kb: neither free nor counted as anything. CPUs keep lists of free pages.
+# pages_kb: prints the size of pages that are neither free nor counted. CPUs keep lists of free
+# pages.
 pages_kb()
 {
 	awk '/^MemTotal:/ { n += $2 }
@@ -25,8 +26,8 @@ pages_kb()
 
 settle() { echo 3 >/proc/sys/vm/drop_caches; }
 
-# grown COUNTER BEFORE KB: by less, sooner or later: what RCU and workqueues still hold is
-# given back within moments
+# grown COUNTER BEFORE KB: fails if the counter has grown by KB or more. RCU and workqueues release
+# memory a little later.
 grown()
 {
 	settle

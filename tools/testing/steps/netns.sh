@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Network namespaces in one guest: of a tenant's server and of its client, with a cable between
-# them. All tenants have the same addresses.
+# Network namespaces in one guest: one for a tenant's server and one for its client, with a veth
+# pair between them. All tenants have the same addresses.
 
 # shellcheck disable=SC2034
 to_server=path=ip:10.9.0.1
 
-# in_net NETNS COMMAND...: in there, with the sysfs and the configfs of outside
+# in_net NETNS COMMAND...: runs the command in the namespace, with the initial sysfs and configfs
 in_net()
 {
 	local net=$1
@@ -15,10 +15,10 @@ in_net()
 	nsenter --net="/run/netns/$net" -- "$@"
 }
 
-# see NETNS COMMAND...: in there, with its own sysfs
+# see NETNS COMMAND...: runs the command in the namespace, with its own sysfs
 see() { ip netns exec "$@"; }
 
-# cable TENANT: namespaces s-TENANT and c-TENANT, 10.9.0.1 and 10.9.0.2
+# cable TENANT: makes the namespaces s-TENANT and c-TENANT, with 10.9.0.1 and 10.9.0.2
 cable()
 {
 	local side n=1
@@ -51,10 +51,10 @@ remove_tenant()
 	rmdir "$conf/tenants/$1"/volumes/* "$conf/tenants/$1"
 }
 
-# netns_number NETNS: as lsns shows it
+# netns_number NETNS: prints the inode number of the namespace, as lsns does
 netns_number() { stat -L -c %i "/run/netns/$1"; }
 
-# map_in NETNS SESSION DEVICE [OPTION...]: prints the block device
+# map_in NETNS SESSION DEVICE [OPTION...]: maps a device in the namespace; prints the block device
 map_in()
 {
 	local net=$1 session=$2 device=$3
@@ -63,7 +63,7 @@ map_in()
 	echo "/dev/$(mapped "$session.$(netns_number "$net")" "$device")"
 }
 
-# refused_in NETNS ERRNO LINE
+# refused_in NETNS ERRNO LINE: fails unless map_device in the namespace gives this errno
 refused_in()
 {
 	local got

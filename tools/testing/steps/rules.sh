@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's rules.
+# For tests of the server's rules
 
 # rule FILE VALUE: writes a value to a file of the rules
 rule() { on server "echo '$2' >$conf/$1"; }
@@ -17,14 +17,14 @@ volume()
 	rule "volumes/$1/enable" 1
 }
 
-# watch_paths: from now on the server notes in its trace when the state of a path changes
+# watch_paths: starts tracing the states of the server's paths
 watch_paths()
 {
 	on server "echo >$tracing/trace
 		echo 1 >$tracing/events/rtrs_srv/rtrs_srv_path_state/enable"
 }
 
-# ended_paths SESSION: prints which of the session's paths have ended, or begun to, since then
+# ended_paths SESSION: stops that; prints the session's paths that have ended, or have begun to end
 ended_paths()
 {
 	on server "echo 0 >$tracing/events/rtrs_srv/rtrs_srv_path_state/enable
@@ -32,8 +32,8 @@ ended_paths()
 		sort | xargs
 }
 
-# rule_ends SESSION PATHS FILE VALUE: writes a value to a file of the rules; fails unless the paths of
-# the session that this ends are these, and take no more requests when the write has returned
+# rule_ends SESSION PATHS FILE VALUE: writes a value to a file of the rules; fails unless this ends
+# exactly these paths of the session, which take no requests after the write
 rule_ends()
 {
 	watch_paths
@@ -41,7 +41,7 @@ rule_ends()
 	equal "paths of $1 that end by '$4' in $3" "$(ended_paths "$1")" "$2"
 }
 
-# What map_device takes for a path on each network
+# The option path= of map_device for each network
 for net in 0 1; do
 	# shellcheck disable=SC2034
 	at[net]=path=$(addr server $net)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The stale write: what the client sends on network 0 is held up in the network, so that
-# the path there is given up; its writes are repeated over the other and acknowledged, and
-# the same blocks written anew, which is acknowledged as well. Then what was held up comes
-# through. The blocks must hold the newer data. Half of them fit in a slot of the server, the
-# others are fetched by it.
+# Stale writes: network 0 delays the client's packets, so that the path there is lost; its writes
+# are resent on the other path and acknowledged, and the same blocks are written again and
+# acknowledged. Then the delayed packets arrive. The blocks must have the newer data. Half of the
+# writes fit in a slot of the server, the server fetches the others.
 
 . "$RIG_DIR/steps/failover.sh"
 
@@ -18,12 +17,12 @@ blocks()
 	echo "$answer"
 }
 
-# stale_begin [ATTRIBUTE=VALUE...]: $dev over both networks, taking turns; 8 blocks of it
+# stale_begin [ATTRIBUTE=VALUE...]: maps $dev over both networks, with round-robin; uses 8 blocks
 stale_begin()
 {
 	[ -n "${disk:-}" ] || disk=$(null vol 16)
 	dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-	attr mp_policy=round-robin reconnect_delay_ms=200 reconnect_delay_max_ms=1000 "$@"
+	set_attrs mp_policy=round-robin reconnect_delay_ms=200 reconnect_delay_max_ms=1000 "$@"
 	coproc BLOCKS { exec "$RIG_DIR/steps/blocks.py" "$dev" 8 4096,16384 2>/tmp/blocks.err; }
 }
 
@@ -35,7 +34,7 @@ stale_end()
 	unmap_last "$dev"
 }
 
-# stale_round: true if all blocks are as they were written last; else $stale says what is
+# stale_round: true if all blocks have the newest data; otherwise $stale describes them
 stale_round()
 {
 	local old=$((2 * round)) new=$((2 * round + 1)) held before
@@ -53,7 +52,7 @@ stale_round()
 	random_number 0 400
 	pause_ms "$rnd"
 	set_link client 0 on
-	# What came before a ping has come through, and then takes a moment.
+	# Packets before the ping have arrived; they are handled a moment later.
 	wait_for 20 eval "busybox ping -c1 -W1 $(addr server 0 | cut -d: -f2) >/dev/null" ||
 		fail "network 0 doesn't work"
 	pause 0.3

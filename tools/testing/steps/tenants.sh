@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Many sessions write 1 MiB at a time, each 16 at once, to a server that has memory for a few
-# of these. fair_share SESSIONS MIB: with so much memory beyond what the idle sessions take. Half of
-# it is set aside in shares, which are too small for such requests: the other half is for all.
-# Each writes 20 MiB to its own 16 MiB of a disk, and reads that back in the end. A write takes the
-# disk a second for 8 sessions, so that it's memory that is short, and not the network. It is given out
-# when all have asked: until then there is only each session's reserve, and the disk below stands still.
-# Meanwhile memory_used stays below max_memory by what is set aside. While all still write, all have
-# been given about as much.
+# Many sessions write 1 MiB at a time, each 16 at once, to a server that has memory for a few of
+# these. fair_share SESSIONS MIB: with so much memory beyond what the idle sessions take. Half of it
+# is set aside in shares, which are too small for such requests: the other half is for all. Each
+# writes 20 MiB to its own 16 MiB of a disk, and reads that back in the end. A write takes the disk
+# a second for 8 sessions, so that it's memory that is short, and not the network. It is given out
+# when all have asked: until then there is only each session's reserve, and the disk below stands
+# still. Meanwhile memory_used stays below max_memory by what is set aside. While all still write,
+# all have been given about as much.
 
 module=/sys/module/rtrs_server/parameters stats=/sys/devices/rtrs_server/stats
 
@@ -23,7 +23,7 @@ written()
 		awk '{ split($1, path, "/"); printf "%d %s\n", $4 / 2 ^ 20 - $5, path[1] }' | sort -n
 }
 
-# written_most MIB: who has been given most has so much
+# written_most MIB: true if the server has written that much for one session
 written_most()
 {
 	local most
@@ -33,16 +33,16 @@ written_most()
 	[ "$most" -ge "$1" ]
 }
 
-# all_ask: each session has 16 requests under way
+# all_ask: true if each session has 16 requests in flight
 all_ask()
 {
 	[ "$(awk '$2 >= 16' /sys/block/rnbd*/inflight | wc -l)" = "$sessions" ]
 }
 
-# or_over COMMAND: it is true, or fio has ended
+# or_over COMMAND: true if the command is true, or fio has ended
 or_over() { "$@" || ended "$fio"; }
 
-# tenants OPTION...: all of them, as threads of one fio
+# tenants OPTION...: runs the I/O of all sessions, as threads of one fio
 tenants()
 {
 	local i args=()
@@ -80,22 +80,22 @@ fair_share()
 	all_ask || fail "$(cat /tmp/tenants.out)"
 	waits=$(on server "cat $stats/memory_waits")
 	on server "echo $max >$module/max_memory; dm_resume_here gate"
-	wait_for $((sessions * 8)) or_over written_most 12 || fail "they don't get on: $(xargs </tmp/written)"
+	wait_for $((sessions * 8)) or_over written_most 12 || fail "too few writes: $(xargs </tmp/written)"
 	wait $fio || fail "$(cat /tmp/tenants.out)"
 	read -r low _ < <(head -n 1 /tmp/written)
 	read -r high _ < <(tail -n 1 /tmp/written)
 	say "written: from $low to $high MiB; slowest requests: from" \
 		"$(grep -oE 'clat \(([a-z]+)\): .*max=[^,]*' /tmp/tenants.out | sed 's/.*(\(.*\)):.*max=/\1 /' | sort -k1,1 -k2,2n | sed -n '1p;$p' | xargs)"
-	must "some have written all" [ "$high" -lt 20 ]
-	# Who has least is next, so each gets as much.
+	must "a session has written all its data" [ "$high" -lt 20 ]
+	# The session with the least data is next, so all get the same.
 	[ "$high" -le $((low * 3 / 2 + 3)) ] || fail "unfair: $(xargs </tmp/written)"
 	tenants --rw=read
 	on server 'touch /tmp/enough; wait_for 10 eval "! pgrep -f memory_used"' || :
 	most=$(on server 'sort -n /tmp/used | tail -n 1; rm -f /tmp/used /tmp/enough')
 	say "memory_used: $((most >> 10)) KiB at most of $((max << 10))"
-	# The part for all has been given out, and no more.
+	# The shared part is used, and no more.
 	must "only $most bytes used" [ "$most" -ge $((charged + (2 << 20))) ]
-	# A path that is connected again may be there beside the one before.
+	# A reconnected path may exist together with its predecessor.
 	again=$(cat /sys/class/rtrs-client/t*/paths/*/stats/reconnects | awk '{ n += $1 } END { print n }')
 	must "$most bytes used, $again paths came back" \
 		[ "$most" -le $((charged + ((max << 20) - charged) / 2 + slack + again * charged / sessions)) ]

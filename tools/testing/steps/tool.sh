@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# For the tests of the tool rnbd: what it says, its JSON, and that it traces.
+# For the tests of the tool rnbd: its output, its JSON, and its traces
 
 tool=${RIG_TREES%tree-}rnbd
 
-# What the tests read JSON with; it ends with the test.
+# Reads JSON for the tests; it ends with the test.
 coproc READER { "$RIG_DIR/steps/look.py" "$RIG_DIR/../rnbd/tests"; }
 # shellcheck disable=SC2153
 exec {reader_in}>&"${READER[1]}" {reader_out}<&"${READER[0]}"
 
-# look FILE DEFINITION [KEY...]: the JSON in the file is as this definition of the schema says,
-# unless that is empty; prints the member, or all
+# look FILE DEFINITION [KEY...]: true if the JSON in the file matches this definition of the schema,
+# or DEFINITION is empty; prints the member, or everything
 look()
 {
 	local verdict answer
@@ -21,7 +21,7 @@ look()
 	[ "$verdict" = ok ]
 }
 
-# member KEY...: of the JSON on stdin
+# member KEY...: prints a member of the JSON on stdin
 member()
 {
 	local file=/tmp/member-$BASHPID
@@ -29,8 +29,8 @@ member()
 	look "$file" '' "$@"
 }
 
-# ask GUEST LINE...: what the tool answers there to each of these, by one call: exit codes and
-# texts, with a NUL behind each, in /tmp/answers-GUEST
+# ask GUEST LINE...: runs the tool with each line in the guest, in one call; exit codes and outputs,
+# each with a NUL at the end, go to /tmp/answers-GUEST
 ask()
 {
 	local guest=$1
@@ -44,9 +44,9 @@ ask()
 	done" >"/tmp/answers-$guest"
 }
 
-# judge LINE EXPECTED WORD DEFINITION CODE ANSWER: to that line, the tool was to end with the
-# exit code EXPECTED, and to say the word; or JSON, if there is a definition, which is then in
-# /tmp/json
+# judge LINE EXPECTED WORD DEFINITION CODE ANSWER: checks the tool's exit code and output for a
+# line: it has the exit code EXPECTED and prints the word, or JSON if there is a definition, which
+# is then in /tmp/json
 judge()
 {
 	local why
@@ -57,7 +57,8 @@ judge()
 	why=$(look /tmp/json "$4") || fail "rnbd $1: $why: $6"
 }
 
-# says EXPECTED WORD GUEST ARGUMENT...: there it ends with that exit code, and says the word
+# says EXPECTED WORD GUEST ARGUMENT...: runs the tool in the guest: it must end with this exit code
+# and print the word
 says()
 {
 	local out got=0
@@ -65,7 +66,7 @@ says()
 	judge "${*:4} on $3" "$1" "$2" '' "$got" "$out"
 }
 
-# fits DEFINITION GUEST ARGUMENT...: the JSON that it prints is as the schema says
+# fits DEFINITION GUEST ARGUMENT...: runs the tool in the guest: its JSON must match the definition
 fits()
 {
 	local out got=0
@@ -74,8 +75,8 @@ fits()
 	judge "${*:3} on $2" 0 '' "$1" "$got" "$out"
 }
 
-# judged KEY...: prints a member of the JSON that was judged last
+# judged KEY...: prints a member of the JSON that was checked last
 judged() { look /tmp/json '' "$@"; }
 
-# traces GUEST GROUP: it does so there, those tracepoints. That takes its time to begin.
+# traces GUEST GROUP: true if the tool has enabled this group of tracepoints in the guest
 traces() { on "$1" "grep -qs 1 /sys/kernel/debug/tracing/instances/rnbd-*/events/$2/enable"; }

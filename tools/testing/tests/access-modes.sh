@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Who may have a device: readers, as many as want; one writer, and one more for a
-# migration.
+# Which access modes can be combined: any number of readers, one writer, and a second writer with
+# access_mode=migration.
 
 set_up sess_queue_depth=16
 disk=$(null vol 16)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A server of chunks, with always_invalidate and without. A client changes a write's data in its
-# chunk while the server's disk holds the write. With always_invalidate the data are stored as they
-# were sent, otherwise as they were changed. For small slots see slots.sh.
+# A server with chunks, with and without always_invalidate. A client changes a write's data in its
+# chunk while the server's disk is suspended. With always_invalidate the disk stores the data as
+# they were sent, otherwise as they were changed. slots.sh does the same with small slots.
 
 . "$RIG_DIR/steps/hostile.sh"
 

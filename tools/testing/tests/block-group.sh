@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What blktests does to any disk, on a mapped one: its partitions are looked for while it is
-# busy (block/001); discards, and writes with flushes, of many jobs (003, 004); another I/O
-# scheduler under load (005); CPUs that come and go under load (008); a disk that was set
-# read only takes nothing (012); and mapping and unmapping thirty times, at once after
-# each other (rnbd/001 and 002). CPUs go also while there is no path. The stock kernel only,
-# as CPUs of User Mode Linux cannot go.
+# The operations of blktests on a mapped disk: partitions are read during I/O (block/001); discards,
+# and writes with flushes, of several jobs (003, 004); another I/O scheduler under load (005); CPU
+# hotplug under load (008); writes to a disk set read-only fail (012); thirty mappings and
+# unmappings in a row (rnbd/001 and 002). CPUs are also removed while there is no path. Only the
+# stock kernel, as User Mode Linux has no CPU hotplug.
 # Kernel: stock
 # Once: stock
 # Cpus: 2
@@ -14,17 +13,17 @@
 
 cpu1=/sys/devices/system/cpu/cpu1/online
 
-# jobs OPTION...: two of fio's, which do so much and no more
+# jobs OPTION...: runs two jobs of fio with a fixed amount of I/O
 jobs()
 {
 	fio --name=jobs --filename="$dev" --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
 		--bs=16k "$@" >/tmp/jobs.out 2>&1 || fail "fio $*: $(tail -n 5 /tmp/jobs.out)"
 }
 
-# done_since FIELD BEFORE: how much of it the server's disk has done since it had done BEFORE
+# done_since FIELD BEFORE: prints the increase of a number of the server's disk since it was BEFORE
 done_since() { echo $(($(server_ios "$disk" "$1") - $2)); }
 
-# writes_stopped: true if no write ends for a moment
+# writes_stopped: true if no write ends within 0.3 s
 writes_stopped()
 {
 	local before
@@ -33,7 +32,8 @@ writes_stopped()
 	[ "$(ios "$dev" writes)" = "$before" ]
 }
 
-# where_requests_are: prints what fio, both ends of the path and the block layer show of them
+# where_requests_are: prints requests in flight, according to fio, both ends of the path and the
+# block layer
 where_requests_are()
 {
 	local d=/sys/kernel/debug/block/${dev#/dev/}
@@ -68,7 +68,7 @@ on server "cmp -n $((8 << 20)) -i $((32 << 20)) $disk /tmp/data" || fail "more w
 say "flushes"
 was=$(ios "$dev" flushes) were=$(server_ios "$disk" flushes)
 jobs --rw=randwrite --fdatasync=1 --size=4m --offset_increment=32m
-# Two processes ask for 255 each at least. One flush may be for both, here and on the server.
+# Two processes request at least 255 flushes each. Flushes of both may be merged, on both ends.
 sent=$(($(ios "$dev" flushes) - was))
 flushed=$(done_since flushes "$were")
 say "$sent are sent, $flushed done by the server's disk"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A busy session is not a dead one, nor is a busy machine. XFS on LVM on a disk with two paths,
-# and a heartbeat of 200 ms of which three may be missed: small files are copied to it, first
-# with nothing else to do, then with programs that take all CPUs of both guests. Nothing is
-# connected again, and no request is sent again.
+# Neither a busy session nor a busy machine loses a path. XFS on LVM on a disk with two paths, with
+# heartbeats every 200 ms, three of which may be missed: small files are copied to it, first on idle
+# machines, then with programs that use all CPUs of both guests. No path is reconnected, and no
+# request is resent.
 #
-# The interval follows the machine's pace: where ten others wanted its two CPUs, a guest got no
-# time for 600 ms twice in fifteen minutes.
+# The interval follows the slowness of the machine: on a machine with two busy CPUs, a guest did not
+# run for 600 ms twice in fifteen minutes.
 # Modules: ours
 # Guests: 2
 # Kernel: stock
@@ -16,7 +16,7 @@
 . "$RIG_DIR/steps/failover.sh"
 
 lvm() { command lvm "$@" --config "$lvm_config" 9>&-; }
-# Without udev, and blind to all but the disk.
+# Without udev; scans only /dev
 lvm_config='global { locking_type = 1 } devices { use_devicesfile = 0 scan = [ "/dev" ] }
 	activation { udev_sync = 0 udev_rules = 0 }'
 
@@ -31,12 +31,12 @@ none_dead()
 	equal "$1: paths that have ended" "$(logged 'path ends')" 0
 }
 
-# copies SECONDS TEXT: of a tree of small files, one after the other
+# copies SECONDS TEXT: copies a tree of small files repeatedly
 copies()
 {
 	local end=$((SECONDS + $1)) n=0
 
-	attr hb_interval_ms="$(slowly 200)"
+	set_attrs hb_interval_ms="$(slowly 200)"
 	while [ $SECONDS -lt $end ]; do
 		cp -r /tmp/files /mnt/copy
 		sync -f /mnt
@@ -47,17 +47,17 @@ copies()
 	none_dead "$2"
 }
 
-# take_cpus: runs two programs on each guest, which has two CPUs, that only use up time
+# take_cpus: runs a busy loop for each CPU of both guests
 take_cpus_here() { for _ in 1 2; do sh -c 'while :; do :; done' >&- 2>&- 9>&- & echo $! >>/tmp/busy; done; }
 take_cpus() { take_cpus_here; on server "$(declare -f take_cpus_here); take_cpus_here"; }
-# release_cpus: ends these programs
+# release_cpus: ends these loops
 release_cpus_here() { xargs kill </tmp/busy; rm /tmp/busy; }
 release_cpus() { release_cpus_here; on server "$(declare -f release_cpus_here); release_cpus_here"; }
 
 set_up
 disk=$(null vol 512)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-attr hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
+set_attrs hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
 were=$(reconnects)
 python3 -IS -c '
 import os

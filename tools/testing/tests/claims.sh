@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What is mapped for writing is claimed on the server: nobody there mounts or formats it, a
-# partition of it or its disk; what is mounted there isn't mapped for writing. All mappings of a
-# disk claim it together, the last one gives it up. What is read only claims nothing, and the
-# parameter gives it up. The node of a disk is never opened for writing: udev on the server, which
-# watches nodes, doesn't read the disk again when a mapping is closed.
+# The server claims devices that are mapped for writing: programs there can neither mount nor format
+# them, their partitions, or their disk; what is mounted there can't be mapped for writing. All
+# mappings of a disk share the claim, and the last one releases it. Read-only mappings claim
+# nothing, nor does claim=N. The node of a disk is never opened for writing, so that udev on the
+# server, which watches nodes, does not read the disk when a mapping is closed.
 # Modules: ours
 
 claim() { on server "echo $1 >/sys/module/rnbd_server/parameters/claim"; }
 
-# claimed DISK: programs on the server that ask find it busy
+# claimed DISK: true if an exclusive open on the server fails with EBUSY
 claimed()
 {
 	on server "python3 -c 'import errno, os

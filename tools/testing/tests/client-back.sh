@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A client's power goes while it writes. A new one, with its address and its session's
-# name, is there at once: within 10 s of the server's clock it has the volume, to write. The
-# server has looked whether the old session is alive, and hasn't kept the volume for it until its
-# heartbeats gave up. The same if it is the client itself that comes back, as soon as it has
-# booted.
+# A client loses its power during writes. Another client, with its address and session name,
+# connects at once: it can open the volume for writing within 10 s of the server's clock, because
+# the server probes the old session instead of waiting for its heartbeats to time out. The same for
+# the client itself, after a boot.
 # Modules: ours
 # Guests: 3
 
@@ -13,7 +12,7 @@
 
 paths="path=$(addr server 0) path=$(addr server 1)"
 
-# lose_client2: client2 maps the volume and writes; then it is switched off
+# lose_client2: client2 maps the volume and writes, then loses its power
 lose_client2()
 {
 	# This is its second session, so that queue pairs of the time after don't bear the
@@ -30,7 +29,7 @@ lose_client2()
 	kill_guest client2
 }
 
-# maps GUEST OPTION...: it gets the volume, in 10 s
+# maps GUEST OPTION...: the guest can map the volume within 10 s
 maps()
 {
 	local back took
@@ -44,7 +43,8 @@ maps()
 	must "it took $took ms" [ "$took" -le 10000 ]
 }
 
-# ends REASON: how many of the old session's paths the server has ended for it
+# ends REASON: prints the number of the old session's paths that the server has ended for this
+# reason
 ends() { on server "dmesg | sed '1,/client2 goes at $from/d' | grep -c 's2 .*path ends: $1' || true"; }
 
 # unmap_on GUEST: verifies the volume in that guest and unmaps it
@@ -66,7 +66,7 @@ for net in 0 1; do
 done
 on server 'ip neigh flush all'
 maps client "${others[@]}"
-# If the new client happens to have a queue pair of that number, its device refuses the probe.
+# If the new client has a queue pair of the same number, its device refuses the probe.
 equal "paths that didn't answer" "$(ends '\(a probe stays unanswered\|a connection broke\)')" 2
 equal "paths given up by heartbeats" "$(ends 'heartbeats')" 0
 unmap_on client

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What the server's disk is like changes while it is mapped: its write cache, limits, read-only
-# state. The server notices within two seconds, and the client's disk follows. A write that the
-# server's disk has in a cache of which the client doesn't know is flushed before it is answered.
-# While the disk has been open since before there was a cache, writes are sent with FUA; afterwards
-# flushes are relied on.
+# The server's disk changes while it is mapped: its write cache, limits, read-only state. The server
+# notices within two seconds, and the client's disk follows. A write that is in progress when the
+# disk gets a write cache is flushed before its answer. While the client's disk has been open since
+# before the cache, writes are sent with FUA; afterwards with flushes.
 # Modules: ours
 # Once: debug 6.12 7.2
 
 # queue_has ATTRIBUTE VALUE: true if the client's queue has that value
 queue_has() { [ "$(queue "$dev" "$1")" = "$2" ]; }
 
-# changed COMMAND...: has it change the server's disk
+# changed COMMAND...: runs a command that changes the server's disk
 changed()
 {
 	mark_log
@@ -20,7 +19,7 @@ changed()
 	log_note "the server's disk is another one"
 }
 
-# noticed: fails unless the server has noticed that in time
+# noticed: fails unless the server has noticed the change within 2 s
 noticed()
 {
 	local took
@@ -30,7 +29,7 @@ noticed()
 	must "the server has noticed after $took ms" [ "$took" -lt 2000 ]
 }
 
-# becomes ATTRIBUTE VALUE: waits until it has, after a change
+# becomes ATTRIBUTE VALUE: after a change, waits until the client's queue has that value
 becomes()
 {
 	wait_for 20 queue_has "$@" || fail "$1 is '$(queue "$dev" "$1")', not '$2'"
@@ -59,7 +58,7 @@ kinds()
 
 writes_are() { [ "$(kinds write:0:4k:x)" = "$1" ]; }
 
-# moved DISK: has the server's disk moved there
+# moved DISK: moves the server's volume to this disk
 moved() { changed dm_table volume "0 65536 linear $1 0"; }
 
 set_up
@@ -135,7 +134,8 @@ echo >$tracing/trace
 echo 1 >$tracing/events/rtrs_clt/rtrs_clt_answer/enable
 changed expect_io 0 "$dev" zeroes:64k:64k
 echo 0 >$tracing/events/rtrs_clt/rtrs_clt_answer/enable
-# The block layer of Linux 6.1 writes zeroes itself after any error, later ones only after EOPNOTSUPP.
+# The block layer of Linux 6.1 writes zeroes itself after any error, later ones only after
+# EOPNOTSUPP.
 equal "errors of write zeroes" "$(sed -n 's/.*rtrs_clt_answer: .* (\(-[0-9]*\))$/\1/p' $tracing/trace)" -95
 dd if="$dev" bs=64k skip=1 count=1 iflag=direct status=none | cmp -n 65536 - /dev/zero
 becomes write_zeroes_max_bytes "$(server_queue "$disk" write_zeroes_max_bytes)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A client's power goes while it writes. Within 60 s the server lets go of its session
-# and its device, and another client can have it, to write.
+# A client loses its power during writes. Within 60 s the server releases its session and its
+# device, and another client can open the device for writing.
 # Modules: ours
 # Guests: 3
 
@@ -26,7 +26,7 @@ verify "$dev" --bs=16k --size=1m
 unmap "$dev"
 client_idle
 
-# As a new one it comes back under its name.
+# After a boot, it connects with the same session name.
 boot_guest client2
 on client2 "rdma_here; load_client; dev=\$(map s2 $disk $paths)
 	verify \$dev --bs=16k --size=1m

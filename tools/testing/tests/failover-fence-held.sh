@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A disk of the server stands still with a request in hand, and the request's path dies: it
-# can't be fenced before the disk goes on. Other paths die and come back meanwhile; what was
-# on them goes on over those that are left, and another disk's load doesn't stand still.
+# A disk of the server is suspended with a request in flight, and the request's path dies: the
+# server can't answer its FENCE before the disk is resumed. Other paths are lost and reconnected
+# meanwhile. Their requests continue on the remaining paths, and I/O to another disk is not delayed.
 # Modules: ours
 # Siw: debug
 # Quick: debug
@@ -28,7 +28,7 @@ dev=$(map s1 "$disk" "path=$a")
 dev2=$(map s1 "$still")
 first=$(path 0)
 
-# The only path there is takes it.
+# The session has one path, which takes the write.
 dm_suspend still
 start_io "$dev2" write:0:4k:x
 wait_for 20 has_inflight "$dev2" writes || fail "the write doesn't wait: $(cat /tmp/io.out)"
@@ -38,7 +38,7 @@ fast_failover
 second=$clt/s1/paths/$b@ip:192.168.101.1
 third=$clt/s1/paths/$b@ip:192.168.101.11
 wait_for_paths connected 20 "$second" "$third"
-# Two requests at a time: if both wait for the disk, too, all stands still.
+# Two requests at a time: if both waited for the suspended disk, no I/O would be done.
 writer raw "$dev" --depth=2
 goes_on "$dev"
 echo 1 >"$first/disconnect"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server stands still for some seconds, for longer than the client believes in its
-# paths, and goes on: so does the client's I/O.
+# The server's CPUs stop for longer than the client's heartbeat limit, and continue: the client's
+# I/O continues as well.
 # Modules: ours
 # Guests: 2
 # Rounds: 3
@@ -24,3 +24,4 @@ while next_round; do
 	goes_on "$fs"
 done
 two_disks_unharmed
+tear_down

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The in-tree server knows no fencing: cut, failover and reconnect work with it as well,
-# after the wait that stands for it, unfenced_delay_ms; in both of its modes.
+# The in-tree server has no fencing. After the loss of a path, requests are resent on another path
+# after unfenced_delay_ms, and the path is reconnected; in both modes of that server.
 #
-# On the stock kernel alone: checkers would tell of the in-tree driver, too.
+# Only the stock kernel, as checkers would also report errors of the in-tree driver.
 # Modules: ours
 # Sets: intree
 # Guests: 2
@@ -19,7 +19,7 @@ server_modules=intree
 events=$tracing/events/rtrs_clt
 wait_ms=3000
 
-# trace_waits on|off
+# trace_waits on|off: traces lost and resent requests
 trace_waits()
 {
 	local event value=0
@@ -29,7 +29,7 @@ trace_waits()
 	done
 }
 
-# waits: prints of each request whose path has died after how many milliseconds it was sent again
+# waits: prints for each request of a lost path the milliseconds until it was resent
 waits()
 {
 	sed -n 's/.* \([0-9.]*\): rtrs_clt_\(failover\|post\): .*: slot \([0-9]*\) .*/\1 \2 \3/p' \
@@ -38,7 +38,7 @@ waits()
 			$2 == "post" && $3 in died { print int(($1 - died[$3]) * 1000); delete died[$3] }'
 }
 
-# all_sent_again: of the requests whose path has died, and there are some
+# all_sent_again: true if there are requests of a lost path, and all were resent
 all_sent_again()
 {
 	local n
@@ -46,7 +46,8 @@ all_sent_again()
 	[ "$n" -gt 0 ] && [ "$n" -ge "$(grep -c ' rtrs_clt_failover: ' $tracing/trace)" ]
 }
 
-# waited_long MODE: none was sent again too early, nor late, as the other path was there all the time
+# waited_long MODE: fails if a request was resent too early, or too late, as the other path was
+# connected
 waited_long()
 {
 	local shortest longest all
@@ -55,13 +56,13 @@ waited_long()
 	shortest=$(head -n 1 <<<"$all") longest=$(tail -n 1 <<<"$all")
 	say "always_invalidate=$1: $(wc -w <<<"$all") requests were sent again after $shortest to $longest ms"
 	must "no request was sent again" [ -n "$all" ]
-	# Less one of the ticks that the client counts in
+	# Minus one tick of the client's timer
 	must "one was sent again after $shortest ms" [ "$shortest" -ge $((wait_ms - 10)) ]
 	must "one was sent again after $longest ms" \
 		[ "$longest" -le $((wait_ms + $(slowly 2) * 1000)) ]
 }
 
-# lose NET: what was in hand there is answered by the other path alone
+# lose NET: cuts a network; requests in flight there are answered over the other path only
 lose()
 {
 	random_number 100 1000
@@ -77,7 +78,7 @@ lose()
 	writers_unharmed
 	writers_on
 	set_link server "$1" on
-	# It takes no path back before it has itself noticed that the old one is dead.
+	# The server accepts no reconnect before it has detected the loss of the old path.
 	wait_for_paths connected 60 "$(path 0)" "$(path 1)"
 }
 
@@ -88,10 +89,11 @@ while next_round; do
 		load_server always_invalidate=$mode
 		load_client
 		two_disks
-		attr unfenced_delay_ms=$wait_ms
+		set_attrs unfenced_delay_ms=$wait_ms
 		lose $((round % 2))
 		waited_long $mode
 		two_disks_unharmed
+		tear_down
 		unload
 	done
 done

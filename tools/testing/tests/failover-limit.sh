@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Without any path I/O waits for as long as failover_timeout says, then fails with EIO,
-# and so does new I/O, at once, until a path is back; then all goes on. 0 doesn't wait, -1
-# waits for ever. What is marked as fail-fast, as md marks it, doesn't wait at all.
+# Without a path, I/O waits for failover_timeout seconds, then fails with EIO, and so does new I/O
+# until a path is connected again. 0 does not wait, -1 waits for ever. Fail-fast requests, as sent
+# by md, do not wait.
 # Modules: ours
 # Guests: 2
 
@@ -22,7 +22,7 @@ cut_all()
 	set_link server 1 silent
 }
 
-# restore SEED: ends that; I/O of both paths is right again
+# restore SEED: restores both networks; I/O succeeds again
 restore()
 {
 	set_link server 0 on
@@ -55,8 +55,8 @@ expires()
 	must "requests fail after $took ms, not $1 s" [ "$took" -le $(($1 * 1000 * 9 / 8 + 1000)) ]
 }
 
-# io_gave NAME ERRNO LOW MORE: after LOW milliseconds at least, and at most MORE later, which is for a
-# fast machine. How slow this one is, is asked afterwards, as it may have become so meanwhile.
+# check_io NAME ERRNO LOW MORE: after LOW milliseconds at least, and at most MORE later, which is for
+# a fast machine. How slow this one is, is asked afterwards, as it may have become so meanwhile.
 check_io()
 {
 	local got ms high
@@ -69,11 +69,11 @@ check_io()
 	[ $((ms >= $3 && ms <= high)) = 1 ] || fail "$1: after $ms ms, expected $3 to $high"
 }
 
-# Until a dead path is noticed, and what a slow machine takes besides
+# Time to detect a lost path, and further delays of a slow machine
 slack=6000
 expect_io 0 "$dev" write:0:64k:first
 limit=$(slowly 4)
-attr failover_timeout="$limit"
+set_attrs failover_timeout="$limit"
 cut_all
 for i in 1 2 3 4 5 6; do
 	io "write-$i" "write:$((i * 64))k:64k:new"
@@ -90,16 +90,16 @@ check_io late EIO 0 3000
 [ -b "$dev" ] || fail "the disk is gone"
 restore second
 
-# It isn't the time from before that counts.
-attr failover_timeout=60
-attr failover_timeout=0
+# The new value counts, not the old one.
+set_attrs failover_timeout=60
+set_attrs failover_timeout=0
 cut_all
 io at-once write:0:4k:x
 check_io at-once EIO 0 $slack
 expires 0
 restore third
 
-attr failover_timeout=-1
+set_attrs failover_timeout=-1
 cut_all
 io for-ever write:0:4k:x
 pause 7
@@ -107,11 +107,11 @@ pause 7
 restore fourth
 check_io for-ever 0 7000 53000
 
-# A mirror whose other half is here
-attr failover_timeout=60
+# A mirror whose other half is local
+set_attrs failover_timeout=60
 here=$(null_here here 32)
 mirror md0 --failfast "$dev" "$here"
-# md doesn't mark reads that go on where the last one has ended.
+# md does not mark sequential reads as fail-fast.
 dd if=/dev/md0 of=/dev/null bs=64k skip=64 count=4 iflag=direct status=none
 cut_all
 dd if=/dev/zero of=/dev/md0 bs=64k count=4 oflag=direct status=none || fail "the mirror failed"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Cables are pulled and plugged in again at random moments, seen by the network card or
-# not, one, the other, both; a raw disk and a file system are written to and verified all
-# the while, and notice nothing.
+# Network cables are pulled and plugged in at random times, with and without a carrier event, on one
+# network, the other, or both. A raw disk and a file system are written to and verified meanwhile,
+# without errors.
 #
-# The debug kernel's network card sees no cable pulled: there they all fall silent.
+# The debug kernel's network card has no carrier: there, all cables become silent.
 # Modules: ours
 # Guests: 2
 # Rounds: 3
@@ -16,7 +16,7 @@ set_up
 seed_random
 two_disks
 
-# cut_for_a_while NET...: interrupts these networks for a random time
+# cut_for_a_while NET...: cuts these networks for a random time
 cut_for_a_while()
 {
 	local net how=off
@@ -26,7 +26,7 @@ cut_for_a_while()
 	for net in "$@"; do
 		set_link server "$net" $how
 	done
-	# Short cuts cost a few packets; paths end in long ones.
+	# Short cuts lose a few packets; long ones end paths.
 	random_number "$((round % 3 ? 200 : 2500))" 4000
 	pause_ms "$rnd"
 	say "round $round: networks $*, $how for $rnd ms"
@@ -50,3 +50,4 @@ done
 say "$(failed_over) requests were sent again; reconnects: $(reconnects)"
 must "nothing was sent again" [ "$(failed_over)" -gt 0 ]
 two_disks_unharmed
+tear_down

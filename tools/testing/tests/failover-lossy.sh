@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Networks that delay packets, that let packets of one side through only, and that lose some of
-# them: no data are lost. While some packets are lost, requests of all forms are under way: writes
-# that fit in a slot and writes that the server fetches, reads, and the registrations of memory for
-# both. The queue pairs send again what was lost, and no path ends for it.
+# Networks that delay packets, that pass packets in one direction only, or that lose some of them:
+# no data are lost. While packets are lost, requests of all forms are in flight: writes that fit in
+# a slot, writes that the server fetches, reads, and registrations of memory for both. Queue pairs
+# resend lost packets, and no path ends.
 # Modules: ours
 # Guests: 2
 # Rounds: 1
@@ -31,7 +31,7 @@ netem_for()
 	goes_on "$fs"
 }
 
-# missed: prints how many requests and answers came out of sequence, on client and server
+# missed: prints the number of packets that arrived out of sequence, on client and server
 missed()
 {
 	local n='cat /sys/class/infiniband/rxe*/ports/1/hw_counters/out_of_seq_request'
@@ -77,11 +77,12 @@ for mode in Y N; do
 			netem_for 4 client 1 loss 100%
 			netem_for 4 server 0 loss 100%
 		fi
-		attr hb_interval_ms=2000 hb_max_missed=8
+		set_attrs hb_interval_ms=2000 hb_max_missed=8
 		some_lost loss 2%
 		fast_failover
 	done
 	say "always_invalidate=$mode: $(failed_over) requests were sent again; reconnects: $(reconnects)"
 	two_disks_unharmed
+	tear_down
 	unload
 done

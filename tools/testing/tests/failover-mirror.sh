@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A mirror of a disk of each of two servers (client2 is the second one). The power of one
-# goes: the mirror goes on at once with the other half. It comes back, without its data:
-# the half is brought in step, and both have the same.
+# A mirror of one disk each of two servers (client2 is the second server). One server loses its
+# power: the mirror continues with the other disk. The server returns without its data: after a
+# resync, both disks have the same data.
 # Modules: ours
 # Guests: 3
 
@@ -18,7 +18,7 @@ dev2=$(map s2 "$b" "path=$(addr client2 0)" "path=$(addr client2 1)")
 fast_failover s1
 fast_failover s2
 # md doesn't mark all reads as fail-fast.
-session=s2 attr failover_timeout=5
+session=s2 set_attrs failover_timeout=5
 mirror md0 --failfast "$dev" "$dev2"
 writer mirror /dev/md0 --bs=16k
 goes_on "$dev"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The network drops full-size packets, as its MTU is lower than the client's: a volume isn't
-# mapped, with EMSGSIZE, and the log names the MTU. A path that is connected again there takes
-# no requests, and another one carries on. When the MTU is right again, so is the path.
+# The network drops full-size packets, as its MTU is lower than the client's: mapping fails with
+# EMSGSIZE, and the log names the MTU. A path that is reconnected over such a network takes no
+# requests, and another path is used. When the MTU is correct again, the path is reconnected.
 # Modules: ours
 # Guests: 2
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The only path is lost, and its next connection request never arrives, however often it is sent
-# again, as if it went to the hardware address of a stale neighbour entry. (Devices send a request
-# to the address that was resolved when the try began; soft-RoCE looks it up for each packet.)
-# That try is given up after 5 s, and the next one finds the server: requests wait for less than
-# the default failover_timeout.
+# The only path is lost, and its next connection request never arrives, nor do its repetitions, as
+# if they were sent to the hardware address of a stale neighbour entry. (Devices resend a request to
+# the address that was resolved first; soft-RoCE looks it up for each packet.) The attempt times out
+# after 5 s, and the next one succeeds, within the default failover_timeout.
 # Modules: ours
 # Guests: 2
 
@@ -13,7 +12,7 @@
 
 states=/sys/kernel/debug/tracing/events/rtrs_clt/rtrs_clt_path_state
 
-# tries: prints of each try to connect how many seconds it took, and its errno
+# tries: prints the seconds and the errno of each attempt to connect
 tries()
 {
 	sed -n 's/.* \([0-9.]*\): rtrs_clt_path_state: .*: \([a-z]*\) -> \([a-z]*\) (\(.*\))/\1 \2 \3 \4/p' \

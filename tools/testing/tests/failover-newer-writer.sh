@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A client is cut off while it writes, and its server ends its session. Another client maps the
-# volume. If that one has only read, the first client goes on as if nothing had happened. If it has
-# written, the first client's waiting write fails, and its disk remains closed until remap_device,
-# also when the server was restarted in between. Writes to another disk don't count, even if the
-# volume's disk gets the number of that disk.
+# A client loses its connection during a write, and the server ends its session. Another client maps
+# the volume. If it has only read, the first client continues. If it has written, the first client's
+# waiting write fails, and its disk stays closed until remap_device, also after a restart of the
+# server. Writes to another disk have no effect, even if the volume's disk gets the device number of
+# that disk.
 # Modules: ours
 # Guests: 2
 
 . "$RIG_DIR/steps/failover.sh"
 
 # This client has its session over network 0; the other client, in the same guest, over network 1.
-# lose: the server ends the first one's session
+# lose: the server ends the first client's session
 lose()
 {
 	set_link client 0 silent
-	# It would do so by itself, after 25 s without a heartbeat.
+	# Without this, the server ends it after 25 s without a heartbeat.
 	on server 'for p in /sys/class/rtrs-server/s1/paths/*; do echo 1 >"$p/disconnect"; done
 		wait_for 60 test ! -e /sys/class/rtrs-server/s1' || fail "the server keeps s1"
 	wait_for_state "$beside" closed 60
@@ -24,7 +24,7 @@ lose()
 
 map_other() { other=$(map s2 "$disk" "path=$(addr server 1)" access_mode=$mode); }
 
-# stays_closed: the session is lost and back; the disk beside it is open again, this one isn't
+# stays_closed: after a reconnect of the session, the other disk is open and this one is not
 stays_closed()
 {
 	lose
@@ -46,7 +46,7 @@ disk2=$(null beside 16)
 for mode in rw migration; do
 	dev=$(map s1 "$disk" access_mode=$mode)
 	beside=$(map s1 "$disk2" access_mode=ro)
-	attr failover_timeout=-1
+	set_attrs failover_timeout=-1
 	fast_failover
 	expect_io 0 "$dev" write:0:64k:first
 
@@ -98,7 +98,7 @@ for mode in rw migration; do
 	client_idle
 done
 
-# linked NAME: makes a disk on the server, and a link to it, by which it is mapped
+# linked NAME: makes a disk on the server, and a symbolic link by which it is mapped
 linked() { on server "ln -sfn \$(null_here $1 16) /run/$1"; }
 number() { on server "stat -Lc %t:%T /run/$1"; }
 
@@ -108,7 +108,7 @@ linked two
 number=$(number one)
 dev=$(map s1 /run/one)
 beside=$(map s1 "$disk2" access_mode=ro)
-attr failover_timeout=-1
+set_attrs failover_timeout=-1
 fast_failover
 expect_io 0 "$dev" write:0:4k:first
 other=$(map s2 /run/two "path=$(addr server 1)")

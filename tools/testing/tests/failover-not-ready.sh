@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A server comes back before its disk: a loop device without a file, or a disk that is read-only for
-# now. The client's writes wait, the server claims nothing, and they go on when the disk is there:
-# the client tries to open it once a second.
+# A server starts before its disk is ready: a loop device without a file, or a disk that is
+# read-only for now. The client's writes wait, and the server claims nothing. They continue when the
+# disk is ready: the client tries to open it once a second.
 # Modules: ours
 # Guests: 2
 
 . "$RIG_DIR/steps/failover.sh"
 
-# away COMMAND ERRNO: the server is restarted, and the disk changed meanwhile. The server refuses to open
-# it with one of these numbers or names; a write waits
+# away COMMAND ERRNO: the server is restarted, and the disk changed meanwhile. The server refuses to
+# open it with one of these numbers or names; a write waits
 away()
 {
 	stop_server
@@ -43,7 +43,7 @@ set_up
 on server 'debug_kernel || modprobe loop; truncate -s 16M /tmp/loop.img'
 disk=$(on server 'losetup --find --show /tmp/loop.img')
 dev=$(map s1 "$disk")
-attr failover_timeout=-1
+set_attrs failover_timeout=-1
 fast_failover
 expect_io 0 "$dev" write:0:4k:before
 away "losetup -d $disk" "ENXIO|6"
@@ -53,7 +53,7 @@ on server "losetup -d $disk; rm /tmp/loop.img"
 
 disk=$(null vol 16)
 dev=$(map s1 "$disk")
-attr failover_timeout=-1
+set_attrs failover_timeout=-1
 fast_failover
 away "blockdev --setro $disk" "EROFS|30"
 back "blockdev --setrw $disk"

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A disk of the server holds a request when the client loses all paths. As soon as a path is
-# connected again, requests for another disk go on. This holds with one path, where the
-# server loses the session's last path as well, and with two. The stuck write ends when its disk
-# goes on. Reads that are stuck fail before, and their slots are used by others.
+# A disk of the server is suspended with requests in flight when the client loses all paths. As soon
+# as a path is connected again, requests for another disk continue; with one path, where the server
+# loses the session's last path, and with two. The write ends when its disk is resumed. Reads have
+# failed by then, and other requests use their slots.
 # Modules: ours
 # Guests: 2
 
 . "$RIG_DIR/steps/failover.sh"
 
-# goes_on NET...: loses all of these paths while a request is stuck, and connects the first one
-goes_on()
+# lose_paths NET...: loses all of these paths while a request is stuck, and connects the first one
+lose_paths()
 {
 	local net paths=() began took
 
@@ -51,10 +51,10 @@ goes_on()
 	wait_for_paths connected 60 "${paths[@]}"
 }
 
-# server_reads: more than the write is in flight at the server
+# server_reads: true if more than the write is in flight at the server
 server_reads() { [ "$(server_inflight s1)" -gt 1 ]; }
 
-# server_connected: the server has a path of the session whose client is there
+# server_connected: true if the server has a path of the session
 server_connected() { on server 'ls -d /sys/class/rtrs-server/s1/paths/*' >/dev/null 2>&1; }
 
 set_up sess_queue_depth=64
@@ -63,9 +63,9 @@ still=$(dm still "0 32768 linear $(null still 16) 0")
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 dev2=$(map s1 "$still")
 fast_failover
-attr failover_timeout=600
-goes_on 0
+set_attrs failover_timeout=600
+lose_paths 0
 addr server 1 >$clt/s1/add_path
 wait_for_paths connected 30 "$(path 1)"
-goes_on 0 1
+lose_paths 0 1
 tear_down "$dev" "$dev2"

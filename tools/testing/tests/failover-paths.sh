@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Paths are added and removed, disconnected and reconnected, by several writers at once,
-# and the policy is switched, while the disk is written to and verified. One path is left
-# alone; what the writes return is one of few errnos. Each kind of write succeeds at times, and the
-# paths that are added take requests.
+# Several processes add, remove, disconnect and reconnect paths, and the policy is changed, while
+# the disk is written to and verified. One path stays. Writes to sysfs return expected errnos only,
+# each kind of write succeeds at times, and added paths take requests.
 # Modules: ours
 # Rounds: 12
 # Once: debug 7.2
@@ -30,19 +29,19 @@ repeat()
 }
 
 add() { errno_of "$clt/s1/add_path" "$1"; }
-# A folder that is not there, or gone by the time of the write, is no path
+# Prints "none" if the path does not exist
 do_path()
 {
 	[ -e "$folder/$1/$2" ] || { echo none; return; }
 	errno_of "$folder/$1/$2" 1 2>/dev/null
 }
 
-# note_used: notes which of the paths that are added has taken requests since it was
+# note_used: records which of the added paths has taken requests
 note_used()
 {
 	local i stats
 	for i in 11 12; do
-		# Without a process: there are many that want the CPU.
+		# Without a process, as the CPU is busy
 		{ read -ra stats <"$folder/$base@ip:192.168.101.$i/stats/rdma"; } 2>/dev/null || continue
 		[ "$((stats[0] + stats[2]))" = 0 ] || used[i]=1
 	done
@@ -75,7 +74,7 @@ set_up sess_queue_depth=64
 for i in 1 2 3; do
 	ip addr add "192.168.101.$((10 + i))/24" dev dummy1
 done
-# So slow that requests are in flight when a path goes, and not done while it does.
+# Slow enough for requests in flight when a path ends
 disk=$(null vol 32 irqmode=2 completion_nsec=50000000)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
 fast_failover
@@ -85,10 +84,10 @@ raw_writer raw "$dev" --depth=6
 goes_on "$dev"
 
 pids=()
-# One that is removed while it is being added has its addition aborted.
+# ECONNABORTED: the path is removed while it is being added.
 taken='EEXIST|EALREADY|ECONNABORTED'
 gone='ENOENT|ENODEV|EACCES|EALREADY'
-# Paths have to be there for long enough to take requests, and to lose some.
+# Paths must exist for long enough to take and lose requests.
 for i in 1 2; do
 	repeat "add-11" 60 "$taken" add "$base,ip:192.168.101.11"
 	repeat "remove-11" 1000 "$gone" do_path "$base@ip:192.168.101.11" remove_path

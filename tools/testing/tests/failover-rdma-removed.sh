@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The RDMA device of a path goes under load, and comes back: so does the path, by itself, with
-# the next attempt, which comes within reconnect_delay_max_ms, a second; and I/O notices nothing.
-# Then both go: it waits until one is back.
+# The RDMA device of a path is removed under load, and added again: the path is reconnected with the
+# next attempt, within reconnect_delay_max_ms, one second, and I/O has no errors. Then both devices
+# are removed: I/O waits until one is added again.
 # Modules: ours
 # Rounds: 2
 
 . "$RIG_DIR/steps/failover.sh"
 
-# back PATH...: these are connected again, soon after the device was added
+# back PATH...: waits until these paths are connected, soon after the device was added
 back()
 {
 	local from took
@@ -17,7 +17,7 @@ back()
 	wait_for_paths connected 40 "$@"
 	took=$(($(now) - from))
 	say "back after $took ms"
-	# With a second of a fast machine for the connecting itself
+	# The delay, and a second of a fast machine to connect
 	must "it took $took ms" [ $took -le $((1000 + $(slowly 1) * 1000)) ]
 }
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A path is disconnected and connected again while the server's disk holds a request of it,
-# so that its old one can't end there. With fencing it is up at once, if there is another
-# one; without, it waits for that, since the client has no other way to know when the
-# request may be sent again. If it is the only path, it joins the old session again with fencing.
-# Without fencing, the old session ends first, and the server closes its devices.
+# A path is disconnected and reconnected while the server's disk is suspended with a request of that
+# path, so that the old path can't end. With fencing, the path is up at once if there is another
+# path. Without fencing it waits for the end of the request, as only that tells the client when it
+# may resend. If it is the only path, it joins the old session with fencing; without fencing, the
+# old session ends first, and the server closes its devices.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
 
-# hold_write DEVICE: has the server's disk hold a write of the device, on the first path
+# hold_write DEVICE: suspends the server's disk and starts a write on the first path
 hold_write()
 {
 	dm_suspend still
@@ -18,7 +18,7 @@ hold_write()
 	wait_for 20 server_has_inflight s1 1 || fail "no write is in flight at the server"
 }
 
-# release_write: lets the disk go on; the write ends
+# release_write: resumes the disk; the write ends
 release_write()
 {
 	! ended "$io" || fail "the disk doesn't stand still: $(cat /tmp/io.out)"
@@ -38,7 +38,7 @@ reconnect_first()
 	reconnect=$!
 }
 
-# reconnect_ends SECONDS: waits for that to succeed
+# reconnect_ends SECONDS: waits until the reconnect succeeds
 reconnect_ends()
 {
 	wait_for "$1" ended $reconnect || fail "it isn't connected again; $(show_paths)"
@@ -48,17 +48,17 @@ reconnect_ends()
 # is_up: true if the server has logged that it is connected, which the client may not know yet
 is_up() { log_since_mark | grep -q "rtrs_server: s1 $(addr server 0)@.*: connected"; }
 
-# server_closed: the server has only one disk open
+# server_closed: true if the server has only one disk open
 server_closed() { [ "$(on server 'ls /sys/class/rnbd-server/ctl/devices' | wc -l)" = 1 ]; }
 
-# map_both: maps the disk that stands still, and another one
+# map_both: maps the disk that is going to be suspended, and another one
 map_both()
 {
 	dev=$(map s1 "$still" "path=$(addr server 0)")
 	dev2=$(map s1 "$disk")
 	first=$(path 0)
-	# Longer than this test waits to see that something doesn't happen.
-	attr failover_timeout=600
+	# Longer than this test waits for events that must not happen
+	set_attrs failover_timeout=600
 }
 
 hung_task_limit 120
@@ -87,7 +87,7 @@ for fencing in Y N; do
 done
 echo Y >/sys/kernel/debug/rtrs_client/fencing
 
-# The session's only path. Nobody can tell the server that the other disk is unmapped.
+# The session's only path: no CLOSE of the other disk reaches the server.
 for fencing in Y N; do
 	echo $fencing >/sys/kernel/debug/rtrs_client/fencing
 	map_both

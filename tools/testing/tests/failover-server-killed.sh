@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's power goes while it is written to; it comes back, with its module and its
-# volumes: the client goes on by itself, and finds what it was told is written. On a volume that
-# the server keeps in its page cache, it finds all that a flush has covered, and nothing else.
+# The server's power fails during writes. After its boot the client continues by itself and reads
+# all acknowledged writes. On a volume that is in the server's page cache, it reads the data that a
+# flush has covered, and no others.
 # Modules: ours
 # Guests: 2
 # Rounds: 1
 
 . "$RIG_DIR/steps/failover.sh"
 
-# The volumes have to outlive the guest: they are files of the host. Nothing of them may be
-# left in the guest's memory alone: a file system that goes on never writes again what a
-# disk's cache has lost. So the share is mounted with "sync". The third volume lies in the page
-# cache of a file system on the share. It has no FUA: faults-disk-removed has a disk with that.
-# serve COMMAND: also runs the command when the file system is there
+# serve COMMAND: attaches the volumes on the server, runs the command, and mounts the file system.
+# The volumes are files of the host, so that they outlive the guest. The share is mounted with
+# "sync", as a mounted file system never repeats writes that a disk's cache has lost. The third
+# volume is in the page cache of a file system on the share. It has no FUA, unlike a disk of
+# faults-disk-removed.
 serve()
 {
 	on server "mount -o remount,sync /run/rig
@@ -25,16 +25,16 @@ serve()
 		$1
 		mkdir -p /srv
 		mount /dev/loop3 /srv
-		# Nothing is written back but by a flush.
+		# Only flushes write data back.
 		echo 0 >/proc/sys/vm/dirty_writeback_centisecs"
 }
 
-# serve_cached: gives the server its third volume, from a file that has all its blocks
+# serve_cached: attaches the third volume, a file without holes
 serve_cached() { on server "losetup /dev/loop4 /srv/volume"; }
 
 set_up
 on server 'truncate -s 32M /run/rig/raw.img /run/rig/cached.img; truncate -s 48M /run/rig/fs.img'
-# Without a journal, whose commits would write blocks of the file as well
+# Without a journal, whose commits also write blocks of the file
 serve 'mkfs.ext4 -q -O ^has_journal /dev/loop3'
 on server 'dd if=/dev/zero of=/srv/volume bs=1M count=4 conv=fsync status=none'
 serve_cached
@@ -42,7 +42,7 @@ raw=$(map s1 /dev/loop1 "path=$(addr server 0)" "path=$(addr server 1)")
 fs=$(map s1 /dev/loop2)
 cached=$(map s1 /dev/loop4)
 fast_failover
-attr failover_timeout=120
+set_attrs failover_timeout=120
 mkfs.ext4 -q "$fs"
 mount "$fs" /mnt
 mark_log
@@ -69,11 +69,8 @@ while next_round; do
 	goes_on "$raw" 40
 	goes_on "$fs" 40
 done
-writers_unharmed
-umount /mnt
-e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
-log_quiet
-tear_down "$raw" "$fs" "$cached"
+two_disks_unharmed
+tear_down "$cached"
 on server 'losetup -d /dev/loop4; umount /srv; losetup -d /dev/loop1 /dev/loop2 /dev/loop3
 	echo 500 >/proc/sys/vm/dirty_writeback_centisecs
 	rm -f /run/rig/*.img'

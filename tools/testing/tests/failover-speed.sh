@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# With a heartbeat of 200 ms of which three may be missed, I/O runs on the other path
-# within 1.5 s of a cut that nobody is told of: so long takes the slowest request at most.
+# With heartbeats every 200 ms, three of which may be missed, I/O continues on the other path within
+# 1.5 s of a silent cut: the slowest request takes no longer.
 #
-# On the stock kernel alone, as it is about time, which the debug kernel's checkers take.
+# Only the stock kernel, as the debug kernel's checkers take time.
 # Modules: ours
 # Guests: 2
 # Kernel: stock
@@ -13,13 +13,13 @@
 
 . "$RIG_DIR/steps/failover.sh"
 
-# slowest: request of the load, in milliseconds
+# slowest: prints the latency of the load's slowest request in milliseconds
 slowest()
 {
 	python3 -IS -c '
 import json
 text = open("/tmp/speed.json").read()
-# fio says what it notices in front of it.
+# fio may print messages before the JSON.
 job = json.loads(text[text.index("{"):])["jobs"][0]
 assert not job["error"], job["error"]
 print(max(job[x]["clat_ns"]["max"] for x in ("read", "write")) // 1000000)'
@@ -28,7 +28,7 @@ print(max(job[x]["clat_ns"]["max"] for x in ("read", "write")) // 1000000)'
 set_up
 disk=$(null vol 32)
 dev=$(map s1 "$disk" "path=$(addr server 0)" "path=$(addr server 1)")
-attr hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
+set_attrs hb_interval_ms=200 hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
 while next_round; do
 	net=$((round % 2))
 	before=$(failed_over)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A write that was held up in the network, and repeated over another path, doesn't come
-# back to destroy what was written after it: in no round with fencing; without it it does,
-# or this would test nothing. So with one that the server's disk holds up.
+# A write that is delayed in the network, and was resent on another path, does not overwrite newer
+# data when it arrives: never with fencing; without fencing it does, which shows that the test
+# works. The same with a write that the server's disk delays.
 #
-# On the stock kernel alone, as its moments are chosen for that kernel's speed.
+# Only the stock kernel, as the delays are chosen for its speed.
 # Modules: ours
 # Guests: 2
 # Rounds: 4
@@ -13,7 +13,7 @@
 
 . "$RIG_DIR/steps/stale.sh"
 
-# The option goes for paths that are made from then on.
+# The option applies to paths that are added afterwards.
 fencing() { echo "$1" >/sys/kernel/debug/rtrs_client/fencing; }
 
 set_up
@@ -35,7 +35,7 @@ fencing Y
 must "without fencing nothing went wrong: is it held up at all?" [ $bad -gt 0 ]
 stale_end
 
-# With fencing, its answer waits for what the disk has in hand.
+# FENCED is sent after the requests at the disk have ended.
 slow=$(dm slow "0 32768 delay $disk 0 0 $disk 0 1500")
 disk=$slow
 stale_begin

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's disk fails reads, writes, discards, flushes, all of it or single sectors:
-# the application is told, by the errno that it would have got on the server; the rest
-# goes on, and when the disk has recovered so has the device.
+# The server's disk fails reads, writes, discards or flushes, completely or in single sectors: the
+# application gets the errno that it would get on the server. Other I/O continues, and all I/O
+# succeeds when the disk works again.
 # Modules: ours
 
 sectors=$((16 << 11))
@@ -30,7 +30,7 @@ expect_io "EIO EIO EIO" "$dev" read:0:4k write:0:4k:b fsync
 say "writes fail, and so do flushes: that is for fsync to say"
 dm_table broken "0 $sectors flakey $lower 0 0 1000 1 error_writes"
 expect_io "0 EIO EIO EIO EIO" "$dev" read:0:1m:a write:0:4k:b discard:8m:64k zeroes:8m:64k fsync
-# What is in the page cache, too.
+# The same for data in the page cache
 expect_io "0 EIO" "$dev" buffered:0:64k:c fsync
 dm_table broken "0 $sectors linear $lower 0"
 expect_io "0 0 0" "$dev" write:0:1m:d fsync read:0:1m:d
@@ -59,7 +59,7 @@ if on server 'modprobe -q dm-dust || dmsetup targets | grep -q ^dust'; then
 	expect_io 0 "$dev" write:0:1m:f
 	on server 'dmsetup message broken 0 addbadblock 100; dmsetup message broken 0 enable'
 	expect_io "EIO 0 0 EIO" "$dev" read:48k:4k read:0:48k read:52k:4k read:0:1m
-	# Written, such a sector is good again.
+	# A write repairs such a sector.
 	expect_io "0 0" "$dev" write:0:1m:g read:0:1m:g
 	tear_down "$dev"
 else
@@ -82,7 +82,7 @@ if debug_kernel; then
 	tear_down "$dev"
 fi
 
-# What a SCSI disk has to say, errno by errno.
+# Errors of a SCSI disk, errno by errno
 disk=$(scsi opts=0 every_nth=0)
 dev=$(map s1 "$disk")
 tell() { on server "echo $2 >/sys/bus/pseudo/drivers/scsi_debug/$1"; }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's disk runs full, though it seemed larger: a thin volume, and a sparse file
-# on a filesystem that is too small for it. The application gets ENOSPC and reads what
-# it wrote before; when there is room again, the device takes writes again.
+# The server's disk has less space than its size: a thin volume, and a sparse file on a small file
+# system. The application gets ENOSPC and can read what it has written; when there is space again,
+# writes succeed.
 # Modules: ours
 
-# fill DEVICE: write a megabyte each, until it fails; how far it got, and why
+# fill DEVICE: writes megabytes until an error; prints their number and the errno
 fill()
 {
 	local at got=()
@@ -20,7 +20,7 @@ fill()
 	echo "$at ${got[at]}"
 }
 
-# full DEVICE MB: takes some, but not MB megabytes
+# full DEVICE MB: fails unless the device takes between 2 and MB megabytes
 full()
 {
 	local at why
@@ -63,7 +63,7 @@ on server 'umount /srv'
 
 say "one of 32 MB in a tmpfs of 8"
 on server 'mount -t tmpfs -o size=8448k full /srv; truncate -s 32M /srv/volume'
-# The last write is done in part.
+# The last write is short.
 dev=$(map s1 /srv/volume)
 full "$dev" 9
 expect_io "0 0" "$dev" discard:0:4m write:20m:1m:z

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's disk is removed under load. Without failover_timeout I/O fails, nothing hangs, the
-# session and its other device stay; unmapping works, the disk can't be mapped as long as it is
-# gone, and can when it is back. With failover_timeout I/O waits, the server closes the disk, and
-# I/O goes on soon after the disk is back. Flushes fail for a while if writes were in the disk's
-# cache. What a flush or FUA has covered is there.
-# I/O waits no longer than that if the removed disk never ends a request. Disks: null_blk, SCSI,
-# device-mapper, a file's filesystem whose disk goes.
+# The server's disk is removed under load. Without failover_timeout, I/O fails, nothing hangs, and
+# the session and its other device stay; the device can be unmapped, and mapped again when the disk
+# is back. With failover_timeout, I/O waits, the server closes the disk, and I/O continues soon
+# after the disk is back. Flushes fail once if writes were in the disk's cache. Data covered by a
+# flush or FUA are on the disk. I/O waits no longer than failover_timeout even if the removed disk
+# never ends a request. Disks: null_blk, SCSI, device-mapper, and a file on a file system whose disk
+# is removed.
 # Modules: ours
 # Once: debug 7.2
 
@@ -41,7 +41,7 @@ flushes_fail_for_a_while()
 # closed_on_server DISK: true if the server has closed the disk
 closed_on_server() { on server "[ ! -e /sys/class/rnbd-server/ctl/devices/${1#/dev/} ]"; }
 
-# gone DISK COMMAND: the command removes it, and the server closes it
+# gone DISK COMMAND: removes the disk by this command; the server closes it
 gone()
 {
 	on server "$2"
@@ -49,13 +49,13 @@ gone()
 	wait_for 20 closed_on_server "$1" || fail "the server keeps $1"
 }
 
-# returns DISK REMOVE ADD: the disk is removed under load, and comes back by these commands
+# returns DISK REMOVE ADD: removes the disk under load and adds it again by these commands
 returns()
 {
 	local took before got
 
 	dev=$(map s1 "$1")
-	attr failover_timeout=-1
+	set_attrs failover_timeout=-1
 	start_load "$dev"
 	gone "$1" "$2"
 	got=$(errno_of "$(device_attr "$dev" remap_device)" 1)
@@ -65,7 +65,7 @@ returns()
 	mark_log
 	on server "$3"
 	log_note "the disk is back"
-	# Writes of the load wait already; the other program may not have started yet.
+	# Writes of the load are waiting; the other program may not have started.
 	wait_for 60 eval "[ \$(ios $dev writes) -gt $before ]" || fail "nothing is written"
 	# The client tries once a second.
 	took=$(ms_between "the disk is back" "$1 is open again")
@@ -75,16 +75,16 @@ returns()
 	goes_on "$dev"
 	stop_load
 	flushes_fail_for_a_while
-	# Without I/O, the server tells. Nothing is lost then.
+	# Without I/O, the server sends an event, and no data are lost.
 	gone "$1" "$2"
 	on server "$3"
 	wait_for_state "$dev" open 20
 	expect_io "0 0 0" "$dev" write:0:4k:x read:0:4k:x fsync
 	unmap "$dev"
-	attr failover_timeout=0
+	set_attrs failover_timeout=0
 }
 
-# keeps DISK REMOVE ADD: these commands take away what is in the disk's cache, and nothing else
+# keeps DISK REMOVE ADD: these commands lose the data in the disk's cache, and no others
 keeps()
 {
 	local flushes f at
@@ -101,7 +101,7 @@ keeps()
 	flushes=$(server_ios "$1" flushes)
 	expect_io "0 0" /mnt/file dsync:64k:64k:forced write:128k:64k:cached
 	equal "flushes with FUA" "$(server_ios "$1" flushes)" "$flushes"
-	attr failover_timeout=-1
+	set_attrs failover_timeout=-1
 	gone "$1" "$2"
 	on server "$3"
 	wait_for_state "$dev" open 20
@@ -112,7 +112,7 @@ keeps()
 	flushes_fail_for_a_while
 	umount /mnt
 	unmap "$dev"
-	attr failover_timeout=0
+	set_attrs failover_timeout=0
 }
 
 # usable DISK: fails unless the disk can be mapped and used again
@@ -125,7 +125,7 @@ usable()
 
 set_up
 other=$(map s1 "$(null other 16)")
-attr failover_timeout=0
+set_attrs failover_timeout=0
 
 say "null_blk"
 disk=$(null vol 32 cache_size=1 discard=1)
@@ -158,12 +158,12 @@ returns "$disk" "echo 1 >/sys/block/${disk#/dev/}/device/delete" \
 	wait_for 20 scsi_disks_here >/dev/null'
 no_scsi
 
-# Its delays are counted in jiffies, of which this kernel has 100 a second.
+# The disk's delays are in jiffies, 100 per second on this kernel.
 if debug_kernel; then
 	say "a disk that hangs when it is removed"
 	disk=$(scsi)
 	dev=$(map s1 "$disk")
-	attr failover_timeout=4
+	set_attrs failover_timeout=4
 	on server 'echo 2000 >/sys/bus/pseudo/drivers/scsi_debug/delay'
 	"$RIG_DIR/steps/io.py" "$dev" write:0:4k:a >/tmp/hung.out &
 	hung=$!
@@ -184,7 +184,7 @@ if debug_kernel; then
 	must "the disk ended its last request after $hung ms" [ $hung -gt 10000 ]
 	unmap "$dev"
 	no_scsi
-	attr failover_timeout=0
+	set_attrs failover_timeout=0
 fi
 
 say "device-mapper"
@@ -192,9 +192,9 @@ lower=$(null lower 32 cache_size=1)
 disk=$(dm volume "0 65536 linear $lower 0")
 dev=$(map s1 "$disk")
 start_load "$dev"
-# In use, it can only be made to fail all I/O, and be removed later.
+# A device in use is made to fail all I/O, and removed later.
 on server 'dmsetup remove --force --noudevsync --noudevrules volume 2>/dev/null || true'
-# What it is then has no write cache, so there is nothing to flush for the kernel.
+# The failing device has no write cache, so the kernel sends no flush.
 removed device-mapper "$dev" open "EIO EIO 0"
 on server 'dmsetup remove --noudevsync --noudevrules volume 2>/dev/null || true'
 map_fails 'ENOENT|ENXIO|ENODEV' "sessname=s1 device_path=$disk"
@@ -209,7 +209,7 @@ dev=$(map s1 /srv/volume)
 expect_io 0 "$dev" write:0:32m:c
 start_load "$dev"
 on server 'echo 0 >/sys/kernel/config/nullb/backing/power'
-# Filesystems tell of a lost write once; a flush of the load's may have been told.
+# File systems report a lost write once, possibly to a flush of the load.
 removed file "$dev" open "EIO EIO"
 on server 'umount /srv'
 

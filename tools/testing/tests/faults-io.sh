@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Each call that can fail fails in turn during I/O, on the client and on the server, with
-# small slots at the server, and with chunks, whose data are copied or not, on a disk and on a file:
-# the application
-# gets an error or success, never wrong data, and nothing hangs. A path that ends is
-# connected anew, and what was on it is sent again. Afterwards the device works.
+# Each call that can fail fails in turn during I/O, on the client and on the server, with slots,
+# with chunks whose data are copied or not, on a disk and on a file. The application gets an error
+# or success, never wrong data, and nothing hangs. A path that ends is reconnected, and its requests
+# are resent. Afterwards the device works.
 # Kernel: debug
 # Modules: ours
 
@@ -26,14 +25,14 @@ map_disk()
 	expect_io 0 "$dev" write:0:512k:b
 }
 
-# round STEP...: I/O; then see what is left
+# round STEP...: does I/O with a failure, then checks that nothing is left
 round()
 {
 	../steps/io.py "$dev" "$@" >/tmp/io.out &
 	wait_for 20 ended $! || fail "I/O hangs: $(<$rtrs_faults/hit)"
 	got=$(</tmp/io.out)
 	disarm
-	# The server said that it isn't open: so only a user opens it again.
+	# The server reports that the device is not open: only remap_device opens it again.
 	case $hit in
 	rnbd_server:percpu_ref_tryget_live*)
 		equal "remap_device" "$(errno_of "/sys/block/${dev#/dev/}/rnbd/remap_device" 1)" 0 ;;
@@ -56,7 +55,7 @@ on_disk()
 	load_server sess_queue_depth=4 max_chunk_size=262144 "$@"
 	disk=$(null vol 4 cache_size=1 discard=1)
 	map_disk
-	# To the client of chunks it is the same whether the server copies data.
+	# The client of chunks does the same whether the server copies data or not.
 	case $* in
 	slot_size=0\ *N)	;;
 	slot_size=0*)		fail_each 'rtrs_client:[!r]*' 10 round "${steps[@]}" ;;
@@ -64,7 +63,7 @@ on_disk()
 	esac
 	fail_each 'rtrs_*:ib_post_send' 10 round "${steps[@]}"
 	fail_each 'rtrs_*:rtrs_con_*' 10 round "${steps[@]}"
-	# Receives are posted again by sixteen.
+	# Receives are posted in batches of 16.
 	fail_each '*:ib_post_recv' 10 round read:0:512k read:0:512k read:0:512k read:0:512k
 	unmap_last "$dev"
 	no_nulls

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Each call that can fail fails in turn while a module is loaded: modprobe says why, or
-# the module works; it can be loaded afterwards.
+# Each call that can fail fails in turn while a module is loaded: modprobe prints an error, or the
+# module works. It can be loaded afterwards.
 # Kernel: debug
 # Modules: ours
 
 . ../steps/faults.sh
 
-# load_one MODULE
+# load_one MODULE: loads a module with a failure
 load_one()
 {
 	local out=
@@ -22,7 +22,7 @@ load_one()
 	[ ! -e "/sys/module/$1" ] || rmmod "$1"
 	case $hit in
 	'')				[ "$got" = 0 ] ;;
-	# Without listening for GIDs it goes on.
+	# Without a listener for GIDs the module works.
 	*\ rtrs_srv_listen:*)		[[ $got == 0 || $got == "Cannot allocate memory" ]] ;;
 	*)				[ "$got" = "Cannot allocate memory" ] ;;
 	esac
@@ -30,13 +30,13 @@ load_one()
 
 rdma_up
 for m in rtrs_core rtrs_client rnbd_client rtrs_server rnbd_server; do
-	# What it stands on is there already.
+	# The modules that it needs are already loaded.
 	probe ours "$m"
 	rmmod "$m"
 	fail_each "$m:*" 10 load_one "$m"
 	probe ours "$m"
 done
 rmmod rnbd_server
-# It is for rnbd-server that rtrs-server listens.
+# rtrs-server listens for rnbd-server.
 fail_each "rtrs_server:*" 10 load_one rnbd_server
 points

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Each call that can fail fails in turn while a device is mapped and unmapped, on the
-# client and on the server: map_device gives an errno, or the device works; either way
-# nothing stays behind, and the next try, without a failure, succeeds.
+# Each call that can fail fails in turn while a device is mapped and unmapped, on the client and on
+# the server: map_device returns an errno, or the device works. Nothing is left, and the next
+# attempt succeeds.
 # Kernel: debug
 # Modules: ours
 
@@ -33,18 +33,18 @@ cycle()
 	unknown*)				false ;;
 	0,0-)					true ;;
 	0,ENODEV-*:try_module_get*)		true ;;
-	# The search for partitions may have met it, or the goodbyes.
+	# The failure may be in the search for partitions, or in the disconnect.
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:ib_post_*)		true ;;
 	0,0-*:rdma_rw_*)							true ;;
-	# It has the reserve then.
+	# The server uses its reserve.
 	0,0-rtrs_server:alloc_pages*|0,0-rtrs_server:sgl_alloc_order*|0,0-rtrs_server:kzalloc*)	true ;;
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:percpu_ref_tryget*)	true ;;
 	0,0-*:rtrs_con_*)			true ;;
-	# Smaller ones were had, or the client's in whole pages.
+	# Smaller allocations succeeded, or the client's in whole pages.
 	0,0-rtrs_core:*" rtrs_region_"*)						true ;;
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
 	0,0-rnbd_client:blk_mq_alloc_request*)	true ;;
-	# Discards aren't offered then.
+	# The server offers no discards.
 	0,0-rnbd_server:vfs_fallocate*)		true ;;
 	0*)					false ;;
 	esac
@@ -74,7 +74,7 @@ fail_each 'rtrs_client:rdma_*' 10 two_paths
 say "add_path"
 text=${text% path=*}
 add="$(addr server 1)"
-# added: add a path, and remove it again
+# added: adds a path and removes it
 added()
 {
 	local remove="/sys/class/rtrs-client/s1/paths/*@$add/remove_path"
@@ -95,11 +95,11 @@ added()
 	unknown*|*-)				false ;;
 	# As with unmap_device above.
 	0,ENODEV-*:try_module_get*)		true ;;
-	# On the way out, or before the path took anything.
+	# In the removal, or before the path took requests
 	0,0-*:rdma_disconnect*|0,0-*:rdma_reject*|0,0-*:ib_post_*|0,0-*:rtrs_con_*)	true ;;
 	0,0-rtrs_core:*" rtrs_region_"*)						true ;;
 	0,0-rtrs_core:rdma_create_qp*|0,0-rtrs_core:ib_alloc_cq*)		true ;;
-	# As a path is lost, the device is asked for its size.
+	# After the loss of a path, the size is queried.
 	0,0-*:ib_dma_map_sg*|0,0-*:ib_map_mr_sg*|0,0-*:rdma_rw_*)		true ;;
 	0,0-rtrs_server:alloc_pages*|0,0-rtrs_server:sgl_alloc_order*)		true ;;
 	0*)					false ;;

@@ -3,10 +3,10 @@
 #
 # Allocations of sysfs and the block layer fail in turn (failslab, fail_page_alloc), in the task
 # that maps, opens, reads and writes. Each step returns an errno or succeeds, nothing is left, and
-# the next try works. Mapping makes some 700 allocations; one in $step fails. (Work items connect
-# the paths. faults-map.sh makes their allocations fail.)
+# the next attempt works. Mapping makes some 700 allocations; one in $step fails. (Paths are
+# connected by work items: see faults-map.sh.)
 #
-# vmalloc() tells with a stack that memory fails. Lockdep has to work to the end.
+# vmalloc() logs a stack when an allocation fails. Lockdep must work until the end.
 # Kernel: debug
 # Modules: ours
 # Log-ok: Call Trace:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The RDMA device is removed, the client's and the server's at once, at rest and under
-# load: that returns, I/O that is not to wait fails, the disk can be unmapped; when the
-# device is back it can be mapped again. A second path over another device stays.
+# The RDMA device of client and server is removed, when idle and under load: I/O without
+# failover_timeout fails, and the disk can be unmapped; when the device is back, the disk can be
+# mapped again. A second path over another device stays.
 # Modules: ours
 
 remove()

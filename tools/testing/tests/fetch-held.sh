@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The large writes of two sessions take turns at a port (max_fetch), and a piece of one of them that
-# has got its turn finds no memory to be mapped with: that takes until the end of the test. The
-# other session's writes go on. So does a third session whose paths end with requests in flight:
-# the server answers FENCE without waiting for the piece.
+# Large writes of two sessions share a port (max_fetch). One fetch is held when it maps its memory,
+# until the end of the test. The other session's writes continue. So does a third session whose
+# paths end with requests in flight: the server answers FENCE without waiting for the fetch.
 # Kernel: debug
 # Modules: ours
 
 . ../steps/faults.sh
 . "$RIG_DIR/steps/failover.sh"
 
-# hold CALL: the next call that matches waits until this is written again
+# hold CALL: the next call that matches waits until the next hold
 hold() { printf %s "$1" >$rtrs_faults/hold; }
 held() { [ "$(<$rtrs_faults/held)" = 1 ]; }
 large_writes() { echo $(($(ios "$a" writes) + $(ios "$b" writes))); }
-# large_go_on: more large writes are done than one of the two sessions has at once
+# large_go_on: waits for more large writes than one of the two sessions has in flight
 large_go_on()
 {
 	local before
@@ -30,7 +29,7 @@ for s in a b; do
 	writer $s "${!s}" --bs=512k --blocks=8
 done
 small=$(map s1 "$(null small 16)" "path=$(addr server 0)" "path=$(addr server 1)")
-attr reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
+set_attrs reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
 fast_failover
 writer small "$small"
 large_go_on

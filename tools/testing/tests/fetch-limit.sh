@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# One piece is fetched at a time over a port (max_fetch). The large writes of two sessions of
-# this host and of one of the server's own, all over one port, go on, and are what they should
-# be: while paths die with one being fetched, while the limit changes, and while this host can't
-# be reached, and its piece is as if on its way. Small writes beside them don't wait for long. Not
-# among the tests of every change, as it takes too long.
+# One fetch at a time over a port (max_fetch). Large writes of two sessions of this host and of one
+# of the server's own continue with correct data: while paths are lost during a fetch, while the
+# limit changes, and while this host can't be reached. Small writes are not delayed for long. Too
+# slow to run for each change.
 # Modules: ours
 # Guests: 2
 # Rota: stock
 
 . "$RIG_DIR/steps/failover.sh"
 
-# set_max_fetch KIB: limits what is fetched at a time over a port
+# set_max_fetch KIB: sets the limit of data fetched at a time over a port
 set_max_fetch() { on server "echo $1 >/sys/module/rtrs_server/parameters/max_fetch"; }
 
 # large_go_on SECONDS NAME...: each of these has done more large writes than it has at once. The
@@ -33,7 +32,7 @@ large=(--bs=512k --blocks=8)
 set_up max_fetch=128
 for s in a b; do
 	declare "$s=$(map $s "$(null $s 16)")"
-	session=$s attr reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
+	session=$s set_attrs reconnect_delay_ms=200 reconnect_delay_max_ms=1000 failover_timeout=-1
 done
 small=$(map small "$(null small 16)")
 disk=$(null own 16)
@@ -58,7 +57,7 @@ for _ in 1 2; do
 done
 say "nothing comes from here any more"
 set_link client 0 silent
-# Its piece is given up after 250 ms. Its device would try for 15 s.
+# The server gives up the fetch after 250 ms; its device retries for 15 s.
 large_go_on 5 own
 set_link client 0 on
 large_go_on 30 a b own

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A regular file on the server is as good as a block device: data, flush, discard
-# (which makes holes), zeroes, read only.
+# A regular file on the server as a device: data, flush, discard (which makes holes), zeroes,
+# read-only.
 # Modules: ours
 
 file=/srv/volume
@@ -25,7 +25,7 @@ dev=$(map s1 $file access_mode=ro)
 ! dd if=/dev/zero of="$dev" bs=4k count=1 oflag=direct 2>/dev/null || fail "written read only"
 unmap_last "$dev"
 map_fails 'ENOTBLK|EISDIR|EINVAL' "sessname=s1 path=$(addr server 0) device_path=/srv"
-# What is no stored data but the kernel's
+# Files without stored data
 for name in /proc/version /proc/self/mem /sys/kernel/uevent_seqnum /dev/null; do
 	map_fails ENOTBLK "sessname=s1 path=$(addr server 0) device_path=$name"
 done

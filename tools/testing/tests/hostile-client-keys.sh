@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # As hostile-client, with a server without always_invalidate, so that a client can change a request
-# while it is executed: the cases for which that may make a difference, without checks of the log. I/O
-# on a file, and a client that allocates as much of the server's memory as possible.
+# while it is executed: the cases for which that may make a difference, without checks of the log.
+# I/O on a file, and a client that allocates as much of the server's memory as possible.
 # Modules: ours
 
 . "$RIG_DIR/steps/hostile.sh"

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # Directed cases of a hostile client (`hostile list` prints them): the server rejects each, answers
-# with an errno, or ends the path and logs a reason. I/O of another session continues and is verified.
+# with an errno, or ends the path and logs a reason. I/O of another session continues and is
+# verified.
 # Modules: ours
 
 . "$RIG_DIR/steps/hostile.sh"

@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 #
 # A machine sends connection requests from ten addresses, as fast as they are answered, 8 at a time
-# and at least 2,000 in all, and completes none of them. Meanwhile another client, with another address
-# and a secret, needs two seconds more at most to map a volume, and an existing session is not
-# disturbed; later the server has released everything. The same with requests that announce 64
-# connections, then 4,096. All of them together take less than 32 MiB. Then invalid proofs come from one
-# address, and connection requests from another one: the other client is not delayed, and afterwards
-# a session from the address of the proofs is accepted.
+# and at least 2,000 in all, and completes none of them. Meanwhile another client, with another
+# address and a secret, needs two seconds more at most to map a volume, and an existing session is
+# not disturbed; later the server has released everything. The same with requests that announce 64
+# connections, then 4,096. All of them together take less than 32 MiB. Then invalid proofs come from
+# one address, and connection requests from another one: the other client is not delayed, and
+# afterwards a session from the address of the proofs is accepted.
 # Modules: ours
 # Guests: 2
 
@@ -40,10 +40,10 @@ attacks_end()
 	say "$(cat $half)"
 }
 
-# honest FILE: maps a volume three times over the other network, from which no attack comes. Sets $took
-# to the median of the times in ms, $slowest to the longest, and $answered to the answers that the
-# attack had after the first time. The client has priority on this guest's CPU, which it shares with
-# the attack: only the server's fairness is tested.
+# honest FILE: maps a volume three times over the other network, from which no attack comes. Sets
+# $took to the median of the times in ms, $slowest to the longest, and $answered to the answers that
+# the attack had after the first time. The client has priority on this guest's CPU, which it shares
+# with the attack: only the server's fairness is tested.
 honest()
 {
 	local from dev times=() i

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A hostile client with valid and invalid messages in place of immediate data, as over iWARP: invalid
-# ones end the path. I/O of another session continues and is verified. Over iWARP, a server without
-# slots refuses all clients, and both ends log the reason.
+# A hostile client with valid and invalid messages in place of immediate data, as over iWARP:
+# invalid ones end the path. I/O of another session continues and is verified. Over iWARP, a server
+# without slots refuses all clients, and both ends log the reason.
 # Modules: ours
 # Siw: debug
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A hostile client with invalid proofs of a secret: random bytes, one bit changed, the server's part, a
-# proof of another session, connect, path or connection, a short one, or none; and requests after an
-# invalid proof. It is refused each time. Patterns as session names, and names of other hosts'
-# volumes, are refused as well. I/O of another session continues and is verified.
+# A hostile client with invalid proofs of a secret: random bytes, one bit changed, the server's
+# part, a proof of another session, connect, path or connection, a short one, or none; and requests
+# after an invalid proof. It is refused each time. Patterns as session names, and names of other
+# hosts' volumes, are refused as well. I/O of another session continues and is verified.
 # Modules: ours
 
 . "$RIG_DIR/steps/hostile.sh"

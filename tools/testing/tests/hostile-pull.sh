@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 #
 # A hostile client with slots, from whose memory the server fetches data: it describes that memory
-# wrongly, ends during a fetch, and changes requests while they are executed. The stored data must not
-# change: both disks of a mirror have the same data. No answer contains data of others. I/O of another
-# session continues and is verified.
+# wrongly, ends during a fetch, and changes requests while they are executed. The stored data must
+# not change: both disks of a mirror have the same data. No answer contains data of others. I/O of
+# another session continues and is verified.
 # Modules: ours
 # Cpus: 2
 # Once: stock

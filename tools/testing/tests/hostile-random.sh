@@ -2,11 +2,10 @@
 # shellcheck shell=bash
 #
 # A client with 10,000 random messages per round, and a server with random answers: see
-# tools/testing/hostile/random.c. SEED= repeats the choices. All answers to the client are as expected,
-# most of its valid I/O is done, and the server ends paths only for invalid messages.
-# Half of the client's sessions have a key, and send some invalid proofs; in three rounds of four the
-# server's policy is "listed".
-# At the same time, a client stops after each step of the handshake.
+# tools/testing/hostile/random.c. SEED= repeats the choices. All answers to the client are as
+# expected, most of its valid I/O is done, and the server ends paths only for invalid messages. Half
+# of the client's sessions have a key, and send some invalid proofs; in three rounds of four the
+# server's policy is "listed". At the same time, a client stops after each step of the handshake.
 # I/O of another session continues and is verified.
 # Modules: ours
 # Rounds: 4

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # Directed cases of a hostile server (`hostile list` prints them): map_device and I/O return the
-# expected errno within a time limit, and the device can be unmapped. The log has the reason why a path
-# ended. In some cases the server differs after the reconnect: I/O continues, or fails in time.
+# expected errno within a time limit, and the device can be unmapped. The log has the reason why a
+# path ended. In some cases the server differs after the reconnect: I/O continues, or fails in time.
 # Another session, with a valid server, is not disturbed.
 # Modules: ours
 

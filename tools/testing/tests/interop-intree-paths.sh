@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The paths of a session don't ask an in-tree server for it at the same time: it makes the
-# session twice then, if they come over different networks, and hangs.
+# The paths of a session do not connect to an in-tree server at the same time: it would create the
+# session twice, for paths over different networks, and hang.
 # Modules: ours
 # Sets: intree
 # Guests: 2

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The other tests run over soft-RoCE with the patches of rxe/. This one takes the module that the
-# kernel comes with: a volume is mapped, written, verified and unmapped.
+# Other tests use soft-RoCE with the patches of rxe/. This one uses the kernel's own module: a
+# volume is mapped, written, verified and unmapped.
 #
-# The debug kernel has no other.
+# The debug kernel has no unpatched module.
 # Modules: ours
 # Once: stock 6.12 7.2
 # Kernel: stock
 
-# no_rxe: unloads soft-RoCE, and whatever uses it
+# no_rxe: unloads soft-RoCE and the modules that use it
 no_rxe()
 {
 	[ -e /sys/module/rdma_rxe ] || return 0

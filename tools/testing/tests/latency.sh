@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Histograms of latencies: how long requests took on a path, and how long on the server they
-# waited and their disk took. The disk takes 50 ms for each.
+# Histograms of latencies: of requests on a path, and on the server of requests that wait and of
+# requests at the disk. The disk has a latency of 50 ms.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
@@ -19,7 +19,7 @@ counts()
 # latency_sum FILE: prints the sums of the latencies of reads and of writes
 latency_sum() { sed -n 's/^sum //p' "$1"; }
 
-# more_of NAME BEFORE AFTER READS WRITES: as many more
+# more_of NAME BEFORE AFTER READS WRITES: fails unless AFTER has that many more reads and writes
 more_of()
 {
 	# shellcheck disable=SC2086

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A client closes neither a device whose disk was removed nor one that it doesn't open again after
-# its second SESS_INFO. The server closes each of them by itself after 30 seconds. The removed disk
-# returns by the same name, and another client maps it. A device that the client has opened again
-# stays open.
+# A client closes neither a device whose disk was removed nor one that it does not open again after
+# its second SESS_INFO. The server closes each of them after 30 seconds. The removed disk returns by
+# the same name, and another client maps it. A device that the client has opened again stays open.
 # Modules: ours
 # Once: debug 7.2
 

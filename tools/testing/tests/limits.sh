@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The queue limits of the server's device are the client's too, for a disk with
-# discard and one without, of 512 and of 4,096 bytes a block, and what I/O it prefers. What it takes
-# at a time is for the server to split by.
+# The client's disk has the queue limits and preferred I/O sizes of the server's device: with and
+# without discard, with blocks of 512 and of 4,096 bytes. The server splits requests that are too
+# large for its device.
 
 # same_limits DISK DEVICE: fails unless the device has the limits of the server's disk
 same_limits()

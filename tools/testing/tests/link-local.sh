@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The same IPv6 link-local addresses on two links are two paths, told apart by their scopes. I/O
-# continues when one link is cut. A path can be removed and added again by what sysfs shows, by the
+# The same IPv6 link-local addresses on two links are two paths with different scopes. I/O continues
+# when one link is cut. A path can be removed, and added again by its name in sysfs, by the
 # interface's name, and by `rnbd path readd`.
 # Modules: ours
 # Guests: 2

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Map and unmap 100 times: no growth in the kernel's memory, not by one chunk a time nor by
-# the chunks of one session once, and no leftover. On the debug kernel, whose checkers keep
-# slabs of their own, kmemleak looks for those in the end; 30 times do there.
+# 100 mappings and unmappings: the kernel's memory does not grow, neither with each mapping nor once
+# by the chunks of a session, and nothing is left. On the debug kernel, whose checkers keep slabs,
+# kmemleak looks for leaks instead; 30 mappings suffice there.
 # Once: stock
 
 . "$RIG_DIR/steps/memory.sh"

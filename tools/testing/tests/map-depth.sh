@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# queue_depth of map_device: a session has as many requests in flight, and the server sets aside
+# queue_depth of map_device: the session has as many requests in flight, and the server allocates
 # memory for no more; with small slots and with chunks, for two paths, and after a reconnect. A
-# number that is more than the server has means all it has. A later device may name the number
-# that was asked for, that which the session has, or none. A deep session whose chunks have a key each
-# connects again also when there are no 32 pages in a row (debug kernel).
+# larger number than the server has means all of them. A later device may name the requested number,
+# the session's number, or none. A session with many chunks and a key for each reconnects even
+# without 32 contiguous pages (debug kernel).
 # Modules: ours
 
 clt=/sys/class/rtrs-client/s1

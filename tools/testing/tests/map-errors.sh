@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Wrong input to map_device: the errno fits, the log says what was wrong, nothing is
-# left behind. A row: errno, a word that the log must have, what is written. Rows
-# that start with + the in-tree driver takes, or answers otherwise.
+# Invalid input to map_device: the errno is the expected one, the log names the error, and nothing
+# is left. A row has the errno, a word that the log must contain, and the input. Rows with + are
+# valid for the in-tree driver, or have another result.
 
 # Bytes are to be bytes: some at the end of a line would have the next one read as well.
 LC_ALL=C
@@ -115,7 +115,7 @@ ok="sessname=s1 path=$a device_path=$disk"
 before=$(rdma_resources)
 mapped='' disks=0
 
-# Takes its time, so it goes on beside the others.
+# Slow, so in the background
 errno_of "$ctl/map_device" "sessname=nobody path=ip:192.168.100.77 device_path=$disk" >/tmp/nobody &
 
 rows >/tmp/rows
@@ -135,7 +135,7 @@ mapped=s1 disks=1
 row EEXIST "$disk" "sessname=s1 device_path=$disk"
 row EEXIST "$disk" "$ok access_mode=ro"
 if [ "$RIG_MODULES" = ours ]; then
-	# It has another path: what is called the same there is another volume.
+	# The session has another path: the volume of another server may have the same name.
 	row EINVAL 'path=.*one of its paths' "sessname=s1 path=$(addr server 1) device_path=$disk"
 	row EINVAL 'path=.*one of its paths' "$ok dest_port=4321"
 	row EINVAL dest_port "sessname=s1 device_path=$disk dest_port=4321"
@@ -146,7 +146,7 @@ row ENOENT /dev/absent 'sessname=s1 device_path=/dev/absent'
 equal state "$(cat "/sys/block/${dev#/dev/}/rnbd/state")" open
 unmap "$dev"
 
-# What can't be written to can be read.
+# A read-only disk can be mapped read-only.
 dev=$(map s1 "$protected" access_mode=ro)
 dd if="$dev" of=/dev/null bs=4k count=1 iflag=direct status=none || fail "it can't be read"
 unmap "$dev"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What a session takes of the memory of both ends, of all the kernel has: with one path, when there
-# is one before, at most 8 MiB, the mean of four, as the kernel has more or less in stock each
-# time; with two paths 16 MiB. On the stock kernel, as the checkers of the other one take memory
-# themselves.
+# The memory that a session takes on both ends, measured by the kernel's free memory: with one path,
+# besides another session, at most 8 MiB, the mean of four, as free memory varies; with two paths 16
+# MiB. Only the stock kernel, as the other one's checkers take memory.
 # Kernel: stock
 # Modules: ours
 # Cpus: 2

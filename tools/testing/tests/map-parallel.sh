@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Devices are mapped and unmapped by several at once, with sessions that they share and with
-# one of their own each (as blktests' rnbd/001 and rnbd/002 do one by one): each gets what it
-# maps; of those that want the same device, one. Nothing is left.
+# Several processes map and unmap devices at once, in shared sessions and in sessions of their own:
+# each gets the device that it maps, and only one of those that map the same device. Nothing is
+# left.
 # Modules: ours
 # Kernel: debug
 
@@ -21,7 +21,7 @@ map_times()
 	done
 }
 
-# mappers_end: waits for all of them
+# mappers_end: waits for all processes
 mappers_end()
 {
 	local pid

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Settings of a session that are written to map_device: they are in force while the disk's first
-# I/O is still under way; a second device changes them, as a write to the attributes would; one
-# that can't be mapped, or a line that is wrong, changes nothing.
+# Session attributes in map_device: they are set while the disk's first I/O is in flight; a second
+# device changes them, like a write to the attributes; a mapping that fails, or an invalid line,
+# changes nothing.
 # Modules: ours
 # Once: stock
 # Quick: stock
 
 clt=/sys/class/rtrs-client/s1
 
-# settings: of the session, by name
+# settings: prints the attributes of the session
 settings()
 {
 	local f
@@ -30,7 +30,7 @@ null=$(null vol 16)
 slow=$(dm slow "0 32768 linear $null 0")
 other=$(null other 16)
 
-# Looking for partitions has to wait for the server's disk.
+# The search for partitions waits for the server's disk.
 on server "dmsetup suspend --noudevsync slow"
 # shellcheck disable=SC2086
 map s1 "$slow" $all >/tmp/mapped &

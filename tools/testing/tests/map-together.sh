@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A mapper waits for the first connect of a session that another one has begun, to a
-# server that isn't there. When that is killed, the one that waits goes on by itself.
-# The stock kernel only, as the other one has no /proc/*/stack.
+# A process waits for a session whose first connect, by another process, is to a server that does
+# not exist. When the other process is killed, the waiting one continues. Only the stock kernel, as
+# the other one has no /proc/*/stack.
 # Kernel: stock
 # Once: stock
 # Modules: ours

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Requests that come in together begin together: what continues each other becomes one for the
-# server's disk, though the client sends each by itself. Expects that of the blocks written and
-# read in order, 32 at a time, some don't reach the disk as requests of their own, and that each
-# is where it belongs. One at a time they begin by themselves.
+# Requests that arrive together are submitted together: contiguous ones are merged for the server's
+# disk, though the client sends each separately. Of blocks written and read in order, 32 at a time,
+# some must be merged, and all must have the right data. Single requests are submitted without a
+# work item.
 # Modules: ours
 # Once: debug 6.12
 
@@ -39,10 +39,10 @@ write_in_order()
 		>/tmp/fio.out 2>&1 || fail "$(cat /tmp/fio.out)"
 }
 
-# merges: reads and writes of the server's disk that became part of others, as two numbers
+# merges: prints the numbers of merged reads and merged writes of the server's disk
 merges() { on server "echo \$(ios $disk read_merges) \$(ios $disk write_merges)"; }
 
-# begun: how often requests have begun together since the last call
+# begun: prints how often a work item has submitted requests since the last call
 trace=/sys/kernel/debug/tracing
 begun() { on server "grep -c 'function rtrs_srv_begin_work' $trace/trace || true; echo >$trace/trace"; }
 
@@ -54,7 +54,7 @@ must "few writes became part of others" [ $((writes2 - writes)) -ge 64 ]
 must "few reads became part of others" [ $((reads2 - reads)) -ge 64 ]
 
 on server "echo 1 >$trace/events/workqueue/workqueue_execute_start/enable"
-# What is fetched is answered as well.
+# Fetches succeed as well.
 write_in_order 2048 8 1m
 begun >/dev/null
 write_in_order 64 1

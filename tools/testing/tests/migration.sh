@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A machine moves between two clients, back and forth, while it writes to its disk, a volume: with
-# access_mode=handover, and with migration. Each number that it has counted to is on the disk, and
-# none comes back. With handover the client that it has left can't write any more. Moves go by TCP,
-# the last one by RDMA.
+# A virtual machine migrates between two clients, back and forth, while it writes to its disk, a
+# volume: with access_mode=handover, and with migration. The disk has each number that the machine
+# has counted to, and never an older one. With handover, the old client can no longer write.
+# Migrations use TCP, the last one RDMA.
 #
-# On the stock kernel 6.1 alone: QEMU in a guest that QEMU emulates needs all the time there is.
+# Only the stock kernel 6.1, as QEMU within an emulated guest is slow.
 # Modules: ours
 # Guests: 3
 # Rounds: 2
@@ -16,10 +16,10 @@
 
 declare -A dev sess=([client]=s1 [client2]=s2)
 
-# host GUEST 'shell text': there, with the steps of a machine
+# host GUEST 'shell text': runs the text in the guest, with steps/machine.sh
 host() { on "$1" ". $RIG_DIR/steps/machine.sh; $2"; }
 
-# take GUEST MODE: it maps the volume
+# take GUEST MODE: maps the volume in the guest
 take() { dev[$1]=$(on "$1" "map ${sess[$1]} $disk access_mode=$2"); }
 leave() { on "$1" "unmap ${dev[$1]}"; }
 
@@ -32,13 +32,13 @@ update_count()
 	count=$now
 }
 
-# counted_on COUNT: true if it has counted further than that
+# counted_on COUNT: true if the machine has counted further than COUNT
 counted_on() { update_count; [ "$count" -gt $1 ]; }
 
 # machine_goes_on: waits until the machine has counted further
 machine_goes_on() { wait_for 60 counted_on "$count" || fail "the machine writes nothing on $at"; }
 
-# move PROTOCOL: it goes to the other client, which has the volume
+# move PROTOCOL: migrates the machine to the other client, which has mapped the volume
 move()
 {
 	local from=$at to=client time uri
@@ -54,7 +54,8 @@ move()
 	host "$from" no_machine_here
 }
 
-# old_side_writes ERRNO: what the client gets that the machine has left
+# old_side_writes ERRNO: fails unless a write of the client that the machine has left gives this
+# errno
 old_side_writes()
 {
 	local old=client
@@ -91,7 +92,7 @@ start_machine handover
 while next_round; do
 	move tcp
 	old_side_writes EBADE
-	# It may be the next one to have the machine.
+	# Maps the volume again on the client that gets the machine next.
 	if [ "$at" = client ]; then leave client2; take client2 handover
 	else leave client; take client handover; fi
 done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Load the modules, map, unmap, unload, 20 times: no growth, no leftover.
+# Load the modules, map, unmap, unload, 20 times: no memory growth, nothing left.
 # Once: stock
 
 . "$RIG_DIR/steps/memory.sh"

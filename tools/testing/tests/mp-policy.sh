@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# mp_policy, and its other name mpath_policy: how it reads and what it takes, and where I/O goes
-# with each: round-robin shares it out, min-inflight and min-latency keep off a path that is slow.
+# mp_policy and its alias mpath_policy: values, output, and the distribution of I/O: round-robin
+# distributes evenly, min-inflight and min-latency avoid a slow path.
 #
-# On the stock kernel alone, as it is about time, which the debug kernel's checkers take.
+# Only the stock kernel, as the debug kernel's checkers take time.
 # Modules: ours
 # Guests: 2
 # Kernel: stock
 
 . "$RIG_DIR/steps/failover.sh"
 
-# share POLICY [FIO OPTION...]: $a and $b I/Os by network
+# share POLICY [FIO OPTION...]: sets $a and $b to the numbers of I/Os on networks 0 and 1
 share()
 {
 	local a0 b0
@@ -58,10 +58,10 @@ must "round-robin doesn't share out" [ $((a * 5)) -ge $((b * 4)) -a $((b * 5)) -
 share MI --iodepth=16
 must "min-inflight leaves a path out" [ $((a * 4)) -ge "$b" -a $((b * 4)) -ge "$a" ]
 
-# Three times what an I/O takes without
+# Three times the latency without a delay
 delay=$((3 * 16 * 3000 / (a + b)))
 netem server 1 delay "${delay}ms"
-attr hb_interval_ms=200
+set_attrs hb_interval_ms=200
 wait_for 40 eval "[ \$(cut -d' ' -f1 '$(path 1)/cur_latency') -gt $((delay * 3 / 4))000000 ]" ||
 	fail "cur_latency is $(cat "$(path 1)/cur_latency")"
 share ML --iodepth=8

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Tenants in network namespaces: two whose servers, clients and sessions have the same names and
-# addresses don't meet, nor do they meet the first one's; each has volumes, hosts and keys of its
-# own. A namespace that is deleted under load takes its sessions along, on the client and on the
-# server, and the others' verified load goes on. A disk of a container is used in there. The tool
-# saves tenants, clears and restores them.
+# Tenants in network namespaces: two tenants whose servers, clients and sessions have the same names
+# and addresses are separate from each other and from the initial namespace; each has its own
+# volumes, hosts and keys. Deleting a namespace under load ends its sessions, on the client and on
+# the server, while verified I/O of the others continues. A container uses a disk of its namespace.
+# The tool saves, clears and restores tenants.
 # Modules: ours
 # Kernel: stock
 # Once: 7.2
@@ -14,7 +14,7 @@
 . "$RIG_DIR/steps/netns.sh"
 [ "$(uname -r | cut -d. -f1)" -ge 7 ] || skip "rdma_rxe knows one network namespace"
 
-# freed NETNS...: nothing holds it any more: its devices are gone
+# freed NETNS...: true if the namespaces' devices are gone, so that nothing holds the namespaces
 freed()
 {
 	local net

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Write zeroes that must keep the space (NOUNMAP) keep it, others give it back: by the
-# disk's own map of what is provisioned.
+# Write zeroes with NOUNMAP keep the space provisioned, others release it: according to the disk's
+# provisioning map.
 # Modules: ours
 
 provisioned() { on server 'cat /sys/bus/pseudo/drivers/scsi_debug/map'; }

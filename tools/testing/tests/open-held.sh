@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's disk holds up what a session asks of it: opening a device, then a write to
-# another one. The session's other devices are mapped, used and unmapped meanwhile, the
-# first and the last disk among them.
+# The server's disk holds an OPEN, then a write to another device of the session. The session's
+# other devices can be mapped, used and unmapped meanwhile, including its first and last disk.
 # Modules: ours
 
 # at_once COMMAND...: fails if the command waits for the disk
@@ -19,7 +18,7 @@ set_up
 disk=$(null vol 16)
 other=$(null other 16)
 still=$(dm still "0 32768 linear $(null still 16) 0")
-# Whoever looks for its partitions keeps it from being opened by others.
+# While partitions are read, others can't open the device.
 on server "modprobe loop 2>/dev/null || true"
 loop=$(on server "losetup --find --show --partscan --direct-io=on $still")
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What one I/O costs on the wire: so many packets, no more and no fewer. With an MTU of 4096
-# bytes, a read of 4 KiB takes two and the acknowledgement of each; 64 KiB take 16 for the data
-# instead of one. With a server of chunks, the first takes
-# three; the in-tree driver takes 8 packets (see `make bench`).
+# The number of packets for one I/O. With an MTU of 4096 bytes, a read of 4 KiB takes two packets
+# and the acknowledgement of each; 64 KiB take 16 packets of data instead of one. With a server of
+# chunks, a read of 4 KiB takes three; the in-tree driver takes 8 packets (see `make bench`).
 # Modules: ours
 
 . "$RIG_DIR/steps/compare.sh"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A device can be partitioned: nodes appear, with the usual events, and data written to
-# a partition lies in the right place. A partition table that is there is read on map.
+# A device can be partitioned: nodes and events appear, and the data of a partition are at the right
+# offset. An existing partition table is read on mapping.
 
 set_up
 disk=$(null vol 64)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The files of a client's session and its paths: what they show, what they take, and what
-# they refuse.
+# The attributes of a client's session and its paths: output, valid and invalid input.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
 
-# takes FILE VALUE...: and shows it
+# takes FILE VALUE...: fails unless a write of each value succeeds, and a read returns it
 takes()
 {
 	local file=$1 v
@@ -18,7 +17,8 @@ takes()
 	done
 }
 
-# refuses FILE VALUE...: with EINVAL or ERANGE, and shows what it was
+# refuses FILE VALUE...: fails unless a write of each value gives EINVAL or ERANGE and changes
+# nothing
 refuses()
 {
 	local file=$1 v before got
@@ -31,7 +31,7 @@ refuses()
 	done
 }
 
-# shows FILE PATTERN: an extended regular expression, of all it shows
+# shows FILE PATTERN: fails unless the file's contents match the extended regular expression
 shows()
 {
 	grep -qxE "$2" "$1" || fail "${1##*/} shows '$(cat "$1")'"
@@ -67,7 +67,7 @@ refuses failover_timeout '' x -2 99999999999
 refuses unfenced_delay_ms '' x -1 99999999999
 fast_failover
 
-# Paths: how they are added
+# Adding paths
 rr="EINVAL|EADDRNOTAVAIL|EAFNOSUPPORT|ENXIO|ENODEV"
 for bad in '' nonsense ip: ip:1.2.3 "ip:192.168.100.1,ip:192.168.100.1,ip:192.168.100.1"; do
 	got=$(errno_of $clt/s1/add_path "$bad")
@@ -82,7 +82,7 @@ for f in add_path "$(path 0)/reconnect" "$(path 0)/disconnect" "$(path 0)/remove
 	grep -qi usage "$f" || fail "$f tells no usage: $(cat "$f")"
 done
 
-# Their files
+# Attributes of a path
 verify "$dev" --bs=16k --size=2m
 p=$(path 0)
 shows "$p/state" connected
@@ -105,7 +105,7 @@ for f in reconnect disconnect remove_path stats/reset_all; do
 	done
 done
 
-# And what becomes of a path
+# States of a path
 echo 1 >"$p/disconnect"
 shows "$p/state" disconnected
 expect_io "0 0" "$dev" write:0:1m:a read:0:1m:a
@@ -114,7 +114,7 @@ shows "$p/state" disconnected
 echo 1 >"$p/reconnect"
 shows "$p/state" connected
 shows "$p/stats/reconnects" '1 0'
-# A shell's children that end meanwhile are no reason to fail.
+# SIGCHLD does not interrupt the write.
 (for i in 1 2 3 4 5 6 7 8 9; do sleep "0.$i" & sleep "0.0$i" & done; echo 1 >"$p/reconnect") ||
 	fail "reconnect was interrupted"
 shows "$p/state" connected

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A session over two RDMA devices in one guest: I/O goes round them. And one of eight
-# paths, which are all used. And one of 128, but not of one more.
+# A session over two RDMA devices in one guest distributes its I/O. A session of eight paths, all of
+# which are used. A session of 128 paths, and no more.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Jobs that poll write and verify, on a raw disk and on ext4, and others that don't beside
-# them, over two paths. Paths are cut, disconnected and connected again, and all are lost
-# and come back: no error, and nothing hangs.
+# Polling and other jobs write and verify on a raw disk and on ext4, over two paths. Paths are cut,
+# disconnected and reconnected, and all are lost and reconnected: no error, and nothing hangs.
 # Modules: ours
 # Guests: 2
 # Rounds: 2
@@ -29,7 +28,7 @@ mark_log
 raw_writer raw "$raw" --depth=2 --poll
 writer plain-raw "$raw" --depth=2 --offset=16m
 writer fs /mnt/file --poll
-# There is no fsync that polls.
+# fsync does not poll.
 writer plain-fs /mnt/plain --fsync=32
 all_go_on
 while next_round; do
@@ -53,8 +52,5 @@ while next_round; do
 done
 say "$(failed_over) requests were sent again"
 [ "$(failed_over)" -gt 0 ] || fail "no path was lost with requests in flight"
-writers_unharmed
-umount /mnt
-e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
-log_quiet
-tear_down "$raw" "$fs"
+two_disks_unharmed
+tear_down

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# nr_poll_queues of map_device: jobs that poll (io_uring with IOPOLL) read back what they wrote,
-# on the raw disk and on ext4, beside others that don't; their requests take the polled queue,
-# and nobody else picks up the answers. pvsync2's hipri works, too. Without a poller, heartbeats
-# do that: when the job stands still, and when it is killed. Later devices of the session have
-# to agree. By default there is no polled queue.
+# nr_poll_queues of map_device: polling jobs (io_uring with IOPOLL) read back what they wrote, on a
+# raw disk and on ext4, next to jobs that do not poll. Their requests use the polled queue, and only
+# they handle the answers. pvsync2 with hipri works as well. Without a poller, heartbeats handle the
+# answers: when the job is stopped, and when it is killed. Later devices of the session must have
+# the same number. The default is no polled queue.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
@@ -13,7 +13,7 @@
 t=/sys/kernel/debug/tracing
 polls=(--ioengine=io_uring --hipri=1)
 
-# on_queues: the queues that requests were submitted on since the last call
+# on_queues: prints the queues of the requests submitted since the last call
 on_queues()
 {
 	sed -n 's/.* rtrs_clt_submit: s1: .* on queue \([0-9]*\)$/\1/p' $t/trace | sort -u | xargs
@@ -46,8 +46,8 @@ must "the log tells why" grep -q 'nr_poll_queues=1, not 0' <(log_since_mark)
 plain=$(map s1 "$b" nr_poll_queues=1)
 fs=$(map s1 "$c")
 
-# Nobody but the job gets answers to what it polled.
-attr hb_interval_ms=3600000
+# Only the job handles the answers to its polled requests.
+set_attrs hb_interval_ms=3600000
 echo >$t/trace
 echo 1 >$t/events/rtrs_clt/rtrs_clt_submit/enable
 verify "$dev" --rw=randrw --bs=4k --size=256k "${polls[@]}"
@@ -71,8 +71,8 @@ writers_unharmed
 umount /mnt
 e2fsck -fn "$fs" >/tmp/fsck.out 2>&1 || fail "e2fsck: $(cat /tmp/fsck.out)"
 
-# A job that stands still: heartbeats see to its requests.
-attr hb_interval_ms=500
+# Heartbeats handle the answers to requests of a stopped job.
+set_attrs hb_interval_ms=500
 polling_job "$dev"
 kill -STOP $job
 must "requests of a job that stands still are answered" wait_for 20 no_inflight "$dev"
@@ -86,7 +86,7 @@ equal "reconnects" "$(cat "$(path 0)/stats/reconnects")" "0 0"
 polling_job "$dev"
 kill -KILL $job
 wait $job || true
-# Its memory, and with that its last use of the disk, may go a little later.
+# The last reference to the disk may be released a little later.
 wait_for 20 eval "[ \$(errno_of /sys/block/${dev#/dev/}/rnbd/unmap_device normal) = 0 ]" ||
 	fail "$dev can't be unmapped"
 wait_for 20 test ! -e "/sys/block/${dev#/dev/}" || fail "$dev still there after unmap"

@@ -12,7 +12,7 @@ map_fails 'ECONNRESET|ECONNREFUSED' "sessname=s1 path=$a device_path=$disk"
 echo "dest_port=4321 sessname=s1 path=$a device_path=$disk" >"$ctl/map_device"
 unmap "/dev/$(mapped s1 "$disk")"
 client_idle
-# The in-tree driver knows the port only for the paths that follow it.
+# The in-tree driver applies dest_port only to later paths.
 if [ "$client_modules" != intree ]; then
 	echo "device_path=$disk path=$a sessname=s1 access_mode=rw dest_port=4321" >"$ctl/map_device"
 	unmap "/dev/$(mapped s1 "$disk")"

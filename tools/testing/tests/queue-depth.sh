@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Four chunks for eight devices with eight jobs each: nobody hangs, nobody starves.
-# Expects that the slowest device has done a quarter of the fastest one's I/O.
+# Four chunks for eight devices with eight jobs each: the slowest device has at least a quarter of
+# the fastest one's I/O.
 # Once: stock
 
 set_up sess_queue_depth=4

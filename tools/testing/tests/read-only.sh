@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A device that is mapped read-only does not change, even if a user of the client makes it writable, or
-# a hostile client sends requests that change it, with chunks and with slots.
+# A device that is mapped read-only does not change, even if a user of the client makes it writable,
+# or a hostile client sends requests that change it, with chunks and with slots.
 
 . "$RIG_DIR/steps/hostile.sh"
 

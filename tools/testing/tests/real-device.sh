@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Sessions over RDMA devices that refuse queues for their size, as hardware does, and
-# soft-RoCE doesn't: each one connects, with as much as the devices have room for, and
-# data are right, also when one of its paths is lost under load. Completion queues have
-# just the entries of their queue pairs, take turns over a device's vectors, and are gone
-# when the connections are. The expected numbers are for guests with one CPU.
+# Sessions over RDMA devices that refuse large queues, as hardware does, unlike soft-RoCE: each
+# session connects with as many slots as the devices have room for, and data are right, also when a
+# path is lost under load. Completion queues have exactly the entries of their queue pairs, are
+# distributed over the device's vectors, and are destroyed with the connections. The expected
+# numbers are for guests with one CPU.
 # Kernel: debug
 # Modules: ours
 # Cpus: 1
@@ -29,7 +29,7 @@ session()
 		"$(<"/sys/block/${dev#/dev/}/queue/nr_requests")" "$want"
 }
 
-# paths_lost: data are right, with each path lost once
+# paths_lost: verifies data while each path is lost once
 paths_lost()
 {
 	local p
@@ -45,11 +45,11 @@ paths_lost()
 	writers_unharmed
 }
 
-# end_session: unmaps it; its RDMA objects are gone
+# end_session: unmaps the disk; waits until its RDMA objects are destroyed
 end_session()
 {
 	unmap_last "$dev"
-	# Completion queues as well
+	# Including completion queues
 	wait_for 20 eval '[ "$(rdma resource show)" = "$before" ]' ||
 		fail "before: $before, after: $(rdma resource show)"
 }
@@ -95,7 +95,7 @@ session 2048 max_send_sge=2
 verify "$dev" --size=512k $mixed
 end_session
 
-# No room for any
+# No space for a queue pair
 device sq_blocks=16
 map_fails "ENOMEM|ECONNRESET" "sessname=s1 path=$(addr server 0) device_path=$disk"
 no_device

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A path that is lost is tried again max_reconnect_attempts times, with delays that double
-# and differ; then it stays as it is, until it is told to. A path may be missing when a
-# session is made, as long as one is there; it comes by itself.
+# A lost path is reconnected max_reconnect_attempts times, with delays that double and vary; then
+# only on request. A path may be missing when a session is created if another one connects; it is
+# connected later.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
@@ -16,7 +16,7 @@ set_up
 disk=$(null vol 16)
 dev=$(map s1 "$disk" "path=$(addr server 0)")
 fast_failover
-attr max_reconnect_attempts=3 failover_timeout=60
+set_attrs max_reconnect_attempts=3 failover_timeout=60
 on server 'rmmod rnbd_server; rmmod rtrs_server'
 wait_for_paths disconnected 20 "$(path 0)"
 wait_for 20 failed_at_least 3 || fail "attempts: $(failed)"
@@ -31,7 +31,7 @@ equal "successful ones" "$(succeeded)" 1
 expect_io "0 0" "$dev" write:0:64k:a read:0:64k:a
 
 # For ever, with growing delays
-attr max_reconnect_attempts=-1 reconnect_delay_ms=200 reconnect_delay_max_ms=1600
+set_attrs max_reconnect_attempts=-1 reconnect_delay_ms=200 reconnect_delay_max_ms=1600
 echo 1 >"$(path 0)/stats/reset_all"
 states=/sys/kernel/debug/tracing/events/rtrs_clt/rtrs_clt_path_state
 echo >/sys/kernel/debug/tracing/trace
@@ -42,7 +42,7 @@ for n in 1 2 3 4 5 6 7; do
 	wait_for 20 failed_at_least $n || fail "attempts: $(failed)"
 done
 echo 0 >$states/enable
-# Of the kernel's clock, as this script may be late
+# By the kernel's clock, as this script may be delayed
 delays=$(awk '{ for (i = 1; i < NF && $i !~ /^[0-9]+\.[0-9]+:$/; i++); t = $i + 0 }
 	/-> waiting/ { since = t }
 	/waiting -> connecting/ { if (since) printf "%d ", (t - since) * 1000 }' \
@@ -56,8 +56,8 @@ load_server
 wait_for_paths connected 20 "$(path 0)"
 expect_io "0 0" "$dev" write:0:64k:b read:0:64k:b
 
-# None at all
-attr max_reconnect_attempts=0
+# No attempts
+set_attrs max_reconnect_attempts=0
 echo 1 >"$(path 0)/stats/reset_all"
 on server 'rmmod rnbd_server; rmmod rtrs_server'
 wait_for_paths disconnected 20 "$(path 0)"
@@ -67,13 +67,13 @@ equal attempts "$(cat "$(path 0)/stats/reconnects")" "0 0"
 paths_are disconnected "$(path 0)" || fail "it is back"
 echo 1 >"$(path 0)/reconnect"
 wait_for_paths connected 5 "$(path 0)"
-# Nor does one stay down that somebody reconnects while it is up.
+# A reconnect of a connected path succeeds.
 equal "reconnect" "$(errno_of "$(path 0)/reconnect" 1)" 0
 paths_are connected "$(path 0)" || fail "it is lost"
 unmap "$dev"
 client_idle
 
-# A path that isn't there yet
+# A path without an RDMA device
 rdma link delete "$rdma"1
 dev=$(map s1 "$disk" "path=$(addr server 1)" "path=$(addr server 0)")
 fast_failover

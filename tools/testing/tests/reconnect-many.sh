@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Many sessions lose their path at the same time, over a network that takes 300 ms for each
-# message: all are back in a quarter of the time that it takes them one after the other, since
-# nobody waits for anybody else.
+# Many sessions lose their path at the same time, over a network with a delay of 300 ms: all are
+# connected again in a quarter of the time that they would take one after the other.
 # Modules: ours
 # Guests: 2
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Every kind of request arrives at the server's device as what it is: flush, FUA,
-# discard, write zeroes with and without unmapping. Secure erase is refused for a
-# device that has none. None is answered before the device has done it.
+# Each kind of request arrives at the server's device as the same kind: flush, FUA, discard, write
+# zeroes with and without unmapping. Secure erase fails on a device without it. Requests are
+# answered only when the device has completed them.
 # Quick: debug
 
-# expect KIND SECTORS: of this kind the server's device saw so many sectors
+# expect KIND SECTORS: fails unless the server's device got requests of this kind for so many
+# sectors
 expect()
 {
 	traced >/tmp/traced
@@ -14,7 +15,7 @@ expect()
 		"$(awk -v k="$1" '$1 ~ "^" k "$" { n += $2 } END { print n + 0 }' /tmp/traced)" "$2"
 }
 
-# arrived: a request is with the server's disk, or was answered
+# arrived: true if a request is at the server's disk, or was answered
 arrived() { server_has_inflight s1 1 || ended "$job"; }
 
 # held COMMAND...: what the command asks of a disk that holds its requests isn't answered, though
@@ -63,7 +64,7 @@ if [ "$RIG_MODULES" != intree ]; then
 	blkdiscard -z -o 524288 -l 65536 "$dev"
 	expect '(N|WZ).*' 128
 else
-	# It knows no write zeroes.
+	# It has no write zeroes.
 	dd if=/dev/zero of="$dev" bs=64k count=1 seek=4 oflag=direct status=none
 	dd if=/dev/zero of="$dev" bs=64k count=1 seek=8 oflag=direct status=none
 fi

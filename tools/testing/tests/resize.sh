@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# `resize` takes a number of sectors; the disk has that size, and an event says so. By 0 our
-# disk gets the size that the server's has by now, unless that is less. Between two ends of
-# ours it follows the server's, disk or file, by itself within two seconds; that the server's has
-# shrunk is said in the log. A disk that was empty gets its partitions as well. The geometry that old
-# partitioning tools ask for follows.
+# A write of a number of sectors to `resize` changes the disk's size, with an event. 0 sets the
+# current size of the server's disk, unless it is smaller. With our driver on both ends, the size
+# follows the server's disk or file within two seconds; if that has shrunk, the log has a message.
+# An empty disk gets its partitions as well. The geometry for old partitioning tools follows.
 # Once: debug 6.12 7.2
 
-# geometry: heads, sectors and cylinders
+# geometry DEVICE: prints heads, sectors and cylinders
 geometry()
 {
 	python3 -S - "$1" <<-END
@@ -55,7 +54,7 @@ follows()
 	must "$1 got its size after $took ms" [ "$took" -lt 2000 ]
 }
 
-# shrunk TEXT: the log says so, once
+# shrunk TEXT: fails unless the log has one message with the text
 shrunk()
 {
 	wait_for 20 eval "log_since_mark | grep -q '$1, less than'" || fail "nothing in the log of $1"
@@ -101,7 +100,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	unmap "$dev3"
 	on server 'wait_for 20 umount /srv'
 	unmap "$dev2"
-	# And a disk.
+	# The same for a disk
 	dm_table volume "0 65536 linear $under 0"
 	dev2=$(map s1 "$linear")
 	: >/tmp/events
@@ -110,7 +109,7 @@ if [ "$RIG_MODULES" = ours ]; then
 	expect_io 0 "$dev2" write:63m:1m:x
 	unmap "$dev2"
 
-	# From nothing, with partitions: links are made of the event.
+	# From size 0, with partitions, which the event announces
 	empty=$(on server 'debug_kernel || modprobe loop
 		truncate -s 0 /tmp/empty.img; truncate -s 64M /tmp/full.img
 		printf "start=2048,size=2048\nstart=8192,size=4096\n" | sfdisk -q /tmp/full.img

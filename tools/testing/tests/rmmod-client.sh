@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The client's modules can't go while a device is open, at rest or under load; once
-# it's closed they go, with the device still mapped, and the server is left clean.
+# The client's modules can't be unloaded while a device is open, idle or under load. When it is
+# closed they can, with the device still mapped, and the server has no session left.
 
 set_up
 disk=$(null vol 64)

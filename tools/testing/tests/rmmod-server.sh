@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's modules go with sessions open, at rest and under load: I/O of the
-# clients fails, nothing hangs; loaded again, the device can be mapped again.
+# The server's modules are unloaded with open sessions, idle and under load: I/O of the clients
+# fails, and nothing hangs. When they are loaded again, the device can be mapped again.
 
 remove_server()
 {

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Hosts have addresses: a session opens a volume, and has it open, over paths from there only.
-# Addresses are taken out under load: one path of two ends at once, and the load goes on; or the
-# first request after that fails. Files are exported as volumes, or where a parameter says so; a file
-# of an overlayfs is the same as that of its layer. And while the server doesn't listen, nobody
-# connects.
+# Addresses of hosts: a session opens a volume, and keeps it open, only over paths from these
+# addresses. Addresses are removed under load: one path of two ends at once and the load continues,
+# or the next request fails. Files are exported as volumes, or with a parameter; a file of an
+# overlayfs is the same as that of its layer. A server that does not listen refuses connections.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -54,7 +53,7 @@ map_fails ENOENT "sessname=web path=$alien device_path=v"
 map_fails ENOENT "sessname=db path=$path device_path=v"
 start_bystander "$(map db any "path=$alien")"
 dev=$(map web v "path=$path" "path=$path1")
-# As the server sees them
+# Paths by their names on the server
 one=${server[0]}@$near both="${server[0]}@$near ${server[1]}@$near1"
 must "two paths" server_paths_are web "$both"
 equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" EACCES
@@ -70,7 +69,7 @@ rule hosts/web/addresses "$near ip:192.168.101.0/24"
 must "it is back" wait_for 60 server_paths_are web "$both"
 stop_load
 start_load "$dev"
-# No path is any better than the others, so they stay.
+# No path has a valid address: the paths stay, and the device is closed.
 rule_ends web "" hosts/web/addresses "$far"
 expect_io EIO "$dev" read:0:4k
 load_fails 20
@@ -89,7 +88,7 @@ rule volumes/third/allow_any_host 1
 dev=$(map web third "path=$path" "path=$alien")
 must "two paths" server_paths_are web "$one ${server[0]}@$far"
 start_load "$dev"
-# Whichever path the request takes
+# On any path
 watch_paths
 map web v nopath >/dev/null
 equal "paths that end" "$(ended_paths web)" "${server[0]}@$far"

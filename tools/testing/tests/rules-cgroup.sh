@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# I/O of a host belongs to the cgroup that it names, whether its volume is a disk or a file: io.max
-# of that isn't exceeded by more than 5 %, and used within 5 % by a machine that is fast enough, for
-# bytes and for requests, reads and writes; io.stat counts all of it.
-# The neighbour, and heartbeats, are not held up. It changes under load, and another cgroup, or
-# none, does at once; a cgroup that is removed stops nothing.
+# I/O of a host is charged to its cgroup, for volumes on disks and on files: io.max is used up to 5
+# % less or more, for bytes and for requests, reads and writes, and io.stat counts all of it. Other
+# sessions and heartbeats are not delayed. A change under load, to another cgroup or to none, is
+# effective at once; a removed cgroup does not stop I/O.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -26,7 +25,7 @@ job = json.load(sys.stdin)['jobs'][0]
 print(*[round(sum(job[x][y] for x in ('read', 'write'))) for y in ('$2', 'io_bytes')])"
 }
 
-# paid CGROUP: bytes read and written that it has paid for
+# paid CGROUP: prints the bytes read and written that the cgroup was charged with
 paid() { echo $(($(io_stat "$1" rbytes) + $(io_stat "$1" wbytes))); }
 
 # holds CGROUP DEVICE KEY LIMIT OPTION...

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Secrets: a host that has keys gets nothing without proving that it knows one, on each of its
-# paths; a client that has one doesn't take a server that doesn't know it. Keys are changed under
-# load, on one end after the other, and a verified load goes on; one that is taken away ends what
-# was proved with it, at once. The secrets are in no log, no attribute and no trace of the
-# handshakes.
+# A host with keys must prove one of them on each path; a client with a key refuses a server
+# without it. Keys are changed under load, on one end after the other, while verified I/O continues;
+# removing a key ends the paths that were proved with it at once. No log, attribute or trace
+# contains the secrets.
 # Modules: ours
 # Siw: debug
 
 . "$RIG_DIR/steps/rules.sh"
 
-# trace_all 1|0: begins or stops to trace all that the drivers tell there
+# trace_all 1|0: enables or disables all tracepoints of the drivers
 trace_all()
 {
 	local side
@@ -35,7 +34,7 @@ set_up sess_queue_depth=32
 disk=$(null one 64)
 other=$(null two 64)
 first=Geheim-0123456789-first second=Geheim-0123456789-second third=Geheim-0123456789-third
-# Both ends may be one machine: so each calls them by names of its own.
+# Client and server may share a keyring: key names differ.
 add_key server srv:web $first
 add_key server srv:web2 $second
 add_key server srv:short Geheim-01234567
@@ -154,7 +153,7 @@ must "it is back" wait_for 60 server_has_paths web 1
 say "the secrets"
 dmesg >/tmp/log
 without_secret srv:own /sys/kernel/config/rnbd
-# What is in a session, a path, or a disk is behind links.
+# grep does not follow links, hence these folders.
 without_secret connected /sys/class/rtrs-client/*/
 without_secret "$rdma" /sys/class/rtrs-server/*/
 without_secret path= /sys/class/rnbd-client/*/

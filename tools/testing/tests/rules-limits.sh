@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What a host may have: so many sessions, so much memory. What is beyond that is refused with EDQUOT,
-# whether it is a session or a path that joins one; what is there stays, and comes back after it was
-# lost, and hosts without limits notice nothing. Of sessions that come at the same time just as many
-# get in as fit. A session that has left requests at a slow disk counts until they are done.
+# Limits of a host: sessions and memory. Further sessions and paths are refused with EDQUOT;
+# existing ones stay and can reconnect, and hosts without limits are not affected. Of concurrent
+# sessions, as many as the limit are accepted. A session that has left requests at a slow disk
+# counts until they end.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
-# usage NAME: prints how much of that the host uses
+# usage NAME: prints the host's usage of a limit
 usage() { on server "sed -n 's/^$1 //p' $conf/hosts/web/usage"; }
 # over_limit SESSION: fails unless it is refused
 over_limit() { map_fails EDQUOT "sessname=$1 ${at[0]} device_path=$disk access_mode=ro"; }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's rules by the tool: set, shown, saved, cleared and restored, which gives the same;
-# what is the same notices nothing of that, under load. A server that is loaded again under load
-# has its rules before its clients: none is refused what it may have, and none gets what it may
-# not. With a wrong line nothing is loaded.
+# The server's rules set by the tool: shown, saved, cleared and restored with the same result;
+# unchanged rules have no effect on sessions under load. A server that is loaded again under load
+# has its rules before its clients connect: none is wrongly refused or accepted. With an invalid
+# line nothing is loaded.
 # Modules: ours
 
 . "$RIG_DIR/steps/tool.sh"
@@ -98,6 +98,6 @@ say "a line that is wrong"
 client_idle
 server unload
 echo "[volume wrong" >>/tmp/server.conf
-tells 2 'server.conf:[0-9]*: ' start_load
+tells 2 'server.conf:[0-9]*: ' load
 must "nothing was loaded" [ ! -e /sys/module/rtrs_server ]
 tear_down

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Volumes, hosts and the policy of the server: what sessions get by a name, and that what they
-# may not have any more is gone at once, under load, whichever rule took it away, while
-# another session's verified load goes on. Then 1000 changes at random, 200 on the debug kernel: a
-# model says what two sessions have after each.
+# Volumes, hosts and the policy of the server: what a session can open by a name. A device that a
+# changed rule no longer allows is closed at once, under load, while verified I/O of another session
+# continues. Then 1000 random changes, 200 on the debug kernel: a model defines what two sessions
+# have after each.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -15,9 +15,9 @@ unlink_host() { on server "rm $conf/volumes/$1/hosts/$2"; }
 # not_for ERRNO SESSION NAME [OPTION...]
 not_for() { map_fails "$1" "sessname=$2 path=$a device_path=$3 ${*:4}"; }
 
-# revoked_by ERRNO RESTORE RULE...: fails unless the rule takes v1 away from web-1, so that no request
-# is carried out that begins when the rule has been changed, and remap_device gives that errno
-# until the text RESTORE is run
+# revoked_by ERRNO RESTORE RULE...: fails unless the rule takes v1 away from web-1, so that no
+# request is carried out that begins when the rule has been changed, and remap_device gives that
+# errno until the text RESTORE is run
 revoked_by()
 {
 	local errno=$1 restore=$2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# dev_search_path with %SESSNAME%: each session sees its own folder, and none but it.
+# dev_search_path with %SESSNAME%: each session can open the devices in its own directory only.
 # Quick: debug
 
 rdma_up

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# sysfs on the server: `disconnect` ends a path, which comes back by itself, and I/O goes on
-# (the in-tree client's fails): at once where both ends are ours, as the server that has ended
-# the old session answers for its paths. `force_close` takes a device from a session: the
-# client's I/O fails, its state is "closed", and stays so when the session is lost and back;
-# and it can be used again by remap_device, or be mapped again.
+# Attributes of the server: `disconnect` ends a path, which is reconnected, and I/O continues (the
+# in-tree client's fails); at once with our driver on both ends, as the server has ended the old
+# session. `force_close` closes a device of a session: the client's I/O fails, its state is
+# "closed", also after a reconnect, and remap_device or a new mapping opens it again.
 # Quick: debug
 
 . "$RIG_DIR/steps/failover.sh"

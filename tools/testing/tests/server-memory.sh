@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What clients take of the server's memory is counted from their first connection request
-# on: it is the same with each connect, never more than max_memory, also if somebody
-# connects again and again and goes no further, and nothing is left when they have gone.
+# The server's memory that clients use is counted from their first connection request on: it is the
+# same for each connect, never more than max_memory, also with many incomplete connects, and nothing
+# is left afterwards.
 # Modules: ours
 
 set_up sess_queue_depth=16 max_memory=6 slot_size=0

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's modules are unloaded and loaded again while clients are at work: I/O
-# waits and goes on, without an error, and without a remount. A device that has another
-# size, or other limits, is seen as it is; one that the server doesn't open any more gives
-# EIO until it does, by itself or by remap_device, while the session's others go on.
+# The server's modules are unloaded and loaded again during I/O: I/O waits and continues without
+# errors. A device with another size, or other limits, is updated; one that can no longer be opened
+# returns EIO until it can, also by remap_device, while other devices of the session continue.
 # Without a path nothing hangs: neither unmap_device, map_device nor remap_device.
 
 . "$RIG_DIR/steps/failover.sh"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# `rnbd server stop`, as systemctl stop rnbd-server calls it, while clients write: what was written is
-# durable and closed when it returns, so the filesystem of a volume that is a file can be unmounted, and
-# a disk has been flushed. Clients wait, without an error, and go on after `rnbd server load`. A disk
-# that can't be flushed holds nothing up, and is told. The kernel's own driver is refused before it is
-# loaded, and after that.
+# `rnbd server stop`, which systemctl stop rnbd-server runs, during writes: when it returns, data
+# are durable and devices closed, so that the file system of a volume in a file can be unmounted,
+# and a disk has been flushed. Clients wait without errors, and continue after `rnbd server load`. A
+# disk whose flush fails is reported and does not delay the stop. The in-tree driver is refused
+# before and after it is loaded.
 # Modules: ours
 # Sets: intree
 
@@ -29,7 +29,7 @@ bad=$(dm_here bad "0 $sectors linear $worse 0")
 file_dev=$(map s1 /srv/volume)
 disk_dev=$(map s1 "$disk")
 bad_dev=$(map s1 "$bad")
-attr reconnect_delay_ms=200 reconnect_delay_max_ms=500 failover_timeout=-1
+set_attrs reconnect_delay_ms=200 reconnect_delay_max_ms=500 failover_timeout=-1
 
 say "nothing is flushed but by the server"
 dd if=/dev/urandom of=/tmp/data bs=1M count=4 status=none

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Two sessions with two devices each, all written and read at once: data arrives where
-# it belongs. A mapping costs the server no thread, a session one, that helps its disks when
-# memory is short.
+# Two sessions with two devices each, all written and read at once: data are right. A mapping needs
+# no thread on the server; a session has one rescuer for I/O on disks.
 
 set_up
 pids=

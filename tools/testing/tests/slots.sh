@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A server with small slots: what fits in one travels with its request, the rest is fetched, or
-# sent from a buffer; in pieces of up to 1 MiB. With always_invalidate, so that a client can't
-# change what the server's disk is about to store, and without. Each checksum is right, nothing
-# else has changed, no memory is left behind, and a path that dies with requests of both kinds
-# loses none. Slots of 64 KiB, too. A session of many slots goes on when the server comes back
-# with larger ones.
+# A server with small slots: small data travel with the request, large data are fetched, or sent
+# from a buffer, up to 1 MiB. With and without always_invalidate. Data are right, no other data have
+# changed, no memory is left, and a lost path loses no requests of either kind. Also slots of 64
+# KiB, and a session with many slots whose server returns with larger ones.
 
 . "$RIG_DIR/steps/failover.sh"
 . "$RIG_DIR/steps/hostile.sh"

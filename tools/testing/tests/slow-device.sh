@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A device that takes its time, with few requests at once, does not hold up the
-# device of another session.
+# A slow device with a short queue does not delay the device of another session.
 # Modules: ours
 
 # reads_per_second DEVICE: prints how many reads the device does

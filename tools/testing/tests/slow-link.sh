@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A busy network isn't a dead one. With a heartbeat of 200 ms, longer on a slow machine, of which
-# three may be missed, links of 20 and of 5 Mbit/s are filled with large writes, on one connection
-# and on all of them: nothing is connected again, and no request is sent again. Then the link is cut,
-# and that is still noticed.
+# A busy network does not lose a path. With heartbeats every 200 ms (more on a slow machine), three
+# of which may be missed, links of 20 and 5 Mbit/s are filled with large writes, on one connection
+# and on all of them: nothing is reconnected or resent. Then the link is cut, which is still
+# detected.
 # Modules: ours
 # Guests: 2
 # Kernel: stock
@@ -41,7 +41,7 @@ filled()
 set_up
 disk=$(null vol 64)
 dev=$(map s1 "$disk")
-attr "hb_interval_ms=$(slowly 200)" hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
+set_attrs "hb_interval_ms=$(slowly 200)" hb_max_missed=3 reconnect_delay_ms=200 reconnect_delay_max_ms=1000
 were=$(reconnects)
 mark_log
 while next_round; do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# An I/O of more than the server's chunk holds is split, not refused: whatever the
-# chunk size, 1 MiB in one piece is written and read.
+# I/O that is larger than the server's chunks is split: with each chunk size, 1 MiB is written and
+# read.
 
 rdma_up
 for chunk in 8192 65536 131072; do

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's workers that wait: over 600 requests of two sessions hang on files, once
-# since the disk below does, which also holds up more OPENs than a workqueue has workers
-# without delaying their own session's OPEN of another device,
-# once since the filesystem is frozen; and on disks that don't even take requests. A third
-# session maps, writes, reads, flushes, discards and unmaps a disk and a file meanwhile,
-# nearly as fast as before. What hung goes on in the end, without an error. On a kernel
+# Blocked workers of the server: over 600 requests of two sessions wait for files, because the disk
+# below is suspended, which also blocks more OPENs than a workqueue has workers without delaying the
+# same session's OPEN of another device, or because the file system is frozen; and for disks that
+# block in submission. Meanwhile a third session maps, writes, reads, flushes, discards and unmaps a
+# disk and a file nearly as fast as before. The blocked requests end without errors. On a kernel
 # with two CPUs, as times are compared.
 # Modules: ours
 # Kernel: stock

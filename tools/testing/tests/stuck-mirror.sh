@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The only disk of a mirror hangs, with a hundred writes to the mirror, or to a volume on it. md
-# waits for its superblock before the first write to a clean array, in whatever submits that, and
-# for its bitmap at the end of a plug, or in its middle; so does the volume. Expects that another disk
-# of the same session, by the same connection, has no part in that. What hung goes on in the end.
+# The only disk of a mirror is suspended, with a hundred writes to the mirror, or to a volume on it.
+# md waits for its superblock before the first write to a clean array, in the submitting context,
+# and for its bitmap when a plug is flushed; so does the volume. Another disk of the same session
+# and connection is not delayed. The writes end when the disk is resumed.
 # Modules: ours
 # Once: debug 6.12
 

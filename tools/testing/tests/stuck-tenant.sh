@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A disk of the server stands still with more than 600 requests of two sessions, whose paths
-# are closing, and which connect again. The server's queues for that have one worker each.
-# Another session, with a disk of its own, notices nothing: it maps, reads, loses a path
-# that is fenced, gets it back, and unmaps, each within 2 s of what it takes alone.
+# A disk of the server is suspended with more than 600 requests of two sessions, whose paths end and
+# reconnect. The server's workqueues for that have one worker each. Another session, with its own
+# disk, is not disturbed: it maps, reads, loses a path that is fenced, reconnects it, and unmaps,
+# each within 2 s of the time that it takes alone.
 # Modules: ours
 # Guests: 3
 # Kernel: stock
@@ -86,7 +86,7 @@ other_session()
 	step map do_map
 	step read do_read
 	# So that some are on the path that is given up.
-	attr mp_policy=round-robin
+	set_attrs mp_policy=round-robin
 	writer "$1" "$dev" --depth=12
 	goes_on "$dev"
 	step fence do_fence

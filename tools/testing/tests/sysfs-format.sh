@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Every attribute has the name, place and format that today's tools parse. Those with
-# a question mark are looked at if they are there.
+# Each attribute has the name, place and format that existing tools parse. Those with a question
+# mark are optional.
 
 # file_matches FOLDER FILE REGEX: fails unless the whole file does
 file_matches()

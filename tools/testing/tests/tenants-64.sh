@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The same as tenants.sh with 64 sessions, and 32 MiB, of a server with 2 GiB of memory. Not
-# among the tests of every change, as it takes too long.
+# The same as tenants.sh with 64 sessions and 32 MiB, on a server with 2 GiB of memory. Too slow to
+# run for each change.
 # Modules: ours
 # Guests: 2
 # Kernel: stock

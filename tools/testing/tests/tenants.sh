@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# 16 sessions write 1 MiB at a time, 16 at once each, to a server that has 8 MiB for all of
-# them beside their reserves: each gets its share, none fails, and what they wrote is there. Not
-# on the debug kernel: it is so busy with RDMA that programs hardly get to send.
+# 16 sessions write 1 MiB at a time, 16 at once each, to a server that has 8 MiB for all of them
+# besides their reserves: each gets its share, none fails, and the data are right. Not on the debug
+# kernel, which is too slow.
 # Modules: ours
 # Kernel: stock
 

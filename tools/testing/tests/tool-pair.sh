@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tool rnbd on two hosts: each command on the side where it belongs, with its JSON as the
-# schema says; what it says of a cable that is pulled, of a session without paths, of a device
-# that the server took away, and how it mends each; both hosts' traces, joined.
+# The tool rnbd on two hosts: each command on its side, JSON output according to the schema; its
+# messages about a pulled cable, a session without paths and a device closed by the server, and how
+# it repairs each; joined traces of both hosts.
 # Modules: ours
 # Guests: 2
 
@@ -107,7 +107,7 @@ says 0 'OK' client health --max-reconnects 100
 says 0 '' client device recover rnbd0
 
 # What it measures
-attr hb_interval_ms=100
+set_attrs hb_interval_ms=100
 fits ping client ping s1 --count 2 --interval 1 --json
 equal "what is pinged" "$(judged targets 2 type)" disk
 fits perf client perf rnbd0 --seconds 1 --depth 4 --json

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tool rnbd against live modules, client and server in one guest: it maps, lists and
-# shows a device, changes settings, adds, loses and recovers a path, resizes, pings, measures,
-# watches, and unmaps; says why the kernel refuses something; its JSON can be parsed; top draws
-# its screen in a terminal; trace joins the steps of requests on both ends; health reports faults.
+# The tool rnbd with client and server in one guest: it maps, lists and shows a device, changes
+# settings, adds, loses and recovers a path, resizes, pings, measures, watches, and unmaps; reports
+# why the kernel refuses something; prints valid JSON; top draws its screen in a terminal; trace
+# joins the steps of requests on both ends; health reports faults.
 # Modules: ours
 
 . "$RIG_DIR/steps/tool.sh"

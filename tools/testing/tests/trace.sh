@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The server's tracepoints tell of each request by its slot that it was received,
-# dispatched and replied to, in this order, with direction and length; and of a path's
-# states from its beginning to its end. So do the client's, of requests that are submitted,
-# posted, answered and completed; and of one that waits for a path, before that.
+# The server's tracepoints report for each request that it was received, dispatched and answered, in
+# this order, with direction and length, and all states of a path. The client's report that requests
+# are submitted, posted, answered and completed, and that they wait for a path.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A server and a client on a network of two cables: map by both paths, I/O goes round
-# them, data arrives; the session's paths are listed on both sides. The network between
-# guests neither loses packets nor has them overtake one another, which rdma_rxe wouldn't
-# survive.
+# A server and a client with two networks: a device is mapped over both, I/O is distributed, data
+# are right, and both sides list the paths. The network between guests neither loses nor reorders
+# packets, which rdma_rxe does not survive.
 # Guests: 2
 # Once: stock
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What udev and others hear of a device: its attributes are there before the event "add",
-# and while it is being mapped nobody unmaps it; "online" says that it can be used,
-# "offline" that it can't for now; and poll(2) tells of each change of `state`.
+# Events of a device: its attributes exist before the event "add", and it can't be unmapped while it
+# is being mapped; "online" and "offline" report whether it can be used; and poll(2) reports each
+# change of `state`.
 # Once: debug 6.12
 
 # heard EVENT...: these have come of the disk itself, in this order, and no others

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Direct I/O from many small pieces of memory, each at an offset of its own in a page:
-# up to 1 MiB in a request, written and read back.
+# Direct I/O from many small pieces of memory at different offsets in their pages: up to 1 MiB in a
+# request, written and read.
 
 set_up
 disk=$(null vol 64)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# A device that is open can't be unmapped normally (EBUSY), and works on. Wrong words
-# are refused.
+# An open device can't be unmapped without force (EBUSY), and still works. Invalid words are
+# refused.
 # Quick: debug
 
 set_up

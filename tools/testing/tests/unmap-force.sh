@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Force takes a device away under load: the I/O gets errors, nothing hangs, and the
-# other device of the session does not notice. Five times.
+# Unmapping with force under load: I/O fails, nothing hangs, and the session's other device is not
+# affected. Five times.
 
 # The second one is the kernel's for a disk that is gone, which has no sectors.
 removed="EIO|ENOSPC"

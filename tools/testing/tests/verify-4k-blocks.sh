@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The same for a device of 4,096-byte logical blocks: they stay that size.
+# A device with logical blocks of 4,096 bytes: the client's disk has the same block size.
 # Quick: debug
 
 set_up

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Four jobs write blocks of 512 bytes to 1 MiB and read them back; every checksum is
-# right, and nothing else on the device has changed.
+# Four jobs write blocks of 512 bytes to 1 MiB and read them: all checksums are right, and no other
+# data have changed.
 # Once: debug 7.2
 # Siw: debug
 

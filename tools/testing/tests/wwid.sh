@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The unique id of the server's disk is there on the client. And if the server has another
-# disk by the same name after a loss, nothing is written to that.
+# The client's disk has the unique ID of the server's disk. If the server has another disk by that
+# name after a reconnect, nothing is written to it.
 # Modules: ours
 
 . "$RIG_DIR/steps/failover.sh"
@@ -20,7 +20,7 @@ equal "wwid" "$(wwid)" "$(cat "/sys/block/$a/device/wwid")"
 [ "$(wwid)" != "$(cat "/sys/block/$b/device/wwid")" ] || fail "both disks have the same id"
 
 fast_failover
-attr failover_timeout=2
+set_attrs failover_timeout=2
 expect_io 0 "$dev" write:0:4k:mine
 "$RIG_DIR/steps/io.py" "/dev/$b" write:0:4k:other >/dev/null
 mark_log
