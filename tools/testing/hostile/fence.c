@@ -290,7 +290,6 @@ static int asker_gone(long kill_qp)
 static int fence_flood(long arg)
 {
 	struct path *p = fence_path(NULL, 0);
-	struct ibv_send_wr wr[32] = { };
 	unsigned int i, n;
 
 	if (!p)
@@ -298,15 +297,7 @@ static int fence_flood(long arg)
 	for (i = 0; i < 1000; i++)
 		if (fence(p, 0x0fffffff - i))
 			return end_with(p, -1);
-	for (i = 0; i < 32; i++) {
-		wr[i].wr_id = 1ull << 63;
-		wr[i].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-		wr[i].send_flags = IBV_SEND_SIGNALED;
-		wr[i].imm_data = htonl((u32)IMM_FENCE << 28 | (i + 1000));
-		wr[i].next = i < 31 ? &wr[i + 1] : NULL;
-	}
-	for (n = 0; n < 10000 && !path_ended(p); n += 32)
-		con_post(&p->cons[0], wr);
+	n = send_burst(p, (u32)IMM_FENCE << 28 | 1000, 1, 10000);
 	if (must_end_quietly(p))
 		return end_with(p, -1);
 	snprintf(note, sizeof(note), "%u sent, %u answers", n, p->fenced - 1000);

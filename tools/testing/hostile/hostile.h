@@ -108,6 +108,15 @@ struct proof {
 	u8 mac[32];			/* HMAC-SHA-256, see prove.c */
 };
 
+/* A memory window: the only kind of key in user space that a peer can invalidate */
+struct window {
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	void *addr;
+	size_t len;
+	u32 key;			/* of the last window_bind() */
+};
+
 #define PROOF_LEN	(sizeof(struct info_req) + sizeof(struct proof))
 
 /* util.c */
@@ -163,6 +172,10 @@ void path_free(struct path *p);
 u8 *area(struct path *p, unsigned int i);
 u8 *read_area(struct path *p, unsigned int i);
 int send_imm(struct path *p, unsigned int cid, u32 imm);
+unsigned int send_burst(struct path *p, u32 imm, u32 step, unsigned int nr);
+int window_new(struct path *p, struct window *w, void *addr, size_t len);
+int window_bind(struct path *p, struct window *w);
+void window_free(struct window *w);
 int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len);
 int send_with(struct path *p, unsigned int cid, const void *from, u32 len,
 	      enum ibv_wr_opcode opcode, u32 imm_or_key);

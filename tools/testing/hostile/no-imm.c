@@ -162,15 +162,14 @@ static int no_write(long arg)
 static int flood(long type)
 {
 	struct path *p = no_imm_path(0);
-	unsigned int i;
+	unsigned int n;
 	bool iwarp;
 
 	if (!p)
 		return -1;
 	iwarp = p->cons[0].id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-	for (i = 0; i < 10000 && !path_ended(p); i++)
-		send_imm(p, 0, (u32)type << 28);
-	snprintf(note, sizeof(note), "%u sent, %u answers so far", i, p->hb_acks);
+	n = send_burst(p, (u32)type << 28, 0, 10000);
+	snprintf(note, sizeof(note), "%u sent, %u answers so far", n, p->hb_acks);
 	if (iwarp && path_ended(p))
 		return end_with(p, 0);
 	return end_with(p, sess_info(p, 2) ?: must_live(p));

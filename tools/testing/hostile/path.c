@@ -438,6 +438,71 @@ int send_imm(struct path *p, unsigned int cid, u32 imm)
 	return write_to(p, cid, NULL, 0, 0, 0, &imm);
 }
 
+/* Sends @nr immediate values, @step apart, in chains of 32. Returns how many were sent. */
+unsigned int send_burst(struct path *p, u32 imm, u32 step, unsigned int nr)
+{
+	struct ibv_send_wr wr[32] = { };
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(wr); i++) {
+		wr[i].wr_id = 1ull << 63;
+		wr[i].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr[i].send_flags = IBV_SEND_SIGNALED;
+		wr[i].imm_data = htonl(imm + i * step);
+		wr[i].next = i + 1 < ARRAY_SIZE(wr) ? &wr[i + 1] : NULL;
+	}
+	for (n = 0; n < nr && !path_ended(p); n += ARRAY_SIZE(wr))
+		con_post(&p->cons[0], wr);
+	return n;
+}
+
+void window_free(struct window *w)
+{
+	if (w->mw)
+		ibv_dealloc_mw(w->mw);
+	if (w->mr)
+		ibv_dereg_mr(w->mr);
+}
+
+/* Allocates a window on the memory, which is not bound. */
+int window_new(struct path *p, struct window *w, void *addr, size_t len)
+{
+	*w = (struct window) { .addr = addr, .len = len };
+	w->mr = ibv_reg_mr(p->pd, addr, len, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_MW_BIND);
+	w->mw = w->mr ? ibv_alloc_mw(p->pd, IBV_MW_TYPE_2) : NULL;
+	if (!w->mw) {
+		window_free(w);
+		return fail("no memory window");
+	}
+	w->key = w->mw->rkey;
+	return 0;
+}
+
+/* Binds the window under a new key. */
+int window_bind(struct path *p, struct window *w)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 1ull << 63,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw.mw = w->mw,
+		.bind_mw.bind_info = {
+			.mr = w->mr,
+			.addr = (uintptr_t)w->addr,
+			.length = w->len,
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		},
+	};
+
+	w->key = ibv_inc_rkey(w->key);
+	wr.bind_mw.rkey = w->key;
+	if (con_post(&p->cons[1], &wr))
+		return fail("can't bind a window");
+	w->mw->rkey = w->key;
+	return 0;
+}
+
 /* SENDs a message from the last area. */
 int send_msg(struct path *p, unsigned int cid, const void *msg, u32 len)
 {

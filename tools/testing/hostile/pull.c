@@ -117,66 +117,13 @@ static int untouched(void)
 
 /* ---- valid requests ---- */
 
-/* A memory window on @big: the only kind of key in user space that a peer can invalidate */
-struct window {
-	struct ibv_mr *mr;
-	struct ibv_mw *mw;
-	u32 key;
-};
-
-static void window_free(struct window *w)
-{
-	if (w->mw)
-		ibv_dealloc_mw(w->mw);
-	if (w->mr)
-		ibv_dereg_mr(w->mr);
-}
-
-static int window_new(struct path *p, struct window *w)
-{
-	memset(w, 0, sizeof(*w));
-	w->mr = ibv_reg_mr(p->pd, p->big, 2 * BIG_LEN, IBV_ACCESS_LOCAL_WRITE |
-			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			   IBV_ACCESS_MW_BIND);
-	w->mw = w->mr ? ibv_alloc_mw(p->pd, IBV_MW_TYPE_2) : NULL;
-	if (!w->mw) {
-		window_free(w);
-		return fail("no memory window");
-	}
-	w->key = w->mw->rkey;
-	return 0;
-}
-
-static int window_bind(struct path *p, struct window *w)
-{
-	struct ibv_send_wr wr = {
-		.wr_id = 1ull << 63,
-		.opcode = IBV_WR_BIND_MW,
-		.send_flags = IBV_SEND_SIGNALED,
-		.bind_mw.mw = w->mw,
-		.bind_mw.bind_info = {
-			.mr = w->mr,
-			.addr = (uintptr_t)p->big,
-			.length = 2 * BIG_LEN,
-			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-		},
-	};
-
-	w->key = ibv_inc_rkey(w->key);
-	wr.bind_mw.rkey = w->key;
-	if (con_post(&p->cons[1], &wr))
-		return -1;
-	w->mw->rkey = w->key;
-	return 0;
-}
-
 /* Uses the window for a request; the answer must invalidate it. */
 static int with_window(struct path *p, struct window *w, struct request *r, int err)
 {
 	unsigned int before = p->invalidated;
 
 	if (window_bind(p, w))
-		return fail("can't bind a window");
+		return -1;
 	r->flags = NEED_INVAL;
 	r->desc.key = w->key;
 	if (must_answer(p, r, err))
@@ -237,7 +184,7 @@ static int good(long arg)
 		ret = fail("read other data than written");
 	if (!ret && p->invalidated)
 		ret = fail("%u invalidations", p->invalidated);
-	if (!ret && !window_new(p, &w)) {
+	if (!ret && !window_new(p, &w, p->big, 2 * BIG_LEN)) {
 		ret = windows(p, id, &w) ?: must_live(p);
 		con_destroy_qp(&p->cons[1]);
 		window_free(&w);
@@ -431,7 +378,7 @@ static int stale_window(long arg)
 	p = slots_dev(&id);
 	if (!p)
 		return -1;
-	if (window_new(p, &w))
+	if (window_new(p, &w, p->big, 2 * BIG_LEN))
 		return end_with(p, -1);
 	ret = fill_disk(p, id, 0, 16 * BLOCK, OLD);
 	msg = io_msg(id, OP_WRITE, 0, 16 * BLOCK);

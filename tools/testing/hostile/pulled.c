@@ -50,22 +50,11 @@ enum { SLOT_ALL, SLOT_SINGLE };
 
 static u32 info_odd(struct srv *s, struct info_rsp *rsp, u32 len)
 {
-	const u32 per = S_SLOT + 512;
-	struct desc *d = rsp->desc;
-	unsigned int i;
-
-	if (s->test->arg == SLOT_ALL) {
-		/* Chunks in place of slots */
-		d->len = DEPTH * CHUNK;
-		return len;
-	}
-	rsp->nr = DEPTH;
-	for (i = 0; i < DEPTH; i++) {
-		d[i] = d[0];
-		d[i].addr += (u64)i * per;
-		d[i].len = per;
-	}
-	return 8 + 16 * DEPTH;
+	if (s->test->arg == SLOT_SINGLE)
+		return s_desc_each(rsp, S_SLOT + 512);
+	/* Chunks in place of slots */
+	rsp->desc[0].len = DEPTH * CHUNK;
+	return len;
 }
 
 /* ---- answers ---- */

@@ -163,39 +163,22 @@ static int inval_window(long arg)
 {
 	struct sess_info msg = { .type = RNBD_SESS_INFO, .ver = 2 };
 	struct path *p = path_up(test_name);
-	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW, .wr_id = 1ull << 63,
-		.send_flags = IBV_SEND_SIGNALED };
-	struct ibv_mr *mr;
-	struct ibv_mw *mw;
 	struct request r;
+	struct window w;
 	int ret;
 
 	if (!p)
 		return -1;
-	mr = ibv_reg_mr(p->pd, read_area(p, 0), 4096, IBV_ACCESS_LOCAL_WRITE |
-			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
-	mw = mr ? ibv_alloc_mw(p->pd, IBV_MW_TYPE_2) : NULL;
-	if (!mw) {
-		if (mr)
-			ibv_dereg_mr(mr);
+	if (window_new(p, &w, read_area(p, 0), 4096)) {
 		snprintf(note, sizeof(note), "no memory windows");
 		return end_with(p, 0);
 	}
-	wr.bind_mw.mw = mw;
-	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	wr.bind_mw.bind_info = (struct ibv_mw_bind_info) {
-		.mr = mr,
-		.addr = (uintptr_t)read_area(p, 0),
-		.length = 4096,
-		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
-	};
-	con_post(&p->cons[1], &wr);
 	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 36);
 	r.flags = NEED_INVAL;
-	r.desc.key = wr.bind_mw.rkey;
-	ret = must_answer(p, &r, 0);
-	if (!ret && (p->invalidated != 1 ||
-		     p->slot[0].imm_type != IMM_IO_RSP_W_INV))
+	ret = window_bind(p, &w);
+	r.desc.key = w.key;
+	ret = ret ?: must_answer(p, &r, 0);
+	if (!ret && (p->invalidated != 1 || p->slot[0].imm_type != IMM_IO_RSP_W_INV))
 		ret = fail("%u invalidations, answer of type %d",
 			   p->invalidated, p->slot[0].imm_type);
 	/* The key is stale now. */
@@ -204,8 +187,7 @@ static int inval_window(long arg)
 		ret = must_end(p, "path ends: send (");
 	}
 	con_destroy_qp(&p->cons[1]);
-	ibv_dealloc_mw(mw);
-	ibv_dereg_mr(mr);
+	window_free(&w);
 	return end_with(p, ret);
 }
 
@@ -643,20 +625,11 @@ static int changing(long arg)
 static int flood(long type)
 {
 	struct path *p = path_up(test_name);
-	struct ibv_send_wr wr[32] = { };
-	unsigned int i, n;
+	unsigned int n;
 
 	if (!p)
 		return -1;
-	for (i = 0; i < 32; i++) {
-		wr[i].wr_id = 1ull << 63;
-		wr[i].opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-		wr[i].send_flags = IBV_SEND_SIGNALED;
-		wr[i].imm_data = htonl((u32)type << 28);
-		wr[i].next = i < 31 ? &wr[i + 1] : NULL;
-	}
-	for (n = 0; n < 10000 && !path_ended(p); n += 32)
-		con_post(&p->cons[0], wr);
+	n = send_burst(p, (u32)type << 28, 0, 10000);
 	snprintf(note, sizeof(note), "%u sent, %u answers so far", n, p->hb_acks);
 	return end_with(p, sess_info(p, 2) ?: must_live(p));
 }

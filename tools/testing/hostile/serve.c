@@ -165,14 +165,7 @@ static u32 info_odd(struct srv *s, struct info_rsp *rsp, u32 len)
 		}
 		/* Longer than the client's receive buffer */
 		return 8 + 16 * (DEPTH + 1);
-	case INFO_SINGLE:
-		rsp->nr = DEPTH;
-		for (i = 0; i < DEPTH; i++) {
-			d[i] = d[0];
-			d[i].addr += (u64)i * CHUNK;
-			d[i].len = CHUNK;
-		}
-		return 8 + 16 * DEPTH;
+	case INFO_SINGLE:	return s_desc_each(rsp, CHUNK);
 	case INFO_LONGER:	return len + 16;
 	case INFO_TOO_LONG:	return 8 + 16 * (DEPTH + 4);
 	case INFO_TWICE:

@@ -497,6 +497,18 @@ void s_reply(const struct sreq *r, const void *data, u32 len, int err)
 	s_answer(r, inval ? IMM_IO_RSP_W_INV : IMM_IO_RSP, r->slot, err);
 }
 
+/* Changes INFO_RSP to a descriptor of @size bytes for each chunk or slot; returns its length. */
+u32 s_desc_each(struct info_rsp *rsp, u32 size)
+{
+	struct desc *d = rsp->desc;
+	unsigned int i;
+
+	rsp->nr = DEPTH;
+	for (i = 0; i < DEPTH; i++)
+		d[i] = (struct desc) { d[0].addr + (u64)i * size, d[0].key, size };
+	return sizeof(*rsp) + DEPTH * sizeof(*d);
+}
+
 struct open_rsp s_open_rsp(void)
 {
 	return (struct open_rsp) {

@@ -134,6 +134,7 @@ void s_answer_inv(const struct sreq *r, u32 key, const struct answer *a, u32 len
 bool s_slots(const struct srv *s);
 bool s_needs_inval(const struct sreq *r);
 struct open_rsp s_open_rsp(void);
+u32 s_desc_each(struct info_rsp *rsp, u32 size);
 void s_up(struct scon *c);
 bool s_poll(void);
 void s_hang_up(void);
