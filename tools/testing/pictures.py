@@ -185,7 +185,8 @@ def broken_links():
 def wrong_names():
     """Functions and files that architecture.rst names, and that the drivers do not have"""
     text = read(ROOT + "/Documentation/architecture.rst")
-    paths = glob.glob(ROOT + "/drivers/**/*.[ch]", recursive=True)
+    paths = glob.glob(ROOT + "/drivers/**/*.[ch]", recursive=True) + \
+        glob.glob(ROOT + "/include/rdma/*.h")
     known = {name for path in paths for name in re.findall(r"\b(\w+)\(", read(path))}
     for name in sorted(set(re.findall(r"``(r(?:trs|nbd)_\w+)\(\)``", text)) - known):
         yield f"Documentation/architecture.rst names {name}(), which the drivers do not have"

@@ -100,7 +100,8 @@ class Check(Tree):
         super().setUp()
         self.write("Documentation/pictures/top.txt", "rnbd top\n")
         self.write("README.md", "[x](drivers/x/x.c) [web](https://example.org/)\n")
-        self.write("Documentation/architecture.rst", "``x/x.c`` and ``rnbd_x()``\n")
+        self.write("include/rdma/z.h", "")
+        self.write("Documentation/architecture.rst", "``x/x.c``, ``z.h`` and ``rnbd_x()``\n")
         self.write("drivers/x/y.c", "void rnbd_x(void)\n")
         for name, value in (("ROOT", self.root), ("FOLDER", self.root + "/Documentation/pictures")):
             patch = mock.patch.object(pictures, name, value)
