@@ -504,7 +504,8 @@ void print_metrics(const struct rnbd *r, const struct model *model, FILE *to)
 
 /*
  * Arguments: [FILE]. Without a module, the metrics are only the state of health, so that a file
- * does not keep the metrics of a driver that was unloaded.
+ * does not keep the metrics of a driver that was unloaded. The file is outdated after a crash, so
+ * it need not be durable.
  */
 int cmd_metrics(struct rnbd *r, int argc, char **argv)
 {
@@ -519,5 +520,5 @@ int cmd_metrics(struct rnbd *r, int argc, char **argv)
 	model_read(r, &model);
 	print_metrics(r, &model, argc ? file.to : stdout);
 	model_free(&model);
-	return argc ? new_file_commit(&file) : RNBD_OK;
+	return argc ? new_file_commit(&file, false) : RNBD_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files that are written as a whole. Readers find the old file or the new one, but no part of it,
- * also after a crash. After new_file_commit() the new file is durable.
+ * Files that are written as a whole. Readers find the old file or the new one, but no part of it.
+ * A file that is committed as durable also survives a crash.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -91,18 +91,18 @@ static int sync_dir(const char *path)
 }
 
 /* Replace the old file by the new one. Returns an exit code. */
-int new_file_commit(struct new_file *file)
+int new_file_commit(struct new_file *file, bool durable)
 {
 	int err = ferror(file->to) ? EIO : 0;
 
 	errno = 0;
-	if (fflush(file->to) || fsync(fileno(file->to)))
+	if (fflush(file->to) || (durable && fsync(fileno(file->to))))
 		err = errno;
 	if (fclose(file->to) && !err)
 		err = errno;
 	if (!err && rename(file->temporary, file->path))
 		err = errno;
-	if (!err)
+	if (!err && durable)
 		err = sync_dir(file->path);
 	if (err) {
 		report_failed("%s: %s", file->path, strerror(err));

@@ -335,7 +335,7 @@ int cmd_report(struct rnbd *r, int argc, char **argv)
 	if (!ret)
 		write_report(&report);
 	if (!ret && to_file)
-		ret = new_file_commit(&file);
+		ret = new_file_commit(&file, true);
 	if (!ret && to_file)
 		printf("%s\n", name);
 	model_free(&model);

@@ -334,7 +334,7 @@ struct new_file {
 int new_file_open(struct new_file *file, const char *path, mode_t mode);
 int new_file_own(struct new_file *file, const struct stat *st);
 void new_file_drop(struct new_file *file);
-int new_file_commit(struct new_file *file);
+int new_file_commit(struct new_file *file, bool durable);
 
 /* ---- disk.c ---- */
 

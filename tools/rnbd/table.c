@@ -138,7 +138,7 @@ int table_write(const struct table *table)
 	if (ret)
 		return ret;
 	fwrite(table->text, 1, table->len, file.to);
-	return new_file_commit(&file);
+	return new_file_commit(&file, true);
 }
 
 void table_parse(const struct rnbd *r, const struct table *table, volumes_report *report,

@@ -134,6 +134,7 @@ def test_metrics_into_a_file(host):
     host.run(f'metrics {path}')
     equal('file', path.read_text(), host.run('metrics').out)
     equal('mode', stat.S_IMODE(path.stat().st_mode), 0o644)
+    equal('made durable', (host.top / 'synced').exists(), False)
     equal('others', sorted(p.name for p in host.top.iterdir() if 'prom' in p.name), ['rnbd.prom'])
     host.says('metrics /dev/null', 'not a regular file', code=1)
     host.says(f'metrics {host.top}/nowhere/rnbd.prom', 'No such file', code=1)
