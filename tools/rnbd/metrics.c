@@ -21,63 +21,29 @@ static double if_known(long long value)
 	return value < 0 ? NAN : value;
 }
 
+/* The counter at an offset of a path or a device */
+static double counter_at(const void *of, size_t offset)
+{
+	return *(const u64 *)((const char *)of + offset);
+}
+
 /* ---- paths ---- */
 
+#define PATH_COUNTER(member) .counter = offsetof(struct path, stats.member)
+
+/* The value of a metric: a counter in struct path, or what a function returns */
 struct path_metric {
 	struct metric metric;
+	size_t counter;
+	/* Only the client counts this. */
+	bool client_only;
 	/* Returns NAN if the value is unknown for the path. */
 	double (*value)(const struct path *path);
 };
 
-/* Hide a counter that only the client has. */
-static double if_client(const struct path *path, double value)
-{
-	return path->session->side == CLIENT ? value : NAN;
-}
-
 static double path_up(const struct path *path)
 {
 	return path_connected(path);
-}
-
-static double path_reads(const struct path *path)
-{
-	return path->stats.reads;
-}
-
-static double path_read_bytes(const struct path *path)
-{
-	return path->stats.read_bytes;
-}
-
-static double path_writes(const struct path *path)
-{
-	return path->stats.writes;
-}
-
-static double path_written_bytes(const struct path *path)
-{
-	return path->stats.written_bytes;
-}
-
-static double path_in_flight(const struct path *path)
-{
-	return path->stats.inflight;
-}
-
-static double path_failed_over(const struct path *path)
-{
-	return if_client(path, path->stats.failed_over);
-}
-
-static double path_reconnects(const struct path *path)
-{
-	return if_client(path, path->stats.reconnects);
-}
-
-static double path_failed_reconnects(const struct path *path)
-{
-	return if_client(path, path->stats.failed_reconnects);
 }
 
 static double path_heartbeat(const struct path *path)
@@ -86,20 +52,21 @@ static double path_heartbeat(const struct path *path)
 }
 
 static const struct path_metric path_metrics[] = {
-	{ { "rnbd_path_up", "gauge", "1 if the path is connected" }, path_up },
-	{ { "rnbd_path_reads_total", "counter", "Reads" }, path_reads },
-	{ { "rnbd_path_read_bytes_total", "counter", "Bytes read" }, path_read_bytes },
-	{ { "rnbd_path_writes_total", "counter", "Writes" }, path_writes },
-	{ { "rnbd_path_written_bytes_total", "counter", "Bytes written" }, path_written_bytes },
-	{ { "rnbd_path_in_flight", "gauge", "Requests in flight" }, path_in_flight },
+	{ { "rnbd_path_up", "gauge", "1 if the path is connected" }, .value = path_up },
+	{ { "rnbd_path_reads_total", "counter", "Reads" }, PATH_COUNTER(reads) },
+	{ { "rnbd_path_read_bytes_total", "counter", "Bytes read" }, PATH_COUNTER(read_bytes) },
+	{ { "rnbd_path_writes_total", "counter", "Writes" }, PATH_COUNTER(writes) },
+	{ { "rnbd_path_written_bytes_total", "counter", "Bytes written" },
+	  PATH_COUNTER(written_bytes) },
+	{ { "rnbd_path_in_flight", "gauge", "Requests in flight" }, PATH_COUNTER(inflight) },
 	{ { "rnbd_path_failed_over_total", "counter", "Requests that were sent again" },
-	  path_failed_over },
+	  PATH_COUNTER(failed_over), .client_only = true },
 	{ { "rnbd_path_reconnects_total", "counter", "Times that it was connected again" },
-	  path_reconnects },
+	  PATH_COUNTER(reconnects), .client_only = true },
 	{ { "rnbd_path_failed_reconnects_total", "counter", "Times that this failed" },
-	  path_failed_reconnects },
+	  PATH_COUNTER(failed_reconnects), .client_only = true },
 	{ { "rnbd_path_heartbeat_seconds", "gauge", "Round trip of the last heartbeat" },
-	  path_heartbeat },
+	  .value = path_heartbeat },
 };
 
 static const struct metric path_latency = {
@@ -119,10 +86,18 @@ static size_t path_labels(const struct path *path, struct label *labels)
 	return 3;
 }
 
-static void path_value(struct metrics *m, const struct path *path, double value)
+static void path_value(struct metrics *m, const struct path_metric *metric,
+		       const struct path *path)
 {
 	struct label labels[LABELS_MAX];
+	double value;
 
+	if (metric->value)
+		value = metric->value(path);
+	else if (metric->client_only && path->session->side != CLIENT)
+		value = NAN;
+	else
+		value = counter_at(path, metric->counter);
 	metric_value(m, labels, path_labels(path, labels), value);
 }
 
@@ -163,8 +138,7 @@ static void add_paths(struct metrics *m)
 		metric_begin(m, &metric->metric);
 		for (i = 0; i < m->model->nr_sessions; i++)
 			for (j = 0; j < m->model->sessions[i].nr_paths; j++)
-				path_value(m, &m->model->sessions[i].paths[j],
-					   metric->value(&m->model->sessions[i].paths[j]));
+				path_value(m, metric, &m->model->sessions[i].paths[j]);
 	}
 	metric_begin(m, &path_latency);
 	each_path(m, path_latencies);
@@ -238,8 +212,12 @@ static void add_sessions(struct metrics *m)
 
 /* ---- devices of the client, volumes that clients have open on the server ---- */
 
+#define DEVICE_COUNTER(member) .counter = offsetof(struct device, stats.member)
+
+/* The value of a metric: a counter in struct device, or what a function returns */
 struct device_metric {
 	struct metric metric;
+	size_t counter;
 	double (*value)(const struct device *dev);
 };
 
@@ -263,55 +241,34 @@ static double device_read_only(const struct device *dev)
 	return dev->read_only;
 }
 
-static double device_reads(const struct device *dev)
-{
-	return dev->stats.reads;
-}
-
-static double device_read_bytes(const struct device *dev)
-{
-	return dev->stats.read_bytes;
-}
-
-static double device_writes(const struct device *dev)
-{
-	return dev->stats.writes;
-}
-
-static double device_written_bytes(const struct device *dev)
-{
-	return dev->stats.written_bytes;
-}
-
-static double device_in_flight(const struct device *dev)
-{
-	return dev->stats.inflight;
-}
-
 static const struct device_metric device_metrics[] = {
-	{ { "rnbd_device_open", "gauge", "1 if I/O goes to the server" }, device_is_open },
-	{ { "rnbd_device_size_bytes", "gauge", "Size of the device" }, device_size },
+	{ { "rnbd_device_open", "gauge", "1 if I/O goes to the server" },
+	  .value = device_is_open },
+	{ { "rnbd_device_size_bytes", "gauge", "Size of the device" }, .value = device_size },
 	{ { "rnbd_device_server_size_bytes", "gauge", "Size of the volume on the server" },
-	  device_server_size },
+	  .value = device_server_size },
 	{ { "rnbd_device_read_only", "gauge", "1 if the device cannot be written to" },
-	  device_read_only },
-	{ { "rnbd_device_reads_total", "counter", "Reads" }, device_reads },
-	{ { "rnbd_device_read_bytes_total", "counter", "Bytes read" }, device_read_bytes },
+	  .value = device_read_only },
+	{ { "rnbd_device_reads_total", "counter", "Reads" }, DEVICE_COUNTER(reads) },
+	{ { "rnbd_device_read_bytes_total", "counter", "Bytes read" },
+	  DEVICE_COUNTER(read_bytes) },
 	{ { "rnbd_device_writes_total", "counter", "Writes, discards and flushes" },
-	  device_writes },
+	  DEVICE_COUNTER(writes) },
 	{ { "rnbd_device_written_bytes_total", "counter", "Bytes written" },
-	  device_written_bytes },
-	{ { "rnbd_device_in_flight", "gauge", "Requests in flight" }, device_in_flight },
+	  DEVICE_COUNTER(written_bytes) },
+	{ { "rnbd_device_in_flight", "gauge", "Requests in flight" }, DEVICE_COUNTER(inflight) },
 };
 
-static void device_value(struct metrics *m, const struct device *dev, double value)
+static void device_value(struct metrics *m, const struct device_metric *metric,
+			 const struct device *dev)
 {
 	const struct label labels[] = {
 		{ "device", dev->name }, { "session", dev->session },
 		{ "mapping_path", dev->mapping_path },
 	};
 
-	metric_value(m, labels, ARRAY_SIZE(labels), value);
+	metric_value(m, labels, ARRAY_SIZE(labels),
+		     metric->value ? metric->value(dev) : counter_at(dev, metric->counter));
 }
 
 static void add_devices(struct metrics *m)
@@ -325,7 +282,7 @@ static void add_devices(struct metrics *m)
 		for (i = 0; i < m->model->nr_devices; i++) {
 			dev = &m->model->devices[i];
 			if (dev->side == CLIENT)
-				device_value(m, dev, metric->value(dev));
+				device_value(m, metric, dev);
 		}
 	}
 }

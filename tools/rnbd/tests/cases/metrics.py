@@ -88,6 +88,9 @@ def test_metrics_of_both_ends(host):
             'rnbd_server_wait_latency_seconds_sum{disk="sda",operation="read"}': 1e-5}.items():
         equal(want, got.get(want, (None,))[0], value)
     equal('only powers of two', 'le="3e-06"' in str(got), False)
+    equal('counters that only the client has', [
+        key for key in got if re.match('rnbd_path_(failed_over|reconnects|failed_reconnects)', key)
+        and 'side="client"' not in key], [])
     equal('the same metrics', series(host, 'stat --prometheus'), got)
     equal('no problem', [key for key in got if 'health_problem' in key], [])
     host.path(net=1, state='disconnected', io_latency=latency())
