@@ -147,6 +147,15 @@ static int check_settings(int argc, char **argv)
 	return RNBD_OK;
 }
 
+/* Read the model, and find a session in it. Returns an exit code; the caller frees the model. */
+static int need_session(const struct rnbd *r, const char *name, struct model *model,
+			const struct session **session)
+{
+	int ret = need_model(r, model);
+
+	return ret ? ret : find_session(model, name, session);
+}
+
 /* Arguments: SESSION SETTING=VALUE... Changes nothing if one of them is invalid. */
 int cmd_session_set(struct rnbd *r, int argc, char **argv)
 {
@@ -157,9 +166,7 @@ int cmd_session_set(struct rnbd *r, int argc, char **argv)
 	ret = check_settings(argc - 1, argv + 1);
 	if (ret)
 		return ret;
-	ret = need_model(r, &model);
-	if (!ret)
-		ret = find_session(&model, argv[0], &session);
+	ret = need_session(r, argv[0], &model, &session);
 	if (!ret)
 		ret = set_all(r, session, argc - 1, argv + 1);
 	model_free(&model);
@@ -187,9 +194,7 @@ int cmd_path_add(struct rnbd *r, int argc, char **argv)
 	ret = resolve_path(argv[1], &text);
 	if (ret)
 		return ret;
-	ret = need_model(r, &model);
-	if (!ret)
-		ret = find_session(&model, argv[0], &session);
+	ret = need_session(r, argv[0], &model, &session);
 	if (!ret)
 		ret = add_path(r, session, text);
 	model_free(&model);
