@@ -244,5 +244,10 @@ class Host:
                 raise Wrong(f'rnbd {line} says nothing of {word!r}:\n{done.out}{done.err}')
         return done
 
+    def refuses(self, line, cases, code=2):
+        """Pairs of words, which take the place of {} in the line, and of what is said of them"""
+        for words, why in cases:
+            self.says(line.format(words), why, code=code)
+
     def written(self, attribute):
         return (self.sys / attribute).read_text().rstrip('\n')
