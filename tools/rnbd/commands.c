@@ -72,18 +72,8 @@ const struct command commands[] = {
 	  "[NAME] [--seconds N] [--slower USECS] [--record|--client-log|--server-log FILE]",
 	  "where slow requests of a session spend their time" },
 
-	{ "device", "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 3, INT_MAX,
-	  MAP_ARGUMENTS,
-	  "as rnbd map" },
-	{ "device", "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,
-	  "DEVICE [from SESSION] [force] [--save]", "as rnbd unmap" },
-	{ "device", "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1, "DEVICE", "as rnbd remap" },
-	{ "device", "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
-	  "DEVICE SIZE [UNIT] [force]", "as rnbd resize" },
 	{ "device", "recover", cmd_device_recover, ON_CLIENT, DRY_RUN, 1, 1,
 	  "DEVICE", "connect its session's paths, open it if it is closed" },
-	{ "device", "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
-	  "DEVICE [SESSION]", "as rnbd server close" },
 	{ "device", "list", cmd_list_devices, ON_BOTH, JSON | TABLE, 0, 0, "", "a table" },
 	{ "device", "show", cmd_show_device, ON_BOTH, JSON, 1, 1, "DEVICE", "all about it" },
 
@@ -155,7 +145,27 @@ const struct command commands[] = {
 
 const size_t nr_commands = ARRAY_SIZE(commands);
 
+/* Commands that can also be typed with an object before them, as in rnbd device map */
+static const struct alias {
+	const char *object, *names;
+} aliases[] = {
+	{ "device", "map unmap remap resize close" },
+};
+
 bool same_object(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* Check whether the command can be typed with @object, which is NULL if no object was typed. */
+bool command_takes(const struct command *c, const char *object)
+{
+	size_t i;
+
+	if (same_object(c->object, object))
+		return true;
+	for (i = 0; !c->object && i < ARRAY_SIZE(aliases); i++)
+		if (same_object(aliases[i].object, object) && has_word(aliases[i].names, c->name))
+			return true;
+	return false;
 }

@@ -43,6 +43,7 @@ extern const struct command commands[];
 extern const size_t nr_commands;
 
 bool same_object(const char *a, const char *b);
+bool command_takes(const struct command *c, const char *object);
 
 /* ---- help.c ---- */
 

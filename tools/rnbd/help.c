@@ -72,29 +72,35 @@ static bool for_sides(const struct rnbd *r, unsigned int sides)
 
 static bool in_group(const struct command *c, const struct group *group)
 {
-	return same_object(c->object, group->object) && c->sides & group->sides &&
+	return command_takes(c, group->object) && c->sides & group->sides &&
 	       (!group->names || has_word(group->names, c->name));
 }
 
-/* Get the words of a command line, without arguments. Returns a string from malloc(). */
-static char *command_words(const struct command *c)
+/*
+ * Get the words of a command line with this object, or none, without arguments. Returns a string
+ * from malloc().
+ */
+static char *command_words(const struct command *c, const char *object)
 {
 	return xasprintf("rnbd %s%s%s%s", c->sides == ON_SERVER ? "server " : "",
-			 c->object ? c->object : "", c->object ? " " : "", c->name);
+			 object ? object : "", object ? " " : "", c->name);
 }
 
-static void print_command(const struct command *c)
+static void print_command(const struct command *c, const char *object)
 {
-	char *words = command_words(c);
+	char *words = command_words(c, object), *same = command_words(c, c->object);
+	bool alias = strcmp(words, same);
 
-	printf("  %s%s%s\n        %s\n", words, *c->arguments ? " " : "", c->arguments, c->text);
+	printf("  %s%s%s\n        %s%s\n", words, *c->arguments ? " " : "", c->arguments,
+	       alias ? "as " : "", alias ? same : c->text);
+	free(same);
 	free(words);
 }
 
 /* Check whether an example is one of this command. */
 static bool is_example_of(const char *example, const struct command *c)
 {
-	char *words = command_words(c);
+	char *words = command_words(c, c->object);
 	size_t len = strlen(words);
 	bool is = starts_with(example, words) && (!example[len] || example[len] == ' ');
 
@@ -120,7 +126,7 @@ static void print_group(const struct rnbd *r, const struct group *group)
 	for (i = 0; i < nr_commands; i++)
 		if (in_group(&commands[i], group) && for_sides(r, commands[i].sides) &&
 		    !(commands[i].options & HIDDEN))
-			print_command(&commands[i]);
+			print_command(&commands[i], group->object);
 	for (i = 0; i < nr_commands; i++)
 		if (in_group(&commands[i], group) && for_sides(r, commands[i].sides))
 			print_examples(group, &commands[i]);
@@ -156,12 +162,12 @@ int help_object(const struct rnbd *r, const char *object)
 					      r->sides[SERVER] ? "server" : "client");
 }
 
-/* Print one command: how to use it, its options and its examples. */
-static void print_one(const struct command *c)
+/* Print one command, typed with this object: how to use it, its options and its examples. */
+static void print_one(const struct command *c, const char *object)
 {
 	size_t i;
 
-	print_command(c);
+	print_command(c, object);
 	if (c->run == cmd_map)
 		options_print(0);
 	else if (c->run == cmd_session_set)
@@ -183,13 +189,13 @@ int help_command(const struct rnbd *r, const char *object, const char *name)
 	bool found = false;
 
 	for (c = commands; c < commands + nr_commands; c++) {
-		if (!same_object(c->object, object) || strcmp(c->name, name))
+		if (!command_takes(c, object) || strcmp(c->name, name))
 			continue;
 		other = c;
 		if (!for_sides(r, c->sides))
 			continue;
 		found = true;
-		print_one(c);
+		print_one(c, object);
 	}
 	if (found)
 		return RNBD_OK;

@@ -112,7 +112,7 @@ static const struct command *find_command(const struct rnbd *r, const char *obje
 	const struct command *c, *found = NULL, *client = NULL;
 
 	for (c = commands; c < commands + nr_commands; c++) {
-		if (!same_object(c->object, object) || strcmp(c->name, name))
+		if (!command_takes(c, object) || strcmp(c->name, name))
 			continue;
 		if (!found || (r->sides[SERVER] && !r->sides[CLIENT] && c->sides & ON_SERVER))
 			found = c;
@@ -141,11 +141,12 @@ static bool take_last(int *argc, char **argv, const char *word)
 	return true;
 }
 
-static int run(struct rnbd *r, const struct command *c, unsigned int options, int argc,
-	       char **argv)
+/* Run a command, which was typed with this object, or none. */
+static int run(struct rnbd *r, const struct command *c, const char *object, unsigned int options,
+	       int argc, char **argv)
 {
 	if (r->help || take_last(&argc, argv, "help"))
-		return help_command(r, c->object, c->name);
+		return help_command(r, object, c->name);
 	if (c->options & JSON && argc > c->min && take_last(&argc, argv, "json"))
 		r->json = true;
 	if (!restrict_sides(r, c))
@@ -155,8 +156,8 @@ static int run(struct rnbd *r, const struct command *c, unsigned int options, in
 		return report_usage("%s doesn't take one of these options; see: rnbd %s help",
 				    c->name, c->name);
 	if (argc < c->min || argc > c->max)
-		return report_usage("%s%s%s %s", c->object ? c->object : "", c->object ? " " : "",
-				    c->name, c->arguments);
+		return report_usage("%s%s%s %s", object ? object : "", object ? " " : "", c->name,
+				    c->arguments);
 	return c->run(r, argc, argv);
 }
 
@@ -194,7 +195,7 @@ static int run_words(struct rnbd *r, unsigned int options, int argc, char **argv
 	if (!c)
 		return report_usage("no command '%s%s%s'; see: rnbd help", object ? object : "",
 				    object ? " " : "", name);
-	return run(r, c, options, argc, argv);
+	return run(r, c, object, options, argc, argv);
 }
 
 static const char *from_environment(const char *name, const char *otherwise)

@@ -23,8 +23,17 @@ def commands():
     table = (HERE.parent / 'commands.c').read_text()
     rows = re.findall(r'\{ (NULL|"\w+"), "(\w+)", \w+, ON_(\w+), ([^"]*?)[-\d]+,', table)
     equal('rows', len(rows), table.count(', cmd_'))
-    return [(side.lower(), '' if of == 'NULL' else of[1:-1] + ' ', name, 'HIDDEN' in options)
-            for of, name, side, options in rows]
+    found = [(side.lower(), '' if of == 'NULL' else of[1:-1] + ' ', name, 'HIDDEN' in options)
+             for of, name, side, options in rows]
+    return found + [(side, alias + ' ', name, hidden) for alias, names in aliases(table)
+                    for side, of, name, hidden in found if not of and name in names]
+
+
+def aliases(table):
+    """Objects, and commands that can be typed with them as well as without"""
+    found = re.findall(r'\{ "(\w+)", "([\w ]+)" \},', table)
+    equal('aliases', [of for of, _ in found], ['device'])
+    return [(of, names.split()) for of, names in found]
 
 
 def test_every_command_has_help(host):
