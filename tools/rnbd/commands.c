@@ -8,11 +8,11 @@
 #include "commands.h"
 
 #define MAP_ARGUMENTS \
-	"DEVICE from SESSION [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] " \
+	"DEVICE [from SESSION] [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] " \
 	"[nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]]"
 
 const struct command commands[] = {
-	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 3, INT_MAX,
+	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 1, INT_MAX,
 	  MAP_ARGUMENTS,
 	  "map a device of a server, and print the disk that it has become" },
 	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,

@@ -13,10 +13,15 @@
 /* Longest time to wait for udev to close a disk */
 #define UDEV_SECONDS 2
 
-/* A line for map_device, to which words are added, and the volume that it describes */
+/*
+ * A line for map_device, to which words are added, and the volume that it describes. @first and
+ * @server: the first path, as it was typed and in the kernel's format
+ */
 struct line {
 	char *text;
 	struct volume volume;
+	const char *first;
+	char *server;
 };
 
 static void line_add(struct line *line, const char *key, const char *value)
@@ -54,23 +59,34 @@ static bool is_assignment(const char *word)
 	return word[strcspn(word, "=:")] == '=';
 }
 
-/* Add a word after "from SESSION": an option of map_device, a mode, or a path. */
-static int add_word(struct line *line, const char *word)
+/* Add a path. The line keeps the first one. */
+static int add_path(struct line *line, const char *word)
 {
 	char *path;
-	int ret;
+	int ret = resolve_path(word, &path);
 
-	if (is_assignment(word) || is_option(word))
-		return add_assignment(line, word);
-	if (has_word(ACCESS_MODES, word))
-		return add_option(line, ACCESS_MODE, word);
-	ret = resolve_path(word, &path);
 	if (ret)
 		return ret;
 	line_add(line, "path", path);
 	volume_add_path(&line->volume, path);
+	if (!line->first) {
+		line->first = word;
+		line->server = xstrdup(path);
+	}
 	free(path);
 	return RNBD_OK;
+}
+
+/* Add a word after the device and the session: an option of map_device, a mode, or a path. */
+static int add_word(struct line *line, const char *word)
+{
+	if (is_assignment(word) || is_option(word))
+		return add_assignment(line, word);
+	if (has_word(ACCESS_MODES, word))
+		return add_option(line, ACCESS_MODE, word);
+	if (!strcmp(word, "from"))
+		return report_usage("from SESSION comes right after the device");
+	return add_path(line, word);
 }
 
 static bool has_blank(const char *text)
@@ -78,23 +94,52 @@ static bool has_blank(const char *text)
 	return strpbrk(text, " \t\n\r\f\v") || !*text;
 }
 
-/* Convert the arguments: DEVICE from SESSION WORD... */
-static int make_line(struct line *line, int argc, char **argv)
+/*
+ * Choose the session of a line that names none. The paths of a session that exists are not those of
+ * the line: --save keeps them as they are.
+ */
+static int choose_session(const struct rnbd *r, struct line *line)
 {
-	int i, ret = RNBD_OK;
+	bool joined;
+	int ret;
 
-	if (argc < 3 || strcmp(argv[1], "from"))
-		return report_usage("map DEVICE from SESSION [PATH...] [ro|rw|migration|handover]");
+	if (!line->first)
+		return report_usage("map %s: add from SESSION, or a path to the server",
+				    line->volume.device);
+	ret = session_for(r, line->first, line->server, &line->volume.session, &joined);
+	if (!ret && joined) {
+		free(line->volume.options[PATHS]);
+		line->volume.options[PATHS] = NULL;
+	}
+	return ret;
+}
+
+/* Convert the arguments: DEVICE [from SESSION] WORD... */
+static int make_line(const struct rnbd *r, struct line *line, int argc, char **argv)
+{
+	bool named = argc > 1 && !strcmp(argv[1], "from");
+	int i, ret = RNBD_OK;
+	char *whole;
+
+	if (named && argc < 3)
+		return report_usage("map DEVICE from SESSION: the session is missing");
 	for (i = 0; i < argc; i++)
 		if (has_blank(argv[i]))
 			return report_usage("'%s': map_device takes no blanks in names", argv[i]);
-	line->volume.session = xstrdup(argv[2]);
 	line->volume.device = xstrdup(argv[0]);
-	line_add(line, "sessname", argv[2]);
 	line_add(line, "device_path", argv[0]);
-	for (i = 3; i < argc && !ret; i++)
+	for (i = named ? 3 : 1; i < argc && !ret; i++)
 		ret = add_word(line, argv[i]);
-	return ret;
+	if (!ret && named)
+		line->volume.session = xstrdup(argv[2]);
+	else if (!ret)
+		ret = choose_session(r, line);
+	if (ret)
+		return ret;
+	whole = xasprintf("sessname=%s %s", line->volume.session, line->text);
+	free(line->text);
+	line->text = whole;
+	return RNBD_OK;
 }
 
 /* Print the disk of a new mapping. */
@@ -148,7 +193,7 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	struct line line = { 0 };
 	int ret;
 
-	ret = make_line(&line, argc, argv);
+	ret = make_line(r, &line, argc, argv);
 	if (ret == RNBD_NOT_FOUND && r->save && !r->save_name)
 		fprintf(stderr, "  if that is the name of the volume: --save=NAME\n");
 	if (!ret && !sysfs_exists(r, CLIENT_CTL))
@@ -158,9 +203,10 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	if (!ret)
 		ret = map_line(r, &line);
 	if (!ret && !r->dry_run)
-		ret = report_mapped(r, argv[0], argv[2]);
+		ret = report_mapped(r, argv[0], line.volume.session);
 	if (!ret && r->save)
 		ret = save_mapped(r, &line.volume);
+	free(line.server);
 	free(line.text);
 	volume_free(&line.volume);
 	return ret;

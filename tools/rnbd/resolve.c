@@ -49,7 +49,7 @@ static bool is_host(const char *text)
 
 static int report_unresolved(const char *name, int error)
 {
-	char *closest = closest_word(ACCESS_MODES, name);
+	char *closest = closest_word(ACCESS_MODES " from", name);
 
 	report_not_found("host name %s does not resolve: %s%s%s%s", name, gai_strerror(error),
 			 closest ? "; or did you mean " : "", closest ? closest : "",

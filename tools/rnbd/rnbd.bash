@@ -117,7 +117,7 @@ _rnbd()
 		_rnbd_offer_names devices sessions paths ;;
 	*)
 		_rnbd_offer_words from ro rw migration handover force json help
-		[[ " ${COMP_WORDS[*]} " != *" map "*" from "* ]] || _rnbd_offer_options map ;;
+		[[ " ${COMP_WORDS[*]} " != *" map "*" "*" "* ]] || _rnbd_offer_options map ;;
 	esac
 	! declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions "$cur"
 }

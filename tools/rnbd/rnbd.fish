@@ -48,7 +48,7 @@ function __rnbd_arguments
 		__rnbd_settings session set
 	case '* from'
 		__rnbd_names sessions
-	case 'map * from *' 'device map * from *'
+	case 'map * *' 'device map * *'
 		printf '%s\n' ro rw migration handover
 		__rnbd_settings map
 	case 'map *' 'device map *'

@@ -19,12 +19,6 @@ static void report(void *arg, const char *text)
 		report_usage("%s", text);
 }
 
-static void ignore(void *arg, const char *text)
-{
-	(void)arg;
-	(void)text;
-}
-
 static const struct volume *find_target(const struct volumes *volumes, const char *session,
 					const char *device)
 {
@@ -222,9 +216,10 @@ static bool is_read_back(const struct rnbd *r, const struct table *table,
 	struct volumes volumes;
 	bool is;
 
-	table_parse(r, table, quiet ? ignore : report, prefix, &volumes);
+	table_parse(r, table, quiet ? NULL : report, prefix, &volumes);
 	saved = volumes_find(&volumes, name);
 	is = saved && saved->line == nr && !saved->noauto && !saved->nofail &&
+	     !strcmp(saved->session, volume->session) &&
 	     find_difference(&volumes, saved, volume) == NR_VOLUME_OPTIONS;
 	volumes_free(&volumes);
 	free(prefix);
@@ -274,7 +269,7 @@ static int save_volume(const struct rnbd *r, struct table *table, struct volume 
 	int ret = RNBD_OK;
 	char *name, *line;
 
-	table_parse(r, table, ignore, NULL, &volumes);
+	table_parse(r, table, NULL, NULL, &volumes);
 	have = find_target(&volumes, volume->session, volume->device);
 	if (!have && !volumes_option(&volumes, volume, PATHS))
 		add_open_paths(r, volume);
@@ -346,12 +341,12 @@ static int remove_one(const struct rnbd *r, struct table *table, const char *ses
 	const struct volume *volume;
 	int ret = RNBD_OK;
 
-	table_parse(r, table, ignore, NULL, &before);
+	table_parse(r, table, NULL, NULL, &before);
 	volume = find_target(&before, session, device);
 	*line = volume ? volume->line : 0;
 	if (volume) {
 		table_remove(table, volume->line);
-		table_parse(r, table, ignore, NULL, &after);
+		table_parse(r, table, NULL, NULL, &after);
 		ret = check_kept(r, &before, &after, volume);
 		volumes_free(&after);
 	}
@@ -429,7 +424,7 @@ int volumes_forget(const struct rnbd *r, const char *name, const char *session)
 
 	ret = table_open(r, &table);
 	if (!ret) {
-		table_parse(r, &table, ignore, NULL, &volumes);
+		table_parse(r, &table, NULL, NULL, &volumes);
 		n = find_line(&volumes, name, session, &volume);
 		if (!n)
 			ret = report_not_found("no device is called '%s', and no line of %s", name,

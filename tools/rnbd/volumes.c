@@ -2,7 +2,7 @@
 /*
  * The table of volumes. Each line is:
  *
- *	NAME SESSION PATH[,PATH...]|- DEVICE [OPTION[,OPTION...]]
+ *	NAME SESSION|- PATH[,PATH...]|- DEVICE [OPTION[,OPTION...]]
  *
  * Invalid lines are reported, with their numbers, and ignored. Paths and options of a session
  * apply to all of its volumes, whichever line contains them, so that the order of mapping does not
@@ -41,7 +41,8 @@ static bool __printf(2, 3) wrong(const struct reader *reader, const char *fmt, .
 	va_list args;
 
 	reader->volumes->wrong++;
-	if (reader->only && (!reader->name || strcmp(reader->only, reader->name)))
+	if (!reader->report ||
+	    (reader->only && (!reader->name || strcmp(reader->only, reader->name))))
 		return false;
 	va_start(args, fmt);
 	if (vasprintf(&text, fmt, args) < 0)
@@ -85,7 +86,8 @@ char *volume_name_error(const char *name)
 			return xasprintf("%s: names are of letters, digits and -_.:@+", name);
 	if (i > VOLUME_NAME_MAX)
 		return xasprintf("%s: the name has more than %d characters", name, VOLUME_NAME_MAX);
-	if (!i || *name == '-' || !strcmp(name, "all"))
+	/* A link of that name in /dev/rnbd would be a directory. */
+	if (!i || *name == '-' || !strcmp(name, "all") || !strcmp(name, ".") || !strcmp(name, ".."))
 		return xasprintf("%s: a volume can't be called so", i ? name : "''");
 	return NULL;
 }
@@ -224,16 +226,35 @@ void volume_free(struct volume *volume)
 		free(volume->options[i]);
 }
 
+/* Take the session. "-" means that its name is made from the first path. */
+static bool take_session(const struct reader *reader, struct volume *volume, const char *session,
+			 const char *paths)
+{
+	char *first;
+
+	if (strcmp(session, "-")) {
+		volume->session = xstrdup(session);
+		return true;
+	}
+	if (!strcmp(paths, "-"))
+		return wrong(reader, "%s: a session without a name needs paths", volume->name);
+	first = xasprintf("%.*s", (int)strcspn(paths, ","), paths);
+	volume->session = session_name(first);
+	free(first);
+	return volume->session ||
+	       wrong(reader, "%s: this host has no name for the session", volume->name);
+}
+
 static bool fill_volume(const struct reader *reader, struct volume *volume, char **columns)
 {
-	if (!check(reader, volume_name_error(columns[0])) ||
-	    !check_target(reader, columns[1], columns[3]))
+	if (!check(reader, volume_name_error(columns[0])))
 		return false;
 	volume->line = reader->line;
 	volume->name = xstrdup(columns[0]);
-	volume->session = xstrdup(columns[1]);
 	volume->device = xstrdup(columns[3]);
-	return take_paths(reader, volume, columns[2]) &&
+	return take_session(reader, volume, columns[1], columns[2]) &&
+	       check_target(reader, volume->session, volume->device) &&
+	       take_paths(reader, volume, columns[2]) &&
 	       take_options(reader, volume, columns[4]) && check_others(reader, volume);
 }
 
@@ -320,6 +341,16 @@ static void drop_pathless(struct reader *reader)
 	volumes->nr = kept;
 }
 
+/* Report an error of the whole file. */
+static void report_file(const struct rnbd *r, int err, volumes_report *report, void *arg)
+{
+	char *message = xasprintf("%s: %s", r->volumes, strerror(err));
+
+	if (report)
+		report(arg, message);
+	free(message);
+}
+
 /*
  * Parse lines of the table; @file may be NULL. Invalid lines are ignored, and reported if @only is
  * NULL or the name of their volume. Returns an exit code.
@@ -330,7 +361,7 @@ int volumes_parse(const struct rnbd *r, FILE *file, const char *only, struct vol
 	struct reader reader = {
 		.file = r->volumes, .only = only, .volumes = volumes, .report = report, .arg = arg,
 	};
-	char *text = NULL, *message;
+	char *text = NULL;
 	bool failed = false;
 	size_t room = 0;
 	ssize_t n;
@@ -343,9 +374,7 @@ int volumes_parse(const struct rnbd *r, FILE *file, const char *only, struct vol
 	free(text);
 	if (file && ferror(file)) {
 		failed = true;
-		message = xasprintf("%s: %s", r->volumes, strerror(errno));
-		report(arg, message);
-		free(message);
+		report_file(r, errno, report, arg);
 	}
 	drop_pathless(&reader);
 	return failed ? RNBD_FAILED : RNBD_OK;
@@ -357,15 +386,12 @@ int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes
 {
 	FILE *file = fopen(r->volumes, "re");
 	int ret, err = errno;
-	char *message;
 
 	ret = volumes_parse(r, file, only, volumes, report, arg);
 	if (file) {
 		fclose(file);
 	} else if (err != ENOENT) {
-		message = xasprintf("%s: %s", r->volumes, strerror(err));
-		report(arg, message);
-		free(message);
+		report_file(r, err, report, arg);
 		ret = RNBD_FAILED;
 	}
 	return ret;

@@ -54,7 +54,7 @@ struct volumes {
 	size_t wrong;
 };
 
-/* Reports an invalid line. @text has no newline. */
+/* Reports an invalid line. @text has no newline. Where it is NULL, nothing is reported. */
 typedef void volumes_report(void *arg, const char *text);
 
 int volumes_read(const struct rnbd *r, const char *only, struct volumes *volumes,
@@ -69,6 +69,12 @@ const struct volume *volumes_find(const struct volumes *volumes, const char *nam
 char *volumes_line(const struct volumes *volumes, const struct volume *volume);
 const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
 			   enum volume_option option);
+
+/* ---- session.c ---- */
+
+char *session_name(const char *path);
+int session_for(const struct rnbd *r, const char *typed, const char *path, char **session,
+		bool *joined);
 
 /* ---- table.c ---- */
 

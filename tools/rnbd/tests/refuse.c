@@ -7,6 +7,8 @@
  * The paths of files and directories that are made durable by fsync(2) are appended to the file
  * RNBD_SYNCED, if that is set.
  *
+ * The name of this host is the first line of the file RNBD_HOSTNAME, if that exists.
+ *
  * Names of hosts resolve to their addresses in the file RNBD_HOSTS, "NAME ADDRESS" on each line.
  *
  * In tracefs, a new directory in "instances" becomes a copy of the directory "template". When it is
@@ -104,6 +106,20 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 			error = real_getaddrinfo(address, service, hints, found);
 	fclose(hosts);
 	return error;
+}
+
+int gethostname(char *name, size_t len)
+{
+	int (*real_gethostname)(char *name, size_t len) = dlsym(RTLD_NEXT, "gethostname");
+	FILE *file = fopen(getenv("RNBD_HOSTNAME"), "r");
+
+	if (!file)
+		return real_gethostname(name, len);
+	if (!fgets(name, len, file))
+		*name = 0;
+	name[strcspn(name, "\n")] = 0;
+	fclose(file);
+	return 0;
 }
 
 static int command(const char *fmt, const char *path)

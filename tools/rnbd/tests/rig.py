@@ -194,13 +194,17 @@ class Host:
         path.write_text('#!/bin/sh\n' + script)
         path.chmod(0o755)
 
+    def name(self, name):
+        """The host's name"""
+        (self.top / 'hostname').write_text(f'{name}\n')
+
     # ---- running ----
 
     def environment(self):
         return {**os.environ, 'RNBD_SYSFS': str(self.sys), 'RNBD_DEV': str(self.dev),
                 'RNBD_KMSG': str(self.kmsg), 'RNBD_TRACEFS': str(self.top / 'tracing'),
                 'RNBD_VOLUMES': str(self.volumes), 'RNBD_SERVER_CONF': str(self.server_conf),
-                'RNBD_LOCK': str(self.top / 'lock'),
+                'RNBD_LOCK': str(self.top / 'lock'), 'RNBD_HOSTNAME': str(self.top / 'hostname'),
                 'PATH': f'{self.top}/bin:{os.environ["PATH"]}',
                 'RNBD_SYNCED': str(self.top / 'synced'), 'RNBD_HOSTS': str(self.top / 'hosts'),
                 'LD_PRELOAD': str(self.build.refuse), 'LC_ALL': 'C',

@@ -36,6 +36,8 @@ def test_completion(host):
                        ('rnbd session set s1 fail', ['failover_timeout=']),
                        ('rnbd session set s1 hb_max_missed=3 hb_i', ['hb_interval_ms=']),
                        ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
+                ('rnbd map vol1 10.0.0.1 nr_q', ['nr_queues=']),
+                       ('rnbd map vol1 10.0.0.1 nr_q', ['nr_queues=']),
                        ('rnbd map vol1 from s1 --s', ['--save']), ('rnbd list --s', []),
                        ('rnbd remap rnbd0 --s', []), ('rnbd volume map data --s', []),
                        ('rnbd device unmap rnbd0 --s', ['--save']),

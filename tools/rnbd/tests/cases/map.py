@@ -45,12 +45,83 @@ def test_map_words(host):
 def test_map_wrong_lines(host):
     host.client()
     host.refuses('map {}', [
-        ('vol1', 'DEVICE from SESSION'), ('vol1 of s1', 'DEVICE from SESSION'),
+        ('', 'map DEVICE [from SESSION] [PATH...]'),
+        ('vol1', 'map vol1: add from SESSION, or a path to the server'),
+        ('vol1 ro', 'map vol1: add from SESSION, or a path to the server'),
+        ('vol1 from', 'the session is missing'),
+        ('vol1 10.0.0.1 from s1', 'from SESSION comes right after the device'),
         ('vol1 from s1 10.0.0', 'no path'), ('vol1 from s1 ip:x', 'no path'),
         ('vol1 from s1 10.0.0.1,', 'no path')])
+    host.says('map vol1 fron s1', 'host name fron does not resolve', 'did you mean from?', code=3)
     host.says(['map', 'a b', 'from', 's1'], 'no blanks', code=2)
     host.says('server map vol1 from s1', 'not for the server', code=2)
     equal('written', host.written(MAP), '')
+
+
+def session_of(host, words):
+    """The session of what is written to map_device"""
+    return host.run(f'-n map vol1 {words}').err.split("'sessname=")[1].split()[0]
+
+
+def test_map_names_the_session(host):
+    """After this host and the server; the kernel accepts the name, and a reboot changes nothing."""
+    host.client()
+    (host.top / 'hosts').write_text('storage1.example.org 10.0.0.1\n')
+    for name, words, want in [
+            ('client1', '10.0.0.1 10.0.1.1', 'client1_10-0-0-1'),
+            ('client1', '10.0.0.2@ip:10.0.0.1 10.0.1.1', 'client1_10-0-0-1'),
+            ('client1', 'ro failover_timeout=300 10.0.0.2,10.0.0.1', 'client1_10-0-0-1'),
+            ('client1', 'storage1.example.org', 'client1_storage1-example-org'),
+            ('client1.example.org', '10.0.0.1', 'client1-example-org_10-0-0-1'),
+            ('client1', 'fd00:0::0001', 'client1_fd00::1'), ('client1', 'fe80::1%1', 'client1_fe80::1-lo'),
+            ('client1', 'fe80::1%lo', 'client1_fe80::1-lo'), ('client1', 'gid:fe80::1', 'client1_fe80::1'),
+            ('a*b [1]/..', '10.0.0.1', 'a-b--1----_10-0-0-1')]:
+        host.name(name)
+        equal(f'{name} {words}', session_of(host, words), want)
+    for name in 'localhost', 'localhost.localdomain', '(none)', '':
+        host.name(name)
+        host.says('map vol1 10.0.0.1', 'this host has no name for the session: add from SESSION', code=2)
+    equal('written', host.written(MAP), '')
+    host.name('client1')
+    host.disk(session='client1_10-0-0-1')
+    equal('output', host.run('map vol1 10.0.0.1').out, f'{host.dev}/rnbd0\n')
+    host.run('map vol1 10.0.0.1 10.0.1.1 --save')
+    equal('saved', host.volumes.read_text(), 'vol1 client1_10-0-0-1 10.0.0.1,10.0.1.1 vol1\n')
+
+
+def test_map_joins_the_session_to_the_same_server(host):
+    host.client()
+    host.server()
+    host.name('client1')
+    host.server_path('server-side', net=0)
+    equal('of the server', session_of(host, '192.168.100.2'), 'client1_192-168-100-2')
+    host.session('other')
+    host.path('other', net=0)
+    host.path('other', net=1)
+    equal('other server', session_of(host, '192.168.102.1'), 'client1_192-168-102-1')
+    for words in '192.168.100.1', 'ip:192.168.101.1', '192.168.9.9@192.168.101.1 10.0.0.1':
+        equal(words, session_of(host, words), 'other')
+    host.session('s1')
+    host.path('s1', net=0)
+    host.says('map vol1 192.168.100.1', 'sessions other and s1 lead to 192.168.100.1: add from SESSION',
+              code=2)
+    equal('one of them', session_of(host, '192.168.101.1'), 'other')
+    host.session('client1_192-168-100-1')
+    host.path('client1_192-168-100-1', net=0)
+    equal('its own', session_of(host, '192.168.100.1'), 'client1_192-168-100-1')
+
+
+def test_map_joins_a_session_of_the_table(host):
+    host.client()
+    host.name('client1')
+    host.volumes.write_text('a s1 - vol2\nb s1 10.0.0.1,10.0.0.2@10.0.5.1 vol3\nwrong\n')
+    equal('session', session_of(host, '10.0.5.1'), 's1')
+    equal('the source', session_of(host, '10.0.0.2'), 'client1_10-0-0-2')
+    host.disk()
+    host.run('map vol1 10.0.5.1 --save')
+    equal('written', host.written(MAP), 'sessname=s1 device_path=vol1 path=ip:10.0.5.1')
+    equal('saved with the paths of its session', host.volumes.read_text().splitlines()[-1],
+          'vol1 s1 10.0.0.1,10.0.0.2@10.0.5.1 vol1')
 
 
 def test_map_host_names(host):

@@ -93,6 +93,7 @@ def test_refused_before_anything_is_mapped(host):
         ('vol2 from s1 10.0.0.2', 'path=ip:10.0.0.2: line 1 has ip:10.0.0.1'),
         ('vol2 from s1 failover_timeout=5', 'line 1 has 30 for session s1'),
         ('vol2 from s2 10.0.0.1 key=a,b', "no option 'b'"),
+        ('vol2 from - 10.0.0.1', "can't be saved: vol2 - 10.0.0.1 vol2"),
         ('vol2 from s2 10.0.0.1 key=a,noauto', "can't be saved: vol2 s2"),
         ('vol2 from s2 10.0.0.1 key=a,nr_queues=2', "can't be saved: vol2 s2"),
         ('vol1 from s1 ro', 'volumes:2: volume old has no access_mode')])

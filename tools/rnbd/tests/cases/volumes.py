@@ -64,6 +64,24 @@ def test_volumes_of_one_session(host):
     equal('b', line(host, 'b'), f'sessname=s1 device_path=vol2 {common}')
 
 
+def test_session_without_a_name(host):
+    """Its name is made as by rnbd map."""
+    host.client()
+    host.name('client1.example.org')
+    host.volumes.write_text('a - 10.0.0.2@10.0.0.1,10.0.1.1 vol1 hb_max_missed=3\n'
+                            'b - 10.0.0.2@10.0.0.1,10.0.1.1 vol2\nc \\055 10.0.0.1 vol4\n'
+                            'd client1-example-org_10-0-0-1 - vol3\n')
+    common = 'path=ip:10.0.0.2,ip:10.0.0.1 path=ip:10.0.1.1 hb_max_missed=3'
+    for name, device in ('a', 'vol1'), ('b', 'vol2'), ('d', 'vol3'):
+        equal(name, line(host, name),
+              f'sessname=client1-example-org_10-0-0-1 device_path={device} {common}')
+    host.says('volume check', 'volumes:3: path=ip:10.0.0.1: line 1 has', code=1)
+    equal('listed', host.run('volume list json').json()['volumes'][0]['session'],
+          'client1-example-org_10-0-0-1')
+    host.name('localhost')
+    host.says('volume check', 'a: this host has no name for the session', code=1)
+
+
 WRONG = [
     ('x', '1 columns; it takes NAME SESSION PATHS DEVICE'),
     ('x s2 10.0.0.1', '3 columns'),
@@ -83,6 +101,10 @@ WRONG = [
     ('x s2 10.0.0.1, vol', "'' is no path"),
     ('x s2 host vol', "'host' is no path"),
     ('x s2 - vol', 'no line has paths for session s2'),
+    ('x - - vol', 'x: a session without a name needs paths'),
+    ('x - 10.0.0 vol', "'10.0.0' is no path"),
+    ('. s2 10.0.0.1 vol', "can't be called so"),
+    ('.. s2 10.0.0.1 vol', "can't be called so"),
     ('x s2 10.0.0.1 vol ro', "no option 'ro'"),
     ('x s2 10.0.0.1 vol noauto,,nofail', "no option ''"),
     ('x s2 10.0.0.1 vol path=10.0.0.1', "paths are given without path="),
@@ -107,6 +129,7 @@ WRONG = [
 def test_wrong_lines(host):
     """The others hold all the same."""
     host.client()
+    host.name('client1')
     for text, why in WRONG:
         host.volumes.write_text(f'good s1 10.0.0.1 vol1 failover_timeout=30\n# \n{text}\n'
                                 'after s9 10.0.0.1 vol1\n')
