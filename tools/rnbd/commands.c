@@ -137,6 +137,8 @@ const struct command commands[] = {
 	  "", "the table of volumes, and which of them are mapped" },
 	{ "volume", "check", cmd_volume_check, ON_CLIENT, 0, 0, 1,
 	  "[FILE]", "what is wrong with the table of volumes" },
+	{ "volume", "name", cmd_volume_name, ON_CLIENT, HIDDEN, 1, 1,
+	  "DISK", "for udev: print the name that a disk has in the table of volumes" },
 	{ "volume", "map", cmd_volume_map, ON_CLIENT, JSON | DRY_RUN | WAIT, 1, 1,
 	  "NAME|all [--wait]", "map a volume of the table, or all that are mapped at boot" },
 	{ "volume", "unmap", cmd_volume_unmap, ON_CLIENT, DRY_RUN | WAIT, 1, 2,

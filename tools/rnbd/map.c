@@ -182,6 +182,8 @@ static int save_mapped(const struct rnbd *r, struct volume *volume)
 {
 	int ret = volumes_save(r, volume, true);
 
+	if (!ret)
+		announce_disk(r, volume->session, volume->device);
 	if (!ret || r->dry_run)
 		return ret;
 	return report_as(ret, "%s is mapped, but not saved", volume->device);

@@ -438,6 +438,7 @@ int cmd_health(struct rnbd *r, int argc, char **argv);
 int cmd_volume_list(struct rnbd *r, int argc, char **argv);
 int cmd_volume_check(struct rnbd *r, int argc, char **argv);
 int cmd_volume_map(struct rnbd *r, int argc, char **argv);
+int cmd_volume_name(struct rnbd *r, int argc, char **argv);
 int cmd_volume_unmap(struct rnbd *r, int argc, char **argv);
 int cmd_session_hurry(struct rnbd *r, int argc, char **argv);
 int cmd_load(struct rnbd *r, int argc, char **argv);

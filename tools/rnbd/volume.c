@@ -71,7 +71,8 @@ static void add_lines(struct json_object *to, const struct volumes *volumes,
 	json_add_int(to, "line", volume->line);
 }
 
-static const struct device *find_disk(const struct model *model, const struct volume *volume)
+static const struct device *find_disk(const struct model *model, const char *session,
+				      const char *device)
 {
 	const struct device *dev;
 	size_t i;
@@ -79,8 +80,7 @@ static const struct device *find_disk(const struct model *model, const struct vo
 	for (i = 0; i < model->nr_devices; i++) {
 		dev = &model->devices[i];
 		if (dev->side == CLIENT && dev->session && dev->mapping_path &&
-		    !strcmp(dev->session, volume->session) &&
-		    !strcmp(dev->mapping_path, volume->device))
+		    !strcmp(dev->session, session) && !strcmp(dev->mapping_path, device))
 			return dev;
 	}
 	return NULL;
@@ -89,7 +89,7 @@ static const struct device *find_disk(const struct model *model, const struct vo
 static struct json_object *volume_json(const struct rnbd *r, const struct model *model,
 				       const struct volumes *volumes, const struct volume *volume)
 {
-	const struct device *dev = find_disk(model, volume);
+	const struct device *dev = find_disk(model, volume->session, volume->device);
 	struct json_object *to = json_new();
 	char *node = dev ? xasprintf("%s/%s", r->dev, dev->name) : NULL;
 
@@ -149,6 +149,70 @@ int cmd_volume_check(struct rnbd *r, int argc, char **argv)
 		printf("%s: %zu volumes\n", r->volumes, volumes.nr);
 	volumes_free(&volumes);
 	return ret;
+}
+
+/*
+ * Arguments: DISK. For udev: print the name that the table has for a disk, whoever mapped it.
+ * Reads only this disk, as udev asks for each of its events.
+ */
+int cmd_volume_name(struct rnbd *r, int argc, char **argv)
+{
+	char *session, *path;
+	struct volumes volumes;
+	int ret = RNBD_NOT_FOUND;
+	size_t i;
+
+	(void)argc;
+	session = sysfs_read(r, "block/%s/rnbd/session", argv[0]);
+	path = sysfs_read(r, "block/%s/rnbd/mapping_path", argv[0]);
+	volumes_read(r, NULL, &volumes, NULL, NULL);
+	for (i = 0; ret && session && path && i < volumes.nr; i++) {
+		if (strcmp(volumes.all[i].session, session) ||
+		    strcmp(volumes.all[i].device, path))
+			continue;
+		puts(volumes.all[i].name);
+		ret = RNBD_OK;
+	}
+	volumes_free(&volumes);
+	free(path);
+	free(session);
+	return ret;
+}
+
+static void send_change(const struct rnbd *r, const char *dir)
+{
+	char *doing = xasprintf("send udev a change of %s", dir);
+
+	if (sysfs_exists(r, "%s/uevent", dir))
+		sysfs_set(r, doing, dir, "uevent", "change");
+	free(doing);
+}
+
+/* Have udev renew the links of a disk and of its partitions, as the table may have changed. */
+void announce_disk(const struct rnbd *r, const char *session, const char *device)
+{
+	const struct device *dev;
+	struct model model;
+	char **names, *dir;
+	size_t nr, i;
+
+	model_read(r, &model);
+	dev = find_disk(&model, session, device);
+	if (dev) {
+		dir = xasprintf("block/%s", dev->name);
+		send_change(r, dir);
+		names = sysfs_list(r, &nr, "%s", dir);
+		free(dir);
+		for (i = 0; i < nr; i++) {
+			dir = xasprintf("block/%s/%s", dev->name, names[i]);
+			if (starts_with(names[i], dev->name))
+				send_change(r, dir);
+			free(dir);
+			free(names[i]);
+		}
+		free(names);
+	}
+	model_free(&model);
 }
 
 /* Map once. Returns the errno, which is reported unless it is @quiet; sets the exit code. */
@@ -219,7 +283,7 @@ static bool is_mapped(const struct rnbd *r, const struct volume *volume)
 	bool is;
 
 	model_read(r, &model);
-	is = find_disk(&model, volume);
+	is = find_disk(&model, volume->session, volume->device);
 	model_free(&model);
 	return is;
 }
@@ -232,9 +296,11 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 
 	if (!sysfs_exists(r, CLIENT_CTL))
 		ret = report_no_module(r, CLIENT);
-	else if (!is_mapped(r, volume) && r->wait)
+	else if (is_mapped(r, volume))
+		announce_disk(r, volume->session, volume->device);
+	else if (r->wait)
 		ret = map_waiting(r, volumes, volume);
-	else if (!is_mapped(r, volume))
+	else
 		try_map(r, volumes, volume, 0, &ret);
 	if (!ret && !r->dry_run)
 		ret = report_mapped(r, volume->device, volume->session);
@@ -322,7 +388,7 @@ static int unmap_volume(const struct rnbd *r, const struct volume *volume, bool 
 	int ret = RNBD_OK;
 
 	model_read(r, &model);
-	dev = find_disk(&model, volume);
+	dev = find_disk(&model, volume->session, volume->device);
 	if (!dev && !r->wait)
 		ret = report_not_found("volume %s is not mapped", volume->name);
 	else if (dev && r->wait)

@@ -70,6 +70,10 @@ char *volumes_line(const struct volumes *volumes, const struct volume *volume);
 const char *volumes_option(const struct volumes *volumes, const struct volume *volume,
 			   enum volume_option option);
 
+/* ---- volume.c ---- */
+
+void announce_disk(const struct rnbd *r, const char *session, const char *device);
+
 /* ---- session.c ---- */
 
 char *session_name(const char *path);

@@ -179,7 +179,7 @@ def test_units_and_rules(host):
                     f'sbindir={host.build.work}', 'unitdir=/units', 'install'], check=True)
     units = [path for path in (host.top / 'root/units').iterdir() if path.is_file()]
     for command in (['systemd-analyze', 'verify', '--man=no', *units],
-                    ['udevadm', 'verify', BOOT / '60-persistent-rnbd.rules',
+                    ['udevadm', 'verify', host.top / 'out/60-persistent-rnbd.rules',
                      host.top / 'out/63-rnbd-server.rules']):
         try:
             done = subprocess.run(command, capture_output=True, text=True)

@@ -82,6 +82,46 @@ def test_session_without_a_name(host):
     host.says('volume check', 'a: this host has no name for the session', code=1)
 
 
+def test_name_for_udev(host):
+    """Of each disk that has a line, whoever mapped it; others have none, and nothing is said."""
+    host.client()
+    host.disk(n=0, session='s1', path='vol1')
+    host.disk(n=1, session='s2', path='vol1')
+    host.disk(n=2, session='s1', path='vol2')
+    host.volumes.write_text('data s2 10.0.0.1 vol1 noauto\nwrong\nmore s1 10.0.0.1 vol2\n')
+    for disk, name in ('rnbd1', 'data'), ('rnbd2', 'more'):
+        equal(disk, host.run(f'volume name {disk}').out, f'{name}\n')
+    for disk in 'rnbd0', 'rnbd9', '/dev/rnbd1':
+        done = host.run(f'volume name {disk}', code=3)
+        equal(disk, done.out + done.err, '')
+    host.volumes.unlink()
+    host.run('volume name rnbd1', code=3)
+
+
+def test_udev_is_told_of_a_change_of_the_table(host):
+    """By an event of the disk and of its partitions, which have links as well"""
+    host.client()
+    disk = host.disk()
+    for folder in disk, f'{disk}/rnbd0p1', f'{disk}/queue', host.disk(n=1, path='vol2'):
+        host.attributes(folder, uevent='')
+
+    def told():
+        events = [host.written(f'{folder}/uevent') for folder in (disk, f'{disk}/rnbd0p1')]
+        equal('others', host.written(f'{disk}/queue/uevent') + host.written('block/rnbd1/uevent'), '')
+        for folder in disk, f'{disk}/rnbd0p1':
+            host.attributes(folder, uevent='')
+        return events
+
+    host.run('map vol1 from s1 10.0.0.1')
+    equal('without a line', told(), ['', ''])
+    host.run('map vol1 from s1 10.0.0.1 --save=data')
+    equal('saved', told(), ['change', 'change'])
+    host.run('volume map data')
+    equal('mapped before', told(), ['change', 'change'])
+    host.run('-n volume map data')
+    equal('dry run', told(), ['', ''])
+
+
 WRONG = [
     ('x', '1 columns; it takes NAME SESSION PATHS DEVICE'),
     ('x s2 10.0.0.1', '3 columns'),
