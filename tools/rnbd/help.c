@@ -9,40 +9,40 @@
 #include "commands.h"
 #include "volumes.h"
 
-/* Commands of @object, or those in @names. */
+/* Commands of @object, or those in @names. @page is their manual page, of section 8. */
 static const struct group {
-	const char *title, *object, *names;
+	const char *title, *page, *object, *names;
 	unsigned int sides;
 	/* A line each; the last one is NULL. */
 	const char *examples[4];
 } groups[] = {
-	{ "Disks", NULL, "map unmap remap resize", ON_CLIENT, {
+	{ "Disks", "rnbd-map", NULL, "map unmap remap resize", ON_CLIENT, {
 		"rnbd map vol1 from storage1 10.0.0.1 10.0.1.1 failover_timeout=300 --save",
 		"rnbd unmap vol1 from storage1", "rnbd resize rnbd0 20G" } },
-	{ "States", NULL, "list show dump", ON_BOTH, {
+	{ "States", "rnbd-list", NULL, "list show dump", ON_BOTH, {
 		"rnbd list all", "rnbd show rnbd0 --json" } },
-	{ "Problems", NULL, "health recover report", ON_BOTH, {
+	{ "Problems", "rnbd-health", NULL, "health recover report", ON_BOTH, {
 		"rnbd health", "rnbd recover storage1", "rnbd report ticket.html" } },
-	{ "Measurements", NULL, "stat top ping perf trace metrics", ON_BOTH, {
+	{ "Measurements", "rnbd-stat", NULL, "stat top ping perf trace metrics", ON_BOTH, {
 		"rnbd stat --watch 1", "rnbd ping storage1 --count 5",
 		"rnbd perf rnbd0 --seconds 10" } },
-	{ "Devices", "device", NULL, ON_BOTH, { "rnbd device show rnbd0" } },
-	{ "Sessions", "session", NULL, ON_BOTH, {
+	{ "Devices", "rnbd-device", "device", NULL, ON_BOTH, { "rnbd device show rnbd0" } },
+	{ "Sessions", "rnbd-session", "session", NULL, ON_BOTH, {
 		"rnbd session set storage1 failover_timeout=300",
 		"rnbd session reconnect storage1" } },
-	{ "Paths", "path", NULL, ON_BOTH, {
+	{ "Paths", "rnbd-path", "path", NULL, ON_BOTH, {
 		"rnbd path add storage1 10.0.1.1", "rnbd path disconnect storage1 10.0.1.1" } },
-	{ "Volumes that are mapped at boot", "volume", NULL, ON_CLIENT, {
+	{ "Volumes that are mapped at boot", "rnbd-volume", "volume", NULL, ON_CLIENT, {
 		"rnbd volume check", "rnbd volume map data" } },
-	{ "Server", NULL, "load stop unload close", ON_SERVER, {
+	{ "Server", "rnbd-server", NULL, "load stop unload close", ON_SERVER, {
 		"rnbd server load", "rnbd server close sda storage1" } },
-	{ "Rules of the server", NULL, "rules policy check save clear exports", ON_SERVER, {
-		"rnbd server policy listed", "rnbd server save" } },
-	{ "Tenants", "tenant", NULL, ON_SERVER, {
+	{ "Rules of the server", "rnbd-rules", NULL, "rules policy check save clear exports",
+	  ON_SERVER, { "rnbd server policy listed", "rnbd server save" } },
+	{ "Tenants", "rnbd-tenant", "tenant", NULL, ON_SERVER, {
 		"rnbd server tenant add blue netns=/run/netns/blue" } },
-	{ "Hosts", "host", NULL, ON_SERVER, {
+	{ "Hosts", "rnbd-host", "host", NULL, ON_SERVER, {
 		"rnbd server host add web sessions=web-* addresses=192.168.7.0/24" } },
-	{ "Volumes of the server", "volume", NULL, ON_SERVER, {
+	{ "Volumes of the server", "rnbd-server-volume", "volume", NULL, ON_SERVER, {
 		"rnbd server volume add data path=/dev/vg0/data hosts=web" } },
 };
 
@@ -122,7 +122,7 @@ static void print_group(const struct rnbd *r, const struct group *group)
 {
 	size_t i;
 
-	printf("\n%s:\n", group->title);
+	printf("\n%s, see %s(8):\n", group->title, group->page);
 	for (i = 0; i < nr_commands; i++)
 		if (in_group(&commands[i], group) && for_sides(r, commands[i].sides) &&
 		    !(commands[i].options & HIDDEN))
@@ -162,7 +162,7 @@ int help_object(const struct rnbd *r, const char *object)
 					      r->sides[SERVER] ? "server" : "client");
 }
 
-/* Print one command, typed with this object: how to use it, its options and its examples. */
+/* Print one command, typed with this object: how to use it, its options, manual and examples. */
 static void print_one(const struct command *c, const char *object)
 {
 	size_t i;
@@ -177,6 +177,9 @@ static void print_one(const struct command *c, const char *object)
 		if (c->options & 1 << i)
 			printf(" %s", option_names[i]);
 	putchar('\n');
+	for (i = 0; i < ARRAY_SIZE(groups); i++)
+		if (in_group(c, &groups[i]) && same_object(groups[i].object, object))
+			printf("    manual: %s(8)\n", groups[i].page);
 	for (i = 0; i < ARRAY_SIZE(groups); i++)
 		if (in_group(c, &groups[i]))
 			print_examples(&groups[i], c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices, sessions and paths as JSON objects. Their keys are an interface, see rnbd(8): keys may
- * be added, but not changed. Unknown values are null. Tables are printed from the same objects.
+ * Devices, sessions and paths as JSON objects. Their keys are an interface, see rnbd-list(8): keys
+ * may be added, but not changed. Unknown values are null. Tables are printed from the same objects.
  */
 #include <err.h>
 #include <json-c/json.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rnbd metrics, rnbd stat --prometheus: counters, latencies and findings for Prometheus. Names and
- * labels are an interface, see rnbd(8).
+ * labels are an interface, see rnbd-stat(8).
  */
 #include <ctype.h>
 #include <json-c/json.h>

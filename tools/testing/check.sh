@@ -83,7 +83,7 @@ tool() { built programs programs; }
 tool_tests()
 {
 	{ gcc -v; python3 --version; dpkg-query -W libjson-c-dev libc6 python3-jsonschema prometheus
-		find tools/rnbd tools/boot tools/monitoring Documentation/monitoring.rst -type f \
+		find tools/rnbd tools/boot tools/monitoring Documentation/*.rst Documentation/man -type f \
 			! -name '*.o' -print0 | sort -z | xargs -0 sha256sum
 	} 2>&1 | silent run_tool_tests
 }
