@@ -9,6 +9,8 @@ html_title = "RNBD over RTRS"
 html_theme = "alabaster"
 html_show_copyright = False
 html_show_sourcelink = False
+# Options such as --save keep their hyphens.
+smartquotes = False
 exclude_patterns = ["ABI"]
 highlight_language = "none"
 nitpicky = True
