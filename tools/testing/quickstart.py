@@ -15,6 +15,7 @@ SNAPSHOTS = ROOT + "/Documentation/snapshots.rst"
 TAKE, READ = "What a snapshot contains", "Reading it on the server"
 RDMA, RPING_SERVER, RPING_CLIENT = "1. Does RDMA work?", "On the server", "On the client"
 SERVER, CLIENT, SOFT = "3. The server", "4. The client", "Without RDMA hardware"
+PULL = "5. Pull a cable"
 UNDO_CLIENT, UNDO_SERVER = "6. Undo it on the client", "7. Undo it on the server"
 OUTPUT = ".. code-block:: none"
 
@@ -118,6 +119,7 @@ equal paths "$(ls /sys/class/rtrs-client/client1-storage1/paths | wc -l)" 2
 echo text >/srv/data/file
 sync
 """)
+        self.follow(PULL, "client")
         print(f"# {self.commands} lines to type, {self.seconds / 60:.1f} minutes", flush=True)
         self.only_this_client()
         self.snapshot()

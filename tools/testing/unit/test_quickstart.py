@@ -72,7 +72,7 @@ class Manual(unittest.TestCase):
     def test_sections(self):
         """All that is run is there."""
         for title in (quickstart.RDMA, quickstart.RPING_SERVER, quickstart.RPING_CLIENT,
-                      quickstart.SERVER, quickstart.CLIENT, quickstart.SOFT,
+                      quickstart.SERVER, quickstart.CLIENT, quickstart.PULL, quickstart.SOFT,
                       quickstart.UNDO_CLIENT, quickstart.UNDO_SERVER):
             self.assertTrue(self.text[title], title)
 
