@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tool rnbd with client and server in one guest: it maps, lists and shows a device, changes
-# settings, adds, loses and recovers a path, resizes, pings, measures, watches, and unmaps; reports
-# why the kernel refuses something; prints valid JSON; top draws its screen in a terminal; trace
-# joins the steps of requests on both ends; health reports faults.
+# The tool rnbd with client and server in one guest: it maps, lists and shows a device, names a
+# session, changes settings, adds, loses and recovers a path, resizes, pings, measures, watches, and
+# unmaps; reports why the kernel refuses something; prints valid JSON; top draws its screen in a
+# terminal; trace joins the steps of requests on both ends; health reports faults.
 # Modules: ours
 
 . "$RIG_DIR/steps/tool.sh"
@@ -135,4 +135,16 @@ equal "volume" "$(rnbd volume map vol)" /dev/rnbd0
 rnbd unmap rnbd0 --save
 equal "table" "$(cat $RNBD_VOLUMES)" '# mine'
 wait_for 20 test ! -e /sys/block/rnbd0 || fail "rnbd0 is still there"
+
+# Without a name, a session is called after this host and the server; others join it.
+hostname client1.example.org
+session=client1-example-org_192-168-100-1
+second=$(null second 64)
+must "the first device has no disk" [ -b "$(rnbd map "$disk" 192.168.100.1)" ]
+equal "sessions" "$(ls /sys/class/rtrs-client)" $session
+must "the second device has no disk" [ -b "$(rnbd map "$second" 192.168.100.1 ro)" ]
+equal "sessions" "$(ls /sys/class/rtrs-client)" $session
+says 0 '' client unmap "$second"
+says 0 '' client unmap "$disk"
+hostname "$RIG_NAME"
 tear_down
