@@ -18,7 +18,8 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-his
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
 	rnbd-client-generation rnbd-client-cache rnbd-client-device
-	rnbd-server-io rnbd-server-session rnbd-server-map rnbd-server-rules
+	rnbd-server-io rnbd-server-session rnbd-server-open rnbd-server-dev rnbd-server-map
+	rnbd-server-rules
 	rnbd-server-path rnbd-server-writer rnbd-server-queue"
 ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out
 

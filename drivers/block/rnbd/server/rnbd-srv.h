@@ -26,7 +26,9 @@
  *	configfs.c	interface of the rules
  *	listen.c	listening for clients, in a network namespace
  *	session.c	sessions; messages other than I/O
- *	dev.c		devices; opening and closing of mappings
+ *	open.c		OPEN
+ *	dev.c		devices, and their mappings: creation and closing
+ *	access.c	what the rules mean for sessions: paths, mappings, limits, cgroups
  *	watch.c		watch of the devices' sizes and limits, and of overdue mappings
  *	sysfs.c		attributes of devices and mappings
  *	backend-*.c	I/O on disks and files
@@ -484,23 +486,36 @@ void rnbd_srv_request(struct rtrs_srv_op *op);
 int rnbd_srv_add_configfs(void);
 void rnbd_srv_del_configfs(void);
 
-/* dev.c */
-int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
-int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
+/* open.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
 			 struct rnbd_msg_open_rsp *rsp);
 #endif
-void rnbd_srv_recheck(void);
-void rnbd_srv_add_host(struct rnbd_srv_host *host);
-void rnbd_srv_del_host(struct rnbd_srv_host *host);
-void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used);
-void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
-void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
-int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
 		  struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp);
+
+/* dev.c */
+struct rnbd_srv_dev *rnbd_srv_dev_alloc(void);
+int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
+int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
+void rnbd_srv_map_release_file(struct rnbd_srv_map *map);
+struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess, const char *path,
+					enum rnbd_access_mode mode);
+int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
+int rnbd_srv_map_attach(struct rnbd_srv_map *map, struct rnbd_srv_dev **spare);
+
+/* access.c */
+bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_sess *b);
+bool rnbd_srv_allowed(struct rnbd_srv_map *map);
+void rnbd_srv_choose_css(struct rnbd_srv_map *map);
+void rnbd_srv_recheck(void);
+void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
+void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
+void rnbd_srv_add_host(struct rnbd_srv_host *host);
+void rnbd_srv_del_host(struct rnbd_srv_host *host);
+void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used);
+int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 
 /* watch.c */
 #if IS_ENABLED(CONFIG_KUNIT)

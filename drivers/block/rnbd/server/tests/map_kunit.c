@@ -1,48 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of mappings: access modes, and the answer to OPEN.
+ * KUnit tests of mappings: the answer to OPEN on the wire, and mappings that are overdue.
  */
 #include <kunit/test.h>
 
 #include "../rnbd-srv.h"
-
-static const struct access_case {
-	const char *desc;
-	int ret;
-	unsigned int nr_writers, nr_handover;
-	enum rnbd_access_mode mode;
-} access_cases[] = {
-	{ "read only, nobody writes", 0, 0, 0, RNBD_ACCESS_RO },
-	{ "read only, one writes", 0, 1, 0, RNBD_ACCESS_RO },
-	{ "read only, two write", 0, 2, 0, RNBD_ACCESS_RO },
-	{ "read only, it is handed over", 0, 2, 2, RNBD_ACCESS_RO },
-	{ "read and write, nobody writes", 0, 0, 0, RNBD_ACCESS_RW },
-	{ "read and write, one writes", -EBUSY, 1, 0, RNBD_ACCESS_RW },
-	{ "read and write, two write", -EBUSY, 2, 0, RNBD_ACCESS_RW },
-	{ "read and write, it is handed over", -EBUSY, 1, 1, RNBD_ACCESS_RW },
-	{ "migration, nobody writes", 0, 0, 0, RNBD_ACCESS_MIGRATION },
-	{ "migration, one writes", 0, 1, 0, RNBD_ACCESS_MIGRATION },
-	{ "migration, two write", -EBUSY, 2, 0, RNBD_ACCESS_MIGRATION },
-	{ "migration, it is handed over", -EBUSY, 1, 1, RNBD_ACCESS_MIGRATION },
-	{ "handover, nobody writes", 0, 0, 0, RNBD_ACCESS_HANDOVER },
-	{ "handover, one writes", -EBUSY, 1, 0, RNBD_ACCESS_HANDOVER },
-	{ "handover, two write", -EBUSY, 2, 0, RNBD_ACCESS_HANDOVER },
-	{ "handover, from one", 0, 1, 1, RNBD_ACCESS_HANDOVER },
-	{ "handover, from many", 0, 1000, 1000, RNBD_ACCESS_HANDOVER },
-};
-
-KUNIT_ARRAY_PARAM_DESC(access_cases, access_cases, desc);
-
-static void device_is_opened_by_some(struct kunit *test)
-{
-	const struct access_case *c = test->param_value;
-	struct rnbd_srv_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	dev->nr_writers = c->nr_writers;
-	dev->nr_handover = c->nr_handover;
-	KUNIT_EXPECT_EQ(test, rnbd_srv_access(dev, c->mode), c->ret);
-}
 
 static sector_t fake_capacity(const struct rnbd_srv_map *map)
 {
@@ -106,73 +68,6 @@ static void answer_is_on_the_wire_as_written_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&rsp, bytes, sizeof(bytes)), 0);
 }
 
-/* Value of flushes when the limits were read: the disk's cache may be turned on right then. */
-static bool relied_on;
-
-static void limits_before_a_change(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
-{
-	relied_on = map->flushes;
-}
-
-static void client_is_not_relied_on_while_it_is_answered(struct kunit *test)
-{
-	static const struct rnbd_srv_backend backend = {
-		.capacity = fake_capacity,
-		.limits = limits_before_a_change,
-	};
-	struct rnbd_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
-	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
-	struct rnbd_msg_open msg = { .flags = RNBD_OPEN_FLUSHES };
-	struct rnbd_msg_open_rsp rsp = { };
-
-	KUNIT_ASSERT_NOT_NULL(test, sess);
-	KUNIT_ASSERT_NOT_NULL(test, map);
-	sess->features = RNBD_FEATURE_DISK_STATE;
-	map->sess = sess;
-	map->backend = &backend;
-	map->flushes = true;
-	relied_on = true;
-	rnbd_srv_map_answer(map, &msg, &rsp);
-	KUNIT_EXPECT_FALSE(test, relied_on);
-	KUNIT_EXPECT_FALSE(test, map->flushes);
-}
-
-static const struct answered_case {
-	const char *desc;
-	u32 features;
-	u8 flags;
-	bool before, after;
-} answered_cases[] = {
-	{ "it flushes", RNBD_FEATURE_DISK_STATE, RNBD_OPEN_FLUSHES, false, true },
-	{ "it has requests of before", RNBD_FEATURE_DISK_STATE, 0, true, false },
-	{ "it has always flushed", 0, 0, true, true },
-	{ "it was told of no cache once", 0, RNBD_OPEN_FLUSHES, false, false },
-};
-
-KUNIT_ARRAY_PARAM_DESC(answered_cases, answered_cases, desc);
-
-static void client_that_flushes_is_relied_on(struct kunit *test)
-{
-	static const struct rnbd_srv_backend backend = {
-		.capacity = fake_capacity,
-		.limits = fake_limits,
-	};
-	const struct answered_case *c = test->param_value;
-	struct rnbd_srv_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
-	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
-	struct rnbd_msg_open msg = { .flags = c->flags };
-	struct rnbd_msg_open_rsp rsp = { };
-
-	KUNIT_ASSERT_NOT_NULL(test, sess);
-	KUNIT_ASSERT_NOT_NULL(test, map);
-	sess->features = c->features;
-	map->sess = sess;
-	map->backend = &backend;
-	map->flushes = c->before;
-	rnbd_srv_map_answer(map, &msg, &rsp);
-	KUNIT_EXPECT_EQ(test, map->flushes, c->after);
-}
-
 static const struct overdue_case {
 	const char *desc;
 	u32 features;
@@ -217,10 +112,7 @@ static void mapping_without_a_user_is_closed(struct kunit *test)
 }
 
 static struct kunit_case rnbd_srv_map_cases[] = {
-	KUNIT_CASE_PARAM(device_is_opened_by_some, access_cases_gen_params),
 	KUNIT_CASE(answer_is_on_the_wire_as_written_down),
-	KUNIT_CASE(client_is_not_relied_on_while_it_is_answered),
-	KUNIT_CASE_PARAM(client_that_flushes_is_relied_on, answered_cases_gen_params),
 	KUNIT_CASE_PARAM(mapping_without_a_user_is_closed, overdue_cases_gen_params),
 	{}
 };

@@ -285,40 +285,6 @@ static void rules_say_who_must_prove_what(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), c->known);
 }
 
-static const struct alone_case {
-	const char *desc;
-	bool same_session, old, new;
-	int ret;
-} alone_cases[] = {
-	{ "none is exclusive", false, false, false, 0 },
-	{ "the old one is", false, true, false, -EBUSY },
-	{ "the new one is", false, false, true, -EBUSY },
-	{ "both are", false, true, true, -EBUSY },
-	{ "both are, of one session", true, true, true, 0 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(alone_cases, alone_cases, desc);
-
-static void exclusive_means_one_session(struct kunit *test)
-{
-	const struct alone_case *c = test->param_value;
-	struct rnbd_srv_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
-	struct rnbd_srv_map *maps = kunit_kcalloc(test, 2, sizeof(*maps), GFP_KERNEL);
-	struct rnbd_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	KUNIT_ASSERT_NOT_NULL(test, maps);
-	KUNIT_ASSERT_NOT_NULL(test, sess);
-	INIT_LIST_HEAD(&dev->maps);
-	maps[0].sess = &sess[0];
-	maps[0].exclusive = c->old;
-	maps[1].sess = &sess[c->same_session ? 0 : 1];
-	maps[1].exclusive = c->new;
-	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), 0);
-	list_add(&maps[0].list, &dev->maps);
-	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), c->ret);
-}
-
 static const struct limit_case {
 	const char *desc;
 	u64 limits[RNBD_SRV_NR_LIMITS], used[RNBD_SRV_NR_LIMITS];
@@ -352,7 +318,6 @@ static void limits_are_the_most_that_a_host_has(struct kunit *test)
 static struct kunit_case rnbd_srv_rules_cases[] = {
 	KUNIT_CASE_PARAM(rules_say_who_may_open_what, rule_cases_gen_params),
 	KUNIT_CASE_PARAM(rules_say_who_must_prove_what, proof_cases_gen_params),
-	KUNIT_CASE_PARAM(exclusive_means_one_session, alone_cases_gen_params),
 	KUNIT_CASE_PARAM(limits_are_the_most_that_a_host_has, limit_cases_gen_params),
 	{}
 };
