@@ -263,7 +263,6 @@ struct rtrs_srv_op {
  * @addr: the client's address
  * @key: secret that the client has proved to know, from &rtrs_srv_ops.key; NULL: none
  * @path: the path, for rtrs_srv_know_path()
- * @admitted: &rtrs_srv_ops.admit has admitted the client on this path
  * @closing: the path accepts no new requests, and finishes the received ones
  * @first: the client had no path that accepted requests when it requested this one; always false
  *	for clients without fencing, which can't report this
@@ -273,9 +272,8 @@ struct rtrs_srv_op {
  */
 struct rtrs_srv_peer {
 	const struct sockaddr_storage *addr;
-	const struct key *key;
+	struct key *key;
 	struct rtrs_srv_path *path;
-	bool admitted;
 	bool closing;
 	bool first;
 	u64 memory;

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Addresses of hosts: a session opens a volume, and keeps it open, only over paths from these
-# addresses. Addresses are removed under load: one path of two ends at once and the load continues,
-# or the next request fails. Files are exported as volumes, or with a parameter; a file of an
-# overlayfs is the same as that of its layer. A server that does not listen refuses connections.
+# Hosts have addresses. The first path of a session determines to which hosts it belongs; another
+# path must match the same ones. Addresses are taken out under load: just the path that doesn't
+# match any more ends, whether it was the first one or not, and the load goes on; or the first
+# request after that fails. Files are exported as volumes, or where a parameter says so; a file
+# of an overlayfs is the same as that of its layer. And while the server doesn't listen, nobody
+# connects.
 # Modules: ours
 
 . "$RIG_DIR/steps/rules.sh"
@@ -57,6 +59,7 @@ dev=$(map web v "path=$path" "path=$path1")
 one=${server[0]}@$near both="${server[0]}@$near ${server[1]}@$near1"
 must "two paths" server_paths_are web "$both"
 equal "one more, from elsewhere" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" EACCES
+must "the log names the host" on server "dmesg | grep -q 'web: refused a path: host web matches only'"
 start_load "$dev"
 must "two paths, after that" server_paths_are web "$both"
 
@@ -69,7 +72,31 @@ rule hosts/web/addresses "$near ip:192.168.101.0/24"
 must "it is back" wait_for 60 server_paths_are web "$both"
 stop_load
 start_load "$dev"
-# No path has a valid address: the paths stay, and the device is closed.
+
+say "the first path's address is taken out under load"
+rule_ends web "$one" hosts/web/addresses "$near1"
+must "the other path is left" wait_for 20 server_paths_are web "${server[1]}@$near1"
+stop_load
+start_load "$dev"
+rule hosts/web/addresses "$near $near1"
+must "it is back" wait_for 60 server_paths_are web "$both"
+stop_load
+start_load "$dev"
+
+say "one more host, which matches one path only"
+on server "mkdir $conf/hosts/second; echo 'x*' >$conf/hosts/second/sessions
+	echo $near1 >$conf/hosts/second/addresses"
+rule_ends web "$one" hosts/second/sessions 'w*'
+stop_load
+start_load "$dev"
+equal "the path" "$(errno_of /sys/class/rtrs-client/web/add_path "$alien")" EACCES
+on server "rmdir $conf/hosts/second"
+must "it is back" wait_for 60 server_paths_are web "$both"
+stop_load
+start_load "$dev"
+
+say "no path matches the host any more"
+# No path is any better than the others, so they stay.
 rule_ends web "" hosts/web/addresses "$far"
 expect_io EIO "$dev" read:0:4k
 load_fails 20
@@ -81,17 +108,23 @@ expect_io "0 0" "$dev" write:0:4k:x read:0:4k:x
 unmap "$dev"
 must "the session is gone" wait_for 20 server_paths_are web
 
-say "a path that was there before the volume was open"
+say "a path from elsewhere comes first"
 rule hosts/web/addresses "$near"
 volume third "$third"
 rule volumes/third/allow_any_host 1
-dev=$(map web third "path=$path" "path=$alien")
+dev=$(map web third "path=$alien")
+equal "a path of the host" "$(errno_of /sys/class/rtrs-client/web/add_path "$path")" EACCES
+must "one path" server_paths_are web "${server[0]}@$far"
+map_fails ENOENT "sessname=web device_path=v"
+# The session belongs to the host when its address does, without another path.
+rule_ends web "" hosts/web/addresses "$far"
+unmap "$(map web v nopath)"
+rule_ends web "" hosts/web/addresses "$near $far"
+equal "a path of the host" "$(errno_of /sys/class/rtrs-client/web/add_path "$path")" 0
 must "two paths" server_paths_are web "$one ${server[0]}@$far"
 start_load "$dev"
-# On any path
-watch_paths
 map web v nopath >/dev/null
-equal "paths that end" "$(ended_paths web)" "${server[0]}@$far"
+rule_ends web "${server[0]}@$far" hosts/web/addresses "$near"
 must "the other path is gone" wait_for 20 server_paths_are web "$one"
 stop_load
 say "the host is deleted"

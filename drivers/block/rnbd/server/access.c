@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/key.h>
 #include <linux/string.h>
 
 #include "rules.h"
@@ -22,126 +23,163 @@ bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_s
 	return a->rules == b->rules && !strcmp(a->name, b->name);
 }
 
+/* Hold off new paths, new mappings, and changes of the rules. */
+static void rnbd_srv_lock_rules(void)
+{
+	mutex_lock(&rnbd_srv_lock);
+	mutex_lock(&rnbd_srv_rules_lock);
+}
+
+static void rnbd_srv_unlock_rules(void)
+{
+	mutex_unlock(&rnbd_srv_rules_lock);
+	mutex_unlock(&rnbd_srv_lock);
+}
+
+/* Check whether a session belongs to a host. */
+static bool rnbd_srv_is_host(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess)
+{
+	return host->rules == sess->rules && rnbd_srv_host_is(host, sess->name, &sess->client);
+}
+
+/* Let a path determine the hosts of its session. */
+static void rnbd_srv_set_client(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
+{
+	key_put(sess->client.key);
+	sess->client.key = key_get(peer->key);
+	sess->addr = *peer->addr;
+}
+
+/**
+ * rnbd_srv_host_beyond() - get a host that one client matches, and another one does not
+ * @sess: session of both
+ * @a: the one
+ * @b: the other
+ *
+ * Context: rnbd_srv_rules_lock is held.
+ * Return: the host, or NULL.
+ */
+VISIBLE_IF_KUNIT struct rnbd_srv_host *rnbd_srv_host_beyond(const struct rnbd_srv_sess *sess,
+							    const struct rtrs_srv_peer *a,
+							    const struct rtrs_srv_peer *b)
+{
+	struct rnbd_srv_host *host;
+
+	list_for_each_entry(host, &sess->rules->hosts, list) {
+		if (rnbd_srv_host_is(host, sess->name, a) && !rnbd_srv_host_is(host, sess->name, b))
+			return host;
+	}
+	return NULL;
+}
+
+/* Get a host that matches only one of a session and a client on one of its paths, or NULL. */
+static struct rnbd_srv_host *rnbd_srv_other_host(const struct rnbd_srv_sess *sess,
+						 const struct rtrs_srv_peer *peer)
+{
+	return rnbd_srv_host_beyond(sess, &sess->client, peer) ?:
+	       rnbd_srv_host_beyond(sess, peer, &sess->client);
+}
+
+static void rnbd_srv_log_other(struct rnbd_srv_sess *sess, const char *what,
+			       struct rnbd_srv_host *host)
+{
+	rnbd_srv_err(sess, "%s: host %s matches only some of the session's paths. Have it match all addresses of the client, or remove paths on the client\n",
+		     what, config_item_name(&host->item));
+}
+
+/* The first of the session's hosts that has a cgroup decides. */
+static void rnbd_srv_choose_css(struct rnbd_srv_sess *sess)
+{
+	const struct rnbd_srv_host *host;
+
+	list_for_each_entry(host, &sess->rules->hosts, list) {
+		if (host->css && rnbd_srv_is_host(host, sess)) {
+			rnbd_srv_css_get(host->css);
+			rnbd_srv_css_set(sess, host->css);
+			return;
+		}
+	}
+	rnbd_srv_css_set(sess, NULL);
+}
+
+/* Update the session's cgroup, and close its mappings that the rules don't allow. */
+static void rnbd_srv_check_maps(struct rnbd_srv_sess *sess)
+{
+	struct rnbd_srv_map *map;
+	unsigned long id;
+
+	rnbd_srv_choose_css(sess);
+	xa_for_each(&sess->maps, id, map) {
+		if (!rnbd_srv_rules_hold(map) && rnbd_srv_close(map, NULL))
+			rnbd_srv_info(sess, "may not have %s (%s) any more\n", map->path,
+				      rnbd_srv_access_names[map->mode]);
+	}
+}
+
 /*
- * Check of a mapping: @keep is a path over which the rules allow it, and stays even if the rules
- * change during the check. @others: there are paths over which they don't allow it. @end: end
- * these.
+ * Check of a session's paths after a change of the rules. @chosen: a path has determined the hosts.
+ * @end: end the paths that match others. @other: a host that only some paths match, or NULL
  */
-struct rnbd_srv_verdict {
-	const struct rnbd_srv_map *map;
-	const struct rtrs_srv_path *keep;
-	bool others;
+struct rnbd_srv_check {
+	struct rnbd_srv_sess *sess;
+	bool chosen;
 	bool end;
+	struct rnbd_srv_host *other;
 };
 
-static bool rnbd_srv_check_peer(const struct rtrs_srv_peer *peer, void *arg)
+static bool rnbd_srv_check_path(const struct rtrs_srv_peer *peer, void *arg)
 {
-	struct rnbd_srv_verdict *verdict = arg;
+	struct rnbd_srv_check *check = arg;
+	struct rnbd_srv_sess *sess = check->sess;
+	struct rnbd_srv_host *other;
 
-	if (peer->closing || peer->path == verdict->keep)
+	if (peer->closing)
 		return false;
-	if (!rnbd_srv_rules_hold(verdict->map, peer)) {
-		verdict->others = true;
-		return verdict->end;
+	if (rnbd_srv_check_proof(sess->rules, sess->name, peer))
+		return true;
+	if (check->end) {
+		other = rnbd_srv_other_host(sess, peer);
+		check->other = other ?: check->other;
+		return other;
 	}
-	verdict->keep = verdict->keep ?: peer->path;
+	if (!check->chosen || rnbd_srv_host_beyond(sess, peer, &sess->client))
+		rnbd_srv_set_client(sess, peer);
+	check->chosen = true;
 	return false;
 }
 
-/**
- * rnbd_srv_allowed() - check whether the rules allow a mapping over any path of its session
- * @map: mapping after rnbd_srv_map_open()
- *
- * If they do, the session's other paths are ended.
- *
- * Context: rnbd_srv_lock is held.
- * Return: true if they do, or if the session has no path.
- */
-bool rnbd_srv_allowed(struct rnbd_srv_map *map)
+/* A session without paths is checked when it has one again. */
+static void rnbd_srv_check_sess(struct rnbd_srv_sess *sess)
 {
-	struct rnbd_srv_verdict verdict = { .map = map };
+	struct rnbd_srv_check check = { .sess = sess };
 
-	lockdep_assert_held(&rnbd_srv_lock);
-	rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_check_peer, &verdict);
-	verdict.end = verdict.keep && verdict.others;
-	if (verdict.end)
-		rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_check_peer, &verdict);
-	return verdict.keep || !verdict.others;
-}
-
-/* Search for the cgroup of a session: a host that one of its paths matches may name one. */
-struct rnbd_srv_css_search {
-	const struct rnbd_srv_sess *sess;
-	struct cgroup_subsys_state *css;
-	bool any_path;
-};
-
-static bool rnbd_srv_find_css(const struct rtrs_srv_peer *peer, void *arg)
-{
-	struct rnbd_srv_css_search *search = arg;
-
-	if (!peer->closing && !search->css) {
-		search->css = rnbd_srv_cgroup(search->sess, peer);
-		search->any_path = true;
-	}
-	return false;
-}
-
-/**
- * rnbd_srv_choose_css() - set the cgroup to which a mapping's I/O is charged
- * @map: mapping
- *
- * The first path whose host names a cgroup decides. A session without paths keeps the cgroup.
- *
- * Context: rnbd_srv_lock is held.
- */
-void rnbd_srv_choose_css(struct rnbd_srv_map *map)
-{
-	struct rnbd_srv_css_search search = { .sess = map->sess };
-
-	lockdep_assert_held(&rnbd_srv_lock);
-	rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_find_css, &search);
-	if (search.any_path)
-		rnbd_srv_css_set(map, search.css);
-}
-
-static bool rnbd_srv_peer_refused(const struct rtrs_srv_peer *peer, void *arg)
-{
-	const struct rnbd_srv_sess *sess = arg;
-
-	return !peer->closing && rnbd_srv_admit(sess->rules, sess->name, peer);
+	rtrs_srv_each_path(sess->rtrs, rnbd_srv_check_path, &check);
+	if (!check.chosen)
+		return;
+	check.end = true;
+	rtrs_srv_each_path(sess->rtrs, rnbd_srv_check_path, &check);
+	if (check.other)
+		rnbd_srv_log_other(sess, "ended paths", check.other);
+	rnbd_srv_check_maps(sess);
 }
 
 /**
  * rnbd_srv_recheck() - close paths and mappings that the rules don't allow any more
  *
- * New I/O on them is refused when this returns; I/O in progress is finished. A path is closed if
- * its client would not be admitted now. The client may connect again with the proof that is
- * required now, and resume its session or open its devices in a new one.
+ * New I/O on them is refused when this returns; I/O in progress is finished. The client of a closed
+ * path may connect again as the rules require now, and resume its session or open its devices in a
+ * new one.
  *
  * Context: process, may sleep; after the change of the rules, without rnbd_srv_rules_lock.
  */
 void rnbd_srv_recheck(void)
 {
 	struct rnbd_srv_sess *sess;
-	struct rnbd_srv_dev *dev;
-	struct rnbd_srv_map *map;
 
-	mutex_lock(&rnbd_srv_lock);
+	rnbd_srv_lock_rules();
 	list_for_each_entry(sess, &rnbd_srv_sessions, list)
-		rtrs_srv_each_path(sess->rtrs, rnbd_srv_peer_refused, sess);
-	list_for_each_entry(dev, &rnbd_srv_devs, list) {
-		list_for_each_entry(map, &dev->maps, list) {
-			/* A mapping that is being closed must not close paths. */
-			if (test_bit(0, &map->closing))
-				continue;
-			rnbd_srv_choose_css(map);
-			if (!rnbd_srv_allowed(map) && rnbd_srv_close(map, NULL))
-				rnbd_srv_info(map->sess, "may not have %s (%s) any more\n",
-					      map->path, rnbd_srv_access_names[map->mode]);
-		}
-	}
-	mutex_unlock(&rnbd_srv_lock);
+		rnbd_srv_check_sess(sess);
+	rnbd_srv_unlock_rules();
 }
 
 /**
@@ -150,6 +188,7 @@ void rnbd_srv_recheck(void)
  */
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess)
 {
+	sess->client.addr = &sess->addr;
 	mutex_lock(&rnbd_srv_lock);
 	list_add(&sess->list, &rnbd_srv_sessions);
 	mutex_unlock(&rnbd_srv_lock);
@@ -157,13 +196,14 @@ void rnbd_srv_add_sess(struct rnbd_srv_sess *sess)
 
 /**
  * rnbd_srv_del_sess() - undo rnbd_srv_add_sess()
- * @sess: session that has no paths any more
+ * @sess: session that has no paths any more, and opens no more devices
  */
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
 {
 	mutex_lock(&rnbd_srv_lock);
 	list_del(&sess->list);
 	mutex_unlock(&rnbd_srv_lock);
+	key_put(sess->client.key);
 }
 
 /**
@@ -172,11 +212,9 @@ void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
  */
 void rnbd_srv_add_host(struct rnbd_srv_host *host)
 {
-	mutex_lock(&rnbd_srv_lock);
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_lock_rules();
 	list_add_tail(&host->list, &host->rules->hosts);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	mutex_unlock(&rnbd_srv_lock);
+	rnbd_srv_unlock_rules();
 }
 
 /**
@@ -185,53 +223,56 @@ void rnbd_srv_add_host(struct rnbd_srv_host *host)
  */
 void rnbd_srv_del_host(struct rnbd_srv_host *host)
 {
-	mutex_lock(&rnbd_srv_lock);
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_lock_rules();
 	list_del(&host->list);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	mutex_unlock(&rnbd_srv_lock);
+	rnbd_srv_unlock_rules();
 	rnbd_srv_recheck();
 }
 
-/*
- * Count of what a host uses: the session that is being walked, the one that was counted last, and
- * the one that requests one more path, or NULL
- */
+/* Number and memory of a session's paths */
 struct rnbd_srv_count {
-	const struct rnbd_srv_host *host;
-	const struct rnbd_srv_sess *sess;
-	const struct rnbd_srv_sess *counted;
-	const struct rnbd_srv_sess *asks;
-	u64 *used;
+	bool closing_too;
+	unsigned int nr;
+	u64 memory;
 };
 
 static bool rnbd_srv_count_path(const struct rtrs_srv_peer *peer, void *arg)
 {
 	struct rnbd_srv_count *count = arg;
 
-	/* The new path may replace closing paths of the same client. */
-	if (peer->closing && count->asks && rnbd_srv_same_client(count->sess, count->asks))
-		return false;
-	if (!rnbd_srv_is_host(count->host, count->sess, peer))
-		return false;
-	count->used[RNBD_SRV_MAX_SESSIONS] += count->counted != count->sess;
-	count->used[RNBD_SRV_MAX_MEMORY] += peer->memory;
-	count->counted = count->sess;
+	if (count->closing_too || !peer->closing) {
+		count->nr++;
+		count->memory += peer->memory;
+	}
 	return false;
 }
 
-/* Count what a host uses, in @used, by walking all paths. */
-static void rnbd_srv_count_paths(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *asks,
-				 u64 *used)
+static struct rnbd_srv_count rnbd_srv_count_paths(const struct rnbd_srv_sess *sess,
+						  bool closing_too)
 {
-	struct rnbd_srv_count count = { .host = host, .asks = asks, .used = used };
+	struct rnbd_srv_count count = { .closing_too = closing_too };
+
+	rtrs_srv_each_path(sess->rtrs, rnbd_srv_count_path, &count);
+	return count;
+}
+
+/*
+ * Count what a host uses, in @used. @asks: session that requests one more path, which may replace
+ * closing paths of the same client; or NULL
+ */
+static void rnbd_srv_count_used(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *asks,
+				u64 *used)
+{
+	struct rnbd_srv_count count;
 	struct rnbd_srv_sess *sess;
 
-	lockdep_assert_held(&rnbd_srv_lock);
 	memset(used, 0, RNBD_SRV_NR_LIMITS * sizeof(*used));
 	list_for_each_entry(sess, &rnbd_srv_sessions, list) {
-		count.sess = sess;
-		rtrs_srv_each_path(sess->rtrs, rnbd_srv_count_path, &count);
+		if (!rnbd_srv_is_host(host, sess))
+			continue;
+		count = rnbd_srv_count_paths(sess, !asks || !rnbd_srv_same_client(sess, asks));
+		used[RNBD_SRV_MAX_SESSIONS] += !!count.nr;
+		used[RNBD_SRV_MAX_MEMORY] += count.memory;
 	}
 }
 
@@ -244,24 +285,22 @@ static void rnbd_srv_count_paths(const struct rnbd_srv_host *host, const struct 
  */
 void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used)
 {
-	mutex_lock(&rnbd_srv_lock);
-	rnbd_srv_count_paths(host, NULL, used);
-	mutex_unlock(&rnbd_srv_lock);
+	rnbd_srv_lock_rules();
+	rnbd_srv_count_used(host, NULL, used);
+	rnbd_srv_unlock_rules();
 }
 
-/* Check the limits of the hosts to which a new path belongs. */
-static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess,
-				 const struct rtrs_srv_peer *peer)
+/* Check the limits of the hosts of a session that requests one more path. */
+static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess)
 {
 	u64 used[RNBD_SRV_NR_LIMITS];
 	struct rnbd_srv_host *host;
 	int err;
 
-	lockdep_assert_held(&rnbd_srv_lock);
 	list_for_each_entry(host, &sess->rules->hosts, list) {
-		if (!rnbd_srv_has_limits(host) || !rnbd_srv_is_host(host, sess, peer))
+		if (!rnbd_srv_has_limits(host) || !rnbd_srv_is_host(host, sess))
 			continue;
-		rnbd_srv_count_paths(host, sess, used);
+		rnbd_srv_count_used(host, sess, used);
 		err = rnbd_srv_in_limits(host, sess, used);
 		if (err)
 			return err;
@@ -269,40 +308,24 @@ static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess,
 	return 0;
 }
 
-static bool rnbd_srv_note_path(const struct rtrs_srv_peer *peer, void *any)
-{
-	*(bool *)any |= !peer->closing;
-	return false;
-}
-
 /*
- * Check whether the rules allow the session's mappings over a new path. The rules may have changed
- * while the session had no path. In that case the first path closes forbidden mappings, since the
- * client has closed its devices. A further path is rejected instead, to keep mappings in use.
+ * Check that a new path matches the hosts of its session, or let it determine them. It may do so if
+ * it is the session's first one; or if there are no @others, and the client knows that it has none:
+ * it has closed its devices then, and the mappings that are not allowed can be closed.
  */
-static int rnbd_srv_may_join(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer,
-			     bool others)
+static int rnbd_srv_join(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer, bool others)
 {
-	struct rnbd_srv_map *map;
-	unsigned long id;
+	struct rnbd_srv_host *other;
 
-	xa_for_each(&sess->maps, id, map) {
-		if (test_bit(0, &map->closing) || rnbd_srv_rules_hold(map, peer))
-			continue;
-		if (others || !peer->first)
-			return -EACCES;
-		rnbd_srv_close(map, NULL);
+	if (!sess->addr.ss_family || (!others && peer->first)) {
+		rnbd_srv_set_client(sess, peer);
+		return 0;
 	}
-	return 0;
-}
-
-static void rnbd_srv_choose_all_css(struct rnbd_srv_sess *sess)
-{
-	struct rnbd_srv_map *map;
-	unsigned long id;
-
-	xa_for_each(&sess->maps, id, map)
-		rnbd_srv_choose_css(map);
+	other = rnbd_srv_other_host(sess, peer);
+	if (!other)
+		return 0;
+	rnbd_srv_log_other(sess, "refused a path", other);
+	return -EACCES;
 }
 
 /**
@@ -310,29 +333,27 @@ static void rnbd_srv_choose_all_css(struct rnbd_srv_sess *sess)
  * @priv: the session
  * @peer: the client on the path
  *
- * Devices that the session opens later close the paths over which they are not allowed.
- *
  * Context: see &rtrs_srv_ops.path_up.
- * Return: 0; -EACCES if the session has another path, and a mapping that is not allowed over this
- * one; or an errno of rnbd_srv_admit() or rnbd_srv_in_limits().
+ * Return: 0; -EACCES if the path matches other hosts than the session; -EKEYREJECTED; or an errno
+ * of rnbd_srv_in_limits().
  */
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
 	struct rnbd_srv_sess *sess = priv;
-	bool others = false;
+	bool others;
 	int err;
 
-	mutex_lock(&rnbd_srv_lock);
-	rtrs_srv_each_path(sess->rtrs, rnbd_srv_note_path, &others);
+	rnbd_srv_lock_rules();
+	others = rnbd_srv_count_paths(sess, false).nr;
 	rtrs_srv_know_path(peer, true);
-	/* Checked again, as keys may have changed since the transport's call. */
-	err = rnbd_srv_admit(sess->rules, sess->name, peer) ?:
-	      rnbd_srv_may_join(sess, peer, others) ?:
-	      rnbd_srv_check_limits(sess, peer);
+	/* The proof is checked again, as keys may have changed since rnbd_srv_admit(). */
+	err = rnbd_srv_check_proof(sess->rules, sess->name, peer) ?:
+	      rnbd_srv_join(sess, peer, others) ?:
+	      rnbd_srv_check_limits(sess);
 	if (err)
 		rtrs_srv_know_path(peer, false);
-	else
-		rnbd_srv_choose_all_css(sess);
-	mutex_unlock(&rnbd_srv_lock);
+	else if (!others)
+		rnbd_srv_check_maps(sess);
+	rnbd_srv_unlock_rules();
 	return err;
 }

@@ -392,7 +392,7 @@ static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 	struct block_device *bdev = req->map->bdev;
 
 	if (rnbd_srv_bdev_has_data(req) && rnbd_srv_bdev_whole(req) && bdev_nowait(bdev) &&
-	    !rnbd_srv_bdev_blocking(bdev) && !rcu_access_pointer(req->map->css) &&
+	    !rnbd_srv_bdev_blocking(bdev) && !rcu_access_pointer(req->map->sess->css) &&
 	    rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOWAIT))
 		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);
 	else

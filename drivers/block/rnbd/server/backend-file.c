@@ -309,7 +309,7 @@ static void rnbd_srv_file_do(struct rnbd_srv_req *req)
  */
 static void rnbd_srv_file_run(struct rnbd_srv_req *req)
 {
-	bool pays = rcu_access_pointer(req->map->css) &&
+	bool pays = rcu_access_pointer(req->map->sess->css) &&
 		    (req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE);
 
 	req->submitted = ktime_get_ns();

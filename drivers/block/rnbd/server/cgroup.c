@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: accounting of I/O to cgroups. The I/O of a mapping is charged to the cgroup that is
- * configured for the mapping's host, so that io.max, io.weight and io.stat apply to the host.
+ * RNBD server: accounting of I/O to cgroups. The I/O of a session is charged to the cgroup that is
+ * configured for the session's host, so that io.max, io.weight and io.stat apply to the host.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -70,7 +70,7 @@ void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio)
 	struct cgroup_subsys_state *css;
 
 	rcu_read_lock();
-	css = rcu_dereference(map->css);
+	css = rcu_dereference(map->sess->css);
 	if (css)
 		bio_associate_blkg_from_css(bio, css);
 	rcu_read_unlock();
@@ -87,7 +87,7 @@ void rnbd_srv_css_begin(const struct rnbd_srv_map *map)
 	struct cgroup_subsys_state *css;
 
 	rcu_read_lock();
-	css = rcu_dereference(map->css);
+	css = rcu_dereference(map->sess->css);
 	/* I/O of a removed cgroup is charged to its parent. */
 	while (css && !css_tryget_online(css))
 		css = css->parent;
@@ -122,13 +122,13 @@ void rnbd_srv_css_end(void) { }
 #endif
 
 /**
- * rnbd_srv_css_set() - change the cgroup to which a mapping's I/O is charged
- * @map: mapping
- * @css: from rnbd_srv_css_find(), or NULL; the mapping takes over the reference
+ * rnbd_srv_css_set() - change the cgroup to which a session's I/O is charged
+ * @sess: session
+ * @css: from rnbd_srv_css_find(), or NULL; the session takes over the reference
  *
- * Context: rnbd_srv_lock is held, or no other user can find the mapping.
+ * Context: rnbd_srv_lock is held, or the session has ended.
  */
-void rnbd_srv_css_set(struct rnbd_srv_map *map, struct cgroup_subsys_state *css)
+void rnbd_srv_css_set(struct rnbd_srv_sess *sess, struct cgroup_subsys_state *css)
 {
-	rnbd_srv_css_put(rcu_replace_pointer(map->css, css, true));
+	rnbd_srv_css_put(rcu_replace_pointer(sess->css, css, true));
 }

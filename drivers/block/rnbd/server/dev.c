@@ -240,7 +240,6 @@ void rnbd_srv_map_release_file(struct rnbd_srv_map *map)
 {
 	rnbd_srv_queue_exit(&map->queue);
 	mempool_exit(&map->vecs);
-	rnbd_srv_css_set(map, NULL);
 	map->backend->close(map);
 }
 
@@ -388,42 +387,18 @@ static int rnbd_srv_open_name(struct rnbd_srv_map *map)
 	return err;
 }
 
-/* A mapping that isn't published yet, and whether the rules allow it over any path */
-struct rnbd_srv_try {
-	struct rnbd_srv_map *map;
-	int err;
-};
-
-static bool rnbd_srv_try_peer(const struct rtrs_srv_peer *peer, void *arg)
-{
-	struct rnbd_srv_try *try = arg;
-
-	if (try->err && !peer->closing && !rnbd_srv_rules_apply(try->map, peer))
-		try->err = 0;
-	return false;
-}
-
 /**
  * rnbd_srv_map_open() - open the disk or file of a mapping
  * @map: mapping from rnbd_srv_map_alloc()
- * @peer: the client on the path that received OPEN
- *
- * The rules must allow the mapping over at least one path of the session, which need not be @peer's
- * path. The server later closes paths over which the mapping is not allowed.
  *
  * Context: kernel thread, as required by __fput_sync(); may sleep.
  * Return: 0 or a negative errno.
  */
-int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
+int rnbd_srv_map_open(struct rnbd_srv_map *map)
 {
-	struct rnbd_srv_try try = { .map = map, .err = rnbd_srv_rules_apply(map, peer) };
 	int err;
 
-	if (try.err == -ENOENT)
-		rtrs_srv_each_path(map->sess->rtrs, rnbd_srv_try_peer, &try);
-	if (try.err)
-		return try.err;
-	err = rnbd_srv_open_name(map);
+	err = rnbd_srv_rules_apply(map) ?: rnbd_srv_open_name(map);
 	if (err)
 		return err;
 
@@ -513,25 +488,24 @@ static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
 int rnbd_srv_map_attach(struct rnbd_srv_map *map, struct rnbd_srv_dev **spare)
 {
 	struct rnbd_srv_dev *dev;
-	int ret;
+	int allowed, ret;
 
 	lockdep_assert_held(&rnbd_srv_lock);
 	dev = rnbd_srv_dev_get(map, spare);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
-	rnbd_srv_rules_refresh(map);
-	rnbd_srv_choose_css(map);
+	allowed = rnbd_srv_rules_refresh(map);
 	/*
 	 * A newer writer is checked before the causes of -EBUSY, after which a fenced client would
-	 * retry. Later changes of rules, and new paths, check the published mapping.
+	 * retry.
 	 */
 	ret = (map->mode == RNBD_ACCESS_RO ? 0 : rnbd_srv_writer_join(map)) ?:
 	      (rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0) ?:
 	      rnbd_srv_access(dev, map->mode) ?:
 	      rnbd_srv_alone(dev, map) ?:
 	      rnbd_srv_room(map->sess) ?:
-	      (rnbd_srv_allowed(map) ? 0 : -ENOENT) ?:
+	      allowed ?:
 	      rnbd_srv_map_publish(map, dev);
 	if (ret) {
 		rnbd_srv_writer_leave(map);

@@ -144,7 +144,7 @@ static int rnbd_srv_open_publish(struct rnbd_srv_map *map, const struct rnbd_msg
 static int rnbd_srv_open_map(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
 			     const struct rtrs_srv_peer *peer, struct rnbd_msg_open_rsp *rsp)
 {
-	int ret = rnbd_srv_map_open(map, peer);
+	int ret = rnbd_srv_map_open(map);
 
 	if (!ret) {
 		ret = rnbd_srv_open_publish(map, msg, peer, rsp);

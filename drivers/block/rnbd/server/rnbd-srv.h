@@ -16,8 +16,22 @@
  * of workers is limited for each session and each mapping. So devices that hang do not delay other
  * sessions, and a few of them do not delay the session's other devices.
  *
- * rnbd_srv_lock protects devices and mappings. The transport's lock is taken under it, and
- * rnbd_srv_rules_lock under that. Attributes in sysfs do not take rnbd_srv_lock. The attributes of
+ * A session belongs to the hosts of the rules that it matches by its name, the address of its
+ * client, and the key that the client has proved. All its paths match the same hosts:
+ *
+ * - Its first path determines the hosts. A path that matches others is refused (-EACCES), so no
+ *   path adds to or takes from what the session may do. Which path is lost makes no difference.
+ * - After a change of the rules, one of the paths determines the hosts anew. A change concerns one
+ *   host, so the path is one that matches this host if there is any, else the oldest path. Paths
+ *   that match other hosts end. Mappings, limits and the cgroup follow from the hosts.
+ * - Without paths, a session keeps its mappings. When the client has noticed that it has no path,
+ *   its next one determines the hosts as the first one did, and the mappings are checked.
+ *
+ * rnbd_srv_lock orders new paths, new mappings and checks after changes of the rules. The check
+ * follows the change: what comes before the check is checked, what comes later sees the new rules.
+ *
+ * rnbd_srv_lock protects devices and mappings. rnbd_srv_rules_lock is taken under it, and the
+ * transport's lock under that. Attributes in sysfs do not take rnbd_srv_lock. The attributes of
  * a mapping are removed without it, as that waits for their users.
  *
  * Calls go down this list of files; io.c calls the backends through their ops only:
@@ -112,6 +126,11 @@ do {									\
  * @nr_maps: number of @maps, at most RNBD_SRV_SESS_MAPS; under rnbd_srv_lock
  * @opening: mappings whose disk or file is being opened, under rnbd_srv_lock
  * @rules: rules of the tenant to which the client has connected; the tenant outlives the session
+ * @client: address, and proved key with a reference, that determine the session's hosts: those of
+ *	one of its paths, or of a former one. No other member is valid. Under rnbd_srv_rules_lock
+ * @addr: the address of @client; its family is 0 before the first path is up
+ * @css: I/O controller of the cgroup to which I/O is charged, or NULL; changed under
+ *	rnbd_srv_lock, read under RCU
  * @rtrs: the transport's session
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
@@ -136,6 +155,9 @@ struct rnbd_srv_sess {
 	unsigned int nr_maps;
 	struct list_head opening;
 	struct rnbd_srv_rules *rules;
+	struct rtrs_srv_peer client;
+	struct sockaddr_storage addr;
+	struct cgroup_subsys_state __rcu *css;
 	struct rtrs_srv_sess *rtrs;
 	struct workqueue_struct *open_wq;
 	struct workqueue_struct *close_wq;
@@ -291,8 +313,6 @@ struct rnbd_srv_queue {
  * @disk: the open disk, which may be claimed, or NULL
  * @bdev: the block device of @disk, or NULL
  * @block_size: logical block size in bytes
- * @css: I/O controller of the cgroup to which I/O is charged, or NULL; changed under
- *	rnbd_srv_lock, read under RCU
  * @told: size and limits that were last reported to the client, or announced by an event, under
  *	rnbd_srv_lock
  * @starts: &rnbd_srv_sess.starts at the last OPEN, under rnbd_srv_lock
@@ -337,7 +357,6 @@ struct rnbd_srv_map {
 	u32 block_size;
 	bool can_punch;
 	bool flushes;
-	struct cgroup_subsys_state __rcu *css;
 	struct rnbd_msg_open_rsp told;
 	u32 starts;
 	u32 overdue;
@@ -502,13 +521,11 @@ int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *ma
 void rnbd_srv_map_release_file(struct rnbd_srv_map *map);
 struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess, const char *path,
 					enum rnbd_access_mode mode);
-int rnbd_srv_map_open(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
+int rnbd_srv_map_open(struct rnbd_srv_map *map);
 int rnbd_srv_map_attach(struct rnbd_srv_map *map, struct rnbd_srv_dev **spare);
 
 /* access.c */
 bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_sess *b);
-bool rnbd_srv_allowed(struct rnbd_srv_map *map);
-void rnbd_srv_choose_css(struct rnbd_srv_map *map);
 void rnbd_srv_recheck(void);
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
@@ -540,16 +557,12 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
 struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockaddr_storage *addr,
 			 unsigned int nr);
-bool rnbd_srv_is_host(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
-		      const struct rtrs_srv_peer *peer);
 bool rnbd_srv_has_limits(const struct rnbd_srv_host *host);
 int rnbd_srv_in_limits(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
 		       const u64 *used);
-struct cgroup_subsys_state *rnbd_srv_cgroup(const struct rnbd_srv_sess *sess,
-					    const struct rtrs_srv_peer *peer);
-int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
-void rnbd_srv_rules_refresh(struct rnbd_srv_map *map);
-bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer);
+int rnbd_srv_rules_apply(struct rnbd_srv_map *map);
+int rnbd_srv_rules_refresh(struct rnbd_srv_map *map);
+bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map);
 
 /* cgroup.c */
 struct cgroup_subsys_state *rnbd_srv_css_find(const char *path);
@@ -558,7 +571,7 @@ void rnbd_srv_css_put(struct cgroup_subsys_state *css);
 void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio);
 void rnbd_srv_css_begin(const struct rnbd_srv_map *map);
 void rnbd_srv_css_end(void);
-void rnbd_srv_css_set(struct rnbd_srv_map *map, struct cgroup_subsys_state *css);
+void rnbd_srv_css_set(struct rnbd_srv_sess *sess, struct cgroup_subsys_state *css);
 
 /* path.c */
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);

@@ -63,8 +63,17 @@ static bool rnbd_srv_host_proved(const struct rnbd_srv_host *host, const struct 
 	return !host->keys[0];
 }
 
-static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessname,
-			     const struct rtrs_srv_peer *peer)
+/**
+ * rnbd_srv_host_is() - check whether a client matches a host
+ * @host: a host of the client's tenant
+ * @sessname: name of the client's session
+ * @peer: the client on one of its paths
+ *
+ * Context: rnbd_srv_rules_lock is held.
+ * Return: true if it does.
+ */
+bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessname,
+		      const struct rtrs_srv_peer *peer)
 {
 	return rnbd_srv_host_looks_like(host, sessname, peer->addr) &&
 	       rnbd_srv_host_proved(host, peer->key);
@@ -83,8 +92,8 @@ static bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessn
  * Context: rnbd_srv_rules_lock is held.
  * Return: 0 or -EKEYREJECTED.
  */
-VISIBLE_IF_KUNIT int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules,
-					  const char *sessname, const struct rtrs_srv_peer *peer)
+int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules, const char *sessname,
+			 const struct rtrs_srv_peer *peer)
 {
 	bool needs_key = false, is_keyed = false, is_other = false;
 	const struct rnbd_srv_host *host;
@@ -134,24 +143,23 @@ VISIBLE_IF_KUNIT int rnbd_srv_check_known(const struct rnbd_srv_rules *rules,
 }
 
 /**
- * rnbd_srv_admit() - check whether a client may have a path of a session, or keep it
+ * rnbd_srv_admit() - check whether a client may have a path of a session
  * @owner: rules of the tenant to which the client has connected
  * @sessname: name of the session
  * @peer: the client on that path
  *
  * An admitted path is kept even if the client can't open anything any more.
  *
- * Context: see &rtrs_srv_ops.admit; rnbd_srv_lock and the transport's lock may be held.
- * Return: 0, -EKEYREJECTED, or -ENOENT if the path is new and the client could open nothing.
+ * Context: see &rtrs_srv_ops.admit.
+ * Return: 0; -EKEYREJECTED; or -ENOENT if the client could open nothing.
  */
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer)
 {
 	int err;
 
 	mutex_lock(&rnbd_srv_rules_lock);
-	err = rnbd_srv_check_proof(owner, sessname, peer);
-	if (!err && !peer->admitted)
-		err = rnbd_srv_check_known(owner, sessname, peer);
+	err = rnbd_srv_check_proof(owner, sessname, peer) ?:
+	      rnbd_srv_check_known(owner, sessname, peer);
 	mutex_unlock(&rnbd_srv_rules_lock);
 	return err;
 }
@@ -197,26 +205,6 @@ struct key *rnbd_srv_key(void *owner, const char *sessname, const struct sockadd
 	}
 	mutex_unlock(&rnbd_srv_rules_lock);
 	return key;
-}
-
-/**
- * rnbd_srv_is_host() - check whether the client on a session's path is a host
- * @host: the host
- * @sess: the session
- * @peer: the client on the path
- *
- * Context: rnbd_srv_lock and the transport's lock may be held.
- * Return: true if it is.
- */
-bool rnbd_srv_is_host(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
-		      const struct rtrs_srv_peer *peer)
-{
-	bool is;
-
-	mutex_lock(&rnbd_srv_rules_lock);
-	is = host->rules == sess->rules && rnbd_srv_host_is(host, sess->name, peer);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	return is;
 }
 
 /**
@@ -279,41 +267,15 @@ int rnbd_srv_in_limits(struct rnbd_srv_host *host, const struct rnbd_srv_sess *s
 	return -EDQUOT;
 }
 
-/**
- * rnbd_srv_cgroup() - get the cgroup to which a session's I/O is charged
- * @sess: the session
- * @peer: the client on one of the session's paths
- *
- * Context: rnbd_srv_lock and the transport's lock may be held.
- * Return: the I/O controller of the first matching host's cgroup, with a reference, or NULL.
- */
-struct cgroup_subsys_state *rnbd_srv_cgroup(const struct rnbd_srv_sess *sess,
-					    const struct rtrs_srv_peer *peer)
-{
-	struct cgroup_subsys_state *css = NULL;
-	const struct rnbd_srv_host *host;
-
-	mutex_lock(&rnbd_srv_rules_lock);
-	list_for_each_entry(host, &sess->rules->hosts, list) {
-		if (host->css && rnbd_srv_host_is(host, sess->name, peer)) {
-			css = host->css;
-			rnbd_srv_css_get(css);
-			break;
-		}
-	}
-	mutex_unlock(&rnbd_srv_rules_lock);
-	return css;
-}
-
-static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *sessname,
-			     const struct rtrs_srv_peer *peer)
+static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume,
+			     const struct rnbd_srv_sess *sess)
 {
 	const struct rnbd_srv_allow *allow;
 
 	if (volume->allow_any_host)
 		return true;
 	list_for_each_entry(allow, &volume->allowed, list) {
-		if (rnbd_srv_host_is(allow->host, sessname, peer))
+		if (rnbd_srv_host_is(allow->host, sess->name, &sess->client))
 			return true;
 	}
 	return false;
@@ -323,7 +285,6 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
  * rnbd_srv_judge() - check whether the rules allow a mapping
  * @rules: rules
  * @map: mapping with its session, name and access mode
- * @peer: the client on the path of the check
  * @volume: on success, set to the volume, or to NULL if the name is a path
  *
  * Context: rnbd_srv_rules_lock is held.
@@ -332,12 +293,11 @@ static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const char *s
  */
 VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 				    const struct rnbd_srv_map *map,
-				    const struct rtrs_srv_peer *peer,
 				    const struct rnbd_srv_volume **volume)
 {
 	const struct rnbd_srv_volume *found = rnbd_srv_find_volume(rules, map->path);
 
-	if (found ? !rnbd_srv_host_ok(found, map->sess->name, peer) : rules->listed)
+	if (found ? !rnbd_srv_host_ok(found, map->sess) : rules->listed)
 		return -ENOENT;
 	if (found && !(found->modes & BIT(map->mode)))
 		return -EACCES;
@@ -348,19 +308,18 @@ VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 /**
  * rnbd_srv_rules_apply() - check a new mapping, and look up the path of its volume
  * @map: mapping with its session, name and access mode; gets its volume_path
- * @peer: the client on the path of the check
  *
  * Return: 0, an errno of rnbd_srv_judge(), or -ENOMEM.
  */
-int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
+int rnbd_srv_rules_apply(struct rnbd_srv_map *map)
 {
-	/* Reclaim must not wait for I/O under this lock, which the transport's callbacks take. */
+	/* Reclaim must not wait for I/O under this lock, which the set-up of paths takes. */
 	unsigned int noio = memalloc_noio_save();
 	const struct rnbd_srv_volume *volume;
 	int err;
 
 	mutex_lock(&rnbd_srv_rules_lock);
-	err = rnbd_srv_judge(map->sess->rules, map, peer, &volume);
+	err = rnbd_srv_judge(map->sess->rules, map, &volume);
 	if (!err && volume) {
 		map->volume_path = kstrdup(volume->path, GFP_KERNEL);
 		if (!map->volume_path)
@@ -372,38 +331,39 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map, const struct rtrs_srv_peer *p
 }
 
 /**
- * rnbd_srv_rules_refresh() - check whether the volume of a new mapping is exclusive now
- * @map: mapping, after rnbd_srv_rules_apply(), not published yet
+ * rnbd_srv_rules_hold() - check whether the present rules allow a mapping
+ * @map: mapping, after rnbd_srv_rules_apply()
  *
- * Context: rnbd_srv_lock is held.
+ * Context: rnbd_srv_rules_lock is held.
+ * Return: true if the rules allow it, and the name still denotes the same volume or path.
  */
-void rnbd_srv_rules_refresh(struct rnbd_srv_map *map)
+bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map)
 {
 	const struct rnbd_srv_volume *volume;
 
-	mutex_lock(&rnbd_srv_rules_lock);
-	volume = rnbd_srv_find_volume(map->sess->rules, map->path);
-	map->exclusive = map->volume_path && volume && volume->exclusive;
-	mutex_unlock(&rnbd_srv_rules_lock);
+	lockdep_assert_held(&rnbd_srv_rules_lock);
+	return !rnbd_srv_judge(map->sess->rules, map, &volume) &&
+	       (volume ? map->volume_path && !strcmp(map->volume_path, volume->path) :
+			 !map->volume_path);
 }
 
 /**
- * rnbd_srv_rules_hold() - check whether the present rules allow an open mapping over a path
- * @map: mapping, after rnbd_srv_rules_apply()
- * @peer: the client on that path of the session
+ * rnbd_srv_rules_refresh() - check a new mapping again, and whether its volume is exclusive now
+ * @map: mapping, after rnbd_srv_rules_apply(), not published yet
  *
- * Context: process; rnbd_srv_lock and the transport's lock may be held.
- * Return: true if the rules allow it, and the name still denotes the same volume or path.
+ * Context: rnbd_srv_lock is held, so later changes of the rules check the published mapping.
+ * Return: 0, or -ENOENT if the rules have changed.
  */
-bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map, const struct rtrs_srv_peer *peer)
+int rnbd_srv_rules_refresh(struct rnbd_srv_map *map)
 {
-	const struct rnbd_srv_volume *volume;
-	bool same;
+	int err = -ENOENT;
 
 	mutex_lock(&rnbd_srv_rules_lock);
-	same = !rnbd_srv_judge(map->sess->rules, map, peer, &volume) &&
-	       (volume ? map->volume_path && !strcmp(map->volume_path, volume->path) :
-			 !map->volume_path);
+	if (rnbd_srv_rules_hold(map)) {
+		map->exclusive = map->volume_path &&
+				 rnbd_srv_find_volume(map->sess->rules, map->path)->exclusive;
+		err = 0;
+	}
 	mutex_unlock(&rnbd_srv_rules_lock);
-	return same;
+	return err;
 }

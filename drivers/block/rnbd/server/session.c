@@ -33,6 +33,7 @@ static void rnbd_srv_sess_end_work(struct work_struct *work)
 	struct rtrs_srv_sess *rtrs = sess->rtrs;
 
 	rnbd_srv_info(sess, "disconnected\n");
+	rnbd_srv_css_set(sess, NULL);
 	xa_destroy(&sess->maps);
 	rnbd_srv_sess_free(sess);
 	rtrs_srv_sess_down_done(rtrs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit tests of the rules: access to volumes and paths, proofs, and limits.
+ * KUnit tests of the rules: access to volumes and paths, proofs, hosts of sessions, and limits.
  */
 #include <kunit/test.h>
 
@@ -137,7 +137,8 @@ static const struct rule_case {
 
 KUNIT_ARRAY_PARAM_DESC(rule_cases, rule_cases, desc);
 
-static struct rnbd_srv_map *map_of(struct kunit *test, const struct rule_case *c)
+static struct rnbd_srv_map *map_of(struct kunit *test, const struct rule_case *c,
+				   const struct rtrs_srv_peer *client)
 {
 	struct rnbd_srv_map *map = kunit_kzalloc(test, sizeof(*map), GFP_KERNEL);
 	size_t len = strlen(c->sessname) + 1;
@@ -146,6 +147,7 @@ static struct rnbd_srv_map *map_of(struct kunit *test, const struct rule_case *c
 	map->sess = kunit_kzalloc(test, struct_size(map->sess, name, len), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, map->sess);
 	memcpy(map->sess->name, c->sessname, len);
+	map->sess->client = *client;
 	strscpy(map->path, c->name, sizeof(map->path));
 	map->mode = c->mode;
 	return map;
@@ -186,7 +188,7 @@ static void rules_say_who_may_open_what(struct kunit *test)
 	peer.addr = &addr.dst;
 	rules->listed = c->listed;
 
-	KUNIT_EXPECT_EQ(test, c->ret, rnbd_srv_judge(rules, map_of(test, c), &peer, &found));
+	KUNIT_EXPECT_EQ(test, c->ret, rnbd_srv_judge(rules, map_of(test, c, &peer), &found));
 	if (!c->ret)
 		KUNIT_EXPECT_PTR_EQ(test, found,
 				    c->is_volume ? (const struct rnbd_srv_volume *)volume : NULL);
@@ -276,13 +278,80 @@ static void rules_say_who_must_prove_what(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_proof(rules, c->sessname, &peer), c->ret);
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), 0);
-	KUNIT_EXPECT_EQ(test, rnbd_srv_judge(rules, map_of(test, &asks), &peer, &found), c->open);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_judge(rules, map_of(test, &asks, &peer), &found), c->open);
 	rules->listed = true;
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), c->known);
 	volume->allow_any_host = true;
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), 0);
 	volume->enabled = false;
 	KUNIT_EXPECT_EQ(test, rnbd_srv_check_known(rules, c->sessname, &peer), c->known);
+}
+
+static const struct beyond_case {
+	const char *desc;
+	/* Address and proved key of two clients with the session's name "web", 0: none */
+	const char *a_addr, *b_addr;
+	int a_key, b_key;
+	/* The host that only one of them matches: 'n'etwork, 'k'ey; 0: none */
+	char a_only, b_only;
+} beyond_cases[] = {
+	{ "the same address", "ip:10.0.0.1", "ip:10.0.0.1", 0, 0, 0, 0 },
+	{ "addresses of one host", "ip:10.0.0.1", "ip:10.0.0.2", 0, 0, 0, 0 },
+	{ "addresses of no host", "ip:192.168.0.1", "ip:172.16.0.1", 0, 0, 0, 0 },
+	{ "one is at no host's address", "ip:10.0.0.1", "ip:192.168.0.1", 0, 0, 'n', 0 },
+	{ "the other one is", "ip:192.168.0.1", "ip:10.0.0.1", 0, 0, 0, 'n' },
+	{ "both keys of a host", "ip:10.0.0.1", "ip:10.0.0.1", 1, 2, 0, 0 },
+	{ "one has proved nothing", "ip:10.0.0.1", "ip:10.0.0.1", 1, 0, 'k', 0 },
+	{ "one has proved another key", "ip:10.0.0.1", "ip:10.0.0.2", 3, 2, 0, 'k' },
+	{ "each matches a host that the other doesn't", "ip:10.0.0.1", "ip:192.168.0.1", 0, 1,
+	  'n', 'k' },
+};
+
+KUNIT_ARRAY_PARAM_DESC(beyond_cases, beyond_cases, desc);
+
+static char name_of(struct rnbd_srv_host *host)
+{
+	return host ? config_item_name(&host->item)[0] : 0;
+}
+
+static void paths_of_other_hosts_are_told_apart(struct kunit *test)
+{
+	const struct beyond_case *c = test->param_value;
+	struct rnbd_srv_rules *rules = kunit_kzalloc(test, sizeof(*rules), GFP_KERNEL);
+	struct rnbd_srv_host *hosts = kunit_kcalloc(test, 4, sizeof(*hosts), GFP_KERNEL);
+	static const char * const names[] = { "any", "network", "key", "x" };
+	struct rule_case asks = { .sessname = "web", .name = "v" };
+	struct rnbd_srv_sess *sess;
+	struct rtrs_srv_peer a = { }, b = { };
+	struct rtrs_addr a_addr, b_addr;
+	struct rtrs_prefix prefix;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, rules);
+	KUNIT_ASSERT_NOT_NULL(test, hosts);
+	KUNIT_ASSERT_EQ(test, rtrs_prefix_parse(&init_net, "ip:10.0.0.0/8", &prefix), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->a_addr, 1, &a_addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->b_addr, 1, &b_addr), 0);
+	a.addr = &a_addr.dst;
+	a.key = key_nr(test, c->a_key);
+	b.addr = &b_addr.dst;
+	b.key = key_nr(test, c->b_key);
+	INIT_LIST_HEAD(&rules->hosts);
+	/* The first host matches both, and the last one none. */
+	for (i = 0; i < 4; i++) {
+		strscpy(hosts[i].sessions, i == 3 ? "x" : "w*", sizeof(hosts[i].sessions));
+		config_item_init_type_name(&hosts[i].item, names[i], NULL);
+		list_add_tail(&hosts[i].list, &rules->hosts);
+	}
+	hosts[1].prefixes = &prefix;
+	hosts[1].nr_prefixes = 1;
+	hosts[2].keys[0] = key_nr(test, 1);
+	hosts[2].keys[1] = key_nr(test, 2);
+	sess = map_of(test, &asks, &a)->sess;
+	sess->rules = rules;
+
+	KUNIT_EXPECT_EQ(test, name_of(rnbd_srv_host_beyond(sess, &a, &b)), c->a_only);
+	KUNIT_EXPECT_EQ(test, name_of(rnbd_srv_host_beyond(sess, &b, &a)), c->b_only);
 }
 
 static const struct limit_case {
@@ -318,6 +387,7 @@ static void limits_are_the_most_that_a_host_has(struct kunit *test)
 static struct kunit_case rnbd_srv_rules_cases[] = {
 	KUNIT_CASE_PARAM(rules_say_who_may_open_what, rule_cases_gen_params),
 	KUNIT_CASE_PARAM(rules_say_who_must_prove_what, proof_cases_gen_params),
+	KUNIT_CASE_PARAM(paths_of_other_hosts_are_told_apart, beyond_cases_gen_params),
 	KUNIT_CASE_PARAM(limits_are_the_most_that_a_host_has, limit_cases_gen_params),
 	{}
 };

@@ -43,7 +43,7 @@
  *	rtrs_srv_lock > &sess->paths_lock > hb_lock of struct rtrs_path
  *	&sess->up_lock > locks that the upper layer takes in ->sess_up()
  *	locks that the upper layer holds in rtrs_srv_send_event() > &sess->paths_lock
- *	rtrs_srv_lock > locks that the upper layer takes for rtrs_srv_each_path()
+ *	locks that the upper layer holds in rtrs_srv_each_path() > rtrs_srv_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &path->state_lock
  *	&con->pend_lock > sq_lock of struct rtrs_con > &sess->slots.lock
  *	&con->pend_lock > &port->lock
@@ -705,7 +705,6 @@ static inline struct rtrs_srv_peer rtrs_srv_path_peer(struct rtrs_srv_path *path
 		.addr = &path->addr.dst,
 		.key = path->key,
 		.path = path,
-		.admitted = path->setup.admitted,
 		.closing = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING,
 		.first = path->first,
 		.memory = path->cost,
