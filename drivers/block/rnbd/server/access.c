@@ -257,11 +257,11 @@ static struct rnbd_srv_count rnbd_srv_count_paths(const struct rnbd_srv_sess *se
 }
 
 /*
- * Count what a host uses, in @used. @asks: session that requests one more path, which may replace
- * closing paths of the same client; or NULL
+ * Count what a host uses, in @used, with the new path @peer of the session @asks, which may replace
+ * closing paths of the same client. Both may be NULL.
  */
 static void rnbd_srv_count_used(const struct rnbd_srv_host *host, const struct rnbd_srv_sess *asks,
-				u64 *used)
+				const struct rtrs_srv_peer *peer, u64 *used)
 {
 	struct rnbd_srv_count count;
 	struct rnbd_srv_sess *sess;
@@ -271,6 +271,8 @@ static void rnbd_srv_count_used(const struct rnbd_srv_host *host, const struct r
 		if (!rnbd_srv_is_host(host, sess))
 			continue;
 		count = rnbd_srv_count_paths(sess, !asks || !rnbd_srv_same_client(sess, asks));
+		if (sess == asks)
+			rnbd_srv_count_path(peer, &count);
 		used[RNBD_SRV_MAX_SESSIONS] += !!count.nr;
 		used[RNBD_SRV_MAX_MEMORY] += count.memory;
 	}
@@ -286,12 +288,12 @@ static void rnbd_srv_count_used(const struct rnbd_srv_host *host, const struct r
 void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used)
 {
 	rnbd_srv_lock_rules();
-	rnbd_srv_count_used(host, NULL, used);
+	rnbd_srv_count_used(host, NULL, NULL, used);
 	rnbd_srv_unlock_rules();
 }
 
-/* Check the limits of the hosts of a session that requests one more path. */
-static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess)
+/* Check the limits of a session's hosts with one more path. */
+static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess, const struct rtrs_srv_peer *peer)
 {
 	u64 used[RNBD_SRV_NR_LIMITS];
 	struct rnbd_srv_host *host;
@@ -300,7 +302,7 @@ static int rnbd_srv_check_limits(const struct rnbd_srv_sess *sess)
 	list_for_each_entry(host, &sess->rules->hosts, list) {
 		if (!rnbd_srv_has_limits(host) || !rnbd_srv_is_host(host, sess))
 			continue;
-		rnbd_srv_count_used(host, sess, used);
+		rnbd_srv_count_used(host, sess, peer, used);
 		err = rnbd_srv_in_limits(host, sess, used);
 		if (err)
 			return err;
@@ -345,14 +347,13 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 
 	rnbd_srv_lock_rules();
 	others = rnbd_srv_count_paths(sess, false).nr;
-	rtrs_srv_know_path(peer, true);
 	/* The proof is checked again, as keys may have changed since rnbd_srv_admit(). */
 	err = rnbd_srv_check_proof(sess->rules, sess->name, peer) ?:
 	      rnbd_srv_join(sess, peer, others) ?:
-	      rnbd_srv_check_limits(sess);
-	if (err)
-		rtrs_srv_know_path(peer, false);
-	else if (!others)
+	      rnbd_srv_check_limits(sess, peer);
+	if (!err)
+		rtrs_srv_know_path(peer);
+	if (!err && !others)
 		rnbd_srv_check_maps(sess);
 	rnbd_srv_unlock_rules();
 	return err;

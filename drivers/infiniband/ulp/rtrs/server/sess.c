@@ -696,20 +696,19 @@ int rtrs_srv_path_up(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_know_path() - include a path in the decisions of the upper layer, or exclude it
+ * rtrs_srv_know_path() - include a path in rtrs_srv_each_path()
  * @peer: the client on that path, as &rtrs_srv_ops.path_up got it
- * @known: whether to include the path
  *
- * The upper layer includes the path before it decides about it. If rtrs_srv_lock orders the
- * decision and later changes of the upper layer's rules, either the decision sees a change, or the
- * change sees the path.
+ * The upper layer holds a lock while it decides about the path and calls this function, and also
+ * while it checks its paths after a change of its rules. So either the decision sees the change, or
+ * the check sees the path.
  *
  * Context: process, may sleep; within &rtrs_srv_ops.path_up.
  */
-void rtrs_srv_know_path(const struct rtrs_srv_peer *peer, bool known)
+void rtrs_srv_know_path(const struct rtrs_srv_peer *peer)
 {
 	mutex_lock(&rtrs_srv_lock);
-	peer->path->known = known;
+	peer->path->known = true;
 	mutex_unlock(&rtrs_srv_lock);
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_know_path);
