@@ -202,20 +202,22 @@ int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode)
 }
 
 /**
- * rnbd_srv_alone() - check whether exclusive mappings allow one more mapping
+ * rnbd_srv_shared() - check whether other sessions' mappings allow one more mapping
  * @dev: device with its present mappings
  * @map: the new mapping
  *
  * Context: rnbd_srv_lock is held.
  * Return: 0, or -EBUSY if another session has the device open, and its mapping or @map is
- * exclusive.
+ * exclusive, or it is an old session of the same client, which is still ending.
  */
-int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map)
+int rnbd_srv_shared(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map)
 {
 	struct rnbd_srv_map *old;
 
 	list_for_each_entry(old, &dev->maps, list) {
-		if (old->sess != map->sess && (old->exclusive || map->exclusive))
+		if (old->sess != map->sess &&
+		    (old->exclusive || map->exclusive ||
+		     rnbd_srv_same_client(old->sess, map->sess)))
 			return -EBUSY;
 	}
 	return 0;
@@ -414,19 +416,6 @@ int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	return 0;
 }
 
-/* Check whether an old session of the client, which is still ending, has the device open. */
-static bool rnbd_srv_held_by_old(const struct rnbd_srv_dev *dev,
-				 const struct rnbd_srv_sess *sess)
-{
-	struct rnbd_srv_map *map;
-
-	list_for_each_entry(map, &dev->maps, list) {
-		if (map->sess != sess && rnbd_srv_same_client(map->sess, sess))
-			return true;
-	}
-	return false;
-}
-
 /* Add sessions/<session> or, if the session has another mapping there, sessions/<session>.<id>. */
 static int rnbd_srv_map_show(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
 {
@@ -501,9 +490,8 @@ int rnbd_srv_map_attach(struct rnbd_srv_map *map, struct rnbd_srv_dev **spare)
 	 * retry.
 	 */
 	ret = (map->mode == RNBD_ACCESS_RO ? 0 : rnbd_srv_writer_join(map)) ?:
-	      (rnbd_srv_held_by_old(dev, map->sess) ? -EBUSY : 0) ?:
 	      rnbd_srv_access(dev, map->mode) ?:
-	      rnbd_srv_alone(dev, map) ?:
+	      rnbd_srv_shared(dev, map) ?:
 	      rnbd_srv_room(map->sess) ?:
 	      allowed ?:
 	      rnbd_srv_map_publish(map, dev);

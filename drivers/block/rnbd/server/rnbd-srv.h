@@ -517,7 +517,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 /* dev.c */
 struct rnbd_srv_dev *rnbd_srv_dev_alloc(void);
 int rnbd_srv_access(const struct rnbd_srv_dev *dev, enum rnbd_access_mode mode);
-int rnbd_srv_alone(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
+int rnbd_srv_shared(const struct rnbd_srv_dev *dev, const struct rnbd_srv_map *map);
 void rnbd_srv_map_release_file(struct rnbd_srv_map *map);
 struct rnbd_srv_map *rnbd_srv_map_alloc(struct rnbd_srv_sess *sess, const char *path,
 					enum rnbd_access_mode mode);

@@ -44,43 +44,55 @@ static void device_is_opened_by_some(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_access(dev, c->mode), c->ret);
 }
 
-static const struct alone_case {
+static const struct shared_case {
 	const char *desc;
-	bool same_session, old, new;
+	bool same_session;
+	/* Names of the sessions; only old sessions of a client have the name of another one. */
+	const char *old_name, *new_name;
+	bool old_exclusive, new_exclusive;
 	int ret;
-} alone_cases[] = {
-	{ "none is exclusive", false, false, false, 0 },
-	{ "the old one is", false, true, false, -EBUSY },
-	{ "the new one is", false, false, true, -EBUSY },
-	{ "both are", false, true, true, -EBUSY },
-	{ "both are, of one session", true, true, true, 0 },
+} shared_cases[] = {
+	{ "none is exclusive", false, "a", "b", false, false, 0 },
+	{ "the old one is", false, "a", "b", true, false, -EBUSY },
+	{ "the new one is", false, "a", "b", false, true, -EBUSY },
+	{ "both are", false, "a", "b", true, true, -EBUSY },
+	{ "both are, of one session", true, "a", "a", true, true, 0 },
+	{ "an old session of the client has it", false, "a", "a", false, false, -EBUSY },
 };
 
-KUNIT_ARRAY_PARAM_DESC(alone_cases, alone_cases, desc);
+KUNIT_ARRAY_PARAM_DESC(shared_cases, shared_cases, desc);
 
-static void exclusive_means_one_session(struct kunit *test)
+static struct rnbd_srv_sess *sess_of(struct kunit *test, const char *name)
 {
-	const struct alone_case *c = test->param_value;
+	struct rnbd_srv_sess *sess;
+
+	sess = kunit_kzalloc(test, struct_size(sess, name, strlen(name) + 1), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sess);
+	memcpy(sess->name, name, strlen(name) + 1);
+	return sess;
+}
+
+static void device_is_shared_with_some_sessions(struct kunit *test)
+{
+	const struct shared_case *c = test->param_value;
 	struct rnbd_srv_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
 	struct rnbd_srv_map *maps = kunit_kcalloc(test, 2, sizeof(*maps), GFP_KERNEL);
-	struct rnbd_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	KUNIT_ASSERT_NOT_NULL(test, maps);
-	KUNIT_ASSERT_NOT_NULL(test, sess);
 	INIT_LIST_HEAD(&dev->maps);
-	maps[0].sess = &sess[0];
-	maps[0].exclusive = c->old;
-	maps[1].sess = &sess[c->same_session ? 0 : 1];
-	maps[1].exclusive = c->new;
-	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), 0);
+	maps[0].sess = sess_of(test, c->old_name);
+	maps[0].exclusive = c->old_exclusive;
+	maps[1].sess = c->same_session ? maps[0].sess : sess_of(test, c->new_name);
+	maps[1].exclusive = c->new_exclusive;
+	KUNIT_EXPECT_EQ(test, rnbd_srv_shared(dev, &maps[1]), 0);
 	list_add(&maps[0].list, &dev->maps);
-	KUNIT_EXPECT_EQ(test, rnbd_srv_alone(dev, &maps[1]), c->ret);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_shared(dev, &maps[1]), c->ret);
 }
 
 static struct kunit_case rnbd_srv_dev_cases[] = {
 	KUNIT_CASE_PARAM(device_is_opened_by_some, access_cases_gen_params),
-	KUNIT_CASE_PARAM(exclusive_means_one_session, alone_cases_gen_params),
+	KUNIT_CASE_PARAM(device_is_shared_with_some_sessions, shared_cases_gen_params),
 	{}
 };
 
