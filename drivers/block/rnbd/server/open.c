@@ -164,18 +164,24 @@ static int rnbd_srv_open_map(struct rnbd_srv_map *map, const struct rnbd_msg_ope
 
 /*
  * Answer OPEN if the session has the name open, or queue @req if the name is being opened. Returns
- * 0 if the name has to be opened, 1 if OPEN is answered, -EIOCBQUEUED if @req is queued, or another
- * negative errno for the client.
+ * 1 if OPEN is answered, -EIOCBQUEUED if @req is queued, or another negative errno for the client.
+ * Returns 0 if the name has to be opened: by @map, if it isn't NULL.
  */
 static int rnbd_srv_open_known(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 			       const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
-			       struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp)
+			       struct rnbd_srv_req *req, struct rnbd_srv_map *map,
+			       struct rnbd_msg_open_rsp *rsp)
 {
-	lockdep_assert_held(&rnbd_srv_lock);
-	if (rnbd_srv_open_is_late(sess, peer, req->starts))
-		return -ECONNABORTED;
-	return rnbd_srv_open_again(sess, msg, age, req->starts, rsp) ?:
-	       (rnbd_srv_open_waits(sess, msg->dev_name, req) ? -EIOCBQUEUED : 0);
+	int ret = -ECONNABORTED;
+
+	mutex_lock(&rnbd_srv_lock);
+	if (!rnbd_srv_open_is_late(sess, peer, req->starts))
+		ret = rnbd_srv_open_again(sess, msg, age, req->starts, rsp) ?:
+		      (rnbd_srv_open_waits(sess, msg->dev_name, req) ? -EIOCBQUEUED : 0);
+	if (!ret && map)
+		list_add(&map->list, &sess->opening);
+	mutex_unlock(&rnbd_srv_lock);
+	return ret;
 }
 
 /**
@@ -199,9 +205,7 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 	int ret;
 
 	/* An answer for a device that is open must not need memory: allocate afterwards. */
-	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_known(sess, msg, age, peer, req, rsp);
-	mutex_unlock(&rnbd_srv_lock);
+	ret = rnbd_srv_open_known(sess, msg, age, peer, req, NULL, rsp);
 	if (ret)
 		return min(ret, 0);
 
@@ -211,19 +215,12 @@ int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 	map->age = *age;
 	map->starts = req->starts;
 
-	mutex_lock(&rnbd_srv_lock);
-	ret = rnbd_srv_open_known(sess, msg, age, peer, req, rsp);
-	if (!ret)
-		list_add(&map->list, &sess->opening);
-	mutex_unlock(&rnbd_srv_lock);
-	if (!ret) {
-		ret = rnbd_srv_open_map(map, msg, peer, rsp);
-		if (!ret) {
-			rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
-				      rnbd_srv_access_names[msg->access_mode]);
-			return 0;
-		}
-	}
-	kobject_put(&map->kobj);
+	ret = rnbd_srv_open_known(sess, msg, age, peer, req, map, rsp) ?:
+	      rnbd_srv_open_map(map, msg, peer, rsp);
+	if (ret)
+		kobject_put(&map->kobj);
+	else
+		rnbd_srv_info(sess, "opened %s (%s)\n", msg->dev_name,
+			      rnbd_srv_access_names[msg->access_mode]);
 	return min(ret, 0);
 }
