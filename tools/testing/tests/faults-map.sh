@@ -27,7 +27,7 @@ cycle()
 	fi
 	client_idle
 	server_idle
-	equal "disks after $hit" "$(compgen -G '/dev/rnbd*' || true)" ""
+	equal "disks after $hit" "$(compgen -G '/dev/rnbd[0-9]*' || true)" ""
 	equal "resources after $hit" "$(rdma_resources)" "$before"
 	case $got-$hit in
 	unknown*)				false ;;

@@ -17,10 +17,9 @@ suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-his
 	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch
 	rnbd-client-map rnbd-client-limits rnbd-client-io rnbd-client-open rnbd-client-reopen
-	rnbd-client-generation rnbd-client-cache rnbd-client-device
-	rnbd-server-io rnbd-server-session rnbd-server-open rnbd-server-dev rnbd-server-map
-	rnbd-server-rules
-	rnbd-server-path rnbd-server-writer rnbd-server-queue"
+	rnbd-client-generation rnbd-client-cache rnbd-client-device rnbd-client-discover
+	rnbd-server-io rnbd-server-session rnbd-server-list rnbd-server-open rnbd-server-dev
+	rnbd-server-map rnbd-server-rules rnbd-server-path rnbd-server-writer rnbd-server-queue"
 ktap=/run/rig/kunit.ktap verdict=/run/rig/kunit.out
 
 # The modules are loaded one by one, as the kernel's log may not hold the output of all. Each module

@@ -103,7 +103,7 @@ row()
 	log_since_mark | grep -E 'rnbd|rtrs' | grep -qE -- "$word" ||
 		fail "the log says nothing of '$word' after '$3': $(log_since_mark)"
 	wait_for 10 sessions_left "$mapped" || fail "sessions left after '$3': $(ls /sys/class/rtrs-client)"
-	equal "disks after '$3'" "$(compgen -G "/dev/rnbd*" | wc -l)" "$disks"
+	equal "disks after '$3'" "$(compgen -G "/dev/rnbd[0-9]*" | wc -l)" "$disks"
 }
 
 set_up sess_queue_depth=16

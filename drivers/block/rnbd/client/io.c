@@ -9,7 +9,10 @@
 
 #include "rnbd-clt.h"
 
-/* A message without an answer after this time is logged; for SESS_INFO, the path is closed. */
+/*
+ * A message without an answer after this time is logged; for SESS_INFO and LIST, the path is
+ * closed.
+ */
 #define RNBD_CLT_ADMIN_TIMEOUT	(30 * HZ)
 
 /* Get the protocol's number of an operation. The block layer's numbers may change. */
@@ -489,8 +492,9 @@ static int rnbd_clt_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 /*
  * I/O, OPEN and CLOSE may take as long as the server's disk does. Heartbeats detect a dead server,
  * and the transport limits how long I/O waits for a path. So these requests never time out: a
- * device that hangs must not end paths that the session's other devices use. SESS_INFO needs no
- * disk. If the server does not answer it, the path is closed, which completes the request.
+ * device that hangs must not end paths that the session's other devices use. SESS_INFO and LIST
+ * need no disk. If the server does not answer one of them, the path is closed, which completes the
+ * request.
  */
 static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 {
@@ -500,7 +504,7 @@ static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 	if (!blk_rq_is_passthrough(rq))
 		return BLK_EH_RESET_TIMER;
 
-	if (pdu->admin == RNBD_MSG_SESS_INFO) {
+	if (pdu->admin == RNBD_MSG_SESS_INFO || pdu->admin == RNBD_MSG_LIST) {
 		if (__ratelimit(&sess->ratelimit))
 			pr_err("%s: server doesn't answer, giving the path up\n",
 			       sess->label);

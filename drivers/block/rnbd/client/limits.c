@@ -96,6 +96,8 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		rsp->max_write_zeroes_sectors = 0;
 	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_DISK_STATE))
 		rnbd_drop_disk_state(rsp);
+	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_VOLUMES))
+		memset(rsp->uuid, 0, sizeof(rsp->uuid));
 	rnbd_clt_check_id(dev, rsp);
 	if (dev->disk && !rnbd_clt_same_id(dev, rsp)) {
 		rnbd_clt_dev_err(dev, -ESTALE,

@@ -23,8 +23,13 @@ static int __init rnbd_clt_init(void)
 	err = rnbd_clt_start_mapping();
 	if (err)
 		goto del_ctl;
+	err = rnbd_clt_start_discovery();
+	if (err)
+		goto stop_mapping;
 	return 0;
 
+stop_mapping:
+	rnbd_clt_stop_mapping();
 del_ctl:
 	rnbd_clt_del_ctl();
 exit_devs:
@@ -40,6 +45,7 @@ static void __exit rnbd_clt_exit(void)
 {
 	struct rnbd_clt_dev *dev;
 
+	rnbd_clt_stop_discovery();
 	rnbd_clt_stop_mapping();
 	rnbd_clt_stop_watch();
 	while ((dev = rnbd_clt_any_dev())) {

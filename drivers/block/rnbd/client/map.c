@@ -263,17 +263,10 @@ static int rnbd_clt_check_chars(const char *line)
 	return 0;
 }
 
-/**
- * rnbd_clt_parse() - parse a line that was written to map_device
- * @line: the text; modified, and referenced by @opts
- * @opts: result; zeroed by the caller, except for @net
- *
- * Return: 0, or a negative errno; the reason has been logged.
- */
-int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
+/* Parse the words of a line; sets the bits of the options in it. */
+static int rnbd_clt_parse_words(char *line, struct rnbd_clt_map_opts *opts, unsigned long *seen)
 {
 	substring_t args[MAX_OPT_ARGS];
-	unsigned long seen = 0;
 	char *word;
 	int opt, err;
 
@@ -293,7 +286,7 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 				return err;
 			continue;
 		}
-		if (opt != OPT_PATH && __test_and_set_bit(opt, &seen)) {
+		if (opt != OPT_PATH && __test_and_set_bit(opt, seen)) {
 			pr_err("%.64s: this option was given before\n", word);
 			return -EINVAL;
 		}
@@ -301,16 +294,59 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 		if (err)
 			return err;
 	}
+	opts->port_given = test_bit(OPT_DEST_PORT, seen);
+	opts->poll_given = test_bit(OPT_NR_POLL_QUEUES, seen);
+	return 0;
+}
 
+/**
+ * rnbd_clt_parse() - parse a line that was written to map_device
+ * @line: the text; modified, and referenced by @opts
+ * @opts: result; zeroed by the caller, except for @net
+ *
+ * Return: 0, or a negative errno; the reason has been logged.
+ */
+int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
+{
+	unsigned long seen = 0;
+	int err;
+
+	err = rnbd_clt_parse_words(line, opts, &seen);
+	if (err)
+		return err;
 	if (!opts->sessname || !opts->dev_path) {
 		pr_err("%s= is missing\n",
 		       opts->sessname ? "device_path" : "sessname");
 		return -EINVAL;
 	}
-	err = rnbd_clt_set_label(opts) ?: rnbd_clt_check_link(opts);
+	return rnbd_clt_set_label(opts) ?: rnbd_clt_check_link(opts) ?:
+	       rnbd_clt_parse_paths(opts);
+}
+
+/**
+ * rnbd_clt_parse_discover() - parse a line that asks for the volumes of a server
+ * @line: the text; modified, and referenced by @opts
+ * @opts: result; zeroed by the caller, except for @net
+ *
+ * The options are those of map_device, without the ones of a device and the settings of a session.
+ *
+ * Return: 0, or a negative errno; the reason has been logged.
+ */
+int rnbd_clt_parse_discover(char *line, struct rnbd_clt_map_opts *opts)
+{
+	unsigned long seen = 0;
+	int err;
+
+	err = rnbd_clt_parse_words(line, opts, &seen);
 	if (err)
 		return err;
-	opts->port_given = test_bit(OPT_DEST_PORT, &seen);
-	opts->poll_given = test_bit(OPT_NR_POLL_QUEUES, &seen);
-	return rnbd_clt_parse_paths(opts);
+	if (!opts->sessname) {
+		pr_err("sessname= is missing\n");
+		return -EINVAL;
+	}
+	if (opts->dev_path || test_bit(OPT_ACCESS_MODE, &seen) || opts->nr_settings) {
+		pr_err("volumes are listed without device_path=, access_mode= and settings\n");
+		return -EINVAL;
+	}
+	return rnbd_clt_set_label(opts) ?: rnbd_clt_parse_paths(opts);
 }

@@ -197,8 +197,10 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 		len = RNBD_MSG_OPEN_RSP_ID;
 	if (rnbd_has_generation(dev->access_mode, features)) {
 		msg_len = sizeof(msg);
-		len = sizeof(*rsp);
+		len = RNBD_MSG_OPEN_RSP_GEN;
 	}
+	if (features & RNBD_FEATURE_VOLUMES)
+		len = sizeof(*rsp);
 	rnbd_clt_fill_generation(&msg, dev);
 	if ((features & RNBD_FEATURE_DISK_STATE) && rnbd_clt_dev_flushes(dev))
 		msg.open.flags |= RNBD_OPEN_FLUSHES;
@@ -430,6 +432,8 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		goto unlock;
 	}
 	rnbd_clt_dev_set_limits(dev, rsp);
+	/* Before the change of the state is notified */
+	import_uuid(&dev->uuid, rsp->uuid);
 	err = rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
 unlock:
 	rnbd_clt_unlock_ids(sess, locked);

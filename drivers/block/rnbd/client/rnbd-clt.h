@@ -23,6 +23,7 @@
  *	resize.c	changes of size and limits on the server
  *	device.c	mapping and unmapping of devices
  *	map.c		parser of map_device
+ *	discover.c	list of the volumes of a server
  *	sysfs.c		attributes
  *	main.c		loading and unloading
  *
@@ -57,6 +58,7 @@
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/sysfs.h>
+#include <linux/uuid.h>
 #include <linux/workqueue.h>
 #include <rdma/rtrs.h>
 
@@ -216,6 +218,9 @@ enum rnbd_clt_dev_state {
  * @id_len: length of @id in bytes
  * @id: unique id of the server's disk when the device was mapped. The device is not reopened if
  *	the server reports another id
+ * @uuid: UUID of the volume, as last reported by the server, 0 if there is none; written under
+ *	@open_lock, read without a lock: a reader may see parts of two UUIDs, and reads again when
+ *	the change is notified
  * @nsectors: last size that the server reported; written under @open_lock, read without a
  *	lock, as @open_lock may be held for as long as the server does not answer
  * @state: written by rnbd_clt_dev_set_state(), read without a lock
@@ -269,6 +274,7 @@ struct rnbd_clt_dev {
 	u8 id_type;
 	u8 id_len;
 	u8 id[16];
+	uuid_t uuid;
 	u64 nsectors;
 
 	enum rnbd_clt_dev_state state;
@@ -518,6 +524,50 @@ void rnbd_clt_exit_devs(void);
 
 /* map.c */
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);
+int rnbd_clt_parse_discover(char *line, struct rnbd_clt_map_opts *opts);
+
+/* Most volumes of a server that are listed */
+#define RNBD_CLT_LIST_MAX	4096
+
+/**
+ * struct rnbd_clt_volume - a volume that a server has listed
+ * @nr: position in the server's list
+ * @nsectors: capacity in sectors, 0 if unknown
+ * @modes: bit mask of the access modes that the volume allows
+ * @uuid: UUID of the volume, 0 if there is none
+ * @name: name of the volume, printable ASCII without blanks
+ */
+struct rnbd_clt_volume {
+	unsigned int nr;
+	u64 nsectors;
+	u8 modes;
+	uuid_t uuid;
+	char name[];
+};
+
+/**
+ * struct rnbd_clt_list - the volumes of a server
+ * @cursor: where the next message has to continue; 0: at the beginning or, after an answer, the
+ *	list is complete
+ * @nr: number of entries that the server has sent
+ * @nr_volumes: number of @volumes
+ * @volumes: array of RNBD_CLT_LIST_MAX pointers; the volumes are from kmalloc()
+ */
+struct rnbd_clt_list {
+	u64 cursor;
+	unsigned int nr;
+	unsigned int nr_volumes;
+	struct rnbd_clt_volume **volumes;
+};
+
+/* discover.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_clt_parse_list(struct rnbd_clt_list *list, const void *buf, size_t len);
+void rnbd_clt_sort_list(struct rnbd_clt_list *list);
+size_t rnbd_clt_print_volume(const struct rnbd_clt_volume *volume, char *text, size_t room);
+#endif
+int rnbd_clt_start_discovery(void);
+void rnbd_clt_stop_discovery(void);
 
 /* sysfs.c */
 int rnbd_clt_start_mapping(void);

@@ -85,6 +85,18 @@ static ssize_t wwid_show(struct device *disk, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(wwid);
 
+/* An empty line stands for a device that is no volume of the server. */
+static ssize_t uuid_show(struct device *disk, struct device_attribute *attr, char *buf)
+{
+	uuid_t uuid = to_dev(disk)->uuid;
+
+	if (uuid_is_null(&uuid))
+		return sysfs_emit(buf, "\n");
+	return sysfs_emit(buf, "%pU\n", &uuid);
+}
+
+static DEVICE_ATTR_RO(uuid);
+
 static ssize_t unmap_device_show(struct device *disk, struct device_attribute *attr,
 				 char *buf)
 {
@@ -178,6 +190,7 @@ static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_resize.attr,
 	&dev_attr_server_sectors.attr,
 	&dev_attr_unmap_device.attr,
+	&dev_attr_uuid.attr,
 	&dev_attr_wwid.attr,
 	NULL
 };

@@ -25,6 +25,8 @@
  * @RNBD_MSG_OPEN_RSP: its answer
  * @RNBD_MSG_IO: do I/O on an open device, a read or a write
  * @RNBD_MSG_CLOSE: close a device, a write without data
+ * @RNBD_MSG_LIST: list volumes, a read; needs RNBD_FEATURE_VOLUMES
+ * @RNBD_MSG_LIST_RSP: its answer
  */
 enum rnbd_msg_type {
 	RNBD_MSG_SESS_INFO,
@@ -33,6 +35,8 @@ enum rnbd_msg_type {
 	RNBD_MSG_OPEN_RSP,
 	RNBD_MSG_IO,
 	RNBD_MSG_CLOSE,
+	RNBD_MSG_LIST,
+	RNBD_MSG_LIST_RSP,
 };
 
 /**
@@ -111,10 +115,13 @@ struct rnbd_msg_hdr {
  * It makes each write durable until the client knows of the disk's write cache.
  */
 #define RNBD_FEATURE_DISK_STATE		BIT(5)
+/* RNBD_MSG_LIST is supported, and answers to OPEN contain the UUID of the volume */
+#define RNBD_FEATURE_VOLUMES		BIT(6)
 /* Features that this driver supports */
 #define RNBD_FEATURES	(RNBD_FEATURE_WRITE_ZEROES | RNBD_FEATURE_RESIZE_EVENT | \
 			 RNBD_FEATURE_UNIQUE_ID | RNBD_FEATURE_HANDOVER | \
-			 RNBD_FEATURE_GENERATION | RNBD_FEATURE_DISK_STATE)
+			 RNBD_FEATURE_GENERATION | RNBD_FEATURE_DISK_STATE | \
+			 RNBD_FEATURE_VOLUMES)
 
 /**
  * struct rnbd_msg_sess_info - RNBD_MSG_SESS_INFO and RNBD_MSG_SESS_INFO_RSP
@@ -231,9 +238,12 @@ static_assert(offsetof(struct rnbd_msg_open_gen, generation) == 264);
  * @reserved: 0
  * @id: unique id of the whole disk, padded with zeroes
  * @generation: generation of the mapping, not 0; newer mappings have greater generations. The
- *	answer ends before this field unless rnbd_has_generation()
+ *	answer ends before this field unless rnbd_has_generation() or RNBD_FEATURE_VOLUMES was
+ *	granted; 0 unless rnbd_has_generation()
  * @gen_flags: RNBD_GEN_FENCED or 0
  * @reserved2: 0
+ * @uuid: UUID of the volume, 0 if the device is no volume; the answer ends before this field
+ *	unless RNBD_FEATURE_VOLUMES was granted
  */
 struct rnbd_msg_open_rsp {
 	struct rnbd_msg_hdr hdr;
@@ -260,15 +270,21 @@ struct rnbd_msg_open_rsp {
 	__le64 generation;
 	u8 gen_flags;
 	u8 reserved2[7];
+	u8 uuid[16];
 };
 
-/* Lengths of the shortest answer, and of the answer that ends with the disk's unique id */
+/*
+ * Lengths of the shortest answer, of the answer that ends with the disk's unique id, and of the
+ * answer that ends with the generation
+ */
 #define RNBD_MSG_OPEN_RSP_MIN	offsetof(struct rnbd_msg_open_rsp, id_type)
 #define RNBD_MSG_OPEN_RSP_ID	offsetof(struct rnbd_msg_open_rsp, generation)
+#define RNBD_MSG_OPEN_RSP_GEN	offsetof(struct rnbd_msg_open_rsp, uuid)
 
 static_assert(RNBD_MSG_OPEN_RSP_MIN == 56);
 static_assert(RNBD_MSG_OPEN_RSP_ID == 80);
-static_assert(sizeof(struct rnbd_msg_open_rsp) == 96);
+static_assert(RNBD_MSG_OPEN_RSP_GEN == 96);
+static_assert(sizeof(struct rnbd_msg_open_rsp) == 112);
 static_assert(offsetof(struct rnbd_msg_open_rsp, nsectors) == 8);
 static_assert(offsetof(struct rnbd_msg_open_rsp, io_min) == 48);
 
@@ -338,5 +354,69 @@ struct rnbd_msg_close {
 };
 
 static_assert(sizeof(struct rnbd_msg_close) == 8);
+
+/**
+ * struct rnbd_msg_list - RNBD_MSG_LIST
+ * @hdr: header
+ * @reserved: 0
+ * @cursor: 0 for the first message; then @cursor of the last answer
+ */
+struct rnbd_msg_list {
+	struct rnbd_msg_hdr hdr;
+	__le32 reserved;
+	__le64 cursor;
+};
+
+static_assert(sizeof(struct rnbd_msg_list) == 16);
+static_assert(offsetof(struct rnbd_msg_list, cursor) == 8);
+
+/**
+ * struct rnbd_msg_list_rsp - beginning of RNBD_MSG_LIST_RSP; entries of varying length follow
+ * @hdr: header
+ * @nr: number of entries, may be 0
+ * @reserved: 0
+ * @cursor: where the next message has to continue, greater than that of the message; 0 after the
+ *	last volume
+ */
+struct rnbd_msg_list_rsp {
+	struct rnbd_msg_hdr hdr;
+	__le16 nr;
+	__le16 reserved;
+	__le64 cursor;
+};
+
+static_assert(sizeof(struct rnbd_msg_list_rsp) == 16);
+static_assert(offsetof(struct rnbd_msg_list_rsp, cursor) == 8);
+
+/**
+ * struct rnbd_list_entry - a volume in RNBD_MSG_LIST_RSP
+ * @nsectors: capacity in sectors, 0 if unknown
+ * @uuid: UUID of the volume
+ * @modes: bit mask of the access modes that the volume allows, BIT(RNBD_ACCESS_*)
+ * @name_len: length of @name in bytes, 1 to RNBD_NAME_LEN - 1
+ * @reserved: 0
+ * @name: name of the volume, without a terminating NUL; padded with zeroes to a multiple of 8 bytes
+ */
+struct rnbd_list_entry {
+	__le64 nsectors;
+	u8 uuid[16];
+	u8 modes;
+	u8 name_len;
+	u8 reserved[6];
+	char name[];
+};
+
+static_assert(sizeof(struct rnbd_list_entry) == 32);
+static_assert(offsetof(struct rnbd_list_entry, modes) == 24);
+
+/* Get the length of an entry, including the padding. */
+static inline size_t rnbd_list_entry_len(size_t name_len)
+{
+	return sizeof(struct rnbd_list_entry) + ((name_len + 7) & ~(size_t)7);
+}
+
+/* Room for an answer with an entry of any length; shorter reads are refused */
+#define RNBD_MSG_LIST_RSP_MIN	(sizeof(struct rnbd_msg_list_rsp) + \
+				 sizeof(struct rnbd_list_entry) + 256)
 
 #endif /* RNBD_PROTO_H */

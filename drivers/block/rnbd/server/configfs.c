@@ -8,12 +8,15 @@
 #include <linux/ctype.h>
 #include <linux/key.h>
 #include <linux/kstrtox.h>
+#include <linux/ktime.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uuid.h>
 #include <net/net_namespace.h>
 
 #include "rules.h"
@@ -95,6 +98,53 @@ static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *
 	return err ?: count;
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, path);
+
+static ssize_t rnbd_srv_volume_uuid_show(struct config_item *item, char *page)
+{
+	ssize_t len;
+
+	mutex_lock(&rnbd_srv_rules_lock);
+	len = sysfs_emit(page, "%pU\n", &rnbd_srv_to_volume(item)->uuid);
+	mutex_unlock(&rnbd_srv_rules_lock);
+	return len;
+}
+
+/* Parse a UUID, which may be surrounded by whitespace, and is not 0. */
+static int rnbd_srv_parse_uuid(const char *page, uuid_t *uuid)
+{
+	char *word = rnbd_srv_word(page);
+	int err;
+
+	if (!word)
+		return -ENOMEM;
+	err = strlen(word) == UUID_STRING_LEN ? uuid_parse(word, uuid) : -EINVAL;
+	if (!err && uuid_is_null(uuid))
+		err = -EINVAL;
+	kfree(word);
+	return err;
+}
+
+static ssize_t rnbd_srv_volume_uuid_store(struct config_item *item, const char *page,
+					  size_t count)
+{
+	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
+	uuid_t uuid;
+	int err = rnbd_srv_parse_uuid(page, &uuid);
+
+	if (err)
+		return err;
+	mutex_lock(&rnbd_srv_rules_lock);
+	if (volume->enabled)
+		err = -EBUSY;
+	else
+		uuid_copy(&volume->uuid, &uuid);
+	mutex_unlock(&rnbd_srv_rules_lock);
+	if (err)
+		pr_err("volume %s is enabled: write 0 to enable before its UUID is changed\n",
+		       config_item_name(item));
+	return err ?: count;
+}
+CONFIGFS_ATTR(rnbd_srv_volume_, uuid);
 
 static ssize_t rnbd_srv_volume_modes_show(struct config_item *item, char *page)
 {
@@ -207,6 +257,7 @@ CONFIGFS_ATTR(rnbd_srv_volume_, enable);
 
 static struct configfs_attribute *rnbd_srv_volume_attrs[] = {
 	&rnbd_srv_volume_attr_path,
+	&rnbd_srv_volume_attr_uuid,
 	&rnbd_srv_volume_attr_modes,
 	&rnbd_srv_volume_attr_exclusive,
 	&rnbd_srv_volume_attr_allow_any_host,
@@ -631,6 +682,21 @@ static const struct config_item_type rnbd_srv_links_type = {
 	.ct_owner = THIS_MODULE,
 };
 
+/* Add a volume behind the older ones of its tenant. */
+static void rnbd_srv_add_volume(struct rnbd_srv_volume *volume)
+{
+	struct list_head *volumes = &volume->rules->volumes;
+
+	mutex_lock(&rnbd_srv_rules_lock);
+	/* A time, so that clients cannot count the volumes of others. */
+	volume->nr = ktime_get_ns();
+	if (!list_empty(volumes))
+		volume->nr = max(volume->nr,
+				 list_last_entry(volumes, struct rnbd_srv_volume, list)->nr + 1);
+	list_add_tail(&volume->list, volumes);
+	mutex_unlock(&rnbd_srv_rules_lock);
+}
+
 static struct config_group *rnbd_srv_make_volume(struct config_group *group, const char *name)
 {
 	struct rnbd_srv_volume *volume;
@@ -642,6 +708,7 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 		return ERR_PTR(-ENOMEM);
 	volume->rules = &container_of(group, struct rnbd_srv_tenant, volumes)->rules;
 	volume->modes = RNBD_SRV_ALL_MODES;
+	uuid_gen(&volume->uuid);
 	INIT_LIST_HEAD(&volume->allowed);
 	config_group_init_type_name(&volume->group, name, &rnbd_srv_volume_type);
 	/* A long name is allocated. */
@@ -652,9 +719,7 @@ static struct config_group *rnbd_srv_make_volume(struct config_group *group, con
 	config_group_init_type_name(&volume->hosts, "hosts", &rnbd_srv_links_type);
 	config_item_get(&volume->group.cg_item);
 	configfs_add_default_group(&volume->hosts, &volume->group);
-	mutex_lock(&rnbd_srv_rules_lock);
-	list_add_tail(&volume->list, &volume->rules->volumes);
-	mutex_unlock(&rnbd_srv_rules_lock);
+	rnbd_srv_add_volume(volume);
 	return &volume->group;
 }
 

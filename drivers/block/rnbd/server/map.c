@@ -114,5 +114,6 @@ void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
 	rsp->device_id = cpu_to_le32(map->id);
 	rnbd_srv_fill_disk(map, rsp);
 	map->told = *rsp;
+	export_uuid(rsp->uuid, &map->uuid);
 	rnbd_srv_writer_fill_rsp(map, rsp);
 }

@@ -40,6 +40,7 @@
  *	configfs.c	interface of the rules
  *	listen.c	listening for clients, in a network namespace
  *	session.c	sessions; messages other than I/O
+ *	list.c		list of the volumes that a client may open
  *	open.c		OPEN
  *	dev.c		devices, and their mappings: creation and closing
  *	access.c	what the rules mean for sessions: paths, mappings, limits, cgroups
@@ -69,6 +70,7 @@
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
 #include <linux/refcount.h>
+#include <linux/uuid.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/rtrs-hist.h>
@@ -134,6 +136,7 @@ do {									\
  * @rtrs: the transport's session
  * @open_wq: handles OPEN, at most RNBD_SRV_SESS_OPENS at a time
  * @close_wq: closes mappings, at most RNBD_SRV_SESS_CLOSES at a time
+ * @list_wq: handles LIST, one at a time
  * @disk_wq: runs I/O on disks that may sleep
  * @file_wq: runs I/O on files
  * @end_work: queued when @users becomes 0; destroys the workqueues, which their own
@@ -161,6 +164,7 @@ struct rnbd_srv_sess {
 	struct rtrs_srv_sess *rtrs;
 	struct workqueue_struct *open_wq;
 	struct workqueue_struct *close_wq;
+	struct workqueue_struct *list_wq;
 	struct workqueue_struct *disk_wq;
 	struct workqueue_struct *file_wq;
 	struct work_struct end_work;
@@ -307,6 +311,7 @@ struct rnbd_srv_queue {
  * @sess: session that opened the device; referenced until @closed
  * @dev: the device; valid while the mapping is in &rnbd_srv_dev.maps
  * @volume_path: path of the volume that @path names, NULL if @path is a path
+ * @uuid: UUID of that volume, 0 if @path is a path
  * @exclusive: no other session may open the device
  * @backend: does I/O on the disk or file, which is open until @closed
  * @file: the open file, or NULL if it is a disk
@@ -349,6 +354,7 @@ struct rnbd_srv_map {
 	struct rnbd_srv_dev *dev;
 
 	char *volume_path;
+	uuid_t uuid;
 	bool exclusive;
 	const struct rnbd_srv_backend *backend;
 	struct file *file;
@@ -399,7 +405,7 @@ struct rnbd_srv_map {
  * @iocb_err: result of the I/O, 0 or a negative errno
  * @vecs: data of @bio or @iocb, see rnbd_srv_get_vecs(); NULL without data, and before
  * @inline_vecs: array for @vecs of short requests
- * @work: handles OPEN
+ * @work: handles OPEN or LIST
  * @starts: &rnbd_srv_sess.starts when OPEN arrived
  * @queued: entry in &rnbd_srv_queue.waiting, while @bio may still be in use
  * @run: function that a worker calls for the request, in process context
@@ -501,6 +507,12 @@ struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op, u32 feature
 #endif
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
+/* list.c */
+void rnbd_srv_queue_list(struct rtrs_srv_op *op);
+#if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_srv_check_list(const struct rtrs_srv_op *op, u32 features);
+#endif
+
 /* configfs.c */
 int rnbd_srv_add_configfs(void);
 void rnbd_srv_del_configfs(void);
@@ -574,7 +586,9 @@ void rnbd_srv_css_end(void);
 void rnbd_srv_css_set(struct rnbd_srv_sess *sess, struct cgroup_subsys_state *css);
 
 /* path.c */
+bool rnbd_srv_name_ok(const char *name);
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
+u64 rnbd_srv_cached_sectors(const char *path);
 bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb);
 struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path);
 

@@ -267,8 +267,15 @@ int rnbd_srv_in_limits(struct rnbd_srv_host *host, const struct rnbd_srv_sess *s
 	return -EDQUOT;
 }
 
-static bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume,
-			     const struct rnbd_srv_sess *sess)
+/**
+ * rnbd_srv_host_ok() - check whether a session may open a volume, in any access mode
+ * @volume: the volume
+ * @sess: the session
+ *
+ * Context: rnbd_srv_rules_lock is held.
+ * Return: true if it may, once the volume is enabled.
+ */
+bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const struct rnbd_srv_sess *sess)
 {
 	const struct rnbd_srv_allow *allow;
 
@@ -306,8 +313,8 @@ VISIBLE_IF_KUNIT int rnbd_srv_judge(const struct rnbd_srv_rules *rules,
 }
 
 /**
- * rnbd_srv_rules_apply() - check a new mapping, and look up the path of its volume
- * @map: mapping with its session, name and access mode; gets its volume_path
+ * rnbd_srv_rules_apply() - check a new mapping, and look up its volume
+ * @map: mapping with its session, name and access mode; gets its volume_path and uuid
  *
  * Return: 0, an errno of rnbd_srv_judge(), or -ENOMEM.
  */
@@ -324,6 +331,7 @@ int rnbd_srv_rules_apply(struct rnbd_srv_map *map)
 		map->volume_path = kstrdup(volume->path, GFP_KERNEL);
 		if (!map->volume_path)
 			err = -ENOMEM;
+		uuid_copy(&map->uuid, &volume->uuid);
 	}
 	mutex_unlock(&rnbd_srv_rules_lock);
 	memalloc_noio_restore(noio);

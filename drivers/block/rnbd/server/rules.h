@@ -10,6 +10,8 @@
 #include <linux/configfs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/uuid.h>
 #include <linux/workqueue.h>
 
 #include "rnbd-srv.h"
@@ -80,6 +82,8 @@ struct rnbd_srv_allow {
  * @group: directory in volumes/, with the name of the volume
  * @hosts: subdirectory of links to hosts
  * @allowed: list of struct rnbd_srv_allow, one for each link
+ * @nr: number by which clients continue a list of volumes; greater than that of older volumes
+ * @uuid: UUID of the volume
  * @path: absolute path of the disk or file; NULL if not set
  * @modes: bit mask of the allowed access modes
  * @exclusive: only one session may open the volume at a time
@@ -87,7 +91,7 @@ struct rnbd_srv_allow {
  * @enabled: the volume can be opened
  * @gone: the directory has been removed
  *
- * All fields except @rules, @group and @hosts are protected by rnbd_srv_rules_lock.
+ * All fields except @rules, @group, @hosts and @nr are protected by rnbd_srv_rules_lock.
  */
 struct rnbd_srv_volume {
 	struct list_head list;
@@ -95,6 +99,8 @@ struct rnbd_srv_volume {
 	struct config_group group;
 	struct config_group hosts;
 	struct list_head allowed;
+	u64 nr;
+	uuid_t uuid;
 	char *path;
 	unsigned long modes;
 	bool exclusive;
@@ -157,6 +163,39 @@ static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
 {
 	return limit == RNBD_SRV_MAX_MEMORY ? 20 : 0;
 }
+
+/* Most data of an answer to LIST, and most volumes in it */
+#define RNBD_SRV_LIST_ROOM	SZ_4K
+#define RNBD_SRV_LIST_VOLUMES	\
+	((RNBD_SRV_LIST_ROOM - sizeof(struct rnbd_msg_list_rsp)) / \
+	 (sizeof(struct rnbd_list_entry) + 8))
+
+/* Most volumes that the server checks for one LIST */
+#define RNBD_SRV_LIST_SCAN	1024
+
+/**
+ * struct rnbd_srv_list - answer to LIST
+ * @room: bytes of @data that the client can receive
+ * @len: bytes of @data that are used
+ * @nr: number of volumes in @data
+ * @paths: their paths
+ * @data: the answer, zeroed beyond @len
+ */
+struct rnbd_srv_list {
+	size_t room;
+	size_t len;
+	unsigned int nr;
+	char *paths[RNBD_SRV_LIST_VOLUMES];
+	u8 data[RNBD_SRV_LIST_ROOM] __aligned(8);
+};
+
+/* list.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_srv_list_fill(struct rnbd_srv_list *list, const struct rnbd_srv_sess *sess, u64 after);
+#endif
+
+/* rules.c */
+bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const struct rnbd_srv_sess *sess);
 
 /* listen.c */
 void rnbd_srv_tenant_init(struct rnbd_srv_tenant *tenant);

@@ -5,7 +5,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ctype.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -16,7 +15,7 @@
 static void rnbd_srv_sess_free(struct rnbd_srv_sess *sess)
 {
 	struct workqueue_struct *wqs[] = {
-		sess->open_wq, sess->close_wq, sess->disk_wq, sess->file_wq
+		sess->open_wq, sess->close_wq, sess->list_wq, sess->disk_wq, sess->file_wq
 	};
 	unsigned int i;
 
@@ -47,10 +46,11 @@ static bool rnbd_srv_sess_alloc_wqs(struct rnbd_srv_sess *sess)
 {
 	sess->open_wq = alloc_workqueue("rnbd_srv_open", WQ_UNBOUND, RNBD_SRV_SESS_OPENS);
 	sess->close_wq = alloc_workqueue("rnbd_srv_close", WQ_UNBOUND, RNBD_SRV_SESS_CLOSES);
+	sess->list_wq = alloc_ordered_workqueue("rnbd_srv_list", 0);
 	sess->disk_wq = alloc_workqueue("rnbd_srv_disk", WQ_UNBOUND | WQ_MEM_RECLAIM,
 					WQ_MAX_ACTIVE);
 	sess->file_wq = alloc_workqueue("rnbd_srv_file", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	return sess->open_wq && sess->close_wq && sess->disk_wq && sess->file_wq;
+	return sess->open_wq && sess->close_wq && sess->list_wq && sess->disk_wq && sess->file_wq;
 }
 
 /**
@@ -151,18 +151,6 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 	return 0;
 }
 
-/* Names reach the log and sysfs: reject control characters. */
-static bool rnbd_srv_name_ok(const char *name)
-{
-	size_t i, len = strnlen(name, RNBD_NAME_LEN);
-
-	for (i = 0; i < len; i++) {
-		if (iscntrl(name[i]))
-			return false;
-	}
-	return len < RNBD_NAME_LEN;
-}
-
 /* Check that the access mode was negotiated, and that the generation fits into both messages. */
 static int rnbd_srv_check_generation(const struct rtrs_srv_op *op, u8 mode, u32 features)
 {
@@ -170,7 +158,7 @@ static int rnbd_srv_check_generation(const struct rtrs_srv_op *op, u8 mode, u32 
 		return -EINVAL;
 	if (rnbd_has_generation(mode, features) &&
 	    (op->msg_len < sizeof(struct rnbd_msg_open_gen) ||
-	     op->data_len < sizeof(struct rnbd_msg_open_rsp)))
+	     op->data_len < RNBD_MSG_OPEN_RSP_GEN))
 		return -EINVAL;
 	return 0;
 }
@@ -219,8 +207,10 @@ static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
 {
 	const struct rnbd_msg_open *msg = (const void *)op->msg;
 
+	if (features & RNBD_FEATURE_VOLUMES)
+		return min_t(size_t, sizeof(struct rnbd_msg_open_rsp), op->data_len);
 	if (rnbd_has_generation(msg->access_mode, features))
-		return sizeof(struct rnbd_msg_open_rsp);
+		return RNBD_MSG_OPEN_RSP_GEN;
 	if (features & RNBD_FEATURE_UNIQUE_ID)
 		return min_t(size_t, RNBD_MSG_OPEN_RSP_ID, op->data_len);
 	return RNBD_MSG_OPEN_RSP_MIN;
@@ -332,6 +322,9 @@ void rnbd_srv_request(struct rtrs_srv_op *op)
 		break;
 	case RNBD_MSG_CLOSE:
 		err = rnbd_srv_close_msg(op);
+		break;
+	case RNBD_MSG_LIST:
+		rnbd_srv_queue_list(op);
 		break;
 	case RNBD_MSG_SESS_INFO:
 		rtrs_srv_complete(op, rnbd_srv_sess_info(op));

@@ -129,7 +129,7 @@ static void zeroes_need_the_feature(struct kunit *test)
 
 static void sess_info_is_on_the_wire_as_written_down(struct kunit *test)
 {
-	static const u8 bytes[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 63, 0, 0, 0, 4, 3, 2, 1 };
+	static const u8 bytes[36] = { 0, 0, 0, 0, 2, 0, 0, 0, 127, 0, 0, 0, 4, 3, 2, 1 };
 	struct rnbd_msg_sess_info msg;
 
 	memset(&msg, 0x5a, sizeof(msg));
@@ -150,7 +150,8 @@ static const struct granted_case {
 	{ "access mode handover", BIT(3), { 8, 0, 0, 0, 4, 3, 2, 1 } },
 	{ "generations", BIT(4), { 16, 0, 0, 0, 4, 3, 2, 1 } },
 	{ "states of disks", BIT(5), { 32, 0, 0, 0, 4, 3, 2, 1 } },
-	{ "what was not offered", 63, { 0xff, 0xff, 0xff, 0xff, 4, 3, 2, 1 } },
+	{ "lists of volumes", BIT(6), { 64, 0, 0, 0, 4, 3, 2, 1 } },
+	{ "what was not offered", 127, { 0xff, 0xff, 0xff, 0xff, 4, 3, 2, 1 } },
 	{ "no cookie", 0, { 1, 0, 0, 0, 0, 0, 0, 0 } },
 	{ "another cookie", 0, { 1, 0, 0, 0, 4, 3, 2, 2 } },
 };

@@ -138,7 +138,8 @@ static const struct feature_case {
 	{ "unique ids", BIT(2), 0x12345678, BIT(2) },
 	{ "access mode handover", BIT(3), 0x12345678, BIT(3) },
 	{ "generations", BIT(4), 0x12345678, BIT(4) },
-	{ "all bits", U32_MAX, 1, 63 },
+	{ "lists of volumes", BIT(6), 0x12345678, BIT(6) },
+	{ "all bits", U32_MAX, 1, 127 },
 	{ "no cookie", BIT(0) | BIT(1), 0, 0 },
 };
 

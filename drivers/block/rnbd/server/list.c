@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * RNBD server: list of the volumes that a client may open. An answer has room for some volumes; the
+ * client continues after the last one of them. Volumes are ordered by the time of their creation,
+ * so a list stays complete if volumes are added and removed meanwhile.
+ *
+ * The rules decide as they do for OPEN over the path on which LIST arrives. Nothing here opens a
+ * disk or waits for one. Each session handles one LIST at a time, and checks a limited number of
+ * volumes for it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/minmax.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "rules.h"
+
+/**
+ * rnbd_srv_check_list() - check RNBD_MSG_LIST
+ * @op: op with the message
+ * @features: RNBD_FEATURE_* that the client was granted
+ *
+ * Return: 0, or -EINVAL if a length is invalid, or the client was not granted the feature.
+ */
+VISIBLE_IF_KUNIT int rnbd_srv_check_list(const struct rtrs_srv_op *op, u32 features)
+{
+	if (!(features & RNBD_FEATURE_VOLUMES) || op->msg_len < sizeof(struct rnbd_msg_list) ||
+	    op->dir != DMA_FROM_DEVICE || op->data_len < RNBD_MSG_LIST_RSP_MIN)
+		return -EINVAL;
+	return 0;
+}
+
+static bool rnbd_srv_is_listed(struct rnbd_srv_volume *volume, const struct rnbd_srv_sess *sess)
+{
+	return volume->enabled && volume->modes &&
+	       rnbd_srv_name_ok(config_item_name(&volume->group.cg_item)) &&
+	       rnbd_srv_host_ok(volume, sess);
+}
+
+/* Add a volume to the answer. Returns 0, -ENOSPC if there is no room for it, or -ENOMEM. */
+static int rnbd_srv_list_add(struct rnbd_srv_list *list, struct rnbd_srv_volume *volume)
+{
+	struct rnbd_list_entry *entry = (void *)(list->data + list->len);
+	const char *name = config_item_name(&volume->group.cg_item);
+	size_t name_len = strlen(name), len = rnbd_list_entry_len(name_len);
+	char *path;
+
+	if (len > list->room - list->len || list->nr == RNBD_SRV_LIST_VOLUMES)
+		return -ENOSPC;
+	path = kstrdup(volume->path, GFP_KERNEL);
+	if (!path)
+		return -ENOMEM;
+	list->paths[list->nr++] = path;
+	export_uuid(entry->uuid, &volume->uuid);
+	entry->modes = volume->modes;
+	entry->name_len = name_len;
+	memcpy(entry->name, name, name_len);
+	list->len += len;
+	return 0;
+}
+
+/**
+ * rnbd_srv_list_fill() - write an answer to RNBD_MSG_LIST, without the sizes of volumes
+ * @list: list, zeroed except for its room, which is at least RNBD_MSG_LIST_RSP_MIN
+ * @sess: session of the client
+ * @after: cursor of the message
+ *
+ * Context: rnbd_srv_rules_lock is held.
+ * Return: 0 or -ENOMEM.
+ */
+VISIBLE_IF_KUNIT int rnbd_srv_list_fill(struct rnbd_srv_list *list,
+					const struct rnbd_srv_sess *sess, u64 after)
+{
+	struct rnbd_msg_list_rsp *rsp = (void *)list->data;
+	struct rnbd_srv_volume *volume;
+	unsigned int checked = 0;
+	int err = 0;
+
+	list->len = sizeof(*rsp);
+	list_for_each_entry(volume, &sess->rules->volumes, list) {
+		if (volume->nr <= after)
+			continue;
+		if (checked++ == RNBD_SRV_LIST_SCAN)
+			err = -ENOSPC;
+		else if (rnbd_srv_is_listed(volume, sess))
+			err = rnbd_srv_list_add(list, volume);
+		if (err)
+			break;
+		after = volume->nr;
+	}
+	if (err && err != -ENOSPC)
+		return err;
+	rsp->hdr.type = cpu_to_le16(RNBD_MSG_LIST_RSP);
+	rsp->nr = cpu_to_le16(list->nr);
+	rsp->cursor = cpu_to_le64(err ? after : 0);
+	return 0;
+}
+
+static void rnbd_srv_list_sizes(struct rnbd_srv_list *list)
+{
+	size_t at = sizeof(struct rnbd_msg_list_rsp);
+	struct rnbd_list_entry *entry;
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++) {
+		entry = (void *)(list->data + at);
+		entry->nsectors = cpu_to_le64(rnbd_srv_cached_sectors(list->paths[i]));
+		at += rnbd_list_entry_len(entry->name_len);
+	}
+}
+
+static int rnbd_srv_list_answer(struct rtrs_srv_op *op, struct rnbd_srv_list *list)
+{
+	const struct rnbd_msg_list *msg = (const void *)op->msg;
+	struct rnbd_srv_sess *sess = op->priv;
+	unsigned int noio;
+	int err;
+
+	list->room = min_t(size_t, op->data_len, sizeof(list->data));
+	/* Reclaim must not wait for I/O under this lock, which the transport's callbacks take. */
+	noio = memalloc_noio_save();
+	mutex_lock(&rnbd_srv_rules_lock);
+	err = rnbd_srv_list_fill(list, sess, le64_to_cpu(msg->cursor));
+	mutex_unlock(&rnbd_srv_rules_lock);
+	memalloc_noio_restore(noio);
+	if (err)
+		return err;
+	rnbd_srv_list_sizes(list);
+	rnbd_srv_answer(op, list->data, list->len);
+	return 0;
+}
+
+static int rnbd_srv_list_msg(struct rtrs_srv_op *op)
+{
+	struct rnbd_srv_sess *sess = op->priv;
+	struct rnbd_srv_list *list;
+	unsigned int i;
+	int err;
+
+	err = rnbd_srv_check_list(op, READ_ONCE(sess->features));
+	if (err)
+		return err;
+	list = kzalloc(sizeof(*list), GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	err = rnbd_srv_list_answer(op, list);
+	for (i = 0; i < list->nr; i++)
+		kfree(list->paths[i]);
+	kfree(list);
+	return err;
+}
+
+static void rnbd_srv_list_work(struct work_struct *work)
+{
+	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
+	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+
+	rtrs_srv_complete(op, rnbd_srv_list_msg(op));
+}
+
+/**
+ * rnbd_srv_queue_list() - handle RNBD_MSG_LIST
+ * @op: op with the message; completed by a work item
+ */
+void rnbd_srv_queue_list(struct rtrs_srv_op *op)
+{
+	struct rnbd_srv_req *req = rtrs_srv_op_priv(op);
+	struct rnbd_srv_sess *sess = op->priv;
+
+	INIT_WORK(&req->work, rnbd_srv_list_work);
+	queue_work(sess->list_wq, &req->work);
+}
