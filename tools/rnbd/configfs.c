@@ -269,13 +269,16 @@ static int set_hosts(const struct rnbd *r, const struct rule *have, const struct
 	return one ? one : ret;
 }
 
+/* A rule without a UUID keeps the one that the volume has. */
 static bool differs(const struct rule *have, const struct rule *want,
 		    enum rule_attribute attribute)
 {
+	if (attribute == RULE_UUID && !*want->values[attribute])
+		return false;
 	return strcmp(have->values[attribute], want->values[attribute]);
 }
 
-/* Change attributes. A volume's path is changed while it is disabled; enable is set last. */
+/* Change attributes. A volume's path and UUID change while it is disabled; enable is set last. */
 static int change_rule(const struct rnbd *r, const struct rule *have, const struct rule *want)
 {
 	const char *enabled = NULL;
@@ -284,7 +287,8 @@ static int change_rule(const struct rnbd *r, const struct rule *have, const stru
 
 	if (want->kind == RULE_VOLUME)
 		enabled = have->values[RULE_ENABLE];
-	if (enabled && !strcmp(enabled, "1") && differs(have, want, RULE_PATH)) {
+	if (enabled && !strcmp(enabled, "1") &&
+	    (differs(have, want, RULE_PATH) || differs(have, want, RULE_UUID))) {
 		enabled = "0";
 		ret = set_value(r, want, RULE_ENABLE, enabled);
 	}

@@ -131,6 +131,7 @@ struct json_object *device_json(const struct rnbd *r, const struct device *dev)
 	free(node);
 	json_add_string(to, "state", dev->state);
 	json_add_string(to, "wwid", dev->wwid && *dev->wwid ? dev->wwid : NULL);
+	json_add_string(to, "uuid", dev->uuid && *dev->uuid ? dev->uuid : NULL);
 	add_stats(to, &dev->stats);
 	return to;
 }

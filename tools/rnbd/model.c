@@ -207,6 +207,7 @@ static void read_disk(const struct rnbd *r, struct device *dev, const char *name
 	dev->access_mode = sysfs_read(r, "%s/access_mode", dev->dir);
 	dev->state = sysfs_read(r, "%s/state", dev->dir);
 	dev->wwid = sysfs_read(r, "%s/wwid", dev->dir);
+	dev->uuid = sysfs_read(r, "%s/uuid", dev->dir);
 	if (sysfs_read_number(r, &n, "block/%s/size", name))
 		dev->size = n * SECTOR;
 	if (sysfs_read_number(r, &n, "%s/server_sectors", dev->dir))
@@ -339,6 +340,7 @@ static void free_device(struct device *dev)
 	free(dev->access_mode);
 	free(dev->state);
 	free(dev->wwid);
+	free(dev->uuid);
 }
 
 void model_free(struct model *model)

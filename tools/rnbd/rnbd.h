@@ -49,7 +49,7 @@ struct rnbd {
 	/* Sides to which the command applies */
 	bool sides[NR_SIDES];
 	bool help, json, verbose, bytes, dry_run, no_headings;
-	bool prometheus, sequential, wait, save;
+	bool prometheus, sequential, wait, save, all;
 	/* Name of the volume to save; NULL: derived from the device */
 	const char *save_name;
 	double watch, interval, seconds;
@@ -142,6 +142,7 @@ struct device {
 	char *session, *mapping_path, *access_mode;
 	char *state;		/* client only, else NULL */
 	char *wwid;		/* client only; empty if the disk has none */
+	char *uuid;		/* client only; empty if the device is no volume */
 	bool read_only;
 	long long size;		/* in bytes; -1: unknown */
 	long long server_size;	/* size on the server, as known to the client; -1: unknown */
@@ -397,9 +398,15 @@ int unmap_device(const struct rnbd *r, const struct device *dev, const char *how
 int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
 	      int *code);
 int report_mapped(const struct rnbd *r, const char *path, const char *session);
+int map_words(const struct rnbd *r, int argc, char **argv);
+
+/* ---- discover.c ---- */
+
+int map_all(const struct rnbd *r, int argc, char **argv);
 
 /* ---- commands ---- */
 
+int cmd_discover(struct rnbd *r, int argc, char **argv);
 int cmd_map(struct rnbd *r, int argc, char **argv);
 int cmd_unmap(struct rnbd *r, int argc, char **argv);
 int cmd_remap(struct rnbd *r, int argc, char **argv);

@@ -26,6 +26,7 @@ static char *take_limit(const char *value, char **why);
 static char *take_cgroup(const char *value, char **why);
 static char *take_prefixes(const char *value, char **why);
 static char *take_path(const char *value, char **why);
+static char *take_uuid(const char *value, char **why);
 static char *take_modes(const char *value, char **why);
 static char *take_switch(const char *value, char **why);
 static char *take_names(const char *value, char **why);
@@ -45,6 +46,7 @@ static const struct {
 	[RULE_MAX_MEMORY] = { "max_memory", RULE_HOST, take_limit, "0" },
 	[RULE_CGROUP] = { "cgroup", RULE_HOST, take_cgroup, "" },
 	[RULE_PATH] = { "path", RULE_VOLUME, take_path, NULL },
+	[RULE_UUID] = { "uuid", RULE_VOLUME, take_uuid, "" },
 	[RULE_MODES] = { "modes", RULE_VOLUME, take_modes, ACCESS_MODES },
 	[RULE_EXCLUSIVE] = { "exclusive", RULE_VOLUME, take_switch, "0" },
 	[RULE_ANY_HOST] = { "allow_any_host", RULE_VOLUME, take_switch, "0" },
@@ -281,6 +283,33 @@ static char *take_path(const char *value, char **why)
 	*why = xasprintf("'%s' is no path of a disk or file: it begins with /, no blank at the end",
 			 value);
 	return NULL;
+}
+
+/* Check for 32 hexadecimal digits, not all 0, with hyphens in between. */
+static bool is_uuid(const char *value)
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	size_t i;
+
+	for (i = 0; value[i] && form[i]; i++)
+		if (form[i] == 'x' ? !isxdigit((unsigned char)value[i]) : value[i] != '-')
+			return false;
+	return value[i] == form[i] && strspn(value, "0-") < i;
+}
+
+/* Empty: the kernel's random one. The kernel prints lower case. */
+static char *take_uuid(const char *value, char **why)
+{
+	char *uuid, *c;
+
+	if (*value && !is_uuid(value)) {
+		*why = xasprintf("'%s' is no UUID, as uuidgen prints them", value);
+		return NULL;
+	}
+	uuid = xstrdup(value);
+	for (c = uuid; *c; c++)
+		*c = tolower((unsigned char)*c);
+	return uuid;
 }
 
 static char *take_mode(const char *word, char **why)

@@ -79,6 +79,11 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 		json_add_string(json, name, clean);
 		free(clean);
 		break;
+	case RULE_UUID:
+		clean = text_clean(xstrdup(value));
+		json_add_string(json, name, *clean ? clean : NULL);
+		free(clean);
+		break;
 	default:
 		json_add(json, name, words_json(r, value));
 	}

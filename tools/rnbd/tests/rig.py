@@ -150,7 +150,8 @@ class Host:
                         stat='100 0 800 50 200 0 1600 150 2 0 0 0 0 0 0 10 20')
         self.attributes(folder + '/rnbd', session=session, mapping_path=path, access_mode=mode,
                         state=state, unmap_device='', remap_device='', resize='',
-                        wwid='naa.6001405a')
+                        wwid='naa.6001405a',
+                        uuid='6f1d6e0a-6f5f-4d6c-8e0a-1b2c3d4e5f60')
         # Older modules do not have it.
         if server_sectors is not None:
             self.attributes(folder + '/rnbd', server_sectors=server_sectors)
@@ -187,6 +188,11 @@ class Host:
         """Writes to the attribute fail; the kernel's log gets the lines."""
         records = ''.join(f'3,2,2,-;{line}\n' for line in log.splitlines())
         (self.sys / (attribute + '.refuse')).write_text(f'{getattr(errno, error)}\n{records}')
+
+    def lists(self, text):
+        """Servers list these volumes: lines as /dev/rnbd-discover has them."""
+        (self.dev / 'rnbd-discover').write_text('')
+        (self.dev / 'rnbd-discover.answer').write_text(text)
 
     def program(self, name, script):
         """One that the tool runs"""

@@ -7,6 +7,7 @@ from rig import Wrong, equal
 import schema
 
 RULES = 'kernel/config/rnbd'
+UUID = '6f1d6e0a-6f5f-4d6c-8e0a-1b2c3d4e5f60'
 
 
 def kernel(host, policy='listed', listen=1):
@@ -19,7 +20,7 @@ def kernel(host, policy='listed', listen=1):
                     cgroup='/clients/web', **no_limits('paths', 'connections', 'slots'))
     host.attributes(f'{RULES}/hosts/db', sessions='db', addresses='', keys='', cgroup='',
                     **no_limits('sessions', 'paths', 'connections', 'slots', 'memory'))
-    volume(host, 'data', '/dev/vg0/da ta', 'web', modes='ro rw', exclusive=1)
+    volume(host, 'data', '/dev/vg0/da ta', 'web', modes='ro rw', exclusive=1, uuid=UUID)
     volume(host, 'logs', '/dev/vg0/logs', 'db', 'web')
     volume(host, 'pub', '/dev/vg0/pub', modes='ro', allow_any_host=1, enable=0)
 
@@ -39,7 +40,7 @@ def volume(host, name, path, *hosts, **more):
         (links / f"{n}{other.split('/')[-1]}").symlink_to(host.sys / f'{RULES}/hosts/{other}')
 
 
-SAVED = '''policy = listed
+SAVED = f'''policy = listed
 
 [host db]
 sessions = db
@@ -54,6 +55,7 @@ cgroup = /clients/web
 
 [volume data]
 path = /dev/vg0/da ta
+uuid = {UUID}
 modes = ro rw
 exclusive = 1
 hosts = web
@@ -90,8 +92,9 @@ def test_rules_are_shown(host):
                                           'max_sessions': 4, 'max_memory': 512,
                                           'cgroup': '/clients/web'})
     equal('volumes', document['volumes'][0],
-          {'name': 'data', 'path': '/dev/vg0/da ta', 'modes': ['ro', 'rw'], 'exclusive': True,
-           'allow_any_host': False, 'hosts': ['web'], 'enable': True})
+          {'name': 'data', 'path': '/dev/vg0/da ta', 'uuid': UUID, 'modes': ['ro', 'rw'],
+           'exclusive': True, 'allow_any_host': False, 'hosts': ['web'], 'enable': True})
+    equal('a volume of older modules', document['volumes'][1]['uuid'], None)
     equal('enabled', [v['enable'] for v in document['volumes']], [True, True, False])
     equal('of one kind', list(host.run('server volume list -j').json()), ['volumes'])
     equal('of the other', list(host.run('server host list -j').json()), ['hosts'])
@@ -163,6 +166,27 @@ hosts = new
         'rmdir volumes/pub',
         'rmdir hosts/db',
         'echo listed > policy'])
+
+
+def test_uuids_are_loaded(host):
+    """While the volume is off; one that isn't in the file stays as it is."""
+    kernel(host)
+    old, other = UUID, '00000000-0000-0000-0000-00000000000f'
+    text = SAVED.replace(old, other.upper())
+    host.server_conf.write_text(text.replace('[volume logs]', '[volume new]\npath = /x\nuuid = '
+                                             f'{old}\n[volume logs]'))
+    equal('told', told(host.run('server load -n')), [
+        'echo 0 > volumes/data/enable', f'echo {other} > volumes/data/uuid',
+        'echo 1 > volumes/data/enable', 'mkdir volumes/new', 'echo /x > volumes/new/path',
+        f'echo {old} > volumes/new/uuid', 'echo 1 > volumes/new/enable'])
+    host.server_conf.write_text(SAVED.replace(f'uuid = {old}\n', ''))
+    equal('kept', told(host.run('server load -n')), [])
+    equal('set', told(host.run(f'server volume set data uuid={other} -n')), [
+        'echo 0 > volumes/data/enable', f'echo {other} > volumes/data/uuid',
+        'echo 1 > volumes/data/enable'])
+    for wrong in 'x', old[1:], old + '0', old.replace('-', ''), '0' * 8 + '-0000-0000-0000-' + '0' * 12, \
+            old.replace('6f', 'g0'):
+        host.says(f'server volume set data uuid={wrong}', 'is no UUID', code=2)
 
 
 def test_nobody_connects_before_the_rules_are_there(host):
