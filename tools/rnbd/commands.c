@@ -9,10 +9,18 @@
 
 #define MAP_ARGUMENTS \
 	"DEVICE [from SESSION] [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] " \
-	"[nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]]"
+	"[nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]], or " \
+	"--all SERVER[,SERVER...] [from LOCAL[,LOCAL...]] [session=NAME] and the same options"
+
+#define DISCOVER_ARGUMENTS \
+	"SERVER[,SERVER...] [from LOCAL[,LOCAL...]] [session=NAME] [dest_port=N] [nr_queues=N] " \
+	"[nr_poll_queues=N] [queue_depth=N] [key=NAME]"
 
 const struct command commands[] = {
-	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE, 1, INT_MAX,
+	{ NULL, "discover", cmd_discover, ON_CLIENT, JSON | TABLE, 1, INT_MAX,
+	  DISCOVER_ARGUMENTS,
+	  "list the volumes that a server lets this client map" },
+	{ NULL, "map", cmd_map, ON_CLIENT, JSON | DRY_RUN | SAVE | ALL, 1, INT_MAX,
 	  MAP_ARGUMENTS,
 	  "map a device of a server, and print the disk that it has become" },
 	{ NULL, "unmap", cmd_unmap, ON_CLIENT, DRY_RUN | SAVE, 1, 4,
@@ -127,7 +135,7 @@ const struct command commands[] = {
 
 	{ "volume", "list", cmd_export_list, ON_SERVER, JSON | TABLE, 0, 0, "", "a table" },
 	{ "volume", "add", cmd_export_add, ON_SERVER, DRY_RUN, 2, INT_MAX,
-	  "NAME path=PATH [hosts=\"HOST...\"] [modes=\"ro rw migration handover\"] [exclusive=1] [allow_any_host=1] [enable=0]",
+	  "NAME path=PATH [hosts=\"HOST...\"] [modes=\"ro rw migration handover\"] [exclusive=1] [allow_any_host=1] [uuid=UUID] [enable=0]",
 	  "let hosts open a disk or file by that name" },
 	{ "volume", "set", cmd_export_set, ON_SERVER, DRY_RUN, 2, INT_MAX,
 	  "NAME ATTRIBUTE=VALUE...", "change it" },

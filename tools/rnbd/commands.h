@@ -22,8 +22,9 @@ enum {
 	TABLE		= 1 << 10,
 	WAIT		= 1 << 11,
 	SAVE		= 1 << 12,
+	ALL		= 1 << 13,
 	/* No option: a command for scripts of this project, which help does not list */
-	HIDDEN		= 1 << 13,
+	HIDDEN		= 1 << 14,
 };
 
 enum { ON_CLIENT = 1 << CLIENT, ON_SERVER = 1 << SERVER, ON_BOTH = ON_CLIENT | ON_SERVER };

@@ -14,9 +14,10 @@ static const struct group {
 	const char *title, *page, *object, *names;
 	unsigned int sides;
 	/* A line each; the last one is NULL. */
-	const char *examples[4];
+	const char *examples[5];
 } groups[] = {
-	{ "Disks", "rnbd-map", NULL, "map unmap remap resize", ON_CLIENT, {
+	{ "Disks", "rnbd-map", NULL, "discover map unmap remap resize", ON_CLIENT, {
+		"rnbd discover 10.0.0.1,10.0.1.1",
 		"rnbd map vol1 from storage1 10.0.0.1 10.0.1.1 failover_timeout=300 --save",
 		"rnbd unmap vol1 from storage1", "rnbd resize rnbd0 20G" } },
 	{ "States", "rnbd-list", NULL, "list show dump", ON_BOTH, {
@@ -51,7 +52,7 @@ static const char *const option_names[] = {
 	"--watch", "--count", "--interval", "--seconds", "--prometheus",
 	"--depth --size --sequential", "--max-reconnects",
 	"--slower --record --client-log --server-log", "--json", "--dry-run", "--no-headings",
-	"--wait", "--save",
+	"--wait", "--save", "--all",
 };
 
 static const char options_help[] =
@@ -168,10 +169,14 @@ static void print_one(const struct command *c, const char *object)
 	size_t i;
 
 	print_command(c, object);
-	if (c->run == cmd_map)
-		options_print(0);
-	else if (c->run == cmd_session_set)
-		options_print(FIRST_SETTING);
+	if (c->run == cmd_map) {
+		options_print(0, NR_VOLUME_OPTIONS);
+	} else if (c->run == cmd_discover) {
+		puts("  session=NAME");
+		options_print(FIRST_SESSION_OPTION, FIRST_SETTING);
+	} else if (c->run == cmd_session_set) {
+		options_print(FIRST_SETTING, NR_VOLUME_OPTIONS);
+	}
 	fputs("    options: --help --verbose --bytes", stdout);
 	for (i = 0; i < ARRAY_SIZE(option_names); i++)
 		if (c->options & 1 << i)

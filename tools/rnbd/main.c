@@ -22,7 +22,7 @@ static const char *const objects[] = { "device", "session", "path", "tenant", "h
 enum {
 	OPTION_SYSFS = 256, OPTION_PROMETHEUS, OPTION_SEQUENTIAL, OPTION_MAX_RECONNECTS,
 	OPTION_SLOWER, OPTION_RECORD, OPTION_CLIENT_LOG, OPTION_SERVER_LOG, OPTION_WAIT,
-	OPTION_SAVE,
+	OPTION_SAVE, OPTION_ALL,
 };
 
 static const char short_options[] = "hVvjbnHw:c:i:t:s:q:";
@@ -51,6 +51,7 @@ static const struct option long_options[] = {
 	{ "server-log", required_argument, NULL, OPTION_SERVER_LOG },
 	{ "wait", no_argument, NULL, OPTION_WAIT },
 	{ "save", optional_argument, NULL, OPTION_SAVE },
+	{ "all", no_argument, NULL, OPTION_ALL },
 	{ }
 };
 
@@ -248,6 +249,10 @@ static int take_option(struct rnbd *r, int option, unsigned int *options)
 	case OPTION_SAVE:
 		r->save = true;
 		*options |= SAVE;
+		break;
+	case OPTION_ALL:
+		r->all = true;
+		*options |= ALL;
 		break;
 	default:
 		return exit_usage;

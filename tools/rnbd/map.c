@@ -167,12 +167,15 @@ int report_mapped(const struct rnbd *r, const char *path, const char *session)
 	return ret;
 }
 
-/* Map a device. With --save it may be mapped already, and only its line be missing. */
+/*
+ * Map a device. With --save it may be mapped already, and only its line be missing; with --all,
+ * some of the volumes may be mapped already.
+ */
 static int map_line(const struct rnbd *r, const struct line *line)
 {
 	char *doing = xasprintf("map %s from %s", line->volume.device, line->volume.session);
 	int ret = sysfs_set_unless(r, doing, CLIENT_CTL, "map_device", line->text,
-				   r->save ? EEXIST : 0);
+				   r->save || r->all ? EEXIST : 0);
 
 	free(doing);
 	return ret;
@@ -189,8 +192,11 @@ static int save_mapped(const struct rnbd *r, struct volume *volume)
 	return report_as(ret, "%s is mapped, but not saved", volume->device);
 }
 
-/* With --save, a line that can't be saved is refused before anything is mapped. */
-int cmd_map(struct rnbd *r, int argc, char **argv)
+/*
+ * Map DEVICE from SESSION WORD... With --save, a line that can't be saved is refused before
+ * anything is mapped. The new disk is reported, except with --all.
+ */
+int map_words(const struct rnbd *r, int argc, char **argv)
 {
 	struct line line = { 0 };
 	int ret;
@@ -204,7 +210,7 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 		ret = volumes_save(r, &line.volume, false);
 	if (!ret)
 		ret = map_line(r, &line);
-	if (!ret && !r->dry_run)
+	if (!ret && !r->dry_run && !r->all)
 		ret = report_mapped(r, argv[0], line.volume.session);
 	if (!ret && r->save)
 		ret = save_mapped(r, &line.volume);
@@ -212,6 +218,11 @@ int cmd_map(struct rnbd *r, int argc, char **argv)
 	free(line.text);
 	volume_free(&line.volume);
 	return ret;
+}
+
+int cmd_map(struct rnbd *r, int argc, char **argv)
+{
+	return r->all ? map_all(r, argc, argv) : map_words(r, argc, argv);
 }
 
 /* Write @text to an attribute of the device @name. */

@@ -204,13 +204,13 @@ char *option_parse(const char *word, enum volume_option first, enum volume_optio
 	return wrong;
 }
 
-/* Print the options from @first on, with their values. */
-void options_print(enum volume_option first)
+/* Print the options from @first on, up to but not including @end, with their values. */
+void options_print(enum volume_option first, enum volume_option end)
 {
 	const struct option_kind *kind;
 	size_t i;
 
-	for (i = first; i < NR_VOLUME_OPTIONS; i++) {
+	for (i = first; i < end; i++) {
 		kind = &kinds[i];
 		if (i == PATHS)
 			continue;

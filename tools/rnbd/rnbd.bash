@@ -70,6 +70,8 @@ _rnbd()
 		_rnbd_offer_words --json --help --verbose --dry-run --bytes --no-headings
 		[[ " ${COMP_WORDS[*]} " != *" "@(map|unmap)" "* ||
 			" ${COMP_WORDS[*]} " == *" volume"?(s)" "* ]] || _rnbd_offer_words --save
+		[[ " ${COMP_WORDS[*]} " != *" map "* || " ${COMP_WORDS[*]} " == *" volume"?(s)" "* ]] ||
+			_rnbd_offer_words --all
 		return
 	fi
 	if [[ ${COMP_WORDS[COMP_CWORD - 2]-} == volume?(s) && $prev == @(map|unmap) ]]; then
@@ -79,6 +81,11 @@ _rnbd()
 	fi
 	if [[ " ${COMP_WORDS[*]}" == *" session"?(s)" set "*" "* ]]; then
 		_rnbd_offer_options session set
+		return
+	fi
+	if [[ " ${COMP_WORDS[*]}" == *@(" discover "|" map "*"--all ")?*" "* ]]; then
+		[[ $prev == from ]] || _rnbd_offer_words from
+		_rnbd_offer_options discover
 		return
 	fi
 	case $prev in
@@ -104,6 +111,8 @@ _rnbd()
 		_rnbd_offer_words open listed ;;
 	list)
 		_rnbd_offer_words devices sessions paths all json ;;
+	discover|--all)
+		_rnbd_offer_names sessions ;;
 	unmap|remap|resize|perf|close)
 		_rnbd_offer_names devices ;;
 	from)

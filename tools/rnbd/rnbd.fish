@@ -42,6 +42,12 @@ function __rnbd_arguments
 	case 'volume map' 'volume unmap'
 		echo all
 		rnbd volume list -H 2>/dev/null | awk '{ print $1 }'
+	case discover
+		__rnbd_names sessions
+	case 'discover * from'
+	case 'discover *'
+		echo from
+		__rnbd_settings discover
 	case 'session set'
 		__rnbd_names sessions
 	case 'session set *'

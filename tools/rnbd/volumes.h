@@ -114,6 +114,6 @@ char *option_parse(const char *word, enum volume_option first, enum volume_optio
 		   const char **value);
 bool is_option(const char *name);
 char *closest_word(const char *words, const char *word);
-void options_print(enum volume_option first);
+void options_print(enum volume_option first, enum volume_option end);
 
 #endif /* RNBD_VOLUMES_H */

@@ -2,7 +2,8 @@
 /*
  * Preloaded into the tool under test, this library makes writes to simulated attributes fail like
  * writes to the kernel's: if the file ATTRIBUTE.refuse exists, write(2) fails with the errno in its
- * first line, and the rest of that file is appended to the kernel's log.
+ * first line, and the rest of that file is appended to the kernel's log. If the file
+ * ATTRIBUTE.answer exists, that file is what is read from the descriptor after a write.
  *
  * The paths of files and directories that are made durable by fsync(2) are appended to the file
  * RNBD_SYNCED, if that is set.
@@ -34,20 +35,28 @@ static void log_text(const char *text)
 	fclose(log);
 }
 
-/* Get the errno with which a write must fail, or 0. */
-static int refused(int fd)
+/* Open the file beside that of a descriptor. NULL if there is none. */
+static FILE *open_beside(int fd, const char *suffix)
 {
-	char link[64], path[PATH_MAX + 16], text[4096] = "";
+	char link[64], path[PATH_MAX + 16];
 	ssize_t n;
-	FILE *file;
-	int err;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, PATH_MAX);
 	if (n < 0)
-		return 0;
-	strcpy(path + n, ".refuse");
-	file = fopen(path, "r");
+		return NULL;
+	strcpy(path + n, suffix);
+	return fopen(path, "r");
+}
+
+/* Get the errno with which a write must fail, or 0. */
+static int refused(int fd)
+{
+	FILE *file = open_beside(fd, ".refuse");
+	char text[4096] = "";
+	ssize_t n;
+	int err;
+
 	if (!file)
 		return 0;
 	if (fscanf(file, "%d\n", &err) != 1)
@@ -63,11 +72,20 @@ ssize_t write(int fd, const void *buf, size_t count)
 {
 	ssize_t (*real_write)(int fd, const void *buf, size_t count) = dlsym(RTLD_NEXT, "write");
 	int err = fd > 2 ? refused(fd) : 0;
+	FILE *answer;
+	ssize_t n;
 
-	if (!err)
-		return real_write(fd, buf, count);
-	errno = err;
-	return -1;
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	n = real_write(fd, buf, count);
+	answer = fd > 2 ? open_beside(fd, ".answer") : NULL;
+	if (answer) {
+		dup2(fileno(answer), fd);
+		fclose(answer);
+	}
+	return n;
 }
 
 int fsync(int fd)

@@ -32,7 +32,11 @@ def test_completion(host):
     host.disk()
     for line, want in [('rnbd un', ['unload', 'unmap']), ('rnbd unmap ', ['rnbd0']),
                        ('rnbd path add ', ['s1']), ('rnbd show rn', ['rnbd0']),
-                       ('rnbd session set ', ['s1']),
+                       ('rnbd session set ', ['s1']), ('rnbd disc', ['discover']),
+                       ('rnbd discover ', ['s1']), ('rnbd map --al', ['--all']),
+                       ('rnbd discover 10.0.0.1 ses', ['session=']),
+                       ('rnbd discover 10.0.0.1 nr_p', ['nr_poll_queues=']),
+                       ('rnbd map --all ', ['s1']), ('rnbd map --all 10.0.0.1 fr', ['from']),
                        ('rnbd session set s1 fail', ['failover_timeout=']),
                        ('rnbd session set s1 hb_max_missed=3 hb_i', ['hb_interval_ms=']),
                        ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
@@ -114,6 +118,8 @@ def test_completion_of_zsh_and_fish(host):
                 ('rnbd map vol1 from ', [evil, 's1']), ('rnbd path delete i', [path]),
                 ('rnbd map vol1 from s1 nr_q', ['nr_queues=']),
                 ('rnbd session set s1 failover', ['failover_timeout=']),
+                ('rnbd discover ', [evil, 's1']), ('rnbd discover 10.0.0.1 ses', ['session=']),
+                ('rnbd discover 10.0.0.1 fr', ['from']), ('rnbd map --al', ['--all']),
                 ('rnbd list --no', ['--no-headings']), ('rnbd map vol1 --sa', ['--save']),
                 ('rnbd volume map ', ['all', 'data']), ('rnbd policy ', ['listed', 'open'])]:
             got = (complete_zsh if shell == 'zsh' else complete_fish)(host, line)
