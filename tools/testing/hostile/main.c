@@ -238,6 +238,7 @@ int main(int argc, char **argv)
 		list_server(server_cases);
 		list_server(again_cases);
 		list_server(pulled_cases);
+		list_server(listed_cases);
 		return 0;
 	}
 	args = argv;

@@ -124,10 +124,10 @@ enum { IMM_IO_REQ, IMM_IO_RSP, IMM_IO_RSP_W_INV, IMM_FENCE, IMM_FENCED, IMM_EVEN
 /* RNBD */
 
 enum { RNBD_SESS_INFO, RNBD_SESS_INFO_RSP, RNBD_OPEN, RNBD_OPEN_RSP, RNBD_IO,
-	RNBD_CLOSE };
+	RNBD_CLOSE, RNBD_LIST, RNBD_LIST_RSP };
 enum { OP_READ, OP_WRITE, OP_FLUSH, OP_DISCARD, OP_SECURE_ERASE, OP_WRITE_ZEROES };
 enum { ACC_RO, ACC_RW, ACC_MIGRATION };
-enum { FEATURE_DISK_STATE = 1 << 5 };
+enum { FEATURE_DISK_STATE = 1 << 5, FEATURE_VOLUMES = 1 << 6 };
 
 struct sess_info {
 	u16 type;
@@ -178,6 +178,33 @@ struct io_msg {
 	u8 reserved[6];
 } __attribute__((packed));
 static_assert(sizeof(struct io_msg) == 32, "io_msg");
+
+struct list_req {
+	u16 type;
+	u8 zero[6];
+	u64 cursor;
+} __attribute__((packed));
+static_assert(sizeof(struct list_req) == 16, "list_req");
+
+struct list_entry {
+	u64 nsectors;
+	u8 uuid[16];
+	u8 modes;
+	u8 name_len;
+	u8 reserved[6];
+	char name[];
+} __attribute__((packed));
+static_assert(sizeof(struct list_entry) == 32, "list_entry");
+
+struct list_rsp {
+	u16 type;
+	u16 zero;
+	u16 nr;
+	u16 zero2;
+	u64 cursor;
+	u8 entries[];
+} __attribute__((packed));
+static_assert(sizeof(struct list_rsp) == 16, "list_rsp");
 
 struct close_msg {
 	u16 type;

@@ -569,16 +569,16 @@ int open_all_slots(struct path *p)
 	return 0;
 }
 
-static int sess_info_state(struct path *p)
+static int send_features(struct path *p, u32 feature)
 {
 	struct sess_info msg = { .type = RNBD_SESS_INFO, .ver = 2 };
-	u32 features[2] = { FEATURE_DISK_STATE, 0x12345678 };
+	u32 features[2] = { feature, 0x12345678 };
 	struct request r;
 
 	memcpy((u8 *)&msg + 8, features, sizeof(features));
 	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 36);
 	if (do_request(p, &r) || memcmp(read_area(p, 0) + 8, features, sizeof(features)))
-		return fail("SESS_INFO: FEATURE_DISK_STATE not granted");
+		return fail("SESS_INFO: feature %#x not granted", feature);
 	return 0;
 }
 
@@ -590,13 +590,99 @@ int leave_open(struct path *p)
 	unsigned int i, round;
 
 	for (round = 0; round < 2; round++) {
-		if (sess_info_state(p))
+		if (send_features(p, FEATURE_DISK_STATE))
 			return -1;
 		for (i = round; i < ARRAY_SIZE(names); i++)
 			if (open_dev(p, names[i], ACC_RW, &rsp))
 				return fail("can't open %s", names[i]);
 	}
 	return 0;
+}
+
+/* The list of a server without volumes is empty, whatever the cursor is. */
+static int list_cursors(long arg)
+{
+	static const u64 cursors[] = { 0, 1, 1ull << 63, -1ull };
+	struct list_req msg = { .type = RNBD_LIST };
+	struct path *p = path_up(test_name);
+	static const u8 none[16] = { RNBD_LIST_RSP };
+	struct request r;
+	unsigned int i;
+	int ret;
+
+	if (!p)
+		return -1;
+	/* Not before the feature is granted */
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 4096);
+	ret = must_answer(p, &r, -EINVAL) ?: send_features(p, FEATURE_VOLUMES);
+	for (i = 0; i < ARRAY_SIZE(cursors) && !ret; i++) {
+		msg.cursor = cursors[i];
+		memset(read_area(p, 0), 0x5a, 4096);
+		r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 4096);
+		ret = must_answer(p, &r, 0);
+		if (!ret && memcmp(read_area(p, 0), none, sizeof(none)))
+			ret = fail("cursor %llu: the list isn't empty",
+				   (unsigned long long)cursors[i]);
+	}
+	return end_with(p, ret ?: must_live(p));
+}
+
+/* Messages and read buffers of all lengths, as reads and writes */
+static int list_lengths(long arg)
+{
+	struct path *p = path_up(test_name);
+	u8 msg[MAX_MSG_LEN] = { RNBD_LIST };
+	struct request r;
+	unsigned int i;
+	int ret;
+
+	if (!p)
+		return -1;
+	ret = send_features(p, FEATURE_VOLUMES);
+	for (i = 2; i <= MAX_MSG_LEN && !ret; i += i < 20 ? 1 : 50) {
+		r = request_rnbd(p, MSG_READ, msg, i, 304);
+		ret = must_answer(p, &r, i < 16 ? -EINVAL : 0);
+	}
+	for (i = 0; i <= 4096 && !ret; i += i < 300 ? 16 : 1 + i / 4) {
+		r = request_rnbd(p, MSG_READ, msg, 16, i);
+		ret = must_answer(p, &r, i < 304 ? -EINVAL : 0);
+	}
+	if (!ret) {
+		r = request_rnbd(p, MSG_WRITE, msg, 16, 4096);
+		ret = must_answer(p, &r, -EINVAL);
+	}
+	return end_with(p, ret ?: must_live(p));
+}
+
+/* LIST in all slots, repeatedly, must not delay other messages. */
+static int list_storm(long arg)
+{
+	struct list_req msg = { .type = RNBD_LIST };
+	struct path *p = path_up(test_name);
+	u32 before[NR_AREAS];
+	struct open_rsp rsp;
+	struct request r;
+	unsigned int i, round;
+
+	if (!p)
+		return -1;
+	if (send_features(p, FEATURE_VOLUMES))
+		return end_with(p, -1);
+	for (round = 0; round < 30; round++) {
+		for (i = 1; i < NR_AREAS; i++) {
+			r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 4096);
+			r.slot = i;
+			r.desc.addr = (uintptr_t)read_area(p, i);
+			before[i] = p->slot[i].answers;
+			request_send(p, &r);
+		}
+		if (!round && open_retry(p, dev_rw, ACC_RW, &rsp))
+			return end_with(p, fail("can't open %s", dev_rw));
+		for (i = 1; i < NR_AREAS; i++)
+			if (wait_answer(p, i, before[i], 5000))
+				return end_with(p, -1);
+	}
+	return end_with(p, read_block(p, rsp.device_id, 0, 0) ?: must_live(p));
 }
 
 const struct test rnbd_cases[] = {
@@ -616,5 +702,8 @@ const struct test rnbd_cases[] = {
 	{ "io-flags", "all operations with all flags", flags },
 	{ "io-unaligned", "unaligned headers", unaligned },
 	{ "io-read-only", "operations that change a read-only device", read_only },
+	{ "list-cursors", "LIST with invalid cursors", list_cursors },
+	{ "list-lengths", "LIST of all lengths", list_lengths },
+	{ "list-storm", "LIST in all slots at once", list_storm },
 	{ }
 };

@@ -149,11 +149,12 @@ static void *user_thread(void *arg)
 	ssize_t n;
 
 	snprintf(text, sizeof(text),
-		 "sessname=%s path=ip:%s dest_port=%s device_path=dev", u->sess,
-		 u->addr, u->port);
-	u->map_err = put("/sys/class/rnbd-client/ctl/map_device", text);
+		 "sessname=%s path=ip:%s dest_port=%s%s", u->sess,
+		 u->addr, u->port, srv.test->discover ? "" : " device_path=dev");
+	u->map_err = put(srv.test->discover ? "/dev/rnbd-discover" :
+			 "/sys/class/rnbd-client/ctl/map_device", text);
 	u->map_ms = now_ms() - start;
-	if (!u->map_err) {
+	if (!u->map_err && !srv.test->discover) {
 		snprintf(link, sizeof(link),
 			 "/sys/class/rnbd-client/ctl/devices/dev@%s", u->sess);
 		n = readlink(link, disk, sizeof(disk) - 1);
@@ -931,6 +932,7 @@ int run_server(const char *addr, const char *port, char **patterns, int nr)
 	failed = run_cases(server_cases, addr, port, patterns, nr) +
 		 run_cases(again_cases, addr, port, patterns, nr) +
 		 run_cases(pulled_cases, addr, port, patterns, nr) +
+		 run_cases(listed_cases, addr, port, patterns, nr) +
 		 not_chosen(patterns, nr);
 	srv_reset();
 	return failed;

@@ -44,7 +44,7 @@ struct srv {
 	size_t mem_len;
 	u8 *out;			/* ring of messages and data to send */
 	u32 out_used;
-	unsigned int requests[6];	/* received, by RNBD type */
+	unsigned int requests[8];	/* received, by RNBD type */
 	const char *complaint;		/* protocol error of the client */
 	bool ended;			/* a connection broke */
 	bool acted;			/* the case has sent its invalid message */
@@ -107,6 +107,7 @@ struct srv_test {
 	u16 at;				/* for @request: RNBD type that triggers it */
 	bool large;			/* for @request: only a large read triggers it */
 	u32 flags;			/* of the accept */
+	bool discover;			/* the client lists volumes, and maps none */
 	bool mute;			/* do not answer heartbeats */
 	unsigned int rounds;		/* rounds of I/O, default 1; further rounds ignore errors */
 	unsigned int ms;		/* time limit of map_device */
@@ -121,6 +122,7 @@ struct srv_test {
 extern const struct srv_test server_cases[];
 extern const struct srv_test again_cases[];
 extern const struct srv_test pulled_cases[];
+extern const struct srv_test listed_cases[];
 extern const struct srv_test random_case;
 
 int s_post(struct scon *c, enum ibv_wr_opcode opcode, const void *from, u32 len,

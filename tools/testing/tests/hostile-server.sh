@@ -9,7 +9,7 @@
 
 . "$RIG_DIR/steps/hostile.sh"
 hostile_up
-silent=(silent-con-0 silent-con-1 info-rsp-silent silent-first silent-hb dead-con-1)
+silent=(silent-con-0 silent-con-1 info-rsp-silent silent-first silent-hb dead-con-1 list-silent)
 for n in "${!silent[@]}"; do
 	run_peer "${silent[n]}" hostile server 192.168.100.1 $((7001 + n)) "${silent[n]}" &
 	jobs[n]=$!
