@@ -19,6 +19,8 @@ LINUXINCLUDE := -I$(abspath $(dir $(lastword $(MAKEFILE_LIST)))) $(LINUXINCLUDE)
 	$(call compat,RELEASE_MODE,blkdev.h,release.*gendisk.*fmode_t) \
 	$(call compat_no,BDEV_ROT,blkdev.h,bool bdev_rot) \
 	$(call compat_no,BDEV_FILE,blkdev.h,bdev_file_open_by_dev) \
+	$(call compat,EXPORT_NS_TOKEN,export.h,__stringify(DEFAULT_SYMBOL_NAMESPACE)) \
+	$(call compat,IMPORT_NS_TOKEN,module.h,import_ns.*__stringify) \
 	$(call compat_no,DFL_WQ,workqueue.h,system_dfl_wq) \
 	$(call compat_no,ASM_UNALIGNED,unaligned.h,get_unaligned) \
 	$(if $(filter 6.1,$(VERSION).$(PATCHLEVEL)),\

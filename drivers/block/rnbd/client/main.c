@@ -63,4 +63,5 @@ module_exit(rnbd_clt_exit);
 
 MODULE_DESCRIPTION("RDMA network block device client");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("RTRS_CORE");
 MODULE_VERSION(RTRS_DRV_VERSION);

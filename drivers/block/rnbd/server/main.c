@@ -76,4 +76,5 @@ module_exit(rnbd_srv_exit);
 
 MODULE_DESCRIPTION("RDMA network block device server");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("RTRS_CORE");
 MODULE_VERSION(RTRS_DRV_VERSION);
