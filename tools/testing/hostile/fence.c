@@ -179,7 +179,7 @@ static int wrong(long arg)
 	if (!ret && arg == TWICE)
 		ret = must_end_quietly(p) ?: must_end_quietly(q);
 	else
-		ret = ret ?: must_end(p, arg == EARLY ? "is no INFO_REQ" : "due here");
+		ret = ret ?: must_end(p, arg == EARLY ? "is no INFO_REQ" : "unexpected message");
 	if (q)
 		path_free(q);
 	return end_with(p, ret ?: must_go(test_name, 8000));

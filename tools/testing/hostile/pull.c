@@ -301,7 +301,7 @@ static const char *reason(long arg)
 	case BEFORE_1:		return "malformed request";
 	case TOO_MUCH:
 	case INVAL_MR ... INVAL_BAD_EINVAL: return NULL;
-	case CON_0:		return "due here";
+	case CON_0:		return "unexpected message";
 	case TWICE:
 	case TWICE_IMM:		return "slot used again";
 	default:		return "fetching data";

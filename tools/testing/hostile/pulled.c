@@ -229,7 +229,7 @@ const struct srv_test pulled_cases[] = {
 	{ .name = "pulled-info-single", .about = "INFO_RSP: a descriptor for each slot",
 	  .connect = connect_slots, .info = info_odd, .arg = SLOT_SINGLE, .extra = true },
 	{ .name = "pulled-size-0", .about = "slots without data", .connect = connect_empty,
-	  .err = EPROTO, .ends = true, .log = "can't be right", .extra = true },
+	  .err = EPROTO, .ends = true, .log = "offer is invalid", .extra = true },
 	{ .name = "pulled-info-all", .about = "INFO_RSP: chunks in place of slots",
 	  .connect = connect_slots, .info = info_odd, .err = EPROTO, .ends = true,
 	  .extra = true, .arg = SLOT_ALL },

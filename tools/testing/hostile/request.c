@@ -47,7 +47,7 @@ static int imm_bad(long by_offset)
 	if (slot << p->off_bits >> p->off_bits != slot || off >> p->off_bits)
 		return end_with(p, fail("the immediate value has too few bits"));
 	send_imm(p, 1, imm_req(p, slot, off));
-	return end_with(p, must_end(p, "request for memory"));
+	return end_with(p, must_end(p, "slot or offset out of range"));
 }
 
 /* An invalid header; see also rtrs-server-io in KUnit. */

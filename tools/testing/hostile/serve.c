@@ -758,7 +758,7 @@ const struct srv_test server_cases[] = {
 	  .request = wrong, .at = RNBD_OPEN, .arg = A_NEVER, .mute = true,
 	  .err = ECONNABORTED, .ms = 60000, .extra = true,
 	  /* The other connection is alive: its device acknowledges a probe. */
-	  .log = ENDS "a connection stands still" },
+	  .log = ENDS "a connection makes no progress" },
 	{ .name = "dead-con-1", .about = "the QP of connection 1 fails, and the CM does not say so",
 	  .established = break_con, .info = up_at_last, .arg = 1, .err = ECONNABORTED,
 	  .ms = 60000, .extra = true, .ends = true },

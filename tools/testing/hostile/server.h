@@ -75,9 +75,9 @@ enum { S_ACCEPT, S_REJECT, S_IGNORE };
 
 /* The client's log messages about a path that ends */
 #define ENDS		"path ends: "
-#define UNASKED		"the server answered what was not asked"
+#define UNASKED		"the server answered a request that was not sent"
 #define BAD_IMM		"the server sent unexpected immediate data"
-#define BAD_MSG		"the server sent a message that was not asked for"
+#define BAD_MSG		"the server sent an unexpected message"
 #define BAD_INFO	"the server's first message is no INFO_RSP"
 #define BAD_WRITE	"write of a full-size packet"
 #define OTHER_KEY	"the server invalidated a key that is not the slot's"

@@ -861,10 +861,10 @@ bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 
 /* recv.c */
-bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
-			u32 *rkey);
-bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len,
-			  struct rtrs_clt_answer *answer);
+bool rtrs_clt_parse_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
+			 u32 *rkey);
+bool rtrs_clt_parse_answer(const struct rtrs_msg_answer *msg, u32 len,
+			   struct rtrs_clt_answer *answer);
 int rtrs_clt_recvs_start(struct rtrs_clt_con *con, u32 nr);
 
 /* create.c */
@@ -881,9 +881,9 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path);
 void rtrs_clt_choose_form(struct rtrs_clt_path *path);
 unsigned int rtrs_clt_answer_ms(const struct rtrs_clt_path *path);
 #endif
-int rtrs_clt_read_rep(struct rtrs_clt_path *path,
-		      const struct ib_device_attr *attrs, size_t max_mapping,
-		      const void *data, u8 len);
+int rtrs_clt_parse_rep(struct rtrs_clt_path *path,
+		       const struct ib_device_attr *attrs, size_t max_mapping,
+		       const void *data, u8 len);
 int rtrs_clt_peer_errno(int err);
 int rtrs_clt_rep_err(const struct rtrs_cm_rep *rep, u8 len);
 void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
@@ -912,7 +912,7 @@ int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac);
 /* info.c */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);
 void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name);
-int rtrs_clt_info_read(struct rtrs_clt_path *path);
+int rtrs_clt_parse_info_rsp(struct rtrs_clt_path *path);
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path);
 void rtrs_clt_info_free(struct rtrs_clt_path *path);
 

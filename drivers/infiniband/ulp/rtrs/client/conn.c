@@ -48,7 +48,7 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs, small));
 	if (attrs->max_send_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
 	    nr_slots < 1) {
-		rtrs_clt_err(path->clt, "%s: the RDMA device can do too little: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
+		rtrs_clt_err(path->clt, "%s: the limits of the RDMA device are too low: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
 			     path->path.name, attrs->max_send_sge,
 		       attrs->max_fast_reg_page_list_len, attrs->max_qp_wr,
 		       attrs->max_cqe);
@@ -82,7 +82,7 @@ static u32 rtrs_clt_rep_chunk(const struct rtrs_cm_rep *rep, bool small)
 }
 
 /**
- * rtrs_clt_read_rep() - parse the private data of an accept
+ * rtrs_clt_parse_rep() - parse the private data of an accept
  * @path: path of the connection; neg is filled in
  * @attrs: limits of the RDMA device
  * @max_mapping: maximum bytes of one DMA mapping for the device
@@ -94,16 +94,16 @@ static u32 rtrs_clt_rep_chunk(const struct rtrs_cm_rep *rep, bool small)
  * authentication; or -EOPNOTSUPP if the device's limits are too low, or the server lacks a feature
  * that the device needs.
  */
-int rtrs_clt_read_rep(struct rtrs_clt_path *path,
-		      const struct ib_device_attr *attrs, size_t max_mapping,
-		      const void *data, u8 len)
+int rtrs_clt_parse_rep(struct rtrs_clt_path *path,
+		       const struct ib_device_attr *attrs, size_t max_mapping,
+		       const void *data, u8 len)
 {
 	const struct rtrs_cm_rep *rep = data;
 	bool small;
 
 	if (!data || len < sizeof(*rep) ||
 	    le16_to_cpu(rep->magic) != RTRS_MAGIC) {
-		rtrs_clt_err(path->clt, "%s: no RTRS server answers there\n", path->path.name);
+		rtrs_clt_err(path->clt, "%s: the peer is not an RTRS server\n", path->path.name);
 		return -EPROTO;
 	}
 	if (le16_to_cpu(rep->version) >> 8 != RTRS_VERSION_MAJOR) {
@@ -115,12 +115,12 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
 	if (path->neg.offered & RTRS_FEATURE_NO_IMM &&
 	    ~path->neg.features & (RTRS_FEATURE_NO_IMM | RTRS_FEATURE_SLOTS)) {
-		rtrs_clt_err(path->clt, "%s: the server doesn't do without immediate data, as it must over iWARP: it has to be this driver, with slots\n",
+		rtrs_clt_err(path->clt, "%s: the server requires immediate data, which iWARP doesn't have: it must run this driver, with slots\n",
 			     path->path.name);
 		return -EOPNOTSUPP;
 	}
 	if (path->neg.offered & ~path->neg.features & RTRS_FEATURE_PROOF) {
-		rtrs_clt_err(path->clt, "%s: the server can't prove that it knows the session's key: it has to be this driver\n",
+		rtrs_clt_err(path->clt, "%s: the server can't prove that it knows the session's key: it must run this driver\n",
 			     path->path.name);
 		return -EKEYREJECTED;
 	}
@@ -132,7 +132,7 @@ int rtrs_clt_read_rep(struct rtrs_clt_path *path,
 	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
 	path->neg.chunk_size = rtrs_clt_rep_chunk(rep, small);
 	if (!path->neg.chunk_size) {
-		rtrs_clt_err(path->clt, "%s: the server offers a queue depth of %u, %u bytes per I/O and slots of %u, which can't be right\n",
+		rtrs_clt_err(path->clt, "%s: the server's offer is invalid: queue depth %u, %u bytes per I/O, slots of %u bytes\n",
 			     path->path.name, path->neg.depth, path->neg.max_io_size,
 			     path->neg.slot_size);
 		return -EPROTO;
@@ -228,8 +228,8 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 		memcpy(con->con.nonce, rep->nonce, sizeof(con->con.nonce));
 	if (con->con.cid)
 		return 0;
-	ret = rtrs_clt_read_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),
-				param->private_data, param->private_data_len);
+	ret = rtrs_clt_parse_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),
+				 param->private_data, param->private_data_len);
 	rtrs_clt_create_accepted(path);
 	return ret;
 }

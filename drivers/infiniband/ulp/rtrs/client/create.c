@@ -40,7 +40,7 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path)
 
 /**
  * rtrs_clt_create_accepted() - handle the accept of a request for connection 0
- * @path: path of the connection, after rtrs_clt_read_rep()
+ * @path: path of the connection, after rtrs_clt_parse_rep()
  *
  * If the server has sent a session ID, creation is released. Without an ID, the next path could not
  * check that it joins the same session. So it waits until this path is connected, or until

@@ -69,7 +69,7 @@ static bool rtrs_clt_take_failed(struct rtrs_clt *clt, struct list_head *ios,
  * unanswered FENCE, and waiting requests come first. Such fences are not dropped, since the server
  * may not know yet that the path is dead.
  */
-static void rtrs_clt_put_off_fences(struct rtrs_clt *clt)
+static void rtrs_clt_postpone_fences(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_fence *fence, *next;
 	LIST_HEAD(last);
@@ -108,7 +108,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 		rtrs_clt_take_failed(clt, &failover->parked, &failed);
 		list_for_each_entry(fence, &clt->fences.list, entry)
 			fence->failed |= rtrs_clt_take_failed(clt, &fence->ios, &failed);
-		rtrs_clt_put_off_fences(clt);
+		rtrs_clt_postpone_fences(clt);
 	}
 	spin_unlock_irq(&failover->lock);
 	rcu_read_unlock();

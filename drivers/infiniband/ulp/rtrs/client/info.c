@@ -98,19 +98,19 @@ static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
 	if (READ_ONCE(path->sm.logged) != err)
 		rtrs_clt_err(path->clt, "%s: the server refuses session %s: %s (%pe)\n",
 			     path->path.name, path->clt->name,
-			     err == -EKEYREJECTED ? "it wants another key" : "its log says why",
+			     err == -EKEYREJECTED ? "the server has another key" : "its log says why",
 			     ERR_PTR(err));
 	return err;
 }
 
 /**
- * rtrs_clt_info_read() - parse INFO_RSP, and assign the server's chunks to the slots
+ * rtrs_clt_parse_info_rsp() - parse INFO_RSP, and assign the server's chunks to the slots
  * @path: path that has its slots and has received INFO_RSP
  *
  * Return: 0; the errno with which the server refuses the path; -EPROTO if INFO_RSP doesn't describe
  * as many chunks as the server offered; with a key, -EKEYREJECTED if the server doesn't know it.
  */
-int rtrs_clt_info_read(struct rtrs_clt_path *path)
+int rtrs_clt_parse_info_rsp(struct rtrs_clt_path *path)
 {
 	const struct rtrs_info_rsp *rsp = path->info.rsp;
 	u32 i, nr, off, len, slot = 0;
@@ -276,7 +276,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 	ib_dma_unmap_single(dev, dma, len, DMA_TO_DEVICE);
 	if (!ret) {
 		rtrs_region_read_long(&path->info.mem, path->info.rsp, path->info.len);
-		ret = rtrs_clt_info_read(path);
+		ret = rtrs_clt_parse_info_rsp(path);
 		rtrs_clt_info_free(path);
 	}
 free_req:

@@ -303,7 +303,7 @@ void rtrs_clt_answer(struct rtrs_clt_con *con, const struct rtrs_clt_answer *ans
 	if (unlikely(!slot || !rtrs_clt_key_matches(slot, answer->inv_rkey))) {
 		rtrs_clt_path_error(&path->path, -EPROTO, answer->inv_rkey ?
 				    "the server invalidated a key that is not the slot's" :
-				    "the server answered what was not asked");
+				    "the server answered a request that was not sent");
 		return;
 	}
 	/*

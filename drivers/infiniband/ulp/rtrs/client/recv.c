@@ -9,7 +9,7 @@
 #include "clt.h"
 
 /**
- * rtrs_clt_read_rkey() - parse the message with a new key that was received with an answer
+ * rtrs_clt_parse_rkey() - parse the message with a new key that was received with an answer
  * @msg: message that was received with the answer
  * @len: bytes received
  * @slot: slot of the answer
@@ -17,8 +17,8 @@
  *
  * Return: false if the message doesn't contain a key for this slot.
  */
-bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
-			u32 *rkey)
+bool rtrs_clt_parse_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
+			 u32 *rkey)
 {
 	if (len < sizeof(*msg) ||
 	    le16_to_cpu(msg->type) != RTRS_MSG_RKEY_RSP ||
@@ -29,15 +29,15 @@ bool rtrs_clt_read_rkey(const struct rtrs_msg_rkey_rsp *msg, u32 len, u32 slot,
 }
 
 /**
- * rtrs_clt_read_answer() - parse the message of a SEND WITH INV, with RTRS_FEATURE_SLOTS
+ * rtrs_clt_parse_answer() - parse the message of a SEND WITH INV, with RTRS_FEATURE_SLOTS
  * @msg: message that was received
  * @len: bytes received
  * @answer: slot and errno are filled in
  *
  * Return: false if the message isn't an answer.
  */
-bool rtrs_clt_read_answer(const struct rtrs_msg_answer *msg, u32 len,
-			  struct rtrs_clt_answer *answer)
+bool rtrs_clt_parse_answer(const struct rtrs_msg_answer *msg, u32 len,
+			   struct rtrs_clt_answer *answer)
 {
 	if (len != sizeof(*msg) || le16_to_cpu(msg->type) != RTRS_MSG_ANSWER ||
 	    le16_to_cpu(msg->err) > RTRS_IMM_ERR_MASK)
@@ -56,7 +56,7 @@ static void rtrs_clt_recv_inv(struct rtrs_clt_con *con, const struct ib_wc *wc)
 	/* Not requested; see "Invalid keys" in io.c. */
 	if (!to_clt_path(con->con.path)->neg.slot_size)
 		return;
-	if (rtrs_clt_read_answer(&rtrs_con_recv_msg(&con->con)->answer, wc->byte_len, &answer))
+	if (rtrs_clt_parse_answer(&rtrs_con_recv_msg(&con->con)->answer, wc->byte_len, &answer))
 		rtrs_clt_answer(con, &answer);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
@@ -88,8 +88,8 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, 
 		if (!con->con.cid)
 			break;
 		if (has_msg && path->neg.new_rkey) {
-			if (!rtrs_clt_read_rkey(&rtrs_con_recv_msg(&con->con)->rkey,
-						wc->byte_len, answer.slot, &rkey))
+			if (!rtrs_clt_parse_rkey(&rtrs_con_recv_msg(&con->con)->rkey,
+						 wc->byte_len, answer.slot, &rkey))
 				break;
 			answer.new_rkey = &rkey;
 		}
@@ -124,7 +124,7 @@ static void rtrs_clt_recv_msg(struct rtrs_clt_con *con, const struct ib_wc *wc)
 		rtrs_clt_recv_imm(con, wc, le32_to_cpu(msg->imm.imm), false);
 	else
 		rtrs_clt_path_error(con->con.path, -EPROTO,
-				    "the server sent a message that was not asked for");
+				    "the server sent an unexpected message");
 }
 
 /* Completion handler of all receives except the one for INFO_RSP */

@@ -517,9 +517,9 @@ void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms);
 bool rtrs_hb_on_trial(const struct rtrs_path *path);
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm);
 
-enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted,
+enum rtrs_live rtrs_hb_check_con(struct rtrs_watch *watch, u32 moved, u32 posted,
 				 bool probing, u32 ms, u32 limit_ms);
-bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
+bool rtrs_hb_check_path(unsigned int *missed, bool moved,
 			unsigned int max_missed);
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_hb_forget_moves(struct rtrs_path *path);

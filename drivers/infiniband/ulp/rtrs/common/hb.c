@@ -46,7 +46,7 @@ static struct workqueue_struct *rtrs_hb_wq;
 static_assert(2 * RTRS_HB_MAX_UNANSWERED < RTRS_SIGNAL_EVERY);
 
 /**
- * rtrs_hb_judge_con() - check whether a connection is alive
+ * rtrs_hb_check_con() - check whether a connection is alive
  * @watch: state at the last check; updated
  * @moved: current value of rtrs_con.moved
  * @posted: current value of rtrs_con.sq_posted
@@ -56,7 +56,7 @@ static_assert(2 * RTRS_HB_MAX_UNANSWERED < RTRS_SIGNAL_EVERY);
  *
  * Return: see enum rtrs_live.
  */
-enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted,
+enum rtrs_live rtrs_hb_check_con(struct rtrs_watch *watch, u32 moved, u32 posted,
 				 bool probing, u32 ms, u32 limit_ms)
 {
 	if (moved != watch->moved) {
@@ -77,22 +77,22 @@ enum rtrs_live rtrs_hb_judge_con(struct rtrs_watch *watch, u32 moved, u32 posted
 }
 
 /**
- * rtrs_hb_judge_path() - check whether a path is alive
+ * rtrs_hb_check_path() - check whether a path is alive
  * @missed: number of consecutive intervals without progress; updated
  * @moved: a connection made progress in the last interval
  * @max_missed: value of @missed at which the path is dead
  *
  * Return: true if the path is alive.
  */
-bool rtrs_hb_judge_path(unsigned int *missed, bool moved,
+bool rtrs_hb_check_path(unsigned int *missed, bool moved,
 			unsigned int max_missed)
 {
 	*missed = moved ? 0 : *missed + 1;
 	return *missed < max_missed;
 }
 
-static enum rtrs_live rtrs_hb_look_con(struct rtrs_con *con, u32 ms,
-				       u32 limit_ms)
+static enum rtrs_live rtrs_hb_watch_con(struct rtrs_con *con, u32 ms,
+					u32 limit_ms)
 {
 	enum rtrs_live live;
 	u32 posted;
@@ -101,7 +101,7 @@ static enum rtrs_live rtrs_hb_look_con(struct rtrs_con *con, u32 ms,
 	while (rtrs_con_poll(con) == RTRS_POLL_BUDGET)
 		cond_resched();
 	posted = READ_ONCE(con->sq_posted);
-	live = rtrs_hb_judge_con(&con->watch, READ_ONCE(con->moved), posted,
+	live = rtrs_hb_check_con(&con->watch, READ_ONCE(con->moved), posted,
 				 READ_ONCE(con->probe_busy), ms, limit_ms);
 	/* If the queue is full, the next check retries, until the connection is dead. */
 	if (live == RTRS_LIVE_PROBE && con->cid && !rtrs_con_probe(con))
@@ -110,7 +110,7 @@ static enum rtrs_live rtrs_hb_look_con(struct rtrs_con *con, u32 ms,
 }
 
 /* Checks all connections. Returns false if one of them is dead. */
-static bool rtrs_hb_look(struct rtrs_path *path, u32 ms, bool *moved)
+static bool rtrs_hb_watch_cons(struct rtrs_path *path, u32 ms, bool *moved)
 {
 	u32 limit_ms = max_t(u64, RTRS_HB_STUCK_MS,
 			     (u64)READ_ONCE(path->hb->interval_ms) *
@@ -120,7 +120,7 @@ static bool rtrs_hb_look(struct rtrs_path *path, u32 ms, bool *moved)
 
 	*moved = false;
 	list_for_each_entry(con, &path->cons, entry) {
-		switch (rtrs_hb_look_con(con, ms, limit_ms)) {
+		switch (rtrs_hb_watch_con(con, ms, limit_ms)) {
 		case RTRS_LIVE_MOVED:
 			*moved = true;
 			break;
@@ -221,9 +221,9 @@ static void rtrs_hb_work(struct work_struct *work)
 		rtrs_hb_begin_trial(path, con);
 		return;
 	}
-	if (!rtrs_hb_look(path, path->hb_on_trial ? path->hb_trial_ms : ms, &moved))
-		dead = "a connection stands still";
-	if (!rtrs_hb_judge_path(&path->hb_missed, moved,
+	if (!rtrs_hb_watch_cons(path, path->hb_on_trial ? path->hb_trial_ms : ms, &moved))
+		dead = "a connection makes no progress";
+	if (!rtrs_hb_check_path(&path->hb_missed, moved,
 				READ_ONCE(path->hb->max_missed)))
 		dead = "heartbeats stay unanswered";
 	if (path->hb_on_trial && !moved)

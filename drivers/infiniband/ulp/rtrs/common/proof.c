@@ -143,7 +143,7 @@ struct key *rtrs_get_key(const char *name)
 	int err;
 
 	if (IS_ERR(key)) {
-		pr_err("%.64s: no key of type logon is called so in your keyrings: %pe\n", name,
+		pr_err("%.64s: no key of type logon has this name in your keyrings: %pe\n", name,
 		       key);
 		return key;
 	}

@@ -150,7 +150,7 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 	ret = rdma_create_qp(con->cm_id, con->path->pd, &attr);
 	if (!ret && con->path->no_imm &&
 	    attr.cap.max_inline_data < sizeof(struct rtrs_msg_imm)) {
-		rtrs_path_err(con->path, "device %s can't send inline, which takes the place of immediate data\n",
+		rtrs_path_err(con->path, "device %s can't send inline data, which replace immediate data\n",
 			      dev_name(&con->path->dev->dev));
 		rdma_destroy_qp(con->cm_id);
 		ret = -EOPNOTSUPP;

@@ -35,10 +35,10 @@
  * The queue of sessions that wait for memory, the session that is served next, and the number of
  * requests that had to wait since the module was loaded. The lock is taken in process context only.
  */
-static LIST_HEAD(rtrs_srv_buf_turns);
-static const struct rtrs_srv_bufs *rtrs_srv_buf_turn;
+static LIST_HEAD(rtrs_srv_buf_queue);
+static const struct rtrs_srv_bufs *rtrs_srv_buf_next;
 unsigned long rtrs_srv_buf_waits;
-static DEFINE_SPINLOCK(rtrs_srv_buf_turns_lock);
+static DEFINE_SPINLOCK(rtrs_srv_buf_queue_lock);
 
 /*
  * Selects the waiting session with the least memory; of several, the one that has waited longest.
@@ -48,8 +48,8 @@ static void rtrs_srv_buf_choose(struct work_struct *work)
 	struct rtrs_srv_bufs *bufs, *least = NULL;
 	s64 used, least_used = S64_MAX;
 
-	spin_lock(&rtrs_srv_buf_turns_lock);
-	list_for_each_entry(bufs, &rtrs_srv_buf_turns, turn) {
+	spin_lock(&rtrs_srv_buf_queue_lock);
+	list_for_each_entry(bufs, &rtrs_srv_buf_queue, queue_entry) {
 		used = atomic64_read(&bufs->used);
 		if (used < least_used) {
 			least = bufs;
@@ -58,50 +58,50 @@ static void rtrs_srv_buf_choose(struct work_struct *work)
 		if (!used)
 			break;
 	}
-	WRITE_ONCE(rtrs_srv_buf_turn, least);
+	WRITE_ONCE(rtrs_srv_buf_next, least);
 	if (least)
 		mod_delayed_work(rtrs_srv_pull_wq, &least->work, 0);
-	spin_unlock(&rtrs_srv_buf_turns_lock);
+	spin_unlock(&rtrs_srv_buf_queue_lock);
 }
 
 VISIBLE_IF_KUNIT DECLARE_WORK(rtrs_srv_buf_chooser, rtrs_srv_buf_choose);
 
 /* Queues the work item that chooses the next session. */
-static void rtrs_srv_buf_call_next(void)
+static void rtrs_srv_buf_choose_next(void)
 {
-	if (!list_empty(&rtrs_srv_buf_turns))
+	if (!list_empty(&rtrs_srv_buf_queue))
 		queue_work(rtrs_srv_pull_wq, &rtrs_srv_buf_chooser);
 }
 
 /* Queues the session unless it is queued. @new: its request waits for the first time. */
-static void rtrs_srv_bufs_wait_turn(struct rtrs_srv_bufs *bufs, bool new)
+static void rtrs_srv_bufs_enqueue(struct rtrs_srv_bufs *bufs, bool new)
 {
 	bool added;
 
-	spin_lock(&rtrs_srv_buf_turns_lock);
+	spin_lock(&rtrs_srv_buf_queue_lock);
 	WRITE_ONCE(rtrs_srv_buf_waits, rtrs_srv_buf_waits + new);
-	added = list_empty(&bufs->turn);
+	added = list_empty(&bufs->queue_entry);
 	if (added)
-		list_add_tail(&bufs->turn, &rtrs_srv_buf_turns);
-	spin_unlock(&rtrs_srv_buf_turns_lock);
+		list_add_tail(&bufs->queue_entry, &rtrs_srv_buf_queue);
+	spin_unlock(&rtrs_srv_buf_queue_lock);
 	if (added)
-		rtrs_srv_buf_call_next();
+		rtrs_srv_buf_choose_next();
 }
 
 /* Removes the session from the queue: it got memory, or doesn't need any more. */
-static void rtrs_srv_bufs_end_turn(struct rtrs_srv_bufs *bufs)
+static void rtrs_srv_bufs_dequeue(struct rtrs_srv_bufs *bufs)
 {
-	if (list_empty(&bufs->turn))
+	if (list_empty(&bufs->queue_entry))
 		return;
-	spin_lock(&rtrs_srv_buf_turns_lock);
-	list_del_init(&bufs->turn);
-	if (rtrs_srv_buf_turn == bufs)
-		WRITE_ONCE(rtrs_srv_buf_turn, NULL);
-	spin_unlock(&rtrs_srv_buf_turns_lock);
-	rtrs_srv_buf_call_next();
+	spin_lock(&rtrs_srv_buf_queue_lock);
+	list_del_init(&bufs->queue_entry);
+	if (rtrs_srv_buf_next == bufs)
+		WRITE_ONCE(rtrs_srv_buf_next, NULL);
+	spin_unlock(&rtrs_srv_buf_queue_lock);
+	rtrs_srv_buf_choose_next();
 }
 
-static void rtrs_srv_bufs_look_again(struct rtrs_srv_bufs *bufs)
+static void rtrs_srv_bufs_retry_later(struct rtrs_srv_bufs *bufs)
 {
 	queue_delayed_work(rtrs_srv_pull_wq, &bufs->work, msecs_to_jiffies(RTRS_SRV_BUF_MS));
 }
@@ -115,7 +115,7 @@ void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess)
 	spin_lock_init(&sess->bufs.lock);
 	INIT_LIST_HEAD(&sess->bufs.small);
 	INIT_LIST_HEAD(&sess->bufs.large);
-	INIT_LIST_HEAD(&sess->bufs.turn);
+	INIT_LIST_HEAD(&sess->bufs.queue_entry);
 	INIT_DELAYED_WORK(&sess->bufs.work, rtrs_srv_bufs_work);
 }
 
@@ -201,7 +201,7 @@ unlock:
  */
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)
 {
-	rtrs_srv_bufs_end_turn(&sess->bufs);
+	rtrs_srv_bufs_dequeue(&sess->bufs);
 	cancel_delayed_work_sync(&sess->bufs.work);
 	if (sess->bufs.reserve)
 		rtrs_srv_buf_free(sess->bufs.reserve);
@@ -288,7 +288,7 @@ static void rtrs_srv_free_page(struct page *page)
 	unsigned int order = compound_order(page);
 
 	__free_pages(page, order);
-	rtrs_srv_mem_use(-(int)(PAGE_SIZE << order));
+	rtrs_srv_mem_account(-(int)(PAGE_SIZE << order));
 }
 
 static struct page *rtrs_srv_alloc_page(unsigned int order)
@@ -296,7 +296,7 @@ static struct page *rtrs_srv_alloc_page(unsigned int order)
 	struct page *page = alloc_pages(GFP_NOWAIT | __GFP_NOWARN | __GFP_COMP, order);
 
 	if (page)
-		rtrs_srv_mem_use(PAGE_SIZE << order);
+		rtrs_srv_mem_account(PAGE_SIZE << order);
 	return page;
 }
 
@@ -331,7 +331,7 @@ static bool rtrs_srv_buf_pieces(struct rtrs_srv_io *io, unsigned int order, u32 
 	if (!buf)
 		return false;
 	if (buf->bytes != charged)
-		rtrs_srv_mem_use((int)buf->bytes - (int)charged);
+		rtrs_srv_mem_account((int)buf->bytes - (int)charged);
 	atomic64_add(buf->bytes, &sess->bufs.used);
 	rtrs_srv_use_buf(io, buf);
 	return true;
@@ -341,15 +341,15 @@ static bool rtrs_srv_buf_large(struct rtrs_srv_io *io)
 {
 	u32 bytes = rtrs_srv_buf_bytes(io->op.data_len, RTRS_SRV_BUF_ORDER);
 	struct rtrs_srv_sess *sess = io->con->path->sess;
-	bool turn = list_empty(&rtrs_srv_buf_turns) ||
-		    READ_ONCE(rtrs_srv_buf_turn) == &sess->bufs;
+	bool served_next = list_empty(&rtrs_srv_buf_queue) ||
+			   READ_ONCE(rtrs_srv_buf_next) == &sess->bufs;
 
-	if (!rtrs_srv_mem_take(sess, bytes, turn))
+	if (!rtrs_srv_mem_try_account(sess, bytes, served_next))
 		return false;
 	if (rtrs_srv_buf_pieces(io, RTRS_SRV_BUF_ORDER, bytes) ||
 	    rtrs_srv_buf_pieces(io, RTRS_SRV_BUF_MIN_ORDER, bytes))
 		return true;
-	rtrs_srv_mem_use(-(int)bytes);
+	rtrs_srv_mem_account(-(int)bytes);
 	return false;
 }
 
@@ -393,8 +393,8 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool again)
 		rtrs_srv_use_buf(io, bufs->reserve);
 		return 0;
 	}
-	rtrs_srv_bufs_wait_turn(bufs, !again);
-	rtrs_srv_bufs_look_again(bufs);
+	rtrs_srv_bufs_enqueue(bufs, !again);
+	rtrs_srv_bufs_retry_later(bufs);
 	return -EINPROGRESS;
 }
 
@@ -440,10 +440,10 @@ struct rtrs_srv_io *rtrs_srv_bufs_next(struct rtrs_srv_sess *sess)
 	 * The session leaves the queue after one request. Requests that still wait queue it again.
 	 */
 	if (!io) {
-		rtrs_srv_bufs_end_turn(bufs);
+		rtrs_srv_bufs_dequeue(bufs);
 	} else if (rtrs_srv_path_state(io->con->path) == RTRS_SRV_CONNECTED) {
 		if (rtrs_srv_buf_any(io))
-			rtrs_srv_bufs_end_turn(bufs);
+			rtrs_srv_bufs_dequeue(bufs);
 		else if (rtrs_srv_buf_reserve(io, true))
 			return NULL;
 	}
@@ -501,11 +501,11 @@ void rtrs_srv_buf_put(struct rtrs_srv_buf *buf)
 	unsigned long flags;
 
 	if (!buf->reserve) {
-		rtrs_srv_mem_use(-(int)buf->bytes);
+		rtrs_srv_mem_account(-(int)buf->bytes);
 		atomic64_sub(buf->bytes, &bufs->used);
 		rtrs_srv_buf_free(buf);
 		rtrs_srv_bufs_wake(bufs);
-		rtrs_srv_buf_call_next();
+		rtrs_srv_buf_choose_next();
 		return;
 	}
 	spin_lock_irqsave(&bufs->lock, flags);

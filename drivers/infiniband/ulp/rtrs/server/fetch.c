@@ -36,7 +36,7 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 	io = list_first_entry_or_null(&fetch->waiting, struct rtrs_srv_io, pending);
 	while (read < fetch->reads + RTRS_SRV_READS && read->io)
 		read++;
-	if (!io || read == fetch->reads + RTRS_SRV_READS || fetch->in_line)
+	if (!io || read == fetch->reads + RTRS_SRV_READS || fetch->queued)
 		return NULL;
 	for (nents = 0; io->fetched + nents < io->op.nents; nents++) {
 		u32 more = io->op.sgl[io->fetched + nents].length;
@@ -59,9 +59,9 @@ VISIBLE_IF_KUNIT struct rtrs_srv_read *rtrs_srv_next_read(struct rtrs_srv_con *c
 		list_del_init(&io->pending);
 	else
 		list_move_tail(&io->pending, &fetch->waiting);
-	if (rtrs_srv_port_take(read))
+	if (rtrs_srv_budget_get(read))
 		return read;
-	fetch->in_line = read;
+	fetch->queued = read;
 	return NULL;
 }
 
@@ -72,7 +72,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed)
 	struct rtrs_srv_io *io;
 	bool last;
 
-	rtrs_srv_port_put(read);
+	rtrs_srv_budget_put(read);
 	spin_lock_irq(&con->pend_lock);
 	io = read->io;
 	read->io = NULL;
@@ -170,8 +170,8 @@ VISIBLE_IF_KUNIT bool rtrs_srv_read_due(struct rtrs_srv_read *read)
 	spin_lock_irq(&con->pend_lock);
 	due = read->again;
 	read->again = false;
-	if (con->fetch.in_line == read && list_empty(&read->turn)) {
-		con->fetch.in_line = NULL;
+	if (con->fetch.queued == read && list_empty(&read->queue_entry)) {
+		con->fetch.queued = NULL;
 		due = true;
 	}
 	spin_unlock_irq(&con->pend_lock);
@@ -200,7 +200,7 @@ static void rtrs_srv_read_done(struct ib_cq *cq, struct ib_wc *wc)
 	 * works. So rtrs_srv_fetch_drained() ends a failed piece.
 	 */
 	if (rtrs_con_wc_failed(&con->con, wc, "fetching data")) {
-		rtrs_srv_port_put(read);
+		rtrs_srv_budget_put(read);
 		return;
 	}
 	rtrs_con_put_wr(&con->con);
@@ -223,7 +223,7 @@ void rtrs_srv_fetch_init(struct rtrs_srv_con *con,
 	INIT_DELAYED_WORK(&con->fetch.work, rtrs_srv_fetch_work);
 	for (i = 0; i < RTRS_SRV_READS; i++) {
 		con->fetch.reads[i].con = con;
-		INIT_LIST_HEAD(&con->fetch.reads[i].turn);
+		INIT_LIST_HEAD(&con->fetch.reads[i].queue_entry);
 		INIT_LIST_HEAD(&con->fetch.reads[i].counted);
 		con->fetch.reads[i].cqe.done = rtrs_srv_read_done;
 	}

@@ -66,7 +66,7 @@ static bool rtrs_srv_type_ok(const struct rtrs_srv_io *io, u16 type)
 
 /**
  * rtrs_srv_parse() - copy and check a request's headers
- * @io: request whose hdr_off has been checked by rtrs_srv_read_imm()
+ * @io: request whose hdr_off has been checked by rtrs_srv_parse_imm()
  *
  * Each byte of the chunk is read once, as the client may change it at any time.
  *
@@ -283,7 +283,7 @@ void rtrs_srv_bufs_work(struct work_struct *work)
 	struct rtrs_srv_io *io;
 	u32 i;
 
-	for (i = 0; i < RTRS_SRV_TURNS; i++) {
+	for (i = 0; i < RTRS_SRV_WORK_BATCH; i++) {
 		io = rtrs_srv_bufs_next(sess);
 		if (!io)
 			return;
@@ -332,7 +332,7 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_read_imm() - parse the payload of a request's immediate value
+ * rtrs_srv_parse_imm() - parse the payload of a request's immediate value
  * @path: path of the request
  * @payload: payload of the immediate value
  * @slot: set to the slot of the request
@@ -340,8 +340,8 @@ void rtrs_srv_drop_orphans(struct rtrs_srv_path *path)
  *
  * Return: false if the slot does not exist, or the headers would not fit in the chunk.
  */
-bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
-		       u32 *off)
+bool rtrs_srv_parse_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
+			u32 *off)
 {
 	const struct rtrs_srv_sess *sess = path->sess;
 
@@ -363,9 +363,9 @@ void rtrs_srv_request(struct rtrs_srv_con *con, u32 payload)
 	struct rtrs_srv_io *io;
 	u32 slot, off;
 
-	if (!rtrs_srv_read_imm(path, payload, &slot, &off)) {
+	if (!rtrs_srv_parse_imm(path, payload, &slot, &off)) {
 		rtrs_srv_proto_error(path,
-				     "request for memory it doesn't have: slot %u, header at %u",
+				     "slot or offset out of range: slot %u, header at %u",
 				     slot, off);
 		return;
 	}

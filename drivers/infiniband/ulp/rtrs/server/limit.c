@@ -119,7 +119,7 @@ static bool rtrs_srv_make_room(u64 bytes)
 		if (rtrs_srv_path_state(path) != RTRS_SRV_CONNECTING)
 			continue;
 		rtrs_srv_path_error(&path->path, -ETIMEDOUT,
-				    "its handshake is slow, and others wait for theirs");
+				    "its handshake is slow, and other clients wait for theirs");
 		freed += path->mem.charged;
 		if (freed >= bytes)
 			return true;
@@ -164,7 +164,7 @@ static int rtrs_srv_check_handshakes(struct rtrs_srv_path *path,
 
 	if (bytes > max_mem) {
 		snprintf(path->end_why, sizeof(path->end_why),
-			 "%u connections take %llu bytes, more than the %llu for paths whose client is not admitted yet: raise max_memory, or let the client have fewer",
+			 "%u connections take %llu bytes, more than the %llu for paths whose client is not admitted yet: raise max_memory, or let the client use fewer",
 			 path->conns.nr, bytes, max_mem);
 		return -ENOMEM;
 	}

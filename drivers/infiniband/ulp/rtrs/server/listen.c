@@ -75,8 +75,8 @@ static int rtrs_srv_check_form(struct rtrs_srv *srv, const struct rdma_cm_id *id
 		return 0;
 	if (__ratelimit(&srv->log))
 		pr_warn("iWARP device %s has no immediate data: %s\n", dev_name(&id->device->dev),
-			offered & RTRS_FEATURE_NO_IMM ? "it takes a slot_size other than 0" :
-							"the client can't do without");
+			offered & RTRS_FEATURE_NO_IMM ? "slot_size must not be 0" :
+							"the client requires it");
 	return -EOPNOTSUPP;
 }
 
@@ -134,7 +134,7 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path, const struct rtrs_s
 	struct rtrs_srv_path *other;
 	unsigned int nr = 0;
 
-	/* An authenticated path ends after the client's proof, see rtrs_srv_in_the_way() */
+	/* An authenticated path ends after the client's proof, see rtrs_srv_must_wait_for() */
 	if (!path->key)
 		rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
 	list_for_each_entry(other, &path->sess->paths, entry)

@@ -95,7 +95,7 @@ int rtrs_srv_mem_try_charge(u64 *account, u64 bytes, char *why)
 		return 0;
 	}
 	snprintf(why, RTRS_SRV_WHY_LEN,
-		 "no %llu bytes more within the %llu MiB that clients may take: raise max_memory, or lower sess_queue_depth, slot_size or max_chunk_size",
+		 "%llu more bytes exceed the %llu MiB that clients may use: raise max_memory, or lower sess_queue_depth, slot_size or max_chunk_size",
 		 bytes, max >> 20);
 	return -ENOMEM;
 }
@@ -135,12 +135,12 @@ void rtrs_srv_mem_uncharge(u64 *account)
 }
 
 /**
- * rtrs_srv_mem_use() - account memory that requests use temporarily
+ * rtrs_srv_mem_account() - account memory that requests use temporarily
  * @bytes: change of the memory; negative if memory was freed
  *
  * Context: any.
  */
-void rtrs_srv_mem_use(int bytes)
+void rtrs_srv_mem_account(int bytes)
 {
 	percpu_counter_add_batch(&rtrs_srv_mem_bufs, bytes, RTRS_SRV_MEM_BATCH);
 }
@@ -163,19 +163,19 @@ bool rtrs_srv_mem_plenty(void)
 }
 
 /**
- * rtrs_srv_mem_take() - account memory for the data of a request, if enough is available
+ * rtrs_srv_mem_try_account() - account memory for the data of a request, if enough is available
  * @sess: session of the request
  * @bytes: bytes of memory
- * @in_turn: no other session waits, or this session is served next, see buf.c
+ * @served_next: no other session waits, or this one is served next, see buf.c
  *
  * Half of the memory that isn't charged is divided into equal shares, one for each session of any
  * listener. The other half is available to all sessions. So a session that uses less than its share
  * never waits for other sessions.
  *
  * Context: any.
- * Return: true if the memory is accounted; the caller undoes that by rtrs_srv_mem_use().
+ * Return: true if the memory is accounted; the caller undoes that by rtrs_srv_mem_account().
  */
-bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
+bool rtrs_srv_mem_try_account(struct rtrs_srv_sess *sess, u32 bytes, bool served_next)
 {
 	u64 max = rtrs_srv_mem_max(), charged = READ_ONCE(rtrs_srv_mem_used);
 	u64 used = percpu_counter_read_positive(&rtrs_srv_mem_bufs) + bytes;
@@ -185,9 +185,9 @@ bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn)
 
 	if (used > pool)
 		return false;
-	if (atomic64_read(&sess->bufs.used) + bytes > share && (used > pool / 2 || !in_turn))
+	if (atomic64_read(&sess->bufs.used) + bytes > share && (used > pool / 2 || !served_next))
 		return false;
-	rtrs_srv_mem_use(bytes);
+	rtrs_srv_mem_account(bytes);
 	return true;
 }
 

@@ -81,9 +81,9 @@ static void rtrs_srv_port_wait(struct rtrs_srv_port *port, struct rtrs_srv_read 
 	struct rtrs_srv_share *share = read->con->path->share;
 
 	lockdep_assert_held(&port->lock);
-	list_add_tail(&read->turn, &share->reads);
-	if (list_empty(&share->turn))
-		list_add_tail(&share->turn, &port->waiting);
+	list_add_tail(&read->queue_entry, &share->reads);
+	if (list_empty(&share->queue_entry))
+		list_add_tail(&share->queue_entry, &port->waiting);
 	/* Retries even if no piece ends meanwhile. */
 	queue_delayed_work(rtrs_srv_pull_wq, &port->work, msecs_to_jiffies(RTRS_SRV_PORT_MS));
 }
@@ -92,22 +92,22 @@ static void rtrs_srv_port_unwait(struct rtrs_srv_read *read)
 {
 	struct rtrs_srv_share *share = read->con->path->share;
 
-	list_del_init(&read->turn);
+	list_del_init(&read->queue_entry);
 	if (list_empty(&share->reads))
-		list_del_init(&share->turn);
+		list_del_init(&share->queue_entry);
 }
 
 /**
- * rtrs_srv_port_take() - count a piece towards the limit of its port, or queue it
+ * rtrs_srv_budget_get() - count a piece towards the limit of its port, or queue it
  * @read: the piece, with its size; no other piece of its connection is queued
  *
  * If the piece is queued, &rtrs_srv_fetch.work of its connection runs when the piece is selected.
- * In either case, rtrs_srv_port_put() has to be called when the piece has ended.
+ * In either case, rtrs_srv_budget_put() has to be called when the piece has ended.
  *
  * Context: any; under &rtrs_srv_con.pend_lock of a connection that isn't closing.
  * Return: true if the piece may begin; false if it is queued.
  */
-bool rtrs_srv_port_take(struct rtrs_srv_read *read)
+bool rtrs_srv_budget_get(struct rtrs_srv_read *read)
 {
 	struct rtrs_srv_port *port = read->con->path->share->port;
 	unsigned long flags;
@@ -124,12 +124,12 @@ bool rtrs_srv_port_take(struct rtrs_srv_read *read)
 }
 
 /**
- * rtrs_srv_port_put() - stop counting a piece towards the limit of its port
- * @read: piece after rtrs_srv_port_take(), not queued any more; repeated calls have no effect
+ * rtrs_srv_budget_put() - stop counting a piece towards the limit of its port
+ * @read: piece after rtrs_srv_budget_get(), not queued any more; repeated calls have no effect
  *
  * Context: any.
  */
-void rtrs_srv_port_put(struct rtrs_srv_read *read)
+void rtrs_srv_budget_put(struct rtrs_srv_read *read)
 {
 	struct rtrs_srv_port *port = read->con->path->share->port;
 	unsigned long flags;
@@ -147,7 +147,7 @@ static struct rtrs_srv_share *rtrs_srv_port_least(const struct rtrs_srv_port *po
 {
 	struct rtrs_srv_share *share, *least = NULL;
 
-	list_for_each_entry(share, &port->waiting, turn) {
+	list_for_each_entry(share, &port->waiting, queue_entry) {
 		if (!least || share->bytes < least->bytes)
 			least = share;
 		/* Bounds the search: at most one share per counted piece has data in progress. */
@@ -180,8 +180,8 @@ VISIBLE_IF_KUNIT const struct rtrs_srv_read *rtrs_srv_port_next(struct rtrs_srv_
 	rtrs_srv_port_expire(port, now);
 	if (!rtrs_srv_port_full(port)) {
 		share = rtrs_srv_port_least(port);
-		read = list_first_entry(&share->reads, struct rtrs_srv_read, turn);
-		list_move_tail(&share->turn, &port->waiting);
+		read = list_first_entry(&share->reads, struct rtrs_srv_read, queue_entry);
+		list_move_tail(&share->queue_entry, &port->waiting);
 		rtrs_srv_port_unwait(read);
 		rtrs_srv_port_count(port, read);
 		mod_delayed_work(rtrs_srv_pull_wq, &read->con->fetch.work, 0);
@@ -195,14 +195,14 @@ unlock:
 	return read;
 }
 
-/* Requeues itself after RTRS_SRV_TURNS pieces, so that other work items run in between. */
+/* Requeues itself after RTRS_SRV_WORK_BATCH pieces, so that other work items run in between. */
 VISIBLE_IF_KUNIT void rtrs_srv_port_work(struct work_struct *work)
 {
 	struct rtrs_srv_port *port = container_of(to_delayed_work(work), struct rtrs_srv_port,
 						  work);
 	u32 i;
 
-	for (i = 0; i < RTRS_SRV_TURNS; i++)
+	for (i = 0; i < RTRS_SRV_WORK_BATCH; i++)
 		if (!rtrs_srv_port_next(port))
 			return;
 	mod_delayed_work(rtrs_srv_pull_wq, &port->work, 0);
@@ -223,7 +223,7 @@ void rtrs_srv_port_leave(struct rtrs_srv_con *con)
 
 	spin_lock_irq(&port->lock);
 	for (i = 0; i < RTRS_SRV_READS; i++)
-		if (!list_empty(&con->fetch.reads[i].turn))
+		if (!list_empty(&con->fetch.reads[i].queue_entry))
 			rtrs_srv_port_unwait(&con->fetch.reads[i]);
 	spin_unlock_irq(&port->lock);
 }
@@ -251,7 +251,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_share_init(struct rtrs_srv_share *share,
 {
 	share->port = port;
 	INIT_LIST_HEAD(&share->reads);
-	INIT_LIST_HEAD(&share->turn);
+	INIT_LIST_HEAD(&share->queue_entry);
 }
 
 static struct rtrs_srv_port *rtrs_srv_port_get(const struct ib_device *dev, u32 num)

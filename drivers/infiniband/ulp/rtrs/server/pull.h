@@ -33,7 +33,7 @@ struct rtrs_srv_sess;
 /* Time for which a piece counts towards the limit of its port while other pieces are queued. */
 #define RTRS_SRV_PORT_MS	250
 /* Maximum number of pieces or requests that a work item handles before it requeues itself. */
-#define RTRS_SRV_TURNS		16
+#define RTRS_SRV_WORK_BATCH		16
 /*
  * Maximum page order of the pieces of a buffer, and the order to which it is lowered if memory is
  * fragmented.
@@ -90,7 +90,7 @@ struct rtrs_srv_buf {
  * @small: waiting requests whose data fit in a slot; served before @large
  * @large: all other waiting requests. While one of the two lists is not empty, a request uses the
  *	reserve or @work is queued
- * @turn: in the queue of sessions that wait for memory; guarded by that queue's lock
+ * @queue_entry: in the queue of sessions that wait for memory; guarded by that queue's lock
  * @work: allocates memory for waiting requests
  */
 struct rtrs_srv_bufs {
@@ -101,7 +101,7 @@ struct rtrs_srv_bufs {
 	bool reserve_used;
 	struct list_head small;
 	struct list_head large;
-	struct list_head turn;
+	struct list_head queue_entry;
 	struct delayed_work work;
 };
 
@@ -112,8 +112,8 @@ struct rtrs_srv_bufs {
  * @num: port number
  * @shares: the sessions' shares of the port
  * @work: selects the pieces that may begin
- * @lock: guards the members below, and &rtrs_srv_read.turn, &rtrs_srv_read.counted,
- *	&rtrs_srv_share.reads and &rtrs_srv_share.turn; any context
+ * @lock: guards the members below, and &rtrs_srv_read.queue_entry, &rtrs_srv_read.counted,
+ *	&rtrs_srv_share.reads and &rtrs_srv_share.queue_entry; any context
  * @bytes: bytes of the pieces in @reads
  * @reads: pieces that count towards the limit, in the order in which they began
  * @waiting: queue of shares that have queued pieces
@@ -142,7 +142,7 @@ struct rtrs_srv_port {
  * @bytes: bytes of these paths' pieces that count towards the port's limit; guarded by the port's
  *	lock
  * @reads: queue of these paths' pieces that may not begin yet
- * @turn: in &rtrs_srv_port.waiting while @reads is not empty
+ * @queue_entry: in &rtrs_srv_port.waiting while @reads is not empty
  */
 struct rtrs_srv_share {
 	struct list_head entry;
@@ -151,7 +151,7 @@ struct rtrs_srv_share {
 	u32 nr_paths;
 	u64 bytes;
 	struct list_head reads;
-	struct list_head turn;
+	struct list_head queue_entry;
 };
 
 /**
@@ -163,7 +163,7 @@ struct rtrs_srv_share {
  * @sg: first scatterlist entry of the piece
  * @nents: number of entries of the piece
  * @bytes: bytes of the piece
- * @turn: in &rtrs_srv_share.reads while the piece is queued at the port
+ * @queue_entry: in &rtrs_srv_share.reads while the piece is queued at the port
  * @counted: in &rtrs_srv_port.reads while the piece counts towards the port's limit
  * @since: when the piece began, jiffies
  * @mapped: @rw is initialized
@@ -177,7 +177,7 @@ struct rtrs_srv_read {
 	struct scatterlist *sg;
 	u32 nents;
 	u32 bytes;
-	struct list_head turn;
+	struct list_head queue_entry;
 	struct list_head counted;
 	unsigned long since;
 	bool mapped;
@@ -191,7 +191,7 @@ struct rtrs_srv_read {
  * @bytes: bytes that are being fetched; guarded by &rtrs_srv_con.pend_lock
  * @waiting: queue of requests with data left to fetch; guarded by &rtrs_srv_con.pend_lock. The
  *	first request begins one piece and moves to the tail
- * @in_line: the piece that is queued at the port, or was selected by the port and is not posted
+ * @queued: the piece that is queued at the port, or was selected by the port and is not posted
  *	yet; NULL if there is none. Guarded by &rtrs_srv_con.pend_lock
  * @reads: chains of RDMA READs; guarded by &rtrs_srv_con.pend_lock
  * @work: posts pieces selected by the port, and retries pieces whose mapping failed
@@ -202,7 +202,7 @@ struct rtrs_srv_fetch {
 	u8 max_reads;
 	u32 bytes;
 	struct list_head waiting;
-	struct rtrs_srv_read *in_line;
+	struct rtrs_srv_read *queued;
 	struct rtrs_srv_read reads[RTRS_SRV_READS];
 	struct delayed_work work;
 	void (*done)(struct rtrs_srv_io *io, bool fetched);
@@ -235,8 +235,8 @@ void rtrs_srv_share_init(struct rtrs_srv_share *share, struct rtrs_srv_port *por
 const struct rtrs_srv_read *rtrs_srv_port_next(struct rtrs_srv_port *port);
 void rtrs_srv_port_work(struct work_struct *work);
 #endif
-bool rtrs_srv_port_take(struct rtrs_srv_read *read);
-void rtrs_srv_port_put(struct rtrs_srv_read *read);
+bool rtrs_srv_budget_get(struct rtrs_srv_read *read);
+void rtrs_srv_budget_put(struct rtrs_srv_read *read);
 void rtrs_srv_port_leave(struct rtrs_srv_con *con);
 int rtrs_srv_path_join_port(struct rtrs_srv_path *path, const struct ib_device *dev, u32 num);
 void rtrs_srv_path_leave_port(struct rtrs_srv_path *path);

@@ -93,7 +93,7 @@ static void rtrs_srv_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 
 unexpected:
-	rtrs_srv_proto_error(path, "message that isn't due here: immediate %#x, connection %u",
+	rtrs_srv_proto_error(path, "unexpected message: immediate %#x, connection %u",
 			     imm, con->con.cid);
 }
 

@@ -389,9 +389,9 @@ static bool rtrs_srv_same_host(const struct rtrs_srv_sess *a,
 }
 
 /**
- * rtrs_srv_judge_rival() - check whether a session may lose its name to another session
+ * rtrs_srv_check_name_owner() - check whether a session may lose its name to another session
  * @sess: new session that requests the name
- * @rival: session that has the name
+ * @owner: session that has the name
  * @now: current time in ns
  *
  * If a client crashes and restarts, its old session still exists until heartbeats time out. So if
@@ -399,19 +399,19 @@ static bool rtrs_srv_same_host(const struct rtrs_srv_sess *a,
  * are rate-limited, because a late answer to a probe ends the session.
  *
  * Context: under rtrs_srv_lock.
- * Return: the result, see enum rtrs_srv_rival.
+ * Return: the result, see enum rtrs_srv_name_owner.
  */
-VISIBLE_IF_KUNIT enum rtrs_srv_rival
-rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
-		     const struct rtrs_srv_sess *rival, u64 now)
+VISIBLE_IF_KUNIT enum rtrs_srv_name_owner
+rtrs_srv_check_name_owner(const struct rtrs_srv_sess *sess,
+			  const struct rtrs_srv_sess *owner, u64 now)
 {
-	if (!rtrs_srv_sess_alive(rival))
-		return RTRS_SRV_RIVAL_ENDING;
-	if (rtrs_srv_sess_on_trial(rival))
-		return RTRS_SRV_RIVAL_ON_TRIAL;
-	if (now < rival->next_probe || !rtrs_srv_same_host(sess, rival))
-		return RTRS_SRV_RIVAL_ALIVE;
-	return RTRS_SRV_RIVAL_SUSPECT;
+	if (!rtrs_srv_sess_alive(owner))
+		return RTRS_SRV_OWNER_ENDING;
+	if (rtrs_srv_sess_on_trial(owner))
+		return RTRS_SRV_OWNER_PROBED;
+	if (now < owner->next_probe || !rtrs_srv_same_host(sess, owner))
+		return RTRS_SRV_OWNER_ALIVE;
+	return RTRS_SRV_OWNER_UNCHECKED;
 }
 
 /* Probes all connected paths. Other paths have the time limit of their handshake. */
@@ -428,16 +428,16 @@ static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
  * Checks the session that has the requested name, and probes it if it may be dead. Returns -EEXIST
  * if it is alive, or RTRS_SRV_SETUP_WAIT to check again after the next change.
  */
-static int rtrs_srv_check_rival(struct rtrs_srv_path *path,
-				struct rtrs_srv_sess *rival)
+static int rtrs_srv_probe_name_owner(struct rtrs_srv_path *path,
+				     struct rtrs_srv_sess *owner)
 {
 	u64 now = ktime_get_ns();
 
-	if (rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_SUSPECT) {
-		rtrs_srv_probe(rival, now);
+	if (rtrs_srv_check_name_owner(path->sess, owner, now) == RTRS_SRV_OWNER_UNCHECKED) {
+		rtrs_srv_probe(owner, now);
 		path->setup.has_probed = true;
 	}
-	return rtrs_srv_judge_rival(path->sess, rival, now) == RTRS_SRV_RIVAL_ALIVE ?
+	return rtrs_srv_check_name_owner(path->sess, owner, now) == RTRS_SRV_OWNER_ALIVE ?
 	       -EEXIST : RTRS_SRV_SETUP_WAIT;
 }
 
@@ -502,7 +502,7 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 		return (path->features & RTRS_FEATURE_FENCE) && rtrs_srv_sess_stuck(other) ?
 		       -ECONNABORTED : RTRS_SRV_SETUP_WAIT;
 	other = rtrs_srv_sess_by_name(sess->srv, name);
-	return other ? rtrs_srv_check_rival(path, other) : 0;
+	return other ? rtrs_srv_probe_name_owner(path, other) : 0;
 }
 
 /**
@@ -521,7 +521,7 @@ VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
 }
 
 /**
- * rtrs_srv_in_the_way() - check whether a path has to wait for the end of another one
+ * rtrs_srv_must_wait_for() - check whether a path has to wait for the end of another one
  * @path: path that is to be set up
  * @other: another path of its session
  *
@@ -534,8 +534,8 @@ VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
  * Context: under &rtrs_srv_sess.paths_lock.
  * Return: true if it has to wait.
  */
-VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
-					  const struct rtrs_srv_path *other)
+VISIBLE_IF_KUNIT bool rtrs_srv_must_wait_for(const struct rtrs_srv_path *path,
+					     const struct rtrs_srv_path *other)
 {
 	bool same_addr = !strcmp(other->addr_str, path->addr_str);
 
@@ -550,8 +550,8 @@ VISIBLE_IF_KUNIT bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
 }
 
 /*
- * Ends another path that is in the way, and returns RTRS_SRV_SETUP_WAIT if there was such a path. A
- * client has one path between two addresses, so it has given up the other path. Returns
+ * Ends another path for which @path must wait, and returns RTRS_SRV_SETUP_WAIT if there was such a
+ * path. A client has one path between two addresses, so it has given up the other path. Returns
  * -ECONNABORTED if the client has given up this path.
  */
 static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
@@ -560,7 +560,7 @@ static int rtrs_srv_check_addr(struct rtrs_srv_path *path)
 
 	lockdep_assert_held(&path->sess->paths_lock);
 	list_for_each_entry(other, &path->sess->paths, entry) {
-		if (other == path || !rtrs_srv_in_the_way(path, other))
+		if (other == path || !rtrs_srv_must_wait_for(path, other))
 			continue;
 		if (rtrs_srv_is_older(path, other))
 			return -ECONNABORTED;
@@ -778,7 +778,7 @@ void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
 		peer = rtrs_srv_path_peer(path);
 		if (unwanted(&peer, arg))
 			rtrs_srv_path_error(&path->path, -EACCES,
-					    "the client may not have that path");
+					    "the client is not allowed to use that path");
 	}
 	mutex_unlock(&rtrs_srv_lock);
 }

@@ -264,7 +264,7 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 }
 
 /* Handles an INFO_REQ. All announced connections have to be established by then. */
-static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
+static int rtrs_srv_handle_info_req(struct rtrs_srv_path *path)
 {
 	const struct rtrs_info_req *req = path->setup.req;
 	struct rtrs_srv_peer peer;
@@ -290,10 +290,10 @@ static int rtrs_srv_take_info_req(struct rtrs_srv_path *path)
 	if (!ret)
 		return 0;
 	if (ret == -EKEYREJECTED)
-		rtrs_srv_warn(path, "the client has not proved that it may have session \"%s\"\n",
+		rtrs_srv_warn(path, "the client has not proved that it may use session \"%s\"\n",
 			      req->name);
 	else
-		rtrs_srv_warn(path, "the client may not have session \"%s\": %pe\n", req->name,
+		rtrs_srv_warn(path, "the client is not allowed to use session \"%s\": %pe\n", req->name,
 			      ERR_PTR(ret));
 	return rtrs_srv_refuse(path, ret);
 }
@@ -349,7 +349,7 @@ static bool rtrs_srv_move_up(struct rtrs_srv_path *path)
 	return moved;
 }
 
-static int rtrs_srv_tell_up(struct rtrs_srv_path *path)
+static int rtrs_srv_announce_up(struct rtrs_srv_path *path)
 {
 	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
 		      path->conns.nr, path->sess->queue_depth,
@@ -372,7 +372,7 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 	moved = rtrs_srv_move_up(path);
 	mutex_unlock(&rtrs_srv_lock);
 	if (moved)
-		ret = rtrs_srv_tell_up(path);
+		ret = rtrs_srv_announce_up(path);
 	mutex_unlock(&sess->paths_lock);
 	return ret;
 }
@@ -388,7 +388,7 @@ static int rtrs_srv_connected(struct rtrs_srv_path *path)
 void rtrs_srv_setup_work(struct work_struct *work)
 {
 	static int (* const steps[])(struct rtrs_srv_path *path) = {
-		rtrs_srv_take_info_req,
+		rtrs_srv_handle_info_req,
 		rtrs_srv_claim,
 		rtrs_srv_prepare,
 		rtrs_srv_register_mrs,

@@ -254,17 +254,17 @@ struct rtrs_srv_sess {
 };
 
 /**
- * enum rtrs_srv_rival - result of checking a session whose name another session requests
- * @RTRS_SRV_RIVAL_ENDING: the session is ending; the other one waits for its end
- * @RTRS_SRV_RIVAL_ON_TRIAL: the session is being probed; the other one waits for the result
- * @RTRS_SRV_RIVAL_SUSPECT: the session may be dead and has to be probed
- * @RTRS_SRV_RIVAL_ALIVE: the session keeps its name; the other one is refused
+ * enum rtrs_srv_name_owner - result of checking a session whose name another session requests
+ * @RTRS_SRV_OWNER_ENDING: the session is ending; the other one waits for its end
+ * @RTRS_SRV_OWNER_PROBED: the session is being probed; the other one waits for the result
+ * @RTRS_SRV_OWNER_UNCHECKED: the session may be dead and has to be probed
+ * @RTRS_SRV_OWNER_ALIVE: the session keeps its name; the other one is refused
  */
-enum rtrs_srv_rival {
-	RTRS_SRV_RIVAL_ENDING,
-	RTRS_SRV_RIVAL_ON_TRIAL,
-	RTRS_SRV_RIVAL_SUSPECT,
-	RTRS_SRV_RIVAL_ALIVE,
+enum rtrs_srv_name_owner {
+	RTRS_SRV_OWNER_ENDING,
+	RTRS_SRV_OWNER_PROBED,
+	RTRS_SRV_OWNER_UNCHECKED,
+	RTRS_SRV_OWNER_ALIVE,
 };
 
 /**
@@ -799,8 +799,8 @@ int rtrs_srv_mem_charge(u64 *account, u64 bytes, const char *name,
 void rtrs_srv_mem_uncharge(u64 *account);
 u64 rtrs_srv_mem_handshakes(void);
 bool rtrs_srv_mem_plenty(void);
-bool rtrs_srv_mem_take(struct rtrs_srv_sess *sess, u32 bytes, bool in_turn);
-void rtrs_srv_mem_use(int bytes);
+bool rtrs_srv_mem_try_account(struct rtrs_srv_sess *sess, u32 bytes, bool served_next);
+void rtrs_srv_mem_account(int bytes);
 u64 rtrs_srv_mem_total(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path, u32 per_mr, size_t io_size);
@@ -823,8 +823,8 @@ void rtrs_srv_con_drop_pending(struct rtrs_srv_con *con);
 void rtrs_srv_con_drained(struct rtrs_srv_con *con);
 
 /* io.c */
-bool rtrs_srv_read_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
-		       u32 *off);
+bool rtrs_srv_parse_imm(const struct rtrs_srv_path *path, u32 payload, u32 *slot,
+			u32 *off);
 #if IS_ENABLED(CONFIG_KUNIT)
 int rtrs_srv_parse(struct rtrs_srv_io *io);
 #endif
@@ -870,11 +870,11 @@ struct rtrs_srv_sess *rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess
 bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess, const struct rtrs_srv *srv,
 			   const struct rtrs_cm_req *req);
 bool rtrs_srv_is_older(const struct rtrs_srv_path *path, const struct rtrs_srv_path *other);
-bool rtrs_srv_in_the_way(const struct rtrs_srv_path *path,
-			 const struct rtrs_srv_path *other);
-enum rtrs_srv_rival rtrs_srv_judge_rival(const struct rtrs_srv_sess *sess,
-					 const struct rtrs_srv_sess *rival,
-					 u64 now);
+bool rtrs_srv_must_wait_for(const struct rtrs_srv_path *path,
+			    const struct rtrs_srv_path *other);
+enum rtrs_srv_name_owner rtrs_srv_check_name_owner(const struct rtrs_srv_sess *sess,
+						   const struct rtrs_srv_sess *owner,
+						   u64 now);
 #endif
 struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs_cm_req *req,
 					 bool may_create);

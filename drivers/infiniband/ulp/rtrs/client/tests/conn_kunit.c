@@ -342,8 +342,8 @@ static void accept_is_checked(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, data);
 	memcpy(data, accept, min_t(size_t, c->len, sizeof(accept)));
 	memcpy(data + c->at, c->put.bytes, c->put.nr);
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, c->len ? data : NULL,
-						c->len), c->ret);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, c->len ? data : NULL,
+						 c->len), c->ret);
 	if (c->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, path->neg.depth, c->want.depth);
@@ -414,7 +414,7 @@ static void small_slots_are_as_agreed(struct kunit *test)
 	memcpy(data + c->at, c->put.bytes, c->put.nr);
 	memcpy(data + c->at2, c->put2.bytes, c->put2.nr);
 	path->neg.offered = RTRS_FEATURE_SLOTS;
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, data, sizeof(data)),
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, data, sizeof(data)),
 			c->ret);
 	if (c->ret)
 		return;
@@ -448,13 +448,13 @@ static void no_more_slots_are_used_than_asked_for(struct kunit *test)
 	struct rtrs_clt_path *path = new_path(test);
 
 	path->clt->queue_depth = c->asked;
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, accept, sizeof(accept)),
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, accept, sizeof(accept)),
 			0);
 	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->nr_slots);
 	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
 	path->neg.offered = RTRS_FEATURE_SLOTS;
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, accept_slots,
-						sizeof(accept_slots)), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, accept_slots,
+						 sizeof(accept_slots)), 0);
 	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, c->nr_slots);
 	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
 }
@@ -469,8 +469,8 @@ static void small_slots_need_shorter_queues(struct kunit *test)
 	struct rtrs_clt_path *path = new_path(test);
 
 	path->neg.offered = RTRS_FEATURE_SLOTS;
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &attrs, SIZE_MAX, accept_slots,
-						sizeof(accept_slots)), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &attrs, SIZE_MAX, accept_slots,
+						 sizeof(accept_slots)), 0);
 	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 78);
 	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, 131072);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_dev_slots(&attrs, false), 30);
@@ -485,7 +485,7 @@ static void client_uses_some_of_very_many_chunks(struct kunit *test)
 	memcpy(data, accept, sizeof(data));
 	/* 32768 chunks, I/O of 4096 bytes */
 	memcpy(data + 6, "\x00\x80\x00\x10\x00\x00", 6);
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, data, sizeof(data)), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, data, sizeof(data)), 0);
 	KUNIT_EXPECT_EQ(test, path->neg.depth, 32768);
 	KUNIT_EXPECT_EQ(test, path->neg.nr_slots, 4096);
 }
@@ -531,8 +531,8 @@ static void device_sets_limits(struct kunit *test)
 	const struct dev_case *c = test->param_value;
 	struct rtrs_clt_path *path = new_path(test);
 
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &c->attrs, SIZE_MAX, accept,
-						sizeof(accept)), c->ret);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &c->attrs, SIZE_MAX, accept,
+						 sizeof(accept)), c->ret);
 	if (c->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, path->neg.depth, 512);
@@ -580,8 +580,8 @@ static void no_request_is_larger_than_can_be_mapped(struct kunit *test)
 	const struct mapping_case *c = test->param_value;
 	struct rtrs_clt_path *path = new_path(test);
 
-	KUNIT_ASSERT_EQ(test, rtrs_clt_read_rep(path, &able, c->max_mapping, accept,
-						sizeof(accept)), c->ret);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_rep(path, &able, c->max_mapping, accept,
+						 sizeof(accept)), c->ret);
 	if (c->ret)
 		return;
 	KUNIT_EXPECT_EQ(test, path->neg.max_io_size, c->max_io_size);
@@ -598,7 +598,7 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 	memcpy(bytes, accept, sizeof(bytes));
 	memcpy(bytes + 20, c->bytes, sizeof(c->bytes));
 	path->neg.offered = c->offered;
-	ret = rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
+	ret = rtrs_clt_parse_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, ret, 0);
 	KUNIT_EXPECT_EQ(test, path->neg.features, c->features);
 	KUNIT_EXPECT_EQ(test, path->neg.sess_id, c->sess_id);
@@ -658,12 +658,12 @@ static void immediate_data_is_done_without_or_not_used(struct kunit *test)
 
 	memcpy(bytes, accept_slots, sizeof(bytes));
 	path->neg.offered = RTRS_FEATURES | RTRS_FEATURE_NO_IMM;
-	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)),
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)),
 			-EOPNOTSUPP);
 	bytes[20] |= RTRS_FEATURE_NO_IMM;
-	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)), 0);
 	bytes[20] &= ~RTRS_FEATURE_SLOTS;
-	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)),
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes)),
 			-EOPNOTSUPP);
 }
 

@@ -87,7 +87,7 @@ static void slots_get_their_memory(struct kunit *test)
 	struct rtrs_clt_path *path = path_with(test, c->nr_slots, c->rsp, c->len);
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, rtrs_clt_info_read(path), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_clt_parse_info_rsp(path), 0);
 	for (i = 0; i < c->nr_slots; i++) {
 		KUNIT_EXPECT_EQ(test, path->slots[i]->raddr, c->addr[i]);
 		KUNIT_EXPECT_EQ(test, path->slots[i]->rkey, c->key[i]);
@@ -132,7 +132,7 @@ static void answer_is_refused(struct kunit *test)
 	struct rtrs_clt_path *path = path_with(test, DEPTH, info_rsp, c->len);
 
 	memcpy(path->info.rsp + c->at, c->put.bytes, c->put.nr);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_info_read(path), -EPROTO);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_info_rsp(path), -EPROTO);
 }
 
 /* INFO_RSP of a server that refuses the path with @err */
@@ -166,7 +166,7 @@ static void server_says_why_it_refuses(struct kunit *test)
 	path->clt = clt;
 	path->neg.features = c->features;
 	memcpy((u8 *)path->info.rsp + 4, c->err.bytes, c->err.nr);
-	KUNIT_EXPECT_EQ(test, rtrs_clt_info_read(path), c->ret);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_info_rsp(path), c->ret);
 }
 
 static void name_is_on_the_wire_as_written_down(struct kunit *test)

@@ -486,7 +486,7 @@ static void answer_with_invalidation_is_read(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, sizeof(msg), sizeof(c->bytes));
 	memcpy(&msg, c->bytes, sizeof(msg));
-	KUNIT_EXPECT_EQ(test, rtrs_clt_read_answer(&msg, c->len, &answer), c->ok);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_answer(&msg, c->len, &answer), c->ok);
 	KUNIT_EXPECT_EQ(test, answer.slot, c->slot);
 	KUNIT_EXPECT_EQ(test, answer.err, c->err);
 }
@@ -667,10 +667,10 @@ static void new_key_is_read(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, sizeof(msg), sizeof(c->bytes));
 	memcpy(&msg, c->bytes, sizeof(msg));
-	KUNIT_EXPECT_EQ(test, rtrs_clt_read_rkey(&msg, c->len, 0x102, &rkey), c->ok);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_rkey(&msg, c->len, 0x102, &rkey), c->ok);
 	KUNIT_EXPECT_EQ(test, rkey, c->ok ? 0x12345678 : 0);
 	/* A slot number has more bits in an answer than in the message. */
-	KUNIT_EXPECT_FALSE(test, rtrs_clt_read_rkey(&msg, c->len, 0x10102, &rkey));
+	KUNIT_EXPECT_FALSE(test, rtrs_clt_parse_rkey(&msg, c->len, 0x10102, &rkey));
 }
 
 static struct kunit_case rtrs_clt_io_cases[] = {

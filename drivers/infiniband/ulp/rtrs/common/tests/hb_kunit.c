@@ -86,7 +86,7 @@ static const struct con_case {
 
 KUNIT_ARRAY_PARAM_DESC(con_cases, con_cases, desc);
 
-static void con_is_judged(struct kunit *test)
+static void con_is_checked(struct kunit *test)
 {
 	const struct con_case *c = test->param_value;
 	struct rtrs_watch watch = {};
@@ -96,7 +96,7 @@ static void con_is_judged(struct kunit *test)
 
 	for (i = 0; i < c->nr; i++) {
 		look = &c->looks[i];
-		live = rtrs_hb_judge_con(&watch, look->moved, look->posted,
+		live = rtrs_hb_check_con(&watch, look->moved, look->posted,
 					 look->probing, look->ms, LIMIT_MS);
 		KUNIT_EXPECT_EQ_MSG(test, live, look->live, "%s: look %u",
 				    c->desc, i);
@@ -113,10 +113,10 @@ static void con_with_a_full_queue_dies(struct kunit *test)
 
 	for (i = 0; i < 5; i++)
 		KUNIT_EXPECT_EQ(test, RTRS_LIVE_PROBE,
-				rtrs_hb_judge_con(&watch, 5, 100, false, 200,
+				rtrs_hb_check_con(&watch, 5, 100, false, 200,
 						  LIMIT_MS));
 	KUNIT_EXPECT_EQ(test, RTRS_LIVE_STUCK,
-			rtrs_hb_judge_con(&watch, 5, 100, false, 200,
+			rtrs_hb_check_con(&watch, 5, 100, false, 200,
 					  LIMIT_MS));
 }
 
@@ -139,7 +139,7 @@ static const struct path_case {
 
 KUNIT_ARRAY_PARAM_DESC(path_cases, path_cases, desc);
 
-static void path_is_judged(struct kunit *test)
+static void path_is_checked(struct kunit *test)
 {
 	const struct path_case *c = test->param_value;
 	unsigned int missed = 0;
@@ -147,7 +147,7 @@ static void path_is_judged(struct kunit *test)
 
 	for (p = c->moved; *p; p++)
 		KUNIT_EXPECT_EQ_MSG(test, p[1] || c->alive,
-				    rtrs_hb_judge_path(&missed, *p == 'y',
+				    rtrs_hb_check_path(&missed, *p == 'y',
 						       c->max_missed),
 				    "%s: interval %td", c->desc, p - c->moved);
 }
@@ -164,9 +164,9 @@ static void round_trip_is_that_of_the_connection(struct kunit *test)
 }
 
 static struct kunit_case rtrs_hb_cases[] = {
-	KUNIT_CASE_PARAM(con_is_judged, con_cases_gen_params),
+	KUNIT_CASE_PARAM(con_is_checked, con_cases_gen_params),
 	KUNIT_CASE(con_with_a_full_queue_dies),
-	KUNIT_CASE_PARAM(path_is_judged, path_cases_gen_params),
+	KUNIT_CASE_PARAM(path_is_checked, path_cases_gen_params),
 	KUNIT_CASE(round_trip_is_that_of_the_connection),
 	{}
 };

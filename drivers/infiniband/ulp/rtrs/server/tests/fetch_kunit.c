@@ -375,9 +375,9 @@ static void fill_port(struct fetch_test *t, bool full)
 	read->con = &t->other;
 	read->bytes = SZ_1G;
 	if (full)
-		rtrs_srv_port_take(read);
+		rtrs_srv_budget_get(read);
 	else
-		rtrs_srv_port_put(read);
+		rtrs_srv_budget_put(read);
 }
 
 static void full_port_is_waited_for(struct kunit *test)
@@ -392,7 +392,7 @@ static void full_port_is_waited_for(struct kunit *test)
 	fill_port(t, true);
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);
 	/* The connection's piece is queued at the port, and no further piece begins. */
-	a = t->con.fetch.in_line;
+	a = t->con.fetch.queued;
 	expect_read(test, a, 0, 0, 2, RTRS_SRV_READ_BYTES);
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_read_due(a));
 	KUNIT_EXPECT_PTR_EQ(test, next(t), NULL);

@@ -50,7 +50,7 @@ static void immediate_value_is_checked(struct kunit *test)
 	path->mem.room = c->chunk_size - path->mem.hdr_room;
 	sess->queue_depth = c->depth;
 	sess->off_bits = rtrs_imm_off_bits(c->depth);
-	KUNIT_ASSERT_EQ(test, rtrs_srv_read_imm(path, c->payload, &slot, &off), c->ok);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_parse_imm(path, c->payload, &slot, &off), c->ok);
 	if (!c->ok)
 		return;
 	KUNIT_EXPECT_EQ(test, slot, c->slot);

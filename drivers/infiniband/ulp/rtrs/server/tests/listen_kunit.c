@@ -258,7 +258,7 @@ static void path_waits_for_another(struct kunit *test)
 	/* The key is not accessed. */
 	if (c->other.has_key)
 		path[1].key = (struct key *)test;
-	KUNIT_EXPECT_EQ(test, rtrs_srv_in_the_way(&path[0], &path[1]), c->in_the_way);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_must_wait_for(&path[0], &path[1]), c->in_the_way);
 }
 
 static const struct older_case {
@@ -467,64 +467,64 @@ static void session_is_found_by_uuid_or_name(struct kunit *test)
 	mutex_unlock(&rtrs_srv_lock);
 }
 
-#define RIVAL_PATHS	2
+#define OWNER_PATHS	2
 #define NOW		1000
 
 /* A session with a name, and a new session from 10.0.0.1 that requests the name. */
-static const struct rival_case {
+static const struct owner_case {
 	const char *desc;
-	enum rtrs_srv_rival rival;
+	enum rtrs_srv_name_owner owner;
 	u64 next_probe;
 	struct {
 		const char *addr;
 		enum rtrs_srv_state state;
 		bool on_trial;
 		bool admitted;
-	} path[RIVAL_PATHS];
+	} path[OWNER_PATHS];
 	bool connected;
-} rival_cases[] = {
-	{ "its only path ends", RTRS_SRV_RIVAL_ENDING, 0,
+} owner_cases[] = {
+	{ "its only path ends", RTRS_SRV_OWNER_ENDING, 0,
 	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING } } },
-	{ "all of its paths end", RTRS_SRV_RIVAL_ENDING, 0,
+	{ "all of its paths end", RTRS_SRV_OWNER_ENDING, 0,
 	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING, true },
 	    { "ip:10.0.1.1", RTRS_SRV_CLOSING, true } } },
-	{ "it has no path any more", RTRS_SRV_RIVAL_ENDING, 0, {} },
-	{ "the same host", RTRS_SRV_RIVAL_SUSPECT, 0,
+	{ "it has no path any more", RTRS_SRV_OWNER_ENDING, 0, {} },
+	{ "the same host", RTRS_SRV_OWNER_UNCHECKED, 0,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
-	{ "the same host, by one of its paths", RTRS_SRV_RIVAL_SUSPECT, 0,
+	{ "the same host, by one of its paths", RTRS_SRV_OWNER_UNCHECKED, 0,
 	  { { "ip:10.0.1.1", RTRS_SRV_CONNECTED }, { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
-	{ "the same host, by a path that ends", RTRS_SRV_RIVAL_SUSPECT, 0,
+	{ "the same host, by a path that ends", RTRS_SRV_OWNER_UNCHECKED, 0,
 	  { { "ip:10.0.1.1", RTRS_SRV_CONNECTED }, { "ip:10.0.0.1", RTRS_SRV_CLOSING } } },
-	{ "another host", RTRS_SRV_RIVAL_ALIVE, 0,
+	{ "another host", RTRS_SRV_OWNER_ALIVE, 0,
 	  { { "ip:10.0.0.2", RTRS_SRV_CONNECTED }, { "ip:10.0.1.2", RTRS_SRV_CONNECTED } } },
-	{ "another host, on trial", RTRS_SRV_RIVAL_ON_TRIAL, 0,
+	{ "another host, on trial", RTRS_SRV_OWNER_PROBED, 0,
 	  { { "ip:10.0.0.2", RTRS_SRV_CONNECTED, true } } },
-	{ "on trial", RTRS_SRV_RIVAL_ON_TRIAL, NOW + 1,
+	{ "on trial", RTRS_SRV_OWNER_PROBED, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED, true } } },
-	{ "one path was dead, the other one is on trial", RTRS_SRV_RIVAL_ON_TRIAL, NOW + 1,
+	{ "one path was dead, the other one is on trial", RTRS_SRV_OWNER_PROBED, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING, true },
 	    { "ip:10.0.1.1", RTRS_SRV_CONNECTED, true } } },
-	{ "a path was dead, the other one is alive", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	{ "a path was dead, the other one is alive", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CLOSING, true }, { "ip:10.0.1.1", RTRS_SRV_CONNECTED } } },
-	{ "it has just shown that it is alive", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	{ "it has just shown that it is alive", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
-	{ "it has shown that some time ago", RTRS_SRV_RIVAL_SUSPECT, NOW,
+	{ "it has shown that some time ago", RTRS_SRV_OWNER_UNCHECKED, NOW,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTED } } },
-	{ "it is being set up", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	{ "it is being set up", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING } } },
-	{ "a path is being set up, and none is left that was up", RTRS_SRV_RIVAL_ENDING, NOW + 1,
+	{ "a path is being set up, and none is left that was up", RTRS_SRV_OWNER_ENDING, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING } }, true },
-	{ "a path is being set up, and the last that was up ends", RTRS_SRV_RIVAL_ENDING, NOW + 1,
+	{ "a path is being set up, and the last that was up ends", RTRS_SRV_OWNER_ENDING, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING }, { "ip:10.0.1.1", RTRS_SRV_CLOSING } }, true },
-	{ "a path is being set up, its client is admitted", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	{ "a path is being set up, its client is admitted", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING, false, true } }, true },
-	{ "a path is being set up, and another one is up", RTRS_SRV_RIVAL_ALIVE, NOW + 1,
+	{ "a path is being set up, and another one is up", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING }, { "ip:10.0.1.1", RTRS_SRV_CONNECTED } }, true },
 };
 
-KUNIT_ARRAY_PARAM_DESC(rival_cases, rival_cases, desc);
+KUNIT_ARRAY_PARAM_DESC(owner_cases, owner_cases, desc);
 
-static void rival_path(struct kunit *test, struct rtrs_srv_sess *sess, const char *addr,
+static void owner_path(struct kunit *test, struct rtrs_srv_sess *sess, const char *addr,
 		       enum rtrs_srv_state state, bool on_trial, bool admitted)
 {
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
@@ -537,23 +537,23 @@ static void rival_path(struct kunit *test, struct rtrs_srv_sess *sess, const cha
 	list_add_tail(&path->entry, &sess->paths);
 }
 
-static void name_in_use_is_looked_into(struct kunit *test)
+static void owner_of_a_name_is_checked(struct kunit *test)
 {
-	const struct rival_case *c = test->param_value;
+	const struct owner_case *c = test->param_value;
 	struct rtrs_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	INIT_LIST_HEAD(&sess[0].paths);
 	INIT_LIST_HEAD(&sess[1].paths);
-	rival_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false,
+	owner_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false,
 		   false);
-	for (i = 0; i < RIVAL_PATHS && c->path[i].addr; i++)
-		rival_path(test, &sess[1], c->path[i].addr, c->path[i].state,
+	for (i = 0; i < OWNER_PATHS && c->path[i].addr; i++)
+		owner_path(test, &sess[1], c->path[i].addr, c->path[i].state,
 			   c->path[i].on_trial, c->path[i].admitted);
 	sess[1].next_probe = c->next_probe;
 	sess[1].connected = c->connected;
-	KUNIT_EXPECT_EQ(test, rtrs_srv_judge_rival(&sess[0], &sess[1], NOW), c->rival);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_check_name_owner(&sess[0], &sess[1], NOW), c->owner);
 }
 
 static const struct param_case {
@@ -640,7 +640,7 @@ static struct kunit_case rtrs_srv_listen_cases[] = {
 	KUNIT_CASE_PARAM(earlier_attempts_are_told_from_later_ones, older_cases_gen_params),
 	KUNIT_CASE_PARAM(request_is_for_a_session_like_it, match_cases_gen_params),
 	KUNIT_CASE(session_is_found_by_uuid_or_name),
-	KUNIT_CASE_PARAM(name_in_use_is_looked_into, rival_cases_gen_params),
+	KUNIT_CASE_PARAM(owner_of_a_name_is_checked, owner_cases_gen_params),
 	KUNIT_CASE_PARAM(parameters_are_checked, param_cases_gen_params),
 	KUNIT_CASE_PARAM(device_limits_the_depth, depth_cases_gen_params),
 	{}

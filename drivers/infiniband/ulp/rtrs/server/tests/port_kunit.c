@@ -90,7 +90,7 @@ static struct rtrs_srv_read *piece(struct rtrs_srv_con *con, bool used)
 	struct rtrs_srv_read *read;
 
 	for (read = con->fetch.reads; read < con->fetch.reads + NR_READS; read++)
-		if (!read->io == !used && list_empty(&read->turn))
+		if (!read->io == !used && list_empty(&read->queue_entry))
 			return read;
 	return NULL;
 }
@@ -102,14 +102,14 @@ static bool take(struct rtrs_srv_con *con)
 
 	read->bytes = PIECE;
 	read->io = &some_io;
-	return rtrs_srv_port_take(read);
+	return rtrs_srv_budget_get(read);
 }
 
 static void put(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_read *read = piece(con, true);
 
-	rtrs_srv_port_put(read);
+	rtrs_srv_budget_put(read);
 	read->io = NULL;
 }
 
@@ -249,9 +249,7 @@ static void block(struct work_struct *work)
 	wait_for_completion(&container_of(work, struct blocker, work)->go);
 }
 
-/*
- * One run of the port's work selects RTRS_SRV_TURNS pieces, and requeues the work for the others.
- */
+/* One run of the port's work selects RTRS_SRV_WORK_BATCH pieces, and requeues the work. */
 static void work_of_a_port_is_bounded(struct kunit *test)
 {
 	struct workqueue_struct *one = alloc_ordered_workqueue("rtrs-test", 0);
@@ -273,7 +271,7 @@ static void work_of_a_port_is_bounded(struct kunit *test)
 	cancel_delayed_work_sync(&t->port.work);
 	rtrs_srv_max_fetch = 0;
 	rtrs_srv_port_work(&t->port.work.work);
-	KUNIT_EXPECT_EQ(test, t->port.bytes, (1 + RTRS_SRV_TURNS) * PIECE);
+	KUNIT_EXPECT_EQ(test, t->port.bytes, (1 + RTRS_SRV_WORK_BATCH) * PIECE);
 	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->port.work));
 	complete(&first.go);
 	flush_work(&first.work);
