@@ -309,6 +309,36 @@ bool rtrs_con_has_room(struct rtrs_con *con, u32 nr)
 }
 EXPORT_SYMBOL_GPL(rtrs_con_has_room);
 
+/*
+ * Adds a chain if the send queue has room for it and for @spare more work requests, and rings the
+ * doorbell if @last, or if there is no room. Inlined, so that callers with constant arguments
+ * evaluate no conditions.
+ */
+static __always_inline int __rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first,
+					   u32 spare, bool last, struct rtrs_con **queued)
+{
+	struct ib_send_wr *tail = NULL;
+	u32 nr = rtrs_con_chain(first, &tail);
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&con->sq_lock, flags);
+	if (likely(rtrs_con_room(con, nr + spare))) {
+		rtrs_con_add(con, first, tail, nr);
+		if (queued) {
+			WRITE_ONCE(con->sq_queued, con->sq_queued + 1);
+			/* Pairs with readers of @queued: they see the chain, too. */
+			smp_store_release(queued, con);
+		}
+	} else {
+		ret = -EBUSY;
+	}
+	if (last || ret)
+		rtrs_con_ring(con);
+	spin_unlock_irqrestore(&con->sq_lock, flags);
+	return ret;
+}
+
 /**
  * rtrs_con_queue() - queue a chain of work requests
  * @con: connection to queue it on
@@ -327,70 +357,9 @@ EXPORT_SYMBOL_GPL(rtrs_con_has_room);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued)
 {
-	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail);
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(rtrs_con_has_room(con, nr))) {
-		rtrs_con_add(con, first, tail, nr);
-		WRITE_ONCE(con->sq_queued, con->sq_queued + 1);
-		/* Pairs with readers of @queued: they see the chain, too. */
-		smp_store_release(queued, con);
-	} else {
-		ret = -EBUSY;
-	}
-	if (last || ret)
-		rtrs_con_ring(con);
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-	return ret;
+	return __rtrs_con_post(con, first, con->sq_reserve, last, queued);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_queue);
-
-static void rtrs_con_post_chain(struct rtrs_con *con, struct ib_send_wr *first,
-				struct ib_send_wr *tail, u32 nr)
-{
-	rtrs_con_add(con, first, tail, nr);
-	rtrs_con_ring(con);
-}
-
-/**
- * rtrs_con_post_locked() - post a chain after a check for room
- * @con: connection to post it on
- * @first: first work request of the chain
- *
- * Otherwise like rtrs_con_post().
- *
- * Context: under sq_lock, after rtrs_con_has_room().
- */
-void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first)
-{
-	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail);
-
-	rtrs_con_post_chain(con, first, tail, nr);
-}
-EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
-
-/* Posts a chain if the send queue has room for it and for @more work requests. */
-static int rtrs_con_try_post(struct rtrs_con *con, struct ib_send_wr *first, u32 more)
-{
-	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail);
-	unsigned long flags;
-	int ret = 0;
-
-	spin_lock_irqsave(&con->sq_lock, flags);
-	if (likely(rtrs_con_room(con, nr + more))) {
-		rtrs_con_post_chain(con, first, tail, nr);
-	} else {
-		rtrs_con_ring(con);
-		ret = -EBUSY;
-	}
-	spin_unlock_irqrestore(&con->sq_lock, flags);
-	return ret;
-}
 
 /**
  * rtrs_con_post() - post a chain of work requests
@@ -406,9 +375,28 @@ static int rtrs_con_try_post(struct rtrs_con *con, struct ib_send_wr *first, u32
  */
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first)
 {
-	return rtrs_con_try_post(con, first, 0);
+	return __rtrs_con_post(con, first, 0, true, NULL);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post);
+
+/**
+ * rtrs_con_post_locked() - post a chain after a check for room
+ * @con: connection to post it on
+ * @first: first work request of the chain
+ *
+ * Otherwise like rtrs_con_post().
+ *
+ * Context: under sq_lock, after rtrs_con_has_room().
+ */
+void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first)
+{
+	struct ib_send_wr *tail = NULL;
+	u32 nr = rtrs_con_chain(first, &tail);
+
+	rtrs_con_add(con, first, tail, nr);
+	rtrs_con_ring(con);
+}
+EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
 
 /**
  * rtrs_con_flush() - ring the doorbell for chains queued without @last
@@ -457,7 +445,7 @@ int rtrs_con_probe(struct rtrs_con *con)
 		wr.wr.num_sge = 1;
 	}
 	WRITE_ONCE(con->probe_busy, true);
-	ret = rtrs_con_try_post(con, &wr.wr, con->sq_reserve);
+	ret = __rtrs_con_post(con, &wr.wr, con->sq_reserve, true, NULL);
 	if (ret)
 		WRITE_ONCE(con->probe_busy, false);
 	return ret;
@@ -532,5 +520,5 @@ void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm)
 {
 	struct rtrs_imm_wr wr;
 
-	rtrs_con_try_post(con, rtrs_con_build_imm(con, &wr, imm), con->sq_reserve);
+	__rtrs_con_post(con, rtrs_con_build_imm(con, &wr, imm), con->sq_reserve, true, NULL);
 }
