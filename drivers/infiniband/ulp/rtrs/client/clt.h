@@ -892,7 +892,6 @@ int rtrs_clt_conn_resolve(struct rtrs_clt_path *path);
 int rtrs_clt_conn_service(struct rtrs_clt_path *path);
 int rtrs_clt_conn_io(struct rtrs_clt_path *path);
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path);
-void rtrs_clt_cons_destroy_qps(struct rtrs_clt_path *path);
 void rtrs_clt_cons_destroy(struct rtrs_clt_path *path);
 
 /* qp.c */

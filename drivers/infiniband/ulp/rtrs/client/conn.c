@@ -494,7 +494,7 @@ static void rtrs_clt_keep_addr(struct rtrs_clt_path *path)
  *
  * Context: the path's connect_work.
  * Return: 0 or a negative errno. In both cases, rtrs_clt_cons_disconnect(),
- * rtrs_clt_cons_destroy_qps() and rtrs_clt_cons_destroy() undo this step.
+ * rtrs_path_destroy_qps() and rtrs_clt_cons_destroy() undo this step.
  */
 int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 {
@@ -556,31 +556,9 @@ int rtrs_clt_conn_io(struct rtrs_clt_path *path)
  */
 void rtrs_clt_cons_disconnect(struct rtrs_clt_path *path)
 {
-	unsigned int i;
-
-	for (i = 0; i < path->nr_cons; i++)
-		if (path->cons[i].con.cq)
-			rdma_disconnect(path->cons[i].con.cm_id);
 	/* Handlers of receives post sends, so send queues are drained last. */
-	rtrs_path_drain_recv(&path->path);
+	rtrs_path_disconnect(&path->path);
 	rtrs_path_drain_send(&path->path);
-}
-
-/**
- * rtrs_clt_cons_destroy_qps() - destroy the queue pairs of a path
- * @path: path that is ending; its queue pairs are drained
- *
- * Memory regions must be freed after their queue pairs are destroyed: an aborted RDMA WRITE may
- * hold a reference to its memory region as long as the queue pair exists.
- *
- * Context: process, may sleep.
- */
-void rtrs_clt_cons_destroy_qps(struct rtrs_clt_path *path)
-{
-	unsigned int i;
-
-	for (i = 0; i < path->nr_cons; i++)
-		rtrs_con_destroy_qp(&path->cons[i].con);
 }
 
 /**
@@ -593,8 +571,6 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 {
 	unsigned int i;
 
-	for (i = 0; i < path->nr_cons; i++)
-		rtrs_con_free_recvs(&path->cons[i].con);
 	rtrs_path_close_dev(&path->path);
 	for (i = 0; i < path->nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);

@@ -263,7 +263,7 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 	rtrs_clt_slots_reclaim(path, &ios);
 	rtrs_clt_failover_path(path, &ios);
 	rtrs_clt_link_gone(path);
-	rtrs_clt_cons_destroy_qps(path);
+	rtrs_path_destroy_qps(&path->path);
 	rtrs_clt_info_free(path);
 	rtrs_clt_slots_free(path);
 	rtrs_clt_cons_destroy(path);

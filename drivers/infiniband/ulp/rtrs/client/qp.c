@@ -142,7 +142,7 @@ VISIBLE_IF_KUNIT bool rtrs_clt_fewer_slots(struct rtrs_clt_path *path)
  * @cid: index of the connection
  * @recv_wr: set to the number of receives for which the queue pair has room
  *
- * Return: 0 or a negative errno; rtrs_con_destroy_qp() undoes success.
+ * Return: 0 or a negative errno; rtrs_path_destroy_qps() undoes success.
  */
 int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_wr)
 {

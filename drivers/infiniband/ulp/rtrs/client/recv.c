@@ -159,7 +159,7 @@ static void rtrs_clt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
  * @con: connection with a queue pair; the service connection must be connected
  * @nr: number of receives
  *
- * Return: 0 or a negative errno; rtrs_con_free_recvs() cleans up in both cases.
+ * Return: 0 or a negative errno; rtrs_path_destroy_qps() cleans up in both cases.
  */
 int rtrs_clt_recvs_start(struct rtrs_clt_con *con, u32 nr)
 {

@@ -471,12 +471,11 @@ static inline bool rtrs_qp_refused(int err)
 u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
 void rtrs_con_set_ack_timeout(struct rtrs_con *con);
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
-void rtrs_con_destroy_qp(struct rtrs_con *con);
+void rtrs_path_destroy_qps(struct rtrs_path *path);
 int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
 const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);
 int rtrs_con_repost(struct rtrs_con *con);
-void rtrs_con_free_recvs(struct rtrs_con *con);
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
 bool rtrs_con_has_room(struct rtrs_con *con, u32 nr);
 void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);
@@ -503,7 +502,7 @@ static inline void rtrs_con_wait_mb(void)
 int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
 void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
 int rtrs_con_probe(struct rtrs_con *con);
-void rtrs_path_drain_recv(struct rtrs_path *path);
+void rtrs_path_disconnect(struct rtrs_path *path);
 void rtrs_path_drain_send(struct rtrs_path *path);
 int rtrs_con_poll(struct rtrs_con *con);
 bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,

@@ -127,7 +127,7 @@ static void rtrs_path_drain(struct rtrs_path *path, bool recv)
  *
  * Context: process, but not completion handling; never concurrent for a path.
  */
-void rtrs_path_drain_recv(struct rtrs_path *path)
+VISIBLE_IF_KUNIT void rtrs_path_drain_recv(struct rtrs_path *path)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct rtrs_con *con;
@@ -140,11 +140,29 @@ void rtrs_path_drain_recv(struct rtrs_path *path)
 		con->mark.stuck = ib_modify_qp(con->cm_id->qp, &attr, IB_QP_STATE);
 	rtrs_path_drain(path, true);
 }
-EXPORT_SYMBOL_GPL(rtrs_path_drain_recv);
+
+/**
+ * rtrs_path_disconnect() - disconnect a path and drain its receive queues
+ * @path: path that is ending; its connections are not changed meanwhile
+ *
+ * On return, the peer can't access any memory over the path, and no handler of a receive runs or
+ * will run.
+ *
+ * Context: as for rtrs_path_drain_recv().
+ */
+void rtrs_path_disconnect(struct rtrs_path *path)
+{
+	struct rtrs_con *con;
+
+	list_for_each_entry(con, &path->cons, entry)
+		rdma_disconnect(con->cm_id);
+	rtrs_path_drain_recv(path);
+}
+EXPORT_SYMBOL_GPL(rtrs_path_disconnect);
 
 /**
  * rtrs_path_drain_send() - drain the send queues of a path
- * @path: path after rtrs_path_drain_recv(). Nothing is posted to it, except by handlers of sends
+ * @path: path after rtrs_path_disconnect(). Nothing is posted to it, except by handlers of sends
  *
  * A second call waits only for connections to which something was posted meanwhile.
  *

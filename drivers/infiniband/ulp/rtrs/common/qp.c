@@ -173,7 +173,7 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
  *
  * Context: process.
  * Return: 0; -ENOMEM or -EINVAL if the device doesn't support the minimum size; or another errno of
- * the verbs. rtrs_con_destroy_qp() destroys the queue pair.
+ * the verbs. rtrs_path_destroy_qps() destroys the queue pair.
  */
 int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params)
 {
@@ -196,17 +196,29 @@ int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params)
 }
 EXPORT_SYMBOL_GPL(rtrs_con_create_qp);
 
-/**
- * rtrs_con_destroy_qp() - undo rtrs_con_create_qp(), if it was called
- * @con: connection that is drained or was never connected
- */
-void rtrs_con_destroy_qp(struct rtrs_con *con)
+static void rtrs_con_destroy_qp(struct rtrs_con *con)
 {
-	if (!con->cq)
-		return;
 	list_del(&con->entry);
 	rdma_destroy_qp(con->cm_id);
 	ib_free_cq(con->cq);
 	con->cq = NULL;
+	rtrs_con_free_recvs(con);
 }
-EXPORT_SYMBOL_GPL(rtrs_con_destroy_qp);
+
+/**
+ * rtrs_path_destroy_qps() - destroy the queue pairs of a path, and the memory of its receives
+ * @path: path whose connections are drained, or were never connected
+ *
+ * Memory regions must be freed after their queue pairs are destroyed: with rdma_rxe, an aborted
+ * RDMA WRITE holds its memory region as long as the queue pair exists.
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_path_destroy_qps(struct rtrs_path *path)
+{
+	struct rtrs_con *con, *next;
+
+	list_for_each_entry_safe(con, next, &path->cons, entry)
+		rtrs_con_destroy_qp(con);
+}
+EXPORT_SYMBOL_GPL(rtrs_path_destroy_qps);

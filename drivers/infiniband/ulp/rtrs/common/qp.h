@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Internal interface of rtrs-core between con.c and qp.c. */
+/* Internal interfaces of rtrs-core. */
 #ifndef RTRS_QP_H
 #define RTRS_QP_H
 
@@ -8,12 +8,21 @@
 struct ib_device_attr;
 struct ib_event;
 struct rtrs_con;
+struct rtrs_path;
 struct rtrs_qp_params;
 
 /* con.c */
 void rtrs_con_qp_event(struct ib_event *event, void *context);
 void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params);
 void rtrs_con_ring(struct rtrs_con *con);
+
+/* recv.c */
+void rtrs_con_free_recvs(struct rtrs_con *con);
+
+/* drain.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void rtrs_path_drain_recv(struct rtrs_path *path);
+#endif
 
 /* qp.c */
 #if IS_ENABLED(CONFIG_KUNIT)

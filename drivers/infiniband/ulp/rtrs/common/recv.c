@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "core.h"
+#include "qp.h"
 
 static_assert(sizeof(union rtrs_recv_msg) == RTRS_MSG_LEN);
 
@@ -65,7 +66,7 @@ static int rtrs_con_post_all_recvs(struct rtrs_con *con)
  * @done: completion handler of the receives; it calls rtrs_con_repost() once for each success
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno. In either case, rtrs_con_free_recvs() cleans up.
+ * Return: 0 or a negative errno. In either case, rtrs_path_destroy_qps() cleans up.
  */
 int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 			 void (*done)(struct ib_cq *cq, struct ib_wc *wc))
@@ -154,4 +155,3 @@ void rtrs_con_free_recvs(struct rtrs_con *con)
 {
 	rtrs_region_free(&con->recvs.msgs);
 }
-EXPORT_SYMBOL_GPL(rtrs_con_free_recvs);

@@ -92,10 +92,7 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	mutex_lock(&path->conns.lock);
 	mutex_unlock(&path->conns.lock);
 
-	for (i = 0; i < path->conns.nr; i++)
-		if (path->conns.con[i])
-			rdma_disconnect(path->conns.con[i]->con.cm_id);
-	rtrs_path_drain_recv(&path->path);
+	rtrs_path_disconnect(&path->path);
 	for (i = 0; i < path->conns.nr; i++)
 		if (path->conns.con[i])
 			flush_work(&path->conns.con[i]->begin_work);
@@ -123,18 +120,6 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 		if (path->conns.con[i])
 			rtrs_srv_fetch_drained(path->conns.con[i]);
 	rtrs_srv_drop_orphans(path);
-}
-
-static void rtrs_srv_path_destroy_qps(struct rtrs_srv_path *path)
-{
-	u32 i;
-
-	for (i = 0; i < path->conns.nr; i++) {
-		if (!path->conns.con[i])
-			continue;
-		rtrs_con_destroy_qp(&path->conns.con[i]->con);
-		rtrs_con_free_recvs(&path->conns.con[i]->con);
-	}
 }
 
 static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
@@ -206,10 +191,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 		if (path->conns.con[i])
 			rtrs_srv_con_drained(path->conns.con[i]);
 	rtrs_srv_fence_done(path);
-	/*
-	 * With rdma_rxe, a broken RDMA WRITE holds its memory region until the queue pair is freed.
-	 */
-	rtrs_srv_path_destroy_qps(path);
+	rtrs_path_destroy_qps(&path->path);
 	rtrs_srv_bufs_forget_pages(path);
 	rtrs_srv_mem_free(path);
 	rtrs_srv_setup_free(path);

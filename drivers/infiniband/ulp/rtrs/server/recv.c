@@ -101,7 +101,7 @@ unexpected:
  * rtrs_srv_recv_start() - post a new connection's receives
  * @con: connection with its queue pair
  *
- * Return: 0 or a negative errno. In either case, rtrs_con_free_recvs() cleans up.
+ * Return: 0 or a negative errno. In either case, rtrs_path_destroy_qps() cleans up.
  */
 int rtrs_srv_recv_start(struct rtrs_srv_con *con)
 {
