@@ -424,7 +424,7 @@ struct rtrs_clt_path_neg {
  * @size: size of @rsp
  * @asked: INFO_REQ has been posted, so INFO_RSP is expected
  * @recv_cqe: completion entry of the receive of INFO_RSP
- * @send_cqe: completion entry of the send of INFO_REQ
+ * @send_cqe: completion entry of the registration of buffers, then of the send of INFO_REQ
  */
 struct rtrs_clt_path_info {
 	void *rsp;
@@ -912,6 +912,7 @@ int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac);
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);
 void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name);
 int rtrs_clt_parse_info_rsp(struct rtrs_clt_path *path);
+int rtrs_clt_info_register(struct rtrs_clt_path *path);
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path);
 void rtrs_clt_info_free(struct rtrs_clt_path *path);
 

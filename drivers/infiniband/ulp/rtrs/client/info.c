@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * INFO_REQ and INFO_RSP, the first messages on a path's service connection: the client sends the
- * name of its session, the server the addresses and keys of its chunks or slots. Before INFO_REQ,
- * the client registers its buffers for small data, as later requests contain their keys.
+ * name of its session, the server the addresses and keys of its chunks or slots. Before that, the
+ * client registers its buffers for small data, as requests contain their keys.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -151,7 +151,7 @@ static void rtrs_clt_info_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_con *con = wc->qp->qp_context;
 
-	if (rtrs_con_wc_failed(con, wc, "send of INFO_REQ"))
+	if (rtrs_con_wc_failed(con, wc, "registration of buffers or send of INFO_REQ"))
 		return;
 	rtrs_con_put_wr(con);
 	rtrs_clt_path_step_done(to_clt_path(con->path));
@@ -168,28 +168,34 @@ void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name)
 	strscpy(req->name, name, sizeof(req->name));
 }
 
-/* Builds a chain that registers the buffers for small data, if any, and ends with @last. */
-static struct ib_send_wr *rtrs_clt_info_chain(const struct rtrs_region *bufs,
-					      struct ib_reg_wr *regs,
-					      struct ib_send_wr *last)
+/**
+ * rtrs_clt_info_register() - register a path's buffers for small data
+ * @path: path that is being connected, with all connections and slots
+ *
+ * Context: the path's connect_work.
+ * Return: 0 or a negative errno.
+ */
+int rtrs_clt_info_register(struct rtrs_clt_path *path)
 {
-	u32 i = bufs->nr_mrs;
+	u32 i = 0;
+	int ret;
 
-	while (i--) {
-		regs[i].wr.opcode = IB_WR_REG_MR;
-		regs[i].mr = bufs->mrs[i];
-		regs[i].key = bufs->mrs[i]->rkey;
-		regs[i].access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-		regs[i].wr.next = last;
-		last = &regs[i].wr;
+	path->info.send_cqe.done = rtrs_clt_info_send_done;
+	while (i < path->bufs.nr_mrs) {
+		atomic_set(&path->sm.nr_pending, 1);
+		ret = rtrs_region_register(&path->bufs, &path->cons[0].con, i,
+					   &path->info.send_cqe);
+		if (ret < 0)
+			return ret;
+		i += ret;
+		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
+		if (ret)
+			return ret;
 	}
-	return last;
+	return 0;
 }
 
-/*
- * Posts INFO_REQ, mapped at @dma, behind the registration of the buffers for small data. Once it
- * has been sent, they are registered.
- */
+/* Posts INFO_REQ, mapped at @dma. */
 static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
 {
 	struct ib_sge sge = {
@@ -204,25 +210,11 @@ static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
 		.sg_list	= &sge,
 		.num_sge	= 1,
 	};
-	struct ib_reg_wr *regs = NULL;
-	int ret;
 
-	if (path->bufs.nr_mrs) {
-		regs = kvcalloc(path->bufs.nr_mrs, sizeof(*regs), GFP_KERNEL);
-		if (!regs)
-			return -ENOMEM;
-	}
 	/* Two events to wait for: INFO_REQ has been sent, and INFO_RSP has been received. */
 	atomic_set(&path->sm.nr_pending, 2);
-	path->info.send_cqe.done = rtrs_clt_info_send_done;
 	WRITE_ONCE(path->info.asked, true);
-	ret = rtrs_con_post(&path->cons[0].con,
-			    rtrs_clt_info_chain(&path->bufs, regs, &wr));
-	kvfree(regs);
-	if (ret == -EBUSY && READ_ONCE(path->sm.logged) != ret)
-		rtrs_clt_err(path->clt, "%s: the device's queue has no room to register %u memory regions: a smaller queue_depth= needs fewer\n",
-			     path->path.name, path->bufs.nr_mrs);
-	return ret;
+	return rtrs_con_post(&path->cons[0].con, &wr);
 }
 
 static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *proof)
@@ -240,7 +232,7 @@ static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *pr
 
 /**
  * rtrs_clt_info_exchange() - send INFO_REQ and handle INFO_RSP
- * @path: path that is being connected, with all connections and slots
+ * @path: path after rtrs_clt_info_register()
  *
  * Context: the path's connect_work.
  * Return: 0 or a negative errno.

@@ -155,6 +155,7 @@ static int rtrs_clt_path_try(struct rtrs_clt_path *path)
 		rtrs_clt_info_alloc,
 		rtrs_clt_conn_io,
 		rtrs_clt_slots_alloc,
+		rtrs_clt_info_register,
 		rtrs_clt_info_exchange,
 		rtrs_clt_path_show,
 		rtrs_clt_probe,

@@ -32,23 +32,6 @@
 /* If a queue pair can't be created, the number of slots is not lowered below this. */
 #define RTRS_CLT_MIN_SLOTS	16
 
-/*
- * Returns the number of work requests in the service connection's send queue. No requests are sent
- * on it, but buffers are registered with INFO_REQ. RTRS_SERVICE_WR has room for the memory regions
- * of RTRS_CLT_MAX_BUFS bytes, if each covers 1 MiB. A memory region consists of whole slots, or
- * groups of them, so it may be half empty. A session keeps its number of slots when the server's
- * slots become larger, up to the largest offset in an immediate value.
- */
-static u32 rtrs_clt_service_wr(const struct rtrs_clt_path *path)
-{
-	u32 pages = clamp_t(u32, path->path.dev->attrs.max_fast_reg_page_list_len / 2, 1,
-			    SZ_1M / SZ_4K);
-	u64 bytes = (u64)path->clt->limits.queue_depth * RTRS_MAX_SLOT_SIZE;
-
-	bytes = clamp_t(u64, bytes, RTRS_CLT_MAX_BUFS, BIT(RTRS_IMM_PAYLOAD_BITS));
-	return RTRS_SERVICE_WR + (u32)bytes / SZ_4K / pages - RTRS_CLT_MAX_BUFS / SZ_1M;
-}
-
 /**
  * rtrs_clt_qp_params() - compute the size of a connection's queue pair
  * @path: path of the connection, with its device; unless @cid is 0, its number of slots is known
@@ -62,7 +45,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 	u32 depth;
 
 	*params = (struct rtrs_qp_params) {
-		.send_wr	= rtrs_clt_service_wr(path),
+		.send_wr	= RTRS_SERVICE_WR,
 		.recv_wr	= RTRS_SERVICE_WR,
 		.send_sge	= 1,
 		.min_send_sge	= 1,

@@ -22,7 +22,7 @@ static int rtrs_clt_bufs_alloc_mrs(struct rtrs_clt_path *path, u32 size)
 	return rtrs_region_alloc(&path->bufs, &path->path, nr, size, per_mr);
 }
 
-/* Allocates the slots' buffers. Their memory regions are registered with INFO_REQ. */
+/* Allocates the slots' buffers. rtrs_clt_info_register() registers their memory regions. */
 static int rtrs_clt_bufs_alloc(struct rtrs_clt_path *path)
 {
 	struct rtrs_region *bufs = &path->bufs;

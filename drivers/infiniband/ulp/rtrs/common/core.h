@@ -454,6 +454,8 @@ int rtrs_region_alloc_long(struct rtrs_region *region, struct rtrs_path *path, u
 u32 rtrs_region_list_long(const struct rtrs_region *region, u32 len, struct ib_sge *sge);
 void rtrs_region_write_long(const struct rtrs_region *region, const void *from, u32 len);
 void rtrs_region_read_long(const struct rtrs_region *region, void *to, u32 len);
+int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con, u32 first,
+			 struct ib_cqe *cqe);
 void rtrs_region_free(struct rtrs_region *region);
 
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,

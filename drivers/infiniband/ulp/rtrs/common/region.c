@@ -317,6 +317,43 @@ void rtrs_region_read_long(const struct rtrs_region *region, void *to, u32 len)
 EXPORT_SYMBOL_GPL(rtrs_region_read_long);
 
 /**
+ * rtrs_region_register() - post the registration of a region's next memory regions
+ * @region: region with memory regions
+ * @con: connection on which to post; its send queue has room for 2 * RTRS_SIGNAL_EVERY work
+ *	requests, so that it has room for a batch whenever the previous one is complete
+ * @first: index of the first memory region
+ * @cqe: completion entry of the last work request; its handler calls rtrs_con_put_wr()
+ *
+ * Context: process, may sleep.
+ * Return: the number of memory regions in the batch, or a negative errno.
+ */
+int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con, u32 first,
+			 struct ib_cqe *cqe)
+{
+	u32 i, nr = min_t(u32, region->nr_mrs - first, RTRS_SIGNAL_EVERY);
+	struct ib_reg_wr *wrs;
+	int ret;
+
+	wrs = kcalloc(nr, sizeof(*wrs), GFP_KERNEL);
+	if (!wrs)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		wrs[i].wr.opcode = IB_WR_REG_MR;
+		wrs[i].mr = region->mrs[first + i];
+		wrs[i].key = wrs[i].mr->rkey;
+		wrs[i].access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+		if (i)
+			wrs[i - 1].wr.next = &wrs[i].wr;
+	}
+	wrs[nr - 1].wr.wr_cqe = cqe;
+	wrs[nr - 1].wr.send_flags = IB_SEND_SIGNALED;
+	ret = rtrs_con_post(con, &wrs[0].wr);
+	kfree(wrs);
+	return ret ?: nr;
+}
+EXPORT_SYMBOL_GPL(rtrs_region_register);
+
+/**
  * rtrs_region_free() - undo rtrs_region_alloc(), even if it failed
  * @region: region that no queue pair uses any more, or all zero
  *

@@ -10,9 +10,6 @@
 
 #include "srv.h"
 
-/* Number of memory regions registered by one chain of work requests on the service connection. */
-#define RTRS_SRV_REG_BATCH	64
-
 /* Returns the length of an INFO_REQ, including the client's proof. */
 static size_t rtrs_srv_info_req_len(const struct rtrs_srv_path *path)
 {
@@ -108,46 +105,24 @@ static void rtrs_srv_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	rtrs_srv_setup_continue(path);
 }
 
-/* Posts the next batch of registrations. */
-static int rtrs_srv_post_reg(struct rtrs_srv_path *path, struct ib_reg_wr *wrs)
-{
-	u32 nr = min_t(u32, path->mem.chunks.nr_mrs - path->setup.nr_reg,
-		       RTRS_SRV_REG_BATCH);
-	struct ib_mr *mr;
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		mr = path->mem.chunks.mrs[path->setup.nr_reg++];
-		wrs[i].wr.opcode = IB_WR_REG_MR;
-		wrs[i].mr = mr;
-		wrs[i].key = mr->rkey;
-		wrs[i].access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
-		if (i)
-			wrs[i - 1].wr.next = &wrs[i].wr;
-	}
-	path->setup.reg_cqe.done = rtrs_srv_reg_done;
-	wrs[nr - 1].wr.wr_cqe = &path->setup.reg_cqe;
-	wrs[nr - 1].wr.send_flags = IB_SEND_SIGNALED;
-	WRITE_ONCE(path->setup.reg_busy, true);
-	return rtrs_con_post(&path->conns.con[0]->con, &wrs[0].wr);
-}
-
 /* Registers memory regions in batches, as the service connection has a short send queue. */
 static int rtrs_srv_register_mrs(struct rtrs_srv_path *path)
 {
-	struct ib_reg_wr *wrs;
-	int ret;
+	struct rtrs_srv_setup *setup = &path->setup;
+	int nr;
 
-	if (READ_ONCE(path->setup.reg_busy))
+	if (READ_ONCE(setup->reg_busy))
 		return RTRS_SRV_SETUP_WAIT;
-	if (path->setup.nr_reg == path->mem.chunks.nr_mrs)
+	if (setup->nr_reg == path->mem.chunks.nr_mrs)
 		return 0;
-	wrs = kcalloc(RTRS_SRV_REG_BATCH, sizeof(*wrs), GFP_KERNEL);
-	if (!wrs)
-		return -ENOMEM;
-	ret = rtrs_srv_post_reg(path, wrs);
-	kfree(wrs);
-	return ret ?: RTRS_SRV_SETUP_WAIT;
+	setup->reg_cqe.done = rtrs_srv_reg_done;
+	WRITE_ONCE(setup->reg_busy, true);
+	nr = rtrs_region_register(&path->mem.chunks, &path->conns.con[0]->con, setup->nr_reg,
+				  &setup->reg_cqe);
+	if (nr < 0)
+		return nr;
+	setup->nr_reg += nr;
+	return RTRS_SRV_SETUP_WAIT;
 }
 
 /**

@@ -10,18 +10,10 @@ static const struct size_case {
 	unsigned int cid;
 	u32 send_wr, min_send_wr, send_reserve, recv_wr, send_sge;
 	u32 slot_size;
-	int max_pages;
-	u32 had;
 	bool own_inv;
 } size_cases[] = {
 	{ "service connection", 0, 0, 126, 64, 0, 126, 1 },
 	{ "service connection of a path with slots", 512, 0, 126, 64, 0, 126, 1 },
-	{ "service connection, small memory regions", 0, 0, 1086, 64, 0, 126, 1, 0, 32 },
-	{ "service connection, smaller ones can't be", 0, 0, 16446, 64, 0, 126, 1, 0, 1 },
-	{ "service connection, memory regions of 1 MiB", 0, 0, 190, 64, 0, 126, 1, 0, 256 },
-	{ "service connection, the usual session again", 0, 0, 126, 64, 0, 126, 1, 0, 0, 512 },
-	{ "service connection, a deep session again", 0, 0, 318, 64, 0, 126, 1, 0, 0, 2048 },
-	{ "service connection, the deepest one", 0, 0, 318, 64, 0, 126, 1, 0, 0, 65535 },
 	{ "one slot", 1, 1, 34, 34, 1, 17, 9 },
 	{ "16 slots", 16, 1, 64, 64, 16, 32, 9 },
 	{ "as many as never wait", 256, 1, 544, 64, 256, 272, 9 },
@@ -34,7 +26,7 @@ static const struct size_case {
 	{ "small slots: one", 1, 1, 34, 34, 0, 17, 1, 4096 },
 	{ "small slots: the last that never wait", 111, 1, 254, 64, 0, 127, 1, 4096 },
 	{ "small slots: 512", 512, 1, 254, 64, 0, 528, 1, 4096 },
-	{ "small slots: 512, over soft-iWARP", 512, 1, 254, 64, 512, 528, 1, 4096, 0, 0, true },
+	{ "small slots: 512, over soft-iWARP", 512, 1, 254, 64, 512, 528, 1, 4096, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(size_cases, size_cases, desc);
@@ -44,17 +36,12 @@ static void size_follows_from_the_slots(struct kunit *test)
 	const struct size_case *c = test->param_value;
 	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
-	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
 	struct rtrs_qp_params params;
 
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
 	clt->nr_queues = 4;
 	clt->nr_poll_queues = 2;
-	clt->limits.queue_depth = c->had;
-	dev->attrs.max_fast_reg_page_list_len = c->max_pages ?: 512;
-	path->path.dev = dev;
 	path->clt = clt;
 	path->neg.nr_slots = c->nr_slots;
 	path->neg.slot_size = c->slot_size;
@@ -82,12 +69,10 @@ static void info_rsp_is_received_into_pages(struct kunit *test)
 	};
 	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
-	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
 	struct rtrs_qp_params params;
 	size_t i;
 
-	KUNIT_ASSERT_TRUE(test, clt && path && dev);
-	path->path.dev = dev;
+	KUNIT_ASSERT_TRUE(test, clt && path);
 	path->clt = clt;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		path->neg.depth = cases[i].depth;
