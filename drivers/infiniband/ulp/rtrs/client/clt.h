@@ -373,11 +373,8 @@ struct rtrs_clt_path_sm {
 
 /**
  * struct rtrs_clt_path_neg - parameters negotiated each time a path connects
- * @id: identifies this attempt among all attempts of the session's paths
- * @nr_connects: number of attempts to connect, including the current one
  * @offered: features offered to the server, RTRS_FEATURE_*. RTRS_FEATURE_NO_IMM is added once the
  *	device is known to need it, and must then be granted
- * @features: the part of @offered that the server granted
  * @tag: rtrs_proof_tag() in the connection requests, if the session has a key
  * @sess_id: the server's ID of the session, 0 without RTRS_FEATURE_FENCE
  * @srv_uuid: UUID of the server, or null
@@ -395,10 +392,7 @@ struct rtrs_clt_path_sm {
  *	invalidated it; see io.c
  */
 struct rtrs_clt_path_neg {
-	u32 id;
-	u16 nr_connects;
 	u32 offered;
-	u32 features;
 	u16 tag;
 	u32 sess_id;
 	uuid_t srv_uuid;
@@ -441,7 +435,7 @@ struct rtrs_clt_path_info {
 /**
  * struct rtrs_clt_fence - a dead path to be fenced, and its requests
  * @entry: in rtrs_clt_fences.list, under rtrs_clt_failover.lock
- * @id: rtrs_clt_path_neg.id of the dead path
+ * @id: rtrs_path.id of the dead path
  * @sess_id: rtrs_clt_path_neg.sess_id of the dead path
  * @srv_uuid: rtrs_clt_path_neg.srv_uuid of the dead path
  * @granted: the server can fence the path; if not, the path counts as fenced at @until
@@ -494,16 +488,14 @@ struct rtrs_clt_path_sysfs {
 
 /**
  * struct rtrs_clt_path - a path
- * @path: the part that client and server share
+ * @path: the part that client and server share. addr.src is set once routing has selected it;
+ *	addr_str is under clt->lock
  * @clt: session of the path; outlives it
  * @entry: in rtrs_clt.paths, under clt->lock
  * @leaving: the path is being removed; under clt->lock
  * @spare: array for the remaining paths, allocated while this path is in rtrs_clt.path_set
  * @was_live: the path has accepted requests since it was connected, and counts in rtrs_clt.nr_up
  * @answered: rtrs_clt_nr_answered() when the path was connected
- * @addr: addresses of both ends; the source is set once routing has selected it
- * @addr_str: @addr as text, unique in the session; under clt->lock
- * @uuid: identifies the path to the server, across reconnects
  * @sysfs: directory in sysfs
  * @sm: state machine
  * @neg: parameters negotiated with the server
@@ -513,7 +505,6 @@ struct rtrs_clt_path_sysfs {
  * @info: exchange of INFO_REQ and INFO_RSP
  * @probe_cqe: completion entry of the full-size packet
  * @fence: fencing
- * @nr_cons: number of connections that are set up
  * @cons: connections, the service connection first; see rtrs_clt_nr_cons()
  * @bufs: one buffer for each of @slots
  * @slots: one for each request; published (release) when all are allocated
@@ -528,9 +519,6 @@ struct rtrs_clt_path {
 	struct rtrs_clt_path_set *spare;
 	bool was_live;
 	u64 answered;
-	struct rtrs_addr addr;
-	char addr_str[RTRS_PATH_STR_LEN];
-	uuid_t uuid;
 	struct rtrs_clt_path_sysfs sysfs;
 	struct rtrs_clt_path_sm sm;
 
@@ -541,7 +529,6 @@ struct rtrs_clt_path {
 	struct ib_cqe probe_cqe;
 	struct rtrs_clt_path_fence fence;
 
-	unsigned int nr_cons;
 	struct rtrs_clt_con *cons;
 	struct rtrs_region bufs;
 	struct rtrs_clt_slot **slots;
@@ -706,7 +693,7 @@ struct rtrs_clt_reconnect {
  * @results: number of attempts of all paths that have ended, plus paths removed
  * @nr_up: number of paths that accept requests, or whose requests are not all reclaimed yet
  * @sess_id: the server's ID of the session, see struct rtrs_cm_rep
- * @last_id: the last rtrs_clt_path_neg.id that was assigned
+ * @last_id: the last rtrs_path.id that was assigned
  * @link: events for the upper layer
  * @failover: requests that wait
  * @fences: dead paths that are to be fenced

@@ -112,19 +112,19 @@ int rtrs_clt_parse_rep(struct rtrs_clt_path *path,
 		       RTRS_VERSION_MAJOR);
 		return -EPROTO;
 	}
-	path->neg.features = le32_to_cpu(rep->features) & path->neg.offered;
+	path->path.features = le32_to_cpu(rep->features) & path->neg.offered;
 	if (path->neg.offered & RTRS_FEATURE_NO_IMM &&
-	    ~path->neg.features & (RTRS_FEATURE_NO_IMM | RTRS_FEATURE_SLOTS)) {
+	    ~path->path.features & (RTRS_FEATURE_NO_IMM | RTRS_FEATURE_SLOTS)) {
 		rtrs_clt_err(path->clt, "%s: the server requires immediate data, which iWARP doesn't have: it must run this driver, with slots\n",
 			     path->path.name);
 		return -EOPNOTSUPP;
 	}
-	if (path->neg.offered & ~path->neg.features & RTRS_FEATURE_PROOF) {
+	if (path->neg.offered & ~path->path.features & RTRS_FEATURE_PROOF) {
 		rtrs_clt_err(path->clt, "%s: the server can't prove that it knows the session's key: it must run this driver\n",
 			     path->path.name);
 		return -EKEYREJECTED;
 	}
-	small = path->neg.features & RTRS_FEATURE_SLOTS;
+	small = path->path.features & RTRS_FEATURE_SLOTS;
 	path->neg.slot_size = small ? le32_to_cpu(rep->slot_size) : 0;
 	path->neg.copy_size = small ? path->neg.slot_size : RTRS_CLT_COPY_SIZE;
 	path->neg.depth = le16_to_cpu(rep->queue_depth);
@@ -139,7 +139,7 @@ int rtrs_clt_parse_rep(struct rtrs_clt_path *path,
 	}
 	path->neg.sess_id = 0;
 	uuid_copy(&path->neg.srv_uuid, &uuid_null);
-	if (path->neg.features & RTRS_FEATURE_FENCE) {
+	if (path->path.features & RTRS_FEATURE_FENCE) {
 		path->neg.sess_id = le32_to_cpu(rep->sess_id);
 		uuid_copy(&path->neg.srv_uuid, &rep->srv_uuid);
 	}
@@ -292,22 +292,22 @@ static int rtrs_clt_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 static int rtrs_clt_con_resolve(struct rtrs_clt_path *path, unsigned int cid)
 {
 	struct rtrs_clt_con *con = &path->cons[cid];
-	struct sockaddr *src = (struct sockaddr *)&path->addr.src;
+	struct sockaddr *src = (struct sockaddr *)&path->path.addr.src;
 	struct rdma_cm_id *id;
 	enum rdma_ucm_port_space ps;
 
-	ps = path->addr.dst.ss_family == AF_IB ? RDMA_PS_IB : RDMA_PS_TCP;
+	ps = path->path.addr.dst.ss_family == AF_IB ? RDMA_PS_IB : RDMA_PS_TCP;
 	con->con.path = &path->path;
 	con->con.cid = cid;
 	id = rdma_create_id(path->clt->net, rtrs_clt_cm_handler, con, ps, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	con->con.cm_id = id;
-	path->nr_cons = cid + 1;
+	path->path.nr_cons = cid + 1;
 	rdma_set_reuseaddr(id, 1);
 	rtrs_con_set_ack_timeout(&con->con);
 	return rdma_resolve_addr(id, src->sa_family == AF_UNSPEC ? NULL : src,
-				 (struct sockaddr *)&path->addr.dst,
+				 (struct sockaddr *)&path->path.addr.dst,
 				 RTRS_CLT_RESOLVE_MS);
 }
 
@@ -359,8 +359,8 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		.version	= cpu_to_le16(RTRS_VERSION),
 		.cid		= cpu_to_le16(cid),
 		.cid_num	= cpu_to_le16(rtrs_clt_nr_cons(clt)),
-		.recon_cnt	= cpu_to_le16(path->neg.nr_connects),
-		.path_uuid	= path->uuid,
+		.recon_cnt	= cpu_to_le16(path->path.nr_connects),
+		.path_uuid	= path->path.uuid,
 		.sess_uuid	= clt->uuid,
 		.first_conn	= path->may_create && !cid,
 	};
@@ -371,7 +371,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
 		req->tag_hi = path->neg.tag >> RTRS_TAG_LO_BITS;
 	}
 	if (path->neg.offered & RTRS_FEATURE_FENCE)
-		req->path_id = cpu_to_le32(path->neg.id);
+		req->path_id = cpu_to_le32(path->path.id);
 }
 
 /*
@@ -380,7 +380,7 @@ void rtrs_clt_fill_req(const struct rtrs_clt_path *path, unsigned int cid,
  */
 static u8 rtrs_clt_max_fetch(const struct rtrs_clt_path *path, unsigned int cid)
 {
-	u32 features = cid ? path->neg.features : path->neg.offered;
+	u32 features = cid ? path->path.features : path->neg.offered;
 
 	if (!(features & RTRS_FEATURE_SLOTS))
 		return 0;
@@ -479,11 +479,11 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
  */
 static void rtrs_clt_keep_addr(struct rtrs_clt_path *path)
 {
-	rtrs_addr_from_id(path->cons[0].con.cm_id, &path->addr);
-	if (path->addr.src.ss_family == AF_INET)
-		((struct sockaddr_in *)&path->addr.src)->sin_port = 0;
-	else if (path->addr.src.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&path->addr.src)->sin6_port = 0;
+	rtrs_addr_from_id(path->cons[0].con.cm_id, &path->path.addr);
+	if (path->path.addr.src.ss_family == AF_INET)
+		((struct sockaddr_in *)&path->path.addr.src)->sin_port = 0;
+	else if (path->path.addr.src.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&path->path.addr.src)->sin6_port = 0;
 }
 
 /**
@@ -572,15 +572,15 @@ void rtrs_clt_cons_destroy(struct rtrs_clt_path *path)
 	unsigned int i;
 
 	rtrs_path_close_dev(&path->path);
-	for (i = 0; i < path->nr_cons; i++)
+	for (i = 0; i < path->path.nr_cons; i++)
 		rdma_destroy_id(path->cons[i].con.cm_id);
 	/*
 	 * An unanswered request may still make the server create a session, so creation isn't
 	 * released in that case. A reject has already released it.
 	 */
-	if (path->nr_cons && path->cons[0].established)
+	if (path->path.nr_cons && path->cons[0].established)
 		rtrs_clt_end_create(path);
-	path->nr_cons = 0;
+	path->path.nr_cons = 0;
 	kvfree(path->cons);
 	path->cons = NULL;
 }

@@ -32,7 +32,7 @@ void rtrs_clt_end_create(struct rtrs_clt_path *path)
 	struct rtrs_clt *clt = path->clt;
 
 	spin_lock_irq(&clt->create.lock);
-	if (clt->create.owner == path->neg.id)
+	if (clt->create.owner == path->path.id)
 		clt->create.owner = 0;
 	spin_unlock_irq(&clt->create.lock);
 	wake_up_all(&clt->wait);
@@ -57,7 +57,7 @@ void rtrs_clt_create_accepted(struct rtrs_clt_path *path)
 		return;
 	}
 	spin_lock_irq(&clt->create.lock);
-	if (clt->create.owner == path->neg.id)
+	if (clt->create.owner == path->path.id)
 		WRITE_ONCE(clt->create.expires,
 			   jiffies + msecs_to_jiffies(RTRS_CLT_CREATE_MS));
 	spin_unlock_irq(&clt->create.lock);
@@ -86,14 +86,14 @@ VISIBLE_IF_KUNIT bool rtrs_clt_begin_create(struct rtrs_clt_path *path)
 	/* A successful owner increments nr_up before it releases creation. */
 	waits = !READ_ONCE(clt->nr_up) &&
 		READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING;
-	if (waits && clt->create.owner != path->neg.id && list_empty(&path->create_entry))
+	if (waits && clt->create.owner != path->path.id && list_empty(&path->create_entry))
 		list_add_tail(&path->create_entry, &clt->create.waiters);
 	if (waits && list_is_first(&path->create_entry, &clt->create.waiters) &&
 	    !rtrs_clt_create_blocked(clt)) {
-		clt->create.owner = path->neg.id;
+		clt->create.owner = path->path.id;
 		WRITE_ONCE(clt->create.expires, jiffies + msecs_to_jiffies(ms));
 	}
-	path->may_create = waits && clt->create.owner == path->neg.id;
+	path->may_create = waits && clt->create.owner == path->path.id;
 	if (!waits || path->may_create)
 		list_del_init(&path->create_entry);
 	spin_unlock_irq(&clt->create.lock);

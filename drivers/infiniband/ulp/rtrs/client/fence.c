@@ -44,7 +44,7 @@ static void rtrs_clt_add_fence(struct rtrs_clt_path *path,
 			io->priv.first_failure = get_jiffies_64();
 		path->stats.failed_over++;
 	}
-	fence->granted = path->neg.features & RTRS_FEATURE_FENCE;
+	fence->granted = path->path.features & RTRS_FEATURE_FENCE;
 	fence->sess_id = path->neg.sess_id;
 	uuid_copy(&fence->srv_uuid, &path->neg.srv_uuid);
 	fence->until = get_jiffies_64() + msecs_to_jiffies(READ_ONCE(clt->fences.unfenced_ms));
@@ -131,7 +131,7 @@ static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 					 const struct rtrs_clt_fence *fence)
 {
-	if (!fence->granted || !(path->neg.features & RTRS_FEATURE_FENCE))
+	if (!fence->granted || !(path->path.features & RTRS_FEATURE_FENCE))
 		return false;
 	if (!uuid_is_null(&fence->srv_uuid) && !uuid_is_null(&path->neg.srv_uuid))
 		return uuid_equal(&path->neg.srv_uuid, &fence->srv_uuid);

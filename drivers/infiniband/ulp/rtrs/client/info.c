@@ -13,7 +13,7 @@
 
 static bool rtrs_clt_proves(const struct rtrs_clt_path *path)
 {
-	return path->neg.features & RTRS_FEATURE_PROOF;
+	return path->path.features & RTRS_FEATURE_PROOF;
 }
 
 static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -120,7 +120,7 @@ int rtrs_clt_parse_info_rsp(struct rtrs_clt_path *path)
 	if (path->info.len < sizeof(*rsp) ||
 	    le16_to_cpu(rsp->type) != RTRS_MSG_INFO_RSP)
 		return -EPROTO;
-	if (rsp->err && path->neg.features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON))
+	if (rsp->err && path->path.features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON))
 		return rtrs_clt_info_refused(path, (s32)le32_to_cpu(rsp->err));
 	nr = le16_to_cpu(rsp->nr_desc);
 	if (path->info.len < struct_size(rsp, desc, nr))

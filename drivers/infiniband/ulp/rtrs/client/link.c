@@ -296,6 +296,6 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 	}
 	mutex_unlock(&clt->lock);
 	/* An event from the server may have been lost with the path. */
-	if (path->neg.features & RTRS_FEATURE_EVENT)
+	if (path->path.features & RTRS_FEATURE_EVENT)
 		clt->link.srv_event(clt->link.priv);
 }

@@ -81,11 +81,11 @@ int rtrs_clt_path_claim_locked(struct rtrs_clt_path *path)
 	struct rtrs_clt_path *other;
 
 	lockdep_assert_held(&path->clt->lock);
-	rtrs_addr_format(&path->addr, str, sizeof(str));
+	rtrs_addr_format(&path->path.addr, str, sizeof(str));
 	list_for_each_entry(other, &path->clt->paths, entry)
-		if (other != path && !strcmp(other->addr_str, str))
+		if (other != path && !strcmp(other->path.addr_str, str))
 			return -EEXIST;
-	strscpy(path->addr_str, str, sizeof(path->addr_str));
+	strscpy(path->path.addr_str, str, sizeof(path->path.addr_str));
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	struct rtrs_clt *clt = path->clt;
 	int ret;
 
-	path->neg.nr_connects++;
+	path->path.nr_connects++;
 	path->neg.offered = RTRS_FEATURES;
 	if (!clt->fencing)
 		path->neg.offered &= ~RTRS_FEATURE_FENCE;
@@ -119,10 +119,10 @@ static int rtrs_clt_path_begin(struct rtrs_clt_path *path)
 	mutex_lock(&clt->lock);
 	/* IDs repeat after 2^28 attempts; 0 is not a valid ID. */
 	clt->last_id = clt->last_id % RTRS_MAX_PATH_ID + 1;
-	WRITE_ONCE(path->neg.id, clt->last_id);
+	WRITE_ONCE(path->path.id, clt->last_id);
 	ret = rtrs_clt_proof_tag(path);
 	mutex_unlock(&clt->lock);
-	path->fence.own->id = path->neg.id;
+	path->fence.own->id = path->path.id;
 	path->fence.asked = 0;
 	return ret;
 }
@@ -490,13 +490,13 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 		return ERR_PTR(-ENOMEM);
 	}
 	path->clt = clt;
-	path->addr = *addr;
+	path->path.addr = *addr;
 	rtrs_path_init(&path->path, &clt->hb, rtrs_clt_path_error);
 	path->path.log = &clt->ratelimit;
 	rtrs_addr_format(addr, str, sizeof(str));
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", clt->label,
 		 str);
-	uuid_gen(&path->uuid);
+	uuid_gen(&path->path.uuid);
 	INIT_LIST_HEAD(&path->entry);
 	INIT_LIST_HEAD(&path->create_entry);
 	spin_lock_init(&path->sm.lock);

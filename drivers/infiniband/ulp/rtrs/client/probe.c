@@ -65,7 +65,7 @@ VISIBLE_IF_KUNIT u32 rtrs_clt_probe_size(const struct rtrs_clt_path *path, int m
  */
 VISIBLE_IF_KUNIT bool rtrs_clt_may_probe(const struct rtrs_clt_path *path)
 {
-	return !path->path.no_imm && path->neg.features & RTRS_FEATURE_FENCE;
+	return !path->path.no_imm && path->path.features & RTRS_FEATURE_FENCE;
 }
 
 /**

@@ -8,17 +8,17 @@
 
 static void rtrs_clt_proof_head(const struct rtrs_clt_path *path, struct rtrs_proof_head *head)
 {
-	rtrs_proof_fill(head, path->clt->name, &path->addr.src, &path->addr.dst);
+	rtrs_proof_fill(head, path->clt->name, &path->path.addr.src, &path->path.addr.dst);
 	memcpy(head->nonce, path->info.nonce, sizeof(head->nonce));
 	uuid_copy(&head->sess_uuid, &path->clt->uuid);
-	uuid_copy(&head->path_uuid, &path->uuid);
+	uuid_copy(&head->path_uuid, &path->path.uuid);
 	uuid_copy(&head->srv_uuid, &path->neg.srv_uuid);
 	head->sess_id = cpu_to_le32(path->neg.sess_id);
-	if (path->neg.features & RTRS_FEATURE_FENCE)
-		head->path_id = cpu_to_le32(path->neg.id);
-	head->features = cpu_to_le32(path->neg.features);
-	head->recon_cnt = cpu_to_le16(path->neg.nr_connects);
-	head->nr_cons = cpu_to_le16(path->nr_cons);
+	if (path->path.features & RTRS_FEATURE_FENCE)
+		head->path_id = cpu_to_le32(path->path.id);
+	head->features = cpu_to_le32(path->path.features);
+	head->recon_cnt = cpu_to_le16(path->path.nr_connects);
+	head->nr_cons = cpu_to_le16(path->path.nr_cons);
 }
 
 /* Computes the client's proof, or checks the server's proof if @theirs is set. */
@@ -30,19 +30,19 @@ static int rtrs_clt_proof(struct rtrs_clt_path *path, const u8 *theirs, u8 *ours
 	int ret = -ENOMEM;
 
 	head = kzalloc(sizeof(*head), GFP_KERNEL);
-	cons = kvcalloc(path->nr_cons, sizeof(*cons), GFP_KERNEL);
+	cons = kvcalloc(path->path.nr_cons, sizeof(*cons), GFP_KERNEL);
 	if (!head || !cons)
 		goto free;
 	rtrs_clt_proof_head(path, head);
-	for (i = 0; i < path->nr_cons; i++)
+	for (i = 0; i < path->path.nr_cons; i++)
 		rtrs_proof_fill_con(&cons[i], &path->cons[i].con, RTRS_PROOF_CLIENT);
 	mutex_lock(&path->clt->proof_lock);
 	if (theirs)
 		ret = rtrs_proof_check(path->clt->proof_tfm, path->clt->key, RTRS_PROOF_SERVER,
-				       head, cons, path->nr_cons, theirs);
+				       head, cons, path->path.nr_cons, theirs);
 	else
 		ret = rtrs_proof_make(path->clt->proof_tfm, path->clt->key, RTRS_PROOF_CLIENT,
-				      head, cons, path->nr_cons, ours);
+				      head, cons, path->path.nr_cons, ours);
 	mutex_unlock(&path->clt->proof_lock);
 free:
 	kvfree(cons);

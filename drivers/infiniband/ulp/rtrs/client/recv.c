@@ -100,7 +100,7 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, 
 			break;
 		return;
 	case RTRS_IMM_EVENT:
-		if (con->con.cid || payload || !(path->neg.features & RTRS_FEATURE_EVENT))
+		if (con->con.cid || payload || !(path->path.features & RTRS_FEATURE_EVENT))
 			break;
 		path->clt->link.srv_event(path->clt->link.priv);
 		return;

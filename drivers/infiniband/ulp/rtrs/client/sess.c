@@ -372,10 +372,10 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 static bool rtrs_clt_path_matches(const struct rtrs_clt_path *path,
 				  const struct rtrs_addr *addr, const char *str)
 {
-	const char *own = path->addr_str;
+	const char *own = path->path.addr_str;
 	const char *dst = strchr(own, '@');
 
-	if (rtrs_addr_port(&path->addr) != rtrs_addr_port(addr))
+	if (rtrs_addr_port(&path->path.addr) != rtrs_addr_port(addr))
 		return false;
 	if (addr->src.ss_family == AF_UNSPEC && dst)
 		own = dst + 1;

@@ -378,13 +378,13 @@ static ssize_t rtrs_clt_end_show(const struct sockaddr_storage *end, char *buf)
 
 static ssize_t src_addr_show(struct rtrs_clt_path *path, char *buf)
 {
-	return rtrs_clt_end_show(&path->addr.src, buf);
+	return rtrs_clt_end_show(&path->path.addr.src, buf);
 }
 RTRS_CLT_PATH_ATTR(src_addr);
 
 static ssize_t dst_addr_show(struct rtrs_clt_path *path, char *buf)
 {
-	return rtrs_clt_end_show(&path->addr.dst, buf);
+	return rtrs_clt_end_show(&path->path.addr.dst, buf);
 }
 RTRS_CLT_PATH_ATTR(dst_addr);
 
@@ -580,10 +580,10 @@ static int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 	if (READ_ONCE(path->sm.gone) || !clt->paths_kobj) {
 		ret = -ENODEV;
 	} else if (!path->sysfs.added) {
-		ret = kobject_add(kobj, clt->paths_kobj, "%s", path->addr_str);
+		ret = kobject_add(kobj, clt->paths_kobj, "%s", path->path.addr_str);
 		path->sysfs.added = !ret;
-	} else if (strcmp(kobject_name(kobj), path->addr_str)) {
-		ret = kobject_rename(kobj, path->addr_str);
+	} else if (strcmp(kobject_name(kobj), path->path.addr_str)) {
+		ret = kobject_rename(kobj, path->path.addr_str);
 	}
 	mutex_unlock(&clt->lock);
 	return ret;

@@ -100,6 +100,16 @@ struct rtrs_hb_params {
  * struct rtrs_path - common part of a client's and a server's path
  * @name: for messages: the addresses, after the session's name as soon as that is known
  * @log: rate limit of messages that the peer can cause; set by the owner, outlives the path
+ * @addr: addresses of this end and of the peer
+ * @addr_str: @addr as text, unique in the session
+ * @uuid: chosen by the client; identifies the path to the server across reconnects
+ * @id: chosen by the client; identifies this connect of the path among those of all paths of the
+ *	session. On the server 0 without RTRS_FEATURE_FENCE
+ * @nr_connects: number of attempts of the client to connect the path, including the current one
+ * @nr_cons: number of connections: on the client those that are set up, on the server those that
+ *	the client announced
+ * @port_num: number of the port of @dev
+ * @features: RTRS_FEATURE_* that the server granted
  * @dev: RDMA device, set together with @pd
  * @no_imm: struct rtrs_msg_imm is sent instead of immediate data (RTRS_FEATURE_NO_IMM); set by the
  *	owner before the first queue pair is created
@@ -133,6 +143,14 @@ struct rtrs_hb_params {
 struct rtrs_path {
 	char name[RTRS_LABEL_LEN + RTRS_PATH_STR_LEN];
 	struct ratelimit_state *log;
+	struct rtrs_addr addr;
+	char addr_str[RTRS_PATH_STR_LEN];
+	uuid_t uuid;
+	u32 id;
+	u16 nr_connects;
+	u32 nr_cons;
+	u32 port_num;
+	u32 features;
 	struct ib_device *dev;
 	bool no_imm;
 	struct ib_pd *pd;

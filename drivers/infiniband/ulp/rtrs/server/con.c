@@ -51,10 +51,10 @@ void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 	rep->queue_depth = cpu_to_le16(sess->queue_depth);
 	rep->max_io_size = cpu_to_le32(path->mem.max_io);
 	rep->max_hdr_size = cpu_to_le32(path->mem.hdr_room);
-	rep->features = cpu_to_le32(path->features);
+	rep->features = cpu_to_le32(path->path.features);
 	if (rtrs_srv_has_slots(path))
 		rep->slot_size = cpu_to_le32(path->mem.room);
-	if (!(path->features & RTRS_FEATURE_FENCE))
+	if (!(path->path.features & RTRS_FEATURE_FENCE))
 		return;
 	rep->sess_id = cpu_to_le32(sess->id);
 	uuid_copy(&rep->srv_uuid, &sess->srv->uuid);
@@ -89,7 +89,7 @@ static struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path
 		.send_inline	= path->path.no_imm ? 0 : sizeof(struct rtrs_msg_answer),
 		.min_send_wr	= RTRS_SRV_MIN_SEND_WR,
 		.recv_wr	= rtrs_srv_nr_recvs(path, dev, cid),
-		.nr_io		= path->conns.nr - 1,
+		.nr_io		= path->path.nr_cons - 1,
 		.poll		= IB_POLL_WORKQUEUE,
 	};
 
@@ -140,7 +140,7 @@ static u64 rtrs_srv_con_bytes(const struct rtrs_srv_path *path, const struct ib_
 u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
 {
 	return rtrs_srv_con_bytes(path, dev, 0) +
-	       (path->conns.nr - 1) * rtrs_srv_con_bytes(path, dev, 1);
+	       (path->path.nr_cons - 1) * rtrs_srv_con_bytes(path, dev, 1);
 }
 
 /*
@@ -213,7 +213,7 @@ static struct rtrs_srv_con *rtrs_srv_con_alloc(struct rtrs_srv_path *path,
 {
 	struct rtrs_srv_con *con;
 
-	if (!path->share && rtrs_srv_path_join_port(path, id->device, path->port_num))
+	if (!path->share && rtrs_srv_path_join_port(path, id->device, path->path.port_num))
 		return NULL;
 	con = kzalloc(sizeof(*con), GFP_KERNEL);
 	if (!con)
@@ -255,7 +255,7 @@ int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 	}
 	con->con.cm_id = id;
 	con->con.peer_qpn = param->qp_num;
-	if (path->features & RTRS_FEATURE_PROOF)
+	if (path->path.features & RTRS_FEATURE_PROOF)
 		get_random_bytes(con->con.nonce, sizeof(con->con.nonce));
 	if (cid && rtrs_srv_has_slots(path))
 		con->fetch.max_reads = min_t(int, param->initiator_depth,

@@ -32,7 +32,7 @@
 /**
  * rtrs_srv_path_by_id() - look up a path of a session by its id
  * @sess: session to search
- * @id: &rtrs_srv_path.path_id to find, not 0
+ * @id: &rtrs_path.id to find, not 0
  *
  * Context: under &sess->paths_lock or rtrs_srv_lock.
  * Return: the path, or NULL.
@@ -43,7 +43,7 @@ struct rtrs_srv_path *rtrs_srv_path_by_id(struct rtrs_srv_sess *sess, u32 id)
 
 	lockdep_assert(lockdep_is_held(&sess->paths_lock) || lockdep_is_held(&rtrs_srv_lock));
 	list_for_each_entry(path, &sess->paths, entry)
-		if (path->path_id == id)
+		if (path->path.id == id)
 			return path;
 	return NULL;
 }
@@ -99,8 +99,8 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id)
 {
 	struct rtrs_srv_path *path = con->path;
 
-	if (con->con.cid || !(path->features & RTRS_FEATURE_FENCE) || !id ||
-	    id == path->path_id)
+	if (con->con.cid || !(path->path.features & RTRS_FEATURE_FENCE) || !id ||
+	    id == path->path.id)
 		return false;
 	/* Pairs with rtrs_srv_fence_answer(). */
 	if (cmpxchg(&path->fence.target, 0, id))
@@ -137,9 +137,9 @@ void rtrs_srv_fence_done(struct rtrs_srv_path *path)
 
 	mutex_lock(&path->sess->paths_lock);
 	path->fence.dead = true;
-	if (path->path_id)
+	if (path->path.id)
 		list_for_each_entry(other, &path->sess->paths, entry)
-			if (READ_ONCE(other->fence.target) == path->path_id)
+			if (READ_ONCE(other->fence.target) == path->path.id)
 				rtrs_srv_fence_answer(other);
 	mutex_unlock(&path->sess->paths_lock);
 }

@@ -82,7 +82,7 @@ static void rtrs_srv_origin_get(struct rtrs_srv_path *path, struct rtrs_srv_orig
 	} else {
 		origin = own;
 		origin->srv = path->sess->srv;
-		origin->addr = path->addr.dst;
+		origin->addr = path->path.addr.dst;
 		hash_add(rtrs_srv_origins, &origin->by_addr, rtrs_srv_hash_addr(&origin->addr));
 	}
 	origin->nr++;
@@ -165,7 +165,7 @@ static int rtrs_srv_check_handshakes(struct rtrs_srv_path *path,
 	if (bytes > max_mem) {
 		snprintf(path->end_why, sizeof(path->end_why),
 			 "%u connections take %llu bytes, more than the %llu for paths whose client is not admitted yet: raise max_memory, or let the client use fewer",
-			 path->conns.nr, bytes, max_mem);
+			 path->path.nr_cons, bytes, max_mem);
 		return -ENOMEM;
 	}
 	if (rtrs_srv_may_begin(nr_own, rtrs_srv_nr_handshakes, 1, max) &&
@@ -193,7 +193,7 @@ int rtrs_srv_handshake_begin(struct rtrs_srv_path *path, u64 bytes)
 	int ret;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	origin = rtrs_srv_origin_find(path->sess->srv, &path->addr.dst);
+	origin = rtrs_srv_origin_find(path->sess->srv, &path->path.addr.dst);
 	if (max && !has_room) {
 		ret = rtrs_srv_check_handshakes(path, origin, bytes, max);
 		if (ret)

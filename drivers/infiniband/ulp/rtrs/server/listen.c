@@ -88,7 +88,7 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 	lockdep_assert_held(&rtrs_srv_lock);
 	/* The last one of several incarnations of a path. */
 	list_for_each_entry_reverse(path, &sess->paths, entry)
-		if (uuid_equal(&path->uuid, uuid))
+		if (uuid_equal(&path->path.uuid, uuid))
 			return path;
 	return NULL;
 }
@@ -105,17 +105,17 @@ static struct rtrs_srv_path *rtrs_srv_find_path(struct rtrs_srv_sess *sess,
 int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 			const struct rtrs_cm_req *req)
 {
-	s16 newer = le16_to_cpu(req->recon_cnt) - path->recon_cnt;
+	s16 newer = le16_to_cpu(req->recon_cnt) - path->path.nr_connects;
 
 	if (newer > 0)
 		return -ESTALE;
 	if (newer || !req->cid)
 		return -EBUSY;
-	if (le16_to_cpu(req->cid_num) != path->conns.nr ||
-	    rtrs_srv_grant(le32_to_cpu(req->features)) != path->features)
+	if (le16_to_cpu(req->cid_num) != path->path.nr_cons ||
+	    rtrs_srv_grant(le32_to_cpu(req->features)) != path->path.features)
 		return -EINVAL;
-	if (path->features & RTRS_FEATURE_FENCE &&
-	    le32_to_cpu(req->path_id) != path->path_id)
+	if (path->path.features & RTRS_FEATURE_FENCE &&
+	    le32_to_cpu(req->path_id) != path->path.id)
 		return -EINVAL;
 	if (le16_to_cpu(req->queue_depth) != path->sess->asked)
 		return -EINVAL;
@@ -138,7 +138,7 @@ static int rtrs_srv_replace_path(struct rtrs_srv_path *path, const struct rtrs_s
 	if (!path->key)
 		rtrs_srv_path_error(&path->path, -ECONNRESET, "the client reconnects it");
 	list_for_each_entry(other, &path->sess->paths, entry)
-		nr += uuid_equal(&other->uuid, &path->uuid);
+		nr += uuid_equal(&other->path.uuid, &path->path.uuid);
 	if (nr < RTRS_SRV_MAX_ENDING)
 		return 0;
 	if (new->path)
@@ -161,7 +161,7 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 
 	/* The upper layer's permissions depend on the client's address. */
 	rtrs_addr_from_id(id, &addr);
-	if (!ret && !rtrs_addr_same_host(&path->addr.dst, &addr.dst))
+	if (!ret && !rtrs_addr_same_host(&path->path.addr.dst, &addr.dst))
 		ret = -EINVAL;
 	if (!ret) {
 		kobject_get(&path->sysfs.kobj);

@@ -93,7 +93,7 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	mutex_unlock(&path->conns.lock);
 
 	rtrs_path_disconnect(&path->path);
-	for (i = 0; i < path->conns.nr; i++)
+	for (i = 0; i < path->path.nr_cons; i++)
 		if (path->conns.con[i])
 			flush_work(&path->conns.con[i]->begin_work);
 
@@ -110,13 +110,13 @@ static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 	/* Wait for work that may still have seen the path in the state CONNECTED. */
 	flush_work(&path->sess->slots.resume_work);
 	flush_delayed_work(&path->sess->bufs.work);
-	for (i = 0; i < path->conns.nr; i++)
+	for (i = 0; i < path->path.nr_cons; i++)
 		if (path->conns.con[i]) {
 			rtrs_srv_con_drop_pending(path->conns.con[i]);
 			rtrs_srv_fetch_stop(path->conns.con[i]);
 		}
 	rtrs_path_drain_send(&path->path);
-	for (i = 0; i < path->conns.nr; i++)
+	for (i = 0; i < path->path.nr_cons; i++)
 		if (path->conns.con[i])
 			rtrs_srv_fetch_drained(path->conns.con[i]);
 	rtrs_srv_drop_orphans(path);
@@ -127,7 +127,7 @@ static void rtrs_srv_path_destroy_cons(struct rtrs_srv_path *path)
 	u32 i;
 
 	rtrs_path_close_dev(&path->path);
-	for (i = 0; i < path->conns.nr; i++) {
+	for (i = 0; i < path->path.nr_cons; i++) {
 		if (!path->conns.con[i])
 			continue;
 		rdma_destroy_id(path->conns.con[i]->con.cm_id);
@@ -150,7 +150,7 @@ static void rtrs_srv_late_work(struct work_struct *work)
 	struct rtrs_srv_path *path = container_of(to_delayed_work(work), struct rtrs_srv_path,
 						  ios.late_work);
 
-	if (path->features & RTRS_FEATURE_FENCE)
+	if (path->path.features & RTRS_FEATURE_FENCE)
 		rtrs_srv_slots_abandon(path);
 	mutex_lock(&rtrs_srv_lock);
 	path->ios.late = true;
@@ -187,7 +187,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	cancel_delayed_work_sync(&path->ios.late_work);
 	/* Again: the upper layer may have completed requests since the send queues were drained. */
 	rtrs_path_drain_send(&path->path);
-	for (i = 0; i < path->conns.nr; i++)
+	for (i = 0; i < path->path.nr_cons; i++)
 		if (path->conns.con[i])
 			rtrs_srv_con_drained(path->conns.con[i]);
 	rtrs_srv_fence_done(path);
@@ -212,13 +212,13 @@ static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib
 {
 	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
 	       sizeof(*path->setup.origin) + sizeof(*path->share) +
-	       path->conns.nr * sizeof(*path->conns.con) +
+	       path->path.nr_cons * sizeof(*path->conns.con) +
 	       num_possible_cpus() * sizeof(*path->ios.stats) + rtrs_srv_cons_bytes(path, dev);
 }
 
 static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
 {
-	path->conns.con = kvcalloc(path->conns.nr, sizeof(*path->conns.con), GFP_KERNEL);
+	path->conns.con = kvcalloc(path->path.nr_cons, sizeof(*path->conns.con), GFP_KERNEL);
 	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
 	path->setup.origin = kzalloc(sizeof(*path->setup.origin), GFP_KERNEL);
 	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
@@ -258,18 +258,18 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);
 	INIT_DELAYED_WORK(&path->ios.late_work, rtrs_srv_late_work);
-	rtrs_addr_from_id(id, &path->addr);
-	path->port_num = id->port_num;
-	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
-	uuid_copy(&path->uuid, &req->path_uuid);
-	path->recon_cnt = le16_to_cpu(req->recon_cnt);
-	path->features = rtrs_srv_grant(le32_to_cpu(req->features));
-	path->path.no_imm = path->features & RTRS_FEATURE_NO_IMM;
-	if (path->features & RTRS_FEATURE_FENCE) {
-		path->path_id = le32_to_cpu(req->path_id);
+	rtrs_addr_from_id(id, &path->path.addr);
+	path->path.port_num = id->port_num;
+	rtrs_addr_format(&path->path.addr, path->path.addr_str, sizeof(path->path.addr_str));
+	uuid_copy(&path->path.uuid, &req->path_uuid);
+	path->path.nr_connects = le16_to_cpu(req->recon_cnt);
+	path->path.features = rtrs_srv_grant(le32_to_cpu(req->features));
+	path->path.no_imm = path->path.features & RTRS_FEATURE_NO_IMM;
+	if (path->path.features & RTRS_FEATURE_FENCE) {
+		path->path.id = le32_to_cpu(req->path_id);
 		path->first = req->first_conn & BIT(0);
 	}
-	path->conns.nr = le16_to_cpu(req->cid_num);
+	path->path.nr_cons = le16_to_cpu(req->cid_num);
 	ret = rtrs_srv_path_alloc_parts(path);
 	if (ret) {
 		rtrs_srv_path_free(path);
@@ -307,7 +307,7 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 	path->sess = sess;
 	path->path.log = rtrs_srv_log(path);
 	snprintf(path->path.name, sizeof(path->path.name), "%s%s%s", sess->srv->scope ?: "",
-		 sess->srv->scope ? " " : "", path->addr_str);
+		 sess->srv->scope ? " " : "", path->path.addr_str);
 	ret = rtrs_srv_handshake_begin(path, rtrs_srv_path_bytes(path, dev));
 	if (ret)
 		return ret;

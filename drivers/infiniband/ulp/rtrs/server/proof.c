@@ -13,18 +13,18 @@ static void rtrs_srv_proof_head(const struct rtrs_srv_path *path, struct rtrs_pr
 	const struct rtrs_info_req *req = path->setup.req;
 	const struct rtrs_proof *proof = (const void *)(req + 1);
 
-	rtrs_proof_fill(head, req->name, &path->addr.dst, &path->addr.src);
+	rtrs_proof_fill(head, req->name, &path->path.addr.dst, &path->path.addr.src);
 	memcpy(head->nonce, proof->nonce, sizeof(head->nonce));
 	uuid_copy(&head->sess_uuid, &sess->uuid);
-	uuid_copy(&head->path_uuid, &path->uuid);
-	if (path->features & RTRS_FEATURE_FENCE) {
+	uuid_copy(&head->path_uuid, &path->path.uuid);
+	if (path->path.features & RTRS_FEATURE_FENCE) {
 		uuid_copy(&head->srv_uuid, &sess->srv->uuid);
 		head->sess_id = cpu_to_le32(sess->id);
-		head->path_id = cpu_to_le32(path->path_id);
+		head->path_id = cpu_to_le32(path->path.id);
 	}
-	head->features = cpu_to_le32(path->features);
-	head->recon_cnt = cpu_to_le16(path->recon_cnt);
-	head->nr_cons = cpu_to_le16(path->conns.nr);
+	head->features = cpu_to_le32(path->path.features);
+	head->recon_cnt = cpu_to_le16(path->path.nr_connects);
+	head->nr_cons = cpu_to_le16(path->path.nr_cons);
 }
 
 /*
@@ -36,8 +36,8 @@ static struct rtrs_proof_con *rtrs_srv_proof_cons(const struct rtrs_srv_path *pa
 	struct rtrs_proof_con *cons;
 	u32 i;
 
-	cons = kvcalloc(path->conns.nr, sizeof(*cons), GFP_KERNEL);
-	for (i = 0; cons && i < path->conns.nr; i++)
+	cons = kvcalloc(path->path.nr_cons, sizeof(*cons), GFP_KERNEL);
+	for (i = 0; cons && i < path->path.nr_cons; i++)
 		rtrs_proof_fill_con(&cons[i], &path->conns.con[i]->con, RTRS_PROOF_SERVER);
 	return cons;
 }
@@ -71,8 +71,8 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 	struct key *key;
 	int ret;
 
-	while ((key = srv->ops->key(srv->owner, head->name, &path->addr.dst, nr++))) {
-		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, head, cons, path->conns.nr,
+	while ((key = srv->ops->key(srv->owner, head->name, &path->path.addr.dst, nr++))) {
+		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, head, cons, path->path.nr_cons,
 				       proof->mac);
 		if (!ret)
 			ret = rtrs_srv_check_tag(path->sess, tfm, key, head->name);
@@ -110,7 +110,7 @@ static int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
 	rtrs_srv_proof_head(path, head);
 	if (ours)
 		ret = rtrs_proof_make(tfm, path->key, RTRS_PROOF_SERVER, head, cons,
-				      path->conns.nr, ours);
+				      path->path.nr_cons, ours);
 	else
 		ret = rtrs_srv_try_keys(path, tfm, head, cons);
 free:
@@ -131,7 +131,7 @@ free:
  */
 int rtrs_srv_proof_check(struct rtrs_srv_path *path)
 {
-	return path->features & RTRS_FEATURE_PROOF ? rtrs_srv_proof(path, NULL) : 0;
+	return path->path.features & RTRS_FEATURE_PROOF ? rtrs_srv_proof(path, NULL) : 0;
 }
 
 /**

@@ -383,7 +383,7 @@ static bool rtrs_srv_same_host(const struct rtrs_srv_sess *a,
 
 	list_for_each_entry(p, &a->paths, entry)
 		list_for_each_entry(q, &b->paths, entry)
-			if (rtrs_addr_same_host(&p->addr.dst, &q->addr.dst))
+			if (rtrs_addr_same_host(&p->path.addr.dst, &q->path.addr.dst))
 				return true;
 	return false;
 }
@@ -499,7 +499,7 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 		return strcmp(sess->name, name) ? -EINVAL : 0;
 	other = rtrs_srv_sess_predecessor(sess, name);
 	if (other)
-		return (path->features & RTRS_FEATURE_FENCE) && rtrs_srv_sess_stuck(other) ?
+		return (path->path.features & RTRS_FEATURE_FENCE) && rtrs_srv_sess_stuck(other) ?
 		       -ECONNABORTED : RTRS_SRV_SETUP_WAIT;
 	other = rtrs_srv_sess_by_name(sess->srv, name);
 	return other ? rtrs_srv_probe_name_owner(path, other) : 0;
@@ -516,8 +516,8 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
 					const struct rtrs_srv_path *other)
 {
-	return uuid_equal(&path->uuid, &other->uuid) &&
-	       (s16)(path->recon_cnt - other->recon_cnt) < 0;
+	return uuid_equal(&path->path.uuid, &other->path.uuid) &&
+	       (s16)(path->path.nr_connects - other->path.nr_connects) < 0;
 }
 
 /**
@@ -537,16 +537,16 @@ VISIBLE_IF_KUNIT bool rtrs_srv_is_older(const struct rtrs_srv_path *path,
 VISIBLE_IF_KUNIT bool rtrs_srv_must_wait_for(const struct rtrs_srv_path *path,
 					     const struct rtrs_srv_path *other)
 {
-	bool same_addr = !strcmp(other->addr_str, path->addr_str);
+	bool same_addr = !strcmp(other->path.addr_str, path->path.addr_str);
 
 	if (other->sysfs.named && same_addr)
 		return true;
-	if (other->key && uuid_equal(&other->uuid, &path->uuid) &&
+	if (other->key && uuid_equal(&other->path.uuid, &path->path.uuid) &&
 	    rtrs_srv_path_state(other) != RTRS_SRV_CLOSING)
 		return true;
-	return !(path->features & RTRS_FEATURE_FENCE) &&
+	return !(path->path.features & RTRS_FEATURE_FENCE) &&
 	       rtrs_srv_path_state(other) == RTRS_SRV_CLOSING &&
-	       (same_addr || uuid_equal(&other->uuid, &path->uuid));
+	       (same_addr || uuid_equal(&other->path.uuid, &path->path.uuid));
 }
 
 /*
@@ -744,7 +744,7 @@ void rtrs_srv_send_event(struct rtrs_srv_sess *sess)
 	 */
 	mutex_lock(&sess->paths_lock);
 	list_for_each_entry(path, &sess->paths, entry)
-		if (path->features & RTRS_FEATURE_EVENT &&
+		if (path->path.features & RTRS_FEATURE_EVENT &&
 		    rtrs_srv_path_state(path) == RTRS_SRV_CONNECTED &&
 		    rtrs_con_post_imm(&path->conns.con[0]->con,
 				      rtrs_imm(RTRS_IMM_EVENT, 0)))

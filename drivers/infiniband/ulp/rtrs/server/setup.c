@@ -14,7 +14,7 @@
 static size_t rtrs_srv_info_req_len(const struct rtrs_srv_path *path)
 {
 	return sizeof(*path->setup.req) +
-	       (path->features & RTRS_FEATURE_PROOF ? sizeof(struct rtrs_proof) : 0);
+	       (path->path.features & RTRS_FEATURE_PROOF ? sizeof(struct rtrs_proof) : 0);
 }
 
 static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -223,7 +223,7 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 {
 	int ret;
 
-	if (!(path->features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON)))
+	if (!(path->path.features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON)))
 		return err;
 	ret = rtrs_srv_alloc_info_rsp(path, sizeof(*path->setup.rsp));
 	if (ret)
@@ -249,7 +249,7 @@ static int rtrs_srv_handle_info_req(struct rtrs_srv_path *path)
 
 	rtrs_srv_unmap_info_req(path);
 	mutex_lock(&path->conns.lock);
-	all_there = path->conns.nr_accepted == path->conns.nr;
+	all_there = path->conns.nr_accepted == path->path.nr_cons;
 	mutex_unlock(&path->conns.lock);
 	ret = all_there ? rtrs_srv_check_info_req(req) : -EPROTO;
 	if (ret) {
@@ -288,7 +288,7 @@ static int rtrs_srv_claim(struct rtrs_srv_path *path)
 	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
 	/* A message that is printed concurrently may show a mix of both names. */
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", path->sess->label,
-		 path->addr_str);
+		 path->path.addr_str);
 	return 0;
 }
 
@@ -327,9 +327,9 @@ static bool rtrs_srv_move_up(struct rtrs_srv_path *path)
 static int rtrs_srv_announce_up(struct rtrs_srv_path *path)
 {
 	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-		      path->conns.nr, path->sess->queue_depth,
+		      path->path.nr_cons, path->sess->queue_depth,
 		      path->mem.chunks.size, dev_name(&path->path.dev->dev),
-		      path->port_num);
+		      path->path.port_num);
 	/* Before INFO_RSP is sent, so that a client that doesn't receive it is detected. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
 	return rtrs_srv_send_info_rsp(path);

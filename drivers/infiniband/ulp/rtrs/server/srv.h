@@ -317,13 +317,11 @@ struct rtrs_srv_stats {
  * struct rtrs_srv_conns - the connections of a path (con.c)
  * @lock: serializes the setup of connections; guards the members below, until only the closing work
  *	uses them
- * @nr: number of connections that the client announced; constant
  * @nr_accepted: number of accepted connections
  * @con: the connections by cid; NULL until requested
  */
 struct rtrs_srv_conns {
 	struct mutex lock; /* the members below */
-	u32 nr;
 	u32 nr_accepted;
 	struct rtrs_srv_con **con;
 };
@@ -479,14 +477,7 @@ struct rtrs_srv_path_sysfs {
  * @path: common part of client and server
  * @sess: its session; valid until the path has left it
  * @entry: in &rtrs_srv_sess.paths
- * @uuid: chosen by the client
- * @recon_cnt: from the connection requests
- * @features: RTRS_FEATURE_* that the client was granted
- * @path_id: from the connection requests, 0 without RTRS_FEATURE_FENCE
  * @first: see &rtrs_srv_peer.first
- * @addr: the local address and the client's
- * @addr_str: @addr as text, for sysfs
- * @port_num: number of the port of the RDMA device
  * @share: the session's share of that port; set with the first connection
  * @key: secret that the client has proved to know, or NULL
  * @cost: memory of the path in bytes; set before the upper layer decides about the path
@@ -512,14 +503,7 @@ struct rtrs_srv_path {
 	struct rtrs_srv_sess *sess;
 	struct list_head entry;
 
-	uuid_t uuid;
-	u16 recon_cnt;
-	u32 features;
-	u32 path_id;
 	bool first;
-	struct rtrs_addr addr;
-	char addr_str[RTRS_PATH_STR_LEN];
-	u32 port_num;
 	struct rtrs_srv_share *share;
 	struct key *key;
 	u64 cost;
@@ -688,7 +672,7 @@ static inline u32 rtrs_srv_grant(u32 offered)
 
 static inline bool rtrs_srv_has_slots(const struct rtrs_srv_path *path)
 {
-	return path->features & RTRS_FEATURE_SLOTS;
+	return path->path.features & RTRS_FEATURE_SLOTS;
 }
 
 static inline enum rtrs_srv_state
@@ -702,7 +686,7 @@ rtrs_srv_path_state(const struct rtrs_srv_path *path)
 static inline struct rtrs_srv_peer rtrs_srv_path_peer(struct rtrs_srv_path *path)
 {
 	return (struct rtrs_srv_peer) {
-		.addr = &path->addr.dst,
+		.addr = &path->path.addr.dst,
 		.key = path->key,
 		.path = path,
 		.closing = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING,

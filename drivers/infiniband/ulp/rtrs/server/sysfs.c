@@ -262,7 +262,7 @@ void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
 int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
 {
 	return kobject_add(&path->sysfs.kobj, path->sess->paths_dir, "%s",
-			   path->addr_str);
+			   path->path.addr_str);
 }
 
 /**

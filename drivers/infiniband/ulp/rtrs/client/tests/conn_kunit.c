@@ -107,14 +107,14 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	memcpy(bytes + 48, c->offer, 8);
 	memset(&req, 0x5a, sizeof(req));
 	path->clt = clt;
-	path->uuid = path_uuid;
-	path->neg.nr_connects = c->nr_connects;
+	path->path.uuid = path_uuid;
+	path->path.nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
 	clt->nr_queues = c->nr_queues;
 	clt->nr_poll_queues = c->nr_poll;
 	clt->queue_depth = c->queue_depth;
 	path->may_create = c->may_create;
-	path->neg.id = c->id;
+	path->path.id = c->id;
 	path->neg.offered = c->offered;
 	path->neg.tag = c->tag;
 	rtrs_clt_fill_req(path, c->cid, &req);
@@ -138,7 +138,7 @@ static struct create_test *create_init(struct kunit *test)
 	INIT_LIST_HEAD(&t->clt.create.waiters);
 	for (i = 0; i < ARRAY_SIZE(t->path); i++) {
 		t->path[i].clt = &t->clt;
-		t->path[i].neg.id = i + 1;
+		t->path[i].path.id = i + 1;
 		t->path[i].sm.state = RTRS_CLT_CONNECTING;
 		INIT_LIST_HEAD(&t->path[i].create_entry);
 	}
@@ -193,7 +193,7 @@ static void creation_that_takes_too_long_is_taken_over_by_one(struct kunit *test
 	expect_create(test, t, 2, false);
 	/* A late answer to the first path, which then retries with another ID */
 	rtrs_clt_end_create(&t->path[0]);
-	t->path[0].neg.id = 4;
+	t->path[0].path.id = 4;
 	expect_create(test, t, 0, false);
 	expect_create(test, t, 2, false);
 	rtrs_clt_end_create(&t->path[1]);
@@ -600,7 +600,7 @@ static void features_are_those_offered_and_granted(struct kunit *test)
 	path->neg.offered = c->offered;
 	ret = rtrs_clt_parse_rep(path, &able, SIZE_MAX, bytes, sizeof(bytes));
 	KUNIT_EXPECT_EQ(test, ret, 0);
-	KUNIT_EXPECT_EQ(test, path->neg.features, c->features);
+	KUNIT_EXPECT_EQ(test, path->path.features, c->features);
 	KUNIT_EXPECT_EQ(test, path->neg.sess_id, c->sess_id);
 	KUNIT_EXPECT_EQ(test, memcmp(&path->neg.srv_uuid, c->srv_uuid, sizeof(c->srv_uuid)), 0);
 }

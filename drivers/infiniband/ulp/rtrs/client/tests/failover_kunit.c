@@ -148,7 +148,7 @@ static void path_is_fenced_by_the_server_that_knew_it(struct kunit *test)
 	struct rtrs_clt_fence fence = { .granted = c->granted, .sess_id = c->sess_id };
 	struct failover_test *t = test->priv;
 
-	t->path.neg.features = c->features;
+	t->path.path.features = c->features;
 	t->path.neg.sess_id = c->path_sess_id;
 	fence.srv_uuid.b[0] = c->srv;
 	t->path.neg.srv_uuid.b[0] = c->path_srv;
@@ -172,7 +172,7 @@ static void another_server_is_not_asked(struct kunit *test)
 	list_add(&t->io[0].priv.entry, &fence->ios);
 	list_add(&fence->entry, &t->clt.fences.list);
 	t->clt.fences.unfenced_ms = 3600000;
-	t->path.neg.features = RTRS_FEATURE_FENCE;
+	t->path.path.features = RTRS_FEATURE_FENCE;
 	t->path.neg.sess_id = 8;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), 0);
 	KUNIT_EXPECT_GE(test, get_jiffies_64(), until);

@@ -358,8 +358,8 @@ static void session_knows_its_paths(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->asked, c->port, &addr), 0);
 	KUNIT_EXPECT_FALSE(test, rtrs_clt_has_path(clt, &addr));
 
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->own, 1234, &path->addr), 0);
-	rtrs_addr_format(&path->addr, path->addr_str, sizeof(path->addr_str));
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, c->own, 1234, &path->path.addr), 0);
+	rtrs_addr_format(&path->path.addr, path->path.addr_str, sizeof(path->path.addr_str));
 	path->leaving = c->leaving;
 	list_add(&path->entry, &clt->paths);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_has_path(clt, &addr), c->found);

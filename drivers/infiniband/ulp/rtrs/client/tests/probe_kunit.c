@@ -74,7 +74,7 @@ static void chunks_that_paths_share_are_left_alone(struct kunit *test)
 	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	path->neg.features = c->features;
+	path->path.features = c->features;
 	path->path.no_imm = c->no_imm;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_may_probe(path), c->may);
 }

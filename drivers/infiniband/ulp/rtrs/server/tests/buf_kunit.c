@@ -60,7 +60,7 @@ static int buf_init(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		t->path[i].sess = i == 2 ? &t->other : &t->sess;
 		t->path[i].state = RTRS_SRV_CONNECTED;
-		t->path[i].features = RTRS_FEATURE_SLOTS;
+		t->path[i].path.features = RTRS_FEATURE_SLOTS;
 		t->path[i].mem.room = SLOT_SIZE;
 		t->path[i].mem.max_page = SLOT_SIZE;
 		t->path[i].mem.max_io = RTRS_SRV_MAX_IO;
@@ -719,7 +719,7 @@ static void session_without_slots_has_none(struct kunit *test)
 
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
-	t->path[0].features = 0;
+	t->path[0].path.features = 0;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), 0);
 	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, NULL);
 	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
@@ -733,7 +733,7 @@ static void session_without_slots_has_a_reserve_for_copies(struct kunit *test)
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
 	t->sess.bufs.charged = false;
-	t->path[0].features = 0;
+	t->path[0].path.features = 0;
 	t->sess.always_invalidate = true;
 	t->sess.chunk_size = SZ_2M;
 	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), 0);

@@ -113,7 +113,7 @@ static int io_init(struct kunit *test)
 /* Turns the chunk into a slot for 4096 bytes of data, as before. */
 static void use_slots(struct io_test *t)
 {
-	t->path.features = RTRS_FEATURE_SLOTS;
+	t->path.path.features = RTRS_FEATURE_SLOTS;
 	t->path.mem.hdr_room = RTRS_SLOT_HDR_ROOM;
 	t->path.mem.max_io = SZ_1M;
 }

@@ -110,7 +110,7 @@ static struct limit_test *limit_test_new(struct kunit *test)
 static int begin(struct kunit *test, struct limit_test *t, u32 addr)
 {
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
-	struct sockaddr_in *sin = (struct sockaddr_in *)&path->addr.dst;
+	struct sockaddr_in *sin = (struct sockaddr_in *)&path->path.addr.dst;
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, path);

@@ -193,10 +193,10 @@ static void request_joins_a_path_or_not(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	path->sess = sess;
 	sess->asked = c->asked;
-	path->conns.nr = 3;
-	path->recon_cnt = c->path_cnt;
-	path->features = c->path.features;
-	path->path_id = c->path.id;
+	path->path.nr_cons = 3;
+	path->path.nr_connects = c->path_cnt;
+	path->path.features = c->path.features;
+	path->path.id = c->path.id;
 	old = set_slot_size(c->no_slots ? 0 : 4096);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_check_join(path, &req), c->ret);
 	set_slot_size(old);
@@ -248,11 +248,11 @@ static void path_waits_for_another(struct kunit *test)
 	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	strscpy(path[0].addr_str, "a", sizeof(path[0].addr_str));
-	path[0].uuid.b[0] = 1;
-	path[0].features = c->features;
-	strscpy(path[1].addr_str, c->other.addr, sizeof(path[1].addr_str));
-	path[1].uuid.b[0] = c->other.uuid;
+	strscpy(path[0].path.addr_str, "a", sizeof(path[0].path.addr_str));
+	path[0].path.uuid.b[0] = 1;
+	path[0].path.features = c->features;
+	strscpy(path[1].path.addr_str, c->other.addr, sizeof(path[1].path.addr_str));
+	path[1].path.uuid.b[0] = c->other.uuid;
 	path[1].state = c->other.state;
 	path[1].sysfs.named = c->other.named;
 	/* The key is not accessed. */
@@ -283,10 +283,10 @@ static void earlier_attempts_are_told_from_later_ones(struct kunit *test)
 	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	path[0].uuid.b[0] = 1;
-	path[0].recon_cnt = c->cnt;
-	path[1].uuid.b[0] = c->uuid;
-	path[1].recon_cnt = c->other_cnt;
+	path[0].path.uuid.b[0] = 1;
+	path[0].path.nr_connects = c->cnt;
+	path[1].path.uuid.b[0] = c->uuid;
+	path[1].path.nr_connects = c->other_cnt;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_is_older(&path[0], &path[1]), c->older);
 }
 
@@ -530,7 +530,7 @@ static void owner_path(struct kunit *test, struct rtrs_srv_sess *sess, const cha
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, path);
-	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, addr, RTRS_PORT, &path->addr), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, addr, RTRS_PORT, &path->path.addr), 0);
 	path->state = state;
 	path->path.hb_trial_ms = on_trial;
 	path->setup.admitted = admitted;

@@ -77,8 +77,8 @@ static void fence_is_refused(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, con);
 	con->path = path;
 	con->con.cid = c->cid;
-	path->path_id = 5;
-	path->features = c->features;
+	path->path.id = 5;
+	path->path.features = c->features;
 	path->fence.target = c->open;
 	KUNIT_EXPECT_FALSE(test, rtrs_srv_fence_recv(con, c->id));
 	KUNIT_EXPECT_EQ(test, path->fence.target, c->open);
@@ -97,7 +97,7 @@ static void path_is_found_by_its_id(struct kunit *test)
 	mutex_lock(&rtrs_srv_lock);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_path_by_id(sess, 1), NULL);
 	for (i = 0; i < 3; i++) {
-		path[i].path_id = i == 1 ? 0 : i + 1;
+		path[i].path.id = i == 1 ? 0 : i + 1;
 		list_add_tail(&path[i].entry, &sess->paths);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_path_by_id(sess, 1), &path[0]);
@@ -164,12 +164,12 @@ static void fence_waits_for_no_other_session(struct kunit *test)
 	t->cons[0] = &t->con;
 	t->path.conns.con = t->cons;
 	t->path.sess = &t->sess;
-	t->path.path_id = 1;
+	t->path.path.id = 1;
 	t->path.fence.target = 2;
 	INIT_WORK(&t->path.fence.work, rtrs_srv_fence_work);
 	list_add_tail(&t->path.entry, &t->sess.paths);
 	t->target.sess = &t->sess;
-	t->target.path_id = 2;
+	t->target.path.id = 2;
 	t->target.state = RTRS_SRV_CLOSING;
 	INIT_WORK(&t->target.fence.work, rtrs_srv_fence_work);
 	spin_lock_init(&t->target.state_lock);

@@ -69,7 +69,7 @@ static void accept_is_on_the_wire_as_written_down(struct kunit *test)
 		srv->uuid.b[i] = 0xa0 + i;
 	sess->srv = srv;
 	path->sess = sess;
-	path->features = c->features;
+	path->path.features = c->features;
 	sess->id = 0x12345678;
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
@@ -241,7 +241,7 @@ static void chunks_are_dealt_out_to_memory_regions(struct kunit *test)
 	sess->chunk_size = c->chunk_size;
 	path->sess = sess;
 	path->path.dev = dev;
-	path->features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
+	path->path.features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
 	init_mem(path, c->slot_size);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_chunks_per_mr(path), c->chunks);
 }
@@ -272,7 +272,7 @@ static void memory_of_a_path_is_counted(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	path->sess = sess;
-	path->features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
+	path->path.features = c->slot_size ? RTRS_FEATURE_SLOTS : 0;
 	sess->queue_depth = c->depth;
 	sess->chunk_size = c->chunk_size;
 	init_mem(path, c->slot_size);
