@@ -57,7 +57,7 @@
 #include <linux/wait.h>
 #include <rdma/rtrs-hist.h>
 
-#include "../common/core.h"
+#include "../common/sysfs.h"
 
 #define RTRS_CLT_RESOLVE_MS	2000
 /* Time for a sign of life after the CM has reported a connected path's server as unreachable */
@@ -287,26 +287,21 @@ struct rtrs_clt_answer {
 
 /**
  * struct rtrs_clt_stats - counters of a path on one CPU
- * @ops: number of requests queued: reads, writes
- * @bytes: bytes of data of these requests: read, written
- * @done: number of requests completed, or reclaimed when the path ended
+ * @io: the part that client and server share; requests reclaimed when the path ended are also done
  * @migrated_to: number of requests submitted on other CPUs and completed on this one
  * @migrated_from: number of requests submitted on this CPU and completed on others. The other CPUs
  *	write it, so it has a cache line of its own
  */
 struct rtrs_clt_stats {
-	u64 ops[2];
-	u64 bytes[2];
-	u64 done;
+	struct rtrs_stats io;
 	u32 migrated_to;
 	atomic_t migrated_from ____cacheline_aligned_in_smp;
 };
 
 /**
  * struct rtrs_clt_path_stats - statistics of a path
- * @cpu: counters of each CPU
+ * @cpu: counters of each CPU; &rtrs_path.stats is the common part of these
  * @latency: time from sending to completion of requests with data; never reset
- * @base: sums of @cpu at the last reset; under clt->lock
  * @failed_over: number of requests that were in flight when the path ended, since the last reset
  * @reclaimed: number of requests that were in flight when the path ended; never reset
  * @reconnects: number of failed attempts to connect, and number of successful reconnects
@@ -315,7 +310,6 @@ struct rtrs_clt_stats {
 struct rtrs_clt_path_stats {
 	struct rtrs_clt_stats __percpu *cpu;
 	struct rtrs_hist __percpu *latency;
-	struct rtrs_clt_stats base;
 	u64 failed_over;
 	u64 reclaimed;
 	u32 reconnects[2];
@@ -473,20 +467,6 @@ struct rtrs_clt_path_fence {
 };
 
 /**
- * struct rtrs_clt_path_sysfs - a path's directory in sysfs
- * @kobj: the directory; its release frees the path
- * @added: @kobj has been added; under clt->lock
- * @hca_name: name of the last RDMA device of the path
- * @hca_port: port number on this device
- */
-struct rtrs_clt_path_sysfs {
-	struct kobject kobj;
-	bool added;
-	char hca_name[IB_DEVICE_NAME_MAX];
-	u32 hca_port;
-};
-
-/**
  * struct rtrs_clt_path - a path
  * @path: the part that client and server share. addr.src is set once routing has selected it;
  *	addr_str is under clt->lock
@@ -496,7 +476,7 @@ struct rtrs_clt_path_sysfs {
  * @spare: array for the remaining paths, allocated while this path is in rtrs_clt.path_set
  * @was_live: the path has accepted requests since it was connected, and counts in rtrs_clt.nr_up
  * @answered: rtrs_clt_nr_answered() when the path was connected
- * @sysfs: directory in sysfs
+ * @added: the path's directory has been added to sysfs; under clt->lock
  * @sm: state machine
  * @neg: parameters negotiated with the server
  * @may_create: on this attempt, the server may create the session. If false, the other paths are
@@ -519,7 +499,7 @@ struct rtrs_clt_path {
 	struct rtrs_clt_path_set *spare;
 	bool was_live;
 	u64 answered;
-	struct rtrs_clt_path_sysfs sysfs;
+	bool added;
 	struct rtrs_clt_path_sm sm;
 
 	struct rtrs_clt_path_neg neg;

@@ -332,7 +332,7 @@ static int rtrs_clt_con_setup(struct rtrs_clt_path *path, unsigned int cid)
 	u32 recv_wr;
 	int ret;
 
-	ret = rtrs_path_open_dev(&path->path, con->con.cm_id->device);
+	ret = rtrs_path_open_dev(&path->path, con->con.cm_id);
 	if (ret)
 		return ret;
 	if (!cid)

@@ -88,7 +88,7 @@ static void rtrs_clt_count_done(struct rtrs_clt_path *path, int submitted_on)
 {
 	int cpu = get_cpu();
 
-	this_cpu_inc(path->stats.cpu->done);
+	this_cpu_inc(path->path.stats->done);
 	if (cpu != submitted_on) {
 		this_cpu_inc(path->stats.cpu->migrated_to);
 		atomic_inc(&per_cpu_ptr(path->stats.cpu, submitted_on)->migrated_from);
@@ -161,7 +161,7 @@ struct rtrs_clt_io *rtrs_clt_slot_reclaim(struct rtrs_clt_path *path,
 {
 	if (!slot->io)
 		return NULL;
-	this_cpu_inc(path->stats.cpu->done);
+	this_cpu_inc(path->path.stats->done);
 	path->stats.reclaimed++;
 	rtrs_clt_mr_put(path, slot);
 	return rtrs_clt_slot_clear(path, slot);
@@ -567,8 +567,8 @@ int rtrs_clt_send_over(struct rtrs_clt_path *path, struct rtrs_clt_io *io,
 	trace_rtrs_clt_post(path->path.name, nr, ret);
 	if (likely(!ret)) {
 		/* @io may be completed and freed by now. */
-		this_cpu_inc(path->stats.cpu->ops[write]);
-		this_cpu_add(path->stats.cpu->bytes[write], bytes);
+		this_cpu_inc(path->path.stats->ops[write]);
+		this_cpu_add(path->path.stats->bytes[write], bytes);
 		return 0;
 	}
 	rtrs_clt_mr_put(path, slot);

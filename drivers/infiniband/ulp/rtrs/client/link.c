@@ -138,12 +138,10 @@ static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 /* Returns the number of requests that the server has ever answered over a path. */
 static u64 rtrs_clt_nr_answered(const struct rtrs_clt_path *path)
 {
-	u64 done = 0;
-	int cpu;
+	struct rtrs_stats sum;
 
-	for_each_possible_cpu(cpu)
-		done += READ_ONCE(per_cpu_ptr(path->stats.cpu, cpu)->done);
-	return done - path->stats.reclaimed;
+	rtrs_stats_sum(&path->path, &sum);
+	return sum.done - path->stats.reclaimed;
 }
 
 /*

@@ -489,6 +489,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 		rtrs_clt_path_free(path);
 		return ERR_PTR(-ENOMEM);
 	}
+	path->path.stats = &path->stats.cpu->io;
 	path->clt = clt;
 	path->path.addr = *addr;
 	rtrs_path_init(&path->path, &clt->hb, rtrs_clt_path_error);
@@ -504,7 +505,7 @@ struct rtrs_clt_path *rtrs_clt_path_create(struct rtrs_clt *clt,
 	INIT_DELAYED_WORK(&path->sm.connect_work, rtrs_clt_connect_work);
 	INIT_WORK(&path->sm.end_work, rtrs_clt_end_work);
 	rtrs_clt_mrs_init(path);
-	kobject_init(&path->sysfs.kobj, clt->view->ktype);
+	kobject_init(&path->path.kobj, clt->view->ktype);
 	return path;
 }
 
@@ -527,5 +528,5 @@ void rtrs_clt_path_destroy(struct rtrs_clt_path *path)
 	wait_event(path->sm.wait, READ_ONCE(path->sm.state) == RTRS_CLT_IDLE);
 	cancel_delayed_work_sync(&path->sm.connect_work);
 	cancel_work_sync(&path->sm.end_work);
-	kobject_put(&path->sysfs.kobj);
+	kobject_put(&path->path.kobj);
 }

@@ -113,11 +113,11 @@ static struct rtrs_clt_path *rtrs_clt_begin_path(struct rtrs_clt *clt,
 	path = rtrs_clt_path_create(clt, addr);
 	if (IS_ERR(path))
 		return path;
-	kobject_get(&path->sysfs.kobj);
+	kobject_get(&path->path.kobj);
 	ret = rtrs_clt_take_path(clt, path);
 	if (ret) {
 		rtrs_clt_path_destroy(path);
-		kobject_put(&path->sysfs.kobj);
+		kobject_put(&path->path.kobj);
 		return ERR_PTR(ret);
 	}
 	*tries = rtrs_clt_path_connect_start(path);
@@ -146,7 +146,7 @@ int rtrs_clt_add_path(struct rtrs_clt *clt, const struct rtrs_addr *addr)
 	ret = rtrs_clt_path_connect_wait(path, tries);
 	if (ret)
 		rtrs_clt_remove_path(path);
-	kobject_put(&path->sysfs.kobj);
+	kobject_put(&path->path.kobj);
 	return ret;
 }
 
@@ -221,7 +221,7 @@ int rtrs_clt_connect_paths(struct rtrs_clt *clt,
 		path = rtrs_clt_begin_path(clt, &params->paths[i], &tries);
 		if (IS_ERR(path))
 			return PTR_ERR(path);
-		kobject_put(&path->sysfs.kobj);
+		kobject_put(&path->path.kobj);
 	}
 	return rtrs_clt_wait_tried(clt);
 }
@@ -324,7 +324,7 @@ static struct rtrs_clt_path *rtrs_clt_any_path(struct rtrs_clt *clt)
 		if (!path->leaving)
 			found = path;
 	if (found)
-		kobject_get(&found->sysfs.kobj);
+		kobject_get(&found->path.kobj);
 	mutex_unlock(&clt->lock);
 	return found;
 }
@@ -354,7 +354,7 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	mutex_unlock(&clt->lock);
 	while ((path = rtrs_clt_any_path(clt))) {
 		rtrs_clt_remove_path(path);
-		kobject_put(&path->sysfs.kobj);
+		kobject_put(&path->path.kobj);
 	}
 	/*
 	 * Paths may also be removed through sysfs. The task that removes the last one may still

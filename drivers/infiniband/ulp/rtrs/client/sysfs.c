@@ -11,7 +11,6 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/sysfs.h>
 
 #include "clt.h"
 
@@ -294,109 +293,46 @@ struct class rtrs_clt_class = {
 	.dev_groups = rtrs_clt_groups,
 };
 
-/**
- * struct rtrs_clt_path_attr - an attribute in a path's directory
- * @attr: attribute for sysfs
- * @show: formats the value; NULL to show the usage
- * @store: called when 1 is written; returns 0 or a negative errno. NULL if read-only
- */
-struct rtrs_clt_path_attr {
-	struct attribute attr;
-	ssize_t (*show)(struct rtrs_clt_path *path, char *buf);
-	int (*store)(struct rtrs_clt_path *path);
-};
-
-static struct rtrs_clt_path *to_path(struct kobject *kobj)
-{
-	return container_of(kobj, struct rtrs_clt_path, sysfs.kobj);
-}
-
-static struct rtrs_clt_path_attr *to_path_attr(struct attribute *attr)
-{
-	return container_of(attr, struct rtrs_clt_path_attr, attr);
-}
-
-static ssize_t rtrs_clt_path_attr_show(struct kobject *kobj,
-				       struct attribute *attr, char *buf)
-{
-	if (!to_path_attr(attr)->show)
-		return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->name);
-	return to_path_attr(attr)->show(to_path(kobj), buf);
-}
-
-static ssize_t rtrs_clt_path_attr_store(struct kobject *kobj,
-					struct attribute *attr,
-					const char *buf, size_t count)
-{
-	if (!sysfs_streq(buf, "1"))
-		return -EINVAL;
-	return to_path_attr(attr)->store(to_path(kobj)) ?: count;
-}
-
-static const struct sysfs_ops rtrs_clt_path_ops = {
-	.show = rtrs_clt_path_attr_show,
-	.store = rtrs_clt_path_attr_store,
-};
-
 static void rtrs_clt_path_release(struct kobject *kobj)
 {
-	rtrs_clt_path_free(to_path(kobj));
+	rtrs_clt_path_free(to_clt_path(container_of(kobj, struct rtrs_path, kobj)));
 }
 
-#define RTRS_CLT_PATH_ATTR(_name) \
-	static struct rtrs_clt_path_attr rtrs_clt_path_attr_##_name = __ATTR_RO(_name)
-#define RTRS_CLT_PATH_ACTION(_name, _store)				\
-	static struct rtrs_clt_path_attr rtrs_clt_path_attr_##_name = {	\
-		.attr = { .name = #_name, .mode = 0644 },		\
-		.store = _store,					\
-	}
-
 #define RTRS_CLT_PATH_SHOW(_name, _fmt, ...)				\
-	static ssize_t _name##_show(struct rtrs_clt_path *path, char *buf) \
+	static ssize_t _name##_show(struct rtrs_path *p, char *buf)	\
 	{								\
+		struct rtrs_clt_path *path = to_clt_path(p);		\
+									\
 		return sysfs_emit(buf, _fmt "\n", __VA_ARGS__);		\
 	}								\
-	RTRS_CLT_PATH_ATTR(_name)
+	RTRS_PATH_ATTR(_name)
 
 RTRS_CLT_PATH_SHOW(state, "%s", READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTED ?
 				"connected" : "disconnected");
 RTRS_CLT_PATH_SHOW(last_error, "%d", READ_ONCE(path->sm.result));
-RTRS_CLT_PATH_SHOW(hca_name, "%s", path->sysfs.hca_name);
-RTRS_CLT_PATH_SHOW(hca_port, "%u", path->sysfs.hca_port);
 RTRS_CLT_PATH_SHOW(cur_latency, "%llu ns", READ_ONCE(path->path.hb_latency));
 RTRS_CLT_PATH_SHOW(reconnects, "%u %u", READ_ONCE(path->stats.reconnects[1]),
 		   READ_ONCE(path->stats.reconnects[0]));
 
-static ssize_t rtrs_clt_end_show(const struct sockaddr_storage *end, char *buf)
+static int rtrs_clt_path_reconnect_store(struct rtrs_path *path)
 {
-	const struct rtrs_addr addr = { .dst = *end };
-	char str[RTRS_PATH_STR_LEN];
-
-	rtrs_addr_format(&addr, str, sizeof(str));
-	return sysfs_emit(buf, "%s\n", str);
+	return rtrs_clt_path_reconnect(to_clt_path(path));
 }
+RTRS_PATH_ACTION(reconnect, rtrs_clt_path_reconnect_store);
 
-static ssize_t src_addr_show(struct rtrs_clt_path *path, char *buf)
+static int rtrs_clt_path_disconnect_store(struct rtrs_path *path)
 {
-	return rtrs_clt_end_show(&path->path.addr.src, buf);
+	return rtrs_clt_path_disconnect(to_clt_path(path));
 }
-RTRS_CLT_PATH_ATTR(src_addr);
+RTRS_PATH_ACTION(disconnect, rtrs_clt_path_disconnect_store);
 
-static ssize_t dst_addr_show(struct rtrs_clt_path *path, char *buf)
+static int rtrs_clt_path_remove(struct rtrs_path *p);
+
+RTRS_PATH_ACTION(remove_path, rtrs_clt_path_remove);
+
+static int rtrs_clt_path_remove(struct rtrs_path *p)
 {
-	return rtrs_clt_end_show(&path->path.addr.dst, buf);
-}
-RTRS_CLT_PATH_ATTR(dst_addr);
-
-RTRS_CLT_PATH_ACTION(reconnect, rtrs_clt_path_reconnect);
-RTRS_CLT_PATH_ACTION(disconnect, rtrs_clt_path_disconnect);
-
-static int rtrs_clt_path_remove(struct rtrs_clt_path *path);
-
-RTRS_CLT_PATH_ACTION(remove_path, rtrs_clt_path_remove);
-
-static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
-{
+	struct rtrs_clt_path *path = to_clt_path(p);
 	struct device *dev = &path->clt->dev;
 	int ret = -ENODEV;
 
@@ -406,34 +342,30 @@ static int rtrs_clt_path_remove(struct rtrs_clt_path *path)
 	if (!try_module_get(THIS_MODULE))
 		return ret;
 	get_device(dev);
-	kobject_get(&path->sysfs.kobj);
+	kobject_get(&path->path.kobj);
 	/*
 	 * The directory can't be removed while this file is in use, so the file removes itself
 	 * first.
 	 */
-	if (sysfs_remove_file_self(&path->sysfs.kobj,
-				   &rtrs_clt_path_attr_remove_path.attr)) {
+	if (sysfs_remove_file_self(&path->path.kobj,
+				   &rtrs_path_attr_remove_path.attr)) {
 		pr_info("%s: path is removed\n", path->path.name);
 		rtrs_clt_remove_path(path);
 		ret = 0;
 	}
-	kobject_put(&path->sysfs.kobj);
+	kobject_put(&path->path.kobj);
 	put_device(dev);
 	module_put(THIS_MODULE);
 	return ret;
 }
 
 static struct attribute *rtrs_clt_path_attrs[] = {
-	&rtrs_clt_path_attr_state.attr,
-	&rtrs_clt_path_attr_last_error.attr,
-	&rtrs_clt_path_attr_hca_name.attr,
-	&rtrs_clt_path_attr_hca_port.attr,
-	&rtrs_clt_path_attr_src_addr.attr,
-	&rtrs_clt_path_attr_dst_addr.attr,
-	&rtrs_clt_path_attr_cur_latency.attr,
-	&rtrs_clt_path_attr_reconnect.attr,
-	&rtrs_clt_path_attr_disconnect.attr,
-	&rtrs_clt_path_attr_remove_path.attr,
+	&rtrs_path_attr_state.attr,
+	&rtrs_path_attr_last_error.attr,
+	&rtrs_path_attr_cur_latency.attr,
+	&rtrs_path_attr_reconnect.attr,
+	&rtrs_path_attr_disconnect.attr,
+	&rtrs_path_attr_remove_path.attr,
 	NULL
 };
 
@@ -441,45 +373,19 @@ static const struct attribute_group rtrs_clt_path_group = {
 	.attrs = rtrs_clt_path_attrs,
 };
 
-static void rtrs_clt_sum_stats(struct rtrs_clt_path *path,
-			       struct rtrs_clt_stats *sum)
+static ssize_t rdma_show(struct rtrs_path *path, char *buf)
 {
-	struct rtrs_clt_stats *stats;
-	int cpu, i;
+	int len = rtrs_stats_emit(path, buf);
 
-	memset(sum, 0, sizeof(*sum));
-	for_each_possible_cpu(cpu) {
-		stats = per_cpu_ptr(path->stats.cpu, cpu);
-		for (i = 0; i < 2; i++) {
-			sum->ops[i] += READ_ONCE(stats->ops[i]);
-			sum->bytes[i] += READ_ONCE(stats->bytes[i]);
-		}
-		sum->done += READ_ONCE(stats->done);
-	}
+	return len + sysfs_emit_at(buf, len, " %llu\n",
+				   READ_ONCE(to_clt_path(path)->stats.failed_over));
 }
-
-static ssize_t rdma_show(struct rtrs_clt_path *path, char *buf)
-{
-	struct rtrs_clt_stats base, sum;
-	u64 failed_over;
-
-	mutex_lock(&path->clt->lock);
-	base = path->stats.base;
-	failed_over = path->stats.failed_over;
-	rtrs_clt_sum_stats(path, &sum);
-	mutex_unlock(&path->clt->lock);
-	/* The counters may change while they are summed up, so the difference may be negative. */
-	return sysfs_emit(buf, "%llu %llu %llu %llu %lld %llu\n",
-			  sum.ops[0] - base.ops[0], sum.bytes[0] - base.bytes[0],
-			  sum.ops[1] - base.ops[1], sum.bytes[1] - base.bytes[1],
-			  max(0LL, (s64)(sum.ops[0] + sum.ops[1] - sum.done)),
-			  failed_over);
-}
-RTRS_CLT_PATH_ATTR(rdma);
+RTRS_PATH_ATTR(rdma);
 
 #define RTRS_CLT_PATH_PER_CPU(_name, _value)				\
-	static ssize_t _name##_show(struct rtrs_clt_path *path, char *buf) \
+	static ssize_t _name##_show(struct rtrs_path *p, char *buf)	\
 	{								\
+		struct rtrs_clt_path *path = to_clt_path(p);		\
 		struct rtrs_clt_stats *stats;				\
 		int cpu, len = 0;					\
 									\
@@ -489,61 +395,60 @@ RTRS_CLT_PATH_ATTR(rdma);
 		}							\
 		return len + sysfs_emit_at(buf, len, "\n");		\
 	}								\
-	RTRS_CLT_PATH_ATTR(_name)
+	RTRS_PATH_ATTR(_name)
 
 RTRS_CLT_PATH_PER_CPU(cpu_migration_from, atomic_read(&stats->migrated_from));
 RTRS_CLT_PATH_PER_CPU(cpu_migration_to, READ_ONCE(stats->migrated_to));
 
-static ssize_t hb_latency_show(struct rtrs_clt_path *path, char *buf)
+static ssize_t hb_latency_show(struct rtrs_path *path, char *buf)
 {
 	int i, len = 0;
 
 	for (i = 0; i < RTRS_HB_BUCKETS; i++)
 		len += sysfs_emit_at(buf, len, i ? " %u" : "%u",
-				     READ_ONCE(path->path.hb_hist[i]));
+				     READ_ONCE(path->hb_hist[i]));
 	return len + sysfs_emit_at(buf, len, "\n");
 }
-RTRS_CLT_PATH_ATTR(hb_latency);
+RTRS_PATH_ATTR(hb_latency);
 
-static ssize_t io_latency_show(struct rtrs_clt_path *path, char *buf)
+static ssize_t io_latency_show(struct rtrs_path *path, char *buf)
 {
-	return rtrs_hist_emit(path->stats.latency, buf);
+	return rtrs_hist_emit(to_clt_path(path)->stats.latency, buf);
 }
-RTRS_CLT_PATH_ATTR(io_latency);
+RTRS_PATH_ATTR(io_latency);
 
 /*
  * Resets the counters of a path. Events during the reset may not be counted; requests in flight
  * still are.
  */
-static int rtrs_clt_reset_stats(struct rtrs_clt_path *path)
+static int rtrs_clt_reset_stats(struct rtrs_path *p)
 {
+	struct rtrs_clt_path *path = to_clt_path(p);
 	struct rtrs_clt_stats *stats;
 	int cpu;
 
-	mutex_lock(&path->clt->lock);
-	rtrs_clt_sum_stats(path, &path->stats.base);
-	path->stats.failed_over = 0;
-	mutex_unlock(&path->clt->lock);
+	rtrs_stats_reset(p);
+	WRITE_ONCE(path->stats.failed_over, 0);
 	for_each_possible_cpu(cpu) {
 		stats = per_cpu_ptr(path->stats.cpu, cpu);
 		WRITE_ONCE(stats->migrated_to, 0);
 		atomic_set(&stats->migrated_from, 0);
 	}
 	memset(path->stats.reconnects, 0, sizeof(path->stats.reconnects));
-	memset(path->path.hb_hist, 0, sizeof(path->path.hb_hist));
+	memset(p->hb_hist, 0, sizeof(p->hb_hist));
 	return 0;
 }
 
-RTRS_CLT_PATH_ACTION(reset_all, rtrs_clt_reset_stats);
+RTRS_PATH_ACTION(reset_all, rtrs_clt_reset_stats);
 
 static struct attribute *rtrs_clt_path_stats_attrs[] = {
-	&rtrs_clt_path_attr_rdma.attr,
-	&rtrs_clt_path_attr_reconnects.attr,
-	&rtrs_clt_path_attr_cpu_migration_from.attr,
-	&rtrs_clt_path_attr_cpu_migration_to.attr,
-	&rtrs_clt_path_attr_hb_latency.attr,
-	&rtrs_clt_path_attr_io_latency.attr,
-	&rtrs_clt_path_attr_reset_all.attr,
+	&rtrs_path_attr_rdma.attr,
+	&rtrs_path_attr_reconnects.attr,
+	&rtrs_path_attr_cpu_migration_from.attr,
+	&rtrs_path_attr_cpu_migration_to.attr,
+	&rtrs_path_attr_hb_latency.attr,
+	&rtrs_path_attr_io_latency.attr,
+	&rtrs_path_attr_reset_all.attr,
 	NULL
 };
 
@@ -553,13 +458,14 @@ static const struct attribute_group rtrs_clt_path_stats_group = {
 };
 
 static const struct attribute_group *rtrs_clt_path_groups[] = {
+	&rtrs_path_group,
 	&rtrs_clt_path_group,
 	&rtrs_clt_path_stats_group,
 	NULL
 };
 
 static const struct kobj_type rtrs_clt_path_type = {
-	.sysfs_ops = &rtrs_clt_path_ops,
+	.sysfs_ops = &rtrs_path_sysfs_ops,
 	.default_groups = rtrs_clt_path_groups,
 	.release = rtrs_clt_path_release,
 };
@@ -567,21 +473,16 @@ static const struct kobj_type rtrs_clt_path_type = {
 /* Implements rtrs_clt_view.show(). */
 static int rtrs_clt_path_sysfs_add(struct rtrs_clt_path *path)
 {
-	struct kobject *kobj = &path->sysfs.kobj;
+	struct kobject *kobj = &path->path.kobj;
 	struct rtrs_clt *clt = path->clt;
 	int ret = 0;
 
 	mutex_lock(&clt->lock);
-	if (path->path.dev) {
-		strscpy(path->sysfs.hca_name, dev_name(&path->path.dev->dev),
-			sizeof(path->sysfs.hca_name));
-		path->sysfs.hca_port = path->cons[0].con.cm_id->port_num;
-	}
 	if (READ_ONCE(path->sm.gone) || !clt->paths_kobj) {
 		ret = -ENODEV;
-	} else if (!path->sysfs.added) {
+	} else if (!path->added) {
 		ret = kobject_add(kobj, clt->paths_kobj, "%s", path->path.addr_str);
-		path->sysfs.added = !ret;
+		path->added = !ret;
 	} else if (strcmp(kobject_name(kobj), path->path.addr_str)) {
 		ret = kobject_rename(kobj, path->path.addr_str);
 	}
@@ -595,11 +496,11 @@ static void rtrs_clt_path_sysfs_hide(struct rtrs_clt_path *path)
 	bool shown;
 
 	mutex_lock(&path->clt->lock);
-	shown = path->sysfs.added;
-	path->sysfs.added = false;
+	shown = path->added;
+	path->added = false;
 	mutex_unlock(&path->clt->lock);
 	if (shown)
-		kobject_del(&path->sysfs.kobj);
+		kobject_del(&path->path.kobj);
 }
 
 static const struct rtrs_clt_view rtrs_clt_sysfs_view = {

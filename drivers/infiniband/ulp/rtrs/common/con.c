@@ -41,6 +41,7 @@ void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 	path->hb = hb;
 	path->error = error;
 	INIT_LIST_HEAD(&path->cons);
+	mutex_init(&path->stats_lock);
 	rtrs_hb_init(path);
 }
 EXPORT_SYMBOL_GPL(rtrs_path_init);
@@ -48,14 +49,15 @@ EXPORT_SYMBOL_GPL(rtrs_path_init);
 /**
  * rtrs_path_open_dev() - open an RDMA device for a path
  * @path: path that is being set up
- * @dev: device of one of the path's connections; all connections have to use the same device
+ * @id: cm_id of one of the path's connections; all of them have to use the same device
  *
  * Context: process; one thread sets up the path.
  * Return: 0; -EXDEV if the path uses another device; -EOPNOTSUPP if the device can't register
  * memory by work requests; or an errno of the verbs.
  */
-int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev)
+int rtrs_path_open_dev(struct rtrs_path *path, const struct rdma_cm_id *id)
 {
+	struct ib_device *dev = id->device;
 	struct ib_pd *pd;
 
 	if (path->pd)
@@ -70,6 +72,8 @@ int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev)
 		return PTR_ERR(pd);
 	path->pd = pd;
 	path->dev = dev;
+	path->port_num = id->port_num;
+	strscpy(path->hca_name, dev_name(&dev->dev), sizeof(path->hca_name));
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rtrs_path_open_dev);

@@ -8,7 +8,10 @@
 
 #include <kunit/visibility.h>
 #include <linux/completion.h>
+#include <linux/kobject.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/ratelimit.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -97,6 +100,20 @@ struct rtrs_hb_params {
 };
 
 /**
+ * struct rtrs_stats - counters of a path on one CPU
+ * @ops: number of requests: reads, all others
+ * @bytes: bytes of data of these requests
+ * @done: number of requests that are finished
+ *
+ * One instance per CPU, written by that CPU only.
+ */
+struct rtrs_stats {
+	u64 ops[2];
+	u64 bytes[2];
+	u64 done;
+};
+
+/**
  * struct rtrs_path - common part of a client's and a server's path
  * @name: for messages: the addresses, after the session's name as soon as that is known
  * @log: rate limit of messages that the peer can cause; set by the owner, outlives the path
@@ -108,8 +125,10 @@ struct rtrs_hb_params {
  * @nr_connects: number of attempts of the client to connect the path, including the current one
  * @nr_cons: number of connections: on the client those that are set up, on the server those that
  *	the client announced
+ * @hca_name: name of the last @dev
  * @port_num: number of the port of @dev
  * @features: RTRS_FEATURE_* that the server granted
+ * @stats: counters; allocated and freed by the owner
  * @dev: RDMA device, set together with @pd
  * @no_imm: struct rtrs_msg_imm is sent instead of immediate data (RTRS_FEATURE_NO_IMM); set by the
  *	owner before the first queue pair is created
@@ -136,6 +155,9 @@ struct rtrs_hb_params {
  * @hb_timed_at: time in ns when the heartbeat @hb_timed was sent
  * @hb_latency: last measured round trip in ns; 0 before the first one since rtrs_hb_start()
  * @hb_hist: histogram of round trips; bucket n counts those shorter than 2^n microseconds
+ * @stats_lock: guards @stats_base
+ * @stats_base: sums of @stats when they were last reset
+ * @kobj: directory in sysfs, initialized by the owner. Its reference count keeps the path alive
  *
  * Embedded in the client's or the server's path, which determines its lifetime; see
  * rtrs_path_init().
@@ -149,8 +171,10 @@ struct rtrs_path {
 	u32 id;
 	u16 nr_connects;
 	u32 nr_cons;
+	char hca_name[IB_DEVICE_NAME_MAX];
 	u32 port_num;
 	u32 features;
+	struct rtrs_stats __percpu *stats;
 	struct ib_device *dev;
 	bool no_imm;
 	struct ib_pd *pd;
@@ -171,6 +195,9 @@ struct rtrs_path {
 	u64 hb_timed_at;
 	u64 hb_latency;
 	u32 hb_hist[RTRS_HB_BUCKETS];
+	struct mutex stats_lock; /* stats_base */
+	struct rtrs_stats stats_base;
+	struct kobject kobj;
 };
 
 /* Logs an error that a peer can cause, with the rate limit of the path's session. */
@@ -479,7 +506,7 @@ void rtrs_region_free(struct rtrs_region *region);
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 		    void (*error)(struct rtrs_path *path, int err,
 				  const char *why));
-int rtrs_path_open_dev(struct rtrs_path *path, struct ib_device *dev);
+int rtrs_path_open_dev(struct rtrs_path *path, const struct rdma_cm_id *id);
 void rtrs_path_close_dev(struct rtrs_path *path);
 
 /* Checks whether an errno of rdma_create_qp() may mean that the requested size is too large. */

@@ -183,7 +183,7 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	struct rtrs_qp_params params;
 	int ret;
 
-	ret = rtrs_path_open_dev(&con->path->path, id->device);
+	ret = rtrs_path_open_dev(&con->path->path, id);
 	if (ret)
 		goto reject;
 	params = rtrs_srv_qp_params(con->path, id->device, con->con.cid);

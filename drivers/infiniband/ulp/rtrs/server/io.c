@@ -117,13 +117,10 @@ VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 static void rtrs_srv_count(const struct rtrs_srv_path *path,
 			   const struct rtrs_srv_op *op)
 {
-	if (op->dir == DMA_FROM_DEVICE) {
-		this_cpu_inc(path->ios.stats->reads);
-		this_cpu_add(path->ios.stats->read_bytes, op->data_len);
-	} else {
-		this_cpu_inc(path->ios.stats->writes);
-		this_cpu_add(path->ios.stats->write_bytes, op->data_len);
-	}
+	bool write = op->dir != DMA_FROM_DEVICE;
+
+	this_cpu_inc(path->path.stats->ops[write]);
+	this_cpu_add(path->path.stats->bytes[write], op->data_len);
 }
 
 /* Passes a request to the upper layer. With always_invalidate, the client can't access its data. */

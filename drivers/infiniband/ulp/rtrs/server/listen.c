@@ -164,7 +164,7 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 	if (!ret && !rtrs_addr_same_host(&path->path.addr.dst, &addr.dst))
 		ret = -EINVAL;
 	if (!ret) {
-		kobject_get(&path->sysfs.kobj);
+		kobject_get(&path->path.kobj);
 		return path;
 	}
 	if (ret == -ESTALE)

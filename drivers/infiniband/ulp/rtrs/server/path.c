@@ -56,14 +56,13 @@ static void rtrs_srv_path_tick(struct rtrs_path *path)
 void rtrs_srv_path_free(struct rtrs_srv_path *path)
 {
 	rtrs_srv_path_leave_port(path);
-	free_percpu(path->ios.stats);
+	free_percpu(path->path.stats);
 	percpu_ref_exit(&path->ios.ref);
 	kfree(path->setup.origin);
 	kfree(path->setup.req);
 	key_put(path->key);
 	kvfree(path->conns.con);
 	mutex_destroy(&path->conns.lock);
-	mutex_destroy(&path->sysfs.stats_lock);
 	rtrs_srv_mem_uncharge(&path->mem.charged);
 	kfree(path);
 }
@@ -74,7 +73,7 @@ void rtrs_srv_path_free(struct rtrs_srv_path *path)
  */
 void rtrs_srv_path_put(struct rtrs_srv_path *path)
 {
-	kobject_put(&path->sysfs.kobj);
+	kobject_put(&path->path.kobj);
 }
 
 /*
@@ -199,7 +198,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	rtrs_srv_path_destroy_cons(path);
 	rtrs_srv_sess_leave(path);
 
-	kobject_put(&path->sysfs.kobj);
+	kobject_put(&path->path.kobj);
 	wait_for_completion(&path->sysfs.released);
 	rtrs_srv_path_free(path);
 	memalloc_noio_restore(noio);
@@ -213,7 +212,7 @@ static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib
 	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
 	       sizeof(*path->setup.origin) + sizeof(*path->share) +
 	       path->path.nr_cons * sizeof(*path->conns.con) +
-	       num_possible_cpus() * sizeof(*path->ios.stats) + rtrs_srv_cons_bytes(path, dev);
+	       num_possible_cpus() * sizeof(*path->path.stats) + rtrs_srv_cons_bytes(path, dev);
 }
 
 static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
@@ -221,8 +220,8 @@ static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
 	path->conns.con = kvcalloc(path->path.nr_cons, sizeof(*path->conns.con), GFP_KERNEL);
 	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
 	path->setup.origin = kzalloc(sizeof(*path->setup.origin), GFP_KERNEL);
-	path->ios.stats = alloc_percpu(struct rtrs_srv_stats);
-	if (!path->conns.con || !path->setup.req || !path->setup.origin || !path->ios.stats)
+	path->path.stats = alloc_percpu(struct rtrs_stats);
+	if (!path->conns.con || !path->setup.req || !path->setup.origin || !path->path.stats)
 		return -ENOMEM;
 	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL);
 }
@@ -249,7 +248,6 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	path->path.tick = rtrs_srv_path_tick;
 	spin_lock_init(&path->state_lock);
 	mutex_init(&path->conns.lock);
-	mutex_init(&path->sysfs.stats_lock);
 	init_completion(&path->sysfs.released);
 	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
 	INIT_WORK(&path->setup.work, rtrs_srv_setup_work);
@@ -313,8 +311,8 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 		return ret;
 	rtrs_srv_mem_init(path);
 
-	kobject_init(&path->sysfs.kobj, &rtrs_srv_path_ktype);
-	kobject_get(&path->sysfs.kobj);
+	kobject_init(&path->path.kobj, &rtrs_srv_path_ktype);
+	kobject_get(&path->path.kobj);
 	mutex_lock(&sess->paths_lock);
 	list_add_tail(&path->entry, &sess->paths);
 	mutex_unlock(&sess->paths_lock);

@@ -81,7 +81,7 @@ EXPORT_SYMBOL_GPL(rtrs_srv_op_from_priv);
 /* Releases the slot; @io must not be accessed any more. */
 static void rtrs_srv_io_release(struct rtrs_srv_io *io)
 {
-	this_cpu_inc(io->con->path->ios.stats->done);
+	this_cpu_inc(io->con->path->path.stats->done);
 	rtrs_srv_slot_release(io);
 }
 

@@ -64,7 +64,7 @@
 #include <linux/ratelimit.h>
 #include <linux/wait.h>
 
-#include "../common/core.h"
+#include "../common/sysfs.h"
 #include "pull.h"
 
 /* A connection with at most this many requests in progress begins each at once, for low latency. */
@@ -296,24 +296,6 @@ enum rtrs_srv_event {
 };
 
 /**
- * struct rtrs_srv_stats - counters of a path on one CPU
- * @reads: number of reads
- * @read_bytes: bytes requested by reads
- * @writes: number of all other requests
- * @write_bytes: bytes of data of these
- * @done: number of finished requests of both kinds
- *
- * One instance per CPU, written by that CPU only.
- */
-struct rtrs_srv_stats {
-	u64 reads;
-	u64 read_bytes;
-	u64 writes;
-	u64 write_bytes;
-	u64 done;
-};
-
-/**
  * struct rtrs_srv_conns - the connections of a path (con.c)
  * @lock: serializes the setup of connections; guards the members below, until only the closing work
  *	uses them
@@ -358,7 +340,6 @@ struct rtrs_srv_mem {
  * @late_work: sets @late; queued when the path is closing and only the upper layer has requests
  * @late: the upper layer has not finished the requests within RTRS_SRV_LATE_MS; guarded by
  *	rtrs_srv_lock
- * @stats: counters, per CPU
  */
 struct rtrs_srv_ios {
 	void *mem;
@@ -367,7 +348,6 @@ struct rtrs_srv_ios {
 	struct percpu_ref ref;
 	struct delayed_work late_work;
 	bool late;
-	struct rtrs_srv_stats __percpu *stats;
 };
 
 /**
@@ -458,17 +438,11 @@ struct rtrs_srv_setup {
 /**
  * struct rtrs_srv_path_sysfs - a path in sysfs (sysfs.c)
  * @named: its directory exists or is about to; guarded by &rtrs_srv_sess.paths_lock
- * @stats_lock: guards @stats_base
- * @stats_base: sums of the path's statistics when they were last reset
- * @kobj: the directory; its reference count keeps the path alive for callers that looked it up
- *	under rtrs_srv_lock
- * @released: completed when @kobj is released
+ * @released: completed when &rtrs_path.kobj is released. Callers that look the path up under
+ *	rtrs_srv_lock get a reference on it
  */
 struct rtrs_srv_path_sysfs {
 	bool named;
-	struct mutex stats_lock; /* stats_base */
-	struct rtrs_srv_stats stats_base;
-	struct kobject kobj;
 	struct completion released;
 };
 

@@ -6,7 +6,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/device.h>
-#include <linux/sysfs.h>
 
 #include "srv.h"
 
@@ -42,77 +41,16 @@ static const struct attribute_group rtrs_srv_memory_group = {
 	.attrs	= rtrs_srv_memory_attrs,
 };
 
-static struct rtrs_srv_path *to_path(struct kobject *kobj)
-{
-	return container_of(kobj, struct rtrs_srv_path, sysfs.kobj);
-}
-
-static ssize_t disconnect_show(struct kobject *kobj,
-			       struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
-}
-
 /* Doesn't wait for the end of the path: its closing work waits for writers of attributes. */
-static ssize_t disconnect_store(struct kobject *kobj,
-				struct kobj_attribute *attr, const char *buf,
-				size_t count)
+static int rtrs_srv_disconnect(struct rtrs_path *path)
 {
-	if (!sysfs_streq(buf, "1"))
-		return -EINVAL;
-	rtrs_srv_path_error(&to_path(kobj)->path, 0, "disconnected through sysfs");
-	return count;
+	rtrs_srv_path_error(path, 0, "disconnected through sysfs");
+	return 0;
 }
-
-static struct kobj_attribute disconnect_attr = __ATTR_RW(disconnect);
-
-static ssize_t hca_name_show(struct kobject *kobj, struct kobj_attribute *attr,
-			     char *buf)
-{
-	return sysfs_emit(buf, "%s\n", dev_name(&to_path(kobj)->path.dev->dev));
-}
-
-static struct kobj_attribute hca_name_attr = __ATTR_RO(hca_name);
-
-static ssize_t hca_port_show(struct kobject *kobj, struct kobj_attribute *attr,
-			     char *buf)
-{
-	return sysfs_emit(buf, "%u\n", to_path(kobj)->port_num);
-}
-
-static struct kobj_attribute hca_port_attr = __ATTR_RO(hca_port);
-
-static ssize_t rtrs_srv_show_addr(const struct sockaddr_storage *ss, char *buf)
-{
-	struct rtrs_addr addr = { .dst = *ss };
-	char str[RTRS_PATH_STR_LEN];
-
-	rtrs_addr_format(&addr, str, sizeof(str));
-	return sysfs_emit(buf, "%s\n", str);
-}
-
-static ssize_t src_addr_show(struct kobject *kobj, struct kobj_attribute *attr,
-			     char *buf)
-{
-	return rtrs_srv_show_addr(&to_path(kobj)->addr.src, buf);
-}
-
-static struct kobj_attribute src_addr_attr = __ATTR_RO(src_addr);
-
-static ssize_t dst_addr_show(struct kobject *kobj, struct kobj_attribute *attr,
-			     char *buf)
-{
-	return rtrs_srv_show_addr(&to_path(kobj)->addr.dst, buf);
-}
-
-static struct kobj_attribute dst_addr_attr = __ATTR_RO(dst_addr);
+RTRS_PATH_ACTION(disconnect, rtrs_srv_disconnect);
 
 static struct attribute *rtrs_srv_path_attrs[] = {
-	&disconnect_attr.attr,
-	&hca_name_attr.attr,
-	&hca_port_attr.attr,
-	&src_addr_attr.attr,
-	&dst_addr_attr.attr,
+	&rtrs_path_attr_disconnect.attr,
 	NULL
 };
 
@@ -120,70 +58,19 @@ static const struct attribute_group rtrs_srv_path_group = {
 	.attrs	= rtrs_srv_path_attrs,
 };
 
-static void rtrs_srv_sum_stats(const struct rtrs_srv_path *path,
-			       struct rtrs_srv_stats *sum)
+static ssize_t rdma_show(struct rtrs_path *path, char *buf)
 {
-	const struct rtrs_srv_stats *s;
-	int cpu;
+	int len = rtrs_stats_emit(path, buf);
 
-	memset(sum, 0, sizeof(*sum));
-	for_each_possible_cpu(cpu) {
-		s = per_cpu_ptr(path->ios.stats, cpu);
-		sum->reads += READ_ONCE(s->reads);
-		sum->read_bytes += READ_ONCE(s->read_bytes);
-		sum->writes += READ_ONCE(s->writes);
-		sum->write_bytes += READ_ONCE(s->write_bytes);
-		sum->done += READ_ONCE(s->done);
-	}
+	return len + sysfs_emit_at(buf, len, "\n");
 }
+RTRS_PATH_ATTR(rdma);
 
-static ssize_t rdma_show(struct kobject *kobj, struct kobj_attribute *attr,
-			 char *buf)
-{
-	struct rtrs_srv_path *path = to_path(kobj);
-	struct rtrs_srv_stats base, sum;
-	s64 inflight;
-
-	mutex_lock(&path->sysfs.stats_lock);
-	base = path->sysfs.stats_base;
-	mutex_unlock(&path->sysfs.stats_lock);
-	rtrs_srv_sum_stats(path, &sum);
-	/* The counters change while they are summed up, so the difference may be negative. */
-	inflight = max_t(s64, sum.reads + sum.writes - sum.done, 0);
-	return sysfs_emit(buf, "%llu %llu %llu %llu %lld\n",
-			  sum.reads - base.reads,
-			  sum.read_bytes - base.read_bytes,
-			  sum.writes - base.writes,
-			  sum.write_bytes - base.write_bytes, inflight);
-}
-
-static struct kobj_attribute rdma_attr = __ATTR_RO(rdma);
-
-static ssize_t reset_all_show(struct kobject *kobj,
-			      struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
-}
-
-static ssize_t reset_all_store(struct kobject *kobj,
-			       struct kobj_attribute *attr, const char *buf,
-			       size_t count)
-{
-	struct rtrs_srv_path *path = to_path(kobj);
-
-	if (!sysfs_streq(buf, "1"))
-		return -EINVAL;
-	mutex_lock(&path->sysfs.stats_lock);
-	rtrs_srv_sum_stats(path, &path->sysfs.stats_base);
-	mutex_unlock(&path->sysfs.stats_lock);
-	return count;
-}
-
-static struct kobj_attribute reset_all_attr = __ATTR_RW(reset_all);
+RTRS_PATH_ACTION(reset_all, rtrs_stats_reset);
 
 static struct attribute *rtrs_srv_stats_attrs[] = {
-	&rdma_attr.attr,
-	&reset_all_attr.attr,
+	&rtrs_path_attr_rdma.attr,
+	&rtrs_path_attr_reset_all.attr,
 	NULL
 };
 
@@ -193,6 +80,7 @@ static const struct attribute_group rtrs_srv_stats_group = {
 };
 
 static const struct attribute_group *rtrs_srv_path_groups[] = {
+	&rtrs_path_group,
 	&rtrs_srv_path_group,
 	&rtrs_srv_stats_group,
 	NULL
@@ -200,13 +88,15 @@ static const struct attribute_group *rtrs_srv_path_groups[] = {
 
 static void rtrs_srv_path_released(struct kobject *kobj)
 {
-	complete(&to_path(kobj)->sysfs.released);
+	struct rtrs_path *path = container_of(kobj, struct rtrs_path, kobj);
+
+	complete(&to_srv_path(path)->sysfs.released);
 }
 
 /* The release function doesn't free the path. The closing work frees it, after the release. */
 const struct kobj_type rtrs_srv_path_ktype = {
 	.release	= rtrs_srv_path_released,
-	.sysfs_ops	= &kobj_sysfs_ops,
+	.sysfs_ops	= &rtrs_path_sysfs_ops,
 	.default_groups	= rtrs_srv_path_groups,
 };
 
@@ -261,7 +151,7 @@ void rtrs_srv_sysfs_del_sess(struct rtrs_srv_sess *sess)
  */
 int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
 {
-	return kobject_add(&path->sysfs.kobj, path->sess->paths_dir, "%s",
+	return kobject_add(&path->path.kobj, path->sess->paths_dir, "%s",
 			   path->path.addr_str);
 }
 
@@ -275,8 +165,8 @@ int rtrs_srv_sysfs_add_path(struct rtrs_srv_path *path)
  */
 void rtrs_srv_sysfs_del_path(struct rtrs_srv_path *path)
 {
-	if (path->sysfs.kobj.state_in_sysfs)
-		kobject_del(&path->sysfs.kobj);
+	if (path->path.kobj.state_in_sysfs)
+		kobject_del(&path->path.kobj);
 	mutex_lock(&path->sess->paths_lock);
 	path->sysfs.named = false;
 	mutex_unlock(&path->sess->paths_lock);

@@ -255,6 +255,7 @@ static void requests_leave_a_path_that_is_drained(struct kunit *test)
 	t->path.neg.nr_slots = 2;
 	t->path.stats.cpu = alloc_percpu(struct rtrs_clt_stats);
 	KUNIT_ASSERT_NOT_NULL(test, (void *)t->path.stats.cpu);
+	t->path.path.stats = &t->path.stats.cpu->io;
 	slot[1]->io = &t->io[1];
 	rtrs_clt_slots_reclaim(&t->path, &ios);
 	free_percpu(t->path.stats.cpu);

@@ -592,6 +592,7 @@ static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit 
 	t->path.clt = clt;
 	t->path.stats.cpu = alloc_percpu(struct rtrs_clt_stats);
 	KUNIT_ASSERT_NOT_NULL(test, (void *)t->path.stats.cpu);
+	t->path.path.stats = &t->path.stats.cpu->io;
 	t->path.neg.own_inv = c->own_inv;
 	t->dev.ops.post_send = post_send;
 	t->qp.device = &t->dev;
