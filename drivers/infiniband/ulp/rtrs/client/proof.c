@@ -6,47 +6,27 @@
 
 #include "clt.h"
 
-static void rtrs_clt_proof_head(const struct rtrs_clt_path *path, struct rtrs_proof_head *head)
-{
-	rtrs_proof_fill(head, path->clt->name, &path->path.addr.src, &path->path.addr.dst);
-	memcpy(head->nonce, path->info.nonce, sizeof(head->nonce));
-	uuid_copy(&head->sess_uuid, &path->clt->uuid);
-	uuid_copy(&head->path_uuid, &path->path.uuid);
-	uuid_copy(&head->srv_uuid, &path->neg.srv_uuid);
-	head->sess_id = cpu_to_le32(path->neg.sess_id);
-	if (path->path.features & RTRS_FEATURE_FENCE)
-		head->path_id = cpu_to_le32(path->path.id);
-	head->features = cpu_to_le32(path->path.features);
-	head->recon_cnt = cpu_to_le16(path->path.nr_connects);
-	head->nr_cons = cpu_to_le16(path->path.nr_cons);
-}
-
 /* Computes the client's proof, or checks the server's proof if @theirs is set. */
 static int rtrs_clt_proof(struct rtrs_clt_path *path, const u8 *theirs, u8 *ours)
 {
-	struct rtrs_proof_head *head;
-	struct rtrs_proof_con *cons;
-	unsigned int i;
-	int ret = -ENOMEM;
+	struct rtrs_clt *clt = path->clt;
+	struct rtrs_proof_data *data;
+	int ret;
 
-	head = kzalloc(sizeof(*head), GFP_KERNEL);
-	cons = kvcalloc(path->path.nr_cons, sizeof(*cons), GFP_KERNEL);
-	if (!head || !cons)
-		goto free;
-	rtrs_clt_proof_head(path, head);
-	for (i = 0; i < path->path.nr_cons; i++)
-		rtrs_proof_fill_con(&cons[i], &path->cons[i].con, RTRS_PROOF_CLIENT);
-	mutex_lock(&path->clt->proof_lock);
+	data = rtrs_proof_data_alloc(&path->path, RTRS_PROOF_CLIENT, clt->name);
+	if (!data)
+		return -ENOMEM;
+	memcpy(data->head.nonce, path->info.nonce, sizeof(data->head.nonce));
+	uuid_copy(&data->head.sess_uuid, &clt->uuid);
+	uuid_copy(&data->head.srv_uuid, &path->neg.srv_uuid);
+	data->head.sess_id = cpu_to_le32(path->neg.sess_id);
+	mutex_lock(&clt->proof_lock);
 	if (theirs)
-		ret = rtrs_proof_check(path->clt->proof_tfm, path->clt->key, RTRS_PROOF_SERVER,
-				       head, cons, path->path.nr_cons, theirs);
+		ret = rtrs_proof_check(clt->proof_tfm, clt->key, RTRS_PROOF_SERVER, data, theirs);
 	else
-		ret = rtrs_proof_make(path->clt->proof_tfm, path->clt->key, RTRS_PROOF_CLIENT,
-				      head, cons, path->path.nr_cons, ours);
-	mutex_unlock(&path->clt->proof_lock);
-free:
-	kvfree(cons);
-	kfree(head);
+		ret = rtrs_proof_make(clt->proof_tfm, clt->key, RTRS_PROOF_CLIENT, data, ours);
+	mutex_unlock(&clt->proof_lock);
+	kvfree(data);
 	return ret;
 }
 

@@ -238,6 +238,21 @@ struct rtrs_region {
 	struct ib_mr **mrs;
 };
 
+/**
+ * struct rtrs_proof_data - data of a proof
+ * @nr_cons: number of @con
+ * @head: what the proof is computed from, together with @con, which follows without padding
+ * @con: data of each connection of the path
+ */
+struct rtrs_proof_data {
+	u32 nr_cons;
+	struct rtrs_proof_head head;
+	struct rtrs_proof_con con[];
+};
+
+static_assert(offsetof(struct rtrs_proof_data, con) ==
+	      offsetof(struct rtrs_proof_data, head) + sizeof(struct rtrs_proof_head));
+
 /* Number of receives that are reposted as one chain. */
 #define RTRS_RECV_BATCH		16
 
@@ -576,20 +591,20 @@ void rtrs_hb_reset(struct rtrs_path *path);
 void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr);
 
 /* proof.c */
+#if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
 		     const struct sockaddr_storage *client,
 		     const struct sockaddr_storage *server);
-void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
-			 enum rtrs_proof_role role);
+#endif
+struct rtrs_proof_data *rtrs_proof_data_alloc(const struct rtrs_path *path,
+					      enum rtrs_proof_role role, const char *name);
 struct crypto_shash *rtrs_proof_alloc(void);
 void rtrs_proof_free(struct crypto_shash *tfm);
 int rtrs_proof_tag(struct crypto_shash *tfm, struct key *key, const char *name,
 		   const uuid_t *sess_uuid, u16 *tag);
 int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
-		    struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
-		    unsigned int nr_cons, u8 *mac);
+		    struct rtrs_proof_data *data, u8 *mac);
 int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
-		     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
-		     unsigned int nr_cons, const u8 *mac);
+		     struct rtrs_proof_data *data, const u8 *mac);
 
 #endif /* RTRS_CORE_H */

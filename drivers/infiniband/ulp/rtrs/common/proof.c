@@ -47,9 +47,9 @@ static void rtrs_proof_addr(u8 *to, const struct sockaddr_storage *ss)
  * @client: address of the client
  * @server: address of the server
  */
-void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
-		     const struct sockaddr_storage *client,
-		     const struct sockaddr_storage *server)
+VISIBLE_IF_KUNIT void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
+				      const struct sockaddr_storage *client,
+				      const struct sockaddr_storage *server)
 {
 	memcpy(head->label, RTRS_PROOF_LABEL, sizeof(head->label));
 	memset(head->reserved, 0, sizeof(head->reserved));
@@ -59,16 +59,9 @@ void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
 	rtrs_proof_addr(head->client, client);
 	rtrs_proof_addr(head->server, server);
 }
-EXPORT_SYMBOL_GPL(rtrs_proof_fill);
 
-/**
- * rtrs_proof_fill_con() - fill in a connection's part of a proof
- * @to: filled in
- * @con: an established connection
- * @role: role of this end
- */
-void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
-			 enum rtrs_proof_role role)
+static void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
+				enum rtrs_proof_role role)
 {
 	bool iwarp = rdma_protocol_iwarp(con->cm_id->device, con->cm_id->port_num);
 	__le32 own = cpu_to_le32(iwarp ? 0 : con->cm_id->qp->qp_num);
@@ -78,7 +71,44 @@ void rtrs_proof_fill_con(struct rtrs_proof_con *to, const struct rtrs_con *con,
 	to->client_qpn = role == RTRS_PROOF_CLIENT ? own : peer;
 	to->server_qpn = role == RTRS_PROOF_CLIENT ? peer : own;
 }
-EXPORT_SYMBOL_GPL(rtrs_proof_fill_con);
+
+/**
+ * rtrs_proof_data_alloc() - allocate and fill in the data of a path's proofs
+ * @path: path with all of its connections
+ * @role: role of this end
+ * @name: the session's name
+ *
+ * The caller fills in the client's nonce and what identifies the session: sess_uuid, and with
+ * RTRS_FEATURE_FENCE srv_uuid and sess_id.
+ *
+ * Context: process, may sleep; the thread that sets up the path.
+ * Return: the data, for kvfree(); or NULL.
+ */
+struct rtrs_proof_data *rtrs_proof_data_alloc(const struct rtrs_path *path,
+					      enum rtrs_proof_role role, const char *name)
+{
+	bool client = role == RTRS_PROOF_CLIENT;
+	const struct rtrs_addr *addr = &path->addr;
+	struct rtrs_proof_data *data;
+	const struct rtrs_con *con;
+
+	data = kvzalloc(struct_size(data, con, path->nr_cons), GFP_KERNEL);
+	if (!data)
+		return NULL;
+	data->nr_cons = path->nr_cons;
+	rtrs_proof_fill(&data->head, name, client ? &addr->src : &addr->dst,
+			client ? &addr->dst : &addr->src);
+	uuid_copy(&data->head.path_uuid, &path->uuid);
+	if (path->features & RTRS_FEATURE_FENCE)
+		data->head.path_id = cpu_to_le32(path->id);
+	data->head.features = cpu_to_le32(path->features);
+	data->head.recon_cnt = cpu_to_le16(path->nr_connects);
+	data->head.nr_cons = cpu_to_le16(path->nr_cons);
+	list_for_each_entry(con, &path->cons, entry)
+		rtrs_proof_fill_con(&data->con[con->cid], con, role);
+	return data;
+}
+EXPORT_SYMBOL_GPL(rtrs_proof_data_alloc);
 
 /**
  * rtrs_proof_alloc() - allocate the hash for proofs
@@ -229,43 +259,25 @@ bool rtrs_same_key(const struct key *a, const struct key *b)
 }
 EXPORT_SYMBOL_GPL(rtrs_same_key);
 
-static int rtrs_proof_digest(struct crypto_shash *tfm, const struct rtrs_proof_head *head,
-			     const struct rtrs_proof_con *cons, unsigned int nr_cons, u8 *mac)
-{
-	SHASH_DESC_ON_STACK(desc, tfm);
-	int ret;
-
-	desc->tfm = tfm;
-	ret = crypto_shash_init(desc);
-	if (!ret)
-		ret = crypto_shash_update(desc, (const u8 *)head, sizeof(*head));
-	if (!ret)
-		ret = crypto_shash_finup(desc, (const u8 *)cons, nr_cons * sizeof(*cons), mac);
-	shash_desc_zero(desc);
-	return ret;
-}
-
 /**
  * rtrs_proof_make() - make a proof of a secret
  * @tfm: hash from rtrs_proof_alloc(); not used concurrently
  * @key: the secret, of type logon or user
  * @role: end that makes the proof
- * @head: common data of the proof; the role is set
- * @cons: data of each connection of the path
- * @nr_cons: number of connections
+ * @data: data of the proof; the role is set
  * @mac: set to the proof, RTRS_PROOF_MAC bytes
  *
  * Context: process, may sleep.
  * Return: 0, an errno of rtrs_get_key(), or another negative errno.
  */
 int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
-		    struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
-		    unsigned int nr_cons, u8 *mac)
+		    struct rtrs_proof_data *data, u8 *mac)
 {
+	size_t len = sizeof(data->head) + data->nr_cons * sizeof(data->con[0]);
 	int ret = rtrs_proof_use_key(tfm, key);
 
-	head->role = cpu_to_le32(role);
-	return ret ?: rtrs_proof_digest(tfm, head, cons, nr_cons, mac);
+	data->head.role = cpu_to_le32(role);
+	return ret ?: crypto_shash_tfm_digest(tfm, (const u8 *)&data->head, len, mac);
 }
 EXPORT_SYMBOL_GPL(rtrs_proof_make);
 
@@ -274,9 +286,7 @@ EXPORT_SYMBOL_GPL(rtrs_proof_make);
  * @tfm: hash, as for rtrs_proof_make()
  * @key: the secret that the other end should know
  * @role: end that made the proof
- * @head: common data of the proof, as for rtrs_proof_make()
- * @cons: data of each connection of the path
- * @nr_cons: number of connections
+ * @data: data of the proof, as for rtrs_proof_make()
  * @mac: the proof to check
  *
  * The comparison takes constant time.
@@ -285,13 +295,12 @@ EXPORT_SYMBOL_GPL(rtrs_proof_make);
  * Return: 0; -EKEYREJECTED if the proof is incorrect; or an errno of rtrs_proof_make().
  */
 int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
-		     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons,
-		     unsigned int nr_cons, const u8 *mac)
+		     struct rtrs_proof_data *data, const u8 *mac)
 {
 	u8 expected[RTRS_PROOF_MAC];
 	int ret;
 
-	ret = rtrs_proof_make(tfm, key, role, head, cons, nr_cons, expected);
+	ret = rtrs_proof_make(tfm, key, role, data, expected);
 	if (!ret && crypto_memneq(mac, expected, sizeof(expected)))
 		ret = -EKEYREJECTED;
 	memzero_explicit(expected, sizeof(expected));
@@ -314,18 +323,18 @@ int rtrs_proof_tag(struct crypto_shash *tfm, struct key *key, const char *name,
 		   const uuid_t *sess_uuid, u16 *tag)
 {
 	static const struct sockaddr_storage none;
-	struct rtrs_proof_head *head;
+	struct rtrs_proof_data *data;
 	u8 mac[RTRS_PROOF_MAC];
 	int ret;
 
-	head = kzalloc(sizeof(*head), GFP_KERNEL);
-	if (!head)
+	data = kzalloc(sizeof(*data), GFP_KERNEL);
+	if (!data)
 		return -ENOMEM;
-	rtrs_proof_fill(head, name, &none, &none);
-	uuid_copy(&head->sess_uuid, sess_uuid);
-	ret = rtrs_proof_make(tfm, key, RTRS_PROOF_TAG, head, NULL, 0, mac);
+	rtrs_proof_fill(&data->head, name, &none, &none);
+	uuid_copy(&data->head.sess_uuid, sess_uuid);
+	ret = rtrs_proof_make(tfm, key, RTRS_PROOF_TAG, data, mac);
 	*tag = ret ? 0 : get_unaligned_le16(mac) >> (16 - RTRS_TAG_BITS);
-	kfree(head);
+	kfree(data);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rtrs_proof_tag);

@@ -7,39 +7,27 @@
 
 #include "srv.h"
 
-static void rtrs_srv_proof_head(const struct rtrs_srv_path *path, struct rtrs_proof_head *head)
+static const struct rtrs_proof *rtrs_srv_req_proof(const struct rtrs_srv_path *path)
 {
-	const struct rtrs_srv_sess *sess = path->sess;
-	const struct rtrs_info_req *req = path->setup.req;
-	const struct rtrs_proof *proof = (const void *)(req + 1);
-
-	rtrs_proof_fill(head, req->name, &path->path.addr.dst, &path->path.addr.src);
-	memcpy(head->nonce, proof->nonce, sizeof(head->nonce));
-	uuid_copy(&head->sess_uuid, &sess->uuid);
-	uuid_copy(&head->path_uuid, &path->path.uuid);
-	if (path->path.features & RTRS_FEATURE_FENCE) {
-		uuid_copy(&head->srv_uuid, &sess->srv->uuid);
-		head->sess_id = cpu_to_le32(sess->id);
-		head->path_id = cpu_to_le32(path->path.id);
-	}
-	head->features = cpu_to_le32(path->path.features);
-	head->recon_cnt = cpu_to_le16(path->path.nr_connects);
-	head->nr_cons = cpu_to_le16(path->path.nr_cons);
+	return (const void *)(path->setup.req + 1);
 }
 
-/*
- * Returns the connections' part of a proof, to be freed with kvfree(). All connections are
- * established, and none can be added.
- */
-static struct rtrs_proof_con *rtrs_srv_proof_cons(const struct rtrs_srv_path *path)
+/* Returns the data of the path's proofs. All connections are established; none can be added. */
+static struct rtrs_proof_data *rtrs_srv_proof_data(const struct rtrs_srv_path *path)
 {
-	struct rtrs_proof_con *cons;
-	u32 i;
+	const struct rtrs_srv_sess *sess = path->sess;
+	struct rtrs_proof_data *data;
 
-	cons = kvcalloc(path->path.nr_cons, sizeof(*cons), GFP_KERNEL);
-	for (i = 0; cons && i < path->path.nr_cons; i++)
-		rtrs_proof_fill_con(&cons[i], &path->conns.con[i]->con, RTRS_PROOF_SERVER);
-	return cons;
+	data = rtrs_proof_data_alloc(&path->path, RTRS_PROOF_SERVER, path->setup.req->name);
+	if (!data)
+		return NULL;
+	memcpy(data->head.nonce, rtrs_srv_req_proof(path)->nonce, sizeof(data->head.nonce));
+	uuid_copy(&data->head.sess_uuid, &sess->uuid);
+	if (path->path.features & RTRS_FEATURE_FENCE) {
+		uuid_copy(&data->head.srv_uuid, &sess->srv->uuid);
+		data->head.sess_id = cpu_to_le32(sess->id);
+	}
+	return data;
 }
 
 /*
@@ -63,19 +51,19 @@ static int rtrs_srv_check_tag(const struct rtrs_srv_sess *sess, struct crypto_sh
 
 /* Tries all keys that the upper layer has for the client. */
 static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tfm,
-			     struct rtrs_proof_head *head, const struct rtrs_proof_con *cons)
+			     struct rtrs_proof_data *data)
 {
 	const struct rtrs_srv *srv = path->sess->srv;
-	const struct rtrs_proof *proof = (const void *)(path->setup.req + 1);
+	const char *name = path->setup.req->name;
 	unsigned int nr = 0;
 	struct key *key;
 	int ret;
 
-	while ((key = srv->ops->key(srv->owner, head->name, &path->path.addr.dst, nr++))) {
-		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, head, cons, path->path.nr_cons,
-				       proof->mac);
+	while ((key = srv->ops->key(srv->owner, name, &path->path.addr.dst, nr++))) {
+		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, data,
+				       rtrs_srv_req_proof(path)->mac);
 		if (!ret)
-			ret = rtrs_srv_check_tag(path->sess, tfm, key, head->name);
+			ret = rtrs_srv_check_tag(path->sess, tfm, key, name);
 		if (!ret) {
 			path->key = key;
 			return 0;
@@ -95,28 +83,19 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 /* Makes the server's proof if @ours is set, else checks the client's proof. */
 static int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
 {
-	struct rtrs_proof_head *head;
-	struct rtrs_proof_con *cons;
+	struct rtrs_proof_data *data;
 	struct crypto_shash *tfm;
 	int ret = -ENOMEM;
 
 	tfm = rtrs_proof_alloc();
 	if (IS_ERR(tfm))
 		return PTR_ERR(tfm);
-	head = kzalloc(sizeof(*head), GFP_KERNEL);
-	cons = rtrs_srv_proof_cons(path);
-	if (!head || !cons)
-		goto free;
-	rtrs_srv_proof_head(path, head);
-	if (ours)
-		ret = rtrs_proof_make(tfm, path->key, RTRS_PROOF_SERVER, head, cons,
-				      path->path.nr_cons, ours);
-	else
-		ret = rtrs_srv_try_keys(path, tfm, head, cons);
-free:
+	data = rtrs_srv_proof_data(path);
+	if (data)
+		ret = ours ? rtrs_proof_make(tfm, path->key, RTRS_PROOF_SERVER, data, ours) :
+			     rtrs_srv_try_keys(path, tfm, data);
 	rtrs_proof_free(tfm);
-	kvfree(cons);
-	kfree(head);
+	kvfree(data);
 	return ret;
 }
 

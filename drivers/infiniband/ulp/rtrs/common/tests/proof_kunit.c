@@ -12,8 +12,8 @@
 struct proof_test {
 	struct crypto_shash *tfm;
 	struct key *key;
-	struct rtrs_proof_head head;
-	struct rtrs_proof_con cons[NR_CONS];
+	struct rtrs_proof_data *data;
+	struct rtrs_proof_head *head;
 	u8 mac[RTRS_PROOF_MAC];
 };
 
@@ -37,27 +37,27 @@ static void fill(struct proof_test *t)
 	unsigned int i;
 
 	WARN_ON(rtrs_addr_parse(&init_net, "ip:10.0.0.2,ip:10.0.0.1", 1, &addr));
-	memset(&t->head, 0, sizeof(t->head));
-	rtrs_proof_fill(&t->head, "web", &addr.src, &addr.dst);
-	memset(t->head.nonce, 0xa5, sizeof(t->head.nonce));
-	memset(&t->head.sess_uuid, 1, sizeof(uuid_t));
-	memset(&t->head.path_uuid, 2, sizeof(uuid_t));
-	memset(&t->head.srv_uuid, 3, sizeof(uuid_t));
-	t->head.sess_id = cpu_to_le32(0x01020304);
-	t->head.path_id = cpu_to_le32(5);
-	t->head.features = cpu_to_le32(0x17);
-	t->head.recon_cnt = cpu_to_le16(6);
-	t->head.nr_cons = cpu_to_le16(NR_CONS);
+	memset(t->head, 0, sizeof(*t->head));
+	rtrs_proof_fill(t->head, "web", &addr.src, &addr.dst);
+	memset(t->head->nonce, 0xa5, sizeof(t->head->nonce));
+	memset(&t->head->sess_uuid, 1, sizeof(uuid_t));
+	memset(&t->head->path_uuid, 2, sizeof(uuid_t));
+	memset(&t->head->srv_uuid, 3, sizeof(uuid_t));
+	t->head->sess_id = cpu_to_le32(0x01020304);
+	t->head->path_id = cpu_to_le32(5);
+	t->head->features = cpu_to_le32(0x17);
+	t->head->recon_cnt = cpu_to_le16(6);
+	t->head->nr_cons = cpu_to_le16(NR_CONS);
 	for (i = 0; i < NR_CONS; i++) {
-		memset(t->cons[i].nonce, 0x10 + i, sizeof(t->cons[i].nonce));
-		t->cons[i].client_qpn = cpu_to_le32(0x100 + i);
-		t->cons[i].server_qpn = cpu_to_le32(0x200 + i);
+		memset(t->data->con[i].nonce, 0x10 + i, sizeof(t->data->con[i].nonce));
+		t->data->con[i].client_qpn = cpu_to_le32(0x100 + i);
+		t->data->con[i].server_qpn = cpu_to_le32(0x200 + i);
 	}
 }
 
 static int check(struct proof_test *t, enum rtrs_proof_role role)
 {
-	return rtrs_proof_check(t->tfm, t->key, role, &t->head, t->cons, NR_CONS, t->mac);
+	return rtrs_proof_check(t->tfm, t->key, role, t->data, t->mac);
 }
 
 static int proof_init(struct kunit *test)
@@ -66,6 +66,11 @@ static int proof_init(struct kunit *test)
 
 	if (!t)
 		return -ENOMEM;
+	t->data = kunit_kzalloc(test, struct_size(t->data, con, NR_CONS), GFP_KERNEL);
+	if (!t->data)
+		return -ENOMEM;
+	t->data->nr_cons = NR_CONS;
+	t->head = &t->data->head;
 	test->priv = t;
 	t->tfm = rtrs_proof_alloc();
 	if (IS_ERR(t->tfm))
@@ -74,8 +79,7 @@ static int proof_init(struct kunit *test)
 	if (IS_ERR(t->key))
 		return PTR_ERR(t->key);
 	fill(t);
-	return rtrs_proof_make(t->tfm, t->key, RTRS_PROOF_CLIENT, &t->head, t->cons, NR_CONS,
-			       t->mac);
+	return rtrs_proof_make(t->tfm, t->key, RTRS_PROOF_CLIENT, t->data, t->mac);
 }
 
 static void proof_exit(struct kunit *test)
@@ -126,23 +130,24 @@ static void proof_is_about_all_of_it(struct kunit *test)
 	struct proof_test *t = test->priv;
 	size_t role = offsetof(struct rtrs_proof_head, role), i;
 
-	for (i = 0; i < sizeof(t->head); i++) {
+	for (i = 0; i < sizeof(*t->head); i++) {
 		/* The role is set by the check. */
-		if (i >= role && i < role + sizeof(t->head.role))
+		if (i >= role && i < role + sizeof(t->head->role))
 			continue;
-		((u8 *)&t->head)[i] ^= 1;
+		((u8 *)t->head)[i] ^= 1;
 		KUNIT_EXPECT_EQ_MSG(test, check(t, RTRS_PROOF_CLIENT), -EKEYREJECTED,
 				    "byte %zu of the head", i);
-		((u8 *)&t->head)[i] ^= 1;
+		((u8 *)t->head)[i] ^= 1;
 	}
-	for (i = 0; i < sizeof(t->cons); i++) {
-		((u8 *)t->cons)[i] ^= 0x80;
+	for (i = 0; i < NR_CONS * sizeof(t->data->con[0]); i++) {
+		((u8 *)t->data->con)[i] ^= 0x80;
 		KUNIT_EXPECT_EQ_MSG(test, check(t, RTRS_PROOF_CLIENT), -EKEYREJECTED,
 				    "byte %zu of the connections", i);
-		((u8 *)t->cons)[i] ^= 0x80;
+		((u8 *)t->data->con)[i] ^= 0x80;
 	}
-	KUNIT_EXPECT_EQ(test, rtrs_proof_check(t->tfm, t->key, RTRS_PROOF_CLIENT, &t->head, t->cons,
-					       NR_CONS - 1, t->mac), -EKEYREJECTED);
+	t->data->nr_cons--;
+	KUNIT_EXPECT_EQ(test, check(t, RTRS_PROOF_CLIENT), -EKEYREJECTED);
+	t->data->nr_cons++;
 	for (i = 0; i < sizeof(t->mac); i++) {
 		t->mac[i] ^= 1;
 		KUNIT_EXPECT_EQ_MSG(test, check(t, RTRS_PROOF_CLIENT), -EKEYREJECTED,
@@ -158,14 +163,14 @@ static void names_and_addresses_fill_their_room(struct kunit *test)
 	struct rtrs_addr addr;
 
 	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, "ip:fd00::1,ip:fd00::2", 1, &addr), 0);
-	memset(&t->head, 0xff, sizeof(t->head));
-	rtrs_proof_fill(&t->head, "w", &addr.dst, &addr.src);
-	KUNIT_EXPECT_EQ(test, t->head.client[0], AF_INET6);
-	KUNIT_EXPECT_EQ(test, t->head.client[16], 2);
-	KUNIT_EXPECT_EQ(test, t->head.server[16], 1);
-	KUNIT_EXPECT_EQ(test, t->head.name[0], 'w');
-	KUNIT_EXPECT_NULL(test, memchr_inv(t->head.name + 1, 0, sizeof(t->head.name) - 1));
-	KUNIT_EXPECT_EQ(test, t->head.reserved[1], 0);
+	memset(t->head, 0xff, sizeof(*t->head));
+	rtrs_proof_fill(t->head, "w", &addr.dst, &addr.src);
+	KUNIT_EXPECT_EQ(test, t->head->client[0], AF_INET6);
+	KUNIT_EXPECT_EQ(test, t->head->client[16], 2);
+	KUNIT_EXPECT_EQ(test, t->head->server[16], 1);
+	KUNIT_EXPECT_EQ(test, t->head->name[0], 'w');
+	KUNIT_EXPECT_NULL(test, memchr_inv(t->head->name + 1, 0, sizeof(t->head->name) - 1));
+	KUNIT_EXPECT_EQ(test, t->head->reserved[1], 0);
 }
 
 static void other_key_is_refused(struct kunit *test)
@@ -174,8 +179,8 @@ static void other_key_is_refused(struct kunit *test)
 	struct key *key = new_key("0123456789abcdeg", 16);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(key));
-	KUNIT_EXPECT_EQ(test, rtrs_proof_check(t->tfm, key, RTRS_PROOF_CLIENT, &t->head, t->cons,
-					       NR_CONS, t->mac), -EKEYREJECTED);
+	KUNIT_EXPECT_EQ(test, rtrs_proof_check(t->tfm, key, RTRS_PROOF_CLIENT, t->data, t->mac),
+			-EKEYREJECTED);
 	key_put(key);
 }
 
@@ -185,8 +190,8 @@ static void short_key_is_refused(struct kunit *test)
 	struct key *key = new_key("0123456789abcde", 15);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(key));
-	KUNIT_EXPECT_EQ(test, rtrs_proof_make(t->tfm, key, RTRS_PROOF_CLIENT, &t->head, t->cons,
-					      NR_CONS, t->mac), -EKEYREJECTED);
+	KUNIT_EXPECT_EQ(test, rtrs_proof_make(t->tfm, key, RTRS_PROOF_CLIENT, t->data, t->mac),
+			-EKEYREJECTED);
 	key_put(key);
 }
 
