@@ -648,7 +648,7 @@ struct rtrs_clt_reconnect {
  * @dev: directory in sysfs; its release frees the session
  * @paths_kobj: directory "paths" of @dev
  * @view: functions that show the paths in sysfs
- * @ratelimit: limits messages that a peer can cause, see rtrs_clt_err()
+ * @ratelimit: limits messages that a peer can cause, see rtrs_path_err()
  * @nr_queues: number of connections for I/O in each path that aren't polled
  * @nr_poll_queues: number of polled connections, which follow these
  * @queue_depth: maximum number of slots; 0: the server decides
@@ -721,13 +721,6 @@ struct rtrs_clt {
 	struct rtrs_clt_fences fences;
 	struct rtrs_clt_create create;
 };
-
-/* Logs an error that a peer can cause: rate-limited for each session. */
-#define rtrs_clt_err(clt, fmt, ...)					\
-do {									\
-	if (__ratelimit(&(clt)->ratelimit))				\
-		pr_err(fmt, ##__VA_ARGS__);				\
-} while (0)
 
 /* Number of connections of each path: the service connection, connections for I/O, polled ones. */
 static inline unsigned int rtrs_clt_nr_cons(const struct rtrs_clt *clt)

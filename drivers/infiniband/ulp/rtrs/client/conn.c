@@ -48,10 +48,9 @@ static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 	nr_slots = min(nr_slots, rtrs_clt_dev_slots(attrs, small));
 	if (attrs->max_send_sge < RTRS_CLT_MIN_SGE || path->neg.max_segments < 2 ||
 	    nr_slots < 1) {
-		rtrs_clt_err(path->clt, "%s: the limits of the RDMA device are too low: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
-			     path->path.name, attrs->max_send_sge,
-		       attrs->max_fast_reg_page_list_len, attrs->max_qp_wr,
-		       attrs->max_cqe);
+		rtrs_path_err(&path->path, "the limits of the RDMA device are too low: %d SGEs, %d pages in a memory region, queues of %d, completion queues of %d\n",
+			      attrs->max_send_sge, attrs->max_fast_reg_page_list_len,
+			      attrs->max_qp_wr, attrs->max_cqe);
 		return -EOPNOTSUPP;
 	}
 	path->neg.max_io_size = min(path->neg.max_io_size,
@@ -103,25 +102,22 @@ int rtrs_clt_parse_rep(struct rtrs_clt_path *path,
 
 	if (!data || len < sizeof(*rep) ||
 	    le16_to_cpu(rep->magic) != RTRS_MAGIC) {
-		rtrs_clt_err(path->clt, "%s: the peer is not an RTRS server\n", path->path.name);
+		rtrs_path_err(&path->path, "the peer is not an RTRS server\n");
 		return -EPROTO;
 	}
 	if (le16_to_cpu(rep->version) >> 8 != RTRS_VERSION_MAJOR) {
-		rtrs_clt_err(path->clt, "%s: the server speaks RTRS %u, we speak %u\n",
-			     path->path.name, le16_to_cpu(rep->version) >> 8,
-		       RTRS_VERSION_MAJOR);
+		rtrs_path_err(&path->path, "the server speaks RTRS %u, this driver %u\n",
+			      le16_to_cpu(rep->version) >> 8, RTRS_VERSION_MAJOR);
 		return -EPROTO;
 	}
 	path->path.features = le32_to_cpu(rep->features) & path->neg.offered;
 	if (path->neg.offered & RTRS_FEATURE_NO_IMM &&
 	    ~path->path.features & (RTRS_FEATURE_NO_IMM | RTRS_FEATURE_SLOTS)) {
-		rtrs_clt_err(path->clt, "%s: the server requires immediate data, which iWARP doesn't have: it must run this driver, with slots\n",
-			     path->path.name);
+		rtrs_path_err(&path->path, "the server requires immediate data, which iWARP doesn't have: it must run this driver, with slots\n");
 		return -EOPNOTSUPP;
 	}
 	if (path->neg.offered & ~path->path.features & RTRS_FEATURE_PROOF) {
-		rtrs_clt_err(path->clt, "%s: the server can't prove that it knows the session's key: it must run this driver\n",
-			     path->path.name);
+		rtrs_path_err(&path->path, "the server can't prove that it knows the session's key: it must run this driver\n");
 		return -EKEYREJECTED;
 	}
 	small = path->path.features & RTRS_FEATURE_SLOTS;
@@ -132,9 +128,8 @@ int rtrs_clt_parse_rep(struct rtrs_clt_path *path,
 	path->neg.new_rkey = le32_to_cpu(rep->flags) & RTRS_FLAG_NEW_RKEY;
 	path->neg.chunk_size = rtrs_clt_rep_chunk(rep, small);
 	if (!path->neg.chunk_size) {
-		rtrs_clt_err(path->clt, "%s: the server's offer is invalid: queue depth %u, %u bytes per I/O, slots of %u bytes\n",
-			     path->path.name, path->neg.depth, path->neg.max_io_size,
-			     path->neg.slot_size);
+		rtrs_path_err(&path->path, "the server's offer is invalid: queue depth %u, %u bytes per I/O, slots of %u bytes\n",
+			      path->neg.depth, path->neg.max_io_size, path->neg.slot_size);
 		return -EPROTO;
 	}
 	path->neg.sess_id = 0;
@@ -207,10 +202,8 @@ static int rtrs_clt_rejected(struct rtrs_clt_con *con,
 	err = rtrs_clt_rep_err(rep, len);
 	/* Repeated attempts log the same error once. */
 	if (READ_ONCE(to_clt_path(con->con.path)->sm.logged) != err)
-		rtrs_clt_err(to_clt_path(con->con.path)->clt,
-			     "%s: connection %u: the server refused it: %s (%pe)\n",
-		       con->con.path->name, con->con.cid,
-		       rdma_reject_msg(id, ev->status), ERR_PTR(err));
+		rtrs_path_err(con->con.path, "connection %u: the server refused it: %s (%pe)\n",
+			      con->con.cid, rdma_reject_msg(id, ev->status), ERR_PTR(err));
 	return err;
 }
 

@@ -167,9 +167,9 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 	clt->failover.expired |= expired;
 	spin_unlock_irq(&clt->failover.lock);
 	mutex_unlock(&clt->lock);
-	if (expired)
-		rtrs_clt_err(clt, "%s: no path for %d s: requests fail until there is one\n",
-			     clt->label, READ_ONCE(clt->failover.timeout));
+	if (expired && __ratelimit(&clt->ratelimit))
+		pr_err("%s: no path for %d s: requests fail until there is one\n",
+		       clt->label, READ_ONCE(clt->failover.timeout));
 	rtrs_clt_fail_expired(clt);
 }
 

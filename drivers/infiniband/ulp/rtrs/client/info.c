@@ -86,8 +86,8 @@ static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 	if (path->info.len == len + RTRS_PROOF_MAC)
 		ret = rtrs_clt_proof_check(path, (const u8 *)rsp + len);
 	if (ret)
-		rtrs_clt_err(path->clt, "%s: the server doesn't prove that it knows the key: %pe\n",
-			     path->path.name, ERR_PTR(ret));
+		rtrs_path_err(&path->path, "the server doesn't prove that it knows the key: %pe\n",
+			      ERR_PTR(ret));
 	return ret;
 }
 
@@ -96,10 +96,10 @@ static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
 	err = rtrs_clt_peer_errno(err);
 	/* Repeated attempts log the same error once. */
 	if (READ_ONCE(path->sm.logged) != err)
-		rtrs_clt_err(path->clt, "%s: the server refuses session %s: %s (%pe)\n",
-			     path->path.name, path->clt->name,
-			     err == -EKEYREJECTED ? "the server has another key" : "its log says why",
-			     ERR_PTR(err));
+		rtrs_path_err(&path->path, "the server refuses session %s: %s (%pe)\n",
+			      path->clt->name,
+			      err == -EKEYREJECTED ? "the server has another key" : "its log says why",
+			      ERR_PTR(err));
 	return err;
 }
 
@@ -225,8 +225,8 @@ static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *pr
 	memcpy(proof->nonce, path->info.nonce, sizeof(proof->nonce));
 	ret = rtrs_clt_proof_make(path, proof->mac);
 	if (ret)
-		rtrs_clt_err(path->clt, "%s: the session's key can't be used: %pe\n",
-			     path->path.name, ERR_PTR(ret));
+		rtrs_path_err(&path->path, "the session's key can't be used: %pe\n",
+			      ERR_PTR(ret));
 	return ret;
 }
 

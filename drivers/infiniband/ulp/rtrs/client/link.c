@@ -107,10 +107,9 @@ VISIBLE_IF_KUNIT int rtrs_clt_check_limits(const struct rtrs_clt_path *path)
 	     path->neg.max_io_size >= limits->max_io_size &&
 	     path->neg.max_segments >= limits->max_segments))
 		return 0;
-	rtrs_clt_err(clt, "%s: the path has lower limits than the session's first path: queue depth %u of %u, %u of %u bytes, %u of %u segments per I/O\n",
-		     path->path.name, path->neg.nr_slots, limits->queue_depth,
-	       path->neg.max_io_size, limits->max_io_size,
-	       path->neg.max_segments, limits->max_segments);
+	rtrs_path_err(&path->path, "the path has lower limits than the session's first path: queue depth %u of %u, %u of %u bytes, %u of %u segments per I/O\n",
+		      path->neg.nr_slots, limits->queue_depth, path->neg.max_io_size,
+		      limits->max_io_size, path->neg.max_segments, limits->max_segments);
 	return -EINVAL;
 }
 

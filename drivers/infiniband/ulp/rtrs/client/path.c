@@ -298,8 +298,7 @@ static void rtrs_clt_path_ended(struct rtrs_clt_path *path)
 				 msecs_to_jiffies(delay));
 	spin_unlock_irq(&path->sm.lock);
 	if (given_up && max)
-		rtrs_clt_err(path->clt, "%s: could not be connected in %d tries, given up\n",
-			     path->path.name, max);
+		rtrs_path_err(&path->path, "could not be connected in %d tries, given up\n", max);
 }
 
 static void rtrs_clt_end_work(struct work_struct *work)

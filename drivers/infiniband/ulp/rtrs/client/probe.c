@@ -109,7 +109,7 @@ int rtrs_clt_probe(struct rtrs_clt_path *path)
 	if (ret == -ETIMEDOUT)
 		ret = -EMSGSIZE;
 	if (ret == -EMSGSIZE && !again)
-		rtrs_clt_err(path->clt, "%s: packets of %u bytes of data are lost, smaller ones are not: is the MTU the same on both ends, and not lower between them?\n",
-			     path->path.name, sge.length);
+		rtrs_path_err(&path->path, "packets of %u bytes of data are lost, smaller ones are not: is the MTU the same on both ends, and not lower between them?\n",
+			      sge.length);
 	return ret;
 }

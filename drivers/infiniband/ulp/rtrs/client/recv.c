@@ -108,8 +108,8 @@ static void rtrs_clt_recv_imm(struct rtrs_clt_con *con, const struct ib_wc *wc, 
 		if (rtrs_hb_recv(&con->con, imm))
 			return;
 	}
-	rtrs_clt_err(path->clt, "%s: connection %u: immediate data %#x not expected\n",
-		     path->path.name, con->con.cid, imm);
+	rtrs_path_err(&path->path, "connection %u: unexpected immediate data %#x\n", con->con.cid,
+		      imm);
 	rtrs_clt_path_error(con->con.path, -EPROTO,
 			    "the server sent unexpected immediate data");
 }

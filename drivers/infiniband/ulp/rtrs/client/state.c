@@ -147,7 +147,7 @@ void rtrs_clt_path_error(struct rtrs_path *p, int err, const char *why)
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_FAIL, err) || again)
 		return;
 	WRITE_ONCE(path->sm.logged, err);
-	rtrs_clt_err(path->clt, "%s: path ends: %s (%pe)\n", p->name, why, ERR_PTR(err));
+	rtrs_path_err(p, "path ends: %s (%pe)\n", why, ERR_PTR(err));
 }
 
 /**

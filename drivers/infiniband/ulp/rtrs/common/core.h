@@ -2,6 +2,18 @@
 /*
  * Common parts of client and server: a path with its protection domain and heartbeat, and a
  * connection with its queue pair.
+ *
+ *	con.c		device of a path, and posting to a connection
+ *	qp.c		queue pairs and completion queues
+ *	recv.c		receives of a connection
+ *	poll.c		polled connections
+ *	drain.c		disconnecting a path, and draining its queues
+ *	region.c	memory for DMA, and its registration
+ *	hb.c		heartbeats, dead paths
+ *	proof.c		proofs that an end knows a secret
+ *	sysfs.c		attributes and counters of a path
+ *	hist.c		histograms of latencies
+ *	addr.c		text formats of addresses and names
  */
 #ifndef RTRS_CORE_H
 #define RTRS_CORE_H
@@ -203,7 +215,7 @@ struct rtrs_path {
 /* Logs an error that a peer can cause, with the rate limit of the path's session. */
 #define rtrs_path_err(path, fmt, ...)					\
 do {									\
-	struct rtrs_path *__path = (path);				\
+	const struct rtrs_path *__path = (path);			\
 									\
 	if (__ratelimit(READ_ONCE(__path->log)))			\
 		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\

@@ -33,6 +33,7 @@ static struct rtrs_clt_path *new_path(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, path);
 	path->clt = kunit_kzalloc(test, sizeof(*path->clt), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, path->clt);
+	path->path.log = &path->clt->ratelimit;
 	strscpy(path->path.name, "test", sizeof(path->path.name));
 	return path;
 }
@@ -107,6 +108,7 @@ static void request_is_on_the_wire_as_written_down(struct kunit *test)
 	memcpy(bytes + 48, c->offer, 8);
 	memset(&req, 0x5a, sizeof(req));
 	path->clt = clt;
+	path->path.log = &path->clt->ratelimit;
 	path->path.uuid = path_uuid;
 	path->path.nr_connects = c->nr_connects;
 	clt->uuid = sess_uuid;
@@ -138,6 +140,7 @@ static struct create_test *create_init(struct kunit *test)
 	INIT_LIST_HEAD(&t->clt.create.waiters);
 	for (i = 0; i < ARRAY_SIZE(t->path); i++) {
 		t->path[i].clt = &t->clt;
+		t->path[i].path.log = &t->path[i].clt->ratelimit;
 		t->path[i].path.id = i + 1;
 		t->path[i].sm.state = RTRS_CLT_CONNECTING;
 		INIT_LIST_HEAD(&t->path[i].create_entry);
@@ -689,6 +692,7 @@ static void further_path_reaches_the_limits_of_the_first(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	path->clt = clt;
+	path->path.log = &path->clt->ratelimit;
 	path->path.dev = kunit_kzalloc(test, sizeof(*path->path.dev), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, path->path.dev);
 	clt->nr_queues = 3;

@@ -58,6 +58,7 @@ static int failover_init(struct kunit *test)
 	rtrs_clt_fence_init(&t->clt);
 	t->clt.failover.retry_ok = late_ones_fail;
 	t->path.clt = &t->clt;
+	t->path.path.log = &t->path.clt->ratelimit;
 	t->path.sm.state = RTRS_CLT_CONNECTING;
 	init_waitqueue_head(&t->path.sm.wait);
 	for (i = 0; i < NR_IOS; i++) {

@@ -164,6 +164,7 @@ static void server_says_why_it_refuses(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	ratelimit_state_init(&clt->ratelimit, DEFAULT_RATELIMIT_INTERVAL, 1);
 	path->clt = clt;
+	path->path.log = &path->clt->ratelimit;
 	path->path.features = c->features;
 	memcpy((u8 *)path->info.rsp + 4, c->err.bytes, c->err.nr);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_info_rsp(path), c->ret);

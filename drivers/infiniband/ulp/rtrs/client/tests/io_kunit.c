@@ -590,6 +590,7 @@ static void answered_request_keeps_its_key_until_we_invalidated_it(struct kunit 
 
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	t->path.clt = clt;
+	t->path.path.log = &t->path.clt->ratelimit;
 	t->path.stats.cpu = alloc_percpu(struct rtrs_clt_stats);
 	KUNIT_ASSERT_NOT_NULL(test, (void *)t->path.stats.cpu);
 	t->path.path.stats = &t->path.stats.cpu->io;

@@ -85,6 +85,7 @@ static struct rtrs_clt_path *waiting_path(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, clt);
 	init_waitqueue_head(&clt->wait);
 	path->clt = clt;
+	path->path.log = &path->clt->ratelimit;
 	spin_lock_init(&path->sm.lock);
 	init_waitqueue_head(&path->sm.wait);
 	path->sm.state = S(WAITING);
