@@ -404,23 +404,19 @@ struct rtrs_clt_path_neg {
 
 /**
  * struct rtrs_clt_path_info - exchange of INFO_REQ and INFO_RSP, while connecting
- * @rsp: copy of the received INFO_RSP
- * @mem: memory into which the device receives INFO_RSP
+ * @rsp: INFO_RSP
  * @max_sge: maximum number of SGEs of a receive on the service connection
  * @len: bytes received
  * @nonce: with RTRS_FEATURE_PROOF: the client's nonce
- * @size: size of @rsp
  * @asked: INFO_REQ has been posted, so INFO_RSP is expected
  * @recv_cqe: completion entry of the receive of INFO_RSP
  * @send_cqe: completion entry of the registration of buffers, then of the send of INFO_REQ
  */
 struct rtrs_clt_path_info {
-	void *rsp;
-	struct rtrs_region mem;
+	struct rtrs_long rsp;
 	u32 max_sge;
 	u32 len;
 	u8 nonce[RTRS_PROOF_NONCE];
-	u32 size;
 	bool asked;
 	struct ib_cqe recv_cqe;
 	struct ib_cqe send_cqe;

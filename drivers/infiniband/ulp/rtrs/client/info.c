@@ -7,7 +7,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/random.h>
-#include <linux/slab.h>
 
 #include "clt.h"
 
@@ -42,26 +41,15 @@ static void rtrs_clt_info_recv_done(struct ib_cq *cq, struct ib_wc *wc)
  */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 {
-	struct ib_sge sge[RTRS_MAX_LONG_SGE];
-	struct ib_recv_wr wr = {
-		.wr_cqe	= &path->info.recv_cqe,
-		.sg_list = sge,
-	};
+	u32 size = sizeof(struct rtrs_info_rsp) + path->neg.depth * sizeof(struct rtrs_desc) +
+		   (rtrs_clt_proves(path) ? RTRS_PROOF_MAC : 0);
 	int ret;
 
-	path->info.size = sizeof(struct rtrs_info_rsp) +
-			  path->neg.depth * sizeof(struct rtrs_desc) +
-			  (rtrs_clt_proves(path) ? RTRS_PROOF_MAC : 0);
-	path->info.rsp = kvzalloc(path->info.size, GFP_KERNEL);
-	if (!path->info.rsp)
-		return -ENOMEM;
-	ret = rtrs_region_alloc_long(&path->info.mem, &path->path, path->info.size,
-				     path->info.max_sge);
+	ret = rtrs_long_alloc(&path->info.rsp, &path->path, size, path->info.max_sge);
 	if (ret)
 		return ret;
 	path->info.recv_cqe.done = rtrs_clt_info_recv_done;
-	wr.num_sge = rtrs_region_list_long(&path->info.mem, path->info.size, sge);
-	return ib_post_recv(path->cons[0].con.cm_id->qp, &wr, NULL);
+	return rtrs_long_post_recv(&path->info.rsp, &path->cons[0].con, &path->info.recv_cqe);
 }
 
 /**
@@ -71,15 +59,13 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 void rtrs_clt_info_free(struct rtrs_clt_path *path)
 {
 	path->info.asked = false;
-	rtrs_region_free(&path->info.mem);
-	kvfree(path->info.rsp);
-	path->info.rsp = NULL;
+	rtrs_long_free(&path->info.rsp);
 }
 
 /* Checks the server's proof. By sending INFO_RSP, the server has accepted the client's proof. */
 static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 {
-	const struct rtrs_info_rsp *rsp = path->info.rsp;
+	const struct rtrs_info_rsp *rsp = path->info.rsp.msg;
 	size_t len = struct_size(rsp, desc, nr_desc);
 	int ret = -EKEYREJECTED;
 
@@ -112,7 +98,7 @@ static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
  */
 int rtrs_clt_parse_info_rsp(struct rtrs_clt_path *path)
 {
-	const struct rtrs_info_rsp *rsp = path->info.rsp;
+	const struct rtrs_info_rsp *rsp = path->info.rsp.msg;
 	u32 i, nr, off, len, slot = 0;
 	u64 addr;
 	int ret;
@@ -195,28 +181,6 @@ int rtrs_clt_info_register(struct rtrs_clt_path *path)
 	return 0;
 }
 
-/* Posts INFO_REQ, mapped at @dma. */
-static int rtrs_clt_info_post(struct rtrs_clt_path *path, u64 dma, size_t len)
-{
-	struct ib_sge sge = {
-		.addr	= dma,
-		.length	= len,
-		.lkey	= path->path.pd->local_dma_lkey,
-	};
-	struct ib_send_wr wr = {
-		.wr_cqe		= &path->info.send_cqe,
-		.opcode		= IB_WR_SEND,
-		.send_flags	= IB_SEND_SIGNALED,
-		.sg_list	= &sge,
-		.num_sge	= 1,
-	};
-
-	/* Two events to wait for: INFO_REQ has been sent, and INFO_RSP has been received. */
-	atomic_set(&path->sm.nr_pending, 2);
-	WRITE_ONCE(path->info.asked, true);
-	return rtrs_con_post(&path->cons[0].con, &wr);
-}
-
 static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *proof)
 {
 	int ret;
@@ -239,39 +203,35 @@ static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *pr
  */
 int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 {
-	struct ib_device *dev = path->path.dev;
-	struct rtrs_info_req *req;
-	size_t len = sizeof(*req);
-	u64 dma;
+	u32 size = sizeof(struct rtrs_info_req) +
+		   (rtrs_clt_proves(path) ? sizeof(struct rtrs_proof) : 0);
+	struct rtrs_long req = {};
 	int ret;
 
-	if (rtrs_clt_proves(path))
-		len += sizeof(struct rtrs_proof);
-	req = kzalloc(len, GFP_KERNEL);
-	if (!req)
-		return -ENOMEM;
-	rtrs_clt_fill_info_req(req, path->clt->name);
-	ret = rtrs_clt_proves(path) ? rtrs_clt_info_prove(path, (struct rtrs_proof *)(req + 1)) : 0;
+	ret = rtrs_long_alloc(&req, &path->path, size, 1);
 	if (ret)
 		goto free_req;
-	dma = ib_dma_map_single(dev, req, len, DMA_TO_DEVICE);
-	ret = ib_dma_mapping_error(dev, dma) ? -ENOMEM : 0;
-	if (ret)
-		goto free_req;
-
-	ret = rtrs_clt_info_post(path, dma, len);
+	rtrs_clt_fill_info_req(req.msg, path->clt->name);
+	if (rtrs_clt_proves(path)) {
+		ret = rtrs_clt_info_prove(path, req.msg + sizeof(struct rtrs_info_req));
+		if (ret)
+			goto free_req;
+	}
+	/* Two events to wait for: INFO_REQ has been sent, and INFO_RSP has been received. */
+	atomic_set(&path->sm.nr_pending, 2);
+	WRITE_ONCE(path->info.asked, true);
+	ret = rtrs_long_send(&req, &path->cons[0].con, &path->info.send_cqe);
 	if (!ret)
 		ret = rtrs_clt_path_wait(path, RTRS_CLT_CONNECT_MS);
-	/* The device may still read the message. */
-	if (ret)
+	if (ret) {
+		/* The device may still read the message. */
 		rtrs_clt_cons_disconnect(path);
-	ib_dma_unmap_single(dev, dma, len, DMA_TO_DEVICE);
-	if (!ret) {
-		rtrs_region_read_long(&path->info.mem, path->info.rsp, path->info.len);
-		ret = rtrs_clt_parse_info_rsp(path);
-		rtrs_clt_info_free(path);
+		goto free_req;
 	}
+	rtrs_long_read(&path->info.rsp, path->info.len);
+	ret = rtrs_clt_parse_info_rsp(path);
+	rtrs_clt_info_free(path);
 free_req:
-	kfree(req);
+	rtrs_long_free(&req);
 	return ret;
 }

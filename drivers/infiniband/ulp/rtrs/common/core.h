@@ -251,6 +251,18 @@ struct rtrs_region {
 };
 
 /**
+ * struct rtrs_long - a long message of a handshake (region.c)
+ * @msg: the message; a copy, so that the peer can't change it
+ * @size: bytes of @msg
+ * @mem: memory that the device reads from or writes to
+ */
+struct rtrs_long {
+	void *msg;
+	u32 size;
+	struct rtrs_region mem;
+};
+
+/**
  * struct rtrs_proof_data - data of a proof
  * @nr_cons: number of @con
  * @head: what the proof is computed from, together with @con, which follows without padding
@@ -521,14 +533,19 @@ int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr
 		      u32 size, u32 per_mr);
 u64 rtrs_region_msgs_bytes(u32 nr);
 int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u32 nr);
-int rtrs_region_alloc_long(struct rtrs_region *region, struct rtrs_path *path, u32 len,
-			   u32 max_sge);
-u32 rtrs_region_list_long(const struct rtrs_region *region, u32 len, struct ib_sge *sge);
-void rtrs_region_write_long(const struct rtrs_region *region, const void *from, u32 len);
-void rtrs_region_read_long(const struct rtrs_region *region, void *to, u32 len);
 int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con, u32 first,
 			 struct ib_cqe *cqe);
 void rtrs_region_free(struct rtrs_region *region);
+
+int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size, u32 max_sge);
+void rtrs_long_free(struct rtrs_long *m);
+#if IS_ENABLED(CONFIG_KUNIT)
+u32 rtrs_long_list(const struct rtrs_long *m, struct ib_sge *sge);
+void rtrs_long_write(const struct rtrs_long *m);
+#endif
+void rtrs_long_read(const struct rtrs_long *m, u32 len);
+int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
+int rtrs_long_post_recv(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
 
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 		    void (*error)(struct rtrs_path *path, int err,

@@ -231,90 +231,146 @@ int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u
 EXPORT_SYMBOL_GPL(rtrs_region_alloc_msgs);
 
 /**
- * rtrs_region_alloc_long() - allocate memory for one long message, and map it for DMA
- * @region: region, all zero
+ * rtrs_long_alloc() - allocate a long message, and map it for DMA
+ * @m: message, all zero
  * @path: path with an open device
- * @len: bytes of the message, not 0
+ * @size: bytes of the message, not 0
  * @max_sge: maximum number of SGEs of the message, at most RTRS_MAX_LONG_SGE
  *
- * The pieces are single pages, unless that would need more SGEs.
+ * The message is zeroed. The device uses single pages, unless that would need more SGEs.
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno. In either case, rtrs_region_free() cleans up.
+ * Return: 0 or a negative errno. In either case, rtrs_long_free() cleans up.
  */
-int rtrs_region_alloc_long(struct rtrs_region *region, struct rtrs_path *path, u32 len,
-			   u32 max_sge)
+int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size, u32 max_sge)
 {
-	u32 size = PAGE_SIZE << get_order(DIV_ROUND_UP(len, max_sge));
+	u32 piece = PAGE_SIZE << get_order(DIV_ROUND_UP(size, max_sge));
 
-	return rtrs_region_alloc(region, path, DIV_ROUND_UP(len, size), size, 0);
+	m->size = size;
+	m->msg = kvzalloc(size, GFP_KERNEL);
+	if (!m->msg)
+		return -ENOMEM;
+	return rtrs_region_alloc(&m->mem, path, DIV_ROUND_UP(size, piece), piece, 0);
 }
-EXPORT_SYMBOL_GPL(rtrs_region_alloc_long);
+EXPORT_SYMBOL_GPL(rtrs_long_alloc);
 
-static u32 rtrs_region_long_part(const struct rtrs_region *region, u32 i, u32 len)
+/**
+ * rtrs_long_free() - undo rtrs_long_alloc(), even if it failed
+ * @m: message that no queue pair uses any more, or all zero
+ *
+ * Context: process, may sleep.
+ */
+void rtrs_long_free(struct rtrs_long *m)
 {
-	return min(region->size, len - i * region->size);
+	rtrs_region_free(&m->mem);
+	kvfree(m->msg);
+	m->msg = NULL;
+}
+EXPORT_SYMBOL_GPL(rtrs_long_free);
+
+static u32 rtrs_long_part(const struct rtrs_long *m, u32 i, u32 len)
+{
+	return min(m->mem.size, len - i * m->mem.size);
 }
 
 /**
- * rtrs_region_list_long() - fill in the SGEs of a long message
- * @region: memory from rtrs_region_alloc_long()
- * @len: bytes of the message, at most as allocated
+ * rtrs_long_list() - fill in the SGEs of a long message
+ * @m: the message
  * @sge: RTRS_MAX_LONG_SGE entries to be filled in
  *
  * Return: the number of used entries.
  */
-u32 rtrs_region_list_long(const struct rtrs_region *region, u32 len, struct ib_sge *sge)
+VISIBLE_IF_KUNIT u32 rtrs_long_list(const struct rtrs_long *m, struct ib_sge *sge)
 {
-	u32 nr = DIV_ROUND_UP(len, region->size), i;
+	u32 i;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < m->mem.nr; i++)
 		sge[i] = (struct ib_sge) {
-			.addr	= rtrs_region_dma(region, i),
-			.length	= rtrs_region_long_part(region, i, len),
-			.lkey	= region->path->pd->local_dma_lkey,
+			.addr	= rtrs_region_dma(&m->mem, i),
+			.length	= rtrs_long_part(m, i, m->size),
+			.lkey	= m->mem.path->pd->local_dma_lkey,
 		};
-	return nr;
+	return m->mem.nr;
 }
-EXPORT_SYMBOL_GPL(rtrs_region_list_long);
 
 /**
- * rtrs_region_write_long() - copy a long message to memory for DMA
- * @region: memory from rtrs_region_alloc_long()
- * @from: the message
- * @len: bytes of the message, at most as allocated
+ * rtrs_long_write() - copy a long message to the memory for DMA
+ * @m: the message
  */
-void rtrs_region_write_long(const struct rtrs_region *region, const void *from, u32 len)
+VISIBLE_IF_KUNIT void rtrs_long_write(const struct rtrs_long *m)
 {
-	u32 nr = DIV_ROUND_UP(len, region->size), i, part;
+	u32 i, part;
 
-	for (i = 0; i < nr; i++) {
-		part = rtrs_region_long_part(region, i, len);
-		memcpy(rtrs_region_addr(region, i), from + i * region->size, part);
-		ib_dma_sync_single_for_device(region->path->dev, rtrs_region_dma(region, i), part,
+	for (i = 0; i < m->mem.nr; i++) {
+		part = rtrs_long_part(m, i, m->size);
+		memcpy(rtrs_region_addr(&m->mem, i), m->msg + i * m->mem.size, part);
+		ib_dma_sync_single_for_device(m->mem.path->dev, rtrs_region_dma(&m->mem, i), part,
 					      DMA_BIDIRECTIONAL);
 	}
 }
-EXPORT_SYMBOL_GPL(rtrs_region_write_long);
 
 /**
- * rtrs_region_read_long() - copy a received long message from memory for DMA
- * @region: memory from rtrs_region_alloc_long()
- * @to: set to the message
- * @len: bytes of the message, at most as allocated
+ * rtrs_long_read() - copy a received long message from the memory for DMA
+ * @m: the message
+ * @len: received bytes
  */
-void rtrs_region_read_long(const struct rtrs_region *region, void *to, u32 len)
+void rtrs_long_read(const struct rtrs_long *m, u32 len)
 {
-	u32 nr = DIV_ROUND_UP(len, region->size), i, part;
+	u32 nr = DIV_ROUND_UP(len, m->mem.size), i, part;
 
 	for (i = 0; i < nr; i++) {
-		part = rtrs_region_long_part(region, i, len);
-		ib_dma_sync_single_for_cpu(region->path->dev, rtrs_region_dma(region, i), part,
+		part = rtrs_long_part(m, i, len);
+		ib_dma_sync_single_for_cpu(m->mem.path->dev, rtrs_region_dma(&m->mem, i), part,
 					   DMA_BIDIRECTIONAL);
-		memcpy(to + i * region->size, rtrs_region_addr(region, i), part);
+		memcpy(m->msg + i * m->mem.size, rtrs_region_addr(&m->mem, i), part);
 	}
 }
-EXPORT_SYMBOL_GPL(rtrs_region_read_long);
+EXPORT_SYMBOL_GPL(rtrs_long_read);
+
+/**
+ * rtrs_long_send() - send a long message
+ * @m: the message
+ * @con: connection 0 of the path
+ * @cqe: completion entry; its handler calls rtrs_con_put_wr()
+ *
+ * Return: as rtrs_con_post().
+ */
+int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe)
+{
+	struct ib_sge sge[RTRS_MAX_LONG_SGE];
+	struct ib_send_wr wr = {
+		.wr_cqe		= cqe,
+		.opcode		= IB_WR_SEND,
+		.send_flags	= IB_SEND_SIGNALED,
+		.sg_list	= sge,
+		.num_sge	= rtrs_long_list(m, sge),
+	};
+
+	rtrs_long_write(m);
+	return rtrs_con_post(con, &wr);
+}
+EXPORT_SYMBOL_GPL(rtrs_long_send);
+
+/**
+ * rtrs_long_post_recv() - post the receive of a long message
+ * @m: the message
+ * @con: connection 0 of the path
+ * @cqe: completion entry; after it, rtrs_long_read() copies the message
+ *
+ * Return: 0 or the verb's errno.
+ */
+int rtrs_long_post_recv(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe)
+{
+	struct ib_sge sge[RTRS_MAX_LONG_SGE];
+	struct ib_recv_wr wr = {
+		.wr_cqe		= cqe,
+		.sg_list	= sge,
+		.num_sge	= rtrs_long_list(m, sge),
+	};
+
+	return ib_post_recv(con->cm_id->qp, &wr, NULL);
+}
+EXPORT_SYMBOL_GPL(rtrs_long_post_recv);
 
 /**
  * rtrs_region_register() - post the registration of a region's next memory regions

@@ -6,7 +6,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 
 #include "srv.h"
 
@@ -74,13 +73,6 @@ static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
 	path->setup.req_dma = 0;
 }
 
-static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
-{
-	rtrs_region_free(&path->setup.rsp_mem);
-	kvfree(path->setup.rsp);
-	path->setup.rsp = NULL;
-}
-
 /**
  * rtrs_srv_setup_free() - free the handshake's buffers
  * @path: path whose connections are drained
@@ -88,7 +80,7 @@ static void rtrs_srv_free_info_rsp(struct rtrs_srv_path *path)
 void rtrs_srv_setup_free(struct rtrs_srv_path *path)
 {
 	rtrs_srv_unmap_info_req(path);
-	rtrs_srv_free_info_rsp(path);
+	rtrs_long_free(&path->setup.rsp);
 }
 
 static void rtrs_srv_reg_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -148,25 +140,14 @@ static void rtrs_srv_info_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (rtrs_con_wc_failed(con, wc, "answer to the client's first message"))
 		return;
 	rtrs_con_put_wr(con);
-	rtrs_srv_free_info_rsp(path);
+	rtrs_long_free(&path->setup.rsp);
 }
 
 /* Posts INFO_RSP. The client may send requests as soon as it has received it. */
 static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
 {
-	struct rtrs_srv_setup *setup = &path->setup;
-	struct ib_sge sge[RTRS_MAX_LONG_SGE];
-	struct ib_send_wr wr = {
-		.wr_cqe		= &setup->rsp_cqe,
-		.opcode		= IB_WR_SEND,
-		.send_flags	= IB_SEND_SIGNALED,
-		.sg_list	= sge,
-		.num_sge	= rtrs_region_list_long(&setup->rsp_mem, setup->rsp_len, sge),
-	};
-
-	setup->rsp_cqe.done = rtrs_srv_info_rsp_done;
-	rtrs_region_write_long(&setup->rsp_mem, setup->rsp, setup->rsp_len);
-	return rtrs_con_post(&path->conns.con[0]->con, &wr);
+	path->setup.rsp_cqe.done = rtrs_srv_info_rsp_done;
+	return rtrs_long_send(&path->setup.rsp, &path->conns.con[0]->con, &path->setup.rsp_cqe);
 }
 
 /**
@@ -193,12 +174,7 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 /* Allocates a zeroed INFO_RSP, to be filled in before it is sent. */
 static int rtrs_srv_alloc_info_rsp(struct rtrs_srv_path *path, size_t len)
 {
-	path->setup.rsp_len = len;
-	path->setup.rsp = kvzalloc(len, GFP_KERNEL);
-	if (!path->setup.rsp)
-		return -ENOMEM;
-	return rtrs_region_alloc_long(&path->setup.rsp_mem, &path->path, len,
-				      path->setup.max_sge);
+	return rtrs_long_alloc(&path->setup.rsp, &path->path, len, path->setup.max_sge);
 }
 
 static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
@@ -210,7 +186,7 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 	ret = rtrs_srv_alloc_info_rsp(path, len + (path->key ? RTRS_PROOF_MAC : 0));
 	if (ret)
 		return ret;
-	rsp = path->setup.rsp;
+	rsp = path->setup.rsp.msg;
 	rtrs_srv_fill_info_rsp(rsp, &path->mem.chunks);
 	return path->key ? rtrs_srv_proof_make(path, (u8 *)rsp + len) : 0;
 }
@@ -221,15 +197,17 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
  */
 static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 {
+	struct rtrs_info_rsp *rsp;
 	int ret;
 
 	if (!(path->path.features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON)))
 		return err;
-	ret = rtrs_srv_alloc_info_rsp(path, sizeof(*path->setup.rsp));
+	ret = rtrs_srv_alloc_info_rsp(path, sizeof(*rsp));
 	if (ret)
 		return ret;
-	path->setup.rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
-	path->setup.rsp->err = cpu_to_le32(err);
+	rsp = path->setup.rsp.msg;
+	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
+	rsp->err = cpu_to_le32(err);
 	ret = rtrs_srv_send_info_rsp(path);
 	if (ret)
 		return ret;

@@ -388,8 +388,6 @@ struct rtrs_srv_origin {
  * @req_dma: DMA address of @req, 0 if it isn't mapped
  * @req_cqe: completion entry of the receive of INFO_REQ
  * @rsp: INFO_RSP, until it is sent
- * @rsp_len: length of @rsp
- * @rsp_mem: memory from which INFO_RSP is sent
  * @max_sge: maximum number of SGEs of a send on connection 0
  * @rsp_cqe: completion entry of the send of INFO_RSP
  * @reg_cqe: completion entry of a batch of REG_MR
@@ -414,9 +412,7 @@ struct rtrs_srv_setup {
 	struct rtrs_info_req *req;
 	u64 req_dma;
 	struct ib_cqe req_cqe;
-	struct rtrs_info_rsp *rsp;
-	size_t rsp_len;
-	struct rtrs_region rsp_mem;
+	struct rtrs_long rsp;
 	u32 max_sge;
 	struct ib_cqe rsp_cqe;
 	struct ib_cqe reg_cqe;

@@ -53,9 +53,9 @@ static struct rtrs_clt_path *path_with(struct kunit *test, u32 nr_slots, const u
 		path->slots[i] = kunit_kzalloc(test, sizeof(*path->slots[i]), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, path->slots[i]);
 	}
-	path->info.rsp = kunit_kzalloc(test, len, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, path->info.rsp);
-	memcpy(path->info.rsp, rsp, len);
+	path->info.rsp.msg = kunit_kzalloc(test, len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, path->info.rsp.msg);
+	memcpy(path->info.rsp.msg, rsp, len);
 	path->info.len = len;
 	return path;
 }
@@ -131,7 +131,7 @@ static void answer_is_refused(struct kunit *test)
 	const struct bad_case *c = test->param_value;
 	struct rtrs_clt_path *path = path_with(test, DEPTH, info_rsp, c->len);
 
-	memcpy(path->info.rsp + c->at, c->put.bytes, c->put.nr);
+	memcpy(path->info.rsp.msg + c->at, c->put.bytes, c->put.nr);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_info_rsp(path), -EPROTO);
 }
 
@@ -166,7 +166,7 @@ static void server_says_why_it_refuses(struct kunit *test)
 	path->clt = clt;
 	path->path.log = &path->clt->ratelimit;
 	path->path.features = c->features;
-	memcpy((u8 *)path->info.rsp + 4, c->err.bytes, c->err.nr);
+	memcpy((u8 *)path->info.rsp.msg + 4, c->err.bytes, c->err.nr);
 	KUNIT_EXPECT_EQ(test, rtrs_clt_parse_info_rsp(path), c->ret);
 }
 

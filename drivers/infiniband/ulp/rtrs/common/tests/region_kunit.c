@@ -153,36 +153,37 @@ static void long_message_lies_in_pages(struct kunit *test)
 	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 	struct ib_sge *sge = kunit_kcalloc(test, RTRS_MAX_LONG_SGE, sizeof(*sge), GFP_KERNEL);
 	struct ib_pd *pd = kunit_kzalloc(test, sizeof(*pd), GFP_KERNEL);
-	u8 *msg = kvzalloc(c->len, GFP_KERNEL), *back = kvzalloc(c->len, GFP_KERNEL);
-	struct rtrs_region region = {};
+	u8 *msg = kvzalloc(c->len, GFP_KERNEL);
+	struct rtrs_long m = {};
 	u32 i;
 
-	if (!dev || !path || !sge || !pd || !msg || !back || !ib_uses_virt_dma(dev))
+	if (!dev || !path || !sge || !pd || !msg || !ib_uses_virt_dma(dev))
 		goto free;
 	path->dev = dev;
 	path->pd = pd;
 	pd->local_dma_lkey = 0x1234;
 	get_random_bytes(msg, c->len);
-	KUNIT_EXPECT_EQ(test, rtrs_region_alloc_long(&region, path, c->len, c->max_sge), 0);
-	KUNIT_EXPECT_EQ(test, region.nr_groups, c->nr);
-	KUNIT_EXPECT_EQ(test, region.size, c->size);
-	KUNIT_EXPECT_EQ(test, rtrs_region_list_long(&region, c->len, sge), c->nr);
-	if (region.nr_groups != c->nr)
+	KUNIT_EXPECT_EQ(test, rtrs_long_alloc(&m, path, c->len, c->max_sge), 0);
+	KUNIT_EXPECT_EQ(test, m.mem.nr_groups, c->nr);
+	KUNIT_EXPECT_EQ(test, m.mem.size, c->size);
+	KUNIT_EXPECT_EQ(test, rtrs_long_list(&m, sge), c->nr);
+	if (m.mem.nr_groups != c->nr)
 		goto free;
 	for (i = 0; i < c->nr; i++) {
-		KUNIT_EXPECT_EQ(test, sge[i].addr, rtrs_region_dma(&region, i));
+		KUNIT_EXPECT_EQ(test, sge[i].addr, rtrs_region_dma(&m.mem, i));
 		KUNIT_EXPECT_EQ(test, sge[i].length, i + 1 < c->nr ? c->size : c->last);
 		KUNIT_EXPECT_EQ(test, sge[i].lkey, 0x1234);
 	}
-	rtrs_region_write_long(&region, msg, c->len);
-	rtrs_region_read_long(&region, back, c->len);
-	KUNIT_EXPECT_EQ(test, memcmp(msg, back, c->len), 0);
-	KUNIT_EXPECT_EQ(test, memcmp(rtrs_region_addr(&region, c->nr - 1),
+	memcpy(m.msg, msg, c->len);
+	rtrs_long_write(&m);
+	memset(m.msg, 0, c->len);
+	rtrs_long_read(&m, c->len);
+	KUNIT_EXPECT_EQ(test, memcmp(msg, m.msg, c->len), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(rtrs_region_addr(&m.mem, c->nr - 1),
 				     msg + c->len - c->last, c->last), 0);
 free:
-	rtrs_region_free(&region);
+	rtrs_long_free(&m);
 	kvfree(msg);
-	kvfree(back);
 }
 
 static void region_without_memory_is_freed(struct kunit *test)
