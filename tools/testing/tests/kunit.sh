@@ -12,7 +12,7 @@
 
 suites="rtrs-proto rtrs-addr rtrs-core-con rtrs-drain rtrs-poll rtrs-hb rtrs-hist rtrs-proof rtrs-qp rtrs-recv
 	rtrs-region
-	rtrs-client-path rtrs-client-mpath rtrs-client-conn rtrs-client-qp rtrs-client-info rtrs-client-io
+	rtrs-client-path rtrs-client-mpath rtrs-client-con rtrs-client-qp rtrs-client-setup rtrs-client-io
 	rtrs-client-failover rtrs-client-probe
 	rtrs-server-path rtrs-server-limit rtrs-server-listen rtrs-server-setup rtrs-server-io
 	rtrs-server-buf rtrs-server-port rtrs-server-fetch

@@ -16,9 +16,9 @@
  *	recv.c		messages from the server
  *	create.c	creation of the session on the server, one path at a time
  *	qp.c		sizes of queue pairs, and the number of slots that fit
- *	conn.c		connections
- *	info.c		exchange of INFO_REQ and INFO_RSP
- *	proof.c		mutual authentication in this exchange
+ *	con.c		connections
+ *	proof.c		mutual authentication during the handshake
+ *	setup.c		the handshake: registration of buffers, INFO_REQ and INFO_RSP
  *	probe.c		test of a path with a full-size packet
  *	link.c		adding paths to their session and removing them
  *	path.c		life of a path: its work items
@@ -832,7 +832,7 @@ int rtrs_clt_wait_create(struct rtrs_clt_path *path);
 void rtrs_clt_create_accepted(struct rtrs_clt_path *path);
 void rtrs_clt_end_create(struct rtrs_clt_path *path);
 
-/* conn.c */
+/* con.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_clt_choose_form(struct rtrs_clt_path *path);
 unsigned int rtrs_clt_answer_ms(const struct rtrs_clt_path *path);
@@ -864,7 +864,7 @@ int rtrs_clt_proof_tag(struct rtrs_clt_path *path);
 int rtrs_clt_proof_make(struct rtrs_clt_path *path, u8 *mac);
 int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac);
 
-/* info.c */
+/* setup.c */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);
 void rtrs_clt_fill_info_req(struct rtrs_info_req *req, const char *name);
 int rtrs_clt_parse_info_rsp(struct rtrs_clt_path *path);

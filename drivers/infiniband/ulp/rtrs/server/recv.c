@@ -5,36 +5,6 @@
  */
 #include "srv.h"
 
-/**
- * rtrs_srv_service_wr() - compute the size of the queues of a service connection
- * @path: path with known features
- *
- * Return: the number of work requests of each queue. Without RTRS_FEATURE_SLOTS, clients also send
- * requests on a service connection.
- */
-u32 rtrs_srv_service_wr(const struct rtrs_srv_path *path)
-{
-	return rtrs_srv_has_slots(path) ? RTRS_SERVICE_WR : RTRS_SERVICE_DEPTH;
-}
-
-/**
- * rtrs_srv_nr_recvs() - compute the number of receives of a connection
- * @path: path with known session and features
- * @dev: the path's device
- * @cid: index of the connection in its path
- *
- * Return: the number of receives, so that one is always posted for a request in each slot.
- */
-u32 rtrs_srv_nr_recvs(const struct rtrs_srv_path *path, const struct ib_device *dev, u16 cid)
-{
-	u32 max = dev->attrs.max_qp_wr - 1;
-
-	if (!cid)
-		return round_down(min(rtrs_srv_service_wr(path), max), RTRS_RECV_BATCH) -
-		       RTRS_RECV_BATCH;
-	return round_up(path->sess->queue_depth + RTRS_RECV_BATCH - 1, RTRS_RECV_BATCH);
-}
-
 /* Reads the immediate value of a received message. Returns false if the message has none. */
 static bool rtrs_srv_recv_imm(const struct rtrs_srv_con *con, const struct ib_wc *wc,
 			      u32 *imm)

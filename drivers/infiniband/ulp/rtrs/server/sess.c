@@ -236,31 +236,6 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs
 }
 
 /**
- * rtrs_srv_dev_depth() - compute the largest queue depth for an RDMA device
- * @dev: device of a path
- *
- * All requests of a session may arrive on one connection, which needs a posted receive for each.
- * Answers can wait for room in the send queue.
- *
- * Return: the queue depth; 0 if the device is not usable.
- */
-u32 rtrs_srv_dev_depth(const struct ib_device *dev)
-{
-	/* One entry of each queue is reserved for draining. */
-	int wr = dev->attrs.max_qp_wr - 1;
-	int by_recv = wr - 2 * RTRS_RECV_BATCH;
-	int send = RTRS_SRV_MIN_SEND_WR;
-	int by_cq;
-
-	if (rtrs_srv_slot_size)
-		send += RTRS_SRV_READ_WR + RTRS_SRV_READS * RTRS_RW_WR;
-	by_cq = dev->attrs.max_cqe - send - 2 * RTRS_RECV_BATCH - 2;
-	if (wr < send)
-		return 0;
-	return clamp(min(by_recv, by_cq), 0, RTRS_MAX_QUEUE_DEPTH);
-}
-
-/**
  * rtrs_srv_sess_discard() - free a session
  * @sess: session without paths, after ->sess_down() if it was up
  *

@@ -21,6 +21,7 @@
  *	buf	buffers for data outside of chunks, and requests that wait for one
  *	limit	limits on the number and the memory of handshakes
  *	slot	slots of sessions, and the requests that hold them
+ *	qp	sizes of queue pairs, and the queue depth that fits
  *	mem	a path's chunks and keys, and the limit on the memory of all paths
  *	state	the state of a path; errors; waiting for changes
  *
@@ -795,9 +796,14 @@ bool rtrs_srv_fence_recv(struct rtrs_srv_con *con, u32 id);
 void rtrs_srv_fence_drop(struct rtrs_srv_path *path);
 void rtrs_srv_fence_done(struct rtrs_srv_path *path);
 
-/* recv.c */
-u32 rtrs_srv_service_wr(const struct rtrs_srv_path *path);
+/* qp.c */
 u32 rtrs_srv_nr_recvs(const struct rtrs_srv_path *path, const struct ib_device *dev, u16 cid);
+u32 rtrs_srv_dev_depth(const struct ib_device *dev);
+struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path,
+					 const struct ib_device *dev, u16 cid);
+u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev);
+
+/* recv.c */
 int rtrs_srv_recv_start(struct rtrs_srv_con *con);
 
 /* sysfs.c */
@@ -836,7 +842,6 @@ struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 					  const struct ib_device *dev);
 int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess, char *why);
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
-u32 rtrs_srv_dev_depth(const struct ib_device *dev);
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);
 int rtrs_srv_sess_up(struct rtrs_srv_path *path);
 int rtrs_srv_path_up(struct rtrs_srv_path *path);
@@ -859,7 +864,6 @@ void rtrs_srv_setup_work(struct work_struct *work);
 void rtrs_srv_fill_rep(struct rtrs_cm_rep *rep, int err);
 void rtrs_srv_fill_accept(struct rtrs_cm_rep *rep,
 			  const struct rtrs_srv_path *path);
-u64 rtrs_srv_cons_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev);
 int rtrs_srv_con_add(struct rtrs_srv_path *path, struct rdma_cm_id *id,
 		     const struct rtrs_cm_req *req, const struct rdma_conn_param *param);
 void rtrs_srv_con_reject(struct rdma_cm_id *id, int err);

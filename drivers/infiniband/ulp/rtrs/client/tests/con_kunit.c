@@ -860,7 +860,7 @@ static struct kunit_case rtrs_clt_conn_cases[] = {
 };
 
 static struct kunit_suite rtrs_clt_conn_suite = {
-	.name = "rtrs-client-conn",
+	.name = "rtrs-client-con",
 	.test_cases = rtrs_clt_conn_cases,
 };
 

@@ -204,7 +204,7 @@ static struct kunit_case rtrs_clt_info_cases[] = {
 };
 
 static struct kunit_suite rtrs_clt_info_suite = {
-	.name = "rtrs-client-info",
+	.name = "rtrs-client-setup",
 	.test_cases = rtrs_clt_info_cases,
 };
 
