@@ -424,9 +424,9 @@ static u32 rtrs_clt_put_data(struct rtrs_clt_path *path,
  * Fills in the slot's buffer and SGEs, and returns the offset of the headers in the server's chunk
  * or slot.
  *
- * There, a write's headers follow its data, whether these are copied or sent in place. In a chunk,
- * a read's headers also follow room for its data. In the slot's buffer, the headers of a write with
- * copied data follow these; all other headers follow the room for data.
+ * In a chunk or slot, a write's headers follow its data, whether these are copied or sent in place.
+ * In a chunk, a read's headers also follow room for its data. In the slot's buffer, the headers of
+ * a write with copied data follow these; all other headers follow the room for data.
  */
 static u32 rtrs_clt_fill(struct rtrs_clt_path *path, struct rtrs_clt_slot *slot,
 			 const struct rtrs_clt_io *io)

@@ -157,7 +157,7 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	ret = rtrs_clt_may_link(path);
 	if (ret)
 		goto unlock;
-	/* Whoever waits for the path sees its state at once: nothing may fail after it. */
+	/* Waiters act as soon as they see the new state, so nothing may fail after the change. */
 	ret = -ENOMEM;
 	set = rtrs_clt_path_set_alloc(path);
 	if (!set)

@@ -2,7 +2,7 @@
 /*
  * Messages from the server: answers, keys, heartbeats, FENCED, EVENT.
  *
- * None of them is trusted. Invalid messages end the path.
+ * Messages are not trusted. Invalid ones end the path.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
