@@ -4,6 +4,7 @@
 #include <kunit/test.h>
 #include <linux/cred.h>
 #include <linux/key-type.h>
+#include <linux/slab.h>
 
 #include "../core.h"
 
@@ -173,6 +174,74 @@ static void names_and_addresses_fill_their_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->head->reserved[1], 0);
 }
 
+/* One end of an example path */
+struct proof_end {
+	struct rtrs_path path;
+	struct rtrs_con con[2];
+	struct rdma_cm_id id[2];
+	struct ib_qp qp[2];
+	struct ib_device dev;
+	struct ib_port_data ports[2];
+};
+
+/* Numbers of queue pairs begin with @own, and those of the peer with @peer. */
+static struct proof_end *new_end(struct kunit *test, const char *addr, u32 own, u32 peer)
+{
+	struct proof_end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, addr, 1, &e->path.addr), 0);
+	memset(&e->path.uuid, 2, sizeof(e->path.uuid));
+	e->path.id = 5;
+	e->path.nr_connects = 6;
+	e->path.features = RTRS_FEATURE_FENCE | RTRS_FEATURE_PROOF;
+	e->path.nr_cons = 2;
+	INIT_LIST_HEAD(&e->path.cons);
+	e->dev.port_data = e->ports;
+	for (i = 0; i < 2; i++) {
+		e->qp[i].qp_num = own + i;
+		e->id[i].device = &e->dev;
+		e->id[i].port_num = 1;
+		e->id[i].qp = &e->qp[i];
+		e->con[i].cm_id = &e->id[i];
+		e->con[i].cid = i;
+		e->con[i].peer_qpn = peer + i;
+		memset(e->con[i].nonce, 0x10 + i, sizeof(e->con[i].nonce));
+	}
+	return e;
+}
+
+/* The server's connections may be set up in any order. */
+static void both_ends_have_the_same_data(struct kunit *test)
+{
+	struct proof_end *clt = new_end(test, "ip:10.0.0.2,ip:10.0.0.1", 0x100, 0x200);
+	struct proof_end *srv = new_end(test, "ip:10.0.0.1,ip:10.0.0.2", 0x200, 0x100);
+	struct rtrs_proof_data *a, *b;
+
+	list_add_tail(&clt->con[0].entry, &clt->path.cons);
+	list_add_tail(&clt->con[1].entry, &clt->path.cons);
+	list_add_tail(&srv->con[1].entry, &srv->path.cons);
+	list_add_tail(&srv->con[0].entry, &srv->path.cons);
+	a = rtrs_proof_data_alloc(&clt->path, RTRS_PROOF_CLIENT, "web");
+	b = rtrs_proof_data_alloc(&srv->path, RTRS_PROOF_SERVER, "web");
+	if (a && b) {
+		KUNIT_EXPECT_EQ(test, memcmp(a, b, struct_size(a, con, 2)), 0);
+		KUNIT_EXPECT_EQ(test, a->head.client[4], 2);
+		KUNIT_EXPECT_EQ(test, a->head.server[4], 1);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(a->head.path_id), 5);
+		KUNIT_EXPECT_EQ(test, le16_to_cpu(a->head.recon_cnt), 6);
+		KUNIT_EXPECT_EQ(test, le16_to_cpu(a->head.nr_cons), 2);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(a->con[1].client_qpn), 0x101);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(a->con[1].server_qpn), 0x201);
+		KUNIT_EXPECT_EQ(test, a->con[1].nonce[0], 0x11);
+	} else {
+		KUNIT_FAIL(test, "no memory");
+	}
+	kvfree(a);
+	kvfree(b);
+}
+
 static void other_key_is_refused(struct kunit *test)
 {
 	struct proof_test *t = test->priv;
@@ -209,6 +278,7 @@ static struct kunit_case rtrs_proof_cases[] = {
 	KUNIT_CASE(proof_is_of_one_end),
 	KUNIT_CASE(proof_is_about_all_of_it),
 	KUNIT_CASE(names_and_addresses_fill_their_room),
+	KUNIT_CASE(both_ends_have_the_same_data),
 	KUNIT_CASE(other_key_is_refused),
 	KUNIT_CASE(short_key_is_refused),
 	KUNIT_CASE(revoked_key_is_refused),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* KUnit tests of memory for DMA: the location of the pieces, and the size of the memory. */
+/* KUnit tests of memory for DMA: the location of the pieces, the size, and registration. */
 #include <kunit/test.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "../core.h"
+#include "../qp.h"
 
 static const struct max_case {
 	const char *desc;
@@ -228,12 +229,78 @@ static void pieces_lie_in_a_row_for_the_peer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_region_iova(&region, c->piece), c->iova);
 }
 
+#define NR_MRS	100
+
+/* A device whose queue pair accepts all posted work requests. */
+struct reg_test {
+	struct rtrs_path path;
+	struct rtrs_con con;
+	struct rdma_cm_id cm_id;
+	struct ib_qp qp;
+	struct ib_device dev;
+	struct ib_mr mr[NR_MRS];
+	struct ib_mr *mrs[NR_MRS];
+	struct ib_cqe cqe;
+	const struct ib_cqe *last;
+	u32 nr, wrong, batches_to_complete;
+};
+
+static int post_send(struct ib_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct reg_test *t = container_of(qp, struct reg_test, qp);
+
+	for (; wr; wr = wr->next, t->nr++) {
+		t->wrong += wr->opcode != IB_WR_REG_MR || reg_wr(wr)->mr != &t->mr[t->nr] ||
+			    reg_wr(wr)->key != t->nr;
+		t->last = wr->send_flags & IB_SEND_SIGNALED ? wr->wr_cqe : NULL;
+		t->batches_to_complete += t->last == &t->con.sq_cqe;
+	}
+	return 0;
+}
+
+/* The shortest send queue has room for a batch when the previous one is complete. */
+static void registrations_fit_in_a_short_queue(struct kunit *test)
+{
+	struct rtrs_qp_params params = { .send_wr = 2 * RTRS_SIGNAL_EVERY };
+	struct reg_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct rtrs_region region = { .nr_mrs = NR_MRS };
+	struct ib_wc wc = { .status = IB_WC_SUCCESS };
+	u32 i, first;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	INIT_LIST_HEAD(&t->path.cons);
+	t->dev.ops.post_send = post_send;
+	t->qp.device = &t->dev;
+	t->cm_id.qp = &t->qp;
+	t->con.cm_id = &t->cm_id;
+	t->con.path = &t->path;
+	rtrs_con_init_sq(&t->con, &params);
+	for (i = 0; i < NR_MRS; i++) {
+		t->mr[i].rkey = i;
+		t->mrs[i] = &t->mr[i];
+	}
+	region.mrs = t->mrs;
+	for (first = 0; first < NR_MRS; first += ret) {
+		ret = rtrs_region_register(&region, &t->con, first, &t->cqe);
+		KUNIT_ASSERT_EQ(test, ret, min_t(int, NR_MRS - first, RTRS_SIGNAL_EVERY));
+		KUNIT_EXPECT_EQ(test, t->nr, first + ret);
+		KUNIT_EXPECT_PTR_EQ(test, t->last, &t->cqe);
+		wc.wr_cqe = &t->con.sq_cqe;
+		for (; t->batches_to_complete; t->batches_to_complete--)
+			t->con.sq_cqe.done(NULL, &wc);
+		rtrs_con_put_wr(&t->con);
+	}
+	KUNIT_EXPECT_EQ(test, t->wrong, 0);
+}
+
 static struct kunit_case rtrs_region_cases[] = {
 	KUNIT_CASE_PARAM(pieces_of_a_memory_region_are_whole_groups, max_cases_gen_params),
 	KUNIT_CASE_PARAM(bytes_are_those_of_groups_and_memory_regions, bytes_cases_gen_params),
 	KUNIT_CASE_PARAM(pieces_lie_in_groups_of_whole_pages, layout_cases_gen_params),
 	KUNIT_CASE_PARAM(long_message_lies_in_pages, long_cases_gen_params),
 	KUNIT_CASE(region_without_memory_is_freed),
+	KUNIT_CASE(registrations_fit_in_a_short_queue),
 	KUNIT_CASE_PARAM(pieces_lie_in_a_row_for_the_peer, iova_cases_gen_params),
 	{}
 };
