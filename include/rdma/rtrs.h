@@ -262,7 +262,7 @@ struct rtrs_srv_op {
  * struct rtrs_srv_peer - the client at the other end of a path
  * @addr: the client's address
  * @key: secret that the client has proved to know, from &rtrs_srv_ops.key; NULL: none
- * @path: the path, for rtrs_srv_know_path()
+ * @path: the path, for rtrs_srv_track_path()
  * @closing: the path accepts no new requests, and finishes the received ones
  * @first: the client had no path that accepted requests when it requested this one; always false
  *	for clients without fencing, which can't report this
@@ -295,7 +295,7 @@ struct rtrs_srv_peer {
  * @admit: called with &rtrs_srv_params.owner after the client has authenticated, if it offered to,
  *	and before its session gets its name; a negative errno refuses the path. May sleep
  * @path_up: called before a path of a session accepts its first request, after @sess_up. Calls
- *	rtrs_srv_know_path() if it accepts the path. A negative errno refuses the path, and is sent
+ *	rtrs_srv_track_path() if it accepts the path. A negative errno refuses the path, and is sent
  *	to clients with RTRS_FEATURE_REASON. May sleep
  * @sess_down: called when the session's last path is gone and all ops are completed; never
  *	concurrently with @request for the same session. May sleep, but must not wait for I/O. The
@@ -336,7 +336,7 @@ void rtrs_srv_close(struct rtrs_srv *srv);
 void rtrs_srv_complete(struct rtrs_srv_op *op, int err);
 void rtrs_srv_sess_down_done(struct rtrs_srv_sess *sess);
 void rtrs_srv_send_event(struct rtrs_srv_sess *sess);
-void rtrs_srv_know_path(const struct rtrs_srv_peer *peer);
+void rtrs_srv_track_path(const struct rtrs_srv_peer *peer);
 void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
 			bool (*unwanted)(const struct rtrs_srv_peer *peer, void *arg), void *arg);
 struct rtrs_srv_peer rtrs_srv_op_peer(struct rtrs_srv_op *op);

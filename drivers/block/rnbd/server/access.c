@@ -352,7 +352,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	      rnbd_srv_join(sess, peer, others) ?:
 	      rnbd_srv_check_limits(sess, peer);
 	if (!err)
-		rtrs_srv_know_path(peer);
+		rtrs_srv_track_path(peer);
 	if (!err && !others)
 		rnbd_srv_check_maps(sess);
 	rnbd_srv_unlock_rules();

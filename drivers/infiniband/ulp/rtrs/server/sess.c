@@ -671,7 +671,7 @@ int rtrs_srv_path_up(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_know_path() - include a path in rtrs_srv_each_path()
+ * rtrs_srv_track_path() - include a path in rtrs_srv_each_path()
  * @peer: the client on that path, as &rtrs_srv_ops.path_up got it
  *
  * The upper layer holds a lock while it decides about the path and calls this function, and also
@@ -680,13 +680,13 @@ int rtrs_srv_path_up(struct rtrs_srv_path *path)
  *
  * Context: process, may sleep; within &rtrs_srv_ops.path_up.
  */
-void rtrs_srv_know_path(const struct rtrs_srv_peer *peer)
+void rtrs_srv_track_path(const struct rtrs_srv_peer *peer)
 {
 	mutex_lock(&rtrs_srv_lock);
 	peer->path->known = true;
 	mutex_unlock(&rtrs_srv_lock);
 }
-EXPORT_SYMBOL_GPL(rtrs_srv_know_path);
+EXPORT_SYMBOL_GPL(rtrs_srv_track_path);
 
 /**
  * rtrs_srv_sess_down_done() - report that the upper layer has finished with a session
