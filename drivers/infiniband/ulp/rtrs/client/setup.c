@@ -83,9 +83,8 @@ static int rtrs_clt_info_refused(struct rtrs_clt_path *path, int err)
 	/* Repeated attempts log the same error once. */
 	if (READ_ONCE(path->sm.logged) != err)
 		rtrs_path_err(&path->path, "the server refuses session %s: %s (%pe)\n",
-			      path->clt->name,
-			      err == -EKEYREJECTED ? "the server has another key" : "its log says why",
-			      ERR_PTR(err));
+			      path->clt->name, err == -EKEYREJECTED ?
+			      "the server has another key" : "its log says why", ERR_PTR(err));
 	return err;
 }
 

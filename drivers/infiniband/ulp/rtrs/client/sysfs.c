@@ -318,12 +318,14 @@ static int rtrs_clt_path_reconnect_store(struct rtrs_path *path)
 {
 	return rtrs_clt_path_reconnect(to_clt_path(path));
 }
+
 RTRS_PATH_ACTION(reconnect, rtrs_clt_path_reconnect_store);
 
 static int rtrs_clt_path_disconnect_store(struct rtrs_path *path)
 {
 	return rtrs_clt_path_disconnect(to_clt_path(path));
 }
+
 RTRS_PATH_ACTION(disconnect, rtrs_clt_path_disconnect_store);
 
 static int rtrs_clt_path_remove(struct rtrs_path *p);

@@ -312,12 +312,14 @@ VISIBLE_IF_KUNIT void rtrs_long_write(const struct rtrs_long *m)
 /**
  * rtrs_long_read() - copy a received long message from the memory for DMA
  * @m: the message
- * @len: received bytes
+ * @len: received bytes, as the device reported
  */
 void rtrs_long_read(const struct rtrs_long *m, u32 len)
 {
-	u32 nr = DIV_ROUND_UP(len, m->mem.size), i, part;
+	u32 nr, i, part;
 
+	len = min(len, m->size);
+	nr = DIV_ROUND_UP(len, m->mem.size);
 	for (i = 0; i < nr; i++) {
 		part = rtrs_long_part(m, i, len);
 		ib_dma_sync_single_for_cpu(m->mem.path->dev, rtrs_region_dma(&m->mem, i), part,

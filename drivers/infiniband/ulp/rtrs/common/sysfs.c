@@ -24,6 +24,9 @@ static ssize_t rtrs_path_attr_show(struct kobject *kobj, struct attribute *attr,
 static ssize_t rtrs_path_attr_store(struct kobject *kobj, struct attribute *attr,
 				    const char *buf, size_t count)
 {
+	/* root can change the mode of a read-only file. */
+	if (!to_path_attr(attr)->store)
+		return -EIO;
 	if (!sysfs_streq(buf, "1"))
 		return -EINVAL;
 	return to_path_attr(attr)->store(to_path(kobj)) ?: count;

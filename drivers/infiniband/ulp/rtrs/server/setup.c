@@ -246,8 +246,8 @@ static int rtrs_srv_handle_info_req(struct rtrs_srv_path *path)
 		rtrs_srv_warn(path, "the client has not proved that it may use session \"%s\"\n",
 			      req->name);
 	else
-		rtrs_srv_warn(path, "the client is not allowed to use session \"%s\": %pe\n", req->name,
-			      ERR_PTR(ret));
+		rtrs_srv_warn(path, "the client is not allowed to use session \"%s\": %pe\n",
+			      req->name, ERR_PTR(ret));
 	return rtrs_srv_refuse(path, ret);
 }
 

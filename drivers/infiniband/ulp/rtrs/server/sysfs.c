@@ -47,6 +47,7 @@ static int rtrs_srv_disconnect(struct rtrs_path *path)
 	rtrs_srv_path_error(path, 0, "disconnected through sysfs");
 	return 0;
 }
+
 RTRS_PATH_ACTION(disconnect, rtrs_srv_disconnect);
 
 static struct attribute *rtrs_srv_path_attrs[] = {
