@@ -243,7 +243,7 @@ static int rnbd_clt_list_all(struct rnbd_clt_sess *sess, unsigned int generation
 		err = rnbd_clt_list_once(sess, generation, list, rsp);
 		if (!err && list->cursor && time_after(jiffies, end))
 			err = -ETIMEDOUT;
-		if (!err && signal_pending(current))
+		if (!err && list->cursor && signal_pending(current))
 			err = -EINTR;
 	} while (!err && list->cursor);
 	kfree(rsp);

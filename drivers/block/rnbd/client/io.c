@@ -269,8 +269,12 @@ static int rnbd_clt_prep_rq(struct request *rq)
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io)
 {
 	struct rnbd_clt_pdu *pdu = container_of(io, struct rnbd_clt_pdu, io);
+	struct request *rq = blk_mq_rq_from_pdu(pdu);
 
-	return rnbd_clt_rq_errno(blk_mq_rq_from_pdu(pdu), io->failfast);
+	/* A server that doesn't answer LIST must not end one path after the other. */
+	if (blk_rq_is_passthrough(rq) && pdu->admin == RNBD_MSG_LIST)
+		return -ECONNABORTED;
+	return rnbd_clt_rq_errno(rq, io->failfast);
 }
 
 /**
@@ -555,7 +559,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_admin_err(int err)
  * @rsp_len: length of @rsp
  *
  * Return: 0, or the errno from rnbd_clt_admin_err(). -ECONNABORTED if there is no path, or the
- * session has been lost since @generation.
+ * session has been lost since @generation; -EBUSY for LIST if too many messages are unanswered.
  */
 int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 		   const void *msg, size_t msg_len, void *rsp, size_t rsp_len)
@@ -566,10 +570,11 @@ int rnbd_clt_admin(struct rnbd_clt_sess *sess, unsigned int generation,
 	blk_status_t status;
 	int err = 0;
 
-	rq = blk_mq_alloc_request(sess->admin_q,
-				  rsp ? REQ_OP_DRV_IN : REQ_OP_DRV_OUT, 0);
+	/* LIST must not wait for OPENs of disks that hang. */
+	rq = blk_mq_alloc_request(sess->admin_q, rsp ? REQ_OP_DRV_IN : REQ_OP_DRV_OUT,
+				  hdr->type == cpu_to_le16(RNBD_MSG_LIST) ? BLK_MQ_REQ_NOWAIT : 0);
 	if (IS_ERR(rq))
-		return PTR_ERR(rq);
+		return PTR_ERR(rq) == -EWOULDBLOCK ? -EBUSY : PTR_ERR(rq);
 
 	rq->timeout = RNBD_CLT_ADMIN_TIMEOUT;
 	pdu = blk_mq_rq_to_pdu(rq);
