@@ -148,16 +148,15 @@ static bool rnbd_srv_check_path(const struct rtrs_srv_peer *peer, void *arg)
 	return false;
 }
 
-/* A session without paths is checked when it has one again. */
+/* If no path is left, the client on the last one determines the session's hosts. */
 static void rnbd_srv_check_sess(struct rnbd_srv_sess *sess)
 {
 	struct rnbd_srv_check check = { .sess = sess };
 
 	rtrs_srv_each_path(sess->rtrs, rnbd_srv_check_path, &check);
-	if (!check.chosen)
-		return;
 	check.end = true;
-	rtrs_srv_each_path(sess->rtrs, rnbd_srv_check_path, &check);
+	if (check.chosen)
+		rtrs_srv_each_path(sess->rtrs, rnbd_srv_check_path, &check);
 	if (check.other)
 		rnbd_srv_log_other(sess, "ended paths", check.other);
 	rnbd_srv_check_maps(sess);
@@ -342,10 +341,14 @@ static int rnbd_srv_join(struct rnbd_srv_sess *sess, const struct rtrs_srv_peer 
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 {
 	struct rnbd_srv_sess *sess = priv;
+	struct sockaddr_storage addr;
+	struct rtrs_srv_peer former;
 	bool others;
 	int err;
 
 	rnbd_srv_lock_rules();
+	addr = sess->addr;
+	former = (struct rtrs_srv_peer){ .addr = &addr, .key = key_get(sess->client.key) };
 	others = rnbd_srv_count_paths(sess, false).nr;
 	/* The proof is checked again, as keys may have changed since rnbd_srv_admit(). */
 	err = rnbd_srv_check_proof(sess->rules, sess->name, peer) ?:
@@ -353,8 +356,11 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	      rnbd_srv_check_limits(sess, peer);
 	if (!err)
 		rtrs_srv_track_path(peer);
+	else
+		rnbd_srv_set_client(sess, &former);
 	if (!err && !others)
 		rnbd_srv_check_maps(sess);
 	rnbd_srv_unlock_rules();
+	key_put(former.key);
 	return err;
 }

@@ -4,9 +4,8 @@
  * client continues after the last one of them. Volumes are ordered by the time of their creation,
  * so a list stays complete if volumes are added and removed meanwhile.
  *
- * The rules decide as they do for OPEN over the path on which LIST arrives. Nothing here opens a
- * disk or waits for one. Each session handles one LIST at a time, and checks a limited number of
- * volumes for it.
+ * The rules decide as they do for OPEN. Nothing here opens a disk or waits for one. Each session
+ * handles one LIST at a time.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -61,40 +60,65 @@ static int rnbd_srv_list_add(struct rnbd_srv_list *list, struct rnbd_srv_volume 
 	return 0;
 }
 
+/*
+ * Add volumes after *@after to the answer. At most RNBD_SRV_LIST_SCAN volumes are checked, and
+ * *@after advances past them. Returns 0 if no volume is left, -EAGAIN if others have to be checked,
+ * or an errno of rnbd_srv_list_add().
+ */
+static int rnbd_srv_list_scan(struct rnbd_srv_list *list, const struct rnbd_srv_sess *sess,
+			      u64 *after)
+{
+	struct rnbd_srv_volume *volume;
+	unsigned int checked = 0;
+	int err;
+
+	lockdep_assert_held(&rnbd_srv_rules_lock);
+	list_for_each_entry(volume, &sess->rules->volumes, list) {
+		if (volume->nr <= *after)
+			continue;
+		if (checked++ == RNBD_SRV_LIST_SCAN)
+			return -EAGAIN;
+		if (rnbd_srv_is_listed(volume, sess)) {
+			err = rnbd_srv_list_add(list, volume);
+			if (err)
+				return err;
+			list->cursor = volume->nr;
+		}
+		*after = volume->nr;
+	}
+	return 0;
+}
+
 /**
  * rnbd_srv_list_fill() - write an answer to RNBD_MSG_LIST, without the sizes of volumes
  * @list: list, zeroed except for its room, which is at least RNBD_MSG_LIST_RSP_MIN
  * @sess: session of the client
  * @after: cursor of the message
  *
- * Context: rnbd_srv_rules_lock is held.
+ * The cursor of the answer is that of its last volume, so that the client learns nothing about
+ * volumes that it may not open. The first volume always fits, so the cursor advances.
+ *
+ * Context: process, may sleep; memory reclaim must not start I/O.
  * Return: 0 or -ENOMEM.
  */
 VISIBLE_IF_KUNIT int rnbd_srv_list_fill(struct rnbd_srv_list *list,
 					const struct rnbd_srv_sess *sess, u64 after)
 {
 	struct rnbd_msg_list_rsp *rsp = (void *)list->data;
-	struct rnbd_srv_volume *volume;
-	unsigned int checked = 0;
-	int err = 0;
+	int err;
 
 	list->len = sizeof(*rsp);
-	list_for_each_entry(volume, &sess->rules->volumes, list) {
-		if (volume->nr <= after)
-			continue;
-		if (checked++ == RNBD_SRV_LIST_SCAN)
-			err = -ENOSPC;
-		else if (rnbd_srv_is_listed(volume, sess))
-			err = rnbd_srv_list_add(list, volume);
-		if (err)
-			break;
-		after = volume->nr;
-	}
+	do {
+		mutex_lock(&rnbd_srv_rules_lock);
+		err = rnbd_srv_list_scan(list, sess, &after);
+		mutex_unlock(&rnbd_srv_rules_lock);
+		cond_resched();
+	} while (err == -EAGAIN);
 	if (err && err != -ENOSPC)
 		return err;
 	rsp->hdr.type = cpu_to_le16(RNBD_MSG_LIST_RSP);
 	rsp->nr = cpu_to_le16(list->nr);
-	rsp->cursor = cpu_to_le64(err ? after : 0);
+	rsp->cursor = cpu_to_le64(err ? list->cursor : 0);
 	return 0;
 }
 
@@ -115,16 +139,10 @@ static int rnbd_srv_list_answer(struct rtrs_srv_op *op, struct rnbd_srv_list *li
 {
 	const struct rnbd_msg_list *msg = (const void *)op->msg;
 	struct rnbd_srv_sess *sess = op->priv;
-	unsigned int noio;
 	int err;
 
 	list->room = min_t(size_t, op->data_len, sizeof(list->data));
-	/* Reclaim must not wait for I/O under this lock, which the transport's callbacks take. */
-	noio = memalloc_noio_save();
-	mutex_lock(&rnbd_srv_rules_lock);
 	err = rnbd_srv_list_fill(list, sess, le64_to_cpu(msg->cursor));
-	mutex_unlock(&rnbd_srv_rules_lock);
-	memalloc_noio_restore(noio);
 	if (err)
 		return err;
 	rnbd_srv_list_sizes(list);
@@ -134,11 +152,14 @@ static int rnbd_srv_list_answer(struct rtrs_srv_op *op, struct rnbd_srv_list *li
 
 static int rnbd_srv_list_msg(struct rtrs_srv_op *op)
 {
+	const struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_srv_list *list;
 	unsigned int i;
 	int err;
 
+	if (rtrs_srv_peer_closing(&peer))
+		return -ECONNABORTED;
 	err = rnbd_srv_check_list(op, READ_ONCE(sess->features));
 	if (err)
 		return err;
@@ -156,8 +177,14 @@ static void rnbd_srv_list_work(struct work_struct *work)
 {
 	struct rnbd_srv_req *req = container_of(work, struct rnbd_srv_req, work);
 	struct rtrs_srv_op *op = rtrs_srv_op_from_priv(req);
+	unsigned int noio;
+	int err;
 
-	rtrs_srv_complete(op, rnbd_srv_list_msg(op));
+	/* A client ends a path over which LIST stays unanswered, so LIST must not wait for I/O. */
+	noio = memalloc_noio_save();
+	err = rnbd_srv_list_msg(op);
+	memalloc_noio_restore(noio);
+	rtrs_srv_complete(op, err);
 }
 
 /**

@@ -24,8 +24,9 @@
  * - After a change of the rules, one of the paths determines the hosts anew. A change concerns one
  *   host, so the path is one that matches this host if there is any, else the oldest path. Paths
  *   that match other hosts end. Mappings, limits and the cgroup follow from the hosts.
- * - Without paths, a session keeps its mappings. When the client has noticed that it has no path,
- *   its next one determines the hosts as the first one did, and the mappings are checked.
+ * - Without paths, a session keeps its hosts and mappings, which are checked after changes of the
+ *   rules, too. When the client has noticed that it has no path, its next one determines the hosts
+ *   as the first one did, and the mappings are checked.
  *
  * rnbd_srv_lock orders new paths, new mappings and checks after changes of the rules. The check
  * follows the change: what comes before the check is checked, what comes later sees the new rules.

@@ -351,7 +351,8 @@ bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map)
 
 	lockdep_assert_held(&rnbd_srv_rules_lock);
 	return !rnbd_srv_judge(map->sess->rules, map, &volume) &&
-	       (volume ? map->volume_path && !strcmp(map->volume_path, volume->path) :
+	       (volume ? map->volume_path && !strcmp(map->volume_path, volume->path) &&
+			 uuid_equal(&map->uuid, &volume->uuid) :
 			 !map->volume_path);
 }
 

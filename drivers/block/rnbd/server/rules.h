@@ -170,7 +170,7 @@ static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
 	((RNBD_SRV_LIST_ROOM - sizeof(struct rnbd_msg_list_rsp)) / \
 	 (sizeof(struct rnbd_list_entry) + 8))
 
-/* Most volumes that the server checks for one LIST */
+/* Maximum number of volumes that are checked for LIST without releasing the rules' lock */
 #define RNBD_SRV_LIST_SCAN	1024
 
 /**
@@ -178,6 +178,7 @@ static inline unsigned int rnbd_srv_limit_shift(enum rnbd_srv_limit limit)
  * @room: bytes of @data that the client can receive
  * @len: bytes of @data that are used
  * @nr: number of volumes in @data
+ * @cursor: &rnbd_srv_volume.nr of the last one
  * @paths: their paths
  * @data: the answer, zeroed beyond @len
  */
@@ -185,6 +186,7 @@ struct rnbd_srv_list {
 	size_t room;
 	size_t len;
 	unsigned int nr;
+	u64 cursor;
 	char *paths[RNBD_SRV_LIST_VOLUMES];
 	u8 data[RNBD_SRV_LIST_ROOM] __aligned(8);
 };
