@@ -10,7 +10,7 @@
 #define MAP_ARGUMENTS \
 	"DEVICE [from SESSION] [PATH...] [ro|rw|migration|handover] [dest_port=N] [nr_queues=N] " \
 	"[nr_poll_queues=N] [queue_depth=N] [key=NAME] [SETTING=VALUE...] [--save[=NAME]], or " \
-	"--all SERVER[,SERVER...] [from LOCAL[,LOCAL...]] [session=NAME] and the same options"
+	"--all SERVER[,SERVER...] [from LOCAL[,LOCAL...]] [session=NAME] [OPTION...] [--save]"
 
 #define DISCOVER_ARGUMENTS \
 	"SERVER[,SERVER...] [from LOCAL[,LOCAL...]] [session=NAME] [dest_port=N] [nr_queues=N] " \

@@ -87,6 +87,7 @@ class Host:
         # This driver's modules are installed.
         self.program('modinfo', 'echo "listen:x (bool)"; echo "slot_size:x (uint)"\n')
         self.kmsg.write_text('6,1,1,-;rnbd_client: an old line\n')
+        self.name('client1')
         return self
 
     def __exit__(self, *_):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """discover, map --all"""
 
-import socket
 
 from rig import CTL, equal
 
@@ -14,12 +13,6 @@ odd 8 - {UUID} more words
 '''
 
 
-def own_name(server):
-    host = ''.join(c if c.isascii() and (c.isalnum() or c == '_') else '-'
-                   for c in socket.gethostname().split('.')[0])
-    return f'{host}-{server}'
-
-
 def asked(host):
     """The line that was written, without what it has by default"""
     return host.written(DISCOVER)
@@ -29,7 +22,7 @@ def test_discover(host):
     host.client()
     host.lists(LIST)
     out = host.run('discover 10.0.0.1').out
-    equal('written', asked(host), f"sessname={own_name('10-0-0-1')} path=ip:10.0.0.1")
+    equal('written', asked(host), 'sessname=client1_10-0-0-1 path=ip:10.0.0.1')
     equal('table', [line.split() for line in out.splitlines()],
           [['VOLUME', 'SIZE', 'MODES', 'UUID'], ['data', '64M', 'ro,rw', UUID],
            ['logs', '-', 'ro', '-'], ['odd', '4K', '-', UUID]])
@@ -90,7 +83,7 @@ def test_discover_of_names(host):
     (host.top / 'hosts').write_text('storage1 10.0.0.1\n')
     host.lists(LIST)
     host.run('discover storage1')
-    equal('written', asked(host), f"sessname={own_name('storage1')} path=ip:10.0.0.1")
+    equal('written', asked(host), 'sessname=client1_storage1 path=ip:10.0.0.1')
     host.says('discover storage2', 'does not resolve', code=3)
 
 
@@ -111,7 +104,7 @@ def test_discover_in_an_open_session(host):
     for other in '192.168.100.11', '192.168.100.2', '2.168.100.1':
         host.lists(LIST)
         host.run(f'discover {other}')
-        equal(other, asked(host), f"sessname={own_name(other.replace('.', '-'))} path=ip:{other}")
+        equal(other, asked(host), f"sessname=client1_{other.replace('.', '-')} path=ip:{other}")
 
 
 def test_discover_refused(host):
