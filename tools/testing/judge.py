@@ -63,6 +63,17 @@ def old_breakpoint(lines):
     return found and one_log(lines) and "<" in found[1] and not re.search(r"\bcc <", found[1])
 
 
+def unlocked_walk(lines):
+    """Whether User Mode Linux walked the VMAs of a process without a lock, when the kernel freed an
+    AIO context of that process, and nothing was wrong before that: see README.md."""
+    found = re.search(r"^\w+'s kernel log:\n(?:.*\n){0,3}.*\bsuspicious RCU usage\n"
+                      r"(?s:.*?)\bmas_walk\b(?s:.*?)\bflush_tlb_mm\b(?s:.*?)\bfree_ioctx\b",
+                      "\n".join(lines), re.MULTILINE)
+    return found and one_log(lines)
+
+
 def run_again(lines):
     """Why a failed test is to be run once more, or an empty text."""
-    return "a guest ran a breakpoint that was gone" if old_breakpoint(lines) else ""
+    if old_breakpoint(lines):
+        return "a guest ran a breakpoint that was gone"
+    return "User Mode Linux walked VMAs without a lock" if unlocked_walk(lines) else ""

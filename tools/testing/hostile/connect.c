@@ -456,7 +456,7 @@ static int hoard(long arg)
 		ret = fail("%u sessions", n);
 	nap_us(100000);
 	for (i = 0; !ret && (line = log_line(i)); i++)
-		if (strstr(line, "that clients may take"))
+		if (strstr(line, "that clients may use"))
 			break;
 	if (!ret && !line)
 		ret = fail("no reason in the log");

@@ -70,6 +70,19 @@ class Again(unittest.TestCase):
         self.assertFalse(self.breakpoint("  BUG: x\n  one line\n  and another\n"))
         self.assertFalse(judge.run_again(["int3: 0000 [#1]", "Code: 00 <90> 11"]))
 
+    def walk(self, before="", report="suspicious RCU usage", caller="free_ioctx", after=""):
+        text = (f"vm's kernel log:\n{before}  =====\n  WARNING: {report}\n  7.2.13 #1\n"
+                f"  mas_walk+0x7e\n  flush_tlb_mm+0x109\n  {caller}+0x1d{after}")
+        return judge.run_again(text.splitlines())
+
+    def test_unlocked_walk(self):
+        self.assertTrue(self.walk())
+        self.assertTrue(self.walk(before="  \n"))
+        self.assertFalse(self.walk(report="possible recursive locking"))
+        self.assertFalse(self.walk(caller="rnbd_clt_open"))
+        self.assertFalse(self.walk(before="  BUG: x\n  one line\n  and another\n"))
+        self.assertFalse(self.walk(after="\nclient's kernel log:\n  BUG: x"))
+
     def test_old_breakpoint_and_trouble_on_another_guest(self):
         self.assertFalse(self.breakpoint(after="\nclient's kernel log:\n  BUG: x"))
         self.assertTrue(self.breakpoint(after="\nend of client's kernel log:\n  silent"))
