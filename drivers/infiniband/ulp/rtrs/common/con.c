@@ -315,8 +315,8 @@ EXPORT_SYMBOL_GPL(rtrs_con_has_room);
 
 /*
  * Adds a chain if the send queue has room for it and for @spare more work requests, and rings the
- * doorbell if @last, or if there is no room. Inlined, so that callers with constant arguments
- * evaluate no conditions.
+ * doorbell if @last, or if there is no room. Sets *@queued unless @queued is NULL. Inlined, so that
+ * the compiler removes what constant arguments make superfluous.
  */
 static __always_inline int __rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first,
 					   u32 spare, bool last, struct rtrs_con **queued)

@@ -436,7 +436,7 @@ struct rtrs_srv_setup {
  * struct rtrs_srv_path_sysfs - a path in sysfs (sysfs.c)
  * @named: its directory exists or is about to; guarded by &rtrs_srv_sess.paths_lock
  * @released: completed when &rtrs_path.kobj is released. Callers that look the path up under
- *	rtrs_srv_lock get a reference on it
+ *	rtrs_srv_lock get a reference to the kobject
  */
 struct rtrs_srv_path_sysfs {
 	bool named;
