@@ -32,7 +32,7 @@ for ((try = 0; try < 20; try++)); do
 	[ "$got" = ECONNREFUSED ] || break
 done
 [ "$got" = EOPNOTSUPP ] || fail "map_device with a server over iWARP without slots: $got"
-for text in 'rtrs_server: iWARP device siw0 has no immediate data: it takes a slot_size' \
+for text in 'rtrs_server: iWARP device siw0 has no immediate data: slot_size must not be 0' \
 	'rtrs_client: .* refused it: .*(EOPNOTSUPP|-95)'; do
 	log_since_mark | grep -qE "$text" || fail "the log does not have: $text"
 done

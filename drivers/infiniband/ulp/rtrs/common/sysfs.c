@@ -111,23 +111,27 @@ EXPORT_SYMBOL_GPL(rtrs_stats_sum);
  * @path: the path
  * @buf: page that is filled in
  *
- * Number and bytes of reads, and of writes, since the last reset; number of requests in flight.
+ * Number and bytes of reads, and of writes, since the last reset; number of requests in flight. The
+ * caller adds the end of the line.
  *
  * Return: number of bytes in @buf.
  */
 int rtrs_stats_emit(struct rtrs_path *path, char *buf)
 {
 	struct rtrs_stats base, sum;
+	s64 in_flight;
+	int len;
 
 	mutex_lock(&path->stats_lock);
 	base = path->stats_base;
 	mutex_unlock(&path->stats_lock);
 	rtrs_stats_sum(path, &sum);
 	/* The counters may change while they are summed up, so the difference may be negative. */
-	return sysfs_emit(buf, "%llu %llu %llu %llu %lld",
-			  sum.ops[0] - base.ops[0], sum.bytes[0] - base.bytes[0],
-			  sum.ops[1] - base.ops[1], sum.bytes[1] - base.bytes[1],
-			  max(0LL, (s64)(sum.ops[0] + sum.ops[1] - sum.done)));
+	in_flight = max(0LL, (s64)(sum.ops[0] + sum.ops[1] - sum.done));
+	len = sysfs_emit(buf, "%llu %llu %llu %llu %lld",
+			 sum.ops[0] - base.ops[0], sum.bytes[0] - base.bytes[0],
+			 sum.ops[1] - base.ops[1], sum.bytes[1] - base.bytes[1], in_flight);
+	return len;
 }
 EXPORT_SYMBOL_GPL(rtrs_stats_emit);
 
