@@ -47,19 +47,7 @@ struct rnbd_clt_discovery {
 	size_t len;
 };
 
-/* Names with control characters are malformed: the server refuses to open them. */
-static bool rnbd_clt_list_name_ok(const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		if (iscntrl(name[i]))
-			return false;
-	}
-	return len && len < RNBD_NAME_LEN;
-}
-
-/* Check whether map_device accepts a name: it is printable ASCII without blanks. */
+/* Check whether map_device accepts a name, which must be printable ASCII without blanks. */
 static bool rnbd_clt_can_map(const char *name, size_t len)
 {
 	size_t i;
@@ -99,7 +87,7 @@ static size_t rnbd_clt_entry_len(const struct rnbd_list_entry *entry, size_t len
 	if (len < sizeof(*entry))
 		return 0;
 	need = rnbd_list_entry_len(entry->name_len);
-	if (len < need || !rnbd_clt_list_name_ok(entry->name, entry->name_len) ||
+	if (len < need || !entry->name_len || !rnbd_name_ok(entry->name, entry->name_len) ||
 	    !rnbd_clt_nsectors_ok(le64_to_cpu(entry->nsectors)))
 		return 0;
 	return need;
@@ -107,7 +95,7 @@ static size_t rnbd_clt_entry_len(const struct rnbd_list_entry *entry, size_t len
 
 /**
  * rnbd_clt_parse_list() - add the volumes in an answer to RNBD_MSG_LIST to a list
- * @list: list; its cursor was that of the message, and becomes that of the answer
+ * @list: list; its cursor, from the message, is replaced with the cursor of the answer
  * @buf: the answer, aligned to 8 bytes
  * @len: length of @buf
  *
@@ -234,7 +222,7 @@ static int rnbd_clt_list_all(struct rnbd_clt_sess *sess, unsigned int generation
 			     struct rnbd_clt_list *list)
 {
 	unsigned long end = jiffies + RNBD_CLT_LIST_TIME;
-	void *rsp = kzalloc(RNBD_CLT_LIST_ROOM, GFP_KERNEL);
+	void *rsp = kmalloc(RNBD_CLT_LIST_ROOM, GFP_KERNEL);
 	int err;
 
 	if (!rsp)

@@ -328,7 +328,7 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
  * @line: the text; modified, and referenced by @opts
  * @opts: result; zeroed by the caller, except for @net
  *
- * The options are those of map_device, without the ones of a device and the settings of a session.
+ * The line has options of map_device, but no options of a device and no settings of the session.
  *
  * Return: 0, or a negative errno; the reason has been logged.
  */

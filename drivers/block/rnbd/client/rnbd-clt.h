@@ -547,8 +547,7 @@ struct rnbd_clt_volume {
 
 /**
  * struct rnbd_clt_list - the volumes of a server
- * @cursor: where the next message has to continue; 0: at the beginning or, after an answer, the
- *	list is complete
+ * @cursor: cursor for the next message; 0 before the first message, and when the list is complete
  * @nr: number of entries that the server has sent
  * @nr_volumes: number of @volumes
  * @volumes: array of RNBD_CLT_LIST_MAX pointers; the volumes are from kmalloc()

@@ -6,7 +6,9 @@
 #ifndef RNBD_PROTO_H
 #define RNBD_PROTO_H
 
+#include <linux/align.h>
 #include <linux/build_bug.h>
+#include <linux/ctype.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -16,6 +18,18 @@
 
 /* Size of a device name, including the terminating NUL. */
 #define RNBD_NAME_LEN	255
+
+/* Check the name of a device, which reaches logs and sysfs: short, without control characters. */
+static inline bool rnbd_name_ok(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (iscntrl(name[i]))
+			return false;
+	}
+	return len < RNBD_NAME_LEN;
+}
 
 /**
  * enum rnbd_msg_type - values of &rnbd_msg_hdr.type
@@ -375,8 +389,8 @@ static_assert(offsetof(struct rnbd_msg_list, cursor) == 8);
  * @hdr: header
  * @nr: number of entries, may be 0
  * @reserved: 0
- * @cursor: where the next message has to continue, greater than that of the message; 0 after the
- *	last volume
+ * @cursor: cursor for the next message, greater than the one of this message; 0: the list is
+ *	complete
  */
 struct rnbd_msg_list_rsp {
 	struct rnbd_msg_hdr hdr;
@@ -412,7 +426,7 @@ static_assert(offsetof(struct rnbd_list_entry, modes) == 24);
 /* Get the length of an entry, including the padding. */
 static inline size_t rnbd_list_entry_len(size_t name_len)
 {
-	return sizeof(struct rnbd_list_entry) + ((name_len + 7) & ~(size_t)7);
+	return sizeof(struct rnbd_list_entry) + ALIGN(name_len, 8);
 }
 
 /* Room for an answer with an entry of any length; shorter reads are refused */

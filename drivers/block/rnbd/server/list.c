@@ -33,8 +33,9 @@ VISIBLE_IF_KUNIT int rnbd_srv_check_list(const struct rtrs_srv_op *op, u32 featu
 
 static bool rnbd_srv_is_listed(struct rnbd_srv_volume *volume, const struct rnbd_srv_sess *sess)
 {
-	return volume->enabled && volume->modes &&
-	       rnbd_srv_name_ok(config_item_name(&volume->group.cg_item)) &&
+	const char *name = config_item_name(&volume->group.cg_item);
+
+	return volume->enabled && volume->modes && rnbd_name_ok(name, strlen(name)) &&
 	       rnbd_srv_host_ok(volume, sess);
 }
 
@@ -95,8 +96,8 @@ static int rnbd_srv_list_scan(struct rnbd_srv_list *list, const struct rnbd_srv_
  * @sess: session of the client
  * @after: cursor of the message
  *
- * The cursor of the answer is that of its last volume, so that the client learns nothing about
- * volumes that it may not open. The first volume always fits, so the cursor advances.
+ * The last volume in the answer determines its cursor. So the cursor reveals nothing about volumes
+ * that the client may not open. The first volume always fits, so the cursor advances.
  *
  * Context: process, may sleep; memory reclaim must not start I/O.
  * Return: 0 or -ENOMEM.

@@ -5,7 +5,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
-#include <linux/ctype.h>
 #include <linux/fs.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
@@ -84,25 +83,6 @@ char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path)
 	return full ?: ERR_PTR(-ENOMEM);
 }
 
-/**
- * rnbd_srv_name_ok() - check the name of a device
- * @name: name, an array of RNBD_NAME_LEN characters or a string
- *
- * Names reach the log and sysfs.
- *
- * Return: true if the name is short enough and has no control characters.
- */
-bool rnbd_srv_name_ok(const char *name)
-{
-	size_t i, len = strnlen(name, RNBD_NAME_LEN);
-
-	for (i = 0; i < len; i++) {
-		if (iscntrl(name[i]))
-			return false;
-	}
-	return len < RNBD_NAME_LEN;
-}
-
 /* Get the size of a disk in bytes without opening it, as that may wait for the disk; 0: unknown. */
 static loff_t rnbd_srv_disk_size(dev_t dev)
 {
@@ -120,7 +100,7 @@ static loff_t rnbd_srv_disk_size(dev_t dev)
  * rnbd_srv_cached_sectors() - get the size of a disk or file, if that needs no waiting
  * @path: path of the disk or file
  *
- * Looks only at what is in memory: neither a disk nor a filesystem that hangs delays the caller.
+ * Only memory is searched, so a disk or filesystem that hangs does not delay the caller.
  *
  * Context: process, may sleep, but only for memory.
  * Return: the size in sectors of 512 bytes, or 0 if it is not known.

@@ -21,9 +21,9 @@
  *
  * - Its first path determines the hosts. A path that matches others is refused (-EACCES), so no
  *   path adds to or takes from what the session may do. Which path is lost makes no difference.
- * - After a change of the rules, one of the paths determines the hosts anew. A change concerns one
- *   host, so the path is one that matches this host if there is any, else the oldest path. Paths
- *   that match other hosts end. Mappings, limits and the cgroup follow from the hosts.
+ * - After a change of the rules, one of the paths determines the hosts again. Each change concerns
+ *   one host: a path that matches this host is chosen or, without such a path, the oldest path.
+ *   Paths that match other hosts end. Mappings, limits and the cgroup follow from the hosts.
  * - Without paths, a session keeps its hosts and mappings, which are checked after changes of the
  *   rules, too. When the client has noticed that it has no path, its next one determines the hosts
  *   as the first one did, and the mappings are checked.
@@ -129,8 +129,9 @@ do {									\
  * @nr_maps: number of @maps, at most RNBD_SRV_SESS_MAPS; under rnbd_srv_lock
  * @opening: mappings whose disk or file is being opened, under rnbd_srv_lock
  * @rules: rules of the tenant to which the client has connected; the tenant outlives the session
- * @client: address, and proved key with a reference, that determine the session's hosts: those of
- *	one of its paths, or of a former one. No other member is valid. Under rnbd_srv_rules_lock
+ * @client: address and proved key of one of the session's paths, or of a former path. They
+ *	determine the session's hosts. The key is referenced; no other member is valid. Protected by
+ *	rnbd_srv_rules_lock
  * @addr: the address of @client; its family is 0 before the first path is up
  * @css: I/O controller of the cgroup to which I/O is charged, or NULL; changed under
  *	rnbd_srv_lock, read under RCU
@@ -587,7 +588,6 @@ void rnbd_srv_css_end(void);
 void rnbd_srv_css_set(struct rnbd_srv_sess *sess, struct cgroup_subsys_state *css);
 
 /* path.c */
-bool rnbd_srv_name_ok(const char *name);
 char *rnbd_srv_full_path(const struct rnbd_srv_sess *sess, const char *path);
 u64 rnbd_srv_cached_sectors(const char *path);
 bool rnbd_srv_fs_ok(struct rnbd_srv_sess *sess, const struct super_block *sb);

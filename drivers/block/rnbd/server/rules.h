@@ -82,7 +82,7 @@ struct rnbd_srv_allow {
  * @group: directory in volumes/, with the name of the volume
  * @hosts: subdirectory of links to hosts
  * @allowed: list of struct rnbd_srv_allow, one for each link
- * @nr: number by which clients continue a list of volumes; greater than that of older volumes
+ * @nr: cursor after this volume in a list of volumes; greater than @nr of older volumes
  * @uuid: UUID of the volume
  * @path: absolute path of the disk or file; NULL if not set
  * @modes: bit mask of the allowed access modes

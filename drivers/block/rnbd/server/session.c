@@ -177,7 +177,7 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op, u32 features)
 	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
 	    op->data_len < RNBD_MSG_OPEN_RSP_MIN ||
 	    msg->access_mode >= RNBD_ACCESS_MODES ||
-	    !rnbd_srv_name_ok(msg->dev_name))
+	    !rnbd_name_ok(msg->dev_name, strnlen(msg->dev_name, RNBD_NAME_LEN)))
 		return -EINVAL;
 	return rnbd_srv_check_generation(op, msg->access_mode, features);
 }

@@ -132,8 +132,8 @@ struct rtrs_stats {
  * @addr: addresses of this end and of the peer
  * @addr_str: @addr as text, unique in the session
  * @uuid: chosen by the client; identifies the path to the server across reconnects
- * @id: chosen by the client; identifies this connect of the path among those of all paths of the
- *	session. On the server 0 without RTRS_FEATURE_FENCE
+ * @id: number of this connect of the path, chosen by the client; no other connect of any path of
+ *	the session has it. On the server 0 without RTRS_FEATURE_FENCE
  * @nr_connects: number of attempts of the client to connect the path, including the current one
  * @nr_cons: number of connections: on the client those that are set up, on the server those that
  *	the client announced

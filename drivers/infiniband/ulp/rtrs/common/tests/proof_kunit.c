@@ -184,7 +184,7 @@ struct proof_end {
 	struct ib_port_data ports[2];
 };
 
-/* Numbers of queue pairs begin with @own, and those of the peer with @peer. */
+/* Allocate an end of a path. @own and @peer are the first queue pair numbers of each end. */
 static struct proof_end *new_end(struct kunit *test, const char *addr, u32 own, u32 peer)
 {
 	struct proof_end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
