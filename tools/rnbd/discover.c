@@ -86,14 +86,6 @@ static void target_free(struct target *target)
 	free(target->line);
 }
 
-static void line_add(char **line, const char *key, const char *value)
-{
-	char *longer = xasprintf("%s%s%s=%s", *line ? *line : "", *line ? " " : "", key, value);
-
-	free(*line);
-	*line = longer;
-}
-
 /* Add a path for each server. A single local address is that of all paths. */
 static int add_paths(struct target *target, const struct words *servers,
 		     const struct words *locals)
@@ -110,7 +102,7 @@ static int add_paths(struct target *target, const struct words *servers,
 		ret = resolve_path(text, &path);
 		if (ret)
 			return ret;
-		line_add(&target->paths, "path", path);
+		add_pair(&target->paths, "path", path);
 		free(path);
 	}
 	return ret;
@@ -159,7 +151,7 @@ static int take_word(struct target *target, const char *word, bool mapping)
 		return report_usage("%s: discover takes no such option", word);
 	words_add(&target->words, xstrdup(word));
 	if (option < FIRST_SETTING)
-		line_add(&target->line, volume_option_name(option), value);
+		add_pair(&target->line, volume_option_name(option), value);
 	return RNBD_OK;
 }
 
@@ -224,7 +216,7 @@ static int target_parse(const struct rnbd *r, struct target *target, int argc, c
 	if (!ret)
 		ret = choose_session(r, target);
 	if (!ret)
-		line_add(&target->line, "sessname", target->session);
+		add_pair(&target->line, "sessname", target->session);
 	return ret;
 }
 

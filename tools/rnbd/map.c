@@ -24,21 +24,12 @@ struct line {
 	char *server;
 };
 
-static void line_add(struct line *line, const char *key, const char *value)
-{
-	char *longer = xasprintf("%s%s%s=%s", line->text ? line->text : "", line->text ? " " : "",
-				 key, value);
-
-	free(line->text);
-	line->text = longer;
-}
-
 static int add_option(struct line *line, enum volume_option option, const char *value)
 {
 	if (line->volume.options[option])
 		return report_usage("%s is given twice", volume_option_name(option));
 	line->volume.options[option] = xstrdup(value);
-	line_add(line, volume_option_name(option), value);
+	add_pair(&line->text, volume_option_name(option), value);
 	return RNBD_OK;
 }
 
@@ -67,7 +58,7 @@ static int add_path(struct line *line, const char *word)
 
 	if (ret)
 		return ret;
-	line_add(line, "path", path);
+	add_pair(&line->text, "path", path);
 	volume_add_path(&line->volume, path);
 	if (!line->first) {
 		line->first = word;
@@ -127,7 +118,7 @@ static int make_line(const struct rnbd *r, struct line *line, int argc, char **a
 		if (has_blank(argv[i]))
 			return report_usage("'%s': map_device takes no blanks in names", argv[i]);
 	line->volume.device = xstrdup(argv[0]);
-	line_add(line, "device_path", argv[0]);
+	add_pair(&line->text, "device_path", argv[0]);
 	for (i = named ? 3 : 1; i < argc && !ret; i++)
 		ret = add_word(line, argv[i]);
 	if (!ret && named)

@@ -289,6 +289,7 @@ void *xcalloc(size_t nr, size_t size);
 void *xrealloc(void *p, size_t nr, size_t size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) __printf(1, 2);
+void add_pair(char **text, const char *key, const char *value);
 double now(void);
 void nap(double seconds);
 bool parse_number(const char *text, long long min, long long max, long long *value);

@@ -93,16 +93,11 @@ static void add_value(const struct rnbd *r, struct json_object *json, const stru
 static void add_limits(struct json_object *json, const struct rule *host)
 {
 	enum rule_attribute i;
-	char *all = xstrdup(""), *more;
+	char *all = xstrdup("");
 
-	for (i = RULE_MAX_SESSIONS; i <= RULE_MAX_MEMORY; i++) {
-		if (!strcmp(host->values[i], "0"))
-			continue;
-		more = xasprintf("%s%s%s=%s", all, *all ? " " : "", rule_attribute_name(i),
-				 host->values[i]);
-		free(all);
-		all = more;
-	}
+	for (i = RULE_MAX_SESSIONS; i <= RULE_MAX_MEMORY; i++)
+		if (strcmp(host->values[i], "0"))
+			add_pair(&all, rule_attribute_name(i), host->values[i]);
 	json_add_string(json, "limits", all);
 	free(all);
 }

@@ -51,6 +51,16 @@ char *xasprintf(const char *fmt, ...)
 	return checked(n < 0 ? NULL : text);
 }
 
+/* Append KEY=VALUE to *@text, which is NULL or from malloc(), after a blank if it is not empty. */
+void add_pair(char **text, const char *key, const char *value)
+{
+	bool first = !*text || !**text;
+	char *longer = xasprintf("%s%s%s=%s", first ? "" : *text, first ? "" : " ", key, value);
+
+	free(*text);
+	*text = longer;
+}
+
 /* Get the time of a monotonic clock in seconds. */
 double now(void)
 {
