@@ -7,8 +7,7 @@
 # the server, while verified I/O of the others continues. A container uses a disk of its namespace.
 # The tool saves, clears and restores tenants.
 # Modules: ours
-# Kernel: stock
-# Once: 7.2
+# Once: debug 7.2
 
 . "$RIG_DIR/steps/tool.sh"
 . "$RIG_DIR/steps/netns.sh"
