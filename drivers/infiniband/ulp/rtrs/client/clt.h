@@ -35,7 +35,7 @@
  *	rtrs_clt_lock		names of sessions; nests with no other lock
  *	rtrs_clt.lock		a session's paths; the only one that is held for long
  *	rtrs_clt.proof_lock	transform that computes proofs
- *	rtrs_clt_failover.lock	requests that wait, fences
+ *	rtrs_clt_failover.lock	state of the session, requests that wait, fences
  *	rtrs_clt_create.lock	permission to request the session; nests with no other lock
  *	rtrs_con.sq_lock	a connection's send queue
  *	rtrs_clt_path_sm.lock	state of a path
@@ -148,6 +148,42 @@ enum rtrs_clt_event {
 	RTRS_CLT_EV_STOP,
 	RTRS_CLT_EV_ENDED,
 	RTRS_CLT_NR_EVENTS
+};
+
+/**
+ * enum rtrs_clt_sess_state - state of a session; see rtrs_clt_sess_next_state()
+ * @RTRS_CLT_SESS_DOWN: no path; requests wait until failover_timeout has passed
+ * @RTRS_CLT_SESS_EXPIRED: no path for too long; requests fail
+ * @RTRS_CLT_SESS_TRIAL: there is a path, but requests have waited for it, and it is not known yet
+ *	whether the server answers any
+ * @RTRS_CLT_SESS_UP: there is a path
+ * @RTRS_CLT_SESS_NR_STATES: number of states
+ */
+enum rtrs_clt_sess_state {
+	RTRS_CLT_SESS_DOWN,
+	RTRS_CLT_SESS_EXPIRED,
+	RTRS_CLT_SESS_TRIAL,
+	RTRS_CLT_SESS_UP,
+	RTRS_CLT_SESS_NR_STATES
+};
+
+/**
+ * enum rtrs_clt_sess_event - event that changes the state of a session
+ * @RTRS_CLT_SESS_EV_PATH: the first path is about to accept requests
+ * @RTRS_CLT_SESS_EV_ANSWER: a path was lost and the server had answered a request over it, or no
+ *	request waits
+ * @RTRS_CLT_SESS_EV_LOST: the last path is lost, or the first one could not be added
+ * @RTRS_CLT_SESS_EV_EXPIRE: failover_timeout has passed
+ * @RTRS_CLT_SESS_EV_EXTEND: failover_timeout was raised
+ * @RTRS_CLT_SESS_NR_EVENTS: number of events
+ */
+enum rtrs_clt_sess_event {
+	RTRS_CLT_SESS_EV_PATH,
+	RTRS_CLT_SESS_EV_ANSWER,
+	RTRS_CLT_SESS_EV_LOST,
+	RTRS_CLT_SESS_EV_EXPIRE,
+	RTRS_CLT_SESS_EV_EXTEND,
+	RTRS_CLT_SESS_NR_EVENTS
 };
 
 /**
@@ -324,8 +360,7 @@ struct rtrs_clt_path_stats {
  * @gone: the path is being destroyed and can't be connected any more. Set before
  *	rtrs_clt_view.hide() acquires clt->lock, so the path isn't shown again after that
  * @at_once: the next attempt has no delay and is made even if max_tries is reached
- * @hurry: all paths were lost while this one was being connected or disconnected. The next attempt
- *	has no delay, but max_tries applies
+ * @hurry: all paths were lost. The next attempt has no delay, but max_tries applies
  * @trying: @connect_work is running an attempt; @end_work is queued only after it
  * @failures: number of failed attempts since the last successful one
  * @short_lives: number of times in a row that the path was lost within
@@ -334,7 +369,7 @@ struct rtrs_clt_path_stats {
  * @begun: number of attempts started
  * @tries: number of attempts ended
  * @result: result of the last attempt, 0 or a negative errno
- * @wait: woken by changes of @nr_pending, @tries, rtrs_clt_path_fence.done and @state
+ * @wait: woken by changes of @nr_pending, @tries and @state
  * @nr_pending: number of connections that have not finished the current step
  * @logged: the last error logged; further attempts that fail with it log nothing
  * @try_err: errno of the last attempt until the path is down, 0 if it succeeded; used by the work
@@ -453,13 +488,14 @@ struct rtrs_clt_fence {
 /**
  * struct rtrs_clt_path_fence - fencing-related fields of a path
  * @own: fence for this path, allocated before it connects and used when it has died
+ * @ready: the path is being connected and can carry FENCE, see rtrs_clt_fence_via(); under
+ *	clt->lock
  * @asked: ID of the dead path in the unanswered FENCE sent over this path, or 0
- * @done: ID of the dead path in the last FENCED received over this path
  */
 struct rtrs_clt_path_fence {
 	struct rtrs_clt_fence *own;
+	bool ready;
 	u32 asked;
-	u32 done;
 };
 
 /**
@@ -470,7 +506,6 @@ struct rtrs_clt_path_fence {
  * @entry: in rtrs_clt.paths, under clt->lock
  * @leaving: the path is being removed; under clt->lock
  * @spare: array for the remaining paths, allocated while this path is in rtrs_clt.path_set
- * @was_live: the path has accepted requests since it was connected, and counts in rtrs_clt.nr_up
  * @answered: rtrs_clt_nr_answered() when the path was connected
  * @added: the path's directory has been added to sysfs; under clt->lock
  * @sm: state machine
@@ -493,7 +528,6 @@ struct rtrs_clt_path {
 	struct list_head entry;
 	bool leaving;
 	struct rtrs_clt_path_set *spare;
-	bool was_live;
 	u64 answered;
 	bool added;
 	struct rtrs_clt_path_sm sm;
@@ -545,28 +579,22 @@ struct rtrs_clt_path_set {
  * @prep_retry: callback of the upper layer, see struct rtrs_clt_params
  * @timeout: seconds that requests wait while there is no path; -1: no limit
  * @down_since: start of the time without a path, in jiffies of 64 bits, as 32 bits wrap after
- *	weeks; changed under clt->lock. Usually this is when rtrs_clt.nr_up last became 0. But while
- *	requests wait, paths that were connected and lost again without an answer to any request
- *	don't restart the time
- * @answered: since rtrs_clt.nr_up was last 0, a request was answered, or none waited then; under
- *	clt->lock
+ *	weeks; changed under clt->lock. This is when the session last left RTRS_CLT_SESS_UP: paths
+ *	that are connected and lost again without an answer to any request don't restart the time
  * @lock: guards the fields below, and struct rtrs_clt_fences; any context
+ * @state: changed by rtrs_clt_sess_move_locked() only, also under clt->lock
  * @parked: requests that wait for a path, or for the upper layer
- * @down: rtrs_clt.nr_up is 0
- * @expired: no path has been connected for @timeout, so requests fail instead of waiting
- * @resume_work: sends parked requests
- * @work: sets @expired, and fails waiting requests
+ * @resume_work: sends parked requests, and fails requests that may not wait
+ * @work: sends RTRS_CLT_SESS_EV_EXPIRE
  */
 struct rtrs_clt_failover {
 	int (*retry_ok)(struct rtrs_clt_io *io);
 	int (*prep_retry)(struct rtrs_clt_io *io);
 	int timeout;
 	atomic64_t down_since;
-	bool answered;
 	spinlock_t lock; /* see above */
+	enum rtrs_clt_sess_state state;
 	struct list_head parked;
-	bool down;
-	bool expired;
 	struct delayed_work resume_work;
 	struct delayed_work work;
 };
@@ -575,12 +603,14 @@ struct rtrs_clt_failover {
  * struct rtrs_clt_fences - the dead paths of a session that are to be fenced; see fence.c
  * @unfenced_ms: milliseconds that requests of a dead path wait if its server can't fence it
  * @list: of struct rtrs_clt_fence; under rtrs_clt_failover.lock
+ * @nr_ended: number of fences that have ended; under rtrs_clt_failover.lock
  * @work: requests fencing of dead paths from the server
  * @round: number of runs of @work; used by @work only
  */
 struct rtrs_clt_fences {
 	unsigned int unfenced_ms;
 	struct list_head list;
+	unsigned int nr_ended;
 	struct delayed_work work;
 	unsigned int round;
 };
@@ -600,21 +630,29 @@ struct rtrs_clt_create {
 };
 
 /**
- * struct rtrs_clt_link - events for the upper layer; under clt->lock
- * @state: the last event of the session
- * @reported: the last event reported to the upper layer
- * @notifying: @event is running
- * @opened: the session is open, so events are reported
- * @work: calls @event
+ * enum rtrs_clt_reported - the last event that was reported to the upper layer
+ * @RTRS_CLT_REPORT_NONE: the session isn't open, so no events are reported
+ * @RTRS_CLT_REPORTING: rtrs_clt_link.event is running
+ * @RTRS_CLT_REPORTED_UP: RTRS_LINK_UP, or none since rtrs_clt_open()
+ * @RTRS_CLT_REPORTED_DOWN: RTRS_LINK_DOWN
+ */
+enum rtrs_clt_reported {
+	RTRS_CLT_REPORT_NONE,
+	RTRS_CLT_REPORTING,
+	RTRS_CLT_REPORTED_UP,
+	RTRS_CLT_REPORTED_DOWN
+};
+
+/**
+ * struct rtrs_clt_link - events for the upper layer
+ * @reported: the last event that was reported; under clt->lock
+ * @work: calls @event if the state of the session differs from @reported
  * @event: callback of the upper layer, rtrs_clt_params.link_event
  * @srv_event: callback of the upper layer, rtrs_clt_params.srv_event; called without locks
  * @priv: argument of @event and @srv_event
  */
 struct rtrs_clt_link {
-	enum rtrs_link_event state;
-	enum rtrs_link_event reported;
-	bool notifying;
-	bool opened;
+	enum rtrs_clt_reported reported;
 	struct work_struct work;
 	void (*event)(void *priv, enum rtrs_link_event ev);
 	void (*srv_event)(void *priv);
@@ -665,7 +703,8 @@ struct rtrs_clt_reconnect {
  * @paths: all paths, connected or not
  * @nr_paths: number of @paths
  * @closing: the session is being closed, and no path can be added
- * @wait: woken by changes of @results, @nr_paths and @create, and of the state of a path
+ * @wait: woken by changes of @results, @nr_paths, @create and rtrs_clt_fences.nr_ended, and of the
+ *	state of a path
  * @results: number of attempts of all paths that have ended, plus paths removed
  * @nr_up: number of paths that accept requests, or whose requests are not all reclaimed yet
  * @sess_id: the server's ID of the session, see struct rtrs_cm_rep
@@ -740,6 +779,12 @@ extern struct workqueue_struct *rtrs_clt_end_wq;
 extern struct workqueue_struct *rtrs_clt_sess_wq;
 enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 					enum rtrs_clt_event ev);
+#if IS_ENABLED(CONFIG_KUNIT)
+unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
+			      unsigned int failures);
+#endif
+u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path);
+void rtrs_clt_path_queue_attempt(struct rtrs_clt_path *path);
 bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 			       enum rtrs_clt_event ev, int err);
 bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
@@ -796,10 +841,14 @@ int rtrs_clt_poll_paths(const struct rtrs_clt_path_set *set, unsigned int queue)
 void rtrs_clt_failover_init(struct rtrs_clt *clt);
 void rtrs_clt_failover_exit(struct rtrs_clt *clt);
 #if IS_ENABLED(CONFIG_KUNIT)
+enum rtrs_clt_sess_state rtrs_clt_sess_next_state(enum rtrs_clt_sess_state state,
+						  enum rtrs_clt_sess_event ev);
 void rtrs_clt_fail_expired(struct rtrs_clt *clt);
 #endif
-bool rtrs_clt_end_failing(struct rtrs_clt *clt);
-void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt);
+bool rtrs_clt_sess_move(struct rtrs_clt *clt, enum rtrs_clt_sess_event ev);
+bool rtrs_clt_sess_has_path(const struct rtrs_clt *clt);
+void rtrs_clt_failover_timeout_changed(struct rtrs_clt *clt);
+bool rtrs_clt_allow_first_path(struct rtrs_clt *clt);
 void rtrs_clt_first_path_up(struct rtrs_clt *clt);
 void rtrs_clt_all_paths_lost(struct rtrs_clt *clt);
 int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
@@ -813,6 +862,7 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 			const struct rtrs_clt_fence *fence);
+bool rtrs_clt_may_fence_via(struct rtrs_clt_path *path, const struct rtrs_clt_fence *fence);
 #endif
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id);
 
@@ -887,7 +937,7 @@ void rtrs_clt_set_limits(struct rtrs_clt_path *path);
 int rtrs_clt_check_limits(const struct rtrs_clt_path *path);
 #endif
 int rtrs_clt_link_add(struct rtrs_clt_path *path);
-void rtrs_clt_link_del(struct rtrs_clt_path *path);
+bool rtrs_clt_link_del(struct rtrs_clt_path *path);
 void rtrs_clt_link_gone(struct rtrs_clt_path *path);
 void rtrs_clt_link_work(struct work_struct *work);
 
@@ -902,11 +952,8 @@ int rtrs_clt_path_connect_status(struct rtrs_clt_path *path, u32 tries);
 int rtrs_clt_path_connect_wait(struct rtrs_clt_path *path, u32 tries);
 int rtrs_clt_path_reconnect(struct rtrs_clt_path *path);
 int rtrs_clt_path_disconnect(struct rtrs_clt_path *path);
-unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
-			      unsigned int failures);
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_clt_path_lived(struct rtrs_clt_path *path);
-u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path);
 void rtrs_clt_path_result(struct rtrs_clt_path *path, int result);
 #endif
 

@@ -24,13 +24,121 @@
 /* Minimum number of paths that must die before a request fails; see rtrs_clt_retries_exhausted() */
 #define RTRS_CLT_MAX_PATH_FAILURES	8
 
+/**
+ * rtrs_clt_sess_next_state() - get the next state from the state table
+ * @state: state of a session
+ * @ev: event
+ *
+ * Return: the next state; @state if the event doesn't change it.
+ */
+VISIBLE_IF_KUNIT enum rtrs_clt_sess_state
+rtrs_clt_sess_next_state(enum rtrs_clt_sess_state state, enum rtrs_clt_sess_event ev)
+{
+	/* The next state plus one; 0 where the event has no effect. */
+	static const u8 next[RTRS_CLT_SESS_NR_STATES][RTRS_CLT_SESS_NR_EVENTS] = {
+		[RTRS_CLT_SESS_DOWN] = {
+			[RTRS_CLT_SESS_EV_PATH]		= RTRS_CLT_SESS_TRIAL + 1,
+			[RTRS_CLT_SESS_EV_EXPIRE]	= RTRS_CLT_SESS_EXPIRED + 1,
+		},
+		[RTRS_CLT_SESS_EXPIRED] = {
+			[RTRS_CLT_SESS_EV_PATH]		= RTRS_CLT_SESS_TRIAL + 1,
+			[RTRS_CLT_SESS_EV_EXTEND]	= RTRS_CLT_SESS_DOWN + 1,
+		},
+		[RTRS_CLT_SESS_TRIAL] = {
+			[RTRS_CLT_SESS_EV_ANSWER]	= RTRS_CLT_SESS_UP + 1,
+			[RTRS_CLT_SESS_EV_LOST]		= RTRS_CLT_SESS_DOWN + 1,
+		},
+		[RTRS_CLT_SESS_UP] = {
+			[RTRS_CLT_SESS_EV_LOST]		= RTRS_CLT_SESS_DOWN + 1,
+		},
+	};
+
+	return next[state][ev] ? next[state][ev] - 1 : state;
+}
+
+/**
+ * rtrs_clt_sess_has_path() - check whether a session has a path that accepts requests
+ * @clt: the session
+ *
+ * Context: under clt->lock or clt->failover.lock.
+ * Return: false in RTRS_CLT_SESS_DOWN and RTRS_CLT_SESS_EXPIRED.
+ */
+bool rtrs_clt_sess_has_path(const struct rtrs_clt *clt)
+{
+	return clt->failover.state >= RTRS_CLT_SESS_TRIAL;
+}
+
+/* Returns the jiffies until waiting requests fail, 0 if they fail now; U64_MAX: never. */
+static u64 rtrs_clt_failover_left(const struct rtrs_clt *clt)
+{
+	int timeout = READ_ONCE(clt->failover.timeout);
+	u64 age = get_jiffies_64() - atomic64_read(&clt->failover.down_since);
+
+	if (timeout < 0)
+		return U64_MAX;
+	return max((u64)timeout * HZ, age) - age;
+}
+
+/* Starts, changes or stops the time limit of waiting requests, according to the session's state. */
+static void rtrs_clt_set_failover_timer(struct rtrs_clt *clt)
+{
+	u64 left = rtrs_clt_failover_left(clt);
+
+	if (clt->failover.state == RTRS_CLT_SESS_DOWN && left != U64_MAX)
+		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.work, left);
+	else
+		cancel_delayed_work(&clt->failover.work);
+}
+
+/*
+ * Applies an event to a session's state, and queues the work items that follow. No other function
+ * changes the state. Returns true if the event changed it.
+ */
+static bool rtrs_clt_sess_move_locked(struct rtrs_clt *clt, enum rtrs_clt_sess_event ev)
+{
+	enum rtrs_clt_sess_state old = clt->failover.state;
+	enum rtrs_clt_sess_state new = rtrs_clt_sess_next_state(old, ev);
+
+	lockdep_assert_held(&clt->lock);
+	lockdep_assert_held(&clt->failover.lock);
+	if (new == old)
+		return false;
+	if (old == RTRS_CLT_SESS_UP)
+		atomic64_set(&clt->failover.down_since, get_jiffies_64());
+	WRITE_ONCE(clt->failover.state, new);
+	trace_rtrs_clt_sess_state(clt->label, old, new);
+	rtrs_clt_set_failover_timer(clt);
+	/* Sends waiting requests, or fails those that may not wait. */
+	rtrs_clt_resume(clt);
+	queue_work(rtrs_clt_sess_wq, &clt->link.work);
+	return true;
+}
+
+/**
+ * rtrs_clt_sess_move() - apply an event to a session's state
+ * @clt: session that the event is about
+ * @ev: event
+ *
+ * Context: process, under clt->lock.
+ * Return: true if the event changed the state.
+ */
+bool rtrs_clt_sess_move(struct rtrs_clt *clt, enum rtrs_clt_sess_event ev)
+{
+	bool moved;
+
+	spin_lock_irq(&clt->failover.lock);
+	moved = rtrs_clt_sess_move_locked(clt, ev);
+	spin_unlock_irq(&clt->failover.lock);
+	return moved;
+}
+
 /* Returns the errno with which a request fails instead of waiting, or 0 if it may wait. */
 static int rtrs_clt_wait_errno(const struct rtrs_clt *clt, const struct rtrs_clt_io *io)
 {
 	lockdep_assert_held(&clt->failover.lock);
 	if (io->failfast)
 		return -ECONNABORTED;
-	return clt->failover.expired ? -EHOSTUNREACH : 0;
+	return clt->failover.state == RTRS_CLT_SESS_EXPIRED ? -EHOSTUNREACH : 0;
 }
 
 /*
@@ -104,10 +212,15 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 
 	rcu_read_lock();
 	spin_lock_irq(&failover->lock);
-	if (failover->down) {
+	if (!rtrs_clt_sess_has_path(clt)) {
 		rtrs_clt_take_failed(clt, &failover->parked, &failed);
-		list_for_each_entry(fence, &clt->fences.list, entry)
-			fence->failed |= rtrs_clt_take_failed(clt, &fence->ios, &failed);
+		list_for_each_entry(fence, &clt->fences.list, entry) {
+			if (!rtrs_clt_take_failed(clt, &fence->ios, &failed))
+				continue;
+			/* A path that is being connected may now be used to fence the dead one. */
+			fence->failed = true;
+			mod_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, 0);
+		}
 		rtrs_clt_postpone_fences(clt);
 	}
 	spin_unlock_irq(&failover->lock);
@@ -117,39 +230,26 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_end_failing() - stop failing waiting requests, because a path is about to be added
+ * rtrs_clt_allow_first_path() - stop failing waiting requests, because a path is about to be added
  * @clt: session without paths that accept requests
  *
- * If the path isn't added after all, rtrs_clt_arm_failover_timer() undoes this.
+ * If the path isn't added after all, RTRS_CLT_SESS_EV_LOST undoes this.
  *
  * Context: process, under clt->lock.
  * Return: true; or false without doing anything if a fence has &rtrs_clt_fence.failed set.
  */
-bool rtrs_clt_end_failing(struct rtrs_clt *clt)
+bool rtrs_clt_allow_first_path(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_fence *fence;
 	bool failed = false;
 
-	lockdep_assert_held(&clt->lock);
 	spin_lock_irq(&clt->failover.lock);
 	list_for_each_entry(fence, &clt->fences.list, entry)
 		failed |= fence->failed;
 	if (!failed)
-		clt->failover.down = false;
+		rtrs_clt_sess_move_locked(clt, RTRS_CLT_SESS_EV_PATH);
 	spin_unlock_irq(&clt->failover.lock);
 	return !failed;
-}
-
-/* Returns the jiffies until waiting requests fail, 0 if they fail now; U64_MAX: never. */
-static u64 rtrs_clt_failover_left(struct rtrs_clt *clt)
-{
-	int timeout = READ_ONCE(clt->failover.timeout);
-	u64 age = get_jiffies_64() - atomic64_read(&clt->failover.down_since);
-
-	lockdep_assert_held(&clt->lock);
-	if (clt->nr_up || timeout < 0)
-		return U64_MAX;
-	return max((u64)timeout * HZ, age) - age;
 }
 
 /* Runs when failover.timeout has passed since the loss of all paths. */
@@ -161,40 +261,25 @@ static void rtrs_clt_failover_work(struct work_struct *work)
 
 	mutex_lock(&clt->lock);
 	/* The work item may have been queued for an earlier loss of all paths. */
-	expired = !rtrs_clt_failover_left(clt);
-	spin_lock_irq(&clt->failover.lock);
-	expired &= !clt->failover.expired;
-	clt->failover.expired |= expired;
-	spin_unlock_irq(&clt->failover.lock);
+	expired = !rtrs_clt_failover_left(clt) &&
+		  rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_EXPIRE);
 	mutex_unlock(&clt->lock);
 	if (expired && __ratelimit(&clt->ratelimit))
 		pr_err("%s: no path for %d s: requests fail until there is one\n",
 		       clt->label, READ_ONCE(clt->failover.timeout));
-	rtrs_clt_fail_expired(clt);
 }
 
 /**
- * rtrs_clt_arm_failover_timer() - start, change or stop the time limit of waiting requests
- * @clt: session that has lost its last path or has a path again, or whose timeout has changed
+ * rtrs_clt_failover_timeout_changed() - apply a new failover_timeout to requests that wait
+ * @clt: session whose timeout has changed
  *
  * Context: process, under clt->lock.
  */
-void rtrs_clt_arm_failover_timer(struct rtrs_clt *clt)
+void rtrs_clt_failover_timeout_changed(struct rtrs_clt *clt)
 {
-	u64 left = rtrs_clt_failover_left(clt);
-
-	lockdep_assert_held(&clt->lock);
-	spin_lock_irq(&clt->failover.lock);
-	clt->failover.down = !clt->nr_up;
-	if (left)
-		clt->failover.expired = false;
-	spin_unlock_irq(&clt->failover.lock);
-	if (left == U64_MAX)
-		cancel_delayed_work(&clt->failover.work);
-	else
-		mod_delayed_work(rtrs_clt_sess_wq, &clt->failover.work, left);
-	/* Fails requests that may not wait. */
-	rtrs_clt_resume(clt);
+	if (rtrs_clt_failover_left(clt))
+		rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_EXTEND);
+	rtrs_clt_set_failover_timer(clt);
 }
 
 /* Returns true if a request waits for a path, or a dead path is not fenced yet. */
@@ -209,8 +294,8 @@ static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
 }
 
 /**
- * rtrs_clt_first_path_up() - stop the time limit of waiting requests
- * @clt: session that had no path and has one now
+ * rtrs_clt_first_path_up() - account for the first path of a session
+ * @clt: session in RTRS_CLT_SESS_TRIAL, with one path
  *
  * If nothing has waited, the next loss of all paths starts a new time limit.
  *
@@ -218,9 +303,8 @@ static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
  */
 void rtrs_clt_first_path_up(struct rtrs_clt *clt)
 {
-	lockdep_assert_held(&clt->lock);
-	clt->failover.answered = !rtrs_clt_any_waits(clt);
-	rtrs_clt_arm_failover_timer(clt);
+	if (!rtrs_clt_any_waits(clt))
+		rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_ANSWER);
 }
 
 /**
@@ -234,10 +318,9 @@ void rtrs_clt_first_path_up(struct rtrs_clt *clt)
  */
 void rtrs_clt_all_paths_lost(struct rtrs_clt *clt)
 {
-	lockdep_assert_held(&clt->lock);
-	if (clt->failover.answered || !rtrs_clt_any_waits(clt))
-		atomic64_set(&clt->failover.down_since, get_jiffies_64());
-	rtrs_clt_arm_failover_timer(clt);
+	if (!rtrs_clt_any_waits(clt))
+		rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_ANSWER);
+	rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_LOST);
 }
 
 static int rtrs_clt_park_locked(struct rtrs_clt *clt, struct rtrs_clt_io *io)

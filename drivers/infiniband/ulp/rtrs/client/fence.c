@@ -79,31 +79,6 @@ void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios)
 		rtrs_clt_kick_fencing(path->clt);
 }
 
-static bool rtrs_clt_fence_due(const struct rtrs_clt_fence *fence)
-{
-	return fence->granted || time_after_eq64(get_jiffies_64(), fence->until);
-}
-
-/*
- * Copies the next fence that the first path must wait for; if possible, one that needs no delay.
- * Returns false if there is none.
- */
-static bool rtrs_clt_failed_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
-{
-	struct rtrs_clt_fence *fence, *found = NULL;
-
-	spin_lock_irq(&clt->failover.lock);
-	list_for_each_entry(fence, &clt->fences.list, entry)
-		if (fence->failed &&
-		    (!found || (!rtrs_clt_fence_due(found) &&
-				(rtrs_clt_fence_due(fence) || fence->until < found->until))))
-			found = fence;
-	if (found)
-		*copy = *found;
-	spin_unlock_irq(&clt->failover.lock);
-	return found;
-}
-
 static struct rtrs_clt_fence *rtrs_clt_find_fence(struct rtrs_clt *clt, u32 id)
 {
 	struct rtrs_clt_fence *fence;
@@ -164,25 +139,15 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
 	if (fence) {
 		list_del(&fence->entry);
 		list_splice_tail(&fence->ios, &clt->failover.parked);
+		WRITE_ONCE(clt->fences.nr_ended, clt->fences.nr_ended + 1);
 	}
 	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	if (!fence)
 		return;
 	trace_rtrs_clt_fenced(clt->label, id, fence->granted);
 	kfree(fence);
+	wake_up_all(&clt->wait);
 	rtrs_clt_resume(clt);
-}
-
-/* Sends FENCE. Each path can have only one unanswered FENCE. */
-static int rtrs_clt_ask_fence(struct rtrs_clt_path *path, u32 id)
-{
-	int ret;
-
-	WRITE_ONCE(path->fence.asked, id);
-	ret = rtrs_con_post_imm(&path->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, id));
-	if (ret)
-		rtrs_clt_path_error(&path->path, ret, "sending FENCE");
-	return ret;
 }
 
 /**
@@ -199,95 +164,66 @@ bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 		return false;
 	rtrs_clt_fenced(path->clt, id);
 	WRITE_ONCE(path->fence.asked, 0);
-	/* Last, because the waiter sends the next FENCE. */
-	smp_store_release(&path->fence.done, id);
-	wake_up_all(&path->sm.wait);
 	rtrs_clt_kick_fencing(path->clt);
 	return true;
 }
 
-/* Fences one dead path over a path that is being connected, and waits until this is done. */
-static int rtrs_clt_fence_one(struct rtrs_clt_path *path,
-			      const struct rtrs_clt_fence *fence)
-{
-	long left = msecs_to_jiffies(RTRS_CLT_CONNECT_MS);
-	u64 now = get_jiffies_64();
-	int ret;
-
-	if (!fence->granted) {
-		left = max(fence->until, now) - now;
-		wait_event_idle_timeout(path->sm.wait, READ_ONCE(path->sm.state) !=
-					RTRS_CLT_CONNECTING, left);
-		return READ_ONCE(path->sm.state) == RTRS_CLT_CONNECTING ? 0 :
-			-ECONNABORTED;
-	}
-	ret = rtrs_clt_ask_fence(path, fence->id);
-	if (ret)
-		return ret;
-	if (!wait_event_idle_timeout(path->sm.wait, READ_ONCE(path->fence.done) ==
-				     fence->id || READ_ONCE(path->sm.state) !=
-				     RTRS_CLT_CONNECTING, left))
-		return -EINPROGRESS;
-	return READ_ONCE(path->fence.done) == fence->id ? 0 : -ECONNABORTED;
-}
-
 /**
- * rtrs_clt_fence_via() - fence dead paths with failed requests over a path that is being connected
- * @path: path that has received INFO_RSP, and accepts no requests yet
+ * rtrs_clt_may_fence_via() - check whether FENCE may be sent over a path
+ * @path: path of the session, in any state
+ * @fence: fence of a dead path
  *
- * Context: the path's connect_work.
- * Return: 0; -EINPROGRESS if FENCED isn't received in time, usually because a request of the dead
- * path is stuck on the server's disk; -ECONNABORTED if @path has ended meanwhile; or an errno of
- * ib_post_send().
+ * A path that accepts requests keeps its connections until rtrs_clt_link_del() has removed it from
+ * the array, under clt->lock. A path that is being connected keeps them during
+ * rtrs_clt_fence_via(). It is used only for fences that rtrs_clt_fence_via() waits for, since each
+ * path can have only one unanswered FENCE.
+ *
+ * Context: under clt->lock.
+ * Return: true if the path can carry FENCE now.
  */
-int rtrs_clt_fence_via(struct rtrs_clt_path *path)
+VISIBLE_IF_KUNIT bool rtrs_clt_may_fence_via(struct rtrs_clt_path *path,
+					     const struct rtrs_clt_fence *fence)
 {
-	struct rtrs_clt *clt = path->clt;
-	struct rtrs_clt_fence fence;
-	int ret;
+	enum rtrs_clt_state state = READ_ONCE(path->sm.state);
 
-	while (rtrs_clt_failed_fence(clt, &fence)) {
-		if (fence.granted && !rtrs_clt_can_fence(path, &fence)) {
-			rtrs_clt_fence_by_time(clt, fence.id);
-			continue;
-		}
-		ret = rtrs_clt_fence_one(path, &fence);
-		if (ret)
-			return ret;
-		rtrs_clt_fenced(clt, fence.id);
-	}
-	return 0;
+	if (path->fence.ready)
+		return fence->failed && state == RTRS_CLT_CONNECTING;
+	return rtrs_clt_is_live(path) && state == RTRS_CLT_CONNECTED;
 }
 
 /*
- * Sends FENCE over a path that accepts requests, unless it has been sent, or each path has an
- * unanswered FENCE. A late answer, because a request is stuck on the server's disk, thus delays no
- * FENCE over another path. Returns -EOPNOTSUPP if there are paths, but none can fence the dead one.
+ * Sends FENCE over a path, unless it has been sent, or each path has an unanswered FENCE. A late
+ * answer, because a request is stuck on the server's disk, thus delays no FENCE over another path.
+ * Returns -EOPNOTSUPP if there are paths, but none can fence the dead one.
  */
-static int rtrs_clt_fence_via_any(struct rtrs_clt *clt,
-				  const struct rtrs_clt_fence *fence)
+static int rtrs_clt_send_fence(struct rtrs_clt *clt, const struct rtrs_clt_fence *fence)
 {
 	struct rtrs_clt_path *path, *idle = NULL;
-	int ret = 0;
+	bool able = false, unable = false;
+	int err;
 
 	lockdep_assert_held(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry) {
-		/* A path in the array keeps its connections until it is removed. */
-		if (!rtrs_clt_is_live(path) ||
-		    READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTED)
+		if (!rtrs_clt_may_fence_via(path, fence))
 			continue;
-		/* All paths belong to one session, so to one server. */
-		if (!rtrs_clt_can_fence(path, fence))
-			ret = -EOPNOTSUPP;
-		else if (READ_ONCE(path->fence.asked) == fence->id)
+		if (!rtrs_clt_can_fence(path, fence)) {
+			unable = true;
+			continue;
+		}
+		if (READ_ONCE(path->fence.asked) == fence->id)
 			return 0;
-		else if (!READ_ONCE(path->fence.asked))
+		able = true;
+		if (!READ_ONCE(path->fence.asked))
 			idle = path;
 	}
-	/* On failure that path ends, which queues this work item again. */
-	if (idle && !ret)
-		rtrs_clt_ask_fence(idle, fence->id);
-	return ret;
+	if (!idle)
+		return unable && !able ? -EOPNOTSUPP : 0;
+	WRITE_ONCE(idle->fence.asked, fence->id);
+	err = rtrs_con_post_imm(&idle->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, fence->id));
+	/* The end of the path queues this work item again. */
+	if (err)
+		rtrs_clt_path_error(&idle->path, err, "sending FENCE");
+	return 0;
 }
 
 /* Copies a fence that has not been seen in this round. Returns false if there is none. */
@@ -321,7 +257,7 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 	clt->fences.round++;
 	while (rtrs_clt_next_fence(clt, &fence)) {
 		if (fence.granted) {
-			if (!rtrs_clt_fence_via_any(clt, &fence))
+			if (!rtrs_clt_send_fence(clt, &fence))
 				continue;
 			rtrs_clt_fence_by_time(clt, fence.id);
 		}
@@ -335,6 +271,70 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 	/* Doesn't delay the work item if it is already queued to run at once. */
 	if (next != U64_MAX)
 		queue_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, max(next, now) - now);
+}
+
+/*
+ * Returns true if the first path must wait for a fence. @left is set to the jiffies within which
+ * the next fence should end.
+ */
+static bool rtrs_clt_any_failed_fence(struct rtrs_clt *clt, long *left)
+{
+	u64 now = get_jiffies_64(), until = now;
+	struct rtrs_clt_fence *fence;
+	bool found = false;
+
+	spin_lock_irq(&clt->failover.lock);
+	list_for_each_entry(fence, &clt->fences.list, entry) {
+		if (!fence->failed)
+			continue;
+		found = true;
+		if (!fence->granted)
+			until = max(until, fence->until);
+	}
+	spin_unlock_irq(&clt->failover.lock);
+	*left = until - now + msecs_to_jiffies(RTRS_CLT_CONNECT_MS);
+	return found;
+}
+
+/* Allows or forbids the work item to send FENCE over a path that is being connected. */
+static void rtrs_clt_fence_set_ready(struct rtrs_clt_path *path, bool ready)
+{
+	mutex_lock(&path->clt->lock);
+	path->fence.ready = ready;
+	mutex_unlock(&path->clt->lock);
+}
+
+/**
+ * rtrs_clt_fence_via() - fence dead paths with failed requests over a path that is being connected
+ * @path: path that has received INFO_RSP, and accepts no requests yet
+ *
+ * Context: the path's connect_work.
+ * Return: 0; -EINPROGRESS if no fence has ended for some time, usually because a request of a dead
+ * path is stuck on the server's disk; -ECONNABORTED if @path has ended meanwhile.
+ */
+int rtrs_clt_fence_via(struct rtrs_clt_path *path)
+{
+	struct rtrs_clt *clt = path->clt;
+	unsigned int seen;
+	int ret = 0;
+	long left;
+
+	rtrs_clt_fence_set_ready(path, true);
+	rtrs_clt_kick_fencing(clt);
+	while (!ret) {
+		/* Fences that end after this point end the wait below. */
+		seen = READ_ONCE(clt->fences.nr_ended);
+		if (!rtrs_clt_any_failed_fence(clt, &left))
+			break;
+		if (!wait_event_idle_timeout(clt->wait, READ_ONCE(clt->fences.nr_ended) != seen ||
+					     READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTING,
+					     left))
+			ret = -EINPROGRESS;
+		else if (READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTING)
+			ret = -ECONNABORTED;
+	}
+	rtrs_clt_fence_set_ready(path, false);
+	return ret;
 }
 
 /**

@@ -8,22 +8,23 @@
 #include "clt.h"
 
 /*
- * Sets the event to report. A pending DOWN is never replaced, since rtrs_clt_may_link() waits until
- * it has been reported. DOWN may replace a pending UP; then neither is reported.
+ * Returns true if the state of the session is still to be reported. DOWN is always reported, since
+ * rtrs_clt_may_link() waits for it. If a path is lost before UP has been reported, neither is
+ * reported.
  */
-static void rtrs_clt_set_link(struct rtrs_clt *clt, enum rtrs_link_event ev)
-{
-	lockdep_assert_held(&clt->lock);
-	clt->link.state = ev;
-	queue_work(rtrs_clt_sess_wq, &clt->link.work);
-}
-
-/* Returns true if an event has not been reported yet. */
 static bool rtrs_clt_link_pending(const struct rtrs_clt *clt)
 {
-	const struct rtrs_clt_link *link = &clt->link;
-
-	return link->opened && (link->notifying || link->reported != link->state);
+	switch (clt->link.reported) {
+	case RTRS_CLT_REPORT_NONE:
+		return false;
+	case RTRS_CLT_REPORTING:
+		return true;
+	case RTRS_CLT_REPORTED_UP:
+		return !rtrs_clt_sess_has_path(clt);
+	case RTRS_CLT_REPORTED_DOWN:
+		return rtrs_clt_sess_has_path(clt);
+	}
+	return false;
 }
 
 /**
@@ -33,17 +34,18 @@ static bool rtrs_clt_link_pending(const struct rtrs_clt *clt)
 void rtrs_clt_link_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(work, struct rtrs_clt, link.work);
-	enum rtrs_link_event ev;
+	bool up;
 
 	mutex_lock(&clt->lock);
-	while (clt->link.opened && clt->link.reported != clt->link.state) {
-		ev = clt->link.state;
-		clt->link.notifying = true;
+	while (rtrs_clt_link_pending(clt)) {
+		up = rtrs_clt_sess_has_path(clt);
+		clt->link.reported = RTRS_CLT_REPORTING;
 		mutex_unlock(&clt->lock);
-		clt->link.event(clt->link.priv, ev);
+		clt->link.event(clt->link.priv, up ? RTRS_LINK_UP : RTRS_LINK_DOWN);
 		mutex_lock(&clt->lock);
-		clt->link.notifying = false;
-		clt->link.reported = ev;
+		/* The session may be closing by now. */
+		if (clt->link.reported == RTRS_CLT_REPORTING)
+			clt->link.reported = up ? RTRS_CLT_REPORTED_UP : RTRS_CLT_REPORTED_DOWN;
 	}
 	mutex_unlock(&clt->lock);
 }
@@ -131,7 +133,7 @@ static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 	ret = rtrs_clt_check_limits(path);
 	if (ret || clt->nr_up)
 		return ret;
-	return rtrs_clt_end_failing(clt) ? 0 : -EAGAIN;
+	return rtrs_clt_allow_first_path(clt) ? 0 : -EAGAIN;
 }
 
 /* Returns the number of requests that the server has ever answered over a path. */
@@ -172,21 +174,20 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	path->answered = rtrs_clt_nr_answered(path);
 	rtrs_clt_path_set_add(clt, path, set);
 	rtrs_clt_set_limits(path);
-	path->was_live = true;
 	WRITE_ONCE(clt->sess_id, path->neg.sess_id);
 	/* Waiters for nr_up are woken by rtrs_clt_path_result(). */
 	WRITE_ONCE(clt->nr_up, clt->nr_up + 1);
 	if (clt->nr_up == 1) {
 		clt->tag = path->neg.tag;
 		rtrs_clt_first_path_up(clt);
-		rtrs_clt_set_link(clt, RTRS_LINK_UP);
 	}
 unlock:
 	mutex_unlock(&clt->lock);
 	return ret;
 
 fail:
-	rtrs_clt_arm_failover_timer(clt);
+	if (!clt->nr_up)
+		rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_LOST);
 	goto unlock;
 }
 
@@ -228,8 +229,9 @@ int rtrs_clt_link_add(struct rtrs_clt_path *path)
  * On return no rtrs_clt_submit() is sending over the path.
  *
  * Context: process, may sleep.
+ * Return: true if the path accepted requests; rtrs_clt_link_gone() must follow.
  */
-void rtrs_clt_link_del(struct rtrs_clt_path *path)
+bool rtrs_clt_link_del(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 	bool live;
@@ -241,6 +243,7 @@ void rtrs_clt_link_del(struct rtrs_clt_path *path)
 	mutex_unlock(&clt->lock);
 	if (live)
 		synchronize_rcu();
+	return live;
 }
 
 /**
@@ -259,18 +262,15 @@ VISIBLE_IF_KUNIT void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_
 		if (path == lost)
 			continue;
 		spin_lock_irq(&path->sm.lock);
-		if (path->sm.state == RTRS_CLT_WAITING)
-			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
-		else
-			/* If the current attempt fails, the next one has no delay either. */
-			path->sm.hurry = true;
+		path->sm.hurry = true;
+		rtrs_clt_path_queue_attempt(path);
 		spin_unlock_irq(&path->sm.lock);
 	}
 }
 
 /**
  * rtrs_clt_link_gone() - account for a path whose requests have been reclaimed
- * @path: path that is ending; nothing is done if it accepted no requests
+ * @path: path that is ending, for which rtrs_clt_link_del() returned true
  *
  * If this was the last path, requests wait, subject to failover.timeout, from now on.
  *
@@ -280,16 +280,13 @@ void rtrs_clt_link_gone(struct rtrs_clt_path *path)
 {
 	struct rtrs_clt *clt = path->clt;
 
-	if (!path->was_live)
-		return;
-	path->was_live = false;
 	mutex_lock(&clt->lock);
-	clt->failover.answered |= rtrs_clt_nr_answered(path) != path->answered;
+	if (rtrs_clt_nr_answered(path) != path->answered)
+		rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_ANSWER);
 	WRITE_ONCE(clt->nr_up, clt->nr_up - 1);
 	if (!clt->nr_up) {
 		rtrs_clt_all_paths_lost(clt);
 		rtrs_clt_wake_paths(clt, path);
-		rtrs_clt_set_link(clt, RTRS_LINK_DOWN);
 	}
 	mutex_unlock(&clt->lock);
 	/* An event from the server may have been lost with the path. */

@@ -51,8 +51,7 @@ struct rtrs_clt *rtrs_clt_open(const struct rtrs_clt_params *params)
 		return ERR_PTR(ret);
 	}
 	mutex_lock(&clt->lock);
-	clt->link.reported = RTRS_LINK_UP;
-	clt->link.opened = true;
+	clt->link.reported = RTRS_CLT_REPORTED_UP;
 	mutex_unlock(&clt->lock);
 	/* The session may have lost its paths meanwhile. */
 	queue_work(rtrs_clt_sess_wq, &clt->link.work);

@@ -8,46 +8,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "clt.h"
-
-/**
- * rtrs_clt_backoff() - compute the delay before the next attempt to connect
- * @first: delay in milliseconds before the first attempt after the path was lost
- * @max: upper limit of the delay, in milliseconds
- * @failures: number of failed attempts since then
- *
- * A random part prevents all clients of a lost server from reconnecting at the same time.
- *
- * Return: a random time in milliseconds between half of the delay and all of it. The delay is
- * @first, doubled with each failure, and at most @max.
- */
-unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
-			      unsigned int failures)
-{
-	u64 ms = min_t(u64, (u64)first << min(failures, 31U), max);
-
-	return ms / 2 + get_random_u32_below(ms / 2 + 1);
-}
-
-/**
- * rtrs_clt_path_failures() - count the consecutive failures of a path
- * @path: path that isn't connected
- *
- * A path that connects but can't carry requests must not be reconnected again and again without
- * delay. So the loss of a path soon after it was connected counts as a failure. The first such loss
- * in a row doesn't count, since it may be an ordinary one.
- *
- * Context: under path->sm.lock.
- * Return: number of failures.
- */
-VISIBLE_IF_KUNIT u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path)
-{
-	return path->sm.failures + (path->sm.short_lives ?: 1) - 1;
-}
 
 /**
  * rtrs_clt_path_lived() - update sm.short_lives for a path that was lost
@@ -256,14 +220,15 @@ static void rtrs_clt_connect_work(struct work_struct *work)
  */
 static void rtrs_clt_path_end(struct rtrs_clt_path *path)
 {
+	bool live = rtrs_clt_link_del(path);
 	LIST_HEAD(ios);
 
-	rtrs_clt_link_del(path);
 	rtrs_hb_stop(&path->path);
 	rtrs_clt_cons_disconnect(path);
 	rtrs_clt_slots_reclaim(path, &ios);
 	rtrs_clt_failover_path(path, &ios);
-	rtrs_clt_link_gone(path);
+	if (live)
+		rtrs_clt_link_gone(path);
 	rtrs_path_destroy_qps(&path->path);
 	rtrs_clt_info_free(path);
 	rtrs_clt_slots_free(path);
@@ -276,26 +241,13 @@ static void rtrs_clt_path_end(struct rtrs_clt_path *path)
  */
 static void rtrs_clt_path_ended(struct rtrs_clt_path *path)
 {
-	struct rtrs_clt *clt = path->clt;
-	int max = READ_ONCE(clt->reconnect.max_tries);
-	unsigned int delay = 0;
+	int max = READ_ONCE(path->clt->reconnect.max_tries);
 	bool given_up = false;
-	u32 failures;
 
 	spin_lock_irq(&path->sm.lock);
-	failures = rtrs_clt_path_failures(path);
-	rtrs_clt_path_move_locked(path, RTRS_CLT_EV_ENDED, 0);
-	if (!path->sm.at_once && !path->sm.hurry)
-		delay = rtrs_clt_backoff(READ_ONCE(clt->reconnect.delay_ms),
-					 READ_ONCE(clt->reconnect.delay_max_ms),
-					 failures);
-	if (!path->sm.at_once && max >= 0 && failures >= max)
+	if (!path->sm.at_once && max >= 0 && rtrs_clt_path_failures(path) >= max)
 		given_up = rtrs_clt_path_move_locked(path, RTRS_CLT_EV_STOP, -ECONNABORTED);
-	path->sm.at_once = false;
-	path->sm.hurry = false;
-	if (path->sm.state == RTRS_CLT_WAITING)
-		mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work,
-				 msecs_to_jiffies(delay));
+	rtrs_clt_path_move_locked(path, RTRS_CLT_EV_ENDED, 0);
 	spin_unlock_irq(&path->sm.lock);
 	if (given_up && max)
 		rtrs_path_err(&path->path, "could not be connected in %d tries, given up\n", max);
@@ -331,8 +283,7 @@ static u32 rtrs_clt_path_want_locked(struct rtrs_clt_path *path)
 		path->sm.failures = 0;
 		path->sm.short_lives = 0;
 		path->sm.at_once = true;
-		if (path->sm.state == RTRS_CLT_WAITING)
-			mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
+		rtrs_clt_path_queue_attempt(path);
 		rtrs_clt_path_move_locked(path, RTRS_CLT_EV_WANT, 0);
 	}
 	return path->sm.begun;

@@ -297,8 +297,6 @@ struct rtrs_clt *rtrs_clt_alloc(const struct rtrs_clt_params *params)
 	clt->failover.retry_ok = params->retry_ok;
 	clt->failover.prep_retry = params->prep_retry;
 	clt->link.priv = params->priv;
-	clt->link.state = RTRS_LINK_DOWN;
-	clt->link.reported = RTRS_LINK_DOWN;
 	atomic64_set(&clt->failover.down_since, get_jiffies_64());
 	ratelimit_state_init(&clt->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
@@ -342,7 +340,7 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	struct rtrs_clt_path *path;
 
 	mutex_lock(&clt->lock);
-	clt->link.opened = false;
+	clt->link.reported = RTRS_CLT_REPORT_NONE;
 	clt->closing = true;
 	mutex_unlock(&clt->lock);
 	/* A path that is being connected may wait until an event is reported. */

@@ -8,6 +8,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/random.h>
+
 #include "clt.h"
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -64,6 +66,64 @@ enum rtrs_clt_state rtrs_clt_next_state(enum rtrs_clt_state state,
 }
 
 /**
+ * rtrs_clt_backoff() - compute the delay before the next attempt to connect
+ * @first: delay in milliseconds before the first attempt after the path was lost
+ * @max: upper limit of the delay, in milliseconds
+ * @failures: number of failed attempts since then
+ *
+ * A random part prevents all clients of a lost server from reconnecting at the same time.
+ *
+ * Return: a random time in milliseconds between half of the delay and all of it. The delay is
+ * @first, doubled with each failure, and at most @max.
+ */
+VISIBLE_IF_KUNIT unsigned int rtrs_clt_backoff(unsigned int first, unsigned int max,
+					       unsigned int failures)
+{
+	u64 ms = min_t(u64, (u64)first << min(failures, 31U), max);
+
+	return ms / 2 + get_random_u32_below(ms / 2 + 1);
+}
+
+/**
+ * rtrs_clt_path_failures() - count the consecutive failures of a path
+ * @path: path that isn't connected
+ *
+ * A path that connects but can't carry requests must not be reconnected again and again without
+ * delay. So the loss of a path soon after it was connected counts as a failure. The first such loss
+ * in a row doesn't count, since it may be an ordinary one.
+ *
+ * Context: under path->sm.lock.
+ * Return: number of failures.
+ */
+u32 rtrs_clt_path_failures(const struct rtrs_clt_path *path)
+{
+	return path->sm.failures + (path->sm.short_lives ?: 1) - 1;
+}
+
+/**
+ * rtrs_clt_path_queue_attempt() - queue the next attempt to connect a path
+ * @path: path; nothing is done unless it is RTRS_CLT_WAITING
+ *
+ * An attempt that is already queued gets the delay that applies now.
+ *
+ * Context: any, under path->sm.lock.
+ */
+void rtrs_clt_path_queue_attempt(struct rtrs_clt_path *path)
+{
+	const struct rtrs_clt_reconnect *reconnect = &path->clt->reconnect;
+	unsigned int ms = 0;
+
+	lockdep_assert_held(&path->sm.lock);
+	if (path->sm.state != RTRS_CLT_WAITING)
+		return;
+	if (!path->sm.at_once && !path->sm.hurry)
+		ms = rtrs_clt_backoff(READ_ONCE(reconnect->delay_ms),
+				      READ_ONCE(reconnect->delay_max_ms),
+				      rtrs_clt_path_failures(path));
+	mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, msecs_to_jiffies(ms));
+}
+
+/**
  * rtrs_clt_path_move_locked() - apply an event to a path's state
  * @path: path that the event is about
  * @ev: event
@@ -91,18 +151,17 @@ bool rtrs_clt_path_move_locked(struct rtrs_clt_path *path,
 	 * An attempt that starts satisfies earlier requests for one; if it succeeds, also requests
 	 * made while it ran.
 	 */
-	if (new == RTRS_CLT_CONNECTING || new == RTRS_CLT_CONNECTED)
+	if (new == RTRS_CLT_CONNECTING || new == RTRS_CLT_CONNECTED) {
 		path->sm.at_once = false;
-	if (new == RTRS_CLT_CONNECTED) {
 		path->sm.hurry = false;
-		path->sm.up_since = jiffies;
 	}
+	if (new == RTRS_CLT_CONNECTED)
+		path->sm.up_since = jiffies;
 	trace_rtrs_clt_path_state(path->path.name, old, new, err);
 	/* During an attempt, rtrs_clt_path_try_over() queues it later. */
 	if (old == RTRS_CLT_CONNECTED && !path->sm.trying)
 		queue_work(rtrs_clt_end_wq, &path->sm.end_work);
-	else if (old == RTRS_CLT_IDLE)
-		mod_delayed_work(rtrs_clt_connect_wq, &path->sm.connect_work, 0);
+	rtrs_clt_path_queue_attempt(path);
 	wake_up_all(&path->sm.wait);
 	wake_up_all(&path->clt->wait);
 	return true;

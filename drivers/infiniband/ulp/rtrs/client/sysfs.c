@@ -191,7 +191,8 @@ RTRS_CLT_NUMBER(reconnect_delay_max_ms, reconnect.delay_max_ms, 1, 3600000, NULL
 RTRS_CLT_NUMBER(hb_interval_ms, hb.interval_ms, 10, 3600000, rtrs_clt_hb_changed);
 RTRS_CLT_NUMBER(hb_max_missed, hb.max_missed, 1, 1000, NULL);
 /* A new timeout also applies to requests that already wait. */
-RTRS_CLT_NUMBER(failover_timeout, failover.timeout, -1, 1000000, rtrs_clt_arm_failover_timer);
+RTRS_CLT_NUMBER(failover_timeout, failover.timeout, -1, 1000000,
+		rtrs_clt_failover_timeout_changed);
 RTRS_CLT_NUMBER(unfenced_delay_ms, fences.unfenced_ms, 0, 3600000, NULL);
 
 #define RTRS_CLT_SHOW(_name, _value)					\

@@ -42,6 +42,32 @@ TRACE_EVENT(rtrs_clt_path_state,
 		      rtrs_clt_show_state(__entry->to), __entry->err)
 );
 
+TRACE_DEFINE_ENUM(RTRS_CLT_SESS_DOWN);
+TRACE_DEFINE_ENUM(RTRS_CLT_SESS_EXPIRED);
+TRACE_DEFINE_ENUM(RTRS_CLT_SESS_TRIAL);
+TRACE_DEFINE_ENUM(RTRS_CLT_SESS_UP);
+
+#define rtrs_clt_show_sess_state(state) \
+	__print_symbolic(state, \
+			 { RTRS_CLT_SESS_DOWN, "down" }, \
+			 { RTRS_CLT_SESS_EXPIRED, "expired" }, \
+			 { RTRS_CLT_SESS_TRIAL, "trial" }, \
+			 { RTRS_CLT_SESS_UP, "up" })
+
+TRACE_EVENT(rtrs_clt_sess_state,
+	    TP_PROTO(const char *name, int from, int to),
+	    TP_ARGS(name, from, to),
+	    TP_STRUCT__entry(__array(char, name, RTRS_LABEL_LEN)
+			     __field(int, from)
+			     __field(int, to)),
+	    TP_fast_assign(strscpy(__entry->name, name, sizeof(__entry->name));
+			   __entry->from = from;
+			   __entry->to = to;),
+	    TP_printk("%s: %s -> %s", __entry->name,
+		      rtrs_clt_show_sess_state(__entry->from),
+		      rtrs_clt_show_sess_state(__entry->to))
+);
+
 /* A request is submitted. Later events identify it by its slot. */
 TRACE_EVENT(rtrs_clt_submit,
 	    TP_PROTO(const char *name, const struct rtrs_clt_io *io),

@@ -61,6 +61,11 @@ static int failover_init(struct kunit *test)
 	t->path.path.log = &t->path.clt->ratelimit;
 	t->path.sm.state = RTRS_CLT_CONNECTING;
 	init_waitqueue_head(&t->path.sm.wait);
+	mutex_init(&t->clt.lock);
+	init_waitqueue_head(&t->clt.wait);
+	INIT_WORK(&t->clt.link.work, rtrs_clt_link_work);
+	INIT_LIST_HEAD(&t->clt.paths);
+	list_add(&t->path.entry, &t->clt.paths);
 	for (i = 0; i < NR_IOS; i++) {
 		t->io[i].slot = i;
 		t->io[i].msg = t;
@@ -74,7 +79,9 @@ static void failover_exit(struct kunit *test)
 	struct failover_test *t = test->priv;
 
 	cancel_delayed_work_sync(&t->clt.fences.work);
+	cancel_delayed_work_sync(&t->clt.failover.work);
 	cancel_delayed_work_sync(&t->clt.failover.resume_work);
+	cancel_work_sync(&t->clt.link.work);
 	rtrs_clt_sess_wq = t->sess_wq;
 }
 
@@ -92,7 +99,7 @@ static unsigned int nr_ios(const struct list_head *ios)
 static void each_waiting_request_is_asked_for_once(struct kunit *test)
 {
 	struct failover_test *t = test->priv;
-	struct rtrs_clt_fence fence = { .id = 1 };
+	struct rtrs_clt_fence fence = { .id = 1, .until = get_jiffies_64() + 3600 * HZ };
 	unsigned int i;
 
 	for (i = 0; i < NR_IOS; i++)
@@ -102,16 +109,19 @@ static void each_waiting_request_is_asked_for_once(struct kunit *test)
 	for (i = 0; i < NR_IOS; i += 4)
 		list_move(&t->io[i].priv.entry, &fence.ios);
 
+	t->clt.failover.state = RTRS_CLT_SESS_UP;
 	rtrs_clt_fail_expired(&t->clt);
 	KUNIT_EXPECT_EQ_MSG(test, t->asked, 0, "there is a path");
 
-	t->clt.failover.down = true;
+	t->clt.failover.state = RTRS_CLT_SESS_DOWN;
 	rtrs_clt_fail_expired(&t->clt);
 	KUNIT_EXPECT_EQ(test, t->asked, NR_IOS);
 	KUNIT_EXPECT_EQ(test, t->ended, NR_IOS / 2);
 	KUNIT_EXPECT_EQ(test, t->ended_wrong, 0);
 	KUNIT_EXPECT_EQ(test, nr_ios(&fence.ios), NR_IOS / 8);
 	KUNIT_EXPECT_EQ(test, nr_ios(&t->clt.failover.parked), NR_IOS / 8 * 3);
+	cancel_delayed_work_sync(&t->clt.fences.work);
+	INIT_LIST_HEAD(&t->clt.fences.list);
 }
 
 static const struct can_case {
@@ -178,9 +188,56 @@ static void another_server_is_not_asked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), 0);
 	KUNIT_EXPECT_GE(test, get_jiffies_64(), until);
 	KUNIT_EXPECT_EQ(test, t->path.fence.asked, 0);
+	KUNIT_EXPECT_FALSE(test, t->path.fence.ready);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.fences.list));
 	cancel_delayed_work_sync(&t->clt.failover.resume_work);
 	KUNIT_EXPECT_EQ(test, nr_ios(&t->clt.failover.parked), 1);
+}
+
+static const struct via_case {
+	const char *desc;
+	enum rtrs_clt_state state;
+	bool ready, failed, may;
+} via_cases[] = {
+	{ "no INFO_RSP yet", RTRS_CLT_CONNECTING, false, true, false },
+	{ "being connected, a write has failed", RTRS_CLT_CONNECTING, true, true, true },
+	{ "being connected, no write has failed", RTRS_CLT_CONNECTING, true, false, false },
+	{ "failed while being connected", RTRS_CLT_RESETTING, true, true, false },
+	{ "removed while being connected", RTRS_CLT_CLOSING, true, true, false },
+	{ "connected, not in the array", RTRS_CLT_CONNECTED, false, true, false },
+	{ "connected no longer", RTRS_CLT_WAITING, false, true, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(via_cases, via_cases, desc);
+
+static void path_carries_fence_while_it_has_connections(struct kunit *test)
+{
+	const struct via_case *c = test->param_value;
+	struct rtrs_clt_fence fence = { .id = 1, .failed = c->failed };
+	struct failover_test *t = test->priv;
+
+	t->path.sm.state = c->state;
+	t->path.fence.ready = c->ready;
+	mutex_lock(&t->clt.lock);
+	KUNIT_EXPECT_EQ(test, rtrs_clt_may_fence_via(&t->path, &fence), c->may);
+	mutex_unlock(&t->clt.lock);
+}
+
+/* A path that fails while it waits for a fence gives up at once. */
+static void failing_path_waits_for_no_fence(struct kunit *test)
+{
+	struct failover_test *t = test->priv;
+	struct rtrs_clt_fence fence = {
+		.id = 1, .failed = true, .until = get_jiffies_64() + 3600 * HZ,
+	};
+
+	INIT_LIST_HEAD(&fence.ios);
+	list_add(&fence.entry, &t->clt.fences.list);
+	t->path.sm.state = RTRS_CLT_RESETTING;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), -ECONNABORTED);
+	KUNIT_EXPECT_FALSE(test, t->path.fence.ready);
+	cancel_delayed_work_sync(&t->clt.fences.work);
+	INIT_LIST_HEAD(&t->clt.fences.list);
 }
 
 static const struct go_on_case {
@@ -207,11 +264,12 @@ KUNIT_ARRAY_PARAM_DESC(go_on_cases, go_on_cases, desc);
 static void first_path_waits_for_fences_of_failed_requests(struct kunit *test)
 {
 	const struct go_on_case *c = test->param_value;
-	struct rtrs_clt_fence fence = { .id = 1, .granted = true }, other = { .id = 2 };
+	u64 until = get_jiffies_64() + 3600 * HZ;
+	struct rtrs_clt_fence fence = { .id = 1, .until = until };
+	struct rtrs_clt_fence other = { .id = 2, .until = until };
 	struct failover_test *t = test->priv;
 	bool may;
 
-	mutex_init(&t->clt.lock);
 	INIT_LIST_HEAD(&fence.ios);
 	INIT_LIST_HEAD(&other.ios);
 	t->io[c->slot].dir = c->dir;
@@ -219,17 +277,21 @@ static void first_path_waits_for_fences_of_failed_requests(struct kunit *test)
 	list_add(&t->io[4].priv.entry, &other.ios);
 	list_add(&other.entry, &t->clt.fences.list);
 	list_add(&fence.entry, &t->clt.fences.list);
-	t->clt.failover.down = c->down;
+	t->clt.failover.state = c->down ? RTRS_CLT_SESS_DOWN : RTRS_CLT_SESS_UP;
 	rtrs_clt_fail_expired(&t->clt);
 	KUNIT_EXPECT_EQ(test, t->ended, c->ends);
 	KUNIT_EXPECT_EQ(test, list_is_last(&fence.entry, &t->clt.fences.list), c->ends && c->may);
-	t->clt.failover.down = true;
+	t->clt.failover.state = RTRS_CLT_SESS_DOWN;
 	mutex_lock(&t->clt.lock);
-	may = rtrs_clt_end_failing(&t->clt);
+	may = rtrs_clt_allow_first_path(&t->clt);
 	mutex_unlock(&t->clt.lock);
 	KUNIT_EXPECT_EQ(test, may, c->may);
+	KUNIT_EXPECT_EQ(test, t->clt.failover.state,
+			c->may ? RTRS_CLT_SESS_TRIAL : RTRS_CLT_SESS_DOWN);
+	cancel_delayed_work_sync(&t->clt.failover.resume_work);
 	rtrs_clt_fail_expired(&t->clt);
 	KUNIT_EXPECT_EQ(test, t->ended, c->ends);
+	cancel_delayed_work_sync(&t->clt.fences.work);
 	INIT_LIST_HEAD(&t->clt.fences.list);
 }
 
@@ -293,11 +355,10 @@ static void time_limit_begins_again_after_an_answer(struct kunit *test)
 	struct failover_test *t = test->priv;
 	u64 before = get_jiffies_64() - 10 * HZ;
 
-	mutex_init(&t->clt.lock);
 	INIT_LIST_HEAD(&fence.ios);
 	t->clt.failover.timeout = 3600;
 	atomic64_set(&t->clt.failover.down_since, before);
-	t->clt.failover.answered = c->answered;
+	t->clt.failover.state = c->answered ? RTRS_CLT_SESS_UP : RTRS_CLT_SESS_TRIAL;
 	if (c->waits == PARKED)
 		KUNIT_ASSERT_EQ(test, rtrs_clt_park(&t->clt, &t->io[0]), 0);
 	if (c->waits == FENCED) {
@@ -319,21 +380,18 @@ static void time_limit_is_not_that_of_an_older_loss(struct kunit *test)
 	struct failover_test *t = test->priv;
 	u64 before = get_jiffies_64() - 10 * HZ;
 
-	mutex_init(&t->clt.lock);
 	t->clt.failover.timeout = 3600;
 	atomic64_set(&t->clt.failover.down_since, before);
 	mutex_lock(&t->clt.lock);
-	t->clt.nr_up = 1;
+	t->clt.failover.state = RTRS_CLT_SESS_TRIAL;
 	rtrs_clt_first_path_up(&t->clt);
-	t->clt.nr_up = 0;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_park(&t->clt, &t->io[0]), 0);
 	rtrs_clt_all_paths_lost(&t->clt);
 	KUNIT_EXPECT_NE(test, atomic64_read(&t->clt.failover.down_since), before);
 
 	atomic64_set(&t->clt.failover.down_since, before);
-	t->clt.nr_up = 1;
+	rtrs_clt_sess_move(&t->clt, RTRS_CLT_SESS_EV_PATH);
 	rtrs_clt_first_path_up(&t->clt);
-	t->clt.nr_up = 0;
 	rtrs_clt_all_paths_lost(&t->clt);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->clt.failover.down_since), before);
 	mutex_unlock(&t->clt.lock);
@@ -402,16 +460,16 @@ static void session_without_a_path_stays_expired(struct kunit *test)
 	const struct expired_case *c = test->param_value;
 	struct failover_test *t = test->priv;
 
-	mutex_init(&t->clt.lock);
 	t->clt.failover.timeout = c->timeout;
-	t->clt.failover.expired = true;
+	t->clt.failover.state = RTRS_CLT_SESS_EXPIRED;
 	atomic64_set(&t->clt.failover.down_since, get_jiffies_64() - (u64)c->down * HZ);
 	mutex_lock(&t->clt.lock);
-	rtrs_clt_arm_failover_timer(&t->clt);
+	rtrs_clt_failover_timeout_changed(&t->clt);
 	mutex_unlock(&t->clt.lock);
 	cancel_delayed_work_sync(&t->clt.failover.resume_work);
 	cancel_delayed_work_sync(&t->clt.failover.work);
-	KUNIT_EXPECT_EQ(test, t->clt.failover.expired, c->expired);
+	KUNIT_EXPECT_EQ(test, t->clt.failover.state,
+			c->expired ? RTRS_CLT_SESS_EXPIRED : RTRS_CLT_SESS_DOWN);
 }
 
 static const struct loss_case {
@@ -444,7 +502,6 @@ static void request_ends_after_eight_paths(struct kunit *test)
 	unsigned int i;
 	LIST_HEAD(ios);
 
-	mutex_init(&t->clt.lock);
 	t->clt.failover.timeout = c->timeout;
 	t->clt.fences.unfenced_ms = 3600000;
 	for (i = 0; i < c->nr; i++) {
@@ -471,13 +528,107 @@ static void request_ends_after_eight_paths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_ios(&t->clt.failover.parked), !c->ends);
 }
 
+/* By state: the next one for each event, in the order of enum rtrs_clt_sess_event */
+static const enum rtrs_clt_sess_state sess_table[][RTRS_CLT_SESS_NR_EVENTS] = {
+	[RTRS_CLT_SESS_DOWN] = { RTRS_CLT_SESS_TRIAL, RTRS_CLT_SESS_DOWN, RTRS_CLT_SESS_DOWN,
+				 RTRS_CLT_SESS_EXPIRED, RTRS_CLT_SESS_DOWN },
+	[RTRS_CLT_SESS_EXPIRED] = { RTRS_CLT_SESS_TRIAL, RTRS_CLT_SESS_EXPIRED,
+				    RTRS_CLT_SESS_EXPIRED, RTRS_CLT_SESS_EXPIRED,
+				    RTRS_CLT_SESS_DOWN },
+	[RTRS_CLT_SESS_TRIAL] = { RTRS_CLT_SESS_TRIAL, RTRS_CLT_SESS_UP, RTRS_CLT_SESS_DOWN,
+				  RTRS_CLT_SESS_TRIAL, RTRS_CLT_SESS_TRIAL },
+	[RTRS_CLT_SESS_UP] = { RTRS_CLT_SESS_UP, RTRS_CLT_SESS_UP, RTRS_CLT_SESS_DOWN,
+			       RTRS_CLT_SESS_UP, RTRS_CLT_SESS_UP },
+};
+
+static void session_moves_by_its_table(struct kunit *test)
+{
+	enum rtrs_clt_sess_state state, next;
+	enum rtrs_clt_sess_event ev;
+
+	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(sess_table), RTRS_CLT_SESS_NR_STATES);
+	for (state = 0; state < RTRS_CLT_SESS_NR_STATES; state++)
+		for (ev = 0; ev < RTRS_CLT_SESS_NR_EVENTS; ev++) {
+			next = rtrs_clt_sess_next_state(state, ev);
+			KUNIT_EXPECT_EQ_MSG(test, next, sess_table[state][ev], "state %d event %d",
+					    state, ev);
+		}
+}
+
+static const struct link_case {
+	const char *desc;
+	enum rtrs_clt_reported reported;
+	enum rtrs_clt_sess_state state;
+	unsigned int events;
+	enum rtrs_link_event last;
+	bool close;	/* the session is closed while the event is reported */
+	enum rtrs_clt_reported then;
+} link_cases[] = {
+	{ "not open yet", RTRS_CLT_REPORT_NONE, RTRS_CLT_SESS_UP, 0, 0, false,
+	  RTRS_CLT_REPORT_NONE },
+	{ "lost", RTRS_CLT_REPORTED_UP, RTRS_CLT_SESS_DOWN, 1, RTRS_LINK_DOWN, false,
+	  RTRS_CLT_REPORTED_DOWN },
+	{ "expired meanwhile", RTRS_CLT_REPORTED_UP, RTRS_CLT_SESS_EXPIRED, 1, RTRS_LINK_DOWN,
+	  false, RTRS_CLT_REPORTED_DOWN },
+	{ "lost before it was reported", RTRS_CLT_REPORTED_DOWN, RTRS_CLT_SESS_DOWN, 0, 0, false,
+	  RTRS_CLT_REPORTED_DOWN },
+	{ "a path again", RTRS_CLT_REPORTED_DOWN, RTRS_CLT_SESS_TRIAL, 1, RTRS_LINK_UP, false,
+	  RTRS_CLT_REPORTED_UP },
+	{ "still a path", RTRS_CLT_REPORTED_UP, RTRS_CLT_SESS_UP, 0, 0, false,
+	  RTRS_CLT_REPORTED_UP },
+	{ "closed meanwhile", RTRS_CLT_REPORTED_UP, RTRS_CLT_SESS_DOWN, 1, RTRS_LINK_DOWN, true,
+	  RTRS_CLT_REPORT_NONE },
+};
+
+KUNIT_ARRAY_PARAM_DESC(link_cases, link_cases, desc);
+
+struct link_seen {
+	struct failover_test *t;
+	const struct link_case *c;
+	unsigned int events;
+	enum rtrs_link_event last;
+};
+
+static void link_event(void *priv, enum rtrs_link_event ev)
+{
+	struct link_seen *seen = priv;
+
+	seen->events++;
+	seen->last = ev;
+	mutex_lock(&seen->t->clt.lock);
+	if (seen->c->close)
+		seen->t->clt.link.reported = RTRS_CLT_REPORT_NONE;
+	mutex_unlock(&seen->t->clt.lock);
+}
+
+static void events_follow_the_state(struct kunit *test)
+{
+	const struct link_case *c = test->param_value;
+	struct failover_test *t = test->priv;
+	struct link_seen seen = { .t = t, .c = c };
+
+	t->clt.link.event = link_event;
+	t->clt.link.priv = &seen;
+	t->clt.link.reported = c->reported;
+	t->clt.failover.state = c->state;
+	rtrs_clt_link_work(&t->clt.link.work);
+	KUNIT_EXPECT_EQ(test, seen.events, c->events);
+	if (c->events)
+		KUNIT_EXPECT_EQ(test, seen.last, c->last);
+	KUNIT_EXPECT_EQ(test, t->clt.link.reported, c->then);
+}
+
 static struct kunit_case rtrs_clt_failover_cases[] = {
+	KUNIT_CASE(session_moves_by_its_table),
+	KUNIT_CASE_PARAM(events_follow_the_state, link_cases_gen_params),
 	KUNIT_CASE_PARAM(requests_wait_since_the_later_loss, wait_cases_gen_params),
 	KUNIT_CASE(each_waiting_request_is_asked_for_once),
 	KUNIT_CASE_PARAM(session_without_a_path_stays_expired, expired_cases_gen_params),
 	KUNIT_CASE_PARAM(request_ends_after_eight_paths, loss_cases_gen_params),
 	KUNIT_CASE_PARAM(path_is_fenced_by_the_server_that_knew_it, can_cases_gen_params),
 	KUNIT_CASE(another_server_is_not_asked),
+	KUNIT_CASE_PARAM(path_carries_fence_while_it_has_connections, via_cases_gen_params),
+	KUNIT_CASE(failing_path_waits_for_no_fence),
 	KUNIT_CASE_PARAM(first_path_waits_for_fences_of_failed_requests, go_on_cases_gen_params),
 	KUNIT_CASE_PARAM(time_limit_begins_again_after_an_answer, lost_cases_gen_params),
 	KUNIT_CASE(time_limit_is_not_that_of_an_older_loss),
