@@ -186,6 +186,7 @@ static void another_server_is_not_asked(struct kunit *test)
 	t->path.path.features = RTRS_FEATURE_FENCE;
 	t->path.neg.sess_id = 8;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), 0);
+	KUNIT_EXPECT_EQ(test, t->clt.fences.nr_ended, 1);
 	KUNIT_EXPECT_GE(test, get_jiffies_64(), until);
 	KUNIT_EXPECT_EQ(test, t->path.fence.asked, 0);
 	KUNIT_EXPECT_FALSE(test, t->path.fence.ready);
@@ -238,6 +239,27 @@ static void failing_path_waits_for_no_fence(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, t->path.fence.ready);
 	cancel_delayed_work_sync(&t->clt.fences.work);
 	INIT_LIST_HEAD(&t->clt.fences.list);
+}
+
+/* A path that is being connected may wait for the fence, so the work item must run. */
+static void fence_is_processed_when_a_write_fails(struct kunit *test)
+{
+	struct rtrs_clt_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	struct failover_test *t = test->priv;
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	fence->id = 1;
+	fence->until = get_jiffies_64();
+	INIT_LIST_HEAD(&fence->ios);
+	list_add(&t->io[NR_IOS - 1].priv.entry, &fence->ios);
+	list_add(&fence->entry, &t->clt.fences.list);
+	t->clt.failover.state = RTRS_CLT_SESS_DOWN;
+	rtrs_clt_fail_expired(&t->clt);
+	flush_delayed_work(&t->clt.fences.work);
+	KUNIT_EXPECT_EQ(test, t->ended, 1);
+	KUNIT_EXPECT_EQ(test, t->clt.fences.nr_ended, 1);
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.fences.list));
+	rtrs_clt_fence_exit(&t->clt);
 }
 
 static const struct go_on_case {
@@ -629,6 +651,7 @@ static struct kunit_case rtrs_clt_failover_cases[] = {
 	KUNIT_CASE(another_server_is_not_asked),
 	KUNIT_CASE_PARAM(path_carries_fence_while_it_has_connections, via_cases_gen_params),
 	KUNIT_CASE(failing_path_waits_for_no_fence),
+	KUNIT_CASE(fence_is_processed_when_a_write_fails),
 	KUNIT_CASE_PARAM(first_path_waits_for_fences_of_failed_requests, go_on_cases_gen_params),
 	KUNIT_CASE_PARAM(time_limit_begins_again_after_an_answer, lost_cases_gen_params),
 	KUNIT_CASE(time_limit_is_not_that_of_an_older_loss),
