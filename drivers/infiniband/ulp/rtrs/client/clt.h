@@ -10,7 +10,7 @@
  *	io.c		requests on a path
  *	slot.c		memory that a path allocates for each request
  *	mpath.c		selection of a path for a request
- *	failover.c	requests that wait
+ *	failover.c	state of a session, requests that wait
  *	fence.c		fencing of dead paths before their requests are sent again
  *	submit.c	requests from the upper layer
  *	recv.c		messages from the server
@@ -154,8 +154,8 @@ enum rtrs_clt_event {
  * enum rtrs_clt_sess_state - state of a session; see rtrs_clt_sess_next_state()
  * @RTRS_CLT_SESS_DOWN: no path; requests wait until failover_timeout has passed
  * @RTRS_CLT_SESS_EXPIRED: no path for too long; requests fail
- * @RTRS_CLT_SESS_TRIAL: there is a path, but requests have waited for it, and it is not known yet
- *	whether the server answers any
+ * @RTRS_CLT_SESS_TRIAL: there is a path, for which requests have waited. Whether the server has
+ *	answered any is checked when a path is lost
  * @RTRS_CLT_SESS_UP: there is a path
  * @RTRS_CLT_SESS_NR_STATES: number of states
  */
@@ -174,7 +174,7 @@ enum rtrs_clt_sess_state {
  *	request waits
  * @RTRS_CLT_SESS_EV_LOST: the last path is lost, or the first one could not be added
  * @RTRS_CLT_SESS_EV_EXPIRE: failover_timeout has passed
- * @RTRS_CLT_SESS_EV_EXTEND: failover_timeout was raised
+ * @RTRS_CLT_SESS_EV_EXTEND: failover_timeout was changed, and has not passed
  * @RTRS_CLT_SESS_NR_EVENTS: number of events
  */
 enum rtrs_clt_sess_event {
@@ -467,11 +467,10 @@ struct rtrs_clt_path_info {
  * @until: in jiffies, 64 bits
  * @failed: requests have failed that the server must not execute any more, see rtrs_clt_io.dir. The
  *	first path to be connected accepts no requests until the dead path is fenced
- * @seen: the last round of rtrs_clt_fences.work that has seen the fence
  * @ios: requests that were on the path; they wait until the path is fenced
  *
  * Allocated for each attempt to connect a path. The session owns it from rtrs_clt_failover_path(),
- * after the path has died, to rtrs_clt_fenced().
+ * after the path has died, until the fence ends.
  */
 struct rtrs_clt_fence {
 	struct list_head entry;
@@ -481,7 +480,6 @@ struct rtrs_clt_fence {
 	bool granted;
 	u64 until;
 	bool failed;
-	unsigned int seen;
 	struct list_head ios;
 };
 
@@ -584,6 +582,7 @@ struct rtrs_clt_path_set {
  * @lock: guards the fields below, and struct rtrs_clt_fences; any context
  * @state: changed by rtrs_clt_sess_move_locked() only, also under clt->lock
  * @parked: requests that wait for a path, or for the upper layer
+ * @resuming: @resume_work has moved @parked to a list of its own
  * @resume_work: sends parked requests, and fails requests that may not wait
  * @work: sends RTRS_CLT_SESS_EV_EXPIRE
  */
@@ -595,6 +594,7 @@ struct rtrs_clt_failover {
 	spinlock_t lock; /* see above */
 	enum rtrs_clt_sess_state state;
 	struct list_head parked;
+	bool resuming;
 	struct delayed_work resume_work;
 	struct delayed_work work;
 };
@@ -603,16 +603,15 @@ struct rtrs_clt_failover {
  * struct rtrs_clt_fences - the dead paths of a session that are to be fenced; see fence.c
  * @unfenced_ms: milliseconds that requests of a dead path wait if its server can't fence it
  * @list: of struct rtrs_clt_fence; under rtrs_clt_failover.lock
- * @nr_ended: number of fences that have ended; under rtrs_clt_failover.lock
+ * @nr_changes: number of fences that have ended, plus those that the server turned out to be unable
+ *	to end; under rtrs_clt_failover.lock
  * @work: requests fencing of dead paths from the server
- * @round: number of runs of @work; used by @work only
  */
 struct rtrs_clt_fences {
 	unsigned int unfenced_ms;
 	struct list_head list;
-	unsigned int nr_ended;
+	unsigned int nr_changes;
 	struct delayed_work work;
-	unsigned int round;
 };
 
 /**
@@ -703,8 +702,8 @@ struct rtrs_clt_reconnect {
  * @paths: all paths, connected or not
  * @nr_paths: number of @paths
  * @closing: the session is being closed, and no path can be added
- * @wait: woken by changes of @results, @nr_paths, @create and rtrs_clt_fences.nr_ended, and of the
- *	state of a path
+ * @wait: woken by changes of @results, @nr_paths, @create and rtrs_clt_fences.nr_changes, and of
+ *	the state of a path
  * @results: number of attempts of all paths that have ended, plus paths removed
  * @nr_up: number of paths that accept requests, or whose requests are not all reclaimed yet
  * @sess_id: the server's ID of the session, see struct rtrs_cm_rep
@@ -791,6 +790,7 @@ bool rtrs_clt_path_move(struct rtrs_clt_path *path, enum rtrs_clt_event ev,
 			int err);
 void rtrs_clt_path_error(struct rtrs_path *path, int err, const char *why);
 void rtrs_clt_path_step_done(struct rtrs_clt_path *path);
+int rtrs_clt_path_failed(struct rtrs_clt_path *path);
 int rtrs_clt_path_wait(struct rtrs_clt_path *path, unsigned int timeout_ms);
 
 /* mr.c */
@@ -845,6 +845,7 @@ enum rtrs_clt_sess_state rtrs_clt_sess_next_state(enum rtrs_clt_sess_state state
 						  enum rtrs_clt_sess_event ev);
 void rtrs_clt_fail_expired(struct rtrs_clt *clt);
 #endif
+void rtrs_clt_kick_fencing(struct rtrs_clt *clt);
 bool rtrs_clt_sess_move(struct rtrs_clt *clt, enum rtrs_clt_sess_event ev);
 bool rtrs_clt_sess_has_path(const struct rtrs_clt *clt);
 void rtrs_clt_failover_timeout_changed(struct rtrs_clt *clt);
@@ -857,7 +858,6 @@ int rtrs_clt_wait_for_path(struct rtrs_clt *clt, struct rtrs_clt_io *io);
 void rtrs_clt_fence_init(struct rtrs_clt *clt);
 void rtrs_clt_fence_exit(struct rtrs_clt *clt);
 void rtrs_clt_failover_path(struct rtrs_clt_path *path, struct list_head *ios);
-void rtrs_clt_kick_fencing(struct rtrs_clt *clt);
 int rtrs_clt_fence_via(struct rtrs_clt_path *path);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Requests that wait for a path, or for the upper layer.
+ * State of a session, and its requests that wait for a path or for the upper layer.
  *
  * A request is parked if there is no path, or once its dead path is fenced (fence.c). It stays
  * parked until there is a path and the upper layer allows it to be sent: rtrs_clt_resume(). If the
@@ -57,15 +57,28 @@ rtrs_clt_sess_next_state(enum rtrs_clt_sess_state state, enum rtrs_clt_sess_even
 }
 
 /**
- * rtrs_clt_sess_has_path() - check whether a session has a path that accepts requests
+ * rtrs_clt_sess_has_path() - check whether a session has a path
  * @clt: the session
  *
  * Context: under clt->lock or clt->failover.lock.
- * Return: false in RTRS_CLT_SESS_DOWN and RTRS_CLT_SESS_EXPIRED.
+ * Return: true if a path accepts requests, is about to do so, or its requests are not all reclaimed
+ * yet, see &rtrs_clt.nr_up.
  */
 bool rtrs_clt_sess_has_path(const struct rtrs_clt *clt)
 {
 	return clt->failover.state >= RTRS_CLT_SESS_TRIAL;
+}
+
+/**
+ * rtrs_clt_kick_fencing() - run the work item that fences dead paths
+ * @clt: session in which a path was connected or has ended, a path that is being connected may be
+ *	used to send FENCE, a request with a fence has failed, or FENCED was received
+ *
+ * Context: any.
+ */
+void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
+{
+	mod_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, 0);
 }
 
 /* Returns the jiffies until waiting requests fail, 0 if they fail now; U64_MAX: never. */
@@ -108,9 +121,11 @@ static bool rtrs_clt_sess_move_locked(struct rtrs_clt *clt, enum rtrs_clt_sess_e
 	WRITE_ONCE(clt->failover.state, new);
 	trace_rtrs_clt_sess_state(clt->label, old, new);
 	rtrs_clt_set_failover_timer(clt);
-	/* Sends waiting requests, or fails those that may not wait. */
-	rtrs_clt_resume(clt);
-	queue_work(rtrs_clt_sess_wq, &clt->link.work);
+	/* Fails requests that may not wait. Those that may are resumed once there is a path. */
+	if (new < RTRS_CLT_SESS_TRIAL)
+		rtrs_clt_resume(clt);
+	if ((old < RTRS_CLT_SESS_TRIAL) != (new < RTRS_CLT_SESS_TRIAL))
+		queue_work(rtrs_clt_sess_wq, &clt->link.work);
 	return true;
 }
 
@@ -219,7 +234,7 @@ VISIBLE_IF_KUNIT void rtrs_clt_fail_expired(struct rtrs_clt *clt)
 				continue;
 			/* A path that is being connected may now be used to fence the dead one. */
 			fence->failed = true;
-			mod_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, 0);
+			rtrs_clt_kick_fencing(clt);
 		}
 		rtrs_clt_postpone_fences(clt);
 	}
@@ -288,7 +303,8 @@ static bool rtrs_clt_any_waits(struct rtrs_clt *clt)
 	bool waits;
 
 	spin_lock_irq(&clt->failover.lock);
-	waits = !list_empty(&clt->failover.parked) || !list_empty(&clt->fences.list);
+	waits = clt->failover.resuming || !list_empty(&clt->failover.parked) ||
+		!list_empty(&clt->fences.list);
 	spin_unlock_irq(&clt->failover.lock);
 	return waits;
 }
@@ -426,6 +442,7 @@ static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
 	int ret;
 
 	spin_lock_irq(&clt->failover.lock);
+	clt->failover.resuming = !list_empty(&clt->failover.parked);
 	list_splice_init(&clt->failover.parked, &ios);
 	spin_unlock_irq(&clt->failover.lock);
 	list_for_each_entry_safe(io, next, &ios, priv.entry) {
@@ -441,6 +458,7 @@ static bool rtrs_clt_send_parked(struct rtrs_clt *clt)
 	}
 	spin_lock_irq(&clt->failover.lock);
 	list_splice(&back, &clt->failover.parked);
+	clt->failover.resuming = false;
 	spin_unlock_irq(&clt->failover.lock);
 	return busy;
 }

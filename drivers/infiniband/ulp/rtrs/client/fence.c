@@ -19,17 +19,6 @@
 #include "clt.h"
 #include "trace.h"
 
-/**
- * rtrs_clt_kick_fencing() - run the work item that fences dead paths
- * @clt: session in which a path was connected or has ended, or FENCED was received
- *
- * Context: any.
- */
-void rtrs_clt_kick_fencing(struct rtrs_clt *clt)
-{
-	mod_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, 0);
-}
-
 static void rtrs_clt_add_fence(struct rtrs_clt_path *path,
 			       struct rtrs_clt_fence *fence,
 			       struct list_head *ios)
@@ -113,40 +102,23 @@ VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 	return path->neg.sess_id == fence->sess_id;
 }
 
-/* Makes a fence end at rtrs_clt_fence.until, as the server can't fence the path any more. */
-static void rtrs_clt_fence_by_time(struct rtrs_clt *clt, u32 id)
+/* Reports to rtrs_clt_fence_via() that a fence has ended, or will end by itself. */
+static void rtrs_clt_fence_changed(struct rtrs_clt *clt)
 {
-	struct rtrs_clt_fence *fence;
-
-	spin_lock_irq(&clt->failover.lock);
-	fence = rtrs_clt_find_fence(clt, id);
-	if (fence)
-		fence->granted = false;
-	spin_unlock_irq(&clt->failover.lock);
+	lockdep_assert_held(&clt->failover.lock);
+	WRITE_ONCE(clt->fences.nr_changes, clt->fences.nr_changes + 1);
+	wake_up_all(&clt->wait);
 }
 
-/*
- * Parks the requests of a path that is fenced now. Does nothing if there is no such fence. Any
- * context.
- */
-static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
+/* Ends the fence of a path that is fenced now, and parks its requests. Any context. */
+static void rtrs_clt_end_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *fence)
 {
-	struct rtrs_clt_fence *fence;
-	unsigned long flags;
-
-	spin_lock_irqsave(&clt->failover.lock, flags);
-	fence = rtrs_clt_find_fence(clt, id);
-	if (fence) {
-		list_del(&fence->entry);
-		list_splice_tail(&fence->ios, &clt->failover.parked);
-		WRITE_ONCE(clt->fences.nr_ended, clt->fences.nr_ended + 1);
-	}
-	spin_unlock_irqrestore(&clt->failover.lock, flags);
-	if (!fence)
-		return;
-	trace_rtrs_clt_fenced(clt->label, id, fence->granted);
+	lockdep_assert_held(&clt->failover.lock);
+	trace_rtrs_clt_fenced(clt->label, fence->id, fence->granted);
+	list_del(&fence->entry);
+	list_splice_tail(&fence->ios, &clt->failover.parked);
 	kfree(fence);
-	wake_up_all(&clt->wait);
+	rtrs_clt_fence_changed(clt);
 	rtrs_clt_resume(clt);
 }
 
@@ -160,11 +132,20 @@ static void rtrs_clt_fenced(struct rtrs_clt *clt, u32 id)
  */
 bool rtrs_clt_fence_answer(struct rtrs_clt_path *path, u32 id)
 {
+	struct rtrs_clt *clt = path->clt;
+	struct rtrs_clt_fence *fence;
+	unsigned long flags;
+
 	if (!id || READ_ONCE(path->fence.asked) != id)
 		return false;
-	rtrs_clt_fenced(path->clt, id);
+	spin_lock_irqsave(&clt->failover.lock, flags);
+	fence = rtrs_clt_find_fence(clt, id);
+	/* Another path may have been answered before. */
+	if (fence)
+		rtrs_clt_end_fence(clt, fence);
+	spin_unlock_irqrestore(&clt->failover.lock, flags);
 	WRITE_ONCE(path->fence.asked, 0);
-	rtrs_clt_kick_fencing(path->clt);
+	rtrs_clt_kick_fencing(clt);
 	return true;
 }
 
@@ -191,16 +172,29 @@ VISIBLE_IF_KUNIT bool rtrs_clt_may_fence_via(struct rtrs_clt_path *path,
 	return rtrs_clt_is_live(path) && state == RTRS_CLT_CONNECTED;
 }
 
-/*
- * Sends FENCE over a path, unless it has been sent, or each path has an unanswered FENCE. A late
- * answer, because a request is stuck on the server's disk, thus delays no FENCE over another path.
- * Returns -EOPNOTSUPP if there are paths, but none can fence the dead one.
- */
-static int rtrs_clt_send_fence(struct rtrs_clt *clt, const struct rtrs_clt_fence *fence)
+/* Sends FENCE over a path. */
+static void rtrs_clt_post_fence(struct rtrs_clt_path *path, u32 id)
 {
-	struct rtrs_clt_path *path, *idle = NULL;
-	bool able = false, unable = false;
 	int err;
+
+	WRITE_ONCE(path->fence.asked, id);
+	err = rtrs_con_post_imm(&path->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, id));
+	/* The end of the path queues the work item again. */
+	if (err)
+		rtrs_clt_path_error(&path->path, err, "sending FENCE");
+}
+
+/*
+ * Sends FENCE over one path that accepts requests, and over each path that is being connected and
+ * waits for the fence, as any of these may die. Paths with an unanswered FENCE are left out. So if
+ * a request is stuck on the server's disk, the late answer delays no FENCE over another path.
+ * Returns false if there are paths, but none can fence the dead one.
+ */
+static bool rtrs_clt_send_fence(struct rtrs_clt *clt, const struct rtrs_clt_fence *fence)
+{
+	bool able = false, unable = false, sent = false;
+	struct rtrs_clt_path *path, *idle = NULL;
+	u32 asked;
 
 	lockdep_assert_held(&clt->lock);
 	list_for_each_entry(path, &clt->paths, entry) {
@@ -210,39 +204,17 @@ static int rtrs_clt_send_fence(struct rtrs_clt *clt, const struct rtrs_clt_fence
 			unable = true;
 			continue;
 		}
-		if (READ_ONCE(path->fence.asked) == fence->id)
-			return 0;
 		able = true;
-		if (!READ_ONCE(path->fence.asked))
+		asked = READ_ONCE(path->fence.asked);
+		sent |= asked == fence->id;
+		if (!asked && path->fence.ready)
+			rtrs_clt_post_fence(path, fence->id);
+		else if (!asked)
 			idle = path;
 	}
-	if (!idle)
-		return unable && !able ? -EOPNOTSUPP : 0;
-	WRITE_ONCE(idle->fence.asked, fence->id);
-	err = rtrs_con_post_imm(&idle->cons[0].con, rtrs_imm(RTRS_IMM_FENCE, fence->id));
-	/* The end of the path queues this work item again. */
-	if (err)
-		rtrs_clt_path_error(&idle->path, err, "sending FENCE");
-	return 0;
-}
-
-/* Copies a fence that has not been seen in this round. Returns false if there is none. */
-static bool rtrs_clt_next_fence(struct rtrs_clt *clt, struct rtrs_clt_fence *copy)
-{
-	struct rtrs_clt_fence *fence;
-	bool found = false;
-
-	spin_lock_irq(&clt->failover.lock);
-	list_for_each_entry(fence, &clt->fences.list, entry) {
-		found = fence->seen != clt->fences.round;
-		if (found) {
-			fence->seen = clt->fences.round;
-			*copy = *fence;
-			break;
-		}
-	}
-	spin_unlock_irq(&clt->failover.lock);
-	return found;
+	if (idle && !sent)
+		rtrs_clt_post_fence(idle, fence->id);
+	return able || !unable;
 }
 
 /* Never waits: each event that may change the outcome queues the work item again. */
@@ -250,27 +222,28 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
 					    struct rtrs_clt, fences.work);
-	struct rtrs_clt_fence fence;
-	u64 now, next = U64_MAX;
+	u64 now = get_jiffies_64(), next = U64_MAX;
+	struct rtrs_clt_fence *fence, *tmp;
 
 	mutex_lock(&clt->lock);
-	clt->fences.round++;
-	while (rtrs_clt_next_fence(clt, &fence)) {
-		if (fence.granted) {
-			if (!rtrs_clt_send_fence(clt, &fence))
-				continue;
-			rtrs_clt_fence_by_time(clt, fence.id);
+	spin_lock_irq(&clt->failover.lock);
+	list_for_each_entry_safe(fence, tmp, &clt->fences.list, entry) {
+		if (fence->granted && rtrs_clt_send_fence(clt, fence))
+			continue;
+		if (fence->granted) {
+			fence->granted = false;
+			rtrs_clt_fence_changed(clt);
 		}
-		if (time_after_eq64(get_jiffies_64(), fence.until))
-			rtrs_clt_fenced(clt, fence.id);
+		if (time_after_eq64(now, fence->until))
+			rtrs_clt_end_fence(clt, fence);
 		else
-			next = min(next, fence.until);
+			next = min(next, fence->until);
 	}
+	spin_unlock_irq(&clt->failover.lock);
 	mutex_unlock(&clt->lock);
-	now = get_jiffies_64();
 	/* Doesn't delay the work item if it is already queued to run at once. */
 	if (next != U64_MAX)
-		queue_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, max(next, now) - now);
+		queue_delayed_work(rtrs_clt_sess_wq, &clt->fences.work, next - now);
 }
 
 /*
@@ -308,9 +281,12 @@ static void rtrs_clt_fence_set_ready(struct rtrs_clt_path *path, bool ready)
  * rtrs_clt_fence_via() - fence dead paths with failed requests over a path that is being connected
  * @path: path that has received INFO_RSP, and accepts no requests yet
  *
+ * The work item sends FENCE over the path meanwhile. Each fence that ends restarts the time limit:
+ * RTRS_CLT_CONNECT_MS, after &rtrs_clt_fence.until of fences that the server can't end.
+ *
  * Context: the path's connect_work.
- * Return: 0; -EINPROGRESS if no fence has ended for some time, usually because a request of a dead
- * path is stuck on the server's disk; -ECONNABORTED if @path has ended meanwhile.
+ * Return: 0; -EINPROGRESS if no fence has ended in time, usually because a request of a dead path is
+ * stuck on the server's disk; or the path's error if it has ended meanwhile.
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {
@@ -322,16 +298,16 @@ int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 	rtrs_clt_fence_set_ready(path, true);
 	rtrs_clt_kick_fencing(clt);
 	while (!ret) {
-		/* Fences that end after this point end the wait below. */
-		seen = READ_ONCE(clt->fences.nr_ended);
+		/* Changes after this point end the wait below. */
+		seen = READ_ONCE(clt->fences.nr_changes);
 		if (!rtrs_clt_any_failed_fence(clt, &left))
 			break;
-		if (!wait_event_idle_timeout(clt->wait, READ_ONCE(clt->fences.nr_ended) != seen ||
-					     READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTING,
-					     left))
+		left = wait_event_idle_timeout(clt->wait,
+					       READ_ONCE(clt->fences.nr_changes) != seen ||
+					       rtrs_clt_path_failed(path), left);
+		ret = rtrs_clt_path_failed(path);
+		if (!ret && !left)
 			ret = -EINPROGRESS;
-		else if (READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTING)
-			ret = -ECONNABORTED;
 	}
 	rtrs_clt_fence_set_ready(path, false);
 	return ret;
@@ -357,8 +333,6 @@ void rtrs_clt_fence_exit(struct rtrs_clt *clt)
 {
 	struct rtrs_clt_fence *fence, *next;
 
-	/* Work items of failover.c may be iterating over the fences. */
-	cancel_delayed_work_sync(&clt->fences.work);
 	spin_lock_irq(&clt->failover.lock);
 	list_for_each_entry_safe(fence, next, &clt->fences.list, entry) {
 		list_del(&fence->entry);
@@ -366,4 +340,6 @@ void rtrs_clt_fence_exit(struct rtrs_clt *clt)
 		kfree(fence);
 	}
 	spin_unlock_irq(&clt->failover.lock);
+	/* Without paths and fences, nothing queues the work item any more. */
+	cancel_delayed_work_sync(&clt->fences.work);
 }

@@ -130,7 +130,7 @@ static int rtrs_clt_may_link(struct rtrs_clt_path *path)
 		return -ESTALE;
 	if (!clt->nr_up && rtrs_clt_link_pending(clt))
 		return -EAGAIN;
-	ret = rtrs_clt_check_limits(path);
+	ret = rtrs_clt_check_limits(path) ?: rtrs_clt_path_failed(path);
 	if (ret || clt->nr_up)
 		return ret;
 	return rtrs_clt_allow_first_path(clt) ? 0 : -EAGAIN;
@@ -156,21 +156,21 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 	int ret;
 
 	mutex_lock(&clt->lock);
-	ret = rtrs_clt_may_link(path);
-	if (ret)
-		goto unlock;
 	/* Waiters act as soon as they see the new state, so nothing may fail after the change. */
 	ret = -ENOMEM;
 	set = rtrs_clt_path_set_alloc(path);
 	if (!set)
-		goto fail;
+		goto unlock;
+	ret = rtrs_clt_may_link(path);
+	if (ret)
+		goto free;
 	/* From here on, an error disconnects the path, as soon as this attempt is over. */
 	ret = -ECONNABORTED;
 	if (!rtrs_clt_path_move(path, RTRS_CLT_EV_UP, 0)) {
-		rtrs_clt_path_set_free(path, set);
-		goto fail;
+		if (!clt->nr_up)
+			rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_LOST);
+		goto free;
 	}
-	ret = 0;
 	path->answered = rtrs_clt_nr_answered(path);
 	rtrs_clt_path_set_add(clt, path, set);
 	rtrs_clt_set_limits(path);
@@ -181,14 +181,14 @@ static int rtrs_clt_try_link(struct rtrs_clt_path *path)
 		clt->tag = path->neg.tag;
 		rtrs_clt_first_path_up(clt);
 	}
+	mutex_unlock(&clt->lock);
+	return 0;
+
+free:
+	rtrs_clt_path_set_free(path, set);
 unlock:
 	mutex_unlock(&clt->lock);
 	return ret;
-
-fail:
-	if (!clt->nr_up)
-		rtrs_clt_sess_move(clt, RTRS_CLT_SESS_EV_LOST);
-	goto unlock;
 }
 
 /**
@@ -251,6 +251,9 @@ bool rtrs_clt_link_del(struct rtrs_clt_path *path)
  * @clt: session that has lost its last path
  * @lost: that path, whose delay is unchanged
  *
+ * Nothing is done if the path was lost soon after it was connected, and not for the first time:
+ * a server that accepts paths and drops them must not be contacted without delay again and again.
+ *
  * Context: process, under clt->lock.
  */
 VISIBLE_IF_KUNIT void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_path *lost)
@@ -258,6 +261,8 @@ VISIBLE_IF_KUNIT void rtrs_clt_wake_paths(struct rtrs_clt *clt, struct rtrs_clt_
 	struct rtrs_clt_path *path;
 
 	lockdep_assert_held(&clt->lock);
+	if (READ_ONCE(lost->sm.short_lives))
+		return;
 	list_for_each_entry(path, &clt->paths, entry) {
 		if (path == lost)
 			continue;

@@ -361,9 +361,9 @@ void rtrs_clt_end_paths(struct rtrs_clt *clt)
 	wait_event(clt->wait, !READ_ONCE(clt->nr_paths));
 	mutex_lock(&clt->lock);
 	mutex_unlock(&clt->lock);
-	cancel_work_sync(&clt->link.work);
 	rtrs_clt_fence_exit(clt);
 	rtrs_clt_failover_exit(clt);
+	cancel_work_sync(&clt->link.work);
 }
 
 /* Checks whether a path is between the given addresses. Without a source, any source matches. */

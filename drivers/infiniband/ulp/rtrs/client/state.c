@@ -228,7 +228,14 @@ static bool rtrs_clt_path_woken(struct rtrs_clt_path *path)
 	       READ_ONCE(path->sm.state) != RTRS_CLT_CONNECTING;
 }
 
-static int rtrs_clt_path_failed(struct rtrs_clt_path *path)
+/**
+ * rtrs_clt_path_failed() - get the error of an attempt to connect
+ * @path: path that is being connected, or was when the attempt failed
+ *
+ * Context: process.
+ * Return: 0 while the attempt can succeed, or the path's error.
+ */
+int rtrs_clt_path_failed(struct rtrs_clt_path *path)
 {
 	int ret;
 

@@ -61,6 +61,7 @@ static int failover_init(struct kunit *test)
 	t->path.path.log = &t->path.clt->ratelimit;
 	t->path.sm.state = RTRS_CLT_CONNECTING;
 	init_waitqueue_head(&t->path.sm.wait);
+	spin_lock_init(&t->path.sm.lock);
 	mutex_init(&t->clt.lock);
 	init_waitqueue_head(&t->clt.wait);
 	INIT_WORK(&t->clt.link.work, rtrs_clt_link_work);
@@ -186,7 +187,7 @@ static void another_server_is_not_asked(struct kunit *test)
 	t->path.path.features = RTRS_FEATURE_FENCE;
 	t->path.neg.sess_id = 8;
 	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), 0);
-	KUNIT_EXPECT_EQ(test, t->clt.fences.nr_ended, 1);
+	KUNIT_EXPECT_EQ(test, t->clt.fences.nr_changes, 2);
 	KUNIT_EXPECT_GE(test, get_jiffies_64(), until);
 	KUNIT_EXPECT_EQ(test, t->path.fence.asked, 0);
 	KUNIT_EXPECT_FALSE(test, t->path.fence.ready);
@@ -198,15 +199,18 @@ static void another_server_is_not_asked(struct kunit *test)
 static const struct via_case {
 	const char *desc;
 	enum rtrs_clt_state state;
-	bool ready, failed, may;
+	bool live, ready, failed, may;
 } via_cases[] = {
-	{ "no INFO_RSP yet", RTRS_CLT_CONNECTING, false, true, false },
-	{ "being connected, a write has failed", RTRS_CLT_CONNECTING, true, true, true },
-	{ "being connected, no write has failed", RTRS_CLT_CONNECTING, true, false, false },
-	{ "failed while being connected", RTRS_CLT_RESETTING, true, true, false },
-	{ "removed while being connected", RTRS_CLT_CLOSING, true, true, false },
-	{ "connected, not in the array", RTRS_CLT_CONNECTED, false, true, false },
-	{ "connected no longer", RTRS_CLT_WAITING, false, true, false },
+	{ "no INFO_RSP yet", RTRS_CLT_CONNECTING, false, false, true, false },
+	{ "being connected, a write has failed", RTRS_CLT_CONNECTING, false, true, true, true },
+	{ "being connected, no write has failed", RTRS_CLT_CONNECTING, false, true, false, false },
+	{ "failed while being connected", RTRS_CLT_RESETTING, false, true, true, false },
+	{ "removed while being connected", RTRS_CLT_CLOSING, false, true, true, false },
+	{ "connected, not in the array", RTRS_CLT_CONNECTED, false, false, true, false },
+	{ "connected, in the array", RTRS_CLT_CONNECTED, true, false, true, true },
+	{ "connected, no write has failed", RTRS_CLT_CONNECTED, true, false, false, true },
+	{ "lost, still in the array", RTRS_CLT_RESETTING, true, false, true, false },
+	{ "not connected any more", RTRS_CLT_WAITING, false, false, true, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(via_cases, via_cases, desc);
@@ -216,7 +220,13 @@ static void path_carries_fence_while_it_has_connections(struct kunit *test)
 	const struct via_case *c = test->param_value;
 	struct rtrs_clt_fence fence = { .id = 1, .failed = c->failed };
 	struct failover_test *t = test->priv;
+	struct rtrs_clt_path_set *set;
 
+	set = kunit_kzalloc(test, struct_size(set, path, 1), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	set->nr = 1;
+	set->path[0] = &t->path;
+	rcu_assign_pointer(t->clt.path_set, c->live ? set : NULL);
 	t->path.sm.state = c->state;
 	t->path.fence.ready = c->ready;
 	mutex_lock(&t->clt.lock);
@@ -235,7 +245,8 @@ static void failing_path_waits_for_no_fence(struct kunit *test)
 	INIT_LIST_HEAD(&fence.ios);
 	list_add(&fence.entry, &t->clt.fences.list);
 	t->path.sm.state = RTRS_CLT_RESETTING;
-	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), -ECONNABORTED);
+	t->path.sm.err = -ENODEV;
+	KUNIT_EXPECT_EQ(test, rtrs_clt_fence_via(&t->path), -ENODEV);
 	KUNIT_EXPECT_FALSE(test, t->path.fence.ready);
 	cancel_delayed_work_sync(&t->clt.fences.work);
 	INIT_LIST_HEAD(&t->clt.fences.list);
@@ -257,7 +268,7 @@ static void fence_is_processed_when_a_write_fails(struct kunit *test)
 	rtrs_clt_fail_expired(&t->clt);
 	flush_delayed_work(&t->clt.fences.work);
 	KUNIT_EXPECT_EQ(test, t->ended, 1);
-	KUNIT_EXPECT_EQ(test, t->clt.fences.nr_ended, 1);
+	KUNIT_EXPECT_EQ(test, t->clt.fences.nr_changes, 1);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->clt.fences.list));
 	rtrs_clt_fence_exit(&t->clt);
 }
@@ -414,6 +425,16 @@ static void time_limit_is_not_that_of_an_older_loss(struct kunit *test)
 	atomic64_set(&t->clt.failover.down_since, before);
 	rtrs_clt_sess_move(&t->clt, RTRS_CLT_SESS_EV_PATH);
 	rtrs_clt_first_path_up(&t->clt);
+	rtrs_clt_all_paths_lost(&t->clt);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&t->clt.failover.down_since), before);
+
+	/* The request is in the list of rtrs_clt_send_parked(). */
+	cancel_delayed_work_sync(&t->clt.failover.resume_work);
+	INIT_LIST_HEAD(&t->clt.failover.parked);
+	t->clt.failover.resuming = true;
+	rtrs_clt_sess_move(&t->clt, RTRS_CLT_SESS_EV_PATH);
+	rtrs_clt_first_path_up(&t->clt);
+	KUNIT_EXPECT_EQ(test, t->clt.failover.state, RTRS_CLT_SESS_TRIAL);
 	rtrs_clt_all_paths_lost(&t->clt);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&t->clt.failover.down_since), before);
 	mutex_unlock(&t->clt.lock);

@@ -182,6 +182,10 @@ static void paths_are_tried_when_the_last_one_is_lost(struct kunit *test)
 	queue_delayed_work(rtrs_clt_connect_wq, &lost->sm.connect_work, 3600 * HZ);
 	queue_delayed_work(rtrs_clt_connect_wq, &waits->sm.connect_work, 3600 * HZ);
 	mutex_lock(&clt->lock);
+	lost->sm.short_lives = 1;
+	rtrs_clt_wake_paths(clt, lost);
+	KUNIT_EXPECT_FALSE_MSG(test, ends->sm.hurry, "the server drops each path");
+	lost->sm.short_lives = 0;
 	rtrs_clt_wake_paths(clt, lost);
 	mutex_unlock(&clt->lock);
 	flush_work(&waits->sm.connect_work.work);
