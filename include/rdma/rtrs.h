@@ -286,9 +286,9 @@ struct rtrs_srv_peer {
  * @request: handles a request. Process context, possibly with a plug; may sleep, but must not wait
  *	for another request of any session. Must call rtrs_srv_complete() exactly once, before or
  *	after it returns
- * @sess_up: called with &rtrs_srv_params.owner when the first path of a session has connected. The
- *	return value becomes the priv of the session's ops; an ERR_PTR() refuses the session. May
- *	sleep
+ * @sess_up: called with &rtrs_srv_params.owner while the first path of a session is being set up,
+ *	after @admit. The return value becomes the priv of the session's ops; an ERR_PTR() refuses
+ *	the path. May sleep
  * @key: returns one of the secrets with which a client of this session name and address can
  *	authenticate: the one with the index @nr, counted from 0, with a reference, or NULL if there
  *	are no more. Called with &rtrs_srv_params.owner. May sleep

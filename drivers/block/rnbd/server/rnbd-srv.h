@@ -35,27 +35,28 @@
  * transport's lock under that. Attributes in sysfs do not take rnbd_srv_lock. The attributes of
  * a mapping are removed without it, as that waits for their users.
  *
- * Calls go down this list of files; io.c calls the backends through their ops only:
+ * The files form a stack, listed from the bottom to the top. Each file calls functions of files
+ * listed before it only; calls in the other direction use pointers, such as &rnbd_srv_map.backend:
  *
- *	main.c		loading and unloading
- *	configfs.c	interface of the rules
- *	listen.c	listening for clients, in a network namespace
- *	session.c	sessions; messages other than I/O
- *	list.c		list of the volumes that a client may open
- *	open.c		OPEN
- *	dev.c		devices, and their mappings: creation and closing
- *	access.c	what the rules mean for sessions: paths, mappings, limits, cgroups
- *	watch.c		watch of the devices' sizes and limits, and of overdue mappings
- *	sysfs.c		attributes of devices and mappings
- *	backend-*.c	I/O on disks and files
- *	io.c		checks and completion of I/O; answers
- *	map.c		lookup and closing of mappings
- *	writer.c	ownership: which mappings of a disk may write
- *	queue.c		requests that may sleep
- *	state.c		state that survives a restart
- *	rules.c		access rules and limits of hosts
- *	cgroup.c	accounting of I/O to cgroups
  *	path.c		conversion of a device's name to a path; opening of files
+ *	cgroup.c	accounting of I/O to cgroups
+ *	rules.c		access rules and limits of hosts
+ *	state.c		state that survives a restart
+ *	queue.c		requests that may sleep
+ *	writer.c	ownership: which mappings of a disk may write
+ *	map.c		lookup and closing of mappings
+ *	io.c		checks and completion of I/O; answers
+ *	backend-*.c	I/O on disks and files
+ *	sysfs.c		attributes of devices and mappings
+ *	watch.c		watch of the devices' sizes and limits, and of overdue mappings
+ *	access.c	what the rules mean for sessions: paths, mappings, limits, cgroups
+ *	dev.c		devices, and their mappings: creation and closing
+ *	open.c		OPEN
+ *	list.c		list of the volumes that a client may open
+ *	session.c	sessions; messages other than I/O
+ *	listen.c	listening for clients, in a network namespace
+ *	configfs.c	interface of the rules
+ *	main.c		loading and unloading
  */
 #ifndef RNBD_SRV_H
 #define RNBD_SRV_H

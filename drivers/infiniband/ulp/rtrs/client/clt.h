@@ -81,7 +81,7 @@
  */
 #define RTRS_CLT_CREATE_MS	7000
 #define RTRS_CLT_SHORT_CREATE_MS	1000
-/* Time that rtrs_clt_open() waits for further paths after the first one is connected */
+/* rtrs_clt_open() waits for further paths only until this time has passed since it began */
 #define RTRS_CLT_OPEN_MS	5000
 /* Default values of a session's attributes; see struct rtrs_clt */
 #define RTRS_CLT_RECONNECT_MS	1000

@@ -3,17 +3,27 @@
  * Common parts of client and server: a path with its protection domain and heartbeat, and a
  * connection with its queue pair.
  *
- *	con.c		device of a path, and posting to a connection
- *	qp.c		queue pairs and completion queues
- *	recv.c		receives of a connection
- *	poll.c		polled connections
- *	drain.c		disconnecting a path, and draining its queues
- *	region.c	memory for DMA, and its registration
- *	hb.c		heartbeats, dead paths
- *	proof.c		proofs that an end knows a secret
- *	sysfs.c		attributes and counters of a path
- *	hist.c		histograms of latencies
+ * The files form a stack, listed from the bottom to the top. Each file calls functions of files
+ * listed before it only, except that rtrs_path_init() in con.c calls rtrs_hb_init(). Calls to the
+ * client and the server use pointers in struct rtrs_path and struct rtrs_con.
+ *
  *	addr.c		text formats of addresses and names
+ *	hist.c		histograms of latencies
+ *	proof.c		proofs that an end knows a secret
+ *	con.c		device of a path, and posting to a connection
+ *	poll.c		polled connections
+ *	region.c	memory for DMA, and its registration
+ *	recv.c		receives of a connection
+ *	qp.c		queue pairs and completion queues
+ *	drain.c		disconnecting a path, and draining its queues
+ *	hb.c		heartbeats, dead paths
+ *	sysfs.c		attributes and counters of a path
+ *
+ * Lifetimes: struct rtrs_path is a part of the client's or the server's path, and struct rtrs_con
+ * is a part of its connection. A path outlives its connections.
+ *
+ * Locks: rtrs_con.sq_lock and rtrs_path.hb_lock (spinlocks) and rtrs_path.stats_lock (mutex). They
+ * do not nest in each other.
  */
 #ifndef RTRS_CORE_H
 #define RTRS_CORE_H

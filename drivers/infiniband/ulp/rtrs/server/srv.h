@@ -2,30 +2,31 @@
 /*
  * RTRS server.
  *
- * Files, from top to bottom. Each file calls only files below it. The declarations of fetch, port
- * and buf are in pull.h, all others in this header:
+ * The files form a stack, listed from the bottom to the top. Each file calls functions of files
+ * listed before it only; calls in the other direction use pointers. The declarations of buf.c,
+ * port.c and fetch.c are in pull.h, all others in this header:
  *
- *	listen	connection requests; opening and closing the server; module init and exit
- *	path	the life of a path: creation and closing work
- *	con	the connections of a path, and events of the connection manager
- *	setup	the handshake of a path
- *	proof	mutual authentication during the handshake
- *	sess	sessions: lookup, naming, registration with the upper layer, end
- *	sysfs	directories of sessions and paths, statistics of the module
- *	recv	messages received on a connection
- *	fence	fencing: the client ends a path by a message on another path
- *	io	requests, from their arrival until they are passed to the upper layer
- *	send	answers, and the end of requests
- *	fetch	fetching the data of large writes from the client
- *	port	how much is fetched at a time over a port, and fairness between sessions
- *	buf	buffers for data outside of chunks, and requests that wait for one
- *	limit	limits on the number and the memory of handshakes
- *	slot	slots of sessions, and the requests that hold them
- *	qp	sizes of queue pairs, and the queue depth that fits
- *	mem	a path's chunks and keys, and the limit on the memory of all paths
- *	state	the state of a path; errors; waiting for changes
+ *	state.c		the state of a path; errors; waiting for changes
+ *	mem.c		a path's chunks and keys, and the limit on the memory of all paths
+ *	qp.c		sizes of queue pairs, and the queue depth that fits
+ *	slot.c		slots of sessions, and the requests that hold them
+ *	limit.c		limits on the number and the memory of handshakes
+ *	buf.c		buffers for data outside of chunks, and requests that wait for one
+ *	port.c		how much is fetched at a time over a port, and fairness between sessions
+ *	fetch.c		fetching the data of large writes from the client
+ *	send.c		answers, and the end of requests
+ *	io.c		requests, from their arrival until they are passed to the upper layer
+ *	fence.c		fencing: the client ends a path by a message on another path
+ *	recv.c		messages received on a connection
+ *	sysfs.c		directories of sessions and paths, statistics of the module
+ *	sess.c		sessions: lookup, naming, registration with the upper layer, end
+ *	proof.c		mutual authentication during the handshake
+ *	setup.c		the handshake of a path
+ *	con.c		the connections of a path, and events of the connection manager
+ *	path.c		the life of a path: creation and closing work
+ *	listen.c	connection requests; opening and closing the server; module init and exit
  *
- * A session is created by the first connection request that names it, and lives as long as it has a
+ * A session is created by the first connection request with its UUID, and lives as long as it has a
  * path. A path is created by the request for its connection 0. Its handshake runs in the state
  * CONNECTING, until the server sends the addresses of the chunks to the client. The path handles
  * requests in the state CONNECTED. In the state CLOSING, its closing work takes it down, whatever
