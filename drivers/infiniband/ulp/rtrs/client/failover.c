@@ -56,6 +56,11 @@ rtrs_clt_sess_next_state(enum rtrs_clt_sess_state state, enum rtrs_clt_sess_even
 	return next[state][ev] ? next[state][ev] - 1 : state;
 }
 
+static bool rtrs_clt_state_has_path(enum rtrs_clt_sess_state state)
+{
+	return state == RTRS_CLT_SESS_TRIAL || state == RTRS_CLT_SESS_UP;
+}
+
 /**
  * rtrs_clt_sess_has_path() - check whether a session has a path
  * @clt: the session
@@ -66,7 +71,7 @@ rtrs_clt_sess_next_state(enum rtrs_clt_sess_state state, enum rtrs_clt_sess_even
  */
 bool rtrs_clt_sess_has_path(const struct rtrs_clt *clt)
 {
-	return clt->failover.state >= RTRS_CLT_SESS_TRIAL;
+	return rtrs_clt_state_has_path(clt->failover.state);
 }
 
 /**
@@ -122,9 +127,9 @@ static bool rtrs_clt_sess_move_locked(struct rtrs_clt *clt, enum rtrs_clt_sess_e
 	trace_rtrs_clt_sess_state(clt->label, old, new);
 	rtrs_clt_set_failover_timer(clt);
 	/* Fails requests that may not wait. Those that may are resumed once there is a path. */
-	if (new < RTRS_CLT_SESS_TRIAL)
+	if (!rtrs_clt_state_has_path(new))
 		rtrs_clt_resume(clt);
-	if ((old < RTRS_CLT_SESS_TRIAL) != (new < RTRS_CLT_SESS_TRIAL))
+	if (rtrs_clt_state_has_path(old) != rtrs_clt_state_has_path(new))
 		queue_work(rtrs_clt_sess_wq, &clt->link.work);
 	return true;
 }

@@ -285,8 +285,8 @@ static void rtrs_clt_fence_set_ready(struct rtrs_clt_path *path, bool ready)
  * RTRS_CLT_CONNECT_MS, after &rtrs_clt_fence.until of fences that the server can't end.
  *
  * Context: the path's connect_work.
- * Return: 0; -EINPROGRESS if no fence has ended in time, usually because a request of a dead path is
- * stuck on the server's disk; or the path's error if it has ended meanwhile.
+ * Return: 0; -EINPROGRESS if no fence has ended in time, usually because a request of a dead path
+ * is stuck on the server's disk; or the path's error if it has ended meanwhile.
  */
 int rtrs_clt_fence_via(struct rtrs_clt_path *path)
 {
