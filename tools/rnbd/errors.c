@@ -24,22 +24,26 @@ static const struct {
 	const char *advice;
 } advices[] = {
 	{ "map_device", ENOENT,
-	  "the server has no such device: look below dev_search_path, and at its rules, there" },
+	  "no such volume, or not for this client: see rnbd server rules, dev_search_path there" },
 	{ "map_device", EEXIST, "it is mapped already: see rnbd list" },
 	{ "map_device", ENXIO, "there is no such session: give a path, to open it with" },
 	{ "map_device", EBUSY,
-	  "another session has it open for writing: see rnbd server list there; or map it ro" },
+	  "another session has it open, or the server uses it: see rnbd server list there" },
 	{ "map_device", EROFS, "it cannot be written to: map it with ro" },
-	{ "map_device", EKEYREJECTED, "the server wants a key for that session, or another one" },
+	{ "map_device", EKEYREJECTED,
+	  "the server requires a key for that session, or another key: see its log" },
+	{ "map_device", EACCES,
+	  "the server's rules do not allow this access mode, or not these paths: see its log" },
+	{ "add_path", EACCES, "by the server's rules, the path is of another host: see its log" },
 	{ "add_path", EKEYREJECTED, "the server has another key for that session" },
 	{ "add_path", EAGAIN,
-	  "the server takes no more connects from here for the moment: try again" },
+	  "too many paths of this address are being connected: try again" },
 	{ "map_device", EDQUOT,
-	  "the server gives this host no more: see max_sessions, max_memory there" },
+	  "max_sessions or max_memory is reached: see rnbd server host list there" },
 	{ "map_device", EAGAIN,
-	  "the server takes no more connects from here for the moment: try again" },
+	  "too many paths of this address are being connected: try again" },
 	{ "add_path", EDQUOT,
-	  "the server gives this host no more: see max_memory there" },
+	  "max_memory is reached: see rnbd server host list there" },
 	{ "cgroup", ENOENT, "there is no such cgroup below /sys/fs/cgroup" },
 	{ "cgroup", EOPNOTSUPP, "write +io to cgroup.subtree_control of the one above" },
 	{ "map_device", ENOKEY, "load the key first: keyctl padd logon NAME @u" },
@@ -47,26 +51,27 @@ static const struct {
 	{ "rnbd-discover", EOPNOTSUPP,
 	  "the server can't list its volumes: its administrator knows their names" },
 	{ "rnbd-discover", EKEYREJECTED,
-	  "the server wants a key for that session, or another one" },
+	  "the server requires a key for that session, or another key: see its log" },
 	{ "rnbd-discover", EDQUOT,
-	  "the server gives this host no more: see max_sessions, max_memory there" },
+	  "max_sessions or max_memory is reached: see rnbd server host list there" },
 	{ "rnbd-discover", ENOKEY, "load the key first: keyctl padd logon NAME @u" },
 	{ "rnbd-discover", EAGAIN,
-	  "the server takes no more connects from here for the moment: try again" },
+	  "too many paths of this address are being connected: try again" },
 	{ "rnbd-discover", ENOTCONN, "the session has no path at the moment: rnbd recover" },
-	{ "rnbd-discover", EPROTO, "the server's list makes no sense" },
+	{ "rnbd-discover", EPROTO, "the server's list is malformed" },
 	{ "map_device", ENOTBLK, "it is neither a disk nor a file that can be exported" },
-	{ "map_device", EMFILE, "the session has 1024 devices open: use another session" },
+	{ "map_device", EMFILE, "the session has 1024 volumes open: use another session" },
 	{ "map_device", EOPNOTSUPP,
 	  "a zoned disk, a server too old for handover, or polled queues on PREEMPT_RT" },
 	{ "map_device", ENOTCONN, "the session has no path at the moment: rnbd recover" },
-	{ "map_device", ENAMETOOLONG, "the names of device and session are too long together" },
+	{ "map_device", ENAMETOOLONG, "the names of volume and session are too long together" },
 	{ "unmap_device", EBUSY,
-	  "it is in use: unmount it first, or add the word force, and lose what is in flight" },
+	  "it is in use: unmount it first; or add the word force, and its requests fail" },
 	{ "unmap_device", EALREADY, "it is being unmapped already" },
 	{ "remap_device", EALREADY, "it is open: there is nothing to do" },
 	{ "remap_device", ENOTCONN, "its session has no path: rnbd recover" },
-	{ "remap_device", ENOENT, "the server has no such device any more" },
+	{ "remap_device", ENOENT,
+	  "the server has no such volume any more, or not for this client" },
 	{ "remap_device", EBADE,
 	  "another client has written to it meanwhile: see rnbd server list there" },
 	{ "remap_device", ESTALE,
@@ -81,14 +86,12 @@ static const struct {
 	{ NULL, EHOSTUNREACH, "no route, no RDMA device, or no answer: try rping" },
 	{ NULL, ENETUNREACH, "no route to that address: look at ip route" },
 	{ NULL, EADDRNOTAVAIL,
-	  "this host has no RDMA device with the source address: see rdma link" },
+	  "this machine has no RDMA device with the source address: see rdma link" },
 	{ NULL, ENODEV, "no RDMA device has such an address: see rdma link" },
 	{ NULL, EMSGSIZE,
 	  "full-size packets are lost: is the MTU the same on both ends, and between them?" },
 	{ NULL, ETIMEDOUT, "no answer: look at the network and at the server" },
 	{ NULL, EINVAL, "the kernel's log says which word is wrong" },
-	{ NULL, EACCES, "run it as root" },
-	{ NULL, EPERM, "run it as root" },
 };
 
 static const char *find_advice(const char *file, int err)
@@ -163,8 +166,8 @@ int report_write(const struct rnbd *r, struct kmsg *kmsg, const char *doing, con
 	if ((err == ENOENT && !advice) ||
 	    ((err == ENOENT || err == ENODEV) && access(file, F_OK)))
 		return report_not_found("can't %s: it is gone", doing);
-	if (exit_code(err) == RNBD_NO_PERMISSION && !geteuid())
-		advice = NULL;
+	if (exit_code(err) == RNBD_NO_PERMISSION && geteuid())
+		advice = "run it as root";
 	fprintf(stderr, "rnbd: can't %s: %s (%s)\n", doing, strerror(err), id ? id : "?");
 	report_kmsg(kmsg);
 	if (advice)

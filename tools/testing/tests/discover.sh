@@ -85,7 +85,7 @@ equal "of an address" "$(discovered 192.168.101.1 session=s1)" for-near
 equal "of both" "$(discovered 192.168.101.1 session=web1)" "for-near for-web"
 must "of nobody" eval "! '$tool' discover $server session=s1 >/dev/null 2>&1"
 equal "of a key" "$(discovered $server session=keyed key=rnbd:key)" for-keyed
-says 1 'wants a key' client client discover $server session=keyed
+says 1 'requires a key' client client discover $server session=keyed
 rule volumes/for-web/modes ""
 equal "without a mode" "$(discovered $server session=web1)" ""
 rule volumes/for-web/modes rw

@@ -112,7 +112,7 @@ def test_discover_refused(host):
     host.client()
     host.says('discover 10.0.0.1', "can't list volumes", code=1)
     host.lists('')
-    for error, why in ('EOPNOTSUPP', "server can't list its volumes"), ('EKEYREJECTED', 'wants a key'), \
+    for error, why in ('EOPNOTSUPP', "server can't list its volumes"), ('EKEYREJECTED', 'requires a key'), \
             ('ECONNREFUSED', 'nothing listens there'):
         host.refuse(DISCOVER, error, 'rnbd_client: s1: this is why')
         host.says('discover 10.0.0.1', error, why, 'kernel: rnbd_client: s1: this is why', code=1)

@@ -194,6 +194,7 @@ def test_map_without_module_or_permission(host):
     host.refuse(MAP, 'EACCES')
     done = host.says('map vol1 from s1', 'Permission denied', code=5)
     equal('said to root', 'as root' in done.err, os.geteuid() != 0)
+    equal('cause told to root', "server's rules" in done.err, not os.geteuid())
 
 
 def test_unmap(host):
