@@ -81,7 +81,7 @@ static void check_port(struct health *h, const char *subject, const struct path 
 		return;
 	if (!sysfs_exists(h->r, "class/infiniband/%s", path->hca_name)) {
 		found(h, WARNING, "rdma_device_gone", subject,
-		      "find out what has become of it: rdma link",
+		      "check that the adapter and its driver are there: rdma link",
 		      "its RDMA device %s is gone", path->hca_name);
 		return;
 	}
@@ -165,7 +165,7 @@ static void check_reconnecting(struct health *h, const struct session *session)
 
 	if (attempts->known && !attempts->value)
 		found(h, WARNING, "reconnect_off", session->name,
-		      "write -1 to max_reconnect_attempts",
+		      "rnbd session set SESSION max_reconnect_attempts=-1",
 		      "lost paths are not connected again");
 	if (delay->known && timeout->known && timeout->value > 0 &&
 	    delay->value >= timeout->value * 1000)
@@ -197,7 +197,7 @@ static void check_device(struct health *h, const struct device *dev)
 {
 	if (dev->state && !strcmp(dev->state, "closed"))
 		found(h, CRITICAL, "device_closed", dev->name,
-		      "if its session has a path: rnbd remap; else see there, and the kernel's log",
+		      "if its session has a path: rnbd remap; otherwise connect a path first: rnbd recover",
 		      "the server has not opened it, its I/O waits or fails");
 }
 
@@ -208,7 +208,7 @@ static void check_client(struct health *h)
 
 	if (driver_is_foreign(h->r, "rtrs_client"))
 		found(h, WARNING, "kernel_driver", "rnbd_client",
-		      "dkms status says whether this one is built for the kernel that runs",
+		      "check that this driver is built for the running kernel: dkms status",
 		      "the kernel's own driver is loaded: old writes may overwrite newer ones");
 	if (fencing && strchr("Nn0", *fencing))
 		found(h, WARNING, "fencing_off", "rtrs_client",
@@ -223,7 +223,7 @@ static void check_server(struct health *h)
 
 	if (driver_is_foreign(h->r, "rnbd_server"))
 		found(h, CRITICAL, "kernel_driver", "rnbd_server",
-		      "dkms status says whether this one is built for the kernel that runs",
+		      "check that this driver is built for the running kernel: dkms status",
 		      "the kernel's own driver is loaded: it has no rules, and exports everything");
 	memory_read(h->r, &memory);
 	if (memory.used >= 0 && memory.limit > 0 &&

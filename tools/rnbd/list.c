@@ -15,16 +15,16 @@ enum kind { DEVICES = 1, SESSIONS = 2, PATHS = 4 };
 static const struct column disk_columns[] = {
 	{ "device", "DEVICE", TEXT },
 	{ "session", "SESSION", TEXT },
-	{ "mapping_path", "PATH", TEXT },
+	{ "mapping_path", "VOLUME", TEXT },
 	{ "size", "SIZE", SIZE },
 	{ "access_mode", "MODE", TEXT },
 	{ "state", "STATE", TEXT },
 };
 
 static const struct column export_columns[] = {
-	{ "name", "DEVICE", TEXT },
+	{ "name", "DISK", TEXT },
 	{ "session", "SESSION", TEXT },
-	{ "mapping_path", "PATH", TEXT },
+	{ "mapping_path", "VOLUME", TEXT },
 	{ "size", "SIZE", SIZE },
 	{ "access_mode", "MODE", TEXT },
 };

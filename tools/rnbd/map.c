@@ -76,7 +76,7 @@ static int add_word(struct line *line, const char *word)
 	if (has_word(ACCESS_MODES, word))
 		return add_option(line, ACCESS_MODE, word);
 	if (!strcmp(word, "from"))
-		return report_usage("from SESSION comes right after the device");
+		return report_usage("from SESSION comes right after the volume");
 	return add_path(line, word);
 }
 

@@ -143,7 +143,7 @@ static int choose(const struct candidates *found, const char *typed, char **sess
 	else if (found->first)
 		*session = xstrdup(found->first);
 	else
-		return report_usage("this host has no name for the session: add from SESSION");
+		return report_usage("this machine has no name for the session: add from SESSION");
 	return RNBD_OK;
 }
 

@@ -25,9 +25,9 @@ static const double start_seconds = 5;
 #define IN_USE_SECONDS 10
 
 static const struct column columns[] = {
-	{ "name", "VOLUME", TEXT },
+	{ "name", "NAME", TEXT },
 	{ "session", "SESSION", TEXT },
-	{ "device_path", "PATH", TEXT },
+	{ "device_path", "VOLUME", TEXT },
 	{ "device", "DEVICE", TEXT },
 	{ "state", "STATE", TEXT },
 };

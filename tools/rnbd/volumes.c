@@ -2,7 +2,7 @@
 /*
  * The table of volumes. Each line is:
  *
- *	NAME SESSION|- PATH[,PATH...]|- DEVICE [OPTION[,OPTION...]]
+ *	NAME SESSION|- PATH[,PATH...]|- VOLUME [OPTION[,OPTION...]]
  *
  * Invalid lines are reported, with their numbers, and ignored. Paths and options of a session
  * apply to all of its volumes, whichever line contains them, so that the order of mapping does not
@@ -108,10 +108,10 @@ static bool check_target(const struct reader *reader, const char *session, const
 		return wrong(reader, "session %s: at most %d printable characters, no blank / .",
 			     session, WIRE_NAME_MAX);
 	if (!is_word(device) || strlen(device) > WIRE_NAME_MAX)
-		return wrong(reader, "device %s: at most %d printable characters, no blank", device,
+		return wrong(reader, "volume %s: at most %d printable characters, no blank", device,
 			     WIRE_NAME_MAX);
 	if (strlen(device) + 1 + strlen(session) > LINK_MAX)
-		return wrong(reader, "session and device have more than %d characters together",
+		return wrong(reader, "session and volume have more than %d characters together",
 			     LINK_MAX - 1);
 	return true;
 }
@@ -184,7 +184,7 @@ static bool differs(const char *a, const char *b)
 	return a && b && strcmp(a, b);
 }
 
-/* Check for a duplicate name or device, and for different options of the same session. */
+/* Check for a duplicate name or volume, and for different options of the same session. */
 static bool check_other(const struct reader *reader, const struct volume *volume,
 			const struct volume *other)
 {
@@ -195,7 +195,7 @@ static bool check_other(const struct reader *reader, const struct volume *volume
 	if (!same(volume->session, other->session))
 		return true;
 	if (same(volume->device, other->device))
-		return wrong(reader, "%s: line %d has device %s of session %s", volume->name,
+		return wrong(reader, "%s: line %d has volume %s of session %s", volume->name,
 			     other->line, other->device, other->session);
 	for (i = FIRST_SESSION_OPTION; i < NR_VOLUME_OPTIONS; i++)
 		if (differs(volume->options[i], other->options[i]))
@@ -242,7 +242,7 @@ static bool take_session(const struct reader *reader, struct volume *volume, con
 	volume->session = session_name(first);
 	free(first);
 	return volume->session ||
-	       wrong(reader, "%s: this host has no name for the session", volume->name);
+	       wrong(reader, "%s: this machine has no name for the session", volume->name);
 }
 
 static bool fill_volume(const struct reader *reader, struct volume *volume, char **columns)
@@ -293,7 +293,7 @@ static void take_line(struct reader *reader, char *text, size_t len)
 		return;
 	reader->name = columns[0];
 	if (n < COLUMNS - 1) {
-		wrong(reader, "%zu columns; it takes NAME SESSION PATHS DEVICE [OPTIONS]", n);
+		wrong(reader, "%zu columns; it takes NAME SESSION PATHS VOLUME [OPTIONS]", n);
 	} else if (n > COLUMNS) {
 		wrong(reader, "%zu columns, at most 5; OPTIONS have no blanks between them", n);
 	} else if (fill_volume(reader, &volume, columns)) {

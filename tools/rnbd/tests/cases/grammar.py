@@ -12,7 +12,7 @@ def test_help(host):
     host.says('--help', 'rnbd map')
     host.says('', 'rnbd map', code=2)
     for line in 'map help', 'help map', 'map --help', 'client device map --help', '-h map x':
-        done = host.says(line, 'DEVICE [from SESSION]')
+        done = host.says(line, 'VOLUME [from SESSION]')
         equal('only that', 'unmap' in done.out, False)
     host.says('help path list', 'rnbd path list')
     host.says('--version', 'rnbd ')

@@ -52,7 +52,7 @@ def test_devices(host):
     host.disk(n=10, path='dir/vol2', mode='ro', state='closed', sectors=3)
     out = host.run('list').out.splitlines()
     equal('table', [line.split() for line in out], [
-        ['DEVICE', 'SESSION', 'PATH', 'SIZE', 'MODE', 'STATE'],
+        ['DEVICE', 'SESSION', 'VOLUME', 'SIZE', 'MODE', 'STATE'],
         [f'{host.dev}/rnbd0', 's1', 'vol1', '1G', 'rw', 'open'],
         [f'{host.dev}/rnbd10', 's1', 'dir/vol2', '1.5K', 'ro', 'closed']])
     equal('no headings', host.run('list -H').out.splitlines()[0].split(), out[1].split())

@@ -45,11 +45,11 @@ def test_map_words(host):
 def test_map_wrong_lines(host):
     host.client()
     host.refuses('map {}', [
-        ('', 'map DEVICE [from SESSION] [PATH...]'),
+        ('', 'map VOLUME [from SESSION] [PATH...]'),
         ('vol1', 'map vol1: add from SESSION, or a path to the server'),
         ('vol1 ro', 'map vol1: add from SESSION, or a path to the server'),
         ('vol1 from', 'the session is missing'),
-        ('vol1 10.0.0.1 from s1', 'from SESSION comes right after the device'),
+        ('vol1 10.0.0.1 from s1', 'from SESSION comes right after the volume'),
         ('vol1 from s1 10.0.0', 'no path'), ('vol1 from s1 ip:x', 'no path'),
         ('vol1 from s1 10.0.0.1,', 'no path')])
     host.says('map vol1 fron s1', 'host name fron does not resolve', 'did you mean from?', code=3)
@@ -80,7 +80,7 @@ def test_map_names_the_session(host):
         equal(f'{name} {words}', session_of(host, words), want)
     for name in 'localhost', 'localhost.localdomain', '(none)', '':
         host.name(name)
-        host.says('map vol1 10.0.0.1', 'this host has no name for the session: add from SESSION', code=2)
+        host.says('map vol1 10.0.0.1', 'this machine has no name for the session: add from SESSION', code=2)
     equal('written', host.written(MAP), '')
     host.name('client1')
     host.disk(session='client1_10-0-0-1')

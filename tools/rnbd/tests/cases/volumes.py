@@ -79,7 +79,7 @@ def test_session_without_a_name(host):
     equal('listed', host.run('volume list json').json()['volumes'][0]['session'],
           'client1-example-org_10-0-0-1')
     host.name('localhost')
-    host.says('volume check', 'a: this host has no name for the session', code=1)
+    host.says('volume check', 'a: this machine has no name for the session', code=1)
 
 
 def test_name_for_udev(host):
@@ -123,7 +123,7 @@ def test_udev_is_told_of_a_change_of_the_table(host):
 
 
 WRONG = [
-    ('x', '1 columns; it takes NAME SESSION PATHS DEVICE'),
+    ('x', '1 columns; it takes NAME SESSION PATHS VOLUME'),
     ('x s2 10.0.0.1', '3 columns'),
     ('x s2 10.0.0.1 vol noauto nofail', '6 columns, at most 5'),
     ('x/y s2 10.0.0.1 vol', 'x/y: names are of letters'),
@@ -135,7 +135,7 @@ WRONG = [
     ('x a.b 10.0.0.1 vol', 'session a.b'),
     ('x a\\040b 10.0.0.1 vol', 'session a b'),
     ('x ' + 's' * 255 + ' 10.0.0.1 vol', 'session sss'),
-    ('x s2 10.0.0.1 a\\040b', 'device a b'),
+    ('x s2 10.0.0.1 a\\040b', 'volume a b'),
     ('x s2 10.0.0.1 ' + 'd' * 253, 'more than 254 characters together'),
     ('x s2 10.0.0 vol', "'10.0.0' is no path"),
     ('x s2 10.0.0.1, vol', "'' is no path"),
@@ -158,11 +158,11 @@ WRONG = [
     ('x s2 10.0.0.1 vol hb_interval_ms=9', 'not a number from 10 to'),
     ('x s2 10.0.0.1 vol hb_max_missed=1,hb_max_missed=1', 'hb_max_missed is given twice'),
     ('good s2 10.0.0.1 vol', 'good: line 1 has that name'),
-    ('x s1 10.0.0.1 vol1', 'line 1 has device vol1 of session s1'),
+    ('x s1 10.0.0.1 vol1', 'line 1 has volume vol1 of session s1'),
     ('x s1 10.0.0.2 vol2', 'path=ip:10.0.0.2: line 1 has ip:10.0.0.1 for session s1'),
     ('x s1 10.0.0.1 vol2 failover_timeout=5', 'failover_timeout=5: line 1 has 30 for session s1'),
     ('x\0 s2 10.0.0.1 vol', 'a NUL'),
-    ('x s2 10.0.0.1 \x1b[2J', 'device ?[2J'),
+    ('x s2 10.0.0.1 \x1b[2J', 'volume ?[2J'),
 ]
 
 
@@ -202,7 +202,7 @@ def test_volume_list(host):
     host.volumes.write_text('data s1 10.0.0.1,10.0.1.1 vol1 nofail,hb_max_missed=3\n'
                             'more s1 - vol2 noauto\n')
     equal('list', [x.split() for x in host.run('volume list').out.splitlines()],
-          [['VOLUME', 'SESSION', 'PATH', 'DEVICE', 'STATE'],
+          [['NAME', 'SESSION', 'VOLUME', 'DEVICE', 'STATE'],
            ['data', 's1', 'vol1', f'{host.dev}/rnbd0', 'closed'],
            ['more', 's1', 'vol2', '-', '-']])
     document = host.run('volume list json').json()
@@ -472,7 +472,7 @@ def test_generator(host):
     equal('log', log.count('\n'), 1)
     equal('log begins', log.startswith('<3>rnbd-generator['), True)
     equal('log ends', log.endswith(f']: {host.volumes}:2: 2 columns; it takes NAME SESSION PATHS '
-                                   'DEVICE [OPTIONS]\n'), True)
+                                   'VOLUME [OPTIONS]\n'), True)
 
 
 def test_units_have_the_names_that_are_typed(host):
