@@ -317,7 +317,7 @@ int cmd_unmap(struct rnbd *r, int argc, char **argv)
 int cmd_remap(struct rnbd *r, int argc, char **argv)
 {
 	(void)argc;
-	return set_device(r, "open again", argv[0], NULL, "remap_device", "1");
+	return set_device(r, "remap", argv[0], NULL, "remap_device", "1");
 }
 
 /* Check that the size is not smaller, unless @force, and not larger than on the server. */

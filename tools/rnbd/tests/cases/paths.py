@@ -124,6 +124,8 @@ def test_what_vanished_meanwhile(host):
     host.says('path reconnect rxe0', 'is gone', code=3)
     host.refuse(first + '/reconnect', 'ENODEV')
     host.says('path reconnect rxe0', 'No such device', code=1)
+    host.refuse(first + '/reconnect', 'EKEYREJECTED')
+    host.says('path reconnect rxe0', 'EKEYREJECTED', 'another key', code=1)
     (host.sys / first / 'disconnect').unlink()
     host.says('path disconnect rxe0', 'is gone', code=3)
 
