@@ -13,7 +13,8 @@
 #   setup.sh modules		our modules; what the compiler says is in .build/KERNEL/said
 #   setup.sh programs		the tool, the hostile peer, the verifier; .build/programs/said
 #   setup.sh guest [SET...]	all that guests need, with the sets of modules named: ours,
-#				intree, siw (soft-iWARP); default: all
+#				intree, siw (soft-iWARP), and prometheus (which is no module);
+#				default: all
 #   setup.sh boot RELEASE	a root folder that systemd boots, of bookworm or trixie
 #   setup.sh packages RELEASE	one of a machine on which our packages were never installed
 #   setup.sh pictures		packages that draw the pictures of the manuals
@@ -418,20 +419,40 @@ get_image()
 }
 
 # Not installed: that would build an initramfs for this machine. Its files do.
-download_image()
+download_image() { unpack_packages "$dir/image.tmp" "linux-image-$kver"; }
+
+# unpack_packages FOLDER PACKAGE...: the files of packages, without installing them
+unpack_packages()
 {
-	local tmp=$dir/download
-	rm -rf "$tmp"
-	mkdir -p "$tmp"
-	cd "$tmp"
+	local to=$1 deb
+
+	shift
+	rm -rf "$to" "$to.download"
+	mkdir -p "$to.download"
+	cd "$to.download"
 	lock "$cache/.packages"
-	apt-get -q download "linux-image-$kver" || {
+	apt-get -q download "$@" || {
 		apt update
-		apt-get -q download "linux-image-$kver"
+		apt-get -q download "$@"
 	}
 	unlock
-	dpkg -x ./*.deb "$dir/image.tmp"
-	rm -rf "$tmp"
+	for deb in *.deb; do
+		dpkg -x "$deb" "$to"
+	done
+	rm -rf "$to.download"
+}
+
+# Not installed: on a machine that runs systemd, that would start them.
+prometheus()
+{
+	once prometheus '[ -e "$cache/prometheus" ]' "Prometheus and node_exporter" get_prometheus
+	ln -sfn "$cache/prometheus" "$out/prometheus"
+}
+
+get_prometheus()
+{
+	unpack_packages "$cache/prometheus.tmp" prometheus prometheus-node-exporter
+	replace "$cache/prometheus"
 }
 
 # Modules are packed there. Those of hardware that no guest has stay behind.
@@ -854,10 +875,10 @@ programs)
 	;;
 guest)
 	shift
-	sets=" ${*:-ours intree siw} "
+	sets=" ${*:-ours intree siw prometheus} "
 	for s in $sets; do
-		[[ $s =~ ^(ours|intree|siw)$ ]] ||
-			die "no set of modules '$s'; there are: ours, intree, siw"
+		[[ $s =~ ^(ours|intree|siw|prometheus)$ ]] ||
+			die "no set '$s'; there are: ours, intree, siw, prometheus"
 	done
 	# shellcheck disable=SC2086
 	packages $build_packages $guest_packages
@@ -889,6 +910,7 @@ guest)
 		siw_module
 		module_tree siw "$dir/siw-build/siw.ko"
 	fi
+	[[ $sets != *" prometheus "* ]] || prometheus
 	;;
 *)
 	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
