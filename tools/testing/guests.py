@@ -68,11 +68,16 @@ END_LIMIT = 10
 
 
 def facts():
-    """The versions that measurements depend on, to be stored with them"""
+    """The versions that measurements depend on, to be stored with them
+
+    commit: the last one that changed the drivers
+    """
     def said(*args):
         done = subprocess.run(args, capture_output=True, text=True, check=False, cwd=ROOT)
         return done.stdout.strip()
-    return {"commit": said("git", "describe", "--always", "--dirty"),
+    drivers = "--", "drivers", "include"
+    return {"commit": said("git", "log", "-1", "--format=%h", *drivers) +
+                      ("-dirty" if said("git", "status", "--porcelain", *drivers) else ""),
             "qemu": said("qemu-system-x86_64", "--version").split("\n")[0]}
 
 

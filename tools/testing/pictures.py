@@ -10,12 +10,13 @@ Usage: pictures.py draw	draw the pictures whose data or drawing have changed, an
 			left them, and draw
 
 Data and pictures are in Documentation/pictures. A picture begins with a hash of its data and of the
-function that draws it. Only drawing needs more than Python: Debian's graphviz, python3-matplotlib
-and python3-rich.
+function that draws it. Only drawing needs more than Python: Debian's graphviz and
+python3-matplotlib.
 """
 
 import glob
 import hashlib
+import html
 import inspect
 import json
 import os
@@ -91,47 +92,74 @@ def draw_cost(text):
             axes.bar_label(bars, fmt="%.0f", fontsize=7, padding=1)
         axes.set_xticks(range(len(cells)), [cell_name(c) for c in cells], fontsize=8)
         axes.tick_params(axis="x", length=0)
-    panels[0].set_ylabel("thousand instructions for one I/O")
+    panels[0].set_ylabel("thousand instructions")
     panels[0].legend(frameon=False, loc="upper right", fontsize=8)
-    figure.suptitle("Both ends, kernel and soft-RoCE together; fewer is better (commit "
-                    f"{data['commit']})", fontsize=9)
+    figure.suptitle("Instructions for one I/O at both ends, with the kernel and soft-RoCE: fewer is "
+                    f"better (drivers of commit {data['commit']})", fontsize=9)
     return svg(pyplot, figure)
 
 
 def draw_cable(text):
     """I/O per second while a cable is pulled and plugged in again"""
     data = json.loads(text)
+    # The program takes a while to start, and is being stopped in the end.
+    first = next(n for n, (_, rate) in enumerate(data["iops"]) if rate > data["rate"] / 2)
+    start = data["iops"][first][0]
+    rates = [(second - start, rate) for second, rate in data["iops"][first:-2]]
+    at = {event: second - start for second, event in data["events"]}
+    pulled, lost, back, connected = (at[event] for event in (
+        "cable pulled", "path lost", "cable back", "path connected"))
+    end = rates[-1][0]
     pyplot = plots()
-    figure, axes = pyplot.subplots(figsize=(9, 3), layout="constrained")
-    axes.step([s for s, _ in data["iops"]], [n for _, n in data["iops"]], where="post",
-              color=COLOURS["ours-Y"], linewidth=1.2)
-    top = max(n for _, n in data["iops"]) * 1.25
+    figure, axes = pyplot.subplots(figsize=(9, 2.6), layout="constrained")
+    axes.step([s for s, _ in rates], [n for _, n in rates], where="post",
+              color=COLOURS["ours-Y"], linewidth=1.5)
+    top = max(n for _, n in rates) * 1.3
     axes.set_ylim(0, top)
-    axes.set_xlim(data["iops"][0][0], data["iops"][-1][0])
-    for n, (second, event) in enumerate(data["events"]):
-        axes.axvline(second, color="#888888", linewidth=0.8, linestyle="--")
-        axes.text(second, top * (0.98 - 0.08 * (n % 2)), " " + event, fontsize=8, va="top")
+    axes.set_xlim(0, end)
+    axes.axvspan(pulled, lost, color="#fddbc7", linewidth=0)
+    axes.axvspan(lost, connected, color="#f0f0f0", linewidth=0)
+    for since, what in ((0, "two paths"), (pulled, "not noticed yet:\nrequests wait"),
+                        (lost, "one path: what had no answer\nis sent again, and the\n"
+                         "program catches up"), (connected, "two paths")):
+        axes.text(since + end / 150, top * 0.97, what, fontsize=8, va="top")
+    for second, what in (pulled, "cable pulled"), (back, "cable plugged in"):
+        axes.axvline(second, color="#b2182b", linewidth=1)
+        axes.text(second, top * 0.45, f" {what}", fontsize=8, color="#b2182b")
     axes.set_xlabel("seconds")
     axes.set_ylabel("I/O per second")
-    figure.suptitle(f"{data['load']} (commit {data['commit']})", fontsize=9)
+    figure.suptitle(f"A program that reads or writes 4 KiB {data['rate']} times a second gets no "
+                    f"errors; its slowest request takes {data['slowest']} s (drivers of commit "
+                    f"{data['commit']})", fontsize=9)
     return svg(pyplot, figure)
 
 
 def draw_top(text):
-    """A screen of `rnbd top`, with the terminal's colours if it has some"""
-    # pylint: disable=import-outside-toplevel,import-error
-    from rich.console import Console
-    from rich.terminal_theme import MONOKAI
-    from rich.text import Text
+    """A screen of `rnbd top`; its headings are in reverse video"""
+    width, height, left, above = 8.4, 19, 12, 44      # of a character, and the window's edges
+    rows, reverse = [], False
     lines = text.rstrip("\n").split("\n")
-    screen = Text.from_ansi("\n".join(lines))
-    width = max(len(line) for line in screen.plain.split("\n"))
-    with open(os.devnull, "w") as nowhere:
-        console = Console(record=True, width=width + 1, file=nowhere, legacy_windows=False)
-        console.print(screen, highlight=False)
-        image = console.export_svg(title="rnbd top", theme=MONOKAI, unique_id="top")
-    # The fonts that it names are on other machines, and viewers don't load them.
-    return re.sub(r"@font-face \{.*?\}", "", image, flags=re.DOTALL)
+    for n, line in enumerate(lines):
+        code = re.match(r"\033\[(\d*)m", line)
+        if code:
+            reverse = code[1] == "7"
+        plain = re.sub(r"\033\[\d*m", "", line)
+        y = above + n * height
+        if reverse:
+            rows.append(f'<rect x="{left - 4}" y="{y - 14}" width="{80 * width + 8}" '
+                        f'height="{height}" fill="#d9d9d9"/>')
+        # Each word has its place, so that columns are straight with any font.
+        words = "".join(f'<tspan x="{left + m.start() * width:.1f}">{html.escape(m[0])}</tspan>'
+                        for m in re.finditer(r"\S+", plain))
+        rows.append(f'<text y="{y}" fill="{"#0c0c0c" if reverse else "#d9d9d9"}">{words}</text>')
+    size = f"{80 * width + 2 * left:.0f}", above + len(lines) * height
+    dots = "".join(f'<circle cx="{left + 6 + 18 * n}" cy="14" r="5" fill="{colour}"/>'
+                   for n, colour in enumerate(("#ff5f57", "#febc2e", "#28c840")))
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
+        f'width="{size[0]}" height="{size[1]}" font-family="monospace" font-size="14">',
+        f'<rect width="{size[0]}" height="{size[1]}" rx="8" fill="#0c0c0c"/>', dots, *rows,
+        "</svg>", ""])
 
 
 def draw_machine(text):

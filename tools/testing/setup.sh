@@ -59,7 +59,7 @@ guest_packages="$source_packages qemu-system-x86 busybox-static cpio kmod
 	librdmacm-dev libibverbs-dev libssl-dev liburing-dev zlib1g-dev
 	$tool_packages"
 
-picture_packages="graphviz fonts-dejavu-core python3 python3-matplotlib python3-rich"
+picture_packages="graphviz fonts-dejavu-core python3 python3-matplotlib"
 
 debug_packages="flex bison bc patch"
 # Unlike the debug kernel's, the build of one for x86 takes its objtool.
