@@ -185,6 +185,13 @@ class Booted:
         """Its kernel's log since the last call"""
         return self.lab.guests[name].news()
 
+    def check_unmapped(self, log, volumes):
+        """Of a shutdown: each volume was unmapped, and the network went after that"""
+        network = log.find("Stopping rig-network")
+        for name in volumes:
+            if not 0 <= log.find(f"unmapping {name},") < network:
+                raise Failed(f"{name} was not unmapped before the network went:\n{log[-6000:]}")
+
     def wanted(self):
         """Its steps that the environment's T names"""
         return [step for step in self.steps

@@ -52,6 +52,12 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.sections(page), {
             "Title": [("one\ntwo \\\n\tmore", "said"), ("three", "")], "Another": [("four", "")]})
 
+    def test_number_of_commands(self):
+        self.assertEqual(quickstart.count_commands("one \\\n\ttwo\nthree && four"), 2)
+        self.assertEqual(quickstart.count_commands(
+            "one\ncat >f <<'END'\n[a]\n\nb = c\nEND\ntwo"), 3)
+        self.assertEqual(quickstart.count_commands("cat <<'END' >f\n[a]\nEND"), 1)
+
     def test_output_without_a_command(self):
         with self.assertRaises(IndexError):
             self.sections(PAGE)
@@ -72,7 +78,7 @@ class Manual(unittest.TestCase):
     def test_sections(self):
         """All that is run is there."""
         for title in (quickstart.RDMA, quickstart.RPING_SERVER, quickstart.RPING_CLIENT,
-                      quickstart.SERVER, quickstart.CLIENT, quickstart.PULL, quickstart.SOFT,
+                      quickstart.SERVER, quickstart.CLIENT, quickstart.REBOOT, quickstart.PULL, quickstart.SOFT,
                       quickstart.UNDO_CLIENT, quickstart.UNDO_SERVER):
             self.assertTrue(self.text[title], title)
 
