@@ -50,68 +50,63 @@ static inline bool bdev_rot(struct block_device *bdev)
 }
 #endif
 
-/* An open block device. Kernels with bdev_file_open_by_dev() represent it as a file. */
-struct compat_bdev;
-
+/*
+ * Before 6.9: no file represents an open block device. What the driver gets as a file is a marked
+ * pointer to these data, and only for the functions below.
+ */
 #ifdef COMPAT_BDEV_FILE
 struct compat_bdev {
 	struct block_device *bdev;
 	fmode_t mode;
 };
 
-/* With a holder, the block device is claimed: only the same holder can claim it again. */
-static inline struct compat_bdev *compat_bdev_open(dev_t dev, bool write, void *holder)
+#define COMPAT_BDEV_MARK	1UL
+
+#ifndef BLK_OPEN_READ
+#define BLK_OPEN_READ	FMODE_READ
+#define BLK_OPEN_WRITE	FMODE_WRITE
+#endif
+
+/* Returns NULL for a real file. */
+static inline struct compat_bdev *compat_bdev_of(struct file *file)
+{
+	unsigned long value = (unsigned long)file;
+
+	return value & COMPAT_BDEV_MARK ? (void *)(value & ~COMPAT_BDEV_MARK) : NULL;
+}
+
+static inline struct file *compat_bdev_open(dev_t dev, fmode_t mode, void *holder)
 {
 	struct compat_bdev *open = kmalloc(sizeof(*open), GFP_KERNEL);
 	struct block_device *bdev;
 
 	if (!open)
 		return ERR_PTR(-ENOMEM);
-	open->mode = FMODE_READ | (write ? FMODE_WRITE : 0) | (holder ? FMODE_EXCL : 0);
+	open->mode = mode | (holder ? FMODE_EXCL : 0);
 	bdev = blkdev_get_by_dev(dev, open->mode, holder);
 	if (IS_ERR(bdev)) {
 		kfree(open);
 		return ERR_CAST(bdev);
 	}
 	open->bdev = bdev;
-	return open;
+	return (void *)((unsigned long)open | COMPAT_BDEV_MARK);
 }
 
-static inline struct block_device *compat_bdev(const struct compat_bdev *open)
+static inline void compat_fput_sync(struct file *file)
 {
-	return open->bdev;
-}
+	struct compat_bdev *open = compat_bdev_of(file);
 
-static inline void compat_bdev_close(struct compat_bdev *open)
-{
+	if (!open) {
+		__fput_sync(file);
+		return;
+	}
 	blkdev_put(open->bdev, open->mode);
 	kfree(open);
 }
-#else
-static inline struct compat_bdev *compat_bdev_open(dev_t dev, bool write, void *holder)
-{
-	return (void *)bdev_file_open_by_dev(dev, BLK_OPEN_READ | (write ? BLK_OPEN_WRITE : 0),
-					     holder, NULL);
-}
 
-static inline struct block_device *compat_bdev(const struct compat_bdev *open)
-{
-	return file_bdev((void *)open);
-}
-
-static inline void compat_bdev_close(struct compat_bdev *open)
-{
-	__fput_sync((void *)open);
-}
+#define bdev_file_open_by_dev(dev, mode, holder, ops)	compat_bdev_open(dev, mode, holder)
+#define file_bdev(file)					(compat_bdev_of(file)->bdev)
+#define __fput_sync(file)				compat_fput_sync(file)
 #endif
-
-/* Opens and closes a disk, which scans its partitions if the disk is marked for that. */
-static inline void compat_touch_disk(struct gendisk *disk)
-{
-	struct compat_bdev *open = compat_bdev_open(disk_devt(disk), false, NULL);
-
-	if (!IS_ERR(open))
-		compat_bdev_close(open);
-}
 
 #endif /* COMPAT_LINUX_BLKDEV_H */

@@ -5,18 +5,27 @@
 
 #include_next <linux/device/class.h>
 
-/* Argument and return type of &class.namespace, and conversion of a network namespace to it */
-#ifdef COMPAT_CLASS_NS_DEV
-#define compat_class_dev	struct device
-#else
-#define compat_class_dev	const struct device
-#endif
+/*
+ * Before 7.1: class.namespace() returns a void pointer to the namespace; before 6.2, its device is
+ * not const. This macro turns the driver's definition into two functions: one of the newest form,
+ * and a wrapper that calls it.
+ */
 #ifdef COMPAT_CLASS_NS_VOID
-#define compat_class_ns		const void
-#define compat_class_netns(net)	((compat_class_ns *)(net))
+#ifdef COMPAT_CLASS_NS_DEV
+#define COMPAT_CLASS_DEV	struct device
 #else
-#define compat_class_ns		const struct ns_common
-#define compat_class_netns(net)	to_ns_common(net)
+#define COMPAT_CLASS_DEV	const struct device
+#endif
+
+#define COMPAT_CLASS_NETNS(name, dev)					\
+compat_##name(const struct device *);					\
+static const void *name(COMPAT_CLASS_DEV *device)			\
+{									\
+	return container_of(compat_##name(device), struct net, ns);	\
+}									\
+static const struct ns_common *compat_##name(dev)
+
+#define rtrs_clt_dev_netns(dev)	COMPAT_CLASS_NETNS(rtrs_clt_dev_netns, dev)
 #endif
 
 #endif /* COMPAT_LINUX_DEVICE_CLASS_H */

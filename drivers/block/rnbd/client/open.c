@@ -5,6 +5,8 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/file.h>
 #include <linux/string.h>
 
 #include "rnbd-clt.h"
@@ -255,6 +257,15 @@ static void rnbd_clt_dev_follow_ro(struct rnbd_clt_dev *dev, const struct rnbd_m
 	set_disk_ro(dev->disk, ro);
 }
 
+/* Open and close a disk, which scans its partitions if it is marked for that. */
+static void rnbd_clt_dev_scan_partitions(struct gendisk *disk)
+{
+	struct file *file = bdev_file_open_by_dev(disk_devt(disk), BLK_OPEN_READ, NULL, NULL);
+
+	if (!IS_ERR(file))
+		__fput_sync(file);
+}
+
 /*
  * Set the limits of the disk to those last reported by the server, and scan for partitions if the
  * disk was empty.
@@ -291,7 +302,7 @@ static void rnbd_clt_limits_work(struct work_struct *work)
 		rnbd_clt_dev_try_confirm(dev, &rsp);
 	rnbd_clt_dev_follow_ro(dev, &rsp);
 	if (test_bit(GD_NEED_PART_SCAN, &dev->disk->state))
-		compat_touch_disk(dev->disk);
+		rnbd_clt_dev_scan_partitions(dev->disk);
 }
 
 /**

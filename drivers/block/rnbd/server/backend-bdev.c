@@ -7,6 +7,7 @@
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -23,15 +24,16 @@ MODULE_PARM_DESC(claim,
 /* Holder of all claims: clients may share a disk, as far as access modes allow. */
 static u8 rnbd_srv_holder;
 
-static struct compat_bdev *rnbd_srv_bdev_open_by_dev(const struct rnbd_srv_map *map, dev_t dev,
-						     void *holder)
+static struct file *rnbd_srv_bdev_open_by_dev(const struct rnbd_srv_map *map, dev_t dev,
+					      void *holder)
 {
 	bool write = map->mode != RNBD_ACCESS_RO;
-	struct compat_bdev *disk;
+	struct file *disk;
 
 	if (!write)
 		holder = NULL;
-	disk = compat_bdev_open(dev, write, holder);
+	disk = bdev_file_open_by_dev(dev, write ? BLK_OPEN_READ | BLK_OPEN_WRITE : BLK_OPEN_READ,
+				     holder, NULL);
 	if (disk == ERR_PTR(-EBUSY) && holder)
 		rnbd_srv_err(map->sess, "%s is mounted, part of another device or otherwise claimed on this machine; so may be its disk, or a partition of it\n",
 			     map->path);
@@ -55,13 +57,13 @@ static int rnbd_srv_bdev_check(const struct rnbd_srv_map *map, struct block_devi
  */
 static int rnbd_srv_bdev_probe(const struct rnbd_srv_map *map, dev_t dev)
 {
-	struct compat_bdev *disk = rnbd_srv_bdev_open_by_dev(map, dev, NULL);
+	struct file *disk = rnbd_srv_bdev_open_by_dev(map, dev, NULL);
 	int err;
 
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
-	err = rnbd_srv_bdev_check(map, compat_bdev(disk));
-	compat_bdev_close(disk);
+	err = rnbd_srv_bdev_check(map, file_bdev(disk));
+	__fput_sync(disk);
 	return err;
 }
 
@@ -72,7 +74,7 @@ static int rnbd_srv_bdev_probe(const struct rnbd_srv_map *map, dev_t dev)
 static int rnbd_srv_bdev_open(struct rnbd_srv_map *map, const char *path)
 {
 	void *holder = READ_ONCE(rnbd_srv_claim) ? &rnbd_srv_holder : NULL;
-	struct compat_bdev *disk;
+	struct file *disk;
 	dev_t dev;
 	int err;
 
@@ -84,13 +86,13 @@ static int rnbd_srv_bdev_open(struct rnbd_srv_map *map, const char *path)
 	disk = rnbd_srv_bdev_open_by_dev(map, dev, holder);
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
-	err = rnbd_srv_bdev_check(map, compat_bdev(disk));
+	err = rnbd_srv_bdev_check(map, file_bdev(disk));
 	if (err) {
-		compat_bdev_close(disk);
+		__fput_sync(disk);
 		return err;
 	}
 	map->disk = disk;
-	map->bdev = compat_bdev(disk);
+	map->bdev = file_bdev(disk);
 	map->block_size = bdev_logical_block_size(map->bdev);
 	/* Disk numbers are reused, but the diskseq is not. */
 	map->disk_id.dev = dev;
@@ -100,7 +102,7 @@ static int rnbd_srv_bdev_open(struct rnbd_srv_map *map, const char *path)
 
 static void rnbd_srv_bdev_close(struct rnbd_srv_map *map)
 {
-	compat_bdev_close(map->disk);
+	__fput_sync(map->disk);
 }
 
 static int rnbd_srv_bdev_sync_all(const struct rnbd_srv_map *map)

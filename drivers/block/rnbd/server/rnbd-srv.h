@@ -81,7 +81,6 @@
 #include "../common/rnbd-proto.h"
 
 struct cgroup_subsys_state;
-struct compat_bdev;
 struct rnbd_srv_host;
 struct rnbd_srv_rules;
 
@@ -361,7 +360,7 @@ struct rnbd_srv_map {
 	bool exclusive;
 	const struct rnbd_srv_backend *backend;
 	struct file *file;
-	struct compat_bdev *disk;
+	struct file *disk;
 	struct block_device *bdev;
 	u32 block_size;
 	bool can_punch;

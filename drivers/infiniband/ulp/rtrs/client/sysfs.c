@@ -9,8 +9,11 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <linux/ns_common.h>
+#include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <net/net_namespace.h>
 
 #include "clt.h"
 
@@ -280,9 +283,9 @@ int rtrs_clt_set(struct rtrs_clt *clt, const char *name, const char *str)
 }
 EXPORT_SYMBOL_GPL(rtrs_clt_set);
 
-static compat_class_ns *rtrs_clt_dev_netns(compat_class_dev *dev)
+static const struct ns_common *rtrs_clt_dev_netns(const struct device *dev)
 {
-	return compat_class_netns(to_clt(dev)->net);
+	return to_ns_common(to_clt(dev)->net);
 }
 
 /* Each network namespace shows only its own sessions. */
