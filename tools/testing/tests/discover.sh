@@ -41,6 +41,9 @@ for line in "" "sessname=s1" "sessname=s1 path=ip:$server device_path=v1" \
 	got=$(errno_of /dev/rnbd-discover "$line")
 	[[ "|EINVAL|ENXIO|" == *"|$got|"* ]] || fail "'$line' gave $got"
 done
+mark_log
+equal "errno of an option of a device" "$(errno_of /dev/rnbd-discover 'device_path=v1')" EINVAL
+log_since_mark | grep -q 'rnbd-discover: device_path=v1: ' || fail "the log: $(log_since_mark)"
 
 say "UUIDs"
 dev=$(map s1 v1)

@@ -298,7 +298,8 @@ static int rnbd_clt_discover_line(char *line, struct rnbd_clt_discovery *discove
 	if (!opts)
 		return -ENOMEM;
 	opts->net = current->nsproxy->net_ns;
-	err = rnbd_clt_parse_discover(line, opts);
+	opts->discover = true;
+	err = rnbd_clt_parse(line, opts);
 	if (!err)
 		err = rnbd_clt_discover(opts, &discovery->text, &discovery->len);
 	kvfree(opts);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD client: parser of lines written to map_device.
+ * RNBD client: parser of lines written to map_device and to /dev/rnbd-discover.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": map_device: " fmt
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
-#include <linux/parser.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
@@ -17,187 +16,188 @@
 /* Characters that separate the words of a line */
 #define RNBD_CLT_SPACES		" \t\n"
 
-enum {
-	OPT_SESSNAME,
-	OPT_PATH,
-	OPT_DEVICE_PATH,
-	OPT_ACCESS_MODE,
-	OPT_DEST_PORT,
-	OPT_NR_POLL_QUEUES,
-	OPT_NR_QUEUES,
-	OPT_QUEUE_DEPTH,
-	OPT_KEY,
-	OPT_UNKNOWN,
-};
+/* Log an error, with the name of the interface to which the line was written. */
+#define rnbd_clt_line_err(opts, fmt, ...) \
+	pr_err("%s: " fmt, (opts)->discover ? "rnbd-discover" : "map_device", ##__VA_ARGS__)
+#define rnbd_clt_word_err(opts, name, val, fmt, ...) \
+	rnbd_clt_line_err(opts, "%.64s=%.64s: " fmt, name, val, ##__VA_ARGS__)
 
-static const match_table_t rnbd_clt_opts = {
-	{ OPT_SESSNAME,		"sessname=%s" },
-	{ OPT_PATH,		"path=%s" },
-	{ OPT_DEVICE_PATH,	"device_path=%s" },
-	{ OPT_ACCESS_MODE,	"access_mode=%s" },
-	{ OPT_DEST_PORT,	"dest_port=%s" },
-	{ OPT_NR_POLL_QUEUES,	"nr_poll_queues=%s" },
-	{ OPT_NR_QUEUES,	"nr_queues=%s" },
-	{ OPT_QUEUE_DEPTH,	"queue_depth=%s" },
-	{ OPT_KEY,		"key=%s" },
-	{ OPT_UNKNOWN,		NULL },
-};
-
-static int rnbd_clt_parse_sessname(const char *val,
+static int rnbd_clt_parse_sessname(const char *name, const char *val,
 				   struct rnbd_clt_map_opts *opts)
 {
 	if (!rtrs_name_valid(val)) {
-		pr_err("sessname=%.64s: at most %d characters, none of them / or .\n",
-		       val, RTRS_NAME_LEN - 1);
+		rnbd_clt_word_err(opts, name, val,
+				  "at most %d characters, none of them / or .\n",
+				  RTRS_NAME_LEN - 1);
 		return -EINVAL;
 	}
 	opts->sessname = val;
 	return 0;
 }
 
-static int rnbd_clt_parse_device_path(const char *val,
+static int rnbd_clt_parse_device_path(const char *name, const char *val,
 				      struct rnbd_clt_map_opts *opts)
 {
 	if (strlen(val) >= RNBD_NAME_LEN) {
-		pr_err("device_path=%.64s: longer than %d characters\n", val,
-		       RNBD_NAME_LEN - 1);
+		rnbd_clt_word_err(opts, name, val, "longer than %d characters\n",
+				  RNBD_NAME_LEN - 1);
 		return -EINVAL;
 	}
 	opts->dev_path = val;
 	return 0;
 }
 
-static int rnbd_clt_parse_access_mode(const char *val,
+static int rnbd_clt_parse_access_mode(const char *name, const char *val,
 				      struct rnbd_clt_map_opts *opts)
 {
 	int mode = match_string(rnbd_clt_access_names, RNBD_ACCESS_MODES, val);
 
 	if (mode < 0) {
-		pr_err("access_mode=%.64s: neither ro, rw, migration nor handover\n", val);
+		rnbd_clt_word_err(opts, name, val,
+				  "neither ro, rw, migration nor handover\n");
 		return -EINVAL;
 	}
 	opts->access_mode = mode;
 	return 0;
 }
 
-static int rnbd_clt_parse_port(const char *val, struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_number(const char *name, const char *val,
+				 const struct rnbd_clt_map_opts *opts, int min, int max,
+				 unsigned int *to)
 {
-	if (kstrtou16(val, 10, &opts->port) || !opts->port) {
-		pr_err("dest_port=%.64s: not a number from 1 to 65535\n", val);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int rnbd_clt_parse_poll(const char *val, struct rnbd_clt_map_opts *opts)
-{
-	int max = min_t(int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES);
 	int nr;
 
-	if (kstrtoint(val, 10, &nr) || nr < -1 || nr > max) {
-		pr_err("nr_poll_queues=%.64s: not a number from -1 to %d\n", val, max);
+	if (kstrtoint(val, 10, &nr) || nr < min || nr > max) {
+		rnbd_clt_word_err(opts, name, val, "not a number from %d to %d\n", min, max);
 		return -EINVAL;
 	}
-	if (nr && IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		pr_err("nr_poll_queues=%.64s: not on a PREEMPT_RT kernel: locks sleep\n", val);
+	*to = nr;
+	return 0;
+}
+
+static int rnbd_clt_parse_port(const char *name, const char *val,
+			       struct rnbd_clt_map_opts *opts)
+{
+	opts->port_given = true;
+	return rnbd_clt_parse_number(name, val, opts, 1, U16_MAX, &opts->port);
+}
+
+static int rnbd_clt_parse_poll(const char *name, const char *val,
+			       struct rnbd_clt_map_opts *opts)
+{
+	int max = min_t(int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES);
+	int err = rnbd_clt_parse_number(name, val, opts, -1, max, &opts->nr_poll_queues);
+
+	if (err)
+		return err;
+	if (opts->nr_poll_queues && IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		rnbd_clt_word_err(opts, name, val, "not on a PREEMPT_RT kernel: locks sleep\n");
 		return -EOPNOTSUPP;
 	}
-	opts->nr_poll_queues = nr < 0 ? min_t(int, num_online_cpus(), max) : nr;
+	/* -1 stands for each CPU. */
+	if (opts->nr_poll_queues == -1U)
+		opts->nr_poll_queues = min_t(int, num_online_cpus(), max);
+	opts->poll_given = true;
 	return 0;
 }
 
-static int rnbd_clt_parse_queues(const char *val, struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_queues(const char *name, const char *val,
+				 struct rnbd_clt_map_opts *opts)
 {
-	unsigned int max = min_t(unsigned int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES);
-
-	if (kstrtouint(val, 10, &opts->nr_queues) || !opts->nr_queues ||
-	    opts->nr_queues > max) {
-		pr_err("nr_queues=%.64s: not a number from 1 to %u\n", val, max);
-		return -EINVAL;
-	}
-	return 0;
+	return rnbd_clt_parse_number(name, val, opts, 1,
+				     min_t(int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES),
+				     &opts->nr_queues);
 }
 
-static int rnbd_clt_parse_depth(const char *val, struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_depth(const char *name, const char *val,
+				struct rnbd_clt_map_opts *opts)
 {
-	if (kstrtouint(val, 10, &opts->queue_depth) || !opts->queue_depth ||
-	    opts->queue_depth > RNBD_CLT_MAX_DEPTH) {
-		pr_err("queue_depth=%.64s: not a number from 1 to %u\n", val,
-		       RNBD_CLT_MAX_DEPTH);
-		return -EINVAL;
-	}
+	return rnbd_clt_parse_number(name, val, opts, 1, RNBD_CLT_MAX_DEPTH,
+				     &opts->queue_depth);
+}
+
+static int rnbd_clt_parse_key(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
+{
+	opts->key = val;
 	return 0;
 }
 
 /* Store a path, to be parsed when the port is known: dest_port may follow. */
-static int rnbd_clt_keep_path(const char *val, struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_keep_path(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
 {
 	if (opts->nr_paths == RTRS_MAX_PATHS) {
-		pr_err("more than %d paths\n", RTRS_MAX_PATHS);
+		rnbd_clt_line_err(opts, "more than %d paths\n", RTRS_MAX_PATHS);
 		return -EINVAL;
 	}
 	opts->path_strs[opts->nr_paths++] = val;
 	return 0;
 }
 
-/* Store a setting of the session. Settings have the names of the session's attributes in sysfs. */
-static int rnbd_clt_keep_setting(char *word, struct rnbd_clt_map_opts *opts)
-{
-	struct rnbd_clt_setting *setting = &opts->settings[opts->nr_settings];
-	char *val = strchr(word, '=');
-	unsigned int i;
-	int err = -ENOENT;
+/* @of_device: the option concerns a device, not its session. @repeated: may be given repeatedly */
+static const struct {
+	const char *name;
+	int (*parse)(const char *name, const char *val, struct rnbd_clt_map_opts *opts);
+	bool of_device;
+	bool repeated;
+} rnbd_clt_options[] = {
+	{ "sessname", rnbd_clt_parse_sessname },
+	{ "path", rnbd_clt_keep_path, .repeated = true },
+	{ "device_path", rnbd_clt_parse_device_path, .of_device = true },
+	{ "access_mode", rnbd_clt_parse_access_mode, .of_device = true },
+	{ "dest_port", rnbd_clt_parse_port },
+	{ "nr_poll_queues", rnbd_clt_parse_poll },
+	{ "nr_queues", rnbd_clt_parse_queues },
+	{ "queue_depth", rnbd_clt_parse_depth },
+	{ "key", rnbd_clt_parse_key },
+};
 
-	if (val) {
-		*val = '\0';
-		err = rtrs_clt_check_setting(word, val + 1);
-	}
-	if (err == -ENOENT) {
-		if (val)
-			*val = '=';
-		pr_err("%.64s: no such option, or no value\n", word);
-		return -EINVAL;
-	}
+/* Store a setting of the session. Settings have the names of the session's attributes in sysfs. */
+static int rnbd_clt_keep_setting(const char *name, const char *val,
+				 struct rnbd_clt_map_opts *opts)
+{
+	unsigned int i;
+	int err;
+
+	err = rtrs_clt_check_setting(name, val);
 	if (err) {
-		pr_err("%s=%.64s: the session takes no such value\n", word, val + 1);
+		rnbd_clt_word_err(opts, name, val, "%s\n",
+				  err == -ENOENT ? "no such option" :
+						   "the session takes no such value");
 		return -EINVAL;
 	}
 	for (i = 0; i < opts->nr_settings; i++) {
-		if (!strcmp(opts->settings[i].name, word)) {
-			pr_err("%s: this option was given before\n", word);
+		if (!strcmp(opts->settings[i].name, name)) {
+			rnbd_clt_word_err(opts, name, val, "this option was given before\n");
 			return -EINVAL;
 		}
 	}
-	setting->name = word;
-	setting->val = val + 1;
-	opts->nr_settings++;
+	opts->settings[opts->nr_settings++] = (struct rnbd_clt_setting){ name, val };
 	return 0;
 }
 
-static int rnbd_clt_parse_opt(int opt, const char *val,
-			      struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_word(const char *name, const char *val, unsigned long *seen,
+			       struct rnbd_clt_map_opts *opts)
 {
-	switch (opt) {
-	case OPT_SESSNAME:
-		return rnbd_clt_parse_sessname(val, opts);
-	case OPT_PATH:
-		return rnbd_clt_keep_path(val, opts);
-	case OPT_DEVICE_PATH:
-		return rnbd_clt_parse_device_path(val, opts);
-	case OPT_ACCESS_MODE:
-		return rnbd_clt_parse_access_mode(val, opts);
-	case OPT_DEST_PORT:
-		return rnbd_clt_parse_port(val, opts);
-	case OPT_NR_QUEUES:
-		return rnbd_clt_parse_queues(val, opts);
-	case OPT_QUEUE_DEPTH:
-		return rnbd_clt_parse_depth(val, opts);
-	case OPT_KEY:
-		opts->key = val;
-		return 0;
-	default:
-		return rnbd_clt_parse_poll(val, opts);
+	unsigned int i = 0;
+
+	while (i < ARRAY_SIZE(rnbd_clt_options) && strcmp(rnbd_clt_options[i].name, name))
+		i++;
+	if (opts->discover && (i == ARRAY_SIZE(rnbd_clt_options) ||
+			       rnbd_clt_options[i].of_device)) {
+		rnbd_clt_word_err(opts, name, val, "no option for a list of volumes\n");
+		return -EINVAL;
 	}
+	if (i == ARRAY_SIZE(rnbd_clt_options))
+		return rnbd_clt_keep_setting(name, val, opts);
+	if (!*val) {
+		rnbd_clt_word_err(opts, name, val, "no value\n");
+		return -EINVAL;
+	}
+	if (__test_and_set_bit(i, seen) && !rnbd_clt_options[i].repeated) {
+		rnbd_clt_word_err(opts, name, val, "this option was given before\n");
+		return -EINVAL;
+	}
+	return rnbd_clt_options[i].parse(name, val, opts);
 }
 
 static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
@@ -210,11 +210,12 @@ static int rnbd_clt_parse_paths(struct rnbd_clt_map_opts *opts)
 		str = opts->path_strs[i];
 		err = rtrs_addr_parse(opts->net, str, opts->port, &opts->paths[i]);
 		if (err == -EADDRNOTAVAIL)
-			pr_err("path=%.64s: a GID can be used in the initial network namespace only\n",
-			       str);
+			rnbd_clt_word_err(opts, "path", str,
+					  "a GID can be used in the initial network namespace only\n");
 		else if (err)
-			pr_err("path=%.64s: not [SRC,]DST, both ip:ADDRESS or both gid:GID (%pe)\n",
-			       str, ERR_PTR(err));
+			rnbd_clt_word_err(opts, "path", str,
+					  "not [SRC,]DST, both ip:ADDRESS or both gid:GID (%pe)\n",
+					  ERR_PTR(err));
 		if (err)
 			return err;
 	}
@@ -232,121 +233,72 @@ static int rnbd_clt_set_label(struct rnbd_clt_map_opts *opts)
 			       opts->net->ns.inum);
 	if (len < sizeof(opts->label))
 		return 0;
-	pr_err("sessname=%.64s: too long for another network namespace than the initial one\n",
-	       opts->sessname);
+	rnbd_clt_word_err(opts, "sessname", opts->sessname,
+			  "too long for another network namespace than the initial one\n");
 	return -ENAMETOOLONG;
 }
 
 /* Check the length of the link's name: longer names in sysfs could not be looked up. */
 static int rnbd_clt_check_link(const struct rnbd_clt_map_opts *opts)
 {
-	size_t len = strlen(opts->dev_path) + strlen("@") + strlen(opts->label);
+	size_t len = strlen(opts->dev_path ?: "") + strlen("@") + strlen(opts->label);
 
-	if (len <= NAME_MAX)
+	if (len <= NAME_MAX || opts->discover)
 		return 0;
-	pr_err("device_path=%.64s: together with the session's name %zu characters too long\n",
-	       opts->dev_path, len - NAME_MAX);
+	rnbd_clt_word_err(opts, "device_path", opts->dev_path,
+			  "together with the session's name %zu characters too long\n",
+			  len - NAME_MAX);
 	return -ENAMETOOLONG;
 }
 
 /* Names reach the log and sysfs: reject unprintable bytes, and those beyond ASCII. */
-static int rnbd_clt_check_chars(const char *line)
+static int rnbd_clt_check_chars(const char *line, const struct rnbd_clt_map_opts *opts)
 {
 	const char *c;
 
 	for (c = line; *c; c++) {
 		if ((isascii(*c) && isprint(*c)) || strchr(RNBD_CLT_SPACES, *c))
 			continue;
-		pr_err("byte %td is not printable ASCII\n", c - line);
+		rnbd_clt_line_err(opts, "byte %td is not printable ASCII\n", c - line);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* Parse the words of a line; sets the bits of the options in it. */
-static int rnbd_clt_parse_words(char *line, struct rnbd_clt_map_opts *opts, unsigned long *seen)
-{
-	substring_t args[MAX_OPT_ARGS];
-	char *word;
-	int opt, err;
-
-	err = rnbd_clt_check_chars(line);
-	if (err)
-		return err;
-	opts->access_mode = RNBD_ACCESS_RW;
-	opts->port = RTRS_PORT;
-
-	while ((word = strsep(&line, RNBD_CLT_SPACES))) {
-		if (!*word)
-			continue;
-		opt = match_token(word, rnbd_clt_opts, args);
-		if (opt == OPT_UNKNOWN) {
-			err = rnbd_clt_keep_setting(word, opts);
-			if (err)
-				return err;
-			continue;
-		}
-		if (opt != OPT_PATH && __test_and_set_bit(opt, seen)) {
-			pr_err("%.64s: this option was given before\n", word);
-			return -EINVAL;
-		}
-		err = rnbd_clt_parse_opt(opt, args[0].from, opts);
-		if (err)
-			return err;
-	}
-	opts->port_given = test_bit(OPT_DEST_PORT, seen);
-	opts->poll_given = test_bit(OPT_NR_POLL_QUEUES, seen);
-	return 0;
-}
-
 /**
- * rnbd_clt_parse() - parse a line that was written to map_device
+ * rnbd_clt_parse() - parse a line that was written to map_device or to /dev/rnbd-discover
  * @line: the text; modified, and referenced by @opts
- * @opts: result; zeroed by the caller, except for @net
+ * @opts: result; zeroed by the caller, except for @net and @discover
+ *
+ * With @discover, the line has options of a session only, and no settings.
  *
  * Return: 0, or a negative errno; the reason has been logged.
  */
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts)
 {
 	unsigned long seen = 0;
+	char *name, *val;
 	int err;
 
-	err = rnbd_clt_parse_words(line, opts, &seen);
+	opts->access_mode = RNBD_ACCESS_RW;
+	opts->port = RTRS_PORT;
+	err = rnbd_clt_check_chars(line, opts);
+	while (!err && (val = strsep(&line, RNBD_CLT_SPACES))) {
+		name = strsep(&val, "=");
+		if (val) {
+			err = rnbd_clt_parse_word(name, val, &seen, opts);
+		} else if (*name) {
+			rnbd_clt_line_err(opts, "%.64s: no such option, or no value\n", name);
+			err = -EINVAL;
+		}
+	}
 	if (err)
 		return err;
-	if (!opts->sessname || !opts->dev_path) {
-		pr_err("%s= is missing\n",
-		       opts->sessname ? "device_path" : "sessname");
+	if (!opts->sessname || (!opts->dev_path && !opts->discover)) {
+		rnbd_clt_line_err(opts, "%s= is missing\n",
+				  opts->sessname ? "device_path" : "sessname");
 		return -EINVAL;
 	}
 	return rnbd_clt_set_label(opts) ?: rnbd_clt_check_link(opts) ?:
 	       rnbd_clt_parse_paths(opts);
-}
-
-/**
- * rnbd_clt_parse_discover() - parse a line that asks for the volumes of a server
- * @line: the text; modified, and referenced by @opts
- * @opts: result; zeroed by the caller, except for @net
- *
- * The line has options of map_device, but no options of a device and no settings of the session.
- *
- * Return: 0, or a negative errno; the reason has been logged.
- */
-int rnbd_clt_parse_discover(char *line, struct rnbd_clt_map_opts *opts)
-{
-	unsigned long seen = 0;
-	int err;
-
-	err = rnbd_clt_parse_words(line, opts, &seen);
-	if (err)
-		return err;
-	if (!opts->sessname) {
-		pr_err("sessname= is missing\n");
-		return -EINVAL;
-	}
-	if (opts->dev_path || test_bit(OPT_ACCESS_MODE, &seen) || opts->nr_settings) {
-		pr_err("volumes are listed without device_path=, access_mode= and settings\n");
-		return -EINVAL;
-	}
-	return rnbd_clt_set_label(opts) ?: rnbd_clt_parse_paths(opts);
 }

@@ -341,11 +341,12 @@ struct rnbd_clt_setting {
 };
 
 /**
- * struct rnbd_clt_map_opts - parsed line that was written to map_device
+ * struct rnbd_clt_map_opts - parsed line that was written to map_device or to /dev/rnbd-discover
  * @net: network namespace of the process that wrote the line
+ * @discover: the line was written to /dev/rnbd-discover
  * @sessname: name of the session
  * @label: &rnbd_clt_sess.label of the session
- * @dev_path: name of the device on the server
+ * @dev_path: name of the device on the server; NULL with @discover
  * @access_mode: access mode of the mapping
  * @nr_queues: connections for I/O of each path, 0 if not specified
  * @nr_poll_queues: polled connections for I/O of each path, 0 if not specified
@@ -364,6 +365,7 @@ struct rnbd_clt_setting {
  */
 struct rnbd_clt_map_opts {
 	struct net *net;
+	bool discover;
 	const char *sessname;
 	char label[RTRS_LABEL_LEN];
 	const char *dev_path;
@@ -373,7 +375,7 @@ struct rnbd_clt_map_opts {
 	bool poll_given;
 	unsigned int queue_depth;
 	const char *key;
-	u16 port;
+	unsigned int port;
 	bool port_given;
 	unsigned int nr_settings;
 	struct rnbd_clt_setting settings[RTRS_CLT_NR_SETTINGS];
@@ -524,7 +526,6 @@ void rnbd_clt_exit_devs(void);
 
 /* map.c */
 int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);
-int rnbd_clt_parse_discover(char *line, struct rnbd_clt_map_opts *opts);
 
 /* Most volumes of a server that are listed */
 #define RNBD_CLT_LIST_MAX	4096

@@ -250,7 +250,8 @@ static void line_is_checked(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, line);
 	strcpy(line, c->line);
 	opts->net = &init_net;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_parse_discover(line, opts), c->ret);
+	opts->discover = true;
+	KUNIT_EXPECT_EQ(test, rnbd_clt_parse(line, opts), c->ret);
 }
 
 static struct kunit_case rnbd_clt_discover_cases[] = {
