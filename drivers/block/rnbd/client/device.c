@@ -439,7 +439,7 @@ static void rnbd_clt_watch_nets(struct work_struct *work)
 	struct rnbd_clt_dev *dev;
 	bool others;
 
-	while ((dev = rnbd_clt_claim_orphan(&others))) {
+	while ((dev = rnbd_clt_claim_next(true, &others))) {
 		pr_info("%s: its network namespace is gone\n", dev->sess->label);
 		queue_work(rnbd_clt_wq, &dev->orphan_work);
 	}

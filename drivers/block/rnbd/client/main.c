@@ -10,6 +10,20 @@
 
 const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
 
+/* Prevent further mapping, and unmap the devices that are left. */
+static void rnbd_clt_stop(void)
+{
+	struct rnbd_clt_dev *dev;
+	bool others;
+
+	rnbd_clt_stop_mapping();
+	rnbd_clt_stop_watch();
+	while ((dev = rnbd_clt_claim_next(false, &others)))
+		rnbd_clt_dev_unmap(dev, false);
+	rnbd_clt_exit_devs();
+	rnbd_clt_del_ctl();
+}
+
 static int __init rnbd_clt_init(void)
 {
 	int err;
@@ -18,22 +32,14 @@ static int __init rnbd_clt_init(void)
 	if (err)
 		return err;
 	err = rnbd_clt_add_ctl();
+	if (err) {
+		rnbd_clt_exit_devs();
+		return err;
+	}
+	/* Discovery comes last: if it can't start, users may have mapped devices already. */
+	err = rnbd_clt_start_mapping() ?: rnbd_clt_start_discovery();
 	if (err)
-		goto exit_devs;
-	err = rnbd_clt_start_mapping();
-	if (err)
-		goto del_ctl;
-	err = rnbd_clt_start_discovery();
-	if (err)
-		goto stop_mapping;
-	return 0;
-
-stop_mapping:
-	rnbd_clt_stop_mapping();
-del_ctl:
-	rnbd_clt_del_ctl();
-exit_devs:
-	rnbd_clt_exit_devs();
+		rnbd_clt_stop();
 	return err;
 }
 
@@ -43,18 +49,8 @@ exit_devs:
  */
 static void __exit rnbd_clt_exit(void)
 {
-	struct rnbd_clt_dev *dev;
-
 	rnbd_clt_stop_discovery();
-	rnbd_clt_stop_mapping();
-	rnbd_clt_stop_watch();
-	while ((dev = rnbd_clt_any_dev())) {
-		if (WARN_ON_ONCE(rnbd_clt_dev_claim(dev, true)))
-			break;
-		rnbd_clt_dev_unmap(dev, false);
-	}
-	rnbd_clt_exit_devs();
-	rnbd_clt_del_ctl();
+	rnbd_clt_stop();
 }
 
 /* After the transport's initcall, if both are built in */

@@ -481,8 +481,7 @@ u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
 int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
 		      const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
-struct rnbd_clt_dev *rnbd_clt_any_dev(void);
-struct rnbd_clt_dev *rnbd_clt_claim_orphan(bool *others);
+struct rnbd_clt_dev *rnbd_clt_claim_next(bool orphans, bool *others);
 
 /* open.c */
 void rnbd_clt_fill_open(struct rnbd_msg_open *msg,

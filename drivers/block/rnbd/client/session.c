@@ -495,29 +495,6 @@ int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
 	return err;
 }
 
-/**
- * rnbd_clt_any_dev() - find any device
- *
- * Context: process; no device is mapped or unmapped concurrently.
- * Return: a device, or NULL if there is none.
- */
-struct rnbd_clt_dev *rnbd_clt_any_dev(void)
-{
-	struct rnbd_clt_dev *dev = NULL;
-	struct rnbd_clt_sess *sess;
-
-	mutex_lock(&rnbd_clt_sessions_lock);
-	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
-		/* A session without devices waits for the removal of its last disk. */
-		dev = list_first_entry_or_null(&sess->devs, struct rnbd_clt_dev,
-					       list);
-		if (dev)
-			break;
-	}
-	mutex_unlock(&rnbd_clt_sessions_lock);
-	return dev;
-}
-
 /* Claim one of a session's devices for unmapping. */
 static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 {
@@ -525,7 +502,7 @@ static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 
 	spin_lock_irq(&sess->lock);
 	list_for_each_entry(dev, &sess->devs, list) {
-		/* Fails while the device is being mapped, by a process in that namespace. */
+		/* Fails while the device is being mapped. */
 		if (!rnbd_clt_dev_set_claimed(dev, true)) {
 			found = dev;
 			break;
@@ -536,23 +513,24 @@ static struct rnbd_clt_dev *rnbd_clt_claim_dev(struct rnbd_clt_sess *sess)
 }
 
 /**
- * rnbd_clt_claim_orphan() - claim a device whose network namespace has no processes any more
+ * rnbd_clt_claim_next() - claim a device for unmapping
+ * @orphans: claim only devices whose network namespace has no processes any more
  * @others: set to true if there are sessions in other namespaces than the initial one, else false
  *
  * Return: a device for rnbd_clt_dev_unmap(), or NULL.
  */
-struct rnbd_clt_dev *rnbd_clt_claim_orphan(bool *others)
+struct rnbd_clt_dev *rnbd_clt_claim_next(bool orphans, bool *others)
 {
 	struct rnbd_clt_dev *dev = NULL;
 	struct rnbd_clt_sess *sess;
+	bool other;
 
 	*others = false;
 	mutex_lock(&rnbd_clt_sessions_lock);
 	list_for_each_entry(sess, &rnbd_clt_sessions, list) {
-		if (net_eq(sess->net, &init_net))
-			continue;
-		*others = true;
-		if (!ns_ref_active_read(sess->net))
+		other = !net_eq(sess->net, &init_net);
+		*others |= other;
+		if (!orphans || (other && !ns_ref_active_read(sess->net)))
 			dev = rnbd_clt_claim_dev(sess);
 		if (dev)
 			break;
