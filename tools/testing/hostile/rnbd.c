@@ -627,6 +627,32 @@ static int list_cursors(long arg)
 	return end_with(p, ret ?: must_live(p));
 }
 
+/* An answer to OPEN with a UUID has nothing in fields of features that were not granted. */
+static int open_volumes(long arg)
+{
+	struct open_req msg = { .type = RNBD_OPEN, .access_mode = ACC_RW };
+	struct path *p = path_up(test_name);
+	u64 end = now_ms() + 5000;
+	static const u8 none[40];
+	struct request r;
+	int ret;
+
+	if (!p)
+		return -1;
+	ret = send_features(p, FEATURE_VOLUMES);
+	if (ret)
+		return end_with(p, ret);
+	snprintf(msg.name, sizeof(msg.name), "%s", dev_rw);
+	r = request_rnbd(p, MSG_READ, &msg, sizeof(msg), 112);
+	while ((ret = do_request(p, &r)) == -EBUSY && now_ms() < end)
+		nap_us(2000);
+	if (ret)
+		ret = fail("can't open %s: %d", dev_rw, ret);
+	else if (memcmp(read_area(p, 0) + sizeof(struct open_rsp), none, sizeof(none)))
+		ret = fail("the answer has an id or a generation");
+	return end_with(p, ret ?: must_live(p));
+}
+
 /* Messages and read buffers of all lengths, as reads and writes */
 static int list_lengths(long arg)
 {
@@ -693,6 +719,7 @@ const struct test rnbd_cases[] = {
 	{ "rnbd-no-version", "no SESS_INFO", no_version },
 	{ "open-names", "invalid names", names },
 	{ "open-twice", "opened twice, and in another mode", open_twice },
+	{ "open-volumes", "opened with no feature but VOLUMES", open_volumes },
 	{ "open-alias", "opened by another name", open_alias },
 	{ "open-storm", "OPENs and CLOSEs at once", open_storm },
 	{ "ids", "IDs that are unknown, closed or another session's", ids },

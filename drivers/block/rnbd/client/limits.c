@@ -25,12 +25,9 @@ bool rnbd_clt_nsectors_ok(u64 nsectors)
 }
 
 /* Invalid ids count as missing. */
-static void rnbd_clt_check_id(const struct rnbd_clt_dev *dev,
-			      struct rnbd_msg_open_rsp *rsp)
+static void rnbd_clt_check_id(struct rnbd_msg_open_rsp *rsp)
 {
-	bool told = READ_ONCE(dev->sess->features) & RNBD_FEATURE_UNIQUE_ID;
-
-	if (told && rsp->id_type && rsp->id_type <= RNBD_ID_NAA &&
+	if (rsp->id_type && rsp->id_type <= RNBD_ID_NAA &&
 	    rsp->id_len && rsp->id_len <= sizeof(rsp->id))
 		return;
 	rsp->id_type = RNBD_ID_NONE;
@@ -67,6 +64,7 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		       struct rnbd_msg_open_rsp *rsp)
 {
 	u32 lbs = le16_to_cpu(rsp->logical_block_size);
+	u32 features = READ_ONCE(dev->sess->features);
 	u64 nsectors = le64_to_cpu(rsp->nsectors);
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP)) {
@@ -92,13 +90,10 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 				 nsectors);
 		return -EFBIG;
 	}
-	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_WRITE_ZEROES))
+	if (!(features & RNBD_FEATURE_WRITE_ZEROES))
 		rsp->max_write_zeroes_sectors = 0;
-	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_DISK_STATE))
-		rnbd_drop_disk_state(rsp);
-	if (!(READ_ONCE(dev->sess->features) & RNBD_FEATURE_VOLUMES))
-		memset(rsp->uuid, 0, sizeof(rsp->uuid));
-	rnbd_clt_check_id(dev, rsp);
+	rnbd_drop_ungranted(rsp, dev->access_mode, features);
+	rnbd_clt_check_id(rsp);
 	if (dev->disk && !rnbd_clt_same_id(dev, rsp)) {
 		rnbd_clt_dev_err(dev, -ESTALE,
 				 "the server has another disk by that name now, %*phN; it was %*phN\n",

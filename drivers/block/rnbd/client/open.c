@@ -187,26 +187,19 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 			      struct rnbd_msg_open_rsp *rsp,
 			      unsigned int generation, u32 features)
 {
-	size_t msg_len = sizeof(struct rnbd_msg_open);
-	size_t len = RNBD_MSG_OPEN_RSP_MIN;
+	bool has_generation = rnbd_has_generation(dev->access_mode, features);
 	struct rnbd_msg_open_gen msg;
 	int err;
 
 	err = rnbd_clt_mode_known(dev, features);
 	if (err)
 		return err;
-	if (features & RNBD_FEATURE_UNIQUE_ID)
-		len = RNBD_MSG_OPEN_RSP_ID;
-	if (rnbd_has_generation(dev->access_mode, features)) {
-		msg_len = sizeof(msg);
-		len = RNBD_MSG_OPEN_RSP_GEN;
-	}
-	if (features & RNBD_FEATURE_VOLUMES)
-		len = sizeof(*rsp);
 	rnbd_clt_fill_generation(&msg, dev);
 	if ((features & RNBD_FEATURE_DISK_STATE) && rnbd_clt_dev_flushes(dev))
 		msg.open.flags |= RNBD_OPEN_FLUSHES;
-	return rnbd_clt_admin(dev->sess, generation, &msg, msg_len, rsp, len);
+	return rnbd_clt_admin(dev->sess, generation, &msg,
+			      has_generation ? sizeof(msg) : sizeof(msg.open), rsp,
+			      rnbd_open_rsp_len(dev->access_mode, features));
 }
 
 static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,

@@ -319,15 +319,48 @@ static inline bool rnbd_same_limits(const struct rnbd_msg_open_rsp *a,
 }
 
 /**
- * rnbd_drop_disk_state() - clear the fields of an answer that need RNBD_FEATURE_DISK_STATE
- * @rsp: answer to RNBD_MSG_OPEN
+ * rnbd_open_rsp_len() - get the length of the answer to RNBD_MSG_OPEN
+ * @mode: access mode of the mapping
+ * @features: RNBD_FEATURE_* that the server granted
+ *
+ * Return: the length; an answer to a client with less room is shorter.
  */
-static inline void rnbd_drop_disk_state(struct rnbd_msg_open_rsp *rsp)
+static inline size_t rnbd_open_rsp_len(u8 mode, u32 features)
 {
-	rsp->flags = 0;
-	rsp->alignment_offset = 0;
-	rsp->io_min = 0;
-	rsp->io_opt = 0;
+	if (features & RNBD_FEATURE_VOLUMES)
+		return sizeof(struct rnbd_msg_open_rsp);
+	if (rnbd_has_generation(mode, features))
+		return RNBD_MSG_OPEN_RSP_GEN;
+	if (features & RNBD_FEATURE_UNIQUE_ID)
+		return RNBD_MSG_OPEN_RSP_ID;
+	return RNBD_MSG_OPEN_RSP_MIN;
+}
+
+/**
+ * rnbd_drop_ungranted() - clear the fields of an answer that need features which were not granted
+ * @rsp: answer to RNBD_MSG_OPEN
+ * @mode: access mode of the mapping
+ * @features: RNBD_FEATURE_* that the server granted
+ */
+static inline void rnbd_drop_ungranted(struct rnbd_msg_open_rsp *rsp, u8 mode, u32 features)
+{
+	if (!(features & RNBD_FEATURE_DISK_STATE)) {
+		rsp->flags = 0;
+		rsp->alignment_offset = 0;
+		rsp->io_min = 0;
+		rsp->io_opt = 0;
+	}
+	if (!(features & RNBD_FEATURE_UNIQUE_ID)) {
+		rsp->id_type = RNBD_ID_NONE;
+		rsp->id_len = 0;
+		memset(rsp->id, 0, sizeof(rsp->id));
+	}
+	if (!rnbd_has_generation(mode, features)) {
+		rsp->generation = 0;
+		rsp->gen_flags = 0;
+	}
+	if (!(features & RNBD_FEATURE_VOLUMES))
+		memset(rsp->uuid, 0, sizeof(rsp->uuid));
 }
 
 /**

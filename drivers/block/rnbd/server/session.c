@@ -202,20 +202,6 @@ VISIBLE_IF_KUNIT struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op
 	return age;
 }
 
-/* Get the length of the answer to OPEN, which was checked with the same features. */
-static size_t rnbd_srv_open_rsp_len(const struct rtrs_srv_op *op, u32 features)
-{
-	const struct rnbd_msg_open *msg = (const void *)op->msg;
-
-	if (features & RNBD_FEATURE_VOLUMES)
-		return min_t(size_t, sizeof(struct rnbd_msg_open_rsp), op->data_len);
-	if (rnbd_has_generation(msg->access_mode, features))
-		return RNBD_MSG_OPEN_RSP_GEN;
-	if (features & RNBD_FEATURE_UNIQUE_ID)
-		return min_t(size_t, RNBD_MSG_OPEN_RSP_ID, op->data_len);
-	return RNBD_MSG_OPEN_RSP_MIN;
-}
-
 /* Handle OPEN. Returns 0, -EIOCBQUEUED if the message waits, or another negative errno. */
 static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 {
@@ -243,9 +229,9 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 			     err == -EBADE ? ", a newer mapping has written to it" : "");
 		return err;
 	}
-	if (!(features & RNBD_FEATURE_DISK_STATE))
-		rnbd_drop_disk_state(&rsp);
-	rnbd_srv_answer(op, &rsp, rnbd_srv_open_rsp_len(op, features));
+	rnbd_drop_ungranted(&rsp, msg->access_mode, features);
+	rnbd_srv_answer(op, &rsp, min_t(size_t, op->data_len,
+					rnbd_open_rsp_len(msg->access_mode, features)));
 	return 0;
 }
 

@@ -333,7 +333,46 @@ static void change_of_a_disk_is_told_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rnbd_srv_changed(map), 0);
 }
 
+static const struct drop_case {
+	const char *desc;
+	u32 features;
+	u8 mode;
+	bool state, id, generation, uuid;
+} drop_cases[] = {
+	{ "none", 0, RNBD_ACCESS_RW },
+	{ "state of a disk", RNBD_FEATURE_DISK_STATE, RNBD_ACCESS_RW, .state = true },
+	{ "unique ids", RNBD_FEATURE_UNIQUE_ID, RNBD_ACCESS_RW, .id = true },
+	{ "generations", RNBD_FEATURE_GENERATION, RNBD_ACCESS_RW, .generation = true },
+	{ "generations, but ro", RNBD_FEATURE_GENERATION, RNBD_ACCESS_RO },
+	{ "handover", RNBD_FEATURE_HANDOVER, RNBD_ACCESS_HANDOVER, .generation = true },
+	{ "volumes", RNBD_FEATURE_VOLUMES, RNBD_ACCESS_RW, .uuid = true },
+	{ "all", RNBD_FEATURES, RNBD_ACCESS_RW, true, true, true, true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(drop_cases, drop_cases, desc);
+
+static void fields_of_other_features_are_zero(struct kunit *test)
+{
+	const struct drop_case *c = test->param_value;
+	struct rnbd_msg_open_rsp rsp;
+
+	memset(&rsp, 0x5a, sizeof(rsp));
+	rnbd_drop_ungranted(&rsp, c->mode, c->features);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(rsp.nsectors), 0x5a5a5a5a5a5a5a5a);
+	KUNIT_EXPECT_EQ(test, !!rsp.flags, c->state);
+	KUNIT_EXPECT_EQ(test, !!rsp.alignment_offset, c->state);
+	KUNIT_EXPECT_EQ(test, !!rsp.io_min, c->state);
+	KUNIT_EXPECT_EQ(test, !!rsp.io_opt, c->state);
+	KUNIT_EXPECT_EQ(test, !!rsp.id_type, c->id);
+	KUNIT_EXPECT_EQ(test, !!rsp.id_len, c->id);
+	KUNIT_EXPECT_EQ(test, !!memchr_inv(rsp.id, 0, sizeof(rsp.id)), c->id);
+	KUNIT_EXPECT_EQ(test, !!rsp.generation, c->generation);
+	KUNIT_EXPECT_EQ(test, !!rsp.gen_flags, c->generation);
+	KUNIT_EXPECT_EQ(test, !!memchr_inv(rsp.uuid, 0, sizeof(rsp.uuid)), c->uuid);
+}
+
 static struct kunit_case rnbd_srv_session_cases[] = {
+	KUNIT_CASE_PARAM(fields_of_other_features_are_zero, drop_cases_gen_params),
 	KUNIT_CASE_PARAM(sess_info_is_answered, info_cases_gen_params),
 	KUNIT_CASE_PARAM(rest_of_an_answer_s_room_is_zero, answer_cases_gen_params),
 	KUNIT_CASE_PARAM(features_are_granted, feature_cases_gen_params),
