@@ -118,16 +118,18 @@ static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev, const struct rnbd_m
 }
 
 /*
- * Make a device open with the id from an answer. The answer is valid if the session was not lost
- * since OPEN was sent. The in-tree server returns the same id for two names of one device: the
- * second mapping fails with -EEXIST, but is not closed, as that would close the first one.
+ * Make a device open with the id and the UUID from an answer. The answer is valid if the session
+ * was not lost since OPEN was sent. The in-tree server returns the same id for two names of one device:
+ * the second mapping fails with -EEXIST, but is not closed, as that would close the first one.
  *
  * Return: 0, -ECONNABORTED or -EEXIST.
  */
-VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
+VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev,
+					   const struct rnbd_msg_open_rsp *rsp,
 					   unsigned int generation)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
+	u32 device_id = le32_to_cpu(rsp->device_id);
 	int err = 0;
 
 	spin_lock_irq(&sess->lock);
@@ -138,6 +140,8 @@ VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_
 	} else {
 		dev->opened = true;
 		dev->device_id = device_id;
+		/* Before the change of the state is notified */
+		import_uuid(&dev->uuid, rsp->uuid);
 		rnbd_clt_restart_loss_time(dev);
 		/* Unmapping the device also closes it on the server. */
 		if (dev->state != RNBD_DEV_UNMAPPED)
@@ -436,9 +440,7 @@ int rnbd_clt_dev_open(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 		goto unlock;
 	}
 	rnbd_clt_dev_set_limits(dev, rsp);
-	/* Before the change of the state is notified */
-	import_uuid(&dev->uuid, rsp->uuid);
-	err = rnbd_clt_dev_set_open(dev, le32_to_cpu(rsp->device_id), generation);
+	err = rnbd_clt_dev_set_open(dev, rsp, generation);
 unlock:
 	rnbd_clt_unlock_ids(sess, locked);
 	return err;

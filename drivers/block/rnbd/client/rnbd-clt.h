@@ -218,9 +218,9 @@ enum rnbd_clt_dev_state {
  * @id_len: length of @id in bytes
  * @id: unique id of the server's disk when the device was mapped. The device is not reopened if
  *	the server reports another id
- * @uuid: UUID of the volume, as last reported by the server, 0 if there is none; written under
- *	@open_lock, read without a lock: a reader may see parts of two UUIDs, and reads again when
- *	the change is notified
+ * @uuid: UUID of the volume when the device was last opened, 0 if there is none; written under
+ *	the session's lock, read without a lock: a reader may see parts of two UUIDs, and reads
+ *	again when the change is notified
  * @nsectors: last size that the server reported; written under @open_lock, read without a
  *	lock, as @open_lock may be held for as long as the server does not answer
  * @state: written by rnbd_clt_dev_set_state(), read without a lock
@@ -490,7 +490,7 @@ void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rnbd_clt_lock_ids(struct rnbd_clt_sess *sess);
 void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked);
-int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, u32 device_id,
+int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
 			  unsigned int generation);
 #endif
 void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev);

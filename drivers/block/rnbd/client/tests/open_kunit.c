@@ -32,6 +32,7 @@ static void id_is_that_of_one_device(struct kunit *test)
 	struct rnbd_clt_sess *sess = kunit_kzalloc(test, sizeof(*sess), GFP_KERNEL);
 	struct rnbd_clt_dev *dev = kunit_kcalloc(test, 2, sizeof(*dev), GFP_KERNEL);
 	struct rnbd_clt_dev *other = dev + 1;
+	struct rnbd_msg_open_rsp rsp = { .device_id = cpu_to_le32(c->id), .uuid = { 1 } };
 
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	KUNIT_ASSERT_NOT_NULL(test, dev);
@@ -48,7 +49,8 @@ static void id_is_that_of_one_device(struct kunit *test)
 
 	/* Prevents the log message about a mapping by another name. */
 	dev->open_err = -EEXIST;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_dev_set_open(dev, c->id, c->generation), c->ret);
+	KUNIT_EXPECT_EQ(test, rnbd_clt_dev_set_open(dev, &rsp, c->generation), c->ret);
+	KUNIT_EXPECT_EQ(test, dev->uuid.b[0], !c->ret);
 	KUNIT_EXPECT_EQ(test, dev->opened, !c->ret);
 	KUNIT_EXPECT_EQ(test, dev->state, c->ret ? RNBD_DEV_INIT : RNBD_DEV_OPEN);
 }
