@@ -62,8 +62,16 @@ void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int
 		rnbd_clt_note(dev, RNBD_GEN_FENCED);
 }
 
-/* Set the generation. A new generation clears the flags, which describe the old one. */
-static void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
+/**
+ * rnbd_clt_set_generation() - set the generation of a mapping
+ * @dev: device
+ * @generation: generation from the server; 0 turns a closed device into a new mapping
+ *
+ * Another generation clears the flags, which describe the old one.
+ *
+ * Context: under the device's open_lock.
+ */
+void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
 {
 	if (dev->generation == generation)
 		return;
@@ -71,33 +79,6 @@ static void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation)
 	spin_lock_irq(&dev->sess->lock);
 	WRITE_ONCE(dev->gen_flags, 0);
 	spin_unlock_irq(&dev->sess->lock);
-}
-
-/**
- * rnbd_clt_new_generation() - turn a device into a new mapping
- * @dev: closed device in another access mode than handover
- *
- * Context: under the device's open_lock.
- */
-void rnbd_clt_new_generation(struct rnbd_clt_dev *dev)
-{
-	lockdep_assert_held(&dev->open_lock);
-	rnbd_clt_set_generation(dev, 0);
-}
-
-/**
- * rnbd_clt_fill_generation() - write a message that opens a device
- * @msg: message; the caller sends only &rnbd_msg_open_gen.open unless rnbd_has_generation()
- * @dev: device
- *
- * Context: under the device's open_lock.
- */
-void rnbd_clt_fill_generation(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev)
-{
-	rnbd_clt_fill_open(&msg->open, dev);
-	msg->generation = cpu_to_le64(dev->generation);
-	msg->flags = READ_ONCE(dev->gen_flags);
-	memset(msg->reserved, 0, sizeof(msg->reserved));
 }
 
 /**

@@ -49,7 +49,7 @@ static struct rnbd_clt_dev *rnbd_clt_id_owner(struct rnbd_clt_sess *sess, u32 de
  * @msg: message
  * @device_id: the server's id of the device
  */
-void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id)
+VISIBLE_IF_KUNIT void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id)
 {
 	*msg = (struct rnbd_msg_close) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_CLOSE),
@@ -155,17 +155,21 @@ VISIBLE_IF_KUNIT int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev,
 
 /**
  * rnbd_clt_fill_open() - write a message that opens a device
- * @msg: message
+ * @msg: message; only @msg->open is sent unless rnbd_has_generation()
  * @dev: device
+ *
+ * Context: under the device's open_lock.
  */
-void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
-			const struct rnbd_clt_dev *dev)
+VISIBLE_IF_KUNIT void rnbd_clt_fill_open(struct rnbd_msg_open_gen *msg,
+					 const struct rnbd_clt_dev *dev)
 {
-	*msg = (struct rnbd_msg_open) {
-		.hdr.type = cpu_to_le16(RNBD_MSG_OPEN),
-		.access_mode = dev->access_mode,
+	*msg = (struct rnbd_msg_open_gen) {
+		.open.hdr.type = cpu_to_le16(RNBD_MSG_OPEN),
+		.open.access_mode = dev->access_mode,
+		.generation = cpu_to_le64(dev->generation),
+		.flags = READ_ONCE(dev->gen_flags),
 	};
-	strscpy(msg->dev_name, dev->path, sizeof(msg->dev_name));
+	strscpy(msg->open.dev_name, dev->path, sizeof(msg->open.dev_name));
 }
 
 static int rnbd_clt_mode_known(const struct rnbd_clt_dev *dev, u32 features)
@@ -198,7 +202,7 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
 	err = rnbd_clt_mode_known(dev, features);
 	if (err)
 		return err;
-	rnbd_clt_fill_generation(&msg, dev);
+	rnbd_clt_fill_open(&msg, dev);
 	if ((features & RNBD_FEATURE_DISK_STATE) && rnbd_clt_dev_flushes(dev))
 		msg.open.flags |= RNBD_OPEN_FLUSHES;
 	return rnbd_clt_admin(dev->sess, generation, &msg,

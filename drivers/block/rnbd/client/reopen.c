@@ -121,7 +121,7 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 		if (!by_user)
 			break;
 		if (dev->access_mode != RNBD_ACCESS_HANDOVER)
-			rnbd_clt_new_generation(dev);
+			rnbd_clt_set_generation(dev, 0);
 		fallthrough;
 	case RNBD_DEV_CLOSED:
 	case RNBD_DEV_GONE:

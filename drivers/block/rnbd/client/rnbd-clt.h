@@ -438,8 +438,7 @@ bool rnbd_clt_nsectors_ok(u64 nsectors);
 /* generation.c */
 bool rnbd_clt_fenced(const struct rnbd_clt_dev *dev, const struct request *rq);
 void rnbd_clt_note_write(struct rnbd_clt_dev *dev, const struct request *rq, int err);
-void rnbd_clt_new_generation(struct rnbd_clt_dev *dev);
-void rnbd_clt_fill_generation(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev);
+void rnbd_clt_set_generation(struct rnbd_clt_dev *dev, u64 generation);
 int rnbd_clt_check_generation(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 
 /* cache.c */
@@ -484,10 +483,9 @@ int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_claim_next(bool orphans, bool *others);
 
 /* open.c */
-void rnbd_clt_fill_open(struct rnbd_msg_open *msg,
-			const struct rnbd_clt_dev *dev);
-void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 #if IS_ENABLED(CONFIG_KUNIT)
+void rnbd_clt_fill_open(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev);
+void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
 bool rnbd_clt_lock_ids(struct rnbd_clt_sess *sess);
 void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked);
 int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,

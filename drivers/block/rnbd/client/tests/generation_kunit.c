@@ -133,7 +133,7 @@ static void generation_is_on_the_wire_as_written_down(struct kunit *test)
 	memset(&t->msg, 0x5a, sizeof(t->msg));
 	t->dev.generation = 0x0102030405060708;
 	t->dev.gen_flags = WRITER | FENCED;
-	rnbd_clt_fill_generation(&t->msg, &t->dev);
+	rnbd_clt_fill_open(&t->msg, &t->dev);
 	KUNIT_EXPECT_EQ(test, sizeof(t->msg), 280);
 	KUNIT_EXPECT_EQ(test, t->msg.open.access_mode, 3);
 	KUNIT_EXPECT_EQ(test, memcmp((u8 *)&t->msg + 264, bytes, sizeof(bytes)), 0);
@@ -146,9 +146,7 @@ static void new_mapping_has_no_generation(struct kunit *test)
 	t->dev.access_mode = RNBD_ACCESS_RW;
 	t->dev.generation = 7;
 	t->dev.gen_flags = WRITER;
-	mutex_lock(&t->dev.open_lock);
-	rnbd_clt_new_generation(&t->dev);
-	mutex_unlock(&t->dev.open_lock);
+	rnbd_clt_set_generation(&t->dev, 0);
 	KUNIT_EXPECT_EQ(test, t->dev.generation, 0);
 	KUNIT_EXPECT_EQ(test, t->dev.gen_flags, 0);
 }

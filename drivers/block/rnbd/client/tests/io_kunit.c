@@ -189,7 +189,7 @@ static void open_is_on_the_wire_as_written_down(struct kunit *test)
 {
 	const struct open_case *c = test->param_value;
 	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
-	struct rnbd_msg_open *msg = kunit_kmalloc(test, sizeof(*msg), GFP_KERNEL);
+	struct rnbd_msg_open_gen *msg = kunit_kmalloc(test, sizeof(*msg), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
@@ -197,7 +197,7 @@ static void open_is_on_the_wire_as_written_down(struct kunit *test)
 	dev->access_mode = c->mode;
 	strscpy(dev->path, c->path, sizeof(dev->path));
 	rnbd_clt_fill_open(msg, dev);
-	KUNIT_EXPECT_EQ(test, sizeof(*msg), 264);
+	KUNIT_EXPECT_EQ(test, sizeof(msg->open), 264);
 	KUNIT_EXPECT_EQ(test, memcmp(msg, c->bytes, sizeof(c->bytes)), 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv((u8 *)msg + 24, 0, 240));
 }
@@ -205,7 +205,7 @@ static void open_is_on_the_wire_as_written_down(struct kunit *test)
 static void open_of_the_longest_name_keeps_its_end(struct kunit *test)
 {
 	struct rnbd_clt_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
-	struct rnbd_msg_open *msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
+	struct rnbd_msg_open_gen *msg = kunit_kzalloc(test, sizeof(*msg), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	KUNIT_ASSERT_NOT_NULL(test, msg);
