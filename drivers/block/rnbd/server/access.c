@@ -23,8 +23,14 @@ bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_s
 	return a->rules == b->rules && !strcmp(a->name, b->name);
 }
 
-/* Hold off new paths, new mappings, and changes of the rules. */
-static void rnbd_srv_lock_rules(void)
+/**
+ * rnbd_srv_begin_change() - begin a change of the rules
+ *
+ * Holds off new paths, new mappings, and other users of the rules.
+ *
+ * Context: process, may sleep.
+ */
+void rnbd_srv_begin_change(void)
 {
 	mutex_lock(&rnbd_srv_lock);
 	mutex_lock(&rnbd_srv_rules_lock);
@@ -163,26 +169,25 @@ static void rnbd_srv_check_sess(struct rnbd_srv_sess *sess)
 }
 
 /**
- * rnbd_srv_recheck() - close paths and mappings that the rules don't allow any more
+ * rnbd_srv_end_change() - close paths and mappings that the changed rules don't allow
  *
  * New I/O on them is refused when this returns; I/O in progress is finished. The client of a closed
  * path may connect again as the rules require now, and resume its session or open its devices in a
  * new one.
  *
- * Context: process, may sleep; after the change of the rules, without rnbd_srv_rules_lock.
+ * Context: process, may sleep; after rnbd_srv_begin_change().
  */
-void rnbd_srv_recheck(void)
+void rnbd_srv_end_change(void)
 {
 	struct rnbd_srv_sess *sess;
 
-	rnbd_srv_lock_rules();
 	list_for_each_entry(sess, &rnbd_srv_sessions, list)
 		rnbd_srv_check_sess(sess);
 	rnbd_srv_unlock_rules();
 }
 
 /**
- * rnbd_srv_add_sess() - add a session to those that rnbd_srv_recheck() checks
+ * rnbd_srv_add_sess() - add a session to those that are checked after changes of the rules
  * @sess: session whose first path is not up yet
  */
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess)
@@ -203,29 +208,6 @@ void rnbd_srv_del_sess(struct rnbd_srv_sess *sess)
 	list_del(&sess->list);
 	mutex_unlock(&rnbd_srv_lock);
 	key_put(sess->client.key);
-}
-
-/**
- * rnbd_srv_add_host() - add a host to the rules of its tenant
- * @host: the new host
- */
-void rnbd_srv_add_host(struct rnbd_srv_host *host)
-{
-	rnbd_srv_lock_rules();
-	list_add_tail(&host->list, &host->rules->hosts);
-	rnbd_srv_unlock_rules();
-}
-
-/**
- * rnbd_srv_del_host() - undo rnbd_srv_add_host()
- * @host: the host
- */
-void rnbd_srv_del_host(struct rnbd_srv_host *host)
-{
-	rnbd_srv_lock_rules();
-	list_del(&host->list);
-	rnbd_srv_unlock_rules();
-	rnbd_srv_recheck();
 }
 
 /* Number and memory of a session's paths */
@@ -286,7 +268,7 @@ static void rnbd_srv_count_used(const struct rnbd_srv_host *host, const struct r
  */
 void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used)
 {
-	rnbd_srv_lock_rules();
+	rnbd_srv_begin_change();
 	rnbd_srv_count_used(host, NULL, NULL, used);
 	rnbd_srv_unlock_rules();
 }
@@ -346,7 +328,7 @@ int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer)
 	bool others;
 	int err;
 
-	rnbd_srv_lock_rules();
+	rnbd_srv_begin_change();
 	addr = sess->addr;
 	former = (struct rtrs_srv_peer){ .addr = &addr, .key = key_get(sess->client.key) };
 	others = rnbd_srv_count_paths(sess, false).nr;

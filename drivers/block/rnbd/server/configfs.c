@@ -49,10 +49,9 @@ static char *rnbd_srv_word(const char *page)
 /* Set a flag of the rules, and check all mappings. */
 static void rnbd_srv_set_flag(bool *flag, bool value)
 {
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	*flag = value;
-	mutex_unlock(&rnbd_srv_rules_lock);
-	rnbd_srv_recheck();
+	rnbd_srv_end_change();
 }
 
 /* Show a text of the rules, which may be NULL. */
@@ -180,10 +179,9 @@ static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char 
 	kfree(words);
 	if (mode < 0)
 		return -EINVAL;
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	rnbd_srv_to_volume(item)->modes = modes;
-	mutex_unlock(&rnbd_srv_rules_lock);
-	rnbd_srv_recheck();
+	rnbd_srv_end_change();
 	return count;
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, modes);
@@ -239,19 +237,16 @@ static ssize_t rnbd_srv_volume_enable_store(struct config_item *item, const char
 
 	if (err)
 		return err;
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	if (on && !volume->path)
 		err = -EINVAL;
 	else
 		volume->enabled = on;
-	mutex_unlock(&rnbd_srv_rules_lock);
-	if (err) {
+	rnbd_srv_end_change();
+	if (err)
 		pr_err("volume %s has no path: write one before it is enabled\n",
 		       config_item_name(item));
-		return err;
-	}
-	rnbd_srv_recheck();
-	return count;
+	return err ?: count;
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, enable);
 
@@ -305,11 +300,10 @@ static ssize_t rnbd_srv_host_sessions_store(struct config_item *item, const char
 		kfree(word);
 		return -EINVAL;
 	}
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	strscpy(host->sessions, word, sizeof(host->sessions));
-	mutex_unlock(&rnbd_srv_rules_lock);
+	rnbd_srv_end_change();
 	kfree(word);
-	rnbd_srv_recheck();
 	return count;
 }
 CONFIGFS_ATTR(rnbd_srv_host_, sessions);
@@ -366,11 +360,10 @@ static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const cha
 	if (words && prefixes)
 		nr = rnbd_srv_parse_prefixes(item, words, prefixes);
 	if (nr >= 0) {
-		mutex_lock(&rnbd_srv_rules_lock);
+		rnbd_srv_begin_change();
 		swap(host->prefixes, prefixes);
 		host->nr_prefixes = nr;
-		mutex_unlock(&rnbd_srv_rules_lock);
-		rnbd_srv_recheck();
+		rnbd_srv_end_change();
 	}
 	kfree(prefixes);
 	kfree(words);
@@ -450,13 +443,12 @@ static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *pa
 	if (!err)
 		err = rnbd_srv_copy_keys(sources, keys);
 	if (!err) {
-		mutex_lock(&rnbd_srv_rules_lock);
+		rnbd_srv_begin_change();
 		for (i = 0; i < RNBD_SRV_HOST_KEYS; i++) {
 			swap(host->sources[i], sources[i]);
 			swap(host->keys[i], keys[i]);
 		}
-		mutex_unlock(&rnbd_srv_rules_lock);
-		rnbd_srv_recheck();
+		rnbd_srv_end_change();
 	}
 	rnbd_srv_put_keys(sources);
 	rnbd_srv_put_keys(keys);
@@ -566,11 +558,10 @@ static ssize_t rnbd_srv_host_cgroup_store(struct config_item *item, const char *
 		kfree(path);
 		return PTR_ERR(css);
 	}
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	swap(host->cgroup, path);
 	swap(host->css, css);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	rnbd_srv_recheck();
+	rnbd_srv_end_change();
 	rnbd_srv_css_put(css);
 	kfree(path);
 	return count;
@@ -654,7 +645,7 @@ static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *ta
 	struct rnbd_srv_volume *volume = rnbd_srv_links_to_volume(hosts);
 	struct rnbd_srv_allow *allow;
 
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	list_for_each_entry(allow, &volume->allowed, list) {
 		if (allow->host == rnbd_srv_to_host(target)) {
 			list_del(&allow->list);
@@ -662,8 +653,7 @@ static void rnbd_srv_drop_link(struct config_item *hosts, struct config_item *ta
 			break;
 		}
 	}
-	mutex_unlock(&rnbd_srv_rules_lock);
-	rnbd_srv_recheck();
+	rnbd_srv_end_change();
 }
 
 static void rnbd_srv_links_release(struct config_item *hosts)
@@ -728,11 +718,10 @@ static void rnbd_srv_drop_volume(struct config_group *group, struct config_item 
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
 
-	mutex_lock(&rnbd_srv_rules_lock);
+	rnbd_srv_begin_change();
 	list_del(&volume->list);
 	volume->gone = true;
-	mutex_unlock(&rnbd_srv_rules_lock);
-	rnbd_srv_recheck();
+	rnbd_srv_end_change();
 	configfs_remove_default_groups(&volume->group);
 	config_item_put(item);
 }
@@ -790,13 +779,17 @@ static struct config_item *rnbd_srv_make_host(struct config_group *group, const 
 		kfree(host);
 		return ERR_PTR(-ENOMEM);
 	}
-	rnbd_srv_add_host(host);
+	rnbd_srv_begin_change();
+	list_add_tail(&host->list, &host->rules->hosts);
+	rnbd_srv_end_change();
 	return &host->item;
 }
 
 static void rnbd_srv_drop_host(struct config_group *group, struct config_item *item)
 {
-	rnbd_srv_del_host(rnbd_srv_to_host(item));
+	rnbd_srv_begin_change();
+	list_del(&rnbd_srv_to_host(item)->list);
+	rnbd_srv_end_change();
 	config_item_put(item);
 }
 

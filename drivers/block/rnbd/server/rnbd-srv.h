@@ -28,8 +28,9 @@
  *   rules, too. When the client has noticed that it has no path, its next one determines the hosts
  *   as the first one did, and the mappings are checked.
  *
- * rnbd_srv_lock orders new paths, new mappings and checks after changes of the rules. The check
- * follows the change: what comes before the check is checked, what comes later sees the new rules.
+ * rnbd_srv_lock orders new paths, new mappings and changes of the rules. It is held from the change
+ * until all sessions have been checked: what comes before the change is checked, what comes later
+ * sees the new rules.
  *
  * rnbd_srv_lock protects devices and mappings. rnbd_srv_rules_lock is taken under it, and the
  * transport's lock under that. Attributes in sysfs do not take rnbd_srv_lock. The attributes of
@@ -540,11 +541,10 @@ int rnbd_srv_map_attach(struct rnbd_srv_map *map, struct rnbd_srv_dev **spare);
 
 /* access.c */
 bool rnbd_srv_same_client(const struct rnbd_srv_sess *a, const struct rnbd_srv_sess *b);
-void rnbd_srv_recheck(void);
+void rnbd_srv_begin_change(void);
+void rnbd_srv_end_change(void);
 void rnbd_srv_add_sess(struct rnbd_srv_sess *sess);
 void rnbd_srv_del_sess(struct rnbd_srv_sess *sess);
-void rnbd_srv_add_host(struct rnbd_srv_host *host);
-void rnbd_srv_del_host(struct rnbd_srv_host *host);
 void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 

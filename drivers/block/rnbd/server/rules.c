@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * RNBD server: access rules, and limits of hosts. The rules have no list of open mappings: after
- * each change, all mappings are checked again, see rnbd_srv_recheck().
+ * each change, all mappings are checked again, see rnbd_srv_end_change().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
