@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RNBD server: interface of the rules in /sys/kernel/config/rnbd/. A change is effective when the
- * write, rmdir or unlink returns: the closing of forbidden paths and mappings has begun then.
+ * RNBD server: volumes and hosts in /sys/kernel/config/rnbd/. A change is effective when the write,
+ * rmdir or unlink returns: the closing of forbidden paths and mappings has begun then.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ctype.h>
 #include <linux/key.h>
 #include <linux/kstrtox.h>
 #include <linux/ktime.h>
-#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
@@ -20,11 +18,6 @@
 #include <net/net_namespace.h>
 
 #include "rules.h"
-
-/* Longest name of a tenant: it is appended to session names in sysfs. */
-#define RNBD_SRV_TENANT_NAME_LEN	31
-
-static const char * const rnbd_srv_policies[] = { "open", "listed" };
 
 static struct rnbd_srv_volume *rnbd_srv_to_volume(struct config_item *item)
 {
@@ -46,14 +39,6 @@ static char *rnbd_srv_word(const char *page)
 	return word;
 }
 
-/* Set a flag of the rules, and check all mappings. */
-static void rnbd_srv_set_flag(bool *flag, bool value)
-{
-	rnbd_srv_begin_change();
-	*flag = value;
-	rnbd_srv_end_change();
-}
-
 /* Show a text of the rules, which may be NULL. */
 static ssize_t rnbd_srv_show_text(char *const *text, char *page)
 {
@@ -70,29 +55,37 @@ static ssize_t rnbd_srv_volume_path_show(struct config_item *item, char *page)
 	return rnbd_srv_show_text(&rnbd_srv_to_volume(item)->path, page);
 }
 
+/* Lock the rules to change what mappings of a volume depend on. Fails if it can be opened. */
+static int rnbd_srv_lock_disabled(struct rnbd_srv_volume *volume, const char *what)
+{
+	mutex_lock(&rnbd_srv_rules_lock);
+	if (!volume->enabled)
+		return 0;
+	mutex_unlock(&rnbd_srv_rules_lock);
+	pr_err("volume %s is enabled: write 0 to enable before its %s is changed\n",
+	       config_item_name(&volume->group.cg_item), what);
+	return -EBUSY;
+}
+
 static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *page,
 					  size_t count)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
 	char *path = rnbd_srv_word(page);
-	int err = 0;
+	int err;
 
 	if (!path)
 		return -ENOMEM;
-	if (path[0] != '/') {
+	if (path[0] == '/') {
+		err = rnbd_srv_lock_disabled(volume, "path");
+	} else {
 		pr_err("volume %s: %s: a path begins with /\n", config_item_name(item), path);
-		kfree(path);
-		return -EINVAL;
+		err = -EINVAL;
 	}
-	mutex_lock(&rnbd_srv_rules_lock);
-	if (volume->enabled)
-		err = -EBUSY;
-	else
+	if (!err) {
 		swap(volume->path, path);
-	mutex_unlock(&rnbd_srv_rules_lock);
-	if (err)
-		pr_err("volume %s is enabled: write 0 to enable before its path is changed\n",
-		       config_item_name(item));
+		mutex_unlock(&rnbd_srv_rules_lock);
+	}
 	kfree(path);
 	return err ?: count;
 }
@@ -108,40 +101,23 @@ static ssize_t rnbd_srv_volume_uuid_show(struct config_item *item, char *page)
 	return len;
 }
 
-/* Parse a UUID, which may be surrounded by whitespace, and is not 0. */
-static int rnbd_srv_parse_uuid(const char *page, uuid_t *uuid)
-{
-	char *word = rnbd_srv_word(page);
-	int err;
-
-	if (!word)
-		return -ENOMEM;
-	err = strlen(word) == UUID_STRING_LEN ? uuid_parse(word, uuid) : -EINVAL;
-	if (!err && uuid_is_null(uuid))
-		err = -EINVAL;
-	kfree(word);
-	return err;
-}
-
 static ssize_t rnbd_srv_volume_uuid_store(struct config_item *item, const char *page,
 					  size_t count)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
+	const char *text = skip_spaces(page);
 	uuid_t uuid;
-	int err = rnbd_srv_parse_uuid(page, &uuid);
+	int err;
 
+	if (uuid_parse(text, &uuid) || uuid_is_null(&uuid) ||
+	    *skip_spaces(text + UUID_STRING_LEN))
+		return -EINVAL;
+	err = rnbd_srv_lock_disabled(volume, "UUID");
 	if (err)
 		return err;
-	mutex_lock(&rnbd_srv_rules_lock);
-	if (volume->enabled)
-		err = -EBUSY;
-	else
-		uuid_copy(&volume->uuid, &uuid);
+	uuid_copy(&volume->uuid, &uuid);
 	mutex_unlock(&rnbd_srv_rules_lock);
-	if (err)
-		pr_err("volume %s is enabled: write 0 to enable before its UUID is changed\n",
-		       config_item_name(item));
-	return err ?: count;
+	return count;
 }
 CONFIGFS_ATTR(rnbd_srv_volume_, uuid);
 
@@ -160,23 +136,21 @@ static ssize_t rnbd_srv_volume_modes_show(struct config_item *item, char *page)
 static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char *page,
 					   size_t count)
 {
-	char *word, *words = rnbd_srv_word(page), *next = words;
+	char **words = argv_split(GFP_KERNEL, page, NULL), **word;
 	unsigned long modes = 0;
 	int mode = 0;
 
 	if (!words)
 		return -ENOMEM;
-	while (mode >= 0 && (word = strsep(&next, "\n "))) {
-		if (!*word)
-			continue;
-		mode = match_string(rnbd_srv_access_names, RNBD_ACCESS_MODES, word);
+	for (word = words; *word && mode >= 0; word++) {
+		mode = match_string(rnbd_srv_access_names, RNBD_ACCESS_MODES, *word);
 		if (mode >= 0)
 			modes |= BIT(mode);
+		else
+			pr_err("volume %s: modes: %s: there are ro, rw, migration and handover\n",
+			       config_item_name(item), *word);
 	}
-	if (mode < 0)
-		pr_err("volume %s: modes: %s: there are ro, rw, migration and handover\n",
-		       config_item_name(item), word);
-	kfree(words);
+	argv_free(words);
 	if (mode < 0)
 		return -EINVAL;
 	rnbd_srv_begin_change();
@@ -194,7 +168,9 @@ static ssize_t rnbd_srv_store_flag(bool *flag, const char *page, size_t count)
 
 	if (err)
 		return err;
-	rnbd_srv_set_flag(flag, value);
+	rnbd_srv_begin_change();
+	*flag = value;
+	rnbd_srv_end_change();
 	return count;
 }
 
@@ -324,28 +300,24 @@ static ssize_t rnbd_srv_host_addresses_show(struct config_item *item, char *page
 	return len;
 }
 
-/* Parse address prefixes. Returns their number, or a negative errno. */
-static int rnbd_srv_parse_prefixes(struct config_item *item, char *words,
+static int rnbd_srv_parse_prefixes(struct config_item *item, char **words, int nr,
 				   struct rtrs_prefix *prefixes)
 {
-	unsigned int nr = 0;
-	char *word;
+	int i;
 
-	while ((word = strsep(&words, "\n\t "))) {
-		if (!*word)
-			continue;
-		if (nr == RNBD_SRV_HOST_PREFIXES) {
-			pr_err("host %s: addresses: at most %u; write shorter prefixes, or make one more host\n",
-			       config_item_name(item), nr);
-			return -E2BIG;
-		}
-		if (rtrs_prefix_parse(current->nsproxy->net_ns, word, &prefixes[nr++])) {
+	if (nr > RNBD_SRV_HOST_PREFIXES) {
+		pr_err("host %s: addresses: at most %u; write shorter prefixes, or make one more host\n",
+		       config_item_name(item), RNBD_SRV_HOST_PREFIXES);
+		return -E2BIG;
+	}
+	for (i = 0; i < nr; i++) {
+		if (rtrs_prefix_parse(current->nsproxy->net_ns, words[i], &prefixes[i])) {
 			pr_err("host %s: addresses: %s: write ip:ADDRESS[/BITS] or gid:GID[/BITS]\n",
-			       config_item_name(item), word);
+			       config_item_name(item), words[i]);
 			return -EINVAL;
 		}
 	}
-	return nr;
+	return 0;
 }
 
 static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const char *page,
@@ -353,21 +325,24 @@ static ssize_t rnbd_srv_host_addresses_store(struct config_item *item, const cha
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
 	struct rtrs_prefix *prefixes;
-	char *words = rnbd_srv_word(page);
-	int nr = -ENOMEM;
+	int nr, err = -ENOMEM;
+	char **words;
 
+	words = argv_split(GFP_KERNEL, page, &nr);
+	if (!words)
+		return -ENOMEM;
 	prefixes = kcalloc(RNBD_SRV_HOST_PREFIXES, sizeof(*prefixes), GFP_KERNEL);
-	if (words && prefixes)
-		nr = rnbd_srv_parse_prefixes(item, words, prefixes);
-	if (nr >= 0) {
+	if (prefixes)
+		err = rnbd_srv_parse_prefixes(item, words, nr, prefixes);
+	if (!err) {
 		rnbd_srv_begin_change();
 		swap(host->prefixes, prefixes);
 		host->nr_prefixes = nr;
 		rnbd_srv_end_change();
 	}
 	kfree(prefixes);
-	kfree(words);
-	return nr < 0 ? nr : count;
+	argv_free(words);
+	return err ?: count;
 }
 CONFIGFS_ATTR(rnbd_srv_host_, addresses);
 
@@ -393,39 +368,18 @@ static void rnbd_srv_put_keys(struct key **keys)
 		key_put(keys[i]);
 }
 
-/* Keys are looked up in the keyrings of the process that writes their names. */
-static int rnbd_srv_get_keys(struct config_item *item, char *words, struct key **sources)
+/* Look a key up in the keyrings of the process that writes its name, and copy it. */
+static int rnbd_srv_get_key(const char *name, struct key **source, struct key **copy)
 {
-	unsigned int nr = 0;
-	struct key *key;
-	char *word;
+	struct key *key = rtrs_get_key(name);
 
-	while ((word = strsep(&words, "\n\t "))) {
-		if (!*word)
-			continue;
-		if (nr == RNBD_SRV_HOST_KEYS) {
-			pr_err("host %s: keys: at most %u\n", config_item_name(item), nr);
-			return -E2BIG;
-		}
-		key = rtrs_get_key(word);
-		if (IS_ERR(key))
-			return PTR_ERR(key);
-		sources[nr++] = key;
-	}
-	return 0;
-}
-
-static int rnbd_srv_copy_keys(struct key **sources, struct key **keys)
-{
-	struct key *copy;
-	unsigned int i;
-
-	for (i = 0; i < RNBD_SRV_HOST_KEYS && sources[i]; i++) {
-		copy = rtrs_copy_key(sources[i]);
-		if (IS_ERR(copy))
-			return PTR_ERR(copy);
-		keys[i] = copy;
-	}
+	if (IS_ERR(key))
+		return PTR_ERR(key);
+	*source = key;
+	key = rtrs_copy_key(key);
+	if (IS_ERR(key))
+		return PTR_ERR(key);
+	*copy = key;
 	return 0;
 }
 
@@ -434,14 +388,18 @@ static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *pa
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
 	struct key *sources[RNBD_SRV_HOST_KEYS] = { };
 	struct key *keys[RNBD_SRV_HOST_KEYS] = { };
-	char *words = rnbd_srv_word(page);
-	unsigned int i;
-	int err = -ENOMEM;
+	int nr, i, err = 0;
+	char **words;
 
-	if (words)
-		err = rnbd_srv_get_keys(item, words, sources);
-	if (!err)
-		err = rnbd_srv_copy_keys(sources, keys);
+	words = argv_split(GFP_KERNEL, page, &nr);
+	if (!words)
+		return -ENOMEM;
+	if (nr > RNBD_SRV_HOST_KEYS) {
+		pr_err("host %s: keys: at most %u\n", config_item_name(item), RNBD_SRV_HOST_KEYS);
+		err = -E2BIG;
+	}
+	for (i = 0; i < nr && !err; i++)
+		err = rnbd_srv_get_key(words[i], &sources[i], &keys[i]);
 	if (!err) {
 		rnbd_srv_begin_change();
 		for (i = 0; i < RNBD_SRV_HOST_KEYS; i++) {
@@ -452,7 +410,7 @@ static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *pa
 	}
 	rnbd_srv_put_keys(sources);
 	rnbd_srv_put_keys(keys);
-	kfree(words);
+	argv_free(words);
 	return err ?: count;
 }
 CONFIGFS_ATTR(rnbd_srv_host_, keys);
@@ -731,11 +689,6 @@ static struct configfs_group_operations rnbd_srv_volumes_ops = {
 	.drop_item = rnbd_srv_drop_volume,
 };
 
-static struct rnbd_srv_tenant *rnbd_srv_to_tenant(struct config_item *item)
-{
-	return container_of(to_config_group(item), struct rnbd_srv_tenant, group);
-}
-
 /* The directories volumes and hosts each hold a reference to their tenant. */
 static void rnbd_srv_volumes_release(struct config_item *item)
 {
@@ -804,198 +757,15 @@ static const struct config_item_type rnbd_srv_hosts_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-static ssize_t rnbd_srv_policy_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%s\n", rnbd_srv_policies[READ_ONCE(rnbd_srv_first.rules.listed)]);
-}
-
-static ssize_t rnbd_srv_policy_store(struct config_item *item, const char *page, size_t count)
-{
-	int policy = sysfs_match_string(rnbd_srv_policies, page);
-
-	if (policy < 0)
-		return policy;
-	rnbd_srv_set_flag(&rnbd_srv_first.rules.listed, policy);
-	return count;
-}
-CONFIGFS_ATTR(rnbd_srv_, policy);
-
-static ssize_t rnbd_srv_store_listen(struct rnbd_srv_tenant *tenant, struct net *net,
-				     const char *page, size_t count)
-{
-	bool on;
-	int err = kstrtobool(page, &on);
-
-	if (!err && on)
-		err = rnbd_srv_listen(tenant, net);
-	else if (!err)
-		rnbd_srv_unlisten(tenant);
-	return err ?: count;
-}
-
-static ssize_t rnbd_srv_listen_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", rnbd_srv_listening(&rnbd_srv_first));
-}
-
-static ssize_t rnbd_srv_listen_store(struct config_item *item, const char *page, size_t count)
-{
-	return rnbd_srv_store_listen(&rnbd_srv_first, &init_net, page, count);
-}
-CONFIGFS_ATTR(rnbd_srv_, listen);
-
-static struct configfs_attribute *rnbd_srv_root_attrs[] = {
-	&rnbd_srv_attr_policy,
-	&rnbd_srv_attr_listen,
-	NULL
-};
-
-static const struct config_item_type rnbd_srv_root_type = {
-	.ct_attrs = rnbd_srv_root_attrs,
-	.ct_owner = THIS_MODULE,
-};
-
-static ssize_t rnbd_srv_tenant_listen_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", rnbd_srv_listening(rnbd_srv_to_tenant(item)));
-}
-
-/* Listen in the network namespace of the process that writes. */
-static ssize_t rnbd_srv_tenant_listen_store(struct config_item *item, const char *page,
-					    size_t count)
-{
-	return rnbd_srv_store_listen(rnbd_srv_to_tenant(item), current->nsproxy->net_ns, page,
-				     count);
-}
-CONFIGFS_ATTR(rnbd_srv_tenant_, listen);
-
-/* Show the number of the network namespace, as in lsns; 0 if the tenant's port is closed. */
-static ssize_t rnbd_srv_tenant_netns_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%u\n", READ_ONCE(rnbd_srv_to_tenant(item)->netns));
-}
-CONFIGFS_ATTR_RO(rnbd_srv_tenant_, netns);
-
-static struct configfs_attribute *rnbd_srv_tenant_attrs[] = {
-	&rnbd_srv_tenant_attr_listen,
-	&rnbd_srv_tenant_attr_netns,
-	NULL
-};
-
-static void rnbd_srv_tenant_release(struct config_item *item)
-{
-	kfree(rnbd_srv_to_tenant(item));
-}
-
-static struct configfs_item_operations rnbd_srv_tenant_ops = {
-	.release = rnbd_srv_tenant_release,
-};
-
-static const struct config_item_type rnbd_srv_tenant_type = {
-	.ct_item_ops = &rnbd_srv_tenant_ops,
-	.ct_attrs = rnbd_srv_tenant_attrs,
-	.ct_owner = THIS_MODULE,
-};
-
-static void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_group *group)
+/**
+ * rnbd_srv_add_parts() - create the directories of a tenant's volumes and hosts
+ * @tenant: the tenant
+ * @group: directory for them
+ */
+void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_group *group)
 {
 	config_group_init_type_name(&tenant->volumes, "volumes", &rnbd_srv_volumes_type);
 	configfs_add_default_group(&tenant->volumes, group);
 	config_group_init_type_name(&tenant->hosts, "hosts", &rnbd_srv_hosts_type);
 	configfs_add_default_group(&tenant->hosts, group);
-}
-
-/*
- * In names of sysfs directories, a session's name and a dot precede the tenant's name. A tenant's
- * name that begins with a digit could be mistaken for the id of a mapping.
- */
-static bool rnbd_srv_tenant_name_ok(const char *name)
-{
-	const char *c;
-
-	for (c = name; *c; c++) {
-		if (!isascii(*c) || (!isalnum(*c) && *c != '-' && *c != '_'))
-			return false;
-	}
-	return isalpha(name[0]) && strlen(name) <= RNBD_SRV_TENANT_NAME_LEN;
-}
-
-static struct config_group *rnbd_srv_make_tenant(struct config_group *group, const char *name)
-{
-	struct rnbd_srv_tenant *tenant;
-
-	if (!rnbd_srv_tenant_name_ok(name)) {
-		pr_err("tenant %s: a name is a letter, and up to %d letters, digits, - and _\n",
-		       name, RNBD_SRV_TENANT_NAME_LEN - 1);
-		return ERR_PTR(-EINVAL);
-	}
-	tenant = kzalloc(sizeof(*tenant), GFP_KERNEL);
-	if (!tenant)
-		return ERR_PTR(-ENOMEM);
-	rnbd_srv_tenant_init(tenant);
-	config_group_init_type_name(&tenant->group, name, &rnbd_srv_tenant_type);
-	if (!config_item_name(&tenant->group.cg_item)) {
-		kfree(tenant);
-		return ERR_PTR(-ENOMEM);
-	}
-	config_item_get(&tenant->group.cg_item);
-	config_item_get(&tenant->group.cg_item);
-	rnbd_srv_add_parts(tenant, &tenant->group);
-	return &tenant->group;
-}
-
-/* Remove a tenant, whose volumes and hosts have been removed. */
-static void rnbd_srv_drop_tenant(struct config_group *group, struct config_item *item)
-{
-	struct rnbd_srv_tenant *tenant = rnbd_srv_to_tenant(item);
-
-	rnbd_srv_tenant_exit(tenant);
-	configfs_remove_default_groups(&tenant->group);
-	config_item_put(item);
-}
-
-static struct configfs_group_operations rnbd_srv_tenants_ops = {
-	.make_group = rnbd_srv_make_tenant,
-	.drop_item = rnbd_srv_drop_tenant,
-};
-
-static const struct config_item_type rnbd_srv_tenants_type = {
-	.ct_group_ops = &rnbd_srv_tenants_ops,
-	.ct_owner = THIS_MODULE,
-};
-
-static struct configfs_subsystem rnbd_srv_configfs = {
-	.su_group.cg_item = {
-		.ci_namebuf = "rnbd",
-		.ci_type = &rnbd_srv_root_type,
-	},
-	.su_mutex = __MUTEX_INITIALIZER(rnbd_srv_configfs.su_mutex),
-};
-
-static struct config_group rnbd_srv_tenants;
-
-/**
- * rnbd_srv_add_configfs() - create /sys/kernel/config/rnbd
- *
- * Directories that users create there hold a reference to the module.
- *
- * Return: 0 or a negative errno.
- */
-int rnbd_srv_add_configfs(void)
-{
-	struct config_group *root = &rnbd_srv_configfs.su_group;
-
-	config_group_init(root);
-	rnbd_srv_add_parts(&rnbd_srv_first, root);
-	config_group_init_type_name(&rnbd_srv_tenants, "tenants", &rnbd_srv_tenants_type);
-	configfs_add_default_group(&rnbd_srv_tenants, root);
-	return configfs_register_subsystem(&rnbd_srv_configfs);
-}
-
-/**
- * rnbd_srv_del_configfs() - undo rnbd_srv_add_configfs()
- */
-void rnbd_srv_del_configfs(void)
-{
-	configfs_unregister_subsystem(&rnbd_srv_configfs);
 }

@@ -56,7 +56,8 @@
  *	list.c		list of the volumes that a client may open
  *	session.c	sessions; messages other than I/O
  *	listen.c	listening for clients, in a network namespace
- *	configfs.c	interface of the rules
+ *	configfs.c	interface of the rules: volumes and hosts
+ *	tenant.c	the same: tenants
  *	main.c		loading and unloading
  */
 #ifndef RNBD_SRV_H
@@ -516,7 +517,7 @@ void rnbd_srv_queue_list(struct rtrs_srv_op *op);
 int rnbd_srv_check_list(const struct rtrs_srv_op *op, u32 features);
 #endif
 
-/* configfs.c */
+/* tenant.c */
 int rnbd_srv_add_configfs(void);
 void rnbd_srv_del_configfs(void);
 

@@ -191,6 +191,9 @@ struct rnbd_srv_list {
 	u8 data[RNBD_SRV_LIST_ROOM] __aligned(8);
 };
 
+/* configfs.c */
+void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_group *group);
+
 /* list.c */
 #if IS_ENABLED(CONFIG_KUNIT)
 int rnbd_srv_list_fill(struct rnbd_srv_list *list, const struct rnbd_srv_sess *sess, u64 after);
