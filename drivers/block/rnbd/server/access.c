@@ -96,16 +96,14 @@ static void rnbd_srv_log_other(struct rnbd_srv_sess *sess, const char *what,
 /* The first of the session's hosts that has a cgroup decides. */
 static void rnbd_srv_choose_css(struct rnbd_srv_sess *sess)
 {
+	struct cgroup_subsys_state *css = NULL;
 	const struct rnbd_srv_host *host;
 
 	list_for_each_entry(host, &sess->rules->hosts, list) {
-		if (host->css && rnbd_srv_is_host(host, sess)) {
-			rnbd_srv_css_get(host->css);
-			rnbd_srv_css_set(sess, host->css);
-			return;
-		}
+		if (!css && host->css && rnbd_srv_is_host(host, sess))
+			css = host->css;
 	}
-	rnbd_srv_css_set(sess, NULL);
+	rnbd_srv_css_set(sess, css);
 }
 
 /* Update the session's cgroup, and close its mappings that the rules don't allow. */

@@ -10,6 +10,7 @@
 #include <linux/falloc.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sizes.h>
 #include <linux/uio.h>
@@ -317,7 +318,7 @@ static void rnbd_srv_file_run(struct rnbd_srv_req *req)
 		rnbd_srv_css_begin(req->map);
 	rnbd_srv_file_do(req);
 	if (pays)
-		rnbd_srv_css_end();
+		kthread_associate_blkcg(NULL);
 }
 
 static void rnbd_srv_file_submit(struct rnbd_srv_req *req)

@@ -40,47 +40,10 @@ struct cgroup_subsys_state *rnbd_srv_css_find(const char *path)
 }
 
 /**
- * rnbd_srv_css_get() - get one more reference
- * @css: from rnbd_srv_css_find()
- */
-void rnbd_srv_css_get(struct cgroup_subsys_state *css)
-{
-	css_get(css);
-}
-
-/**
- * rnbd_srv_css_put() - drop a reference
- * @css: from rnbd_srv_css_find(), or NULL
- *
- * RCU readers may still use @css: the struct is freed after a grace period.
- */
-void rnbd_srv_css_put(struct cgroup_subsys_state *css)
-{
-	if (css)
-		css_put(css);
-}
-
-/**
- * rnbd_srv_css_bio() - charge a bio to the cgroup of a mapping, if it has one
- * @map: the mapping
- * @bio: bio with its device set, not submitted yet
- */
-void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio)
-{
-	struct cgroup_subsys_state *css;
-
-	rcu_read_lock();
-	css = rcu_dereference(map->sess->css);
-	if (css)
-		bio_associate_blkg_from_css(bio, css);
-	rcu_read_unlock();
-}
-
-/**
  * rnbd_srv_css_begin() - charge this worker's reads and writes to the cgroup of a mapping
  * @map: the mapping
  *
- * Context: work item; rnbd_srv_css_end() follows.
+ * Context: work item; kthread_associate_blkcg(NULL) undoes it.
  */
 void rnbd_srv_css_begin(const struct rnbd_srv_map *map)
 {
@@ -99,36 +62,44 @@ void rnbd_srv_css_begin(const struct rnbd_srv_map *map)
 	css_put(css);
 }
 
-/**
- * rnbd_srv_css_end() - undo rnbd_srv_css_begin()
- *
- * Context: the same work item.
- */
-void rnbd_srv_css_end(void)
-{
-	kthread_associate_blkcg(NULL);
-}
 #else
 struct cgroup_subsys_state *rnbd_srv_css_find(const char *path)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-void rnbd_srv_css_get(struct cgroup_subsys_state *css) { }
-void rnbd_srv_css_put(struct cgroup_subsys_state *css) { }
-void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio) { }
 void rnbd_srv_css_begin(const struct rnbd_srv_map *map) { }
-void rnbd_srv_css_end(void) { }
 #endif
+
+/**
+ * rnbd_srv_css_bio() - charge a bio to the cgroup of a mapping, if it has one
+ * @map: the mapping
+ * @bio: bio with its device set, not submitted yet
+ */
+void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio)
+{
+	struct cgroup_subsys_state *css;
+
+	rcu_read_lock();
+	css = rcu_dereference(map->sess->css);
+	if (css)
+		bio_associate_blkg_from_css(bio, css);
+	rcu_read_unlock();
+}
 
 /**
  * rnbd_srv_css_set() - change the cgroup to which a session's I/O is charged
  * @sess: session
- * @css: from rnbd_srv_css_find(), or NULL; the session takes over the reference
+ * @css: from rnbd_srv_css_find(), or NULL; the session takes a reference of its own
  *
  * Context: rnbd_srv_lock is held, or the session has ended.
  */
 void rnbd_srv_css_set(struct rnbd_srv_sess *sess, struct cgroup_subsys_state *css)
 {
-	rnbd_srv_css_put(rcu_replace_pointer(sess->css, css, true));
+	if (css)
+		css_get(css);
+	css = rcu_replace_pointer(sess->css, css, true);
+	/* RCU readers may still use it: the struct is freed after a grace period. */
+	if (css)
+		css_put(css);
 }

@@ -5,6 +5,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cgroup.h>
 #include <linux/key.h>
 #include <linux/kstrtox.h>
 #include <linux/ktime.h>
@@ -520,7 +521,8 @@ static ssize_t rnbd_srv_host_cgroup_store(struct config_item *item, const char *
 	swap(host->cgroup, path);
 	swap(host->css, css);
 	rnbd_srv_end_change();
-	rnbd_srv_css_put(css);
+	if (css)
+		css_put(css);
 	kfree(path);
 	return count;
 }
@@ -543,7 +545,8 @@ static void rnbd_srv_host_release(struct config_item *item)
 
 	rnbd_srv_put_keys(host->sources);
 	rnbd_srv_put_keys(host->keys);
-	rnbd_srv_css_put(host->css);
+	if (host->css)
+		css_put(host->css);
 	kfree(host->cgroup);
 	kfree(host->prefixes);
 	kfree(host);

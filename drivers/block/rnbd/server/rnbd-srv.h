@@ -581,11 +581,8 @@ bool rnbd_srv_rules_hold(const struct rnbd_srv_map *map);
 
 /* cgroup.c */
 struct cgroup_subsys_state *rnbd_srv_css_find(const char *path);
-void rnbd_srv_css_get(struct cgroup_subsys_state *css);
-void rnbd_srv_css_put(struct cgroup_subsys_state *css);
 void rnbd_srv_css_bio(const struct rnbd_srv_map *map, struct bio *bio);
 void rnbd_srv_css_begin(const struct rnbd_srv_map *map);
-void rnbd_srv_css_end(void);
 void rnbd_srv_css_set(struct rnbd_srv_sess *sess, struct cgroup_subsys_state *css);
 
 /* path.c */
