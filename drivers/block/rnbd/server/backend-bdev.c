@@ -24,22 +24,6 @@ MODULE_PARM_DESC(claim,
 /* Holder of all claims: clients may share a disk, as far as access modes allow. */
 static u8 rnbd_srv_holder;
 
-static struct file *rnbd_srv_bdev_open_by_dev(const struct rnbd_srv_map *map, dev_t dev,
-					      void *holder)
-{
-	bool write = map->mode != RNBD_ACCESS_RO;
-	struct file *disk;
-
-	if (!write)
-		holder = NULL;
-	disk = bdev_file_open_by_dev(dev, write ? BLK_OPEN_READ | BLK_OPEN_WRITE : BLK_OPEN_READ,
-				     holder, NULL);
-	if (disk == ERR_PTR(-EBUSY) && holder)
-		rnbd_srv_err(map->sess, "%s is mounted, part of another device or otherwise claimed on this machine; so may be its disk, or a partition of it\n",
-			     map->path);
-	return disk;
-}
-
 static int rnbd_srv_bdev_check(const struct rnbd_srv_map *map, struct block_device *bdev)
 {
 	if (map->mode != RNBD_ACCESS_RO && bdev_read_only(bdev))
@@ -51,46 +35,49 @@ static int rnbd_srv_bdev_check(const struct rnbd_srv_map *map, struct block_devi
 	return bdev_is_zoned(bdev) || bdev_logical_block_size(bdev) > U16_MAX ? -EOPNOTSUPP : 0;
 }
 
-/*
- * Check a disk without claiming it. Clients that reopen a disk retry once a second: a claim would
- * make its assembly fail.
- */
-static int rnbd_srv_bdev_probe(const struct rnbd_srv_map *map, dev_t dev)
+/* Open and check a disk. Returns the disk or an ERR_PTR(). */
+static struct file *rnbd_srv_bdev_try(const struct rnbd_srv_map *map, dev_t dev, void *holder)
 {
-	struct file *disk = rnbd_srv_bdev_open_by_dev(map, dev, NULL);
+	bool write = map->mode != RNBD_ACCESS_RO;
+	struct file *disk;
 	int err;
 
+	disk = bdev_file_open_by_dev(dev, write ? BLK_OPEN_READ | BLK_OPEN_WRITE : BLK_OPEN_READ,
+				     holder, NULL);
+	if (disk == ERR_PTR(-EBUSY) && holder)
+		rnbd_srv_err(map->sess, "%s is mounted, part of another device or otherwise claimed on this machine; so may be its disk, or a partition of it\n",
+			     map->path);
 	if (IS_ERR(disk))
-		return PTR_ERR(disk);
+		return disk;
 	err = rnbd_srv_bdev_check(map, file_bdev(disk));
+	if (!err)
+		return disk;
 	__fput_sync(disk);
-	return err;
+	return ERR_PTR(err);
 }
 
 /*
  * The disk is opened by its number rather than by its node: udev reads a disk again when a node
- * that was open for writing is closed.
+ * that was open for writing is closed. A disk is claimed after it was checked without a claim:
+ * clients that reopen a disk retry once a second, and each claim would make its assembly fail.
  */
 static int rnbd_srv_bdev_open(struct rnbd_srv_map *map, const char *path)
 {
-	void *holder = READ_ONCE(rnbd_srv_claim) ? &rnbd_srv_holder : NULL;
+	bool claim = READ_ONCE(rnbd_srv_claim) && map->mode != RNBD_ACCESS_RO;
 	struct file *disk;
 	dev_t dev;
 	int err;
 
 	err = lookup_bdev(path, &dev);
-	if (!err && holder)
-		err = rnbd_srv_bdev_probe(map, dev);
 	if (err)
 		return err;
-	disk = rnbd_srv_bdev_open_by_dev(map, dev, holder);
+	disk = rnbd_srv_bdev_try(map, dev, NULL);
+	if (!IS_ERR(disk) && claim) {
+		__fput_sync(disk);
+		disk = rnbd_srv_bdev_try(map, dev, &rnbd_srv_holder);
+	}
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
-	err = rnbd_srv_bdev_check(map, file_bdev(disk));
-	if (err) {
-		__fput_sync(disk);
-		return err;
-	}
 	map->disk = disk;
 	map->bdev = file_bdev(disk);
 	map->block_size = bdev_logical_block_size(map->bdev);
