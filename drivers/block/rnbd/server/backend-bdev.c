@@ -335,14 +335,9 @@ static void rnbd_srv_bdev_submit_bio(struct rnbd_srv_req *req, blk_opf_t nowait)
 	submit_bio(&req->bio);
 }
 
-static bool rnbd_srv_bdev_has_data(const struct rnbd_srv_req *req)
-{
-	return req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
-}
-
 static void rnbd_srv_bdev_run(struct rnbd_srv_req *req)
 {
-	if (rnbd_srv_bdev_has_data(req))
+	if (rnbd_srv_has_data(req))
 		rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOIO);
 	rnbd_srv_bdev_submit_bio(req, 0);
 }
@@ -380,7 +375,7 @@ static void rnbd_srv_bdev_submit(struct rnbd_srv_req *req)
 {
 	struct block_device *bdev = req->map->bdev;
 
-	if (rnbd_srv_bdev_has_data(req) && rnbd_srv_bdev_whole(req) && bdev_nowait(bdev) &&
+	if (rnbd_srv_has_data(req) && rnbd_srv_bdev_whole(req) && bdev_nowait(bdev) &&
 	    !rnbd_srv_bdev_blocking(bdev) && !rcu_access_pointer(req->map->sess->css) &&
 	    rnbd_srv_get_vecs(req, rtrs_srv_op_from_priv(req), GFP_NOWAIT))
 		rnbd_srv_bdev_submit_bio(req, REQ_NOWAIT);

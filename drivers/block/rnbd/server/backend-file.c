@@ -262,45 +262,33 @@ static int rnbd_srv_file_zero(struct rnbd_srv_req *req)
 	return err;
 }
 
-static int rnbd_srv_file_sync(struct rnbd_srv_req *req)
-{
-	return vfs_fsync(req->map->file, 1);
-}
-
-static void rnbd_srv_file_write(struct rnbd_srv_req *req)
+static void rnbd_srv_file_do(struct rnbd_srv_req *req)
 {
 	int err = 0;
 
-	if (req->flags & RNBD_F_PREFLUSH)
-		err = rnbd_srv_file_sync(req);
-	if (err)
-		rnbd_srv_file_end(req, err);
-	else
-		rnbd_srv_file_rw(req);
-}
-
-static void rnbd_srv_file_do(struct rnbd_srv_req *req)
-{
 	switch (req->op) {
 	case RNBD_OP_READ:
-		rnbd_srv_file_rw(req);
 		break;
 	case RNBD_OP_WRITE:
-		rnbd_srv_file_write(req);
-		break;
+		if (!(req->flags & RNBD_F_PREFLUSH))
+			break;
+		fallthrough;
 	case RNBD_OP_FLUSH:
-		rnbd_srv_file_end(req, rnbd_srv_file_sync(req));
+		err = vfs_fsync(req->map->file, 1);
 		break;
 	case RNBD_OP_DISCARD:
-		rnbd_srv_file_end(req, rnbd_srv_file_punch(req));
+		err = rnbd_srv_file_punch(req);
 		break;
 	case RNBD_OP_WRITE_ZEROES:
-		rnbd_srv_file_end(req, rnbd_srv_file_zero(req));
+		err = rnbd_srv_file_zero(req);
 		break;
 	default:
-		rnbd_srv_end(req, -EOPNOTSUPP);
-		break;
+		err = -EOPNOTSUPP;
 	}
+	if (!err && rnbd_srv_has_data(req))
+		rnbd_srv_file_rw(req);
+	else
+		rnbd_srv_file_end(req, err);
 }
 
 /*
@@ -310,8 +298,7 @@ static void rnbd_srv_file_do(struct rnbd_srv_req *req)
  */
 static void rnbd_srv_file_run(struct rnbd_srv_req *req)
 {
-	bool pays = rcu_access_pointer(req->map->sess->css) &&
-		    (req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE);
+	bool pays = rcu_access_pointer(req->map->sess->css) && rnbd_srv_has_data(req);
 
 	req->submitted = ktime_get_ns();
 	if (pays)

@@ -60,11 +60,9 @@ VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
 
 	switch (req->op) {
 	case RNBD_OP_READ:
-		if (op->dir != DMA_FROM_DEVICE || op->data_len != req->len)
-			return -EINVAL;
-		break;
 	case RNBD_OP_WRITE:
-		if (op->dir != DMA_TO_DEVICE || op->data_len != req->len)
+		if (op->data_len != req->len ||
+		    op->dir != (req->op == RNBD_OP_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE))
 			return -EINVAL;
 		break;
 	case RNBD_OP_FLUSH:
@@ -267,7 +265,7 @@ static void rnbd_srv_count(const struct rnbd_srv_req *req)
 	const struct rnbd_srv_dev *dev = req->map->dev;
 	bool write = req->op == RNBD_OP_WRITE;
 
-	if (!write && req->op != RNBD_OP_READ)
+	if (!rnbd_srv_has_data(req))
 		return;
 	rtrs_hist_add(dev->wait, write, req->submitted - req->arrived);
 	rtrs_hist_add(dev->disk, write, ktime_get_ns() - req->submitted);

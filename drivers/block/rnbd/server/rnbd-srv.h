@@ -476,6 +476,11 @@ struct rnbd_srv_backend {
 extern const struct rnbd_srv_backend rnbd_srv_bdev_backend;
 extern const struct rnbd_srv_backend rnbd_srv_file_backend;
 
+static inline bool rnbd_srv_has_data(const struct rnbd_srv_req *req)
+{
+	return req->op == RNBD_OP_READ || req->op == RNBD_OP_WRITE;
+}
+
 static inline bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
 {
 	return rsp->cache_policy & RNBD_CACHE_WRITEBACK;
