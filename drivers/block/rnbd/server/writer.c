@@ -191,23 +191,17 @@ VISIBLE_IF_KUNIT int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_a
 }
 
 /* Queue parked writes, for workers of their mappings to check them again. Any context. */
-static void rnbd_srv_writer_kick(struct list_head *parked)
+static void rnbd_srv_writer_kick(struct rnbd_srv_writer *wr)
 {
 	struct rnbd_srv_req *req, *next;
-
-	list_for_each_entry_safe(req, next, parked, parked)
-		rnbd_srv_queue_add(req);
-}
-
-static void rnbd_srv_writer_kick_all(struct rnbd_srv_writer *wr)
-{
 	unsigned long flags;
 	LIST_HEAD(parked);
 
 	spin_lock_irqsave(&wr->lock, flags);
 	list_splice_init(&wr->parked, &parked);
 	spin_unlock_irqrestore(&wr->lock, flags);
-	rnbd_srv_writer_kick(&parked);
+	list_for_each_entry_safe(req, next, &parked, parked)
+		rnbd_srv_queue_add(req);
 }
 
 /**
@@ -219,7 +213,7 @@ static void rnbd_srv_writer_kick_all(struct rnbd_srv_writer *wr)
 void rnbd_srv_writer_close(struct rnbd_srv_map *map)
 {
 	if (map->writer)
-		rnbd_srv_writer_kick_all(map->writer);
+		rnbd_srv_writer_kick(map->writer);
 }
 
 /*
@@ -245,7 +239,7 @@ static void rnbd_srv_settle_work(struct work_struct *work)
 	if (again)
 		queue_delayed_work(rnbd_srv_wq, &wr->settle,
 				   rnbd_srv_grace_jiffies());
-	rnbd_srv_writer_kick_all(wr);
+	rnbd_srv_writer_kick(wr);
 }
 
 /* Save the owner's generation under all names of the disk, then queue parked writes. */
@@ -267,7 +261,7 @@ static void rnbd_srv_save_work(struct work_struct *work)
 	if (nr_names == wr->nr_names)
 		wr->saved = owner;
 	spin_unlock_irq(&wr->lock);
-	rnbd_srv_writer_kick_all(wr);
+	rnbd_srv_writer_kick(wr);
 }
 
 /* Queue the saving of a new owner. &rnbd_srv_writer.lock is held. */
@@ -324,14 +318,14 @@ void rnbd_srv_writer_end(struct rnbd_srv_req *req)
 {
 	struct rnbd_srv_writer *wr = req->map->writer;
 	unsigned long flags;
-	LIST_HEAD(parked);
+	bool last;
 
 	spin_lock_irqsave(&wr->lock, flags);
-	if (rnbd_srv_writer_done(wr, req->generation))
-		list_splice_init(&wr->parked, &parked);
+	last = rnbd_srv_writer_done(wr, req->generation);
 	spin_unlock_irqrestore(&wr->lock, flags);
 	req->generation = 0;
-	rnbd_srv_writer_kick(&parked);
+	if (last)
+		rnbd_srv_writer_kick(wr);
 }
 
 static int rnbd_srv_writer_open(struct rnbd_srv_map *map, const struct rnbd_srv_age *age)
@@ -345,7 +339,7 @@ static int rnbd_srv_writer_open(struct rnbd_srv_map *map, const struct rnbd_srv_
 	err = rnbd_srv_writer_add(wr, map->mode, &map->age);
 	rnbd_srv_writer_save(wr);
 	spin_unlock_irq(&wr->lock);
-	rnbd_srv_writer_kick_all(wr);
+	rnbd_srv_writer_kick(wr);
 	return err;
 }
 
