@@ -37,7 +37,6 @@ static void rnbd_clt_dev_uncount(void)
 static void rnbd_clt_dev_free(struct rnbd_clt_dev *dev)
 {
 	ida_free(&rnbd_clt_index, dev->index);
-	sysfs_put(dev->state_kn);
 	kfree(dev->link);
 	kfree(dev);
 	/* Last, as the module may be unloaded afterwards. */
@@ -196,12 +195,13 @@ rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
 	dev->sess = sess;
 	dev->access_mode = opts->access_mode;
 	dev->lost_at = jiffies - HZ;
-	rnbd_clt_dev_init_open(dev);
-	rnbd_clt_dev_init_state(dev);
-	rnbd_clt_dev_init_reopen(dev);
+	mutex_init(&dev->open_lock);
+	INIT_WORK(&dev->limits_work, rnbd_clt_limits_work);
+	INIT_WORK(&dev->uevent_work, rnbd_clt_uevent_work);
+	INIT_DELAYED_WORK(&dev->reopen, rnbd_clt_reopen_work);
+	INIT_WORK(&dev->follow, rnbd_clt_follow_work);
 	INIT_WORK(&dev->del_work, rnbd_clt_del_work);
 	INIT_WORK(&dev->orphan_work, rnbd_clt_orphan_work);
-	rnbd_clt_dev_init_follow(dev);
 	strscpy(dev->path, opts->dev_path, sizeof(dev->path));
 
 	dev->index = ida_alloc(&rnbd_clt_index, GFP_KERNEL);
@@ -307,6 +307,7 @@ static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 	struct gendisk *disk = dev->disk;
 	unsigned int memflags;
 
+	sysfs_notify(&disk_to_dev(disk)->kobj, RNBD_CLT_DEV_GROUP, "state");
 	/*
 	 * Fail all I/O that waits for the device, as processes may wait for it. After the grace
 	 * period this includes I/O that saw the device open and found no path.
@@ -324,20 +325,6 @@ static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
 	blk_mq_unfreeze_queue(disk->queue, memflags);
 	rnbd_clt_dev_detach(dev);
 	queue_work(rnbd_clt_wq, &dev->del_work);
-}
-
-/* Make a device visible to users, who may unmap it from then on. */
-static int rnbd_clt_dev_publish(struct rnbd_clt_dev *dev)
-{
-	int err;
-
-	err = rnbd_clt_dev_link(dev);
-	if (err)
-		return err;
-	err = rnbd_clt_dev_tell_state(dev);
-	if (err)
-		rnbd_clt_dev_unlink(dev);
-	return err;
 }
 
 /**
@@ -379,7 +366,9 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->label,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
-	err = rnbd_clt_dev_publish(dev);
+	err = rnbd_clt_dev_link(dev);
+	if (!err)
+		rnbd_clt_dev_set_mapped(dev);
 	if (!net_eq(opts->net, &init_net))
 		queue_delayed_work(rnbd_clt_wq, &rnbd_clt_net_work, RNBD_CLT_NET_WATCH);
 	if (err) {

@@ -267,9 +267,11 @@ static void rnbd_clt_dev_scan_partitions(struct gendisk *disk)
 		__fput_sync(file);
 }
 
-/*
- * Set the limits of the disk to those last reported by the server, and scan for partitions if the
- * disk was empty.
+/**
+ * rnbd_clt_limits_work() - set the limits of a disk to those last reported by the server
+ * @work: &rnbd_clt_dev.limits_work
+ *
+ * Also scans for partitions if the disk was empty.
  *
  * A write to an attribute of the queue holds the lock of the limits while it freezes the queue, and
  * so may wait for I/O that waits for the device. This work item may wait for that lock: only the
@@ -281,7 +283,7 @@ static void rnbd_clt_dev_scan_partitions(struct gendisk *disk)
  * rejects I/O that was built with older limits. rnbd_clt_dev.write_flags compensates for flushes
  * that the block layer or a stacked device omits.
  */
-static void rnbd_clt_limits_work(struct work_struct *work)
+void rnbd_clt_limits_work(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
 						limits_work);
@@ -304,16 +306,6 @@ static void rnbd_clt_limits_work(struct work_struct *work)
 	rnbd_clt_dev_follow_ro(dev, &rsp);
 	if (test_bit(GD_NEED_PART_SCAN, &dev->disk->state))
 		rnbd_clt_dev_scan_partitions(dev->disk);
-}
-
-/**
- * rnbd_clt_dev_init_open() - prepare a new device for being opened
- * @dev: device
- */
-void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev)
-{
-	mutex_init(&dev->open_lock);
-	INIT_WORK(&dev->limits_work, rnbd_clt_limits_work);
 }
 
 /**

@@ -140,7 +140,11 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
 	return err;
 }
 
-static void rnbd_clt_reopen_work(struct work_struct *work)
+/**
+ * rnbd_clt_reopen_work() - reopen a device, and retry later if that fails
+ * @work: &rnbd_clt_dev.reopen
+ */
+void rnbd_clt_reopen_work(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev = container_of(to_delayed_work(work),
 						struct rnbd_clt_dev, reopen);
@@ -154,15 +158,6 @@ static void rnbd_clt_reopen_work(struct work_struct *work)
 				   dev->state == RNBD_DEV_CLOSED ?
 				   RNBD_CLT_RETRY_SOON : RNBD_CLT_RETRY);
 	spin_unlock_irq(&dev->sess->lock);
-}
-
-/**
- * rnbd_clt_dev_init_reopen() - prepare a new device for being reopened
- * @dev: device
- */
-void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev)
-{
-	INIT_DELAYED_WORK(&dev->reopen, rnbd_clt_reopen_work);
 }
 
 /**

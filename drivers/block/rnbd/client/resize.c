@@ -43,7 +43,15 @@ static int rnbd_clt_dev_use_rsp(struct rnbd_clt_dev *dev, const struct rnbd_msg_
 	return rnbd_clt_dev_grow(dev, nsectors);
 }
 
-static int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
+/**
+ * rnbd_clt_dev_follow() - grow a disk to the size on the server, and update its limits
+ * @dev: device; cannot be freed meanwhile
+ * @always: grow the disk even if the server has reported this size before
+ *
+ * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if the size on the server is smaller, or
+ * another negative errno.
+ */
+int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always)
 {
 	/* I/O may wait for the reopening of the device, and so for open_lock. */
 	unsigned int noio = memalloc_noio_save();
@@ -65,32 +73,12 @@ restore:
 }
 
 /**
- * rnbd_clt_dev_follow_size() - grow a disk to the size on the server
- * @dev: device; cannot be freed while the caller uses one of its attributes
+ * rnbd_clt_follow_work() - update the size and the limits of a disk after an event
+ * @work: &rnbd_clt_dev.follow
  *
- * Also updates the limits of the disk.
- *
- * Return: 0, -ENOTCONN if the device isn't open, -EFBIG if the size on the server is smaller, or
- * another negative errno.
+ * A failed query is not retried: the next event repeats it, as does the loss of a path.
  */
-int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev)
+void rnbd_clt_follow_work(struct work_struct *work)
 {
-	return rnbd_clt_dev_follow(dev, true);
-}
-
-/* A failed query is not retried: the next event repeats it, as does the loss of a path. */
-static void rnbd_clt_follow_work(struct work_struct *work)
-{
-	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev, follow);
-
-	rnbd_clt_dev_follow(dev, false);
-}
-
-/**
- * rnbd_clt_dev_init_follow() - prepare a new device for events
- * @dev: device
- */
-void rnbd_clt_dev_init_follow(struct rnbd_clt_dev *dev)
-{
-	INIT_WORK(&dev->follow, rnbd_clt_follow_work);
+	rnbd_clt_dev_follow(container_of(work, struct rnbd_clt_dev, follow), false);
 }

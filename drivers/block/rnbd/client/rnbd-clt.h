@@ -224,11 +224,12 @@ enum rnbd_clt_dev_state {
  * @nsectors: last size that the server reported; written under @open_lock, read without a
  *	lock, as @open_lock may be held for as long as the server does not answer
  * @state: written by rnbd_clt_dev_set_state(), read without a lock
- * @state_kn: the attribute "state", under the session's lock; set when the device is mapped.
- *	The device may be unmapped from then on
+ * @mapped: the disk has been added; under the session's lock. The device may be unmapped, and
+ *	changes of @state are notified, from then on
  * @flips: number of changes to or from RNBD_DEV_OPEN, under the session's lock
  * @flips_told: number of @flips for which a uevent was sent, under the session's lock
- * @uevent_work: sends uevents; queued like @reopen
+ * @uevent_work: wakes up users who poll the attribute "state", and sends uevents; queued like
+ *	@reopen
  * @opened: the device is open on the server as @device_id; under the session's lock
  * @device_id: the server's id of the device; written only while @state prevents I/O
  * @write_flags: RNBD_F_* to set in all writes; written under @open_lock, read without a lock
@@ -278,7 +279,7 @@ struct rnbd_clt_dev {
 	u64 nsectors;
 
 	enum rnbd_clt_dev_state state;
-	struct kernfs_node *state_kn;
+	bool mapped;
 	unsigned int flips;
 	unsigned int flips_told;
 	struct work_struct uevent_work;
@@ -405,20 +406,21 @@ int rnbd_clt_dev_link(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_unlink(struct rnbd_clt_dev *dev);
 
 /* state.c */
-void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev);
+void rnbd_clt_uevent_work(struct work_struct *work);
 void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 			    enum rnbd_clt_dev_state state);
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_gone(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state state);
 int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force);
-int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev);
+void rnbd_clt_dev_set_mapped(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
 void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id);
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
 unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_up(struct rnbd_clt_sess *sess);
-void rnbd_clt_sess_init_state(struct rnbd_clt_sess *sess);
+void rnbd_clt_expire_work(struct work_struct *work);
+void rnbd_clt_event_work(struct work_struct *work);
 void rnbd_clt_srv_event(void *priv);
 
 /* limits.c */
@@ -491,7 +493,7 @@ void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked);
 int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
 			  unsigned int generation);
 #endif
-void rnbd_clt_dev_init_open(struct rnbd_clt_dev *dev);
+void rnbd_clt_limits_work(struct work_struct *work);
 void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors);
@@ -502,12 +504,12 @@ int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp);
 
 /* reopen.c */
 bool rnbd_clt_refused(int err, bool may_wait);
-void rnbd_clt_dev_init_reopen(struct rnbd_clt_dev *dev);
+void rnbd_clt_reopen_work(struct work_struct *work);
 int rnbd_clt_dev_remap(struct rnbd_clt_dev *dev);
 
 /* resize.c */
-void rnbd_clt_dev_init_follow(struct rnbd_clt_dev *dev);
-int rnbd_clt_dev_follow_size(struct rnbd_clt_dev *dev);
+int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always);
+void rnbd_clt_follow_work(struct work_struct *work);
 
 /* device.c */
 #if IS_ENABLED(CONFIG_KUNIT)

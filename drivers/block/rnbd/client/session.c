@@ -231,7 +231,8 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const struct rnbd_clt_map_opts 
 	/* The transport reports changes after it has opened the session. */
 	sess->up = true;
 	INIT_LIST_HEAD(&sess->devs);
-	rnbd_clt_sess_init_state(sess);
+	INIT_DELAYED_WORK(&sess->expire_work, rnbd_clt_expire_work);
+	INIT_DELAYED_WORK(&sess->event_work, rnbd_clt_event_work);
 	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
 			     DEFAULT_RATELIMIT_BURST);
 	strscpy(sess->name, opts->sessname, sizeof(sess->name));

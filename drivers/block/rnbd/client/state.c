@@ -35,25 +35,21 @@ static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
 	return more;
 }
 
-static void rnbd_clt_uevent_work(struct work_struct *work)
+/**
+ * rnbd_clt_uevent_work() - notify users of changes of a device's state
+ * @work: &rnbd_clt_dev.uevent_work
+ */
+void rnbd_clt_uevent_work(struct work_struct *work)
 {
 	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
 						uevent_work);
 	unsigned int noio = memalloc_noio_save();
 	enum kobject_action action;
 
+	sysfs_notify(&disk_to_dev(dev->disk)->kobj, RNBD_CLT_DEV_GROUP, "state");
 	while (rnbd_clt_next_uevent(dev, &action))
 		kobject_uevent(&disk_to_dev(dev->disk)->kobj, action);
 	memalloc_noio_restore(noio);
-}
-
-/**
- * rnbd_clt_dev_init_state() - prepare a new device for changes of its state
- * @dev: device
- */
-void rnbd_clt_dev_init_state(struct rnbd_clt_dev *dev)
-{
-	INIT_WORK(&dev->uevent_work, rnbd_clt_uevent_work);
 }
 
 /**
@@ -75,10 +71,7 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
 	/* pairs with rnbd_clt_rq_errno(), for device_id */
 	smp_store_release(&dev->state, state);
 
-	if (!dev->state_kn)
-		return;
-	sysfs_notify_dirent(dev->state_kn);
-	if (state != RNBD_DEV_UNMAPPED)
+	if (dev->mapped && state != RNBD_DEV_UNMAPPED)
 		queue_work(dev->sess->news_wq, &dev->uevent_work);
 }
 
@@ -130,12 +123,15 @@ static struct rnbd_clt_dev *rnbd_clt_expired_dev(struct rnbd_clt_sess *sess, boo
 	return NULL;
 }
 
-/*
- * End the wait for devices that have been closed for failover_timeout. The work items that reopen
- * devices can't do that while they wait for the server, whose disk may hang when it is opened or,
- * after its removal, closed. The lock is dropped after each device, as logging takes time.
+/**
+ * rnbd_clt_expire_work() - end the wait for devices that have been closed for failover_timeout
+ * @work: &rnbd_clt_sess.expire_work
+ *
+ * The work items that reopen devices can't do that while they wait for the server, whose disk may
+ * hang when it is opened or, after its removal, closed. The lock is dropped after each device, as
+ * logging takes time.
  */
-static void rnbd_clt_expire_work(struct work_struct *work)
+void rnbd_clt_expire_work(struct work_struct *work)
 {
 	struct rnbd_clt_sess *sess = container_of(to_delayed_work(work),
 						  struct rnbd_clt_sess, expire_work);
@@ -181,47 +177,26 @@ int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force)
 		lockdep_assert_held(&dev->disk->open_mutex);
 	if (dev->state == RNBD_DEV_UNMAPPED)
 		return -EALREADY;
-	if (!dev->state_kn || (!force && disk_openers(dev->disk)))
+	if (!dev->mapped || (!force && disk_openers(dev->disk)))
 		return -EBUSY;
 	rnbd_clt_dev_set_state(dev, RNBD_DEV_UNMAPPED);
 	return 0;
 }
 
-/* Get the attribute "state" of a disk, with a reference; NULL if it does not exist. */
-static struct kernfs_node *rnbd_clt_find_state(struct kobject *disk)
-{
-	struct kernfs_node *dir, *kn;
-
-	dir = sysfs_get_dirent(disk->sd, RNBD_CLT_DEV_GROUP);
-	if (!dir)
-		return NULL;
-	kn = sysfs_get_dirent(dir, "state");
-	sysfs_put(dir);
-	return kn;
-}
-
 /**
- * rnbd_clt_dev_tell_state() - begin to notify users of changes of a device's state
+ * rnbd_clt_dev_set_mapped() - begin to notify users of changes of a device's state
  * @dev: device whose disk has been added
  *
  * From then on the device may be unmapped.
- *
- * Return: 0, or -ENOENT if the disk has no attributes.
  */
-int rnbd_clt_dev_tell_state(struct rnbd_clt_dev *dev)
+void rnbd_clt_dev_set_mapped(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
-	struct kernfs_node *kn;
-
-	kn = rnbd_clt_find_state(&disk_to_dev(dev->disk)->kobj);
-	if (!kn)
-		return -ENOENT;
 
 	spin_lock_irq(&sess->lock);
-	dev->state_kn = kn;
+	dev->mapped = true;
 	queue_work(sess->news_wq, &dev->uevent_work);
 	spin_unlock_irq(&sess->lock);
-	return 0;
 }
 
 /**
@@ -359,7 +334,11 @@ void rnbd_clt_sess_up(struct rnbd_clt_sess *sess)
 	spin_unlock_irq(&sess->lock);
 }
 
-static void rnbd_clt_event_work(struct work_struct *work)
+/**
+ * rnbd_clt_event_work() - query the sizes and limits of a session's devices
+ * @work: &rnbd_clt_sess.event_work
+ */
+void rnbd_clt_event_work(struct work_struct *work)
 {
 	struct rnbd_clt_sess *sess = container_of(to_delayed_work(work),
 						  struct rnbd_clt_sess, event_work);
@@ -372,16 +351,6 @@ static void rnbd_clt_event_work(struct work_struct *work)
 			queue_work(sess->news_wq, &dev->follow);
 	}
 	spin_unlock_irq(&sess->lock);
-}
-
-/**
- * rnbd_clt_sess_init_state() - prepare a new session for events and for closed devices
- * @sess: session
- */
-void rnbd_clt_sess_init_state(struct rnbd_clt_sess *sess)
-{
-	INIT_DELAYED_WORK(&sess->expire_work, rnbd_clt_expire_work);
-	INIT_DELAYED_WORK(&sess->event_work, rnbd_clt_event_work);
 }
 
 /**

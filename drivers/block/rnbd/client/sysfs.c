@@ -163,18 +163,17 @@ static ssize_t resize_store(struct device *disk,
 {
 	struct rnbd_clt_dev *dev = to_dev(disk);
 	u64 sectors;
-	int err;
+	int err = 0;
 
 	if (kstrtou64(buf, 10, &sectors) || !rnbd_clt_nsectors_ok(sectors)) {
 		pr_err("resize: not a number of sectors that a disk can have\n");
 		return -EINVAL;
 	}
-	if (!sectors) {
-		err = rnbd_clt_dev_follow_size(dev);
-		return err ?: count;
-	}
-	rnbd_clt_dev_set_size(dev, sectors);
-	return count;
+	if (sectors)
+		rnbd_clt_dev_set_size(dev, sectors);
+	else
+		err = rnbd_clt_dev_follow(dev, true);
+	return err ?: count;
 }
 
 static DEVICE_ATTR_RW(resize);
