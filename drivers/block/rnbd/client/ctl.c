@@ -5,9 +5,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
-#include <linux/device.h>
 #include <linux/sysfs.h>
 
+#include "../common/rnbd-ctl.h"
 #include "rnbd-clt.h"
 
 static struct class rnbd_clt_class = {
@@ -25,31 +25,7 @@ static struct kobject *rnbd_clt_devices;
  */
 int rnbd_clt_add_ctl(void)
 {
-	int err;
-
-	err = class_register(&rnbd_clt_class);
-	if (err)
-		return err;
-
-	rnbd_clt_ctl = device_create(&rnbd_clt_class, NULL, MKDEV(0, 0), NULL,
-				     "ctl");
-	if (IS_ERR(rnbd_clt_ctl)) {
-		err = PTR_ERR(rnbd_clt_ctl);
-		goto unregister_class;
-	}
-
-	err = -ENOMEM;
-	rnbd_clt_devices = kobject_create_and_add("devices",
-						  &rnbd_clt_ctl->kobj);
-	if (!rnbd_clt_devices)
-		goto unregister_ctl;
-	return 0;
-
-unregister_ctl:
-	device_unregister(rnbd_clt_ctl);
-unregister_class:
-	class_unregister(&rnbd_clt_class);
-	return err;
+	return rnbd_add_ctl(&rnbd_clt_class, &rnbd_clt_ctl, &rnbd_clt_devices);
 }
 
 /**
@@ -57,9 +33,7 @@ unregister_class:
  */
 void rnbd_clt_del_ctl(void)
 {
-	kobject_put(rnbd_clt_devices);
-	device_unregister(rnbd_clt_ctl);
-	class_unregister(&rnbd_clt_class);
+	rnbd_del_ctl(&rnbd_clt_class, rnbd_clt_ctl, rnbd_clt_devices);
 }
 
 /**

@@ -4,11 +4,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/device.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
+#include "../common/rnbd-ctl.h"
 #include "rnbd-srv.h"
 
 static struct class rnbd_srv_class = {
@@ -179,31 +179,7 @@ const struct kobj_type rnbd_srv_map_ktype = {
  */
 int rnbd_srv_add_ctl(void)
 {
-	int err;
-
-	err = class_register(&rnbd_srv_class);
-	if (err)
-		return err;
-
-	rnbd_srv_ctl = device_create(&rnbd_srv_class, NULL, MKDEV(0, 0), NULL,
-				     "ctl");
-	if (IS_ERR(rnbd_srv_ctl)) {
-		err = PTR_ERR(rnbd_srv_ctl);
-		goto unregister_class;
-	}
-
-	err = -ENOMEM;
-	rnbd_srv_devices = kobject_create_and_add("devices",
-						  &rnbd_srv_ctl->kobj);
-	if (!rnbd_srv_devices)
-		goto unregister_ctl;
-	return 0;
-
-unregister_ctl:
-	device_unregister(rnbd_srv_ctl);
-unregister_class:
-	class_unregister(&rnbd_srv_class);
-	return err;
+	return rnbd_add_ctl(&rnbd_srv_class, &rnbd_srv_ctl, &rnbd_srv_devices);
 }
 
 /**
@@ -211,7 +187,5 @@ unregister_class:
  */
 void rnbd_srv_del_ctl(void)
 {
-	kobject_put(rnbd_srv_devices);
-	device_unregister(rnbd_srv_ctl);
-	class_unregister(&rnbd_srv_class);
+	rnbd_del_ctl(&rnbd_srv_class, rnbd_srv_ctl, rnbd_srv_devices);
 }
