@@ -97,12 +97,14 @@ static ssize_t uuid_show(struct device *disk, struct device_attribute *attr, cha
 
 static DEVICE_ATTR_RO(uuid);
 
-static ssize_t unmap_device_show(struct device *disk, struct device_attribute *attr,
-				 char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo <normal|force> > %s\n",
-			  attr->attr.name);
-}
+/* Define an attribute that is written; reading it shows the usage. */
+#define RNBD_CLT_ATTR_USAGE(_name, usage)					\
+static ssize_t _name##_show(struct device *dev, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	return sysfs_emit(buf, "Usage: echo %s > %s\n", usage, attr->attr.name);	\
+}										\
+static DEVICE_ATTR_RW(_name)
 
 static ssize_t unmap_device_store(struct device *disk,
 				  struct device_attribute *attr, const char *buf,
@@ -126,13 +128,7 @@ static ssize_t unmap_device_store(struct device *disk,
 	return err ?: count;
 }
 
-static DEVICE_ATTR_RW(unmap_device);
-
-static ssize_t remap_device_show(struct device *disk, struct device_attribute *attr,
-				 char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo <1> > %s\n", attr->attr.name);
-}
+RNBD_CLT_ATTR_USAGE(unmap_device, "<normal|force>");
 
 static ssize_t remap_device_store(struct device *disk,
 				  struct device_attribute *attr, const char *buf,
@@ -148,14 +144,7 @@ static ssize_t remap_device_store(struct device *disk,
 	return err ?: count;
 }
 
-static DEVICE_ATTR_RW(remap_device);
-
-static ssize_t resize_show(struct device *disk, struct device_attribute *attr,
-			   char *buf)
-{
-	return sysfs_emit(buf, "Usage: echo <sectors of 512 bytes, 0: the server's> > %s\n",
-			  attr->attr.name);
-}
+RNBD_CLT_ATTR_USAGE(remap_device, "<1>");
 
 static ssize_t resize_store(struct device *disk,
 			    struct device_attribute *attr, const char *buf,
@@ -176,7 +165,7 @@ static ssize_t resize_store(struct device *disk,
 	return err ?: count;
 }
 
-static DEVICE_ATTR_RW(resize);
+RNBD_CLT_ATTR_USAGE(resize, "<sectors of 512 bytes, 0: the server's>");
 
 static struct attribute *rnbd_clt_dev_attrs[] = {
 	&dev_attr_state.attr,
@@ -204,14 +193,6 @@ static const struct attribute_group *rnbd_clt_dev_groups[] = {
 	&rnbd_clt_dev_group,
 	NULL
 };
-
-static ssize_t map_device_show(struct device *ctl,
-			       struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf,
-			  "Usage: echo \"sessname=NAME path=[SRC,]DST [path=...] device_path=PATH [access_mode=ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [queue_depth=N] [nr_poll_queues=N] [key=NAME] [SETTING=VALUE ...]\" > %s\n",
-			  attr->attr.name);
-}
 
 static ssize_t map_device_store(struct device *ctl,
 				struct device_attribute *attr, const char *buf,
@@ -241,7 +222,8 @@ static ssize_t map_device_store(struct device *ctl,
 	return err ?: count;
 }
 
-static DEVICE_ATTR_RW(map_device);
+RNBD_CLT_ATTR_USAGE(map_device,
+		    "\"sessname=NAME path=[SRC,]DST [path=...] device_path=PATH [access_mode=ro|rw|migration|handover] [dest_port=N] [nr_queues=N] [queue_depth=N] [nr_poll_queues=N] [key=NAME] [SETTING=VALUE ...]\"");
 
 /**
  * rnbd_clt_start_mapping() - let users map devices

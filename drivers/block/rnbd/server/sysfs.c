@@ -25,21 +25,19 @@ static struct rnbd_srv_dev *to_dev(struct kobject *kobj)
 	return container_of(kobj, struct rnbd_srv_dev, kobj);
 }
 
-static ssize_t wait_latency_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
-{
-	return rtrs_hist_emit(to_dev(kobj)->wait, buf);
-}
+/* Define an attribute that shows a histogram of the device @dev. */
+#define RNBD_SRV_DEV_ATTR(name, hist)						\
+static ssize_t name##_show(struct kobject *kobj, struct kobj_attribute *attr,	\
+			   char *buf)						\
+{										\
+	const struct rnbd_srv_dev *dev = to_dev(kobj);				\
+										\
+	return rtrs_hist_emit(hist, buf);					\
+}										\
+static struct kobj_attribute name##_attr = __ATTR_RO(name)
 
-static struct kobj_attribute wait_latency_attr = __ATTR_RO(wait_latency);
-
-static ssize_t disk_latency_show(struct kobject *kobj,
-				 struct kobj_attribute *attr, char *buf)
-{
-	return rtrs_hist_emit(to_dev(kobj)->disk, buf);
-}
-
-static struct kobj_attribute disk_latency_attr = __ATTR_RO(disk_latency);
+RNBD_SRV_DEV_ATTR(wait_latency, dev->wait);
+RNBD_SRV_DEV_ATTR(disk_latency, dev->disk);
 
 static struct attribute *rnbd_srv_dev_stats_attrs[] = {
 	&wait_latency_attr.attr,
