@@ -429,10 +429,6 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 			  const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim);
-#if IS_ENABLED(CONFIG_KUNIT)
-bool rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
-		      const struct rnbd_msg_open_rsp *rsp);
-#endif
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new);
 bool rnbd_clt_nsectors_ok(u64 nsectors);
@@ -452,13 +448,6 @@ void rnbd_clt_restart_loss_time(struct rnbd_clt_dev *dev);
 
 /* io.c */
 extern const struct blk_mq_ops rnbd_clt_mq_ops;
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request *rq);
-int rnbd_clt_map_data(struct request *rq);
-void rnbd_clt_unmap_data(struct request *rq);
-void rnbd_clt_map_queues(struct blk_mq_tag_set *set);
-int rnbd_clt_admin_err(int err);
-#endif
 int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast);
 int rnbd_clt_retry_ok(struct rtrs_clt_io *io);
 int rnbd_clt_prep_retry(struct rtrs_clt_io *io);
@@ -485,14 +474,6 @@ int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_claim_next(bool orphans, bool *others);
 
 /* open.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-void rnbd_clt_fill_open(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev);
-void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
-bool rnbd_clt_lock_ids(struct rnbd_clt_sess *sess);
-void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked);
-int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
-			  unsigned int generation);
-#endif
 void rnbd_clt_limits_work(struct work_struct *work);
 void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_limits(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
@@ -512,9 +493,6 @@ int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always);
 void rnbd_clt_follow_work(struct work_struct *work);
 
 /* device.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16], enum blk_unique_id type);
-#endif
 int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 		     const struct attribute_group **groups);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
@@ -560,16 +538,32 @@ struct rnbd_clt_list {
 };
 
 /* discover.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_clt_parse_list(struct rnbd_clt_list *list, const void *buf, size_t len);
-void rnbd_clt_sort_list(struct rnbd_clt_list *list);
-size_t rnbd_clt_print_volume(const struct rnbd_clt_volume *volume, char *text, size_t room);
-#endif
 int rnbd_clt_start_discovery(void);
 void rnbd_clt_stop_discovery(void);
 
 /* sysfs.c */
 int rnbd_clt_start_mapping(void);
 void rnbd_clt_stop_mapping(void);
+
+/* For unit tests only, from all files */
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
+		      const struct rnbd_msg_open_rsp *rsp);
+int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request *rq);
+int rnbd_clt_map_data(struct request *rq);
+void rnbd_clt_unmap_data(struct request *rq);
+void rnbd_clt_map_queues(struct blk_mq_tag_set *set);
+int rnbd_clt_admin_err(int err);
+void rnbd_clt_fill_open(struct rnbd_msg_open_gen *msg, const struct rnbd_clt_dev *dev);
+void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device_id);
+bool rnbd_clt_lock_ids(struct rnbd_clt_sess *sess);
+void rnbd_clt_unlock_ids(struct rnbd_clt_sess *sess, bool locked);
+int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
+			  unsigned int generation);
+int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16], enum blk_unique_id type);
+int rnbd_clt_parse_list(struct rnbd_clt_list *list, const void *buf, size_t len);
+void rnbd_clt_sort_list(struct rnbd_clt_list *list);
+size_t rnbd_clt_print_volume(const struct rnbd_clt_volume *volume, char *text, size_t room);
+#endif
 
 #endif /* RNBD_CLT_H */

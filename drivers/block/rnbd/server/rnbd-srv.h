@@ -486,20 +486,6 @@ static inline bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
 	return rsp->cache_policy & RNBD_CACHE_WRITEBACK;
 }
 
-/* backend-bdev.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
-void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
-			    blk_opf_t nowait);
-#endif
-
-/* backend-file.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_srv_file_errno(int err);
-void rnbd_srv_file_iter(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
-			struct iov_iter *iter);
-#endif
-
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
 extern char rnbd_srv_search_path[];
 
@@ -511,26 +497,16 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs);
 void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv);
 int rnbd_srv_sess_info(struct rtrs_srv_op *op);
 int rnbd_srv_check_open(const struct rtrs_srv_op *op, u32 features);
-#if IS_ENABLED(CONFIG_KUNIT)
-struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op, u32 features);
-#endif
 void rnbd_srv_request(struct rtrs_srv_op *op);
 
 /* list.c */
 void rnbd_srv_queue_list(struct rtrs_srv_op *op);
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_srv_check_list(const struct rtrs_srv_op *op, u32 features);
-#endif
 
 /* tenant.c */
 int rnbd_srv_add_configfs(void);
 void rnbd_srv_del_configfs(void);
 
 /* open.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
-			 struct rnbd_msg_open_rsp *rsp);
-#endif
 int rnbd_srv_open(struct rnbd_srv_sess *sess, const struct rnbd_msg_open *msg,
 		  const struct rnbd_srv_age *age, const struct rtrs_srv_peer *peer,
 		  struct rnbd_srv_req *req, struct rnbd_msg_open_rsp *rsp);
@@ -555,10 +531,6 @@ void rnbd_srv_count_host(const struct rnbd_srv_host *host, u64 *used);
 int rnbd_srv_path_up(void *priv, const struct rtrs_srv_peer *peer);
 
 /* watch.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-u32 rnbd_srv_changed(struct rnbd_srv_map *map);
-bool rnbd_srv_overdue(struct rnbd_srv_map *map);
-#endif
 void rnbd_srv_start_watch(void);
 void rnbd_srv_stop_watch(void);
 
@@ -598,9 +570,6 @@ struct file *rnbd_srv_open_file(const struct rnbd_srv_map *map, const char *path
 
 /* io.c */
 int rnbd_srv_parse(struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
-#endif
 void rnbd_srv_answer(const struct rtrs_srv_op *op, const void *rsp, size_t len);
 int rnbd_srv_io(struct rtrs_srv_op *op);
 bool rnbd_srv_get_vecs(struct rnbd_srv_req *req, const struct rtrs_srv_op *op, gfp_t gfp);
@@ -608,16 +577,6 @@ void rnbd_srv_put_vecs(struct rnbd_srv_req *req);
 void rnbd_srv_end(struct rnbd_srv_req *req, int err);
 
 /* writer.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-void rnbd_srv_writer_init(struct rnbd_srv_writer *wr);
-int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
-			struct rnbd_srv_age *age);
-int rnbd_srv_writer_check(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
-			  const struct rnbd_srv_age *age);
-bool rnbd_srv_writer_done(struct rnbd_srv_writer *wr, u64 generation);
-const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr,
-				 const struct rnbd_srv_age *age);
-#endif
 int rnbd_srv_writer_join(struct rnbd_srv_map *map);
 void rnbd_srv_writer_leave(struct rnbd_srv_map *map);
 void rnbd_srv_writer_again(struct rnbd_srv_map *map, const struct rnbd_srv_age *age);
@@ -645,5 +604,30 @@ extern const struct kobj_type rnbd_srv_map_ktype;
 extern struct kobject *rnbd_srv_devices;
 int rnbd_srv_add_ctl(void);
 void rnbd_srv_del_ctl(void);
+
+/* For unit tests only, from all files */
+#if IS_ENABLED(CONFIG_KUNIT)
+blk_opf_t rnbd_srv_bdev_opf(const struct rnbd_srv_req *req);
+void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
+			    blk_opf_t nowait);
+int rnbd_srv_file_errno(int err);
+void rnbd_srv_file_iter(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
+			struct iov_iter *iter);
+struct rnbd_srv_age rnbd_srv_parse_age(const struct rtrs_srv_op *op, u32 features);
+int rnbd_srv_check_list(const struct rtrs_srv_op *op, u32 features);
+void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
+			 struct rnbd_msg_open_rsp *rsp);
+u32 rnbd_srv_changed(struct rnbd_srv_map *map);
+bool rnbd_srv_overdue(struct rnbd_srv_map *map);
+int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op);
+void rnbd_srv_writer_init(struct rnbd_srv_writer *wr);
+int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
+			struct rnbd_srv_age *age);
+int rnbd_srv_writer_check(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
+			  const struct rnbd_srv_age *age);
+bool rnbd_srv_writer_done(struct rnbd_srv_writer *wr, u64 generation);
+const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr,
+				 const struct rnbd_srv_age *age);
+#endif
 
 #endif /* RNBD_SRV_H */

@@ -194,11 +194,6 @@ struct rnbd_srv_list {
 /* configfs.c */
 void rnbd_srv_add_parts(struct rnbd_srv_tenant *tenant, struct config_group *group);
 
-/* list.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-int rnbd_srv_list_fill(struct rnbd_srv_list *list, const struct rnbd_srv_sess *sess, u64 after);
-#endif
-
 /* rules.c */
 bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const struct rnbd_srv_sess *sess);
 
@@ -209,19 +204,18 @@ int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net);
 void rnbd_srv_unlisten(struct rnbd_srv_tenant *tenant);
 void rnbd_srv_tenant_exit(struct rnbd_srv_tenant *tenant);
 
-/* access.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-struct rnbd_srv_host *rnbd_srv_host_beyond(const struct rnbd_srv_sess *sess,
-					   const struct rtrs_srv_peer *a,
-					   const struct rtrs_srv_peer *b);
-#endif
-
 /* rules.c */
 bool rnbd_srv_host_is(const struct rnbd_srv_host *host, const char *sessname,
 		      const struct rtrs_srv_peer *peer);
 int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules, const char *sessname,
 			 const struct rtrs_srv_peer *peer);
+
+/* For unit tests only, from all files */
 #if IS_ENABLED(CONFIG_KUNIT)
+int rnbd_srv_list_fill(struct rnbd_srv_list *list, const struct rnbd_srv_sess *sess, u64 after);
+struct rnbd_srv_host *rnbd_srv_host_beyond(const struct rnbd_srv_sess *sess,
+					   const struct rtrs_srv_peer *a,
+					   const struct rtrs_srv_peer *b);
 bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, const u64 *used,
 			 enum rnbd_srv_limit *which);
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
