@@ -104,18 +104,6 @@ VISIBLE_IF_KUNIT int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request 
 	return 0;
 }
 
-static bool rnbd_clt_has_data(struct request *rq)
-{
-	switch (req_op(rq)) {
-	case REQ_OP_READ:
-	case REQ_OP_WRITE:
-	case REQ_OP_DRV_IN:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /**
  * rnbd_clt_map_data() - list the data of a request for the transport
  * @rq: request
@@ -133,7 +121,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_map_data(struct request *rq)
 	io->dir = DMA_TO_DEVICE;
 	io->nents = 0;
 	io->data_len = 0;
-	if (!rnbd_clt_has_data(rq))
+	if (!bio_has_data(rq->bio))
 		return 0;
 
 	pdu->sgt.sgl = pdu->sgl;
@@ -184,20 +172,14 @@ static bool rnbd_clt_failfast(struct request *rq)
 	       !sess->admin_slot;
 }
 
-static u16 rnbd_clt_slot(struct request *rq)
-{
-	const struct rnbd_clt_sess *sess = rq->q->tag_set->driver_data;
-
-	return rq->tag + (blk_rq_is_passthrough(rq) ? sess->admin_slot : 0);
-}
-
 /* Returns 0, or -EBUSY if an allocation fails. */
 static int rnbd_clt_fill_io(struct request *rq)
 {
+	const struct rnbd_clt_sess *sess = rq->q->tag_set->driver_data;
 	struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct rtrs_clt_io *io = &pdu->io;
 
-	io->slot = rnbd_clt_slot(rq);
+	io->slot = rq->tag + (blk_rq_is_passthrough(rq) ? sess->admin_slot : 0);
 	io->queue = rq->mq_hctx->queue_num;
 	io->failfast = rnbd_clt_failfast(rq);
 	io->done = rnbd_clt_done;
@@ -224,27 +206,24 @@ int rnbd_clt_dev_errno(enum rnbd_clt_dev_state state, bool failfast)
 }
 
 /*
- * A message about devices is valid in one generation of the session, as device ids are. Within it,
- * sending the message twice does no harm.
- */
-static int rnbd_clt_admin_errno(const struct rnbd_clt_sess *sess,
-				const struct rnbd_clt_pdu *pdu)
-{
-	return READ_ONCE(sess->generation) == pdu->generation ? 0 : -ECONNABORTED;
-}
-
-/*
  * Check whether a request may be sent now. Returns 0, -EAGAIN if it has to wait, or the errno with
  * which it fails. Called on the RCU read side: rnbd_clt_sess_down() changes the state and then
  * synchronizes, so the result stays valid until the request is posted.
  */
 static int rnbd_clt_rq_errno(struct request *rq, bool failfast)
 {
-	struct rnbd_clt_dev *dev = rq->q->queuedata;
+	const struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	const struct rnbd_clt_dev *dev = rq->q->queuedata;
+	const struct rnbd_clt_sess *sess;
 
-	if (blk_rq_is_passthrough(rq))
-		return rnbd_clt_admin_errno(rq->q->tag_set->driver_data,
-					    blk_mq_rq_to_pdu(rq));
+	/*
+	 * A message about devices is valid in one generation of the session, as device ids are.
+	 * Within it, sending the message twice does no harm.
+	 */
+	if (blk_rq_is_passthrough(rq)) {
+		sess = rq->q->tag_set->driver_data;
+		return READ_ONCE(sess->generation) == pdu->generation ? 0 : -ECONNABORTED;
+	}
 	/* pairs with rnbd_clt_dev_set_state(), for device_id */
 	return rnbd_clt_dev_errno(smp_load_acquire(&dev->state), failfast);
 }
