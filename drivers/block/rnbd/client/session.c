@@ -391,32 +391,31 @@ static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
 	return 0;
 }
 
-static int rnbd_clt_check_queues(struct rnbd_clt_sess *sess,
-				 const struct rnbd_clt_map_opts *opts)
+/* Check whether an open session has another number than the user has given. */
+static bool rnbd_clt_differs(const struct rnbd_clt_sess *sess, const char *name, bool given,
+			     unsigned int has, unsigned int wanted)
 {
-	if (opts->nr_queues && opts->nr_queues != sess->limits.nr_queues) {
-		pr_err("%s: session is open with nr_queues=%u, not %u\n", sess->label,
-		       sess->limits.nr_queues, opts->nr_queues);
-		return -EINVAL;
-	}
-	if (opts->poll_given && opts->nr_poll_queues != sess->limits.nr_poll_queues) {
-		pr_err("%s: session is open with nr_poll_queues=%u, not %u\n", sess->label,
-		       sess->limits.nr_poll_queues, opts->nr_poll_queues);
-		return -EINVAL;
-	}
-	return 0;
+	if (!given || wanted == has)
+		return false;
+	pr_err("%s: session is open with %s=%u, not %u\n", sess->label, name, has, wanted);
+	return true;
 }
 
-/* Accept the depth that was requested, or the smaller one that was negotiated. */
-static int rnbd_clt_check_depth(struct rnbd_clt_sess *sess,
-				const struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_check_numbers(const struct rnbd_clt_sess *sess,
+				  const struct rnbd_clt_map_opts *opts)
 {
-	if (!opts->queue_depth || opts->queue_depth == sess->queue_depth ||
-	    opts->queue_depth == sess->limits.queue_depth)
-		return 0;
-	pr_err("%s: session is open with queue_depth=%u, not %u\n", sess->label,
-	       sess->limits.queue_depth, opts->queue_depth);
-	return -EINVAL;
+	const struct rtrs_clt_limits *has = &sess->limits;
+	/* The session may have been opened with this depth, and a smaller one negotiated. */
+	bool other_depth = opts->queue_depth && opts->queue_depth != sess->queue_depth;
+
+	if (rnbd_clt_differs(sess, "nr_queues", opts->nr_queues, has->nr_queues,
+			     opts->nr_queues) ||
+	    rnbd_clt_differs(sess, "nr_poll_queues", opts->poll_given, has->nr_poll_queues,
+			     opts->nr_poll_queues) ||
+	    rnbd_clt_differs(sess, "queue_depth", other_depth, has->queue_depth,
+			     opts->queue_depth))
+		return -EINVAL;
+	return 0;
 }
 
 /* Compare the key's name, as the payload of a key may change. */
@@ -440,8 +439,7 @@ static int rnbd_clt_join(struct rnbd_clt_sess *sess,
 	if (sess->err == -ERESTARTSYS)
 		return -EAGAIN;
 	return sess->err ?: rnbd_clt_check_paths(sess, opts) ?:
-	       rnbd_clt_check_queues(sess, opts) ?: rnbd_clt_check_depth(sess, opts) ?:
-	       rnbd_clt_check_key(sess, opts);
+	       rnbd_clt_check_numbers(sess, opts) ?: rnbd_clt_check_key(sess, opts);
 }
 
 /**
