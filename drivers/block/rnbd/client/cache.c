@@ -77,19 +77,13 @@ void rnbd_clt_note_cached(struct rnbd_clt_dev *dev, struct request *rq)
 	rcu_read_unlock();
 }
 
-/* Check whether a flush was submitted before a removal that lost writes. */
-static bool rnbd_clt_flush_is_late(const struct rnbd_clt_dev *dev, struct request *rq)
-{
-	const struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
-
-	return (int)(pdu->removals - READ_ONCE(dev->lost_removal)) < 0;
-}
-
 /* Check whether a flush may cover writes that were lost. There was such a loss. */
 static bool rnbd_clt_flush_fails(struct rnbd_clt_dev *dev, struct request *rq)
 {
-	/* Checked first, so that a late flush doesn't clear the bit. */
-	if (rnbd_clt_flush_is_late(dev, rq))
+	const struct rnbd_clt_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	/* Submitted before the loss. Checked first, so that such a flush doesn't clear the bit. */
+	if ((int)(pdu->removals - READ_ONCE(dev->lost_removal)) < 0)
 		return true;
 	if (READ_ONCE(dev->cache_lost) && test_and_clear_bit(0, &dev->cache_lost))
 		return true;

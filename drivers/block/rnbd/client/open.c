@@ -220,30 +220,35 @@ static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_
 	return err;
 }
 
-/* Tell the server, which has flushed after each write, that the client flushes from now on. */
-static void rnbd_clt_dev_confirm(struct rnbd_clt_dev *dev)
+/*
+ * Queue work that needs the session, unless the device is being unmapped. Any context, while the
+ * device keeps its session.
+ */
+static void rnbd_clt_dev_queue(struct rnbd_clt_dev *dev, struct work_struct *work)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
+	unsigned long flags;
 
-	WRITE_ONCE(dev->write_flags, 0);
-	if (!(READ_ONCE(sess->features) & RNBD_FEATURE_DISK_STATE))
-		return;
-	spin_lock_irq(&sess->lock);
+	spin_lock_irqsave(&sess->lock, flags);
 	if (dev->state != RNBD_DEV_UNMAPPED)
-		queue_work(sess->news_wq, &dev->follow);
-	spin_unlock_irq(&sess->lock);
+		queue_work(sess->news_wq, work);
+	spin_unlock_irqrestore(&sess->lock, flags);
 }
 
 /*
  * Stop forcing FUA if the disk is not open, since then no request remains that was built with older
- * limits. Devices stacked on the disk, which copy its limits, keep it open.
+ * limits. Devices stacked on the disk, which copy its limits, keep it open. The next query tells
+ * the server, which has flushed after each write, that the client flushes from now on.
  */
 static void rnbd_clt_dev_try_confirm(struct rnbd_clt_dev *dev,
 				     const struct rnbd_msg_open_rsp *rsp)
 {
 	mutex_lock(&dev->open_lock);
-	if (dev->write_flags && rnbd_same_limits(rsp, &dev->limits) && !disk_openers(dev->disk))
-		rnbd_clt_dev_confirm(dev);
+	if (dev->write_flags && rnbd_same_limits(rsp, &dev->limits) && !disk_openers(dev->disk)) {
+		WRITE_ONCE(dev->write_flags, 0);
+		if (READ_ONCE(dev->sess->features) & RNBD_FEATURE_DISK_STATE)
+			rnbd_clt_dev_queue(dev, &dev->follow);
+	}
 	mutex_unlock(&dev->open_lock);
 }
 
@@ -316,13 +321,7 @@ void rnbd_clt_limits_work(struct work_struct *work)
  */
 void rnbd_clt_dev_queue_limits(struct rnbd_clt_dev *dev)
 {
-	struct rnbd_clt_sess *sess = dev->sess;
-	unsigned long flags;
-
-	spin_lock_irqsave(&sess->lock, flags);
-	if (dev->state != RNBD_DEV_UNMAPPED)
-		queue_work(sess->news_wq, &dev->limits_work);
-	spin_unlock_irqrestore(&sess->lock, flags);
+	rnbd_clt_dev_queue(dev, &dev->limits_work);
 }
 
 /**
@@ -370,22 +369,17 @@ void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
 	rnbd_clt_dev_queue_limits(dev);
 }
 
-/* Count a removal of the server's disk that an answer to OPEN reports. */
-static void rnbd_clt_dev_note_removal(struct rnbd_clt_dev *dev)
-{
-	spin_lock_irq(&dev->sess->lock);
-	WRITE_ONCE(dev->removals, dev->removals + 1);
-	spin_unlock_irq(&dev->sess->lock);
-}
-
 /* Check whether the server's disk was removed, or is empty, as an array before its assembly. */
 static bool rnbd_clt_dev_is_empty(struct rnbd_clt_dev *dev,
 				  const struct rnbd_msg_open_rsp *rsp)
 {
-	if (rsp->flags & RNBD_DISK_GONE)
-		rnbd_clt_dev_note_removal(dev);
-	else if (rsp->nsectors || !dev->disk || !get_capacity(dev->disk))
+	if (rsp->flags & RNBD_DISK_GONE) {
+		spin_lock_irq(&dev->sess->lock);
+		WRITE_ONCE(dev->removals, dev->removals + 1);
+		spin_unlock_irq(&dev->sess->lock);
+	} else if (rsp->nsectors || !dev->disk || !get_capacity(dev->disk)) {
 		return false;
+	}
 	rnbd_clt_dev_err(dev, -ENXIO, "the server's disk is empty\n");
 	return true;
 }
