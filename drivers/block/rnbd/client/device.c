@@ -119,28 +119,19 @@ static const struct block_device_operations rnbd_clt_fops = {
 	.free_disk = rnbd_clt_free_disk,
 };
 
-static bool rnbd_clt_mapped(struct rnbd_clt_sess *sess, const char *path)
-{
-	struct rnbd_clt_dev *dev;
-
-	lockdep_assert_held(&sess->lock);
-	list_for_each_entry(dev, &sess->devs, list) {
-		if (!strcmp(dev->path, path))
-			return true;
-	}
-	return false;
-}
-
 /* Add a device to its session. Its name is in use until rnbd_clt_dev_detach(). */
 static int rnbd_clt_dev_attach(struct rnbd_clt_dev *dev)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
+	struct rnbd_clt_dev *other;
 	int err = 0;
 
 	spin_lock_irq(&sess->lock);
-	if (rnbd_clt_mapped(sess, dev->path))
-		err = -EEXIST;
-	else
+	list_for_each_entry(other, &sess->devs, list) {
+		if (!strcmp(other->path, dev->path))
+			err = -EEXIST;
+	}
+	if (!err)
 		list_add_tail(&dev->list, &sess->devs);
 	spin_unlock_irq(&sess->lock);
 	return err;
