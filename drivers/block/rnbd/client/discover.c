@@ -20,7 +20,6 @@
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -59,6 +58,27 @@ static bool rnbd_clt_can_map(const char *name, size_t len)
 	return true;
 }
 
+/*
+ * Add a volume to a list, which is sorted by name. Of volumes of the same name, the last one
+ * remains: the others were removed while the server sent the list.
+ */
+static void rnbd_clt_list_insert(struct rnbd_clt_list *list, struct rnbd_clt_volume *volume)
+{
+	unsigned int at = list->nr_volumes;
+	int cmp = -1;
+
+	while (at && (cmp = strcmp(list->volumes[at - 1]->name, volume->name)) > 0)
+		at--;
+	if (at && !cmp) {
+		kfree(list->volumes[at - 1]);
+		list->volumes[at - 1] = volume;
+		return;
+	}
+	memmove(&list->volumes[at + 1], &list->volumes[at],
+		(list->nr_volumes++ - at) * sizeof(*list->volumes));
+	list->volumes[at] = volume;
+}
+
 static int rnbd_clt_list_add(struct rnbd_clt_list *list, const struct rnbd_list_entry *entry)
 {
 	struct rnbd_clt_volume *volume;
@@ -70,12 +90,11 @@ static int rnbd_clt_list_add(struct rnbd_clt_list *list, const struct rnbd_list_
 	volume = kzalloc(struct_size(volume, name, entry->name_len + 1), GFP_KERNEL);
 	if (!volume)
 		return -ENOMEM;
-	volume->nr = list->nr;
 	volume->nsectors = le64_to_cpu(entry->nsectors);
 	volume->modes = entry->modes & (BIT(RNBD_ACCESS_MODES) - 1);
 	import_uuid(&volume->uuid, entry->uuid);
 	memcpy(volume->name, entry->name, entry->name_len);
-	list->volumes[list->nr_volumes++] = volume;
+	rnbd_clt_list_insert(list, volume);
 	return 0;
 }
 
@@ -123,37 +142,6 @@ VISIBLE_IF_KUNIT int rnbd_clt_parse_list(struct rnbd_clt_list *list, const void 
 	}
 	list->cursor = cursor;
 	return err;
-}
-
-static int rnbd_clt_compare_volumes(const void *a, const void *b)
-{
-	const struct rnbd_clt_volume *x = *(struct rnbd_clt_volume **)a;
-	const struct rnbd_clt_volume *y = *(struct rnbd_clt_volume **)b;
-
-	return strcmp(x->name, y->name) ?: (x->nr > y->nr) - (x->nr < y->nr);
-}
-
-/**
- * rnbd_clt_sort_list() - sort a list by name
- * @list: list
- *
- * Of volumes of the same name, the last one remains: the others were removed while the server sent
- * the list.
- */
-VISIBLE_IF_KUNIT void rnbd_clt_sort_list(struct rnbd_clt_list *list)
-{
-	struct rnbd_clt_volume **volumes = list->volumes;
-	unsigned int from, to = 0;
-
-	sort(volumes, list->nr_volumes, sizeof(*volumes), rnbd_clt_compare_volumes, NULL);
-	for (from = 0; from < list->nr_volumes; from++) {
-		if (from + 1 < list->nr_volumes &&
-		    !strcmp(volumes[from]->name, volumes[from + 1]->name))
-			kfree(volumes[from]);
-		else
-			volumes[to++] = volumes[from];
-	}
-	list->nr_volumes = to;
 }
 
 /* Print the names of access modes, separated by commas; - if there are none. */
@@ -238,28 +226,21 @@ static int rnbd_clt_list_all(struct rnbd_clt_sess *sess, unsigned int generation
 	return err;
 }
 
-/* Ask the server of a session that the caller uses. */
-static int rnbd_clt_list_sess(struct rnbd_clt_sess *sess, struct rnbd_clt_list *list)
-{
-	unsigned int generation = rnbd_clt_sess_generation(sess);
-	int err = rnbd_clt_sess_introduce(sess);
-
-	if (err)
-		return err;
-	if (!(READ_ONCE(sess->features) & RNBD_FEATURE_VOLUMES))
-		return -EOPNOTSUPP;
-	return rnbd_clt_list_all(sess, generation, list);
-}
-
 static int rnbd_clt_list_volumes(const struct rnbd_clt_map_opts *opts, struct rnbd_clt_list *list)
 {
 	struct rnbd_clt_sess *sess;
+	unsigned int generation;
 	int err;
 
 	sess = rnbd_clt_sess_get(opts);
 	if (IS_ERR(sess))
 		return PTR_ERR(sess);
-	err = rnbd_clt_list_sess(sess, list);
+	generation = rnbd_clt_sess_generation(sess);
+	err = rnbd_clt_sess_introduce(sess);
+	if (!err && !(READ_ONCE(sess->features) & RNBD_FEATURE_VOLUMES))
+		err = -EOPNOTSUPP;
+	if (!err)
+		err = rnbd_clt_list_all(sess, generation, list);
 	if (err == -EOPNOTSUPP)
 		pr_err("%s: the server can't list its volumes\n", opts->label);
 	else if (err && err != -EINTR)
@@ -279,11 +260,7 @@ static int rnbd_clt_discover(const struct rnbd_clt_map_opts *opts, char **text, 
 	list.volumes = kvcalloc(RNBD_CLT_LIST_MAX, sizeof(*list.volumes), GFP_KERNEL);
 	if (!list.volumes)
 		return -ENOMEM;
-	err = rnbd_clt_list_volumes(opts, &list);
-	if (!err) {
-		rnbd_clt_sort_list(&list);
-		err = rnbd_clt_print_list(&list, text, len);
-	}
+	err = rnbd_clt_list_volumes(opts, &list) ?: rnbd_clt_print_list(&list, text, len);
 	for (i = 0; i < list.nr_volumes; i++)
 		kfree(list.volumes[i]);
 	kvfree(list.volumes);

@@ -509,14 +509,12 @@ int rnbd_clt_parse(char *line, struct rnbd_clt_map_opts *opts);
 
 /**
  * struct rnbd_clt_volume - a volume that a server has listed
- * @nr: position in the server's list
  * @nsectors: capacity in sectors, 0 if unknown
  * @modes: bit mask of the access modes that the volume allows
  * @uuid: UUID of the volume, 0 if there is none
  * @name: name of the volume, printable ASCII without blanks
  */
 struct rnbd_clt_volume {
-	unsigned int nr;
 	u64 nsectors;
 	u8 modes;
 	uuid_t uuid;
@@ -528,7 +526,7 @@ struct rnbd_clt_volume {
  * @cursor: cursor for the next message; 0 before the first message, and when the list is complete
  * @nr: number of entries that the server has sent
  * @nr_volumes: number of @volumes
- * @volumes: array of RNBD_CLT_LIST_MAX pointers; the volumes are from kmalloc()
+ * @volumes: array of RNBD_CLT_LIST_MAX pointers, sorted by name; the volumes are from kmalloc()
  */
 struct rnbd_clt_list {
 	u64 cursor;
@@ -562,7 +560,6 @@ int rnbd_clt_dev_set_open(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_r
 			  unsigned int generation);
 int rnbd_clt_get_unique_id(struct gendisk *disk, u8 id[16], enum blk_unique_id type);
 int rnbd_clt_parse_list(struct rnbd_clt_list *list, const void *buf, size_t len);
-void rnbd_clt_sort_list(struct rnbd_clt_list *list);
 size_t rnbd_clt_print_volume(const struct rnbd_clt_volume *volume, char *text, size_t room);
 #endif
 
