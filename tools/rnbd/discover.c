@@ -376,37 +376,10 @@ int cmd_discover(struct rnbd *r, int argc, char **argv)
 /* Choose the access mode: the one that was given, or rw, or ro if the volume allows only that. */
 static const char *choose_mode(const struct target *target, const struct listed *listed)
 {
-	struct words modes = { 0 };
-	bool rw = false, ro = false;
-	int i;
-
 	if (target->mode)
 		return target->mode;
-	words_split(&modes, listed->modes);
-	for (i = 0; i < modes.nr; i++) {
-		rw = rw || !strcmp(modes.all[i], "rw");
-		ro = ro || !strcmp(modes.all[i], "ro");
-	}
-	words_free(&modes);
-	return ro && !rw ? "ro" : "rw";
-}
-
-/* Print the disk of a volume, or add it to @rows. */
-static int report_disk(const struct rnbd *r, const char *name, const char *session,
-		       struct json_object *rows)
-{
-	const struct device *dev;
-	struct model model;
-	int ret;
-
-	model_read(r, &model);
-	ret = find_device(&model, name, session, &dev);
-	if (!ret && r->json)
-		json_append(rows, device_json(r, dev));
-	else if (!ret)
-		printf("%s/%s %s\n", r->dev, dev->name, name);
-	model_free(&model);
-	return ret;
+	return has_part(listed->modes, "ro", ',') && !has_part(listed->modes, "rw", ',') ?
+	       "ro" : "rw";
 }
 
 static char **copy_words(char **to, const struct words *words)
@@ -431,7 +404,7 @@ static int map_listed(const struct rnbd *r, const struct target *target,
 	copy_words(copy_words(argv + 4, &target->path_words), &target->words);
 	ret = map_words(r, argc, argv);
 	if (!ret && !r->dry_run)
-		ret = report_disk(r, listed->name, target->session, rows);
+		ret = report_mapped(r, listed->name, target->session, rows);
 	free(argv);
 	return ret;
 }

@@ -133,8 +133,9 @@ static int make_line(const struct rnbd *r, struct line *line, int argc, char **a
 	return RNBD_OK;
 }
 
-/* Print the disk of a new mapping. */
-int report_mapped(const struct rnbd *r, const char *path, const char *session)
+/* Report the disk of a new mapping. If it is one of many, @rows gets it, or its name is printed. */
+int report_mapped(const struct rnbd *r, const char *path, const char *session,
+		  struct json_object *rows)
 {
 	const struct device *dev;
 	struct json_object *object;
@@ -144,13 +145,16 @@ int report_mapped(const struct rnbd *r, const char *path, const char *session)
 
 	model_read(r, &model);
 	ret = find_device(&model, clean_path, clean_session, &dev);
-	if (!ret) {
+	if (!ret && r->json) {
 		object = device_json(r, dev);
-		if (r->json)
-			json_print(object);
+		if (rows)
+			json_append(rows, json_object_get(object));
 		else
-			printf("%s/%s\n", r->dev, dev->name);
+			json_print(object);
 		json_object_put(object);
+	} else if (!ret) {
+		printf("%s/%s%s%s\n", r->dev, dev->name, rows ? " " : "",
+		       rows ? clean_path : "");
 	}
 	free(clean_path);
 	free(clean_session);
@@ -202,7 +206,7 @@ int map_words(const struct rnbd *r, int argc, char **argv)
 	if (!ret)
 		ret = map_line(r, &line);
 	if (!ret && !r->dry_run && !r->all)
-		ret = report_mapped(r, argv[0], line.volume.session);
+		ret = report_mapped(r, argv[0], line.volume.session, NULL);
 	if (!ret && r->save)
 		ret = save_mapped(r, &line.volume);
 	free(line.server);

@@ -310,6 +310,7 @@ void text_clip(char *text, size_t columns);
 const char *text_end(const char *text, size_t columns);
 void print_quoted(FILE *to, const char *text);
 bool is_word(const char *text);
+bool has_part(const char *text, const char *part, char separator);
 bool has_word(const char *words, const char *word);
 
 /* ---- stat.c ---- */
@@ -398,7 +399,8 @@ int generate(struct rnbd *r, int argc, char **argv);
 int unmap_device(const struct rnbd *r, const struct device *dev, const char *how);
 int try_unmap(const struct rnbd *r, const struct device *dev, const char *how, int quiet,
 	      int *code);
-int report_mapped(const struct rnbd *r, const char *path, const char *session);
+int report_mapped(const struct rnbd *r, const char *path, const char *session,
+		  struct json_object *rows);
 int map_words(const struct rnbd *r, int argc, char **argv);
 
 /* ---- discover.c ---- */

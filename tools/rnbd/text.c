@@ -155,15 +155,22 @@ bool is_word(const char *text)
 	return true;
 }
 
-/* Check for a word among words separated by single blanks. */
-bool has_word(const char *words, const char *word)
+/* Check for a part among parts separated by one @separator each. */
+bool has_part(const char *text, const char *part, char separator)
 {
-	size_t n = strlen(word), m;
+	const char separators[] = { separator, 0 };
+	size_t n = strlen(part), m;
 
-	for (; *words; words += m + (words[m] == ' ')) {
-		m = strcspn(words, " ");
-		if (n == m && !strncmp(words, word, n))
+	for (; *text; text += m + (text[m] == separator)) {
+		m = strcspn(text, separators);
+		if (n == m && !strncmp(text, part, n))
 			return true;
 	}
 	return false;
+}
+
+/* Check for a word among words separated by single blanks. */
+bool has_word(const char *words, const char *word)
+{
+	return has_part(words, word, ' ');
 }

@@ -303,7 +303,7 @@ static int map_volume(const struct rnbd *r, const struct volumes *volumes,
 	else
 		try_map(r, volumes, volume, 0, &ret);
 	if (!ret && !r->dry_run)
-		ret = report_mapped(r, volume->device, volume->session);
+		ret = report_mapped(r, volume->device, volume->session, NULL);
 	late = notified_ready();
 	if (!ret && r->wait)
 		notify_status("mapped");
