@@ -136,23 +136,9 @@ static void rnbd_srv_list_sizes(struct rnbd_srv_list *list)
 	}
 }
 
-static int rnbd_srv_list_answer(struct rtrs_srv_op *op, struct rnbd_srv_list *list)
-{
-	const struct rnbd_msg_list *msg = (const void *)op->msg;
-	struct rnbd_srv_sess *sess = op->priv;
-	int err;
-
-	list->room = min_t(size_t, op->data_len, sizeof(list->data));
-	err = rnbd_srv_list_fill(list, sess, le64_to_cpu(msg->cursor));
-	if (err)
-		return err;
-	rnbd_srv_list_sizes(list);
-	rnbd_srv_answer(op, list->data, list->len);
-	return 0;
-}
-
 static int rnbd_srv_list_msg(struct rtrs_srv_op *op)
 {
+	const struct rnbd_msg_list *msg = (const void *)op->msg;
 	const struct rtrs_srv_peer peer = rtrs_srv_op_peer(op);
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_srv_list *list;
@@ -167,7 +153,12 @@ static int rnbd_srv_list_msg(struct rtrs_srv_op *op)
 	list = kzalloc(sizeof(*list), GFP_KERNEL);
 	if (!list)
 		return -ENOMEM;
-	err = rnbd_srv_list_answer(op, list);
+	list->room = min_t(size_t, op->data_len, sizeof(list->data));
+	err = rnbd_srv_list_fill(list, sess, le64_to_cpu(msg->cursor));
+	if (!err) {
+		rnbd_srv_list_sizes(list);
+		rnbd_srv_answer(op, list->data, list->len);
+	}
 	for (i = 0; i < list->nr; i++)
 		kfree(list->paths[i]);
 	kfree(list);

@@ -116,12 +116,6 @@ void rnbd_srv_sess_down(struct rtrs_srv_sess *rtrs, void *priv)
 	rnbd_srv_sess_put(sess);
 }
 
-/* Get the features to grant to a client. */
-static u32 rnbd_srv_features(const struct rnbd_msg_sess_info *msg)
-{
-	return msg->cookie ? le32_to_cpu(msg->features) & RNBD_FEATURES : 0;
-}
-
 /**
  * rnbd_srv_sess_info() - handle RNBD_MSG_SESS_INFO
  * @op: op with the message; its buffer receives the answer
@@ -139,7 +133,7 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 		return -EINVAL;
 
 	WRITE_ONCE(sess->ver, min_t(u8, msg->ver, RNBD_VER_MAJOR));
-	WRITE_ONCE(sess->features, rnbd_srv_features(msg));
+	WRITE_ONCE(sess->features, msg->cookie ? le32_to_cpu(msg->features) & RNBD_FEATURES : 0);
 	WRITE_ONCE(sess->starts, sess->starts + 1);
 	rsp = (struct rnbd_msg_sess_info) {
 		.hdr.type = cpu_to_le16(RNBD_MSG_SESS_INFO_RSP),
@@ -148,18 +142,6 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 		.cookie = msg->cookie,
 	};
 	rnbd_srv_answer(op, &rsp, sizeof(rsp));
-	return 0;
-}
-
-/* Check that the access mode was negotiated, and that the generation fits into both messages. */
-static int rnbd_srv_check_generation(const struct rtrs_srv_op *op, u8 mode, u32 features)
-{
-	if (mode == RNBD_ACCESS_HANDOVER && !(features & RNBD_FEATURE_HANDOVER))
-		return -EINVAL;
-	if (rnbd_has_generation(mode, features) &&
-	    (op->msg_len < sizeof(struct rnbd_msg_open_gen) ||
-	     op->data_len < RNBD_MSG_OPEN_RSP_GEN))
-		return -EINVAL;
 	return 0;
 }
 
@@ -179,7 +161,14 @@ int rnbd_srv_check_open(const struct rtrs_srv_op *op, u32 features)
 	    msg->access_mode >= RNBD_ACCESS_MODES ||
 	    !rnbd_name_ok(msg->dev_name, strnlen(msg->dev_name, RNBD_NAME_LEN)))
 		return -EINVAL;
-	return rnbd_srv_check_generation(op, msg->access_mode, features);
+	if (msg->access_mode == RNBD_ACCESS_HANDOVER && !(features & RNBD_FEATURE_HANDOVER))
+		return -EINVAL;
+	/* A generation has to fit into both messages. */
+	if (rnbd_has_generation(msg->access_mode, features) &&
+	    (op->msg_len < sizeof(struct rnbd_msg_open_gen) ||
+	     op->data_len < RNBD_MSG_OPEN_RSP_GEN))
+		return -EINVAL;
+	return 0;
 }
 
 /**
@@ -235,13 +224,6 @@ static int rnbd_srv_open_msg(struct rtrs_srv_op *op)
 	return 0;
 }
 
-static u16 rnbd_srv_msg_type(const struct rtrs_srv_op *op)
-{
-	const struct rnbd_msg_hdr *hdr = (const void *)op->msg;
-
-	return le16_to_cpu(hdr->type);
-}
-
 static void rnbd_srv_open_work(struct work_struct *work)
 {
 	struct rnbd_srv_req *req =
@@ -292,12 +274,13 @@ static int rnbd_srv_close_msg(struct rtrs_srv_op *op)
  */
 void rnbd_srv_request(struct rtrs_srv_op *op)
 {
+	const struct rnbd_msg_hdr *hdr = (const void *)op->msg;
 	struct rnbd_srv_sess *sess = op->priv;
 	u16 type = U16_MAX;
 	int err = 0;
 
-	if (op->msg_len >= sizeof(struct rnbd_msg_hdr))
-		type = rnbd_srv_msg_type(op);
+	if (op->msg_len >= sizeof(*hdr))
+		type = le16_to_cpu(hdr->type);
 
 	switch (type) {
 	case RNBD_MSG_IO:
