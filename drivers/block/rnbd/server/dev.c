@@ -85,27 +85,6 @@ struct rnbd_srv_dev *rnbd_srv_dev_alloc(void)
 	return dev;
 }
 
-static int rnbd_srv_dev_add(struct rnbd_srv_dev *dev, const char *name,
-			    struct block_device *bdev)
-{
-	int err;
-
-	err = kobject_add(&dev->kobj, rnbd_srv_devices, "%s", name);
-	if (err) {
-		kobject_put(&dev->kobj);
-		return err;
-	}
-
-	err = -ENOMEM;
-	dev->sessions = kobject_create_and_add("sessions", &dev->kobj);
-	if (dev->sessions)
-		err = bdev ? sysfs_create_link(&dev->kobj, bdev_kobj(bdev),
-					       "block_dev") : 0;
-	if (err)
-		rnbd_srv_dev_del(dev);
-	return err;
-}
-
 /*
  * Add the device @spare. The caller has allocated it before taking the lock: the allocation of
  * per-CPU memory may fail where it must not wait for I/O.
@@ -114,29 +93,30 @@ static struct rnbd_srv_dev *rnbd_srv_dev_create(const struct rnbd_srv_map *map,
 						struct rnbd_srv_dev **spare)
 {
 	struct rnbd_srv_dev *dev = *spare;
-	char *name;
-	int err;
+	char *name = rnbd_srv_dev_name(map);
+	int err = -EBUSY;
 
-	name = rnbd_srv_dev_name(map);
 	if (IS_ERR(name))
 		return ERR_CAST(name);
-
-	err = -EBUSY;
-	if (rnbd_srv_name_taken(name))
-		goto free_name;
+	if (!rnbd_srv_name_taken(name))
+		err = kobject_add(&dev->kobj, rnbd_srv_devices, "%s", name);
+	kfree(name);
+	if (err)
+		return ERR_PTR(err);
 
 	*spare = NULL;
-	err = rnbd_srv_dev_add(dev, name, map->bdev);
-	if (err)
-		goto free_name;
+	err = -ENOMEM;
+	dev->sessions = kobject_create_and_add("sessions", &dev->kobj);
+	if (dev->sessions)
+		err = map->bdev ? sysfs_create_link(&dev->kobj, bdev_kobj(map->bdev),
+						    "block_dev") : 0;
+	if (err) {
+		rnbd_srv_dev_del(dev);
+		return ERR_PTR(err);
+	}
 	list_add(&dev->list, &rnbd_srv_devs);
 	rnbd_srv_start_watch();
-	kfree(name);
 	return dev;
-
-free_name:
-	kfree(name);
-	return ERR_PTR(err);
 }
 
 /*

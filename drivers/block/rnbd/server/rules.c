@@ -32,18 +32,13 @@ static const struct rnbd_srv_volume *rnbd_srv_find_volume(const struct rnbd_srv_
 	return NULL;
 }
 
-static bool rnbd_srv_host_has_name(const struct rnbd_srv_host *host, const char *sessname)
-{
-	return glob_match(host->sessions, sessname);
-}
-
 /* Check whether a client matches a host by the session's name and the address. */
 static bool rnbd_srv_host_looks_like(const struct rnbd_srv_host *host, const char *sessname,
 				     const struct sockaddr_storage *addr)
 {
 	unsigned int i;
 
-	if (!rnbd_srv_host_has_name(host, sessname))
+	if (!glob_match(host->sessions, sessname))
 		return false;
 	for (i = 0; i < host->nr_prefixes; i++) {
 		if (rtrs_prefix_has(&host->prefixes[i], addr))
@@ -103,7 +98,7 @@ int rnbd_srv_check_proof(const struct rnbd_srv_rules *rules, const char *sessnam
 
 		if (!host->keys[0]) {
 			is_other |= here;
-		} else if (rnbd_srv_host_has_name(host, sessname)) {
+		} else if (glob_match(host->sessions, sessname)) {
 			if (here && rnbd_srv_host_proved(host, peer->key))
 				return 0;
 			needs_key = true;
