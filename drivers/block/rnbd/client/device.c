@@ -357,7 +357,9 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->label,
 		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
 		dev->index);
-	err = rnbd_clt_dev_link(dev);
+	/* Fails if another device's link has the same name: names may differ only in ! and /. */
+	err = sysfs_create_link_nowarn(rnbd_clt_devices, &disk_to_dev(dev->disk)->kobj,
+				       dev->link);
 	if (!err)
 		rnbd_clt_dev_set_mapped(dev);
 	if (!net_eq(opts->net, &init_net))
@@ -409,7 +411,7 @@ void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 {
 	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->label, dev->path,
 		dev->index);
-	rnbd_clt_dev_unlink(dev);
+	sysfs_remove_link(rnbd_clt_devices, dev->link);
 	rnbd_clt_dev_remove(dev, force);
 }
 

@@ -6,9 +6,18 @@
 
 #include <linux/module.h>
 
+#include "../common/rnbd-ctl.h"
 #include "rnbd-clt.h"
 
 const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES] = RNBD_ACCESS_NAMES;
+
+static struct class rnbd_clt_class = {
+	.name = "rnbd-client",
+};
+
+/* /sys/class/rnbd-client/ctl, and the directory for links to disks in it */
+struct device *rnbd_clt_ctl;
+struct kobject *rnbd_clt_devices;
 
 /* Prevent further mapping, and unmap the devices that are left. */
 static void rnbd_clt_stop(void)
@@ -21,7 +30,7 @@ static void rnbd_clt_stop(void)
 	while ((dev = rnbd_clt_claim_next(false, &others)))
 		rnbd_clt_dev_unmap(dev, false);
 	rnbd_clt_exit_devs();
-	rnbd_clt_del_ctl();
+	rnbd_del_ctl(&rnbd_clt_class, rnbd_clt_ctl, rnbd_clt_devices);
 }
 
 static int __init rnbd_clt_init(void)
@@ -31,7 +40,7 @@ static int __init rnbd_clt_init(void)
 	err = rnbd_clt_init_devs();
 	if (err)
 		return err;
-	err = rnbd_clt_add_ctl();
+	err = rnbd_add_ctl(&rnbd_clt_class, &rnbd_clt_ctl, &rnbd_clt_devices);
 	if (err) {
 		rnbd_clt_exit_devs();
 		return err;

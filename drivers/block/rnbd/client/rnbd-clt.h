@@ -10,7 +10,6 @@
  * The files form a stack, listed from the bottom to the top. Each file calls only files
  * listed before it; calls in the other direction use pointers that the upper file sets.
  *
- *	ctl.c		directory in sysfs; links to disks
  *	state.c		states of sessions and devices; notification of users
  *	limits.c	limits of a disk, from the server's answer
  *	generation.c	generations, by which the server fences mappings
@@ -398,12 +397,9 @@ do {									\
 
 extern const char * const rnbd_clt_access_names[RNBD_ACCESS_MODES];
 
-/* ctl.c */
+/* Directories in sysfs, from loading to unloading */
 extern struct device *rnbd_clt_ctl;
-int rnbd_clt_add_ctl(void);
-void rnbd_clt_del_ctl(void);
-int rnbd_clt_dev_link(struct rnbd_clt_dev *dev);
-void rnbd_clt_dev_unlink(struct rnbd_clt_dev *dev);
+extern struct kobject *rnbd_clt_devices;
 
 /* state.c */
 void rnbd_clt_uevent_work(struct work_struct *work);

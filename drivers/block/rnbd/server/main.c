@@ -7,7 +7,16 @@
 #include <linux/module.h>
 #include <net/net_namespace.h>
 
+#include "../common/rnbd-ctl.h"
 #include "rules.h"
+
+static struct class rnbd_srv_class = {
+	.name = "rnbd-server",
+};
+
+/* /sys/class/rnbd-server/ctl, and the directory of the devices in it */
+static struct device *rnbd_srv_ctl;
+struct kobject *rnbd_srv_devices;
 
 static bool rnbd_srv_listen_now = true;
 module_param_named(listen, rnbd_srv_listen_now, bool, 0444);
@@ -29,7 +38,7 @@ static int __init rnbd_srv_init(void)
 	if (!rnbd_srv_state_wq)
 		goto destroy_wq;
 
-	err = rnbd_srv_add_ctl();
+	err = rnbd_add_ctl(&rnbd_srv_class, &rnbd_srv_ctl, &rnbd_srv_devices);
 	if (err)
 		goto destroy_state_wq;
 
@@ -50,7 +59,7 @@ stop_watch:
 	/* Clients may have connected and opened devices. */
 	rnbd_srv_stop_watch();
 	rnbd_srv_writer_exit();
-	rnbd_srv_del_ctl();
+	rnbd_del_ctl(&rnbd_srv_class, rnbd_srv_ctl, rnbd_srv_devices);
 destroy_state_wq:
 	destroy_workqueue(rnbd_srv_state_wq);
 destroy_wq:
@@ -67,7 +76,7 @@ static void __exit rnbd_srv_exit(void)
 	rnbd_srv_writer_exit();
 	destroy_workqueue(rnbd_srv_state_wq);
 	destroy_workqueue(rnbd_srv_wq);
-	rnbd_srv_del_ctl();
+	rnbd_del_ctl(&rnbd_srv_class, rnbd_srv_ctl, rnbd_srv_devices);
 }
 
 /* After the transport's initcall, if both are built in */

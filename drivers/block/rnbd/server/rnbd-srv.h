@@ -489,6 +489,9 @@ static inline bool rnbd_srv_has_cache(const struct rnbd_msg_open_rsp *rsp)
 extern const char * const rnbd_srv_access_names[RNBD_ACCESS_MODES];
 extern char rnbd_srv_search_path[];
 
+/* Directory of the devices in sysfs, from loading to unloading */
+extern struct kobject *rnbd_srv_devices;
+
 /* Ends sessions and checks devices. No work item on it waits for I/O. */
 extern struct workqueue_struct *rnbd_srv_wq;
 
@@ -601,9 +604,6 @@ void rnbd_srv_state_save(const char *name, u64 generation);
 /* sysfs.c */
 extern const struct kobj_type rnbd_srv_dev_ktype;
 extern const struct kobj_type rnbd_srv_map_ktype;
-extern struct kobject *rnbd_srv_devices;
-int rnbd_srv_add_ctl(void);
-void rnbd_srv_del_ctl(void);
 
 /* For unit tests only, from all files */
 #if IS_ENABLED(CONFIG_KUNIT)

@@ -8,17 +8,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "../common/rnbd-ctl.h"
 #include "rnbd-srv.h"
-
-static struct class rnbd_srv_class = {
-	.name = "rnbd-server",
-};
-
-static struct device *rnbd_srv_ctl;
-
-/* ctl/devices, the parent of the devices */
-struct kobject *rnbd_srv_devices;
 
 static struct rnbd_srv_dev *to_dev(struct kobject *kobj)
 {
@@ -169,21 +159,3 @@ const struct kobj_type rnbd_srv_map_ktype = {
 	.sysfs_ops = &kobj_sysfs_ops,
 	.default_groups = rnbd_srv_map_groups,
 };
-
-/**
- * rnbd_srv_add_ctl() - create the directory in sysfs that lists devices
- *
- * Return: 0 or a negative errno.
- */
-int rnbd_srv_add_ctl(void)
-{
-	return rnbd_add_ctl(&rnbd_srv_class, &rnbd_srv_ctl, &rnbd_srv_devices);
-}
-
-/**
- * rnbd_srv_del_ctl() - undo rnbd_srv_add_ctl()
- */
-void rnbd_srv_del_ctl(void)
-{
-	rnbd_del_ctl(&rnbd_srv_class, rnbd_srv_ctl, rnbd_srv_devices);
-}
