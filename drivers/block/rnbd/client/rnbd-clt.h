@@ -50,7 +50,6 @@
 #include <linux/blk-mq.h>
 #include <linux/completion.h>
 #include <linux/kobject.h>
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
@@ -95,14 +94,12 @@ struct rnbd_clt_tags {
 /**
  * struct rnbd_clt_sess - a session with a server
  * @list: entry in the list of sessions, under rnbd_clt_sessions_lock
- * @kref: references to the struct
  * @users: number of mapped devices, and of callers that are mapping one; under
  *	rnbd_clt_sessions_lock. At 0, no device can join the session any more
  * @keepers: @users plus disks that are being removed; under rnbd_clt_sessions_lock. At 0, the
  *	session is closed
  * @opened: completed when the first user has opened the session, or failed to
  * @err: result of opening it, valid after @opened; written under rnbd_clt_sessions_lock
- * @gone: completed when the session is closed and its name can be reused
  * @port: server port with which the session was opened
  * @queue_depth: depth with which the session was opened; 0 if the user set none
  * @key: shared secret for authentication, or NULL
@@ -136,12 +133,10 @@ struct rnbd_clt_tags {
  */
 struct rnbd_clt_sess {
 	struct list_head list;
-	struct kref kref;
 	unsigned int users;
 	unsigned int keepers;
 	struct completion opened;
 	int err;
-	struct completion gone;
 
 	u16 port;
 	unsigned int queue_depth;

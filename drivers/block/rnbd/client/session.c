@@ -17,6 +17,9 @@
 
 static DEFINE_MUTEX(rnbd_clt_sessions_lock);
 static LIST_HEAD(rnbd_clt_sessions);
+/* Number of sessions that have been closed, under rnbd_clt_sessions_lock; waiters for a change */
+static unsigned int rnbd_clt_nr_closed;
+static DECLARE_WAIT_QUEUE_HEAD(rnbd_clt_closed);
 
 static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 {
@@ -220,11 +223,9 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const struct rnbd_clt_map_opts 
 	if (!sess)
 		return ERR_PTR(-ENOMEM);
 
-	kref_init(&sess->kref);
 	sess->users = 1;
 	sess->keepers = 1;
 	init_completion(&sess->opened);
-	init_completion(&sess->gone);
 	mutex_init(&sess->info_lock);
 	mutex_init(&sess->ids_lock);
 	spin_lock_init(&sess->lock);
@@ -241,11 +242,8 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const struct rnbd_clt_map_opts 
 	return sess;
 }
 
-static void rnbd_clt_sess_free(struct kref *kref)
+static void rnbd_clt_sess_free(struct rnbd_clt_sess *sess)
 {
-	struct rnbd_clt_sess *sess =
-		container_of(kref, struct rnbd_clt_sess, kref);
-
 	/* Nothing queues these any more: the transport's session is closed, and no device left. */
 	cancel_delayed_work_sync(&sess->event_work);
 	cancel_delayed_work_sync(&sess->expire_work);
@@ -256,16 +254,6 @@ static void rnbd_clt_sess_free(struct kref *kref)
 	key_put(sess->key);
 	put_net(sess->net);
 	kfree(sess);
-}
-
-/* Release the name of a session that is closed on both sides. */
-static void rnbd_clt_sess_gone(struct rnbd_clt_sess *sess)
-{
-	mutex_lock(&rnbd_clt_sessions_lock);
-	list_del(&sess->list);
-	mutex_unlock(&rnbd_clt_sessions_lock);
-	complete_all(&sess->gone);
-	kref_put(&sess->kref, rnbd_clt_sess_free);
 }
 
 /**
@@ -300,7 +288,13 @@ void rnbd_clt_sess_put(struct rnbd_clt_sess *sess)
 
 	if (!sess->err)
 		rnbd_clt_sess_close(sess);
-	rnbd_clt_sess_gone(sess);
+	/* The session is closed on both sides: release its name. */
+	mutex_lock(&rnbd_clt_sessions_lock);
+	list_del(&sess->list);
+	WRITE_ONCE(rnbd_clt_nr_closed, rnbd_clt_nr_closed + 1);
+	mutex_unlock(&rnbd_clt_sessions_lock);
+	wake_up_all(&rnbd_clt_closed);
+	rnbd_clt_sess_free(sess);
 }
 
 static struct rnbd_clt_sess *rnbd_clt_sess_find(const struct rnbd_clt_map_opts *opts)
@@ -324,6 +318,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *o
 					       bool *first)
 {
 	struct rnbd_clt_sess *sess;
+	unsigned int seen;
 	int err;
 
 	for (;;) {
@@ -331,10 +326,10 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *o
 		sess = rnbd_clt_sess_find(opts);
 		if (!sess || (sess->users && !sess->err))
 			break;
-		kref_get(&sess->kref);
+		seen = rnbd_clt_nr_closed;
 		mutex_unlock(&rnbd_clt_sessions_lock);
-		err = wait_for_completion_interruptible(&sess->gone);
-		kref_put(&sess->kref, rnbd_clt_sess_free);
+		err = wait_event_interruptible(rnbd_clt_closed,
+					       READ_ONCE(rnbd_clt_nr_closed) != seen);
 		if (err)
 			return ERR_PTR(err);
 	}
