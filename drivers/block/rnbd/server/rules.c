@@ -215,27 +215,24 @@ bool rnbd_srv_has_limits(const struct rnbd_srv_host *host)
 }
 
 /**
- * rnbd_srv_over_limit() - check whether a host exceeds a limit
+ * rnbd_srv_over_limit() - find a limit that a host exceeds
  * @host: the host
  * @used: what it uses, indexed by enum rnbd_srv_limit
- * @which: set to a limit that is exceeded, if any
  *
- * Return: true if a limit is exceeded.
+ * Return: the first such limit, or RNBD_SRV_NR_LIMITS if there is none.
  */
-VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, const u64 *used,
-					  enum rnbd_srv_limit *which)
+VISIBLE_IF_KUNIT enum rnbd_srv_limit rnbd_srv_over_limit(const struct rnbd_srv_host *host,
+							 const u64 *used)
 {
 	enum rnbd_srv_limit i;
+	u64 limit;
 
 	for (i = 0; i < RNBD_SRV_NR_LIMITS; i++) {
-		u64 limit = READ_ONCE(host->limits[i]);
-
-		if (limit && used[i] > limit) {
-			*which = i;
-			return true;
-		}
+		limit = READ_ONCE(host->limits[i]);
+		if (limit && used[i] > limit)
+			break;
 	}
-	return false;
+	return i;
 }
 
 /**
@@ -250,9 +247,9 @@ VISIBLE_IF_KUNIT bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, cons
 int rnbd_srv_in_limits(struct rnbd_srv_host *host, const struct rnbd_srv_sess *sess,
 		       const u64 *used)
 {
-	enum rnbd_srv_limit which;
+	enum rnbd_srv_limit which = rnbd_srv_over_limit(host, used);
 
-	if (!rnbd_srv_over_limit(host, used, &which))
+	if (which == RNBD_SRV_NR_LIMITS)
 		return 0;
 	/* Not the session's rate limit, as each attempt may create a new session. */
 	pr_err_ratelimited("%s: one more path is beyond %s of host %s: it would have %llu, of %llu\n",

@@ -216,8 +216,7 @@ int rnbd_srv_list_fill(struct rnbd_srv_list *list, const struct rnbd_srv_sess *s
 struct rnbd_srv_host *rnbd_srv_host_beyond(const struct rnbd_srv_sess *sess,
 					   const struct rtrs_srv_peer *a,
 					   const struct rtrs_srv_peer *b);
-bool rnbd_srv_over_limit(const struct rnbd_srv_host *host, const u64 *used,
-			 enum rnbd_srv_limit *which);
+enum rnbd_srv_limit rnbd_srv_over_limit(const struct rnbd_srv_host *host, const u64 *used);
 int rnbd_srv_judge(const struct rnbd_srv_rules *rules, const struct rnbd_srv_map *map,
 		   const struct rnbd_srv_volume **volume);
 int rnbd_srv_check_known(const struct rnbd_srv_rules *rules, const char *sessname,

@@ -375,13 +375,10 @@ static void limits_are_the_most_that_a_host_has(struct kunit *test)
 {
 	const struct limit_case *c = test->param_value;
 	struct rnbd_srv_host *host = kunit_kzalloc(test, sizeof(*host), GFP_KERNEL);
-	enum rnbd_srv_limit which = RNBD_SRV_NR_LIMITS;
 
 	KUNIT_ASSERT_NOT_NULL(test, host);
 	memcpy(host->limits, c->limits, sizeof(host->limits));
-	KUNIT_EXPECT_EQ(test, rnbd_srv_over_limit(host, c->used, &which),
-			c->beyond != RNBD_SRV_NR_LIMITS);
-	KUNIT_EXPECT_EQ(test, which, c->beyond);
+	KUNIT_EXPECT_EQ(test, rnbd_srv_over_limit(host, c->used), c->beyond);
 }
 
 static struct kunit_case rnbd_srv_rules_cases[] = {
