@@ -77,8 +77,7 @@ static int rnbd_clt_getgeo(struct gendisk *disk, struct hd_geometry *geo)
 {
 	geo->heads = 64;
 	geo->sectors = 32;
-	geo->cylinders = min_t(sector_t, get_capacity(disk) / (64 * 32),
-			       U16_MAX);
+	geo->cylinders = min_t(sector_t, get_capacity(disk) / (64 * 32), U16_MAX);
 	return 0;
 }
 
@@ -155,8 +154,7 @@ static void rnbd_clt_dev_detach(struct rnbd_clt_dev *dev)
 /* Remove the disk, then drop the session, whose tags the disk uses. */
 static void rnbd_clt_del_work(struct work_struct *work)
 {
-	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
-						del_work);
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev, del_work);
 	struct gendisk *disk = dev->disk;
 
 	cancel_work_sync(&dev->limits_work);
@@ -173,8 +171,7 @@ static void rnbd_clt_orphan_work(struct work_struct *work)
 
 /* Allocate a device. On success, it takes over the caller's use of the session. */
 static struct rnbd_clt_dev *
-rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess,
-		   const struct rnbd_clt_map_opts *opts)
+rnbd_clt_dev_alloc(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	struct rnbd_clt_dev *dev;
 	int err = -ENOMEM;
@@ -222,8 +219,7 @@ free_dev:
 	return ERR_PTR(err);
 }
 
-static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
-				   const struct rnbd_msg_open_rsp *rsp)
+static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
 {
 	struct queue_limits lim = { };
 	struct gendisk *disk;
@@ -235,8 +231,7 @@ static int rnbd_clt_dev_alloc_disk(struct rnbd_clt_dev *dev,
 
 	disk->fops = &rnbd_clt_fops;
 	disk->private_data = dev;
-	snprintf(disk->disk_name, sizeof(disk->disk_name), "rnbd%d",
-		 dev->index);
+	snprintf(disk->disk_name, sizeof(disk->disk_name), "rnbd%d", dev->index);
 	set_capacity(disk, le64_to_cpu(rsp->nsectors));
 	dev->read_only = rsp->flags & RNBD_DISK_READ_ONLY;
 	set_disk_ro(disk, dev->read_only || dev->access_mode == RNBD_ACCESS_RO);
@@ -325,8 +320,7 @@ static void rnbd_clt_dev_remove(struct rnbd_clt_dev *dev, bool force)
  *
  * Return: 0 when the disk has been added and scanned for partitions, or a negative errno.
  */
-int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
-		     const struct attribute_group **groups)
+int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts, const struct attribute_group **groups)
 {
 	struct rnbd_clt_sess *sess;
 	struct rnbd_clt_dev *dev;
@@ -355,11 +349,9 @@ int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
 
 	/* Logged now, since the device may be unmapped and freed once it is visible. */
 	pr_info("%s: mapped %s (%s) as rnbd%d\n", opts->label,
-		opts->dev_path, rnbd_clt_access_names[opts->access_mode],
-		dev->index);
+		opts->dev_path, rnbd_clt_access_names[opts->access_mode], dev->index);
 	/* Fails if another device's link has the same name: names may differ only in ! and /. */
-	err = sysfs_create_link_nowarn(rnbd_clt_devices, &disk_to_dev(dev->disk)->kobj,
-				       dev->link);
+	err = sysfs_create_link_nowarn(rnbd_clt_devices, &disk_to_dev(dev->disk)->kobj, dev->link);
 	if (!err)
 		rnbd_clt_dev_set_mapped(dev);
 	if (!net_eq(opts->net, &init_net))
@@ -409,8 +401,7 @@ int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force)
  */
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force)
 {
-	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->label, dev->path,
-		dev->index);
+	pr_info("%s: unmapping %s, rnbd%d\n", dev->sess->label, dev->path, dev->index);
 	sysfs_remove_link(rnbd_clt_devices, dev->link);
 	rnbd_clt_dev_remove(dev, force);
 }

@@ -130,8 +130,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_parse_list(struct rnbd_clt_list *list, const void 
 	unsigned int nr;
 	int err = 0;
 
-	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_LIST_RSP) ||
-	    (cursor && cursor <= list->cursor))
+	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_LIST_RSP) || (cursor && cursor <= list->cursor))
 		return -EPROTO;
 	for (nr = le16_to_cpu(rsp->nr); nr && !err; nr--) {
 		step = rnbd_clt_entry_len(buf + at, len - at);

@@ -489,8 +489,7 @@ static enum blk_eh_timer_return rnbd_clt_timeout(struct request *rq)
 
 	if (pdu->admin == RNBD_MSG_SESS_INFO || pdu->admin == RNBD_MSG_LIST) {
 		if (__ratelimit(&sess->ratelimit))
-			pr_err("%s: server doesn't answer, giving the path up\n",
-			       sess->label);
+			pr_err("%s: server doesn't answer, giving the path up\n", sess->label);
 		rtrs_clt_give_up(sess->clt, &pdu->io);
 	} else if (__ratelimit(&sess->ratelimit)) {
 		pr_warn("%s: still waiting for the server to %s a device\n",

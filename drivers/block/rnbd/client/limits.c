@@ -42,8 +42,7 @@ static void rnbd_clt_check_id(struct rnbd_msg_open_rsp *rsp)
  * Return: false if both ids are known and differ, otherwise true.
  */
 VISIBLE_IF_KUNIT bool
-rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
-		 const struct rnbd_msg_open_rsp *rsp)
+rnbd_clt_same_id(const struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
 {
 	if (!dev->id_type || !rsp->id_type)
 		return true;
@@ -60,8 +59,7 @@ rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
  *
  * Return: 0, or a negative errno, which has been logged.
  */
-int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
-		       struct rnbd_msg_open_rsp *rsp)
+int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 {
 	u32 lbs = le16_to_cpu(rsp->logical_block_size);
 	u32 features = READ_ONCE(dev->sess->features);
@@ -76,8 +74,7 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		return -EINVAL;
 	}
 	if (dev->disk && lbs > queue_logical_block_size(dev->disk->queue)) {
-		rnbd_clt_dev_err(dev, -EINVAL,
-				 "its blocks are of %u bytes now; unmap it first\n",
+		rnbd_clt_dev_err(dev, -EINVAL, "its blocks are of %u bytes now; unmap it first\n",
 				 lbs);
 		return -EINVAL;
 	}
@@ -85,8 +82,7 @@ int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
 		rsp->logical_block_size =
 			cpu_to_le16(queue_logical_block_size(dev->disk->queue));
 	if (!rnbd_clt_nsectors_ok(nsectors)) {
-		rnbd_clt_dev_err(dev, -EFBIG,
-				 "a capacity of %llu sectors can't be used\n",
+		rnbd_clt_dev_err(dev, -EFBIG, "a capacity of %llu sectors can't be used\n",
 				 nsectors);
 		return -EFBIG;
 	}
@@ -128,8 +124,7 @@ static unsigned int rnbd_clt_max_sectors(__le32 sectors, unsigned int lbs)
 				U32_MAX >> SECTOR_SHIFT), lbs >> SECTOR_SHIFT);
 }
 
-static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
-				  struct queue_limits *lim)
+static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp, struct queue_limits *lim)
 {
 	u32 granularity = le32_to_cpu(rsp->discard_granularity);
 	u32 alignment = le32_to_cpu(rsp->discard_alignment);
@@ -138,8 +133,7 @@ static void rnbd_clt_fill_discard(const struct rnbd_msg_open_rsp *rsp,
 
 	max = rnbd_clt_max_sectors(rsp->max_discard_sectors, lbs);
 	/* Missing or invalid: the server's block layer splits discards as needed. */
-	if (!granularity || !IS_ALIGNED(granularity, lbs) ||
-	    granularity >> SECTOR_SHIFT > max) {
+	if (!granularity || !IS_ALIGNED(granularity, lbs) || granularity >> SECTOR_SHIFT > max) {
 		granularity = lbs;
 		alignment = 0;
 	}
@@ -180,8 +174,7 @@ static void rnbd_clt_fill_topology(const struct rnbd_msg_open_rsp *rsp, struct q
  * @rsp: answer to RNBD_MSG_OPEN that passed rnbd_clt_check_rsp()
  * @lim: limits to set; limits that don't depend on @rsp are kept
  */
-void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
-			  const struct rnbd_msg_open_rsp *rsp,
+void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim)
 {
 	const struct rtrs_clt_limits *max = &dev->sess->limits;
@@ -205,8 +198,7 @@ void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
 		rnbd_clt_max_sectors(rsp->max_write_zeroes_sectors, lbs);
 
 	rnbd_clt_fill_topology(rsp, lim);
-	lim->features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA |
-			   BLK_FEAT_ROTATIONAL);
+	lim->features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA | BLK_FEAT_ROTATIONAL);
 	if (rsp->flags & RNBD_DISK_ROTATIONAL)
 		lim->features |= BLK_FEAT_ROTATIONAL;
 	if (rsp->cache_policy & RNBD_CACHE_WRITEBACK)

@@ -26,8 +26,7 @@ static int rnbd_clt_parse_sessname(const char *name, const char *val,
 				   struct rnbd_clt_map_opts *opts)
 {
 	if (!rtrs_name_valid(val)) {
-		rnbd_clt_word_err(opts, name, val,
-				  "at most %d characters, none of them / or .\n",
+		rnbd_clt_word_err(opts, name, val, "at most %d characters, none of them / or .\n",
 				  RTRS_NAME_LEN - 1);
 		return -EINVAL;
 	}
@@ -53,8 +52,7 @@ static int rnbd_clt_parse_access_mode(const char *name, const char *val,
 	int mode = match_string(rnbd_clt_access_names, RNBD_ACCESS_MODES, val);
 
 	if (mode < 0) {
-		rnbd_clt_word_err(opts, name, val,
-				  "neither ro, rw, migration nor handover\n");
+		rnbd_clt_word_err(opts, name, val, "neither ro, rw, migration nor handover\n");
 		return -EINVAL;
 	}
 	opts->access_mode = mode;
@@ -75,15 +73,13 @@ static int rnbd_clt_parse_number(const char *name, const char *val,
 	return 0;
 }
 
-static int rnbd_clt_parse_port(const char *name, const char *val,
-			       struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_port(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
 {
 	opts->port_given = true;
 	return rnbd_clt_parse_number(name, val, opts, 1, U16_MAX, &opts->port);
 }
 
-static int rnbd_clt_parse_poll(const char *name, const char *val,
-			       struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_poll(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
 {
 	int max = min_t(int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES);
 	int err = rnbd_clt_parse_number(name, val, opts, -1, max, &opts->nr_poll_queues);
@@ -101,19 +97,16 @@ static int rnbd_clt_parse_poll(const char *name, const char *val,
 	return 0;
 }
 
-static int rnbd_clt_parse_queues(const char *name, const char *val,
-				 struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_queues(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
 {
 	return rnbd_clt_parse_number(name, val, opts, 1,
 				     min_t(int, num_possible_cpus(), RNBD_CLT_MAX_QUEUES),
 				     &opts->nr_queues);
 }
 
-static int rnbd_clt_parse_depth(const char *name, const char *val,
-				struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_parse_depth(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
 {
-	return rnbd_clt_parse_number(name, val, opts, 1, RNBD_CLT_MAX_DEPTH,
-				     &opts->queue_depth);
+	return rnbd_clt_parse_number(name, val, opts, 1, RNBD_CLT_MAX_DEPTH, &opts->queue_depth);
 }
 
 static int rnbd_clt_parse_key(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
@@ -152,8 +145,7 @@ static const struct {
 };
 
 /* Store a setting of the session. Settings have the names of the session's attributes in sysfs. */
-static int rnbd_clt_keep_setting(const char *name, const char *val,
-				 struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_keep_setting(const char *name, const char *val, struct rnbd_clt_map_opts *opts)
 {
 	unsigned int i;
 	int err;

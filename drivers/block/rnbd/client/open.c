@@ -57,8 +57,7 @@ VISIBLE_IF_KUNIT void rnbd_clt_fill_close(struct rnbd_msg_close *msg, u32 device
 	};
 }
 
-static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generation,
-			      u32 device_id)
+static void rnbd_clt_close_id(struct rnbd_clt_sess *sess, unsigned int generation, u32 device_id)
 {
 	struct rnbd_msg_close msg;
 
@@ -191,8 +190,7 @@ static bool rnbd_clt_dev_flushes(const struct rnbd_clt_dev *dev)
 			      !dev->write_flags);
 }
 
-static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev,
-			      struct rnbd_msg_open_rsp *rsp,
+static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 			      unsigned int generation, u32 features)
 {
 	bool has_generation = rnbd_has_generation(dev->access_mode, features);
@@ -240,8 +238,7 @@ static void rnbd_clt_dev_queue(struct rnbd_clt_dev *dev, struct work_struct *wor
  * limits. Devices stacked on the disk, which copy its limits, keep it open. The next query tells
  * the server, which has flushed after each write, that the client flushes from now on.
  */
-static void rnbd_clt_dev_try_confirm(struct rnbd_clt_dev *dev,
-				     const struct rnbd_msg_open_rsp *rsp)
+static void rnbd_clt_dev_try_confirm(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
 {
 	mutex_lock(&dev->open_lock);
 	if (dev->write_flags && rnbd_same_limits(rsp, &dev->limits) && !disk_openers(dev->disk)) {
@@ -290,8 +287,7 @@ static void rnbd_clt_dev_scan_partitions(struct gendisk *disk)
  */
 void rnbd_clt_limits_work(struct work_struct *work)
 {
-	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
-						limits_work);
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev, limits_work);
 	struct request_queue *q = dev->disk->queue;
 	struct rnbd_msg_open_rsp rsp;
 	struct queue_limits lim;
@@ -370,8 +366,7 @@ void rnbd_clt_dev_set_size(struct rnbd_clt_dev *dev, u64 nsectors)
 }
 
 /* Check whether the server's disk was removed, or is empty, as an array before its assembly. */
-static bool rnbd_clt_dev_is_empty(struct rnbd_clt_dev *dev,
-				  const struct rnbd_msg_open_rsp *rsp)
+static bool rnbd_clt_dev_is_empty(struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp)
 {
 	if (rsp->flags & RNBD_DISK_GONE) {
 		spin_lock_irq(&dev->sess->lock);

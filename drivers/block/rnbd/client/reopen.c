@@ -146,8 +146,7 @@ static int rnbd_clt_dev_reopen(struct rnbd_clt_dev *dev, bool by_user)
  */
 void rnbd_clt_reopen_work(struct work_struct *work)
 {
-	struct rnbd_clt_dev *dev = container_of(to_delayed_work(work),
-						struct rnbd_clt_dev, reopen);
+	struct rnbd_clt_dev *dev = container_of(to_delayed_work(work), struct rnbd_clt_dev, reopen);
 
 	if (!rnbd_clt_dev_reopen(dev, false))
 		return;

@@ -398,8 +398,7 @@ extern struct kobject *rnbd_clt_devices;
 
 /* state.c */
 void rnbd_clt_uevent_work(struct work_struct *work);
-void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
-			    enum rnbd_clt_dev_state state);
+void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state state);
 void rnbd_clt_dev_wake(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_set_gone(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state state);
 int rnbd_clt_dev_set_claimed(struct rnbd_clt_dev *dev, bool force);
@@ -415,10 +414,8 @@ void rnbd_clt_event_work(struct work_struct *work);
 void rnbd_clt_srv_event(void *priv);
 
 /* limits.c */
-int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev,
-		       struct rnbd_msg_open_rsp *rsp);
-void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev,
-			  const struct rnbd_msg_open_rsp *rsp,
+int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp);
+void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim);
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,
 			     const struct rnbd_msg_open_rsp *new);
@@ -457,10 +454,8 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts);
 void rnbd_clt_sess_leave(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_put(struct rnbd_clt_sess *sess);
 void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie);
-u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
-		     const struct rnbd_msg_sess_info *rsp);
-int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
-		      const struct rnbd_clt_map_opts *opts);
+u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg, const struct rnbd_msg_sess_info *rsp);
+int rnbd_clt_sess_set(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts);
 int rnbd_clt_sess_introduce(struct rnbd_clt_sess *sess);
 struct rnbd_clt_dev *rnbd_clt_claim_next(bool orphans, bool *others);
 
@@ -484,8 +479,7 @@ int rnbd_clt_dev_follow(struct rnbd_clt_dev *dev, bool always);
 void rnbd_clt_follow_work(struct work_struct *work);
 
 /* device.c */
-int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts,
-		     const struct attribute_group **groups);
+int rnbd_clt_dev_map(const struct rnbd_clt_map_opts *opts, const struct attribute_group **groups);
 int rnbd_clt_dev_claim(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_dev_unmap(struct rnbd_clt_dev *dev, bool force);
 void rnbd_clt_stop_watch(void);
@@ -536,8 +530,7 @@ void rnbd_clt_stop_mapping(void);
 
 /* For unit tests only, from all files */
 #if IS_ENABLED(CONFIG_KUNIT)
-bool rnbd_clt_same_id(const struct rnbd_clt_dev *dev,
-		      const struct rnbd_msg_open_rsp *rsp);
+bool rnbd_clt_same_id(const struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp);
 int rnbd_clt_fill_msg(struct rnbd_clt_dev *dev, struct request *rq);
 int rnbd_clt_map_data(struct request *rq);
 void rnbd_clt_unmap_data(struct request *rq);

@@ -27,11 +27,9 @@ static void rnbd_clt_link_event(void *priv, enum rtrs_link_event ev)
 
 	if (ev == RTRS_LINK_DOWN) {
 		rnbd_clt_sess_down(sess);
-		pr_warn("%s: session lost, its devices are closed\n",
-			sess->label);
+		pr_warn("%s: session lost, its devices are closed\n", sess->label);
 	} else {
-		pr_info("%s: session is back, opening its devices again\n",
-			sess->label);
+		pr_info("%s: session is back, opening its devices again\n", sess->label);
 		rnbd_clt_sess_up(sess);
 	}
 }
@@ -61,8 +59,7 @@ void rnbd_clt_fill_sess_info(struct rnbd_msg_sess_info *msg, u32 cookie)
  *
  * Return: RNBD_FEATURE_*, a subset of the offered ones.
  */
-u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg,
-		     const struct rnbd_msg_sess_info *rsp)
+u32 rnbd_clt_granted(const struct rnbd_msg_sess_info *msg, const struct rnbd_msg_sess_info *rsp)
 {
 	if (rsp->cookie != msg->cookie)
 		return 0;
@@ -85,8 +82,7 @@ static int rnbd_clt_sess_info(struct rnbd_clt_sess *sess, unsigned int generatio
 	if (!err)
 		WRITE_ONCE(sess->features, rnbd_clt_granted(&msg, rsp));
 	else if (__ratelimit(&sess->ratelimit))
-		pr_err("%s: exchange of versions failed: %pe\n", sess->label,
-		       ERR_PTR(err));
+		pr_err("%s: exchange of versions failed: %pe\n", sess->label, ERR_PTR(err));
 	kfree(rsp);
 	return err;
 }
@@ -158,8 +154,7 @@ static unsigned int rnbd_clt_nr_queues(const struct rnbd_clt_map_opts *opts)
 	       min_t(unsigned int, num_online_cpus(), RNBD_CLT_DEF_QUEUES);
 }
 
-static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
-			      const struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	struct rtrs_clt_params params = {
 		.sessname = sess->name,
@@ -181,8 +176,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 
 	sess->port = opts->port;
 	sess->queue_depth = opts->queue_depth;
-	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
-				   sess->label);
+	sess->wq = alloc_workqueue("rnbd-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, sess->label);
 	sess->news_wq = alloc_workqueue("rnbd-news-%s", WQ_UNBOUND, 0, sess->label);
 	if (!sess->wq || !sess->news_wq)
 		return -ENOMEM;
@@ -197,8 +191,7 @@ static int rnbd_clt_sess_open(struct rnbd_clt_sess *sess,
 	if (IS_ERR(sess->clt)) {
 		err = PTR_ERR(sess->clt);
 		if (err != -ERESTARTSYS)
-			pr_err("%s: can't open the session: %pe\n", sess->label,
-			       sess->clt);
+			pr_err("%s: can't open the session: %pe\n", sess->label, sess->clt);
 		return err;
 	}
 	err = rnbd_clt_check_transport(sess);
@@ -234,8 +227,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_alloc(const struct rnbd_clt_map_opts 
 	INIT_LIST_HEAD(&sess->devs);
 	INIT_DELAYED_WORK(&sess->expire_work, rnbd_clt_expire_work);
 	INIT_DELAYED_WORK(&sess->event_work, rnbd_clt_event_work);
-	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL,
-			     DEFAULT_RATELIMIT_BURST);
+	ratelimit_state_init(&sess->ratelimit, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
 	strscpy(sess->name, opts->sessname, sizeof(sess->name));
 	strscpy(sess->label, opts->label, sizeof(sess->label));
 	sess->net = get_net(opts->net);
@@ -314,8 +306,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_find(const struct rnbd_clt_map_opts *
  * or could not be opened, wait until it is gone. @first is set if the session is new and the caller
  * has to open it. Returns ERR_PTR(-ERESTARTSYS), without side effects, if a signal ends the wait.
  */
-static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *opts,
-					       bool *first)
+static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *opts, bool *first)
 {
 	struct rnbd_clt_sess *sess;
 	unsigned int seen;
@@ -349,8 +340,7 @@ static struct rnbd_clt_sess *rnbd_clt_sess_use(const struct rnbd_clt_map_opts *o
 	return sess;
 }
 
-static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
-			       const struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_open_first(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	int err = rnbd_clt_sess_open(sess, opts);
 
@@ -366,8 +356,7 @@ static int rnbd_clt_open_first(struct rnbd_clt_sess *sess,
  * Reject paths that the open session does not have: the user may mean another server, on which the
  * device's name denotes another volume.
  */
-static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess,
-				const struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_check_paths(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	unsigned int i;
 
@@ -414,19 +403,16 @@ static int rnbd_clt_check_numbers(const struct rnbd_clt_sess *sess,
 }
 
 /* Compare the key's name, as the payload of a key may change. */
-static int rnbd_clt_check_key(struct rnbd_clt_sess *sess,
-			      const struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_check_key(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	if (!opts->key || (sess->key && !strcmp(opts->key, sess->key->description)))
 		return 0;
-	pr_err("%s: session is open with %s\n", sess->label,
-	       sess->key ? "another key" : "no key");
+	pr_err("%s: session is open with %s\n", sess->label, sess->key ? "another key" : "no key");
 	return -EINVAL;
 }
 
 /* Join a session that another caller is opening, or has opened. */
-static int rnbd_clt_join(struct rnbd_clt_sess *sess,
-			 const struct rnbd_clt_map_opts *opts)
+static int rnbd_clt_join(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	if (wait_for_completion_interruptible(&sess->opened))
 		return -ERESTARTSYS;
@@ -455,8 +441,7 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
 	do {
 		sess = rnbd_clt_sess_use(opts, &first);
 		if (sess == ERR_PTR(-ENXIO))
-			pr_err("%s: no such session, and no path= to open it with\n",
-			       opts->label);
+			pr_err("%s: no such session, and no path= to open it with\n", opts->label);
 		if (IS_ERR(sess))
 			return sess;
 
@@ -477,15 +462,13 @@ struct rnbd_clt_sess *rnbd_clt_sess_get(const struct rnbd_clt_map_opts *opts)
  *
  * Return: 0, or a negative errno, which parsing the settings has ruled out.
  */
-int rnbd_clt_sess_set(struct rnbd_clt_sess *sess,
-		      const struct rnbd_clt_map_opts *opts)
+int rnbd_clt_sess_set(struct rnbd_clt_sess *sess, const struct rnbd_clt_map_opts *opts)
 {
 	unsigned int i;
 	int err = 0;
 
 	for (i = 0; i < opts->nr_settings && !err; i++)
-		err = rtrs_clt_set(sess->clt, opts->settings[i].name,
-				   opts->settings[i].val);
+		err = rtrs_clt_set(sess->clt, opts->settings[i].name, opts->settings[i].val);
 	return err;
 }
 

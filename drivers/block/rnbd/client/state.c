@@ -21,8 +21,7 @@
 #define RNBD_CLT_EXPIRE		HZ
 
 /* Get the next uevent to send. Each change gets one, in order, however late it is sent. */
-static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
-				 enum kobject_action *action)
+static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev, enum kobject_action *action)
 {
 	struct rnbd_clt_sess *sess = dev->sess;
 	bool more;
@@ -41,8 +40,7 @@ static bool rnbd_clt_next_uevent(struct rnbd_clt_dev *dev,
  */
 void rnbd_clt_uevent_work(struct work_struct *work)
 {
-	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev,
-						uevent_work);
+	struct rnbd_clt_dev *dev = container_of(work, struct rnbd_clt_dev, uevent_work);
 	unsigned int noio = memalloc_noio_save();
 	enum kobject_action action;
 
@@ -59,8 +57,7 @@ void rnbd_clt_uevent_work(struct work_struct *work)
  *
  * Context: any, under the session's lock.
  */
-void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev,
-			    enum rnbd_clt_dev_state state)
+void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state state)
 {
 	bool was_open = dev->state == RNBD_DEV_OPEN;
 	bool open = state == RNBD_DEV_OPEN;
@@ -313,8 +310,7 @@ void rnbd_clt_sess_down(struct rnbd_clt_sess *sess)
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev)
 {
 	lockdep_assert_held(&dev->sess->lock);
-	return dev->sess->up && (dev->state == RNBD_DEV_CLOSED ||
-				 dev->state == RNBD_DEV_GONE);
+	return dev->sess->up && (dev->state == RNBD_DEV_CLOSED || dev->state == RNBD_DEV_GONE);
 }
 
 /**

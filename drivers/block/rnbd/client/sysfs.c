@@ -38,8 +38,7 @@ RNBD_CLT_ATTR(access_mode, "%s", rnbd_clt_access_names[dev->access_mode]);
 RNBD_CLT_ATTR(nr_poll_queues, "%u", dev->sess->limits.nr_poll_queues);
 RNBD_CLT_ATTR(server_sectors, "%llu", READ_ONCE(dev->nsectors));
 
-static ssize_t state_show(struct device *disk, struct device_attribute *attr,
-			  char *buf)
+static ssize_t state_show(struct device *disk, struct device_attribute *attr, char *buf)
 {
 	static const char * const names[] = {
 		[RNBD_DEV_INIT] = "init",
@@ -67,8 +66,7 @@ static ssize_t netns_show(struct device *disk, struct device_attribute *attr, ch
 
 static DEVICE_ATTR_RO(netns);
 
-static ssize_t wwid_show(struct device *disk, struct device_attribute *attr,
-			 char *buf)
+static ssize_t wwid_show(struct device *disk, struct device_attribute *attr, char *buf)
 {
 	static const char * const prefixes[] = {
 		[RNBD_ID_T10] = "t10.",
@@ -79,8 +77,7 @@ static ssize_t wwid_show(struct device *disk, struct device_attribute *attr,
 
 	if (!dev->id_type)
 		return sysfs_emit(buf, "\n");
-	return sysfs_emit(buf, "%s%*phN\n", prefixes[dev->id_type], dev->id_len,
-			  dev->id);
+	return sysfs_emit(buf, "%s%*phN\n", prefixes[dev->id_type], dev->id_len, dev->id);
 }
 
 static DEVICE_ATTR_RO(wwid);
@@ -107,8 +104,7 @@ static ssize_t _name##_show(struct device *dev, struct device_attribute *attr,	\
 static DEVICE_ATTR_RW(_name)
 
 static ssize_t unmap_device_store(struct device *disk,
-				  struct device_attribute *attr, const char *buf,
-				  size_t count)
+				  struct device_attribute *attr, const char *buf, size_t count)
 {
 	struct rnbd_clt_dev *dev = to_dev(disk);
 	bool force = sysfs_streq(buf, "force");
@@ -131,8 +127,7 @@ static ssize_t unmap_device_store(struct device *disk,
 RNBD_CLT_ATTR_USAGE(unmap_device, "<normal|force>");
 
 static ssize_t remap_device_store(struct device *disk,
-				  struct device_attribute *attr, const char *buf,
-				  size_t count)
+				  struct device_attribute *attr, const char *buf, size_t count)
 {
 	int err;
 
@@ -146,8 +141,7 @@ static ssize_t remap_device_store(struct device *disk,
 
 RNBD_CLT_ATTR_USAGE(remap_device, "<1>");
 
-static ssize_t resize_store(struct device *disk,
-			    struct device_attribute *attr, const char *buf,
+static ssize_t resize_store(struct device *disk, struct device_attribute *attr, const char *buf,
 			    size_t count)
 {
 	struct rnbd_clt_dev *dev = to_dev(disk);
@@ -194,8 +188,7 @@ static const struct attribute_group *rnbd_clt_dev_groups[] = {
 	NULL
 };
 
-static ssize_t map_device_store(struct device *ctl,
-				struct device_attribute *attr, const char *buf,
+static ssize_t map_device_store(struct device *ctl, struct device_attribute *attr, const char *buf,
 				size_t count)
 {
 	struct rnbd_clt_map_opts *opts;

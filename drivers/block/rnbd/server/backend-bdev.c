@@ -112,12 +112,10 @@ static sector_t rnbd_srv_bdev_capacity(const struct rnbd_srv_map *map)
 static bool rnbd_srv_bdev_is_part(struct block_device *bdev)
 {
 	return bdev_is_partition(bdev) ||
-	       (strstarts(bdev->bd_disk->disk_name, "dm-") &&
-		!queue_is_mq(bdev_get_queue(bdev)));
+	       (strstarts(bdev->bd_disk->disk_name, "dm-") && !queue_is_mq(bdev_get_queue(bdev)));
 }
 
-static void rnbd_srv_bdev_id(struct block_device *bdev,
-			     struct rnbd_msg_open_rsp *rsp)
+static void rnbd_srv_bdev_id(struct block_device *bdev, struct rnbd_msg_open_rsp *rsp)
 {
 	static const struct {
 		u8 id_type;
@@ -165,8 +163,7 @@ static void rnbd_srv_bdev_topology(struct block_device *bdev, struct rnbd_msg_op
 		rsp->flags |= RNBD_DISK_READ_ONLY;
 }
 
-static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
-				 struct rnbd_msg_open_rsp *rsp)
+static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
 {
 	struct block_device *bdev = map->bdev;
 	struct request_queue *q = bdev_get_queue(bdev);
@@ -186,8 +183,7 @@ static void rnbd_srv_bdev_limits(const struct rnbd_srv_map *map,
 	rsp->discard_granularity = cpu_to_le32(bdev_discard_granularity(bdev));
 	rsp->discard_alignment = cpu_to_le32(bdev_discard_alignment(bdev));
 	/* The block layer splits a secure erase by the limit for discards. */
-	if (bdev_max_secure_erase_sectors(bdev) >=
-	    max(bdev_max_discard_sectors(bdev), 1U))
+	if (bdev_max_secure_erase_sectors(bdev) >= max(bdev_max_discard_sectors(bdev), 1U))
 		rsp->secure_discard = cpu_to_le16(1);
 	if (bdev_write_cache(bdev))
 		rsp->cache_policy |= RNBD_CACHE_WRITEBACK;
@@ -252,8 +248,7 @@ static void rnbd_srv_bdev_defer(struct rnbd_srv_req *req)
 static bool rnbd_srv_bdev_would_wait(const struct bio *bio)
 {
 	return (bio->bi_opf & REQ_NOWAIT) &&
-	       (bio->bi_status == BLK_STS_AGAIN ||
-		bio->bi_status == BLK_STS_NOTSUPP);
+	       (bio->bi_status == BLK_STS_AGAIN || bio->bi_status == BLK_STS_NOTSUPP);
 }
 
 /*
@@ -308,15 +303,13 @@ static void rnbd_srv_bdev_end_io(struct bio *bio)
  * @op: op of the request
  * @nowait: REQ_NOWAIT or 0
  */
-VISIBLE_IF_KUNIT void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req,
-					     const struct rtrs_srv_op *op,
+VISIBLE_IF_KUNIT void rnbd_srv_bdev_fill_bio(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
 					     blk_opf_t nowait)
 {
 	unsigned int nr_vecs = req->vecs ? op->nents : 0;
 	struct bio *bio = &req->bio;
 
-	bio_init(bio, req->map->bdev, req->vecs, nr_vecs,
-		 rnbd_srv_bdev_opf(req) | nowait);
+	bio_init(bio, req->map->bdev, req->vecs, nr_vecs, rnbd_srv_bdev_opf(req) | nowait);
 	bio->bi_end_io = rnbd_srv_bdev_end_io;
 	bio->bi_ioprio = req->prio;
 	bio->bi_vcnt = nr_vecs;

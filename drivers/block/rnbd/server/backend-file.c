@@ -31,9 +31,7 @@ static bool rnbd_srv_file_can_punch(const struct rnbd_srv_map *map)
 
 	if (map->mode == RNBD_ACCESS_RO)
 		return false;
-	err = vfs_fallocate(map->file,
-			    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, last,
-			    block);
+	err = vfs_fallocate(map->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, last, block);
 	return !err || err == -EFBIG;
 }
 
@@ -104,8 +102,7 @@ static sector_t rnbd_srv_file_capacity(const struct rnbd_srv_map *map)
 	       SECTOR_SHIFT;
 }
 
-static void rnbd_srv_file_limits(const struct rnbd_srv_map *map,
-				 struct rnbd_msg_open_rsp *rsp)
+static void rnbd_srv_file_limits(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
 {
 	struct super_block *sb = file_inode(map->file)->i_sb;
 	u32 fs_block = i_blocksize(file_inode(map->file));
@@ -178,8 +175,7 @@ static void rnbd_srv_file_rw_done(struct kiocb *iocb, long ret)
  *
  * Context: work item.
  */
-VISIBLE_IF_KUNIT void rnbd_srv_file_iter(struct rnbd_srv_req *req,
-					 const struct rtrs_srv_op *op,
+VISIBLE_IF_KUNIT void rnbd_srv_file_iter(struct rnbd_srv_req *req, const struct rtrs_srv_op *op,
 					 struct iov_iter *iter)
 {
 	unsigned int dir = req->op == RNBD_OP_READ ? ITER_DEST : ITER_SOURCE;

@@ -68,8 +68,7 @@ static int rnbd_srv_lock_disabled(struct rnbd_srv_volume *volume, const char *wh
 	return -EBUSY;
 }
 
-static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *page,
-					  size_t count)
+static ssize_t rnbd_srv_volume_path_store(struct config_item *item, const char *page, size_t count)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
 	char *path = rnbd_srv_word(page);
@@ -102,16 +101,14 @@ static ssize_t rnbd_srv_volume_uuid_show(struct config_item *item, char *page)
 	return len;
 }
 
-static ssize_t rnbd_srv_volume_uuid_store(struct config_item *item, const char *page,
-					  size_t count)
+static ssize_t rnbd_srv_volume_uuid_store(struct config_item *item, const char *page, size_t count)
 {
 	struct rnbd_srv_volume *volume = rnbd_srv_to_volume(item);
 	const char *text = skip_spaces(page);
 	uuid_t uuid;
 	int err;
 
-	if (uuid_parse(text, &uuid) || uuid_is_null(&uuid) ||
-	    *skip_spaces(text + UUID_STRING_LEN))
+	if (uuid_parse(text, &uuid) || uuid_is_null(&uuid) || *skip_spaces(text + UUID_STRING_LEN))
 		return -EINVAL;
 	err = rnbd_srv_lock_disabled(volume, "UUID");
 	if (err)
@@ -134,8 +131,7 @@ static ssize_t rnbd_srv_volume_modes_show(struct config_item *item, char *page)
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
-static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char *page,
-					   size_t count)
+static ssize_t rnbd_srv_volume_modes_store(struct config_item *item, const char *page, size_t count)
 {
 	char **words = argv_split(GFP_KERNEL, page, NULL), **word;
 	unsigned long modes = 0;
@@ -416,8 +412,7 @@ static ssize_t rnbd_srv_host_keys_store(struct config_item *item, const char *pa
 }
 CONFIGFS_ATTR(rnbd_srv_host_, keys);
 
-static ssize_t rnbd_srv_limit_show(struct config_item *item, char *page,
-				   enum rnbd_srv_limit limit)
+static ssize_t rnbd_srv_limit_show(struct config_item *item, char *page, enum rnbd_srv_limit limit)
 {
 	u64 value = READ_ONCE(rnbd_srv_to_host(item)->limits[limit]);
 
@@ -487,8 +482,7 @@ static ssize_t rnbd_srv_host_cgroup_show(struct config_item *item, char *page)
 }
 
 /* Find a cgroup by its path, without a newline. Returns NULL if the path is empty. */
-static struct cgroup_subsys_state *rnbd_srv_find_cgroup(struct config_item *item,
-							const char *path)
+static struct cgroup_subsys_state *rnbd_srv_find_cgroup(struct config_item *item, const char *path)
 {
 	struct cgroup_subsys_state *css;
 
@@ -503,8 +497,7 @@ static struct cgroup_subsys_state *rnbd_srv_find_cgroup(struct config_item *item
 	return css;
 }
 
-static ssize_t rnbd_srv_host_cgroup_store(struct config_item *item, const char *page,
-					  size_t count)
+static ssize_t rnbd_srv_host_cgroup_store(struct config_item *item, const char *page, size_t count)
 {
 	struct rnbd_srv_host *host = rnbd_srv_to_host(item);
 	char *path = rnbd_srv_word(page);

@@ -384,8 +384,7 @@ int rnbd_srv_map_open(struct rnbd_srv_map *map)
 	if (err)
 		return err;
 
-	err = mempool_init_kmalloc_pool(&map->vecs, 1,
-					BIO_MAX_VECS * sizeof(struct bio_vec));
+	err = mempool_init_kmalloc_pool(&map->vecs, 1, BIO_MAX_VECS * sizeof(struct bio_vec));
 	if (err) {
 		map->backend->close(map);
 		return err;
@@ -404,8 +403,7 @@ static int rnbd_srv_map_show(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
 
 	list_for_each_entry(old, &dev->maps, list) {
 		if (!strcmp(kobject_name(&old->kobj), name))
-			return kobject_add(&map->kobj, dev->sessions, "%s.%u",
-					   name, map->id);
+			return kobject_add(&map->kobj, dev->sessions, "%s.%u", name, map->id);
 	}
 	return kobject_add(&map->kobj, dev->sessions, "%s", name);
 }
@@ -420,8 +418,7 @@ static int rnbd_srv_room(struct rnbd_srv_sess *sess)
 }
 
 /* Make a mapping visible. After kobject_add(), it may be closed, and no step may fail. */
-static int rnbd_srv_map_publish(struct rnbd_srv_map *map,
-				struct rnbd_srv_dev *dev)
+static int rnbd_srv_map_publish(struct rnbd_srv_map *map, struct rnbd_srv_dev *dev)
 {
 	struct rnbd_srv_sess *sess = map->sess;
 	int err;

@@ -24,8 +24,7 @@ static u16 rnbd_srv_prio(const struct rtrs_srv_op *op)
 	const struct rnbd_srv_sess *sess = op->priv;
 	u16 prio;
 
-	if (op->msg_len < RNBD_MSG_IO_PRIO ||
-	    READ_ONCE(sess->ver) < RNBD_VER_MAJOR)
+	if (op->msg_len < RNBD_MSG_IO_PRIO || READ_ONCE(sess->ver) < RNBD_VER_MAJOR)
 		return 0;
 	prio = le16_to_cpu(msg->prio);
 	if (IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_RT)
@@ -52,8 +51,7 @@ static bool rnbd_srv_range_ok(const struct rnbd_srv_req *req)
  *
  * Return: 0 if a backend can execute the request, or a negative errno.
  */
-VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req,
-				    const struct rtrs_srv_op *op)
+VISIBLE_IF_KUNIT int rnbd_srv_check(const struct rnbd_srv_req *req, const struct rtrs_srv_op *op)
 {
 	if (req->flags & ~RNBD_F_ALL || op->nents > BIO_MAX_VECS)
 		return -EINVAL;
@@ -295,8 +293,7 @@ void rnbd_srv_end(struct rnbd_srv_req *req, int err)
 	if (unlikely(err)) {
 		err = rnbd_srv_errno(map, err);
 		rnbd_srv_err(map->sess, "%s: operation %u, sector %llu, %u bytes failed: %pe\n",
-			     map->path, req->op, (u64)req->sector, req->len,
-			     ERR_PTR(err));
+			     map->path, req->op, (u64)req->sector, req->len, ERR_PTR(err));
 	}
 	rtrs_srv_complete(rtrs_srv_op_from_priv(req), err);
 	percpu_ref_put(&map->ref);

@@ -107,8 +107,7 @@ void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp
  *
  * Context: rnbd_srv_lock is held.
  */
-void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
-		       struct rnbd_msg_open_rsp *rsp)
+void rnbd_srv_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp)
 {
 	rsp->hdr.type = cpu_to_le16(RNBD_MSG_OPEN_RSP);
 	rsp->device_id = cpu_to_le32(map->id);

@@ -23,8 +23,7 @@
  *
  * Context: rnbd_srv_lock is held.
  */
-VISIBLE_IF_KUNIT void rnbd_srv_map_answer(struct rnbd_srv_map *map,
-					  const struct rnbd_msg_open *msg,
+VISIBLE_IF_KUNIT void rnbd_srv_map_answer(struct rnbd_srv_map *map, const struct rnbd_msg_open *msg,
 					  struct rnbd_msg_open_rsp *rsp)
 {
 	bool flushes = map->flushes;

@@ -52,8 +52,7 @@ static char *rnbd_srv_directory(const struct rnbd_srv_sess *sess)
 
 	while (dir && (var = strstr(dir + done, RNBD_SRV_SESSNAME))) {
 		old = dir;
-		dir = kasprintf(GFP_KERNEL, "%.*s%s%s", (int)(var - old),
-				old, sess->name,
+		dir = kasprintf(GFP_KERNEL, "%.*s%s%s", (int)(var - old), old, sess->name,
 				var + strlen(RNBD_SRV_SESSNAME));
 		done = var - old + strlen(sess->name);
 		kfree(old);

@@ -467,8 +467,7 @@ struct rnbd_srv_backend {
 	void (*close)(struct rnbd_srv_map *map);
 	int (*sync)(const struct rnbd_srv_map *map);
 	sector_t (*capacity)(const struct rnbd_srv_map *map);
-	void (*limits)(const struct rnbd_srv_map *map,
-		       struct rnbd_msg_open_rsp *rsp);
+	void (*limits)(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
 	bool (*gone)(const struct rnbd_srv_map *map);
 	void (*submit)(struct rnbd_srv_req *req);
 };
@@ -545,8 +544,7 @@ struct rnbd_srv_map *rnbd_srv_map_get(struct rnbd_srv_sess *sess, u32 id);
 bool rnbd_srv_close(struct rnbd_srv_map *map, struct rtrs_srv_op *op);
 bool rnbd_srv_gone(const struct rnbd_srv_map *map);
 void rnbd_srv_fill_disk(const struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
-void rnbd_srv_fill_rsp(struct rnbd_srv_map *map,
-		       struct rnbd_msg_open_rsp *rsp);
+void rnbd_srv_fill_rsp(struct rnbd_srv_map *map, struct rnbd_msg_open_rsp *rsp);
 
 /* rules.c */
 int rnbd_srv_admit(void *owner, const char *sessname, const struct rtrs_srv_peer *peer);
@@ -626,8 +624,7 @@ int rnbd_srv_writer_add(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
 int rnbd_srv_writer_check(struct rnbd_srv_writer *wr, enum rnbd_access_mode mode,
 			  const struct rnbd_srv_age *age);
 bool rnbd_srv_writer_done(struct rnbd_srv_writer *wr, u64 generation);
-const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr,
-				 const struct rnbd_srv_age *age);
+const char *rnbd_srv_writer_word(const struct rnbd_srv_writer *wr, const struct rnbd_srv_age *age);
 #endif
 
 #endif /* RNBD_SRV_H */

@@ -82,8 +82,7 @@ void *rnbd_srv_sess_up(void *owner, struct rtrs_srv_sess *rtrs)
 	sess->rtrs = rtrs;
 	sess->label = rtrs_srv_sess_label(rtrs);
 	INIT_WORK(&sess->end_work, rnbd_srv_sess_end_work);
-	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL,
-			     DEFAULT_RATELIMIT_BURST);
+	ratelimit_state_init(&sess->log, DEFAULT_RATELIMIT_INTERVAL, DEFAULT_RATELIMIT_BURST);
 	/* Random, so that an id from an earlier session is most likely invalid here. */
 	sess->next_id = get_random_u32() & U16_MAX;
 	memcpy(sess->name, name, len);
@@ -128,8 +127,7 @@ int rnbd_srv_sess_info(struct rtrs_srv_op *op)
 	struct rnbd_srv_sess *sess = op->priv;
 	struct rnbd_msg_sess_info rsp;
 
-	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE ||
-	    op->data_len < sizeof(rsp))
+	if (op->msg_len < sizeof(*msg) || op->dir != DMA_FROM_DEVICE || op->data_len < sizeof(rsp))
 		return -EINVAL;
 
 	WRITE_ONCE(sess->ver, min_t(u8, msg->ver, RNBD_VER_MAJOR));
@@ -299,8 +297,7 @@ void rnbd_srv_request(struct rtrs_srv_op *op)
 		rtrs_srv_complete(op, rnbd_srv_sess_info(op));
 		break;
 	default:
-		rnbd_srv_err(sess, "message of unknown type %u, %u bytes\n",
-			     type, op->msg_len);
+		rnbd_srv_err(sess, "message of unknown type %u, %u bytes\n", type, op->msg_len);
 		err = -EINVAL;
 		break;
 	}

@@ -81,8 +81,7 @@ RNBD_SRV_MAP_ATTR(mapping_path, "%s", map->path);
 RNBD_SRV_MAP_ATTR(access_mode, "%s", rnbd_srv_access_names[map->mode]);
 RNBD_SRV_MAP_ATTR(handover, "%s", rnbd_srv_writer_state(map));
 
-static ssize_t force_close_show(struct kobject *kobj,
-				struct kobj_attribute *attr, char *buf)
+static ssize_t force_close_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "Usage: echo 1 > %s\n", attr->attr.name);
 }
@@ -92,8 +91,7 @@ static ssize_t force_close_show(struct kobject *kobj,
  * the active protection. sysfs_break_active_protection() also takes a reference to the kobject, and
  * so to the mapping. The reference to the module prevents unloading meanwhile.
  */
-static ssize_t force_close_store(struct kobject *kobj,
-				 struct kobj_attribute *attr, const char *buf,
+static ssize_t force_close_store(struct kobject *kobj, struct kobj_attribute *attr, const char *buf,
 				 size_t count)
 {
 	struct rnbd_srv_map *map = to_map(kobj);

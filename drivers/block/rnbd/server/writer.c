@@ -237,8 +237,7 @@ static void rnbd_srv_settle_work(struct work_struct *work)
 	}
 	spin_unlock_irq(&wr->lock);
 	if (again)
-		queue_delayed_work(rnbd_srv_wq, &wr->settle,
-				   rnbd_srv_grace_jiffies());
+		queue_delayed_work(rnbd_srv_wq, &wr->settle, rnbd_srv_grace_jiffies());
 	rnbd_srv_writer_kick(wr);
 }
 
@@ -445,8 +444,7 @@ int rnbd_srv_writer_join(struct rnbd_srv_map *map)
 		rnbd_srv_nr_idle--;
 	/* No effect if the grace period has begun already. */
 	if (!wr->settled)
-		queue_delayed_work(rnbd_srv_wq, &wr->settle,
-				   rnbd_srv_grace_jiffies());
+		queue_delayed_work(rnbd_srv_wq, &wr->settle, rnbd_srv_grace_jiffies());
 	spin_unlock_irq(&wr->lock);
 	return rnbd_srv_writer_open(map, &map->age);
 }
@@ -486,8 +484,7 @@ void rnbd_srv_writer_leave(struct rnbd_srv_map *map)
 	spin_lock_irq(&wr->lock);
 	last = !--wr->users;
 	if (last && wr->settled)
-		mod_delayed_work(rnbd_srv_wq, &wr->settle,
-				 rnbd_srv_grace_jiffies());
+		mod_delayed_work(rnbd_srv_wq, &wr->settle, rnbd_srv_grace_jiffies());
 	spin_unlock_irq(&wr->lock);
 	if (!last)
 		return;
