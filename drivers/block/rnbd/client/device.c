@@ -255,7 +255,7 @@ static int rnbd_clt_dev_make_disk(struct rnbd_clt_dev *dev)
 		return -ENOMEM;
 
 	mutex_lock(&dev->open_lock);
-	err = rnbd_clt_dev_open(dev, rsp, rnbd_clt_sess_generation(dev->sess));
+	err = rnbd_clt_dev_open(dev, rsp, READ_ONCE(dev->sess->generation));
 	if (!err)
 		err = rnbd_clt_dev_alloc_disk(dev, rsp);
 	mutex_unlock(&dev->open_lock);

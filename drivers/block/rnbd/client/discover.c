@@ -191,23 +191,11 @@ static int rnbd_clt_print_list(const struct rnbd_clt_list *list, char **text, si
 	return 0;
 }
 
-/* Ask for one part of the list. */
-static int rnbd_clt_list_once(struct rnbd_clt_sess *sess, unsigned int generation,
-			      struct rnbd_clt_list *list, void *rsp)
-{
-	struct rnbd_msg_list msg = {
-		.hdr.type = cpu_to_le16(RNBD_MSG_LIST),
-		.cursor = cpu_to_le64(list->cursor),
-	};
-
-	memset(rsp, 0, RNBD_CLT_LIST_ROOM);
-	return rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp, RNBD_CLT_LIST_ROOM) ?:
-	       rnbd_clt_parse_list(list, rsp, RNBD_CLT_LIST_ROOM);
-}
-
+/* Ask for one part of the list after the other. */
 static int rnbd_clt_list_all(struct rnbd_clt_sess *sess, unsigned int generation,
 			     struct rnbd_clt_list *list)
 {
+	struct rnbd_msg_list msg = { .hdr.type = cpu_to_le16(RNBD_MSG_LIST) };
 	unsigned long end = jiffies + RNBD_CLT_LIST_TIME;
 	void *rsp = kmalloc(RNBD_CLT_LIST_ROOM, GFP_KERNEL);
 	int err;
@@ -215,7 +203,11 @@ static int rnbd_clt_list_all(struct rnbd_clt_sess *sess, unsigned int generation
 	if (!rsp)
 		return -ENOMEM;
 	do {
-		err = rnbd_clt_list_once(sess, generation, list, rsp);
+		msg.cursor = cpu_to_le64(list->cursor);
+		memset(rsp, 0, RNBD_CLT_LIST_ROOM);
+		err = rnbd_clt_admin(sess, generation, &msg, sizeof(msg), rsp,
+				     RNBD_CLT_LIST_ROOM) ?:
+		      rnbd_clt_parse_list(list, rsp, RNBD_CLT_LIST_ROOM);
 		if (!err && list->cursor && time_after(jiffies, end))
 			err = -ETIMEDOUT;
 		if (!err && list->cursor && signal_pending(current))
@@ -234,7 +226,7 @@ static int rnbd_clt_list_volumes(const struct rnbd_clt_map_opts *opts, struct rn
 	sess = rnbd_clt_sess_get(opts);
 	if (IS_ERR(sess))
 		return PTR_ERR(sess);
-	generation = rnbd_clt_sess_generation(sess);
+	generation = READ_ONCE(sess->generation);
 	err = rnbd_clt_sess_introduce(sess);
 	if (!err && !(READ_ONCE(sess->features) & RNBD_FEATURE_VOLUMES))
 		err = -EOPNOTSUPP;

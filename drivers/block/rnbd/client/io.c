@@ -530,7 +530,7 @@ VISIBLE_IF_KUNIT int rnbd_clt_admin_err(int err)
 /**
  * rnbd_clt_admin() - send a message other than I/O, and wait for the answer
  * @sess: session
- * @generation: from rnbd_clt_sess_generation(); the contents of the message are valid in it
+ * @generation: &rnbd_clt_sess.generation in which the contents of the message are valid
  * @msg: message, begins with a struct rnbd_msg_hdr
  * @msg_len: length of @msg
  * @rsp: buffer for the answer, from kmalloc(); NULL if the answer has no data

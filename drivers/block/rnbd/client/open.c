@@ -458,7 +458,7 @@ static bool rnbd_clt_dev_open_as(const struct rnbd_clt_dev *dev, u32 device_id,
  */
 int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 {
-	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
+	unsigned int generation = READ_ONCE(dev->sess->generation);
 	u32 features = READ_ONCE(dev->sess->features);
 	u32 device_id = dev->device_id;
 	bool locked;

@@ -74,7 +74,7 @@ static void rnbd_clt_dev_gone(struct rnbd_clt_dev *dev, unsigned int generation,
 
 static int rnbd_clt_dev_try_open(struct rnbd_clt_dev *dev)
 {
-	unsigned int generation = rnbd_clt_sess_generation(dev->sess);
+	unsigned int generation = READ_ONCE(dev->sess->generation);
 	struct rnbd_msg_open_rsp *rsp;
 	int err;
 

@@ -406,7 +406,6 @@ void rnbd_clt_dev_set_mapped(struct rnbd_clt_dev *dev);
 void rnbd_clt_dev_revoke(struct rnbd_clt_dev *dev, u32 device_id);
 void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id);
 bool rnbd_clt_dev_wants_reopen(const struct rnbd_clt_dev *dev);
-unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_down(struct rnbd_clt_sess *sess);
 void rnbd_clt_sess_up(struct rnbd_clt_sess *sess);
 void rnbd_clt_expire_work(struct work_struct *work);

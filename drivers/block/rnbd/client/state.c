@@ -259,22 +259,6 @@ void rnbd_clt_dev_lost(struct rnbd_clt_dev *dev, u32 device_id)
 }
 
 /**
- * rnbd_clt_sess_generation() - get the generation of a session
- * @sess: session
- *
- * Return: the generation; answers of the server are valid until it changes.
- */
-unsigned int rnbd_clt_sess_generation(struct rnbd_clt_sess *sess)
-{
-	unsigned int generation;
-
-	spin_lock_irq(&sess->lock);
-	generation = sess->generation;
-	spin_unlock_irq(&sess->lock);
-	return generation;
-}
-
-/**
  * rnbd_clt_sess_down() - handle the loss of a session's last path
  * @sess: session
  *
