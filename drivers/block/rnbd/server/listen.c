@@ -38,24 +38,6 @@ struct rnbd_srv_tenant rnbd_srv_first = {
 	.lock = __MUTEX_INITIALIZER(rnbd_srv_first.lock),
 };
 
-/* Get the name of a tenant; NULL for the first tenant. */
-static const char *rnbd_srv_tenant_name(struct rnbd_srv_tenant *tenant)
-{
-	return tenant == &rnbd_srv_first ? NULL : config_item_name(&tenant->group.cg_item);
-}
-
-/**
- * rnbd_srv_listening() - check whether clients of a tenant can connect
- * @tenant: the tenant
- *
- * Context: any.
- * Return: true if clients can connect.
- */
-bool rnbd_srv_listening(const struct rnbd_srv_tenant *tenant)
-{
-	return READ_ONCE(tenant->rtrs);
-}
-
 static int rnbd_srv_open_port(struct rnbd_srv_tenant *tenant, struct net *net)
 {
 	struct rtrs_srv_params params = {
@@ -63,7 +45,8 @@ static int rnbd_srv_open_port(struct rnbd_srv_tenant *tenant, struct net *net)
 		.owner = &tenant->rules,
 		.net = net,
 		.port = port_nr,
-		.scope = rnbd_srv_tenant_name(tenant),
+		/* NULL for the first tenant */
+		.scope = config_item_name(&tenant->group.cg_item),
 	};
 	struct rtrs_srv *rtrs = rtrs_srv_open(&params);
 
@@ -106,7 +89,7 @@ static void rnbd_srv_net_work(struct work_struct *work)
 		queue_delayed_work(system_dfl_wq, &tenant->net_work, RNBD_SRV_NET_WATCH);
 	} else if (tenant->rtrs) {
 		pr_info("%s: its network namespace is gone: ending its sessions\n",
-			rnbd_srv_tenant_name(tenant));
+			config_item_name(&tenant->group.cg_item));
 		rnbd_srv_close_port(tenant);
 	}
 	mutex_unlock(&tenant->lock);

@@ -129,7 +129,7 @@ struct rnbd_srv_rules {
 /**
  * struct rnbd_srv_tenant - owner of rules, with a network namespace for its clients
  * @rules: rules of the tenant
- * @group: directory in tenants/; not used for the first tenant
+ * @group: directory in tenants/; all 0 for the first tenant
  * @volumes: directory of the volumes
  * @hosts: directory of the hosts
  * @lock: held while the tenant's port is opened or closed; protects the following fields
@@ -199,7 +199,6 @@ bool rnbd_srv_host_ok(const struct rnbd_srv_volume *volume, const struct rnbd_sr
 
 /* listen.c */
 void rnbd_srv_tenant_init(struct rnbd_srv_tenant *tenant);
-bool rnbd_srv_listening(const struct rnbd_srv_tenant *tenant);
 int rnbd_srv_listen(struct rnbd_srv_tenant *tenant, struct net *net);
 void rnbd_srv_unlisten(struct rnbd_srv_tenant *tenant);
 void rnbd_srv_tenant_exit(struct rnbd_srv_tenant *tenant);

@@ -50,7 +50,7 @@ CONFIGFS_ATTR(rnbd_srv_, policy);
 
 static ssize_t rnbd_srv_tenant_listen_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%d\n", rnbd_srv_listening(rnbd_srv_to_tenant(item)));
+	return sysfs_emit(page, "%d\n", !!READ_ONCE(rnbd_srv_to_tenant(item)->rtrs));
 }
 
 /* The first tenant listens in the initial network namespace, others in that of the writer. */
