@@ -12,7 +12,6 @@
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 #include <rdma/ib.h>
 
 #include "srv.h"
@@ -331,76 +330,31 @@ static int rtrs_srv_listen_event(struct rdma_cm_id *id,
 	return ret;
 }
 
-static struct rdma_cm_id *rtrs_srv_listen(struct rtrs_srv *srv,
-					  struct sockaddr_storage *addr,
-					  enum rdma_ucm_port_space ps)
+/* Listens on the server's port at @addr_str, the unspecified address of a family. */
+static int rtrs_srv_listen(struct rtrs_srv *srv, const char *addr_str,
+			   struct rdma_cm_id **listener)
 {
 	struct rdma_cm_id *id;
+	struct rtrs_addr addr;
 	int ret;
 
-	id = rdma_create_id(srv->net, rtrs_srv_listen_event, srv, ps, IB_QPT_RC);
+	ret = rtrs_addr_parse(srv->net, addr_str, srv->port, &addr);
+	if (ret)
+		return ret;
+	id = rdma_create_id(srv->net, rtrs_srv_listen_event, srv,
+			    addr.dst.ss_family == AF_IB ? RDMA_PS_IB : RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
-		return id;
+		return PTR_ERR(id);
 	ret = rdma_set_afonly(id, 1);
 	if (!ret)
-		ret = rdma_bind_addr(id, (struct sockaddr *)addr);
+		ret = rdma_bind_addr(id, (struct sockaddr *)&addr.dst);
 	if (!ret)
 		ret = rdma_listen(id, RTRS_SRV_BACKLOG);
-	if (ret) {
+	if (ret)
 		rdma_destroy_id(id);
-		return ERR_PTR(ret);
-	}
-	return id;
-}
-
-static struct rdma_cm_id *rtrs_srv_listen_ip4(struct rtrs_srv *srv)
-{
-	struct sockaddr_storage ss = {};
-	struct sockaddr_in *sin = (struct sockaddr_in *)&ss;
-
-	sin->sin_family = AF_INET;
-	sin->sin_port = htons(srv->port);
-	return rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
-}
-
-static struct rdma_cm_id *rtrs_srv_listen_ip6(struct rtrs_srv *srv)
-{
-	struct sockaddr_storage ss = {};
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&ss;
-
-	sin6->sin6_family = AF_INET6;
-	sin6->sin6_port = htons(srv->port);
-	return rtrs_srv_listen(srv, &ss, RDMA_PS_TCP);
-}
-
-/* One cm_id per address family: over iWARP, a common one would report IPv4 addresses as IPv6. */
-static int rtrs_srv_listen_ip(struct rtrs_srv *srv)
-{
-	struct rdma_cm_id *id;
-
-	id = rtrs_srv_listen_ip4(srv);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	srv->ip_id = id;
-	id = rtrs_srv_listen_ip6(srv);
-	if (!IS_ERR(id))
-		srv->ip6_id = id;
-	else if (id != ERR_PTR(-EAFNOSUPPORT))
-		return PTR_ERR(id);
-	return 0;
-}
-
-static struct rdma_cm_id *rtrs_srv_listen_ib(struct rtrs_srv *srv)
-{
-	struct sockaddr_storage ss = {};
-	struct sockaddr_ib *sib = (struct sockaddr_ib *)&ss;
-
-	sib->sib_family = AF_IB;
-	sib->sib_sid = cpu_to_be64(RDMA_IB_IP_PS_IB | srv->port);
-	sib->sib_sid_mask = cpu_to_be64(~0ULL);
-	/* Any partition key. */
-	sib->sib_pkey = cpu_to_be16(0xffff);
-	return rtrs_srv_listen(srv, &ss, RDMA_PS_IB);
+	else
+		*listener = id;
+	return ret;
 }
 
 /**
@@ -443,7 +397,6 @@ EXPORT_SYMBOL_GPL(rtrs_srv_close);
  */
 struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_params *params)
 {
-	struct rdma_cm_id *id;
 	struct rtrs_srv *srv;
 	int ret;
 
@@ -461,23 +414,23 @@ struct rtrs_srv *rtrs_srv_open(const struct rtrs_srv_params *params)
 	ratelimit_state_init(&srv->log, DEFAULT_RATELIMIT_INTERVAL,
 			     RTRS_SRV_LOG_BURST);
 
-	ret = rtrs_srv_listen_ip(srv);
+	/* One cm_id per family: over iWARP, a common one would report IPv4 addresses as IPv6. */
+	ret = rtrs_srv_listen(srv, "ip:0.0.0.0", &srv->ip_id);
+	if (!ret) {
+		ret = rtrs_srv_listen(srv, "ip:::", &srv->ip6_id);
+		if (ret == -EAFNOSUPPORT)
+			ret = 0;
+	}
 	if (ret) {
 		pr_err("can't listen on port %u: %pe\n", srv->port, ERR_PTR(ret));
 		/* Clients may have connected by the other address family. */
 		rtrs_srv_close(srv);
 		return ERR_PTR(ret);
 	}
-
-	/* Connection requests by GID are not specific to a network namespace. */
-	if (!net_eq(srv->net, &init_net))
-		return srv;
-	id = rtrs_srv_listen_ib(srv);
-	if (IS_ERR(id))
-		pr_info("not listening for GIDs, only for IP addresses: %pe\n",
-			id);
-	else
-		srv->ib_id = id;
+	/* GIDs are not available in other network namespaces than the initial one. */
+	ret = rtrs_srv_listen(srv, "gid:::", &srv->ib_id);
+	if (ret && ret != -EADDRNOTAVAIL)
+		pr_info("not listening for GIDs, only for IP addresses: %pe\n", ERR_PTR(ret));
 	return srv;
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_open);
