@@ -380,7 +380,7 @@ void rtrs_srv_close(struct rtrs_srv *srv)
 		rdma_destroy_id(srv->ip_id);
 
 	rtrs_srv_sess_end_all(srv);
-	wait_event(rtrs_srv_wait, !READ_ONCE(srv->nr_sess));
+	wait_var_event(&srv->nr_sess, !READ_ONCE(srv->nr_sess));
 	/* The work item that freed the last session still uses @srv. */
 	flush_workqueue(rtrs_srv_close_wq);
 	kfree(srv);

@@ -58,7 +58,6 @@ void rtrs_srv_path_free(struct rtrs_srv_path *path)
 	rtrs_srv_path_leave_port(path);
 	free_percpu(path->path.stats);
 	percpu_ref_exit(&path->ios.ref);
-	kfree(path->setup.origin);
 	kfree(path->setup.req);
 	key_put(path->key);
 	kvfree(path->conns.con);
@@ -210,8 +209,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
 {
 	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
-	       sizeof(*path->setup.origin) + sizeof(*path->share) +
-	       path->path.nr_cons * sizeof(*path->conns.con) +
+	       sizeof(*path->share) + path->path.nr_cons * sizeof(*path->conns.con) +
 	       num_possible_cpus() * sizeof(*path->path.stats) + rtrs_srv_cons_bytes(path, dev);
 }
 
@@ -219,9 +217,8 @@ static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
 {
 	path->conns.con = kvcalloc(path->path.nr_cons, sizeof(*path->conns.con), GFP_KERNEL);
 	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
-	path->setup.origin = kzalloc(sizeof(*path->setup.origin), GFP_KERNEL);
 	path->path.stats = alloc_percpu(struct rtrs_stats);
-	if (!path->conns.con || !path->setup.req || !path->setup.origin || !path->path.stats)
+	if (!path->conns.con || !path->setup.req || !path->path.stats)
 		return -ENOMEM;
 	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL);
 }
@@ -252,6 +249,7 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
 	INIT_WORK(&path->setup.work, rtrs_srv_setup_work);
 	INIT_LIST_HEAD(&path->setup.handshake);
+	INIT_LIST_HEAD(&path->setup.parked);
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);

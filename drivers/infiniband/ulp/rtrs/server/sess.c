@@ -8,8 +8,10 @@
 #include <linux/export.h>
 #include <linux/hashtable.h>
 #include <linux/module.h>
+#include <linux/net.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -34,9 +36,8 @@ module_param_named(always_invalidate, rtrs_srv_always_invalidate, bool, 0444);
 MODULE_PARM_DESC(always_invalidate,
 		 "Copy data, so that clients cannot change them while a request is processed (default Y)");
 
-/* All sessions by UUID, and those with a name by name. Guarded by rtrs_srv_lock */
-static DEFINE_HASHTABLE(rtrs_srv_by_uuid, RTRS_SRV_HASH_BITS);
-static DEFINE_HASHTABLE(rtrs_srv_by_name, RTRS_SRV_HASH_BITS);
+/* All sessions by UUID. Guarded by rtrs_srv_lock */
+static DEFINE_HASHTABLE(rtrs_srv_sessions, 9);
 
 /* Number of sessions of all listeners that are up; they share the memory for requests */
 atomic_t rtrs_srv_nr_sess;
@@ -83,38 +84,24 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 	return 0;
 }
 
+/* Keyed hash: clients choose UUIDs, but must not be able to provoke collisions. */
+static u64 rtrs_srv_hash(const uuid_t *uuid)
+{
+	static siphash_aligned_key_t key;
+
+	net_get_random_once(&key, sizeof(key));
+	return siphash(uuid, sizeof(*uuid), &key);
+}
+
 /**
- * rtrs_srv_sess_add() - make a session known by its UUID
+ * rtrs_srv_sess_add() - make a session known
  * @sess: session with its UUID
  *
  * Context: under rtrs_srv_lock.
  */
 VISIBLE_IF_KUNIT void rtrs_srv_sess_add(struct rtrs_srv_sess *sess)
 {
-	hash_add(rtrs_srv_by_uuid, &sess->by_uuid, rtrs_srv_hash_uuid(&sess->uuid));
-}
-
-/**
- * rtrs_srv_sess_add_name() - make a session known by its name
- * @sess: session whose name was just set
- *
- * Context: under rtrs_srv_lock.
- */
-VISIBLE_IF_KUNIT void rtrs_srv_sess_add_name(struct rtrs_srv_sess *sess)
-{
-	hash_add(rtrs_srv_by_name, &sess->by_name, rtrs_srv_hash_name(sess->name));
-}
-
-/**
- * rtrs_srv_sess_del() - undo rtrs_srv_sess_add() and rtrs_srv_sess_add_name()
- * @sess: the session
- *
- * Context: under rtrs_srv_lock.
- */
-VISIBLE_IF_KUNIT void rtrs_srv_sess_del(struct rtrs_srv_sess *sess)
-{
-	hash_del(&sess->by_uuid);
-	hash_del(&sess->by_name);
+	hash_add(rtrs_srv_sessions, &sess->by_uuid, rtrs_srv_hash(&sess->uuid));
 }
 
 /*
@@ -213,8 +200,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	/* The newest session comes first. */
-	hash_for_each_possible(rtrs_srv_by_uuid, sess, by_uuid,
-			       rtrs_srv_hash_uuid(&req->sess_uuid)) {
+	hash_for_each_possible(rtrs_srv_sessions, sess, by_uuid, rtrs_srv_hash(&req->sess_uuid)) {
 		joins = fences && rtrs_srv_sess_stuck(sess);
 		if (list_empty(&sess->paths) || (sess->ending && !joins) ||
 		    !rtrs_srv_sess_matches(sess, srv, req))
@@ -244,8 +230,9 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 {
 	lockdep_assert_held(&rtrs_srv_lock);
-	rtrs_srv_sess_del(sess);
+	hash_del(&sess->by_uuid);
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
+	wake_up_var(&sess->srv->nr_sess);
 	if (sess->up)
 		atomic_dec(&rtrs_srv_nr_sess);
 	rtrs_srv_changed(sess);
@@ -428,9 +415,10 @@ VISIBLE_IF_KUNIT struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_s
 							     const char *name)
 {
 	struct rtrs_srv_sess *sess;
+	unsigned int i;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	hash_for_each_possible(rtrs_srv_by_name, sess, by_name, rtrs_srv_hash_name(name))
+	hash_for_each(rtrs_srv_sessions, i, sess, by_uuid)
 		if (sess->srv == srv && !strcmp(sess->name, name))
 			return sess;
 	return NULL;
@@ -453,8 +441,7 @@ rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess, const char *name)
 	struct rtrs_srv_sess *other;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	hash_for_each_possible(rtrs_srv_by_uuid, other, by_uuid,
-			       rtrs_srv_hash_uuid(&sess->uuid))
+	hash_for_each_possible(rtrs_srv_sessions, other, by_uuid, rtrs_srv_hash(&sess->uuid))
 		if (other != sess && other->srv == sess->srv && !strcmp(other->name, name) &&
 		    other->proves == sess->proves && uuid_equal(&other->uuid, &sess->uuid))
 			return other;
@@ -559,7 +546,6 @@ static int rtrs_srv_set_name(struct rtrs_srv_sess *sess, const char *name)
 	if (len >= sizeof(sess->label))
 		return -ENAMETOOLONG;
 	strscpy(sess->name, name, sizeof(sess->name));
-	rtrs_srv_sess_add_name(sess);
 	return 0;
 }
 
@@ -570,7 +556,7 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
 
 	mutex_lock(&rtrs_srv_lock);
 	path->setup.admitted = true;
-	rtrs_srv_handshake_end(path);
+	list_del_init(&path->setup.handshake);
 	/* Even if the next incarnation of the path exists already. */
 	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
 	if (!ret) {
@@ -792,7 +778,7 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	list_del(&path->entry);
 	mutex_unlock(&sess->paths_lock);
 	sess->nr_paths--;
-	rtrs_srv_handshake_end(path);
+	list_del_init(&path->setup.handshake);
 	last = list_empty(&sess->paths);
 	/*
 	 * Only the end of an admitted path can leave a session without connected paths. The end of
@@ -826,7 +812,7 @@ void rtrs_srv_sess_end_all(struct rtrs_srv *srv)
 	unsigned int i;
 
 	mutex_lock(&rtrs_srv_lock);
-	hash_for_each(rtrs_srv_by_uuid, i, sess, by_uuid) {
+	hash_for_each(rtrs_srv_sessions, i, sess, by_uuid) {
 		if (sess->srv != srv)
 			continue;
 		list_for_each_entry(path, &sess->paths, entry)

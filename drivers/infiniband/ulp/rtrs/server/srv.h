@@ -64,7 +64,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
 #include <linux/ratelimit.h>
-#include <linux/wait.h>
+#include <linux/wait_bit.h>
 
 #include "../common/sysfs.h"
 #include "pull.h"
@@ -116,9 +116,6 @@ static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 #define RTRS_SRV_WHY_LEN	192
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
 #define RTRS_SRV_LOG_BURST	20
-
-/* Hash tables of sessions */
-#define RTRS_SRV_HASH_BITS	9
 
 /* Bytes of data in a slot, 0 without slots. */
 extern unsigned int rtrs_srv_slot_size;
@@ -182,7 +179,6 @@ struct rtrs_srv_slots {
 /**
  * struct rtrs_srv_sess - a session
  * @by_uuid: in the hash table of all sessions, guarded by rtrs_srv_lock
- * @by_name: in the hash table of sessions with a name, guarded by rtrs_srv_lock
  * @srv: server that accepted the session
  * @uuid: chosen by the client
  * @id: distinguishes this session from an earlier one with the same @uuid
@@ -223,7 +219,6 @@ struct rtrs_srv_slots {
  */
 struct rtrs_srv_sess {
 	struct hlist_node by_uuid;
-	struct hlist_node by_name;
 	struct rtrs_srv *srv;
 	uuid_t uuid;
 	u32 id;
@@ -367,24 +362,6 @@ struct rtrs_srv_fence {
 };
 
 /**
- * struct rtrs_srv_origin - handshakes from one client address that count towards limits (limit.c)
- * @by_addr: in the hash table of all records
- * @srv: server that received the requests; different networks may use the same addresses
- * @addr: the address; the port is ignored
- * @nr: number of paths from this address that count towards the limits
- * @bytes: memory of these paths
- *
- * Guarded by rtrs_srv_lock. Freed when @nr is 0.
- */
-struct rtrs_srv_origin {
-	struct hlist_node by_addr;
-	const struct rtrs_srv *srv;
-	struct sockaddr_storage addr;
-	unsigned int nr;
-	u64 bytes;
-};
-
-/**
  * struct rtrs_srv_setup - handshake of a path (setup.c)
  * @req: buffer for INFO_REQ, followed by a struct rtrs_proof
  * @req_dma: DMA address of @req, 0 if it isn't mapped
@@ -401,14 +378,11 @@ struct rtrs_srv_origin {
  *	logged yet; used by @work only
  * @timeout: ends the path after RTRS_SRV_SETUP_MS, or RTRS_SRV_REFUSED_MS if it was refused
  * @work: performs the steps; queued again after each step that has to wait
- * @parked_by_uuid: in a hash table of parked handshakes, see rtrs_srv_setup_park()
- * @parked_by_name: in the other hash table of parked handshakes
+ * @parked: in the list of parked handshakes, see rtrs_srv_setup_park()
  * @stopped: @work is never queued again
- * @origin: record of the client's address while the path is in @handshake, shared with other paths;
- *	otherwise a record that is not in use, or NULL. Written under rtrs_srv_lock
  * @handshake: in the list of paths that count towards the limits of handshakes, until the client is
  *	admitted; guarded by rtrs_srv_lock
- * @began: time when the handshake began, as get_jiffies_64()
+ * @began: time when the handshake began, in jiffies
  */
 struct rtrs_srv_setup {
 	struct rtrs_info_req *req;
@@ -425,12 +399,10 @@ struct rtrs_srv_setup {
 	bool has_probed;
 	struct delayed_work timeout;
 	struct work_struct work;
-	struct hlist_node parked_by_uuid;
-	struct hlist_node parked_by_name;
+	struct list_head parked;
 	bool stopped;
-	struct rtrs_srv_origin *origin;
 	struct list_head handshake;
-	u64 began;
+	unsigned long began;
 };
 
 /**
@@ -698,7 +670,6 @@ do { \
 
 /* state.c */
 extern struct mutex rtrs_srv_lock;
-extern struct wait_queue_head rtrs_srv_wait;
 extern struct workqueue_struct *rtrs_srv_setup_wq;
 extern struct workqueue_struct *rtrs_srv_close_wq;
 extern struct workqueue_struct *rtrs_srv_io_wq;
@@ -708,8 +679,6 @@ void rtrs_srv_state_exit(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_may_await(const struct rtrs_srv_path *path, const struct rtrs_srv_sess *sess);
 #endif
-u64 rtrs_srv_hash_uuid(const uuid_t *uuid);
-u64 rtrs_srv_hash_name(const char *name);
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess);
 struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path);
 void rtrs_srv_setup_park(struct rtrs_srv_path *path);
@@ -730,7 +699,6 @@ bool rtrs_srv_may_begin(u64 own, u64 all, u64 more, u64 max);
 bool rtrs_srv_sess_has_room(const struct rtrs_srv_path *path, u64 bytes);
 #endif
 int rtrs_srv_handshake_begin(struct rtrs_srv_path *path, u64 bytes);
-void rtrs_srv_handshake_end(struct rtrs_srv_path *path);
 
 /* slot.c */
 void rtrs_srv_slots_init(struct rtrs_srv_sess *sess);
@@ -824,8 +792,6 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 			  unsigned int slot_size);
 #if IS_ENABLED(CONFIG_KUNIT)
 void rtrs_srv_sess_add(struct rtrs_srv_sess *sess);
-void rtrs_srv_sess_add_name(struct rtrs_srv_sess *sess);
-void rtrs_srv_sess_del(struct rtrs_srv_sess *sess);
 struct rtrs_srv_sess *rtrs_srv_sess_by_name(const struct rtrs_srv *srv, const char *name);
 struct rtrs_srv_sess *rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess, const char *name);
 bool rtrs_srv_sess_matches(const struct rtrs_srv_sess *sess, const struct rtrs_srv *srv,

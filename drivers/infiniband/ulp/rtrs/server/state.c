@@ -6,10 +6,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/hashtable.h>
-#include <linux/net.h>
 #include <linux/sched/mm.h>
-#include <linux/siphash.h>
 
 #include "srv.h"
 
@@ -18,15 +15,9 @@
 
 /* Guards the tables of sessions, the names of sessions, and members as documented in srv.h. */
 DEFINE_MUTEX(rtrs_srv_lock);
-/* Waits for the end of sessions; woken by rtrs_srv_changed(). */
-DECLARE_WAIT_QUEUE_HEAD(rtrs_srv_wait);
-/*
- * Paths whose handshake waits for a change of another path or session, by the UUID of their session
- * and by the name that they request.
- */
-static DEFINE_HASHTABLE(rtrs_srv_parked_by_uuid, RTRS_SRV_HASH_BITS);
-static DEFINE_HASHTABLE(rtrs_srv_parked_by_name, RTRS_SRV_HASH_BITS);
-static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* parked tables, rtrs_srv_setup.stopped */
+/* Paths whose handshake waits for a change of another path or session. */
+static LIST_HEAD(rtrs_srv_parked);
+static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* rtrs_srv_parked, rtrs_srv_setup.stopped */
 
 /*
  * Workqueues that set paths up and take them down. No work item waits for another one or for I/O.
@@ -38,47 +29,10 @@ struct workqueue_struct *rtrs_srv_io_wq;
 /* Continues requests that waited for memory, and pieces that waited for a port. */
 struct workqueue_struct *rtrs_srv_pull_wq;
 
-/* Keyed hash: clients choose UUIDs and names, but must not be able to provoke collisions. */
-static u64 rtrs_srv_hash(const void *data, size_t len)
-{
-	static siphash_aligned_key_t key;
-
-	net_get_random_once(&key, sizeof(key));
-	return siphash(data, len, &key);
-}
-
-/**
- * rtrs_srv_hash_uuid() - compute the hash of a session's UUID
- * @uuid: the UUID
- *
- * Return: the key for the hash tables by UUID.
- */
-u64 rtrs_srv_hash_uuid(const uuid_t *uuid)
-{
-	return rtrs_srv_hash(uuid, sizeof(*uuid));
-}
-
-/**
- * rtrs_srv_hash_name() - compute the hash of a session's name
- * @name: the name
- *
- * Return: the key for the hash tables by name.
- */
-u64 rtrs_srv_hash_name(const char *name)
-{
-	return rtrs_srv_hash(name, strlen(name));
-}
-
-static void rtrs_srv_unpark(struct rtrs_srv_path *path)
-{
-	lockdep_assert_held(&rtrs_srv_parked_lock);
-	hash_del(&path->setup.parked_by_uuid);
-	hash_del(&path->setup.parked_by_name);
-}
-
 static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
 {
-	rtrs_srv_unpark(path);
+	lockdep_assert_held(&rtrs_srv_parked_lock);
+	list_del_init(&path->setup.parked);
 	queue_work(rtrs_srv_setup_wq, &path->setup.work);
 }
 
@@ -101,33 +55,25 @@ VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
  * rtrs_srv_changed() - announce a change of a session, or of one of its paths
  * @sess: the session, which can't be freed during the call
  *
- * Resumes the handshakes that may wait for the session, and wakes rtrs_srv_wait. Other handshakes
- * stay parked: when many clients reconnect at once, each waits for an old session of its own.
+ * Resumes the handshakes that may wait for the session. Other handshakes stay parked: when many
+ * clients reconnect at once, each waits for an old session of its own.
  *
- * Context: any.
+ * Context: process.
  */
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 {
-	struct rtrs_srv_path *path;
-	struct hlist_node *next;
-	unsigned long flags;
+	struct rtrs_srv_path *path, *next;
 
-	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
+	spin_lock(&rtrs_srv_parked_lock);
 	/*
 	 * Either this function sees the name that @sess gets concurrently, or the handshake that
 	 * requests that name sees the change.
 	 */
 	smp_mb();
-	hash_for_each_possible_safe(rtrs_srv_parked_by_uuid, path, next, setup.parked_by_uuid,
-				    rtrs_srv_hash_uuid(&sess->uuid))
+	list_for_each_entry_safe(path, next, &rtrs_srv_parked, setup.parked)
 		if (rtrs_srv_may_await(path, sess))
 			rtrs_srv_resume_setup(path);
-	hash_for_each_possible_safe(rtrs_srv_parked_by_name, path, next, setup.parked_by_name,
-				    rtrs_srv_hash_name(sess->name))
-		if (rtrs_srv_may_await(path, sess))
-			rtrs_srv_resume_setup(path);
-	spin_unlock_irqrestore(&rtrs_srv_parked_lock, flags);
-	wake_up_all(&rtrs_srv_wait);
+	spin_unlock(&rtrs_srv_parked_lock);
 }
 
 /**
@@ -141,14 +87,10 @@ void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
  */
 void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 {
-	spin_lock_irq(&rtrs_srv_parked_lock);
-	if (!path->setup.stopped && !hash_hashed(&path->setup.parked_by_uuid)) {
-		hash_add(rtrs_srv_parked_by_uuid, &path->setup.parked_by_uuid,
-			 rtrs_srv_hash_uuid(&path->sess->uuid));
-		hash_add(rtrs_srv_parked_by_name, &path->setup.parked_by_name,
-			 rtrs_srv_hash_name(path->setup.req->name));
-	}
-	spin_unlock_irq(&rtrs_srv_parked_lock);
+	spin_lock(&rtrs_srv_parked_lock);
+	if (!path->setup.stopped && list_empty(&path->setup.parked))
+		list_add_tail(&path->setup.parked, &rtrs_srv_parked);
+	spin_unlock(&rtrs_srv_parked_lock);
 }
 
 /**
@@ -159,25 +101,23 @@ void rtrs_srv_setup_park(struct rtrs_srv_path *path)
  */
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
 {
-	spin_lock_irq(&rtrs_srv_parked_lock);
-	rtrs_srv_unpark(path);
-	spin_unlock_irq(&rtrs_srv_parked_lock);
+	spin_lock(&rtrs_srv_parked_lock);
+	list_del_init(&path->setup.parked);
+	spin_unlock(&rtrs_srv_parked_lock);
 }
 
 /**
  * rtrs_srv_setup_continue() - queue a path's setup work, unless it is stopped
  * @path: path whose handshake can continue
  *
- * Context: any.
+ * Context: process.
  */
 void rtrs_srv_setup_continue(struct rtrs_srv_path *path)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&rtrs_srv_parked_lock, flags);
+	spin_lock(&rtrs_srv_parked_lock);
 	if (!path->setup.stopped)
 		rtrs_srv_resume_setup(path);
-	spin_unlock_irqrestore(&rtrs_srv_parked_lock, flags);
+	spin_unlock(&rtrs_srv_parked_lock);
 }
 
 /**
@@ -188,10 +128,10 @@ void rtrs_srv_setup_continue(struct rtrs_srv_path *path)
  */
 void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 {
-	spin_lock_irq(&rtrs_srv_parked_lock);
+	spin_lock(&rtrs_srv_parked_lock);
 	path->setup.stopped = true;
-	rtrs_srv_unpark(path);
-	spin_unlock_irq(&rtrs_srv_parked_lock);
+	list_del_init(&path->setup.parked);
+	spin_unlock(&rtrs_srv_parked_lock);
 	/* In this order, as the work restarts the timeout when it refuses a client. */
 	cancel_work_sync(&path->setup.work);
 	cancel_delayed_work_sync(&path->setup.timeout);

@@ -120,14 +120,10 @@ static int begin(struct kunit *test, struct limit_test *t, u32 addr)
 	sin->sin_family = AF_INET;
 	sin->sin_port = cpu_to_be16(t->nr);
 	sin->sin_addr.s_addr = cpu_to_be32(addr);
-	path->setup.origin = kzalloc(sizeof(*path->setup.origin), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, path->setup.origin);
 	mutex_lock(&rtrs_srv_lock);
 	ret = rtrs_srv_handshake_begin(path, 1);
 	mutex_unlock(&rtrs_srv_lock);
-	if (ret)
-		kfree(path->setup.origin);
-	else
+	if (!ret)
 		t->nr++;
 	return ret;
 }
@@ -137,11 +133,7 @@ static void end(struct limit_test *t)
 {
 	struct rtrs_srv_path *path = t->path[--t->nr];
 
-	mutex_lock(&rtrs_srv_lock);
-	rtrs_srv_handshake_end(path);
-	/* Called again when an admitted path ends. */
-	rtrs_srv_handshake_end(path);
-	mutex_unlock(&rtrs_srv_lock);
+	list_del_init(&path->setup.handshake);
 	rtrs_srv_mem_uncharge(&path->mem.charged);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* KUnit tests of the checks of connection requests, devices and module parameters. */
 #include <kunit/test.h>
+#include <linux/hashtable.h>
 
 #include "../srv.h"
 
@@ -400,7 +401,6 @@ static const struct name_case {
 	{ "the same name at two servers", 0, "c", 3 },
 	{ "the same name at two servers, the other one", 1, "c", 4 },
 	{ "a name of another server", 1, "a", -1 },
-	{ "no name", 0, "", -1 },
 	{ "an unknown name", 0, "aa", -1 },
 };
 
@@ -433,8 +433,6 @@ static void session_is_found_by_uuid_or_name(struct kunit *test)
 		path[i].ios.late = t->stuck;
 		sess[i].ending = t->ending;
 		rtrs_srv_sess_add(&sess[i]);
-		if (t->name[0])
-			rtrs_srv_sess_add_name(&sess[i]);
 	}
 	for (i = 0; i < ARRAY_SIZE(find_cases); i++) {
 		const struct find_case *c = &find_cases[i];
@@ -461,7 +459,7 @@ static void session_is_found_by_uuid_or_name(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, table_index(sess, rtrs_srv_sess_predecessor(&sess[5], "c")), -1,
 			    "there was none before");
 	for (i = 0; i < nr; i++)
-		rtrs_srv_sess_del(&sess[i]);
+		hash_del(&sess[i].by_uuid);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_by_name(srv, "a"), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_sess_predecessor(&sess[2], "a"), NULL);
 	mutex_unlock(&rtrs_srv_lock);
