@@ -440,7 +440,6 @@ struct rtrs_clt_path_neg {
 /**
  * struct rtrs_clt_path_info - exchange of INFO_REQ and INFO_RSP, while connecting
  * @rsp: INFO_RSP
- * @max_sge: maximum number of SGEs of a receive on the service connection
  * @len: bytes received
  * @nonce: with RTRS_FEATURE_PROOF: the client's nonce
  * @asked: INFO_REQ has been posted, so INFO_RSP is expected
@@ -449,7 +448,6 @@ struct rtrs_clt_path_neg {
  */
 struct rtrs_clt_path_info {
 	struct rtrs_long rsp;
-	u32 max_sge;
 	u32 len;
 	u8 nonce[RTRS_PROOF_NONCE];
 	bool asked;

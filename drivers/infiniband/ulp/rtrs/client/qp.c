@@ -27,8 +27,6 @@
 #define RTRS_CLT_SMALL_SEND_WR	254
 /* In a shorter send queue, signalled sends would complete too late to make room. */
 #define RTRS_CLT_MIN_SEND_WR	(2 * RTRS_SIGNAL_EVERY)
-/* Number of slots of a server with default parameters */
-#define RTRS_CLT_USUAL_SLOTS	512U
 /* If a queue pair can't be created, the number of slots is not lowered below this. */
 #define RTRS_CLT_MIN_SLOTS	16
 
@@ -42,28 +40,17 @@ VISIBLE_IF_KUNIT void rtrs_clt_qp_params(const struct rtrs_clt_path *path,
 					 unsigned int cid,
 					 struct rtrs_qp_params *params)
 {
-	u32 depth;
-
 	*params = (struct rtrs_qp_params) {
 		.send_wr	= RTRS_SERVICE_WR,
 		.recv_wr	= RTRS_SERVICE_WR,
 		.send_sge	= 1,
 		.min_send_sge	= 1,
-		.recv_sge	= 1,
 		.min_send_wr	= RTRS_CLT_MIN_SEND_WR,
 		.nr_io		= path->clt->nr_queues,
 		.poll		= IB_POLL_SOFTIRQ,
 	};
-	if (!cid) {
-		/*
-		 * For INFO_RSP of a server that has as many slots as at the last connect, or the
-		 * usual number. If the server has more slots by now, INFO_RSP is received into
-		 * fewer, but larger, pieces of memory.
-		 */
-		depth = max3(path->neg.depth, path->clt->limits.queue_depth, RTRS_CLT_USUAL_SLOTS);
-		params->recv_sge = rtrs_long_sge(rtrs_info_rsp_max(depth));
+	if (!cid)
 		return;
-	}
 	if (cid > path->clt->nr_queues)
 		params->poll = IB_POLL_DIRECT;
 	params->send_wr = (path->path.no_imm ? 3 : 2) *
@@ -138,8 +125,6 @@ int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_w
 		ret = rtrs_con_create_qp(&path->cons[cid].con, &params);
 	} while (cid && rtrs_qp_refused(ret) && rtrs_clt_fewer_slots(path));
 	*recv_wr = params.recv_wr;
-	if (!cid)
-		path->info.max_sge = params.recv_sge;
 	if (ret || !cid)
 		return ret;
 	if (path->neg.nr_slots < had)

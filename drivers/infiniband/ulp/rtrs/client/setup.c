@@ -45,7 +45,10 @@ int rtrs_clt_info_alloc(struct rtrs_clt_path *path)
 		   (rtrs_clt_proves(path) ? RTRS_PROOF_MAC : 0);
 	int ret;
 
-	ret = rtrs_long_alloc(&path->info.rsp, &path->path, size, path->info.max_sge);
+	ret = rtrs_long_alloc(&path->info.rsp, &path->path, size);
+	/* Large enough for a server of this driver, which has few memory regions. */
+	if (ret && size > SZ_32K)
+		ret = rtrs_long_alloc(&path->info.rsp, &path->path, SZ_32K);
 	if (ret)
 		return ret;
 	path->info.recv_cqe.done = rtrs_clt_info_recv_done;
@@ -207,7 +210,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 	struct rtrs_long req = {};
 	int ret;
 
-	ret = rtrs_long_alloc(&req, &path->path, size, 1);
+	ret = rtrs_long_alloc(&req, &path->path, size);
 	if (ret)
 		goto free_req;
 	rtrs_clt_fill_info_req(req.msg, path->clt->name);
@@ -227,7 +230,7 @@ int rtrs_clt_info_exchange(struct rtrs_clt_path *path)
 		rtrs_clt_cons_disconnect(path);
 		goto free_req;
 	}
-	rtrs_long_read(&path->info.rsp, path->info.len);
+	rtrs_long_received(&path->info.rsp);
 	ret = rtrs_clt_parse_info_rsp(path);
 	rtrs_clt_info_free(path);
 free_req:

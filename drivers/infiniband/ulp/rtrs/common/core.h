@@ -261,15 +261,17 @@ struct rtrs_region {
 };
 
 /**
- * struct rtrs_long - a long message of a handshake (region.c)
- * @msg: the message; a copy, so that the peer can't change it
+ * struct rtrs_long - a message of a handshake (region.c)
+ * @path: path whose device and protection domain are used
+ * @msg: the message; NULL if it isn't allocated
  * @size: bytes of @msg
- * @mem: memory that the device reads from or writes to
+ * @dma: DMA address of @msg
  */
 struct rtrs_long {
+	struct rtrs_path *path;
 	void *msg;
 	u32 size;
-	struct rtrs_region mem;
+	u64 dma;
 };
 
 /**
@@ -458,7 +460,6 @@ struct rtrs_imm_wr {
  * @send_reserve: additional entries for rtrs_con_post()
  * @recv_wr: maximum number of posted receives
  * @send_sge: maximum number of SGEs of a send
- * @recv_sge: maximum number of SGEs of a receive; lowered to 1 if the device refuses more
  * @send_inline: bytes of inline data of a send; lowered to 0 if the device supports less
  * @min_send_wr: minimum to which @send_wr may be lowered
  * @min_send_sge: minimum to which @send_sge may be lowered
@@ -472,7 +473,6 @@ struct rtrs_qp_params {
 	u32 send_reserve;
 	u32 recv_wr;
 	u32 send_sge;
-	u32 recv_sge;
 	u32 send_inline;
 	u32 min_send_wr;
 	u32 min_send_sge;
@@ -528,15 +528,6 @@ static inline u64 rtrs_region_msg_dma(const struct rtrs_region *msgs, u32 i)
 	       i % RTRS_MSGS_PER_PAGE * RTRS_MSG_LEN;
 }
 
-/* Maximum number of SGEs of a long message: more would make work requests large. */
-#define RTRS_MAX_LONG_SGE	32U
-
-/* Returns the number of SGEs for a long message in single pages, at most RTRS_MAX_LONG_SGE. */
-static inline u32 rtrs_long_sge(u64 len)
-{
-	return min_t(u64, DIV_ROUND_UP_ULL(len, PAGE_SIZE), RTRS_MAX_LONG_SGE);
-}
-
 u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size);
 u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr);
 int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
@@ -547,15 +538,11 @@ int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con,
 			 struct ib_cqe *cqe);
 void rtrs_region_free(struct rtrs_region *region);
 
-int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size, u32 max_sge);
+int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size);
 void rtrs_long_free(struct rtrs_long *m);
-#if IS_ENABLED(CONFIG_KUNIT)
-u32 rtrs_long_list(const struct rtrs_long *m, struct ib_sge *sge);
-void rtrs_long_write(const struct rtrs_long *m);
-#endif
-void rtrs_long_read(const struct rtrs_long *m, u32 len);
 int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
 int rtrs_long_post_recv(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
+void rtrs_long_received(const struct rtrs_long *m);
 
 void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
 		    void (*error)(struct rtrs_path *path, int err,

@@ -208,12 +208,6 @@ struct rtrs_info_rsp {
 
 static_assert(sizeof(struct rtrs_info_rsp) == 8);
 
-/* Returns the maximum length of an INFO_RSP with @nr_desc descriptors. */
-static inline u32 rtrs_info_rsp_max(u32 nr_desc)
-{
-	return sizeof(struct rtrs_info_rsp) + nr_desc * sizeof(struct rtrs_desc) + RTRS_PROOF_MAC;
-}
-
 /**
  * struct rtrs_proof - data that follow an INFO_REQ with RTRS_FEATURE_PROOF
  * @nonce: random number, different for each connect of a path

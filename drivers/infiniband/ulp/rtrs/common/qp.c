@@ -46,7 +46,6 @@ VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
 		return false;
 	params->send_wr = min_t(u32, params->send_wr, send);
 	params->send_sge = min_t(u32, params->send_sge, attrs->max_send_sge);
-	params->recv_sge = max_t(u32, min_t(u32, params->recv_sge, attrs->max_recv_sge), 1);
 	return true;
 }
 
@@ -55,8 +54,7 @@ VISIBLE_IF_KUNIT bool rtrs_qp_fit(struct rtrs_qp_params *params,
  * @params: refused size; lowered
  *
  * Inline data are dropped first: without them, the device reads short messages from memory. Fewer
- * SGEs of receives require contiguous memory for a long message; fewer SGEs of sends require
- * registering memory more often. With a shorter queue, requests may have to wait.
+ * SGEs require registering memory more often. With a shorter queue, requests may have to wait.
  *
  * Return: false if there is no smaller size.
  */
@@ -64,8 +62,6 @@ VISIBLE_IF_KUNIT bool rtrs_qp_shrink(struct rtrs_qp_params *params)
 {
 	if (params->send_inline)
 		params->send_inline = 0;
-	else if (params->recv_sge > 1)
-		params->recv_sge = 1;
 	else if (params->send_sge > params->min_send_sge)
 		params->send_sge = max(params->send_sge / 2, params->min_send_sge);
 	else if (params->send_wr > params->min_send_wr)
@@ -129,7 +125,7 @@ static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 
 		.cap.max_recv_wr = params->recv_wr + 1,
 		.cap.max_send_sge = params->send_sge,
 		.cap.max_inline_data = params->send_inline,
-		.cap.max_recv_sge = params->recv_sge,
+		.cap.max_recv_sge = 1,
 		.cap.max_rdma_ctxs = params->rdma_ctxs,
 		.port_num	= con->cm_id->port_num,
 	};

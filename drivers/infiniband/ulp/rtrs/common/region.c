@@ -231,106 +231,51 @@ int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u
 EXPORT_SYMBOL_GPL(rtrs_region_alloc_msgs);
 
 /**
- * rtrs_long_alloc() - allocate a long message, and map it for DMA
+ * rtrs_long_alloc() - allocate a message of a handshake, and map it for DMA
  * @m: message, all zero
  * @path: path with an open device
  * @size: bytes of the message, not 0
- * @max_sge: maximum number of SGEs of the message, at most RTRS_MAX_LONG_SGE
  *
- * The message is zeroed. The device uses single pages, unless that would need more SGEs.
+ * The message is zeroed.
  *
  * Context: process, may sleep.
- * Return: 0 or a negative errno. In either case, rtrs_long_free() cleans up.
+ * Return: 0, or -ENOMEM.
  */
-int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size, u32 max_sge)
+int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size)
 {
-	u32 piece = PAGE_SIZE << get_order(DIV_ROUND_UP(size, max_sge));
+	void *msg = kzalloc(size, GFP_KERNEL | __GFP_NOWARN);
 
-	m->size = size;
-	m->msg = kvzalloc(size, GFP_KERNEL);
-	if (!m->msg)
+	if (!msg)
 		return -ENOMEM;
-	return rtrs_region_alloc(&m->mem, path, DIV_ROUND_UP(size, piece), piece, 0);
+	m->dma = ib_dma_map_single(path->dev, msg, size, DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(path->dev, m->dma)) {
+		kfree(msg);
+		return -ENOMEM;
+	}
+	m->path = path;
+	m->size = size;
+	m->msg = msg;
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rtrs_long_alloc);
 
 /**
- * rtrs_long_free() - undo rtrs_long_alloc(), even if it failed
+ * rtrs_long_free() - undo rtrs_long_alloc(), if it was called
  * @m: message that no queue pair uses any more, or all zero
  *
  * Context: process, may sleep.
  */
 void rtrs_long_free(struct rtrs_long *m)
 {
-	rtrs_region_free(&m->mem);
-	kvfree(m->msg);
+	if (m->msg)
+		ib_dma_unmap_single(m->path->dev, m->dma, m->size, DMA_BIDIRECTIONAL);
+	kfree(m->msg);
 	m->msg = NULL;
 }
 EXPORT_SYMBOL_GPL(rtrs_long_free);
 
-static u32 rtrs_long_part(const struct rtrs_long *m, u32 i, u32 len)
-{
-	return min(m->mem.size, len - i * m->mem.size);
-}
-
 /**
- * rtrs_long_list() - fill in the SGEs of a long message
- * @m: the message
- * @sge: RTRS_MAX_LONG_SGE entries to be filled in
- *
- * Return: the number of used entries.
- */
-VISIBLE_IF_KUNIT u32 rtrs_long_list(const struct rtrs_long *m, struct ib_sge *sge)
-{
-	u32 i;
-
-	for (i = 0; i < m->mem.nr; i++)
-		sge[i] = (struct ib_sge) {
-			.addr	= rtrs_region_dma(&m->mem, i),
-			.length	= rtrs_long_part(m, i, m->size),
-			.lkey	= m->mem.path->pd->local_dma_lkey,
-		};
-	return m->mem.nr;
-}
-
-/**
- * rtrs_long_write() - copy a long message to the memory for DMA
- * @m: the message
- */
-VISIBLE_IF_KUNIT void rtrs_long_write(const struct rtrs_long *m)
-{
-	u32 i, part;
-
-	for (i = 0; i < m->mem.nr; i++) {
-		part = rtrs_long_part(m, i, m->size);
-		memcpy(rtrs_region_addr(&m->mem, i), m->msg + i * m->mem.size, part);
-		ib_dma_sync_single_for_device(m->mem.path->dev, rtrs_region_dma(&m->mem, i), part,
-					      DMA_BIDIRECTIONAL);
-	}
-}
-
-/**
- * rtrs_long_read() - copy a received long message from the memory for DMA
- * @m: the message
- * @len: received bytes, as the device reported
- */
-void rtrs_long_read(const struct rtrs_long *m, u32 len)
-{
-	u32 nr, i, part;
-
-	len = min(len, m->size);
-	nr = DIV_ROUND_UP(len, m->mem.size);
-	for (i = 0; i < nr; i++) {
-		part = rtrs_long_part(m, i, len);
-		ib_dma_sync_single_for_cpu(m->mem.path->dev, rtrs_region_dma(&m->mem, i), part,
-					   DMA_BIDIRECTIONAL);
-		memcpy(m->msg + i * m->mem.size, rtrs_region_addr(&m->mem, i), part);
-	}
-}
-EXPORT_SYMBOL_GPL(rtrs_long_read);
-
-/**
- * rtrs_long_send() - send a long message
+ * rtrs_long_send() - send a message of a handshake
  * @m: the message
  * @con: connection 0 of the path
  * @cqe: completion entry; its handler calls rtrs_con_put_wr()
@@ -339,40 +284,58 @@ EXPORT_SYMBOL_GPL(rtrs_long_read);
  */
 int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe)
 {
-	struct ib_sge sge[RTRS_MAX_LONG_SGE];
+	struct ib_sge sge = {
+		.addr		= m->dma,
+		.length		= m->size,
+		.lkey		= m->path->pd->local_dma_lkey,
+	};
 	struct ib_send_wr wr = {
 		.wr_cqe		= cqe,
 		.opcode		= IB_WR_SEND,
 		.send_flags	= IB_SEND_SIGNALED,
-		.sg_list	= sge,
-		.num_sge	= rtrs_long_list(m, sge),
+		.sg_list	= &sge,
+		.num_sge	= 1,
 	};
 
-	rtrs_long_write(m);
+	ib_dma_sync_single_for_device(m->path->dev, m->dma, m->size, DMA_BIDIRECTIONAL);
 	return rtrs_con_post(con, &wr);
 }
 EXPORT_SYMBOL_GPL(rtrs_long_send);
 
 /**
- * rtrs_long_post_recv() - post the receive of a long message
+ * rtrs_long_post_recv() - post the receive of a message of a handshake
  * @m: the message
  * @con: connection 0 of the path
- * @cqe: completion entry; after it, rtrs_long_read() copies the message
+ * @cqe: completion entry; its handler calls rtrs_long_received()
  *
  * Return: 0 or the verb's errno.
  */
 int rtrs_long_post_recv(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe)
 {
-	struct ib_sge sge[RTRS_MAX_LONG_SGE];
+	struct ib_sge sge = {
+		.addr		= m->dma,
+		.length		= m->size,
+		.lkey		= m->path->pd->local_dma_lkey,
+	};
 	struct ib_recv_wr wr = {
 		.wr_cqe		= cqe,
-		.sg_list	= sge,
-		.num_sge	= rtrs_long_list(m, sge),
+		.sg_list	= &sge,
+		.num_sge	= 1,
 	};
 
 	return ib_post_recv(con->cm_id->qp, &wr, NULL);
 }
 EXPORT_SYMBOL_GPL(rtrs_long_post_recv);
+
+/**
+ * rtrs_long_received() - make a received message visible to the CPU
+ * @m: the message, which the device doesn't write to any more
+ */
+void rtrs_long_received(const struct rtrs_long *m)
+{
+	ib_dma_sync_single_for_cpu(m->path->dev, m->dma, m->size, DMA_BIDIRECTIONAL);
+}
+EXPORT_SYMBOL_GPL(rtrs_long_received);
 
 /**
  * rtrs_region_register() - post the registration of a region's next memory regions

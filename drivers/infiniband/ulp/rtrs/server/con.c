@@ -124,8 +124,6 @@ static int rtrs_srv_con_setup(struct rtrs_srv_con *con)
 	ret = rtrs_con_create_qp(&con->con, &params);
 	if (ret)
 		goto reject;
-	if (!con->con.cid)
-		con->path->setup.max_sge = params.send_sge;
 	/* The first posted receive is for the client's first message. */
 	if (!con->con.cid)
 		ret = rtrs_srv_setup_recv(con);

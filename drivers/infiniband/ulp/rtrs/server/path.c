@@ -58,7 +58,6 @@ void rtrs_srv_path_free(struct rtrs_srv_path *path)
 	rtrs_srv_path_leave_port(path);
 	free_percpu(path->path.stats);
 	percpu_ref_exit(&path->ios.ref);
-	kfree(path->setup.req);
 	key_put(path->key);
 	kvfree(path->conns.con);
 	mutex_destroy(&path->conns.lock);
@@ -208,7 +207,7 @@ static void rtrs_srv_finish_work(struct work_struct *work)
  */
 static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib_device *dev)
 {
-	return sizeof(*path) + sizeof(*path->setup.req) + sizeof(struct rtrs_proof) +
+	return sizeof(*path) + sizeof(struct rtrs_info_req) + sizeof(struct rtrs_proof) +
 	       sizeof(*path->share) + path->path.nr_cons * sizeof(*path->conns.con) +
 	       num_possible_cpus() * sizeof(*path->path.stats) + rtrs_srv_cons_bytes(path, dev);
 }
@@ -216,9 +215,8 @@ static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib
 static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
 {
 	path->conns.con = kvcalloc(path->path.nr_cons, sizeof(*path->conns.con), GFP_KERNEL);
-	path->setup.req = kzalloc(sizeof(*path->setup.req) + sizeof(struct rtrs_proof), GFP_KERNEL);
 	path->path.stats = alloc_percpu(struct rtrs_stats);
-	if (!path->conns.con || !path->setup.req || !path->path.stats)
+	if (!path->conns.con || !path->path.stats)
 		return -ENOMEM;
 	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL);
 }

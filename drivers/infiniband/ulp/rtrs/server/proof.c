@@ -9,16 +9,17 @@
 
 static const struct rtrs_proof *rtrs_srv_req_proof(const struct rtrs_srv_path *path)
 {
-	return (const void *)(path->setup.req + 1);
+	return path->setup.req.msg + sizeof(struct rtrs_info_req);
 }
 
 /* Returns the data of the path's proofs. All connections are established; none can be added. */
 static struct rtrs_proof_data *rtrs_srv_proof_data(const struct rtrs_srv_path *path)
 {
+	const struct rtrs_info_req *req = path->setup.req.msg;
 	const struct rtrs_srv_sess *sess = path->sess;
 	struct rtrs_proof_data *data;
 
-	data = rtrs_proof_data_alloc(&path->path, RTRS_PROOF_SERVER, path->setup.req->name);
+	data = rtrs_proof_data_alloc(&path->path, RTRS_PROOF_SERVER, req->name);
 	if (!data)
 		return NULL;
 	memcpy(data->head.nonce, rtrs_srv_req_proof(path)->nonce, sizeof(data->head.nonce));
@@ -54,16 +55,16 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 			     struct rtrs_proof_data *data)
 {
 	const struct rtrs_srv *srv = path->sess->srv;
-	const char *name = path->setup.req->name;
+	const struct rtrs_info_req *req = path->setup.req.msg;
 	unsigned int nr = 0;
 	struct key *key;
 	int ret;
 
-	while ((key = srv->ops->key(srv->owner, name, &path->path.addr.dst, nr++))) {
+	while ((key = srv->ops->key(srv->owner, req->name, &path->path.addr.dst, nr++))) {
 		ret = rtrs_proof_check(tfm, key, RTRS_PROOF_CLIENT, data,
 				       rtrs_srv_req_proof(path)->mac);
 		if (!ret)
-			ret = rtrs_srv_check_tag(path->sess, tfm, key, name);
+			ret = rtrs_srv_check_tag(path->sess, tfm, key, req->name);
 		if (!ret) {
 			path->key = key;
 			return 0;

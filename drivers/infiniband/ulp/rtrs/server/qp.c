@@ -94,9 +94,6 @@ struct rtrs_qp_params rtrs_srv_qp_params(const struct rtrs_srv_path *path,
 		/* Slow submission to disks must not delay heartbeats. */
 		params.poll = IB_POLL_UNBOUND_WORKQUEUE;
 		params.send_reserve = RTRS_SRV_SERVICE_RESERVE;
-		/* For INFO_RSP, which is short with slots, as they need few memory regions. */
-		if (!slots)
-			params.send_sge = rtrs_long_sge(rtrs_info_rsp_max(path->sess->queue_depth));
 		params.min_send_wr -= params.send_reserve;
 		params.send_wr = min(rtrs_srv_service_wr(path), max) - params.send_reserve;
 		/* One more for the client's first message. */

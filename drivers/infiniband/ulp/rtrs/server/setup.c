@@ -9,13 +9,6 @@
 
 #include "srv.h"
 
-/* Returns the length of an INFO_REQ, including the client's proof. */
-static size_t rtrs_srv_info_req_len(const struct rtrs_srv_path *path)
-{
-	return sizeof(*path->setup.req) +
-	       (path->path.features & RTRS_FEATURE_PROOF ? sizeof(struct rtrs_proof) : 0);
-}
-
 static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
@@ -25,12 +18,12 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (rtrs_con_wc_failed(c, wc, "receive of the client's first message"))
 		return;
-	if (wc->opcode != IB_WC_RECV ||
-	    wc->byte_len != rtrs_srv_info_req_len(path)) {
+	if (wc->opcode != IB_WC_RECV || wc->byte_len != path->setup.req.size) {
 		rtrs_srv_path_error(&path->path, -EPROTO,
 				    "the client's first message is no INFO_REQ");
 		return;
 	}
+	rtrs_long_received(&path->setup.req);
 	rtrs_srv_setup_continue(path);
 }
 
@@ -43,34 +36,16 @@ static void rtrs_srv_info_req_done(struct ib_cq *cq, struct ib_wc *wc)
 int rtrs_srv_setup_recv(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_path *path = con->path;
-	struct ib_device *dev = path->path.dev;
-	struct ib_recv_wr wr = {
-		.wr_cqe		= &path->setup.req_cqe,
-		.num_sge	= 1,
-	};
-	struct ib_sge sge = {
-		.length		= rtrs_srv_info_req_len(path),
-		.lkey		= path->path.pd->local_dma_lkey,
-	};
-	u64 dma;
+	u32 size = sizeof(struct rtrs_info_req);
+	int ret;
 
-	dma = ib_dma_map_single(dev, path->setup.req, sge.length, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(dev, dma))
-		return -ENOMEM;
-	path->setup.req_dma = dma;
+	if (path->path.features & RTRS_FEATURE_PROOF)
+		size += sizeof(struct rtrs_proof);
+	ret = rtrs_long_alloc(&path->setup.req, &path->path, size);
+	if (ret)
+		return ret;
 	path->setup.req_cqe.done = rtrs_srv_info_req_done;
-	sge.addr = dma;
-	wr.sg_list = &sge;
-	return ib_post_recv(con->con.cm_id->qp, &wr, NULL);
-}
-
-static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
-{
-	if (!path->setup.req_dma)
-		return;
-	ib_dma_unmap_single(path->path.dev, path->setup.req_dma,
-			    rtrs_srv_info_req_len(path), DMA_FROM_DEVICE);
-	path->setup.req_dma = 0;
+	return rtrs_long_post_recv(&path->setup.req, &con->con, &path->setup.req_cqe);
 }
 
 /**
@@ -79,7 +54,7 @@ static void rtrs_srv_unmap_info_req(struct rtrs_srv_path *path)
  */
 void rtrs_srv_setup_free(struct rtrs_srv_path *path)
 {
-	rtrs_srv_unmap_info_req(path);
+	rtrs_long_free(&path->setup.req);
 	rtrs_long_free(&path->setup.rsp);
 }
 
@@ -171,19 +146,14 @@ void rtrs_srv_fill_info_rsp(struct rtrs_info_rsp *rsp,
 	}
 }
 
-/* Allocates a zeroed INFO_RSP, to be filled in before it is sent. */
-static int rtrs_srv_alloc_info_rsp(struct rtrs_srv_path *path, size_t len)
-{
-	return rtrs_long_alloc(&path->setup.rsp, &path->path, len, path->setup.max_sge);
-}
-
 static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 {
 	struct rtrs_info_rsp *rsp;
 	size_t len = struct_size(rsp, desc, path->mem.chunks.nr_mrs);
 	int ret;
 
-	ret = rtrs_srv_alloc_info_rsp(path, len + (path->key ? RTRS_PROOF_MAC : 0));
+	ret = rtrs_long_alloc(&path->setup.rsp, &path->path,
+			      len + (path->key ? RTRS_PROOF_MAC : 0));
 	if (ret)
 		return ret;
 	rsp = path->setup.rsp.msg;
@@ -202,7 +172,7 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 
 	if (!(path->path.features & (RTRS_FEATURE_PROOF | RTRS_FEATURE_REASON)))
 		return err;
-	ret = rtrs_srv_alloc_info_rsp(path, sizeof(*rsp));
+	ret = rtrs_long_alloc(&path->setup.rsp, &path->path, sizeof(*rsp));
 	if (ret)
 		return ret;
 	rsp = path->setup.rsp.msg;
@@ -219,13 +189,12 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 /* Handles an INFO_REQ. All announced connections have to be established by then. */
 static int rtrs_srv_handle_info_req(struct rtrs_srv_path *path)
 {
-	const struct rtrs_info_req *req = path->setup.req;
+	const struct rtrs_info_req *req = path->setup.req.msg;
 	struct rtrs_srv_peer peer;
 	const struct rtrs_srv *srv = path->sess->srv;
 	bool all_there;
 	int ret;
 
-	rtrs_srv_unmap_info_req(path);
 	mutex_lock(&path->conns.lock);
 	all_there = path->conns.nr_accepted == path->path.nr_cons;
 	mutex_unlock(&path->conns.lock);
@@ -253,7 +222,7 @@ static int rtrs_srv_handle_info_req(struct rtrs_srv_path *path)
 
 static int rtrs_srv_claim(struct rtrs_srv_path *path)
 {
-	const struct rtrs_info_req *req = path->setup.req;
+	const struct rtrs_info_req *req = path->setup.req.msg;
 	int ret = rtrs_srv_sess_claim(path, req->name);
 
 	if (ret) {

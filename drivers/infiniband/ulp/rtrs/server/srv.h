@@ -363,11 +363,9 @@ struct rtrs_srv_fence {
 
 /**
  * struct rtrs_srv_setup - handshake of a path (setup.c)
- * @req: buffer for INFO_REQ, followed by a struct rtrs_proof
- * @req_dma: DMA address of @req, 0 if it isn't mapped
+ * @req: INFO_REQ, followed by a struct rtrs_proof with RTRS_FEATURE_PROOF
  * @req_cqe: completion entry of the receive of INFO_REQ
  * @rsp: INFO_RSP, until it is sent
- * @max_sge: maximum number of SGEs of a send on connection 0
  * @rsp_cqe: completion entry of the send of INFO_RSP
  * @reg_cqe: completion entry of a batch of REG_MR
  * @reg_busy: a batch is posted and has not completed
@@ -385,11 +383,9 @@ struct rtrs_srv_fence {
  * @began: time when the handshake began, in jiffies
  */
 struct rtrs_srv_setup {
-	struct rtrs_info_req *req;
-	u64 req_dma;
+	struct rtrs_long req;
 	struct ib_cqe req_cqe;
 	struct rtrs_long rsp;
-	u32 max_sge;
 	struct ib_cqe rsp_cqe;
 	struct ib_cqe reg_cqe;
 	bool reg_busy;

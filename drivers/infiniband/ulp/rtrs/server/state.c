@@ -46,9 +46,10 @@ static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
 VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
 					 const struct rtrs_srv_sess *sess)
 {
+	const struct rtrs_info_req *req = path->setup.req.msg;
+
 	return path->sess->srv == sess->srv &&
-	       (uuid_equal(&path->sess->uuid, &sess->uuid) ||
-		!strcmp(path->setup.req->name, sess->name));
+	       (uuid_equal(&path->sess->uuid, &sess->uuid) || !strcmp(req->name, sess->name));
 }
 
 /**

@@ -58,32 +58,6 @@ static void size_follows_from_the_slots(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, params.poll, c->cid > 4 ? IB_POLL_DIRECT : IB_POLL_SOFTIRQ);
 }
 
-/*
- * Number of slots of the server at the last connect and of the session; number of SGEs for INFO_RSP
- */
-static void info_rsp_is_received_into_pages(struct kunit *test)
-{
-	static const struct { u32 depth, had, sge; } cases[] = {
-		{ 0, 0, 3 }, { 512, 512, 3 }, { 765, 0, 3 }, { 766, 0, 4 }, { 0, 2048, 9 },
-		{ 4096, 512, 17 }, { 65535, 512, 32 },
-	};
-	struct rtrs_clt *clt = kunit_kzalloc(test, sizeof(*clt), GFP_KERNEL);
-	struct rtrs_clt_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
-	struct rtrs_qp_params params;
-	size_t i;
-
-	KUNIT_ASSERT_TRUE(test, clt && path);
-	path->clt = clt;
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		path->neg.depth = cases[i].depth;
-		clt->limits.queue_depth = cases[i].had;
-		rtrs_clt_qp_params(path, 0, &params);
-		KUNIT_EXPECT_EQ(test, params.recv_sge, cases[i].sge);
-		rtrs_clt_qp_params(path, 1, &params);
-		KUNIT_EXPECT_EQ(test, params.recv_sge, 1);
-	}
-}
-
 static void slots_become_fewer_down_to_the_least(struct kunit *test)
 {
 	static const u32 want[] = { 500, 250, 125, 62, 31, 16 };
@@ -127,7 +101,6 @@ static void slots_do_not_become_fewer_than_the_session_has(struct kunit *test)
 
 static struct kunit_case rtrs_clt_qp_cases[] = {
 	KUNIT_CASE_PARAM(size_follows_from_the_slots, size_cases_gen_params),
-	KUNIT_CASE(info_rsp_is_received_into_pages),
 	KUNIT_CASE(slots_become_fewer_down_to_the_least),
 	KUNIT_CASE(slots_do_not_become_fewer_than_the_session_has),
 	{}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* KUnit tests of memory for DMA: the location of the pieces, the size, and registration. */
 #include <kunit/test.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -127,66 +126,6 @@ static void pieces_lie_in_groups_of_whole_pages(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(&region, 0, sizeof(region)), NULL);
 }
 
-/*
- * Lengths of long messages, such as INFO_RSP, and numbers of SGEs. @last: bytes in the last piece
- */
-static const struct long_case {
-	const char *desc;
-	u32 len, max_sge, nr, size, last;
-} long_cases[] = {
-	{ "a byte", 1, 1, 1, 4096, 1 },
-	{ "a page", 4096, 1, 1, 4096, 4096 },
-	{ "512 descriptors", 8200, 3, 3, 4096, 8 },
-	{ "512 descriptors, one SGE", 8200, 1, 1, 16384, 8200 },
-	{ "512 descriptors, two SGEs", 8200, 2, 2, 8192, 8 },
-	{ "7,677 descriptors", 122840, 30, 30, 4096, 4056 },
-	{ "7,678 descriptors", 122888, 30, 16, 8192, 8 },
-	{ "the most that a server without slots has", 524328, 32, 17, 32768, 40 },
-	{ "the most that there can be", 1048608, 32, 17, 65536, 32 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(long_cases, long_cases, desc);
-
-static void long_message_lies_in_pages(struct kunit *test)
-{
-	const struct long_case *c = test->param_value;
-	struct ib_device *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
-	struct rtrs_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
-	struct ib_sge *sge = kunit_kcalloc(test, RTRS_MAX_LONG_SGE, sizeof(*sge), GFP_KERNEL);
-	struct ib_pd *pd = kunit_kzalloc(test, sizeof(*pd), GFP_KERNEL);
-	u8 *msg = kvzalloc(c->len, GFP_KERNEL);
-	struct rtrs_long m = {};
-	u32 i;
-
-	if (!dev || !path || !sge || !pd || !msg || !ib_uses_virt_dma(dev))
-		goto free;
-	path->dev = dev;
-	path->pd = pd;
-	pd->local_dma_lkey = 0x1234;
-	get_random_bytes(msg, c->len);
-	KUNIT_EXPECT_EQ(test, rtrs_long_alloc(&m, path, c->len, c->max_sge), 0);
-	KUNIT_EXPECT_EQ(test, m.mem.nr_groups, c->nr);
-	KUNIT_EXPECT_EQ(test, m.mem.size, c->size);
-	KUNIT_EXPECT_EQ(test, rtrs_long_list(&m, sge), c->nr);
-	if (m.mem.nr_groups != c->nr)
-		goto free;
-	for (i = 0; i < c->nr; i++) {
-		KUNIT_EXPECT_EQ(test, sge[i].addr, rtrs_region_dma(&m.mem, i));
-		KUNIT_EXPECT_EQ(test, sge[i].length, i + 1 < c->nr ? c->size : c->last);
-		KUNIT_EXPECT_EQ(test, sge[i].lkey, 0x1234);
-	}
-	memcpy(m.msg, msg, c->len);
-	rtrs_long_write(&m);
-	memset(m.msg, 0, c->len);
-	rtrs_long_read(&m, c->len);
-	KUNIT_EXPECT_EQ(test, memcmp(msg, m.msg, c->len), 0);
-	KUNIT_EXPECT_EQ(test, memcmp(rtrs_region_addr(&m.mem, c->nr - 1),
-				     msg + c->len - c->last, c->last), 0);
-free:
-	rtrs_long_free(&m);
-	kvfree(msg);
-}
-
 static void region_without_memory_is_freed(struct kunit *test)
 {
 	struct rtrs_region region = {};
@@ -298,7 +237,6 @@ static struct kunit_case rtrs_region_cases[] = {
 	KUNIT_CASE_PARAM(pieces_of_a_memory_region_are_whole_groups, max_cases_gen_params),
 	KUNIT_CASE_PARAM(bytes_are_those_of_groups_and_memory_regions, bytes_cases_gen_params),
 	KUNIT_CASE_PARAM(pieces_lie_in_groups_of_whole_pages, layout_cases_gen_params),
-	KUNIT_CASE_PARAM(long_message_lies_in_pages, long_cases_gen_params),
 	KUNIT_CASE(region_without_memory_is_freed),
 	KUNIT_CASE(registrations_fit_in_a_short_queue),
 	KUNIT_CASE_PARAM(pieces_lie_in_a_row_for_the_peer, iova_cases_gen_params),

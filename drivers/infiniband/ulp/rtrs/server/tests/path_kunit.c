@@ -241,7 +241,7 @@ static void handshake_waits_for_few_sessions(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, req);
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	strscpy(req->name, "new", sizeof(req->name));
-	path->setup.req = req;
+	path->setup.req.msg = req;
 	path->sess = &sess[0];
 	sess[0].uuid.b[0] = 1;
 	sess[1].uuid.b[0] = c->uuid;
@@ -307,7 +307,7 @@ static void change_resumes_those_that_wait_for_it(struct kunit *test)
 		t->sess[i].uuid.b[0] = parked[i].uuid;
 		strscpy(t->req[i].name, parked[i].name, sizeof(t->req[i].name));
 		path->sess = &t->sess[i];
-		path->setup.req = &t->req[i];
+		path->setup.req.msg = &t->req[i];
 		INIT_LIST_HEAD(&path->setup.parked);
 		INIT_WORK(&path->setup.work, note_resumed);
 		rtrs_srv_setup_park(path);

@@ -355,7 +355,7 @@ static void handshake_allocates_without_io(struct kunit *test)
 	t->path.state = RTRS_SRV_CLOSING;
 	spin_lock_init(&t->path.state_lock);
 	mutex_init(&t->path.conns.lock);
-	t->path.setup.req = &t->req;
+	t->path.setup.req.msg = &t->req;
 	t->req.type = cpu_to_le16(RTRS_MSG_INFO_REQ);
 	strscpy(t->req.name, "s1", sizeof(t->req.name));
 	rtrs_srv_setup_work(&t->path.setup.work);
