@@ -510,30 +510,10 @@ static inline u64 rtrs_region_iova(const struct rtrs_region *region, u32 i)
 	return rtrs_region_mr(region, i)->iova + (u64)(i % region->per_mr) * region->size;
 }
 
-/* Messages of 8 bytes, in a region whose pieces are pages. */
-#define RTRS_MSG_LEN		8
-#define RTRS_MSGS_PER_PAGE	((u32)(PAGE_SIZE / RTRS_MSG_LEN))
-
-/* Returns the address of a message. */
-static inline void *rtrs_region_msg(const struct rtrs_region *msgs, u32 i)
-{
-	return rtrs_region_addr(msgs, i / RTRS_MSGS_PER_PAGE) +
-	       i % RTRS_MSGS_PER_PAGE * RTRS_MSG_LEN;
-}
-
-/* Returns the DMA address of a message. */
-static inline u64 rtrs_region_msg_dma(const struct rtrs_region *msgs, u32 i)
-{
-	return rtrs_region_dma(msgs, i / RTRS_MSGS_PER_PAGE) +
-	       i % RTRS_MSGS_PER_PAGE * RTRS_MSG_LEN;
-}
-
 u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size);
 u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr);
 int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
 		      u32 size, u32 per_mr);
-u64 rtrs_region_msgs_bytes(u32 nr);
-int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u32 nr);
 int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con, u32 first,
 			 struct ib_cqe *cqe);
 void rtrs_region_free(struct rtrs_region *region);

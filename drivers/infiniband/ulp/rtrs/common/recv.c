@@ -4,15 +4,12 @@
  * so one counter identifies the receive of a completion. All receives share one completion entry
  * and one chain of work requests, which is posted again whenever as many receives have completed.
  *
- * Receives for immediate data have no memory. Others have memory for a message of RTRS_MSG_LEN
- * bytes.
+ * Receives for immediate data have no memory. Others have memory for a union rtrs_recv_msg.
  */
 #include <linux/slab.h>
 
 #include "core.h"
 #include "qp.h"
-
-static_assert(sizeof(union rtrs_recv_msg) == RTRS_MSG_LEN);
 
 /* Initializes a work request for the memory of receive @i. */
 static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, struct ib_sge *sge,
@@ -23,7 +20,7 @@ static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, stru
 	wr->wr_cqe = &con->recvs.cqe;
 	if (!r->msgs.nr)
 		return;
-	sge->addr = rtrs_region_msg_dma(&r->msgs, i);
+	sge->addr = rtrs_region_dma(&r->msgs, i);
 	sge->length = sizeof(union rtrs_recv_msg);
 	sge->lkey = con->path->pd->local_dma_lkey;
 	wr->sg_list = sge;
@@ -81,7 +78,7 @@ int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
 	r->nr = nr;
 	r->cqe.done = done;
 	if (msgs) {
-		ret = rtrs_region_alloc_msgs(&r->msgs, con->path, nr);
+		ret = rtrs_region_alloc(&r->msgs, con->path, nr, sizeof(union rtrs_recv_msg), 0);
 		if (ret)
 			return ret;
 	}
@@ -108,9 +105,9 @@ const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con)
 
 	if (i >= r->nr)
 		i -= r->nr;
-	ib_dma_sync_single_for_cpu(con->path->dev, rtrs_region_msg_dma(&r->msgs, i),
+	ib_dma_sync_single_for_cpu(con->path->dev, rtrs_region_dma(&r->msgs, i),
 				   sizeof(union rtrs_recv_msg), DMA_BIDIRECTIONAL);
-	return rtrs_region_msg(&r->msgs, i);
+	return rtrs_region_addr(&r->msgs, i);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_recv_msg);
 
@@ -132,7 +129,7 @@ int rtrs_con_repost(struct rtrs_con *con)
 	if (++r->used != RTRS_RECV_BATCH)
 		return 0;
 	for (i = 0; r->msgs.nr && i < RTRS_RECV_BATCH; i++) {
-		r->sge[i].addr = rtrs_region_msg_dma(&r->msgs, first);
+		r->sge[i].addr = rtrs_region_dma(&r->msgs, first);
 		if (++first == r->nr)
 			first = 0;
 	}

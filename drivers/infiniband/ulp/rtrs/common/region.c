@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory of a path for DMA: the server's chunks or slots, the client's headers or slots. It
- * consists of pieces of equal size, one for each request that may be in flight.
+ * Memory of a path for DMA: the server's chunks or slots, the client's headers or slots, and
+ * messages of a few bytes. It consists of pieces of equal size, one for each request that may be in
+ * flight, or for each receive.
  *
  * A memory region consists of pages. If a piece isn't a multiple of a page, pieces are allocated in
  * groups that are. Each piece is physically contiguous, as an upper layer may do I/O on its
@@ -24,8 +25,7 @@
 
 static u32 rtrs_region_group_shift(u32 size)
 {
-	return IS_ALIGNED(size, RTRS_REGION_PAGE) ? 0 :
-	       ilog2(RTRS_REGION_PAGE / RTRS_SLOT_UNIT);
+	return max(ilog2(RTRS_REGION_PAGE) - (int)__ffs(size), 0);
 }
 
 static size_t rtrs_region_group_bytes(const struct rtrs_region *region)
@@ -165,7 +165,7 @@ static int rtrs_region_alloc_mrs(struct rtrs_region *region)
  * @region: region, all zero
  * @path: path with an open device
  * @nr: number of pieces, not 0
- * @size: bytes of a piece, a multiple of RTRS_SLOT_UNIT
+ * @size: bytes of a piece; a multiple of RTRS_SLOT_UNIT, or a power of 2
  * @per_mr: pieces per memory region, at most rtrs_region_max_per_mr() and a multiple of the pieces
  *	of a group; 0 for no memory regions
  *
@@ -200,35 +200,6 @@ int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr
 	return rtrs_region_alloc_mrs(region);
 }
 EXPORT_SYMBOL_GPL(rtrs_region_alloc);
-
-/**
- * rtrs_region_msgs_bytes() - estimate the memory of messages
- * @nr: number of messages
- *
- * Return: estimated bytes.
- */
-u64 rtrs_region_msgs_bytes(u32 nr)
-{
-	return rtrs_region_bytes(DIV_ROUND_UP(nr, RTRS_MSGS_PER_PAGE), PAGE_SIZE, 0);
-}
-EXPORT_SYMBOL_GPL(rtrs_region_msgs_bytes);
-
-/**
- * rtrs_region_alloc_msgs() - allocate memory for messages, and map it for DMA
- * @region: region, all zero
- * @path: path with an open device
- * @nr: number of messages of RTRS_MSG_LEN bytes, not 0
- *
- * The messages are in single pages, so that a path can be set up when memory is fragmented.
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno. In either case, rtrs_region_free() cleans up.
- */
-int rtrs_region_alloc_msgs(struct rtrs_region *region, struct rtrs_path *path, u32 nr)
-{
-	return rtrs_region_alloc(region, path, DIV_ROUND_UP(nr, RTRS_MSGS_PER_PAGE), PAGE_SIZE, 0);
-}
-EXPORT_SYMBOL_GPL(rtrs_region_alloc_msgs);
 
 /**
  * rtrs_long_alloc() - allocate a message of a handshake, and map it for DMA

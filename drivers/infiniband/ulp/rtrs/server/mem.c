@@ -247,7 +247,7 @@ static int rtrs_srv_alloc_msgs(struct rtrs_srv_path *path)
 	int ret;
 	u32 i;
 
-	ret = rtrs_region_alloc_msgs(&path->mem.msgs, &path->path, depth);
+	ret = rtrs_region_alloc(&path->mem.msgs, &path->path, depth, sizeof(*msg), 0);
 	if (ret)
 		return ret;
 	for (i = 0; i < depth; i++) {
@@ -299,7 +299,7 @@ VISIBLE_IF_KUNIT u64 rtrs_srv_mem_bytes(const struct rtrs_srv_path *path,
 	u64 bytes = rtrs_region_bytes(depth, rtrs_srv_chunk_size_of(path), per_mr);
 
 	if (rtrs_srv_has_slots(path))
-		bytes += rtrs_region_msgs_bytes(depth);
+		bytes += rtrs_region_bytes(depth, sizeof(struct rtrs_msg_answer), 0);
 	return bytes + depth * (u64)io_size + sizeof(struct rtrs_info_rsp) +
 	       DIV_ROUND_UP(depth, per_mr) * sizeof(struct rtrs_desc);
 }

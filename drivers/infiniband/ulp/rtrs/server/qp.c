@@ -110,7 +110,7 @@ static u64 rtrs_srv_con_bytes(const struct rtrs_srv_path *path, const struct ib_
 	u64 bytes = sizeof(struct rtrs_srv_con) + rtrs_qp_bytes(&params);
 
 	if (path->path.no_imm)
-		bytes += rtrs_region_msgs_bytes(params.recv_wr);
+		bytes += rtrs_region_bytes(params.recv_wr, sizeof(union rtrs_recv_msg), 0);
 	return bytes;
 }
 

@@ -129,7 +129,7 @@ static void rtrs_srv_put_msg(struct rtrs_srv_answer *a, const struct rtrs_srv_io
 		a->msg_sge.addr = (uintptr_t)rtrs_srv_msg(path, io->slot);
 		wr->send_flags = IB_SEND_INLINE;
 	} else {
-		a->msg_sge.addr = rtrs_region_msg_dma(&path->mem.msgs, io->slot);
+		a->msg_sge.addr = rtrs_region_dma(&path->mem.msgs, io->slot);
 	}
 	a->msg_sge.length = sizeof(struct rtrs_msg_answer);
 	a->msg_sge.lkey = path->path.pd->local_dma_lkey;
@@ -416,7 +416,7 @@ static void rtrs_srv_sync_msg(const struct rtrs_srv_io *io)
 
 	if (!rtrs_srv_msg_inline(io))
 		ib_dma_sync_single_for_device(path->path.dev,
-					      rtrs_region_msg_dma(&path->mem.msgs, io->slot),
+					      rtrs_region_dma(&path->mem.msgs, io->slot),
 					      sizeof(struct rtrs_msg_answer), DMA_BIDIRECTIONAL);
 }
 

@@ -305,8 +305,6 @@ struct rtrs_srv_conns {
 	struct rtrs_srv_con **con;
 };
 
-static_assert(sizeof(struct rtrs_msg_answer) == RTRS_MSG_LEN);
-
 /**
  * struct rtrs_srv_mem - the memory that a client can write to over a path (mem.c)
  * @charged: bytes charged to the path; written when the path is created and by its setup work
@@ -585,7 +583,7 @@ static inline u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
 
 static inline struct rtrs_msg_answer *rtrs_srv_msg(const struct rtrs_srv_path *path, u32 slot)
 {
-	return rtrs_region_msg(&path->mem.msgs, slot);
+	return rtrs_region_addr(&path->mem.msgs, slot);
 }
 
 static inline struct rtrs_srv_path *to_srv_path(struct rtrs_path *p)

@@ -78,6 +78,8 @@ static const struct layout_case {
 	{ "one piece more than a group", 9, 4608, 2, 8 },
 	{ "groups of one page", 20, 512, 3, 8 },
 	{ "groups of three pages", 8, 1536, 1, 8 },
+	{ "pairs in a page", 3, 2048, 2, 2 },
+	{ "messages of a few bytes", 513, 8, 2, 512 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(layout_cases, layout_cases, desc);

@@ -93,6 +93,8 @@ static int io_init(struct kunit *test)
 	t->msgs_dma = 0x10000;
 	t->path.mem.msgs.group = &t->msgs_page;
 	t->path.mem.msgs.dma = &t->msgs_dma;
+	t->path.mem.msgs.size = sizeof(t->msgs[0]);
+	t->path.mem.msgs.group_shift = ilog2(ARRAY_SIZE(t->msgs));
 	t->pd.local_dma_lkey = 0x1234;
 	t->con.path = &t->path;
 	t->con.con.path = &t->path.path;
