@@ -447,14 +447,12 @@ static int __init rtrs_srv_init(void)
 	if (ret)
 		return ret;
 	ret = rtrs_srv_state_init();
-	if (ret)
-		goto exit_mem;
-	ret = rtrs_srv_sysfs_init();
 	if (!ret)
-		return 0;
-	rtrs_srv_state_exit();
-exit_mem:
-	rtrs_srv_mem_exit();
+		ret = rtrs_srv_sysfs_init();
+	if (ret) {
+		rtrs_srv_state_exit();
+		rtrs_srv_mem_exit();
+	}
 	return ret;
 }
 

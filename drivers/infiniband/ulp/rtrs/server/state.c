@@ -270,45 +270,35 @@ static void __init rtrs_srv_prime_lockdep(void)
 }
 
 /**
+ * rtrs_srv_state_exit() - undo rtrs_srv_state_init(), even if it failed
+ */
+void rtrs_srv_state_exit(void)
+{
+	if (rtrs_srv_pull_wq)
+		destroy_workqueue(rtrs_srv_pull_wq);
+	if (rtrs_srv_io_wq)
+		destroy_workqueue(rtrs_srv_io_wq);
+	if (rtrs_srv_close_wq)
+		destroy_workqueue(rtrs_srv_close_wq);
+	if (rtrs_srv_setup_wq)
+		destroy_workqueue(rtrs_srv_setup_wq);
+}
+
+/**
  * rtrs_srv_state_init() - create the workqueues of paths
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM. In either case, rtrs_srv_state_exit() cleans up.
  */
 int __init rtrs_srv_state_init(void)
 {
 	rtrs_srv_prime_lockdep();
-	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup",
-					    WQ_UNBOUND | WQ_SYSFS, 0);
-	if (!rtrs_srv_setup_wq)
-		return -ENOMEM;
-	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close",
-					    WQ_UNBOUND | WQ_SYSFS, 0);
-	if (!rtrs_srv_close_wq)
-		goto destroy_setup;
+	rtrs_srv_setup_wq = alloc_workqueue("rtrs-server-setup", WQ_UNBOUND | WQ_SYSFS, 0);
+	rtrs_srv_close_wq = alloc_workqueue("rtrs-server-close", WQ_UNBOUND | WQ_SYSFS, 0);
 	rtrs_srv_io_wq = alloc_workqueue("rtrs-server-io",
 					 WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (!rtrs_srv_io_wq)
-		goto destroy_close;
 	/* Unbound, as the CPU whose completion handler queues the work is busy. */
 	rtrs_srv_pull_wq = alloc_workqueue("rtrs-server-pull",
 					   WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	if (rtrs_srv_pull_wq)
-		return 0;
-	destroy_workqueue(rtrs_srv_io_wq);
-destroy_close:
-	destroy_workqueue(rtrs_srv_close_wq);
-destroy_setup:
-	destroy_workqueue(rtrs_srv_setup_wq);
-	return -ENOMEM;
-}
-
-/**
- * rtrs_srv_state_exit() - undo rtrs_srv_state_init()
- */
-void rtrs_srv_state_exit(void)
-{
-	destroy_workqueue(rtrs_srv_pull_wq);
-	destroy_workqueue(rtrs_srv_io_wq);
-	destroy_workqueue(rtrs_srv_close_wq);
-	destroy_workqueue(rtrs_srv_setup_wq);
+	return rtrs_srv_setup_wq && rtrs_srv_close_wq && rtrs_srv_io_wq && rtrs_srv_pull_wq ?
+	       0 : -ENOMEM;
 }
