@@ -11,7 +11,6 @@
 #include <linux/ctype.h>
 #include <linux/export.h>
 #include <linux/inet.h>
-#include <linux/inetdevice.h>
 #include <linux/kstrtox.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
@@ -221,6 +220,31 @@ u16 rtrs_addr_port(const struct rtrs_addr *addr)
 EXPORT_SYMBOL_GPL(rtrs_addr_port);
 
 /**
+ * rtrs_addr_bytes() - get the bytes of an address, without port and scope
+ * @ss: an IP address or a GID
+ * @len: set to the number of bytes; 0 if @ss is neither
+ *
+ * Return: the bytes, in network order.
+ */
+const u8 *rtrs_addr_bytes(const struct sockaddr_storage *ss, size_t *len)
+{
+	switch (ss->ss_family) {
+	case AF_INET:
+		*len = sizeof(struct in_addr);
+		return (const u8 *)&((const struct sockaddr_in *)ss)->sin_addr;
+	case AF_INET6:
+		*len = sizeof(struct in6_addr);
+		return rtrs_sin6(ss)->sin6_addr.s6_addr;
+	case AF_IB:
+		*len = sizeof(struct ib_addr);
+		return ((const struct sockaddr_ib *)ss)->sib_addr.sib_raw;
+	default:
+		*len = 0;
+		return (const u8 *)ss;
+	}
+}
+
+/**
  * rtrs_addr_same_host() - compare two addresses without their ports
  * @a: an IP address or a GID
  * @b: another one
@@ -230,22 +254,11 @@ EXPORT_SYMBOL_GPL(rtrs_addr_port);
 bool rtrs_addr_same_host(const struct sockaddr_storage *a,
 			 const struct sockaddr_storage *b)
 {
-	if (a->ss_family != b->ss_family)
-		return false;
-	switch (a->ss_family) {
-	case AF_IB:
-		return !memcmp(&((const struct sockaddr_ib *)a)->sib_addr,
-			       &((const struct sockaddr_ib *)b)->sib_addr,
-			       sizeof(struct ib_addr));
-	case AF_INET:
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	case AF_INET6:
-		return ipv6_addr_equal(&rtrs_sin6(a)->sin6_addr, &rtrs_sin6(b)->sin6_addr) &&
-		       rtrs_scope(a) == rtrs_scope(b);
-	default:
-		return false;
-	}
+	size_t len;
+	const u8 *x = rtrs_addr_bytes(a, &len), *y = rtrs_addr_bytes(b, &len);
+
+	return len && a->ss_family == b->ss_family && !memcmp(x, y, len) &&
+	       rtrs_scope(a) == rtrs_scope(b);
 }
 EXPORT_SYMBOL_GPL(rtrs_addr_same_host);
 
@@ -309,29 +322,14 @@ EXPORT_SYMBOL_GPL(rtrs_prefix_format);
 bool rtrs_prefix_has(const struct rtrs_prefix *prefix, const struct sockaddr_storage *ss)
 {
 	const struct sockaddr_storage *own = &prefix->addr;
-	struct in6_addr a, b;
+	unsigned int bytes = prefix->bits / 8, bits = prefix->bits % 8;
+	size_t len;
+	const u8 *a = rtrs_addr_bytes(own, &len), *b = rtrs_addr_bytes(ss, &len);
 
-	if (own->ss_family != ss->ss_family)
+	if (!len || own->ss_family != ss->ss_family ||
+	    (rtrs_scope(own) && rtrs_scope(own) != rtrs_scope(ss)))
 		return false;
-	switch (own->ss_family) {
-	case AF_INET:
-		return !((((const struct sockaddr_in *)own)->sin_addr.s_addr ^
-			  ((const struct sockaddr_in *)ss)->sin_addr.s_addr) &
-			 inet_make_mask(prefix->bits));
-	case AF_INET6:
-		if (rtrs_scope(own) && rtrs_scope(own) != rtrs_scope(ss))
-			return false;
-		a = rtrs_sin6(own)->sin6_addr;
-		b = rtrs_sin6(ss)->sin6_addr;
-		break;
-	case AF_IB:
-		memcpy(&a, &((const struct sockaddr_ib *)own)->sib_addr, sizeof(a));
-		memcpy(&b, &((const struct sockaddr_ib *)ss)->sib_addr, sizeof(b));
-		break;
-	default:
-		return false;
-	}
-	return ipv6_prefix_equal(&a, &b, prefix->bits);
+	return !memcmp(a, b, bytes) && (!bits || !((a[bytes] ^ b[bytes]) >> (8 - bits)));
 }
 EXPORT_SYMBOL_GPL(rtrs_prefix_has);
 

@@ -584,6 +584,7 @@ void rtrs_hb_reset(struct rtrs_path *path);
 #endif
 
 /* addr.c */
+const u8 *rtrs_addr_bytes(const struct sockaddr_storage *ss, size_t *len);
 void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr);
 
 /* proof.c */

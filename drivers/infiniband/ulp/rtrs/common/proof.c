@@ -19,25 +19,16 @@
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/unaligned.h>
-#include <net/ipv6.h>
-#include <rdma/ib.h>
 
 #include "core.h"
 
 static void rtrs_proof_addr(u8 *to, const struct sockaddr_storage *ss)
 {
+	size_t len;
+	const u8 *bytes = rtrs_addr_bytes(ss, &len);
+
 	to[0] = ss->ss_family;
-	switch (ss->ss_family) {
-	case AF_INET:
-		memcpy(to + 1, &((const struct sockaddr_in *)ss)->sin_addr, 4);
-		break;
-	case AF_INET6:
-		memcpy(to + 1, &((const struct sockaddr_in6 *)ss)->sin6_addr, 16);
-		break;
-	case AF_IB:
-		memcpy(to + 1, &((const struct sockaddr_ib *)ss)->sib_addr, 16);
-		break;
-	}
+	memcpy(to + 1, bytes, len);
 }
 
 /**
