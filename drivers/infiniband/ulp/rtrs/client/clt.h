@@ -909,8 +909,7 @@ int rtrs_clt_create_qp(struct rtrs_clt_path *path, unsigned int cid, u32 *recv_w
 
 /* proof.c */
 int rtrs_clt_proof_tag(struct rtrs_clt_path *path);
-int rtrs_clt_proof_make(struct rtrs_clt_path *path, u8 *mac);
-int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac);
+int rtrs_clt_proof(struct rtrs_clt_path *path, const u8 *theirs, u8 *ours);
 
 /* setup.c */
 int rtrs_clt_info_alloc(struct rtrs_clt_path *path);

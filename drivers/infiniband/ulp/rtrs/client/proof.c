@@ -6,8 +6,16 @@
 
 #include "clt.h"
 
-/* Computes the client's proof, or checks the server's proof if @theirs is set. */
-static int rtrs_clt_proof(struct rtrs_clt_path *path, const u8 *theirs, u8 *ours)
+/**
+ * rtrs_clt_proof() - make the client's proof, or check the server's, that it knows the key
+ * @path: path with all connections and its nonce
+ * @theirs: the server's proof, or NULL
+ * @ours: set to the client's proof if @theirs is NULL
+ *
+ * Context: the path's connect_work.
+ * Return: 0, -EKEYREJECTED if the server doesn't know the session's key, or another negative errno.
+ */
+int rtrs_clt_proof(struct rtrs_clt_path *path, const u8 *theirs, u8 *ours)
 {
 	struct rtrs_clt *clt = path->clt;
 	struct rtrs_proof_data *data;
@@ -56,30 +64,4 @@ int rtrs_clt_proof_tag(struct rtrs_clt_path *path)
 	ret = rtrs_proof_tag(clt->proof_tfm, clt->key, clt->name, &clt->uuid, &path->neg.tag);
 	mutex_unlock(&clt->proof_lock);
 	return ret;
-}
-
-/**
- * rtrs_clt_proof_make() - compute the client's proof that it knows the session's key
- * @path: path with all connections and its nonce
- * @mac: set to the proof
- *
- * Context: the path's connect_work.
- * Return: 0 or a negative errno, see rtrs_proof_make().
- */
-int rtrs_clt_proof_make(struct rtrs_clt_path *path, u8 *mac)
-{
-	return rtrs_clt_proof(path, NULL, mac);
-}
-
-/**
- * rtrs_clt_proof_check() - check the server's proof that it knows the session's key
- * @path: path after rtrs_clt_proof_make()
- * @mac: the server's proof
- *
- * Context: the path's connect_work.
- * Return: 0, -EKEYREJECTED if the server doesn't know the session's key, or another negative errno.
- */
-int rtrs_clt_proof_check(struct rtrs_clt_path *path, const u8 *mac)
-{
-	return rtrs_clt_proof(path, mac, NULL);
 }

@@ -73,7 +73,7 @@ static int rtrs_clt_info_proved(struct rtrs_clt_path *path, u32 nr_desc)
 	int ret = -EKEYREJECTED;
 
 	if (path->info.len == len + RTRS_PROOF_MAC)
-		ret = rtrs_clt_proof_check(path, (const u8 *)rsp + len);
+		ret = rtrs_clt_proof(path, (const u8 *)rsp + len, NULL);
 	if (ret)
 		rtrs_path_err(&path->path, "the server doesn't prove that it knows the key: %pe\n",
 			      ERR_PTR(ret));
@@ -189,7 +189,7 @@ static int rtrs_clt_info_prove(struct rtrs_clt_path *path, struct rtrs_proof *pr
 
 	get_random_bytes(path->info.nonce, sizeof(path->info.nonce));
 	memcpy(proof->nonce, path->info.nonce, sizeof(proof->nonce));
-	ret = rtrs_clt_proof_make(path, proof->mac);
+	ret = rtrs_clt_proof(path, NULL, proof->mac);
 	if (ret)
 		rtrs_path_err(&path->path, "the session's key can't be used: %pe\n",
 			      ERR_PTR(ret));

@@ -81,8 +81,17 @@ static int rtrs_srv_try_keys(struct rtrs_srv_path *path, struct crypto_shash *tf
 	return -EKEYREJECTED;
 }
 
-/* Makes the server's proof if @ours is set, else checks the client's proof. */
-static int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
+/**
+ * rtrs_srv_proof() - check a client's proof, or make the server's
+ * @path: path with a valid INFO_REQ and all connections, with RTRS_FEATURE_PROOF
+ * @ours: set to the server's proof, made with the path's key. NULL: the client's proof is checked,
+ *	and &rtrs_srv_path.key is set to the key if the proof is correct
+ *
+ * Context: the path's setup work.
+ * Return: 0; -EKEYREJECTED if the client knows none of the keys that the upper layer has for it; or
+ * another negative errno.
+ */
+int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
 {
 	struct rtrs_proof_data *data;
 	struct crypto_shash *tfm;
@@ -98,31 +107,4 @@ static int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours)
 	rtrs_proof_free(tfm);
 	kvfree(data);
 	return ret;
-}
-
-/**
- * rtrs_srv_proof_check() - check a client's proof
- * @path: path with a valid INFO_REQ and all connections; &rtrs_srv_path.key is set if the proof is
- *	correct
- *
- * Context: the path's setup work.
- * Return: 0, also without RTRS_FEATURE_PROOF; -EKEYREJECTED if the client knows none of the keys
- * that the upper layer has for it; or another negative errno.
- */
-int rtrs_srv_proof_check(struct rtrs_srv_path *path)
-{
-	return path->path.features & RTRS_FEATURE_PROOF ? rtrs_srv_proof(path, NULL) : 0;
-}
-
-/**
- * rtrs_srv_proof_make() - make the server's proof
- * @path: path with a key, after rtrs_srv_proof_check()
- * @mac: set to the proof
- *
- * Context: the path's setup work.
- * Return: 0 or a negative errno.
- */
-int rtrs_srv_proof_make(struct rtrs_srv_path *path, u8 *mac)
-{
-	return rtrs_srv_proof(path, mac);
 }

@@ -158,7 +158,7 @@ static int rtrs_srv_prepare_info_rsp(struct rtrs_srv_path *path)
 		return ret;
 	rsp = path->setup.rsp.msg;
 	rtrs_srv_fill_info_rsp(rsp, &path->mem.chunks);
-	return path->key ? rtrs_srv_proof_make(path, (u8 *)rsp + len) : 0;
+	return path->key ? rtrs_srv_proof(path, (u8 *)rsp + len) : 0;
 }
 
 /*
@@ -204,7 +204,7 @@ static int rtrs_srv_handle_info_req(struct rtrs_srv_path *path)
 			rtrs_srv_warn(path, "the client's name for its session is not valid\n");
 		return ret;
 	}
-	ret = rtrs_srv_proof_check(path);
+	ret = path->path.features & RTRS_FEATURE_PROOF ? rtrs_srv_proof(path, NULL) : 0;
 	if (!ret) {
 		peer = rtrs_srv_path_peer(path);
 		ret = srv->ops->admit(srv->owner, req->name, &peer);

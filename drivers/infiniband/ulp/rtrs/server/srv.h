@@ -810,8 +810,7 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path);
 void rtrs_srv_sess_end_all(struct rtrs_srv *srv);
 
 /* proof.c */
-int rtrs_srv_proof_check(struct rtrs_srv_path *path);
-int rtrs_srv_proof_make(struct rtrs_srv_path *path, u8 *mac);
+int rtrs_srv_proof(struct rtrs_srv_path *path, u8 *ours);
 
 /* setup.c */
 int rtrs_srv_check_info_req(const struct rtrs_info_req *req);
