@@ -477,21 +477,6 @@ void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
 }
 EXPORT_SYMBOL_GPL(rtrs_put_msg_imm);
 
-static struct ib_send_wr *rtrs_con_build_imm(const struct rtrs_con *con,
-					     struct rtrs_imm_wr *imm_wr, u32 imm)
-{
-	struct ib_send_wr *wr = &imm_wr->wr.wr;
-
-	*imm_wr = (struct rtrs_imm_wr) {};
-	if (con->path->no_imm) {
-		rtrs_put_msg_imm(wr, &imm_wr->sge, &imm_wr->msg, imm);
-	} else {
-		wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-		wr->ex.imm_data = cpu_to_be32(imm);
-	}
-	return wr;
-}
-
 /**
  * rtrs_con_post_imm() - send an immediate value without data
  * @con: connection on which it is sent

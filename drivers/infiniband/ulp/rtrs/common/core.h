@@ -544,6 +544,22 @@ void rtrs_con_put_wr(struct rtrs_con *con);
 void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
 		      struct rtrs_msg_imm *msg, u32 imm);
 
+/* Builds the work request that sends an immediate value, without data. */
+static inline struct ib_send_wr *rtrs_con_build_imm(const struct rtrs_con *con,
+						    struct rtrs_imm_wr *imm_wr, u32 imm)
+{
+	struct ib_send_wr *wr = &imm_wr->wr.wr;
+
+	imm_wr->wr = (struct ib_rdma_wr) {};
+	if (con->path->no_imm) {
+		rtrs_put_msg_imm(wr, &imm_wr->sge, &imm_wr->msg, imm);
+	} else {
+		wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+		wr->ex.imm_data = cpu_to_be32(imm);
+	}
+	return wr;
+}
+
 /*
  * Memory barrier for callers that wait for send queue entries: after they become visible to
  * sq_room(), and before they check for room the last time.

@@ -143,27 +143,9 @@ static struct ib_send_wr *rtrs_srv_build_imm(struct rtrs_srv_answer *a,
 {
 	enum rtrs_imm_type type = io->need_inval ? RTRS_IMM_IO_RSP_W_INV :
 						   RTRS_IMM_IO_RSP;
-	u32 imm = rtrs_imm(type, rtrs_imm_rsp(io->slot, io->err));
 
-	if (io->con->path->path.no_imm) {
-		a->imm = (struct ib_rdma_wr) {};
-		rtrs_put_msg_imm(&a->imm.wr, &a->msg_sge, &a->msg, imm);
-		return &a->imm.wr;
-	}
-	a->imm = (struct ib_rdma_wr) {
-		.wr.opcode	= IB_WR_RDMA_WRITE_WITH_IMM,
-		.wr.ex.imm_data	= cpu_to_be32(imm),
-	};
-	return &a->imm.wr;
-}
-
-/* Builds the work request that invalidates the client's key. */
-static void rtrs_srv_build_inv(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
-{
-	a->inv = (struct ib_send_wr) {
-		.opcode			= IB_WR_SEND_WITH_INV,
-		.ex.invalidate_rkey	= io->desc_key,
-	};
+	return rtrs_con_build_imm(&io->con->con, &a->imm,
+				  rtrs_imm(type, rtrs_imm_rsp(io->slot, io->err)));
 }
 
 /* Adds the data of a read, which are in the chunk, to a work request. */
@@ -177,32 +159,6 @@ static void rtrs_srv_put_data(struct rtrs_srv_answer *a, const struct rtrs_srv_i
 	wr->wr.num_sge = 1;
 	wr->remote_addr = io->desc_addr;
 	wr->rkey = io->desc_key;
-}
-
-static void rtrs_srv_build_data(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
-{
-	a->data = (struct ib_rdma_wr) { .wr.opcode = IB_WR_RDMA_WRITE };
-	rtrs_srv_put_data(a, io, &a->data);
-}
-
-/* Builds an answer without RTRS_FEATURE_SLOTS. */
-static struct ib_send_wr *rtrs_srv_build_chunk_answer(struct rtrs_srv_answer *a,
-						      const struct rtrs_srv_io *io)
-{
-	struct ib_send_wr *first = NULL, **next = &first;
-
-	if (io->desc_len && !io->err) {
-		rtrs_srv_build_data(a, io);
-		*next = &a->data.wr;
-		next = &a->data.wr.next;
-	}
-	if (io->need_inval) {
-		rtrs_srv_build_inv(a, io);
-		*next = &a->inv;
-		next = &a->inv.next;
-	}
-	*next = rtrs_srv_build_imm(a, io);
-	return first;
 }
 
 static void rtrs_srv_data_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -235,48 +191,47 @@ static struct ib_send_wr *rtrs_srv_build_buf(const struct rtrs_srv_io *io,
 	return first;
 }
 
-/*
- * Builds an answer with RTRS_FEATURE_SLOTS: one message, preceded by data from a buffer, and by
- * data that the message itself cannot carry.
- */
-static struct ib_send_wr *rtrs_srv_build_slot_answer(struct rtrs_srv_answer *a,
-						     const struct rtrs_srv_io *io)
-{
-	bool data = io->desc_len && io->op.dir == DMA_FROM_DEVICE && !io->err;
-	struct ib_send_wr *answer;
-
-	if (io->need_inval) {
-		answer = &a->inv;
-		rtrs_srv_build_inv(a, io);
-		rtrs_srv_put_msg(a, io, &a->inv);
-	} else {
-		answer = rtrs_srv_build_imm(a, io);
-	}
-	if (io->buf)
-		return rtrs_srv_build_buf(io, answer);
-	if (!data)
-		return answer;
-	if (!io->need_inval && !io->con->path->path.no_imm) {
-		rtrs_srv_put_data(a, io, &a->imm);
-		return answer;
-	}
-	rtrs_srv_build_data(a, io);
-	a->data.wr.next = answer;
-	return &a->data.wr;
-}
-
 /**
  * rtrs_srv_build_answer() - build the work requests of an answer
  * @a: work requests; only those that the answer needs are filled in
  * @io: request that is answered; its buffer, if it has one, contains data to be sent
+ *
+ * The message of an answer carries the data of a read in a slot if it is an immediate value. All
+ * other data precede it.
  *
  * Return: the first of the chain.
  */
 VISIBLE_IF_KUNIT struct ib_send_wr *
 rtrs_srv_build_answer(struct rtrs_srv_answer *a, const struct rtrs_srv_io *io)
 {
-	return rtrs_srv_has_slots(io->con->path) ? rtrs_srv_build_slot_answer(a, io) :
-						   rtrs_srv_build_chunk_answer(a, io);
+	const struct rtrs_srv_path *path = io->con->path;
+	bool slots = rtrs_srv_has_slots(path);
+	struct ib_send_wr *answer;
+
+	if (io->need_inval) {
+		a->inv = (struct ib_send_wr) {
+			.opcode			= IB_WR_SEND_WITH_INV,
+			.ex.invalidate_rkey	= io->desc_key,
+		};
+		answer = &a->inv;
+		if (slots)
+			rtrs_srv_put_msg(a, io, answer);
+		else
+			answer->next = rtrs_srv_build_imm(a, io);
+	} else {
+		answer = rtrs_srv_build_imm(a, io);
+	}
+	if (io->buf)
+		return rtrs_srv_build_buf(io, answer);
+	if (!io->desc_len || io->op.dir != DMA_FROM_DEVICE || io->err)
+		return answer;
+	if (slots && !io->need_inval && !path->path.no_imm) {
+		rtrs_srv_put_data(a, io, &a->imm.wr);
+		return answer;
+	}
+	a->data = (struct ib_rdma_wr) { .wr.opcode = IB_WR_RDMA_WRITE, .wr.next = answer };
+	rtrs_srv_put_data(a, io, &a->data);
+	return &a->data.wr;
 }
 
 /* Releases a buffer whose data have been sent, or never will be. */

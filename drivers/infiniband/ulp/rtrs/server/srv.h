@@ -557,18 +557,16 @@ static_assert(sizeof(struct rtrs_srv_io) <= 512);
  * struct rtrs_srv_answer - work requests of an answer
  * @data: RDMA WRITE of the data that were read
  * @data_sge: the data in the chunk
- * @inv: SEND WITH INV of the client's key
- * @msg: message sent instead of immediate data, with RTRS_FEATURE_NO_IMM
- * @imm: the answer itself: RDMA WRITE WITH IMM, or SEND of @msg
- * @msg_sge: the slot's message, or @msg
+ * @inv: SEND WITH INV of the client's key; with RTRS_FEATURE_SLOTS the answer itself
+ * @msg_sge: the slot's message in @inv
+ * @imm: the answer itself
  */
 struct rtrs_srv_answer {
 	struct ib_rdma_wr data;
 	struct ib_sge data_sge;
 	struct ib_send_wr inv;
-	struct rtrs_msg_imm msg;
-	struct ib_rdma_wr imm;
 	struct ib_sge msg_sge;
+	struct rtrs_imm_wr imm;
 };
 
 /* The upper layer's part begins on a cache line of its own. */

@@ -340,6 +340,7 @@ static void answer_is_built(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	memset(a, 0x5a, sizeof(*a));
+	t->io.op.dir = RD;
 	t->io.need_inval = c->need_inval;
 	t->io.desc_len = c->desc_len;
 	t->io.desc_key = 0xaabbccdd;
