@@ -249,9 +249,6 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	ret = rtrs_srv_path_up(path);
 	if (ret)
 		return rtrs_srv_refuse(path, ret);
-	ret = rtrs_srv_bufs_setup(path);
-	if (ret)
-		return ret;
 	ret = rtrs_srv_mem_setup(path);
 	if (ret)
 		return ret;
