@@ -322,36 +322,9 @@ u64 rtrs_srv_mem_cost(struct rtrs_srv_path *path)
 	       rtrs_srv_mem_bytes(path, per_mr, rtrs_srv_io_size(path->sess->srv->ops));
 }
 
-static int rtrs_srv_charge_ios(struct rtrs_srv_path *path, u32 per_mr)
-{
-	if (!per_mr) {
-		rtrs_srv_warn(path, "device %s can't register chunks of %u bytes: lower slot_size or max_chunk_size\n",
-			      dev_name(&path->path.dev->dev),
-			      rtrs_srv_chunk_size_of(path));
-		return -EOPNOTSUPP;
-	}
-	return rtrs_srv_mem_charge(&path->mem.charged,
-				   rtrs_srv_mem_bytes(path, per_mr,
-						      rtrs_srv_io_size(path->sess->srv->ops)),
-				   path->path.name, rtrs_srv_log(path));
-}
-
-static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
-{
-	u32 depth = path->sess->queue_depth;
-	u32 size = rtrs_srv_chunk_size_of(path);
-	int ret;
-
-	ret = rtrs_region_alloc(&path->mem.chunks, &path->path, depth, size, per_mr);
-	if (ret == -ENOMEM)
-		rtrs_srv_warn(path, "no memory for %u chunks of %u bytes: lower sess_queue_depth, slot_size or max_chunk_size\n",
-			      depth, size);
-	return ret;
-}
-
 /**
  * rtrs_srv_mem_setup() - allocate a path's chunks, requests and memory regions
- * @path: path whose session is up
+ * @path: path whose session is up and whose cost is known
  *
  * The memory regions are not registered yet.
  *
@@ -361,19 +334,28 @@ static int rtrs_srv_chunks_alloc(struct rtrs_srv_path *path, u32 per_mr)
  */
 int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 {
-	u32 per_mr = rtrs_srv_chunks_per_mr(path);
+	u32 per_mr = rtrs_srv_chunks_per_mr(path), depth = path->sess->queue_depth;
+	u32 size = rtrs_srv_chunk_size_of(path);
 	int ret;
 
-	ret = rtrs_srv_charge_ios(path, per_mr);
+	if (!per_mr) {
+		rtrs_srv_warn(path, "device %s can't register chunks of %u bytes: lower slot_size or max_chunk_size\n",
+			      dev_name(&path->path.dev->dev), size);
+		return -EOPNOTSUPP;
+	}
+	ret = rtrs_srv_mem_charge(&path->mem.charged, path->cost - path->mem.charged,
+				  path->path.name, rtrs_srv_log(path));
 	if (ret)
 		return ret;
-	ret = rtrs_srv_chunks_alloc(path, per_mr);
-	if (ret)
-		return ret;
-	ret = rtrs_srv_ios_alloc(path);
-	if (ret)
-		return ret;
-	return rtrs_srv_has_slots(path) ? rtrs_srv_alloc_msgs(path) : 0;
+	ret = rtrs_region_alloc(&path->mem.chunks, &path->path, depth, size, per_mr);
+	if (ret == -ENOMEM)
+		rtrs_srv_warn(path, "no memory for %u chunks of %u bytes: lower sess_queue_depth, slot_size or max_chunk_size\n",
+			      depth, size);
+	if (!ret)
+		ret = rtrs_srv_ios_alloc(path);
+	if (!ret && rtrs_srv_has_slots(path))
+		ret = rtrs_srv_alloc_msgs(path);
+	return ret;
 }
 
 /**

@@ -639,22 +639,6 @@ unlock:
 }
 
 /**
- * rtrs_srv_path_up() - ask the upper layer whether it accepts a path
- * @path: path whose session is up
- *
- * Context: process, may sleep.
- * Return: 0 or a negative errno.
- */
-int rtrs_srv_path_up(struct rtrs_srv_path *path)
-{
-	struct rtrs_srv_peer peer;
-
-	path->cost = rtrs_srv_mem_cost(path);
-	peer = rtrs_srv_path_peer(path);
-	return path->sess->srv->ops->path_up(path->sess->priv, &peer);
-}
-
-/**
  * rtrs_srv_track_path() - include a path in rtrs_srv_each_path()
  * @peer: the client on that path, as &rtrs_srv_ops.path_up got it
  *

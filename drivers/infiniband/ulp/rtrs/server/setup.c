@@ -241,21 +241,19 @@ static int rtrs_srv_claim(struct rtrs_srv_path *path)
 
 static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 {
+	struct rtrs_srv_peer peer;
 	int ret;
 
 	ret = rtrs_srv_sess_up(path);
 	if (ret)
 		return ret;
-	ret = rtrs_srv_path_up(path);
+	path->cost = rtrs_srv_mem_cost(path);
+	peer = rtrs_srv_path_peer(path);
+	ret = path->sess->srv->ops->path_up(path->sess->priv, &peer);
 	if (ret)
 		return rtrs_srv_refuse(path, ret);
-	ret = rtrs_srv_mem_setup(path);
-	if (ret)
-		return ret;
-	ret = rtrs_srv_prepare_info_rsp(path);
-	if (ret)
-		return ret;
-	return rtrs_srv_sysfs_add_path(path);
+	return rtrs_srv_mem_setup(path) ?: rtrs_srv_prepare_info_rsp(path) ?:
+	       rtrs_srv_sysfs_add_path(path);
 }
 
 static bool rtrs_srv_move_up(struct rtrs_srv_path *path)

@@ -803,7 +803,6 @@ int rtrs_srv_sess_create(struct rtrs_srv *srv, struct rtrs_srv_sess *sess, char 
 void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess);
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name);
 int rtrs_srv_sess_up(struct rtrs_srv_path *path);
-int rtrs_srv_path_up(struct rtrs_srv_path *path);
 void rtrs_srv_sess_leave(struct rtrs_srv_path *path);
 void rtrs_srv_sess_end_all(struct rtrs_srv *srv);
 
