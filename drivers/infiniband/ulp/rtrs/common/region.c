@@ -249,7 +249,7 @@ EXPORT_SYMBOL_GPL(rtrs_long_free);
  * rtrs_long_send() - send a message of a handshake
  * @m: the message
  * @con: connection 0 of the path
- * @cqe: completion entry; its handler calls rtrs_con_put_wr()
+ * @cqe: completion entry, whose handler calls rtrs_con_put_wr(); or NULL
  *
  * Return: as rtrs_con_post().
  */
@@ -263,7 +263,7 @@ int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cq
 	struct ib_send_wr wr = {
 		.wr_cqe		= cqe,
 		.opcode		= IB_WR_SEND,
-		.send_flags	= IB_SEND_SIGNALED,
+		.send_flags	= cqe ? IB_SEND_SIGNALED : 0,
 		.sg_list	= &sge,
 		.num_sge	= 1,
 	};

@@ -105,26 +105,6 @@ int rtrs_srv_check_info_req(const struct rtrs_info_req *req)
 	return rtrs_name_valid(req->name) ? 0 : -EINVAL;
 }
 
-static void rtrs_srv_info_rsp_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rtrs_srv_path *path = container_of(wc->wr_cqe,
-						  struct rtrs_srv_path,
-						  setup.rsp_cqe);
-	struct rtrs_con *con = &path->conns.con[0]->con;
-
-	if (rtrs_con_wc_failed(con, wc, "answer to the client's first message"))
-		return;
-	rtrs_con_put_wr(con);
-	rtrs_long_free(&path->setup.rsp);
-}
-
-/* Posts INFO_RSP. The client may send requests as soon as it has received it. */
-static int rtrs_srv_send_info_rsp(struct rtrs_srv_path *path)
-{
-	path->setup.rsp_cqe.done = rtrs_srv_info_rsp_done;
-	return rtrs_long_send(&path->setup.rsp, &path->conns.con[0]->con, &path->setup.rsp_cqe);
-}
-
 /**
  * rtrs_srv_fill_info_rsp() - write an INFO_RSP
  * @rsp: message to fill in, zeroed by the caller
@@ -178,7 +158,7 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 	rsp = path->setup.rsp.msg;
 	rsp->type = cpu_to_le16(RTRS_MSG_INFO_RSP);
 	rsp->err = cpu_to_le32(err);
-	ret = rtrs_srv_send_info_rsp(path);
+	ret = rtrs_long_send(&path->setup.rsp, &path->conns.con[0]->con, NULL);
 	if (ret)
 		return ret;
 	mod_delayed_work(rtrs_srv_setup_wq, &path->setup.timeout,
@@ -274,7 +254,7 @@ static int rtrs_srv_announce_up(struct rtrs_srv_path *path)
 		      path->path.port_num);
 	/* Before INFO_RSP is sent, so that a client that doesn't receive it is detected. */
 	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
-	return rtrs_srv_send_info_rsp(path);
+	return rtrs_long_send(&path->setup.rsp, &path->conns.con[0]->con, NULL);
 }
 
 /* Connects the path. paths_lock keeps an EVENT from being sent before INFO_RSP. */

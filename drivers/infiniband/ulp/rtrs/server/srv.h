@@ -363,8 +363,7 @@ struct rtrs_srv_fence {
  * struct rtrs_srv_setup - handshake of a path (setup.c)
  * @req: INFO_REQ, followed by a struct rtrs_proof with RTRS_FEATURE_PROOF
  * @req_cqe: completion entry of the receive of INFO_REQ
- * @rsp: INFO_RSP, until it is sent
- * @rsp_cqe: completion entry of the send of INFO_RSP
+ * @rsp: INFO_RSP
  * @reg_cqe: completion entry of a batch of REG_MR
  * @reg_busy: a batch is posted and has not completed
  * @nr_reg: number of memory regions in all batches so far
@@ -384,7 +383,6 @@ struct rtrs_srv_setup {
 	struct rtrs_long req;
 	struct ib_cqe req_cqe;
 	struct rtrs_long rsp;
-	struct ib_cqe rsp_cqe;
 	struct ib_cqe reg_cqe;
 	bool reg_busy;
 	u32 nr_reg;
