@@ -11,7 +11,6 @@
 #include <linux/module.h>
 
 #include "core.h"
-#include "qp.h"
 
 MODULE_DESCRIPTION("RTRS: what client and server have in common");
 MODULE_LICENSE("GPL");
@@ -27,24 +26,6 @@ MODULE_VERSION(RTRS_DRV_VERSION);
  */
 #define RTRS_ACK_TIMEOUT_HB	16
 #define RTRS_ACK_TIMEOUT_IO	19
-
-/**
- * rtrs_path_init() - initialize the common part of a path
- * @path: new path, zeroed
- * @hb: parameters of heartbeats; outlives the path
- * @error: requests the end of the path; see struct rtrs_path
- */
-void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
-		    void (*error)(struct rtrs_path *path, int err,
-				  const char *why))
-{
-	path->hb = hb;
-	path->error = error;
-	INIT_LIST_HEAD(&path->cons);
-	mutex_init(&path->stats_lock);
-	rtrs_hb_init(path);
-}
-EXPORT_SYMBOL_GPL(rtrs_path_init);
 
 /**
  * rtrs_path_open_dev() - open an RDMA device for a path
@@ -174,22 +155,6 @@ static void rtrs_con_probe_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	rtrs_con_put_wr(con);
 	WRITE_ONCE(con->probe_busy, false);
-}
-
-/**
- * rtrs_con_qp_event() - handle an asynchronous event of a queue pair
- * @event: event that the device reports
- * @context: connection of the queue pair
- */
-void rtrs_con_qp_event(struct ib_event *event, void *context)
-{
-	struct rtrs_con *con = context;
-
-	if (event->event == IB_EVENT_COMM_EST)
-		rdma_notify(con->cm_id, IB_EVENT_COMM_EST);
-	else
-		pr_debug("%s: connection %u: %s\n", con->path->name, con->cid,
-			 ib_event_msg(event->event));
 }
 
 /**

@@ -12,7 +12,7 @@
  *	proof.c		proofs that an end knows a secret
  *	con.c		device of a path, and posting to a connection
  *	poll.c		polled connections
- *	region.c	memory for DMA, and its registration
+ *	region.c	memory for DMA, and its registration; messages of the handshake
  *	recv.c		receives of a connection
  *	qp.c		queue pairs and completion queues
  *	drain.c		disconnecting a path, and draining its queues
@@ -500,49 +500,30 @@ static inline u64 rtrs_region_iova(const struct rtrs_region *region, u32 i)
 	return rtrs_region_mr(region, i)->iova + (u64)(i % region->per_mr) * region->size;
 }
 
-u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size);
-u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr);
-int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
-		      u32 size, u32 per_mr);
-int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con, u32 first,
-			 struct ib_cqe *cqe);
-void rtrs_region_free(struct rtrs_region *region);
+/* addr.c */
+const u8 *rtrs_addr_bytes(const struct sockaddr_storage *ss, size_t *len);
+void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr);
 
-int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size);
-void rtrs_long_free(struct rtrs_long *m);
-int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
-int rtrs_long_post_recv(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
-void rtrs_long_received(const struct rtrs_long *m);
-
-void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
-		    void (*error)(struct rtrs_path *path, int err,
-				  const char *why));
+/* con.c */
 int rtrs_path_open_dev(struct rtrs_path *path, const struct rdma_cm_id *id);
 void rtrs_path_close_dev(struct rtrs_path *path);
-
-/* Checks whether an errno of rdma_create_qp() may mean that the requested size is too large. */
-static inline bool rtrs_qp_refused(int err)
-{
-	return err == -ENOMEM || err == -EINVAL || err == -EAGAIN;
-}
-
-u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
+bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
+			const char *what);
+void rtrs_con_put_wr(struct rtrs_con *con);
 void rtrs_con_set_ack_timeout(struct rtrs_con *con);
-int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
-void rtrs_path_destroy_qps(struct rtrs_path *path);
-int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
-			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
-const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);
-int rtrs_con_repost(struct rtrs_con *con);
-int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
+void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params);
+void rtrs_con_ring(struct rtrs_con *con);
 bool rtrs_con_has_room(struct rtrs_con *con, u32 nr);
-void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued);
+int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
+void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);
 void rtrs_con_flush(struct rtrs_con *con);
-void rtrs_con_put_wr(struct rtrs_con *con);
+int rtrs_con_probe(struct rtrs_con *con);
 void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,
 		      struct rtrs_msg_imm *msg, u32 imm);
+int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
+void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
 
 /* Builds the work request that sends an immediate value, without data. */
 static inline struct ib_send_wr *rtrs_con_build_imm(const struct rtrs_con *con,
@@ -573,16 +554,53 @@ static inline void rtrs_con_wait_mb(void)
 	smp_mb();
 }
 
-int rtrs_con_post_imm(struct rtrs_con *con, u32 imm);
-void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm);
-int rtrs_con_probe(struct rtrs_con *con);
+/* region.c */
+u32 rtrs_region_max_per_mr(const struct rtrs_path *path, u32 size);
+u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr);
+int rtrs_region_alloc(struct rtrs_region *region, struct rtrs_path *path, u32 nr,
+		      u32 size, u32 per_mr);
+int rtrs_region_register(const struct rtrs_region *region, struct rtrs_con *con, u32 first,
+			 struct ib_cqe *cqe);
+void rtrs_region_free(struct rtrs_region *region);
+int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size);
+void rtrs_long_free(struct rtrs_long *m);
+int rtrs_long_send(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
+int rtrs_long_post_recv(const struct rtrs_long *m, struct rtrs_con *con, struct ib_cqe *cqe);
+void rtrs_long_received(const struct rtrs_long *m);
+
+/* recv.c */
+int rtrs_con_start_recvs(struct rtrs_con *con, u32 nr, bool msgs,
+			 void (*done)(struct ib_cq *cq, struct ib_wc *wc));
+const union rtrs_recv_msg *rtrs_con_recv_msg(const struct rtrs_con *con);
+int rtrs_con_repost(struct rtrs_con *con);
+void rtrs_con_free_recvs(struct rtrs_con *con);
+
+/* qp.c */
+/* Checks whether an errno of rdma_create_qp() may mean that the requested size is too large. */
+static inline bool rtrs_qp_refused(int err)
+{
+	return err == -ENOMEM || err == -EINVAL || err == -EAGAIN;
+}
+
+u64 rtrs_qp_bytes(const struct rtrs_qp_params *params);
+int rtrs_con_create_qp(struct rtrs_con *con, struct rtrs_qp_params *params);
+void rtrs_path_destroy_qps(struct rtrs_path *path);
+
+/* poll.c */
+int rtrs_con_poll(struct rtrs_con *con);
+
+/* drain.c */
 void rtrs_path_disconnect(struct rtrs_path *path);
 void rtrs_path_drain_send(struct rtrs_path *path);
-int rtrs_con_poll(struct rtrs_con *con);
-bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
-			const char *what);
 
-void rtrs_hb_init(struct rtrs_path *path);
+/* hb.c */
+void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
+		    void (*error)(struct rtrs_path *path, int err,
+				  const char *why));
+enum rtrs_live rtrs_hb_check_con(struct rtrs_watch *watch, u32 moved, u32 posted,
+				 bool probing, u32 ms, u32 limit_ms);
+bool rtrs_hb_check_path(unsigned int *missed, bool moved,
+			unsigned int max_missed);
 void rtrs_hb_start(struct rtrs_path *path, struct rtrs_con *con);
 void rtrs_hb_stop(struct rtrs_path *path);
 void rtrs_hb_changed(struct rtrs_path *path);
@@ -590,25 +608,7 @@ void rtrs_hb_probe_now(struct rtrs_path *path, unsigned int timeout_ms);
 bool rtrs_hb_on_trial(const struct rtrs_path *path);
 bool rtrs_hb_recv(struct rtrs_con *con, u32 imm);
 
-enum rtrs_live rtrs_hb_check_con(struct rtrs_watch *watch, u32 moved, u32 posted,
-				 bool probing, u32 ms, u32 limit_ms);
-bool rtrs_hb_check_path(unsigned int *missed, bool moved,
-			unsigned int max_missed);
-#if IS_ENABLED(CONFIG_KUNIT)
-void rtrs_hb_forget_moves(struct rtrs_path *path);
-void rtrs_hb_reset(struct rtrs_path *path);
-#endif
-
-/* addr.c */
-const u8 *rtrs_addr_bytes(const struct sockaddr_storage *ss, size_t *len);
-void rtrs_addr_from_id(const struct rdma_cm_id *id, struct rtrs_addr *addr);
-
 /* proof.c */
-#if IS_ENABLED(CONFIG_KUNIT)
-void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
-		     const struct sockaddr_storage *client,
-		     const struct sockaddr_storage *server);
-#endif
 struct rtrs_proof_data *rtrs_proof_data_alloc(const struct rtrs_path *path,
 					      enum rtrs_proof_role role, const char *name);
 struct crypto_shash *rtrs_proof_alloc(void);
@@ -619,5 +619,17 @@ int rtrs_proof_make(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_r
 		    struct rtrs_proof_data *data, u8 *mac);
 int rtrs_proof_check(struct crypto_shash *tfm, struct key *key, enum rtrs_proof_role role,
 		     struct rtrs_proof_data *data, const u8 *mac);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+bool rtrs_qp_fit(struct rtrs_qp_params *params, const struct ib_device_attr *attrs);
+bool rtrs_qp_shrink(struct rtrs_qp_params *params);
+u32 rtrs_qp_vector(u32 nr_vectors, u32 nr_io, u32 cid, atomic_t *next);
+void rtrs_path_drain_recv(struct rtrs_path *path);
+void rtrs_hb_forget_moves(struct rtrs_path *path);
+void rtrs_hb_reset(struct rtrs_path *path);
+void rtrs_proof_fill(struct rtrs_proof_head *head, const char *name,
+		     const struct sockaddr_storage *client,
+		     const struct sockaddr_storage *server);
+#endif
 
 #endif /* RTRS_CORE_H */

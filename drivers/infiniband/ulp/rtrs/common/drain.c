@@ -15,7 +15,6 @@
 #include <linux/sched.h>
 
 #include "core.h"
-#include "qp.h"
 
 static void rtrs_drain_mark_done(struct ib_cq *cq, struct ib_wc *wc)
 {

@@ -240,14 +240,23 @@ static void rtrs_hb_work(struct work_struct *work)
 }
 
 /**
- * rtrs_hb_init() - initialize a path's heartbeats
- * @path: new path
+ * rtrs_path_init() - initialize the common part of a path
+ * @path: new path, zeroed
+ * @hb: parameters of heartbeats; outlives the path
+ * @error: requests the end of the path; see struct rtrs_path
  */
-void rtrs_hb_init(struct rtrs_path *path)
+void rtrs_path_init(struct rtrs_path *path, const struct rtrs_hb_params *hb,
+		    void (*error)(struct rtrs_path *path, int err,
+				  const char *why))
 {
+	path->hb = hb;
+	path->error = error;
+	INIT_LIST_HEAD(&path->cons);
+	mutex_init(&path->stats_lock);
 	spin_lock_init(&path->hb_lock);
 	INIT_DELAYED_WORK(&path->hb_work, rtrs_hb_work);
 }
+EXPORT_SYMBOL_GPL(rtrs_path_init);
 
 /**
  * rtrs_hb_reset() - reset the measurements of a path

@@ -13,7 +13,6 @@
 #include <linux/log2.h>
 
 #include "core.h"
-#include "qp.h"
 
 /* Sizes of queue entries on mlx5; other devices differ little. */
 #define RTRS_SEND_BYTES		132
@@ -111,6 +110,17 @@ VISIBLE_IF_KUNIT u32 rtrs_qp_vector(u32 nr_vectors, u32 nr_io, u32 cid,
 	if (cid && nr_io % nr_vectors == 0)
 		return (cid - 1) % nr_vectors;
 	return ((u32)atomic_inc_return(next) - 1) % nr_vectors;
+}
+
+static void rtrs_con_qp_event(struct ib_event *event, void *context)
+{
+	struct rtrs_con *con = context;
+
+	if (event->event == IB_EVENT_COMM_EST)
+		rdma_notify(con->cm_id, IB_EVENT_COMM_EST);
+	else
+		pr_debug("%s: connection %u: %s\n", con->path->name, con->cid,
+			 ib_event_msg(event->event));
 }
 
 static int rtrs_qp_try(struct rtrs_con *con, struct rtrs_qp_params *params, u32 vector)

@@ -9,7 +9,6 @@
 #include <linux/slab.h>
 
 #include "core.h"
-#include "qp.h"
 
 /* Initializes a work request for the memory of receive @i. */
 static void rtrs_con_init_recv(struct rtrs_con *con, struct ib_recv_wr *wr, struct ib_sge *sge,

@@ -3,7 +3,6 @@
 #include <kunit/test.h>
 
 #include "../core.h"
-#include "../qp.h"
 
 /* A device whose queue pair accepts all posted work requests. */
 struct post_test {

@@ -5,7 +5,6 @@
 #include <kunit/test.h>
 
 #include "../core.h"
-#include "../qp.h"
 
 #define NR_CONS	3
 #define NR_WC	8

@@ -5,7 +5,6 @@
 #include <kunit/test.h>
 
 #include "../core.h"
-#include "../qp.h"
 
 /* Arguments: sends, reserve, receives, SGEs. The minimum is 64 sends of two SGEs. */
 #define SIZE(send, reserve, recv, sge)					\

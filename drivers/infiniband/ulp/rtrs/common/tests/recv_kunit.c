@@ -5,7 +5,6 @@
 #include <kunit/test.h>
 
 #include "../core.h"
-#include "../qp.h"
 
 /* More receives than messages fit in a page. */
 #define NR_MAX	1200

@@ -5,7 +5,6 @@
 #include <linux/string.h>
 
 #include "../core.h"
-#include "../qp.h"
 
 static const struct max_case {
 	const char *desc;
