@@ -61,6 +61,7 @@ void rtrs_srv_path_free(struct rtrs_srv_path *path)
 	key_put(path->key);
 	kvfree(path->conns.con);
 	mutex_destroy(&path->conns.lock);
+	mutex_destroy(&path->path.stats_lock);
 	rtrs_srv_mem_uncharge(&path->mem.charged);
 	kfree(path);
 }
