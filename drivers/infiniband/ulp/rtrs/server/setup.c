@@ -236,40 +236,28 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	       rtrs_srv_sysfs_add_path(path);
 }
 
-static bool rtrs_srv_move_up(struct rtrs_srv_path *path)
-{
-	bool moved = rtrs_srv_path_move(path, RTRS_SRV_EV_UP, 0, NULL);
-
-	lockdep_assert_held(&rtrs_srv_lock);
-	if (moved)
-		path->sess->connected = true;
-	return moved;
-}
-
-static int rtrs_srv_announce_up(struct rtrs_srv_path *path)
-{
-	rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
-		      path->path.nr_cons, path->sess->queue_depth,
-		      path->mem.chunks.size, dev_name(&path->path.dev->dev),
-		      path->path.port_num);
-	/* Before INFO_RSP is sent, so that a client that doesn't receive it is detected. */
-	rtrs_hb_start(&path->path, &path->conns.con[0]->con);
-	return rtrs_long_send(&path->setup.rsp, &path->conns.con[0]->con, NULL);
-}
-
 /* Connects the path. paths_lock keeps an EVENT from being sent before INFO_RSP. */
 static int rtrs_srv_connected(struct rtrs_srv_path *path)
 {
+	struct rtrs_con *con = &path->conns.con[0]->con;
 	struct rtrs_srv_sess *sess = path->sess;
 	int ret = -ECONNABORTED;
 	bool moved;
 
 	mutex_lock(&rtrs_srv_lock);
 	mutex_lock(&sess->paths_lock);
-	moved = rtrs_srv_move_up(path);
-	mutex_unlock(&rtrs_srv_lock);
+	moved = rtrs_srv_path_move(path, RTRS_SRV_EV_UP, 0, NULL);
 	if (moved)
-		ret = rtrs_srv_announce_up(path);
+		sess->connected = true;
+	mutex_unlock(&rtrs_srv_lock);
+	if (moved) {
+		rtrs_srv_info(path, "connected, %u connections, %u chunks of %u bytes, on %s port %u\n",
+			      path->path.nr_cons, sess->queue_depth, path->mem.chunks.size,
+			      dev_name(&path->path.dev->dev), path->path.port_num);
+		/* First, so that a client that doesn't receive INFO_RSP is detected. */
+		rtrs_hb_start(&path->path, con);
+		ret = rtrs_long_send(&path->setup.rsp, con, NULL);
+	}
 	mutex_unlock(&sess->paths_lock);
 	return ret;
 }
