@@ -121,7 +121,7 @@ int rtrs_srv_check_join(const struct rtrs_srv_path *path,
 	return 0;
 }
 
-/* Objects that a request may need, allocated before rtrs_srv_lock is taken */
+/* Objects that a request for connection 0 may need, allocated before rtrs_srv_lock is taken */
 struct rtrs_srv_new {
 	struct rtrs_srv_sess *sess;
 	struct rtrs_srv_path *path;
@@ -169,25 +169,6 @@ static struct rtrs_srv_path *rtrs_srv_join_path(struct rtrs_srv_path *path,
 	if (ret == -ESTALE)
 		ret = rtrs_srv_replace_path(path, new);
 	return ERR_PTR(ret);
-}
-
-/* Allocates a path for a request for connection 0, and a session if the request may create one. */
-static int rtrs_srv_alloc_new(struct rtrs_srv_new *new, const struct rdma_cm_id *id,
-			      const struct rtrs_cm_req *req)
-{
-	*new = (struct rtrs_srv_new) {};
-	if (req->cid)
-		return 0;
-	new->path = rtrs_srv_path_alloc(id, req);
-	if (IS_ERR(new->path))
-		return PTR_ERR(new->path);
-	if (!(req->first_conn & BIT(0)))
-		return 0;
-	new->sess = rtrs_srv_sess_alloc(req, id->device);
-	if (!IS_ERR(new->sess))
-		return 0;
-	rtrs_srv_path_free(new->path);
-	return PTR_ERR(new->sess);
 }
 
 static int rtrs_srv_new_path(struct rtrs_srv *srv, struct rtrs_srv_sess *sess,
@@ -257,16 +238,20 @@ static struct rtrs_srv_path *rtrs_srv_get_path(struct rtrs_srv *srv,
 					       const struct rdma_cm_id *id,
 					       const struct rtrs_cm_req *req, char *why)
 {
-	struct rtrs_srv_path *path;
-	struct rtrs_srv_new new;
-	int ret;
+	struct rtrs_srv_path *path = NULL;
+	struct rtrs_srv_new new = {};
 
-	ret = rtrs_srv_alloc_new(&new, id, req);
-	if (ret)
-		return ERR_PTR(ret);
-	mutex_lock(&rtrs_srv_lock);
-	path = rtrs_srv_find_or_add(srv, &new, id, req);
-	mutex_unlock(&rtrs_srv_lock);
+	if (!req->cid) {
+		new.path = rtrs_srv_path_alloc(id, req);
+		new.sess = rtrs_srv_sess_alloc(req, id->device);
+		if (!new.path || !new.sess)
+			path = ERR_PTR(-ENOMEM);
+	}
+	if (!path) {
+		mutex_lock(&rtrs_srv_lock);
+		path = rtrs_srv_find_or_add(srv, &new, id, req);
+		mutex_unlock(&rtrs_srv_lock);
+	}
 	kfree(new.sess);
 	if (new.path) {
 		strscpy(why, new.path->end_why, RTRS_SRV_WHY_LEN);

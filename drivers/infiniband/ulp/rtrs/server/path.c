@@ -213,32 +213,22 @@ static u64 rtrs_srv_path_bytes(const struct rtrs_srv_path *path, const struct ib
 	       num_possible_cpus() * sizeof(*path->path.stats) + rtrs_srv_cons_bytes(path, dev);
 }
 
-static int rtrs_srv_path_alloc_parts(struct rtrs_srv_path *path)
-{
-	path->conns.con = kvcalloc(path->path.nr_cons, sizeof(*path->conns.con), GFP_KERNEL);
-	path->path.stats = alloc_percpu(struct rtrs_stats);
-	if (!path->conns.con || !path->path.stats)
-		return -ENOMEM;
-	return percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL);
-}
-
 /**
  * rtrs_srv_path_alloc() - allocate a path
  * @id: cm_id of the request for connection 0
  * @req: private data of that request, checked
  *
  * Context: process, may sleep; not under rtrs_srv_lock, so that other clients need not wait.
- * Return: the path, for rtrs_srv_path_add() or rtrs_srv_path_free(); or an ERR_PTR().
+ * Return: the path, for rtrs_srv_path_add() or rtrs_srv_path_free(); or NULL.
  */
 struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 					  const struct rtrs_cm_req *req)
 {
 	struct rtrs_srv_path *path;
-	int ret;
 
 	path = kzalloc(sizeof(*path), GFP_KERNEL);
 	if (!path)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	rtrs_path_init(&path->path, &rtrs_srv_hb, rtrs_srv_path_error);
 	path->path.probed = rtrs_srv_path_probed;
 	path->path.tick = rtrs_srv_path_tick;
@@ -265,12 +255,13 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 		path->first = req->first_conn & BIT(0);
 	}
 	path->path.nr_cons = le16_to_cpu(req->cid_num);
-	ret = rtrs_srv_path_alloc_parts(path);
-	if (ret) {
-		rtrs_srv_path_free(path);
-		return ERR_PTR(ret);
-	}
-	return path;
+	path->conns.con = kvcalloc(path->path.nr_cons, sizeof(*path->conns.con), GFP_KERNEL);
+	path->path.stats = alloc_percpu(struct rtrs_stats);
+	if (path->conns.con && path->path.stats &&
+	    !percpu_ref_init(&path->ios.ref, rtrs_srv_ios_released, 0, GFP_KERNEL))
+		return path;
+	rtrs_srv_path_free(path);
+	return NULL;
 }
 
 /**
@@ -297,7 +288,7 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 			 sess->label, sess->nr_paths);
 		return -EMFILE;
 	}
-	if (rtrs_srv_dev_depth(dev) < sess->queue_depth)
+	if (!sess->queue_depth || rtrs_srv_dev_depth(dev) < sess->queue_depth)
 		return -EOPNOTSUPP;
 	path->sess = sess;
 	path->path.log = rtrs_srv_log(path);

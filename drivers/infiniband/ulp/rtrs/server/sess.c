@@ -264,7 +264,7 @@ static void rtrs_srv_sess_end_work(struct work_struct *work)
  * @dev: device of its first path
  *
  * Context: process, may sleep; not under rtrs_srv_lock, so that other clients need not wait.
- * Return: the session, for rtrs_srv_sess_create() or kfree(); or an ERR_PTR().
+ * Return: the session, for rtrs_srv_sess_create() or kfree(); or NULL.
  */
 struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 					  const struct ib_device *dev)
@@ -273,13 +273,11 @@ struct rtrs_srv_sess *rtrs_srv_sess_alloc(const struct rtrs_cm_req *req,
 	u16 asked = le16_to_cpu(req->queue_depth);
 	struct rtrs_srv_sess *sess;
 
-	if (!depth)
-		return ERR_PTR(-EOPNOTSUPP);
 	if (asked)
 		depth = min_t(u32, depth, asked);
 	sess = kzalloc(sizeof(*sess), GFP_KERNEL);
 	if (!sess)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	uuid_copy(&sess->uuid, &req->sess_uuid);
 	sess->id = get_random_u32() ?: 1;
 	sess->proves = rtrs_srv_req_proves(req);
