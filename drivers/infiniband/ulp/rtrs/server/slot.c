@@ -152,12 +152,16 @@ int rtrs_srv_slot_take(struct rtrs_srv_io *io, struct rtrs_srv_con *con,
 	return ret;
 }
 
-/*
- * Releases a request's slot, or passes it to the waiting request. Does nothing if the request
- * doesn't hold it.
+/**
+ * rtrs_srv_slot_release() - release the slot of a request, or pass it to a waiting request
+ * @io: io of the request; nothing is done if it doesn't hold its slot. After a request is finished,
+ *	the caller must not access it any more
+ *
+ * Context: any; the caller holds a reference on the path, which keeps the session.
  */
-static void rtrs_srv_slot_put(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io)
+void rtrs_srv_slot_release(struct rtrs_srv_io *io)
 {
+	struct rtrs_srv_sess *sess = io->con->path->sess;
 	struct rtrs_srv_slot *slot = &sess->slots.slot[io->slot];
 	struct rtrs_srv_io *next;
 	unsigned long flags;
@@ -182,17 +186,6 @@ static void rtrs_srv_slot_put(struct rtrs_srv_sess *sess, struct rtrs_srv_io *io
 }
 
 /**
- * rtrs_srv_slot_release() - release the slot of a finished request
- * @io: io of the request; not accessed by the caller any more
- *
- * Context: any; the caller holds a reference on the path, which keeps the session.
- */
-void rtrs_srv_slot_release(struct rtrs_srv_io *io)
-{
-	rtrs_srv_slot_put(io->con->path->sess, io);
-}
-
-/**
  * rtrs_srv_slots_abandon() - release the slots of stuck requests for use by other paths
  * @path: closing path of a client with fencing; only the upper layer has requests of it
  *
@@ -200,13 +193,14 @@ void rtrs_srv_slot_release(struct rtrs_srv_io *io)
  */
 void rtrs_srv_slots_abandon(struct rtrs_srv_path *path)
 {
-	struct rtrs_srv_sess *sess = path->sess;
+	struct rtrs_srv_io *io;
 	u32 i;
 
-	if (!path->ios.mem)
-		return;
-	for (i = 0; i < sess->queue_depth; i++)
-		rtrs_srv_slot_put(sess, rtrs_srv_path_io(path, i));
+	for (i = 0; path->ios.mem && i < path->sess->queue_depth; i++) {
+		io = rtrs_srv_path_io(path, i);
+		if (io->con)
+			rtrs_srv_slot_release(io);
+	}
 }
 
 /**
