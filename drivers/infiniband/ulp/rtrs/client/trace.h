@@ -102,30 +102,25 @@ DECLARE_EVENT_CLASS(rtrs_clt_step,
 			      __entry->err)
 );
 
+#define DEFINE_RTRS_CLT_STEP(event) \
+	DEFINE_EVENT(rtrs_clt_step, event, \
+		     TP_PROTO(const char *name, u32 slot, int err), \
+		     TP_ARGS(name, slot, err))
+
 /* The request is queued on a connection of a path. */
-DEFINE_EVENT(rtrs_clt_step, rtrs_clt_post,
-	     TP_PROTO(const char *name, u32 slot, int err),
-	     TP_ARGS(name, slot, err));
+DEFINE_RTRS_CLT_STEP(rtrs_clt_post);
 
 /* The server has answered the request. */
-DEFINE_EVENT(rtrs_clt_step, rtrs_clt_answer,
-	     TP_PROTO(const char *name, u32 slot, int err),
-	     TP_ARGS(name, slot, err));
+DEFINE_RTRS_CLT_STEP(rtrs_clt_answer);
 
 /* The request is completed. */
-DEFINE_EVENT(rtrs_clt_step, rtrs_clt_complete,
-	     TP_PROTO(const char *name, u32 slot, int err),
-	     TP_ARGS(name, slot, err));
+DEFINE_RTRS_CLT_STEP(rtrs_clt_complete);
 
 /* The request's path has died. */
-DEFINE_EVENT(rtrs_clt_step, rtrs_clt_failover,
-	     TP_PROTO(const char *name, u32 slot, int err),
-	     TP_ARGS(name, slot, err));
+DEFINE_RTRS_CLT_STEP(rtrs_clt_failover);
 
 /* The request waits for a path, or for the upper layer. */
-DEFINE_EVENT(rtrs_clt_step, rtrs_clt_park,
-	     TP_PROTO(const char *name, u32 slot, int err),
-	     TP_ARGS(name, slot, err));
+DEFINE_RTRS_CLT_STEP(rtrs_clt_park);
 
 TRACE_EVENT(rtrs_clt_fenced,
 	    TP_PROTO(const char *name, u32 id, bool granted),

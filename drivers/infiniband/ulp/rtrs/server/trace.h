@@ -76,27 +76,20 @@ DECLARE_EVENT_CLASS(rtrs_srv_io,
 				   __entry->err = err;),
 		    TP_printk("%s: slot %u, %s %u bytes (%d)",
 			      __get_str(name), __entry->slot,
-			      __print_symbolic(__entry->read, { 0, "write" },
-					       { 1, "read" }),
+			      __entry->read ? "read" : "write",
 			      __entry->len, __entry->err)
 );
 
-DEFINE_EVENT(rtrs_srv_io, rtrs_srv_dispatch,
-	     TP_PROTO(const struct rtrs_srv_io *io, int err),
-	     TP_ARGS(io, err));
+#define DEFINE_RTRS_SRV_IO(event) \
+	DEFINE_EVENT(rtrs_srv_io, event, \
+		     TP_PROTO(const struct rtrs_srv_io *io, int err), \
+		     TP_ARGS(io, err))
 
-DEFINE_EVENT(rtrs_srv_io, rtrs_srv_answer,
-	     TP_PROTO(const struct rtrs_srv_io *io, int err),
-	     TP_ARGS(io, err));
-
-DEFINE_EVENT(rtrs_srv_io, rtrs_srv_wait,
-	     TP_PROTO(const struct rtrs_srv_io *io, int err),
-	     TP_ARGS(io, err));
-
+DEFINE_RTRS_SRV_IO(rtrs_srv_dispatch);
+DEFINE_RTRS_SRV_IO(rtrs_srv_answer);
+DEFINE_RTRS_SRV_IO(rtrs_srv_wait);
 /* The direction and length may belong to an earlier request in the slot. */
-DEFINE_EVENT(rtrs_srv_io, rtrs_srv_drop,
-	     TP_PROTO(const struct rtrs_srv_io *io, int err),
-	     TP_ARGS(io, err));
+DEFINE_RTRS_SRV_IO(rtrs_srv_drop);
 
 DECLARE_EVENT_CLASS(rtrs_srv_fencing,
 		    TP_PROTO(const struct rtrs_srv_path *path, u32 id),
