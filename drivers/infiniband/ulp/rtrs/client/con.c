@@ -12,13 +12,6 @@
 
 #include "clt.h"
 
-/* Returns the maximum bytes of one DMA mapping for the device. */
-static size_t rtrs_clt_max_mapping(struct ib_device *dev)
-{
-	return ib_uses_virt_dma(dev) ? SIZE_MAX :
-				       dma_max_mapping_size(dev->dma_device);
-}
-
 /* Lowers the server's offer to the limits of the RDMA device and of this driver. */
 static int rtrs_clt_fit_dev(struct rtrs_clt_path *path,
 			    const struct ib_device_attr *attrs,
@@ -221,7 +214,8 @@ static int rtrs_clt_established(struct rtrs_clt_con *con,
 		memcpy(con->con.nonce, rep->nonce, sizeof(con->con.nonce));
 	if (con->con.cid)
 		return 0;
-	ret = rtrs_clt_parse_rep(path, &dev->attrs, rtrs_clt_max_mapping(dev),
+	ret = rtrs_clt_parse_rep(path, &dev->attrs, ib_uses_virt_dma(dev) ? SIZE_MAX :
+				 dma_max_mapping_size(dev->dma_device),
 				 param->private_data, param->private_data_len);
 	rtrs_clt_create_accepted(path);
 	return ret;
@@ -427,13 +421,6 @@ static int rtrs_clt_cons_step(struct rtrs_clt_path *path, unsigned int first,
 	return rtrs_clt_path_wait(path, timeout_ms);
 }
 
-static int rtrs_clt_cons_resolve(struct rtrs_clt_path *path,
-				 unsigned int first, unsigned int end)
-{
-	return rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
-				  rtrs_clt_con_resolve);
-}
-
 /**
  * rtrs_clt_answer_ms() - get the timeout for the answer to a path's first connection request
  * @path: path that is being connected
@@ -453,13 +440,10 @@ static int rtrs_clt_cons_establish(struct rtrs_clt_path *path,
 
 	ret = rtrs_clt_cons_step(path, first, end, 2 * RTRS_CLT_RESOLVE_MS,
 				 rtrs_clt_con_route);
+	if (!ret && !first)
+		ret = rtrs_clt_wait_create(path);
 	if (ret)
 		return ret;
-	if (!first) {
-		ret = rtrs_clt_wait_create(path);
-		if (ret)
-			return ret;
-	}
 	return rtrs_clt_cons_step(path, first, end,
 				  first ? RTRS_CLT_CONNECT_MS : rtrs_clt_answer_ms(path),
 				  rtrs_clt_con_request);
@@ -497,7 +481,7 @@ int rtrs_clt_conn_resolve(struct rtrs_clt_path *path)
 	path->cons = kvcalloc(nr, sizeof(*path->cons), GFP_KERNEL);
 	if (!path->cons)
 		return -ENOMEM;
-	ret = rtrs_clt_cons_resolve(path, 0, 1);
+	ret = rtrs_clt_cons_step(path, 0, 1, 2 * RTRS_CLT_RESOLVE_MS, rtrs_clt_con_resolve);
 	if (ret)
 		return ret;
 	rtrs_clt_keep_addr(path);
@@ -533,10 +517,8 @@ int rtrs_clt_conn_io(struct rtrs_clt_path *path)
 	ret = rtrs_clt_recvs_start(&path->cons[0], RTRS_SERVICE_WR - 1);
 	if (ret)
 		return ret;
-	ret = rtrs_clt_cons_resolve(path, 1, nr);
-	if (ret)
-		return ret;
-	return rtrs_clt_cons_establish(path, 1, nr);
+	return rtrs_clt_cons_step(path, 1, nr, 2 * RTRS_CLT_RESOLVE_MS, rtrs_clt_con_resolve) ?:
+	       rtrs_clt_cons_establish(path, 1, nr);
 }
 
 /**
