@@ -222,14 +222,16 @@ struct rtrs_path {
 	struct kobject kobj;
 };
 
-/* Logs an error that a peer can cause, with the rate limit of the path's session. */
-#define rtrs_path_err(path, fmt, ...)					\
+/* Logs a message that a peer can cause, with the rate limit of the path's session. */
+#define rtrs_path_log(pr, path, fmt, ...)				\
 do {									\
 	const struct rtrs_path *__path = (path);			\
 									\
 	if (__ratelimit(READ_ONCE(__path->log)))			\
-		pr_err("%s: " fmt, __path->name, ##__VA_ARGS__);	\
+		pr("%s: " fmt, __path->name, ##__VA_ARGS__);		\
 } while (0)
+#define rtrs_path_err(path, fmt, ...)					\
+	rtrs_path_log(pr_err, path, fmt, ##__VA_ARGS__)
 
 /**
  * struct rtrs_region - memory of a path for DMA, divided into pieces of equal size (region.c)

@@ -344,7 +344,7 @@ int rtrs_srv_mem_setup(struct rtrs_srv_path *path)
 		return -EOPNOTSUPP;
 	}
 	ret = rtrs_srv_mem_charge(&path->mem.charged, path->cost - path->mem.charged,
-				  path->path.name, rtrs_srv_log(path));
+				  path->path.name, path->path.log);
 	if (ret)
 		return ret;
 	ret = rtrs_region_alloc(&path->mem.chunks, &path->path, depth, size, per_mr);

@@ -291,7 +291,8 @@ int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 	if (!sess->queue_depth || rtrs_srv_dev_depth(dev) < sess->queue_depth)
 		return -EOPNOTSUPP;
 	path->sess = sess;
-	path->path.log = rtrs_srv_log(path);
+	/* A peer can create many sessions without a name. */
+	path->path.log = sess->name[0] ? &sess->log : &sess->srv->log;
 	snprintf(path->path.name, sizeof(path->path.name), "%s%s%s", sess->srv->scope ?: "",
 		 sess->srv->scope ? " " : "", path->path.addr_str);
 	ret = rtrs_srv_handshake_begin(path, rtrs_srv_path_bytes(path, dev));

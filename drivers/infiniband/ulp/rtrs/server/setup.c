@@ -212,7 +212,7 @@ static int rtrs_srv_claim(struct rtrs_srv_path *path)
 		return ret;
 	}
 	/* The session has a name, hence its own rate limit. */
-	WRITE_ONCE(path->path.log, rtrs_srv_log(path));
+	WRITE_ONCE(path->path.log, &path->sess->log);
 	/* A message that is printed concurrently may show a mix of both names. */
 	snprintf(path->path.name, sizeof(path->path.name), "%s %s", path->sess->label,
 		 path->path.addr_str);

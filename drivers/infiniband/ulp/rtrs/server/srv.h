@@ -640,23 +640,13 @@ rtrs_srv_path_io(const struct rtrs_srv_path *path, u32 slot)
  * suppress the messages about others. They must not be printed under rtrs_srv_lock: a console may
  * be slow, and all clients wait for that lock. @srv_path: the path that the message is about.
  */
-#define rtrs_srv_warn(srv_path, fmt, ...) \
+#define rtrs_srv_log(pr, srv_path, fmt, ...) \
 do { \
-	const struct rtrs_srv_path *__path = (srv_path); \
-\
 	lockdep_assert_not_held(&rtrs_srv_lock); \
-	if (__ratelimit(rtrs_srv_log(__path))) \
-		pr_warn("%s: " fmt, __path->path.name, ##__VA_ARGS__); \
+	rtrs_path_log(pr, &(srv_path)->path, fmt, ##__VA_ARGS__); \
 } while (0)
-
-#define rtrs_srv_info(srv_path, fmt, ...) \
-do { \
-	const struct rtrs_srv_path *__path = (srv_path); \
-\
-	lockdep_assert_not_held(&rtrs_srv_lock); \
-	if (__ratelimit(rtrs_srv_log(__path))) \
-		pr_info("%s: " fmt, __path->path.name, ##__VA_ARGS__); \
-} while (0)
+#define rtrs_srv_warn(srv_path, fmt, ...) rtrs_srv_log(pr_warn, srv_path, fmt, ##__VA_ARGS__)
+#define rtrs_srv_info(srv_path, fmt, ...) rtrs_srv_log(pr_info, srv_path, fmt, ##__VA_ARGS__)
 
 /* state.c */
 extern struct mutex rtrs_srv_lock;
@@ -670,7 +660,6 @@ void rtrs_srv_state_exit(void);
 bool rtrs_srv_may_await(const struct rtrs_srv_path *path, const struct rtrs_srv_sess *sess);
 #endif
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess);
-struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path);
 void rtrs_srv_setup_park(struct rtrs_srv_path *path);
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path);
 void rtrs_srv_setup_continue(struct rtrs_srv_path *path);

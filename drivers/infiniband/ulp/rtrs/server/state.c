@@ -139,21 +139,6 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 }
 
 /**
- * rtrs_srv_log() - get the rate limit of messages about a path
- * @path: path that a message is about
- *
- * Context: any.
- * Return: the session's rate limit; the server's while the session has no name, since a peer can
- * create many such sessions.
- */
-struct ratelimit_state *rtrs_srv_log(const struct rtrs_srv_path *path)
-{
-	struct rtrs_srv_sess *sess = path->sess;
-
-	return READ_ONCE(sess->name[0]) ? &sess->log : &sess->srv->log;
-}
-
-/**
  * rtrs_srv_next_state() - look up the next state of a path
  * @state: state of a path
  * @event: event

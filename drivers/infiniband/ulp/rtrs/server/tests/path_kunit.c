@@ -189,29 +189,6 @@ static void fence_waits_for_no_other_session(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->path.fence.target, 0);
 }
 
-static void log_of_a_session_is_its_own(struct kunit *test)
-{
-	struct rtrs_srv *srv = kunit_kzalloc(test, sizeof(*srv), GFP_KERNEL);
-	struct rtrs_srv_sess *sess = kunit_kcalloc(test, 2, sizeof(*sess), GFP_KERNEL);
-	struct rtrs_srv_path *path = kunit_kcalloc(test, 2, sizeof(*path), GFP_KERNEL);
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, srv);
-	KUNIT_ASSERT_NOT_NULL(test, sess);
-	KUNIT_ASSERT_NOT_NULL(test, path);
-	for (i = 0; i < 2; i++) {
-		path[i].sess = &sess[i];
-		sess[i].srv = srv;
-		ratelimit_state_init(&sess[i].log, 1000 * HZ, 3);
-		KUNIT_EXPECT_PTR_EQ(test, rtrs_srv_log(&path[i]), &srv->log);
-		strscpy(sess[i].name, "s", sizeof(sess[i].name));
-	}
-	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_TRUE(test, __ratelimit(rtrs_srv_log(&path[0])));
-	KUNIT_EXPECT_FALSE(test, __ratelimit(rtrs_srv_log(&path[0])));
-	KUNIT_EXPECT_TRUE(test, __ratelimit(rtrs_srv_log(&path[1])));
-}
-
 /* The handshake is for the name "new" in a session with UUID 1. */
 static const struct await_case {
 	const char *desc;
@@ -336,7 +313,6 @@ static struct kunit_case rtrs_srv_path_cases[] = {
 	KUNIT_CASE_PARAM(fence_is_refused, fence_cases_gen_params),
 	KUNIT_CASE(path_is_found_by_its_id),
 	KUNIT_CASE(fence_waits_for_no_other_session),
-	KUNIT_CASE(log_of_a_session_is_its_own),
 	KUNIT_CASE_PARAM(handshake_waits_for_few_sessions, await_cases_gen_params),
 	KUNIT_CASE_PARAM(change_resumes_those_that_wait_for_it, change_cases_gen_params),
 	{}

@@ -352,6 +352,7 @@ static void handshake_allocates_without_io(struct kunit *test)
 	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
 	t->sess.srv = &t->srv;
 	t->path.sess = &t->sess;
+	t->path.path.log = &t->srv.log;
 	t->path.state = RTRS_SRV_CLOSING;
 	spin_lock_init(&t->path.state_lock);
 	mutex_init(&t->path.conns.lock);
