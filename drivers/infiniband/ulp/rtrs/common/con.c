@@ -229,26 +229,18 @@ static bool rtrs_con_room(struct rtrs_con *con, u32 nr)
 	return con->sq_limit - con->sq_posted >= nr;
 }
 
-static u32 rtrs_con_chain(struct ib_send_wr *first, struct ib_send_wr **tail)
-{
-	struct ib_send_wr *wr;
-	u32 nr = 0;
-
-	for (wr = first; wr; wr = wr->next) {
-		*tail = wr;
-		nr++;
-	}
-	return nr;
-}
-
-/* Appends a chain. Work requests without their own signal get the connection's cqe. */
-static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
-			 struct ib_send_wr *tail, u32 nr)
+/* Appends a chain of @nr work requests. Those without their own signal get the connection's cqe. */
+static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first, u32 nr)
 {
 	struct ib_send_wr *wr;
 
 	lockdep_assert_held(&con->sq_lock);
+	if (con->sq_head)
+		con->sq_tail->next = first;
+	else
+		WRITE_ONCE(con->sq_head, first);
 	for (wr = first; wr; wr = wr->next) {
+		con->sq_tail = wr;
 		if (wr->send_flags & IB_SEND_SIGNALED)
 			continue;
 		wr->wr_cqe = &con->sq_cqe;
@@ -256,11 +248,16 @@ static void rtrs_con_add(struct rtrs_con *con, struct ib_send_wr *first,
 			wr->send_flags |= IB_SEND_SIGNALED;
 	}
 	WRITE_ONCE(con->sq_posted, con->sq_posted + nr);
-	if (con->sq_head)
-		con->sq_tail->next = first;
-	else
-		WRITE_ONCE(con->sq_head, first);
-	con->sq_tail = tail;
+}
+
+/* Returns the number of work requests in a chain. */
+static u32 rtrs_con_chain(const struct ib_send_wr *wr)
+{
+	u32 nr = 0;
+
+	for (; wr; wr = wr->next)
+		nr++;
+	return nr;
 }
 
 /**
@@ -285,14 +282,13 @@ EXPORT_SYMBOL_GPL(rtrs_con_has_room);
 static __always_inline int __rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first,
 					   u32 spare, bool last, struct rtrs_con **queued)
 {
-	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail);
+	u32 nr = rtrs_con_chain(first);
 	unsigned long flags;
 	int ret = 0;
 
 	spin_lock_irqsave(&con->sq_lock, flags);
 	if (likely(rtrs_con_room(con, nr + spare))) {
-		rtrs_con_add(con, first, tail, nr);
+		rtrs_con_add(con, first, nr);
 		if (queued) {
 			WRITE_ONCE(con->sq_queued, con->sq_queued + 1);
 			/* Pairs with readers of @queued: they see the chain, too. */
@@ -313,8 +309,8 @@ static __always_inline int __rtrs_con_post(struct rtrs_con *con, struct ib_send_
  * @first: first work request of the chain. The caller keeps the chain unchanged until a call with
  *	@last set, or rtrs_con_flush(), has returned
  * @last: ring the doorbell for this and all earlier chains
- * @queued: set to @con before the chain can be posted. A caller that reads @con there (acquire) and
- *	then calls rtrs_con_flush() can rely on the chain being posted
+ * @queued: NULL, or set to @con before the chain can be posted. A caller that reads @con there
+ *	(acquire) and then calls rtrs_con_flush() can rely on the chain being posted
  *
  * Leaves room for rtrs_qp_params.send_reserve work requests, for rtrs_con_post(). If the device
  * refuses the chain, the path ends, but the function returns 0.
@@ -351,17 +347,15 @@ EXPORT_SYMBOL_GPL(rtrs_con_post);
  * rtrs_con_post_locked() - post a chain after a check for room
  * @con: connection to post it on
  * @first: first work request of the chain
+ * @nr: number of work requests in the chain
  *
  * Otherwise like rtrs_con_post().
  *
  * Context: under sq_lock, after rtrs_con_has_room().
  */
-void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first)
+void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first, u32 nr)
 {
-	struct ib_send_wr *tail = NULL;
-	u32 nr = rtrs_con_chain(first, &tail);
-
-	rtrs_con_add(con, first, tail, nr);
+	rtrs_con_add(con, first, nr);
 	rtrs_con_ring(con);
 }
 EXPORT_SYMBOL_GPL(rtrs_con_post_locked);
@@ -413,7 +407,7 @@ int rtrs_con_probe(struct rtrs_con *con)
 		wr.wr.num_sge = 1;
 	}
 	WRITE_ONCE(con->probe_busy, true);
-	ret = __rtrs_con_post(con, &wr.wr, con->sq_reserve, true, NULL);
+	ret = rtrs_con_queue(con, &wr.wr, true, NULL);
 	if (ret)
 		WRITE_ONCE(con->probe_busy, false);
 	return ret;
@@ -473,5 +467,5 @@ void rtrs_con_answer_imm(struct rtrs_con *con, u32 imm)
 {
 	struct rtrs_imm_wr wr;
 
-	__rtrs_con_post(con, rtrs_con_build_imm(con, &wr, imm), con->sq_reserve, true, NULL);
+	rtrs_con_queue(con, rtrs_con_build_imm(con, &wr, imm), true, NULL);
 }

@@ -519,7 +519,7 @@ bool rtrs_con_has_room(struct rtrs_con *con, u32 nr);
 int rtrs_con_queue(struct rtrs_con *con, struct ib_send_wr *first, bool last,
 		   struct rtrs_con **queued);
 int rtrs_con_post(struct rtrs_con *con, struct ib_send_wr *first);
-void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first);
+void rtrs_con_post_locked(struct rtrs_con *con, struct ib_send_wr *first, u32 nr);
 void rtrs_con_flush(struct rtrs_con *con);
 int rtrs_con_probe(struct rtrs_con *con);
 void rtrs_put_msg_imm(struct ib_send_wr *wr, struct ib_sge *sge,

@@ -293,7 +293,7 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 		WRITE_ONCE(con->con.nr_answered, con->con.nr_answered + 1);
 		rtrs_srv_hand_over_buf(io);
 		rtrs_srv_io_release(io);
-		rtrs_con_post_locked(&con->con, first);
+		rtrs_con_post_locked(&con->con, first, nr);
 	}
 	spin_unlock_irqrestore(&con->con.sq_lock, flags);
 	if (likely(room))

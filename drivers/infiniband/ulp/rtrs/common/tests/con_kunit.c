@@ -62,7 +62,7 @@ static void answers_leave_a_reserve(struct kunit *test)
 	spin_lock_irq(&t->con.sq_lock);
 	KUNIT_EXPECT_TRUE(test, rtrs_con_has_room(&t->con, 4));
 	KUNIT_EXPECT_FALSE(test, rtrs_con_has_room(&t->con, 5));
-	rtrs_con_post_locked(&t->con, &wr[0]);
+	rtrs_con_post_locked(&t->con, &wr[0], 3);
 	KUNIT_EXPECT_TRUE(test, rtrs_con_has_room(&t->con, 1));
 	KUNIT_EXPECT_FALSE(test, rtrs_con_has_room(&t->con, 2));
 	spin_unlock_irq(&t->con.sq_lock);
