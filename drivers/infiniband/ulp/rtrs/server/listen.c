@@ -282,7 +282,7 @@ static int rtrs_srv_connect_request(struct rtrs_srv *srv, struct rdma_cm_id *id,
 		goto reject;
 	}
 	ret = rtrs_srv_con_add(path, id, &req, param);
-	rtrs_srv_path_put(path);
+	kobject_put(&path->path.kobj);
 	if (ret)
 		goto reject;
 	return 0;

@@ -66,15 +66,6 @@ void rtrs_srv_path_free(struct rtrs_srv_path *path)
 	kfree(path);
 }
 
-/**
- * rtrs_srv_path_put() - drop the reference on a path
- * @path: path returned by a lookup under rtrs_srv_lock, or added by rtrs_srv_path_add()
- */
-void rtrs_srv_path_put(struct rtrs_srv_path *path)
-{
-	kobject_put(&path->path.kobj);
-}
-
 /*
  * Disconnects a path. After this, the client can't access any memory over the path, no request is
  * received, and each received request has begun, or waits for memory or for its slot. Sends may
@@ -82,7 +73,7 @@ void rtrs_srv_path_put(struct rtrs_srv_path *path)
  */
 static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 {
-	u32 i;
+	struct rtrs_con *con;
 
 	/*
 	 * Waits for a connection that is being set up. In the state CLOSING, no other one follows.
@@ -91,9 +82,8 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 	mutex_unlock(&path->conns.lock);
 
 	rtrs_path_disconnect(&path->path);
-	for (i = 0; i < path->path.nr_cons; i++)
-		if (path->conns.con[i])
-			flush_work(&path->conns.con[i]->begin_work);
+	list_for_each_entry(con, &path->path.cons, entry)
+		flush_work(&to_srv_con(con)->begin_work);
 
 	rtrs_srv_setup_stop(path);
 	rtrs_srv_fence_drop(path);
@@ -103,20 +93,18 @@ static void rtrs_srv_path_stop(struct rtrs_srv_path *path)
 /* Ends all requests that are not in the upper layer. */
 static void rtrs_srv_path_drop_ios(struct rtrs_srv_path *path)
 {
-	u32 i;
+	struct rtrs_con *con;
 
 	/* Wait for work that may still have seen the path in the state CONNECTED. */
 	flush_work(&path->sess->slots.resume_work);
 	flush_delayed_work(&path->sess->bufs.work);
-	for (i = 0; i < path->path.nr_cons; i++)
-		if (path->conns.con[i]) {
-			rtrs_srv_con_drop_pending(path->conns.con[i]);
-			rtrs_srv_fetch_stop(path->conns.con[i]);
-		}
+	list_for_each_entry(con, &path->path.cons, entry) {
+		rtrs_srv_con_drop_pending(to_srv_con(con));
+		rtrs_srv_fetch_stop(to_srv_con(con));
+	}
 	rtrs_path_drain_send(&path->path);
-	for (i = 0; i < path->path.nr_cons; i++)
-		if (path->conns.con[i])
-			rtrs_srv_fetch_drained(path->conns.con[i]);
+	list_for_each_entry(con, &path->path.cons, entry)
+		rtrs_srv_fetch_drained(to_srv_con(con));
 	rtrs_srv_drop_orphans(path);
 }
 
@@ -180,14 +168,13 @@ static void rtrs_srv_finish_work(struct work_struct *work)
 	struct rtrs_srv_path *path = container_of(work, struct rtrs_srv_path,
 						  finish_work);
 	unsigned int noio = memalloc_noio_save();
-	u32 i;
+	struct rtrs_con *con;
 
 	cancel_delayed_work_sync(&path->ios.late_work);
 	/* Again: the upper layer may have completed requests since the send queues were drained. */
 	rtrs_path_drain_send(&path->path);
-	for (i = 0; i < path->path.nr_cons; i++)
-		if (path->conns.con[i])
-			rtrs_srv_con_drained(path->conns.con[i]);
+	list_for_each_entry(con, &path->path.cons, entry)
+		rtrs_srv_con_drained(to_srv_con(con));
 	rtrs_srv_fence_done(path);
 	rtrs_path_destroy_qps(&path->path);
 	rtrs_srv_bufs_forget_pages(path);

@@ -492,8 +492,6 @@ void rtrs_srv_con_drained(struct rtrs_srv_con *con)
 {
 	struct rtrs_srv_buf *buf, *next;
 
-	if (!con->con.cq)
-		return;
 	list_for_each_entry_safe(buf, next, &con->sending, sending) {
 		list_del(&buf->sending);
 		rtrs_srv_buf_sent(buf);

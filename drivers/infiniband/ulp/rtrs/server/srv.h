@@ -818,7 +818,6 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 int rtrs_srv_path_add(struct rtrs_srv_sess *sess, struct rtrs_srv_path *path,
 		      const struct ib_device *dev);
 void rtrs_srv_path_free(struct rtrs_srv_path *path);
-void rtrs_srv_path_put(struct rtrs_srv_path *path);
 
 /* listen.c */
 int rtrs_srv_check_req(const void *data, u8 len, struct rtrs_cm_req *req);
