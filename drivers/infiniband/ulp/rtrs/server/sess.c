@@ -388,16 +388,16 @@ static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
  * Checks the session that has the requested name, and probes it if it may be dead. Returns -EEXIST
  * if it is alive, or RTRS_SRV_SETUP_WAIT to check again after the next change.
  */
-static int rtrs_srv_probe_name_owner(struct rtrs_srv_path *path,
-				     struct rtrs_srv_sess *owner)
+static int rtrs_srv_probe_name_owner(const struct rtrs_srv_sess *sess,
+				     struct rtrs_srv_sess *owner, bool *probed)
 {
 	u64 now = ktime_get_ns();
 
-	if (rtrs_srv_check_name_owner(path->sess, owner, now) == RTRS_SRV_OWNER_UNCHECKED) {
+	if (rtrs_srv_check_name_owner(sess, owner, now) == RTRS_SRV_OWNER_UNCHECKED) {
 		rtrs_srv_probe(owner, now);
-		path->setup.has_probed = true;
+		*probed = true;
 	}
-	return rtrs_srv_check_name_owner(path->sess, owner, now) == RTRS_SRV_OWNER_ALIVE ?
+	return rtrs_srv_check_name_owner(sess, owner, now) == RTRS_SRV_OWNER_ALIVE ?
 	       -EEXIST : RTRS_SRV_SETUP_WAIT;
 }
 
@@ -451,7 +451,7 @@ rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess, const char *name)
  * that name is ending or may be dead, or if an earlier session of the client is ending;
  * -ECONNABORTED if the client may rejoin its earlier session by another attempt.
  */
-static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
+static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name, bool *probed)
 {
 	struct rtrs_srv_sess *sess = path->sess, *other;
 
@@ -462,7 +462,7 @@ static int rtrs_srv_check_name(struct rtrs_srv_path *path, const char *name)
 		return (path->path.features & RTRS_FEATURE_FENCE) && rtrs_srv_sess_stuck(other) ?
 		       -ECONNABORTED : RTRS_SRV_SETUP_WAIT;
 	other = rtrs_srv_sess_by_name(sess->srv, name);
-	return other ? rtrs_srv_probe_name_owner(path, other) : 0;
+	return other ? rtrs_srv_probe_name_owner(sess, other, probed) : 0;
 }
 
 /**
@@ -547,32 +547,6 @@ static int rtrs_srv_set_name(struct rtrs_srv_sess *sess, const char *name)
 	return 0;
 }
 
-static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
-{
-	struct rtrs_srv_sess *sess = path->sess;
-	int ret;
-
-	mutex_lock(&rtrs_srv_lock);
-	path->setup.admitted = true;
-	list_del_init(&path->setup.handshake);
-	/* Even if the next incarnation of the path exists already. */
-	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
-	if (!ret) {
-		sess->ending = false;
-		ret = rtrs_srv_check_name(path, name);
-	}
-	mutex_lock(&sess->paths_lock);
-	if (!ret)
-		ret = rtrs_srv_check_addr(path);
-	if (!ret)
-		ret = rtrs_srv_set_name(sess, name);
-	if (!ret)
-		path->sysfs.named = true;
-	mutex_unlock(&sess->paths_lock);
-	mutex_unlock(&rtrs_srv_lock);
-	return ret;
-}
-
 /**
  * rtrs_srv_sess_claim() - claim a session's name and a path's addresses
  * @path: the path
@@ -588,14 +562,30 @@ static int rtrs_srv_try_claim(struct rtrs_srv_path *path, const char *name)
  */
 int rtrs_srv_sess_claim(struct rtrs_srv_path *path, const char *name)
 {
+	struct rtrs_srv_sess *sess = path->sess;
+	bool probed = false;
 	int ret;
 
 	rtrs_srv_setup_park(path);
-	ret = rtrs_srv_try_claim(path, name);
-	if (path->setup.has_probed)
+	mutex_lock(&rtrs_srv_lock);
+	path->setup.admitted = true;
+	list_del_init(&path->setup.handshake);
+	/* Even if the next incarnation of the path exists already. */
+	ret = rtrs_srv_path_state(path) == RTRS_SRV_CLOSING ? -ECONNABORTED : 0;
+	if (!ret) {
+		sess->ending = false;
+		ret = rtrs_srv_check_name(path, name, &probed);
+	}
+	mutex_lock(&sess->paths_lock);
+	if (!ret)
+		ret = rtrs_srv_check_addr(path) ?: rtrs_srv_set_name(sess, name);
+	if (!ret)
+		path->sysfs.named = true;
+	mutex_unlock(&sess->paths_lock);
+	mutex_unlock(&rtrs_srv_lock);
+	if (probed)
 		rtrs_srv_info(path, "session \"%s\" from the same host has %u ms to show that it is alive\n",
 			      name, RTRS_SRV_PROBE_MS);
-	path->setup.has_probed = false;
 	if (ret != RTRS_SRV_SETUP_WAIT)
 		rtrs_srv_setup_unpark(path);
 	return ret;

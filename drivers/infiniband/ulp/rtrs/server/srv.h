@@ -369,8 +369,6 @@ struct rtrs_srv_fence {
  * @nr_reg: number of memory regions in all batches so far
  * @step: next step of the handshake; used by @work only
  * @admitted: the client was admitted; guarded by rtrs_srv_lock
- * @has_probed: this path caused a probe of the session that has the requested name, which is not
- *	logged yet; used by @work only
  * @timeout: ends the path after RTRS_SRV_SETUP_MS, or RTRS_SRV_REFUSED_MS if it was refused
  * @work: performs the steps; queued again after each step that has to wait
  * @parked: in the list of parked handshakes, see rtrs_srv_setup_park()
@@ -388,7 +386,6 @@ struct rtrs_srv_setup {
 	u32 nr_reg;
 	unsigned int step;
 	bool admitted;
-	bool has_probed;
 	struct delayed_work timeout;
 	struct work_struct work;
 	struct list_head parked;
