@@ -108,7 +108,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_sess_add(struct rtrs_srv_sess *sess)
  * Checks whether a session has a connected path, or will have one: a path whose handshake is in
  * progress and whose client is admitted. Until the first path of the session is connected, the
  * client need not be admitted. After that, a client that is never admitted must not keep a dead
- * session and its open devices alive.
+ * session and its open devices alive. Neither must a client whose paths are refused.
  */
 static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 {
@@ -119,7 +119,7 @@ static bool rtrs_srv_sess_alive(const struct rtrs_srv_sess *sess)
 		case RTRS_SRV_CONNECTED:
 			return true;
 		case RTRS_SRV_CONNECTING:
-			if (!sess->connected || path->setup.admitted)
+			if (!path->setup.refused && (!sess->connected || path->setup.admitted))
 				return true;
 			break;
 		default:

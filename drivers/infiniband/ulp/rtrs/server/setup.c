@@ -161,6 +161,9 @@ static int rtrs_srv_refuse(struct rtrs_srv_path *path, int err)
 	ret = rtrs_long_send(&path->setup.rsp, &path->conns.con[0]->con, NULL);
 	if (ret)
 		return ret;
+	mutex_lock(&rtrs_srv_lock);
+	path->setup.refused = true;
+	mutex_unlock(&rtrs_srv_lock);
 	mod_delayed_work(rtrs_srv_setup_wq, &path->setup.timeout,
 			 msecs_to_jiffies(RTRS_SRV_REFUSED_MS));
 	return RTRS_SRV_SETUP_REFUSED;

@@ -369,6 +369,7 @@ struct rtrs_srv_fence {
  * @nr_reg: number of memory regions in all batches so far
  * @step: next step of the handshake; used by @work only
  * @admitted: the client was admitted; guarded by rtrs_srv_lock
+ * @refused: the client was sent the reason why the path is refused; guarded by rtrs_srv_lock
  * @timeout: ends the path after RTRS_SRV_SETUP_MS, or RTRS_SRV_REFUSED_MS if it was refused
  * @work: performs the steps; queued again after each step that has to wait
  * @parked: in the list of parked handshakes, see rtrs_srv_setup_park()
@@ -386,6 +387,7 @@ struct rtrs_srv_setup {
 	u32 nr_reg;
 	unsigned int step;
 	bool admitted;
+	bool refused;
 	struct delayed_work timeout;
 	struct work_struct work;
 	struct list_head parked;

@@ -478,6 +478,7 @@ static const struct owner_case {
 		enum rtrs_srv_state state;
 		bool on_trial;
 		bool admitted;
+		bool refused;
 	} path[OWNER_PATHS];
 	bool connected;
 } owner_cases[] = {
@@ -516,6 +517,10 @@ static const struct owner_case {
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING }, { "ip:10.0.1.1", RTRS_SRV_CLOSING } }, true },
 	{ "a path is being set up, its client is admitted", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING, false, true } }, true },
+	{ "a path was admitted, but is refused", RTRS_SRV_OWNER_ENDING, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING, false, true, true } }, true },
+	{ "its first path is refused", RTRS_SRV_OWNER_ENDING, NOW + 1,
+	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING, false, true, true } } },
 	{ "a path is being set up, and another one is up", RTRS_SRV_OWNER_ALIVE, NOW + 1,
 	  { { "ip:10.0.0.1", RTRS_SRV_CONNECTING }, { "ip:10.0.1.1", RTRS_SRV_CONNECTED } }, true },
 };
@@ -523,7 +528,7 @@ static const struct owner_case {
 KUNIT_ARRAY_PARAM_DESC(owner_cases, owner_cases, desc);
 
 static void owner_path(struct kunit *test, struct rtrs_srv_sess *sess, const char *addr,
-		       enum rtrs_srv_state state, bool on_trial, bool admitted)
+		       enum rtrs_srv_state state, bool on_trial, bool admitted, bool refused)
 {
 	struct rtrs_srv_path *path = kunit_kzalloc(test, sizeof(*path), GFP_KERNEL);
 
@@ -532,6 +537,7 @@ static void owner_path(struct kunit *test, struct rtrs_srv_sess *sess, const cha
 	path->state = state;
 	path->path.hb_trial_ms = on_trial;
 	path->setup.admitted = admitted;
+	path->setup.refused = refused;
 	list_add_tail(&path->entry, &sess->paths);
 }
 
@@ -544,11 +550,10 @@ static void owner_of_a_name_is_checked(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sess);
 	INIT_LIST_HEAD(&sess[0].paths);
 	INIT_LIST_HEAD(&sess[1].paths);
-	owner_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false,
-		   false);
+	owner_path(test, &sess[0], "ip:10.0.0.1", RTRS_SRV_CONNECTING, false, false, false);
 	for (i = 0; i < OWNER_PATHS && c->path[i].addr; i++)
 		owner_path(test, &sess[1], c->path[i].addr, c->path[i].state,
-			   c->path[i].on_trial, c->path[i].admitted);
+			   c->path[i].on_trial, c->path[i].admitted, c->path[i].refused);
 	sess[1].next_probe = c->next_probe;
 	sess[1].connected = c->connected;
 	KUNIT_EXPECT_EQ(test, rtrs_srv_check_name_owner(&sess[0], &sess[1], NOW), c->owner);
