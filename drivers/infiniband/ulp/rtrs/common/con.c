@@ -73,15 +73,6 @@ void rtrs_path_close_dev(struct rtrs_path *path)
 }
 EXPORT_SYMBOL_GPL(rtrs_path_close_dev);
 
-/*
- * Tells whether a completion proves that the peer is alive. Over iWARP, a send or an RDMA WRITE
- * completes when TCP has accepted the data.
- */
-static bool rtrs_con_heard(const struct rtrs_con *con, const struct ib_wc *wc)
-{
-	return !con->path->no_imm || wc->opcode & IB_WC_RECV || wc->opcode == IB_WC_RDMA_READ;
-}
-
 /**
  * rtrs_con_wc_failed() - check a completion's status
  * @con: connection of the work request
@@ -98,7 +89,9 @@ bool rtrs_con_wc_failed(struct rtrs_con *con, const struct ib_wc *wc,
 			const char *what)
 {
 	if (likely(wc->status == IB_WC_SUCCESS)) {
-		if (likely(rtrs_con_heard(con, wc)))
+		/* Over iWARP, other work requests complete when TCP has accepted the data. */
+		if (likely(!con->path->no_imm || wc->opcode & IB_WC_RECV ||
+			   wc->opcode == IB_WC_RDMA_READ))
 			WRITE_ONCE(con->moved, con->moved + 1);
 		return false;
 	}

@@ -116,20 +116,14 @@ static bool rtrs_hb_watch_cons(struct rtrs_path *path, u32 ms, bool *moved)
 			     (u64)READ_ONCE(path->hb->interval_ms) *
 			     READ_ONCE(path->hb->max_missed));
 	struct rtrs_con *con;
+	enum rtrs_live live;
 	bool alive = true;
 
 	*moved = false;
 	list_for_each_entry(con, &path->cons, entry) {
-		switch (rtrs_hb_watch_con(con, ms, limit_ms)) {
-		case RTRS_LIVE_MOVED:
-			*moved = true;
-			break;
-		case RTRS_LIVE_STUCK:
-			alive = false;
-			break;
-		default:
-			break;
-		}
+		live = rtrs_hb_watch_con(con, ms, limit_ms);
+		*moved |= live == RTRS_LIVE_MOVED;
+		alive &= live != RTRS_LIVE_STUCK;
 	}
 	return alive;
 }

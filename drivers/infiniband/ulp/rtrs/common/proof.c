@@ -33,7 +33,7 @@ static void rtrs_proof_addr(u8 *to, const struct sockaddr_storage *ss)
 
 /**
  * rtrs_proof_fill() - fill in the names and addresses of a proof
- * @head: filled in, except for members that rtrs_proof_head leaves to the caller
+ * @head: zeroed; filled in, except for members that rtrs_proof_head leaves to the caller
  * @name: the session's name
  * @client: address of the client
  * @server: address of the server
@@ -43,9 +43,6 @@ VISIBLE_IF_KUNIT void rtrs_proof_fill(struct rtrs_proof_head *head, const char *
 				      const struct sockaddr_storage *server)
 {
 	memcpy(head->label, RTRS_PROOF_LABEL, sizeof(head->label));
-	memset(head->reserved, 0, sizeof(head->reserved));
-	memset(head->client, 0, sizeof(head->client));
-	memset(head->server, 0, sizeof(head->server));
 	strscpy_pad(head->name, name, sizeof(head->name));
 	rtrs_proof_addr(head->client, client);
 	rtrs_proof_addr(head->server, server);

@@ -101,11 +101,6 @@ static void rtrs_srv_bufs_dequeue(struct rtrs_srv_bufs *bufs)
 	rtrs_srv_buf_choose_next();
 }
 
-static void rtrs_srv_bufs_retry_later(struct rtrs_srv_bufs *bufs)
-{
-	queue_delayed_work(rtrs_srv_pull_wq, &bufs->work, msecs_to_jiffies(RTRS_SRV_BUF_MS));
-}
-
 /**
  * rtrs_srv_bufs_init() - initialize a session's members for buffers
  * @sess: a new session
@@ -125,16 +120,10 @@ static void rtrs_srv_buf_free(struct rtrs_srv_buf *buf)
 	kfree(buf);
 }
 
-/* Lowers the order of a buffer's pieces to what @data_len bytes need. */
-static unsigned int rtrs_srv_buf_order(u32 data_len, unsigned int order)
-{
-	return min_t(unsigned int, order, get_order(data_len));
-}
-
 /* Returns the bytes of memory of a buffer for @data_len bytes in pieces of up to @order. */
 static u32 rtrs_srv_buf_bytes(u32 data_len, unsigned int order)
 {
-	return round_up(data_len, PAGE_SIZE << rtrs_srv_buf_order(data_len, order));
+	return round_up(data_len, PAGE_SIZE << min_t(unsigned int, order, get_order(data_len)));
 }
 
 static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 data_len,
@@ -147,7 +136,7 @@ static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 d
 		return NULL;
 	buf->sess = sess;
 	buf->bytes = rtrs_srv_buf_bytes(data_len, order);
-	buf->order = rtrs_srv_buf_order(data_len, order);
+	buf->order = min_t(unsigned int, order, get_order(data_len));
 	/* Compound pages, as the upper layer may take references on parts of them. */
 	buf->sgl = sgl_alloc_order(data_len, buf->order, false, gfp | __GFP_COMP, NULL);
 	if (!buf->sgl) {
@@ -282,15 +271,6 @@ static void rtrs_srv_free_page(struct page *page)
 	rtrs_srv_mem_account(-(int)(PAGE_SIZE << order));
 }
 
-static struct page *rtrs_srv_alloc_page(unsigned int order)
-{
-	struct page *page = alloc_pages(GFP_NOWAIT | __GFP_NOWARN | __GFP_COMP, order);
-
-	if (page)
-		rtrs_srv_mem_account(PAGE_SIZE << order);
-	return page;
-}
-
 static bool rtrs_srv_buf_page(struct rtrs_srv_io *io)
 {
 	u32 bytes = io->op.data_len;
@@ -301,10 +281,12 @@ static bool rtrs_srv_buf_page(struct rtrs_srv_io *io)
 		rtrs_srv_free_page(io->page);
 		io->page = NULL;
 	}
-	if (unlikely(!io->page))
-		io->page = rtrs_srv_alloc_page(order);
-	if (unlikely(!io->page))
-		return false;
+	if (unlikely(!io->page)) {
+		io->page = alloc_pages(GFP_NOWAIT | __GFP_NOWARN | __GFP_COMP, order);
+		if (!io->page)
+			return false;
+		rtrs_srv_mem_account(PAGE_SIZE << order);
+	}
 	sg_init_table(&io->sg, 1);
 	sg_set_page(&io->sg, io->page, bytes, 0);
 	io->op.sgl = &io->sg;
@@ -385,7 +367,7 @@ static int rtrs_srv_buf_reserve(struct rtrs_srv_io *io, bool again)
 		return 0;
 	}
 	rtrs_srv_bufs_enqueue(bufs, !again);
-	rtrs_srv_bufs_retry_later(bufs);
+	queue_delayed_work(rtrs_srv_pull_wq, &bufs->work, msecs_to_jiffies(RTRS_SRV_BUF_MS));
 	return -EINPROGRESS;
 }
 

@@ -16,11 +16,6 @@
  */
 #include "srv.h"
 
-static bool rtrs_srv_fetch_failed(const struct rtrs_srv_io *io)
-{
-	return io->fetched < io->op.nents;
-}
-
 /*
  * Selects the next piece of the first request. Returns NULL if no piece may begin now: no data are
  * left, the connection fetches enough already, or the piece was queued at the port.
@@ -82,7 +77,7 @@ VISIBLE_IF_KUNIT void rtrs_srv_end_read(struct rtrs_srv_read *read, bool failed)
 		io->fetched = 0;
 	}
 	last = !--io->reads && list_empty(&io->pending);
-	failed = rtrs_srv_fetch_failed(io);
+	failed = io->fetched < io->op.nents;
 	spin_unlock_irq(&con->pend_lock);
 	if (last)
 		con->fetch.done(io, !failed);

@@ -51,19 +51,6 @@ static int rtrs_srv_parse_desc(struct rtrs_srv_io *io, const struct rtrs_msg_rea
 	return 0;
 }
 
-static bool rtrs_srv_type_ok(const struct rtrs_srv_io *io, u16 type)
-{
-	switch (type) {
-	case RTRS_MSG_WRITE:
-	case RTRS_MSG_READ:
-		return true;
-	case RTRS_MSG_FETCH:
-		return rtrs_srv_has_slots(io->con->path) && io->con->fetch.max_reads;
-	default:
-		return false;
-	}
-}
-
 /**
  * rtrs_srv_parse() - copy and check a request's headers
  * @io: request whose hdr_off has been checked by rtrs_srv_parse_imm()
@@ -89,7 +76,8 @@ VISIBLE_IF_KUNIT int rtrs_srv_parse(struct rtrs_srv_io *io)
 	barrier();
 	type = le16_to_cpu(h.hdr.type);
 	usr_len = le16_to_cpu(h.hdr.usr_len);
-	if (!rtrs_srv_type_ok(io, type))
+	if (type != RTRS_MSG_WRITE && type != RTRS_MSG_READ &&
+	    !(type == RTRS_MSG_FETCH && rtrs_srv_has_slots(path) && io->con->fetch.max_reads))
 		return -EPROTO;
 	if (usr_len > RTRS_MAX_MSG_LEN || usr_len > io->hdr_off)
 		return -EPROTO;
@@ -180,7 +168,9 @@ static void rtrs_srv_dispatch(struct rtrs_srv_io *io)
 	struct rtrs_srv_path *path = io->con->path;
 	int ret;
 
-	ib_dma_sync_single_for_cpu(path->path.dev, io->dma, rtrs_srv_io_used(io),
+	/* Data and user message, then headers */
+	ib_dma_sync_single_for_cpu(path->path.dev, io->dma, io->hdr_off +
+				   sizeof(struct rtrs_msg_read) + sizeof(struct rtrs_desc),
 				   DMA_BIDIRECTIONAL);
 	ret = rtrs_srv_parse(io);
 	if (unlikely(ret == -EPROTO)) {

@@ -66,6 +66,12 @@ u64 rtrs_srv_mem_handshakes(void)
 	return max_t(u64, rtrs_srv_mem_max() / RTRS_SRV_HANDSHAKES_PART, RTRS_SRV_HANDSHAKES_MIN);
 }
 
+static u64 rtrs_srv_mem_in_use(void)
+{
+	return READ_ONCE(rtrs_srv_mem_used) +
+	       percpu_counter_read_positive(&rtrs_srv_mem_bufs);
+}
+
 /**
  * rtrs_srv_mem_try_charge() - charge memory to a client, within max_memory
  * @account: bytes charged to the session or path; rtrs_srv_mem_uncharge() undoes the charge
@@ -85,8 +91,7 @@ int rtrs_srv_mem_try_charge(u64 *account, u64 bytes, char *why)
 	bool fits;
 
 	spin_lock(&rtrs_srv_mem_lock);
-	fits = rtrs_srv_mem_used + percpu_counter_read_positive(&rtrs_srv_mem_bufs) +
-	       bytes <= max;
+	fits = rtrs_srv_mem_in_use() + bytes <= max;
 	if (fits)
 		WRITE_ONCE(rtrs_srv_mem_used, rtrs_srv_mem_used + bytes);
 	spin_unlock(&rtrs_srv_mem_lock);
@@ -143,12 +148,6 @@ void rtrs_srv_mem_uncharge(u64 *account)
 void rtrs_srv_mem_account(int bytes)
 {
 	percpu_counter_add_batch(&rtrs_srv_mem_bufs, bytes, RTRS_SRV_MEM_BATCH);
-}
-
-static u64 rtrs_srv_mem_in_use(void)
-{
-	return READ_ONCE(rtrs_srv_mem_used) +
-	       percpu_counter_read_positive(&rtrs_srv_mem_bufs);
 }
 
 /**

@@ -283,30 +283,21 @@ static void rtrs_srv_port_free_unused(struct rtrs_srv_port *port)
 	kfree(port);
 }
 
-static struct rtrs_srv_share *rtrs_srv_share_find(const struct rtrs_srv_port *port,
-						  const struct rtrs_srv_sess *sess)
+static struct rtrs_srv_share *rtrs_srv_share_get(struct rtrs_srv_port *port,
+						 const struct rtrs_srv_sess *sess)
 {
 	struct rtrs_srv_share *share;
 
 	list_for_each_entry(share, &port->shares, entry)
 		if (share->sess == sess)
-			return share;
-	return NULL;
-}
-
-static struct rtrs_srv_share *rtrs_srv_share_get(struct rtrs_srv_port *port,
-						 const struct rtrs_srv_sess *sess)
-{
-	struct rtrs_srv_share *share = rtrs_srv_share_find(port, sess);
-
-	if (!share) {
-		share = kzalloc(sizeof(*share), GFP_KERNEL);
-		if (!share)
-			return NULL;
-		rtrs_srv_share_init(share, port);
-		share->sess = sess;
-		list_add(&share->entry, &port->shares);
-	}
+			goto found;
+	share = kzalloc(sizeof(*share), GFP_KERNEL);
+	if (!share)
+		return NULL;
+	rtrs_srv_share_init(share, port);
+	share->sess = sess;
+	list_add(&share->entry, &port->shares);
+found:
 	share->nr_paths++;
 	return share;
 }

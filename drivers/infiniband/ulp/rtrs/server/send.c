@@ -255,19 +255,6 @@ static void rtrs_srv_sent_done(struct ib_cq *cq, struct ib_wc *wc)
 		rtrs_con_put_wr(con);
 }
 
-/* Transfers the ownership of the buffer from the request to the answer's completion handler. */
-static void rtrs_srv_hand_over_buf(struct rtrs_srv_io *io)
-{
-	struct rtrs_srv_buf *buf = io->buf;
-
-	if (!buf)
-		return;
-	lockdep_assert_held(&io->con->con.sq_lock);
-	io->buf = NULL;
-	buf->con = io->con;
-	list_add_tail(&buf->sending, &io->con->sending);
-}
-
 /*
  * Posts the answer of a request if the send queue has room. A waiting request leaves its list only
  * then, because rtrs_srv_sq_room() checks the list without its lock.
@@ -291,7 +278,12 @@ static bool rtrs_srv_post_answer(struct rtrs_srv_io *io)
 		list_del_init(&io->pending);
 		trace_rtrs_srv_answer(io, io->err);
 		WRITE_ONCE(con->con.nr_answered, con->con.nr_answered + 1);
-		rtrs_srv_hand_over_buf(io);
+		if (io->buf) {
+			/* From now on, the answer's completion handler owns the buffer. */
+			io->buf->con = con;
+			list_add_tail(&io->buf->sending, &con->sending);
+			io->buf = NULL;
+		}
 		rtrs_srv_io_release(io);
 		rtrs_con_post_locked(&con->con, first, nr);
 	}
@@ -427,17 +419,6 @@ static void rtrs_srv_buf_work(struct work_struct *work)
 	rtrs_srv_answer(io);
 }
 
-static void rtrs_srv_send_buf(struct rtrs_srv_io *io)
-{
-	struct rtrs_srv_buf *buf = io->buf;
-
-	buf->io = io;
-	buf->sent_cqe.done = rtrs_srv_sent_done;
-	INIT_DELAYED_WORK(&buf->work, rtrs_srv_buf_work);
-	rtrs_srv_sync_msg(io);
-	queue_delayed_work(rtrs_srv_io_wq, &buf->work, 0);
-}
-
 /**
  * rtrs_srv_complete() - answer a request
  * @op: op that belongs to the upper layer, which must not access it any more
@@ -457,7 +438,11 @@ void rtrs_srv_complete(struct rtrs_srv_op *op, int err)
 	io->err = rtrs_srv_answer_err(err);
 	if (rtrs_srv_has_slots(path) && io->buf && op->dir == DMA_FROM_DEVICE && !io->err) {
 		rtrs_srv_msg(path, io->slot)->err = 0;
-		rtrs_srv_send_buf(io);
+		rtrs_srv_sync_msg(io);
+		io->buf->io = io;
+		io->buf->sent_cqe.done = rtrs_srv_sent_done;
+		INIT_DELAYED_WORK(&io->buf->work, rtrs_srv_buf_work);
+		queue_delayed_work(rtrs_srv_io_wq, &io->buf->work, 0);
 	} else {
 		rtrs_srv_prepare_answer(io);
 		rtrs_srv_answer(io);

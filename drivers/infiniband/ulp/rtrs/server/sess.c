@@ -374,16 +374,6 @@ rtrs_srv_check_name_owner(const struct rtrs_srv_sess *sess,
 	return RTRS_SRV_OWNER_UNCHECKED;
 }
 
-/* Probes all connected paths. Other paths have the time limit of their handshake. */
-static void rtrs_srv_probe(struct rtrs_srv_sess *sess, u64 now)
-{
-	struct rtrs_srv_path *path;
-
-	sess->next_probe = now + RTRS_SRV_PROBE_PAUSE_MS * (u64)NSEC_PER_MSEC;
-	list_for_each_entry(path, &sess->paths, entry)
-		rtrs_hb_probe_now(&path->path, RTRS_SRV_PROBE_MS);
-}
-
 /*
  * Checks the session that has the requested name, and probes it if it may be dead. Returns -EEXIST
  * if it is alive, or RTRS_SRV_SETUP_WAIT to check again after the next change.
@@ -392,9 +382,13 @@ static int rtrs_srv_probe_name_owner(const struct rtrs_srv_sess *sess,
 				     struct rtrs_srv_sess *owner, bool *probed)
 {
 	u64 now = ktime_get_ns();
+	struct rtrs_srv_path *path;
 
 	if (rtrs_srv_check_name_owner(sess, owner, now) == RTRS_SRV_OWNER_UNCHECKED) {
-		rtrs_srv_probe(owner, now);
+		owner->next_probe = now + RTRS_SRV_PROBE_PAUSE_MS * (u64)NSEC_PER_MSEC;
+		/* Paths that are not connected have the time limit of their handshake. */
+		list_for_each_entry(path, &owner->paths, entry)
+			rtrs_hb_probe_now(&path->path, RTRS_SRV_PROBE_MS);
 		*probed = true;
 	}
 	return rtrs_srv_check_name_owner(sess, owner, now) == RTRS_SRV_OWNER_ALIVE ?
@@ -715,21 +709,6 @@ void rtrs_srv_each_path(struct rtrs_srv_sess *sess,
 }
 EXPORT_SYMBOL_GPL(rtrs_srv_each_path);
 
-/*
- * Ends the paths that are being set up when the last connected path has ended: their client
- * reconnects them in a new session.
- */
-static void rtrs_srv_sess_end_half_open(struct rtrs_srv_sess *sess)
-{
-	struct rtrs_srv_path *path;
-
-	if (!sess->connected || rtrs_srv_sess_alive(sess))
-		return;
-	sess->ending = true;
-	list_for_each_entry(path, &sess->paths, entry)
-		rtrs_srv_path_error(&path->path, -ECONNABORTED, "its session has no other path");
-}
-
 /**
  * rtrs_srv_sess_leave() - remove a path from its session
  * @path: path that nothing else can look up or use any more
@@ -741,6 +720,7 @@ static void rtrs_srv_sess_end_half_open(struct rtrs_srv_sess *sess)
 void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 {
 	struct rtrs_srv_sess *sess = path->sess;
+	struct rtrs_srv_path *other;
 	bool last;
 
 	mutex_lock(&rtrs_srv_lock);
@@ -751,11 +731,16 @@ void rtrs_srv_sess_leave(struct rtrs_srv_path *path)
 	list_del_init(&path->setup.handshake);
 	last = list_empty(&sess->paths);
 	/*
-	 * Only the end of an admitted path can leave a session without connected paths. The end of
+	 * If the last connected path has ended, the client reconnects the others in a new session.
+	 * Only the end of an admitted path can leave a session without connected paths; the end of
 	 * any other client's path must not end other handshakes.
 	 */
-	if (path->setup.admitted)
-		rtrs_srv_sess_end_half_open(sess);
+	if (path->setup.admitted && sess->connected && !rtrs_srv_sess_alive(sess)) {
+		sess->ending = true;
+		list_for_each_entry(other, &sess->paths, entry)
+			rtrs_srv_path_error(&other->path, -ECONNABORTED,
+					    "its session has no other path");
+	}
 	/* Under the lock, without which the session could be freed together with its last path. */
 	rtrs_srv_changed(sess);
 	mutex_unlock(&rtrs_srv_lock);

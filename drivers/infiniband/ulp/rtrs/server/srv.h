@@ -569,13 +569,6 @@ struct rtrs_srv_answer {
 /* The upper layer's part begins on a cache line of its own. */
 #define RTRS_SRV_IO_HEAD	ALIGN(sizeof(struct rtrs_srv_io), L1_CACHE_BYTES)
 
-/* Bytes of the chunk that a request uses: data and user message, then headers. */
-static inline u32 rtrs_srv_io_used(const struct rtrs_srv_io *io)
-{
-	return io->hdr_off + sizeof(struct rtrs_msg_read) +
-	       sizeof(struct rtrs_desc);
-}
-
 static inline struct rtrs_msg_answer *rtrs_srv_msg(const struct rtrs_srv_path *path, u32 slot)
 {
 	return rtrs_region_addr(&path->mem.msgs, slot);

@@ -169,14 +169,6 @@ enum rtrs_srv_state rtrs_srv_next_state(enum rtrs_srv_state state,
 	return next[state][event];
 }
 
-/* Records the reason and queues the closing work. Context: under &path->state_lock. */
-static void rtrs_srv_path_close(struct rtrs_srv_path *path, int err, const char *why)
-{
-	path->end_err = err;
-	strscpy(path->end_why, why, sizeof(path->end_why));
-	queue_work(rtrs_srv_close_wq, &path->close_work);
-}
-
 /**
  * rtrs_srv_path_move() - apply an event to a path's state
  * @path: path that the caller keeps from being freed
@@ -202,8 +194,11 @@ bool rtrs_srv_path_move(struct rtrs_srv_path *path, enum rtrs_srv_event event, i
 	smp_store_release(&path->state, new);
 	if (new != old)
 		trace_rtrs_srv_path_state(path, old, new);
-	if (new != old && new == RTRS_SRV_CLOSING)
-		rtrs_srv_path_close(path, err, why);
+	if (new != old && new == RTRS_SRV_CLOSING) {
+		path->end_err = err;
+		strscpy(path->end_why, why, sizeof(path->end_why));
+		queue_work(rtrs_srv_close_wq, &path->close_work);
+	}
 	spin_unlock_irqrestore(&path->state_lock, flags);
 
 	return new != old;

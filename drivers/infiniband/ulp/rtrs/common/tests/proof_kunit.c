@@ -164,7 +164,7 @@ static void names_and_addresses_fill_their_room(struct kunit *test)
 	struct rtrs_addr addr;
 
 	KUNIT_ASSERT_EQ(test, rtrs_addr_parse(&init_net, "ip:fd00::1,ip:fd00::2", 1, &addr), 0);
-	memset(t->head, 0xff, sizeof(*t->head));
+	memset(t->head, 0, sizeof(*t->head));
 	rtrs_proof_fill(t->head, "w", &addr.dst, &addr.src);
 	KUNIT_EXPECT_EQ(test, t->head->client[0], AF_INET6);
 	KUNIT_EXPECT_EQ(test, t->head->client[16], 2);
