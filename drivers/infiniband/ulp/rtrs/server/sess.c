@@ -71,14 +71,10 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 		       queue_depth, RTRS_MAX_QUEUE_DEPTH);
 		return -EINVAL;
 	}
-	if (slot_size + rtrs_slot_hdr_room(slot_size) > BIT(rtrs_imm_off_bits(queue_depth))) {
-		pr_err("sess_queue_depth=%u with slot_size=%u: lower one, as both must fit in %u bits\n",
-		       queue_depth, slot_size, RTRS_IMM_PAYLOAD_BITS);
-		return -EINVAL;
-	}
-	if (ilog2(chunk_size) > rtrs_imm_off_bits(queue_depth)) {
-		pr_err("sess_queue_depth=%u with max_chunk_size=%u: lower one, as both must fit in %u bits\n",
-		       queue_depth, chunk_size, RTRS_IMM_PAYLOAD_BITS);
+	if (max(chunk_size, slot_size + rtrs_slot_hdr_room(slot_size)) >
+	    BIT(rtrs_imm_off_bits(queue_depth))) {
+		pr_err("sess_queue_depth=%u with max_chunk_size=%u and slot_size=%u: lower one, as the first and the larger of the others must fit in %u bits\n",
+		       queue_depth, chunk_size, slot_size, RTRS_IMM_PAYLOAD_BITS);
 		return -EINVAL;
 	}
 	return 0;
