@@ -17,15 +17,15 @@
 #define COMPAT_CLASS_DEV	const struct device
 #endif
 
-#define COMPAT_CLASS_NETNS(name, dev)					\
-compat_##name(const struct device *);					\
-static const void *name(COMPAT_CLASS_DEV *device)			\
-{									\
-	return container_of(compat_##name(device), struct net, ns);	\
-}									\
-static const struct ns_common *compat_##name(dev)
+#define COMPAT_CLASS_NETNS(prefix, dev)						\
+compat_##prefix##_netns(const struct device *);					\
+static const void *prefix##_netns(COMPAT_CLASS_DEV *device)			\
+{										\
+	return container_of(compat_##prefix##_netns(device), struct net, ns);	\
+}										\
+static const struct ns_common *compat_##prefix##_netns(dev)
 
-#define rtrs_clt_dev_netns(dev)	COMPAT_CLASS_NETNS(rtrs_clt_dev_netns, dev)
+#define rtrs_clt_dev_netns(dev)	COMPAT_CLASS_NETNS(rtrs_clt_dev, dev)
 #endif
 
 #endif /* COMPAT_LINUX_DEVICE_CLASS_H */
