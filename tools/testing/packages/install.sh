@@ -30,8 +30,11 @@ check "modprobe takes them and not the kernel's own" \
 check "they are signed with DKMS's key" \
 	says 'DKMS' modinfo -k "$kernel" -F signer rnbd-client
 check "the tool" says "$(plain "$version")" rnbd --version
-check "its manual pages and completion" \
-	ls /usr/share/man/man8/rnbd.8.gz /usr/share/man/man8/rnbd-map.8.gz /usr/share/bash-completion/completions/rnbd \
+check "its manual pages, and no others" \
+	diff <(cd /tree/tools/rnbd && printf '%s\n' ./*.[58].rst | sed 's/rst$/gz/' | sort) \
+	<(cd /usr/share/man && printf '%s\n' man[58]/*rnbd* | sed 's/^man[58]/./' | sort)
+check "its completion" \
+	ls /usr/share/bash-completion/completions/rnbd \
 	/usr/share/zsh/vendor-completions/_rnbd /usr/share/fish/vendor_completions.d/rnbd.fish
 check "DKMS's source has no more than a build needs" \
 	diff <(printf '%s\n' Kbuild Makefile dkms.conf drivers include) <(ls "/usr/src/rnbd-$version")
