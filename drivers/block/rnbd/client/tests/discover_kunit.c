@@ -4,6 +4,7 @@
  */
 #include <kunit/test.h>
 #include <linux/unaligned.h>
+#include <net/net_namespace.h>
 
 #include "../rnbd-clt.h"
 

@@ -3,6 +3,7 @@
  * KUnit tests of the list of volumes that a client may open.
  */
 #include <kunit/test.h>
+#include <net/net_namespace.h>
 
 #include "../rules.h"
 

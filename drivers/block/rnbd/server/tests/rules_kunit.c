@@ -3,6 +3,7 @@
  * KUnit tests of the rules: access to volumes and paths, proofs, hosts of sessions, and limits.
  */
 #include <kunit/test.h>
+#include <net/net_namespace.h>
 
 #include "../rules.h"
 
