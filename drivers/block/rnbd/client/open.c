@@ -118,8 +118,9 @@ static void rnbd_clt_dev_undo_open(struct rnbd_clt_dev *dev, const struct rnbd_m
 
 /*
  * Make a device open with the id and the UUID from an answer. The answer is valid if the session
- * was not lost since OPEN was sent. The in-tree server returns the same id for two names of one device:
- * the second mapping fails with -EEXIST, but is not closed, as that would close the first one.
+ * was not lost since OPEN was sent. The in-tree server returns the same id for two names of one
+ * device: the second mapping fails with -EEXIST, but is not closed, as that would close the first
+ * one.
  *
  * Return: 0, -ECONNABORTED or -EEXIST.
  */
