@@ -181,6 +181,7 @@ void rtrs_con_init_sq(struct rtrs_con *con, const struct rtrs_qp_params *params)
 	con->sq_cqe.done = rtrs_con_sent_done;
 	con->probe_cqe.done = rtrs_con_probe_done;
 	con->probe_busy = false;
+	con->mark.set = false;
 	con->moved = 0;
 	con->watch = (struct rtrs_watch) {};
 	spin_lock_init(&con->sq_lock);

@@ -311,6 +311,7 @@ union rtrs_recv_msg {
  * @nr: number of receives
  * @used: number of completed receives since a chain was last posted
  * @first: index of the first of the @used receives, if receives have memory
+ * @nr_posts: number of posted chains
  * @msgs: memory of the receives, in posting order; all zero if they have none
  * @cqe: completion entry shared by all receives
  * @wr: chain that reposts receives
@@ -322,6 +323,7 @@ struct rtrs_recvs {
 	u32 nr;
 	u32 used;
 	u32 first;
+	u32 nr_posts;
 	struct rtrs_region msgs;
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr[RTRS_RECV_BATCH];
@@ -334,6 +336,10 @@ struct rtrs_recvs {
  * @done: completed by the mark's handler
  * @posted: the mark was posted successfully
  * @stuck: the queue pair could not be moved to the error state, so a mark would not complete
+ * @set: the queue pair has had a mark
+ * @recv: the mark is for the receive queue, else for the send queue
+ * @due: the mark has to be waited for
+ * @nr_posts: number of posts to the queue before the mark
  *
  * Used only by the thread that drains the path.
  */
@@ -342,6 +348,10 @@ struct rtrs_drain_mark {
 	struct completion done;
 	bool posted;
 	bool stuck;
+	bool set;
+	bool recv;
+	bool due;
+	u32 nr_posts;
 };
 
 /**

@@ -137,6 +137,8 @@ int rtrs_con_repost(struct rtrs_con *con)
 		return ret;
 	r->first = first;
 	r->used = 0;
+	/* Pairs with rtrs_con_nr_posts(). */
+	smp_store_release(&r->nr_posts, r->nr_posts + 1);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rtrs_con_repost);
