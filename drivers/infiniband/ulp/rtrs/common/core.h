@@ -4,8 +4,8 @@
  * connection with its queue pair.
  *
  * The files form a stack, listed from the bottom to the top. Each file calls functions of files
- * listed before it only, except that rtrs_path_init() in con.c calls rtrs_hb_init(). Calls to the
- * client and the server use pointers in struct rtrs_path and struct rtrs_con.
+ * listed before it only. Calls to the client and the server use pointers in struct rtrs_path and
+ * struct rtrs_con.
  *
  *	addr.c		text formats of addresses and names
  *	hist.c		histograms of latencies

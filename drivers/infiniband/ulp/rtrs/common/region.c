@@ -62,7 +62,7 @@ u64 rtrs_region_bytes(u32 nr, u32 size, u32 per_mr)
 {
 	u32 shift = rtrs_region_group_shift(size);
 	u64 groups = DIV_ROUND_UP(nr, BIT(shift));
-	u64 bytes = groups * (((u64)size << shift) + sizeof(void *) + sizeof(u64));
+	u64 bytes = groups * (PAGE_ALIGN((u64)size << shift) + sizeof(void *) + sizeof(u64));
 	u64 pages;
 
 	if (!per_mr)
@@ -214,7 +214,7 @@ EXPORT_SYMBOL_GPL(rtrs_region_alloc);
  */
 int rtrs_long_alloc(struct rtrs_long *m, struct rtrs_path *path, u32 size)
 {
-	void *msg = kzalloc(size, GFP_KERNEL | __GFP_NOWARN);
+	void *msg = kzalloc(size, GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 
 	if (!msg)
 		return -ENOMEM;

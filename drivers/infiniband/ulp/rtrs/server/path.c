@@ -225,7 +225,6 @@ struct rtrs_srv_path *rtrs_srv_path_alloc(const struct rdma_cm_id *id,
 	INIT_DELAYED_WORK(&path->setup.timeout, rtrs_srv_setup_timeout);
 	INIT_WORK(&path->setup.work, rtrs_srv_setup_work);
 	INIT_LIST_HEAD(&path->setup.handshake);
-	INIT_LIST_HEAD(&path->setup.parked);
 	INIT_WORK(&path->fence.work, rtrs_srv_fence_work);
 	INIT_WORK(&path->close_work, rtrs_srv_close_work);
 	INIT_WORK(&path->finish_work, rtrs_srv_finish_work);

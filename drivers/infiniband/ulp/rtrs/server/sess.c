@@ -8,10 +8,8 @@
 #include <linux/export.h>
 #include <linux/hashtable.h>
 #include <linux/module.h>
-#include <linux/net.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
-#include <linux/siphash.h>
 #include <linux/slab.h>
 
 #include "srv.h"
@@ -37,7 +35,7 @@ MODULE_PARM_DESC(always_invalidate,
 		 "Copy data, so that clients cannot change them while a request is processed (default Y)");
 
 /* All sessions by UUID. Guarded by rtrs_srv_lock */
-static DEFINE_HASHTABLE(rtrs_srv_sessions, 9);
+static DEFINE_HASHTABLE(rtrs_srv_sessions, RTRS_SRV_HASH_BITS);
 
 /* Number of sessions of all listeners that are up; they share the memory for requests */
 atomic_t rtrs_srv_nr_sess;
@@ -80,13 +78,9 @@ int rtrs_srv_check_params(unsigned int chunk_size, unsigned int queue_depth,
 	return 0;
 }
 
-/* Keyed hash: clients choose UUIDs, but must not be able to provoke collisions. */
-static u64 rtrs_srv_hash(const uuid_t *uuid)
+static u64 rtrs_srv_hash_uuid(const uuid_t *uuid)
 {
-	static siphash_aligned_key_t key;
-
-	net_get_random_once(&key, sizeof(key));
-	return siphash(uuid, sizeof(*uuid), &key);
+	return rtrs_srv_hash(uuid, sizeof(*uuid));
 }
 
 /**
@@ -97,7 +91,7 @@ static u64 rtrs_srv_hash(const uuid_t *uuid)
  */
 VISIBLE_IF_KUNIT void rtrs_srv_sess_add(struct rtrs_srv_sess *sess)
 {
-	hash_add(rtrs_srv_sessions, &sess->by_uuid, rtrs_srv_hash(&sess->uuid));
+	hash_add(rtrs_srv_sessions, &sess->by_uuid, rtrs_srv_hash_uuid(&sess->uuid));
 }
 
 /*
@@ -196,7 +190,7 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	/* The newest session comes first. */
-	hash_for_each_possible(rtrs_srv_sessions, sess, by_uuid, rtrs_srv_hash(&req->sess_uuid)) {
+	hash_for_each_possible(rtrs_srv_sessions, sess, by_uuid, rtrs_srv_hash_uuid(&req->sess_uuid)) {
 		joins = fences && rtrs_srv_sess_stuck(sess);
 		if (list_empty(&sess->paths) || (sess->ending && !joins) ||
 		    !rtrs_srv_sess_matches(sess, srv, req))
@@ -228,6 +222,8 @@ void rtrs_srv_sess_discard(struct rtrs_srv_sess *sess)
 	lockdep_assert_held(&rtrs_srv_lock);
 	hash_del(&sess->by_uuid);
 	WRITE_ONCE(sess->srv->nr_sess, sess->srv->nr_sess - 1);
+	/* wake_up_var() checks for waiters without a lock. */
+	smp_mb();
 	wake_up_var(&sess->srv->nr_sess);
 	if (sess->up)
 		atomic_dec(&rtrs_srv_nr_sess);
@@ -429,7 +425,7 @@ rtrs_srv_sess_predecessor(const struct rtrs_srv_sess *sess, const char *name)
 	struct rtrs_srv_sess *other;
 
 	lockdep_assert_held(&rtrs_srv_lock);
-	hash_for_each_possible(rtrs_srv_sessions, other, by_uuid, rtrs_srv_hash(&sess->uuid))
+	hash_for_each_possible(rtrs_srv_sessions, other, by_uuid, rtrs_srv_hash_uuid(&sess->uuid))
 		if (other != sess && other->srv == sess->srv && !strcmp(other->name, name) &&
 		    other->proves == sess->proves && uuid_equal(&other->uuid, &sess->uuid))
 			return other;

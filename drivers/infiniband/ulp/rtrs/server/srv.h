@@ -117,6 +117,9 @@ static_assert(RTRS_SRV_MAX_DATA_WR + RTRS_SIGNAL_EVERY < RTRS_SRV_MIN_SEND_WR);
 /* Messages that a session may cause in DEFAULT_RATELIMIT_INTERVAL. */
 #define RTRS_SRV_LOG_BURST	20
 
+/* Hash tables of sessions and of parked handshakes */
+#define RTRS_SRV_HASH_BITS	9
+
 /* Bytes of data in a slot, 0 without slots. */
 extern unsigned int rtrs_srv_slot_size;
 
@@ -372,7 +375,8 @@ struct rtrs_srv_fence {
  * @refused: the client was sent the reason why the path is refused; guarded by rtrs_srv_lock
  * @timeout: ends the path after RTRS_SRV_SETUP_MS, or RTRS_SRV_REFUSED_MS if it was refused
  * @work: performs the steps; queued again after each step that has to wait
- * @parked: in the list of parked handshakes, see rtrs_srv_setup_park()
+ * @parked_by_uuid: in a hash table of parked handshakes, see rtrs_srv_setup_park()
+ * @parked_by_name: in the other hash table of parked handshakes
  * @stopped: @work is never queued again
  * @handshake: in the list of paths that count towards the limits of handshakes, until the client is
  *	admitted; guarded by rtrs_srv_lock
@@ -390,7 +394,8 @@ struct rtrs_srv_setup {
 	bool refused;
 	struct delayed_work timeout;
 	struct work_struct work;
-	struct list_head parked;
+	struct hlist_node parked_by_uuid;
+	struct hlist_node parked_by_name;
 	bool stopped;
 	struct list_head handshake;
 	unsigned long began;
@@ -651,6 +656,7 @@ void rtrs_srv_state_exit(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool rtrs_srv_may_await(const struct rtrs_srv_path *path, const struct rtrs_srv_sess *sess);
 #endif
+u64 rtrs_srv_hash(const void *data, size_t len);
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess);
 void rtrs_srv_setup_park(struct rtrs_srv_path *path);
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path);

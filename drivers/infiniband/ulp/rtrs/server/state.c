@@ -6,7 +6,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/hashtable.h>
+#include <linux/net.h>
 #include <linux/sched/mm.h>
+#include <linux/siphash.h>
 
 #include "srv.h"
 
@@ -15,9 +18,13 @@
 
 /* Guards the tables of sessions, the names of sessions, and members as documented in srv.h. */
 DEFINE_MUTEX(rtrs_srv_lock);
-/* Paths whose handshake waits for a change of another path or session. */
-static LIST_HEAD(rtrs_srv_parked);
-static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* rtrs_srv_parked, rtrs_srv_setup.stopped */
+/*
+ * Paths whose handshake waits for a change of another path or session, by the UUID of their session
+ * and by the name that they request. If all clients reconnect at once, each parks a handshake.
+ */
+static DEFINE_HASHTABLE(rtrs_srv_parked_by_uuid, RTRS_SRV_HASH_BITS);
+static DEFINE_HASHTABLE(rtrs_srv_parked_by_name, RTRS_SRV_HASH_BITS);
+static DEFINE_SPINLOCK(rtrs_srv_parked_lock); /* parked handshakes, rtrs_srv_setup.stopped */
 
 /*
  * Workqueues that set paths up and take them down. No work item waits for another one or for I/O.
@@ -29,10 +36,33 @@ struct workqueue_struct *rtrs_srv_io_wq;
 /* Continues requests that waited for memory, and pieces that waited for a port. */
 struct workqueue_struct *rtrs_srv_pull_wq;
 
-static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
+/**
+ * rtrs_srv_hash() - compute a keyed hash
+ * @data: what clients choose, a UUID or a name
+ * @len: its length in bytes
+ *
+ * Clients must not be able to provoke collisions.
+ *
+ * Return: the key for hash tables.
+ */
+u64 rtrs_srv_hash(const void *data, size_t len)
+{
+	static siphash_aligned_key_t key;
+
+	net_get_random_once(&key, sizeof(key));
+	return siphash(data, len, &key);
+}
+
+static void rtrs_srv_unpark(struct rtrs_srv_path *path)
 {
 	lockdep_assert_held(&rtrs_srv_parked_lock);
-	list_del_init(&path->setup.parked);
+	hash_del(&path->setup.parked_by_uuid);
+	hash_del(&path->setup.parked_by_name);
+}
+
+static void rtrs_srv_resume_setup(struct rtrs_srv_path *path)
+{
+	rtrs_srv_unpark(path);
 	queue_work(rtrs_srv_setup_wq, &path->setup.work);
 }
 
@@ -63,7 +93,8 @@ VISIBLE_IF_KUNIT bool rtrs_srv_may_await(const struct rtrs_srv_path *path,
  */
 void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 {
-	struct rtrs_srv_path *path, *next;
+	struct rtrs_srv_path *path;
+	struct hlist_node *next;
 
 	spin_lock(&rtrs_srv_parked_lock);
 	/*
@@ -71,7 +102,12 @@ void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
 	 * requests that name sees the change.
 	 */
 	smp_mb();
-	list_for_each_entry_safe(path, next, &rtrs_srv_parked, setup.parked)
+	hash_for_each_possible_safe(rtrs_srv_parked_by_uuid, path, next, setup.parked_by_uuid,
+				    rtrs_srv_hash(&sess->uuid, sizeof(sess->uuid)))
+		if (rtrs_srv_may_await(path, sess))
+			rtrs_srv_resume_setup(path);
+	hash_for_each_possible_safe(rtrs_srv_parked_by_name, path, next, setup.parked_by_name,
+				    rtrs_srv_hash(sess->name, strlen(sess->name)))
 		if (rtrs_srv_may_await(path, sess))
 			rtrs_srv_resume_setup(path);
 	spin_unlock(&rtrs_srv_parked_lock);
@@ -88,9 +124,15 @@ void rtrs_srv_changed(const struct rtrs_srv_sess *sess)
  */
 void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 {
+	const struct rtrs_info_req *req = path->setup.req.msg;
+
 	spin_lock(&rtrs_srv_parked_lock);
-	if (!path->setup.stopped && list_empty(&path->setup.parked))
-		list_add_tail(&path->setup.parked, &rtrs_srv_parked);
+	if (!path->setup.stopped && !hash_hashed(&path->setup.parked_by_uuid)) {
+		hash_add(rtrs_srv_parked_by_uuid, &path->setup.parked_by_uuid,
+			 rtrs_srv_hash(&path->sess->uuid, sizeof(path->sess->uuid)));
+		hash_add(rtrs_srv_parked_by_name, &path->setup.parked_by_name,
+			 rtrs_srv_hash(req->name, strlen(req->name)));
+	}
 	spin_unlock(&rtrs_srv_parked_lock);
 }
 
@@ -103,7 +145,7 @@ void rtrs_srv_setup_park(struct rtrs_srv_path *path)
 void rtrs_srv_setup_unpark(struct rtrs_srv_path *path)
 {
 	spin_lock(&rtrs_srv_parked_lock);
-	list_del_init(&path->setup.parked);
+	rtrs_srv_unpark(path);
 	spin_unlock(&rtrs_srv_parked_lock);
 }
 
@@ -131,7 +173,7 @@ void rtrs_srv_setup_stop(struct rtrs_srv_path *path)
 {
 	spin_lock(&rtrs_srv_parked_lock);
 	path->setup.stopped = true;
-	list_del_init(&path->setup.parked);
+	rtrs_srv_unpark(path);
 	spin_unlock(&rtrs_srv_parked_lock);
 	/* In this order, as the work restarts the timeout when it refuses a client. */
 	cancel_work_sync(&path->setup.work);

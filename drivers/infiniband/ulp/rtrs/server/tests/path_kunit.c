@@ -285,7 +285,6 @@ static void change_resumes_those_that_wait_for_it(struct kunit *test)
 		strscpy(t->req[i].name, parked[i].name, sizeof(t->req[i].name));
 		path->sess = &t->sess[i];
 		path->setup.req.msg = &t->req[i];
-		INIT_LIST_HEAD(&path->setup.parked);
 		INIT_WORK(&path->setup.work, note_resumed);
 		rtrs_srv_setup_park(path);
 		rtrs_srv_setup_park(path);

@@ -311,7 +311,6 @@ static void stopped_handshake_has_no_time_limit(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	init_completion(&t->running);
-	INIT_LIST_HEAD(&t->path.setup.parked);
 	INIT_WORK(&t->path.setup.work, refuse_late);
 	INIT_DELAYED_WORK(&t->path.setup.timeout, time_is_over);
 	queue_work(system_dfl_wq, &t->path.setup.work);
