@@ -147,36 +147,45 @@ static struct rtrs_srv_buf *rtrs_srv_buf_alloc(struct rtrs_srv_sess *sess, u32 d
 }
 
 /**
- * rtrs_srv_bufs_alloc() - allocate a session's reserve
- * @sess: session with a name; nothing is done if it has the reserve
+ * rtrs_srv_bufs_setup() - allocate a session's reserve, unless it exists
+ * @path: path of the session; nothing is done if the data of its requests stay in chunks
  *
- * Context: process, under the session's up_lock.
+ * Context: process, may sleep.
  * Return: 0 or -ENOMEM. rtrs_srv_bufs_free() undoes it.
  */
-int rtrs_srv_bufs_alloc(struct rtrs_srv_sess *sess)
+int rtrs_srv_bufs_setup(struct rtrs_srv_path *path)
 {
+	struct rtrs_srv_sess *sess = path->sess;
 	/* Large enough for all paths of the session, with and without RTRS_FEATURE_SLOTS. */
 	u32 bytes = max_t(u32, RTRS_SRV_MAX_IO, sess->chunk_size);
 	struct rtrs_srv_buf *buf;
-	int ret;
+	int ret = 0;
 
-	if (sess->bufs.reserve)
+	if (!rtrs_srv_has_slots(path) && !sess->always_invalidate)
 		return 0;
+	mutex_lock(&sess->up_lock);
+	if (sess->bufs.reserve)
+		goto unlock;
+	if (!sess->bufs.charged)
+		ret = rtrs_srv_mem_charge(&sess->charged, bytes, path->path.name,
+					  rtrs_srv_log(path));
+	if (ret)
+		goto unlock;
+	sess->bufs.charged = true;
 	buf = rtrs_srv_buf_alloc(sess, bytes, RTRS_SRV_BUF_MIN_ORDER, GFP_KERNEL);
-	if (!buf)
-		return -ENOMEM;
-	ret = rtrs_srv_mem_charge(&sess->charged, bytes, sess->label, &sess->log);
-	if (ret) {
-		rtrs_srv_buf_free(buf);
-		return ret;
+	if (buf) {
+		buf->reserve = true;
+		sess->bufs.reserve = buf;
+	} else {
+		ret = -ENOMEM;
 	}
-	buf->reserve = true;
-	sess->bufs.reserve = buf;
-	return 0;
+unlock:
+	mutex_unlock(&sess->up_lock);
+	return ret;
 }
 
 /**
- * rtrs_srv_bufs_free() - undo rtrs_srv_bufs_alloc(), if it was called
+ * rtrs_srv_bufs_free() - undo rtrs_srv_bufs_setup(), if it was called
  * @sess: session without paths
  */
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess)

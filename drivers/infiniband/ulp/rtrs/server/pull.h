@@ -82,7 +82,8 @@ struct rtrs_srv_buf {
 
 /**
  * struct rtrs_srv_bufs - buffers of a session (buf.c)
- * @reserve: buffer for one request at a time when no other memory is available
+ * @reserve: buffer for one request at a time when no other memory is available; NULL if not needed
+ * @charged: the reserve is charged to the session
  * @used: bytes of all buffers that requests use, except the reserve
  * @lock: guards the members below; any context
  * @reserve_used: a request uses the reserve
@@ -94,6 +95,7 @@ struct rtrs_srv_buf {
  */
 struct rtrs_srv_bufs {
 	struct rtrs_srv_buf *reserve;
+	bool charged;
 	atomic64_t used;
 	spinlock_t lock; /* the members below */
 	bool reserve_used;
@@ -212,7 +214,7 @@ extern unsigned long rtrs_srv_buf_waits;
 extern struct work_struct rtrs_srv_buf_chooser;
 #endif
 void rtrs_srv_bufs_init(struct rtrs_srv_sess *sess);
-int rtrs_srv_bufs_alloc(struct rtrs_srv_sess *sess);
+int rtrs_srv_bufs_setup(struct rtrs_srv_path *path);
 void rtrs_srv_bufs_free(struct rtrs_srv_sess *sess);
 int rtrs_srv_buf_get(struct rtrs_srv_io *io);
 int rtrs_srv_buf_map(const struct rtrs_srv_io *io, struct rdma_rw_ctx *rw,

@@ -595,8 +595,10 @@ int rtrs_srv_sess_up(struct rtrs_srv_path *path)
 	mutex_lock(&sess->up_lock);
 	if (sess->up)
 		goto unlock;
-	ret = rtrs_srv_slots_alloc(sess) ?: rtrs_srv_bufs_alloc(sess) ?:
-	      rtrs_srv_sysfs_add_sess(sess);
+	ret = rtrs_srv_slots_alloc(sess);
+	if (ret)
+		goto unlock;
+	ret = rtrs_srv_sysfs_add_sess(sess);
 	if (ret)
 		goto unlock;
 	priv = sess->srv->ops->sess_up(sess->srv->owner, sess);

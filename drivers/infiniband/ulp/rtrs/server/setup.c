@@ -235,8 +235,8 @@ static int rtrs_srv_prepare(struct rtrs_srv_path *path)
 	ret = path->sess->srv->ops->path_up(path->sess->priv, &peer);
 	if (ret)
 		return rtrs_srv_refuse(path, ret);
-	return rtrs_srv_mem_setup(path) ?: rtrs_srv_prepare_info_rsp(path) ?:
-	       rtrs_srv_sysfs_add_path(path);
+	return rtrs_srv_bufs_setup(path) ?: rtrs_srv_mem_setup(path) ?:
+	       rtrs_srv_prepare_info_rsp(path) ?: rtrs_srv_sysfs_add_path(path);
 }
 
 /* Connects the path. paths_lock keeps an EVENT from being sent before INFO_RSP. */

@@ -35,8 +35,6 @@ static void init_sess(struct rtrs_srv *srv, struct rtrs_srv_sess *sess)
 {
 	sess->srv = srv;
 	mutex_init(&sess->up_lock);
-	/* Suppresses the messages about a lack of memory. */
-	ratelimit_state_init(&sess->log, 10000 * HZ, 0);
 	rtrs_srv_bufs_init(sess);
 	INIT_DELAYED_WORK(&sess->bufs.work, do_nothing);
 }
@@ -54,7 +52,9 @@ static int buf_init(struct kunit *test)
 	t->before = rtrs_srv_mem_total();
 	t->nr_sess = atomic_read(&rtrs_srv_nr_sess);
 	atomic_set(&rtrs_srv_nr_sess, 1);
+	/* Suppresses the messages about a lack of memory. */
 	ratelimit_state_init(&t->log, 10000 * HZ, 0);
+	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
 	init_sess(&t->srv, &t->sess);
 	init_sess(&t->other_srv, &t->other);
 	for (i = 0; i < 3; i++) {
@@ -74,7 +74,7 @@ static int buf_init(struct kunit *test)
 	t->path[0].ios.mem = t->ios;
 	t->path[0].ios.size = sizeof(*t->ios);
 	test->priv = t;
-	return rtrs_srv_bufs_alloc(&t->sess);
+	return rtrs_srv_bufs_setup(&t->path[0]);
 }
 
 static void buf_exit(struct kunit *test)
@@ -554,7 +554,7 @@ static void two_of_many(struct kunit *test)
 	struct buf_test *t = test->priv;
 	u32 i;
 
-	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_alloc(&t->other), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[2]), 0);
 	for (i = 5; i < MAX_IOS; i++)
 		t->ios[i].con = &t->con[2];
 	atomic_set(&rtrs_srv_nr_sess, 64);
@@ -708,20 +708,35 @@ static void session_has_one_reserve(struct kunit *test)
 	struct rtrs_srv_buf *reserve = t->sess.bufs.reserve;
 
 	KUNIT_EXPECT_EQ(test, t->sess.charged, RTRS_SRV_MAX_IO);
-	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_alloc(&t->sess), 0);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[1]), 0);
 	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, reserve);
 	KUNIT_EXPECT_EQ(test, t->sess.charged, RTRS_SRV_MAX_IO);
 }
 
-/* The data of a request may be as long as a chunk. */
-static void session_without_slots_has_a_larger_reserve(struct kunit *test)
+static void session_without_slots_has_none(struct kunit *test)
 {
 	struct buf_test *t = test->priv;
 
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
+	t->path[0].path.features = 0;
+	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, NULL);
+	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
+}
+
+/* The data of a request may be as long as a chunk. */
+static void session_without_slots_has_a_reserve_for_copies(struct kunit *test)
+{
+	struct buf_test *t = test->priv;
+
+	rtrs_srv_bufs_free(&t->sess);
+	rtrs_srv_mem_uncharge(&t->sess.charged);
+	t->sess.bufs.charged = false;
+	t->path[0].path.features = 0;
+	t->sess.always_invalidate = true;
 	t->sess.chunk_size = SZ_2M;
-	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_alloc(&t->sess), 0);
+	KUNIT_ASSERT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), 0);
 	KUNIT_EXPECT_EQ(test, t->sess.bufs.reserve->bytes, SZ_2M);
 	KUNIT_EXPECT_EQ(test, t->sess.charged, SZ_2M);
 }
@@ -731,6 +746,7 @@ static void slots_are_within_the_limit(struct kunit *test)
 	struct buf_test *t = test->priv;
 	u64 before = t->sess.charged;
 
+	ratelimit_state_init(&t->sess.log, 10000 * HZ, 0);
 	use_up(t);
 	KUNIT_EXPECT_EQ(test, rtrs_srv_slots_alloc(&t->sess), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, t->sess.slots.slot, NULL);
@@ -750,8 +766,9 @@ static void reserve_is_within_the_limit(struct kunit *test)
 
 	rtrs_srv_bufs_free(&t->sess);
 	rtrs_srv_mem_uncharge(&t->sess.charged);
+	t->sess.bufs.charged = false;
 	use_up(t);
-	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_alloc(&t->sess), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, rtrs_srv_bufs_setup(&t->path[0]), -ENOMEM);
 	KUNIT_EXPECT_PTR_EQ(test, t->sess.bufs.reserve, NULL);
 	KUNIT_EXPECT_EQ(test, t->sess.charged, 0);
 }
@@ -779,7 +796,8 @@ static struct kunit_case rtrs_srv_buf_cases[] = {
 	KUNIT_CASE(who_has_least_is_next),
 	KUNIT_CASE_PARAM(data_are_copied, copy_cases_gen_params),
 	KUNIT_CASE(session_has_one_reserve),
-	KUNIT_CASE(session_without_slots_has_a_larger_reserve),
+	KUNIT_CASE(session_without_slots_has_none),
+	KUNIT_CASE(session_without_slots_has_a_reserve_for_copies),
 	KUNIT_CASE(slots_are_within_the_limit),
 	KUNIT_CASE(reserve_is_within_the_limit),
 	{}
