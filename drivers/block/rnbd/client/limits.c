@@ -56,13 +56,13 @@ rnbd_clt_same_id(const struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp 
  *	size no larger
  * @rsp: the answer. Fields of features that were not granted, and an invalid id, are cleared. If
  *	its block size is smaller, it is set to the disk's
+ * @features: RNBD_FEATURE_* that applied when OPEN was sent
  *
  * Return: 0, or a negative errno, which has been logged.
  */
-int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
+int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp, u32 features)
 {
 	u32 lbs = le16_to_cpu(rsp->logical_block_size);
-	u32 features = READ_ONCE(dev->sess->features);
 	u64 nsectors = le64_to_cpu(rsp->nsectors);
 
 	if (rsp->hdr.type != cpu_to_le16(RNBD_MSG_OPEN_RSP)) {

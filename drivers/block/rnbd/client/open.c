@@ -212,7 +212,7 @@ static int rnbd_clt_send_open(const struct rnbd_clt_dev *dev, struct rnbd_msg_op
 static int rnbd_clt_check_answer(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp,
 				 u32 features)
 {
-	int err = rnbd_clt_check_rsp(dev, rsp);
+	int err = rnbd_clt_check_rsp(dev, rsp, features);
 
 	if (!err && rnbd_has_generation(dev->access_mode, features))
 		err = rnbd_clt_check_generation(dev, rsp);
@@ -459,15 +459,20 @@ static bool rnbd_clt_dev_open_as(const struct rnbd_clt_dev *dev, u32 device_id,
  */
 int rnbd_clt_dev_ask(struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp)
 {
-	unsigned int generation = READ_ONCE(dev->sess->generation);
 	u32 features = READ_ONCE(dev->sess->features);
 	u32 device_id = dev->device_id;
-	bool locked;
+	unsigned int generation;
+	bool locked, open;
 	int err;
 
 	lockdep_assert_held(&dev->open_lock);
+	/* A lost session gets its next generation before its devices are closed, under the lock. */
+	spin_lock_irq(&dev->sess->lock);
+	generation = dev->sess->generation;
+	open = dev->state == RNBD_DEV_OPEN;
+	spin_unlock_irq(&dev->sess->lock);
 	/* Without a disk, its allocation has failed, and the mapping is about to fail. */
-	if (READ_ONCE(dev->state) != RNBD_DEV_OPEN || !dev->disk)
+	if (!open || !dev->disk)
 		return -ENOTCONN;
 
 	locked = rnbd_clt_lock_ids(dev->sess);

@@ -21,7 +21,7 @@
  *	reopen.c	reopening of devices
  *	resize.c	changes of size and limits on the server
  *	device.c	mapping and unmapping of devices
- *	map.c		parser of map_device
+ *	map.c		parser of map_device and of the discovery device
  *	discover.c	list of the volumes of a server
  *	sysfs.c		attributes
  *	main.c		loading and unloading
@@ -111,7 +111,7 @@ struct rnbd_clt_tags {
  * @admin_slot: slot of tag 0 of @admin_q
  * @wq: reopens devices; with a rescuer, as reclaim may wait for that. One per session, since
  *	devices that hang on one server would delay the devices of others
- * @news_wq: queries sizes and limits, and sends uevents; no I/O waits for it
+ * @news_wq: queries sizes and limits; no I/O waits for it
  * @event_work: queues rnbd_clt_dev.follow of all devices
  * @expire_work: ends the wait for devices that are not reopened in time; queued under @lock
  * @info_lock: held during the exchange of versions with the server
@@ -222,8 +222,8 @@ enum rnbd_clt_dev_state {
  *	changes of @state are notified, from then on
  * @flips: number of changes to or from RNBD_DEV_OPEN, under the session's lock
  * @flips_told: number of @flips for which a uevent was sent, under the session's lock
- * @uevent_work: wakes up users who poll the attribute "state", and sends uevents; queued like
- *	@reopen
+ * @uevent_work: wakes up users who poll the attribute "state", and sends uevents. Not on a
+ *	workqueue of the session, whose work items may wait for the server
  * @opened: the device is open on the server as @device_id; under the session's lock
  * @device_id: the server's id of the device; written only while @state prevents I/O
  * @write_flags: RNBD_F_* to set in all writes; written under @open_lock, read without a lock
@@ -413,7 +413,7 @@ void rnbd_clt_event_work(struct work_struct *work);
 void rnbd_clt_srv_event(void *priv);
 
 /* limits.c */
-int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp);
+int rnbd_clt_check_rsp(const struct rnbd_clt_dev *dev, struct rnbd_msg_open_rsp *rsp, u32 features);
 void rnbd_clt_fill_limits(const struct rnbd_clt_dev *dev, const struct rnbd_msg_open_rsp *rsp,
 			  struct queue_limits *lim);
 u32 rnbd_clt_new_write_flags(const struct rnbd_msg_open_rsp *old,

@@ -69,7 +69,7 @@ void rnbd_clt_dev_set_state(struct rnbd_clt_dev *dev, enum rnbd_clt_dev_state st
 	smp_store_release(&dev->state, state);
 
 	if (dev->mapped && state != RNBD_DEV_UNMAPPED)
-		queue_work(dev->sess->news_wq, &dev->uevent_work);
+		queue_work(system_dfl_wq, &dev->uevent_work);
 }
 
 /**
@@ -192,7 +192,7 @@ void rnbd_clt_dev_set_mapped(struct rnbd_clt_dev *dev)
 
 	spin_lock_irq(&sess->lock);
 	dev->mapped = true;
-	queue_work(sess->news_wq, &dev->uevent_work);
+	queue_work(system_dfl_wq, &dev->uevent_work);
 	spin_unlock_irq(&sess->lock);
 }
 

@@ -74,13 +74,18 @@ static int limits_init(struct kunit *test)
 	return 0;
 }
 
+static int check_rsp(struct limits_test *t)
+{
+	return rnbd_clt_check_rsp(&t->dev, &t->rsp, t->sess.features);
+}
+
 static void answer_is_checked(struct kunit *test)
 {
 	const struct check_case *c = test->param_value;
 	struct limits_test *t = test->priv;
 
 	memcpy((u8 *)&t->rsp + c->at, c->put.bytes, c->put.nr);
-	KUNIT_EXPECT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), c->ret);
+	KUNIT_EXPECT_EQ(test, check_rsp(t), c->ret);
 }
 
 static const struct id_case {
@@ -108,7 +113,7 @@ static void unique_id_is_checked(struct kunit *test)
 	t->sess.features = c->granted ? RNBD_FEATURE_UNIQUE_ID : 0;
 	t->rsp.id_type = c->type;
 	t->rsp.id_len = c->len;
-	KUNIT_EXPECT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	KUNIT_EXPECT_EQ(test, check_rsp(t), 0);
 	KUNIT_EXPECT_EQ(test, t->rsp.id_type, c->known ? c->type : 0);
 	KUNIT_EXPECT_EQ(test, t->rsp.id_len, c->known ? c->len : 0);
 }
@@ -248,7 +253,7 @@ static void limits_are_made_of_the_answer(struct kunit *test)
 	lim.features = ROT | WC | FUA;
 	t->sess.features |= RNBD_FEATURE_DISK_STATE;
 	memcpy((u8 *)&t->rsp + c->at, c->put.bytes, c->put.nr);
-	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	KUNIT_ASSERT_EQ(test, check_rsp(t), 0);
 	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
 	KUNIT_EXPECT_EQ(test, lim.max_hw_sectors, c->want.hw);
 	KUNIT_EXPECT_EQ(test, lim.max_write_zeroes_sectors, c->want.zeroes);
@@ -276,7 +281,7 @@ static void disk_state_needs_the_feature(struct kunit *test)
 	t->rsp.alignment_offset = cpu_to_le16(1);
 	t->rsp.io_min = cpu_to_le32(65536);
 	t->rsp.io_opt = cpu_to_le32(65536);
-	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	KUNIT_ASSERT_EQ(test, check_rsp(t), 0);
 	KUNIT_EXPECT_EQ(test, t->rsp.flags, 0);
 	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
 	KUNIT_EXPECT_EQ(test, lim.features, WC | FUA);
@@ -292,7 +297,7 @@ static void write_zeroes_need_a_server_that_knows_them(struct kunit *test)
 	struct queue_limits lim = { };
 
 	t->sess.features = (u32)~RNBD_FEATURE_WRITE_ZEROES;
-	KUNIT_ASSERT_EQ(test, rnbd_clt_check_rsp(&t->dev, &t->rsp), 0);
+	KUNIT_ASSERT_EQ(test, check_rsp(t), 0);
 	rnbd_clt_fill_limits(&t->dev, &t->rsp, &lim);
 	KUNIT_EXPECT_EQ(test, lim.max_write_zeroes_sectors, 0);
 	KUNIT_EXPECT_EQ(test, lim.max_hw_discard_sectors, 32768);

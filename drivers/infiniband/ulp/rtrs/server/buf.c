@@ -168,7 +168,7 @@ int rtrs_srv_bufs_setup(struct rtrs_srv_path *path)
 		goto unlock;
 	if (!sess->bufs.charged)
 		ret = rtrs_srv_mem_charge(&sess->charged, bytes, path->path.name,
-					  rtrs_srv_log(path));
+					  path->path.log);
 	if (ret)
 		goto unlock;
 	sess->bufs.charged = true;
