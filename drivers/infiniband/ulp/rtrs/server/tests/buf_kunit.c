@@ -54,12 +54,12 @@ static int buf_init(struct kunit *test)
 	atomic_set(&rtrs_srv_nr_sess, 1);
 	/* Suppresses the messages about a lack of memory. */
 	ratelimit_state_init(&t->log, 10000 * HZ, 0);
-	ratelimit_state_init(&t->srv.log, 10000 * HZ, 0);
 	init_sess(&t->srv, &t->sess);
 	init_sess(&t->other_srv, &t->other);
 	for (i = 0; i < 3; i++) {
 		t->path[i].sess = i == 2 ? &t->other : &t->sess;
 		t->path[i].state = RTRS_SRV_CONNECTED;
+		t->path[i].path.log = &t->log;
 		t->path[i].path.features = RTRS_FEATURE_SLOTS;
 		t->path[i].mem.room = SLOT_SIZE;
 		t->path[i].mem.max_page = SLOT_SIZE;
