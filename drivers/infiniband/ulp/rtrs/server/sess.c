@@ -190,7 +190,8 @@ struct rtrs_srv_sess *rtrs_srv_sess_find(struct rtrs_srv *srv, const struct rtrs
 
 	lockdep_assert_held(&rtrs_srv_lock);
 	/* The newest session comes first. */
-	hash_for_each_possible(rtrs_srv_sessions, sess, by_uuid, rtrs_srv_hash_uuid(&req->sess_uuid)) {
+	hash_for_each_possible(rtrs_srv_sessions, sess, by_uuid,
+			       rtrs_srv_hash_uuid(&req->sess_uuid)) {
 		joins = fences && rtrs_srv_sess_stuck(sess);
 		if (list_empty(&sess->paths) || (sess->ending && !joins) ||
 		    !rtrs_srv_sess_matches(sess, srv, req))
