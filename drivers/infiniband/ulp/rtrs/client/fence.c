@@ -222,11 +222,12 @@ static void rtrs_clt_fence_work(struct work_struct *work)
 {
 	struct rtrs_clt *clt = container_of(to_delayed_work(work),
 					    struct rtrs_clt, fences.work);
-	u64 now = get_jiffies_64(), next = U64_MAX;
 	struct rtrs_clt_fence *fence, *tmp;
+	u64 now, next = U64_MAX;
 
 	mutex_lock(&clt->lock);
 	spin_lock_irq(&clt->failover.lock);
+	now = get_jiffies_64();
 	list_for_each_entry_safe(fence, tmp, &clt->fences.list, entry) {
 		if (fence->granted && rtrs_clt_send_fence(clt, fence))
 			continue;
