@@ -99,7 +99,9 @@ hung_task_limit 200
 on server "hung_task_limit 200"
 on client2 "hung_task_limit 200"
 set_up sess_queue_depth=512 max_chunk_size=8192
-disk=$(null vol 32 irqmode=2 completion_nsec=200000000)
+# So slow that requests are in flight when a path has been taken from the array, which takes an RCU
+# grace period: a few tenths of a second on a busy machine.
+disk=$(null vol 32 irqmode=2 completion_nsec=600000000)
 still=$(dm still "0 32768 linear $(null still 16) 0")
 for queue in setup close; do
 	on server "echo 1 >$queues/rtrs-server-$queue/max_active"
