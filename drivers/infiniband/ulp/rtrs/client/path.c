@@ -412,6 +412,7 @@ int rtrs_clt_path_disconnect(struct rtrs_clt_path *path)
  */
 void rtrs_clt_path_free(struct rtrs_clt_path *path)
 {
+	mutex_destroy(&path->path.stats_lock);
 	free_percpu(path->stats.latency);
 	free_percpu(path->stats.cpu);
 	kfree(path);
