@@ -28,7 +28,7 @@ const struct command commands[] = {
 	{ NULL, "remap", cmd_remap, ON_CLIENT, DRY_RUN, 1, 1,
 	  "DEVICE", "have the server open the volume again, after it was closed there" },
 	{ NULL, "resize", cmd_resize, ON_CLIENT, DRY_RUN, 2, 4,
-	  "DEVICE SIZE [UNIT] [force]", "change the device's size; 0: to that of the volume" },
+	  "DEVICE SIZE [UNIT] [force]", "change the device's size; 0: to the volume's size" },
 	{ NULL, "close", cmd_close, ON_SERVER, DRY_RUN, 1, 2,
 	  "DEVICE [SESSION]", "close a volume for a session; its client can open it again" },
 	{ NULL, "load", cmd_load, ON_SERVER, DRY_RUN, 0, 0,

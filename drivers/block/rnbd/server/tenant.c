@@ -53,7 +53,10 @@ static ssize_t rnbd_srv_tenant_listen_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", !!READ_ONCE(rnbd_srv_to_tenant(item)->rtrs));
 }
 
-/* The first tenant listens in the initial network namespace, others in that of the writer. */
+/*
+ * The first tenant listens in the initial network namespace. Each other tenant listens in the
+ * network namespace of the process that writes to the attribute.
+ */
 static ssize_t rnbd_srv_tenant_listen_store(struct config_item *item, const char *page,
 					    size_t count)
 {

@@ -102,7 +102,10 @@ VISIBLE_IF_KUNIT bool rtrs_clt_can_fence(const struct rtrs_clt_path *path,
 	return path->neg.sess_id == fence->sess_id;
 }
 
-/* Reports to rtrs_clt_fence_via() that a fence has ended, or will end by itself. */
+/*
+ * Wakes rtrs_clt_fence_via() after a fence has ended, or after its end has become a matter of time,
+ * because the server can't confirm it.
+ */
 static void rtrs_clt_fence_changed(struct rtrs_clt *clt)
 {
 	lockdep_assert_held(&clt->failover.lock);
